@@ -1,0 +1,114 @@
+# stackd: build, test, measure, install. `make help` lists the targets.
+#
+#   V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan,
+#   CC=clang builds with clang. Everything that is made goes into $(B).
+
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+B       ?= build
+Q        = $(if $(V),,@)
+say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
+
+PKGS     = libbpf libelf libdw sqlite3 libzstd jansson libsystemd
+CSTD     = -std=gnu17 -D_GNU_SOURCE
+WARN     = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+OPT      = $(if $(DEBUG),-O0 -g3,-O2 -g)
+SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -Ilib -Ibpf -I$(B)/gen
+LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -ldl -lpthread -lm
+LDFLAGS += $(if $(SAN),$(SANFLAGS))
+VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
+CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
+
+LIB_SRC    = $(wildcard lib/*/*.c)
+DAEMON_SRC = $(wildcard daemon/*.c)
+CLI_SRC    = $(wildcard cli/*.c)
+TEST_SRC   = $(wildcard tests/unit/test_*.c)
+C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch])
+OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
+TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
+WORKLOADS  = $(B)/workloads/done
+
+all: $(B)/stackd $(B)/stackctl
+
+help:
+	@echo 'all deps demo check check-unit check-live lint format bench bench-quick install clean'
+
+# --- the kernel half -------------------------------------------------------------------------
+
+$(B)/gen/vmlinux.h:
+	@mkdir -p $(@D)
+	$(call say,BTF,$@)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
+		-Ibpf -c $< -o $@
+
+$(B)/gen/stackd.skel.h: $(B)/gen/stackd.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
+
+# --- the user half ---------------------------------------------------------------------------
+
+$(call OBJ,$(DAEMON_SRC)): $(B)/gen/stackd.skel.h
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/libstackd.a: $(call OBJ,$(LIB_SRC))
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+
+# --- tests -----------------------------------------------------------------------------------
+
+$(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS) -lcmocka
+
+unit-tests: $(TESTS)
+
+$(WORKLOADS): $(wildcard tests/workloads/*)
+	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
+	@touch $@
+
+workloads: $(WORKLOADS)
+
+deps:
+	$(Q)./deps.sh $(or $(GROUPS),build)
+
+check: ; $(Q)tests/check.sh all
+check-unit: ; $(Q)tests/check.sh unit
+check-live: ; $(Q)tests/check.sh live
+lint: ; $(Q)tests/check.sh lint
+demo: ; $(Q)docs/demo.sh
+
+format:
+	$(Q)clang-format -i $(C_FILES)
+
+bench: ; $(Q)bench/run.sh full
+bench-quick: ; $(Q)bench/run.sh quick
+
+# --- installing ------------------------------------------------------------------------------
+
+install: all
+	install -D -m 0755 $(B)/stackd $(DESTDIR)$(PREFIX)/sbin/stackd
+	install -D -m 0755 $(B)/stackctl $(DESTDIR)$(PREFIX)/bin/stackctl
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|g' systemd/stackd.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/stackd.service
+
+clean:
+	rm -rf $(B)
+
+.PHONY: all help deps check check-unit check-live lint format demo bench bench-quick install clean \
+	unit-tests workloads
+.DELETE_ON_ERROR:

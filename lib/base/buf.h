@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A growable byte buffer and a bounded reader: what every codec here is written with.
+ *
+ * Writers append; the first failed allocation makes the buffer `failed`, and every later append
+ * a no-op, so that callers check once, at the end. Readers never leave their bounds: a read past
+ * the end makes the reader `failed` and yields 0.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	uint8_t *data; /* owned */
+	size_t len;    /* bytes used */
+	size_t cap;    /* bytes allocated */
+	bool failed;   /* an allocation failed: the content is incomplete */
+};
+
+void buf_free(struct buf *b);  /* releases the memory; `b` is empty and usable again */
+void buf_clear(struct buf *b); /* empties, keeps the memory, clears `failed` */
+void buf_put(struct buf *b, const void *bytes, size_t len);
+void buf_put_u8(struct buf *b, uint8_t v);
+void buf_put_varint(struct buf *b, uint64_t v);	   /* LEB128, 1 to 10 bytes */
+void buf_put_svarint(struct buf *b, int64_t v);	   /* zigzag, then LEB128 */
+void buf_put_string(struct buf *b, const char *s); /* varint length, then the bytes */
+
+struct buf_reader {
+	const uint8_t *at, *end; /* borrowed */
+	bool failed;		 /* a read went past the end, or a varint was longer than 64 bits */
+};
+
+struct buf_reader buf_reader(const void *data, size_t len);
+uint8_t buf_get_u8(struct buf_reader *r);
+uint64_t buf_get_varint(struct buf_reader *r);
+int64_t buf_get_svarint(struct buf_reader *r);
+
+#endif

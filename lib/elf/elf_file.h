@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One ELF file, opened from a descriptor: its identity and its address arithmetic.
+ *
+ * A profiled process controls these files, so nothing here trusts them: every table is read
+ * with bounds, never memory-mapped (a file cut short under a mapping would kill the reader with
+ * SIGBUS), and a file that lies makes calls fail, never crash.
+ *
+ * Three kinds of number for a place in a file, kept apart by name:
+ *   offset   bytes from the start of the file: what locations hold
+ *   vaddr    the address the file was linked for: what symbol tables and CFI hold
+ *   address  where it is in a running process: mapping arithmetic, lib/proc
+ */
+#ifndef ELF_ELF_FILE_H
+#define ELF_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_file;
+typedef struct Elf Elf;
+
+#define ELF_BUILD_ID_MAX 20
+
+/* Opens the file behind `fd`. The descriptor is duplicated: the caller keeps its own.
+ * 0, or -ENOEXEC (not an ELF file for x86-64, or headers that lie), -ENOMEM, -EIO, or what
+ * dup() and read() say. `*ret_file` is owned by the caller and untouched on failure. */
+int elf_file_open(int fd, struct elf_file **ret_file);
+
+/* The same for an image in memory (the vDSO); the bytes are copied. */
+int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file);
+
+void elf_file_free(struct elf_file *file); /* NULL is fine */
+
+/* The GNU build-id; NULL and 0 when there is none. Lives as long as the file. */
+const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *ret_len);
+
+/* The 64-bit file id: elf_file_id_from_build_id() of the build-id, or without one a hash of the
+ * file's size and content (first and last 64 KiB and all program headers). Never 0. */
+uint64_t elf_file_id(const struct elf_file *file);
+
+/* The file id that belongs to a build-id: the first eight bytes, big-endian, so that it reads
+ * like the start of the build-id in hexadecimal. 0 is mapped to 1. */
+uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
+
+/* Through the PT_LOAD segments. false: no segment holds it. */
+bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
+bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_offset);
+
+uint64_t elf_file_entry_vaddr(const struct elf_file *file);	    /* e_entry; 0 for none */
+bool elf_file_is_position_independent(const struct elf_file *file); /* ET_DYN */
+
+/* Copies up to `len` bytes at a file offset; the number copied (0 past the end), or -errno. */
+int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
+
+/* libelf's handle, for lib/walk and lib/sym; borrowed, not thread-safe. */
+Elf *elf_file_libelf(const struct elf_file *file);
+
+#endif

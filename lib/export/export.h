@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exports: a profile in the formats of other tools. One file per format, one signature for all:
+ * 0, -ENOMEM, or -EIO when the stream failed.
+ */
+#ifndef EXPORT_EXPORT_H
+#define EXPORT_EXPORT_H
+
+#include <stdio.h>
+
+#include "report/profile.h"
+
+/* Brendan Gregg's folded stacks: "comm;root;...;leaf count", one line per distinct path. Names
+ * are escaped so that ';' and line ends in them cannot break a line (see export_folded.c). */
+int export_folded(struct profile *profile, FILE *out);
+
+/* One entry per sample in time order, as `perf script` prints them: header line, then a line per
+ * frame, leaf first: address, symbol+offset, (object); then an empty line. */
+int export_perf_script(struct profile *profile, FILE *out);
+
+/* The exchange format, versioned text: model (locations), tags, samples. See docs/TAGS.md. */
+int export_tags(struct profile *profile, FILE *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /tmp/perf-PID.map: the names that a JIT compiler gives to the code it made, one line each:
+ * start and size in hexadecimal, then the name. A later line wins over an earlier one that it
+ * overlaps. The file belongs to the profiled process: lines that make no sense are skipped and
+ * counted, and a file over 256 MiB is read to there. It is looked for in the process's own root
+ * under its own pid there (NStgid), and only taken if its owner is the process's or root.
+ */
+#ifndef PROC_JIT_MAP_H
+#define PROC_JIT_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct jit_map;
+
+/* 0; -ENOENT (there is none), -EACCES (not the process's own), -ENOMEM, -EIO. */
+int jit_map_load(const char *proc_root, pid_t pid, struct jit_map **ret_map);
+void jit_map_free(struct jit_map *map);
+
+/* The name of the code at an address, or NULL; borrowed from the map. */
+const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start);
+
+uint64_t jit_map_skipped_lines(const struct jit_map *map);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Objects: the files that code was mapped from, each once, however many processes map it.
+ *
+ * An object is found again by what the kernel says of a mapping (build-id, else device, inode
+ * and change time), so a file is opened once per content and not once per process. The vDSO, the
+ * kernel, its modules and a process's JIT code are objects too. Objects have dense numbers from 0
+ * and are never removed: locations, caches and the store refer to them by number.
+ *
+ * Opening follows the mapping, not the name: /proc/PID/map_files (right for deleted and replaced
+ * files, memfds and other mount namespaces), then /proc/PID/root/PATH, then PATH, and the latter
+ * two only if device and inode, or the build-id, say that it is the mapped file. An object whose
+ * file cannot be had has no `elf` and says why in `error`; its frames stay unnamed.
+ */
+#ifndef PROC_OBJECT_H
+#define PROC_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "elf/elf_file.h"
+
+enum object_kind {
+	OBJECT_ELF,    /* an ELF file; `elf` is NULL if it could not be read */
+	OBJECT_VDSO,   /* the kernel's vDSO image */
+	OBJECT_JIT,    /* executable memory of one process without a file; offset = address */
+	OBJECT_KERNEL, /* vmlinux; offset = address - text start */
+	OBJECT_MODULE, /* a kernel module; offset = address - module start */
+};
+
+struct object {
+	uint32_t number;
+	enum object_kind kind;
+	uint64_t file_id; /* never 0 */
+	char *path;	  /* as the process saw it, e.g. "/usr/lib/x86_64-linux-gnu/libc.so.6" */
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	uint8_t build_id_len; /* 0 for none */
+	struct elf_file *elf; /* NULL: see error */
+	int error;	  /* why there is no elf: negative errno; 0 if there is, or needs none */
+	pid_t pid;	  /* OBJECT_JIT: whose */
+	uint64_t address; /* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
+};
+
+/* A mapping as /proc/PID/maps or a PERF_RECORD_MMAP2 describes it. */
+struct object_mapping {
+	uint64_t start, end; /* addresses */
+	uint64_t offset;     /* in the file, bytes */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;		 /* 0: not known (a build-id stands in its place), or no file */
+	const uint8_t *build_id; /* NULL: not known */
+	uint8_t build_id_len;
+	const char *path; /* "//anon", "[vdso]", "/memfd:x (deleted)", ...; never NULL */
+};
+
+struct object_table;
+
+/* `proc_root` is "/proc" but for tests; copied. 0 or -ENOMEM. */
+int object_table_new(const char *proc_root, struct object_table **ret_table);
+void object_table_free(struct object_table *table);
+
+/* The object that process `pid` has mapped there. 0 with an object that lives as long as the
+ * table; -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM.
+ * Opens files: cheap for known ones. */
+int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			 const struct object **ret_object);
+
+/* Enters an object that is not mapped by a process (the kernel, a module): `object` is copied,
+ * its number ignored. 0 or -ENOMEM. */
+int object_table_add(struct object_table *table, const struct object *object,
+		     const struct object **ret_object);
+
+uint32_t object_table_count(const struct object_table *table);
+const struct object *object_table_at(const struct object_table *table, uint32_t number);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process table: which process had which code mapped where, at the moment up to which events
+ * have been applied.
+ *
+ * It starts from /proc (process_table_load) and is kept current by events in time order (those of
+ * perf's side-band). It has no history: the caller holds samples back until every earlier event
+ * has been applied, then asks. So a dlclose followed by a dlopen at the same address can never
+ * name the wrong library.
+ *
+ * The kernel reports new executable mappings, not removals: a new mapping cuts or replaces what
+ * it overlaps, and what was only unmapped stays until then, which does no harm since no code
+ * runs there.
+ *
+ * Processes and threads have dense numbers from 0 for the store. An exec, or a pid used again,
+ * starts a new process number; a new thread name starts a new thread number; so what was recorded
+ * before keeps its name.
+ */
+#ifndef PROC_PROCESS_H
+#define PROC_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proc/object.h"
+
+struct mapping {
+	uint64_t start, end;	     /* addresses */
+	uint64_t offset;	     /* file offset of `start` */
+	const struct object *object; /* borrowed from the object table */
+};
+
+struct process {
+	uint32_t number;
+	pid_t pid;
+	pid_t parent;  /* 0: not known */
+	char comm[16]; /* of the main thread */
+	char *exe;     /* path of the main executable, or NULL */
+	bool exited;
+};
+
+struct thread {
+	uint32_t number;
+	uint32_t process; /* number */
+	pid_t tid;
+	char comm[16];
+};
+
+struct process_table;
+
+/* `objects` is borrowed and must outlive the table. `proc_root` is "/proc" but for tests. */
+int process_table_new(struct object_table *objects, const char *proc_root,
+		      struct process_table **ret_table);
+void process_table_free(struct process_table *table);
+
+/* Reads a process as it is now: mappings, threads, names. 0; -ESRCH (gone), -EACCES, -ENOMEM.
+ * Loading a known process reads its mappings again and keeps its number. */
+int process_table_load(struct process_table *table, pid_t pid);
+
+/* All processes of proc_root. The number loaded, or -errno. */
+int process_table_load_all(struct process_table *table);
+
+/* Events, in time order. Each is 0 or -ENOMEM. A process that was never heard of is entered. */
+int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
+int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,
+			  bool is_exec);
+int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,
+			  pid_t parent_tid);
+int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
+
+/* Lookups. Pointers live until the next event or load. A pid that was never heard of is loaded
+ * from /proc if it is there, else entered without mappings; NULL only for lack of memory. */
+const struct process *process_table_process(struct process_table *table, pid_t pid);
+const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
+
+/* The mapping of process `pid` that holds `address`; NULL for none. */
+const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
+					    uint64_t address);
+
+/* By dense number, for the store. */
+uint32_t process_table_process_count(const struct process_table *table);
+uint32_t process_table_thread_count(const struct process_table *table);
+const struct process *process_table_process_at(const struct process_table *t, uint32_t number);
+const struct thread *process_table_thread_at(const struct process_table *t, uint32_t number);
+
+#endif

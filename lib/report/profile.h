@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model behind all views and exports: a recording's samples, filtered, summed up by process,
+ * thread and call path, with names.
+ *
+ * Display frames are made here, once for everybody: a location becomes one frame for its function
+ * and one more for each function inlined there; a location without a name becomes
+ * "libfoo.so+0x1a2b"; a path whose walk did not reach the thread's entry gets a root frame that
+ * says so, "[incomplete: no_recipe]". Nothing inferred or missing is shown as observed.
+ */
+#ifndef REPORT_PROFILE_H
+#define REPORT_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store_reader.h"
+
+/* What to leave out. Zero-initialised: nothing. */
+struct profile_filter {
+	const int32_t *pids;
+	size_t n_pids;
+	const int32_t *tids;
+	size_t n_tids;
+	const char *const *comms; /* exact thread names */
+	size_t n_comms;
+};
+
+/* A function as shown: interned, so equal names in one object are one pointer. */
+struct profile_symbol {
+	uint32_t number;    /* dense, from 0 */
+	const char *name;   /* demangled; "libfoo.so+0x1a2b"; "[incomplete: ...]" */
+	const char *object; /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
+	bool is_mark;	    /* not a function: says what is missing */
+	bool is_kernel;
+	bool is_unnamed; /* name is object+offset */
+};
+
+/* A frame as shown. */
+struct profile_frame {
+	const struct profile_symbol *symbol;
+	uint32_t location; /* UINT32_MAX for marks */
+	const char *file;  /* or NULL */
+	uint32_t line;	   /* or 0 */
+	bool is_inlined;
+};
+
+/* Samples of one thread with one call path and one end reason. */
+struct profile_entry {
+	uint32_t thread; /* number in the store's tables */
+	uint32_t node;
+	uint8_t end_reason;
+	uint64_t samples;
+	uint64_t weight; /* sum of the periods */
+};
+
+enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL, PROFILE_LOST };
+
+struct profile_totals {
+	uint64_t samples, weight;		   /* after the filter */
+	uint64_t complete, reconstructed, partial; /* samples, after the filter */
+};
+
+struct profile;
+
+/* Sums up. 0; -ENODATA: no sample is left after the filter (*ret_profile is made all the same);
+ * or what store_reader_samples() says. The reader is borrowed and must outlive the profile. */
+int profile_new(struct store_reader *reader, const struct profile_filter *filter,
+		struct profile **ret_profile);
+void profile_free(struct profile *profile);
+
+const struct store_tables *profile_tables(const struct profile *profile);
+const struct profile_totals *profile_totals(const struct profile *profile);
+const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
+bool profile_wants(const struct profile *profile, const struct store_sample *sample);
+
+/* The frames of a path, root first, marks and inlined frames included: an array that lives until
+ * the next call. NULL for lack of memory. */
+const struct profile_frame *profile_frames(struct profile *profile, uint32_t node,
+					   uint8_t end_reason, size_t *ret_count);
+
+size_t profile_symbol_count(const struct profile *profile);
+const struct profile_symbol *profile_symbol_at(const struct profile *profile, uint32_t number);
+
+enum profile_quality profile_quality_of(uint8_t end_reason);
+const char *profile_end_reason_name(uint8_t end_reason); /* "entry", ...; "unknown" */
+
+#endif

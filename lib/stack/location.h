@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locations: places in code that mean the same on every run and host, interned to small numbers.
+ *
+ * A location is (file id, file offset). For a frame that was interrupted (the leaf, or a frame
+ * under a signal handler) the offset is the program counter's. For a frame that waits for a call
+ * to return it is the offset of the call's last byte (return address - 1): that is the byte to
+ * look symbols and lines up by, since the return address may already belong to the next line or
+ * to the next function. No instruction starts there, so the two kinds never meet at one offset;
+ * `is_return` remembers which it is, and display adds the 1 again.
+ *
+ * Locations have dense numbers from 0 in order of first appearance: the store uses them as keys.
+ */
+#ifndef STACK_LOCATION_H
+#define STACK_LOCATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+struct location {
+	uint64_t file_id;
+	uint64_t offset;
+	uint32_t object; /* the recording's number of the object; not part of the identity */
+	bool is_return;
+};
+
+/* The well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
+static inline uint64_t location_id(uint64_t file_id, uint64_t offset)
+{
+	return hash_mix64(hash_mix64(file_id) + offset);
+}
+
+struct location_table;
+
+int location_table_new(struct location_table **ret_table); /* 0 or -ENOMEM */
+void location_table_free(struct location_table *table);
+
+/* The number of a location, entered if it is new. 0 or -ENOMEM. */
+int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number);
+
+uint32_t location_count(const struct location_table *table);
+
+/* Lives until the next location_intern(). `number` must be below location_count(). */
+const struct location *location_at(const struct location_table *table, uint32_t number);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hashed trie: call paths that share their root part share its nodes, and every node is named
+ * by the 64-bit tag of the path from the root to it (Besnard et al., "Exploring space-time
+ * trade-off in backtraces", 2019; the chain is base/hash.h's).
+ *
+ *   node 0 is the empty path (tag 0, no location)
+ *   node n: parent (a smaller number), location, tag = MIX(tag(parent), id(location))
+ *
+ * A tag is a hash: two paths can share one. Nodes are found by tag and then compared by (parent,
+ * location), so paths with the same tag get nodes of their own; each such event is counted.
+ */
+#ifndef STACK_TRIE_H
+#define STACK_TRIE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct trie;
+
+#define TRIE_ROOT 0u
+
+struct trie_node {
+	uint64_t tag;
+	uint32_t parent;
+	uint32_t location;
+};
+
+int trie_new(struct trie **ret_trie); /* 0 or -ENOMEM */
+void trie_free(struct trie *trie);
+
+/* The child of `parent` by `location`, entered if it is new. `id` is the location's id
+ * (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
+int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
+	       uint32_t *ret_node);
+
+/* Lives until the next trie_child(). `node` must be below trie_count(). */
+const struct trie_node *trie_at(const struct trie *trie, uint32_t node);
+
+/* The first node with this tag (the oldest, where several share it); UINT32_MAX for none. */
+uint32_t trie_find(const struct trie *trie, uint64_t tag);
+
+uint32_t trie_count(const struct trie *trie);	   /* nodes, with the empty path */
+uint64_t trie_collisions(const struct trie *trie); /* nodes whose tag an older node has */
+size_t trie_memory_bytes(const struct trie *trie); /* allocated for nodes and index */
+
+#endif

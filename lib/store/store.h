@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store: one SQLite file with the recordings of one or many runs.
+ *
+ * WAL mode: a reader never blocks the writer, and after kill -9 at any moment all that had been
+ * committed is there. `application_id` ("stkd") and `user_version` (STORE_VERSION) mark kind and
+ * version. Everything belongs to a recording and is numbered densely from 0 within it (objects,
+ * locations, functions, processes, threads, trie nodes), as lib/proc and lib/stack number them;
+ * so a recording is deleted by one key, and nothing refers across recordings.
+ *
+ * What is large goes into blobs, delta-coded and zstd-compressed (store/chunk.h): the samples in
+ * time order, and the trie nodes as (parent, location), without tags: a tag is recomputed from
+ * the chain when the recording is read.
+ *
+ * This header is what the writing and the reading half share.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
+#define STORE_VERSION	     1
+
+/* What a recording was made of and how it ended. Strings are owned by whoever filled them. */
+struct store_recording {
+	int64_t id;			  /* from 1, grows over the life of a store */
+	uint64_t start_unix_ns;		  /* wall clock at start_ns */
+	uint64_t start_ns;		  /* CLOCK_MONOTONIC */
+	uint64_t end_ns;		  /* of the last commit */
+	const char *host, *kernel, *arch; /* uname */
+	const char *command;		  /* stackd's own command line */
+	const char *target;    /* "pid 123", "all", "cgroup /x", or the command that was run */
+	const char *event;     /* canonical name, "cpu-clock" */
+	const char *note;      /* what the user should know ("no PMU: fell back to ..."), or "" */
+	uint64_t frequency_hz; /* 0: a fixed period */
+	uint64_t period;       /* 0: a frequency */
+	uint32_t cpus;
+	bool finished;	      /* ended in order; false while running, and after a crash */
+	uint64_t samples;     /* kept in the store */
+	uint64_t lost;	      /* of any reason */
+	uint64_t kernel_ns;   /* BPF program run time, 0 if not measured */
+	uint64_t kernel_runs; /* program runs in that time */
+};
+
+struct store_object {
+	uint32_t number;
+	uint32_t kind; /* enum object_kind */
+	uint64_t file_id;
+	const char *path;
+	const uint8_t *build_id;
+	size_t build_id_len;
+	const char *problem; /* why its frames are unnamed, or NULL */
+};
+
+struct store_location {
+	uint32_t number;
+	uint32_t object;
+	uint64_t offset;
+	bool is_return;
+};
+
+/* One function at a location; depth 0 is the innermost inlined one. */
+struct store_line {
+	uint32_t location;
+	uint32_t depth;
+	const char *function;	 /* linkage name or NULL */
+	const char *file;	 /* or NULL */
+	uint32_t line;		 /* or 0 */
+	uint64_t function_start; /* file offset; 0 if not known */
+	bool is_inlined;
+};
+
+struct store_process {
+	uint32_t number;
+	int32_t pid;
+	int32_t parent;
+	const char *comm;
+	const char *exe; /* or NULL */
+};
+
+struct store_thread {
+	uint32_t number;
+	uint32_t process; /* number */
+	int32_t tid;
+	const char *comm;
+};
+
+struct store_node {
+	uint32_t parent; /* node number; nodes are numbered from 1, 0 is the empty path */
+	uint32_t location;
+};
+
+struct store_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t period;  /* events that it stands for */
+	uint32_t thread;  /* number */
+	uint32_t node;	  /* the path's leaf in the trie */
+	uint16_t cpu;
+	uint8_t end_reason; /* enum stackd_end_reason */
+};
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a recording: the tables as arrays indexed by their dense numbers, the trie with its
+ * tags recomputed, and the samples in time order.
+ *
+ * A reader sees one moment of the store (one SQLite read transaction), also while it is being
+ * written. Nothing in the file is trusted: numbers out of range, cut blobs and cycles make the
+ * open fail with -EBADMSG and a sentence that names the table.
+ */
+#ifndef STORE_STORE_READER_H
+#define STORE_STORE_READER_H
+
+#include "store/store.h"
+
+struct store_reader;
+
+/* -ENOENT; -EINVAL: not a store; -ENOTSUP: of a newer version; -EBADMSG: damaged; -EACCES;
+ * -ENODATA: it has no such recording (`recording` 0: the latest). On failure *ret_error is a
+ * malloc()ed sentence that names the file, the fault and the remedy. */
+int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
+		      char **ret_error);
+void store_reader_close(struct store_reader *reader);
+
+/* All recordings of a store, oldest first, without opening any. The array and its strings are
+ * freed by store_recordings_free(). Errors as above. */
+int store_list_recordings(const char *path, struct store_recording **ret_recordings,
+			  size_t *ret_count, char **ret_error);
+void store_recordings_free(struct store_recording *recordings, size_t count);
+
+struct store_counter {
+	const char *name;
+	uint64_t value;
+};
+
+/* The tables; borrowed until close. lines are sorted by (location, depth), and line_first has
+ * n_locations + 1 entries: the lines of location i are lines[line_first[i] .. line_first[i+1]). */
+struct store_tables {
+	struct store_recording recording;
+	const struct store_object *objects;
+	const struct store_location *locations;
+	const struct store_line *lines;
+	const uint32_t *line_first;
+	const struct store_process *processes;
+	const struct store_thread *threads;
+	const struct store_node *nodes; /* [0] is the empty path: parent 0, location UINT32_MAX */
+	const uint64_t *tags;		/* by node; [0] is 0 */
+	const struct store_counter *counters;
+	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_counters;
+	uint64_t store_bytes; /* of the whole file, with its WAL */
+};
+const struct store_tables *store_reader_tables(const struct store_reader *reader);
+
+/* Calls `each` for every sample in time order; a non-zero return stops and is passed on.
+ * 0, -EBADMSG, -ENOMEM, -EIO. */
+int store_reader_samples(struct store_reader *reader,
+			 int (*each)(void *arg, const struct store_sample *sample), void *arg);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing a recording. The caller hands over what is new as it appears and commits about once a
+ * second; between commits everything is in memory, so a failed commit (disk full) can say so and
+ * leaves all earlier commits intact.
+ *
+ * The last chunk of samples and of nodes is written again at each commit until it is full, so
+ * the file holds few, large, well compressed chunks without a merge step.
+ *
+ * Errors are negative errno: -ENOSPC for a full disk, -EROFS, -EACCES, -EBUSY (another writer
+ * held the store for 10 s), -EIO, -ENOMEM; store_writer_error() has SQLite's text for the last.
+ */
+#ifndef STORE_STORE_WRITER_H
+#define STORE_STORE_WRITER_H
+
+#include "store/store.h"
+
+struct store_writer;
+
+/* Opens or makes the store at `path` and begins a recording (committed at once; `info->id` is
+ * ignored). -ENOTSUP: the file is a store of a newer version; -EINVAL: it is not a store; such
+ * files are not touched. On failure *ret_error, if asked for, is a malloc()ed sentence.
+ * A new file gets mode 0600. */
+int store_writer_new(const char *path, const struct store_recording *info,
+		     struct store_writer **ret_writer, char **ret_error);
+
+/* Frees without committing; NULL is fine. */
+void store_writer_free(struct store_writer *writer);
+
+int64_t store_writer_recording(const struct store_writer *writer); /* its id */
+
+/* New entries; numbers must come densely from 0 (nodes: from 1). Strings are copied. Each is 0
+ * or -ENOMEM, -EINVAL (a number out of order). Nothing reaches the file before the commit. */
+int store_writer_object(struct store_writer *w, const struct store_object *object);
+int store_writer_location(struct store_writer *w, const struct store_location *location);
+int store_writer_line(struct store_writer *w, const struct store_line *line);
+int store_writer_process(struct store_writer *w, const struct store_process *process);
+int store_writer_thread(struct store_writer *w, const struct store_thread *thread);
+int store_writer_node(struct store_writer *w, const struct store_node *node);
+int store_writer_sample(struct store_writer *w, const struct store_sample *sample);
+
+/* A named total (end reasons, losses, cache statistics): replaces its value. */
+int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);
+
+/* Commits all that is new, with end_ns, samples, lost, kernel_ns, kernel_runs and finished of
+ * `info`. After an error the writer can be committed again (the data is still in memory) or
+ * freed. */
+int store_writer_commit(struct store_writer *w, const struct store_recording *info);
+
+const char *store_writer_error(const struct store_writer *w);
+
+/* Deletes recordings that ended more than `max_age_s` ago, then the oldest ones until the file's
+ * content is within `max_bytes`; 0 means no limit. Never the recording being written. The number
+ * deleted, or -errno. */
+int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes);
+
+#endif

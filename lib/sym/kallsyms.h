@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernel symbols, from /proc/kallsyms, and the kernel's parts as objects: the kernel itself
+ * (build-id from /sys/kernel/notes, text start from _stext) and its modules (build-ids from
+ * /sys/module/NAME/notes, starts from /proc/modules).
+ */
+#ifndef SYM_KALLSYMS_H
+#define SYM_KALLSYMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kallsyms;
+
+struct kallsyms_options {
+	const char *proc_root; /* "/proc" */
+	const char *sys_root;  /* "/sys" */
+};
+
+/* One part of the kernel that holds code. */
+struct kallsyms_part {
+	const char *name;    /* "[kernel.kallsyms]", "[ext4]", "[bpf]" */
+	uint64_t start, end; /* addresses; end is exclusive, UINT64_MAX for the last */
+	uint8_t build_id[20];
+	uint8_t build_id_len; /* 0: none known */
+};
+
+/* 0; -EACCES (addresses are hidden: kernel.kptr_restrict), -ENOENT, -ENOMEM, -EIO. */
+int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms);
+void kallsyms_free(struct kallsyms *ksyms);
+
+/* The function at an address: NULL if none. All strings live as long as `ksyms`. */
+const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64_t *ret_start);
+
+/* The part that holds an address: never NULL for kernel addresses (a part that is not known is
+ * "[kernel.other]"). Parts have dense indexes, so a caller can keep its own array beside. */
+const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
+					  size_t *ret_index);
+size_t kallsyms_part_count(const struct kallsyms *ksyms);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of code: functions, inlined functions and source lines of an ELF object.
+ *
+ * Sources, best first: the object's own .symtab and DWARF, those of its separate debug file
+ * (/usr/lib/debug/.build-id/xx/yyyy.debug, .gnu_debuglink, then debuginfod if DEBUGINFOD_URLS is
+ * set and the library is there), .dynsym. A symbol names an address only inside its own size (or,
+ * for sizeless symbols, up to the next symbol of the section); an address that no symbol covers
+ * stays unnamed: never a neighbour's name.
+ *
+ * Not thread-safe: one symbolizer for one thread.
+ */
+#ifndef SYM_SYMBOLIZER_H
+#define SYM_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+struct symbolizer;
+struct symbolizer_object;
+
+struct symbolizer_options {
+	const char *debug_root; /* "/usr/lib/debug"; NULL: no separate debug files */
+	bool use_debuginfod;	/* if DEBUGINFOD_URLS is set */
+	bool with_lines;	/* inline frames and source lines */
+};
+
+/* One function at a location. Strings live as long as the symbolizer_object. */
+struct symbolizer_frame {
+	const char *function; /* linkage name as in the symbol table, or a DWARF name; NULL: none */
+	uint64_t start;	      /* file offset where the function starts; 0 if not known */
+	const char *file;     /* source file, or NULL */
+	uint32_t line;	      /* 0: not known */
+	bool is_inlined;      /* inlined into the next frame of the answer */
+};
+
+int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym);
+void symbolizer_free(struct symbolizer *sym); /* and its objects */
+
+/* Prepares an object. `file` is borrowed until the symbolizer is freed and is used by this
+ * thread alone. `path` (for .gnu_debuglink) is copied. 0, -ENOMEM. An object without any symbols
+ * is no error. */
+int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const char *path,
+			  struct symbolizer_object **ret_object);
+
+/* The functions at a file offset, innermost inlined one first, the enclosing one last. Writes at
+ * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
+int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
+		       struct symbolizer_frame *ret_frames, size_t max);
+
+#endif
