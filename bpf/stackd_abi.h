@@ -97,9 +97,54 @@ enum stackd_counter {
 #define STACKD_MAX_KERNEL_FRAMES 127
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
 
+/*
+ * Recipes: how to find the caller from a code address. A file's table is rows sorted by file
+ * offset, cut into chunks of 64 KiB of file; a chunk's first row always has low == 0, so a search
+ * never leaves its chunk. Rows name rules by number; rules are shared by all files.
+ */
+struct stackd_row {
+	__u16 low;  /* file offset & 0xffff from which the rule holds, up to the next row */
+	__u16 rule; /* number */
+};
+
+#define STACKD_CHUNK_SHIFT 16
+
+enum stackd_cfa {
+	STACKD_CFA_NONE,   /* no recipe: no unwind information covers this place */
+	STACKD_CFA_END,	   /* the outermost frame: its return address is undefined */
+	STACKD_CFA_DAEMON, /* a rule that cannot be said here: the daemon finishes with libdw */
+	STACKD_CFA_REG,	   /* CFA = reg + cfa_offset */
+	STACKD_CFA_DEREF,  /* CFA = *(reg + cfa_offset) + cfa_add (realigned stacks) */
+	STACKD_CFA_PLT,	   /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_add ? 8 : 0) */
+	STACKD_CFA_SIGNAL, /* the kernel's signal frame: every register stands in the sigcontext at
+			    * rsp + cfa_offset (offset of r8 in it is 0) */
+};
+
+/* Callee-saved registers that a rule can restore, in the order of stackd_rule.saved. */
+#define STACKD_SAVED_REGS(X) X(RBP, 6) X(RBX, 3) X(R12, 12) X(R13, 13) X(R14, 14) X(R15, 15)
+#define STACKD_SAVED_COUNT   6
+
+struct stackd_rule {
+	__u8 cfa;	  /* enum stackd_cfa */
+	__u8 reg;	  /* DWARF number of the CFA's register */
+	__s16 cfa_add;	  /* see enum stackd_cfa */
+	__s32 cfa_offset; /* bytes */
+	__s16 ra_offset;  /* the return address stands at CFA + ra_offset; -8 in nearly all code */
+	__s16 saved[STACKD_SAVED_COUNT]; /* CFA-relative slot of the caller's register; 0: it is
+					  * unchanged */
+	__u16 reserved;
+};
+
+/* Rule numbers that every table knows; compiled rules follow. */
+#define STACKD_RULE_NONE   0
+#define STACKD_RULE_END	   1
+#define STACKD_RULE_DAEMON 2
+
 _Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
 _Static_assert(sizeof(struct stackd_record) == 48, "stackd_record is shared");
 _Static_assert(__builtin_offsetof(struct stackd_record, time_ns) == 8, "stackd_record layout");
 _Static_assert(__builtin_offsetof(struct stackd_record, period) == 32, "stackd_record layout");
+_Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");
+_Static_assert(sizeof(struct stackd_rule) == 24, "rules are shared with the kernel half");
 
 #endif
