@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ELF files that a profiled process controls; see elf_file.h.
+ *
+ * What identity and address arithmetic need is little (the file header, the program headers, the
+ * notes), and it is read here, by pread() into memory of our own and with bounds, once, at the
+ * start:
+ *
+ *   file header ──► program headers ──► PT_LOAD: segments[]   offset <-> vaddr
+ *                                   └─► PT_NOTE: build-id     (else the SHT_NOTE sections)
+ *
+ * Everything after that (symbols, CFI, DWARF) goes through libelf, which reads from our duplicate
+ * of the descriptor with pread() as well: ELF_C_READ, never ELF_C_READ_MMAP. libelf holds what it
+ * read, so a file that is cut short later makes a read fail and nothing else.
+ *
+ * Segments are not checked against the size of the file: separate debug files keep the program
+ * headers of the file that they belong to, and a file that was cut short still has an identity.
+ */
+#include "elf/elf_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+/* Real files have about 15 program headers and under 1 KiB of notes. */
+#define MAX_PROGRAM_HEADERS 1024
+#define MAX_NOTE_BYTES	    (1024 * 1024)
+#define MAX_NOTE_SECTIONS   4096
+#define HASHED_BYTES	    (64 * 1024)
+
+struct segment {
+	uint64_t offset, vaddr, size; /* the part that is in the file */
+	bool is_executable;
+};
+
+struct elf_file {
+	int fd;		/* owned; -1 for an image */
+	uint8_t *image; /* owned; NULL for a file */
+	uint64_t size;	/* bytes */
+	Elf *libelf;	/* owned */
+	Elf64_Ehdr header;
+	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
+	struct segment *segments;    /* owned */
+	size_t n_segments;
+	size_t note_bytes_left; /* of MAX_NOTE_BYTES, while the build-id is looked for */
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	size_t build_id_len;
+	uint64_t id;
+};
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+static int64_t read_fd(int fd, uint64_t offset, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (uint8_t *)buf + done, len - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (int64_t)done;
+}
+
+int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
+{
+	if (offset >= file->size)
+		return 0;
+	if (len > file->size - offset)
+		len = file->size - offset;
+	if (!file->image)
+		return read_fd(file->fd, offset, buf, len);
+	memcpy(buf, file->image + offset, len);
+	return (int64_t)len;
+}
+
+/* All or nothing: 0, -ENOEXEC where the file ends before, or -errno. */
+static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
+{
+	int64_t n = elf_file_read(file, offset, buf, len);
+
+	if (n < 0)
+		return (int)n;
+	return (size_t)n == len ? 0 : -ENOEXEC;
+}
+
+/* --- headers ------------------------------------------------------------------------------- */
+
+static int load_header(struct elf_file *file)
+{
+	Elf64_Ehdr *h = &file->header;
+	int r = read_exactly(file, 0, h, sizeof(*h));
+
+	if (r)
+		return r;
+	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_ident[EI_VERSION] != EV_CURRENT)
+		return -ENOEXEC;
+	if (h->e_machine != EM_X86_64 || (h->e_type != ET_EXEC && h->e_type != ET_DYN))
+		return -ENOEXEC;
+	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > MAX_PROGRAM_HEADERS)
+		return -ENOEXEC;
+	return 0;
+}
+
+static bool segment_is_sane(const Elf64_Phdr *p)
+{
+	uint64_t end;
+
+	return p->p_filesz <= p->p_memsz &&
+	       !__builtin_add_overflow(p->p_offset, p->p_filesz, &end) &&
+	       !__builtin_add_overflow(p->p_vaddr, p->p_memsz, &end);
+}
+
+static int load_segments(struct elf_file *file)
+{
+	size_t n = file->header.e_phnum;
+	int r;
+
+	file->program_headers = calloc(n, sizeof(*file->program_headers));
+	file->segments = calloc(n, sizeof(*file->segments));
+	if (!file->program_headers || !file->segments)
+		return -ENOMEM;
+	r = read_exactly(file, file->header.e_phoff, file->program_headers,
+			 n * sizeof(*file->program_headers));
+	if (r)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		const Elf64_Phdr *p = &file->program_headers[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (!segment_is_sane(p))
+			return -ENOEXEC;
+		file->segments[file->n_segments++] = (struct segment){
+			.offset = p->p_offset,
+			.vaddr = p->p_vaddr,
+			.size = p->p_filesz,
+			.is_executable = p->p_flags & PF_X,
+		};
+	}
+	return 0;
+}
+
+/* --- build-id ------------------------------------------------------------------------------ */
+
+/* A build-id longer than the kernel's limit counts as none, as it does there: the daemon must
+ * find the same file id in the file as in the kernel's mmap records. */
+static bool take_build_id(struct elf_file *file, const Elf64_Nhdr *note, const uint8_t *name,
+			  const uint8_t *desc)
+{
+	if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != sizeof(ELF_NOTE_GNU) ||
+	    memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
+		return false;
+	if (!note->n_descsz || note->n_descsz > ELF_BUILD_ID_MAX)
+		return false;
+	memcpy(file->build_id, desc, note->n_descsz);
+	file->build_id_len = note->n_descsz;
+	return true;
+}
+
+static size_t align_up(size_t n, size_t align)
+{
+	return (n + align - 1) & ~(align - 1);
+}
+
+static bool scan_notes(struct elf_file *file, const uint8_t *bytes, size_t len, size_t align)
+{
+	size_t at = 0;
+
+	while (len - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		size_t left, desc;
+
+		memcpy(&note, bytes + at, sizeof(note));
+		left = len - at;
+		if (note.n_namesz > left || note.n_descsz > left)
+			return false;
+		desc = align_up(sizeof(note) + note.n_namesz, align);
+		if (desc > left || note.n_descsz > left - desc)
+			return false;
+		if (take_build_id(file, &note, bytes + at + sizeof(note), bytes + at + desc))
+			return true;
+		at += align_up(desc + note.n_descsz, align);
+		if (at > len)
+			return false;
+	}
+	return false;
+}
+
+/* Notes at an offset of the file. Files disagree with their own alignment field, so both
+ * alignments that exist are tried. 1 if the build-id was found, 0, or -ENOMEM. */
+static int load_notes(struct elf_file *file, uint64_t offset, uint64_t len)
+{
+	uint8_t *bytes;
+	int64_t n;
+	bool found;
+
+	if (len > file->note_bytes_left)
+		len = file->note_bytes_left;
+	if (len < sizeof(Elf64_Nhdr) || offset >= file->size)
+		return 0;
+	bytes = malloc(len);
+	if (!bytes)
+		return -ENOMEM;
+	n = elf_file_read(file, offset, bytes, len);
+	file->note_bytes_left -= len;
+	found = n > 0 &&
+		(scan_notes(file, bytes, (size_t)n, 4) || scan_notes(file, bytes, (size_t)n, 8));
+	free(bytes);
+	return found;
+}
+
+static int load_build_id_from_segments(struct elf_file *file)
+{
+	int found = 0;
+
+	for (size_t i = 0; !found && i < file->header.e_phnum; i++) {
+		const Elf64_Phdr *p = &file->program_headers[i];
+
+		if (p->p_type == PT_NOTE)
+			found = load_notes(file, p->p_offset, p->p_filesz);
+	}
+	return found;
+}
+
+static int load_build_id_from_sections(struct elf_file *file)
+{
+	Elf_Scn *scn = NULL;
+	size_t n = 0;
+	int found = 0;
+
+	while (!found && n++ < MAX_NOTE_SECTIONS && (scn = elf_nextscn(file->libelf, scn))) {
+		GElf_Shdr shdr;
+
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_NOTE)
+			found = load_notes(file, shdr.sh_offset, shdr.sh_size);
+	}
+	return found;
+}
+
+static int load_build_id(struct elf_file *file)
+{
+	int found;
+
+	file->note_bytes_left = MAX_NOTE_BYTES;
+	found = load_build_id_from_segments(file);
+	if (!found)
+		found = load_build_id_from_sections(file);
+	return found < 0 ? found : 0;
+}
+
+/* --- file id ------------------------------------------------------------------------------- */
+
+uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len)
+{
+	uint64_t id = 0;
+
+	for (size_t i = 0; i < 8; i++)
+		id = id << 8 | (i < len ? build_id[i] : 0);
+	return id ? id : 1;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len)
+{
+	const uint8_t *at = bytes;
+
+	for (; len >= 8; at += 8, len -= 8) {
+		uint64_t word;
+
+		memcpy(&word, at, 8);
+		hash = hash_mix64(hash + word);
+	}
+	for (; len; at++, len--)
+		hash = hash_mix64(hash + *at);
+	return hash;
+}
+
+static int hash_content(struct elf_file *file, uint64_t *ret_hash)
+{
+	uint64_t last = file->size > HASHED_BYTES ? file->size - HASHED_BYTES : 0;
+	uint64_t hash = hash_mix64(file->size);
+	uint8_t *bytes = malloc(HASHED_BYTES);
+	int64_t n;
+
+	if (!bytes)
+		return -ENOMEM;
+	n = elf_file_read(file, 0, bytes, HASHED_BYTES);
+	if (n >= 0) {
+		hash = hash_bytes(hash, bytes, (size_t)n);
+		n = elf_file_read(file, last, bytes, HASHED_BYTES);
+	}
+	if (n >= 0)
+		hash = hash_bytes(hash, bytes, (size_t)n);
+	free(bytes);
+	if (n < 0)
+		return (int)n;
+	*ret_hash = hash_bytes(hash, file->program_headers,
+			       file->header.e_phnum * sizeof(*file->program_headers));
+	return 0;
+}
+
+static int load_id(struct elf_file *file)
+{
+	int r;
+
+	if (file->build_id_len) {
+		file->id = elf_file_id_from_build_id(file->build_id, file->build_id_len);
+		return 0;
+	}
+	r = hash_content(file, &file->id);
+	if (!r && !file->id)
+		file->id = 1;
+	return r;
+}
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* `file` has its bytes (fd or image, and size); 0 or why it is not taken. */
+static int load(struct elf_file *file)
+{
+	int r = load_header(file);
+
+	if (!r)
+		r = load_segments(file);
+	if (r)
+		return r;
+	elf_version(EV_CURRENT);
+	file->libelf = file->image ? elf_memory((char *)file->image, file->size)
+				   : elf_begin(file->fd, ELF_C_READ, NULL);
+	if (!file->libelf || elf_kind(file->libelf) != ELF_K_ELF)
+		return -ENOEXEC;
+	r = load_build_id(file);
+	return r ? r : load_id(file);
+}
+
+static int finish(struct elf_file *file, int r, struct elf_file **ret_file)
+{
+	if (!r)
+		r = load(file);
+	if (r) {
+		elf_file_free(file);
+		return r;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static int take_fd(struct elf_file *file, int fd)
+{
+	struct stat st;
+
+	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (file->fd < 0)
+		return -errno;
+	if (fstat(file->fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	file->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int elf_file_open(int fd, struct elf_file **ret_file)
+{
+	struct elf_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return -ENOMEM;
+	return finish(file, take_fd(file, fd), ret_file);
+}
+
+int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file)
+{
+	struct elf_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return -ENOMEM;
+	file->fd = -1;
+	file->image = malloc(size ? size : 1);
+	if (file->image && size)
+		memcpy(file->image, image, size);
+	file->size = size;
+	return finish(file, file->image ? 0 : -ENOMEM, ret_file);
+}
+
+void elf_file_free(struct elf_file *file)
+{
+	if (!file)
+		return;
+	elf_end(file->libelf);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->image);
+	free(file->program_headers);
+	free(file->segments);
+	free(file);
+}
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *ret_len)
+{
+	*ret_len = file->build_id_len;
+	return file->build_id_len ? file->build_id : NULL;
+}
+
+uint64_t elf_file_id(const struct elf_file *file)
+{
+	return file->id;
+}
+
+/* Locations are places in code, so where segments overlap in the file the executable one wins. */
+bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
+{
+	const struct segment *best = NULL;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct segment *s = &file->segments[i];
+
+		if (offset < s->offset || offset - s->offset >= s->size)
+			continue;
+		if (!best || (s->is_executable && !best->is_executable))
+			best = s;
+	}
+	if (!best)
+		return false;
+	*ret_vaddr = best->vaddr + (offset - best->offset);
+	return true;
+}
+
+bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_offset)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct segment *s = &file->segments[i];
+
+		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->size)
+			continue;
+		*ret_offset = s->offset + (vaddr - s->vaddr);
+		return true;
+	}
+	return false;
+}
+
+uint64_t elf_file_entry_vaddr(const struct elf_file *file)
+{
+	return file->header.e_entry;
+}
+
+bool elf_file_is_position_independent(const struct elf_file *file)
+{
+	return file->header.e_type == ET_DYN;
+}
+
+Elf *elf_file_libelf(const struct elf_file *file)
+{
+	return file->libelf;
+}
