@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of locations: an array in order of first appearance, and an index by location_id().
+ *
+ * The id is a bijection of the offset for a given file, but two files can share an id, so entries
+ * are compared by (file id, offset) and never by id alone.
+ */
+#include "stack/location.h"
+
+#include "stack/slots.h"
+
+struct location_table {
+	struct location *locations;
+	uint32_t count;
+	uint32_t cap;
+	struct slots index;
+};
+
+int location_table_new(struct location_table **ret_table)
+{
+	struct location_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	*ret_table = table;
+	return 0;
+}
+
+void location_table_free(struct location_table *table)
+{
+	if (!table)
+		return;
+	free(table->locations);
+	free(table->index.slot);
+	free(table);
+}
+
+static int location_grow_index(struct location_table *table)
+{
+	struct slots grown;
+	int r = slots_grow(&table->index, &grown);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct location *l = &table->locations[i];
+
+		slots_put(&grown, location_id(l->file_id, l->offset), i);
+	}
+	free(table->index.slot);
+	table->index = grown;
+	return 0;
+}
+
+static int location_grow_array(struct location_table *table)
+{
+	size_t cap = table->cap ? table->cap + (size_t)table->cap / 2 : 64;
+	struct location *locations;
+
+	if (table->cap >= UINT32_MAX - 1)
+		return -ENOMEM;
+	if (cap > UINT32_MAX - 1)
+		cap = UINT32_MAX - 1;
+	locations = reallocarray(table->locations, cap, sizeof(*locations));
+	if (!locations)
+		return -ENOMEM;
+	table->locations = locations;
+	table->cap = (uint32_t)cap;
+	return 0;
+}
+
+static int location_add(struct location_table *table, const struct location *loc, uint64_t id,
+			uint32_t *ret_number)
+{
+	int r;
+
+	if (table->count == table->cap) {
+		r = location_grow_array(table);
+		if (r < 0)
+			return r;
+	}
+	if (slots_full(&table->index)) {
+		r = location_grow_index(table);
+		if (r < 0)
+			return r;
+	}
+	table->locations[table->count] = *loc;
+	slots_put(&table->index, id, table->count);
+	*ret_number = table->count++;
+	return 0;
+}
+
+int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number)
+{
+	uint64_t id = location_id(loc->file_id, loc->offset);
+	const struct slots *index = &table->index;
+
+	if (!index->slot)
+		return location_add(table, loc, id, ret_number);
+	for (size_t at = id & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
+		uint32_t number = index->slot[at] - 1;
+		const struct location *l = &table->locations[number];
+
+		if (l->offset == loc->offset && l->file_id == loc->file_id) {
+			*ret_number = number;
+			return 0;
+		}
+	}
+	return location_add(table, loc, id, ret_number);
+}
+
+uint32_t location_count(const struct location_table *table)
+{
+	return table->count;
+}
+
+const struct location *location_at(const struct location_table *table, uint32_t number)
+{
+	return &table->locations[number];
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hashed trie: one array of 16-byte nodes, and an index of their numbers by tag.
+ *
+ *   nodes   [0] empty path   [1] {tag, parent, location}   [2] ...
+ *   index   tag & mask -> node number + 1, linear probing (stack/slots.h)
+ *
+ * Looking a child up computes its tag (one multiplication and one xor) and probes once; a hit
+ * compares tag, parent and location, all in one 16-byte node. The parent is compared too, so that
+ * two paths with one tag stay two nodes: merging them would put time into a path that was never
+ * taken. The empty path stands in no slot: nobody looks it up as a child.
+ *
+ * Memory: nodes grow by a quarter at a time (16 to 20 bytes a node; realloc() of a large block
+ * moves pages, not bytes), the index costs 6 to 12: at most 32 bytes a node.
+ */
+#include "stack/trie.h"
+
+#include "base/hash.h"
+#include "stack/slots.h"
+
+struct trie {
+	struct trie_node *nodes;
+	uint32_t count;
+	uint32_t cap;
+	struct slots index;
+	uint64_t collisions;
+};
+
+#define TRIE_FIRST_CAP 64u
+
+int trie_new(struct trie **ret_trie)
+{
+	struct trie *trie = calloc(1, sizeof(*trie));
+
+	if (!trie)
+		return -ENOMEM;
+	trie->nodes = calloc(TRIE_FIRST_CAP, sizeof(*trie->nodes));
+	if (!trie->nodes || slots_grow(&trie->index, &trie->index) < 0) {
+		trie_free(trie);
+		return -ENOMEM;
+	}
+	trie->cap = TRIE_FIRST_CAP;
+	trie->nodes[TRIE_ROOT] = (struct trie_node){.location = UINT32_MAX};
+	trie->count = 1;
+	*ret_trie = trie;
+	return 0;
+}
+
+void trie_free(struct trie *trie)
+{
+	if (!trie)
+		return;
+	free(trie->nodes);
+	free(trie->index.slot);
+	free(trie);
+}
+
+static int trie_grow_index(struct trie *trie)
+{
+	struct slots grown;
+	int r = slots_grow(&trie->index, &grown);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 1; i < trie->count; i++)
+		slots_put(&grown, trie->nodes[i].tag, i);
+	free(trie->index.slot);
+	trie->index = grown;
+	return 0;
+}
+
+static int trie_grow_nodes(struct trie *trie)
+{
+	size_t cap = trie->cap + (size_t)trie->cap / 4;
+	struct trie_node *nodes;
+
+	if (trie->cap == UINT32_MAX)
+		return -EOVERFLOW;
+	if (cap > UINT32_MAX)
+		cap = UINT32_MAX;
+	nodes = reallocarray(trie->nodes, cap, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	trie->nodes = nodes;
+	trie->cap = (uint32_t)cap;
+	return 0;
+}
+
+/* Enters a node that a probe did not find; `shares_tag` tells that an older node has its tag. */
+static int trie_add(struct trie *trie, const struct trie_node *node, bool shares_tag,
+		    uint32_t *ret_node)
+{
+	int r;
+
+	if (trie->count == trie->cap) {
+		r = trie_grow_nodes(trie);
+		if (r < 0)
+			return r;
+	}
+	if (slots_full(&trie->index)) {
+		r = trie_grow_index(trie);
+		if (r < 0)
+			return r;
+	}
+	trie->nodes[trie->count] = *node;
+	slots_put(&trie->index, node->tag, trie->count);
+	trie->collisions += shares_tag;
+	*ret_node = trie->count++;
+	return 0;
+}
+
+int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
+	       uint32_t *ret_node)
+{
+	const struct slots *index = &trie->index;
+	struct trie_node node = {
+		.tag = hash_chain(trie->nodes[parent].tag, id),
+		.parent = parent,
+		.location = location,
+	};
+	bool shares_tag = node.tag == 0; /* with the empty path */
+
+	for (size_t at = node.tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
+		uint32_t number = index->slot[at] - 1;
+		const struct trie_node *n = &trie->nodes[number];
+
+		if (n->tag != node.tag)
+			continue;
+		if (n->parent == parent && n->location == location) {
+			*ret_node = number;
+			return 0;
+		}
+		shares_tag = true;
+	}
+	return trie_add(trie, &node, shares_tag, ret_node);
+}
+
+const struct trie_node *trie_at(const struct trie *trie, uint32_t node)
+{
+	return &trie->nodes[node];
+}
+
+uint32_t trie_find(const struct trie *trie, uint64_t tag)
+{
+	const struct slots *index = &trie->index;
+
+	if (tag == 0)
+		return TRIE_ROOT;
+	for (size_t at = tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
+		if (trie->nodes[index->slot[at] - 1].tag == tag)
+			return index->slot[at] - 1;
+	}
+	return UINT32_MAX;
+}
+
+uint32_t trie_count(const struct trie *trie)
+{
+	return trie->count;
+}
+
+uint64_t trie_collisions(const struct trie *trie)
+{
+	return trie->collisions;
+}
+
+size_t trie_memory_bytes(const struct trie *trie)
+{
+	return sizeof(*trie) + trie->cap * sizeof(*trie->nodes) + slots_bytes(&trie->index);
+}
