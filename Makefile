@@ -38,14 +38,10 @@ help:
 
 # --- the kernel half -------------------------------------------------------------------------
 
-$(B)/gen/vmlinux.h:
-	@mkdir -p $(@D)
-	$(call say,BTF,$@)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp && mv $@.tmp $@
-
 $(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
-		-Ibpf -c $< -o $@
+		-Ibpf -idirafter /usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
 
 $(B)/gen/stackd.skel.h: $(B)/gen/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@

@@ -8,8 +8,7 @@
  *
  *   record   := struct stackd_record
  *               u64 kernel[n_kernel]          leaf first, as bpf_get_stack gives them
- *               struct stackd_regs            if flags & STACKD_HAS_REGS
- *               u8  stack[stack_bytes]        from regs.sp upwards, padded to 8
+ *               u8  stack[stack_bytes]        from regs' rsp upwards, padded to 8
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + sum of the reasons that the kernel half counts (lost_*)
@@ -33,7 +32,7 @@
  */
 #define STACKD_END_REASONS(X)                                                                      \
 	X(ENTRY, "entry", COMPLETE, "the walk reached the thread's entry")                         \
-	X(NO_USER, "no_user", COMPLETE, "a kernel thread: there is no user stack")                 \
+	X(NO_USER, "no_user", COMPLETE, "no user stack: a kernel thread, or a task that exits")    \
 	X(NO_MAPPING, "no_mapping", PARTIAL, "an address lies in no known executable mapping")     \
 	X(NO_OBJECT, "no_object", PARTIAL, "the mapped file could not be read")                    \
 	X(NO_RECIPE, "no_recipe", PARTIAL, "no unwind information for an address")                 \
@@ -55,7 +54,7 @@ enum stackd_end_reason {
 };
 
 enum stackd_record_flags {
-	STACKD_HAS_REGS = 1 << 0,    /* a struct stackd_regs follows the kernel frames */
+	STACKD_HAS_REGS = 1 << 0,    /* there is a user stack, and regs are its registers */
 	STACKD_IN_KERNEL = 1 << 1,   /* the sample hit in kernel mode */
 	STACKD_STACK_CUT = 1 << 2,   /* the stack is larger than what was copied */
 	STACKD_STACK_FAULT = 1 << 3, /* the copy met an unreadable page and stops before it */
@@ -84,6 +83,7 @@ struct stackd_record {
 	__u64 period;	   /* events that this sample stands for */
 	__u32 n_kernel;	   /* kernel frames that follow */
 	__u32 reserved;
+	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
 
 /* Per-CPU counters: index in the map `counters`. */
@@ -141,7 +141,7 @@ struct stackd_rule {
 #define STACKD_RULE_DAEMON 2
 
 _Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
-_Static_assert(sizeof(struct stackd_record) == 48, "stackd_record is shared");
+_Static_assert(sizeof(struct stackd_record) == 184, "stackd_record is shared");
 _Static_assert(__builtin_offsetof(struct stackd_record, time_ns) == 8, "stackd_record layout");
 _Static_assert(__builtin_offsetof(struct stackd_record, period) == 32, "stackd_record layout");
 _Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");

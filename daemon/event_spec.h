@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an event's name to what perf_event_open() wants. Names are libpfm4's ("cycles:u",
+ * "perf::CPU-CLOCK", "ix86arch::UNHALTED_CORE_CYCLES") and perf's raw codes ("r1a8", "r1a8:u").
+ */
+#ifndef EVENT_SPEC_H
+#define EVENT_SPEC_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_spec {
+	struct perf_event_attr attr; /* type, config, exclude_*, freq, sample_period/_freq */
+	char name[128];		     /* as shown: "cpu-clock:u" */
+	bool may_fall_back;	     /* cycles: cpu-clock does where there is no PMU */
+};
+
+/* `name` NULL means cycles. Exactly one of `frequency` and `period` is not 0. 0; -ENOENT: no such
+ * event, and *ret_error is a malloc()ed sentence. */
+int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
+		     struct event_spec *ret_spec, char **ret_error);
+
+/* Turns the event into cpu-clock, with the same modifiers. A period of cycles cannot be kept: it
+ * is taken as nanoseconds. */
+void event_spec_fall_back(struct event_spec *spec);
+
+/* kernel.perf_event_max_sample_rate; 0 if it cannot be read. */
+uint64_t event_spec_max_frequency(void);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of stackd; see options.h. */
+#include "options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit_status.h"
+#include "stackd_abi.h"
+
+const char *argp_program_version = "stackd " STACKD_VERSION;
+
+enum { OPTION_DURATION = 256, OPTION_STACK, OPTION_RING, OPTION_LBR, OPTION_AGE, OPTION_SIZE };
+
+static const struct argp_option argp_options[] = {
+	{NULL, 0, NULL, 0, "What to profile (one of these, or -- COMMAND):", 1},
+	{"pid", 'p', "N[,N...]", 0, "these processes, with their later children and threads", 1},
+	{"all", 'a', NULL, 0, "everything on this machine", 1},
+	{"cgroup", 'G', "PATH", 0, "the processes of a cgroup (v2 path, or below its mount)", 1},
+	{NULL, 0, NULL, 0, "How:", 2},
+	{"event", 'e', "NAME", 0,
+	 "event: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN (default: cycles, "
+	 "else cpu-clock)",
+	 2},
+	{"freq", 'F', "HZ", 0, "samples a second and CPU (default 997)", 2},
+	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
+	{"stack-bytes", OPTION_STACK, "BYTES", 0,
+	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
+	{"ring-bytes", OPTION_RING, "BYTES", 0, "size of the ring buffer (default 32M)", 2},
+	{"lbr", OPTION_LBR, NULL, 0, "with the branch records of the CPU (Intel LBR)", 2},
+	{NULL, 0, NULL, 0, "How long, and where to:", 3},
+	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
+	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
+	{"keep-age", OPTION_AGE, "DAYS", 0, "first delete recordings of the store older than this",
+	 3},
+	{"keep-bytes", OPTION_SIZE, "BYTES", 0,
+	 "first delete its oldest recordings above this size", 3},
+	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
+	{0}};
+
+static uint64_t number(struct argp_state *state, const char *option, const char *text,
+		       uint64_t least, uint64_t most)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || value < least || value > most)
+		argp_error(state, "%s '%s': expected a whole number from %llu to %llu", option,
+			   text, (unsigned long long)least, (unsigned long long)most);
+	return value;
+}
+
+/* A number with an optional K, M or G. */
+static uint64_t bytes(struct argp_state *state, const char *option, const char *text,
+		      uint64_t least, uint64_t most)
+{
+	static const char units[] = "KMG";
+	size_t len = strlen(text);
+	const char *unit = len ? strchr(units, text[len - 1] & ~0x20) : NULL;
+	unsigned shift = unit && *unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	char digits[24];
+
+	if (!shift)
+		return number(state, option, text, least, most);
+	snprintf(digits, sizeof(digits), "%.*s", (int)(len - 1), text);
+	return number(state, option, digits, (least + (1u << shift) - 1) >> shift, most >> shift)
+	       << shift;
+}
+
+static void add_pids(struct argp_state *state, struct options *options, char *list)
+{
+	char *rest = NULL;
+
+	for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+		pid_t *grown = reallocarray(options->pids, options->n_pids + 1, sizeof(pid_t));
+
+		if (!grown)
+			argp_failure(state, STATUS_FAILED, ENOMEM, "--pid");
+		options->pids = grown;
+		options->pids[options->n_pids++] = (pid_t)number(state, "--pid", one, 1, INT32_MAX);
+	}
+	if (!options->n_pids)
+		argp_error(state, "--pid '%s': expected a process id", list);
+}
+
+static void set_target(struct argp_state *state, struct options *options, enum target_kind kind)
+{
+	if (options->target != TARGET_NONE && (options->target != kind || kind != TARGET_PIDS))
+		argp_error(state, "more than one target: give one of --pid, --all, --cgroup, -- "
+				  "COMMAND");
+	options->target = kind;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'p':
+		set_target(state, options, TARGET_PIDS);
+		add_pids(state, options, arg);
+		break;
+	case 'a':
+		set_target(state, options, TARGET_ALL);
+		break;
+	case 'G':
+		set_target(state, options, TARGET_CGROUP);
+		options->cgroup = arg;
+		break;
+	case 'e':
+		options->event = arg;
+		break;
+	case 'F':
+		options->frequency = number(state, "--freq", arg, 1, 1000000000);
+		break;
+	case 'c':
+		options->period = number(state, "--count", arg, 1, INT64_MAX);
+		break;
+	case 'o':
+		options->output = arg;
+		break;
+	case 'q':
+		options->quiet = true;
+		break;
+	case OPTION_DURATION: {
+		char *end;
+
+		options->duration_s = strtod(arg, &end);
+		if (end == arg || *end || !(options->duration_s > 0 && options->duration_s < 1e9))
+			argp_error(state, "--duration '%s': expected seconds above 0", arg);
+		break;
+	}
+	case OPTION_STACK:
+		options->stack_bytes =
+			(uint32_t)bytes(state, "--stack-bytes", arg, 256, STACKD_MAX_STACK_BYTES);
+		break;
+	case OPTION_RING:
+		options->ring_bytes = bytes(state, "--ring-bytes", arg, 4096, 1u << 30);
+		break;
+	case OPTION_AGE:
+		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
+		break;
+	case OPTION_SIZE:
+		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, INT64_MAX);
+		break;
+	case OPTION_LBR:
+		options->lbr = true;
+		break;
+	case ARGP_KEY_ARGS:
+		set_target(state, options, TARGET_COMMAND);
+		options->command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		if (options->target == TARGET_NONE)
+			argp_error(state, "what to profile? --pid N, --all, --cgroup PATH or -- "
+					  "COMMAND");
+		if (options->frequency && options->period)
+			argp_error(state, "--freq and --count exclude each other");
+		if (!options->period && !options->frequency)
+			options->frequency = 997;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+void options_parse(int argc, char **argv, struct options *ret_options)
+{
+	static const struct argp argp = {
+		.options = argp_options,
+		.parser = parse,
+		.args_doc = "--pid N[,N...]\n--all\n--cgroup PATH\n-- COMMAND [ARG...]",
+		.doc = "Records the call paths of running programs.\v"
+		       "It ends with the target, after --duration, or on SIGINT or SIGTERM. Then: "
+		       "stackctl report.\n\nExit status: 0 done, 1 failed, 2 usage, 3 no samples, 4 "
+		       "permission or kernel support missing.",
+	};
+
+	*ret_options = (struct options){.stack_bytes = 128 << 10, .ring_bytes = 32 << 20};
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
+}
+
+void options_free(struct options *options)
+{
+	free(options->pids);
+	options->pids = NULL;
+}
+
+static void put_words(FILE *out, const struct options *options)
+{
+	switch (options->target) {
+	case TARGET_PIDS:
+		for (size_t i = 0; i < options->n_pids; i++)
+			fprintf(out, "%s%d", i ? "," : "pid ", options->pids[i]);
+		break;
+	case TARGET_CGROUP:
+		fprintf(out, "cgroup %s", options->cgroup);
+		break;
+	case TARGET_COMMAND:
+		for (char **word = options->command; *word; word++)
+			fprintf(out, "%s%s", word == options->command ? "" : " ", *word);
+		break;
+	default:
+		fputs("all", out);
+	}
+}
+
+char *options_target(const struct options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	put_words(out, options);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of stackd. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum target_kind { TARGET_NONE, TARGET_PIDS, TARGET_ALL, TARGET_CGROUP, TARGET_COMMAND };
+
+struct options {
+	enum target_kind target;
+	pid_t *pids; /* owned */
+	size_t n_pids;
+	const char *cgroup;
+	char **command; /* NULL-terminated, argv's own */
+
+	const char *event;    /* NULL: cycles, else cpu-clock */
+	uint64_t frequency;   /* Hz; 0: period is given */
+	uint64_t period;      /* events; 0: frequency is given */
+	const char *output;   /* NULL: the default store */
+	double duration_s;    /* 0: no limit */
+	uint32_t stack_bytes; /* of user stack a sample, at most */
+	uint64_t ring_bytes;
+	uint64_t keep_age_s; /* retention; 0: no limit */
+	uint64_t keep_bytes;
+	bool quiet;
+	bool lbr;
+};
+
+/* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. */
+void options_parse(int argc, char **argv, struct options *ret_options);
+void options_free(struct options *options);
+
+/* The target in words ("pid 123,456", "all", ...), malloc()ed. */
+char *options_target(const struct options *options);
+
+#endif

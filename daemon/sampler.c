@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading the program, opening events, reading records; see sampler.h. */
+#include "sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "stackd.skel.h"
+
+struct sampler {
+	struct stackd_bpf *skel;
+	struct ring_buffer *ring;
+	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
+	bool enable_on_exec;
+
+	int *events; /* perf event descriptors */
+	size_t n_events;
+	pid_t *threads; /* which threads have one */
+	size_t n_threads;
+
+	/* sampler_drain()'s caller */
+	int (*each)(void *arg, const struct stackd_record *record);
+	void *arg;
+	uint64_t ring_bytes;
+};
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+/* libbpf's own words: kept only while STACKD_DEBUG asks for them. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (!getenv("STACKD_DEBUG") || level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, format, args);
+}
+
+static const char *btf_path(char *buf, size_t size)
+{
+	const char *root = getenv("STACKD_SYS_ROOT");
+
+	snprintf(buf, size, "%s/kernel/btf/vmlinux", root ? root : "/sys");
+	return buf;
+}
+
+/* Why the program could not be loaded, and what helps. */
+static int explain_load(int err, char **ret_error)
+{
+	const char *why = strerror(-err);
+	char path[256];
+	int n;
+
+	if (access(btf_path(path, sizeof(path)), R_OK)) {
+		n = asprintf(ret_error,
+			     "the kernel has no type information (%s): stackd needs a kernel built "
+			     "with CONFIG_DEBUG_INFO_BTF=y, such as Debian's",
+			     path);
+		err = -EOPNOTSUPP;
+	} else if (err == -EPERM || err == -EACCES) {
+		n = asprintf(ret_error,
+			     "no right to load BPF programs (%s): run as root, or with "
+			     "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+			     why);
+		err = -EPERM;
+	} else {
+		n = asprintf(
+			ret_error,
+			"the kernel did not take the BPF program (%s): Linux 6.1 or later is "
+			"needed; STACKD_DEBUG=1 shows the kernel's reasons; see also: stackctl "
+			"doctor",
+			why);
+		err = err == -ENOMEM ? err : -EOPNOTSUPP;
+	}
+	if (n < 0)
+		*ret_error = NULL;
+	return err;
+}
+
+static uint32_t ring_size(uint64_t bytes)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (size < bytes)
+		size *= 2;
+	return (uint32_t)size;
+}
+
+static int load(struct sampler *s, const struct sampler_options *options)
+{
+	int cpus = libbpf_num_possible_cpus(), err;
+	char path[256];
+
+	if (cpus < 0)
+		return cpus;
+	if (access(btf_path(path, sizeof(path)), R_OK))
+		return -EOPNOTSUPP;
+	s->skel = stackd_bpf__open();
+	if (!s->skel)
+		return -errno;
+	s->skel->rodata->stack_limit = options->stack_bytes;
+	s->skel->rodata->wakeup_bytes = ring_size(options->ring_bytes) / 4;
+	err = bpf_map__set_max_entries(s->skel->maps.scratches, (uint32_t)cpus);
+	if (!err)
+		err = bpf_map__set_max_entries(s->skel->maps.ring, ring_size(options->ring_bytes));
+	if (!err)
+		err = stackd_bpf__load(s->skel);
+	return err;
+}
+
+static int on_record(void *arg, void *data, size_t size)
+{
+	struct sampler *s = arg;
+	const struct stackd_record *record = data;
+	uint64_t need = sizeof(*record);
+
+	s->ring_bytes += size;
+	if (size >= sizeof(*record))
+		need += (uint64_t)record->n_kernel * 8 + record->stack_bytes;
+	if (size < need || record->size > size || record->version != STACKD_ABI_VERSION)
+		record = NULL;
+	return s->each(s->arg, record);
+}
+
+int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
+		char **ret_error)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->stats_fd = -1;
+	s->enable_on_exec = options->enable_on_exec;
+	libbpf_set_print(print_libbpf);
+	err = load(s, options);
+	if (err) {
+		sampler_free(s);
+		return explain_load(err, ret_error);
+	}
+	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.ring), on_record, s, NULL);
+	if (!s->ring) {
+		err = -errno;
+		sampler_free(s);
+		return explain_load(err, ret_error);
+	}
+	s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*ret_sampler = s;
+	return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_events; i++)
+		close(s->events[i]);
+	free(s->events);
+	free(s->threads);
+	ring_buffer__free(s->ring);
+	stackd_bpf__destroy(s->skel);
+	if (s->stats_fd >= 0)
+		close(s->stats_fd);
+	free(s);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+/* Keeps a descriptor open until the end. */
+static int keep(struct sampler *s, int fd)
+{
+	int *grown = reallocarray(s->events, s->n_events + 1, sizeof(int));
+
+	if (!grown) {
+		close(fd);
+		return -ENOMEM;
+	}
+	s->events = grown;
+	s->events[s->n_events++] = fd;
+	return 0;
+}
+
+/* Lets the program run for an event. A late thread's event gets a cookie (see late_threads in
+ * the program). 0 or -errno. */
+static int connect_program(struct sampler *s, int event, pid_t late_tid)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = 1);
+	int link, prog = bpf_program__fd(s->skel->progs.stackd_sample);
+	__u32 tid = (__u32)late_tid;
+	__u64 unknown = 0;
+
+	if (!late_tid)
+		return ioctl(event, PERF_EVENT_IOC_SET_BPF, prog) ? -errno : 0;
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.late_threads), &tid, &unknown, BPF_ANY))
+		return -errno;
+	link = bpf_link_create(prog, event, BPF_PERF_EVENT, &opts);
+	return link < 0 ? link : keep(s, link);
+}
+
+static int open_event(struct sampler *s, const struct event_spec *spec, pid_t pid, int cpu,
+		      unsigned long flags, bool late)
+{
+	struct perf_event_attr attr = spec->attr;
+	int fd, err;
+
+	attr.disabled = 1;
+	attr.enable_on_exec = s->enable_on_exec;
+	attr.inherit = cpu < 0;
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = connect_program(s, fd, late ? pid : 0);
+	if (!err && !s->enable_on_exec && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		err = -errno;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return keep(s, fd);
+}
+
+static bool no_such_hardware(int err)
+{
+	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -ENXIO;
+}
+
+/* Opens the event, as cpu-clock if it may be that and the hardware has none. 0 or -errno. */
+static int add_event(struct sampler *s, struct event_spec *spec, pid_t pid, int cpu,
+		     unsigned long flags, bool late)
+{
+	int err = open_event(s, spec, pid, cpu, flags, late);
+
+	if (no_such_hardware(err) && spec->may_fall_back) {
+		event_spec_fall_back(spec);
+		err = open_event(s, spec, pid, cpu, flags, late);
+	}
+	return err;
+}
+
+static bool has_thread(const struct sampler *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->n_threads; i++) {
+		if (s->threads[i] == tid)
+			return true;
+	}
+	return false;
+}
+
+static int add_thread(struct sampler *s, struct event_spec *spec, pid_t tid, bool late)
+{
+	pid_t *grown = reallocarray(s->threads, s->n_threads + 1, sizeof(*s->threads));
+	int err;
+
+	if (!grown)
+		return -ENOMEM;
+	s->threads = grown;
+	err = add_event(s, spec, tid, -1, 0, late);
+	if (err)
+		return err;
+	s->threads[s->n_threads++] = tid;
+	return 0;
+}
+
+/* One scan of /proc/PID/task: opens the event on threads that have none yet. How many those
+ * were, or -errno. A thread that ends meanwhile is no error. */
+static int scan_threads(struct sampler *s, struct event_spec *spec, pid_t pid, bool late)
+{
+	char path[64];
+	struct dirent *entry;
+	int added = 0, err = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (entry = readdir(dir))) {
+		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+
+		if (!tid || has_thread(s, tid))
+			continue;
+		err = add_thread(s, spec, tid, late);
+		if (!err)
+			added++;
+		else if (err == -ESRCH)
+			err = 0;
+	}
+	closedir(dir);
+	return err ? err : added;
+}
+
+int sampler_attach_process(struct sampler *s, struct event_spec *spec, pid_t pid)
+{
+	int added = scan_threads(s, spec, pid, false), total = added;
+
+	/* A thread that was started by one that had no event yet has none either. */
+	while (added > 0) {
+		added = scan_threads(s, spec, pid, true);
+		total += added > 0 ? added : 0;
+	}
+	if (total > 0)
+		return total;
+	return added < 0 ? added : -ESRCH;
+}
+
+int sampler_attach_cpus(struct sampler *s, struct event_spec *spec, int cgroup_fd)
+{
+	unsigned long flags = cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0;
+	int cpus = libbpf_num_possible_cpus();
+
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		int err = add_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
+
+		if (err && !(err == -ENODEV && cpu > 0)) /* an offline CPU */
+			return err;
+	}
+	return 0;
+}
+
+void sampler_stop(struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+int sampler_poll_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->ring);
+}
+
+int sampler_drain(struct sampler *s, int (*each)(void *arg, const struct stackd_record *record),
+		  void *arg)
+{
+	s->each = each;
+	s->arg = arg;
+	return ring_buffer__consume(s->ring);
+}
+
+static uint64_t counter(const struct sampler *s, uint32_t which)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t total = 0, *values = calloc((size_t)(cpus > 0 ? cpus : 1), sizeof(*values));
+
+	if (values && !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &which, values)) {
+		for (int i = 0; i < cpus; i++)
+			total += values[i];
+	}
+	free(values);
+	return total;
+}
+
+void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
+{
+	struct bpf_prog_info info = {0};
+	__u32 len = sizeof(info);
+
+	*ret_counts = (struct sampler_counts){
+		.started = counter(s, STACKD_COUNT_STARTED),
+		.sent = counter(s, STACKD_COUNT_SENT),
+		.lost_ring = counter(s, STACKD_COUNT_LOST_RING),
+		.ring_bytes = s->ring_bytes,
+	};
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
+		ret_counts->run_ns = info.run_time_ns;
+		ret_counts->runs = info.run_cnt;
+	}
+}

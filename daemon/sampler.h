@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel half, from here: loads the BPF program, opens the perf events that run it on what
+ * is to be profiled, and hands out the records of the ring buffer.
+ *
+ * Scope is left to perf: events of processes are opened on each thread and inherited by all that
+ * it starts later, events of a cgroup or of the whole machine on each CPU. (A filter in the
+ * program would run for every thread of the machine; and branch records in call-stack mode are
+ * only kept apart for events that belong to a thread.)
+ */
+#ifndef SAMPLER_H
+#define SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "event_spec.h"
+#include "stackd_abi.h"
+
+struct sampler;
+
+struct sampler_options {
+	uint32_t stack_bytes;
+	uint64_t ring_bytes; /* rounded up to a power of two of pages */
+	bool enable_on_exec; /* start counting when the target calls exec */
+};
+
+/* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
+ * -EPERM (rights), -EOPNOTSUPP (no BTF, no BPF, kernel too old), -ENOMEM. */
+int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
+		char **ret_error);
+void sampler_free(struct sampler *sampler);
+
+/* Opens the event on all threads of a process, until a scan of its threads finds no new one.
+ * Falls back to cpu-clock if the event may. The number of threads; -ESRCH (the process is gone),
+ * or what perf_event_open() says. */
+int sampler_attach_process(struct sampler *sampler, struct event_spec *spec, pid_t pid);
+
+/* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
+int sampler_attach_cpus(struct sampler *sampler, struct event_spec *spec, int cgroup_fd);
+
+/* Stops the sampling; records in the ring remain to be read. */
+void sampler_stop(struct sampler *sampler);
+
+int sampler_poll_fd(const struct sampler *sampler); /* readable when records wait */
+
+/* Calls `each` for every record that waits. A record whose sizes do not add up is passed as NULL:
+ * it counts as lost. The number of records; a non-zero return of `each` stops and is passed on. */
+int sampler_drain(struct sampler *sampler,
+		  int (*each)(void *arg, const struct stackd_record *record), void *arg);
+
+struct sampler_counts {
+	uint64_t started, sent, lost_ring;
+	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
+	uint64_t ring_bytes;   /* bytes of records taken from the ring */
+};
+void sampler_counts(const struct sampler *sampler, struct sampler_counts *ret_counts);
+
+#endif
