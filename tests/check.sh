@@ -1,0 +1,161 @@
+#!/bin/bash
+# Builds and tests everything: tests/check.sh [all|unit|cli|lint|live]...
+#
+# Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
+# exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
+# test's whole output stands in build/check/NAME.log. A test program passes with status 0, is
+# skipped with 77 (its last line of output is the reason), and fails with any other.
+#
+# A skip is for what this machine cannot do, never for what the project cannot.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC B SAN DEBUG
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+
+logs=build/check
+results=$logs/results
+jobs=$(nproc)
+
+say() { # LINE: to the terminal and, in one write, to the results
+    printf '%s\n' "$1" | tee -a "$results"
+}
+
+judge() { # NAME STATUS
+    case $2 in
+    0) say "PASS $1" ;;
+    77) say "SKIP $1: $(tail -n 1 "$logs/$1.log")" ;;
+    124) say "FAIL $1: did not end in time, see $logs/$1.log" ;;
+    *)
+        say "FAIL $1: status $2, see $logs/$1.log"
+        tail -n 15 "$logs/$1.log" | sed 's/^/    | /' >&2
+        ;;
+    esac
+}
+
+run() { # NAME COMMAND...: one test, in the foreground
+    local name=$1 status
+    shift
+    timeout 300 "$@" >"$logs/$name.log" 2>&1 </dev/null
+    status=$?
+    judge "$name" "$status"
+    return "$status"
+}
+
+spawn() { # the same in the background, at most one per CPU
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+        wait -n
+    done
+    run "$@" &
+}
+
+# --- the groups ------------------------------------------------------------------------------
+
+do_build() {
+    run build-gcc make -j"$jobs" CC=gcc all workloads || return
+    [ "$1" = quick ] || run build-clang make -j"$jobs" CC=clang B=build/clang all
+}
+
+do_unit() {
+    run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san unit-tests
+    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
+    for source in tests/unit/test_*.c; do
+        [ -e "$source" ] || continue
+        name=$(basename "$source" .c)
+        spawn "$name" "build/san/tests/$name"
+    done
+    wait
+    [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
+}
+
+do_cli() {
+    export STACKD=$PWD/build/stackd STACKCTL=$PWD/build/stackctl
+    for script in tests/cli/*.sh; do
+        [ -e "$script" ] || continue
+        spawn "cli-$(basename "$script" .sh)" "$script"
+    done
+    wait
+}
+
+sources() { git ls-files --cached --others --exclude-standard -- "$@"; }
+
+lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
+
+lint_tidy() {
+    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' |
+        xargs -P "$jobs" -n 6 sh -c 'clang-tidy --quiet "$@" -- -std=gnu17 -D_GNU_SOURCE -Ilib \
+            -Ibpf -Ibuild/gen -DSTACKD_VERSION=\"0\" 2>&1' tidy
+}
+
+lint_shell() { { sources '*.sh'; echo .ci/run; } | xargs shellcheck; }
+
+lint_python() {
+    sources '*.py' | xargs -r -n 1 python3 -c '
+import ast, sys
+ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
+}
+
+# Who may include whom (docs/ARCHITECTURE.md): lib never daemon or cli, which never each other.
+lint_layers() {
+    local bad
+    bad=$(grep -nE '#include "(\.\./)*(daemon|cli)/' lib/*/*.[ch]
+        grep -nE '#include "(\.\./)*cli/' daemon/*.[ch]
+        grep -nE '#include "(\.\./)*daemon/' cli/*.[ch]
+        grep -nE '#include "' bpf/*.[ch] | grep -vE '"(stackd_abi|vmlinux|walk[a-z_]*)\.h"')
+    [ -z "$bad" ] || { echo "includes against the layers:" && echo "$bad" && return 1; }
+} 2>/dev/null
+
+do_lint() {
+    export -f sources lint_format lint_tidy lint_shell lint_python lint_layers
+    export jobs
+    run lint-bpf make build/gen/stackd.skel.h
+    spawn lint-format bash -o pipefail -c lint_format
+    spawn lint-shell bash -o pipefail -c lint_shell
+    spawn lint-python bash -o pipefail -c lint_python
+    spawn lint-layers bash -o pipefail -c lint_layers
+    wait
+    run lint-tidy bash -o pipefail -c lint_tidy
+}
+
+# The live tests judge and report for themselves, in the same form.
+do_live() {
+    timeout 480 python3 tests/live/run.py --logs "$logs" </dev/null | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0 | 1) ;;
+    *) say "FAIL live: the live tests broke off" ;;
+    esac
+}
+
+# ---------------------------------------------------------------------------------------------
+
+rm -rf "$logs"
+mkdir -p "$logs"
+: >"$results"
+
+./deps.sh build test lint >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+
+for group in "${@:-all}"; do
+    case $group in
+    all)
+        do_build full
+        do_lint
+        do_unit
+        do_cli
+        do_live
+        ;;
+    unit) do_unit ;;
+    lint) do_lint ;;
+    cli | live)
+        do_build quick
+        "do_$group"
+        ;;
+    *)
+        echo "usage: tests/check.sh [all|unit|cli|lint|live]..." >&2
+        exit 2
+        ;;
+    esac
+done
+
+count() { grep -c "^$1 " "$results"; }
+failed=$(count FAIL)
+echo "$(count PASS) passed, $failed failed, $(count SKIP) skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A library for dlopen_dlclose.c and plugin.c. Of the same size and shape as libdl_two.c, so that
+ * the one can take the other's place in memory. */
+#include "workload.h"
+
+void one_entry(void);
+
+static CALLEE void one_leaf(void)
+{
+	SPIN(LONG);
+}
+
+void one_entry(void)
+{
+	one_leaf();
+	KEEP;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* A library for dlopen_dlclose.c and plugin.c. Of the same size and shape as libdl_one.c, so that
+ * the one can take the other's place in memory. */
+#include "workload.h"
+
+void two_entry(void);
+
+static CALLEE void two_leaf(void)
+{
+	SPIN(LONG);
+}
+
+void two_entry(void)
+{
+	two_leaf();
+	KEEP;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time asked for all the time: the leaf is in the vDSO.
+ *
+ * EXPECT: main;steady;ask;clock_gettime|__clock_gettime|clock_gettime@@GLIBC_2.17;@vdso+
+ * EXPECT: main;steady;ask;@plt
+ */
+#include <time.h>
+
+#include "workload.h"
+
+static CALLEE void ask(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	KEEP;
+}
+
+static CALLEE void steady(void)
+{
+	for (;;) {
+		ask();
+		KEEP;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	workload_ready(argc, argv);
+	steady();
+	return 0;
+}
