@@ -398,6 +398,13 @@ int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_f
 	return finish(file, file->image ? 0 : -ENOMEM, ret_file);
 }
 
+int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file)
+{
+	if (file->image)
+		return elf_file_open_memory(file->image, file->size, ret_file);
+	return elf_file_open(file->fd, ret_file);
+}
+
 void elf_file_free(struct elf_file *file)
 {
 	if (!file)

@@ -31,6 +31,10 @@ int elf_file_open(int fd, struct elf_file **ret_file);
 /* The same for an image in memory (the vDSO); the bytes are copied. */
 int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file);
 
+/* Opens the same file once more, for another thread (libelf's handle is for one). Errors as
+ * elf_file_open(). */
+int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file);
+
 void elf_file_free(struct elf_file *file); /* NULL is fine */
 
 /* The GNU build-id; NULL and 0 when there is none. Lives as long as the file. */

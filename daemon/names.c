@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking the right source for a name; see names.h. */
+#include "names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "proc/jit_map.h"
+#include "sym/symbolizer.h"
+
+#define MAX_LINES 64 /* inline depth that is kept */
+
+/* What is held for an object, by its number. */
+struct source {
+	bool is_opened;
+	struct elf_file *elf; /* our own handle */
+	struct symbolizer_object *symbols;
+	struct jit_map *jit;
+};
+
+struct names {
+	struct symbolizer *symbolizer;
+	const struct kallsyms *ksyms; /* borrowed; NULL: none */
+	struct source *sources;
+	uint32_t n_sources;
+};
+
+int names_new(struct names **ret_names)
+{
+	const struct symbolizer_options options = {
+		.debug_root = "/usr/lib/debug",
+		.use_debuginfod = true,
+		.with_lines = true,
+	};
+	struct names *n = calloc(1, sizeof(*n));
+	int err;
+
+	if (!n)
+		return -ENOMEM;
+	err = symbolizer_new(&options, &n->symbolizer);
+	if (err) {
+		free(n);
+		return err;
+	}
+	*ret_names = n;
+	return 0;
+}
+
+void names_free(struct names *n)
+{
+	if (!n)
+		return;
+	symbolizer_free(n->symbolizer);
+	for (uint32_t i = 0; i < n->n_sources; i++) {
+		elf_file_free(n->sources[i].elf);
+		jit_map_free(n->sources[i].jit);
+	}
+	free(n->sources);
+	free(n);
+}
+
+void names_set_kallsyms(struct names *n, const struct kallsyms *ksyms)
+{
+	n->ksyms = ksyms;
+}
+
+static struct source *source_of(struct names *n, const struct object *object)
+{
+	if (object->number >= n->n_sources) {
+		uint32_t count = object->number + 64;
+		struct source *grown = reallocarray(n->sources, count, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		for (uint32_t i = n->n_sources; i < count; i++)
+			grown[i] = (struct source){0};
+		n->sources = grown;
+		n->n_sources = count;
+	}
+	return &n->sources[object->number];
+}
+
+/* Opens the symbols of an ELF object on first use. A file without any is no error. */
+static int open_symbols(struct names *n, struct source *source, const struct object *object)
+{
+	int err;
+
+	if (source->is_opened || !object->elf)
+		return 0;
+	source->is_opened = true;
+	err = elf_file_clone(object->elf, &source->elf);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	return symbolizer_object_new(n->symbolizer, source->elf, object->path, &source->symbols);
+}
+
+static int resolve_elf(struct names *n, struct source *source, const struct object *object,
+		       const struct store_location *location,
+		       int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct symbolizer_frame frames[MAX_LINES];
+	int count = open_symbols(n, source, object), err = count;
+
+	if (err || !source->symbols)
+		return err;
+	count = symbolizer_resolve(source->symbols, location->offset, frames, MAX_LINES);
+	if (count > MAX_LINES)
+		count = MAX_LINES;
+	for (int i = 0; i < count && !err; i++) {
+		struct store_line line = {
+			.location = location->number,
+			.depth = (uint32_t)i,
+			.function = frames[i].function,
+			.file = frames[i].file,
+			.line = frames[i].line,
+			.function_start = frames[i].start,
+			.is_inlined = frames[i].is_inlined,
+		};
+		err = each(arg, &line);
+	}
+	return count < 0 ? count : err;
+}
+
+static int give_name(const struct store_location *location, const char *name, uint64_t start,
+		     int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct store_line line = {
+		.location = location->number,
+		.function = name,
+		.function_start = start,
+	};
+
+	return name ? each(arg, &line) : 0;
+}
+
+/* The map file grows while the program runs: it is read again when a name is missing in it. */
+static const char *find_jit(struct source *source, const struct object *object, uint64_t address,
+			    uint64_t *ret_start)
+{
+	const char *name = source->jit ? jit_map_find(source->jit, address, ret_start) : NULL;
+	struct jit_map *fresh;
+
+	if (name || !object->pid || jit_map_load("/proc", object->pid, &fresh))
+		return name;
+	jit_map_free(source->jit);
+	source->jit = fresh;
+	return jit_map_find(fresh, address, ret_start);
+}
+
+int names_resolve(struct names *n, const struct object *object,
+		  const struct store_location *location,
+		  int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct source *source = source_of(n, object);
+	uint64_t start = 0;
+	const char *name = NULL;
+
+	if (!source)
+		return -ENOMEM;
+	switch (object->kind) {
+	case OBJECT_ELF:
+	case OBJECT_VDSO:
+		return resolve_elf(n, source, object, location, each, arg);
+	case OBJECT_JIT:
+		name = find_jit(source, object, location->offset, &start);
+		break;
+	case OBJECT_KERNEL:
+	case OBJECT_MODULE:
+		if (n->ksyms)
+			name = kallsyms_find(n->ksyms, object->address + location->offset, &start);
+		start -= name ? object->address : 0;
+		break;
+	}
+	return give_name(location, name, start, each, arg);
+}
+
+bool names_is_final(const struct object *object)
+{
+	return object->kind != OBJECT_JIT;
+}
