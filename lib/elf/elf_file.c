@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "elf/elf_note.h"
 
 /* Real files have about 15 program headers and under 1 KiB of notes. */
 #define MAX_PROGRAM_HEADERS 1024
@@ -158,71 +159,29 @@ static int load_segments(struct elf_file *file)
 
 /* --- build-id ------------------------------------------------------------------------------ */
 
-/* A build-id longer than the kernel's limit counts as none, as it does there: the daemon must
- * find the same file id in the file as in the kernel's mmap records. */
-static bool take_build_id(struct elf_file *file, const Elf64_Nhdr *note, const uint8_t *name,
-			  const uint8_t *desc)
-{
-	if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != sizeof(ELF_NOTE_GNU) ||
-	    memcmp(name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
-		return false;
-	if (!note->n_descsz || note->n_descsz > ELF_BUILD_ID_MAX)
-		return false;
-	memcpy(file->build_id, desc, note->n_descsz);
-	file->build_id_len = note->n_descsz;
-	return true;
-}
-
-static size_t align_up(size_t n, size_t align)
-{
-	return (n + align - 1) & ~(align - 1);
-}
-
-static bool scan_notes(struct elf_file *file, const uint8_t *bytes, size_t len, size_t align)
-{
-	size_t at = 0;
-
-	while (len - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		size_t left, desc;
-
-		memcpy(&note, bytes + at, sizeof(note));
-		left = len - at;
-		if (note.n_namesz > left || note.n_descsz > left)
-			return false;
-		desc = align_up(sizeof(note) + note.n_namesz, align);
-		if (desc > left || note.n_descsz > left - desc)
-			return false;
-		if (take_build_id(file, &note, bytes + at + sizeof(note), bytes + at + desc))
-			return true;
-		at += align_up(desc + note.n_descsz, align);
-		if (at > len)
-			return false;
-	}
-	return false;
-}
-
-/* Notes at an offset of the file. Files disagree with their own alignment field, so both
- * alignments that exist are tried. 1 if the build-id was found, 0, or -ENOMEM. */
+/* Notes at an offset of the file. 1 if the build-id was found, 0, or -ENOMEM. */
 static int load_notes(struct elf_file *file, uint64_t offset, uint64_t len)
 {
 	uint8_t *bytes;
 	int64_t n;
-	bool found;
 
 	if (len > file->note_bytes_left)
 		len = file->note_bytes_left;
-	if (len < sizeof(Elf64_Nhdr) || offset >= file->size)
+	if (offset >= file->size)
+		return 0;
+	if (len > file->size - offset)
+		len = file->size - offset;
+	if (len < sizeof(Elf64_Nhdr))
 		return 0;
 	bytes = malloc(len);
 	if (!bytes)
 		return -ENOMEM;
 	n = elf_file_read(file, offset, bytes, len);
 	file->note_bytes_left -= len;
-	found = n > 0 &&
-		(scan_notes(file, bytes, (size_t)n, 4) || scan_notes(file, bytes, (size_t)n, 8));
+	if (n > 0)
+		file->build_id_len = elf_note_build_id(bytes, (size_t)n, file->build_id);
 	free(bytes);
-	return found;
+	return file->build_id_len > 0;
 }
 
 static int load_build_id_from_segments(struct elf_file *file)
