@@ -20,20 +20,23 @@ struct kallsyms_options {
 /* One part of the kernel that holds code. */
 struct kallsyms_part {
 	const char *name;    /* "[kernel.kallsyms]", "[ext4]", "[bpf]" */
-	uint64_t start, end; /* addresses; end is exclusive, UINT64_MAX for the last */
+	uint64_t start, end; /* addresses; end is exclusive. Pseudo modules ("[bpf]") lie between
+			      * others: start is their first function, end UINT64_MAX */
 	uint8_t build_id[20];
 	uint8_t build_id_len; /* 0: none known */
 };
 
-/* 0; -EACCES (addresses are hidden: kernel.kptr_restrict), -ENOENT, -ENOMEM, -EIO. */
+/* 0; -EACCES (addresses are hidden: kernel.kptr_restrict), -ENOENT, -ENOMEM, -EIO, -E2BIG (more
+ * than 65,535 modules or 2 GiB of names: not a kernel's). */
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms);
 void kallsyms_free(struct kallsyms *ksyms);
 
 /* The function at an address: NULL if none. All strings live as long as `ksyms`. */
 const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64_t *ret_start);
 
-/* The part that holds an address: never NULL for kernel addresses (a part that is not known is
- * "[kernel.other]"). Parts have dense indexes, so a caller can keep its own array beside. */
+/* The part that holds an address: NULL below the kernel's half of the address space, never NULL
+ * in it (what belongs to no known part is "[kernel.other]", always the last part). Parts have
+ * dense indexes, so a caller can keep its own array beside. */
 const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
 					  size_t *ret_index);
 size_t kallsyms_part_count(const struct kallsyms *ksyms);

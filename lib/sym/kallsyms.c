@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernel symbols; see kallsyms.h.
+ *
+ *   symbols[]   functions by address, one per address (the best of its aliases), 16 bytes each,
+ *               names as offsets into one blob
+ *   parts[]     0: the kernel · 1..: modules of /proc/modules · pseudo modules · last: other
+ *   ranges[]    the parts that are one range of addresses, by start, cut where they overlap
+ *
+ * Pseudo modules ("[bpf]", "[__builtin__ftrace]") stand in kallsyms but not in /proc/modules: they
+ * are no range, their functions lie between those of others. So an address belongs to the part of
+ * the function before it if that is a pseudo module's, else to the range that holds it. Since
+ * Linux 6.4 a module's memory is in several places while /proc/modules still gives one start and
+ * the sum of the sizes, so a range may reach too far, and is cut at the next one.
+ *
+ * The linker's marks ("_etext", "__sched_text_end") are symbols like functions. They stay in the
+ * table, since a function ends where a mark stands, but never become a name.
+ */
+#include "sym/kallsyms.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "elf/elf_note.h"
+
+#define KERNEL_PART	 0
+#define MAX_PARTS	 UINT16_MAX
+#define KERNEL_HALF	 UINT64_C(0x8000000000000000)
+#define MAX_NOTES_BYTES	 (64 * 1024)
+#define MAX_NAME_BLOB	 (UINT32_MAX / 2)
+#define MAX_PSEUDO_BYTES (64 * 1024)
+
+struct symbol {
+	uint64_t address;
+	uint32_t name; /* offset into names */
+	uint16_t part;
+	uint8_t rank; /* the higher the better among aliases; 0: a mark */
+	uint8_t reserved;
+};
+
+struct range {
+	uint64_t start, end;
+	uint16_t part;
+};
+
+struct part {
+	struct kallsyms_part public; /* first: what callers see */
+	bool is_pseudo;
+};
+
+struct kallsyms {
+	struct symbol *symbols;
+	size_t n_symbols, cap_symbols;
+	struct buf names;
+	struct part *parts;
+	size_t n_parts, cap_parts;
+	struct range *ranges;
+	size_t n_ranges;
+	uint16_t last_part; /* of the line read before: modules come in a row */
+	bool saw_line;
+};
+
+/* --- parts --------------------------------------------------------------------------------- */
+
+/* `name` without brackets gets them. The part's number, or -ENOMEM, -E2BIG. */
+static int add_part(struct kallsyms *k, const char *name, uint64_t start, uint64_t end)
+{
+	struct part *part;
+	char *copy = NULL;
+
+	if (k->n_parts == MAX_PARTS)
+		return -E2BIG;
+	if (k->n_parts == k->cap_parts) {
+		size_t cap = k->cap_parts ? 2 * k->cap_parts : 64;
+		struct part *parts = realloc(k->parts, cap * sizeof(*parts));
+
+		if (!parts)
+			return -ENOMEM;
+		k->parts = parts;
+		k->cap_parts = cap;
+	}
+	if (asprintf(&copy, name[0] == '[' ? "%s" : "[%s]", name) < 0)
+		return -ENOMEM;
+	part = &k->parts[k->n_parts];
+	*part = (struct part){.public = {.name = copy, .start = start, .end = end}};
+	return (int)k->n_parts++;
+}
+
+static FILE *open_at(const char *root, const char *path)
+{
+	char *full;
+	FILE *f;
+
+	if (asprintf(&full, "%s/%s", root, path) < 0)
+		return NULL;
+	f = fopen(full, "re");
+	free(full);
+	return f;
+}
+
+static void load_build_id(struct kallsyms_part *part, const char *root, const char *path)
+{
+	uint8_t *notes = malloc(MAX_NOTES_BYTES);
+	FILE *f = notes ? open_at(root, path) : NULL;
+
+	if (f) {
+		size_t n = fread(notes, 1, MAX_NOTES_BYTES, f);
+
+		part->build_id_len = (uint8_t)elf_note_build_id(notes, n, part->build_id);
+		fclose(f);
+	}
+	free(notes);
+}
+
+static int load_module(struct kallsyms *k, const char *line, const char *sys_root)
+{
+	char name[128], path[256];
+	uint64_t size, start;
+	int number;
+
+	if (sscanf(line, "%127s %lu %*s %*s %*s %lx", name, &size, &start) != 3 || !start)
+		return 0;
+	if (size > UINT64_MAX - start || strchr(name, '/'))
+		return 0;
+	number = add_part(k, name, start, start + size);
+	if (number < 0)
+		return number;
+	snprintf(path, sizeof(path), "module/%s/notes/.note.gnu.build-id", name);
+	load_build_id(&k->parts[number].public, sys_root, path);
+	return 0;
+}
+
+/* A kernel without modules has no such file. */
+static int load_modules(struct kallsyms *k, const struct kallsyms_options *options)
+{
+	FILE *f = open_at(options->proc_root, "modules");
+	char *line = NULL;
+	size_t cap = 0;
+	int r = 0;
+
+	if (!f)
+		return 0;
+	while (!r && getline(&line, &cap, f) > 0)
+		r = load_module(k, line, options->sys_root);
+	free(line);
+	fclose(f);
+	return r;
+}
+
+/* The part of a module's symbols; one that is not in /proc/modules becomes a pseudo module. */
+static int find_part(struct kallsyms *k, const char *module)
+{
+	int number;
+
+	if (!*module)
+		return KERNEL_PART;
+	if (k->last_part && !strcmp(k->parts[k->last_part].public.name, module))
+		return k->last_part;
+	for (size_t i = 1; i < k->n_parts; i++)
+		if (!strcmp(k->parts[i].public.name, module))
+			return k->last_part = (uint16_t)i;
+	number = add_part(k, module, UINT64_MAX, UINT64_MAX);
+	if (number > 0) {
+		k->parts[number].is_pseudo = true;
+		k->last_part = (uint16_t)number;
+	}
+	return number;
+}
+
+/* --- symbols ------------------------------------------------------------------------------- */
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), n = strlen(suffix);
+
+	return len >= n && !strcmp(name + len - n, suffix);
+}
+
+static bool is_mark(const char *name)
+{
+	static const char *const marks[] = {"_text",	  "_stext",	"_etext",
+					    "_sinittext", "_einittext", "_inittext"};
+
+	if (name[0] != '_')
+		return false;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (!strcmp(name, marks[i]))
+			return true;
+	return has_suffix(name, "_text_start") || has_suffix(name, "_text_end");
+}
+
+/* Global over weak over local, then the fewest leading underscores. */
+static uint8_t rank_of(char type, const char *name)
+{
+	uint8_t binding = type == 'T' ? 3 : type == 't' ? 1 : 2;
+	size_t underscores = strspn(name, "_");
+
+	if (is_mark(name))
+		return 0;
+	return (uint8_t)(binding * 16 - (underscores < 15 ? underscores : 15));
+}
+
+static void note_bounds(struct kallsyms *k, uint64_t address, const char *name,
+			bool *is_start_exact)
+{
+	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].public;
+
+	if (!strcmp(name, "_stext")) {
+		kernel->start = address;
+		*is_start_exact = true;
+	} else if (!*is_start_exact && address < kernel->start) {
+		kernel->start = address;
+	}
+	if (has_suffix(name, "_etext") || has_suffix(name, "_einittext"))
+		if (address > kernel->end)
+			kernel->end = address;
+}
+
+static int add_symbol(struct kallsyms *k, uint64_t address, char type, const char *name, int part)
+{
+	struct kallsyms_part *public = &k->parts[part].public;
+
+	if (k->n_symbols == k->cap_symbols) {
+		size_t cap = k->cap_symbols ? 2 * k->cap_symbols : 16384;
+		struct symbol *symbols = realloc(k->symbols, cap * sizeof(*symbols));
+
+		if (!symbols)
+			return -ENOMEM;
+		k->symbols = symbols;
+		k->cap_symbols = cap;
+	}
+	if (k->names.len > MAX_NAME_BLOB)
+		return -E2BIG;
+	if (k->parts[part].is_pseudo && address < public->start)
+	public->start = address;
+	k->symbols[k->n_symbols++] = (struct symbol){
+		.address = address,
+		.name = (uint32_t)k->names.len,
+		.part = (uint16_t)part,
+		.rank = rank_of(type, name),
+	};
+	buf_put(&k->names, name, strlen(name) + 1);
+	return k->names.failed ? -ENOMEM : 0;
+}
+
+/* "ffffffff81000000 T name\t[module]": the fields of a line that is a function, cut in place. */
+static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char **ret_name,
+		       const char **ret_module)
+{
+	char *at, *name, *module;
+
+	*ret_address = strtoull(line, &at, 16);
+	if (at == line || at[0] != ' ' || !at[1] || at[2] != ' ')
+		return false;
+	*ret_type = at[1];
+	name = at + 3;
+	name[strcspn(name, "\n")] = 0;
+	module = strchr(name, '\t');
+	if (module)
+		*module++ = 0;
+	*ret_name = name;
+	*ret_module = module ? module : "";
+	return *name && strchr("tTwW", *ret_type);
+}
+
+static int load_symbols(struct kallsyms *k, FILE *f)
+{
+	bool is_start_exact = false;
+	char *line = NULL;
+	size_t cap = 0;
+	int r = 0;
+
+	while (!r && getline(&line, &cap, f) > 0) {
+		uint64_t address;
+		const char *module;
+		char type, *name;
+		int part;
+
+		k->saw_line = true;
+		if (!parse_line(line, &address, &type, &name, &module) || !address)
+			continue;
+		part = find_part(k, module);
+		if (part == KERNEL_PART)
+			note_bounds(k, address, name, &is_start_exact);
+		r = part < 0 ? part : add_symbol(k, address, type, name, part);
+	}
+	if (!r && ferror(f))
+		r = -EIO;
+	free(line);
+	return r;
+}
+
+static int compare_symbols(const void *a, const void *b, void *arg)
+{
+	const struct symbol *x = a, *y = b;
+	const char *names = arg;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return strcmp(names + x->name, names + y->name);
+}
+
+/* Sorts, and keeps the best of each address. */
+static void sort_symbols(struct kallsyms *k)
+{
+	size_t kept = 0;
+
+	if (!k->n_symbols)
+		return;
+	qsort_r(k->symbols, k->n_symbols, sizeof(*k->symbols), compare_symbols, k->names.data);
+	for (size_t i = 0; i < k->n_symbols; i++)
+		if (!kept || k->symbols[i].address != k->symbols[kept - 1].address)
+			k->symbols[kept++] = k->symbols[i];
+	k->n_symbols = kept;
+}
+
+/* --- ranges -------------------------------------------------------------------------------- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->part > y->part) - (x->part < y->part);
+}
+
+/* A kernel without marks at its text's end has the end of its last function's page. */
+static void finish_kernel_part(struct kallsyms *k)
+{
+	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].public;
+
+	for (size_t i = k->n_symbols; !kernel->end && i-- > 0;)
+		if (k->symbols[i].part == KERNEL_PART)
+			kernel->end = (k->symbols[i].address | 0xfff) + 1;
+	if (kernel->start > kernel->end)
+		kernel->start = kernel->end;
+}
+
+static int make_ranges(struct kallsyms *k)
+{
+	finish_kernel_part(k);
+	k->ranges = calloc(k->n_parts, sizeof(*k->ranges));
+	if (!k->ranges)
+		return -ENOMEM;
+	for (size_t i = 0; i < k->n_parts; i++) {
+		const struct kallsyms_part *public = &k->parts[i].public;
+
+		if (!k->parts[i].is_pseudo)
+			k->ranges[k->n_ranges++] =
+				(struct range){public->start, public->end, (uint16_t)i};
+	}
+	qsort(k->ranges, k->n_ranges, sizeof(*k->ranges), compare_ranges);
+	for (size_t i = 0; i + 1 < k->n_ranges; i++)
+		if (k->ranges[i].end > k->ranges[i + 1].start)
+			k->ranges[i].end = k->ranges[i + 1].start;
+	for (size_t i = 0; i < k->n_ranges; i++)
+		k->parts[k->ranges[i].part].public.end = k->ranges[i].end;
+	return 0;
+}
+
+/* --- loading ------------------------------------------------------------------------------- */
+
+static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE *f)
+{
+	int r = add_part(k, "[kernel.kallsyms]", UINT64_MAX, 0);
+
+	if (r < 0)
+		return r;
+	load_build_id(&k->parts[KERNEL_PART].public, options->sys_root, "kernel/notes");
+	r = load_modules(k, options);
+	if (!r)
+		r = load_symbols(k, f);
+	if (r)
+		return r;
+	if (!k->n_symbols)
+		return k->saw_line ? -EACCES : -ENOENT;
+	sort_symbols(k);
+	r = make_ranges(k);
+	if (r)
+		return r;
+	r = add_part(k, "[kernel.other]", KERNEL_HALF, UINT64_MAX);
+	return r < 0 ? r : 0;
+}
+
+int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms)
+{
+	struct kallsyms *k;
+	FILE *f;
+	int r;
+
+	errno = ENOMEM;
+	f = open_at(options->proc_root, "kallsyms");
+	if (!f)
+		return errno == EPERM ? -EACCES : -errno;
+	k = calloc(1, sizeof(*k));
+	r = k ? load(k, options, f) : -ENOMEM;
+	fclose(f);
+	if (r) {
+		kallsyms_free(k);
+		return r;
+	}
+	*ret_ksyms = k;
+	return 0;
+}
+
+void kallsyms_free(struct kallsyms *ksyms)
+{
+	if (!ksyms)
+		return;
+	for (size_t i = 0; i < ksyms->n_parts; i++)
+		free((char *)ksyms->parts[i].public.name);
+	free(ksyms->parts);
+	free(ksyms->ranges);
+	free(ksyms->symbols);
+	buf_free(&ksyms->names);
+	free(ksyms);
+}
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+/* The last symbol that starts at or before an address. */
+static const struct symbol *symbol_before(const struct kallsyms *k, uint64_t address)
+{
+	size_t low = 0, high = k->n_symbols;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->symbols[mid].address <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &k->symbols[low - 1] : NULL;
+}
+
+static const struct range *range_of(const struct kallsyms *k, uint64_t address)
+{
+	size_t low = 0, high = k->n_ranges;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->ranges[mid].start <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || address >= k->ranges[low - 1].end)
+		return NULL;
+	return &k->ranges[low - 1];
+}
+
+/* A pseudo module's function goes on up to the next function, but not into a range that starts
+ * after it, nor beyond what such functions have: kallsyms tells no sizes, and where the last one
+ * ends anything may follow. */
+static size_t part_of(const struct kallsyms *k, uint64_t address, const struct symbol *before)
+{
+	const struct range *range = range_of(k, address);
+
+	if (before && k->parts[before->part].is_pseudo &&
+	    address - before->address < MAX_PSEUDO_BYTES &&
+	    (!range || range->start <= before->address))
+		return before->part;
+	return range ? range->part : k->n_parts - 1;
+}
+
+const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64_t *ret_start)
+{
+	const struct symbol *s = symbol_before(ksyms, address);
+
+	if (!s || !s->rank || part_of(ksyms, address, s) != s->part)
+		return NULL;
+	*ret_start = s->address;
+	return (const char *)ksyms->names.data + s->name;
+}
+
+const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
+					  size_t *ret_index)
+{
+	if (address < KERNEL_HALF)
+		return NULL;
+	*ret_index = part_of(ksyms, address, symbol_before(ksyms, address));
+	return &ksyms->parts[*ret_index].public;
+}
+
+size_t kallsyms_part_count(const struct kallsyms *ksyms)
+{
+	return ksyms->n_parts;
+}
