@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "proc/jit_map.h"
 #include "sym/symbolizer.h"
@@ -16,6 +17,7 @@ struct source {
 	struct elf_file *elf; /* our own handle */
 	struct symbolizer_object *symbols;
 	struct jit_map *jit;
+	time_t jit_read_s; /* when the map was read; CLOCK_MONOTONIC */
 };
 
 struct names {
@@ -133,15 +135,23 @@ static int give_name(const struct store_location *location, const char *name, ui
 	return name ? each(arg, &line) : 0;
 }
 
-/* The map file grows while the program runs: it is read again when a name is missing in it. */
+/* The map file grows while the program runs: it is read again when a name is missing in it, but
+ * at most once a second, since it can be large. */
 static const char *find_jit(struct source *source, const struct object *object, uint64_t address,
 			    uint64_t *ret_start)
 {
 	const char *name = source->jit ? jit_map_find(source->jit, address, ret_start) : NULL;
 	struct jit_map *fresh;
+	struct timespec now;
 
-	if (name || !object->pid || jit_map_load("/proc", object->pid, &fresh))
+	if (name || !object->pid)
 		return name;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (source->jit_read_s == now.tv_sec)
+		return NULL;
+	source->jit_read_s = now.tv_sec;
+	if (jit_map_load("/proc", object->pid, &fresh))
+		return NULL;
 	jit_map_free(source->jit);
 	source->jit = fresh;
 	return jit_map_find(fresh, address, ret_start);

@@ -232,17 +232,21 @@ static bool no_such_hardware(int err)
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -ENXIO;
 }
 
-/* Opens the event, as cpu-clock if it may be that and the hardware has none. 0 or -errno. */
-static int add_event(struct sampler *s, struct event_spec *spec, pid_t pid, int cpu,
-		     unsigned long flags, bool late)
+int sampler_probe(struct event_spec *spec)
 {
-	int err = open_event(s, spec, pid, cpu, flags, late);
+	struct perf_event_attr attr = spec->attr;
+	int fd;
 
-	if (no_such_hardware(err) && spec->may_fall_back) {
+	attr.disabled = 1;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 && no_such_hardware(-errno) && spec->may_fall_back) {
 		event_spec_fall_back(spec);
-		err = open_event(s, spec, pid, cpu, flags, late);
+		return sampler_probe(spec);
 	}
-	return err;
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }
 
 static bool has_thread(const struct sampler *s, pid_t tid)
@@ -254,7 +258,7 @@ static bool has_thread(const struct sampler *s, pid_t tid)
 	return false;
 }
 
-static int add_thread(struct sampler *s, struct event_spec *spec, pid_t tid, bool late)
+static int add_thread(struct sampler *s, const struct event_spec *spec, pid_t tid, bool late)
 {
 	pid_t *grown = reallocarray(s->threads, s->n_threads + 1, sizeof(*s->threads));
 	int err;
@@ -262,7 +266,7 @@ static int add_thread(struct sampler *s, struct event_spec *spec, pid_t tid, boo
 	if (!grown)
 		return -ENOMEM;
 	s->threads = grown;
-	err = add_event(s, spec, tid, -1, 0, late);
+	err = open_event(s, spec, tid, -1, 0, late);
 	if (err)
 		return err;
 	s->threads[s->n_threads++] = tid;
@@ -271,7 +275,7 @@ static int add_thread(struct sampler *s, struct event_spec *spec, pid_t tid, boo
 
 /* One scan of /proc/PID/task: opens the event on threads that have none yet. How many those
  * were, or -errno. A thread that ends meanwhile is no error. */
-static int scan_threads(struct sampler *s, struct event_spec *spec, pid_t pid, bool late)
+static int scan_threads(struct sampler *s, const struct event_spec *spec, pid_t pid, bool late)
 {
 	char path[64];
 	struct dirent *entry;
@@ -297,7 +301,7 @@ static int scan_threads(struct sampler *s, struct event_spec *spec, pid_t pid, b
 	return err ? err : added;
 }
 
-int sampler_attach_process(struct sampler *s, struct event_spec *spec, pid_t pid)
+int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid_t pid)
 {
 	int added = scan_threads(s, spec, pid, false), total = added;
 
@@ -311,13 +315,13 @@ int sampler_attach_process(struct sampler *s, struct event_spec *spec, pid_t pid
 	return added < 0 ? added : -ESRCH;
 }
 
-int sampler_attach_cpus(struct sampler *s, struct event_spec *spec, int cgroup_fd)
+int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
 {
 	unsigned long flags = cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0;
 	int cpus = libbpf_num_possible_cpus();
 
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int err = add_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
+		int err = open_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
 
 		if (err && !(err == -ENODEV && cpu > 0)) /* an offline CPU */
 			return err;

@@ -32,13 +32,17 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		char **ret_error);
 void sampler_free(struct sampler *sampler);
 
+/* Tries the event on this process, and falls back to cpu-clock if it may. 0, or what
+ * perf_event_open() says. */
+int sampler_probe(struct event_spec *spec);
+
 /* Opens the event on all threads of a process, until a scan of its threads finds no new one.
- * Falls back to cpu-clock if the event may. The number of threads; -ESRCH (the process is gone),
+ * The number of threads; -ESRCH (the process is gone),
  * or what perf_event_open() says. */
-int sampler_attach_process(struct sampler *sampler, struct event_spec *spec, pid_t pid);
+int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
-int sampler_attach_cpus(struct sampler *sampler, struct event_spec *spec, int cgroup_fd);
+int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
 /* Stops the sampling; records in the ring remain to be read. */
 void sampler_stop(struct sampler *sampler);

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The archive's thread and its queue; see archive.h.
+ *
+ *   submit ──► queue ──► write, commit ──► names of its locations ──► (next commit)
+ *
+ * A store that is busy is tried again with the next batch: the writer keeps what it has. Any
+ * other failure is final: the main loop is woken and ends the recording.
+ */
+#include "archive.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "names.h"
+#include "store/store_writer.h"
+
+struct archive {
+	struct store_writer *writer;
+	struct names *names;
+	pthread_t thread;
+	bool has_thread;
+	int failed_fd; /* eventfd */
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t change;
+	struct batch *first, **last;
+	bool is_ending, is_cancelled;
+	const struct kallsyms *ksyms;
+
+	/* The thread's own. */
+	const struct object **objects; /* by number */
+	uint32_t n_objects;
+	struct store_location *unnamed; /* to be asked for again at the end */
+	size_t n_unnamed, unnamed_room;
+	struct store_recording totals; /* of the last batch */
+	int error;		       /* the first one; for archive_finish() after the join */
+	char *error_text;
+};
+
+/* --- batches --------------------------------------------------------------------------------- */
+
+struct batch *batch_new(void)
+{
+	return calloc(1, sizeof(struct batch));
+}
+
+void batch_free(struct batch *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->n_processes; i++) {
+		free((char *)b->processes[i].comm);
+		free((char *)b->processes[i].exe);
+	}
+	for (size_t i = 0; i < b->n_threads; i++)
+		free((char *)b->threads[i].comm);
+	free(b->objects);
+	free(b->locations);
+	free(b->processes);
+	free(b->threads);
+	free(b->nodes);
+	free(b->samples);
+	free(b->counters);
+	free(b);
+}
+
+/* --- the thread: writing --------------------------------------------------------------------- */
+
+static const char *problem_of(const struct object *object)
+{
+	return object->error ? strerror(-object->error) : NULL;
+}
+
+static int write_objects(struct archive *a, const struct batch *b)
+{
+	const struct object **grown;
+	int err = 0;
+
+	grown = reallocarray(a->objects, a->n_objects + b->n_objects + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	a->objects = grown;
+	for (size_t i = 0; i < b->n_objects && !err; i++) {
+		const struct object *object = b->objects[i];
+		struct store_object row = {
+			.number = object->number,
+			.kind = object->kind,
+			.file_id = object->file_id,
+			.path = object->path,
+			.build_id = object->build_id,
+			.build_id_len = object->build_id_len,
+			.problem = problem_of(object),
+		};
+
+		a->objects[a->n_objects++] = object;
+		err = store_writer_object(a->writer, &row);
+	}
+	return err;
+}
+
+static int write_batch(struct archive *a, const struct batch *b)
+{
+	int err = write_objects(a, b);
+
+	for (size_t i = 0; i < b->n_locations && !err; i++)
+		err = store_writer_location(a->writer, &b->locations[i]);
+	for (size_t i = 0; i < b->n_processes && !err; i++)
+		err = store_writer_process(a->writer, &b->processes[i]);
+	for (size_t i = 0; i < b->n_threads && !err; i++)
+		err = store_writer_thread(a->writer, &b->threads[i]);
+	for (size_t i = 0; i < b->n_nodes && !err; i++)
+		err = store_writer_node(a->writer, &b->nodes[i]);
+	for (size_t i = 0; i < b->n_samples && !err; i++)
+		err = store_writer_sample(a->writer, &b->samples[i]);
+	for (size_t i = 0; i < b->n_counters && !err; i++)
+		err = store_writer_counter(a->writer, b->counters[i].name, b->counters[i].value);
+	return err;
+}
+
+static void fail(struct archive *a, int err)
+{
+	uint64_t one = 1;
+
+	if (a->error)
+		return;
+	a->error = err;
+	if (asprintf(&a->error_text, "%s", store_writer_error(a->writer)) < 0)
+		a->error_text = NULL;
+	if (write(a->failed_fd, &one, sizeof(one)) < 0)
+		a->error = err; /* an eventfd that is full is readable all the same */
+}
+
+static void commit(struct archive *a)
+{
+	int err = store_writer_commit(a->writer, &a->totals);
+
+	if (err && (err != -EBUSY || a->totals.finished))
+		fail(a, err);
+}
+
+/* --- the thread: names ----------------------------------------------------------------------- */
+
+static int keep_line(void *arg, const struct store_line *line)
+{
+	struct archive *a = arg;
+
+	return store_writer_line(a->writer, line);
+}
+
+static int remember_unnamed(struct archive *a, const struct store_location *location)
+{
+	if (a->n_unnamed == a->unnamed_room) {
+		size_t room = a->unnamed_room ? a->unnamed_room * 2 : 256;
+		struct store_location *grown = reallocarray(a->unnamed, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		a->unnamed = grown;
+		a->unnamed_room = room;
+	}
+	a->unnamed[a->n_unnamed++] = *location;
+	return 0;
+}
+
+struct counted_lines {
+	struct archive *archive;
+	int lines;
+};
+
+static int keep_counted_line(void *arg, const struct store_line *line)
+{
+	struct counted_lines *counted = arg;
+
+	counted->lines++;
+	return keep_line(counted->archive, line);
+}
+
+static int name_locations(struct archive *a, const struct store_location *locations, size_t count,
+			  bool is_last)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct object *object = a->objects[locations[i].object];
+		struct counted_lines counted = {.archive = a};
+
+		err = names_resolve(a->names, object, &locations[i], keep_counted_line, &counted);
+		if (!err && !counted.lines && !names_is_final(object) && !is_last)
+			err = remember_unnamed(a, &locations[i]);
+	}
+	return err;
+}
+
+/* --- the thread: its loop -------------------------------------------------------------------- */
+
+/* The next batch, waiting for one; NULL: it is time to end. */
+static struct batch *take(struct archive *a)
+{
+	struct batch *b;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->first && !a->is_ending)
+		pthread_cond_wait(&a->change, &a->lock);
+	b = a->is_cancelled ? NULL : a->first;
+	if (b) {
+		a->first = b->next;
+		if (!a->first)
+			a->last = &a->first;
+	}
+	names_set_kallsyms(a->names, a->ksyms);
+	pthread_mutex_unlock(&a->lock);
+	return b;
+}
+
+static void *run(void *arg)
+{
+	struct archive *a = arg;
+	struct batch *b;
+	int err;
+
+	while ((b = take(a))) {
+		err = a->error ? 0 : write_batch(a, b);
+		if (err)
+			fail(a, err);
+		a->totals = b->totals;
+		if (!a->error)
+			commit(a);
+		err = a->error ? 0 : name_locations(a, b->locations, b->n_locations, false);
+		if (err)
+			fail(a, err);
+		batch_free(b);
+	}
+	return NULL;
+}
+
+/* --- from the main loop ---------------------------------------------------------------------- */
+
+static int start_thread(struct archive *a)
+{
+	sigset_t all, before;
+	int err;
+
+	/* Signals are the main thread's, which reads them from a descriptor. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&a->thread, NULL, run, a);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	a->has_thread = !err;
+	return -err;
+}
+
+int archive_new(const struct archive_options *options, const struct store_recording *info,
+		struct archive **ret_archive, char **ret_error)
+{
+	struct archive *a = calloc(1, sizeof(*a));
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	a->last = &a->first;
+	a->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->change, NULL);
+	err = a->failed_fd < 0 ? -errno : names_new(&a->names);
+	if (!err)
+		err = store_writer_new(options->path, info, &a->writer, ret_error);
+	if (!err && (options->keep_age_s || options->keep_bytes)) {
+		err = store_writer_retain(a->writer, options->keep_age_s, options->keep_bytes);
+		err = err < 0 ? err : 0;
+	}
+	if (!err)
+		err = start_thread(a);
+	if (err) {
+		archive_free(a);
+		return err;
+	}
+	*ret_archive = a;
+	return 0;
+}
+
+void archive_submit(struct archive *a, struct batch *batch)
+{
+	pthread_mutex_lock(&a->lock);
+	batch->next = NULL;
+	*a->last = batch;
+	a->last = &batch->next;
+	pthread_cond_signal(&a->change);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void archive_set_kallsyms(struct archive *a, const struct kallsyms *ksyms)
+{
+	pthread_mutex_lock(&a->lock);
+	a->ksyms = ksyms;
+	pthread_mutex_unlock(&a->lock);
+}
+
+int archive_poll_fd(const struct archive *a)
+{
+	return a->failed_fd;
+}
+
+static void end_thread(struct archive *a, bool cancel)
+{
+	if (!a->has_thread)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->is_ending = true;
+	a->is_cancelled = cancel;
+	pthread_cond_signal(&a->change);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
+	a->has_thread = false;
+}
+
+int archive_finish(struct archive *a, char **ret_error)
+{
+	int err;
+
+	end_thread(a, false);
+	if (!a->error) {
+		err = name_locations(a, a->unnamed, a->n_unnamed, true);
+		if (err)
+			fail(a, err);
+	}
+	a->totals.finished = true;
+	if (!a->error)
+		commit(a);
+	if (a->error) {
+		*ret_error = a->error_text;
+		a->error_text = NULL;
+	}
+	return a->error;
+}
+
+int64_t archive_recording(const struct archive *a)
+{
+	return store_writer_recording(a->writer);
+}
+
+void archive_free(struct archive *a)
+{
+	if (!a)
+		return;
+	end_thread(a, true);
+	while (a->first) {
+		struct batch *b = a->first;
+
+		a->first = b->next;
+		batch_free(b);
+	}
+	store_writer_free(a->writer);
+	names_free(a->names);
+	pthread_cond_destroy(&a->change);
+	pthread_mutex_destroy(&a->lock);
+	if (a->failed_fd >= 0)
+		close(a->failed_fd);
+	free(a->objects);
+	free(a->unnamed);
+	free(a->error_text);
+	free(a);
+}

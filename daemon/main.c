@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* stackd: records the call paths of running programs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "log.h"
+#include "options.h"
+#include "session.h"
+
+/* The words of the command line with spaces between, malloc()ed. */
+static char *join(int argc, char **argv)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (int i = 0; i < argc; i++)
+		fprintf(out, "%s%s", i ? " " : "", argv[i]);
+	return fclose(out) ? NULL : text;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	enum exit_status status;
+	char *command_line;
+
+	log_setup();
+	options_parse(argc, argv, &options);
+	command_line = join(argc, argv);
+	status = session_run(&options, command_line ? command_line : "stackd");
+	free(command_line);
+	options_free(&options);
+	return (int)status;
+}

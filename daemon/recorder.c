@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way of a sample through the daemon; see recorder.h.
+ *
+ *   record ──► walk (lib/walk) ──► frames ──► locations ──► trie node ──► batch
+ *                 ▲                   ▲
+ *            process table      kernel frames, by kallsyms
+ *
+ * Per thread the last path is kept as (location, node) pairs: successive stacks share their root
+ * part, so only what changed goes through the trie's index.
+ */
+#include "recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/hash.h"
+#include "proc/process.h"
+#include "stack/location.h"
+#include "stack/trie.h"
+#include "walk/dwarf_walk.h"
+
+#define MAX_PATH (DWARF_WALK_MAX_FRAMES + STACKD_MAX_KERNEL_FRAMES)
+
+/* A process whose side-band events matter. */
+struct member {
+	pid_t pid;
+	UT_hash_handle hh;
+};
+
+struct step {
+	uint32_t location, node;
+};
+
+/* The last path of a thread, root first. */
+struct last_path {
+	pid_t tid;
+	struct step *steps;
+	size_t count, room;
+	UT_hash_handle hh;
+};
+
+struct recorder {
+	struct object_table *objects;
+	struct process_table *processes;
+	struct location_table *locations;
+	struct trie *trie;
+	struct dwarf_walk *walk;
+
+	bool everyone;
+	struct member *members;
+	struct last_path *paths;
+
+	struct kallsyms *ksyms; /* NULL: not loaded, or not to be had */
+	bool ksyms_tried;
+	const struct object **kernel_parts; /* by part; NULL: not entered yet */
+	const struct object *unknown;	    /* for addresses of nowhere; NULL: not entered yet */
+
+	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
+	uint32_t path[MAX_PATH]; /* locations, root first */
+
+	struct batch *batch; /* being filled */
+	size_t samples_room;
+	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes;
+
+	uint64_t received, sideband_lost;
+	uint64_t end_reasons[STACKD_END_COUNT];
+};
+
+/* --- making and freeing ---------------------------------------------------------------------- */
+
+int recorder_new(bool everyone, struct recorder **ret_recorder)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->everyone = everyone;
+	r->sent_nodes = 1; /* the empty path is known */
+	r->batch = batch_new();
+	err = r->batch ? object_table_new("/proc", &r->objects) : -ENOMEM;
+	if (!err)
+		err = process_table_new(r->objects, "/proc", &r->processes);
+	if (!err)
+		err = location_table_new(&r->locations);
+	if (!err)
+		err = trie_new(&r->trie);
+	if (!err)
+		err = dwarf_walk_new(&r->walk);
+	if (err) {
+		recorder_free(r);
+		return err;
+	}
+	*ret_recorder = r;
+	return 0;
+}
+
+void recorder_free(struct recorder *r)
+{
+	struct last_path *path, *next_path;
+	struct member *member, *next_member;
+
+	if (!r)
+		return;
+	HASH_ITER (hh, r->paths, path, next_path) {
+		HASH_DEL(r->paths, path);
+		free(path->steps);
+		free(path);
+	}
+	HASH_ITER (hh, r->members, member, next_member) {
+		HASH_DEL(r->members, member);
+		free(member);
+	}
+	batch_free(r->batch);
+	dwarf_walk_free(r->walk);
+	trie_free(r->trie);
+	location_table_free(r->locations);
+	process_table_free(r->processes);
+	object_table_free(r->objects);
+	kallsyms_free(r->ksyms);
+	free(r->kernel_parts);
+	free(r);
+}
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+static bool is_member(const struct recorder *r, pid_t pid)
+{
+	struct member *member;
+
+	if (r->everyone)
+		return true;
+	HASH_FIND_INT(r->members, &pid, member);
+	return member != NULL;
+}
+
+static int add_member(struct recorder *r, pid_t pid)
+{
+	struct member *member;
+
+	if (is_member(r, pid))
+		return 0;
+	member = calloc(1, sizeof(*member));
+	if (!member)
+		return -ENOMEM;
+	member->pid = pid;
+	HASH_ADD_INT(r->members, pid, member);
+	return 0;
+}
+
+static void remove_member(struct recorder *r, pid_t pid)
+{
+	struct member *member;
+
+	HASH_FIND_INT(r->members, &pid, member);
+	if (!member)
+		return;
+	HASH_DEL(r->members, member);
+	free(member);
+}
+
+int recorder_load_process(struct recorder *r, pid_t pid)
+{
+	int err = add_member(r, pid);
+
+	return err ? err : process_table_load(r->processes, pid);
+}
+
+int recorder_load_all(struct recorder *r)
+{
+	int loaded = process_table_load_all(r->processes);
+
+	return loaded < 0 ? loaded : 0;
+}
+
+int recorder_foresee(struct recorder *r, const struct sideband_event *event)
+{
+	const struct object *object;
+	int err;
+
+	/* Children become members here already, so that their first mappings are seen in time. */
+	if (event->kind == SIDEBAND_FORK && is_member(r, event->parent_pid))
+		return add_member(r, event->pid);
+	if (event->kind != SIDEBAND_MMAP || !is_member(r, event->pid))
+		return 0;
+	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The kernel had no room for some events: what is known of the members is read again. */
+static int reload_members(struct recorder *r)
+{
+	struct member *member, *next;
+
+	if (r->everyone)
+		return recorder_load_all(r);
+	HASH_ITER (hh, r->members, member, next) {
+		if (process_table_load(r->processes, member->pid) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void forget_path(struct recorder *r, pid_t tid)
+{
+	struct last_path *path;
+
+	HASH_FIND_INT(r->paths, &tid, path);
+	if (!path)
+		return;
+	HASH_DEL(r->paths, path);
+	free(path->steps);
+	free(path);
+}
+
+static int on_exit_event(struct recorder *r, const struct sideband_event *event)
+{
+	forget_path(r, event->tid);
+	if (event->pid == event->tid)
+		remove_member(r, event->pid);
+	return process_table_on_exit(r->processes, event->pid, event->tid);
+}
+
+int recorder_event(struct recorder *r, const struct sideband_event *event)
+{
+	if (event->kind == SIDEBAND_LOST) {
+		r->sideband_lost += event->lost;
+		return reload_members(r);
+	}
+	if (!is_member(r, event->pid))
+		return 0;
+	switch (event->kind) {
+	case SIDEBAND_MMAP:
+		return process_table_on_mmap(r->processes, event->pid, &event->mapping);
+	case SIDEBAND_COMM:
+		return process_table_on_comm(r->processes, event->pid, event->tid, event->text,
+					     event->is_exec);
+	case SIDEBAND_FORK:
+		return process_table_on_fork(r->processes, event->pid, event->tid,
+					     event->parent_pid, event->parent_tid);
+	case SIDEBAND_EXIT:
+		return on_exit_event(r, event);
+	default:
+		return 0;
+	}
+}
+
+/* --- frames to locations --------------------------------------------------------------------- */
+
+static int object_of_nowhere(struct recorder *r, const struct object **ret_object)
+{
+	const struct object nowhere = {
+		.kind = OBJECT_JIT,
+		.file_id = hash_mix64(UINT64_C(0x6e6f7768657265)),
+		.path = "[unknown]",
+	};
+	int err = 0;
+
+	if (!r->unknown)
+		err = object_table_add(r->objects, &nowhere, &r->unknown);
+	if (!err)
+		*ret_object = r->unknown;
+	return err;
+}
+
+static int enter_location(struct recorder *r, const struct object *object, uint64_t offset,
+			  bool is_return, uint32_t *ret_location)
+{
+	const struct location location = {
+		.file_id = object->file_id,
+		.offset = offset,
+		.object = object->number,
+		.is_return = is_return,
+	};
+
+	return location_intern(r->locations, &location, ret_location);
+}
+
+static int user_location(struct recorder *r, const struct walk_frame *frame, uint32_t *ret_location)
+{
+	const struct object *object = frame->object;
+	int err = object ? 0 : object_of_nowhere(r, &object);
+
+	if (err)
+		return err;
+	return enter_location(r, object, frame->offset, frame->is_return, ret_location);
+}
+
+static void load_kernel_symbols(struct recorder *r)
+{
+	const struct kallsyms_options options = {.proc_root = "/proc", .sys_root = "/sys"};
+
+	if (r->ksyms_tried)
+		return;
+	r->ksyms_tried = true;
+	if (kallsyms_load(&options, &r->ksyms))
+		return;
+	r->kernel_parts = calloc(kallsyms_part_count(r->ksyms), sizeof(*r->kernel_parts));
+	if (!r->kernel_parts) {
+		kallsyms_free(r->ksyms);
+		r->ksyms = NULL;
+	}
+}
+
+static uint64_t name_hash(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = hash_mix64(hash + (uint8_t)*name + 1);
+	return hash ? hash : 1;
+}
+
+/* The object of the kernel or module that holds an address. */
+static int kernel_object(struct recorder *r, uint64_t address, const struct object **ret_object)
+{
+	const struct kallsyms_part *part;
+	struct object object = {.kind = OBJECT_KERNEL};
+	size_t index;
+	int err;
+
+	load_kernel_symbols(r);
+	if (!r->ksyms)
+		return object_of_nowhere(r, ret_object);
+	part = kallsyms_part(r->ksyms, address, &index);
+	if (!r->kernel_parts[index]) {
+		object.path = (char *)part->name;
+		object.address = part->start;
+		if (strcmp(part->name, "[kernel.kallsyms]"))
+			object.kind = OBJECT_MODULE;
+		object.build_id_len = part->build_id_len;
+		memcpy(object.build_id, part->build_id, sizeof(object.build_id));
+		object.file_id = part->build_id_len ? elf_file_id_from_build_id(part->build_id,
+										part->build_id_len)
+						    : name_hash(part->name);
+		err = object_table_add(r->objects, &object, &r->kernel_parts[index]);
+		if (err)
+			return err;
+	}
+	*ret_object = r->kernel_parts[index];
+	return 0;
+}
+
+static int kernel_location(struct recorder *r, uint64_t address, bool is_return,
+			   uint32_t *ret_location)
+{
+	const struct object *object;
+	uint64_t lookup = address - is_return;
+	int err = kernel_object(r, lookup, &object);
+
+	if (err)
+		return err;
+	return enter_location(r, object, lookup - object->address, is_return, ret_location);
+}
+
+/* --- paths ----------------------------------------------------------------------------------- */
+
+static struct last_path *path_of_thread(struct recorder *r, pid_t tid, size_t room)
+{
+	struct last_path *path;
+	struct step *steps;
+
+	HASH_FIND_INT(r->paths, &tid, path);
+	if (!path) {
+		path = calloc(1, sizeof(*path));
+		if (!path)
+			return NULL;
+		path->tid = tid;
+		HASH_ADD_INT(r->paths, tid, path);
+	}
+	if (path->room < room) {
+		steps = reallocarray(path->steps, room + 32, sizeof(*steps));
+		if (!steps)
+			return NULL;
+		path->steps = steps;
+		path->room = room + 32;
+	}
+	return path;
+}
+
+/* Enters the path r->path[0..count) of a thread: only what differs from its last one. */
+static int enter_path(struct recorder *r, pid_t tid, size_t count, uint32_t *ret_node)
+{
+	struct last_path *last = path_of_thread(r, tid, count);
+	uint32_t node = TRIE_ROOT;
+	size_t same = 0;
+	int err = 0;
+
+	if (!last)
+		return -ENOMEM;
+	while (same < count && same < last->count && last->steps[same].location == r->path[same])
+		node = last->steps[same++].node;
+	for (last->count = same; last->count < count && !err; last->count += !err) {
+		uint32_t number = r->path[last->count];
+		const struct location *l = location_at(r->locations, number);
+
+		err = trie_child(r->trie, node, number, location_id(l->file_id, l->offset), &node);
+		last->steps[last->count] = (struct step){.location = number, .node = node};
+	}
+	*ret_node = node;
+	return err;
+}
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+struct place {
+	struct recorder *recorder;
+	pid_t pid;
+};
+
+static bool find_code(void *arg, uint64_t address, const struct object **ret_object,
+		      uint64_t *ret_offset)
+{
+	const struct place *place = arg;
+	const struct mapping *m =
+		process_table_mapping(place->recorder->processes, place->pid, address);
+
+	if (!m)
+		return false;
+	*ret_object = m->object;
+	*ret_offset = address - m->start + m->offset;
+	return true;
+}
+
+/* Walks the user stack into r->frames. */
+static enum stackd_end_reason walk(struct recorder *r, const struct stackd_record *record,
+				   size_t *ret_count)
+{
+	struct place place = {.recorder = r, .pid = (pid_t)record->pid};
+	struct walk_input in = {
+		.regs = record->regs,
+		.stack = (const uint8_t *)(record + 1) + (size_t)record->n_kernel * 8,
+		.stack_bytes = record->stack_bytes,
+		.stack_cut = record->flags & STACKD_STACK_CUT,
+		.find = find_code,
+		.arg = &place,
+	};
+
+	*ret_count = 0;
+	if (!(record->flags & STACKD_HAS_REGS))
+		return STACKD_END_NO_USER;
+	if (record->flags & STACKD_COMPAT)
+		return STACKD_END_FOREIGN_ABI;
+	return dwarf_walk_stack(r->walk, &in, r->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+}
+
+/* Fills r->path with the user frames and then the kernel frames, root first. */
+static int make_path(struct recorder *r, const struct stackd_record *record, size_t user_frames,
+		     size_t *ret_count)
+{
+	const uint64_t *kernel = (const uint64_t *)(record + 1);
+	size_t count = 0;
+	int err = 0;
+
+	for (size_t i = user_frames; i-- > 0 && !err;)
+		err = user_location(r, &r->frames[i], &r->path[count++]);
+	for (size_t i = record->n_kernel; i-- > 0 && !err;)
+		err = kernel_location(r, kernel[i], i > 0, &r->path[count++]);
+	*ret_count = count;
+	return err;
+}
+
+static int keep_sample(struct recorder *r, const struct store_sample *sample)
+{
+	struct batch *b = r->batch;
+
+	if (b->n_samples == r->samples_room) {
+		size_t room = r->samples_room ? r->samples_room * 2 : 1024;
+		struct store_sample *grown = reallocarray(b->samples, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->samples = grown;
+		r->samples_room = room;
+	}
+	b->samples[b->n_samples++] = *sample;
+	return 0;
+}
+
+static int take_sample(struct recorder *r, const struct stackd_record *record,
+		       enum stackd_end_reason *ret_reason)
+{
+	const struct thread *thread;
+	struct store_sample sample = {
+		.time_ns = record->time_ns,
+		.period = record->period,
+		.cpu = (uint16_t)record->cpu,
+	};
+	size_t frames, count;
+	int err;
+
+	thread = process_table_thread(r->processes, (pid_t)record->pid, (pid_t)record->tid);
+	if (!thread)
+		return -ENOMEM;
+	sample.thread = thread->number;
+	*ret_reason = walk(r, record, &frames);
+	sample.end_reason = (uint8_t)*ret_reason;
+	err = make_path(r, record, frames, &count);
+	if (!err)
+		err = enter_path(r, (pid_t)record->tid, count, &sample.node);
+	return err ? err : keep_sample(r, &sample);
+}
+
+int recorder_sample(struct recorder *r, const struct stackd_record *record)
+{
+	enum stackd_end_reason reason = STACKD_END_LOST_RECORD;
+	int err = record ? take_sample(r, record, &reason) : 0;
+
+	r->received++;
+	r->end_reasons[err ? STACKD_END_LOST_RECORD : reason]++;
+	return err;
+}
+
+/* --- batches --------------------------------------------------------------------------------- */
+
+/* A grown array's new part: copies of `count` rows made by `fill`. */
+static int take_objects(struct recorder *r, struct batch *b)
+{
+	uint32_t count = object_table_count(r->objects);
+
+	b->objects = calloc(count - r->sent_objects + 1, sizeof(const struct object *));
+	if (!b->objects)
+		return -ENOMEM;
+	for (; r->sent_objects < count; r->sent_objects++)
+		b->objects[b->n_objects++] = object_table_at(r->objects, r->sent_objects);
+	return 0;
+}
+
+static int take_locations(struct recorder *r, struct batch *b)
+{
+	uint32_t count = location_count(r->locations);
+
+	b->locations = calloc(count - r->sent_locations + 1, sizeof(*b->locations));
+	if (!b->locations)
+		return -ENOMEM;
+	for (; r->sent_locations < count; r->sent_locations++) {
+		const struct location *l = location_at(r->locations, r->sent_locations);
+
+		b->locations[b->n_locations++] = (struct store_location){
+			.number = r->sent_locations,
+			.object = l->object,
+			.offset = l->offset,
+			.is_return = l->is_return,
+		};
+	}
+	return 0;
+}
+
+static int take_nodes(struct recorder *r, struct batch *b)
+{
+	uint32_t count = trie_count(r->trie);
+
+	b->nodes = calloc(count - r->sent_nodes + 1, sizeof(*b->nodes));
+	if (!b->nodes)
+		return -ENOMEM;
+	for (; r->sent_nodes < count; r->sent_nodes++) {
+		const struct trie_node *node = trie_at(r->trie, r->sent_nodes);
+
+		b->nodes[b->n_nodes++] = (struct store_node){
+			.parent = node->parent,
+			.location = node->location,
+		};
+	}
+	return 0;
+}
+
+static int take_processes(struct recorder *r, struct batch *b)
+{
+	uint32_t count = process_table_process_count(r->processes);
+
+	b->processes = calloc(count - r->sent_processes + 1, sizeof(*b->processes));
+	if (!b->processes)
+		return -ENOMEM;
+	for (; r->sent_processes < count; r->sent_processes++) {
+		const struct process *p = process_table_process_at(r->processes, r->sent_processes);
+		struct store_process *row = &b->processes[b->n_processes++];
+
+		*row = (struct store_process){
+			.number = p->number,
+			.pid = p->pid,
+			.parent = p->parent,
+			.comm = strdup(p->comm),
+			.exe = p->exe ? strdup(p->exe) : NULL,
+		};
+		if (!row->comm || (p->exe && !row->exe))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_threads(struct recorder *r, struct batch *b)
+{
+	uint32_t count = process_table_thread_count(r->processes);
+
+	b->threads = calloc(count - r->sent_threads + 1, sizeof(*b->threads));
+	if (!b->threads)
+		return -ENOMEM;
+	for (; r->sent_threads < count; r->sent_threads++) {
+		const struct thread *t = process_table_thread_at(r->processes, r->sent_threads);
+		struct store_thread *row = &b->threads[b->n_threads++];
+
+		*row = (struct store_thread){
+			.number = t->number,
+			.process = t->process,
+			.tid = t->tid,
+			.comm = strdup(t->comm),
+		};
+		if (!row->comm)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct batch *recorder_take_batch(struct recorder *r)
+{
+	struct batch *b = r->batch, *fresh = batch_new();
+
+	if (!fresh)
+		return NULL;
+	if (take_objects(r, b) || take_locations(r, b) || take_nodes(r, b) ||
+	    take_processes(r, b) || take_threads(r, b)) {
+		batch_free(fresh);
+		return NULL;
+	}
+	r->batch = fresh;
+	r->samples_room = 0;
+	return b;
+}
+
+const struct kallsyms *recorder_kallsyms(const struct recorder *r)
+{
+	return r->ksyms;
+}
+
+void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
+{
+	static const uint8_t is_complete[] = {
+#define COMPLETE			    1
+#define PARTIAL				    2
+#define LOST				    0
+#define STACKD_X(e, name, quality, meaning) [STACKD_END_##e] = quality,
+		STACKD_END_REASONS(STACKD_X)
+#undef STACKD_X
+#undef COMPLETE
+#undef PARTIAL
+#undef LOST
+	};
+	struct dwarf_walk_stats walk;
+
+	dwarf_walk_get_stats(r->walk, &walk);
+	*ret_counts = (struct recorder_counts){
+		.received = r->received,
+		.collisions = trie_collisions(r->trie),
+		.sideband_lost = r->sideband_lost,
+		.walked_frames = walk.frames,
+		.cache_hits = walk.cache_hits,
+		.cache_misses = walk.cache_misses,
+		.frame_pointer_steps = walk.frame_pointer_steps,
+	};
+	for (int i = 0; i < STACKD_END_COUNT; i++) {
+		ret_counts->end_reasons[i] = r->end_reasons[i];
+		if (is_complete[i] == 1)
+			ret_counts->complete += r->end_reasons[i];
+		else if (is_complete[i] == 2)
+			ret_counts->partial += r->end_reasons[i];
+		else
+			ret_counts->lost += r->end_reasons[i];
+	}
+}

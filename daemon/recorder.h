@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From records and side-band events, in the order of time, to what the store keeps: the process
+ * table is brought up to date, stacks are walked, frames become locations, call paths become
+ * nodes of the trie, and all that is new since the last time is collected into a batch.
+ *
+ * Every record ends in exactly one end reason, and every one is counted.
+ */
+#ifndef RECORDER_H
+#define RECORDER_H
+
+#include "archive.h"
+#include "sideband.h"
+#include "stackd_abi.h"
+
+struct recorder;
+
+/* `everyone`: side-band events of all processes matter (--all, --cgroup), not just those of
+ * processes that were named and of their children. 0 or -ENOMEM. */
+int recorder_new(bool everyone, struct recorder **ret_recorder);
+void recorder_free(struct recorder *recorder);
+
+/* Reads a process that is to be profiled as it is now. 0 or -errno. */
+int recorder_load_process(struct recorder *recorder, pid_t pid);
+int recorder_load_all(struct recorder *recorder); /* every process of the machine */
+
+/* As soon as an event has been read: opens files that are new while they can still be had. */
+int recorder_foresee(struct recorder *recorder, const struct sideband_event *event);
+
+/* In the order of time. 0 or -ENOMEM. `record` NULL: one that could not be read. */
+int recorder_event(struct recorder *recorder, const struct sideband_event *event);
+int recorder_sample(struct recorder *recorder, const struct stackd_record *record);
+
+/* What is new since the last call; NULL for lack of memory. The caller adds the totals. */
+struct batch *recorder_take_batch(struct recorder *recorder);
+
+/* The kernel's symbols, loaded when the first kernel frame came; NULL before. */
+const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);
+
+struct recorder_counts {
+	uint64_t received; /* records */
+	uint64_t end_reasons[STACKD_END_COUNT];
+	uint64_t complete, partial, lost; /* sums of them, by quality */
+	uint64_t collisions;		  /* tags that two paths share */
+	uint64_t sideband_lost;		  /* events that the kernel could not deliver */
+	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
+};
+void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* sd_notify(); see service.h. */
+#include "service.h"
+
+#include <systemd/sd-daemon.h>
+
+void service_ready(void)
+{
+	sd_notify(0, "READY=1");
+}
+
+void service_status(const char *text)
+{
+	sd_notifyf(0, "STATUS=%s", text);
+}
+
+void service_stopping(void)
+{
+	sd_notify(0, "STOPPING=1");
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The status line and the summary; see status.h. */
+#include "status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "log.h"
+#include "service.h"
+
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u))
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+void status_start(struct status *status, uint64_t now_ns)
+{
+	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cpu_ns()};
+}
+
+void status_summary(const struct status_numbers *n, char *buf, unsigned long size)
+{
+	snprintf(buf, size,
+		 "%" PRIu64 " samples, %" PRIu64 " lost, %.1f%% complete, 0.0%% reconstructed, "
+		 "%.1f%% partial",
+		 n->samples, n->lost, percent(n->complete, n->samples),
+		 percent(n->partial, n->samples));
+}
+
+void status_show(struct status *status, const struct status_numbers *now, bool quiet)
+{
+	uint64_t cpu = own_cpu_ns(), span = now->now_ns - status->last.now_ns;
+	char line[256];
+
+	if (!span)
+		return;
+	snprintf(line, sizeof(line),
+		 "%.0f samples/s, %" PRIu64 " lost, %.1f%% complete, stackd %.1f%% CPU",
+		 (double)(now->samples - status->last.samples) * 1e9 / (double)span, now->lost,
+		 percent(now->complete, now->samples), percent(cpu - status->last_cpu_ns, span));
+	service_status(line);
+	if (!quiet)
+		log_status(line);
+	status->last = *now;
+	status->last_cpu_ns = cpu;
+}
