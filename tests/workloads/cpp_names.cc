@@ -2,8 +2,10 @@
 /*
  * C++ names: templates, operators, namespaces, virtual calls.
  *
- * EXPECT: main;steady();unsigned int geo::twice<geo::Square>(geo::Square
- * const&);geo::Square::operator()(unsigned int) const;geo::Square::area() const
+ * EXPECT: main;steady();
+ *         unsigned int geo::twice<geo::Square>(geo::Square const&);
+ *         geo::Square::operator()(unsigned int) const;
+ *         geo::Square::area() const
  */
 #include "workload.h"
 

@@ -5,13 +5,18 @@
  *
  * EXPECT: main;steady();attempt();middle();thrower();@lib+
  * EXPECT: main;steady();attempt();middle();thrower();@plt
- * EXPECT: main;steady();attempt();middle()|middle() [clone .cold]|middle()
- * (.cold);Guard::~Guard();dtor_leaf() EXPECT: main;steady();attempt();middle()|middle() [clone
- * .cold]|middle() (.cold);@lib+ EXPECT: main;steady();attempt();middle()|middle() [clone
- * .cold]|middle() (.cold);@plt EXPECT: main;steady();attempt()|attempt() [clone .cold]|attempt()
- * (.cold);catch_middle();catch_leaf() EXPECT: main;steady();attempt()|attempt() [clone
- * .cold]|attempt() (.cold);@lib+ EXPECT: main;steady();attempt()|attempt() [clone .cold]|attempt()
- * (.cold);@plt
+ * EXPECT: main;steady();attempt();middle();Guard::~Guard();dtor_leaf()
+ * EXPECT: main;steady();attempt();middle();@lib+
+ * EXPECT: main;steady();attempt();middle();@plt
+ * EXPECT: main;steady();attempt();catch_middle();catch_leaf()
+ * EXPECT: main;steady();attempt();@lib+
+ * EXPECT: main;steady();attempt();@plt
+ *
+ * In its last instructions the unwinder has already put the handler's address where its own
+ * return address was:
+ *
+ * EXPECT: main;steady();attempt();middle();thrower();middle();@lib
+ * EXPECT: main;steady();attempt();middle();attempt();@lib
  */
 #include "workload.h"
 
@@ -62,6 +67,7 @@ static CALLEE void attempt()
 		catch_middle();
 		KEEP;
 	}
+	KEEP;
 }
 
 static CALLEE void steady()

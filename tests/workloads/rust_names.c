@@ -2,8 +2,7 @@
 /*
  * Names as two generations of Rust compilers make them.
  *
- * EXPECT:
- * main;steady;mycrate::outer|mycrate[ca63f166dbe9294]::outer;mycrate::shape::area|mycrate::shape::area::h0123456789abcdef
+ * EXPECT: main;steady;mycrate::outer;mycrate::shape::area
  */
 #include "workload.h"
 

@@ -15,6 +15,7 @@
  *   @sigret   libc's signal trampoline    @plt      a linkage stub of the program
  *   @vdso     a frame in the vDSO         @lib      a frame in a shared library
  *   @exe      a frame of the program without a name         WORD+     once or more
+ * A name also stands for the function's cold part, and for the name without what Rust adds.
  *
  *   OUTSIDE: 5                      at most so many percent of the samples may lie outside of
  *                                   the steady state (no function named `steady...` in them)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""What the workloads promise (see tests/workloads/workload.h), and whether a stack keeps it.
+
+A path of the EXPECT lines becomes a list of words, each a test of one frame. A stack is run
+through all paths of its workload at once, as through a small automaton: it is right if it walks
+along a path and stops anywhere at or behind the first function named `steady...`.
+"""
+
+import os
+import re
+
+WORKLOADS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "workloads")
+
+
+def base_name(symbol):
+    """Without a version, the mark of a cold part, and the hashes of Rust."""
+    if not symbol:
+        return symbol
+    symbol = re.sub(r"@@?[A-Z].*$", "", symbol)
+    symbol = re.sub(r"( \[clone \.cold\]| \(\.cold\)|\.cold)$", "", symbol)
+    return re.sub(r"::h[0-9a-f]{16}$|(?<=\w)\[[0-9a-f]{8,16}\](?=::)", "", symbol)
+
+
+def is_library(where):
+    return re.search(r"\.so(\.|$|\b)", where) is not None
+
+
+def in_libc(frame):
+    return os.path.basename(frame.object).startswith("libc.so")
+
+
+def is_named_or_unnamed_libc(frame, names):
+    """libc's inner functions have names only where its debug file is installed."""
+    if frame.symbol is None:
+        return in_libc(frame)
+    return base_name(frame.symbol) in names
+
+
+class Word:
+    def __init__(self, text):
+        self.many = text.endswith("+") and not text.endswith("++")
+        self.text = text[:-1] if self.many else text
+        self.names = self.text.split("|")
+        special = {
+            "@start": lambda f: f.symbol == "_start" or (f.symbol is None
+                                                         and not is_library(f.object)),
+            "@libc_start": lambda f: is_named_or_unnamed_libc(
+                f, {"__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main",
+                    "__libc_start_main_alias_2", "__libc_start_main_alias_1"}),
+            "@clone": lambda f: is_named_or_unnamed_libc(f, {"clone3", "__clone3", "clone",
+                                                             "__clone"}),
+            "@start_thread": lambda f: is_named_or_unnamed_libc(f, {"start_thread"}),
+            "@context": lambda f: is_named_or_unnamed_libc(f, {"__start_context"}),
+            "@sigret": lambda f: is_named_or_unnamed_libc(f, {"__restore_rt", "__restore"}),
+            "@plt": lambda f: not is_library(f.object)
+            and (f.symbol is None or f.symbol.endswith("@plt")),
+            "@vdso": lambda f: f.object == "[vdso]",
+            "@lib": lambda f: is_library(f.object),
+            "@exe": lambda f: f.symbol is None and not is_library(f.object),
+        }
+        self.test = special.get(self.text, lambda f: base_name(f.symbol) in self.names)
+        if self.text.startswith("@") and self.text not in special:
+            raise ValueError("no such word: " + self.text)
+
+    def is_marker(self):
+        return self.text.startswith("steady")
+
+
+def words_of(path):
+    texts = path.split(";")
+    if texts[0] == "@thread":
+        texts[:1] = ["@clone", "@start_thread"]
+    elif texts[0] != "@context":
+        texts[:0] = ["@start", "@libc_start", "@libc_start"]
+    words = []
+    for text in texts:
+        times = re.fullmatch(r"(.*)\{(\d+)\}", text)
+        words += [Word(times[1])] * int(times[2]) if times else [Word(text)]
+    return words
+
+
+class Expectation:
+    """The paths of one workload."""
+
+    def __init__(self, paths, outside_percent=2.0):
+        self.paths = [words_of(path) for path in paths]
+        self.outside_percent = outside_percent
+        self.seen = {}
+
+    @classmethod
+    def of_source(cls, name):
+        for suffix in (".c", ".cc"):
+            source = os.path.join(WORKLOADS, name + suffix)
+            if os.path.exists(source):
+                break
+        with open(source, encoding="utf-8") as file:
+            text = file.read().split("*/")[1]
+        text = re.sub(r";\n \*  +", ";", text)
+        paths = re.findall(r"^ \* EXPECT: (.*)$", text, re.M)
+        outside = re.search(r"^ \* OUTSIDE: (\d+)$", text, re.M)
+        assert paths, source
+        return cls(paths, float(outside[1]) if outside else 2.0)
+
+    def judge(self, frames):
+        """'right', 'outside' (no steady function in it) or 'wrong'."""
+        verdict = self.seen.get(frames)
+        if verdict is None:
+            verdict = self.seen[frames] = self._judge(frames)
+        return verdict
+
+    def _judge(self, frames):
+        if not any(f.symbol and f.symbol.startswith("steady") for f in frames):
+            if not self._is_unnamed_steady():
+                return "outside"
+        return "right" if any(self._walks(words, frames) for words in self.paths) else "wrong"
+
+    def _is_unnamed_steady(self):
+        return not any(word.is_marker() for words in self.paths for word in words)
+
+    @staticmethod
+    def _walks(words, frames):
+        places = {0}
+        for frame in frames:
+            following = set()
+            for place in places:
+                if place > 0 and words[place - 1].many and words[place - 1].test(frame):
+                    following.add(place)
+                if place < len(words) and words[place].test(frame):
+                    following.add(place + 1)
+            places = following
+            if not places:
+                return False
+        return True
+
+
+def text_of(frames):
+    return ";".join(frame.symbol or "?%s+0x%x" % (os.path.basename(frame.object), frame.ip)
+                    for frame in frames)

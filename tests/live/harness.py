@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""What the live tests share: running programs under stackd, and reading what was recorded.
+
+A test is a function with @live; it passes by returning, fails by raising Failed (or anything),
+and is skipped by raising Skip with the reason. Tests run one after the other, for they measure.
+"""
+
+import collections
+import contextlib
+import ctypes
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+
+import chains
+import perf_script
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.environ.get("STACKD_BUILD", os.path.join(ROOT, "build"))
+STACKD = os.path.join(BUILD, "stackd")
+STACKCTL = os.path.join(BUILD, "stackctl")
+WORKLOADS = os.path.join(BUILD, "workloads")
+
+DONE, FAILED, USAGE, NO_SAMPLES, NO_SUPPORT = 0, 1, 2, 3, 4  # exit statuses of the contract
+
+
+class Skip(Exception):
+    """The machine cannot do what the test needs."""
+
+
+class Failed(Exception):
+    """The project does not do what it promises."""
+
+
+Test = collections.namedtuple("Test", "name run needs_bpf")
+TESTS = []
+
+
+def live(function=None, *, name=None, needs_bpf=True):
+    """Registers a test under its function's name, `test_` stripped."""
+    def register(function):
+        TESTS.append(Test("live-" + (name or function.__name__.replace("test_", "", 1)), function,
+                          needs_bpf))
+        return function
+    return register(function) if function else register
+
+
+def check(condition, message, *details):
+    if not condition:
+        raise Failed(message + "".join("\n" + str(detail) for detail in details))
+
+
+# --- what this machine can do --------------------------------------------------------------------
+
+def _syscall(number, *args):
+    libc = ctypes.CDLL(None, use_errno=True)
+    result = libc.syscall(number, *args)
+    return result, os.strerror(ctypes.get_errno())
+
+
+def why_no_bpf():
+    """The reason for which BPF programs on perf events cannot run here, or None. Found out by
+    system calls of this test's own, so that a fault of stackd is never taken for one of the
+    machine."""
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "the kernel has no BTF (/sys/kernel/btf/vmlinux)"
+    code = ctypes.create_string_buffer(struct.pack("<QQ", 0xB7, 0x95), 16)  # r0 = 0; exit
+    licence = ctypes.create_string_buffer(b"GPL")
+    attr = struct.pack("<IIQQIIQII16sIIIIQII", 7, 2, ctypes.addressof(code),
+                       ctypes.addressof(licence), 0, 0, 0, 0, 0, b"probe", 0, 0, 0, 0, 0, 0, 0)
+    fd, error = _syscall(321, 5, ctypes.create_string_buffer(attr, 120), 120)
+    if fd < 0:
+        return "no rights to load BPF programs (%s)" % error
+    os.close(fd)
+    event = ctypes.create_string_buffer(struct.pack("<IIQQ", 1, 128, 0, 1000000), 128)
+    fd, error = _syscall(298, event, -1, 0, -1, 0)
+    if fd < 0:
+        return "no rights to open perf events (%s)" % error
+    os.close(fd)
+    return None
+
+
+# --- programs ------------------------------------------------------------------------------------
+
+Result = collections.namedtuple("Result", "status out err")
+
+
+def run(*command, timeout=60, env=None, **more):
+    """Runs to the end; never raises for its status. A signal is a negative status."""
+    environment = dict(os.environ, **(env or {}))
+    for key in [key for key, value in environment.items() if value is None]:
+        del environment[key]
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                          env=environment, errors="replace", check=False, **more)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@contextlib.contextmanager
+def background(*command, ready=None, **more):
+    """Starts a program; ends it at the end of the block if it still runs. With `ready`, waits for
+    that line on its stdout first."""
+    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE if ready else subprocess.DEVNULL, text=True,
+                               errors="replace", **more)
+    try:
+        if ready:
+            check(select.select([process.stdout], [], [], 20)[0] and
+                  process.stdout.readline().strip() == ready,
+                  "%s did not say %s" % (command[0], ready))
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+
+def workload(name, seconds=60, *arguments, **more):
+    """A running, steady workload."""
+    return background(os.path.join(WORKLOADS, name), seconds, *arguments, ready="READY", **more)
+
+
+class Daemon:
+    """A running stackd."""
+
+    def __init__(self, store, *arguments, env=None, **more):
+        environment = dict(os.environ, **(env or {}))
+        self.store = store
+        self.process = subprocess.Popen(
+            [STACKD, "-o", store] + [str(word) for word in arguments], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
+            errors="replace", **more)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stderr.close()
+
+    def wait_recording(self, seconds=15):
+        """Waits until the store exists with a recording that is under way."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            check(self.process.poll() is None, "stackd ended", self.process.poll())
+            if os.path.exists(self.store) and run(STACKCTL, "list", "-i", self.store).status == 0:
+                return
+            time.sleep(0.05)
+        raise Failed("stackd did not begin to record within %d s" % seconds)
+
+    def finish(self, number=None, timeout=30):
+        """Sends a signal, if given, and waits for the end: Result."""
+        if number is not None:
+            self.process.send_signal(number)
+        try:
+            _, err = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed("stackd did not end within %d s" % timeout) from None
+        return Result(self.process.returncode, "", err)
+
+
+# --- what was recorded ---------------------------------------------------------------------------
+
+class Recording:
+    """One recording of a store, read through stackctl."""
+
+    def __init__(self, store, number=None):
+        self.source = ["-i", store] + (["--recording", str(number)] if number else [])
+        self.store = store
+
+    def text(self, *words, expected=DONE):
+        result = run(STACKCTL, *words, *self.source, timeout=240)
+        check(result.status == expected, "stackctl %s: status %d" % (" ".join(words),
+                                                                     result.status), result.err)
+        return result.out
+
+    def stats(self):
+        return json.loads(self.text("stats", "--json"))
+
+    def samples(self):
+        return list(perf_script.read(self.text("export", "--perf-script").split("\n")))
+
+    def folded(self):
+        lines = self.text("export", "--folded").splitlines()
+        pairs = [line.rsplit(" ", 1) for line in lines]
+        return {stack: int(count) for stack, count in pairs}
+
+
+def user_frames(sample):
+    return tuple(frame for frame in sample.frames if not perf_script.is_kernel(frame))
+
+
+def check_whole(recording):
+    """Nothing lost, everything complete, and all exports agree on the number. The samples."""
+    stats, samples = recording.stats(), recording.samples()
+    check(stats["lost"] == 0, "lost samples", stats)
+    check(stats["samples"] == len(samples), "stats and perf-script differ: %d and %d"
+          % (stats["samples"], len(samples)))
+    folded = sum(recording.folded().values())
+    check(folded == len(samples), "folded sums up to %d, not %d" % (folded, len(samples)))
+    times = [sample.time for sample in samples]
+    check(times == sorted(times), "perf-script is not in time order")
+    quality = stats["quality"]
+    check(quality["complete"] == len(samples) and not quality["partial"]
+          and not quality["reconstructed"], "not every stack is complete", quality,
+          stats["end_reasons"], *[chains.text_of(s.frames) for s in samples
+                                  if s.frames and str(s.frames[0].symbol).startswith("[inc")][:5])
+    return samples
+
+
+def check_chains(samples, expectation, at_least=100):
+    """Every sample has the path that the workload promises."""
+    verdicts, odd = collections.Counter(), collections.Counter()
+    for sample in samples:
+        frames = user_frames(sample)
+        verdict = expectation.judge(frames) if frames else "kernel"
+        verdicts[verdict] += 1
+        if verdict in ("wrong", "outside"):
+            odd["%s: %s" % (verdict, chains.text_of(frames)[-600:])] += 1
+    listed = ["%6d %s" % (count, text) for text, count in odd.most_common(10)]
+    print(dict(verdicts), *listed, sep="\n")
+    check(not verdicts["wrong"], "%d of %d stacks are wrong" % (verdicts["wrong"], len(samples)))
+    check(verdicts["right"] >= at_least, "only %d samples of the steady state, want %d"
+          % (verdicts["right"], at_least))
+    bound = max(5, len(samples) * expectation.outside_percent / 100)
+    check(verdicts["outside"] + verdicts["kernel"] <= bound,
+          "%d samples outside of the steady state, allowed %d" % (verdicts["outside"], bound))
+
+
+def check_fault(result, status, *words):
+    """A clear error: the promised status, and a message that has all the words."""
+    check(result.status == status, "status %d, expected %d" % (result.status, status), result.err)
+    for word in words:
+        check(re.search(word, result.err + result.out, re.I), "the message lacks '%s'" % word,
+              result.err)
+    check("Sanitizer" not in result.err, "sanitizer report", result.err)
+
+
+@contextlib.contextmanager
+def scratch():
+    """A folder that goes away."""
+    path = tempfile.mkdtemp(prefix="stackd-test-", dir="/tmp")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def record(store, *arguments, timeout=120, env=None):
+    """Runs stackd to its end, which must be a good one; the recording, and stackd's Result."""
+    result = run(STACKD, "-o", store, *arguments, timeout=timeout, env=env)
+    check(result.status == DONE, "stackd: status %d" % result.status, result.err)
+    return Recording(store), result
+
+
+SIGINT, SIGTERM, SIGSTOP, SIGCONT, SIGKILL = (signal.SIGINT, signal.SIGTERM, signal.SIGSTOP,
+                                              signal.SIGCONT, signal.SIGKILL)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Every sample of every workload has exactly the path that the workload promises: started by
+stackd, and attached to while it runs."""
+
+import os
+import shutil
+
+from chains import Expectation
+from harness import (STACKD, WORKLOADS, Recording, background, check, check_chains, check_whole,
+                     live, record, run, scratch, workload)
+
+FREQUENCY = 1997
+
+# name: (source, frequency). The deep one at a lower one, for the size of its text.
+SHAPES = {name: (name, FREQUENCY) for name in (
+    "chain", "recursion", "threads", "fork_exec", "dlopen_dlclose", "plugin", "signal_handler",
+    "vdso", "plt", "redzone", "alloca", "realigned", "ucontext", "tail_calls", "noreturn", "jit",
+    "registers", "rust_names", "cpp_names", "exceptions", "inlined")}
+SHAPES.update({name: ("chain", FREQUENCY) for name in (
+    "chain_nonpie", "chain_static", "chain_static_pie")})
+SHAPES["sigaltstack"] = ("signal_handler", FREQUENCY)
+SHAPES["plt_ibt"] = ("plt", FREQUENCY)
+SHAPES["deep"] = ("deep", 199)
+
+# The memory program becomes another one, which only starting it shows.
+STARTED_ONLY = {"memfd": ("memfd", FREQUENCY)}
+
+
+def started(name, source, frequency):
+    def test():
+        with scratch() as folder:
+            recording, result = record(folder + "/s.db", "-F", frequency, "--",
+                                       os.path.join(WORKLOADS, name), 2)
+            print(result.err)
+            check_chains(check_whole(recording), Expectation.of_source(source), frequency / 2)
+    live(test, name=name.replace("_", "-"))
+
+
+def attached(name, source, frequency):
+    def test():
+        with scratch() as folder, workload(name) as process:
+            recording, result = record(folder + "/s.db", "-F", frequency, "--duration", 1.5,
+                                       "--pid", process.pid)
+            print(result.err)
+            check_chains(check_whole(recording), Expectation.of_source(source), frequency / 3)
+    live(test, name=name.replace("_", "-") + "-attached")
+
+
+for _name, (_source, _frequency) in {**SHAPES, **STARTED_ONLY}.items():
+    started(_name, _source, _frequency)
+for _name, (_source, _frequency) in SHAPES.items():
+    attached(_name, _source, _frequency)
+
+
+@live
+def test_stripped():
+    """Without symbols the frames keep their places and show object and offset."""
+    expectation = Expectation(["@exe;@exe;@exe;@exe;@exe"])
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--",
+                              WORKLOADS + "/chain_stripped", 2)
+        check_chains(check_whole(recording), expectation, FREQUENCY / 2)
+        stacks = [stack for stack, count in recording.folded().items() if count > 100]
+        check(stacks and all("chain_stripped+0x" in stack for stack in stacks),
+              "an unnamed function is shown as object+offset", stacks[:5])
+
+
+@live
+def test_deleted_program():
+    """Names come from the file that is mapped, also when its path is gone."""
+    with scratch() as folder:
+        program = shutil.copy(WORKLOADS + "/chain", folder + "/gone")
+        with background(program, 60, ready="READY") as process:
+            os.unlink(program)
+            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--duration", 1.5, "--pid",
+                                  process.pid)
+        check_chains(check_whole(recording), Expectation.of_source("chain"), FREQUENCY / 3)
+
+
+@live
+def test_replaced_library():
+    """...and when another file has taken its path: names are those of the mapped file."""
+    with scratch() as folder:
+        library = shutil.copy(WORKLOADS + "/libdl_one.so", folder + "/lib.so")
+        with workload("plugin", 60, library) as process:
+            shutil.copy(WORKLOADS + "/libdl_two.so", folder + "/new.so")
+            os.rename(folder + "/new.so", library)
+            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--duration", 1.5, "--pid",
+                                  process.pid)
+        check_chains(check_whole(recording), Expectation.of_source("plugin"), FREQUENCY / 3)
+
+
+@live
+def test_container():
+    """A program that exists in another mount and pid namespace only, and has another program's
+    path."""
+    script = ("mount -t tmpfs none /mnt && cp '%s/chain' /mnt/hidden && exec /mnt/hidden 60"
+              % WORKLOADS)
+    with scratch() as folder:
+        with background("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+                        script, ready="READY") as process:
+            child = run("pgrep", "-P", process.pid).out.split()
+            check(len(child) == 1, "one child of unshare", child)
+            check(not os.path.exists("/mnt/hidden"), "the mount is private")
+            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--duration", 1.5, "--pid",
+                                  child[0])
+        check_chains(check_whole(recording), Expectation.of_source("chain"), FREQUENCY / 3)
+
+
+@live
+def test_container_started():
+    """The same from the start on, with the processes that set it up."""
+    script = ("mount -t tmpfs none /mnt && cp '%s/chain' /mnt/hidden && exec /mnt/hidden 2"
+              % WORKLOADS)
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--", "unshare", "--mount",
+                              "--pid", "--fork", "sh", "-c", script)
+        samples = [s for s in check_whole(recording) if s.comm == "hidden"]
+        check_chains(samples, Expectation.of_source("chain"), FREQUENCY / 2)
+
+
+@live
+def test_period():
+    """-c: a sample every so many nanoseconds of CPU time, each of that weight."""
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "-e", "perf::CPU-CLOCK:u", "-c", 1000000,
+                     "--", WORKLOADS + "/chain", 2)
+        check(result.status == 0, "status %d" % result.status, result.err)
+        samples = check_whole(Recording(folder + "/s.db"))
+        check_chains(samples, Expectation.of_source("chain"), 500)

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: MIT
+"""Bad input and faults: a clear error and the promised exit status, never a crash, and nothing
+lost without being counted."""
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import time
+
+from chains import Expectation
+from harness import (DONE, FAILED, NO_SAMPLES, NO_SUPPORT, SIGCONT, SIGSTOP, STACKCTL, STACKD,
+                     USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check, check_chains,
+                     check_fault, check_whole, live, record, run, scratch, workload)
+
+
+# --- targets and options -------------------------------------------------------------------------
+
+@live
+def test_no_such_pid():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "--pid", process.pid)
+        check_fault(result, FAILED, str(process.pid))
+
+
+@live
+def test_pid_ends_while_attaching():
+    """At twenty moments around the start: each time an orderly end."""
+    with scratch() as folder:
+        for turn in range(20):
+            process = subprocess.Popen(["sleep", str(turn * 0.005)])
+            result = run(STACKD, "-o", folder + "/s.db", "--duration", 5, "--pid", process.pid)
+            process.wait()
+            check(result.status in (DONE, FAILED, NO_SAMPLES), "status %d" % result.status,
+                  result.err)
+            if result.status == FAILED:
+                check_fault(result, FAILED, str(process.pid))
+
+
+@live
+def test_no_rights():
+    """A user without rights: exit 4, and the message tells what would help."""
+    with scratch() as folder:
+        os.chmod(folder, 0o777)
+        program = shutil.copy(STACKD, folder + "/stackd")
+        os.chmod(program, 0o755)
+        result = run("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                     "--inh-caps=-all", program, "-o", folder + "/s.db", "--", "true")
+        check_fault(result, NO_SUPPORT, "root|sudo|CAP_")
+
+
+@live(needs_bpf=False)
+def test_unknown_event():
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "-e", "no_such_event", "--", "true")
+        check_fault(result, USAGE, "no_such_event")
+
+
+@live
+def test_frequency_over_limit():
+    with open("/proc/sys/kernel/perf_event_max_sample_rate", encoding="ascii") as file:
+        limit = int(file.read())
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "-F", limit + 1, "--", "true")
+        check(result.status in (FAILED, USAGE), "status %d" % result.status, result.err)
+        check_fault(result, result.status, str(limit))
+
+
+@live(needs_bpf=False)
+def test_lbr_without_branch_records():
+    if os.path.exists("/sys/bus/event_source/devices/cpu/caps/branches"):
+        raise Skip("this CPU has branch records")
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "--lbr", "--", "true")
+        check_fault(result, NO_SUPPORT, "branch")
+
+
+@live(needs_bpf=False)
+def test_usage():
+    for words in ([], ["--pid", "x"], ["--pid", "0"], ["--freq", "-1", "--", "true"],
+                  ["--no-such-option"], ["--all", "--pid", "1"]):
+        result = run(STACKD, *words)
+        check(result.status == USAGE, "stackd %s: status %d" % (words, result.status), result.err)
+
+
+@live
+def test_no_such_command():
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "--", folder + "/not-there")
+        check_fault(result, FAILED, "not-there", "no such file")
+
+
+@live
+def test_no_samples():
+    """A command that runs for less than a sampling interval."""
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "-F", 1, "--", "true")
+        check(result.status in (DONE, NO_SAMPLES), "status %d" % result.status, result.err)
+        report = run(STACKCTL, "report", "-i", folder + "/s.db")
+        check(report.status == result.status, "report: status %d after stackd's %d"
+              % (report.status, result.status), report.err)
+
+
+# --- the machine ---------------------------------------------------------------------------------
+
+@live(needs_bpf=False)
+def test_no_btf():
+    """A kernel without BTF, simulated by another root of /sys: stackd and doctor name it."""
+    with scratch() as folder:
+        os.mkdir(folder + "/sys")
+        env = {"STACKD_SYS_ROOT": folder + "/sys"}
+        check_fault(run(STACKD, "-o", folder + "/s.db", "--", "true", env=env), NO_SUPPORT, "BTF")
+        check_fault(run(STACKCTL, "doctor", env=env), NO_SUPPORT, "BTF")
+
+
+@live
+def test_doctor():
+    result = run(STACKCTL, "doctor")
+    check(result.status == DONE, "doctor: status %d where stackd works" % result.status,
+          result.out, result.err)
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+@live
+def test_output_not_writable():
+    with scratch() as folder:
+        open(folder + "/file", "w", encoding="ascii").close()
+        for path in (folder + "/missing/s.db", folder, "/proc/s.db", folder + "/file/s.db"):
+            result = run(STACKD, "-o", path, "--", "true")
+            check_fault(result, FAILED, path)
+
+
+@live
+def test_full_disk():
+    """A clear error, and every recording made before is what it was."""
+    with scratch() as folder:
+        check(run("mount", "-t", "tmpfs", "-o", "size=4m", "none", folder).status == 0, "mount")
+        try:
+            store = folder + "/s.db"
+            record(store, "-q", "--", WORKLOADS + "/recursion", 1)
+            before = Recording(store, 1).text("export", "--perf-script")
+            with open(folder + "/filler", "wb") as filler:
+                try:
+                    while True:
+                        filler.write(b"x" * 4096)
+                        filler.flush()
+                except OSError:
+                    pass
+            result = run(STACKD, "-o", store, "-F", 4000, "--", WORKLOADS + "/recursion", 3)
+            check_fault(result, FAILED, "no space|full")
+            os.unlink(folder + "/filler")
+            after = Recording(store, 1).text("export", "--perf-script")
+            check(before == after, "the earlier recording has changed")
+            record(store, "-q", "--", WORKLOADS + "/recursion", 1)
+        finally:
+            run("umount", "-l", folder)
+
+
+@live
+def test_disk_fills_while_recording():
+    """The same when there was room at the start: what was committed can be read."""
+    with scratch() as folder:
+        check(run("mount", "-t", "tmpfs", "-o", "size=8m", "none", folder).status == 0, "mount")
+        try:
+            store = folder + "/s.db"
+            with Daemon(store, "-F", 2000, "--", WORKLOADS + "/recursion", 20) as daemon:
+                daemon.wait_recording()
+                time.sleep(3)
+                with open(folder + "/filler", "wb") as filler:
+                    try:
+                        while True:
+                            filler.write(b"x" * 4096)
+                            filler.flush()
+                    except OSError:
+                        pass
+                result = daemon.finish()
+                check_fault(result, FAILED, "no space|full")
+            check(len(Recording(store).samples()) > 1000, "what was committed is gone")
+        finally:
+            run("umount", "-l", folder)
+
+
+@live
+def test_input_not_a_store():
+    """Not a store, empty, cut short, garbled, from a newer version: exit 2 and the file named;
+    stackd refuses to write into them and leaves them as they are."""
+    with scratch() as folder:
+        good = folder + "/good.db"
+        record(good, "-q", "--", WORKLOADS + "/recursion", 1)
+        with sqlite3.connect(good) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        content = open(good, "rb").read()
+        bad = {"text": b"this is not a store\n" * 100, "cut": content[:len(content) // 2],
+               "head": content[:100], "elf": open(STACKD, "rb").read(100000)}
+        for name, data in bad.items():
+            with open(folder + "/" + name, "wb") as file:
+                file.write(data)
+        shutil.copy(good, folder + "/newer")
+        with sqlite3.connect(folder + "/newer") as db:
+            db.execute("PRAGMA user_version = 1000")
+        other = sqlite3.connect(folder + "/other")
+        other.execute("CREATE TABLE t (x)")
+        other.commit()
+        other.close()
+        for name in list(bad) + ["newer", "other", "missing"]:
+            path = folder + "/" + name
+            for words in (["report"], ["export", "--folded"], ["stats", "--json"], ["list"]):
+                result = run(STACKCTL, *words, "-i", path)
+                if name == "cut" and words == ["list"] and result.status == DONE:
+                    continue  # the recordings' own table may lie in the half that is left
+                check(result.status == USAGE, "%s of %s: status %d" % (words[0], name,
+                                                                       result.status), result.err)
+                check_fault(result, USAGE, name)
+            if name in ("text", "elf", "newer", "other"):
+                before = open(path, "rb").read()
+                result = run(STACKD, "-o", path, "--", "true")
+                check(result.status in (FAILED, USAGE), "stackd into %s: status %d"
+                      % (name, result.status), result.err)
+                check(open(path, "rb").read() == before, "stackd changed " + name)
+
+
+@live
+def test_garbled_store():
+    """A store with bytes changed at random: an answer or exit 2 or 3, never a crash or a hang."""
+    with scratch() as folder:
+        good = folder + "/good.db"
+        record(good, "-q", "--", WORKLOADS + "/recursion", 1)
+        with sqlite3.connect(good) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        content = open(good, "rb").read()
+        dice = random.Random(7)
+        for turn in range(60):
+            data = bytearray(content)
+            for _ in range(dice.choice((1, 10, 200))):
+                data[dice.randrange(100 if turn % 2 else 4096, len(data))] = dice.randrange(256)
+            with open(folder + "/bad.db", "wb") as file:
+                file.write(data)
+            result = run(STACKCTL, "export", "--folded", "-i", folder + "/bad.db", timeout=20)
+            check(result.status in (DONE, USAGE, NO_SAMPLES), "turn %d: status %d"
+                  % (turn, result.status), result.err)
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+@live
+def test_ring_overflow():
+    """A ring buffer that cannot hold what comes while stackd stands still: the losses are
+    counted, and started == kept + lost to the last sample."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 4000, "--ring-bytes", "64K", "--",
+                    WORKLOADS + "/recursion", 4) as daemon:
+            daemon.wait_recording()
+            time.sleep(0.5)
+            daemon.process.send_signal(SIGSTOP)
+            time.sleep(1.5)
+            daemon.process.send_signal(SIGCONT)
+            result = daemon.finish()
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        recording = Recording(store)
+        stats, samples = recording.stats(), recording.samples()
+        print(stats)
+        check(stats["lost"] > 1000, "nothing was lost", stats)
+        check(stats["samples"] == len(samples), "stats and export differ", stats, len(samples))
+        counters = {**stats, **stats.get("counters", {})}
+        check("started" in counters, "stats does not tell how many samples started", stats)
+        check(counters["started"] == stats["samples"] + stats["lost"],
+              "started is not kept plus lost", stats)
+        check(stats["quality"]["complete"] == len(samples), "a loss made others incomplete", stats)
+        check_chains(samples, Expectation.of_source("recursion"))
+
+
+# --- hostile programs ----------------------------------------------------------------------------
+
+def section_ends(path):
+    """{name: (offset, size)} of a library's sections."""
+    out = run("readelf", "-SW", path).out
+    found = {}
+    for line in out.splitlines():
+        words = line.replace("[ ", "[").split()
+        if len(words) > 6 and words[0].startswith("["):
+            try:
+                found[words[1]] = (int(words[4], 16), int(words[5], 16))
+            except ValueError:
+                pass
+    return found
+
+
+def overwrite(path, offset, data):
+    """In place: the mapped file itself changes."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def lies():
+    """name: what is done to the library's file while a program runs in it. Its code stays."""
+    dice = random.Random(3)
+    places = section_ends(WORKLOADS + "/libdl_one.so")
+    garbage = bytes(dice.randrange(256) for _ in range(1 << 16))
+    symtab, strtab, eh = places[".symtab"], places[".strtab"], places[".eh_frame"]
+    yield "cut behind its segments", lambda p: os.truncate(p, symtab[0] + 24)
+    yield "symbols of garbage", lambda p: overwrite(p, symtab[0], garbage[:symtab[1]])
+    yield "names of garbage", lambda p: overwrite(p, strtab[0], garbage[:strtab[1]])
+    yield "section headers far away", lambda p: overwrite(p, 40, b"\xff" * 7 + b"\x7f")
+    yield "65535 sections", lambda p: overwrite(p, 58, b"\x40\x00\xff\xff\xfe\xff")
+    yield "program headers far away", lambda p: overwrite(p, 32, b"\xf0\xff\xff\xff\xff\xff\xff\x7f")
+    yield "no ELF file at all", lambda p: overwrite(p, 0, b"#!/bin/sh\n" + garbage[:54])
+    yield "header of garbage", lambda p: overwrite(p, 16, garbage[:48])
+    yield "unwind information of garbage", lambda p: overwrite(p, eh[0], garbage[:eh[1]])
+    yield "unwind information of ones", lambda p: overwrite(p, eh[0], b"\xff" * eh[1])
+    yield "unwind information of zeroes", lambda p: overwrite(p, eh[0], b"\0" * eh[1])
+
+
+def register_lie(name, falsify):
+    def test():
+        with scratch() as folder:
+            library = shutil.copy(WORKLOADS + "/libdl_one.so", folder + "/lib.so")
+            with workload("plugin", 60, library) as process:
+                falsify(library)
+                result = run(STACKD, "-o", folder + "/s.db", "-F", 997, "--duration", 1, "--pid",
+                             process.pid, timeout=30)
+                check(process.poll() is None, "the program did not survive")
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            recording = Recording(folder + "/s.db")
+            stats, samples = recording.stats(), recording.samples()
+            print(stats, *list(recording.folded().items())[:4], sep="\n")
+            check(len(samples) > 300 and stats["lost"] == 0, "samples are missing", stats)
+            leaves = {s.frames[-1].symbol for s in samples}
+            known = {"one_leaf", "one_entry", "steady", "main", None}
+            check(leaves <= known, "frames with names that are not theirs", leaves - known)
+    live(test, name="lying-elf-" + name.replace(" ", "-"))
+
+
+try:
+    for _name, _falsify in lies():
+        register_lie(_name, _falsify)
+except KeyError:  # nothing is built: fail by name, not by breaking off
+    @live(name="lying-elf")
+    def test_lying_elf():
+        raise Failed("build/workloads/libdl_one.so is not there: make workloads")
+
+
+@live
+def test_hostile_jit_map():
+    """/tmp/perf-PID.map full of nonsense: no crash, names cut to what is printable."""
+    with scratch() as folder, workload("chain") as process:
+        path = "/tmp/perf-%d.map" % process.pid
+        try:
+            with open(path, "wb") as file:
+                file.write(b"zz yy nonsense\n0 ffffffffffffffff everything\n" + b"\xff" * 100000
+                           + b"\n1000 10\n1000 10 \n" + b"7fff00000000 10 a\tb\x1b[31m\n")
+            recording, _ = record(folder + "/s.db", "-F", 997, "--duration", 1, "--pid",
+                                  process.pid)
+        finally:
+            os.unlink(path)
+        check_chains(check_whole(recording), Expectation.of_source("chain"), 300)

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""stackd among other programs: ends, readers, several daemons, cgroups, systemd, sudo."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+from chains import Expectation
+from harness import (DONE, NO_SAMPLES, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL, STACKD,
+                     WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole, live,
+                     record, run, scratch, workload)
+
+CHAIN = Expectation.of_source("chain")
+
+
+def check_end(result):
+    check(result.status == DONE, "status %d" % result.status, result.err)
+    check("samples" in result.err, "no summary line", result.err)
+
+
+def end_by_signal(number):
+    with scratch() as folder, workload("chain") as process:
+        with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            time.sleep(1.7)
+            check_end(daemon.finish(number))
+        check(process.poll() is None, "the target ended, too")
+        samples = check_whole(Recording(folder + "/s.db"))
+        check_chains(samples, CHAIN, 900)
+        span = samples[-1].time - samples[0].time
+        check(span > 1.6, "the last part is missing: only %.2f s are there" % span)
+
+
+@live
+def test_end_sigint():
+    end_by_signal(SIGINT)
+
+
+@live
+def test_end_sigterm():
+    end_by_signal(SIGTERM)
+
+
+@live
+def test_end_duration():
+    with scratch() as folder, workload("chain") as process:
+        start = time.monotonic()
+        recording, result = record(folder + "/s.db", "-F", 997, "--duration", 2, "--pid",
+                                   process.pid)
+        took = time.monotonic() - start
+        check_end(result)
+        check(2 <= took < 6, "took %.1f s" % took)
+        samples = check_whole(recording)
+        span = samples[-1].time - samples[0].time
+        check(1.9 < span < 2.2, "samples span %.2f s" % span)
+
+
+@live
+def test_end_of_target():
+    """stackd ends when the processes that it was attached to have ended."""
+    with scratch() as folder:
+        with workload("chain", 2) as first, workload("recursion", 3) as second:
+            recording, result = record(folder + "/s.db", "-F", 997, "--pid",
+                                       "%d,%d" % (first.pid, second.pid), timeout=20)
+            check_end(result)
+        samples = check_whole(recording)
+        check_chains([s for s in samples if s.comm == "chain"], CHAIN, 500)
+        check_chains([s for s in samples if s.comm == "recursion"],
+                     Expectation.of_source("recursion"), 500)
+
+
+@live
+def test_status_of_command():
+    """The command's own failure is told, not taken over: the recording is good."""
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "--", "sh", "-c",
+                     "'%s/chain' 1; exit 7" % WORKLOADS)
+        check_end(result)
+        check("7" in result.err, "the command's status is not told", result.err)
+
+
+@live
+def test_kill():
+    """kill -9 at any moment: the store can be read, and has all but the last moments."""
+    with scratch() as folder, workload("chain") as process:
+        for wait in (0.0, 0.3, 2.5):
+            store = "%s/%s.db" % (folder, wait)
+            with Daemon(store, "-F", 997, "--pid", process.pid) as daemon:
+                daemon.wait_recording()
+                time.sleep(wait)
+                daemon.finish(SIGKILL)
+            listed = run(STACKCTL, "list", "-i", store)
+            check(listed.status == DONE, "list: status %d" % listed.status, listed.err)
+            report = run(STACKCTL, "report", "-i", store)
+            check(report.status in (DONE, NO_SAMPLES), "report: status %d" % report.status,
+                  report.err)
+            if wait > 2:
+                samples = Recording(store).samples()
+                check(len(samples) > 900, "only %d samples" % len(samples))
+                check_chains(samples, CHAIN, 900)
+            # and the next daemon can go on with it
+            record(store, "-q", "-F", 997, "--duration", 0.5, "--pid", process.pid)
+            check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")
+
+
+@live
+def test_two_daemons():
+    with scratch() as folder, workload("chain") as one, workload("recursion") as two:
+        with Daemon(folder + "/1.db", "-F", 997, "--duration", 2, "--pid", one.pid) as first, \
+                Daemon(folder + "/2.db", "-F", 499, "--duration", 2, "--pid", two.pid) as second:
+            check_end(first.finish())
+            check_end(second.finish())
+        check_chains(check_whole(Recording(folder + "/1.db")), CHAIN, 600)
+        check_chains(check_whole(Recording(folder + "/2.db")),
+                     Expectation.of_source("recursion"), 300)
+
+
+@live
+def test_two_daemons_one_target():
+    with scratch() as folder, workload("chain") as process:
+        with Daemon(folder + "/1.db", "-F", 997, "--duration", 2, "--pid", process.pid) as first, \
+                Daemon(folder + "/2.db", "-F", 499, "--duration", 2, "--pid",
+                       process.pid) as second:
+            check_end(first.finish())
+            check_end(second.finish())
+        for name in ("/1.db", "/2.db"):
+            check_chains(check_whole(Recording(folder + name)), CHAIN, 300)
+
+
+@live
+def test_reader_while_writing():
+    """Each reader sees a good moment of the store, later ones more; the writer loses nothing."""
+    with scratch() as folder, workload("recursion") as process:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 1997, "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            counts = []
+            for _ in range(12):
+                stats = run(STACKCTL, "stats", "--json", "-i", store)
+                check(stats.status in (DONE, NO_SAMPLES), "status %d" % stats.status, stats.err)
+                if stats.status == DONE:
+                    recording = Recording(store)
+                    counts.append(sum(recording.folded().values()))
+                time.sleep(0.3)
+            check_end(daemon.finish(SIGINT))
+        check(counts == sorted(counts) and len(set(counts)) >= 3, "not growing", counts)
+        check_chains(check_whole(Recording(store)), Expectation.of_source("recursion"), 2000)
+
+
+@live
+def test_recordings_of_a_store():
+    with scratch() as folder:
+        store = folder + "/s.db"
+        for name in ("chain", "recursion"):
+            record(store, "-q", "-F", 997, "--", "%s/%s" % (WORKLOADS, name), 1)
+        check_chains(check_whole(Recording(store, 1)), CHAIN, 300)
+        check_chains(check_whole(Recording(store, 2)), Expectation.of_source("recursion"), 300)
+        check(Recording(store).folded() == Recording(store, 2).folded(), "the latest is the 2nd")
+        result = run(STACKCTL, "report", "--recording", 3, "-i", store)
+        check(result.status != DONE and "3" in result.err, "no 3rd recording", result)
+
+
+@live
+def test_all():
+    """System-wide: the workload's stacks are right among everything else."""
+    with scratch() as folder, workload("recursion"):
+        recording, result = record(folder + "/s.db", "-F", 997, "--duration", 2, "--all")
+        check_end(result)
+        samples, stats = recording.samples(), recording.stats()
+        check(stats["lost"] == 0, "lost samples", stats)
+        mine = [s for s in samples if s.comm == "recursion"]
+        check_chains(mine, Expectation.of_source("recursion"), 500)
+
+
+@live
+def test_cgroup():
+    """Only what runs in the cgroup, later arrivals included."""
+    base = next((line.split()[1] for line in open("/proc/mounts", encoding="utf-8")
+                 if line.split()[2] == "cgroup2"), None)
+    if not base:
+        raise Skip("no cgroup2 hierarchy is mounted")
+    group = "%s/stackd-test-%d" % (base, os.getpid())
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise Skip("cannot make a cgroup: %s" % error) from None
+    try:
+        with scratch() as folder, workload("chain"):
+            enter = "echo $$ > '%s/cgroup.procs' && exec '%s/%s' 30"
+            with Daemon(folder + "/s.db", "-F", 997, "--cgroup", group) as daemon:
+                daemon.wait_recording()
+                with subprocess.Popen(["sh", "-c", enter % (group, WORKLOADS, "recursion")],
+                                      stdout=subprocess.DEVNULL) as inside:
+                    time.sleep(2)
+                    check_end(daemon.finish(SIGINT))
+                    inside.kill()
+            samples = check_whole(Recording(folder + "/s.db"))
+            check({s.comm for s in samples} <= {"recursion", "sh"}, "others were recorded",
+                  {s.comm for s in samples})
+            check_chains([s for s in samples if s.comm == "recursion"],
+                         Expectation.of_source("recursion"), 500)
+    finally:
+        os.rmdir(group)
+
+
+@live
+def test_sudo_store():
+    """What `sudo stackd` recorded, the user's `stackctl report` finds and may read."""
+    uid = 64991
+    home = "/var/lib/stackd/%d" % uid
+    env = {"SUDO_UID": str(uid), "SUDO_GID": str(uid), "STACKD_STORE": None}
+    try:
+        result = run(STACKD, "-F", 997, "--", WORKLOADS + "/chain", 1, env=env)
+        check_end(result)
+        check(os.stat(home + "/store.db").st_uid == uid, "the store is not the user's")
+        with scratch() as folder:
+            os.chmod(folder, 0o755)
+            program = shutil.copy(STACKCTL, folder + "/stackctl")
+            os.chmod(program, 0o755)
+            report = run("setpriv", "--reuid", uid, "--regid", uid, "--clear-groups", program,
+                         "report", env={"STACKD_STORE": None})
+        check(report.status == DONE, "report: status %d" % report.status, report.err)
+        check("alpha" in report.out and "chain" in report.out, "no report", report.out)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@live
+def test_notify():
+    """sd_notify: READY=1 once it samples, STOPPING=1 at the end."""
+    with scratch() as folder, workload("chain") as process:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            listener.bind(folder + "/notify")
+            listener.settimeout(10)
+            with Daemon(folder + "/s.db", "--pid", process.pid,
+                        env={"NOTIFY_SOCKET": folder + "/notify"}) as daemon:
+                said = listener.recv(4096).decode()
+                while "READY=1" not in said:
+                    said += listener.recv(4096).decode()
+                time.sleep(0.5)
+                check_end(daemon.finish(SIGTERM))
+                while "STOPPING=1" not in said:
+                    said += "\n" + listener.recv(4096).decode()
+        check_whole(Recording(folder + "/s.db"))
+
+
+@live(needs_bpf=False)
+def test_systemd_unit():
+    """The installed unit is valid, and hardened."""
+    if not shutil.which("systemd-analyze"):
+        raise Skip("systemd-analyze is not installed")
+    with scratch() as folder:
+        unit = folder + "/stackd.service"
+        with open(ROOT + "/systemd/stackd.service", encoding="utf-8") as file:
+            text = file.read().replace("@PREFIX@", folder)
+        os.mkdir(folder + "/sbin")
+        shutil.copy(STACKD, folder + "/sbin/stackd")
+        with open(unit, "w", encoding="utf-8") as file:
+            file.write(text)
+        verify = run("systemd-analyze", "verify", unit)
+        lines = [line for line in verify.err.splitlines() if "stackd.service" in line]
+        check(verify.status == 0 and not lines, "verify: %d" % verify.status, verify.err)
+        security = run("systemd-analyze", "security", "--offline=yes", "--threshold=60", unit)
+        check(security.status == 0, "exposure is over 6.0", security.out[-400:], security.err)
+
+
+@live
+def test_summary():
+    """The line at the end has samples, lost, quality and where they are."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        recording, result = record(store, "-F", 997, "--", WORKLOADS + "/chain", 1)
+        for word in (str(recording.stats()["samples"]), "lost", "complete", store):
+            check(word in result.err, "the summary lacks '%s'" % word, result.err)
+        report = recording.text("report")
+        for word in ("alpha", "beta", "leaf", os.uname().nodename, os.uname().release, "lost",
+                     "complete"):
+            check(word in report, "the report lacks '%s'" % word, report)
+
+
+@live
+def test_report_outlives_program():
+    """A store is self-contained: the same report when the program and its libraries are gone."""
+    with scratch() as folder:
+        program = shutil.copy(WORKLOADS + "/chain", folder + "/program")
+        recording, _ = record(folder + "/s.db", "-F", 997, "--", program, 1)
+        before = recording.text("report")
+        os.unlink(program)
+        check(recording.text("report") == before, "the report has changed")
+
+
+@live
+def test_stdout_full():
+    """A report that cannot be written is a failure, not silence."""
+    with scratch() as folder:
+        record(folder + "/s.db", "-q", "--", WORKLOADS + "/chain", 1)
+        for words in (["report"], ["export", "--folded"], ["export", "--perf-script"],
+                      ["export", "--tags"], ["stats", "--json"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([STACKCTL] + words + ["-i", folder + "/s.db"], stdout=full,
+                                      stderr=subprocess.PIPE, check=False)
+            check(done.returncode == 1, "%s: status %d" % (words, done.returncode), done.stderr)
