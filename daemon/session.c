@@ -361,8 +361,10 @@ static enum exit_status open_target(struct session *s)
 static enum exit_status make_parts(struct session *s)
 {
 	bool everyone = s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP;
-	int err = make_loop(s);
+	int err;
 
+	raise_file_limit(); /* after the command was forked: it keeps its own limit */
+	err = make_loop(s);
 	if (!err)
 		err = reorder_new(&s->queue);
 	if (!err)
@@ -650,11 +652,11 @@ static enum exit_status set_up(struct session *s, const char *command_line, char
 		status = make_parts(s);
 	if (!status)
 		status = open_sampler(s);
+	if (!status)
+		status = attach(s);
 	describe(s, command_line, target);
 	if (!status)
 		status = open_store(s);
-	if (!status)
-		status = attach(s);
 	if (!status && watch_parts(s))
 		status = STATUS_FAILED;
 	if (!status)
@@ -695,7 +697,6 @@ enum exit_status session_run(const struct options *options, const char *command_
 	char *target = options_target(options);
 	enum exit_status status;
 
-	raise_file_limit();
 	status = set_up(&s, command_line, target);
 	if (!status)
 		status = record(&s);
