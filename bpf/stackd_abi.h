@@ -132,7 +132,10 @@ struct stackd_rule {
 	__s16 ra_offset;  /* the return address stands at CFA + ra_offset; -8 in nearly all code */
 	__s16 saved[STACKD_SAVED_COUNT]; /* CFA-relative slot of the caller's register; 0: it is
 					  * unchanged */
-	__u16 reserved;
+	__u8 saved_reg;	    /* DWARF number of the register that the bits below refer to */
+	__u8 saved_via_reg; /* bit i: saved[i] is relative to saved_reg as it is in this frame, not
+			     * to the CFA; 0 then is a slot like any other. Realigned frames save
+			     * rbp at 0(rbp), which has no fixed distance from their CFA */
 };
 
 /* Rule numbers that every table knows; compiled rules follow. */
