@@ -11,7 +11,7 @@ B       ?= build
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
-PKGS     = libbpf libelf libdw sqlite3 libzstd jansson libsystemd
+PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 WARN     = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 OPT      = $(if $(DEBUG),-O0 -g3,-O2 -g)
@@ -26,7 +26,7 @@ LIB_SRC    = $(wildcard lib/*/*.c)
 DAEMON_SRC = $(wildcard daemon/*.c)
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch])
+C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch])
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
@@ -34,7 +34,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl
 
 help:
-	@echo 'all deps demo check check-unit check-live lint format bench bench-quick install clean'
+	@echo 'all deps demo check check-unit check-live lint format fuzz bench bench-quick install clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 
@@ -73,6 +73,9 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 
 unit-tests: $(TESTS)
 
+$(B)/bench/%: bench/%.c $(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS)
 $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
 	@touch $@
@@ -91,6 +94,7 @@ demo: ; $(Q)docs/demo.sh
 format:
 	$(Q)clang-format -i $(C_FILES)
 
+fuzz: ; $(Q)tests/fuzz/run.sh $(or $(SECONDS),120)
 bench: ; $(Q)bench/run.sh full
 bench-quick: ; $(Q)bench/run.sh quick
 
@@ -105,6 +109,6 @@ install: all
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps check check-unit check-live lint format demo bench bench-quick install clean \
+.PHONY: all help deps check check-unit check-live lint format demo fuzz bench bench-quick install clean \
 	unit-tests workloads
 .DELETE_ON_ERROR:

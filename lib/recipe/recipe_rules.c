@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The set of rules: an array in order of number, and an open-addressing index over it.
+ *
+ * Rules come from hostile files, and the hash is no secret: somebody could choose 65,536 rules
+ * that collide and make every addition a walk over all of them. So a probe gives up after
+ * PROBE_MAX steps, and the rule is refused like one that does not fit. At a load of at most one
+ * half, honest rules never come near.
+ */
+#include "recipe/recipe_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define PROBE_MAX   128
+#define FIRST_SLOTS 1024
+#define EMPTY	    UINT32_MAX
+
+struct recipe_rules {
+	struct stackd_rule *array;
+	uint32_t *slots; /* number of a rule, or EMPTY */
+	uint32_t count;	 /* rules; the array has room for slot_count / 2 */
+	uint32_t slot_count;
+};
+
+static uint64_t rule_hash(const struct stackd_rule *rule)
+{
+	uint64_t w[3];
+
+	memcpy(w, rule, sizeof(w));
+	return hash_mix64(w[0] ^ hash_mix64(w[1] ^ hash_mix64(w[2] + 1)));
+}
+
+/* The slot that holds the rule, or the empty one where it belongs; NULL if neither is near. */
+static uint32_t *find_slot(const struct recipe_rules *rules, const struct stackd_rule *rule)
+{
+	uint32_t mask = rules->slot_count - 1, at = rule_hash(rule) & mask;
+
+	for (int i = 0; i < PROBE_MAX; i++, at = (at + 1) & mask) {
+		uint32_t number = rules->slots[at];
+
+		if (number == EMPTY || !memcmp(&rules->array[number], rule, sizeof(*rule)))
+			return &rules->slots[at];
+	}
+	return NULL;
+}
+
+/* Doubles the set. A rule that finds no slot in the new index stays in the array, and would only
+ * be added a second time. */
+static int grow(struct recipe_rules *rules, uint32_t slot_count)
+{
+	struct stackd_rule *array;
+	uint32_t *slots;
+
+	array = realloc(rules->array, slot_count / 2 * sizeof(*array));
+	if (!array)
+		return -ENOMEM;
+	rules->array = array;
+	slots = malloc(slot_count * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, slot_count * sizeof(*slots));
+	free(rules->slots);
+	rules->slots = slots;
+	rules->slot_count = slot_count;
+	for (uint32_t i = 0; i < rules->count; i++) {
+		uint32_t *slot = find_slot(rules, &array[i]);
+
+		if (slot)
+			*slot = i;
+	}
+	return 0;
+}
+
+int recipe_rules_new(struct recipe_rules **ret_rules)
+{
+	static const uint8_t fixed[] = {
+		[STACKD_RULE_NONE] = STACKD_CFA_NONE,
+		[STACKD_RULE_END] = STACKD_CFA_END,
+		[STACKD_RULE_DAEMON] = STACKD_CFA_DAEMON,
+	};
+	struct recipe_rules *rules = calloc(1, sizeof(*rules));
+
+	if (!rules || grow(rules, FIRST_SLOTS)) {
+		recipe_rules_free(rules);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < sizeof(fixed); i++)
+		recipe_rules_add(rules, &(struct stackd_rule){.cfa = fixed[i]});
+	*ret_rules = rules;
+	return 0;
+}
+
+void recipe_rules_free(struct recipe_rules *rules)
+{
+	if (!rules)
+		return;
+	free(rules->array);
+	free(rules->slots);
+	free(rules);
+}
+
+int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
+{
+	uint32_t *slot = find_slot(rules, rule);
+
+	if (!slot)
+		return -ENOSPC;
+	if (*slot != EMPTY)
+		return (int)*slot;
+	if (rules->count == RECIPE_MAX_RULES)
+		return -ENOSPC;
+	if (rules->count == rules->slot_count / 2) {
+		int r = grow(rules, rules->slot_count * 2);
+
+		return r ? r : recipe_rules_add(rules, rule);
+	}
+	rules->array[rules->count] = *rule;
+	*slot = rules->count;
+	return (int)rules->count++;
+}
+
+const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count)
+{
+	*ret_count = rules->count;
+	return rules->array;
+}
+
+int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table,
+		       struct stackd_row *ret_rows, uint64_t *ret_refused)
+{
+	size_t row_count, rule_count;
+	const struct stackd_row *rows = recipe_table_rows(table, &row_count);
+	const struct stackd_rule *local = recipe_table_rules(table, &rule_count);
+	uint32_t *numbers = calloc(rule_count, sizeof(*numbers));
+	uint64_t refused = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < rule_count; i++) {
+		int number = recipe_rules_add(rules, &local[i]);
+
+		if (number == -ENOMEM) {
+			free(numbers);
+			return -ENOMEM;
+		}
+		numbers[i] = number < 0 ? EMPTY : (uint32_t)number;
+	}
+	for (size_t i = 0; i < row_count; i++) {
+		uint32_t number = numbers[rows[i].rule];
+
+		refused += number == EMPTY;
+		ret_rows[i].low = rows[i].low;
+		ret_rows[i].rule = number == EMPTY ? STACKD_RULE_DAEMON : (uint16_t)number;
+	}
+	free(numbers);
+	*ret_refused = refused;
+	return 0;
+}

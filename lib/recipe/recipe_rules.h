@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A set of rules, each with a number: one per compiled file, and one for all files that are
+ * loaded into the kernel, whose rows name rules by that one's numbers.
+ *
+ * Numbers are given in order and never change, so a loader that has pushed the first n rules
+ * into the kernel pushes only what came after. There are never more than RECIPE_MAX_RULES.
+ */
+#ifndef RECIPE_RECIPE_RULES_H
+#define RECIPE_RECIPE_RULES_H
+
+#include "recipe/recipe.h"
+
+struct recipe_rules;
+
+/* The new set holds the three fixed rules. 0 or -ENOMEM. */
+int recipe_rules_new(struct recipe_rules **ret_rules);
+void recipe_rules_free(struct recipe_rules *rules); /* NULL is fine */
+
+/* The rule's number, the old one if the set has the rule already; -ENOSPC, -ENOMEM. */
+int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule);
+
+/* The array, valid until the next call that adds. */
+const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count);
+
+/* Copies a table's rows to `ret_rows` (room for all of them) with this set's numbers in place of
+ * the table's. Rows whose rule the set has no room for become DAEMON, and are counted in
+ * *ret_refused. 0 or -ENOMEM. */
+int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table,
+		       struct stackd_row *ret_rows, uint64_t *ret_refused);
+
+#endif
