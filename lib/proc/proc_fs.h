@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What /proc says of a process. This is the only code that knows the formats of its files.
+ *
+ * `root` is "/proc" but for tests. A process can vanish between any two calls and between two
+ * reads of one file: that is -ESRCH, never a crash. Errors of all: -ESRCH (no such process or
+ * task), -EACCES (not ours to read), -ENOMEM, -EBADMSG (not the format of a /proc file), or what
+ * open() and read() say.
+ */
+#ifndef PROC_PROC_FS_H
+#define PROC_PROC_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROC_FS_COMM_SIZE 16 /* with the final NUL */
+
+/* A line of /proc/PID/maps. */
+struct proc_fs_map {
+	uint64_t start, end, offset, inode;
+	uint32_t dev_major, dev_minor;
+	bool executable;
+	const char *path; /* line ends unescaped; "" for none; lives for the call */
+};
+
+/* Calls `each` for every mapping, by rising address; a non-zero return stops and is passed on. */
+int proc_fs_each_map(const char *root, pid_t pid,
+		     int (*each)(void *arg, const struct proc_fs_map *map), void *arg);
+
+/* Calls `each` for every process of `root`, or every task of `pid`, in no order. */
+int proc_fs_each_process(const char *root, int (*each)(void *arg, pid_t pid), void *arg);
+int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t tid), void *arg);
+
+struct proc_fs_stat {
+	char state; /* 'R', 'S', 'Z', ... */
+	pid_t parent;
+	uint64_t start_ticks; /* since boot: with the pid, which process it is */
+};
+int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat);
+
+struct proc_fs_status {
+	uid_t uid, euid;
+	pid_t ns_pid; /* the pid that the process has in its own pid namespace */
+};
+int proc_fs_status(const char *root, pid_t pid, struct proc_fs_status *ret_status);
+
+int proc_fs_comm(const char *root, pid_t pid, pid_t tid, char ret_comm[PROC_FS_COMM_SIZE]);
+
+/* The path of the main executable, malloc()ed. Kernel threads have none: -ESRCH. */
+int proc_fs_exe(const char *root, pid_t pid, char **ret_path);
+
+/* Descriptors for the file that a process has mapped at [start, end), and for a file by its
+ * path in the process's root folder (links are resolved inside that root). Both name the file
+ * only (O_PATH), since opening one that is not a regular file could block or do harm:
+ * proc_fs_reopen() opens it for reading if it is regular, else -EACCES. */
+int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
+int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
+int proc_fs_reopen(int path_fd);
+
+/* The path behind a mapping's link in map_files, as the kernel sees it, malloc()ed. */
+int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t end,
+			  char **ret_path);
+
+#endif
