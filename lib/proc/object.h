@@ -10,7 +10,8 @@
  * Opening follows the mapping, not the name: /proc/PID/map_files (right for deleted and replaced
  * files, memfds and other mount namespaces), then /proc/PID/root/PATH, then PATH, and the latter
  * two only if device and inode, or the build-id, say that it is the mapped file. An object whose
- * file cannot be had has no `elf` and says why in `error`; its frames stay unnamed.
+ * file cannot be had has no `elf` and says why in `error`; its frames stay unnamed. It is tried
+ * again when it is mapped again, so `elf` can appear later: once, inside object_table_resolve().
  */
 #ifndef PROC_OBJECT_H
 #define PROC_OBJECT_H
@@ -37,7 +38,7 @@ struct object {
 	char *path;	  /* as the process saw it, e.g. "/usr/lib/x86_64-linux-gnu/libc.so.6" */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_len; /* 0 for none */
-	struct elf_file *elf; /* NULL: see error */
+	struct elf_file *elf; /* the table's; NULL: see error */
 	int error;	  /* why there is no elf: negative errno; 0 if there is, or needs none */
 	pid_t pid;	  /* OBJECT_JIT: whose */
 	uint64_t address; /* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
@@ -66,8 +67,14 @@ void object_table_free(struct object_table *table);
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object);
 
+/* The process has called exec, ended, or its pid is used anew: its JIT code is another from now
+ * on. */
+void object_table_forget_process(struct object_table *table, pid_t pid);
+
 /* Enters an object that is not mapped by a process (the kernel, a module): `object` is copied,
- * its number ignored. 0 or -ENOMEM. */
+ * its number ignored, a file id of 0 made from the build-id or the path; its elf, if any, is the
+ * table's from now on. The same content of the same kind twice is one object. 0, or -ENOMEM with
+ * the elf still the caller's. */
 int object_table_add(struct object_table *table, const struct object *object,
 		     const struct object **ret_object);
 

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The object table.
+ *
+ *   build-id of the mapping ─────────────► file id ─► entry ◄─ number (dense array)
+ *   device, inode ─► by_inode ─► entry        ▲
+ *   pid ─► by_pid ─► entry (JIT)              └── what opening the file says
+ *
+ * The file id is what makes an object: /proc/PID/maps names a file by device and inode, events
+ * name it by build-id, and two hosts' containers have one library at several inodes; all lead to
+ * one object because, after opening, an object is looked up by its file id. by_inode is only a
+ * cache that saves the opening: an entry holds for as long as the file's stamp (size and change
+ * time) is what it was when the file was opened. If the file cannot be looked at any more (the
+ * process is gone), the entry still holds if the object keeps that inode open, so that its number
+ * cannot have been given to another file, or if the name is the same too.
+ *
+ * Two different build-ids with the same first eight bytes do not share an object: the second
+ * gets the next free id of a fixed sequence.
+ *
+ * An object that could not be read is tried again at its 2nd, 4th, 8th, ... mapping, since the
+ * next process may be there long enough; only then `elf` and `error` of an object change, from
+ * NULL to the file, once. A mapped memfd that is not an ELF file is a JIT's double mapping.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/hash.h"
+#include "proc/object.h"
+#include "proc/object_open.h"
+#include "proc/proc_fs.h"
+
+/* by_inode is dropped and starts anew beyond this. */
+#define MAX_INODES 65536
+
+struct entry {
+	struct object object;
+	uint32_t failures; /* mappings seen since it could not be read */
+	UT_hash_handle hh; /* by_file_id, key object.file_id */
+};
+
+struct inode_key {
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+};
+
+struct inode {
+	struct inode_key key;
+	struct entry *entry; /* NULL: a memfd that is not an ELF file */
+	struct object_open_stamp stamp;
+	uint64_t path_hash;
+	bool has_stamp; /* it was opened */
+	bool is_pinned; /* by the object's elf */
+	UT_hash_handle hh;
+};
+
+struct jit {
+	pid_t pid;
+	struct entry *entry;
+	UT_hash_handle hh;
+};
+
+struct object_table {
+	char *proc_root;
+	struct entry **entries; /* by number */
+	uint32_t count, cap;
+	struct entry *by_file_id;
+	struct inode *by_inode;
+	struct jit *by_pid;
+	struct entry *vdso, *vdso_compat;
+};
+
+int object_table_new(const char *proc_root, struct object_table **ret_table)
+{
+	struct object_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->proc_root = strdup(proc_root);
+	if (!table->proc_root) {
+		object_table_free(table);
+		return -ENOMEM;
+	}
+	*ret_table = table;
+	return 0;
+}
+
+static void drop_inodes(struct object_table *table)
+{
+	struct inode *inode, *next;
+
+	HASH_ITER (hh, table->by_inode, inode, next) {
+		HASH_DEL(table->by_inode, inode);
+		free(inode);
+	}
+}
+
+static void free_entry(struct entry *entry)
+{
+	elf_file_free(entry->object.elf);
+	free(entry->object.path);
+	free(entry);
+}
+
+void object_table_free(struct object_table *table)
+{
+	struct jit *jit, *next;
+
+	if (!table)
+		return;
+	HASH_ITER (hh, table->by_pid, jit, next) {
+		HASH_DEL(table->by_pid, jit);
+		free(jit);
+	}
+	drop_inodes(table);
+	HASH_CLEAR(hh, table->by_file_id);
+	for (uint32_t i = 0; i < table->count; i++)
+		free_entry(table->entries[i]);
+	free(table->entries);
+	free(table->proc_root);
+	free(table);
+}
+
+uint32_t object_table_count(const struct object_table *table)
+{
+	return table->count;
+}
+
+const struct object *object_table_at(const struct object_table *table, uint32_t number)
+{
+	return number < table->count ? &table->entries[number]->object : NULL;
+}
+
+/* --- entries --------------------------------------------------------------------------------- */
+
+static uint64_t hash_string(const char *s)
+{
+	uint64_t hash = 0;
+
+	for (size_t left = strlen(s); left;) {
+		uint64_t word = 0;
+		size_t n = left < sizeof(word) ? left : sizeof(word);
+		memcpy(&word, s, n);
+		hash = hash_mix64(hash + word + n);
+		s += n;
+		left -= n;
+	}
+	return hash;
+}
+
+static uint64_t nonzero(uint64_t id)
+{
+	return id ? id : 1;
+}
+
+static bool is_same_content(const struct object *a, const struct object *b)
+{
+	return a->kind == b->kind && a->kind != OBJECT_JIT && a->build_id_len == b->build_id_len &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_len);
+}
+
+/* The entry of the same content, or NULL with the id free that a new one is to have. */
+static struct entry *find_same(struct object_table *table, struct object *object)
+{
+	struct entry *entry;
+
+	for (;;) {
+		HASH_FIND(hh, table->by_file_id, &object->file_id, sizeof(object->file_id), entry);
+		if (!entry || is_same_content(&entry->object, object))
+			return entry;
+		object->file_id = nonzero(hash_mix64(object->file_id + 1));
+	}
+}
+
+static int reserve_entry(struct object_table *table)
+{
+	if (table->count < table->cap)
+		return 0;
+	uint32_t cap = table->cap ? table->cap * 2 : 64;
+	struct entry **entries = realloc(table->entries, cap * sizeof(struct entry *));
+	if (!entries)
+		return -ENOMEM;
+	table->entries = entries;
+	table->cap = cap;
+	return 0;
+}
+
+/* Enters a copy of `object`, whose file id is free; takes over its elf on success. */
+static int enter(struct object_table *table, const struct object *object, const char *path,
+		 struct entry **ret_entry)
+{
+	int r = reserve_entry(table);
+	if (r)
+		return r;
+	struct entry *entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->object = *object;
+	entry->object.number = table->count;
+	entry->object.path = strdup(path);
+	if (entry->object.path)
+		HASH_ADD(hh, table->by_file_id, object.file_id, sizeof(object->file_id), entry);
+	if (!entry->object.path || !entry->hh.tbl) {
+		entry->object.elf = NULL;
+		free_entry(entry);
+		return -ENOMEM;
+	}
+	table->entries[table->count++] = entry;
+	*ret_entry = entry;
+	return 0;
+}
+
+int object_table_add(struct object_table *table, const struct object *object,
+		     const struct object **ret_object)
+{
+	struct object copy = *object;
+
+	if (!copy.file_id && copy.build_id_len)
+		copy.file_id = elf_file_id_from_build_id(copy.build_id, copy.build_id_len);
+	if (!copy.file_id)
+		copy.file_id = nonzero(hash_string(copy.path));
+	struct entry *entry = find_same(table, &copy);
+	if (entry) {
+		elf_file_free(copy.elf);
+	} else {
+		int r = enter(table, &copy, copy.path, &entry);
+		if (r)
+			return r;
+	}
+	*ret_object = &entry->object;
+	return 0;
+}
+
+/* --- JIT code -------------------------------------------------------------------------------- */
+
+static bool starts_with(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+/* The process is told apart by pid and start time from others, by find_same() from itself before
+ * it called exec. */
+static int enter_jit(struct object_table *table, pid_t pid, struct entry **ret_entry)
+{
+	struct proc_fs_stat stat = {0};
+	struct object object = {.kind = OBJECT_JIT, .pid = pid};
+
+	proc_fs_stat(table->proc_root, pid, &stat); /* gone: the pid must do */
+	object.file_id = nonzero(hash_mix64(hash_mix64(stat.start_ticks) + (uint32_t)pid));
+	find_same(table, &object);
+	return enter(table, &object, "[jit]", ret_entry);
+}
+
+static int resolve_jit(struct object_table *table, pid_t pid, struct entry **ret_entry)
+{
+	struct jit *jit;
+
+	HASH_FIND(hh, table->by_pid, &pid, sizeof(pid), jit);
+	if (!jit) {
+		jit = calloc(1, sizeof(*jit));
+		if (!jit)
+			return -ENOMEM;
+		jit->pid = pid;
+		int r = enter_jit(table, pid, &jit->entry);
+		if (!r)
+			HASH_ADD(hh, table->by_pid, pid, sizeof(pid), jit);
+		if (r || !jit->hh.tbl) {
+			free(jit);
+			return -ENOMEM;
+		}
+	}
+	*ret_entry = jit->entry;
+	return 0;
+}
+
+void object_table_forget_process(struct object_table *table, pid_t pid)
+{
+	struct jit *jit;
+
+	HASH_FIND(hh, table->by_pid, &pid, sizeof(pid), jit);
+	if (jit) {
+		HASH_DEL(table->by_pid, jit);
+		free(jit);
+	}
+}
+
+/* --- the vDSO -------------------------------------------------------------------------------- */
+
+/* A 32-bit process has another vDSO than we can read; it lies below 4 GiB. */
+static int resolve_vdso(struct object_table *table, const struct object_mapping *m,
+			struct entry **ret_entry)
+{
+	bool compat = m->start <= UINT32_MAX;
+	struct entry **known = compat ? &table->vdso_compat : &table->vdso;
+	struct object object = {.kind = OBJECT_VDSO};
+
+	if (*known) {
+		*ret_entry = *known;
+		return 0;
+	}
+	object.error = compat ? -ENOEXEC : object_open_vdso(&object.elf);
+	if (object.elf) {
+		size_t len;
+		const uint8_t *build_id = elf_file_build_id(object.elf, &len);
+		if (build_id)
+			memcpy(object.build_id, build_id, len);
+		object.build_id_len = (uint8_t)len;
+		object.file_id = elf_file_id(object.elf);
+	} else {
+		object.file_id = nonzero(hash_string(compat ? "[vdso32]" : "[vdso]"));
+	}
+	*ret_entry = find_same(table, &object);
+	int r = 0;
+	if (*ret_entry)
+		elf_file_free(object.elf);
+	else
+		r = enter(table, &object, compat ? "[vdso32]" : "[vdso]", ret_entry);
+	if (r)
+		elf_file_free(object.elf);
+	else
+		*known = *ret_entry;
+	return r;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static struct object unread_object(const struct object_mapping *m)
+{
+	struct object object = {.kind = OBJECT_ELF};
+
+	if (m->build_id_len) {
+		memcpy(object.build_id, m->build_id, m->build_id_len);
+		object.build_id_len = m->build_id_len;
+	}
+	return object;
+}
+
+static struct entry *find_by_build_id(struct object_table *table, const struct object_mapping *m)
+{
+	struct object object = unread_object(m);
+
+	object.file_id = elf_file_id_from_build_id(m->build_id, m->build_id_len);
+	return find_same(table, &object);
+}
+
+static struct inode_key inode_key(const struct object_mapping *m)
+{
+	return (struct inode_key){
+		.inode = m->inode, .dev_major = m->dev_major, .dev_minor = m->dev_minor};
+}
+
+/* What by_inode says of the mapped file, if that still holds. */
+static struct inode *find_by_inode(struct object_table *table, pid_t pid,
+				   const struct object_mapping *m)
+{
+	struct inode_key key = inode_key(m);
+	struct inode *inode;
+
+	HASH_FIND(hh, table->by_inode, &key, sizeof(key), inode);
+	if (!inode || !inode->entry)
+		return inode;
+	int r = -ENOENT;
+	if (inode->has_stamp)
+		r = object_open_is_unchanged(table->proc_root, pid, m, &inode->stamp);
+	if (r == -ENOENT)
+		r = inode->is_pinned || inode->path_hash == hash_string(m->path);
+	return r ? inode : NULL;
+}
+
+/* A cache: lack of memory makes the next look-up slower, no more. */
+static void remember_inode(struct object_table *table, const struct object_mapping *m,
+			   struct entry *entry, const struct object_open_file *file, bool is_pinned)
+{
+	struct inode_key key = inode_key(m);
+	struct inode *inode;
+
+	HASH_FIND(hh, table->by_inode, &key, sizeof(key), inode);
+	if (!inode) {
+		if (HASH_COUNT(table->by_inode) >= MAX_INODES)
+			drop_inodes(table);
+		inode = calloc(1, sizeof(*inode));
+		if (!inode)
+			return;
+		inode->key = key;
+		HASH_ADD(hh, table->by_inode, key, sizeof(key), inode);
+		if (!inode->hh.tbl) {
+			free(inode);
+			return;
+		}
+	}
+	inode->entry = entry;
+	inode->path_hash = hash_string(m->path);
+	inode->has_stamp = file;
+	inode->is_pinned = is_pinned;
+	if (file)
+		inode->stamp = file->stamp;
+}
+
+/* The path of a mapping without what the kernel adds; the caller's. NULL for lack of memory. */
+static char *name_of(const struct object_mapping *m, bool is_deleted)
+{
+	size_t len = strlen(m->path);
+
+	if (is_deleted && object_open_is_deleted(m->path))
+		len -= strlen(" (deleted)");
+	return strndup(m->path, len);
+}
+
+/* Takes over the opened file, on failure too. */
+static int enter_file(struct object_table *table, const struct object_mapping *m,
+		      const struct object_open_file *file, struct entry **ret_entry)
+{
+	struct object object = {.kind = OBJECT_ELF, .elf = file->elf};
+	size_t len;
+	const uint8_t *build_id = elf_file_build_id(file->elf, &len);
+	int r = 0;
+
+	object.build_id_len = (uint8_t)len;
+	if (build_id)
+		memcpy(object.build_id, build_id, len);
+	object.file_id = elf_file_id(file->elf);
+	struct entry *entry = find_same(table, &object);
+	if (!entry) {
+		char *path = name_of(m, file->is_deleted);
+		r = path ? enter(table, &object, path, &entry) : -ENOMEM;
+		free(path);
+	} else if (!entry->object.elf) {
+		entry->object.elf = file->elf;
+		entry->object.error = 0;
+	}
+	bool is_taken = !r && entry->object.elf == file->elf;
+	if (!r && m->inode && !m->build_id_len)
+		remember_inode(table, m, entry, file, is_taken);
+	if (!is_taken)
+		elf_file_free(file->elf);
+	if (!r)
+		*ret_entry = entry;
+	return r;
+}
+
+static int enter_unreadable(struct object_table *table, const struct object_mapping *m, int error,
+			    struct entry **ret_entry)
+{
+	struct object object = unread_object(m);
+	char *path = name_of(m, true);
+	int r = 0;
+
+	if (!path)
+		return -ENOMEM;
+	object.error = error;
+	object.file_id = m->build_id_len
+				 ? elf_file_id_from_build_id(m->build_id, m->build_id_len)
+				 : nonzero(hash_mix64(hash_string(path) + m->inode) ^
+					   hash_mix64((uint64_t)m->dev_major << 32 | m->dev_minor));
+	struct entry *entry = find_same(table, &object);
+	if (!entry)
+		r = enter(table, &object, path, &entry);
+	else if (!entry->object.elf)
+		entry->object.error = error;
+	if (!r && m->inode && !m->build_id_len)
+		remember_inode(table, m, entry, NULL, false);
+	if (!r)
+		*ret_entry = entry;
+	free(path);
+	return r;
+}
+
+/* Is it time to try an unreadable one again? At every power of two. */
+static bool is_due(struct entry *entry)
+{
+	if (entry->object.elf)
+		return false;
+	uint32_t n = ++entry->failures;
+	return !(n & (n - 1));
+}
+
+static bool is_memfd(const struct object_mapping *m)
+{
+	return !m->build_id_len && starts_with(m->path, "/memfd:");
+}
+
+static int resolve_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			struct entry **ret_entry)
+{
+	struct entry *entry = NULL;
+	struct object_open_file file;
+
+	if (m->build_id_len) {
+		entry = find_by_build_id(table, m);
+	} else if (m->inode) {
+		struct inode *inode = find_by_inode(table, pid, m);
+		if (inode && !inode->entry)
+			return resolve_jit(table, pid, ret_entry);
+		entry = inode ? inode->entry : NULL;
+	}
+	if (entry && !is_due(entry)) {
+		*ret_entry = entry;
+		return 0;
+	}
+	int r = object_open(table->proc_root, pid, m, &file);
+	if (!r)
+		return enter_file(table, m, &file, ret_entry);
+	if (!is_memfd(m))
+		return enter_unreadable(table, m, r, ret_entry);
+	if (r == -ENOEXEC && m->inode)
+		remember_inode(table, m, NULL, NULL, false);
+	return resolve_jit(table, pid, ret_entry);
+}
+
+/* --- what a mapping is ----------------------------------------------------------------------- */
+
+/* Memory without a file, however the kernel or perf names it. */
+static bool is_anonymous(const char *path)
+{
+	if (!*path || starts_with(path, "//anon") || !strcmp(path, "/dev/zero") ||
+	    !strcmp(path, "[heap]") || starts_with(path, "[stack") || starts_with(path, "[anon"))
+		return true;
+	/* Shared memory has a file without a folder entry. */
+	return object_open_is_deleted(path) &&
+	       (starts_with(path, "/dev/zero ") || starts_with(path, "/SYSV") ||
+		starts_with(path, "/anon_hugepage "));
+}
+
+int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			 const struct object **ret_object)
+{
+	struct entry *entry;
+	int r;
+
+	if (m->build_id_len > ELF_BUILD_ID_MAX || (m->build_id_len && !m->build_id))
+		return -ENOENT;
+	if (!strcmp(m->path, "[vdso]"))
+		r = resolve_vdso(table, m, &entry);
+	else if (!m->build_id_len && is_anonymous(m->path))
+		r = resolve_jit(table, pid, &entry);
+	else if (m->path[0] == '[' || starts_with(m->path, "anon_inode:"))
+		return -ENOENT;
+	else
+		r = resolve_file(table, pid, m, &entry);
+	if (!r)
+		*ret_object = &entry->object;
+	return r;
+}

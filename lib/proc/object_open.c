@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a mapped file is looked for, in this order:
+ *
+ *   /proc/PID/map_files/START-END   the very file, even if it was deleted, replaced, is a memfd or
+ *                                   lies in another mount namespace; needs CAP_SYS_ADMIN or
+ *                                   CAP_CHECKPOINT_RESTORE, and the mapping to be there still
+ *   /proc/PID/root/PATH             the file of that name as the process sees it
+ *   PATH                            as we see it: all that is left once the process is gone
+ *
+ * A name can lead to another file than the one that is mapped, and between the event and our
+ * look something else can be mapped at the same address. So each is taken only if it is
+ *
+ *   - the file with the mapping's build-id, where that is known, else
+ *   - the file with the mapping's device and inode, else
+ *   - on filesystems that show another device to stat() than to the memory manager (overlayfs,
+ *     btrfs; one of both is then anonymous, of major number 0): the file that has the mapping's
+ *     device and inode once we map it ourselves, or
+ *   - for map_files alone: the file whose name is the mapping's. Some kernels give overlayfs
+ *     inodes in events that nothing else gives; same process, addresses and name is then as
+ *     close as one can get.
+ *
+ * Only regular files are opened: a name can lead to a fifo or a device.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "proc/object_open.h"
+#include "proc/proc_fs.h"
+
+#define DELETED " (deleted)" /* what the kernel puts behind the name of an unlinked file */
+
+bool object_open_is_deleted(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > strlen(DELETED) && !strcmp(path + len - strlen(DELETED), DELETED);
+}
+
+/* Which mapping is looked for. */
+struct search {
+	const char *proc_root;
+	pid_t pid;
+	const struct object_mapping *m;
+};
+
+/* A file that may be the mapped one. */
+struct candidate {
+	int fd; /* O_PATH; -errno if there is none */
+	bool is_map_file;
+};
+
+static bool same_device_and_inode(const struct object_mapping *m, uint32_t dev_major,
+				  uint32_t dev_minor, uint64_t inode)
+{
+	return m->inode == inode && m->dev_major == dev_major && m->dev_minor == dev_minor;
+}
+
+struct own_mapping {
+	const struct object_mapping *m;
+	uint64_t address;
+	bool same;
+};
+
+static int compare_own_mapping(void *arg, const struct proc_fs_map *map)
+{
+	struct own_mapping *own = arg;
+
+	if (own->address < map->start || own->address >= map->end)
+		return 0;
+	own->same = same_device_and_inode(own->m, map->dev_major, map->dev_minor, map->inode);
+	return 1;
+}
+
+/* Maps the file, unread, to see what the kernel calls it as a mapping. */
+static bool is_same_when_mapped(int fd, const struct object_mapping *m)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	void *address = mmap(NULL, (size_t)page, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (address == MAP_FAILED)
+		return false;
+
+	struct own_mapping own = {.m = m, .address = (uint64_t)address};
+	proc_fs_each_map("/proc", getpid(), compare_own_mapping, &own);
+	munmap(address, (size_t)page);
+	return own.same;
+}
+
+/* Does map_files still name the file as the mapping does? */
+static bool has_same_name(const struct search *s, const struct candidate *c)
+{
+	char *path = NULL;
+
+	if (!c->is_map_file ||
+	    proc_fs_map_file_path(s->proc_root, s->pid, s->m->start, s->m->end, &path))
+		return false;
+	bool same = !strcmp(path, s->m->path);
+	free(path);
+	return same;
+}
+
+static bool is_mapped_inode(const struct search *s, const struct candidate *c, int fd,
+			    const struct stat *st)
+{
+	const struct object_mapping *m = s->m;
+	uint32_t dev_major = major(st->st_dev), dev_minor = minor(st->st_dev);
+
+	if (!m->inode)
+		return has_same_name(s, c);
+	if (m->dev_major == dev_major && m->dev_minor == dev_minor)
+		return m->inode == st->st_ino;
+	if (m->dev_major && dev_major)
+		return false;
+	return is_same_when_mapped(fd, m) || has_same_name(s, c);
+}
+
+static bool has_build_id(const struct elf_file *elf, const struct object_mapping *m)
+{
+	size_t len;
+	const uint8_t *build_id = elf_file_build_id(elf, &len);
+
+	return build_id && len == m->build_id_len && !memcmp(build_id, m->build_id, len);
+}
+
+static struct object_open_stamp stamp_of(const struct stat *st)
+{
+	return (struct object_open_stamp){
+		.dev = st->st_dev, .inode = st->st_ino, .size = st->st_size, .ctime = st->st_ctim};
+}
+
+/* 0 if the candidate, now open for reading, is the mapped file. */
+static int open_verified(const struct search *s, const struct candidate *c, int fd,
+			 struct object_open_file *ret_file)
+{
+	struct stat st;
+	bool by_build_id = s->m->build_id_len;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!by_build_id && !is_mapped_inode(s, c, fd, &st))
+		return -ESTALE;
+	struct object_open_file file = {.stamp = stamp_of(&st), .is_deleted = !st.st_nlink};
+	int r = elf_file_open(fd, &file.elf);
+	if (r == -ENOEXEC && by_build_id && !has_same_name(s, c))
+		return -ESTALE;
+	if (r)
+		return r;
+	if (by_build_id && !has_build_id(file.elf, s->m)) {
+		elf_file_free(file.elf);
+		return -ESTALE;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+/* Takes over the candidate's descriptor. */
+static int try_candidate(const struct search *s, const struct candidate *c,
+			 struct object_open_file *ret_file)
+{
+	if (c->fd < 0)
+		return c->fd;
+	int fd = proc_fs_reopen(c->fd);
+	int r = fd;
+	if (fd >= 0) {
+		r = open_verified(s, c, fd, ret_file);
+		close(fd);
+	}
+	close(c->fd);
+	return r;
+}
+
+/* Of several failures, the one that says most: what is wrong with the right file, then that
+ * there were only wrong ones, then that there were none. */
+static int worse(int a, int b)
+{
+	static const int quiet[] = {-ESRCH, -ENOENT, -ENOTDIR, -EACCES, -ESTALE};
+	size_t rank_a = 0, rank_b = 0;
+	size_t n = sizeof(quiet) / sizeof(*quiet);
+
+	while (rank_a < n && quiet[rank_a] != a)
+		rank_a++;
+	while (rank_b < n && quiet[rank_b] != b)
+		rank_b++;
+	return rank_b > rank_a ? b : a;
+}
+
+/* By a name, in the process's root and in ours. `err` is what is known so far. */
+static int try_name(const struct search *s, const char *path, int err,
+		    struct object_open_file *ret_file)
+{
+	struct candidate c = {.fd = proc_fs_root_file(s->proc_root, s->pid, path, true)};
+	int r = try_candidate(s, &c, ret_file);
+	if (!r)
+		return 0;
+	err = worse(err, r);
+
+	c.fd = open(path, O_PATH | O_CLOEXEC);
+	c.fd = c.fd < 0 ? -errno : c.fd;
+	r = try_candidate(s, &c, ret_file);
+	return r ? worse(err, r) : 0;
+}
+
+int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
+		struct object_open_file *ret_file)
+{
+	struct search s = {.proc_root = proc_root, .pid = pid, .m = m};
+	struct candidate c = {.fd = proc_fs_map_file(proc_root, pid, m->start, m->end),
+			      .is_map_file = true};
+
+	int err = try_candidate(&s, &c, ret_file);
+	if (err && m->path[0] == '/')
+		err = try_name(&s, m->path, err, ret_file);
+	if (err && m->path[0] == '/' && object_open_is_deleted(m->path)) {
+		/* Its name may be taken by the same content again: a package installed anew. */
+		char *path = strndup(m->path, strlen(m->path) - strlen(DELETED));
+		if (!path)
+			return -ENOMEM;
+		err = try_name(&s, path, err, ret_file);
+		if (!err)
+			ret_file->is_deleted = true;
+		free(path);
+	}
+	return err == -ESRCH || err == -ENOTDIR ? -ENOENT : err;
+}
+
+static bool is_same_stamp(const struct object_open_stamp *a, const struct object_open_stamp *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
+	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
+}
+
+int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct object_mapping *m,
+			     const struct object_open_stamp *stamp)
+{
+	struct stat st;
+	struct object_open_stamp now;
+
+	/* By name first: it does not disturb the process. */
+	if (m->path[0] == '/' && !stat(m->path, &st)) {
+		now = stamp_of(&st);
+		if (now.dev == stamp->dev && now.inode == stamp->inode)
+			return is_same_stamp(&now, stamp);
+	}
+	int fd = proc_fs_map_file(proc_root, pid, m->start, m->end);
+	if (fd < 0)
+		return -ENOENT;
+	int r = fstat(fd, &st);
+	close(fd);
+	if (r)
+		return -ENOENT;
+	now = stamp_of(&st);
+	return is_same_stamp(&now, stamp);
+}
+
+/* --- the vDSO -------------------------------------------------------------------------------- */
+
+struct vdso_range {
+	uint64_t start, end;
+};
+
+static int find_vdso(void *arg, const struct proc_fs_map *map)
+{
+	struct vdso_range *range = arg;
+
+	if (range->start < map->start || range->start >= map->end)
+		return 0;
+	range->end = map->end;
+	return 1;
+}
+
+int object_open_vdso(struct elf_file **ret_elf)
+{
+	struct vdso_range range = {.start = getauxval(AT_SYSINFO_EHDR)};
+
+	if (!range.start)
+		return -ENOENT;
+	int r = proc_fs_each_map("/proc", getpid(), find_vdso, &range);
+	if (r < 0 || !range.end)
+		return -ENOENT;
+	return elf_file_open_memory((const void *)range.start, range.end - range.start, ret_elf);
+}
