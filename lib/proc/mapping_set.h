@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The executable mappings of one address space, sorted by address, without overlaps.
+ *
+ * A set is counted by reference: fork() shares it, and whoever changes it first makes its own
+ * (mapping_set_own). Neighbours that continue each other in the same object are one mapping, so
+ * a JIT that enables its code page by page stays one entry.
+ */
+#ifndef PROC_MAPPING_SET_H
+#define PROC_MAPPING_SET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc/process.h"
+
+struct mapping_set {
+	struct mapping *maps; /* owned, sorted */
+	uint32_t count, cap;
+	uint32_t refs;
+};
+
+struct mapping_set *mapping_set_new(void); /* with one reference; NULL for lack of memory */
+struct mapping_set *mapping_set_ref(struct mapping_set *set);
+void mapping_set_unref(struct mapping_set *set);
+
+/* Makes `*set` the caller's alone (a copy if others hold it; a new set if NULL). 0 or -ENOMEM. */
+int mapping_set_own(struct mapping_set **set);
+
+/* Enters a mapping in place of what it overlaps; what sticks out on either side stays.
+ * An empty one changes nothing. 0 or -ENOMEM, the set unchanged. */
+int mapping_set_insert(struct mapping_set *set, const struct mapping *map);
+
+/* Takes [start, end) out. 0 or -ENOMEM, the set unchanged. */
+int mapping_set_cut(struct mapping_set *set, uint64_t start, uint64_t end);
+
+/* Drops every mapping that does not touch one of `kept`, which is sorted. */
+void mapping_set_keep(struct mapping_set *set, const struct mapping_set *kept);
+
+/* The mapping that holds an address, or NULL. `hint` remembers the last answer's place. */
+struct mapping *mapping_set_find(const struct mapping_set *set, uint64_t address, uint32_t *hint);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records of processes and threads, and look-ups. See process_table.h for the structure.
+ *
+ * A look-up is made for each frame of each sample, nearly always in the same process and often
+ * in the same mapping as the one before: both last hits are tried first.
+ *
+ * JIT code of a parent is another object than that of its child, though fork() copies it: the
+ * child can overwrite it with other code at the same address. Mappings are shared at fork(), so
+ * this is put right at the first look-up that meets such a mapping; most children never get
+ * there, since they call exec.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/process_table.h"
+
+int process_table_new(struct object_table *objects, const char *proc_root,
+		      struct process_table **ret_table)
+{
+	struct process_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->objects = objects;
+	table->proc_root = strdup(proc_root);
+	if (!table->proc_root) {
+		process_table_free(table);
+		return -ENOMEM;
+	}
+	*ret_table = table;
+	return 0;
+}
+
+static void free_instance(struct process_table *table, struct instance *instance)
+{
+	HASH_DEL(table->instances, instance);
+	if (table->last == instance)
+		table->last = NULL;
+	mapping_set_unref(instance->maps);
+	free(instance);
+}
+
+void process_table_free(struct process_table *table)
+{
+	struct instance *instance, *next_instance;
+	struct task *task, *next_task;
+
+	if (!table)
+		return;
+	HASH_ITER (hh, table->instances, instance, next_instance)
+		free_instance(table, instance);
+	HASH_ITER (hh, table->tasks, task, next_task) {
+		HASH_DEL(table->tasks, task);
+		free(task);
+	}
+	for (uint32_t i = 0; i < table->n_processes; i++)
+		free(table->processes[i].exe);
+	free(table->processes);
+	free(table->threads);
+	free(table->proc_root);
+	free(table);
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+/* Room for one more element in a growing array. */
+static bool reserve(void **array, uint32_t count, uint32_t *cap, size_t size)
+{
+	if (count < *cap)
+		return true;
+	uint32_t want = *cap ? *cap + *cap / 2 : 256;
+	void *grown = realloc(*array, want * size);
+	if (!grown)
+		return false;
+	*array = grown;
+	*cap = want;
+	return true;
+}
+
+static void set_comm(char to[16], const char *comm)
+{
+	memset(to, 0, 16);
+	memcpy(to, comm, strnlen(comm, 15));
+}
+
+/* `comm` may stand in a record itself. */
+static bool add_thread_record(struct process_table *table, struct task *task, const char *comm)
+{
+	struct thread thread = {
+		.number = table->n_threads, .process = task->process, .tid = task->tid};
+
+	set_comm(thread.comm, comm);
+	if (!reserve((void **)&table->threads, table->n_threads, &table->threads_cap,
+		     sizeof(*table->threads)))
+		return false;
+	table->threads[table->n_threads] = thread;
+	task->number = table->n_threads++;
+	return true;
+}
+
+static bool add_process_record(struct process_table *table, struct instance *instance, pid_t parent,
+			       const char *comm)
+{
+	struct process process = {
+		.number = table->n_processes, .pid = instance->pid, .parent = parent};
+
+	set_comm(process.comm, comm);
+	if (!reserve((void **)&table->processes, table->n_processes, &table->processes_cap,
+		     sizeof(*table->processes)))
+		return false;
+	table->processes[table->n_processes] = process;
+	instance->number = table->n_processes++;
+	return true;
+}
+
+/* --- instances and tasks --------------------------------------------------------------------- */
+
+struct instance *process_table_find(struct process_table *table, pid_t pid)
+{
+	if (table->last && table->last->pid == pid)
+		return table->last;
+	struct instance *instance;
+	HASH_FIND_INT(table->instances, &pid, instance);
+	if (instance)
+		table->last = instance;
+	return instance;
+}
+
+static struct task *find_task(struct process_table *table, pid_t tid)
+{
+	struct task *task;
+
+	HASH_FIND_INT(table->tasks, &tid, task);
+	return task;
+}
+
+struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
+				     const char *comm)
+{
+	struct instance *instance = process_table_find(table, pid);
+
+	if (!instance) {
+		instance = calloc(1, sizeof(*instance));
+		if (!instance)
+			return NULL;
+		instance->pid = pid;
+		HASH_ADD_INT(table->instances, pid, instance);
+		if (!instance->hh.tbl) {
+			free(instance);
+			return NULL;
+		}
+		if (!add_process_record(table, instance, parent, comm)) {
+			free_instance(table, instance);
+			return NULL;
+		}
+	} else {
+		uint32_t before = instance->number;
+		if (!add_process_record(table, instance, parent, comm))
+			return NULL;
+		table->processes[before].exited = true;
+		object_table_forget_process(table->objects, pid);
+	}
+	mapping_set_unref(instance->maps);
+	instance->maps = NULL;
+	instance->start_ticks = 0;
+	instance->living_tasks = 0;
+	instance->prune_at = PROCESS_TABLE_PRUNE_AT;
+	instance->is_loaded = instance->wants_exe = instance->is_end_sure = false;
+	return process_table_begin_task(table, instance, pid, comm) ? instance : NULL;
+}
+
+static struct task *add_task(struct process_table *table, const struct instance *instance,
+			     pid_t tid, const char *comm)
+{
+	struct task *task = calloc(1, sizeof(*task));
+
+	if (!task)
+		return NULL;
+	task->tid = tid;
+	task->process = instance->number;
+	HASH_ADD_INT(table->tasks, tid, task);
+	if (!task->hh.tbl) {
+		free(task);
+		return NULL;
+	}
+	if (!add_thread_record(table, task, comm)) {
+		HASH_DEL(table->tasks, task);
+		free(task);
+		return NULL;
+	}
+	return task;
+}
+
+struct task *process_table_begin_task(struct process_table *table, struct instance *instance,
+				      pid_t tid, const char *comm)
+{
+	struct task *task = find_task(table, tid);
+
+	if (task && task->is_alive && task->process == instance->number)
+		return task;
+	if (!task) {
+		task = add_task(table, instance, tid, comm);
+	} else if (task->process == instance->number) {
+		if (!process_table_name_task(table, instance, task, comm))
+			return NULL;
+	} else {
+		uint32_t before = task->process;
+		task->process = instance->number;
+		if (!add_thread_record(table, task, comm)) {
+			task->process = before;
+			return NULL;
+		}
+	}
+	if (!task)
+		return NULL;
+	task->is_alive = true;
+	instance->living_tasks++;
+	return task;
+}
+
+bool process_table_name_task(struct process_table *table, struct instance *instance,
+			     struct task *task, const char *comm)
+{
+	if (task->tid == instance->pid)
+		set_comm(table->processes[instance->number].comm, comm);
+	if (!strncmp(table->threads[task->number].comm, comm, 15))
+		return true;
+	return add_thread_record(table, task, comm);
+}
+
+/* Remembers one that has ended and returns the one that is to be forgotten for it. */
+static struct ended push_ended(struct ended *ring, uint32_t *at, pid_t id, uint32_t number)
+{
+	struct ended oldest = ring[*at];
+
+	ring[*at] = (struct ended){.id = id, .number = number};
+	*at = (*at + 1) % PROCESS_TABLE_ENDED_KEPT;
+	return oldest;
+}
+
+void process_table_end(struct process_table *table, struct instance *instance)
+{
+	mapping_set_unref(instance->maps);
+	instance->maps = NULL;
+	instance->living_tasks = 0;
+	instance->is_end_sure = false;
+	table->processes[instance->number].exited = true;
+	object_table_forget_process(table->objects, instance->pid);
+
+	struct ended oldest = push_ended(table->ended_instances, &table->ended_instances_at,
+					 instance->pid, instance->number);
+	struct instance *old = oldest.id ? process_table_find(table, oldest.id) : NULL;
+	if (old && old != instance && old->number == oldest.number && !process_table_is_alive(old))
+		free_instance(table, old);
+}
+
+void process_table_end_task(struct process_table *table, struct instance *instance,
+			    struct task *task)
+{
+	if (!task->is_alive)
+		return;
+	task->is_alive = false;
+	bool is_of_instance = task->process == instance->number;
+
+	struct ended oldest =
+		push_ended(table->ended_tasks, &table->ended_tasks_at, task->tid, task->number);
+	struct task *old = oldest.id ? find_task(table, oldest.id) : NULL;
+	if (old && old != task && old->number == oldest.number && !old->is_alive) {
+		HASH_DEL(table->tasks, old);
+		free(old);
+	}
+	if (is_of_instance && instance->living_tasks && !--instance->living_tasks)
+		process_table_end(table, instance);
+}
+
+struct instance *process_table_get(struct process_table *table, pid_t pid)
+{
+	struct instance *instance = process_table_find(table, pid);
+	char comm[32];
+
+	if (instance)
+		return instance;
+	if (pid > 0)
+		process_table_load(table, pid);
+	instance = process_table_find(table, pid);
+	if (instance)
+		return instance;
+	/* As perf shows those of which it knows nothing; 0 is the idle task. */
+	snprintf(comm, sizeof(comm), pid ? ":%d" : "swapper", pid);
+	return process_table_begin(table, pid, 0, comm);
+}
+
+/* --- look-ups -------------------------------------------------------------------------------- */
+
+const struct process *process_table_process(struct process_table *table, pid_t pid)
+{
+	struct instance *instance = process_table_get(table, pid);
+
+	return instance ? &table->processes[instance->number] : NULL;
+}
+
+const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid)
+{
+	char comm[PROC_FS_COMM_SIZE];
+
+	struct instance *instance = process_table_get(table, pid);
+	if (!instance)
+		return NULL;
+	struct task *task = find_task(table, tid);
+	if (task && task->process == instance->number)
+		return &table->threads[task->number];
+	if (!process_table_is_alive(instance))
+		process_table_revive(table, instance);
+
+	bool is_alive = process_table_is_alive(instance);
+	if (proc_fs_comm(table->proc_root, pid, tid, comm))
+		memcpy(comm, table->processes[instance->number].comm, sizeof(comm));
+	task = process_table_begin_task(table, instance, tid, comm);
+	if (!task)
+		return NULL;
+	if (!is_alive) /* a late sample does not bring the process back */
+		task->is_alive = false, instance->living_tasks = 0;
+	return &table->threads[task->number];
+}
+
+/* Gives all mappings of a parent's JIT code the process's own object. */
+static int own_jit_code(struct process_table *table, struct instance *instance)
+{
+	struct object_mapping m = {.path = "//anon"};
+	const struct object *own;
+
+	int r = object_table_resolve(table->objects, instance->pid, &m, &own);
+	if (!r)
+		r = mapping_set_own(&instance->maps);
+	for (uint32_t i = 0; !r && i < instance->maps->count; i++) {
+		struct mapping *map = &instance->maps->maps[i];
+		if (map->object->kind == OBJECT_JIT)
+			map->object = own;
+	}
+	return r;
+}
+
+const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
+					    uint64_t address)
+{
+	struct instance *instance = process_table_get(table, pid);
+
+	if (!instance)
+		return NULL;
+	if (!process_table_is_alive(instance))
+		process_table_revive(table, instance);
+	struct mapping *map = mapping_set_find(instance->maps, address, &instance->hint);
+	if (map && map->object->kind == OBJECT_JIT && map->object->pid != pid) {
+		if (own_jit_code(table, instance))
+			return NULL;
+		map = mapping_set_find(instance->maps, address, &instance->hint);
+	}
+	return map;
+}
+
+uint32_t process_table_process_count(const struct process_table *table)
+{
+	return table->n_processes;
+}
+
+uint32_t process_table_thread_count(const struct process_table *table)
+{
+	return table->n_threads;
+}
+
+const struct process *process_table_process_at(const struct process_table *t, uint32_t number)
+{
+	return number < t->n_processes ? &t->processes[number] : NULL;
+}
+
+const struct thread *process_table_thread_at(const struct process_table *t, uint32_t number)
+{
+	return number < t->n_threads ? &t->threads[number] : NULL;
+}

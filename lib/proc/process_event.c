@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What perf's side-band events change.
+ *
+ * Events and /proc overlap: the caller opens the events first and loads afterwards, so that
+ * nothing falls between, and the events that were queued meanwhile are applied to a state that
+ * already has them in it. They are all harmless to apply again but one: the fork of a process
+ * that was loaded would begin it anew. So the first fork event of a loaded process is taken for
+ * its own, unless /proc shows another start time for the pid by now.
+ *
+ * A process ends with its last thread, not with its first. Exits of threads that exec has
+ * replaced come for a record that is over, and are told apart by its number.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/process_table.h"
+
+/* The living instance of a pid that an event speaks of. If it was taken for ended, an exit or a
+ * fork was missed: what /proc has is taken, or a new instance without mappings. */
+static struct instance *get_alive(struct process_table *table, pid_t pid)
+{
+	struct instance *instance = process_table_get(table, pid);
+
+	if (!instance || process_table_is_alive(instance))
+		return instance;
+	process_table_load(table, pid);
+	if (process_table_is_alive(instance))
+		return instance;
+	char comm[16];
+	memcpy(comm, table->processes[instance->number].comm, sizeof(comm));
+	return process_table_begin(table, pid, 0, comm);
+}
+
+/* The name of the thread that forks; the caller copies it. */
+static const char *comm_of(struct process_table *table, const struct instance *instance, pid_t tid)
+{
+	struct task *task;
+
+	HASH_FIND_INT(table->tasks, &tid, task);
+	if (task && task->process == instance->number)
+		return table->threads[task->number].comm;
+	return table->processes[instance->number].comm;
+}
+
+int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m)
+{
+	const struct object *object = NULL;
+
+	struct instance *instance = get_alive(table, pid);
+	if (!instance)
+		return -ENOMEM;
+	int r = process_table_map(table, pid, &instance->maps, m, &object);
+	if (r)
+		return r;
+	if (instance->wants_exe && object && object->kind == OBJECT_ELF) {
+		struct process *process = &table->processes[instance->number];
+		process->exe = strdup(m->path);
+		if (!process->exe)
+			return -ENOMEM;
+		instance->wants_exe = false;
+	}
+	if (instance->maps && instance->maps->count >= instance->prune_at)
+		process_table_prune(table, instance);
+	return 0;
+}
+
+static int on_exec(struct process_table *table, pid_t pid, const char *comm)
+{
+	struct instance *instance = process_table_find(table, pid);
+	struct proc_fs_stat stat = {0};
+
+	if (instance && process_table_is_alive(instance)) {
+		stat.parent = table->processes[instance->number].parent;
+		stat.start_ticks = instance->start_ticks;
+	} else {
+		proc_fs_stat(table->proc_root, pid, &stat);
+	}
+	instance = process_table_begin(table, pid, stat.parent, comm);
+	if (!instance)
+		return -ENOMEM;
+	instance->start_ticks = stat.start_ticks;
+	instance->wants_exe = true;
+	return 0;
+}
+
+int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,
+			  bool is_exec)
+{
+	if (is_exec)
+		return on_exec(table, pid, comm);
+	struct instance *instance = get_alive(table, pid);
+	if (!instance)
+		return -ENOMEM;
+	struct task *task = process_table_begin_task(table, instance, tid, comm);
+	return task && process_table_name_task(table, instance, task, comm) ? 0 : -ENOMEM;
+}
+
+static int on_new_thread(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_tid)
+{
+	struct instance *instance = get_alive(table, pid);
+
+	if (!instance)
+		return -ENOMEM;
+	const char *comm = comm_of(table, instance, parent_tid);
+	return process_table_begin_task(table, instance, tid, comm) ? 0 : -ENOMEM;
+}
+
+/* Was this process, whose fork event is at hand, loaded from /proc already? */
+static bool was_loaded_before(struct process_table *table, struct instance *instance)
+{
+	struct proc_fs_stat stat;
+
+	if (!instance || !process_table_is_alive(instance) || !instance->is_loaded)
+		return false;
+	return proc_fs_stat(table->proc_root, instance->pid, &stat) ||
+	       stat.start_ticks == instance->start_ticks;
+}
+
+static int copy_process(struct process_table *table, struct instance *parent, pid_t pid,
+			pid_t parent_tid)
+{
+	const struct process *process = &table->processes[parent->number];
+	char *exe = process->exe ? strdup(process->exe) : NULL;
+
+	if (process->exe && !exe)
+		return -ENOMEM;
+	struct instance *child =
+		process_table_begin(table, pid, parent->pid, comm_of(table, parent, parent_tid));
+	if (!child) {
+		free(exe);
+		return -ENOMEM;
+	}
+	table->processes[child->number].exe = exe;
+	child->maps = mapping_set_ref(parent->maps);
+	child->prune_at = parent->prune_at;
+	return 0;
+}
+
+int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,
+			  pid_t parent_tid)
+{
+	if (pid == parent_pid)
+		return on_new_thread(table, pid, tid, parent_tid);
+
+	struct instance *instance = process_table_find(table, pid);
+	if (was_loaded_before(table, instance)) {
+		instance->is_loaded = false;
+		return 0;
+	}
+	struct instance *parent = process_table_find(table, parent_pid);
+	if (!parent && !instance && !process_table_load(table, pid)) {
+		/* The child itself is a better witness than what its parent is by now. */
+		instance = process_table_find(table, pid);
+		instance->is_loaded = false;
+		return 0;
+	}
+	parent = process_table_get(table, parent_pid);
+	return parent ? copy_process(table, parent, pid, parent_tid) : -ENOMEM;
+}
+
+int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid)
+{
+	struct instance *instance = process_table_find(table, pid);
+	struct task *task;
+
+	HASH_FIND_INT(table->tasks, &tid, task);
+	if (instance && task)
+		process_table_end_task(table, instance, task);
+	return 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes as /proc shows them: at the start, when one turns up that no event told of, and when
+ * what events said is in doubt.
+ *
+ * /proc shows the present, and a process can end, call exec or be followed by another with its
+ * pid between two reads. Its start time is therefore read before and after: if it differs, all
+ * is read again. The mappings are gathered beside and take the old ones' place only when they
+ * are whole.
+ *
+ * Where the main thread has ended and others go on, /proc/PID/maps is empty, but not that of
+ * the other threads.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/process_table.h"
+
+#define MAX_ATTEMPTS 3
+
+/* --- mappings -------------------------------------------------------------------------------- */
+
+int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
+		      const struct object_mapping *m, const struct object **ret_object)
+{
+	struct mapping map = {.start = m->start, .end = m->end, .offset = m->offset};
+
+	int r = object_table_resolve(table->objects, pid, m, &map.object);
+	if (r && r != -ENOENT)
+		return r;
+	int err = mapping_set_own(maps);
+	if (err)
+		return err;
+	if (r == -ENOENT)
+		return mapping_set_cut(*maps, m->start, m->end);
+	if (map.object->kind == OBJECT_JIT)
+		map.offset = map.start;
+	else if (map.object->kind == OBJECT_VDSO)
+		map.offset = 0;
+	if (ret_object)
+		*ret_object = map.object;
+	return mapping_set_insert(*maps, &map);
+}
+
+struct map_loader {
+	struct process_table *table;
+	pid_t pid;
+	struct mapping_set *maps;
+};
+
+static int load_map(void *arg, const struct proc_fs_map *map)
+{
+	struct map_loader *loader = arg;
+
+	if (!map->executable)
+		return 0;
+	struct object_mapping m = {
+		.start = map->start,
+		.end = map->end,
+		.offset = map->offset,
+		.dev_major = map->dev_major,
+		.dev_minor = map->dev_minor,
+		.inode = map->inode,
+		.path = map->path,
+	};
+	return process_table_map(loader->table, loader->pid, &loader->maps, &m, NULL);
+}
+
+/* A range that is executable now, whatever is there. */
+static int load_range(void *arg, const struct proc_fs_map *map)
+{
+	struct mapping range = {.start = map->start, .end = map->end, .offset = map->start};
+
+	return map->executable ? mapping_set_insert(arg, &range) : 0;
+}
+
+void process_table_prune(struct process_table *table, struct instance *instance)
+{
+	struct mapping_set *now = mapping_set_new();
+
+	if (now && !proc_fs_each_map(table->proc_root, instance->pid, load_range, now) &&
+	    now->count && !mapping_set_own(&instance->maps))
+		mapping_set_keep(instance->maps, now);
+	mapping_set_unref(now);
+	/* Not again soon, if they are really that many or the process is gone. */
+	uint32_t count = instance->maps->count;
+	instance->prune_at =
+		count < PROCESS_TABLE_PRUNE_AT / 2 ? PROCESS_TABLE_PRUNE_AT : 2 * count;
+}
+
+/* --- one process ----------------------------------------------------------------------------- */
+
+static bool is_dead(const struct proc_fs_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
+struct task_loader {
+	struct process_table *table;
+	struct instance *instance;
+	pid_t living; /* a task that has not ended, or 0 */
+};
+
+static int find_living_task(void *arg, pid_t tid)
+{
+	struct task_loader *loader = arg;
+	struct proc_fs_stat stat;
+
+	if (proc_fs_stat(loader->table->proc_root, tid, &stat) || is_dead(&stat))
+		return 0;
+	loader->living = tid;
+	return 1;
+}
+
+static int load_task(void *arg, pid_t tid)
+{
+	struct task_loader *loader = arg;
+	char comm[PROC_FS_COMM_SIZE];
+
+	if (proc_fs_comm(loader->table->proc_root, loader->instance->pid, tid, comm))
+		return 0; /* it has ended meanwhile */
+	struct task *task = process_table_begin_task(loader->table, loader->instance, tid, comm);
+	if (!task || !process_table_name_task(loader->table, loader->instance, task, comm))
+		return -ENOMEM;
+	return 0;
+}
+
+/* The instance that /proc's process is: the known one, or a new one. */
+static struct instance *get_instance(struct process_table *table, pid_t pid,
+				     const struct proc_fs_stat *stat)
+{
+	struct instance *instance = process_table_find(table, pid);
+	char comm[PROC_FS_COMM_SIZE] = "";
+
+	bool is_same = instance && (instance->start_ticks == stat->start_ticks ||
+				    (!instance->start_ticks && process_table_is_alive(instance)));
+	if (!is_same) {
+		proc_fs_comm(table->proc_root, pid, pid, comm);
+		instance = process_table_begin(table, pid, stat->parent, comm);
+	}
+	if (instance)
+		instance->start_ticks = stat->start_ticks;
+	return instance;
+}
+
+static int load_names(struct process_table *table, struct instance *instance)
+{
+	struct task_loader loader = {.table = table, .instance = instance};
+	char *exe = NULL;
+
+	int r = proc_fs_each_task(table->proc_root, instance->pid, load_task, &loader);
+	if (r == -ENOMEM)
+		return r;
+	if (!proc_fs_exe(table->proc_root, instance->pid, &exe)) {
+		struct process *process = &table->processes[instance->number];
+		free(process->exe);
+		process->exe = exe;
+	}
+	table->processes[instance->number].exited = !process_table_is_alive(instance);
+	return 0;
+}
+
+static int load_maps(struct process_table *table, struct instance *instance, pid_t maps_of)
+{
+	struct map_loader loader = {.table = table, .pid = instance->pid};
+
+	int r = proc_fs_each_map(table->proc_root, maps_of, load_map, &loader);
+	if (!r && !loader.maps && instance->maps)
+		r = -ESRCH; /* it is ending: what is known is better */
+	if (r) {
+		mapping_set_unref(loader.maps);
+		return r;
+	}
+	mapping_set_unref(instance->maps);
+	instance->maps = loader.maps;
+	instance->is_loaded = true;
+	instance->wants_exe = false;
+	return 0;
+}
+
+/* One attempt. What is known of a process that is a zombie by now stays: samples of it may still
+ * be on their way, and the event of its exit comes behind them. -EAGAIN if the pid went to another
+ * process meanwhile. */
+static int load_once(struct process_table *table, pid_t pid)
+{
+	struct task_loader tasks = {.table = table, .living = pid};
+	struct proc_fs_stat before, after;
+
+	int r = proc_fs_stat(table->proc_root, pid, &before);
+	if (r)
+		return r;
+	if (is_dead(&before)) {
+		tasks.living = 0;
+		proc_fs_each_task(table->proc_root, pid, find_living_task, &tasks);
+		if (!tasks.living && process_table_find(table, pid))
+			return -ESRCH;
+	}
+	struct instance *instance = get_instance(table, pid, &before);
+	if (!instance)
+		return -ENOMEM;
+	r = load_names(table, instance);
+	if (!r && tasks.living)
+		r = load_maps(table, instance, tasks.living);
+	if (r)
+		return r;
+	if (!tasks.living) { /* a zombie of which only the names are left */
+		process_table_end(table, instance);
+		return -ESRCH;
+	}
+	r = proc_fs_stat(table->proc_root, pid, &after);
+	return !r && after.start_ticks != before.start_ticks ? -EAGAIN : 0;
+}
+
+int process_table_load(struct process_table *table, pid_t pid)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < MAX_ATTEMPTS && r == -EAGAIN; i++)
+		r = load_once(table, pid);
+	return r == -EAGAIN ? -ESRCH : r;
+}
+
+void process_table_revive(struct process_table *table, struct instance *instance)
+{
+	struct proc_fs_stat stat;
+
+	if (instance->is_end_sure)
+		return;
+	instance->is_end_sure = true;
+	if (instance->start_ticks && !proc_fs_stat(table->proc_root, instance->pid, &stat) &&
+	    stat.start_ticks == instance->start_ticks && !is_dead(&stat))
+		process_table_load(table, instance->pid);
+}
+
+/* --- all processes --------------------------------------------------------------------------- */
+
+struct process_loader {
+	struct process_table *table;
+	int count;
+};
+
+static int load_process(void *arg, pid_t pid)
+{
+	struct process_loader *loader = arg;
+	int r = process_table_load(loader->table, pid);
+
+	loader->count += !r;
+	return r == -ENOMEM ? r : 0;
+}
+
+int process_table_load_all(struct process_table *table)
+{
+	struct process_loader loader = {.table = table};
+	int r = proc_fs_each_process(table->proc_root, load_process, &loader);
+
+	return r ? r : loader.count;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of the process table, shared by process.c (records, look-ups), process_event.c
+ * (what events change) and process_load.c (what /proc says). Not for others.
+ *
+ *   records    processes[], threads[]: by dense number, never removed
+ *   instances  by pid: which record the pid stands for now, its mappings, its living threads
+ *   tasks      by tid: which thread record the tid stands for now
+ *
+ * An instance or a task that has ended stays, so that a sample taken during its exit still finds
+ * its record, until PROCESS_TABLE_ENDED_KEPT others have ended after it.
+ */
+#ifndef PROC_PROCESS_TABLE_H
+#define PROC_PROCESS_TABLE_H
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "proc/mapping_set.h"
+#include "proc/proc_fs.h"
+#include "proc/process.h"
+
+#define PROCESS_TABLE_ENDED_KEPT 4096
+
+/* Mappings of one process beyond which those that are gone are looked for in /proc. */
+#define PROCESS_TABLE_PRUNE_AT 16384
+
+struct instance {
+	pid_t pid;
+	uint32_t number;	  /* of the process record */
+	uint64_t start_ticks;	  /* as in /proc/PID/stat; 0: never read */
+	uint32_t living_tasks;	  /* 0: it has ended */
+	struct mapping_set *maps; /* NULL: none */
+	uint32_t hint;		  /* of mapping_set_find() */
+	uint32_t prune_at;
+	bool is_loaded;	   /* from /proc: an event may tell of its start again */
+	bool wants_exe;	   /* exec was seen: the next file mapped is the executable */
+	bool is_end_sure;  /* /proc has been asked after its end */
+	UT_hash_handle hh; /* instances, key pid */
+};
+
+struct task {
+	pid_t tid;
+	uint32_t number;  /* of the thread record */
+	uint32_t process; /* number of the process record */
+	bool is_alive;
+	UT_hash_handle hh; /* tasks, key tid */
+};
+
+/* The last that ended, a ring. */
+struct ended {
+	pid_t id;
+	uint32_t number; /* that it stood for */
+};
+
+struct process_table {
+	struct object_table *objects; /* borrowed */
+	char *proc_root;
+	struct process *processes;
+	uint32_t n_processes, processes_cap;
+	struct thread *threads;
+	uint32_t n_threads, threads_cap;
+	struct instance *instances;
+	struct task *tasks;
+	struct instance *last; /* looked up, or NULL */
+	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
+		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
+	uint32_t ended_instances_at, ended_tasks_at;
+};
+
+/* --- process.c: records. NULL or false for lack of memory. ------------------------------------ */
+
+struct instance *process_table_find(struct process_table *table, pid_t pid); /* NULL: none */
+
+/* The instance of a pid; one that was never heard of is loaded, else entered without mappings. */
+struct instance *process_table_get(struct process_table *table, pid_t pid);
+
+/* A new record for a pid: what it stood for before, with its mappings, is over. */
+struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
+				     const char *comm);
+
+/* The task of a tid as a living thread of `instance`; entered with `comm` if it is new. */
+struct task *process_table_begin_task(struct process_table *table, struct instance *instance,
+				      pid_t tid, const char *comm);
+
+/* Gives a task a name, and so a new record if it had another. */
+bool process_table_name_task(struct process_table *table, struct instance *instance,
+			     struct task *task, const char *comm);
+
+void process_table_end_task(struct process_table *table, struct instance *instance,
+			    struct task *task);
+void process_table_end(struct process_table *table, struct instance *instance);
+
+static inline bool process_table_is_alive(const struct instance *instance)
+{
+	return instance->living_tasks > 0;
+}
+
+/* --- process_load.c ------------------------------------------------------------------------- */
+
+/* Resolves a mapping and enters it into `*maps`. 0 or -ENOMEM. */
+int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
+		      const struct object_mapping *m, const struct object **ret_object);
+
+/* Drops mappings that are no longer there, once there are very many. */
+void process_table_prune(struct process_table *table, struct instance *instance);
+
+/* An instance that events have ended, while a sample says that it lives: asks /proc, once, and
+ * loads it again if it is the same process. */
+void process_table_revive(struct process_table *table, struct instance *instance);
+
+#endif
