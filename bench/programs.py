@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The six programs of bench/, all from Debian's packages.
+
+`size` scales the work: 1 is a second or two of CPU each. `prepare` writes inputs into the work
+folder first. `work`, if there is one, finds in the output how much was done in a fixed time;
+CPU is then counted per unit of it."""
+
+import collections
+import os
+import re
+import shutil
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MELT = "/usr/share/lammps/examples/melt/in.melt"
+
+Program = collections.namedtuple("Program", "name command prepare work needs")
+
+
+def melt_input(work, size):
+    """LAMMPS's own example with a bigger box, for more steps."""
+    with open(MELT, encoding="ascii") as file:
+        text = file.read()
+    text = re.sub(r"block 0 10 0 10 0 10", "block 0 20 0 20 0 20", text)
+    text = re.sub(r"(?m)^run\s.*$", "run %d" % (150 * size), text)
+    with open(work + "/in.melt", "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def index_input(work, size):
+    with open(work + "/index.sql", "w", encoding="ascii") as file:
+        file.write("""
+CREATE TABLE t (a INTEGER, b TEXT, c REAL);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+INSERT INTO t SELECT i * 7919 %% 400009, hex(i * 2654435761 %% 4294967296), i * 0.37 FROM n;
+CREATE INDEX by_text ON t (b, a);
+CREATE INDEX by_number ON t (c, b);
+SELECT count(*) FROM t WHERE b > 'A';
+""" % (400000 * size))
+
+
+def sources(work, size):
+    """As many files to compile in one command: without a shell around it, whose maps confuse
+    perf's unwinder."""
+    for number in range(size):
+        shutil.copy(HERE + "/templates.cc", "%s/t%d.cc" % (work, number))
+
+
+def compiler(program):
+    return Program(program, [program, "-O2", "-std=c++17", "-DDEPTH=%(depth)d", "-c", "%(files)s"],
+                   sources, None, program)
+
+
+PROGRAMS = [
+    Program("lmp", ["lmp", "-in", "in.melt", "-log", "none", "-screen", "none"],
+            melt_input, None, "lmp"),
+    compiler("g++"),
+    compiler("clang++"),
+    Program("python3", ["/usr/bin/python3", HERE + "/recursive.py", "%(rounds)d"], None, None,
+            "/usr/bin/python3"),
+    Program("openssl", ["openssl", "speed", "-seconds", "%(size)d", "-bytes", "1024", "sha256"],
+            None, re.compile(r"Doing sha256 .*: (\d+) sha256"), "openssl"),
+    Program("sqlite3", ["sqlite3", ":memory:", ".read index.sql"], index_input,
+            None, "sqlite3"),
+]
+
+
+def command_of(program, size):
+    """To be run in the work folder."""
+    values = {"size": size, "depth": 4 if size == 1 else 12, "rounds": 1000 * size}
+    words = []
+    for word in program.command:
+        if word == "%(files)s":
+            words += ["t%d.cc" % number for number in range(size)]
+        else:
+            words.append(word % values if "%(" in word else word)
+    return words
