@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Separate debug files; see debug_file.h.
+ *
+ * The object says where to look (its build-id, the name in .gnu_debuglink), and the object may
+ * lie: names that hold a '/' are not followed, a candidate is opened so that a pipe or device
+ * cannot stop us, and is used only if it has the object's build-id. An object without build-id
+ * has a checksum over the whole debug file instead.
+ */
+#include "sym/debug_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CHECKED_BYTES (UINT64_C(4) << 30)
+
+struct link {
+	char *name; /* owned */
+	uint32_t crc;
+};
+
+/* --- candidates ---------------------------------------------------------------------------- */
+
+/* The CRC-32 of IEEE 802.3, reflected, as .gnu_debuglink has it. */
+static int file_crc(const struct elf_file *file, uint32_t *ret_crc)
+{
+	uint32_t table[256], crc = UINT32_MAX;
+	uint8_t bytes[16384];
+	uint64_t at = 0;
+	int64_t n;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
+	}
+	while ((n = elf_file_read(file, at, bytes, sizeof(bytes))) > 0) {
+		for (int64_t i = 0; i < n; i++)
+			crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xff];
+		at += (uint64_t)n;
+		if (at > MAX_CHECKED_BYTES)
+			return -EFBIG;
+	}
+	*ret_crc = ~crc;
+	return n < 0 ? (int)n : 0;
+}
+
+static bool has_build_id(const struct elf_file *file, const uint8_t *build_id, size_t len)
+{
+	size_t own_len;
+	const uint8_t *own = elf_file_build_id(file, &own_len);
+
+	return own && own_len == len && !memcmp(own, build_id, len);
+}
+
+/* With a build-id it decides; `link` is asked only without. */
+static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, size_t len,
+		    const struct link *link)
+{
+	uint32_t crc;
+
+	if (build_id)
+		return has_build_id(candidate, build_id, len);
+	return link && !file_crc(candidate, &crc) && crc == link->crc;
+}
+
+static int open_path(const char *path, struct elf_file **ret_file)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int r;
+
+	if (fd < 0)
+		return -ENOENT;
+	r = elf_file_open(fd, ret_file);
+	close(fd);
+	return r;
+}
+
+/* Takes `path` over, and frees it. 0, -ENOENT for a file that is not there or not ours, -ENOMEM. */
+static int try_path(char *path, const uint8_t *build_id, size_t len, const struct link *link,
+		    struct elf_file **ret_file)
+{
+	struct elf_file *file = NULL;
+	int r = path ? open_path(path, &file) : -ENOMEM;
+
+	free(path);
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	if (!belongs(file, build_id, len, link)) {
+		elf_file_free(file);
+		return -ENOENT;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static char *format(const char *a, const char *b, const char *c, const char *d)
+{
+	char *text;
+
+	return asprintf(&text, "%s%s%s%s", a, b, c, d) < 0 ? NULL : text;
+}
+
+/* --- by build-id --------------------------------------------------------------------------- */
+
+static int open_by_build_id(const char *root, const uint8_t *build_id, size_t len,
+			    struct elf_file **ret_file)
+{
+	char hex[2 * ELF_BUILD_ID_MAX + 1] = "", *path;
+
+	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
+		return -ENOENT;
+	for (size_t i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", root, hex, hex + 2) < 0)
+		return -ENOMEM;
+	return try_path(path, build_id, len, NULL, ret_file);
+}
+
+static int open_from_debuginfod(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len,
+				struct elf_file **ret_file)
+{
+	struct elf_file *file = NULL;
+	int fd, r;
+
+	if (!debuginfod || !build_id)
+		return -ENOENT;
+	fd = debuginfod_fetch(debuginfod, build_id, len);
+	if (fd < 0)
+		return -ENOENT;
+	r = elf_file_open(fd, &file);
+	close(fd);
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	*ret_file = file;
+	return 0;
+}
+
+/* --- by name ------------------------------------------------------------------------------- */
+
+static Elf_Data *section_data(Elf *elf, const char *wanted)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (name && !strcmp(name, wanted))
+			return elf_getdata(scn, NULL);
+	}
+	return NULL;
+}
+
+/* .gnu_debuglink: a name, padding to 4 bytes, the checksum. */
+static int read_link(const struct elf_file *file, struct link *ret_link)
+{
+	Elf_Data *data = section_data(elf_file_libelf(file), ".gnu_debuglink");
+	size_t len, crc_at;
+
+	if (!data || !data->d_buf)
+		return -ENOENT;
+	len = strnlen(data->d_buf, data->d_size);
+	crc_at = (len + 4) & ~(size_t)3;
+	if (!len || len > NAME_MAX || crc_at + 4 > data->d_size || memchr(data->d_buf, '/', len))
+		return -ENOENT;
+	memcpy(&ret_link->crc, (const uint8_t *)data->d_buf + crc_at, 4);
+	ret_link->name = strndup(data->d_buf, len);
+	return ret_link->name ? 0 : -ENOMEM;
+}
+
+static int open_by_link(const struct elf_file *file, const char *root, const char *path,
+			struct elf_file **ret_debug)
+{
+	size_t len;
+	const uint8_t *build_id = elf_file_build_id(file, &len);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	struct link link = {0};
+	char *dir;
+	int r;
+
+	if (!slash)
+		return -ENOENT;
+	r = read_link(file, &link);
+	if (r)
+		return r;
+	dir = strndup(path, (size_t)(slash - path));
+	r = dir ? try_path(format(dir, "/", link.name, ""), build_id, len, &link, ret_debug)
+		: -ENOMEM;
+	if (r == -ENOENT)
+		r = try_path(format(dir, "/.debug/", link.name, ""), build_id, len, &link,
+			     ret_debug);
+	if (r == -ENOENT && root)
+		r = try_path(format(root, dir, "/", link.name), build_id, len, &link, ret_debug);
+	free(dir);
+	free(link.name);
+	return r;
+}
+
+int debug_file_open(const struct elf_file *file, const char *root, const char *path,
+		    struct debuginfod *debuginfod, struct elf_file **ret_debug)
+{
+	size_t len;
+	const uint8_t *build_id = elf_file_build_id(file, &len);
+	int r = open_by_build_id(root, build_id, len, ret_debug);
+
+	if (r == -ENOENT)
+		r = open_by_link(file, root, path, ret_debug);
+	if (r == -ENOENT)
+		r = open_from_debuginfod(debuginfod, build_id, len, ret_debug);
+	return r;
+}
+
+/* Distributions keep shared files in ROOT/.dwz; the name in the link is relative to the debug
+ * file or absolute, so only what follows ".dwz/" counts, and nothing that climbs out of it. */
+int debug_file_open_shared(const char *root, const char *name, const uint8_t *build_id, size_t len,
+			   struct elf_file **ret_shared)
+{
+	const char *tail = strstr(name, "/.dwz/");
+	int r = open_by_build_id(root, build_id, len, ret_shared);
+
+	if (r != -ENOENT || !root || !tail || strstr(tail, "/../"))
+		return r;
+	return try_path(format(root, tail, "", ""), build_id, len, NULL, ret_shared);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Separate debug files: finding the one that belongs to an object, and proving that it does. */
+#ifndef SYM_DEBUG_FILE_H
+#define SYM_DEBUG_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+#include "sym/debuginfod.h"
+
+/* The debug file of `file`: by build-id under `root`, by the name in .gnu_debuglink beside `path`
+ * and under `root`, then from debuginfod. Taken only if its build-id, or for want of one its
+ * checksum, says that it belongs. `root`, `path` and `debuginfod` may be NULL. 0, the caller owns
+ * it; -ENOENT, -ENOMEM. */
+int debug_file_open(const struct elf_file *file, const char *root, const char *path,
+		    struct debuginfod *debuginfod, struct elf_file **ret_debug);
+
+/* The file that several debug files share (.gnu_debugaltlink names it, with its build-id). */
+int debug_file_open_shared(const char *root, const char *name, const uint8_t *build_id, size_t len,
+			   struct elf_file **ret_shared);
+
+#endif

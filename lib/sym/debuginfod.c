@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * debuginfod through dlopen(); see debuginfod.h.
+ *
+ * The client library drags an HTTP stack with it, which a profiler that runs as root should not
+ * load unless somebody asked for it by naming servers. So it is neither linked nor required.
+ */
+#include "sym/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define LIBRARY "libdebuginfod.so.1"
+
+struct client; /* the library's own */
+
+struct debuginfod {
+	void *library;
+	struct client *client;
+	struct client *(*begin)(void);
+	int (*find)(struct client *client, const unsigned char *build_id, int len, char **path);
+	void (*end)(struct client *client);
+	int error; /* why nobody is asked any more */
+};
+
+/* RTLD_NODELETE: the library sets up global state when it is loaded, and does not undo it. */
+static int load(struct debuginfod *d)
+{
+	d->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!d->library)
+		return -ENOENT;
+	*(void **)&d->begin = dlsym(d->library, "debuginfod_begin");
+	*(void **)&d->find = dlsym(d->library, "debuginfod_find_debuginfo");
+	*(void **)&d->end = dlsym(d->library, "debuginfod_end");
+	if (!d->begin || !d->find || !d->end)
+		return -ENOENT;
+	d->client = d->begin();
+	return d->client ? 0 : -ENOENT;
+}
+
+int debuginfod_new(struct debuginfod **ret_debuginfod)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	struct debuginfod *d;
+	int r;
+
+	if (!urls || !*urls)
+		return -ENOENT;
+	d = calloc(1, sizeof(*d));
+	r = d ? load(d) : -ENOMEM;
+	if (r) {
+		debuginfod_free(d);
+		return r;
+	}
+	*ret_debuginfod = d;
+	return 0;
+}
+
+void debuginfod_free(struct debuginfod *debuginfod)
+{
+	if (!debuginfod)
+		return;
+	if (debuginfod->client)
+		debuginfod->end(debuginfod->client);
+	if (debuginfod->library)
+		dlclose(debuginfod->library);
+	free(debuginfod);
+}
+
+int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len)
+{
+	int fd;
+
+	if (debuginfod->error)
+		return debuginfod->error;
+	fd = debuginfod->find(debuginfod->client, build_id, (int)len, NULL);
+	if (fd < 0 && fd != -ENOENT)
+		debuginfod->error = fd;
+	return fd;
+}

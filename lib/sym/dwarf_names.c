@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions, inlined calls and lines; see dwarf_names.h.
+ *
+ * DWARF is a tree that is slow to walk and quick to ask once it is indexed, so each level is
+ * indexed when it is first needed, and only there:
+ *
+ *   object     all units' address ranges, from their root DIEs     at the first question
+ *     unit       its functions' ranges                             at the first in the unit
+ *       function   its inlined calls: ranges, names, call sites    at the first in the function
+ *
+ * A question is then three binary searches, plus one in the unit's line table (libdw's cache).
+ * .debug_aranges is not used: clang does not write it.
+ *
+ * Lines: the line table's line is where the innermost function stands. Each function outside of
+ * it stands at the call site of the one that it inlined.
+ *
+ * Hostile DWARF: libdw checks every read; what it leaves to its callers is that siblings may
+ * point backwards, children nest without end and small input expand into many ranges. So DIEs
+ * must come in rising order, depth is bounded, and one budget per object bounds all that is ever
+ * walked; beyond it the answer is what has been found. Neither split units (.dwo) nor a shared
+ * debug file are left to libdw to find: it would open and map whatever file the object names. A
+ * shared file is looked for by build-id (debug_file.c), and without it the DWARF is not used.
+ */
+#include "sym/dwarf_names.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sym/debug_file.h"
+#include "sym/range_map.h"
+
+#define MAX_DEPTH     256
+#define MAX_UNITS     (1024 * 1024)
+#define MAX_FUNCTIONS (4 * 1024 * 1024)		    /* of an object */
+#define WALK_BUDGET   (UINT64_C(128) * 1024 * 1024) /* DIEs and ranges, of an object */
+#define NO_PARENT     UINT32_MAX
+
+struct inlined_call {
+	const char *function;
+	const char *call_file;
+	uint32_t call_line;
+	uint32_t parent; /* index; NO_PARENT: inlined into the function itself */
+};
+
+struct inlines {
+	struct inlined_call *calls;
+	size_t n, cap;
+	struct range_map map; /* of indexes into calls */
+};
+
+struct function {
+	Dwarf_Die die;
+	struct inlines *inlines; /* NULL: not looked at yet */
+	const char *name;
+	uint64_t start;
+};
+
+struct unit {
+	Dwarf_Die die;
+	struct function *functions;
+	size_t n_functions, cap_functions;
+	struct range_map map; /* of indexes into functions */
+	bool is_indexed;
+};
+
+struct dwarf_names {
+	Dwarf *dwarf, *shared_dwarf;
+	struct elf_file *shared;
+	struct unit *units;
+	size_t n_units, cap_units;
+	struct range_map map; /* of indexes into units */
+	size_t functions_left;
+	uint64_t budget;
+};
+
+/* Room for one more element of `size` bytes. */
+static void *grow(void *array, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? 2 * *cap : 8;
+
+	if (n < *cap)
+		return array;
+	array = realloc(array, more * size);
+	if (array)
+		*cap = more;
+	return array;
+}
+
+/* --- DIEs ---------------------------------------------------------------------------------- */
+
+static bool spend(struct dwarf_names *names)
+{
+	if (!names->budget)
+		return false;
+	names->budget--;
+	return true;
+}
+
+static bool first_child(struct dwarf_names *names, Dwarf_Die *die, Dwarf_Die *ret_child)
+{
+	return spend(names) && dwarf_haschildren(die) > 0 && !dwarf_child(die, ret_child) &&
+	       dwarf_dieoffset(ret_child) > dwarf_dieoffset(die);
+}
+
+static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
+{
+	Dwarf_Off before = dwarf_dieoffset(die);
+
+	return spend(names) && !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > before;
+}
+
+/* Enters all address ranges of a DIE. */
+static int add_ranges(struct dwarf_names *names, Dwarf_Die *die, struct range_map *map,
+		      uint32_t value, uint32_t rank)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+	int r = 0;
+
+	while (!r && spend(names) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		r = range_map_add(map, start, end, value, rank);
+	return r;
+}
+
+static const char *string_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
+}
+
+static const char *name_of(Dwarf_Die *die)
+{
+	const char *name = string_of(die, DW_AT_linkage_name);
+
+	if (!name)
+		name = string_of(die, DW_AT_MIPS_linkage_name);
+	return name ? name : string_of(die, DW_AT_name);
+}
+
+static bool number_of(Dwarf_Die *die, unsigned name, uint64_t *ret_number)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, name, &attr) || dwarf_formudata(&attr, &value))
+		return false;
+	*ret_number = value;
+	return true;
+}
+
+/* --- a function's inlined calls ------------------------------------------------------------ */
+
+static const char *call_file(struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Files *files;
+	uint64_t index;
+	size_t n;
+
+	if (!number_of(die, DW_AT_call_file, &index) || dwarf_getsrcfiles(&unit->die, &files, &n))
+		return NULL;
+	return index < n ? dwarf_filesrc(files, index, NULL, NULL) : NULL;
+}
+
+static int add_inlined_call(struct dwarf_names *names, struct unit *unit, struct inlines *in,
+			    Dwarf_Die *die, uint32_t parent, uint32_t depth)
+{
+	uint64_t line = 0;
+	struct inlined_call *calls = grow(in->calls, in->n, &in->cap, sizeof(*calls));
+
+	if (!calls)
+		return -ENOMEM;
+	in->calls = calls;
+	number_of(die, DW_AT_call_line, &line);
+	in->calls[in->n] = (struct inlined_call){
+		.function = name_of(die),
+		.call_file = call_file(unit, die),
+		.call_line = line <= UINT32_MAX ? (uint32_t)line : 0,
+		.parent = parent,
+	};
+	return add_ranges(names, die, &in->map, (uint32_t)in->n++, depth);
+}
+
+/* Blocks are walked through; a function in a function has its own entry in the unit. */
+static int walk_inlines(struct dwarf_names *names, struct unit *unit, struct inlines *in,
+			Dwarf_Die *die, uint32_t parent, uint32_t depth)
+{
+	Dwarf_Die child;
+	int r = 0;
+
+	if (depth == MAX_DEPTH || !first_child(names, die, &child))
+		return 0;
+	do {
+		uint32_t inner = parent;
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_inlined_subroutine) {
+			inner = (uint32_t)in->n;
+			r = add_inlined_call(names, unit, in, &child, parent, depth);
+		} else if (tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
+			   tag != DW_TAG_catch_block) {
+			continue;
+		}
+		if (!r)
+			r = walk_inlines(names, unit, in, &child, inner, depth + 1);
+	} while (!r && next_sibling(names, &child));
+	return r;
+}
+
+static void inlines_free(struct inlines *in)
+{
+	if (!in)
+		return;
+	range_map_free(&in->map);
+	free(in->calls);
+	free(in);
+}
+
+static int index_function(struct dwarf_names *names, struct unit *unit, struct function *f)
+{
+	struct inlines *in = calloc(1, sizeof(*in));
+	Dwarf_Addr start;
+	int r;
+
+	if (!in)
+		return -ENOMEM;
+	r = walk_inlines(names, unit, in, &f->die, NO_PARENT, 0);
+	if (!r)
+		r = range_map_seal(&in->map);
+	if (r) {
+		inlines_free(in);
+		return r;
+	}
+	f->name = name_of(&f->die);
+	f->start = dwarf_entrypc(&f->die, &start) ? 0 : start;
+	f->inlines = in;
+	return 0;
+}
+
+/* --- a unit's functions -------------------------------------------------------------------- */
+
+static int add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die *die)
+{
+	struct function *functions;
+
+	if (!names->functions_left ||
+	    (!dwarf_hasattr(die, DW_AT_low_pc) && !dwarf_hasattr(die, DW_AT_ranges)))
+		return 0;
+	names->functions_left--;
+	functions =
+		grow(unit->functions, unit->n_functions, &unit->cap_functions, sizeof(*functions));
+	if (!functions)
+		return -ENOMEM;
+	unit->functions = functions;
+	unit->functions[unit->n_functions] = (struct function){.die = *die};
+	return add_ranges(names, die, &unit->map, (uint32_t)unit->n_functions++, 0);
+}
+
+/* Where functions with code can stand. */
+static bool is_scope(int tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	}
+	return false;
+}
+
+static int walk_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Die *die,
+			  uint32_t depth)
+{
+	Dwarf_Die child;
+	int r = 0;
+
+	if (depth == MAX_DEPTH || !first_child(names, die, &child))
+		return 0;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_subprogram)
+			r = add_function(names, unit, &child);
+		if (!r && is_scope(tag))
+			r = walk_functions(names, unit, &child, depth + 1);
+	} while (!r && next_sibling(names, &child));
+	return r;
+}
+
+static void unit_clear(struct unit *unit)
+{
+	for (size_t i = 0; i < unit->n_functions; i++)
+		inlines_free(unit->functions[i].inlines);
+	free(unit->functions);
+	range_map_free(&unit->map);
+	*unit = (struct unit){.die = unit->die};
+}
+
+static int index_unit(struct dwarf_names *names, struct unit *unit)
+{
+	int r = walk_functions(names, unit, &unit->die, 0);
+
+	if (!r)
+		r = range_map_seal(&unit->map);
+	if (r)
+		unit_clear(unit);
+	unit->is_indexed = !r;
+	return r;
+}
+
+/* --- an object's units --------------------------------------------------------------------- */
+
+static int add_unit(struct dwarf_names *names, Dwarf_Die *die)
+{
+	struct unit *units = grow(names->units, names->n_units, &names->cap_units, sizeof(*units));
+
+	if (!units)
+		return -ENOMEM;
+	names->units = units;
+	names->units[names->n_units] = (struct unit){.die = *die};
+	return add_ranges(names, die, &names->map, (uint32_t)names->n_units++, 0);
+}
+
+/* Asking dwarf_get_units() for no sub-DIE is what keeps libdw from opening .dwo files. */
+static int index_object(struct dwarf_names *names)
+{
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+	int r = 0;
+
+	while (!r && names->n_units < MAX_UNITS && spend(names) &&
+	       !dwarf_get_units(names->dwarf, unit, &unit, NULL, &type, &die, NULL))
+		if (type == DW_UT_compile)
+			r = add_unit(names, &die);
+	return r ? r : range_map_seal(&names->map);
+}
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* 0 too if there is none to attach. */
+static int attach_shared(struct dwarf_names *names, const char *debug_root)
+{
+	const void *build_id;
+	const char *name;
+	ssize_t len = dwelf_dwarf_gnu_debugaltlink(names->dwarf, &name, &build_id);
+	int r;
+
+	if (!len)
+		return 0;
+	if (len < 0)
+		return -ENOENT;
+	r = debug_file_open_shared(debug_root, name, build_id, (size_t)len, &names->shared);
+	if (r)
+		return r;
+	names->shared_dwarf = dwarf_begin_elf(elf_file_libelf(names->shared), DWARF_C_READ, NULL);
+	if (!names->shared_dwarf)
+		return -ENOENT;
+	dwarf_setalt(names->dwarf, names->shared_dwarf);
+	return 0;
+}
+
+static int load(struct dwarf_names *names, const struct elf_file *file, const char *debug_root)
+{
+	int r;
+
+	names->functions_left = MAX_FUNCTIONS;
+	names->budget = WALK_BUDGET;
+	names->dwarf = dwarf_begin_elf(elf_file_libelf(file), DWARF_C_READ, NULL);
+	if (!names->dwarf)
+		return -ENOENT;
+	r = attach_shared(names, debug_root);
+	if (!r)
+		r = index_object(names);
+	return !r && !names->n_units ? -ENOENT : r;
+}
+
+int dwarf_names_new(const struct elf_file *file, const char *debug_root,
+		    struct dwarf_names **ret_names)
+{
+	struct dwarf_names *names = calloc(1, sizeof(*names));
+	int r = names ? load(names, file, debug_root) : -ENOMEM;
+
+	if (r) {
+		dwarf_names_free(names);
+		return r;
+	}
+	*ret_names = names;
+	return 0;
+}
+
+void dwarf_names_free(struct dwarf_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->n_units; i++)
+		unit_clear(&names->units[i]);
+	free(names->units);
+	range_map_free(&names->map);
+	dwarf_end(names->dwarf);
+	dwarf_end(names->shared_dwarf);
+	elf_file_free(names->shared);
+	free(names);
+}
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+static int find_function(struct dwarf_names *names, struct unit *unit, uint64_t vaddr,
+			 struct function **ret_function)
+{
+	uint32_t i;
+	int r = unit->is_indexed ? 0 : index_unit(names, unit);
+
+	*ret_function = NULL;
+	if (r || !range_map_find(&unit->map, vaddr, &i))
+		return r;
+	*ret_function = &unit->functions[i];
+	return (*ret_function)->inlines ? 0 : index_function(names, unit, *ret_function);
+}
+
+static void find_line(struct unit *unit, uint64_t vaddr, struct dwarf_names_frame *ret_frame)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, vaddr);
+	int number = 0;
+
+	if (!line)
+		return;
+	ret_frame->file = dwarf_linesrc(line, NULL, NULL);
+	if (!dwarf_lineno(line, &number) && number > 0)
+		ret_frame->line = (uint32_t)number;
+}
+
+/* From the innermost inlined call outwards. `at` holds where the innermost stands. */
+static int write_frames(const struct function *f, uint64_t vaddr, struct dwarf_names_frame at,
+			struct dwarf_names_frame *ret_frames, size_t max)
+{
+	uint32_t i = NO_PARENT;
+	size_t n = 0;
+
+	if (f && !range_map_find(&f->inlines->map, vaddr, &i))
+		i = NO_PARENT;
+	while (i != NO_PARENT) {
+		const struct inlined_call *call = &f->inlines->calls[i];
+
+		at.function = call->function;
+		at.is_inlined = true;
+		if (n < max)
+			ret_frames[n] = at;
+		n++;
+		at = (struct dwarf_names_frame){.file = call->call_file, .line = call->call_line};
+		i = call->parent;
+	}
+	if (f) {
+		at.function = f->name;
+		at.start = f->start;
+	}
+	if (n < max)
+		ret_frames[n] = at;
+	return (int)n + 1;
+}
+
+int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
+		     struct dwarf_names_frame *ret_frames, size_t max)
+{
+	struct dwarf_names_frame at = {0};
+	struct function *function;
+	struct unit *unit;
+	uint32_t i;
+	int r;
+
+	if (!range_map_find(&names->map, vaddr, &i))
+		return 0;
+	unit = &names->units[i];
+	r = find_function(names, unit, vaddr, &function);
+	if (r)
+		return r;
+	find_line(unit, vaddr, &at);
+	if (!function && !at.file)
+		return 0;
+	return write_frames(function, vaddr, at, ret_frames, max);
+}

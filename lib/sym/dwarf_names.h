@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What DWARF knows of an address: the function, the functions inlined there, and their lines. */
+#ifndef SYM_DWARF_NAMES_H
+#define SYM_DWARF_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+struct dwarf_names;
+
+struct dwarf_names_frame {
+	const char *function; /* linkage name, else name; NULL: not known */
+	const char *file;     /* NULL: not known */
+	uint32_t line;	      /* 0: not known */
+	uint64_t start;	      /* vaddr of the enclosing function; 0 in inlined ones */
+	bool is_inlined;
+};
+
+/* The DWARF of `file`, which is borrowed. `debug_root` is where a shared debug file is looked for,
+ * or NULL. 0; -ENOENT: there is none that can be used; -ENOMEM. */
+int dwarf_names_new(const struct elf_file *file, const char *debug_root,
+		    struct dwarf_names **ret_names);
+void dwarf_names_free(struct dwarf_names *names);
+
+/* The functions at `vaddr`, innermost first. Writes at most `max`, returns how many there are; 0
+ * if nothing is known; or -ENOMEM. Strings live as long as `names`. */
+int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
+		     struct dwarf_names_frame *ret_frames, size_t max);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of PLT stubs; see plt.h.
+ *
+ * Linkers lay PLTs out in many ways (lazy or not, with or without endbr64, with second PLTs), and
+ * counting entries against relocations breaks with the next one. So every entry is decoded, and a
+ * relocation decides:
+ *
+ *   [endbr64] [bnd] jmp *slot(%rip)      the name of the relocation that fills the slot
+ *   [endbr64] push $index                the name of .rela.plt's entry `index`
+ *
+ * An entry that does neither (the first one, which calls the dynamic linker) has no name. A slot
+ * that is filled by IRELATIVE belongs to an indirect function of the file itself, and is named
+ * after the resolver, which is the indirect function's symbol.
+ */
+#include "sym/plt.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "sym/symtab.h"
+
+#define MAX_RELOCATIONS (4 * 1024 * 1024)
+#define MAX_STUBS	(1024 * 1024)
+#define MAX_NAME_BYTES	(64 * 1024) /* of one name */
+#define MAX_NAMES_BYTES (256 * 1024 * 1024)
+
+struct slot {
+	uint64_t vaddr; /* of the GOT entry */
+	const char *name;
+};
+
+struct slots {
+	struct slot *at;
+	size_t n, cap;
+};
+
+struct stub {
+	uint64_t start, end;
+	size_t name; /* offset into names */
+};
+
+struct plt {
+	struct stub *stubs; /* by start */
+	size_t n_stubs, cap_stubs;
+	struct buf names;
+};
+
+/* What building needs. */
+struct scan {
+	Elf *elf;
+	size_t section_names;
+	const struct symtab *symtab;
+	struct slots all;  /* sorted by vaddr */
+	struct slots lazy; /* .rela.plt in its order */
+	struct plt *plt;
+};
+
+/* --- relocations --------------------------------------------------------------------------- */
+
+static int append_slot(struct slots *slots, struct slot slot)
+{
+	if (slots->n == slots->cap) {
+		size_t cap = slots->cap ? 2 * slots->cap : 64;
+		struct slot *at = realloc(slots->at, cap * sizeof(*at));
+
+		if (!at)
+			return -ENOMEM;
+		slots->at = at;
+		slots->cap = cap;
+	}
+	slots->at[slots->n++] = slot;
+	return 0;
+}
+
+static const char *symbol_name(const struct scan *scan, size_t symtab_index, uint64_t index)
+{
+	Elf_Scn *scn = elf_getscn(scan->elf, symtab_index);
+	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+	GElf_Shdr shdr;
+	GElf_Sym sym;
+
+	if (!data || !data->d_buf || index > INT32_MAX || !gelf_getshdr(scn, &shdr) ||
+	    !gelf_getsym(data, (int)index, &sym))
+		return NULL;
+	return elf_strptr(scan->elf, shdr.sh_link, sym.st_name);
+}
+
+/* The function that a relocation puts into its slot; NULL if it is of another kind. */
+static const char *relocation_name(const struct scan *scan, const GElf_Shdr *shdr,
+				   const GElf_Rela *rela)
+{
+	const char *name;
+	uint64_t start;
+
+	switch (GELF_R_TYPE(rela->r_info)) {
+	case R_X86_64_JUMP_SLOT:
+	case R_X86_64_GLOB_DAT:
+		return symbol_name(scan, shdr->sh_link, GELF_R_SYM(rela->r_info));
+	case R_X86_64_IRELATIVE:
+		if (symtab_find(scan->symtab, (uint64_t)rela->r_addend, &name, &start))
+			return start == (uint64_t)rela->r_addend ? name : NULL;
+		return NULL;
+	}
+	return NULL;
+}
+
+static int load_relocations(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr, bool is_lazy)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Rela) : 0;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n && i < INT32_MAX && scan->all.n < MAX_RELOCATIONS; i++) {
+		struct slot slot = {0};
+		GElf_Rela rela;
+
+		if (gelf_getrela(data, (int)i, &rela)) {
+			slot.vaddr = rela.r_offset;
+			slot.name = relocation_name(scan, shdr, &rela);
+		}
+		if (slot.name && *slot.name)
+			r = append_slot(&scan->all, slot);
+		if (!r && is_lazy)
+			r = append_slot(&scan->lazy, slot);
+	}
+	return r;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static const char *slot_name(const struct slots *slots, uint64_t vaddr)
+{
+	struct slot key = {.vaddr = vaddr};
+	const struct slot *slot;
+
+	if (!slots->n)
+		return NULL;
+	slot = bsearch(&key, slots->at, slots->n, sizeof(*slots->at), compare_slots);
+	return slot ? slot->name : NULL;
+}
+
+/* --- stubs --------------------------------------------------------------------------------- */
+
+static uint32_t read_u32(const uint8_t *at)
+{
+	uint32_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+/* Where the stub of `len` bytes at `vaddr` leads. */
+static const char *decode(const struct scan *scan, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t push = len >= 9 && !memcmp(code, endbr64, 4) ? 4 : 0;
+
+	for (size_t i = 0; i + 6 <= len; i++) {
+		const char *name;
+
+		if (code[i] != 0xff || code[i + 1] != 0x25)
+			continue;
+		name = slot_name(&scan->all,
+				 vaddr + i + 6 + (uint64_t)(int32_t)read_u32(code + i + 2));
+		if (name)
+			return name;
+	}
+	if (push + 5 <= len && code[push] == 0x68) {
+		uint32_t index = read_u32(code + push + 1);
+
+		return index < scan->lazy.n ? scan->lazy.at[index].name : NULL;
+	}
+	return NULL;
+}
+
+static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *name)
+{
+	size_t name_len = strnlen(name, MAX_NAME_BYTES);
+
+	if (plt->n_stubs == MAX_STUBS || plt->names.len > MAX_NAMES_BYTES)
+		return 0;
+	if (plt->n_stubs == plt->cap_stubs) {
+		size_t cap = plt->cap_stubs ? 2 * plt->cap_stubs : 64;
+		struct stub *stubs = realloc(plt->stubs, cap * sizeof(*stubs));
+
+		if (!stubs)
+			return -ENOMEM;
+		plt->stubs = stubs;
+		plt->cap_stubs = cap;
+	}
+	plt->stubs[plt->n_stubs++] =
+		(struct stub){.start = start, .end = start + len, .name = plt->names.len};
+	buf_put(&plt->names, name, name_len);
+	buf_put(&plt->names, "@plt", sizeof("@plt"));
+	return plt->names.failed ? -ENOMEM : 0;
+}
+
+static int load_stubs(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t stride = shdr->sh_entsize == 8 ? 8 : 16;
+	int r = 0;
+
+	if (!data || !data->d_buf || data->d_size > UINT64_MAX - shdr->sh_addr)
+		return 0;
+	for (size_t at = 0; !r && at + stride <= data->d_size; at += stride) {
+		uint64_t vaddr = shdr->sh_addr + at;
+		const char *name = decode(scan, (uint8_t *)data->d_buf + at, stride, vaddr);
+
+		if (name)
+			r = add_stub(scan->plt, vaddr, stride, name);
+	}
+	return r;
+}
+
+static int compare_stubs(const void *a, const void *b)
+{
+	const struct stub *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* --- building ------------------------------------------------------------------------------ */
+
+static int visit_relocations(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr,
+			     const char *name)
+{
+	if (shdr->sh_type != SHT_RELA || !(shdr->sh_flags & SHF_ALLOC))
+		return 0;
+	return load_relocations(scan, scn, shdr, !strcmp(name, ".rela.plt"));
+}
+
+static int visit_stubs(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr, const char *name)
+{
+	if (shdr->sh_type != SHT_PROGBITS || !(shdr->sh_flags & SHF_EXECINSTR))
+		return 0;
+	if (strncmp(name, ".plt", 4) && strcmp(name, ".iplt"))
+		return 0;
+	return load_stubs(scan, scn, shdr);
+}
+
+static int each_section(struct scan *scan,
+			int (*visit)(struct scan *, Elf_Scn *, const GElf_Shdr *, const char *))
+{
+	Elf_Scn *scn = NULL;
+	int r = 0;
+
+	while (!r && (scn = elf_nextscn(scan->elf, scn))) {
+		const char *name;
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_strptr(scan->elf, scan->section_names, shdr.sh_name);
+		if (name)
+			r = visit(scan, scn, &shdr, name);
+	}
+	return r;
+}
+
+static int load(struct scan *scan)
+{
+	int r;
+
+	if (elf_getshdrstrndx(scan->elf, &scan->section_names))
+		return 0;
+	r = each_section(scan, visit_relocations);
+	if (!r && scan->all.n) {
+		qsort(scan->all.at, scan->all.n, sizeof(*scan->all.at), compare_slots);
+		r = each_section(scan, visit_stubs);
+	}
+	if (!r && scan->plt->n_stubs)
+		qsort(scan->plt->stubs, scan->plt->n_stubs, sizeof(*scan->plt->stubs),
+		      compare_stubs);
+	return r;
+}
+
+int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt)
+{
+	struct scan scan = {.elf = elf_file_libelf(file), .symtab = symtab};
+	int r;
+
+	scan.plt = calloc(1, sizeof(*scan.plt));
+	r = scan.plt ? load(&scan) : -ENOMEM;
+	free(scan.all.at);
+	free(scan.lazy.at);
+	if (r) {
+		plt_free(scan.plt);
+		return r;
+	}
+	*ret_plt = scan.plt;
+	return 0;
+}
+
+void plt_free(struct plt *plt)
+{
+	if (!plt)
+		return;
+	free(plt->stubs);
+	buf_free(&plt->names);
+	free(plt);
+}
+
+bool plt_find(const struct plt *plt, uint64_t vaddr, const char **ret_name, uint64_t *ret_start)
+{
+	size_t low = 0, high = plt->n_stubs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (plt->stubs[mid].start <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || vaddr >= plt->stubs[low - 1].end)
+		return false;
+	*ret_name = (const char *)plt->names.data + plt->stubs[low - 1].name;
+	*ret_start = plt->stubs[low - 1].start;
+	return true;
+}

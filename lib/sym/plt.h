@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The stubs through which a file calls functions of others: "malloc@plt". */
+#ifndef SYM_PLT_H
+#define SYM_PLT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+struct plt;
+struct symtab;
+
+/* `symtab` is asked, while this runs, for the names of the file's own indirect functions. 0 or
+ * -ENOMEM; broken tables count as empty. Holds nothing of `file` afterwards. */
+int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt);
+void plt_free(struct plt *plt);
+
+/* The stub at `vaddr`; its name lives as long as `plt`. */
+bool plt_find(const struct plt *plt, uint64_t vaddr, const char **ret_name, uint64_t *ret_start);
+
+#endif

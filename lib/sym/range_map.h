@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an address to the innermost of the ranges that hold it: symbols, units, functions and
+ * inlined calls all need this one question answered, over ranges that nest and overlap.
+ */
+#ifndef SYM_RANGE_MAP_H
+#define SYM_RANGE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct range_map_range;
+struct range_map_point;
+
+/* Zero-initialised: empty. */
+struct range_map {
+	struct range_map_range *ranges; /* owned; until it is sealed */
+	size_t n_ranges, cap_ranges;
+	struct range_map_point *points; /* owned; from then on */
+	size_t n_points;
+};
+
+/* Enters [start, end). Innermost is the range that starts last, and among those the one of the
+ * greatest rank. An empty range is none. `value` is below UINT32_MAX. 0 or -ENOMEM. */
+int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t value,
+		  uint32_t rank);
+
+/* Makes it ready to be asked; nothing can be added any more. 0 or -ENOMEM. */
+int range_map_seal(struct range_map *map);
+
+/* The value of the innermost range at an address. */
+bool range_map_find(const struct range_map *map, uint64_t address, uint32_t *ret_value);
+
+void range_map_free(struct range_map *map); /* what it holds, not `map` itself */
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for file offsets; see symbolizer.h.
+ *
+ *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, PLT stubs)
+ *                    └─► dwarf_names.c  inlined calls, lines   (object, else debug file)
+ *
+ * The enclosing function is named by its symbol where there is one: that is the name by which
+ * other tools know it, and it tells cold parts and clones apart, which DWARF does not. DWARF
+ * names it where the symbol table was stripped.
+ *
+ * An object's tables are read at the first question, so that objects which never occur in a stack
+ * cost nothing.
+ */
+#include "sym/symbolizer.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/debug_file.h"
+#include "sym/debuginfod.h"
+#include "sym/dwarf_names.h"
+#include "sym/symtab.h"
+
+struct symbolizer {
+	char *debug_root; /* owned; NULL: none */
+	bool with_lines;
+	struct debuginfod *debuginfod; /* NULL: not used */
+	struct symbolizer_object *objects;
+};
+
+struct symbolizer_object {
+	struct symbolizer_object *next;
+	struct symbolizer *sym;
+	struct elf_file *file; /* borrowed */
+	char *path;	       /* owned; or NULL */
+	bool is_loaded;
+	struct elf_file *debug;	   /* owned; NULL: none */
+	struct symtab *symtab;	   /* NULL until loaded */
+	struct dwarf_names *dwarf; /* NULL: none, or not wanted */
+};
+
+static char *copy_string(const char *s, int *r)
+{
+	char *copy = s ? strdup(s) : NULL;
+
+	if (s && !copy)
+		*r = -ENOMEM;
+	return copy;
+}
+
+int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym)
+{
+	struct symbolizer *sym = calloc(1, sizeof(*sym));
+	int r = 0;
+
+	if (!sym)
+		return -ENOMEM;
+	sym->with_lines = options->with_lines;
+	sym->debug_root = copy_string(options->debug_root, &r);
+	if (!r && options->use_debuginfod && debuginfod_new(&sym->debuginfod) == -ENOMEM)
+		r = -ENOMEM;
+	if (r) {
+		symbolizer_free(sym);
+		return r;
+	}
+	*ret_sym = sym;
+	return 0;
+}
+
+static void object_unload(struct symbolizer_object *o)
+{
+	dwarf_names_free(o->dwarf);
+	symtab_free(o->symtab);
+	elf_file_free(o->debug);
+	o->dwarf = NULL;
+	o->symtab = NULL;
+	o->debug = NULL;
+}
+
+static void object_free(struct symbolizer_object *o)
+{
+	object_unload(o);
+	free(o->path);
+	free(o);
+}
+
+void symbolizer_free(struct symbolizer *sym)
+{
+	struct symbolizer_object *next;
+
+	if (!sym)
+		return;
+	for (struct symbolizer_object *o = sym->objects; o; o = next) {
+		next = o->next;
+		object_free(o);
+	}
+	debuginfod_free(sym->debuginfod);
+	free(sym->debug_root);
+	free(sym);
+}
+
+int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const char *path,
+			  struct symbolizer_object **ret_object)
+{
+	struct symbolizer_object *o = calloc(1, sizeof(*o));
+	int r = 0;
+
+	if (!o)
+		return -ENOMEM;
+	o->sym = sym;
+	o->file = file;
+	o->path = copy_string(path, &r);
+	if (r) {
+		object_free(o);
+		return r;
+	}
+	o->next = sym->objects;
+	sym->objects = o;
+	*ret_object = o;
+	return 0;
+}
+
+/* --- loading ------------------------------------------------------------------------------- */
+
+struct contents {
+	bool has_symtab, has_dwarf;
+};
+
+static struct contents contents_of(const struct elf_file *file)
+{
+	Elf *elf = elf_file_libelf(file);
+	struct contents c = {0};
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return c;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		if (shdr.sh_type == SHT_SYMTAB)
+			c.has_symtab = true;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (name && shdr.sh_type == SHT_PROGBITS &&
+		    (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+			c.has_dwarf = true;
+	}
+	return c;
+}
+
+static int load_debug_file(struct symbolizer_object *o, struct contents c)
+{
+	const struct symbolizer *sym = o->sym;
+	int r;
+
+	if (c.has_symtab && (c.has_dwarf || !sym->with_lines))
+		return 0;
+	if (!sym->debug_root && !sym->debuginfod)
+		return 0;
+	r = debug_file_open(o->file, sym->debug_root, o->path, sym->debuginfod, &o->debug);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int object_load(struct symbolizer_object *o)
+{
+	struct contents c = contents_of(o->file);
+	const struct elf_file *with_dwarf;
+	int r = load_debug_file(o, c);
+
+	if (!r)
+		r = symtab_new(o->file, o->debug, &o->symtab);
+	with_dwarf = c.has_dwarf ? o->file : o->debug;
+	if (!r && o->sym->with_lines && with_dwarf)
+		r = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
+	if (r == -ENOMEM) {
+		object_unload(o);
+		return r;
+	}
+	o->is_loaded = true;
+	return 0;
+}
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+static uint64_t offset_of(const struct symbolizer_object *o, uint64_t vaddr)
+{
+	uint64_t offset;
+
+	return vaddr && elf_file_vaddr_to_offset(o->file, vaddr, &offset) ? offset : 0;
+}
+
+/* DWARF's frames, the last of which is the enclosing function. The number, 0, or -ENOMEM. */
+static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
+			 struct symbolizer_frame *ret_frames, size_t max,
+			 struct symbolizer_frame *ret_last)
+{
+	struct dwarf_names_frame *frames;
+	int n = o->dwarf ? dwarf_names_find(o->dwarf, vaddr, NULL, 0) : 0;
+
+	if (n <= 0)
+		return n;
+	frames = calloc((size_t)n, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	n = dwarf_names_find(o->dwarf, vaddr, frames, (size_t)n);
+	for (int i = 0; i < n; i++) {
+		struct symbolizer_frame frame = {
+			.function = frames[i].function,
+			.start = offset_of(o, frames[i].start),
+			.file = frames[i].file,
+			.line = frames[i].line,
+			.is_inlined = frames[i].is_inlined,
+		};
+
+		if ((size_t)i < max)
+			ret_frames[i] = frame;
+		*ret_last = frame;
+	}
+	free(frames);
+	return n;
+}
+
+int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
+		       struct symbolizer_frame *ret_frames, size_t max)
+{
+	struct symbolizer_frame last = {0};
+	uint64_t vaddr, start;
+	const char *name;
+	bool has_symbol;
+	int n, r;
+
+	if (!elf_file_offset_to_vaddr(object->file, offset, &vaddr))
+		return 0;
+	r = object->is_loaded ? 0 : object_load(object);
+	if (r)
+		return r;
+	n = resolve_dwarf(object, vaddr, ret_frames, max, &last);
+	if (n < 0)
+		return n;
+	has_symbol = symtab_find(object->symtab, vaddr, &name, &start);
+	if (!has_symbol)
+		return n;
+	if (!n)
+		n = 1;
+	last.function = name;
+	last.start = offset_of(object, start);
+	if ((size_t)n <= max)
+		ret_frames[n - 1] = last;
+	return n;
+}

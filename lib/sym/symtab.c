@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Symbols by address; see symtab.h.
+ *
+ * All symbols that lie in executable sections, of .symtab and .dynsym of both files, are sorted
+ * by address, the best of its aliases first, and entered into a range map:
+ *
+ *  - A symbol with a size covers just that, cut at the end of its section. Where symbols nest,
+ *    the innermost names the address.
+ *  - A symbol without a size (assembly) goes up to the next symbol of any kind, the end of its
+ *    unwind entry or the end of the section, whichever comes first. In a stripped file most
+ *    functions have no symbol, and only the unwind entry keeps the symbol from swallowing them.
+ *    Inside a symbol with a size it is a label, and names nothing.
+ *  - Data in executable sections has its place in the map and no name, so that no function before
+ *    it reaches over it.
+ *
+ * PLT stubs have no symbols: plt.c finds out where they lead. They are asked first.
+ *
+ * The files may lie: names are only taken as libelf has checked them, addresses are held to their
+ * section, and the number of symbols is bounded.
+ */
+#include "sym/symtab.h"
+
+#include <elf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/plt.h"
+#include "sym/range_map.h"
+
+#define MAX_SYMBOLS    (8 * 1024 * 1024) /* the largest browsers have 3 million */
+#define MAX_SIZELESS   65536		 /* that are looked up in the unwind information */
+#define COMPARED_BYTES 1024		 /* of names that differ in nothing else */
+
+struct symbol {
+	uint64_t start, end; /* vaddrs; end == start: no size */
+	uint64_t limit;	     /* end of the section */
+	const char *name;    /* borrowed; NULL: data */
+	uint8_t rank;	     /* among aliases: the higher the better */
+};
+
+struct symtab {
+	struct symbol *symbols;
+	size_t n_symbols, cap_symbols;
+	struct range_map map; /* of indexes into symbols */
+	struct plt *plt;
+};
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+/* The executable section that a symbol says it is in. */
+static bool section_of(Elf *elf, const GElf_Sym *sym, GElf_Shdr *ret_shdr)
+{
+	Elf_Scn *scn;
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE)
+		return false;
+	scn = elf_getscn(elf, sym->st_shndx);
+	if (!scn || !gelf_getshdr(scn, ret_shdr))
+		return false;
+	return (ret_shdr->sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) == (SHF_ALLOC | SHF_EXECINSTR) &&
+	       sym->st_value >= ret_shdr->sh_addr &&
+	       sym->st_value - ret_shdr->sh_addr < ret_shdr->sh_size &&
+	       ret_shdr->sh_size <= UINT64_MAX - ret_shdr->sh_addr;
+}
+
+/* The linker's marks for where a section starts and stops are symbols without a type. */
+static bool is_mark(const char *name)
+{
+	return !strncmp(name, "__start_", 8) || !strncmp(name, "__stop_", 7);
+}
+
+/* Functions over labels; global over weak over local; then the fewest leading underscores. */
+static uint8_t rank_of(const GElf_Sym *sym, const char *name)
+{
+	static const uint8_t bindings[16] = {
+		[STB_LOCAL] = 1, [STB_WEAK] = 2, [STB_GLOBAL] = 3, [STB_GNU_UNIQUE] = 3};
+	unsigned rank = GELF_ST_TYPE(sym->st_info) == STT_NOTYPE ? 0 : 4;
+	size_t underscores = strspn(name, "_");
+
+	rank += bindings[GELF_ST_BIND(sym->st_info)];
+	return (uint8_t)(rank * 16 + 15 - (underscores < 15 ? underscores : 15));
+}
+
+static int append(struct symtab *t, const struct symbol *symbol)
+{
+	if (t->n_symbols == t->cap_symbols) {
+		size_t cap = t->cap_symbols ? 2 * t->cap_symbols : 256;
+		struct symbol *symbols = realloc(t->symbols, cap * sizeof(*symbols));
+
+		if (!symbols)
+			return -ENOMEM;
+		t->symbols = symbols;
+		t->cap_symbols = cap;
+	}
+	t->symbols[t->n_symbols++] = *symbol;
+	return 0;
+}
+
+static int add_symbol(struct symtab *t, Elf *elf, const GElf_Sym *sym, size_t strtab)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+	struct symbol symbol = {.start = sym->st_value, .end = sym->st_value};
+	GElf_Shdr shdr;
+	const char *name;
+
+	if (type == STT_SECTION || type == STT_FILE || type == STT_TLS)
+		return 0;
+	if (!section_of(elf, sym, &shdr))
+		return 0;
+	symbol.limit = shdr.sh_addr + shdr.sh_size;
+	symbol.end += sym->st_size < symbol.limit - symbol.start ? sym->st_size
+								 : symbol.limit - symbol.start;
+	name = elf_strptr(elf, strtab, sym->st_name);
+	if (!name || !*name || !strncmp(name, ".L", 2))
+		return 0;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && !is_mark(name))) {
+		symbol.name = name;
+		symbol.rank = rank_of(sym, name);
+	}
+	return append(t, &symbol);
+}
+
+static int load_table(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
+	int r = 0;
+
+	for (size_t i = 1; !r && i < n && i < INT32_MAX && t->n_symbols < MAX_SYMBOLS; i++) {
+		GElf_Sym sym;
+
+		if (gelf_getsym(data, (int)i, &sym))
+			r = add_symbol(t, elf, &sym, shdr->sh_link);
+	}
+	return r;
+}
+
+static int load_file(struct symtab *t, const struct elf_file *file)
+{
+	Elf *elf = elf_file_libelf(file);
+	Elf_Scn *scn = NULL;
+	int r = 0;
+
+	while (!r && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (gelf_getshdr(scn, &shdr) &&
+		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
+			r = load_table(t, elf, scn, &shdr);
+	}
+	return r;
+}
+
+/* --- sorting ------------------------------------------------------------------------------- */
+
+static bool is_sizeless(const struct symbol *s)
+{
+	return s->end == s->start;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (is_sizeless(x) != is_sizeless(y))
+		return is_sizeless(x) ? 1 : -1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	if (x->name == y->name || !x->name || !y->name)
+		return 0;
+	return strncmp(x->name, y->name, COMPARED_BYTES);
+}
+
+/* The end of the unwind entry that holds `vaddr`, or UINT64_MAX. */
+static uint64_t unwind_end(Dwarf_CFI *cfi, uint64_t vaddr)
+{
+	Dwarf_Addr start = 0, end = 0;
+	Dwarf_Frame *frame = NULL;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &frame))
+		return UINT64_MAX;
+	dwarf_frame_info(frame, &start, &end, NULL);
+	free(frame);
+	return start <= vaddr && vaddr < end ? end : UINT64_MAX;
+}
+
+/* Gives symbols without a size their end; those that are labels keep none. */
+static void end_sizeless(struct symtab *t, Dwarf_CFI *cfi)
+{
+	uint64_t covered = 0; /* by symbols with a size */
+	size_t looked_up = 0;
+
+	for (size_t i = 0, next = 0; i < t->n_symbols; i++) {
+		struct symbol *s = &t->symbols[i];
+		uint64_t end = s->limit, entry_end;
+
+		if (!is_sizeless(s)) {
+			if (s->end > covered)
+				covered = s->end;
+			continue;
+		}
+		if (s->start < covered)
+			continue;
+		if (next <= i)
+			next = i + 1;
+		while (next < t->n_symbols && t->symbols[next].start == s->start)
+			next++;
+		if (next < t->n_symbols && t->symbols[next].start < end)
+			end = t->symbols[next].start;
+		entry_end = looked_up++ < MAX_SIZELESS ? unwind_end(cfi, s->start) : UINT64_MAX;
+		s->end = entry_end < end ? entry_end : end;
+	}
+}
+
+/* The order of the symbols is their rank: of aliases the first names the address. */
+static int make_map(struct symtab *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < t->n_symbols; i++)
+		r = range_map_add(&t->map, t->symbols[i].start, t->symbols[i].end, (uint32_t)i,
+				  UINT32_MAX - (uint32_t)i);
+	return r ? r : range_map_seal(&t->map);
+}
+
+static int load(struct symtab *t, const struct elf_file *file, const struct elf_file *debug)
+{
+	Dwarf_CFI *cfi;
+	int r = load_file(t, file);
+
+	if (!r && debug)
+		r = load_file(t, debug);
+	if (r)
+		return r;
+	if (t->n_symbols)
+		qsort(t->symbols, t->n_symbols, sizeof(*t->symbols), compare);
+	cfi = dwarf_getcfi_elf(elf_file_libelf(file));
+	end_sizeless(t, cfi);
+	dwarf_cfi_end(cfi);
+	r = make_map(t);
+	return r ? r : plt_new(file, t, &t->plt);
+}
+
+int symtab_new(const struct elf_file *file, const struct elf_file *debug,
+	       struct symtab **ret_symtab)
+{
+	struct symtab *t = calloc(1, sizeof(*t));
+	int r = t ? load(t, file, debug) : -ENOMEM;
+
+	if (r) {
+		symtab_free(t);
+		return r;
+	}
+	*ret_symtab = t;
+	return 0;
+}
+
+void symtab_free(struct symtab *symtab)
+{
+	if (!symtab)
+		return;
+	plt_free(symtab->plt);
+	range_map_free(&symtab->map);
+	free(symtab->symbols);
+	free(symtab);
+}
+
+bool symtab_find(const struct symtab *symtab, uint64_t vaddr, const char **ret_name,
+		 uint64_t *ret_start)
+{
+	uint32_t i;
+
+	if (symtab->plt && plt_find(symtab->plt, vaddr, ret_name, ret_start))
+		return true;
+	if (!range_map_find(&symtab->map, vaddr, &i) || !symtab->symbols[i].name)
+		return false;
+	*ret_name = symtab->symbols[i].name;
+	*ret_start = symtab->symbols[i].start;
+	return true;
+}
