@@ -7,7 +7,8 @@
  * relocation decides:
  *
  *   [endbr64] [bnd] jmp *slot(%rip)      the name of the relocation that fills the slot
- *   [endbr64] push $index                the name of .rela.plt's entry `index`
+ *   [endbr64] push $index; jmp ...       the name of .rela.plt's entry `index`, whose slot
+ *                                        holds the entry's own address until it is bound
  *
  * An entry that does neither (the first one, which calls the dynamic linker) has no name. A slot
  * that is filled by IRELATIVE belongs to an indirect function of the file itself, and is named
@@ -54,6 +55,7 @@ struct plt {
 
 /* What building needs. */
 struct scan {
+	const struct elf_file *file;
 	Elf *elf;
 	size_t section_names;
 	const struct symtab *symtab;
@@ -161,27 +163,44 @@ static uint32_t read_u32(const uint8_t *at)
 	return v;
 }
 
+/* jmp *distance(%rip) */
+static bool is_jump(const uint8_t *code)
+{
+	return code[0] == 0xff && code[1] == 0x25;
+}
+
+/* Where the jump at `code[i]` of the stub at `vaddr` takes its target from. */
+static uint64_t jump_slot(const uint8_t *code, size_t i, uint64_t vaddr)
+{
+	return vaddr + i + 6 + (uint64_t)(int64_t)(int32_t)read_u32(code + i + 2);
+}
+
+/* The name of the stub that pushes a relocation's index. */
+static const char *lazy_name(const struct scan *scan, uint32_t index, uint64_t vaddr)
+{
+	const struct slot *slot;
+	uint64_t offset, target;
+
+	if (index >= scan->lazy.n)
+		return NULL;
+	slot = &scan->lazy.at[index];
+	if (!elf_file_vaddr_to_offset(scan->file, slot->vaddr, &offset) ||
+	    elf_file_read(scan->file, offset, &target, sizeof(target)) != sizeof(target))
+		return NULL;
+	return target == vaddr ? slot->name : NULL;
+}
+
 /* Where the stub of `len` bytes at `vaddr` leads. */
 static const char *decode(const struct scan *scan, const uint8_t *code, size_t len, uint64_t vaddr)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t push = len >= 9 && !memcmp(code, endbr64, 4) ? 4 : 0;
+	size_t push = len >= 9 && !memcmp(code, endbr64, sizeof(endbr64)) ? sizeof(endbr64) : 0;
 
-	for (size_t i = 0; i + 6 <= len; i++) {
-		const char *name;
-
-		if (code[i] != 0xff || code[i + 1] != 0x25)
-			continue;
-		name = slot_name(&scan->all,
-				 vaddr + i + 6 + (uint64_t)(int32_t)read_u32(code + i + 2));
-		if (name)
-			return name;
-	}
-	if (push + 5 <= len && code[push] == 0x68) {
-		uint32_t index = read_u32(code + push + 1);
-
-		return index < scan->lazy.n ? scan->lazy.at[index].name : NULL;
-	}
+	for (size_t i = 0; i + 6 <= len; i++)
+		if (is_jump(code + i))
+			return slot_name(&scan->all, jump_slot(code, i, vaddr));
+	if (push + 5 <= len && code[push] == 0x68)
+		return lazy_name(scan, read_u32(code + push + 1), vaddr);
 	return NULL;
 }
 
@@ -207,14 +226,25 @@ static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *nam
 	return plt->names.failed ? -ENOMEM : 0;
 }
 
+/* Bytes of an entry; linkers do not always say. */
+static size_t stride_of(const Elf_Data *data, const GElf_Shdr *shdr)
+{
+	const uint8_t *code = data->d_buf;
+
+	if (shdr->sh_entsize == 8 || data->d_size < 16)
+		return 8;
+	return is_jump(code) && is_jump(code + 8) ? 8 : 16;
+}
+
 static int load_stubs(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t stride = shdr->sh_entsize == 8 ? 8 : 16;
+	size_t stride;
 	int r = 0;
 
 	if (!data || !data->d_buf || data->d_size > UINT64_MAX - shdr->sh_addr)
 		return 0;
+	stride = stride_of(data, shdr);
 	for (size_t at = 0; !r && at + stride <= data->d_size; at += stride) {
 		uint64_t vaddr = shdr->sh_addr + at;
 		const char *name = decode(scan, (uint8_t *)data->d_buf + at, stride, vaddr);
@@ -289,7 +319,7 @@ static int load(struct scan *scan)
 
 int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt)
 {
-	struct scan scan = {.elf = elf_file_libelf(file), .symtab = symtab};
+	struct scan scan = {.file = file, .elf = elf_file_libelf(file), .symtab = symtab};
 	int r;
 
 	scan.plt = calloc(1, sizeof(*scan.plt));

@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * symbolizer: programs whose names, inlined calls and lines are known, compiled in several ways;
+ * symbols of every kind; PLT stubs; separate debug files and impostors.
+ */
+#include "sym_program.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#define FRAMES 8
+
+struct opened {
+	struct elf_file *file;
+	struct symbolizer *sym;
+	struct symbolizer_object *object;
+};
+
+static const struct symbolizer_options no_debug_files = {.with_lines = true};
+
+static struct opened open_with(const char *name, const struct symbolizer_options *options)
+{
+	struct opened o = {.file = program_open(name)};
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
+	assert_int_equal(symbolizer_new(options, &o.sym), 0);
+	assert_int_equal(symbolizer_object_new(o.sym, o.file, path, &o.object), 0);
+	return o;
+}
+
+static void close_opened(struct opened *o)
+{
+	symbolizer_free(o->sym);
+	elf_file_free(o->file);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = text ? strlen(text) : 0, n = strlen(end);
+
+	return len >= n && !strcmp(text + len - n, end);
+}
+
+/* --- inlined calls and lines --------------------------------------------------------------- */
+
+static void check_chain(struct opened *o, uint64_t mark, uint64_t outer)
+{
+	static const struct {
+		const char *function;
+		uint32_t line;
+	} expected[] = {{"inner", 3}, {"middle", 7}, {"outer", 11}};
+	struct symbolizer_frame frames[FRAMES];
+
+	assert_int_equal(symbolizer_resolve(o->object, mark, frames, FRAMES), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(frames[i].function, expected[i].function);
+		assert_true(ends_with(frames[i].file, "/inlined.c"));
+		assert_int_equal(frames[i].line, expected[i].line);
+		assert_int_equal(frames[i].is_inlined, i < 2);
+	}
+	assert_int_equal(frames[0].start, 0);
+	assert_true(frames[2].start == outer);
+}
+
+static void compile_inlined(const char *compiler, const char *flags)
+{
+	program_write("inlined.c", program_inlined);
+	assert_int_equal(program_shell("%s -O2 %s -o inlined $PWD/inlined.c", compiler, flags), 0);
+}
+
+static void test_inlined_calls(void **state)
+{
+	static const char *const ways[][2] = {
+		{"cc", "-g"},
+		{"cc", "-gdwarf-4 -no-pie"},
+		{"cc", "-gdwarf-5 -gz"},
+		{"cc", "-g -static"},
+		{"cc", "-g -ffunction-sections -Wl,--build-id=none"},
+		{"clang", "-g"},
+		{"clang", "-gdwarf-4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct opened o;
+
+		if (program_shell("command -v %s >/dev/null", ways[i][0]))
+			continue;
+		compile_inlined(ways[i][0], ways[i][1]);
+		o = open_with("inlined", &no_debug_files);
+		check_chain(&o, program_offset(o.file, "mark"), program_offset(o.file, "outer"));
+		close_opened(&o);
+	}
+}
+
+static void test_little_room(void **state)
+{
+	struct symbolizer_frame frames[FRAMES] = {0};
+	struct opened o;
+	uint64_t mark;
+
+	(void)state;
+	compile_inlined("cc", "-g");
+	o = open_with("inlined", &no_debug_files);
+	mark = program_offset(o.file, "mark");
+	assert_int_equal(symbolizer_resolve(o.object, mark, NULL, 0), 3);
+	assert_int_equal(symbolizer_resolve(o.object, mark, frames, 2), 3);
+	assert_string_equal(frames[1].function, "middle");
+	assert_null(frames[2].function);
+	close_opened(&o);
+}
+
+static void test_without_lines(void **state)
+{
+	static const struct symbolizer_options bare = {0};
+	struct symbolizer_frame frames[FRAMES];
+	struct opened o;
+
+	(void)state;
+	compile_inlined("cc", "-g");
+	o = open_with("inlined", &bare);
+	assert_int_equal(symbolizer_resolve(o.object, program_offset(o.file, "mark"), frames, 8),
+			 1);
+	assert_string_equal(frames[0].function, "outer");
+	assert_null(frames[0].file);
+	assert_false(frames[0].is_inlined);
+	assert_int_equal(symbolizer_resolve(o.object, UINT64_MAX, frames, FRAMES), 0);
+	assert_int_equal(symbolizer_resolve(o.object, 1 << 30, frames, FRAMES), 0);
+	close_opened(&o);
+}
+
+/* Without a symbol table, DWARF names the function. */
+static void test_dwarf_names_functions(void **state)
+{
+	uint64_t mark, outer;
+	struct opened o;
+
+	(void)state;
+	compile_inlined("cc", "-g");
+	o = open_with("inlined", &no_debug_files);
+	mark = program_offset(o.file, "mark");
+	outer = program_offset(o.file, "outer");
+	close_opened(&o);
+	assert_int_equal(program_shell("objcopy --strip-all --keep-section '.debug*' inlined bare"),
+			 0);
+	o = open_with("bare", &no_debug_files);
+	check_chain(&o, mark, outer);
+	close_opened(&o);
+}
+
+static void test_cxx_linkage_names(void **state)
+{
+	struct symbolizer_frame frames[FRAMES];
+	struct opened o;
+
+	(void)state;
+	if (program_shell("command -v g++ >/dev/null"))
+		skip();
+	program_write("t.cc", "namespace ns { struct S {\n"
+			      "  __attribute__((always_inline)) int f(int x) {\n"
+			      "    __asm__ volatile(\".globl mark; mark: nop\"); return x; }\n"
+			      "  int g(int);\n"
+			      "}; }\n"
+			      "int ns::S::g(int x) { return f(x) + 1; }\n"
+			      "int main(int c, char **) { return ns::S().g(c); }\n");
+	assert_int_equal(program_shell("g++ -O1 -g -fno-inline -o cxx t.cc"), 0);
+	o = open_with("cxx", &no_debug_files);
+	assert_int_equal(symbolizer_resolve(o.object, program_offset(o.file, "mark"), frames, 8),
+			 2);
+	assert_string_equal(frames[0].function, "_ZN2ns1S1fEi");
+	assert_string_equal(frames[1].function, "_ZN2ns1S1gEi");
+	assert_int_equal(frames[0].line, 3);
+	assert_int_equal(frames[1].line, 6);
+	close_opened(&o);
+}
+
+/* --- symbols ------------------------------------------------------------------------------- */
+
+static const char assembly[] = ".text\n"
+			       ".globl _start, global_alias, label_in_sized, last\n"
+			       ".weak aaa_weak_alias\n"
+			       ".type _start, @function\n"
+			       ".type local_alias, @function\n"
+			       ".type global_alias, @function\n"
+			       ".type aaa_weak_alias, @function\n"
+			       ".type nested, @function\n"
+			       ".type table, @object\n"
+			       "_start: .skip 32, 0x90\n"
+			       ".size _start, 32\n"
+			       ".skip 16, 0xcc\n" /* 32: nobody's */
+			       "local_alias: global_alias: aaa_weak_alias:\n"
+			       ".skip 8, 0x90\n" /* 48 */
+			       "label_in_sized: .skip 8, 0x90\n"
+			       ".size local_alias, 16\n.size global_alias, 16\n"
+			       ".size aaa_weak_alias, 16\n"
+			       "sizeless: .skip 16, 0x90\n" /* 64 */
+			       "table: .skip 16, 0\n"	    /* 80: data, of no size */
+			       "outer: .skip 8, 0x90\n"	    /* 96 */
+			       "nested: .skip 8, 0x90\n"    /* 104 */
+			       ".size nested, 8\n"
+			       ".skip 16, 0x90\n" /* 112: the rest of outer */
+			       ".type outer, @function\n.size outer, 32\n"
+			       "__start_thing: .skip 16, 0x90\n" /* 128: a mark */
+			       ".Lhidden: .skip 16, 0x90\n"
+			       "last: .skip 16, 0x90\n" /* 160: to the end */
+			       ".section .text.other, \"ax\"\n"
+			       ".skip 16, 0x90\n"
+			       ".set lying, _start\n"
+			       ".data\n.globl data\ndata: .quad 1\n";
+
+static void expect_name(struct opened *o, uint64_t offset, const char *name, uint64_t start)
+{
+	struct symbolizer_frame frame = {0};
+	int n = symbolizer_resolve(o->object, offset, &frame, 1);
+
+	if (!name) {
+		assert_int_equal(n, 0);
+		return;
+	}
+	assert_int_equal(n, 1);
+	assert_string_equal(frame.function, name);
+	assert_true(frame.start == start);
+	assert_false(frame.is_inlined);
+}
+
+static void test_kinds_of_symbols(void **state)
+{
+	struct opened o;
+	uint64_t text;
+
+	(void)state;
+	program_write("s.S", assembly);
+	assert_int_equal(program_shell("cc -c -o s.o s.S && ld --unique=.text.other -o s s.o"), 0);
+	o = open_with("s", &no_debug_files);
+	text = program_offset(o.file, "_start");
+	expect_name(&o, text, "_start", text);
+	expect_name(&o, text + 31, "_start", text);
+	expect_name(&o, text + 32, NULL, 0);
+	expect_name(&o, text + 47, NULL, 0);
+	expect_name(&o, text + 48, "global_alias", text + 48);
+	expect_name(&o, text + 60, "global_alias", text + 48);
+	expect_name(&o, text + 64, "sizeless", text + 64);
+	expect_name(&o, text + 79, "sizeless", text + 64);
+	expect_name(&o, text + 80, NULL, 0);
+	expect_name(&o, text + 96, "outer", text + 96);
+	expect_name(&o, text + 104, "nested", text + 104);
+	expect_name(&o, text + 112, "outer", text + 96);
+	expect_name(&o, text + 127, "outer", text + 96);
+	expect_name(&o, text + 128, NULL, 0);
+	expect_name(&o, text + 144, NULL, 0);
+	expect_name(&o, text + 160, "last", text + 160);
+	expect_name(&o, text + 175, "last", text + 160);
+	expect_name(&o, text + 176, NULL, 0); /* the next section */
+	close_opened(&o);
+}
+
+/* In a stripped library a symbol without a size ends where its unwind entry does. */
+static void test_sizeless_in_stripped_library(void **state)
+{
+	struct opened o;
+	uint64_t visible;
+
+	(void)state;
+	program_write("lib.S", ".text\n.globl visible\n"
+			       "visible: .cfi_startproc\n.skip 16, 0x90\n.cfi_endproc\n"
+			       "hidden: .cfi_startproc\n.skip 16, 0x90\n.cfi_endproc\n");
+	assert_int_equal(program_shell("cc -shared -nostdlib -o lib.so lib.S"), 0);
+	o = open_with("lib.so", &no_debug_files);
+	visible = program_offset(o.file, "visible");
+	expect_name(&o, visible + 16, "hidden", visible + 16);
+	close_opened(&o);
+	assert_int_equal(program_shell("strip lib.so"), 0);
+	o = open_with("lib.so", &no_debug_files);
+	expect_name(&o, visible, "visible", visible);
+	expect_name(&o, visible + 15, "visible", visible);
+	expect_name(&o, visible + 16, NULL, 0);
+	close_opened(&o);
+}
+
+/* --- PLT stubs ----------------------------------------------------------------------------- */
+
+static const char calls[] = "#include <string.h>\n"
+			    "#include <unistd.h>\n"
+			    "int main(int c, char **v) {\n"
+			    "	getpid(); getuid(); memcpy(v, v + 1, c);\n"
+			    "	__asm__ volatile(\".globl mark; mark: call getppid@PLT\");\n"
+			    "	return strlen(v[0]);\n"
+			    "}\n";
+
+static void check_stub(const char *name, const char *at, const char *expected)
+{
+	struct opened o = open_with(name, &no_debug_files);
+	uint64_t mark = program_offset(o.file, at), vaddr, stub;
+	uint8_t code[5];
+	int32_t distance;
+
+	assert_int_equal(elf_file_read(o.file, mark, code, 5), 5);
+	assert_int_equal(code[0], 0xe8);
+	memcpy(&distance, code + 1, 4);
+	assert_true(elf_file_offset_to_vaddr(o.file, mark, &vaddr));
+	vaddr += 5 + (uint64_t)(int64_t)distance;
+	assert_true(elf_file_vaddr_to_offset(o.file, vaddr, &stub));
+	expect_name(&o, stub, expected, stub);
+	expect_name(&o, stub + 4, expected, stub);
+	close_opened(&o);
+}
+
+static void test_plt_stubs(void **state)
+{
+	static const char *const flags[] = {
+		"-Wl,-z,lazy",
+		"-Wl,-z,now",
+		"-fcf-protection=full -Wl,-z,lazy,-z,ibtplt",
+		"-fcf-protection=full -Wl,-z,now,-z,ibtplt",
+		"-no-pie -Wl,-z,lazy",
+		"-fuse-ld=lld",
+		"-fuse-ld=gold",
+	};
+
+	(void)state;
+	program_write("calls.c", calls);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		if (program_shell("cc -O1 %s -o calls calls.c", flags[i])) {
+			assert_non_null(strstr(flags[i], "-fuse-ld")); /* not installed */
+			continue;
+		}
+		check_stub("calls", "mark", "getppid@plt");
+	}
+}
+
+/* A second PLT's first one: pushes the relocation's index. */
+static void test_lazy_ibt_plt(void **state)
+{
+	struct symbolizer_frame frame;
+	size_t names, found = 0;
+	struct opened o;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	Elf *elf;
+
+	(void)state;
+	program_write("calls.c", calls);
+	assert_int_equal(program_shell("cc -O1 -fcf-protection=full -Wl,-z,lazy,-z,ibtplt "
+				       "-o calls calls.c"),
+			 0);
+	o = open_with("calls", &no_debug_files);
+	elf = elf_file_libelf(o.file);
+	elf_getshdrstrndx(elf, &names);
+	while ((scn = elf_nextscn(elf, scn))) {
+		gelf_getshdr(scn, &shdr);
+		if (strcmp(elf_strptr(elf, names, shdr.sh_name), ".plt"))
+			continue;
+		expect_name(&o, shdr.sh_offset, NULL, 0);
+		for (uint64_t at = 16; at < shdr.sh_size; at += 16, found++) {
+			assert_int_equal(
+				symbolizer_resolve(o.object, shdr.sh_offset + at, &frame, 1), 1);
+			assert_true(ends_with(frame.function, "@plt"));
+		}
+	}
+	assert_true(found >= 3);
+	close_opened(&o);
+}
+
+static void test_static_ifunc(void **state)
+{
+	(void)state;
+	program_write("ifunc.c",
+		      "static int one(void) { return 1; }\n"
+		      "static void *resolve(void) { return one; }\n"
+		      "int indirect(void) __attribute__((ifunc(\"resolve\")));\n"
+		      "int main(void) {\n"
+		      "	__asm__ volatile(\".globl mark; mark: call indirect@PLT\"); return 0; }\n");
+	assert_int_equal(program_shell("cc -O1 -static -no-pie -o ifunc ifunc.c"), 0);
+	check_stub("ifunc", "mark", "indirect@plt");
+}
+
+/* --- separate debug files ------------------------------------------------------------------ */
+
+/* Compiles, splits into "stripped" and "inlined.debug"; where the places are. */
+static void split(const char *flags, uint64_t *ret_mark, uint64_t *ret_outer)
+{
+	struct elf_file *file;
+
+	compile_inlined("cc", flags);
+	file = program_open("inlined");
+	*ret_mark = program_offset(file, "mark");
+	*ret_outer = program_offset(file, "outer");
+	elf_file_free(file);
+	assert_int_equal(program_shell("rm -rf debug .debug && mkdir debug .debug && "
+				       "objcopy --only-keep-debug inlined inlined.debug && "
+				       "strip -o stripped inlined && "
+				       "objcopy --add-gnu-debuglink=inlined.debug stripped"),
+			 0);
+}
+
+static void debug_root(char *path, size_t len)
+{
+	snprintf(path, len, "%s/debug", program_dir);
+}
+
+static void test_debug_file_by_build_id(void **state)
+{
+	char root[256];
+	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
+	uint64_t mark, outer;
+	struct elf_file *file;
+	const uint8_t *id;
+	struct opened o;
+	char hex[41];
+	size_t len;
+
+	(void)state;
+	debug_root(root, sizeof(root));
+	split("-g -Wl,--build-id=sha1", &mark, &outer);
+	file = program_open("stripped");
+	id = elf_file_build_id(file, &len);
+	assert_int_equal(len, 20);
+	for (int i = 0; i < 20; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	elf_file_free(file);
+	assert_int_equal(program_shell("mkdir -p debug/.build-id/%.2s && mv inlined.debug "
+				       "debug/.build-id/%.2s/%s.debug",
+				       hex, hex, hex + 2),
+			 0);
+	o = open_with("stripped", &no_debug_files);
+	expect_name(&o, mark, NULL, 0);
+	close_opened(&o);
+	o = open_with("stripped", &options);
+	check_chain(&o, mark, outer);
+	close_opened(&o);
+	/* an impostor: another program's */
+	program_write("other.c", "int main(void) { return 7; }\n");
+	assert_int_equal(
+		program_shell("cc -g -o debug/.build-id/%.2s/%s.debug other.c", hex, hex + 2), 0);
+	o = open_with("stripped", &options);
+	expect_name(&o, mark, NULL, 0);
+	close_opened(&o);
+}
+
+static void test_debug_file_by_link(void **state)
+{
+	static const char *const places[] = {".", ".debug", "debug/$PWD"};
+	static const char *const flags[] = {"-g -Wl,--build-id=sha1", "-g -Wl,--build-id=none"};
+	char root[256];
+	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
+	uint64_t mark, outer;
+	struct opened o;
+
+	(void)state;
+	debug_root(root, sizeof(root));
+	for (size_t i = 0; i < 6; i++) {
+		split(flags[i % 2], &mark, &outer);
+		assert_int_equal(program_shell("mkdir -p debug/$PWD && mv inlined.debug x && "
+					       "mv x %s/inlined.debug",
+					       places[i / 2]),
+				 0);
+		o = open_with("stripped", &options);
+		check_chain(&o, mark, outer);
+		close_opened(&o);
+		/* one changed byte at its end: the checksum (or the build-id) tells */
+		assert_int_equal(program_shell("printf x >>%s/inlined.debug", places[i / 2]), 0);
+		if (i % 2 == 0)
+			continue;
+		o = open_with("stripped", &options);
+		expect_name(&o, mark, NULL, 0);
+		close_opened(&o);
+	}
+}
+
+/* A pipe in the debug file's place must not stop us. */
+static void test_debug_file_is_a_pipe(void **state)
+{
+	char root[256];
+	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
+	uint64_t mark, outer;
+	struct opened o;
+
+	(void)state;
+	debug_root(root, sizeof(root));
+	split("-g", &mark, &outer);
+	assert_int_equal(program_shell("rm inlined.debug && mkfifo inlined.debug"), 0);
+	o = open_with("stripped", &options);
+	expect_name(&o, mark, NULL, 0);
+	close_opened(&o);
+	assert_int_equal(program_shell("rm inlined.debug"), 0);
+}
+
+/* What several debug files share is found by its build-id, and without it DWARF is not used. */
+static void test_shared_debug_file(void **state)
+{
+	char root[256];
+	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
+	uint64_t mark, outer;
+	struct opened o;
+
+	(void)state;
+	debug_root(root, sizeof(root));
+	split("-gdwarf-4", &mark, &outer);
+	if (program_shell("command -v dwz >/dev/null && cp inlined one && cp inlined two && "
+			  "mkdir -p debug/.dwz && "
+			  "dwz -m debug/.dwz/shared -M /usr/lib/debug/.dwz/shared one two"))
+		skip();
+	o = open_with("one", &options);
+	check_chain(&o, mark, outer);
+	close_opened(&o);
+	assert_int_equal(program_shell("rm debug/.dwz/shared"), 0);
+	o = open_with("one", &options);
+	expect_name(&o, mark, "outer", outer);
+	close_opened(&o);
+}
+
+static void test_debuginfod(void **state)
+{
+	const struct symbolizer_options options = {.use_debuginfod = true, .with_lines = true};
+	uint64_t mark, outer;
+	struct elf_file *file;
+	const uint8_t *id;
+	char path[256], hex[41];
+	struct opened o;
+	size_t len;
+	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_NODELETE);
+
+	(void)state;
+	if (!library)
+		skip();
+	split("-g -Wl,--build-id=sha1", &mark, &outer);
+	file = program_open("stripped");
+	id = elf_file_build_id(file, &len);
+	for (int i = 0; i < 20; i++)
+		sprintf(hex + 2 * i, "%02x", id[i]);
+	elf_file_free(file);
+	assert_int_equal(program_shell("mkdir -p server/buildid/%s && "
+				       "mv inlined.debug server/buildid/%s/debuginfo",
+				       hex, hex),
+			 0);
+	snprintf(path, sizeof(path), "%s/cache", program_dir);
+	setenv("DEBUGINFOD_CACHE_PATH", path, 1);
+	unsetenv("DEBUGINFOD_URLS");
+	o = open_with("stripped", &options);
+	expect_name(&o, mark, NULL, 0);
+	close_opened(&o);
+	snprintf(path, sizeof(path), "file://%s/server/", program_dir);
+	setenv("DEBUGINFOD_URLS", path, 1);
+	o = open_with("stripped", &options);
+	check_chain(&o, mark, outer);
+	close_opened(&o);
+	dlclose(library);
+}
+
+/* --- real files ---------------------------------------------------------------------------- */
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	if (!strstr(info->dlpi_name, "/libc.so.6"))
+		return 0;
+	*(struct dl_phdr_info *)arg = *info;
+	return 1;
+}
+
+static void test_libc(void **state)
+{
+	static const struct symbolizer_options options = {.debug_root = "/usr/lib/debug",
+							  .with_lines = true};
+	struct symbolizer_frame frames[FRAMES];
+	struct dl_phdr_info info = {0};
+	struct opened o = {0};
+	uint64_t offset;
+	int fd, n;
+
+	(void)state;
+	if (!dl_iterate_phdr(find_libc, &info))
+		skip();
+	fd = open(info.dlpi_name, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_file_open(fd, &o.file), 0);
+	close(fd);
+	assert_int_equal(symbolizer_new(&options, &o.sym), 0);
+	assert_int_equal(symbolizer_object_new(o.sym, o.file, NULL, &o.object), 0);
+	assert_true(elf_file_vaddr_to_offset(o.file, (uintptr_t)getppid - info.dlpi_addr, &offset));
+	n = symbolizer_resolve(o.object, offset, frames, FRAMES);
+	assert_true(n >= 1 && n <= FRAMES);
+	assert_non_null(strstr(frames[n - 1].function, "getppid"));
+	assert_true(frames[n - 1].start == offset);
+	close_opened(&o);
+}
+
+static void test_free_nothing(void **state)
+{
+	(void)state;
+	symbolizer_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_inlined_calls),
+		cmocka_unit_test(test_little_room),
+		cmocka_unit_test(test_without_lines),
+		cmocka_unit_test(test_dwarf_names_functions),
+		cmocka_unit_test(test_cxx_linkage_names),
+		cmocka_unit_test(test_kinds_of_symbols),
+		cmocka_unit_test(test_sizeless_in_stripped_library),
+		cmocka_unit_test(test_plt_stubs),
+		cmocka_unit_test(test_lazy_ibt_plt),
+		cmocka_unit_test(test_static_ifunc),
+		cmocka_unit_test(test_debug_file_by_build_id),
+		cmocka_unit_test(test_debug_file_by_link),
+		cmocka_unit_test(test_debug_file_is_a_pipe),
+		cmocka_unit_test(test_shared_debug_file),
+		cmocka_unit_test(test_debuginfod),
+		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_free_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, program_setup, program_teardown);
+}
