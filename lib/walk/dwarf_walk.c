@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk; see dwarf_walk.h.
+ *
+ *   pc ──find──► object, offset ──cache──► rule ──walk_step──► the caller's registers ──► pc
+ *                                  └miss──► cfi_image (one per object) ──► walk_rule
+ *
+ * A return address is looked up one byte below, in the call that it follows: the call may be a
+ * function's last instruction. A program counter that was interrupted (the leaf, and what a
+ * signal frame leads to) is looked up as it is.
+ *
+ * Where the walk ends well: the return address is undefined (glibc's _start, clone and clone3), or
+ * it is 0, or the frame is in the function at the file's entry address, or in one that nobody
+ * called (compile_at), and no caller can be found for it. The last is for start code that has no
+ * CFI, or CFI that does not know that it is the start; what stands where a return address would
+ * be is argc, or makecontext()'s uc_link.
+ */
+#include "walk/dwarf_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walk/call_site.h"
+#include "walk/rule_cache.h"
+#include "walk/walk_step.h"
+
+#define ENTRY_BYTES 64 /* of start code that has no CFI */
+
+/* What is known of an object's code. */
+struct walk_object {
+	bool is_open;
+	struct cfi_image *image;	 /* owned; NULL: no CFI */
+	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
+};
+
+struct dwarf_walk {
+	struct rule_cache cache;
+	struct walk_object *objects; /* by number; owned */
+	size_t n_objects;
+	struct dwarf_walk_stats stats;
+};
+
+/* One walk under way. */
+struct run {
+	struct dwarf_walk *walk;
+	const struct walk_input *in;
+	struct walk_memory memory;
+	struct walk_state state;
+	bool is_guess;
+};
+
+int dwarf_walk_new(struct dwarf_walk **ret_walk)
+{
+	struct dwarf_walk *walk = calloc(1, sizeof(*walk));
+
+	if (!walk)
+		return -ENOMEM;
+	if (rule_cache_init(&walk->cache)) {
+		free(walk);
+		return -ENOMEM;
+	}
+	*ret_walk = walk;
+	return 0;
+}
+
+void dwarf_walk_free(struct dwarf_walk *walk)
+{
+	if (!walk)
+		return;
+	for (size_t i = 0; i < walk->n_objects; i++)
+		cfi_image_free(walk->objects[i].image);
+	free(walk->objects);
+	rule_cache_fini(&walk->cache);
+	free(walk);
+}
+
+void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats)
+{
+	*ret_stats = walk->stats;
+}
+
+/* --- objects and rules --------------------------------------------------------------------- */
+
+static int open_object(struct walk_object *wo, const struct elf_file *elf)
+{
+	uint64_t entry = elf_file_entry_vaddr(elf);
+	int r = cfi_image_new(elf, &wo->image);
+
+	if (r == -ENOMEM)
+		return r;
+	if (entry &&
+	    (!wo->image || !cfi_image_find(wo->image, entry, &wo->entry_start, &wo->entry_end))) {
+		wo->entry_start = entry;
+		wo->entry_end = entry + ENTRY_BYTES;
+	}
+	wo->is_open = true;
+	return 0;
+}
+
+static int find_object(struct dwarf_walk *walk, const struct object *object,
+		       const struct walk_object **ret_object)
+{
+	size_t n = walk->n_objects;
+	int r = 0;
+
+	if (object->number >= n) {
+		size_t more = object->number + n / 2 + 16;
+		struct walk_object *objects = realloc(walk->objects, more * sizeof(*objects));
+
+		if (!objects)
+			return -ENOMEM;
+		memset(objects + n, 0, (more - n) * sizeof(*objects));
+		walk->objects = objects;
+		walk->n_objects = more;
+	}
+	if (!walk->objects[object->number].is_open)
+		r = open_object(&walk->objects[object->number], object->elf);
+	*ret_object = &walk->objects[object->number];
+	return r;
+}
+
+/* The code `mov $15, %rax; syscall`, which C libraries without CFI for it return from signal
+ * handlers with; the program counter is at either instruction. */
+static bool is_sigreturn(const struct elf_file *elf, uint64_t offset)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	uint8_t bytes[sizeof(code)];
+
+	if (elf_file_read(elf, offset, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	    !memcmp(bytes, code, sizeof(code)))
+		return true;
+	return offset >= 7 &&
+	       elf_file_read(elf, offset - 7, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	       !memcmp(bytes, code, sizeof(code));
+}
+
+static void set_sigreturn(struct walk_rule *rule)
+{
+	rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SIGNAL,
+					  .reg = STACKD_REG_RSP,
+					  .cfa_offset = 40}; /* uc_mcontext in ucontext_t */
+	rule->is_signal = true;
+}
+
+/* The rule of the code before a return address. Nobody called where the address is a function's
+ * start and nothing covers the byte before: the address was put there by hand, as makecontext()
+ * does, and the rule of the function's start holds; if that leads nowhere, it is an entry. */
+static int compile_at(const struct cfi_image *image, uint64_t vaddr, bool is_return,
+		      struct walk_rule *rule)
+{
+	uint64_t start, end;
+	int r = walk_rule_compile(image, vaddr, rule);
+
+	if (r || rule->fast.cfa != STACKD_CFA_NONE || !is_return ||
+	    !cfi_image_find(image, vaddr + 1, &start, &end) || start != vaddr + 1)
+		return r;
+	r = walk_rule_compile(image, start, rule);
+	rule->is_entry = true;
+	return r;
+}
+
+static int make_rule(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+		     bool is_return, struct walk_rule *ret_rule)
+{
+	const struct walk_object *wo;
+	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
+	uint64_t vaddr;
+	int r = find_object(walk, object, &wo);
+
+	if (!r && elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
+		if (wo->image)
+			r = compile_at(wo->image, vaddr, is_return, &rule);
+		rule.is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
+	}
+	if (r)
+		return r;
+	if (rule.fast.cfa == STACKD_CFA_NONE && is_sigreturn(object->elf, offset + is_return))
+		set_sigreturn(&rule);
+	*ret_rule = rule;
+	return 0;
+}
+
+/* NULL: for lack of memory. */
+static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct object *object,
+					uint64_t offset, bool is_return)
+{
+	const struct walk_rule *found = rule_cache_find(&walk->cache, object->number, offset);
+	struct walk_rule rule;
+
+	if (found) {
+		walk->stats.cache_hits++;
+		return found;
+	}
+	walk->stats.cache_misses++;
+	if (make_rule(walk, object, offset, is_return, &rule))
+		return NULL;
+	return rule_cache_insert(&walk->cache, object->number, offset, &rule);
+}
+
+/* --- the frame-pointer step ---------------------------------------------------------------- */
+
+static bool find(const struct run *run, uint64_t pc, bool is_return, const struct object **object,
+		 uint64_t *offset)
+{
+	return run->in->find(run->in->arg, pc - is_return, object, offset);
+}
+
+/* Whether a return address that was guessed can be one. Where the caller's code cannot be read
+ * (JIT), the saved frame pointer must lead upwards as well. */
+static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp, uint64_t saved)
+{
+	const struct object *object;
+	uint8_t bytes[CALL_SITE_BYTES];
+	uint64_t offset;
+
+	if (!find(run, pc, true, &object, &offset))
+		return false;
+	if (!object->elf)
+		return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
+	if (offset + 1 < sizeof(bytes))
+		return false;
+	return elf_file_read(object->elf, offset + 1 - sizeof(bytes), bytes, sizeof(bytes)) ==
+		       sizeof(bytes) &&
+	       call_site_ends(bytes, sizeof(bytes));
+}
+
+/* push %rbp; mov %rsp, %rbp. Answers `failure` if what is there does not look like it. */
+static enum stackd_end_reason step_by_frame_pointer(struct run *run, enum stackd_end_reason failure)
+{
+	struct walk_state *s = &run->state;
+	uint64_t fp = s->r[STACKD_REG_RBP], saved, pc;
+
+	if (!(s->known >> STACKD_REG_RBP & 1) || fp & 7 || fp < s->r[STACKD_REG_RSP] ||
+	    !walk_memory_read8(&run->memory, fp, &saved) ||
+	    !walk_memory_read8(&run->memory, fp + 8, &pc))
+		return failure;
+	if (!pc && !saved)
+		return STACKD_END_ENTRY;
+	if (!is_plausible_return(run, pc, fp, saved))
+		return failure;
+	s->r[STACKD_REG_RBP] = saved;
+	s->r[STACKD_REG_RSP] = fp + 16;
+	s->r[STACKD_REG_RIP] = pc;
+	s->known = WALK_KNOWN_AFTER_GUESS;
+	s->slot = fp + 8;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	run->is_guess = true;
+	run->walk->stats.frame_pointer_steps++;
+	return WALK_GOES_ON;
+}
+
+/* --- the walk ------------------------------------------------------------------------------ */
+
+/* At the entry function, whatever keeps the walk from going on is the end of the stack: all but
+ * memory that is missing. */
+static enum stackd_end_reason at_entry(const struct run *run, enum stackd_end_reason reason)
+{
+	const struct object *object;
+	uint64_t offset;
+
+	if (reason == STACKD_END_STACK_CUT || reason == STACKD_END_UNREADABLE)
+		return reason;
+	if (reason == WALK_GOES_ON &&
+	    find(run, run->state.r[STACKD_REG_RIP], run->state.is_return, &object, &offset))
+		return reason;
+	return STACKD_END_ENTRY;
+}
+
+static enum stackd_end_reason to_caller(struct run *run, const struct object *object,
+					uint64_t offset)
+{
+	const struct walk_rule *rule;
+	enum stackd_end_reason reason;
+	bool is_entry;
+
+	run->is_guess = false;
+	if (!object->elf)
+		return step_by_frame_pointer(run, object->kind == OBJECT_JIT
+							  ? STACKD_END_NO_RECIPE
+							  : STACKD_END_NO_OBJECT);
+	rule = get_rule(run->walk, object, offset, run->state.is_return);
+	if (!rule)
+		return STACKD_END_NO_RECIPE;
+	is_entry = rule->is_entry;
+	if (rule->fast.cfa == STACKD_CFA_NONE)
+		reason = step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
+	else
+		reason = walk_step(rule, &run->memory, &run->state);
+	return is_entry ? at_entry(run, reason) : reason;
+}
+
+/* Fills the frame of the present state. false: no mapping is known. */
+static bool enter_frame(const struct run *run, struct walk_frame *frame)
+{
+	const struct walk_state *s = &run->state;
+
+	*frame = (struct walk_frame){
+		.address = s->r[STACKD_REG_RIP],
+		.offset = s->r[STACKD_REG_RIP],
+		.slot = s->slot,
+		.is_return = s->is_return,
+		.is_guess = run->is_guess,
+	};
+	return find(run, frame->address, s->is_return, &frame->object, &frame->offset);
+}
+
+enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
+					struct walk_frame *frames, size_t max_frames,
+					size_t *ret_count)
+{
+	struct run run = {
+		.walk = walk,
+		.in = in,
+		.memory = {in->stack, in->regs.r[STACKD_REG_RSP], in->stack_bytes, in->stack_cut},
+		.state = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true},
+	};
+	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
+	size_t n = 0;
+
+	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
+	while (n < max_frames) {
+		struct walk_frame *frame = &frames[n++];
+
+		if (!enter_frame(&run, frame)) {
+			reason = STACKD_END_NO_MAPPING;
+			break;
+		}
+		reason = to_caller(&run, frame->object, frame->offset);
+		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
+			reason = STACKD_END_ENTRY;
+		if (reason != WALK_GOES_ON)
+			break;
+		reason = STACKD_END_TOO_DEEP;
+	}
+	walk->stats.frames += n;
+	*ret_count = n;
+	return reason;
+}
