@@ -76,6 +76,7 @@ unit-tests: $(TESTS)
 $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS)
+
 $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
 	@touch $@
