@@ -9,6 +9,7 @@
  */
 #include "sym/debug_file.h"
 
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -18,8 +19,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define OPEN_FLAGS	  (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define MAX_CHECKED_BYTES (UINT64_C(4) << 30)
 
 struct link {
@@ -74,7 +77,7 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 
 static int open_path(const char *path, struct elf_file **ret_file)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open(path, OPEN_FLAGS);
 	int r;
 
 	if (fd < 0)
@@ -111,18 +114,24 @@ static char *format(const char *a, const char *b, const char *c, const char *d)
 
 /* --- by build-id --------------------------------------------------------------------------- */
 
-static int open_by_build_id(const char *root, const uint8_t *build_id, size_t len,
-			    struct elf_file **ret_file)
+/* NULL for lack of memory. `len` is 2 to ELF_BUILD_ID_MAX. */
+static char *build_id_path(const char *root, const uint8_t *build_id, size_t len)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1] = "", *path;
 
-	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
-		return -ENOENT;
 	for (size_t i = 0; i < len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
 	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", root, hex, hex + 2) < 0)
-		return -ENOMEM;
-	return try_path(path, build_id, len, NULL, ret_file);
+		return NULL;
+	return path;
+}
+
+static int open_by_build_id(const char *root, const uint8_t *build_id, size_t len,
+			    struct elf_file **ret_file)
+{
+	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
+		return -ENOENT;
+	return try_path(build_id_path(root, build_id, len), build_id, len, NULL, ret_file);
 }
 
 static int open_from_debuginfod(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len,
@@ -225,15 +234,46 @@ int debug_file_open(const struct elf_file *file, const char *root, const char *p
 	return r;
 }
 
+/* --- shared by several debug files --------------------------------------------------------- */
+
+/* Takes `path` over. Not by elf_file.c: such a file has no segments and is no program. */
+static int try_shared(char *path, const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
+{
+	struct stat st;
+	const void *own;
+	Elf *elf = NULL;
+	int fd;
+
+	if (!path)
+		return -ENOMEM;
+	fd = open(path, OPEN_FLAGS);
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
+		elf = elf_begin(fd, ELF_C_READ, NULL);
+	free(path);
+	if (elf && dwelf_elf_gnu_build_id(elf, &own) == (ssize_t)len &&
+	    !memcmp(own, build_id, len)) {
+		*ret_fd = fd;
+		*ret_elf = elf;
+		return 0;
+	}
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	return -ENOENT;
+}
+
 /* Distributions keep shared files in ROOT/.dwz; the name in the link is relative to the debug
  * file or absolute, so only what follows ".dwz/" counts, and nothing that climbs out of it. */
 int debug_file_open_shared(const char *root, const char *name, const uint8_t *build_id, size_t len,
-			   struct elf_file **ret_shared)
+			   int *ret_fd, Elf **ret_elf)
 {
 	const char *tail = strstr(name, "/.dwz/");
-	int r = open_by_build_id(root, build_id, len, ret_shared);
+	int r;
 
-	if (r != -ENOENT || !root || !tail || strstr(tail, "/../"))
+	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
+		return -ENOENT;
+	r = try_shared(build_id_path(root, build_id, len), build_id, len, ret_fd, ret_elf);
+	if (r != -ENOENT || !tail || strstr(tail, "/../"))
 		return r;
-	return try_path(format(root, tail, "", ""), build_id, len, NULL, ret_shared);
+	return try_shared(format(root, tail, "", ""), build_id, len, ret_fd, ret_elf);
 }

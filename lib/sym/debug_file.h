@@ -16,8 +16,9 @@
 int debug_file_open(const struct elf_file *file, const char *root, const char *path,
 		    struct debuginfod *debuginfod, struct elf_file **ret_debug);
 
-/* The file that several debug files share (.gnu_debugaltlink names it, with its build-id). */
+/* The file that several debug files share: .gnu_debugaltlink tells its name and build-id. 0, the
+ * caller owns the handle and the descriptor under it; -ENOENT, -ENOMEM. */
 int debug_file_open_shared(const char *root, const char *name, const uint8_t *build_id, size_t len,
-			   struct elf_file **ret_shared);
+			   int *ret_fd, Elf **ret_elf);
 
 #endif

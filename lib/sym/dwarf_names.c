@@ -28,7 +28,9 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <libelf.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "sym/debug_file.h"
 #include "sym/range_map.h"
@@ -69,7 +71,8 @@ struct unit {
 
 struct dwarf_names {
 	Dwarf *dwarf, *shared_dwarf;
-	struct elf_file *shared;
+	Elf *shared_elf;
+	int shared_fd;
 	struct unit *units;
 	size_t n_units, cap_units;
 	struct range_map map; /* of indexes into units */
@@ -357,10 +360,11 @@ static int attach_shared(struct dwarf_names *names, const char *debug_root)
 		return 0;
 	if (len < 0)
 		return -ENOENT;
-	r = debug_file_open_shared(debug_root, name, build_id, (size_t)len, &names->shared);
+	r = debug_file_open_shared(debug_root, name, build_id, (size_t)len, &names->shared_fd,
+				   &names->shared_elf);
 	if (r)
 		return r;
-	names->shared_dwarf = dwarf_begin_elf(elf_file_libelf(names->shared), DWARF_C_READ, NULL);
+	names->shared_dwarf = dwarf_begin_elf(names->shared_elf, DWARF_C_READ, NULL);
 	if (!names->shared_dwarf)
 		return -ENOENT;
 	dwarf_setalt(names->dwarf, names->shared_dwarf);
@@ -371,6 +375,7 @@ static int load(struct dwarf_names *names, const struct elf_file *file, const ch
 {
 	int r;
 
+	names->shared_fd = -1;
 	names->functions_left = MAX_FUNCTIONS;
 	names->budget = WALK_BUDGET;
 	names->dwarf = dwarf_begin_elf(elf_file_libelf(file), DWARF_C_READ, NULL);
@@ -406,7 +411,9 @@ void dwarf_names_free(struct dwarf_names *names)
 	range_map_free(&names->map);
 	dwarf_end(names->dwarf);
 	dwarf_end(names->shared_dwarf);
-	elf_file_free(names->shared);
+	elf_end(names->shared_elf);
+	if (names->shared_fd >= 0)
+		close(names->shared_fd);
 	free(names);
 }
 
