@@ -32,7 +32,7 @@
 #include "sym/plt.h"
 #include "sym/range_map.h"
 
-#define MAX_SYMBOLS    (8 * 1024 * 1024) /* the largest browsers have 3 million */
+#define MAX_SYMBOLS    (4 * 1024 * 1024) /* the largest browsers have 2 million */
 #define MAX_SIZELESS   65536		 /* that are looked up in the unwind information */
 #define COMPARED_BYTES 1024		 /* of names that differ in nothing else */
 
