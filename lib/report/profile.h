@@ -29,10 +29,11 @@ struct profile_filter {
 
 /* A function as shown: interned, so equal names in one object are one pointer. */
 struct profile_symbol {
-	uint32_t number;    /* dense, from 0 */
-	const char *name;   /* demangled; "libfoo.so+0x1a2b"; "[incomplete: ...]" */
-	const char *object; /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
-	bool is_mark;	    /* not a function: says what is missing */
+	uint32_t number;      /* dense, from 0 */
+	uint32_t name_number; /* dense, from 0: symbols of equal name share it */
+	const char *name;     /* demangled; "libfoo.so+0x1a2b"; "[incomplete: ...]" */
+	const char *object;   /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
+	bool is_mark;	      /* not a function: says what is missing */
 	bool is_kernel;
 	bool is_unnamed; /* name is object+offset */
 };
@@ -70,6 +71,7 @@ int profile_new(struct store_reader *reader, const struct profile_filter *filter
 		struct profile **ret_profile);
 void profile_free(struct profile *profile);
 
+struct store_reader *profile_reader(const struct profile *profile);
 const struct store_tables *profile_tables(const struct profile *profile);
 const struct profile_totals *profile_totals(const struct profile *profile);
 const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
@@ -79,6 +81,18 @@ bool profile_wants(const struct profile *profile, const struct store_sample *sam
  * the next call. NULL for lack of memory. */
 const struct profile_frame *profile_frames(struct profile *profile, uint32_t node,
 					   uint8_t end_reason, size_t *ret_count);
+
+/* The frames that a location stands for, the enclosing function first, then those inlined into
+ * it; same lifetime, never empty. NULL for lack of memory. */
+const struct profile_frame *profile_location_frames(struct profile *profile, uint32_t location,
+						    size_t *ret_count);
+
+/* The root mark of paths with this end reason; NULL where there is none, or for lack of memory
+ * (profile_new() has made those that its entries need, which therefore cannot fail). */
+const struct profile_symbol *profile_mark(struct profile *profile, uint8_t end_reason);
+
+/* What stands for a path without any frame. */
+const struct profile_symbol *profile_no_frames(const struct profile *profile);
 
 size_t profile_symbol_count(const struct profile *profile);
 const struct profile_symbol *profile_symbol_at(const struct profile *profile, uint32_t number);

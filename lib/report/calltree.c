@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tree of shown frames; see calltree.h.
+ *
+ * A path is added by climbing the trie from its leaf until a trie node is met that this tree has
+ * placed already, then coming down again and entering what is missing. So a group of entries
+ * costs one step for each trie node that it touches, not one for each frame of each path.
+ *
+ * `placed` remembers where a trie node stands in the tree. It holds for one tree and one root
+ * mark (a path that ends for another reason hangs under another mark), so each entry carries the
+ * stamp of the combination that wrote it, and changing the combination costs nothing.
+ */
+#include "report/calltree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/index.h"
+
+struct calltree_place {
+	uint32_t stamp; /* valid if it is the tree's */
+	uint32_t at;
+};
+
+struct calltree {
+	struct profile *profile;
+	enum calltree_key key;
+	struct calltree_node *nodes;
+	uint32_t n_nodes, cap_nodes;
+	struct index children;	       /* (parent, symbol or name, inlined) -> node */
+	struct calltree_place *placed; /* by trie node; made at the first addition */
+	uint32_t stamp;
+	const struct profile_symbol *mark; /* that `stamp` stands for */
+	uint32_t *climb;		   /* trie nodes on the way down */
+	uint32_t cap_climb;
+};
+
+int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
+{
+	struct calltree *tree = calloc(1, sizeof(*tree));
+
+	if (!tree)
+		return -ENOMEM;
+	tree->profile = profile;
+	tree->key = key;
+	tree->cap_nodes = 64;
+	tree->nodes = calloc(tree->cap_nodes, sizeof(*tree->nodes));
+	if (!tree->nodes) {
+		calltree_free(tree);
+		return -ENOMEM;
+	}
+	calltree_clear(tree);
+	*ret_tree = tree;
+	return 0;
+}
+
+void calltree_free(struct calltree *tree)
+{
+	if (!tree)
+		return;
+	free(tree->nodes);
+	free(tree->placed);
+	free(tree->climb);
+	index_free(&tree->children);
+	free(tree);
+}
+
+void calltree_clear(struct calltree *tree)
+{
+	tree->nodes[0] = (struct calltree_node){
+		.symbol = CALLTREE_NONE,
+		.parent = CALLTREE_NONE,
+		.first_child = CALLTREE_NONE,
+		.next_sibling = CALLTREE_NONE,
+	};
+	tree->n_nodes = 1;
+	/* A map that one large process blew up would cost its size for each small one after it. */
+	if (tree->children.slots > 16 * (tree->children.used + 64))
+		index_free(&tree->children);
+	else
+		index_clear(&tree->children);
+	tree->stamp++;
+	tree->mark = NULL;
+}
+
+static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined)
+{
+	struct calltree_node *node;
+
+	if (tree->n_nodes == tree->cap_nodes) {
+		uint32_t cap = tree->cap_nodes * 2;
+
+		if (cap > UINT32_MAX / 4)
+			return -ENOMEM;
+		node = reallocarray(tree->nodes, cap, sizeof(*node));
+		if (!node)
+			return -ENOMEM;
+		tree->nodes = node;
+		tree->cap_nodes = cap;
+	}
+	tree->nodes[tree->n_nodes] = (struct calltree_node){
+		.symbol = symbol,
+		.parent = parent,
+		.first_child = CALLTREE_NONE,
+		.next_sibling = tree->nodes[parent].first_child,
+		.is_inlined = is_inlined,
+	};
+	tree->nodes[parent].first_child = tree->n_nodes++;
+	return 0;
+}
+
+/* The child of `parent` for a symbol, entered if it is new. */
+static int calltree_child(struct calltree *tree, uint32_t parent,
+			  const struct profile_symbol *symbol, bool is_inlined, uint32_t *ret_child)
+{
+	bool by_name = tree->key == CALLTREE_BY_NAME;
+	uint64_t key = by_name ? (uint64_t)symbol->name_number << 1
+			       : (uint64_t)symbol->number << 1 | is_inlined;
+	uint32_t child;
+	int r;
+
+	r = index_enter(&tree->children, (uint64_t)parent << 32 | key, tree->n_nodes, &child);
+	if (r == 0 && child == tree->n_nodes)
+		r = calltree_append(tree, parent, symbol->number, is_inlined && !by_name);
+	if (r == 0)
+		*ret_child = child;
+	return r;
+}
+
+/* Where the paths with this mark (or none) begin; makes `stamp` stand for it. */
+static int calltree_begin(struct calltree *tree, const struct profile_symbol *mark,
+			  uint32_t *ret_at)
+{
+	if (!tree->placed) {
+		uint32_t n = profile_tables(tree->profile)->n_nodes;
+
+		tree->placed = calloc((size_t)n + 1, sizeof(*tree->placed));
+		if (!tree->placed)
+			return -ENOMEM;
+	}
+	if (mark != tree->mark) {
+		tree->mark = mark;
+		tree->stamp++;
+	}
+	*ret_at = 0;
+	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
+}
+
+/* Places the frames of one trie node under `at`. */
+static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+{
+	const struct store_tables *t = profile_tables(tree->profile);
+	const struct profile_frame *frames;
+	size_t count;
+	int r = 0;
+
+	frames = profile_location_frames(tree->profile, t->nodes[trie_node].location, &count);
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = calltree_child(tree, *at, frames[i].symbol, frames[i].is_inlined, at);
+	if (r == 0)
+		tree->placed[trie_node] = (struct calltree_place){.stamp = tree->stamp, .at = *at};
+	return r;
+}
+
+static bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
+{
+	if (n == tree->cap_climb) {
+		uint32_t cap = tree->cap_climb ? tree->cap_climb * 2 : 256;
+		uint32_t *climb = reallocarray(tree->climb, cap, sizeof(*climb));
+
+		if (!climb)
+			return false;
+		tree->climb = climb;
+		tree->cap_climb = cap;
+	}
+	tree->climb[n] = trie_node;
+	return true;
+}
+
+int calltree_add(struct calltree *tree, uint32_t node, uint8_t end_reason, uint64_t samples)
+{
+	const struct store_tables *t = profile_tables(tree->profile);
+	uint32_t n = 0, at, start;
+	int r;
+
+	r = calltree_begin(tree, profile_mark(tree->profile, end_reason), &at);
+	for (start = node; r == 0 && start; start = t->nodes[start].parent) {
+		if (tree->placed[start].stamp == tree->stamp) {
+			at = tree->placed[start].at;
+			break;
+		}
+		if (!calltree_push(tree, n++, start))
+			r = -ENOMEM;
+	}
+	while (r == 0 && n)
+		r = calltree_place(tree, tree->climb[--n], &at);
+	if (r == 0 && at == 0)
+		r = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
+	if (r == 0)
+		tree->nodes[at].self += samples;
+	return r;
+}
+
+void calltree_sum(struct calltree *tree)
+{
+	for (uint32_t i = 0; i < tree->n_nodes; i++)
+		tree->nodes[i].samples = tree->nodes[i].self;
+	for (uint32_t i = tree->n_nodes - 1; i > 0; i--)
+		tree->nodes[tree->nodes[i].parent].samples += tree->nodes[i].samples;
+}
+
+const struct calltree_node *calltree_nodes(const struct calltree *tree, uint32_t *ret_count)
+{
+	*ret_count = tree->n_nodes;
+	return tree->nodes;
+}
+
+const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32_t node)
+{
+	return profile_symbol_at(tree->profile, tree->nodes[node].symbol);
+}
+
+/*
+ * Inverting goes level by level. A runner stands for the samples that end in one node of the
+ * source; in each round all runners step to their caller, and the tree of callers gets or finds
+ * the node for it under the one where the runner was. Runners whose place is below the limit
+ * stop: that bounds the work by levels * runners, and what is left out is below what is shown.
+ */
+struct calltree_runner {
+	uint32_t source; /* node of the source that was placed last */
+	uint32_t at;	 /* where in the tree of callers */
+	uint64_t samples;
+};
+
+/* One round. Each runner's samples are added where it arrives; the number that go on. */
+static int64_t calltree_round(const struct calltree *tree, struct calltree *callers,
+			      struct calltree_runner *runners, int64_t n, uint64_t least)
+{
+	int64_t left = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		struct calltree_runner run = runners[i];
+		uint32_t up = tree->nodes[run.source].parent;
+		int r;
+
+		if (callers->nodes[run.at].samples < least)
+			continue;
+		if (up == 0) {
+			callers->nodes[run.at].self += run.samples;
+			continue;
+		}
+		r = calltree_child(callers, run.at, calltree_symbol(tree, up),
+				   tree->nodes[up].is_inlined, &run.at);
+		if (r < 0)
+			return r;
+		run.source = up;
+		callers->nodes[run.at].samples += run.samples;
+		runners[left++] = run;
+	}
+	return left;
+}
+
+/* Places the runners at the top: one for each node in which samples end. */
+static int64_t calltree_start(const struct calltree *tree, struct calltree *callers,
+			      struct calltree_runner *runners)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 1; i < tree->n_nodes; i++) {
+		const struct calltree_node *node = &tree->nodes[i];
+		uint32_t at;
+		int r;
+
+		if (!node->self)
+			continue;
+		/* Whether it was inlined matters for a caller, not for the function asked about. */
+		r = calltree_child(callers, 0, calltree_symbol(tree, i), false, &at);
+		if (r < 0)
+			return r;
+		callers->nodes[at].samples += node->self;
+		callers->nodes[0].samples += node->self;
+		runners[n++] = (struct calltree_runner){i, at, node->self};
+	}
+	return n;
+}
+
+int calltree_invert(const struct calltree *tree, const struct calltree_limits *limits,
+		    struct calltree *callers, bool *ret_cut)
+{
+	struct calltree_runner *runners = reallocarray(NULL, tree->n_nodes, sizeof(*runners));
+	uint64_t all = tree->nodes[0].samples;
+	uint64_t least = (uint64_t)(limits->percent / 100.0 * (double)all);
+	uint32_t depth = 0;
+	int64_t n;
+
+	if (!runners)
+		return -ENOMEM;
+	n = calltree_start(tree, callers, runners);
+	while (n > 0 && depth++ < limits->max_depth && callers->n_nodes < limits->max_nodes)
+		n = calltree_round(tree, callers, runners, n, least);
+	free(runners);
+	if (n < 0)
+		return (int)n;
+	*ret_cut = n > 0;
+	return 0;
+}

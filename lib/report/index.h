@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A map from 64-bit keys to small numbers: what the model finds its dense arrays' entries by.
+ *
+ * Open addressing over two plain arrays, at most half full: a probe is one cache miss, and a
+ * million keys cost 24 MB. uthash would take a malloc() and some 80 bytes for each.
+ */
+#ifndef REPORT_INDEX_H
+#define REPORT_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct index {
+	uint64_t *keys;
+	uint32_t *values; /* INDEX_NONE marks a free slot */
+	size_t slots;	  /* a power of two, or 0 */
+	size_t used;
+};
+
+#define INDEX_NONE UINT32_MAX
+
+/* A zeroed struct index is an empty map. */
+void index_free(struct index *index);
+void index_clear(struct index *index); /* empties and keeps the memory */
+
+/* The value of a key; INDEX_NONE if it has none. */
+uint32_t index_find(const struct index *index, uint64_t key);
+
+/* The value of a key, or `value` after entering it under the key. 0 or -ENOMEM. */
+int index_enter(struct index *index, uint64_t key, uint32_t value, uint32_t *ret_value);
+
+#endif

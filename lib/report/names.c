@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of locations; see names.h.
+ *
+ *   location ──► spans[]: first frame and count in frames[], filled at first use
+ *   (object number, linkage name) ──► symbol     "raw": spares demangling a name again
+ *   (object path, shown name) ──► symbol         "shown": equal names in one object are one symbol
+ *
+ * Names that differ only in what demangling drops (the clones of a constructor) meet in the
+ * second table. An object is known by its path here: a file that was replaced while recording
+ * has two objects and two file ids, but a reader of a report asks for the function.
+ */
+#include "report/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/object.h"
+#include "report/index.h"
+#include "report/strings.h"
+#include "report/text.h"
+#include "sym/demangle.h"
+
+struct names_span {
+	uint32_t first; /* in names.frames */
+	uint32_t count; /* 0: not looked up yet */
+};
+
+struct names {
+	const struct store_tables *tables;
+	struct strings *strings;
+	struct names_span *spans; /* by location */
+	struct profile_frame *frames;
+	uint32_t n_frames, cap_frames;
+	struct profile_symbol **symbols;
+	uint32_t n_symbols, cap_symbols;
+	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
+	struct index raw, shown;
+};
+
+int names_new(const struct store_tables *tables, struct names **ret_names)
+{
+	struct names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	names->tables = tables;
+	names->spans = calloc((size_t)tables->n_locations + 1, sizeof(*names->spans));
+	if (!names->spans || strings_new(&names->strings) < 0 ||
+	    strings_new(&names->shown_names) < 0) {
+		names_free(names);
+		return -ENOMEM;
+	}
+	*ret_names = names;
+	return 0;
+}
+
+void names_free(struct names *names)
+{
+	if (!names)
+		return;
+	for (uint32_t i = 0; i < names->n_symbols; i++)
+		free(names->symbols[i]);
+	free(names->symbols);
+	free(names->frames);
+	free(names->spans);
+	strings_free(names->strings);
+	strings_free(names->shown_names);
+	index_free(&names->raw);
+	index_free(&names->shown);
+	free(names);
+}
+
+static int names_reserve_symbol(struct names *names)
+{
+	uint32_t cap = names->cap_symbols ? names->cap_symbols * 2 : 64;
+	struct profile_symbol **symbols;
+
+	if (names->n_symbols < names->cap_symbols)
+		return 0;
+	if (cap > UINT32_MAX / 4)
+		return -ENOMEM;
+	symbols = reallocarray(names->symbols, cap, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	names->symbols = symbols;
+	names->cap_symbols = cap;
+	return 0;
+}
+
+static int names_reserve_frames(struct names *names, uint32_t more)
+{
+	uint32_t cap = names->cap_frames ? names->cap_frames : 256;
+	struct profile_frame *frames;
+
+	if (more <= names->cap_frames - names->n_frames)
+		return 0;
+	while (cap - names->n_frames < more) {
+		if (cap > UINT32_MAX / 2)
+			return -ENOMEM;
+		cap *= 2;
+	}
+	frames = reallocarray(names->frames, cap, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	names->frames = frames;
+	names->cap_frames = cap;
+	return 0;
+}
+
+/* The symbol with this shown name and object, made like `like` if it is new. */
+static int names_symbol(struct names *names, const struct profile_symbol *like,
+			const struct profile_symbol **ret_symbol)
+{
+	uint32_t name, object, at, number;
+	struct profile_symbol *symbol;
+	int r;
+
+	r = strings_intern(names->shown_names, like->name, &name);
+	if (r == 0)
+		r = strings_intern(names->strings, like->object, &object);
+	if (r == 0)
+		r = names_reserve_symbol(names);
+	if (r < 0)
+		return r;
+	number = names->n_symbols;
+	r = index_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
+	if (r < 0)
+		return r;
+	if (at == number) {
+		symbol = malloc(sizeof(*symbol));
+		names->symbols[names->n_symbols++] = symbol; /* NULL: a hole, which stays one */
+		if (!symbol)
+			return -ENOMEM;
+		*symbol = *like;
+		symbol->number = number;
+		symbol->name_number = name;
+		symbol->name = strings_at(names->shown_names, name);
+		symbol->object = strings_at(names->strings, object);
+	}
+	*ret_symbol = names->symbols[at];
+	return *ret_symbol ? 0 : -ENOMEM;
+}
+
+/* What is the same for all symbols of an object. */
+static struct profile_symbol names_of_object(const struct store_object *object)
+{
+	return (struct profile_symbol){
+		.object = object->kind == OBJECT_JIT ? "[jit]"
+			  : object->path	     ? object->path
+						     : "[unknown]",
+		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
+	};
+}
+
+static int names_function(struct names *names, uint32_t object, const char *function,
+			  const struct profile_symbol **ret_symbol)
+{
+	struct profile_symbol like = names_of_object(&names->tables->objects[object]);
+	uint32_t raw, at;
+	char *readable;
+	int r;
+
+	r = strings_intern(names->strings, function, &raw);
+	if (r < 0)
+		return r;
+	at = index_find(&names->raw, (uint64_t)object << 32 | raw);
+	if (at != INDEX_NONE) {
+		*ret_symbol = names->symbols[at];
+		return 0;
+	}
+	readable = demangle(function);
+	like.name = readable ? readable : function;
+	r = names_symbol(names, &like, ret_symbol);
+	free(readable);
+	if (r < 0)
+		return r;
+	return index_enter(&names->raw, (uint64_t)object << 32 | raw, (*ret_symbol)->number, &at);
+}
+
+static int names_unnamed(struct names *names, const struct store_location *location,
+			 const struct profile_symbol **ret_symbol)
+{
+	struct profile_symbol like = names_of_object(&names->tables->objects[location->object]);
+	char *name;
+	int r;
+
+	if (asprintf(&name, "%s+0x%" PRIx64, text_basename(like.object),
+		     location->offset + location->is_return) < 0)
+		return -ENOMEM;
+	like.name = name;
+	like.is_unnamed = true;
+	r = names_symbol(names, &like, ret_symbol);
+	free(name);
+	return r;
+}
+
+/* Fills in the frames of a location: its lines backwards, since the store has the innermost
+ * function first. A location with no line is one unnamed frame. */
+static int names_look_up(struct names *names, uint32_t number)
+{
+	const struct store_tables *t = names->tables;
+	const struct store_location *location = &t->locations[number];
+	uint32_t first = t->line_first[number], n = t->line_first[number + 1] - first;
+	uint32_t count = n ? n : 1;
+	int r = names_reserve_frames(names, count);
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		const struct store_line *line = n ? &t->lines[first + n - 1 - i] : NULL;
+		struct profile_frame *frame = &names->frames[names->n_frames + i];
+
+		*frame = (struct profile_frame){.location = number};
+		if (line) {
+			frame->file = line->file;
+			frame->line = line->line;
+			frame->is_inlined = line->is_inlined;
+		}
+		if (line && line->function && *line->function)
+			r = names_function(names, location->object, line->function, &frame->symbol);
+		else
+			r = names_unnamed(names, location, &frame->symbol);
+	}
+	if (r < 0)
+		return r;
+	names->spans[number] = (struct names_span){.first = names->n_frames, .count = count};
+	names->n_frames += count;
+	return 0;
+}
+
+int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
+		   uint32_t *ret_count)
+{
+	struct names_span *span = &names->spans[location];
+
+	if (!span->count) {
+		int r = names_look_up(names, location);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_frames = &names->frames[span->first];
+	*ret_count = span->count;
+	return 0;
+}
+
+const struct profile_symbol *names_mark(struct names *names, const char *text)
+{
+	struct profile_symbol like = {.name = text, .object = "", .is_mark = true};
+	const struct profile_symbol *symbol;
+
+	return names_symbol(names, &like, &symbol) < 0 ? NULL : symbol;
+}
+
+uint32_t names_symbol_count(const struct names *names)
+{
+	return names->n_symbols;
+}
+
+const struct profile_symbol *names_symbol_at(const struct names *names, uint32_t number)
+{
+	return names->symbols[number];
+}

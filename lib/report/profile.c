@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model; see profile.h.
+ *
+ * One pass over the samples sums them up into entries by (thread, node, end reason); everything
+ * after that works on entries and on trie nodes, of which there are fewer, and names only what is
+ * asked for. Entries are then ordered by process and end reason, so that a view can go through
+ * them group by group.
+ */
+#include "report/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/index.h"
+#include "report/names.h"
+#include "stackd_abi.h"
+
+/* How many end reasons the key of an entry tells apart. */
+#define PROFILE_REASONS 32
+_Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all unknown ones");
+
+struct profile {
+	struct store_reader *reader;
+	const struct store_tables *tables;
+	struct names *names;
+	bool *wanted; /* by thread number */
+	struct profile_entry *entries;
+	uint32_t n_entries, cap_entries;
+	struct index by_key; /* (thread, end reason, node) -> entry; only while summing up */
+	struct profile_totals totals;
+	const struct profile_symbol *marks[PROFILE_REASONS];
+	const struct profile_symbol *no_frames;
+	struct profile_frame *path; /* the answer of profile_frames() */
+	size_t cap_path;
+};
+
+enum profile_quality profile_quality_of(uint8_t end_reason)
+{
+	switch (end_reason) {
+#define PROFILE_X(e, name, quality, meaning)                                                       \
+	case STACKD_END_##e:                                                                       \
+		return PROFILE_##quality;
+		STACKD_END_REASONS(PROFILE_X)
+#undef PROFILE_X
+	default:
+		return PROFILE_PARTIAL;
+	}
+}
+
+const char *profile_end_reason_name(uint8_t end_reason)
+{
+	switch (end_reason) {
+#define PROFILE_X(e, name, quality, meaning)                                                       \
+	case STACKD_END_##e:                                                                       \
+		return name;
+		STACKD_END_REASONS(PROFILE_X)
+#undef PROFILE_X
+	default:
+		return "unknown";
+	}
+}
+
+static bool profile_lists(const int32_t *list, size_t n, int32_t value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == value)
+			return true;
+	return n == 0;
+}
+
+static bool profile_lists_comm(const struct profile_filter *filter, const char *comm)
+{
+	for (size_t i = 0; i < filter->n_comms; i++)
+		if (strcmp(filter->comms[i], comm) == 0)
+			return true;
+	return filter->n_comms == 0;
+}
+
+static int profile_choose(struct profile *p, const struct profile_filter *filter)
+{
+	const struct store_tables *t = p->tables;
+
+	p->wanted = calloc((size_t)t->n_threads + 1, sizeof(*p->wanted));
+	if (!p->wanted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_threads; i++) {
+		const struct store_thread *thread = &t->threads[i];
+		int32_t pid = t->processes[thread->process].pid;
+
+		p->wanted[i] =
+			!filter || (profile_lists(filter->pids, filter->n_pids, pid) &&
+				    profile_lists(filter->tids, filter->n_tids, thread->tid) &&
+				    profile_lists_comm(filter, thread->comm));
+	}
+	return 0;
+}
+
+static void profile_count(struct profile *p, const struct profile_entry *entry)
+{
+	p->totals.samples += entry->samples;
+	p->totals.weight += entry->weight;
+	switch (profile_quality_of(entry->end_reason)) {
+	case PROFILE_COMPLETE:
+		p->totals.complete += entry->samples;
+		break;
+	case PROFILE_RECONSTRUCTED:
+		p->totals.reconstructed += entry->samples;
+		break;
+	case PROFILE_PARTIAL:
+	case PROFILE_LOST: /* lost ones are counted, not stored: a sample that is here is not lost
+			    */
+		p->totals.partial += entry->samples;
+		break;
+	}
+}
+
+static int profile_reserve_entry(struct profile *p)
+{
+	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : 256;
+	struct profile_entry *entries;
+
+	if (p->n_entries < p->cap_entries)
+		return 0;
+	if (cap > UINT32_MAX / 4)
+		return -ENOMEM;
+	entries = reallocarray(p->entries, cap, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	p->entries = entries;
+	p->cap_entries = cap;
+	return 0;
+}
+
+static int profile_add(void *arg, const struct store_sample *s)
+{
+	struct profile *p = arg;
+	uint32_t reason = s->end_reason < STACKD_END_COUNT ? s->end_reason : PROFILE_REASONS - 1;
+	uint64_t key = ((uint64_t)s->thread * PROFILE_REASONS + reason) << 32 | s->node;
+	uint32_t at;
+	int r;
+
+	if (s->thread >= p->tables->n_threads || s->node >= p->tables->n_nodes)
+		return -EBADMSG;
+	if (!p->wanted[s->thread])
+		return 0;
+	r = profile_reserve_entry(p);
+	if (r == 0)
+		r = index_enter(&p->by_key, key, p->n_entries, &at);
+	if (r < 0)
+		return r;
+	if (at == p->n_entries)
+		p->entries[p->n_entries++] = (struct profile_entry){
+			.thread = s->thread, .node = s->node, .end_reason = (uint8_t)reason};
+	p->entries[at].samples++;
+	p->entries[at].weight += s->period;
+	return 0;
+}
+
+/* Makes the marks that the entries need. */
+static int profile_make_marks(struct profile *p)
+{
+	p->no_frames = names_mark(p->names, "[no frames]");
+	if (!p->no_frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_entries; i++) {
+		uint8_t reason = p->entries[i].end_reason;
+
+		if (profile_quality_of(reason) >= PROFILE_PARTIAL && !profile_mark(p, reason))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int profile_sum_up(struct profile *p, const struct profile_filter *filter)
+{
+	int r;
+
+	if (p->tables->n_threads >= UINT32_MAX / PROFILE_REASONS)
+		return -EBADMSG;
+	r = names_new(p->tables, &p->names);
+	if (r == 0)
+		r = profile_choose(p, filter);
+	if (r == 0)
+		r = store_reader_samples(p->reader, profile_add, p);
+	index_free(&p->by_key);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < p->n_entries; i++)
+		profile_count(p, &p->entries[i]);
+	return profile_make_marks(p);
+}
+
+int profile_new(struct store_reader *reader, const struct profile_filter *filter,
+		struct profile **ret_profile)
+{
+	struct profile *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->reader = reader;
+	p->tables = store_reader_tables(reader);
+	r = profile_sum_up(p, filter);
+	if (r < 0) {
+		profile_free(p);
+		return r;
+	}
+	*ret_profile = p;
+	return p->n_entries ? 0 : -ENODATA;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	names_free(p->names);
+	index_free(&p->by_key);
+	free(p->wanted);
+	free(p->entries);
+	free(p->path);
+	free(p);
+}
+
+struct store_reader *profile_reader(const struct profile *p)
+{
+	return p->reader;
+}
+
+const struct store_tables *profile_tables(const struct profile *p)
+{
+	return p->tables;
+}
+
+const struct profile_totals *profile_totals(const struct profile *p)
+{
+	return &p->totals;
+}
+
+const struct profile_entry *profile_entries(const struct profile *p, size_t *ret_count)
+{
+	*ret_count = p->n_entries;
+	return p->entries;
+}
+
+bool profile_wants(const struct profile *p, const struct store_sample *sample)
+{
+	return sample->thread < p->tables->n_threads && p->wanted[sample->thread];
+}
+
+const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason)
+{
+	uint32_t at = end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
+	char text[80];
+
+	if (profile_quality_of(end_reason) < PROFILE_PARTIAL)
+		return NULL;
+	if (!p->marks[at]) {
+		snprintf(text, sizeof(text), "[incomplete: %s]",
+			 profile_end_reason_name(end_reason));
+		p->marks[at] = names_mark(p->names, text);
+	}
+	return p->marks[at];
+}
+
+const struct profile_symbol *profile_no_frames(const struct profile *p)
+{
+	return p->no_frames;
+}
+
+const struct profile_frame *profile_location_frames(struct profile *p, uint32_t location,
+						    size_t *ret_count)
+{
+	const struct profile_frame *frames;
+	uint32_t count;
+
+	if (names_location(p->names, location, &frames, &count) < 0)
+		return NULL;
+	*ret_count = count;
+	return frames;
+}
+
+static bool profile_reserve_path(struct profile *p, size_t need)
+{
+	size_t cap = p->cap_path ? p->cap_path : 64;
+	struct profile_frame *path;
+
+	if (need <= p->cap_path)
+		return true;
+	while (cap < need)
+		cap *= 2;
+	path = reallocarray(p->path, cap, sizeof(*path));
+	if (!path)
+		return false;
+	p->path = path;
+	p->cap_path = cap;
+	return true;
+}
+
+/* Leaf first on the way up the trie, so a location's frames are entered innermost first; turned
+ * round at the end. */
+const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uint8_t end_reason,
+					   size_t *ret_count)
+{
+	const struct profile_symbol *mark = profile_mark(p, end_reason);
+	size_t n = 0;
+
+	for (uint32_t at = node; at; at = p->tables->nodes[at].parent) {
+		const struct profile_frame *frames;
+		uint32_t count;
+
+		if (names_location(p->names, p->tables->nodes[at].location, &frames, &count) < 0 ||
+		    !profile_reserve_path(p, n + count + 1))
+			return NULL;
+		while (count)
+			p->path[n++] = frames[--count];
+	}
+	if (!profile_reserve_path(p, n + 1))
+		return NULL;
+	if (mark || !n)
+		p->path[n++] = (struct profile_frame){.symbol = mark ? mark : p->no_frames,
+						      .location = UINT32_MAX};
+	for (size_t i = 0; i < n / 2; i++) {
+		struct profile_frame swap = p->path[i];
+
+		p->path[i] = p->path[n - 1 - i];
+		p->path[n - 1 - i] = swap;
+	}
+	*ret_count = n;
+	return p->path;
+}
+
+size_t profile_symbol_count(const struct profile *p)
+{
+	return names_symbol_count(p->names);
+}
+
+const struct profile_symbol *profile_symbol_at(const struct profile *p, uint32_t number)
+{
+	return names_symbol_at(p->names, number);
+}

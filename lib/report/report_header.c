@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* The header of reports; see report_header.h. */
+#include "report/report_header.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "stackd_abi.h"
+
+void report_header_reasons(const struct profile *profile, uint64_t *ret_samples, uint32_t n)
+{
+	size_t n_entries;
+	const struct profile_entry *entries = profile_entries(profile, &n_entries);
+
+	memset(ret_samples, 0, n * sizeof(*ret_samples));
+	for (size_t i = 0; i < n_entries; i++) {
+		uint32_t reason = entries[i].end_reason;
+
+		ret_samples[reason < n ? reason : n - 1] += entries[i].samples;
+	}
+}
+
+/* The reasons of partial stacks, most samples first. */
+static void report_header_why(const struct profile *profile, struct buf *b)
+{
+	uint64_t samples[STACKD_END_COUNT + 1];
+	const char *before = " (";
+
+	report_header_reasons(profile, samples, STACKD_END_COUNT + 1);
+	for (;;) {
+		uint8_t most = 0;
+
+		for (uint8_t i = 0; i <= STACKD_END_COUNT; i++) {
+			if (profile_quality_of(i) < PROFILE_PARTIAL)
+				samples[i] = 0;
+			if (samples[i] > samples[most])
+				most = i;
+		}
+		if (!samples[most])
+			break;
+		text_printf(b, "%s%s %" PRIu64, before, profile_end_reason_name(most),
+			    samples[most]);
+		samples[most] = 0;
+		before = ", ";
+	}
+	if (*before == ',')
+		text_put_raw(b, ")");
+}
+
+void report_header_quality(const struct profile *profile, struct buf *b)
+{
+	const struct profile_totals *totals = profile_totals(profile);
+	char share[TEXT_SHARE_MAX];
+
+	text_printf(b, "%s%% complete, ", text_share(totals->complete, totals->samples, share));
+	text_printf(b, "%s%% reconstructed, ",
+		    text_share(totals->reconstructed, totals->samples, share));
+	text_printf(b, "%s%% partial", text_share(totals->partial, totals->samples, share));
+	report_header_why(profile, b);
+}
+
+void report_header_event(const struct store_recording *recording, struct buf *b)
+{
+	text_put(b, recording->event, NULL);
+	if (recording->frequency_hz)
+		text_printf(b, " at %" PRIu64 " Hz", recording->frequency_hz);
+	else if (recording->period)
+		text_printf(b, " every %" PRIu64, recording->period);
+}
+
+static uint64_t report_header_duration(const struct store_recording *recording)
+{
+	return recording->end_ns > recording->start_ns ? recording->end_ns - recording->start_ns
+						       : 0;
+}
+
+static void report_header_time(const struct store_recording *recording, struct buf *b)
+{
+	time_t start = (time_t)(recording->start_unix_ns / 1000000000);
+	char text[64] = "?";
+	struct tm tm;
+
+	if (localtime_r(&start, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm);
+	text_printf(b, "%s, for %.1f s", text, (double)report_header_duration(recording) / 1e9);
+	if (!recording->finished)
+		text_put_raw(b, " so far (it is still being recorded, or was cut off)");
+}
+
+struct report_header {
+	const struct report_options *options;
+	FILE *out;
+	struct buf row;
+	int r;
+};
+
+/* Ends a header line. */
+static void report_header_line(struct report_header *h)
+{
+	if (h->r == 0) {
+		text_put_raw(&h->row, "\n");
+		h->r = text_flush(&h->row, h->out);
+	}
+}
+
+static void report_header_field(struct report_header *h, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	text_printf(&h->row, "# %s: ", name);
+	if (h->options->utf8)
+		text_put(&h->row, value, NULL);
+	else
+		text_put_ascii(&h->row, value);
+	report_header_line(h);
+}
+
+static void report_header_counts(struct report_header *h, const struct profile *profile)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	uint64_t samples = profile_totals(profile)->samples;
+
+	text_printf(&h->row, "# samples: %" PRIu64, samples);
+	if (samples < recording->samples)
+		text_printf(&h->row, " chosen of %" PRIu64, recording->samples);
+	report_header_line(h);
+	text_printf(&h->row, "# lost: %" PRIu64, recording->lost);
+	report_header_line(h);
+	text_put_raw(&h->row, "# quality: ");
+	report_header_quality(profile, &h->row);
+	report_header_line(h);
+}
+
+int report_header_text(const struct profile *profile, const struct report_options *options,
+		       FILE *out)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	struct report_header h = {.options = options, .out = out};
+
+	report_header_field(&h, "host", recording->host);
+	text_put_raw(&h.row, "# kernel: ");
+	text_put(&h.row, recording->kernel ? recording->kernel : "?", NULL);
+	text_put_raw(&h.row, " ");
+	text_put(&h.row, recording->arch ? recording->arch : "", NULL);
+	text_printf(&h.row, ", %u CPUs", recording->cpus);
+	report_header_line(&h);
+	text_put_raw(&h.row, "# event: ");
+	report_header_event(recording, &h.row);
+	report_header_line(&h);
+	report_header_field(&h, "command", recording->command);
+	report_header_field(&h, "target", recording->target);
+	text_printf(&h.row, "# recording: %" PRId64 ", ", recording->id);
+	report_header_time(recording, &h.row);
+	report_header_line(&h);
+	report_header_counts(&h, profile);
+	report_header_field(&h, "note", recording->note);
+	buf_free(&h.row);
+	return h.r;
+}
+
+static void report_header_member(struct buf *b, const char *name, const char *value)
+{
+	text_printf(b, ",\"%s\":", name);
+	text_put_json(b, value ? value : "");
+}
+
+void report_header_json(const struct profile *profile, struct buf *b)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	const struct profile_totals *totals = profile_totals(profile);
+
+	text_printf(b, "\"recording\":%" PRId64, recording->id);
+	report_header_member(b, "host", recording->host);
+	report_header_member(b, "kernel", recording->kernel);
+	report_header_member(b, "arch", recording->arch);
+	text_printf(b, ",\"cpus\":%u", recording->cpus);
+	report_header_member(b, "event", recording->event);
+	text_printf(b, ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64, recording->frequency_hz,
+		    recording->period);
+	report_header_member(b, "command", recording->command);
+	report_header_member(b, "target", recording->target);
+	report_header_member(b, "note", recording->note);
+	text_printf(b, ",\"start_unix_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"finished\":%s",
+		    recording->start_unix_ns, report_header_duration(recording),
+		    recording->finished ? "true" : "false");
+	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64, totals->samples,
+		    recording->lost);
+	text_printf(b,
+		    ",\"quality\":{\"complete\":%" PRIu64 ",\"reconstructed\":%" PRIu64
+		    ",\"partial\":%" PRIu64 "}",
+		    totals->complete, totals->reconstructed, totals->partial);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The figures of a recording: how many samples, how they ended, what they cost.
+ *
+ * JSON: {"schema":1, the members of the report's header, "end_reasons":{name: samples},
+ * "store_bytes", "store_bytes_per_sample", "kernel_ns_per_sample" (null if it was not measured),
+ * "ring_bytes_per_sample" (null without the counter ring_bytes), "processes", "threads",
+ * "objects", "locations", "nodes", "collisions", "counters":{name: value}}. End reasons of lost
+ * samples come from the recording's counters of the same name: the samples are not there.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/index.h"
+#include "report/report.h"
+#include "report/report_header.h"
+#include "report/text.h"
+#include "stackd_abi.h"
+
+struct report_stats {
+	uint64_t reasons[STACKD_END_COUNT + 1];
+	uint64_t collisions; /* nodes whose tag an earlier node has */
+	double kernel_ns;    /* per sample; negative if not measured */
+	double ring_bytes;   /* the same */
+	double store_bytes;  /* of the file, per sample of this recording */
+};
+
+static bool report_stats_counter(const struct store_tables *t, const char *name,
+				 uint64_t *ret_value)
+{
+	for (uint32_t i = 0; i < t->n_counters; i++) {
+		if (strcmp(t->counters[i].name, name) == 0) {
+			*ret_value = t->counters[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int report_stats_collisions(const struct store_tables *t, uint64_t *ret_collisions)
+{
+	struct index first = {0};
+	uint64_t collisions = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < t->n_nodes; i++) {
+		uint32_t node;
+
+		r = index_enter(&first, t->tags[i], i, &node);
+		collisions += r == 0 && node != i;
+	}
+	index_free(&first);
+	*ret_collisions = collisions;
+	return r;
+}
+
+static void report_stats_reasons(const struct profile *profile, struct report_stats *s)
+{
+	const struct store_tables *t = profile_tables(profile);
+
+	report_header_reasons(profile, s->reasons, STACKD_END_COUNT + 1);
+	for (uint8_t i = 0; i < STACKD_END_COUNT; i++) {
+		uint64_t value;
+
+		if (profile_quality_of(i) == PROFILE_LOST &&
+		    report_stats_counter(t, profile_end_reason_name(i), &value))
+			s->reasons[i] += value;
+	}
+}
+
+static int report_stats_make(const struct profile *profile, struct report_stats *s)
+{
+	const struct store_tables *t = profile_tables(profile);
+	uint64_t ring, samples = profile_totals(profile)->samples;
+
+	report_stats_reasons(profile, s);
+	s->kernel_ns = s->ring_bytes = -1;
+	s->store_bytes = samples ? (double)t->store_bytes / (double)samples : 0;
+	if (t->recording.kernel_runs)
+		s->kernel_ns = (double)t->recording.kernel_ns / (double)t->recording.kernel_runs;
+	if (report_stats_counter(t, "ring_bytes", &ring) && samples)
+		s->ring_bytes = (double)ring / (double)samples;
+	return report_stats_collisions(t, &s->collisions);
+}
+
+static void report_stats_number(struct buf *b, const char *name, double value)
+{
+	if (value < 0)
+		text_printf(b, ",\"%s\":null", name);
+	else
+		text_printf(b, ",\"%s\":%.1f", name, value);
+}
+
+static void report_stats_json_reasons(struct buf *b, const struct report_stats *s)
+{
+	const char *before = "";
+
+	text_put_raw(b, ",\"end_reasons\":{");
+	for (uint8_t i = 0; i <= STACKD_END_COUNT; i++) {
+		if (!s->reasons[i])
+			continue;
+		text_printf(b, "%s\"%s\":%" PRIu64, before, profile_end_reason_name(i),
+			    s->reasons[i]);
+		before = ",";
+	}
+	text_put_raw(b, "}");
+}
+
+int report_write_stats_json(struct profile *profile, FILE *out)
+{
+	const struct store_tables *t = profile_tables(profile);
+	struct report_stats s;
+	struct buf b = {0};
+	int r = report_stats_make(profile, &s);
+
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	report_stats_json_reasons(&b, &s);
+	text_printf(&b, ",\"store_bytes\":%" PRIu64, t->store_bytes);
+	report_stats_number(&b, "store_bytes_per_sample", s.store_bytes);
+	report_stats_number(&b, "kernel_ns_per_sample", s.kernel_ns);
+	report_stats_number(&b, "ring_bytes_per_sample", s.ring_bytes);
+	text_printf(&b, ",\"processes\":%u,\"threads\":%u,\"objects\":%u,\"locations\":%u",
+		    t->n_processes, t->n_threads, t->n_objects, t->n_locations);
+	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64 ",\"counters\":{", t->n_nodes,
+		    s.collisions);
+	for (uint32_t i = 0; i < t->n_counters; i++) {
+		text_put_raw(&b, i ? "," : "");
+		text_put_json(&b, t->counters[i].name);
+		text_printf(&b, ":%" PRIu64, t->counters[i].value);
+	}
+	text_put_raw(&b, "}}\n");
+	if (r == 0)
+		r = text_flush(&b, out);
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	buf_free(&b);
+	return r;
+}
+
+static void report_stats_text_costs(struct buf *b, const struct store_tables *t,
+				    const struct report_stats *s)
+{
+	text_printf(b, "store: %" PRIu64 " bytes, %.1f a sample\n", t->store_bytes, s->store_bytes);
+	if (s->kernel_ns >= 0)
+		text_printf(b, "kernel: %.0f ns a sample\n", s->kernel_ns);
+	else
+		text_put_raw(b, "kernel: time not measured\n");
+	if (s->ring_bytes >= 0)
+		text_printf(b, "ring buffer: %.1f bytes a sample\n", s->ring_bytes);
+	text_printf(b, "processes: %u\nthreads: %u\nobjects: %u\nlocations: %u\n", t->n_processes,
+		    t->n_threads, t->n_objects, t->n_locations);
+	text_printf(b, "paths: %u nodes, %" PRIu64 " tag collisions\n", t->n_nodes, s->collisions);
+}
+
+int report_write_stats_text(struct profile *profile, FILE *out)
+{
+	const struct store_tables *t = profile_tables(profile);
+	struct report_options options = {.utf8 = true};
+	struct report_stats s;
+	struct buf b = {0};
+	int r = report_stats_make(profile, &s);
+
+	if (r == 0)
+		r = report_header_text(profile, &options, out);
+	text_put_raw(&b, "end reasons:\n");
+	for (uint8_t i = 0; i <= STACKD_END_COUNT; i++)
+		if (s.reasons[i])
+			text_printf(&b, "  %-14s %" PRIu64 "\n", profile_end_reason_name(i),
+				    s.reasons[i]);
+	report_stats_text_costs(&b, t, &s);
+	if (t->n_counters)
+		text_put_raw(&b, "counters:\n");
+	for (uint32_t i = 0; i < t->n_counters; i++) {
+		text_put_raw(&b, "  ");
+		text_put(&b, t->counters[i].name, NULL);
+		text_printf(&b, " %" PRIu64 "\n", t->counters[i].value);
+	}
+	if (r == 0)
+		r = text_flush(&b, out);
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	buf_free(&b);
+	return r;
+}

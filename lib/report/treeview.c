@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A call tree as rows of text; see treeview.h.
+ *
+ * A recording can hold paths of ten thousand frames, so nothing here recurses: rows that are to
+ * be written wait on an explicit stack. `open[level]` tells for each column of branches on the
+ * left whether it goes on below; rows come in depth-first order, so it is always that of the
+ * row's own ancestors.
+ */
+#include "report/treeview.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TREEVIEW_LEVELS_SHOWN 40 /* columns of branches; deeper rows say how deep they are */
+#define TREEVIEW_FOLD	      3	 /* calls of itself in a row from which a function is folded */
+
+struct treeview_item {
+	uint32_t node;	  /* CALLTREE_NONE: the row that sums up `hidden` nodes */
+	uint32_t level;	  /* of branches */
+	uint32_t hidden;  /* how many */
+	bool is_top;	  /* a child of node 0 */
+	bool is_branch;	  /* starts a branch of that level, rather than going on in it */
+	bool is_last;	  /* of its branches */
+	uint64_t samples; /* of the hidden nodes */
+};
+
+struct treeview {
+	const struct calltree *tree;
+	const struct calltree_node *nodes;
+	const struct treeview_options *options;
+	FILE *out;
+	struct buf row;
+	struct treeview_item *stack;
+	size_t n_stack, cap_stack;
+	bool *open; /* by level, from 1 */
+	uint32_t cap_open;
+	uint32_t *children; /* of the node asked about last: those to show, largest first */
+	uint32_t n_children, cap_children;
+	uint32_t n_hidden;
+	uint64_t hidden_samples;
+};
+
+bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options)
+{
+	return (double)samples * 100.0 < options->percent_limit * (double)whole;
+}
+
+void treeview_name(struct buf *row, const char *name, const struct report_options *options)
+{
+	if (options->utf8)
+		text_put(row, name, NULL);
+	else
+		text_put_ascii(row, name);
+}
+
+void treeview_object(struct buf *row, const char *object, const struct report_options *options)
+{
+	bool has_brackets = *object == '[';
+
+	text_put_raw(row, has_brackets ? "  " : "  [");
+	treeview_name(row, object, options);
+	text_put_raw(row, has_brackets ? "" : "]");
+}
+
+int treeview_row(struct buf *row, const struct report_options *options, bool strong, FILE *out)
+{
+	int r;
+
+	text_cut(row, options->width);
+	while (row->len && row->data[row->len - 1] == ' ')
+		row->len--;
+	if (!options->color || !strong) {
+		text_put_raw(row, "\n");
+		return text_flush(row, out);
+	}
+	if (fputs("\033[1m", out) < 0)
+		return -EIO;
+	r = text_flush(row, out);
+	if (r == 0 && fputs("\033[0m\n", out) < 0)
+		r = -EIO;
+	return r;
+}
+
+static int treeview_compare(const void *a, const void *b, void *arg)
+{
+	const struct calltree *tree = arg;
+	uint32_t n, x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct calltree_node *nodes = calltree_nodes(tree, &n);
+
+	if (nodes[x].samples != nodes[y].samples)
+		return nodes[x].samples < nodes[y].samples ? 1 : -1;
+	return strcmp(calltree_symbol(tree, x)->name, calltree_symbol(tree, y)->name);
+}
+
+static int treeview_add_child(struct treeview *v, uint32_t node)
+{
+	if (v->n_children == v->cap_children) {
+		uint32_t cap = v->cap_children ? v->cap_children * 2 : 64;
+		uint32_t *children = reallocarray(v->children, cap, sizeof(*children));
+
+		if (!children)
+			return -ENOMEM;
+		v->children = children;
+		v->cap_children = cap;
+	}
+	v->children[v->n_children++] = node;
+	return 0;
+}
+
+/* Finds the children of a node, shown and hidden. */
+static int treeview_children(struct treeview *v, uint32_t node)
+{
+	int r = 0;
+
+	v->n_children = v->n_hidden = 0;
+	v->hidden_samples = 0;
+	for (uint32_t at = v->nodes[node].first_child; r == 0 && at != CALLTREE_NONE;
+	     at = v->nodes[at].next_sibling) {
+		uint64_t samples = v->nodes[at].samples;
+
+		if (treeview_is_small(samples, v->options->whole, v->options->report)) {
+			v->n_hidden++;
+			v->hidden_samples += samples;
+		} else {
+			r = treeview_add_child(v, at);
+		}
+	}
+	if (v->n_children > 1)
+		qsort_r(v->children, v->n_children, sizeof(*v->children), treeview_compare,
+			(void *)v->tree);
+	return r;
+}
+
+static int treeview_push(struct treeview *v, const struct treeview_item *item)
+{
+	if (v->n_stack == v->cap_stack) {
+		size_t cap = v->cap_stack ? v->cap_stack * 2 : 64;
+		struct treeview_item *stack = reallocarray(v->stack, cap, sizeof(*stack));
+
+		if (!stack)
+			return -ENOMEM;
+		v->stack = stack;
+		v->cap_stack = cap;
+	}
+	v->stack[v->n_stack++] = *item;
+	return 0;
+}
+
+/* Puts the children found last on the stack, so that the largest comes off first. */
+static int treeview_push_children(struct treeview *v, uint32_t level, bool is_top)
+{
+	uint32_t n = v->n_children + (v->n_hidden > 0);
+	bool branches = !is_top && n > 1;
+	struct treeview_item item = {
+		.level = level + branches, .is_branch = branches, .is_top = is_top};
+	int r = 0;
+
+	if (v->n_hidden) {
+		item.node = CALLTREE_NONE;
+		item.hidden = v->n_hidden;
+		item.samples = v->hidden_samples;
+		item.is_last = true;
+		r = treeview_push(v, &item);
+	}
+	for (uint32_t i = v->n_children; r == 0 && i-- > 0;) {
+		item.node = v->children[i];
+		item.is_last = !v->n_hidden && i == v->n_children - 1;
+		r = treeview_push(v, &item);
+	}
+	return r;
+}
+
+static int treeview_reserve_level(struct treeview *v, uint32_t level)
+{
+	uint32_t cap = level * 2 + 64;
+	bool *open;
+
+	if (level < v->cap_open)
+		return 0;
+	open = realloc(v->open, cap * sizeof(*open));
+	if (!open)
+		return -ENOMEM;
+	v->open = open;
+	v->cap_open = cap;
+	return 0;
+}
+
+static void treeview_branches(struct treeview *v, const struct treeview_item *item)
+{
+	bool utf8 = v->options->report->utf8;
+	uint32_t from = 1;
+
+	if (item->is_branch)
+		v->open[item->level] = !item->is_last;
+	if (item->level > TREEVIEW_LEVELS_SHOWN) {
+		from = item->level - TREEVIEW_LEVELS_SHOWN + 1;
+		text_printf(&v->row, "[%u] ", item->level);
+	}
+	for (uint32_t level = from; level <= item->level; level++) {
+		bool head = level == item->level && item->is_branch;
+
+		if (head && item->is_last)
+			text_put_raw(&v->row, utf8 ? "└─ " : "`- ");
+		else if (head)
+			text_put_raw(&v->row, utf8 ? "├─ " : "|- ");
+		else
+			text_put_raw(&v->row, !v->open[level] ? "   " : utf8 ? "│  " : "|  ");
+	}
+}
+
+static void treeview_columns(struct treeview *v, uint64_t samples, uint64_t self)
+{
+	char share[TEXT_SHARE_MAX];
+
+	text_printf(&v->row, "  %5s%%  ", text_share(samples, v->options->whole, share));
+	if (!v->options->is_callers)
+		text_printf(&v->row, "%5s%%  ", text_share(self, v->options->whole, share));
+}
+
+static void treeview_label(struct treeview *v, uint32_t node, uint32_t calls)
+{
+	const struct profile_symbol *symbol = calltree_symbol(v->tree, node);
+	uint32_t parent = v->nodes[node].parent;
+	const struct profile_symbol *above = parent ? calltree_symbol(v->tree, parent) : NULL;
+
+	treeview_name(&v->row, symbol->name, v->options->report);
+	if (calls > 1)
+		text_printf(&v->row, " (x%u)", calls);
+	if (v->nodes[node].is_inlined)
+		text_put_raw(&v->row, " (inlined)");
+	if (symbol->is_mark || symbol->is_unnamed || (above && above->object == symbol->object))
+		return;
+	treeview_object(&v->row, text_basename(symbol->object), v->options->report);
+}
+
+static int treeview_write_hidden(struct treeview *v, const struct treeview_item *item)
+{
+	char share[TEXT_SHARE_MAX];
+
+	text_put_raw(&v->row, v->options->is_callers ? "          " : "                   ");
+	treeview_branches(v, item);
+	text_printf(&v->row, "(%u more, %s%%)", item->hidden,
+		    text_share(item->samples, v->options->whole, share));
+	return treeview_row(&v->row, v->options->report, false, v->out);
+}
+
+/* Whether the only thing below `node` is the same function again: leaves its children found. */
+static bool treeview_calls_itself(struct treeview *v, uint32_t node, int *ret_r)
+{
+	*ret_r = treeview_children(v, node);
+	return *ret_r == 0 && v->n_children == 1 && !v->n_hidden &&
+	       v->nodes[v->children[0]].symbol == v->nodes[node].symbol &&
+	       v->nodes[v->children[0]].is_inlined == v->nodes[node].is_inlined;
+}
+
+/* The last node of the row that starts with `node`, with the calls and self samples in it. */
+static int treeview_fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t *ret_calls,
+			 uint64_t *ret_self)
+{
+	uint32_t last = node, calls = 1;
+	uint64_t self = v->nodes[node].self;
+	int r;
+
+	while (treeview_calls_itself(v, last, &r)) {
+		last = v->children[0];
+		self += v->nodes[last].self;
+		calls++;
+	}
+	if (calls < TREEVIEW_FOLD) {
+		last = node;
+		calls = 1;
+		self = v->nodes[node].self;
+	}
+	*ret_last = last;
+	*ret_calls = calls;
+	*ret_self = self;
+	return r;
+}
+
+static int treeview_write_node(struct treeview *v, const struct treeview_item *item)
+{
+	uint64_t self, samples = v->nodes[item->node].samples;
+	uint32_t last, calls;
+	int r = treeview_fold(v, item->node, &last, &calls, &self);
+
+	if (r < 0)
+		return r;
+	treeview_columns(v, samples, self);
+	treeview_branches(v, item);
+	if (v->options->is_callers && !item->is_top)
+		text_put_raw(&v->row, v->options->report->utf8 ? "← " : "<- ");
+	treeview_label(v, item->node, calls);
+	r = treeview_row(&v->row, v->options->report, self * 20 >= v->options->whole, v->out);
+	if (r == 0)
+		r = treeview_children(v, last);
+	if (r == 0)
+		r = treeview_push_children(v, item->level, false);
+	return r;
+}
+
+int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out)
+{
+	struct treeview v = {.tree = tree, .options = options, .out = out};
+	bool is_below_other = false;
+	uint32_t n;
+	int r;
+
+	v.nodes = calltree_nodes(tree, &n);
+	r = treeview_children(&v, 0);
+	if (r == 0)
+		r = treeview_push_children(&v, 0, true);
+	while (r == 0 && v.n_stack) {
+		struct treeview_item item = v.stack[--v.n_stack];
+
+		r = treeview_reserve_level(&v, item.level);
+		if (r == 0 && item.is_top && is_below_other && fputc('\n', out) == EOF)
+			r = -EIO;
+		is_below_other = true;
+		if (r == 0)
+			r = item.node == CALLTREE_NONE ? treeview_write_hidden(&v, &item)
+						       : treeview_write_node(&v, &item);
+	}
+	buf_free(&v.row);
+	free(v.stack);
+	free(v.open);
+	free(v.children);
+	return r;
+}

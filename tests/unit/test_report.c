@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* The reports: golden text of a small recording, sums over random ones, deep recursion, hostile
+ * names, output that fails. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <jansson.h>
+#include <time.h>
+
+#include "fake_store.h"
+#include "report/report.h"
+
+typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
+
+static char *written(struct store_reader *f, writer write, const struct report_options *options)
+{
+	struct profile *p;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	assert_int_equal(write(p, options, out), 0);
+	fclose(out);
+	profile_free(p);
+	return text;
+}
+
+#define HEADER                                                                                     \
+	"# host: box\n# kernel: 6.1.0 x86_64, 2 CPUs\n# event: cpu-clock at 997 Hz\n"              \
+	"# command: stackd --pid 12\n# target: pid 12\n"                                           \
+	"# recording: 7, 2023-11-14 22:13:20 +0000, for 2.5 s\n# samples: 100\n# lost: 0\n"        \
+	"# quality: 99.0% complete, 0.0% reconstructed, 1.0% partial (no_recipe 1)\n"
+
+static void check_golden(const struct report_options *options, const char *golden)
+{
+	struct store_reader *f = fake_small();
+	char *text = written(f, report_write_text, options);
+
+	assert_string_equal(text, golden);
+	free(text);
+	fake_free(f);
+}
+
+static void test_golden_tree(void **state)
+{
+	(void)state;
+	check_golden(
+		&(struct report_options){.percent_limit = 5, .utf8 = true}, HEADER
+		"\n"
+		"# process 12 prog (/bin/prog): 80 samples, 80.0% of all\n"
+		"#  total    self  call path from the root down, in % of this process's samples\n"
+		"   87.5%    0.0%  _start  [prog]\n"
+		"   87.5%    0.0%  main\n"
+		"   75.0%    0.0%  ├─ app::work()\n"
+		"   50.0%   50.0%  │  ├─ inl (inlined)\n"
+		"   25.0%   25.0%  │  └─ memcpy  [libc.so.6]\n"
+		"   12.5%   12.5%  └─ fact (x4)\n"
+		"\n"
+		"   11.2%    0.0%  start_thread  [libc.so.6]\n"
+		"   11.2%   11.2%  libx.so+0x51\n"
+		"\n"
+		"                   (1 more, 1.2%)\n"
+		"\n"
+		"# process 99 other (/bin/prog): 20 samples, 20.0% of all\n"
+		"#  total    self  call path from the root down, in % of this process's samples\n"
+		"  100.0%    0.0%  main  [prog]\n"
+		"  100.0%  100.0%  do_sys  [kernel.kallsyms]\n");
+}
+
+static void test_golden_flat(void **state)
+{
+	(void)state;
+	check_golden(
+		&(struct report_options){.view = REPORT_FLAT, .percent_limit = 30, .utf8 = true},
+		HEADER
+		"\n"
+		"# process 12 prog (/bin/prog): 80 samples, 80.0% of all\n"
+		"#   self   total      self  function; % of this process's samples, and samples\n"
+		"   50.0%   50.0%        40  inl  [/bin/prog]\n"
+		"    1.2%   76.2%         1  app::work()  [/bin/prog]\n"
+		"    0.0%   87.5%         0  _start  [/bin/prog]\n"
+		"    0.0%   87.5%         0  main  [/bin/prog]\n"
+		"   48.8%                39  (5 more, 48.8%)\n"
+		"\n"
+		"# 1 more processes: 20 samples, 20.0% of all\n");
+}
+
+static void test_golden_callers(void **state)
+{
+	(void)state;
+	check_golden(&(struct report_options){.view = REPORT_CALLERS, .percent_limit = 24}, HEADER
+		     "\n"
+		     "# process 12 prog (/bin/prog): 80 samples, 80.0% of all\n"
+		     "#   self  functions by self, with those that called them below, in % of this "
+		     "process's samples\n"
+		     "   50.0%  inl  [prog]\n"
+		     "   50.0%  <- app::work()\n"
+		     "   50.0%  <- main\n"
+		     "   50.0%  <- _start\n"
+		     "\n"
+		     "   25.0%  memcpy  [libc.so.6]\n"
+		     "   25.0%  <- app::work()  [prog]\n"
+		     "   25.0%  <- main\n"
+		     "   25.0%  <- _start\n"
+		     "\n"
+		     "          (3 more, 25.0%)\n"
+		     "\n"
+		     "# 1 more processes: 20 samples, 20.0% of all\n");
+}
+
+/* A random recording: 20 functions in 3 objects, some inlined, 200 nodes, 3 processes. */
+static struct store_reader *random_store(unsigned seed)
+{
+	static char names[20][16];
+	struct store_reader *f = fake_new();
+	uint32_t locations[60], n_nodes = 1;
+
+	srandom(seed);
+	for (int i = 0; i < 3; i++)
+		fake_object(f, OBJECT_ELF, i == 0 ? "/bin/a" : i == 1 ? "/lib/b" : "/lib/c");
+	for (int i = 0; i < 60; i++) {
+		int function = (int)(random() % 20);
+
+		snprintf(names[function], sizeof(names[function]), "f%d", function);
+		locations[i] =
+			fake_location(f, (uint32_t)function % 3, 0x1000u + 16u * (unsigned)i, 1);
+		if (random() % 4 == 0)
+			fake_line(f, "inl", 0, true);
+		if (random() % 8)
+			fake_line(f, names[function], 0x1000, false);
+	}
+	for (; n_nodes < 200; n_nodes++)
+		fake_node(f, (uint32_t)random() % n_nodes, locations[random() % 60]);
+	for (int i = 0; i < 3; i++)
+		fake_process(f, 100 + i, "p");
+	for (uint32_t i = 0; i < 6; i++)
+		fake_thread(f, i / 2, 100 + (int)i, i & 1 ? "odd" : "even");
+	for (int i = 0; i < 300; i++)
+		fake_samples(f, (uint32_t)random() % 6, (uint32_t)random() % n_nodes,
+			     (uint8_t)(random() % STACKD_END_COUNT), 1 + (uint32_t)random() % 5);
+	return fake_done(f);
+}
+
+static uint64_t member(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	assert_true(json_is_integer(value));
+	return (uint64_t)json_integer_value(value);
+}
+
+static json_t *json_of(struct store_reader *f, enum report_view view)
+{
+	struct report_options options = {.view = view};
+	char *text = written(f, report_write_json, &options);
+	json_t *json = json_loads(text, 0, NULL);
+
+	assert_non_null(json);
+	free(text);
+	return json;
+}
+
+/* Of a tree: what the top holds and what all selfs add up to are the process's samples, and a
+ * node's samples are its self and its children's. */
+static void check_nodes(const json_t *process)
+{
+	const json_t *nodes = json_object_get(process, "nodes"), *node;
+	uint64_t top = 0, self = 0, *below = calloc(json_array_size(nodes) + 1, sizeof(*below));
+	size_t i;
+
+	json_array_foreach(nodes, i, node)
+	{
+		int64_t parent = json_integer_value(json_object_get(node, "parent"));
+
+		assert_true(parent < (int64_t)i);
+		self += member(node, "self");
+		*(parent < 0 ? &top : &below[parent]) += member(node, "total");
+	}
+	json_array_foreach(nodes, i, node)
+		assert_int_equal(member(node, "total"), member(node, "self") + below[i]);
+	assert_int_equal(top, member(process, "samples"));
+	assert_int_equal(self, member(process, "samples"));
+	free(below);
+}
+
+static void check_functions(const json_t *process)
+{
+	const json_t *functions = json_object_get(process, "functions"), *function;
+	uint64_t self = 0;
+	size_t i;
+
+	json_array_foreach(functions, i, function)
+	{
+		self += member(function, "self");
+		assert_true(member(function, "total") <= member(process, "samples"));
+		assert_true(member(function, "self") <= member(function, "total"));
+	}
+	assert_int_equal(self, member(process, "samples"));
+}
+
+static void test_sums(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 40; seed++) {
+		struct store_reader *f = random_store(seed);
+
+		for (enum report_view view = REPORT_TREE; view <= REPORT_CALLERS; view++) {
+			json_t *json = json_of(f, view), *process;
+			uint64_t samples = 0;
+			size_t i;
+
+			json_array_foreach(json_object_get(json, "processes"), i, process)
+			{
+				samples += member(process, "samples");
+				if (view == REPORT_FLAT)
+					check_functions(process);
+				else
+					check_nodes(process);
+			}
+			assert_int_equal(samples, f->n_samples);
+			assert_int_equal(member(json, "samples"), f->n_samples);
+			json_decref(json);
+		}
+		fake_free(f);
+	}
+}
+
+/* The totals of the flat view, against counting each path's distinct functions. */
+static void test_totals_count_a_path_once(void **state)
+{
+	struct store_reader *f = random_store(99);
+	struct profile *p;
+	json_t *json = json_of(f, REPORT_FLAT), *process;
+	const struct profile_entry *entries;
+	uint64_t expected[64] = {0}, got[64] = {0};
+	size_t i, n;
+
+	(void)state;
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	entries = profile_entries(p, &n);
+	for (i = 0; i < n; i++) {
+		size_t n_frames;
+		const struct profile_frame *frames =
+			profile_frames(p, entries[i].node, entries[i].end_reason, &n_frames);
+		uint64_t seen = 0;
+
+		for (size_t k = 0; k < n_frames; k++) {
+			const char *name = frames[k].symbol->name;
+
+			if (name[0] == 'f')
+				seen |= UINT64_C(1) << atoi(name + 1);
+		}
+		for (int k = 0; k < 64; k++)
+			expected[k] += seen >> k & 1 ? entries[i].samples : 0;
+	}
+	json_array_foreach(json_object_get(json, "processes"), i, process)
+	{
+		const json_t *function;
+		size_t k;
+
+		json_array_foreach(json_object_get(process, "functions"), k, function)
+		{
+			const json_t *symbol = json_array_get(json_object_get(json, "symbols"),
+							      member(function, "symbol"));
+			const char *name = json_string_value(json_object_get(symbol, "name"));
+
+			if (name[0] == 'f')
+				got[atoi(name + 1)] += member(function, "total");
+		}
+	}
+	assert_memory_equal(expected, got, sizeof(got));
+	assert_true(expected[3] > 0);
+	json_decref(json);
+	profile_free(p);
+	fake_free(f);
+}
+
+static struct store_reader *deep_store(uint32_t depth, uint32_t n_functions)
+{
+	static const char *const names[] = {"even", "odd", "third"};
+	struct store_reader *f = fake_new();
+	uint32_t object = fake_object(f, OBJECT_ELF, "/bin/deep"), at = 0;
+	uint32_t thread = fake_thread(f, fake_process(f, 1, "deep"), 1, "deep");
+
+	for (uint32_t i = 0; i < n_functions; i++)
+		fake_function(f, object, 0x1000 + 0x100 * i, true, names[i]);
+	for (uint32_t i = 0; i < depth; i++) {
+		at = fake_node(f, at, i % n_functions);
+		if (i % 10 == 9)
+			fake_samples(f, thread, at, STACKD_END_ENTRY, 1);
+	}
+	return fake_done(f);
+}
+
+static void test_deep_recursion(void **state)
+{
+	(void)state;
+	for (uint32_t n_functions = 1; n_functions <= 3; n_functions++) {
+		struct store_reader *f = deep_store(10000, n_functions);
+
+		for (enum report_view view = REPORT_TREE; view <= REPORT_CALLERS; view++) {
+			struct report_options options = {.view = view};
+			char *text = written(f, report_write_text, &options);
+
+			assert_non_null(strstr(text, "even"));
+			free(text);
+			options.percent_limit = 0.5;
+			text = written(f, report_write_json, &options);
+			free(text);
+		}
+		fake_free(f);
+	}
+}
+
+static void test_self_call_is_one_row(void **state)
+{
+	struct store_reader *f = deep_store(10000, 1);
+	struct report_options options = {0};
+	char *text = written(f, report_write_text, &options);
+
+	(void)state;
+	assert_non_null(strstr(text, "  100.0%  100.0%  even (x10000)  [deep]\n"));
+	free(text);
+	fake_free(f);
+}
+
+/* Branches at each of many levels: the rows stay of bounded width. */
+static void test_deep_branches(void **state)
+{
+	struct store_reader *f = fake_new();
+	struct report_options options = {0};
+	uint32_t object = fake_object(f, OBJECT_ELF, "/bin/deep"), at = 0, a, b;
+	uint32_t thread = fake_thread(f, fake_process(f, 1, "deep"), 1, "deep");
+	char *text, *line, *rest;
+
+	(void)state;
+	a = fake_function(f, object, 0x1000, true, "go_on");
+	b = fake_function(f, object, 0x1100, true, "branch");
+	for (int i = 0; i < 3000; i++) {
+		fake_samples(f, thread, fake_node(f, at, b), STACKD_END_ENTRY, 1);
+		at = fake_node(f, at, a);
+	}
+	fake_samples(f, thread, at, STACKD_END_ENTRY, 1);
+	text = written(fake_done(f), report_write_text, &options);
+	assert_non_null(strstr(text, "[2999] "));
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		assert_true(strlen(line) < 200);
+	free(text);
+	fake_free(f);
+}
+
+static void test_hostile_names(void **state)
+{
+	struct store_reader *f = fake_new();
+	uint32_t object = fake_object(f, OBJECT_ELF, "/tmp/\x1b[31mevil\n# lost: 0");
+	uint32_t thread = fake_thread(f, fake_process(f, 1, "\xff\n"), 1, "a\nb");
+	uint32_t node =
+		fake_node(f, 0, fake_function(f, object, 0x10, false, "\x1b]0;x\a\xff\"\\"));
+
+	(void)state;
+	node = fake_node(f, node, fake_location(f, object, 0x20, false));
+	fake_samples(f, thread, node, STACKD_END_ENTRY, 3);
+	fake_done(f);
+	f->tables.recording.host = "host\r\n# samples: 9";
+	for (enum report_view view = REPORT_TREE; view <= REPORT_CALLERS; view++) {
+		for (int utf8 = 0; utf8 < 2; utf8++) {
+			struct report_options options = {.view = view, .utf8 = utf8};
+			char *text = written(f, report_write_text, &options);
+
+			for (const char *at = text; *at; at++)
+				assert_true(*at == '\n' || (*at >= ' ' && *at != 0x7f) ||
+					    (utf8 && (unsigned char)*at >= 0x80));
+			assert_null(strstr(text, "\n# lost: 0\n# lost"));
+			assert_null(strstr(text, "\n# samples: 9"));
+			free(text);
+		}
+		json_decref(json_of(f, view));
+	}
+	fake_free(f);
+}
+
+static void test_width(void **state)
+{
+	struct store_reader *f = fake_small();
+	struct report_options options = {.width = 30, .color = true};
+	char *text = written(f, report_write_text, &options), *rest, *line;
+	bool is_row = false;
+
+	(void)state;
+	assert_non_null(strstr(text, "\033[1m   50.0%   50.0%"));
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		is_row |= strstr(line, "# process") != NULL;
+		if (is_row)
+			assert_true(strlen(line) <= 30 + (*line == '\033' ? 8 : 0));
+	}
+	free(text);
+	fake_free(f);
+}
+
+static void test_stats(void **state)
+{
+	struct store_reader *f = fake_small();
+	struct profile *p;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	json_t *json, *quality;
+
+	(void)state;
+	fake_counter(f, "lost_ring", 5);
+	fake_counter(f, "ring_bytes", 4000);
+	fake_done(f)->tables.recording.lost = 5;
+	f->tables.recording.kernel_ns = 1000;
+	f->tables.recording.kernel_runs = 4;
+	f->tags[5] = f->tags[3];
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	assert_int_equal(report_write_stats_json(p, out), 0);
+	fclose(out);
+	json = json_loads(text, 0, NULL);
+	assert_int_equal(member(json, "schema"), 1);
+	assert_int_equal(member(json, "recording"), 7);
+	assert_int_equal(member(json, "samples"), 100);
+	assert_int_equal(member(json, "lost"), 5);
+	quality = json_object_get(json, "quality");
+	assert_int_equal(member(quality, "complete"), 99);
+	assert_int_equal(member(quality, "reconstructed"), 0);
+	assert_int_equal(member(quality, "partial"), 1);
+	assert_int_equal(member(json_object_get(json, "end_reasons"), "entry"), 99);
+	assert_int_equal(member(json_object_get(json, "end_reasons"), "no_recipe"), 1);
+	assert_int_equal(member(json_object_get(json, "end_reasons"), "lost_ring"), 5);
+	assert_int_equal(member(json, "store_bytes"), 4096);
+	assert_true(json_real_value(json_object_get(json, "kernel_ns_per_sample")) == 250.0);
+	assert_true(json_real_value(json_object_get(json, "ring_bytes_per_sample")) == 40.0);
+	assert_int_equal(member(json, "collisions"), 1);
+	json_decref(json);
+	free(text);
+	profile_free(p);
+	fake_free(f);
+}
+
+static void test_failing_output(void **state)
+{
+	struct store_reader *f = fake_small();
+	struct report_options options = {0};
+	struct profile *p;
+
+	(void)state;
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	for (int i = 0; i < 4; i++) {
+		FILE *full = fopen("/dev/full", "w");
+		int r = i == 0	 ? report_write_text(p, &options, full)
+			: i == 1 ? report_write_json(p, &options, full)
+			: i == 2 ? report_write_stats_json(p, full)
+				 : report_write_stats_text(p, full);
+
+		assert_int_equal(r, -EIO);
+		fclose(full);
+	}
+	profile_free(p);
+	fake_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden_tree),
+		cmocka_unit_test(test_golden_flat),
+		cmocka_unit_test(test_golden_callers),
+		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_totals_count_a_path_once),
+		cmocka_unit_test(test_deep_recursion),
+		cmocka_unit_test(test_self_call_is_one_row),
+		cmocka_unit_test(test_deep_branches),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_failing_output),
+	};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
