@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Folded stacks: "comm;root;...;leaf count", one line per distinct path, for flame graphs.
+ *
+ * Threads of one name are one, of whatever process, and functions are told apart by name alone,
+ * so no two lines have the same path. In names, ';', backslash, control characters and bytes that
+ * are not UTF-8 become \xNN: readers split at ';' and at the last space. Nothing else is touched;
+ * spaces are common in C++ names, and readers of this format expect them.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/calltree.h"
+#include "report/groups.h"
+#include "report/strings.h"
+#include "report/text.h"
+
+#define FOLDED_SPECIAL ";\\"
+
+struct folded {
+	struct profile *profile;
+	FILE *out;
+	struct strings *comms; /* numbers of thread names: the groups */
+	uint32_t *comm_of_thread;
+	struct groups groups;
+	struct calltree *tree;
+	struct buf line;       /* the path to the node at hand */
+	size_t *end_of_parent; /* by depth: where the line ends without the node's own name */
+	uint32_t cap_depth;
+};
+
+static int folded_group(struct folded *f)
+{
+	const struct store_tables *t = profile_tables(f->profile);
+	int r = strings_new(&f->comms);
+
+	if (r < 0)
+		return r;
+	f->comm_of_thread = calloc((size_t)t->n_threads + 1, sizeof(*f->comm_of_thread));
+	if (!f->comm_of_thread)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < t->n_threads; i++) {
+		const char *comm = t->threads[i].comm;
+
+		r = strings_intern(f->comms, comm && *comm ? comm : "[unnamed]",
+				   &f->comm_of_thread[i]);
+	}
+	if (r == 0)
+		r = groups_make(f->profile, f->comm_of_thread, strings_count(f->comms), &f->groups);
+	return r;
+}
+
+static int folded_write_line(struct folded *f, uint64_t count)
+{
+	char number[32];
+	int len = snprintf(number, sizeof(number), " %" PRIu64 "\n", count);
+
+	if (f->line.failed)
+		return -ENOMEM;
+	if (fwrite(f->line.data, 1, f->line.len, f->out) != f->line.len ||
+	    fwrite(number, 1, (size_t)len, f->out) != (size_t)len)
+		return -EIO;
+	return 0;
+}
+
+static int folded_enter(struct folded *f, uint32_t node, uint32_t depth, uint64_t self)
+{
+	if (depth >= f->cap_depth) {
+		uint32_t cap = depth * 2 + 64;
+		size_t *ends = reallocarray(f->end_of_parent, cap, sizeof(*ends));
+
+		if (!ends)
+			return -ENOMEM;
+		f->end_of_parent = ends;
+		f->cap_depth = cap;
+	}
+	f->end_of_parent[depth] = f->line.len;
+	text_put_raw(&f->line, ";");
+	text_put(&f->line, calltree_symbol(f->tree, node)->name, FOLDED_SPECIAL);
+	return self ? folded_write_line(f, self) : 0;
+}
+
+/* Goes through the tree depth first, by its links: the line grows and shrinks with the path. */
+static int folded_write_tree(struct folded *f)
+{
+	uint32_t n, depth = 0;
+	const struct calltree_node *nodes = calltree_nodes(f->tree, &n);
+	uint32_t at = nodes[0].first_child;
+
+	while (at != CALLTREE_NONE) {
+		int r = folded_enter(f, at, depth, nodes[at].self);
+
+		if (r < 0)
+			return r;
+		if (nodes[at].first_child != CALLTREE_NONE) {
+			at = nodes[at].first_child;
+			depth++;
+			continue;
+		}
+		while (at && nodes[at].next_sibling == CALLTREE_NONE) {
+			at = nodes[at].parent;
+			depth -= at != 0;
+		}
+		if (!at)
+			break;
+		f->line.len = f->end_of_parent[depth];
+		at = nodes[at].next_sibling;
+	}
+	return 0;
+}
+
+static int folded_comm(struct folded *f, uint32_t comm)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(f->profile, &n);
+	int r = 0;
+
+	calltree_clear(f->tree);
+	for (uint32_t i = f->groups.first[comm]; r == 0 && i < f->groups.first[comm + 1]; i++) {
+		const struct profile_entry *e = &entries[f->groups.order[i]];
+
+		r = calltree_add(f->tree, e->node, e->end_reason, e->samples);
+	}
+	if (r < 0)
+		return r;
+	buf_clear(&f->line);
+	text_put(&f->line, strings_at(f->comms, comm), FOLDED_SPECIAL);
+	return folded_write_tree(f);
+}
+
+int export_folded(struct profile *profile, FILE *out)
+{
+	struct folded f = {.profile = profile, .out = out};
+	int r = folded_group(&f);
+
+	if (r == 0)
+		r = calltree_new(profile, CALLTREE_BY_NAME, &f.tree);
+	for (uint32_t i = 0; r == 0 && i < f.groups.n_ranking; i++)
+		r = folded_comm(&f, f.groups.ranking[i]);
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	calltree_free(f.tree);
+	groups_free(&f.groups);
+	strings_free(f.comms);
+	free(f.comm_of_thread);
+	free(f.end_of_parent);
+	buf_free(&f.line);
+	return r;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `perf script` prints, for the many tools that read it:
+ *
+ *   comm  pid/tid   [cpu] seconds.micros:     period event:
+ *   <tab>        address symbol+0xoffset (object)
+ *   (an empty line)
+ *
+ * as with -F comm,pid,tid,cpu,time,period,event,ip,sym,symoff,dso. Frames come leaf first; an
+ * inlined function has "(inlined)" in place of its object; one without a name is "[unknown]".
+ *
+ * The address is the place in the object's file (perf: in the object), for a frame that waits for
+ * a call to return the one it returns to: a recording keeps no run-time addresses. For JIT code
+ * it is the address, for the kernel the distance from its text's start.
+ *
+ * A path that is incomplete has its mark as last entry: a reader of a merged flame graph must see
+ * that its root is not the thread's. Time is CLOCK_MONOTONIC.
+ *
+ * The lines of a location are made once: a million samples of forty frames are mostly copying.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/text.h"
+
+struct perf_script_span {
+	size_t at;    /* in perf_script.text */
+	uint32_t len; /* 0: not made yet */
+};
+
+struct perf_script {
+	struct profile *profile;
+	const struct store_tables *tables;
+	FILE *out;
+	struct perf_script_span *spans; /* by location */
+	struct buf text;		/* lines of locations */
+	struct buf entry;		/* the sample at hand */
+};
+
+/* " symbol+0xoffset (object)" of one frame of a location. */
+static void perf_script_frame(struct perf_script *ps, const struct profile_frame *frame,
+			      const struct store_line *line, uint64_t address)
+{
+	const struct profile_symbol *symbol = frame->symbol;
+
+	text_printf(&ps->text, "\t%16" PRIx64 " ", address);
+	if (symbol->is_unnamed) {
+		text_put_raw(&ps->text, "[unknown]");
+	} else {
+		text_put(&ps->text, symbol->name, NULL);
+		if (line && line->function_start && line->function_start <= address)
+			text_printf(&ps->text, "+0x%" PRIx64, address - line->function_start);
+	}
+	text_put_raw(&ps->text, " (");
+	text_put(&ps->text, frame->is_inlined ? "inlined" : symbol->object, NULL);
+	text_put_raw(&ps->text, ")\n");
+}
+
+/* Makes the lines of a location, innermost function first as the store has them. */
+static int perf_script_location(struct perf_script *ps, uint32_t number)
+{
+	const struct store_tables *t = ps->tables;
+	const struct store_location *location = &t->locations[number];
+	uint32_t first = t->line_first[number], n_lines = t->line_first[number + 1] - first;
+	struct perf_script_span *span = &ps->spans[number];
+	const struct profile_frame *frames;
+	size_t count;
+
+	frames = profile_location_frames(ps->profile, number, &count);
+	if (!frames)
+		return -ENOMEM;
+	span->at = ps->text.len;
+	for (size_t i = 0; i < count; i++)
+		perf_script_frame(ps, &frames[count - 1 - i],
+				  i < n_lines ? &t->lines[first + i] : NULL,
+				  location->offset + location->is_return);
+	if (ps->text.failed)
+		return -ENOMEM;
+	if (ps->text.len - span->at > UINT32_MAX)
+		return -EOVERFLOW;
+	span->len = (uint32_t)(ps->text.len - span->at);
+	return 0;
+}
+
+/* A name that starts a line must not look like a frame or a comment; perf has ":-1" and such. */
+static void perf_script_comm(struct buf *b, const char *comm)
+{
+	if (!comm || !*comm)
+		text_put_raw(b, "[unnamed]");
+	else if (*comm == ' ' || *comm == '#')
+		text_printf(b, "\\x%02x", (unsigned char)*comm);
+	if (comm && *comm)
+		text_put(b, *comm == ' ' || *comm == '#' ? comm + 1 : comm, NULL);
+}
+
+static void perf_script_head(struct perf_script *ps, const struct store_sample *sample)
+{
+	const struct store_thread *thread = &ps->tables->threads[sample->thread];
+	const char *event = ps->tables->recording.event;
+
+	perf_script_comm(&ps->entry, thread->comm);
+	text_printf(&ps->entry, " %5d/%-5d [%03u] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ",
+		    ps->tables->processes[thread->process].pid, thread->tid, sample->cpu,
+		    sample->time_ns / 1000000000, sample->time_ns / 1000 % 1000000, sample->period);
+	text_put(&ps->entry, event && *event ? event : "unknown", NULL);
+	text_put_raw(&ps->entry, ": \n");
+}
+
+static int perf_script_sample(void *arg, const struct store_sample *sample)
+{
+	struct perf_script *ps = arg;
+	const struct profile_symbol *mark = profile_mark(ps->profile, sample->end_reason);
+	int r = 0;
+
+	if (!profile_wants(ps->profile, sample))
+		return 0;
+	perf_script_head(ps, sample);
+	for (uint32_t at = sample->node; r == 0 && at; at = ps->tables->nodes[at].parent) {
+		uint32_t location = ps->tables->nodes[at].location;
+
+		if (!ps->spans[location].len)
+			r = perf_script_location(ps, location);
+		if (r == 0)
+			buf_put(&ps->entry, ps->text.data + ps->spans[location].at,
+				ps->spans[location].len);
+	}
+	if (!mark && !sample->node)
+		mark = profile_no_frames(ps->profile);
+	if (mark)
+		text_printf(&ps->entry, "\t%16x %s ([unknown])\n", 0, mark->name);
+	text_put_raw(&ps->entry, "\n");
+	return r < 0 ? r : text_flush(&ps->entry, ps->out);
+}
+
+int export_perf_script(struct profile *profile, FILE *out)
+{
+	struct perf_script ps = {.profile = profile, .tables = profile_tables(profile), .out = out};
+	int r = -ENOMEM;
+
+	ps.spans = calloc((size_t)ps.tables->n_locations + 1, sizeof(*ps.spans));
+	if (ps.spans)
+		r = store_reader_samples(profile_reader(profile), perf_script_sample, &ps);
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	free(ps.spans);
+	buf_free(&ps.text);
+	buf_free(&ps.entry);
+	return r;
+}

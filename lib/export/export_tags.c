@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exchange format: the model (objects, locations, functions), the tags and the samples, as
+ * lines of fields parted by tabs; docs/TAGS.md is its definition.
+ *
+ * Only what the exported samples need is written, so the export of one process is about that
+ * process. Everything is named before it is referred to: a reader needs one pass.
+ *
+ * Ids are hashes and two things can have the same one. The first (lowest number) has the plain
+ * id, the next one ".1" after it, and so on: a reader that takes the field as a word has
+ * different things apart, and one that computes ids itself sees where that is not possible.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "proc/object.h"
+#include "report/index.h"
+#include "report/text.h"
+#include "stack/location.h"
+
+struct export_tags {
+	struct profile *profile;
+	const struct store_tables *t;
+	FILE *out;
+	struct buf line;
+	bool *objects, *locations, *nodes, *processes; /* which are needed */
+	uint32_t *location_dup, *node_dup; /* how many before it have the same id; 0: none */
+};
+
+/* How often each of `n` ids came before. `needed` ones alone are numbered. */
+static int tags_number(uint64_t (*id_of)(const struct store_tables *t, uint32_t i),
+		       const struct store_tables *t, const bool *needed, uint32_t n,
+		       uint32_t *ret_dup)
+{
+	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen)); /* by the first with that id */
+	struct index first = {0};
+	int r = seen ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		uint32_t at;
+
+		if (!needed[i])
+			continue;
+		r = index_enter(&first, id_of(t, i), i, &at);
+		if (r == 0)
+			ret_dup[i] = seen[at]++;
+	}
+	index_free(&first);
+	free(seen);
+	return r;
+}
+
+static uint64_t tags_location_id(const struct store_tables *t, uint32_t i)
+{
+	const struct store_location *location = &t->locations[i];
+
+	return location_id(t->objects[location->object].file_id, location->offset);
+}
+
+static uint64_t tags_node_id(const struct store_tables *t, uint32_t i)
+{
+	return t->tags[i];
+}
+
+static int tags_alloc(struct export_tags *x)
+{
+	const struct store_tables *t = x->t;
+
+	x->objects = calloc((size_t)t->n_objects + 1, sizeof(*x->objects));
+	x->locations = calloc((size_t)t->n_locations + 1, sizeof(*x->locations));
+	x->nodes = calloc((size_t)t->n_nodes + 1, sizeof(*x->nodes));
+	x->processes = calloc((size_t)t->n_processes + 1, sizeof(*x->processes));
+	x->location_dup = calloc((size_t)t->n_locations + 1, sizeof(*x->location_dup));
+	x->node_dup = calloc((size_t)t->n_nodes + 1, sizeof(*x->node_dup));
+	if (!x->objects || !x->locations || !x->nodes || !x->processes || !x->location_dup ||
+	    !x->node_dup)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Marks what the entries need; a node's parent has a smaller number, so one pass down does. */
+static int tags_mark(struct export_tags *x)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(x->profile, &n);
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		x->nodes[entries[i].node] = true;
+		x->processes[x->t->threads[entries[i].thread].process] = true;
+	}
+	for (uint32_t i = x->t->n_nodes; i-- > 1;) {
+		if (!x->nodes[i])
+			continue;
+		x->nodes[x->t->nodes[i].parent] = true;
+		x->locations[x->t->nodes[i].location] = true;
+		x->objects[x->t->locations[x->t->nodes[i].location].object] = true;
+	}
+	x->nodes[0] = true;
+	r = tags_number(tags_location_id, x->t, x->locations, x->t->n_locations, x->location_dup);
+	if (r == 0)
+		r = tags_number(tags_node_id, x->t, x->nodes, x->t->n_nodes, x->node_dup);
+	return r;
+}
+
+static void tags_text(struct export_tags *x, const char *s)
+{
+	text_put_raw(&x->line, "\t");
+	text_put(&x->line, s ? s : "", "\\");
+}
+
+static void tags_id(struct export_tags *x, uint64_t id, uint32_t dup)
+{
+	text_printf(&x->line, "\t%016" PRIx64, id);
+	if (dup)
+		text_printf(&x->line, ".%u", dup);
+}
+
+static int tags_end(struct export_tags *x)
+{
+	text_put_raw(&x->line, "\n");
+	return text_flush(&x->line, x->out);
+}
+
+static int tags_recording(struct export_tags *x)
+{
+	const struct store_recording *recording = &x->t->recording;
+
+	text_printf(&x->line, "stackd-tags 1\nrecording\t%" PRId64 "\t%" PRIu64, recording->id,
+		    recording->start_unix_ns);
+	tags_text(x, recording->host);
+	tags_text(x, recording->kernel);
+	tags_text(x, recording->event);
+	return tags_end(x);
+}
+
+static int tags_objects(struct export_tags *x)
+{
+	static const char *const kinds[] = {[OBJECT_ELF] = "elf",
+					    [OBJECT_VDSO] = "vdso",
+					    [OBJECT_JIT] = "jit",
+					    [OBJECT_KERNEL] = "kernel",
+					    [OBJECT_MODULE] = "module"};
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < x->t->n_objects; i++) {
+		const struct store_object *object = &x->t->objects[i];
+		bool known = object->kind < sizeof(kinds) / sizeof(*kinds);
+
+		if (!x->objects[i])
+			continue;
+		text_printf(&x->line, "object\t%u\t%s\t%016" PRIx64 "\t", i,
+			    known ? kinds[object->kind] : "unknown", object->file_id);
+		for (size_t k = 0; k < object->build_id_len; k++)
+			text_printf(&x->line, "%02x", object->build_id[k]);
+		tags_text(x, object->path);
+		r = tags_end(x);
+	}
+	return r;
+}
+
+/* A location's line, then one for each function inlined there, outermost first. */
+static int tags_location(struct export_tags *x, uint32_t number)
+{
+	const struct store_location *location = &x->t->locations[number];
+	const struct profile_frame *frames;
+	size_t count;
+	int r = 0;
+
+	frames = profile_location_frames(x->profile, number, &count);
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		text_put_raw(&x->line, i ? "inlined" : "location");
+		tags_id(x, tags_location_id(x->t, number), x->location_dup[number]);
+		if (i == 0)
+			text_printf(&x->line, "\t%u\t%" PRIx64 "\t%s", location->object,
+				    location->offset, location->is_return ? "call" : "pc");
+		tags_text(x, frames[i].symbol->is_unnamed ? "" : frames[i].symbol->name);
+		tags_text(x, frames[i].file);
+		text_printf(&x->line, "\t%u", frames[i].line);
+		r = tags_end(x);
+	}
+	return r;
+}
+
+static int tags_nodes(struct export_tags *x)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; r == 0 && i < x->t->n_nodes; i++) {
+		const struct store_node *node = &x->t->nodes[i];
+
+		if (!x->nodes[i])
+			continue;
+		text_put_raw(&x->line, "tag");
+		tags_id(x, x->t->tags[i], x->node_dup[i]);
+		tags_id(x, x->t->tags[node->parent], x->node_dup[node->parent]);
+		tags_id(x, tags_location_id(x->t, node->location), x->location_dup[node->location]);
+		r = tags_end(x);
+	}
+	return r;
+}
+
+static int tags_processes(struct export_tags *x)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < x->t->n_processes; i++) {
+		const struct store_process *process = &x->t->processes[i];
+
+		if (!x->processes[i])
+			continue;
+		text_printf(&x->line, "process\t%u\t%d\t%d", i, process->pid, process->parent);
+		tags_text(x, process->comm);
+		tags_text(x, process->exe);
+		r = tags_end(x);
+	}
+	return r;
+}
+
+static int tags_samples(struct export_tags *x)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(x->profile, &n);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct profile_entry *e = &entries[i];
+		const struct store_thread *thread = &x->t->threads[e->thread];
+
+		text_put_raw(&x->line, "sample");
+		tags_id(x, x->t->tags[e->node], x->node_dup[e->node]);
+		text_printf(&x->line, "\t%u", thread->process);
+		tags_text(x, thread->comm);
+		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,
+			    thread->tid, profile_end_reason_name(e->end_reason));
+		r = tags_end(x);
+	}
+	return r;
+}
+
+static int tags_write(struct export_tags *x)
+{
+	int r = tags_recording(x);
+
+	if (r == 0)
+		r = tags_objects(x);
+	for (uint32_t i = 0; r == 0 && i < x->t->n_locations; i++)
+		if (x->locations[i])
+			r = tags_location(x, i);
+	if (r == 0)
+		r = tags_nodes(x);
+	if (r == 0)
+		r = tags_processes(x);
+	if (r == 0)
+		r = tags_samples(x);
+	if (r == 0 && fputs("end\n", x->out) < 0)
+		r = -EIO;
+	if (r == 0 && fflush(x->out) != 0)
+		r = -EIO;
+	return r;
+}
+
+int export_tags(struct profile *profile, FILE *out)
+{
+	struct export_tags x = {.profile = profile, .t = profile_tables(profile), .out = out};
+	int r = tags_alloc(&x);
+
+	if (r == 0)
+		r = tags_mark(&x);
+	if (r == 0)
+		r = tags_write(&x);
+	free(x.objects);
+	free(x.locations);
+	free(x.nodes);
+	free(x.processes);
+	free(x.location_dup);
+	free(x.node_dup);
+	buf_free(&x.line);
+	return r;
+}
