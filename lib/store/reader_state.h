@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the reader: store_reader.c opens and yields samples, store_load.c fills the tables. No
+ * other module includes this.
+ */
+#ifndef STORE_READER_STATE_H
+#define STORE_READER_STATE_H
+
+#include "store/store_db.h"
+#include "store/store_reader.h"
+
+/* Strings that live as long as the reader, in blocks. */
+struct reader_arena {
+	struct reader_block *blocks; /* the newest first */
+};
+
+struct store_reader {
+	sqlite3 *db;
+	const char *damaged; /* what was being read when damage was met */
+	struct reader_arena arena;
+	struct store_tables tables;
+
+	/* What the pointers in `tables` lead to. */
+	VEC(struct store_object) objects;
+	VEC(struct store_process) processes;
+	VEC(struct store_thread) threads;
+	VEC(struct store_counter) counters;
+	VEC(struct store_location) locations;
+	struct store_line *lines;
+	uint32_t *line_first;
+	struct node_coder nodes;
+	uint64_t *tags;
+};
+
+/* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */
+int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, int n,
+		       sqlite3_stmt **ret_stmt);
+
+/* The columns of `recordings` in the order in which store_load_recording() takes them. */
+#define STORE_LOAD_RECORDING                                                                       \
+	"SELECT id, start_unix_ns, start_ns, end_ns, host, kernel, arch, command, target, event,"  \
+	" note, frequency_hz, period, cpus, finished, samples, lost, kernel_ns, kernel_runs"       \
+	" FROM recordings "
+
+/* One row; its strings go to the arena. 0, -ENOMEM, -EBADMSG. */
+int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
+			 struct store_recording *ret_recording);
+
+/* All tables of tables.recording. 0 or -errno; r->damaged tells the table of -EBADMSG. */
+int store_load_tables(struct store_reader *r);
+void store_load_free(struct store_reader *r);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From memory to the file: one transaction per commit.
+ *
+ *   prepare   samples are sorted, cut into chunks and packed; so are the tables' last chunks
+ *   write     BEGIN IMMEDIATE; new rows, full chunks, last chunks, the recording's row; COMMIT
+ *   forget    what was written leaves memory, except for the last chunk of each kind
+ *
+ * Nothing is forgotten before SQLite says that the transaction is in the file, so a commit that
+ * failed can be repeated. Full chunks are packed with more effort, once; last chunks cheaply,
+ * since they are packed again at the next commit.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/sample_codec.h"
+#include "store/writer_state.h"
+
+/* Samples of a full chunk. */
+#define COMMIT_SAMPLES 16384u
+/* More full chunks of samples than this in one commit are packed fast. */
+#define COMMIT_MANY 16u
+
+int store_commit_failed(struct store_writer *w, int rc)
+{
+	int r = store_db_errno(w->db, rc);
+
+	free(w->error);
+	w->error = strdup(sqlite3_errmsg(w->db));
+	return r;
+}
+
+/* --- statements ----------------------------------------------------------------------------- */
+
+static int commit_prepare(struct store_writer *w, const char *sql, sqlite3_stmt **ret_stmt)
+{
+	int rc = sqlite3_prepare_v2(w->db, sql, -1, ret_stmt, NULL);
+
+	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
+}
+
+/* Runs a bound statement once, ready to be bound again. */
+static int commit_step(struct store_writer *w, sqlite3_stmt *stmt)
+{
+	int rc = sqlite3_step(stmt);
+	int r = rc == SQLITE_DONE ? 0 : store_commit_failed(w, rc);
+
+	sqlite3_reset(stmt);
+	return r;
+}
+
+static int commit_exec(struct store_writer *w, const char *sql)
+{
+	int rc = sqlite3_exec(w->db, sql, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
+}
+
+static void commit_bind_u64(sqlite3_stmt *stmt, int at, uint64_t value)
+{
+	sqlite3_bind_int64(stmt, at, (int64_t)value);
+}
+
+static void commit_bind_text(sqlite3_stmt *stmt, int at, const char *s)
+{
+	sqlite3_bind_text(stmt, at, s, s ? (int)strnlen(s, STORE_MAX_STRING) : 0, SQLITE_STATIC);
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static int commit_objects(struct store_writer *w)
+{
+	sqlite3_stmt *stmt;
+	int r;
+
+	if (!w->objects.count)
+		return 0;
+	r = commit_prepare(w, "INSERT INTO objects VALUES(?,?,?,?,?,?,?)", &stmt);
+	for (size_t i = 0; r == 0 && i < w->objects.count; i++) {
+		const struct store_object *o = &w->objects.items[i];
+
+		sqlite3_bind_int64(stmt, 1, w->recording);
+		commit_bind_u64(stmt, 2, o->number);
+		commit_bind_u64(stmt, 3, o->kind);
+		commit_bind_u64(stmt, 4, o->file_id);
+		commit_bind_text(stmt, 5, o->path);
+		sqlite3_bind_blob(stmt, 6, o->build_id, (int)o->build_id_len, SQLITE_STATIC);
+		commit_bind_text(stmt, 7, o->problem);
+		r = commit_step(w, stmt);
+	}
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+static int commit_processes(struct store_writer *w)
+{
+	sqlite3_stmt *stmt;
+	int r;
+
+	if (!w->processes.count)
+		return 0;
+	r = commit_prepare(w, "INSERT INTO processes VALUES(?,?,?,?,?,?)", &stmt);
+	for (size_t i = 0; r == 0 && i < w->processes.count; i++) {
+		const struct store_process *p = &w->processes.items[i];
+
+		sqlite3_bind_int64(stmt, 1, w->recording);
+		commit_bind_u64(stmt, 2, p->number);
+		sqlite3_bind_int(stmt, 3, p->pid);
+		sqlite3_bind_int(stmt, 4, p->parent);
+		commit_bind_text(stmt, 5, p->comm);
+		commit_bind_text(stmt, 6, p->exe);
+		r = commit_step(w, stmt);
+	}
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+static int commit_threads(struct store_writer *w)
+{
+	sqlite3_stmt *stmt;
+	int r;
+
+	if (!w->threads.count)
+		return 0;
+	r = commit_prepare(w, "INSERT INTO threads VALUES(?,?,?,?,?)", &stmt);
+	for (size_t i = 0; r == 0 && i < w->threads.count; i++) {
+		const struct store_thread *t = &w->threads.items[i];
+
+		sqlite3_bind_int64(stmt, 1, w->recording);
+		commit_bind_u64(stmt, 2, t->number);
+		commit_bind_u64(stmt, 3, t->process);
+		sqlite3_bind_int(stmt, 4, t->tid);
+		commit_bind_text(stmt, 5, t->comm);
+		r = commit_step(w, stmt);
+	}
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+static int commit_counters(struct store_writer *w)
+{
+	sqlite3_stmt *stmt;
+	int r = commit_prepare(w,
+			       "INSERT INTO counters VALUES(?,?,?)"
+			       " ON CONFLICT(recording, name) DO UPDATE SET value=excluded.value",
+			       &stmt);
+
+	for (size_t i = 0; r == 0 && i < w->counters.count; i++) {
+		const struct writer_counter *c = &w->counters.items[i];
+
+		if (!c->is_dirty)
+			continue;
+		sqlite3_bind_int64(stmt, 1, w->recording);
+		commit_bind_text(stmt, 2, c->name);
+		commit_bind_u64(stmt, 3, c->value);
+		r = commit_step(w, stmt);
+	}
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+void store_commit_forget_rows(struct store_writer *w)
+{
+	for (size_t i = 0; i < w->objects.count; i++) {
+		free((char *)w->objects.items[i].path);
+		free((char *)w->objects.items[i].problem);
+		free((uint8_t *)w->objects.items[i].build_id);
+	}
+	for (size_t i = 0; i < w->processes.count; i++) {
+		free((char *)w->processes.items[i].comm);
+		free((char *)w->processes.items[i].exe);
+	}
+	for (size_t i = 0; i < w->threads.count; i++)
+		free((char *)w->threads.items[i].comm);
+	w->objects.count = w->processes.count = w->threads.count = 0;
+}
+
+/* --- the recording -------------------------------------------------------------------------- */
+
+int store_commit_begin(struct store_writer *w, const struct store_recording *info)
+{
+	const char *texts[] = {info->host,   info->kernel, info->arch, info->command,
+			       info->target, info->event,  info->note};
+	sqlite3_stmt *stmt;
+	int r = commit_prepare(w,
+			       "INSERT INTO recordings(start_unix_ns, start_ns, end_ns, host,"
+			       " kernel, arch, command, target, event, note, frequency_hz, period,"
+			       " cpus, finished, samples, lost, kernel_ns, kernel_runs)"
+			       " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0,0,0)",
+			       &stmt);
+
+	if (r < 0)
+		return r;
+	commit_bind_u64(stmt, 1, info->start_unix_ns);
+	commit_bind_u64(stmt, 2, info->start_ns);
+	commit_bind_u64(stmt, 3, info->end_ns < info->start_ns ? info->start_ns : info->end_ns);
+	for (int i = 0; i < 7; i++)
+		commit_bind_text(stmt, 4 + i, texts[i] ? texts[i] : "");
+	commit_bind_u64(stmt, 11, info->frequency_hz);
+	commit_bind_u64(stmt, 12, info->period);
+	commit_bind_u64(stmt, 13, info->cpus);
+	r = commit_step(w, stmt);
+	sqlite3_finalize(stmt);
+	if (r == 0)
+		w->recording = sqlite3_last_insert_rowid(w->db);
+	return r;
+}
+
+static int commit_recording(struct store_writer *w, const struct store_recording *info)
+{
+	sqlite3_stmt *stmt;
+	int r = commit_prepare(w,
+			       "UPDATE recordings SET end_ns=?, samples=?, lost=?, kernel_ns=?,"
+			       " kernel_runs=?, finished=? WHERE id=?",
+			       &stmt);
+
+	if (r < 0)
+		return r;
+	commit_bind_u64(stmt, 1, info->end_ns);
+	commit_bind_u64(stmt, 2, info->samples);
+	commit_bind_u64(stmt, 3, info->lost);
+	commit_bind_u64(stmt, 4, info->kernel_ns);
+	commit_bind_u64(stmt, 5, info->kernel_runs);
+	sqlite3_bind_int(stmt, 6, info->finished);
+	sqlite3_bind_int64(stmt, 7, w->recording);
+	r = commit_step(w, stmt);
+	if (r == 0 && sqlite3_changes(w->db) != 1)
+		r = -ESTALE; /* somebody deleted the recording */
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+/* --- chunks --------------------------------------------------------------------------------- */
+
+static int commit_prepare_chunk(struct store_writer *w, sqlite3_stmt **ret_stmt)
+{
+	return commit_prepare(w,
+			      "INSERT INTO chunks(recording, kind, seq, count, first_ns, data)"
+			      " VALUES(?,?,?,?,?,?) ON CONFLICT(recording, kind, seq) DO UPDATE"
+			      " SET count=excluded.count, first_ns=excluded.first_ns,"
+			      " data=excluded.data",
+			      ret_stmt);
+}
+
+static int commit_chunk(struct store_writer *w, sqlite3_stmt *stmt, const struct writer_chunk *c,
+			uint64_t first_ns)
+{
+	sqlite3_bind_int64(stmt, 1, w->recording);
+	commit_bind_u64(stmt, 2, c->kind);
+	commit_bind_u64(stmt, 3, c->seq);
+	commit_bind_u64(stmt, 4, c->count);
+	commit_bind_u64(stmt, 5, first_ns);
+	sqlite3_bind_blob(stmt, 6, c->blob.data, (int)c->blob.len, SQLITE_STATIC);
+	return commit_step(w, stmt);
+}
+
+static int commit_pack(const struct writer_table *t, enum table_kind kind, int level,
+		       struct writer_chunk *ret_chunk)
+{
+	struct writer_chunk c = {.kind = kind, .seq = t->seq, .count = t->count};
+	int r = chunk_pack(t->columns, table_columns(kind), level, &c.blob);
+
+	if (r < 0)
+		buf_free(&c.blob);
+	else
+		*ret_chunk = c;
+	return r;
+}
+
+int store_commit_seal(struct store_writer *w, enum table_kind kind)
+{
+	struct writer_table *t = &w->tables[kind];
+
+	if (VEC_RESERVE(&w->full, 1) < 0 ||
+	    commit_pack(t, kind, CHUNK_LEVEL_FULL, &w->full.items[w->full.count]) < 0)
+		return -ENOMEM;
+	w->full.count++;
+	for (size_t i = 0; i < table_columns(kind); i++)
+		buf_clear(&t->columns[i]);
+	t->seq++;
+	t->count = 0;
+	t->is_dirty = false;
+	return 0;
+}
+
+static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->full.count; i++)
+		r = commit_chunk(w, stmt, &w->full.items[i], 0);
+	for (unsigned kind = 0; r == 0 && kind < TABLE_KINDS; kind++) {
+		struct writer_chunk c;
+
+		if (!w->tables[kind].count ||
+		    (!w->tables[kind].is_dirty && level == CHUNK_LEVEL_TAIL))
+			continue;
+		r = commit_pack(&w->tables[kind], kind, level, &c);
+		if (r < 0)
+			return r;
+		r = commit_chunk(w, stmt, &c, 0);
+		buf_free(&c.blob);
+	}
+	return r;
+}
+
+static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_level)
+{
+	const struct store_sample *s = w->samples.items;
+	size_t count = w->samples.count;
+	int full_level = count / COMMIT_SAMPLES > COMMIT_MANY ? CHUNK_LEVEL_TAIL : CHUNK_LEVEL_FULL;
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < count; at += COMMIT_SAMPLES) {
+		size_t n = count - at < COMMIT_SAMPLES ? count - at : COMMIT_SAMPLES;
+		struct writer_chunk c = {.kind = STORE_CHUNK_SAMPLES,
+					 .seq = w->sample_seq + (uint32_t)(at / COMMIT_SAMPLES),
+					 .count = (uint32_t)n};
+
+		r = sample_codec_encode(s + at, n, n == COMMIT_SAMPLES ? full_level : tail_level,
+					&c.blob);
+		if (r == 0)
+			r = commit_chunk(w, stmt, &c, s[at].time_ns);
+		buf_free(&c.blob);
+	}
+	return r;
+}
+
+/* --- the transaction ------------------------------------------------------------------------ */
+
+static int commit_write(struct store_writer *w, const struct store_recording *info)
+{
+	int tail_level = info->finished ? CHUNK_LEVEL_FULL : CHUNK_LEVEL_TAIL;
+	sqlite3_stmt *stmt = NULL;
+	int r = commit_recording(w, info);
+
+	if (r == 0)
+		r = commit_objects(w);
+	if (r == 0)
+		r = commit_processes(w);
+	if (r == 0)
+		r = commit_threads(w);
+	if (r == 0)
+		r = commit_counters(w);
+	if (r == 0)
+		r = commit_prepare_chunk(w, &stmt);
+	if (r == 0)
+		r = commit_tables(w, stmt, tail_level);
+	if (r == 0 && (w->samples.count > w->samples_written || info->finished))
+		r = commit_samples(w, stmt, tail_level);
+	sqlite3_finalize(stmt);
+	return r;
+}
+
+/* After success: keeps only what the next commit will need. */
+static void commit_forget(struct store_writer *w)
+{
+	size_t full = w->samples.count / COMMIT_SAMPLES;
+
+	store_commit_forget_rows(w);
+	for (size_t i = 0; i < w->counters.count; i++)
+		w->counters.items[i].is_dirty = false;
+	for (size_t i = 0; i < w->full.count; i++)
+		buf_free(&w->full.items[i].blob);
+	w->full.count = 0;
+	for (unsigned kind = 0; kind < TABLE_KINDS; kind++)
+		w->tables[kind].is_dirty = false;
+	w->samples.count -= full * COMMIT_SAMPLES;
+	if (full)
+		memmove(w->samples.items, w->samples.items + full * COMMIT_SAMPLES,
+			w->samples.count * sizeof(*w->samples.items));
+	w->sample_seq += (uint32_t)full;
+	w->samples_written = w->samples.count;
+}
+
+int store_writer_commit(struct store_writer *w, const struct store_recording *info)
+{
+	int r = sample_codec_sort(w->samples.items, w->samples.count);
+
+	/* Sorting may have mixed written samples with new ones: the chunk is written anew. */
+	if (r < 0)
+		return r;
+	r = commit_exec(w, "BEGIN IMMEDIATE");
+	if (r < 0)
+		return r;
+	r = commit_write(w, info);
+	if (r == 0)
+		r = commit_exec(w, "COMMIT");
+	if (r < 0) {
+		if (!sqlite3_get_autocommit(w->db))
+			sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
+		return r;
+	}
+	commit_forget(w);
+	if (info->finished)
+		store_retain_shrink(w);
+	return 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store as a SQLite file.
+ *
+ * What a user would look at with the sqlite3 shell is in ordinary tables; what is large is in
+ * `chunks`, whose rows are long blobs on overflow pages, a hundred or so for a million samples.
+ *
+ * A file that is not a store must not be touched, and opening a SQLite file does touch it: SQLite
+ * rolls a journal back, or checkpoints a WAL. So the first 100 bytes are read through SQLite's
+ * file handle, below all of that. (A file handle of our own would not do: closing it would drop
+ * the locks that another connection of this process holds on the file.) It follows that a store's
+ * header must be in the main file from the start, which is why the schema is made with a rollback
+ * journal and WAL mode is switched on afterwards.
+ *
+ * A hostile file could hold a view or a trigger in a table's place, and make a SELECT run for
+ * ever; so the schema is compared with that of a fresh one, text by text, before anything is
+ * asked. SQLite itself runs with the settings that it recommends for untrusted files.
+ */
+#include "store/store_db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/store.h"
+
+static const char store_db_schema[] =
+	"CREATE TABLE recordings(id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" start_unix_ns INTEGER, start_ns INTEGER, end_ns INTEGER,"
+	" host TEXT, kernel TEXT, arch TEXT, command TEXT, target TEXT, event TEXT, note TEXT,"
+	" frequency_hz INTEGER, period INTEGER, cpus INTEGER, finished INTEGER,"
+	" samples INTEGER, lost INTEGER, kernel_ns INTEGER, kernel_runs INTEGER);"
+	"CREATE TABLE objects(recording INTEGER, number INTEGER, kind INTEGER, file_id INTEGER,"
+	" path TEXT, build_id BLOB, problem TEXT, PRIMARY KEY(recording, number)) WITHOUT ROWID;"
+	"CREATE TABLE processes(recording INTEGER, number INTEGER, pid INTEGER, parent INTEGER,"
+	" comm TEXT, exe TEXT, PRIMARY KEY(recording, number)) WITHOUT ROWID;"
+	"CREATE TABLE threads(recording INTEGER, number INTEGER, process INTEGER, tid INTEGER,"
+	" comm TEXT, PRIMARY KEY(recording, number)) WITHOUT ROWID;"
+	"CREATE TABLE counters(recording INTEGER, name TEXT, value INTEGER,"
+	" PRIMARY KEY(recording, name)) WITHOUT ROWID;"
+	"CREATE TABLE chunks(id INTEGER PRIMARY KEY, recording INTEGER, kind INTEGER, seq INTEGER,"
+	" count INTEGER, first_ns INTEGER, data BLOB);"
+	"CREATE UNIQUE INDEX chunks_by_kind ON chunks(recording, kind, seq);";
+
+/* --- errors --------------------------------------------------------------------------------- */
+
+int store_db_errno(sqlite3 *db, int rc)
+{
+	int os = db ? sqlite3_system_errno(db) : 0;
+
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+		return os == EROFS ? -EROFS : -EACCES;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	case SQLITE_CANTOPEN:
+		return os > 0 ? -os : -EACCES;
+	case SQLITE_NOTADB:
+		return -EINVAL;
+	case SQLITE_CORRUPT:
+	case SQLITE_TOOBIG:
+	case SQLITE_MISMATCH:
+		return -EBADMSG;
+	case SQLITE_IOERR:
+		if (os == ENOSPC || os == EDQUOT || os == EROFS)
+			return os == EROFS ? -EROFS : -ENOSPC;
+		return rc == SQLITE_IOERR_NOMEM ? -ENOMEM : -EIO;
+	case SQLITE_ERROR: /* of our SQL: the tables are not what they should be */
+		return -EBADMSG;
+	default:
+		return -EIO;
+	}
+}
+
+/* What went wrong and what to do, by errno; formats take the path alone. */
+static const char *store_db_explain(int r)
+{
+	switch (-r) {
+	case ENOENT:
+		return "there is no such store; record one with stackd";
+	case EINVAL:
+		return "this is not a stackd store; name another file";
+	case EACCES:
+	case EPERM:
+		return "no permission to open the store; run as its owner or as root";
+	case EROFS:
+		return "the store is on a read-only file system; name another file";
+	case ENOSPC:
+		return "the disk is full; free some space or name another file";
+	case EBUSY:
+		return "another program keeps the store locked; try again";
+	case ENODATA:
+		return "the store has no such recording; `stackctl list` shows what it has";
+	default:
+		return NULL;
+	}
+}
+
+char *store_db_sentence(const char *path, int r, uint32_t version, const char *detail)
+{
+	const char *known = store_db_explain(r);
+	char *s = NULL;
+	int n;
+
+	if (known)
+		n = asprintf(&s, "%s: %s", path, known);
+	else if (r == -ENOTSUP)
+		n = asprintf(&s,
+			     "%s: the store has version %u and this program reads up to version "
+			     "%d; use the stackctl that wrote it, or a newer one",
+			     path, version, STORE_VERSION);
+	else if (r == -EBADMSG)
+		n = asprintf(&s, "%s: the store is damaged (%s); use a copy, or record again", path,
+			     detail);
+	else
+		n = asprintf(&s, "%s: cannot be opened: %s", path, strerror(-r));
+	return n < 0 ? NULL : s;
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+static int store_db_harden(sqlite3 *db)
+{
+	sqlite3_extended_result_codes(db, 1);
+	sqlite3_busy_timeout(db, 10000);
+	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_MAX_BLOB + 4096);
+	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	return store_db_errno(db, sqlite3_exec(db, "PRAGMA cell_size_check=ON", 0, 0, 0));
+}
+
+static int store_db_open_as(const char *name, int flags, sqlite3 **ret_db)
+{
+	sqlite3 *db = NULL;
+	int rc = sqlite3_open_v2(name, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	int r = store_db_errno(db, rc);
+
+	if (r == 0)
+		r = store_db_harden(db);
+	if (r < 0) {
+		sqlite3_close(db);
+		return r;
+	}
+	*ret_db = db;
+	return 0;
+}
+
+int store_db_open(const char *path, int flags, sqlite3 **ret_db)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode)) /* opening a pipe could block */
+		return -EINVAL;
+	if (faccessat(AT_FDCWD, path, flags & SQLITE_OPEN_READWRITE ? R_OK | W_OK : R_OK,
+		      AT_EACCESS) < 0)
+		return -errno;
+	return store_db_open_as(path, flags, ret_db);
+}
+
+int store_db_open_immutable(const char *path, sqlite3 **ret_db)
+{
+	size_t len = strlen(path);
+	char *uri = malloc(3 * len + sizeof("file:?immutable=1")), *to = uri;
+	int r;
+
+	if (!uri)
+		return -ENOMEM;
+	to += sprintf(to, "file:");
+	for (size_t i = 0; i < len; i++) {
+		if (strchr("%?#", path[i]))
+			to += sprintf(to, "%%%02X", (unsigned char)path[i]);
+		else
+			*to++ = path[i];
+	}
+	sprintf(to, "?immutable=1");
+	r = store_db_open_as(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db);
+	free(uri);
+	return r;
+}
+
+static uint32_t store_db_be32(const uint8_t *b)
+{
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_version)
+{
+	sqlite3_file *file = NULL;
+	sqlite3_int64 size = 0;
+	uint8_t header[100];
+	int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+
+	if (rc == SQLITE_OK && file && file->pMethods)
+		rc = file->pMethods->xFileSize(file, &size);
+	if (rc == SQLITE_OK && size >= (sqlite3_int64)sizeof(header))
+		rc = file->pMethods->xRead(file, header, sizeof(header), 0);
+	if (rc != SQLITE_OK)
+		return store_db_errno(db, rc);
+	*ret_version = 0;
+	*ret_kind = size ? STORE_DB_OTHER : STORE_DB_EMPTY;
+	/* The offsets are those of SQLite's file format, section 1.3. */
+	if (size < (sqlite3_int64)sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0 ||
+	    store_db_be32(header + 68) != STORE_APPLICATION_ID)
+		return 0;
+	*ret_version = store_db_be32(header + 60);
+	*ret_kind = *ret_version > STORE_VERSION ? STORE_DB_NEWER : STORE_DB_STORE;
+	return 0;
+}
+
+/* --- schema --------------------------------------------------------------------------------- */
+
+int store_db_exec(sqlite3 *db, const char *sql)
+{
+	return store_db_errno(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+static int store_db_create_locked(sqlite3 *db)
+{
+	char *marks;
+	int r;
+
+	r = store_db_exec(db, store_db_schema);
+	if (r < 0)
+		return r;
+	marks = sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d",
+				STORE_APPLICATION_ID, STORE_VERSION);
+	if (!marks)
+		return -ENOMEM;
+	r = store_db_exec(db, marks);
+	sqlite3_free(marks);
+	return r < 0 ? r : store_db_exec(db, "COMMIT");
+}
+
+/* Asks for incremental vacuum in the database that this connection is going to make. SQLite acts
+ * on this pragma when it is compiled; running it as well would write a first page of its own. */
+static int store_db_prepare_vacuum(sqlite3 *db)
+{
+	sqlite3_stmt *stmt = NULL;
+	int rc = sqlite3_prepare_v2(db, "PRAGMA auto_vacuum=INCREMENTAL", -1, &stmt, NULL);
+
+	sqlite3_finalize(stmt);
+	return store_db_errno(db, rc);
+}
+
+int store_db_create(sqlite3 *db)
+{
+	enum store_db_kind kind;
+	uint32_t version;
+	int r;
+
+	r = store_db_prepare_vacuum(db);
+	if (r == 0)
+		r = store_db_exec(db, "BEGIN EXCLUSIVE");
+	if (r < 0)
+		return r;
+	/* Somebody else may have made the schema until we got the lock. */
+	r = store_db_kind(db, &kind, &version);
+	if (r == 0 && kind == STORE_DB_EMPTY)
+		r = store_db_create_locked(db);
+	if (!sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return r;
+}
+
+static const char store_db_list[] =
+	"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
+
+/* Steps two listings of a schema side by side. */
+static int store_db_compare(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b)
+{
+	for (;;) {
+		int rc_a = sqlite3_step(a), rc_b = sqlite3_step(b);
+
+		if (rc_a != SQLITE_ROW && rc_a != SQLITE_DONE)
+			return store_db_errno(db, rc_a);
+		if (rc_a != rc_b)
+			return -EBADMSG;
+		if (rc_a == SQLITE_DONE)
+			return 0;
+		for (int i = 0; i < 4; i++) {
+			const char *x = (const char *)sqlite3_column_text(a, i);
+			const char *y = (const char *)sqlite3_column_text(b, i);
+
+			if (!x != !y || (x && strcmp(x, y) != 0))
+				return -EBADMSG;
+		}
+	}
+}
+
+int store_db_check_schema(sqlite3 *db)
+{
+	sqlite3 *fresh = NULL;
+	sqlite3_stmt *a = NULL, *b = NULL;
+	int rc, r;
+
+	r = store_db_open_as(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh);
+	if (r == 0)
+		r = store_db_exec(fresh, store_db_schema);
+	if (r == 0) {
+		rc = sqlite3_prepare_v2(db, store_db_list, -1, &a, NULL);
+		r = store_db_errno(db, rc);
+	}
+	if (r == 0) {
+		rc = sqlite3_prepare_v2(fresh, store_db_list, -1, &b, NULL);
+		r = store_db_errno(fresh, rc);
+	}
+	if (r == 0)
+		r = store_db_compare(db, a, b);
+	sqlite3_finalize(a);
+	sqlite3_finalize(b);
+	sqlite3_close(fresh);
+	return r;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the writer and the reader of a store share: opening SQLite files that are not to be
+ * trusted, the schema, and SQLite's errors as negative errno.
+ */
+#ifndef STORE_STORE_DB_H
+#define STORE_STORE_DB_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/table_codec.h"
+
+/* Kinds of chunks: the tables of table_codec.h, and samples. The numbers stand in stores. */
+#define STORE_CHUNK_SAMPLES TABLE_KINDS
+
+/* The largest numbers of entries that a recording may have: what bounds the memory that a
+ * hostile store can make a reader use. */
+#define STORE_MAX_ROWS	    (1u << 24) /* objects, processes, threads: each */
+#define STORE_MAX_LOCATIONS (1u << 26)
+#define STORE_MAX_LINES	    (1u << 26)
+#define STORE_MAX_STRINGS   (1u << 26)
+#define STORE_MAX_NODES	    (1u << 28)
+#define STORE_MAX_COUNTERS  4096u
+#define STORE_MAX_DEPTH	    4096u  /* inlined functions at one location */
+#define STORE_MAX_STRING    65535u /* bytes of a name; longer ones are cut */
+#define STORE_MAX_BUILD_ID  64u
+#define STORE_MAX_BLOB	    (64u << 20) /* bytes of a chunk */
+
+/* What the first bytes of a file say. */
+enum store_db_kind {
+	STORE_DB_EMPTY, /* no bytes at all */
+	STORE_DB_STORE,
+	STORE_DB_NEWER, /* a store of a version that this program does not know */
+	STORE_DB_OTHER,
+};
+
+/* Opens an existing file; touches nothing. `flags` are SQLite's. -errno. */
+int store_db_open(const char *path, int flags, sqlite3 **ret_db);
+
+/* Like it, for a file in a folder that cannot be written and that nobody else writes. */
+int store_db_open_immutable(const char *path, sqlite3 **ret_db);
+
+/* Looks at the file's header, past SQLite: no lock, no journal, nothing written. 0 or -errno. */
+int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_version);
+
+/* Makes the schema, in a rollback-journal transaction: a file has its mark and all its tables, or
+ * is still empty. 0 or -errno. */
+int store_db_create(sqlite3 *db);
+
+/* Whether the tables are exactly this version's: a view or a trigger in their place is a trap.
+ * 0, -EBADMSG, or -errno. */
+int store_db_check_schema(sqlite3 *db);
+
+/* Runs statements that yield no rows. 0 or -errno. */
+int store_db_exec(sqlite3 *db, const char *sql);
+
+/* A result code of SQLite's as a negative errno; 0 for SQLITE_OK, _ROW and _DONE. */
+int store_db_errno(sqlite3 *db, int rc);
+
+/* A malloc()ed sentence for the user: why `path` could not be opened, which failed with `r`.
+ * `version`: the file's, for -ENOTSUP; `detail`: what is damaged, for -EBADMSG. */
+char *store_db_sentence(const char *path, int r, uint32_t version, const char *detail);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interning for the writer: strings and functions to numbers, in order of first appearance.
+ * Numbers given out start at 1; 0 stands for none.
+ */
+#ifndef STORE_STORE_NAMES_H
+#define STORE_STORE_NAMES_H
+
+#include "base/buf.h"
+#include "stack/slots.h"
+#include "store/table_codec.h"
+
+struct store_names {
+	struct buf bytes;     /* all strings, one after the other */
+	VEC(size_t) ends;     /* where each ends in them */
+	struct slots strings; /* by hash of the content */
+	VEC(struct table_function) functions;
+	struct slots function_index;
+};
+
+void store_names_fini(struct store_names *names);
+
+/* The number of a string (1 and up), entered if it is new: *ret_is_new. 0 for NULL.
+ * 0 or -ENOMEM. */
+int store_names_string(struct store_names *names, const char *s, size_t len, uint32_t *ret_number,
+		       bool *ret_is_new);
+
+/* The same for a function. */
+int store_names_function(struct store_names *names, const struct table_function *f,
+			 uint32_t *ret_number, bool *ret_is_new);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording consists of, taken in as it appears.
+ *
+ * Objects, processes and threads wait as rows; strings, functions, locations, lines and nodes go
+ * straight through their coders into the columns of a chunk, since they cost most and come in
+ * order; samples wait as they are, since a chunk of them is sorted and regrouped as a whole.
+ * A number out of order or out of range is refused here, so that no store can be written that its
+ * reader would call damaged.
+ */
+#include "store/store_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/writer_state.h"
+
+/* A chunk of a table is full at TABLE_CODEC_MAX entries, or when a column reaches this. */
+#define WRITER_COLUMN_BYTES (4u << 20)
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+/* Makes an empty file that only its owner can read; one that is there stays. */
+static int writer_touch(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -errno;
+	close(fd);
+	return 0;
+}
+
+/* The pragmas that a writing connection runs with. */
+static int writer_configure(sqlite3 *db)
+{
+	int on = 1;
+	int r = store_db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+				  "PRAGMA journal_size_limit=4194304");
+
+	/* The WAL and its index stay after the last connection: a reader that cannot write to
+	 * the folder could not make them. */
+	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
+	return r;
+}
+
+static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
+{
+	enum store_db_kind kind;
+	int r = writer_touch(path);
+
+	if (r == 0)
+		r = store_db_open(path, SQLITE_OPEN_READWRITE, db);
+	if (r == 0)
+		r = store_db_kind(*db, &kind, ret_version);
+	if (r < 0)
+		return r;
+	if (kind == STORE_DB_NEWER)
+		return -ENOTSUP;
+	if (kind == STORE_DB_OTHER)
+		return -EINVAL;
+	if (kind == STORE_DB_EMPTY) {
+		r = store_db_create(*db);
+		if (r < 0)
+			return r;
+	}
+	r = store_db_check_schema(*db);
+	return r == 0 ? writer_configure(*db) : r;
+}
+
+int store_writer_new(const char *path, const struct store_recording *info,
+		     struct store_writer **ret_writer, char **ret_error)
+{
+	struct store_writer *w = calloc(1, sizeof(*w));
+	uint32_t version = 0;
+	int r = w ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = node_coder_init(&w->node_coder);
+	if (r == 0)
+		r = writer_open(path, &w->db, &version);
+	if (r == 0)
+		r = store_commit_begin(w, info);
+	if (r == 0) {
+		*ret_writer = w;
+		return 0;
+	}
+	if (ret_error)
+		*ret_error = store_db_sentence(path, r, version,
+					       w && w->db ? sqlite3_errmsg(w->db) : "");
+	store_writer_free(w);
+	return r;
+}
+
+static void writer_close(sqlite3 *db)
+{
+	/* Put all into the main file, so that it can be copied alone. If another connection
+	 * needs the WAL now, its last user will do this. */
+	sqlite3_busy_timeout(db, 200);
+	sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_close(db);
+}
+
+void store_writer_free(struct store_writer *w)
+{
+	if (!w)
+		return;
+	store_commit_forget_rows(w);
+	free(w->objects.items);
+	free(w->processes.items);
+	free(w->threads.items);
+	for (size_t i = 0; i < w->counters.count; i++)
+		free(w->counters.items[i].name);
+	free(w->counters.items);
+	for (unsigned t = 0; t < TABLE_KINDS; t++) {
+		for (unsigned c = 0; c < CHUNK_MAX_COLUMNS; c++)
+			buf_free(&w->tables[t].columns[c]);
+	}
+	for (size_t i = 0; i < w->full.count; i++)
+		buf_free(&w->full.items[i].blob);
+	free(w->full.items);
+	free(w->samples.items);
+	store_names_fini(&w->names);
+	location_coder_fini(&w->location_coder);
+	node_coder_fini(&w->node_coder);
+	if (w->recording)
+		writer_close(w->db);
+	else
+		sqlite3_close(w->db);
+	free(w->error);
+	free(w);
+}
+
+int64_t store_writer_recording(const struct store_writer *writer)
+{
+	return writer->recording;
+}
+
+const char *store_writer_error(const struct store_writer *w)
+{
+	return w->error ? w->error : "";
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+/* Copies a string that may be NULL, cut to what a store takes. */
+static int writer_copy(const char *s, const char **ret_copy)
+{
+	*ret_copy = s ? strndup(s, STORE_MAX_STRING) : NULL;
+	return s && !*ret_copy ? -ENOMEM : 0;
+}
+
+int store_writer_object(struct store_writer *w, const struct store_object *object)
+{
+	struct store_object copy = *object;
+	uint8_t *build_id;
+
+	if (object->number != w->n_objects || object->number >= STORE_MAX_ROWS ||
+	    object->build_id_len > STORE_MAX_BUILD_ID)
+		return -EINVAL;
+	if (VEC_RESERVE(&w->objects, 1) < 0)
+		return -ENOMEM;
+	build_id = malloc(object->build_id_len + 1);
+	copy.path = copy.problem = NULL;
+	if (!build_id || writer_copy(object->path ? object->path : "", &copy.path) < 0 ||
+	    writer_copy(object->problem, &copy.problem) < 0) {
+		free(build_id);
+		free((char *)copy.path);
+		return -ENOMEM;
+	}
+	if (object->build_id_len)
+		memcpy(build_id, object->build_id, object->build_id_len);
+	copy.build_id = build_id;
+	w->objects.items[w->objects.count++] = copy;
+	w->n_objects++;
+	return 0;
+}
+
+int store_writer_process(struct store_writer *w, const struct store_process *process)
+{
+	struct store_process copy = *process;
+
+	if (process->number != w->n_processes || process->number >= STORE_MAX_ROWS)
+		return -EINVAL;
+	if (VEC_RESERVE(&w->processes, 1) < 0)
+		return -ENOMEM;
+	copy.comm = NULL;
+	if (writer_copy(process->comm ? process->comm : "", &copy.comm) < 0 ||
+	    writer_copy(process->exe, &copy.exe) < 0) {
+		free((char *)copy.comm);
+		return -ENOMEM;
+	}
+	w->processes.items[w->processes.count++] = copy;
+	w->n_processes++;
+	return 0;
+}
+
+int store_writer_thread(struct store_writer *w, const struct store_thread *thread)
+{
+	struct store_thread copy = *thread;
+
+	if (thread->number != w->n_threads || thread->number >= STORE_MAX_ROWS ||
+	    thread->process >= w->n_processes)
+		return -EINVAL;
+	if (VEC_RESERVE(&w->threads, 1) < 0)
+		return -ENOMEM;
+	if (writer_copy(thread->comm ? thread->comm : "", &copy.comm) < 0)
+		return -ENOMEM;
+	w->threads.items[w->threads.count++] = copy;
+	w->n_threads++;
+	return 0;
+}
+
+int store_writer_counter(struct store_writer *w, const char *name, uint64_t value)
+{
+	struct writer_counter *c;
+
+	for (size_t i = 0; i < w->counters.count; i++) {
+		c = &w->counters.items[i];
+		if (strcmp(c->name, name) == 0) {
+			c->is_dirty = c->is_dirty || c->value != value;
+			c->value = value;
+			return 0;
+		}
+	}
+	if (w->counters.count >= STORE_MAX_COUNTERS || strlen(name) > STORE_MAX_STRING)
+		return -EINVAL;
+	if (VEC_RESERVE(&w->counters, 1) < 0)
+		return -ENOMEM;
+	c = &w->counters.items[w->counters.count];
+	*c = (struct writer_counter){.name = strdup(name), .value = value, .is_dirty = true};
+	if (!c->name)
+		return -ENOMEM;
+	w->counters.count++;
+	return 0;
+}
+
+/* --- tables --------------------------------------------------------------------------------- */
+
+/* Prepares a table for one more entry of at most `bytes` in a column. */
+static int writer_table_room(struct store_writer *w, enum table_kind kind, size_t bytes)
+{
+	struct writer_table *t = &w->tables[kind];
+	bool is_full = t->count >= TABLE_CODEC_MAX;
+
+	for (size_t i = 0; i < table_columns(kind); i++)
+		is_full = is_full || t->columns[i].len + bytes > WRITER_COLUMN_BYTES;
+	return is_full ? store_commit_seal(w, kind) : 0;
+}
+
+static void writer_table_added(struct store_writer *w, enum table_kind kind)
+{
+	struct writer_table *t = &w->tables[kind];
+
+	t->count++;
+	t->total++;
+	t->is_dirty = true;
+}
+
+int store_writer_location(struct store_writer *w, const struct store_location *location)
+{
+	struct writer_table *t = &w->tables[TABLE_LOCATIONS];
+	int r;
+
+	if (location->number != t->total || location->object >= w->n_objects ||
+	    t->total >= STORE_MAX_LOCATIONS)
+		return -EINVAL;
+	r = writer_table_room(w, TABLE_LOCATIONS, 16);
+	if (r == 0)
+		r = location_put(&w->location_coder, t->columns, location);
+	if (r == 0)
+		writer_table_added(w, TABLE_LOCATIONS);
+	return r;
+}
+
+int store_writer_node(struct store_writer *w, const struct store_node *node)
+{
+	struct writer_table *t = &w->tables[TABLE_NODES];
+	int r;
+
+	if (node->parent > t->total || node->location >= w->tables[TABLE_LOCATIONS].total ||
+	    t->total >= STORE_MAX_NODES)
+		return -EINVAL;
+	r = writer_table_room(w, TABLE_NODES, 16);
+	if (r == 0)
+		r = node_put(&w->node_coder, t->columns, node);
+	if (r == 0)
+		writer_table_added(w, TABLE_NODES);
+	return r;
+}
+
+/* The number of a string in the store; 0 for NULL. */
+static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_number)
+{
+	struct writer_table *t = &w->tables[TABLE_STRINGS];
+	size_t len = s ? strnlen(s, STORE_MAX_STRING) : 0;
+	bool is_new;
+	int r;
+
+	*ret_number = 0;
+	if (!s)
+		return 0;
+	if (t->total >= STORE_MAX_STRINGS)
+		return -EINVAL;
+	r = writer_table_room(w, TABLE_STRINGS, len + 16);
+	if (r == 0)
+		r = store_names_string(&w->names, s, len, ret_number, &is_new);
+	if (r < 0 || !is_new)
+		return r;
+	string_put(t->columns, s, len);
+	writer_table_added(w, TABLE_STRINGS);
+	return 0;
+}
+
+/* The number of a line's function, from 0. */
+static int writer_function(struct store_writer *w, const struct store_line *line,
+			   uint32_t *ret_number)
+{
+	struct table_function f = {.start = line->function_start};
+	bool is_new;
+	int r = writer_string(w, line->function, &f.name);
+
+	if (r == 0)
+		r = writer_string(w, line->file, &f.file);
+	if (r == 0)
+		r = writer_table_room(w, TABLE_FUNCTIONS, 16);
+	if (r == 0)
+		r = store_names_function(&w->names, &f, ret_number, &is_new);
+	if (r < 0)
+		return r;
+	--*ret_number;
+	if (is_new) {
+		function_put(&w->function_coder, w->tables[TABLE_FUNCTIONS].columns, &f);
+		writer_table_added(w, TABLE_FUNCTIONS);
+	}
+	return 0;
+}
+
+int store_writer_line(struct store_writer *w, const struct store_line *line)
+{
+	struct writer_table *t = &w->tables[TABLE_LINES];
+	struct table_line l = {.location = line->location,
+			       .depth = line->depth,
+			       .line = line->line,
+			       .is_inlined = line->is_inlined};
+	int r;
+
+	if (line->location >= w->tables[TABLE_LOCATIONS].total || line->depth >= STORE_MAX_DEPTH ||
+	    t->total >= STORE_MAX_LINES)
+		return -EINVAL;
+	r = writer_function(w, line, &l.function);
+	if (r == 0)
+		r = writer_table_room(w, TABLE_LINES, 16);
+	if (r < 0)
+		return r;
+	line_put(&w->line_coder, t->columns, &l);
+	writer_table_added(w, TABLE_LINES);
+	return 0;
+}
+
+int store_writer_sample(struct store_writer *w, const struct store_sample *sample)
+{
+	if (sample->thread >= w->n_threads || sample->node > w->tables[TABLE_NODES].total)
+		return -EINVAL;
+	if (VEC_RESERVE(&w->samples, 1) < 0)
+		return -ENOMEM;
+	w->samples.items[w->samples.count++] = *sample;
+	return 0;
+}

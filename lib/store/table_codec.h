@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables that are large: strings, functions, locations, lines and trie nodes, as columns.
+ *
+ * Entries are coded as they come and decoded in the same order, each against what came before it,
+ * also across the borders of chunks: a chunk alone cannot be read. Each kind has a coder (the
+ * state that the writing and the reading side advance in step), a put, a get, and a number of
+ * columns. A get past the end or out of range marks its column `failed` and returns zeroes; the
+ * caller looks at chunk_done() once per chunk.
+ */
+#ifndef STORE_TABLE_CODEC_H
+#define STORE_TABLE_CODEC_H
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "store/store.h"
+
+#define TABLE_CODEC_MAX 65536u /* entries of a chunk */
+
+enum table_kind {
+	TABLE_STRINGS,
+	TABLE_FUNCTIONS,
+	TABLE_LOCATIONS,
+	TABLE_LINES,
+	TABLE_NODES,
+	TABLE_KINDS
+};
+
+/* Columns by kind. */
+#define STRING_COLUMNS	 2u
+#define FUNCTION_COLUMNS 3u
+#define LOCATION_COLUMNS 5u
+#define LINE_COLUMNS	 5u
+#define NODE_COLUMNS	 6u
+
+size_t table_columns(enum table_kind kind);
+
+/* A string; when decoding it is borrowed from the column, and not terminated. */
+void string_put(struct buf *columns, const char *s, size_t len);
+const char *string_get(struct buf_reader *columns, size_t *ret_len);
+
+/* A function: strings by number + 1, 0 for none. */
+struct table_function {
+	uint32_t name;
+	uint32_t file;
+	uint64_t start; /* file offset */
+};
+
+struct function_coder {
+	uint32_t last_name; /* the largest number so far */
+	uint32_t last_file;
+	uint64_t last_start;
+};
+void function_put(struct function_coder *c, struct buf *columns, const struct table_function *f);
+struct table_function function_get(struct function_coder *c, struct buf_reader *columns);
+
+struct location_coder {
+	uint32_t last_object;
+	VEC(uint64_t) last_offset; /* by object */
+};
+void location_coder_fini(struct location_coder *c);
+/* 0 or -ENOMEM, with nothing put. `objects`: how many there are. */
+int location_put(struct location_coder *c, struct buf *columns, const struct store_location *l);
+int location_get(struct location_coder *c, struct buf_reader *columns, uint32_t objects,
+		 struct store_location *ret_location);
+
+struct table_line {
+	uint32_t location, depth, function, line;
+	bool is_inlined;
+};
+
+struct line_coder {
+	uint32_t last_location;
+	uint32_t last_function; /* the largest number so far + 1 */
+	uint32_t last_line;
+};
+void line_put(struct line_coder *c, struct buf *columns, const struct table_line *l);
+struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
+
+#define NODE_RECENT 4u
+struct node_recent {
+	uint32_t location[NODE_RECENT]; /* + 1; 0: none */
+};
+
+struct node_coder {
+	VEC(struct store_node) nodes;	/* [0] is the empty path */
+	VEC(struct node_recent) recent; /* by the parent's location + 1 */
+	uint32_t next_location;		/* the largest so far + 1 */
+};
+int node_coder_init(struct node_coder *c);
+void node_coder_fini(struct node_coder *c);
+/* 0 or -ENOMEM, with nothing put. */
+int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node);
+/* Appends to c->nodes. 0, -ENOMEM, -EBADMSG (a parent that is no earlier node, a location that
+ * is not below `locations`). */
+int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations);
+
+#endif

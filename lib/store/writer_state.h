@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the writer: what has been handed over (store_writer.c fills it), and what of it has
+ * reached the file (store_commit.c and store_retain.c). No other module includes this.
+ */
+#ifndef STORE_WRITER_STATE_H
+#define STORE_WRITER_STATE_H
+
+#include "store/chunk.h"
+#include "store/store_db.h"
+#include "store/store_names.h"
+#include "store/store_writer.h"
+
+/* A chunk that is full, and waits for the next commit. */
+struct writer_chunk {
+	uint32_t kind, seq, count;
+	struct buf blob;
+};
+
+/* One of the tables of table_codec.h: its chunk that is being filled. */
+struct writer_table {
+	struct buf columns[CHUNK_MAX_COLUMNS];
+	uint32_t seq;	/* of that chunk */
+	uint32_t count; /* entries in it */
+	uint32_t total; /* entries in all chunks */
+	bool is_dirty;	/* the chunk has entries that no commit has written */
+};
+
+struct writer_counter {
+	char *name;
+	uint64_t value;
+	bool is_dirty;
+};
+
+struct store_writer {
+	sqlite3 *db;
+	int64_t recording;
+	char *error; /* the last one's text, or NULL */
+
+	/* Rows that wait for the next commit, and how many there have been. */
+	VEC(struct store_object) objects;
+	VEC(struct store_process) processes;
+	VEC(struct store_thread) threads;
+	VEC(struct writer_counter) counters;
+	uint32_t n_objects, n_processes, n_threads;
+
+	struct store_names names;
+	struct writer_table tables[TABLE_KINDS];
+	VEC(struct writer_chunk) full;
+	struct function_coder function_coder;
+	struct location_coder location_coder;
+	struct line_coder line_coder;
+	struct node_coder node_coder;
+
+	VEC(struct store_sample) samples; /* those of the last chunk, and the new ones */
+	uint32_t sample_seq;		  /* of the chunk that the first of them belongs to */
+	size_t samples_written;		  /* how many of them a commit has written */
+};
+
+/* Notes SQLite's text for the last failure, and returns it as a negative errno. */
+int store_commit_failed(struct store_writer *w, int rc);
+
+/* Inserts the row of the recording and commits it: sets w->recording. 0 or -errno. */
+int store_commit_begin(struct store_writer *w, const struct store_recording *info);
+
+/* Packs a table's chunk and starts the next one. 0 or -ENOMEM with the table unchanged. */
+int store_commit_seal(struct store_writer *w, enum table_kind kind);
+
+/* Frees the strings of waiting rows. */
+void store_commit_forget_rows(struct store_writer *w);
+
+/* Gives the pages that no recording uses back to the file system, in small transactions. */
+int store_retain_shrink(struct store_writer *w);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the store share: a scratch folder, a fixed-seed random recording in memory,
+ * handing it to a writer, and comparing what a reader yields with it.
+ */
+#ifndef STORE_FIXTURE_H
+#define STORE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "stack/location.h"
+#include "store/store_reader.h"
+#include "store/store_writer.h"
+
+#define UNUSED __attribute__((unused))
+
+/* A generator that yields the same on every machine. */
+static uint64_t fixture_seed;
+
+static UNUSED uint64_t fixture_random(uint64_t below)
+{
+	fixture_seed += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_mix64(fixture_seed) % below;
+}
+
+/* A folder of this test, under /tmp or TMPDIR; removed by fixture_remove(). */
+static UNUSED char *fixture_folder(void)
+{
+	char *name;
+
+	assert_true(asprintf(&name, "%s/stackd-test-XXXXXX",
+			     getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp") > 0);
+	assert_non_null(mkdtemp(name));
+	return name;
+}
+
+static UNUSED char *fixture_path(const char *folder, const char *file)
+{
+	char *path;
+
+	assert_true(asprintf(&path, "%s/%s", folder, file) > 0);
+	return path;
+}
+
+static UNUSED void fixture_remove(char *folder)
+{
+	char *command;
+
+	assert_true(asprintf(&command, "rm -rf '%s'", folder) > 0);
+	assert_int_equal(system(command), 0);
+	free(command);
+	free(folder);
+}
+
+static UNUSED struct store_recording fixture_info(void)
+{
+	return (struct store_recording){
+		.start_unix_ns = UINT64_C(1700000000000000000),
+		.start_ns = UINT64_C(5000000000),
+		.end_ns = UINT64_C(5000000000),
+		.host = "host",
+		.kernel = "6.1.0-test",
+		.arch = "x86_64",
+		.command = "stackd --pid 1",
+		.target = "pid 1",
+		.event = "cpu-clock",
+		.note = "",
+		.frequency_hz = 997,
+		.cpus = 4,
+	};
+}
+
+/* A recording in memory. */
+struct fixture {
+	struct store_object *objects;
+	struct store_location *locations;
+	struct store_line *lines;
+	struct store_process *processes;
+	struct store_thread *threads;
+	struct store_node *nodes; /* [0] is not used */
+	struct store_sample *samples;
+	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_samples;
+	uint32_t done_objects, done_locations, done_lines, done_processes, done_threads;
+	uint32_t done_nodes, done_samples;
+	char (*names)[32];
+};
+
+static UNUSED void fixture_make_entries(struct fixture *f)
+{
+	for (uint32_t i = 0; i < f->n_objects; i++)
+		f->objects[i] = (struct store_object){
+			.number = i,
+			.kind = i % 3,
+			.file_id = hash_mix64(i + 1),
+			.path = f->names[i % 50],
+			.build_id = (const uint8_t *)f->names[i % 50],
+			.build_id_len = i % 21,
+			.problem = i % 4 ? NULL : "unreadable",
+		};
+	for (uint32_t i = 0; i < f->n_processes; i++)
+		f->processes[i] = (struct store_process){.number = i,
+							 .pid = (int32_t)(100 + i),
+							 .parent = i % 2 ? -1 : 7,
+							 .comm = f->names[i % 50],
+							 .exe = i % 3 ? f->names[1] : NULL};
+	for (uint32_t i = 0; i < f->n_threads; i++)
+		f->threads[i] = (struct store_thread){.number = i,
+						      .process = i % f->n_processes,
+						      .tid = (int32_t)(200 + i),
+						      .comm = f->names[i % 50]};
+	for (uint32_t i = 0; i < f->n_locations; i++)
+		f->locations[i] = (struct store_location){
+			.number = i,
+			.object = (uint32_t)fixture_random(f->n_objects),
+			.offset = i % 100 ? fixture_random(1 << 25) : fixture_random(UINT64_MAX),
+			.is_return = fixture_random(2)};
+	for (uint32_t i = 1; i < f->n_nodes; i++)
+		f->nodes[i] = (struct store_node){
+			.parent = fixture_random(4) ? i - 1 : (uint32_t)fixture_random(i),
+			.location = (uint32_t)fixture_random(f->n_locations)};
+}
+
+static UNUSED void fixture_make_lines(struct fixture *f)
+{
+	for (uint32_t i = 0; i < f->n_locations && f->n_lines + 4 < f->n_locations * 2; i++) {
+		uint32_t depths = (uint32_t)fixture_random(4), location = f->n_locations - 1 - i;
+
+		for (uint32_t d = 0; d < depths; d++)
+			f->lines[f->n_lines++] = (struct store_line){
+				.location = location,
+				.depth = d,
+				.function = d == 2 ? NULL : f->names[fixture_random(1000)],
+				.file = fixture_random(2) ? f->names[fixture_random(30)] : NULL,
+				.line = (uint32_t)fixture_random(5000),
+				.function_start = fixture_random(1000) * 16,
+				.is_inlined = d + 1 < depths};
+	}
+}
+
+/* Samples in time order at distinct times, of many threads. */
+static UNUSED void fixture_make_samples(struct fixture *f)
+{
+	uint64_t time = UINT64_C(5000000000);
+
+	for (uint32_t i = 0; i < f->n_samples; i++) {
+		time += 1 + fixture_random(i % 1000 ? 300000 : UINT64_C(9000000000));
+		f->samples[i] = (struct store_sample){
+			.time_ns = time,
+			.period = fixture_random(50) ? 1003009 : fixture_random(UINT64_MAX),
+			.thread = (uint32_t)fixture_random(f->n_threads),
+			.node = (uint32_t)fixture_random(f->n_nodes),
+			.cpu = (uint16_t)fixture_random(i % 100 ? 4 : 65536),
+			.end_reason = (uint8_t)fixture_random(5)};
+	}
+}
+
+static UNUSED struct fixture fixture_make(uint32_t samples, uint32_t nodes, uint64_t seed)
+{
+	struct fixture f = {
+		.n_objects = 20,
+		.n_locations = nodes / 3 + 10,
+		.n_processes = 5,
+		.n_threads = 17,
+		.n_nodes = nodes + 1,
+		.n_samples = samples,
+		.done_nodes = 1,
+	};
+
+	fixture_seed = seed;
+	f.names = calloc(1000, sizeof(*f.names));
+	f.objects = calloc(f.n_objects, sizeof(*f.objects));
+	f.locations = calloc(f.n_locations, sizeof(*f.locations));
+	f.lines = calloc(f.n_locations * 2, sizeof(*f.lines));
+	f.processes = calloc(f.n_processes, sizeof(*f.processes));
+	f.threads = calloc(f.n_threads, sizeof(*f.threads));
+	f.nodes = calloc(f.n_nodes, sizeof(*f.nodes));
+	f.samples = calloc(f.n_samples + 1, sizeof(*f.samples));
+	for (unsigned i = 0; i < 1000; i++)
+		snprintf(f.names[i], sizeof(f.names[i]), "function_%llu",
+			 (unsigned long long)fixture_random(1000000));
+	fixture_make_entries(&f);
+	fixture_make_lines(&f);
+	fixture_make_samples(&f);
+	return f;
+}
+
+static UNUSED void fixture_free(struct fixture *f)
+{
+	free(f->names);
+	free(f->objects);
+	free(f->locations);
+	free(f->lines);
+	free(f->processes);
+	free(f->threads);
+	free(f->nodes);
+	free(f->samples);
+}
+
+#define FIXTURE_PUT(f, w, kind, kinds, share)                                                      \
+	while ((f)->done_##kinds < (uint64_t)(f)->n_##kinds * (share) / 100)                       \
+	assert_int_equal(store_writer_##kind(w, &(f)->kinds[(f)->done_##kinds++]), 0)
+
+/* Hands over what is new up to `share` percent of everything. */
+static UNUSED void fixture_put(struct fixture *f, struct store_writer *w, unsigned share)
+{
+	FIXTURE_PUT(f, w, object, objects, 100);
+	FIXTURE_PUT(f, w, process, processes, 100);
+	FIXTURE_PUT(f, w, thread, threads, 100);
+	FIXTURE_PUT(f, w, location, locations, 100);
+	FIXTURE_PUT(f, w, node, nodes, 100);
+	FIXTURE_PUT(f, w, line, lines, share);
+	FIXTURE_PUT(f, w, sample, samples, share);
+}
+
+/* --- comparing ------------------------------------------------------------------------------ */
+
+static UNUSED void fixture_assert_string(const char *a, const char *b)
+{
+	if (a && b)
+		assert_string_equal(a, b);
+	else
+		assert_true(!a && !b);
+}
+
+static UNUSED void fixture_assert_tables(const struct fixture *f, const struct store_tables *t)
+{
+	assert_int_equal(t->n_objects, f->n_objects);
+	for (uint32_t i = 0; i < f->n_objects; i++) {
+		const struct store_object *a = &f->objects[i], *b = &t->objects[i];
+
+		assert_true(a->number == b->number && a->kind == b->kind);
+		assert_true(a->file_id == b->file_id && a->build_id_len == b->build_id_len);
+		assert_memory_equal(a->build_id, b->build_id, a->build_id_len);
+		fixture_assert_string(a->path, b->path);
+		fixture_assert_string(a->problem, b->problem);
+	}
+	assert_int_equal(t->n_processes, f->n_processes);
+	for (uint32_t i = 0; i < f->n_processes; i++) {
+		assert_int_equal(t->processes[i].pid, f->processes[i].pid);
+		assert_int_equal(t->processes[i].parent, f->processes[i].parent);
+		fixture_assert_string(t->processes[i].comm, f->processes[i].comm);
+		fixture_assert_string(t->processes[i].exe, f->processes[i].exe);
+	}
+	assert_int_equal(t->n_threads, f->n_threads);
+	for (uint32_t i = 0; i < f->n_threads; i++) {
+		assert_int_equal(t->threads[i].process, f->threads[i].process);
+		assert_int_equal(t->threads[i].tid, f->threads[i].tid);
+		fixture_assert_string(t->threads[i].comm, f->threads[i].comm);
+	}
+}
+
+static UNUSED void fixture_assert_paths(const struct fixture *f, const struct store_tables *t)
+{
+	assert_int_equal(t->n_locations, f->n_locations);
+	for (uint32_t i = 0; i < f->n_locations; i++) {
+		assert_true(t->locations[i].number == i);
+		assert_true(t->locations[i].object == f->locations[i].object);
+		assert_true(t->locations[i].offset == f->locations[i].offset);
+		assert_true(t->locations[i].is_return == f->locations[i].is_return);
+	}
+	assert_int_equal(t->n_nodes, f->n_nodes);
+	assert_int_equal(t->nodes[0].location, UINT32_MAX);
+	assert_true(t->tags[0] == 0);
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		const struct store_location *l = &f->locations[f->nodes[i].location];
+		uint64_t id = location_id(f->objects[l->object].file_id, l->offset);
+
+		assert_true(t->nodes[i].parent == f->nodes[i].parent);
+		assert_true(t->nodes[i].location == f->nodes[i].location);
+		assert_true(t->tags[i] == hash_chain(t->tags[t->nodes[i].parent], id));
+	}
+}
+
+/* The first `count` lines that were handed over are there, and no others. */
+static UNUSED void fixture_assert_lines(const struct fixture *f, const struct store_tables *t,
+					uint32_t count)
+{
+	assert_int_equal(t->n_lines, count);
+	assert_int_equal(t->line_first[t->n_locations], count);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct store_line *a = &f->lines[i], *b;
+
+		assert_true(t->line_first[a->location] + a->depth < t->line_first[a->location + 1]);
+		b = &t->lines[t->line_first[a->location] + a->depth];
+		assert_true(a->location == b->location && a->depth == b->depth);
+		assert_true(a->line == b->line && a->is_inlined == b->is_inlined);
+		assert_true(a->function_start == b->function_start);
+		fixture_assert_string(a->function, b->function);
+		fixture_assert_string(a->file, b->file);
+	}
+}
+
+struct fixture_cursor {
+	const struct store_sample *at;
+	uint32_t left;
+};
+
+static UNUSED int fixture_each(void *arg, const struct store_sample *b)
+{
+	struct fixture_cursor *c = arg;
+	const struct store_sample *a = c->at++;
+
+	assert_true(c->left-- > 0);
+	assert_true(a->time_ns == b->time_ns && a->period == b->period);
+	assert_true(a->thread == b->thread && a->node == b->node && a->cpu == b->cpu);
+	assert_true(a->end_reason == b->end_reason);
+	return 0;
+}
+
+/* The samples are `expected`, exactly and in that order. */
+static UNUSED void fixture_assert_samples(struct store_reader *r,
+					  const struct store_sample *expected, uint32_t count)
+{
+	struct fixture_cursor c = {.at = expected, .left = count};
+
+	assert_int_equal(store_reader_samples(r, fixture_each, &c), 0);
+	assert_int_equal(c.left, 0);
+}
+
+static UNUSED struct store_reader *fixture_open(const char *path, int64_t recording)
+{
+	struct store_reader *r = NULL;
+	char *error = NULL;
+	int e = store_reader_open(path, recording, &r, &error);
+
+	if (e < 0)
+		print_error("%s\n", error ? error : "no sentence");
+	free(error);
+	assert_int_equal(e, 0);
+	return r;
+}
+
+static UNUSED struct store_writer *fixture_writer(const char *path)
+{
+	struct store_recording info = fixture_info();
+	struct store_writer *w = NULL;
+	char *error = NULL;
+	int e = store_writer_new(path, &info, &w, &error);
+
+	if (e < 0)
+		print_error("%s\n", error ? error : "no sentence");
+	free(error);
+	assert_int_equal(e, 0);
+	return w;
+}
+
+/* A whole recording at once: returns its id. */
+static UNUSED int64_t fixture_record(const char *path, struct fixture *f)
+{
+	struct store_recording info = fixture_info();
+	struct store_writer *w = fixture_writer(path);
+	int64_t id = store_writer_recording(w);
+
+	fixture_put(f, w, 100);
+	info.end_ns += UINT64_C(1000000000);
+	info.samples = f->n_samples;
+	info.finished = true;
+	assert_int_equal(store_writer_commit(w, &info), 0);
+	store_writer_free(w);
+	return id;
+}
+
+static UNUSED void fixture_assert_all(const struct fixture *f, const char *path, int64_t id)
+{
+	struct store_reader *r = fixture_open(path, id);
+
+	fixture_assert_tables(f, store_reader_tables(r));
+	fixture_assert_paths(f, store_reader_tables(r));
+	fixture_assert_lines(f, store_reader_tables(r), f->n_lines);
+	fixture_assert_samples(r, f->samples, f->n_samples);
+	store_reader_close(r);
+}
+
+#endif
