@@ -206,7 +206,7 @@ static uint64_t get_encoded(struct cursor *c, uint8_t encoding)
 	size_t n = encoded_bytes(encoding);
 	uint64_t v = get_bytes(c, n);
 
-	if ((encoding & 0x08) && n < 8) {
+	if ((encoding & 0x08) && n && n < 8) {
 		unsigned shift = 64 - 8 * (unsigned)n;
 
 		v = (uint64_t)((int64_t)(v << shift) >> shift);

@@ -6,6 +6,9 @@
  * A saved register whose slot cannot be read becomes unknown and ends nothing: most are never
  * asked for. The walk ends where the CFA or the return address needs what is not there.
  *
+ * A slot below rsp was popped: compilers do not say so in epilogues, where the rule still tells
+ * of the slot. The register has its value back, and the copy of the stack begins above it.
+ *
  * The CFA of a frame is above the frame's rsp, so that a walk always comes nearer to the stack's
  * end; only a signal frame may lead anywhere, and the limit of frames bounds those.
  */
@@ -57,6 +60,12 @@ static enum stackd_end_reason fast_cfa(const struct stackd_rule *rule, const str
 	return WALK_GOES_ON;
 }
 
+/* The caller's value of a register whose slot cannot be read is the one that it has. */
+static bool is_popped(const struct walk_state *s, uint64_t slot)
+{
+	return slot < s->r[STACKD_REG_RSP];
+}
+
 static void restore_saved(const struct stackd_rule *rule, const struct walk_memory *m,
 			  struct walk_state *s, uint64_t cfa)
 {
@@ -70,7 +79,7 @@ static void restore_saved(const struct stackd_rule *rule, const struct walk_memo
 			continue;
 		if (walk_memory_read8(m, slot, &s->r[registers[i]]))
 			s->known |= 1u << registers[i];
-		else
+		else if (!is_popped(s, slot))
 			s->known &= ~(1u << registers[i]);
 	}
 }
@@ -175,7 +184,7 @@ static int read_place(const struct slow_rule *slow, const struct walk_place *pla
 static void restore_places(const struct walk_rule *rule, const struct dwarf_expr_context *c,
 			   struct walk_state *s)
 {
-	uint64_t r[STACKD_REG_COUNT], unused;
+	uint64_t r[STACKD_REG_COUNT], slot;
 	uint32_t known = s->known;
 
 	memcpy(r, s->r, sizeof(r));
@@ -186,9 +195,10 @@ static void restore_places(const struct walk_rule *rule, const struct dwarf_expr
 
 		if (place->kind == WALK_PLACE_SAME || place->kind == WALK_PLACE_UNDEFINED)
 			continue;
-		known &= ~(1u << i);
-		if (!read_place(rule->slow, place, c, &r[i], &unused))
+		if (!read_place(rule->slow, place, c, &r[i], &slot))
 			known |= 1u << i;
+		else if (!slot || !is_popped(s, slot))
+			known &= ~(1u << i);
 	}
 	memcpy(s->r, r, sizeof(r));
 	s->known = known;
