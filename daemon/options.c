@@ -79,8 +79,10 @@ static void add_pids(struct argp_state *state, struct options *options, char *li
 	for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
 		pid_t *grown = reallocarray(options->pids, options->n_pids + 1, sizeof(pid_t));
 
-		if (!grown)
+		if (!grown) {
 			argp_failure(state, STATUS_FAILED, ENOMEM, "--pid");
+			return;
+		}
 		options->pids = grown;
 		options->pids[options->n_pids++] = (pid_t)number(state, "--pid", one, 1, INT32_MAX);
 	}

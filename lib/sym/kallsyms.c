@@ -48,7 +48,7 @@ struct range {
 };
 
 struct part {
-	struct kallsyms_part public; /* first: what callers see */
+	struct kallsyms_part shown; /* first: what callers see */
 	bool is_pseudo;
 };
 
@@ -86,7 +86,7 @@ static int add_part(struct kallsyms *k, const char *name, uint64_t start, uint64
 	if (asprintf(&copy, name[0] == '[' ? "%s" : "[%s]", name) < 0)
 		return -ENOMEM;
 	part = &k->parts[k->n_parts];
-	*part = (struct part){.public = {.name = copy, .start = start, .end = end}};
+	*part = (struct part){.shown = {.name = copy, .start = start, .end = end}};
 	return (int)k->n_parts++;
 }
 
@@ -130,7 +130,7 @@ static int load_module(struct kallsyms *k, const char *line, const char *sys_roo
 	if (number < 0)
 		return number;
 	snprintf(path, sizeof(path), "module/%s/notes/.note.gnu.build-id", name);
-	load_build_id(&k->parts[number].public, sys_root, path);
+	load_build_id(&k->parts[number].shown, sys_root, path);
 	return 0;
 }
 
@@ -158,10 +158,10 @@ static int find_part(struct kallsyms *k, const char *module)
 
 	if (!*module)
 		return KERNEL_PART;
-	if (k->last_part && !strcmp(k->parts[k->last_part].public.name, module))
+	if (k->last_part && !strcmp(k->parts[k->last_part].shown.name, module))
 		return k->last_part;
 	for (size_t i = 1; i < k->n_parts; i++)
-		if (!strcmp(k->parts[i].public.name, module))
+		if (!strcmp(k->parts[i].shown.name, module))
 			return k->last_part = (uint16_t)i;
 	number = add_part(k, module, UINT64_MAX, UINT64_MAX);
 	if (number > 0) {
@@ -207,7 +207,7 @@ static uint8_t rank_of(char type, const char *name)
 static void note_bounds(struct kallsyms *k, uint64_t address, const char *name,
 			bool *is_start_exact)
 {
-	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].public;
+	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].shown;
 
 	if (!strcmp(name, "_stext")) {
 		kernel->start = address;
@@ -222,7 +222,7 @@ static void note_bounds(struct kallsyms *k, uint64_t address, const char *name,
 
 static int add_symbol(struct kallsyms *k, uint64_t address, char type, const char *name, int part)
 {
-	struct kallsyms_part *public = &k->parts[part].public;
+	struct kallsyms_part *shown = &k->parts[part].shown;
 
 	if (k->n_symbols == k->cap_symbols) {
 		size_t cap = k->cap_symbols ? 2 * k->cap_symbols : 16384;
@@ -235,8 +235,8 @@ static int add_symbol(struct kallsyms *k, uint64_t address, char type, const cha
 	}
 	if (k->names.len > MAX_NAME_BLOB)
 		return -E2BIG;
-	if (k->parts[part].is_pseudo && address < public->start)
-	public->start = address;
+	if (k->parts[part].is_pseudo && address < shown->start)
+		shown->start = address;
 	k->symbols[k->n_symbols++] = (struct symbol){
 		.address = address,
 		.name = (uint32_t)k->names.len,
@@ -334,7 +334,7 @@ static int compare_ranges(const void *a, const void *b)
 /* A kernel without marks at its text's end has the end of its last function's page. */
 static void finish_kernel_part(struct kallsyms *k)
 {
-	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].public;
+	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].shown;
 
 	for (size_t i = k->n_symbols; !kernel->end && i-- > 0;)
 		if (k->symbols[i].part == KERNEL_PART)
@@ -350,18 +350,18 @@ static int make_ranges(struct kallsyms *k)
 	if (!k->ranges)
 		return -ENOMEM;
 	for (size_t i = 0; i < k->n_parts; i++) {
-		const struct kallsyms_part *public = &k->parts[i].public;
+		const struct kallsyms_part *shown = &k->parts[i].shown;
 
 		if (!k->parts[i].is_pseudo)
 			k->ranges[k->n_ranges++] =
-				(struct range){public->start, public->end, (uint16_t)i};
+				(struct range){shown->start, shown->end, (uint16_t)i};
 	}
 	qsort(k->ranges, k->n_ranges, sizeof(*k->ranges), compare_ranges);
 	for (size_t i = 0; i + 1 < k->n_ranges; i++)
 		if (k->ranges[i].end > k->ranges[i + 1].start)
 			k->ranges[i].end = k->ranges[i + 1].start;
 	for (size_t i = 0; i < k->n_ranges; i++)
-		k->parts[k->ranges[i].part].public.end = k->ranges[i].end;
+		k->parts[k->ranges[i].part].shown.end = k->ranges[i].end;
 	return 0;
 }
 
@@ -373,7 +373,7 @@ static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE
 
 	if (r < 0)
 		return r;
-	load_build_id(&k->parts[KERNEL_PART].public, options->sys_root, "kernel/notes");
+	load_build_id(&k->parts[KERNEL_PART].shown, options->sys_root, "kernel/notes");
 	r = load_modules(k, options);
 	if (!r)
 		r = load_symbols(k, f);
@@ -415,7 +415,7 @@ void kallsyms_free(struct kallsyms *ksyms)
 	if (!ksyms)
 		return;
 	for (size_t i = 0; i < ksyms->n_parts; i++)
-		free((char *)ksyms->parts[i].public.name);
+		free((char *)ksyms->parts[i].shown.name);
 	free(ksyms->parts);
 	free(ksyms->ranges);
 	free(ksyms->symbols);
@@ -488,7 +488,7 @@ const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t
 	if (address < KERNEL_HALF)
 		return NULL;
 	*ret_index = part_of(ksyms, address, symbol_before(ksyms, address));
-	return &ksyms->parts[*ret_index].public;
+	return &ksyms->parts[*ret_index].shown;
 }
 
 size_t kallsyms_part_count(const struct kallsyms *ksyms)
