@@ -169,13 +169,13 @@ static void test_refused(void **state)
 
 static void test_foreign_owner(void **state)
 {
-	struct fixture *f = fixture_new();
 	struct jit_map *map = NULL;
-	char *path = fixture_path(f, MAP);
 	(void)state;
 
 	if (geteuid())
 		skip();
+	struct fixture *f = fixture_new();
+	char *path = fixture_path(f, MAP);
 	fixture_process(f, 90, 1, 5, "node", "");
 	fixture_write_pid(f, 90, "status", "Uid:\t1000\t1001\t0\t0\nNStgid:\t90\n");
 	fixture_write(f, MAP, "10 10 x\n", 8);

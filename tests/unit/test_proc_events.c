@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* What events in their order make of processes, threads and mappings. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "proc/process.h"
+#include "test_proc_fixture.h"
+
+struct context {
+	struct fixture *f;
+	struct object_table *objects;
+	struct process_table *table;
+	char *a, *b; /* two ELF files, build-ids 0xaa.. and 0xbb.. */
+};
+
+static int set_up(void **state)
+{
+	struct context *c = calloc(1, sizeof(*c));
+
+	c->f = fixture_new();
+	assert_int_equal(object_table_new(c->f->proc, &c->objects), 0);
+	assert_int_equal(process_table_new(c->objects, c->f->proc, &c->table), 0);
+	c->a = fixture_elf_file(c->f, "lib/a.so", 0xaa);
+	c->b = fixture_elf_file(c->f, "lib/b.so", 0xbb);
+	*state = c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct context *c = *state;
+
+	process_table_free(c->table);
+	object_table_free(c->objects);
+	fixture_free(c->f);
+	free(c->a);
+	free(c->b);
+	free(c);
+	return 0;
+}
+
+static void map(struct context *c, pid_t pid, const char *path, uint64_t start, uint64_t size)
+{
+	struct object_mapping m = fixture_mapping(path, start);
+
+	m.end = start + size;
+	assert_int_equal(process_table_on_mmap(c->table, pid, &m), 0);
+}
+
+static void map_jit(struct context *c, pid_t pid, uint64_t start, uint64_t size)
+{
+	struct object_mapping m = {.start = start, .end = start + size, .path = "//anon"};
+
+	assert_int_equal(process_table_on_mmap(c->table, pid, &m), 0);
+}
+
+/* Which build-id (its first byte) is mapped there, and where in the file; 0 for nothing. */
+static unsigned at(struct context *c, pid_t pid, uint64_t address, uint64_t *ret_offset)
+{
+	const struct mapping *m = process_table_mapping(c->table, pid, address);
+
+	if (!m)
+		return 0;
+	assert_true(m->start <= address && address < m->end);
+	if (ret_offset)
+		*ret_offset = address - m->start + m->offset;
+	return m->object->kind == OBJECT_JIT ? 'j' : m->object->build_id[0];
+}
+
+static char *maps_line(const char *path, uint64_t start, uint64_t end)
+{
+	struct object_mapping m = fixture_mapping(path, start);
+
+	return fixture_format("%lx-%lx r-xp 00001000 %02x:%02x %lu    %s\n", start, end,
+			      m.dev_major, m.dev_minor, m.inode, path);
+}
+
+static void test_replace_and_cut(void **state)
+{
+	struct context *c = *state;
+	uint64_t offset;
+
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0);
+	map(c, 7, c->a, 0x10000, 0x8000);
+	assert_int_equal(at(c, 7, 0x10000, &offset), 0xaa);
+	assert_int_equal(offset, 0x1000);
+	assert_int_equal(at(c, 7, 0x17fff, &offset), 0xaa);
+	assert_int_equal(offset, 0x8fff);
+	assert_int_equal(at(c, 7, 0x18000, NULL), 0);
+	assert_int_equal(at(c, 7, 0xffff, NULL), 0);
+
+	/* dlclose, then dlopen of another at the same place */
+	map(c, 7, c->b, 0x12000, 0x1000);
+	assert_int_equal(at(c, 7, 0x11fff, NULL), 0xaa);
+	assert_int_equal(at(c, 7, 0x12000, &offset), 0xbb);
+	assert_int_equal(offset, 0x1000);
+	assert_int_equal(at(c, 7, 0x13000, &offset), 0xaa);
+	assert_int_equal(offset, 0x4000);
+	map(c, 7, c->b, 0x10000, 0x8000);
+	assert_int_equal(at(c, 7, 0x13000, NULL), 0xbb);
+
+	/* What holds no code still takes the place of what did. */
+	struct object_mapping uprobes = {.start = 0x11000, .end = 0x12000, .path = "[uprobes]"};
+	assert_int_equal(process_table_on_mmap(c->table, 7, &uprobes), 0);
+	assert_int_equal(at(c, 7, 0x11000, NULL), 0);
+	assert_int_equal(at(c, 7, 0x10fff, NULL), 0xbb);
+	assert_int_equal(at(c, 8, 0x10fff, NULL), 0);
+}
+
+static void test_jit_offset_is_address(void **state)
+{
+	struct context *c = *state;
+	uint64_t offset;
+	struct object_mapping vdso = {.start = 0x7ffff7fc0000,
+				      .end = 0x7ffff7fc2000,
+				      .offset = 0x7ffff7fc0000,
+				      .path = "[vdso]"};
+
+	map_jit(c, 7, 0x10000, 0x2000);
+	assert_int_equal(at(c, 7, 0x11234, &offset), 'j');
+	assert_int_equal(offset, 0x11234);
+	assert_int_equal(process_table_on_mmap(c->table, 7, &vdso), 0);
+	const struct mapping *m = process_table_mapping(c->table, 7, 0x7ffff7fc0040);
+	assert_non_null(m);
+	assert_int_equal(m->object->kind, OBJECT_VDSO);
+	assert_int_equal(m->offset, 0);
+}
+
+static void test_fork_then_exec(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "sh", true), 0);
+	map(c, 7, c->a, 0x10000, 0x1000);
+	uint32_t parent = process_table_process(c->table, 7)->number;
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 7, 7), 0);
+	const struct process *child = process_table_process(c->table, 8);
+	uint32_t forked = child->number, thread = process_table_thread(c->table, 8, 8)->number;
+	assert_true(forked != parent);
+	assert_int_equal(child->parent, 7);
+	assert_string_equal(child->comm, "sh");
+	assert_string_equal(child->exe, c->a);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+
+	/* Each goes its own way. */
+	map(c, 8, c->b, 0x20000, 0x1000);
+	assert_int_equal(at(c, 8, 0x20000, NULL), 0xbb);
+	assert_int_equal(at(c, 7, 0x20000, NULL), 0);
+	map(c, 7, c->b, 0x10000, 0x1000);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+
+	assert_int_equal(process_table_on_comm(c->table, 8, 8, "ls", true), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0);
+	map(c, 8, c->b, 0x30000, 0x1000);
+	map(c, 8, c->a, 0x40000, 0x1000); /* the interpreter: not the executable */
+	child = process_table_process(c->table, 8);
+	assert_true(child->number != forked);
+	assert_int_equal(child->parent, 7);
+	assert_string_equal(child->comm, "ls");
+	assert_string_equal(child->exe, c->b);
+	assert_false(child->exited);
+	assert_true(process_table_process_at(c->table, forked)->exited);
+	assert_string_equal(process_table_process_at(c->table, forked)->comm, "sh");
+	const struct thread *now = process_table_thread(c->table, 8, 8);
+	assert_true(now->number != thread);
+	assert_int_equal(now->process, child->number);
+	assert_string_equal(process_table_thread_at(c->table, thread)->comm, "sh");
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0xbb);
+}
+
+static void test_threads(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "main", true), 0);
+	map(c, 7, c->a, 0x10000, 0x1000);
+	uint32_t process = process_table_process(c->table, 7)->number;
+	assert_int_equal(process_table_on_fork(c->table, 7, 9, 7, 7), 0);
+	const struct thread *t = process_table_thread(c->table, 7, 9);
+	uint32_t first = t->number;
+	assert_string_equal(t->comm, "main");
+	assert_int_equal(t->process, process);
+	assert_int_equal(t->tid, 9);
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 9, "worker-with-a-long-name", false),
+			 0);
+	t = process_table_thread(c->table, 7, 9);
+	assert_true(t->number != first);
+	assert_string_equal(t->comm, "worker-with-a-l");
+	assert_string_equal(process_table_thread_at(c->table, first)->comm, "main");
+	uint32_t second = t->number, count = process_table_thread_count(c->table);
+	assert_int_equal(process_table_on_comm(c->table, 7, 9, "worker-with-a-long-name", false),
+			 0);
+	assert_int_equal(process_table_thread(c->table, 7, 9)->number, second);
+	assert_int_equal(process_table_thread_count(c->table), count);
+	assert_string_equal(process_table_process(c->table, 7)->comm, "main");
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "boss", false), 0);
+	assert_string_equal(process_table_process(c->table, 7)->comm, "boss");
+	assert_int_equal(process_table_process(c->table, 7)->number, process);
+
+	/* The main thread ends first: the process goes on. */
+	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
+	assert_false(process_table_process(c->table, 7)->exited);
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
+	assert_int_equal(process_table_on_exit(c->table, 7, 9), 0);
+	assert_true(process_table_process(c->table, 7)->exited);
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0);
+
+	/* A sample taken in the exit still has its names. */
+	assert_int_equal(process_table_thread(c->table, 7, 9)->number, second);
+	assert_int_equal(process_table_process(c->table, 7)->number, process);
+}
+
+/* exec in a thread takes over the main thread's tid; the others' exits are no end of it. */
+static void test_exec_in_a_thread(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "old", true), 0);
+	assert_int_equal(process_table_on_fork(c->table, 7, 9, 7, 7), 0);
+	assert_int_equal(process_table_on_fork(c->table, 7, 10, 7, 7), 0);
+	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "new", true), 0);
+	uint32_t number = process_table_process(c->table, 7)->number;
+	assert_int_equal(process_table_on_exit(c->table, 7, 10), 0); /* comes late */
+	assert_int_equal(process_table_process(c->table, 7)->number, number);
+	assert_false(process_table_process(c->table, 7)->exited);
+	map(c, 7, c->a, 0x10000, 0x1000);
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
+	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
+	assert_true(process_table_process(c->table, 7)->exited);
+}
+
+static void test_pid_reuse(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 1, 1, "init", true), 0);
+	map(c, 1, c->b, 0x10000, 0x1000);
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 1, 1), 0);
+	assert_int_equal(process_table_on_comm(c->table, 8, 8, "one", true), 0);
+	map(c, 8, c->a, 0x10000, 0x1000);
+	map_jit(c, 8, 0x90000, 0x1000);
+	const struct object *jit = process_table_mapping(c->table, 8, 0x90000)->object;
+	uint32_t one = process_table_process(c->table, 8)->number;
+	uint32_t thread = process_table_thread(c->table, 8, 8)->number;
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 0);
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 1, 1), 0);
+	const struct process *two = process_table_process(c->table, 8);
+	assert_true(two->number != one);
+	assert_string_equal(two->comm, "init");
+	assert_false(two->exited);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xbb);
+	assert_int_equal(at(c, 8, 0x90000, NULL), 0);
+	map_jit(c, 8, 0x90000, 0x1000);
+	assert_ptr_not_equal(process_table_mapping(c->table, 8, 0x90000)->object, jit);
+	assert_true(process_table_thread(c->table, 8, 8)->number != thread);
+	assert_string_equal(process_table_process_at(c->table, one)->comm, "one");
+
+	/* The exit was lost: the next fork tells all the same. */
+	uint32_t count = process_table_process_count(c->table);
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 1, 1), 0);
+	assert_int_equal(process_table_process(c->table, 8)->number, count);
+}
+
+/* fork() copies a parent's JIT code, but the child can write other code over it. */
+static void test_jit_after_fork(void **state)
+{
+	struct context *c = *state;
+	uint64_t offset;
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "node", true), 0);
+	map_jit(c, 7, 0x90000, 0x1000);
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 7, 7), 0);
+	uint32_t objects = object_table_count(c->objects);
+	assert_int_equal(at(c, 8, 0x90010, &offset), 'j');
+	assert_int_equal(offset, 0x90010);
+	assert_int_equal(object_table_count(c->objects), objects + 1);
+	assert_int_equal(process_table_mapping(c->table, 8, 0x90010)->object->pid, 8);
+	assert_int_equal(process_table_mapping(c->table, 7, 0x90010)->object->pid, 7);
+}
+
+/* Events that were queued while /proc was read come after it, and change nothing. */
+static void test_events_older_than_the_load(void **state)
+{
+	struct context *c = *state;
+	char *maps = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 1, 0, 1, "init", "");
+	fixture_process(c->f, 8, 1, 500, "app", maps);
+	fixture_write_pid(c->f, 8, "task/9/comm", "helper\n");
+	assert_int_equal(process_table_load_all(c->table), 2);
+	const struct process *p = process_table_process(c->table, 8);
+	uint32_t number = p->number, threads = process_table_thread_count(c->table);
+	assert_string_equal(p->comm, "app");
+	assert_int_equal(p->parent, 1);
+	assert_int_equal(threads, 3);
+
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 1, 1), 0);
+	assert_int_equal(process_table_on_fork(c->table, 8, 9, 8, 8), 0);
+	map(c, 8, c->a, 0x10000, 0x1000);
+	assert_int_equal(process_table_process(c->table, 8)->number, number);
+	assert_int_equal(process_table_thread_count(c->table), threads);
+	assert_string_equal(process_table_thread(c->table, 8, 9)->comm, "helper");
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+
+	/* The next fork is another's, and so is a first one if the start time has changed. */
+	assert_int_equal(process_table_on_fork(c->table, 8, 8, 1, 1), 0);
+	assert_true(process_table_process(c->table, 8)->number != number);
+	fixture_process(c->f, 1, 0, 77, "init", "");
+	uint32_t init = process_table_process(c->table, 1)->number;
+	assert_int_equal(process_table_on_fork(c->table, 1, 1, 8, 8), 0);
+	assert_true(process_table_process(c->table, 1)->number != init);
+	free(maps);
+}
+
+static void test_load(void **state)
+{
+	struct context *c = *state;
+	char *line_a = maps_line(c->a, 0x10000, 0x11000),
+	     *line_b = maps_line(c->b, 0x10000, 0x11000);
+
+	assert_int_equal(process_table_load(c->table, 8), -ESRCH);
+	assert_int_equal(process_table_process_count(c->table), 0);
+	fixture_process(c->f, 8, 1, 500, "app", line_a);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	uint32_t number = process_table_process(c->table, 8)->number;
+	fixture_write_pid(c->f, 8, "maps", line_b);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xbb);
+	assert_int_equal(process_table_process(c->table, 8)->number, number);
+
+	/* It is ending: its memory is gone already, its samples may still come. */
+	fixture_write_pid(c->f, 8, "maps", "");
+	assert_int_equal(process_table_load(c->table, 8), -ESRCH);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xbb);
+
+	/* The pid is another process's by now. */
+	fixture_process(c->f, 8, 1, 900, "next", line_a);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_true(process_table_process(c->table, 8)->number != number);
+	assert_true(process_table_process_at(c->table, number)->exited);
+	assert_string_equal(process_table_process(c->table, 8)->comm, "next");
+	free(line_a);
+	free(line_b);
+}
+
+/* The main thread is a zombie, another thread lives: the mappings are the other's. */
+static void test_zombie_leader(void **state)
+{
+	struct context *c = *state;
+	char *line = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 9, 1, 500, "worker", line); /* by its tid */
+	fixture_process(c->f, 8, 1, 500, "app", "");
+	fixture_write_pid(c->f, 8, "task/9/comm", "worker\n");
+	fixture_write_pid(c->f, 8, "stat", "8 (app) Z 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 500 0\n");
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+
+	/* A zombie as a whole has a name, and nothing else. */
+	fixture_process(c->f, 20, 1, 600, "dead", "");
+	fixture_write_pid(c->f, 20, "stat",
+			  "20 (dead) Z 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 600 0\n");
+	assert_int_equal(process_table_load(c->table, 20), -ESRCH);
+	assert_string_equal(process_table_process(c->table, 20)->comm, "dead");
+	assert_true(process_table_process(c->table, 20)->exited);
+	free(line);
+}
+
+/* An exit was counted too early (a thread was never heard of): /proc shows that it lives. */
+static void test_revived(void **state)
+{
+	struct context *c = *state;
+	char *line = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 8, 1, 500, "app", line);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	uint32_t number = process_table_process(c->table, 8)->number;
+	uint32_t thread = process_table_thread(c->table, 8, 8)->number;
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 0);
+	assert_true(process_table_process(c->table, 8)->exited);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	assert_false(process_table_process(c->table, 8)->exited);
+	assert_int_equal(process_table_process(c->table, 8)->number, number);
+	assert_int_equal(process_table_thread(c->table, 8, 8)->number, thread);
+
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 0);
+	fixture_process_gone(c->f, 8);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0);
+	assert_true(process_table_process(c->table, 8)->exited);
+	free(line);
+}
+
+static void test_never_heard_of(void **state)
+{
+	struct context *c = *state;
+	char *line = maps_line(c->a, 0x10000, 0x11000);
+
+	assert_string_equal(process_table_process(c->table, 4000)->comm, ":4000");
+	assert_string_equal(process_table_thread(c->table, 0, 0)->comm, "swapper");
+	assert_int_equal(at(c, 4000, 0x10000, NULL), 0);
+	assert_int_equal(process_table_process_count(c->table), 2);
+	assert_int_equal(process_table_on_exit(c->table, 4001, 4001), 0);
+	assert_int_equal(process_table_process_count(c->table), 2);
+
+	/* A sample's, an event's, a parent's: each is looked up in /proc first. */
+	fixture_process(c->f, 30, 1, 5, "there", line);
+	fixture_process(c->f, 31, 1, 5, "there", line);
+	fixture_process(c->f, 32, 1, 5, "there", line);
+	assert_int_equal(at(c, 30, 0x10000, NULL), 0xaa);
+	map(c, 31, c->b, 0x20000, 0x1000);
+	assert_int_equal(at(c, 31, 0x10000, NULL), 0xaa);
+	assert_int_equal(at(c, 31, 0x20000, NULL), 0xbb);
+	assert_int_equal(process_table_on_fork(c->table, 33, 33, 32, 32), 0);
+	assert_int_equal(at(c, 33, 0x10000, NULL), 0xaa);
+	assert_string_equal(process_table_process(c->table, 33)->comm, "there");
+	assert_int_equal(process_table_on_comm(c->table, 34, 34, "exec", true), 0);
+	assert_string_equal(process_table_process(c->table, 34)->comm, "exec");
+
+	/* A thread that was never heard of, of a process that has ended: no new life. */
+	fixture_process_gone(c->f, 30);
+	assert_int_equal(process_table_on_exit(c->table, 30, 30), 0);
+	assert_string_equal(process_table_thread(c->table, 30, 35)->comm, "there");
+	assert_true(process_table_process(c->table, 30)->exited);
+	assert_int_equal(at(c, 30, 0x10000, NULL), 0);
+	free(line);
+}
+
+/* Ever new addresses that are unmapped again, which no event tells of. */
+static void test_bounded_mappings(void **state)
+{
+	struct context *c = *state;
+	char *line = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 8, 1, 500, "app", line);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	for (uint64_t i = 1; i <= 40000; i++)
+		map_jit(c, 8, i << 20, 0x1000);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	assert_int_equal(at(c, 8, UINT64_C(40000) << 20, NULL), 'j');
+	assert_int_equal(at(c, 8, UINT64_C(1) << 20, NULL), 0);
+	free(line);
+}
+
+/* Records of the ended stay, what is needed to find them by pid does not. */
+static void test_many_short_processes(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 1, 1, "init", true), 0);
+	map(c, 1, c->a, 0x10000, 0x1000);
+	for (int pid = 100; pid < 20100; pid++) {
+		assert_int_equal(process_table_on_fork(c->table, pid, pid, 1, 1), 0);
+		assert_int_equal(process_table_on_exit(c->table, pid, pid), 0);
+	}
+	assert_int_equal(process_table_process_count(c->table), 20001);
+	assert_int_equal(process_table_process_at(c->table, 1)->pid, 100);
+	assert_true(process_table_process_at(c->table, 1)->exited);
+	assert_null(process_table_process_at(c->table, 20001));
+	assert_null(process_table_thread_at(c->table, 20001));
+	/* The last is still known, the first is not. */
+	assert_string_equal(process_table_process(c->table, 20099)->comm, "init");
+	assert_string_equal(process_table_process(c->table, 100)->comm, ":100");
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_replace_and_cut),
+		TEST(test_jit_offset_is_address),
+		TEST(test_fork_then_exec),
+		TEST(test_threads),
+		TEST(test_exec_in_a_thread),
+		TEST(test_pid_reuse),
+		TEST(test_jit_after_fork),
+		TEST(test_events_older_than_the_load),
+		TEST(test_load),
+		TEST(test_zombie_leader),
+		TEST(test_revived),
+		TEST(test_never_heard_of),
+		TEST(test_bounded_mappings),
+		TEST(test_many_short_processes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
