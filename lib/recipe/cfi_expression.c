@@ -4,6 +4,7 @@
  *
  *   realigned stack (gcc)      breg6 -8; deref
  *   assembly (OpenSSL)         breg7 N; deref; plus_uconst 8
+ *   slots (assembly in glibc)  drop; breg7 N
  *   signal frame (glibc)       breg7 160; deref, and breg7 N for each register
  *   PLT (binutils, lld, mold)  breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
  *
@@ -92,6 +93,9 @@ struct cfi_reg cfi_expression_slot(struct cfi_reader expression)
 	struct cfi_reg slot = {.how = CFI_AT_REG};
 	int64_t offset;
 
+	/* The CFA is on the stack at the start, which matters only to those that use it. */
+	if (cfi_left(&expression) && *expression.at == DW_OP_drop)
+		expression.at++;
 	if (!read_breg(&expression, &slot.reg, &offset) || cfi_left(&expression))
 		return (struct cfi_reg){.how = CFI_EXPRESSION};
 	slot.offset = (int32_t)offset;

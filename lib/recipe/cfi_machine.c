@@ -71,33 +71,33 @@ static int64_t uleb_as_offset(struct cfi_machine *m)
 
 /* --- the CFA ------------------------------------------------------------------------------- */
 
-/* Changes of an offset or a register alone are for a CFA that has them. */
-static bool cfa_is_reg(struct cfi_machine *m)
+static void set_cfa_offset(struct cfi_machine *m, int64_t offset)
 {
 	struct cfi_state *s = &m->state;
 
-	if (s->refused == RECIPE_ACCEPTED && s->cfa != STACKD_CFA_REG)
-		s->refused = RECIPE_REFUSED_INSTRUCTION;
-	return s->refused == RECIPE_ACCEPTED;
+	s->last_offset = offset;
+	if (s->refused == RECIPE_ACCEPTED && s->cfa == STACKD_CFA_REG)
+		s->cfa_offset = offset;
 }
 
-static void set_cfa_offset(struct cfi_machine *m, int64_t offset)
-{
-	if (cfa_is_reg(m))
-		m->state.cfa_offset = offset;
-}
-
+/* After an expression too, which the standard forbids: assembly writers do it, and gcc's unwinder
+ * takes the register with the offset that was given last. */
 static void set_cfa_register(struct cfi_machine *m, uint64_t reg)
 {
-	if (cfa_is_reg(m))
-		m->state.cfa_reg = reg < UINT8_MAX ? (uint8_t)reg : UINT8_MAX;
+	struct cfi_state *s = &m->state;
+
+	if (s->refused == RECIPE_REFUSED_CFA_MISSING)
+		return;
+	s->refused = RECIPE_ACCEPTED;
+	s->cfa = STACKD_CFA_REG;
+	s->cfa_reg = reg < UINT8_MAX ? (uint8_t)reg : UINT8_MAX;
+	s->cfa_offset = s->last_offset;
+	s->cfa_add = 0;
 }
 
 static void set_cfa(struct cfi_machine *m, uint64_t reg, int64_t offset)
 {
 	m->state.refused = RECIPE_ACCEPTED;
-	m->state.cfa = STACKD_CFA_REG;
-	m->state.cfa_add = 0;
 	set_cfa_offset(m, offset);
 	set_cfa_register(m, reg);
 }

@@ -40,6 +40,7 @@ struct cfi_state {
 	enum stackd_cfa cfa;	     /* REG, DEREF or PLT, with the meaning that these have there */
 	uint8_t cfa_reg;	     /* UINT8_MAX for all numbers above */
 	int64_t cfa_offset, cfa_add;
+	int64_t last_offset; /* that an instruction gave, also while an expression is the CFA */
 };
 
 /* The rule that says what the state says, or why there is none. */

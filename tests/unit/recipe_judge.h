@@ -116,6 +116,9 @@ static inline bool judge_step(const struct judge *j, const Dwarf_Op *op, uint64_
 		return false;
 	a = s[*n - 1];
 	switch (op->atom) {
+	case DW_OP_drop:
+		*n -= 1;
+		return true;
 	case DW_OP_deref:
 		s[*n - 1] = judge_memory(a);
 		return true;
@@ -321,6 +324,8 @@ static inline enum judge_kind judge_compare(struct judge *j, Dwarf_Frame *frame,
 					    const struct stackd_rule *rule, uint64_t vaddr)
 {
 	struct judged theirs, ours;
+	Dwarf_Op *ops;
+	size_t n_ops;
 
 	if (!frame) {
 		if (rule->cfa == STACKD_CFA_NONE)
@@ -331,6 +336,8 @@ static inline enum judge_kind judge_compare(struct judge *j, Dwarf_Frame *frame,
 		return JUDGE_ONLY_LIBDW;
 	if (rule->cfa == STACKD_CFA_DAEMON)
 		return JUDGE_DAEMON;
+	if (dwarf_frame_cfa(frame, &ops, &n_ops))
+		return JUDGE_ONLY_OURS;
 	j->regs[STACKD_REG_RIP] = vaddr;
 	judge_rule(j, rule, &ours);
 	if (!judge_libdw(j, frame, &theirs))
@@ -446,7 +453,7 @@ static inline const char *judge_kind_name(enum judge_kind kind)
 	return names[kind];
 }
 
-/* Addresses judged, and those at which the recipe is as good as libdw or says that it is not. */
+/* Addresses judged. */
 static inline uint64_t judge_total(const struct judge *j)
 {
 	uint64_t n = 0;
@@ -456,9 +463,11 @@ static inline uint64_t judge_total(const struct judge *j)
 	return n;
 }
 
+/* Those where the recipe contradicts libdw. Where libdw has no rule, neither is wrong. */
 static inline uint64_t judge_wrong(const struct judge *j)
 {
-	return judge_total(j) - j->counts[JUDGE_AGREE] - j->counts[JUDGE_DAEMON];
+	return judge_total(j) - j->counts[JUDGE_AGREE] - j->counts[JUDGE_DAEMON] -
+	       j->counts[JUDGE_ONLY_OURS];
 }
 
 #endif

@@ -260,8 +260,6 @@ static void test_refused_rules(void **state)
 	assert_refused(RECIPE_REFUSED_OPCODE, CODE(DW_CFA_GNU_window_save));
 	assert_refused(RECIPE_REFUSED_OPCODE, CODE(0x3f));
 	assert_refused(RECIPE_REFUSED_INSTRUCTION, CODE(DW_CFA_expression, 6, 0x70));
-	assert_refused(RECIPE_REFUSED_INSTRUCTION, CODE(DW_CFA_def_cfa_expression, 3, DW_OP_breg6,
-							8, DW_OP_deref, DW_CFA_def_cfa_offset, 8));
 	assert_refused(RECIPE_REFUSED_INSTRUCTION, CODE(DW_CFA_def_cfa, 0x80, 0x80, 0x80, 0x80,
 							0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01));
 }
@@ -348,6 +346,23 @@ static void test_deref(void **state)
 	recipe_table_free(t);
 }
 
+/* As gcc's unwinder has it, after expressions that can be said and that cannot. */
+static void test_register_after_expression(void **state)
+{
+	struct recipe_table *t = compile_fde(
+		CODE(DW_CFA_def_cfa_offset, 56, DW_CFA_def_cfa_expression, 3, DW_OP_breg6, 0x78,
+		     DW_OP_deref, ADVANCE(8), DW_CFA_def_cfa_register, 7, ADVANCE(8),
+		     DW_CFA_def_cfa_expression, 1, DW_OP_lit0, DW_CFA_def_cfa_offset, 48,
+		     ADVANCE(8), DW_CFA_def_cfa_register, 6));
+
+	(void)state;
+	assert_kind(t, 0, STACKD_CFA_DEREF);
+	assert_cfa(t, 8, 7, 56);
+	assert_kind(t, 16, STACKD_CFA_DAEMON);
+	assert_cfa(t, 24, 6, 48);
+	recipe_table_free(t);
+}
+
 /* What gcc writes for main() with a realigned stack: first the CFA is in r10, then behind rbp. */
 static void test_realigned(void **state)
 {
@@ -379,8 +394,8 @@ static void test_realigned(void **state)
 static void test_slot_by_cfa_register(void **state)
 {
 	struct recipe_table *t =
-		compile_fde(CODE(DW_CFA_def_cfa, 6, 16, DW_CFA_expression, 6, 2, DW_OP_breg6, 0,
-				 DW_CFA_expression, 16, 2, DW_OP_breg6, 8));
+		compile_fde(CODE(DW_CFA_def_cfa, 6, 16, DW_CFA_expression, 6, 3, DW_OP_drop,
+				 DW_OP_breg6, 0, DW_CFA_expression, 16, 2, DW_OP_breg6, 8));
 
 	(void)state;
 	assert_cfa(t, 0, 6, 16);
@@ -466,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_almost_plt),
 		cmocka_unit_test(test_deref),
+		cmocka_unit_test(test_register_after_expression),
 		cmocka_unit_test(test_realigned),
 		cmocka_unit_test(test_slot_by_cfa_register),
 		cmocka_unit_test(test_signal_frame),
