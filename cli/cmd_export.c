@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl export: a recording in the formats of other tools. A format is a row of a table. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+#include "export/export.h"
+#include "input.h"
+#include "output.h"
+
+enum { CMD_EXPORT_FIRST = 0x200 };
+
+struct cmd_export_format {
+	const char *name;
+	int (*write)(struct profile *profile, FILE *out);
+	const char *help;
+};
+
+static const struct cmd_export_format cmd_export_formats[] = {
+	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs"},
+	{"perf-script", export_perf_script, "As perf script prints samples, one entry for each"},
+	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)"},
+};
+
+#define CMD_EXPORT_FORMATS (sizeof(cmd_export_formats) / sizeof(*cmd_export_formats))
+
+struct cmd_export {
+	struct input input;
+	const char *output;
+	const struct cmd_export_format *format;
+};
+
+static error_t cmd_export_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_export *args = state->input;
+
+	if (key >= CMD_EXPORT_FIRST && key < CMD_EXPORT_FIRST + (int)CMD_EXPORT_FORMATS) {
+		const struct cmd_export_format *format =
+			&cmd_export_formats[key - CMD_EXPORT_FIRST];
+
+		if (args->format && args->format != format)
+			argp_error(state, "--%s and --%s: one format at a time", args->format->name,
+				   format->name);
+		args->format = format;
+		return 0;
+	}
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->format)
+			argp_error(state, "which format? --folded, --perf-script or --tags");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_export_write(const struct cmd_export *args, const struct input_open *open)
+{
+	struct output output;
+	int status = output_begin(args->output, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	return output_end(&output, args->format->write(open->profile, output.file));
+}
+
+int cmd_export(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
+	struct argp_option options[CMD_EXPORT_FORMATS + 2] = {0};
+	struct argp argp = {
+		.options = options,
+		.parser = cmd_export_parse,
+		.doc = "Writes a recording in the format of another tool.",
+		.children = children,
+	};
+	struct cmd_export args = {0};
+	struct input_open open;
+	int status;
+
+	for (size_t i = 0; i < CMD_EXPORT_FORMATS; i++)
+		options[i] = (struct argp_option){.name = cmd_export_formats[i].name,
+						  .key = CMD_EXPORT_FIRST + (int)i,
+						  .doc = cmd_export_formats[i].help,
+						  .group = 3};
+	options[CMD_EXPORT_FORMATS] = (struct argp_option){.name = "output",
+							   .key = 'o',
+							   .arg = "FILE",
+							   .doc = "Write to this file",
+							   .group = 4};
+	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	status = input_open(&args.input, &open);
+	if (status == CMD_DONE)
+		status = cmd_export_write(&args, &open);
+	input_close(&open);
+	return status;
+}

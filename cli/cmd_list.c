@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stackctl list: the recordings of a store.
+ *
+ * JSON: {"schema":1,"store":path,"recordings":[{"recording","start_unix_ns","duration_ns",
+ * "host","target","command","event","frequency_hz","period","samples","lost","state"}]}, oldest
+ * first. The state is "done", "running" or "cut off": a recording that is not finished is being
+ * written if its last commit is recent, since commits come about once a second.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "input.h"
+#include "message.h"
+#include "output.h"
+#include "report/text.h"
+#include "store/store_reader.h"
+
+#define CMD_LIST_RECENT_NS (UINT64_C(10) * 1000000000)
+
+enum { CMD_LIST_JSON = 0x200 };
+
+struct cmd_list {
+	struct input input;
+	const char *output;
+	bool is_json;
+	const char *path;
+	uint64_t now_unix_ns;
+	const struct store_recording *recordings;
+	size_t n;
+};
+
+static const struct argp_option cmd_list_options[] = {
+	{"json", CMD_LIST_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 3},
+	{0},
+};
+
+static error_t cmd_list_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_list *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		return 0;
+	case CMD_LIST_JSON:
+		args->is_json = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static uint64_t cmd_list_duration(const struct store_recording *recording)
+{
+	return recording->end_ns > recording->start_ns ? recording->end_ns - recording->start_ns
+						       : 0;
+}
+
+static const char *cmd_list_state(const struct cmd_list *list, const struct store_recording *rec)
+{
+	uint64_t last = rec->start_unix_ns + cmd_list_duration(rec);
+
+	if (rec->finished)
+		return "done";
+	return last + CMD_LIST_RECENT_NS > list->now_unix_ns ? "running" : "cut off";
+}
+
+static void cmd_list_row(const struct cmd_list *list, const struct store_recording *rec,
+			 struct buf *b)
+{
+	time_t start = (time_t)(rec->start_unix_ns / 1000000000);
+	char when[64] = "?";
+	struct tm tm;
+
+	if (localtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	text_printf(b, "%5" PRId64 "  %-19s  %8.1f s  %9" PRIu64 "  %7" PRIu64 "  %-7s  ", rec->id,
+		    when, (double)cmd_list_duration(rec) / 1e9, rec->samples, rec->lost,
+		    cmd_list_state(list, rec));
+	text_put(b, rec->event, NULL);
+	if (rec->frequency_hz)
+		text_printf(b, " at %" PRIu64 " Hz", rec->frequency_hz);
+	else if (rec->period)
+		text_printf(b, " every %" PRIu64, rec->period);
+	text_put_raw(b, "  ");
+	text_put(b, rec->target, NULL);
+	text_put_raw(b, "\n");
+}
+
+static void cmd_list_text(const struct cmd_list *list, struct buf *b)
+{
+	text_put_raw(b, "   id  started               duration    samples     lost  state    "
+			"event  target\n");
+	for (size_t i = 0; i < list->n; i++)
+		cmd_list_row(list, &list->recordings[i], b);
+}
+
+static void cmd_list_member(struct buf *b, const char *name, const char *value)
+{
+	text_printf(b, ",\"%s\":", name);
+	text_put_json(b, value ? value : "");
+}
+
+static void cmd_list_json(const struct cmd_list *list, struct buf *b)
+{
+	text_put_raw(b, "{\"schema\":1");
+	cmd_list_member(b, "store", list->path);
+	text_put_raw(b, ",\"recordings\":[");
+	for (size_t i = 0; i < list->n; i++) {
+		const struct store_recording *rec = &list->recordings[i];
+
+		text_printf(b,
+			    "%s\n{\"recording\":%" PRId64 ",\"start_unix_ns\":%" PRIu64
+			    ",\"duration_ns\":%" PRIu64,
+			    i ? "," : "", rec->id, rec->start_unix_ns, cmd_list_duration(rec));
+		cmd_list_member(b, "host", rec->host);
+		cmd_list_member(b, "target", rec->target);
+		cmd_list_member(b, "command", rec->command);
+		cmd_list_member(b, "event", rec->event);
+		text_printf(b,
+			    ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64
+			    ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"state\":\"%s\"}",
+			    rec->frequency_hz, rec->period, rec->samples, rec->lost,
+			    cmd_list_state(list, rec));
+	}
+	text_put_raw(b, "]}\n");
+}
+
+static int cmd_list_write(const struct cmd_list *list)
+{
+	struct output output;
+	struct buf b = {0};
+	int status = output_begin(list->output, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	if (list->is_json)
+		cmd_list_json(list, &b);
+	else
+		cmd_list_text(list, &b);
+	status = output_end(&output, text_flush(&b, output.file));
+	buf_free(&b);
+	return status;
+}
+
+static int cmd_list_run(struct cmd_list *list)
+{
+	struct store_recording *recordings = NULL;
+	char *error = NULL;
+	int status, r;
+
+	r = store_list_recordings(list->path, &recordings, &list->n, &error);
+	if (r < 0)
+		return input_explain(&list->input, list->path, r, error);
+	list->recordings = recordings;
+	status = cmd_list_write(list);
+	store_recordings_free(recordings, list->n);
+	return status;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&input_store_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_list_options,
+		.parser = cmd_list_parse,
+		.doc = "Lists the recordings of a store.",
+		.children = children,
+	};
+	struct cmd_list list = {0};
+	struct timespec now;
+	char *path;
+	int status;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &list);
+	path = input_path(&list.input);
+	if (!path) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	list.now_unix_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	list.path = path;
+	status = cmd_list_run(&list);
+	free(path);
+	return status;
+}

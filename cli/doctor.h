@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checks of stackctl doctor. Each has an id that stays the same for ever (scripts refer to
+ * it), looks at one thing, and fills in what it found and, unless all is well, one line that
+ * would help. A check that fails means that nothing can be recorded; one that warns, that
+ * something will be missing.
+ */
+#ifndef CLI_DOCTOR_H
+#define CLI_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum doctor_status { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
+
+/* What the checks look at; other roots than "/proc" and "/sys" simulate another machine. */
+struct doctor_machine {
+	const char *proc_root;
+	const char *sys_root;
+};
+
+struct doctor_finding {
+	enum doctor_status status;
+	char found[400];
+	char remedy[300]; /* empty: nothing to do */
+};
+
+struct doctor_check {
+	const char *id;
+	void (*run)(const struct doctor_machine *machine, struct doctor_finding *finding);
+};
+
+const struct doctor_check *doctor_checks(size_t *ret_count);
+
+#endif

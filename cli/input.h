@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options that verbs share for what they read: which store, which recording, and which part
+ * of it. A verb makes input_argp (or input_store_argp, without the parts) a child of its own argp
+ * and gives it a zeroed struct input.
+ */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/profile.h"
+
+#define INPUT_MAX 64 /* of each of pids, tids and thread names */
+
+struct input {
+	const char *path;  /* NULL: the default store */
+	int64_t recording; /* 0: the latest */
+	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
+	const char *comms[INPUT_MAX];
+	struct profile_filter filter; /* made of the above */
+};
+
+extern const struct argp input_argp;
+extern const struct argp input_store_argp;
+
+/* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
+char *input_path(const struct input *input);
+
+/* Says what is wrong with a store and gives the exit status for it. `error` is the reader's
+ * sentence (freed here) or NULL. */
+int input_explain(const struct input *input, const char *path, int error_number, char *error);
+
+/* An opened recording, summed up. */
+struct input_open {
+	struct store_reader *reader;
+	struct profile *profile;
+};
+
+/* Opens and sums up. CMD_DONE; CMD_NO_SAMPLES with all of it open; else nothing is open. On
+ * anything but CMD_DONE a message has been given. */
+int input_open(const struct input *input, struct input_open *ret_open);
+void input_close(struct input_open *open);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages; see message.h. */
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void message(const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("stackctl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* What stackctl says on standard error: one line, "stackctl: ...". */
+#ifndef CLI_MESSAGE_H
+#define CLI_MESSAGE_H
+
+void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a verb writes; see output.h. The new file is made beside the one it will replace, so that
+ * the rename stays within one file system. Signals that end stackctl remove it first.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "message.h"
+
+/* What the signal handler removes: a signal handler has no other way to be told. */
+static char output_doomed[PATH_MAX];
+
+static void output_on_signal(int number)
+{
+	if (output_doomed[0])
+		unlink(output_doomed);
+	raise(number); /* the handler is reset: this ends the program as it would have */
+}
+
+static void output_watch_signals(const char *temp)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction action = {.sa_handler = output_on_signal,
+				   .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+
+	snprintf(output_doomed, sizeof(output_doomed), "%s", temp);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+static int output_fail(struct output *output, const char *path, int error_number)
+{
+	message("cannot write %s: %s", path, strerror(error_number));
+	if (output->temp)
+		unlink(output->temp);
+	output_doomed[0] = '\0';
+	free(output->temp);
+	free(output->path);
+	*output = (struct output){0};
+	return CMD_FAILED;
+}
+
+/* Opens a new file beside output->path, with the mode that open() would have given it. */
+static int output_open_temp(struct output *output)
+{
+	mode_t mask = umask(0);
+	int fd;
+
+	umask(mask);
+	if (asprintf(&output->temp, "%s.XXXXXX", output->path) < 0) {
+		output->temp = NULL;
+		return -ENOMEM;
+	}
+	fd = mkstemp(output->temp);
+	if (fd < 0) {
+		int r = -errno;
+
+		free(output->temp);
+		output->temp = NULL;
+		return r;
+	}
+	output_watch_signals(output->temp);
+	fchmod(fd, 0666 & ~mask);
+	output->file = fdopen(fd, "w");
+	return output->file ? 0 : -ENOMEM;
+}
+
+int output_begin(const char *path, struct output *ret_output)
+{
+	struct output output = {0};
+	struct stat st;
+	int r = 0;
+
+	if (!path || strcmp(path, "-") == 0) {
+		output.file = stdout;
+		*ret_output = output;
+		return CMD_DONE;
+	}
+	output.path = realpath(path, NULL); /* through a link to the file itself */
+	if (!output.path)
+		output.path = strdup(path);
+	if (!output.path)
+		return output_fail(&output, path, ENOMEM);
+	if (stat(output.path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		output.file = S_ISDIR(st.st_mode) ? NULL : fopen(output.path, "w");
+		if (!output.file)
+			r = S_ISDIR(st.st_mode) ? -EISDIR : -errno;
+	} else {
+		r = output_open_temp(&output);
+	}
+	if (r < 0)
+		return output_fail(&output, path, -r);
+	*ret_output = output;
+	return CMD_DONE;
+}
+
+int output_end(struct output *output, int r)
+{
+	int error_number = r == -EIO && errno ? errno : -r;
+	const char *path = output->path ? output->path : "standard output";
+
+	errno = 0;
+	if (ferror(output->file) && !error_number)
+		error_number = EIO;
+	if ((output->file == stdout ? fflush(stdout) : fclose(output->file)) != 0 && !error_number)
+		error_number = errno ? errno : EIO;
+	output->file = NULL;
+	if (!error_number && output->temp && rename(output->temp, output->path) < 0)
+		error_number = errno;
+	if (error_number)
+		return output_fail(output, path, error_number);
+	output_doomed[0] = '\0';
+	free(output->temp);
+	free(output->path);
+	*output = (struct output){0};
+	return CMD_DONE;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a verb writes: standard output, or a file that appears under its name only when it is
+ * whole. A failed or interrupted export leaves the old file as it was, and no half one.
+ */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <stdio.h>
+
+struct output {
+	FILE *file;
+	char *path; /* NULL: standard output */
+	char *temp; /* what is written until output_end(); NULL: the path itself (a device, a pipe)
+		     */
+};
+
+/* `path` NULL: standard output. A cmd_status; a message has been given if it is not CMD_DONE. */
+int output_begin(const char *path, struct output *ret_output);
+
+/* Ends what output_begin() began. `r` is what the writing said: 0 or negative errno, with errno
+ * as it left it. A cmd_status; a message has been given if it is not CMD_DONE. */
+int output_end(struct output *output, int r);
+
+#endif
