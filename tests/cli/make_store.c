@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a store for the tests of stackctl: make_store FILE KIND..., one recording each:
+ *
+ *   small     100 samples of two processes: inlined and recursive calls, kernel frames, a
+ *             function without a name, one incomplete path
+ *   hostile   10 samples under names that try to break out of their line
+ *   empty     a finished recording without samples
+ *   cut       50 samples, never finished, ended long ago
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proc/object.h"
+#include "stackd_abi.h"
+#include "store/store_writer.h"
+
+struct maker {
+	struct store_writer *writer;
+	struct store_recording info;
+	uint32_t objects, locations, nodes, processes, threads;
+	int r; /* the first error */
+};
+
+static void keep(struct maker *m, int r)
+{
+	if (m->r == 0)
+		m->r = r;
+}
+
+static uint32_t object(struct maker *m, enum object_kind kind, const char *path)
+{
+	struct store_object o = {.number = m->objects, .kind = kind, .path = path};
+
+	o.file_id = 0x1111111111111111ull * (m->objects + 1);
+	keep(m, store_writer_object(m->writer, &o));
+	return m->objects++;
+}
+
+static void line(struct maker *m, uint32_t depth, const char *function, uint64_t start)
+{
+	struct store_line l = {.location = m->locations - 1,
+			       .depth = depth,
+			       .function = function,
+			       .file = "prog.cc",
+			       .line = 10 + m->locations,
+			       .function_start = start,
+			       .is_inlined = false};
+
+	keep(m, store_writer_line(m->writer, &l));
+}
+
+static uint32_t location(struct maker *m, uint32_t in, uint64_t offset, bool is_return)
+{
+	struct store_location l = {m->locations, in, offset, is_return};
+
+	keep(m, store_writer_location(m->writer, &l));
+	return m->locations++;
+}
+
+static uint32_t function(struct maker *m, uint32_t in, uint64_t offset, const char *name)
+{
+	uint32_t number = location(m, in, offset, true);
+
+	line(m, 0, name, offset & ~0xffull);
+	return number;
+}
+
+static uint32_t node(struct maker *m, uint32_t parent, uint32_t at)
+{
+	struct store_node n = {parent, at};
+
+	keep(m, store_writer_node(m->writer, &n));
+	return ++m->nodes;
+}
+
+static uint32_t thread(struct maker *m, int pid, const char *comm)
+{
+	struct store_process p = {m->processes, pid, 1, comm, "/bin/prog"};
+	struct store_thread t = {m->threads, m->processes, pid, comm};
+
+	keep(m, store_writer_process(m->writer, &p));
+	keep(m, store_writer_thread(m->writer, &t));
+	m->processes++;
+	return m->threads++;
+}
+
+static void samples(struct maker *m, uint32_t of, uint32_t leaf, uint8_t reason, int count)
+{
+	while (count--) {
+		struct store_sample s = {.time_ns = 1000000000 + m->info.samples++ * 1003009,
+					 .period = 1003009,
+					 .thread = of,
+					 .node = leaf,
+					 .end_reason = reason};
+
+		m->info.end_ns = s.time_ns;
+		keep(m, store_writer_sample(m->writer, &s));
+	}
+}
+
+static void make_small(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t libx = object(m, OBJECT_ELF, "/opt/libx.so");
+	uint32_t kernel = object(m, OBJECT_KERNEL, "[kernel.kallsyms]");
+	uint32_t start = function(m, prog, 0x1020, "_start");
+	uint32_t in_main = function(m, prog, 0x1110, "main");
+	uint32_t work = function(m, prog, 0x1220, "_ZN3app4workEv");
+	uint32_t fact = function(m, prog, 0x1340, "fact");
+	uint32_t unnamed = location(m, libx, 0x50, false);
+	uint32_t sys = function(m, kernel, 0x7010, "do_sys");
+	uint32_t prog_thread = thread(m, 12, "prog"), other_thread = thread(m, 99, "other");
+	uint32_t at = node(m, node(m, 0, start), in_main), leaf;
+
+	samples(m, prog_thread, node(m, at, work), STACKD_END_ENTRY, 60);
+	samples(m, prog_thread, node(m, at, unnamed), STACKD_END_ENTRY, 9);
+	leaf = node(m, node(m, node(m, at, fact), fact), fact);
+	samples(m, prog_thread, leaf, STACKD_END_ENTRY, 10);
+	samples(m, prog_thread, node(m, 0, work), STACKD_END_NO_RECIPE, 1);
+	samples(m, other_thread, node(m, node(m, 0, in_main), sys), STACKD_END_ENTRY, 20);
+	keep(m, store_writer_counter(m->writer, "lost_ring", 3));
+	m->info.lost = 3;
+}
+
+static void make_hostile(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/tmp/a\033[31m\nb;c (x");
+	uint32_t evil = function(m, prog, 0x1020, "evil\n;name\r\033]0;x\a");
+
+	samples(m, thread(m, 66, "a;b\n c"), node(m, 0, evil), STACKD_END_ENTRY, 10);
+}
+
+static void make_cut(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t at = node(m, 0, function(m, prog, 0x1020, "_start"));
+
+	samples(m, thread(m, 7, "prog"), at, STACKD_END_ENTRY, 50);
+	m->info.finished = false;
+}
+
+static int make(const char *path, const char *kind)
+{
+	struct maker m = {.info = {.start_unix_ns = 1700000000000000000ull,
+				   .start_ns = 1000000000,
+				   .end_ns = 1000000000,
+				   .host = "box",
+				   .kernel = "6.1.0",
+				   .arch = "x86_64",
+				   .command = "stackd --pid 12",
+				   .target = "pid 12",
+				   .event = "cpu-clock",
+				   .note = "",
+				   .frequency_hz = 997,
+				   .cpus = 2,
+				   .finished = true}};
+	char *error = NULL;
+
+	m.r = store_writer_new(path, &m.info, &m.writer, &error);
+	if (m.r < 0) {
+		fprintf(stderr, "make_store: %s\n", error ? error : strerror(-m.r));
+		return 1;
+	}
+	if (strcmp(kind, "small") == 0)
+		make_small(&m);
+	else if (strcmp(kind, "hostile") == 0)
+		make_hostile(&m);
+	else if (strcmp(kind, "cut") == 0)
+		make_cut(&m);
+	else if (strcmp(kind, "empty") != 0)
+		keep(&m, -EINVAL);
+	keep(&m, store_writer_commit(m.writer, &m.info));
+	store_writer_free(m.writer);
+	if (m.r < 0)
+		fprintf(stderr, "make_store: %s: %s\n", kind, strerror(-m.r));
+	return m.r < 0;
+}
+
+int main(int argc, char **argv)
+{
+	int failed = argc < 3;
+
+	for (int i = 2; i < argc && !failed; i++)
+		failed = make(argv[1], argv[i]);
+	return failed;
+}
