@@ -218,6 +218,8 @@ static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp,
 		return false;
 	if (!object->elf)
 		return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
+	if (is_sigreturn(object->elf, offset + 1))
+		return true; /* the kernel put it there */
 	if (offset + 1 < sizeof(bytes))
 		return false;
 	return elf_file_read(object->elf, offset + 1 - sizeof(bytes), bytes, sizeof(bytes)) ==

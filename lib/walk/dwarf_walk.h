@@ -49,7 +49,10 @@ struct walk_input {
 
 struct dwarf_walk;
 
-int dwarf_walk_new(struct dwarf_walk **ret_walk); /* 0 or -ENOMEM */
+/* One walker serves all processes of one object table: what it keeps (rules, CFI) is found by the
+ * objects' numbers. A file's CFI is read when its first frame is met, and copied: files are not
+ * needed afterwards but for new rules. One thread at a time. 0 or -ENOMEM. */
+int dwarf_walk_new(struct dwarf_walk **ret_walk);
 void dwarf_walk_free(struct dwarf_walk *walk);
 
 /* Walks; `frames` has room for `max_frames`. Writes *ret_count frames, at least the leaf, and

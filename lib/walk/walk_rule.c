@@ -189,30 +189,35 @@ static bool fit_slot(const struct walk_place *place, int16_t *ret_offset)
 	return place->kind == WALK_PLACE_AT_CFA && place->offset == *ret_offset && *ret_offset;
 }
 
+/* A callee that saves more than it has to (assembly code) saves what its caller holds for lost:
+ * only an interrupted caller can ask for it. */
+static bool fit_others(const struct draft *d)
+{
+	uint32_t others = ~WALK_RULE_PRESERVED & ((1u << STACKD_REG_COUNT) - 1);
+
+	for (int i = 0; d->is_signal && i < STACKD_REG_COUNT; i++) {
+		if (others >> i & 1 && !is_unchanged(&d->reg[i]))
+			return false;
+	}
+	return true;
+}
+
 static bool fit_registers(const struct draft *d, struct stackd_rule *rule)
 {
-	uint32_t left = (1u << STACKD_REG_COUNT) - 1;
-
 	if (d->return_column != STACKD_REG_RIP ||
 	    !fit_slot(&d->reg[STACKD_REG_RIP], &rule->ra_offset))
 		return false;
 	if (d->reg[STACKD_REG_RSP].kind != WALK_PLACE_CFA || d->reg[STACKD_REG_RSP].offset)
 		return false;
-	left &= ~(1u << STACKD_REG_RIP | 1u << STACKD_REG_RSP);
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
 		const struct walk_place *place = &d->reg[saved_registers[i]];
 
-		left &= ~(1u << saved_registers[i]);
 		if (!is_unchanged(place) && !fit_slot(place, &rule->saved[i]))
 			return false;
 		if (is_unchanged(place))
 			rule->saved[i] = 0;
 	}
-	for (int i = 0; i < STACKD_REG_COUNT; i++) {
-		if (left >> i & 1 && !is_unchanged(&d->reg[i]))
-			return false;
-	}
-	return true;
+	return fit_others(d);
 }
 
 /* Every register stands in the sigcontext, by expressions over rsp (libdw pushes the CFA first),

@@ -47,6 +47,11 @@ struct walk_rule {
 	struct slow_rule *slow; /* owned; may be NULL */
 };
 
+/* Bits of the registers that have a value after a call: those that a callee preserves, rsp and
+ * rip. */
+#define WALK_RULE_PRESERVED                                                                        \
+	(1u << 3 | 1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 0xfu << 12 | 1u << STACKD_REG_RIP)
+
 /* Where each register, by DWARF number, stands in the kernel's sigcontext, in words. */
 extern const uint8_t walk_sigcontext_slot[STACKD_REG_COUNT];
 

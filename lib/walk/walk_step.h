@@ -32,10 +32,9 @@ struct walk_state {
 	bool may_be_at_cfa; /* the leaf: it can have popped its return address already */
 };
 
-/* The registers that a frame's callee preserves, and those that every step finds. */
-#define WALK_KNOWN_ALL (((uint32_t)1 << STACKD_REG_COUNT) - 1)
-#define WALK_KNOWN_AFTER_CALL                                                                      \
-	(1u << 3 | 1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 0xfu << 12 | 1u << STACKD_REG_RIP)
+/* Which registers have a value: the leaf's, after a call, and after a frame-pointer step. */
+#define WALK_KNOWN_ALL	       (((uint32_t)1 << STACKD_REG_COUNT) - 1)
+#define WALK_KNOWN_AFTER_CALL  WALK_RULE_PRESERVED
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP)
 
 static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t address,

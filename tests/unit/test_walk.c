@@ -472,6 +472,42 @@ static void test_cut_stack(void **state)
 	snapshot_free(&snap);
 }
 
+/* In the start code of the program and of the dynamic linker, whose entry has no CFI: the words
+ * on the stack are argc, argv, ..., as the kernel leaves them. */
+static void test_start_code(void **state)
+{
+	struct self_map *map = self_map_new();
+	const uint64_t stack[] = {1, (uint64_t)environ, 0, 0};
+	struct walk_input in = {.stack = (const uint8_t *)stack,
+				.stack_bytes = sizeof(stack),
+				.find = self_find,
+				.arg = map};
+	struct dwarf_walk *walk;
+	unsigned tried = 0;
+
+	(void)state;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	for (size_t i = 0; i < map->count; i++) {
+		const struct self_mapping *m = &map->mappings[i];
+		uint64_t offset, entry;
+
+		if (!m->object->elf || (!strstr(m->object->path, "/ld-linux") && i))
+			continue;
+		entry = elf_file_entry_vaddr(m->object->elf);
+		assert_true(elf_file_vaddr_to_offset(m->object->elf, entry, &offset));
+		in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
+		in.regs.r[STACKD_REG_RIP] = m->start + offset - m->offset;
+		for (int k = 0; k < 30; k++, in.regs.r[STACKD_REG_RIP]++) {
+			assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+			assert_int_equal(n_frames, 1);
+		}
+		tried++;
+	}
+	assert_int_equal(tried, 2);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+}
+
 static void test_limits(void **state)
 {
 	struct self_map *map = self_map_new();
@@ -594,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_frame_pointer_is_checked),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_cut_stack),
+		cmocka_unit_test(test_start_code),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_object_without_file),
 		cmocka_unit_test(test_hostile_stacks_end),

@@ -145,7 +145,7 @@ static inline uint64_t end_of_stack(void)
 }
 
 /* libgcc's unwinder is what backtrace(3) uses; that one is intercepted by sanitizers. */
-static _Unwind_Reason_Code self_on_frame(struct _Unwind_Context *context, void *arg)
+static inline _Unwind_Reason_Code self_on_frame(struct _Unwind_Context *context, void *arg)
 {
 	struct snapshot *s = arg;
 
@@ -189,7 +189,7 @@ static inline __attribute__((always_inline)) void take_registers(struct stackd_r
 }
 
 /* Of the calling thread, up to `end` (0: the end of its stack). */
-static __attribute__((noinline)) void take_snapshot_to(struct snapshot *s, uint64_t end)
+static __attribute__((noinline, unused)) void take_snapshot_to(struct snapshot *s, uint64_t end)
 {
 	uint64_t sp;
 
