@@ -146,7 +146,7 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 		return -errno;
 	if (!by_build_id && !is_mapped_inode(s, c, fd, &st))
 		return -ESTALE;
-	struct object_open_file file = {.stamp = stamp_of(&st), .is_deleted = !st.st_nlink};
+	struct object_open_file file = {.stamp = stamp_of(&st)};
 	int r = elf_file_open(fd, &file.elf);
 	if (r == -ENOEXEC && by_build_id && !has_same_name(s, c))
 		return -ESTALE;
@@ -207,6 +207,15 @@ static int try_name(const struct search *s, const char *path, int err,
 	return r ? worse(err, r) : 0;
 }
 
+static bool has_name(const struct search *s, const char *path)
+{
+	int fd = proc_fs_root_file(s->proc_root, s->pid, path, true);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		struct object_open_file *ret_file)
 {
@@ -215,6 +224,8 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 			      .is_map_file = true};
 
 	int err = try_candidate(&s, &c, ret_file);
+	if (!err)
+		ret_file->is_deleted = object_open_is_deleted(m->path) && !has_name(&s, m->path);
 	if (err && m->path[0] == '/')
 		err = try_name(&s, m->path, err, ret_file);
 	if (err && m->path[0] == '/' && object_open_is_deleted(m->path)) {

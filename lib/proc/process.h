@@ -10,7 +10,7 @@
  *
  * The kernel reports new executable mappings, not removals: a new mapping cuts or replaces what
  * it overlaps, and what was only unmapped stays until then, which does no harm since no code
- * runs there.
+ * runs there; only where they come to be very many are they looked for in /proc and dropped.
  *
  * Processes and threads have dense numbers from 0 for the store. An exec, or a pid used again,
  * starts a new process number; a new thread name starts a new thread number; so what was recorded
@@ -70,8 +70,9 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 			  pid_t parent_tid);
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
-/* Lookups. Pointers live until the next event or load. A pid that was never heard of is loaded
- * from /proc if it is there, else entered without mappings; NULL only for lack of memory. */
+/* Lookups. Pointers live until the next event, load or lookup by pid (objects: as long as their
+ * table). A pid that was never heard of is loaded from /proc if it is there, else entered without
+ * mappings and with a name as perf gives it, ":PID"; NULL only for lack of memory. */
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
 

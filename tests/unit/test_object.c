@@ -120,6 +120,7 @@ static void test_replaced_file(void **state)
 	m.path = deleted;
 	const struct object *old = resolve(c, PID, &m);
 	assert_int_equal(old->build_id[0], 0x21);
+	assert_string_equal(old->path, path);
 
 	struct object_mapping n = fixture_mapping(path, 0x9000);
 	const struct object *new = resolve(c, PID, &n);

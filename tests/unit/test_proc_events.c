@@ -268,7 +268,7 @@ static void test_pid_reuse(void **state)
 }
 
 /* fork() copies a parent's JIT code, but the child can write other code over it. */
-static void test_jit_after_fork(void **state)
+static void test_jit_after_fork_and_exec(void **state)
 {
 	struct context *c = *state;
 	uint64_t offset;
@@ -281,7 +281,14 @@ static void test_jit_after_fork(void **state)
 	assert_int_equal(offset, 0x90010);
 	assert_int_equal(object_table_count(c->objects), objects + 1);
 	assert_int_equal(process_table_mapping(c->table, 8, 0x90010)->object->pid, 8);
-	assert_int_equal(process_table_mapping(c->table, 7, 0x90010)->object->pid, 7);
+	const struct object *before = process_table_mapping(c->table, 7, 0x90010)->object;
+	assert_int_equal(before->pid, 7);
+
+	/* After exec it is other code, too. */
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "node", true), 0);
+	map_jit(c, 7, 0x90000, 0x1000);
+	assert_true(process_table_mapping(c->table, 7, 0x90010)->object->file_id !=
+		    before->file_id);
 }
 
 /* Events that were queued while /proc was read come after it, and change nothing. */
@@ -479,7 +486,7 @@ int main(void)
 		TEST(test_threads),
 		TEST(test_exec_in_a_thread),
 		TEST(test_pid_reuse),
-		TEST(test_jit_after_fork),
+		TEST(test_jit_after_fork_and_exec),
 		TEST(test_events_older_than_the_load),
 		TEST(test_load),
 		TEST(test_zombie_leader),
