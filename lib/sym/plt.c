@@ -276,7 +276,7 @@ static int visit_stubs(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr, c
 {
 	if (shdr->sh_type != SHT_PROGBITS || !(shdr->sh_flags & SHF_EXECINSTR))
 		return 0;
-	if (strncmp(name, ".plt", 4) && strcmp(name, ".iplt"))
+	if (strncmp(name, ".plt", 4) != 0 && strcmp(name, ".iplt") != 0)
 		return 0;
 	return load_stubs(scan, scn, shdr);
 }

@@ -22,7 +22,6 @@
 #include "sym/symtab.h"
 
 #include <elf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -31,9 +30,9 @@
 
 #include "sym/plt.h"
 #include "sym/range_map.h"
+#include "sym/unwind_bounds.h"
 
 #define MAX_SYMBOLS    (4 * 1024 * 1024) /* the largest browsers have 2 million */
-#define MAX_SIZELESS   65536		 /* that are looked up in the unwind information */
 #define COMPARED_BYTES 1024		 /* of names that differ in nothing else */
 
 struct symbol {
@@ -180,24 +179,10 @@ static int compare(const void *a, const void *b)
 	return strncmp(x->name, y->name, COMPARED_BYTES);
 }
 
-/* The end of the unwind entry that holds `vaddr`, or UINT64_MAX. */
-static uint64_t unwind_end(Dwarf_CFI *cfi, uint64_t vaddr)
-{
-	Dwarf_Addr start = 0, end = 0;
-	Dwarf_Frame *frame = NULL;
-
-	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &frame))
-		return UINT64_MAX;
-	dwarf_frame_info(frame, &start, &end, NULL);
-	free(frame);
-	return start <= vaddr && vaddr < end ? end : UINT64_MAX;
-}
-
 /* Gives symbols without a size their end; those that are labels keep none. */
-static void end_sizeless(struct symtab *t, Dwarf_CFI *cfi)
+static void end_sizeless(struct symtab *t, const struct unwind_bounds *bounds)
 {
 	uint64_t covered = 0; /* by symbols with a size */
-	size_t looked_up = 0;
 
 	for (size_t i = 0, next = 0; i < t->n_symbols; i++) {
 		struct symbol *s = &t->symbols[i];
@@ -216,7 +201,7 @@ static void end_sizeless(struct symtab *t, Dwarf_CFI *cfi)
 			next++;
 		if (next < t->n_symbols && t->symbols[next].start < end)
 			end = t->symbols[next].start;
-		entry_end = looked_up++ < MAX_SIZELESS ? unwind_end(cfi, s->start) : UINT64_MAX;
+		entry_end = unwind_bounds_end(bounds, s->start);
 		s->end = entry_end < end ? entry_end : end;
 	}
 }
@@ -234,7 +219,7 @@ static int make_map(struct symtab *t)
 
 static int load(struct symtab *t, const struct elf_file *file, const struct elf_file *debug)
 {
-	Dwarf_CFI *cfi;
+	struct unwind_bounds *bounds = NULL;
 	int r = load_file(t, file);
 
 	if (!r && debug)
@@ -243,9 +228,11 @@ static int load(struct symtab *t, const struct elf_file *file, const struct elf_
 		return r;
 	if (t->n_symbols)
 		qsort(t->symbols, t->n_symbols, sizeof(*t->symbols), compare);
-	cfi = dwarf_getcfi_elf(elf_file_libelf(file));
-	end_sizeless(t, cfi);
-	dwarf_cfi_end(cfi);
+	r = unwind_bounds_new(file, &bounds);
+	if (r)
+		return r;
+	end_sizeless(t, bounds);
+	unwind_bounds_free(bounds);
 	r = make_map(t);
 	return r ? r : plt_new(file, t, &t->plt);
 }

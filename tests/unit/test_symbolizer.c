@@ -264,7 +264,8 @@ static void test_sizeless_in_stripped_library(void **state)
 
 	(void)state;
 	program_write("lib.S", ".text\n.globl visible\n"
-			       "visible: .cfi_startproc\n.skip 16, 0x90\n.cfi_endproc\n"
+			       "visible: .cfi_startproc\n.skip 4, 0x90\n"
+			       ".cfi_adjust_cfa_offset 8\n.skip 12, 0x90\n.cfi_endproc\n"
 			       "hidden: .cfi_startproc\n.skip 16, 0x90\n.cfi_endproc\n");
 	assert_int_equal(program_shell("cc -shared -nostdlib -o lib.so lib.S"), 0);
 	o = open_with("lib.so", &no_debug_files);

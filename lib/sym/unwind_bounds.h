@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Where functions end, by the file's index of unwind entries (.eh_frame_hdr). */
+#ifndef SYM_UNWIND_BOUNDS_H
+#define SYM_UNWIND_BOUNDS_H
+
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+struct unwind_bounds;
+
+/* `file` is borrowed. 0 or -ENOMEM; a file without a usable index knows no bounds. */
+int unwind_bounds_new(const struct elf_file *file, struct unwind_bounds **ret_bounds);
+void unwind_bounds_free(struct unwind_bounds *bounds);
+
+/* The vaddr beyond which code at `vaddr` cannot belong to the same function: the end of the entry
+ * that covers it, else the start of the next; UINT64_MAX if not known. */
+uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr);
+
+#endif
