@@ -381,9 +381,9 @@ static void hostile_written(void **state)
 /* SQL that turns a good store into one that must be refused as damaged. */
 static const char *const hostile_sql[] = {
 	/* a view that never ends, in a table's place; a trigger; one more table; other columns */
-	"DROP TABLE objects; CREATE VIEW objects AS WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL"
-	" SELECT n FROM r) SELECT 1 recording, 0 number, 0 kind, 0 file_id, '' path, x'' build_id,"
-	" '' problem FROM r",
+	("DROP TABLE objects; CREATE VIEW objects AS WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL"
+	 " SELECT n FROM r) SELECT 1 recording, 0 number, 0 kind, 0 file_id, '' path, x'' build_id,"
+	 " '' problem FROM r"),
 	"CREATE TRIGGER t AFTER INSERT ON chunks BEGIN DELETE FROM chunks; END",
 	"CREATE TABLE more(x)",
 	"DROP TABLE counters",
@@ -417,8 +417,8 @@ static const char *const hostile_sql[] = {
 	"UPDATE chunks SET seq=1 WHERE kind=5",
 	"UPDATE chunks SET first_ns=first_ns+1 WHERE kind=5",
 	"UPDATE chunks SET data=(SELECT data FROM chunks WHERE kind=0) WHERE kind=4",
-	"INSERT INTO chunks SELECT NULL, recording, kind, 1, count, first_ns, data FROM chunks"
-	" WHERE kind=3",
+	("INSERT INTO chunks SELECT NULL, recording, kind, 1, count, first_ns, data FROM chunks"
+	 " WHERE kind=3"),
 };
 
 static void hostile_traps(void **state)
