@@ -178,7 +178,7 @@ static bool program_is_good(struct cursor *c)
 
 		if (opcode >= 0xc0 || (opcode >= 0x40 && opcode < 0x80))
 			continue; /* restore, advance_loc: the operand is in the opcode */
-		skip_operands(c, opcode >= 0x80 ? "u" : program_shapes[opcode], &depth);
+		skip_operands(c, opcode >= 0x80 ? "u" : program_shapes[opcode & 0x3f], &depth);
 	}
 	return !c->bad;
 }
