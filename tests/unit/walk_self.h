@@ -204,6 +204,23 @@ static __attribute__((noinline, unused)) void take_snapshot_to(struct snapshot *
 	copy_raw(s->stack, sp, s->stack_bytes);
 }
 
+/* Keeps a call from becoming a jump, and a value from being known. */
+static inline int opaque(int v)
+{
+	__asm__ volatile("" : "+r"(v) : : "memory");
+	return v;
+}
+
+/* Takes a snapshot under `depth` calls of itself. */
+static __attribute__((noinline, unused)) int recurse(struct snapshot *s, int depth)
+{
+	if (!depth) {
+		take_snapshot_to(s, 0);
+		return 0;
+	}
+	return opaque(recurse(s, depth - 1)) + 1;
+}
+
 static inline void snapshot_free(struct snapshot *s)
 {
 	free(s->stack);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where and why walks end: stacks that were cut, start code, limits, files that are not there,
+ * and stacks that lie. And the cache, over several walks.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "walk_self.h"
+
+static struct snapshot snap;
+static struct walk_frame frames[SELF_MAX_FRAMES];
+static size_t n_frames;
+
+static enum stackd_end_reason walk_with(struct dwarf_walk *walk, const struct walk_input *in)
+{
+	return dwarf_walk_stack(walk, in, frames, SELF_MAX_FRAMES, &n_frames);
+}
+
+static void test_cut_stack(void **state)
+{
+	struct self_map *map = self_map_new();
+	struct walk_input in;
+	struct dwarf_walk *walk;
+	size_t last = 0, whole, n_whole;
+
+	(void)state;
+	recurse(&snap, 40);
+	in = snapshot_input(&snap, map);
+	in.stack_cut = true;
+	whole = in.stack_bytes;
+	n_whole = (size_t)snap.n_expected;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	for (size_t bytes = 0; bytes <= whole; bytes += bytes < 8192 ? 8 : 512) {
+		enum stackd_end_reason reason;
+
+		in.stack_bytes = bytes;
+		reason = walk_with(walk, &in);
+		assert_int_equal(reason,
+				 n_frames == n_whole ? STACKD_END_ENTRY : STACKD_END_STACK_CUT);
+		assert_true(n_frames >= last && n_frames >= 1 && n_frames <= n_whole);
+		for (size_t i = 1; i < n_frames; i++)
+			assert_int_equal(frames[i].address, snap.expected[i]);
+		last = n_frames;
+	}
+	assert_int_equal(last, n_whole);
+	in.stack_bytes = 64;
+	in.stack_cut = false;
+	assert_int_equal(walk_with(walk, &in), STACKD_END_UNREADABLE);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
+/* In the start code of the program and of the dynamic linker, whose entry has no CFI: the words
+ * on the stack are argc, argv, ..., as the kernel leaves them. */
+static void test_start_code(void **state)
+{
+	struct self_map *map = self_map_new();
+	const uint64_t stack[] = {1, (uint64_t)environ, 0, 0};
+	struct walk_input in = {.stack = (const uint8_t *)stack,
+				.stack_bytes = sizeof(stack),
+				.find = self_find,
+				.arg = map};
+	struct dwarf_walk *walk;
+	unsigned tried = 0;
+
+	(void)state;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	for (size_t i = 0; i < map->count; i++) {
+		const struct self_mapping *m = &map->mappings[i];
+		uint64_t offset, entry;
+
+		if (!m->object->elf || (!strstr(m->object->path, "/ld-linux") && i))
+			continue;
+		entry = elf_file_entry_vaddr(m->object->elf);
+		assert_true(elf_file_vaddr_to_offset(m->object->elf, entry, &offset));
+		in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
+		in.regs.r[STACKD_REG_RIP] = m->start + offset - m->offset;
+		for (int k = 0; k < 30; k++, in.regs.r[STACKD_REG_RIP]++) {
+			assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+			assert_int_equal(n_frames, 1);
+		}
+		tried++;
+	}
+	assert_int_equal(tried, 2);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+}
+
+static void test_limits(void **state)
+{
+	struct self_map *map = self_map_new();
+	struct walk_input in;
+	struct dwarf_walk *walk;
+	size_t n;
+
+	(void)state;
+	recurse(&snap, 100);
+	in = snapshot_input(&snap, map);
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_stack(walk, &in, frames, 50, &n), STACKD_END_TOO_DEEP);
+	assert_int_equal(n, 50);
+	n = (size_t)snap.n_expected;
+	assert_int_equal(dwarf_walk_stack(walk, &in, frames, n, &n), STACKD_END_ENTRY);
+	in.regs.r[STACKD_REG_RIP] = 0x1000;
+	assert_int_equal(walk_with(walk, &in), STACKD_END_NO_MAPPING);
+	assert_int_equal(n_frames, 1);
+	assert_null(frames[0].object);
+	assert_int_equal(frames[0].offset, 0x1000);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
+/* An object whose file could not be read ends the walk, and says so. */
+static void test_object_without_file(void **state)
+{
+	struct self_map *map = self_map_new();
+	const struct object *object = NULL;
+	struct walk_input in;
+	struct dwarf_walk *walk;
+	struct elf_file *elf;
+	uint64_t offset;
+
+	(void)state;
+	take_snapshot_to(&snap, 0);
+	in = snapshot_input(&snap, map);
+	in.regs.r[STACKD_REG_RBP] = 0;
+	assert_true(self_find(map, in.regs.r[STACKD_REG_RIP], &object, &offset));
+	elf = object->elf;
+	((struct object *)object)->elf = NULL;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_NO_OBJECT);
+	((struct object *)object)->elf = elf;
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
+/* A stack full of one repeated return address, whose frame has no size of its own, ends. */
+static void test_hostile_stacks_end(void **state)
+{
+	struct self_map *map = self_map_new();
+	struct dwarf_walk *walk;
+	struct walk_input in;
+	uint64_t seed = 88172645463325252u;
+
+	(void)state;
+	recurse(&snap, 20);
+	in = snapshot_input(&snap, map);
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	for (int round = 0; round < 2000; round++) {
+		for (int i = 0; i < 8; i++) {
+			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+			snap.stack[seed % snap.stack_bytes] ^= (uint8_t)(seed >> 32);
+			in.regs.r[seed >> 40 & 15] = round & 1 ? seed : in.regs.r[seed >> 44 & 15];
+		}
+		in.regs.r[STACKD_REG_RSP] = snap.regs.r[STACKD_REG_RSP];
+		assert_in_range(walk_with(walk, &in), 0, STACKD_END_COUNT - 1);
+		in.regs = snap.regs;
+	}
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
+static void test_cache(void **state)
+{
+	struct self_map *map = self_map_new();
+	struct dwarf_walk_stats stats;
+	struct walk_input in;
+	struct dwarf_walk *walk;
+	uint64_t misses;
+
+	(void)state;
+	recurse(&snap, 100);
+	in = snapshot_input(&snap, map);
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+	dwarf_walk_get_stats(walk, &stats);
+	misses = stats.cache_misses;
+	assert_true(misses < 30);
+	assert_int_equal(stats.frames, n_frames);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+	assert_int_equal(n_frames, snap.n_expected);
+	for (size_t i = 1; i < n_frames; i++)
+		assert_int_equal(frames[i].address, snap.expected[i]);
+	dwarf_walk_get_stats(walk, &stats);
+	assert_int_equal(stats.cache_misses, misses);
+	assert_int_equal(stats.cache_hits, 2 * n_frames - misses);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cut_stack),
+		cmocka_unit_test(test_start_code),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_object_without_file),
+		cmocka_unit_test(test_hostile_stacks_end),
+		cmocka_unit_test(test_cache),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
