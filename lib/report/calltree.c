@@ -6,6 +6,9 @@
  * placed already, then coming down again and entering what is missing. So a group of entries
  * costs one step for each trie node that it touches, not one for each frame of each path.
  *
+ * Most nodes have a child or two, which stand in a list and were mostly made just before: a look
+ * there costs less than a probe of an index. A node with many children has them in the index.
+ *
  * `placed` remembers where a trie node stands in the tree. It holds for one tree and one root
  * mark (a path that ends for another reason hangs under another mark), so each entry carries the
  * stamp of the combination that wrote it, and changing the combination costs nothing.
@@ -27,7 +30,7 @@ struct calltree {
 	enum calltree_key key;
 	struct calltree_node *nodes;
 	uint32_t n_nodes, cap_nodes;
-	struct index children;	       /* (parent, symbol or name, inlined) -> node */
+	struct index children;	       /* of nodes with many: (parent, key) -> node */
 	struct calltree_place *placed; /* by trie node; made at the first addition */
 	uint32_t stamp;
 	const struct profile_symbol *mark; /* that `stamp` stands for */
@@ -83,7 +86,8 @@ void calltree_clear(struct calltree *tree)
 	tree->mark = NULL;
 }
 
-static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined)
+static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined,
+			   uint32_t key)
 {
 	struct calltree_node *node;
 
@@ -103,9 +107,38 @@ static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symb
 		.parent = parent,
 		.first_child = CALLTREE_NONE,
 		.next_sibling = tree->nodes[parent].first_child,
+		.key = key,
 		.is_inlined = is_inlined,
 	};
+	if (tree->nodes[parent].n_children <= CALLTREE_LISTED)
+		tree->nodes[parent].n_children++;
 	tree->nodes[parent].first_child = tree->n_nodes++;
+	return 0;
+}
+
+/* Looks for a child, and enters all children in the index once they are too many to look at. */
+static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t *ret_child)
+{
+	uint32_t at = tree->nodes[parent].first_child;
+
+	if (tree->nodes[parent].n_children > CALLTREE_LISTED) {
+		*ret_child = index_find(&tree->children, (uint64_t)parent << 32 | key);
+		return 0;
+	}
+	while (at != CALLTREE_NONE && tree->nodes[at].key != key)
+		at = tree->nodes[at].next_sibling;
+	*ret_child = at;
+	if (at != CALLTREE_NONE || tree->nodes[parent].n_children < CALLTREE_LISTED)
+		return 0;
+	for (at = tree->nodes[parent].first_child; at != CALLTREE_NONE;
+	     at = tree->nodes[at].next_sibling) {
+		uint64_t entry = (uint64_t)parent << 32 | tree->nodes[at].key;
+		uint32_t same;
+		int r = index_enter(&tree->children, entry, at, &same);
+
+		if (r < 0)
+			return r;
+	}
 	return 0;
 }
 
@@ -114,14 +147,19 @@ static int calltree_child(struct calltree *tree, uint32_t parent,
 			  const struct profile_symbol *symbol, bool is_inlined, uint32_t *ret_child)
 {
 	bool by_name = tree->key == CALLTREE_BY_NAME;
-	uint64_t key = by_name ? (uint64_t)symbol->name_number << 1
-			       : (uint64_t)symbol->number << 1 | is_inlined;
+	uint32_t key = by_name ? symbol->name_number : symbol->number << 1 | is_inlined;
 	uint32_t child;
-	int r;
+	int r = calltree_find(tree, parent, key, &child);
 
-	r = index_enter(&tree->children, (uint64_t)parent << 32 | key, tree->n_nodes, &child);
-	if (r == 0 && child == tree->n_nodes)
-		r = calltree_append(tree, parent, symbol->number, is_inlined && !by_name);
+	if (r == 0 && child == CALLTREE_NONE) {
+		child = tree->n_nodes;
+		if (tree->nodes[parent].n_children >= CALLTREE_LISTED)
+			r = index_enter(&tree->children, (uint64_t)parent << 32 | key, child,
+					&child);
+		if (r == 0)
+			r = calltree_append(tree, parent, symbol->number, is_inlined && !by_name,
+					    key);
+	}
 	if (r == 0)
 		*ret_child = child;
 	return r;
@@ -270,7 +308,7 @@ static int64_t calltree_start(const struct calltree *tree, struct calltree *call
 
 	for (uint32_t i = 1; i < tree->n_nodes; i++) {
 		const struct calltree_node *node = &tree->nodes[i];
-		uint32_t at;
+		uint32_t at = 0;
 		int r;
 
 		if (!node->self)

@@ -12,7 +12,8 @@
 
 #include "report/profile.h"
 
-#define CALLTREE_NONE UINT32_MAX
+#define CALLTREE_NONE	UINT32_MAX
+#define CALLTREE_LISTED 8 /* children that are looked for in the list; more are in an index */
 
 /* Node 0 is the top: it has no symbol, and its samples are all samples. A child's number is
  * larger than its parent's. */
@@ -22,6 +23,8 @@ struct calltree_node {
 	uint32_t first_child, next_sibling; /* CALLTREE_NONE ends the list */
 	uint64_t samples;		    /* of the node and everything below it */
 	uint64_t self;			    /* of paths that end here */
+	uint32_t key;			    /* what it is told apart from its siblings by */
+	uint16_t n_children;		    /* up to CALLTREE_LISTED + 1 */
 	bool is_inlined;
 };
 

@@ -10,48 +10,38 @@
 
 void index_free(struct index *index)
 {
-	free(index->keys);
-	free(index->values);
+	free(index->table);
 	*index = (struct index){0};
 }
 
 void index_clear(struct index *index)
 {
 	if (index->used)
-		memset(index->values, 0xff, index->slots * sizeof(*index->values));
+		memset(index->table, 0xff, index->slots * sizeof(*index->table));
 	index->used = 0;
 }
 
-static size_t index_slot(const struct index *index, uint64_t key)
+/* The slot that holds a key, or the free one where it belongs. */
+static struct index_slot *index_probe(const struct index *index, uint64_t key)
 {
 	size_t at = hash_mix64(key) & (index->slots - 1);
 
-	while (index->values[at] != INDEX_NONE && index->keys[at] != key)
+	while (index->table[at].value != INDEX_NONE && index->table[at].key != key)
 		at = (at + 1) & (index->slots - 1);
-	return at;
+	return &index->table[at];
 }
 
 static int index_grow(struct index *index)
 {
-	struct index bigger = {.slots = index->slots ? index->slots * 2 : 64};
+	struct index bigger = {.slots = index->slots ? index->slots * 2 : 64, .used = index->used};
 
-	bigger.keys = reallocarray(NULL, bigger.slots, sizeof(*bigger.keys));
-	bigger.values = reallocarray(NULL, bigger.slots, sizeof(*bigger.values));
-	if (!bigger.keys || !bigger.values) {
-		index_free(&bigger);
+	bigger.table = reallocarray(NULL, bigger.slots, sizeof(*bigger.table));
+	if (!bigger.table)
 		return -ENOMEM;
-	}
-	memset(bigger.values, 0xff, bigger.slots * sizeof(*bigger.values));
-	for (size_t i = 0; i < index->slots; i++) {
-		size_t at;
-
-		if (index->values[i] == INDEX_NONE)
-			continue;
-		at = index_slot(&bigger, index->keys[i]);
-		bigger.keys[at] = index->keys[i];
-		bigger.values[at] = index->values[i];
-	}
-	bigger.used = index->used;
+	memset(bigger.table, 0xff, bigger.slots * sizeof(*bigger.table));
+	for (size_t i = 0; i < index->slots; i++)
+		if (index->table[i].value != INDEX_NONE)
+			*index_probe(&bigger, index->table[i].key) = index->table[i];
 	index_free(index);
 	*index = bigger;
 	return 0;
@@ -59,25 +49,24 @@ static int index_grow(struct index *index)
 
 uint32_t index_find(const struct index *index, uint64_t key)
 {
-	return index->slots ? index->values[index_slot(index, key)] : INDEX_NONE;
+	return index->slots ? index_probe(index, key)->value : INDEX_NONE;
 }
 
 int index_enter(struct index *index, uint64_t key, uint32_t value, uint32_t *ret_value)
 {
-	size_t at;
+	struct index_slot *slot;
 
-	if (index->used * 2 >= index->slots) {
+	if (index->used * 3 >= index->slots * 2) {
 		int r = index_grow(index);
 
 		if (r < 0)
 			return r;
 	}
-	at = index_slot(index, key);
-	if (index->values[at] == INDEX_NONE) {
-		index->keys[at] = key;
-		index->values[at] = value;
+	slot = index_probe(index, key);
+	if (slot->value == INDEX_NONE) {
+		*slot = (struct index_slot){key, value};
 		index->used++;
 	}
-	*ret_value = index->values[at];
+	*ret_value = slot->value;
 	return 0;
 }

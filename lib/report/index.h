@@ -2,8 +2,8 @@
 /*
  * A map from 64-bit keys to small numbers: what the model finds its dense arrays' entries by.
  *
- * Open addressing over two plain arrays, at most half full: a probe is one cache miss, and a
- * million keys cost 24 MB. uthash would take a malloc() and some 80 bytes for each.
+ * Open addressing over one plain array, at most two thirds full: a probe is one cache miss, and a
+ * million keys cost 32 MB. uthash would take a malloc() and some 80 bytes for each.
  */
 #ifndef REPORT_INDEX_H
 #define REPORT_INDEX_H
@@ -11,10 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct index_slot {
+	uint64_t key;
+	uint32_t value; /* INDEX_NONE marks a free slot */
+};
+
 struct index {
-	uint64_t *keys;
-	uint32_t *values; /* INDEX_NONE marks a free slot */
-	size_t slots;	  /* a power of two, or 0 */
+	struct index_slot *table;
+	size_t slots; /* a power of two, or 0 */
 	size_t used;
 };
 

@@ -115,7 +115,7 @@ static int names_reserve_frames(struct names *names, uint32_t more)
 static int names_symbol(struct names *names, const struct profile_symbol *like,
 			const struct profile_symbol **ret_symbol)
 {
-	uint32_t name, object, at, number;
+	uint32_t name = 0, object = 0, at, number;
 	struct profile_symbol *symbol;
 	int r;
 

@@ -30,17 +30,17 @@ static void report_header_why(const struct profile *profile, struct buf *b)
 
 	report_header_reasons(profile, samples, STACKD_END_COUNT + 1);
 	for (;;) {
-		uint8_t most = 0;
+		unsigned most = 0;
 
-		for (uint8_t i = 0; i <= STACKD_END_COUNT; i++) {
-			if (profile_quality_of(i) < PROFILE_PARTIAL)
+		for (unsigned i = 0; i <= STACKD_END_COUNT; i++) {
+			if (profile_quality_of((uint8_t)i) < PROFILE_PARTIAL)
 				samples[i] = 0;
 			if (samples[i] > samples[most])
 				most = i;
 		}
 		if (!samples[most])
 			break;
-		text_printf(b, "%s%s %" PRIu64, before, profile_end_reason_name(most),
+		text_printf(b, "%s%s %" PRIu64, before, profile_end_reason_name((uint8_t)most),
 			    samples[most]);
 		samples[most] = 0;
 		before = ", ";

@@ -103,7 +103,7 @@ static int report_json_nodes(struct report_json *json, const struct calltree *tr
 
 static int report_json_functions(struct report_json *json)
 {
-	struct flat flat;
+	struct flat flat = {0};
 	uint32_t n_hidden = 0;
 	uint64_t hidden = 0;
 	const char *before = "";

@@ -60,11 +60,11 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 	const struct store_tables *t = profile_tables(profile);
 
 	report_header_reasons(profile, s->reasons, STACKD_END_COUNT + 1);
-	for (uint8_t i = 0; i < STACKD_END_COUNT; i++) {
+	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
 		uint64_t value;
 
-		if (profile_quality_of(i) == PROFILE_LOST &&
-		    report_stats_counter(t, profile_end_reason_name(i), &value))
+		if (profile_quality_of((uint8_t)i) == PROFILE_LOST &&
+		    report_stats_counter(t, profile_end_reason_name((uint8_t)i), &value))
 			s->reasons[i] += value;
 	}
 }
@@ -97,10 +97,10 @@ static void report_stats_json_reasons(struct buf *b, const struct report_stats *
 	const char *before = "";
 
 	text_put_raw(b, ",\"end_reasons\":{");
-	for (uint8_t i = 0; i <= STACKD_END_COUNT; i++) {
+	for (unsigned i = 0; i <= STACKD_END_COUNT; i++) {
 		if (!s->reasons[i])
 			continue;
-		text_printf(b, "%s\"%s\":%" PRIu64, before, profile_end_reason_name(i),
+		text_printf(b, "%s\"%s\":%" PRIu64, before, profile_end_reason_name((uint8_t)i),
 			    s->reasons[i]);
 		before = ",";
 	}
@@ -165,10 +165,10 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 	if (r == 0)
 		r = report_header_text(profile, &options, out);
 	text_put_raw(&b, "end reasons:\n");
-	for (uint8_t i = 0; i <= STACKD_END_COUNT; i++)
+	for (unsigned i = 0; i <= STACKD_END_COUNT; i++)
 		if (s.reasons[i])
-			text_printf(&b, "  %-14s %" PRIu64 "\n", profile_end_reason_name(i),
-				    s.reasons[i]);
+			text_printf(&b, "  %-14s %" PRIu64 "\n",
+				    profile_end_reason_name((uint8_t)i), s.reasons[i]);
 	report_stats_text_costs(&b, t, &s);
 	if (t->n_counters)
 		text_put_raw(&b, "counters:\n");

@@ -105,7 +105,7 @@ static int report_flat_rows(struct report *report, const struct flat *flat)
 
 static int report_flat(struct report *report)
 {
-	struct flat flat;
+	struct flat flat = {0};
 	int r;
 
 	text_put_raw(&report->row, "#   self   total      self  function; "

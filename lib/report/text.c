@@ -42,15 +42,32 @@ static void text_put_escaped(struct buf *b, const uint8_t *s, unsigned n)
 		text_printf(b, "\\x%02x", s[i]);
 }
 
+/* The first byte from `at` on that is not plain: neither printable ASCII nor in `special`. */
+static const uint8_t *text_skip_plain(const uint8_t *at, const uint64_t special[2])
+{
+	while (*at >= 0x20 && *at < 0x7f && !(special[*at >> 6] >> (*at & 63) & 1))
+		at++;
+	return at;
+}
+
 void text_put(struct buf *b, const char *s, const char *also)
 {
 	const uint8_t *at = (const uint8_t *)s;
+	uint64_t special[2] = {0};
 
-	while (*at) {
+	for (; also && *also; also++)
+		special[*also >> 6 & 1] |= UINT64_C(1) << (*also & 63);
+	for (;;) {
+		const uint8_t *plain_end = text_skip_plain(at, special);
 		uint32_t code = 0;
-		unsigned n = text_decode(at, &code);
+		unsigned n;
 
-		if (!n || text_is_unsafe(code) || (n == 1 && also && strchr(also, *at)))
+		buf_put(b, at, (size_t)(plain_end - at));
+		at = plain_end;
+		if (!*at)
+			break;
+		n = text_decode(at, &code);
+		if (n < 2 || text_is_unsafe(code))
 			text_put_escaped(b, at, n ? n : 1);
 		else
 			buf_put(b, at, n);

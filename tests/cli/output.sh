@@ -66,6 +66,12 @@ assert paths == {re.sub(r"libx\.so\+0x50", "[unknown]", line.rsplit(" ", 1)[0]):
                  int(line.rsplit(" ", 1)[1]) for line in folded}, paths
 END
 
+# --- the reader that docs/TAGS.md prints works
+sed -n '/^```python$/,/^```$/p' docs/TAGS.md | grep -v '^```' >"$tmp/reader.py"
+expect 0 "$stackctl" export --tags -i "$store" --recording 1 -o "$tmp/tags"
+expect 0 python3 "$tmp/reader.py" "$tmp/tags"
+[ "$(head -n 1 "$tmp/out")" = '60 app::work() < main < _start' ] || fail "$(cat "$tmp/out")"
+
 # --- names
 for verb in report 'report --json' 'export --folded' 'export --tags' 'export --perf-script' \
     'report --view flat' 'report --view callers'; do
