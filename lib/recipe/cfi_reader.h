@@ -77,7 +77,7 @@ static inline uint64_t cfi_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t
 		if (bits == 70)
 			cfi_fail(r);
 		byte = cfi_u8(r);
-		if (bits < 70)
+		if (bits < 64)
 			v |= (uint64_t)(byte & 0x7f) << bits;
 		bits += 7;
 	} while (byte & 0x80);

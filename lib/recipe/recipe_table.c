@@ -138,7 +138,8 @@ int recipe_table_build(struct recipe_table *table, const struct recipe_places *p
 	if (places->count)
 		cut(table, places);
 	rows = realloc(table->rows, (table->row_count + 1) * sizeof(*rows));
-	table->rows = rows ? rows : table->rows;
+	if (rows)
+		table->rows = rows;
 	return 0;
 }
 

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the fuzz targets' first inputs: corpus.py DIRECTORY
+
+Small programs are compiled here, each for a kind of call frame information (frame pointers,
+realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
+files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
+DIRECTORY/cfi. What fuzzing finds goes to the same places.
+"""
+
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+REALIGNED = """
+#include <stddef.h>
+void use(void *);
+typedef int wide __attribute__((vector_size(32)));
+int FUNCTION(int n) { wide w; char *p = __builtin_alloca(n); use(&w); use(p); return w[n]; }
+"""
+PLAIN = """
+void use(void *);
+int leaf(int n) { return n * 3; }
+int FUNCTION(int n) { int a[100]; use(a); return n ? FUNCTION(n - 1) + a[n] : leaf(n); }
+"""
+SAVED = """
+long use(long);
+long FUNCTION(long a, long b, long c, long d, long e, long f) {
+    long g = use(a), h = use(b), i = use(c), j = use(d), k = use(e), l = use(f);
+    return use(g * h) + use(i * j) + use(k * l) + use(g + h + i + j + k + l); }
+"""
+ASSEMBLY = """
+__asm__(".text; .globl odd; .type odd, @function; odd: .cfi_startproc; .cfi_signal_frame;"
+        ".cfi_remember_state; .cfi_def_cfa_offset 16; nop; .cfi_register %rbp, %r11; nop;"
+        ".cfi_restore_state; .cfi_escape 0x0f,3,0x77,8,6; nop; .cfi_same_value %rbx; nop;"
+        ".cfi_val_offset %rbx, -16; nop; .cfi_undefined %rip; ret; .cfi_endproc;"
+        "start: .cfi_startproc; .cfi_undefined %rip; nop; .cfi_def_cfa %r10, 0; nop;"
+        ".cfi_escape 0x10,6,2,0x76,0; nop; .cfi_escape 0x0f,3,0x76,0x78,6; ret; .cfi_endproc");
+int FUNCTION(void) { return 1; }
+"""
+CXX = """
+struct guard { ~guard(); }; void use(guard *);
+int FUNCTION(int n) { guard g; try { use(&g); } catch (int e) { return e; } return n; }
+"""
+
+# name: (language, source, flags)
+PROGRAMS = {
+    "plain": ("c", PLAIN, "-O2 -shared -fPIC"),
+    "frame_pointer": ("c", PLAIN, "-O1 -fno-omit-frame-pointer -shared -fPIC"),
+    "saved": ("c", SAVED, "-O2 -shared -fPIC"),
+    "realigned": ("c", REALIGNED, "-O2 -mavx -shared -fPIC"),
+    "executable": ("c", PLAIN + "void use(void *p) {} void _start(void) { f(3); }",
+                   "-O2 -no-pie -static"),
+    "debug_frame": ("c", SAVED, "-O2 -shared -fPIC -fno-asynchronous-unwind-tables -g1"),
+    "compressed": ("c", "".join(SAVED.replace("FUNCTION", f"f{i}") for i in range(20)),
+                   "-O2 -shared -fPIC -fno-asynchronous-unwind-tables -g1 -gz=zlib"),
+    "two_sections": ("c", '__asm__(".cfi_sections .eh_frame, .debug_frame");' + ASSEMBLY +
+                     SAVED.replace("FUNCTION", "g"), "-O2 -shared -fPIC -g1"),
+    "no_build_id": ("c", ASSEMBLY, "-O2 -shared -fPIC -Wl,--build-id=none"),
+    "exceptions": ("c++", CXX, "-O2 -shared -fPIC"),
+}
+
+
+def sections(elf):
+    """(name, flags, vaddr, bytes) of each section, and the executable segment's range."""
+    shoff, = struct.unpack_from("<Q", elf, 40)
+    phoff, = struct.unpack_from("<Q", elf, 32)
+    phnum, = struct.unpack_from("<H", elf, 56)
+    shnum, strndx = struct.unpack_from("<HH", elf, 60)
+    headers = [struct.unpack_from("<IIQQQQ", elf, shoff + 64 * i) for i in range(shnum)]
+    names = elf[headers[strndx][4]:]
+    found = [(names[h[0]:names.index(b"\0", h[0])].decode(), h[2], h[3], elf[h[4]:h[4] + h[5]])
+             for h in headers if h[1] != 8]
+    for i in range(phnum):
+        kind, flags, offset, vaddr, _, size = struct.unpack_from("<IIQQQQ", elf, phoff + 56 * i)
+        if kind == 1 and flags & 1:
+            return found, (vaddr, offset, size)
+    return found, (0, 0, 0)
+
+
+def write(directory, name, data):
+    (directory / name).write_bytes(data)
+
+
+def add_file(out, name, elf):
+    write(out / "elf_file", name, elf)
+    write(out / "elf_file", name + "_odd", elf + b"\0" * (1 - len(elf) % 2))
+    found, segment = sections(elf)
+    frames = {}
+    for section, flags, vaddr, data in found:
+        if section in (".eh_frame", ".debug_frame"):
+            if flags & 0x800:
+                data = zlib.decompress(data[24:])
+            is_eh = section == ".eh_frame"
+            frames[is_eh] = data
+            write(out / "cfi", name + section, struct.pack("<QQQQB", vaddr, *segment, is_eh) + data)
+    if len(frames) == 2:
+        eh, debug = frames[True], frames[False]
+        half = max(len(eh), len(debug))
+        data = eh.ljust(half, b"\0") + debug.ljust(half, b"\0")
+        write(out / "cfi", name + ".both", struct.pack("<QQQQB", 0, *segment, 3) + data)
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    for kind in ("elf_file", "cfi"):
+        (out / kind).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        for name, (language, source, flags) in PROGRAMS.items():
+            path = pathlib.Path(work) / name
+            subprocess.run(["gcc", "-x", language, "-", "-nostdlib", "-o", path, *flags.split()],
+                           input=source.replace("FUNCTION", "f").encode(), check=True)
+            add_file(out, name, path.read_bytes())
+
+
+main()
