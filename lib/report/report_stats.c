@@ -6,7 +6,7 @@
  * "store_bytes", "store_bytes_per_sample", "kernel_ns_per_sample" (null if it was not measured),
  * "ring_bytes_per_sample" (null without the counter ring_bytes), "processes", "threads",
  * "objects", "locations", "nodes", "collisions", "counters":{name: value}}. End reasons of lost
- * samples come from the recording's counters of the same name: the samples are not there.
+ * samples come from the recording's counters "end.REASON": the samples are not there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -62,9 +62,11 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 	report_header_reasons(profile, s->reasons, STACKD_END_COUNT + 1);
 	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
 		uint64_t value;
+		char name[64];
 
+		snprintf(name, sizeof(name), "end.%s", profile_end_reason_name((uint8_t)i));
 		if (profile_quality_of((uint8_t)i) == PROFILE_LOST &&
-		    report_stats_counter(t, profile_end_reason_name((uint8_t)i), &value))
+		    report_stats_counter(t, name, &value))
 			s->reasons[i] += value;
 	}
 }

@@ -279,12 +279,27 @@ static int treeview_fold(struct treeview *v, uint32_t node, uint32_t *ret_last, 
 	return r;
 }
 
+/* Says what is hidden below a row at its end, where no row of its own is needed: paths do not
+ * part there as far as is shown. */
+static void treeview_hide(struct treeview *v)
+{
+	char share[TEXT_SHARE_MAX];
+
+	if (!v->n_hidden || v->n_children > 1)
+		return;
+	text_printf(&v->row, "  (+%u more, %s%%)", v->n_hidden,
+		    text_share(v->hidden_samples, v->options->whole, share));
+	v->n_hidden = 0;
+}
+
 static int treeview_write_node(struct treeview *v, const struct treeview_item *item)
 {
 	uint64_t self, samples = v->nodes[item->node].samples;
 	uint32_t last, calls;
 	int r = treeview_fold(v, item->node, &last, &calls, &self);
 
+	if (r == 0)
+		r = treeview_children(v, last);
 	if (r < 0)
 		return r;
 	treeview_columns(v, samples, self);
@@ -292,12 +307,9 @@ static int treeview_write_node(struct treeview *v, const struct treeview_item *i
 	if (v->options->is_callers && !item->is_top)
 		text_put_raw(&v->row, v->options->report->utf8 ? "← " : "<- ");
 	treeview_label(v, item->node, calls);
+	treeview_hide(v);
 	r = treeview_row(&v->row, v->options->report, self * 20 >= v->options->whole, v->out);
-	if (r == 0)
-		r = treeview_children(v, last);
-	if (r == 0)
-		r = treeview_push_children(v, item->level, false);
-	return r;
+	return r < 0 ? r : treeview_push_children(v, item->level, false);
 }
 
 int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out)

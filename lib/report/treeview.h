@@ -13,7 +13,8 @@
  * A function with one caller's worth of children goes on in the same column: only where paths
  * part does the text move to the right. A function that calls itself again and again becomes one
  * row, with the number of calls and the self time of all. The object is named where it changes.
- * Rows below the limit are summed up in one. An empty line parts the subtrees of the top.
+ * Rows below the limit are summed up: in a row where there are several others, else at the end of
+ * the row that they are below ("(+2 more, 0.3%)"). An empty line parts the subtrees of the top.
  */
 #ifndef REPORT_TREEVIEW_H
 #define REPORT_TREEVIEW_H

@@ -120,7 +120,7 @@ static void make_small(struct maker *m)
 	samples(m, prog_thread, leaf, STACKD_END_ENTRY, 10);
 	samples(m, prog_thread, node(m, 0, work), STACKD_END_NO_RECIPE, 1);
 	samples(m, other_thread, node(m, node(m, 0, in_main), sys), STACKD_END_ENTRY, 20);
-	keep(m, store_writer_counter(m->writer, "lost_ring", 3));
+	keep(m, store_writer_counter(m->writer, "end.lost_ring", 3));
 	m->info.lost = 3;
 }
 

@@ -67,6 +67,7 @@ assert paths == {re.sub(r"libx\.so\+0x50", "[unknown]", line.rsplit(" ", 1)[0]):
 END
 
 # --- the reader that docs/TAGS.md prints works
+# shellcheck disable=SC2016
 sed -n '/^```python$/,/^```$/p' docs/TAGS.md | grep -v '^```' >"$tmp/reader.py"
 expect 0 "$stackctl" export --tags -i "$store" --recording 1 -o "$tmp/tags"
 expect 0 python3 "$tmp/reader.py" "$tmp/tags"

@@ -412,7 +412,7 @@ static void test_stats(void **state)
 	json_t *json, *quality;
 
 	(void)state;
-	fake_counter(f, "lost_ring", 5);
+	fake_counter(f, "end.lost_ring", 5);
 	fake_counter(f, "ring_bytes", 4000);
 	fake_done(f)->tables.recording.lost = 5;
 	f->tables.recording.kernel_ns = 1000;
