@@ -1,6 +1,6 @@
 #!/bin/bash
 # stackctl doctor: its form, and machines that lack something.
-# shellcheck source=tests/cli/common
+# shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"
 
 export STACKD_STORE=$tmp/none.db

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What stackctl writes: files appear whole or not at all, sums agree across formats, names cannot
 # break out, a reader that closes early is no error.
-# shellcheck source=tests/cli/common
+# shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The exit statuses of stackctl and what it says: 0 done, 1 failed, 2 usage or unreadable input,
 # 3 no samples, 4 permission missing.
-# shellcheck source=tests/cli/common
+# shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
