@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "walk/call_site.h"
+#include "walk/leaf_rule.h"
 #include "walk/rule_cache.h"
 #include "walk/walk_step.h"
 
@@ -121,18 +122,18 @@ static int find_object(struct dwarf_walk *walk, const struct object *object,
 }
 
 /* The code `mov $15, %rax; syscall`, which C libraries without CFI for it return from signal
- * handlers with; the program counter is at either instruction. */
+ * handlers with; the program counter is at either instruction, or behind, in the system call. */
 static bool is_sigreturn(const struct elf_file *elf, uint64_t offset)
 {
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t at[] = {0, 7, sizeof(code)};
 	uint8_t bytes[sizeof(code)];
 
-	if (elf_file_read(elf, offset, bytes, sizeof(bytes)) == sizeof(bytes) &&
-	    !memcmp(bytes, code, sizeof(code)))
-		return true;
-	return offset >= 7 &&
-	       elf_file_read(elf, offset - 7, bytes, sizeof(bytes)) == sizeof(bytes) &&
-	       !memcmp(bytes, code, sizeof(code));
+	for (size_t i = 0; i < sizeof(at) && at[i] <= offset; i++)
+		if (elf_file_read(elf, offset - at[i], bytes, sizeof(bytes)) == sizeof(bytes) &&
+		    !memcmp(bytes, code, sizeof(code)))
+			return true;
+	return false;
 }
 
 static void set_sigreturn(struct walk_rule *rule)
@@ -172,6 +173,8 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 		if (wo->image)
 			r = compile_at(wo->image, vaddr, is_return, &rule);
 		rule.is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
+		if (!r && !is_return)
+			r = leaf_rule_improve(object->elf, wo->image, vaddr, offset, &rule);
 	}
 	if (r)
 		return r;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What code tells about itself; see leaf_rule.h. Three places, all met in practice:
+ *
+ *   ret              The return address is on top, and all registers have the caller's values.
+ *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
+ *                    after it was popped; the same one instruction before, at the
+ *                    `lea -8(%r10),%rsp` of such an epilogue.
+ *   syscall; ...     The C library ends an entry right before the system call that makes a
+ *                    thread, since the child comes back with a stack of its own. Up to the
+ *                    child's entry, which follows within a few instructions, the parent is as
+ *                    before the call. The child is at its entry, and what its stack begins with
+ *                    is no return address.
+ *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI.
+ */
+#include "walk/leaf_rule.h"
+
+#include <string.h>
+
+#define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
+#define INIT_BYTES  32 /* of _init: nothing but a check and a call */
+
+/* On top of the stack, or above `pushed` bytes: the return address. */
+static void set_plain(struct walk_rule *rule, int pushed)
+{
+	walk_rule_free(rule);
+	*rule = (struct walk_rule){.fast = {.cfa = STACKD_CFA_REG,
+					    .reg = STACKD_REG_RSP,
+					    .cfa_offset = 8 + pushed,
+					    .ra_offset = -8}};
+}
+
+static bool is_return(const uint8_t code[8])
+{
+	static const uint8_t from_r10[] = {0x49, 0x8d, 0x62, 0xf8}; /* lea -8(%r10),%rsp */
+
+	if (!memcmp(code, from_r10, 4))
+		code += 4;
+	return code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3);
+}
+
+static bool is_syscall(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[2];
+
+	return elf_file_read(elf, offset, code, 2) == 2 && code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* Behind an entry of the CFI that a system call ends: the rule before the call. */
+static int after_syscall(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+			 uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t start, end, back;
+	int r;
+
+	for (back = 1; back <= SYSCALL_GAP && back <= vaddr && back <= offset; back++)
+		if (cfi_image_find(image, vaddr - back, &start, &end))
+			break;
+	if (back > SYSCALL_GAP || back > vaddr || back > offset ||
+	    !is_syscall(elf, offset - back + 1))
+		return 0;
+	r = walk_rule_compile(image, vaddr - back, rule);
+	rule->is_entry = true;
+	return r;
+}
+
+/* In the C runtime's _init or _fini: before its sub, or after it. */
+static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	static const uint8_t sub8[] = {0x48, 0x83, 0xec, 0x08};
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t code[INIT_BYTES + 8];
+	uint64_t back = offset < INIT_BYTES ? offset : INIT_BYTES;
+
+	if (elf_file_read(elf, offset - back, code, back + 8) != (int64_t)back + 8)
+		return;
+	if (!memcmp(code + back, sub8, 4) ||
+	    (!memcmp(code + back, endbr, 4) && !memcmp(code + back + 4, sub8, 4))) {
+		set_plain(rule, 0);
+		return;
+	}
+	for (uint64_t i = back; i-- > 0 && code[i] != 0xc3;)
+		if (i + 4 <= back && !memcmp(code + i, sub8, 4)) {
+			set_plain(rule, 8);
+			return;
+		}
+}
+
+int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+		      uint64_t offset, struct walk_rule *rule)
+{
+	uint8_t code[8] = {0};
+	int r = 0;
+
+	if (elf_file_read(elf, offset, code, sizeof(code)) > 0 && is_return(code)) {
+		bool is_entry = rule->is_entry;
+
+		set_plain(rule, 0);
+		rule->is_entry = is_entry;
+		return 0;
+	}
+	if (rule->fast.cfa == STACKD_CFA_NONE && image)
+		r = after_syscall(elf, image, vaddr, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_init(elf, offset, rule);
+	return r;
+}
