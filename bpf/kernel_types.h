@@ -20,6 +20,7 @@ struct task_struct {
 	int pid;
 	__u64 start_time;
 	struct mm_struct *mm;
+	unsigned int in_execve : 1;
 };
 
 struct vm_area_struct {

@@ -35,10 +35,10 @@ const volatile __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much wai
  * values of stack variables through every turn of a loop, and those of maps not. */
 struct page_copy {
 	__u64 from;
-	__u32 at;   /* offset in the payload */
-	__u32 want; /* bytes */
-	__u32 got;  /* bytes */
-	__u32 pad;
+	__u32 at;	  /* offset in the payload */
+	__u32 want;	  /* bytes */
+	__u32 got;	  /* bytes */
+	__u32 is_bounded; /* the stack's end is known */
 };
 
 /* Room for the largest record, and what is needed to make it. */
@@ -210,7 +210,12 @@ static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp)
 	return end;
 }
 
-/* Copies up to the next page boundary; 1 ends the loop. */
+/* What stands in a page of a stack that nobody has touched yet. */
+static const __u8 no_page[PAGE_SIZE];
+
+/* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not
+ * there is one that was never written, such as a large array's, or the page that the leaf is just
+ * faulting in: it holds zeroes. */
 static long copy_page(__u32 index, struct scratch **at_scratch)
 {
 	struct scratch *scratch = *at_scratch;
@@ -226,7 +231,8 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 		len = copy->want - copy->got;
 	if (len > PAGE_SIZE || at > sizeof(scratch->payload) - PAGE_SIZE)
 		return 1;
-	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from))
+	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from) &&
+	    (!copy->is_bounded || bpf_probe_read_kernel(&scratch->payload[at], len, no_page)))
 		return 1;
 	copy->got += len;
 	return 0;
@@ -247,7 +253,8 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, struct task_str
 	if (end && !bpf_probe_read_user(&scratch->payload[at], want, (const void *)sp))
 		return want;
 	/* Something in it cannot be read, or nobody knows where it ends: as far as it goes. */
-	scratch->copy = (struct page_copy){.from = sp, .at = at, .want = want};
+	scratch->copy =
+		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
 	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
 	if (scratch->copy.got < want)
 		record->flags |= STACKD_STACK_FAULT;
@@ -300,6 +307,8 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 
 	take_registers(record, ctx, task);
 	if (record->flags & STACKD_IN_KERNEL) {
+		if (BPF_CORE_READ_BITFIELD(task, in_execve))
+			record->flags |= STACKD_IN_EXEC;
 		got = bpf_get_stack(ctx, scratch->payload, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 		if (got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8) {
 			record->n_kernel = got / 8;

@@ -59,6 +59,8 @@ enum stackd_record_flags {
 	STACKD_STACK_CUT = 1 << 2,   /* the stack is larger than what was copied */
 	STACKD_STACK_FAULT = 1 << 3, /* the copy met an unreadable page and stops before it */
 	STACKD_COMPAT = 1 << 4,	     /* a 32-bit task */
+	STACKD_IN_EXEC = 1 << 5,     /* within execve: the registers can be of a program that is
+				      * gone */
 };
 
 /* User registers, in DWARF's numbering for x86-64 (0 rax, 1 rdx, ..., 6 rbp, 7 rsp, 16 rip). */

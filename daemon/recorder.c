@@ -430,6 +430,7 @@ static enum stackd_end_reason walk(struct recorder *r, const struct stackd_recor
 				   size_t *ret_count)
 {
 	struct place place = {.recorder = r, .pid = (pid_t)record->pid};
+	enum stackd_end_reason reason;
 	struct walk_input in = {
 		.regs = record->regs,
 		.stack = (const uint8_t *)(record + 1) + (size_t)record->n_kernel * 8,
@@ -444,7 +445,12 @@ static enum stackd_end_reason walk(struct recorder *r, const struct stackd_recor
 		return STACKD_END_NO_USER;
 	if (record->flags & STACKD_COMPAT)
 		return STACKD_END_FOREIGN_ABI;
-	return dwarf_walk_stack(r->walk, &in, r->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	reason = dwarf_walk_stack(r->walk, &in, r->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	if (reason != STACKD_END_ENTRY && record->flags & STACKD_IN_EXEC) {
+		*ret_count = 0; /* the old program's stack is gone, the new one's not begun */
+		return STACKD_END_NO_USER;
+	}
+	return reason;
 }
 
 /* Fills r->path with the user frames and then the kernel frames, root first. */
