@@ -109,13 +109,19 @@ class Expectation:
         return verdict
 
     def _judge(self, frames):
-        if not any(f.symbol and f.symbol.startswith("steady") for f in frames):
-            if not self._is_unnamed_steady():
-                return "outside"
+        if self._is_outside(frames):
+            return "outside"
         return "right" if any(self._walks(words, frames) for words in self.paths) else "wrong"
 
-    def _is_unnamed_steady(self):
-        return not any(word.is_marker() for words in self.paths for word in words)
+    def _is_outside(self, frames):
+        """Before or after the steady state: in the loader, or on the way to main, or in the
+        handler that ends the program."""
+        names = [frame.symbol or "" for frame in frames]
+        if any(name.startswith("workload_end") for name in names):
+            return True
+        if any(word.is_marker() for words in self.paths for word in words):
+            return not any(name.startswith("steady") for name in names)
+        return not any(name.startswith("__libc_start_main") for name in names)
 
     @staticmethod
     def _walks(words, frames):

@@ -36,6 +36,17 @@ def parse_frame(line):
     return Frame(ip, symbol, where)
 
 
+def rooted(frames):
+    """Root first, and inlined functions with the object of the function that they are in."""
+    where, result = "", []
+    for frame in reversed(frames):
+        if frame.object == "inlined":
+            frame = frame._replace(object=where)
+        where = frame.object
+        result.append(frame)
+    return tuple(result)
+
+
 def is_kernel(frame):
     return frame.object.startswith("[") and frame.object not in ("[vdso]", "[vsyscall]",
                                                                  "[unknown]", "[heap]", "[stack]")
@@ -50,7 +61,7 @@ def read(stream):
         if not line:
             if header:
                 yield Sample(header["comm"], int(header["tid"]), float(header["time"]),
-                             header["event"], tuple(reversed(frames)))
+                             header["event"], rooted(frames))
             header, frames = None, []
         elif line[0] in " \t" and header:
             frame = parse_frame(line)
@@ -63,7 +74,7 @@ def read(stream):
                 raise ValueError("not a sample's header: %r" % line)
     if header:
         yield Sample(header["comm"], int(header["tid"]), float(header["time"]), header["event"],
-                     tuple(reversed(frames)))
+                     rooted(frames))
 
 
 # --- is a stack complete? ------------------------------------------------------------------------

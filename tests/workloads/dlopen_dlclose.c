@@ -7,6 +7,8 @@
  * EXPECT: main;steady;turn_two;two_entry;two_leaf
  * EXPECT: main;steady;turn_one;@lib+
  * EXPECT: main;steady;turn_two;@lib+
+ * EXPECT: main;steady;turn_one;@plt
+ * EXPECT: main;steady;turn_two;@plt
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -5,8 +5,10 @@
  *
  * EXPECT: main;steady;parent_leaf
  * EXPECT: main;steady;turn;@lib+
+ * EXPECT: main;steady;turn;@plt
  * EXPECT: main;steady;turn;steady_copy;copy_leaf
  * EXPECT: main;steady;turn;become;@lib+
+ * EXPECT: main;steady;turn;become;@plt
  * EXPECT: main;steady_other;other_leaf
  * OUTSIDE: 15
  */

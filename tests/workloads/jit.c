@@ -29,7 +29,7 @@ static CALLEE void steady(void (*entry)(void))
 
 static char map_path[64];
 
-static void remove_map(int number)
+static void workload_end_and_clean(int number)
 {
 	unlink(map_path);
 	workload_end(number);
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 		(unsigned long)room + 16, 15);
 	fclose(map);
 	workload_ready(argc, argv);
-	signal(SIGALRM, remove_map);
+	signal(SIGALRM, workload_end_and_clean);
 	steady((void (*)(void))room);
 	return 0;
 }

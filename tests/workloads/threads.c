@@ -5,6 +5,7 @@
  *
  * EXPECT: main;steady;main_leaf
  * EXPECT: main;steady;turn;@lib+
+ * EXPECT: main;steady;turn;@plt
  * EXPECT: @thread;steady_one;one_middle;one_leaf
  * EXPECT: @thread;steady_two;two_leaf
  * EXPECT: @thread;steady_brief;brief_leaf
