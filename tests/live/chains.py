@@ -123,9 +123,12 @@ class Expectation:
             return not any(name.startswith("steady") for name in names)
         return not any(name.startswith("__libc_start_main") for name in names)
 
+    def ends_like(self, frames):
+        """Are these the last frames of a right path?"""
+        return any(self._walks(words, frames, set(range(len(words)))) for words in self.paths)
+
     @staticmethod
-    def _walks(words, frames):
-        places = {0}
+    def _walks(words, frames, places=frozenset([0])):
         for frame in frames:
             following = set()
             for place in places:

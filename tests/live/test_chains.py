@@ -5,9 +5,10 @@ stackd, and attached to while it runs."""
 import os
 import shutil
 
+import chains
 from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, background, check, check_chains, check_whole,
-                     live, record, run, scratch, workload)
+                     live, record, run, scratch, user_frames, workload)
 
 FREQUENCY = 1997
 
@@ -18,7 +19,6 @@ SHAPES = {name: (name, FREQUENCY) for name in (
     "registers", "rust_names", "cpp_names", "exceptions", "inlined")}
 SHAPES.update({name: ("chain", FREQUENCY) for name in (
     "chain_nonpie", "chain_static", "chain_static_pie")})
-SHAPES["sigaltstack"] = ("signal_handler", FREQUENCY)
 SHAPES["plt_ibt"] = ("plt", FREQUENCY)
 SHAPES["deep"] = ("deep", 199)
 
@@ -63,6 +63,26 @@ def test_stripped():
         stacks = [stack for stack, count in recording.folded().items() if count > 100]
         check(stacks and all("chain_stripped+0x" in stack for stack in stacks),
               "an unnamed function is shown as object+offset", stacks[:5])
+
+
+@live
+def test_sigaltstack():
+    """A handler on a stack of its own: what was copied is that stack, so the walk can end at its
+    end. Then it says so, and what it shows is the end of the true path."""
+    expectation = Expectation.of_source("signal_handler")
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--",
+                              WORKLOADS + "/sigaltstack", 2)
+        samples, stats = recording.samples(), recording.stats()
+        marked = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
+        whole = [s for s in samples if s not in set(marked)]
+        print(stats["quality"], stats["end_reasons"], len(whole))
+        check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
+        check(len(marked) == stats["quality"]["partial"], "not every cut stack is marked", stats)
+        check_chains(whole, expectation)
+        wrong = [chains.text_of(s.frames) for s in marked
+                 if not expectation.ends_like(user_frames(s)[1:])]
+        check(not wrong, "%d cut stacks are wrong" % len(wrong), *wrong[:5])
 
 
 @live
