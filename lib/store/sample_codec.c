@@ -14,9 +14,9 @@
  *   NODES    those nodes: zigzag difference to the previous of them
  *   CPU, END, PERIOD   runs: zigzag difference to the previous value, length
  *
- * P is the median distance. A timer's samples stand a whole number of periods apart, give or take
- * some microseconds of latency, so steps are nearly all 1 and what is left is small; its low byte
- * is noise, and stands alone so that it does not disturb the entropy coding of the others.
+ * P is the median distance (of some). A timer's samples stand a whole number of periods apart, give
+ * or take some microseconds of latency, so steps are nearly all 1 and what is left is small; its
+ * low byte is noise, and stands alone so that it does not disturb the entropy coding of the others.
  * Programs of few paths repeat nodes: a repetition costs the entropy of its path. Programs of
  * many paths make new nodes, which the trie numbers in order: their differences are small.
  *
@@ -250,16 +250,14 @@ static uint64_t *sample_group(const struct store_sample *samples, size_t count)
 	return keys;
 }
 
-/* The median distance between samples of one thread; 1 at least. */
-static int sample_median_step(const struct store_sample *samples, const uint64_t *keys,
-			      size_t count, uint64_t *ret_step)
+/* The median distance between samples of one thread, of some of them; 1 at least. */
+static uint64_t sample_median_step(const struct store_sample *samples, const uint64_t *keys,
+				   size_t count)
 {
-	uint64_t *steps = reallocarray(NULL, count, sizeof(*steps));
-	size_t n = 0;
+	uint64_t steps[256] = {0};
+	size_t n = 0, stride = 1 + count / 256;
 
-	if (!steps)
-		return -ENOMEM;
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < count; i += stride) {
 		const struct store_sample *s = &samples[(uint32_t)keys[i]];
 		const struct store_sample *previous = &samples[(uint32_t)keys[i - 1]];
 
@@ -267,9 +265,7 @@ static int sample_median_step(const struct store_sample *samples, const uint64_t
 			steps[n++] = s->time_ns - previous->time_ns;
 	}
 	qsort(steps, n, sizeof(*steps), sample_compare_keys);
-	*ret_step = n && steps[n / 2] ? steps[n / 2] : 1;
-	free(steps);
-	return 0;
+	return n && steps[n / 2] ? steps[n / 2] : 1;
 }
 
 static void sample_put_distance(struct buf *columns, uint64_t distance, uint64_t step)
@@ -354,10 +350,11 @@ int sample_codec_encode(const struct store_sample *samples, size_t count, int le
 {
 	struct buf columns[COLUMN_COUNT] = {0};
 	uint64_t *keys = sample_group(samples, count);
-	uint64_t step;
-	int r = keys ? sample_median_step(samples, keys, count, &step) : -ENOMEM;
+	int r = keys ? 0 : -ENOMEM;
 
 	if (r == 0) {
+		uint64_t step = sample_median_step(samples, keys, count);
+
 		sample_put_groups(samples, keys, count, step, columns);
 		r = sample_put_rest(samples, keys, count, columns);
 	}

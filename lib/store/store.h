@@ -99,7 +99,8 @@ struct store_sample {
 	uint32_t thread;  /* number */
 	uint32_t node;	  /* the path's leaf in the trie */
 	uint16_t cpu;
-	uint8_t end_reason; /* enum stackd_end_reason */
+	uint8_t end_reason; /* enum stackd_end_reason: readers refuse numbers that they do not
+			     * know, so a new reason needs a new STORE_VERSION */
 };
 
 #endif

@@ -14,9 +14,9 @@
 
 struct store_reader;
 
-/* -ENOENT; -EINVAL: not a store; -ENOTSUP: of a newer version; -EBADMSG: damaged; -EACCES;
- * -ENODATA: it has no such recording (`recording` 0: the latest). On failure *ret_error is a
- * malloc()ed sentence that names the file, the fault and the remedy. */
+/* -ENOENT; -EINVAL: not a store, or an empty file; -ENOTSUP: of a newer version; -EBADMSG: damaged;
+ * -EACCES; -ENODATA: it has no such recording (`recording` 0: the latest). On failure *ret_error is
+ * a malloc()ed sentence that names the file, the fault and the remedy. */
 int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
 		      char **ret_error);
 void store_reader_close(struct store_reader *reader);
@@ -50,7 +50,8 @@ struct store_tables {
 };
 const struct store_tables *store_reader_tables(const struct store_reader *reader);
 
-/* Calls `each` for every sample in time order; a non-zero return stops and is passed on.
+/* Calls `each` for every sample in time order (equal times: by thread, mostly); thread, node and
+ * end reason are in range; a non-zero return stops and is passed on.
  * 0, -EBADMSG, -ENOMEM, -EIO. */
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg);

@@ -297,7 +297,7 @@ static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_nu
 {
 	struct writer_table *t = &w->tables[TABLE_STRINGS];
 	size_t len = s ? strnlen(s, STORE_MAX_STRING) : 0;
-	bool is_new;
+	bool is_new = false;
 	int r;
 
 	*ret_number = 0;
@@ -320,7 +320,7 @@ static int writer_function(struct store_writer *w, const struct store_line *line
 			   uint32_t *ret_number)
 {
 	struct table_function f = {.start = line->function_start};
-	bool is_new;
+	bool is_new = false;
 	int r = writer_string(w, line->function, &f.name);
 
 	if (r == 0)

@@ -9,6 +9,10 @@
  *
  * Errors are negative errno: -ENOSPC for a full disk, -EROFS, -EACCES, -EBUSY (another writer
  * held the store for 10 s), -EIO, -ENOMEM; store_writer_error() has SQLite's text for the last.
+ *
+ * Samples come in about the order of their times: within a commit any order is fine, and what
+ * comes later than that is merged by the reader, up to 16 million that overlap. One thread at a
+ * time may use a writer.
  */
 #ifndef STORE_STORE_WRITER_H
 #define STORE_STORE_WRITER_H
@@ -19,8 +23,8 @@ struct store_writer;
 
 /* Opens or makes the store at `path` and begins a recording (committed at once; `info->id` is
  * ignored). -ENOTSUP: the file is a store of a newer version; -EINVAL: it is not a store; such
- * files are not touched. On failure *ret_error, if asked for, is a malloc()ed sentence.
- * A new file gets mode 0600. */
+ * files are not touched. -EBADMSG: it is a damaged one. On failure *ret_error, if asked for, is a
+ * malloc()ed sentence. A new file gets mode 0600. */
 int store_writer_new(const char *path, const struct store_recording *info,
 		     struct store_writer **ret_writer, char **ret_error);
 
@@ -30,7 +34,9 @@ void store_writer_free(struct store_writer *writer);
 int64_t store_writer_recording(const struct store_writer *writer); /* its id */
 
 /* New entries; numbers must come densely from 0 (nodes: from 1). Strings are copied. Each is 0
- * or -ENOMEM, -EINVAL (a number out of order). Nothing reaches the file before the commit. */
+ * or -ENOMEM, -EINVAL (a number out of order, or one that refers to nothing, or beyond what a
+ * recording can hold: 2^28 nodes, 2^26 locations or lines, 2^24 of the others). Strings are cut
+ * at 65,535 bytes. Nothing reaches the file before the commit. */
 int store_writer_object(struct store_writer *w, const struct store_object *object);
 int store_writer_location(struct store_writer *w, const struct store_location *location);
 int store_writer_line(struct store_writer *w, const struct store_line *line);
@@ -44,7 +50,7 @@ int store_writer_counter(struct store_writer *w, const char *name, uint64_t valu
 
 /* Commits all that is new, with end_ns, samples, lost, kernel_ns, kernel_runs and finished of
  * `info`. After an error the writer can be committed again (the data is still in memory) or
- * freed. */
+ * freed; after -ESTALE (somebody deleted the recording) only freed. */
 int store_writer_commit(struct store_writer *w, const struct store_recording *info);
 
 const char *store_writer_error(const struct store_writer *w);
