@@ -11,7 +11,8 @@
  *                    child's entry, which follows within a few instructions, the parent is as
  *                    before the call. The child is at its entry, and what its stack begins with
  *                    is no return address.
- *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI.
+ *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
+ *                    __do_global_dtors_aux, before it has its frame pointer.
  */
 #include "walk/leaf_rule.h"
 
@@ -86,6 +87,21 @@ static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rul
 		}
 }
 
+/* In the compiler runtime's __do_global_dtors_aux, before rbp is the frame pointer:
+ *   0 cmpb $0,x(%rip)   7 jne ...   9 push %rbp   10 cmpq $0,y(%rip)   18 mov %rsp,%rbp */
+static void in_dtors_aux(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	static const uint8_t starts[] = {0, 7, 9, 10, 18};
+	uint8_t code[21];
+
+	for (size_t i = 0; i < sizeof(starts) && starts[i] <= offset; i++)
+		if (elf_file_read(elf, offset - starts[i], code, sizeof(code)) == sizeof(code) &&
+		    code[0] == 0x80 && code[1] == 0x3d && code[7] == 0x75 &&
+		    !memcmp(code + 9, "\x55\x48\x83\x3d", 4) &&
+		    !memcmp(code + 18, "\x48\x89\xe5", 3))
+			set_plain(rule, starts[i] > 9 ? 8 : 0);
+}
+
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule)
 {
@@ -103,5 +119,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image,
 		r = after_syscall(elf, image, vaddr, offset, rule);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_init(elf, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_dtors_aux(elf, offset, rule);
 	return r;
 }

@@ -82,9 +82,10 @@ def words_of(path):
 class Expectation:
     """The paths of one workload."""
 
-    def __init__(self, paths, outside_percent=2.0):
+    def __init__(self, paths, outside_percent=2.0, torn_percent=0.0):
         self.paths = [words_of(path) for path in paths]
         self.outside_percent = outside_percent
+        self.torn_percent = torn_percent
         self.seen = {}
 
     @classmethod
@@ -98,20 +99,30 @@ class Expectation:
         text = re.sub(r";\n \*  +", ";", text)
         paths = re.findall(r"^ \* EXPECT: (.*)$", text, re.M)
         outside = re.search(r"^ \* OUTSIDE: (\d+)$", text, re.M)
+        torn = re.search(r"^ \* TORN: (\d+)$", text, re.M)
         assert paths, source
-        return cls(paths, float(outside[1]) if outside else 2.0)
+        return cls(paths, float(outside[1]) if outside else 2.0, float(torn[1]) if torn else 0.0)
 
     def judge(self, frames):
-        """'right', 'outside' (no steady function in it) or 'wrong'."""
+        """'right', 'outside' (no steady function in it), 'torn' or 'wrong'."""
         verdict = self.seen.get(frames)
         if verdict is None:
             verdict = self.seen[frames] = self._judge(frames)
         return verdict
 
     def _judge(self, frames):
+        if self.torn_percent and is_library(frames[-1].object) and self._is_odd(frames):
+            return "torn"
         if self._is_outside(frames):
             return "outside"
         return "right" if any(self._walks(words, frames) for words in self.paths) else "wrong"
+
+    def _is_odd(self, frames):
+        """Neither right nor the program's start."""
+        if any(name in (frame.symbol or "") for frame in frames[:2]
+               for name in ("_dl_start", "_dl_init", "call_init")):
+            return False
+        return not any(self._walks(words, frames) for words in self.paths)
 
     def _is_outside(self, frames):
         """Before or after the steady state: in the loader, or on the way to main, or in the
@@ -121,7 +132,7 @@ class Expectation:
             return True
         if any(word.is_marker() for words in self.paths for word in words):
             return not any(name.startswith("steady") for name in names)
-        return not any(name.startswith("__libc_start_main") for name in names)
+        return not all(word.test(frame) for word, frame in zip(words_of("main")[1:3], frames[1:3]))
 
     def ends_like(self, frames):
         """Are these the last frames of a right path?"""

@@ -202,7 +202,7 @@ def user_frames(sample):
     return tuple(frame for frame in sample.frames if not perf_script.is_kernel(frame))
 
 
-def check_whole(recording):
+def check_whole(recording, torn_percent=0.0):
     """Nothing lost, everything complete, and all exports agree on the number. The samples."""
     stats, samples = recording.stats(), recording.samples()
     check(stats["lost"] == 0, "lost samples", stats)
@@ -213,8 +213,8 @@ def check_whole(recording):
     times = [sample.time for sample in samples]
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]
-    check(quality["complete"] == len(samples) and not quality["partial"]
-          and not quality["reconstructed"], "not every stack is complete", quality,
+    check(quality["complete"] + quality["partial"] == len(samples)
+          and quality["partial"] <= len(samples) * torn_percent / 100, "not every stack is complete", quality,
           stats["end_reasons"], *[chains.text_of(s.frames) for s in samples
                                   if s.frames and str(s.frames[0].symbol).startswith("[inc")][:5])
     return samples
@@ -227,11 +227,13 @@ def check_chains(samples, expectation, at_least=100):
         frames = user_frames(sample)
         verdict = expectation.judge(frames) if frames else "kernel"
         verdicts[verdict] += 1
-        if verdict in ("wrong", "outside"):
+        if verdict in ("wrong", "outside", "torn"):
             odd["%s: %s" % (verdict, chains.text_of(frames)[-600:])] += 1
     listed = ["%6d %s" % (count, text) for text, count in odd.most_common(10)]
     print(dict(verdicts), *listed, sep="\n")
     check(not verdicts["wrong"], "%d of %d stacks are wrong" % (verdicts["wrong"], len(samples)))
+    check(verdicts["torn"] <= len(samples) * expectation.torn_percent / 100,
+          "%d samples within switches of the stack" % verdicts["torn"])
     check(verdicts["right"] >= at_least, "only %d samples of the steady state, want %d"
           % (verdicts["right"], at_least))
     bound = max(5, len(samples) * expectation.outside_percent / 100)

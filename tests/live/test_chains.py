@@ -32,7 +32,8 @@ def started(name, source, frequency):
             recording, result = record(folder + "/s.db", "-F", frequency, "--",
                                        os.path.join(WORKLOADS, name), 2)
             print(result.err)
-            check_chains(check_whole(recording), Expectation.of_source(source))
+            expectation = Expectation.of_source(source)
+            check_chains(check_whole(recording, expectation.torn_percent), expectation)
     live(test, name=name.replace("_", "-"))
 
 
@@ -42,7 +43,8 @@ def attached(name, source, frequency):
             recording, result = record(folder + "/s.db", "-F", frequency, "--duration", 1.5,
                                        "--pid", process.pid)
             print(result.err)
-            check_chains(check_whole(recording), Expectation.of_source(source))
+            expectation = Expectation.of_source(source)
+            check_chains(check_whole(recording, expectation.torn_percent), expectation)
     live(test, name=name.replace("_", "-") + "-attached")
 
 

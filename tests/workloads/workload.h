@@ -20,6 +20,10 @@
  *   OUTSIDE: 5                      at most so many percent of the samples may lie outside of
  *                                   the steady state (no function named `steady...` in them)
  *
+ *   TORN: 1                         at most so many percent of the samples may hit in a library
+ *                                   while it replaces the stack under itself: there its unwind
+ *                                   information is not true, for any unwinder
+ *
  * To keep the paths true in optimised code, functions carry CALLEE (no inlining, cloning or
  * interprocedural tricks), and calls are followed by KEEP, so that they do not become jumps.
  */
