@@ -46,6 +46,7 @@ struct elf_file {
 	int fd;		/* owned; -1 for an image */
 	uint8_t *image; /* owned; NULL for a file */
 	uint64_t size;	/* bytes */
+	uint64_t inode; /* 0 for an image */
 	Elf *libelf;	/* owned */
 	Elf64_Ehdr header;
 	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
@@ -331,7 +332,13 @@ static int take_fd(struct elf_file *file, int fd)
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
 	file->size = (uint64_t)st.st_size;
+	file->inode = st.st_ino;
 	return 0;
+}
+
+uint64_t elf_file_inode(const struct elf_file *file)
+{
+	return file->inode;
 }
 
 int elf_file_open(int fd, struct elf_file **ret_file)

@@ -48,6 +48,9 @@ uint64_t elf_file_id(const struct elf_file *file);
  * like the start of the build-id in hexadecimal. 0 is mapped to 1. */
 uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
 
+/* The inode number behind the descriptor, on its own filesystem; 0 for an image. */
+uint64_t elf_file_inode(const struct elf_file *file);
+
 /* Through the PT_LOAD segments. false: no segment holds it. */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_offset);
