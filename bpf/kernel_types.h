@@ -11,24 +11,87 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct {
+	void *vdso; /* where the vDSO is mapped */
+} mm_context_t;
+
+struct maple_tree {
+	void *ma_root;
+};
+
 struct mm_struct {
+	struct maple_tree mm_mt;   /* the mappings */
 	unsigned long start_stack; /* the main thread's stack pointer at its entry */
+	mm_context_t context;
+};
+
+/* A count of the changes to the mappings: 6.4 and later, with CONFIG_PER_VMA_LOCK. */
+struct seqcount {
+	unsigned int sequence;
+};
+typedef struct seqcount seqcount_t;
+
+struct mm_struct___seqcount { /* 6.13 and later */
+	seqcount_t mm_lock_seq;
+};
+
+struct mm_struct___int {
+	int mm_lock_seq;
 };
 
 struct task_struct {
 	unsigned int flags;
 	int pid;
 	__u64 start_time;
+	__u64 self_exec_id; /* one more for each exec */
+	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	unsigned int in_execve : 1;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct inode {
+	unsigned long i_ino;
+	__u32 i_generation;
+	struct super_block *i_sb;
+	__s64 i_ctime_sec; /* 6.11 and later */
+	__u32 i_ctime_nsec;
+};
+
+struct inode___6_6 {
+	struct timespec64 __i_ctime;
+};
+
+struct inode___6_1 {
+	struct timespec64 i_ctime;
+};
+
+struct file {
+	struct inode *f_inode;
 };
 
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
+	unsigned long vm_pgoff;
+	unsigned long vm_flags;
+	struct file *vm_file;
+	struct mm_struct *vm_mm;
 };
 
 #pragma clang attribute pop
+
+#define PAGE_SHIFT 12
+#define PAGE_SIZE  4096
+#define VM_EXEC	   0x4
 
 /* task_struct.flags */
 #define PF_IO_WORKER   0x00000010

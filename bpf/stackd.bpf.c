@@ -5,88 +5,34 @@
  * Scope is perf's own: the daemon opens the events on the threads, the cgroup or the CPUs that it
  * wants (inherited by later threads and children), so this program runs for nothing else.
  *
- * A sample becomes one record (stackd_abi.h): kernel frames by the kernel's own unwinder, user
- * registers, and the user stack from the stack pointer up to the end of the stack, copied in bulk
- * and only as far as there is stack. The record is put together in a scratch area of this CPU and
- * then copied to the ring buffer whole, so a full ring loses whole samples and says so.
- *
- * Why a scratch area: a ring-buffer reservation needs a size that the verifier knows. Nothing
- * else runs this program on the same CPU meanwhile (the kernel guards perf_event programs with
- * bpf_prog_active), so the area needs no lock. It is an array indexed by CPU because per-CPU maps
- * end at 32 KiB a value.
+ * The user stack is walked here, by recipes: the window of copied stack (window.bpf.h) gives
+ * words, the tables give rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the
+ * thread's walk before spares what has not changed (prefix.bpf.h). The record then holds new
+ * frames and a number of kept ones. Where a walk cannot be done here (a file whose table is not
+ * loaded, a rule that cannot be said), the record holds registers and a copy of the stack, and
+ * the daemon walks. The record is put together in the scratch area and copied to the ring whole,
+ * so a full ring loses whole samples and says so.
  */
-#include <linux/bpf.h>
+#include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <stdbool.h>
-
-#include "kernel_types.h"
-#include "stackd_abi.h"
+#include "window.bpf.h"
+#include "mapping.bpf.h"
+#include "prefix.bpf.h"
+#include "recipe.bpf.h"
 
 /* Set by the daemon before loading. */
-const volatile __u32 stack_limit = 65536;    /* bytes of user stack a sample, at most */
+const volatile __u32 stack_limit = 65536;    /* bytes of user stack in a record, at most */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much waits */
+const volatile __u32 walk_here = 1;	     /* 0: leave every walk to the daemon */
+const volatile __u32 judge = 0;		     /* send the stack as well, for the daemon to compare */
 
-#define PAGE_SIZE 4096
+#define WALKABLE  (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 #define MAX_PAGES (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
-
-/* A copy in progress. It lives in a map, not on the stack, because the verifier follows the
- * values of stack variables through every turn of a loop, and those of maps not. */
-struct page_copy {
-	__u64 from;
-	__u32 at;	  /* offset in the payload */
-	__u32 want;	  /* bytes */
-	__u32 got;	  /* bytes */
-	__u32 is_bounded; /* the stack's end is known */
-};
-
-/* Room for the largest record, and what is needed to make it. */
-struct scratch {
-	struct stackd_record record;
-	__u8 payload[STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES + PAGE_SIZE];
-	struct page_copy copy;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one a CPU: set by the daemon */
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24); /* set by the daemon */
 } ring SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, STACKD_COUNT_COUNT);
-	__type(key, __u32);
-	__type(value, __u64);
-} counters SEC(".maps");
-
-/*
- * Where stacks end. Asking for the mapping of the stack pointer costs some 5 us, and a thread's
- * stack hardly ever moves, so the answer is kept in a small cache of this CPU. An entry is used
- * only for the task it was made for, and only while the stack pointer is inside.
- */
-struct stack_bounds {
-	__u64 start_time; /* with tid: the task */
-	__u64 start, end; /* of the mapping */
-	__u32 tid;
-	__u32 pad;
-};
-
-#define BOUNDS_SLOTS 256
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, BOUNDS_SLOTS);
-	__type(key, __u32);
-	__type(value, struct stack_bounds);
-} bounds_cache SEC(".maps");
 
 /*
  * Threads that appeared while the daemon was opening events on their process. Such a thread gets
@@ -115,14 +61,6 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 	return *late == 0 || *late == start_time;
 }
 
-static __always_inline void count(__u32 counter)
-{
-	__u64 *value = bpf_map_lookup_elem(&counters, &counter);
-
-	if (value)
-		*value += 1;
-}
-
 /* --- registers ---------------------------------------------------------------------------- */
 
 static __always_inline void regs_from(struct stackd_regs *to, const struct pt_regs *from)
@@ -147,67 +85,159 @@ static __always_inline void regs_from(struct stackd_regs *to, const struct pt_re
 }
 
 /* Fills in the registers of user mode: the sample's own, or those saved at the entry into the
- * kernel. Sets the flags that say which. */
-static __always_inline void take_registers(struct stackd_record *record,
-					   struct bpf_perf_event_data *ctx,
-					   struct task_struct *task)
+ * kernel. The flags that say which. */
+static __always_inline __u32 take_registers(struct stackd_regs *to, struct bpf_perf_event_data *ctx,
+					    struct task_struct *task)
 {
 	struct pt_regs regs;
 	const struct pt_regs *saved;
 
 	if ((ctx->regs.cs & 3) == 3) {
-		regs_from(&record->regs, &ctx->regs);
-		record->flags |= STACKD_HAS_REGS;
-		if (ctx->regs.cs == USER32_CS)
-			record->flags |= STACKD_COMPAT;
-		return;
+		regs_from(to, &ctx->regs);
+		return STACKD_HAS_REGS | (ctx->regs.cs == USER32_CS ? STACKD_COMPAT : 0);
 	}
-	record->flags |= STACKD_IN_KERNEL;
 	if ((task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) || !task->mm)
-		return;
+		return STACKD_IN_KERNEL;
 	saved = (const struct pt_regs *)bpf_task_pt_regs(task);
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), saved) || (regs.cs & 3) != 3)
-		return;
-	regs_from(&record->regs, &regs);
-	record->flags |= STACKD_HAS_REGS;
-	if (regs.cs == USER32_CS)
-		record->flags |= STACKD_COMPAT;
+		return STACKD_IN_KERNEL;
+	regs_from(to, &regs);
+	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs.cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 
-/* --- the user stack ----------------------------------------------------------------------- */
+/* --- the walk ----------------------------------------------------------------------------- */
 
-static long keep_bounds(struct task_struct *task, struct vm_area_struct *vma, void *data)
+/* Does a return address follow a call instruction: e8 rel32, or ff /2 in two to seven bytes? */
+static __always_inline bool follows_call(__u64 ra)
 {
-	struct stack_bounds *bounds = data;
+	__u8 code[8] = {0};
 
-	(void)task;
-	bounds->start = vma->vm_start;
-	bounds->end = vma->vm_end;
+	if (bpf_probe_read_user(code, 7, (const void *)(ra - 7)))
+		return false;
+	if (code[2] == 0xe8)
+		return true;
+	for (int i = 0; i <= 5; i++) {
+		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+			return true;
+	}
+	return false;
+}
+
+/* Where there is no recipe: a step by the frame pointer, if what it finds is a return address. */
+static __always_inline int step_by_frame_pointer(struct scratch *s)
+{
+	struct walk *w = &s->walk;
+	__u64 rbp = w->r[STACKD_REG_RBP], pc, saved;
+
+	if (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < w->r[STACKD_REG_RSP])
+		return STACKD_END_NO_RECIPE;
+	if (walk_read(w, rbp + 8, &pc) || walk_read(w, rbp, &saved) || !follows_call(pc))
+		return STACKD_END_NO_RECIPE;
+	walk_restore(w, STACKD_REG_RBP, rbp);
+	w->r[STACKD_REG_RSP] = rbp + 16;
+	w->valid &= WALK_KEPT_REGS;
+	w->pc = pc;
+	w->slot = rbp + 8;
+	w->deref = 0;
+	w->is_exact = 0;
+	w->frame++;
+	return WALK_GO_ON;
+}
+
+/* Adds the frame's location to the record. */
+static __always_inline bool put_frame(struct scratch *s, const struct cached_rule *entry)
+{
+	__u32 at = s->words;
+
+	if (at > MAX_WORDS - 3)
+		return false;
+	s->walked.words[at] = entry->code;
+	s->words = at + 1;
+	if (entry->code < STACKD_FRAME_LONG)
+		return true;
+	s->walked.words[at + 1] = entry->location;
+	s->walked.words[at + 2] = entry->location >> 32;
+	s->words = at + 3;
+	return true;
+}
+
+/* One frame: 1 ends the walk, with the reason in s->end. */
+static long walk_frame(__u32 index, struct scratch **at)
+{
+	struct scratch *s = *at;
+	struct cached_rule *entry;
+	int end;
+
+	if (index && prefix_matches(s)) {
+		s->end = STACKD_END_ENTRY;
+		return 1;
+	}
+	entry = rule_of_frame(s);
+	if (!entry)
+		return 1;
+	s->end = STACKD_END_TOO_DEEP;
+	if (index >= MAX_FRAMES || !put_frame(s, entry))
+		return 1;
+	note_frame(s, index, &entry->rule);
+	touch_mapping(s, entry);
+	s->n_new = index + 1;
+	if (entry->rule.cfa == STACKD_CFA_END)
+		end = STACKD_END_ENTRY;
+	else if (entry->rule.cfa == STACKD_CFA_DAEMON)
+		end = STACKD_END_BAD_RECIPE;
+	else if (entry->rule.cfa == STACKD_CFA_NONE)
+		end = step_by_frame_pointer(s);
+	else
+		end = walk_step(&s->walk, &entry->rule);
+	if (end != WALK_GO_ON) {
+		s->end = end;
+		return 1;
+	}
+	if (s->walk.deref) {
+		s->marks[BOUNDED(index, MAX_FRAMES)].word_slot = s->walk.deref;
+		s->marks[BOUNDED(index, MAX_FRAMES)].word = s->walk.deref_word;
+	}
 	return 0;
 }
 
-/* The end of the stack that `sp` points into; 0 if the kernel cannot say just now. */
-static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp)
+static __always_inline void walk_start(struct scratch *s, struct task_struct *task, __u32 pid,
+				       const struct stackd_regs *regs)
 {
-	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
-	struct stack_bounds *cached = bpf_map_lookup_elem(&bounds_cache, &slot);
-	struct stack_bounds found = {.start_time = task->start_time, .tid = tid};
-	__u64 entry_sp = task->mm->start_stack;
-	__u64 end;
-
-	if (!cached)
-		return 0;
-	if (cached->tid != tid || cached->start_time != found.start_time || sp < cached->start ||
-	    sp >= cached->end) {
-		if (bpf_find_vma(task, sp, keep_bounds, &found, 0))
-			return 0;
-		*cached = found;
+	for (int i = 0; i < WALK_REGS; i++) {
+		s->walk.r[i] = regs->r[i];
+		s->walk.origin[i].slot = 0;
 	}
-	end = cached->end;
-	/* Above the main thread's entry lie only arguments and environment. */
-	if (sp < entry_sp && entry_sp + 8 <= end)
-		end = entry_sp + 8;
-	return end;
+	s->walk.pc = regs->r[STACKD_REG_RIP];
+	s->walk.slot = 0;
+	s->walk.deref = 0;
+	s->walk.valid = (1u << WALK_REGS) - 1;
+	s->walk.is_exact = 1;
+	s->walk.frame = 0;
+	s->window_base = regs->r[STACKD_REG_RSP];
+	s->window_end = stack_end(s, task, s->window_base);
+	s->window_copied = 0;
+	s->window_holes = 0;
+	s->space = space_of(task, pid);
+	s->stamp = stamp_of(task, s->record.header.time_ns);
+	s->n_new = 0;
+	s->kept = 0;
+	s->words = 0;
+	s->n_fixes = 0;
+	s->matched_before = 0;
+	s->unknown.key.inode = 0;
+	s->wanted_file = 0;
+	s->n_touched = 0;
+	s->touched_last = 0;
+	s->rule_hits = 0;
+	s->rule_misses = 0;
+}
+
+/* Has the walk come to something that only the daemon can do, or do better? */
+static __always_inline bool needs_daemon(__u32 end)
+{
+	return end == STACKD_END_NO_MAPPING || end == STACKD_END_NO_OBJECT ||
+	       end == STACKD_END_BAD_RECIPE || end == STACKD_END_NO_RECIPE ||
+	       end == STACKD_END_NO_PROGRESS;
 }
 
 /* What stands in a page of a stack that nobody has touched yet. */
@@ -238,44 +268,142 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Copies the stack from `sp` on to payload[at]; the bytes copied. */
+/* Copies the stack from the stack pointer on to payload[at]; the bytes copied. */
 static __always_inline __u32 copy_stack(struct scratch *scratch, struct task_struct *task, __u32 at)
 {
-	struct stackd_record *record = &scratch->record;
-	__u64 sp = record->regs.r[STACKD_REG_RSP], end = stack_end(task, sp);
+	struct stackd_stack_record *record = &scratch->record;
+	__u64 sp = record->regs.r[STACKD_REG_RSP], end = stack_end(scratch, task, sp);
 	__u64 there = end > sp ? end - sp : (__u64)stack_limit + 1;
 	__u32 want = there > stack_limit ? stack_limit : there;
 
 	if (there > stack_limit)
-		record->flags |= STACKD_STACK_CUT;
+		record->header.flags |= STACKD_STACK_CUT;
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
 		return 0;
-	if (end && !bpf_probe_read_user(&scratch->payload[at], want, (const void *)sp))
+	if (end &&
+	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))
 		return want;
 	/* Something in it cannot be read, or nobody knows where it ends: as far as it goes. */
 	scratch->copy =
 		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
 	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
 	if (scratch->copy.got < want)
-		record->flags |= STACKD_STACK_FAULT;
+		record->header.flags |= STACKD_STACK_FAULT;
 	return scratch->copy.got;
 }
 
 /* --- the sample --------------------------------------------------------------------------- */
 
-static __always_inline void send(struct scratch *scratch, __u32 payload_bytes)
+/* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
+static __always_inline long send(const void *record, __u32 size, bool urgent)
 {
 	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u64 flags = waiting >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	__u32 size = sizeof(struct stackd_record) + payload_bytes;
+	__u64 flags = urgent || waiting >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	long err = -1;
 
-	if (size > sizeof(*scratch))
+	/* The compiler knows that it is no more; the verifier has to be shown. */
+	asm volatile("" : "+r"(size));
+	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
+			    STACKD_MAX_STACK_BYTES)
+		err = bpf_ringbuf_output(&ring, (void *)record, size, flags);
+	count(err ? STACKD_COUNT_LOST_RING : STACKD_COUNT_SENT);
+	return err;
+}
+
+/* The kernel frames into `to`; how many. */
+static __always_inline __u32 kernel_frames(struct bpf_perf_event_data *ctx, __u32 flags, void *to)
+{
+	long got;
+
+	if (!(flags & STACKD_IN_KERNEL))
+		return 0;
+	got = bpf_get_stack(ctx, to, STACKD_MAX_KERNEL_FRAMES * 8, 0);
+	return got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8 ? (__u64)got / 8 : 0;
+}
+
+/* The record for the daemon to walk. */
+static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_data *ctx,
+				       struct task_struct *task)
+{
+	struct stackd_stack_record *record = &s->record;
+	__u32 kernel = kernel_frames(ctx, record->header.flags, s->payload);
+	__u32 stack = 0;
+
+	record->header.kind = STACKD_RECORD_STACK;
+	record->header.n_kernel = kernel;
+	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS)
+		stack = copy_stack(s, task, kernel * 8);
+	record->stack_bytes = stack;
+	if (stack <= STACKD_MAX_STACK_BYTES && kernel <= STACKD_MAX_KERNEL_FRAMES)
+		send(record, sizeof(*record) + kernel * 8 + stack,
+		     record->wanted || record->unknown.key.inode);
+}
+
+/* The record of a walk that was done here; what it says is remembered if it arrives. */
+static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_data *ctx)
+{
+	struct stackd_header *header = &s->walked.header;
+	struct thread_state *state = state_at(s);
+	bool remember = state && s->end == STACKD_END_ENTRY;
+	__u32 words = s->words + (s->words & 1), kernel, kept = s->kept;
+
+	if (words > MAX_WORDS)
 		return;
-	scratch->record.size = size;
-	if (bpf_ringbuf_output(&ring, scratch, size, flags))
-		count(STACKD_COUNT_LOST_RING);
-	else
-		count(STACKD_COUNT_SENT);
+	*header = s->record.header;
+	header->kind = STACKD_RECORD_WALKED;
+	header->end_reason = s->end;
+	header->words = s->words;
+	header->kept = kept;
+	header->sequence = state ? state->sequence + 1 : 0;
+	if (!remember)
+		header->flags |= STACKD_NOT_REMEMBERED;
+	kernel = kernel_frames(ctx, header->flags, &s->walked.words[words]);
+	header->n_kernel = kernel;
+	if (!send(&s->walked, sizeof(*header) + words * 4 + kernel * 8, false) && remember)
+		state_remember(s);
+}
+
+static __always_inline void fill_header(struct stackd_header *header,
+					struct bpf_perf_event_data *ctx, __u64 pid_tgid, __u32 cpu)
+{
+	__builtin_memset(header, 0, sizeof(*header));
+	header->version = STACKD_ABI_VERSION;
+	header->time_ns = bpf_ktime_get_ns();
+	header->pid = pid_tgid >> 32;
+	header->tid = pid_tgid;
+	header->cpu = cpu;
+	header->period = ctx->sample_period < ~0u ? ctx->sample_period : ~0u;
+}
+
+/* Walks, and sends what comes of it. */
+static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_event_data *ctx,
+					  struct task_struct *task)
+{
+	struct stackd_header *header = &s->record.header;
+
+	walk_start(s, task, header->pid, &s->record.regs);
+	state_take(s, task, header->tid);
+	count(STACKD_COUNT_WALKS);
+	bpf_loop(MAX_FRAMES + 1, walk_frame, &s, 0);
+	count_more(STACKD_COUNT_FRAMES, s->n_new);
+	count_more(STACKD_COUNT_KEPT, s->kept);
+	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);
+	count_more(STACKD_COUNT_RULE_MISSES, s->rule_misses);
+	if (needs_daemon(s->end)) {
+		count(STACKD_COUNT_FALLBACKS);
+		header->end_reason = s->end;
+		s->record.unknown = s->unknown;
+		s->record.wanted = s->wanted_file;
+		send_stack(s, ctx, task);
+	} else {
+		send_walk(s, ctx);
+		if (judge) {
+			header->flags |= STACKD_JUDGE;
+			count(STACKD_COUNT_STARTED);
+			send_stack(s, ctx, task);
+		}
+	}
+	state_give_back(s);
 }
 
 SEC("perf_event")
@@ -284,42 +412,31 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &cpu);
-	__u32 payload = 0, stack_bytes = 0;
-	struct stackd_record *record;
-	long got;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &cpu);
+	struct stackd_header *header;
 
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);
-	if (!scratch) {
+	if (!s) {
 		count(STACKD_COUNT_LOST_RING);
 		return 0;
 	}
-	record = &scratch->record;
-	__builtin_memset(record, 0, sizeof(*record));
-	record->version = STACKD_ABI_VERSION;
-	record->time_ns = bpf_ktime_get_ns();
-	record->pid = pid_tgid >> 32;
-	record->tid = pid_tgid;
-	record->cpu = cpu;
-	record->period = ctx->sample_period;
-
-	take_registers(record, ctx, task);
-	if (record->flags & STACKD_IN_KERNEL) {
-		if (BPF_CORE_READ_BITFIELD(task, in_execve))
-			record->flags |= STACKD_IN_EXEC;
-		got = bpf_get_stack(ctx, scratch->payload, STACKD_MAX_KERNEL_FRAMES * 8, 0);
-		if (got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8) {
-			record->n_kernel = got / 8;
-			payload = got;
-		}
-	}
-	if ((record->flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS)
-		stack_bytes = copy_stack(scratch, task, payload);
-	record->stack_bytes = stack_bytes;
-	if (stack_bytes <= STACKD_MAX_STACK_BYTES && payload <= STACKD_MAX_KERNEL_FRAMES * 8)
-		send(scratch, (payload + stack_bytes + 7) & ~7u);
+	header = &s->record.header;
+	fill_header(header, ctx, pid_tgid, cpu);
+	__builtin_memset(&s->record.unknown, 0, sizeof(s->record.unknown));
+	s->record.wanted = 0;
+	s->cpu = cpu;
+	s->next_seen = 0;
+	for (int i = 0; i < SEEN_MAPPINGS; i++)
+		s->seen[i].end = 0;
+	header->flags = take_registers(&s->record.regs, ctx, task);
+	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
+		header->flags |= STACKD_IN_EXEC;
+	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS)
+		walk_and_send(s, ctx, task);
+	else
+		send_stack(s, ctx, task);
 	return 0;
 }
 

@@ -2,16 +2,20 @@
 /*
  * The one header that the kernel half (bpf/) and the user half (daemon/) share.
  *
- * It fixes three things: the reasons for which a sample's walk can end, the record that the
- * kernel half puts into the ring buffer for each sample, and the counters with which the two
- * halves prove to each other that nothing was dropped silently.
+ * It fixes: the reasons for which a sample's walk can end, the two kinds of record that the
+ * kernel half puts into the ring buffer, the tables from which it walks, and the counters with
+ * which the two halves prove to each other that nothing was dropped silently.
  *
- *   record   := struct stackd_record
- *               u64 kernel[n_kernel]          leaf first, as bpf_get_stack gives them
- *               u8  stack[stack_bytes]        from regs' rsp upwards, padded to 8
+ *   WALKED := struct stackd_header           the kernel half has walked the stack
+ *             u32 frames[words]              new user frames, leaf first, in 4 or 12 bytes each
+ *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; after
+ *                                            frames, padded to 8
+ *   STACK  := struct stackd_stack_record     the daemon has to walk it
+ *             u64 kernel[n_kernel]
+ *             u8  stack[stack_bytes]         from regs' rsp upwards
  *
  * The bookkeeping identity, checked by the daemon at its end:
- *   started == sent + sum of the reasons that the kernel half counts (lost_*)
+ *   started == sent + lost_ring
  *   sent    == received == sum of the reasons that the daemon counts
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
@@ -23,7 +27,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 1
+#define STACKD_ABI_VERSION 2
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -54,13 +58,16 @@ enum stackd_end_reason {
 };
 
 enum stackd_record_flags {
-	STACKD_HAS_REGS = 1 << 0,    /* there is a user stack, and regs are its registers */
-	STACKD_IN_KERNEL = 1 << 1,   /* the sample hit in kernel mode */
-	STACKD_STACK_CUT = 1 << 2,   /* the stack is larger than what was copied */
-	STACKD_STACK_FAULT = 1 << 3, /* the copy met an unreadable page and stops before it */
-	STACKD_COMPAT = 1 << 4,	     /* a 32-bit task */
-	STACKD_IN_EXEC = 1 << 5,     /* within execve: the registers can be of a program that is
-				      * gone */
+	STACKD_HAS_REGS = 1 << 0,	/* there is a user stack, and regs are its registers */
+	STACKD_IN_KERNEL = 1 << 1,	/* the sample hit in kernel mode */
+	STACKD_STACK_CUT = 1 << 2,	/* the stack is larger than what was copied */
+	STACKD_STACK_FAULT = 1 << 3,	/* the copy met an unreadable page and stops before it */
+	STACKD_COMPAT = 1 << 4,		/* a 32-bit task */
+	STACKD_NOT_REMEMBERED = 1 << 5, /* WALKED: the thread's next walk does not build on it */
+	STACKD_JUDGE = 1 << 6,		/* STACK: no sample, but what to check the WALKED record
+					 * before it by */
+	STACKD_IN_EXEC = 1 << 7,	/* within execve: the registers can be of a program that
+					 * is gone */
 };
 
 /* User registers, in DWARF's numbering for x86-64 (0 rax, 1 rdx, ..., 6 rbp, 7 rsp, 16 rip). */
@@ -73,18 +80,63 @@ struct stackd_regs {
 	__u64 r[STACKD_REG_COUNT];
 };
 
-struct stackd_record {
-	__u32 size;	   /* bytes of the whole record, a multiple of 8 */
-	__u16 version;	   /* STACKD_ABI_VERSION */
-	__u16 flags;	   /* enum stackd_record_flags */
-	__u64 time_ns;	   /* CLOCK_MONOTONIC */
-	__u32 pid;	   /* thread group id, initial pid namespace */
-	__u32 tid;	   /* thread id, initial pid namespace */
-	__u32 cpu;	   /* where the sample was taken */
-	__u32 stack_bytes; /* bytes of user stack at the end, before padding */
-	__u64 period;	   /* events that this sample stands for */
-	__u32 n_kernel;	   /* kernel frames that follow */
-	__u32 reserved;
+enum stackd_record_kind { STACKD_RECORD_WALKED = 1, STACKD_RECORD_STACK = 2 };
+
+struct stackd_header {
+	__u8 version;	 /* STACKD_ABI_VERSION */
+	__u8 kind;	 /* enum stackd_record_kind */
+	__u8 flags;	 /* enum stackd_record_flags */
+	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half gave it up */
+	__u32 tid;	 /* thread id, initial pid namespace */
+	__u64 time_ns;	 /* CLOCK_MONOTONIC */
+	__u32 pid;	 /* thread group id, initial pid namespace */
+	__u16 cpu;	 /* where the sample was taken */
+	__u16 kept;	 /* WALKED: root frames that are those of the thread's walk before */
+	__u16 words;	 /* WALKED: u32 words of new frames */
+	__u8 n_kernel;	 /* kernel frames */
+	__u8 sequence;	 /* WALKED: one more than in the thread's walk before, modulo 256 */
+	__u32 period;	 /* events that this sample stands for; UINT32_MAX: at least so many */
+};
+
+/*
+ * A user frame on its way: locations leave the kernel, not addresses.
+ *
+ *   short: u32 = segment << 24 | exact << 23 | offset in the segment (8 MiB)
+ *   long:  u32 STACKD_FRAME_LONG, then the location in two words, low one first
+ *
+ * A file's segments are numbered from its stackd_file.first_segment on. A location is
+ * file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up
+ * (the program counter if `exact`, else the return address - 1). Code without a file, and the
+ * leaf of a walk that knows no mapping, have the number STACKD_FILE_NONE and an address.
+ */
+#define STACKD_SEGMENT_SHIFT  23
+#define STACKD_SEGMENT_COUNT  255
+#define STACKD_FRAME_EXACT    (1u << 23)
+#define STACKD_FRAME_LONG     0xff000000u
+#define STACKD_LOCATION_EXACT ((__u64)1 << 47)
+#define STACKD_LOCATION_MASK  (STACKD_LOCATION_EXACT - 1)
+#define STACKD_FILE_NONE      0
+
+/* A mapping of a file that the kernel half does not know yet; all 0: none. `key` is the identity
+ * by which the daemon makes the file known, in the map `inodes`. */
+struct stackd_inode {
+	__u64 inode;
+	__u64 changed_ns; /* inode change time */
+	__u32 dev;
+	__u32 generation;
+};
+
+struct stackd_mapping {
+	__u64 start, end; /* addresses */
+	__u64 offset;	  /* in the file */
+	struct stackd_inode key;
+};
+
+struct stackd_stack_record {
+	struct stackd_header header;
+	__u32 stack_bytes;
+	__u32 wanted; /* number of a file whose table is not loaded; 0: none */
+	struct stackd_mapping unknown;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
 
@@ -93,6 +145,14 @@ enum stackd_counter {
 	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
 	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
 	STACKD_COUNT_LOST_RING, /* it was full */
+	STACKD_COUNT_WALKS,	/* walks in the kernel, whatever came of them */
+	STACKD_COUNT_FALLBACKS, /* of which: given up, left to the daemon */
+	STACKD_COUNT_FRAMES,	/* frames walked */
+	STACKD_COUNT_KEPT,	/* frames that the verified prefix saved */
+	STACKD_COUNT_RULE_HITS, /* rule cache */
+	STACKD_COUNT_RULE_MISSES,
+	STACKD_COUNT_MAPPING_LOOKUPS, /* in the kernel's tree of mappings */
+	STACKD_COUNT_PREFIX_BROKEN,   /* a frame matched and the frames below it did not */
 	STACKD_COUNT_COUNT,
 };
 
@@ -140,15 +200,39 @@ struct stackd_rule {
 			     * rbp at 0(rbp), which has no fixed distance from their CFA */
 };
 
+/* A file's table, by file number: chunks[chunk_base + i] is the first row of the chunk
+ * first_chunk + i, in the map `rows`; there are n_chunks of them and one end entry. */
+struct stackd_file {
+	__u32 chunk_base;
+	__u32 first_chunk;
+	__u32 n_chunks;	     /* 0: no table (yet, any more, or at all) */
+	__u16 first_segment; /* of its short frames; STACKD_SEGMENT_COUNT: it has none */
+	__u16 n_segments;
+	__u32 is_loaded; /* there is nothing more to load: n_chunks 0 means no recipes */
+	__u32 uses;	 /* counted up by the kernel half: what eviction goes by */
+};
+
+/* How walks use the thread's walk before (Perks et al., section 3: first and second match). */
+enum stackd_prefix {
+	STACKD_PREFIX_VERIFIED, /* every remembered return address below is compared */
+	STACKD_PREFIX_SECOND,	/* two matches in a row are believed */
+	STACKD_PREFIX_FIRST,	/* the first match is believed */
+	STACKD_PREFIX_NONE,	/* every stack is walked whole */
+};
+
 /* Rule numbers that every table knows; compiled rules follow. */
 #define STACKD_RULE_NONE   0
 #define STACKD_RULE_END	   1
 #define STACKD_RULE_DAEMON 2
 
 _Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
-_Static_assert(sizeof(struct stackd_record) == 184, "stackd_record is shared");
-_Static_assert(__builtin_offsetof(struct stackd_record, time_ns) == 8, "stackd_record layout");
-_Static_assert(__builtin_offsetof(struct stackd_record, period) == 32, "stackd_record layout");
+_Static_assert(sizeof(struct stackd_header) == 32, "stackd_header is shared");
+_Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_header layout");
+_Static_assert(__builtin_offsetof(struct stackd_header, period) == 28, "stackd_header layout");
+_Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
+_Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 224, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");
 _Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");
 _Static_assert(sizeof(struct stackd_rule) == 24, "rules are shared with the kernel half");
 

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From an address to a file and an offset in it, inside the interrupt.
+ *
+ * The kernel offers bpf_find_vma(), which takes a lock and, in an interrupt, an inter-processor
+ * interrupt to give it back: some 5 us. So the tree of the mappings (a maple tree since 6.1) is
+ * read here, without a lock, one node of 256 bytes a level. A writer on another CPU can pull a
+ * node away meanwhile; then what is read is checked (the mapping must belong to this address
+ * space and hold the address), and in doubt there is no answer and the daemon walks.
+ *
+ * What must never happen is a stale answer: a library that was unloaded and another mapped in its
+ * place. Cached answers (recipe.bpf.h) carry a stamp, and count only while it is the current one:
+ *
+ *   stamp = the kernel's own count of changes to the mappings
+ *
+ * Where the kernel does not count (before 6.4), the stamp is new for each sample. A cached answer
+ * with an old stamp is compared with the mapping as it is now, looked up once a sample for each
+ * mapping that the sample meets: allocators change mappings all the time, but hardly ever those
+ * of code.
+ *
+ * The file of a mapping is known by its inode. A file that the daemon has made known has a number
+ * in `inodes`, whichever process maps it, so a new process of known files is walked from its
+ * first sample. Another goes into the record, for the daemon to make known.
+ */
+#ifndef MAPPING_BPF_H
+#define MAPPING_BPF_H
+
+#include "scratch.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct stackd_inode);
+	__type(value, __u32); /* file number */
+} inodes SEC(".maps");
+
+static __always_inline __u64 mix(__u64 x)
+{
+	x *= 0x9e3779b97f4a7c15ull;
+	return x ^ (x >> 29);
+}
+
+/* The key of a process between two execs; never 0, which marks empty cache entries. */
+static __always_inline __u64 space_of(struct task_struct *task, __u32 pid)
+{
+	return mix(mix(task->group_leader->start_time ^ ((__u64)pid << 40)) + task->self_exec_id) |
+	       1;
+}
+
+/* The stamp of the mappings as they are now; `unique` is used where the kernel has none. */
+static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
+{
+	struct mm_struct___seqcount *counted = (struct mm_struct___seqcount *)task->mm;
+	struct mm_struct___int *older = (struct mm_struct___int *)task->mm;
+	__u64 changes;
+
+	if (bpf_core_field_exists(counted->mm_lock_seq.sequence))
+		changes = BPF_CORE_READ(counted, mm_lock_seq.sequence);
+	else if (bpf_core_field_exists(older->mm_lock_seq))
+		changes = (__u32)BPF_CORE_READ(older, mm_lock_seq);
+	else
+		changes = unique;
+	return changes;
+}
+
+/* --- the tree of mappings --------------------------------------------------------------------- */
+
+#define MAPLE_LEVELS	8
+#define MAPLE_NODE_MASK 255ull
+#define MAPLE_LEAF	1
+#define MAPLE_RANGE	2
+#define MAPLE_ARANGE	3
+
+/* A node as words: the parent, pivots, slots; the last word of the slots or gaps holds, in its
+ * lowest byte, the number of the last slot. */
+#define RANGE_PIVOTS  15
+#define RANGE_SLOTS   16 /* word of the first slot */
+#define RANGE_META    31
+#define ARANGE_PIVOTS 9
+#define ARANGE_SLOTS  10
+#define ARANGE_META   30
+
+/* The slot of s->node that an address belongs to: its word. */
+static __always_inline __u32 maple_slot(struct scratch *s, __u32 type, __u64 address)
+{
+	__u32 pivots = type == MAPLE_ARANGE ? ARANGE_PIVOTS : RANGE_PIVOTS;
+	__u32 slots = type == MAPLE_ARANGE ? ARANGE_SLOTS : RANGE_SLOTS;
+	__u32 last = s->node[type == MAPLE_ARANGE ? ARANGE_META : RANGE_META] & 255;
+	__u32 i;
+
+	/* A full range node has no meta: its last slot stands there. */
+	if (type != MAPLE_ARANGE && s->node[RANGE_PIVOTS])
+		last = pivots;
+	for (i = 0; i < RANGE_PIVOTS; i++) {
+		if (i >= pivots || i >= last || address <= s->node[1 + i])
+			break;
+	}
+	return slots + i;
+}
+
+/* The mapping that holds an address, by the tree: a pointer that is yet to be checked, or 0. */
+static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm, __u64 address)
+{
+	__u64 entry = (__u64)mm->mm_mt.ma_root;
+
+	/* The root is marked as a node by its lowest bits; else it is a mapping on its own. */
+	if ((entry & 3) != 2 || entry <= 4096)
+		return entry;
+	for (int level = 0; level < MAPLE_LEVELS; level++) {
+		__u32 type = entry >> 3 & 15, slot;
+
+		if (type < MAPLE_LEAF || type > MAPLE_ARANGE)
+			return 0;
+		if (bpf_probe_read_kernel(s->node, sizeof(s->node),
+					  (const void *)(entry & ~MAPLE_NODE_MASK)))
+			return 0;
+		slot = maple_slot(s, type, address);
+		entry = slot < 32 ? s->node[slot] : 0;
+		if (type == MAPLE_LEAF)
+			return entry;
+	}
+	return 0;
+}
+
+static __always_inline __u64 change_time(struct inode *inode)
+{
+	struct inode___6_6 *newer = (struct inode___6_6 *)inode;
+	struct inode___6_1 *older = (struct inode___6_1 *)inode;
+
+	if (bpf_core_field_exists(inode->i_ctime_sec))
+		return (__u64)BPF_CORE_READ(inode, i_ctime_sec) * 1000000000ull +
+		       BPF_CORE_READ(inode, i_ctime_nsec);
+	if (bpf_core_field_exists(newer->__i_ctime))
+		return (__u64)BPF_CORE_READ(newer, __i_ctime.tv_sec) * 1000000000ull +
+		       BPF_CORE_READ(newer, __i_ctime.tv_nsec);
+	if (bpf_core_field_exists(older->i_ctime))
+		return (__u64)BPF_CORE_READ(older, i_ctime.tv_sec) * 1000000000ull +
+		       BPF_CORE_READ(older, i_ctime.tv_nsec);
+	return 0;
+}
+
+/* Looks up the mapping of an address: s->vma. Only what costs little; the file is
+ * vma_file(). 0, or 1: there is none, or it cannot be told just now. */
+__noinline int vma_find(struct scratch *s, __u64 address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct vm_area_struct *vma;
+
+	if (!s)
+		return 1;
+	count(STACKD_COUNT_MAPPING_LOOKUPS);
+	s->vma_pointer = 0;
+	vma = (struct vm_area_struct *)maple_find(s, task->mm, address);
+	if (!vma || BPF_CORE_READ(vma, vm_mm) != task->mm)
+		return 1;
+	s->vma.start = BPF_CORE_READ(vma, vm_start);
+	s->vma.end = BPF_CORE_READ(vma, vm_end);
+	if (address < s->vma.start || address >= s->vma.end)
+		return 1;
+	s->vma_pointer = (__u64)vma;
+	return 0;
+}
+
+/* The rest of s->vma: what is mapped there. */
+static __always_inline void vma_file(struct scratch *s, struct task_struct *task)
+{
+	struct vm_area_struct *vma = (struct vm_area_struct *)s->vma_pointer;
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	struct inode *inode;
+
+	__builtin_memset(&s->vma.key, 0, sizeof(s->vma.key));
+	s->vma.offset = (__u64)BPF_CORE_READ(vma, vm_pgoff) << PAGE_SHIFT;
+	s->vma_is_exec = (BPF_CORE_READ(vma, vm_flags) & VM_EXEC) != 0;
+	if (!file) {
+		if ((__u64)task->mm->context.vdso != s->vma.start)
+			return;
+		s->vma.offset = 0;
+		s->vma.key.inode = ~0ull; /* the daemon knows the vDSO by this */
+		return;
+	}
+	inode = BPF_CORE_READ(file, f_inode);
+	s->vma.key.inode = BPF_CORE_READ(inode, i_ino);
+	s->vma.key.generation = BPF_CORE_READ(inode, i_generation);
+	s->vma.key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	s->vma.key.changed_ns = change_time(inode);
+}
+
+/* --- the mappings of a sample ----------------------------------------------------------------- */
+
+static __always_inline void use_mapping(struct scratch *s, const struct seen_mapping *m,
+					__u64 address)
+{
+	s->found_file = m->file;
+	s->found_name = m->name;
+	if (m->file == STACKD_FILE_NONE)
+		s->found_location = address & STACKD_LOCATION_MASK;
+	else
+		s->found_location = (__u64)m->file << 48 |
+				    ((address - m->start + m->offset) & STACKD_LOCATION_MASK);
+}
+
+static __always_inline bool search_seen(struct scratch *s, __u64 address)
+{
+	for (int i = 0; i < SEEN_MAPPINGS; i++) {
+		const struct seen_mapping *m = &s->seen[i];
+
+		if (address >= m->start && address < m->end) {
+			use_mapping(s, m, address);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where an address lies, by the mappings as they are now: s->found_*. 0; NO_MAPPING; NO_OBJECT:
+ * the file is not known yet. */
+__noinline int mapping_find(struct scratch *s, __u64 address)
+{
+	struct seen_mapping *m;
+	__u32 *file, number = STACKD_FILE_NONE;
+
+	if (!s)
+		return STACKD_END_NO_MAPPING;
+	if (search_seen(s, address))
+		return 0;
+	if (vma_find(s, address))
+		return STACKD_END_NO_MAPPING;
+	vma_file(s, bpf_get_current_task_btf());
+	if (!s->vma_is_exec)
+		return STACKD_END_NO_MAPPING;
+	if (s->vma.key.inode) {
+		file = bpf_map_lookup_elem(&inodes, &s->vma.key);
+		if (!file) {
+			s->unknown = s->vma;
+			return STACKD_END_NO_OBJECT;
+		}
+		number = *file;
+	}
+	m = &s->seen[s->next_seen++ % SEEN_MAPPINGS];
+	m->start = s->vma.start;
+	m->end = s->vma.end;
+	m->offset = s->vma.offset;
+	m->file = number;
+	m->name = (__u32)mix(mix(mix(m->start) + m->end) + m->offset + ((__u64)number << 48)) | 1;
+	use_mapping(s, m, address);
+	return 0;
+}
+
+#endif

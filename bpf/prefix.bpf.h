@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The verified prefix: successive stacks of a thread share their root part, so walk only what
+ * changed and verify the rest (after Perks et al., whose first and second match guess it).
+ *
+ * Per thread the last walk is remembered, root first, as marks: for each frame the slot of its
+ * return address and the return address. A new walk goes on until its frame's slot and return
+ * address are those of a mark; then every mark below must still hold. If all do, the rest is the
+ * same stack: from the same place in the same code, a rule finds the caller from rsp, and rsp is
+ * the slot plus eight.
+ *
+ *      leaf                                             root
+ *   new  f9 f8 f7 ─┐ slot and return address of f6 match mark 6
+ *   old     g8 g7  └─ m6 ─ m5 ─ m4 ─ m3 ─ m2 ─ m1 ─ m0     all compared with memory
+ *
+ * Return addresses mean the same only while the same code is mapped there. The state holds which
+ * mappings its frames lie in; when the mappings' stamp has changed since, they are compared with
+ * those of now before anything else is believed.
+ *
+ * Two traps, where a rule does not go by rsp alone. A CFA that comes from a saved register (rbp
+ * after alloca) can move while an old slot keeps a stale return address: so the mark holds the
+ * register's value too, and where it was saved. If a frame of the kept part saved it, that slot
+ * is compared; if not, the new walk must have the same value at the match, and the mark is
+ * then mended to where the new walk found it saved. And a CFA that was read from memory
+ * (realigned stacks, signal frames): that slot is compared as well.
+ *
+ * A state changes only after the record is in the ring, so the daemon's copy never diverges. The
+ * states are a fixed number of slots, taken by thread; a thread that finds its slot taken by
+ * another takes it over (kept = 0), one that finds it busy just walks whole.
+ */
+#ifndef PREFIX_BPF_H
+#define PREFIX_BPF_H
+
+#include "mapping.bpf.h"
+#include "scratch.bpf.h"
+#include "window.bpf.h"
+
+const volatile __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
+const volatile __u32 state_slots = 256;
+
+struct thread_state {
+	__u32 busy;
+	__u32 tid;
+	__u64 start_time;
+	__u64 space;
+	__u64 stamp; /* of the mappings, when last compared */
+	__u32 count; /* marks */
+	__u32 sequence;
+	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
+	__u32 pad;
+	struct touched_mapping touched[TOUCHED_MAPPINGS];
+	struct mark marks[MAX_MARKS]; /* root first */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* state_slots: set by the daemon */
+	__type(key, __u32);
+	__type(value, struct thread_state);
+} states SEC(".maps");
+
+static __always_inline struct thread_state *state_at(struct scratch *s)
+{
+	__u32 index = s->state;
+
+	return index < state_slots ? bpf_map_lookup_elem(&states, &index) : NULL;
+}
+
+/* Takes the state of the thread: afterwards it must be given back. */
+static __always_inline void state_take(struct scratch *s, struct task_struct *task, __u32 tid)
+{
+	__u64 start_time = task->start_time;
+	struct thread_state *state;
+
+	s->probe = 0;
+	s->state = mix(start_time ^ tid) % state_slots;
+	state = state_at(s);
+	if (!state || __sync_val_compare_and_swap(&state->busy, 0, 1)) {
+		s->state = ~0u;
+		return;
+	}
+	if (state->tid != tid || state->start_time != start_time || state->space != s->space) {
+		state->tid = tid;
+		state->start_time = start_time;
+		state->space = s->space;
+		state->count = 0;
+	}
+	s->touched_hold = state->stamp == s->stamp;
+	if (prefix_mode != STACKD_PREFIX_NONE)
+		s->probe = state->count;
+}
+
+static __always_inline void state_give_back(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	if (state)
+		__sync_lock_test_and_set(&state->busy, 0);
+}
+
+/* --- matching --------------------------------------------------------------------------------- */
+
+static __always_inline struct mark *mark_at(struct thread_state *state, __u32 index)
+{
+	return index < MAX_MARKS ? &state->marks[BOUNDED(index, MAX_MARKS)] : NULL;
+}
+
+static __always_inline bool holds(struct scratch *s, __u64 slot, __u64 word)
+{
+	__u64 is;
+
+	return !walk_read(&s->walk, slot, &is) && is == word;
+}
+
+/* The register that a mark's CFA comes from has its value, saved where nothing has changed or
+ * still to be restored by the new walk. */
+static __always_inline bool register_holds(struct scratch *s, const struct mark *mark, __u32 index,
+					   __u32 top)
+{
+	__u32 reg = mark->reg & (WALK_REGS - 1);
+
+	if (!reg)
+		return true;
+	if (mark->origin <= top)
+		return holds(s, mark->reg_slot, mark->reg_word);
+	if (!walk_is_valid(&s->walk, reg) || s->walk.r[reg] != mark->reg_word)
+		return false;
+	if (s->n_fixes >= MAX_FIXES)
+		return false;
+	s->fixes[s->n_fixes].mark = index;
+	s->fixes[s->n_fixes].reg = reg;
+	s->n_fixes++;
+	return true;
+}
+
+/* Checks the mark s->check - 1 and goes on to the next one rootwards. 1 ends the loop: with
+ * s->check 0, all hold. */
+static long check_mark(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	struct thread_state *state = state_at(s);
+	__u32 index = s->check - 1, top = s->check_from;
+	struct mark *mark = state ? mark_at(state, index) : NULL;
+
+	(void)turn;
+	if (!mark)
+		return 1;
+	if (index != top && !holds(s, mark->slot, mark->ra))
+		return 1;
+	if (!register_holds(s, mark, index, top))
+		return 1;
+	if (mark->word_slot && !holds(s, mark->word_slot, mark->word))
+		return 1;
+	s->check = index;
+	return index == 0;
+}
+
+static __always_inline bool verify_from(struct scratch *s, __u32 index)
+{
+	s->check_from = index;
+	s->check = index + 1;
+	s->n_fixes = 0;
+	bpf_loop(MAX_MARKS, check_mark, &s, 0);
+	return s->check == 0;
+}
+
+/* Are the mappings that the remembered frames lie in still what they were? */
+static __always_inline bool mappings_hold(struct scratch *s, struct thread_state *state)
+{
+	if (s->touched_hold)
+		return true;
+	if (state->n_touched > TOUCHED_MAPPINGS)
+		return false;
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < state->n_touched; i++) {
+		if (mapping_find(s, state->touched[i].address) ||
+		    s->found_name != state->touched[i].name)
+			return false;
+	}
+	s->touched_hold = 1;
+	return true;
+}
+
+/* Is the frame that the walk has come to, and all below it, the remembered stack? Then s->kept
+ * says how many frames that is. */
+static __always_inline bool prefix_matches(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+	struct mark *mark = NULL;
+	bool twice = s->matched_before;
+
+	s->matched_before = 0;
+	if (!state || !s->probe)
+		return false;
+	for (int i = 0; i < 64 && s->probe; i++) {
+		mark = mark_at(state, s->probe - 1);
+		if (!mark || mark->slot >= s->walk.slot)
+			break;
+		s->probe--;
+	}
+	if (!mark || !s->probe || mark->slot != s->walk.slot || mark->ra != s->walk.pc)
+		return false;
+	if (!mappings_hold(s, state)) {
+		s->probe = 0;
+		return false;
+	}
+	s->matched_before = 1;
+	if (prefix_mode == STACKD_PREFIX_SECOND && !twice)
+		return false;
+	if (prefix_mode == STACKD_PREFIX_VERIFIED && !verify_from(s, s->probe - 1)) {
+		count(STACKD_COUNT_PREFIX_BROKEN);
+		return false;
+	}
+	s->kept = s->probe;
+	return true;
+}
+
+/* --- remembering ------------------------------------------------------------------------------ */
+
+/* The number from the root of a frame that the walk numbers from the leaf. */
+static __always_inline __u16 from_root(const struct scratch *s, __u32 frame)
+{
+	return s->kept + s->n_new - 1 - frame;
+}
+
+/* Notes the frame that the walk is at, before its step. */
+static __always_inline void note_frame(struct scratch *s, __u32 index,
+				       const struct stackd_rule *rule)
+{
+	struct mark *mark = index < MAX_FRAMES ? &s->marks[BOUNDED(index, MAX_FRAMES)] : NULL;
+	__u32 reg = rule->cfa == STACKD_CFA_NONE ? STACKD_REG_RBP : rule->reg & (WALK_REGS - 1);
+
+	if (!mark)
+		return;
+	mark->slot = s->walk.slot;
+	mark->ra = s->walk.pc;
+	mark->word_slot = 0;
+	mark->reg = 0;
+	if ((rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF &&
+	     rule->cfa != STACKD_CFA_NONE) ||
+	    reg == STACKD_REG_RSP)
+		return;
+	mark->reg = reg;
+	mark->reg_word = s->walk.r[reg];
+	mark->reg_slot = s->walk.origin[reg].slot;
+	mark->origin = mark->reg_slot ? s->walk.origin[reg].frame : MARK_LIVE;
+}
+
+/* Moves a new frame's mark into the state. */
+static long keep_mark(__u32 index, struct scratch **at)
+{
+	struct scratch *s = *at;
+	struct thread_state *state = state_at(s);
+	struct mark *from = index < MAX_FRAMES ? &s->marks[BOUNDED(index, MAX_FRAMES)] : NULL;
+	struct mark *to = state ? mark_at(state, from_root(s, index)) : NULL;
+
+	if (!from || index >= s->n_new)
+		return 1;
+	if (!to)
+		return 0; /* beyond what is remembered */
+	*to = *from;
+	if (to->reg && to->origin != MARK_LIVE)
+		to->origin = from_root(s, to->origin);
+	return 0;
+}
+
+/* Adds the new frames' mappings to the state's; a stack that was walked whole replaces them. */
+static __always_inline void keep_mappings(struct scratch *s, struct thread_state *state)
+{
+	if (!s->kept)
+		state->n_touched = 0;
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
+		bool is_there = false;
+
+		for (__u32 j = 0; j < TOUCHED_MAPPINGS && j < state->n_touched; j++)
+			is_there |= state->touched[j].name == s->touched[i].name;
+		if (is_there || state->n_touched > TOUCHED_MAPPINGS)
+			continue;
+		if (state->n_touched < TOUCHED_MAPPINGS)
+			state->touched[BOUNDED(state->n_touched, TOUCHED_MAPPINGS)] = s->touched[i];
+		state->n_touched++;
+	}
+	if (s->n_touched > TOUCHED_MAPPINGS)
+		state->n_touched = TOUCHED_MAPPINGS + 1;
+	state->stamp = s->stamp;
+}
+
+/* After the record is in the ring: what it said is what is remembered. */
+static __always_inline void state_remember(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+	__u32 total = s->kept + s->n_new;
+
+	if (!state)
+		return;
+	bpf_loop(MAX_FRAMES, keep_mark, &s, 0);
+	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
+		struct mark *mark = mark_at(state, s->fixes[i].mark);
+		struct walk_origin *origin = &s->walk.origin[s->fixes[i].reg & (WALK_REGS - 1)];
+
+		if (!mark)
+			continue;
+		mark->reg_slot = origin->slot;
+		mark->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
+	}
+	keep_mappings(s, state);
+	state->count = total < MAX_MARKS ? total : MAX_MARKS;
+	state->sequence++;
+}
+
+#endif

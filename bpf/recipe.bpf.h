@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From a code address to its location and its rule.
+ *
+ * Return addresses are few and repeat, so the answer is cached, by address space and address, in
+ * one entry of one cache line: a frame costs one probe. On a miss the mapping is looked up, then
+ * the file's table is searched. The cache is split by CPU: no entry is ever written by two.
+ */
+#ifndef RECIPE_BPF_H
+#define RECIPE_BPF_H
+
+#include "mapping.bpf.h"
+#include "scratch.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct stackd_file);
+} files SEC(".maps");
+
+const volatile __u32 rule_cache_slots = 16384; /* a CPU; a power of two */
+
+struct row_pair { /* an array map rounds values up to eight bytes */
+	struct stackd_row rows[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct row_pair);
+} rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct stackd_rule);
+} rules SEC(".maps");
+
+struct chunk_pair {
+	__u32 first_rows[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct chunk_pair);
+} chunks SEC(".maps");
+
+struct cached_rule {
+	__u64 space;
+	__u64 stamp;	/* of the mappings when the location was last right */
+	__u64 address;	/* the one that was looked up: pc, or return address - 1 */
+	__u64 location; /* with the exact bit */
+	struct stackd_rule rule;
+	__u32 code;    /* short form of the location; STACKD_FRAME_LONG: it has none */
+	__u32 mapping; /* name of the one that it lies in */
+};
+
+_Static_assert(sizeof(struct cached_rule) == 64, "one cache line");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* rule_cache_slots times the CPUs: set by the daemon */
+	__type(key, __u32);
+	__type(value, struct cached_rule);
+} rule_cache SEC(".maps");
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static __always_inline __u32 first_row(__u32 index)
+{
+	__u32 pair_index = index >> 1;
+	struct chunk_pair *pair = bpf_map_lookup_elem(&chunks, &pair_index);
+
+	return pair ? pair->first_rows[index & 1] : 0;
+}
+
+static __always_inline struct stackd_row row_at(__u32 index)
+{
+	struct stackd_row none = {0};
+	__u32 pair_index = index >> 1;
+	struct row_pair *pair = bpf_map_lookup_elem(&rows, &pair_index);
+
+	return pair ? pair->rows[index & 1] : none;
+}
+
+/* The rule number of the last row in [low, high) that starts at or before `at`. Global, so that
+ * it is verified once. */
+__noinline int search_rows(__u32 low, __u32 high, __u32 at)
+{
+	for (int i = 0; i < 17 && low + 1 < high; i++) {
+		__u32 middle = low + (high - low) / 2;
+
+		if (row_at(middle).low <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return row_at(low).rule;
+}
+
+/* The rule number for an offset of a file, or -1: its table has to be loaded first. */
+static __always_inline int find_rule(struct stackd_file *file, __u64 offset)
+{
+	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
+	__u32 low, high;
+
+	file->uses++;
+	if (!file->n_chunks)
+		return file->is_loaded ? STACKD_RULE_NONE : -1;
+	chunk -= file->first_chunk;
+	if (chunk >= file->n_chunks)
+		return STACKD_RULE_NONE;
+	low = first_row(file->chunk_base + chunk);
+	high = first_row(file->chunk_base + chunk + 1);
+	return low < high ? search_rows(low, high, offset & 0xffff) : STACKD_RULE_NONE;
+}
+
+static __always_inline __u32 short_code(const struct stackd_file *file, __u64 offset, bool exact)
+{
+	__u64 segment = offset >> STACKD_SEGMENT_SHIFT;
+
+	if (segment >= file->n_segments)
+		return STACKD_FRAME_LONG;
+	return (__u32)(file->first_segment + segment) << 24 | (exact ? STACKD_FRAME_EXACT : 0) |
+	       (offset & ((1u << STACKD_SEGMENT_SHIFT) - 1));
+}
+
+/* --- the cache -------------------------------------------------------------------------------- */
+
+/* Fills the entry for an address whose mapping has been found. 0, or an end reason. */
+static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entry, __u64 address,
+				     bool exact)
+{
+	__u64 offset = s->found_location & STACKD_LOCATION_MASK;
+	__u32 code = STACKD_FRAME_LONG, number = STACKD_RULE_NONE, file_number = s->found_file;
+	struct stackd_rule *rule;
+	struct stackd_file *file;
+	int found;
+
+	if (file_number != STACKD_FILE_NONE) {
+		file = bpf_map_lookup_elem(&files, &file_number);
+		found = file ? find_rule(file, offset) : -1;
+		if (found < 0) {
+			s->wanted_file = file_number;
+			return STACKD_END_NO_OBJECT;
+		}
+		number = found;
+		code = short_code(file, offset, exact);
+	}
+	rule = bpf_map_lookup_elem(&rules, &number);
+	if (!rule)
+		return STACKD_END_NO_OBJECT;
+	entry->space = s->space;
+	entry->stamp = s->stamp;
+	entry->address = address;
+	entry->location = s->found_location | (exact ? STACKD_LOCATION_EXACT : 0);
+	entry->rule = *rule;
+	entry->code = code;
+	entry->mapping = s->found_name;
+	return 0;
+}
+
+/* The entry for the code address of the walk's frame. NULL with the reason in s->end. */
+static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
+{
+	bool exact = s->walk.is_exact;
+	__u64 address = s->walk.pc - !exact;
+	__u32 slot = s->cpu * rule_cache_slots + (mix(s->space ^ address) & (rule_cache_slots - 1));
+	struct cached_rule *entry = bpf_map_lookup_elem(&rule_cache, &slot);
+	bool is_known;
+
+	if (!entry) {
+		s->end = STACKD_END_NO_OBJECT;
+		return NULL;
+	}
+	is_known = entry->space == s->space && entry->address == address;
+	if (is_known && entry->stamp == s->stamp) {
+		s->rule_hits++;
+		return entry;
+	}
+	s->end = mapping_find(s, address);
+	if (s->end)
+		return NULL;
+	if (is_known && (entry->location & ~STACKD_LOCATION_EXACT) == s->found_location) {
+		entry->stamp = s->stamp;
+		entry->mapping = s->found_name;
+		s->rule_hits++;
+		return entry;
+	}
+	s->rule_misses++;
+	s->end = fill_rule(s, entry, address, exact);
+	return s->end ? NULL : entry;
+}
+
+/* Notes the mapping that a new frame lies in. */
+static __always_inline void touch_mapping(struct scratch *s, const struct cached_rule *entry)
+{
+	if (entry->mapping == s->touched_last || s->n_touched > TOUCHED_MAPPINGS)
+		return;
+	s->touched_last = entry->mapping;
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
+		if (s->touched[i].name == entry->mapping)
+			return;
+	}
+	if (s->n_touched < TOUCHED_MAPPINGS) {
+		s->touched[BOUNDED(s->n_touched, TOUCHED_MAPPINGS)].address = entry->address;
+		s->touched[BOUNDED(s->n_touched, TOUCHED_MAPPINGS)].name = entry->mapping;
+	}
+	s->n_touched++;
+}
+
+#endif

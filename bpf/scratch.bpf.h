@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The work area of a sample, one a CPU, and the counters.
+ *
+ * Nothing else runs the sampler on the same CPU meanwhile (the kernel guards perf_event programs
+ * with bpf_prog_active), so the area needs no lock. It is an array indexed by CPU because per-CPU
+ * maps end at 32 KiB a value. What loops change lives here rather than in stack variables: the
+ * verifier follows the values of the latter through every turn, and those of maps not.
+ */
+#ifndef SCRATCH_BPF_H
+#define SCRATCH_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "kernel_types.h"
+#include "stackd_abi.h"
+
+#include "walk.h"
+
+#define MAX_FRAMES   2048 /* new ones in a walk */
+#define MAX_WORDS    (MAX_FRAMES * 3)
+#define MAX_MARKS    1024 /* frames that are remembered of a thread, from the root on */
+#define WINDOW_BYTES 65536
+#define MAX_FIXES    8
+
+/* What is remembered of a frame: whatever must still be true for it, and all below it, to be the
+ * same frame in the next sample (see prefix.bpf.h). */
+struct mark {
+	__u64 slot, ra;		  /* where its return address stood, and which */
+	__u64 reg_slot, reg_word; /* the register that its CFA comes from, if not rsp */
+	__u64 word_slot, word;	  /* the slot that its CFA was read from, if any */
+	__u16 reg;		  /* number of that register; 0: none */
+	__u16 origin;		  /* frame that saved it, counted from the root; MARK_LIVE: none */
+	__u32 pad;
+};
+
+#define MARK_LIVE 0xffff
+
+/* A mapping that this sample has met. */
+struct seen_mapping {
+	__u64 start, end;
+	__u64 offset; /* in the file, of `start` */
+	__u32 file;   /* STACKD_FILE_NONE: no file */
+	__u32 name;   /* hash of all these: never 0 */
+};
+
+#define SEEN_MAPPINGS 8
+
+/* A mapping that a walk's frames lie in: its name when an address of it was looked up. */
+struct touched_mapping {
+	__u64 address;
+	__u32 name;
+	__u32 pad;
+};
+
+#define TOUCHED_MAPPINGS 16 /* of a remembered stack; more are not remembered */
+
+/* A copy in progress, see copy_stack(). */
+struct page_copy {
+	__u64 from;
+	__u32 at;	  /* offset in the payload */
+	__u32 want;	  /* bytes */
+	__u32 got;	  /* bytes */
+	__u32 is_bounded; /* the stack's end is known */
+};
+
+struct scratch {
+	struct walk walk; /* first: walk_read() goes from here to the rest */
+
+	/* The window: a copy of the stack from window_base on, as far as it was needed so far. */
+	__u64 window_base;
+	__u64 window_end; /* address where the stack ends; 0: not known */
+	__u32 window_copied;
+	__u32 window_holes; /* a bit for each page that could not be read */
+	__u32 cpu;
+	__u32 pad;
+
+	/* The walk. */
+	struct task_struct *task;
+	__u64 space; /* the process */
+	__u64 stamp; /* of its mappings */
+	__u32 n_new; /* frames */
+	__u32 kept;  /* frames that the prefix gave */
+	__u32 words; /* of the record */
+	__u32 end;   /* why it stopped */
+	__u32 probe; /* next mark to compare with, counted from the root; +1 */
+	__u32 state; /* index of the thread's state; UINT32_MAX: none */
+	__u32 check; /* verification: mark at hand; +1 */
+	__u32 check_from;
+	__u32 matched_before; /* the frame above matched: for PREFIX_SECOND */
+	__u32 n_fixes;
+	__u32 rule_hits, rule_misses;
+	__u32 wanted_file; /* known, but its table is not loaded; 0: none */
+	struct {
+		__u16 mark, reg;
+	} fixes[MAX_FIXES];
+
+	/* The mapping look-up. */
+	__u64 found_location; /* without the exact bit */
+	__u32 found_file;
+	__u32 found_name;
+	__u32 next_seen;
+	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many */
+	__u32 touched_last;
+	__u32 touched_hold; /* the remembered ones have been compared with those of now */
+	struct touched_mapping touched[TOUCHED_MAPPINGS]; /* by new frames */
+	struct seen_mapping seen[SEEN_MAPPINGS];
+	struct stackd_mapping vma; /* key is 0 for no file */
+	__u64 vma_pointer;
+	__u32 vma_is_exec;
+	__u64 node[32];		       /* of the tree of mappings */
+	struct stackd_mapping unknown; /* a file that the daemon has to make known */
+	struct page_copy copy;
+
+	__u8 window[WINDOW_BYTES + 8];
+
+	/* The two kinds of record. */
+	struct {
+		struct stackd_header header;
+		__u32 words[MAX_WORDS + STACKD_MAX_KERNEL_FRAMES * 2 + 2];
+	} walked;
+	struct stackd_stack_record record;
+	__u8 payload[STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES + PAGE_SIZE];
+
+	struct mark marks[MAX_FRAMES]; /* of new frames, leaf first */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one a CPU: set by the daemon */
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, STACKD_COUNT_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+/* An index that has been checked, in a form that the verifier follows: the compiler likes to make
+ * the address first and to check later. `limit` must be a power of two. */
+#define BOUNDED(index, limit)                                                                      \
+	({                                                                                         \
+		__u64 bounded_ = (index);                                                          \
+		asm volatile("%0 &= %1" : "+r"(bounded_) : "i"((limit)-1));                        \
+		bounded_;                                                                          \
+	})
+
+static __always_inline void count_more(__u32 counter, __u64 more)
+{
+	__u64 *value = bpf_map_lookup_elem(&counters, &counter);
+
+	if (value)
+		*value += more;
+}
+
+static __always_inline void count(__u32 counter)
+{
+	count_more(counter, 1);
+}
+
+#endif

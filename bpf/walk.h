@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * One step of a walk: from the registers of a frame and the rule for its code address to the
+ * registers of its caller. The same source is compiled into the kernel program and, for the judge
+ * in tests/, into user space, where it runs against libdw under sanitizers.
+ *
+ * Whoever includes this provides the memory:
+ *
+ *   static int walk_read(struct walk *w, __u64 address, __u64 *ret_word);   0, or 1: unreadable
+ *
+ * Registers are in DWARF's numbering; the program counter stands apart. After a step only those
+ * registers are valid that a caller can rely on (the callee-saved ones); a rule that needs
+ * another ends the walk. For each register the stack slot from which it was restored is
+ * remembered (`origin`): what the verified prefix compares besides return addresses.
+ */
+#ifndef WALK_H
+#define WALK_H
+
+#include "stackd_abi.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define WALK_REGS 16
+
+/* Callee-saved by the psABI: rbx, rbp, r12 to r15; and rsp, which the CFA gives. */
+#define WALK_KEPT_REGS 0xf0c8u
+
+struct walk_origin {
+	__u64 slot;  /* address of the stack slot; 0: the register has not been restored yet */
+	__u32 frame; /* number of the frame that saved it, counted from the leaf */
+	__u32 pad;
+};
+
+struct walk {
+	__u64 r[WALK_REGS];
+	struct walk_origin origin[WALK_REGS];
+	__u64 pc;
+	__u64 slot;	  /* where the pc was read from; 0 for the leaf */
+	__u64 deref;	  /* last step: the slot that gave the CFA; 0: none did */
+	__u64 deref_word; /* and what it held */
+	__u32 valid;	  /* a bit for each register */
+	__u32 is_exact;	  /* the pc was interrupted there: not a return address */
+	__u32 frame;	  /* number of the frame, counted from the leaf */
+	__u32 pad;
+};
+
+/* What a step says besides an end reason. */
+#define WALK_GO_ON 255
+
+static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word);
+
+static __always_inline int walk_is_valid(const struct walk *w, __u32 reg)
+{
+	return w->valid >> (reg & (WALK_REGS - 1)) & 1;
+}
+
+/* Restores a register from a slot. 0, or 1: unreadable. */
+static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
+{
+	__u64 word;
+
+	reg &= WALK_REGS - 1;
+	if (walk_read(w, slot, &word))
+		return 1;
+	w->r[reg] = word;
+	w->origin[reg].slot = slot;
+	w->origin[reg].frame = w->frame;
+	w->valid |= 1u << reg;
+	return 0;
+}
+
+/* The order in which the kernel's sigcontext holds the registers: r8 to r15, rdi, rsi, rbp, rbx,
+ * rdx, rax, rcx, rsp, then rip. Nibbles, first one lowest. */
+#define WALK_SIGCONTEXT_ORDER 0x7201364500000000ull
+
+static __always_inline int walk_signal(struct walk *w, const struct stackd_rule *rule)
+{
+	__u64 at = w->r[STACKD_REG_RSP] + (__u64)(__s64)rule->cfa_offset;
+	__u64 pc;
+
+	for (__u32 i = 0; i < WALK_REGS; i++) {
+		__u32 reg = i < 8 ? i + 8 : WALK_SIGCONTEXT_ORDER >> (4 * i) & 15;
+
+		if (walk_restore(w, reg, at + 8 * i))
+			return STACKD_END_UNREADABLE;
+	}
+	if (walk_read(w, at + 8 * WALK_REGS, &pc))
+		return STACKD_END_UNREADABLE;
+	w->slot = at + 8 * WALK_REGS;
+	w->deref = at + 8 * 15; /* rsp's: what the caller's frame hangs on */
+	w->deref_word = w->r[STACKD_REG_RSP];
+	w->pc = pc;
+	w->is_exact = 1;
+	w->frame++;
+	return WALK_GO_ON;
+}
+
+/* The canonical frame address by a rule. 0, or an end reason. */
+static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *rule, __u64 *ret_cfa)
+{
+	__u32 reg = rule->cfa == STACKD_CFA_PLT ? STACKD_REG_RSP : rule->reg & (WALK_REGS - 1);
+	__u64 cfa = w->r[reg] + (__u64)(__s64)rule->cfa_offset;
+
+	if (!walk_is_valid(w, reg))
+		return STACKD_END_BAD_RECIPE;
+	w->deref = 0;
+	if (rule->cfa == STACKD_CFA_DEREF) {
+		w->deref = cfa;
+		if (walk_read(w, cfa, &w->deref_word))
+			return STACKD_END_UNREADABLE;
+		cfa = w->deref_word + (__u64)(__s64)rule->cfa_add;
+	} else if (rule->cfa == STACKD_CFA_PLT) {
+		cfa += (w->pc & 15) >= (__u64)rule->cfa_add ? 8 : 0;
+	}
+	*ret_cfa = cfa;
+	return 0;
+}
+
+/* Restores the callee-saved registers that a rule says this frame saved. 0, or 1: unreadable. */
+static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
+{
+	__u64 base = w->r[rule->saved_reg & (WALK_REGS - 1)];
+	__u32 i = 0;
+
+#define WALK_X(name, number)                                                                       \
+	if (rule->saved_via_reg >> i & 1) {                                                        \
+		if (walk_restore(w, number, base + (__u64)(__s64)rule->saved[i]))                  \
+			return 1;                                                                  \
+	} else if (rule->saved[i] &&                                                               \
+		   walk_restore(w, number, cfa + (__u64)(__s64)rule->saved[i])) {                  \
+		return 1;                                                                          \
+	}                                                                                          \
+	i++;
+	STACKD_SAVED_REGS(WALK_X)
+#undef WALK_X
+	return 0;
+}
+
+/* One step by a rule of kind REG, DEREF, PLT or SIGNAL. WALK_GO_ON, or an end reason with the
+ * walk as it was, but for registers. */
+static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
+{
+	__u64 cfa, pc, slot;
+	int end;
+
+	if (rule->cfa == STACKD_CFA_SIGNAL)
+		return walk_signal(w, rule);
+	end = walk_cfa(w, rule, &cfa);
+	if (end)
+		return end;
+	if (cfa <= w->r[STACKD_REG_RSP])
+		return STACKD_END_NO_PROGRESS;
+	slot = cfa + (__u64)(__s64)rule->ra_offset;
+	if (walk_read(w, slot, &pc) || walk_saved(w, rule, cfa))
+		return STACKD_END_UNREADABLE;
+	w->r[STACKD_REG_RSP] = cfa;
+	w->valid &= WALK_KEPT_REGS;
+	w->pc = pc;
+	w->slot = slot;
+	w->is_exact = 0;
+	w->frame++;
+	return pc ? WALK_GO_ON : STACKD_END_ENTRY;
+}
+
+#endif

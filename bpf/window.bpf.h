@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reading the user stack: in bulk, never word by word.
+ *
+ * A read of eight bytes of user memory costs some 80 ns, one of eight KiB some 330 ns. So words
+ * come from a window: a copy of the stack that starts at the stack pointer and grows in doubling
+ * steps as far as reads go. A read outside of it (an alternate stack, a very deep one) moves it.
+ * A page of a stack that was never written, such as a large array's, or that is not in memory,
+ * is a hole: it does no harm unless a word of it is needed.
+ */
+#ifndef WINDOW_BPF_H
+#define WINDOW_BPF_H
+
+#include "mapping.bpf.h"
+#include "scratch.bpf.h"
+
+#define WINDOW_FIRST 4096 /* bytes of the first copy */
+
+/*
+ * Where stacks end. A thread's stack hardly ever moves, so the answer of the mapping look-up is
+ * kept in a small cache of this CPU. An entry is used only for the task it was made for, and only
+ * while the stack pointer is inside.
+ */
+struct stack_bounds {
+	__u64 start_time; /* with tid: the task */
+	__u64 start, end; /* of the mapping */
+	__u32 tid;
+	__u32 pad;
+};
+
+#define BOUNDS_SLOTS 256
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BOUNDS_SLOTS);
+	__type(key, __u32);
+	__type(value, struct stack_bounds);
+} bounds_cache SEC(".maps");
+
+/* The end of the stack that `sp` points into; 0 if it cannot be told just now. */
+static __always_inline __u64 stack_end(struct scratch *s, struct task_struct *task, __u64 sp)
+{
+	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
+	struct stack_bounds *cached = bpf_map_lookup_elem(&bounds_cache, &slot);
+	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack;
+	__u64 end;
+
+	if (!cached)
+		return 0;
+	if (cached->tid != tid || cached->start_time != start_time || sp < cached->start ||
+	    sp >= cached->end) {
+		if (vma_find(s, sp))
+			return 0;
+		cached->tid = tid;
+		cached->start_time = start_time;
+		cached->start = s->vma.start;
+		cached->end = s->vma.end;
+	}
+	end = cached->end;
+	/* Above the main thread's entry lie only arguments and environment. */
+	if (sp < entry_sp && entry_sp + 8 <= end)
+		end = entry_sp + 8;
+	return end;
+}
+
+/* Copies `len` more bytes to the end of the window. 0, or 1: unreadable. */
+static __always_inline int window_copy(struct scratch *s, __u32 len)
+{
+	__u32 at = s->window_copied;
+
+	if (at > WINDOW_BYTES || len > WINDOW_BYTES - at)
+		return 1;
+	if (bpf_probe_read_user(&s->window[BOUNDED(at, 2 * WINDOW_BYTES)],
+				BOUNDED(len, 2 * WINDOW_BYTES),
+				(const void *)(s->window_base + at)))
+		return 1;
+	s->window_copied = at + len;
+	return 0;
+}
+
+/* The bit of a window's page in window_holes. */
+static __always_inline __u32 window_page(const struct scratch *s, __u32 offset)
+{
+	return 1u << ((((s->window_base & (PAGE_SIZE - 1)) + offset) >> PAGE_SHIFT) & 31);
+}
+
+/* Copies up to the end of the page at the window's end, or notes a hole. 1: there is no stack. */
+static __always_inline int window_copy_page(struct scratch *s)
+{
+	__u32 at = s->window_copied;
+	__u32 len = PAGE_SIZE - ((s->window_base + at) & (PAGE_SIZE - 1));
+
+	if (at >= WINDOW_BYTES)
+		return 1;
+	if (len > WINDOW_BYTES - at)
+		len = WINDOW_BYTES - at;
+	if (!window_copy(s, len))
+		return 0;
+	if (!s->window_end)
+		return 1;
+	s->window_holes |= window_page(s, at);
+	s->window_copied = at + len;
+	return 0;
+}
+
+/* Makes the window reach to `need` bytes. 0, or 1: it cannot. */
+static __always_inline int window_extend(struct scratch *s, __u32 need)
+{
+	__u32 copied = s->window_copied;
+	__u64 there = s->window_end > s->window_base ? s->window_end - s->window_base : 0;
+	__u32 want = copied ? copied * 2 : WINDOW_FIRST;
+
+	if (want < need)
+		want = (need + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+	if (want > there && need <= there)
+		want = there;
+	if (want > WINDOW_BYTES)
+		want = WINDOW_BYTES;
+	if (want < need || want <= copied)
+		return 1;
+	if (!window_copy(s, want - copied))
+		return 0;
+	/* Something in it cannot be read: page by page, then, as far as it is needed. */
+	for (int i = 0; i <= WINDOW_BYTES / PAGE_SIZE && s->window_copied < need; i++) {
+		if (window_copy_page(s))
+			return 1;
+	}
+	return s->window_copied < need;
+}
+
+/* The way of a read that is not in the window: grows or moves it. 0, or 1: unreadable. Global,
+ * so that it is verified once. */
+__noinline int window_miss(struct scratch *s, __u64 address)
+{
+	__u64 offset;
+
+	if (!s)
+		return 1;
+	offset = address - s->window_base;
+	if (offset > WINDOW_BYTES - 8) {
+		s->window_base = address;
+		s->window_end = 0;
+		s->window_copied = 0;
+		s->window_holes = 0;
+		offset = 0;
+	}
+	if (offset + 8 > s->window_copied && window_extend(s, offset + 8))
+		return 1;
+	return s->window_holes & (window_page(s, offset) | window_page(s, offset + 7)) ? 1 : 0;
+}
+
+static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
+{
+	struct scratch *s = (struct scratch *)w;
+	__u64 offset = address - s->window_base;
+
+	if (offset > WINDOW_BYTES - 8 || offset + 8 > s->window_copied || s->window_holes) {
+		if (window_miss(s, address))
+			return 1;
+		offset = address - s->window_base;
+		if (offset > WINDOW_BYTES - 8)
+			return 1;
+	}
+	*ret_word = *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES));
+	return 0;
+}
+
+#endif
