@@ -13,7 +13,18 @@
 
 const char *argp_program_version = "stackd " STACKD_VERSION;
 
-enum { OPTION_DURATION = 256, OPTION_STACK, OPTION_RING, OPTION_LBR, OPTION_AGE, OPTION_SIZE };
+enum {
+	OPTION_DURATION = 256,
+	OPTION_STACK,
+	OPTION_RING,
+	OPTION_LBR,
+	OPTION_AGE,
+	OPTION_SIZE,
+	OPTION_TABLES,
+	OPTION_PREFIX,
+	OPTION_WALK,
+	OPTION_JUDGE
+};
 
 static const struct argp_option argp_options[] = {
 	{NULL, 0, NULL, 0, "What to profile (one of these, or -- COMMAND):", 1},
@@ -29,7 +40,18 @@ static const struct argp_option argp_options[] = {
 	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
 	{"stack-bytes", OPTION_STACK, "BYTES", 0,
 	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
-	{"ring-bytes", OPTION_RING, "BYTES", 0, "size of the ring buffer (default 32M)", 2},
+	{"ring-bytes", OPTION_RING, "BYTES", 0, "size of the ring buffer (default 16M)", 2},
+	{"table-memory", OPTION_TABLES, "BYTES", 0,
+	 "kernel memory for recipe tables; what is used least is evicted (default 24M)", 2},
+	{"prefix", OPTION_PREFIX, "MODE", 0,
+	 "how a stack's unchanged root part is found: verified (default), second, first (these two "
+	 "guess) or none",
+	 2},
+	{"walk", OPTION_WALK, "WHERE", 0,
+	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
+	{"judge", OPTION_JUDGE, NULL, 0,
+	 "check each of the kernel's walks by one of the daemon's; counts are in stackctl stats",
+	 2},
 	{"lbr", OPTION_LBR, NULL, 0, "with the branch records of the CPU (Intel LBR)", 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -70,6 +92,27 @@ static uint64_t bytes(struct argp_state *state, const char *option, const char *
 	snprintf(digits, sizeof(digits), "%.*s", (int)(len - 1), text);
 	return number(state, option, digits, (least + (1u << shift) - 1) >> shift, most >> shift)
 	       << shift;
+}
+
+static const char *const prefixes[] = {
+	[STACKD_PREFIX_VERIFIED] = "verified",
+	[STACKD_PREFIX_SECOND] = "second",
+	[STACKD_PREFIX_FIRST] = "first",
+	[STACKD_PREFIX_NONE] = "none",
+	NULL,
+};
+static const char *const walks[] = {"kernel", "daemon", NULL};
+
+/* The index of a word in a NULL-terminated list. */
+static int one_of(struct argp_state *state, const char *option, const char *text,
+		  const char *const *words)
+{
+	for (int i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i]))
+			return i;
+	}
+	argp_error(state, "%s '%s': see --help for the words that it takes", option, text);
+	return 0;
 }
 
 static void add_pids(struct argp_state *state, struct options *options, char *list)
@@ -144,6 +187,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_RING:
 		options->ring_bytes = bytes(state, "--ring-bytes", arg, 4096, 1u << 30);
 		break;
+	case OPTION_TABLES:
+		options->table_bytes = bytes(state, "--table-memory", arg, 65536, 1u << 30);
+		break;
+	case OPTION_PREFIX:
+		options->prefix = (enum stackd_prefix)one_of(state, "--prefix", arg, prefixes);
+		break;
+	case OPTION_WALK:
+		options->walk_in_daemon = one_of(state, "--walk", arg, walks);
+		break;
+	case OPTION_JUDGE:
+		options->judge = true;
+		break;
 	case OPTION_AGE:
 		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
 		break;
@@ -184,7 +239,8 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 		       "permission or kernel support missing.",
 	};
 
-	*ret_options = (struct options){.stack_bytes = 128 << 10, .ring_bytes = 32 << 20};
+	*ret_options = (struct options){
+		.stack_bytes = 128 << 10, .ring_bytes = 16 << 20, .table_bytes = 24 << 20};
 	argp_err_exit_status = STATUS_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
 }

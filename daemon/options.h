@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "stackd_abi.h"
+
 enum target_kind { TARGET_NONE, TARGET_PIDS, TARGET_ALL, TARGET_CGROUP, TARGET_COMMAND };
 
 struct options {
@@ -24,6 +26,10 @@ struct options {
 	double duration_s;    /* 0: no limit */
 	uint32_t stack_bytes; /* of user stack a sample, at most */
 	uint64_t ring_bytes;
+	uint64_t table_bytes; /* of kernel memory for recipe tables */
+	enum stackd_prefix prefix;
+	bool walk_in_daemon;
+	bool judge;	     /* check every walk of the kernel half by one of the daemon's */
 	uint64_t keep_age_s; /* retention; 0: no limit */
 	uint64_t keep_bytes;
 	bool quiet;

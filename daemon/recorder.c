@@ -2,18 +2,22 @@
 /*
  * The way of a sample through the daemon; see recorder.h.
  *
- *   record ──► walk (lib/walk) ──► frames ──► locations ──► trie node ──► batch
- *                 ▲                   ▲
- *            process table      kernel frames, by kallsyms
+ *   WALKED ──► kept part of the thread's path + new frames ──┐
+ *   STACK  ──► walk (lib/walk) ──► frames ───────────────────┴─► locations ──► node ──► batch
+ *                 ▲
+ *            process table
  *
- * Per thread the last path is kept as (location, node) pairs: successive stacks share their root
- * part, so only what changed goes through the trie's index.
+ * Per thread the path of the kernel half's last remembered walk is kept as (location, node)
+ * pairs: a WALKED record truncates it and adds its new frames, so tagging costs only what
+ * changed. A STACK record leaves it as it is, as the kernel half does.
  */
 #include "recorder.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 #include <uthash.h>
 
 #include "base/hash.h"
@@ -34,9 +38,10 @@ struct step {
 	uint32_t location, node;
 };
 
-/* The last path of a thread, root first. */
+/* The user part of a thread's remembered path, root first. */
 struct last_path {
 	pid_t tid;
+	uint8_t sequence; /* of the record that it came from */
 	struct step *steps;
 	size_t count, room;
 	UT_hash_handle hh;
@@ -48,6 +53,7 @@ struct recorder {
 	struct location_table *locations;
 	struct trie *trie;
 	struct dwarf_walk *walk;
+	struct tables *tables; /* borrowed; NULL: none */
 
 	bool everyone;
 	struct member *members;
@@ -60,12 +66,18 @@ struct recorder {
 
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 	uint32_t path[MAX_PATH]; /* locations, root first */
+	struct judged {		 /* the user part of the last WALKED record */
+		uint32_t tid;
+		uint64_t time_ns;
+		size_t count;
+		uint32_t path[MAX_PATH];
+	} judged;
 
 	struct batch *batch; /* being filled */
 	size_t samples_room;
 	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes;
 
-	uint64_t received, sideband_lost;
+	uint64_t received, sideband_lost, out_of_sequence, judged_right, judged_wrong;
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
 
@@ -381,27 +393,36 @@ static struct last_path *path_of_thread(struct recorder *r, pid_t tid, size_t ro
 	return path;
 }
 
-/* Enters the path r->path[0..count) of a thread: only what differs from its last one. */
-static int enter_path(struct recorder *r, pid_t tid, size_t count, uint32_t *ret_node)
+/* Enters r->path[from..count) below `node`. 0 or -ENOMEM; `steps` (NULL: not wanted) gets them. */
+static int enter_steps(struct recorder *r, uint32_t node, size_t from, size_t count,
+		       struct step *steps, uint32_t *ret_node)
 {
-	struct last_path *last = path_of_thread(r, tid, count);
-	uint32_t node = TRIE_ROOT;
-	size_t same = 0;
 	int err = 0;
 
-	if (!last)
-		return -ENOMEM;
-	while (same < count && same < last->count && last->steps[same].location == r->path[same])
-		node = last->steps[same++].node;
-	for (last->count = same; last->count < count && !err; last->count += !err) {
-		uint32_t number = r->path[last->count];
-		const struct location *l = location_at(r->locations, number);
+	for (size_t i = from; i < count && !err; i++) {
+		const struct location *l = location_at(r->locations, r->path[i]);
 
-		err = trie_child(r->trie, node, number, location_id(l->file_id, l->offset), &node);
-		last->steps[last->count] = (struct step){.location = number, .node = node};
+		err = trie_child(r->trie, node, r->path[i], location_id(l->file_id, l->offset),
+				 &node);
+		if (steps)
+			steps[i] = (struct step){.location = r->path[i], .node = node};
 	}
 	*ret_node = node;
 	return err;
+}
+
+/* Enters the path r->path[0..count); what it shares with the thread's is not looked up again. */
+static int enter_path(struct recorder *r, pid_t tid, size_t count, uint32_t *ret_node)
+{
+	struct last_path *last;
+	uint32_t node = TRIE_ROOT;
+	size_t same = 0;
+
+	HASH_FIND_INT(r->paths, &tid, last);
+	while (last && same < count && same < last->count &&
+	       last->steps[same].location == r->path[same])
+		node = last->steps[same++].node;
+	return enter_steps(r, node, same, count, NULL, ret_node);
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -425,48 +446,229 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 	return true;
 }
 
-/* Walks the user stack into r->frames. */
-static enum stackd_end_reason walk(struct recorder *r, const struct stackd_record *record,
+/* Walks the user stack of a STACK record into r->frames. */
+static enum stackd_end_reason walk(struct recorder *r, const struct stackd_stack_record *record,
 				   size_t *ret_count)
 {
-	struct place place = {.recorder = r, .pid = (pid_t)record->pid};
+	struct place place = {.recorder = r, .pid = (pid_t)record->header.pid};
 	enum stackd_end_reason reason;
 	struct walk_input in = {
 		.regs = record->regs,
-		.stack = (const uint8_t *)(record + 1) + (size_t)record->n_kernel * 8,
+		.stack = (const uint8_t *)(record + 1) + (size_t)record->header.n_kernel * 8,
 		.stack_bytes = record->stack_bytes,
-		.stack_cut = record->flags & STACKD_STACK_CUT,
+		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.find = find_code,
 		.arg = &place,
 	};
 
 	*ret_count = 0;
-	if (!(record->flags & STACKD_HAS_REGS))
+	if (!(record->header.flags & STACKD_HAS_REGS))
 		return STACKD_END_NO_USER;
-	if (record->flags & STACKD_COMPAT)
+	if (record->header.flags & STACKD_COMPAT)
 		return STACKD_END_FOREIGN_ABI;
 	reason = dwarf_walk_stack(r->walk, &in, r->frames, DWARF_WALK_MAX_FRAMES, ret_count);
-	if (reason != STACKD_END_ENTRY && record->flags & STACKD_IN_EXEC) {
+	if (reason != STACKD_END_ENTRY && record->header.flags & STACKD_IN_EXEC) {
 		*ret_count = 0; /* the old program's stack is gone, the new one's not begun */
 		return STACKD_END_NO_USER;
 	}
 	return reason;
 }
 
-/* Fills r->path with the user frames and then the kernel frames, root first. */
-static int make_path(struct recorder *r, const struct stackd_record *record, size_t user_frames,
-		     size_t *ret_count)
+/* Makes known what the kernel half missed: a file's inode, or its table. Asked when the record is
+ * read (`early`), the process table may be behind, so then the inode numbers must agree, which
+ * they do on most filesystems; else it is asked again in the order of time. */
+static int ask_for_tables(struct recorder *r, const struct stackd_stack_record *record, bool early)
 {
-	const uint64_t *kernel = (const uint64_t *)(record + 1);
-	size_t count = 0;
+	const struct stackd_mapping *unknown = &record->unknown;
+	const struct mapping *m;
+
+	if (!r->tables)
+		return 0;
+	if (record->wanted && record->wanted <= object_table_count(r->objects))
+		return tables_want(r->tables, object_table_at(r->objects, record->wanted - 1),
+				   NULL);
+	if (!unknown->key.inode)
+		return 0;
+	m = process_table_mapping(r->processes, (pid_t)record->header.pid, unknown->start);
+	if (!m || m->object->kind == OBJECT_JIT ||
+	    unknown->start - m->start + m->offset != unknown->offset)
+		return 0;
+	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
+		return 0;
+	return tables_want(r->tables, m->object, &unknown->key);
+}
+
+int recorder_foresee_sample(struct recorder *r, const struct stackd_header *header)
+{
+	if (header->kind != STACKD_RECORD_STACK)
+		return 0;
+	return ask_for_tables(r, (const struct stackd_stack_record *)header, true);
+}
+
+/* The walked frames as r->path, root first. */
+static int user_path(struct recorder *r, size_t frames)
+{
 	int err = 0;
 
-	for (size_t i = user_frames; i-- > 0 && !err;)
-		err = user_location(r, &r->frames[i], &r->path[count++]);
-	for (size_t i = record->n_kernel; i-- > 0 && !err;)
-		err = kernel_location(r, kernel[i], i > 0, &r->path[count++]);
-	*ret_count = count;
+	for (size_t i = 0; i < frames && !err; i++)
+		err = user_location(r, &r->frames[frames - 1 - i], &r->path[i]);
 	return err;
+}
+
+/* Adds the kernel's frames to r->path. */
+static int kernel_path(struct recorder *r, const uint64_t *kernel, size_t n_kernel, size_t *count)
+{
+	int err = 0;
+
+	for (size_t i = n_kernel; i-- > 0 && !err;)
+		err = kernel_location(r, kernel[i], i > 0, &r->path[(*count)++]);
+	return err;
+}
+
+/* Holds the path of a judging STACK record against that of the WALKED one before it. */
+static void judge(struct recorder *r, const struct stackd_header *header, size_t count)
+{
+	const struct judged *j = &r->judged;
+
+	if (j->tid != header->tid || j->time_ns != header->time_ns)
+		return;
+	if (j->count == count && !memcmp(j->path, r->path, count * sizeof(r->path[0])))
+		r->judged_right++;
+	else
+		r->judged_wrong++;
+}
+
+static int take_stack(struct recorder *r, const struct stackd_header *header,
+		      struct store_sample *sample, bool *ret_is_sample)
+{
+	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
+	size_t count;
+	int err;
+
+	sample->end_reason = (uint8_t)walk(r, record, &count);
+	err = user_path(r, count);
+	if (err)
+		return err;
+	if (header->flags & STACKD_JUDGE) {
+		judge(r, header, count);
+		*ret_is_sample = false;
+		return 0;
+	}
+	err = ask_for_tables(r, record, false);
+	if (!err)
+		err = kernel_path(r, (const uint64_t *)(record + 1), header->n_kernel, &count);
+	return err ? err : enter_path(r, (pid_t)header->tid, count, &sample->node);
+}
+
+/* The location of a frame in a WALKED record. Advances *at past it. -EBADMSG: no such thing. */
+static int walked_location(struct recorder *r, const struct stackd_header *header,
+			   const uint32_t **at, uint32_t *ret_location)
+{
+	struct place place = {.recorder = r, .pid = (pid_t)header->pid};
+	const struct object *object = NULL;
+	uint64_t location, offset, base;
+	uint32_t file, code = *(*at)++;
+	bool exact = code & STACKD_FRAME_EXACT;
+
+	if (code >= STACKD_FRAME_LONG) {
+		location = (*at)[0] | (uint64_t)(*at)[1] << 32;
+		*at += 2;
+		file = (uint32_t)(location >> 48);
+		exact = location & STACKD_LOCATION_EXACT;
+		offset = location & STACKD_LOCATION_MASK;
+	} else {
+		if (!tables_segment(r->tables, code >> 24, &file, &base))
+			return -EBADMSG;
+		offset = base + (code & (STACKD_FRAME_EXACT - 1));
+	}
+	if (file == STACKD_FILE_NONE) {
+		if (!find_code(&place, offset, &object, &offset)) {
+			int err = object_of_nowhere(r, &object);
+
+			if (err)
+				return err;
+		}
+	} else if (file > object_table_count(r->objects)) {
+		return -EBADMSG;
+	} else {
+		object = object_table_at(r->objects, file - 1);
+	}
+	return enter_location(r, object, offset, !exact, ret_location);
+}
+
+/* The new frames of a WALKED record to r->path[kept..), root first. The number of all frames, or
+ * -ENOMEM, -EBADMSG. */
+static int walked_path(struct recorder *r, const struct stackd_header *header)
+{
+	const uint32_t *at = (const uint32_t *)(header + 1), *end = at + header->words;
+	size_t count = header->kept;
+	int err = 0;
+
+	while (at < end && !err && count < DWARF_WALK_MAX_FRAMES) {
+		if (*at >= STACKD_FRAME_LONG && end - at < 3)
+			return -EBADMSG;
+		err = walked_location(r, header, &at, &r->path[count]);
+		count += !err;
+	}
+	for (size_t i = header->kept, j = count; !err && i + 1 < j; i++) {
+		uint32_t swapped = r->path[--j];
+
+		r->path[j] = r->path[i];
+		r->path[i] = swapped;
+	}
+	return err ? err : (int)count;
+}
+
+/* The part of the thread's path that a WALKED record keeps, to r->path. -EBADMSG: this record
+ * does not build on the one that was last seen. */
+static int kept_path(struct recorder *r, const struct stackd_header *header,
+		     const struct last_path *last)
+{
+	if (header->kept &&
+	    (header->kept > last->count || header->sequence != (uint8_t)(last->sequence + 1))) {
+		r->out_of_sequence++;
+		return -EBADMSG;
+	}
+	for (size_t i = 0; i < header->kept; i++)
+		r->path[i] = last->steps[i].location;
+	return 0;
+}
+
+static int take_walked(struct recorder *r, const struct stackd_header *header,
+		       struct store_sample *sample)
+{
+	struct last_path *last =
+		path_of_thread(r, (pid_t)header->tid, header->kept + header->words);
+	const uint64_t *kernel = (const uint64_t *)((const uint32_t *)(header + 1) + header->words +
+						    (header->words & 1));
+	bool remembered = !(header->flags & STACKD_NOT_REMEMBERED);
+	uint32_t node = TRIE_ROOT;
+	size_t count;
+	int user, err;
+
+	if (!last)
+		return -ENOMEM;
+	err = kept_path(r, header, last);
+	user = err ? err : walked_path(r, header);
+	if (user < 0)
+		return user;
+	r->judged.tid = header->tid;
+	r->judged.time_ns = header->time_ns;
+	r->judged.count = (size_t)user;
+	memcpy(r->judged.path, r->path, (size_t)user * sizeof(r->path[0]));
+	if (header->kept)
+		node = last->steps[header->kept - 1].node;
+	err = enter_steps(r, node, header->kept, (size_t)user, remembered ? last->steps : NULL,
+			  &node);
+	if (remembered) {
+		last->count = (size_t)user;
+		last->sequence = header->sequence;
+	}
+	count = (size_t)user;
+	if (!err)
+		err = kernel_path(r, kernel, header->n_kernel, &count);
+	sample->end_reason = header->end_reason;
+	return err ? err : enter_steps(r, node, (size_t)user, count, NULL, &sample->node);
 }
 
 static int keep_sample(struct recorder *r, const struct store_sample *sample)
@@ -486,38 +688,55 @@ static int keep_sample(struct recorder *r, const struct store_sample *sample)
 	return 0;
 }
 
-static int take_sample(struct recorder *r, const struct stackd_record *record,
-		       enum stackd_end_reason *ret_reason)
+/* 0, with whether it was a sample; -ENOMEM; -EBADMSG: the record cannot be used. */
+static int take_sample(struct recorder *r, const struct stackd_header *header,
+		       enum stackd_end_reason *ret_reason, bool *ret_is_sample)
 {
 	const struct thread *thread;
 	struct store_sample sample = {
-		.time_ns = record->time_ns,
-		.period = record->period,
-		.cpu = (uint16_t)record->cpu,
+		.time_ns = header->time_ns,
+		.period = header->period,
+		.cpu = header->cpu,
 	};
-	size_t frames, count;
 	int err;
 
-	thread = process_table_thread(r->processes, (pid_t)record->pid, (pid_t)record->tid);
+	thread = process_table_thread(r->processes, (pid_t)header->pid, (pid_t)header->tid);
 	if (!thread)
 		return -ENOMEM;
 	sample.thread = thread->number;
-	*ret_reason = walk(r, record, &frames);
-	sample.end_reason = (uint8_t)*ret_reason;
-	err = make_path(r, record, frames, &count);
-	if (!err)
-		err = enter_path(r, (pid_t)record->tid, count, &sample.node);
-	return err ? err : keep_sample(r, &sample);
+	if (header->kind == STACKD_RECORD_WALKED)
+		err = take_walked(r, header, &sample);
+	else
+		err = take_stack(r, header, &sample, ret_is_sample);
+	if (err || !*ret_is_sample)
+		return err;
+	*ret_reason = sample.end_reason;
+	return keep_sample(r, &sample);
 }
 
-int recorder_sample(struct recorder *r, const struct stackd_record *record)
+int recorder_sample(struct recorder *r, const struct stackd_header *header)
 {
 	enum stackd_end_reason reason = STACKD_END_LOST_RECORD;
-	int err = record ? take_sample(r, record, &reason) : 0;
+	bool is_sample = true;
+	int err = header ? take_sample(r, header, &reason, &is_sample) : 0;
 
 	r->received++;
-	r->end_reasons[err ? STACKD_END_LOST_RECORD : reason]++;
-	return err;
+	if (is_sample)
+		r->end_reasons[err ? STACKD_END_LOST_RECORD : reason]++;
+	return err == -EBADMSG ? 0 : err;
+}
+
+/* The kernel half knows the vDSO by an inode that no file has. */
+void recorder_use_tables(struct recorder *r, struct tables *tables)
+{
+	const struct stackd_inode key = {.inode = UINT64_MAX};
+	const uint64_t start = getauxval(AT_SYSINFO_EHDR); /* our own: there is one for all */
+	const struct object_mapping vdso = {.path = "[vdso]", .start = start, .end = start + 1};
+	const struct object *object;
+
+	r->tables = tables;
+	if (!object_table_resolve(r->objects, getpid(), &vdso, &object))
+		tables_want(tables, object, &key);
 }
 
 /* --- batches --------------------------------------------------------------------------------- */
@@ -660,6 +879,9 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 	*ret_counts = (struct recorder_counts){
 		.received = r->received,
 		.collisions = trie_collisions(r->trie),
+		.out_of_sequence = r->out_of_sequence,
+		.judged_right = r->judged_right,
+		.judged_wrong = r->judged_wrong,
 		.sideband_lost = r->sideband_lost,
 		.walked_frames = walk.frames,
 		.cache_hits = walk.cache_hits,

@@ -12,6 +12,7 @@
 #include "archive.h"
 #include "sideband.h"
 #include "stackd_abi.h"
+#include "tables.h"
 
 struct recorder;
 
@@ -24,12 +25,20 @@ void recorder_free(struct recorder *recorder);
 int recorder_load_process(struct recorder *recorder, pid_t pid);
 int recorder_load_all(struct recorder *recorder); /* every process of the machine */
 
+/* The tables that the kernel half walks by: what is missed in a record is asked for there. Also
+ * makes the vDSO known. Borrowed; must outlive the recorder's last sample. */
+void recorder_use_tables(struct recorder *recorder, struct tables *tables);
+
 /* As soon as an event has been read: opens files that are new while they can still be had. */
 int recorder_foresee(struct recorder *recorder, const struct sideband_event *event);
 
+/* As soon as a record has been read: asks for tables that it misses, so that the next samples can
+ * be walked in the kernel. 0 or -ENOMEM. */
+int recorder_foresee_sample(struct recorder *recorder, const struct stackd_header *header);
+
 /* In the order of time. 0 or -ENOMEM. `record` NULL: one that could not be read. */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
-int recorder_sample(struct recorder *recorder, const struct stackd_record *record);
+int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
 
 /* What is new since the last call; NULL for lack of memory. The caller adds the totals. */
 struct batch *recorder_take_batch(struct recorder *recorder);
@@ -42,7 +51,9 @@ struct recorder_counts {
 	uint64_t end_reasons[STACKD_END_COUNT];
 	uint64_t complete, partial, lost; /* sums of them, by quality */
 	uint64_t collisions;		  /* tags that two paths share */
-	uint64_t sideband_lost;		  /* events that the kernel could not deliver */
+	uint64_t out_of_sequence;	  /* walks that build on one that did not arrive */
+	uint64_t judged_right, judged_wrong;
+	uint64_t sideband_lost; /* events that the kernel could not deliver */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 };
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);

@@ -22,7 +22,7 @@ struct reorder;
  * they are handed out, then by whoever takes them. */
 struct reorder_item {
 	uint64_t time_ns;
-	struct stackd_record *sample;
+	struct stackd_header *sample; /* a whole record */
 	struct sideband_event *event;
 };
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,10 +30,22 @@ struct sampler {
 	size_t n_threads;
 
 	/* sampler_drain()'s caller */
-	int (*each)(void *arg, const struct stackd_record *record);
+	int (*each)(void *arg, const struct stackd_header *record, size_t size);
 	void *arg;
 	uint64_t ring_bytes;
+
+	struct mapped_array { /* of the kernel half */
+		void *data;
+		size_t size;
+	} rows, chunks, rules, files;
 };
+
+/* Sizes of the kernel half's arrays. With them, the default ring and --table-memory 24M, the
+ * kernel half takes about 60 MiB on a machine of few CPUs. */
+#define RULE_CACHE_TOTAL 16384u /* entries of 64 bytes, a CPU */
+#define CHUNK_ENTRIES	 262144u
+#define FILE_ENTRIES	 16384u
+#define STATE_ENTRIES	 256u
 
 /* --- loading --------------------------------------------------------------------------------- */
 
@@ -94,6 +107,60 @@ static uint32_t ring_size(uint64_t bytes)
 	return (uint32_t)size;
 }
 
+/* The arrays that depend on the number of CPUs and on the options. */
+static int size_maps(struct sampler *s, const struct sampler_options *options, uint32_t cpus)
+{
+	struct stackd_bpf *skel = s->skel;
+	uint32_t rows = (uint32_t)(options->table_bytes / sizeof(struct stackd_row));
+	uint32_t slots = cpus > 8 ? RULE_CACHE_TOTAL / 8 : RULE_CACHE_TOTAL;
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{skel->maps.scratches, cpus},
+		{skel->maps.ring, ring_size(options->ring_bytes)},
+		{skel->maps.rows, rows / 2 + 1},
+		{skel->maps.chunks, CHUNK_ENTRIES / 2},
+		{skel->maps.files, FILE_ENTRIES},
+		{skel->maps.rule_cache, slots * cpus},
+		{skel->maps.states, STATE_ENTRIES},
+	};
+	int err = 0;
+
+	skel->rodata->rule_cache_slots = slots;
+	skel->rodata->state_slots = STATE_ENTRIES;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
+		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+	return err;
+}
+
+static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array *ret_array)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = (size_t)bpf_map__max_entries(map) * value_size;
+	void *data;
+
+	size = (size + page - 1) & ~(page - 1);
+	data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	*ret_array = (struct mapped_array){.data = data, .size = size};
+	return 0;
+}
+
+static int map_arrays(struct sampler *s)
+{
+	int err = map_array(s->skel->maps.rows, 8, &s->rows);
+
+	if (!err)
+		err = map_array(s->skel->maps.chunks, 8, &s->chunks);
+	if (!err)
+		err = map_array(s->skel->maps.rules, sizeof(struct stackd_rule), &s->rules);
+	if (!err)
+		err = map_array(s->skel->maps.files, sizeof(struct stackd_file), &s->files);
+	return err;
+}
+
 static int load(struct sampler *s, const struct sampler_options *options)
 {
 	int cpus = libbpf_num_possible_cpus(), err;
@@ -108,26 +175,40 @@ static int load(struct sampler *s, const struct sampler_options *options)
 		return -errno;
 	s->skel->rodata->stack_limit = options->stack_bytes;
 	s->skel->rodata->wakeup_bytes = ring_size(options->ring_bytes) / 4;
-	err = bpf_map__set_max_entries(s->skel->maps.scratches, (uint32_t)cpus);
-	if (!err)
-		err = bpf_map__set_max_entries(s->skel->maps.ring, ring_size(options->ring_bytes));
+	s->skel->rodata->walk_here = !options->walk_in_daemon;
+	s->skel->rodata->judge = options->judge;
+	s->skel->rodata->prefix_mode = options->prefix;
+	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
+	if (!err)
+		err = map_arrays(s);
 	return err;
+}
+
+/* The bytes that a record says it has. */
+static uint64_t record_size(const struct stackd_header *header, size_t size)
+{
+	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
+	uint64_t kernel = (uint64_t)header->n_kernel * 8;
+
+	if (header->kind == STACKD_RECORD_WALKED)
+		return sizeof(*header) + (((uint64_t)header->words + 1) & ~1ull) * 4 + kernel;
+	if (header->kind == STACKD_RECORD_STACK && size >= sizeof(*stack))
+		return sizeof(*stack) + kernel + stack->stack_bytes;
+	return UINT64_MAX;
 }
 
 static int on_record(void *arg, void *data, size_t size)
 {
 	struct sampler *s = arg;
-	const struct stackd_record *record = data;
-	uint64_t need = sizeof(*record);
+	const struct stackd_header *header = data;
 
-	s->ring_bytes += size;
-	if (size >= sizeof(*record))
-		need += (uint64_t)record->n_kernel * 8 + record->stack_bytes;
-	if (size < need || record->size > size || record->version != STACKD_ABI_VERSION)
-		record = NULL;
-	return s->each(s->arg, record);
+	s->ring_bytes += size + 8; /* the ring's own header */
+	if (size < sizeof(*header) || header->version != STACKD_ABI_VERSION ||
+	    record_size(header, size) > size)
+		header = NULL;
+	return s->each(s->arg, header, size);
 }
 
 int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
@@ -157,6 +238,12 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	return 0;
 }
 
+static void unmap(struct mapped_array *array)
+{
+	if (array->data)
+		munmap(array->data, array->size);
+}
+
 void sampler_free(struct sampler *s)
 {
 	if (!s)
@@ -165,6 +252,10 @@ void sampler_free(struct sampler *s)
 		close(s->events[i]);
 	free(s->events);
 	free(s->threads);
+	unmap(&s->rows);
+	unmap(&s->chunks);
+	unmap(&s->rules);
+	unmap(&s->files);
 	ring_buffer__free(s->ring);
 	stackd_bpf__destroy(s->skel);
 	if (s->stats_fd >= 0)
@@ -342,7 +433,22 @@ int sampler_poll_fd(const struct sampler *s)
 	return ring_buffer__epoll_fd(s->ring);
 }
 
-int sampler_drain(struct sampler *s, int (*each)(void *arg, const struct stackd_record *record),
+void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
+{
+	*ret_maps = (struct tables_maps){
+		.rows = s->rows.data,
+		.n_rows = bpf_map__max_entries(s->skel->maps.rows) * 2,
+		.chunks = s->chunks.data,
+		.n_chunks = bpf_map__max_entries(s->skel->maps.chunks) * 2,
+		.rules = s->rules.data,
+		.files = s->files.data,
+		.n_files = bpf_map__max_entries(s->skel->maps.files),
+		.inodes_fd = bpf_map__fd(s->skel->maps.inodes),
+	};
+}
+
+int sampler_drain(struct sampler *s,
+		  int (*each)(void *arg, const struct stackd_header *record, size_t size),
 		  void *arg)
 {
 	s->each = each;
@@ -368,12 +474,9 @@ void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 	struct bpf_prog_info info = {0};
 	__u32 len = sizeof(info);
 
-	*ret_counts = (struct sampler_counts){
-		.started = counter(s, STACKD_COUNT_STARTED),
-		.sent = counter(s, STACKD_COUNT_SENT),
-		.lost_ring = counter(s, STACKD_COUNT_LOST_RING),
-		.ring_bytes = s->ring_bytes,
-	};
+	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
+	for (uint32_t i = 0; i < STACKD_COUNT_COUNT; i++)
+		ret_counts->counters[i] = counter(s, i);
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
 		ret_counts->run_ns = info.run_time_ns;
 		ret_counts->runs = info.run_cnt;

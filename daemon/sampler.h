@@ -17,12 +17,17 @@
 
 #include "event_spec.h"
 #include "stackd_abi.h"
+#include "tables.h"
 
 struct sampler;
 
 struct sampler_options {
 	uint32_t stack_bytes;
-	uint64_t ring_bytes; /* rounded up to a power of two of pages */
+	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
+	uint64_t table_bytes; /* of kernel memory for recipe tables */
+	enum stackd_prefix prefix;
+	bool walk_in_daemon; /* leave every walk to the daemon */
+	bool judge;	     /* with each walk, the stack to check it by */
 	bool enable_on_exec; /* start counting when the target calls exec */
 };
 
@@ -49,13 +54,18 @@ void sampler_stop(struct sampler *sampler);
 
 int sampler_poll_fd(const struct sampler *sampler); /* readable when records wait */
 
-/* Calls `each` for every record that waits. A record whose sizes do not add up is passed as NULL:
- * it counts as lost. The number of records; a non-zero return of `each` stops and is passed on. */
+/* The kernel half's tables, mapped into this process; borrowed. */
+void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_maps);
+
+/* Calls `each` for every record that waits, with its size in bytes. A record whose sizes do not
+ * add up is passed as NULL: it counts as lost. The number of records; a non-zero return of `each`
+ * stops and is passed on. */
 int sampler_drain(struct sampler *sampler,
-		  int (*each)(void *arg, const struct stackd_record *record), void *arg);
+		  int (*each)(void *arg, const struct stackd_header *record, size_t size),
+		  void *arg);
 
 struct sampler_counts {
-	uint64_t started, sent, lost_ring;
+	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */
 	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
 	uint64_t ring_bytes;   /* bytes of records taken from the ring */
 };

@@ -49,6 +49,7 @@ struct session {
 	struct sideband *sideband;
 	struct reorder *queue;
 	struct recorder *recorder;
+	struct tables *tables;
 	struct archive *archive;
 
 	int epoll, signals, tick, deadline; /* descriptors; -1: none */
@@ -257,8 +258,13 @@ static enum exit_status open_sampler(struct session *s)
 	const struct sampler_options options = {
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
+		.table_bytes = s->options->table_bytes,
+		.prefix = s->options->prefix,
+		.walk_in_daemon = s->options->walk_in_daemon,
+		.judge = s->options->judge,
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
+	struct tables_maps maps;
 	char *sentence = NULL;
 	int err = sampler_new(&options, &s->sampler, &sentence);
 
@@ -266,6 +272,13 @@ static enum exit_status open_sampler(struct session *s)
 		say(sentence, "BPF", err);
 		return status_of(err);
 	}
+	sampler_tables_maps(s->sampler, &maps);
+	err = tables_new(&maps, &s->tables);
+	if (err) {
+		log_error("cannot set up the recipe tables: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	recorder_use_tables(s->recorder, s->tables);
 	err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
 	if (err) {
 		log_error("cannot follow processes and mappings (%s): run as root, or with "
@@ -404,7 +417,7 @@ static int queue_event(void *arg, struct sideband_event *event)
 	return err;
 }
 
-static int queue_record(void *arg, const struct stackd_record *record)
+static int queue_record(void *arg, const struct stackd_header *record, size_t size)
 {
 	struct session *s = arg;
 	struct reorder_item item = {0};
@@ -413,11 +426,13 @@ static int queue_record(void *arg, const struct stackd_record *record)
 	if (!record)
 		return recorder_sample(s->recorder, NULL);
 	item.time_ns = record->time_ns;
-	item.sample = malloc(record->size);
+	item.sample = malloc(size);
 	if (!item.sample)
 		return -ENOMEM;
-	memcpy(item.sample, record, record->size);
-	err = reorder_push(s->queue, &item);
+	memcpy(item.sample, record, size);
+	err = recorder_foresee_sample(s->recorder, record);
+	if (!err)
+		err = reorder_push(s->queue, &item);
 	if (err)
 		free(item.sample);
 	return err;
@@ -465,7 +480,7 @@ static struct status_numbers numbers(const struct session *s, const struct sampl
 	return (struct status_numbers){
 		.now_ns = now_ns(CLOCK_MONOTONIC),
 		.samples = recorded->complete + recorded->partial,
-		.lost = recorded->lost + sampled->lost_ring,
+		.lost = recorded->lost + sampled->counters[STACKD_COUNT_LOST_RING],
 		.complete = recorded->complete,
 		.partial = recorded->partial,
 	};
@@ -487,15 +502,32 @@ static int add_counters(const struct session *s, struct batch *b,
 #undef STACKD_X
 	};
 
-	b->counters = calloc(STACKD_END_COUNT + 16, sizeof(*b->counters));
+	static const char *const kernel_counters[STACKD_COUNT_COUNT] = {
+		[STACKD_COUNT_STARTED] = "started",
+		[STACKD_COUNT_SENT] = "sent",
+		[STACKD_COUNT_LOST_RING] = "lost_ring",
+		[STACKD_COUNT_WALKS] = "kernel_walks",
+		[STACKD_COUNT_FALLBACKS] = "kernel_fallbacks",
+		[STACKD_COUNT_FRAMES] = "kernel_frames",
+		[STACKD_COUNT_KEPT] = "kernel_kept_frames",
+		[STACKD_COUNT_RULE_HITS] = "kernel_rule_hits",
+		[STACKD_COUNT_RULE_MISSES] = "kernel_rule_misses",
+		[STACKD_COUNT_MAPPING_LOOKUPS] = "kernel_mapping_lookups",
+		[STACKD_COUNT_PREFIX_BROKEN] = "kernel_prefix_broken",
+	};
+	struct tables_counts tables;
+
+	b->counters = calloc(STACKD_END_COUNT + STACKD_COUNT_COUNT + 32, sizeof(*b->counters));
 	if (!b->counters)
 		return -ENOMEM;
 	for (int i = 0; i < STACKD_END_COUNT; i++)
 		add_counter(b, reasons[i],
 			    recorded->end_reasons[i] +
-				    (i == STACKD_END_LOST_RING ? sampled->lost_ring : 0));
-	add_counter(b, "started", sampled->started);
-	add_counter(b, "sent", sampled->sent);
+				    (i == STACKD_END_LOST_RING
+					     ? sampled->counters[STACKD_COUNT_LOST_RING]
+					     : 0));
+	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
+		add_counter(b, kernel_counters[i], sampled->counters[i]);
 	add_counter(b, "received", recorded->received);
 	add_counter(b, "waiting", reorder_waiting(s->queue));
 	add_counter(b, "ring_bytes", sampled->ring_bytes);
@@ -505,6 +537,17 @@ static int add_counters(const struct session *s, struct batch *b,
 	add_counter(b, "walked_frames", recorded->walked_frames);
 	add_counter(b, "rule_cache_hits", recorded->cache_hits);
 	add_counter(b, "rule_cache_misses", recorded->cache_misses);
+	add_counter(b, "out_of_sequence", recorded->out_of_sequence);
+	add_counter(b, "judged_right", recorded->judged_right);
+	add_counter(b, "judged_wrong", recorded->judged_wrong);
+	tables_counts(s->tables, &tables);
+	add_counter(b, "tables_loaded", tables.loaded);
+	add_counter(b, "tables_evicted", tables.evicted);
+	add_counter(b, "tables_refused", tables.refused);
+	add_counter(b, "table_rows", tables.rows);
+	add_counter(b, "table_rules", tables.rules);
+	add_counter(b, "table_refused_entries", tables.refused_entries);
+	add_counter(b, "table_compile_ns", tables.compile_ns);
 	add_counter(b, "frame_pointer_steps", recorded->frame_pointer_steps);
 	return 0;
 }
@@ -597,10 +640,13 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; recording %" PRId64 " in %s", text, archive_recording(s->archive),
 			 s->path);
-	if (sampled.started != sampled.sent + sampled.lost_ring)
+	if (sampled.counters[STACKD_COUNT_STARTED] !=
+	    sampled.counters[STACKD_COUNT_SENT] + sampled.counters[STACKD_COUNT_LOST_RING])
 		log_warning("%" PRIu64 " samples were started but %" PRIu64
 			    " are accounted for: please report this",
-			    sampled.started, sampled.sent + sampled.lost_ring);
+			    sampled.counters[STACKD_COUNT_STARTED],
+			    sampled.counters[STACKD_COUNT_SENT] +
+				    sampled.counters[STACKD_COUNT_LOST_RING]);
 	if (!n.samples)
 		log_warning("no samples: the target did not run%s",
 			    n.lost ? ", or all were lost (a larger --ring-bytes helps)" : "");
@@ -674,6 +720,7 @@ static void tear_down(struct session *s)
 {
 	target_free(s->target);
 	archive_free(s->archive);
+	tables_free(s->tables);
 	recorder_free(s->recorder);
 	reorder_free(s->queue);
 	sideband_free(s->sideband);

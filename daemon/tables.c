@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiling and loading recipe tables; see tables.h.
+ *
+ * Order matters, since the kernel half reads while this writes: rules first, then rows and
+ * chunks, then the file's entry, and the inode last. Eviction goes the other way: the entry is
+ * cleared, then a while passes in which every walk that had read it ends, then its room is given
+ * back.
+ */
+#include "tables.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "extents.h"
+#include "recipe/recipe.h"
+#include "recipe/recipe_rules.h"
+
+#define WALKS_END_US 20000 /* no walk takes so long */
+
+struct request {
+	const struct object *object;
+	struct stackd_inode key;
+	bool has_key;
+	struct request *next;
+};
+
+struct segment {
+	uint32_t file;
+	uint64_t offset;
+};
+
+struct tables {
+	struct tables_maps maps;
+	pthread_t thread;
+	bool has_thread;
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t change;
+	struct request *first, **last;
+	bool is_ending;
+	struct tables_counts counts;
+
+	/* The thread's own. */
+	struct extents *rows, *chunks;
+	struct recipe_rules *rules;
+	size_t rules_loaded;
+	uint32_t *row_of; /* by file number: first row, where a table is loaded */
+	uint32_t *uses_before;
+
+	uint32_t n_segments; /* read by the recorder, after the records that name them */
+	struct segment segments[STACKD_SEGMENT_COUNT];
+};
+
+/* --- eviction -------------------------------------------------------------------------------- */
+
+static uint32_t uses_of(const struct tables *t, uint32_t file)
+{
+	return __atomic_load_n(&t->maps.files[file].uses, __ATOMIC_RELAXED) - t->uses_before[file];
+}
+
+/* Takes the table that was used least since the last eviction out. false: there is none. */
+static bool evict_one(struct tables *t)
+{
+	uint32_t victim = 0;
+	struct stackd_file *file;
+
+	for (uint32_t f = 1; f < t->maps.n_files; f++) {
+		if (t->maps.files[f].n_chunks && (!victim || uses_of(t, f) < uses_of(t, victim)))
+			victim = f;
+	}
+	if (!victim)
+		return false;
+	for (uint32_t f = 1; f < t->maps.n_files; f++)
+		t->uses_before[f] = t->maps.files[f].uses;
+	file = &t->maps.files[victim];
+	__atomic_store_n(&file->is_loaded, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&file->n_chunks, 0, __ATOMIC_RELEASE);
+	usleep(WALKS_END_US);
+	extents_give(t->rows, t->row_of[victim]);
+	extents_give(t->chunks, file->chunk_base);
+	t->counts.evicted++;
+	return true;
+}
+
+/* Takes room, evicting as often as it needs. Rows come in pairs. 0 or -ENOSPC, -ENOMEM. */
+static int take_room(struct tables *t, struct extents *extents, uint32_t count, uint32_t *ret_first)
+{
+	int err;
+
+	do {
+		err = extents_take(extents, count, ret_first);
+	} while (err == -ENOSPC && evict_one(t));
+	return err;
+}
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+static void load_new_rules(struct tables *t)
+{
+	size_t count;
+	const struct stackd_rule *rules = recipe_rules_array(t->rules, &count);
+
+	for (; t->rules_loaded < count; t->rules_loaded++)
+		t->maps.rules[t->rules_loaded] = rules[t->rules_loaded];
+}
+
+/* Gives a file's short frames their segments, once; they stay when the table is evicted. */
+static void give_segments(struct tables *t, struct stackd_file *file, uint32_t number,
+			  uint32_t first_chunk, size_t n_chunks)
+{
+	uint64_t end = ((uint64_t)first_chunk + n_chunks) << STACKD_CHUNK_SHIFT;
+	uint32_t need =
+		(uint32_t)((end + (1u << STACKD_SEGMENT_SHIFT) - 1) >> STACKD_SEGMENT_SHIFT);
+	uint32_t first = t->n_segments;
+
+	if (file->n_segments || need > STACKD_SEGMENT_COUNT - first)
+		return;
+	for (uint32_t i = 0; i < need; i++)
+		t->segments[first + i] = (struct segment){
+			.file = number,
+			.offset = (uint64_t)i << STACKD_SEGMENT_SHIFT,
+		};
+	__atomic_store_n(&t->n_segments, first + need, __ATOMIC_RELEASE);
+	file->first_segment = (uint16_t)first;
+	__atomic_store_n(&file->n_segments, (uint16_t)need, __ATOMIC_RELEASE);
+}
+
+static int load_rows(struct tables *t, const struct recipe_table *table, uint32_t *ret_first)
+{
+	size_t count;
+	uint64_t refused;
+	int err;
+
+	recipe_table_rows(table, &count);
+	err = take_room(t, t->rows, (uint32_t)count, ret_first);
+	if (err)
+		return err;
+	err = recipe_rules_remap(t->rules, table, t->maps.rows + *ret_first, &refused);
+	if (err) {
+		extents_give(t->rows, *ret_first);
+		return err;
+	}
+	load_new_rules(t);
+	return 0;
+}
+
+static int load_table(struct tables *t, uint32_t number, const struct recipe_table *table)
+{
+	struct stackd_file *file = &t->maps.files[number];
+	uint32_t first_chunk, first_row, base;
+	size_t n_chunks;
+	const uint32_t *chunks = recipe_table_chunks(table, &first_chunk, &n_chunks);
+	int err;
+
+	if (n_chunks) {
+		err = load_rows(t, table, &first_row);
+		if (err)
+			return err;
+		err = take_room(t, t->chunks, (uint32_t)n_chunks + 1, &base);
+		if (err) {
+			extents_give(t->rows, first_row);
+			return err;
+		}
+		for (size_t i = 0; i <= n_chunks; i++)
+			t->maps.chunks[base + i] = first_row + chunks[i];
+		t->row_of[number] = first_row;
+		file->chunk_base = base;
+		file->first_chunk = first_chunk;
+		give_segments(t, file, number, first_chunk, n_chunks);
+	}
+	__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
+	__atomic_store_n(&file->is_loaded, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* An object's recipes; without a readable file, an empty table. */
+static int compile(struct tables *t, const struct object *object)
+{
+	struct recipe_table *table = NULL;
+	struct elf_file *elf = NULL;
+	uint64_t start = now_ns();
+	int err = object->elf ? elf_file_clone(object->elf, &elf) : -ENOENT;
+
+	if (!err)
+		err = recipe_compile(elf, &table);
+	if (!err) {
+		err = load_table(t, object->number + 1, table);
+		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
+			t->counts.refused_entries += recipe_table_stats(table)->refused[i];
+	} else if (err != -ENOMEM) {
+		__atomic_store_n(&t->maps.files[object->number + 1].is_loaded, 1, __ATOMIC_RELEASE);
+		err = 0;
+	}
+	recipe_table_free(table);
+	elf_file_free(elf);
+	t->counts.compile_ns += now_ns() - start;
+	return err;
+}
+
+static void serve(struct tables *t, const struct request *r)
+{
+	uint32_t number = r->object->number + 1;
+	int err = 0;
+
+	if (number >= t->maps.n_files) {
+		t->counts.refused++;
+		return;
+	}
+	if (!t->maps.files[number].is_loaded) {
+		err = compile(t, r->object);
+		t->counts.loaded += !err;
+	}
+	if (err) {
+		/* Too large for the room there is: walked by the daemon for ever. */
+		t->counts.refused++;
+		return;
+	}
+	if (r->has_key)
+		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);
+}
+
+static void *run(void *arg)
+{
+	struct tables *t = arg;
+
+	pthread_mutex_lock(&t->lock);
+	for (;;) {
+		struct request *r = t->first;
+
+		if (t->is_ending)
+			break;
+		if (!r) {
+			pthread_cond_wait(&t->change, &t->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&t->lock);
+		serve(t, r);
+		pthread_mutex_lock(&t->lock);
+		t->first = r->next;
+		if (!t->first)
+			t->last = &t->first;
+		free(r);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* --- from the main loop ---------------------------------------------------------------------- */
+
+static int start_thread(struct tables *t)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	t->has_thread = !err;
+	return -err;
+}
+
+int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
+{
+	struct tables *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->maps = *maps;
+	t->last = &t->first;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->change, NULL);
+	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));
+	t->uses_before = calloc(maps->n_files, sizeof(*t->uses_before));
+	err = t->row_of && t->uses_before ? recipe_rules_new(&t->rules) : -ENOMEM;
+	if (!err)
+		err = extents_new(maps->n_rows, &t->rows);
+	if (!err)
+		err = extents_new(maps->n_chunks, &t->chunks);
+	if (!err) {
+		load_new_rules(t);
+		err = start_thread(t);
+	}
+	if (err) {
+		tables_free(t);
+		return err;
+	}
+	*ret_tables = t;
+	return 0;
+}
+
+void tables_free(struct tables *t)
+{
+	if (!t)
+		return;
+	if (t->has_thread) {
+		pthread_mutex_lock(&t->lock);
+		t->is_ending = true;
+		pthread_cond_signal(&t->change);
+		pthread_mutex_unlock(&t->lock);
+		pthread_join(t->thread, NULL);
+	}
+	while (t->first) {
+		struct request *r = t->first;
+
+		t->first = r->next;
+		free(r);
+	}
+	extents_free(t->rows);
+	extents_free(t->chunks);
+	recipe_rules_free(t->rules);
+	pthread_cond_destroy(&t->change);
+	pthread_mutex_destroy(&t->lock);
+	free(t->row_of);
+	free(t->uses_before);
+	free(t);
+}
+
+static bool is_asked_for(const struct tables *t, const struct request *wanted)
+{
+	for (const struct request *r = t->first; r; r = r->next) {
+		if (r->object == wanted->object && r->has_key == wanted->has_key &&
+		    !memcmp(&r->key, &wanted->key, sizeof(r->key)))
+			return true;
+	}
+	return false;
+}
+
+int tables_want(struct tables *t, const struct object *object, const struct stackd_inode *key)
+{
+	struct request wanted = {.object = object, .has_key = key != NULL};
+	struct request *r = NULL;
+
+	if (key)
+		wanted.key = *key;
+	pthread_mutex_lock(&t->lock);
+	if (!is_asked_for(t, &wanted)) {
+		r = malloc(sizeof(*r));
+		if (!r) {
+			pthread_mutex_unlock(&t->lock);
+			return -ENOMEM;
+		}
+		*r = wanted;
+		*t->last = r;
+		t->last = &r->next;
+		pthread_cond_signal(&t->change);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return 0;
+}
+
+bool tables_segment(const struct tables *t, uint32_t segment, uint32_t *ret_file,
+		    uint64_t *ret_offset)
+{
+	if (segment >= __atomic_load_n(&t->n_segments, __ATOMIC_ACQUIRE))
+		return false;
+	*ret_file = t->segments[segment].file;
+	*ret_offset = t->segments[segment].offset;
+	return true;
+}
+
+void tables_counts(struct tables *t, struct tables_counts *ret_counts)
+{
+	pthread_mutex_lock(&t->lock);
+	*ret_counts = t->counts;
+	ret_counts->rows = extents_used(t->rows);
+	ret_counts->rules = t->rules_loaded;
+	pthread_mutex_unlock(&t->lock);
+}
