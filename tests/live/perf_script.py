@@ -82,6 +82,7 @@ def read(stream):
 THREAD_ENTRIES = {"clone", "__clone", "clone3", "__clone3", "__clone_internal"}
 LOADER = re.compile(r"ld-linux-x86-64\.so\.2$|/ld-[0-9.]+\.so$")
 ENTRY_BYTES = 64  # _start is shorter than this in every program of glibc's
+LOADER_ENTRY_BYTES = 128  # and goes on as _dl_start_user in the loader
 
 
 @functools.lru_cache(maxsize=None)
@@ -121,4 +122,5 @@ def is_complete(frames):
     places = entry_places(root.object)
     if base == "_start" and places:
         return True
-    return any(0 <= root.ip - place <= ENTRY_BYTES for place in places)
+    bytes_of_entry = LOADER_ENTRY_BYTES if LOADER.search(root.object) else ENTRY_BYTES
+    return any(0 <= root.ip - place <= bytes_of_entry for place in places)
