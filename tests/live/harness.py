@@ -214,7 +214,8 @@ def check_whole(recording, torn_percent=0.0):
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]
     check(quality["complete"] + quality["partial"] == len(samples)
-          and quality["partial"] <= len(samples) * torn_percent / 100, "not every stack is complete", quality,
+          and quality["partial"] <= len(samples) * torn_percent / 100,
+          "not every stack is complete", quality,
           stats["end_reasons"], *[chains.text_of(s.frames) for s in samples
                                   if s.frames and str(s.frames[0].symbol).startswith("[inc")][:5])
     return samples

@@ -81,8 +81,7 @@ def read(stream):
 
 THREAD_ENTRIES = {"clone", "__clone", "clone3", "__clone3", "__clone_internal"}
 LOADER = re.compile(r"ld-linux-x86-64\.so\.2$|/ld-[0-9.]+\.so$")
-ENTRY_BYTES = 64  # _start is shorter than this in every program of glibc's
-LOADER_ENTRY_BYTES = 128  # and goes on as _dl_start_user in the loader
+ENTRY_BYTES = 64  # _start is no longer than this in programs of glibc's and in its loader
 
 
 @functools.lru_cache(maxsize=None)
@@ -122,5 +121,4 @@ def is_complete(frames):
     places = entry_places(root.object)
     if base == "_start" and places:
         return True
-    bytes_of_entry = LOADER_ENTRY_BYTES if LOADER.search(root.object) else ENTRY_BYTES
-    return any(0 <= root.ip - place <= bytes_of_entry for place in places)
+    return any(0 <= root.ip - place <= ENTRY_BYTES for place in places)

@@ -307,7 +307,7 @@ def lies():
     yield "names of garbage", lambda p: overwrite(p, strtab[0], garbage[:strtab[1]])
     yield "section headers far away", lambda p: overwrite(p, 40, b"\xff" * 7 + b"\x7f")
     yield "65535 sections", lambda p: overwrite(p, 58, b"\x40\x00\xff\xff\xfe\xff")
-    yield "program headers far away", lambda p: overwrite(p, 32, b"\xf0\xff\xff\xff\xff\xff\xff\x7f")
+    yield "program headers far away", lambda p: overwrite(p, 32, b"\xf0" + b"\xff" * 6 + b"\x7f")
     yield "no ELF file at all", lambda p: overwrite(p, 0, b"#!/bin/sh\n" + garbage[:54])
     yield "header of garbage", lambda p: overwrite(p, 16, garbage[:48])
     yield "unwind information of garbage", lambda p: overwrite(p, eh[0], garbage[:eh[1]])
@@ -331,7 +331,8 @@ def register_lie(name, falsify):
             check(len(samples) > 50 and stats["lost"] == 0, "samples are missing", stats)
             leaves = {user_frames(s)[-1].symbol for s in samples}
             known = {"one_leaf", "one_entry", "steady", "main", None}
-            check(leaves <= known or "names of garbage" in name, "frames with names that are not theirs", leaves - known)
+            check(leaves <= known or name == "names of garbage",
+                  "frames with names that are not theirs", leaves - known)
     live(test, name="lying-elf-" + name.replace(" ", "-"))
 
 
