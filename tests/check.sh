@@ -100,7 +100,7 @@ lint_layers() {
     bad=$(grep -nE '#include "(\.\./)*(daemon|cli)/' lib/*/*.[ch]
         grep -nE '#include "(\.\./)*cli/' daemon/*.[ch]
         grep -nE '#include "(\.\./)*daemon/' cli/*.[ch]
-        grep -nE '#include "[^"]*/' bpf/*.[ch]
+        grep -nE '#include "[^"]*/' bpf/*.[ch])
     [ -z "$bad" ] || { echo "includes against the layers:" && echo "$bad" && return 1; }
 } 2>/dev/null
 
