@@ -340,6 +340,12 @@ int archive_finish(struct archive *a, char **ret_error)
 	return a->error;
 }
 
+void archive_discard(struct archive *a)
+{
+	end_thread(a, true);
+	store_writer_discard(a->writer);
+}
+
 int64_t archive_recording(const struct archive *a)
 {
 	return store_writer_recording(a->writer);

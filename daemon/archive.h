@@ -63,6 +63,9 @@ int archive_poll_fd(const struct archive *archive);
  * 0, or the negative errno of the first failure, with the sentence in *ret_error. */
 int archive_finish(struct archive *archive, char **ret_error);
 
+/* Takes the recording out of the store again, where the run did not come about. */
+void archive_discard(struct archive *archive);
+
 int64_t archive_recording(const struct archive *archive); /* its id in the store */
 
 void archive_free(struct archive *archive); /* NULL is fine; without archive_finish: as it is */

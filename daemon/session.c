@@ -357,6 +357,7 @@ static enum exit_status start_target(struct session *s)
 	if (!err)
 		return STATUS_DONE;
 	log_error("cannot run '%s': %s", s->options->command[0], strerror(-err));
+	archive_discard(s->archive);
 	return STATUS_FAILED;
 }
 

@@ -93,7 +93,7 @@ static const char *store_db_explain(int r)
 {
 	switch (-r) {
 	case ENOENT:
-		return "there is no such store; record one with stackd";
+		return "there is no such file or folder; name one that is there";
 	case EINVAL:
 		return "this is not a stackd store; name another file";
 	case EACCES:

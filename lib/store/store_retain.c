@@ -92,6 +92,11 @@ static int retain_delete(struct store_writer *w, int64_t recording)
 	return r;
 }
 
+int store_writer_discard(struct store_writer *w)
+{
+	return retain_delete(w, w->recording);
+}
+
 struct retain_candidate {
 	int64_t id;
 	uint64_t ended_ns; /* wall clock */

@@ -55,6 +55,10 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
 
 const char *store_writer_error(const struct store_writer *w);
 
+/* Takes the recording that was begun out of the store again: the run did not come about. Then the
+ * writer can only be freed. 0 or an error. */
+int store_writer_discard(struct store_writer *w);
+
 /* Deletes recordings that ended more than `max_age_s` ago, then the oldest ones until the file's
  * content is within `max_bytes`; 0 means no limit. Never the recording being written. The number
  * deleted, or -errno. */
