@@ -119,11 +119,30 @@ static void retain_by_size(void **state)
 	fixture_remove(folder);
 }
 
+/* A run that did not come about leaves no recording, and the others alone. */
+static void discard(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct store_recording info = fixture_info();
+	struct store_writer *w;
+
+	(void)state;
+	retain_record(path, 100, true, 1);
+	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+	retain_assert_ids(path, "12");
+	assert_int_equal(store_writer_discard(w), 0);
+	store_writer_free(w);
+	retain_assert_ids(path, "1");
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(retain_by_age),
 		cmocka_unit_test(retain_by_size),
+		cmocka_unit_test(discard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
