@@ -69,7 +69,8 @@ $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
 
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS) -lcmocka
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+		$(B)/libstackd.a $(LDLIBS) -lcmocka
 
 unit-tests: $(TESTS)
 

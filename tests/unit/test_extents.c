@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Room in the kernel half's arrays: daemon/extents.c against a map of every single element, which
+ * knows what first fit is without being clever about it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "../../daemon/extents.c"
+#include "base/hash.h"
+
+#define SIZE   512
+#define ROUNDS 40000
+
+/* The owner of each element; 0: nobody. */
+struct model {
+	uint16_t owner[SIZE];
+};
+
+/* First fit, element by element. SIZE: there is none. */
+static uint32_t model_first_fit(const struct model *m, uint32_t count)
+{
+	uint32_t run = 0;
+
+	for (uint32_t i = 0; i < SIZE; i++) {
+		run = m->owner[i] ? 0 : run + 1;
+		if (run == count)
+			return i + 1 - count;
+	}
+	return SIZE;
+}
+
+static uint32_t model_used(const struct model *m)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < SIZE; i++)
+		used += m->owner[i] != 0;
+	return used;
+}
+
+static void model_set(struct model *m, uint32_t first, uint32_t count, uint16_t owner)
+{
+	for (uint32_t i = first; i < first + count; i++)
+		m->owner[i] = owner;
+}
+
+/* --- by hand --------------------------------------------------------------------------------- */
+
+static void test_room_is_taken_from_the_start(void **state)
+{
+	struct extents *e = NULL;
+	uint32_t first = 4711;
+
+	(void)state;
+	assert_int_equal(extents_new(10, &e), 0);
+	assert_int_equal(extents_used(e), 0);
+	assert_int_equal(extents_take(e, 4, &first), 0);
+	assert_int_equal(first, 0);
+	assert_int_equal(extents_take(e, 6, &first), 0);
+	assert_int_equal(first, 4);
+	assert_int_equal(extents_used(e), 10);
+	first = 4711;
+	assert_int_equal(extents_take(e, 1, &first), -ENOSPC);
+	assert_int_equal(first, 4711);
+	assert_int_equal(extents_used(e), 10);
+	extents_free(e);
+	extents_free(NULL);
+}
+
+static void test_a_hole_is_filled_if_it_is_large_enough(void **state)
+{
+	struct extents *e = NULL;
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(extents_new(100, &e), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(extents_take(e, 10, &first), 0);
+	extents_give(e, 20);
+	extents_give(e, 50);
+	extents_give(e, 60);
+	assert_int_equal(extents_used(e), 70);
+	assert_int_equal(extents_take(e, 21, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 11, &first), 0);
+	assert_int_equal(first, 50);
+	assert_int_equal(extents_take(e, 10, &first), 0);
+	assert_int_equal(first, 20);
+	assert_int_equal(extents_take(e, 9, &first), 0);
+	assert_int_equal(first, 61);
+	assert_int_equal(extents_used(e), 100);
+	extents_free(e);
+}
+
+static void test_what_is_not_taken_is_not_given_back(void **state)
+{
+	struct extents *e = NULL;
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(extents_new(10, &e), 0);
+	extents_give(e, 0);
+	assert_int_equal(extents_take(e, 5, &first), 0);
+	extents_give(e, 3); /* inside of one */
+	extents_give(e, 5);
+	assert_int_equal(extents_used(e), 5);
+	extents_give(e, 0);
+	extents_give(e, 0);
+	assert_int_equal(extents_used(e), 0);
+	extents_free(e);
+}
+
+/* Sums of first and count must not wrap. */
+static void test_the_largest_arrays_do_not_overflow(void **state)
+{
+	struct extents *e = NULL;
+	uint32_t first;
+
+	(void)state;
+	assert_int_equal(extents_new(UINT32_MAX, &e), 0);
+	assert_int_equal(extents_take(e, UINT32_MAX - 1, &first), 0);
+	assert_int_equal(first, 0);
+	assert_int_equal(extents_take(e, UINT32_MAX, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 2, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 1, &first), 0);
+	assert_int_equal(first, UINT32_MAX - 1);
+	assert_int_equal(extents_used(e), UINT32_MAX);
+	extents_give(e, 0);
+	assert_int_equal(extents_take(e, UINT32_MAX, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, UINT32_MAX - 1, &first), 0);
+	assert_int_equal(first, 0);
+	extents_free(e);
+}
+
+/* --- at random ------------------------------------------------------------------------------- */
+
+struct held {
+	uint32_t first[SIZE], count[SIZE];
+	uint32_t n;
+};
+
+static void take_one(struct extents *e, struct model *m, struct held *held, uint64_t random)
+{
+	uint32_t count = 1 + (uint32_t)(random >> 8) % (random & 64 ? 64 : 6);
+	uint32_t first = SIZE, expected = model_first_fit(m, count);
+
+	assert_int_equal(extents_take(e, count, &first), expected == SIZE ? -ENOSPC : 0);
+	assert_int_equal(first, expected);
+	if (expected == SIZE)
+		return;
+	model_set(m, first, count, 1);
+	held->first[held->n] = first;
+	held->count[held->n++] = count;
+}
+
+static void give_one(struct extents *e, struct model *m, struct held *held, uint64_t random)
+{
+	uint32_t i;
+
+	if (!held->n)
+		return;
+	i = (uint32_t)(random >> 8) % held->n;
+	extents_give(e, held->first[i]);
+	model_set(m, held->first[i], held->count[i], 0);
+	held->first[i] = held->first[--held->n];
+	held->count[i] = held->count[held->n];
+}
+
+static void test_random_takes_and_gives(void **state)
+{
+	static struct model model;
+	static struct held held;
+	struct extents *e = NULL;
+	uint32_t fullest = 0;
+
+	(void)state;
+	assert_int_equal(extents_new(SIZE, &e), 0);
+	for (uint64_t i = 1; i <= ROUNDS; i++) {
+		uint64_t random = hash_mix64(i);
+
+		/* Phases that fill and phases that drain. */
+		if (random % 8 < (i / 500 % 2 ? 3 : 5))
+			take_one(e, &model, &held, random);
+		else
+			give_one(e, &model, &held, random);
+		assert_int_equal(extents_used(e), model_used(&model));
+		fullest = extents_used(e) > fullest ? extents_used(e) : fullest;
+	}
+	assert_true(fullest > SIZE * 9 / 10);
+	while (held.n)
+		give_one(e, &model, &held, held.n);
+	assert_int_equal(extents_used(e), 0);
+	extents_free(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_room_is_taken_from_the_start),
+		cmocka_unit_test(test_a_hole_is_filled_if_it_is_large_enough),
+		cmocka_unit_test(test_what_is_not_taken_is_not_given_back),
+		cmocka_unit_test(test_the_largest_arrays_do_not_overflow),
+		cmocka_unit_test(test_random_takes_and_gives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
