@@ -229,7 +229,10 @@ __noinline int mapping_find(struct scratch *s, __u64 address)
 	if (!s->vma_is_exec)
 		return STACKD_END_NO_MAPPING;
 	if (s->vma.key.inode) {
-		file = bpf_map_lookup_elem(&inodes, &s->vma.key);
+		/* A key in a global function's memory is not taken before 6.4: on the stack. */
+		struct stackd_inode key = s->vma.key;
+
+		file = bpf_map_lookup_elem(&inodes, &key);
 		if (!file) {
 			s->unknown = s->vma;
 			return STACKD_END_NO_OBJECT;

@@ -259,6 +259,8 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 		return 1;
 	if (len > copy->want - copy->got)
 		len = copy->want - copy->got;
+	/* The compiler knows that it is no more; the verifier has to be shown. */
+	asm volatile("" : "+r"(len));
 	if (len > PAGE_SIZE || at > sizeof(scratch->payload) - PAGE_SIZE)
 		return 1;
 	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from) &&
