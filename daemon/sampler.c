@@ -65,6 +65,12 @@ static const char *btf_path(char *buf, size_t size)
 	return buf;
 }
 
+/* May programs like ours be loaded at all? The verifier's refusals look like missing rights. */
+static bool may_load(void)
+{
+	return libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
+}
+
 /* Why the program could not be loaded, and what helps. */
 static int explain_load(int err, char **ret_error)
 {
@@ -78,7 +84,7 @@ static int explain_load(int err, char **ret_error)
 			     "with CONFIG_DEBUG_INFO_BTF=y, such as Debian's",
 			     path);
 		err = -EOPNOTSUPP;
-	} else if (err == -EPERM || err == -EACCES) {
+	} else if (err == -EPERM || (err == -EACCES && !may_load())) {
 		n = asprintf(ret_error,
 			     "no right to load BPF programs (%s): run as root, or with "
 			     "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
