@@ -123,7 +123,9 @@ static __always_inline bool follows_call(__u64 ra)
 	return false;
 }
 
-/* Where there is no recipe: a step by the frame pointer, if what it finds is a return address. */
+/* Code that a program has made itself has no recipe: a step by the frame pointer, if what it finds
+ * is a return address. (Of a file's code without a recipe more can be told than that, by its
+ * symbols and its bytes: the daemon does.) */
 static __always_inline int step_by_frame_pointer(struct scratch *s)
 {
 	struct walk *w = &s->walk;
@@ -186,7 +188,8 @@ static long walk_frame(__u32 index, struct scratch **at)
 	else if (entry->rule.cfa == STACKD_CFA_DAEMON)
 		end = STACKD_END_BAD_RECIPE;
 	else if (entry->rule.cfa == STACKD_CFA_NONE)
-		end = step_by_frame_pointer(s);
+		end = entry->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
+								: STACKD_END_NO_RECIPE;
 	else
 		end = walk_step(&s->walk, &entry->rule);
 	if (end != WALK_GO_ON) {

@@ -14,6 +14,7 @@
 #include "recorder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -193,7 +194,9 @@ int recorder_foresee(struct recorder *r, const struct sideband_event *event)
 	const struct object *object;
 	int err;
 
-	/* Children become members here already, so that their first mappings are seen in time. */
+	/* Children become members here already, so that their first mappings are seen in time.
+	 * (Rings are read one after the other, so a grandchild can come first: then it becomes one
+	 * in the order of time.) */
 	if (event->kind == SIDEBAND_FORK && is_member(r, event->parent_pid))
 		return add_member(r, event->pid);
 	if (event->kind != SIDEBAND_MMAP || !is_member(r, event->pid))
@@ -242,6 +245,9 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		r->sideband_lost += event->lost;
 		return reload_members(r);
 	}
+	if (event->kind == SIDEBAND_FORK && is_member(r, event->parent_pid) &&
+	    add_member(r, event->pid))
+		return -ENOMEM;
 	if (!is_member(r, event->pid))
 		return 0;
 	switch (event->kind) {
@@ -489,6 +495,10 @@ static int ask_for_tables(struct recorder *r, const struct stackd_stack_record *
 				   NULL);
 	if (!unknown->key.inode)
 		return 0;
+	/* A process that was just forked must not be read from /proc now: in the order of time it
+	 * is still its parent's copy. */
+	if (early && !process_table_knows(r->processes, (pid_t)record->header.pid))
+		return 0;
 	m = process_table_mapping(r->processes, (pid_t)record->header.pid, unknown->start);
 	if (!m || m->object->kind == OBJECT_JIT ||
 	    unknown->start - m->start + m->offset != unknown->offset)
@@ -525,6 +535,32 @@ static int kernel_path(struct recorder *r, const uint64_t *kernel, size_t n_kern
 	return err;
 }
 
+/* Shows a path that the judge found wrong, for whoever mends it (STACKD_DEBUG). */
+static void show_path(const struct recorder *r, const char *title, const uint32_t *path,
+		      size_t count)
+{
+	fprintf(stderr, "%s", title);
+	for (size_t i = 0; i < count; i++) {
+		const struct location *l = location_at(r->locations, path[i]);
+		const struct object *object = object_table_at(r->objects, l->object);
+		const char *slash = strrchr(object->path, '/');
+
+		fprintf(stderr, " %s+0x%llx", slash ? slash + 1 : object->path,
+			(unsigned long long)l->offset);
+	}
+	fputc('\n', stderr);
+}
+
+static void show_wrong(struct recorder *r, const struct stackd_header *header, size_t count)
+{
+	r->judged_wrong++;
+	if (!getenv("STACKD_DEBUG"))
+		return;
+	fprintf(stderr, "judge: pid %u tid %u flags %x\n", header->pid, header->tid, header->flags);
+	show_path(r, "  kernel:", r->judged.path, r->judged.count);
+	show_path(r, "  libdw: ", r->path, count);
+}
+
 /* Holds the path of a judging STACK record against that of the WALKED one before it. */
 static void judge(struct recorder *r, const struct stackd_header *header, size_t count)
 {
@@ -535,7 +571,7 @@ static void judge(struct recorder *r, const struct stackd_header *header, size_t
 	if (j->count == count && !memcmp(j->path, r->path, count * sizeof(r->path[0])))
 		r->judged_right++;
 	else
-		r->judged_wrong++;
+		show_wrong(r, header, count);
 }
 
 static int take_stack(struct recorder *r, const struct stackd_header *header,

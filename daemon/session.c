@@ -518,7 +518,8 @@ static int add_counters(const struct session *s, struct batch *b,
 	};
 	struct tables_counts tables;
 
-	b->counters = calloc(STACKD_END_COUNT + STACKD_COUNT_COUNT + 32, sizeof(*b->counters));
+	b->counters = calloc(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 32,
+			     sizeof(*b->counters));
 	if (!b->counters)
 		return -ENOMEM;
 	for (int i = 0; i < STACKD_END_COUNT; i++)
@@ -547,7 +548,14 @@ static int add_counters(const struct session *s, struct batch *b,
 	add_counter(b, "tables_refused", tables.refused);
 	add_counter(b, "table_rows", tables.rows);
 	add_counter(b, "table_rules", tables.rules);
-	add_counter(b, "table_refused_entries", tables.refused_entries);
+	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++) {
+		char name[40];
+
+		snprintf(name, sizeof(name), "refused.%s",
+			 recipe_refusal_name((enum recipe_refusal)i));
+		if (tables.refused_entries[i])
+			add_counter(b, name, tables.refused_entries[i]);
+	}
 	add_counter(b, "table_compile_ns", tables.compile_ns);
 	add_counter(b, "frame_pointer_steps", recorded->frame_pointer_steps);
 	return 0;

@@ -201,7 +201,7 @@ static int compile(struct tables *t, const struct object *object)
 	if (!err) {
 		err = load_table(t, object->number + 1, table);
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
-			t->counts.refused_entries += recipe_table_stats(table)->refused[i];
+			t->counts.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM) {
 		__atomic_store_n(&t->maps.files[object->number + 1].is_loaded, 1, __ATOMIC_RELEASE);
 		err = 0;

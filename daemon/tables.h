@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "proc/object.h"
+#include "recipe/recipe.h"
 #include "stackd_abi.h"
 
 struct tables;
@@ -47,7 +48,7 @@ bool tables_segment(const struct tables *tables, uint32_t segment, uint32_t *ret
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
 	uint64_t rows, rules;
-	uint64_t refused_entries; /* of the files' unwind information, by lib/recipe */
+	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* of unwind information, by reason */
 	uint64_t compile_ns;
 };
 void tables_counts(struct tables *tables, struct tables_counts *ret_counts);

@@ -361,6 +361,13 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 	return map;
 }
 
+bool process_table_knows(struct process_table *table, pid_t pid)
+{
+	const struct instance *instance = process_table_find(table, pid);
+
+	return instance && process_table_is_alive(instance);
+}
+
 uint32_t process_table_process_count(const struct process_table *table)
 {
 	return table->n_processes;

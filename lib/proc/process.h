@@ -80,6 +80,9 @@ const struct thread *process_table_thread(struct process_table *table, pid_t pid
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);
 
+/* Has this process been heard of, and is it running? Loads nothing. */
+bool process_table_knows(struct process_table *table, pid_t pid);
+
 /* By dense number, for the store. */
 uint32_t process_table_process_count(const struct process_table *table);
 uint32_t process_table_thread_count(const struct process_table *table);

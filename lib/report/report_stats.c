@@ -141,6 +141,41 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	return r;
 }
 
+static uint64_t report_stats_value(const struct store_tables *t, const char *name)
+{
+	uint64_t value;
+
+	return report_stats_counter(t, name, &value) ? value : 0;
+}
+
+static double report_stats_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* How the kernel half's walks went, from its counters. */
+static void report_stats_text_walks(struct buf *b, const struct store_tables *t,
+				    const struct report_stats *s)
+{
+	uint64_t walks = report_stats_value(t, "kernel_walks");
+	uint64_t walked = report_stats_value(t, "kernel_frames");
+	uint64_t kept = report_stats_value(t, "kernel_kept_frames");
+	uint64_t hits = report_stats_value(t, "kernel_rule_hits");
+	uint64_t misses = report_stats_value(t, "kernel_rule_misses");
+	double frames = walks ? (double)(walked + kept) / (double)walks : 0;
+
+	if (!walks)
+		return;
+	text_printf(b, "walks: %" PRIu64 " in the kernel, %" PRIu64 " of them left to stackd\n",
+		    walks, report_stats_value(t, "kernel_fallbacks"));
+	text_printf(b, "frames: %.1f a walk, %.1f%% kept by the prefix", frames,
+		    report_stats_percent(kept, walked + kept));
+	if (s->kernel_ns >= 0 && frames > 0)
+		text_printf(b, ", %.1f ns a frame", s->kernel_ns / frames);
+	text_printf(b, "\nrule cache: %.1f%% hits (%" PRIu64 " misses)\n",
+		    report_stats_percent(hits, hits + misses), misses);
+}
+
 static void report_stats_text_costs(struct buf *b, const struct store_tables *t,
 				    const struct report_stats *s)
 {
@@ -172,6 +207,7 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 			text_printf(&b, "  %-14s %" PRIu64 "\n",
 				    profile_end_reason_name((uint8_t)i), s.reasons[i]);
 	report_stats_text_costs(&b, t, &s);
+	report_stats_text_walks(&b, t, &s);
 	if (t->n_counters)
 		text_put_raw(&b, "counters:\n");
 	for (uint32_t i = 0; i < t->n_counters; i++) {
