@@ -46,8 +46,8 @@ def run_timed(command, work, output):
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         with open(output, encoding="utf-8", errors="replace") as log:
-            sys.exit("%s\nfailed with status %d:\n%s" % (" ".join(command), process.returncode,
-                                                         log.read()[-2000:]))
+            raise RuntimeError("%s\nfailed with status %d:\n%s" % (
+                " ".join(command), process.returncode, log.read()[-2000:]))
     return usage.ru_utime + usage.ru_stime
 
 
@@ -80,18 +80,17 @@ class Perf:
         self.name, self.graph = name, graph
 
     def record(self, work, command, output):
-        # -N -B: perf 6.1 at times aborts over a build-id while BPF programs come and go.
-        return run_timed(["perf", "record", "-q", "-N", "-B", "-e", "cpu-clock:u", "-F",
-                          str(FREQUENCY), "--call-graph", self.graph, "-o", work + "/perf.data", "--"] + command,
-                         work, output)
+        return run_timed(["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "-F",
+                          str(FREQUENCY), "--call-graph", self.graph, "-o", work + "/perf.data",
+                          "--"] + command, work, output)
 
     def read(self, work):
         """Size on disk, seconds to a folded export, samples, complete ones."""
         data, text = work + "/perf.data", work + "/perf.txt"
         start = time.monotonic()
-        subprocess.run("perf script --no-inline --max-stack 4096 -F comm,ip,sym -i %s 2>/dev/null "
-                       "| awk -f %s/fold.awk > %s/folded" % (data, HERE, work), shell=True,
-                       check=True)
+        subprocess.run("set -o pipefail; perf script --no-inline --max-stack 4096 "
+                       "-F comm,ip,sym -i %s 2>/dev/null | awk -f %s/fold.awk > %s/folded" % (data, HERE, work), shell=True,
+                       check=True, executable="/bin/bash")
         export = time.monotonic() - start
         with open(text, "wb") as out:
             subprocess.run(["perf", "script", "--no-inline", "--max-stack", "4096", "-i", data,
@@ -134,6 +133,20 @@ COLUMNS = [Perf("perf fp", "fp"), Perf("perf dwarf 8K", "dwarf,8192"),
            Perf("perf dwarf 64K", "dwarf,65528"), Stackd()]
 
 
+def profile(column, program, command, work, output):
+    """The cost of a run under a profiler, and what it recorded. perf 6.1 at times aborts while
+    others' BPF programs come and go on the machine, even when told not to record them, so each
+    gets three tries."""
+    for tries_left in (2, 1, 0):
+        try:
+            return cost(program, column.record(work, command, output), output), column.read(work)
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            print("%s: %s" % (column.name, error), file=sys.stderr)
+            if not tries_left:
+                raise
+    return None
+
+
 def measure(program, size, repeats, work):
     """{column name: Row} of one program, medians over the repeats."""
     command, output = programs.command_of(program, size), work + "/output"
@@ -143,8 +156,8 @@ def measure(program, size, repeats, work):
     for _ in range(repeats):
         alone = cost(program, run_timed(command, work, output), output)
         for column in COLUMNS:
-            used = cost(program, column.record(work, command, output), output)
-            size_on_disk, export, (samples, complete) = column.read(work)
+            used, (size_on_disk, export, (samples, complete)) = profile(column, program, command,
+                                                                        work, output)
             if not samples:
                 sys.exit("%s recorded nothing of %s" % (column.name, program.name))
             rows[column.name].append(Row(samples, 100 * complete / samples,

@@ -54,11 +54,11 @@ def inclusive_names(top, frames):
 
 
 def perf_text(folder, command):
-    """perf's samples as text. perf 6.1 at times aborts over a build-id while BPF programs come
-    and go on the machine, so it is given three tries."""
+    """perf's samples as text. perf 6.1 at times aborts over BPF programs that come and go on the
+    machine, so it does not record them, and is given three tries."""
     data = folder + "/perf.data"
     for _ in range(3):
-        perf = run("perf", "record", "-q", "-B", "-N", "-e", "cpu-clock:u", "-F", 1997,
+        perf = run("perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "-F", 1997,
                    "--call-graph", "dwarf,32768", "-o", data, "--", *command, timeout=120)
         text = run("perf", "script", "--no-inline", "--max-stack", 4096, "-i", data, timeout=240)
         if perf.status == 0 and text.status == 0:
