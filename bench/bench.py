@@ -89,8 +89,8 @@ class Perf:
         data, text = work + "/perf.data", work + "/perf.txt"
         start = time.monotonic()
         subprocess.run("set -o pipefail; perf script --no-inline --max-stack 4096 "
-                       "-F comm,ip,sym -i %s 2>/dev/null | awk -f %s/fold.awk > %s/folded" % (data, HERE, work), shell=True,
-                       check=True, executable="/bin/bash")
+                       "-F comm,ip,sym -i %s 2>/dev/null | awk -f %s/fold.awk > %s/folded"
+                       % (data, HERE, work), shell=True, check=True, executable="/bin/bash")
         export = time.monotonic() - start
         with open(text, "wb") as out:
             subprocess.run(["perf", "script", "--no-inline", "--max-stack", "4096", "-i", data,
