@@ -34,7 +34,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl
 
 help:
-	@echo 'all deps demo check check-unit check-live lint format fuzz bench bench-quick install clean'
+	@echo 'all deps demo check check-unit check-live lint format agree fuzz bench bench-quick install clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 
@@ -74,6 +74,11 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 
 unit-tests: $(TESTS)
 
+$(B)/agree/%: tests/agree/%.c $(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/agree -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+		$(B)/libstackd.a $(LDLIBS)
+
 $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS)
@@ -96,6 +101,7 @@ demo: ; $(Q)docs/demo.sh
 format:
 	$(Q)clang-format -i $(C_FILES)
 
+agree: ; $(Q)tests/agree/run.sh full
 fuzz: ; $(Q)tests/fuzz/run.sh $(or $(SECONDS),120)
 bench: ; $(Q)bench/run.sh full
 bench-quick: ; $(Q)bench/run.sh quick
@@ -111,6 +117,6 @@ install: all
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps check check-unit check-live lint format demo fuzz bench bench-quick install clean \
+.PHONY: all help deps check check-unit check-live lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads
 .DELETE_ON_ERROR:

@@ -64,6 +64,7 @@ do_unit() {
         spawn "$name" "build/san/tests/$name"
     done
     wait
+    [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
     [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
 }
 

@@ -9,8 +9,9 @@
  * A slot below rsp was popped: compilers do not say so in epilogues, where the rule still tells
  * of the slot. The register has its value back, and the copy of the stack begins above it.
  *
- * The CFA of a frame is above the frame's rsp, so that a walk always comes nearer to the stack's
- * end; only a signal frame may lead anywhere, and the limit of frames bounds those.
+ * The caller's rsp is above the frame's, so that a walk always comes nearer to the stack's end;
+ * only a signal frame may lead anywhere, and the limit of frames bounds those. The caller's rsp is
+ * the CFA, but for assembly that says otherwise (GHC's StgRun: the CFA is its own rsp).
  */
 #include "walk/walk_step.h"
 
@@ -220,8 +221,6 @@ static enum stackd_end_reason step_slow(const struct walk_rule *rule, const stru
 		r = -EINVAL;
 	if (r)
 		return reason_of(r, &watched);
-	if (!makes_progress(s, cfa.value, rule->is_signal))
-		return STACKD_END_NO_PROGRESS;
 	c.cfa = sp = cfa.value;
 	c.has_cfa = true;
 	r = read_place(slow, &slow->reg[slow->return_column], &c, &pc, &slot);

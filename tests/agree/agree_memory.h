@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A made-up thread: memory in which every word is a place in that memory, and registers that all
+ * differ. So whatever a rule reads or adds up leads to words that can be read on, two different
+ * ways to compute a place give different words, and a CFA read from memory lies above rsp.
+ *
+ *   start      rsp             words and other registers point here            end
+ *   |--- 1/8 ---|------ 1/8 ------|---------------- 1/2 ----------------|-- 1/4 --|
+ */
+#ifndef AGREE_MEMORY_H
+#define AGREE_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "stackd_abi.h"
+
+#define AGREE_MEMORY_BYTES  (UINT64_C(32) << 20)
+#define AGREE_MEMORY_START  UINT64_C(0x7ff000000000)
+#define AGREE_STACK_POINTER (AGREE_MEMORY_START + AGREE_MEMORY_BYTES / 8)
+
+static uint8_t *agree_memory;
+
+/* A place in the middle half, 8-byte aligned. */
+static inline uint64_t agree_place(uint64_t seed)
+{
+	return AGREE_MEMORY_START + AGREE_MEMORY_BYTES / 4 +
+	       (hash_mix64(seed) % (AGREE_MEMORY_BYTES / 2) & ~UINT64_C(7));
+}
+
+/* false: no memory. */
+static inline bool agree_memory_new(void)
+{
+	agree_memory = malloc(AGREE_MEMORY_BYTES);
+	for (uint64_t i = 0; agree_memory && i < AGREE_MEMORY_BYTES; i += 8) {
+		uint64_t word = agree_place(i + 1);
+
+		memcpy(agree_memory + i, &word, 8);
+	}
+	return agree_memory;
+}
+
+static inline bool agree_memory_read(uint64_t address, size_t bytes, uint64_t *ret_value)
+{
+	uint64_t at = address - AGREE_MEMORY_START, value = 0;
+
+	if (at > AGREE_MEMORY_BYTES - bytes)
+		return false;
+	memcpy(&value, agree_memory + at, bytes);
+	*ret_value = value;
+	return true;
+}
+
+static inline void agree_registers(uint64_t pc, uint64_t *r)
+{
+	for (uint64_t i = 0; i < STACKD_REG_COUNT; i++)
+		r[i] = agree_place(~i);
+	r[STACKD_REG_RSP] = AGREE_STACK_POINTER;
+	r[STACKD_REG_RIP] = pc;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The three answers to "who called this frame?", in one form:
+ *
+ *   kernel   bpf/walk.h, the source that the kernel half is built from, with our compiled rule
+ *   daemon   lib/walk's rule and step
+ *   libdw    libdw's rule as it is, place by place, evaluated as DWARF expressions. It takes no
+ *            short cut and shares no code with either
+ */
+#ifndef AGREE_SIDES_H
+#define AGREE_SIDES_H
+
+#include <elfutils/libdw.h>
+#include <errno.h>
+
+#include "agree_memory.h"
+#include "recipe/recipe.h"
+#include "walk/dwarf_expr.h"
+#include "walk/walk_step.h"
+
+/* Both halves call it a step. */
+#define walk_step kernel_walk_step
+#include "walk.h"
+#undef walk_step
+
+#define SIDE_GOES_ON STACKD_END_COUNT
+
+struct side {
+	int end; /* enum stackd_end_reason, or SIDE_GOES_ON */
+	bool is_signal;
+	uint64_t r[STACKD_REG_COUNT];	 /* the caller's */
+	uint64_t slot[STACKD_REG_COUNT]; /* where each was restored from; 0: nowhere */
+	uint32_t known;
+};
+
+/* What a frame knows: all that were interrupted do, all that wait the callee-saved ones only. */
+#define SIDE_LEAF   0xffffu
+#define SIDE_WAITER WALK_KEPT_REGS
+
+/* --- the kernel half's source -------------------------------------------------------------- */
+
+static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
+{
+	uint64_t word;
+
+	(void)w;
+	if (!agree_memory_read(address, 8, &word))
+		return 1;
+	*ret_word = word;
+	return 0;
+}
+
+static inline void side_from_walk(const struct walk *w, struct side *ret)
+{
+	for (int i = 0; i < WALK_REGS; i++) {
+		ret->r[i] = w->r[i];
+		ret->slot[i] = w->origin[i].slot;
+	}
+	ret->r[STACKD_REG_RIP] = w->pc;
+	ret->slot[STACKD_REG_RIP] = w->slot;
+	ret->known = w->valid;
+	ret->is_signal = w->is_exact;
+}
+
+static inline void side_of_kernel(const struct stackd_rule *rule, const uint64_t *regs,
+				  uint32_t known, struct side *ret)
+{
+	struct walk w = {
+		.pc = regs[STACKD_REG_RIP], .valid = known, .is_exact = known == SIDE_LEAF};
+	int end;
+
+	*ret = (struct side){0};
+	for (int i = 0; i < WALK_REGS; i++)
+		w.r[i] = regs[i];
+	if (rule->cfa == STACKD_CFA_NONE)
+		end = STACKD_END_NO_RECIPE;
+	else if (rule->cfa == STACKD_CFA_END)
+		end = STACKD_END_ENTRY;
+	else if (rule->cfa == STACKD_CFA_DAEMON)
+		end = STACKD_END_BAD_RECIPE;
+	else
+		end = kernel_walk_step(&w, rule);
+	side_from_walk(&w, ret);
+	ret->end = end == WALK_GO_ON ? SIDE_GOES_ON : end;
+}
+
+/* --- lib/walk ------------------------------------------------------------------------------ */
+
+static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *regs,
+				  uint32_t known, struct side *ret)
+{
+	struct walk_memory memory = {agree_memory, AGREE_MEMORY_START, AGREE_MEMORY_BYTES, false};
+	struct walk_state state = {.known = known | 1u << STACKD_REG_RIP,
+				   .may_be_at_cfa = known == SIDE_LEAF};
+
+	*ret = (struct side){.end = STACKD_END_NO_RECIPE};
+	memcpy(state.r, regs, sizeof(state.r));
+	if (rule->fast.cfa != STACKD_CFA_NONE)
+		ret->end = (int)walk_step(rule, &memory, &state);
+	memcpy(ret->r, state.r, sizeof(ret->r));
+	ret->slot[STACKD_REG_RIP] = state.slot;
+	ret->known = state.known;
+	ret->is_signal = !state.is_return;
+}
+
+/* --- libdw --------------------------------------------------------------------------------- */
+
+static inline bool side_read(void *arg, uint64_t address, size_t bytes, uint64_t *ret_value)
+{
+	(void)arg;
+	return agree_memory_read(address, bytes, ret_value);
+}
+
+enum side_place { SIDE_VALUE, SIDE_SAME, SIDE_UNDEFINED, SIDE_FAILED };
+
+/* The caller's value of one register. */
+static inline enum side_place side_register(Dwarf_Frame *frame, int reg,
+					    const struct dwarf_expr_context *c, struct side *ret)
+{
+	struct dwarf_expr_result result;
+	Dwarf_Op mem[3], *ops;
+	size_t n;
+
+	if (dwarf_frame_register(frame, reg, mem, &ops, &n))
+		return SIDE_FAILED;
+	if (!n)
+		return ops ? SIDE_UNDEFINED : SIDE_SAME;
+	if (dwarf_expr_eval(ops, n, c, &result))
+		return SIDE_FAILED;
+	ret->r[reg] = result.value;
+	if (result.kind == DWARF_EXPR_REGISTER) {
+		if (result.value >= STACKD_REG_COUNT || !(c->known >> result.value & 1))
+			return SIDE_FAILED;
+		ret->r[reg] = c->registers[result.value];
+	} else if (result.kind == DWARF_EXPR_ADDRESS) {
+		ret->slot[reg] = result.value;
+		if (!agree_memory_read(result.value, 8, &ret->r[reg]))
+			return SIDE_FAILED;
+	}
+	return SIDE_VALUE;
+}
+
+/* 0, or -1: libdw cannot say where the CFA is. */
+static inline int side_cfa(Dwarf_Frame *frame, struct dwarf_expr_context *c)
+{
+	struct dwarf_expr_result result;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (dwarf_frame_cfa(frame, &ops, &n) || !n || dwarf_expr_eval(ops, n, c, &result))
+		return -1;
+	c->cfa = result.value;
+	c->has_cfa = true;
+	return 0;
+}
+
+static inline void side_registers(Dwarf_Frame *frame, const struct dwarf_expr_context *c,
+				  struct side *ret)
+{
+	for (int i = 0; i < WALK_REGS; i++) {
+		enum side_place place = side_register(frame, i, c, ret);
+
+		/* libdw 0.188 holds rbx for unspecified where a file says nothing about it: its
+		 * table for the ABI names rax there. */
+		if (place == SIDE_UNDEFINED && i == 3)
+			place = SIDE_SAME;
+		if (place == SIDE_VALUE)
+			ret->known |= 1u << i;
+		else if (place == SIDE_SAME)
+			ret->known |= c->known & 1u << i;
+	}
+	if (!ret->is_signal)
+		ret->known &= WALK_KEPT_REGS;
+}
+
+static inline void side_of_libdw(Dwarf_Frame *frame, const uint64_t *regs, uint32_t known,
+				 struct side *ret)
+{
+	struct dwarf_expr_context c = {
+		.registers = regs, .known = known | 1u << STACKD_REG_RIP, .read = side_read};
+	int column;
+
+	*ret = (struct side){.end = STACKD_END_NO_RECIPE};
+	memcpy(ret->r, regs, sizeof(ret->r));
+	if (!frame)
+		return;
+	column = dwarf_frame_info(frame, NULL, NULL, &ret->is_signal);
+	ret->end = STACKD_END_ENTRY;
+	if (column == STACKD_REG_RIP &&
+	    side_register(frame, column, &c, &(struct side){0}) == SIDE_UNDEFINED)
+		return;
+	ret->end = STACKD_END_BAD_RECIPE;
+	if (column != STACKD_REG_RIP || side_cfa(frame, &c) ||
+	    side_register(frame, column, &c, ret) != SIDE_VALUE)
+		return;
+	side_registers(frame, &c, ret);
+	ret->end = SIDE_GOES_ON;
+}
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Does the kernel half step to the caller that libdw names? Its own walk source (bpf/walk.h) is
+ * built here for user space, under sanitizers, and makes one step from the first, the middle and
+ * the last byte of every function of the files on the command line, and from the first byte of
+ * each row in between (--rows). libdw's rule for the same byte, evaluated in the same made-up
+ * thread (agree_memory.h), says what is right: the caller's pc, rsp and callee-saved registers,
+ * which of them have a value, and the slots that they came from.
+ *
+ * Each step is made twice: as a leaf, where every register counts, and as a frame that waits for
+ * a call to return, where only the callee-saved ones do. Where the kernel half leaves a frame to
+ * the daemon, the daemon's walk is judged instead; it is compared with libdw everywhere.
+ *
+ * To show that the comparison can tell, the kernel half also steps by a rule with one number
+ * changed, another number at each address; every such step must come out as wrong.
+ *
+ * A function is an entry of .eh_frame or .debug_frame. Exit status 1 if anything is wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agree_sides.h"
+#include "walk/cfi_image.h"
+
+/* What comes out at an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
+#define AGREE_KINDS(X)                                                                             \
+	X(SAME, 0, "same caller")                                                                  \
+	X(ENDS, 0, "same: the outermost frame, its return address is undefined")                   \
+	X(LEFT_RULE, 0, "left to the daemon: no fixed rule can say it")                            \
+	X(LEFT_PROGRESS, 0, "left to the daemon: the CFA is not above rsp")                        \
+	X(NO_ANSWER, 0, "libdw has no answer, nor have we: no CFA, or one in a lost register")     \
+	X(ONLY_OURS, 0, "libdw has no answer, the recipe has")                                     \
+	X(LEFT_WRONG, 1, "left to the daemon, whose walk does not do as libdw says")               \
+	X(DAEMON, 1, "the kernel half is right, the daemon's walk is not")                         \
+	X(NONE, 1, "libdw has a rule, the recipe has none")                                        \
+	X(STOPS, 1, "libdw has an answer, the kernel half stops")                                  \
+	X(END, 1, "only one of them says that the stack ends")                                     \
+	X(PC, 1, "the return address, or its slot, differs")                                       \
+	X(RSP, 1, "the stack pointer differs")                                                     \
+	X(SAVED, 1, "a callee-saved register, or its slot, differs")                               \
+	X(KNOWN, 1, "only one of them has a value for a callee-saved register")
+
+enum agree_kind {
+#define X(e, wrong, text) AGREE_##e,
+	AGREE_KINDS(X)
+#undef X
+		AGREE_COUNT
+};
+
+static const struct {
+	const char *name, *text;
+	bool is_wrong;
+} kinds[] = {
+#define X(e, wrong, text) {#e, text, wrong},
+	AGREE_KINDS(X)
+#undef X
+};
+
+static const char *const refusals[] = {
+#define X(e, name, unit, meaning) meaning,
+	RECIPE_REFUSALS(X)
+#undef X
+};
+
+struct agree {
+	const struct elf_file *file;
+	struct recipe_table *table; /* owned, as all below */
+	struct cfi_image *image;
+	uint64_t functions;
+	uint64_t counts[AGREE_COUNT];
+	uint64_t first[AGREE_COUNT]; /* vaddr of the first of each kind */
+	uint64_t changed, noticed;   /* rules with a wrong number */
+};
+
+struct totals {
+	uint64_t files, functions, entries, counts[AGREE_COUNT], changed, noticed;
+	uint64_t refused[RECIPE_REFUSED_COUNT];
+};
+
+/* --- one step ------------------------------------------------------------------------------ */
+
+/* Is what waits above the same? `by_slot`: the slots count too. */
+static enum agree_kind compare_callers(const struct side *ours, const struct side *theirs,
+				       bool by_slot)
+{
+	uint32_t asked = theirs->is_signal ? SIDE_LEAF : SIDE_WAITER;
+
+	if (ours->r[STACKD_REG_RIP] != theirs->r[STACKD_REG_RIP] ||
+	    ours->slot[STACKD_REG_RIP] != theirs->slot[STACKD_REG_RIP] ||
+	    ours->is_signal != theirs->is_signal)
+		return AGREE_PC;
+	if (ours->r[STACKD_REG_RSP] != theirs->r[STACKD_REG_RSP])
+		return AGREE_RSP;
+	for (int i = 0; i < WALK_REGS; i++) {
+		if (!(asked >> i & 1))
+			continue;
+		if ((ours->known ^ theirs->known) >> i & 1)
+			return AGREE_KNOWN;
+		if (!(ours->known >> i & 1))
+			continue;
+		if (ours->r[i] != theirs->r[i] || (by_slot && ours->slot[i] != theirs->slot[i]))
+			return AGREE_SAVED;
+	}
+	return AGREE_SAME;
+}
+
+static enum agree_kind compare(const struct side *ours, const struct side *theirs, bool by_slot)
+{
+	if (theirs->end == STACKD_END_BAD_RECIPE)
+		return ours->end == SIDE_GOES_ON ? AGREE_ONLY_OURS : AGREE_NO_ANSWER;
+	if (ours->end == STACKD_END_NO_RECIPE)
+		return AGREE_NONE;
+	if ((ours->end == STACKD_END_ENTRY) != (theirs->end == STACKD_END_ENTRY))
+		return AGREE_END;
+	if (ours->end == STACKD_END_ENTRY)
+		return AGREE_ENDS;
+	/* No walk goes on from there, and libdw leaves the choice to its caller. */
+	if (ours->end == STACKD_END_NO_PROGRESS && theirs->r[STACKD_REG_RSP] <= AGREE_STACK_POINTER)
+		return AGREE_LEFT_PROGRESS;
+	if (ours->end != SIDE_GOES_ON)
+		return AGREE_STOPS;
+	return compare_callers(ours, theirs, by_slot);
+}
+
+/* Steps as a leaf by a rule that is a little wrong, where the right one does as libdw says. */
+static void step_wrongly(struct agree *a, const struct stackd_rule *rule, Dwarf_Frame *frame,
+			 uint64_t vaddr)
+{
+	struct stackd_rule changed = *rule;
+	uint64_t regs[STACKD_REG_COUNT];
+	struct side ours, theirs;
+	uint64_t which = hash_mix64(vaddr) % (3 + STACKD_SAVED_COUNT);
+
+	if (which < 2 || rule->cfa == STACKD_CFA_SIGNAL)
+		changed.cfa_offset += which ? 8 : -8;
+	else if (which == 2)
+		changed.ra_offset -= 8;
+	else
+		changed.saved[which - 3] += 8;
+	agree_registers(vaddr, regs);
+	side_of_libdw(frame, regs, SIDE_LEAF, &theirs);
+	side_of_kernel(&changed, regs, SIDE_LEAF, &ours);
+	a->changed++;
+	a->noticed += compare(&ours, &theirs, true) != AGREE_SAME;
+}
+
+static enum agree_kind step(const struct stackd_rule *rule, const struct walk_rule *daemon_rule,
+			    Dwarf_Frame *frame, uint64_t vaddr, uint32_t known)
+{
+	uint64_t regs[STACKD_REG_COUNT];
+	struct side ours, daemon, theirs;
+	enum agree_kind of_daemon;
+
+	agree_registers(vaddr, regs);
+	side_of_libdw(frame, regs, known, &theirs);
+	side_of_daemon(daemon_rule, regs, known, &daemon);
+	of_daemon = compare(&daemon, &theirs, false);
+	if (rule->cfa == STACKD_CFA_DAEMON)
+		return kinds[of_daemon].is_wrong ? AGREE_LEFT_WRONG : AGREE_LEFT_RULE;
+	side_of_kernel(rule, regs, known, &ours);
+	if (!kinds[compare(&ours, &theirs, true)].is_wrong && kinds[of_daemon].is_wrong)
+		return AGREE_DAEMON;
+	return compare(&ours, &theirs, true);
+}
+
+/* --- addresses ----------------------------------------------------------------------------- */
+
+/* Judges an address; its row ends at *ret_end, which is above it. 0 or -ENOMEM. */
+static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
+{
+	const struct stackd_rule *rule;
+	struct walk_rule daemon_rule;
+	Dwarf_Frame *frame = NULL;
+	Dwarf_Addr end = 0;
+	uint64_t offset = UINT64_MAX;
+	enum agree_kind leaf, waiter, worst;
+	bool is_signal;
+	int err = walk_rule_compile(a->image, vaddr, &daemon_rule);
+
+	if (err)
+		return err;
+	elf_file_vaddr_to_offset(a->file, vaddr, &offset);
+	rule = recipe_lookup(a->table, offset);
+	if (!dwarf_cfi_addrframe(cfi_image_libdw(a->image), vaddr, &frame))
+		dwarf_frame_info(frame, NULL, &end, &is_signal);
+	leaf = step(rule, &daemon_rule, frame, vaddr, SIDE_LEAF);
+	waiter = step(rule, &daemon_rule, frame, vaddr, SIDE_WAITER);
+	/* That a waiting frame has lost a register says nothing about its rule. */
+	worst = waiter > leaf && waiter != AGREE_NO_ANSWER ? waiter : leaf;
+	if (!a->counts[worst]++)
+		a->first[worst] = vaddr;
+	if (leaf == AGREE_SAME)
+		step_wrongly(a, rule, frame, vaddr);
+	*ret_end = end > vaddr ? end : vaddr + 1;
+	walk_rule_free(&daemon_rule);
+	free(frame);
+	return 0;
+}
+
+/* A function: its first, middle and last byte, and with `rows` each of its rows' first. */
+static int agree_function(struct agree *a, uint64_t start, uint64_t end, bool rows)
+{
+	uint64_t middle = start + (end - start) / 2, last = end - 1, next, unused;
+	int err = agree_at(a, start, &next);
+
+	while (!err && rows && next < end) {
+		if (next != middle && next != last)
+			err = agree_at(a, next, &next);
+		else
+			next++;
+	}
+	if (!err && middle != start)
+		err = agree_at(a, middle, &unused);
+	if (!err && last != middle && last != start)
+		err = agree_at(a, last, &unused);
+	a->functions++;
+	return err;
+}
+
+static int agree_file(struct agree *a, bool rows)
+{
+	uint64_t start, end;
+	int err = recipe_compile(a->file, &a->table);
+
+	if (!err)
+		err = cfi_image_new(a->file, &a->image);
+	for (size_t i = 0; !err && i < cfi_image_count(a->image); i++) {
+		cfi_image_range(a->image, i, &start, &end);
+		err = agree_function(a, start, end, rows);
+	}
+	return err;
+}
+
+/* --- printing ------------------------------------------------------------------------------ */
+
+static uint64_t sum(const uint64_t *counts, bool wrong_only)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < AGREE_COUNT; i++)
+		n += !wrong_only || kinds[i].is_wrong ? counts[i] : 0;
+	return n;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 100.0;
+}
+
+static void print_file(const char *path, const struct agree *a)
+{
+	uint64_t agreed = a->counts[AGREE_SAME] + a->counts[AGREE_ENDS];
+
+	printf("%9.5f %% of %8llu addresses, %7llu functions  %s\n",
+	       percent(agreed, sum(a->counts, false)), (unsigned long long)sum(a->counts, false),
+	       (unsigned long long)a->functions, path);
+	for (int i = AGREE_ENDS + 1; i < AGREE_COUNT; i++) {
+		if (a->counts[i])
+			printf("    %7llu %-13s first at 0x%llx\n",
+			       (unsigned long long)a->counts[i], kinds[i].name,
+			       (unsigned long long)a->first[i]);
+	}
+	fflush(stdout);
+}
+
+static void print_totals(const struct totals *t)
+{
+	uint64_t all = sum(t->counts, false);
+
+	printf("%llu files, %llu functions, %llu addresses, %llu wrong\n",
+	       (unsigned long long)t->files, (unsigned long long)t->functions,
+	       (unsigned long long)all, (unsigned long long)sum(t->counts, true));
+	for (int i = 0; i < AGREE_COUNT; i++)
+		printf("%10.6f %% %9llu  %-13s %s\n", percent(t->counts[i], all),
+		       (unsigned long long)t->counts[i], kinds[i].name, kinds[i].text);
+	printf("recipes compiled from %llu entries\n", (unsigned long long)t->entries);
+	printf("rules with one number changed: %llu of %llu noticed\n",
+	       (unsigned long long)t->noticed, (unsigned long long)t->changed);
+	puts("what no fixed rule can say, in rows, functions or sections of all files:");
+	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++) {
+		if (t->refused[i])
+			printf("%9llu  %-16s %s: %s\n", (unsigned long long)t->refused[i],
+			       recipe_refusal_name(i), recipe_refusal_unit(i), refusals[i]);
+	}
+}
+
+static void add_file(struct totals *t, const struct agree *a)
+{
+	const struct recipe_stats *stats = recipe_table_stats(a->table);
+
+	t->files++;
+	t->functions += a->functions;
+	t->entries += stats->fdes;
+	t->changed += a->changed;
+	t->noticed += a->noticed;
+	for (int i = 0; i < AGREE_COUNT; i++)
+		t->counts[i] += a->counts[i];
+	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
+		t->refused[i] += stats->refused[i];
+}
+
+static int agree_path(const char *path, bool rows, struct totals *totals)
+{
+	struct agree a = {0};
+	struct elf_file *file = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : elf_file_open(fd, &file);
+
+	a.file = file;
+	if (!err)
+		err = agree_file(&a, rows);
+	if (err == -ENODATA) {
+		printf("%44s  %s\n", "no call frame information", path);
+		err = 0;
+	} else if (err) {
+		fprintf(stderr, "%s: %s\n", path, strerror(-err));
+	} else {
+		print_file(path, &a);
+		add_file(totals, &a);
+	}
+	cfi_image_free(a.image);
+	recipe_table_free(a.table);
+	elf_file_free(file);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	bool rows = argc > 1 && !strcmp(argv[1], "--rows");
+	struct totals totals = {0};
+	int failed = 0;
+
+	if (argc < 2 + rows) {
+		fprintf(stderr, "usage: walk_agree [--rows] FILE...\n");
+		return 2;
+	}
+	if (!agree_memory_new())
+		return 1;
+	for (int i = 1 + rows; i < argc; i++)
+		failed |= agree_path(argv[i], rows, &totals) != 0;
+	print_totals(&totals);
+	free(agree_memory);
+	return failed || sum(totals.counts, true) || totals.noticed != totals.changed;
+}
