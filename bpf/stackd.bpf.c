@@ -123,6 +123,18 @@ static __always_inline bool follows_call(__u64 ra)
 	return false;
 }
 
+/* At the end of a function that realigns its stack, gcc's unwind information is wrong: it still
+ * goes by rbp, which has been restored. Is this such a place: ret, or lea -8(%r10),%rsp? */
+static __always_inline bool at_return(__u64 pc)
+{
+	__u32 code;
+
+	if (bpf_probe_read_user(&code, sizeof(code), (const void *)pc))
+		return false;
+	return (code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xffff) == 0xc3f3 ||
+	       code == 0xf8628d49;
+}
+
 /* Code that a program has made itself has no recipe: a step by the frame pointer, if what it finds
  * is a return address. (Of a file's code without a recipe more can be told than that, by its
  * symbols and its bytes: the daemon does.) */
@@ -187,6 +199,8 @@ static long walk_frame(__u32 index, struct scratch **at)
 		end = STACKD_END_ENTRY;
 	else if (entry->rule.cfa == STACKD_CFA_DAEMON)
 		end = STACKD_END_BAD_RECIPE;
+	else if (entry->rule.cfa == STACKD_CFA_DEREF && s->walk.is_exact && at_return(s->walk.pc))
+		end = STACKD_END_BAD_RECIPE;
 	else if (entry->rule.cfa == STACKD_CFA_NONE)
 		end = entry->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
 								: STACKD_END_NO_RECIPE;
@@ -247,8 +261,7 @@ static __always_inline bool needs_daemon(__u32 end)
 static const __u8 no_page[PAGE_SIZE];
 
 /* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not
- * there is one that was never written, such as a large array's, or the page that the leaf is just
- * faulting in: it holds zeroes. */
+ * there (never written, such as a large array's, or just being faulted in or copied) is a hole. */
 static long copy_page(__u32 index, struct scratch **at_scratch)
 {
 	struct scratch *scratch = *at_scratch;
@@ -256,6 +269,7 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 	__u64 from = copy->from + copy->got;
 	__u32 len = PAGE_SIZE - (from & (PAGE_SIZE - 1));
 	__u32 at = copy->at + copy->got;
+	__u64 page = (from >> PAGE_SHIFT) - (copy->from >> PAGE_SHIFT);
 
 	(void)index;
 	if (copy->got >= copy->want)
@@ -266,9 +280,12 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 	asm volatile("" : "+r"(len));
 	if (len > PAGE_SIZE || at > sizeof(scratch->payload) - PAGE_SIZE)
 		return 1;
-	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from) &&
-	    (!copy->is_bounded || bpf_probe_read_kernel(&scratch->payload[at], len, no_page)))
-		return 1;
+	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from)) {
+		if (!copy->is_bounded || page > 63 ||
+		    bpf_probe_read_kernel(&scratch->payload[at], len, no_page))
+			return 1;
+		scratch->record.holes |= 1ull << (page & 63);
+	}
 	copy->got += len;
 	return 0;
 }
@@ -431,6 +448,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	fill_header(header, ctx, pid_tgid, cpu);
 	__builtin_memset(&s->record.unknown, 0, sizeof(s->record.unknown));
 	s->record.wanted = 0;
+	s->record.holes = 0;
 	s->cpu = cpu;
 	s->next_seen = 0;
 	for (int i = 0; i < SEEN_MAPPINGS; i++)

@@ -136,6 +136,8 @@ struct stackd_stack_record {
 	struct stackd_header header;
 	__u32 stack_bytes;
 	__u32 wanted; /* number of a file whose table is not loaded; 0: none */
+	__u64 holes;  /* bit i: page i of the stack, the stack pointer's being 0, was not in
+		       * memory: never written, or on its way; its bytes are 0 here */
 	struct stackd_mapping unknown;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
@@ -231,7 +233,7 @@ _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_h
 _Static_assert(__builtin_offsetof(struct stackd_header, period) == 28, "stackd_header layout");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 224, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 232, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");
 _Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");
 _Static_assert(sizeof(struct stackd_rule) == 24, "rules are shared with the kernel half");

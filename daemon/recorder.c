@@ -463,6 +463,7 @@ static enum stackd_end_reason walk(struct recorder *r, const struct stackd_stack
 		.stack = (const uint8_t *)(record + 1) + (size_t)record->header.n_kernel * 8,
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
+		.stack_holes = record->holes,
 		.find = find_code,
 		.arg = &place,
 	};

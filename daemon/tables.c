@@ -226,9 +226,9 @@ static void serve(struct tables *t, const struct request *r)
 		t->counts.loaded += !err;
 	}
 	if (err) {
-		/* Too large for the room there is: walked by the daemon for ever. */
+		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
+		__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
 		t->counts.refused++;
-		return;
 	}
 	if (r->has_key)
 		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);

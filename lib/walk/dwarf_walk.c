@@ -318,7 +318,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 	struct run run = {
 		.walk = walk,
 		.in = in,
-		.memory = {in->stack, in->regs.r[STACKD_REG_RSP], in->stack_bytes, in->stack_cut},
+		.memory = {in->stack, in->regs.r[STACKD_REG_RSP], in->stack_bytes, in->stack_cut,
+			   in->stack_holes},
 		.state = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true},
 	};
 	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;

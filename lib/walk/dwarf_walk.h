@@ -39,7 +39,9 @@ struct walk_input {
 	struct stackd_regs regs;
 	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_RSP] upwards; borrowed */
 	size_t stack_bytes;
-	bool stack_cut; /* there is more stack above than was copied */
+	bool stack_cut;	      /* there is more stack above than was copied */
+	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
+			       * in memory; its bytes are not known */
 
 	/* Where an address lies: fills object and file offset, or returns false. */
 	bool (*find)(void *arg, uint64_t address, const struct object **ret_object,

@@ -21,6 +21,8 @@
 
 enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t address)
 {
+	if (walk_memory_is_hole(m, address))
+		return STACKD_END_UNREADABLE;
 	return m->is_cut && address >= m->start ? STACKD_END_STACK_CUT : STACKD_END_UNREADABLE;
 }
 
@@ -88,7 +90,7 @@ static void restore_saved(const struct stackd_rule *rule, const struct walk_memo
 static enum stackd_end_reason step_fast(const struct walk_rule *rule, const struct walk_memory *m,
 					struct walk_state *s)
 {
-	uint64_t cfa, slot, pc;
+	uint64_t cfa = 0, slot, pc;
 	enum stackd_end_reason reason = fast_cfa(&rule->fast, m, s, &cfa);
 
 	if (reason != WALK_GOES_ON)

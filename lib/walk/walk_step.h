@@ -21,7 +21,8 @@ struct walk_memory {
 	const uint8_t *bytes; /* borrowed */
 	uint64_t start;	      /* address of the first */
 	size_t len;
-	bool is_cut; /* there is more above */
+	bool is_cut;	/* there is more above */
+	uint64_t holes; /* see struct walk_input */
 };
 
 struct walk_state {
@@ -37,12 +38,20 @@ struct walk_state {
 #define WALK_KNOWN_AFTER_CALL  WALK_RULE_PRESERVED
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP)
 
+static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t address)
+{
+	uint64_t page = (address >> 12) - (m->start >> 12);
+
+	return m->holes && page < 64 && m->holes >> page & 1;
+}
+
 static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t address,
 				     uint64_t *ret_value)
 {
 	uint64_t at = address - m->start;
 
-	if (m->len < 8 || at > m->len - 8)
+	if (m->len < 8 || at > m->len - 8 || walk_memory_is_hole(m, address) ||
+	    walk_memory_is_hole(m, address + 7))
 		return false;
 	memcpy(ret_value, m->bytes + at, 8);
 	return true;

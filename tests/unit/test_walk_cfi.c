@@ -316,7 +316,7 @@ static void test_slow_rule(void **state)
 					  2,	0x33, 0x1c, 0x09, 12, 0, 0x10, 16, 2,	 0x77, 0};
 	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[8] = {0x1234, 0, 2, 3, 4, 5, 6, 7};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false};
+	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0};
 	struct cfi_image *image = NULL;
 	struct bytes b = {.len = 0};
 	struct walk_rule rule;

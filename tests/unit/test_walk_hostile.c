@@ -130,7 +130,7 @@ static size_t find_section(const uint8_t *image, const char *name, size_t *ret_l
 static void use_image(const uint8_t *bytes, size_t size)
 {
 	uint64_t stack[64];
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false};
+	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0};
 	struct cfi_image *image = NULL;
 	struct elf_file *file = NULL;
 
