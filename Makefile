@@ -83,6 +83,29 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS)
 
+# What the walk is measured on and against: programs with frame pointers, and the kernel's walk.
+WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/getstack
+
+$(B)/gen/getstack.bpf.o: bench/getstack.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
+		-idirafter /usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
+
+$(B)/gen/getstack.skel.h: $(B)/gen/getstack.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name getstack_bpf > $@.tmp && mv $@.tmp $@
+
+$(B)/bench/getstack: $(B)/gen/getstack.skel.h
+
+$(B)/bench/deep: bench/deep.c
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CSTD) $(WARN) -O2 -g -fno-omit-frame-pointer -o $@ $<
+
+$(B)/bench/changing: bench/changing.cc
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CXX) -std=c++17 -Wall -Wextra -Werror -O2 -g -fno-omit-frame-pointer -o $@ $<
+
+walk-bench: $(WALK_BENCH)
+
 $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
 	@touch $@
@@ -118,5 +141,5 @@ clean:
 	rm -rf $(B)
 
 .PHONY: all help deps check check-unit check-live lint format demo agree fuzz bench bench-quick install clean \
-	unit-tests workloads
+	unit-tests workloads walk-bench
 .DELETE_ON_ERROR:
