@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code tells about itself; see leaf_rule.h. Three places, all met in practice:
+ * What code tells about itself; see leaf_rule.h. Four places, all met in practice:
  *
  *   ret              The return address is on top, and all registers have the caller's values.
  *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
@@ -11,12 +11,16 @@
  *                    child's entry, which follows within a few instructions, the parent is as
  *                    before the call. The child is at its entry, and what its stack begins with
  *                    is no return address.
+ *   endbr64          Where nothing covers it, the entry of a function, such as frame_dummy, which
+ *                    the loader calls and often faults in.
  *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
  *                    __do_global_dtors_aux, before it has its frame pointer.
  */
 #include "walk/leaf_rule.h"
 
 #include <string.h>
+
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
 #define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
 #define INIT_BYTES  32 /* of _init: nothing but a check and a call */
@@ -69,14 +73,13 @@ static int after_syscall(const struct elf_file *elf, const struct cfi_image *ima
 static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
 {
 	static const uint8_t sub8[] = {0x48, 0x83, 0xec, 0x08};
-	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	uint8_t code[INIT_BYTES + 8];
 	uint64_t back = offset < INIT_BYTES ? offset : INIT_BYTES;
 
 	if (elf_file_read(elf, offset - back, code, back + 8) != (int64_t)back + 8)
 		return;
 	if (!memcmp(code + back, sub8, 4) ||
-	    (!memcmp(code + back, endbr, 4) && !memcmp(code + back + 4, sub8, 4))) {
+	    (!memcmp(code + back, endbr64, 4) && !memcmp(code + back + 4, sub8, 4))) {
 		set_plain(rule, 0);
 		return;
 	}
@@ -117,6 +120,8 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image,
 	}
 	if (rule->fast.cfa == STACKD_CFA_NONE && image)
 		r = after_syscall(elf, image, vaddr, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE && !memcmp(code, endbr64, sizeof(endbr64)))
+		set_plain(rule, 0);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_init(elf, offset, rule);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
