@@ -78,7 +78,7 @@ struct recorder {
 	size_t samples_room;
 	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes;
 
-	uint64_t received, sideband_lost, out_of_sequence, judged_right, judged_wrong;
+	uint64_t received, sideband_lost, out_of_sequence, judged_right, judged_wrong, judged_cut;
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
 
@@ -562,17 +562,24 @@ static void show_wrong(struct recorder *r, const struct stackd_header *header, s
 	show_path(r, "  libdw: ", r->path, count);
 }
 
-/* Holds the path of a judging STACK record against that of the WALKED one before it. */
-static void judge(struct recorder *r, const struct stackd_header *header, size_t count)
+/* Holds the path of a judging STACK record against that of the WALKED one before it. Where the
+ * judge could not finish (its copy is of one stack, and the thread is on another that a signal
+ * handler has), what it saw must be the end of the path. */
+static void judge(struct recorder *r, const struct stackd_header *header, size_t count,
+		  enum stackd_end_reason reason)
 {
 	const struct judged *j = &r->judged;
+	size_t missing = j->count - count;
 
 	if (j->tid != header->tid || j->time_ns != header->time_ns)
 		return;
-	if (j->count == count && !memcmp(j->path, r->path, count * sizeof(r->path[0])))
-		r->judged_right++;
-	else
+	if (count > j->count || memcmp(j->path + missing, r->path, count * sizeof(r->path[0])) ||
+	    (missing && reason == STACKD_END_ENTRY))
 		show_wrong(r, header, count);
+	else if (missing)
+		r->judged_cut++;
+	else
+		r->judged_right++;
 }
 
 static int take_stack(struct recorder *r, const struct stackd_header *header,
@@ -587,7 +594,7 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
-		judge(r, header, count);
+		judge(r, header, count, sample->end_reason);
 		*ret_is_sample = false;
 		return 0;
 	}
@@ -919,6 +926,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.out_of_sequence = r->out_of_sequence,
 		.judged_right = r->judged_right,
 		.judged_wrong = r->judged_wrong,
+		.judged_cut = r->judged_cut,
 		.sideband_lost = r->sideband_lost,
 		.walked_frames = walk.frames,
 		.cache_hits = walk.cache_hits,

@@ -53,6 +53,7 @@ struct recorder_counts {
 	uint64_t collisions;		  /* tags that two paths share */
 	uint64_t out_of_sequence;	  /* walks that build on one that did not arrive */
 	uint64_t judged_right, judged_wrong;
+	uint64_t judged_cut;	/* right as far as the judge could see */
 	uint64_t sideband_lost; /* events that the kernel could not deliver */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 };

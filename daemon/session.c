@@ -542,6 +542,7 @@ static int add_counters(const struct session *s, struct batch *b,
 	add_counter(b, "out_of_sequence", recorded->out_of_sequence);
 	add_counter(b, "judged_right", recorded->judged_right);
 	add_counter(b, "judged_wrong", recorded->judged_wrong);
+	add_counter(b, "judged_cut", recorded->judged_cut);
 	tables_counts(s->tables, &tables);
 	add_counter(b, "tables_loaded", tables.loaded);
 	add_counter(b, "tables_evicted", tables.evicted);
