@@ -49,7 +49,9 @@ struct thread_state {
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
 	__u32 pad;
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
-	struct mark marks[MAX_MARKS]; /* root first */
+	/* Root first. */
+	struct mark marks[MAX_MARKS];
+	struct guard guards[MAX_MARKS];
 };
 
 struct {
@@ -105,62 +107,100 @@ static __always_inline struct mark *mark_at(struct thread_state *state, __u32 in
 	return index < MAX_MARKS ? &state->marks[BOUNDED(index, MAX_MARKS)] : NULL;
 }
 
+static __always_inline struct guard *guard_at(struct thread_state *state, __u32 index)
+{
+	return index < MAX_MARKS ? &state->guards[BOUNDED(index, MAX_MARKS)] : NULL;
+}
+
 static __always_inline bool holds(struct scratch *s, __u64 slot, __u64 word)
 {
-	__u64 is;
+	__u64 is = 0;
 
 	return !walk_read(&s->walk, slot, &is) && is == word;
 }
 
+/* The way of a mark's word that is not in the window yet. Global, so that it is verified once. */
+__noinline int word_holds(struct scratch *s, __u64 slot, __u64 word)
+{
+	return s && holds(s, slot, word);
+}
+
 /* The register that a mark's CFA comes from has its value, saved where nothing has changed or
  * still to be restored by the new walk. */
-static __always_inline bool register_holds(struct scratch *s, const struct mark *mark, __u32 index,
-					   __u32 top)
+static __always_inline bool register_holds(struct scratch *s, const struct guard *guard,
+					   __u32 index, __u32 top)
 {
-	__u32 reg = mark->reg & (WALK_REGS - 1);
+	__u32 reg = guard->reg & (WALK_REGS - 1);
 
 	if (!reg)
 		return true;
-	if (mark->origin <= top)
-		return holds(s, mark->reg_slot, mark->reg_word);
-	if (!walk_is_valid(&s->walk, reg) || s->walk.r[reg] != mark->reg_word)
-		return false;
-	if (s->n_fixes >= MAX_FIXES)
-		return false;
-	s->fixes[s->n_fixes].mark = index;
-	s->fixes[s->n_fixes].reg = reg;
-	s->n_fixes++;
+	s->broken_register = 1;
+	if (guard->origin <= top) {
+		if (!holds(s, guard->reg_slot, guard->reg_word))
+			return false;
+	} else {
+		if (!walk_is_valid(&s->walk, reg) || s->walk.r[reg] != guard->reg_word ||
+		    s->n_fixes >= MAX_FIXES)
+			return false;
+		s->fixes[s->n_fixes].mark = index;
+		s->fixes[s->n_fixes].reg = reg;
+		s->n_fixes++;
+	}
+	s->broken_register = 0;
 	return true;
 }
 
-/* Checks the mark s->check - 1 and goes on to the next one rootwards. 1 ends the loop: with
- * s->check 0, all hold. */
-static long check_mark(__u32 turn, struct scratch **at)
+/* What is to be true of a mark besides its return address. Global, so that it is verified once. */
+__noinline int guard_holds(struct scratch *s, __u32 index, __u32 top)
+{
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct guard *guard = state ? guard_at(state, index) : NULL;
+
+	if (!guard || !register_holds(s, guard, index, top))
+		return 0;
+	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
+}
+
+#define MARKS_A_TURN 8
+
+/* Checks the marks from s->check - 1 on, rootwards. 1 ends the loop: with s->check 0, all hold. */
+static long check_marks(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
 	struct thread_state *state = state_at(s);
-	__u32 index = s->check - 1, top = s->check_from;
-	struct mark *mark = state ? mark_at(state, index) : NULL;
+	__u32 next = s->check;
 
 	(void)turn;
-	if (!mark)
+	if (!state)
 		return 1;
-	if (index != top && !holds(s, mark->slot, mark->ra))
-		return 1;
-	if (!register_holds(s, mark, index, top))
-		return 1;
-	if (mark->word_slot && !holds(s, mark->word_slot, mark->word))
-		return 1;
-	s->check = index;
-	return index == 0;
+	for (int i = 0; i < MARKS_A_TURN && next; i++) {
+		const struct mark *mark = &state->marks[BOUNDED(next - 1, MAX_MARKS)];
+		__u64 slot = mark->slot & ~MARK_GUARDED, offset = slot - s->window_base;
+
+		if (offset < s->window_plain) {
+			if (*(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) != mark->ra)
+				return 1;
+		} else if (!word_holds(s, slot, mark->ra)) {
+			return 1;
+		}
+		if (mark->slot & MARK_GUARDED && !guard_holds(s, next - 1, s->check_from))
+			return 1;
+		s->check = --next;
+	}
+	return !next;
 }
 
+/* Do this mark and all below it hold? If not, because of a word in memory, then no mark above that
+ * one needs to be tried any more. */
 static __always_inline bool verify_from(struct scratch *s, __u32 index)
 {
 	s->check_from = index;
 	s->check = index + 1;
 	s->n_fixes = 0;
-	bpf_loop(MAX_MARKS, check_mark, &s, 0);
+	s->broken_register = 0;
+	bpf_loop(MAX_MARKS / MARKS_A_TURN + 1, check_marks, &s, 0);
+	if (s->check && !s->broken_register)
+		s->probe = s->check - 1;
 	return s->check == 0;
 }
 
@@ -185,7 +225,7 @@ static __always_inline bool mappings_hold(struct scratch *s, struct thread_state
 static __always_inline bool prefix_matches(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
-	struct mark *mark = NULL;
+	const struct mark *mark = NULL;
 	bool twice = s->matched_before;
 
 	s->matched_before = 0;
@@ -193,11 +233,12 @@ static __always_inline bool prefix_matches(struct scratch *s)
 		return false;
 	for (int i = 0; i < 64 && s->probe; i++) {
 		mark = mark_at(state, s->probe - 1);
-		if (!mark || mark->slot >= s->walk.slot)
+		if (!mark || (mark->slot & ~MARK_GUARDED) >= s->walk.slot)
 			break;
 		s->probe--;
 	}
-	if (!mark || !s->probe || mark->slot != s->walk.slot || mark->ra != s->walk.pc)
+	if (!mark || !s->probe || (mark->slot & ~MARK_GUARDED) != s->walk.slot ||
+	    mark->ra != s->walk.pc)
 		return false;
 	if (!mappings_hold(s, state)) {
 		s->probe = 0;
@@ -222,27 +263,49 @@ static __always_inline __u16 from_root(const struct scratch *s, __u32 frame)
 	return s->kept + s->n_new - 1 - frame;
 }
 
+/* The register that a rule's CFA comes from, if it is not rsp; else 0. */
+static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
+{
+	__u32 reg = rule->reg & (WALK_REGS - 1);
+
+	if (rule->cfa == STACKD_CFA_NONE)
+		return STACKD_REG_RBP;
+	if ((rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF) || reg == STACKD_REG_RSP)
+		return 0;
+	return reg;
+}
+
 /* Notes the frame that the walk is at, before its step. */
 static __always_inline void note_frame(struct scratch *s, __u32 index,
 				       const struct stackd_rule *rule)
 {
-	struct mark *mark = index < MAX_FRAMES ? &s->marks[BOUNDED(index, MAX_FRAMES)] : NULL;
-	__u32 reg = rule->cfa == STACKD_CFA_NONE ? STACKD_REG_RBP : rule->reg & (WALK_REGS - 1);
+	struct mark *mark = &s->marks[BOUNDED(index, MAX_FRAMES)];
+	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
+	__u32 reg = cfa_register(rule);
 
-	if (!mark)
-		return;
 	mark->slot = s->walk.slot;
 	mark->ra = s->walk.pc;
-	mark->word_slot = 0;
-	mark->reg = 0;
-	if ((rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF &&
-	     rule->cfa != STACKD_CFA_NONE) ||
-	    reg == STACKD_REG_RSP)
+	if (!reg)
 		return;
-	mark->reg = reg;
-	mark->reg_word = s->walk.r[reg];
-	mark->reg_slot = s->walk.origin[reg].slot;
-	mark->origin = mark->reg_slot ? s->walk.origin[reg].frame : MARK_LIVE;
+	mark->slot |= MARK_GUARDED;
+	guard->word_slot = 0;
+	guard->reg = reg;
+	guard->reg_word = s->walk.r[reg];
+	guard->reg_slot = s->walk.origin[reg].slot;
+	guard->origin = guard->reg_slot ? s->walk.origin[reg].frame : MARK_LIVE;
+}
+
+/* Notes the word that the CFA of the frame before was read from. */
+static __always_inline void note_word(struct scratch *s, __u32 index)
+{
+	struct mark *mark = &s->marks[BOUNDED(index, MAX_FRAMES)];
+	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
+
+	if (!(mark->slot & MARK_GUARDED))
+		guard->reg = 0;
+	mark->slot |= MARK_GUARDED;
+	guard->word_slot = s->walk.deref;
+	guard->word = s->walk.deref_word;
 }
 
 /* Moves a new frame's mark into the state. */
@@ -250,16 +313,20 @@ static long keep_mark(__u32 index, struct scratch **at)
 {
 	struct scratch *s = *at;
 	struct thread_state *state = state_at(s);
-	struct mark *from = index < MAX_FRAMES ? &s->marks[BOUNDED(index, MAX_FRAMES)] : NULL;
-	struct mark *to = state ? mark_at(state, from_root(s, index)) : NULL;
+	__u32 root = from_root(s, index);
+	struct guard *guard;
 
-	if (!from || index >= s->n_new)
+	if (!state || index >= s->n_new)
 		return 1;
-	if (!to)
+	if (root >= MAX_MARKS)
 		return 0; /* beyond what is remembered */
-	*to = *from;
-	if (to->reg && to->origin != MARK_LIVE)
-		to->origin = from_root(s, to->origin);
+	state->marks[BOUNDED(root, MAX_MARKS)] = s->marks[BOUNDED(index, MAX_FRAMES)];
+	if (!(s->marks[BOUNDED(index, MAX_FRAMES)].slot & MARK_GUARDED))
+		return 0;
+	guard = &state->guards[BOUNDED(root, MAX_MARKS)];
+	*guard = s->guards[BOUNDED(index, MAX_FRAMES)];
+	if (guard->reg && guard->origin != MARK_LIVE)
+		guard->origin = from_root(s, guard->origin);
 	return 0;
 }
 
@@ -294,13 +361,13 @@ static __always_inline void state_remember(struct scratch *s)
 		return;
 	bpf_loop(MAX_FRAMES, keep_mark, &s, 0);
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
-		struct mark *mark = mark_at(state, s->fixes[i].mark);
+		struct guard *guard = guard_at(state, s->fixes[i].mark);
 		struct walk_origin *origin = &s->walk.origin[s->fixes[i].reg & (WALK_REGS - 1)];
 
-		if (!mark)
+		if (!guard)
 			continue;
-		mark->reg_slot = origin->slot;
-		mark->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
+		guard->reg_slot = origin->slot;
+		guard->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
 	}
 	keep_mappings(s, state);
 	state->count = total < MAX_MARKS ? total : MAX_MARKS;

@@ -26,10 +26,17 @@
 #define WINDOW_BYTES 65536
 #define MAX_FIXES    8
 
-/* What is remembered of a frame: whatever must still be true for it, and all below it, to be the
- * same frame in the next sample (see prefix.bpf.h). */
+/*
+ * What is remembered of a frame: whatever must still be true for it, and all below it, to be the
+ * same frame in the next sample (see prefix.bpf.h). For most frames that is the return address,
+ * so marks are small, many to a cache line; what else there is stands in the frame's guard.
+ */
 struct mark {
-	__u64 slot, ra;		  /* where its return address stood, and which */
+	__u64 slot; /* where its return address stood; MARK_GUARDED: its guard counts, too */
+	__u64 ra;   /* and which */
+};
+
+struct guard {
 	__u64 reg_slot, reg_word; /* the register that its CFA comes from, if not rsp */
 	__u64 word_slot, word;	  /* the slot that its CFA was read from, if any */
 	__u16 reg;		  /* number of that register; 0: none */
@@ -37,7 +44,8 @@ struct mark {
 	__u32 pad;
 };
 
-#define MARK_LIVE 0xffff
+#define MARK_GUARDED (1ull << 63)
+#define MARK_LIVE    0xffff
 
 /* A mapping that this sample has met. */
 struct seen_mapping {
@@ -74,9 +82,9 @@ struct scratch {
 	__u64 window_base;
 	__u64 window_end; /* address where the stack ends; 0: not known */
 	__u32 window_copied;
+	__u32 window_plain; /* words at offsets below this can be read without asking anything */
 	__u32 window_holes; /* a bit for each page that could not be read */
 	__u32 cpu;
-	__u32 pad;
 
 	/* The walk. */
 	struct task_struct *task;
@@ -90,6 +98,7 @@ struct scratch {
 	__u32 state; /* index of the thread's state; UINT32_MAX: none */
 	__u32 check; /* verification: mark at hand; +1 */
 	__u32 check_from;
+	__u32 broken_register; /* it failed over a register, whose place depends on check_from */
 	__u32 matched_before; /* the frame above matched: for PREFIX_SECOND */
 	__u32 n_fixes;
 	__u32 rule_hits, rule_misses;
@@ -125,7 +134,9 @@ struct scratch {
 	struct stackd_stack_record record;
 	__u8 payload[STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES + PAGE_SIZE];
 
-	struct mark marks[MAX_FRAMES]; /* of new frames, leaf first */
+	/* Of new frames, leaf first. */
+	struct mark marks[MAX_FRAMES];
+	struct guard guards[MAX_FRAMES];
 };
 
 struct {

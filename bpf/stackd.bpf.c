@@ -210,10 +210,8 @@ static long walk_frame(__u32 index, struct scratch **at)
 		s->end = end;
 		return 1;
 	}
-	if (s->walk.deref) {
-		s->marks[BOUNDED(index, MAX_FRAMES)].word_slot = s->walk.deref;
-		s->marks[BOUNDED(index, MAX_FRAMES)].word = s->walk.deref_word;
-	}
+	if (s->walk.deref)
+		note_word(s, index);
 	return 0;
 }
 
@@ -233,6 +231,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->window_base = regs->r[STACKD_REG_RSP];
 	s->window_end = stack_end(s, task, s->window_base);
 	s->window_copied = 0;
+	s->window_plain = 0;
 	s->window_holes = 0;
 	s->space = space_of(task, pid);
 	s->stamp = stamp_of(task, s->record.header.time_ns);

@@ -141,11 +141,17 @@ __noinline int window_miss(struct scratch *s, __u64 address)
 		s->window_base = address;
 		s->window_end = 0;
 		s->window_copied = 0;
+		s->window_plain = 0;
 		s->window_holes = 0;
 		offset = 0;
 	}
-	if (offset + 8 > s->window_copied && window_extend(s, offset + 8))
-		return 1;
+	if (offset + 8 > s->window_copied) {
+		bool failed = window_extend(s, offset + 8);
+
+		s->window_plain = s->window_copied < 8 || s->window_holes ? 0 : s->window_copied - 7;
+		if (failed)
+			return 1;
+	}
 	return s->window_holes & (window_page(s, offset) | window_page(s, offset + 7)) ? 1 : 0;
 }
 
@@ -154,7 +160,7 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_w
 	struct scratch *s = (struct scratch *)w;
 	__u64 offset = address - s->window_base;
 
-	if (offset > WINDOW_BYTES - 8 || offset + 8 > s->window_copied || s->window_holes) {
+	if (offset >= s->window_plain) {
 		if (window_miss(s, address))
 			return 1;
 		offset = address - s->window_base;
