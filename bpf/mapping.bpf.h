@@ -13,10 +13,11 @@
  *
  *   stamp = the kernel's own count of changes to the mappings
  *
- * Where the kernel does not count (before 6.4), the stamp is new for each sample. A cached answer
- * with an old stamp is compared with the mapping as it is now, looked up once a sample for each
- * mapping that the sample meets: allocators change mappings all the time, but hardly ever those
- * of code.
+ * Where the kernel does not count (before 6.4), the stamp is new for each sample. The mappings that
+ * a sample has met serve the next one on this CPU, too, while process and stamp are the same. A
+ * cached answer with an old stamp is compared with the mapping as it is now, looked up once a
+ * sample for each mapping that the sample meets: allocators change mappings all the time, but
+ * hardly ever those of code.
  *
  * The file of a mapping is known by its inode. A file that the daemon has made known has a number
  * in `inodes`, whichever process maps it, so a new process of known files is walked from its
@@ -47,7 +48,10 @@ static __always_inline __u64 space_of(struct task_struct *task, __u32 pid)
 	       1;
 }
 
-/* The stamp of the mappings as they are now; `unique` is used where the kernel has none. */
+/* The stamp of the mappings as they are now; `unique` is used where the kernel has none. It has
+ * STAMP_BITS bits: as nanoseconds, three days. */
+#define STAMP_BITS 48
+
 static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 {
 	struct mm_struct___seqcount *counted = (struct mm_struct___seqcount *)task->mm;
@@ -60,7 +64,7 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 		changes = (__u32)BPF_CORE_READ(older, mm_lock_seq);
 	else
 		changes = unique;
-	return changes;
+	return changes & ((1ull << STAMP_BITS) - 1);
 }
 
 /* --- the tree of mappings --------------------------------------------------------------------- */
@@ -197,6 +201,18 @@ static __always_inline void use_mapping(struct scratch *s, const struct seen_map
 	else
 		s->found_location = (__u64)m->file << 48 |
 				    ((address - m->start + m->offset) & STACKD_LOCATION_MASK);
+}
+
+/* Forgets the mappings met by the sample before, unless they are this one's too. */
+static __always_inline void start_seen(struct scratch *s)
+{
+	if (s->seen_space == s->space && s->seen_stamp == s->stamp)
+		return;
+	s->seen_space = s->space;
+	s->seen_stamp = s->stamp;
+	s->next_seen = 0;
+	for (int i = 0; i < SEEN_MAPPINGS; i++)
+		s->seen[i].end = 0;
 }
 
 static __always_inline bool search_seen(struct scratch *s, __u64 address)

@@ -5,6 +5,9 @@
  * Return addresses are few and repeat, so the answer is cached, by address space and address, in
  * one entry of one cache line: a frame costs one probe. On a miss the mapping is looked up, then
  * the file's table is searched. The cache is split by CPU: no entry is ever written by two.
+ *
+ * Leaves are many: a sample can hit any instruction. So the leaf's entry holds for as many bytes
+ * of its block of 64 as have the same rule.
  */
 #ifndef RECIPE_BPF_H
 #define RECIPE_BPF_H
@@ -56,9 +59,10 @@ struct {
 
 struct cached_rule {
 	__u64 space;
-	__u64 stamp;	/* of the mappings when the location was last right */
-	__u64 address;	/* the one that was looked up: pc, or return address - 1 */
-	__u64 location; /* with the exact bit */
+	__u64 stamp : STAMP_BITS; /* of the mappings when the location was last right */
+	__u64 span : 16;	  /* bytes from `address` on that it is true for; a leaf's */
+	__u64 address;		  /* return address - 1; leaf: the first that has this rule */
+	__u64 location;		  /* of that, with the exact bit */
 	struct stackd_rule rule;
 	__u32 code;    /* short form of the location; STACKD_FRAME_LONG: it has none */
 	__u32 mapping; /* name of the one that it lies in */
@@ -68,7 +72,8 @@ _Static_assert(sizeof(struct cached_rule) == 64, "one cache line");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* rule_cache_slots times the CPUs: set by the daemon */
+	__uint(max_entries, 1);		   /* rule_cache_slots times the CPUs: set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE); /* so that entries are cache lines */
 	__type(key, __u32);
 	__type(value, struct cached_rule);
 } rule_cache SEC(".maps");
@@ -92,8 +97,8 @@ static __always_inline struct stackd_row row_at(__u32 index)
 	return pair ? pair->rows[index & 1] : none;
 }
 
-/* The rule number of the last row in [low, high) that starts at or before `at`. Global, so that
- * it is verified once. */
+/* The last row in [low, high) that starts at or before `at`. Global, so that it is verified
+ * once. */
 __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 {
 	for (int i = 0; i < 17 && low + 1 < high; i++) {
@@ -104,15 +109,25 @@ __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 		else
 			high = middle;
 	}
-	return row_at(low).rule;
+	return low;
 }
 
-/* The rule number for an offset of a file, or -1: its table has to be loaded first. */
-static __always_inline int find_rule(struct stackd_file *file, __u64 offset)
-{
-	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
-	__u32 low, high;
+/* Where a rule holds: offsets in the file. */
+struct rule_range {
+	__u64 from, to;
+};
 
+/* The rule number for an offset of a file, or -1: its table has to be loaded first. The range may
+ * be too small, but never too large. */
+static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
+				     struct rule_range *ret_range)
+{
+	__u64 chunk_start = offset & ~0xffffull;
+	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
+	__u32 low, high, row;
+
+	ret_range->from = offset;
+	ret_range->to = offset + 1;
 	file->uses++;
 	if (!file->n_chunks)
 		return file->is_loaded ? STACKD_RULE_NONE : -1;
@@ -121,7 +136,12 @@ static __always_inline int find_rule(struct stackd_file *file, __u64 offset)
 		return STACKD_RULE_NONE;
 	low = first_row(file->chunk_base + chunk);
 	high = first_row(file->chunk_base + chunk + 1);
-	return low < high ? search_rows(low, high, offset & 0xffff) : STACKD_RULE_NONE;
+	if (low >= high)
+		return STACKD_RULE_NONE;
+	row = search_rows(low, high, offset & 0xffff);
+	ret_range->from = chunk_start + row_at(row).low;
+	ret_range->to = chunk_start + (row + 1 < high ? row_at(row + 1).low : 0x10000);
+	return row_at(row).rule;
 }
 
 static __always_inline __u32 short_code(const struct stackd_file *file, __u64 offset, bool exact)
@@ -136,19 +156,39 @@ static __always_inline __u32 short_code(const struct stackd_file *file, __u64 of
 
 /* --- the cache -------------------------------------------------------------------------------- */
 
+#define LEAF_BLOCK 64
+
+/* Narrows a leaf's entry down to one block, whatever the rule's range is. */
+static __always_inline void set_leaf_span(struct cached_rule *entry, __u64 address, __u64 offset,
+					  const struct rule_range *range)
+{
+	__u64 before = address & (LEAF_BLOCK - 1), after = LEAF_BLOCK - before;
+
+	if (range->from <= offset && offset - range->from < before)
+		before = offset - range->from;
+	if (range->to > offset && range->to - offset < after)
+		after = range->to - offset;
+	entry->address = address - before;
+	entry->location -= before;
+	if (entry->code < STACKD_FRAME_LONG)
+		entry->code -= before;
+	entry->span = before + after;
+}
+
 /* Fills the entry for an address whose mapping has been found. 0, or an end reason. */
 static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entry, __u64 address,
 				     bool exact)
 {
 	__u64 offset = s->found_location & STACKD_LOCATION_MASK;
 	__u32 code = STACKD_FRAME_LONG, number = STACKD_RULE_NONE, file_number = s->found_file;
+	struct rule_range range = {.from = offset, .to = offset + 1};
 	struct stackd_rule *rule;
 	struct stackd_file *file;
 	int found;
 
 	if (file_number != STACKD_FILE_NONE) {
 		file = bpf_map_lookup_elem(&files, &file_number);
-		found = file ? find_rule(file, offset) : -1;
+		found = file ? find_rule(file, offset, &range) : -1;
 		if (found < 0) {
 			s->wanted_file = file_number;
 			return STACKD_END_NO_OBJECT;
@@ -161,11 +201,14 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 		return STACKD_END_NO_OBJECT;
 	entry->space = s->space;
 	entry->stamp = s->stamp;
+	entry->span = 1;
 	entry->address = address;
 	entry->location = s->found_location | (exact ? STACKD_LOCATION_EXACT : 0);
 	entry->rule = *rule;
 	entry->code = code;
 	entry->mapping = s->found_name;
+	if (exact)
+		set_leaf_span(entry, address, offset, &range);
 	return 0;
 }
 
@@ -174,7 +217,8 @@ static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 {
 	bool exact = s->walk.is_exact;
 	__u64 address = s->walk.pc - !exact;
-	__u32 slot = s->cpu * rule_cache_slots + (mix(s->space ^ address) & (rule_cache_slots - 1));
+	__u64 key = exact ? ~(address / LEAF_BLOCK) : address;
+	__u32 slot = s->cpu * rule_cache_slots + (mix(s->space ^ key) & (rule_cache_slots - 1));
 	struct cached_rule *entry = bpf_map_lookup_elem(&rule_cache, &slot);
 	bool is_known;
 
@@ -182,7 +226,9 @@ static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 		s->end = STACKD_END_NO_OBJECT;
 		return NULL;
 	}
-	is_known = entry->space == s->space && entry->address == address;
+	is_known = entry->space == s->space && address - entry->address < entry->span &&
+		   exact == !!(entry->location & STACKD_LOCATION_EXACT);
+	s->delta = address - entry->address;
 	if (is_known && entry->stamp == s->stamp) {
 		s->rule_hits++;
 		return entry;
@@ -190,14 +236,15 @@ static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 	s->end = mapping_find(s, address);
 	if (s->end)
 		return NULL;
-	if (is_known && (entry->location & ~STACKD_LOCATION_EXACT) == s->found_location) {
+	if (is_known && entry->mapping == s->found_name &&
+	    (entry->location & ~STACKD_LOCATION_EXACT) + s->delta == s->found_location) {
 		entry->stamp = s->stamp;
-		entry->mapping = s->found_name;
 		s->rule_hits++;
 		return entry;
 	}
 	s->rule_misses++;
 	s->end = fill_rule(s, entry, address, exact);
+	s->delta = address - entry->address;
 	return s->end ? NULL : entry;
 }
 

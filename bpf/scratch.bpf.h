@@ -99,8 +99,9 @@ struct scratch {
 	__u32 check; /* verification: mark at hand; +1 */
 	__u32 check_from;
 	__u32 broken_register; /* it failed over a register, whose place depends on check_from */
-	__u32 matched_before; /* the frame above matched: for PREFIX_SECOND */
+	__u32 matched_before;  /* the frame above matched: for PREFIX_SECOND */
 	__u32 n_fixes;
+	__u32 delta; /* from the address of the frame's cached rule to the frame's */
 	__u32 rule_hits, rule_misses;
 	__u32 wanted_file; /* known, but its table is not loaded; 0: none */
 	struct {
@@ -111,6 +112,7 @@ struct scratch {
 	__u64 found_location; /* without the exact bit */
 	__u32 found_file;
 	__u32 found_name;
+	__u64 seen_space, seen_stamp; /* what `seen` is of */
 	__u32 next_seen;
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many */
 	__u32 touched_last;
@@ -141,7 +143,8 @@ struct scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one a CPU: set by the daemon */
+	__uint(max_entries, 1);		   /* one a CPU: set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE); /* so it starts with a page */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");

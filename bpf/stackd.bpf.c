@@ -162,15 +162,19 @@ static __always_inline int step_by_frame_pointer(struct scratch *s)
 static __always_inline bool put_frame(struct scratch *s, const struct cached_rule *entry)
 {
 	__u32 at = s->words;
+	__u64 location;
 
 	if (at > MAX_WORDS - 3)
 		return false;
-	s->walked.words[at] = entry->code;
 	s->words = at + 1;
-	if (entry->code < STACKD_FRAME_LONG)
+	if (entry->code < STACKD_FRAME_LONG) {
+		s->walked.words[at] = entry->code + s->delta;
 		return true;
-	s->walked.words[at + 1] = entry->location;
-	s->walked.words[at + 2] = entry->location >> 32;
+	}
+	location = entry->location + s->delta;
+	s->walked.words[at] = STACKD_FRAME_LONG;
+	s->walked.words[at + 1] = location;
+	s->walked.words[at + 2] = location >> 32;
 	s->words = at + 3;
 	return true;
 }
@@ -235,6 +239,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->window_holes = 0;
 	s->space = space_of(task, pid);
 	s->stamp = stamp_of(task, s->record.header.time_ns);
+	start_seen(s);
 	s->n_new = 0;
 	s->kept = 0;
 	s->words = 0;
@@ -449,9 +454,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	s->record.wanted = 0;
 	s->record.holes = 0;
 	s->cpu = cpu;
-	s->next_seen = 0;
-	for (int i = 0; i < SEEN_MAPPINGS; i++)
-		s->seen[i].end = 0;
 	header->flags = take_registers(&s->record.regs, ctx, task);
 	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;

@@ -148,7 +148,8 @@ __noinline int window_miss(struct scratch *s, __u64 address)
 	if (offset + 8 > s->window_copied) {
 		bool failed = window_extend(s, offset + 8);
 
-		s->window_plain = s->window_copied < 8 || s->window_holes ? 0 : s->window_copied - 7;
+		s->window_plain =
+			s->window_copied < 8 || s->window_holes ? 0 : s->window_copied - 7;
 		if (failed)
 			return 1;
 	}
