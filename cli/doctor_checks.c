@@ -170,11 +170,8 @@ static void check_kernel_version(machine *m, finding *f)
 	    sscanf(release, "%u.%u", &major, &minor) != 2) {
 		found(f, DOCTOR_WARN, "the kernel's version cannot be read from %s", m->proc_root);
 		remedy(f, "mount /proc");
-	} else if (major < 5 || (major == 5 && minor < 15)) {
-		found(f, DOCTOR_FAIL, "Linux %s is older than 5.15", release);
-		remedy(f, "boot Linux 6.1 or newer (Debian 12 has it)");
 	} else if (major < 6 || (major == 6 && minor < 1)) {
-		found(f, DOCTOR_WARN, "Linux %s: stackd is tested on 6.1 and newer", release);
+		found(f, DOCTOR_FAIL, "Linux %s is older than 6.1", release);
 		remedy(f, "boot Linux 6.1 or newer (Debian 12 has it)");
 	} else {
 		found(f, DOCTOR_OK, "Linux %s", release);

@@ -181,15 +181,18 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	return index_enter(&names->raw, (uint64_t)object << 32 | raw, (*ret_symbol)->number, &at);
 }
 
+/* By the function's start, if that is known: all its locations are one function. */
 static int names_unnamed(struct names *names, const struct store_location *location,
-			 const struct profile_symbol **ret_symbol)
+			 const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
 	struct profile_symbol like = names_of_object(&names->tables->objects[location->object]);
 	char *name;
 	int r;
 
-	if (asprintf(&name, "%s+0x%" PRIx64, text_basename(like.object),
-		     location->offset + location->is_return) < 0)
+	uint64_t at = line && line->function_start ? line->function_start
+						   : location->offset + location->is_return;
+
+	if (asprintf(&name, "%s+0x%" PRIx64, text_basename(like.object), at) < 0)
 		return -ENOMEM;
 	like.name = name;
 	like.is_unnamed = true;
@@ -221,7 +224,7 @@ static int names_look_up(struct names *names, uint32_t number)
 		if (line && line->function && *line->function)
 			r = names_function(names, location->object, line->function, &frame->symbol);
 		else
-			r = names_unnamed(names, location, &frame->symbol);
+			r = names_unnamed(names, location, line, &frame->symbol);
 	}
 	if (r < 0)
 		return r;

@@ -24,6 +24,7 @@
 #include "sym/debuginfod.h"
 #include "sym/dwarf_names.h"
 #include "sym/symtab.h"
+#include "sym/unwind_bounds.h"
 
 struct symbolizer {
 	char *debug_root; /* owned; NULL: none */
@@ -38,9 +39,10 @@ struct symbolizer_object {
 	struct elf_file *file; /* borrowed */
 	char *path;	       /* owned; or NULL */
 	bool is_loaded;
-	struct elf_file *debug;	   /* owned; NULL: none */
-	struct symtab *symtab;	   /* NULL until loaded */
-	struct dwarf_names *dwarf; /* NULL: none, or not wanted */
+	struct elf_file *debug;	      /* owned; NULL: none */
+	struct symtab *symtab;	      /* NULL until loaded */
+	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
+	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
 };
 
 static char *copy_string(const char *s, int *r)
@@ -73,6 +75,8 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 
 static void object_unload(struct symbolizer_object *o)
 {
+	unwind_bounds_free(o->bounds);
+	o->bounds = NULL;
 	dwarf_names_free(o->dwarf);
 	symtab_free(o->symtab);
 	elf_file_free(o->debug);
@@ -227,6 +231,21 @@ static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 	return n;
 }
 
+/* A function without a name still has a start, by the unwind information: all its locations are
+ * then one function. One frame, 0 or -ENOMEM. */
+static int resolve_bounds(struct symbolizer_object *o, uint64_t vaddr,
+			  struct symbolizer_frame *ret_frames, size_t max)
+{
+	int r = o->bounds ? 0 : unwind_bounds_new(o->file, &o->bounds);
+	uint64_t start = r ? 0 : offset_of(o, unwind_bounds_start(o->bounds, vaddr));
+
+	if (r || !start)
+		return r;
+	if (max)
+		ret_frames[0] = (struct symbolizer_frame){.start = start};
+	return 1;
+}
+
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max)
 {
@@ -246,7 +265,7 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		return n;
 	has_symbol = symtab_find(object->symtab, vaddr, &name, &start);
 	if (!has_symbol)
-		return n;
+		return n ? n : resolve_bounds(object, vaddr, ret_frames, max);
 	if (!n)
 		n = 1;
 	last.function = name;

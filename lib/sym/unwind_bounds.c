@@ -127,19 +127,34 @@ static uint64_t entry_end(const struct unwind_bounds *b, size_t i)
 	return row_start(b, i) + entry.bytes;
 }
 
-uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr)
+/* How many rows start at `vaddr` or before. */
+static size_t rows_up_to(const struct unwind_bounds *b, uint64_t vaddr)
 {
-	size_t low = 0, high = bounds->n;
-	uint64_t end;
+	size_t low = 0, high = b->n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (row_start(bounds, mid) <= vaddr)
+		if (row_start(b, mid) <= vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
+	return low;
+}
+
+uint64_t unwind_bounds_start(const struct unwind_bounds *bounds, uint64_t vaddr)
+{
+	size_t row = rows_up_to(bounds, vaddr);
+
+	return row && entry_end(bounds, row - 1) > vaddr ? row_start(bounds, row - 1) : 0;
+}
+
+uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr)
+{
+	size_t low = rows_up_to(bounds, vaddr);
+	uint64_t end;
+
 	end = low ? entry_end(bounds, low - 1) : 0;
 	if (end > vaddr)
 		return end;

@@ -17,4 +17,8 @@ void unwind_bounds_free(struct unwind_bounds *bounds);
  * that covers it, else the start of the next; UINT64_MAX if not known. */
 uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr);
 
+/* Where the entry that covers `vaddr` starts: the function's start, whatever its name; 0: none
+ * covers it. */
+uint64_t unwind_bounds_start(const struct unwind_bounds *bounds, uint64_t vaddr);
+
 #endif
