@@ -161,6 +161,18 @@ __noinline int guard_holds(struct scratch *s, __u32 index, __u32 top)
 	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
 }
 
+/* The common guard, that of a frame pointer saved by a frame that is checked as well: does it
+ * hold? If not, or if that is not all that it says, guard_holds() has to look. */
+static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_state *state,
+					    __u32 index)
+{
+	const struct guard *guard = &state->guards[BOUNDED(index, MAX_MARKS)];
+	__u64 offset = guard->reg_slot - s->window_base;
+
+	return !guard->word_slot && guard->origin <= s->check_from && offset < s->window_plain &&
+	       *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) == guard->reg_word;
+}
+
 #define MARKS_A_TURN 8
 
 /* Checks the marks from s->check - 1 on, rootwards. 1 ends the loop: with s->check 0, all hold. */
@@ -183,7 +195,8 @@ static long check_marks(__u32 turn, struct scratch **at)
 		} else if (!word_holds(s, slot, mark->ra)) {
 			return 1;
 		}
-		if (mark->slot & MARK_GUARDED && !guard_holds(s, next - 1, s->check_from))
+		if (mark->slot & MARK_GUARDED && !is_saved_as_was(s, state, next - 1) &&
+		    !guard_holds(s, next - 1, s->check_from))
 			return 1;
 		s->check = --next;
 	}
