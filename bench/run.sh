@@ -1,10 +1,13 @@
 #!/bin/sh
-# Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py.
+# Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py too.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
-make -s all
+make -s all walk-bench build/bench/recipe_build
 [ $# -gt 0 ] || set -- full
-exec python3 bench/bench.py "$@"
+status=0
+python3 bench/bench.py "$@" || status=1
+[ $# -gt 1 ] || python3 bench/walk.py "$1" || status=1
+exit $status

@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What the walk in the kernel costs and whether it is right: walk.py quick|full [PART...].
+
+  against   kernel time a sample, net of an empty program's, of stackd's walk and of the kernel's
+            own along frame pointers (bpf_get_stack), in turns on the same running process: once
+            with a steady stack of 100 frames, once with stacks that change
+  prefix    how a stack's unchanged part is found, by mode and frequency: share of right stacks,
+            as judged by the daemon's own walk of each stack, and kernel time a sample
+  bytes     in the ring and in the store, and complete stacks, on the programs of bench.py
+  cpu       of target and profiler at 9,973 Hz, over that of `perf record` without call graphs
+  recipes   seconds for the recipes of libLLVM
+  memory    kernel memory of the maps, and resident memory of stackd, recording everything
+
+A target that is missed is marked with "MISSED"; the exit status is then 1. Measured on a machine
+that is doing something else, times say little."""
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import programs  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get("STACKD_BUILD", HERE + "/../build"))
+EVENT = ["-e", "perf::CPU-CLOCK:u"]
+MODES = ("first", "second", "verified", "none")
+missed = []
+
+
+def check(good, text):
+    print(text + ("" if good else "   MISSED"), flush=True)
+    if not good:
+        missed.append(text)
+
+
+def stackd(work, hz, more, command):
+    """Runs stackd on a command; its statistics and the CPU seconds of both."""
+    store = work + "/store.db"
+    for name in glob.glob(store + "*"):
+        os.unlink(name)
+    with open(work + "/output", "w", encoding="utf-8") as log:
+        process = subprocess.Popen([BUILD + "/stackd", "-q", *EVENT, "-F", str(hz), "-o", store,
+                                    *more, *command], cwd=work, stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        with open(work + "/output", encoding="utf-8", errors="replace") as log:
+            sys.exit("stackd failed:\n" + log.read()[-2000:])
+    return statistics_of(store), usage.ru_utime + usage.ru_stime
+
+
+def statistics_of(store):
+    return json.loads(subprocess.check_output([BUILD + "/stackctl", "stats", "--json", "-i", store],
+                                              text=True))
+
+
+def fdinfo(pid, pattern):
+    """All matches of a pattern in what the kernel says of a process's files."""
+    found = []
+    for name in glob.glob("/proc/%d/fdinfo/*" % pid):
+        with contextlib.suppress(OSError), open(name, encoding="ascii") as file:
+            found += re.findall(pattern, file.read())
+    return found
+
+
+def runs(pid):
+    """Nanoseconds and runs of stackd's program so far."""
+    times = [(int(count), int(ns))
+             for ns, count in fdinfo(pid, r"run_time_ns:\s*(\d+)\s+run_cnt:\s*(\d+)")]
+    count, ns = max(times, default=(0, 0))
+    return ns, count
+
+
+@contextlib.contextmanager
+def running(command, **more):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **more)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+# --- against the kernel's own walk ------------------------------------------------------------
+
+def other_walk(pid, which, seconds):
+    """Nanoseconds and frames a sample of a program of getstack.bpf.c."""
+    count, ns, frames = map(int, subprocess.check_output(
+        [BUILD + "/bench/getstack", str(pid), "997", str(seconds), which], text=True).split())
+    return ns / max(count, 1), frames / max(count, 1)
+
+
+def our_walk(pid, work, seconds):
+    """The same of stackd, once it has the tables."""
+    store = work + "/store.db"
+    for name in glob.glob(store + "*"):
+        os.unlink(name)
+    with running([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "-o", store, "-p", str(pid)]) as it:
+        time.sleep(2)
+        before = runs(it.pid)
+        time.sleep(seconds)
+        after = runs(it.pid)
+    return (after[0] - before[0]) / max(after[1] - before[1], 1)
+
+
+def against(work, full):
+    seconds, turns = (5, 5) if full else (2, 3)
+    print("\n%-12s %7s %12s %12s %7s %7s" % ("stacks", "frames", "get_stack ns", "stackd ns",
+                                             "ratio", "target"))
+    for name, command, target in (("steady", ["deep", "100", "600"], 0.35),
+                                  ("changing", ["changing", "600"], 1.0)):
+        theirs, ours, frames = [], [], []
+        with running([BUILD + "/bench/" + command[0], *command[1:]]) as process:
+            time.sleep(0.3)
+            for _ in range(turns):
+                empty = other_walk(process.pid, "empty", 1)[0]
+                ns, depth = other_walk(process.pid, "get_stack", seconds)
+                theirs.append(ns - empty)
+                frames.append(depth)
+                ours.append(our_walk(process.pid, work, seconds) - empty)
+        ratio = statistics.median(ours) / statistics.median(theirs)
+        check(ratio <= target, "%-12s %7.1f %12.0f %12.0f %7.2f %7.2f" % (
+            name, statistics.mean(frames), statistics.median(theirs), statistics.median(ours),
+            ratio, target))
+
+
+# --- on the six programs ----------------------------------------------------------------------
+
+@contextlib.contextmanager
+def prepared(program, size):
+    """A work folder with the program's inputs."""
+    work = tempfile.mkdtemp(prefix="stackd-walk-")
+    try:
+        if program.prepare:
+            program.prepare(work, size)
+        yield work
+    finally:
+        shutil.rmtree(work)
+
+
+def prefix(_work, full):
+    frequencies = (99, 997, 9973) if full else (997,)
+    print("\n%-8s %6s  " % ("program", "Hz") + "  ".join("%-17s" % m for m in MODES) +
+          "\n%-16s" % "" + "  ".join("%9s %7s" % ("right%", "ns") for _ in MODES))
+    for program in programs.PROGRAMS:
+        with prepared(program, 1) as work:
+            for hz in frequencies:
+                prefix_row(program, hz, work)
+
+
+def prefix_row(program, hz, work):
+    command = ["--", *programs.command_of(program, 1)]
+    cells = []
+    for mode in MODES:
+        judged = stackd(work, hz, ["--prefix", mode, "--judge"], command)[0]["counters"]
+        plain = stackd(work, hz, ["--prefix", mode], command)[0]
+        right, wrong = judged["judged_right"], judged["judged_wrong"]
+        cells.append((100 * right / max(right + wrong, 1), wrong, plain["kernel_ns_per_sample"]))
+    text = "%-8s %6d  " % (program.name, hz) + "  ".join("%9.2f %7.0f" % (c[0], c[2])
+                                                        for c in cells)
+    check(cells[MODES.index("verified")][1] == 0, text)
+
+
+def bytes_of(_work, full):
+    size, ring = 5 if full else 1, []
+    print("\n%-8s %8s %9s %10s %11s" % ("program", "samples", "complete%", "ring bytes",
+                                        "store bytes"))
+    for program in programs.PROGRAMS:
+        with prepared(program, size) as work:
+            stats, _ = stackd(work, 997, [], ["--", *programs.command_of(program, size)])
+        complete = 100 * stats["quality"]["complete"] / stats["samples"]
+        ring.append(stats["ring_bytes_per_sample"])
+        check(complete >= 99.9, "%-8s %8d %9.2f %10.1f %11.1f" % (
+            program.name, stats["samples"], complete, ring[-1], stats["store_bytes_per_sample"]))
+    check(statistics.mean(ring) <= 64, "%-8s %8s %9s %10.1f   target 64" % (
+        "mean", "", "", statistics.mean(ring)))
+
+
+def cost_of(program, work, seconds):
+    """CPU seconds, or those for a unit of work."""
+    if not program.work:
+        return seconds
+    with open(work + "/output", encoding="utf-8", errors="replace") as log:
+        return seconds / int(program.work.search(log.read())[1])
+
+
+def perf_cpu(work, command):
+    with open(work + "/output", "w", encoding="utf-8") as log:
+        process = subprocess.Popen(["perf", "record", "-q", "-N", "-B", "-e", "cpu-clock:u", "-F",
+                                    "9973", "-o", work + "/perf.data", "--", *command], cwd=work,
+                                   stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit("perf failed: see %s/output" % work)
+    return usage.ru_utime + usage.ru_stime
+
+
+def cpu(_work, full):
+    size, turns = (3, 3) if full else (1, 1)
+    print("\nCPU at 9,973 Hz over that of perf record without call graphs (target 1.05)")
+    for program in programs.PROGRAMS:
+        ratios = []
+        with prepared(program, size) as work:
+            command = programs.command_of(program, size)
+            for _ in range(turns):
+                theirs = cost_of(program, work, perf_cpu(work, command))
+                ours = stackd(work, 9973, [], ["--", *command])[1]
+                ratios.append(cost_of(program, work, ours) / theirs)
+        check(statistics.median(ratios) <= 1.05, "%-8s %7.3f" % (program.name,
+                                                                 statistics.median(ratios)))
+
+
+# --- tables and memory ------------------------------------------------------------------------
+
+def recipes(_work, full):
+    found = sorted(glob.glob("/usr/lib/*/libLLVM-1*.so.1"))
+    if not found:
+        print("\nno libLLVM on this machine")
+        return
+    best = None
+    for _ in range(5 if full else 2):
+        line = subprocess.check_output([BUILD + "/bench/recipe_build", found[0]],
+                                       text=True).splitlines()[1].split()
+        seconds = (float(line[1]) + float(line[2])) / 1000
+        best = min(best or seconds, seconds)
+        per_row = float(line[-2])
+    print()
+    check(best <= 1 and per_row <= 4, "recipes of %s: %.2f s (target 1), %.2f bytes a row (target "
+          "4)" % (os.path.basename(found[0]), best, per_row))
+
+
+def memory(work, full):
+    store = work + "/store.db"
+    with running([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "--all", "-o", store],
+                 cwd=work) as it:
+        with prepared(programs.PROGRAMS[2], 2 if full else 1) as folder:
+            for program in programs.PROGRAMS[1:3]:
+                subprocess.run(programs.command_of(program, 2 if full else 1), cwd=folder,
+                               check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        maps = {number: int(size) for size, number
+                in fdinfo(it.pid, r"memlock:\s*(\d+)\s+map_id:\s*(\d+)")}
+        with open("/proc/%d/status" % it.pid, encoding="ascii") as file:
+            text = file.read()
+        rss = {name: int(re.search(name + r":\s*(\d+)", text)[1]) / 1024
+               for name in ("VmRSS", "RssAnon", "RssShmem")}
+    kernel = sum(maps.values()) / 2**20
+    # Tables are mapped into the daemon: they are resident once, and counted by both.
+    print()
+    check(kernel <= 64, "kernel memory of %d maps: %.1f MiB (target 64)" % (len(maps), kernel))
+    check(rss["VmRSS"] <= 64, "resident memory of stackd --all: %.1f MiB, of it its own %.1f "
+          "(target 64)" % (rss["VmRSS"], rss["RssAnon"]))
+
+
+PARTS = {"against": against, "recipes": recipes, "memory": memory, "bytes": bytes_of, "cpu": cpu,
+         "prefix": prefix}
+QUICK = ("against", "recipes", "bytes")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("mode", choices=("quick", "full"))
+    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS))
+    options = parser.parse_args()
+    full = options.mode == "full"
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error("no such part: " + ", ".join(sorted(unknown)))
+    for name in options.parts or (PARTS if full else QUICK):
+        with tempfile.TemporaryDirectory(prefix="stackd-walk-") as work:
+            PARTS[name](work, full)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
