@@ -39,10 +39,13 @@ struct step {
 	uint32_t location, node;
 };
 
+#define ENDED_THREADS 256
+
 /* The user part of a thread's remembered path, root first. */
 struct last_path {
 	pid_t tid;
 	uint8_t sequence; /* of the record that it came from */
+	bool has_ended;	  /* the thread; see end_path() */
 	struct step *steps;
 	size_t count, room;
 	UT_hash_handle hh;
@@ -59,6 +62,8 @@ struct recorder {
 	bool everyone;
 	struct member *members;
 	struct last_path *paths;
+	pid_t ended[ENDED_THREADS]; /* the last ones that did, in turn */
+	size_t n_ended;
 
 	struct kallsyms *ksyms; /* NULL: not loaded, or not to be had */
 	bool ksyms_tried;
@@ -231,12 +236,36 @@ static void forget_path(struct recorder *r, pid_t tid)
 	free(path);
 }
 
+/* Between the exit event and the thread's last instruction in the kernel there can be samples
+ * yet, which build on its path: that is forgotten when some more threads have ended. (A new
+ * thread of the same number begins without: on_fork_event().) */
+static void end_path(struct recorder *r, pid_t tid)
+{
+	pid_t *oldest = &r->ended[r->n_ended++ % ENDED_THREADS];
+	struct last_path *path;
+
+	HASH_FIND_INT(r->paths, oldest, path);
+	if (path && path->has_ended)
+		forget_path(r, *oldest);
+	*oldest = tid;
+	HASH_FIND_INT(r->paths, &tid, path);
+	if (path)
+		path->has_ended = true;
+}
+
 static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 {
-	forget_path(r, event->tid);
+	end_path(r, event->tid);
 	if (event->pid == event->tid)
 		remove_member(r, event->pid);
 	return process_table_on_exit(r->processes, event->pid, event->tid);
+}
+
+static int on_fork_event(struct recorder *r, const struct sideband_event *event)
+{
+	forget_path(r, event->tid);
+	return process_table_on_fork(r->processes, event->pid, event->tid, event->parent_pid,
+				     event->parent_tid);
 }
 
 int recorder_event(struct recorder *r, const struct sideband_event *event)
@@ -257,8 +286,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		return process_table_on_comm(r->processes, event->pid, event->tid, event->text,
 					     event->is_exec);
 	case SIDEBAND_FORK:
-		return process_table_on_fork(r->processes, event->pid, event->tid,
-					     event->parent_pid, event->parent_tid);
+		return on_fork_event(r, event);
 	case SIDEBAND_EXIT:
 		return on_exit_event(r, event);
 	default:
