@@ -14,7 +14,8 @@
  *   endbr64          Where nothing covers it, the entry of a function, such as frame_dummy, which
  *                    the loader calls and often faults in.
  *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
- *                    __do_global_dtors_aux, before it has its frame pointer.
+ *                    __do_global_dtors_aux, before it has its frame pointer. (de)register_tm_clones
+ *                    beside it use no stack at all.
  */
 #include "walk/leaf_rule.h"
 
@@ -24,6 +25,8 @@ static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
 #define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
 #define INIT_BYTES  32 /* of _init: nothing but a check and a call */
+
+#define TM_CLONES_BYTES 56 /* of register_tm_clones, up to its ret: the longest one */
 
 /* On top of the stack, or above `pushed` bytes: the return address. */
 static void set_plain(struct walk_rule *rule, int pushed)
@@ -105,6 +108,35 @@ static void in_dtors_aux(const struct elf_file *elf, uint64_t offset, struct wal
 			set_plain(rule, starts[i] > 9 ? 8 : 0);
 }
 
+/* If one of the compiler runtime's register_tm_clones and deregister_tm_clones starts here, its
+ * bytes; else 0. They compare the ends of an empty table: position-independent code by two lea,
+ * other by two constants, the same. */
+static uint64_t tm_clones_bytes(const uint8_t code[17])
+{
+	if (!memcmp(code, "\x48\x8d\x3d", 3) && !memcmp(code + 7, "\x48\x8d", 2)) {
+		if (!memcmp(code + 14, "\x48\x29\xfe", 3))
+			return TM_CLONES_BYTES;
+		return memcmp(code + 14, "\x48\x39\xf8", 3) ? 0 : 40;
+	}
+	if (code[0] == 0xbe && !memcmp(code + 5, "\x48\x81\xee", 3))
+		return memcmp(code + 1, code + 8, 4) ? 0 : 48;
+	if (code[0] == 0xb8 && !memcmp(code + 5, "\x48\x3d", 2))
+		return memcmp(code + 1, code + 7, 4) ? 0 : 32;
+	return 0;
+}
+
+static void in_tm_clones(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t back = offset < TM_CLONES_BYTES ? offset : TM_CLONES_BYTES;
+	uint8_t code[TM_CLONES_BYTES + 17];
+
+	if (elf_file_read(elf, offset - back, code, back + 17) != (int64_t)back + 17)
+		return;
+	for (uint64_t i = 0; i <= back; i++)
+		if (tm_clones_bytes(code + i) > back - i)
+			set_plain(rule, 0);
+}
+
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule)
 {
@@ -126,5 +158,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image,
 		in_init(elf, offset, rule);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_dtors_aux(elf, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_tm_clones(elf, offset, rule);
 	return r;
 }

@@ -9,6 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <gelf.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "walk_self.h"
 
 static struct snapshot snap;
@@ -87,6 +92,71 @@ static void test_start_code(void **state)
 		tried++;
 	}
 	assert_int_equal(tried, 2);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+}
+
+/* The address of a local function by its name, and how far it is to the next one. */
+static uint64_t own_function(const struct self_map *map, const char *name, uint64_t *ret_size)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	Elf *elf = elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+	uint64_t found = 0, next = UINT64_MAX;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	GElf_Sym sym;
+
+	while ((scn = elf_nextscn(elf, scn)) && gelf_getshdr(scn, &shdr)) {
+		Elf_Data *data = shdr.sh_type == SHT_SYMTAB ? elf_getdata(scn, NULL) : NULL;
+
+		for (int i = 0; data && gelf_getsym(data, i, &sym); i++)
+			if (!strcmp(elf_strptr(elf, shdr.sh_link, sym.st_name), name))
+				found = sym.st_value;
+		for (int i = 0; data && gelf_getsym(data, i, &sym); i++)
+			if (GELF_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_value > found &&
+			    sym.st_value < next)
+				next = sym.st_value;
+	}
+	assert_true(found && next - found < 100);
+	elf_end(elf);
+	close(fd);
+	*ret_size = next - found;
+	assert_true(elf_file_vaddr_to_offset(map->mappings[0].object->elf, found, &found));
+	return map->mappings[0].start + found - map->mappings[0].offset;
+}
+
+/* The compiler runtime's functions without CFI: they leave the stack alone. */
+static void test_tm_clones(void **state)
+{
+	static const char *const names[] = {"register_tm_clones", "deregister_tm_clones"};
+	struct self_map *map = self_map_new();
+	uint64_t entry, offset, size, stack[] = {0, 1, (uint64_t)environ, 0, 0};
+	struct walk_input in = {.stack = (const uint8_t *)stack,
+				.stack_bytes = sizeof(stack),
+				.find = self_find,
+				.arg = map};
+	struct dwarf_walk *walk;
+
+	(void)state;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	entry = elf_file_entry_vaddr(map->mappings[0].object->elf);
+	assert_true(elf_file_vaddr_to_offset(map->mappings[0].object->elf, entry, &offset));
+	stack[0] = map->mappings[0].start + offset - map->mappings[0].offset + 8;
+	in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uint64_t start = own_function(map, names[i], &size);
+		const uint8_t *code = (const uint8_t *)start;
+
+		while (size && code[size - 1] != 0xc3) /* filling, after the ret */
+			size--;
+		assert_true(size > 16);
+		for (uint64_t at = 0; at < size; at++) {
+			in.regs.r[STACKD_REG_RIP] = start + at;
+			assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+			assert_int_equal(n_frames, 2);
+			assert_int_equal(frames[0].address, start + at);
+		}
+	}
 	dwarf_walk_free(walk);
 	self_map_free(map);
 }
@@ -202,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut_stack),
 		cmocka_unit_test(test_start_code),
+		cmocka_unit_test(test_tm_clones),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_object_without_file),
 		cmocka_unit_test(test_hostile_stacks_end),
