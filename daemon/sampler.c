@@ -428,8 +428,11 @@ int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cg
 
 void sampler_stop(struct sampler *s)
 {
-	for (size_t i = 0; i < s->n_events; i++)
-		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	/* Twice: a thread that is just being made may inherit an event as it was before. */
+	for (int turn = 0; turn < 2; turn++) {
+		for (size_t i = 0; i < s->n_events; i++)
+			ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	}
 }
 
 /* --- records --------------------------------------------------------------------------------- */
