@@ -34,7 +34,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl
 
 help:
-	@echo 'all deps demo check check-unit check-live lint format agree fuzz bench bench-quick install clean'
+	@echo 'all deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 
@@ -118,6 +118,7 @@ deps:
 check: ; $(Q)tests/check.sh all
 check-unit: ; $(Q)tests/check.sh unit
 check-live: ; $(Q)tests/check.sh live
+check-kernels: ; $(Q)tests/check.sh kernels
 lint: ; $(Q)tests/check.sh lint
 demo: ; $(Q)docs/demo.sh
 
@@ -140,6 +141,6 @@ install: all
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps check check-unit check-live lint format demo agree fuzz bench bench-quick install clean \
+.PHONY: all help deps check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads walk-bench
 .DELETE_ON_ERROR:

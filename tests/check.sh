@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds and tests everything: tests/check.sh [all|unit|cli|lint|live]...
+# Builds and tests everything: tests/check.sh [all|unit|cli|lint|live|kernels]...
 #
 # Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
 # exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
@@ -126,6 +126,16 @@ do_live() {
     esac
 }
 
+# So do those on other kernels.
+do_kernels() {
+    ./deps.sh kernels >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    timeout 600 python3 tests/kernels/run.py --logs "$logs" </dev/null | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0 | 1) ;;
+    *) say "FAIL kernels: the tests on other kernels broke off" ;;
+    esac
+}
+
 # ---------------------------------------------------------------------------------------------
 
 rm -rf "$logs"
@@ -142,15 +152,16 @@ for group in "${@:-all}"; do
         do_unit
         do_cli
         do_live
+        do_kernels
         ;;
     unit) do_unit ;;
     lint) do_lint ;;
-    cli | live)
+    cli | live | kernels)
         do_build quick
         "do_$group"
         ;;
     *)
-        echo "usage: tests/check.sh [all|unit|cli|lint|live]..." >&2
+        echo "usage: tests/check.sh [all|unit|cli|lint|live|kernels]..." >&2
         exit 2
         ;;
     esac

@@ -1,0 +1,81 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: MIT
+# shellcheck shell=dash
+# The first process of the machine in which a kernel is tried (see run.py): makes recordings, and
+# sends the folder of their stores, logs and statuses down the second serial line. What is right
+# or wrong is for run.py to say, outside.
+export PATH=/bin LC_ALL=C STACKD_DEBUG=1
+
+/bin/busybox mkdir -p /proc /sys /dev /tmp /out
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mkdir -p /tmp/cgroup
+mount -t cgroup2 cgroup /tmp/cgroup
+echo +pids >/tmp/cgroup/cgroup.subtree_control # makes perf's implicit one available, too
+
+note() { # to the console, with the time since the start
+    echo "$(cut -d ' ' -f 1 /proc/uptime) $*"
+}
+
+record() { # NAME ARGUMENTS...: one recording
+    name=$1
+    shift
+    note "$name"
+    timeout 60 stackd -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null
+    echo $? >"/out/$name.status"
+}
+
+start() { # WORKLOAD...: in the background, until the end
+    started=""
+    for workload in "$@"; do
+        "/workloads/$workload" 100 >/dev/null &
+        started="$started${started:+ }$!"
+    done
+    sleep 0.5
+}
+
+end() {
+    # shellcheck disable=SC2086 # a list of numbers
+    kill $started
+    wait
+}
+
+# Every workload, two at a time: one processor each.
+cat >/tmp/each.sh <<'EOF'
+export PATH=/bin
+while read -r one two; do
+    /workloads/$one 1 &
+    [ -z "$two" ] || /workloads/$two 1 &
+    wait
+done </workloads/pairs
+EOF
+
+stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
+echo $? >/out/doctor.status
+
+record started --judge -F 997 -- /bin/dash /tmp/each.sh
+record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 2
+record lossy --judge -F 1997 --ring-bytes 512K -- /workloads/deep 2
+
+# The daemon has to work, too: no more than it can bear, with two processors.
+start threads
+record attached --judge -F 997 --duration 2 --pid "$started"
+end
+start chain plugin
+record all -F 997 --duration 2 --all
+end
+start chain threads
+mkdir /tmp/cgroup/one
+echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
+record cgroup -F 997 --duration 2 --cgroup /tmp/cgroup/one
+end
+
+note "the kernel's own words:"
+dmesg | grep -iE 'bug|warn|oops|rcu|bpf|perf' | tail -n 40
+stty -F /dev/ttyS1 raw -echo
+tar -c -z -C /out . >/dev/ttyS1
+note "done"
+poweroff -f
