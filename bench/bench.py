@@ -80,9 +80,9 @@ class Perf:
         self.name, self.graph = name, graph
 
     def record(self, work, command, output):
-        return run_timed(["perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "-F",
-                          str(FREQUENCY), "--call-graph", self.graph, "-o", work + "/perf.data",
-                          "--"] + command, work, output)
+        return run_timed(["perf", "record", "-q", "--no-bpf-event", "--no-buildid", "-e",
+                          "cpu-clock:u", "-F", str(FREQUENCY), "--call-graph", self.graph, "-o",
+                          work + "/perf.data", "--"] + command, work, output)
 
     def read(self, work):
         """Size on disk, seconds to a folded export, samples, complete ones."""

@@ -120,6 +120,8 @@ def background(*command, ready=None, **more):
         if process.poll() is None:
             process.kill()
         process.wait()
+        with contextlib.suppress(FileNotFoundError):  # one that was killed could not remove it
+            os.unlink("/tmp/perf-%d.map" % process.pid)
         for stream in (process.stdout, process.stderr):
             if stream:
                 stream.close()
@@ -258,6 +260,19 @@ def check_fault(result, status, *words):
         check(re.search(word, result.err + result.out, re.I), "the message lacks '%s'" % word,
               result.err)
     check("Sanitizer" not in result.err, "sanitizer report", result.err)
+
+
+@contextlib.contextmanager
+def small_disk(size):
+    """A file system of its own, of that size, that goes away."""
+    with scratch() as folder:
+        mount = run("mount", "-t", "tmpfs", "-o", "size=" + size, "none", folder)
+        if mount.status != 0:
+            raise Skip("cannot mount a file system: " + mount.err.strip().split("\n")[0])
+        try:
+            yield folder
+        finally:
+            run("umount", "-l", folder)
 
 
 @contextlib.contextmanager

@@ -7,8 +7,8 @@ import shutil
 
 import chains
 from chains import Expectation
-from harness import (STACKD, WORKLOADS, Recording, background, check, check_chains, check_whole,
-                     live, record, run, scratch, user_frames, workload)
+from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
+                     check_whole, live, record, run, scratch, user_frames, workload)
 
 FREQUENCY = 1997
 
@@ -114,10 +114,18 @@ def test_replaced_library():
         check_chains(check_whole(recording), Expectation.of_source("plugin"))
 
 
+def needs_mount_namespace():
+    """A chroot whose root is no mount cannot make any."""
+    done = run("unshare", "--mount", "--pid", "--fork", "true")
+    if done.status != 0:
+        raise Skip("no mount namespaces here: " + done.err.strip())
+
+
 @live
 def test_container():
     """A program that exists in another mount and pid namespace only, and has another program's
     path."""
+    needs_mount_namespace()
     script = ("mount -t tmpfs none /mnt && cp '%s/chain' /mnt/hidden && exec /mnt/hidden 60"
               % WORKLOADS)
     with scratch() as folder:
@@ -134,6 +142,7 @@ def test_container():
 @live
 def test_container_started():
     """The same from the start on, with the processes that set it up."""
+    needs_mount_namespace()
     script = ("mount -t tmpfs none /mnt && cp '%s/chain' /mnt/hidden && exec /mnt/hidden 2"
               % WORKLOADS)
     with scratch() as folder:

@@ -12,7 +12,8 @@ import time
 from chains import Expectation
 from harness import (DONE, FAILED, NO_SAMPLES, NO_SUPPORT, SIGCONT, SIGSTOP, STACKCTL, STACKD,
                      USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check, check_chains,
-                     check_fault, check_whole, live, record, run, scratch, user_frames, workload)
+                     check_fault, check_whole, live, record, run, scratch, small_disk, user_frames,
+                     workload)
 
 
 # --- targets and options -------------------------------------------------------------------------
@@ -147,39 +148,31 @@ def fill_up(folder):
 @live
 def test_full_disk():
     """A clear error, and every recording made before is what it was."""
-    with scratch() as folder:
-        check(run("mount", "-t", "tmpfs", "-o", "size=4m", "none", folder).status == 0, "mount")
-        try:
-            store = folder + "/s.db"
-            record(store, "-q", "--", WORKLOADS + "/recursion", 1)
-            before = Recording(store, 1).text("export", "--perf-script")
-            fill_up(folder)
-            result = run(STACKD, "-o", store, "-F", 4000, "--", WORKLOADS + "/recursion", 3)
-            check_fault(result, FAILED, "no space|full")
-            os.unlink(folder + "/filler")
-            after = Recording(store, 1).text("export", "--perf-script")
-            check(before == after, "the earlier recording has changed")
-            record(store, "-q", "--", WORKLOADS + "/recursion", 1)
-        finally:
-            run("umount", "-l", folder)
+    with small_disk("4m") as folder:
+        store = folder + "/s.db"
+        record(store, "-q", "--", WORKLOADS + "/recursion", 1)
+        before = Recording(store, 1).text("export", "--perf-script")
+        fill_up(folder)
+        result = run(STACKD, "-o", store, "-F", 4000, "--", WORKLOADS + "/recursion", 3)
+        check_fault(result, FAILED, "no space|full")
+        os.unlink(folder + "/filler")
+        after = Recording(store, 1).text("export", "--perf-script")
+        check(before == after, "the earlier recording has changed")
+        record(store, "-q", "--", WORKLOADS + "/recursion", 1)
 
 
 @live
 def test_disk_fills_while_recording():
     """The same when there was room at the start: what was committed can be read."""
-    with scratch() as folder:
-        check(run("mount", "-t", "tmpfs", "-o", "size=8m", "none", folder).status == 0, "mount")
-        try:
-            store = folder + "/s.db"
-            with Daemon(store, "-F", 2000, "--", WORKLOADS + "/recursion", 20) as daemon:
-                daemon.wait_recording()
-                time.sleep(3)
-                fill_up(folder)
-                result = daemon.finish()
-                check_fault(result, FAILED, "no space|full")
-            check(len(Recording(store).samples()) > 1000, "what was committed is gone")
-        finally:
-            run("umount", "-l", folder)
+    with small_disk("8m") as folder:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 2000, "--", WORKLOADS + "/recursion", 20) as daemon:
+            daemon.wait_recording()
+            time.sleep(3)
+            fill_up(folder)
+            result = daemon.finish()
+            check_fault(result, FAILED, "no space|full")
+        check(len(Recording(store).samples()) > 1000, "what was committed is gone")
 
 
 @live

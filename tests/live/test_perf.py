@@ -54,12 +54,14 @@ def inclusive_names(top, frames):
 
 
 def perf_text(folder, command):
-    """perf's samples as text. perf 6.1 at times aborts over BPF programs that come and go on the
-    machine, so it does not record them, and is given three tries."""
+    """perf's samples as text. perf 6.1 aborts over the build ids of some recordings that are made
+    beside other profilers: it neither collects them nor the BPF programs of others (nor writes
+    them into a cache in the home folder), and is given three tries, for reading can abort, too."""
     data = folder + "/perf.data"
     for _ in range(3):
-        perf = run("perf", "record", "-q", "--no-bpf-event", "-e", "cpu-clock:u", "-F", 1997,
-                   "--call-graph", "dwarf,32768", "-o", data, "--", *command, timeout=120)
+        perf = run("perf", "record", "-q", "--no-bpf-event", "--no-buildid", "-e",
+                   "cpu-clock:u", "-F", 1997, "--call-graph", "dwarf,32768", "-o", data, "--",
+                   *command, timeout=120)
         text = run("perf", "script", "--no-inline", "--max-stack", 4096, "-i", data, timeout=240)
         if perf.status == 0 and text.status == 0:
             return text.out

@@ -230,6 +230,7 @@ def test_sudo_store():
     uid = 64991
     home = "/var/lib/stackd/%d" % uid
     env = {"SUDO_UID": str(uid), "SUDO_GID": str(uid), "STACKD_STORE": None}
+    was_there = os.path.exists("/var/lib/stackd")
     try:
         result = run(STACKD, "-F", 997, "--", WORKLOADS + "/chain", 1, env=env)
         check_end(result)
@@ -244,6 +245,8 @@ def test_sudo_store():
         check("alpha" in report.out and "chain" in report.out, "no report", report.out)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        if not was_there:
+            os.rmdir("/var/lib/stackd")
 
 
 @live
