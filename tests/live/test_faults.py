@@ -107,7 +107,7 @@ def test_no_samples():
 
 # --- the machine ---------------------------------------------------------------------------------
 
-@live(needs_bpf=False)
+@live  # without rights, it is they that are named
 def test_no_btf():
     """A kernel without BTF, simulated by another root of /sys: stackd and doctor name it."""
     with scratch() as folder:
