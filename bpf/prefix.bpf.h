@@ -17,12 +17,14 @@
  * mappings its frames lie in; when the mappings' stamp has changed since, they are compared with
  * those of now before anything else is believed.
  *
- * Two traps, where a rule does not go by rsp alone. A CFA that comes from a saved register (rbp
- * after alloca) can move while an old slot keeps a stale return address: so the mark holds the
- * register's value too, and where it was saved. If a frame of the kept part saved it, that slot
- * is compared; if not, the new walk must have the same value at the match, and the mark is
- * then mended to where the new walk found it saved. And a CFA that was read from memory
- * (realigned stacks, signal frames): that slot is compared as well.
+ * Three traps, where a rule does not go by such an rsp alone. A CFA that comes from a saved
+ * register (rbp after alloca) can move while an old slot keeps a stale return address: so the mark
+ * holds the register's value too, and where it was saved. If a frame of the kept part saved it,
+ * that slot is compared; if not, the new walk must have the same value at the match, and the mark
+ * is then mended to where the new walk found it saved. The same holds for rsp where a signal came
+ * in: on an alternate stack the program counter is always saved in the same slot, wherever the code
+ * that was interrupted has its own. And a CFA that was read from memory (realigned stacks, signal
+ * frames): that slot is compared as well, as is the return address of 0 where a stack ends by one.
  *
  * A state changes only after the record is in the ring, so the daemon's copy never diverges. The
  * states are a fixed number of slots, taken by thread; a thread that finds its slot taken by
@@ -35,8 +37,8 @@
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
-const volatile __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
-const volatile __u32 state_slots = 256;
+SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
+SETTING __u32 state_slots = 256;
 
 struct thread_state {
 	__u32 busy;
@@ -48,6 +50,7 @@ struct thread_state {
 	__u32 sequence;
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
 	__u32 pad;
+	__u64 zero; /* slot of the return address of 0 that ended the stack; 0: none did */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
 	/* Root first. */
 	struct mark marks[MAX_MARKS];
@@ -187,7 +190,7 @@ static long check_marks(__u32 turn, struct scratch **at)
 		return 1;
 	for (int i = 0; i < MARKS_A_TURN && next; i++) {
 		const struct mark *mark = &state->marks[BOUNDED(next - 1, MAX_MARKS)];
-		__u64 slot = mark->slot & ~MARK_GUARDED, offset = slot - s->window_base;
+		__u64 slot = mark->slot & ~MARK_FLAGS, offset = slot - s->window_base;
 
 		if (offset < s->window_plain) {
 			if (*(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) != mark->ra)
@@ -205,7 +208,8 @@ static long check_marks(__u32 turn, struct scratch **at)
 
 /* Do this mark and all below it hold? If not, because of a word in memory, then no mark above that
  * one needs to be tried any more. */
-static __always_inline bool verify_from(struct scratch *s, __u32 index)
+static __always_inline bool verify_from(struct scratch *s, const struct thread_state *state,
+					__u32 index)
 {
 	s->check_from = index;
 	s->check = index + 1;
@@ -214,7 +218,7 @@ static __always_inline bool verify_from(struct scratch *s, __u32 index)
 	bpf_loop(MAX_MARKS / MARKS_A_TURN + 1, check_marks, &s, 0);
 	if (s->check && !s->broken_register)
 		s->probe = s->check - 1;
-	return s->check == 0;
+	return s->check == 0 && (!state->zero || word_holds(s, state->zero, 0));
 }
 
 /* Are the mappings that the remembered frames lie in still what they were? */
@@ -233,6 +237,12 @@ static __always_inline bool mappings_hold(struct scratch *s, struct thread_state
 	return true;
 }
 
+/* As it would stand in the frame's mark, but for its guard. */
+static __always_inline __u64 slot_of_frame(const struct scratch *s)
+{
+	return s->walk.slot | (s->walk.is_exact ? MARK_EXACT : 0);
+}
+
 /* Is the frame that the walk has come to, and all below it, the remembered stack? Then s->kept
  * says how many frames that is. */
 static __always_inline bool prefix_matches(struct scratch *s)
@@ -246,11 +256,11 @@ static __always_inline bool prefix_matches(struct scratch *s)
 		return false;
 	for (int i = 0; i < 64 && s->probe; i++) {
 		mark = mark_at(state, s->probe - 1);
-		if (!mark || (mark->slot & ~MARK_GUARDED) >= s->walk.slot)
+		if (!mark || (mark->slot & ~MARK_FLAGS) >= s->walk.slot)
 			break;
 		s->probe--;
 	}
-	if (!mark || !s->probe || (mark->slot & ~MARK_GUARDED) != s->walk.slot ||
+	if (!mark || !s->probe || (mark->slot & ~MARK_GUARDED) != slot_of_frame(s) ||
 	    mark->ra != s->walk.pc)
 		return false;
 	if (!mappings_hold(s, state)) {
@@ -260,8 +270,9 @@ static __always_inline bool prefix_matches(struct scratch *s)
 	s->matched_before = 1;
 	if (prefix_mode == STACKD_PREFIX_SECOND && !twice)
 		return false;
-	if (prefix_mode == STACKD_PREFIX_VERIFIED && !verify_from(s, s->probe - 1)) {
+	if (prefix_mode == STACKD_PREFIX_VERIFIED && !verify_from(s, state, s->probe - 1)) {
 		count(STACKD_COUNT_PREFIX_BROKEN);
+		s->n_fixes = 0;
 		return false;
 	}
 	s->kept = s->probe;
@@ -276,16 +287,14 @@ static __always_inline __u16 from_root(const struct scratch *s, __u32 frame)
 	return s->kept + s->n_new - 1 - frame;
 }
 
-/* The register that a rule's CFA comes from, if it is not rsp; else 0. */
+/* The register that a rule's CFA comes from. */
 static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 {
-	__u32 reg = rule->reg & (WALK_REGS - 1);
-
 	if (rule->cfa == STACKD_CFA_NONE)
 		return STACKD_REG_RBP;
-	if ((rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF) || reg == STACKD_REG_RSP)
-		return 0;
-	return reg;
+	if (rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF)
+		return STACKD_REG_RSP;
+	return rule->reg & (WALK_REGS - 1);
 }
 
 /* Notes the frame that the walk is at, before its step. */
@@ -296,9 +305,10 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
 	__u32 reg = cfa_register(rule);
 
-	mark->slot = s->walk.slot;
+	mark->slot = slot_of_frame(s);
 	mark->ra = s->walk.pc;
-	if (!reg)
+	/* After a call rsp follows from the slot; after a signal it is what the kernel saved. */
+	if (!reg || (reg == STACKD_REG_RSP && (!s->walk.is_exact || !index)))
 		return;
 	mark->slot |= MARK_GUARDED;
 	guard->word_slot = 0;
@@ -308,12 +318,17 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 	guard->origin = guard->reg_slot ? s->walk.origin[reg].frame : MARK_LIVE;
 }
 
-/* Notes the word that the CFA of the frame before was read from. */
-static __always_inline void note_word(struct scratch *s, __u32 index)
+/* Notes what the frame's step went by besides: the word that its CFA was read from, and the return
+ * address of 0 that ends the stack. */
+static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 {
 	struct mark *mark = &s->marks[BOUNDED(index, MAX_FRAMES)];
 	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
 
+	if (end == STACKD_END_ENTRY)
+		s->zero = s->walk.slot;
+	if (!s->walk.deref)
+		return;
 	if (!(mark->slot & MARK_GUARDED))
 		guard->reg = 0;
 	mark->slot |= MARK_GUARDED;
@@ -382,6 +397,8 @@ static __always_inline void state_remember(struct scratch *s)
 		guard->reg_slot = origin->slot;
 		guard->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
 	}
+	if (!s->kept)
+		state->zero = s->zero;
 	keep_mappings(s, state);
 	state->count = total < MAX_MARKS ? total : MAX_MARKS;
 	state->sequence++;

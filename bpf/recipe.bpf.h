@@ -23,7 +23,7 @@ struct {
 	__type(value, struct stackd_file);
 } files SEC(".maps");
 
-const volatile __u32 rule_cache_slots = 16384; /* a CPU; a power of two */
+SETTING __u32 rule_cache_slots = 16384; /* a CPU; a power of two */
 
 struct row_pair { /* an array map rounds values up to eight bytes */
 	struct stackd_row rows[2];

@@ -32,19 +32,21 @@
  * so marks are small, many to a cache line; what else there is stands in the frame's guard.
  */
 struct mark {
-	__u64 slot; /* where its return address stood; MARK_GUARDED: its guard counts, too */
+	__u64 slot; /* where its return address stood, and flags */
 	__u64 ra;   /* and which */
 };
 
 struct guard {
-	__u64 reg_slot, reg_word; /* the register that its CFA comes from, if not rsp */
+	__u64 reg_slot, reg_word; /* the register that its CFA comes from, if not known by `slot` */
 	__u64 word_slot, word;	  /* the slot that its CFA was read from, if any */
 	__u16 reg;		  /* number of that register; 0: none */
 	__u16 origin;		  /* frame that saved it, counted from the root; MARK_LIVE: none */
 	__u32 pad;
 };
 
-#define MARK_GUARDED (1ull << 63)
+#define MARK_GUARDED (1ull << 63) /* its guard counts, too */
+#define MARK_EXACT   (1ull << 62) /* `ra` was interrupted by a signal: no return address */
+#define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT)
 #define MARK_LIVE    0xffff
 
 /* A mapping that this sample has met. */
@@ -90,6 +92,7 @@ struct scratch {
 	struct task_struct *task;
 	__u64 space; /* the process */
 	__u64 stamp; /* of its mappings */
+	__u64 zero;  /* slot of the return address of 0 that ended the stack; 0: none did */
 	__u32 n_new; /* frames */
 	__u32 kept;  /* frames that the prefix gave */
 	__u32 words; /* of the record */
@@ -156,14 +159,22 @@ struct {
 	__type(value, __u64);
 } counters SEC(".maps");
 
+/* What the daemon sets before the program is loaded. The tests in user space, which compile all
+ * this too, have their own of this and of the next. */
+#ifndef SETTING
+#define SETTING const volatile
+#endif
+
 /* An index that has been checked, in a form that the verifier follows: the compiler likes to make
  * the address first and to check later. `limit` must be a power of two. */
+#ifndef BOUNDED
 #define BOUNDED(index, limit)                                                                      \
 	({                                                                                         \
 		__u64 bounded_ = (index);                                                          \
 		asm volatile("%0 &= %1" : "+r"(bounded_) : "i"((limit)-1));                        \
 		bounded_;                                                                          \
 	})
+#endif
 
 static __always_inline void count_more(__u32 counter, __u64 more)
 {

@@ -21,10 +21,10 @@
 #include "recipe.bpf.h"
 
 /* Set by the daemon before loading. */
-const volatile __u32 stack_limit = 65536;    /* bytes of user stack in a record, at most */
-const volatile __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much waits */
-const volatile __u32 walk_here = 1;	     /* 0: leave every walk to the daemon */
-const volatile __u32 judge = 0;		     /* send the stack as well, for the daemon to compare */
+SETTING __u32 stack_limit = 65536;    /* bytes of user stack in a record, at most */
+SETTING __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much waits */
+SETTING __u32 walk_here = 1;	      /* 0: leave every walk to the daemon */
+SETTING __u32 judge = 0;	      /* send the stack as well, for the daemon to compare */
 
 #define WALKABLE  (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 #define MAX_PAGES (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
@@ -199,9 +199,11 @@ static long walk_frame(__u32 index, struct scratch **at)
 	note_frame(s, index, &entry->rule);
 	touch_mapping(s, entry);
 	s->n_new = index + 1;
-	if (entry->rule.cfa == STACKD_CFA_END)
-		end = STACKD_END_ENTRY;
-	else if (entry->rule.cfa == STACKD_CFA_DAEMON)
+	if (entry->rule.cfa == STACKD_CFA_END) {
+		s->end = STACKD_END_ENTRY;
+		return 1;
+	}
+	if (entry->rule.cfa == STACKD_CFA_DAEMON)
 		end = STACKD_END_BAD_RECIPE;
 	else if (entry->rule.cfa == STACKD_CFA_DEREF && s->walk.is_exact && at_return(s->walk.pc))
 		end = STACKD_END_BAD_RECIPE;
@@ -210,13 +212,11 @@ static long walk_frame(__u32 index, struct scratch **at)
 								: STACKD_END_NO_RECIPE;
 	else
 		end = walk_step(&s->walk, &entry->rule);
-	if (end != WALK_GO_ON) {
-		s->end = end;
-		return 1;
-	}
-	if (s->walk.deref)
-		note_word(s, index);
-	return 0;
+	note_step(s, index, end);
+	if (end == WALK_GO_ON)
+		return 0;
+	s->end = end;
+	return 1;
 }
 
 static __always_inline void walk_start(struct scratch *s, struct task_struct *task, __u32 pid,
@@ -244,6 +244,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->kept = 0;
 	s->words = 0;
 	s->n_fixes = 0;
+	s->zero = 0;
 	s->matched_before = 0;
 	s->unknown.key.inode = 0;
 	s->wanted_file = 0;

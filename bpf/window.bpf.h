@@ -128,6 +128,25 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 	return s->window_copied < need;
 }
 
+/* The same, and notes what can be read without asking. */
+static __always_inline bool window_grow(struct scratch *s, __u32 need)
+{
+	bool failed = window_extend(s, need);
+
+	s->window_plain = s->window_copied < 8 || s->window_holes ? 0 : s->window_copied - 7;
+	return failed;
+}
+
+/* Starts it anew somewhere else. */
+static __always_inline void window_move(struct scratch *s, __u64 address)
+{
+	s->window_base = address;
+	s->window_end = 0;
+	s->window_copied = 0;
+	s->window_plain = 0;
+	s->window_holes = 0;
+}
+
 /* The way of a read that is not in the window: grows or moves it. 0, or 1: unreadable. Global,
  * so that it is verified once. */
 __noinline int window_miss(struct scratch *s, __u64 address)
@@ -138,19 +157,14 @@ __noinline int window_miss(struct scratch *s, __u64 address)
 		return 1;
 	offset = address - s->window_base;
 	if (offset > WINDOW_BYTES - 8) {
-		s->window_base = address;
-		s->window_end = 0;
-		s->window_copied = 0;
-		s->window_plain = 0;
-		s->window_holes = 0;
+		window_move(s, address);
 		offset = 0;
 	}
-	if (offset + 8 > s->window_copied) {
-		bool failed = window_extend(s, offset + 8);
-
-		s->window_plain =
-			s->window_copied < 8 || s->window_holes ? 0 : s->window_copied - 7;
-		if (failed)
+	if (offset + 8 > s->window_copied && window_grow(s, offset + 8)) {
+		/* Where the stack's end is not known, a hole ends the window: on behind it. */
+		window_move(s, address);
+		offset = 0;
+		if (window_grow(s, 8))
 			return 1;
 	}
 	return s->window_holes & (window_page(s, offset) | window_page(s, offset + 7)) ? 1 : 0;

@@ -207,7 +207,7 @@ def is_prologue(sample):
                for frame in sample.frames)
 
 
-def check_workload(sent, recording, workload, at_least=100):
+def check_workload(sent, recording, workload, at_least=40):
     expectation = expectation_of(workload)
     samples = sent.samples(recording, commands_of(workload))
     moved = {s for s in samples if is_incomplete(s) and is_moved(s)}
@@ -222,7 +222,7 @@ def check_workload(sent, recording, workload, at_least=100):
 
 def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0.1):
     """Every sample is accounted for, walked in the kernel, and judged right by the daemon."""
-    least = 0 if is_lossy else 100
+    least = 0 if is_lossy else 40
     stats = sent.recording(name).stats()
     counters = stats["counters"]
     print(stats)
