@@ -125,8 +125,8 @@ do_live() {
     timeout 1200 python3 tests/live/run.py --logs "$logs" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
-    1) grep -q '^FAIL live-' "$results" || say "FAIL live: the live tests broke off" ;;
-    *) say "FAIL live: the live tests broke off" ;;
+    1) grep -q '^FAIL live-' "$results" || say "FAIL live: the tests broke off" ;;
+    *) say "FAIL live: the tests broke off" ;;
     esac
 }
 
@@ -136,8 +136,8 @@ do_kernels() {
     timeout 600 python3 tests/kernels/run.py --logs "$logs" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
-    1) grep -q '^FAIL kernel-' "$results" || say "FAIL kernels: the tests on other kernels broke off" ;;
-    *) say "FAIL kernels: the tests on other kernels broke off" ;;
+    1) grep -q '^FAIL kernel-' "$results" || say "FAIL kernels: the tests broke off" ;;
+    *) say "FAIL kernels: the tests broke off" ;;
     esac
 }
 
