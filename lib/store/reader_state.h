@@ -30,6 +30,8 @@ struct store_reader {
 	uint32_t *line_first;
 	struct node_coder nodes;
 	uint64_t *tags;
+	VEC(struct origin) origins; /* their runs are set when all are loaded */
+	VEC(struct origin_run) runs;
 };
 
 /* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */

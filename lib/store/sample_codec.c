@@ -12,7 +12,8 @@
  *   NODE_LOW, NODE_HIGH   0: a node that this chunk has not had; else 1 + the number of the
  *            node's first appearance in the chunk
  *   NODES    those nodes: zigzag difference to the previous of them
- *   CPU, END, PERIOD   runs: zigzag difference to the previous value, length
+ *   CPU, END, PERIOD   runs: zigzag difference to the previous value, length; END is the end
+ *            reason and, from bit 8 on, the origin: what was inferred goes with why it had to be
  *
  * P is the median distance (of some). A timer's samples stand a whole number of periods apart, give
  * or take some microseconds of latency, so steps are nearly all 1 and what is left is small; its
@@ -335,7 +336,8 @@ static int sample_put_rest(const struct store_sample *samples, const uint64_t *k
 
 		sample_nodes_put(&nodes, columns, s->node);
 		sample_runs_put(&cpu, &columns[COLUMN_CPU], s->cpu);
-		sample_runs_put(&end, &columns[COLUMN_END], s->end_reason);
+		sample_runs_put(&end, &columns[COLUMN_END],
+				(uint64_t)s->origin << 8 | s->end_reason);
 		sample_runs_put(&period, &columns[COLUMN_PERIOD], s->period);
 	}
 	sample_runs_flush(&cpu, &columns[COLUMN_CPU]);
@@ -408,8 +410,9 @@ static int sample_get_rest(struct buf_reader *columns, size_t count, struct stor
 		samples[i].node = sample_nodes_get(&nodes, columns);
 		samples[i].cpu = (uint16_t)c;
 		samples[i].end_reason = (uint8_t)e;
+		samples[i].origin = (uint32_t)(e >> 8);
 		samples[i].period = sample_runs_get(&period, &columns[COLUMN_PERIOD]);
-		over |= (c >> 16) | (e >> 8);
+		over |= (c >> 16) | (e >> 40);
 	}
 	sample_nodes_fini(&nodes);
 	return over || cpu.length || end.length || period.length ? -EBADMSG : 0;

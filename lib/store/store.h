@@ -21,8 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stack/origin.h"
+
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
-#define STORE_VERSION	     1
+#define STORE_VERSION	     2 /* 1 had no origins; it is read, and a writer makes it a 2 */
 
 /* What a recording was made of and how it ended. Strings are owned by whoever filled them. */
 struct store_recording {
@@ -98,6 +100,7 @@ struct store_sample {
 	uint64_t period;  /* events that it stands for */
 	uint32_t thread;  /* number */
 	uint32_t node;	  /* the path's leaf in the trie */
+	uint32_t origin;  /* where its frames come from: a number, 0: all as the walk found them */
 	uint16_t cpu;
 	uint8_t end_reason; /* enum stackd_end_reason: readers refuse numbers that they do not
 			     * know, so a new reason needs a new STORE_VERSION */

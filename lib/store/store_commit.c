@@ -314,7 +314,7 @@ static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_l
 
 	for (size_t at = 0; r == 0 && at < count; at += COMMIT_SAMPLES) {
 		size_t n = count - at < COMMIT_SAMPLES ? count - at : COMMIT_SAMPLES;
-		struct writer_chunk c = {.kind = STORE_CHUNK_SAMPLES,
+		struct writer_chunk c = {.kind = TABLE_SAMPLES,
 					 .seq = w->sample_seq + (uint32_t)(at / COMMIT_SAMPLES),
 					 .count = (uint32_t)n};
 

@@ -283,6 +283,18 @@ int store_db_create(sqlite3 *db)
 	return r;
 }
 
+/* All versions have the same tables: they differ in what chunks may say. */
+int store_db_upgrade(sqlite3 *db)
+{
+	char *sql = sqlite3_mprintf("PRAGMA user_version=%d", STORE_VERSION);
+	int r = sql ? store_db_exec(db, sql) : -ENOMEM;
+
+	sqlite3_free(sql);
+	if (r == 0)
+		sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return r;
+}
+
 static const char store_db_list[] =
 	"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
 

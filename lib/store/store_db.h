@@ -12,9 +12,6 @@
 
 #include "store/table_codec.h"
 
-/* Kinds of chunks: the tables of table_codec.h, and samples. The numbers stand in stores. */
-#define STORE_CHUNK_SAMPLES TABLE_KINDS
-
 /* The largest numbers of entries that a recording may have: what bounds the memory that a
  * hostile store can make a reader use. */
 #define STORE_MAX_ROWS	    (1u << 24) /* objects, processes, threads: each */
@@ -22,6 +19,8 @@
 #define STORE_MAX_LINES	    (1u << 26)
 #define STORE_MAX_STRINGS   (1u << 26)
 #define STORE_MAX_NODES	    (1u << 28)
+#define STORE_MAX_ORIGINS   (1u << 24)
+#define STORE_MAX_RUNS	    (1u << 26) /* of all origins */
 #define STORE_MAX_COUNTERS  4096u
 #define STORE_MAX_DEPTH	    4096u  /* inlined functions at one location */
 #define STORE_MAX_STRING    65535u /* bytes of a name; longer ones are cut */
@@ -48,6 +47,10 @@ int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_versi
 /* Makes the schema, in a rollback-journal transaction: a file has its mark and all its tables, or
  * is still empty. 0 or -errno. */
 int store_db_create(sqlite3 *db);
+
+/* Marks a store of an older version as one of this: what is written from now on may need it. The
+ * mark goes to the main file at once, where readers look for it. 0 or -errno. */
+int store_db_upgrade(sqlite3 *db);
 
 /* Whether the tables are exactly this version's: a view or a trigger in their place is a trap.
  * 0, -EBADMSG, or -errno. */

@@ -316,6 +316,35 @@ static int load_node(struct load *l, struct buf_reader *columns)
 	return node_get(&l->r->nodes, columns, (uint32_t)l->r->locations.count);
 }
 
+static int load_origin(struct load *l, struct buf_reader *columns)
+{
+	struct store_reader *r = l->r;
+	struct origin origin;
+	int e;
+
+	if (r->origins.count >= STORE_MAX_ORIGINS || r->runs.count >= STORE_MAX_RUNS)
+		return -EBADMSG;
+	if (VEC_RESERVE(&r->origins, 1) < 0 || VEC_RESERVE(&r->runs, ORIGIN_MAX_RUNS) < 0)
+		return -ENOMEM;
+	e = origin_get(columns, r->runs.items + r->runs.count, &origin);
+	if (e < 0)
+		return e;
+	r->origins.items[r->origins.count++] = origin;
+	r->runs.count += origin.n_runs;
+	return 0;
+}
+
+/* The runs have their final place: each origin's stand after those of the one before. */
+static void load_place_runs(struct store_reader *r)
+{
+	const struct origin_run *at = r->runs.items;
+
+	for (size_t i = 1; i < r->origins.count; i++) {
+		r->origins.items[i].runs = at;
+		at += r->origins.items[i].n_runs;
+	}
+}
+
 /* The entries of one chunk: the row is (seq, count, data). */
 static int load_chunk(struct load *l, sqlite3_stmt *row, enum table_kind kind, load_entry entry)
 {
@@ -493,6 +522,7 @@ static int load_all_chunks(struct load *l)
 		[TABLE_LOCATIONS] = {"table chunks, locations", load_location},
 		[TABLE_LINES] = {"table chunks, lines", load_line},
 		[TABLE_NODES] = {"table chunks, nodes", load_node},
+		[TABLE_ORIGINS] = {"table chunks, origins", load_origin},
 	};
 	int e = VEC_RESERVE(&l->strings, 1);
 
@@ -500,8 +530,15 @@ static int load_all_chunks(struct load *l)
 		l->strings.items[l->strings.count++] = NULL;
 	if (e == 0)
 		e = node_coder_init(&l->r->nodes);
-	for (unsigned kind = 0; e == 0 && kind < TABLE_KINDS; kind++)
-		e = load_chunks(l, kind, kinds[kind].name, kinds[kind].entry);
+	if (e == 0)
+		e = VEC_RESERVE(&l->r->origins, 1);
+	if (e == 0)
+		l->r->origins.items[l->r->origins.count++] = (struct origin){0};
+	for (unsigned kind = 0; e == 0 && kind < TABLE_KINDS; kind++) {
+		if (kinds[kind].entry)
+			e = load_chunks(l, kind, kinds[kind].name, kinds[kind].entry);
+	}
+	load_place_runs(l->r);
 	l->r->damaged = "table chunks, lines";
 	return e == 0 ? load_place_lines(l) : e;
 }
@@ -524,6 +561,8 @@ static void load_publish(struct store_reader *r)
 	t->nodes = r->nodes.nodes.items;
 	t->tags = r->tags;
 	t->n_nodes = (uint32_t)r->nodes.nodes.count;
+	t->origins = r->origins.items;
+	t->n_origins = (uint32_t)r->origins.count;
 	t->counters = r->counters.items;
 	t->n_counters = (uint32_t)r->counters.count;
 }
@@ -556,6 +595,8 @@ void store_load_free(struct store_reader *r)
 	free(r->lines);
 	free(r->line_first);
 	free(r->tags);
+	free(r->origins.items);
+	free(r->runs.items);
 	node_coder_fini(&r->nodes);
 	load_arena_free(&r->arena);
 }

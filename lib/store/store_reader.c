@@ -283,7 +283,7 @@ static int reader_compare_chunks(const void *a, const void *b)
 /* Lists the chunks of samples, in order of their first sample. */
 static int reader_list_chunks(struct reader_samples *s)
 {
-	const int64_t parameters[] = {s->r->tables.recording.id, STORE_CHUNK_SAMPLES};
+	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
 	sqlite3_stmt *stmt;
 	int e, rc;
 
@@ -325,7 +325,7 @@ static int reader_check_samples(const struct reader_samples *s, const struct rea
 		const struct store_sample *sample = &s->decoded[i];
 
 		if (sample->thread >= t->n_threads || sample->node >= t->n_nodes ||
-		    sample->end_reason >= STACKD_END_COUNT)
+		    sample->origin >= t->n_origins || sample->end_reason >= STACKD_END_COUNT)
 			return -EBADMSG;
 	}
 	return 0;
@@ -390,7 +390,7 @@ static int reader_merge(struct reader_samples *s, size_t count)
 
 static int reader_run(struct reader_samples *s)
 {
-	const int64_t parameters[] = {s->r->tables.recording.id, STORE_CHUNK_SAMPLES};
+	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
 	sqlite3_stmt *stmt;
 	int e;
 

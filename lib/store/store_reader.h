@@ -45,13 +45,15 @@ struct store_tables {
 	const struct store_node *nodes; /* [0] is the empty path: parent 0, location UINT32_MAX */
 	const uint64_t *tags;		/* by node; [0] is 0 */
 	const struct store_counter *counters;
+	const struct origin *origins; /* [0] is ORIGIN_WALKED */
 	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_counters;
+	uint32_t n_origins;   /* at least 1 */
 	uint64_t store_bytes; /* of the whole file, with its WAL */
 };
 const struct store_tables *store_reader_tables(const struct store_reader *reader);
 
-/* Calls `each` for every sample in time order (equal times: by thread, mostly); thread, node and
- * end reason are in range; a non-zero return stops and is passed on.
+/* Calls `each` for every sample in time order (equal times: by thread, mostly); thread, node,
+ * origin and end reason are in range; a non-zero return stops and is passed on.
  * 0, -EBADMSG, -ENOMEM, -EIO. */
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg);

@@ -68,7 +68,11 @@ static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 			return r;
 	}
 	r = store_db_check_schema(*db);
-	return r == 0 ? writer_configure(*db) : r;
+	if (r == 0)
+		r = writer_configure(*db);
+	if (r == 0 && kind == STORE_DB_STORE && *ret_version < STORE_VERSION)
+		r = store_db_upgrade(*db);
+	return r;
 }
 
 int store_writer_new(const char *path, const struct store_recording *info,
@@ -361,9 +365,38 @@ int store_writer_line(struct store_writer *w, const struct store_line *line)
 	return 0;
 }
 
+static bool writer_origin_is_good(const struct origin *origin)
+{
+	for (uint32_t i = 0; i < origin->n_runs; i++) {
+		const struct origin_run *run = &origin->runs[i];
+
+		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
+			return false;
+	}
+	return origin->n_runs > 0 && origin->n_runs <= ORIGIN_MAX_RUNS;
+}
+
+int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin)
+{
+	struct writer_table *t = &w->tables[TABLE_ORIGINS];
+	int r;
+
+	if (number != t->total + 1 || number >= STORE_MAX_ORIGINS ||
+	    w->n_runs + origin->n_runs > STORE_MAX_RUNS || !writer_origin_is_good(origin))
+		return -EINVAL;
+	r = writer_table_room(w, TABLE_ORIGINS, (size_t)origin->n_runs * 5 + 16);
+	if (r < 0)
+		return r;
+	origin_put(t->columns, origin);
+	w->n_runs += origin->n_runs;
+	writer_table_added(w, TABLE_ORIGINS);
+	return 0;
+}
+
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample)
 {
-	if (sample->thread >= w->n_threads || sample->node > w->tables[TABLE_NODES].total)
+	if (sample->thread >= w->n_threads || sample->node > w->tables[TABLE_NODES].total ||
+	    sample->origin > w->tables[TABLE_ORIGINS].total)
 		return -EINVAL;
 	if (VEC_RESERVE(&w->samples, 1) < 0)
 		return -ENOMEM;

@@ -10,6 +10,7 @@
  *   lines       location: zigzag difference to the previous + 1 | depth and inline mark |
  *               function: 0 for the next new one, else 1 + its number, in bytes: LOW, the others |
  *               line: zigzag difference
+ *   origins     number of runs, and the mark of whole paths | source and confidence | frames
  */
 #include "store/table_codec.h"
 
@@ -22,7 +23,7 @@ size_t table_columns(enum table_kind kind)
 	static const uint8_t columns[TABLE_KINDS] = {
 		[TABLE_STRINGS] = STRING_COLUMNS,     [TABLE_FUNCTIONS] = FUNCTION_COLUMNS,
 		[TABLE_LOCATIONS] = LOCATION_COLUMNS, [TABLE_LINES] = LINE_COLUMNS,
-		[TABLE_NODES] = NODE_COLUMNS,
+		[TABLE_NODES] = NODE_COLUMNS,	      [TABLE_ORIGINS] = ORIGIN_COLUMNS,
 	};
 
 	return columns[kind];
@@ -204,4 +205,36 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns)
 	c->last_location = l.location;
 	c->last_line = l.line;
 	return l;
+}
+
+/* --- origins -------------------------------------------------------------------------------- */
+
+void origin_put(struct buf *columns, const struct origin *origin)
+{
+	buf_put_varint(&columns[0], (uint64_t)origin->n_runs * 2 + origin->is_whole);
+	for (uint32_t i = 0; i < origin->n_runs; i++) {
+		buf_put_u8(&columns[1], origin->runs[i].source);
+		buf_put_u8(&columns[1], origin->runs[i].confidence);
+		buf_put_varint(&columns[2], origin->runs[i].frames);
+	}
+}
+
+int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin)
+{
+	uint64_t coded = buf_get_varint(&columns[0]), n_runs = coded >> 1;
+
+	if (n_runs == 0 || n_runs > ORIGIN_MAX_RUNS)
+		return -EBADMSG;
+	for (uint64_t i = 0; i < n_runs; i++) {
+		struct origin_run *run = &ret_runs[i];
+
+		run->source = buf_get_u8(&columns[1]);
+		run->confidence = buf_get_u8(&columns[1]);
+		run->frames = table_get_u32(&columns[2]);
+		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
+			return -EBADMSG;
+	}
+	*ret_origin = (struct origin){
+		.is_whole = coded & 1, .n_runs = (uint32_t)n_runs, .runs = ret_runs};
+	return 0;
 }

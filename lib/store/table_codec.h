@@ -17,12 +17,15 @@
 
 #define TABLE_CODEC_MAX 65536u /* entries of a chunk */
 
+/* Kinds of chunks. The numbers stand in stores: new kinds go to the end. */
 enum table_kind {
 	TABLE_STRINGS,
 	TABLE_FUNCTIONS,
 	TABLE_LOCATIONS,
 	TABLE_LINES,
 	TABLE_NODES,
+	TABLE_SAMPLES, /* no table: sample_codec.h has its chunks */
+	TABLE_ORIGINS, /* since version 2 */
 	TABLE_KINDS
 };
 
@@ -32,6 +35,7 @@ enum table_kind {
 #define LOCATION_COLUMNS 5u
 #define LINE_COLUMNS	 5u
 #define NODE_COLUMNS	 6u
+#define ORIGIN_COLUMNS	 3u
 
 size_t table_columns(enum table_kind kind);
 
@@ -76,6 +80,10 @@ struct line_coder {
 };
 void line_put(struct line_coder *c, struct buf *columns, const struct table_line *l);
 struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
+
+/* An origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or -EBADMSG. */
+void origin_put(struct buf *columns, const struct origin *origin);
+int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin);
 
 #define NODE_RECENT 4u
 struct node_recent {

@@ -44,6 +44,8 @@ struct store_writer {
 	VEC(struct writer_counter) counters;
 	uint32_t n_objects, n_processes, n_threads;
 
+	uint32_t n_runs; /* of all origins */
+
 	struct store_names names;
 	struct writer_table tables[TABLE_KINDS];
 	VEC(struct writer_chunk) full;

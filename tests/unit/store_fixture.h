@@ -93,6 +93,8 @@ struct fixture {
 	struct store_thread *threads;
 	struct store_node *nodes; /* [0] is not used */
 	struct store_sample *samples;
+	struct origin *origins; /* [0] is not used */
+	uint32_t n_origins, done_origins;
 	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_samples;
 	uint32_t done_objects, done_locations, done_lines, done_processes, done_threads;
 	uint32_t done_nodes, done_samples;
@@ -165,6 +167,24 @@ static UNUSED void fixture_make_samples(struct fixture *f)
 			.node = (uint32_t)fixture_random(f->n_nodes),
 			.cpu = (uint16_t)fixture_random(i % 100 ? 4 : 65536),
 			.end_reason = (uint8_t)fixture_random(5)};
+		if (i % 3 == 0)
+			f->samples[i].origin = (uint32_t)fixture_random(f->n_origins);
+	}
+}
+
+static UNUSED void fixture_make_origins(struct fixture *f)
+{
+	for (uint32_t i = 1; i < f->n_origins; i++) {
+		uint32_t n = 1 + (uint32_t)fixture_random(i % 50 ? 4 : 200);
+		struct origin_run *runs = calloc(n, sizeof(*runs));
+
+		for (uint32_t k = 0; k < n; k++)
+			runs[k] = (struct origin_run){
+				.frames = 1 + (uint32_t)fixture_random(i % 20 ? 40 : UINT32_MAX),
+				.source = (uint8_t)fixture_random(FRAME_SOURCE_COUNT),
+				.confidence = (uint8_t)fixture_random(101)};
+		f->origins[i] =
+			(struct origin){.is_whole = fixture_random(2), .n_runs = n, .runs = runs};
 	}
 }
 
@@ -176,6 +196,8 @@ static UNUSED struct fixture fixture_make(uint32_t samples, uint32_t nodes, uint
 		.n_processes = 5,
 		.n_threads = 17,
 		.n_nodes = nodes + 1,
+		.n_origins = 300,
+		.done_origins = 1,
 		.n_samples = samples,
 		.done_nodes = 1,
 	};
@@ -189,11 +211,13 @@ static UNUSED struct fixture fixture_make(uint32_t samples, uint32_t nodes, uint
 	f.threads = calloc(f.n_threads, sizeof(*f.threads));
 	f.nodes = calloc(f.n_nodes, sizeof(*f.nodes));
 	f.samples = calloc(f.n_samples + 1, sizeof(*f.samples));
+	f.origins = calloc(f.n_origins, sizeof(*f.origins));
 	for (unsigned i = 0; i < 1000; i++)
 		snprintf(f.names[i], sizeof(f.names[i]), "function_%llu",
 			 (unsigned long long)fixture_random(1000000));
 	fixture_make_entries(&f);
 	fixture_make_lines(&f);
+	fixture_make_origins(&f);
 	fixture_make_samples(&f);
 	return f;
 }
@@ -208,6 +232,9 @@ static UNUSED void fixture_free(struct fixture *f)
 	free(f->threads);
 	free(f->nodes);
 	free(f->samples);
+	for (uint32_t i = 1; i < f->n_origins; i++)
+		free((struct origin_run *)f->origins[i].runs);
+	free(f->origins);
 }
 
 #define FIXTURE_PUT(f, w, kind, kinds, share)                                                      \
@@ -222,6 +249,9 @@ static UNUSED void fixture_put(struct fixture *f, struct store_writer *w, unsign
 	FIXTURE_PUT(f, w, thread, threads, 100);
 	FIXTURE_PUT(f, w, location, locations, 100);
 	FIXTURE_PUT(f, w, node, nodes, 100);
+	for (; f->done_origins < f->n_origins; f->done_origins++)
+		assert_int_equal(
+			store_writer_origin(w, f->done_origins, &f->origins[f->done_origins]), 0);
 	FIXTURE_PUT(f, w, line, lines, share);
 	FIXTURE_PUT(f, w, sample, samples, share);
 }
@@ -304,6 +334,22 @@ static UNUSED void fixture_assert_lines(const struct fixture *f, const struct st
 	}
 }
 
+static UNUSED void fixture_assert_origins(const struct fixture *f, const struct store_tables *t)
+{
+	assert_int_equal(t->n_origins, f->n_origins);
+	assert_int_equal(t->origins[0].n_runs, 0);
+	for (uint32_t i = 1; i < f->n_origins; i++) {
+		const struct origin *a = &f->origins[i], *b = &t->origins[i];
+
+		assert_true(a->n_runs == b->n_runs && a->is_whole == b->is_whole);
+		for (uint32_t k = 0; k < a->n_runs; k++) {
+			assert_true(a->runs[k].frames == b->runs[k].frames);
+			assert_true(a->runs[k].source == b->runs[k].source);
+			assert_true(a->runs[k].confidence == b->runs[k].confidence);
+		}
+	}
+}
+
 struct fixture_cursor {
 	const struct store_sample *at;
 	uint32_t left;
@@ -317,7 +363,7 @@ static UNUSED int fixture_each(void *arg, const struct store_sample *b)
 	assert_true(c->left-- > 0);
 	assert_true(a->time_ns == b->time_ns && a->period == b->period);
 	assert_true(a->thread == b->thread && a->node == b->node && a->cpu == b->cpu);
-	assert_true(a->end_reason == b->end_reason);
+	assert_true(a->end_reason == b->end_reason && a->origin == b->origin);
 	return 0;
 }
 
@@ -381,6 +427,7 @@ static UNUSED void fixture_assert_all(const struct fixture *f, const char *path,
 	fixture_assert_tables(f, store_reader_tables(r));
 	fixture_assert_paths(f, store_reader_tables(r));
 	fixture_assert_lines(f, store_reader_tables(r), f->n_lines);
+	fixture_assert_origins(f, store_reader_tables(r));
 	fixture_assert_samples(r, f->samples, f->n_samples);
 	store_reader_close(r);
 }

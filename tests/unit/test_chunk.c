@@ -104,7 +104,8 @@ static int chunk_compare_samples(const void *a, const void *b)
 static bool chunk_same_sample(const struct store_sample *a, const struct store_sample *b)
 {
 	return a->time_ns == b->time_ns && a->period == b->period && a->thread == b->thread &&
-	       a->node == b->node && a->cpu == b->cpu && a->end_reason == b->end_reason;
+	       a->node == b->node && a->cpu == b->cpu && a->end_reason == b->end_reason &&
+	       a->origin == b->origin;
 }
 
 static void chunk_check_samples(struct store_sample *s, size_t count)
@@ -150,7 +151,8 @@ static void chunk_samples_of_many_kinds(void **state)
 							 : (uint32_t)fixture_random(threads),
 				.node = (uint32_t)fixture_random(round % 5 ? 300 : UINT32_MAX),
 				.cpu = (uint16_t)fixture_random(round % 3 ? 2 : 65536),
-				.end_reason = (uint8_t)fixture_random(round % 2 ? 2 : 256)};
+				.end_reason = (uint8_t)fixture_random(round % 2 ? 2 : 256),
+				.origin = round % 3 ? 0 : (uint32_t)fixture_random(UINT32_MAX)};
 		}
 		chunk_check_samples(s, count);
 	}
@@ -162,7 +164,7 @@ static void chunk_samples_at_the_edges(void **state)
 		{.time_ns = 0, .period = 0, .thread = 0, .node = 0},
 		{.time_ns = 0, .period = UINT64_MAX, .thread = UINT32_MAX, .node = UINT32_MAX},
 		{.time_ns = UINT64_MAX, .thread = 0, .cpu = 65535, .end_reason = 255},
-		{.time_ns = UINT64_MAX, .thread = 3, .node = UINT32_MAX},
+		{.time_ns = UINT64_MAX, .thread = 3, .node = UINT32_MAX, .origin = UINT32_MAX},
 	};
 
 	(void)state;
@@ -248,6 +250,32 @@ static void chunk_check_nodes(const struct store_node *nodes, size_t count, uint
 	node_coder_fini(&get);
 }
 
+static void chunk_origins_hostile(void **state)
+{
+	static struct origin_run runs[ORIGIN_MAX_RUNS];
+	uint8_t bytes[ORIGIN_COLUMNS][64];
+
+	(void)state;
+	fixture_seed = 10;
+	for (unsigned round = 0; round < 5000; round++) {
+		struct buf_reader columns[ORIGIN_COLUMNS];
+		struct origin origin;
+
+		for (unsigned c = 0; c < ORIGIN_COLUMNS; c++) {
+			for (unsigned i = 0; i < 64; i++)
+				bytes[c][i] = (uint8_t)(fixture_random(2) ? fixture_random(6)
+									  : fixture_random(256));
+			columns[c] = buf_reader(bytes[c], 64);
+		}
+		while (origin_get(columns, runs, &origin) == 0) {
+			assert_in_range(origin.n_runs, 1, ORIGIN_MAX_RUNS);
+			for (uint32_t i = 0; i < origin.n_runs; i++)
+				assert_true(runs[i].frames && runs[i].confidence <= 100 &&
+					    runs[i].source < FRAME_SOURCE_COUNT);
+		}
+	}
+}
+
 /* A deep recursion, stars at its top and bottom, and parents at random. */
 static void chunk_nodes_of_many_shapes(void **state)
 {
@@ -309,6 +337,7 @@ int main(void)
 		cmocka_unit_test(chunk_samples_at_the_edges),
 		cmocka_unit_test(chunk_sort_is_stable),
 		cmocka_unit_test(chunk_samples_hostile),
+		cmocka_unit_test(chunk_origins_hostile),
 		cmocka_unit_test(chunk_nodes_of_many_shapes),
 		cmocka_unit_test(chunk_nodes_hostile),
 	};

@@ -192,6 +192,8 @@ static void store_refuses_numbers(void **state)
 	struct store_node node = {.parent = 0, .location = 0};
 	struct store_line line = {.location = 0};
 	struct store_sample sample = {.thread = 0};
+	struct origin_run run = {1, FRAME_SOURCE_ALIGNED, 90};
+	struct origin origin = {.n_runs = 1, .runs = &run};
 
 	(void)state;
 	assert_int_equal(store_writer_object(w, &object), -EINVAL);
@@ -201,6 +203,8 @@ static void store_refuses_numbers(void **state)
 	assert_int_equal(store_writer_node(w, &node), -EINVAL);
 	assert_int_equal(store_writer_line(w, &line), -EINVAL);
 	assert_int_equal(store_writer_sample(w, &sample), -EINVAL);
+	assert_int_equal(store_writer_origin(w, 0, &origin), -EINVAL);
+	assert_int_equal(store_writer_origin(w, 2, &origin), -EINVAL);
 	fixture_put(&f, w, 100);
 	object.number = f.n_objects + 1;
 	assert_int_equal(store_writer_object(w, &object), -EINVAL);
@@ -214,6 +218,16 @@ static void store_refuses_numbers(void **state)
 	assert_int_equal(store_writer_node(w, &node), -EINVAL);
 	sample.node = f.n_nodes;
 	assert_int_equal(store_writer_sample(w, &sample), -EINVAL);
+	sample = (struct store_sample){.origin = f.n_origins};
+	assert_int_equal(store_writer_sample(w, &sample), -EINVAL);
+	run.source = FRAME_SOURCE_COUNT;
+	assert_int_equal(store_writer_origin(w, f.n_origins, &origin), -EINVAL);
+	run = (struct origin_run){0, FRAME_SOURCE_ALIGNED, 90};
+	assert_int_equal(store_writer_origin(w, f.n_origins, &origin), -EINVAL);
+	run = (struct origin_run){1, FRAME_SOURCE_ALIGNED, 101};
+	assert_int_equal(store_writer_origin(w, f.n_origins, &origin), -EINVAL);
+	origin.n_runs = 0;
+	assert_int_equal(store_writer_origin(w, f.n_origins, &origin), -EINVAL);
 	assert_int_equal(store_writer_commit(w, &info), 0);
 	store_writer_free(w);
 	fixture_assert_all(&f, path, 0);

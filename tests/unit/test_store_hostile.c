@@ -265,10 +265,48 @@ static void hostile_newer_version(void **state)
 	hostile_refused(path, -ENOTSUP);
 	assert_int_equal(store_reader_open(path, 0, &r, &error), -ENOTSUP);
 	assert_non_null(strstr(error, "4711"));
-	assert_non_null(strstr(error, "version 1"));
+	assert_non_null(strstr(error, "version 2"));
 	assert_non_null(strstr(error, "stackctl that wrote it"));
 	free(error);
 	fixture_free(&f);
+	free(path);
+	fixture_remove(folder);
+}
+
+/* The version mark in the main file's header. */
+static unsigned hostile_version(const char *path)
+{
+	struct hostile_file f = hostile_read(path);
+	unsigned version = f.bytes[63];
+
+	free(f.bytes);
+	return version;
+}
+
+/* A store of version 1 (no origins) is read as it is, and becomes one of this version when
+ * something is added. */
+static void hostile_older_version(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct fixture old = fixture_make(3000, 100, 1), new = fixture_make(3000, 100, 2);
+
+	(void)state;
+	for (uint32_t i = 0; i < old.n_samples; i++)
+		old.samples[i].origin = 0;
+	for (uint32_t i = old.n_origins; --i > 0;)
+		free((struct origin_run *)old.origins[i].runs);
+	old.n_origins = 1;
+	fixture_record(path, &old);
+	hostile_execute(path, "PRAGMA user_version=1");
+	assert_int_equal(hostile_version(path), 1);
+	fixture_assert_all(&old, path, 1);
+	assert_int_equal(hostile_version(path), 1);
+	fixture_record(path, &new);
+	assert_int_equal(hostile_version(path), STORE_VERSION);
+	fixture_assert_all(&old, path, 1);
+	fixture_assert_all(&new, path, 2);
+	fixture_free(&old);
+	fixture_free(&new);
 	free(path);
 	fixture_remove(folder);
 }
@@ -454,10 +492,11 @@ static void hostile_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hostile_other_files), cmocka_unit_test(hostile_other_database),
-		cmocka_unit_test(hostile_empty_file),  cmocka_unit_test(hostile_newer_version),
-		cmocka_unit_test(hostile_cut),	       cmocka_unit_test(hostile_flipped),
-		cmocka_unit_test(hostile_written),     cmocka_unit_test(hostile_traps),
+		cmocka_unit_test(hostile_other_files),	 cmocka_unit_test(hostile_other_database),
+		cmocka_unit_test(hostile_empty_file),	 cmocka_unit_test(hostile_newer_version),
+		cmocka_unit_test(hostile_older_version), cmocka_unit_test(hostile_cut),
+		cmocka_unit_test(hostile_flipped),	 cmocka_unit_test(hostile_written),
+		cmocka_unit_test(hostile_traps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,17 @@
+build-san/lib/store/store_commit.o: lib/store/store_commit.c \
+ lib/store/sample_codec.h lib/base/buf.h lib/store/store.h \
+ lib/stack/origin.h lib/store/writer_state.h lib/store/chunk.h \
+ lib/store/store_db.h lib/store/table_codec.h lib/base/vec.h \
+ lib/store/store_names.h lib/stack/slots.h lib/store/store_writer.h
+lib/store/sample_codec.h:
+lib/base/buf.h:
+lib/store/store.h:
+lib/stack/origin.h:
+lib/store/writer_state.h:
+lib/store/chunk.h:
+lib/store/store_db.h:
+lib/store/table_codec.h:
+lib/base/vec.h:
+lib/store/store_names.h:
+lib/stack/slots.h:
+lib/store/store_writer.h:

@@ -1,0 +1,12 @@
+build-san/tests/test_store_faults: tests/unit/test_store_faults.c \
+ tests/unit/store_fixture.h lib/base/hash.h lib/stack/location.h \
+ lib/store/store_reader.h lib/store/store.h lib/stack/origin.h \
+ lib/store/store_writer.h lib/store/store_path.h
+tests/unit/store_fixture.h:
+lib/base/hash.h:
+lib/stack/location.h:
+lib/store/store_reader.h:
+lib/store/store.h:
+lib/stack/origin.h:
+lib/store/store_writer.h:
+lib/store/store_path.h:

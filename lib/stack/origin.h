@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Origins: where the frames of a sample's path come from.
+ *
+ * Nearly always all frames are as the walk found them: that is origin 0. Otherwise an origin is a
+ * list of runs, root to leaf, each of some frames (nodes of the trie, inlined functions not
+ * counted) with one source; frames beyond the last run are walked ones. Origins repeat, so they
+ * are interned: samples, and the store, refer to them by number.
+ *
+ * A frame is inferred if its source says so, or if any frame nearer to the leaf is: that it
+ * belongs to this sample then rests on an inference. So what is inferred is always the root part
+ * of a path, and origin_inferred() is how many frames of it.
+ */
+#ifndef STACK_ORIGIN_H
+#define STACK_ORIGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(enumerator, name, is_observed, meaning). Numbers and names stand in stores and in output:
+ * they are for ever, new ones go to the end. */
+#define FRAME_SOURCES(X)                                                                           \
+	X(WALKED, "walked", true, "found by the walk of this sample's stack")                      \
+	X(PREFIX, "prefix", true, "of the thread's walk before, verified in memory")               \
+	X(BRANCH, "branch", true, "a call among the processor's branch records")                   \
+	X(STITCHED, "stitched", false, "of the thread's sample before, which this one overlaps")   \
+	X(ALIGNED, "aligned", false, "of other samples, by alignment")
+
+enum frame_source {
+#define FRAME_SOURCE_X(e, name, is_observed, meaning) FRAME_SOURCE_##e,
+	FRAME_SOURCES(FRAME_SOURCE_X)
+#undef FRAME_SOURCE_X
+		FRAME_SOURCE_COUNT
+};
+
+const char *frame_source_name(uint8_t source); /* "walked", ...; "unknown" */
+bool frame_source_is_observed(uint8_t source); /* false for unknown ones */
+
+struct origin_run {
+	uint32_t frames;    /* at least 1 */
+	uint8_t source;	    /* enum frame_source */
+	uint8_t confidence; /* percent: how sure it is that these frames are right */
+};
+
+struct origin {
+	bool is_whole; /* with its inferred frames the path begins at the thread's entry */
+	uint32_t n_runs;
+	const struct origin_run *runs; /* root first */
+};
+
+#define ORIGIN_WALKED	0u    /* the number of the origin without runs */
+#define ORIGIN_MAX_RUNS 4096u /* of one origin */
+
+/* How many frames at the root are inferred. */
+uint32_t origin_inferred(const struct origin *origin);
+
+/* The run that a frame belongs to, `index` from the root; a walked one beyond the last. */
+struct origin_run origin_run_of(const struct origin *origin, uint32_t index);
+
+struct origin_table;
+
+int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
+void origin_table_free(struct origin_table *table);
+
+/* The number of an origin, entered if it is new; neighbouring runs that are alike become one.
+ * Walked runs alone are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run without frames, an unknown
+ * source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */
+int origin_intern(struct origin_table *table, const struct origin *origin, uint32_t *ret_number);
+
+/* Numbers are dense from 0; 0 is there from the start. The origin lives until the next
+ * origin_intern(); `number` must be below origin_count(). */
+uint32_t origin_count(const struct origin_table *table);
+struct origin origin_at(const struct origin_table *table, uint32_t number);
+
+#endif
