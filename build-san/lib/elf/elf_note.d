@@ -1,4 +1,0 @@
-build-san/lib/elf/elf_note.o: lib/elf/elf_note.c lib/elf/elf_note.h \
- lib/elf/elf_file.h
-lib/elf/elf_note.h:
-lib/elf/elf_file.h:

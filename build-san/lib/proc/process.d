@@ -1,9 +1,0 @@
-build-san/lib/proc/process.o: lib/proc/process.c lib/proc/process_table.h \
- lib/proc/mapping_set.h lib/proc/process.h lib/proc/object.h \
- lib/elf/elf_file.h lib/proc/proc_fs.h
-lib/proc/process_table.h:
-lib/proc/mapping_set.h:
-lib/proc/process.h:
-lib/proc/object.h:
-lib/elf/elf_file.h:
-lib/proc/proc_fs.h:
