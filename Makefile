@@ -34,7 +34,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl
 
 help:
-	@echo 'all deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install clean'
+	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 
@@ -62,6 +62,16 @@ $(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# Manual pages: written by the programs themselves, from the tables that --help shows. Their date
+# is that of the changes, so that a build can be repeated.
+MAN_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell date -r CHANGELOG.md +%s))
+$(B)/man/done: $(B)/stackctl
+	@mkdir -p $(@D)
+	$(call say,MAN,$(@D))export SOURCE_DATE_EPOCH=$(MAN_EPOCH) && $< help --man > $(@D)/stackctl.1 && for verb in $$($< help --verbs); do \
+		$< help --man $$verb > $(@D)/stackctl-$$verb.1 || exit 1; done && touch $@
+
+man: $(B)/man/done
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 
@@ -132,15 +142,20 @@ bench-quick: ; $(Q)bench/run.sh quick
 
 # --- installing ------------------------------------------------------------------------------
 
-install: all
+install: all man
 	install -D -m 0755 $(B)/stackd $(DESTDIR)$(PREFIX)/sbin/stackd
 	install -D -m 0755 $(B)/stackctl $(DESTDIR)$(PREFIX)/bin/stackctl
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	install -m 0644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
+	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	sed 's|@PREFIX@|$(PREFIX)|g' systemd/stackd.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/stackd.service
 
 clean:
 	rm -rf $(B)
 
 .PHONY: all help deps check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
-	unit-tests workloads walk-bench
+	unit-tests workloads walk-bench man
 .DELETE_ON_ERROR:

@@ -17,5 +17,6 @@ int cmd_export(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 
 #endif

@@ -7,6 +7,7 @@
 #include "cmd.h"
 #include "export/export.h"
 #include "input.h"
+#include "options.h"
 #include "output.h"
 
 enum { CMD_EXPORT_FIRST = 0x200 };
@@ -95,7 +96,7 @@ int cmd_export(int argc, char **argv)
 							   .arg = "FILE",
 							   .doc = "Write to this file",
 							   .group = 4};
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	options_parse(&argp, argc, argv, &args);
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = cmd_export_write(&args, &open);

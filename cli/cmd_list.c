@@ -17,6 +17,7 @@
 #include "cmd.h"
 #include "input.h"
 #include "message.h"
+#include "options.h"
 #include "output.h"
 #include "report/text.h"
 #include "store/store_reader.h"
@@ -182,7 +183,7 @@ int cmd_list(int argc, char **argv)
 	char *path;
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &list);
+	options_parse(&argp, argc, argv, &list);
 	path = input_path(&list.input);
 	if (!path) {
 		message("out of memory");

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "input.h"
 #include "message.h"
+#include "options.h"
 #include "output.h"
 #include "report/report.h"
 
@@ -149,7 +150,7 @@ int cmd_report(int argc, char **argv)
 	struct input_open open;
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	options_parse(&argp, argc, argv, &args);
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = args.is_lbr ? cmd_report_no_branches(&open)

@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "input.h"
+#include "options.h"
 #include "output.h"
 #include "report/report.h"
 
@@ -56,7 +57,7 @@ int cmd_stats(int argc, char **argv)
 	struct output output;
 	int status, written;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &args);
+	options_parse(&argp, argc, argv, &args);
 	status = input_open(&args.input, &open);
 	if (!open.profile)
 		return status;

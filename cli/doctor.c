@@ -13,6 +13,7 @@
 
 #include "cmd.h"
 #include "message.h"
+#include "options.h"
 #include "output.h"
 #include "report/text.h"
 
@@ -139,7 +140,7 @@ int cmd_doctor(int argc, char **argv)
 					    sys_root && *sys_root ? sys_root : "/sys"}};
 	int status;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &doctor);
+	options_parse(&argp, argc, argv, &doctor);
 	doctor.checks = doctor_checks(&doctor.n);
 	doctor.findings = calloc(doctor.n, sizeof(*doctor.findings));
 	if (!doctor.findings) {

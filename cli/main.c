@@ -13,25 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_table.h"
 #include "cmd.h"
 #include "message.h"
+#include "options.h"
 #include "output.h"
 
 static int main_help(int argc, char **argv);
 static int main_version(int argc, char **argv);
+static int main_complete(int argc, char **argv);
 
 static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help;
+	const char *help; /* NULL: not listed */
 } verbs[] = {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers"},
 	{"export", cmd_export, "write a recording in the format of another tool"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
 	{"list", cmd_list, "list the recordings of a store"},
 	{"doctor", cmd_doctor, "check what this machine can record, and what is missing"},
+	{"completion", cmd_completion, "write the completion script for bash or zsh"},
 	{"help", main_help, "show this, or the options of a verb"},
 	{"version", main_version, "show the version"},
+	{"complete", main_complete, NULL},
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
@@ -44,42 +49,13 @@ static const struct verb *main_find(const char *name)
 	return NULL;
 }
 
-/* How many single-letter edits lead from one word to the other (Levenshtein), for words below 32
- * letters; more than that for longer ones. */
-static unsigned main_distance(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b);
-	unsigned row[32];
-
-	if (n >= 32 || m >= 32)
-		return 32;
-	for (unsigned j = 0; j <= m; j++)
-		row[j] = j;
-	for (unsigned i = 1; i <= n; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= m; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 static int main_unknown(const char *name)
 {
 	const struct verb *closest = NULL;
 	unsigned best = 3;
 
-	for (size_t i = 0; i < N_VERBS; i++) {
-		unsigned distance = main_distance(name, verbs[i].name);
+	for (size_t i = 0; i < N_VERBS && verbs[i].help; i++) {
+		unsigned distance = argp_table_distance(name, verbs[i].name);
 
 		if (distance < best) {
 			best = distance;
@@ -97,7 +73,8 @@ static void main_usage(FILE *out)
 {
 	fputs("Usage: stackctl VERB [OPTION...]\n\n", out);
 	for (size_t i = 0; i < N_VERBS; i++)
-		fprintf(out, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+		if (verbs[i].help)
+			fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
 	fputs("\n'stackctl VERB --help' lists the options of a verb. Record first: "
 	      "sudo stackd --pid PID\n",
 	      out);
@@ -121,17 +98,85 @@ static int main_run(const struct verb *verb, int argc, char **argv)
 	return verb->run(argc, argv);
 }
 
+/* The manual page of stackctl itself: the verbs in place of options. */
+static void main_man(FILE *out)
+{
+	char date[16];
+
+	fprintf(out, ".TH STACKCTL 1 \"%s\" \"stackd " STACKD_VERSION "\"\n", options_date(date));
+	fputs(".SH NAME\nstackctl \\- show what stackd recorded\n.SH SYNOPSIS\n"
+	      "\\fBstackctl\\fR \\fIVERB\\fR [\\fIOPTION\\fR...]\n.SH DESCRIPTION\n"
+	      "Reads the recordings of \\fBstackd\\fR(8) and shows where programs spent their "
+	      "time.\nData goes to standard output, everything else to standard error.\n"
+	      ".SH VERBS\n",
+	      out);
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (verbs[i].help)
+			fprintf(out, ".TP\n\\fB%s\\fR\n%s\n", verbs[i].name, verbs[i].help);
+	fputs(".SH ENVIRONMENT\n.TP\n\\fBSTACKD_STORE\\fR\nThe store that is read, if "
+	      "\\fB\\-\\-input\\fR does not name one.\n.TP\n\\fBNO_COLOR\\fR\nIf set, no colours "
+	      "are used.\n.TP\n\\fBSTACKCTL_PAGER\\fR, \\fBPAGER\\fR\nThe pager of reports on a "
+	      "terminal; empty or \\fBcat\\fR: none.\n.SH SEE ALSO\n",
+	      out);
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != main_version)
+			fprintf(out, "\\fBstackctl\\-%s\\fR(1),\n", verbs[i].name);
+	fputs("\\fBstackd\\fR(8)\n", out);
+}
+
+/* The verbs that have options, one a line: what manual pages are made of. */
+static void main_list(FILE *out)
+{
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != main_version)
+			fprintf(out, "%s\n", verbs[i].name);
+}
+
+/* Has a verb describe its options, in place of reading them. */
+static int main_describe(const char *name, enum options_mode mode)
+{
+	const struct verb *verb = main_find(name);
+	char *args[] = {NULL, NULL};
+
+	if (!verb || !verb->help)
+		return main_unknown(name);
+	if (verb->run == main_help || verb->run == main_version)
+		return CMD_DONE;
+	options_set_mode(mode);
+	return main_run(verb, 1, args);
+}
+
 static int main_help(int argc, char **argv)
 {
 	char option[] = "--help", *args[] = {NULL, option, NULL};
 	const struct verb *verb;
 
+	if (argc >= 2 && strcmp(argv[1], "--man") == 0)
+		return argc > 2 ? main_describe(argv[2], OPTIONS_MAN) : main_print(main_man);
+	if (argc >= 2 && strcmp(argv[1], "--verbs") == 0)
+		return main_print(main_list);
 	if (argc < 2 || argv[1][0] == '-')
 		return main_print(main_usage);
 	verb = main_find(argv[1]);
 	if (!verb)
 		return main_unknown(argv[1]);
-	return verb->run == main_help ? main_print(main_usage) : main_run(verb, 2, args);
+	return verb->run == main_help || verb->run == main_version ? main_print(main_usage)
+								   : main_run(verb, 2, args);
+}
+
+static void main_complete_verbs(FILE *out)
+{
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (verbs[i].help)
+			fprintf(out, "%s\t\t%s\n", verbs[i].name, verbs[i].help);
+}
+
+/* What the completion scripts ask: the verbs, or a verb's options. */
+static int main_complete(int argc, char **argv)
+{
+	if (argc < 2)
+		return main_print(main_complete_verbs);
+	return main_describe(argv[1], OPTIONS_LIST);
 }
 
 static void main_print_version(FILE *out)

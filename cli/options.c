@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of verbs; see options.h. */
+#include "options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/argp_table.h"
+#include "cmd.h"
+#include "message.h"
+#include "output.h"
+
+#define OPTIONS_NAME_MAX 64
+
+static const char options_exits[] =
+	"0: done. 1: failed (output could not be written, out of memory). 2: wrong options, or an "
+	"input that cannot be read. 3: no samples. 4: permission or kernel support is missing.\n";
+
+/* Set by main() before the verb runs, which knows nothing of it. */
+static enum options_mode options_mode;
+
+void options_set_mode(enum options_mode mode)
+{
+	options_mode = mode;
+}
+
+/* The name in "--name" or "--name=value"; false for anything else and for very long names. */
+static bool options_name(const char *arg, char ret_name[OPTIONS_NAME_MAX])
+{
+	size_t len;
+
+	if (strncmp(arg, "--", 2) != 0 || !arg[2])
+		return false;
+	len = strcspn(arg + 2, "=");
+	if (len == 0 || len >= OPTIONS_NAME_MAX)
+		return false;
+	memcpy(ret_name, arg + 2, len);
+	ret_name[len] = '\0';
+	return true;
+}
+
+/* Whether a long option begins so: getopt accepts abbreviations. */
+struct options_prefix {
+	const char *name;
+	size_t len;
+};
+
+static int options_has_prefix(void *arg, const struct argp_option *o)
+{
+	const struct options_prefix *prefix = arg;
+
+	return o->name && strncmp(o->name, prefix->name, prefix->len) == 0;
+}
+
+static bool options_is_known(const struct argp *argp, const char *name)
+{
+	struct options_prefix prefix = {name, strlen(name)};
+
+	return argp_table_find(argp, name) ||
+	       argp_table_each(argp, options_has_prefix, &prefix) != 0;
+}
+
+static void options_unknown(const struct argp *argp, const char *verb, const char *name)
+{
+	const char *guess = argp_table_guess(argp, name);
+
+	if (guess)
+		message("there is no option '--%s'; did you mean '--%s'?", name, guess);
+	else
+		message("there is no option '--%s'; '%s --help' lists them", name, verb);
+	exit(CMD_USAGE);
+}
+
+static void options_remove(char **argv, int *argc, int at, int count)
+{
+	memmove(&argv[at], &argv[at + count], (size_t)(*argc - at - count + 1) * sizeof(*argv));
+	*argc -= count;
+}
+
+/* How many words an option at `at` takes: 2 if its value is the next word. */
+static int options_words(const struct argp *argp, char **argv, int argc, int at)
+{
+	char name[OPTIONS_NAME_MAX];
+	const struct argp_option *o;
+
+	if (!options_name(argv[at], name) || strchr(argv[at], '='))
+		return 1;
+	o = argp_table_find(argp, name);
+	return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL) && at + 1 < argc ? 2 : 1;
+}
+
+/* Removes "--no-X" at `at`, and every --X before it. The index of the next word. */
+static int options_take_back(const struct argp *argp, char **argv, int *argc, int at,
+			     const char *what)
+{
+	char name[OPTIONS_NAME_MAX];
+	int i = 1;
+
+	options_remove(argv, argc, at, 1);
+	while (i < at) {
+		int words = options_words(argp, argv, *argc, i);
+
+		if (options_name(argv[i], name) && strcmp(name, what) == 0) {
+			options_remove(argv, argc, i, words);
+			at -= words;
+		} else {
+			i += words;
+		}
+	}
+	return at;
+}
+
+/* Everything before argp sees it: what is taken back, and what is misspelt. */
+static int options_prepare(const struct argp *argp, int argc, char **argv)
+{
+	char name[OPTIONS_NAME_MAX];
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--") != 0) {
+		if (!options_name(argv[i], name) || options_is_known(argp, name)) {
+			i += options_words(argp, argv, argc, i);
+			continue;
+		}
+		if (strncmp(name, "no-", 3) != 0 || !argp_table_find(argp, name + 3))
+			options_unknown(argp, argv[0], name);
+		i = options_take_back(argp, argv, &argc, i, name + 3);
+	}
+	return argc;
+}
+
+const char *options_date(char ret_date[static 16])
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	time_t when = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
+	struct tm tm;
+
+	if (!gmtime_r(&when, &tm) || !strftime(ret_date, 16, "%Y-%m-%d", &tm))
+		strcpy(ret_date, "1970-01-01");
+	return ret_date;
+}
+
+static int options_describe(const struct argp *argp, const char *name)
+{
+	char date[16];
+	const struct argp_table_page page = {.date = options_date(date),
+					     .name = name,
+					     .section = 1,
+					     .version = "stackd " STACKD_VERSION,
+					     .exits = options_exits,
+					     .see_also = "\\fBstackctl\\fR(1), \\fBstackd\\fR(8)"};
+	struct output output;
+	int status = output_begin(NULL, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	return output_end(&output, options_mode == OPTIONS_MAN
+					   ? argp_table_man(argp, &page, output.file)
+					   : argp_table_list(argp, output.file));
+}
+
+void options_parse(const struct argp *argp, int argc, char **argv, void *input)
+{
+	if (options_mode != OPTIONS_READ)
+		exit(options_describe(argp, argv[0]));
+	argc = options_prepare(argp, argc, argv);
+	argp_parse(argp, argc, argv, 0, NULL, input);
+}

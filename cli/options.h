@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How every verb reads its options: argp, with what people of today expect around it.
+ *
+ * - "did you mean" for a misspelt option;
+ * - `--no-X` takes back an `--X` that stands before it, of any kind (an alias can set what a call
+ *   then unsets); tables may have a `--no-X` of their own, which then means what they say;
+ * - a manual page and the list for completion are written from the same tables.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <argp.h>
+
+/* Instead of reading options: describe them and exit. For `stackctl help --man VERB` and for
+ * completion. */
+enum options_mode { OPTIONS_READ, OPTIONS_MAN, OPTIONS_LIST };
+void options_set_mode(enum options_mode mode);
+
+/* The date of manual pages: today, or that of SOURCE_DATE_EPOCH, so that a build can be repeated.
+ */
+const char *options_date(char ret_date[static 16]);
+
+/* Reads a verb's options into `input`, as argp_parse() does. Ends the program with a message and
+ * CMD_USAGE if they are wrong. May reorder and shorten `argv`. */
+void options_parse(const struct argp *argp, int argc, char **argv, void *input);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading argp's tables; see argp_table.h. The manual's format is man(7). */
+#include "base/argp_table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What argp adds to every table of options. */
+static const struct argp_option argp_table_builtin[] = {
+	{"help", '?', NULL, 0, "Show the options", -1},
+	{"usage", 0x1000, NULL, 0, "Show the options, in short", -1},
+	{"version", 'V', NULL, 0, "Show the version", -1},
+	{0},
+};
+
+static bool argp_table_is_end(const struct argp_option *o)
+{
+	return !o->name && !o->key && !o->doc && !o->group;
+}
+
+int argp_table_each(const struct argp *argp,
+		    int (*each)(void *arg, const struct argp_option *option), void *arg)
+{
+	int r = 0;
+
+	for (const struct argp_option *o = argp->options; !r && o && !argp_table_is_end(o); o++)
+		if (!(o->flags & OPTION_HIDDEN))
+			r = each(arg, o);
+	for (const struct argp_child *c = argp->children; !r && c && c->argp; c++)
+		r = argp_table_each(c->argp, each, arg);
+	return r;
+}
+
+const struct argp_option *argp_table_find(const struct argp *argp, const char *name)
+{
+	const struct argp_option *found = NULL;
+
+	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
+		if (strcmp(o->name, name) == 0)
+			return o;
+	for (const struct argp_option *o = argp->options; o && !argp_table_is_end(o); o++)
+		if (o->name && strcmp(o->name, name) == 0)
+			return o;
+	for (const struct argp_child *c = argp->children; !found && c && c->argp; c++)
+		found = argp_table_find(c->argp, name);
+	return found;
+}
+
+unsigned argp_table_distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	unsigned row[32];
+
+	if (n >= 32 || m >= 32)
+		return 32;
+	for (unsigned j = 0; j <= m; j++)
+		row[j] = j;
+	for (unsigned i = 1; i <= n; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= m; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+struct argp_table_guess {
+	const char *name, *closest;
+	unsigned best;
+};
+
+static int argp_table_compare(void *arg, const struct argp_option *o)
+{
+	struct argp_table_guess *guess = arg;
+	unsigned distance = o->name ? argp_table_distance(guess->name, o->name) : 32;
+
+	if (distance < guess->best) {
+		guess->best = distance;
+		guess->closest = o->name;
+	}
+	return 0;
+}
+
+const char *argp_table_guess(const struct argp *argp, const char *name)
+{
+	struct argp_table_guess guess = {.name = name, .best = 4};
+
+	if (strlen(name) < 5)
+		guess.best = 3;
+	argp_table_each(argp, argp_table_compare, &guess);
+	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
+		argp_table_compare(&guess, o);
+	return guess.closest;
+}
+
+/* --- completion ----------------------------------------------------------------------------- */
+
+static int argp_table_list_one(void *arg, const struct argp_option *o)
+{
+	FILE *out = arg;
+
+	if (o->name)
+		fprintf(out, "%s\t%s\t%s\n", o->name, o->arg ? o->arg : "", o->doc ? o->doc : "");
+	return 0;
+}
+
+int argp_table_list(const struct argp *argp, FILE *out)
+{
+	argp_table_each(argp, argp_table_list_one, out);
+	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
+		argp_table_list_one(out, o);
+	return ferror(out) ? -EIO : 0;
+}
+
+/* --- the manual ----------------------------------------------------------------------------- */
+
+/* A line's text, with what roff would understand made literal. Returns after the line's end. */
+static const char *man_text(const char *at, FILE *out)
+{
+	if (*at == '.' || *at == '\'')
+		fputs("\\&", out);
+	for (; *at && *at != '\n'; at++) {
+		if (*at == '\\')
+			fputs("\\e", out);
+		else if (*at == '-')
+			fputs("\\-", out);
+		else
+			fputc(*at, out);
+	}
+	fputc('\n', out);
+	return *at ? at + 1 : at;
+}
+
+/* Paragraphs and examples. */
+static void man_paragraphs(const char *at, FILE *out)
+{
+	bool in_example = false;
+
+	while (*at) {
+		bool is_example = *at == ' ' || *at == '\t';
+
+		if (is_example != in_example)
+			fputs(is_example ? ".PP\n.RS 4\n.nf\n" : ".fi\n.RE\n.PP\n", out);
+		in_example = is_example;
+		if (*at == '\n') {
+			if (at[1] && at[1] != ' ' && at[1] != '\t' && !in_example)
+				fputs(".PP\n", out);
+			at++;
+			continue;
+		}
+		while (is_example && (*at == ' ' || *at == '\t'))
+			at++;
+		at = man_text(at, out);
+	}
+	if (in_example)
+		fputs(".fi\n.RE\n", out);
+}
+
+static void man_option_name(const struct argp_option *o, FILE *out)
+{
+	const char *before = "";
+
+	if (o->key > 0 && o->key < 0x80 && isprint(o->key)) {
+		fprintf(out, "\\fB\\-%c\\fR", o->key);
+		if (o->arg && !o->name)
+			fprintf(out, " \\fI%s\\fR", o->arg);
+		before = ", ";
+	}
+	if (!o->name)
+		return;
+	fprintf(out, "%s\\fB\\-\\-", before);
+	for (const char *at = o->name; *at; at++)
+		fprintf(out, *at == '-' ? "\\-" : "%c", *at);
+	fputs("\\fR", out);
+	if (o->arg)
+		fprintf(out, o->flags & OPTION_ARG_OPTIONAL ? "[=\\fI%s\\fR]" : "=\\fI%s\\fR",
+			o->arg);
+}
+
+static int man_option(void *arg, const struct argp_option *o)
+{
+	FILE *out = arg;
+
+	if (!o->name && !o->key) {
+		fputs(".PP\n", out);
+		man_text(o->doc ? o->doc : "", out);
+		return 0;
+	}
+	fputs(o->flags & OPTION_ALIAS ? ".TQ\n" : ".TP\n", out);
+	man_option_name(o, out);
+	fputs("\n", out);
+	if (o->doc)
+		man_text(o->doc, out);
+	return 0;
+}
+
+/* The options in the order of their groups, as --help has them. */
+struct man_group {
+	FILE *out;
+	int group, next;
+};
+
+static int man_group_option(void *arg, const struct argp_option *o)
+{
+	struct man_group *g = arg;
+
+	if (o->group == g->group)
+		return man_option(g->out, o);
+	if (o->group > g->group && o->group < g->next)
+		g->next = o->group;
+	return 0;
+}
+
+static void man_options(const struct argp *argp, FILE *out)
+{
+	struct man_group g = {.out = out, .group = 0, .next = 0};
+
+	while (g.next >= 0 && g.next < 0x7fffffff) {
+		g.group = g.next;
+		g.next = 0x7fffffff;
+		argp_table_each(argp, man_group_option, &g);
+	}
+	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
+		man_option(out, o);
+}
+
+/* "stackctl report" as a page's title: "stackctl-report", in capitals if wanted. */
+static void man_title(const char *name, bool is_upper, FILE *out)
+{
+	for (; *name; name++) {
+		if (*name == ' ' || *name == '-')
+			fputs("\\-", out);
+		else
+			fputc(is_upper ? toupper((unsigned char)*name) : *name, out);
+	}
+}
+
+static void man_name(const struct argp *argp, const struct argp_table_page *page, FILE *out)
+{
+	const char *doc = argp->doc ? argp->doc : "";
+	size_t line = strcspn(doc, "\n\v"), n = line;
+
+	while (n && (doc[n - 1] == '.' || doc[n - 1] == ' '))
+		n--;
+	fputs(".TH ", out);
+	man_title(page->name, true, out);
+	fprintf(out, " %d \"%s\" \"%s\"\n.SH NAME\n", page->section, page->date, page->version);
+	man_title(page->name, false, out);
+	fputs(" \\- ", out);
+	for (size_t i = 0; i < n; i++)
+		fputc(i ? doc[i] : tolower((unsigned char)doc[i]), out);
+	fprintf(out, "\n.SH SYNOPSIS\n\\fB%s\\fR [\\fIOPTION\\fR...]", page->name);
+	if (argp->args_doc)
+		fprintf(out, " \\fI%s\\fR", argp->args_doc);
+	fputs("\n.SH DESCRIPTION\n", out);
+	man_paragraphs(doc[line] == '\n' ? doc + line + 1 : doc, out);
+}
+
+int argp_table_man(const struct argp *argp, const struct argp_table_page *page, FILE *out)
+{
+	const char *more = argp->doc ? strchr(argp->doc, '\v') : NULL;
+	char *first = argp->doc ? strndup(argp->doc, strcspn(argp->doc, "\v")) : NULL;
+	struct argp before = *argp;
+
+	if (argp->doc && !first)
+		return -ENOMEM;
+	before.doc = first;
+	man_name(&before, page, out);
+	free(first);
+	if (more) {
+		fputs(".PP\n", out);
+		man_paragraphs(more + 1, out);
+	}
+	fputs(".SH OPTIONS\n", out);
+	man_options(argp, out);
+	if (page->exits) {
+		fputs(".SH EXIT STATUS\n", out);
+		man_paragraphs(page->exits, out);
+	}
+	if (page->see_also)
+		fprintf(out, ".SH SEE ALSO\n%s\n", page->see_also);
+	return ferror(out) ? -EIO : 0;
+}

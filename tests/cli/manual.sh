@@ -1,0 +1,73 @@
+#!/bin/bash
+# What is made from the tables of options: manual pages that mandoc has nothing to say about, and
+# completion in bash and zsh that knows every option. And what surrounds argp: "did you mean",
+# --no- forms.
+# shellcheck disable=SC1091,SC2154 # what common gives
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" small
+
+# --- manual pages
+verbs=$("$stackctl" help --verbs)
+[ "$(echo "$verbs" | wc -l)" -ge 5 ] || fail "verbs: $verbs"
+for verb in '' $verbs; do
+    # shellcheck disable=SC2086
+    expect 0 "$stackctl" help --man $verb
+    if command -v mandoc >/dev/null; then
+        mandoc -Tlint -Wwarning "$tmp/out" >"$tmp/lint" || fail "$verb: $(head -n 5 "$tmp/lint")"
+    fi
+    grep -q '^\.SH NAME' "$tmp/out" || fail "$verb: no name"
+    [ -z "$verb" ] || "$stackctl" "$verb" --help | grep -o -- '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*' |
+        while read -r option; do
+            sed 's/\\-/-/g' "$tmp/out" | grep -qF -- "$option" || echo "$verb: $option"
+        done >"$tmp/missing"
+    [ ! -s "$tmp/missing" ] || fail "not in the manual: $(cat "$tmp/missing")"
+done
+expect 2 "$stackctl" help --man frobnicate
+
+# --- completion
+complete_bash() { # WORDS...: what bash would offer for the last
+    PATH="$(dirname "$stackctl"):$PATH" bash -c '
+        source <(stackctl completion bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _stackctl && printf "%s\n" "${COMPREPLY[@]}"' - "$@" >"$tmp/out" 2>"$tmp/err"
+    [ ! -s "$tmp/err" ] || fail "completion: $(cat "$tmp/err")"
+}
+complete_bash stackctl re
+shows report
+complete_bash stackctl report --percent
+[ "$(cat "$tmp/out")" = --percent-limit ] || fail "bash: $(cat "$tmp/out")"
+complete_bash stackctl report --view fl
+[ "$(cat "$tmp/out")" = flat ] || fail "bash, values: $(cat "$tmp/out")"
+complete_bash stackctl report --view = ca
+[ "$(cat "$tmp/out")" = callers ] || fail "bash, values after =: $(cat "$tmp/out")"
+complete_bash stackctl report -i "$tmp/s."
+grep -qxF "$store" "$tmp/out" || fail "bash, files: $(cat "$tmp/out")"
+expect 0 "$stackctl" completion zsh
+cp "$tmp/out" "$tmp/_stackctl"
+if command -v zsh >/dev/null; then
+    zsh -n "$tmp/_stackctl" || fail 'zsh: syntax'
+    PATH="$(dirname "$stackctl"):$PATH" zsh -f -c '
+        compdef() { : }; _describe() { print -l $verbs }; _arguments() { print -l -- $specs }
+        source $1; words=(stackctl re); CURRENT=2; _stackctl
+        words=(stackctl report --vi); CURRENT=3; _stackctl' - "$tmp/_stackctl" >"$tmp/out" 2>&1
+    shows 'report:show a recording'
+    shows '--percent-limit=['
+    grep -q -- '^--view=.*:value:(tree .*callers' "$tmp/out" || fail "zsh: $(cat "$tmp/out")"
+fi
+expect 2 "$stackctl" completion fish
+expect 2 "$stackctl" completion
+
+# --- did you mean, and --no-
+expect 2 "$stackctl" report --percnt-limit 3 -i "$store"
+says "did you mean '--percent-limit'"
+expect 2 "$stackctl" report --frobnicate -i "$store"
+says "'stackctl report --help' lists them"
+expect 2 "$stackctl" report --no-frobnicate -i "$store"
+expect 0 "$stackctl" report --json --view flat --no-json --no-view -i "$store"
+shows 'call path from the root down'
+expect 0 "$stackctl" report --pid 4711 --no-pid --perc 100 -i "$store"
+expect 3 "$stackctl" report --no-pid --pid 4711 -i "$store"
+expect 3 "$stackctl" report --comm --no-json -i "$store"
+finish
