@@ -17,7 +17,7 @@ WARN     = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wpoin
 OPT      = $(if $(DEBUG),-O0 -g3,-O2 -g)
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -Ilib -Ibpf -I$(B)/gen
-LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -ldl -lpthread -lm
+LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -lZydis -ldl -lpthread -lm
 LDFLAGS += $(if $(SAN),$(SANFLAGS))
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'

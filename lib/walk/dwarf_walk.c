@@ -121,6 +121,22 @@ static int find_object(struct dwarf_walk *walk, const struct object *object,
 	return r;
 }
 
+bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct walk_object *wo;
+	uint64_t vaddr, start, end, from;
+
+	if (!object->elf || find_object(walk, object, &wo) || !wo->image ||
+	    !elf_file_offset_to_vaddr(object->elf, offset, &vaddr) ||
+	    !cfi_image_find(wo->image, vaddr, &start, &end) ||
+	    !elf_file_vaddr_to_offset(object->elf, start, &from))
+		return false;
+	*ret_start = from;
+	*ret_end = from + (end - start);
+	return true;
+}
+
 /* The code `mov $15, %rax; syscall`, which C libraries without CFI for it return from signal
  * handlers with; the program counter is at either instruction, or behind, in the system call. */
 static bool is_sigreturn(const struct elf_file *elf, uint64_t offset)
@@ -318,9 +334,12 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 	struct run run = {
 		.walk = walk,
 		.in = in,
-		.memory = {in->stack, in->regs.r[STACKD_REG_RSP], in->stack_bytes, in->stack_cut,
-			   in->stack_holes},
-		.state = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true},
+		.memory = {in->stack,
+			   in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_RSP],
+			   in->stack_bytes, in->stack_cut, in->stack_holes},
+		.state = {.known = in->known ? in->known : WALK_KNOWN_ALL,
+			  .is_return = in->is_return,
+			  .may_be_at_cfa = !in->is_return},
 	};
 	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
 	size_t n = 0;

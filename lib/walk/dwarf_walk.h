@@ -43,6 +43,12 @@ struct walk_input {
 	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
 			       * in memory; its bytes are not known */
 
+	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins
+	 * at the leaf. */
+	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */
+	bool is_return;	      /* regs' rip is a return address */
+	uint64_t stack_start; /* address of stack[0]; 0: regs' rsp */
+
 	/* Where an address lies: fills object and file offset, or returns false. */
 	bool (*find)(void *arg, uint64_t address, const struct object **ret_object,
 		     uint64_t *ret_offset);
@@ -62,6 +68,11 @@ void dwarf_walk_free(struct dwarf_walk *walk);
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
 					struct walk_frame *frames, size_t max_frames,
 					size_t *ret_count);
+
+/* The range, in file offsets, of the entry of call frame information that covers an offset: one
+ * function, nearly always, or a file's whole PLT. false: nothing covers it. */
+bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 uint64_t *ret_start, uint64_t *ret_end);
 
 struct dwarf_walk_stats {
 	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;

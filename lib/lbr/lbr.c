@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From branch records to a call path; see lbr.h.
+ *
+ *   walk ──► frames, each confirmed by an entry where one has its return address
+ *     │ stops
+ *     ▼
+ *   stack memory: the next entry whose return address stands above ──► walk on from there
+ *     │ none, or no memory
+ *     ▼
+ *   chain: entries that fit one another
+ *     │ the ring ends
+ *     ▼
+ *   the thread's stack before (lbr_thread.c)
+ *
+ * `next` is the first entry that no frame has used yet. It only grows, so an entry makes one
+ * frame at most, and what lies between two that are used is stale.
+ */
+#include "lbr/lbr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lbr/lbr_run.h"
+
+#define WALK_ON_FRAMES 512 /* of one turn */
+
+/* --- entries --------------------------------------------------------------------------------- */
+
+/* The longest call instruction that compilers make is 7 bytes long; 8 with a prefix. */
+#define MAX_CALL 8
+
+static bool is_return_of(const struct lbr_entry *entry, uint64_t address)
+{
+	return address - entry->from - 1 < MAX_CALL;
+}
+
+/* Entries of user code that can be of a call: not the kernel's, not empty, and not of a call to
+ * the next instruction, from which nothing returns. */
+static bool is_usable(const struct lbr_input *in, const struct lbr_entry *entry)
+{
+	uint64_t end;
+
+	if (!entry->from || !entry->to || entry->from >> 63 || entry->to >> 63)
+		return false;
+	if (entry->to <= entry->from || entry->to - entry->from > MAX_CALL)
+		return true;
+	end = in->code.call_end ? in->code.call_end(in->code.arg, entry->from) : entry->from + 5;
+	return entry->to != end;
+}
+
+/* The first entry from `at` on that can have made a frame; n_entries: none. */
+static size_t next_usable(const struct lbr_input *in, size_t at)
+{
+	while (at < in->n_entries && !is_usable(in, &in->entries[at]))
+		at++;
+	return at;
+}
+
+static uint64_t call_end(const struct lbr_input *in, uint64_t from)
+{
+	return in->code.call_end ? in->code.call_end(in->code.arg, from) : 0;
+}
+
+static enum lbr_fit fit(const struct lbr_input *in, uint64_t to, uint64_t pc)
+{
+	return in->code.fit ? in->code.fit(in->code.arg, to, pc) : LBR_FIT_UNKNOWN;
+}
+
+/* The place of an entry in the ring; -1: not known. */
+static int place_of(const struct lbr_input *in, size_t entry)
+{
+	int64_t ring = in->ring;
+
+	if (in->top < 0 || in->top >= ring || entry >= in->ring)
+		return -1;
+	return (int)((in->top - (int64_t)entry + ring) % ring);
+}
+
+/* --- frames ---------------------------------------------------------------------------------- */
+
+static bool is_full(const struct lbr_run *run)
+{
+	return run->n >= run->max;
+}
+
+static struct lbr_step *add_frame(struct lbr_run *run, const struct lbr_frame *frame)
+{
+	struct lbr_step *step = &run->steps[run->n];
+
+	run->frames[run->n++] = *frame;
+	*step = (struct lbr_step){.address = frame->address,
+				  .slot = frame->slot,
+				  .place = -1,
+				  .is_return = frame->is_return};
+	return step;
+}
+
+static void set_entry(struct lbr_run *run, struct lbr_step *step, size_t entry)
+{
+	step->entry = run->in->entries[entry];
+	step->place = place_of(run->in, entry);
+}
+
+/* The byte by which code is looked up. */
+static uint64_t last_pc(const struct lbr_run *run)
+{
+	const struct lbr_step *step = &run->steps[run->n - 1];
+
+	return step->entry.from ? step->entry.from : step->address - step->is_return;
+}
+
+static uint64_t last_slot(const struct lbr_run *run)
+{
+	return run->n ? run->steps[run->n - 1].slot : 0;
+}
+
+/* --- the walk -------------------------------------------------------------------------------- */
+
+/* The entry, of those that are left, that a return address confirms; n_entries: none. */
+static size_t entry_of(const struct lbr_run *run, uint64_t address)
+{
+	size_t i = run->next;
+
+	while (i < run->in->n_entries && !is_return_of(&run->in->entries[i], address))
+		i++;
+	return i;
+}
+
+static void add_walked(struct lbr_run *run, const struct lbr_walked *walked)
+{
+	size_t entry = walked->is_return ? entry_of(run, walked->address) : run->in->n_entries;
+	bool in_ring = entry < run->in->n_entries;
+	struct lbr_step *step =
+		add_frame(run, &(struct lbr_frame){.address = walked->address,
+						   .slot = walked->slot,
+						   .source = in_ring ? FRAME_SOURCE_BRANCH
+								     : FRAME_SOURCE_WALKED,
+						   .is_return = walked->is_return,
+						   .is_verified = in_ring || !walked->is_guess});
+
+	if (in_ring) {
+		set_entry(run, step, entry);
+		run->next = entry + 1;
+	}
+}
+
+static bool memory_word(const struct lbr_memory *m, uint64_t address, uint64_t *ret_word)
+{
+	uint64_t at = address - m->start;
+
+	if (m->len < 8 || at > m->len - 8)
+		return false;
+	memcpy(ret_word, m->bytes + at, 8);
+	return true;
+}
+
+/* Looks for the return address of a call at and above `slot`, below `end` (0: to the end of the
+ * copy). The lowest one counts: what is above it can be of frames before. */
+static bool find_return(const struct lbr_run *run, size_t entry, uint64_t slot, uint64_t end,
+			uint64_t *ret_slot, uint64_t *ret_address)
+{
+	const struct lbr_entry *e = &run->in->entries[entry];
+	uint64_t exact = call_end(run->in, e->from), word;
+
+	for (; (!end || slot < end) && memory_word(&run->in->memory, slot, &word); slot += 8) {
+		if (exact ? word != exact : !is_return_of(e, word))
+			continue;
+		*ret_slot = slot;
+		*ret_address = word;
+		return true;
+	}
+	return false;
+}
+
+/* Where the return addresses above the last frame begin: 0 where that is not known. */
+static uint64_t search_from(const struct lbr_run *run)
+{
+	const struct lbr_memory *m = &run->in->memory;
+	uint64_t slot = last_slot(run);
+
+	if (!m->len)
+		return 0;
+	if (slot)
+		return slot + 8;
+	return run->n <= 1 ? m->start : 0;
+}
+
+/* Is there a call in the ring that a frame-pointer step has jumped over? Such a step is a guess,
+ * and skips the frames of functions that keep no frame pointer. */
+static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *guess)
+{
+	size_t entry = next_usable(run->in, run->next);
+	uint64_t from = search_from(run), slot, address;
+
+	return from && guess->slot && entry < run->in->n_entries &&
+	       entry_of(run, guess->address) != entry &&
+	       find_return(run, entry, from, guess->slot, &slot, &address);
+}
+
+/* Adds walked frames up to one that cannot be believed. Why it stopped. */
+static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_walked *walked,
+					size_t n, enum stackd_end_reason end)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (is_full(run))
+			return STACKD_END_TOO_DEEP;
+		if (walked[i].is_guess && is_jumped_over(run, &walked[i]))
+			return STACKD_END_NO_RECIPE;
+		add_walked(run, &walked[i]);
+	}
+	return end;
+}
+
+/* --- entries against memory ------------------------------------------------------------------ */
+
+/* Adds the next entry whose return address stands in memory above the last frame. */
+static bool add_from_memory(struct lbr_run *run)
+{
+	uint64_t from = search_from(run), slot, address;
+	size_t i;
+
+	for (i = next_usable(run->in, run->next); from && i < run->in->n_entries;
+	     i = next_usable(run->in, i + 1)) {
+		if (find_return(run, i, from, 0, &slot, &address))
+			break;
+	}
+	if (!from || i >= run->in->n_entries)
+		return false;
+	set_entry(run,
+		  add_frame(run, &(struct lbr_frame){.address = address,
+						     .slot = slot,
+						     .source = FRAME_SOURCE_BRANCH,
+						     .is_return = true,
+						     .is_verified = true}),
+		  i);
+	run->next = i + 1;
+	return true;
+}
+
+/* Walks on from the last frame. Why the walk ended. */
+static enum stackd_end_reason walk_on(struct lbr_run *run)
+{
+	const struct lbr_code *code = &run->in->code;
+	const struct lbr_step *last = &run->steps[run->n - 1];
+	struct lbr_walked walked[WALK_ON_FRAMES];
+	size_t count = 0;
+	enum stackd_end_reason end;
+
+	if (!code->walk_on || !last->is_return)
+		return STACKD_END_NO_RECIPE;
+	end = code->walk_on(code->arg, last->address, last->slot, walked, WALK_ON_FRAMES, &count);
+	return take_walk(run, walked, count, end);
+}
+
+static enum stackd_end_reason by_memory(struct lbr_run *run, enum stackd_end_reason end)
+{
+	while (end != STACKD_END_ENTRY && end != STACKD_END_STACK_CUT && !is_full(run) &&
+	       add_from_memory(run))
+		end = walk_on(run);
+	return end;
+}
+
+/* --- entries against each other -------------------------------------------------------------- */
+
+/* The next entry that led to `pc`; n_entries: none. One that fits only if a jump that cannot be
+ * foreseen was taken counts if it is the first: else one further on that fits for certain. */
+static size_t next_fitting(const struct lbr_run *run, uint64_t pc)
+{
+	const struct lbr_input *in = run->in;
+	size_t first = next_usable(in, run->next), i;
+
+	if (first < in->n_entries && fit(in, in->entries[first].to, pc) != LBR_FIT_NO)
+		return first;
+	for (i = first; i < in->n_entries; i = next_usable(in, i + 1)) {
+		if (fit(in, in->entries[i].to, pc) >= LBR_FIT_JUMP)
+			return i;
+	}
+	return i;
+}
+
+static void add_entry(struct lbr_run *run, size_t entry)
+{
+	const struct lbr_entry *e = &run->in->entries[entry];
+	uint64_t end = call_end(run->in, e->from);
+	struct lbr_step *step = add_frame(run, &(struct lbr_frame){.address = end ? end : e->from,
+								   .source = FRAME_SOURCE_BRANCH,
+								   .is_return = end != 0});
+
+	set_entry(run, step, entry);
+	run->next = entry + 1;
+}
+
+/* A leaf that nobody knows: what the newest call went to. */
+static void add_unknown_leaf(struct lbr_run *run)
+{
+	size_t first = next_usable(run->in, 0);
+
+	if (first < run->in->n_entries)
+		add_frame(run, &(struct lbr_frame){.address = run->in->entries[first].to,
+						   .source = FRAME_SOURCE_BRANCH});
+}
+
+static void by_chain(struct lbr_run *run)
+{
+	while (run->n && !is_full(run)) {
+		size_t entry = next_fitting(run, last_pc(run));
+
+		if (entry >= run->in->n_entries)
+			return;
+		add_entry(run, entry);
+	}
+}
+
+/* Does the path end where a thread begins? Its recipe says so, without any memory. */
+static bool is_at_root(const struct lbr_run *run)
+{
+	const struct lbr_code *code = &run->in->code;
+	const struct lbr_step *last = run->n ? &run->steps[run->n - 1] : NULL;
+	struct lbr_walked unused;
+	size_t count = 0;
+
+	return last && last->is_return && code->walk_on &&
+	       code->walk_on(code->arg, last->address, 0, &unused, 1, &count) == STACKD_END_ENTRY &&
+	       !count;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+/* The frames that the sample itself has. */
+static enum stackd_end_reason own_frames(struct lbr_run *run)
+{
+	const struct lbr_input *in = run->in;
+	enum stackd_end_reason end = STACKD_END_STACK_CUT;
+
+	if (in->n_walked)
+		end = take_walk(run, in->walked, in->n_walked, in->walk_end);
+	else if (in->ip)
+		add_frame(run, &(struct lbr_frame){.address = in->ip,
+						   .source = FRAME_SOURCE_BRANCH,
+						   .is_verified = true});
+	else
+		add_unknown_leaf(run);
+	if (in->memory.len && !(in->n_walked == 0 && !in->ip))
+		end = by_memory(run, in->n_walked ? end : STACKD_END_NO_RECIPE);
+	if (end == STACKD_END_ENTRY)
+		return end;
+	/* Whole stack memory that has no return address of an entry proves that entry stale. */
+	if (!in->memory.len || in->memory.is_cut || end == STACKD_END_STACK_CUT)
+		by_chain(run);
+	return is_at_root(run) ? STACKD_END_ENTRY : end;
+}
+
+static size_t count_stale(const struct lbr_run *run)
+{
+	size_t used = 0, there = 0;
+
+	for (size_t i = 0; i < run->in->n_entries; i++)
+		there += run->in->entries[i].from != 0;
+	for (size_t i = 0; i < run->n; i++)
+		used += run->frames[i].source == FRAME_SOURCE_BRANCH &&
+			run->steps[i].entry.from != 0;
+	return there > used ? there - used : 0;
+}
+
+int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
+		    struct lbr_frame *frames, size_t max, struct lbr_result *ret_result)
+{
+	struct lbr_run run = {.in = in, .frames = frames, .max = max};
+	struct lbr_thread *thread = lbr_thread_of(lbr, tid);
+	enum stackd_end_reason end;
+
+	if (in->n_entries > LBR_MAX_ENTRIES)
+		return -E2BIG;
+	if (run.max > LBR_MAX_FRAMES)
+		run.max = LBR_MAX_FRAMES;
+	if (!thread)
+		return -ENOMEM;
+	run.steps = lbr_scratch(lbr);
+	end = own_frames(&run);
+	ret_result->n_stale = count_stale(&run);
+	if (end != STACKD_END_ENTRY)
+		end = lbr_thread_continue(thread, &run, end);
+	ret_result->end = is_full(&run) ? STACKD_END_TOO_DEEP : end;
+	ret_result->n_frames = run.n;
+	return lbr_thread_remember(thread, &run, ret_result->end);
+}
+
+static uint8_t confidence_of(const struct lbr_frame *frame)
+{
+	if (frame->is_verified)
+		return 100;
+	return frame->source == FRAME_SOURCE_BRANCH ? LBR_CONFIDENCE_CHAIN : LBR_CONFIDENCE_STITCH;
+}
+
+uint32_t lbr_runs(const struct lbr_frame *frames, size_t n, struct origin_run *runs)
+{
+	uint32_t count = 0;
+
+	for (size_t i = n; i-- > 0;) {
+		struct origin_run run = {1, frames[i].source, confidence_of(&frames[i])};
+
+		if (count && runs[count - 1].source == run.source &&
+		    runs[count - 1].confidence == run.confidence)
+			runs[count - 1].frames++;
+		else
+			runs[count++] = run;
+	}
+	return count;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call paths from branch records: the last 8 to 32 calls that the processor remembers (Intel's
+ * last-branch records in call-stack mode), held against what stands in memory.
+ *
+ * In that mode a call pushes (from, to) and a return pops, so the records, newest first, are the
+ * sampled path from the leaf on; nearly. What makes them differ:
+ *
+ *   longjmp, exceptions       leave entries of frames that are gone
+ *   more calls than entries   the outer frames' are lost, until they are called again
+ *   a signal handler          was not called, and its return pops an entry of somebody else
+ *   call to the next address  pushes, and nothing ever returns
+ *   tail call, stub, thunk    `from` is right, `to` is not the function that runs
+ *
+ * So an entry is evidence and no frame yet. The frames are made by, in this order:
+ *
+ *   1. the walk by recipes, where there are registers and stack memory. An entry whose return
+ *      address is the walked frame's confirms it;
+ *   2. where the walk cannot go on: the next entry whose return address stands in the stack above
+ *      the last frame's slot; from there the walk goes on. Entries without are left out;
+ *   3. above the copied stack, or where none was copied: entries that fit what they are said to
+ *      have called (lbr_code.fit), the others are left out;
+ *   4. beyond the ring: the thread's stack before, from the frame on that has the same slot and
+ *      return address; else from the entry on that is the same in the same place of the ring
+ *      (as perf's --stitch-lbr does, but only where the two ends fit).
+ *
+ * Every frame says where it comes from and whether memory or recipes stand behind it; nothing
+ * inferred is shown as observed. What is left is for alignment, which the caller has.
+ *
+ * Sources: Intel SDM volume 3, 18.9 ("LBR call-stack profiling"); for stitching, perf's
+ * documentation of --stitch-lbr.
+ */
+#ifndef LBR_LBR_H
+#define LBR_LBR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stack/origin.h"
+#include "stackd_abi.h"
+
+#define LBR_MAX_ENTRIES 1024 /* of one sample; more are refused */
+#define LBR_MAX_FRAMES	4096
+
+struct lbr_entry {
+	uint64_t from, to;
+};
+
+struct lbr_frame {
+	uint64_t address; /* the program counter, or the return address */
+	uint64_t slot;	  /* where that stood in the stack; 0: not known */
+	uint8_t source;	  /* enum frame_source */
+	bool is_return;	  /* waits for a call to return */
+	bool is_verified; /* the walk, or a return address in memory, says so as well */
+};
+
+/* A frame that somebody has walked already, leaf first. */
+struct lbr_walked {
+	uint64_t address, slot; /* as above; slot 0: not known */
+	bool is_return;
+	bool is_guess; /* found by a frame pointer, not by a recipe */
+};
+
+/* How the code between a call's target and a program counter hangs together. */
+enum lbr_fit {
+	LBR_FIT_NO,	 /* that call did not lead there, unless by jumps that nobody can foresee */
+	LBR_FIT_MAYBE,	 /* the target's function has an indirect jump */
+	LBR_FIT_UNKNOWN, /* nothing is known of the code */
+	LBR_FIT_JUMP,	 /* through a stub, a thunk or direct jumps */
+	LBR_FIT_SAME,	 /* the same function */
+};
+
+enum lbr_kind { LBR_KIND_UNKNOWN, LBR_KIND_JUMP, LBR_KIND_CALL, LBR_KIND_RETURN };
+
+/* What is known of the code, and the walk: for real processes lbr_code.h makes this. Every
+ * function may be NULL, and then nothing is known. */
+struct lbr_code {
+	enum lbr_fit (*fit)(void *arg, uint64_t to, uint64_t pc);
+
+	/* The address behind the call instruction at `from`; 0: it is none, or cannot be read. */
+	uint64_t (*call_end)(void *arg, uint64_t from);
+
+	/* What the branch instruction at `from` is. */
+	enum lbr_kind (*kind)(void *arg, uint64_t from);
+
+	/* Walks on from a return address whose slot is known: frames above that one, at most
+	 * `max`. Why it ended. */
+	enum stackd_end_reason (*walk_on)(void *arg, uint64_t address, uint64_t slot,
+					  struct lbr_walked *frames, size_t max, size_t *ret_count);
+	void *arg;
+};
+
+struct lbr_memory {
+	const uint8_t *bytes; /* borrowed */
+	uint64_t start;	      /* address of the first: the stack pointer */
+	size_t len;
+	bool is_cut; /* the stack goes on above */
+};
+
+struct lbr_input {
+	uint64_t ip;			 /* user mode; 0: not known */
+	const struct lbr_entry *entries; /* newest first; borrowed */
+	size_t n_entries;
+	unsigned ring; /* entries that the processor has; 0: not known */
+	int64_t top;   /* place of the newest one in the ring (HW_INDEX); -1: not known */
+	struct lbr_memory memory; /* len 0: none */
+
+	/* The walk, if there was one: `n_walked` 0 if not. */
+	const struct lbr_walked *walked;
+	size_t n_walked;
+	enum stackd_end_reason walk_end;
+
+	struct lbr_code code;
+};
+
+struct lbr_result {
+	size_t n_frames;
+	enum stackd_end_reason end; /* ENTRY: the path is whole */
+	size_t n_stale;		    /* entries that were left out: they are of no frame */
+};
+
+struct lbr;
+
+int lbr_new(struct lbr **ret_lbr); /* 0 or -ENOMEM */
+void lbr_free(struct lbr *lbr);
+
+/* Forgets what a thread's samples have shown: it ended, or called exec. */
+void lbr_forget(struct lbr *lbr, pid_t tid);
+
+/* The path of one sample, leaf first, into `frames`, which has room for `max`. The samples of a
+ * thread must come in the order of time. 0; -ENOMEM; -E2BIG: more than LBR_MAX_ENTRIES. */
+int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
+		    struct lbr_frame *frames, size_t max, struct lbr_result *ret_result);
+
+/* The same for branch records of every kind (perf record -b): the calls and returns among them
+ * are replayed, oldest first; the calls that have not returned are the path's last frames.
+ * Where `in` has a walk (or a call chain) the two are joined, else the path is a segment.
+ * Same results. */
+int lbr_replay(const struct lbr_input *in, struct lbr_frame *frames, size_t max,
+	       struct lbr_result *ret_result);
+
+/* How sure an entry that only fits its neighbours, and one that was stitched, is; percent. */
+#define LBR_CONFIDENCE_CHAIN  90
+#define LBR_CONFIDENCE_STITCH 70
+
+/* The runs of a path, for origin_intern(): root first. `runs` has room for `n` frames' worth. How
+ * many there are. */
+uint32_t lbr_runs(const struct lbr_frame *frames, size_t n, struct origin_run *runs);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What lib/lbr asks of code, answered from real files: the ranges of functions by call frame
+ * information, the instructions at a branch's two ends, and the jumps that lead out of a function.
+ *
+ * One serves all processes of an object table: what it finds out of a function is kept by file and
+ * offset. Files that a profiled process controls are read with bounds: a function is looked
+ * through for LBR_CODE_MAX_BYTES at most, and so many functions are kept, then all are forgotten.
+ */
+#ifndef LBR_LBR_CODE_H
+#define LBR_LBR_CODE_H
+
+#include "lbr/lbr.h"
+#include "walk/dwarf_walk.h"
+
+#define LBR_CODE_MAX_BYTES     65536
+#define LBR_CODE_MAX_FUNCTIONS 32768
+
+struct lbr_code_files;
+
+/* `walk` is borrowed, and knows the functions' ranges. 0 or -ENOMEM. */
+int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files);
+void lbr_code_free(struct lbr_code_files *files);
+
+/* One process's view, for one call of lbr_reconstruct() or lbr_replay(): what lies where, and the
+ * sample's registers and stack, if any (stack_bytes 0: none). Borrowed: it must outlive the call.
+ * `room` is for one walk. */
+struct lbr_code_view {
+	struct lbr_code_files *files;
+	const struct walk_input *in;
+};
+
+/* The functions for struct lbr_input, with `view` as their argument. */
+struct lbr_code lbr_code_of(struct lbr_code_view *view);
+
+/* Walks the sample's stack, for lbr_input's `walked`: dwarf_walk_stack() in the other form.
+ * `frames` has room for `max`. */
+enum stackd_end_reason lbr_code_walk(struct lbr_code_view *view, struct lbr_walked *frames,
+				     size_t max, size_t *ret_count);
+
+#endif

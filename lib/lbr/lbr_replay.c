@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Branch records of every kind: the last branches that were taken, whatever they were.
+ *
+ *   oldest                                                       newest   sampled at
+ *   jump  call f  jump  call g  return  jump  call h  jump  jump  ...       ip
+ *           │             └──────┘ gone         │
+ *           └── still running ──────────────────┴──► f, h: the last frames of the path
+ *
+ * A return without its call was of a frame that is older than the records: it empties what was
+ * replayed so far (there is nothing below it that could be running) and says nothing of what is
+ * above. What is left is a segment: exact, as far as it goes. A walk or a call chain of the same
+ * sample is joined to it: where a chain of frame pointers has left out the caller of a function
+ * that keeps none, the segment has it.
+ *
+ * Rejected: following the code between two records to see that they hang together. Interrupts and
+ * what the kernel leaves out make gaps there that mean nothing.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lbr/lbr.h"
+
+#define MAX_CALL 8
+
+struct live {
+	const struct lbr_entry *calls[LBR_MAX_ENTRIES]; /* that have not returned, oldest first */
+	size_t n;
+};
+
+static bool is_user(const struct lbr_entry *e)
+{
+	return e->from && e->to && !(e->from >> 63) && !(e->to >> 63);
+}
+
+static bool returns_to(const struct lbr_entry *call, uint64_t address)
+{
+	return address - call->from - 1 < MAX_CALL;
+}
+
+static void on_return(struct live *live, uint64_t to)
+{
+	size_t n = live->n;
+
+	while (n && !returns_to(live->calls[n - 1], to))
+		n--;
+	live->n = n ? n - 1 : 0;
+}
+
+/* A call to the next instruction is the way to get its own address, and no call. */
+static bool is_call_to_next(const struct lbr_entry *e)
+{
+	return e->to - e->from - 1 < MAX_CALL;
+}
+
+static void replay(const struct lbr_input *in, struct live *live)
+{
+	for (size_t i = in->n_entries; i-- > 0;) {
+		const struct lbr_entry *e = &in->entries[i];
+		enum lbr_kind kind;
+
+		if (!is_user(e) || !in->code.kind)
+			continue;
+		kind = in->code.kind(in->code.arg, e->from);
+		if (kind == LBR_KIND_CALL && !is_call_to_next(e))
+			live->calls[live->n++] = e;
+		else if (kind == LBR_KIND_RETURN)
+			on_return(live, e->to);
+	}
+}
+
+/* --- joining --------------------------------------------------------------------------------- */
+
+struct path {
+	const struct lbr_input *in;
+	struct lbr_frame *frames;
+	size_t n, max;
+};
+
+static void add(struct path *path, struct lbr_frame frame)
+{
+	if (path->n < path->max)
+		path->frames[path->n++] = frame;
+}
+
+static void add_call(struct path *path, const struct lbr_entry *call)
+{
+	const struct lbr_code *code = &path->in->code;
+	uint64_t end = code->call_end ? code->call_end(code->arg, call->from) : 0;
+
+	add(path, (struct lbr_frame){.address = end ? end : call->from,
+				     .source = FRAME_SOURCE_BRANCH,
+				     .is_return = end != 0});
+}
+
+/* The walked frame, from `at` on, that a call made; n_walked: none. */
+static size_t find_walked(const struct lbr_input *in, size_t at, const struct lbr_entry *call)
+{
+	while (at < in->n_walked &&
+	       !(in->walked[at].is_return && returns_to(call, in->walked[at].address)))
+		at++;
+	return at;
+}
+
+/* Newest first: each live call is its walked frame, or, if the walk has left it out and a later
+ * one is there, a frame of its own before that. Walked frames that no call explains stay. */
+static void join(struct path *path, const struct live *live)
+{
+	const struct lbr_input *in = path->in;
+	size_t at = 0, i, waiting = live->n, known;
+
+	if (in->n_walked)
+		add(path, (struct lbr_frame){.address = in->walked[at].address,
+					     .slot = in->walked[at].slot,
+					     .source = FRAME_SOURCE_WALKED,
+					     .is_return = in->walked[at].is_return,
+					     .is_verified = true});
+	else if (in->ip)
+		add(path, (struct lbr_frame){.address = in->ip,
+					     .source = FRAME_SOURCE_BRANCH,
+					     .is_verified = true});
+	at = in->n_walked ? 1 : 0;
+	for (i = live->n; i-- > 0;) {
+		known = find_walked(in, at, live->calls[i]);
+		if (known >= in->n_walked)
+			continue;
+		for (; waiting > i + 1; waiting--)
+			add_call(path, live->calls[waiting - 1]);
+		for (; at <= known; at++)
+			add(path, (struct lbr_frame){.address = in->walked[at].address,
+						     .slot = in->walked[at].slot,
+						     .source = at == known ? FRAME_SOURCE_BRANCH
+									   : FRAME_SOURCE_WALKED,
+						     .is_return = in->walked[at].is_return,
+						     .is_verified = true});
+		waiting = i;
+	}
+	/* Calls that nothing in the walk joins: they are the path only where there is no walk. */
+	for (; waiting && !in->n_walked; waiting--)
+		add_call(path, live->calls[waiting - 1]);
+	for (; at < in->n_walked; at++)
+		add(path, (struct lbr_frame){.address = in->walked[at].address,
+					     .slot = in->walked[at].slot,
+					     .source = FRAME_SOURCE_WALKED,
+					     .is_return = in->walked[at].is_return,
+					     .is_verified = !in->walked[at].is_guess});
+}
+
+int lbr_replay(const struct lbr_input *in, struct lbr_frame *frames, size_t max,
+	       struct lbr_result *ret_result)
+{
+	struct path path = {.in = in, .frames = frames, .max = max};
+	struct live live = {.n = 0};
+
+	if (in->n_entries > LBR_MAX_ENTRIES)
+		return -E2BIG;
+	replay(in, &live);
+	join(&path, &live);
+	*ret_result = (struct lbr_result){
+		.n_frames = path.n,
+		.end = in->n_walked ? in->walk_end : STACKD_END_STACK_CUT,
+	};
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One reconstruction under way, and what is remembered of a thread between two: shared by the
+ * parts of lib/lbr alone.
+ */
+#ifndef LBR_LBR_RUN_H
+#define LBR_LBR_RUN_H
+
+#include "lbr/lbr.h"
+
+/* What a frame is compared by in the thread's next sample. */
+struct lbr_step {
+	uint64_t address, slot;
+	struct lbr_entry entry; /* from 0: no entry stands behind it */
+	int place;		/* of that entry in the ring; -1: not known */
+	bool is_return;
+};
+
+struct lbr_run {
+	const struct lbr_input *in;
+	struct lbr_frame *frames; /* leaf first */
+	struct lbr_step *steps;	  /* by frame */
+	size_t n, max;
+	size_t next; /* first entry that is not used */
+};
+
+struct lbr_thread;
+
+/* The thread's memory, made if it is new; NULL for lack of memory. */
+struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid);
+
+/* Room for LBR_MAX_FRAMES steps; one run at a time. */
+struct lbr_step *lbr_scratch(struct lbr *lbr);
+
+/* Adds to a path that ended early, for the reason `end`, what the thread's sample before had
+ * above its last frame. Why the path ends now. */
+enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *thread, struct lbr_run *run,
+					   enum stackd_end_reason end);
+
+/* The path becomes what the next sample continues by. 0 or -ENOMEM. */
+int lbr_thread_remember(struct lbr_thread *thread, const struct lbr_run *run,
+			enum stackd_end_reason end);
+
+#endif

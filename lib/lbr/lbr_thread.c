@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a thread's sample before knows of the frames that this one's ring has lost.
+ *
+ * By memory: a frame that had the same slot and the same return address then, and whose callee
+ * has not moved either, is the same frame; what was above it is above it now. By the ring: the
+ * oldest entry that was kept, if the same call stood in the same place of the ring then, has not
+ * been popped since, or was called again from a frame at the same depth; this is what perf's
+ * --stitch-lbr believes, too. Frames that were themselves stitched stay so, and are handed on
+ * from sample to sample as long as each one joins.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "lbr/lbr_run.h"
+
+struct lbr_thread {
+	pid_t tid;
+	struct lbr_step *steps;	  /* of the sample before, leaf first; owned */
+	struct lbr_frame *frames; /* the same; owned */
+	size_t n, room;
+	enum stackd_end_reason end;
+	UT_hash_handle hh;
+};
+
+struct lbr {
+	struct lbr_thread *threads;
+	struct lbr_step scratch[LBR_MAX_FRAMES];
+};
+
+int lbr_new(struct lbr **ret_lbr)
+{
+	struct lbr *lbr = calloc(1, sizeof(*lbr));
+
+	if (!lbr)
+		return -ENOMEM;
+	*ret_lbr = lbr;
+	return 0;
+}
+
+static void thread_free(struct lbr *lbr, struct lbr_thread *thread)
+{
+	HASH_DEL(lbr->threads, thread);
+	free(thread->steps);
+	free(thread->frames);
+	free(thread);
+}
+
+void lbr_free(struct lbr *lbr)
+{
+	struct lbr_thread *thread, *next;
+
+	if (!lbr)
+		return;
+	HASH_ITER (hh, lbr->threads, thread, next)
+		thread_free(lbr, thread);
+	free(lbr);
+}
+
+void lbr_forget(struct lbr *lbr, pid_t tid)
+{
+	struct lbr_thread *thread;
+
+	HASH_FIND_INT(lbr->threads, &tid, thread);
+	if (thread)
+		thread_free(lbr, thread);
+}
+
+struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid)
+{
+	struct lbr_thread *thread;
+
+	HASH_FIND_INT(lbr->threads, &tid, thread);
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return NULL;
+	thread->tid = tid;
+	HASH_ADD_INT(lbr->threads, tid, thread);
+	return thread;
+}
+
+struct lbr_step *lbr_scratch(struct lbr *lbr)
+{
+	return lbr->scratch;
+}
+
+/* --- continuing ------------------------------------------------------------------------------ */
+
+static bool is_same_frame(const struct lbr_step *a, const struct lbr_step *b)
+{
+	return a->slot && a->slot == b->slot && a->address == b->address &&
+	       a->is_return == b->is_return;
+}
+
+static bool is_same_entry(const struct lbr_step *a, const struct lbr_step *b)
+{
+	return a->place >= 0 && a->place == b->place && a->entry.from &&
+	       a->entry.from == b->entry.from && a->entry.to == b->entry.to;
+}
+
+/* The frame of the sample before that `step` is; n: none. */
+static size_t find_step(const struct lbr_thread *t, const struct lbr_step *step,
+			bool (*is_same)(const struct lbr_step *, const struct lbr_step *))
+{
+	size_t i = 0;
+
+	while (i < t->n && !is_same(step, &t->steps[i]))
+		i++;
+	return i;
+}
+
+static enum stackd_end_reason append(const struct lbr_thread *t, size_t from, struct lbr_run *run,
+				     enum frame_source source)
+{
+	for (size_t i = from; i < t->n; i++) {
+		struct lbr_frame frame = t->frames[i];
+
+		if (run->n >= run->max)
+			return STACKD_END_TOO_DEEP;
+		frame.source = source;
+		frame.is_verified = false;
+		run->frames[run->n] = frame;
+		run->steps[run->n++] = t->steps[i];
+	}
+	return t->end;
+}
+
+enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *t, struct lbr_run *run,
+					   enum stackd_end_reason end)
+{
+	size_t at;
+
+	if (!run->n)
+		return end;
+	at = find_step(t, &run->steps[run->n - 1], is_same_frame);
+	if (at < t->n)
+		return append(t, at + 1, run, FRAME_SOURCE_PREFIX);
+	at = find_step(t, &run->steps[run->n - 1], is_same_entry);
+	return at < t->n ? append(t, at + 1, run, FRAME_SOURCE_STITCHED) : end;
+}
+
+int lbr_thread_remember(struct lbr_thread *t, const struct lbr_run *run, enum stackd_end_reason end)
+{
+	if (!run->in->n_entries && !run->in->n_walked)
+		return 0; /* says nothing of the thread's stack */
+	if (t->room < run->n) {
+		size_t room = run->n + 64;
+		struct lbr_step *steps = reallocarray(t->steps, room, sizeof(*steps));
+		struct lbr_frame *frames;
+
+		t->n = 0;
+		if (!steps)
+			return -ENOMEM;
+		t->steps = steps;
+		frames = reallocarray(t->frames, room, sizeof(*frames));
+		if (!frames)
+			return -ENOMEM;
+		t->frames = frames;
+		t->room = room;
+	}
+	memcpy(t->steps, run->steps, run->n * sizeof(*run->steps));
+	memcpy(t->frames, run->frames, run->n * sizeof(*run->frames));
+	t->n = run->n;
+	t->end = end;
+	return 0;
+}
