@@ -9,10 +9,26 @@
 
 #include "cmd.h"
 #include "message.h"
+#include "report/pattern.h"
+#include "report/text.h"
 #include "store/store_path.h"
 #include "store/store_reader.h"
 
-enum { INPUT_RECORDING = 0x100, INPUT_PID, INPUT_TID, INPUT_COMM };
+enum {
+	INPUT_RECORDING = 0x100,
+	INPUT_PID,
+	INPUT_TID,
+	INPUT_COMM,
+	INPUT_DSO,
+	INPUT_SYMBOL,
+	INPUT_FOCUS,
+	INPUT_IGNORE,
+	INPUT_FROM,
+	INPUT_TO,
+	INPUT_DEPTH,
+	INPUT_FOLD,
+	INPUT_NO_FOLD
+};
 
 static const struct argp_option input_store_options[] = {
 	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
@@ -25,6 +41,24 @@ static const struct argp_option input_options[] = {
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
 	{"comm", INPUT_COMM, "NAME", 0, "Only threads of this name; may be repeated", 2},
+	{"dso", INPUT_DSO, "NAME", 0,
+	 "Only samples that hit in this program or library; may be repeated", 2},
+	{"symbol", INPUT_SYMBOL, "NAME", 0,
+	 "Only samples that hit in this function (* and ? stand for any letters, and arguments may "
+	 "be left out); may be repeated",
+	 2},
+	{"focus", INPUT_FOCUS, "NAME", 0,
+	 "Only paths through this function; repeated: through all of them", 2},
+	{"ignore", INPUT_IGNORE, "NAME", 0, "No paths through this function; may be repeated", 2},
+	{"from", INPUT_FROM, "TIME", 0,
+	 "Only samples from this time on, in seconds since the recording's start, or with a unit: "
+	 "ms, s, m, h",
+	 2},
+	{"to", INPUT_TO, "TIME", 0, "Only samples before this time", 2},
+	{"max-depth", INPUT_DEPTH, "N", 0,
+	 "Show N frames of each path from the root down, and count what is deeper there", 2},
+	{"fold-recursion", INPUT_FOLD, 0, 0, "Show a function that calls itself as one frame", 2},
+	{"no-fold-recursion", INPUT_NO_FOLD, 0, 0, "Show every call (default)", 2},
 	{0},
 };
 
@@ -60,6 +94,92 @@ static void input_parse_recording(struct argp_state *state, const char *arg, str
 		argp_error(state, "--recording: '%s' is not a number from 1", arg);
 }
 
+static void input_parse_name(struct argp_state *state, const char *what, const char *arg,
+			     const char **names, size_t *n)
+{
+	if (*n == INPUT_MAX)
+		argp_error(state, "--%s: more than %d are given", what, INPUT_MAX);
+	names[(*n)++] = arg;
+}
+
+/* The same into the filter's list, which then lies in `names`. */
+static void input_parse_pattern(struct argp_state *state, const char *what, const char *arg,
+				const char **names, struct profile_patterns *patterns)
+{
+	if (!*arg)
+		argp_error(state, "--%s: the name is empty", what);
+	patterns->items = names;
+	input_parse_name(state, what, arg, names, &patterns->n);
+}
+
+static uint64_t input_parse_time(struct argp_state *state, const char *what, const char *arg)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"", 1e9},	  {"s", 1e9},  {"ms", 1e6},   {"us", 1e3},
+		     {"ns", 1.0}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+	char *end;
+	double value = strtod(arg, &end);
+
+	for (size_t i = 0; end != arg && i < sizeof(units) / sizeof(*units); i++)
+		if (strcmp(end, units[i].unit) == 0 && value >= 0 && value * units[i].ns < 1e18)
+			return (uint64_t)(value * units[i].ns);
+	argp_error(state, "--%s: '%s' is not a time such as 1.5, 20ms or 3m", what, arg);
+	return 0;
+}
+
+static uint32_t input_parse_depth(struct argp_state *state, const char *arg)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(arg, &end, 10);
+	if (errno || end == arg || *end || value < 1 || value > INT_MAX)
+		argp_error(state, "--max-depth: '%s' is not a number from 1", arg);
+	return (uint32_t)value;
+}
+
+static void input_check(struct argp_state *state, const struct profile_filter *filter)
+{
+	if (filter->to_ns && filter->from_ns >= filter->to_ns)
+		argp_error(state, "--from is not before --to");
+	if (filter->focus.n > PROFILE_MAX_FOCUS)
+		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
+}
+
+/* The options that choose by what a path goes through. */
+static error_t input_parse_paths(int key, char *arg, struct argp_state *state)
+{
+	struct input *input = state->input;
+	struct profile_filter *filter = &input->filter;
+
+	switch (key) {
+	case INPUT_DSO:
+		input_parse_pattern(state, "dso", arg, input->dsos, &filter->dsos);
+		return 0;
+	case INPUT_SYMBOL:
+		input_parse_pattern(state, "symbol", arg, input->symbols, &filter->symbols);
+		return 0;
+	case INPUT_FOCUS:
+		input_parse_pattern(state, "focus", arg, input->focus, &filter->focus);
+		return 0;
+	case INPUT_IGNORE:
+		input_parse_pattern(state, "ignore", arg, input->ignore, &filter->ignore);
+		return 0;
+	case INPUT_DEPTH:
+		filter->max_depth = input_parse_depth(state, arg);
+		return 0;
+	case INPUT_FOLD:
+	case INPUT_NO_FOLD:
+		filter->fold_recursion = key == INPUT_FOLD;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static error_t input_parse(int key, char *arg, struct argp_state *state)
 {
 	struct input *input = state->input;
@@ -81,12 +201,21 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case INPUT_COMM:
 		input->filter.comms = input->comms;
-		if (input->filter.n_comms == INPUT_MAX)
-			argp_error(state, "--comm: more than %d are given", INPUT_MAX);
-		input->comms[input->filter.n_comms++] = arg;
+		input_parse_name(state, "comm", arg, input->comms, &input->filter.n_comms);
+		return 0;
+	case INPUT_FROM:
+		input->filter.from_ns = input_parse_time(state, "from", arg);
+		return 0;
+	case INPUT_TO:
+		input->filter.to_ns = input_parse_time(state, "to", arg);
+		if (!input->filter.to_ns)
+			argp_error(state, "--to: nothing is before the start");
+		return 0;
+	case ARGP_KEY_END:
+		input_check(state, &input->filter);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return input_parse_paths(key, arg, state);
 	}
 }
 
@@ -129,20 +258,59 @@ int input_explain(const struct input *input, const char *path, int error_number,
 	return status;
 }
 
+/* The function that is closest to what was asked for; NULL if nothing is close. */
+static const char *input_guess(const struct profile *profile, const char *name)
+{
+	const char *closest = NULL;
+	unsigned best = UINT_MAX;
+
+	for (size_t i = 0; i < profile_symbol_count(profile); i++) {
+		const struct profile_symbol *symbol = profile_symbol_at(profile, (uint32_t)i);
+		unsigned distance = symbol ? pattern_distance(name, symbol->name) : UINT_MAX;
+
+		if (distance < best ||
+		    (distance == best && closest && strlen(symbol->name) < strlen(closest))) {
+			best = distance;
+			closest = symbol->name;
+		}
+	}
+	return closest;
+}
+
+/* Why the filter leaves nothing, and what to look at. */
+static void input_nothing_left(const struct input *input, const char *path, int64_t id,
+			       const struct profile *profile)
+{
+	const struct profile_filter *f = &input->filter;
+	const char *name = f->symbols.n == 1 ? input->symbols[0]
+			   : f->focus.n == 1 ? input->focus[0]
+					     : NULL;
+	const char *guess = name ? input_guess(profile, name) : NULL;
+	struct buf b = {0};
+
+	if (guess)
+		text_put(&b, guess, NULL);
+	if (guess && !b.failed)
+		message("no sample of recording %lld in %s is left by '%s'; did you mean '%.*s'?",
+			(long long)id, path, name, (int)b.len, (const char *)b.data);
+	else
+		message("no sample of recording %lld in %s is of the chosen processes, threads, "
+			"functions and times; 'stackctl report' shows which there are",
+			(long long)id, path);
+	buf_free(&b);
+}
+
 static int input_sum_up(const struct input *input, const char *path, struct input_open *open)
 {
 	const struct store_tables *t = store_reader_tables(open->reader);
-	bool is_chosen = input->filter.n_pids || input->filter.n_tids || input->filter.n_comms;
 	int r = profile_new(open->reader, &input->filter, &open->profile);
 
 	if (r == 0)
 		return CMD_DONE;
 	if (r != -ENODATA)
 		return input_explain(input, path, r, NULL);
-	if (is_chosen && t->recording.samples)
-		message("no sample of recording %lld in %s is of the chosen processes and threads; "
-			"'stackctl report' shows which there are",
-			(long long)t->recording.id, path);
+	if (t->recording.samples)
+		input_nothing_left(input, path, t->recording.id, open->profile);
 	else
 		message("recording %lld in %s has no samples: did the target use the CPU while it "
 			"was recorded?",

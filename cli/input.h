@@ -13,14 +13,15 @@
 
 #include "report/profile.h"
 
-#define INPUT_MAX 64 /* of each of pids, tids and thread names */
+#define INPUT_MAX 64 /* of each of pids, tids, and names of one kind */
 
 struct input {
 	const char *path;  /* NULL: the default store */
 	int64_t recording; /* 0: the latest */
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
-	const char *comms[INPUT_MAX];
-	struct profile_filter filter; /* made of the above */
+	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
+		*ignore[INPUT_MAX];
+	struct profile_filter filter; /* made of the above, which it points to: do not copy */
 };
 
 extern const struct argp input_argp;

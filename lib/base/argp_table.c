@@ -51,10 +51,10 @@ const struct argp_option *argp_table_find(const struct argp *argp, const char *n
 unsigned argp_table_distance(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);
-	unsigned row[32];
+	unsigned row[ARGP_TABLE_FAR];
 
-	if (n >= 32 || m >= 32)
-		return 32;
+	if (n >= ARGP_TABLE_FAR || m >= ARGP_TABLE_FAR)
+		return ARGP_TABLE_FAR;
 	for (unsigned j = 0; j <= m; j++)
 		row[j] = j;
 	for (unsigned i = 1; i <= n; i++) {
@@ -83,7 +83,7 @@ struct argp_table_guess {
 static int argp_table_compare(void *arg, const struct argp_option *o)
 {
 	struct argp_table_guess *guess = arg;
-	unsigned distance = o->name ? argp_table_distance(guess->name, o->name) : 32;
+	unsigned distance = o->name ? argp_table_distance(guess->name, o->name) : ARGP_TABLE_FAR;
 
 	if (distance < guess->best) {
 		guess->best = distance;

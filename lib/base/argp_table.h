@@ -24,8 +24,9 @@ const struct argp_option *argp_table_find(const struct argp *argp, const char *n
 /* The long option that a misspelt name is closest to; NULL if none is close. */
 const char *argp_table_guess(const struct argp *argp, const char *name);
 
-/* How many single-letter edits lead from one word to the other (Levenshtein), for words below 32
- * letters; 32 for longer ones. */
+/* How many single-letter edits lead from one word to the other (Levenshtein), for words below
+ * ARGP_TABLE_FAR letters; that for longer ones. */
+#define ARGP_TABLE_FAR 96
 unsigned argp_table_distance(const char *a, const char *b);
 
 /* Writes what completion needs of each long option: a line of its name, its argument ("" for

@@ -108,6 +108,7 @@ static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symb
 		.first_child = CALLTREE_NONE,
 		.next_sibling = tree->nodes[parent].first_child,
 		.key = key,
+		.depth = tree->nodes[parent].depth + 1,
 		.is_inlined = is_inlined,
 	};
 	if (tree->nodes[parent].n_children <= CALLTREE_LISTED)
@@ -184,6 +185,19 @@ static int calltree_begin(struct calltree *tree, const struct profile_symbol *ma
 	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
 }
 
+/* The child for a frame, or `at` itself where the filter does not have the frame shown. */
+static int calltree_step(struct calltree *tree, const struct profile_frame *frame, uint32_t *at)
+{
+	const struct profile_filter *filter = profile_filter(tree->profile);
+	const struct calltree_node *node = &tree->nodes[*at];
+
+	if (filter->max_depth && node->depth >= filter->max_depth)
+		return 0;
+	if (filter->fold_recursion && node->symbol == frame->symbol->number)
+		return 0;
+	return calltree_child(tree, *at, frame->symbol, frame->is_inlined, at);
+}
+
 /* Places the frames of one trie node under `at`. */
 static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
 {
@@ -196,7 +210,7 @@ static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *a
 	if (!frames)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = calltree_child(tree, *at, frames[i].symbol, frames[i].is_inlined, at);
+		r = calltree_step(tree, &frames[i], at);
 	if (r == 0)
 		tree->placed[trie_node] = (struct calltree_place){.stamp = tree->stamp, .at = *at};
 	return r;

@@ -24,6 +24,7 @@ struct calltree_node {
 	uint64_t samples;		    /* of the node and everything below it */
 	uint64_t self;			    /* of paths that end here */
 	uint32_t key;			    /* what it is told apart from its siblings by */
+	uint32_t depth;			    /* below node 0 */
 	uint16_t n_children;		    /* up to CALLTREE_LISTED + 1 */
 	bool is_inlined;
 };

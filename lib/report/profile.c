@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/choice.h"
 #include "report/index.h"
 #include "report/names.h"
 #include "stackd_abi.h"
@@ -26,7 +27,10 @@ struct profile {
 	struct store_reader *reader;
 	const struct store_tables *tables;
 	struct names *names;
-	bool *wanted; /* by thread number */
+	const struct profile_filter *filter;
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both wanted */
+	bool *wanted;		 /* by thread number */
+	struct choice *choice;	 /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries, cap_entries;
 	struct index by_key; /* (thread, end reason, node) -> entry; only while summing up */
@@ -79,10 +83,21 @@ static bool profile_lists_comm(const struct profile_filter *filter, const char *
 	return filter->n_comms == 0;
 }
 
-static int profile_choose(struct profile *p, const struct profile_filter *filter)
+/* A time since the start as one of the clock; the last there is if it is beyond that. */
+static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
+{
+	uint64_t start = p->tables->recording.start_ns;
+
+	return since_ns > UINT64_MAX - start ? UINT64_MAX : start + since_ns;
+}
+
+static int profile_choose(struct profile *p)
 {
 	const struct store_tables *t = p->tables;
+	const struct profile_filter *filter = p->filter;
 
+	p->from_ns = filter->from_ns ? profile_time(p, filter->from_ns) : 0;
+	p->to_ns = filter->to_ns ? profile_time(p, filter->to_ns - 1) : UINT64_MAX;
 	p->wanted = calloc((size_t)t->n_threads + 1, sizeof(*p->wanted));
 	if (!p->wanted)
 		return -ENOMEM;
@@ -90,12 +105,11 @@ static int profile_choose(struct profile *p, const struct profile_filter *filter
 		const struct store_thread *thread = &t->threads[i];
 		int32_t pid = t->processes[thread->process].pid;
 
-		p->wanted[i] =
-			!filter || (profile_lists(filter->pids, filter->n_pids, pid) &&
-				    profile_lists(filter->tids, filter->n_tids, thread->tid) &&
-				    profile_lists_comm(filter, thread->comm));
+		p->wanted[i] = profile_lists(filter->pids, filter->n_pids, pid) &&
+			       profile_lists(filter->tids, filter->n_tids, thread->tid) &&
+			       profile_lists_comm(filter, thread->comm);
 	}
-	return 0;
+	return choice_new(filter, t, p->names, &p->choice);
 }
 
 static void profile_count(struct profile *p, const struct profile_entry *entry)
@@ -144,7 +158,7 @@ static int profile_add(void *arg, const struct store_sample *s)
 
 	if (s->thread >= p->tables->n_threads || s->node >= p->tables->n_nodes)
 		return -EBADMSG;
-	if (!p->wanted[s->thread])
+	if (!profile_wants(p, s))
 		return 0;
 	r = profile_reserve_entry(p);
 	if (r == 0)
@@ -174,7 +188,7 @@ static int profile_make_marks(struct profile *p)
 	return 0;
 }
 
-static int profile_sum_up(struct profile *p, const struct profile_filter *filter)
+static int profile_sum_up(struct profile *p)
 {
 	int r;
 
@@ -182,7 +196,7 @@ static int profile_sum_up(struct profile *p, const struct profile_filter *filter
 		return -EBADMSG;
 	r = names_new(p->tables, &p->names);
 	if (r == 0)
-		r = profile_choose(p, filter);
+		r = profile_choose(p);
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);
 	index_free(&p->by_key);
@@ -196,6 +210,7 @@ static int profile_sum_up(struct profile *p, const struct profile_filter *filter
 int profile_new(struct store_reader *reader, const struct profile_filter *filter,
 		struct profile **ret_profile)
 {
+	static const struct profile_filter everything;
 	struct profile *p = calloc(1, sizeof(*p));
 	int r;
 
@@ -203,7 +218,8 @@ int profile_new(struct store_reader *reader, const struct profile_filter *filter
 		return -ENOMEM;
 	p->reader = reader;
 	p->tables = store_reader_tables(reader);
-	r = profile_sum_up(p, filter);
+	p->filter = filter ? filter : &everything;
+	r = profile_sum_up(p);
 	if (r < 0) {
 		profile_free(p);
 		return r;
@@ -218,6 +234,7 @@ void profile_free(struct profile *p)
 		return;
 	names_free(p->names);
 	index_free(&p->by_key);
+	choice_free(p->choice);
 	free(p->wanted);
 	free(p->entries);
 	free(p->path);
@@ -245,9 +262,24 @@ const struct profile_entry *profile_entries(const struct profile *p, size_t *ret
 	return p->entries;
 }
 
-bool profile_wants(const struct profile *p, const struct store_sample *sample)
+const struct profile_filter *profile_filter(const struct profile *p)
 {
-	return sample->thread < p->tables->n_threads && p->wanted[sample->thread];
+	return p->filter;
+}
+
+bool profile_wants(const struct profile *p, const struct store_sample *s)
+{
+	if (s->thread >= p->tables->n_threads || s->node >= p->tables->n_nodes ||
+	    !p->wanted[s->thread] || s->time_ns < p->from_ns || s->time_ns > p->to_ns)
+		return false;
+	if (p->choice) {
+		/* A const profile can still make the mark of a sample that it has not met. */
+		const struct profile_symbol *mark =
+			profile_mark((struct profile *)p, s->end_reason);
+
+		return choice_wants(p->choice, s->node, mark ? mark->name : NULL);
+	}
+	return true;
 }
 
 const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason)
@@ -299,6 +331,22 @@ static bool profile_reserve_path(struct profile *p, size_t need)
 	return true;
 }
 
+/* Shortens a path as the filter says; the rest of it, in order. */
+static size_t profile_shape(const struct profile *p, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (p->filter->max_depth && kept == p->filter->max_depth)
+			break;
+		if (p->filter->fold_recursion && kept &&
+		    p->path[kept - 1].symbol == p->path[i].symbol)
+			continue;
+		p->path[kept++] = p->path[i];
+	}
+	return kept;
+}
+
 /* Leaf first on the way up the trie, so a location's frames are entered innermost first; turned
  * round at the end. */
 const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uint8_t end_reason,
@@ -328,7 +376,7 @@ const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uin
 		p->path[i] = p->path[n - 1 - i];
 		p->path[n - 1 - i] = swap;
 	}
-	*ret_count = n;
+	*ret_count = profile_shape(p, n);
 	return p->path;
 }
 

@@ -17,7 +17,16 @@
 
 #include "store/store_reader.h"
 
-/* What to leave out. Zero-initialised: nothing. */
+#define PROFILE_MAX_FOCUS 14
+
+/* Names or patterns (report/pattern.h). */
+struct profile_patterns {
+	const char *const *items;
+	size_t n;
+};
+
+/* What to leave out, and how paths are shown. Zero-initialised: nothing, and as they are. All
+ * conditions must hold; within one list it is enough to meet one, but for `focus`. */
 struct profile_filter {
 	const int32_t *pids;
 	size_t n_pids;
@@ -25,6 +34,14 @@ struct profile_filter {
 	size_t n_tids;
 	const char *const *comms; /* exact thread names */
 	size_t n_comms;
+	uint64_t from_ns, to_ns;	 /* since the recording's start; to_ns 0: to its end */
+	struct profile_patterns dsos;	 /* objects in which samples hit */
+	struct profile_patterns symbols; /* functions in which samples hit */
+	struct profile_patterns focus;	 /* functions that are all somewhere in the path */
+	struct profile_patterns ignore;	 /* functions that are nowhere in the path */
+	uint32_t max_depth;  /* frames of a path from the root that are shown; 0: all. What hit
+			      * deeper counts as hit there */
+	bool fold_recursion; /* a function that calls itself is one frame */
 };
 
 /* A function as shown: interned, so equal names in one object are one pointer. */
@@ -66,7 +83,8 @@ struct profile_totals {
 struct profile;
 
 /* Sums up. 0; -ENODATA: no sample is left after the filter (*ret_profile is made all the same);
- * or what store_reader_samples() says. The reader is borrowed and must outlive the profile. */
+ * -EINVAL: too many functions to focus on; or what store_reader_samples() says. The reader and the
+ * filter (NULL: none) are borrowed and must outlive the profile. */
 int profile_new(struct store_reader *reader, const struct profile_filter *filter,
 		struct profile **ret_profile);
 void profile_free(struct profile *profile);
@@ -75,10 +93,14 @@ struct store_reader *profile_reader(const struct profile *profile);
 const struct store_tables *profile_tables(const struct profile *profile);
 const struct profile_totals *profile_totals(const struct profile *profile);
 const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
+const struct profile_filter *profile_filter(const struct profile *profile); /* never NULL */
+
+/* Whether the filter leaves a sample in: for those who go through the reader's samples. */
 bool profile_wants(const struct profile *profile, const struct store_sample *sample);
 
-/* The frames of a path, root first, marks and inlined frames included: an array that lives until
- * the next call. NULL for lack of memory. */
+/* The frames of a path, root first, marks and inlined frames included, as the filter has paths
+ * shown (max_depth, fold_recursion): an array that lives until the next call. NULL for lack of
+ * memory. */
 const struct profile_frame *profile_frames(struct profile *profile, uint32_t node,
 					   uint8_t end_reason, size_t *ret_count);
 

@@ -1,0 +1,58 @@
+#!/bin/bash
+# The filters that all verbs share: what they leave is the same everywhere, and what they cannot
+# mean is said.
+# shellcheck disable=SC1091,SC2154 # what common gives
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" small
+
+left() { # SAMPLES OPTIONS...: by every verb
+    local wanted=$1 sum
+    shift
+    expect 0 "$stackctl" stats --json -i "$store" "$@"
+    grep -q "\"samples\":$wanted," "$tmp/out" || fail "stats $*: not $wanted"
+    expect 0 "$stackctl" report --json -i "$store" "$@"
+    sum=$(grep -o '"exe":"[^"]*","samples":[0-9]*' "$tmp/out" | awk -F: '{n += $NF} END {print n}')
+    [ "$sum" = "$wanted" ] || fail "report $*: $sum"
+    expect 0 "$stackctl" export --folded -i "$store" "$@"
+    sum=$(awk '{n += $NF} END {print n}' "$tmp/out")
+    [ "$sum" = "$wanted" ] || fail "folded $*: $sum"
+    expect 0 "$stackctl" export --perf-script -i "$store" "$@"
+    sum=$(grep -c '^$' "$tmp/out")
+    [ "$sum" = "$wanted" ] || fail "perf-script $*: $sum"
+}
+
+left 100
+left 80 --pid 12
+left 61 --symbol 'app::work'
+left 71 --symbol 'app::*' --symbol fact
+left 10 --focus main --symbol fact
+left 30 --ignore 'app::work()' --focus main --ignore 'libx*'
+left 9 --dso libx.so
+left 20 --dso '[kernel*'
+left 1 --focus '[incomplete*'
+left 50 --to 50.15045ms
+left 50 --from 0.05015045
+left 10 --from 50ms --to 60.18s --symbol fact --comm prog --no-comm --comm prog
+left 100 --max-depth 1 --fold-recursion
+left 10 --symbol fact --fold-recursion
+expect 0 "$stackctl" export --folded -i "$store" --symbol fact --fold-recursion
+[ "$(cat "$tmp/out")" = 'prog;_start;main;fact 10' ] || fail "folded: $(cat "$tmp/out")"
+expect 0 "$stackctl" export --folded -i "$store" --symbol fact --max-depth 2
+[ "$(cat "$tmp/out")" = 'prog;_start;main 10' ] || fail "cut: $(cat "$tmp/out")"
+
+# --- what leaves nothing, or means nothing
+expect 3 "$stackctl" report -i "$store" --symbol wrk
+says "did you mean 'app::work()'"
+expect 3 "$stackctl" report -i "$store" --focus factt
+says "did you mean 'fact'"
+expect 3 "$stackctl" report -i "$store" --dso nothing
+says "'stackctl report' shows which there are"
+expect 3 "$stackctl" report -i "$store" --from 1h
+for bad in '--from x' '--from -1' '--to 0' '--to 1parsec' '--from 2 --to 1' '--from 1e300' '--from nan' \
+    '--max-depth 0' '--max-depth x' '--symbol=' '--focus='; do
+    # shellcheck disable=SC2086
+    expect 2 "$stackctl" report -i "$store" $bad
+done
+finish
