@@ -27,7 +27,7 @@
 
 #include "stackd_abi.h"
 
-#define PERFDATA_QUEUE_MAX   ((size_t)512 << 20) /* bytes */
+#define PERFDATA_QUEUE_MAX   ((size_t)256 << 20) /* bytes */
 #define PERFDATA_FEATURE_MAX ((size_t)64 << 20)	 /* bytes */
 #define PERFDATA_EVENTS_MAX  4096
 #define PERFDATA_NO_EVENT    UINT32_MAX
