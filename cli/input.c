@@ -27,7 +27,8 @@ enum {
 	INPUT_TO,
 	INPUT_DEPTH,
 	INPUT_FOLD,
-	INPUT_NO_FOLD
+	INPUT_NO_FOLD,
+	INPUT_NO_RECONSTRUCTED
 };
 
 static const struct argp_option input_store_options[] = {
@@ -41,6 +42,8 @@ static const struct argp_option input_options[] = {
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
 	{"comm", INPUT_COMM, "NAME", 0, "Only threads of this name; may be repeated", 2},
+	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, 0,
+	 "Leave out frames that were not observed: such paths are incomplete then", 2},
 	{"dso", INPUT_DSO, "NAME", 0,
 	 "Only samples that hit in this program or library; may be repeated", 2},
 	{"symbol", INPUT_SYMBOL, "NAME", 0,
@@ -213,6 +216,9 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		input_check(state, &input->filter);
+		return 0;
+	case INPUT_NO_RECONSTRUCTED:
+		input->filter.no_reconstructed = true;
 		return 0;
 	default:
 		return input_parse_paths(key, arg, state);

@@ -122,7 +122,7 @@ static int folded_comm(struct folded *f, uint32_t comm)
 	for (uint32_t i = f->groups.first[comm]; r == 0 && i < f->groups.first[comm + 1]; i++) {
 		const struct profile_entry *e = &entries[f->groups.order[i]];
 
-		r = calltree_add(f->tree, e->node, e->end_reason, e->samples);
+		r = calltree_add(f->tree, e);
 	}
 	if (r < 0)
 		return r;

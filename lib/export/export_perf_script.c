@@ -16,6 +16,9 @@
  * A path that is incomplete has its mark as last entry: a reader of a merged flame graph must see
  * that its root is not the thread's. Time is CLOCK_MONOTONIC.
  *
+ * A frame that was not observed but reconstructed has " [reconstructed]" after its object: readers
+ * of this format ignore what follows the object.
+ *
  * The lines of a location are made once: a million samples of forty frames are mostly copying.
  */
 #include "export/export.h"
@@ -36,14 +39,14 @@ struct perf_script {
 	struct profile *profile;
 	const struct store_tables *tables;
 	FILE *out;
-	struct perf_script_span *spans; /* by location */
+	struct perf_script_span *spans; /* by location, observed and inferred */
 	struct buf text;		/* lines of locations */
 	struct buf entry;		/* the sample at hand */
 };
 
 /* " symbol+0xoffset (object)" of one frame of a location. */
 static void perf_script_frame(struct perf_script *ps, const struct profile_frame *frame,
-			      const struct store_line *line, uint64_t address)
+			      const struct store_line *line, uint64_t address, bool is_inferred)
 {
 	const struct profile_symbol *symbol = frame->symbol;
 
@@ -57,16 +60,16 @@ static void perf_script_frame(struct perf_script *ps, const struct profile_frame
 	}
 	text_put_raw(&ps->text, " (");
 	text_put(&ps->text, frame->is_inlined ? "inlined" : symbol->object, NULL);
-	text_put_raw(&ps->text, ")\n");
+	text_put_raw(&ps->text, is_inferred ? ") [reconstructed]\n" : ")\n");
 }
 
 /* Makes the lines of a location, innermost function first as the store has them. */
-static int perf_script_location(struct perf_script *ps, uint32_t number)
+static int perf_script_location(struct perf_script *ps, uint32_t number, bool is_inferred)
 {
 	const struct store_tables *t = ps->tables;
 	const struct store_location *location = &t->locations[number];
 	uint32_t first = t->line_first[number], n_lines = t->line_first[number + 1] - first;
-	struct perf_script_span *span = &ps->spans[number];
+	struct perf_script_span *span = &ps->spans[(size_t)number * 2 + is_inferred];
 	const struct profile_frame *frames;
 	size_t count;
 
@@ -77,7 +80,7 @@ static int perf_script_location(struct perf_script *ps, uint32_t number)
 	for (size_t i = 0; i < count; i++)
 		perf_script_frame(ps, &frames[count - 1 - i],
 				  i < n_lines ? &t->lines[first + i] : NULL,
-				  location->offset + location->is_return);
+				  location->offset + location->is_return, is_inferred);
 	if (ps->text.failed)
 		return -ENOMEM;
 	if (ps->text.len - span->at > UINT32_MAX)
@@ -110,25 +113,42 @@ static void perf_script_head(struct perf_script *ps, const struct store_sample *
 	text_put_raw(&ps->entry, ": \n");
 }
 
+/* The lines of a path, leaf first. */
+static int perf_script_path(struct perf_script *ps, const struct store_sample *s)
+{
+	uint32_t depth = 0, inferred = origin_inferred(profile_origin(ps->profile, s->origin));
+	const struct store_node *nodes = ps->tables->nodes;
+	int r = 0;
+
+	for (uint32_t at = inferred ? s->node : 0; at; at = nodes[at].parent)
+		depth++;
+	for (uint32_t at = s->node; r == 0 && at; at = nodes[at].parent, depth--) {
+		uint32_t location = nodes[at].location;
+		bool is_inferred = inferred && depth <= inferred;
+		const struct perf_script_span *span =
+			&ps->spans[(size_t)location * 2 + is_inferred];
+
+		if (!span->len)
+			r = perf_script_location(ps, location, is_inferred);
+		if (r == 0)
+			buf_put(&ps->entry, ps->text.data + span->at, span->len);
+	}
+	return r;
+}
+
 static int perf_script_sample(void *arg, const struct store_sample *sample)
 {
 	struct perf_script *ps = arg;
-	const struct profile_symbol *mark = profile_mark(ps->profile, sample->end_reason);
-	int r = 0;
+	const struct profile_symbol *mark;
+	struct store_sample s;
+	int r;
 
-	if (!profile_wants(ps->profile, sample))
+	if (!profile_sample(ps->profile, sample, &s))
 		return 0;
-	perf_script_head(ps, sample);
-	for (uint32_t at = sample->node; r == 0 && at; at = ps->tables->nodes[at].parent) {
-		uint32_t location = ps->tables->nodes[at].location;
-
-		if (!ps->spans[location].len)
-			r = perf_script_location(ps, location);
-		if (r == 0)
-			buf_put(&ps->entry, ps->text.data + ps->spans[location].at,
-				ps->spans[location].len);
-	}
-	if (!mark && !sample->node)
+	mark = profile_mark(ps->profile, s.end_reason, s.origin);
+	perf_script_head(ps, &s);
+	r = perf_script_path(ps, &s);
+	if (!mark && !s.node)
 		mark = profile_no_frames(ps->profile);
 	if (mark)
 		text_printf(&ps->entry, "\t%16x %s ([unknown])\n", 0, mark->name);
@@ -141,7 +161,7 @@ int export_perf_script(struct profile *profile, FILE *out)
 	struct perf_script ps = {.profile = profile, .tables = profile_tables(profile), .out = out};
 	int r = -ENOMEM;
 
-	ps.spans = calloc((size_t)ps.tables->n_locations + 1, sizeof(*ps.spans));
+	ps.spans = calloc((size_t)ps.tables->n_locations * 2 + 1, sizeof(*ps.spans));
 	if (ps.spans)
 		r = store_reader_samples(profile_reader(profile), perf_script_sample, &ps);
 	if (r == 0 && fflush(out) != 0)

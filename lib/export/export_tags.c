@@ -224,6 +224,10 @@ static int tags_processes(struct export_tags *x)
 
 static int tags_samples(struct export_tags *x)
 {
+	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
+						[PROFILE_RECONSTRUCTED] = "reconstructed",
+						[PROFILE_PARTIAL] = "partial",
+						[PROFILE_LOST] = "partial"};
 	size_t n;
 	const struct profile_entry *entries = profile_entries(x->profile, &n);
 	int r = 0;
@@ -238,6 +242,8 @@ static int tags_samples(struct export_tags *x)
 		tags_text(x, thread->comm);
 		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,
 			    thread->tid, profile_end_reason_name(e->end_reason));
+		text_printf(&x->line, "\t%s\t%u", qualities[e->quality],
+			    origin_inferred(profile_origin(x->profile, e->origin)));
 		r = tags_end(x);
 	}
 	return r;

@@ -18,11 +18,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "report/index.h"
 
 struct calltree_place {
 	uint32_t stamp; /* valid if it is the tree's */
 	uint32_t at;
+};
+
+/* Samples that end in one node and whose frames are inferred down to another. */
+struct calltree_inferred {
+	uint32_t at, upto;
+	uint64_t samples;
 };
 
 struct calltree {
@@ -36,6 +43,7 @@ struct calltree {
 	const struct profile_symbol *mark; /* that `stamp` stands for */
 	uint32_t *climb;		   /* trie nodes on the way down */
 	uint32_t cap_climb;
+	VEC(struct calltree_inferred) inferred;
 };
 
 int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
@@ -64,6 +72,7 @@ void calltree_free(struct calltree *tree)
 	free(tree->nodes);
 	free(tree->placed);
 	free(tree->climb);
+	free(tree->inferred.items);
 	index_free(&tree->children);
 	free(tree);
 }
@@ -77,6 +86,7 @@ void calltree_clear(struct calltree *tree)
 		.next_sibling = CALLTREE_NONE,
 	};
 	tree->n_nodes = 1;
+	tree->inferred.count = 0;
 	/* A map that one large process blew up would cost its size for each small one after it. */
 	if (tree->children.slots > 16 * (tree->children.used + 64))
 		index_free(&tree->children);
@@ -231,14 +241,38 @@ static bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
 	return true;
 }
 
-int calltree_add(struct calltree *tree, uint32_t node, uint8_t end_reason, uint64_t samples)
+/* Notes that the first frames of a path that was just placed are inferred. */
+static int calltree_add_inferred(struct calltree *tree, const struct profile_entry *entry,
+				 uint32_t at)
+{
+	const struct store_node *nodes = profile_tables(tree->profile)->nodes;
+	uint32_t depth = 0, node = entry->node;
+	uint32_t inferred = origin_inferred(profile_origin(tree->profile, entry->origin));
+
+	for (uint32_t up = node; up; up = nodes[up].parent)
+		depth++;
+	for (; depth > inferred; depth--)
+		node = nodes[node].parent;
+	if (!inferred || !node)
+		return 0;
+	if (VEC_RESERVE(&tree->inferred, 1) < 0)
+		return -ENOMEM;
+	node = tree->placed[node].at;
+	tree->inferred.items[tree->inferred.count++] =
+		(struct calltree_inferred){at, node, entry->samples};
+	tree->nodes[node].inferred += entry->samples;
+	return 0;
+}
+
+int calltree_add(struct calltree *tree, const struct profile_entry *entry)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
 	uint32_t n = 0, at, start;
 	int r;
 
-	r = calltree_begin(tree, profile_mark(tree->profile, end_reason), &at);
-	for (start = node; r == 0 && start; start = t->nodes[start].parent) {
+	r = calltree_begin(tree, profile_mark(tree->profile, entry->end_reason, entry->origin),
+			   &at);
+	for (start = entry->node; r == 0 && start; start = t->nodes[start].parent) {
 		if (tree->placed[start].stamp == tree->stamp) {
 			at = tree->placed[start].at;
 			break;
@@ -251,16 +285,23 @@ int calltree_add(struct calltree *tree, uint32_t node, uint8_t end_reason, uint6
 	if (r == 0 && at == 0)
 		r = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
 	if (r == 0)
-		tree->nodes[at].self += samples;
-	return r;
+		tree->nodes[at].self += entry->samples;
+	return r == 0 && entry->origin ? calltree_add_inferred(tree, entry, at) : r;
 }
 
 void calltree_sum(struct calltree *tree)
 {
 	for (uint32_t i = 0; i < tree->n_nodes; i++)
 		tree->nodes[i].samples = tree->nodes[i].self;
-	for (uint32_t i = tree->n_nodes - 1; i > 0; i--)
+	for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
 		tree->nodes[tree->nodes[i].parent].samples += tree->nodes[i].samples;
+		tree->nodes[tree->nodes[i].parent].inferred += tree->nodes[i].inferred;
+	}
+	tree->nodes[0].inferred = 0;
+	for (uint32_t at = tree->nodes[0].first_child; at != CALLTREE_NONE;
+	     at = tree->nodes[at].next_sibling)
+		if (calltree_symbol(tree, at)->is_mark)
+			tree->nodes[at].inferred = 0;
 }
 
 const struct calltree_node *calltree_nodes(const struct calltree *tree, uint32_t *ret_count)
@@ -283,6 +324,8 @@ const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32
 struct calltree_runner {
 	uint32_t source; /* node of the source that was placed last */
 	uint32_t at;	 /* where in the tree of callers */
+	uint32_t upto; /* callers up to this node of the source, a caller too, are inferred; 0: none
+			*/
 	uint64_t samples;
 };
 
@@ -309,50 +352,74 @@ static int64_t calltree_round(const struct calltree *tree, struct calltree *call
 			return r;
 		run.source = up;
 		callers->nodes[run.at].samples += run.samples;
+		if (up <= run.upto &&
+		    !calltree_symbol(tree, up)
+			     ->is_mark) /* both are on one path, where numbers grow with depth */
+			callers->nodes[run.at].inferred += run.samples;
 		runners[left++] = run;
 	}
 	return left;
 }
 
-/* Places the runners at the top: one for each node in which samples end. */
+/* Places a runner at the top. */
+static int calltree_start_one(const struct calltree *tree, struct calltree *callers,
+			      struct calltree_runner *runner)
+{
+	/* Whether it was inlined matters for a caller, not for the function asked about. */
+	int r = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
+			       &runner->at);
+
+	if (r < 0)
+		return r;
+	callers->nodes[runner->at].samples += runner->samples;
+	callers->nodes[0].samples += runner->samples;
+	return 0;
+}
+
+/* One runner for each node in which samples end, and one more for each part of them whose first
+ * frames are inferred. `plain` has room for a number for each node. */
 static int64_t calltree_start(const struct calltree *tree, struct calltree *callers,
-			      struct calltree_runner *runners)
+			      struct calltree_runner *runners, uint64_t *plain)
 {
 	int64_t n = 0;
+	int r = 0;
 
-	for (uint32_t i = 1; i < tree->n_nodes; i++) {
-		const struct calltree_node *node = &tree->nodes[i];
-		uint32_t at = 0;
-		int r;
+	for (uint32_t i = 1; i < tree->n_nodes; i++)
+		plain[i] = tree->nodes[i].self;
+	for (size_t i = 0; r == 0 && i < tree->inferred.count; i++) {
+		const struct calltree_inferred *part = &tree->inferred.items[i];
 
-		if (!node->self)
-			continue;
-		/* Whether it was inlined matters for a caller, not for the function asked about. */
-		r = calltree_child(callers, 0, calltree_symbol(tree, i), false, &at);
-		if (r < 0)
-			return r;
-		callers->nodes[at].samples += node->self;
-		callers->nodes[0].samples += node->self;
-		runners[n++] = (struct calltree_runner){i, at, node->self};
+		plain[part->at] -= part->samples;
+		runners[n] = (struct calltree_runner){
+			.source = part->at, .upto = part->upto, .samples = part->samples};
+		r = calltree_start_one(tree, callers, &runners[n++]);
 	}
-	return n;
+	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
+		if (!plain[i])
+			continue;
+		runners[n] = (struct calltree_runner){.source = i, .samples = plain[i]};
+		r = calltree_start_one(tree, callers, &runners[n++]);
+	}
+	return r < 0 ? r : n;
 }
 
 int calltree_invert(const struct calltree *tree, const struct calltree_limits *limits,
 		    struct calltree *callers, bool *ret_cut)
 {
-	struct calltree_runner *runners = reallocarray(NULL, tree->n_nodes, sizeof(*runners));
+	struct calltree_runner *runners =
+		reallocarray(NULL, tree->n_nodes + tree->inferred.count, sizeof(*runners));
+	uint64_t *plain = calloc(tree->n_nodes, sizeof(*plain));
 	uint64_t all = tree->nodes[0].samples;
 	uint64_t least = (uint64_t)(limits->percent / 100.0 * (double)all);
 	uint32_t depth = 0;
-	int64_t n;
+	int64_t n = -ENOMEM;
 
-	if (!runners)
-		return -ENOMEM;
-	n = calltree_start(tree, callers, runners);
+	if (runners && plain)
+		n = calltree_start(tree, callers, runners, plain);
 	while (n > 0 && depth++ < limits->max_depth && callers->n_nodes < limits->max_nodes)
 		n = calltree_round(tree, callers, runners, n, least);
 	free(runners);
+	free(plain);
 	if (n < 0)
 		return (int)n;
 	*ret_cut = n > 0;

@@ -23,9 +23,10 @@ struct calltree_node {
 	uint32_t first_child, next_sibling; /* CALLTREE_NONE ends the list */
 	uint64_t samples;		    /* of the node and everything below it */
 	uint64_t self;			    /* of paths that end here */
-	uint32_t key;			    /* what it is told apart from its siblings by */
-	uint32_t depth;			    /* below node 0 */
-	uint16_t n_children;		    /* up to CALLTREE_LISTED + 1 */
+	uint64_t inferred;   /* of `samples`, those in which this frame is inferred */
+	uint32_t key;	     /* what it is told apart from its siblings by */
+	uint32_t depth;	     /* below node 0 */
+	uint16_t n_children; /* up to CALLTREE_LISTED + 1 */
 	bool is_inlined;
 };
 
@@ -43,10 +44,12 @@ void calltree_free(struct calltree *tree);
 /* Empties the tree, keeping its memory. */
 void calltree_clear(struct calltree *tree);
 
-/* Adds samples of a path. Quickest for entries in the order of groups.h. 0 or -ENOMEM. */
-int calltree_add(struct calltree *tree, uint32_t node, uint8_t end_reason, uint64_t samples);
+/* Adds the samples of an entry of the profile. Quickest for entries in the order of groups.h. 0 or
+ * -ENOMEM. */
+int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 
-/* Works out `samples` of all nodes from their `self`; call once, after the last addition. */
+/* Works out `samples` and `inferred` of all nodes from what was added; call once, after the last
+ * addition. */
 void calltree_sum(struct calltree *tree);
 
 /* Limits of a tree of callers, which can be far larger than the one that it is made of. */

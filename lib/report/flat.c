@@ -26,8 +26,10 @@ static void flat_enter(struct flat_pass *pass, uint32_t node)
 	struct flat_row *row = &pass->flat->rows[pass->row[node]];
 
 	row->self += pass->nodes[node].self;
-	if (pass->open[pass->row[node]]++ == 0)
+	if (pass->open[pass->row[node]]++ == 0) {
 		row->total += pass->nodes[node].samples;
+		row->inferred += pass->nodes[node].inferred;
+	}
 }
 
 static void flat_leave(struct flat_pass *pass, uint32_t node)

@@ -7,8 +7,9 @@
 
 struct flat_row {
 	uint32_t symbol;
-	uint64_t self;	/* samples that hit in the function */
-	uint64_t total; /* samples with the function anywhere in their path, each counted once */
+	uint64_t self;	   /* samples that hit in the function */
+	uint64_t total;	   /* samples with the function anywhere in their path, each counted once */
+	uint64_t inferred; /* of `total`, those in which the function is an inferred frame */
 };
 
 struct flat {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries in groups; see groups.h. Two stable counting sorts, by end reason and then by group: a
+ * Entries in groups; see groups.h. Two stable counting sorts, by root mark and then by group: a
  * recording of a large build has a million entries in ten thousand processes.
  */
 #include "report/groups.h"
@@ -11,14 +11,16 @@
 /* Sorts the indexes `from` into `to` by key(index); `first` gets the n_keys + 1 bounds. */
 struct groups_sort {
 	const struct profile_entry *entries;
-	const uint32_t *group_of_thread; /* NULL: sort by end reason */
+	const uint32_t *group_of_thread; /* NULL: sort by root mark */
 };
 
 static uint32_t groups_key(const struct groups_sort *sort, uint32_t entry)
 {
 	const struct profile_entry *e = &sort->entries[entry];
 
-	return sort->group_of_thread ? sort->group_of_thread[e->thread] : e->end_reason;
+	if (sort->group_of_thread)
+		return sort->group_of_thread[e->thread];
+	return e->quality >= PROFILE_PARTIAL ? e->end_reason : 0;
 }
 
 static void groups_sort(const struct groups_sort *sort, const uint32_t *from, uint32_t *to,

@@ -2,7 +2,8 @@
 /*
  * The model; see profile.h.
  *
- * One pass over the samples sums them up into entries by (thread, node, end reason); everything
+ * One pass over the samples sums them up into entries by (thread, node, end reason, origin);
+ * everything
  * after that works on entries and on trie nodes, of which there are fewer, and names only what is
  * asked for. Entries are then ordered by process and end reason, so that a view can go through
  * them group by group.
@@ -17,6 +18,7 @@
 #include "report/choice.h"
 #include "report/index.h"
 #include "report/names.h"
+#include "report/trim.h"
 #include "stackd_abi.h"
 
 /* How many end reasons the key of an entry tells apart. */
@@ -25,7 +27,8 @@ _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all 
 
 struct profile {
 	struct store_reader *reader;
-	const struct store_tables *tables;
+	const struct store_tables *tables; /* the reader's, or trim's */
+	struct trim *trim;		   /* NULL unless inferred frames are left out */
 	struct names *names;
 	const struct profile_filter *filter;
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both wanted */
@@ -33,7 +36,10 @@ struct profile {
 	struct choice *choice;	 /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries, cap_entries;
-	struct index by_key; /* (thread, end reason, node) -> entry; only while summing up */
+	/* Only while summing up: (thread, origin, end reason) -> group; (group, node) -> entry. */
+	struct index groups, by_key;
+	uint64_t last_group_key;
+	uint32_t last_group;
 	struct profile_totals totals;
 	const struct profile_symbol *marks[PROFILE_REASONS];
 	const struct profile_symbol *no_frames;
@@ -116,7 +122,7 @@ static void profile_count(struct profile *p, const struct profile_entry *entry)
 {
 	p->totals.samples += entry->samples;
 	p->totals.weight += entry->weight;
-	switch (profile_quality_of(entry->end_reason)) {
+	switch ((enum profile_quality)entry->quality) {
 	case PROFILE_COMPLETE:
 		p->totals.complete += entry->samples;
 		break;
@@ -148,29 +154,82 @@ static int profile_reserve_entry(struct profile *p)
 	return 0;
 }
 
-static int profile_add(void *arg, const struct store_sample *s)
+/* The number of the samples' thread, origin and end reason together. */
+static int profile_group(struct profile *p, const struct store_sample *s, uint32_t *ret_group)
+{
+	uint64_t key = (uint64_t)s->thread << 32 | s->origin * PROFILE_REASONS | s->end_reason;
+	int r = 0;
+
+	if (!p->groups.used || key != p->last_group_key)
+		r = index_enter(&p->groups, key, (uint32_t)p->groups.used, &p->last_group);
+	if (r < 0)
+		return r;
+	p->last_group_key = key;
+	*ret_group = p->last_group;
+	return 0;
+}
+
+/* Whether the numbers of a sample are those of the recording's tables. */
+static bool profile_is_known(const struct profile *p, const struct store_sample *s)
+{
+	const struct store_tables *t = store_reader_tables(p->reader);
+
+	return s->thread < t->n_threads && s->node < t->n_nodes &&
+	       (!s->origin || s->origin < t->n_origins);
+}
+
+static int profile_add(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
-	uint32_t reason = s->end_reason < STACKD_END_COUNT ? s->end_reason : PROFILE_REASONS - 1;
-	uint64_t key = ((uint64_t)s->thread * PROFILE_REASONS + reason) << 32 | s->node;
-	uint32_t at;
+	struct store_sample s;
+	uint32_t group, at;
 	int r;
 
-	if (s->thread >= p->tables->n_threads || s->node >= p->tables->n_nodes)
+	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
 		return -EBADMSG;
-	if (!profile_wants(p, s))
-		return 0;
+	if (!profile_sample(p, sample, &s))
+		return profile_is_known(p, sample) ? 0 : -EBADMSG;
+	if (s.end_reason >= STACKD_END_COUNT)
+		s.end_reason = PROFILE_REASONS - 1;
 	r = profile_reserve_entry(p);
 	if (r == 0)
-		r = index_enter(&p->by_key, key, p->n_entries, &at);
+		r = profile_group(p, &s, &group);
+	if (r == 0)
+		r = index_enter(&p->by_key, (uint64_t)group << 32 | s.node, p->n_entries, &at);
 	if (r < 0)
 		return r;
 	if (at == p->n_entries)
 		p->entries[p->n_entries++] = (struct profile_entry){
-			.thread = s->thread, .node = s->node, .end_reason = (uint8_t)reason};
+			.thread = s.thread,
+			.node = s.node,
+			.origin = s.origin,
+			.end_reason = s.end_reason,
+			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin)};
 	p->entries[at].samples++;
-	p->entries[at].weight += s->period;
+	p->entries[at].weight += s.period;
 	return 0;
+}
+
+/* Makes the path of a sample without its inferred frames. */
+static int profile_trim(void *arg, const struct store_sample *s)
+{
+	struct profile *p = arg;
+	uint32_t inferred = origin_inferred(profile_origin(p, s->origin)), node;
+
+	if (!profile_is_known(p, s))
+		return -EBADMSG;
+	return inferred ? trim_path(p->trim, s->node, inferred, &node) : 0;
+}
+
+static int profile_trim_all(struct profile *p)
+{
+	int r = trim_new(p->tables, &p->trim);
+
+	if (r == 0)
+		r = store_reader_samples(p->reader, profile_trim, p);
+	if (r == 0)
+		p->tables = trim_tables(p->trim);
+	return r;
 }
 
 /* Makes the marks that the entries need. */
@@ -180,9 +239,9 @@ static int profile_make_marks(struct profile *p)
 	if (!p->no_frames)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->n_entries; i++) {
-		uint8_t reason = p->entries[i].end_reason;
+		const struct profile_entry *e = &p->entries[i];
 
-		if (profile_quality_of(reason) >= PROFILE_PARTIAL && !profile_mark(p, reason))
+		if (e->quality >= PROFILE_PARTIAL && !profile_mark(p, e->end_reason, e->origin))
 			return -ENOMEM;
 	}
 	return 0;
@@ -192,13 +251,14 @@ static int profile_sum_up(struct profile *p)
 {
 	int r;
 
-	if (p->tables->n_threads >= UINT32_MAX / PROFILE_REASONS)
-		return -EBADMSG;
 	r = names_new(p->tables, &p->names);
+	if (r == 0 && p->filter->no_reconstructed)
+		r = profile_trim_all(p);
 	if (r == 0)
 		r = profile_choose(p);
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);
+	index_free(&p->groups);
 	index_free(&p->by_key);
 	if (r < 0)
 		return r;
@@ -233,6 +293,8 @@ void profile_free(struct profile *p)
 	if (!p)
 		return;
 	names_free(p->names);
+	trim_free(p->trim);
+	index_free(&p->groups);
 	index_free(&p->by_key);
 	choice_free(p->choice);
 	free(p->wanted);
@@ -267,27 +329,70 @@ const struct profile_filter *profile_filter(const struct profile *p)
 	return p->filter;
 }
 
-bool profile_wants(const struct profile *p, const struct store_sample *s)
+/* A sample's path without its inferred frames, if that is asked for. */
+static void profile_map(const struct profile *p, struct store_sample *s)
 {
-	if (s->thread >= p->tables->n_threads || s->node >= p->tables->n_nodes ||
-	    !p->wanted[s->thread] || s->time_ns < p->from_ns || s->time_ns > p->to_ns)
+	uint32_t inferred = p->trim ? origin_inferred(profile_origin(p, s->origin)) : 0;
+
+	if (!inferred)
+		return;
+	s->node = trim_find(p->trim, s->node, inferred);
+	s->origin = ORIGIN_WALKED;
+	if (profile_quality_of(s->end_reason) < PROFILE_PARTIAL)
+		s->end_reason = PROFILE_REASONS - 1;
+}
+
+bool profile_sample(const struct profile *p, const struct store_sample *sample,
+		    struct store_sample *ret_sample)
+{
+	struct store_sample s = *sample;
+
+	if (!profile_is_known(p, &s) || !p->wanted[s.thread] || s.time_ns < p->from_ns ||
+	    s.time_ns > p->to_ns)
 		return false;
+	profile_map(p, &s);
+	if (s.node >= p->tables->n_nodes)
+		return false;
+	*ret_sample = s;
 	if (p->choice) {
 		/* A const profile can still make the mark of a sample that it has not met. */
 		const struct profile_symbol *mark =
-			profile_mark((struct profile *)p, s->end_reason);
+			profile_mark((struct profile *)p, s.end_reason, s.origin);
 
-		return choice_wants(p->choice, s->node, mark ? mark->name : NULL);
+		return choice_wants(p->choice, s.node, mark ? mark->name : NULL);
 	}
 	return true;
 }
 
-const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason)
+bool profile_wants(const struct profile *p, const struct store_sample *sample)
+{
+	struct store_sample s;
+
+	return profile_sample(p, sample, &s);
+}
+
+const struct origin *profile_origin(const struct profile *p, uint32_t origin)
+{
+	static const struct origin walked = {0};
+
+	return origin && origin < p->tables->n_origins ? &p->tables->origins[origin] : &walked;
+}
+
+enum profile_quality profile_quality(const struct profile *p, uint8_t end_reason, uint32_t origin)
+{
+	const struct origin *o = profile_origin(p, origin);
+
+	if (!origin_inferred(o))
+		return profile_quality_of(end_reason);
+	return o->is_whole ? PROFILE_RECONSTRUCTED : PROFILE_PARTIAL;
+}
+
+const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason, uint32_t origin)
 {
 	uint32_t at = end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 	char text[80];
 
-	if (profile_quality_of(end_reason) < PROFILE_PARTIAL)
+	if (profile_quality(p, end_reason, origin) < PROFILE_PARTIAL)
 		return NULL;
 	if (!p->marks[at]) {
 		snprintf(text, sizeof(text), "[incomplete: %s]",
@@ -347,23 +452,50 @@ static size_t profile_shape(const struct profile *p, size_t n)
 	return kept;
 }
 
+static uint32_t profile_depth(const struct profile *p, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; node; node = p->tables->nodes[node].parent)
+		depth++;
+	return depth;
+}
+
+/* Appends the frames of a trie node, innermost first; `depth` is its distance from the root. */
+static bool profile_append(struct profile *p, uint32_t node, uint32_t depth,
+			   const struct origin *origin, size_t *n)
+{
+	struct origin_run run = origin_run_of(origin, depth);
+	bool is_inferred = depth < origin_inferred(origin);
+	const struct profile_frame *frames;
+	uint32_t count;
+
+	if (names_location(p->names, p->tables->nodes[node].location, &frames, &count) < 0 ||
+	    !profile_reserve_path(p, *n + count + 1))
+		return false;
+	while (count) {
+		struct profile_frame *frame = &p->path[(*n)++];
+
+		*frame = frames[--count];
+		frame->source = run.source;
+		frame->confidence = run.confidence;
+		frame->is_inferred = is_inferred;
+	}
+	return true;
+}
+
 /* Leaf first on the way up the trie, so a location's frames are entered innermost first; turned
  * round at the end. */
 const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uint8_t end_reason,
-					   size_t *ret_count)
+					   uint32_t origin, size_t *ret_count)
 {
-	const struct profile_symbol *mark = profile_mark(p, end_reason);
+	const struct profile_symbol *mark = profile_mark(p, end_reason, origin);
+	uint32_t depth = profile_depth(p, node);
 	size_t n = 0;
 
 	for (uint32_t at = node; at; at = p->tables->nodes[at].parent) {
-		const struct profile_frame *frames;
-		uint32_t count;
-
-		if (names_location(p->names, p->tables->nodes[at].location, &frames, &count) < 0 ||
-		    !profile_reserve_path(p, n + count + 1))
+		if (!profile_append(p, at, --depth, profile_origin(p, origin), &n))
 			return NULL;
-		while (count)
-			p->path[n++] = frames[--count];
 	}
 	if (!profile_reserve_path(p, n + 1))
 		return NULL;

@@ -6,7 +6,8 @@
  * Display frames are made here, once for everybody: a location becomes one frame for its function
  * and one more for each function inlined there; a location without a name becomes
  * "libfoo.so+0x1a2b"; a path whose walk did not reach the thread's entry gets a root frame that
- * says so, "[incomplete: no_recipe]". Nothing inferred or missing is shown as observed.
+ * says so, "[incomplete: no_recipe]". Nothing inferred or missing is shown as observed: frames
+ * that were not (stack/origin.h) are marked, or left out when the filter asks for that.
  */
 #ifndef REPORT_PROFILE_H
 #define REPORT_PROFILE_H
@@ -39,9 +40,10 @@ struct profile_filter {
 	struct profile_patterns symbols; /* functions in which samples hit */
 	struct profile_patterns focus;	 /* functions that are all somewhere in the path */
 	struct profile_patterns ignore;	 /* functions that are nowhere in the path */
-	uint32_t max_depth;  /* frames of a path from the root that are shown; 0: all. What hit
-			      * deeper counts as hit there */
-	bool fold_recursion; /* a function that calls itself is one frame */
+	uint32_t max_depth;    /* frames of a path from the root that are shown; 0: all. What hit
+				* deeper counts as hit there */
+	bool fold_recursion;   /* a function that calls itself is one frame */
+	bool no_reconstructed; /* leave out inferred frames: such paths are incomplete then */
 };
 
 /* A function as shown: interned, so equal names in one object are one pointer. */
@@ -62,13 +64,18 @@ struct profile_frame {
 	const char *file;  /* or NULL */
 	uint32_t line;	   /* or 0 */
 	bool is_inlined;
+	bool is_inferred;   /* not observed, or only reached through a frame that was not */
+	uint8_t source;	    /* enum frame_source */
+	uint8_t confidence; /* percent */
 };
 
-/* Samples of one thread with one call path and one end reason. */
+/* Samples of one thread with one call path, one end reason and one origin. */
 struct profile_entry {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t node;
+	uint32_t origin; /* number in the store's tables */
 	uint8_t end_reason;
+	uint8_t quality; /* enum profile_quality */
 	uint64_t samples;
 	uint64_t weight; /* sum of the periods */
 };
@@ -98,20 +105,29 @@ const struct profile_filter *profile_filter(const struct profile *profile); /* n
 /* Whether the filter leaves a sample in: for those who go through the reader's samples. */
 bool profile_wants(const struct profile *profile, const struct store_sample *sample);
 
+/* The same, and the sample as this profile has it: path, origin and end reason are others where
+ * inferred frames are left out. */
+bool profile_sample(const struct profile *profile, const struct store_sample *sample,
+		    struct store_sample *ret_sample);
+
 /* The frames of a path, root first, marks and inlined frames included, as the filter has paths
  * shown (max_depth, fold_recursion): an array that lives until the next call. NULL for lack of
  * memory. */
 const struct profile_frame *profile_frames(struct profile *profile, uint32_t node,
-					   uint8_t end_reason, size_t *ret_count);
+					   uint8_t end_reason, uint32_t origin, size_t *ret_count);
 
 /* The frames that a location stands for, the enclosing function first, then those inlined into
  * it; same lifetime, never empty. NULL for lack of memory. */
 const struct profile_frame *profile_location_frames(struct profile *profile, uint32_t location,
 						    size_t *ret_count);
 
-/* The root mark of paths with this end reason; NULL where there is none, or for lack of memory
- * (profile_new() has made those that its entries need, which therefore cannot fail). */
-const struct profile_symbol *profile_mark(struct profile *profile, uint8_t end_reason);
+/* The root mark of paths with this end reason and origin; NULL where there is none, or for lack
+ * of memory (profile_new() has made those that its entries need, which therefore cannot fail). */
+const struct profile_symbol *profile_mark(struct profile *profile, uint8_t end_reason,
+					  uint32_t origin);
+
+/* An origin by its number; numbers that are not known are walked ones. */
+const struct origin *profile_origin(const struct profile *profile, uint32_t origin);
 
 /* What stands for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
@@ -119,6 +135,11 @@ const struct profile_symbol *profile_no_frames(const struct profile *profile);
 size_t profile_symbol_count(const struct profile *profile);
 const struct profile_symbol *profile_symbol_at(const struct profile *profile, uint32_t number);
 
+/* Of a path with this end reason and origin. */
+enum profile_quality profile_quality(const struct profile *profile, uint8_t end_reason,
+				     uint32_t origin);
+
+/* The same of a walk alone. */
 enum profile_quality profile_quality_of(uint8_t end_reason);
 const char *profile_end_reason_name(uint8_t end_reason); /* "entry", ...; "unknown" */
 

@@ -25,19 +25,24 @@ void report_header_reasons(const struct profile *profile, uint64_t *ret_samples,
 /* The reasons of partial stacks, most samples first. */
 static void report_header_why(const struct profile *profile, struct buf *b)
 {
-	uint64_t samples[STACKD_END_COUNT + 1];
+	uint64_t samples[STACKD_END_COUNT + 1] = {0};
 	const char *before = " (";
+	size_t n;
+	const struct profile_entry *entries = profile_entries(profile, &n);
 
-	report_header_reasons(profile, samples, STACKD_END_COUNT + 1);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t reason = entries[i].end_reason;
+
+		if (entries[i].quality >= PROFILE_PARTIAL)
+			samples[reason < STACKD_END_COUNT ? reason : STACKD_END_COUNT] +=
+				entries[i].samples;
+	}
 	for (;;) {
 		unsigned most = 0;
 
-		for (unsigned i = 0; i <= STACKD_END_COUNT; i++) {
-			if (profile_quality_of((uint8_t)i) < PROFILE_PARTIAL)
-				samples[i] = 0;
+		for (unsigned i = 0; i <= STACKD_END_COUNT; i++)
 			if (samples[i] > samples[most])
 				most = i;
-		}
 		if (!samples[most])
 			break;
 		text_printf(b, "%s%s %" PRIu64, before, profile_end_reason_name((uint8_t)most),

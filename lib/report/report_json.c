@@ -7,8 +7,9 @@
  *   "processes": [ largest first
  *     { "pid", "parent", "comm", "exe", "samples",
  *       "hidden_processes" is a member of the top object: processes below the limit
- *       tree, callers:  "nodes": [ {"parent": index or -1, "symbol", "inlined", "total", "self"} ]
- *       flat:           "functions": [ {"symbol", "self", "total"} ]
+ *       tree, callers:  "nodes": [ {"parent": index or -1, "symbol", "inlined", "total", "self",
+ *                                "reconstructed"} ]
+ *       flat:           "functions": [ {"symbol", "self", "total", "reconstructed"} ]
  *       "hidden": {"rows", "samples"}: the rows below the limit
  *       "cut": true where the tree of callers was too large to be complete } ]
  *   "symbols": [ {"name", "object", "kernel", "mark", "unnamed"} ], which "symbol" is an index of
@@ -73,12 +74,13 @@ static int report_json_node_list(struct report_json *json, const struct calltree
 			hidden += nodes[i].samples;
 			continue;
 		}
-		text_printf(
-			&json->b,
-			"%s\n{\"parent\":%" PRId64
-			",\"symbol\":%u,\"inlined\":%s,\"total\":%" PRIu64 ",\"self\":%" PRIu64 "}",
-			n_shown ? "," : "", up ? (int64_t)shown[up] : -1, nodes[i].symbol,
-			nodes[i].is_inlined ? "true" : "false", nodes[i].samples, nodes[i].self);
+		text_printf(&json->b,
+			    "%s\n{\"parent\":%" PRId64
+			    ",\"symbol\":%u,\"inlined\":%s,\"total\":%" PRIu64 ",\"self\":%" PRIu64
+			    ",\"reconstructed\":%" PRIu64 "}",
+			    n_shown ? "," : "", up ? (int64_t)shown[up] : -1, nodes[i].symbol,
+			    nodes[i].is_inlined ? "true" : "false", nodes[i].samples, nodes[i].self,
+			    nodes[i].inferred);
 		shown[i] = n_shown++;
 		r = report_json_drain(json, REPORT_JSON_CHUNK);
 	}
@@ -121,8 +123,9 @@ static int report_json_functions(struct report_json *json)
 			continue;
 		}
 		text_printf(&json->b,
-			    "%s\n{\"symbol\":%u,\"self\":%" PRIu64 ",\"total\":%" PRIu64 "}",
-			    before, row->symbol, row->self, row->total);
+			    "%s\n{\"symbol\":%u,\"self\":%" PRIu64 ",\"total\":%" PRIu64
+			    ",\"reconstructed\":%" PRIu64 "}",
+			    before, row->symbol, row->self, row->total, row->inferred);
 		before = ",";
 	}
 	text_put_raw(&json->b, "]");
@@ -178,7 +181,7 @@ static int report_json_process(struct report_json *json, const struct groups *gr
 	for (uint32_t i = groups->first[number]; r == 0 && i < groups->first[number + 1]; i++) {
 		const struct profile_entry *e = &entries[groups->order[i]];
 
-		r = calltree_add(json->tree, e->node, e->end_reason, e->samples);
+		r = calltree_add(json->tree, e);
 	}
 	calltree_sum(json->tree);
 	if (r == 0)

@@ -157,7 +157,7 @@ static int report_process(struct report *report, const struct groups *groups, ui
 	for (uint32_t i = groups->first[number]; r == 0 && i < groups->first[number + 1]; i++) {
 		const struct profile_entry *e = &entries[groups->order[i]];
 
-		r = calltree_add(report->tree, e->node, e->end_reason, e->samples);
+		r = calltree_add(report->tree, e);
 	}
 	if (r < 0)
 		return r;

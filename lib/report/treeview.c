@@ -219,6 +219,18 @@ static void treeview_columns(struct treeview *v, uint64_t samples, uint64_t self
 		text_printf(&v->row, "%5s%%  ", text_share(self, v->options->whole, share));
 }
 
+/* Says in how many of a row's samples its frame was not observed. */
+static void treeview_inferred(struct treeview *v, const struct calltree_node *node)
+{
+	char share[TEXT_SHARE_MAX];
+
+	if (node->inferred && node->inferred == node->samples)
+		text_put_raw(&v->row, " (reconstructed)");
+	else if (node->inferred)
+		text_printf(&v->row, " (%s%% reconstructed)",
+			    text_share(node->inferred, node->samples, share));
+}
+
 static void treeview_label(struct treeview *v, uint32_t node, uint32_t calls)
 {
 	const struct profile_symbol *symbol = calltree_symbol(v->tree, node);
@@ -230,6 +242,7 @@ static void treeview_label(struct treeview *v, uint32_t node, uint32_t calls)
 		text_printf(&v->row, " (x%u)", calls);
 	if (v->nodes[node].is_inlined)
 		text_put_raw(&v->row, " (inlined)");
+	treeview_inferred(v, &v->nodes[node]);
 	if (symbol->is_mark || symbol->is_unnamed || (above && above->object == symbol->object))
 		return;
 	treeview_object(&v->row, text_basename(symbol->object), v->options->report);

@@ -28,6 +28,7 @@ struct store_reader {
 	uint64_t *tags;
 	struct store_counter *counters;
 	struct store_sample *samples;
+	struct origin *origins;
 	uint32_t n_samples;
 };
 
@@ -80,6 +81,9 @@ static inline struct store_reader *fake_new(void)
 	f->nodes[0] = (struct store_node){0, UINT32_MAX};
 	f->tags[0] = 0;
 	f->tables.n_nodes = 1;
+	FAKE_GROW(f->origins, 0u);
+	f->origins[0] = (struct origin){0};
+	f->tables.n_origins = 1;
 	FAKE_GROW(f->line_first, 0u);
 	f->line_first[0] = 0;
 	return f;
@@ -96,6 +100,7 @@ static inline struct store_reader *fake_done(struct store_reader *f)
 	f->tables.threads = f->threads;
 	f->tables.nodes = f->nodes;
 	f->tables.tags = f->tags;
+	f->tables.origins = f->origins;
 	f->tables.counters = f->counters;
 	f->tables.recording.samples = f->n_samples;
 	f->tables.store_bytes = 4096;
@@ -112,6 +117,7 @@ static inline void fake_free(struct store_reader *f)
 	free(f->threads);
 	free(f->nodes);
 	free(f->tags);
+	free(f->origins);
 	free(f->counters);
 	free(f->samples);
 	free(f);
@@ -215,6 +221,26 @@ static inline void fake_samples(struct store_reader *f, uint32_t thread, uint32_
 			.end_reason = end_reason,
 		};
 	}
+}
+
+/* An origin; the runs are borrowed. */
+static inline uint32_t fake_origin(struct store_reader *f, const struct origin_run *runs,
+				   uint32_t n_runs, bool is_whole)
+{
+	uint32_t n = f->tables.n_origins++;
+
+	FAKE_GROW(f->origins, n);
+	f->origins[n] = (struct origin){is_whole, n_runs, runs};
+	return n;
+}
+
+/* Samples whose frames have an origin. */
+static inline void fake_inferred(struct store_reader *f, uint32_t thread, uint32_t node,
+				 uint8_t end_reason, uint32_t origin, uint32_t count)
+{
+	fake_samples(f, thread, node, end_reason, count);
+	for (uint32_t i = 0; i < count; i++)
+		f->samples[f->n_samples - 1 - i].origin = origin;
 }
 
 static inline void fake_counter(struct store_reader *f, const char *name, uint64_t value)

@@ -139,13 +139,13 @@ static void check_shape(const struct profile_filter *filter, uint32_t node, size
 	const struct calltree_node *nodes;
 
 	assert_int_equal(profile_new(f, filter, &p), 0);
-	assert_non_null(profile_frames(p, node, STACKD_END_ENTRY, &count));
+	assert_non_null(profile_frames(p, node, STACKD_END_ENTRY, 0, &count));
 	assert_int_equal(count, frames);
 	assert_int_equal(calltree_new(p, CALLTREE_BY_SYMBOL, &tree), 0);
 	for (size_t i = 0; i < 6; i++) {
 		const struct profile_entry *e = &profile_entries(p, &count)[i];
 
-		assert_int_equal(calltree_add(tree, e->node, e->end_reason, e->samples), 0);
+		assert_int_equal(calltree_add(tree, e), 0);
 	}
 	calltree_sum(tree);
 	nodes = calltree_nodes(tree, &n);

@@ -72,7 +72,7 @@ static void test_filters(void **state)
 static void check_path(struct profile *p, uint32_t node, uint8_t reason, const char *const *names)
 {
 	size_t n, i = 0;
-	const struct profile_frame *frames = profile_frames(p, node, reason, &n);
+	const struct profile_frame *frames = profile_frames(p, node, reason, 0, &n);
 
 	assert_non_null(frames);
 	for (; names[i]; i++) {
@@ -93,7 +93,7 @@ static void test_frames(void **state)
 	assert_int_equal(profile_new(f, NULL, &p), 0);
 	check_path(p, 3, STACKD_END_ENTRY,
 		   (const char *const[]){"_start", "main", "app::work()", "inl", NULL});
-	frames = profile_frames(p, 3, STACKD_END_ENTRY, &n);
+	frames = profile_frames(p, 3, STACKD_END_ENTRY, 0, &n);
 	assert_true(frames[3].is_inlined);
 	assert_false(frames[2].is_inlined);
 	assert_int_equal(frames[2].location, frames[3].location);
@@ -101,12 +101,12 @@ static void test_frames(void **state)
 		   (const char *const[]){"start_thread", "libx.so+0x51", NULL});
 	check_path(p, 12, STACKD_END_NO_RECIPE,
 		   (const char *const[]){"[incomplete: no_recipe]", "app::work()", NULL});
-	frames = profile_frames(p, 12, STACKD_END_NO_RECIPE, &n);
+	frames = profile_frames(p, 12, STACKD_END_NO_RECIPE, 0, &n);
 	assert_true(frames[0].symbol->is_mark);
 	assert_int_equal(frames[0].location, UINT32_MAX);
 	check_path(p, 0, STACKD_END_NO_USER, (const char *const[]){"[no frames]", NULL});
 	check_path(p, 0, 200, (const char *const[]){"[incomplete: unknown]", NULL});
-	frames = profile_frames(p, 14, STACKD_END_ENTRY, &n);
+	frames = profile_frames(p, 14, STACKD_END_ENTRY, 0, &n);
 	assert_true(frames[1].symbol->is_kernel);
 	assert_false(frames[0].symbol->is_kernel);
 	profile_free(p);

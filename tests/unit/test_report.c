@@ -246,7 +246,7 @@ static void test_totals_count_a_path_once(void **state)
 	for (i = 0; i < n; i++) {
 		size_t n_frames;
 		const struct profile_frame *frames =
-			profile_frames(p, entries[i].node, entries[i].end_reason, &n_frames);
+			profile_frames(p, entries[i].node, entries[i].end_reason, 0, &n_frames);
 		uint64_t seen = 0;
 
 		for (size_t k = 0; k < n_frames; k++) {
