@@ -26,12 +26,13 @@ LIB_SRC    = $(wildcard lib/*/*.c)
 DAEMON_SRC = $(wildcard daemon/*.c)
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch])
+C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+	       libstacktag/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
-all: $(B)/stackd $(B)/stackctl
+all: $(B)/stackd $(B)/stackctl stacktag
 
 help:
 	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install clean'
@@ -62,6 +63,32 @@ $(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# --- for programs that keep a tag (docs/TAGS.md) ---------------------------------------------
+
+TAG_SRC     = $(wildcard libstacktag/*.c)
+TAG_CFLAGS  = $(CSTD) $(WARN) -O2 -g -fPIC -fvisibility=hidden -Ilib
+PLUGIN_GCC ?= gcc
+PLUGIN_CXX ?= g++
+PLUGIN_INC := $(wildcard $(shell $(PLUGIN_GCC) -print-file-name=plugin)/include)
+PLUGIN      = $(if $(wildcard $(PLUGIN_INC)/gcc-plugin.h),$(B)/stacktag.so)
+
+$(B)/libstacktag/%.o: libstacktag/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/libstacktag.a: $(TAG_SRC:%.c=$(B)/%.o)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/libstacktag.so.1: $(TAG_SRC:%.c=$(B)/%.o)
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs -o $@ $^ && ln -sf $(@F) $(B)/libstacktag.so
+
+$(B)/stacktag.so: $(wildcard plugin/*.cc plugin/*.h)
+	@mkdir -p $(@D)
+	$(call say,CXX,$@)$(PLUGIN_CXX) -std=gnu++17 -O2 -g -fPIC -fno-rtti -shared -Wall -Wextra -Werror \
+		-isystem $(PLUGIN_INC) -o $@ $(filter %.cc,$^)
+
+stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(PLUGIN)
 
 # Manual pages: written by the programs themselves, from the tables that --help shows. Their date
 # is that of the changes, so that a build can be repeated.
@@ -151,11 +178,18 @@ install: all man
 	install -m 0644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/stackd $(DESTDIR)$(PREFIX)/include
+	install -m 0644 libstacktag/stacktag.h $(DESTDIR)$(PREFIX)/include
+	install -m 0644 $(B)/libstacktag.a $(B)/libstacktag.so.1 $(DESTDIR)$(PREFIX)/lib
+	ln -sf libstacktag.so.1 $(DESTDIR)$(PREFIX)/lib/libstacktag.so
+	$(if $(PLUGIN),install -m 0644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/stackd)
+	for pc in stacktag $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
+		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 	sed 's|@PREFIX@|$(PREFIX)|g' systemd/stackd.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/stackd.service
 
 clean:
 	rm -rf $(B)
 
 .PHONY: all help deps check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
-	unit-tests workloads walk-bench man
+	unit-tests workloads walk-bench man stacktag
 .DELETE_ON_ERROR:

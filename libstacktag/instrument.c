@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tag for code that is compiled with -finstrument-functions, in whatever language and by
+ * whatever compiler: these two functions are called on every entry and exit.
+ *
+ *	enter	push {function, stack pointer, tag}; tag = tag * 11 ^ id(function)
+ *	exit	pop; tag = what it was
+ *
+ * Exits can be missing: longjmp() leaves functions without one. So entries that can no longer be
+ * live, because the stack has been given back beyond them, are popped first. Another stack (of a
+ * signal handler, of a coroutine) may lie anywhere: only what is within STALE_BYTES is taken for
+ * the same stack. (So after longjmp() the tag is right from the next entry or exit on.)
+ *
+ * The id of a function is that of the location where it starts: of its file's build-id and its
+ * offset in there. It is found once, by the dynamic linker's lock-free index (we may be in a signal
+ * handler), and kept in a table. Code that is unloaded while other code takes its addresses keeps
+ * the old ids: a program that does this wants the plugin.
+ *
+ * Where there is no memory for the stack, or it is full, the chain is undone by calculation,
+ * which is right as long as every function that is entered is also left.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+#include "stacktag.h"
+
+#define NOT_US	    __attribute__((no_instrument_function))
+#define EXPORT	    __attribute__((visibility("default")))
+#define STALE_BYTES (1u << 20)
+#define STACK_BYTES (3u << 19) /* 65536 entries */
+#define TABLE_SLOTS (1u << 14)
+#define TABLE_PROBE 16
+
+void __cyg_profile_func_enter(void *function, void *site) NOT_US EXPORT;
+void __cyg_profile_func_exit(void *function, void *site) NOT_US EXPORT;
+
+/* --- ids of functions ------------------------------------------------------------------------- */
+
+/* Written once: the id first, then the function. 1 stands for a slot that is being written. */
+static struct known {
+	uintptr_t function;
+	uint64_t id;
+} table[TABLE_SLOTS];
+
+NOT_US static uint64_t file_id_of_note(const uint8_t *at, const uint8_t *end)
+{
+	uint64_t id = 0;
+
+	while (end - at > (ptrdiff_t)sizeof(Elf64_Nhdr)) {
+		const Elf64_Nhdr *note = (const Elf64_Nhdr *)at;
+		const uint8_t *desc = at + sizeof(*note) + ((note->n_namesz + 3) & ~3u);
+
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    !memcmp(note + 1, ELF_NOTE_GNU, 4)) {
+			for (size_t i = 0; i < 8; i++)
+				id = id << 8 | (i < note->n_descsz ? desc[i] : 0);
+			return id ? id : 1;
+		}
+		at = desc + ((note->n_descsz + 3) & ~3u);
+	}
+	return 0;
+}
+
+NOT_US static uint64_t file_id_of_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	uint64_t hash = 0;
+
+	for (const char *c = slash ? slash + 1 : path; *c; c++)
+		hash = hash_mix64(hash + (uint8_t)*c + 1);
+	return hash ? hash : 1;
+}
+
+/* The id of a function in a file of which the headers are in memory. */
+NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, const char *path,
+				  uintptr_t function)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
+	const Elf64_Phdr *segments = (const Elf64_Phdr *)(image + header->e_phoff);
+	uint64_t file = 0, offset = 0;
+
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		const Elf64_Phdr *s = &segments[i];
+		const uint8_t *start = (const uint8_t *)(base + s->p_vaddr);
+
+		if (s->p_type == PT_NOTE && !file)
+			file = file_id_of_note(start, start + s->p_memsz);
+		if (s->p_type == PT_LOAD && function - (uintptr_t)start < s->p_memsz)
+			offset = function - (uintptr_t)start + s->p_offset;
+	}
+	return hash_mix64(hash_mix64(file ? file : file_id_of_name(path)) + offset);
+}
+
+NOT_US static uint64_t find_id(uintptr_t function)
+{
+	struct dl_find_object found;
+
+	/* The headers are where the file's first page is mapped. */
+	if (_dl_find_object((void *)function, &found) ||
+	    memcmp(found.dlfo_map_start, ELFMAG, SELFMAG))
+		return hash_mix64(function); /* code that a program made itself */
+	return id_in_file(found.dlfo_map_start, found.dlfo_link_map->l_addr,
+			  found.dlfo_link_map->l_name, function);
+}
+
+NOT_US static uint64_t remember_id(uintptr_t function, size_t at)
+{
+	uint64_t id = find_id(function);
+
+	for (size_t i = 0; i < TABLE_PROBE; i++) {
+		struct known *slot = &table[(at + i) % TABLE_SLOTS];
+		uintptr_t empty = 0;
+
+		if (!__atomic_compare_exchange_n(&slot->function, &empty, 1, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		slot->id = id;
+		__atomic_store_n(&slot->function, function, __ATOMIC_RELEASE);
+		break;
+	}
+	return id;
+}
+
+NOT_US static inline uint64_t id_of(uintptr_t function)
+{
+	size_t at = (function * UINT64_C(0x9e3779b97f4a7c15)) >> 50;
+
+	for (size_t i = 0; i < TABLE_PROBE; i++) {
+		const struct known *slot = &table[(at + i) % TABLE_SLOTS];
+		uintptr_t there = __atomic_load_n(&slot->function, __ATOMIC_ACQUIRE);
+
+		if (there == function)
+			return slot->id;
+		if (!there)
+			break;
+	}
+	return remember_id(function, at);
+}
+
+/* --- the stack of what is entered ------------------------------------------------------------- */
+
+struct entry {
+	uintptr_t function, sp;
+	uint64_t tag; /* of the caller */
+};
+
+struct entries {
+	struct entry *first, *end; /* NULL: there is no stack yet; first == end: nor will be */
+	struct entry *top;	   /* beyond the last */
+	uint64_t beyond;	   /* entered while there was no room */
+};
+
+static __thread struct entries entries __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t at_thread_end;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+NOT_US static void free_entries(void *first)
+{
+	entries = (struct entries){.first = first, .end = first, .top = first};
+	munmap(first, STACK_BYTES);
+}
+
+NOT_US static void make_key(void)
+{
+	pthread_key_create(&at_thread_end, free_entries);
+}
+
+NOT_US static __attribute__((noinline)) void make_entries(struct entries *e)
+{
+	static struct entry none;
+	void *first = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (first == MAP_FAILED) {
+		e->first = e->end = e->top = &none;
+		return;
+	}
+	e->first = e->top = first;
+	e->end = e->first + STACK_BYTES / sizeof(struct entry);
+	pthread_once(&key_once, make_key);
+	pthread_setspecific(at_thread_end, first);
+}
+
+/* Has the stack been given back beyond an entry's frame? */
+NOT_US static inline bool is_stale(const struct entry *entry, uintptr_t sp)
+{
+	return entry->sp < sp && sp - entry->sp < STALE_BYTES;
+}
+
+void __cyg_profile_func_enter(void *function, void *site)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uint64_t id = id_of((uintptr_t)function);
+	struct entries *e = &entries;
+	uint64_t tag;
+
+	(void)site;
+	if (!e->first)
+		make_entries(e);
+	tag = stacktag_current;
+	while (e->top > e->first && is_stale(e->top - 1, sp))
+		tag = (--e->top)->tag;
+	if (e->top < e->end)
+		*e->top++ = (struct entry){(uintptr_t)function, sp, tag};
+	else
+		e->beyond++;
+	stacktag_current = hash_chain(tag, id);
+}
+
+void __cyg_profile_func_exit(void *function, void *site)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	struct entries *e = &entries;
+	struct entry *at = e->top;
+
+	(void)site;
+	if (e->beyond) {
+		e->beyond--;
+		stacktag_current = hash_unchain(stacktag_current, id_of((uintptr_t)function));
+		return;
+	}
+	while (at > e->first && ((at - 1)->function != (uintptr_t)function || is_stale(at - 1, sp)))
+		at--;
+	if (at == e->first)
+		return; /* entered before this library was there */
+	e->top = at - 1;
+	stacktag_current = e->top->tag;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the GCC plugin say to each other.
+ *
+ *   plugin.cc    options, what is left out, where the pass goes
+ *   pass.cc      the pass: keeps the tag in every function
+ *   records.cc   what .btloc and .btedge say, and writing them (docs/TAGS.md)
+ */
+#ifndef STACKTAG_PLUGIN_H
+#define STACKTAG_PLUGIN_H
+
+#include <fnmatch.h>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gcc-plugin.h"
+#include "tree.h"
+#include "basic-block.h"
+#include "context.h"
+#include "function.h"
+#include "gimple.h"
+#include "tree-pass.h"
+
+/* Flags of records, as in docs/TAGS.md. */
+enum loc_flags { LOC_LOCAL = 1, LOC_LEFT_OUT = 2, LOC_ROOT = 4, LOC_VIRTUAL = 8, LOC_PUBLIC = 16 };
+enum edge_flags { EDGE_TAIL = 1, EDGE_INDIRECT = 2, EDGE_TAKEN = 4, EDGE_METHOD = 8 };
+
+/* From the command line: -fplugin-arg-stacktag-NAME=VALUE */
+struct options {
+	bool leaves = true;		   /* functions that call nothing keep a tag, too */
+	unsigned min_size = 0;		   /* statements; smaller functions are left out */
+	std::vector<std::string> exclude;  /* patterns of functions to leave out */
+	std::vector<std::string> files;	   /* patterns of source files to leave out */
+	std::vector<std::string> roots;	   /* functions at which a chain begins anew */
+	std::vector<std::string> switches; /* functions that return on another stack's behalf */
+};
+
+extern struct options options;
+
+/* Does a name fit one of the patterns (fnmatch(3))? */
+bool fits(const std::vector<std::string> &patterns, const char *name);
+
+/* --- records.cc --- */
+
+/* The function's name in the symbol table. */
+const char *linkage_name(tree fndecl);
+
+uint64_t function_id(tree fndecl);
+
+struct edge_record {
+	unsigned flags;
+	uint64_t caller, callee;
+	bool operator<(const edge_record &other) const;
+};
+
+/* Keeps what is to be written for a function that has its code in this file. */
+void record_function(tree fndecl, unsigned flags, const std::set<edge_record> &edges);
+
+/* Writes all that has been kept, and which addresses are taken. */
+void write_records(void);
+
+/* The edge of a call; false: it is none (of a built-in, or of what never calls back). */
+bool edge_of_call(uint64_t caller, gcall *call, edge_record *ret_edge);
+
+/* --- pass.cc --- */
+
+opt_pass *make_stacktag_pass(void);
+
+#endif
