@@ -48,7 +48,8 @@
 	X(TOO_DEEP, "too_deep", PARTIAL, "more frames than the limit")                             \
 	X(FOREIGN_ABI, "foreign_abi", PARTIAL, "a 32-bit program: its stacks are not walked")      \
 	X(LOST_RING, "lost_ring", LOST, "the ring buffer was full")                                \
-	X(LOST_RECORD, "lost_record", LOST, "a record that the daemon could not read or keep")
+	X(LOST_RECORD, "lost_record", LOST, "a record that the daemon could not read or keep")     \
+	X(AS_RECORDED, "as_recorded", PARTIAL, "an imported call chain: it ends before the entry")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,

@@ -18,12 +18,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "names.h"
+#include "naming/naming.h"
 #include "store/store_writer.h"
 
 struct archive {
 	struct store_writer *writer;
-	struct names *names;
+	struct naming *names;
 	pthread_t thread;
 	bool has_thread;
 	int failed_fd; /* eventfd */
@@ -191,8 +191,8 @@ static int name_locations(struct archive *a, const struct store_location *locati
 		const struct object *object = a->objects[locations[i].object];
 		struct counted_lines counted = {.archive = a};
 
-		err = names_resolve(a->names, object, &locations[i], keep_counted_line, &counted);
-		if (!err && !counted.lines && !names_is_final(object) && !is_last)
+		err = naming_resolve(a->names, object, &locations[i], keep_counted_line, &counted);
+		if (!err && !counted.lines && !naming_is_final(object) && !is_last)
 			err = remember_unnamed(a, &locations[i]);
 	}
 	return err;
@@ -214,7 +214,7 @@ static struct batch *take(struct archive *a)
 		if (!a->first)
 			a->last = &a->first;
 	}
-	names_set_kallsyms(a->names, a->ksyms);
+	naming_set_kallsyms(a->names, a->ksyms);
 	pthread_mutex_unlock(&a->lock);
 	return b;
 }
@@ -268,7 +268,7 @@ int archive_new(const struct archive_options *options, const struct store_record
 	a->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
-	err = a->failed_fd < 0 ? -errno : names_new(&a->names);
+	err = a->failed_fd < 0 ? -errno : naming_new("/proc", &a->names);
 	if (!err)
 		err = store_writer_new(options->path, info, &a->writer, ret_error);
 	if (!err && (options->keep_age_s || options->keep_bytes)) {
@@ -363,7 +363,7 @@ void archive_free(struct archive *a)
 		batch_free(b);
 	}
 	store_writer_free(a->writer);
-	names_free(a->names);
+	naming_free(a->names);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	if (a->failed_fd >= 0)

@@ -72,6 +72,7 @@ struct object_table {
 	struct inode *by_inode;
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
+	bool is_foreign; /* nothing here is what was mapped, unless its build-id says so */
 };
 
 int object_table_new(const char *proc_root, struct object_table **ret_table)
@@ -123,6 +124,11 @@ void object_table_free(struct object_table *table)
 	free(table->entries);
 	free(table->proc_root);
 	free(table);
+}
+
+void object_table_trust_build_ids_alone(struct object_table *table)
+{
+	table->is_foreign = true;
 }
 
 uint32_t object_table_count(const struct object_table *table)
@@ -290,31 +296,57 @@ void object_table_forget_process(struct object_table *table, pid_t pid)
 
 /* --- the vDSO -------------------------------------------------------------------------------- */
 
-/* A 32-bit process has another vDSO than we can read; it lies below 4 GiB. */
+/* Is the mapped vDSO ours? There is one for all processes of a machine, but for 32-bit ones, whose
+ * lies below 4 GiB. */
+static bool is_own_vdso(const struct object_table *table, const struct object_mapping *m,
+			const struct elf_file *elf)
+{
+	size_t len;
+	const uint8_t *build_id = elf_file_build_id(elf, &len);
+
+	if (!m->build_id_len)
+		return !table->is_foreign;
+	return len == m->build_id_len && !memcmp(build_id, m->build_id, len);
+}
+
+static void open_vdso(const struct object_table *table, const struct object_mapping *m, bool compat,
+		      struct object *object)
+{
+	const uint8_t *build_id = m->build_id;
+	size_t len = m->build_id_len;
+
+	object->error = compat ? -ENOEXEC : object_open_vdso(&object->elf);
+	if (object->elf && !is_own_vdso(table, m, object->elf)) {
+		elf_file_free(object->elf);
+		object->elf = NULL;
+		object->error = -ESTALE;
+	}
+	if (object->elf) {
+		build_id = elf_file_build_id(object->elf, &len);
+		object->file_id = elf_file_id(object->elf);
+	} else {
+		object->file_id = len ? elf_file_id_from_build_id(build_id, len)
+				      : nonzero(hash_string(compat ? "[vdso32]" : "[vdso]"));
+	}
+	if (len)
+		memcpy(object->build_id, build_id, len);
+	object->build_id_len = (uint8_t)len;
+}
+
 static int resolve_vdso(struct object_table *table, const struct object_mapping *m,
 			struct entry **ret_entry)
 {
 	bool compat = m->start <= UINT32_MAX;
 	struct entry **known = compat ? &table->vdso_compat : &table->vdso;
 	struct object object = {.kind = OBJECT_VDSO};
+	int r = 0;
 
 	if (*known) {
 		*ret_entry = *known;
 		return 0;
 	}
-	object.error = compat ? -ENOEXEC : object_open_vdso(&object.elf);
-	if (object.elf) {
-		size_t len;
-		const uint8_t *build_id = elf_file_build_id(object.elf, &len);
-		if (build_id)
-			memcpy(object.build_id, build_id, len);
-		object.build_id_len = (uint8_t)len;
-		object.file_id = elf_file_id(object.elf);
-	} else {
-		object.file_id = nonzero(hash_string(compat ? "[vdso32]" : "[vdso]"));
-	}
+	open_vdso(table, m, compat, &object);
 	*ret_entry = find_same(table, &object);
-	int r = 0;
 	if (*ret_entry)
 		elf_file_free(object.elf);
 	else
@@ -501,7 +533,9 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		*ret_entry = entry;
 		return 0;
 	}
-	int r = object_open(table->proc_root, pid, m, &file);
+	int r = table->is_foreign && !m->build_id_len
+			? -ESTALE
+			: object_open(table->proc_root, pid, m, &file);
 	if (!r)
 		return enter_file(table, m, &file, ret_entry);
 	if (!is_memfd(m))

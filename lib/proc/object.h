@@ -61,6 +61,10 @@ struct object_table;
 int object_table_new(const char *proc_root, struct object_table **ret_table);
 void object_table_free(struct object_table *table);
 
+/* From now on mappings are those of another machine, or of processes that are gone: a file of that
+ * name is only taken if the mapping's build-id is its own, and so is the vDSO. */
+void object_table_trust_build_ids_alone(struct object_table *table);
+
 /* The object that process `pid` has mapped there. 0 with an object that lives as long as the
  * table; -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM.
  * Opens files: cheap for known ones. */

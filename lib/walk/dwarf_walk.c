@@ -217,6 +217,15 @@ static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct ob
 	return rule_cache_insert(&walk->cache, object->number, offset, &rule);
 }
 
+bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 bool is_return)
+{
+	const struct walk_rule *rule =
+		object->elf ? get_rule(walk, object, offset, is_return) : NULL;
+
+	return rule && (rule->is_entry || rule->fast.cfa == STACKD_CFA_END);
+}
+
 /* --- the frame-pointer step ---------------------------------------------------------------- */
 
 static bool find(const struct run *run, uint64_t pc, bool is_return, const struct object **object,

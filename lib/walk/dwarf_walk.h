@@ -74,6 +74,11 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 uint64_t *ret_start, uint64_t *ret_end);
 
+/* Does a frame at this place begin its thread's stack? By the code's recipe, which says so, or by
+ * the file's entry point. For stacks that somebody else has walked. */
+bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 bool is_return);
+
 struct dwarf_walk_stats {
 	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking the right source for a name; see names.h. */
-#include "names.h"
+/* Asking the right source for a name; see naming.h. */
+#include "naming/naming.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "proc/jit_map.h"
@@ -20,35 +21,38 @@ struct source {
 	time_t jit_read_s; /* when the map was read; CLOCK_MONOTONIC */
 };
 
-struct names {
+struct naming {
+	char *proc_root;
 	struct symbolizer *symbolizer;
 	const struct kallsyms *ksyms; /* borrowed; NULL: none */
 	struct source *sources;
 	uint32_t n_sources;
 };
 
-int names_new(struct names **ret_names)
+int naming_new(const char *proc_root, struct naming **ret_naming)
 {
 	const struct symbolizer_options options = {
 		.debug_root = "/usr/lib/debug",
 		.use_debuginfod = true,
 		.with_lines = true,
 	};
-	struct names *n = calloc(1, sizeof(*n));
+	struct naming *n = calloc(1, sizeof(*n));
 	int err;
 
 	if (!n)
 		return -ENOMEM;
-	err = symbolizer_new(&options, &n->symbolizer);
+	n->proc_root = strdup(proc_root);
+	err = n->proc_root ? symbolizer_new(&options, &n->symbolizer) : -ENOMEM;
 	if (err) {
+		free(n->proc_root);
 		free(n);
 		return err;
 	}
-	*ret_names = n;
+	*ret_naming = n;
 	return 0;
 }
 
-void names_free(struct names *n)
+void naming_free(struct naming *n)
 {
 	if (!n)
 		return;
@@ -58,15 +62,16 @@ void names_free(struct names *n)
 		jit_map_free(n->sources[i].jit);
 	}
 	free(n->sources);
+	free(n->proc_root);
 	free(n);
 }
 
-void names_set_kallsyms(struct names *n, const struct kallsyms *ksyms)
+void naming_set_kallsyms(struct naming *n, const struct kallsyms *ksyms)
 {
 	n->ksyms = ksyms;
 }
 
-static struct source *source_of(struct names *n, const struct object *object)
+static struct source *source_of(struct naming *n, const struct object *object)
 {
 	if (object->number >= n->n_sources) {
 		uint32_t count = object->number + 64;
@@ -83,7 +88,7 @@ static struct source *source_of(struct names *n, const struct object *object)
 }
 
 /* Opens the symbols of an ELF object on first use. A file without any is no error. */
-static int open_symbols(struct names *n, struct source *source, const struct object *object)
+static int open_symbols(struct naming *n, struct source *source, const struct object *object)
 {
 	int err;
 
@@ -96,7 +101,7 @@ static int open_symbols(struct names *n, struct source *source, const struct obj
 	return symbolizer_object_new(n->symbolizer, source->elf, object->path, &source->symbols);
 }
 
-static int resolve_elf(struct names *n, struct source *source, const struct object *object,
+static int resolve_elf(struct naming *n, struct source *source, const struct object *object,
 		       const struct store_location *location,
 		       int (*each)(void *arg, const struct store_line *line), void *arg)
 {
@@ -137,8 +142,8 @@ static int give_name(const struct store_location *location, const char *name, ui
 
 /* The map file grows while the program runs: it is read again when a name is missing in it, but
  * at most once a second, since it can be large. */
-static const char *find_jit(struct source *source, const struct object *object, uint64_t address,
-			    uint64_t *ret_start)
+static const char *find_jit(const struct naming *n, struct source *source,
+			    const struct object *object, uint64_t address, uint64_t *ret_start)
 {
 	const char *name = source->jit ? jit_map_find(source->jit, address, ret_start) : NULL;
 	struct jit_map *fresh;
@@ -150,16 +155,16 @@ static const char *find_jit(struct source *source, const struct object *object, 
 	if (source->jit_read_s == now.tv_sec)
 		return NULL;
 	source->jit_read_s = now.tv_sec;
-	if (jit_map_load("/proc", object->pid, &fresh))
+	if (jit_map_load(n->proc_root, object->pid, &fresh))
 		return NULL;
 	jit_map_free(source->jit);
 	source->jit = fresh;
 	return jit_map_find(fresh, address, ret_start);
 }
 
-int names_resolve(struct names *n, const struct object *object,
-		  const struct store_location *location,
-		  int (*each)(void *arg, const struct store_line *line), void *arg)
+int naming_resolve(struct naming *n, const struct object *object,
+		   const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *arg)
 {
 	struct source *source = source_of(n, object);
 	uint64_t start = 0;
@@ -172,7 +177,7 @@ int names_resolve(struct names *n, const struct object *object,
 	case OBJECT_VDSO:
 		return resolve_elf(n, source, object, location, each, arg);
 	case OBJECT_JIT:
-		name = find_jit(source, object, location->offset, &start);
+		name = find_jit(n, source, object, location->offset, &start);
 		break;
 	case OBJECT_KERNEL:
 	case OBJECT_MODULE:
@@ -184,7 +189,7 @@ int names_resolve(struct names *n, const struct object *object,
 	return give_name(location, name, start, each, arg);
 }
 
-bool names_is_final(const struct object *object)
+bool naming_is_final(const struct object *object)
 {
 	return object->kind != OBJECT_JIT;
 }

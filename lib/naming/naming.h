@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of locations, whatever kind of object they lie in: ELF files and the vDSO through
+ * lib/sym's symbolizer, JIT code through its process's map file, the kernel through kallsyms.
+ * One thread at a time.
+ */
+#ifndef NAMING_NAMING_H
+#define NAMING_NAMING_H
+
+#include "proc/object.h"
+#include "store/store.h"
+#include "sym/kallsyms.h"
+
+struct naming;
+
+/* `proc_root` is where JIT code's processes are looked for: "/proc", or a path that is not there
+ * where they are not of this machine. Copied. 0 or -ENOMEM. */
+int naming_new(const char *proc_root, struct naming **ret_naming);
+void naming_free(struct naming *naming);
+
+void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
+
+/* Calls `each` with every line of a location (see struct store_line; strings are lent for the
+ * call). No call: nothing is known. 0, -ENOMEM, or what `each` said. */
+int naming_resolve(struct naming *naming, const struct object *object,
+		   const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *arg);
+
+/* JIT code that had no name at first may get one later: locations to ask for again at the end. */
+bool naming_is_final(const struct object *object);
+
+#endif
