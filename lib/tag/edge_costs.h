@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a step along the call graph costs the search: minus the binary logarithm of its likelihood,
+ * in 1/64 bit, so that about 2^bits paths lie within a cost and a chain of sole callees is free.
+ *
+ * At first all callees of a function (and, the other way, all its callers) are equally likely.
+ * Every decoded path teaches: an edge seen k times in a row of n edges seen s times in all has the
+ * likelihood (k + 1) / (s + n).
+ */
+#ifndef TAG_EDGE_COSTS_H
+#define TAG_EDGE_COSTS_H
+
+#include "tag/callgraph.h"
+
+#define EDGE_COSTS_BIT	 64u /* one bit */
+#define EDGE_COSTS_STEP	 4u  /* the least that an edge costs: a cycle must not be free */
+#define EDGE_COSTS_NEVER UINT32_MAX
+
+struct edge_costs {
+	const struct callgraph *graph;
+	uint16_t *down, *up;	       /* by number of the edge, towards callees and callers */
+	uint32_t *seen_down, *seen_up; /* how often */
+	uint32_t *min_down, *min_up;   /* by node: of the cheapest way on to a real node;
+					* EDGE_COSTS_NEVER: there is none */
+};
+
+/* Of a sealed graph, which is borrowed. 0 or -ENOMEM. */
+int edge_costs_init(struct edge_costs *costs, const struct callgraph *graph);
+void edge_costs_release(struct edge_costs *costs);
+
+/* An observed call between two real nodes; of one that the graph lacks nothing is learned. */
+void edge_costs_learn(struct edge_costs *costs, uint32_t caller, uint32_t callee);
+
+/* The cost of one of `n` equally likely things. */
+uint32_t edge_costs_of_choice(uint64_t n);
+
+#endif

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The search; see tag_search.h.
+ *
+ * The backward half is a depth-first walk over (node, tag of the path above it), repeated with a
+ * growing limit of cost (iterative deepening: it needs no memory but its stack, and the last round
+ * outweighs those before). Each round either lets the walk go further or the table of prefixes
+ * grow, whichever promises more for less:
+ *
+ *     table   root ──► ... ──► p            tag t(p)
+ *     walk                     v ──► ... ──► leaf      undone: t = tag(path above v)
+ *     meet    t == t(p): the path is p's, then v's; the table has the empty path, with tag 0, too
+ *
+ * A round is always finished before an answer is given, so all paths that are about as likely as
+ * the answer are in it. Recursion: the k-th consecutive call of a function by itself costs
+ * log2((k+1)/k) bits, as a run of length n costs log2(n) to name.
+ *
+ * Transparent nodes stand on the walk's stack with the tag of the node below them.
+ */
+#include "tag/tag_search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hash.h"
+#include "tag/prefixes.h"
+
+#define TAG_SEARCH_STEPS  4096			   /* between two looks at the clock */
+#define TAG_SEARCH_PATHS  64			   /* kept of one answer */
+#define TAG_SEARCH_DEPTH  65536			   /* of the walk */
+#define TAG_SEARCH_STATES (1u << 21)		   /* of the walk that wait */
+#define TAG_SEARCH_JOIN	  64			   /* steps that a meeting counts for */
+#define TAG_SEARCH_RUN	  4096			   /* longest recursion that is tried */
+#define TAG_SEARCH_WIDER  (EDGE_COSTS_BIT * 3 / 2) /* least growth of a limit */
+#define TAG_SEARCH_INSERT 12			   /* an entry of the table costs so many steps */
+#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT)	   /* for what is possible and unlikely */
+
+/* A node of the walk that is still to be expanded. */
+struct tag_search_state {
+	uint64_t tag; /* of the path above the node */
+	uint32_t node;
+	uint32_t cost;
+	uint32_t depth; /* nodes below it */
+	uint32_t run;	/* how often the node stands below itself in a row, itself included */
+};
+
+/* What the walk needs of a node, in one piece. After learning, `least` may be too large: then the
+ * node's callers are come to later than they could be. */
+struct tag_search_node {
+	uint64_t id;
+	uint32_t least; /* edge_costs.min_up */
+	bool is_transparent;
+};
+
+struct tag_search {
+	const struct callgraph *graph;
+	struct edge_costs costs;
+	struct prefixes prefixes;
+	struct tag_search_options options;
+	struct tag_search_node *nodes;
+	VEC(struct tag_search_state) stack;
+	VEC(uint32_t) path;   /* of the state being expanded: nodes by depth, leaf first */
+	uint32_t limit, next; /* of the walk; the cheapest thing beyond it */
+	uint64_t steps, until_look;
+	uint64_t start_ns, deadline_ns;
+	bool is_over, is_cut;
+	const struct tag_query *query;
+	struct tag_path paths[TAG_SEARCH_PATHS];
+	size_t n_paths;
+};
+
+/* --- the clock ----------------------------------------------------------------------------- */
+
+static uint64_t tag_search_clock(void *arg)
+{
+	struct timespec now;
+
+	(void)arg;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool tag_search_is_over(void *arg)
+{
+	struct tag_search *s = arg;
+
+	s->is_over = s->is_over || s->options.now_ns(s->options.now_arg) >= s->deadline_ns;
+	return s->is_over;
+}
+
+static bool tag_search_never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static bool tag_search_step(struct tag_search *s, uint32_t steps)
+{
+	s->steps += steps;
+	if (s->steps < s->until_look)
+		return s->is_over;
+	s->until_look = s->steps + TAG_SEARCH_STEPS;
+	return tag_search_is_over(s);
+}
+
+static void tag_search_begin(struct tag_search *s, uint64_t budget_ns)
+{
+	s->start_ns = s->options.now_ns(s->options.now_arg);
+	if (__builtin_add_overflow(s->start_ns, budget_ns, &s->deadline_ns))
+		s->deadline_ns = UINT64_MAX;
+	s->steps = s->until_look = 0;
+	s->is_over = s->is_cut = false;
+}
+
+/* --- making -------------------------------------------------------------------------------- */
+
+static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
+{
+	const struct callgraph_node *n = callgraph_at(graph, node);
+	uint32_t count, first;
+
+	if (n->is_transparent)
+		return false;
+	callgraph_callers(graph, node, &count, &first);
+	return n->is_root || n->is_entry || count == 0;
+}
+
+/* Without a known root: those that the model marks, then what it says can be,
+ * or what nobody calls. */
+static int tag_search_guess_roots(struct tag_search *s)
+{
+	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		marked += callgraph_at(s->graph, i)->is_root;
+		others += tag_search_is_entry(s->graph, i) && !callgraph_at(s->graph, i)->is_root;
+	}
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		if (callgraph_at(s->graph, i)->is_root)
+			r = prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
+		else if (tag_search_is_entry(s->graph, i))
+			r = prefixes_root(&s->prefixes, i,
+					  edge_costs_of_choice(others) + TAG_SEARCH_ODD);
+	}
+	return r;
+}
+
+static int tag_search_tables(struct tag_search *s)
+{
+	uint32_t n = callgraph_count(s->graph);
+	int r;
+
+	s->nodes = calloc((size_t)n + 1, sizeof(*s->nodes));
+	if (!s->nodes)
+		return -ENOMEM;
+	r = edge_costs_init(&s->costs, s->graph);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++) {
+		s->nodes[i].id = callgraph_at(s->graph, i)->id;
+		s->nodes[i].is_transparent = callgraph_at(s->graph, i)->is_transparent;
+		s->nodes[i].least = s->costs.min_up[i];
+	}
+	r = prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
+	if (r < 0)
+		return r;
+	return s->options.root == CALLGRAPH_NONE ? tag_search_guess_roots(s)
+						 : prefixes_root(&s->prefixes, s->options.root, 0);
+}
+
+int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
+		   struct tag_search **ret_search)
+{
+	struct tag_search *s;
+	int r;
+
+	if (!callgraph_is_sealed(graph) ||
+	    (options->root != CALLGRAPH_NONE && options->root >= callgraph_count(graph)))
+		return -EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->graph = graph;
+	s->options = *options;
+	if (!s->options.memory_bytes)
+		s->options.memory_bytes = TAG_SEARCH_MEMORY;
+	if (!s->options.now_ns)
+		s->options.now_ns = tag_search_clock;
+	r = tag_search_tables(s);
+	if (r < 0) {
+		tag_search_free(s);
+		return r;
+	}
+	*ret_search = s;
+	return 0;
+}
+
+static void tag_search_forget(struct tag_search *s)
+{
+	for (size_t i = 0; i < s->n_paths; i++)
+		free((void *)s->paths[i].nodes);
+	s->n_paths = 0;
+}
+
+void tag_search_free(struct tag_search *s)
+{
+	if (!s)
+		return;
+	tag_search_forget(s);
+	prefixes_release(&s->prefixes);
+	edge_costs_release(&s->costs);
+	free(s->stack.items);
+	free(s->path.items);
+	free(s->nodes);
+	free(s);
+}
+
+/* --- meeting ------------------------------------------------------------------------------- */
+
+/* The nodes of an entry of the table, then `node`, then the path below it. */
+static uint32_t *tag_search_join(const struct tag_search *s, uint32_t entry, uint32_t node,
+				 uint32_t depth, uint32_t *ret_n)
+{
+	size_t above = prefixes_path(&s->prefixes, entry, NULL, 0), n = above;
+	uint32_t *nodes = reallocarray(NULL, above + depth + 1, sizeof(*nodes));
+
+	if (!nodes)
+		return NULL;
+	prefixes_path(&s->prefixes, entry, nodes, above);
+	nodes[n++] = node;
+	for (uint32_t i = depth; i-- > 0;)
+		if (!s->nodes[s->path.items[i]].is_transparent)
+			nodes[n++] = s->path.items[i];
+	*ret_n = (uint32_t)n;
+	return nodes;
+}
+
+static uint32_t tag_search_unmodelled(const struct tag_search *s, const uint32_t *nodes, uint32_t n)
+{
+	uint32_t missing =
+		s->options.root == CALLGRAPH_NONE && !tag_search_is_entry(s->graph, nodes[0]);
+
+	for (uint32_t i = 1; i < n; i++)
+		missing += !callgraph_can_call(s->graph, nodes[i - 1], nodes[i]);
+	return missing;
+}
+
+static bool tag_search_is_known(const struct tag_search *s, const uint32_t *nodes, uint32_t n)
+{
+	for (size_t i = 0; i < s->n_paths; i++)
+		if (s->paths[i].n == n && memcmp(s->paths[i].nodes, nodes, n * sizeof(*nodes)) == 0)
+			return true;
+	return false;
+}
+
+static void tag_search_keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
+{
+	uint32_t missing = tag_search_unmodelled(s, nodes, n);
+	size_t at = s->n_paths;
+
+	if ((missing && s->options.strict) || tag_search_is_known(s, nodes, n)) {
+		free(nodes);
+		return;
+	}
+	if (s->n_paths == TAG_SEARCH_PATHS) {
+		s->is_cut = true;
+		free(nodes);
+		return;
+	}
+	for (; at && s->paths[at - 1].unmodelled > missing; at--)
+		s->paths[at] = s->paths[at - 1];
+	s->paths[at] = (struct tag_path){nodes, n, missing};
+	s->n_paths++;
+}
+
+/* What stands above `node`, at so many nodes above the leaf, may be in the table. */
+static int tag_search_meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
+{
+	uint32_t entries[TAG_SEARCH_PATHS], n;
+	size_t count = prefixes_find(&s->prefixes, tag, entries, TAG_SEARCH_PATHS);
+
+	s->steps += count * TAG_SEARCH_JOIN;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t *nodes;
+
+		if (!entries[i] && s->options.root != CALLGRAPH_NONE && node != s->options.root)
+			continue;
+		nodes = tag_search_join(s, entries[i], node, depth, &n);
+		if (!nodes)
+			return -ENOMEM;
+		tag_search_keep(s, nodes, n);
+	}
+	return 0;
+}
+
+/* --- the walk ------------------------------------------------------------------------------ */
+
+static void tag_search_beyond(struct tag_search *s, uint32_t cost)
+{
+	if (cost < s->next)
+		s->next = cost;
+}
+
+static int tag_search_push(struct tag_search *s, const struct tag_search_state *state)
+{
+	if (state->depth >= TAG_SEARCH_DEPTH || s->stack.count >= TAG_SEARCH_STATES) {
+		tag_search_beyond(s, state->cost + EDGE_COSTS_BIT);
+		return 0;
+	}
+	if (s->stack.count == s->stack.cap && VEC_RESERVE(&s->stack, 1) < 0)
+		return -ENOMEM;
+	s->stack.items[s->stack.count++] = *state;
+	return 0;
+}
+
+/* Goes to a real node above the path; state->tag is that of the path which ends in it. */
+static inline int tag_search_visit(struct tag_search *s, struct tag_search_state *state)
+{
+	const struct tag_search_node *node = &s->nodes[state->node];
+	uint32_t least = node->least;
+	int r;
+
+	state->tag = hash_unchain(state->tag, node->id);
+	if (prefixes_may_have(&s->prefixes, state->tag)) {
+		r = tag_search_meet(s, state->tag, state->node, state->depth);
+		if (r < 0)
+			return r;
+	}
+	if (least == EDGE_COSTS_NEVER)
+		return 0;
+	if (state->cost + least <= s->limit)
+		return tag_search_push(s, state);
+	tag_search_beyond(s, state->cost + least);
+	return 0;
+}
+
+/* The k-th call of a function by itself in a row. */
+static uint32_t tag_search_run_cost(uint32_t k, uint32_t edge)
+{
+	uint32_t cost = 92 / k; /* 64 * log2((k + 1) / k) is about 92.3 / k */
+
+	return k == 1 || cost > edge ? edge : cost;
+}
+
+/* Goes to all callers of a state's node. */
+static int tag_search_expand(struct tag_search *s, const struct tag_search_state *from)
+{
+	uint32_t count, first, limit = s->limit;
+	const uint32_t *callers = callgraph_callers(s->graph, from->node, &count, &first);
+	const uint16_t *prices = s->costs.up + first;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		uint32_t price = prices[i];
+		struct tag_search_state to = {from->tag, callers[i], from->cost + price,
+					      from->depth + 1, 1};
+
+		if (to.node == from->node) {
+			to.run = from->run + 1;
+			to.cost = from->cost + tag_search_run_cost(from->run, price);
+			if (to.run > TAG_SEARCH_RUN)
+				continue;
+		}
+		if (to.cost > limit)
+			tag_search_beyond(s, to.cost);
+		else if (s->nodes[to.node].is_transparent)
+			r = tag_search_push(s, &to);
+		else
+			r = tag_search_visit(s, &to);
+	}
+	return r < 0 ? r : tag_search_step(s, count + 1);
+}
+
+/* All paths from one leaf upwards within the limit. 0; 1: the time is over; -ENOMEM. */
+static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
+{
+	struct tag_search_state state = {s->query->tag, leaf, cost, 0, 1};
+	int r;
+
+	if (cost > s->limit) {
+		tag_search_beyond(s, cost);
+		return 0;
+	}
+	s->stack.count = 0;
+	r = tag_search_visit(s, &state);
+	while (r == 0 && s->stack.count) {
+		state = s->stack.items[--s->stack.count];
+		if (state.depth >= s->path.cap &&
+		    vec_reserve((void **)&s->path.items, &s->path.cap, state.depth + 1,
+				sizeof(*s->path.items)) < 0)
+			return -ENOMEM;
+		s->path.items[state.depth] = state.node;
+		r = tag_search_expand(s, &state);
+	}
+	return r == 0 ? tag_search_step(s, 1) : r;
+}
+
+static int tag_search_hinted(struct tag_search *s, uint32_t leaf)
+{
+	uint32_t count, first;
+	const uint32_t *callers = callgraph_callers(s->graph, leaf, &count, &first);
+	int r = tag_search_walk(s, leaf, 0);
+
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		if (!s->nodes[callers[i]].is_transparent)
+			r = tag_search_walk(s, callers[i], s->costs.up[first + i] + EDGE_COSTS_BIT);
+	return r;
+}
+
+/* One round. 0; 1: the time is over; -ENOMEM. */
+static int tag_search_round(struct tag_search *s)
+{
+	uint32_t any = edge_costs_of_choice(callgraph_count_real(s->graph));
+	bool has_leaf = s->query->leaf != CALLGRAPH_NONE;
+	int r = 0;
+
+	s->next = EDGE_COSTS_NEVER;
+	if (has_leaf && !s->query->leaf_is_hint)
+		return tag_search_walk(s, s->query->leaf, 0);
+	if (has_leaf) {
+		r = tag_search_hinted(s, s->query->leaf);
+		any += TAG_SEARCH_ODD;
+	}
+	if (r == 0 && any > s->limit) {
+		tag_search_beyond(s, any);
+		return 0;
+	}
+	for (uint32_t i = 0; r == 0 && i < callgraph_count(s->graph); i++)
+		if (!s->nodes[i].is_transparent)
+			r = tag_search_walk(s, i, any);
+	return r;
+}
+
+/* --- the search ---------------------------------------------------------------------------- */
+
+static double tag_search_grown(uint64_t work, uint32_t by)
+{
+	return (double)work * exp2((double)by / EDGE_COSTS_BIT);
+}
+
+static uint32_t tag_search_wider(uint32_t limit, uint32_t next)
+{
+	return next > limit + TAG_SEARCH_WIDER ? next : limit + TAG_SEARCH_WIDER;
+}
+
+/* Prepares the next round, which is to cover more than the one before it, of so many steps. */
+static int tag_search_widen(struct tag_search *s, uint64_t steps)
+{
+	const struct prefixes_stop stop = {tag_search_is_over, s};
+	struct prefixes *table = &s->prefixes;
+	uint32_t walk =
+		s->next == EDGE_COSTS_NEVER ? s->limit : tag_search_wider(s->limit, s->next);
+	uint32_t grow = tag_search_wider(table->limit, table->next);
+	bool can_grow = !table->is_full && table->next != EDGE_COSTS_NEVER;
+	double walk_work = tag_search_grown(steps, walk - s->limit);
+	double grow_work =
+		tag_search_grown(table->entries.count * TAG_SEARCH_INSERT, grow - table->limit);
+
+	if (walk != s->limit && (!can_grow || walk_work <= grow_work + (double)steps)) {
+		s->limit = walk;
+		return 0;
+	}
+	return can_grow ? prefixes_grow(table, grow, &stop) : 0;
+}
+
+/* Whether there is nothing left to look at: one half has seen all that there is. */
+static bool tag_search_is_exhausted(const struct tag_search *s)
+{
+	const struct prefixes *table = &s->prefixes;
+	bool leaf = s->query->leaf != CALLGRAPH_NONE && !s->query->leaf_is_hint;
+
+	return s->next == EDGE_COSTS_NEVER ||
+	       (s->options.root != CALLGRAPH_NONE && !table->is_full && leaf &&
+		table->next == EDGE_COSTS_NEVER && table->cursor == table->entries.count);
+}
+
+static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_status)
+{
+	const struct prefixes_stop stop = {tag_search_is_over, s};
+	uint64_t before = 0;
+	int r = prefixes_grow(&s->prefixes, s->prefixes.limit, &stop);
+
+	s->limit = 0;
+	while (r == 0) {
+		before = s->steps;
+		r = tag_search_round(s);
+		if (r || (s->n_paths && !s->query->all))
+			break;
+		if (tag_search_is_exhausted(s)) {
+			*ret_status = TAG_SEARCH_NO_PATH;
+			return 0;
+		}
+		r = tag_search_widen(s, s->steps - before);
+	}
+	return r < 0 ? r : 0;
+}
+
+int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
+{
+	const struct prefixes_stop stop = {tag_search_never, NULL};
+	int r;
+
+	for (size_t i = 1; i < n; i++) {
+		edge_costs_learn(&s->costs, nodes[i - 1], nodes[i]);
+		s->nodes[nodes[i]].least = s->costs.min_up[nodes[i]];
+	}
+	r = prefixes_learn(&s->prefixes, nodes, n, &stop);
+	return r < 0 ? r : 0;
+}
+
+int tag_search_run(struct tag_search *s, const struct tag_query *query,
+		   struct tag_answer *ret_answer)
+{
+	enum tag_search_status status = TAG_SEARCH_NOT_IN_BUDGET;
+	int r = 0;
+
+	if (query->leaf != CALLGRAPH_NONE &&
+	    (query->leaf >= callgraph_count(s->graph) || s->nodes[query->leaf].is_transparent))
+		return -EINVAL;
+	tag_search_forget(s);
+	tag_search_begin(s, query->budget_ns);
+	s->query = query;
+	if (query->budget_ns)
+		r = tag_search_rounds(s, &status);
+	s->query = NULL;
+	if (r == 0 && s->n_paths == 1 && !s->options.keep_nothing)
+		r = tag_search_learn(s, s->paths[0].nodes, s->paths[0].n);
+	if (r < 0)
+		return r;
+	*ret_answer = (struct tag_answer){
+		.status = s->n_paths ? TAG_SEARCH_FOUND : status,
+		.paths = s->paths,
+		.n = s->n_paths,
+		.is_cut = s->is_cut,
+		.steps = s->steps,
+		.spent_ns = s->options.now_ns(s->options.now_arg) - s->start_ns,
+	};
+	return 0;
+}
+
+uint64_t tag_search_prefixes(const struct tag_search *s)
+{
+	return s->prefixes.entries.count;
+}
+
+uint64_t tag_search_tag(const struct callgraph *graph, const uint32_t *nodes, size_t n)
+{
+	uint64_t tag = 0;
+
+	for (size_t i = 0; i < n; i++)
+		tag = hash_chain(tag, callgraph_at(graph, nodes[i])->id);
+	return tag;
+}

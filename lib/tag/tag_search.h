@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a tag to the call paths that have it, with nothing but a call graph.
+ *
+ * Besnard et al. (2019, section 3) enumerate all paths from the root and compare tags. A step of
+ * the chain can be undone, so the search here goes from both ends and meets in the middle: a table
+ * of prefixes from the roots (tag/prefixes.h), and a walk from the tag backwards, which takes off
+ * one possible leaf after another and asks the table for what is left. That squares the number of
+ * paths covered by a given work. Both halves go from likely to unlikely (tag/edge_costs.h).
+ *
+ * What a search learns stays in it: decoded paths make further ones of the same program quick.
+ *
+ * A prefix and a suffix that meet make 64 bits agree, also when the graph lacks the call between
+ * them (a call through a pointer, usually). Such a path is an answer too, with the call counted as
+ * unmodelled, unless `strict`.
+ */
+#ifndef TAG_TAG_SEARCH_H
+#define TAG_TAG_SEARCH_H
+
+#include "tag/callgraph.h"
+
+#define TAG_SEARCH_MEMORY (256u * 1024 * 1024)
+
+struct tag_search;
+
+struct tag_search_options {
+	size_t memory_bytes;	    /* of the table of prefixes; 0: TAG_SEARCH_MEMORY */
+	uint64_t (*now_ns)(void *); /* NULL: CLOCK_MONOTONIC */
+	void *now_arg;		    /* passed to it */
+	uint32_t root;		    /* where all paths begin; CALLGRAPH_NONE: not known */
+	bool strict;		    /* no unmodelled calls */
+	bool keep_nothing;	    /* learn nothing from answers */
+};
+
+enum tag_search_status {
+	TAG_SEARCH_FOUND,
+	TAG_SEARCH_NOT_IN_BUDGET, /* there may be paths that were not come to */
+	TAG_SEARCH_NO_PATH,	  /* there is none in the graph */
+};
+
+struct tag_query {
+	uint64_t tag;
+	uint32_t leaf;	   /* the path's last node; CALLGRAPH_NONE: not known */
+	bool leaf_is_hint; /* it may be another: an uninstrumented callee, an unfinished prologue */
+	bool all;	   /* go on after the first answer, until the budget or the graph ends */
+	uint64_t budget_ns; /* 0: nothing is tried */
+};
+
+struct tag_path {
+	const uint32_t *nodes; /* root first */
+	uint32_t n;
+	uint32_t unmodelled; /* calls in it that the graph does not have */
+};
+
+struct tag_answer {
+	enum tag_search_status status;
+	struct tag_path *paths; /* all that were found, fewest unmodelled calls first; live until
+				 * the next query */
+	size_t n;
+	bool is_cut;	   /* there were more than are kept */
+	uint64_t steps;	   /* edges looked at */
+	uint64_t spent_ns; /* of the budget */
+};
+
+/* The graph must be sealed; it is borrowed. 0, -ENOMEM, -EINVAL (not sealed, no such root). */
+int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
+		   struct tag_search **ret_search);
+void tag_search_free(struct tag_search *search);
+
+/* 0, whatever the status; -ENOMEM; -EINVAL (no such leaf). */
+int tag_search_run(struct tag_search *search, const struct tag_query *query,
+		   struct tag_answer *ret_answer);
+
+/* Makes a path known without a search: the edges and paths of a recording, say. 0 or -ENOMEM. */
+int tag_search_learn(struct tag_search *search, const uint32_t *nodes, size_t n);
+
+uint64_t tag_search_prefixes(const struct tag_search *search); /* in the table */
+
+/* The tag of a path. */
+uint64_t tag_search_tag(const struct callgraph *graph, const uint32_t *nodes, size_t n);
+
+#endif
