@@ -2,11 +2,8 @@
 /* stackctl report: a recording as a call-path tree, a flat list or a tree of callers. */
 #include <argp.h>
 #include <errno.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cmd.h"
 #include "input.h"
@@ -14,6 +11,7 @@
 #include "options.h"
 #include "output.h"
 #include "report/report.h"
+#include "terminal.h"
 
 #define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything unless told otherwise */
 
@@ -21,6 +19,7 @@ enum { CMD_REPORT_VIEW = 0x200, CMD_REPORT_LBR, CMD_REPORT_PERCENT, CMD_REPORT_J
 
 struct cmd_report {
 	struct input input;
+	struct terminal terminal;
 	const char *output;
 	enum report_view view;
 	double percent_limit; /* negative: not given */
@@ -68,6 +67,7 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->input;
+		state->child_inputs[1] = &args->terminal;
 		return 0;
 	case CMD_REPORT_VIEW:
 		cmd_report_parse_view(state, arg, args);
@@ -89,27 +89,16 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static unsigned cmd_report_terminal_width(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 static struct report_options cmd_report_options_of(const struct cmd_report *args)
 {
-	bool is_terminal = !args->output && isatty(STDOUT_FILENO);
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-
 	return (struct report_options){
 		.view = args->view,
 		.percent_limit = args->percent_limit >= 0 ? args->percent_limit
 				 : args->is_json	  ? 0
 							  : CMD_REPORT_LIMIT,
-		.width = is_terminal ? cmd_report_terminal_width() : 0,
-		.color = is_terminal && !(no_color && *no_color) && term &&
-			 strcmp(term, "dumb") != 0,
-		.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.width = args->terminal.width,
+		.color = args->terminal.color,
+		.utf8 = args->terminal.utf8,
 	};
 }
 
@@ -126,7 +115,8 @@ static int cmd_report_write(const struct cmd_report *args, const struct input_op
 {
 	struct report_options options = cmd_report_options_of(args);
 	struct output output;
-	int r, status = output_begin(args->output, &output);
+	int r, status = output_begin_paged(args->output,
+					   args->is_json ? NULL : args->terminal.pager, &output);
 
 	if (status != CMD_DONE)
 		return status;
@@ -139,7 +129,8 @@ static int cmd_report_write(const struct cmd_report *args, const struct input_op
 
 int cmd_report(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_report_options,
 		.parser = cmd_report_parse,
@@ -151,6 +142,7 @@ int cmd_report(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
+	terminal_setup(&args.terminal, args.output);
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = args.is_lbr ? cmd_report_no_branches(&open)

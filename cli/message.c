@@ -2,6 +2,8 @@
 /* Messages; see message.h. */
 #include "message.h"
 
+#include "terminal.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -10,6 +12,7 @@ void message(const char *format, ...)
 	va_list args;
 
 	fflush(stdout);
+	terminal_progress_end();
 	fputs("stackctl: ", stderr);
 	va_start(args, format);
 	vfprintf(stderr, format, args);

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "message.h"
+#include "terminal.h"
 
 /* What the signal handler removes: a signal handler has no other way to be told. */
 static char output_doomed[PATH_MAX];
@@ -39,6 +41,7 @@ static void output_watch_signals(const char *temp)
 
 static int output_fail(struct output *output, const char *path, int error_number)
 {
+	terminal_progress_end();
 	message("cannot write %s: %s", path, strerror(error_number));
 	if (output->temp)
 		unlink(output->temp);
@@ -74,12 +77,76 @@ static int output_open_temp(struct output *output)
 	return output->file ? 0 : -ENOMEM;
 }
 
+/* In the child: becomes the pager. It is told to end at once where all fits on the screen, and to
+ * pass colours through; a shell runs it, since it may have options. */
+static void output_become_pager(const char *pager)
+{
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
+	_exit(127);
+}
+
+/* Puts a pager behind standard output. Interrupts are then for the pager, which would go on
+ * holding the terminal when stackctl is gone. */
+static void output_start_pager(struct output *output, const char *pager)
+{
+	int ends[2];
+
+	if (pipe(ends) < 0)
+		return;
+	output->pager = fork();
+	if (output->pager == 0) {
+		dup2(ends[0], STDIN_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		output_become_pager(pager);
+	}
+	if (output->pager > 0) {
+		fflush(stdout);
+		dup2(ends[1], STDOUT_FILENO);
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+		signal(SIGPIPE, SIG_IGN); /* it may end before all is written: then wait for it */
+	} else {
+		output->pager = 0;
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int output_begin_paged(const char *path, const char *pager, struct output *ret_output)
+{
+	int status = output_begin(path, ret_output);
+
+	if (status == CMD_DONE && pager && ret_output->file == stdout)
+		output_start_pager(ret_output, pager);
+	return status;
+}
+
+/* Lets the pager see the end, and waits for it. What it did not want to read is no error. */
+static int output_end_pager(struct output *output)
+{
+	int status;
+
+	fflush(stdout);
+	close(STDOUT_FILENO);
+	while (waitpid(output->pager, &status, 0) < 0 && errno == EINTR)
+		;
+	*output = (struct output){0};
+	return CMD_DONE;
+}
+
 int output_begin(const char *path, struct output *ret_output)
 {
 	struct output output = {0};
 	struct stat st;
 	int r = 0;
 
+	if ((!path || strcmp(path, "-") == 0) && isatty(STDOUT_FILENO))
+		terminal_progress_end();
+	else
+		terminal_progress("writing");
 	if (!path || strcmp(path, "-") == 0) {
 		output.file = stdout;
 		*ret_output = output;
@@ -108,6 +175,9 @@ int output_end(struct output *output, int r)
 	int error_number = r == -EIO && errno ? errno : -r;
 	const char *path = output->path ? output->path : "standard output";
 
+	terminal_progress_end();
+	if (output->pager && (r == 0 || error_number == EPIPE))
+		return output_end_pager(output);
 	errno = 0;
 	if (ferror(output->file) && !error_number)
 		error_number = EIO;

@@ -7,16 +7,22 @@
 #define CLI_OUTPUT_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 struct output {
 	FILE *file;
-	char *path; /* NULL: standard output */
-	char *temp; /* what is written until output_end(); NULL: the path itself (a device, a pipe)
-		     */
+	char *path;  /* NULL: standard output */
+	pid_t pager; /* that standard output goes through; 0: none */
+	char *temp;  /* what is written until output_end(); NULL: the path itself (a device, a pipe)
+		      */
 };
 
 /* `path` NULL: standard output. A cmd_status; a message has been given if it is not CMD_DONE. */
 int output_begin(const char *path, struct output *ret_output);
+
+/* The same for what a person reads: through the pager command, if it is not NULL. A pager that
+ * cannot be run is not missed. */
+int output_begin_paged(const char *path, const char *pager, struct output *ret_output);
 
 /* Ends what output_begin() began. `r` is what the writing said: 0 or negative errno, with errno
  * as it left it. A cmd_status; a message has been given if it is not CMD_DONE. */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The terminal; see terminal.h.
+ *
+ * The progress line is written by a handler of SIGALRM once a second, which needs nothing of what
+ * is going on but a word for it: no part of lib/ has to know about progress.
+ */
+#include "terminal.h"
+
+#include <langinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum {
+	TERMINAL_COLOR = 0x300,
+	TERMINAL_NO_COLOR,
+	TERMINAL_PAGER,
+	TERMINAL_NO_PAGER,
+	TERMINAL_PROGRESS,
+	TERMINAL_NO_PROGRESS,
+	TERMINAL_STDIO
+};
+
+static const struct argp_option terminal_options[] = {
+	{"color", TERMINAL_COLOR, "auto|always|never", OPTION_ARG_OPTIONAL,
+	 "Colours (auto, the default: on a terminal, unless NO_COLOR is set)", 8},
+	{"no-color", TERMINAL_NO_COLOR, 0, 0, "No colours", 8},
+	{"pager", TERMINAL_PAGER, 0, 0,
+	 "Show in $STACKCTL_PAGER, $PAGER or less (default on a terminal)", 8},
+	{"no-pager", TERMINAL_NO_PAGER, 0, 0, "Write straight to the terminal", 8},
+	{"progress", TERMINAL_PROGRESS, 0, 0,
+	 "Say on standard error what takes more than a second (default on a terminal)", 8},
+	{"no-progress", TERMINAL_NO_PROGRESS, 0, 0, "Do not", 8},
+	{"stdio", TERMINAL_STDIO, 0, 0, "No pager, no colours: plain text, as perf's --stdio", 8},
+	{0},
+};
+
+static error_t terminal_parse_color(const char *arg, struct argp_state *state,
+				    struct terminal *terminal)
+{
+	if (!arg || strcmp(arg, "always") == 0)
+		terminal->color_choice = TERMINAL_ALWAYS;
+	else if (strcmp(arg, "never") == 0)
+		terminal->color_choice = TERMINAL_NEVER;
+	else if (strcmp(arg, "auto") == 0)
+		terminal->color_choice = TERMINAL_AUTO;
+	else
+		argp_error(state, "--color: '%s' is none of auto, always, never", arg);
+	return 0;
+}
+
+static error_t terminal_parse(int key, char *arg, struct argp_state *state)
+{
+	struct terminal *terminal = state->input;
+
+	switch (key) {
+	case TERMINAL_COLOR:
+		return terminal_parse_color(arg, state, terminal);
+	case TERMINAL_NO_COLOR:
+		terminal->color_choice = TERMINAL_NEVER;
+		return 0;
+	case TERMINAL_PAGER:
+	case TERMINAL_NO_PAGER:
+		terminal->pager_choice = key == TERMINAL_PAGER ? TERMINAL_ALWAYS : TERMINAL_NEVER;
+		return 0;
+	case TERMINAL_PROGRESS:
+	case TERMINAL_NO_PROGRESS:
+		terminal->progress_choice =
+			key == TERMINAL_PROGRESS ? TERMINAL_ALWAYS : TERMINAL_NEVER;
+		return 0;
+	case TERMINAL_STDIO:
+		terminal->color_choice = terminal->pager_choice = TERMINAL_NEVER;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp terminal_argp = {.options = terminal_options, .parser = terminal_parse};
+
+static const char *terminal_env(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* Whether the terminal understands more than text. */
+static bool terminal_is_able(void)
+{
+	const char *term = terminal_env("TERM");
+
+	return term && strcmp(term, "dumb") != 0;
+}
+
+/* STACKCTL_PAGER, even if it is empty (then: none), else PAGER, else less. */
+static const char *terminal_pager(void)
+{
+	const char *ours = getenv("STACKCTL_PAGER"), *pager = ours ? ours : terminal_env("PAGER");
+
+	if (!pager)
+		pager = "less";
+	return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+}
+
+/* --- progress ------------------------------------------------------------------------------- */
+
+static struct {
+	const char *volatile what;
+	volatile sig_atomic_t seconds;
+	volatile sig_atomic_t is_shown;
+} terminal_line;
+
+/* Only what a handler may call. */
+static void terminal_on_alarm(int number)
+{
+	char text[160];
+	size_t n = 0;
+	const char *parts[] = {"\rstackctl: ", terminal_line.what, ": ", NULL};
+	unsigned seconds = (unsigned)++terminal_line.seconds;
+
+	(void)number;
+	for (const char **part = parts; *part; part++)
+		for (const char *at = *part; *at && n < sizeof(text) - 16; at++)
+			text[n++] = *at;
+	if (seconds >= 1000)
+		text[n++] = (char)('0' + seconds / 1000 % 10);
+	if (seconds >= 100)
+		text[n++] = (char)('0' + seconds / 100 % 10);
+	if (seconds >= 10)
+		text[n++] = (char)('0' + seconds / 10 % 10);
+	text[n++] = (char)('0' + seconds % 10);
+	text[n++] = ' ';
+	text[n++] = 's';
+	if (write(STDERR_FILENO, text, n) > 0)
+		terminal_line.is_shown = 1;
+}
+
+static void terminal_clock(int seconds)
+{
+	struct itimerval timer = {.it_interval = {.tv_sec = seconds},
+				  .it_value = {.tv_sec = seconds}};
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void terminal_progress(const char *what)
+{
+	terminal_line.what = what;
+}
+
+void terminal_progress_end(void)
+{
+	terminal_clock(0);
+	if (terminal_line.is_shown) {
+		bool is_terminal = isatty(STDERR_FILENO) && terminal_is_able();
+
+		fputs(is_terminal ? "\r\033[K" : "\n", stderr);
+	}
+	terminal_line.is_shown = 0;
+}
+
+static void terminal_start_progress(const struct terminal *terminal)
+{
+	struct sigaction action = {.sa_handler = terminal_on_alarm, .sa_flags = SA_RESTART};
+
+	if (terminal->progress_choice == TERMINAL_NEVER ||
+	    (terminal->progress_choice == TERMINAL_AUTO && !isatty(STDERR_FILENO)))
+		return;
+	terminal_progress("reading");
+	sigaction(SIGALRM, &action, NULL);
+	terminal_clock(1);
+}
+
+void terminal_setup(struct terminal *t, const char *output)
+{
+	struct winsize size;
+
+	t->is_terminal = (!output || strcmp(output, "-") == 0) && isatty(STDOUT_FILENO);
+	t->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	t->color = t->color_choice == TERMINAL_ALWAYS ||
+		   (t->color_choice == TERMINAL_AUTO && t->is_terminal &&
+		    !terminal_env("NO_COLOR") && terminal_is_able());
+	if (t->is_terminal && t->pager_choice != TERMINAL_NEVER && terminal_is_able())
+		t->pager = terminal_pager();
+	if (t->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		t->width = size.ws_col;
+	terminal_start_progress(t);
+}
