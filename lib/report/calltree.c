@@ -13,38 +13,12 @@
  * mark (a path that ends for another reason hangs under another mark), so each entry carries the
  * stamp of the combination that wrote it, and changing the combination costs nothing.
  */
-#include "report/calltree.h"
+#include "report/calltree_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/vec.h"
 #include "report/index.h"
-
-struct calltree_place {
-	uint32_t stamp; /* valid if it is the tree's */
-	uint32_t at;
-};
-
-/* Samples that end in one node and whose frames are inferred down to another. */
-struct calltree_inferred {
-	uint32_t at, upto;
-	uint64_t samples;
-};
-
-struct calltree {
-	struct profile *profile;
-	enum calltree_key key;
-	struct calltree_node *nodes;
-	uint32_t n_nodes, cap_nodes;
-	struct index children;	       /* of nodes with many: (parent, key) -> node */
-	struct calltree_place *placed; /* by trie node; made at the first addition */
-	uint32_t stamp;
-	const struct profile_symbol *mark; /* that `stamp` stands for */
-	uint32_t *climb;		   /* trie nodes on the way down */
-	uint32_t cap_climb;
-	VEC(struct calltree_inferred) inferred;
-};
 
 int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
 {
@@ -153,9 +127,8 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	return 0;
 }
 
-/* The child of `parent` for a symbol, entered if it is new. */
-static int calltree_child(struct calltree *tree, uint32_t parent,
-			  const struct profile_symbol *symbol, bool is_inlined, uint32_t *ret_child)
+int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
+		   bool is_inlined, uint32_t *ret_child)
 {
 	bool by_name = tree->key == CALLTREE_BY_NAME;
 	uint32_t key = by_name ? symbol->name_number : symbol->number << 1 | is_inlined;
@@ -313,115 +286,4 @@ const struct calltree_node *calltree_nodes(const struct calltree *tree, uint32_t
 const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32_t node)
 {
 	return profile_symbol_at(tree->profile, tree->nodes[node].symbol);
-}
-
-/*
- * Inverting goes level by level. A runner stands for the samples that end in one node of the
- * source; in each round all runners step to their caller, and the tree of callers gets or finds
- * the node for it under the one where the runner was. Runners whose place is below the limit
- * stop: that bounds the work by levels * runners, and what is left out is below what is shown.
- */
-struct calltree_runner {
-	uint32_t source; /* node of the source that was placed last */
-	uint32_t at;	 /* where in the tree of callers */
-	uint32_t upto; /* callers up to this node of the source, a caller too, are inferred; 0: none
-			*/
-	uint64_t samples;
-};
-
-/* One round. Each runner's samples are added where it arrives; the number that go on. */
-static int64_t calltree_round(const struct calltree *tree, struct calltree *callers,
-			      struct calltree_runner *runners, int64_t n, uint64_t least)
-{
-	int64_t left = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		struct calltree_runner run = runners[i];
-		uint32_t up = tree->nodes[run.source].parent;
-		int r;
-
-		if (callers->nodes[run.at].samples < least)
-			continue;
-		if (up == 0) {
-			callers->nodes[run.at].self += run.samples;
-			continue;
-		}
-		r = calltree_child(callers, run.at, calltree_symbol(tree, up),
-				   tree->nodes[up].is_inlined, &run.at);
-		if (r < 0)
-			return r;
-		run.source = up;
-		callers->nodes[run.at].samples += run.samples;
-		if (up <= run.upto &&
-		    !calltree_symbol(tree, up)
-			     ->is_mark) /* both are on one path, where numbers grow with depth */
-			callers->nodes[run.at].inferred += run.samples;
-		runners[left++] = run;
-	}
-	return left;
-}
-
-/* Places a runner at the top. */
-static int calltree_start_one(const struct calltree *tree, struct calltree *callers,
-			      struct calltree_runner *runner)
-{
-	/* Whether it was inlined matters for a caller, not for the function asked about. */
-	int r = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
-			       &runner->at);
-
-	if (r < 0)
-		return r;
-	callers->nodes[runner->at].samples += runner->samples;
-	callers->nodes[0].samples += runner->samples;
-	return 0;
-}
-
-/* One runner for each node in which samples end, and one more for each part of them whose first
- * frames are inferred. `plain` has room for a number for each node. */
-static int64_t calltree_start(const struct calltree *tree, struct calltree *callers,
-			      struct calltree_runner *runners, uint64_t *plain)
-{
-	int64_t n = 0;
-	int r = 0;
-
-	for (uint32_t i = 1; i < tree->n_nodes; i++)
-		plain[i] = tree->nodes[i].self;
-	for (size_t i = 0; r == 0 && i < tree->inferred.count; i++) {
-		const struct calltree_inferred *part = &tree->inferred.items[i];
-
-		plain[part->at] -= part->samples;
-		runners[n] = (struct calltree_runner){
-			.source = part->at, .upto = part->upto, .samples = part->samples};
-		r = calltree_start_one(tree, callers, &runners[n++]);
-	}
-	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
-		if (!plain[i])
-			continue;
-		runners[n] = (struct calltree_runner){.source = i, .samples = plain[i]};
-		r = calltree_start_one(tree, callers, &runners[n++]);
-	}
-	return r < 0 ? r : n;
-}
-
-int calltree_invert(const struct calltree *tree, const struct calltree_limits *limits,
-		    struct calltree *callers, bool *ret_cut)
-{
-	struct calltree_runner *runners =
-		reallocarray(NULL, tree->n_nodes + tree->inferred.count, sizeof(*runners));
-	uint64_t *plain = calloc(tree->n_nodes, sizeof(*plain));
-	uint64_t all = tree->nodes[0].samples;
-	uint64_t least = (uint64_t)(limits->percent / 100.0 * (double)all);
-	uint32_t depth = 0;
-	int64_t n = -ENOMEM;
-
-	if (runners && plain)
-		n = calltree_start(tree, callers, runners, plain);
-	while (n > 0 && depth++ < limits->max_depth && callers->n_nodes < limits->max_nodes)
-		n = calltree_round(tree, callers, runners, n, least);
-	free(runners);
-	free(plain);
-	if (n < 0)
-		return (int)n;
-	*ret_cut = n > 0;
-	return 0;
 }

@@ -65,6 +65,14 @@ struct calltree_limits {
 int calltree_invert(const struct calltree *tree, const struct calltree_limits *limits,
 		    struct calltree *callers, bool *ret_cut);
 
+/* What is around the functions that `is_asked` marks, by symbol number: `callers`, the tree of
+ * those that lead to them, and `callees`, of what they lead to; both have the functions at their
+ * top, are empty and of the same profile before, and summed up after. A sample counts once, at
+ * the outermost call of a function that is asked for. */
+int calltree_around(const struct calltree *tree, const bool *is_asked,
+		    const struct calltree_limits *limits, struct calltree *callers,
+		    struct calltree *callees, bool *ret_cut);
+
 /* Both live until the next addition. */
 const struct calltree_node *calltree_nodes(const struct calltree *tree, uint32_t *ret_count);
 const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32_t node);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the call tree: calltree.c builds one from entries, calltree_invert.c makes others of it.
+ * No other module includes this.
+ */
+#ifndef REPORT_CALLTREE_STATE_H
+#define REPORT_CALLTREE_STATE_H
+
+#include "base/vec.h"
+#include "report/calltree.h"
+#include "report/index.h"
+
+struct calltree_place {
+	uint32_t stamp; /* valid if it is the tree's */
+	uint32_t at;
+};
+
+/* Samples that end in one node and whose frames are inferred down to another. */
+struct calltree_inferred {
+	uint32_t at, upto;
+	uint64_t samples;
+};
+
+struct calltree {
+	struct profile *profile;
+	enum calltree_key key;
+	struct calltree_node *nodes;
+	uint32_t n_nodes, cap_nodes;
+	struct index children;	       /* of nodes with many: (parent, key) -> node */
+	struct calltree_place *placed; /* by trie node; made at the first addition */
+	uint32_t stamp;
+	const struct profile_symbol *mark; /* that `stamp` stands for */
+	uint32_t *climb;		   /* trie nodes on the way down */
+	uint32_t cap_climb;
+	VEC(struct calltree_inferred) inferred;
+};
+
+/* The child of `parent` for a symbol, entered if it is new. 0 or -ENOMEM. */
+int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
+		   bool is_inlined, uint32_t *ret_child);
+
+#endif
