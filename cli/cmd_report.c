@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl report: a recording as a call-path tree, a flat list or a tree of callers. */
+/* stackctl report: a recording as call paths, functions, callers, or over time. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,44 +10,95 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "report/histogram.h"
 #include "report/report.h"
 #include "terminal.h"
 
 #define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything unless told otherwise */
 
-enum { CMD_REPORT_VIEW = 0x200, CMD_REPORT_LBR, CMD_REPORT_PERCENT, CMD_REPORT_JSON };
+#define CMD_REPORT_BINS 40
+
+enum {
+	CMD_REPORT_VIEW = 0x200,
+	CMD_REPORT_AROUND,
+	CMD_REPORT_BY,
+	CMD_REPORT_BINS_OPTION,
+	CMD_REPORT_LBR,
+	CMD_REPORT_PERCENT,
+	CMD_REPORT_JSON
+};
 
 struct cmd_report {
 	struct input input;
 	struct terminal terminal;
 	const char *output;
-	enum report_view view;
+	struct report_options options;
 	double percent_limit; /* negative: not given */
 	bool is_json, is_lbr;
 };
 
 static const struct argp_option cmd_report_options[] = {
-	{"view", CMD_REPORT_VIEW, "tree|flat|callers", 0,
-	 "Call paths from the root down (default), functions, or functions with their callers", 3},
+	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time", 0,
+	 "Call paths from the root down (default), functions, functions with their callers, what is "
+	 "around one function, or when samples were taken",
+	 3},
+	{"around", CMD_REPORT_AROUND, "NAME", 0,
+	 "The callers and callees of this function (the view 'around')", 3},
+	{"by", CMD_REPORT_BY, "process|thread|command|cpu|all", 0,
+	 "What is reported one after the other (default: process)", 3},
+	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
 	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
-	 "Sum up rows below this share of their process (default 0.5; with --json 0)", 3},
+	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
 	{"lbr", CMD_REPORT_LBR, 0, 0, "The call paths of the processor's branch records", 3},
 	{"json", CMD_REPORT_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
 	{"output", 'o', "FILE", 0, "Write to this file", 3},
 	{0},
 };
 
+/* The index of a word in a list that is ended by NULL. */
+static int cmd_report_word(struct argp_state *state, const char *option, const char *arg,
+			   const char *const *words, const char *list)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], arg) == 0)
+			return i;
+	argp_error(state, "--%s: '%s' is none of %s", option, arg, list);
+	return 0;
+}
+
 static void cmd_report_parse_view(struct argp_state *state, const char *arg,
 				  struct cmd_report *args)
 {
-	if (strcmp(arg, "tree") == 0)
-		args->view = REPORT_TREE;
-	else if (strcmp(arg, "flat") == 0)
-		args->view = REPORT_FLAT;
-	else if (strcmp(arg, "callers") == 0)
-		args->view = REPORT_CALLERS;
-	else
-		argp_error(state, "--view: '%s' is none of tree, flat, callers", arg);
+	static const char *const words[] = {
+		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
+		[REPORT_AROUND] = "around", [REPORT_TIME] = "time", NULL};
+
+	args->options.view = (enum report_view)cmd_report_word(state, "view", arg, words,
+							       "tree, flat, callers, around, time");
+}
+
+static void cmd_report_parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
+{
+	static const char *const words[] = {
+		[REPORT_BY_PROCESS] = "process", [REPORT_BY_THREAD] = "thread",
+		[REPORT_BY_COMMAND] = "command", [REPORT_BY_CPU] = "cpu",
+		[REPORT_BY_ALL] = "all",	 NULL};
+
+	args->options.by = (enum report_by)cmd_report_word(state, "by", arg, words,
+							   "process, thread, command, cpu, all");
+	args->input.filter.by_cpu = args->options.by == REPORT_BY_CPU;
+}
+
+static void cmd_report_parse_bins(struct argp_state *state, const char *arg,
+				  struct cmd_report *args)
+{
+	char *end;
+	long n = strtol(arg, &end, 10);
+
+	if (end == arg || *end || n < 1 || n > HISTOGRAM_MAX_BINS)
+		argp_error(state, "--bins: '%s' is not a number from 1 to %u", arg,
+			   HISTOGRAM_MAX_BINS);
+	args->options.n_bins = (uint32_t)n;
 }
 
 static void cmd_report_parse_percent(struct argp_state *state, const char *arg,
@@ -72,6 +123,20 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 	case CMD_REPORT_VIEW:
 		cmd_report_parse_view(state, arg, args);
 		return 0;
+	case CMD_REPORT_AROUND:
+		args->options.around = arg;
+		args->options.view = REPORT_AROUND;
+		return 0;
+	case CMD_REPORT_BY:
+		cmd_report_parse_by(state, arg, args);
+		return 0;
+	case CMD_REPORT_BINS_OPTION:
+		cmd_report_parse_bins(state, arg, args);
+		return 0;
+	case ARGP_KEY_END:
+		if (args->options.view == REPORT_AROUND && !args->options.around)
+			argp_error(state, "--view around: around what? --around NAME");
+		return 0;
 	case CMD_REPORT_PERCENT:
 		cmd_report_parse_percent(state, arg, args);
 		return 0;
@@ -89,17 +154,22 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static struct report_options cmd_report_options_of(const struct cmd_report *args)
+static void cmd_report_complete(struct cmd_report *args)
 {
-	return (struct report_options){
-		.view = args->view,
-		.percent_limit = args->percent_limit >= 0 ? args->percent_limit
+	struct report_options *options = &args->options;
+
+	options->percent_limit = args->percent_limit >= 0 ? args->percent_limit
 				 : args->is_json	  ? 0
-							  : CMD_REPORT_LIMIT,
-		.width = args->terminal.width,
-		.color = args->terminal.color,
-		.utf8 = args->terminal.utf8,
-	};
+							  : CMD_REPORT_LIMIT;
+	options->calls_apart = args->input.is_unfolded;
+	/* A pager scrolls to the side. */
+	options->width = args->terminal.pager ? 0 : args->terminal.width;
+	options->color = args->terminal.color;
+	options->utf8 = args->terminal.utf8;
+	if (options->view != REPORT_AROUND)
+		options->around = NULL;
+	if (!options->n_bins)
+		options->n_bins = CMD_REPORT_BINS;
 }
 
 /* Recordings of this version have no branch records: say what makes some. */
@@ -111,9 +181,21 @@ static int cmd_report_no_branches(const struct input_open *open)
 	return CMD_NO_SAMPLES;
 }
 
+/* Whether the function that is asked about is there, and what it may have been meant to be. */
+static int cmd_report_find(const struct cmd_report *args, const struct input_open *open)
+{
+	const char *name = args->options.around;
+	int r = name ? report_find(open->profile, name) : 0;
+
+	if (r == -ENOENT)
+		input_no_function(open->profile, name);
+	else if (r < 0)
+		message("out of memory");
+	return r == -ENOENT ? CMD_NO_SAMPLES : r < 0 ? CMD_FAILED : CMD_DONE;
+}
+
 static int cmd_report_write(const struct cmd_report *args, const struct input_open *open)
 {
-	struct report_options options = cmd_report_options_of(args);
 	struct output output;
 	int r, status = output_begin_paged(args->output,
 					   args->is_json ? NULL : args->terminal.pager, &output);
@@ -121,9 +203,9 @@ static int cmd_report_write(const struct cmd_report *args, const struct input_op
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_json)
-		r = report_write_json(open->profile, &options, output.file);
+		r = report_write_json(open->profile, &args->options, output.file);
 	else
-		r = report_write_text(open->profile, &options, output.file);
+		r = report_write_text(open->profile, &args->options, output.file);
 	return output_end(&output, r);
 }
 
@@ -134,7 +216,14 @@ int cmd_report(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_report_options,
 		.parser = cmd_report_parse,
-		.doc = "Shows where a recording's processes spent their time, by call path.",
+		.doc = "Shows where a recording's processes spent their time, by call path."
+		       "\vExamples:\n\n"
+		       "  stackctl report\n"
+		       "  stackctl report --view flat --by all --from 10s --to 20s\n"
+		       "  stackctl report --around malloc --ignore '*test*'\n"
+		       "  stackctl report --view time --pid 1234\n\n"
+		       "Every percentage says what it is of. A path whose walk did not reach the "
+		       "thread's entry begins with a mark that says why.\n",
 		.children = children,
 	};
 	struct cmd_report args = {.percent_limit = -1};
@@ -143,7 +232,10 @@ int cmd_report(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, &args);
 	terminal_setup(&args.terminal, args.output);
+	cmd_report_complete(&args);
 	status = input_open(&args.input, &open);
+	if (status == CMD_DONE)
+		status = cmd_report_find(&args, &open);
 	if (status == CMD_DONE)
 		status = args.is_lbr ? cmd_report_no_branches(&open)
 				     : cmd_report_write(&args, &open);

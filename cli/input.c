@@ -28,6 +28,8 @@ enum {
 	INPUT_DEPTH,
 	INPUT_FOLD,
 	INPUT_NO_FOLD,
+	INPUT_INLINE,
+	INPUT_NO_INLINE,
 	INPUT_NO_RECONSTRUCTED
 };
 
@@ -61,7 +63,9 @@ static const struct argp_option input_options[] = {
 	{"max-depth", INPUT_DEPTH, "N", 0,
 	 "Show N frames of each path from the root down, and count what is deeper there", 2},
 	{"fold-recursion", INPUT_FOLD, 0, 0, "Show a function that calls itself as one frame", 2},
-	{"no-fold-recursion", INPUT_NO_FOLD, 0, 0, "Show every call (default)", 2},
+	{"no-fold-recursion", INPUT_NO_FOLD, 0, 0, "Show every call of a function by itself", 2},
+	{"inline", INPUT_INLINE, 0, 0, "Show inlined functions as frames (default)", 2},
+	{"no-inline", INPUT_NO_INLINE, 0, 0, "Count their time as their caller's", 2},
 	{0},
 };
 
@@ -174,9 +178,14 @@ static error_t input_parse_paths(int key, char *arg, struct argp_state *state)
 	case INPUT_DEPTH:
 		filter->max_depth = input_parse_depth(state, arg);
 		return 0;
+	case INPUT_INLINE:
+	case INPUT_NO_INLINE:
+		filter->no_inlined = key == INPUT_NO_INLINE;
+		return 0;
 	case INPUT_FOLD:
 	case INPUT_NO_FOLD:
 		filter->fold_recursion = key == INPUT_FOLD;
+		input->is_unfolded = key == INPUT_NO_FOLD;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -283,6 +292,27 @@ static const char *input_guess(const struct profile *profile, const char *name)
 	return closest;
 }
 
+/* "; did you mean 'x'?", or nothing. */
+static void input_put_guess(const struct profile *profile, const char *name, struct buf *b)
+{
+	const char *guess = name ? input_guess(profile, name) : NULL;
+
+	if (!guess)
+		return;
+	text_put_raw(b, "; did you mean '");
+	text_put(b, guess, NULL);
+	text_put_raw(b, "'?");
+}
+
+void input_no_function(const struct profile *profile, const char *name)
+{
+	struct buf b = {0};
+
+	input_put_guess(profile, name, &b);
+	message("no call path goes through '%s'%.*s", name, (int)b.len, (const char *)b.data);
+	buf_free(&b);
+}
+
 /* Why the filter leaves nothing, and what to look at. */
 static void input_nothing_left(const struct input *input, const char *path, int64_t id,
 			       const struct profile *profile)
@@ -291,18 +321,14 @@ static void input_nothing_left(const struct input *input, const char *path, int6
 	const char *name = f->symbols.n == 1 ? input->symbols[0]
 			   : f->focus.n == 1 ? input->focus[0]
 					     : NULL;
-	const char *guess = name ? input_guess(profile, name) : NULL;
 	struct buf b = {0};
 
-	if (guess)
-		text_put(&b, guess, NULL);
-	if (guess && !b.failed)
-		message("no sample of recording %lld in %s is left by '%s'; did you mean '%.*s'?",
-			(long long)id, path, name, (int)b.len, (const char *)b.data);
-	else
-		message("no sample of recording %lld in %s is of the chosen processes, threads, "
-			"functions and times; 'stackctl report' shows which there are",
-			(long long)id, path);
+	input_put_guess(profile, name, &b);
+	message("no sample of recording %lld in %s is of the chosen processes, threads, functions "
+		"and times%.*s",
+		(long long)id, path, (int)b.len, (const char *)b.data);
+	if (!b.len)
+		message("'stackctl report' shows which there are");
 	buf_free(&b);
 }
 

@@ -21,6 +21,7 @@ struct input {
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX];
+	bool is_unfolded;	      /* --no-fold-recursion was given */
 	struct profile_filter filter; /* made of the above, which it points to: do not copy */
 };
 
@@ -33,6 +34,9 @@ char *input_path(const struct input *input);
 /* Says what is wrong with a store and gives the exit status for it. `error` is the reader's
  * sentence (freed here) or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
+
+/* Says that no path goes through a function, and which may have been meant. */
+void input_no_function(const struct profile *profile, const char *name);
 
 /* An opened recording, summed up. */
 struct input_open {

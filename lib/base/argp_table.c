@@ -145,23 +145,25 @@ static const char *man_text(const char *at, FILE *out)
 /* Paragraphs and examples. */
 static void man_paragraphs(const char *at, FILE *out)
 {
-	bool in_example = false;
+	bool in_example = false, is_first = true, is_apart = false;
 
-	while (*at) {
+	for (; *at; is_first = is_apart = false) {
 		bool is_example = *at == ' ' || *at == '\t';
 
-		if (is_example != in_example)
-			fputs(is_example ? ".PP\n.RS 4\n.nf\n" : ".fi\n.RE\n.PP\n", out);
-		in_example = is_example;
-		if (*at == '\n') {
-			if (at[1] && at[1] != ' ' && at[1] != '\t' && !in_example)
-				fputs(".PP\n", out);
+		while (*at == '\n') {
+			is_apart = true;
 			at++;
-			continue;
+			is_example = *at == ' ' || *at == '\t';
 		}
+		if (is_example != in_example)
+			fputs(is_example ? ".sp\n.RS 4\n.nf\n" : ".fi\n.RE\n.PP\n", out);
+		else if (is_apart && !is_first && !is_example)
+			fputs(".PP\n", out);
+		in_example = is_example;
 		while (is_example && (*at == ' ' || *at == '\t'))
 			at++;
-		at = man_text(at, out);
+		if (*at)
+			at = man_text(at, out);
 	}
 	if (in_example)
 		fputs(".fi\n.RE\n", out);

@@ -174,6 +174,8 @@ static int calltree_step(struct calltree *tree, const struct profile_frame *fram
 	const struct profile_filter *filter = profile_filter(tree->profile);
 	const struct calltree_node *node = &tree->nodes[*at];
 
+	if (filter->no_inlined && frame->is_inlined)
+		return 0;
 	if (filter->max_depth && node->depth >= filter->max_depth)
 		return 0;
 	if (filter->fold_recursion && node->symbol == frame->symbol->number)

@@ -11,15 +11,15 @@
 /* Sorts the indexes `from` into `to` by key(index); `first` gets the n_keys + 1 bounds. */
 struct groups_sort {
 	const struct profile_entry *entries;
-	const uint32_t *group_of_thread; /* NULL: sort by root mark */
+	const uint32_t *group_of_entry; /* NULL: sort by root mark */
 };
 
 static uint32_t groups_key(const struct groups_sort *sort, uint32_t entry)
 {
 	const struct profile_entry *e = &sort->entries[entry];
 
-	if (sort->group_of_thread)
-		return sort->group_of_thread[e->thread];
+	if (sort->group_of_entry)
+		return sort->group_of_entry[entry];
 	return e->quality >= PROFILE_PARTIAL ? e->end_reason : 0;
 }
 
@@ -62,13 +62,13 @@ static void groups_rank(struct groups *g, const struct profile_entry *entries)
 		qsort_r(g->ranking, g->n_ranking, sizeof(*g->ranking), groups_compare, g->samples);
 }
 
-int groups_make(const struct profile *profile, const uint32_t *group_of_thread, uint32_t n_groups,
-		struct groups *ret_groups)
+int groups_make_by_entry(const struct profile *profile, const uint32_t *group_of_entry,
+			 uint32_t n_groups, struct groups *ret_groups)
 {
 	uint32_t reasons[257];
 	size_t n;
 	const struct profile_entry *entries = profile_entries(profile, &n);
-	struct groups_sort by_reason = {entries, NULL}, by_group = {entries, group_of_thread};
+	struct groups_sort by_reason = {entries, NULL}, by_group = {entries, group_of_entry};
 	struct groups g = {.n = n_groups};
 	uint32_t *order = calloc(n + 1, sizeof(*order));
 
@@ -89,6 +89,23 @@ int groups_make(const struct profile *profile, const uint32_t *group_of_thread, 
 	groups_rank(&g, entries);
 	*ret_groups = g;
 	return 0;
+}
+
+int groups_make(const struct profile *profile, const uint32_t *group_of_thread, uint32_t n_groups,
+		struct groups *ret_groups)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(profile, &n);
+	uint32_t *group_of_entry = calloc(n + 1, sizeof(*group_of_entry));
+	int r;
+
+	if (!group_of_entry)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		group_of_entry[i] = group_of_thread[entries[i].thread];
+	r = groups_make_by_entry(profile, group_of_entry, n_groups, ret_groups);
+	free(group_of_entry);
+	return r;
 }
 
 int groups_by_process(const struct profile *profile, struct groups *ret_groups)

@@ -18,6 +18,10 @@ struct groups {
 int groups_make(const struct profile *profile, const uint32_t *group_of_thread, uint32_t n_groups,
 		struct groups *ret_groups);
 
+/* The same by what `group_of_entry` says of each entry. */
+int groups_make_by_entry(const struct profile *profile, const uint32_t *group_of_entry,
+			 uint32_t n_groups, struct groups *ret_groups);
+
 /* The same by process number. */
 int groups_by_process(const struct profile *profile, struct groups *ret_groups);
 

@@ -219,7 +219,7 @@ static int names_look_up(struct names *names, uint32_t number)
 		if (line) {
 			frame->file = line->file;
 			frame->line = line->line;
-			frame->is_inlined = line->is_inlined;
+			frame->is_inlined = line->is_inlined && i > 0; /* the outermost is not */
 		}
 		if (line && line->function && *line->function)
 			r = names_function(names, location->object, line->function, &frame->symbol);

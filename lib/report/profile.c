@@ -37,6 +37,7 @@ struct profile {
 	struct profile_entry *entries;
 	uint32_t n_entries, cap_entries;
 	/* Only while summing up: (thread, origin, end reason) -> group; (group, node) -> entry. */
+	struct index lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */
 	struct index groups, by_key;
 	uint64_t last_group_key;
 	uint32_t last_group;
@@ -154,12 +155,20 @@ static int profile_reserve_entry(struct profile *p)
 	return 0;
 }
 
-/* The number of the samples' thread, origin and end reason together. */
+/* The number of the samples' thread (and CPU, if they are told apart), origin and end reason
+ * together. */
 static int profile_group(struct profile *p, const struct store_sample *s, uint32_t *ret_group)
 {
-	uint64_t key = (uint64_t)s->thread << 32 | s->origin * PROFILE_REASONS | s->end_reason;
+	uint32_t lane = s->thread;
+	uint64_t key;
 	int r = 0;
 
+	if (p->filter->by_cpu)
+		r = index_enter(&p->lanes, (uint64_t)s->thread << 16 | s->cpu,
+				(uint32_t)p->lanes.used, &lane);
+	if (r < 0)
+		return r;
+	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
 	if (!p->groups.used || key != p->last_group_key)
 		r = index_enter(&p->groups, key, (uint32_t)p->groups.used, &p->last_group);
 	if (r < 0)
@@ -204,6 +213,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 			.node = s.node,
 			.origin = s.origin,
 			.end_reason = s.end_reason,
+			.cpu = p->filter->by_cpu ? s.cpu : 0,
 			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin)};
 	p->entries[at].samples++;
 	p->entries[at].weight += s.period;
@@ -258,6 +268,7 @@ static int profile_sum_up(struct profile *p)
 		r = profile_choose(p);
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);
+	index_free(&p->lanes);
 	index_free(&p->groups);
 	index_free(&p->by_key);
 	if (r < 0)
@@ -294,6 +305,7 @@ void profile_free(struct profile *p)
 		return;
 	names_free(p->names);
 	trim_free(p->trim);
+	index_free(&p->lanes);
 	index_free(&p->groups);
 	index_free(&p->by_key);
 	choice_free(p->choice);
@@ -362,6 +374,11 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		return choice_wants(p->choice, s.node, mark ? mark->name : NULL);
 	}
 	return true;
+}
+
+bool profile_is_chosen(const struct profile *p)
+{
+	return p->totals.samples < p->tables->recording.samples;
 }
 
 bool profile_wants(const struct profile *p, const struct store_sample *sample)
@@ -442,6 +459,8 @@ static size_t profile_shape(const struct profile *p, size_t n)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		if (p->filter->no_inlined && p->path[i].is_inlined)
+			continue;
 		if (p->filter->max_depth && kept == p->filter->max_depth)
 			break;
 		if (p->filter->fold_recursion && kept &&

@@ -43,6 +43,8 @@ struct profile_filter {
 	uint32_t max_depth;    /* frames of a path from the root that are shown; 0: all. What hit
 				* deeper counts as hit there */
 	bool fold_recursion;   /* a function that calls itself is one frame */
+	bool no_inlined;       /* leave out inlined frames: their time is their caller's */
+	bool by_cpu;	       /* entries tell CPUs apart */
 	bool no_reconstructed; /* leave out inferred frames: such paths are incomplete then */
 };
 
@@ -69,13 +71,15 @@ struct profile_frame {
 	uint8_t confidence; /* percent */
 };
 
-/* Samples of one thread with one call path, one end reason and one origin. */
+/* Samples of one thread with one call path, one end reason and one origin; of one CPU, if the
+ * filter has by_cpu. */
 struct profile_entry {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t node;
 	uint32_t origin; /* number in the store's tables */
 	uint8_t end_reason;
 	uint8_t quality; /* enum profile_quality */
+	uint16_t cpu;	 /* 0 without by_cpu */
 	uint64_t samples;
 	uint64_t weight; /* sum of the periods */
 };
@@ -101,6 +105,9 @@ const struct store_tables *profile_tables(const struct profile *profile);
 const struct profile_totals *profile_totals(const struct profile *profile);
 const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
 const struct profile_filter *profile_filter(const struct profile *profile); /* never NULL */
+
+/* Whether the filter left anything out. */
+bool profile_is_chosen(const struct profile *profile);
 
 /* Whether the filter leaves a sample in: for those who go through the reader's samples. */
 bool profile_wants(const struct profile *profile, const struct store_sample *sample);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports: a profile as a call-path tree, a flat list, or a callers tree, per process, as text
- * or JSON. Each begins with the header: host, kernel, event, samples, lost and quality.
+ * The reports: a profile as a call-path tree, a flat list, a tree of callers, what is around one
+ * function, or when samples were taken; per process or otherwise (report/partition.h), as text or
+ * JSON. Each begins with the header: host, kernel, event, samples, lost and quality.
  *
- * Every percentage is of the samples of one process, and says so. All return 0, -ENOMEM, or -EIO
+ * Every percentage says what it is of. All return 0, -ENOMEM, or -EIO
  * when the stream failed (a full disk, /dev/full, a closed pipe). Local time is that of TZ.
  */
 #ifndef REPORT_REPORT_H
@@ -14,16 +15,32 @@
 
 #include "report/profile.h"
 
-enum report_view { REPORT_TREE, REPORT_FLAT, REPORT_CALLERS };
+enum report_view { REPORT_TREE, REPORT_FLAT, REPORT_CALLERS, REPORT_AROUND, REPORT_TIME };
+
+/* What is reported one after the other. */
+enum report_by {
+	REPORT_BY_PROCESS,
+	REPORT_BY_THREAD,
+	REPORT_BY_COMMAND, /* threads of one name, of whatever process */
+	REPORT_BY_CPU,	   /* of a profile with by_cpu */
+	REPORT_BY_ALL,	   /* everything in one */
+};
 
 struct report_options {
 	enum report_view view;
-	double percent_limit; /* rows below this share of their process are left out and summed up
-			       */
+	enum report_by by;
+	const char *around;   /* REPORT_AROUND: a pattern of functions (report/pattern.h) */
+	uint32_t n_bins;      /* REPORT_TIME: steps */
+	double percent_limit; /* rows below this share of their part are left out and summed up */
 	unsigned width;	      /* columns to fit rows in; 0: do not cut */
 	bool color;	      /* the rows that matter stand out */
 	bool utf8;	      /* names and branches may use characters beyond ASCII */
+	bool calls_apart;     /* a row for every call of a function by itself */
 };
+
+/* Whether any path of a profile goes through a function that meets a pattern, as REPORT_AROUND
+ * wants one. 0, -ENOENT, -ENOMEM. */
+int report_find(struct profile *profile, const char *pattern);
 
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out);
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out);

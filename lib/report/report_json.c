@@ -3,13 +3,15 @@
  * The report as JSON, one object:
  *
  *   "schema": 1, the members of the header (recording, host, kernel, ..., samples, lost, quality)
- *   "view": "tree" | "flat" | "callers",  "percent_limit": number
- *   "processes": [ largest first
- *     { "pid", "parent", "comm", "exe", "samples",
- *       "hidden_processes" is a member of the top object: processes below the limit
+ *   "view": "tree" | "flat" | "callers" | "around" | "time",  "percent_limit": number, "by": ...
+ *   "processes" (by process) or "parts": [ largest first
+ *     { "pid", "parent", "comm", "exe" or what else tells the part, "samples",
+ *       "hidden_processes" is a member of the top object: parts below the limit
  *       tree, callers:  "nodes": [ {"parent": index or -1, "symbol", "inlined", "total", "self",
  *                                "reconstructed"} ]
  *       flat:           "functions": [ {"symbol", "self", "total", "reconstructed"} ]
+ *       around:         "total", "self", "callers": {as callers}, "callees": {as tree}
+ *       time:           "bins": [ {"samples", "symbol": index or null, "symbol_samples"} ]
  *       "hidden": {"rows", "samples"}: the rows below the limit
  *       "cut": true where the tree of callers was too large to be complete } ]
  *   "symbols": [ {"name", "object", "kernel", "mark", "unnamed"} ], which "symbol" is an index of
@@ -22,24 +24,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/calltree.h"
 #include "report/flat.h"
-#include "report/groups.h"
+#include "report/histogram.h"
 #include "report/report.h"
 #include "report/report_header.h"
+#include "report/report_view.h"
 #include "report/treeview.h"
 
-#define REPORT_JSON_CALLER_LEVELS 512
-#define REPORT_JSON_CALLER_NODES  (2u << 20)
-#define REPORT_JSON_CHUNK	  65536 /* bytes after which the buffer is written out */
+#define REPORT_JSON_CHUNK 65536 /* bytes after which the buffer is written out */
 
 struct report_json {
-	struct profile *profile;
+	struct report_view_state view;
 	const struct report_options *options;
 	FILE *out;
 	struct buf b;
-	struct calltree *tree, *callers;
-	uint64_t whole;
 };
 
 static int report_json_drain(struct report_json *json, size_t least)
@@ -55,21 +53,21 @@ static void report_json_hidden(struct report_json *json, uint32_t rows, uint64_t
 /* A child's samples are never more than its parent's: what is hidden hides all below it. Of
  * hidden rows only the topmost are counted. `shown` maps nodes to their index in the output. */
 static int report_json_node_list(struct report_json *json, const struct calltree *tree,
-				 uint32_t *shown)
+				 uint64_t whole, uint32_t *shown)
 {
 	uint32_t n, n_shown = 0, n_hidden = 0;
 	const struct calltree_node *nodes = calltree_nodes(tree, &n);
 	uint64_t hidden = 0;
 	int r = 0;
 
-	text_put_raw(&json->b, ",\"nodes\":[");
+	text_put_raw(&json->b, "\"nodes\":[");
 	for (uint32_t i = 1; r == 0 && i < n; i++) {
 		uint32_t up = nodes[i].parent;
 
 		shown[i] = CALLTREE_NONE;
 		if (up && shown[up] == CALLTREE_NONE)
 			continue;
-		if (treeview_is_small(nodes[i].samples, json->whole, json->options)) {
+		if (treeview_is_small(nodes[i].samples, whole, json->options)) {
 			n_hidden++;
 			hidden += nodes[i].samples;
 			continue;
@@ -89,7 +87,7 @@ static int report_json_node_list(struct report_json *json, const struct calltree
 	return r;
 }
 
-static int report_json_nodes(struct report_json *json, const struct calltree *tree)
+static int report_json_nodes(struct report_json *json, const struct calltree *tree, uint64_t whole)
 {
 	uint32_t n, *shown;
 	int r;
@@ -98,7 +96,7 @@ static int report_json_nodes(struct report_json *json, const struct calltree *tr
 	shown = calloc(n, sizeof(*shown));
 	if (!shown)
 		return -ENOMEM;
-	r = report_json_node_list(json, tree, shown);
+	r = report_json_node_list(json, tree, whole, shown);
 	free(shown);
 	return r;
 }
@@ -109,15 +107,15 @@ static int report_json_functions(struct report_json *json)
 	uint32_t n_hidden = 0;
 	uint64_t hidden = 0;
 	const char *before = "";
-	int r = flat_make(json->profile, json->tree, &flat);
+	int r = flat_make(json->view.profile, json->view.tree, &flat);
 
 	if (r < 0)
 		return r;
-	text_put_raw(&json->b, ",\"functions\":[");
+	text_put_raw(&json->b, "\"functions\":[");
 	for (uint32_t i = 0; i < flat.n; i++) {
 		const struct flat_row *row = &flat.rows[i];
 
-		if (treeview_is_small(row->total, json->whole, json->options)) {
+		if (treeview_is_small(row->total, json->view.whole, json->options)) {
 			n_hidden++;
 			hidden += row->self;
 			continue;
@@ -136,88 +134,118 @@ static int report_json_functions(struct report_json *json)
 
 static int report_json_callers(struct report_json *json)
 {
-	struct calltree_limits limits = {json->options->percent_limit, REPORT_JSON_CALLER_LEVELS,
-					 REPORT_JSON_CALLER_NODES};
 	bool is_cut = false;
-	int r;
+	int r = report_view_callers(&json->view, json->options->percent_limit, &is_cut);
 
-	calltree_clear(json->callers);
-	r = calltree_invert(json->tree, &limits, json->callers, &is_cut);
 	if (r == 0)
-		r = report_json_nodes(json, json->callers);
+		r = report_json_nodes(json, json->view.callers, json->view.whole);
 	text_printf(&json->b, ",\"cut\":%s", is_cut ? "true" : "false");
 	return r;
 }
 
-static int report_json_view(struct report_json *json)
+static int report_json_around(struct report_json *json)
+{
+	struct report_view_around around;
+	int r = report_view_around(&json->view, json->options, &around);
+
+	if (r < 0)
+		return r;
+	text_printf(&json->b, "\"total\":%" PRIu64 ",\"self\":%" PRIu64 ",\"callers\":{",
+		    around.total, around.self);
+	r = report_json_nodes(json, json->view.callers, around.total);
+	text_printf(&json->b, ",\"cut\":%s},\"callees\":{", around.is_cut ? "true" : "false");
+	if (r == 0)
+		r = report_json_nodes(json, json->view.callees, around.total);
+	text_put_raw(&json->b, "}");
+	return r;
+}
+
+static int report_json_time(struct report_json *json, const struct histogram *h, uint32_t part)
+{
+	int r = 0;
+
+	text_put_raw(&json->b, "\"bins\":[");
+	for (uint32_t i = 0; r == 0 && i < h->n_bins; i++) {
+		const struct histogram_bin *bin = &h->bins[(size_t)part * h->n_bins + i];
+
+		text_printf(&json->b, "%s\n{\"samples\":%" PRIu64 ",\"symbol\":", i ? "," : "",
+			    bin->samples);
+		if (bin->samples)
+			text_printf(&json->b, "%u,\"symbol_samples\":%" PRIu64 "}", bin->symbol,
+				    bin->symbol_samples);
+		else
+			text_put_raw(&json->b, "null,\"symbol_samples\":0}");
+		r = report_json_drain(json, REPORT_JSON_CHUNK);
+	}
+	text_put_raw(&json->b, "]");
+	return r;
+}
+
+static int report_json_view(struct report_json *json, const struct histogram *h, uint32_t part)
 {
 	switch (json->options->view) {
 	case REPORT_FLAT:
 		return report_json_functions(json);
 	case REPORT_CALLERS:
 		return report_json_callers(json);
+	case REPORT_AROUND:
+		return report_json_around(json);
+	case REPORT_TIME:
+		return report_json_time(json, h, part);
 	case REPORT_TREE:
 		break;
 	}
-	return report_json_nodes(json, json->tree);
+	return report_json_nodes(json, json->view.tree, json->view.whole);
 }
 
-static int report_json_process(struct report_json *json, const struct groups *groups,
-			       uint32_t number)
+/* `n` is how many parts were written before. */
+static int report_json_part(struct report_json *json, const struct histogram *h, uint32_t part,
+			    uint32_t *n)
 {
-	const struct store_process *process = &profile_tables(json->profile)->processes[number];
-	size_t n;
-	const struct profile_entry *entries = profile_entries(json->profile, &n);
-	int r = 0;
+	int r = report_view_begin(&json->view, part, json->options->view != REPORT_TIME);
 
-	json->whole = groups->samples[number];
-	text_printf(&json->b, "\n{\"pid\":%d,\"parent\":%d,\"comm\":", process->pid,
-		    process->parent);
-	text_put_json(&json->b, process->comm ? process->comm : "");
-	text_put_raw(&json->b, ",\"exe\":");
-	text_put_json(&json->b, process->exe ? process->exe : "");
-	text_printf(&json->b, ",\"samples\":%" PRIu64, json->whole);
-	calltree_clear(json->tree);
-	for (uint32_t i = groups->first[number]; r == 0 && i < groups->first[number + 1]; i++) {
-		const struct profile_entry *e = &entries[groups->order[i]];
-
-		r = calltree_add(json->tree, e);
-	}
-	calltree_sum(json->tree);
-	if (r == 0)
-		r = report_json_view(json);
+	if (r < 0 || !report_view_has(&json->view, json->options))
+		return r;
+	text_put_raw(&json->b, (*n)++ ? ",\n{" : "\n{");
+	partition_put_json(&json->view.partition, part, &json->b);
+	text_printf(&json->b, ",\"samples\":%" PRIu64 ",", json->view.whole);
+	r = report_json_view(json, h, part);
 	text_put_raw(&json->b, "}");
 	return r;
 }
 
-static int report_json_processes(struct report_json *json, const struct groups *groups)
+static int report_json_parts(struct report_json *json, const struct histogram *h)
 {
-	uint64_t hidden = 0, all = profile_totals(json->profile)->samples;
-	uint32_t i = 0;
+	const struct groups *groups = &json->view.partition.groups;
+	uint64_t hidden = 0, all = profile_totals(json->view.profile)->samples;
+	uint32_t i = 0, n = 0;
 	int r = 0;
 
-	text_put_raw(&json->b, ",\"processes\":[");
+	text_put_raw(&json->b,
+		     json->options->by == REPORT_BY_PROCESS ? ",\"processes\":[" : ",\"parts\":[");
 	for (; r == 0 && i < groups->n_ranking; i++) {
 		if (treeview_is_small(groups->samples[groups->ranking[i]], all, json->options))
 			break;
-		text_put_raw(&json->b, i ? "," : "");
-		r = report_json_process(json, groups, groups->ranking[i]);
+		r = report_json_part(json, h, groups->ranking[i], &n);
 	}
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
-	text_printf(&json->b, "],\"hidden_processes\":{\"processes\":%u,\"samples\":%" PRIu64 "}",
+	text_printf(&json->b, "],\"hidden_%s\":{\"%s\":%u,\"samples\":%" PRIu64 "}",
+		    json->options->by == REPORT_BY_PROCESS ? "processes" : "parts",
+		    json->options->by == REPORT_BY_PROCESS ? "processes" : "parts",
 		    groups->n_ranking - i, hidden);
 	return r;
 }
 
 static int report_json_symbols(struct report_json *json)
 {
-	size_t n = profile_symbol_count(json->profile);
+	size_t n = profile_symbol_count(json->view.profile);
 	int r = 0;
 
 	text_put_raw(&json->b, ",\"symbols\":[");
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		const struct profile_symbol *symbol = profile_symbol_at(json->profile, (uint32_t)i);
+		const struct profile_symbol *symbol =
+			profile_symbol_at(json->view.profile, (uint32_t)i);
 
 		text_put_raw(&json->b, i ? ",\n{\"name\":" : "\n{\"name\":");
 		text_put_json(&json->b, symbol->name);
@@ -233,17 +261,39 @@ static int report_json_symbols(struct report_json *json)
 	return r;
 }
 
-static int report_json_write(struct report_json *json, const struct groups *groups)
+/* What was asked for. */
+static void report_json_asked(struct report_json *json, const struct histogram *h)
 {
 	static const char *const views[] = {
-		[REPORT_TREE] = "tree", [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers"};
+		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
+		[REPORT_AROUND] = "around", [REPORT_TIME] = "time",
+	};
+	static const char *const bys[] = {
+		[REPORT_BY_PROCESS] = "process", [REPORT_BY_THREAD] = "thread",
+		[REPORT_BY_COMMAND] = "command", [REPORT_BY_CPU] = "cpu",
+		[REPORT_BY_ALL] = "all",
+	};
+
+	text_printf(&json->b, ",\"view\":\"%s\",\"percent_limit\":%g,\"by\":\"%s\"",
+		    views[json->options->view], json->options->percent_limit,
+		    bys[json->options->by]);
+	if (json->options->view == REPORT_AROUND) {
+		text_put_raw(&json->b, ",\"around\":");
+		text_put_json(&json->b, json->options->around);
+	}
+	if (json->options->view == REPORT_TIME)
+		text_printf(&json->b, ",\"from_ns\":%" PRIu64 ",\"step_ns\":%" PRIu64, h->from_ns,
+			    h->step_ns);
+}
+
+static int report_json_write(struct report_json *json, const struct histogram *h)
+{
 	int r;
 
 	text_put_raw(&json->b, "{\"schema\":1,");
-	report_header_json(json->profile, &json->b);
-	text_printf(&json->b, ",\"view\":\"%s\",\"percent_limit\":%g", views[json->options->view],
-		    json->options->percent_limit);
-	r = report_json_processes(json, groups);
+	report_header_json(json->view.profile, &json->b);
+	report_json_asked(json, h);
+	r = report_json_parts(json, h);
 	if (r == 0)
 		r = report_json_symbols(json);
 	if (r == 0)
@@ -255,19 +305,16 @@ static int report_json_write(struct report_json *json, const struct groups *grou
 
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out)
 {
-	struct report_json json = {.profile = profile, .options = options, .out = out};
-	struct groups groups = {0};
-	int r = groups_by_process(profile, &groups);
+	struct report_json json = {.options = options, .out = out};
+	struct histogram histogram = {0};
+	int r = report_view_new(profile, options, &json.view);
 
+	if (r == 0 && options->view == REPORT_TIME)
+		r = histogram_make(&json.view.partition, options->n_bins, &histogram);
 	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &json.tree);
-	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &json.callers);
-	if (r == 0)
-		r = report_json_write(&json, &groups);
-	groups_free(&groups);
-	calltree_free(json.tree);
-	calltree_free(json.callers);
+		r = report_json_write(&json, &histogram);
+	histogram_free(&histogram);
+	report_view_free(&json.view);
 	buf_free(&json.b);
 	return r;
 }

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report as text: the header, then for each process, largest first, a heading and a view.
+ * The report as text: the header, then for each part, largest first, a heading and a view.
  *
- * One call tree serves all processes in turn: it is cleared, not made again. The tree view prints
- * it, the flat view sums it up by function, the callers view inverts it.
+ * One call tree serves all parts in turn: it is cleared, not made again. The tree view prints it,
+ * the flat view sums it up by function, those of callers and around a function make others of it.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "report/calltree.h"
 #include "report/flat.h"
-#include "report/groups.h"
+#include "report/histogram.h"
+#include "report/partition.h"
+#include "report/pattern.h"
 #include "report/report.h"
 #include "report/report_header.h"
+#include "report/report_view.h"
 #include "report/treeview.h"
 
-#define REPORT_CALLER_LEVELS 512
-#define REPORT_CALLER_NODES  (2u << 20)
+#define REPORT_BAR 30 /* columns of the longest bar of a histogram */
 
 struct report {
-	struct profile *profile;
+	struct report_view_state view;
 	const struct report_options *options;
 	FILE *out;
 	struct buf row;
-	struct calltree *tree, *callers;
-	uint64_t whole; /* samples of the process at hand */
+	const char *whole_name;
 };
 
 static int report_line(struct report *report)
@@ -32,62 +34,67 @@ static int report_line(struct report *report)
 	return treeview_row(&report->row, report->options, false, report->out);
 }
 
-static int report_heading(struct report *report, uint32_t number)
+/* "% of all" or, where a filter left something out, "% of all chosen". */
+static const char *report_all(const struct report *report)
 {
-	const struct store_process *process = &profile_tables(report->profile)->processes[number];
-	uint64_t all = profile_totals(report->profile)->samples;
-	char share[TEXT_SHARE_MAX];
-	int r = fputs("\n", report->out) < 0 ? -EIO : 0;
+	return profile_is_chosen(report->view.profile) ? "all chosen" : "all";
+}
 
-	text_printf(&report->row, "# process %d ", process->pid);
-	treeview_name(&report->row, process->comm ? process->comm : "?", report->options);
-	if (process->exe && *process->exe) {
-		text_put_raw(&report->row, " (");
-		treeview_name(&report->row, process->exe, report->options);
-		text_put_raw(&report->row, ")");
-	}
-	text_printf(&report->row, ": %" PRIu64 " samples, %s%% of all", report->whole,
-		    text_share(report->whole, all, share));
-	if (r == 0)
-		r = report_line(report);
-	return r;
+static int report_heading(struct report *report, uint32_t part)
+{
+	uint64_t all = profile_totals(report->view.profile)->samples;
+	char share[TEXT_SHARE_MAX];
+
+	if (fputs("\n", report->out) < 0)
+		return -EIO;
+	text_put_raw(&report->row, "# ");
+	partition_put_name(&report->view.partition, part, report->options, &report->row);
+	text_printf(&report->row, ": %" PRIu64 " samples, %s%% of %s", report->view.whole,
+		    text_share(report->view.whole, all, share), report_all(report));
+	return report_line(report);
+}
+
+/* A line over the columns: what they are, and what percentages are of. */
+static int report_columns(struct report *report, const char *before, const char *after)
+{
+	text_put_raw(&report->row, before);
+	text_put_raw(&report->row, report->whole_name);
+	text_put_raw(&report->row, after);
+	return report_line(report);
 }
 
 static int report_tree(struct report *report)
 {
-	struct treeview_options options = {report->options, report->whole, false};
+	struct treeview_options options = {report->options, report->view.whole, false};
+	int r = report_columns(report, "#  total    self  call path from the root down, in % of ",
+			       "");
 
-	text_put_raw(&report->row, "#  total    self  call path from the root down, "
-				   "in % of this process's samples");
-	if (report_line(report) < 0)
-		return -EIO;
-	return treeview_write(report->tree, &options, report->out);
+	return r < 0 ? r : treeview_write(report->view.tree, &options, report->out);
 }
 
 static int report_flat_row(struct report *report, const struct flat_row *row)
 {
-	const struct profile_symbol *symbol = profile_symbol_at(report->profile, row->symbol);
-	char share[TEXT_SHARE_MAX];
+	const struct profile_symbol *symbol = profile_symbol_at(report->view.profile, row->symbol);
+	uint64_t whole = report->view.whole;
 
-	text_printf(&report->row, "  %5s%%  ", text_share(row->self, report->whole, share));
-	text_printf(&report->row, "%5s%%  ", text_share(row->total, report->whole, share));
-	text_printf(&report->row, "%8" PRIu64 "  ", row->self);
+	treeview_share(&report->row, row->self, whole);
+	treeview_share(&report->row, row->total, whole);
+	text_printf(&report->row, "  %8" PRIu64 "  ", row->self);
 	treeview_name(&report->row, symbol->name, report->options);
 	if (!symbol->is_mark)
 		treeview_object(&report->row, symbol->object, report->options);
-	return treeview_row(&report->row, report->options, row->self * 20 >= report->whole,
-			    report->out);
+	return treeview_row(&report->row, report->options, row->self * 20 >= whole, report->out);
 }
 
 static int report_flat_rows(struct report *report, const struct flat *flat)
 {
-	uint64_t hidden_self = 0;
+	uint64_t hidden_self = 0, whole = report->view.whole;
 	uint32_t n_hidden = 0;
 	char share[TEXT_SHARE_MAX];
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < flat->n; i++) {
-		if (treeview_is_small(flat->rows[i].total, report->whole, report->options)) {
+		if (treeview_is_small(flat->rows[i].total, whole, report->options)) {
 			n_hidden++;
 			hidden_self += flat->rows[i].self;
 		} else {
@@ -96,8 +103,7 @@ static int report_flat_rows(struct report *report, const struct flat *flat)
 	}
 	if (r == 0 && n_hidden) {
 		text_printf(&report->row, "  %5s%%          %8" PRIu64 "  (%u more, %s%%)",
-			    text_share(hidden_self, report->whole, share), hidden_self, n_hidden,
-			    share);
+			    text_share(hidden_self, whole, share), hidden_self, n_hidden, share);
 		r = report_line(report);
 	}
 	return r;
@@ -106,13 +112,11 @@ static int report_flat_rows(struct report *report, const struct flat *flat)
 static int report_flat(struct report *report)
 {
 	struct flat flat = {0};
-	int r;
+	int r = report_columns(report, "#   self   total      self  function; % of ",
+			       ", and samples");
 
-	text_put_raw(&report->row, "#   self   total      self  function; "
-				   "% of this process's samples, and samples");
-	r = report_line(report);
 	if (r == 0)
-		r = flat_make(report->profile, report->tree, &flat);
+		r = flat_make(report->view.profile, report->view.tree, &flat);
 	if (r < 0)
 		return r;
 	r = report_flat_rows(report, &flat);
@@ -120,62 +124,150 @@ static int report_flat(struct report *report)
 	return r;
 }
 
+static int report_cut(struct report *report, bool is_cut)
+{
+	if (!is_cut)
+		return 0;
+	text_printf(&report->row, "# callers beyond %d levels or %u rows are not shown",
+		    REPORT_VIEW_LEVELS, REPORT_VIEW_NODES);
+	return report_line(report);
+}
+
 static int report_callers(struct report *report)
 {
-	struct treeview_options options = {report->options, report->whole, true};
-	struct calltree_limits limits = {report->options->percent_limit, REPORT_CALLER_LEVELS,
-					 REPORT_CALLER_NODES};
+	struct treeview_options options = {report->options, report->view.whole, true};
 	bool is_cut;
-	int r;
+	int r = report_columns(report,
+			       "#   self  functions by self, with those that called them below, "
+			       "in % of ",
+			       "");
 
-	text_put_raw(&report->row,
-		     "#   self  functions by self, with those that called them below, "
-		     "in % of this process's samples");
-	r = report_line(report);
-	calltree_clear(report->callers);
 	if (r == 0)
-		r = calltree_invert(report->tree, &limits, report->callers, &is_cut);
+		r = report_view_callers(&report->view, report->options->percent_limit, &is_cut);
 	if (r == 0)
-		r = treeview_write(report->callers, &options, report->out);
-	if (r == 0 && is_cut) {
-		text_printf(&report->row, "# callers beyond %d levels or %u rows are not shown",
-			    REPORT_CALLER_LEVELS, REPORT_CALLER_NODES);
-		r = report_line(report);
-	}
+		r = treeview_write(report->view.callers, &options, report->out);
+	return r < 0 ? r : report_cut(report, is_cut);
+}
+
+/* How many of the part's samples go through the function, and hit in it. */
+static int report_around_sum(struct report *report, const struct report_view_around *around)
+{
+	char share[TEXT_SHARE_MAX];
+
+	text_put_raw(&report->row, "# ");
+	treeview_name(&report->row, report->options->around, report->options);
+	text_printf(&report->row, ": %" PRIu64 " samples have it in their path, %s%% of ",
+		    around->total, text_share(around->total, report->view.whole, share));
+	text_put_raw(&report->row, report->whole_name);
+	text_printf(&report->row, "; %" PRIu64 " hit in it, %s%%", around->self,
+		    text_share(around->self, report->view.whole, share));
+	return report_line(report);
+}
+
+static int report_around_tree(struct report *report, const struct calltree *tree, uint64_t total,
+			      bool is_callers)
+{
+	struct treeview_options options = {report->options, total, is_callers};
+
+	text_printf(&report->row,
+		    is_callers ? "#  total  called by, in %% of these %" PRIu64 " samples"
+			       : "#  total    self  calls, in %% of these %" PRIu64 " samples",
+		    total);
+	return report_line(report) < 0 ? -EIO : treeview_write(tree, &options, report->out);
+}
+
+static int report_around(struct report *report)
+{
+	struct report_view_around around;
+	int r = report_view_around(&report->view, report->options, &around);
+
+	if (r == 0)
+		r = report_around_sum(report, &around);
+	if (r < 0 || !around.total)
+		return r;
+	r = report_around_tree(report, report->view.callers, around.total, true);
+	if (r == 0)
+		r = report_cut(report, around.is_cut);
+	if (r == 0)
+		r = report_around_tree(report, report->view.callees, around.total, false);
 	return r;
 }
 
-static int report_process(struct report *report, const struct groups *groups, uint32_t number)
+/* A bar of `part` of `whole`; one that is not empty is seen. */
+static void report_bar(struct report *report, uint64_t part, uint64_t whole)
 {
-	size_t n;
-	const struct profile_entry *entries = profile_entries(report->profile, &n);
+	uint64_t n = whole ? (part * REPORT_BAR + whole - 1) / whole : 0;
+
+	for (uint64_t i = 0; i < REPORT_BAR; i++)
+		text_put_raw(&report->row, i >= n ? " " : report->options->utf8 ? "█" : "#");
+}
+
+static int report_time_row(struct report *report, const struct histogram *h, uint32_t i,
+			   const struct histogram_bin *bin, uint64_t most)
+{
+	char share[TEXT_SHARE_MAX];
+
+	text_printf(&report->row, "%10.3f  %8" PRIu64, (double)(h->from_ns + i * h->step_ns) / 1e9,
+		    bin->samples);
+	treeview_share(&report->row, bin->samples, report->view.whole);
+	text_put_raw(&report->row, "  ");
+	report_bar(report, bin->samples, most);
+	if (bin->samples) {
+		text_printf(&report->row, "  %s%% ",
+			    text_share(bin->symbol_samples, bin->samples, share));
+		treeview_name(&report->row,
+			      profile_symbol_at(report->view.profile, bin->symbol)->name,
+			      report->options);
+	}
+	return treeview_row(&report->row, report->options, bin->samples == most, report->out);
+}
+
+static int report_time(struct report *report, const struct histogram *h, uint32_t part)
+{
+	const struct histogram_bin *bins = &h->bins[(size_t)part * h->n_bins];
+	uint64_t most = 0;
 	int r;
 
-	report->whole = groups->samples[number];
-	r = report_heading(report, number);
-	calltree_clear(report->tree);
-	for (uint32_t i = groups->first[number]; r == 0 && i < groups->first[number + 1]; i++) {
-		const struct profile_entry *e = &entries[groups->order[i]];
+	for (uint32_t i = 0; i < h->n_bins; i++)
+		most = bins[i].samples > most ? bins[i].samples : most;
+	text_printf(&report->row,
+		    "#     from   samples  in %% of %s; the function hit most, in %% "
+		    "of its row; steps of %.3f s",
+		    report->whole_name, (double)h->step_ns / 1e9);
+	r = report_line(report);
+	for (uint32_t i = 0; r == 0 && i < h->n_bins; i++)
+		r = report_time_row(report, h, i, &bins[i], most);
+	return r;
+}
 
-		r = calltree_add(report->tree, e);
-	}
+static int report_part(struct report *report, const struct histogram *h, uint32_t part)
+{
+	int r = report_view_begin(&report->view, part, report->options->view != REPORT_TIME);
+
+	if (r < 0 || !report_view_has(&report->view, report->options))
+		return r;
+	r = report_heading(report, part);
 	if (r < 0)
 		return r;
-	calltree_sum(report->tree);
 	switch (report->options->view) {
 	case REPORT_FLAT:
 		return report_flat(report);
 	case REPORT_CALLERS:
 		return report_callers(report);
+	case REPORT_AROUND:
+		return report_around(report);
+	case REPORT_TIME:
+		return report_time(report, h, part);
 	case REPORT_TREE:
 		break;
 	}
 	return report_tree(report);
 }
 
-static int report_processes(struct report *report, const struct groups *groups)
+static int report_parts(struct report *report, const struct histogram *h)
 {
-	uint64_t hidden = 0, all = profile_totals(report->profile)->samples;
+	const struct groups *groups = &report->view.partition.groups;
+	uint64_t hidden = 0, all = profile_totals(report->view.profile)->samples;
 	char share[TEXT_SHARE_MAX];
 	uint32_t i = 0;
 	int r = 0;
@@ -183,37 +275,35 @@ static int report_processes(struct report *report, const struct groups *groups)
 	for (; r == 0 && i < groups->n_ranking; i++) {
 		if (treeview_is_small(groups->samples[groups->ranking[i]], all, report->options))
 			break;
-		r = report_process(report, groups, groups->ranking[i]);
+		r = report_part(report, h, groups->ranking[i]);
 	}
 	if (r < 0 || i == groups->n_ranking)
 		return r;
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
-	text_printf(&report->row, "\n# %u more processes: %" PRIu64 " samples, %s%% of all",
-		    groups->n_ranking - i, hidden, text_share(hidden, all, share));
+	text_printf(&report->row, "\n# %u more %s: %" PRIu64 " samples, %s%% of %s",
+		    groups->n_ranking - i, partition_plural(&report->view.partition), hidden,
+		    text_share(hidden, all, share), report_all(report));
 	return report_line(report);
 }
 
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
-	struct report report = {.profile = profile, .options = options, .out = out};
-	struct groups groups = {0};
-	int r;
+	struct report report = {.options = options, .out = out};
+	struct histogram histogram = {0};
+	int r = report_view_new(profile, options, &report.view);
 
-	r = report_header_text(profile, options, out);
+	report.whole_name = partition_whole(&report.view.partition);
+	if (r == 0 && options->view == REPORT_TIME)
+		r = histogram_make(&report.view.partition, options->n_bins, &histogram);
 	if (r == 0)
-		r = groups_by_process(profile, &groups);
+		r = report_header_text(profile, options, out);
 	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &report.tree);
-	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &report.callers);
-	if (r == 0)
-		r = report_processes(&report, &groups);
+		r = report_parts(&report, &histogram);
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
-	groups_free(&groups);
-	calltree_free(report.tree);
-	calltree_free(report.callers);
+	histogram_free(&histogram);
+	report_view_free(&report.view);
 	buf_free(&report.row);
 	return r;
 }

@@ -210,13 +210,19 @@ static void treeview_branches(struct treeview *v, const struct treeview_item *it
 	}
 }
 
-static void treeview_columns(struct treeview *v, uint64_t samples, uint64_t self)
+void treeview_share(struct buf *row, uint64_t samples, uint64_t whole)
 {
 	char share[TEXT_SHARE_MAX];
 
-	text_printf(&v->row, "  %5s%%  ", text_share(samples, v->options->whole, share));
+	text_printf(row, "  %5s%%", text_share(samples, whole, share));
+}
+
+static void treeview_columns(struct treeview *v, uint64_t samples, uint64_t self)
+{
+	treeview_share(&v->row, samples, v->options->whole);
 	if (!v->options->is_callers)
-		text_printf(&v->row, "%5s%%  ", text_share(self, v->options->whole, share));
+		treeview_share(&v->row, self, v->options->whole);
+	text_put_raw(&v->row, "  ");
 }
 
 /* Says in how many of a row's samples its frame was not observed. */
@@ -281,7 +287,7 @@ static int treeview_fold(struct treeview *v, uint32_t node, uint32_t *ret_last, 
 		self += v->nodes[last].self;
 		calls++;
 	}
-	if (calls < TREEVIEW_FOLD) {
+	if (calls < TREEVIEW_FOLD || v->options->report->calls_apart) {
 		last = node;
 		calls = 1;
 		self = v->nodes[node].self;

@@ -36,6 +36,9 @@ int treeview_write(const struct calltree *tree, const struct treeview_options *o
  * used. Appends the line's end. For all views. */
 int treeview_row(struct buf *row, const struct report_options *options, bool strong, FILE *out);
 
+/* Appends "   50.0%". */
+void treeview_share(struct buf *row, uint64_t samples, uint64_t whole);
+
 /* Whether so many samples are less than the limit's share of `whole`. */
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options);
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a profile one after the other; see report_view.h. */
+#include "report/report_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/pattern.h"
+
+/* Marks the functions that meet the pattern, among those that are named so far. */
+static int view_ask(struct report_view_state *v)
+{
+	uint32_t n = (uint32_t)profile_symbol_count(v->profile);
+	bool *is_asked;
+
+	if (n <= v->n_asked)
+		return 0;
+	is_asked = realloc(v->is_asked, n * sizeof(*is_asked));
+	if (!is_asked)
+		return -ENOMEM;
+	v->is_asked = is_asked;
+	for (uint32_t i = v->n_asked; i < n; i++)
+		is_asked[i] =
+			pattern_is_function(v->around, profile_symbol_at(v->profile, i)->name);
+	v->n_asked = n;
+	return 0;
+}
+
+/* Whether a location is of a function that meets the pattern. 0, 1 or -ENOMEM. */
+static int view_location_meets(struct profile *profile, uint32_t location, const char *pattern)
+{
+	size_t n;
+	const struct profile_frame *frames = profile_location_frames(profile, location, &n);
+
+	for (size_t i = 0; frames && i < n; i++)
+		if (pattern_is_function(pattern, frames[i].symbol->name))
+			return 1;
+	return frames ? 0 : -ENOMEM;
+}
+
+int report_find(struct profile *profile, const char *pattern)
+{
+	const struct store_tables *t = profile_tables(profile);
+	bool *is_seen = calloc((size_t)t->n_nodes + 1, sizeof(*is_seen));
+	bool *is_known = calloc((size_t)t->n_locations + 1, sizeof(*is_known));
+	size_t n;
+	const struct profile_entry *entries = profile_entries(profile, &n);
+	int r = is_seen && is_known ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		for (uint32_t at = entries[i].node; r == 0 && at && !is_seen[at];
+		     at = t->nodes[at].parent) {
+			uint32_t location = t->nodes[at].location;
+
+			is_seen[at] = true;
+			if (!is_known[location])
+				r = view_location_meets(profile, location, pattern);
+			is_known[location] = true;
+		}
+	}
+	free(is_seen);
+	free(is_known);
+	return r < 0 ? r : r ? 0 : -ENOENT;
+}
+
+int report_view_new(struct profile *profile, const struct report_options *options,
+		    struct report_view_state *ret_view)
+{
+	struct report_view_state *v = ret_view;
+	int r;
+
+	*v = (struct report_view_state){.profile = profile, .around = options->around};
+	r = partition_make(profile, options->by, &v->partition);
+	if (r == 0)
+		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->tree);
+	if (r == 0)
+		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->callers);
+	if (r == 0)
+		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->callees);
+	return r;
+}
+
+void report_view_free(struct report_view_state *v)
+{
+	partition_free(&v->partition);
+	calltree_free(v->tree);
+	calltree_free(v->callers);
+	calltree_free(v->callees);
+	free(v->is_asked);
+	*v = (struct report_view_state){0};
+}
+
+int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree)
+{
+	const struct groups *groups = &v->partition.groups;
+	size_t n;
+	const struct profile_entry *entries = profile_entries(v->profile, &n);
+	int r = 0;
+
+	v->whole = groups->samples[part];
+	if (!with_tree)
+		return 0;
+	calltree_clear(v->tree);
+	for (uint32_t i = groups->first[part]; r == 0 && i < groups->first[part + 1]; i++)
+		r = calltree_add(v->tree, &entries[groups->order[i]]);
+	calltree_sum(v->tree);
+	return r == 0 && v->around ? view_ask(v) : r;
+}
+
+bool report_view_has(const struct report_view_state *v, const struct report_options *options)
+{
+	uint32_t n;
+	const struct calltree_node *nodes = calltree_nodes(v->tree, &n);
+
+	if (options->view != REPORT_AROUND)
+		return true;
+	for (uint32_t i = 1; i < n; i++)
+		if (v->is_asked[nodes[i].symbol])
+			return true;
+	return false;
+}
+
+int report_view_callers(struct report_view_state *v, double percent, bool *ret_cut)
+{
+	struct calltree_limits limits = {percent, REPORT_VIEW_LEVELS, REPORT_VIEW_NODES};
+
+	calltree_clear(v->callers);
+	return calltree_invert(v->tree, &limits, v->callers, ret_cut);
+}
+
+int report_view_around(struct report_view_state *v, const struct report_options *options,
+		       struct report_view_around *ret_around)
+{
+	struct calltree_limits limits = {options->percent_limit, REPORT_VIEW_LEVELS,
+					 REPORT_VIEW_NODES};
+	struct report_view_around around = {0};
+	const struct calltree_node *nodes;
+	uint32_t n;
+	int r;
+
+	calltree_clear(v->callers);
+	calltree_clear(v->callees);
+	r = calltree_around(v->tree, v->is_asked, &limits, v->callers, v->callees, &around.is_cut);
+	if (r < 0)
+		return r;
+	nodes = calltree_nodes(v->callees, &n);
+	around.total = nodes[0].samples;
+	for (uint32_t i = 1; i < n; i++)
+		if (v->is_asked[nodes[i].symbol])
+			around.self += nodes[i].self;
+	*ret_around = around;
+	return 0;
+}
