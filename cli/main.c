@@ -31,6 +31,7 @@ static const struct verb {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers"},
 	{"export", cmd_export, "write a recording in the format of another tool"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
+	{"import", cmd_import, "make a recording of what perf recorded"},
 	{"list", cmd_list, "list the recordings of a store"},
 	{"doctor", cmd_doctor, "check what this machine can record, and what is missing"},
 	{"completion", cmd_completion, "write the completion script for bash or zsh"},

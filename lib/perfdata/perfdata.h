@@ -132,6 +132,8 @@ struct perfdata_comm {
 
 struct perfdata_task { /* FORK and EXIT */
 	uint32_t parent_pid, parent_tid;
+	bool is_running; /* FORK: made up by perf of a process that ran already; its mappings follow
+			  */
 };
 
 struct perfdata_ksymbol {

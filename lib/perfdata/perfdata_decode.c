@@ -16,6 +16,8 @@
 
 #include "perfdata/perfdata_reader.h"
 
+#define MISC_FORK_EXEC (1 << 13) /* PERF_RECORD_MISC_FORK_EXEC, which older headers lack */
+
 /* The part of a record that has not been read yet. Reading past the end gives 0 and notes it. */
 struct cursor {
 	const uint8_t *at, *end;
@@ -303,6 +305,7 @@ static void decode_task(const struct perfdata_raw *raw, struct cursor *c, struct
 	r->tid = take_u32(c);
 	r->task.parent_tid = take_u32(c);
 	take_u64(c);
+	r->task.is_running = r->kind == PERFDATA_FORK && raw->header->misc & MISC_FORK_EXEC;
 }
 
 static void decode_ksymbol(struct cursor *c, struct perfdata_record *r)

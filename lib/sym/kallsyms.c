@@ -495,3 +495,8 @@ size_t kallsyms_part_count(const struct kallsyms *ksyms)
 {
 	return ksyms->n_parts;
 }
+
+const struct kallsyms_part *kallsyms_part_at(const struct kallsyms *ksyms, size_t index)
+{
+	return &ksyms->parts[index].shown;
+}

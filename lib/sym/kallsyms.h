@@ -40,5 +40,6 @@ const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64
 const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
 					  size_t *ret_index);
 size_t kallsyms_part_count(const struct kallsyms *ksyms);
+const struct kallsyms_part *kallsyms_part_at(const struct kallsyms *ksyms, size_t index);
 
 #endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl import: what perf recorded becomes a recording in a store. */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "import/import.h"
+#include "message.h"
+#include "options.h"
+#include "store/store_path.h"
+
+#define CMD_IMPORT_EVENTS 16
+
+struct cmd_import {
+	const char *file, *output;
+	const char *events[CMD_IMPORT_EVENTS];
+	size_t n_events;
+};
+
+static const struct argp_option cmd_import_options[] = {
+	{"output", 'o', "FILE", 0, "Write to this store (default: the one that stackd writes to)",
+	 1},
+	{"event", 'e', "NAME", 0,
+	 "Only samples of this event; may be repeated. Needed where several events have samples",
+	 1},
+	{0},
+};
+
+static error_t cmd_import_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_import *args = state->input;
+
+	switch (key) {
+	case 'o':
+		args->output = arg;
+		return 0;
+	case 'e':
+		if (args->n_events == CMD_IMPORT_EVENTS)
+			argp_error(state, "--event: more than %d are given", CMD_IMPORT_EVENTS);
+		args->events[args->n_events++] = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->file)
+			argp_error(state, "one file at a time: '%s' or '%s'", args->file, arg);
+		args->file = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->file)
+			argp_error(state, "which file? perf.data, or - for standard input");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_import_status(int r)
+{
+	switch (r) {
+	case -ENODATA:
+		return CMD_NO_SAMPLES;
+	case -EACCES:
+	case -EPERM:
+		return CMD_NO_SUPPORT;
+	case -EBADMSG:
+	case -ENOTSUP:
+	case -EINVAL:
+	case -ENOENT:
+	case -EISDIR:
+		return CMD_USAGE;
+	default:
+		return CMD_FAILED;
+	}
+}
+
+/* Says why it failed; `sentence` is freed. */
+static int cmd_import_fail(const struct cmd_import *args, int r, char *sentence)
+{
+	message("cannot import %s: %s", args->file, sentence ? sentence : strerror(-r));
+	free(sentence);
+	return cmd_import_status(r);
+}
+
+/* The store's path, with its folder if it is the default one; malloc()ed. */
+static int cmd_import_store(const struct cmd_import *args, char **ret_path)
+{
+	char *path = args->output ? strdup(args->output) : store_path_default();
+	int r = path ? 0 : -ENOMEM;
+
+	if (!r && !args->output)
+		r = store_path_prepare(path);
+	if (r) {
+		message("cannot make the folder of %s: %s; write elsewhere with -o FILE",
+			path ? path : "the store", strerror(-r));
+		free(path);
+		return cmd_import_status(r);
+	}
+	*ret_path = path;
+	return CMD_DONE;
+}
+
+static uint64_t cmd_import_time(int fd)
+{
+	struct timespec t;
+	struct stat st;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		t = st.st_mtim;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void cmd_import_summary(const struct import_result *result, const char *path)
+{
+	message("%" PRIu64 " samples of %s, %" PRIu64 " lost, %" PRIu64 " complete, %" PRIu64
+		" reconstructed, %" PRIu64 " partial: recording %" PRId64 " in %s",
+		result->samples, *result->event ? result->event : "an event without a name",
+		result->lost, result->complete, result->reconstructed, result->partial,
+		result->recording, path);
+	if (result->other_samples)
+		message("%" PRIu64 " samples of other events were left out", result->other_samples);
+}
+
+static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader, int fd,
+			  const char *path)
+{
+	const char *slash = strrchr(args->file, '/');
+	struct utsname machine;
+	struct import_options options = {
+		.store = path,
+		.target = slash ? slash + 1 : args->file,
+		.events = args->events,
+		.n_events = args->n_events,
+		.machine = &machine,
+		.unix_ns = cmd_import_time(fd),
+	};
+	struct import_result result;
+	char *sentence;
+	int r;
+
+	uname(&machine);
+	r = import_run(reader, &options, &result, &sentence);
+	if (r)
+		return cmd_import_fail(args, r, sentence);
+	if (!args->output)
+		store_path_hand_over(path);
+	cmd_import_summary(&result, path);
+	return CMD_DONE;
+}
+
+static int cmd_import_open(const struct cmd_import *args, int fd)
+{
+	struct perfdata *reader;
+	char *sentence, *path;
+	int status, r = perfdata_open(fd, &reader, &sentence);
+
+	if (r)
+		return cmd_import_fail(args, r, sentence);
+	status = cmd_import_store(args, &path);
+	if (status == CMD_DONE) {
+		status = cmd_import_run(args, reader, fd, path);
+		free(path);
+	}
+	perfdata_free(reader);
+	return status;
+}
+
+int cmd_import(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = cmd_import_options,
+		.parser = cmd_import_parse,
+		.args_doc = "PERF.DATA",
+		.doc = "Makes a recording of what perf recorded. PERF.DATA is a file, or - for "
+		       "what comes through a pipe: perf record -o - COMMAND | stackctl import -",
+	};
+	struct cmd_import args = {0};
+	bool is_pipe;
+	int fd, status;
+
+	options_parse(&argp, argc, argv, &args);
+	is_pipe = !strcmp(args.file, "-");
+	fd = is_pipe ? STDIN_FILENO : open(args.file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return cmd_import_fail(&args, -errno, NULL);
+	status = cmd_import_open(&args, fd);
+	if (!is_pipe)
+		close(fd);
+	return status;
+}
