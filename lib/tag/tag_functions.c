@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that keep a tag; see tag_functions.h.
+ *
+ * A place belongs to the function whose unwind entry covers it: entries and functions start at the
+ * same addresses. Only the cold part of a function, which has an entry of its own, is found by its
+ * symbol ("f.cold"); the symbols are read when the first such place is met.
+ */
+#include "tag/tag_functions.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "sym/symtab.h"
+#include "sym/unwind_bounds.h"
+#include "tag/tag_records.h"
+
+#define MAX_FUNCTIONS	(1u << 22)
+#define MAX_HEADERS	1024
+#define MAX_NOTE_BYTES	65536
+#define WINDOW_BYTES	256 /* of code that are looked at */
+#define MAX_INSTRUCTION 15
+
+struct function {
+	uint64_t vaddr, id;
+	const char *name; /* in the section */
+	uint16_t flags;
+};
+
+struct tag_functions {
+	const struct elf_file *file; /* borrowed */
+	struct unwind_bounds *bounds;
+	struct symtab *symtab; /* NULL: not needed so far */
+	VEC(struct function) list;
+	bool is_listed;	     /* else every function counts, */
+	uint64_t runtime[2]; /* but for these */
+};
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+static int add_function(void *arg, const struct tag_loc *loc)
+{
+	struct tag_functions *f = arg;
+
+	if (f->list.count >= MAX_FUNCTIONS)
+		return -EBADMSG;
+	if (VEC_RESERVE(&f->list, 1))
+		return -ENOMEM;
+	f->list.items[f->list.count++] = (struct function){
+		.vaddr = loc->vaddr,
+		.id = loc->id,
+		.name = loc->name,
+		.flags = loc->flags,
+	};
+	return 0;
+}
+
+static int by_vaddr(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static int read_list(struct tag_functions *f)
+{
+	const void *bytes;
+	size_t len;
+	int r = tag_records_section(f->file, ".btloc", &bytes, &len);
+
+	if (!r)
+		r = tag_records_locs(bytes, len, add_function, f);
+	if (r)
+		return r;
+	f->is_listed = true;
+	if (f->list.count)
+		qsort(f->list.items, f->list.count, sizeof(*f->list.items), by_vaddr);
+	return 0;
+}
+
+/* Looks for the two functions of the runtime in a symbol table: true if it calls them. Where it
+ * holds them, in *ret_runtime. */
+static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
+{
+	static const char *const names[] = {"__cyg_profile_func_enter", "__cyg_profile_func_exit"};
+	bool calls = false;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!gelf_getshdr(section, &shdr) ||
+	    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+		return false;
+	data = elf_getdata(section, NULL);
+	for (int i = 0; data && i < (int)MAX_FUNCTIONS; i++) {
+		const char *is;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, i, &sym))
+			break;
+		is = elf_strptr(elf, shdr.sh_link, sym.st_name);
+		for (int which = 0; is && which < 2; which++) {
+			if (strcmp(is, names[which]))
+				continue;
+			calls |= sym.st_shndx == SHN_UNDEF;
+			ret_runtime[which] = sym.st_value;
+		}
+	}
+	return calls;
+}
+
+/* Does the file call the runtime of -finstrument-functions? It can hold it, too; but the C library
+ * has functions of the same names that do nothing, and libstacktag.so is the runtime alone. */
+static bool calls_runtime(struct tag_functions *f)
+{
+	Elf *elf = elf_file_libelf(f->file);
+	Elf_Scn *section = NULL;
+	uint64_t note;
+	bool calls = false;
+
+	while ((section = elf_nextscn(elf, section)))
+		calls |= look_for_runtime(elf, section, f->runtime);
+	return calls || (f->runtime[0] && tag_functions_note(f->file, &note) &&
+			 elf_file_entry_vaddr(f->file));
+}
+
+int tag_functions_new(const struct elf_file *file, struct tag_functions **ret_functions)
+{
+	struct tag_functions *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->file = file;
+	r = read_list(f);
+	if (r == -ENOENT && calls_runtime(f))
+		r = 0;
+	if (!r)
+		r = unwind_bounds_new(file, &f->bounds);
+	if (r) {
+		tag_functions_free(f);
+		return r;
+	}
+	*ret_functions = f;
+	return 0;
+}
+
+void tag_functions_free(struct tag_functions *functions)
+{
+	if (!functions)
+		return;
+	unwind_bounds_free(functions->bounds);
+	symtab_free(functions->symtab);
+	free(functions->list.items);
+	free(functions);
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static const struct function *find_start(const struct tag_functions *f, uint64_t vaddr)
+{
+	const struct function key = {.vaddr = vaddr};
+
+	if (!f->list.count)
+		return NULL;
+	return bsearch(&key, f->list.items, f->list.count, sizeof(key), by_vaddr);
+}
+
+/* The function that a symbol "NAME.cold" is a part of. */
+static const struct function *find_cold(struct tag_functions *f, uint64_t vaddr)
+{
+	static const char cold[] = ".cold";
+	const char *name, *end;
+	uint64_t start;
+
+	if (!f->symtab && symtab_new(f->file, NULL, &f->symtab))
+		return NULL;
+	if (!symtab_find(f->symtab, vaddr, &name, &start) || !name)
+		return NULL;
+	end = name + strlen(name);
+	if (end - name < 5 || strcmp(end - 5, cold))
+		return NULL;
+	for (size_t i = 0; i < f->list.count; i++) {
+		const struct function *is = &f->list.items[i];
+
+		if (!strncmp(is->name, name, (size_t)(end - name) - 5) && !is->name[end - name - 5])
+			return is;
+	}
+	return NULL;
+}
+
+static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_t *ret_id)
+{
+	uint64_t offset;
+
+	if (start == elf_file_entry_vaddr(f->file) || start == f->runtime[0] ||
+	    start == f->runtime[1] || !elf_file_vaddr_to_offset(f->file, start, &offset))
+		return false;
+	*ret_id = hash_mix64(hash_mix64(elf_file_id(f->file)) + offset);
+	return true;
+}
+
+bool tag_functions_find(struct tag_functions *f, uint64_t vaddr, struct tag_function *ret_function)
+{
+	uint64_t start = unwind_bounds_start(f->bounds, vaddr);
+	struct tag_function found = {.start = start, .entry = start};
+	const struct function *function;
+
+	if (!start)
+		return false;
+	found.end = unwind_bounds_end(f->bounds, vaddr);
+	if (!f->is_listed) {
+		if (!find_unlisted(f, start, &found.id))
+			return false;
+		*ret_function = found;
+		return true;
+	}
+	function = find_start(f, start);
+	if (!function)
+		function = find_cold(f, vaddr);
+	if (!function || function->flags & TAG_LOC_LEFT_OUT)
+		return false;
+	found.id = function->id;
+	found.entry = function->vaddr;
+	found.is_root = function->flags & TAG_LOC_ROOT;
+	*ret_function = found;
+	return true;
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+static bool stores_to_fs(const ZydisDecodedInstruction *instruction,
+			 const ZydisDecodedOperand *operands)
+{
+	return instruction->mnemonic == ZYDIS_MNEMONIC_MOV &&
+	       operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       operands[0].mem.segment == ZYDIS_REGISTER_FS;
+}
+
+bool tag_functions_is_window(const struct tag_functions *f, uint64_t vaddr)
+{
+	uint8_t code[WINDOW_BYTES + MAX_INSTRUCTION];
+	ZydisDecoder decoder;
+	uint64_t offset;
+	int64_t len;
+
+	if (!elf_file_vaddr_to_offset(f->file, vaddr, &offset))
+		return false;
+	len = elf_file_read(f->file, offset, code, sizeof(code));
+	if (ZYAN_FAILED(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+		return false;
+	for (int64_t at = 0; at < len && at < WINDOW_BYTES;) {
+		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+		ZydisDecodedInstruction is;
+
+		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, code + at, (ZyanUSize)(len - at),
+						       &is, operands)))
+			return false;
+		if (stores_to_fs(&is, operands) || is.mnemonic == ZYDIS_MNEMONIC_RET ||
+		    is.mnemonic == ZYDIS_MNEMONIC_JMP)
+			return true;
+		if (is.meta.category == ZYDIS_CATEGORY_CALL ||
+		    is.meta.category == ZYDIS_CATEGORY_COND_BR)
+			return false;
+		at += is.length;
+	}
+	return false;
+}
+
+/* --- the note --------------------------------------------------------------------------------- */
+
+/* The note's word, from a segment of notes that is linked for `vaddr`. */
+static bool find_word(const uint8_t *bytes, size_t len, uint64_t vaddr, uint64_t *ret_word)
+{
+	size_t at = 0, desc, next;
+
+	while (len - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		uint32_t version;
+		int64_t distance;
+
+		memcpy(&note, bytes + at, sizeof(note));
+		if (note.n_namesz > len || note.n_descsz > len)
+			return false;
+		desc = at + sizeof(note) + ((note.n_namesz + 3) & ~3u);
+		next = desc + ((note.n_descsz + 3) & ~3u);
+		if (desc > len || next > len)
+			return false;
+		if (note.n_type == 1 && note.n_namesz == 9 && note.n_descsz >= 16 &&
+		    !memcmp(bytes + at + sizeof(note), "stacktag", 9)) {
+			memcpy(&version, bytes + desc, sizeof(version));
+			memcpy(&distance, bytes + desc + 8, sizeof(distance));
+			*ret_word = vaddr + desc + (uint64_t)distance;
+			return version == 1;
+		}
+		at = next;
+	}
+	return false;
+}
+
+bool tag_functions_note(const struct elf_file *file, uint64_t *ret_vaddr)
+{
+	Elf *elf = elf_file_libelf(file);
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n && i < MAX_HEADERS; i++) {
+		uint8_t *bytes;
+		GElf_Phdr phdr;
+		int64_t len;
+		bool found;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr) || phdr.p_type != PT_NOTE ||
+		    phdr.p_filesz > MAX_NOTE_BYTES)
+			continue;
+		bytes = malloc(phdr.p_filesz + 1);
+		if (!bytes)
+			return false;
+		len = elf_file_read(file, phdr.p_offset, bytes, phdr.p_filesz);
+		found = len > 0 && find_word(bytes, (size_t)len, phdr.p_vaddr, ret_vaddr);
+		free(bytes);
+		if (found)
+			return true;
+	}
+	return false;
+}
