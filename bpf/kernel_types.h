@@ -39,6 +39,10 @@ struct mm_struct___int {
 	int mm_lock_seq;
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* the thread pointer */
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -47,6 +51,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	unsigned int in_execve : 1;
+	struct thread_struct thread;
 };
 
 struct super_block {

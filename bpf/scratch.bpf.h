@@ -131,7 +131,11 @@ struct scratch {
 
 	__u8 window[WINDOW_BYTES + 8];
 
-	/* The two kinds of record. */
+	/* The kinds of record. */
+	struct {
+		struct stackd_tag_record record;
+		__u64 kernel[STACKD_MAX_KERNEL_FRAMES];
+	} tagged;
 	struct {
 		struct stackd_header header;
 		__u32 words[MAX_WORDS + STACKD_MAX_KERNEL_FRAMES * 2 + 2];

@@ -19,7 +19,7 @@
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
 #include "recipe.bpf.h"
-#include "segment.bpf.h"
+#include "tag.bpf.h"
 
 /* Set by the daemon before loading. */
 SETTING __u32 stack_limit = 65536;    /* bytes of user stack in a record, at most */
@@ -191,15 +191,11 @@ static long walk_frame(__u32 index, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
-	if (segment_is_full(index)) {
-		s->end = STACKD_END_SEGMENT;
-		return 1;
-	}
 	entry = rule_of_frame(s);
 	if (!entry)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (index >= MAX_FRAMES || !put_height(s, 4) || !put_frame(s, entry))
+	if (index >= MAX_FRAMES || !put_frame(s, entry))
 		return 1;
 	note_frame(s, index, &entry->rule);
 	touch_mapping(s, entry);
@@ -407,6 +403,32 @@ static __always_inline void fill_header(struct stackd_header *header,
 	header->period = ctx->sample_period < ~0u ? ctx->sample_period : ~0u;
 }
 
+/* Sends the program's tag, if it keeps one: in place of a walk, or before it. 0: it is still to be
+ * walked. */
+static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_data *ctx,
+				     struct task_struct *task)
+{
+	struct stackd_tag_record *record = &s->tagged.record;
+	enum tag_use use = tag_read(s, task);
+	__u32 kernel = 0;
+
+	if (use == TAG_WALK)
+		return false;
+	record->header = s->record.header;
+	record->header.kind = STACKD_RECORD_TAG;
+	record->pc = s->record.regs.r[STACKD_REG_RIP];
+	record->is_followed = use == TAG_LEARN;
+	if (use == TAG_LEARN)
+		count(STACKD_COUNT_STARTED);
+	else
+		kernel = kernel_frames(ctx, record->header.flags, s->tagged.kernel);
+	record->header.n_kernel = kernel;
+	count(use == TAG_LEARN ? STACKD_COUNT_TAGS_NEW : STACKD_COUNT_TAGS);
+	if (kernel <= STACKD_MAX_KERNEL_FRAMES)
+		send(record, sizeof(*record) + kernel * 8, false);
+	return use == TAG_ENOUGH;
+}
+
 /* Walks, and sends what comes of it. */
 static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_event_data *ctx,
 					  struct task_struct *task)
@@ -428,7 +450,6 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		s->record.wanted = s->wanted_file;
 		send_stack(s, ctx, task);
 	} else {
-		put_height(s, 1);
 		send_walk(s, ctx);
 		if (judge) {
 			header->flags |= STACKD_JUDGE;
@@ -464,6 +485,9 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	header->flags = take_registers(&s->record.regs, ctx, task);
 	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
+	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&
+	    send_tag(s, ctx, task))
+		return 0;
 	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS)
 		walk_and_send(s, ctx, task);
 	else

@@ -2,7 +2,7 @@
 /*
  * The one header that the kernel half (bpf/) and the user half (daemon/) share.
  *
- * It fixes: the reasons for which a sample's walk can end, the two kinds of record that the
+ * It fixes: the reasons for which a sample's walk can end, the kinds of record that the
  * kernel half puts into the ring buffer, the tables from which it walks, and the counters with
  * which the two halves prove to each other that nothing was dropped silently.
  *
@@ -13,6 +13,8 @@
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
  *             u8  stack[stack_bytes]         from regs' rsp upwards
+ *   TAG    := struct stackd_tag_record       the program has told its call path itself
+ *             u64 kernel[n_kernel]
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring
@@ -27,7 +29,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 2
+#define STACKD_ABI_VERSION 3
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -50,7 +52,9 @@
 	X(LOST_RING, "lost_ring", LOST, "the ring buffer was full")                                \
 	X(LOST_RECORD, "lost_record", LOST, "a record that the daemon could not read or keep")     \
 	X(AS_RECORDED, "as_recorded", PARTIAL, "an imported call chain: it ends before the entry") \
-	X(SEGMENT, "segment", PARTIAL, "only the top frames were asked for")
+	X(TAG_UNKNOWN, "tag_unknown", PARTIAL,                                                     \
+	  "the program's tag alone was taken: its path is not known")                              \
+	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,
@@ -82,7 +86,11 @@ struct stackd_regs {
 	__u64 r[STACKD_REG_COUNT];
 };
 
-enum stackd_record_kind { STACKD_RECORD_WALKED = 1, STACKD_RECORD_STACK = 2 };
+enum stackd_record_kind {
+	STACKD_RECORD_WALKED = 1,
+	STACKD_RECORD_STACK = 2,
+	STACKD_RECORD_TAG = 3,
+};
 
 struct stackd_header {
 	__u8 version;	 /* STACKD_ABI_VERSION */
@@ -105,9 +113,6 @@ struct stackd_header {
  *
  *   short: u32 = segment << 24 | exact << 23 | offset in the segment (8 MiB)
  *   long:  u32 STACKD_FRAME_LONG, then the location in two words, low one first
- *
- * Where heights are asked for (segment.bpf.h), a frame's words follow one with its height, and
- * one more height follows the last frame.
  *
  * A file's segments are numbered from its stackd_file.first_segment on. A location is
  * file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up
@@ -147,6 +152,41 @@ struct stackd_stack_record {
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
 
+/*
+ * The tag that an instrumented program keeps of its call path (docs/TAGS.md). If `is_followed`, it
+ * is no sample: the thread's next record, of the same time, is a walk of the same stack, and tells
+ * what the tag means.
+ */
+struct stackd_tag_record {
+	struct stackd_header header;
+	__u64 tag;
+	__u64 pc;      /* of user mode */
+	__u32 program; /* stackd_tagged.program; 0: no tag could be read */
+	__u32 is_followed;
+};
+
+/* A process that keeps tags. */
+struct stackd_tagged {
+	__s64 offset;  /* of its tag from the thread pointer */
+	__u64 space;   /* 0; the kernel half's own: which exec of the process this is about */
+	__u32 program; /* number, from 1: within one, a tag has one meaning */
+	__u32 pad;
+};
+
+/* A tag that the daemon knows the path of. */
+struct stackd_known_tag {
+	__u64 tag;
+	__u32 program;
+	__u32 pad;
+};
+
+/* What is made of the tags of instrumented programs. */
+enum stackd_tags {
+	STACKD_TAGS_AUTO, /* a stack is walked when its tag is not known yet */
+	STACKD_TAGS_ONLY, /* no stack is walked */
+	STACKD_TAGS_OFF,  /* tags are not looked at */
+};
+
 /* Per-CPU counters: index in the map `counters`. */
 enum stackd_counter {
 	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
@@ -160,6 +200,8 @@ enum stackd_counter {
 	STACKD_COUNT_RULE_MISSES,
 	STACKD_COUNT_MAPPING_LOOKUPS, /* in the kernel's tree of mappings */
 	STACKD_COUNT_PREFIX_BROKEN,   /* a frame matched and the frames below it did not */
+	STACKD_COUNT_TAGS,	      /* samples of which the tag was taken, and no walk */
+	STACKD_COUNT_TAGS_NEW,	      /* walks along with a tag that was not known */
 	STACKD_COUNT_COUNT,
 };
 
@@ -239,6 +281,9 @@ _Static_assert(__builtin_offsetof(struct stackd_header, period) == 28, "stackd_h
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_stack_record) == 232, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_tag_record) == 56, "stackd_tag_record is shared");
+_Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
+_Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");
 _Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");
 _Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");
 _Static_assert(sizeof(struct stackd_rule) == 24, "rules are shared with the kernel half");

@@ -139,11 +139,9 @@ static int tags_recording(struct export_tags *x)
 
 static int tags_objects(struct export_tags *x)
 {
-	static const char *const kinds[] = {[OBJECT_ELF] = "elf",
-					    [OBJECT_VDSO] = "vdso",
-					    [OBJECT_JIT] = "jit",
-					    [OBJECT_KERNEL] = "kernel",
-					    [OBJECT_MODULE] = "module"};
+	static const char *const kinds[] = {
+		[OBJECT_ELF] = "elf",	    [OBJECT_VDSO] = "vdso",	[OBJECT_JIT] = "jit",
+		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module", [OBJECT_TAG] = "tag"};
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < x->t->n_objects; i++) {

@@ -185,6 +185,8 @@ int naming_resolve(struct naming *n, const struct object *object,
 			name = kallsyms_find(n->ksyms, object->address + location->offset, &start);
 		start -= name ? object->address : 0;
 		break;
+	case OBJECT_TAG:
+		break; /* not a place in code */
 	}
 	return give_name(location, name, start, each, arg);
 }

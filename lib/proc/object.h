@@ -29,6 +29,7 @@ enum object_kind {
 	OBJECT_JIT,    /* executable memory of one process without a file; offset = address */
 	OBJECT_KERNEL, /* vmlinux; offset = address - text start */
 	OBJECT_MODULE, /* a kernel module; offset = address - module start */
+	OBJECT_TAG,    /* no code: tags whose path is not known; offset = the tag */
 };
 
 struct object {

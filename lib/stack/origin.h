@@ -25,7 +25,8 @@
 	X(PREFIX, "prefix", true, "of the thread's walk before, verified in memory")               \
 	X(BRANCH, "branch", true, "a call among the processor's branch records")                   \
 	X(STITCHED, "stitched", false, "of the thread's sample before, which this one overlaps")   \
-	X(ALIGNED, "aligned", false, "of other samples, by alignment")
+	X(ALIGNED, "aligned", false, "of other samples, by alignment")                             \
+	X(TAG, "tag", true, "a function of the program's own tag, at the place of its first walk")
 
 enum frame_source {
 #define FRAME_SOURCE_X(e, name, is_observed, meaning) FRAME_SOURCE_##e,

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The tag that an instrumented program keeps of its own call path (docs/TAGS.md): one read of
+ * thread-local memory in place of a walk.
+ *
+ * The variable is at one distance from the thread pointer in all threads of a process. The daemon
+ * finds the distance and enters the process here. Between an exec and the daemon's hearing of it
+ * the entry is about a program that is gone: so the kernel half notes at which exec it has used
+ * an entry first, and another exec's it does not use.
+ *
+ * A tag of 0 is never enough: no instrumented function has been called yet (or the memory is not
+ * what it is taken for).
+ */
+#ifndef TAG_BPF_H
+#define TAG_BPF_H
+
+#include "mapping.bpf.h"
+#include "scratch.bpf.h"
+
+SETTING __u32 tag_mode = STACKD_TAGS_OFF; /* enum stackd_tags */
+
+/* How many processes there are in `tagged`: without any, nothing has to be looked up. */
+__u32 n_tagged;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32); /* thread group id */
+	__type(value, struct stackd_tagged);
+} tagged SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by the daemon */
+	__type(key, struct stackd_known_tag);
+	__type(value, __u32);
+} known_tags SEC(".maps");
+
+enum tag_use {
+	TAG_WALK,   /* there is none */
+	TAG_LEARN,  /* its path is not known: walk as well */
+	TAG_ENOUGH, /* it is all that is needed */
+};
+
+/* The process, if it keeps a tag in this exec. */
+static __always_inline struct stackd_tagged *tag_process(const struct scratch *s,
+							 struct task_struct *task)
+{
+	__u32 pid = s->record.header.pid;
+	struct stackd_tagged *process = n_tagged ? bpf_map_lookup_elem(&tagged, &pid) : NULL;
+	__u64 space;
+
+	if (!process)
+		return NULL;
+	space = space_of(task, pid);
+	if (!process->space)
+		process->space = space;
+	return process->space == space ? process : NULL;
+}
+
+/* Reads the tag into s->tagged.record, and tells what it is good for. */
+static __always_inline enum tag_use tag_read(struct scratch *s, struct task_struct *task)
+{
+	struct stackd_tag_record *record = &s->tagged.record;
+	struct stackd_tagged *process = tag_process(s, task);
+	struct stackd_known_tag key = {0};
+
+	record->program = 0;
+	record->tag = 0;
+	if (!process || bpf_probe_read_user(&record->tag, sizeof(record->tag),
+					    (const void *)(task->thread.fsbase + process->offset)))
+		return tag_mode == STACKD_TAGS_ONLY ? TAG_ENOUGH : TAG_WALK;
+	record->program = process->program;
+	if (tag_mode == STACKD_TAGS_ONLY)
+		return TAG_ENOUGH;
+	key.tag = record->tag;
+	key.program = record->program;
+	return key.tag && bpf_map_lookup_elem(&known_tags, &key) ? TAG_ENOUGH : TAG_LEARN;
+}
+
+#endif
