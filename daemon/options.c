@@ -23,9 +23,9 @@ enum {
 	OPTION_TABLES,
 	OPTION_PREFIX,
 	OPTION_WALK,
-	OPTION_DEPTH,
-	OPTION_HEIGHTS,
-	OPTION_JUDGE
+	OPTION_JUDGE,
+	OPTION_TAGS,
+	OPTION_JUDGE_TAGS
 };
 
 static const struct argp_option argp_options[] = {
@@ -51,17 +51,15 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"walk", OPTION_WALK, "WHERE", 0,
 	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
-	{"depth", OPTION_DEPTH, "N", 0,
-	 "segments: only the function that was hit and its N callers, for a cost that does not "
-	 "depend on the stack's depth; alignment finds the rest where it can",
-	 2},
-	{"heights", OPTION_HEIGHTS, NULL, 0,
-	 "keep how far from the stack's end frames are: with it, paths that a walk could not finish "
-	 "are found more often",
-	 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
 	 "check each of the kernel's walks by one of the daemon's; counts are in stackctl stats",
 	 2},
+	{"tags", OPTION_TAGS, "MODE", 0,
+	 "programs that keep a tag of their call path (libstacktag): auto (default) reads it, and "
+	 "walks where it is new; only never walks; off always does",
+	 2},
+	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
+	 "walk always, and check each walk by the program's tag; counts are in stackctl stats", 2},
 	{"lbr", OPTION_LBR, NULL, 0, "with the branch records of the CPU (Intel LBR)", 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -109,6 +107,12 @@ static const char *const prefixes[] = {
 	[STACKD_PREFIX_SECOND] = "second",
 	[STACKD_PREFIX_FIRST] = "first",
 	[STACKD_PREFIX_NONE] = "none",
+	NULL,
+};
+static const char *const tag_modes[] = {
+	[STACKD_TAGS_AUTO] = "auto",
+	[STACKD_TAGS_ONLY] = "only",
+	[STACKD_TAGS_OFF] = "off",
 	NULL,
 };
 static const char *const walks[] = {"kernel", "daemon", NULL};
@@ -206,15 +210,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_WALK:
 		options->walk_in_daemon = one_of(state, "--walk", arg, walks);
 		break;
-	case OPTION_DEPTH:
-		options->segment_frames = (uint32_t)number(state, "--depth", arg, 0, 1000) + 1;
-		options->heights = true;
-		break;
-	case OPTION_HEIGHTS:
-		options->heights = true;
-		break;
 	case OPTION_JUDGE:
 		options->judge = true;
+		break;
+	case OPTION_TAGS:
+		options->tags = (enum stackd_tags)one_of(state, "--tags", arg, tag_modes);
+		break;
+	case OPTION_JUDGE_TAGS:
+		options->judge_tags = true;
 		break;
 	case OPTION_AGE:
 		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
@@ -235,6 +238,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 					  "COMMAND");
 		if (options->frequency && options->period)
 			argp_error(state, "--freq and --count exclude each other");
+		if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
+			argp_error(state, "--judge-tags needs tags and walks: it excludes --tags "
+					  "only and off");
 		if (!options->period && !options->frequency)
 			options->frequency = 997;
 		break;

@@ -28,11 +28,11 @@ struct options {
 	uint64_t ring_bytes;
 	uint64_t table_bytes; /* of kernel memory for recipe tables */
 	enum stackd_prefix prefix;
+	enum stackd_tags tags;
 	bool walk_in_daemon;
-	bool heights;		 /* measure how far from the stack's end frames are */
-	uint32_t segment_frames; /* of a stack's top; 0: all of it */
-	bool judge;		 /* check every walk of the kernel half by one of the daemon's */
-	uint64_t keep_age_s;	 /* retention; 0: no limit */
+	bool judge;	     /* check every walk of the kernel half by one of the daemon's */
+	bool judge_tags;     /* ...and by the tag that the program keeps */
+	uint64_t keep_age_s; /* retention; 0: no limit */
 	uint64_t keep_bytes;
 	bool quiet;
 	bool lbr;

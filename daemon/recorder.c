@@ -22,13 +22,19 @@
 #include <uthash.h>
 
 #include "base/hash.h"
-#include "base/vec.h"
+#include "proc/proc_fs.h"
 #include "proc/process.h"
 #include "stack/location.h"
 #include "stack/trie.h"
 #include "walk/dwarf_walk.h"
 
 #define MAX_PATH (DWARF_WALK_MAX_FRAMES + STACKD_MAX_KERNEL_FRAMES)
+
+/* Where an address is looked up. */
+struct place {
+	struct recorder *recorder;
+	pid_t pid;
+};
 
 /* A process whose side-band events matter. */
 struct member {
@@ -38,7 +44,6 @@ struct member {
 
 struct step {
 	uint32_t location, node;
-	uint32_t height; /* bytes to the end of the stack; 0: not known */
 };
 
 #define ENDED_THREADS 256
@@ -60,6 +65,10 @@ struct recorder {
 	struct trie *trie;
 	struct dwarf_walk *walk;
 	struct tables *tables; /* borrowed; NULL: none */
+	struct origin_table *origins;
+	struct tagger *tagger; /* NULL: tags are not looked at */
+	struct tag_paths *tags;
+	struct stackd_tag_record tag; /* read along with the walk that comes next */
 
 	bool everyone;
 	struct member *members;
@@ -73,12 +82,8 @@ struct recorder {
 	const struct object *unknown;	    /* for addresses of nowhere; NULL: not entered yet */
 
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
-	uint32_t path[MAX_PATH];	/* locations, root first */
-	uint32_t heights[MAX_PATH + 1]; /* of them; 0: not known */
-	uint32_t below; /* height of the slot below the path's first frame; 0: not known */
-	bool has_heights;
-	VEC(uint32_t) sizes; /* by node, where there are heights */
-	struct judged {	     /* the user part of the last WALKED record */
+	uint32_t path[MAX_PATH]; /* locations, root first */
+	struct judged {		 /* the user part of the last WALKED record */
 		uint32_t tid;
 		uint64_t time_ns;
 		size_t count;
@@ -88,6 +93,7 @@ struct recorder {
 	struct batch *batch; /* being filled */
 	size_t samples_room;
 	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes;
+	uint32_t sent_origins;
 
 	uint64_t received, sideband_lost, out_of_sequence, judged_right, judged_wrong, judged_cut;
 	uint64_t end_reasons[STACKD_END_COUNT];
@@ -103,7 +109,8 @@ int recorder_new(bool everyone, struct recorder **ret_recorder)
 	if (!r)
 		return -ENOMEM;
 	r->everyone = everyone;
-	r->sent_nodes = 1; /* the empty path is known */
+	r->sent_nodes = 1;   /* the empty path is known */
+	r->sent_origins = 1; /* so is ORIGIN_WALKED */
 	r->batch = batch_new();
 	err = r->batch ? object_table_new("/proc", &r->objects) : -ENOMEM;
 	if (!err)
@@ -114,6 +121,8 @@ int recorder_new(bool everyone, struct recorder **ret_recorder)
 		err = trie_new(&r->trie);
 	if (!err)
 		err = dwarf_walk_new(&r->walk);
+	if (!err)
+		err = origin_table_new(&r->origins);
 	if (err) {
 		recorder_free(r);
 		return err;
@@ -139,6 +148,9 @@ void recorder_free(struct recorder *r)
 		free(member);
 	}
 	batch_free(r->batch);
+	tag_paths_free(r->tags);
+	tagger_free(r->tagger);
+	origin_table_free(r->origins);
 	dwarf_walk_free(r->walk);
 	trie_free(r->trie);
 	location_table_free(r->locations);
@@ -146,7 +158,6 @@ void recorder_free(struct recorder *r)
 	object_table_free(r->objects);
 	kallsyms_free(r->ksyms);
 	free(r->kernel_parts);
-	free(r->sizes.items);
 	free(r);
 }
 
@@ -187,18 +198,90 @@ static void remove_member(struct recorder *r, pid_t pid)
 	free(member);
 }
 
+/* A mapping of a process that was there before we were. */
+static int look_at_map(void *arg, const struct proc_fs_map *map)
+{
+	const struct place *place = arg;
+	struct recorder *r = place->recorder;
+	const struct mapping *m;
+
+	if (!map->executable)
+		return 0;
+	m = process_table_mapping(r->processes, place->pid, map->start);
+	return m ? tagger_on_map(r->tagger, place->pid, m->object, m->start, m->offset) : 0;
+}
+
+static int look_for_tags(struct recorder *r, pid_t pid)
+{
+	struct place place = {.recorder = r, .pid = pid};
+
+	if (!r->tagger)
+		return 0;
+	tagger_on_end(r->tagger, pid);
+	return proc_fs_each_map("/proc", pid, look_at_map, &place) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int look_into(void *arg, pid_t pid)
+{
+	return look_for_tags(arg, pid);
+}
+
 int recorder_load_process(struct recorder *r, pid_t pid)
 {
 	int err = add_member(r, pid);
 
-	return err ? err : process_table_load(r->processes, pid);
+	if (!err)
+		err = process_table_load(r->processes, pid);
+	return err ? err : look_for_tags(r, pid);
 }
 
 int recorder_load_all(struct recorder *r)
 {
 	int loaded = process_table_load_all(r->processes);
 
-	return loaded < 0 ? loaded : 0;
+	if (loaded < 0 || !r->tagger)
+		return loaded < 0 ? loaded : 0;
+	return proc_fs_each_process("/proc", look_into, r);
+}
+
+/* What an event says about who keeps a tag; `object` is that of a mapping. */
+static int foresee_tags(struct recorder *r, const struct sideband_event *event,
+			const struct object *object)
+{
+	if (!r->tagger)
+		return 0;
+	if (event->kind == SIDEBAND_FORK)
+		return tagger_on_fork(r->tagger, event->parent_pid, event->pid);
+	if ((event->kind == SIDEBAND_COMM && event->is_exec) ||
+	    (event->kind == SIDEBAND_EXIT && event->pid == event->tid))
+		tagger_on_end(r->tagger, event->pid);
+	else if (event->kind == SIDEBAND_MMAP && object)
+		return tagger_on_map(r->tagger, event->pid, object, event->mapping.start,
+				     event->mapping.offset);
+	return 0;
+}
+
+int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
+{
+	const struct tagger_maps tagger = {maps->tagged_fd, maps->n_tagged};
+	int err = tagger_new(&tagger, &r->tagger);
+	const struct tag_paths_options options = {
+		.objects = r->objects,
+		.locations = r->locations,
+		.trie = r->trie,
+		.tagger = r->tagger,
+		.known_fd = maps->known_fd,
+		.max_known = maps->max_known,
+		.judge = judge,
+	};
+
+	return err ? err : tag_paths_new(&options, &r->tags);
+}
+
+void recorder_poll(struct recorder *r)
+{
+	if (r->tagger)
+		tagger_poll(r->tagger);
 }
 
 int recorder_foresee(struct recorder *r, const struct sideband_event *event)
@@ -209,11 +292,17 @@ int recorder_foresee(struct recorder *r, const struct sideband_event *event)
 	/* Children become members here already, so that their first mappings are seen in time.
 	 * (Rings are read one after the other, so a grandchild can come first: then it becomes one
 	 * in the order of time.) */
-	if (event->kind == SIDEBAND_FORK && is_member(r, event->parent_pid))
-		return add_member(r, event->pid);
-	if (event->kind != SIDEBAND_MMAP || !is_member(r, event->pid))
+	if (event->kind == SIDEBAND_FORK && is_member(r, event->parent_pid)) {
+		err = add_member(r, event->pid);
+		return err ? err : foresee_tags(r, event, NULL);
+	}
+	if (!is_member(r, event->pid))
 		return 0;
+	if (event->kind != SIDEBAND_MMAP)
+		return foresee_tags(r, event, NULL);
 	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
+	if (!err)
+		err = foresee_tags(r, event, object);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -434,28 +523,6 @@ static struct last_path *path_of_thread(struct recorder *r, pid_t tid, size_t ro
 	return path;
 }
 
-void recorder_use_heights(struct recorder *r)
-{
-	r->has_heights = true;
-}
-
-/* Notes how much stack lies between frame i of the path and its caller, for the node that was
- * just entered for it. */
-static int note_size(struct recorder *r, size_t i, uint32_t node)
-{
-	const struct location *l = location_at(r->locations, r->path[i]);
-
-	if (!r->has_heights || node < r->sizes.count)
-		return 0;
-	if (VEC_RESERVE(&r->sizes, node + 1 - r->sizes.count) < 0)
-		return -ENOMEM;
-	while (r->sizes.count <= node)
-		r->sizes.items[r->sizes.count++] = 0;
-	if (i && l->is_return && r->heights[i] && r->heights[i - 1] > r->heights[i])
-		r->sizes.items[node] = r->heights[i - 1] - r->heights[i];
-	return 0;
-}
-
 /* Enters r->path[from..count) below `node`. 0 or -ENOMEM; `steps` (NULL: not wanted) gets them. */
 static int enter_steps(struct recorder *r, uint32_t node, size_t from, size_t count,
 		       struct step *steps, uint32_t *ret_node)
@@ -467,11 +534,8 @@ static int enter_steps(struct recorder *r, uint32_t node, size_t from, size_t co
 
 		err = trie_child(r->trie, node, r->path[i], location_id(l->file_id, l->offset),
 				 &node);
-		if (!err)
-			err = note_size(r, i, node);
 		if (steps)
-			steps[i] = (struct step){
-				.location = r->path[i], .node = node, .height = r->heights[i]};
+			steps[i] = (struct step){.location = r->path[i], .node = node};
 	}
 	*ret_node = node;
 	return err;
@@ -492,11 +556,6 @@ static int enter_path(struct recorder *r, pid_t tid, size_t count, uint32_t *ret
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
-
-struct place {
-	struct recorder *recorder;
-	pid_t pid;
-};
 
 static bool find_code(void *arg, uint64_t address, const struct object **ret_object,
 		      uint64_t *ret_offset)
@@ -576,27 +635,14 @@ int recorder_foresee_sample(struct recorder *r, const struct stackd_header *head
 	return ask_for_tables(r, (const struct stackd_stack_record *)header, true);
 }
 
-/* The walked frames as r->path, root first. `end`: address of the stack's end, 0 if not known. */
-static int user_path(struct recorder *r, size_t frames, uint64_t end)
+/* The walked frames as r->path, root first. */
+static int user_path(struct recorder *r, size_t frames)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < frames && !err; i++) {
-		const struct walk_frame *frame = &r->frames[frames - 1 - i];
-		uint64_t height = end > frame->slot ? end - frame->slot : 0;
-
-		err = user_location(r, frame, &r->path[i]);
-		r->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
-	}
+	for (size_t i = 0; i < frames && !err; i++)
+		err = user_location(r, &r->frames[frames - 1 - i], &r->path[i]);
 	return err;
-}
-
-/* Where the stack of a record ends, if its copy goes that far. */
-static uint64_t stack_end(const struct stackd_stack_record *record)
-{
-	if (record->header.flags & (STACKD_STACK_CUT | STACKD_STACK_FAULT))
-		return 0;
-	return record->stack_bytes ? record->regs.r[STACKD_REG_RSP] + record->stack_bytes : 0;
 }
 
 /* Adds the kernel's frames to r->path. */
@@ -604,10 +650,8 @@ static int kernel_path(struct recorder *r, const uint64_t *kernel, size_t n_kern
 {
 	int err = 0;
 
-	for (size_t i = n_kernel; i-- > 0 && !err;) {
-		r->heights[*count] = 0;
+	for (size_t i = n_kernel; i-- > 0 && !err;)
 		err = kernel_location(r, kernel[i], i > 0, &r->path[(*count)++]);
-	}
 	return err;
 }
 
@@ -657,6 +701,59 @@ static void judge(struct recorder *r, const struct stackd_header *header, size_t
 		r->judged_right++;
 }
 
+/* The walk of r->path, if a tag was read at the same moment. */
+static int learn_tag(struct recorder *r, const struct stackd_header *header, size_t count,
+		     enum stackd_end_reason reason)
+{
+	const struct stackd_header *tag = &r->tag.header;
+
+	if (!r->tags || tag->tid != header->tid || tag->time_ns != header->time_ns)
+		return 0;
+	return tag_paths_learn(r->tags, &r->tag, r->path, count, reason);
+}
+
+/* The origin of a path of which all user frames but the leaf are those of a tag. */
+static int tag_origin(struct recorder *r, uint32_t frames, uint32_t *ret_origin)
+{
+	const struct origin_run run = {
+		.frames = frames - 1, .source = FRAME_SOURCE_TAG, .confidence = 100};
+	const struct origin origin = {.is_whole = true, .n_runs = 1, .runs = &run};
+
+	*ret_origin = ORIGIN_WALKED;
+	return frames > 1 ? origin_intern(r->origins, &origin, ret_origin) : 0;
+}
+
+static int take_tag(struct recorder *r, const struct stackd_header *header,
+		    struct store_sample *sample, bool *ret_is_sample)
+{
+	const struct stackd_tag_record *record = (const struct stackd_tag_record *)header;
+	struct place place = {.recorder = r, .pid = (pid_t)header->pid};
+	const struct object *object;
+	struct tag_path path;
+	uint64_t offset;
+	size_t count = 0;
+	int err;
+
+	r->tag = *record;
+	if (record->is_followed || !r->tags) {
+		*ret_is_sample = false;
+		return 0;
+	}
+	if (!find_code(&place, record->pc, &object, &offset)) {
+		offset = record->pc;
+		err = object_of_nowhere(r, &object);
+		if (err)
+			return err;
+	}
+	err = tag_paths_take(r->tags, record, object, offset, &path);
+	if (!err)
+		err = tag_origin(r, path.frames, &sample->origin);
+	if (!err)
+		err = kernel_path(r, (const uint64_t *)(record + 1), header->n_kernel, &count);
+	sample->end_reason = (uint8_t)path.reason;
+	return err ? err : enter_steps(r, path.node, 0, count, NULL, &sample->node);
+}
+
 static int take_stack(struct recorder *r, const struct stackd_header *header,
 		      struct store_sample *sample, bool *ret_is_sample)
 {
@@ -665,7 +762,7 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 	int err;
 
 	sample->end_reason = (uint8_t)walk(r, record, &count);
-	err = user_path(r, count, stack_end(record));
+	err = user_path(r, count);
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
@@ -674,6 +771,8 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 		return 0;
 	}
 	err = ask_for_tables(r, record, false);
+	if (!err)
+		err = learn_tag(r, header, count, sample->end_reason);
 	if (!err)
 		err = kernel_path(r, (const uint64_t *)(record + 1), header->n_kernel, &count);
 	return err ? err : enter_path(r, (pid_t)header->tid, count, &sample->node);
@@ -723,25 +822,17 @@ static int walked_path(struct recorder *r, const struct stackd_header *header)
 	size_t count = header->kept;
 	int err = 0;
 
-	r->below = 0;
 	while (at < end && !err && count < DWARF_WALK_MAX_FRAMES) {
-		r->heights[count] = r->has_heights ? *at++ : 0;
-		if (at == end) { /* the one after the last frame */
-			r->below = r->heights[count];
-			break;
-		}
 		if (*at >= STACKD_FRAME_LONG && end - at < 3)
 			return -EBADMSG;
 		err = walked_location(r, header, &at, &r->path[count]);
 		count += !err;
 	}
 	for (size_t i = header->kept, j = count; !err && i + 1 < j; i++) {
-		uint32_t location = r->path[--j], height = r->heights[j];
+		uint32_t swapped = r->path[--j];
 
 		r->path[j] = r->path[i];
-		r->heights[j] = r->heights[i];
-		r->path[i] = location;
-		r->heights[i] = height;
+		r->path[i] = swapped;
 	}
 	return err ? err : (int)count;
 }
@@ -756,10 +847,8 @@ static int kept_path(struct recorder *r, const struct stackd_header *header,
 		r->out_of_sequence++;
 		return -EBADMSG;
 	}
-	for (size_t i = 0; i < header->kept; i++) {
+	for (size_t i = 0; i < header->kept; i++)
 		r->path[i] = last->steps[i].location;
-		r->heights[i] = last->steps[i].height;
-	}
 	return 0;
 }
 
@@ -794,6 +883,8 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 		last->sequence = header->sequence;
 	}
 	count = (size_t)user;
+	if (!err)
+		err = learn_tag(r, header, count, header->end_reason);
 	if (!err)
 		err = kernel_path(r, kernel, header->n_kernel, &count);
 	sample->end_reason = header->end_reason;
@@ -835,6 +926,8 @@ static int take_sample(struct recorder *r, const struct stackd_header *header,
 	sample.thread = thread->number;
 	if (header->kind == STACKD_RECORD_WALKED)
 		err = take_walked(r, header, &sample);
+	else if (header->kind == STACKD_RECORD_TAG)
+		err = take_tag(r, header, &sample, ret_is_sample);
 	else
 		err = take_stack(r, header, &sample, ret_is_sample);
 	if (err || !*ret_is_sample)
@@ -908,19 +1001,37 @@ static int take_nodes(struct recorder *r, struct batch *b)
 	uint32_t count = trie_count(r->trie);
 
 	b->nodes = calloc(count - r->sent_nodes + 1, sizeof(*b->nodes));
-	if (r->has_heights)
-		b->sizes = calloc(count - r->sent_nodes + 1, sizeof(*b->sizes));
-	if (!b->nodes || (r->has_heights && !b->sizes))
+	if (!b->nodes)
 		return -ENOMEM;
 	for (; r->sent_nodes < count; r->sent_nodes++) {
 		const struct trie_node *node = trie_at(r->trie, r->sent_nodes);
 
-		if (b->sizes && r->sent_nodes < r->sizes.count)
-			b->sizes[b->n_nodes] = r->sizes.items[r->sent_nodes];
 		b->nodes[b->n_nodes++] = (struct store_node){
 			.parent = node->parent,
 			.location = node->location,
 		};
+	}
+	return 0;
+}
+
+static int take_origins(struct recorder *r, struct batch *b)
+{
+	uint32_t count = origin_count(r->origins);
+
+	b->origins = calloc(count - r->sent_origins + 1, sizeof(*b->origins));
+	if (!b->origins)
+		return -ENOMEM;
+	for (; r->sent_origins < count; r->sent_origins++) {
+		struct origin *origin = &b->origins[b->n_origins];
+		struct origin_run *runs;
+
+		*origin = origin_at(r->origins, r->sent_origins);
+		runs = calloc(origin->n_runs, sizeof(*runs));
+		if (!runs)
+			return -ENOMEM;
+		memcpy(runs, origin->runs, origin->n_runs * sizeof(*runs));
+		origin->runs = runs;
+		b->n_origins++;
 	}
 	return 0;
 }
@@ -978,7 +1089,7 @@ struct batch *recorder_take_batch(struct recorder *r)
 
 	if (!fresh)
 		return NULL;
-	if (take_objects(r, b) || take_locations(r, b) || take_nodes(r, b) ||
+	if (take_objects(r, b) || take_locations(r, b) || take_nodes(r, b) || take_origins(r, b) ||
 	    take_processes(r, b) || take_threads(r, b)) {
 		batch_free(fresh);
 		return NULL;
@@ -1017,11 +1128,14 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_wrong = r->judged_wrong,
 		.judged_cut = r->judged_cut,
 		.sideband_lost = r->sideband_lost,
+		.tag_processes = r->tagger ? tagger_processes(r->tagger) : 0,
 		.walked_frames = walk.frames,
 		.cache_hits = walk.cache_hits,
 		.cache_misses = walk.cache_misses,
 		.frame_pointer_steps = walk.frame_pointer_steps,
 	};
+	if (r->tags)
+		tag_paths_counts(r->tags, &ret_counts->tags);
 	for (int i = 0; i < STACKD_END_COUNT; i++) {
 		ret_counts->end_reasons[i] = r->end_reasons[i];
 		if (is_complete[i] == 1)

@@ -12,7 +12,9 @@
 #include "archive.h"
 #include "sideband.h"
 #include "stackd_abi.h"
+#include "sampler.h"
 #include "tables.h"
+#include "tag_paths.h"
 
 struct recorder;
 
@@ -21,9 +23,6 @@ struct recorder;
 int recorder_new(bool everyone, struct recorder **ret_recorder);
 void recorder_free(struct recorder *recorder);
 
-/* Records have heights (bpf/segment.bpf.h); before the first sample. */
-void recorder_use_heights(struct recorder *recorder);
-
 /* Reads a process that is to be profiled as it is now. 0 or -errno. */
 int recorder_load_process(struct recorder *recorder, pid_t pid);
 int recorder_load_all(struct recorder *recorder); /* every process of the machine */
@@ -31,6 +30,13 @@ int recorder_load_all(struct recorder *recorder); /* every process of the machin
 /* The tables that the kernel half walks by: what is missed in a record is asked for there. Also
  * makes the vDSO known. Borrowed; must outlive the recorder's last sample. */
 void recorder_use_tables(struct recorder *recorder, struct tables *tables);
+
+/* Programs that keep a tag (docs/TAGS.md) are recognised, and samples that are tags are taken.
+ * `judge`: tags only check walks. 0 or -ENOMEM. */
+int recorder_use_tags(struct recorder *recorder, const struct sampler_tags *maps, bool judge);
+
+/* Now and then: what could not be found out at once is tried again. */
+void recorder_poll(struct recorder *recorder);
 
 /* As soon as an event has been read: opens files that are new while they can still be had. */
 int recorder_foresee(struct recorder *recorder, const struct sideband_event *event);
@@ -57,6 +63,8 @@ struct recorder_counts {
 	uint64_t out_of_sequence;	  /* walks that build on one that did not arrive */
 	uint64_t judged_right, judged_wrong;
 	uint64_t judged_cut;	/* right as far as the judge could see */
+	uint64_t tag_processes; /* that kept tags */
+	struct tag_paths_counts tags;
 	uint64_t sideband_lost; /* events that the kernel could not deliver */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 };

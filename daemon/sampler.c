@@ -46,6 +46,7 @@ struct sampler {
 #define CHUNK_ENTRIES	 262144u
 #define FILE_ENTRIES	 16384u
 #define STATE_ENTRIES	 256u
+#define KNOWN_TAGS	 65536u
 
 /* --- loading --------------------------------------------------------------------------------- */
 
@@ -130,6 +131,7 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 		{skel->maps.files, FILE_ENTRIES},
 		{skel->maps.rule_cache, slots * cpus},
 		{skel->maps.states, STATE_ENTRIES},
+		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? KNOWN_TAGS : 1},
 	};
 	int err = 0;
 
@@ -184,8 +186,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->walk_here = !options->walk_in_daemon;
 	s->skel->rodata->judge = options->judge;
 	s->skel->rodata->prefix_mode = options->prefix;
-	s->skel->rodata->segment_frames = options->segment_frames;
-	s->skel->rodata->with_heights = options->heights;
+	s->skel->rodata->tag_mode = options->tags;
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
@@ -202,6 +203,8 @@ static uint64_t record_size(const struct stackd_header *header, size_t size)
 
 	if (header->kind == STACKD_RECORD_WALKED)
 		return sizeof(*header) + (((uint64_t)header->words + 1) & ~1ull) * 4 + kernel;
+	if (header->kind == STACKD_RECORD_TAG)
+		return sizeof(struct stackd_tag_record) + kernel;
 	if (header->kind == STACKD_RECORD_STACK && size >= sizeof(*stack))
 		return sizeof(*stack) + kernel + stack->stack_bytes;
 	return UINT64_MAX;
@@ -455,6 +458,16 @@ void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 		.files = s->files.data,
 		.n_files = bpf_map__max_entries(s->skel->maps.files),
 		.inodes_fd = bpf_map__fd(s->skel->maps.inodes),
+	};
+}
+
+void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
+{
+	*ret_tags = (struct sampler_tags){
+		.tagged_fd = bpf_map__fd(s->skel->maps.tagged),
+		.known_fd = bpf_map__fd(s->skel->maps.known_tags),
+		.n_tagged = &s->skel->bss->n_tagged,
+		.max_known = KNOWN_TAGS,
 	};
 }
 

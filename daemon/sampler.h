@@ -26,11 +26,10 @@ struct sampler_options {
 	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
 	uint64_t table_bytes; /* of kernel memory for recipe tables */
 	enum stackd_prefix prefix;
-	bool heights;		 /* with each frame, its distance from the stack's end */
-	uint32_t segment_frames; /* of a stack's top; 0: all of it */
-	bool walk_in_daemon;	 /* leave every walk to the daemon */
-	bool judge;		 /* with each walk, the stack to check it by */
-	bool enable_on_exec;	 /* start counting when the target calls exec */
+	enum stackd_tags tags;
+	bool walk_in_daemon; /* leave every walk to the daemon */
+	bool judge;	     /* with each walk, the stack to check it by */
+	bool enable_on_exec; /* start counting when the target calls exec */
 };
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -65,6 +64,14 @@ void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_
 int sampler_drain(struct sampler *sampler,
 		  int (*each)(void *arg, const struct stackd_header *record, size_t size),
 		  void *arg);
+
+/* The kernel half's maps of tags. */
+struct sampler_tags {
+	int tagged_fd, known_fd;
+	uint32_t *n_tagged; /* borrowed */
+	uint32_t max_known;
+};
+void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_tags);
 
 struct sampler_counts {
 	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */

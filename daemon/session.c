@@ -253,16 +253,24 @@ static enum exit_status open_store(struct session *s)
 	return STATUS_FAILED;
 }
 
+static int use_tags(struct session *s)
+{
+	struct sampler_tags tags;
+
+	if (s->options->tags == STACKD_TAGS_OFF)
+		return 0;
+	sampler_tags_maps(s->sampler, &tags);
+	return recorder_use_tags(s->recorder, &tags, s->options->judge_tags);
+}
+
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = {
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
 		.table_bytes = s->options->table_bytes,
-		/* What is verified of a stack costs by its depth. */
-		.prefix = s->options->segment_frames ? STACKD_PREFIX_NONE : s->options->prefix,
-		.heights = s->options->heights,
-		.segment_frames = s->options->segment_frames,
+		.prefix = s->options->prefix,
+		.tags = s->options->tags,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
@@ -282,6 +290,11 @@ static enum exit_status open_sampler(struct session *s)
 		return STATUS_FAILED;
 	}
 	recorder_use_tables(s->recorder, s->tables);
+	err = use_tags(s);
+	if (err) {
+		log_error("cannot set up tags: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
 	err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
 	if (err) {
 		log_error("cannot follow processes and mappings (%s): run as root, or with "
@@ -386,8 +399,6 @@ static enum exit_status make_parts(struct session *s)
 		err = reorder_new(&s->queue);
 	if (!err)
 		err = recorder_new(everyone, &s->recorder);
-	if (!err && s->options->heights)
-		recorder_use_heights(s->recorder);
 	if (err)
 		log_error("cannot set up: %s", strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;
@@ -473,6 +484,7 @@ static int do_round(struct session *s, bool is_last)
 	}
 	if (!err && is_last)
 		err = sideband_drain(s->sideband, queue_event, s);
+	recorder_poll(s->recorder);
 	s->round_ns = start;
 	return err ? err : hand_out(s, is_last ? UINT64_MAX : horizon);
 }
@@ -520,6 +532,8 @@ static int add_counters(const struct session *s, struct batch *b,
 		[STACKD_COUNT_RULE_MISSES] = "kernel_rule_misses",
 		[STACKD_COUNT_MAPPING_LOOKUPS] = "kernel_mapping_lookups",
 		[STACKD_COUNT_PREFIX_BROKEN] = "kernel_prefix_broken",
+		[STACKD_COUNT_TAGS] = "kernel_tags",
+		[STACKD_COUNT_TAGS_NEW] = "kernel_tags_new",
 	};
 	struct tables_counts tables;
 
@@ -548,6 +562,14 @@ static int add_counters(const struct session *s, struct batch *b,
 	add_counter(b, "judged_right", recorded->judged_right);
 	add_counter(b, "judged_wrong", recorded->judged_wrong);
 	add_counter(b, "judged_cut", recorded->judged_cut);
+	add_counter(b, "tag_processes", recorded->tag_processes);
+	add_counter(b, "tags_learned", recorded->tags.learned);
+	add_counter(b, "tags_unknown", recorded->tags.unknown);
+	add_counter(b, "tags_right", recorded->tags.right);
+	add_counter(b, "tags_window", recorded->tags.window);
+	add_counter(b, "tags_between", recorded->tags.between);
+	add_counter(b, "tags_wrong", recorded->tags.wrong);
+	add_counter(b, "tags_unchecked", recorded->tags.unchecked);
 	tables_counts(s->tables, &tables);
 	add_counter(b, "tables_loaded", tables.loaded);
 	add_counter(b, "tables_evicted", tables.evicted);
@@ -662,6 +684,14 @@ static enum exit_status sum_up(struct session *s)
 			    sampled.counters[STACKD_COUNT_STARTED],
 			    sampled.counters[STACKD_COUNT_SENT] +
 				    sampled.counters[STACKD_COUNT_LOST_RING]);
+	if (recorded.tags.wrong)
+		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
+			    "is there code that is left by exceptions or longjmp() and "
+			    "was not compiled with the plugin?",
+			    recorded.tags.wrong);
+	if (s->options->tags == STACKD_TAGS_ONLY && !recorded.tag_processes)
+		log_warning("no process kept a tag of its call path: compile with the stacktag "
+			    "plugin, or leave out --tags only");
 	if (!n.samples)
 		log_warning("no samples: the target did not run%s",
 			    n.lost ? ", or all were lost (a larger --ring-bytes helps)" : "");
