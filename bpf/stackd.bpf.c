@@ -19,6 +19,7 @@
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
 #include "recipe.bpf.h"
+#include "segment.bpf.h"
 #include "tag.bpf.h"
 
 /* Set by the daemon before loading. */
@@ -191,11 +192,15 @@ static long walk_frame(__u32 index, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
+	if (segment_is_full(index)) {
+		s->end = STACKD_END_SEGMENT;
+		return 1;
+	}
 	entry = rule_of_frame(s);
 	if (!entry)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (index >= MAX_FRAMES || !put_frame(s, entry))
+	if (index >= MAX_FRAMES || !put_height(s, 4) || !put_frame(s, entry))
 		return 1;
 	note_frame(s, index, &entry->rule);
 	touch_mapping(s, entry);
@@ -450,6 +455,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		s->record.wanted = s->wanted_file;
 		send_stack(s, ctx, task);
 	} else {
+		put_height(s, 1);
 		send_walk(s, ctx);
 		if (judge) {
 			header->flags |= STACKD_JUDGE;

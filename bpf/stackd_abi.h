@@ -52,6 +52,7 @@
 	X(LOST_RING, "lost_ring", LOST, "the ring buffer was full")                                \
 	X(LOST_RECORD, "lost_record", LOST, "a record that the daemon could not read or keep")     \
 	X(AS_RECORDED, "as_recorded", PARTIAL, "an imported call chain: it ends before the entry") \
+	X(SEGMENT, "segment", PARTIAL, "only the top frames were asked for")                       \
 	X(TAG_UNKNOWN, "tag_unknown", PARTIAL,                                                     \
 	  "the program's tag alone was taken: its path is not known")                              \
 	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")
@@ -113,6 +114,9 @@ struct stackd_header {
  *
  *   short: u32 = segment << 24 | exact << 23 | offset in the segment (8 MiB)
  *   long:  u32 STACKD_FRAME_LONG, then the location in two words, low one first
+ *
+ * Where heights are asked for (segment.bpf.h), a frame's words follow one with its height, and
+ * one more height follows the last frame.
  *
  * A file's segments are numbered from its stackd_file.first_segment on. A location is
  * file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up

@@ -37,6 +37,7 @@ struct archive {
 	/* The thread's own. */
 	const struct object **objects; /* by number */
 	uint32_t n_objects;
+	uint32_t n_sizes;
 	uint32_t n_origins;		/* written */
 	struct store_location *unnamed; /* to be asked for again at the end */
 	size_t n_unnamed, unnamed_room;
@@ -67,6 +68,7 @@ void batch_free(struct batch *b)
 	free(b->processes);
 	free(b->threads);
 	free(b->nodes);
+	free(b->sizes);
 	for (size_t i = 0; i < b->n_origins; i++)
 		free((void *)b->origins[i].runs);
 	free(b->origins);
@@ -121,6 +123,8 @@ static int write_batch(struct archive *a, const struct batch *b)
 		err = store_writer_thread(a->writer, &b->threads[i]);
 	for (size_t i = 0; i < b->n_nodes && !err; i++)
 		err = store_writer_node(a->writer, &b->nodes[i]);
+	for (size_t i = 0; b->sizes && i < b->n_nodes && !err; i++)
+		err = store_writer_size(a->writer, ++a->n_sizes, b->sizes[i]);
 	for (size_t i = 0; i < b->n_origins && !err; i++)
 		err = store_writer_origin(a->writer, ++a->n_origins, &b->origins[i]);
 	for (size_t i = 0; i < b->n_samples && !err; i++)

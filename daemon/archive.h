@@ -24,6 +24,7 @@ struct batch {
 	struct store_process *processes; /* with strings of their own */
 	struct store_thread *threads;
 	struct store_node *nodes;
+	uint32_t *sizes;	/* by node, or NULL: not measured */
 	struct origin *origins; /* with runs of their own */
 	struct store_sample *samples;
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;

@@ -23,6 +23,8 @@ enum {
 	OPTION_TABLES,
 	OPTION_PREFIX,
 	OPTION_WALK,
+	OPTION_DEPTH,
+	OPTION_HEIGHTS,
 	OPTION_JUDGE,
 	OPTION_TAGS,
 	OPTION_JUDGE_TAGS
@@ -51,6 +53,14 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"walk", OPTION_WALK, "WHERE", 0,
 	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
+	{"depth", OPTION_DEPTH, "N", 0,
+	 "segments: only the function that was hit and its N callers, for a cost that does not "
+	 "depend on the stack's depth; alignment finds the rest where it can",
+	 2},
+	{"heights", OPTION_HEIGHTS, NULL, 0,
+	 "keep how far from the stack's end frames are: with it, paths that a walk could not finish "
+	 "are found more often",
+	 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
 	 "check each of the kernel's walks by one of the daemon's; counts are in stackctl stats",
 	 2},
@@ -209,6 +219,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_WALK:
 		options->walk_in_daemon = one_of(state, "--walk", arg, walks);
+		break;
+	case OPTION_DEPTH:
+		options->segment_frames = (uint32_t)number(state, "--depth", arg, 0, 1000) + 1;
+		options->heights = true;
+		break;
+	case OPTION_HEIGHTS:
+		options->heights = true;
 		break;
 	case OPTION_JUDGE:
 		options->judge = true;

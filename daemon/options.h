@@ -30,9 +30,11 @@ struct options {
 	enum stackd_prefix prefix;
 	enum stackd_tags tags;
 	bool walk_in_daemon;
-	bool judge;	     /* check every walk of the kernel half by one of the daemon's */
-	bool judge_tags;     /* ...and by the tag that the program keeps */
-	uint64_t keep_age_s; /* retention; 0: no limit */
+	bool heights;		 /* measure how far from the stack's end frames are */
+	uint32_t segment_frames; /* of a stack's top; 0: all of it */
+	bool judge;		 /* check every walk of the kernel half by one of the daemon's */
+	bool judge_tags;	 /* ...and by the tag that the program keeps */
+	uint64_t keep_age_s;	 /* retention; 0: no limit */
 	uint64_t keep_bytes;
 	bool quiet;
 	bool lbr;

@@ -22,6 +22,7 @@
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "proc/proc_fs.h"
 #include "proc/process.h"
 #include "stack/location.h"
@@ -44,6 +45,7 @@ struct member {
 
 struct step {
 	uint32_t location, node;
+	uint32_t height; /* bytes to the end of the stack; 0: not known */
 };
 
 #define ENDED_THREADS 256
@@ -82,8 +84,12 @@ struct recorder {
 	const struct object *unknown;	    /* for addresses of nowhere; NULL: not entered yet */
 
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
-	uint32_t path[MAX_PATH]; /* locations, root first */
-	struct judged {		 /* the user part of the last WALKED record */
+	uint32_t path[MAX_PATH];	/* locations, root first */
+	uint32_t heights[MAX_PATH + 1]; /* of them; 0: not known */
+	uint32_t below; /* height of the slot below the path's first frame; 0: not known */
+	bool has_heights;
+	VEC(uint32_t) sizes; /* by node, where there are heights */
+	struct judged {	     /* the user part of the last WALKED record */
 		uint32_t tid;
 		uint64_t time_ns;
 		size_t count;
@@ -158,6 +164,7 @@ void recorder_free(struct recorder *r)
 	object_table_free(r->objects);
 	kallsyms_free(r->ksyms);
 	free(r->kernel_parts);
+	free(r->sizes.items);
 	free(r);
 }
 
@@ -523,6 +530,28 @@ static struct last_path *path_of_thread(struct recorder *r, pid_t tid, size_t ro
 	return path;
 }
 
+void recorder_use_heights(struct recorder *r)
+{
+	r->has_heights = true;
+}
+
+/* Notes how much stack lies between frame i of the path and its caller, for the node that was
+ * just entered for it. */
+static int note_size(struct recorder *r, size_t i, uint32_t node)
+{
+	const struct location *l = location_at(r->locations, r->path[i]);
+
+	if (!r->has_heights || node < r->sizes.count)
+		return 0;
+	if (VEC_RESERVE(&r->sizes, node + 1 - r->sizes.count) < 0)
+		return -ENOMEM;
+	while (r->sizes.count <= node)
+		r->sizes.items[r->sizes.count++] = 0;
+	if (i && l->is_return && r->heights[i] && r->heights[i - 1] > r->heights[i])
+		r->sizes.items[node] = r->heights[i - 1] - r->heights[i];
+	return 0;
+}
+
 /* Enters r->path[from..count) below `node`. 0 or -ENOMEM; `steps` (NULL: not wanted) gets them. */
 static int enter_steps(struct recorder *r, uint32_t node, size_t from, size_t count,
 		       struct step *steps, uint32_t *ret_node)
@@ -534,8 +563,11 @@ static int enter_steps(struct recorder *r, uint32_t node, size_t from, size_t co
 
 		err = trie_child(r->trie, node, r->path[i], location_id(l->file_id, l->offset),
 				 &node);
+		if (!err)
+			err = note_size(r, i, node);
 		if (steps)
-			steps[i] = (struct step){.location = r->path[i], .node = node};
+			steps[i] = (struct step){
+				.location = r->path[i], .node = node, .height = r->heights[i]};
 	}
 	*ret_node = node;
 	return err;
@@ -635,14 +667,27 @@ int recorder_foresee_sample(struct recorder *r, const struct stackd_header *head
 	return ask_for_tables(r, (const struct stackd_stack_record *)header, true);
 }
 
-/* The walked frames as r->path, root first. */
-static int user_path(struct recorder *r, size_t frames)
+/* The walked frames as r->path, root first. `end`: address of the stack's end, 0 if not known. */
+static int user_path(struct recorder *r, size_t frames, uint64_t end)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < frames && !err; i++)
-		err = user_location(r, &r->frames[frames - 1 - i], &r->path[i]);
+	for (size_t i = 0; i < frames && !err; i++) {
+		const struct walk_frame *frame = &r->frames[frames - 1 - i];
+		uint64_t height = end > frame->slot ? end - frame->slot : 0;
+
+		err = user_location(r, frame, &r->path[i]);
+		r->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
+	}
 	return err;
+}
+
+/* Where the stack of a record ends, if its copy goes that far. */
+static uint64_t stack_end(const struct stackd_stack_record *record)
+{
+	if (record->header.flags & (STACKD_STACK_CUT | STACKD_STACK_FAULT))
+		return 0;
+	return record->stack_bytes ? record->regs.r[STACKD_REG_RSP] + record->stack_bytes : 0;
 }
 
 /* Adds the kernel's frames to r->path. */
@@ -650,8 +695,10 @@ static int kernel_path(struct recorder *r, const uint64_t *kernel, size_t n_kern
 {
 	int err = 0;
 
-	for (size_t i = n_kernel; i-- > 0 && !err;)
+	for (size_t i = n_kernel; i-- > 0 && !err;) {
+		r->heights[*count] = 0;
 		err = kernel_location(r, kernel[i], i > 0, &r->path[(*count)++]);
+	}
 	return err;
 }
 
@@ -762,7 +809,7 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 	int err;
 
 	sample->end_reason = (uint8_t)walk(r, record, &count);
-	err = user_path(r, count);
+	err = user_path(r, count, stack_end(record));
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
@@ -822,17 +869,25 @@ static int walked_path(struct recorder *r, const struct stackd_header *header)
 	size_t count = header->kept;
 	int err = 0;
 
+	r->below = 0;
 	while (at < end && !err && count < DWARF_WALK_MAX_FRAMES) {
+		r->heights[count] = r->has_heights ? *at++ : 0;
+		if (at == end) { /* the one after the last frame */
+			r->below = r->heights[count];
+			break;
+		}
 		if (*at >= STACKD_FRAME_LONG && end - at < 3)
 			return -EBADMSG;
 		err = walked_location(r, header, &at, &r->path[count]);
 		count += !err;
 	}
 	for (size_t i = header->kept, j = count; !err && i + 1 < j; i++) {
-		uint32_t swapped = r->path[--j];
+		uint32_t location = r->path[--j], height = r->heights[j];
 
 		r->path[j] = r->path[i];
-		r->path[i] = swapped;
+		r->heights[j] = r->heights[i];
+		r->path[i] = location;
+		r->heights[i] = height;
 	}
 	return err ? err : (int)count;
 }
@@ -847,8 +902,10 @@ static int kept_path(struct recorder *r, const struct stackd_header *header,
 		r->out_of_sequence++;
 		return -EBADMSG;
 	}
-	for (size_t i = 0; i < header->kept; i++)
+	for (size_t i = 0; i < header->kept; i++) {
 		r->path[i] = last->steps[i].location;
+		r->heights[i] = last->steps[i].height;
+	}
 	return 0;
 }
 
@@ -1001,11 +1058,15 @@ static int take_nodes(struct recorder *r, struct batch *b)
 	uint32_t count = trie_count(r->trie);
 
 	b->nodes = calloc(count - r->sent_nodes + 1, sizeof(*b->nodes));
-	if (!b->nodes)
+	if (r->has_heights)
+		b->sizes = calloc(count - r->sent_nodes + 1, sizeof(*b->sizes));
+	if (!b->nodes || (r->has_heights && !b->sizes))
 		return -ENOMEM;
 	for (; r->sent_nodes < count; r->sent_nodes++) {
 		const struct trie_node *node = trie_at(r->trie, r->sent_nodes);
 
+		if (b->sizes && r->sent_nodes < r->sizes.count)
+			b->sizes[b->n_nodes] = r->sizes.items[r->sent_nodes];
 		b->nodes[b->n_nodes++] = (struct store_node){
 			.parent = node->parent,
 			.location = node->location,

@@ -186,6 +186,8 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->walk_here = !options->walk_in_daemon;
 	s->skel->rodata->judge = options->judge;
 	s->skel->rodata->prefix_mode = options->prefix;
+	s->skel->rodata->segment_frames = options->segment_frames;
+	s->skel->rodata->with_heights = options->heights;
 	s->skel->rodata->tag_mode = options->tags;
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)

@@ -26,10 +26,12 @@ struct sampler_options {
 	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
 	uint64_t table_bytes; /* of kernel memory for recipe tables */
 	enum stackd_prefix prefix;
+	bool heights;		 /* with each frame, its distance from the stack's end */
+	uint32_t segment_frames; /* of a stack's top; 0: all of it */
+	bool walk_in_daemon;	 /* leave every walk to the daemon */
+	bool judge;		 /* with each walk, the stack to check it by */
+	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
-	bool walk_in_daemon; /* leave every walk to the daemon */
-	bool judge;	     /* with each walk, the stack to check it by */
-	bool enable_on_exec; /* start counting when the target calls exec */
 };
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:

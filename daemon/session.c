@@ -269,7 +269,10 @@ static enum exit_status open_sampler(struct session *s)
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
 		.table_bytes = s->options->table_bytes,
-		.prefix = s->options->prefix,
+		/* What is verified of a stack costs by its depth. */
+		.prefix = s->options->segment_frames ? STACKD_PREFIX_NONE : s->options->prefix,
+		.heights = s->options->heights,
+		.segment_frames = s->options->segment_frames,
 		.tags = s->options->tags,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
@@ -399,6 +402,8 @@ static enum exit_status make_parts(struct session *s)
 		err = reorder_new(&s->queue);
 	if (!err)
 		err = recorder_new(everyone, &s->recorder);
+	if (!err && s->options->heights)
+		recorder_use_heights(s->recorder);
 	if (err)
 		log_error("cannot set up: %s", strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;

@@ -32,6 +32,7 @@ struct store_reader {
 	uint64_t *tags;
 	VEC(struct origin) origins; /* their runs are set when all are loaded */
 	VEC(struct origin_run) runs;
+	VEC(uint32_t) sizes; /* [0] is the empty path's */
 };
 
 /* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */

@@ -249,6 +249,7 @@ struct load {
 	struct function_coder function_coder;
 	struct location_coder location_coder;
 	struct line_coder line_coder;
+	struct size_coder *size_coder;
 };
 
 typedef int (*load_entry)(struct load *l, struct buf_reader *columns);
@@ -331,6 +332,31 @@ static int load_origin(struct load *l, struct buf_reader *columns)
 		return e;
 	r->origins.items[r->origins.count++] = origin;
 	r->runs.count += origin.n_runs;
+	return 0;
+}
+
+static int load_size(struct load *l, struct buf_reader *columns)
+{
+	struct store_reader *r = l->r;
+	const struct store_node *nodes = r->nodes.nodes.items, *node = &nodes[r->sizes.count];
+
+	if (r->sizes.count >= r->nodes.nodes.count)
+		return -EBADMSG;
+	r->sizes.items[r->sizes.count++] =
+		size_get(l->size_coder, columns, &nodes[node->parent], node);
+	return 0;
+}
+
+/* Makes room for the sizes of all nodes; those that no chunk has stay 0. */
+static int load_prepare_sizes(struct load *l)
+{
+	size_t n = l->r->nodes.nodes.count;
+
+	l->size_coder = calloc(1, sizeof(*l->size_coder));
+	if (!l->size_coder || VEC_RESERVE(&l->r->sizes, n) < 0)
+		return -ENOMEM;
+	memset(l->r->sizes.items, 0, n * sizeof(*l->r->sizes.items));
+	l->r->sizes.count = 1;
 	return 0;
 }
 
@@ -523,6 +549,7 @@ static int load_all_chunks(struct load *l)
 		[TABLE_LINES] = {"table chunks, lines", load_line},
 		[TABLE_NODES] = {"table chunks, nodes", load_node},
 		[TABLE_ORIGINS] = {"table chunks, origins", load_origin},
+		[TABLE_SIZES] = {"table chunks, sizes", load_size},
 	};
 	int e = VEC_RESERVE(&l->strings, 1);
 
@@ -535,7 +562,9 @@ static int load_all_chunks(struct load *l)
 	if (e == 0)
 		l->r->origins.items[l->r->origins.count++] = (struct origin){0};
 	for (unsigned kind = 0; e == 0 && kind < TABLE_KINDS; kind++) {
-		if (kinds[kind].entry)
+		if (kind == TABLE_SIZES)
+			e = load_prepare_sizes(l);
+		if (e == 0 && kinds[kind].entry)
 			e = load_chunks(l, kind, kinds[kind].name, kinds[kind].entry);
 	}
 	load_place_runs(l->r);
@@ -563,6 +592,7 @@ static void load_publish(struct store_reader *r)
 	t->n_nodes = (uint32_t)r->nodes.nodes.count;
 	t->origins = r->origins.items;
 	t->n_origins = (uint32_t)r->origins.count;
+	t->sizes = r->sizes.count > 1 ? r->sizes.items : NULL;
 	t->counters = r->counters.items;
 	t->n_counters = (uint32_t)r->counters.count;
 }
@@ -581,6 +611,7 @@ int store_load_tables(struct store_reader *r)
 	free(l.strings.items);
 	free(l.functions.items);
 	free(l.lines.items);
+	free(l.size_coder);
 	location_coder_fini(&l.location_coder);
 	return e;
 }
@@ -597,6 +628,7 @@ void store_load_free(struct store_reader *r)
 	free(r->tags);
 	free(r->origins.items);
 	free(r->runs.items);
+	free(r->sizes.items);
 	node_coder_fini(&r->nodes);
 	load_arena_free(&r->arena);
 }

@@ -46,6 +46,9 @@ struct store_tables {
 	const uint64_t *tags;		/* by node; [0] is 0 */
 	const struct store_counter *counters;
 	const struct origin *origins; /* [0] is ORIGIN_WALKED */
+	/* By node, or NULL if they were not measured: bytes of stack from the slot that the node's
+	 * program counter was read from up to that of its parent; 0: not known. */
+	const uint32_t *sizes;
 	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_counters;
 	uint32_t n_origins;   /* at least 1 */
 	uint64_t store_bytes; /* of the whole file, with its WAL */

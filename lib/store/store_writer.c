@@ -130,6 +130,7 @@ void store_writer_free(struct store_writer *w)
 	store_names_fini(&w->names);
 	location_coder_fini(&w->location_coder);
 	node_coder_fini(&w->node_coder);
+	free(w->size_coder);
 	if (w->recording)
 		writer_close(w->db);
 	else
@@ -362,6 +363,26 @@ int store_writer_line(struct store_writer *w, const struct store_line *line)
 		return r;
 	line_put(&w->line_coder, t->columns, &l);
 	writer_table_added(w, TABLE_LINES);
+	return 0;
+}
+
+int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size)
+{
+	struct writer_table *t = &w->tables[TABLE_SIZES];
+	const struct store_node *nodes = w->node_coder.nodes.items;
+	int r;
+
+	if (node != t->total + 1 || node > w->tables[TABLE_NODES].total)
+		return -EINVAL;
+	if (!w->size_coder)
+		w->size_coder = calloc(1, sizeof(*w->size_coder));
+	if (!w->size_coder)
+		return -ENOMEM;
+	r = writer_table_room(w, TABLE_SIZES, 16);
+	if (r < 0)
+		return r;
+	size_put(w->size_coder, t->columns, &nodes[nodes[node].parent], &nodes[node], size);
+	writer_table_added(w, TABLE_SIZES);
 	return 0;
 }
 

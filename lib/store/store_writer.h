@@ -43,6 +43,8 @@ int store_writer_line(struct store_writer *w, const struct store_line *line);
 int store_writer_process(struct store_writer *w, const struct store_process *process);
 int store_writer_thread(struct store_writer *w, const struct store_thread *thread);
 int store_writer_node(struct store_writer *w, const struct store_node *node);
+/* Of nodes in order from 1, after them; see struct store_tables. */
+int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);
 /* Numbers come densely from 1. -EINVAL also for an origin without runs or with bad ones. */
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin);
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample);

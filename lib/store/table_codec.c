@@ -10,6 +10,7 @@
  *   lines       location: zigzag difference to the previous + 1 | depth and inline mark |
  *               function: 0 for the next new one, else 1 + its number, in bytes: LOW, the others |
  *               line: zigzag difference
+ *   sizes       zigzag difference to the last size at the same pair of locations (by a hash)
  *   origins     number of runs, and the mark of whole paths | source and confidence | frames
  */
 #include "store/table_codec.h"
@@ -18,12 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 size_t table_columns(enum table_kind kind)
 {
 	static const uint8_t columns[TABLE_KINDS] = {
 		[TABLE_STRINGS] = STRING_COLUMNS,     [TABLE_FUNCTIONS] = FUNCTION_COLUMNS,
 		[TABLE_LOCATIONS] = LOCATION_COLUMNS, [TABLE_LINES] = LINE_COLUMNS,
 		[TABLE_NODES] = NODE_COLUMNS,	      [TABLE_ORIGINS] = ORIGIN_COLUMNS,
+		[TABLE_SIZES] = SIZE_COLUMNS,
 	};
 
 	return columns[kind];
@@ -237,4 +241,32 @@ int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct o
 	*ret_origin = (struct origin){
 		.is_whole = coded & 1, .n_runs = (uint32_t)n_runs, .runs = ret_runs};
 	return 0;
+}
+
+/* --- sizes ---------------------------------------------------------------------------------- */
+
+static uint32_t *size_last(struct size_coder *c, const struct store_node *parent,
+			   const struct store_node *node)
+{
+	uint64_t site = (uint64_t)parent->location << 32 | node->location;
+
+	return &c->last[hash_mix64(site) % SIZE_SITES];
+}
+
+void size_put(struct size_coder *c, struct buf *columns, const struct store_node *parent,
+	      const struct store_node *node, uint32_t size)
+{
+	uint32_t *last = size_last(c, parent, node);
+
+	buf_put_svarint(&columns[0], (int64_t)size - *last);
+	*last = size;
+}
+
+uint32_t size_get(struct size_coder *c, struct buf_reader *columns, const struct store_node *parent,
+		  const struct store_node *node)
+{
+	uint32_t *last = size_last(c, parent, node);
+
+	*last = table_get_delta(&columns[0], *last);
+	return *last;
 }

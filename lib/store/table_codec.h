@@ -26,6 +26,7 @@ enum table_kind {
 	TABLE_NODES,
 	TABLE_SAMPLES, /* no table: sample_codec.h has its chunks */
 	TABLE_ORIGINS, /* since version 2 */
+	TABLE_SIZES,   /* of nodes; since version 2, and only where they were measured */
 	TABLE_KINDS
 };
 
@@ -36,6 +37,7 @@ enum table_kind {
 #define LINE_COLUMNS	 5u
 #define NODE_COLUMNS	 6u
 #define ORIGIN_COLUMNS	 3u
+#define SIZE_COLUMNS	 1u
 
 size_t table_columns(enum table_kind kind);
 
@@ -84,6 +86,16 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 /* An origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or -EBADMSG. */
 void origin_put(struct buf *columns, const struct origin *origin);
 int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin);
+
+/* Node sizes, told as the difference to the last one at the same call site. */
+#define SIZE_SITES 65536u
+struct size_coder {
+	uint32_t last[SIZE_SITES];
+};
+void size_put(struct size_coder *c, struct buf *columns, const struct store_node *parent,
+	      const struct store_node *node, uint32_t size);
+uint32_t size_get(struct size_coder *c, struct buf_reader *columns, const struct store_node *parent,
+		  const struct store_node *node);
 
 #define NODE_RECENT 4u
 struct node_recent {

@@ -53,6 +53,7 @@ struct store_writer {
 	struct location_coder location_coder;
 	struct line_coder line_coder;
 	struct node_coder node_coder;
+	struct size_coder *size_coder; /* NULL until the first size */
 
 	VEC(struct store_sample) samples; /* those of the last chunk, and the new ones */
 	uint32_t sample_seq;		  /* of the chunk that the first of them belongs to */

@@ -200,6 +200,16 @@ void callgraph_set_entry(struct callgraph *graph, uint32_t node)
 	graph->nodes.items[node].is_entry = true;
 }
 
+void callgraph_set_public(struct callgraph *graph, uint32_t node)
+{
+	graph->nodes.items[node].is_public = true;
+}
+
+void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bits)
+{
+	graph->nodes.items[node].unlikely = (uint8_t)bits;
+}
+
 int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
 {
 	int r;
@@ -453,6 +463,11 @@ const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_
 uint32_t callgraph_find(const struct callgraph *graph, uint64_t id)
 {
 	return callgraph_probe(graph, id, false, NULL);
+}
+
+uint32_t callgraph_find_transparent(const struct callgraph *graph, uint64_t id)
+{
+	return callgraph_probe(graph, id, true, NULL);
 }
 
 uint32_t callgraph_find_name(const struct callgraph *graph, const char *name)

@@ -30,8 +30,10 @@ struct callgraph_node {
 	uint64_t id;
 	const char *name; /* as the model has it, mangled or not; lives as long as the graph */
 	bool is_transparent;
-	bool is_root;  /* paths are known to begin here */
-	bool is_entry; /* they can: its address is taken, or other programs may call it */
+	uint8_t unlikely; /* transparent: so many bits less likely than other callees */
+	bool is_root;	  /* paths are known to begin here */
+	bool is_entry;	  /* they can: its address is taken */
+	bool is_public;	  /* they can, too: foreign code may call it */
 };
 
 int callgraph_new(struct callgraph **ret_graph); /* 0 or -ENOMEM */
@@ -48,6 +50,8 @@ int callgraph_transparent(struct callgraph *graph, uint64_t id, const char *name
 
 void callgraph_set_root(struct callgraph *graph, uint32_t node);
 void callgraph_set_entry(struct callgraph *graph, uint32_t node);
+void callgraph_set_public(struct callgraph *graph, uint32_t node);
+void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bits);
 
 /* 0, -ENOMEM, -EINVAL (no such node), -E2BIG (CALLGRAPH_MAX_EDGES), -EBUSY if sealed. Repeated
  * edges count once. */
@@ -68,6 +72,7 @@ const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_
 /* The first node that stands in tags with this id, or with this name; CALLGRAPH_NONE. By id it is
  * a probe, by name a scan over all nodes. */
 uint32_t callgraph_find(const struct callgraph *graph, uint64_t id);
+uint32_t callgraph_find_transparent(const struct callgraph *graph, uint64_t id);
 uint32_t callgraph_find_name(const struct callgraph *graph, const char *name);
 
 /* Nodes on the other side of a node's edges, ascending, and the number of the first of these edges:

@@ -39,17 +39,30 @@ uint32_t edge_costs_of_choice(uint64_t n)
 	return n > 1 ? (uint32_t)(log2((double)n) * EDGE_COSTS_BIT) : 0;
 }
 
-/* Works a row's costs out anew. Most edges of a long row have never been seen. */
-static void edge_costs_row_update(const struct edge_costs_row *row)
+static double edge_costs_weight(const struct edge_costs *costs, const struct edge_costs_row *row,
+				uint32_t i)
 {
-	double total = row->count;
-	uint16_t unseen;
+	unsigned bits = callgraph_at(costs->graph, row->other[i])->unlikely;
+
+	return row->seen[i] + (bits ? exp2(-(double)bits) : 1.0);
+}
+
+/* Works a row's costs out anew. Most edges of a long row are alike. */
+static void edge_costs_row_update(const struct edge_costs *costs, const struct edge_costs_row *row)
+{
+	double total = 0, last = -1;
+	uint16_t cost = 0;
 
 	for (uint32_t i = 0; i < row->count; i++)
-		total += row->seen[i];
-	unseen = edge_costs_of(1.0 / total);
-	for (uint32_t i = 0; i < row->count; i++)
-		row->cost[i] = row->seen[i] ? edge_costs_of((row->seen[i] + 1.0) / total) : unseen;
+		total += edge_costs_weight(costs, row, i);
+	for (uint32_t i = 0; i < row->count; i++) {
+		double weight = edge_costs_weight(costs, row, i);
+
+		if (weight != last)
+			cost = edge_costs_of(weight / total);
+		last = weight;
+		row->cost[i] = cost;
+	}
 }
 
 /* Transparent neighbours must have been done before the nodes that see them. */
@@ -75,7 +88,7 @@ static void edge_costs_fill(struct edge_costs *costs, bool down)
 	for (uint32_t i = 0; i < n; i++) {
 		struct edge_costs_row row = edge_costs_row(costs, i, down);
 
-		edge_costs_row_update(&row);
+		edge_costs_row_update(costs, &row);
 	}
 	for (int real = 0; real < 2; real++)
 		for (uint32_t i = 0; i < n; i++)
@@ -126,7 +139,7 @@ static bool edge_costs_count(struct edge_costs *costs, uint32_t node, uint32_t o
 			continue;
 		if (row.seen[i] < UINT32_MAX / 2)
 			row.seen[i]++;
-		edge_costs_row_update(&row);
+		edge_costs_row_update(costs, &row);
 		edge_costs_node_min(costs, node, down);
 		return true;
 	}

@@ -5,7 +5,7 @@
  *
  * At first all callees of a function (and, the other way, all its callers) are equally likely.
  * Every decoded path teaches: an edge seen k times in a row of n edges seen s times in all has the
- * likelihood (k + 1) / (s + n).
+ * likelihood (k + 1) / (s + n). Where the graph calls a set unlikely, that 1 is less.
  */
 #ifndef TAG_EDGE_COSTS_H
 #define TAG_EDGE_COSTS_H

@@ -94,7 +94,7 @@ struct fixture {
 	struct store_node *nodes; /* [0] is not used */
 	struct store_sample *samples;
 	struct origin *origins; /* [0] is not used */
-	uint32_t n_origins, done_origins;
+	uint32_t n_origins, done_origins, done_sizes;
 	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_samples;
 	uint32_t done_objects, done_locations, done_lines, done_processes, done_threads;
 	uint32_t done_nodes, done_samples;
@@ -200,6 +200,7 @@ static UNUSED struct fixture fixture_make(uint32_t samples, uint32_t nodes, uint
 		.done_origins = 1,
 		.n_samples = samples,
 		.done_nodes = 1,
+		.done_sizes = 1,
 	};
 
 	fixture_seed = seed;
@@ -237,6 +238,12 @@ static UNUSED void fixture_free(struct fixture *f)
 	free(f->origins);
 }
 
+/* The size of a node: any, but the same each time. */
+static UNUSED uint32_t fixture_size(uint32_t node)
+{
+	return node % 5 ? 16 * (node % 9) : (uint32_t)hash_mix64(node);
+}
+
 #define FIXTURE_PUT(f, w, kind, kinds, share)                                                      \
 	while ((f)->done_##kinds < (uint64_t)(f)->n_##kinds * (share) / 100)                       \
 	assert_int_equal(store_writer_##kind(w, &(f)->kinds[(f)->done_##kinds++]), 0)
@@ -249,6 +256,9 @@ static UNUSED void fixture_put(struct fixture *f, struct store_writer *w, unsign
 	FIXTURE_PUT(f, w, thread, threads, 100);
 	FIXTURE_PUT(f, w, location, locations, 100);
 	FIXTURE_PUT(f, w, node, nodes, 100);
+	for (; f->done_sizes < f->n_nodes; f->done_sizes++)
+		assert_int_equal(store_writer_size(w, f->done_sizes, fixture_size(f->done_sizes)),
+				 0);
 	for (; f->done_origins < f->n_origins; f->done_origins++)
 		assert_int_equal(
 			store_writer_origin(w, f->done_origins, &f->origins[f->done_origins]), 0);
@@ -311,6 +321,7 @@ static UNUSED void fixture_assert_paths(const struct fixture *f, const struct st
 
 		assert_true(t->nodes[i].parent == f->nodes[i].parent);
 		assert_true(t->nodes[i].location == f->nodes[i].location);
+		assert_true(t->sizes[i] == fixture_size(i));
 		assert_true(t->tags[i] == hash_chain(t->tags[t->nodes[i].parent], id));
 	}
 }

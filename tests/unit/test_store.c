@@ -95,6 +95,7 @@ static void store_info_and_counters(void **state)
 	assert_true(t->recording.end_ns == info.end_ns);
 	assert_true(t->recording.finished);
 	assert_int_equal(t->n_nodes, 1);
+	assert_null(t->sizes);
 	assert_true(t->store_bytes > 0);
 	fixture_assert_samples(r, NULL, 0);
 	store_reader_close(r);
@@ -204,6 +205,7 @@ static void store_refuses_numbers(void **state)
 	assert_int_equal(store_writer_line(w, &line), -EINVAL);
 	assert_int_equal(store_writer_sample(w, &sample), -EINVAL);
 	assert_int_equal(store_writer_origin(w, 0, &origin), -EINVAL);
+	assert_int_equal(store_writer_size(w, 1, 16), -EINVAL);
 	assert_int_equal(store_writer_origin(w, 2, &origin), -EINVAL);
 	fixture_put(&f, w, 100);
 	object.number = f.n_objects + 1;

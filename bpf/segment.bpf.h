@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Segments and heights: what alignment goes by (lib/align).
+ *
+ * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
+ * depend on how deep the stack is. Heights tell how far above a frame the stack ends, in bytes:
+ * at one place in code, frames of one height are nearly always of one call. In a record each
+ * frame's words then follow its height (of the slot that its program counter was read from; of
+ * the stack pointer for the leaf), and after the last frame stands the height of the slot that
+ * the walk came to. 0: not known.
+ */
+#ifndef SEGMENT_BPF_H
+#define SEGMENT_BPF_H
+
+#include "scratch.bpf.h"
+
+SETTING __u32 segment_frames = 0; /* frames of a walk; 0: all, to the thread's entry */
+SETTING __u32 with_heights = 0;
+
+/* Has the walk as many frames as it is to have? */
+static __always_inline bool segment_is_full(__u32 frames)
+{
+	return segment_frames && frames >= segment_frames;
+}
+
+/* Adds the height of the slot that the walk is at. false: the record has no room for it and the
+ * words that follow, `room` in all. */
+static __always_inline bool put_height(struct scratch *s, __u32 room)
+{
+	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_RSP];
+	__u64 height = s->window_end - slot;
+	__u32 at = s->words;
+
+	if (!with_heights)
+		return true;
+	if (at > MAX_WORDS - room)
+		return false;
+	s->walked.words[at] = s->window_end && height <= ~0u ? height : 0;
+	s->words = at + 1;
+	return true;
+}
+
+#endif
