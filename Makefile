@@ -149,6 +149,14 @@ $(WORKLOADS): $(wildcard tests/workloads/*)
 
 workloads: $(WORKLOADS)
 
+# Emulated branch records: a tool for valgrind, its programs, and what scores call paths by them.
+$(B)/emulator/score: tests/emulator/score.c $(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libstackd.a $(LDLIBS)
+
+emulator: $(B)/emulator/score
+	$(call say,MAKE,tests/emulator)$(MAKE) -s -C tests/emulator B=$(abspath $(B))/emulator
+
 deps:
 	$(Q)./deps.sh $(or $(GROUPS),build)
 
@@ -191,5 +199,5 @@ clean:
 	rm -rf $(B)
 
 .PHONY: all help deps check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
-	unit-tests workloads walk-bench man stacktag
+	unit-tests workloads emulator walk-bench man stacktag
 .DELETE_ON_ERROR:

@@ -65,6 +65,7 @@ do_unit() {
     done
     wait
     [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
+    run lbr-emulated tests/emulator/run.py
     [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
 }
 

@@ -68,6 +68,11 @@ static enum lbr_fit fit(const struct lbr_input *in, uint64_t to, uint64_t pc)
 	return in->code.fit ? in->code.fit(in->code.arg, to, pc) : LBR_FIT_UNKNOWN;
 }
 
+static bool is_return_address(const struct lbr_input *in, uint64_t address)
+{
+	return !in->code.is_return_address || in->code.is_return_address(in->code.arg, address);
+}
+
 /* The place of an entry in the ring; -1: not known. */
 static int place_of(const struct lbr_input *in, size_t entry)
 {
@@ -199,6 +204,20 @@ static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *g
 	       find_return(run, entry, from, guess->slot, &slot, &address);
 }
 
+/* Does a recipe say that the return address is in a register, while the call's stands in memory?
+ * longjmp's does, when it has only begun to set the registers of where it goes. */
+static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
+{
+	const struct lbr_input *in = run->in;
+	size_t entry = next_usable(in, run->next);
+	uint64_t from = search_from(run), slot, address;
+
+	return run->n && walked->is_return && !walked->slot && from && entry < in->n_entries &&
+	       !is_return_of(&in->entries[entry], walked->address) &&
+	       fit(in, in->entries[entry].to, last_pc(run)) == LBR_FIT_SAME &&
+	       find_return(run, entry, from, 0, &slot, &address);
+}
+
 /* Adds walked frames up to one that cannot be believed. Why it stopped. */
 static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_walked *walked,
 					size_t n, enum stackd_end_reason end)
@@ -206,8 +225,12 @@ static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_wa
 	for (size_t i = 0; i < n; i++) {
 		if (is_full(run))
 			return STACKD_END_TOO_DEEP;
-		if (walked[i].is_guess && is_jumped_over(run, &walked[i]))
+		if ((walked[i].is_guess && is_jumped_over(run, &walked[i])) ||
+		    is_ahead(run, &walked[i]))
 			return STACKD_END_NO_RECIPE;
+		if (walked[i].is_return && !is_return_address(run->in, walked[i].address))
+			return STACKD_END_BAD_RETURN;
+		run->met_signal |= run->n && !walked[i].is_return;
 		add_walked(run, &walked[i]);
 	}
 	return end;
@@ -313,20 +336,37 @@ static void by_chain(struct lbr_run *run)
 	}
 }
 
-/* Does the path end where a thread begins? Its recipe says so, without any memory. */
 static bool is_at_root(const struct lbr_run *run)
 {
 	const struct lbr_code *code = &run->in->code;
 	const struct lbr_step *last = run->n ? &run->steps[run->n - 1] : NULL;
-	struct lbr_walked unused;
-	size_t count = 0;
 
-	return last && last->is_return && code->walk_on &&
-	       code->walk_on(code->arg, last->address, 0, &unused, 1, &count) == STACKD_END_ENTRY &&
-	       !count;
+	return last && code->is_entry && code->is_entry(code->arg, last->address, last->is_return);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
+
+/* Entries of user code that no frame has used: `so_far`, those newer than the last one used. */
+static size_t count_stale(const struct lbr_run *run, bool so_far)
+{
+	size_t used = 0, there = 0, end = so_far ? run->next : run->in->n_entries;
+
+	for (size_t i = 0; i < end; i++)
+		there += run->in->entries[i].from && !(run->in->entries[i].from >> 63);
+	for (size_t i = 0; i < run->n; i++)
+		used += run->frames[i].source == FRAME_SOURCE_BRANCH && run->steps[i].entry.from;
+	return there > used ? there - used : 0;
+}
+
+/* Can entries be believed where no memory stands behind them? */
+static bool may_chain(const struct lbr_run *run, enum stackd_end_reason end)
+{
+	if (!run->in->memory.len)
+		return true;
+	/* Whole stack memory that has no return address of an entry proves that entry stale. */
+	return (run->in->memory.is_cut || end == STACKD_END_STACK_CUT) && !run->met_signal &&
+	       !count_stale(run, true);
+}
 
 /* The frames that the sample itself has. */
 static enum stackd_end_reason own_frames(struct lbr_run *run)
@@ -342,26 +382,13 @@ static enum stackd_end_reason own_frames(struct lbr_run *run)
 						   .is_verified = true});
 	else
 		add_unknown_leaf(run);
-	if (in->memory.len && !(in->n_walked == 0 && !in->ip))
+	if (in->memory.len && (in->n_walked || in->ip))
 		end = by_memory(run, in->n_walked ? end : STACKD_END_NO_RECIPE);
 	if (end == STACKD_END_ENTRY)
 		return end;
-	/* Whole stack memory that has no return address of an entry proves that entry stale. */
-	if (!in->memory.len || in->memory.is_cut || end == STACKD_END_STACK_CUT)
+	if (may_chain(run, end))
 		by_chain(run);
 	return is_at_root(run) ? STACKD_END_ENTRY : end;
-}
-
-static size_t count_stale(const struct lbr_run *run)
-{
-	size_t used = 0, there = 0;
-
-	for (size_t i = 0; i < run->in->n_entries; i++)
-		there += run->in->entries[i].from != 0;
-	for (size_t i = 0; i < run->n; i++)
-		used += run->frames[i].source == FRAME_SOURCE_BRANCH &&
-			run->steps[i].entry.from != 0;
-	return there > used ? there - used : 0;
 }
 
 int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
@@ -379,9 +406,9 @@ int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
 		return -ENOMEM;
 	run.steps = lbr_scratch(lbr);
 	end = own_frames(&run);
-	ret_result->n_stale = count_stale(&run);
-	if (end != STACKD_END_ENTRY)
-		end = lbr_thread_continue(thread, &run, end);
+	ret_result->n_stale = count_stale(&run, false);
+	if (end != STACKD_END_ENTRY && may_chain(&run, end))
+		end = lbr_thread_continue(thread, &run, end, ret_result->n_stale == 0);
 	ret_result->end = is_full(&run) ? STACKD_END_TOO_DEEP : end;
 	ret_result->n_frames = run.n;
 	return lbr_thread_remember(thread, &run, ret_result->end);

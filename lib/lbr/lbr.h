@@ -21,8 +21,12 @@
  *   3. above the copied stack, or where none was copied: entries that fit what they are said to
  *      have called (lbr_code.fit), the others are left out;
  *   4. beyond the ring: the thread's stack before, from the frame on that has the same slot and
- *      return address; else from the entry on that is the same in the same place of the ring
- *      (as perf's --stitch-lbr does, but only where the two ends fit).
+ *      return address; else from the entry on that is the same in the same place of the ring, as
+ *      perf's --stitch-lbr does, but only if no entry of the ring was left out, and if that stack
+ *      reached the thread's entry: else frames that are gone would be handed on for ever.
+ *
+ * Above a copied stack 3 and 4 hold only as long as the walk has confirmed each entry in turn and
+ * met no signal: what the ring says above a disorder is likely wrong.
  *
  * Every frame says where it comes from and whether memory or recipes stand behind it; nothing
  * inferred is shown as observed. What is left is for alignment, which the caller has.
@@ -72,7 +76,13 @@ enum lbr_fit {
 	LBR_FIT_SAME,	 /* the same function */
 };
 
-enum lbr_kind { LBR_KIND_UNKNOWN, LBR_KIND_JUMP, LBR_KIND_CALL, LBR_KIND_RETURN };
+enum lbr_kind {
+	LBR_KIND_UNKNOWN,
+	LBR_KIND_JUMP,
+	LBR_KIND_LONG_JUMP, /* out of the function, to behind some call: longjmp's */
+	LBR_KIND_CALL,
+	LBR_KIND_RETURN,
+};
 
 /* What is known of the code, and the walk: for real processes lbr_code.h makes this. Every
  * function may be NULL, and then nothing is known. */
@@ -82,8 +92,15 @@ struct lbr_code {
 	/* The address behind the call instruction at `from`; 0: it is none, or cannot be read. */
 	uint64_t (*call_end)(void *arg, uint64_t from);
 
-	/* What the branch instruction at `from` is. */
-	enum lbr_kind (*kind)(void *arg, uint64_t from);
+	/* What the branch at `from` is. */
+	enum lbr_kind (*kind)(void *arg, uint64_t from, uint64_t to);
+
+	/* Can a call return to this address: is there a call before it, or has something else put
+	 * it there that is known to? */
+	bool (*is_return_address)(void *arg, uint64_t address);
+
+	/* Does a frame at this place begin its thread's stack? */
+	bool (*is_entry)(void *arg, uint64_t address, bool is_return);
 
 	/* Walks on from a return address whose slot is known: frames above that one, at most
 	 * `max`. Why it ended. */

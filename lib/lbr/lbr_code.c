@@ -3,30 +3,26 @@
  * Questions about code; see lbr_code.h. Zydis decodes the instructions.
  *
  * Did a call to `to` lead to `pc`? If both are in one function, yes. Else by jumps: a stub of the
- * PLT and a thunk (retpoline) lead anywhere; a function leads where its direct jumps go that leave
- * it (tail calls, and the parts that compilers split off), and so on from there. An indirect jump
- * may lead anywhere too, but most are those of a switch, which stay inside. A switch's jump goes
- * through a register that the instruction before has added a base to, or through a table with a
- * scaled index; those are not counted.
+ * PLT leads into other files, a thunk (retpoline) anywhere; a function leads where its direct jumps
+ * go that leave it (tail calls, and the parts that compilers split off), and so on from there. An
+ * indirect jump may lead anywhere too, but most are those of a switch, which stay inside. A
+ * switch's jump goes through a register that the instruction before has added a base to, or through
+ * a table with a scaled index; those are not counted.
  *
  *   function ──► struct leads {direct jumps out of it, does it have an indirect one} ──► cached
  */
 #include "lbr/lbr_code.h"
 
-#include <Zydis/Zydis.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
+#include "lbr/lbr_stub.h"
+#include "walk/call_site.h"
+
 #define MAX_JUMPS 64 /* out of one function; with more, it may lead anywhere */
 #define MAX_HOPS  16 /* functions looked at for one answer */
-#define MAX_CODE  16 /* bytes of an instruction, and one */
-
-struct place {
-	const struct object *object;
-	uint64_t offset;
-};
 
 struct leads_key {
 	uint64_t start; /* file offset */
@@ -43,10 +39,23 @@ struct leads {
 	UT_hash_handle hh;
 };
 
+struct stub_key {
+	uint64_t offset;
+	uint32_t object;
+	uint32_t pad;
+};
+
+struct stub {
+	struct stub_key key;
+	enum lbr_stub kind;
+	UT_hash_handle hh;
+};
+
 struct lbr_code_files {
 	struct dwarf_walk *walk;
 	ZydisDecoder decoder;
 	struct leads *leads;
+	struct stub *stubs;
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
@@ -73,132 +82,91 @@ static void forget_leads(struct lbr_code_files *files)
 	}
 }
 
+static void forget_stubs(struct lbr_code_files *files)
+{
+	struct stub *stub, *next;
+
+	HASH_ITER (hh, files->stubs, stub, next) {
+		HASH_DEL(files->stubs, stub);
+		free(stub);
+	}
+}
+
 void lbr_code_free(struct lbr_code_files *files)
 {
 	if (!files)
 		return;
 	forget_leads(files);
+	forget_stubs(files);
 	free(files);
 }
 
 /* --- reading code ---------------------------------------------------------------------------- */
 
-struct instruction {
-	ZydisDecodedInstruction is;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-static bool find(const struct lbr_code_view *view, uint64_t address, struct place *ret_place)
+static bool find(const struct lbr_code_view *view, uint64_t address, struct lbr_place *ret_place)
 {
 	return view->in->find(view->in->arg, address, &ret_place->object, &ret_place->offset) &&
 	       ret_place->object->elf;
 }
 
-static bool decode(const struct lbr_code_files *files, const uint8_t *bytes, size_t len,
-		   struct instruction *ret)
-{
-	return ZYAN_SUCCESS(
-		ZydisDecoderDecodeFull(&files->decoder, bytes, len, &ret->is, ret->operands));
-}
-
-static bool decode_at(const struct lbr_code_files *files, const struct place *place,
-		      struct instruction *ret)
-{
-	uint8_t bytes[MAX_CODE];
-	int64_t got = elf_file_read(place->object->elf, place->offset, bytes, sizeof(bytes));
-
-	return got > 0 && decode(files, bytes, (size_t)got, ret);
-}
-
-static bool is_jump(const struct instruction *i)
+static bool is_jump(const struct lbr_instruction *i)
 {
 	return i->is.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
 	       i->is.meta.category == ZYDIS_CATEGORY_COND_BR;
 }
 
-static bool is_direct(const struct instruction *i)
-{
-	return i->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-}
-
-/* Where a direct branch at `offset` goes; in file offsets, since a file's code is one piece. */
-static uint64_t target_of(const struct instruction *i, uint64_t offset)
-{
-	return offset + i->is.length + (uint64_t)i->operands[0].imm.value.s;
-}
-
 static uint64_t call_end(void *arg, uint64_t from)
 {
 	const struct lbr_code_view *view = arg;
-	struct instruction i;
-	struct place place;
+	struct lbr_instruction i;
+	struct lbr_place place;
 
-	if (!find(view, from, &place) || !decode_at(view->files, &place, &i) ||
+	if (!find(view, from, &place) || !lbr_decode_at(&view->files->decoder, &place, &i) ||
 	    i.is.meta.category != ZYDIS_CATEGORY_CALL)
 		return 0;
 	return from + i.is.length;
 }
 
-static enum lbr_kind kind(void *arg, uint64_t from)
-{
-	const struct lbr_code_view *view = arg;
-	struct instruction i;
-	struct place place;
-
-	if (!find(view, from, &place) || !decode_at(view->files, &place, &i))
-		return LBR_KIND_UNKNOWN;
-	switch (i.is.meta.category) {
-	case ZYDIS_CATEGORY_CALL:
-		return LBR_KIND_CALL;
-	case ZYDIS_CATEGORY_RET:
-		return LBR_KIND_RETURN;
-	default:
-		return LBR_KIND_JUMP;
-	}
-}
-
 /* --- functions ------------------------------------------------------------------------------- */
 
-static bool function_of(const struct lbr_code_view *view, const struct place *place,
+static bool function_of(const struct lbr_code_view *view, const struct lbr_place *place,
 			uint64_t *ret_start, uint64_t *ret_end)
 {
 	return dwarf_walk_function(view->files->walk, place->object, place->offset, ret_start,
 				   ret_end);
 }
 
-/* Code that jumps on at once: `[endbr64] jmp *x`, `[endbr64] push n; jmp x` (the PLT), or a
- * retpoline, whose first instruction calls over a loop of waiting. */
-static bool is_stub(const struct lbr_code_files *files, struct place place)
+/* Stubs are few, and kept with the functions: by their place. */
+static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_place *place)
 {
-	struct instruction i;
+	struct stub_key key = {.offset = place->offset, .object = place->object->number};
+	struct stub *stub;
 
-	for (int n = 0; n < 3 && decode_at(files, &place, &i); n++) {
-		if (i.is.mnemonic == ZYDIS_MNEMONIC_JMP)
-			return n > 1 || !is_direct(&i);
-		if (i.is.mnemonic == ZYDIS_MNEMONIC_CALL && n == 0) {
-			uint64_t to = target_of(&i, place.offset);
+	HASH_FIND(hh, files->stubs, &key, sizeof(key), stub);
+	if (stub)
+		return stub->kind;
+	if (HASH_COUNT(files->stubs) >= LBR_CODE_MAX_FUNCTIONS)
+		forget_stubs(files);
+	stub = calloc(1, sizeof(*stub));
+	if (!stub)
+		return LBR_STUB_ANYWHERE;
+	stub->key = key;
+	stub->kind = lbr_stub_at(&files->decoder, place);
+	HASH_ADD(hh, files->stubs, key, sizeof(key), stub);
+	return stub->kind;
+}
 
-			place.offset += i.is.length;
-			if (!is_direct(&i) || to - place.offset > 16 ||
-			    !decode_at(files, &place, &i))
-				return false;
-			return i.is.mnemonic == ZYDIS_MNEMONIC_PAUSE ||
-			       i.is.mnemonic == ZYDIS_MNEMONIC_LFENCE ||
-			       i.is.mnemonic == ZYDIS_MNEMONIC_INT3;
-		}
-		if (i.is.mnemonic != ZYDIS_MNEMONIC_ENDBR64 && i.is.mnemonic != ZYDIS_MNEMONIC_PUSH)
-			return false;
-		if (i.is.mnemonic == ZYDIS_MNEMONIC_PUSH) {
-			place.offset += i.is.length;
-			return decode_at(files, &place, &i) && i.is.mnemonic == ZYDIS_MNEMONIC_JMP;
-		}
-		place.offset += i.is.length;
-	}
-	return false;
+/* Can the stub at a place, if there is one, lead to code of the file `goal`? */
+static bool stub_leads_to(struct lbr_code_files *files, const struct lbr_place *place,
+			  const struct object *goal)
+{
+	enum lbr_stub kind = stub_at(files, place);
+
+	return kind == LBR_STUB_ANYWHERE || (kind == LBR_STUB_OUTSIDE && goal != place->object);
 }
 
 /* Does an indirect jump look like that of a switch? */
-static bool is_switch(const struct instruction *jump, const struct instruction *before)
+static bool is_switch(const struct lbr_instruction *jump, const struct lbr_instruction *before)
 {
 	const ZydisDecodedOperand *to = &jump->operands[0];
 
@@ -209,16 +177,16 @@ static bool is_switch(const struct instruction *jump, const struct instruction *
 	       before->operands[0].reg.value == to->reg.value;
 }
 
-static void note_jump(struct leads *leads, const struct instruction *i,
-		      const struct instruction *before, uint64_t offset, uint64_t end)
+static void note_jump(struct leads *leads, const struct lbr_instruction *i,
+		      const struct lbr_instruction *before, uint64_t offset, uint64_t end)
 {
 	uint64_t target, *grown;
 
-	if (!is_direct(i)) {
+	if (!lbr_is_direct(i)) {
 		leads->anywhere |= !is_switch(i, before);
 		return;
 	}
-	target = target_of(i, offset);
+	target = lbr_target(i, offset);
 	if (target >= leads->key.start && target < end)
 		return;
 	for (uint32_t n = 0; n < leads->n; n++) {
@@ -239,10 +207,10 @@ static void note_jump(struct leads *leads, const struct instruction *i,
 static void scan(const struct lbr_code_files *files, struct leads *leads, const uint8_t *code,
 		 size_t len, uint64_t end)
 {
-	struct instruction i, before = {0};
+	struct lbr_instruction i, before = {0};
 	size_t at = 0;
 
-	while (at < len && decode(files, code + at, len - at, &i)) {
+	while (at < len && lbr_decode(&files->decoder, code + at, len - at, &i)) {
 		if (is_jump(&i))
 			note_jump(leads, &i, &before, leads->key.start + at, end);
 		at += i.is.length;
@@ -283,7 +251,8 @@ static struct leads *leads_of(struct lbr_code_files *files, const struct object 
 }
 
 /* From function to function by direct jumps, until the one that begins at `goal`. */
-static enum lbr_fit follow(const struct lbr_code_view *view, struct place at, uint64_t goal)
+static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_place at,
+			   const struct object *goal_object, uint64_t goal)
 {
 	uint64_t seen[MAX_HOPS], start, end;
 	enum lbr_fit fit = LBR_FIT_NO;
@@ -304,11 +273,11 @@ static enum lbr_fit follow(const struct lbr_code_view *view, struct place at, ui
 			size_t k = 0;
 
 			at.offset = leads->targets[j];
-			if (is_stub(view->files, at))
+			if (stub_leads_to(view->files, &at, goal_object))
 				return LBR_FIT_JUMP;
 			if (!function_of(view, &at, &start, &end))
 				continue;
-			if (start == goal)
+			if (at.object == goal_object && start == goal)
 				return LBR_FIT_JUMP;
 			while (k < n && seen[k] != start)
 				k++;
@@ -322,7 +291,7 @@ static enum lbr_fit follow(const struct lbr_code_view *view, struct place at, ui
 static enum lbr_fit fit(void *arg, uint64_t to, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
-	struct place target, place;
+	struct lbr_place target, place;
 	uint64_t start, end, pc_start, pc_end;
 
 	if (!find(view, to, &target) || !find(view, pc, &place))
@@ -330,11 +299,106 @@ static enum lbr_fit fit(void *arg, uint64_t to, uint64_t pc)
 	if (function_of(view, &target, &start, &end) && target.object == place.object &&
 	    place.offset >= start && place.offset < end)
 		return LBR_FIT_SAME;
-	if (is_stub(view->files, target))
+	switch (stub_at(view->files, &target)) {
+	case LBR_STUB_ANYWHERE:
 		return LBR_FIT_JUMP;
+	case LBR_STUB_OUTSIDE:
+		return target.object == place.object ? LBR_FIT_NO : LBR_FIT_JUMP;
+	case LBR_STUB_NONE:
+		break;
+	}
 	if (!function_of(view, &place, &pc_start, &pc_end))
 		return LBR_FIT_UNKNOWN;
-	return follow(view, target, target.object == place.object ? pc_start : UINT64_MAX);
+	return follow(view, target, place.object, pc_start);
+}
+
+/* --- return addresses ------------------------------------------------------------------------ */
+
+/* `mov $15, %rax; syscall`: where the kernel lets signal handlers return to. */
+static bool is_sigreturn(const struct lbr_place *place)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	uint8_t bytes[sizeof(code)];
+
+	return elf_file_read(place->object->elf, place->offset, bytes, sizeof(bytes)) ==
+		       sizeof(bytes) &&
+	       !memcmp(bytes, code, sizeof(code));
+}
+
+/* makecontext() puts the address of a function's start where a return address would be. */
+static bool is_function_start(const struct lbr_code_view *view, const struct lbr_place *place)
+{
+	uint64_t start, end;
+
+	return function_of(view, place, &start, &end) && start == place->offset;
+}
+
+static bool follows_call(const struct lbr_place *place)
+{
+	uint8_t bytes[CALL_SITE_BYTES];
+
+	return place->offset >= sizeof(bytes) &&
+	       elf_file_read(place->object->elf, place->offset - sizeof(bytes), bytes,
+			     sizeof(bytes)) == sizeof(bytes) &&
+	       call_site_ends(bytes, sizeof(bytes));
+}
+
+static bool is_return_address(void *arg, uint64_t address)
+{
+	const struct lbr_code_view *view = arg;
+	struct lbr_place place;
+
+	if (!view->in->find(view->in->arg, address - 1, &place.object, &place.offset))
+		return false;
+	if (!place.object->elf)
+		return true;
+	place.offset++;
+	return follows_call(&place) || is_sigreturn(&place) || is_function_start(view, &place);
+}
+
+static bool is_entry(void *arg, uint64_t address, bool is_return)
+{
+	const struct lbr_code_view *view = arg;
+	struct lbr_place place;
+
+	return find(view, address - is_return, &place) &&
+	       dwarf_walk_is_entry(view->files->walk, place.object, place.offset, is_return);
+}
+
+/* --- kinds of branch ------------------------------------------------------------------------- */
+
+/* longjmp goes on behind a call, in the middle of another function. */
+static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
+{
+	const struct lbr_code_view *view = arg;
+	struct lbr_place source, target;
+	uint64_t start, end;
+
+	if (!find(view, from, &source) || !find(view, to, &target) ||
+	    !function_of(view, &source, &start, &end))
+		return false;
+	if (target.object == source.object && target.offset >= start && target.offset < end)
+		return false;
+	return follows_call(&target) && !is_function_start(view, &target);
+}
+
+static enum lbr_kind kind(void *arg, uint64_t from, uint64_t to)
+{
+	const struct lbr_code_view *view = arg;
+	struct lbr_instruction i;
+	struct lbr_place place;
+
+	if (!find(view, from, &place) || !lbr_decode_at(&view->files->decoder, &place, &i))
+		return LBR_KIND_UNKNOWN;
+	switch (i.is.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		return LBR_KIND_CALL;
+	case ZYDIS_CATEGORY_RET:
+		return LBR_KIND_RETURN;
+	default:
+		return !lbr_is_direct(&i) && is_long_jump(arg, from, to) ? LBR_KIND_LONG_JUMP
+									 : LBR_KIND_JUMP;
+	}
 }
 
 /* --- walks ----------------------------------------------------------------------------------- */
@@ -378,8 +442,6 @@ static enum stackd_end_reason walk_on(void *arg, uint64_t address, uint64_t slot
 	in.is_return = true;
 	in.regs.r[STACKD_REG_RSP] = slot + 8;
 	in.regs.r[STACKD_REG_RIP] = address;
-	if (!slot)
-		in.stack_bytes = 0;
 	if (max > DWARF_WALK_MAX_FRAMES - 1)
 		max = DWARF_WALK_MAX_FRAMES - 1;
 	end = dwarf_walk_stack(files->walk, &in, files->frames, max + 1, &n);
@@ -389,6 +451,11 @@ static enum stackd_end_reason walk_on(void *arg, uint64_t address, uint64_t slot
 
 struct lbr_code lbr_code_of(struct lbr_code_view *view)
 {
-	return (struct lbr_code){
-		.fit = fit, .call_end = call_end, .kind = kind, .walk_on = walk_on, .arg = view};
+	return (struct lbr_code){.fit = fit,
+				 .call_end = call_end,
+				 .kind = kind,
+				 .is_return_address = is_return_address,
+				 .is_entry = is_entry,
+				 .walk_on = walk_on,
+				 .arg = view};
 }

@@ -47,6 +47,16 @@ static void on_return(struct live *live, uint64_t to)
 	live->n = n ? n - 1 : 0;
 }
 
+/* What was called since the function was, where a jump leads back to it. */
+static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t to)
+{
+	while (live->n && in->code.fit &&
+	       in->code.fit(in->code.arg, live->calls[live->n - 1]->to, to) != LBR_FIT_SAME)
+		live->n--;
+	if (!in->code.fit)
+		live->n = 0;
+}
+
 /* A call to the next instruction is the way to get its own address, and no call. */
 static bool is_call_to_next(const struct lbr_entry *e)
 {
@@ -61,11 +71,13 @@ static void replay(const struct lbr_input *in, struct live *live)
 
 		if (!is_user(e) || !in->code.kind)
 			continue;
-		kind = in->code.kind(in->code.arg, e->from);
+		kind = in->code.kind(in->code.arg, e->from, e->to);
 		if (kind == LBR_KIND_CALL && !is_call_to_next(e))
 			live->calls[live->n++] = e;
 		else if (kind == LBR_KIND_RETURN)
 			on_return(live, e->to);
+		else if (kind == LBR_KIND_LONG_JUMP)
+			on_long_jump(in, live, e->to);
 	}
 }
 

@@ -21,7 +21,8 @@ struct lbr_run {
 	struct lbr_frame *frames; /* leaf first */
 	struct lbr_step *steps;	  /* by frame */
 	size_t n, max;
-	size_t next; /* first entry that is not used */
+	size_t next;	 /* first entry that is not used */
+	bool met_signal; /* the walk went through a signal's frame */
 };
 
 struct lbr_thread;
@@ -33,9 +34,9 @@ struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid);
 struct lbr_step *lbr_scratch(struct lbr *lbr);
 
 /* Adds to a path that ended early, for the reason `end`, what the thread's sample before had
- * above its last frame. Why the path ends now. */
+ * above its last frame; `in_order`: no entry of the ring was left out. Why the path ends now. */
 enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *thread, struct lbr_run *run,
-					   enum stackd_end_reason end);
+					   enum stackd_end_reason end, bool in_order);
 
 /* The path becomes what the next sample continues by. 0 or -ENOMEM. */
 int lbr_thread_remember(struct lbr_thread *thread, const struct lbr_run *run,

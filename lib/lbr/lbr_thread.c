@@ -130,7 +130,7 @@ static enum stackd_end_reason append(const struct lbr_thread *t, size_t from, st
 }
 
 enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *t, struct lbr_run *run,
-					   enum stackd_end_reason end)
+					   enum stackd_end_reason end, bool in_order)
 {
 	size_t at;
 
@@ -139,6 +139,8 @@ enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *t, struct lb
 	at = find_step(t, &run->steps[run->n - 1], is_same_frame);
 	if (at < t->n)
 		return append(t, at + 1, run, FRAME_SOURCE_PREFIX);
+	if (!in_order || t->end != STACKD_END_ENTRY)
+		return end;
 	at = find_step(t, &run->steps[run->n - 1], is_same_entry);
 	return at < t->n ? append(t, at + 1, run, FRAME_SOURCE_STITCHED) : end;
 }

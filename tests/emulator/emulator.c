@@ -87,8 +87,7 @@ static VG_REGPARM(3) void on_call(HWord from, HWord to, HWord address)
 	/* `call 1f; 1: pop` is no call: nothing returns to it. */
 	if (to == address)
 		return;
-	truth_push(&t->truth,
-		   (struct truth_entry){.slot = sp, .from = from, .address = address});
+	truth_push(&t->truth, (struct truth_entry){.slot = sp, .from = from, .address = address});
 }
 
 static VG_REGPARM(2) void on_return(HWord from, HWord to)
@@ -136,8 +135,7 @@ static void on_signal_frame(Addr start, SizeT size, ThreadId tid)
 							    .address = t->interrupted,
 							    .below = t->interrupted_sp,
 							    .kind = TRUTH_SIGNAL};
-	t->truth.stack[t->truth.n++] =
-		(struct truth_entry){.slot = slot, .kind = TRUTH_TRAMPOLINE};
+	t->truth.stack[t->truth.n++] = (struct truth_entry){.slot = slot, .kind = TRUTH_TRAMPOLINE};
 	t->interrupted = 0;
 }
 
@@ -164,7 +162,7 @@ static VG_REGPARM(2) void take_sample(HWord ip, VexGuestAMD64State *state)
 	if (e.is_child)
 		return;
 	e.n_samples++;
-	truth_prune(&t->truth, state->guest_RSP);
+	t->in_transition = truth_prune(&t->truth, state->guest_RSP) > 0;
 	write_sample(&e, t, ip, state);
 	if (e.n_samples == (ULong)e.max_samples) {
 		finish(0);
@@ -176,8 +174,8 @@ static VG_REGPARM(2) void take_sample(HWord ip, VexGuestAMD64State *state)
 
 struct block {
 	IRSB *out;
-	Addr at;		 /* of the instruction at hand */
-	UInt len;		 /* of it */
+	Addr at;		  /* of the instruction at hand */
+	UInt len;		  /* of it */
 	Bool exit_is_fallthrough; /* its conditional exit goes on; it branches to the block's end */
 };
 
@@ -266,7 +264,8 @@ static void add_end(struct block *b, const IRSB *in)
 		break;
 	case Ijk_Boring:
 		if (next->tag == Iex_Const && !b->exit_is_fallthrough &&
-		    (next->Iex.Const.con->Ico.U64 == behind || next->Iex.Const.con->Ico.U64 == b->at))
+		    (next->Iex.Const.con->Ico.U64 == behind ||
+		     next->Iex.Const.con->Ico.U64 == b->at))
 			break;
 		add_call(b, 2, "on_jump", on_jump, mkIRExprVec_2(number(b->at), next), NULL);
 		break;
@@ -337,10 +336,11 @@ static Bool on_option(const HChar *argument)
 
 static void show_options(void)
 {
-	VG_(printf)("    --prefix=PATH    files to write begin with this [emulated]\n"
-		    "    --period=N       instructions between samples [100000]\n"
-		    "    --stack=BYTES    of user stack in a sample, at most [32768]\n"
-		    "    --samples=N      at most [1000]\n");
+	VG_(printf)
+	("    --prefix=PATH    files to write begin with this [emulated]\n"
+	 "    --period=N       instructions between samples [100000]\n"
+	 "    --stack=BYTES    of user stack in a sample, at most [32768]\n"
+	 "    --samples=N      at most [1000]\n");
 }
 
 static void show_debug_options(void)

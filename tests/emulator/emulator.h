@@ -20,8 +20,8 @@
 static const unsigned emulator_ring_size[RINGS] = {8, 16, 32};
 
 enum emulator_file {
-	FILE_RING,			     /* + index of the ring */
-	FILE_STACK = FILE_RING + RINGS,	     /* + index of the ring */
+	FILE_RING,			/* + index of the ring */
+	FILE_STACK = FILE_RING + RINGS, /* + index of the ring */
 	FILE_ANY = FILE_STACK + RINGS,
 	FILE_DWARF,
 	FILE_TRUTH,
@@ -32,6 +32,7 @@ struct emulated_thread {
 	struct ring rings[RINGS], any;
 	struct truth truth;
 	Addr interrupted, interrupted_sp; /* by a signal whose frame is being made */
+	Bool in_transition;		  /* see perf_file.c */
 	Bool is_new;			  /* not yet in the files */
 };
 

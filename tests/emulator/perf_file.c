@@ -3,8 +3,13 @@
  * The emulator's files: perf.data as perf 5 and 6 write it (tools/perf/Documentation/
  * perf.data-file-format.txt), and the truth as lines of text:
  *
+ *   M START END OFFSET PATH a mapping of code; OFFSET is that of START in the file
  *   S TIME TID IP           a sample; its path follows, leaf's caller first
+ *   X                       of a sample: the stack pointer has been set to that of an outer frame,
+ *                           and the jump there is still to come (the last instructions of
+ *                           longjmp, and of throwing): which path is true is a matter of taste
  *   C FROM ADDRESS          a call that has not returned, and its return address
+ *   O ADDRESS               what the program has put into that call's slot since, if it has
  *   T ADDRESS               the return address of a signal handler
  *   I ADDRESS               what the signal has interrupted
  *
@@ -12,6 +17,7 @@
  */
 #include "emulator.h"
 
+#include <linux/elf.h>
 #include <linux/perf_event.h>
 
 #include "pub_tool_aspacemgr.h"
@@ -32,9 +38,9 @@
 #define FEATURE_EVENT 12
 #define FEATURE_CAPS  28
 
-static const HChar *const suffixes[FILE_COUNT] = {
-	"ring8.data",  "ring16.data",  "ring32.data", "stack8.data", "stack16.data",
-	"stack32.data", "any.data",    "dwarf.data",  "truth"};
+static const HChar *const suffixes[FILE_COUNT] = {"ring8.data",	 "ring16.data",	 "ring32.data",
+						  "stack8.data", "stack16.data", "stack32.data",
+						  "any.data",	 "dwarf.data",	 "truth"};
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
@@ -45,7 +51,8 @@ static void fail(const struct out *out)
 }
 
 /* Writes at the end of the file, or over its start. The file is open for that long only: valgrind
- * keeps a dozen descriptors for itself and the tool, and the program's own are not to be touched. */
+ * keeps a dozen descriptors for itself and the tool, and the program's own are not to be touched.
+ */
 static void write_out(const struct out *out, Bool at_start)
 {
 	Int mode = at_start ? VKI_O_WRONLY : VKI_O_WRONLY | VKI_O_APPEND;
@@ -181,8 +188,8 @@ static struct perf_event_attr attribute(const struct emulator *e, UInt file)
 		.size = sizeof(a),
 		.config = PERF_COUNT_HW_INSTRUCTIONS,
 		.sample_period = (ULong)e->period,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			       PERF_SAMPLE_PERIOD,
+		.sample_type =
+			PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD,
 		.exclude_kernel = 1,
 		.mmap = 1,
 		.comm = 1,
@@ -197,12 +204,11 @@ static struct perf_event_attr attribute(const struct emulator *e, UInt file)
 	if (has_branches(file)) {
 		a.sample_type |= PERF_SAMPLE_BRANCH_STACK;
 		a.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
-		a.branch_sample_type |= file == FILE_ANY
-						? PERF_SAMPLE_BRANCH_ANY
-						: PERF_SAMPLE_BRANCH_CALL_STACK |
-							  PERF_SAMPLE_BRANCH_NO_FLAGS |
-							  PERF_SAMPLE_BRANCH_NO_CYCLES |
-							  PERF_SAMPLE_BRANCH_HW_INDEX;
+		a.branch_sample_type |= file == FILE_ANY ? PERF_SAMPLE_BRANCH_ANY
+							 : PERF_SAMPLE_BRANCH_CALL_STACK |
+								   PERF_SAMPLE_BRANCH_NO_FLAGS |
+								   PERF_SAMPLE_BRANCH_NO_CYCLES |
+								   PERF_SAMPLE_BRANCH_HW_INDEX;
 	}
 	if (has_stack(file)) {
 		a.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -342,10 +348,83 @@ void close_files(struct emulator *e)
 
 /* --- records --------------------------------------------------------------------------------- */
 
+/* The build-id among a file's notes, into `id` (20 bytes). Its length; 0: none. */
+static UInt find_build_id(const UChar *notes, UInt size, UChar *id)
+{
+	for (UInt at = 0; at + 12 <= size;) {
+		const UInt *note = (const UInt *)(notes + at);
+		UInt name = at + 12, text = name + ((note[0] + 3) & ~3u);
+
+		if (note[0] > size || note[1] > size || text + note[1] > size)
+			return 0;
+		if (note[2] == 3 && note[0] == 4 && !VG_(memcmp)(notes + name, "GNU", 4) &&
+		    note[1] <= 20) {
+			VG_(memcpy)(id, notes + text, note[1]);
+			return note[1];
+		}
+		at = text + ((note[1] + 3) & ~3u);
+	}
+	return 0;
+}
+
+static Bool read_at(SysRes fd, void *to, SizeT bytes, ULong offset)
+{
+	return VG_(lseek)((Int)sr_Res(fd), (Off64T)offset, VKI_SEEK_SET) == (Off64T)offset &&
+	       VG_(read)((Int)sr_Res(fd), to, (Int)bytes) == (Int)bytes;
+}
+
+static UInt read_build_id(const HChar *path, UChar *id)
+{
+	static union {
+		Elf64_Ehdr header;
+		UChar bytes[4096];
+	} file, notes;
+	SysRes fd = VG_(open)(path, VKI_O_RDONLY, 0);
+	UInt len = 0;
+	Bool is_read;
+
+	if (sr_isError(fd))
+		return 0;
+	is_read = read_at(fd, &file, sizeof(file), 0);
+	for (UInt i = 0; is_read && !len && i < file.header.e_phnum; i++) {
+		ULong at = file.header.e_phoff + i * sizeof(Elf64_Phdr);
+		const Elf64_Phdr *p = (const Elf64_Phdr *)(file.bytes + at);
+
+		if (at > sizeof(file) - sizeof(*p) || p->p_type != PT_NOTE ||
+		    p->p_filesz > sizeof(notes))
+			continue;
+		if (read_at(fd, &notes, p->p_filesz, p->p_offset))
+			len = find_build_id(notes.bytes, (UInt)p->p_filesz, id);
+	}
+	VG_(close)((Int)sr_Res(fd));
+	return len;
+}
+
+static void add_file(const NSegment *segment, const HChar *name)
+{
+	UChar id[24] = {0};
+	UInt len = name ? read_build_id(name, id + 4) : 0;
+
+	if (len) {
+		struct perf_event_header *header = (struct perf_event_header *)record.bytes;
+
+		header->misc |= PERF_RECORD_MISC_MMAP_BUILD_ID;
+		id[0] = (UChar)len;
+		add(id, sizeof(id));
+		return;
+	}
+	add4(segment->dev >> 8 & 0xfff);
+	add4((segment->dev & 0xff) | (segment->dev >> 12 & 0xfff00));
+	add8(segment->ino);
+	add8(0);
+}
+
 void write_mapping(struct emulator *e, Addr start, SizeT size)
 {
 	const NSegment *segment = VG_(am_find_nsegment)(start);
 	const HChar *name = segment ? VG_(am_get_filename)(segment) : NULL;
+	ULong offset = name ? (ULong)segment->offset + (start - segment->start) : 0;
+	HChar line[64];
 
 	if (!segment)
 		return;
@@ -354,16 +433,17 @@ void write_mapping(struct emulator *e, Addr start, SizeT size)
 	add4((UInt)VG_(getpid)());
 	add8(start);
 	add8(size);
-	add8(name ? (ULong)segment->offset + (start - segment->start) : 0);
-	add4(segment->dev >> 8 & 0xfff);
-	add4((segment->dev & 0xff) | (segment->dev >> 12 & 0xfff00));
-	add8(segment->ino);
-	add8(0);
+	add8(offset);
+	add_file(segment, name);
 	add4(VKI_PROT_READ | VKI_PROT_EXEC);
 	add4(2); /* MAP_PRIVATE */
 	add_text(name ? name : "//anon");
 	add_identity(now(e));
 	end_everywhere(e);
+	put(&e->files[FILE_TRUTH], line,
+	    VG_(snprintf)(line, sizeof(line), "M %lx %lx %llx ", start, start + size, offset));
+	put(&e->files[FILE_TRUTH], name ? name : "//anon", VG_(strlen)(name ? name : "//anon"));
+	put(&e->files[FILE_TRUTH], "\n", 1);
 }
 
 static void write_thread(struct emulator *e)
@@ -434,13 +514,16 @@ static void add_stack(const struct emulator *e, UInt file, const VexGuestAMD64St
 	add8(copied);
 }
 
-static void write_truth(struct emulator *e, const struct truth *truth, Addr ip)
+static void write_truth(struct emulator *e, const struct emulated_thread *thread, Addr ip)
 {
+	const struct truth *truth = &thread->truth;
 	struct out *out = &e->files[FILE_TRUTH];
 	HChar line[128];
 
 	put(out, line,
 	    VG_(snprintf)(line, sizeof(line), "S %llu %d %lx\n", now(e), VG_(gettid)(), ip));
+	if (thread->in_transition)
+		put(out, "X\n", 2);
 	for (UInt i = truth->n; i-- > 0;) {
 		const struct truth_entry *t = &truth->stack[i];
 		UInt n;
@@ -452,6 +535,9 @@ static void write_truth(struct emulator *e, const struct truth *truth, Addr ip)
 		else
 			n = VG_(snprintf)(line, sizeof(line), "T %lx\n", *(const Addr *)t->slot);
 		put(out, line, n);
+		if (t->kind == TRUTH_CALL && *(const Addr *)t->slot != t->address)
+			put(out, line,
+			    VG_(snprintf)(line, sizeof(line), "O %lx\n", *(const Addr *)t->slot));
 	}
 }
 
@@ -476,5 +562,5 @@ void write_sample(struct emulator *e, struct emulated_thread *t, Addr ip,
 		add_stack(e, i, &regs);
 		end(&e->files[i]);
 	}
-	write_truth(e, &t->truth, ip);
+	write_truth(e, t, ip);
 }

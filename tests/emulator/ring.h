@@ -74,9 +74,9 @@ struct truth_entry {
 	enum truth_kind kind;
 };
 
-#define TRUTH_MAX 65536
-#define TRUTH_FRAME 65536	   /* a signal's frame is smaller than that */
-#define TRUTH_FAR 0x100000 /* a stack pointer so far below is on another stack */
+#define TRUTH_MAX   65536
+#define TRUTH_FRAME 65536    /* a signal's frame is smaller than that */
+#define TRUTH_FAR   0x100000 /* a stack pointer so far below is on another stack */
 
 struct truth {
 	struct truth_entry *stack; /* TRUTH_MAX */
@@ -92,9 +92,10 @@ static inline int truth_left(const struct truth_entry *e, unsigned long sp)
 	return sp < e->slot && e->slot - sp > TRUTH_FAR;
 }
 
-static inline void truth_prune(struct truth *t, unsigned long sp)
+/* How many entries have ended. */
+static inline unsigned truth_prune(struct truth *t, unsigned long sp)
 {
-	unsigned i;
+	unsigned i, before = t->n;
 
 	while (t->n && t->stack[t->n - 1].slot < sp)
 		t->n--;
@@ -102,6 +103,7 @@ static inline void truth_prune(struct truth *t, unsigned long sp)
 		if (truth_left(&t->stack[i - 1], sp))
 			t->n = i - 1;
 	}
+	return before - t->n;
 }
 
 static inline void truth_push(struct truth *t, struct truth_entry entry)

@@ -68,13 +68,20 @@ static uint64_t fake_call_end(void *arg, uint64_t from)
 	return from + 5;
 }
 
-/* By the last digit: calls at 0, returns at f, jumps elsewhere. */
-static enum lbr_kind fake_kind(void *arg, uint64_t from)
+/* By the last digit: calls at 0, returns at f, longjmp at e, jumps elsewhere. */
+static enum lbr_kind fake_kind(void *arg, uint64_t from, uint64_t to)
 {
 	(void)arg;
-	return (from & 0xf) == 0     ? LBR_KIND_CALL
-	       : (from & 0xf) == 0xf ? LBR_KIND_RETURN
-				     : LBR_KIND_JUMP;
+	(void)to;
+	switch (from & 0xf) {
+	case 0:
+		return LBR_KIND_CALL;
+	case 0xf:
+		return LBR_KIND_RETURN;
+	case 0xe:
+		return LBR_KIND_LONG_JUMP;
+	}
+	return LBR_KIND_JUMP;
 }
 
 static enum stackd_end_reason fake_walk_on(void *arg, uint64_t address, uint64_t slot,
@@ -83,13 +90,18 @@ static enum stackd_end_reason fake_walk_on(void *arg, uint64_t address, uint64_t
 	(void)arg;
 	(void)slot;
 	*ret_count = 0;
-	if (f.root && address >> 12 == f.root)
-		return STACKD_END_ENTRY;
 	if (address != f.on_from || max < f.n_on)
 		return STACKD_END_NO_RECIPE;
 	memcpy(frames, f.on, f.n_on * sizeof(f.on[0]));
 	*ret_count = f.n_on;
 	return f.on_end;
+}
+
+static bool fake_is_entry(void *arg, uint64_t address, bool is_return)
+{
+	(void)arg;
+	(void)is_return;
+	return f.root && address >> 12 == f.root;
 }
 
 static int set_up(void **state)
@@ -101,6 +113,7 @@ static int set_up(void **state)
 	f.in.code = (struct lbr_code){.fit = fake_fit,
 				      .call_end = fake_call_end,
 				      .kind = fake_kind,
+				      .is_entry = fake_is_entry,
 				      .walk_on = fake_walk_on};
 	return lbr_new(&f.lbr);
 }
@@ -340,6 +353,7 @@ static void lbr_guess(void **state)
 static void lbr_stitched(void **state)
 {
 	(void)state;
+	f.root = 1;
 	f.in.ip = IN(4, 2);
 	f.in.ring = 4;
 	f.in.top = 2;
@@ -475,6 +489,21 @@ static void replay_returns(void **state)
 	EXPECT(IN(2, 0x90));
 }
 
+/* 2 called 3, which called 4, which jumped back into 2. */
+static void replay_longjmp(void **state)
+{
+	(void)state;
+	f.in.ip = IN(2, 0x90);
+	ENTRIES(&f.in, {IN(4, 0x2e), IN(2, 0x60)}, CALL(3, 0x10, 4), CALL(2, 0x20, 3),
+		CALL(1, 0x10, 2));
+	replay();
+	EXPECT(IN(2, 0x90), RETURN(1, 0x10));
+	/* Into a function that was called before the records began. */
+	ENTRIES(&f.in, {IN(4, 0x2e), IN(1, 0x60)}, CALL(3, 0x10, 4), CALL(2, 0x20, 3));
+	replay();
+	EXPECT(IN(2, 0x90));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -488,6 +517,7 @@ int main(void)
 		T(lbr_stitched),       T(lbr_prefix),
 		T(lbr_origin_runs),    T(replay_segment),
 		T(replay_joined),      T(replay_returns),
+		T(replay_longjmp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stubs; see lbr_stub.h. Their shapes:
+ *
+ *   [endbr64] [bnd] jmp *slot(%rip)      an entry of a PLT; also `jmp *%rax`
+ *   [endbr64] push $n; [bnd] jmp x       the lazy half of one
+ *   call over; pause; ...                a retpoline: the call pushes the address that its `ret`
+ *                                        then takes, with another written over it
+ *
+ * A PLT's slot is filled by a relocation. If that names a symbol which the file does not define,
+ * the stub leads out of the file: then a call of it cannot have led to code of the same file,
+ * however well it looks.
+ */
+#include "lbr/lbr_stub.h"
+
+#include <gelf.h>
+#include <libelf.h>
+
+#define MAX_CODE	16 /* bytes of an instruction, and one */
+#define MAX_RELOCATIONS (1 << 20)
+
+bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
+		struct lbr_instruction *ret)
+{
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, len, &ret->is, ret->operands));
+}
+
+bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_place *place,
+		   struct lbr_instruction *ret)
+{
+	uint8_t bytes[MAX_CODE];
+	int64_t got = elf_file_read(place->object->elf, place->offset, bytes, sizeof(bytes));
+
+	return got > 0 && lbr_decode(decoder, bytes, (size_t)got, ret);
+}
+
+/* --- relocations ----------------------------------------------------------------------------- */
+
+static bool is_undefined(Elf *elf, size_t section, uint64_t symbol)
+{
+	Elf_Scn *scn = elf_getscn(elf, section);
+	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+	GElf_Sym sym;
+
+	return symbol && symbol < INT32_MAX && data && data->d_buf &&
+	       gelf_getsym(data, (int)symbol, &sym) && sym.st_shndx == SHN_UNDEF;
+}
+
+/* Looks for the relocation of `slot` in one section. 1: it names a symbol of another file; 0: it
+ * does not; -1: it is not here. */
+static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64_t slot)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Rela) : 0;
+
+	for (size_t i = 0; i < n && i < MAX_RELOCATIONS; i++) {
+		GElf_Rela rela;
+
+		if (!gelf_getrela(data, (int)i, &rela) || rela.r_offset != slot)
+			continue;
+		return is_undefined(elf, header->sh_link, GELF_R_SYM(rela.r_info));
+	}
+	return -1;
+}
+
+static bool leads_outside(const struct lbr_place *place, const struct lbr_instruction *jump)
+{
+	const ZydisDecodedOperandMem *mem = &jump->operands[0].mem;
+	Elf *elf = elf_file_libelf(place->object->elf);
+	Elf_Scn *scn = NULL;
+	uint64_t vaddr;
+	int found = -1;
+
+	if (jump->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+	    mem->base != ZYDIS_REGISTER_RIP || !elf ||
+	    !elf_file_offset_to_vaddr(place->object->elf, place->offset, &vaddr))
+		return false;
+	vaddr += jump->is.length + (uint64_t)mem->disp.value;
+	while (found < 0 && (scn = elf_nextscn(elf, scn)) != NULL) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA &&
+		    header.sh_flags & SHF_ALLOC)
+			found = relocation_in(elf, scn, &header, vaddr);
+	}
+	return found == 1;
+}
+
+/* --- shapes ---------------------------------------------------------------------------------- */
+
+static bool is_retpoline(const ZydisDecoder *decoder, struct lbr_place place,
+			 struct lbr_instruction i)
+{
+	uint64_t to = lbr_is_direct(&i) ? lbr_target(&i, place.offset) : 0;
+
+	place.offset += i.is.length;
+	return to - place.offset <= 16 && lbr_decode_at(decoder, &place, &i) &&
+	       (i.is.mnemonic == ZYDIS_MNEMONIC_PAUSE || i.is.mnemonic == ZYDIS_MNEMONIC_LFENCE ||
+		i.is.mnemonic == ZYDIS_MNEMONIC_INT3);
+}
+
+enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_place *at)
+{
+	struct lbr_place place = *at;
+	struct lbr_instruction i;
+	bool pushed = false;
+
+	for (int n = 0; n < 3 && lbr_decode_at(decoder, &place, &i); n++) {
+		switch (i.is.mnemonic) {
+		case ZYDIS_MNEMONIC_JMP:
+			if (lbr_is_direct(&i))
+				return pushed ? LBR_STUB_ANYWHERE : LBR_STUB_NONE;
+			return leads_outside(&place, &i) ? LBR_STUB_OUTSIDE : LBR_STUB_ANYWHERE;
+		case ZYDIS_MNEMONIC_CALL:
+			return n == 0 && is_retpoline(decoder, place, i) ? LBR_STUB_ANYWHERE
+									 : LBR_STUB_NONE;
+		case ZYDIS_MNEMONIC_PUSH:
+			if (pushed || i.operands[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+				return LBR_STUB_NONE;
+			pushed = true;
+			break;
+		case ZYDIS_MNEMONIC_ENDBR64:
+			break;
+		default:
+			return LBR_STUB_NONE;
+		}
+		place.offset += i.is.length;
+	}
+	return LBR_STUB_NONE;
+}

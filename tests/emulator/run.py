@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Call paths from emulated branch records, sample by sample against the truth.
+
+What is checked: with stack memory in the sample no frame is wrong and nearly every path is exact,
+whatever the ring's size; with branch records alone a path is never better without looking at the
+code. And the emulator itself: its records have the shape of a real recording.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+from emulate import ALTSTACK, BUILD, PROGRAMS, RINGS, ROOT, emulate, own, score
+
+SAMPLES = 250
+REAL = os.path.join(os.path.dirname(ROOT), "shared", "lbr", "kdab-call-stack.perf.data")
+failures = []
+
+
+def check(holds, what):
+    if not holds:
+        failures.append(what)
+        print("WRONG:", what)
+
+
+def check_program(name, command, period, folder, least_exact):
+    prefix = emulate(name, command, period, folder, SAMPLES)
+    truth = prefix + ".truth"
+    for ring in RINGS:
+        got = score(f"{prefix}.stack{ring}.data", truth, ring)
+        print(f"{name:12} ring {ring:2} with stack", got)
+        check(got["samples"] >= 40, f"{name}: only {got['samples']} samples")
+        check(got["wrong"] == 0, f"{name} {ring}: {got['wrong']} wrong frames with the stack")
+        check(got["exact"] >= least_exact * got["samples"],
+              f"{name} {ring}: {got['exact']} of {got['samples']} exact with the stack")
+        check(got["branch"] > 0, f"{name} {ring}: no frame comes from a branch record")
+        alone = score(f"{prefix}.ring{ring}.data", truth, ring)
+        print(f"{name:12} ring {ring:2} alone     ", alone)
+        check(alone["exact"] + alone["incomplete"] > 0, f"{name} {ring}: nothing alone")
+        check(alone["walked"] == 0, f"{name} {ring}: walked without a stack")
+    got = score(f"{prefix}.any.data", truth)
+    print(f"{name:12} any branch       ", got)
+    check(got["wrong"] == 0, f"{name}: {got['wrong']} wrong frames in replayed segments")
+    check(got["branch"] > got["samples"], f"{name}: segments of one frame only")
+
+
+def branch_stacks(path):
+    """The branch records of each sample that has some, newest first, as (from, to)."""
+    text = subprocess.run(["perf", "script", "-i", path, "-F", "ip,brstack"], capture_output=True,
+                          text=True).stdout
+    for line in text.splitlines():
+        entries = re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/", line)
+        if entries:
+            yield [(int(a, 16), int(b, 16)) for a, b in entries]
+
+
+def check_shape(path, what, calls):
+    """All is called from main, which is reached by so many calls from _start on; a call pushes, a
+    return pops; nothing of the start-up is left."""
+    stacks = list(branch_stacks(path))
+    roots = [tuple(s[-calls:]) for s in stacks]
+    most = max(set(roots), key=roots.count)
+    inside = [s for s in stacks if tuple(s[-calls:]) == most]
+    print(f"{what}: {len(stacks)} samples, {len(inside)} in main, depths "
+          f"{sorted(set(map(len, inside)))}")
+    check(len(inside) >= 0.8 * len(stacks), f"{what}: samples without main")
+    check(all(calls <= len(s) <= calls + 2 for s in inside), f"{what}: more than two calls below main")
+    for stack in inside:
+        # Each call is made near the place that the call before went to.
+        for (newer, _), (_, older) in zip(stack, stack[1:]):
+            check(0 <= newer - older < 8192, f"{what}: {newer:x} was not called by way of {older:x}")
+
+
+def check_emulator(folder):
+    prefix = emulate("vector", own("vector"), 10000, folder, SAMPLES)
+    # glibc has made two functions of __libc_start_main since the real one was recorded.
+    check_shape(f"{prefix}.ring16.data", "emulated", 3)
+    if os.path.exists(REAL):
+        check_shape(REAL, "real", 2)
+    else:
+        print("real: not beside this checkout")
+
+
+def main():
+    made = subprocess.run(["make", "-s", "-C", ROOT, "emulator"], stdout=sys.stdout,
+                          stderr=subprocess.STDOUT)
+    if made.returncode or not os.path.exists(os.path.join(BUILD, "score")):
+        sys.exit("the emulator cannot be built")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(check_program, name, command, period, folder, 0.99)
+                for name, (command, period) in PROGRAMS.items()]
+        # The interrupted stack is not in the sample: nothing wrong, but less that is whole.
+        jobs.append(pool.submit(check_program, "altstack", *ALTSTACK, folder, 0.5))
+        jobs.append(pool.submit(check_emulator, folder))
+        for job in jobs:
+            job.result()
+    print(f"{len(failures)} wrong")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
