@@ -76,7 +76,7 @@ static struct score {
 	bool in_transition, verbose;
 } s;
 
-static void die(const char *what, const char *name)
+static _Noreturn void die(const char *what, const char *name)
 {
 	fprintf(stderr, "score: %s: %s\n", what, name);
 	exit(2);
