@@ -1,5 +1,6 @@
 #!/bin/sh
-# Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py too.
+# Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py
+# and report.py too.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -10,4 +11,5 @@ make -s all walk-bench build/bench/recipe_build
 status=0
 python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/walk.py "$1" || status=1
+[ $# -gt 1 ] || python3 bench/report.py "$1" || status=1
 exit $status

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How quickly a recording is shown: report.py quick|full.
+
+g++, clang++ and lmp, as bench/ runs them, recorded together by stackd and by perf at the same
+frequency: for real, nothing is repeated or made up. `full` goes on until stackd has a million
+samples; `quick` takes a tenth of that. Each program then reports its own recording, its output
+going to a file, the best of some runs. perf's recordings have another number of samples than
+stackd's, so what is compared are seconds per sample; with DWARF unwinding a recording of a
+million samples is 8 GB and its report a matter of hours, so it has few, and --no-inline (with
+perf's default it takes a hundred times longer still).
+
+Targets: a million samples within 1 s and 256 MiB, 50 times quicker than either perf."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import programs
+
+BUILD = os.environ.get("BUILD") or os.path.join(os.path.dirname(programs.HERE), "build")
+FREQUENCY = "9973"
+MOST_SECONDS, MOST_MIB, LEAST_RATIO = 1.0, 256, 50
+
+LOAD = """
+i=0
+while [ $i -lt %(rounds)d ]; do
+    g++ -O2 -std=c++17 -DDEPTH=$((4 + i %% 9)) -c t0.cc -o g.o &
+    clang++ -O2 -std=c++17 -DDEPTH=$((4 + i %% 9)) -c t0.cc -o c.o
+    wait
+    i=$((i + 1))
+done
+exec lmp -in in.melt -log none -screen none
+"""
+
+
+def prepare(work, rounds, lmp):
+    programs.sources(work, 1)
+    programs.melt_input(work, lmp)
+    with open(work + "/load.sh", "w", encoding="ascii") as file:
+        file.write(LOAD % {"rounds": rounds})
+
+
+def record_stackd(work, store):
+    subprocess.run([BUILD + "/stackd", "-q", "-F", FREQUENCY, "-o", store, "--", "sh", "load.sh"],
+                   cwd=work, check=True)
+    out = subprocess.check_output([BUILD + "/stackctl", "stats", "--json", "-i", store], text=True)
+    return int(re.search(r'"samples":(\d+)', out)[1])
+
+
+def record_perf(work, data, graph, frequency):
+    subprocess.run(["perf", "record", "-q", "--no-bpf-event", "--no-buildid", "--no-buildid-cache",
+                    "-e", "cpu-clock:u", "-F", frequency, "--call-graph", graph, "-o", data, "--",
+                    "sh", "load.sh"], cwd=work, check=True, stderr=subprocess.DEVNULL)
+    out = subprocess.run(["perf", "report", "--stats", "-i", data], check=True, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    return int(re.search(r"SAMPLE events:\s+(\d+)", out)[1])
+
+
+def run(command, repeats):
+    """(seconds, MiB): the quickest run, the most memory."""
+    best, most = None, 0
+    for _ in range(repeats):
+        with open("/dev/null", "rb") as null, tempfile.TemporaryFile() as out:
+            start = time.monotonic()
+            child = subprocess.Popen(command, stdin=null, stdout=out, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(child.pid, 0)
+            seconds = time.monotonic() - start
+        child.returncode = status
+        if status:
+            sys.exit("%s: status %d" % (" ".join(command), status))
+        best = seconds if best is None else min(best, seconds)
+        most = max(most, usage.ru_maxrss / 1024)
+    return best, most
+
+
+def ours(store, samples, extra):
+    """The report in its views, and what else is quick or not."""
+    commands = [["report"], ["report", "--view", "flat", "--by", "all"],
+                ["report", "--view", "callers"]] + extra
+    rows = []
+    for command in commands:
+        seconds, mib = run([BUILD + "/stackctl", *command, "-i", store], 5)
+        rows.append(("stackctl " + " ".join(command), samples, seconds, mib))
+    return rows
+
+
+def exports(work):
+    """Those exports that have a target and that this build has."""
+    text = subprocess.check_output([BUILD + "/stackctl", "help", "export"], text=True)
+    return [["export", "--pprof", "-o", work + "/out.pprof"]] if "--pprof" in text else []
+
+
+def print_rows(rows):
+    print("%-44s %9s %8s %7s %9s" % ("command", "samples", "seconds", "MiB", "s/million"))
+    for name, samples, seconds, mib in rows:
+        print("%-44s %9d %8.2f %7.0f %9.2f" % (name, samples, seconds, mib,
+                                               seconds * 1e6 / samples), flush=True)
+
+
+def judge(rows, perf_rows, is_full):
+    """Compares with the targets; in `quick`, where there is no million, only the ratios."""
+    kept = True
+    _, samples, seconds, mib = rows[0]
+    checks = [(seconds / samples * 1e6 <= MOST_SECONDS, "%.2f s for a million samples, at most %g"
+               % (seconds / samples * 1e6, MOST_SECONDS)),
+              (mib <= MOST_MIB, "%.0f MiB, at most %d" % (mib, MOST_MIB))] if is_full else []
+    for name, perf_samples, perf_seconds, _ in perf_rows:
+        ratio = (perf_seconds / perf_samples) / (seconds / samples)
+        checks.append((ratio >= LEAST_RATIO or not is_full, "%.0f times quicker than %s, at least %d"
+                       % (ratio, name, LEAST_RATIO)))
+    for good, text in checks:
+        print("%-6s %s" % ("holds" if good else "MISSED", text))
+        kept = kept and good
+    return kept
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=("quick", "full"))
+    is_full = parser.parse_args().mode == "full"
+    for needs in ("g++", "clang++", "lmp", "perf"):
+        if not shutil.which(needs):
+            sys.exit("%s is not installed: ./deps.sh bench" % needs)
+    work = tempfile.mkdtemp(prefix="stackd-bench-")
+    try:
+        prepare(work, 12 if is_full else 1, 8 if is_full else 1)
+        samples = record_stackd(work, work + "/s.db")
+        rows = ours(work + "/s.db", samples, exports(work))
+        print_rows(rows)
+        perf_rows = []
+        for graph, frequency in (("fp", FREQUENCY), ("dwarf,8192", "199" if is_full else "499")):
+            name = "perf report, %s" % graph
+            perf_samples = record_perf(work, work + "/p.data", graph, frequency)
+            command = ["perf", "report", "--stdio", "-i", work + "/p.data"]
+            seconds, mib = run(command + (["--no-inline"] if graph != "fp" else []), 1)
+            perf_rows.append((name, perf_samples, seconds, mib))
+            os.unlink(work + "/p.data")
+        print_rows(perf_rows)
+        return 0 if judge(rows, perf_rows, is_full) else 1
+    finally:
+        shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
