@@ -6,10 +6,11 @@ cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
-make -s all walk-bench build/bench/recipe_build
+make -s all walk-bench emulator build/bench/recipe_build
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/walk.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/report.py "$1" || status=1
+[ $# -gt 1 ] || python3 bench/lbr.py "$1" || status=1
 exit $status

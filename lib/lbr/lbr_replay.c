@@ -147,8 +147,9 @@ static void join(struct path *path, const struct live *live)
 						     .is_verified = true});
 		waiting = i;
 	}
-	/* Calls that nothing in the walk joins: they are the path only where there is no walk. */
-	for (; waiting && !in->n_walked; waiting--)
+	/* Calls that nothing in the walk joins are the path only where there is no more of a walk
+	 * than the leaf. */
+	for (; waiting && in->n_walked <= 1; waiting--)
 		add_call(path, live->calls[waiting - 1]);
 	for (; at < in->n_walked; at++)
 		add(path, (struct lbr_frame){.address = in->walked[at].address,

@@ -286,10 +286,10 @@ static void add_text_frame(char *line)
 
 	for (char *at = strstr(line, " ("); at; at = strstr(at + 1, " ("))
 		open = at;
-	if (end == line || !open || s.is.n == MAX_PATH)
+	if (end == line || !open || s.is.n == MAX_PATH || !strncmp(end, " [incomplete", 12))
 		return;
 	end = strrchr(open, ')');
-	if (!end || end == open + 2) /* "()": a mark, no frame */
+	if (!end)
 		return;
 	*end = 0;
 	if (!strcmp(open + 2, "inlined"))

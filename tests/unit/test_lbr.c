@@ -451,6 +451,11 @@ static void replay_segment(void **state)
 	replay();
 	EXPECT(IN(5, 0x33), RETURN(4, 0x20), RETURN(2, 0x40));
 	assert_int_equal(f.result.end, STACKD_END_STACK_CUT);
+	/* A chain of the leaf alone says nothing against them. */
+	f.in.walked = &(struct lbr_walked){IN(5, 0x33), 0, false, false};
+	f.in.n_walked = 1;
+	replay();
+	EXPECT(IN(5, 0x33), RETURN(4, 0x20), RETURN(2, 0x40));
 }
 
 /* The chain of frame pointers has no 4. */

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Call paths from emulated branch records, beside perf's: bench/lbr.py [quick|full]
+
+Programs run under the emulator (tests/emulator), which writes perf.data files and the true call
+path of each sample. `stackctl import` and `export --perf-script` on one side, `perf script` on the
+other, with and without --stitch-lbr, print paths from the same samples; one program scores both.
+No figure here is from hardware: everything is emulated.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
+                                "emulator"))
+from emulate import ALTSTACK, PROGRAMS, RINGS, ROOT, emulate, remove, score_text  # noqa: E402
+
+STACKCTL = os.path.join(ROOT, "build", "stackctl")
+LEAST_EXACT = 0.99
+misses = []
+
+
+def by_stackctl(data, truth, folder):
+    store, text = os.path.join(folder, "store.db"), os.path.join(folder, "paths.txt")
+    subprocess.run([STACKCTL, "import", data, "-o", store], check=True, capture_output=True)
+    subprocess.run([STACKCTL, "export", "--perf-script", "-i", store, "-o", text], check=True,
+                   capture_output=True)
+    got = score_text(text, truth)
+    for entry in os.listdir(folder):
+        if entry.startswith("store.db"):
+            os.unlink(os.path.join(folder, entry))
+    return got
+
+
+def by_perf(data, truth, folder, *options):
+    text = os.path.join(folder, "paths.txt")
+    with open(text, "w", encoding="utf-8") as out:
+        subprocess.run(["perf", "script", "-i", data, "--no-inline", *options], check=True,
+                       stdout=out, stderr=subprocess.DEVNULL)
+    return score_text(text, truth)
+
+
+def cells(got):
+    return f"{100 * got['exact'] / got['samples']:7.1f} {got['wrong']:6} {got['missing']:6}"
+
+
+def target(holds, what):
+    if not holds:
+        misses.append(what)
+    return holds
+
+
+def row(name, ring, prefix, folder, least_exact):
+    truth = prefix + ".truth"
+    stack = by_stackctl(f"{prefix}.stack{ring}.data", truth, folder)
+    alone = by_stackctl(f"{prefix}.ring{ring}.data", truth, folder)
+    perf = by_perf(f"{prefix}.ring{ring}.data", truth, folder)
+    stitched = by_perf(f"{prefix}.ring{ring}.data", truth, folder, "--stitch-lbr")
+    met = [
+        target(stack["wrong"] == 0, f"{name} {ring}: {stack['wrong']} wrong frames with the stack"),
+        target(stack["exact"] >= least_exact * stack["samples"],
+               f"{name} {ring}: {100 * stack['exact'] / stack['samples']:.1f} % exact with the "
+               "stack"),
+        target(alone["wrong"] <= perf["wrong"],
+               f"{name} {ring}: {alone['wrong']} wrong frames alone, perf {perf['wrong']}"),
+        target(alone["exact"] >= stitched["exact"],
+               f"{name} {ring}: {alone['exact']} exact alone, perf stitched {stitched['exact']}"),
+    ]
+    print(f"{name:11} {ring:4} {stack['samples']:7} |{cells(stack)} |{cells(alone)} |"
+          f"{cells(perf)} |{cells(stitched)} | {'yes' if all(met) else 'NO'}", flush=True)
+
+
+def main():
+    samples = 250 if "quick" in sys.argv else 1000
+    subprocess.run(["make", "-s", "-C", ROOT, "all", "emulator"], check=True)
+    print("\nEmulated branch records: samples whose path is exactly the true one (%), wrong frames, "
+          "missing frames")
+    print("                          |  stackd, with stack   |  stackd, records alone|"
+          "  perf, lbr            |  perf, --stitch-lbr   |")
+    print("program     ring samples |  exact  wrong missing|  exact  wrong missing|"
+          "  exact  wrong missing|  exact  wrong missing| met")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (command, period) in {**PROGRAMS, "altstack": ALTSTACK}.items():
+            prefix = emulate(name, command, period, folder, samples)
+            for ring in RINGS:
+                # On a handler's own stack the interrupted one is in no sample: no target of 99 %.
+                row(name, ring, prefix, folder, 0 if name == "altstack" else LEAST_EXACT)
+            remove(prefix)
+    print("targets: with stack no wrong frame, at least 99 % exact (altstack: the interrupted stack "
+          "is in no sample);\n  alone no more wrong frames than perf, no fewer exact samples than "
+          "perf stitched")
+    for miss in misses:
+        print("MISSED", miss)
+    sys.exit(1 if misses else 0)
+
+
+if __name__ == "__main__":
+    main()
