@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code tells about itself; see leaf_rule.h. Four places, all met in practice:
+ * What code tells about itself; see leaf_rule.h. Five places, all met in practice:
  *
  *   ret              The return address is on top, and all registers have the caller's values.
  *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
- *                    after it was popped; the same one instruction before, at the
- *                    `lea -8(%r10),%rsp` of such an epilogue.
+ *                    after it was popped.
+ *   lea -8(%r10),%rsp; ret
+ *                    One instruction before, in such an epilogue: the same CFI is wrong, and r10
+ *                    is the CFA. (On top is a copy of the return address; the stack of the caller
+ *                    is not below it but where r10 says.)
  *   syscall; ...     The C library ends an entry right before the system call that makes a
  *                    thread, since the child comes back with a stack of its own. Up to the
  *                    child's entry, which follows within a few instructions, the parent is as
@@ -38,13 +41,23 @@ static void set_plain(struct walk_rule *rule, int pushed)
 					    .ra_offset = -8}};
 }
 
-static bool is_return(const uint8_t code[8])
+static bool is_return(const uint8_t *code)
+{
+	return code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3);
+}
+
+static bool is_realigned_return(const uint8_t *code)
 {
 	static const uint8_t from_r10[] = {0x49, 0x8d, 0x62, 0xf8}; /* lea -8(%r10),%rsp */
 
-	if (!memcmp(code, from_r10, 4))
-		code += 4;
-	return code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3);
+	return !memcmp(code, from_r10, 4) && is_return(code + 4);
+}
+
+static void set_r10(struct walk_rule *rule)
+{
+	set_plain(rule, 0);
+	rule->fast.reg = 10;
+	rule->fast.cfa_offset = 0;
 }
 
 static bool is_syscall(const struct elf_file *elf, uint64_t offset)
@@ -140,13 +153,16 @@ static void in_tm_clones(const struct elf_file *elf, uint64_t offset, struct wal
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule)
 {
-	uint8_t code[8] = {0};
+	uint8_t code[12] = {0};
+	bool is_entry = rule->is_entry, is_read;
 	int r = 0;
 
-	if (elf_file_read(elf, offset, code, sizeof(code)) > 0 && is_return(code)) {
-		bool is_entry = rule->is_entry;
-
-		set_plain(rule, 0);
+	is_read = elf_file_read(elf, offset, code, 8) > 0;
+	if (is_read && (is_return(code) || is_realigned_return(code))) {
+		if (is_return(code))
+			set_plain(rule, 0);
+		else
+			set_r10(rule);
 		rule->is_entry = is_entry;
 		return 0;
 	}
