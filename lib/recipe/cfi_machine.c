@@ -12,6 +12,7 @@
 
 #include <dwarf.h>
 
+#include "base/hash.h"
 #include "recipe/cfi_expression.h"
 
 #define OPERAND_MASK 0x3f /* of the three instructions that hold an operand */
@@ -293,8 +294,34 @@ static void run_other(struct cfi_machine *m, uint8_t op)
 		refuse(m, RECIPE_REFUSED_OPCODE);
 }
 
+/* Adds an instruction to the state's history. Remembered states have theirs with them. */
+static void note(struct cfi_machine *m, const uint8_t *from)
+{
+	uint64_t h = m->state.history;
+
+	for (; from < m->r.at; from++)
+		h = (h ^ *from) * UINT64_C(0x9e3779b97f4a7c15);
+	m->state.history = (h ^ h >> 29) | 1;
+}
+
+static bool changes_state(uint8_t op)
+{
+	switch (op & ~OPERAND_MASK ? op & ~OPERAND_MASK : op) {
+	case DW_CFA_advance_loc:
+	case DW_CFA_advance_loc1:
+	case DW_CFA_advance_loc2:
+	case DW_CFA_advance_loc4:
+	case DW_CFA_remember_state:
+	case DW_CFA_restore_state:
+	case DW_CFA_nop:
+		return false;
+	}
+	return true;
+}
+
 static void run_one(struct cfi_machine *m)
 {
+	const uint8_t *from = m->r.at;
 	uint8_t op = cfi_u8(&m->r), operand = op & OPERAND_MASK;
 
 	switch (op & ~OPERAND_MASK) {
@@ -310,6 +337,8 @@ static void run_one(struct cfi_machine *m)
 	default:
 		run_other(m, op);
 	}
+	if (changes_state(op))
+		note(m, from);
 	if (m->r.failed && m->refused == RECIPE_ACCEPTED)
 		refuse(m, RECIPE_REFUSED_INSTRUCTION);
 }
@@ -334,6 +363,7 @@ enum recipe_refusal cfi_machine_run_cie(const struct recipe_section *section, st
 	if (m.loc)
 		refuse(&m, RECIPE_REFUSED_INSTRUCTION);
 	cie->initial = m.state;
+	cie->initial.history = hash_mix64(cie->at + 1) | 1;
 	return m.refused;
 }
 

@@ -41,6 +41,7 @@ struct cfi_state {
 	uint8_t cfa_reg;	     /* UINT8_MAX for all numbers above */
 	int64_t cfa_offset, cfa_add;
 	int64_t last_offset; /* that an instruction gave, also while an expression is the CFA */
+	uint64_t history;    /* hash of the CIE and of the instructions that made this state */
 };
 
 /* The rule that says what the state says, or why there is none. */

@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "recipe/cfi_machine.h"
 #include "recipe/recipe_table.h"
@@ -25,6 +26,8 @@ struct fde_range {
 	uint32_t start, end; /* file offsets */
 	uint32_t first_row, row_count;
 };
+
+#define KNOWN_RULES 4096 /* a power of two */
 
 struct compiler {
 	const struct recipe_section *section;
@@ -41,6 +44,10 @@ struct compiler {
 	struct recipe_place *rows; /* of all FDEs */
 	size_t row_count, row_cap;
 	struct cfi_machine machine;
+	struct known_rule {	  /* rules of states met before, by their history */
+		uint64_t history; /* 0: none */
+		int number;
+	} known[KNOWN_RULES];
 };
 
 static void refuse(struct compiler *c, enum recipe_refusal why)
@@ -74,6 +81,7 @@ static void free_section(struct compiler *c)
 	c->fdes = NULL;
 	c->rows = NULL;
 	c->last_cie = NULL;
+	memset(c->known, 0, sizeof(c->known));
 	c->cie_count = c->cie_cap = c->fde_count = c->fde_cap = c->row_count = c->row_cap = 0;
 }
 
@@ -139,17 +147,25 @@ static enum recipe_refusal find_range(const struct compiler *c, const struct cfi
 	return RECIPE_REFUSED_FDE_SEGMENT;
 }
 
-/* The rule number of the machine's row; DAEMON, and the reason counted, where there is none. */
+/* The rule number of the machine's row; DAEMON, and the reason counted, where there is none.
+ * Functions begin and end alike, so most states have been met, and their rule is known by the
+ * instructions that made them. (Who makes histories collide spoils his own file's recipes.) */
 static int row_rule(struct compiler *c)
 {
-	struct stackd_rule rule;
+	uint64_t history = c->machine.state.history;
+	struct known_rule *known = &c->known[history >> 20 & (KNOWN_RULES - 1)];
 	enum recipe_refusal refused = c->machine.refused;
+	struct stackd_rule rule;
 	int number;
 
+	if (refused == RECIPE_ACCEPTED && history && known->history == history)
+		return known->number;
 	if (refused == RECIPE_ACCEPTED)
 		refused = cfi_state_rule(&c->machine.state, c->machine.cie->is_signal_frame, &rule);
 	if (refused == RECIPE_ACCEPTED) {
 		number = recipe_rules_add(c->rules, &rule);
+		if (number >= 0)
+			*known = (struct known_rule){history, number};
 		if (number != -ENOSPC)
 			return number;
 		refused = RECIPE_REFUSED_RULE_LIMIT;
