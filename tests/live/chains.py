@@ -140,9 +140,10 @@ class Expectation:
             return not any(name.startswith("steady") for name in names)
         on_the_way = not all(word.test(frame)
                              for word, frame in zip(words_of("main")[1:3], frames[1:3]))
-        # Without names: what calls a library is the program's start or its end (workload_ready(),
-        # workload_end()), for the paths of unnamed functions are within the program alone.
-        return on_the_way or any(is_library(frame.object) for frame in frames[3:])
+        # Of a program without names: what calls a library is its start or its end
+        # (workload_ready(), workload_end()), since its paths are within the program.
+        unnamed = all(word.text == "@exe" for words in self.paths for word in words[3:])
+        return on_the_way or (unnamed and any(is_library(frame.object) for frame in frames[3:]))
 
     def ends_like(self, frames):
         """Are these the last frames of a right path?"""
