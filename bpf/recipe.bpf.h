@@ -64,7 +64,7 @@ struct cached_rule {
 	__u64 address;		  /* return address - 1; leaf: the first that has this rule */
 	__u64 location;		  /* of that, with the exact bit */
 	struct stackd_rule rule;
-	__u32 code;    /* short form of the location; STACKD_FRAME_LONG: it has none */
+	__u32 code;    /* segment << 24 | offset in it; NO_SEGMENT: it has none */
 	__u32 mapping; /* name of the one that it lies in */
 };
 
@@ -144,14 +144,15 @@ static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 	return row_at(row).rule;
 }
 
-static __always_inline __u32 short_code(const struct stackd_file *file, __u64 offset, bool exact)
+#define NO_SEGMENT 0xff000000u
+
+static __always_inline __u32 short_code(const struct stackd_file *file, __u64 offset)
 {
 	__u64 segment = offset >> STACKD_SEGMENT_SHIFT;
 
 	if (segment >= file->n_segments)
-		return STACKD_FRAME_LONG;
-	return (__u32)(file->first_segment + segment) << 24 | (exact ? STACKD_FRAME_EXACT : 0) |
-	       (offset & ((1u << STACKD_SEGMENT_SHIFT) - 1));
+		return NO_SEGMENT;
+	return (__u32)(file->first_segment + segment) << 24 | (offset & STACKD_SEGMENT_MASK);
 }
 
 /* --- the cache -------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static __always_inline void set_leaf_span(struct cached_rule *entry, __u64 addre
 		after = range->to - offset;
 	entry->address = address - before;
 	entry->location -= before;
-	if (entry->code < STACKD_FRAME_LONG)
+	if (entry->code < NO_SEGMENT)
 		entry->code -= before;
 	entry->span = before + after;
 }
@@ -180,7 +181,7 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 				     bool exact)
 {
 	__u64 offset = s->found_location & STACKD_LOCATION_MASK;
-	__u32 code = STACKD_FRAME_LONG, number = STACKD_RULE_NONE, file_number = s->found_file;
+	__u32 code = NO_SEGMENT, number = STACKD_RULE_NONE, file_number = s->found_file;
 	struct rule_range range = {.from = offset, .to = offset + 1};
 	struct stackd_rule *rule;
 	struct stackd_file *file;
@@ -194,7 +195,7 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 			return STACKD_END_NO_OBJECT;
 		}
 		number = found;
-		code = short_code(file, offset, exact);
+		code = short_code(file, offset);
 	}
 	rule = bpf_map_lookup_elem(&rules, &number);
 	if (!rule)

@@ -21,7 +21,7 @@
 #include "walk.h"
 
 #define MAX_FRAMES   2048 /* new ones in a walk */
-#define MAX_WORDS    (MAX_FRAMES * 3)
+#define MAX_BYTES    (MAX_FRAMES * 12)
 #define MAX_MARKS    1024 /* frames that are remembered of a thread, from the root on */
 #define WINDOW_BYTES 65536
 #define MAX_FIXES    8
@@ -77,6 +77,16 @@ struct page_copy {
 	__u32 is_bounded; /* the stack's end is known */
 };
 
+/* The stack of this CPU's last STACK record: what the next one need not send again. */
+struct previous_stack {
+	__u64 end; /* address behind the last byte */
+	__u32 tid;
+	__u32 number; /* of the record */
+	__u32 bytes;
+	__u32 pad;
+	__u8 data[STACKD_SHARED_BYTES]; /* the last `bytes` of it */
+};
+
 struct scratch {
 	struct walk walk; /* first: walk_read() goes from here to the rest */
 
@@ -90,16 +100,19 @@ struct scratch {
 
 	/* The walk. */
 	struct task_struct *task;
-	__u64 space; /* the process */
-	__u64 stamp; /* of its mappings */
-	__u64 zero;  /* slot of the return address of 0 that ended the stack; 0: none did */
-	__u32 n_new; /* frames */
-	__u32 kept;  /* frames that the prefix gave */
-	__u32 words; /* of the record */
-	__u32 end;   /* why it stopped */
-	__u32 probe; /* next mark to compare with, counted from the root; +1 */
-	__u32 state; /* index of the thread's state; UINT32_MAX: none */
-	__u32 check; /* verification: mark at hand; +1 */
+	__u64 space;	   /* the process */
+	__u64 stamp;	   /* of its mappings */
+	__u64 zero;	   /* slot of the return address of 0 that ended the stack; 0: none did */
+	__u32 n_new;	   /* frames */
+	__u32 kept;	   /* frames that the prefix gave */
+	__u32 bytes;	   /* of the record's frames */
+	__u32 segment;	   /* of the last one; 255: none */
+	__u32 walked_kind; /* header.kind of it */
+	__u64 call;	   /* a sample in the kernel: the system call's number, if it is in one */
+	__u32 end;	   /* why it stopped */
+	__u32 probe;	   /* next mark to compare with, counted from the root; +1 */
+	__u32 state;	   /* index of the thread's state; UINT32_MAX: none */
+	__u32 check;	   /* verification: mark at hand; +1 */
 	__u32 check_from;
 	__u32 broken_register; /* it failed over a register, whose place depends on check_from */
 	__u32 matched_before;  /* the frame above matched: for PREFIX_SECOND */
@@ -138,10 +151,11 @@ struct scratch {
 	} tagged;
 	struct {
 		struct stackd_header header;
-		__u32 words[MAX_WORDS + STACKD_MAX_KERNEL_FRAMES * 2 + 2];
+		__u8 bytes[MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8 + 16];
 	} walked;
 	struct stackd_stack_record record;
 	__u8 payload[STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES + PAGE_SIZE];
+	struct previous_stack previous;
 
 	/* Of new frames, leaf first. */
 	struct mark marks[MAX_FRAMES];
@@ -191,6 +205,13 @@ static __always_inline void count_more(__u32 counter, __u64 more)
 static __always_inline void count(__u32 counter)
 {
 	count_more(counter, 1);
+}
+
+/* Numbers in a record need no alignment. */
+static __always_inline void put_bytes(__u8 *to, __u64 value, int count)
+{
+	for (int i = 0; i < count; i++)
+		to[i] = value >> (8 * i);
 }
 
 #endif

@@ -5,7 +5,7 @@
  * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
  * depend on how deep the stack is. Heights tell how far above a frame the stack ends, in bytes:
  * at one place in code, frames of one height are nearly always of one call. In a record each
- * frame's words then follow its height (of the slot that its program counter was read from; of
+ * frame then follows its height (of the slot that its program counter was read from; of
  * the stack pointer for the leaf), and after the last frame stands the height of the slot that
  * the walk came to. 0: not known.
  */
@@ -23,20 +23,21 @@ static __always_inline bool segment_is_full(__u32 frames)
 	return segment_frames && frames >= segment_frames;
 }
 
-/* Adds the height of the slot that the walk is at. false: the record has no room for it and the
- * words that follow, `room` in all. */
-static __always_inline bool put_height(struct scratch *s, __u32 room)
+/* Adds the height of the slot that the walk is at. false: the record has no room for it and a
+ * frame. */
+static __always_inline bool put_height(struct scratch *s)
 {
 	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_RSP];
 	__u64 height = s->window_end - slot;
-	__u32 at = s->words;
+	__u32 at = s->bytes;
 
 	if (!with_heights)
 		return true;
-	if (at > MAX_WORDS - room)
+	if (at > MAX_BYTES - 16)
 		return false;
-	s->walked.words[at] = s->window_end && height <= ~0u ? height : 0;
-	s->words = at + 1;
+	put_bytes(&s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)],
+		  s->window_end && height <= ~0u ? height : 0, 4);
+	s->bytes = at + 4;
 	return true;
 }
 

@@ -20,16 +20,19 @@
 #include "prefix.bpf.h"
 #include "recipe.bpf.h"
 #include "segment.bpf.h"
+#include "stack_copy.bpf.h"
 #include "tag.bpf.h"
 
 /* Set by the daemon before loading. */
-SETTING __u32 stack_limit = 65536;    /* bytes of user stack in a record, at most */
 SETTING __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much waits */
 SETTING __u32 walk_here = 1;	      /* 0: leave every walk to the daemon */
+SETTING __u32 usual_period = 0;	      /* of a sample: goes without saying; 0: there is none */
 SETTING __u32 judge = 0;	      /* send the stack as well, for the daemon to compare */
 
-#define WALKABLE  (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
-#define MAX_PAGES (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
+#define NR_CLONE  56
+#define NR_CLONE3 435
+
+#define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -88,9 +91,10 @@ static __always_inline void regs_from(struct stackd_regs *to, const struct pt_re
 
 /* Fills in the registers of user mode: the sample's own, or those saved at the entry into the
  * kernel. The flags that say which. */
-static __always_inline __u32 take_registers(struct stackd_regs *to, struct bpf_perf_event_data *ctx,
+static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_event_data *ctx,
 					    struct task_struct *task)
 {
+	struct stackd_regs *to = &s->record.regs;
 	struct pt_regs regs;
 	const struct pt_regs *saved;
 
@@ -104,6 +108,7 @@ static __always_inline __u32 take_registers(struct stackd_regs *to, struct bpf_p
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), saved) || (regs.cs & 3) != 3)
 		return STACKD_IN_KERNEL;
 	regs_from(to, &regs);
+	s->call = regs.orig_rax;
 	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs.cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 
@@ -137,47 +142,89 @@ static __always_inline bool at_return(__u64 pc)
 	       code == 0xf8628d49;
 }
 
+/* How far a function is in making its frame, by the code that the leaf is at. */
+enum frame_state {
+	FRAME_MADE,   /* rbp is its frame pointer, if it uses one */
+	FRAME_NONE,   /* nothing pushed yet, or everything popped: at push %rbp, or at ret */
+	FRAME_PUSHED, /* rbp is pushed, and still the caller's: at mov %rsp,%rbp */
+};
+
+static __always_inline enum frame_state frame_state(__u64 pc)
+{
+	__u8 code[9] = {0};
+
+	if (bpf_probe_read_user(code, 8, (const void *)(pc - 1)))
+		return FRAME_MADE;
+	if (code[1] == 0x55 || code[1] == 0xc3 || code[1] == 0xc2 ||
+	    (code[1] == 0xf3 && (code[2] == 0xc3 || (code[2] == 0x0f && code[5] == 0x55))))
+		return FRAME_NONE;
+	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
+		return FRAME_PUSHED;
+	return FRAME_MADE;
+}
+
+/* To the caller whose return address is in `slot`, if it is one. */
+static __always_inline int step_to(struct walk *w, __u64 slot)
+{
+	__u64 pc;
+
+	if (walk_read(w, slot, &pc) || !follows_call(pc))
+		return STACKD_END_NO_RECIPE;
+	w->r[STACKD_REG_RSP] = slot + 8;
+	w->valid &= WALK_KEPT_REGS;
+	w->pc = pc;
+	w->slot = slot;
+	w->deref = 0;
+	w->is_exact = 0;
+	return WALK_GO_ON;
+}
+
 /* Code that a program has made itself has no recipe: a step by the frame pointer, if what it finds
  * is a return address. (Of a file's code without a recipe more can be told than that, by its
  * symbols and its bytes: the daemon does.) */
 static __always_inline int step_by_frame_pointer(struct scratch *s)
 {
 	struct walk *w = &s->walk;
-	__u64 rbp = w->r[STACKD_REG_RBP], pc, saved;
+	enum frame_state state = w->is_exact ? frame_state(w->pc) : FRAME_MADE;
+	__u64 rsp = w->r[STACKD_REG_RSP], rbp = w->r[STACKD_REG_RBP];
+	int end;
 
-	if (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < w->r[STACKD_REG_RSP])
+	if (state == FRAME_PUSHED)
+		rbp = rsp;
+	if (state != FRAME_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))
 		return STACKD_END_NO_RECIPE;
-	if (walk_read(w, rbp + 8, &pc) || walk_read(w, rbp, &saved) || !follows_call(pc))
-		return STACKD_END_NO_RECIPE;
-	walk_restore(w, STACKD_REG_RBP, rbp);
-	w->r[STACKD_REG_RSP] = rbp + 16;
-	w->valid &= WALK_KEPT_REGS;
-	w->pc = pc;
-	w->slot = rbp + 8;
-	w->deref = 0;
-	w->is_exact = 0;
-	w->frame++;
-	return WALK_GO_ON;
+	end = step_to(w, state == FRAME_NONE ? rsp : rbp + 8);
+	if (end == WALK_GO_ON && state != FRAME_NONE && walk_restore(w, STACKD_REG_RBP, rbp))
+		end = STACKD_END_NO_RECIPE;
+	if (end == WALK_GO_ON)
+		w->frame++;
+	return end;
 }
 
 /* Adds the frame's location to the record. */
-static __always_inline bool put_frame(struct scratch *s, const struct cached_rule *entry)
+static __always_inline bool put_frame(struct scratch *s, const struct cached_rule *entry,
+				      bool first)
 {
-	__u32 at = s->words;
-	__u64 location;
+	__u32 at = s->bytes, code = entry->code + s->delta, segment = code >> 24;
+	__u32 offset = code & STACKD_SEGMENT_MASK;
+	bool is_long =
+		entry->code >= NO_SEGMENT || (entry->location & STACKD_LOCATION_EXACT && !first);
+	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
 
-	if (at > MAX_WORDS - 3)
+	if (at > MAX_BYTES - 12)
 		return false;
-	s->words = at + 1;
-	if (entry->code < STACKD_FRAME_LONG) {
-		s->walked.words[at] = entry->code + s->delta;
-		return true;
+	if (is_long) {
+		put_bytes(to, STACKD_FRAME_LONG, 4);
+		put_bytes(to + 4, entry->location + s->delta, 8);
+		s->bytes = at + 12;
+	} else if (segment == s->segment) {
+		put_bytes(to, offset, 3);
+		s->bytes = at + 3;
+	} else {
+		put_bytes(to, segment << 24 | STACKD_FRAME_SHORT | offset, 4);
+		s->bytes = at + 4;
+		s->segment = segment;
 	}
-	location = entry->location + s->delta;
-	s->walked.words[at] = STACKD_FRAME_LONG;
-	s->walked.words[at + 1] = location;
-	s->walked.words[at + 2] = location >> 32;
-	s->words = at + 3;
 	return true;
 }
 
@@ -200,7 +247,7 @@ static long walk_frame(__u32 index, struct scratch **at)
 	if (!entry)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (index >= MAX_FRAMES || !put_height(s, 4) || !put_frame(s, entry))
+	if (index >= MAX_FRAMES || !put_height(s) || !put_frame(s, entry, !index))
 		return 1;
 	note_frame(s, index, &entry->rule);
 	touch_mapping(s, entry);
@@ -223,6 +270,27 @@ static long walk_frame(__u32 index, struct scratch **at)
 		return 0;
 	s->end = end;
 	return 1;
+}
+
+/* What stands in front of the frames. */
+static __always_inline void start_bytes(struct scratch *s)
+{
+	const struct stackd_stack_record *record = &s->record;
+	bool has_pid = record->pid != record->header.tid;
+
+	s->segment = 255;
+	s->bytes = 0;
+	s->walked_kind = STACKD_RECORD_WALKED;
+	if (has_pid) {
+		s->walked_kind |= STACKD_HAS_PID;
+		put_bytes(s->walked.bytes, record->pid, 4);
+		s->bytes += 4;
+	}
+	if (record->period != usual_period) {
+		s->walked_kind |= STACKD_HAS_PERIOD;
+		put_bytes(s->walked.bytes + (has_pid ? 4 : 0), record->period, 4);
+		s->bytes += 4;
+	}
 }
 
 static __always_inline void walk_start(struct scratch *s, struct task_struct *task, __u32 pid,
@@ -248,7 +316,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	start_seen(s);
 	s->n_new = 0;
 	s->kept = 0;
-	s->words = 0;
+	start_bytes(s);
 	s->n_fixes = 0;
 	s->zero = 0;
 	s->matched_before = 0;
@@ -260,69 +328,20 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->rule_misses = 0;
 }
 
+/* A thread that clone() has just made, and that has not run yet: its registers are its parent's,
+ * and its stack, which nobody has touched so far, begins here. */
+static __always_inline bool is_unborn(const struct stackd_stack_record *record, __u64 call)
+{
+	return record->header.flags & STACKD_IN_KERNEL && record->regs.r[0] == 0 &&
+	       (call == NR_CLONE || call == NR_CLONE3);
+}
+
 /* Has the walk come to something that only the daemon can do, or do better? */
 static __always_inline bool needs_daemon(__u32 end)
 {
 	return end == STACKD_END_NO_MAPPING || end == STACKD_END_NO_OBJECT ||
 	       end == STACKD_END_BAD_RECIPE || end == STACKD_END_NO_RECIPE ||
 	       end == STACKD_END_NO_PROGRESS;
-}
-
-/* What stands in a page of a stack that nobody has touched yet. */
-static const __u8 no_page[PAGE_SIZE];
-
-/* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not
- * there (never written, such as a large array's, or just being faulted in or copied) is a hole. */
-static long copy_page(__u32 index, struct scratch **at_scratch)
-{
-	struct scratch *scratch = *at_scratch;
-	struct page_copy *copy = &scratch->copy;
-	__u64 from = copy->from + copy->got;
-	__u32 len = PAGE_SIZE - (from & (PAGE_SIZE - 1));
-	__u32 at = copy->at + copy->got;
-	__u64 page = (from >> PAGE_SHIFT) - (copy->from >> PAGE_SHIFT);
-
-	(void)index;
-	if (copy->got >= copy->want)
-		return 1;
-	if (len > copy->want - copy->got)
-		len = copy->want - copy->got;
-	/* The compiler knows that it is no more; the verifier has to be shown. */
-	asm volatile("" : "+r"(len));
-	if (len > PAGE_SIZE || at > sizeof(scratch->payload) - PAGE_SIZE)
-		return 1;
-	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from)) {
-		if (!copy->is_bounded || page > 63 ||
-		    bpf_probe_read_kernel(&scratch->payload[at], len, no_page))
-			return 1;
-		scratch->record.holes |= 1ull << (page & 63);
-	}
-	copy->got += len;
-	return 0;
-}
-
-/* Copies the stack from the stack pointer on to payload[at]; the bytes copied. */
-static __always_inline __u32 copy_stack(struct scratch *scratch, struct task_struct *task, __u32 at)
-{
-	struct stackd_stack_record *record = &scratch->record;
-	__u64 sp = record->regs.r[STACKD_REG_RSP], end = stack_end(scratch, task, sp);
-	__u64 there = end > sp ? end - sp : (__u64)stack_limit + 1;
-	__u32 want = there > stack_limit ? stack_limit : there;
-
-	if (there > stack_limit)
-		record->header.flags |= STACKD_STACK_CUT;
-	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
-		return 0;
-	if (end &&
-	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))
-		return want;
-	/* Something in it cannot be read, or nobody knows where it ends: as far as it goes. */
-	scratch->copy =
-		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
-	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
-	if (scratch->copy.got < want)
-		record->header.flags |= STACKD_STACK_FAULT;
-	return scratch->copy.got;
 }
 
 /* --- the sample --------------------------------------------------------------------------- */
@@ -360,16 +379,24 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 {
 	struct stackd_stack_record *record = &s->record;
 	__u32 kernel = kernel_frames(ctx, record->header.flags, s->payload);
-	__u32 stack = 0;
+	__u32 stack = 0, sent;
 
 	record->header.kind = STACKD_RECORD_STACK;
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS)
 		stack = copy_stack(s, task, kernel * 8);
 	record->stack_bytes = stack;
-	if (stack <= STACKD_MAX_STACK_BYTES && kernel <= STACKD_MAX_KERNEL_FRAMES)
-		send(record, sizeof(*record) + kernel * 8 + stack,
-		     record->wanted || record->unknown.key.inode);
+	record->shared = 0;
+	record->number = 0;
+	if (!(record->header.flags & STACKD_JUDGE))
+		leave_out_shared(s, kernel * 8);
+	sent = stack - record->shared;
+	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
+		return;
+	if (!send(record, sizeof(*record) + kernel * 8 + sent,
+		  record->wanted || record->unknown.key.inode) &&
+	    record->number)
+		keep_previous(s, kernel * 8);
 }
 
 /* The record of a walk that was done here; what it says is remembered if it arrives. */
@@ -378,34 +405,36 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 	struct stackd_header *header = &s->walked.header;
 	struct thread_state *state = state_at(s);
 	bool remember = state && s->end == STACKD_END_ENTRY;
-	__u32 words = s->words + (s->words & 1), kernel, kept = s->kept;
+	__u32 bytes = (s->bytes + 7) & ~7u, kernel, kept = s->kept;
 
-	if (words > MAX_WORDS)
+	if (bytes > MAX_BYTES)
 		return;
 	*header = s->record.header;
-	header->kind = STACKD_RECORD_WALKED;
+	header->kind = s->walked_kind;
 	header->end_reason = s->end;
-	header->words = s->words;
+	header->bytes = s->bytes;
 	header->kept = kept;
 	header->sequence = state ? state->sequence + 1 : 0;
 	if (!remember)
 		header->flags |= STACKD_NOT_REMEMBERED;
-	kernel = kernel_frames(ctx, header->flags, &s->walked.words[words]);
+	kernel = kernel_frames(ctx, header->flags, &s->walked.bytes[bytes]);
 	header->n_kernel = kernel;
-	if (!send(&s->walked, sizeof(*header) + words * 4 + kernel * 8, false) && remember)
+	if (!send(&s->walked, sizeof(*header) + bytes + kernel * 8, false) && remember)
 		state_remember(s);
 }
 
-static __always_inline void fill_header(struct stackd_header *header,
+static __always_inline void fill_record(struct stackd_stack_record *record,
 					struct bpf_perf_event_data *ctx, __u64 pid_tgid, __u32 cpu)
 {
-	__builtin_memset(header, 0, sizeof(*header));
+	struct stackd_header *header = &record->header;
+
+	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
 	header->version = STACKD_ABI_VERSION;
 	header->time_ns = bpf_ktime_get_ns();
-	header->pid = pid_tgid >> 32;
 	header->tid = pid_tgid;
 	header->cpu = cpu;
-	header->period = ctx->sample_period < ~0u ? ctx->sample_period : ~0u;
+	record->pid = pid_tgid >> 32;
+	record->period = ctx->sample_period < ~0u ? ctx->sample_period : ~0u;
 }
 
 /* Sends the program's tag, if it keeps one: in place of a walk, or before it. 0: it is still to be
@@ -421,6 +450,8 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 		return false;
 	record->header = s->record.header;
 	record->header.kind = STACKD_RECORD_TAG;
+	record->pid = s->record.pid;
+	record->period = s->record.period;
 	record->pc = s->record.regs.r[STACKD_REG_RIP];
 	record->is_followed = use == TAG_LEARN;
 	if (use == TAG_LEARN)
@@ -440,7 +471,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 {
 	struct stackd_header *header = &s->record.header;
 
-	walk_start(s, task, header->pid, &s->record.regs);
+	walk_start(s, task, s->record.pid, &s->record.regs);
 	state_take(s, task, header->tid);
 	count(STACKD_COUNT_WALKS);
 	bpf_loop(MAX_FRAMES + 1, walk_frame, &s, 0);
@@ -448,6 +479,8 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	count_more(STACKD_COUNT_KEPT, s->kept);
 	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);
 	count_more(STACKD_COUNT_RULE_MISSES, s->rule_misses);
+	if (s->end == STACKD_END_UNREADABLE && s->n_new == 1 && is_unborn(&s->record, s->call))
+		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
 		header->end_reason = s->end;
@@ -455,7 +488,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		s->record.wanted = s->wanted_file;
 		send_stack(s, ctx, task);
 	} else {
-		put_height(s, 1);
+		put_height(s);
 		send_walk(s, ctx);
 		if (judge) {
 			header->flags |= STACKD_JUDGE;
@@ -483,12 +516,9 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	header = &s->record.header;
-	fill_header(header, ctx, pid_tgid, cpu);
-	__builtin_memset(&s->record.unknown, 0, sizeof(s->record.unknown));
-	s->record.wanted = 0;
-	s->record.holes = 0;
+	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
-	header->flags = take_registers(&s->record.regs, ctx, task);
+	header->flags = take_registers(s, ctx, task);
 	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
 	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&

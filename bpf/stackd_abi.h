@@ -7,12 +7,15 @@
  * which the two halves prove to each other that nothing was dropped silently.
  *
  *   WALKED := struct stackd_header           the kernel half has walked the stack
- *             u32 frames[words]              new user frames, leaf first, in 4 or 12 bytes each
+ *             u32 pid, period                each only if a bit of `kind` says so
+ *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
+ *                                            each; with those before them, header.bytes in all
  *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; after
  *                                            frames, padded to 8
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
- *             u8  stack[stack_bytes]         from regs' rsp upwards
+ *             u8  stack[stack_bytes]         from regs' rsp upwards; its last `shared` bytes
+ *                                            are left out
  *   TAG    := struct stackd_tag_record       the program has told its call path itself
  *             u64 kernel[n_kernel]
  *
@@ -29,7 +32,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 3
+#define STACKD_ABI_VERSION 4
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -93,40 +96,46 @@ enum stackd_record_kind {
 	STACKD_RECORD_TAG = 3,
 };
 
+/* Bits of header.kind beside the kind: what a WALKED record has in front of its frames. */
+#define STACKD_KIND_MASK  0x0f
+#define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
+#define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
+
 struct stackd_header {
 	__u8 version;	 /* STACKD_ABI_VERSION */
-	__u8 kind;	 /* enum stackd_record_kind */
+	__u8 kind;	 /* enum stackd_record_kind, and the bits above */
 	__u8 flags;	 /* enum stackd_record_flags */
 	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half gave it up */
 	__u32 tid;	 /* thread id, initial pid namespace */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
-	__u32 pid;	 /* thread group id, initial pid namespace */
 	__u16 cpu;	 /* where the sample was taken */
 	__u16 kept;	 /* WALKED: root frames that are those of the thread's walk before */
-	__u16 words;	 /* WALKED: u32 words of new frames */
+	__u16 bytes;	 /* WALKED: what follows, kernel frames excepted */
 	__u8 n_kernel;	 /* kernel frames */
 	__u8 sequence;	 /* WALKED: one more than in the thread's walk before, modulo 256 */
-	__u32 period;	 /* events that this sample stands for; UINT32_MAX: at least so many */
 };
 
 /*
- * A user frame on its way: locations leave the kernel, not addresses.
+ * A user frame on its way: locations leave the kernel, not addresses. Three forms, low byte first:
  *
- *   short: u32 = segment << 24 | exact << 23 | offset in the segment (8 MiB)
- *   long:  u32 STACKD_FRAME_LONG, then the location in two words, low one first
+ *   near   3 bytes: offset, in the segment of the frame before
+ *   short  4 bytes: STACKD_FRAME_SHORT | offset, segment << 24
+ *   long   4 bytes STACKD_FRAME_LONG, then 8 of the location
  *
- * Where heights are asked for (segment.bpf.h), a frame's words follow one with its height, and
- * one more height follows the last frame.
+ * Where heights are asked for (segment.bpf.h), a frame follows 4 bytes with its height, and one
+ * more height follows the last frame.
  *
- * A file's segments are numbered from its stackd_file.first_segment on. A location is
- * file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up
+ * A file's segments, of 8 MiB each, are numbered from its stackd_file.first_segment on. A location
+ * is file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up
  * (the program counter if `exact`, else the return address - 1). Code without a file, and the
- * leaf of a walk that knows no mapping, have the number STACKD_FILE_NONE and an address.
+ * leaf of a walk that knows no mapping, have the number STACKD_FILE_NONE and an address. The first
+ * frame is always exact; of the others, in near and short form, none is.
  */
 #define STACKD_SEGMENT_SHIFT  23
 #define STACKD_SEGMENT_COUNT  255
-#define STACKD_FRAME_EXACT    (1u << 23)
-#define STACKD_FRAME_LONG     0xff000000u
+#define STACKD_SEGMENT_MASK   ((1u << STACKD_SEGMENT_SHIFT) - 1)
+#define STACKD_FRAME_SHORT    (1u << 23)
+#define STACKD_FRAME_LONG     0xff800000u /* there is no segment 255 */
 #define STACKD_LOCATION_EXACT ((__u64)1 << 47)
 #define STACKD_LOCATION_MASK  (STACKD_LOCATION_EXACT - 1)
 #define STACKD_FILE_NONE      0
@@ -146,12 +155,21 @@ struct stackd_mapping {
 	struct stackd_inode key;
 };
 
+/* Successive stacks share their root part, so a STACK record leaves out the bytes at the end of
+ * the copy that are those of the CPU's STACK record before: `shared` of them, at most
+ * STACKD_SHARED_BYTES. It builds on the record whose number is one less. */
+#define STACKD_SHARED_BYTES (64 * 1024)
+
 struct stackd_stack_record {
 	struct stackd_header header;
-	__u32 stack_bytes;
-	__u32 wanted; /* number of a file whose table is not loaded; 0: none */
-	__u64 holes;  /* bit i: page i of the stack, the stack pointer's being 0, was not in
-		       * memory: never written, or on its way; its bytes are 0 here */
+	__u32 pid;	   /* thread group id, initial pid namespace */
+	__u32 period;	   /* events that this sample stands for; UINT32_MAX: at least so many */
+	__u32 stack_bytes; /* of the whole copy */
+	__u32 shared;	   /* of which left out */
+	__u32 number;	   /* counts the CPU's STACK records that can be built upon; 0: none may */
+	__u32 wanted;	   /* number of a file whose table is not loaded; 0: none */
+	__u64 holes;	   /* bit i: page i of the stack, the stack pointer's being 0, was not in
+			    * memory: never written, or on its way; its bytes are 0 here */
 	struct stackd_mapping unknown;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
@@ -163,6 +181,8 @@ struct stackd_stack_record {
  */
 struct stackd_tag_record {
 	struct stackd_header header;
+	__u32 pid;    /* thread group id, initial pid namespace */
+	__u32 period; /* events that this sample stands for; UINT32_MAX: at least so many */
 	__u64 tag;
 	__u64 pc;      /* of user mode */
 	__u32 program; /* stackd_tagged.program; 0: no tag could be read */
@@ -279,12 +299,12 @@ enum stackd_prefix {
 #define STACKD_RULE_DAEMON 2
 
 _Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
-_Static_assert(sizeof(struct stackd_header) == 32, "stackd_header is shared");
+_Static_assert(sizeof(struct stackd_header) == 24, "stackd_header is shared");
 _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_header layout");
-_Static_assert(__builtin_offsetof(struct stackd_header, period) == 28, "stackd_header layout");
+_Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd_header layout");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 232, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 240, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 56, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");

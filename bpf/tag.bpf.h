@@ -46,7 +46,7 @@ enum tag_use {
 static __always_inline struct stackd_tagged *tag_process(const struct scratch *s,
 							 struct task_struct *task)
 {
-	__u32 pid = s->record.header.pid;
+	__u32 pid = s->record.pid;
 	struct stackd_tagged *process = n_tagged ? bpf_map_lookup_elem(&tagged, &pid) : NULL;
 	__u64 space;
 

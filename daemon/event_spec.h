@@ -25,6 +25,10 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
  * is taken as nanoseconds. */
 void event_spec_fall_back(struct event_spec *spec);
 
+/* The events that each sample stands for, where that is known beforehand: a period that was asked
+ * for, or that of a clock's frequency. 0: it changes, or does not fit. */
+uint32_t event_spec_usual_period(const struct event_spec *spec);
+
 /* kernel.perf_event_max_sample_rate; 0 if it cannot be read. */
 uint64_t event_spec_max_frequency(void);
 

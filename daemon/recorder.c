@@ -25,6 +25,7 @@
 #include "base/vec.h"
 #include "proc/proc_fs.h"
 #include "proc/process.h"
+#include "record.h"
 #include "stack/location.h"
 #include "stack/trie.h"
 #include "walk/dwarf_walk.h"
@@ -73,6 +74,7 @@ struct recorder {
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
 
 	bool everyone;
+	uint32_t usual_period; /* of a sample */
 	struct member *members;
 	struct last_path *paths;
 	pid_t ended[ENDED_THREADS]; /* the last ones that did, in turn */
@@ -107,7 +109,7 @@ struct recorder {
 
 /* --- making and freeing ---------------------------------------------------------------------- */
 
-int recorder_new(bool everyone, struct recorder **ret_recorder)
+int recorder_new(bool everyone, uint32_t usual_period, struct recorder **ret_recorder)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
 	int err;
@@ -115,6 +117,7 @@ int recorder_new(bool everyone, struct recorder **ret_recorder)
 	if (!r)
 		return -ENOMEM;
 	r->everyone = everyone;
+	r->usual_period = usual_period;
 	r->sent_nodes = 1;   /* the empty path is known */
 	r->sent_origins = 1; /* so is ORIGIN_WALKED */
 	r->batch = batch_new();
@@ -310,6 +313,8 @@ int recorder_foresee(struct recorder *r, const struct sideband_event *event)
 	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
 	if (!err)
 		err = foresee_tags(r, event, object);
+	if (!err && r->tables && !r->everyone && object->elf)
+		err = tables_prepare(r->tables, object);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -607,11 +612,12 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 static enum stackd_end_reason walk(struct recorder *r, const struct stackd_stack_record *record,
 				   size_t *ret_count)
 {
-	struct place place = {.recorder = r, .pid = (pid_t)record->header.pid};
+	struct place place = {.recorder = r, .pid = (pid_t)record->pid};
 	enum stackd_end_reason reason;
 	struct walk_input in = {
 		.regs = record->regs,
-		.stack = (const uint8_t *)(record + 1) + (size_t)record->header.n_kernel * 8,
+		.stack =
+			(const uint8_t *)(record_kernel(&record->header) + record->header.n_kernel),
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_holes = record->holes,
@@ -649,9 +655,9 @@ static int ask_for_tables(struct recorder *r, const struct stackd_stack_record *
 		return 0;
 	/* A process that was just forked must not be read from /proc now: in the order of time it
 	 * is still its parent's copy. */
-	if (early && !process_table_knows(r->processes, (pid_t)record->header.pid))
+	if (early && !process_table_knows(r->processes, (pid_t)record->pid))
 		return 0;
-	m = process_table_mapping(r->processes, (pid_t)record->header.pid, unknown->start);
+	m = process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
 	if (!m || m->object->kind == OBJECT_JIT ||
 	    unknown->start - m->start + m->offset != unknown->offset)
 		return 0;
@@ -723,7 +729,8 @@ static void show_wrong(struct recorder *r, const struct stackd_header *header, s
 	r->judged_wrong++;
 	if (!getenv("STACKD_DEBUG"))
 		return;
-	fprintf(stderr, "judge: pid %u tid %u flags %x\n", header->pid, header->tid, header->flags);
+	fprintf(stderr, "judge: pid %u tid %u flags %x\n", record_pid(header), header->tid,
+		header->flags);
 	show_path(r, "  kernel:", r->judged.path, r->judged.count);
 	show_path(r, "  libdw: ", r->path, count);
 }
@@ -774,7 +781,7 @@ static int take_tag(struct recorder *r, const struct stackd_header *header,
 		    struct store_sample *sample, bool *ret_is_sample)
 {
 	const struct stackd_tag_record *record = (const struct stackd_tag_record *)header;
-	struct place place = {.recorder = r, .pid = (pid_t)header->pid};
+	struct place place = {.recorder = r, .pid = (pid_t)record->pid};
 	const struct object *object;
 	struct tag_path path;
 	uint64_t offset;
@@ -796,7 +803,7 @@ static int take_tag(struct recorder *r, const struct stackd_header *header,
 	if (!err)
 		err = tag_origin(r, path.frames, &sample->origin);
 	if (!err)
-		err = kernel_path(r, (const uint64_t *)(record + 1), header->n_kernel, &count);
+		err = kernel_path(r, record_kernel(header), header->n_kernel, &count);
 	sample->end_reason = (uint8_t)path.reason;
 	return err ? err : enter_steps(r, path.node, 0, count, NULL, &sample->node);
 }
@@ -821,30 +828,23 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 	if (!err)
 		err = learn_tag(r, header, count, sample->end_reason);
 	if (!err)
-		err = kernel_path(r, (const uint64_t *)(record + 1), header->n_kernel, &count);
+		err = kernel_path(r, record_kernel(header), header->n_kernel, &count);
 	return err ? err : enter_path(r, (pid_t)header->tid, count, &sample->node);
 }
 
-/* The location of a frame in a WALKED record. Advances *at past it. -EBADMSG: no such thing. */
+/* The location of a frame in a WALKED record. -EBADMSG: no such thing. */
 static int walked_location(struct recorder *r, const struct stackd_header *header,
-			   const uint32_t **at, uint32_t *ret_location)
+			   const struct record_frame *frame, uint32_t *ret_location)
 {
-	struct place place = {.recorder = r, .pid = (pid_t)header->pid};
+	struct place place = {.recorder = r, .pid = (pid_t)record_pid(header)};
 	const struct object *object = NULL;
-	uint64_t location, offset, base;
-	uint32_t file, code = *(*at)++;
-	bool exact = code & STACKD_FRAME_EXACT;
+	uint64_t offset = frame->place & STACKD_LOCATION_MASK, base;
+	uint32_t file = (uint32_t)(frame->place >> 48);
 
-	if (code >= STACKD_FRAME_LONG) {
-		location = (*at)[0] | (uint64_t)(*at)[1] << 32;
-		*at += 2;
-		file = (uint32_t)(location >> 48);
-		exact = location & STACKD_LOCATION_EXACT;
-		offset = location & STACKD_LOCATION_MASK;
-	} else {
-		if (!tables_segment(r->tables, code >> 24, &file, &base))
+	if (frame->has_segment) {
+		if (!tables_segment(r->tables, frame->segment, &file, &base))
 			return -EBADMSG;
-		offset = base + (code & (STACKD_FRAME_EXACT - 1));
+		offset = base + frame->place;
 	}
 	if (file == STACKD_FILE_NONE) {
 		if (!find_code(&place, offset, &object, &offset)) {
@@ -858,29 +858,28 @@ static int walked_location(struct recorder *r, const struct stackd_header *heade
 	} else {
 		object = object_table_at(r->objects, file - 1);
 	}
-	return enter_location(r, object, offset, !exact, ret_location);
+	return enter_location(r, object, offset, !frame->is_exact, ret_location);
 }
 
 /* The new frames of a WALKED record to r->path[kept..), root first. The number of all frames, or
  * -ENOMEM, -EBADMSG. */
 static int walked_path(struct recorder *r, const struct stackd_header *header)
 {
-	const uint32_t *at = (const uint32_t *)(header + 1), *end = at + header->words;
 	size_t count = header->kept;
-	int err = 0;
+	struct record_frames frames;
+	struct record_frame frame;
+	int more = 1, err = 0;
 
-	r->below = 0;
-	while (at < end && !err && count < DWARF_WALK_MAX_FRAMES) {
-		r->heights[count] = r->has_heights ? *at++ : 0;
-		if (at == end) { /* the one after the last frame */
-			r->below = r->heights[count];
-			break;
-		}
-		if (*at >= STACKD_FRAME_LONG && end - at < 3)
-			return -EBADMSG;
-		err = walked_location(r, header, &at, &r->path[count]);
+	record_frames(header, r->has_heights, &frames);
+	while (!err && count < DWARF_WALK_MAX_FRAMES &&
+	       (more = record_frames_next(&frames, &frame)) > 0) {
+		r->heights[count] = frame.height;
+		err = walked_location(r, header, &frame, &r->path[count]);
 		count += !err;
 	}
+	if (more < 0)
+		err = more;
+	r->below = frames.below;
 	for (size_t i = header->kept, j = count; !err && i + 1 < j; i++) {
 		uint32_t location = r->path[--j], height = r->heights[j];
 
@@ -913,9 +912,7 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 		       struct store_sample *sample)
 {
 	struct last_path *last =
-		path_of_thread(r, (pid_t)header->tid, header->kept + header->words);
-	const uint64_t *kernel = (const uint64_t *)((const uint32_t *)(header + 1) + header->words +
-						    (header->words & 1));
+		path_of_thread(r, (pid_t)header->tid, header->kept + header->bytes / 3u);
 	bool remembered = !(header->flags & STACKD_NOT_REMEMBERED);
 	uint32_t node = TRIE_ROOT;
 	size_t count;
@@ -943,7 +940,7 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 	if (!err)
 		err = learn_tag(r, header, count, header->end_reason);
 	if (!err)
-		err = kernel_path(r, kernel, header->n_kernel, &count);
+		err = kernel_path(r, record_kernel(header), header->n_kernel, &count);
 	sample->end_reason = header->end_reason;
 	return err ? err : enter_steps(r, node, (size_t)user, count, NULL, &sample->node);
 }
@@ -972,16 +969,16 @@ static int take_sample(struct recorder *r, const struct stackd_header *header,
 	const struct thread *thread;
 	struct store_sample sample = {
 		.time_ns = header->time_ns,
-		.period = header->period,
+		.period = record_period(header, r->usual_period),
 		.cpu = header->cpu,
 	};
 	int err;
 
-	thread = process_table_thread(r->processes, (pid_t)header->pid, (pid_t)header->tid);
+	thread = process_table_thread(r->processes, (pid_t)record_pid(header), (pid_t)header->tid);
 	if (!thread)
 		return -ENOMEM;
 	sample.thread = thread->number;
-	if (header->kind == STACKD_RECORD_WALKED)
+	if ((header->kind & STACKD_KIND_MASK) == STACKD_RECORD_WALKED)
 		err = take_walked(r, header, &sample);
 	else if (header->kind == STACKD_RECORD_TAG)
 		err = take_tag(r, header, &sample, ret_is_sample);

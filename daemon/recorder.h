@@ -20,7 +20,7 @@ struct recorder;
 
 /* `everyone`: side-band events of all processes matter (--all, --cgroup), not just those of
  * processes that were named and of their children. 0 or -ENOMEM. */
-int recorder_new(bool everyone, struct recorder **ret_recorder);
+int recorder_new(bool everyone, uint32_t usual_period, struct recorder **ret_recorder);
 void recorder_free(struct recorder *recorder);
 
 /* Records have heights (bpf/segment.bpf.h); before the first sample. */

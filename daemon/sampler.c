@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record.h"
 #include "stackd.skel.h"
 
 struct sampler {
@@ -30,8 +31,9 @@ struct sampler {
 	size_t n_threads;
 
 	/* sampler_drain()'s caller */
-	int (*each)(void *arg, const struct stackd_header *record, size_t size);
+	int (*each)(void *arg, struct stackd_header *record);
 	void *arg;
+	struct record_reader *reader;
 	uint64_t ring_bytes;
 
 	struct mapped_array { /* of the kernel half */
@@ -185,6 +187,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->wakeup_bytes = ring_size(options->ring_bytes) / 4;
 	s->skel->rodata->walk_here = !options->walk_in_daemon;
 	s->skel->rodata->judge = options->judge;
+	s->skel->rodata->usual_period = options->usual_period;
 	s->skel->rodata->prefix_mode = options->prefix;
 	s->skel->rodata->segment_frames = options->segment_frames;
 	s->skel->rodata->with_heights = options->heights;
@@ -197,31 +200,14 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	return err;
 }
 
-/* The bytes that a record says it has. */
-static uint64_t record_size(const struct stackd_header *header, size_t size)
-{
-	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
-	uint64_t kernel = (uint64_t)header->n_kernel * 8;
-
-	if (header->kind == STACKD_RECORD_WALKED)
-		return sizeof(*header) + (((uint64_t)header->words + 1) & ~1ull) * 4 + kernel;
-	if (header->kind == STACKD_RECORD_TAG)
-		return sizeof(struct stackd_tag_record) + kernel;
-	if (header->kind == STACKD_RECORD_STACK && size >= sizeof(*stack))
-		return sizeof(*stack) + kernel + stack->stack_bytes;
-	return UINT64_MAX;
-}
-
 static int on_record(void *arg, void *data, size_t size)
 {
 	struct sampler *s = arg;
-	const struct stackd_header *header = data;
+	struct stackd_header *record = NULL;
+	int err = record_read(s->reader, data, size, &record);
 
 	s->ring_bytes += size + 8; /* the ring's own header */
-	if (size < sizeof(*header) || header->version != STACKD_ABI_VERSION ||
-	    record_size(header, size) > size)
-		header = NULL;
-	return s->each(s->arg, header, size);
+	return err && err != -EBADMSG ? err : s->each(s->arg, record);
 }
 
 int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
@@ -235,7 +221,9 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	s->stats_fd = -1;
 	s->enable_on_exec = options->enable_on_exec;
 	libbpf_set_print(print_libbpf);
-	err = load(s, options);
+	err = record_reader_new(&s->reader);
+	if (!err)
+		err = load(s, options);
 	if (err) {
 		sampler_free(s);
 		return explain_load(err, ret_error);
@@ -270,6 +258,7 @@ void sampler_free(struct sampler *s)
 	unmap(&s->rules);
 	unmap(&s->files);
 	ring_buffer__free(s->ring);
+	record_reader_free(s->reader);
 	stackd_bpf__destroy(s->skel);
 	if (s->stats_fd >= 0)
 		close(s->stats_fd);
@@ -473,8 +462,7 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 	};
 }
 
-int sampler_drain(struct sampler *s,
-		  int (*each)(void *arg, const struct stackd_header *record, size_t size),
+int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg)
 {
 	s->each = each;

@@ -28,6 +28,7 @@ struct sampler_options {
 	enum stackd_prefix prefix;
 	bool heights;		 /* with each frame, its distance from the stack's end */
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */
+	uint32_t usual_period;	 /* see record_period() */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, the stack to check it by */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
@@ -60,11 +61,10 @@ int sampler_poll_fd(const struct sampler *sampler); /* readable when records wai
 /* The kernel half's tables, mapped into this process; borrowed. */
 void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_maps);
 
-/* Calls `each` for every record that waits, with its size in bytes. A record whose sizes do not
- * add up is passed as NULL: it counts as lost. The number of records; a non-zero return of `each`
- * stops and is passed on. */
-int sampler_drain(struct sampler *sampler,
-		  int (*each)(void *arg, const struct stackd_header *record, size_t size),
+/* Calls `each` for every record that waits, and gives it the record: malloc()ed. One that cannot be
+ * read (see record_read()) is passed as NULL: it counts as lost. The number of records; a non-zero
+ * return of `each` stops and is passed on. */
+int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
 /* The kernel half's maps of tags. */

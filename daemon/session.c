@@ -276,6 +276,7 @@ static enum exit_status open_sampler(struct session *s)
 		.tags = s->options->tags,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
+		.usual_period = event_spec_usual_period(&s->event),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
 	struct tables_maps maps;
@@ -401,7 +402,7 @@ static enum exit_status make_parts(struct session *s)
 	if (!err)
 		err = reorder_new(&s->queue);
 	if (!err)
-		err = recorder_new(everyone, &s->recorder);
+		err = recorder_new(everyone, event_spec_usual_period(&s->event), &s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
 	if (err)
@@ -439,24 +440,20 @@ static int queue_event(void *arg, struct sideband_event *event)
 	return err;
 }
 
-static int queue_record(void *arg, const struct stackd_header *record, size_t size)
+static int queue_record(void *arg, struct stackd_header *record)
 {
 	struct session *s = arg;
-	struct reorder_item item = {0};
+	struct reorder_item item = {.sample = record};
 	int err;
 
 	if (!record)
 		return recorder_sample(s->recorder, NULL);
 	item.time_ns = record->time_ns;
-	item.sample = malloc(size);
-	if (!item.sample)
-		return -ENOMEM;
-	memcpy(item.sample, record, size);
 	err = recorder_foresee_sample(s->recorder, record);
 	if (!err)
 		err = reorder_push(s->queue, &item);
 	if (err)
-		free(item.sample);
+		free(record);
 	return err;
 }
 

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,11 +24,13 @@
 #include "recipe/recipe_rules.h"
 
 #define WALKS_END_US 20000 /* no walk takes so long */
+#define THREAD_NICE  (-10)
 
 struct request {
 	const struct object *object;
 	struct stackd_inode key;
 	bool has_key;
+	bool is_early; /* nobody has missed it yet */
 	struct request *next;
 };
 
@@ -43,11 +46,13 @@ struct tables {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
-	struct request *first, **last;
+	struct request *first;	 /* what has been missed, then what is early */
+	struct request *serving; /* taken out of the list; NULL: none */
 	bool is_ending;
 	struct tables_counts counts;
 
 	/* The thread's own. */
+	bool may_evict; /* for the request at hand */
 	struct extents *rows, *chunks;
 	struct recipe_rules *rules;
 	size_t rules_loaded;
@@ -89,14 +94,15 @@ static bool evict_one(struct tables *t)
 	return true;
 }
 
-/* Takes room, evicting as often as it needs. Rows come in pairs. 0 or -ENOSPC, -ENOMEM. */
+/* Takes room, evicting as often as it needs, if it may. Rows come in pairs. 0 or -ENOSPC,
+ * -ENOMEM. */
 static int take_room(struct tables *t, struct extents *extents, uint32_t count, uint32_t *ret_first)
 {
 	int err;
 
 	do {
 		err = extents_take(extents, count, ret_first);
-	} while (err == -ENOSPC && evict_one(t));
+	} while (err == -ENOSPC && t->may_evict && evict_one(t));
 	return err;
 }
 
@@ -221,11 +227,12 @@ static void serve(struct tables *t, const struct request *r)
 		t->counts.refused++;
 		return;
 	}
+	t->may_evict = !r->is_early;
 	if (!t->maps.files[number].is_loaded) {
 		err = compile(t, r->object);
 		t->counts.loaded += !err;
 	}
-	if (err) {
+	if (err && !r->is_early) {
 		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
 		__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
 		t->counts.refused++;
@@ -238,6 +245,8 @@ static void *run(void *arg)
 {
 	struct tables *t = arg;
 
+	/* Without the right to it, as it is. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICE);
 	pthread_mutex_lock(&t->lock);
 	for (;;) {
 		struct request *r = t->first;
@@ -248,12 +257,12 @@ static void *run(void *arg)
 			pthread_cond_wait(&t->change, &t->lock);
 			continue;
 		}
+		t->first = r->next;
+		t->serving = r;
 		pthread_mutex_unlock(&t->lock);
 		serve(t, r);
 		pthread_mutex_lock(&t->lock);
-		t->first = r->next;
-		if (!t->first)
-			t->last = &t->first;
+		t->serving = NULL;
 		free(r);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -283,7 +292,6 @@ int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 	if (!t)
 		return -ENOMEM;
 	t->maps = *maps;
-	t->last = &t->first;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));
@@ -332,37 +340,67 @@ void tables_free(struct tables *t)
 	free(t);
 }
 
+static bool is_same(const struct request *a, const struct request *b)
+{
+	return a->object == b->object && a->has_key == b->has_key &&
+	       !memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
 static bool is_asked_for(const struct tables *t, const struct request *wanted)
 {
+	if (t->serving && is_same(t->serving, wanted))
+		return true;
 	for (const struct request *r = t->first; r; r = r->next) {
-		if (r->object == wanted->object && r->has_key == wanted->has_key &&
-		    !memcmp(&r->key, &wanted->key, sizeof(r->key)))
+		if (is_same(r, wanted) && r->is_early <= wanted->is_early)
 			return true;
 	}
 	return false;
 }
 
+/* Enters it at the end of its kind. */
+static int enter(struct tables *t, const struct request *wanted)
+{
+	struct request **at = &t->first, *r = malloc(sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	while (*at && (*at)->is_early <= wanted->is_early)
+		at = &(*at)->next;
+	*r = *wanted;
+	r->next = *at;
+	*at = r;
+	pthread_cond_signal(&t->change);
+	return 0;
+}
+
+static int ask(struct tables *t, const struct request *wanted)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&t->lock);
+	if (!is_asked_for(t, wanted))
+		err = enter(t, wanted);
+	pthread_mutex_unlock(&t->lock);
+	return err;
+}
+
 int tables_want(struct tables *t, const struct object *object, const struct stackd_inode *key)
 {
 	struct request wanted = {.object = object, .has_key = key != NULL};
-	struct request *r = NULL;
 
 	if (key)
 		wanted.key = *key;
-	pthread_mutex_lock(&t->lock);
-	if (!is_asked_for(t, &wanted)) {
-		r = malloc(sizeof(*r));
-		if (!r) {
-			pthread_mutex_unlock(&t->lock);
-			return -ENOMEM;
-		}
-		*r = wanted;
-		*t->last = r;
-		t->last = &r->next;
-		pthread_cond_signal(&t->change);
-	}
-	pthread_mutex_unlock(&t->lock);
-	return 0;
+	return ask(t, &wanted);
+}
+
+int tables_prepare(struct tables *t, const struct object *object)
+{
+	uint32_t number = object->number + 1;
+
+	if (number < t->maps.n_files &&
+	    __atomic_load_n(&t->maps.files[number].is_loaded, __ATOMIC_RELAXED))
+		return 0;
+	return ask(t, &(struct request){.object = object, .is_early = true});
 }
 
 bool tables_segment(const struct tables *t, uint32_t segment, uint32_t *ret_file,

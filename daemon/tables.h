@@ -7,6 +7,9 @@
  * that meets an unknown inode, or a file without a table, ends in a record that says so; the
  * recorder finds the object and asks for it here. When there is no room, the file that was used
  * least since the last time is evicted; it comes back when it is next missed.
+ *
+ * Until a table is there, samples come with a copy of the stack, which costs a thousand times a
+ * walk. So the thread goes before others of the same CPU, if it may.
  */
 #ifndef TABLES_H
 #define TABLES_H
@@ -40,6 +43,10 @@ void tables_free(struct tables *tables); /* ends the thread */
 /* Asks for an object's table, and for its inode to be known (`key` NULL: it is, or is not). Asking
  * again costs little. 0 or -ENOMEM. */
 int tables_want(struct tables *tables, const struct object *object, const struct stackd_inode *key);
+
+/* Says that walks will probably come to an object: its table is loaded when nothing is asked for,
+ * if there is room for it without evicting another. 0 or -ENOMEM. */
+int tables_prepare(struct tables *tables, const struct object *object);
 
 /* The file number and offset of a short frame's segment. false: no such segment. */
 bool tables_segment(const struct tables *tables, uint32_t segment, uint32_t *ret_file,

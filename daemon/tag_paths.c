@@ -178,8 +178,8 @@ static void show_wrong(const struct tag_paths *t, const struct stackd_tag_record
 
 	if (!getenv("STACKD_DEBUG"))
 		return;
-	fprintf(stderr, "tag %016llx pid %u tid %u:", (unsigned long long)record->tag,
-		record->header.pid, record->header.tid);
+	fprintf(stderr, "tag %016llx pid %u tid %u:", (unsigned long long)record->tag, record->pid,
+		record->header.tid);
 	for (size_t i = 0; i < count; i++) {
 		const struct location *l = location_at(t->with.locations, path[i]);
 		const char *slash = strrchr(object_of(t, l)->path, '/');

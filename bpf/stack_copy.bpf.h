@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The copy of the stack in a STACK record, which the daemon walks.
+ *
+ * While a table is being loaded a program's every sample comes this way, with up to 128 KiB of
+ * stack. But successive stacks share their root part: what this CPU's record before had at the
+ * same addresses of the same thread, up to the same end, is compared here and left out, and the
+ * daemon puts it back.
+ */
+#ifndef STACK_COPY_BPF_H
+#define STACK_COPY_BPF_H
+
+#include "scratch.bpf.h"
+#include "window.bpf.h"
+
+SETTING __u32 stack_limit = 65536; /* bytes of user stack in a record, at most; set by the daemon */
+
+#define MAX_PAGES     (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
+#define COMPARE_BYTES 64 /* a turn */
+
+/* What stands in a page of a stack that nobody has touched yet. */
+static const __u8 no_page[PAGE_SIZE];
+
+/* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not
+ * there (never written, such as a large array's, or just being faulted in or copied) is a hole. */
+static long copy_page(__u32 index, struct scratch **at_scratch)
+{
+	struct scratch *scratch = *at_scratch;
+	struct page_copy *copy = &scratch->copy;
+	__u64 from = copy->from + copy->got;
+	__u32 len = PAGE_SIZE - (from & (PAGE_SIZE - 1));
+	__u32 at = copy->at + copy->got;
+	__u64 page = (from >> PAGE_SHIFT) - (copy->from >> PAGE_SHIFT);
+
+	(void)index;
+	if (copy->got >= copy->want)
+		return 1;
+	if (len > copy->want - copy->got)
+		len = copy->want - copy->got;
+	/* The compiler knows that it is no more; the verifier has to be shown. */
+	asm volatile("" : "+r"(len));
+	if (len > PAGE_SIZE || at > sizeof(scratch->payload) - PAGE_SIZE)
+		return 1;
+	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from)) {
+		if (!copy->is_bounded || page > 63 ||
+		    bpf_probe_read_kernel(&scratch->payload[at], len, no_page))
+			return 1;
+		scratch->record.holes |= 1ull << (page & 63);
+	}
+	copy->got += len;
+	return 0;
+}
+
+/* Copies the stack from the stack pointer on to payload[at]; the bytes copied. */
+static __always_inline __u32 copy_stack(struct scratch *scratch, struct task_struct *task, __u32 at)
+{
+	struct stackd_stack_record *record = &scratch->record;
+	__u64 sp = record->regs.r[STACKD_REG_RSP], end = stack_end(scratch, task, sp);
+	__u64 there = end > sp ? end - sp : (__u64)stack_limit + 1;
+	__u32 want = there > stack_limit ? stack_limit : there;
+
+	if (there > stack_limit)
+		record->header.flags |= STACKD_STACK_CUT;
+	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
+		return 0;
+	if (end &&
+	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))
+		return want;
+	/* Something in it cannot be read, or nobody knows where it ends: as far as it goes. */
+	scratch->copy =
+		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
+	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
+	if (scratch->copy.got < want)
+		record->header.flags |= STACKD_STACK_FAULT;
+	return scratch->copy.got;
+}
+
+/* --- what the record before had, too -------------------------------------------------------- */
+
+/* Compares the next bytes rootwards; 1 ends the loop. */
+static long compare_bytes(__u32 turn, struct scratch **at_scratch)
+{
+	struct scratch *s = *at_scratch;
+	__u32 shared = s->record.shared + COMPARE_BYTES;
+	__u32 ours = s->copy.at + s->record.stack_bytes - shared;
+	__u32 theirs = s->previous.bytes - shared;
+
+	(void)turn;
+	if (shared > s->record.stack_bytes || shared > s->previous.bytes)
+		return 1;
+	/* The compiler knows that they are no more; the verifier has to be shown. */
+	asm volatile("" : "+r"(ours), "+r"(theirs));
+	if (ours > sizeof(s->payload) - COMPARE_BYTES ||
+	    theirs > sizeof(s->previous.data) - COMPARE_BYTES)
+		return 1;
+	for (int i = 0; i < COMPARE_BYTES; i += 8) {
+		if (*(__u64 *)&s->payload[ours + i] != *(__u64 *)&s->previous.data[theirs + i])
+			return 1;
+	}
+	s->record.shared = shared;
+	return 0;
+}
+
+/* Finds how much of the copy at payload[at] need not be sent; numbers the record. */
+static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
+{
+	struct stackd_stack_record *record = &s->record;
+	const struct previous_stack *previous = &s->previous;
+	__u64 sp = record->regs.r[STACKD_REG_RSP];
+
+	if (!record->stack_bytes || sp & 7 || record->stack_bytes & 7)
+		return; /* not aligned as stacks are */
+	record->number = previous->number + 1 ? previous->number + 1 : 1;
+	s->copy.at = at;
+	if (previous->number && previous->tid == record->header.tid &&
+	    previous->end == sp + record->stack_bytes)
+		bpf_loop(STACKD_SHARED_BYTES / COMPARE_BYTES, compare_bytes, &s, 0);
+}
+
+/* The record is in the ring: the next one can build on it. */
+static __always_inline void keep_previous(struct scratch *s, __u32 at)
+{
+	struct previous_stack *previous = &s->previous;
+	__u32 bytes = s->record.stack_bytes, from = at;
+
+	if (bytes > sizeof(previous->data)) {
+		from += bytes - sizeof(previous->data);
+		bytes = sizeof(previous->data);
+	}
+	asm volatile("" : "+r"(bytes), "+r"(from));
+	if (bytes > sizeof(previous->data) || from > sizeof(s->payload) - sizeof(previous->data))
+		return;
+	previous->number = s->record.number;
+	previous->tid = s->record.header.tid;
+	previous->end = s->record.regs.r[STACKD_REG_RSP] + s->record.stack_bytes;
+	previous->bytes = bytes;
+	if (bpf_probe_read_kernel(previous->data, bytes, &s->payload[from]))
+		previous->tid = 0; /* cannot be; nothing will match */
+}
+
+#endif
