@@ -15,7 +15,7 @@ for verb in '' $verbs; do
     # shellcheck disable=SC2086
     expect 0 "$stackctl" help --man $verb
     if command -v mandoc >/dev/null; then
-        mandoc -Tlint -Wwarning "$tmp/out" >"$tmp/lint" || fail "$verb: $(head -n 5 "$tmp/lint")"
+        mandoc -Tlint -Wwarning <"$tmp/out" >"$tmp/lint" || fail "$verb: $(head -n 5 "$tmp/lint")"
     fi
     grep -q '^\.SH NAME' "$tmp/out" || fail "$verb: no name"
     [ -z "$verb" ] || "$stackctl" "$verb" --help | grep -o -- '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*' |
