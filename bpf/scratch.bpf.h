@@ -11,6 +11,7 @@
 #define SCRATCH_BPF_H
 
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
@@ -142,6 +143,8 @@ struct scratch {
 	struct stackd_mapping unknown; /* a file that the daemon has to make known */
 	struct page_copy copy;
 
+	struct pt_regs saved; /* at the entry into the kernel: too large for the stack */
+
 	__u8 window[WINDOW_BYTES + 8];
 
 	/* The kinds of record. */
@@ -154,6 +157,7 @@ struct scratch {
 		__u8 bytes[MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8 + 16];
 	} walked;
 	struct stackd_stack_record record;
+	/* directly behind it: */
 	__u8 payload[STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES + PAGE_SIZE];
 	struct previous_stack previous;
 

@@ -95,7 +95,7 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 					    struct task_struct *task)
 {
 	struct stackd_regs *to = &s->record.regs;
-	struct pt_regs regs;
+	struct pt_regs *regs = &s->saved;
 	const struct pt_regs *saved;
 
 	if ((ctx->regs.cs & 3) == 3) {
@@ -105,11 +105,11 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 	if ((task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) || !task->mm)
 		return STACKD_IN_KERNEL;
 	saved = (const struct pt_regs *)bpf_task_pt_regs(task);
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), saved) || (regs.cs & 3) != 3)
+	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved) || (regs->cs & 3) != 3)
 		return STACKD_IN_KERNEL;
-	regs_from(to, &regs);
-	s->call = regs.orig_rax;
-	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs.cs == USER32_CS ? STACKD_COMPAT : 0);
+	regs_from(to, regs);
+	s->call = regs->orig_rax;
+	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs->cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 
 /* --- the walk ----------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@ import re
 import shutil
 
 import perf_script
-from harness import ROOT, Recording, Skip, check, live, record, run, scratch, user_frames
+from harness import ROOT, Failed, Recording, Skip, check, live, record, run, scratch, user_frames
 
 SOURCE = os.path.join(ROOT, "bench", "templates.cc")
 
@@ -72,6 +72,16 @@ def perf_text(folder, command):
 def agreement(program, top, command):
     if not shutil.which("perf") or not shutil.which(program):
         raise Skip("perf or %s is not installed" % program)
+    # The two runs are not at the same time, and what else the machine does has its share in them:
+    # a difference counts if it is there twice.
+    try:
+        compare_runs(top, command)
+    except Failed as difference:
+        print("once more, for:", difference)
+        compare_runs(top, command)
+
+
+def compare_runs(top, command):
     with scratch() as folder:
         theirs = perf_text(folder, command)
         record(folder + "/s.db", "-e", "perf::CPU-CLOCK:u", "-F", 1997, "--", *command)

@@ -30,7 +30,7 @@ def end_by_signal(number):
         samples = check_whole(Recording(folder + "/s.db"))
         check_chains(samples, CHAIN)
         span = samples[-1].time - samples[0].time
-        check(span > 1.6, "the last part is missing: only %.2f s are there" % span)
+        check(span > 1.3, "the last part is missing: only %.2f s are there" % span)
 
 
 @live
