@@ -109,7 +109,6 @@ struct scratch {
 	__u32 bytes;	   /* of the record's frames */
 	__u32 segment;	   /* of the last one; 255: none */
 	__u32 walked_kind; /* header.kind of it */
-	__u64 call;	   /* a sample in the kernel: the system call's number, if it is in one */
 	__u32 end;	   /* why it stopped */
 	__u32 probe;	   /* next mark to compare with, counted from the root; +1 */
 	__u32 state;	   /* index of the thread's state; UINT32_MAX: none */

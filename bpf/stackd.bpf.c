@@ -29,8 +29,7 @@ SETTING __u32 walk_here = 1;	      /* 0: leave every walk to the daemon */
 SETTING __u32 usual_period = 0;	      /* of a sample: goes without saying; 0: there is none */
 SETTING __u32 judge = 0;	      /* send the stack as well, for the daemon to compare */
 
-#define NR_CLONE  56
-#define NR_CLONE3 435
+#define SYSCALL 0x050f /* the instruction */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 
@@ -108,7 +107,6 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved) || (regs->cs & 3) != 3)
 		return STACKD_IN_KERNEL;
 	regs_from(to, regs);
-	s->call = regs->orig_rax;
 	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs->cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 
@@ -328,12 +326,16 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->rule_misses = 0;
 }
 
-/* A thread that clone() has just made, and that has not run yet: its registers are its parent's,
- * and its stack, which nobody has touched so far, begins here. */
-static __always_inline bool is_unborn(const struct stackd_stack_record *record, __u64 call)
+/* A thread that clone() has just made, and that has not run yet: right behind the system call,
+ * which gave it 0, on a stack that nobody has touched so far: it begins here. */
+static __always_inline bool is_unborn(const struct stackd_stack_record *record)
 {
-	return record->header.flags & STACKD_IN_KERNEL && record->regs.r[0] == 0 &&
-	       (call == NR_CLONE || call == NR_CLONE3);
+	__u16 code = 0;
+
+	return record->regs.r[0] == 0 &&
+	       !bpf_probe_read_user(&code, sizeof(code),
+				    (const void *)(record->regs.r[STACKD_REG_RIP] - 2)) &&
+	       code == SYSCALL;
 }
 
 /* Has the walk come to something that only the daemon can do, or do better? */
@@ -479,7 +481,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	count_more(STACKD_COUNT_KEPT, s->kept);
 	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);
 	count_more(STACKD_COUNT_RULE_MISSES, s->rule_misses);
-	if (s->end == STACKD_END_UNREADABLE && s->n_new == 1 && is_unborn(&s->record, s->call))
+	if (s->end == STACKD_END_UNREADABLE && s->n_new == 1 && is_unborn(&s->record))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
