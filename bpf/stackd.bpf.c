@@ -331,8 +331,11 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 static __always_inline bool is_unborn(const struct stackd_stack_record *record)
 {
 	__u16 code = 0;
+	__u64 top;
 
 	return record->regs.r[0] == 0 &&
+	       bpf_probe_read_user(&top, sizeof(top),
+				   (const void *)record->regs.r[STACKD_REG_RSP]) &&
 	       !bpf_probe_read_user(&code, sizeof(code),
 				    (const void *)(record->regs.r[STACKD_REG_RIP] - 2)) &&
 	       code == SYSCALL;
@@ -481,7 +484,8 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	count_more(STACKD_COUNT_KEPT, s->kept);
 	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);
 	count_more(STACKD_COUNT_RULE_MISSES, s->rule_misses);
-	if (s->end == STACKD_END_UNREADABLE && s->n_new == 1 && is_unborn(&s->record))
+	if ((s->end == STACKD_END_UNREADABLE || s->end == STACKD_END_NO_RECIPE) && s->n_new == 1 &&
+	    is_unborn(&s->record))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
