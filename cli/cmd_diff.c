@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl diff: what changed between two recordings, and what of it is more than noise. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "exchange/diff.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "tag_input.h"
+#include "terminal.h"
+
+#define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything unless told otherwise */
+
+enum { CMD_DIFF_BY = 0x200, CMD_DIFF_PERCENT, CMD_DIFF_JSON, CMD_DIFF_SIGNIFICANT };
+
+struct cmd_diff {
+	struct terminal terminal;
+	const char *inputs[2];
+	unsigned n;
+	const char *output;
+	enum diff_by by;
+	double percent_limit; /* negative: not given */
+	bool is_json, only_significant;
+};
+
+static const struct argp_option cmd_diff_options[] = {
+	{"by", CMD_DIFF_BY, "function|tag", 0,
+	 "Compare functions (default; with what they call) or call paths", 1},
+	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Only what changed beyond noise", 1},
+	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", 0,
+	 "Leave out what is below this share in both (default 0.1; with --json 0)", 1},
+	{"json", CMD_DIFF_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 2},
+	{"output", 'o', "FILE", 0, "Write to this file", 2},
+	{0},
+};
+
+static void cmd_diff_parse_percent(struct argp_state *state, const char *arg, struct cmd_diff *args)
+{
+	char *end;
+
+	args->percent_limit = strtod(arg, &end);
+	if (end == arg || *end || !(args->percent_limit >= 0 && args->percent_limit <= 100))
+		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
+}
+
+static void cmd_diff_parse_by(struct argp_state *state, const char *arg, struct cmd_diff *args)
+{
+	if (strcmp(arg, "tag") == 0)
+		args->by = DIFF_BY_TAG;
+	else if (strcmp(arg, "function") == 0)
+		args->by = DIFF_BY_FUNCTION;
+	else
+		argp_error(state, "--by: '%s' is neither function nor tag", arg);
+}
+
+static error_t cmd_diff_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_diff *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->terminal;
+		return 0;
+	case CMD_DIFF_BY:
+		cmd_diff_parse_by(state, arg, args);
+		return 0;
+	case CMD_DIFF_SIGNIFICANT:
+		args->only_significant = true;
+		return 0;
+	case CMD_DIFF_PERCENT:
+		cmd_diff_parse_percent(state, arg, args);
+		return 0;
+	case CMD_DIFF_JSON:
+		args->is_json = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->n == 2)
+			argp_error(state, "two are compared, and '%s' is a third", arg);
+		args->inputs[args->n++] = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (args->n < 2)
+			argp_error(state, "which two? Stores (FILE, FILE@ID, @ID) or tag exports");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
+			  const struct diff *diff)
+{
+	struct diff_options options = {
+		.names = {args->inputs[0], args->inputs[1]},
+		.only_significant = args->only_significant,
+		.percent_limit = args->percent_limit >= 0 ? args->percent_limit
+				 : args->is_json	  ? 0
+							  : CMD_DIFF_LIMIT,
+		.color = args->terminal.color,
+		.width = args->terminal.pager ? 0 : args->terminal.width,
+	};
+	struct output output;
+	int status = output_begin_paged(args->output, args->is_json ? NULL : args->terminal.pager,
+					&output);
+
+	if (status != CMD_DONE)
+		return status;
+	return output_end(&output, args->is_json
+					   ? diff_write_json(set, diff, &options, output.file)
+					   : diff_write_text(set, diff, &options, output.file));
+}
+
+static int cmd_diff_compare(const struct cmd_diff *args, const struct tagset *set)
+{
+	struct diff diff;
+	int status, r = diff_make(set, args->by, &diff);
+
+	if (r == -ENODATA) {
+		message("one of the two has no samples: there is nothing to compare");
+		return CMD_NO_SAMPLES;
+	}
+	if (r < 0) {
+		message("%s", strerror(-r));
+		return CMD_FAILED;
+	}
+	status = cmd_diff_write(args, set, &diff);
+	diff_release(&diff);
+	return status;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&terminal_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_diff_options,
+		.parser = cmd_diff_parse,
+		.args_doc = "A B",
+		.doc = "Shows what changed from recording A to recording B, and what of it is more "
+		       "than noise.\v"
+		       "A and B are stores (FILE: its latest recording; FILE@ID; @ID: of the "
+		       "default store) or files that 'stackctl export --tags' or 'stackctl merge' "
+		       "wrote. What is compared are shares of all samples, so runs may differ in "
+		       "length and frequency.",
+		.children = children,
+	};
+	struct cmd_diff args = {.by = DIFF_BY_FUNCTION, .percent_limit = -1};
+	struct tagset *set;
+	int status = CMD_DONE;
+
+	options_parse(&argp, argc, argv, &args);
+	terminal_setup(&args.terminal, args.output);
+	if (tagset_new(&set) < 0) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	for (uint32_t i = 0; status == CMD_DONE && i < 2; i++)
+		status = tag_input_add(set, args.inputs[i], i, TAG_INPUT_LATEST);
+	if (status == CMD_DONE)
+		status = cmd_diff_compare(&args, set);
+	tagset_free(set);
+	return status;
+}

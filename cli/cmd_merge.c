@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl merge: stores and tag exports of many hosts and runs become one tag export. */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "cmd.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "tag_input.h"
+
+struct cmd_merge {
+	char **inputs;
+	unsigned n;
+	const char *output;
+};
+
+static const struct argp_option cmd_merge_options[] = {
+	{"output", 'o', "FILE", 0, "Write to this file", 1},
+	{0},
+};
+
+static error_t cmd_merge_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_merge *args = state->input;
+
+	switch (key) {
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_ARGS:
+		args->inputs = state->argv + state->next;
+		args->n = (unsigned)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "what is to be merged? Stores, or what 'stackctl export --tags' "
+				  "wrote");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_merge_write(const struct cmd_merge *args, const struct tagset *set)
+{
+	struct output output;
+	int status;
+
+	if (!tagset_recordings(set)) {
+		message("there are no samples in what is to be merged");
+		return CMD_NO_SAMPLES;
+	}
+	if (tagset_repeated(set))
+		message("%" PRIu32 " recordings are in more than one input: what is in both counts "
+			"twice",
+			tagset_repeated(set));
+	if (tagset_skipped(set))
+		message("%" PRIu64 " lines of kinds that this version does not know were left out",
+			tagset_skipped(set));
+	status = output_begin(args->output, &output);
+	return status != CMD_DONE ? status : output_end(&output, tagset_write(set, output.file));
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = cmd_merge_options,
+		.parser = cmd_merge_parse,
+		.args_doc = "INPUT...",
+		.doc = "Merges recordings of many hosts and runs into one tag export.\v"
+		       "An INPUT is a store (all its recordings, or one: FILE@ID) or a file that "
+		       "'stackctl export --tags' or 'stackctl merge' wrote (docs/TAGS.md). Equal "
+		       "call paths become one, and their counts add up. The result is the same in "
+		       "whatever order and grouping inputs are merged.",
+	};
+	struct cmd_merge args = {0};
+	struct tagset *set;
+	int status = CMD_DONE;
+
+	options_parse(&argp, argc, argv, &args);
+	if (tagset_new(&set) < 0) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	for (unsigned i = 0; status == CMD_DONE && i < args.n; i++)
+		status = tag_input_add(set, args.inputs[i], 0, TAG_INPUT_ALL);
+	if (status == CMD_DONE)
+		status = cmd_merge_write(&args, set);
+	tagset_free(set);
+	return status;
+}

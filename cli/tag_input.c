@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading stores and tag exports into a set; see tag_input.h. A store is exported into memory and
+ * read like any other export, so that both ways give the same by construction.
+ */
+#include "tag_input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "export/export.h"
+#include "input.h"
+#include "message.h"
+#include "store/store_path.h"
+
+struct tag_input {
+	const char *name; /* as it was given */
+	char *path;
+	int64_t recording; /* 0: not named */
+	uint32_t side;
+};
+
+/* What a file that starts with these bytes is. */
+static bool tag_input_is_store(FILE *in)
+{
+	static const char magic[] = "SQLite format 3";
+	char head[sizeof(magic)] = {0};
+	bool is = fread(head, 1, sizeof(head), in) == sizeof(head) &&
+		  memcmp(head, magic, sizeof(magic)) == 0;
+
+	rewind(in);
+	return is;
+}
+
+/* Parts FILE@ID, unless there is a file of the whole name. */
+static int tag_input_part(struct tag_input *input)
+{
+	const char *at = strrchr(input->name, '@');
+	FILE *whole = fopen(input->name, "re");
+	char *end;
+
+	if (whole)
+		fclose(whole);
+	if (!whole && at && at[1]) {
+		errno = 0;
+		input->recording = strtoll(at + 1, &end, 10);
+		if (errno || *end || input->recording <= 0) {
+			message("%s: '%s' is not the number of a recording", input->name, at + 1);
+			return CMD_USAGE;
+		}
+		input->path = at == input->name ? store_path_default()
+						: strndup(input->name, (size_t)(at - input->name));
+	} else {
+		input->path = strdup(input->name);
+	}
+	if (input->path)
+		return CMD_DONE;
+	message("out of memory");
+	return CMD_FAILED;
+}
+
+static int tag_input_read(const struct tag_input *input, struct tagset *set, FILE *in)
+{
+	char *error = NULL;
+	int r = tagset_read(set, in, input->side, &error);
+
+	if (r == 0)
+		return CMD_DONE;
+	message("cannot read %s: %s", input->name, error ? error : strerror(-r));
+	free(error);
+	return r == -ENOMEM || r == -EIO || r == -EOVERFLOW ? CMD_FAILED : CMD_USAGE;
+}
+
+/* An export of an opened recording, in memory. */
+static int tag_input_export(const struct tag_input *input, struct tagset *set,
+			    struct profile *profile)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size), *in;
+	int r = out ? export_tags(profile, out) : -ENOMEM, status = CMD_FAILED;
+
+	if (out && fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	in = r == 0 ? fmemopen(text, size, "r") : NULL;
+	if (in) {
+		status = tag_input_read(input, set, in);
+		fclose(in);
+	} else {
+		message("cannot read %s: %s", input->name, strerror(r < 0 ? -r : ENOMEM));
+	}
+	free(text);
+	return status;
+}
+
+static int tag_input_recording(const struct tag_input *input, struct tagset *set, int64_t recording)
+{
+	struct input options = {.path = input->path, .recording = recording};
+	struct input_open open;
+	int status = input_open(&options, &open);
+
+	if (status == CMD_DONE)
+		status = tag_input_export(input, set, open.profile);
+	input_close(&open);
+	return status;
+}
+
+static int tag_input_all(const struct tag_input *input, struct tagset *set)
+{
+	struct input options = {.path = input->path};
+	struct store_recording *recordings;
+	size_t n;
+	char *error = NULL;
+	int r = store_list_recordings(input->path, &recordings, &n, &error), status = CMD_DONE;
+
+	if (r < 0)
+		return input_explain(&options, input->path, r, error);
+	for (size_t i = 0; status == CMD_DONE && i < n; i++)
+		if (recordings[i].samples)
+			status = tag_input_recording(input, set, recordings[i].id);
+	store_recordings_free(recordings, n);
+	return status;
+}
+
+static int tag_input_open(const struct tag_input *input, struct tagset *set,
+			  enum tag_input_which which)
+{
+	FILE *in = fopen(input->path, "re");
+	bool is_store;
+	int status;
+
+	if (!in) {
+		message("cannot open %s: %s", input->path, strerror(errno));
+		return errno == EACCES ? CMD_NO_SUPPORT : CMD_USAGE;
+	}
+	is_store = tag_input_is_store(in);
+	status = is_store ? CMD_DONE : tag_input_read(input, set, in);
+	fclose(in);
+	if (!is_store)
+		return status;
+	return which == TAG_INPUT_ALL && !input->recording
+		       ? tag_input_all(input, set)
+		       : tag_input_recording(input, set, input->recording);
+}
+
+int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which)
+{
+	struct tag_input input = {.name = name, .side = side};
+	int status = tag_input_part(&input);
+
+	if (status == CMD_DONE)
+		status = tag_input_open(&input, set, which);
+	free(input.path);
+	return status;
+}

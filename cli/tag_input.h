@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inputs of the verbs that work by tag: a store or a tag export, told apart by content. A store is
+ * named as FILE or as FILE@ID for one recording of it; @ID alone is one of the default store.
+ */
+#ifndef CLI_TAG_INPUT_H
+#define CLI_TAG_INPUT_H
+
+#include "exchange/tagset.h"
+
+enum tag_input_which {
+	TAG_INPUT_LATEST, /* of a store's recordings, unless one is named */
+	TAG_INPUT_ALL,
+};
+
+/* Adds an input to a set. A cmd_status; a message has been given if it is not CMD_DONE. A store or
+ * recording without samples is CMD_NO_SAMPLES, with TAG_INPUT_ALL it adds nothing. */
+int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which);
+
+#endif

@@ -1,0 +1,102 @@
+#!/bin/bash
+# stackctl merge and diff: exact, in any order, honest about noise, clear about bad input.
+# shellcheck disable=SC1091,SC2154 # what common gives
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" small cut small
+mkdir "$tmp/random"
+python3 tests/cli/exchange.py "$stackctl" "$tmp/random" || fail 'random exports'
+
+# --- stores
+expect 0 "$stackctl" merge "$store" -o "$tmp/all"
+[ "$(awk -F'\t' '$1 == "sample" { n += $5 } END { print n }' "$tmp/all")" = 250 ] || fail 'merge a store'
+[ "$(grep -c '^recording' "$tmp/all")" = 3 ] || fail 'recordings of a store'
+expect 0 "$stackctl" merge "$store@3" "$store@1" "$store@2" -o "$tmp/again"
+cmp "$tmp/all" "$tmp/again" || fail 'recordings one by one'
+expect 0 "$stackctl" export --tags -i "$store" --recording 1 -o "$tmp/one"
+expect 0 "$stackctl" merge "$tmp/one" "$store@2" "$store@3" -o "$tmp/again"
+cmp "$tmp/all" "$tmp/again" || fail 'an export in place of its recording'
+expect 0 "$stackctl" merge "$tmp/one" "$tmp/one" -o "$tmp/twice"
+says 'in more than one input'
+[ "$(awk -F'\t' '$1 == "sample" { n += $5 } END { print n }' "$tmp/twice")" = 200 ] || fail 'twice'
+
+# --- the reader that docs/TAGS.md prints reads what merge writes
+# shellcheck disable=SC2016
+sed -n '/^```python$/,/^```$/p' docs/TAGS.md | grep -v '^```' >"$tmp/reader.py"
+[ "$(wc -l <"$tmp/reader.py")" -le 20 ] || fail 'the reader has more than twenty lines'
+expect 0 python3 "$tmp/reader.py" "$tmp/all"
+[ "$(head -n 1 "$tmp/out")" = '120 app::work() < main < _start' ] || fail "$(cat "$tmp/out")"
+
+# --- differences
+expect 0 "$stackctl" diff "$store@1" "$tmp/one"
+shows '# A: 100 samples'
+shows '# 0 of '
+expect 0 env STACKD_STORE="$store" "$stackctl" diff @1 @2 --by tag --percent-limit 0
+shows '_start > main > app::work()'
+make_store "$tmp/h.db" hostile
+expect 0 "$stackctl" diff "$tmp/h.db" "$tmp/h.db"
+shows 'evil\x0a;name'
+expect 0 "$stackctl" diff "$store@1" "$store@2" --significant --json
+python3 - "$tmp/out" <<'END' || fail 'diff --json'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == 1 and d["by"] == "function" and [s["samples"] for s in d["sides"]] == [100, 50]
+rows = {r["function"]: r for r in d["rows"]}
+assert rows["app::work()"]["self"] == [61, 0] and rows["app::work()"]["significant"]
+assert rows["main"]["total"] == [99, 0] and abs(rows["main"]["change"] + 0.99) < 1e-6
+assert rows["_start"]["self"] == [0, 50] and abs(rows["_start"]["change"] - 0.21) < 1e-6
+END
+
+# --- bad input
+expect 2 "$stackctl" merge
+expect 2 "$stackctl" diff "$store"
+expect 2 "$stackctl" diff "$store" "$store" "$store"
+expect 2 "$stackctl" diff "$store" "$store" --by line
+expect 2 "$stackctl" merge "$tmp/none"
+says "$tmp/none"
+expect 2 "$stackctl" merge "$store@9"
+says 'no such recording'
+expect 2 "$stackctl" merge "$store@x"
+says "'x' is not the number of a recording"
+echo 'some text' >"$tmp/text"
+expect 2 "$stackctl" merge "$tmp/text"
+says "neither a store nor an export"
+: >"$tmp/nothing"
+expect 2 "$stackctl" merge "$tmp/nothing"
+says "neither a store nor an export"
+sed 's/^stackd-tags 1$/stackd-tags 2/' "$tmp/one" >"$tmp/two"
+expect 2 "$stackctl" merge "$tmp/one" "$tmp/two"
+says "$tmp/two: line 1: version 2 of the format, and this stackctl reads version 1"
+head -n -1 "$tmp/one" >"$tmp/cut"
+expect 2 "$stackctl" merge "$tmp/cut"
+says 'cut short'
+head -c -30 "$tmp/one" >"$tmp/cut"
+expect 2 "$stackctl" merge "$tmp/cut"
+says 'cut short'
+sed '/^location/s/\t1020\t/\t1021\t/' "$tmp/one" >"$tmp/lie"
+expect 2 "$stackctl" merge "$tmp/lie"
+says "the location's id does not follow from its object and offset"
+sed 's/^sample\t[0-9a-f]*/sample\t1234567812345678/' "$tmp/one" >"$tmp/lie"
+expect 2 "$stackctl" merge "$tmp/lie"
+says 'was not named before'
+awk -F'\t' -v OFS='\t' '$1 == "sample" { $5 = "18446744073709551615" } 1' "$tmp/one" >"$tmp/lie"
+expect 1 "$stackctl" merge "$tmp/lie"
+says 'more than 64 bits'
+python3 - "$tmp/one" "$tmp/lie" "$stackctl" <<'END' || fail 'a damaged export'
+import random, subprocess, sys
+data, rng = open(sys.argv[1], "rb").read(), random.Random(1)
+for n in range(60):
+    bad = bytearray(data)
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(bad))
+        bad[at:at + rng.randrange(2)] = bytes([rng.choice(b"\t\n0\\f.9\xff\0")])
+    open(sys.argv[2], "wb").write(bad)
+    for verb in ["merge", sys.argv[2]], ["diff", sys.argv[1], sys.argv[2]]:
+        done = subprocess.run([sys.argv[3], *verb], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, timeout=20)
+        assert done.returncode in (0, 1, 2, 3), done
+END
+"$stackctl" merge "$store" >/dev/full 2>"$tmp/err"
+[ $? = 1 ] || fail 'merge > /dev/full: not 1'
+finish
