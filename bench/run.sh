@@ -1,16 +1,17 @@
 #!/bin/sh
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py
-# and report.py too.
+# report.py, lbr.py and tags too.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
-make -s all walk-bench emulator build/bench/recipe_build
+make -s all walk-bench emulator build/bench/recipe_build build/bench/tags
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/walk.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/report.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/lbr.py "$1" || status=1
+[ $# -gt 1 ] || build/bench/tags "$1" || status=1
 exit $status

@@ -32,6 +32,7 @@ static const struct verb {
 	{"export", cmd_export, "write a recording in the format of another tool"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
 	{"import", cmd_import, "make a recording of what perf recorded"},
+	{"decode", cmd_decode, "find the call paths that tags stand for"},
 	{"merge", cmd_merge, "merge recordings of many hosts and runs into one, by tag"},
 	{"diff", cmd_diff, "show what changed between two recordings, and what of it is noise"},
 	{"list", cmd_list, "list the recordings of a store"},

@@ -229,6 +229,21 @@ int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
 
 /* --- sealing ------------------------------------------------------------------------------- */
 
+static bool callgraph_row_has(const uint32_t *row, uint32_t count, uint32_t node)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (row[middle] < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && row[low] == node;
+}
+
 static uint32_t callgraph_end(const struct callgraph_pair *pair, bool by_caller)
 {
 	return by_caller ? pair->caller : pair->callee;
@@ -359,6 +374,29 @@ static int callgraph_walk_from(const struct callgraph *graph, struct callgraph_w
 	return r;
 }
 
+/* A node that can call itself through a set gets an edge to itself, so that recursion through
+ * pointers and virtual calls is as easily followed as any other. */
+static int callgraph_self_edges(struct callgraph *graph)
+{
+	uint32_t n = (uint32_t)graph->nodes.count, count, first, n_back;
+	int r = 0;
+
+	for (uint32_t hub = 0; r == 0 && hub < n; hub++) {
+		const uint32_t *callees = callgraph_callees(graph, hub, &count, &first);
+
+		if (!graph->nodes.items[hub].is_transparent || graph->nodes.items[hub].unlikely)
+			continue;
+		for (uint32_t i = 0; r == 0 && i < count; i++) {
+			const uint32_t *back =
+				callgraph_callees(graph, callees[i], &n_back, &first);
+
+			if (callgraph_row_has(back, n_back, hub))
+				r = callgraph_edge(graph, callees[i], callees[i]);
+		}
+	}
+	return r < 0 ? r : callgraph_sort_both(graph);
+}
+
 /* Edges between two transparent nodes go, those that were walked come. */
 static int callgraph_replace(struct callgraph *graph, const struct callgraph_walk *walk)
 {
@@ -396,6 +434,8 @@ static int callgraph_flatten(struct callgraph *graph)
 			r = callgraph_walk_from(graph, &walk, i);
 	if (r == 0)
 		r = callgraph_replace(graph, &walk);
+	if (r == 0)
+		r = callgraph_self_edges(graph);
 	free(walk.seen);
 	free(walk.queue.items);
 	free(walk.added.items);
@@ -497,21 +537,6 @@ const uint32_t *callgraph_callers(const struct callgraph *graph, uint32_t node, 
 				  uint32_t *ret_first)
 {
 	return callgraph_row(&graph->callers, node, ret_count, ret_first);
-}
-
-static bool callgraph_row_has(const uint32_t *row, uint32_t count, uint32_t node)
-{
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (row[middle] < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && row[low] == node;
 }
 
 bool callgraph_can_call(const struct callgraph *graph, uint32_t caller, uint32_t callee)

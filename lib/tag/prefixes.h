@@ -72,6 +72,12 @@ static inline bool prefixes_may_have(const struct prefixes *table, uint64_t tag)
 	return !(prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);
 }
 
+/* Begins to fetch what prefixes_may_have() will look at. */
+static inline void prefixes_fetch(const struct prefixes *table, uint64_t tag)
+{
+	__builtin_prefetch(&table->filter[tag >> 6 & table->filter_mask]);
+}
+
 /* Entries with a tag, at most `max` of them. */
 size_t prefixes_find(const struct prefixes *table, uint64_t tag, uint32_t *ret_entries, size_t max);
 

@@ -28,15 +28,16 @@
 #include "base/hash.h"
 #include "tag/prefixes.h"
 
-#define TAG_SEARCH_STEPS  4096			   /* between two looks at the clock */
-#define TAG_SEARCH_PATHS  64			   /* kept of one answer */
-#define TAG_SEARCH_DEPTH  65536			   /* of the walk */
-#define TAG_SEARCH_STATES (1u << 21)		   /* of the walk that wait */
-#define TAG_SEARCH_JOIN	  64			   /* steps that a meeting counts for */
-#define TAG_SEARCH_RUN	  4096			   /* longest recursion that is tried */
-#define TAG_SEARCH_WIDER  (EDGE_COSTS_BIT * 3 / 2) /* least growth of a limit */
-#define TAG_SEARCH_INSERT 12			   /* an entry of the table costs so many steps */
-#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT)	   /* for what is possible and unlikely */
+#define TAG_SEARCH_STEPS  4096		       /* between two looks at the clock */
+#define TAG_SEARCH_PATHS  64		       /* kept of one answer */
+#define TAG_SEARCH_DEPTH  65536		       /* of the walk */
+#define TAG_SEARCH_STATES (1u << 21)	       /* of the walk that wait */
+#define TAG_SEARCH_SOME	  16		       /* callers that are looked at together */
+#define TAG_SEARCH_JOIN	  64		       /* steps that a meeting counts for */
+#define TAG_SEARCH_RUN	  4096		       /* longest recursion that is tried */
+#define TAG_SEARCH_WIDER  (2 * EDGE_COSTS_BIT) /* least growth of a limit */
+#define TAG_SEARCH_INSERT 12		       /* an entry of the table costs so many steps */
+#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT) /* for what is possible and unlikely */
 
 /* A node of the walk that is still to be expanded. */
 struct tag_search_state {
@@ -317,14 +318,12 @@ static int tag_search_push(struct tag_search *s, const struct tag_search_state *
 	return 0;
 }
 
-/* Goes to a real node above the path; state->tag is that of the path which ends in it. */
-static inline int tag_search_visit(struct tag_search *s, struct tag_search_state *state)
+/* Goes to a real node above the path; state->tag is that of the path above it. */
+static inline int tag_search_visit(struct tag_search *s, const struct tag_search_state *state)
 {
-	const struct tag_search_node *node = &s->nodes[state->node];
-	uint32_t least = node->least;
+	uint32_t least = s->nodes[state->node].least;
 	int r;
 
-	state->tag = hash_unchain(state->tag, node->id);
 	if (prefixes_may_have(&s->prefixes, state->tag)) {
 		r = tag_search_meet(s, state->tag, state->node, state->depth);
 		if (r < 0)
@@ -346,31 +345,49 @@ static uint32_t tag_search_run_cost(uint32_t k, uint32_t edge)
 	return k == 1 || cost > edge ? edge : cost;
 }
 
-/* Goes to all callers of a state's node. */
+/* The state of a caller, by the edge to it; what stands above it will be asked for, which is why it
+ * is fetched. False: the caller is beyond the limit. */
+static inline bool tag_search_caller(struct tag_search *s, const struct tag_search_state *from,
+				     uint32_t node, uint32_t price, struct tag_search_state *ret_to)
+{
+	uint32_t run = 1;
+	uint64_t tag = from->tag;
+
+	if (node == from->node) {
+		run = from->run + 1;
+		price = tag_search_run_cost(from->run, price);
+		if (run > TAG_SEARCH_RUN)
+			return false;
+	}
+	if (from->cost + price > s->limit) {
+		tag_search_beyond(s, from->cost + price);
+		return false;
+	}
+	if (!s->nodes[node].is_transparent) {
+		tag = hash_unchain(tag, s->nodes[node].id);
+		prefixes_fetch(&s->prefixes, tag);
+	}
+	*ret_to = (struct tag_search_state){tag, node, from->cost + price, from->depth + 1, run};
+	return true;
+}
+
+/* Goes to all callers of a state's node, some at a time. */
 static int tag_search_expand(struct tag_search *s, const struct tag_search_state *from)
 {
-	uint32_t count, first, limit = s->limit;
+	struct tag_search_state some[TAG_SEARCH_SOME];
+	uint32_t count, first;
 	const uint32_t *callers = callgraph_callers(s->graph, from->node, &count, &first);
 	const uint16_t *prices = s->costs.up + first;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		uint32_t price = prices[i];
-		struct tag_search_state to = {from->tag, callers[i], from->cost + price,
-					      from->depth + 1, 1};
+	for (uint32_t i = 0; r == 0 && i < count;) {
+		uint32_t n = 0;
 
-		if (to.node == from->node) {
-			to.run = from->run + 1;
-			to.cost = from->cost + tag_search_run_cost(from->run, price);
-			if (to.run > TAG_SEARCH_RUN)
-				continue;
-		}
-		if (to.cost > limit)
-			tag_search_beyond(s, to.cost);
-		else if (s->nodes[to.node].is_transparent)
-			r = tag_search_push(s, &to);
-		else
-			r = tag_search_visit(s, &to);
+		for (; i < count && n < TAG_SEARCH_SOME; i++)
+			n += tag_search_caller(s, from, callers[i], prices[i], &some[n]);
+		for (uint32_t k = 0; r == 0 && k < n; k++)
+			r = s->nodes[some[k].node].is_transparent ? tag_search_push(s, &some[k])
+								  : tag_search_visit(s, &some[k]);
 	}
 	return r < 0 ? r : tag_search_step(s, count + 1);
 }
@@ -378,7 +395,8 @@ static int tag_search_expand(struct tag_search *s, const struct tag_search_state
 /* All paths from one leaf upwards within the limit. 0; 1: the time is over; -ENOMEM. */
 static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
 {
-	struct tag_search_state state = {s->query->tag, leaf, cost, 0, 1};
+	struct tag_search_state state = {hash_unchain(s->query->tag, s->nodes[leaf].id), leaf, cost,
+					 0, 1};
 	int r;
 
 	if (cost > s->limit) {

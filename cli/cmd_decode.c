@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stackctl decode: from tags to call paths, with nothing but a model of who calls whom.
+ *
+ * Models are told apart by content: instrumented files have the section .btloc, stores and tag
+ * exports are taken for the calls that they observed. Both can be mixed; a tag of one kind never
+ * fits a path of the other but by chance.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "report/text.h"
+#include "sym/demangle.h"
+#include "tag/tag_model.h"
+#include "tag/tag_observed.h"
+#include "tag/tag_search.h"
+#include "tag_input.h"
+
+#define CMD_DECODE_MODELS 256
+#define CMD_DECODE_BUDGET 10 /* ms a tag */
+
+enum {
+	CMD_DECODE_ROOT = 0x200,
+	CMD_DECODE_BUDGET_MS,
+	CMD_DECODE_ALL,
+	CMD_DECODE_STRICT,
+	CMD_DECODE_JSON
+};
+
+struct cmd_decode {
+	const char *models[CMD_DECODE_MODELS];
+	unsigned n_models;
+	char **tags;
+	unsigned n_tags;
+	const char *output, *root;
+	double budget_ms;
+	bool all, strict, is_json;
+};
+
+static const struct argp_option cmd_decode_options[] = {
+	{"model", 'm', "FILE", 0,
+	 "Who calls whom: an instrumented file, a store, or a tag export; may be repeated", 1},
+	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
+	 1},
+	{"budget", CMD_DECODE_BUDGET_MS, "MS", 0, "Milliseconds a tag (default 10)", 2},
+	{"all", CMD_DECODE_ALL, 0, 0, "Look for more paths after the first, for the whole budget",
+	 2},
+	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that the model does not have", 2},
+	{"json", CMD_DECODE_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 3},
+	{0},
+};
+
+static void cmd_decode_parse_budget(struct argp_state *state, const char *arg,
+				    struct cmd_decode *args)
+{
+	char *end;
+
+	args->budget_ms = strtod(arg, &end);
+	if (end == arg || *end || !(args->budget_ms >= 0 && args->budget_ms <= 1e9))
+		argp_error(state, "--budget: '%s' is not a number of milliseconds", arg);
+}
+
+static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_decode *args = state->input;
+
+	switch (key) {
+	case 'm':
+		if (args->n_models == CMD_DECODE_MODELS)
+			argp_error(state, "--model: more than %d are given", CMD_DECODE_MODELS);
+		args->models[args->n_models++] = arg;
+		return 0;
+	case CMD_DECODE_ROOT:
+		args->root = arg;
+		return 0;
+	case CMD_DECODE_BUDGET_MS:
+		cmd_decode_parse_budget(state, arg, args);
+		return 0;
+	case CMD_DECODE_ALL:
+		args->all = true;
+		return 0;
+	case CMD_DECODE_STRICT:
+		args->strict = true;
+		return 0;
+	case CMD_DECODE_JSON:
+		args->is_json = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_ARGS:
+		args->tags = state->argv + state->next;
+		args->n_tags = (unsigned)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->n_models)
+			argp_error(state, "a model is needed: -m FILE, an instrumented program, a "
+					  "store or a tag export");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* --- models -------------------------------------------------------------------------------- */
+
+struct cmd_decode_load {
+	struct tag_model *model;
+	struct tagset *observed;
+	bool has_observed;
+};
+
+static int cmd_decode_sections(struct cmd_decode_load *load, const char *path,
+			       const struct elf_file *file)
+{
+	struct tag_sections sections;
+	struct tag_sections_fault fault;
+	int r = tag_sections_read(file, &sections, &fault);
+
+	if (r == 0) {
+		r = tag_model_take(load->model, &sections);
+		tag_sections_release(&sections);
+	}
+	if (r == 0)
+		return CMD_DONE;
+	if (r == -ENODATA)
+		message("%s is not instrumented: it has no section .btloc; build it with stackd's "
+			"GCC plugin",
+			path);
+	else if (r == -EBADMSG)
+		message("%s: its section %s is damaged at offset 0x%" PRIx64 ": %s", path,
+			fault.section, fault.offset, fault.what);
+	else
+		message("cannot read %s: %s", path, strerror(-r));
+	return r == -ENODATA || r == -EBADMSG ? CMD_USAGE : CMD_FAILED;
+}
+
+static int cmd_decode_model(struct cmd_decode_load *load, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r, status;
+	struct elf_file *file;
+
+	r = fd < 0 ? -ENOEXEC : elf_file_open(fd, &file);
+	if (fd >= 0)
+		close(fd);
+	if (r == 0) {
+		status = cmd_decode_sections(load, path, file);
+		elf_file_free(file);
+		return status;
+	}
+	if (r != -ENOEXEC) {
+		message("cannot read %s: %s", path, strerror(-r));
+		return CMD_FAILED;
+	}
+	load->has_observed = true;
+	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL);
+}
+
+static int cmd_decode_graph(const struct cmd_decode_load *load, struct callgraph **ret_graph)
+{
+	struct callgraph *graph = NULL;
+	int r = tag_model_graph(load->model, &graph);
+
+	if (r == 0 && load->has_observed)
+		r = tag_observed_add(load->observed, graph);
+	if (r == 0)
+		r = callgraph_seal(graph);
+	if (r == 0) {
+		*ret_graph = graph;
+		return CMD_DONE;
+	}
+	callgraph_free(graph);
+	message("cannot make a call graph of the model: %s", strerror(-r));
+	return r == -E2BIG ? CMD_USAGE : CMD_FAILED;
+}
+
+static int cmd_decode_load(const struct cmd_decode *args, struct callgraph **ret_graph)
+{
+	struct cmd_decode_load load = {0};
+	int status = tag_model_new(&load.model) == 0 && tagset_new(&load.observed) == 0
+			     ? CMD_DONE
+			     : CMD_FAILED;
+
+	if (status != CMD_DONE)
+		message("out of memory");
+	for (unsigned i = 0; status == CMD_DONE && i < args->n_models; i++)
+		status = cmd_decode_model(&load, args->models[i]);
+	if (status == CMD_DONE)
+		status = cmd_decode_graph(&load, ret_graph);
+	tagset_free(load.observed);
+	tag_model_free(load.model);
+	return status;
+}
+
+/* --- tags ---------------------------------------------------------------------------------- */
+
+struct cmd_decode_run {
+	const struct cmd_decode *args;
+	const struct callgraph *graph;
+	struct tag_search *search;
+	FILE *out;
+	struct buf line;
+	uint64_t asked, found;
+	int status;
+};
+
+/* The node of a linkage name, or of a demangled one; CALLGRAPH_NONE. */
+static uint32_t cmd_decode_function(const struct callgraph *graph, const char *name)
+{
+	uint32_t node = callgraph_find_name(graph, name);
+
+	for (uint32_t i = 0; node == CALLGRAPH_NONE && i < callgraph_count(graph); i++) {
+		const struct callgraph_node *n = callgraph_at(graph, i);
+		char *readable = n->is_transparent ? NULL : demangle(n->name);
+
+		if (readable && strcmp(readable, name) == 0)
+			node = i;
+		free(readable);
+	}
+	return node;
+}
+
+static void cmd_decode_name(struct cmd_decode_run *run, uint32_t node)
+{
+	const char *name = callgraph_at(run->graph, node)->name;
+	char *readable = demangle(name);
+
+	if (run->args->is_json)
+		text_put_json(&run->line, readable ? readable : name);
+	else
+		text_put(&run->line, readable ? readable : name, NULL);
+	free(readable);
+}
+
+static const char *cmd_decode_status(const struct tag_answer *answer)
+{
+	switch (answer->status) {
+	case TAG_SEARCH_FOUND:
+		return "found";
+	case TAG_SEARCH_NO_PATH:
+		return "no path";
+	case TAG_SEARCH_NOT_IN_BUDGET:
+		break;
+	}
+	return "not in budget";
+}
+
+static void cmd_decode_text(struct cmd_decode_run *run, uint64_t tag,
+			    const struct tag_answer *answer)
+{
+	for (size_t i = 0; i < answer->n; i++) {
+		const struct tag_path *path = &answer->paths[i];
+
+		text_printf(&run->line, "%016" PRIx64 "\t", tag);
+		for (uint32_t k = 0; k < path->n; k++) {
+			bool known = !k || callgraph_can_call(run->graph, path->nodes[k - 1],
+							      path->nodes[k]);
+
+			text_put_raw(&run->line, !k ? "" : known ? " > " : " >? ");
+			cmd_decode_name(run, path->nodes[k]);
+		}
+		text_put_raw(&run->line, "\n");
+	}
+	if (answer->status == TAG_SEARCH_NO_PATH)
+		text_printf(&run->line, "%016" PRIx64 "\t[no path of the model has this tag]\n",
+			    tag);
+	else if (!answer->n)
+		text_printf(&run->line,
+			    "%016" PRIx64 "\t[not found in the budget of %g ms: try --budget]\n",
+			    tag, run->args->budget_ms);
+}
+
+static void cmd_decode_json(struct cmd_decode_run *run, uint64_t tag,
+			    const struct tag_answer *answer)
+{
+	text_printf(&run->line,
+		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64
+		    ",\"paths\":[",
+		    run->asked ? "," : "", tag, cmd_decode_status(answer), answer->spent_ns);
+	for (size_t i = 0; i < answer->n; i++) {
+		const struct tag_path *path = &answer->paths[i];
+
+		text_printf(&run->line, "%s{\"unmodelled\":%u,\"functions\":[", i ? "," : "",
+			    path->unmodelled);
+		for (uint32_t k = 0; k < path->n; k++) {
+			text_put_raw(&run->line, k ? "," : "");
+			cmd_decode_name(run, path->nodes[k]);
+		}
+		text_put_raw(&run->line, "]}");
+	}
+	text_put_raw(&run->line, "]}");
+}
+
+/* "TAG" or "TAG:LEAF", TAG in hexadecimal. */
+static int cmd_decode_query(struct cmd_decode_run *run, const char *word, struct tag_query *query)
+{
+	char *end;
+
+	errno = 0;
+	query->tag = strtoull(word, &end, 16);
+	query->leaf = CALLGRAPH_NONE;
+	if (errno || end == word || *word == '-' || (*end && *end != ':')) {
+		message("'%s' is not a tag: 16 hexadecimal digits, then perhaps :FUNCTION", word);
+		return CMD_USAGE;
+	}
+	if (!*end)
+		return CMD_DONE;
+	query->leaf = cmd_decode_function(run->graph, end + 1);
+	if (query->leaf != CALLGRAPH_NONE)
+		return CMD_DONE;
+	message("the model has no function '%s', the leaf of tag %016" PRIx64, end + 1, query->tag);
+	return CMD_USAGE;
+}
+
+static int cmd_decode_one(struct cmd_decode_run *run, const char *word)
+{
+	struct tag_query query = {.all = run->args->all,
+				  .budget_ns = (uint64_t)(run->args->budget_ms * 1e6)};
+	struct tag_answer answer;
+	int r, status = cmd_decode_query(run, word, &query);
+
+	if (status != CMD_DONE) {
+		run->status = status;
+		return 0;
+	}
+	r = tag_search_run(run->search, &query, &answer);
+	if (r < 0)
+		return r;
+	if (run->args->is_json)
+		cmd_decode_json(run, query.tag, &answer);
+	else
+		cmd_decode_text(run, query.tag, &answer);
+	run->asked++;
+	run->found += answer.status == TAG_SEARCH_FOUND;
+	return text_flush(&run->line, run->out);
+}
+
+/* Tags from standard input, a word each. */
+static int cmd_decode_stdin(struct cmd_decode_run *run)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	int r = 0;
+
+	while (r == 0 && getline(&line, &cap, stdin) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (*line)
+			r = cmd_decode_one(run, line);
+	}
+	if (r == 0 && ferror(stdin))
+		r = -EIO;
+	free(line);
+	return r;
+}
+
+static int cmd_decode_tags(struct cmd_decode_run *run)
+{
+	int r = 0;
+
+	if (run->args->is_json)
+		text_put_raw(&run->line, "{\"schema\":1,\"tags\":[");
+	for (unsigned i = 0; r == 0 && i < run->args->n_tags; i++)
+		r = cmd_decode_one(run, run->args->tags[i]);
+	if (r == 0 && !run->args->n_tags)
+		r = cmd_decode_stdin(run);
+	if (run->args->is_json)
+		text_printf(&run->line, "\n],\"asked\":%" PRIu64 ",\"found\":%" PRIu64 "}\n",
+			    run->asked, run->found);
+	return r < 0 ? r : text_flush(&run->line, run->out);
+}
+
+static int cmd_decode_search(const struct cmd_decode *args, const struct callgraph *graph)
+{
+	struct cmd_decode_run run = {.args = args, .graph = graph, .status = CMD_DONE};
+	struct tag_search_options options = {.root = CALLGRAPH_NONE, .strict = args->strict};
+	struct output output;
+	int r, status;
+
+	if (args->root) {
+		options.root = cmd_decode_function(graph, args->root);
+		if (options.root == CALLGRAPH_NONE) {
+			message("the model has no function '%s' for a root", args->root);
+			return CMD_USAGE;
+		}
+	}
+	r = tag_search_new(graph, &options, &run.search);
+	if (r < 0) {
+		message("%s", strerror(-r));
+		return CMD_FAILED;
+	}
+	status = output_begin(args->output, &output);
+	if (status == CMD_DONE) {
+		run.out = output.file;
+		status = output_end(&output, cmd_decode_tags(&run));
+	}
+	if (status == CMD_DONE)
+		status = run.status != CMD_DONE ? run.status
+						: (run.found ? CMD_DONE : CMD_NO_SAMPLES);
+	if (run.asked > 1 || !run.found)
+		message("%" PRIu64 " of %" PRIu64 " tags decoded", run.found, run.asked);
+	tag_search_free(run.search);
+	buf_free(&run.line);
+	return status;
+}
+
+int cmd_decode(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = cmd_decode_options,
+		.parser = cmd_decode_parse,
+		.args_doc = "[TAG[:LEAF]...]",
+		.doc = "Finds the call paths that tags stand for, by a model of who calls whom.\v"
+		       "TAG is in hexadecimal; LEAF is the innermost function, if it is known. "
+		       "Without tags they are read from standard input, one a line. All paths that "
+		       "fit are shown; '>?' marks a call that the model does not have, which is "
+		       "usually one through a pointer. The status is 3 if no tag was decoded.",
+	};
+	struct cmd_decode args = {.budget_ms = CMD_DECODE_BUDGET};
+	struct callgraph *graph;
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	status = cmd_decode_load(&args, &graph);
+	if (status != CMD_DONE)
+		return status;
+	status = cmd_decode_search(&args, graph);
+	callgraph_free(graph);
+	return status;
+}
