@@ -552,8 +552,8 @@ static int note_size(struct recorder *r, size_t i, uint32_t node)
 		return -ENOMEM;
 	while (r->sizes.count <= node)
 		r->sizes.items[r->sizes.count++] = 0;
-	if (i && l->is_return && r->heights[i] && r->heights[i - 1] > r->heights[i])
-		r->sizes.items[node] = r->heights[i - 1] - r->heights[i];
+	if (i && l->is_return && r->heights[i - 1] && r->heights[i] > r->heights[i - 1])
+		r->sizes.items[node] = r->heights[i] - r->heights[i - 1];
 	return 0;
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Which routines were called from where; see calls.h. */
+#include "align/calls.h"
+
+void calls_fini(struct calls *c)
+{
+	triples_fini(&c->callees);
+	triples_fini(&c->edges);
+	free(c->first.items);
+	free(c->calls.items);
+	*c = (struct calls){0};
+}
+
+static int calls_callee(struct calls *c, uint32_t symbol, uint32_t *ret_callee)
+{
+	int r = triples_intern(&c->callees, symbol, 0, 0, ret_callee);
+
+	if (r < 0 || *ret_callee < c->first.count)
+		return r;
+	if (VEC_RESERVE(&c->first, 1) < 0)
+		return -ENOMEM;
+	c->first.items[c->first.count++] = TRIPLES_NONE;
+	return 0;
+}
+
+int calls_add(struct calls *c, uint32_t symbol, uint32_t caller_id, uint32_t caller_symbol,
+	      uint32_t distance)
+{
+	uint32_t callee, edge;
+	int r = VEC_RESERVE(&c->calls, 1);
+
+	if (r == 0)
+		r = calls_callee(c, symbol, &callee);
+	if (r == 0)
+		r = triples_intern(&c->edges, callee, caller_id, distance, &edge);
+	if (r < 0)
+		return r;
+	if (edge == c->calls.count) {
+		c->calls.items[c->calls.count++] = (struct call){.id = caller_id,
+								 .symbol = caller_symbol,
+								 .distance = distance,
+								 .next = c->first.items[callee]};
+		c->first.items[callee] = edge;
+	}
+	c->calls.items[edge].count++;
+	return 0;
+}
+
+uint32_t calls_of(const struct calls *c, uint32_t symbol)
+{
+	uint32_t callee = triples_find(&c->callees, symbol, 0, 0);
+
+	return callee < c->first.count ? c->first.items[callee] : TRIPLES_NONE;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Alignment: what is lent and what is not, recursion, bad input; and on generated call histories
+ * that no frame is ever lent that was not seen as the caller of the next.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "align/align.h"
+#include "align/offsets.h"
+#include "align/weigh.h"
+#include "base/hash.h"
+
+#define THRESHOLD 9000
+
+/* A frame of routine r, called from place r * 10 + site, at a height. */
+#define FRAME(r, height) ((struct align_frame){(r)*10, r, height})
+
+static struct align *fresh(void)
+{
+	struct align *a;
+
+	assert_int_equal(align_new(THRESHOLD, &a), 0);
+	return a;
+}
+
+static void add(struct align *a, uint64_t time, bool is_whole, uint32_t n,
+		const struct align_frame *frames)
+{
+	assert_int_equal(align_add(a, 1, 1, time, frames, n, is_whole), 0);
+}
+
+#define ADD(a, time, whole, ...)                                                                   \
+	add(a, time, whole,                                                                        \
+	    sizeof((struct align_frame[]){__VA_ARGS__}) / sizeof(struct align_frame),              \
+	    (struct align_frame[]){__VA_ARGS__})
+
+/* The routines of a sample's path, root first, as digits. */
+static const char *path_of(const struct align *a, uint32_t sample)
+{
+	static char text[256];
+	const struct align_sample *s = align_sample(a, sample);
+	uint32_t link = s->below;
+	size_t n = s->n_lent;
+
+	assert_true(n + s->n_frames < sizeof(text));
+	for (size_t i = n; i-- > 0; link = align_link(a, link)->below)
+		text[i] = (char)('0' + align_link(a, link)->frame.symbol);
+	for (uint32_t i = 0; i < s->n_frames; i++)
+		text[n + i] = (char)('0' + align_frame(a, s->first + i)->symbol);
+	text[n + s->n_frames] = '\0';
+	return text;
+}
+
+static void align_neighbours_lend(void **state)
+{
+	struct align *a = fresh();
+
+	(void)state;
+	ADD(a, 1, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200));
+	ADD(a, 2, false, FRAME(3, 200), FRAME(4, 300));
+	ADD(a, 3, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200), FRAME(5, 300));
+	assert_int_equal(align_run(a), 0);
+	assert_string_equal(path_of(a, 1), "1234");
+	assert_true(align_sample(a, 1)->is_whole);
+	assert_int_equal(align_sample(a, 1)->n_lent, 2);
+	assert_true(align_sample(a, 1)->confidence > 9900);
+	assert_string_equal(path_of(a, 0), "123");
+	assert_int_equal(align_count(a), 3);
+	align_free(a);
+	align_free(NULL);
+}
+
+/* Where the neighbours have different callers and nothing else tells, there is silence. */
+static void align_is_silent_in_doubt(void **state)
+{
+	struct align *a = fresh();
+
+	(void)state;
+	ADD(a, 1, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200));
+	ADD(a, 2, false, FRAME(3, 200), FRAME(4, 300));
+	ADD(a, 3, true, FRAME(1, 0), FRAME(6, 120), FRAME(3, 200));
+	ADD(a, 4, false, FRAME(9, 240));
+	assert_int_equal(align_run(a), 0);
+	assert_string_equal(path_of(a, 1), "34");
+	assert_false(align_sample(a, 1)->is_whole);
+	assert_string_equal(path_of(a, 3), "9");
+	align_free(a);
+}
+
+/* Each level of a recursion has its own height; the same without heights is not guessed. */
+static void align_recursion(void **state)
+{
+	for (unsigned heights = 0; heights < 2; heights++) {
+		struct align *a = fresh();
+		struct align_frame frames[12];
+
+		(void)state;
+		for (uint64_t t = 0; t < 20; t++) {
+			uint32_t depth = 4 + (uint32_t)(t % 7), keep = t % 3 == 1 ? 2 : depth;
+
+			for (uint32_t i = 0; i < depth; i++)
+				frames[i] = FRAME(i ? 2 : 1, heights ? i * 64 : 0);
+			add(a, t, keep == depth, keep, frames + depth - keep);
+		}
+		assert_int_equal(align_run(a), 0);
+		for (uint32_t i = 0; i < 20; i++) {
+			const struct align_sample *s = align_sample(a, i);
+
+			if (heights && i % 3 == 1 && i > 2 && i < 17 && s->is_whole)
+				assert_int_equal(s->n_lent + s->n_frames, 4 + i % 7);
+			assert_true(s->n_lent < 1000);
+		}
+		align_free(a);
+	}
+}
+
+/* A caller that was seen calling the routine elsewhere, and stands where it must. */
+static void align_call_graph(void **state)
+{
+	struct align *a = fresh();
+
+	(void)state;
+	ADD(a, 1, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200));
+	ADD(a, 2, true, FRAME(1, 0), FRAME(4, 150), FRAME(2, 250), FRAME(5, 400));
+	ADD(a, 3, false, FRAME(3, 350)); /* 2 calls 3 at a distance of 100, and stands at 250 */
+	ADD(a, 4, true, FRAME(1, 0), FRAME(4, 150), FRAME(2, 250), FRAME(5, 400));
+	assert_int_equal(align_run(a), 0);
+	assert_string_equal(path_of(a, 2), "1423");
+	assert_true(align_sample(a, 2)->is_whole);
+	align_free(a);
+}
+
+/* The whole path is found where nobody reaches the entry: then it is aligned, and not whole. */
+static void align_open_groups(void **state)
+{
+	struct align *a = fresh();
+
+	(void)state;
+	for (uint64_t t = 0; t < 30; t += 3) {
+		ADD(a, t, false, FRAME(2, 100), FRAME(3, 200));
+		ADD(a, t + 1, false, FRAME(3, 200), FRAME(4, 300));
+		ADD(a, t + 2, false, FRAME(4, 300), FRAME(5, 400));
+	}
+	assert_int_equal(align_run(a), 0);
+	assert_string_equal(path_of(a, 14), "2345");
+	assert_int_equal(align_sample(a, 14)->n_lent, 2);
+	assert_false(align_sample(a, 14)->is_whole);
+	align_free(a);
+}
+
+static void align_stacks_are_apart(void **state)
+{
+	struct align_frame whole[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};
+	struct align *a = fresh();
+
+	(void)state;
+	for (uint64_t t = 0; t < 6; t += 2) {
+		assert_int_equal(align_add(a, 1, 1, t, whole, 3, true), 0);
+		assert_int_equal(align_add(a, 2, 1, t + 1, whole + 2, 1, false), 0);
+	}
+	assert_int_equal(align_run(a), 0);
+	for (uint32_t i = 1; i < 6; i += 2)
+		assert_int_equal(align_sample(a, i)->n_lent, 0);
+	align_free(a);
+}
+
+/* --- generated histories -------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+	seed += UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(hash_mix64(seed) % below);
+}
+
+#define DEPTH 12
+#define SEEN  (1u << 14)
+
+/* Pairs of a caller's id and its callee's routine that were seen. */
+static uint64_t seen[SEEN];
+static uint32_t n_seen;
+
+static bool was_seen(const struct align_frame *caller, const struct align_frame *callee)
+{
+	for (uint32_t i = 0; i < n_seen; i++)
+		if (seen[i] == ((uint64_t)caller->id << 32 | callee->symbol))
+			return true;
+	return false;
+}
+
+static void note_seen(const struct align_frame *caller, const struct align_frame *callee)
+{
+	uint64_t pair = (uint64_t)caller->id << 32 | callee->symbol;
+
+	if (was_seen(caller, callee))
+		return;
+	assert_true(n_seen < SEEN);
+	seen[n_seen++] = pair;
+}
+
+/* Checks every lent frame against what was seen. */
+static void check_lent(const struct align *a)
+{
+	for (uint32_t i = 0; i < align_count(a); i++) {
+		const struct align_sample *s = align_sample(a, i);
+		const struct align_frame *callee = align_frame(a, s->first);
+		uint32_t link = s->below;
+
+		for (uint32_t n = 0; n < s->n_lent; n++) {
+			const struct align_link *l = align_link(a, link);
+
+			assert_true(was_seen(&l->frame, callee));
+			assert_true(l->confidence >= THRESHOLD);
+			callee = &l->frame;
+			link = l->below;
+		}
+		assert_int_equal(link, ALIGN_NONE);
+	}
+}
+
+static void align_lends_what_was_seen(void **state)
+{
+	(void)state;
+	seed = 3;
+	for (unsigned round = 0; round < 60; round++) {
+		bool heights = round % 3, disorder = round % 4 == 0;
+		struct align_frame stack[DEPTH];
+		struct align *a = fresh();
+		uint32_t depth = 1, routines = 3 + draw(20);
+
+		n_seen = 0;
+		stack[0] = FRAME(1, 0);
+		for (uint64_t t = 1; t < 400; t++) {
+			uint32_t keep;
+
+			depth -= draw(depth);
+			while (depth < DEPTH && draw(4)) {
+				uint32_t below = stack[depth - 1].height;
+
+				stack[depth - 1].id = stack[depth - 1].symbol * 10 + draw(3);
+				stack[depth] = FRAME(2 + draw(routines), 0);
+				if (heights)
+					stack[depth].height = below + 16 + 16 * draw(4);
+				depth++;
+			}
+			keep = draw(3) ? 1 + draw(depth) : depth;
+			for (uint32_t i = depth - keep + 1; i < depth; i++)
+				note_seen(&stack[i - 1], &stack[i]);
+			assert_int_equal(align_add(a, draw(2), 0, disorder ? draw(1000) : t,
+						   stack + depth - keep, keep, keep == depth),
+					 0);
+		}
+		assert_int_equal(align_run(a), 0);
+		check_lent(a);
+		align_free(a);
+	}
+}
+
+/* --- bad input ------------------------------------------------------------------------------ */
+
+static void align_bad_input(void **state)
+{
+	struct align *a = fresh();
+	struct align_frame f = FRAME(1, 0);
+
+	(void)state;
+	assert_int_equal(align_add(a, 0, 0, 0, &f, 0, false), -22);
+	assert_int_equal(align_run(a), 0); /* nothing at all */
+	align_free(a);
+
+	a = fresh(); /* one sample */
+	ADD(a, 5, false, FRAME(7, 9));
+	assert_int_equal(align_run(a), 0);
+	assert_string_equal(path_of(a, 0), "7");
+	align_free(a);
+
+	a = fresh(); /* all alike, at one time, without heights */
+	for (unsigned i = 0; i < 1000; i++)
+		ADD(a, 5, false, FRAME(2, 0), FRAME(2, 0));
+	assert_int_equal(align_run(a), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_false(align_sample(a, i)->is_whole);
+	align_free(a);
+
+	a = fresh(); /* no routine twice */
+	for (uint32_t i = 0; i < 100000; i++)
+		ADD(a, i, false, FRAME(i * 2, 100), FRAME(i * 2 + 1, 200));
+	assert_int_equal(align_run(a), 0);
+	for (uint32_t i = 0; i < 100000; i++)
+		assert_int_equal(align_sample(a, i)->n_lent, 0);
+	align_free(a);
+}
+
+static void align_offsets(void **state)
+{
+	struct offsets o;
+	int64_t above;
+
+	(void)state;
+	assert_int_equal(offsets_init(&o, 10), 0);
+	assert_true(offsets_join(&o, 1, 2, 5));
+	assert_true(offsets_join(&o, 3, 1, 2));
+	assert_true(offsets_join(&o, 7, 8, 1));
+	assert_true(offsets_join(&o, 8, 3, 1));
+	assert_false(offsets_join(&o, 2, 7, 1));
+	offsets_find(&o, 7, &above);
+	{
+		int64_t base;
+		uint32_t set = offsets_find(&o, 2, &base);
+
+		assert_int_equal(offsets_find(&o, 7, &above), set);
+		assert_int_equal(above - base, 9); /* 5 + 2 + 1 + 1 */
+	}
+	assert_int_not_equal(offsets_find(&o, 9, &above), offsets_find(&o, 1, &above));
+	offsets_fini(&o);
+}
+
+static void align_weights_have_order(void **state)
+{
+	struct weigh_signs near = {.both = true, .agree = true, .gap = 3, .seen = 9};
+	struct weigh_signs far = {.both = true, .agree = true, .gap = 500, .seen = 9, .places = 3};
+	struct weigh_signs differ = {.both = true, .gap = 3, .seen = 9};
+
+	(void)state;
+	assert_true(weigh(&near) > weigh(&far));
+	assert_int_equal(weigh(&differ), 0);
+	far.standing = 1; /* another caller stands there */
+	assert_true(weigh(&far) < THRESHOLD);
+	far.is_standing = true; /* this one */
+	assert_true(weigh(&far) > THRESHOLD);
+	assert_int_equal(weigh(&(struct weigh_signs){0}), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(align_neighbours_lend),
+		cmocka_unit_test(align_is_silent_in_doubt),
+		cmocka_unit_test(align_recursion),
+		cmocka_unit_test(align_call_graph),
+		cmocka_unit_test(align_open_groups),
+		cmocka_unit_test(align_stacks_are_apart),
+		cmocka_unit_test(align_lends_what_was_seen),
+		cmocka_unit_test(align_bad_input),
+		cmocka_unit_test(align_offsets),
+		cmocka_unit_test(align_weights_have_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
