@@ -147,7 +147,15 @@ $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
 	@touch $@
 
-workloads: $(WORKLOADS)
+# The same programs once more, with tags: by the plugin, if it is there, and by the library alone.
+TAGGED_LIB  = -L$(abspath $(B)) -Wl,-rpath,$(abspath $(B)) -Wl,--no-as-needed -Wl,-u,stacktag_current -lstacktag
+TAGGED_ARGS = $(if $(PLUGIN),plugin='-fplugin=$(abspath $(PLUGIN))') functions='-finstrument-functions'
+$(WORKLOADS)-tagged: $(WORKLOADS) $(B)/libstacktag.a $(B)/libstacktag.so.1 $(PLUGIN)
+	$(call say,MAKE,tests/workloads-tagged)for kind in $(TAGGED_ARGS); do $(MAKE) -s -C tests/workloads \
+		B=$(abspath $(B))/workloads/tagged-$${kind%%=*} TAGGED="$${kind#*=} $(TAGGED_LIB)" || exit 1; done
+	@touch $@
+
+workloads: $(WORKLOADS) $(WORKLOADS)-tagged
 
 # Emulated branch records: a tool for valgrind, its programs, and what scores call paths by them.
 $(B)/emulator/score: tests/emulator/score.c $(B)/libstackd.a

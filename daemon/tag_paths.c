@@ -17,7 +17,7 @@
 /* A frame whose function keeps a tag. */
 struct link {
 	size_t frame;
-	struct tag_function function;
+	struct tag_place function;
 	bool is_doubtful; /* it may not be in the tag */
 };
 
@@ -69,7 +69,7 @@ static const struct object *object_of(const struct tag_paths *t, const struct lo
 }
 
 static bool find_function(const struct tag_paths *t, const struct object *object, uint64_t offset,
-			  struct tag_function *ret_function)
+			  struct tag_place *ret_function)
 {
 	struct tag_functions *functions = tagger_functions(t->with.tagger, object);
 	uint64_t vaddr;
@@ -118,6 +118,13 @@ static uint64_t chain(const struct tag_paths *t, uint32_t dropped, const struct 
 	return tag;
 }
 
+static bool is_runtime(const struct tag_paths *t, uint32_t location)
+{
+	const struct location *l = location_at(t->with.locations, location);
+
+	return tagger_is_runtime(t->with.tagger, object_of(t, l), l->offset);
+}
+
 /* May the function not be in the tag? It was interrupted where that changes, or it is just calling
  * the runtime for that. */
 static bool is_doubtful(const struct tag_paths *t, const struct link *link, const uint32_t *path,
@@ -130,9 +137,7 @@ static bool is_doubtful(const struct tag_paths *t, const struct link *link, cons
 	if (!l->is_return)
 		return elf_file_offset_to_vaddr(object->elf, l->offset, &vaddr) &&
 		       tag_functions_is_window(tagger_functions(t->with.tagger, object), vaddr);
-	return link->frame + 1 < count &&
-	       tagger_is_runtime(t->with.tagger, object_of(t, location_at(t->with.locations,
-									  path[link->frame + 1])));
+	return link->frame + 1 < count && is_runtime(t, path[link->frame + 1]);
 }
 
 static uint32_t find_doubts(struct tag_paths *t, const uint32_t *path, size_t count)
@@ -166,6 +171,9 @@ static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *pat
 	}
 	if (doubts && t->links.items[t->links.count - 1].frame + 1 == count &&
 	    t->links.items[t->links.count - 1].is_doubtful)
+		return BETWEEN;
+	/* The runtime was jumped to: whose exit it is, the stack does not tell any more. */
+	if (count && is_runtime(t, path[count - 1]))
 		return BETWEEN;
 	return WRONG;
 }
@@ -302,7 +310,7 @@ static int take_mark(struct tag_paths *t, uint64_t tag, struct tag_path *ret_pat
 static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
 		  const struct object *object, uint64_t offset)
 {
-	struct tag_function function;
+	struct tag_place function;
 	uint64_t entry;
 
 	if (object->number != meaning->object)

@@ -113,11 +113,15 @@ struct tag_functions *tagger_functions(struct tagger *t, const struct object *ob
 	return part ? part->functions : NULL;
 }
 
-bool tagger_is_runtime(struct tagger *t, const struct object *object)
+bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t offset)
 {
 	const struct part *part = object ? part_of(t, object) : NULL;
+	uint64_t vaddr;
 
-	return part && part->has_note && !part->functions;
+	if (!part || !part->has_note || !part->functions)
+		return part && part->has_note;
+	return elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
+	       tag_functions_is_runtime(part->functions, vaddr);
 }
 
 /* --- programs --------------------------------------------------------------------------------- */

@@ -51,8 +51,8 @@ void tagger_poll(struct tagger *tagger);
 /* The functions of an object that keep a tag; NULL: none does. */
 struct tag_functions *tagger_functions(struct tagger *tagger, const struct object *object);
 
-/* Is the object (a part of) the runtime itself, rather than what uses it? */
-bool tagger_is_runtime(struct tagger *tagger, const struct object *object);
+/* Is the code at an object's offset that of libstacktag? */
+bool tagger_is_runtime(struct tagger *tagger, const struct object *object, uint64_t offset);
 
 uint32_t tagger_processes(const struct tagger *tagger); /* that ever were found to keep tags */
 

@@ -3,13 +3,15 @@
  * The tag for code that is compiled with -finstrument-functions, in whatever language and by
  * whatever compiler: these two functions are called on every entry and exit.
  *
- *	enter	push {function, stack pointer, tag}; tag = tag * 11 ^ id(function)
+ *	enter	push {function, call site, stack pointer, tag}; tag = tag * 11 ^ id(function)
  *	exit	pop; tag = what it was
  *
- * Exits can be missing: longjmp() leaves functions without one. So entries that can no longer be
- * live, because the stack has been given back beyond them, are popped first. Another stack (of a
- * signal handler, of a coroutine) may lie anywhere: only what is within STALE_BYTES is taken for
- * the same stack. (So after longjmp() the tag is right from the next entry or exit on.)
+ * Exits can be missing: longjmp() leaves functions without one. So on entry those are popped first
+ * that can no longer be live, because the stack has been given back beyond them; another stack
+ * (of a signal handler, of a coroutine) may lie anywhere: only what is within STALE_BYTES is taken
+ * for the same stack. On exit those are popped that have another function or call site. (So after
+ * longjmp() the tag is right from the next entry or exit on. The stack pointer tells nothing on
+ * exit: compilers like to jump there.)
  *
  * The id of a function is that of the location where it starts: of its file's build-id and its
  * offset in there. It is found once, by the dynamic linker's lock-free index (we may be in a signal
@@ -34,7 +36,7 @@
 #define NOT_US	    __attribute__((no_instrument_function))
 #define EXPORT	    __attribute__((visibility("default")))
 #define STALE_BYTES (1u << 20)
-#define STACK_BYTES (3u << 19) /* 65536 entries */
+#define STACK_BYTES (1u << 21) /* 65536 entries */
 #define TABLE_SLOTS (1u << 14)
 #define TABLE_PROBE 16
 
@@ -147,7 +149,7 @@ NOT_US static inline uint64_t id_of(uintptr_t function)
 /* --- the stack of what is entered ------------------------------------------------------------- */
 
 struct entry {
-	uintptr_t function, sp;
+	uintptr_t function, site, sp;
 	uint64_t tag; /* of the caller */
 };
 
@@ -202,14 +204,13 @@ void __cyg_profile_func_enter(void *function, void *site)
 	struct entries *e = &entries;
 	uint64_t tag;
 
-	(void)site;
 	if (!e->first)
 		make_entries(e);
 	tag = stacktag_current;
 	while (e->top > e->first && is_stale(e->top - 1, sp))
 		tag = (--e->top)->tag;
 	if (e->top < e->end)
-		*e->top++ = (struct entry){(uintptr_t)function, sp, tag};
+		*e->top++ = (struct entry){(uintptr_t)function, (uintptr_t)site, sp, tag};
 	else
 		e->beyond++;
 	stacktag_current = hash_chain(tag, id);
@@ -217,17 +218,16 @@ void __cyg_profile_func_enter(void *function, void *site)
 
 void __cyg_profile_func_exit(void *function, void *site)
 {
-	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 	struct entries *e = &entries;
 	struct entry *at = e->top;
 
-	(void)site;
 	if (e->beyond) {
 		e->beyond--;
 		stacktag_current = hash_unchain(stacktag_current, id_of((uintptr_t)function));
 		return;
 	}
-	while (at > e->first && ((at - 1)->function != (uintptr_t)function || is_stale(at - 1, sp)))
+	while (at > e->first &&
+	       ((at - 1)->function != (uintptr_t)function || (at - 1)->site != (uintptr_t)site))
 		at--;
 	if (at == e->first)
 		return; /* entered before this library was there */

@@ -4,7 +4,8 @@
  *
  * A place belongs to the function whose unwind entry covers it: entries and functions start at the
  * same addresses. Only the cold part of a function, which has an entry of its own, is found by its
- * symbol ("f.cold"); the symbols are read when the first such place is met.
+ * symbol ("f.cold"), and what no entry is known of; the symbols are read when the first such place
+ * is met.
  */
 #include "tag/tag_functions.h"
 
@@ -16,71 +17,45 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/vec.h"
 #include "sym/symtab.h"
 #include "sym/unwind_bounds.h"
-#include "tag/tag_records.h"
+#include "tag/tag_sections.h"
 
-#define MAX_FUNCTIONS	(1u << 22)
+#define MAX_SYMBOLS	(1u << 22)
 #define MAX_HEADERS	1024
 #define MAX_NOTE_BYTES	65536
 #define WINDOW_BYTES	256 /* of code that are looked at */
 #define MAX_INSTRUCTION 15
 
-struct function {
-	uint64_t vaddr, id;
-	const char *name; /* in the section */
-	uint16_t flags;
-};
-
 struct tag_functions {
 	const struct elf_file *file; /* borrowed */
 	struct unwind_bounds *bounds;
-	struct symtab *symtab; /* NULL: not needed so far */
-	VEC(struct function) list;
-	bool is_listed;	     /* else every function counts, */
-	uint64_t runtime[2]; /* but for these */
+	struct symtab *symtab;	      /* NULL: not needed so far */
+	struct tag_sections sections; /* functions by vaddr */
+	bool is_listed;		      /* else every function counts, */
+	uint64_t runtime[2];	      /* but for these */
 };
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-static int add_function(void *arg, const struct tag_loc *loc)
-{
-	struct tag_functions *f = arg;
-
-	if (f->list.count >= MAX_FUNCTIONS)
-		return -EBADMSG;
-	if (VEC_RESERVE(&f->list, 1))
-		return -ENOMEM;
-	f->list.items[f->list.count++] = (struct function){
-		.vaddr = loc->vaddr,
-		.id = loc->id,
-		.name = loc->name,
-		.flags = loc->flags,
-	};
-	return 0;
-}
-
 static int by_vaddr(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct tag_function *x = a, *y = b;
 
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
 static int read_list(struct tag_functions *f)
 {
-	const void *bytes;
-	size_t len;
-	int r = tag_records_section(f->file, ".btloc", &bytes, &len);
+	struct tag_sections_fault fault;
+	int r = tag_sections_read(f->file, &f->sections, &fault);
 
-	if (!r)
-		r = tag_records_locs(bytes, len, add_function, f);
 	if (r)
 		return r;
 	f->is_listed = true;
-	if (f->list.count)
-		qsort(f->list.items, f->list.count, sizeof(*f->list.items), by_vaddr);
+	if (f->sections.n_functions)
+		qsort(f->sections.functions, f->sections.n_functions,
+		      sizeof(*f->sections.functions), by_vaddr);
 	return 0;
 }
 
@@ -97,7 +72,7 @@ static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2]
 	    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
 		return false;
 	data = elf_getdata(section, NULL);
-	for (int i = 0; data && i < (int)MAX_FUNCTIONS; i++) {
+	for (int i = 0; data && i < (int)MAX_SYMBOLS; i++) {
 		const char *is;
 		GElf_Sym sym;
 
@@ -138,7 +113,7 @@ int tag_functions_new(const struct elf_file *file, struct tag_functions **ret_fu
 		return -ENOMEM;
 	f->file = file;
 	r = read_list(f);
-	if (r == -ENOENT && calls_runtime(f))
+	if (r == -ENODATA && calls_runtime(f))
 		r = 0;
 	if (!r)
 		r = unwind_bounds_new(file, &f->bounds);
@@ -156,37 +131,43 @@ void tag_functions_free(struct tag_functions *functions)
 		return;
 	unwind_bounds_free(functions->bounds);
 	symtab_free(functions->symtab);
-	free(functions->list.items);
+	tag_sections_release(&functions->sections);
 	free(functions);
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static const struct function *find_start(const struct tag_functions *f, uint64_t vaddr)
+static const struct tag_function *find_start(const struct tag_functions *f, uint64_t vaddr)
 {
-	const struct function key = {.vaddr = vaddr};
+	const struct tag_function key = {.vaddr = vaddr};
 
-	if (!f->list.count)
+	if (!f->sections.n_functions)
 		return NULL;
-	return bsearch(&key, f->list.items, f->list.count, sizeof(key), by_vaddr);
+	return bsearch(&key, f->sections.functions, f->sections.n_functions, sizeof(key), by_vaddr);
+}
+
+static bool find_symbol(struct tag_functions *f, uint64_t vaddr, const char **ret_name,
+			uint64_t *ret_start)
+{
+	if (!f->symtab && symtab_new(f->file, NULL, &f->symtab))
+		return false;
+	return symtab_find(f->symtab, vaddr, ret_name, ret_start) && *ret_name;
 }
 
 /* The function that a symbol "NAME.cold" is a part of. */
-static const struct function *find_cold(struct tag_functions *f, uint64_t vaddr)
+static const struct tag_function *find_cold(struct tag_functions *f, uint64_t vaddr)
 {
 	static const char cold[] = ".cold";
 	const char *name, *end;
 	uint64_t start;
 
-	if (!f->symtab && symtab_new(f->file, NULL, &f->symtab))
-		return NULL;
-	if (!symtab_find(f->symtab, vaddr, &name, &start) || !name)
+	if (!find_symbol(f, vaddr, &name, &start))
 		return NULL;
 	end = name + strlen(name);
 	if (end - name < 5 || strcmp(end - 5, cold))
 		return NULL;
-	for (size_t i = 0; i < f->list.count; i++) {
-		const struct function *is = &f->list.items[i];
+	for (size_t i = 0; i < f->sections.n_functions; i++) {
+		const struct tag_function *is = &f->sections.functions[i];
 
 		if (!strncmp(is->name, name, (size_t)(end - name) - 5) && !is->name[end - name - 5])
 			return is;
@@ -205,31 +186,51 @@ static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_
 	return true;
 }
 
-bool tag_functions_find(struct tag_functions *f, uint64_t vaddr, struct tag_function *ret_function)
+/* The part of a function that holds a vaddr, by its unwind entry; where there is no index of those
+ * (static programs), by its symbol. */
+static bool find_part(struct tag_functions *f, uint64_t vaddr, struct tag_place *ret_part)
 {
 	uint64_t start = unwind_bounds_start(f->bounds, vaddr);
-	struct tag_function found = {.start = start, .entry = start};
-	const struct function *function;
+	uint64_t end = start ? unwind_bounds_end(f->bounds, vaddr) : vaddr + 1;
+	const char *name;
 
-	if (!start)
+	if (!start && !find_symbol(f, vaddr, &name, &start))
 		return false;
-	found.end = unwind_bounds_end(f->bounds, vaddr);
+	*ret_part = (struct tag_place){.start = start, .end = end, .entry = start};
+	return true;
+}
+
+bool tag_functions_find(struct tag_functions *f, uint64_t vaddr, struct tag_place *ret_place)
+{
+	const struct tag_function *function;
+	struct tag_place found;
+
+	if (!find_part(f, vaddr, &found))
+		return false;
 	if (!f->is_listed) {
-		if (!find_unlisted(f, start, &found.id))
+		if (!find_unlisted(f, found.start, &found.id))
 			return false;
-		*ret_function = found;
+		*ret_place = found;
 		return true;
 	}
-	function = find_start(f, start);
+	function = find_start(f, found.start);
 	if (!function)
 		function = find_cold(f, vaddr);
-	if (!function || function->flags & TAG_LOC_LEFT_OUT)
+	if (!function || function->flags & TAG_FUNCTION_LEFT_OUT)
 		return false;
 	found.id = function->id;
 	found.entry = function->vaddr;
-	found.is_root = function->flags & TAG_LOC_ROOT;
-	*ret_function = found;
+	found.is_root = function->flags & TAG_FUNCTION_ROOT;
+	*ret_place = found;
 	return true;
+}
+
+bool tag_functions_is_runtime(struct tag_functions *f, uint64_t vaddr)
+{
+	struct tag_place part;
+
+	return f->runtime[0] && find_part(f, vaddr, &part) &&
+	       (part.start == f->runtime[0] || part.start == f->runtime[1]);
 }
 
 /* --- windows ---------------------------------------------------------------------------------- */
@@ -242,35 +243,73 @@ static bool stores_to_fs(const ZydisDecodedInstruction *instruction,
 	       operands[0].mem.segment == ZYDIS_REGISTER_FS;
 }
 
-bool tag_functions_is_window(const struct tag_functions *f, uint64_t vaddr)
+/* What the instructions from a vaddr on say: calls `each` for one after the other, at most
+ * WINDOW_BYTES of them, until it gives other than 0, which is passed on; 0: the code ended. */
+static int each_instruction(const struct tag_functions *f, uint64_t vaddr,
+			    int (*each)(const ZydisDecodedInstruction *is,
+					const ZydisDecodedOperand *operands, uint64_t vaddr,
+					uint64_t arg),
+			    uint64_t arg)
 {
 	uint8_t code[WINDOW_BYTES + MAX_INSTRUCTION];
 	ZydisDecoder decoder;
 	uint64_t offset;
 	int64_t len;
+	int r = 0;
 
 	if (!elf_file_vaddr_to_offset(f->file, vaddr, &offset))
-		return false;
+		return 0;
 	len = elf_file_read(f->file, offset, code, sizeof(code));
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
-		return false;
-	for (int64_t at = 0; at < len && at < WINDOW_BYTES;) {
+		return 0;
+	for (int64_t at = 0; !r && at < len && at < WINDOW_BYTES;) {
 		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 		ZydisDecodedInstruction is;
 
 		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, code + at, (ZyanUSize)(len - at),
 						       &is, operands)))
-			return false;
-		if (stores_to_fs(&is, operands) || is.mnemonic == ZYDIS_MNEMONIC_RET ||
-		    is.mnemonic == ZYDIS_MNEMONIC_JMP)
-			return true;
-		if (is.meta.category == ZYDIS_CATEGORY_CALL ||
-		    is.meta.category == ZYDIS_CATEGORY_COND_BR)
-			return false;
+			return 0;
+		r = each(&is, operands, vaddr + (uint64_t)at, arg);
 		at += is.length;
 	}
-	return false;
+	return r;
+}
+
+/* Towards what changes the tag, or the function's end: 1; the function does other things: -1. */
+static int look_ahead(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
+		      uint64_t vaddr, uint64_t arg)
+{
+	(void)vaddr;
+	(void)arg;
+	if (stores_to_fs(is, operands) || is->mnemonic == ZYDIS_MNEMONIC_RET ||
+	    is->mnemonic == ZYDIS_MNEMONIC_JMP)
+		return 1;
+	return is->meta.category == ZYDIS_CATEGORY_CALL ||
+			       is->meta.category == ZYDIS_CATEGORY_COND_BR
+		       ? -1
+		       : 0;
+}
+
+/* From a function's start to the place `until`: 1 if there; the function's first call, which is
+ * that of the runtime, comes before: -1. */
+static int look_for_call(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
+			 uint64_t vaddr, uint64_t until)
+{
+	(void)operands;
+	if (vaddr >= until)
+		return 1;
+	return is->meta.category == ZYDIS_CATEGORY_CALL ? -1 : 0;
+}
+
+bool tag_functions_is_window(struct tag_functions *f, uint64_t vaddr)
+{
+	struct tag_place part;
+
+	if (each_instruction(f, vaddr, look_ahead, 0) > 0)
+		return true;
+	return !f->is_listed && find_part(f, vaddr, &part) &&
+	       each_instruction(f, part.start, look_for_call, vaddr) > 0;
 }
 
 /* --- the note --------------------------------------------------------------------------------- */

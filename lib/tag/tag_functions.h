@@ -17,13 +17,13 @@
 
 struct tag_functions;
 
-/* `file` is borrowed, and used by this thread alone. 0; -ENOENT: nothing in it keeps a tag;
+/* `file` is borrowed, and used by this thread alone. 0; -ENODATA: nothing in it keeps a tag;
  * -EBADMSG: its .btloc does not add up; -ENOMEM. */
 int tag_functions_new(const struct elf_file *file, struct tag_functions **ret_functions);
 void tag_functions_free(struct tag_functions *functions);
 
-struct tag_function {
-	uint64_t id;
+struct tag_place {
+	uint64_t id;	     /* of its function */
 	uint64_t start, end; /* vaddrs of the part of its code that the place is in */
 	uint64_t entry;	     /* vaddr where the function starts */
 	bool is_root;	     /* its chain begins with it */
@@ -31,12 +31,15 @@ struct tag_function {
 
 /* The function that holds the code at a vaddr. false: it keeps no tag. */
 bool tag_functions_find(struct tag_functions *functions, uint64_t vaddr,
-			struct tag_function *ret_function);
+			struct tag_place *ret_place);
+
+/* Is the code at a vaddr that of the runtime of -finstrument-functions, which changes the tag? */
+bool tag_functions_is_runtime(struct tag_functions *functions, uint64_t vaddr);
 
 /* Is the code at `vaddr`, in a function that keeps a tag, where the tag is not the function's own:
  * before it has been set (at the entry, or where control comes back from deeper down), or after it
  * has been given back? Tells by the instructions from there on. */
-bool tag_functions_is_window(const struct tag_functions *functions, uint64_t vaddr);
+bool tag_functions_is_window(struct tag_functions *functions, uint64_t vaddr);
 
 /* The vaddr of the word that holds the variable's distance from the thread pointer, by the file's
  * note (docs/TAGS.md). false: there is no note. */
