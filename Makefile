@@ -11,7 +11,7 @@ B       ?= build
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
-PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd
+PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd libprotobuf-c
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 WARN     = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 OPT      = $(if $(DEBUG),-O0 -g3,-O2 -g)
@@ -55,7 +55,16 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/libstackd.a: $(call OBJ,$(LIB_SRC))
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: lib/export/%.proto
+	@mkdir -p $(@D)
+	$(call say,PROTO,$<)protoc-c --proto_path=$(<D) --c_out=$(B)/gen $(<F)
+
+$(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
+	$(call say,CC,$@)$(CC) $(CFLAGS) -c $< -o $@
+
+$(call OBJ,$(wildcard lib/export/*.c)): $(B)/gen/pprof.pb-c.h
+
+$(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a

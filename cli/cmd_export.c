@@ -21,6 +21,11 @@ struct cmd_export_format {
 static const struct cmd_export_format cmd_export_formats[] = {
 	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs"},
 	{"perf-script", export_perf_script, "As perf script prints samples, one entry for each"},
+	{"pprof", export_pprof, "For pprof: go tool pprof FILE"},
+	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread"},
+	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com"},
+	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate"},
+	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)"},
 	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)"},
 };
 
@@ -55,7 +60,9 @@ static error_t cmd_export_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->format)
-			argp_error(state, "which format? --folded, --perf-script or --tags");
+			argp_error(state,
+				   "which format? --folded, --perf-script, --pprof, --speedscope, "
+				   "--firefox, --callgrind, --json or --tags");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

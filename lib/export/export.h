@@ -21,4 +21,19 @@ int export_perf_script(struct profile *profile, FILE *out);
 /* The exchange format, versioned text: model (locations), tags, samples. See docs/TAGS.md. */
 int export_tags(struct profile *profile, FILE *out);
 
+/* pprof's protobuf, not compressed: what `go tool pprof` reads. See export_pprof.c. */
+int export_pprof(struct profile *profile, FILE *out);
+
+/* JSON for https://www.speedscope.app: a timeline of samples for each thread. */
+int export_speedscope(struct profile *profile, FILE *out);
+
+/* Functions, lines and calls for KCachegrind and callgrind_annotate. */
+int export_callgrind(struct profile *profile, FILE *out);
+
+/* The processed profile of https://profiler.firefox.com. */
+int export_firefox(struct profile *profile, FILE *out);
+
+/* All that the model knows, as JSON; docs/JSON.md describes it. */
+int export_json(struct profile *profile, FILE *out);
+
 #endif

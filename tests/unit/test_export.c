@@ -260,7 +260,9 @@ static void test_tags_tell_collisions_apart(void **state)
 
 static void test_failing_output(void **state)
 {
-	static const exporter exporters[] = {export_folded, export_perf_script, export_tags};
+	static const exporter exporters[] = {export_folded,    export_perf_script, export_tags,
+					     export_pprof,     export_speedscope,  export_firefox,
+					     export_callgrind, export_json};
 	struct store_reader *f = fake_small();
 	struct profile *p;
 

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The callgrind format, for KCachegrind and callgrind_annotate: functions with their own cost by
+ * line, and calls with the cost of what was called. The cost is samples.
+ *
+ * callgrind_annotate takes the calls of a function for its inclusive cost. So that a sample counts
+ * once for a function, however often it is in the path, it counts for the call of the function's
+ * first occurrence, the one next to the root, and every path begins with a call from "[root]":
+ *
+ *   main ─► f ─► g ─► f ─► h      counts for [root] ─► main, main ─► f, f ─► g, f ─► h; not g ─► f
+ *
+ * Own and inclusive cost are then the report's self and total for every function.
+ *
+ * Processes are not told apart by the format; export them one by one (--pid) if that matters.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "export/paths.h"
+#include "report/report_header.h"
+#include "report/strings.h"
+#include "report/text.h"
+
+#define CALLGRIND_DRAIN 65536 /* bytes after which the buffer is written out */
+
+#define CALLGRIND_ROOT UINT32_MAX /* stands for "[root]" in place of a symbol */
+
+/* Samples of a function's line; with a callee, those of calls from there. */
+struct callgrind_cost {
+	uint32_t symbol, line;
+	uint32_t callee, callee_line; /* symbol; PATHS_NONE: the function's own cost */
+	uint64_t samples;
+};
+
+struct callgrind {
+	struct profile *profile;
+	FILE *out;
+	struct paths *paths;
+	const struct paths_stack *stacks;
+	const struct paths_frame *frames;
+	uint32_t n_stacks, n_symbols;
+	uint64_t *self, *total; /* by stack */
+	uint64_t *call;		/* by stack: of the call from its parent, if it counts */
+	struct callgrind_cost *costs;
+	size_t n_costs;
+	uint32_t *file;			/* by symbol: number of its source file */
+	bool *is_named, *is_file_named; /* by symbol, by file: the number has been explained */
+	bool *is_object_named;		/* by object's number */
+	struct strings *files, *objects;
+	struct buf b;
+};
+
+static const struct profile_frame *callgrind_frame(const struct callgrind *c, uint32_t stack)
+{
+	return &c->frames[c->stacks[stack].frame].frame;
+}
+
+static void callgrind_sum(struct callgrind *c)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(c->profile, &n);
+
+	for (size_t i = 0; i < n; i++)
+		c->self[paths_find(c->paths, entries[i].node, entries[i].end_reason,
+				   entries[i].origin)] += entries[i].samples;
+	for (uint32_t i = c->n_stacks; i-- > 0;) {
+		c->total[i] += c->self[i];
+		if (c->stacks[i].parent != PATHS_NONE)
+			c->total[c->stacks[i].parent] += c->total[i];
+	}
+}
+
+/* --- recursion ------------------------------------------------------------------------------- */
+
+/* The walk through the tree of paths. */
+struct callgrind_walk {
+	uint32_t *first_child, *next; /* PATHS_NONE ends */
+	uint32_t *path;		      /* by depth */
+	uint32_t *standing;	      /* by symbol: how often it is on the way */
+	uint32_t depth;
+};
+
+static void callgrind_enter(struct callgrind *c, struct callgrind_walk *walk, uint32_t stack)
+{
+	uint32_t symbol = callgrind_frame(c, stack)->symbol->number;
+
+	if (!walk->standing[symbol]++)
+		c->call[stack] = c->total[stack];
+	walk->path[walk->depth++] = stack;
+}
+
+static void callgrind_leave(struct callgrind *c, struct callgrind_walk *walk)
+{
+	uint32_t stack = walk->path[--walk->depth];
+
+	walk->standing[callgrind_frame(c, stack)->symbol->number]--;
+}
+
+/* Depth first, down from a root. */
+static void callgrind_go(struct callgrind *c, struct callgrind_walk *walk, uint32_t root)
+{
+	uint32_t at = root;
+
+	while (at != PATHS_NONE) {
+		callgrind_enter(c, walk, at);
+		at = walk->first_child[at];
+		while (at == PATHS_NONE && walk->depth) {
+			at = walk->depth > 1 ? walk->next[walk->path[walk->depth - 1]] : PATHS_NONE;
+			callgrind_leave(c, walk);
+		}
+	}
+}
+
+static int callgrind_depth(const struct callgrind *c, uint32_t *ret_max)
+{
+	uint32_t *depth = calloc((size_t)c->n_stacks + 1, sizeof(*depth));
+
+	if (!depth)
+		return -ENOMEM;
+	*ret_max = 0;
+	for (uint32_t i = 0; i < c->n_stacks; i++) {
+		uint32_t parent = c->stacks[i].parent;
+
+		depth[i] = parent == PATHS_NONE ? 1 : depth[parent] + 1;
+		if (depth[i] > *ret_max)
+			*ret_max = depth[i];
+	}
+	free(depth);
+	return 0;
+}
+
+static int callgrind_fold_recursion(struct callgrind *c)
+{
+	struct callgrind_walk walk = {0};
+	uint32_t max = 0;
+	int r = callgrind_depth(c, &max);
+
+	walk.first_child = malloc(((size_t)c->n_stacks + 1) * sizeof(uint32_t));
+	walk.next = malloc(((size_t)c->n_stacks + 1) * sizeof(uint32_t));
+	walk.path = calloc((size_t)max + 1, sizeof(uint32_t));
+	walk.standing = calloc((size_t)c->n_symbols + 1, sizeof(uint32_t));
+	if (!walk.first_child || !walk.next || !walk.path || !walk.standing)
+		r = -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++)
+		walk.first_child[i] = walk.next[i] = PATHS_NONE;
+	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++) {
+		uint32_t parent = c->stacks[i].parent;
+
+		if (parent == PATHS_NONE)
+			continue;
+		walk.next[i] = walk.first_child[parent];
+		walk.first_child[parent] = i;
+	}
+	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++)
+		if (c->stacks[i].parent == PATHS_NONE)
+			callgrind_go(c, &walk, i);
+	free(walk.first_child);
+	free(walk.next);
+	free(walk.path);
+	free(walk.standing);
+	return r;
+}
+
+/* --- costs by function ----------------------------------------------------------------------- */
+
+static int callgrind_compare(const void *a, const void *b)
+{
+	const struct callgrind_cost *x = a, *y = b;
+
+	if (x->symbol != y->symbol)
+		return x->symbol < y->symbol ? -1 : 1;
+	if (x->callee != y->callee) /* own costs, which have none, come first */
+		return x->callee + 1 < y->callee + 1 ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return (x->callee_line > y->callee_line) - (x->callee_line < y->callee_line);
+}
+
+static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *frame, int *r)
+{
+	uint32_t number = 0;
+	int result = strings_intern(c->files, frame->file ? frame->file : "", &number);
+
+	if (*r == 0)
+		*r = result;
+	return number;
+}
+
+/* A function has one file: lines of others (of a macro, say) become line 0 of it. */
+static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *frame, int *r)
+{
+	uint32_t file = callgrind_file(c, frame, r);
+
+	return file == c->file[frame->symbol->number] ? frame->line : 0;
+}
+
+static int callgrind_choose_files(struct callgrind *c)
+{
+	uint32_t n;
+	int r = 0;
+
+	paths_frames(c->paths, &n);
+	callgrind_file(c, &(struct profile_frame){0}, &r); /* number 0: not known */
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const struct profile_frame *frame = &c->frames[i].frame;
+
+		if (!c->file[frame->symbol->number])
+			c->file[frame->symbol->number] = callgrind_file(c, frame, &r);
+	}
+	return r;
+}
+
+static int callgrind_collect(struct callgrind *c)
+{
+	size_t n = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++) {
+		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
+		uint32_t line = callgrind_line(c, frame, &r);
+
+		if (c->self[i])
+			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
+								PATHS_NONE, 0, c->self[i]};
+		if (!c->call[i])
+			continue;
+		c->costs[n] = (struct callgrind_cost){CALLGRIND_ROOT, 0, frame->symbol->number,
+						      line, c->call[i]};
+		if (c->stacks[i].parent != PATHS_NONE) {
+			caller = callgrind_frame(c, c->stacks[i].parent);
+			c->costs[n].symbol = caller->symbol->number;
+			c->costs[n].line = callgrind_line(c, caller, &r);
+		}
+		n++;
+	}
+	qsort(c->costs, n, sizeof(*c->costs), callgrind_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (c->n_costs && !callgrind_compare(&c->costs[c->n_costs - 1], &c->costs[i]))
+			c->costs[c->n_costs - 1].samples += c->costs[i].samples;
+		else
+			c->costs[c->n_costs++] = c->costs[i];
+	}
+	return r;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+/* "fn=(3) name", where the name is given the first time. */
+static void callgrind_name(struct callgrind *c, const char *key, uint32_t number, const char *name,
+			   bool *is_named)
+{
+	text_printf(&c->b, "%s=(%u)", key, number + 1);
+	if (!*is_named) {
+		text_put_raw(&c->b, " ");
+		text_put(&c->b, *name ? name : "???", NULL);
+	}
+	*is_named = true;
+	text_put_raw(&c->b, "\n");
+}
+
+static void callgrind_function(struct callgrind *c, uint32_t number, const char *prefix, int *r)
+{
+	const struct profile_symbol *symbol = profile_symbol_at(c->profile, number);
+	uint32_t file = c->file[number], object = 0;
+	char key[8];
+	int result = strings_intern(c->objects, symbol->object, &object);
+
+	if (*r == 0)
+		*r = result;
+	snprintf(key, sizeof(key), "%sob", prefix);
+	callgrind_name(c, key, object, symbol->object, &c->is_object_named[object]);
+	snprintf(key, sizeof(key), "%sf%s", prefix, *prefix ? "i" : "l");
+	callgrind_name(c, key, file, strings_at(c->files, file), &c->is_file_named[file]);
+	snprintf(key, sizeof(key), "%sfn", prefix);
+	callgrind_name(c, key, number, symbol->name, &c->is_named[number]);
+}
+
+static int callgrind_body(struct callgrind *c)
+{
+	uint32_t at = PATHS_NONE;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->n_costs; i++) {
+		const struct callgrind_cost *cost = &c->costs[i];
+
+		if (cost->symbol != at || i == 0) {
+			text_put_raw(&c->b, "\n");
+			if (cost->symbol == CALLGRIND_ROOT)
+				text_put_raw(&c->b, "ob=(0) ???\nfl=(0) ???\nfn=(0) [root]\n");
+			else
+				callgrind_function(c, cost->symbol, "", &r);
+		}
+		at = cost->symbol;
+		if (cost->callee != PATHS_NONE) {
+			callgrind_function(c, cost->callee, "c", &r);
+			text_printf(&c->b, "calls=%" PRIu64 " %u\n", cost->samples,
+				    cost->callee_line);
+		}
+		text_printf(&c->b, "%u %" PRIu64 "\n", cost->line, cost->samples);
+		if (r == 0 && c->b.len >= CALLGRIND_DRAIN)
+			r = text_flush(&c->b, c->out);
+	}
+	return r;
+}
+
+static void callgrind_head(struct callgrind *c)
+{
+	const struct store_recording *recording = &profile_tables(c->profile)->recording;
+	uint64_t samples = profile_totals(c->profile)->samples;
+
+	text_put_raw(&c->b, "# callgrind format\nversion: 1\ncreator: stackd\ncmd: ");
+	text_put(&c->b, recording->target, NULL);
+	text_put_raw(&c->b, "\ndesc: Host: ");
+	text_put(&c->b, recording->host, NULL);
+	text_put_raw(&c->b, "\ndesc: Trigger: ");
+	report_header_event(recording, &c->b);
+	text_put_raw(&c->b, "\ndesc: Quality: ");
+	report_header_quality(c->profile, &c->b);
+	text_put_raw(&c->b, "\npositions: line\nevent: Samples\nevents: Samples\n");
+	text_printf(&c->b, "summary: %" PRIu64 "\n", samples);
+}
+
+static int callgrind_alloc(struct callgrind *c)
+{
+	uint32_t n_frames;
+	int r = paths_new(c->profile, &c->paths);
+
+	if (r < 0)
+		return r;
+	c->stacks = paths_stacks(c->paths, &c->n_stacks);
+	c->frames = paths_frames(c->paths, &n_frames);
+	c->n_symbols = (uint32_t)profile_symbol_count(c->profile);
+	c->self = calloc((size_t)c->n_stacks + 1, sizeof(*c->self));
+	c->total = calloc((size_t)c->n_stacks + 1, sizeof(*c->total));
+	c->call = calloc((size_t)c->n_stacks + 1, sizeof(*c->call));
+	c->costs = calloc(2 * (size_t)c->n_stacks + 1, sizeof(*c->costs));
+	c->file = calloc((size_t)c->n_symbols + 1, sizeof(*c->file));
+	c->is_named = calloc((size_t)c->n_symbols + 1, sizeof(*c->is_named));
+	c->is_file_named = calloc((size_t)n_frames + 2, sizeof(*c->is_file_named));
+	c->is_object_named = calloc((size_t)c->n_symbols + 1, sizeof(*c->is_object_named));
+	if (!c->self || !c->total || !c->call || !c->costs || !c->file || !c->is_named ||
+	    !c->is_file_named || !c->is_object_named)
+		return -ENOMEM;
+	r = strings_new(&c->files);
+	return r < 0 ? r : strings_new(&c->objects);
+}
+
+static int callgrind_write(struct callgrind *c)
+{
+	int r = callgrind_alloc(c);
+
+	if (r < 0)
+		return r;
+	callgrind_sum(c);
+	r = callgrind_fold_recursion(c);
+	if (r == 0)
+		r = callgrind_choose_files(c);
+	if (r == 0)
+		r = callgrind_collect(c);
+	if (r < 0)
+		return r;
+	callgrind_head(c);
+	r = callgrind_body(c);
+	text_printf(&c->b, "\ntotals: %" PRIu64 "\n", profile_totals(c->profile)->samples);
+	return r < 0 ? r : text_flush(&c->b, c->out);
+}
+
+int export_callgrind(struct profile *profile, FILE *out)
+{
+	struct callgrind c = {.profile = profile, .out = out};
+	int r = callgrind_write(&c);
+
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	paths_free(c.paths);
+	free(c.self);
+	free(c.total);
+	free(c.call);
+	free(c.costs);
+	free(c.file);
+	free(c.is_named);
+	free(c.is_file_named);
+	free(c.is_object_named);
+	strings_free(c.files);
+	strings_free(c.objects);
+	buf_free(&c.b);
+	return r;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the tables of a pprof file: pprof_tables.c collects, pprof_write.c writes them. No other
+ * module includes this.
+ */
+#ifndef EXPORT_PPROF_STATE_H
+#define EXPORT_PPROF_STATE_H
+
+#include "export/pprof_tables.h"
+#include "report/strings.h"
+#include "stackd_abi.h"
+
+#define PPROF_OBJECT_SHIFT 44 /* file offsets are below; 2^19 objects fit above */
+#define PPROF_REASONS	   (STACKD_END_COUNT + 1) /* the last one stands for unknown ones */
+
+struct pprof_function {
+	uint32_t name, system_name, file; /* strings */
+	bool is_needed;
+};
+
+struct pprof_labels {
+	ProtobufCBinaryData thread[PPROF_THREAD_LABELS];
+};
+
+struct pprof_tables {
+	struct profile *profile;
+	const struct store_tables *t;
+	struct strings *strings;
+	struct buf text, scratch;
+	bool *locations;		  /* by location: whether it is needed */
+	uint64_t *limits;		  /* by object: end of what is needed of it; 0: nothing */
+	struct pprof_function *functions; /* by symbol */
+	uint32_t n_functions, cap_functions;
+	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
+	struct pprof_labels *threads;
+	ProtobufCBinaryData ends[PPROF_REASONS], qualities[PROFILE_LOST + 1];
+	struct paths *paths; /* NULL: locations are those of the store */
+	uint32_t tag_key;
+	int r; /* the first error of pprof_tables_string() */
+};
+
+/* The number of a string as shown: escaped. 0 and an error in p->r for lack of memory. */
+uint32_t pprof_tables_string(struct pprof_tables *p, const char *s);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tables of a pprof file have in them; see pprof_tables.h. pprof_write.c writes them.
+ *
+ * Numbers are those of the store and the model plus one, since pprof's begin at 1: location,
+ * object, symbol. Root marks are locations behind the store's last.
+ */
+#include "export/pprof_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/text.h"
+
+uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
+{
+	uint32_t number = 0;
+	int r;
+
+	buf_clear(&p->text);
+	text_put(&p->text, s ? s : "", NULL);
+	buf_put_u8(&p->text, '\0');
+	r = p->text.failed ? -ENOMEM
+			   : strings_intern(p->strings, (const char *)p->text.data, &number);
+	if (r < 0 && p->r == 0)
+		p->r = r;
+	return number;
+}
+
+/* --- collecting ------------------------------------------------------------------------------ */
+
+static void pprof_mark_needed(struct pprof_tables *p)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	bool *nodes = calloc((size_t)p->t->n_nodes + 1, sizeof(*nodes));
+
+	if (!nodes) {
+		p->r = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		nodes[entries[i].node] = true;
+	for (uint32_t i = p->t->n_nodes; i-- > 1;) {
+		if (!nodes[i])
+			continue;
+		nodes[p->t->nodes[i].parent] = true;
+		p->locations[p->t->nodes[i].location] = true;
+	}
+	free(nodes);
+}
+
+static int pprof_function_reserve(struct pprof_tables *p, uint32_t number)
+{
+	uint32_t cap = p->cap_functions ? p->cap_functions : 256;
+	struct pprof_function *functions;
+
+	while (cap <= number)
+		cap *= 2;
+	if (cap > p->cap_functions) {
+		functions = reallocarray(p->functions, cap, sizeof(*functions));
+		if (!functions)
+			return -ENOMEM;
+		p->functions = functions;
+		p->cap_functions = cap;
+	}
+	while (p->n_functions <= number)
+		p->functions[p->n_functions++] = (struct pprof_function){0};
+	return 0;
+}
+
+/* pprof takes a name for demangled, and leaves it alone, if the linkage name is another. */
+static int pprof_function(struct pprof_tables *p, const struct profile_symbol *symbol,
+			  const char *linkage_name, const char *file)
+{
+	struct pprof_function *function;
+	int r = pprof_function_reserve(p, symbol->number);
+
+	if (r < 0)
+		return r;
+	function = &p->functions[symbol->number];
+	if (!function->is_needed) {
+		function->is_needed = true;
+		function->name = pprof_tables_string(p, symbol->name);
+		function->system_name = pprof_tables_string(p, linkage_name);
+		if (function->system_name == function->name)
+			function->system_name = 0;
+	}
+	if (!function->file && file)
+		function->file = pprof_tables_string(p, file);
+	return p->r;
+}
+
+static void pprof_limit(struct pprof_tables *p, const struct store_location *location)
+{
+	uint64_t end = location->offset + 2;
+
+	if (end > p->limits[location->object])
+		p->limits[location->object] = end;
+}
+
+static int pprof_location(struct pprof_tables *p, uint32_t number)
+{
+	const struct store_location *location = &p->t->locations[number];
+	uint32_t first = p->t->line_first[number], n = p->t->line_first[number + 1] - first;
+	const struct profile_frame *frames;
+	size_t count;
+	int r = 0;
+
+	frames = profile_location_frames(p->profile, number, &count);
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		size_t at = count - 1 - i; /* the store has the innermost first */
+		const char *name = at < n ? p->t->lines[first + at].function : NULL;
+
+		r = pprof_function(p, frames[i].symbol, name, frames[i].file);
+	}
+	pprof_limit(p, location);
+	return r;
+}
+
+static uint32_t pprof_reason(uint8_t end_reason)
+{
+	return end_reason < STACKD_END_COUNT ? end_reason : STACKD_END_COUNT;
+}
+
+/* The mark says the end reason, so it is the same for all origins for which there is one. */
+static bool pprof_has_mark(const struct pprof_tables *p, const struct profile_entry *entry)
+{
+	return profile_mark(p->profile, entry->end_reason, entry->origin) != NULL;
+}
+
+static int pprof_collect_marks(struct pprof_tables *p)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t reason = pprof_reason(entries[i].end_reason);
+
+		if (pprof_has_mark(p, &entries[i]))
+			p->marks[reason] =
+				profile_mark(p->profile, entries[i].end_reason, entries[i].origin);
+		else if (!entries[i].node)
+			p->marks[PPROF_REASONS] = profile_no_frames(p->profile);
+	}
+	for (size_t i = 0; r == 0 && i <= PPROF_REASONS; i++)
+		if (p->marks[i])
+			r = pprof_function(p, p->marks[i], NULL, NULL);
+	return r;
+}
+
+static int pprof_collect_locations(struct pprof_tables *p)
+{
+	int r = 0;
+
+	pprof_mark_needed(p);
+	for (uint32_t i = 0; r == 0 && i < p->t->n_locations; i++)
+		if (p->locations[i])
+			r = pprof_location(p, i);
+	return r < 0 ? r : pprof_collect_marks(p);
+}
+
+/* The same where paths are shown otherwise than the trie has them: a location for each frame. */
+static int pprof_collect_frames(struct pprof_tables *p)
+{
+	const struct paths_frame *frames;
+	uint32_t n;
+	int r = paths_new(p->profile, &p->paths);
+
+	if (r < 0)
+		return r;
+	frames = paths_frames(p->paths, &n);
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const struct profile_frame *frame = &frames[i].frame;
+
+		r = pprof_function(p, frame->symbol, NULL, frame->file);
+		if (frame->location != UINT32_MAX)
+			pprof_limit(p, &p->t->locations[frame->location]);
+	}
+	return r;
+}
+
+/* --- labels ---------------------------------------------------------------------------------- */
+
+static void pprof_label(struct pprof_tables *p, const char *key, const char *text, int64_t number,
+			ProtobufCBinaryData *ret_label)
+{
+	Pprof__Label label = PPROF__LABEL__INIT;
+
+	label.key = pprof_tables_string(p, key);
+	label.str = text ? pprof_tables_string(p, text) : 0;
+	label.num = text ? 0 : number;
+	ret_label->len = pprof__label__get_packed_size(&label);
+	ret_label->data = malloc(ret_label->len);
+	if (ret_label->data)
+		pprof__label__pack(&label, ret_label->data);
+	else
+		p->r = -ENOMEM;
+}
+
+static int pprof_make_labels(struct pprof_tables *p)
+{
+	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
+						[PROFILE_RECONSTRUCTED] = "reconstructed",
+						[PROFILE_PARTIAL] = "partial",
+						[PROFILE_LOST] = "partial"};
+
+	for (uint32_t i = 0; i < p->t->n_threads; i++) {
+		const struct store_thread *thread = &p->t->threads[i];
+		ProtobufCBinaryData *labels = p->threads[i].thread;
+
+		pprof_label(p, "pid", NULL, p->t->processes[thread->process].pid, &labels[0]);
+		pprof_label(p, "tid", NULL, thread->tid, &labels[1]);
+		pprof_label(p, "comm", thread->comm && *thread->comm ? thread->comm : "[unnamed]",
+			    0, &labels[2]);
+	}
+	for (uint32_t i = 0; i < PPROF_REASONS; i++) {
+		uint8_t reason = i < STACKD_END_COUNT ? (uint8_t)i : UINT8_MAX;
+
+		pprof_label(p, "end", profile_end_reason_name(reason), 0, &p->ends[i]);
+	}
+	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
+		pprof_label(p, "quality", qualities[i], 0, &p->qualities[i]);
+	p->tag_key = pprof_tables_string(p, "tag");
+	return p->r;
+}
+
+static int pprof_tables_fill(struct pprof_tables *p)
+{
+	const struct store_tables *t = p->t;
+	int r = strings_new(&p->strings);
+
+	p->locations = calloc((size_t)t->n_locations + 1, sizeof(*p->locations));
+	p->limits = calloc((size_t)t->n_objects + 1, sizeof(*p->limits));
+	p->threads = calloc((size_t)t->n_threads + 1, sizeof(*p->threads));
+	if (r < 0 || !p->locations || !p->limits || !p->threads)
+		return -ENOMEM;
+	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
+		return -EOVERFLOW;
+	pprof_tables_string(p, ""); /* number 0 */
+	r = paths_is_shaped(p->profile) ? pprof_collect_frames(p) : pprof_collect_locations(p);
+	return r < 0 ? r : pprof_make_labels(p);
+}
+
+int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables)
+{
+	struct pprof_tables *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->profile = profile;
+	p->t = profile_tables(profile);
+	r = pprof_tables_fill(p);
+	if (r < 0) {
+		pprof_tables_free(p);
+		return r;
+	}
+	*ret_tables = p;
+	return 0;
+}
+
+void pprof_tables_free(struct pprof_tables *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; p->threads && i < p->t->n_threads; i++)
+		for (uint32_t j = 0; j < PPROF_THREAD_LABELS; j++)
+			free(p->threads[i].thread[j].data);
+	for (uint32_t i = 0; i < PPROF_REASONS; i++)
+		free(p->ends[i].data);
+	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
+		free(p->qualities[i].data);
+	paths_free(p->paths);
+	free(p->threads);
+	free(p->locations);
+	free(p->limits);
+	free(p->functions);
+	strings_free(p->strings);
+	buf_free(&p->text);
+	buf_free(&p->scratch);
+	free(p);
+}
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+uint32_t pprof_tables_strings(const struct pprof_tables *p)
+{
+	return strings_count(p->strings);
+}
+
+const struct paths *pprof_tables_paths(const struct pprof_tables *p)
+{
+	return p->paths;
+}
+
+uint64_t pprof_tables_mark(const struct pprof_tables *p, const struct profile_entry *entry)
+{
+	uint64_t first = PPROF_LOCATION(p->t->n_locations);
+
+	if (pprof_has_mark(p, entry))
+		return first + pprof_reason(entry->end_reason);
+	return entry->node ? 0 : first + PPROF_REASONS;
+}
+
+const ProtobufCBinaryData *pprof_tables_thread(const struct pprof_tables *p, uint32_t thread)
+{
+	return p->threads[thread].thread;
+}
+
+ProtobufCBinaryData pprof_tables_quality(const struct pprof_tables *p, uint8_t quality)
+{
+	return p->qualities[quality <= PROFILE_LOST ? quality : PROFILE_PARTIAL];
+}
+
+ProtobufCBinaryData pprof_tables_end(const struct pprof_tables *p, uint8_t end_reason)
+{
+	return p->ends[pprof_reason(end_reason)];
+}
+
+void pprof_tables_put_tag(const struct pprof_tables *p, uint32_t number, struct buf *b)
+{
+	Pprof__Label label = PPROF__LABEL__INIT;
+	uint8_t bytes[64];
+
+	label.key = p->tag_key;
+	label.str = number;
+	buf_put(b, bytes, pprof__label__pack(&label, bytes));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the samples of a pprof file refer to: strings, mappings, locations, functions, and labels
+ * that many samples share. A part of export_pprof.c.
+ */
+#ifndef EXPORT_PPROF_TABLES_H
+#define EXPORT_PPROF_TABLES_H
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "export/paths.h"
+#include "pprof.pb-c.h"
+#include "report/profile.h"
+
+/* The id of location or frame `number`. */
+#define PPROF_LOCATION(number) ((uint64_t)(number) + 1)
+
+struct pprof_tables;
+
+/* Collects what the entries of a profile need. 0, -ENOMEM, -EOVERFLOW. */
+int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables);
+void pprof_tables_free(struct pprof_tables *tables);
+
+/* Writes everything but samples, among it all strings up to now. 0, -ENOMEM, -EIO. */
+int pprof_tables_write(struct pprof_tables *tables, FILE *out);
+
+/* How many strings there are: the number of the next one. */
+uint32_t pprof_tables_strings(const struct pprof_tables *tables);
+
+/* Where a filter changes the shape of paths, they are those of this table, and the ids of
+ * locations are numbers of its frames. NULL otherwise: then they are those of the store. */
+const struct paths *pprof_tables_paths(const struct pprof_tables *tables);
+
+/* The id of the location of an entry's root mark; 0 if it has none. */
+uint64_t pprof_tables_mark(const struct pprof_tables *tables, const struct profile_entry *entry);
+
+/* Encoded Label messages: of a thread pid, tid and comm, of others one. */
+#define PPROF_THREAD_LABELS 3
+const ProtobufCBinaryData *pprof_tables_thread(const struct pprof_tables *tables, uint32_t thread);
+ProtobufCBinaryData pprof_tables_quality(const struct pprof_tables *tables, uint8_t quality);
+ProtobufCBinaryData pprof_tables_end(const struct pprof_tables *tables, uint8_t end_reason);
+
+/* The label "tag" with string `number`, appended encoded. */
+void pprof_tables_put_tag(const struct pprof_tables *tables, uint32_t number, struct buf *b);
+
+/* Writes a message. `scratch` spares an allocation each time. 0, -ENOMEM, -EIO. */
+int pprof_write(const Pprof__Profile *message, struct buf *scratch, FILE *out);
+
+#endif
