@@ -102,13 +102,12 @@ static int compare(const void *a, const void *b)
 /* Makes ready what is not younger than `limit_ns`. */
 static void sort_to(struct perfdata_order *o, uint64_t limit_ns)
 {
-	struct perfdata_waiting *items = o->items + o->head;
-	size_t count = o->count - o->head, sorted = 1;
+	size_t sorted = o->head + 1;
 
-	while (sorted < count && compare(&items[sorted - 1], &items[sorted]) < 0)
+	while (sorted < o->count && compare(&o->items[sorted - 1], &o->items[sorted]) < 0)
 		sorted++;
-	if (sorted < count)
-		qsort(items, count, sizeof(*items), compare);
+	if (sorted < o->count)
+		qsort(o->items + o->head, o->count - o->head, sizeof(*o->items), compare);
 	o->ready = o->head;
 	while (o->ready < o->count && o->items[o->ready].time_ns <= limit_ns)
 		o->ready++;
