@@ -245,12 +245,31 @@ static void decode_trailer(const struct perfdata *p, const struct perfdata_raw *
 		r->cpu = take_u32(&trailer);
 }
 
-static void decode_mmap2(struct cursor *c, uint16_t misc, struct perfdata_mmap *m)
+/* Is it a build-id that stands where device and inode stand otherwise? The flag alone does not say
+ * so: while somebody else has an event with build-ids open, the kernel (6.18 and before) also sets
+ * it in records of events without, whose bytes are device and inode still. (perf itself aborts
+ * over such a file.) Where no event asked for build-ids, only perf inject can have put one there,
+ * and then it is of a usual length. */
+static bool is_build_id(const struct perfdata *p, uint16_t misc, const uint8_t *identity)
+{
+	static const uint8_t zeros[3];
+	uint8_t len = identity[0];
+
+	if (!(misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+		return false;
+	if (p->events.has_build_ids)
+		return true;
+	return (len == 16 || len == 20) && !memcmp(identity + 1, zeros, 3) &&
+	       (len == 20 || !memcmp(identity + 20, zeros, 3));
+}
+
+static void decode_mmap2(const struct perfdata *p, struct cursor *c, uint16_t misc,
+			 struct perfdata_mmap *m)
 {
 	const uint8_t *identity = take(c, 24);
 	uint32_t prot;
 
-	if (identity && misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+	if (identity && is_build_id(p, misc, identity)) {
 		m->build_id_len = identity[0];
 		m->build_id = identity + 4;
 		c->failed |= m->build_id_len > 20;
@@ -280,7 +299,7 @@ static void decode_mmap(const struct perfdata *p, const struct perfdata_raw *raw
 	m->is_code = !(misc & PERF_RECORD_MISC_MMAP_DATA);
 	m->mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	if (raw->header->type == PERF_RECORD_MMAP2)
-		decode_mmap2(c, misc, m);
+		decode_mmap2(p, c, misc, m);
 	m->path = take_string(c);
 	if (!m->build_id_len) {
 		m->build_id = perfdata_build_id(p, m->path, &len);

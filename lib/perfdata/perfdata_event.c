@@ -125,6 +125,7 @@ int perfdata_event_add(struct perfdata *p, const void *bytes, size_t size, uint6
 	};
 	e->read_formats[e->count] = attr.read_format;
 	e->has_sample_id[e->count] = attr.sample_id_all;
+	e->has_build_ids |= attr.build_id;
 	if (attr.use_clockid && !e->count)
 		p->info.clock_id = attr.clockid;
 	e->is_checked = false;

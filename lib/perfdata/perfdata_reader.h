@@ -63,7 +63,7 @@ struct perfdata_events {
 	size_t id_mask, n_ids;
 	uint64_t last_id; /* and what it was found to be */
 	uint32_t last_event;
-	int32_t clock_id;
+	bool has_build_ids; /* one asked for them in MMAP2 records */
 	/* Where an event's id stands, in words behind the header and before the end; 0: nowhere,
 	 * and then all events have one layout. */
 	unsigned id_from_start, id_from_end;

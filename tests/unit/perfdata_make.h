@@ -81,6 +81,7 @@ static inline struct perf_event_attr *make_event(struct make *m, uint64_t sample
 		.sample_period = 1000,
 		.sample_type = sample_type,
 		.sample_id_all = 1,
+		.build_id = 1,
 	};
 	m->ids[m->n_attrs++] = id;
 	return attr;

@@ -351,6 +351,30 @@ static void test_mappings(void **state)
 	close_fixture(&f);
 }
 
+/* The kernel marks records as having a build-id that have device and inode, where another event on
+ * the machine has asked for build-ids. */
+static void test_a_false_mark_of_a_build_id(void **state)
+{
+	static const uint8_t device_and_inode[20] = {3, 0, 0, 0, 77};
+	struct fixture f = {0};
+	struct perfdata_record r;
+	(void)state;
+
+	make_event(&f.make, MAKE_PLAIN, 0)->build_id = 0;
+	make_mmap2(&f.make, 5, 0x1000, 0x2000, 0x3000, "/bin/x", device_and_inode, 20, 1);
+	/* The helper has put the length first: make it the device's major number. */
+	f.make.records.data[40] = 254;
+	make_mmap2(&f.make, 5, 0x1000, 0x2000, 0x3000, "/bin/x", "12345678901234567890", 20, 2);
+	open_file(&f);
+	r = next(&f);
+	assert_null(r.mmap.build_id);
+	assert_true(r.mmap.dev_major == 254 && r.mmap.dev_minor == 3 && r.mmap.inode == 77);
+	r = next(&f); /* perf inject adds some */
+	assert_int_equal(r.mmap.build_id_len, 20);
+	expect_end(&f);
+	close_fixture(&f);
+}
+
 static void test_tasks(void **state)
 {
 	struct fixture f = {0};
@@ -541,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_events_by_identifier),
 		cmocka_unit_test(test_events_by_id),
 		cmocka_unit_test(test_mappings),
+		cmocka_unit_test(test_a_false_mark_of_a_build_id),
 		cmocka_unit_test(test_tasks),
 		cmocka_unit_test(test_what_is_skipped),
 		cmocka_unit_test(test_features),

@@ -1,0 +1,185 @@
+#!/bin/bash
+# stackctl import: what this machine's perf records in its modes, as perf script shows it, and what
+# is refused.
+#
+# Only cpu-clock is sampled: no test needs a PMU. While any event with build-ids is open on the
+# machine (stackd has one), the kernel marks all mmap records as having build-ids, and perf 6.1
+# aborts over those that have none; so what perf script is to read is recorded with them. It has
+# three tries all the same.
+# shellcheck disable=SC1091,SC2154 # what common gives
+. "$(dirname "$0")/common"
+
+export HOME=$tmp # perf would fill a cache there
+store=$tmp/s.db
+
+# --- what is refused, with the offset and the reason
+echo 'no perf.data, but a text' >"$tmp/text"
+expect 2 "$stackctl" import "$tmp/text" -o "$store"
+says "cannot import $tmp/text: at offset 0: not a perf.data file"
+expect 2 "$stackctl" import "$tmp/none" -o "$store"
+says 'No such file or directory'
+expect 2 "$stackctl" import "$tmp" -o "$store"
+says 'record without --threads'
+expect 2 "$stackctl" import
+says 'perf.data, or - for standard input'
+expect 2 "$stackctl" import - -o "$store"
+says 'the file ends within the header'
+[ ! -e "$store" ] || fail 'a refused file left a store'
+
+# --- this machine's perf
+if ! perf --version >"$tmp/version" 2>&1; then
+    [ "$failures" = 0 ] || finish
+    echo 'no perf here (Debian package linux-perf)'
+    exit 77
+fi
+cat >"$tmp/work.c" <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+#define KEEP __attribute__((noinline, noclone))
+KEEP void leaf(int n) { for (int i = 0; i < n; i++) sink += i; }
+KEEP void middle(int n) { leaf(n); sink++; }
+KEEP void top(int n) { middle(n); leaf(n / 2); sink++; }
+KEEP void recurse(int depth, int n) { if (depth) recurse(depth - 1, n); else top(n); sink++; }
+int main(int argc, char **argv)
+{
+    (void)argc;
+    for (int i = 0; i < atoi(argv[1]); i++) { recurse(i % 8, 20000); sink += getppid(); }
+    return 0;
+}
+END
+${CC:-cc} -O1 -g -fno-omit-frame-pointer -o "$tmp/work" "$tmp/work.c" || exit 1
+
+# three_times COMMAND...: perf's tries; its abort leaves nothing that is worth reading.
+three_times() {
+    for _ in 1 2 3; do
+        "$@" 2>"$tmp/perf.err" && return
+    done
+    tail -n 3 "$tmp/perf.err"
+    [ "$failures" = 0 ] || finish
+    echo "$(cat "$tmp/version") fails here three times in a row: $*"
+    exit 77
+}
+
+record() { # FILE OPTION...
+    local file=$1
+    shift
+    three_times perf record -q --no-bpf-event --buildid-mmap -e cpu-clock -F 2000 -o "$tmp/$file" "$@" \
+        -- "$tmp/work" 6000
+}
+
+import() { # FILE: and its text by both
+    expect 0 "$stackctl" import "$tmp/$1" -o "$store"
+    expect 0 "$stackctl" export --perf-script -i "$store" -o "$tmp/ours"
+    three_times bash -c "perf script -i '$tmp/$1' --no-inline \
+        -F comm,pid,tid,time,period,event,ip,sym,symoff,dso >'$tmp/theirs'"
+}
+
+# same_totals: of each function, by object and start, self and inclusive, ours equal perf's.
+same_totals() {
+    python3 - tests/live "$tmp/ours" "$tmp/theirs" "$@" <<'END' || fail "$1: totals differ"
+import collections, os, re, sys
+sys.path.insert(0, sys.argv[1])
+import perf_script
+
+PLACE = re.compile(r"^\s+([0-9a-f]+) (.*?)(\+0x([0-9a-f]+))? \((.*)\)$")
+
+def samples(path):
+    """Each a list of (object, symbol), leaf first."""
+    entry = None
+    for line in open(path):
+        if not line.strip():
+            if entry is not None:
+                yield entry
+            entry = None
+        elif line[0] in " \t":
+            if "[incomplete: " in line or line.rstrip().endswith(" (inlined)"):
+                continue  # what perf was told to leave out, and what it cannot say
+            found = PLACE.match(line)
+            assert found, line
+            where = os.path.basename(found[5])
+            entry.append((where, found[2].split("@")[0] if found[4] else None))
+        else:
+            entry = []
+    if entry is not None:
+        yield entry
+
+def totals(path):
+    own, inclusive, frames, count = collections.Counter(), collections.Counter(), 0, 0
+    for entry in samples(path):
+        count += 1
+        frames += len(entry)
+        if entry:
+            own[entry[0]] += 1
+        inclusive.update(set(entry))
+    return count, frames, own, inclusive
+
+ours, theirs = totals(sys.argv[2]), totals(sys.argv[3])
+assert ours[0] == theirs[0] > 20, (ours[0], theirs[0])
+assert ours[1] == theirs[1], (ours[1], theirs[1])
+for mine, perfs in zip(ours[2:], theirs[2:]):
+    for key in ("leaf", "middle", "top", "recurse", "main"):
+        assert mine[("work", key)] == perfs[("work", key)], (key, mine, perfs)
+    # Of everything else, by object: the choice among a function's names is each tool's own.
+    by_object = [collections.Counter() for _ in range(2)]
+    for counter, sums in zip((mine, perfs), by_object):
+        for (where, name), n in counter.items():
+            sums[where, name is None] += n
+    if mine is ours[2]:
+        assert by_object[0] == by_object[1], by_object
+assert ours[3][("work", "recurse")] > 20
+END
+}
+
+record fp.data -g
+import fp.data
+same_totals fp
+
+record packed.data -g -z
+import packed.data
+same_totals packed
+
+three_times bash -c "perf record -q --no-bpf-event --buildid-mmap -e cpu-clock -F 2000 -g -o - -- \
+    '$tmp/work' 6000 >'$tmp/pipe.data'"
+expect 0 bash -c "cat '$tmp/pipe.data' | '$stackctl' import - -o '$store'"
+expect 0 "$stackctl" list -i "$store"
+shows 'import -'
+import pipe.data
+same_totals pipe
+
+# Without build-ids, a file is known by device and inode.
+three_times perf record -q --no-bpf-event --no-buildid -e cpu-clock -F 2000 -g \
+    -o "$tmp/plain.data" -- "$tmp/work" 6000
+expect 0 "$stackctl" import "$tmp/plain.data" -o "$store"
+expect 0 "$stackctl" export --folded -i "$store"
+shows 'main;recurse;recurse'
+
+# With a stack, every path reaches the entry.
+record dwarf.data --call-graph dwarf,16384
+import dwarf.data
+same_totals dwarf
+expect 0 "$stackctl" stats --json -i "$store"
+python3 -c '
+import json, sys
+stats = json.load(open(sys.argv[1]))
+whole = stats["quality"]["complete"]
+assert whole >= 0.98 * stats["samples"] > 20, stats' "$tmp/out" || fail 'dwarf: paths that are not whole'
+
+# Two events: which one is for the user to say.
+three_times perf record -q --no-bpf-event --buildid-mmap -e cpu-clock -e page-faults -c 1000000 -g \
+    -o "$tmp/two.data" -- "$tmp/work" 2000
+three_times perf script -i "$tmp/two.data" -F event >"$tmp/two"
+if [ "$(grep -o 'cpu-clock\|page-faults' "$tmp/two" | sort -u | wc -l)" = 2 ]; then
+    expect 2 "$stackctl" import "$tmp/two.data" -o "$store"
+    says 'choose one with --event NAME'
+fi
+expect 0 "$stackctl" import "$tmp/two.data" -e cpu-clock -o "$store"
+says 'samples of cpu-clock'
+
+# The program is gone, and another in its place: its frames keep their offsets, not false names.
+echo 'int main(void) { return 0; }' | ${CC:-cc} -x c -o "$tmp/work" -
+expect 0 "$stackctl" import "$tmp/fp.data" -o "$store"
+expect 0 "$stackctl" export --perf-script -i "$store" -o "$tmp/ours"
+grep -q '(.*/work)$' "$tmp/ours" || fail 'frames of a program that is gone'
+! grep -q 'leaf+\|main+.*/work)' "$tmp/ours" || fail 'names of another file'
+finish
