@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py
-# report.py, lbr.py and tags too.
+# report.py, lbr.py, import.py and tags too.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -13,5 +13,6 @@ python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/walk.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/report.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/lbr.py "$1" || status=1
+[ $# -gt 1 ] || python3 bench/import.py "$1" || status=1
 [ $# -gt 1 ] || build/bench/tags "$1" || status=1
 exit $status
