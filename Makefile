@@ -71,7 +71,7 @@ $(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lncursesw -ltinfo
 
 # --- for programs that keep a tag (docs/TAGS.md) ---------------------------------------------
 

@@ -30,6 +30,7 @@ static const struct verb {
 } verbs[] = {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers"},
 	{"export", cmd_export, "write a recording in the format of another tool"},
+	{"top", cmd_top, "watch a recording while it is made"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
 	{"import", cmd_import, "make a recording of what perf recorded"},
 	{"decode", cmd_decode, "find the call paths that tags stand for"},

@@ -77,11 +77,12 @@ static int output_open_temp(struct output *output)
 	return output->file ? 0 : -ENOMEM;
 }
 
-/* In the child: becomes the pager. It is told to end at once where all fits on the screen, and to
- * pass colours through; a shell runs it, since it may have options. */
+/* In the child: becomes the pager. It is told to end at once where all fits on the screen, to pass
+ * colours through and to scroll long lines to the side; a shell runs it, since it may have options.
+ */
 static void output_become_pager(const char *pager)
 {
-	setenv("LESS", "FRX", 0);
+	setenv("LESS", "FRSX", 0);
 	setenv("LV", "-c", 0);
 	execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
 	_exit(127);

@@ -123,7 +123,7 @@ do_lint() {
 
 # The live tests judge and report for themselves, in the same form.
 do_live() {
-    timeout 1200 python3 tests/live/run.py --logs "$logs" </dev/null | tee -a "$results"
+    timeout 1200 /usr/bin/python3 tests/live/run.py --logs "$logs" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL live-' "$results" || say "FAIL live: the tests broke off" ;;

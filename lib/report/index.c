@@ -70,3 +70,13 @@ int index_enter(struct index *index, uint64_t key, uint32_t value, uint32_t *ret
 	*ret_value = slot->value;
 	return 0;
 }
+
+int index_set(struct index *index, uint64_t key, uint32_t value)
+{
+	uint32_t old;
+	int r = index_enter(index, key, value, &old);
+
+	if (r == 0 && old != value)
+		index_probe(index, key)->value = value;
+	return r;
+}

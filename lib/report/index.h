@@ -34,4 +34,7 @@ uint32_t index_find(const struct index *index, uint64_t key);
 /* The value of a key, or `value` after entering it under the key. 0 or -ENOMEM. */
 int index_enter(struct index *index, uint64_t key, uint32_t value, uint32_t *ret_value);
 
+/* Gives a key a value, whether it had one or not. 0 or -ENOMEM. */
+int index_set(struct index *index, uint64_t key, uint32_t value);
+
 #endif

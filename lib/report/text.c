@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <wchar.h>
 
 /* Bytes of the UTF-8 character at `s`, or 0 if that is none (RFC 3629: no overlong forms, no
  * surrogates, nothing above U+10FFFF). The terminating NUL of a string ends every wrong one. */
@@ -103,15 +104,32 @@ void text_printf(struct buf *b, const char *format, ...)
 		buf_put(b, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
+/* Columns of a character: two for those of East Asian scripts, none for those that combine. */
+static unsigned text_columns(uint32_t code)
+{
+	int n = code < 0x80 ? 1 : wcwidth((wchar_t)code);
+
+	return n < 0 ? 1 : (unsigned)n;
+}
+
 void text_cut(struct buf *b, unsigned columns)
 {
-	unsigned column = 0;
+	unsigned used = 0;
 
-	for (size_t i = 0; columns && i < b->len; i++) {
-		if ((b->data[i] & 0xc0) != 0x80 && column++ == columns) {
+	buf_put_u8(b, 0); /* ends what text_decode() reads */
+	if (b->failed)
+		return;
+	b->len--;
+	for (size_t i = 0; columns && i < b->len;) {
+		uint32_t code = 0;
+		unsigned n = text_decode(b->data + i, &code);
+
+		used += text_columns(code);
+		if (used > columns) {
 			b->len = i;
 			return;
 		}
+		i += n ? n : 1;
 	}
 }
 

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model of stackctl top; see top_model.h.
+ *
+ * Each look opens the store anew, as a report would: nothing is kept between two looks but which
+ * rows are open, so what is shown is never anything else than what `report --from ...` says. The
+ * key of a row is a hash over the names on the way to it.
+ *
+ * A row of a tree that was never touched is open if it has a tenth of all samples: the hot paths
+ * are there at the first look.
+ */
+#include "top_model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "report/calltree.h"
+#include "report/flat.h"
+#include "report/groups.h"
+#include "report/index.h"
+#include "store/store_reader.h"
+
+#define TOP_LEAST	 0.002 /* of all samples: rows of trees below that are left out */
+#define TOP_OPEN	 0.1   /* of all samples: from that on a row is open */
+#define TOP_LEVELS	 256
+#define TOP_NODES	 (1u << 19)
+#define TOP_OPENED	 1u
+#define TOP_CLOSED	 2u
+#define TOP_CALLERS_SALT UINT64_C(0x63616c6c65727321)
+
+struct top_model {
+	const struct input *input;
+	struct profile_filter filter; /* the input's, with window and process */
+	int32_t pid;
+	double window;
+	struct index touched; /* key -> TOP_OPENED or TOP_CLOSED */
+
+	struct store_reader *reader; /* of the last look */
+	struct profile *profile;
+	struct calltree *tree, *callers; /* made when asked for */
+	VEC(struct top_row) rows;
+	VEC(uint32_t) children;
+};
+
+int top_model_new(const struct input *input, struct top_model **ret_model)
+{
+	struct top_model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->input = input;
+	*ret_model = m;
+	return 0;
+}
+
+/* Forgets the last look. */
+static void model_drop(struct top_model *m)
+{
+	calltree_free(m->tree);
+	calltree_free(m->callers);
+	profile_free(m->profile);
+	store_reader_close(m->reader);
+	m->tree = m->callers = NULL;
+	m->profile = NULL;
+	m->reader = NULL;
+	m->rows.count = 0;
+}
+
+void top_model_free(struct top_model *m)
+{
+	if (!m)
+		return;
+	model_drop(m);
+	index_free(&m->touched);
+	free(m->rows.items);
+	free(m->children.items);
+	free(m);
+}
+
+void top_model_set_window(struct top_model *m, double seconds)
+{
+	m->window = seconds;
+}
+
+void top_model_set_pid(struct top_model *m, int32_t pid)
+{
+	m->pid = pid;
+}
+
+const struct profile *top_model_profile(const struct top_model *m)
+{
+	return m->profile;
+}
+
+/* The input's filter, narrowed to the last seconds and the process. */
+static struct profile_filter model_filter(const struct top_model *m,
+					  const struct store_recording *rec)
+{
+	struct profile_filter filter = m->input->filter;
+	uint64_t now = rec->end_ns > rec->start_ns ? rec->end_ns - rec->start_ns : 0;
+	uint64_t window = (uint64_t)(m->window * 1e9);
+
+	if (window && window < now && now - window > filter.from_ns)
+		filter.from_ns = now - window;
+	if (m->pid) {
+		filter.pids = &m->pid;
+		filter.n_pids = 1;
+	}
+	return filter;
+}
+
+int top_model_refresh(struct top_model *m, char **ret_error)
+{
+	char *path = input_path(m->input);
+	struct top_model next = *m;
+	int r = -ENOMEM;
+
+	next.reader = NULL;
+	next.profile = NULL;
+	if (path)
+		r = store_reader_open(path, m->input->recording, &next.reader, ret_error);
+	free(path);
+	if (r < 0)
+		return r;
+	next.filter = model_filter(m, &store_reader_tables(next.reader)->recording);
+	model_drop(m);
+	m->filter = next.filter;
+	m->reader = next.reader;
+	r = profile_new(m->reader, &m->filter, &m->profile);
+	if (r < 0 && r != -ENODATA)
+		model_drop(m);
+	return r == -ENODATA ? 0 : r;
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static uint64_t model_key(uint64_t parent, const struct profile_symbol *symbol)
+{
+	uint64_t h = parent;
+
+	for (const char *at = symbol->name; *at; at++)
+		h = hash_mix64(h + (unsigned char)*at);
+	for (const char *at = symbol->object; *at; at++)
+		h = hash_mix64(h + (unsigned char)*at);
+	return h;
+}
+
+uint64_t top_model_callers_key(uint64_t function_key)
+{
+	return hash_mix64(function_key ^ TOP_CALLERS_SALT);
+}
+
+static int model_add(struct top_model *m, const struct top_row *row)
+{
+	int r = VEC_RESERVE(&m->rows, 1);
+
+	if (r == 0)
+		m->rows.items[m->rows.count++] = *row;
+	return r;
+}
+
+static int model_make_tree(struct top_model *m)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(m->profile, &n);
+	int r;
+
+	if (m->tree)
+		return 0;
+	r = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->tree);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = calltree_add(m->tree, &entries[i]);
+	if (r == 0)
+		calltree_sum(m->tree);
+	return r;
+}
+
+static int model_make_callers(struct top_model *m)
+{
+	struct calltree_limits limits = {TOP_LEAST * 100, TOP_LEVELS, TOP_NODES};
+	bool is_cut;
+	int r = 0;
+
+	if (m->callers)
+		return 0;
+	r = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->callers);
+	return r == 0 ? calltree_invert(m->tree, &limits, m->callers, &is_cut) : r;
+}
+
+static int model_functions(struct top_model *m)
+{
+	struct flat flat;
+	int r = flat_make(m->profile, m->tree, &flat);
+
+	for (uint32_t i = 0; r == 0 && i < flat.n; i++) {
+		const struct profile_symbol *s = profile_symbol_at(m->profile, flat.rows[i].symbol);
+
+		r = model_add(m, &(struct top_row){.key = model_key(0, s),
+						   .total = flat.rows[i].total,
+						   .self = flat.rows[i].self,
+						   .name = s->name,
+						   .object = s->object});
+	}
+	if (r == 0)
+		flat_free(&flat);
+	return r;
+}
+
+static int model_processes(struct top_model *m)
+{
+	const struct store_tables *t = profile_tables(m->profile);
+	struct groups groups;
+	int r = groups_by_process(m->profile, &groups);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < groups.n_ranking; i++) {
+		const struct store_process *p = &t->processes[groups.ranking[i]];
+		uint64_t samples = groups.samples[groups.ranking[i]];
+
+		r = model_add(m, &(struct top_row){.key = (uint64_t)p->number + 1,
+						   .total = samples,
+						   .self = samples,
+						   .name = p->comm ? p->comm : "?",
+						   .object = p->exe ? p->exe : "",
+						   .pid = p->pid});
+	}
+	groups_free(&groups);
+	return r;
+}
+
+static bool model_is_open(const struct top_model *m, uint64_t key, uint64_t samples, uint64_t all)
+{
+	uint32_t touched = index_find(&m->touched, key);
+
+	if (touched != INDEX_NONE)
+		return touched == TOP_OPENED;
+	return (double)samples >= TOP_OPEN * (double)all;
+}
+
+int top_model_open(struct top_model *m, uint64_t key, bool is_open)
+{
+	uint32_t now = is_open ? TOP_OPENED : TOP_CLOSED;
+
+	return index_set(&m->touched, key, now);
+}
+
+struct model_order {
+	const struct calltree *tree;
+	const struct calltree_node *nodes;
+};
+
+/* The largest last: children are taken from the end. */
+static int model_compare_nodes(const void *a, const void *b, void *arg)
+{
+	const struct model_order *order = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (order->nodes[x].samples != order->nodes[y].samples)
+		return order->nodes[x].samples < order->nodes[y].samples ? -1 : 1;
+	return strcmp(calltree_symbol(order->tree, y)->name, calltree_symbol(order->tree, x)->name);
+}
+
+/* Puts the children of a node that are worth a row on the stack. */
+static int model_push(struct top_model *m, const struct model_order *order, uint32_t node)
+{
+	size_t from = m->children.count;
+	uint64_t all = order->nodes[0].samples;
+	int r = 0;
+
+	for (uint32_t at = order->nodes[node].first_child; r == 0 && at != CALLTREE_NONE;
+	     at = order->nodes[at].next_sibling) {
+		if ((double)order->nodes[at].samples < TOP_LEAST * (double)all)
+			continue;
+		r = VEC_RESERVE(&m->children, 1);
+		if (r == 0)
+			m->children.items[m->children.count++] = at;
+	}
+	if (r == 0 && m->children.count - from > 1)
+		qsort_r(m->children.items + from, m->children.count - from, sizeof(uint32_t),
+			model_compare_nodes, (void *)order);
+	return r;
+}
+
+/* The rows of a tree, depth first. `keys` and `levels` have room for a number for each node. */
+static int model_tree_rows(struct top_model *m, const struct calltree *tree, bool is_callers,
+			   uint64_t *keys, uint32_t *levels)
+{
+	struct model_order order = {.tree = tree};
+	uint32_t n;
+	int r;
+
+	order.nodes = calltree_nodes(tree, &n);
+	keys[0] = is_callers ? 0 : 1;
+	m->children.count = 0;
+	r = model_push(m, &order, 0);
+	while (r == 0 && m->children.count) {
+		uint32_t at = m->children.items[--m->children.count];
+		const struct calltree_node *node = &order.nodes[at];
+		const struct profile_symbol *s = calltree_symbol(tree, at);
+		size_t pushed = m->children.count;
+		struct top_row row = {.total = node->samples,
+				      .self = node->self,
+				      .name = s->name,
+				      .object = s->object,
+				      .is_inlined = node->is_inlined};
+
+		keys[at] = model_key(keys[node->parent], s);
+		if (is_callers && node->parent == 0)
+			keys[at] = top_model_callers_key(keys[at]);
+		row.key = keys[at];
+		row.level = levels[at] = node->parent ? levels[node->parent] + 1 : 0;
+		r = model_push(m, &order, at);
+		row.has_more = m->children.count > pushed;
+		row.is_open = row.has_more &&
+			      model_is_open(m, row.key, node->samples, order.nodes[0].samples);
+		if (!row.is_open)
+			m->children.count = pushed;
+		if (r == 0)
+			r = model_add(m, &row);
+	}
+	return r;
+}
+
+static int model_tree(struct top_model *m, const struct calltree *tree, bool is_callers)
+{
+	uint32_t n, *levels;
+	uint64_t *keys;
+	int r = -ENOMEM;
+
+	calltree_nodes(tree, &n);
+	keys = calloc(n, sizeof(*keys));
+	levels = calloc(n, sizeof(*levels));
+	if (keys && levels)
+		r = model_tree_rows(m, tree, is_callers, keys, levels);
+	free(keys);
+	free(levels);
+	return r;
+}
+
+static int model_compare_rows(const void *a, const void *b, void *arg)
+{
+	const struct top_row *x = a, *y = b;
+	enum top_sort sort = *(enum top_sort *)arg;
+	uint64_t p = sort == TOP_BY_SELF ? x->self : x->total;
+	uint64_t q = sort == TOP_BY_SELF ? y->self : y->total;
+
+	if (sort != TOP_BY_NAME && p != q)
+		return p < q ? 1 : -1;
+	if (sort != TOP_BY_NAME && x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+int top_model_rows(struct top_model *m, enum top_view view, enum top_sort sort,
+		   const struct top_row **ret_rows, uint32_t *ret_count)
+{
+	int r = 0;
+
+	m->rows.count = 0;
+	if (m->profile)
+		r = model_make_tree(m);
+	if (r == 0 && m->profile && view == TOP_CALLERS)
+		r = model_make_callers(m);
+	if (r == 0 && m->profile)
+		r = view == TOP_FUNCTIONS   ? model_functions(m)
+		    : view == TOP_PROCESSES ? model_processes(m)
+		    : view == TOP_PATHS	    ? model_tree(m, m->tree, false)
+					    : model_tree(m, m->callers, true);
+	if (r < 0)
+		return r;
+	if ((view == TOP_FUNCTIONS || view == TOP_PROCESSES) && m->rows.count)
+		qsort_r(m->rows.items, m->rows.count, sizeof(*m->rows.items), model_compare_rows,
+			&sort);
+	*ret_rows = m->rows.items;
+	*ret_count = (uint32_t)m->rows.count;
+	return 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* The screen of stackctl top; see top_screen.h. Every line is made as text first, escaped and cut
+ * to the width, since names come from programs that we do not control. */
+#include "top_screen.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <langinfo.h>
+#include <ncurses.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_header.h"
+#include "report/text.h"
+
+#define TOP_HEAD       5 /* lines above the rows */
+#define TOP_FOOT       1
+#define TOP_NARROW     40 /* columns: below that there is one share, that which rows are sorted by */
+#define TOP_INDENT_MAX 30 /* columns; deeper rows say how deep they are */
+
+static bool screen_utf8;
+
+int top_screen_begin(void)
+{
+	SCREEN *screen = newterm(NULL, stdout, stdin);
+
+	if (!screen)
+		return -ENOTTY;
+	set_term(screen);
+	screen_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	set_escdelay(50);
+	curs_set(0);
+	return 0;
+}
+
+void top_screen_end(void)
+{
+	endwin();
+}
+
+uint32_t top_screen_rows(void)
+{
+	int lines = getmaxy(stdscr) - TOP_HEAD - TOP_FOOT;
+
+	return lines > 1 ? (uint32_t)lines : 1;
+}
+
+int top_screen_key(int timeout_ms)
+{
+	int key;
+
+	timeout(timeout_ms);
+	key = getch();
+	return key == ERR ? -1 : key;
+}
+
+/* Draws and empties a line. Where it ends in the last corner, addnstr() fails once it is drawn: the
+ * screen does not scroll. */
+static void screen_line(int y, struct buf *b, int attributes)
+{
+	int width = getmaxx(stdscr);
+
+	if (y < getmaxy(stdscr) && width > 0) {
+		text_cut(b, (unsigned)width);
+		attrset(attributes);
+		if (attributes & A_REVERSE)
+			mvhline(y, 0, ' ' | A_REVERSE, width);
+		move(y, 0);
+		if (b->len)
+			addnstr((const char *)b->data, (int)b->len);
+		attrset(A_NORMAL);
+	}
+	buf_clear(b);
+}
+
+static void screen_name(struct buf *b, const char *name)
+{
+	if (screen_utf8)
+		text_put(b, name, NULL);
+	else
+		text_put_ascii(b, name);
+}
+
+static void screen_recording(const struct profile *profile, struct buf *b)
+{
+	const struct store_recording *rec = &profile_tables(profile)->recording;
+	uint64_t span = rec->end_ns > rec->start_ns ? rec->end_ns - rec->start_ns : 0;
+
+	text_printf(b, "recording %" PRId64 " ", rec->id);
+	text_put_raw(b, rec->finished ? "(ended)" : "(running)");
+	text_printf(b, ", %.0f s: ", (double)span / 1e9);
+	screen_name(b, rec->target);
+	text_put_raw(b, ", ");
+	report_header_event(rec, b);
+}
+
+static void screen_counts(const struct top_state *state, const struct profile *profile,
+			  struct buf *b)
+{
+	const struct profile_totals *totals = profile_totals(profile);
+	char share[TEXT_SHARE_MAX];
+
+	text_printf(b, "%" PRIu64 " samples", totals->samples);
+	if (state->window > 0)
+		text_printf(b, " in the last %g s", state->window);
+	text_printf(b, ", %s%% complete", text_share(totals->complete, totals->samples, share));
+	text_printf(b, ", %" PRIu64 " lost", profile_tables(profile)->recording.lost);
+	if (state->pid) {
+		text_printf(b, "; process %d ", state->pid);
+		screen_name(b, state->pid_name);
+	}
+}
+
+/* Whether the only share of a narrow row is that of self. */
+static bool screen_shows_self(const struct top_state *state)
+{
+	return state->view == TOP_FUNCTIONS && state->sort == TOP_BY_SELF;
+}
+
+static void screen_head(const struct top_state *state, const struct profile *profile)
+{
+	static const char *const views[] = {"functions", "call paths", "callers", "processes"};
+	static const char *const sorts[] = {"self", "total", "name"};
+	struct buf b = {0};
+
+	if (profile)
+		screen_recording(profile, &b);
+	else
+		text_put_raw(&b, "no recording yet");
+	screen_line(0, &b, A_BOLD);
+	if (profile)
+		screen_counts(state, profile, &b);
+	screen_line(1, &b, A_NORMAL);
+	for (int i = 0; i < TOP_VIEWS; i++)
+		text_printf(&b, "%s%d %s%s ", (int)state->view == i ? "[" : " ", i + 1, views[i],
+			    (int)state->view == i ? "]" : " ");
+	text_printf(&b, " by %s%s", sorts[state->sort], state->is_paused ? "  PAUSED" : "");
+	screen_line(2, &b, A_NORMAL);
+	if (state->error[0])
+		text_put(&b, state->error, NULL);
+	screen_line(3, &b, A_BOLD);
+	text_put_raw(&b,
+		     state->view == TOP_CALLERS
+			     ? "  share  function, below it what calls it, in % of these samples"
+			     : "  total    self  in % of these samples");
+	screen_line(4, &b, A_UNDERLINE);
+	buf_free(&b);
+}
+
+static void screen_indent(const struct top_row *row, struct buf *b)
+{
+	unsigned columns = row->level > TOP_INDENT_MAX ? TOP_INDENT_MAX : row->level;
+
+	text_printf(b, "%*s", (int)columns, "");
+	if (row->level > TOP_INDENT_MAX)
+		text_printf(b, "[%u] ", row->level);
+}
+
+static void screen_row(const struct top_state *state, const struct top_row *row, uint64_t all,
+		       struct buf *b)
+{
+	char share[TEXT_SHARE_MAX];
+	bool is_tree = state->view == TOP_PATHS || state->view == TOP_CALLERS;
+
+	bool is_narrow = getmaxx(stdscr) < TOP_NARROW;
+	uint64_t first = is_narrow && screen_shows_self(state) ? row->self : row->total;
+
+	text_printf(b, " %5s%%", text_share(first, all, share));
+	if (state->view != TOP_CALLERS && !is_narrow)
+		text_printf(b, "  %5s%%", text_share(row->self, all, share));
+	text_put_raw(b, "  ");
+	if (is_tree) {
+		screen_indent(row, b);
+		text_put_raw(b, !row->has_more ? "  " : row->is_open ? "- " : "+ ");
+	}
+	if (state->view == TOP_PROCESSES)
+		text_printf(b, "%7d ", row->pid);
+	screen_name(b, row->name);
+	if (row->is_inlined)
+		text_put_raw(b, " (inlined)");
+	if (row->object[0] && !(is_tree && row->level > 0)) {
+		bool has_brackets = row->object[0] == '[';
+
+		text_put_raw(b, has_brackets ? "  " : "  [");
+		screen_name(b, text_basename(row->object));
+		text_put_raw(b, has_brackets ? "" : "]");
+	}
+}
+
+static void screen_help(void)
+{
+	static const char *const lines[] = {
+		"1 2 3 4, Tab   functions, call paths, callers, processes",
+		"up down        move; also k j, page up and down, home, end",
+		"Enter, right   open a row; a function: its callers; a process: only it",
+		"left           close a row, or go to the one above it",
+		"Backspace      leave the process",
+		"s              sort by self, total or name",
+		"+ -            look at a longer or shorter time",
+		"space          pause",
+		"r              look again now",
+		"q              quit",
+		NULL};
+	struct buf b = {0};
+
+	for (int i = 0; lines[i]; i++) {
+		text_put_raw(&b, lines[i]);
+		screen_line(TOP_HEAD + i, &b, A_NORMAL);
+	}
+	buf_free(&b);
+}
+
+static void screen_rows(const struct top_state *state, const struct profile *profile,
+			const struct top_row *rows, uint32_t n_rows)
+{
+	uint64_t all = profile ? profile_totals(profile)->samples : 0;
+	uint32_t fit = top_screen_rows();
+	struct buf b = {0};
+
+	for (uint32_t i = 0; i < fit && state->first + i < n_rows; i++) {
+		const struct top_row *row = &rows[state->first + i];
+		bool is_hot = row->self * 20 >= all && state->view != TOP_CALLERS;
+
+		screen_row(state, row, all, &b);
+		screen_line(TOP_HEAD + (int)i, &b,
+			    state->first + i == state->at ? A_REVERSE
+			    : is_hot			  ? A_BOLD
+							  : A_NORMAL);
+	}
+	if (!n_rows) {
+		text_put_raw(&b, "  no samples in this time: is the target using the CPU?");
+		screen_line(TOP_HEAD, &b, A_NORMAL);
+	}
+	buf_free(&b);
+}
+
+void top_screen_draw(const struct top_state *state, const struct profile *profile,
+		     const struct top_row *rows, uint32_t n_rows)
+{
+	struct buf b = {0};
+
+	erase();
+	screen_head(state, profile);
+	if (state->is_help)
+		screen_help();
+	else
+		screen_rows(state, profile, rows, n_rows);
+	if (getmaxy(stdscr) > TOP_HEAD) {
+		text_printf(&b, "q quit  space %s  Tab view  s sort  Enter open  h help",
+			    state->is_paused ? "go on" : "pause");
+		screen_line(getmaxy(stdscr) - 1, &b, A_REVERSE);
+	}
+	buf_free(&b);
+	refresh();
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The screen of stackctl top: draws the state with ncurses, which is all that it does. It works
+ * from a screen of 80x24 over ssh down to one that is too small to be of use, where lines are cut.
+ */
+#ifndef CLI_TOP_SCREEN_H
+#define CLI_TOP_SCREEN_H
+
+#include "top_model.h"
+
+struct top_state {
+	enum top_view view;
+	enum top_sort sort;
+	double interval, window; /* seconds */
+	bool is_paused, is_help;
+	int32_t pid;	    /* drilled down to; 0: none */
+	char pid_name[64];  /* its name */
+	uint64_t pid_row;   /* the key of its row */
+	uint64_t cursor;    /* the key of the row it is on */
+	uint32_t at, first; /* that row, and the first on the screen */
+	double cost;	    /* seconds that the last look took */
+	char error[256];    /* why the last look failed, or "" */
+};
+
+/* -ENOTTY: the terminal (TERM) is not known. */
+int top_screen_begin(void);
+void top_screen_end(void);
+
+/* How many rows fit. */
+uint32_t top_screen_rows(void);
+
+void top_screen_draw(const struct top_state *state, const struct profile *profile,
+		     const struct top_row *rows, uint32_t n_rows);
+
+/* Waits for a key for so many milliseconds. ncurses' key, or -1 for none. */
+int top_screen_key(int timeout_ms);
+
+#endif

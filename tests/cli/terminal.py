@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""terminal.py STACKCTL STORE: the store has the recordings small, hostile and small."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from screen import Screen
+
+STACKCTL, STORE = sys.argv[1:]
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
+
+
+def shown(*words, env=None, columns=80, rows=24):
+    """(status, bytes) of a command on a terminal."""
+    screen = Screen([STACKCTL, *words, "-i", STORE], columns, rows, env)
+    status = screen.finish()
+    return status, screen.raw
+
+
+def colours_and_pager():
+    cat = {"PAGER": "cat"}
+    status, text = shown("report", env=cat)
+    assert status == 0 and b"\x1b[1m" in text and b"app::work()" in text, text
+    for words, env in ((["--no-color"], cat), (["--stdio"], {}), (["--color=never"], cat),
+                       ([], {**cat, "NO_COLOR": "1"}), ([], {**cat, "TERM": "dumb"})):
+        status, text = shown("report", *words, env=env)
+        assert status == 0 and b"\x1b" not in text and b"app::work()" in text, (words, env, text)
+    # A pager gets all of it, with its options; less's are such that it lets colours through.
+    with tempfile.TemporaryDirectory() as folder:
+        pager = {"STACKCTL_PAGER": "cat >%s/paged; echo $LESS >>%s/paged" % (folder, folder)}
+        status, text = shown("report", env=pager)
+        with open(folder + "/paged", encoding="utf-8") as file:
+            paged = file.read()
+        assert status == 0 and "app::work()" in paged and "FRSX" in paged, paged
+        assert b"app::work()" not in text, text
+        status, text = shown("report", "--no-pager", env=pager)
+        assert status == 0 and b"app::work()" in text, text
+        os.unlink(folder + "/paged")
+        status, text = shown("report", "--json", env=pager)
+        assert status == 0 and b'"schema"' in text and not os.listdir(folder), text
+    # One that is left early is no error; one that is not there is not missed.
+    status, _ = shown("report", env={"PAGER": "head -n 1"})
+    assert status == 0, status
+    status, _ = shown("report", env={"PAGER": "true"})
+    assert status == 0, status
+    # Off a terminal there is none of it, unless it is asked for.
+    plain = subprocess.run([STACKCTL, "report", "-i", STORE], stdout=subprocess.PIPE, check=True,
+                           env={**os.environ, "PAGER": "false", "TERM": "xterm"}).stdout
+    assert b"\x1b" not in plain and b"app::work()" in plain, plain
+    plain = subprocess.run([STACKCTL, "report", "--color", "-i", STORE], stdout=subprocess.PIPE,
+                           check=True).stdout
+    assert b"\x1b[1m" in plain, plain
+
+
+def narrow():
+    for columns in (20, 1, 7):
+        for words in (["report"], ["report", "--view", "flat"], ["report", "--view", "callers"],
+                      ["report", "--view", "time"], ["report", "--recording", "2"]):
+            status, text = shown(*words, env={"PAGER": "cat"}, columns=columns)
+            assert status == 0, (status, words)
+            for line in ESCAPES.sub(b"", text).decode().split("\r\n"):
+                assert len(line) <= columns or line.startswith("# "), (columns, line)
+
+
+def top():
+    screen = Screen([STACKCTL, "top", "--window", "0", "-i", STORE])
+    screen.wait_for("app::work()")
+    screen.wait(lambda lines: "[1 functions]" in lines[2] and "q quit" in lines[23], "the frame")
+    lines = screen.lines()
+    assert "100 samples" in lines[1] and "(ended)" in lines[0], lines
+    assert re.match(r"\s+61.0%\s+61.0%\s+app::work\(\)  \[prog\]", lines[5]), lines[5]
+    screen.send("2")
+    screen.wait_for("[2 call paths]")
+    screen.wait_for("- _start")
+    screen.send("\x1b[B\x1b[D")  # down, left: main is closed
+    screen.wait(lambda lines: any("+ main" in line for line in lines) and
+                not any("libx" in line for line in lines), "main is closed")
+    screen.send("\r")
+    screen.wait_for("- main")
+    screen.wait_for("libx.so+0x50")
+    screen.send("3")
+    screen.wait_for("[3 callers]")
+    screen.wait(lambda lines: any(re.search(r"61.0%  - app::work\(\)", l) for l in lines), "callers")
+    screen.send("1")
+    screen.wait_for("[1 functions]")
+    screen.send("s")
+    screen.wait_for("by total")
+    screen.send("s")
+    screen.wait_for("by name")
+    screen.wait(lambda lines: "[incomplete" in lines[5], "sorted by name")
+    screen.send(" ")
+    screen.wait_for("PAUSED")
+    screen.send(" ")
+    screen.wait(lambda lines: not any("PAUSED" in line for line in lines), "goes on")
+    # Into a process, and out of it again.
+    screen.send("4\r")  # by name: other comes first
+    screen.wait_for("; process 99 other")
+    screen.wait_for("20 samples")
+    screen.wait_for("do_sys")
+    screen.send("\x7f")
+    screen.wait_for("[4 processes]")
+    screen.wait_for("100 samples")
+    # From a function to its callers.
+    screen.send("1s")
+    screen.wait_for("by self")
+    screen.send("\r")
+    screen.wait_for("[3 callers]")
+    screen.send("h")
+    screen.wait_for("Backspace")
+    screen.send("h")
+    screen.wait(lambda lines: not any("Backspace" in line for line in lines), "help is gone")
+    for columns, rows in ((20, 6), (1, 1), (200, 60), (80, 24)):
+        screen.resize(columns, rows)
+        screen.send("r")
+        screen.wait(lambda lines, n=columns: lines[0] and lines[0].startswith("recording 3"[:n]),
+                    "redrawn at %dx%d" % (columns, rows))
+    screen.send("q")
+    assert screen.finish() == 0
+
+
+def top_otherwise():
+    # Names that try to break out, on a terminal of 20 columns.
+    screen = Screen([STACKCTL, "top", "--window", "0", "--recording", "2", "-i", STORE], 20, 10,
+                    {"TERM": "xterm"})
+    screen.wait_for("evil")
+    assert b"\x1b]0;" not in screen.raw and b"\a" not in screen.raw, screen.raw
+    screen.send("\x03")
+    assert screen.finish() == 0
+    assert b"\x1b[?1049l" in screen.raw, "the terminal is not as it was"
+    # What cannot be shown is said, and where there is no terminal.
+    status, text = shown("top", "--recording", "9")
+    assert status == 2 and b"no such recording" in text, text
+    status, text = shown("top", env={"TERM": "no-such-terminal"})
+    assert status == 2 and b"set TERM" in text, (status, text)
+    done = subprocess.run([STACKCTL, "top", "-i", STORE], stdin=subprocess.DEVNULL, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 2 and b"needs a terminal" in done.stderr and not done.stdout, done
+
+
+colours_and_pager()
+narrow()
+top()
+top_otherwise()

@@ -1,0 +1,11 @@
+#!/bin/bash
+# What stackctl does where a person is looking: colours, a pager, rows that fit, and top.
+# shellcheck disable=SC1091,SC2154 # what common gives
+. "$(dirname "$0")/common"
+
+make_store "$tmp/s.db" small hostile small
+/usr/bin/python3 -B tests/cli/terminal.py "$stackctl" "$tmp/s.db" >"$tmp/out" 2>&1
+status=$?
+cat "$tmp/out"
+[ $status = 0 ] || exit $status
+finish
