@@ -30,6 +30,7 @@ static const struct verb {
 } verbs[] = {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers"},
 	{"export", cmd_export, "write a recording in the format of another tool"},
+	{"annotate", cmd_annotate, "show source lines and instructions of a function"},
 	{"top", cmd_top, "watch a recording while it is made"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
 	{"import", cmd_import, "make a recording of what perf recorded"},

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl annotate: where in a function samples are, by source line and instruction. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "input.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "report/annotate_view.h"
+#include "terminal.h"
+
+#define CMD_ANNOTATE_MAX 20u /* functions */
+
+enum { CMD_ANNOTATE_JSON = 0x200, CMD_ANNOTATE_SOURCE, CMD_ANNOTATE_ROOT, CMD_ANNOTATE_INTEL };
+
+struct cmd_annotate {
+	struct input input;
+	struct terminal terminal;
+	struct annotate_places places;
+	const char *output, *name;
+	bool is_json;
+};
+
+static const struct argp_option cmd_annotate_options[] = {
+	{"source", CMD_ANNOTATE_SOURCE, "DIR", 0,
+	 "Look for source files in this folder, too: by their path below it, or by their name", 3},
+	{"root", CMD_ANNOTATE_ROOT, "DIR", 0, "Look for programs and libraries below this folder",
+	 3},
+	{"intel", CMD_ANNOTATE_INTEL, 0, 0, "Intel's syntax of instructions (default: AT&T's)", 3},
+	{"json", CMD_ANNOTATE_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 3},
+	{0},
+};
+
+static error_t cmd_annotate_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_annotate *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		state->child_inputs[1] = &args->terminal;
+		return 0;
+	case CMD_ANNOTATE_SOURCE:
+		args->places.source = arg;
+		return 0;
+	case CMD_ANNOTATE_ROOT:
+		args->places.root = arg;
+		return 0;
+	case CMD_ANNOTATE_INTEL:
+		args->places.intel = true;
+		return 0;
+	case CMD_ANNOTATE_JSON:
+		args->is_json = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->name)
+			argp_error(state, "'%s' and '%s': one function at a time, or a pattern",
+				   args->name, arg);
+		args->name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (args->input.filter.max_depth)
+			argp_error(state, "--max-depth: lines have no depth");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_annotate_write(const struct cmd_annotate *args, const struct profile *profile,
+			      const struct annotate *annotate)
+{
+	const struct report_options options = {
+		.width = args->terminal.pager ? 0 : args->terminal.width,
+		.color = args->terminal.color,
+		.utf8 = args->terminal.utf8,
+	};
+	struct output output;
+	int r, status = output_begin_paged(args->output,
+					   args->is_json ? NULL : args->terminal.pager, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	if (args->is_json)
+		r = annotate_write_json(profile, annotate, &args->places, output.file);
+	else
+		r = annotate_write_text(profile, annotate, &args->places, &options, output.file);
+	return output_end(&output, r);
+}
+
+static int cmd_annotate_run(const struct cmd_annotate *args, const struct input_open *open)
+{
+	struct annotate annotate;
+	int status, r = annotate_make(open->profile, args->name, CMD_ANNOTATE_MAX, &annotate);
+
+	if (r == -ENOENT) {
+		input_no_function(open->profile, args->name ? args->name : "*");
+		return CMD_NO_SAMPLES;
+	}
+	if (r < 0) {
+		message("%s", strerror(-r));
+		return CMD_FAILED;
+	}
+	status = cmd_annotate_write(args, open->profile, &annotate);
+	annotate_free(&annotate);
+	return status;
+}
+
+int cmd_annotate(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_annotate_options,
+		.parser = cmd_annotate_parse,
+		.args_doc = "[FUNCTION]",
+		.doc = "Shows where in a function samples are: source and instructions side by side."
+		       "\vFUNCTION is a name or a pattern with * and ?; without it, the function "
+		       "that was hit most. Source lines stand in the recording. Their text and the "
+		       "instructions are read from this machine's files, where those are still the "
+		       "recorded ones.\n\n"
+		       "  stackctl annotate\n"
+		       "  stackctl annotate 'app::work' --source ~/src/app\n",
+		.children = children,
+	};
+	struct cmd_annotate args = {0};
+	struct input_open open;
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	terminal_setup(&args.terminal, args.output);
+	status = input_open(&args.input, &open);
+	if (status == CMD_DONE)
+		status = cmd_annotate_run(&args, &open);
+	input_close(&open);
+	return status;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where in functions samples are; see annotate.h.
+ *
+ *   pass 1  self and total of all functions that meet the pattern; the largest are chosen
+ *   pass 2  for each location the places that it is of chosen functions: refs[]
+ *   pass 3  each entry's path once more: what it goes through counts, by stamps, once
+ *
+ * A location can be of several chosen functions (one inlined into the other), and of one function
+ * several times (inlined into itself); the innermost frame of a function is the one that counts.
+ */
+#include "report/annotate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "report/index.h"
+#include "report/pattern.h"
+
+/* Samples of a function, a line or a place, and the last entry that was counted in `total`. */
+struct annotate_count {
+	uint64_t self, total;
+	uint32_t stamp; /* entry + 1 */
+};
+
+struct annotate_ref {
+	uint32_t function, place, line; /* numbers of all functions' */
+	bool is_leaf;			/* the function is the innermost at the location */
+};
+
+struct annotate_work {
+	struct profile *profile;
+	const char *pattern;
+	struct index chosen; /* symbol -> function */
+	VEC(const struct profile_symbol *) symbols;
+	VEC(struct annotate_count) functions, places, lines;
+	VEC(struct annotate_place) place_info; /* `line` is a number of all functions' */
+	VEC(struct annotate_line) line_info;
+	VEC(uint32_t) place_function, line_function;
+	struct index line_by_key;
+	VEC(struct annotate_ref) refs;
+	uint32_t *first_ref; /* by location, n + 1 */
+};
+
+static void work_free(struct annotate_work *w)
+{
+	index_free(&w->chosen);
+	index_free(&w->line_by_key);
+	free(w->symbols.items);
+	free(w->functions.items);
+	free(w->places.items);
+	free(w->lines.items);
+	free(w->place_info.items);
+	free(w->line_info.items);
+	free(w->place_function.items);
+	free(w->line_function.items);
+	free(w->refs.items);
+	free(w->first_ref);
+}
+
+static void count_total(struct annotate_count *count, uint32_t entry, uint64_t samples)
+{
+	if (count->stamp == entry + 1)
+		return;
+	count->stamp = entry + 1;
+	count->total += samples;
+}
+
+/* The frames of a location that are shown: inlined ones only if they are wanted. */
+static const struct profile_frame *work_frames(const struct annotate_work *w, uint32_t location,
+					       size_t *ret_n)
+{
+	const struct profile_frame *frames = profile_location_frames(w->profile, location, ret_n);
+
+	if (frames && profile_filter(w->profile)->no_inlined)
+		*ret_n = 1;
+	return frames;
+}
+
+/* --- pass 1: which functions ---------------------------------------------------------------- */
+
+static int work_enter_function(struct annotate_work *w, const struct profile_symbol *symbol)
+{
+	uint32_t at;
+	int r = index_enter(&w->chosen, symbol->number, (uint32_t)w->symbols.count, &at);
+
+	if (r < 0 || at < w->symbols.count)
+		return r;
+	if (VEC_RESERVE(&w->symbols, 1) < 0 || VEC_RESERVE(&w->functions, 1) < 0)
+		return -ENOMEM;
+	w->symbols.items[w->symbols.count++] = symbol;
+	w->functions.items[w->functions.count++] = (struct annotate_count){0};
+	return 0;
+}
+
+/* Enters the functions of a location that meet the pattern. */
+static int work_meet(struct annotate_work *w, uint32_t location)
+{
+	size_t n;
+	const struct profile_frame *frames = work_frames(w, location, &n);
+	int r = frames ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (!w->pattern || pattern_is_function(w->pattern, frames[i].symbol->name))
+			r = work_enter_function(w, frames[i].symbol);
+	return r;
+}
+
+static int work_count_functions(struct annotate_work *w)
+{
+	const struct store_tables *t = profile_tables(w->profile);
+	size_t n_entries, n;
+	const struct profile_entry *entries = profile_entries(w->profile, &n_entries);
+
+	for (uint32_t i = 0; i < n_entries; i++) {
+		for (uint32_t at = entries[i].node; at; at = t->nodes[at].parent) {
+			const struct profile_frame *frames =
+				work_frames(w, t->nodes[at].location, &n);
+
+			if (!frames)
+				return -ENOMEM;
+			for (size_t k = 0; k < n; k++) {
+				uint32_t f = index_find(&w->chosen, frames[k].symbol->number);
+
+				if (f == INDEX_NONE)
+					continue;
+				count_total(&w->functions.items[f], i, entries[i].samples);
+				if (at == entries[i].node && k == n - 1)
+					w->functions.items[f].self += entries[i].samples;
+			}
+		}
+	}
+	return 0;
+}
+
+static int work_compare_functions(const void *a, const void *b, void *arg)
+{
+	const struct annotate_work *w = arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct annotate_count *p = &w->functions.items[x], *q = &w->functions.items[y];
+
+	if (p->self != q->self)
+		return p->self < q->self ? 1 : -1;
+	if (p->total != q->total)
+		return p->total < q->total ? 1 : -1;
+	return strcmp(w->symbols.items[x]->name, w->symbols.items[y]->name);
+}
+
+/* Keeps the largest functions, in order. */
+static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annotate *a)
+{
+	uint32_t n = (uint32_t)w->symbols.count, *order = calloc((size_t)n + 1, sizeof(*order));
+	int r = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	if (n)
+		qsort_r(order, n, sizeof(*order), work_compare_functions, w);
+	while (a->n < n && a->n < max && w->functions.items[order[a->n]].total)
+		a->n++;
+	a->functions = calloc((size_t)a->n + 1, sizeof(*a->functions));
+	index_clear(&w->chosen);
+	for (uint32_t i = 0; a->functions && r == 0 && i < a->n; i++) {
+		uint32_t at;
+
+		a->functions[i] =
+			(struct annotate_function){.symbol = w->symbols.items[order[i]],
+						   .self = w->functions.items[order[i]].self,
+						   .total = w->functions.items[order[i]].total};
+		r = index_enter(&w->chosen, a->functions[i].symbol->number, i, &at);
+	}
+	for (uint32_t i = a->n; w->pattern && i < n; i++)
+		a->n_more += w->functions.items[order[i]].total > 0;
+	free(order);
+	return a->functions ? r : -ENOMEM;
+}
+
+/* --- pass 2: places and lines --------------------------------------------------------------- */
+
+/* The number of a line of a function. Files are equal where the store's strings are. */
+static int work_line(struct annotate_work *w, uint32_t function, const struct profile_frame *frame,
+		     uint32_t *ret_line)
+{
+	uint32_t number = (uint32_t)w->lines.count;
+	uint64_t key = ((uint64_t)(uintptr_t)frame->file * 31 + function) * 0x9e3779b97f4a7c15u ^
+		       frame->line;
+	int r;
+
+	for (;; key++) { /* a key that another line has: the next one is tried */
+		r = index_enter(&w->line_by_key, key, number, ret_line);
+		if (r < 0 || *ret_line == number)
+			break;
+		if (w->line_function.items[*ret_line] == function &&
+		    w->line_info.items[*ret_line].file == frame->file &&
+		    w->line_info.items[*ret_line].line == frame->line)
+			return 0;
+	}
+	if (r < 0 || VEC_RESERVE(&w->lines, 1) < 0 || VEC_RESERVE(&w->line_info, 1) < 0 ||
+	    VEC_RESERVE(&w->line_function, 1) < 0)
+		return -ENOMEM;
+	w->lines.items[w->lines.count++] = (struct annotate_count){0};
+	w->line_info.items[w->line_info.count++] =
+		(struct annotate_line){.file = frame->file, .line = frame->line};
+	w->line_function.items[w->line_function.count++] = function;
+	return 0;
+}
+
+static int work_ref(struct annotate_work *w, uint32_t location, const struct profile_frame *frame,
+		    uint32_t function, bool is_leaf)
+{
+	struct annotate_ref ref = {
+		.function = function, .place = (uint32_t)w->places.count, .is_leaf = is_leaf};
+	int r = work_line(w, function, frame, &ref.line);
+
+	if (r < 0 || VEC_RESERVE(&w->places, 1) < 0 || VEC_RESERVE(&w->place_info, 1) < 0 ||
+	    VEC_RESERVE(&w->place_function, 1) < 0 || VEC_RESERVE(&w->refs, 1) < 0)
+		return -ENOMEM;
+	w->places.items[w->places.count++] = (struct annotate_count){0};
+	w->place_info.items[w->place_info.count++] = (struct annotate_place){
+		.location = location, .line = ref.line, .is_inlined = frame->is_inlined};
+	w->place_function.items[w->place_function.count++] = function;
+	w->refs.items[w->refs.count++] = ref;
+	return 0;
+}
+
+/* Innermost first, each function once. */
+static int work_location(struct annotate_work *w, uint32_t location)
+{
+	size_t n, first = w->refs.count;
+	const struct profile_frame *frames = work_frames(w, location, &n);
+	int r = frames ? 0 : -ENOMEM;
+
+	for (size_t i = n; r == 0 && i-- > 0;) {
+		uint32_t f = index_find(&w->chosen, frames[i].symbol->number);
+		bool is_known = f == INDEX_NONE;
+
+		for (size_t k = first; k < w->refs.count; k++)
+			is_known = is_known || w->refs.items[k].function == f;
+		if (!is_known)
+			r = work_ref(w, location, &frames[i], f, i == n - 1);
+	}
+	return r;
+}
+
+static int work_make_refs(struct annotate_work *w)
+{
+	uint32_t n = profile_tables(w->profile)->n_locations;
+	int r = 0;
+
+	w->first_ref = calloc((size_t)n + 2, sizeof(*w->first_ref));
+	if (!w->first_ref)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		r = work_location(w, i);
+		w->first_ref[i + 1] = (uint32_t)w->refs.count;
+	}
+	return r;
+}
+
+/* --- pass 3: counting ----------------------------------------------------------------------- */
+
+static void work_count(struct annotate_work *w)
+{
+	const struct store_tables *t = profile_tables(w->profile);
+	size_t n_entries;
+	const struct profile_entry *entries = profile_entries(w->profile, &n_entries);
+
+	for (uint32_t i = 0; i < n_entries; i++) {
+		uint64_t samples = entries[i].samples;
+
+		for (uint32_t at = entries[i].node; at; at = t->nodes[at].parent) {
+			uint32_t location = t->nodes[at].location;
+
+			for (uint32_t k = w->first_ref[location]; k < w->first_ref[location + 1];
+			     k++) {
+				const struct annotate_ref *ref = &w->refs.items[k];
+
+				count_total(&w->places.items[ref->place], i, samples);
+				count_total(&w->lines.items[ref->line], i, samples);
+				if (at == entries[i].node && ref->is_leaf) {
+					w->places.items[ref->place].self += samples;
+					w->lines.items[ref->line].self += samples;
+				}
+			}
+		}
+	}
+}
+
+/* --- the result ----------------------------------------------------------------------------- */
+
+struct annotate_order {
+	const struct annotate_line *lines;
+	const struct store_location *locations;
+};
+
+static int annotate_compare_lines(const void *a, const void *b, void *arg)
+{
+	const struct annotate_order *order = arg;
+	const struct annotate_line *x = &order->lines[*(const uint32_t *)a];
+	const struct annotate_line *y = &order->lines[*(const uint32_t *)b];
+	int r = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+
+	return r ? r : (x->line > y->line) - (x->line < y->line);
+}
+
+static int annotate_compare_places(const void *a, const void *b, void *arg)
+{
+	const struct annotate_order *order = arg;
+	const struct store_location *x =
+		&order->locations[((const struct annotate_place *)a)->location];
+	const struct store_location *y =
+		&order->locations[((const struct annotate_place *)b)->location];
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* The lines of one function, ordered; `renumber` gets their new numbers. */
+static int work_take_lines(const struct annotate_work *w, uint32_t function,
+			   struct annotate_function *f, uint32_t *renumber)
+{
+	struct annotate_order order = {.lines = w->line_info.items};
+	uint32_t *numbers = calloc(w->lines.count + 1, sizeof(*numbers));
+
+	f->lines = calloc(w->lines.count + 1, sizeof(*f->lines));
+	if (!numbers || !f->lines) {
+		free(numbers);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < w->lines.count; i++)
+		if (w->line_function.items[i] == function && w->lines.items[i].total)
+			numbers[f->n_lines++] = i;
+	if (f->n_lines)
+		qsort_r(numbers, f->n_lines, sizeof(*numbers), annotate_compare_lines, &order);
+	for (uint32_t i = 0; i < f->n_lines; i++) {
+		f->lines[i] = w->line_info.items[numbers[i]];
+		f->lines[i].self = w->lines.items[numbers[i]].self;
+		f->lines[i].total = w->lines.items[numbers[i]].total;
+		renumber[numbers[i]] = i;
+	}
+	free(numbers);
+	return 0;
+}
+
+static int work_take_places(const struct annotate_work *w, uint32_t function,
+			    struct annotate_function *f, const uint32_t *renumber)
+{
+	struct annotate_order order = {.locations = profile_tables(w->profile)->locations};
+
+	f->places = calloc(w->places.count + 1, sizeof(*f->places));
+	if (!f->places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->places.count; i++) {
+		struct annotate_place place = w->place_info.items[i];
+
+		if (w->place_function.items[i] != function || !w->places.items[i].total)
+			continue;
+		place.self = w->places.items[i].self;
+		place.total = w->places.items[i].total;
+		place.line = renumber[place.line];
+		f->places[f->n_places++] = place;
+	}
+	if (f->n_places)
+		qsort_r(f->places, f->n_places, sizeof(*f->places), annotate_compare_places,
+			&order);
+	return 0;
+}
+
+static int work_take(const struct annotate_work *w, struct annotate *a)
+{
+	uint32_t *renumber = calloc(w->lines.count + 1, sizeof(*renumber));
+	int r = renumber ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; r == 0 && i < a->n; i++) {
+		r = work_take_lines(w, i, &a->functions[i], renumber);
+		if (r == 0)
+			r = work_take_places(w, i, &a->functions[i], renumber);
+	}
+	free(renumber);
+	return r;
+}
+
+static int work_run(struct annotate_work *w, uint32_t max, struct annotate *a)
+{
+	uint32_t n = profile_tables(w->profile)->n_locations;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = work_meet(w, i);
+	if (r == 0)
+		r = work_count_functions(w);
+	if (r == 0)
+		r = work_keep_largest(w, max, a);
+	if (r == 0 && !a->n)
+		r = -ENOENT;
+	if (r == 0)
+		r = work_make_refs(w);
+	if (r < 0)
+		return r;
+	work_count(w);
+	return work_take(w, a);
+}
+
+int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
+		  struct annotate *ret_annotate)
+{
+	struct annotate_work w = {.profile = profile, .pattern = pattern};
+	struct annotate a = {0};
+	int r = work_run(&w, pattern ? max : 1, &a);
+
+	work_free(&w);
+	if (r < 0)
+		annotate_free(&a);
+	else
+		*ret_annotate = a;
+	return r;
+}
+
+void annotate_free(struct annotate *a)
+{
+	for (uint32_t i = 0; a->functions && i < a->n; i++) {
+		free(a->functions[i].places);
+		free(a->functions[i].lines);
+	}
+	free(a->functions);
+	*a = (struct annotate){0};
+}

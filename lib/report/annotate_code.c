@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instructions and source of a function; see annotate_code.h.
+ *
+ * A location is a file offset, and the file is known by its id: one of another build is not
+ * disassembled, since its bytes mean something else. Zydis decodes, a library that the branch
+ * records need as well; binutils' objdump through a pipe would have been the alternative: another
+ * program at run time, whose text would have to be read back. What cannot be decoded is shown as
+ * a byte. A function ends where the unwind information says, else a little after its last sample.
+ */
+#include "report/annotate_code.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "proc/object.h"
+#include "report/text.h"
+#include "sym/demangle.h"
+#include "sym/symbolizer.h"
+#include "sym/unwind_bounds.h"
+
+#define CODE_MAX_BYTES (1u << 20) /* of a function */
+#define CODE_TAIL      64u	  /* bytes after the last sample, where the end is not known */
+#define CODE_MAX_FRAME 64
+#define SOURCE_MAX     (16u << 20)
+
+struct code_work {
+	const struct profile *profile;
+	const struct annotate_function *function;
+	const struct annotate_places *places;
+	struct annotate_code *code;
+	struct symbolizer_object *symbols;
+	uint8_t *bytes;
+	uint64_t start, end; /* file offsets */
+	size_t cap;
+};
+
+static void code_problem(struct annotate_code *code, const char *path, const char *what)
+{
+	snprintf(code->problem, sizeof(code->problem), "%.120s: %s", path, what);
+}
+
+/* The file of an object, if it is the recorded one. */
+static int code_open(struct code_work *w, const struct store_object *object)
+{
+	const char *root = w->places->root ? w->places->root : "";
+	char *path;
+	int fd, r;
+
+	if (object->kind != OBJECT_ELF) {
+		code_problem(w->code, object->path, "its code is in no file");
+		return -ENOENT;
+	}
+	if (asprintf(&path, "%s%s", root, object->path) < 0)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	r = fd < 0 ? -errno : elf_file_open(fd, &w->code->elf);
+	if (fd >= 0)
+		close(fd);
+	if (r == 0 && elf_file_id(w->code->elf) != object->file_id) {
+		code_problem(w->code, path, "is not the file that was recorded");
+		r = -ENOENT;
+	} else if (r < 0 && r != -ENOMEM) {
+		code_problem(w->code, path, strerror(-r));
+		r = -ENOENT;
+	}
+	free(path);
+	return r;
+}
+
+/* The place with most samples where the function is not inlined: its object is looked at. */
+static const struct annotate_place *code_main_place(const struct annotate_function *f)
+{
+	const struct annotate_place *best = NULL;
+
+	for (uint32_t i = 0; i < f->n_places; i++)
+		if (!f->places[i].is_inlined && (!best || f->places[i].total > best->total))
+			best = &f->places[i];
+	return best;
+}
+
+/* Where the function starts: as the store says of the place's outermost line. */
+static uint64_t code_start(const struct store_tables *t, const struct annotate_place *place)
+{
+	uint32_t first = t->line_first[place->location], n = t->line_first[place->location + 1];
+	const struct store_line *line = n > first ? &t->lines[n - 1] : NULL;
+
+	return line ? line->function_start : 0;
+}
+
+static int code_end(struct code_work *w, uint32_t object)
+{
+	const struct store_tables *t = profile_tables(w->profile);
+	struct unwind_bounds *bounds;
+	uint64_t vaddr, end_vaddr = UINT64_MAX, last = w->start;
+	int r = unwind_bounds_new(w->code->elf, &bounds);
+
+	if (r < 0)
+		return r;
+	if (elf_file_offset_to_vaddr(w->code->elf, w->start, &vaddr))
+		end_vaddr = unwind_bounds_end(bounds, vaddr);
+	unwind_bounds_free(bounds);
+	for (uint32_t i = 0; i < w->function->n_places; i++) {
+		const struct store_location *l = &t->locations[w->function->places[i].location];
+
+		if (l->object == object && l->offset > last &&
+		    l->offset - w->start < CODE_MAX_BYTES && !w->function->places[i].is_inlined)
+			last = l->offset;
+	}
+	w->end = end_vaddr == UINT64_MAX ? last + CODE_TAIL : w->start + (end_vaddr - vaddr);
+	if (w->end - w->start > CODE_MAX_BYTES)
+		w->end = w->start + CODE_MAX_BYTES;
+	return 0;
+}
+
+/* The function's own line at an instruction: that of the enclosing frame. */
+static int code_line(struct code_work *w, struct annotate_instruction *i)
+{
+	struct symbolizer_frame frames[CODE_MAX_FRAME];
+	int n = symbolizer_resolve(w->symbols, i->offset, frames, CODE_MAX_FRAME);
+
+	if (n < 0)
+		return n;
+	if (n > 0 && n <= CODE_MAX_FRAME) {
+		i->file = frames[n - 1].file;
+		i->line = frames[n - 1].line;
+	}
+	return 0;
+}
+
+/* " <name>" after a jump or call whose target is a function. */
+static int code_target(struct code_work *w, const ZydisDecodedInstruction *is,
+		       const ZydisDecodedOperand *operand, uint64_t vaddr, struct buf *b)
+{
+	struct symbolizer_frame frame;
+	uint64_t target, offset;
+	char *readable;
+	int n;
+
+	if (is->operand_count_visible < 1 || operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    !operand->imm.is_relative ||
+	    !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(is, operand, vaddr, &target)) ||
+	    !elf_file_vaddr_to_offset(w->code->elf, target, &offset) ||
+	    (offset >= w->start && offset < w->end))
+		return 0;
+	n = symbolizer_resolve(w->symbols, offset, &frame, 1);
+	if (n < 0)
+		return n;
+	if (n != 1 || !frame.function)
+		return 0;
+	readable = demangle(frame.function);
+	text_put_raw(b, " <");
+	text_put_raw(b, readable ? readable : frame.function);
+	text_put_raw(b, ">");
+	free(readable);
+	return 0;
+}
+
+/* Decodes one instruction; a byte that is none is shown as such. */
+static int code_decode(struct code_work *w, const ZydisDecoder *decoder,
+		       const ZydisFormatter *formatter, uint64_t at)
+{
+	struct annotate_code *code = w->code;
+	ZydisDecodedInstruction is;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	const uint8_t *bytes = w->bytes + (at - w->start);
+	struct annotate_instruction i = {.offset = at, .length = 1};
+	char text[256];
+	struct buf b = {0};
+	uint64_t vaddr = at;
+	int r = vec_reserve((void **)&code->instructions, &w->cap, (size_t)code->n + 1, sizeof(i));
+
+	elf_file_offset_to_vaddr(code->elf, at, &vaddr);
+	if (r == 0 &&
+	    ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, w->end - at, &is, operands)) &&
+	    ZYAN_SUCCESS(ZydisFormatterFormatInstruction(formatter, &is, operands,
+							 is.operand_count_visible, text,
+							 sizeof(text), vaddr, NULL))) {
+		i.length = is.length;
+		text_put_raw(&b, text);
+		r = code_target(w, &is, operands, vaddr, &b);
+	} else {
+		text_printf(&b, "(bad) 0x%02x", *bytes);
+	}
+	buf_put_u8(&b, 0);
+	if (r == 0)
+		r = b.failed ? -ENOMEM : code_line(w, &i);
+	if (r < 0) {
+		buf_free(&b);
+		return r;
+	}
+	i.text = (char *)b.data;
+	code->instructions[code->n++] = i;
+	return 0;
+}
+
+static int code_decode_all(struct code_work *w)
+{
+	ZydisDecoder decoder;
+	ZydisFormatter formatter;
+	int64_t len;
+	int r = 0;
+
+	w->bytes = calloc(1, w->end - w->start + 1);
+	if (!w->bytes)
+		return -ENOMEM;
+	len = elf_file_read(w->code->elf, w->start, w->bytes, w->end - w->start);
+	if (len <= 0) {
+		code_problem(w->code, w->function->symbol->object, "its code cannot be read");
+		return 0;
+	}
+	w->end = w->start + (uint64_t)len;
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	ZydisFormatterInit(&formatter, w->places->intel ? ZYDIS_FORMATTER_STYLE_INTEL
+							: ZYDIS_FORMATTER_STYLE_ATT);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+				  ZYDIS_PADDING_DISABLED);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING,
+				  ZYDIS_PADDING_DISABLED);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING,
+				  ZYDIS_PADDING_DISABLED);
+	for (uint64_t at = w->start; r == 0 && at < w->end;) {
+		r = code_decode(w, &decoder, &formatter, at);
+		if (r == 0)
+			at += w->code->instructions[w->code->n - 1].length;
+	}
+	return r;
+}
+
+/* Gives each place's samples to the instruction that holds its byte. */
+static void code_count(struct code_work *w, uint32_t object)
+{
+	const struct store_tables *t = profile_tables(w->profile);
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < w->function->n_places; i++) {
+		const struct annotate_place *place = &w->function->places[i];
+		const struct store_location *l = &t->locations[place->location];
+		struct annotate_instruction *is = w->code->instructions;
+
+		if (l->object != object || l->offset < w->start || l->offset >= w->end)
+			continue;
+		while (at + 1 < w->code->n && is[at + 1].offset <= l->offset)
+			at++;
+		if (at < w->code->n && is[at].offset <= l->offset) {
+			is[at].self += place->self;
+			is[at].total += place->total;
+		}
+	}
+}
+
+static int code_run(struct code_work *w)
+{
+	const struct store_tables *t = profile_tables(w->profile);
+	const struct annotate_place *place = code_main_place(w->function);
+	const struct symbolizer_options options = {.debug_root = "/usr/lib/debug",
+						   .with_lines = true};
+	uint32_t object;
+	int r;
+
+	if (!place) {
+		snprintf(w->code->problem, sizeof(w->code->problem),
+			 "it is inlined everywhere, and has no code of its own");
+		return 0;
+	}
+	object = t->locations[place->location].object;
+	w->start = code_start(t, place);
+	r = code_open(w, &t->objects[object]);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0 && !w->start)
+		snprintf(w->code->problem, sizeof(w->code->problem),
+			 "where it starts is not known");
+	if (r < 0 || !w->start)
+		return r;
+	r = symbolizer_new(&options, &w->code->symbolizer);
+	if (r == 0)
+		r = symbolizer_object_new(w->code->symbolizer, w->code->elf,
+					  t->objects[object].path, &w->symbols);
+	if (r == 0)
+		r = code_end(w, object);
+	if (r == 0)
+		r = code_decode_all(w);
+	if (r == 0)
+		code_count(w, object);
+	return r;
+}
+
+int annotate_code_make(const struct profile *profile, const struct annotate_function *function,
+		       const struct annotate_places *places, struct annotate_code *ret_code)
+{
+	struct annotate_code code = {0};
+	struct code_work w = {
+		.profile = profile, .function = function, .places = places, .code = &code};
+	int r = code_run(&w);
+
+	free(w.bytes);
+	if (r < 0)
+		annotate_code_free(&code);
+	else
+		*ret_code = code;
+	return r;
+}
+
+void annotate_code_free(struct annotate_code *code)
+{
+	for (uint32_t i = 0; i < code->n; i++)
+		free(code->instructions[i].text);
+	free(code->instructions);
+	symbolizer_free(code->symbolizer);
+	elf_file_free(code->elf);
+	*code = (struct annotate_code){0};
+}
+
+/* --- source --------------------------------------------------------------------------------- */
+
+/* The content of a regular file of a size that a source may have; NULL if it is none. */
+static int source_slurp(const char *path, char **ret_text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	char *text = NULL;
+	ssize_t n = 0, len = 0;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= SOURCE_MAX) {
+		text = malloc((size_t)st.st_size + 1);
+		while (text && len < st.st_size &&
+		       (n = read(fd, text + len, (size_t)(st.st_size - len))) > 0)
+			len += n;
+		if (text)
+			text[len] = '\0';
+		else
+			n = -1;
+	}
+	close(fd);
+	*ret_text = text;
+	return !text && n < 0 ? -ENOMEM : 0;
+}
+
+/* Where the compiler found it, below the folder given, and in that folder by its name alone. */
+static int source_find(const char *file, const struct annotate_places *places, char **ret_text)
+{
+	const char *names[] = {file, file, text_basename(file)};
+	int r = 0;
+
+	for (int i = 0; r == 0 && !*ret_text && i < 3; i++) {
+		char *path;
+
+		if (i > 0 && !places->source)
+			break;
+		if (asprintf(&path, "%s%s%s", i ? places->source : "", i ? "/" : "", names[i]) < 0)
+			return -ENOMEM;
+		r = source_slurp(path, ret_text);
+		free(path);
+	}
+	return r;
+}
+
+int annotate_source_read(const char *file, const struct annotate_places *places,
+			 struct annotate_source *ret_source)
+{
+	struct annotate_source s = {0};
+	size_t cap = 0;
+	int r = source_find(file, places, &s.text);
+
+	for (char *at = s.text, *end; r == 0 && at && *at; at = end + 1) {
+		r = vec_reserve((void **)&s.lines, &cap, (size_t)s.n + 2, sizeof(*s.lines));
+		if (r < 0)
+			break;
+		s.lines[++s.n] = at;
+		end = strchrnul(at, '\n');
+		if (!*end)
+			break;
+		*end = '\0';
+	}
+	if (r < 0)
+		annotate_source_free(&s);
+	else
+		*ret_source = s;
+	return r;
+}
+
+void annotate_source_free(struct annotate_source *source)
+{
+	free(source->text);
+	free(source->lines);
+	*source = (struct annotate_source){0};
+}

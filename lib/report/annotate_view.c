@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Annotated functions as text or JSON; see annotate_view.h.
+ *
+ * Text has source on the left and the instructions of each line on its right, in the order of
+ * their addresses: a line that the compiler spread over the function has all of them in one
+ * place. Shown are the lines from the first to the last that the function's code or samples are
+ * of. Instructions without a line come last.
+ *
+ * JSON: {"schema":1, the members of the header, "functions":[{"name","object","self","total",
+ * "problem": why there are no instructions, or "", "lines":[{"file","line","self","total"}],
+ * "instructions":[{"offset","text","file","line","self","total"}]}], "more": functions that meet
+ * the name but are not shown}.
+ */
+#include "report/annotate_view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_header.h"
+#include "report/treeview.h"
+
+#define VIEW_LEFT  74	/* columns of the source half, where the width is not given */
+#define VIEW_LINES 4000 /* source lines of a function */
+#define VIEW_DRAIN 65536
+
+struct view {
+	const struct profile *profile;
+	const struct annotate_function *function;
+	const struct annotate_places *places;
+	const struct report_options *options;
+	FILE *out;
+	struct buf row, side; /* a row, and one half of it */
+	struct annotate_code code;
+	struct annotate_source source;
+	const char *file; /* whose lines are shown */
+	uint32_t first, last;
+	uint32_t *next; /* the next instruction of the same line, + 1 */
+	unsigned left;
+};
+
+static int view_line(struct view *v, bool strong)
+{
+	return treeview_row(&v->row, v->options, strong, v->out);
+}
+
+static bool view_is_hot(const struct view *v, uint64_t self)
+{
+	return self && self * 20 >= v->function->total;
+}
+
+static void view_share(const struct view *v, struct buf *b, uint64_t samples)
+{
+	char share[TEXT_SHARE_MAX];
+
+	if (samples)
+		text_printf(b, " %5s%%", text_share(samples, v->function->total, share));
+	else
+		text_put_raw(b, "       ");
+}
+
+/* The lines' file: that with most samples. */
+static void view_choose_file(struct view *v)
+{
+	uint64_t best = 0;
+
+	for (uint32_t i = 0; i < v->function->n_lines; i++) {
+		const struct annotate_line *l = &v->function->lines[i];
+		uint64_t samples = 0;
+
+		for (uint32_t k = i;
+		     l->file && k < v->function->n_lines && v->function->lines[k].file == l->file;
+		     k++)
+			samples += v->function->lines[k].total;
+		if (samples > best) {
+			best = samples;
+			v->file = l->file;
+		}
+	}
+}
+
+static bool view_same_file(const struct view *v, const char *file)
+{
+	return file && v->file && strcmp(file, v->file) == 0;
+}
+
+static void view_span_line(struct view *v, uint32_t line)
+{
+	if (!line)
+		return;
+	v->first = !v->first || line < v->first ? line : v->first;
+	v->last = line > v->last ? line : v->last;
+}
+
+/* Which lines are shown. */
+static void view_span(struct view *v)
+{
+	for (uint32_t i = 0; i < v->function->n_lines; i++)
+		if (view_same_file(v, v->function->lines[i].file))
+			view_span_line(v, v->function->lines[i].line);
+	for (uint32_t i = 0; i < v->code.n; i++)
+		if (view_same_file(v, v->code.instructions[i].file))
+			view_span_line(v, v->code.instructions[i].line);
+	if (v->last - v->first > VIEW_LINES)
+		v->last = v->first + VIEW_LINES;
+}
+
+static const struct annotate_line *view_find_line(const struct view *v, uint32_t line)
+{
+	for (uint32_t i = 0; i < v->function->n_lines; i++)
+		if (v->function->lines[i].line == line &&
+		    view_same_file(v, v->function->lines[i].file))
+			return &v->function->lines[i];
+	return NULL;
+}
+
+/* --- halves of a row ------------------------------------------------------------------------ */
+
+/* Pads or cuts the half that stands in v->side, and moves it to the row. */
+static void view_put_left(struct view *v)
+{
+	size_t used = 0;
+
+	text_cut(&v->side, v->left);
+	for (size_t i = 0; i < v->side.len; i++)
+		used += (v->side.data[i] & 0xc0) != 0x80;
+	buf_put(&v->row, v->side.data, v->side.len);
+	for (; used < v->left; used++)
+		text_put_raw(&v->row, " ");
+	buf_clear(&v->side);
+}
+
+static void view_put_source(struct view *v, uint32_t line)
+{
+	const struct annotate_line *l = view_find_line(v, line);
+	const char *text = line <= v->source.n ? v->source.lines[line] : "";
+
+	view_share(v, &v->side, l ? l->self : 0);
+	view_share(v, &v->side, l ? l->total : 0);
+	text_printf(&v->side, " %5u  ", line);
+	for (; *text == '\t' || *text == ' '; text++)
+		text_put_raw(&v->side, *text == '\t' ? "    " : " ");
+	treeview_name(&v->side, text, v->options);
+	view_put_left(v);
+}
+
+static void view_put_instruction(struct view *v, const struct annotate_instruction *i)
+{
+	text_put_raw(&v->row, v->options->utf8 ? "│" : "|");
+	view_share(v, &v->row, i->self);
+	text_printf(&v->row, " %6" PRIx64 "  ", i->offset);
+	treeview_name(&v->row, i->text, v->options);
+}
+
+/* A line with its instructions; `at` is the first of them + 1, or 0. */
+static int view_rows(struct view *v, uint32_t line, uint32_t at)
+{
+	const struct annotate_line *l = line ? view_find_line(v, line) : NULL;
+	bool is_first = true;
+	int r = 0;
+
+	do {
+		const struct annotate_instruction *i = at ? &v->code.instructions[at - 1] : NULL;
+		bool is_hot = (i && view_is_hot(v, i->self)) ||
+			      (is_first && l && view_is_hot(v, l->self));
+
+		if (line && is_first)
+			view_put_source(v, line);
+		else if (v->left)
+			view_put_left(v);
+		if (i)
+			view_put_instruction(v, i);
+		r = view_line(v, is_hot);
+		at = i ? v->next[at - 1] : 0;
+		is_first = false;
+	} while (r == 0 && at);
+	return r;
+}
+
+/* Chains the instructions of each shown line; heads[0] is of those without one. */
+static uint32_t *view_chain(struct view *v)
+{
+	uint32_t n = v->first ? v->last - v->first + 2 : 1, *heads = calloc(n, sizeof(*heads));
+
+	v->next = calloc((size_t)v->code.n + 1, sizeof(*v->next));
+	if (!heads || !v->next) {
+		free(heads);
+		return NULL;
+	}
+	for (uint32_t i = v->code.n; i-- > 0;) {
+		const struct annotate_instruction *is = &v->code.instructions[i];
+		bool is_shown = v->first && view_same_file(v, is->file) && is->line >= v->first &&
+				is->line <= v->last;
+		uint32_t slot = is_shown ? is->line - v->first + 1 : 0;
+
+		v->next[i] = heads[slot];
+		heads[slot] = i + 1;
+	}
+	return heads;
+}
+
+/* --- a function ----------------------------------------------------------------------------- */
+
+static int view_head(struct view *v)
+{
+	const struct annotate_function *f = v->function;
+	uint64_t all = profile_totals(v->profile)->samples;
+	char share[TEXT_SHARE_MAX];
+	int r;
+
+	text_put_raw(&v->row, "\n# ");
+	treeview_name(&v->row, f->symbol->name, v->options);
+	treeview_object(&v->row, f->symbol->object, v->options);
+	text_printf(&v->row, ": %" PRIu64 " samples have it in their path, %s%% of all%s", f->total,
+		    text_share(f->total, all, share),
+		    profile_is_chosen(v->profile) ? " chosen" : "");
+	text_printf(&v->row, "; %" PRIu64 " hit in it", f->self);
+	r = view_line(v, false);
+	if (r == 0 && v->code.problem[0]) {
+		text_put_raw(&v->row, "# no instructions: ");
+		treeview_name(&v->row, v->code.problem, v->options);
+		r = view_line(v, false);
+	}
+	if (r == 0 && v->file) {
+		text_put_raw(&v->row, "# source: ");
+		treeview_name(&v->row, v->file, v->options);
+		text_put_raw(&v->row, v->source.n ? "" : " (not here: see --source)");
+		r = view_line(v, false);
+	} else if (r == 0) {
+		text_put_raw(&v->row, "# source: not known: built without -g, or recorded so");
+		r = view_line(v, false);
+	}
+	text_printf(&v->row, "# self, total: in %% of these %" PRIu64 " samples", f->total);
+	return r < 0 ? r : view_line(v, false);
+}
+
+/* Lines of other files: where parts of the function come from a header. */
+static int view_other_lines(struct view *v)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < v->function->n_lines; i++) {
+		const struct annotate_line *l = &v->function->lines[i];
+
+		if (view_same_file(v, l->file) && l->line)
+			continue;
+		view_share(v, &v->row, l->self);
+		view_share(v, &v->row, l->total);
+		text_put_raw(&v->row, "        in ");
+		treeview_name(&v->row, l->file ? l->file : "code without a line", v->options);
+		if (l->line)
+			text_printf(&v->row, ":%u", l->line);
+		r = view_line(v, view_is_hot(v, l->self));
+	}
+	return r;
+}
+
+static int view_body(struct view *v)
+{
+	uint32_t *heads = view_chain(v);
+	int r = heads ? 0 : -ENOMEM;
+
+	for (uint32_t line = v->first; r == 0 && line && line <= v->last; line++)
+		r = view_rows(v, line, heads[line - v->first + 1]);
+	if (r == 0)
+		r = view_other_lines(v);
+	if (r == 0 && heads[0]) {
+		v->left = v->first ? v->left : 0;
+		r = view_rows(v, 0, heads[0]);
+	}
+	free(heads);
+	return r;
+}
+
+static int view_function(struct view *v)
+{
+	int r = annotate_code_make(v->profile, v->function, v->places, &v->code);
+
+	v->left = v->options->width ? v->options->width / 2 : VIEW_LEFT;
+	view_choose_file(v);
+	if (r == 0 && v->file)
+		r = annotate_source_read(v->file, v->places, &v->source);
+	view_span(v);
+	if (r == 0)
+		r = view_head(v);
+	if (r == 0)
+		r = view_body(v);
+	annotate_code_free(&v->code);
+	annotate_source_free(&v->source);
+	free(v->next);
+	buf_free(&v->row);
+	buf_free(&v->side);
+	return r;
+}
+
+int annotate_write_text(const struct profile *profile, const struct annotate *annotate,
+			const struct annotate_places *places, const struct report_options *options,
+			FILE *out)
+{
+	int r = report_header_text(profile, options, out);
+
+	for (uint32_t i = 0; r == 0 && i < annotate->n; i++) {
+		struct view v = {.profile = profile,
+				 .function = &annotate->functions[i],
+				 .places = places,
+				 .options = options,
+				 .out = out};
+
+		r = view_function(&v);
+	}
+	if (r == 0 && annotate->n_more &&
+	    fprintf(out, "\n# %u more functions of that name\n", annotate->n_more) < 0)
+		r = -EIO;
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	return r;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------- */
+
+static void json_file_line(struct buf *b, const char *file, uint32_t line)
+{
+	text_put_raw(b, "\"file\":");
+	text_put_json(b, file ? file : "");
+	text_printf(b, ",\"line\":%u", line);
+}
+
+static void json_counts(struct buf *b, uint64_t self, uint64_t total)
+{
+	text_printf(b, "\"self\":%" PRIu64 ",\"total\":%" PRIu64, self, total);
+}
+
+static void json_code(struct buf *b, const struct annotate_code *code)
+{
+	text_put_raw(b, "],\"problem\":");
+	text_put_json(b, code->problem);
+	text_put_raw(b, ",\"instructions\":[");
+	for (uint32_t i = 0; i < code->n; i++) {
+		const struct annotate_instruction *is = &code->instructions[i];
+
+		text_printf(b, "%s\n{\"offset\":%" PRIu64 ",\"text\":", i ? "," : "", is->offset);
+		text_put_json(b, is->text);
+		text_put_raw(b, ",");
+		json_file_line(b, is->file, is->line);
+		text_put_raw(b, ",");
+		json_counts(b, is->self, is->total);
+		text_put_raw(b, "}");
+	}
+	text_put_raw(b, "]}");
+}
+
+static int json_function(const struct profile *profile, const struct annotate_function *f,
+			 const struct annotate_places *places, struct buf *b)
+{
+	struct annotate_code code;
+	int r = annotate_code_make(profile, f, places, &code);
+
+	if (r < 0)
+		return r;
+	text_put_raw(b, "\n{\"name\":");
+	text_put_json(b, f->symbol->name);
+	text_put_raw(b, ",\"object\":");
+	text_put_json(b, f->symbol->object);
+	text_put_raw(b, ",");
+	json_counts(b, f->self, f->total);
+	text_put_raw(b, ",\"lines\":[");
+	for (uint32_t i = 0; i < f->n_lines; i++) {
+		text_put_raw(b, i ? ",\n{" : "\n{");
+		json_file_line(b, f->lines[i].file, f->lines[i].line);
+		text_put_raw(b, ",");
+		json_counts(b, f->lines[i].self, f->lines[i].total);
+		text_put_raw(b, "}");
+	}
+	json_code(b, &code);
+	annotate_code_free(&code);
+	return 0;
+}
+
+int annotate_write_json(const struct profile *profile, const struct annotate *annotate,
+			const struct annotate_places *places, FILE *out)
+{
+	struct buf b = {0};
+	int r = 0;
+
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	text_put_raw(&b, ",\"functions\":[");
+	for (uint32_t i = 0; r == 0 && i < annotate->n; i++) {
+		text_put_raw(&b, i ? "," : "");
+		r = json_function(profile, &annotate->functions[i], places, &b);
+		if (r == 0 && b.len > VIEW_DRAIN)
+			r = text_flush(&b, out);
+	}
+	text_printf(&b, "],\"more\":%u}\n", annotate->n_more);
+	if (r == 0)
+		r = text_flush(&b, out);
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	buf_free(&b);
+	return r;
+}
