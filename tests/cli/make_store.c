@@ -7,6 +7,8 @@
  *   hostile   10 samples under names that try to break out of their line
  *   empty     a finished recording without samples
  *   cut       50 samples, never finished, ended long ago
+ *   deep      10 samples of a function that has called itself 10,000 times
+ *   wide      a million samples, each of a path of its own
  */
 #include <errno.h>
 #include <stdio.h>
@@ -141,6 +143,34 @@ static void make_cut(struct maker *m)
 	m->info.finished = false;
 }
 
+static void make_deep(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t fact = function(m, prog, 0x1340, "fact"), at = 0;
+
+	for (int i = 0; i < 10000; i++)
+		at = node(m, at, fact);
+	samples(m, thread(m, 10, "deep"), at, STACKD_END_ENTRY, 10);
+}
+
+static void make_wide(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), of = thread(m, 11, "wide");
+	uint32_t functions[1000];
+	char name[32];
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		functions[i] = function(m, prog, 0x1000 + i * 0x100, name);
+	}
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t caller = node(m, 0, functions[i]);
+
+		for (uint32_t j = 0; j < 1000; j++)
+			samples(m, of, node(m, caller, functions[j]), STACKD_END_ENTRY, 1);
+	}
+}
+
 static int make(const char *path, const char *kind)
 {
 	struct maker m = {.info = {.start_unix_ns = 1700000000000000000ull,
@@ -169,6 +199,10 @@ static int make(const char *path, const char *kind)
 		make_hostile(&m);
 	else if (strcmp(kind, "cut") == 0)
 		make_cut(&m);
+	else if (strcmp(kind, "deep") == 0)
+		make_deep(&m);
+	else if (strcmp(kind, "wide") == 0)
+		make_wide(&m);
 	else if (strcmp(kind, "empty") != 0)
 		keep(&m, -EINVAL);
 	keep(&m, store_writer_commit(m.writer, &m.info));
