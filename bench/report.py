@@ -66,14 +66,17 @@ def run(command, repeats):
     """(seconds, MiB): the quickest run, the most memory."""
     best, most = None, 0
     for _ in range(repeats):
-        with open("/dev/null", "rb") as null, tempfile.TemporaryFile() as out:
+        with open("/dev/null", "rb") as null, tempfile.TemporaryFile() as out, \
+                tempfile.TemporaryFile() as err:
             start = time.monotonic()
-            child = subprocess.Popen(command, stdin=null, stdout=out, stderr=subprocess.DEVNULL)
+            child = subprocess.Popen(command, stdin=null, stdout=out, stderr=err)
             _, status, usage = os.wait4(child.pid, 0)
             seconds = time.monotonic() - start
-        child.returncode = status
-        if status:
-            sys.exit("%s: status %d" % (" ".join(command), status))
+            child.returncode = status
+            if status:
+                err.seek(0)
+                sys.exit("%s: status %d: %s" % (" ".join(command), status,
+                                                err.read()[-300:].decode(errors="replace")))
         best = seconds if best is None else min(best, seconds)
         most = max(most, usage.ru_maxrss / 1024)
     return best, most
