@@ -15,6 +15,7 @@
 #include "message.h"
 #include "options.h"
 #include "store/store_path.h"
+#include "terminal.h"
 
 #define CMD_IMPORT_EVENTS 16
 
@@ -185,6 +186,7 @@ int cmd_import(int argc, char **argv)
 	int fd, status;
 
 	options_parse(&argp, argc, argv, &args);
+	terminal_progress("importing");
 	is_pipe = !strcmp(args.file, "-");
 	fd = is_pipe ? STDIN_FILENO : open(args.file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -19,6 +19,7 @@
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
+#include "terminal.h"
 #include "top_model.h"
 #include "top_screen.h"
 
@@ -386,6 +387,7 @@ static int top_run(struct top *top)
 
 	if (status != CMD_DONE)
 		return status;
+	terminal_progress_end();
 	if (top_screen_begin() < 0) {
 		message("the terminal '%s' is not known: set TERM, or use 'stackctl report'",
 			getenv("TERM") ? getenv("TERM") : "");

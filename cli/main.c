@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/argp_table.h"
 #include "cmd.h"
@@ -197,10 +198,20 @@ static int main_version(int argc, char **argv)
 	return main_print(main_print_version);
 }
 
+/* At the end of everything: argp's --help does not look whether it could be written. */
+static void main_close_output(void)
+{
+	if (ferror(stdout) || fflush(stdout) != 0) {
+		fputs("stackctl: cannot write standard output\n", stderr);
+		_exit(CMD_FAILED);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
+	atexit(main_close_output);
 	argp_err_exit_status = CMD_USAGE;
 	argp_program_version = "stackctl " STACKD_VERSION;
 	setlocale(LC_CTYPE, "");

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "message.h"
 #include "output.h"
+#include "terminal.h"
 
 #define OPTIONS_NAME_MAX 64
 
@@ -166,4 +167,5 @@ void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 		exit(options_describe(argp, argv[0]));
 	argc = options_prepare(argp, argc, argv);
 	argp_parse(argp, argc, argv, 0, NULL, input);
+	terminal_progress_begin();
 }

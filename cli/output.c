@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,9 +40,16 @@ static void output_watch_signals(const char *temp)
 		sigaction(signals[i], &action, NULL);
 }
 
+/* What could not be written is not tried again at exit. */
+static void output_forget(void)
+{
+	__fpurge(stdout);
+	clearerr(stdout);
+}
+
 static int output_fail(struct output *output, const char *path, int error_number)
 {
-	terminal_progress_end();
+	output_forget();
 	message("cannot write %s: %s", path, strerror(error_number));
 	if (output->temp)
 		unlink(output->temp);
@@ -131,11 +139,19 @@ static int output_end_pager(struct output *output)
 	int status;
 
 	fflush(stdout);
+	output_forget();
 	close(STDOUT_FILENO);
 	while (waitpid(output->pager, &status, 0) < 0 && errno == EINTR)
 		;
 	*output = (struct output){0};
 	return CMD_DONE;
+}
+
+static bool output_is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 int output_begin(const char *path, struct output *ret_output)
@@ -144,7 +160,8 @@ int output_begin(const char *path, struct output *ret_output)
 	struct stat st;
 	int r = 0;
 
-	if ((!path || strcmp(path, "-") == 0) && isatty(STDOUT_FILENO))
+	/* What reads a pipe may be slow on purpose, and may have the terminal: a pager. */
+	if ((!path || strcmp(path, "-") == 0) && !output_is_file(STDOUT_FILENO))
 		terminal_progress_end();
 	else
 		terminal_progress("writing");

@@ -165,16 +165,19 @@ void terminal_progress_end(void)
 	terminal_line.is_shown = 0;
 }
 
-static void terminal_start_progress(const struct terminal *terminal)
+static void terminal_start_clock(void)
 {
 	struct sigaction action = {.sa_handler = terminal_on_alarm, .sa_flags = SA_RESTART};
 
-	if (terminal->progress_choice == TERMINAL_NEVER ||
-	    (terminal->progress_choice == TERMINAL_AUTO && !isatty(STDERR_FILENO)))
-		return;
 	terminal_progress("reading");
 	sigaction(SIGALRM, &action, NULL);
 	terminal_clock(1);
+}
+
+void terminal_progress_begin(void)
+{
+	if (isatty(STDERR_FILENO))
+		terminal_start_clock();
 }
 
 void terminal_setup(struct terminal *t, const char *output)
@@ -190,5 +193,8 @@ void terminal_setup(struct terminal *t, const char *output)
 		t->pager = terminal_pager();
 	if (t->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		t->width = size.ws_col;
-	terminal_start_progress(t);
+	if (t->progress_choice == TERMINAL_NEVER)
+		terminal_progress_end();
+	else if (t->progress_choice == TERMINAL_ALWAYS)
+		terminal_start_clock();
 }

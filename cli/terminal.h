@@ -2,7 +2,8 @@
 /*
  * What a verb may do with the terminal: colours, a pager, progress; as the options say, else
  * only where a person is looking. A verb makes terminal_argp a child of its own argp, gives it a
- * zeroed struct terminal, and calls terminal_setup() before it reads or writes anything.
+ * zeroed struct terminal, and calls terminal_setup() before it reads or writes anything. Progress
+ * is every verb's: options_parse() begins it.
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
@@ -24,13 +25,14 @@ struct terminal {
 
 extern const struct argp terminal_argp;
 
-/* `output`: the path of -o, or NULL for standard output. Starts the clock of the progress line. */
+/* `output`: the path of -o, or NULL for standard output. */
 void terminal_setup(struct terminal *terminal, const char *output);
 
 /*
  * Progress, on standard error: one line that is there when something has taken more than a
  * second, and is taken away again when data is shown. `what` must be a literal.
  */
+void terminal_progress_begin(void); /* if standard error is a terminal */
 void terminal_progress(const char *what);
 void terminal_progress_end(void);
 

@@ -140,7 +140,34 @@ def top_otherwise():
     assert done.returncode == 2 and b"needs a terminal" in done.stderr and not done.stdout, done
 
 
+def progress():
+    """What takes more than a second says so on a terminal: here, waiting for who reads it."""
+    with tempfile.TemporaryDirectory() as folder:
+        fifos = [folder + "/%d" % i for i in range(4)]
+        for fifo in fifos:
+            os.mkfifo(fifo)
+        quiet = [Screen([STACKCTL, "report", "--no-progress", "-i", STORE, "-o", fifos[0]]),
+                 Screen([STACKCTL, "stats", "-i", STORE, "-o", fifos[1]])]
+        apart = [subprocess.Popen([STACKCTL, "report", *words, "-i", STORE, "-o", fifo],
+                                  stderr=subprocess.PIPE)
+                 for words, fifo in (([], fifos[2]), (["--progress"], fifos[3]))]
+        importing = Screen([STACKCTL, "import", "-o", folder + "/new.db", "-"])
+        quiet[1].wait_for("stackctl: writing: 2 s")
+        importing.wait_for("stackctl: importing: 1 s")
+        for fifo in fifos:
+            with open(fifo, "rb") as file:
+                assert file.read()
+        assert quiet[0].finish() == 0 and not quiet[0].raw, quiet[0].raw
+        assert quiet[1].finish() == 0 and not any(quiet[1].lines()), quiet[1].lines()
+        errors = [process.communicate()[1] for process in apart]
+        assert errors[0] == b"" and b"stackctl: writing: 1 s" in errors[1], errors
+        importing.send("\x04")
+        assert importing.finish() == 2
+        assert "importing" not in importing.lines()[0], importing.lines()
+
+
 colours_and_pager()
 narrow()
+progress()
 top()
 top_otherwise()

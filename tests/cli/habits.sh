@@ -1,0 +1,57 @@
+#!/bin/bash
+# Habits that all verbs have, new ones too: help, guesses at misspelt options, failures of output,
+# pipes closed early, progress where a person is looking.
+# shellcheck disable=SC1091,SC2154 # what common gives
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" small hostile small
+"$stackctl" export --tags -i "$store" -o "$tmp/tags"
+
+# Verbs that write data, with what they need for it.
+writers=('report' 'report --view flat' 'report --view callers' 'report --view time' 'report --json'
+    'report --around main' 'annotate main' 'annotate --json main' 'stats' 'stats --json' 'list'
+    'list --json' 'export --folded' 'export --tags' 'export --perf-script' 'export --json'
+    'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'doctor'
+    'doctor --json' "diff $tmp/tags $tmp/tags" "diff --json $tmp/tags $tmp/tags" "merge $tmp/tags"
+    'completion bash' 'completion zsh' 'help' 'help --man' 'help --verbs' 'version')
+export STACKD_STORE=$store
+
+for command in "${writers[@]}"; do
+    # shellcheck disable=SC2086
+    "$stackctl" $command >/dev/full 2>"$tmp/err"
+    [ $? = 1 ] || fail "$command > /dev/full: not 1"
+    grep -q '^stackctl: cannot write standard output' "$tmp/err" || fail "$command: $(cat "$tmp/err")"
+    [ "$(wc -l <"$tmp/err")" = 1 ] || fail "$command: says more than once: $(cat "$tmp/err")"
+done
+
+verbs=$("$stackctl" help --verbs)
+[ "$(echo "$verbs" | wc -l)" -ge 5 ] || fail "verbs: $verbs"
+for verb in $verbs; do
+    case "${writers[*]} top import decode" in
+    *"$verb"*) ;;
+    *) fail "$verb is not among the verbs tested here" ;;
+    esac
+    expect 0 "$stackctl" "$verb" --help
+    shows 'Usage: stackctl'
+    "$stackctl" "$verb" --help >/dev/full 2>"$tmp/err"
+    [ $? = 1 ] || fail "$verb --help > /dev/full: not 1"
+    expect 2 "$stackctl" "$verb" --hlep
+    says "did you mean '--help'"
+    expect 2 "$stackctl" "$verb" --no-frobnicate
+done
+
+# Whoever reads a pipe may have seen enough: killed by SIGPIPE without a word, even where a parent
+# ignores that.
+python3 - "$stackctl" "${writers[@]}" <<'END' || fail 'a closed pipe'
+import os, signal, subprocess, sys
+for command in sys.argv[2:]:
+    for restore in (True, False):
+        r, w = os.pipe()
+        os.close(r)
+        done = subprocess.run([sys.argv[1], *command.split()], stdout=w, stderr=subprocess.PIPE,
+                              restore_signals=restore)
+        os.close(w)
+        assert done.returncode == -signal.SIGPIPE and not done.stderr, (command, done)
+END
+finish
