@@ -160,6 +160,11 @@ struct scratch {
 	__u8 payload[STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES + PAGE_SIZE];
 	struct previous_stack previous;
 
+	struct {
+		struct stackd_branch_record record;
+		struct stackd_branch entries[STACKD_MAX_BRANCHES];
+	} branches;
+
 	/* Of new frames, leaf first. */
 	struct mark marks[MAX_FRAMES];
 	struct guard guards[MAX_FRAMES];

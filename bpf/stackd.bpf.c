@@ -15,6 +15,7 @@
  */
 #include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>
+#include "branch.bpf.h"
 #include "window.bpf.h"
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
@@ -470,6 +471,22 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	return use == TAG_ENOUGH;
 }
 
+/* Sends the branch records, if there are any: before the sample that they belong to. */
+static __always_inline void send_branches(struct scratch *s, struct bpf_perf_event_data *ctx)
+{
+	struct stackd_branch_record *record = &s->branches.record;
+	__u32 n = read_branches(s, ctx);
+
+	if (!n || n > STACKD_MAX_BRANCHES)
+		return;
+	record->header = s->record.header;
+	record->header.kind = STACKD_RECORD_BRANCHES;
+	record->n = n;
+	record->pid = s->record.pid;
+	count(STACKD_COUNT_STARTED);
+	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false);
+}
+
 /* Walks, and sends what comes of it. */
 static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_event_data *ctx,
 					  struct task_struct *task)
@@ -530,6 +547,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&
 	    send_tag(s, ctx, task))
 		return 0;
+	send_branches(s, ctx);
 	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS)
 		walk_and_send(s, ctx, task);
 	else

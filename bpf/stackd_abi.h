@@ -18,6 +18,9 @@
  *                                            are left out
  *   TAG    := struct stackd_tag_record       the program has told its call path itself
  *             u64 kernel[n_kernel]
+ *   BRANCHES := struct stackd_branch_record  no sample: what the processor remembers of branches
+ *             struct stackd_branch [n]         at the thread's next record, of the same time;
+ *                                              newest first
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring
@@ -32,7 +35,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 4
+#define STACKD_ABI_VERSION 5
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -94,6 +97,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_WALKED = 1,
 	STACKD_RECORD_STACK = 2,
 	STACKD_RECORD_TAG = 3,
+	STACKD_RECORD_BRANCHES = 4,
 };
 
 /* Bits of header.kind beside the kind: what a WALKED record has in front of its frames. */
@@ -189,6 +193,20 @@ struct stackd_tag_record {
 	__u32 is_followed;
 };
 
+#define STACKD_MAX_BRANCHES 64
+
+/* As the kernel's struct perf_branch_entry. */
+struct stackd_branch {
+	__u64 from, to;
+	__u64 flags;
+};
+
+struct stackd_branch_record {
+	struct stackd_header header;
+	__u32 n;
+	__u32 pid; /* thread group id, initial pid namespace */
+};
+
 /* A process that keeps tags. */
 struct stackd_tagged {
 	__s64 offset;  /* of its tag from the thread pointer */
@@ -226,6 +244,8 @@ enum stackd_counter {
 	STACKD_COUNT_PREFIX_BROKEN,   /* a frame matched and the frames below it did not */
 	STACKD_COUNT_TAGS,	      /* samples of which the tag was taken, and no walk */
 	STACKD_COUNT_TAGS_NEW,	      /* walks along with a tag that was not known */
+	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
+	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
 	STACKD_COUNT_COUNT,
 };
 
@@ -306,6 +326,8 @@ _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_stack_record) == 240, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 56, "stackd_tag_record is shared");
+_Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
+_Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");
 _Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "report/histogram.h"
 #include "report/report.h"
+#include "report/sources.h"
 #include "terminal.h"
 
 #define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything unless told otherwise */
@@ -49,7 +50,10 @@ static const struct argp_option cmd_report_options[] = {
 	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
 	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
 	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
-	{"lbr", CMD_REPORT_LBR, 0, 0, "The call paths of the processor's branch records", 3},
+	{"lbr", CMD_REPORT_LBR, 0, 0,
+	 "With a column of where frames come from: br(anch record), wa(lk), pr(efix), st(itched), "
+	 "al(igned), ta(g); '?' marks what is not verified. Of the tree",
+	 3},
 	{"json", CMD_REPORT_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
 	{"output", 'o', "FILE", 0, "Write to this file", 3},
 	{0},
@@ -161,6 +165,7 @@ static void cmd_report_complete(struct cmd_report *args)
 	options->percent_limit = args->percent_limit >= 0 ? args->percent_limit
 				 : args->is_json	  ? 0
 							  : CMD_REPORT_LIMIT;
+	options->with_sources = args->is_lbr;
 	options->calls_apart = args->input.is_unfolded;
 	/* A pager scrolls to the side. */
 	options->width = args->terminal.pager ? 0 : args->terminal.width;
@@ -172,12 +177,23 @@ static void cmd_report_complete(struct cmd_report *args)
 		options->n_bins = CMD_REPORT_BINS;
 }
 
-/* Recordings of this version have no branch records: say what makes some. */
-static int cmd_report_no_branches(const struct input_open *open)
+/* --lbr is about frames of branch records: where there are none, what would make some. */
+static int cmd_report_lbr(const struct input_open *open)
 {
-	message("recording %lld has no branch records: record with them first: "
-		"sudo stackd --lbr --pid PID ('stackctl doctor' tells whether this processor can)",
-		(long long)profile_tables(open->profile)->recording.id);
+	const struct store_recording *recording = &profile_tables(open->profile)->recording;
+
+	if (sources_has_branches(open->profile))
+		return CMD_DONE;
+	if (strncmp(recording->target, "import ", 7) == 0)
+		message("recording %lld was imported and has no paths from branch records: record "
+			"with 'perf record --call-graph lbr' (calls that have not returned, Intel "
+			"only) or with stackd, and import that",
+			(long long)recording->id);
+	else
+		message("recording %lld has no branch records: record with them first: "
+			"sudo stackd --lbr --pid PID ('stackctl doctor' tells whether this "
+			"processor can)",
+			(long long)recording->id);
 	return CMD_NO_SAMPLES;
 }
 
@@ -231,14 +247,20 @@ int cmd_report(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
+	if (args.is_lbr && args.options.view != REPORT_TREE) {
+		message("--lbr shows where the frames of call paths come from: it goes with --view "
+			"tree alone");
+		return CMD_USAGE;
+	}
 	terminal_setup(&args.terminal, args.output);
 	cmd_report_complete(&args);
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = cmd_report_find(&args, &open);
 	if (status == CMD_DONE)
-		status = args.is_lbr ? cmd_report_no_branches(&open)
-				     : cmd_report_write(&args, &open);
+		status = args.is_lbr ? cmd_report_lbr(&open) : CMD_DONE;
+	if (status == CMD_DONE)
+		status = cmd_report_write(&args, &open);
 	input_close(&open);
 	return status;
 }

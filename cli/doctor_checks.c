@@ -8,6 +8,7 @@
  * root without capabilities (a container).
  */
 #include "doctor.h"
+#include "proc/branch_caps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,16 +114,6 @@ static int read_field(const char *root, const char *name, const char *key, char 
 	free(line);
 	fclose(file);
 	return r;
-}
-
-static bool has_word(const char *text, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-		if ((at == text || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
-			return true;
-	return false;
 }
 
 /* Whether this process may load BPF programs and open events of others. */
@@ -319,49 +310,33 @@ static void check_pmu_cycles(machine *m, finding *f)
 	}
 }
 
-/* How many branch records the core PMU says it has; 0 for none. */
-static long branch_records(machine *m, const char **ret_pmu)
-{
-	static const char *const pmus[] = {"cpu", "cpu_core", "cpu_atom"};
-
-	for (size_t i = 0; i < sizeof(pmus) / sizeof(*pmus); i++) {
-		char name[128];
-		long n;
-
-		snprintf(name, sizeof(name), "bus/event_source/devices/%s/caps/branches", pmus[i]);
-		if (read_number(m->sys_root, name, &n) == 0 && n > 0) {
-			*ret_pmu = pmus[i];
-			return n;
-		}
-	}
-	return 0;
-}
-
 static void check_pmu_branch_records(machine *m, finding *f)
 {
-	char vendor[64] = "", flags[8192] = "", path[512];
-	const char *pmu = "";
-	long n = branch_records(m, &pmu);
+	struct branch_caps caps;
 
-	read_field(m->proc_root, "cpuinfo", "vendor_id", vendor, sizeof(vendor));
-	read_field(m->proc_root, "cpuinfo", "flags", flags, sizeof(flags));
-	snprintf(path, sizeof(path), "%s/bus/event_source/devices/cpu", m->sys_root);
-	if (n > 0 && strcmp(vendor, "AuthenticAMD") != 0) {
-		found(f, DOCTOR_OK, "%s has %ld branch records with a call-stack mode", pmu, n);
-	} else if (n > 0 || has_word(flags, "amd_lbr_v2")) {
+	branch_caps_read(m->sys_root, m->proc_root, &caps);
+	switch (caps.kind) {
+	case BRANCH_CAPS_CALL_STACK:
+		found(f, DOCTOR_OK, "%s has %u branch records with a call-stack mode", caps.pmu,
+		      caps.entries);
+		break;
+	case BRANCH_CAPS_ANY:
 		found(f, DOCTOR_WARN,
 		      "AMD branch records (LbrExtV2): taken branches, without the "
-		      "call-stack mode that --lbr needs");
+		      "call-stack mode: --lbr can confirm only the last calls");
 		remedy(f, "record without --lbr: call paths do not need branch records");
-	} else if (access(path, F_OK) < 0 && !*pmu) {
+		break;
+	case BRANCH_CAPS_NO_PMU:
 		found(f, DOCTOR_WARN,
 		      "no processor PMU is visible, hence no branch records: a virtual "
 		      "machine?");
 		remedy(f, "record without --lbr, or on the bare machine");
-	} else {
+		break;
+	case BRANCH_CAPS_NONE:
 		found(f, DOCTOR_WARN, "the processor's PMU has no branch records%s%s%s",
-		      *vendor ? " (" : "", vendor, *vendor ? ")" : "");
+		      *caps.vendor ? " (" : "", caps.vendor, *caps.vendor ? ")" : "");
 		remedy(f, "record without --lbr: call paths do not need branch records");
+		break;
 	}
 }
 

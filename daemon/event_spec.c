@@ -88,6 +88,18 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 	return 0;
 }
 
+void event_spec_add_branches(struct event_spec *spec, bool is_call_stack)
+{
+	spec->attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	spec->attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
+	if (is_call_stack)
+		spec->attr.branch_sample_type |= PERF_SAMPLE_BRANCH_CALL_STACK |
+						 PERF_SAMPLE_BRANCH_NO_FLAGS |
+						 PERF_SAMPLE_BRANCH_NO_CYCLES;
+	else
+		spec->attr.branch_sample_type |= PERF_SAMPLE_BRANCH_ANY;
+}
+
 void event_spec_fall_back(struct event_spec *spec)
 {
 	const char *modifiers = strchr(spec->name, ':');
@@ -100,6 +112,8 @@ void event_spec_fall_back(struct event_spec *spec)
 	spec->attr.type = PERF_TYPE_SOFTWARE;
 	spec->attr.config = PERF_COUNT_SW_CPU_CLOCK;
 	spec->attr.precise_ip = 0;
+	spec->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_STACK;
+	spec->attr.branch_sample_type = 0;
 	spec->may_fall_back = false;
 }
 

@@ -21,6 +21,10 @@ struct event_spec {
 int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		     struct event_spec *ret_spec, char **ret_error);
 
+/* Asks for branch records with each sample: calls that have not returned, or branches of every
+ * kind; of user mode. Falling back takes that back: cpu-clock can have none. */
+void event_spec_add_branches(struct event_spec *spec, bool is_call_stack);
+
 /* Turns the event into cpu-clock, with the same modifiers. A period of cycles cannot be kept: it
  * is taken as nanoseconds. */
 void event_spec_fall_back(struct event_spec *spec);

@@ -70,7 +70,10 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
 	 "walk always, and check each walk by the program's tag; counts are in stackctl stats", 2},
-	{"lbr", OPTION_LBR, NULL, 0, "with the branch records of the CPU (Intel LBR)", 2},
+	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
+	 "with the branch records of the processor, which confirm walks and go on where they end; "
+	 "with =anyway also where none are known of, which tries the way without them",
+	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
 	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
@@ -244,6 +247,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_LBR:
 		options->lbr = true;
+		options->lbr_anyway = arg != NULL;
+		if (arg && strcmp(arg, "anyway") != 0)
+			argp_error(state, "--lbr '%s': takes nothing, or =anyway", arg);
 		break;
 	case ARGP_KEY_ARGS:
 		set_target(state, options, TARGET_COMMAND);

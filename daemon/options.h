@@ -38,6 +38,7 @@ struct options {
 	uint64_t keep_bytes;
 	bool quiet;
 	bool lbr;
+	bool lbr_anyway; /* also where no branch records are known of */
 };
 
 /* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. */

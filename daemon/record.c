@@ -70,6 +70,7 @@ static size_t front_bytes(const struct stackd_header *header)
 static size_t size_said(const struct stackd_header *header, size_t size)
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
+	const struct stackd_branch_record *branches = (const struct stackd_branch_record *)header;
 	size_t bytes = ((size_t)header->bytes + 7) & ~(size_t)7;
 
 	switch (header->kind & STACKD_KIND_MASK) {
@@ -83,6 +84,10 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		return sizeof(*stack) + kernel_bytes(header) + stack->stack_bytes - stack->shared;
 	case STACKD_RECORD_TAG:
 		return sizeof(struct stackd_tag_record) + kernel_bytes(header);
+	case STACKD_RECORD_BRANCHES:
+		if (size < sizeof(*branches))
+			return SIZE_MAX;
+		return sizeof(*branches) + (size_t)branches->n * sizeof(struct stackd_branch);
 	default:
 		return SIZE_MAX;
 	}
@@ -165,6 +170,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_stack_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_TAG)
 		return ((const struct stackd_tag_record *)record)->pid;
+	if (record->kind == STACKD_RECORD_BRANCHES)
+		return ((const struct stackd_branch_record *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))
 		return record->tid;
 	return (uint32_t)number_at(bytes_of(record), 4);

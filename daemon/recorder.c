@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "branches.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "proc/proc_fs.h"
@@ -72,6 +73,7 @@ struct recorder {
 	struct tagger *tagger; /* NULL: tags are not looked at */
 	struct tag_paths *tags;
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
+	struct branches *branches;    /* NULL: there are no branch records */
 
 	bool everyone;
 	uint32_t usual_period; /* of a sample */
@@ -157,6 +159,7 @@ void recorder_free(struct recorder *r)
 		free(member);
 	}
 	batch_free(r->batch);
+	branches_free(r->branches);
 	tag_paths_free(r->tags);
 	tagger_free(r->tagger);
 	origin_table_free(r->origins);
@@ -372,6 +375,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 static int on_fork_event(struct recorder *r, const struct sideband_event *event)
 {
 	forget_path(r, event->tid);
+	branches_forget(r->branches, event->tid);
 	return process_table_on_fork(r->processes, event->pid, event->tid, event->parent_pid,
 				     event->parent_tid);
 }
@@ -608,9 +612,34 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 	return true;
 }
 
+static int keep_origin(struct recorder *r, const struct branches_path *path, uint32_t *ret_origin)
+{
+	*ret_origin = ORIGIN_WALKED;
+	return path->origin.n_runs ? origin_intern(r->origins, &path->origin, ret_origin) : 0;
+}
+
+/* Holds the walk in r->frames against the sample's branch records. */
+static int walk_with_branches(struct recorder *r, const struct stackd_header *header,
+			      const struct walk_input *in, size_t *count,
+			      enum stackd_end_reason *reason, uint32_t *ret_origin)
+{
+	struct branches_path path;
+	int err;
+
+	if (!branches_belong(r->branches, header) || header->flags & STACKD_JUDGE)
+		return 0;
+	err = branches_on_walk(r->branches, (pid_t)header->tid, in, r->frames,
+			       DWARF_WALK_MAX_FRAMES, count, *reason, &path);
+	if (!err)
+		err = keep_origin(r, &path, ret_origin);
+	if (!err)
+		*reason = path.end;
+	return err;
+}
+
 /* Walks the user stack of a STACK record into r->frames. */
-static enum stackd_end_reason walk(struct recorder *r, const struct stackd_stack_record *record,
-				   size_t *ret_count)
+static int walk(struct recorder *r, const struct stackd_stack_record *record, size_t *ret_count,
+		enum stackd_end_reason *ret_reason, uint32_t *ret_origin)
 {
 	struct place place = {.recorder = r, .pid = (pid_t)record->pid};
 	enum stackd_end_reason reason;
@@ -625,17 +654,25 @@ static enum stackd_end_reason walk(struct recorder *r, const struct stackd_stack
 		.arg = &place,
 	};
 
+	int err;
+
 	*ret_count = 0;
+	*ret_reason = STACKD_END_NO_USER;
 	if (!(record->header.flags & STACKD_HAS_REGS))
-		return STACKD_END_NO_USER;
+		return 0;
+	*ret_reason = STACKD_END_FOREIGN_ABI;
 	if (record->header.flags & STACKD_COMPAT)
-		return STACKD_END_FOREIGN_ABI;
+		return 0;
 	reason = dwarf_walk_stack(r->walk, &in, r->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	err = walk_with_branches(r, &record->header, &in, ret_count, &reason, ret_origin);
+	if (err)
+		return err;
 	if (reason != STACKD_END_ENTRY && record->header.flags & STACKD_IN_EXEC) {
 		*ret_count = 0; /* the old program's stack is gone, the new one's not begun */
-		return STACKD_END_NO_USER;
+		reason = STACKD_END_NO_USER;
 	}
-	return reason;
+	*ret_reason = reason;
+	return 0;
 }
 
 /* Makes known what the kernel half missed: a file's inode, or its table. Asked when the record is
@@ -812,13 +849,15 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 		      struct store_sample *sample, bool *ret_is_sample)
 {
 	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
+	enum stackd_end_reason reason;
 	size_t count;
-	int err;
+	int err = walk(r, record, &count, &reason, &sample->origin);
 
-	sample->end_reason = (uint8_t)walk(r, record, &count);
-	err = user_path(r, count, stack_end(record));
+	if (!err)
+		err = user_path(r, count, stack_end(record));
 	if (err)
 		return err;
+	sample->end_reason = (uint8_t)reason;
 	if (header->flags & STACKD_JUDGE) {
 		judge(r, header, count, sample->end_reason);
 		*ret_is_sample = false;
@@ -908,6 +947,40 @@ static int kept_path(struct recorder *r, const struct stackd_header *header,
 	return 0;
 }
 
+/* Holds the path of a WALKED record, r->path[0..*count), against the sample's branch records;
+ * what they add at the root moves the rest up. */
+static int path_with_branches(struct recorder *r, const struct stackd_header *header, size_t *count,
+			      uint32_t *node, struct store_sample *sample)
+{
+	struct place place = {.recorder = r, .pid = (pid_t)record_pid(header)};
+	const struct walk_input in = {.find = find_code, .arg = &place};
+	struct branches_path path;
+	int err;
+
+	if (!branches_belong(r->branches, header) || !*count)
+		return 0;
+	err = branches_on_path(r->branches, (pid_t)header->tid, &in, r->locations, r->path, *count,
+			       header->end_reason, &path);
+	if (!err)
+		err = keep_origin(r, &path, &sample->origin);
+	if (err || !path.more)
+		return err;
+	if (path.more > DWARF_WALK_MAX_FRAMES - *count)
+		path.more = DWARF_WALK_MAX_FRAMES - *count;
+	memmove(r->path + path.more, r->path, *count * sizeof(r->path[0]));
+	memmove(r->heights + path.more, r->heights, *count * sizeof(r->heights[0]));
+	for (size_t i = 0; i < path.more && !err; i++) {
+		struct location added = branches_added(r->branches, i);
+
+		err = location_intern(r->locations, &added, &r->path[i]);
+		r->heights[i] = 0;
+	}
+	*count += path.more;
+	r->below = 0;
+	sample->end_reason = (uint8_t)path.end;
+	return err ? err : enter_steps(r, TRIE_ROOT, 0, *count, NULL, node);
+}
+
 static int take_walked(struct recorder *r, const struct stackd_header *header,
 		       struct store_sample *sample)
 {
@@ -939,9 +1012,12 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 	count = (size_t)user;
 	if (!err)
 		err = learn_tag(r, header, count, header->end_reason);
+	sample->end_reason = header->end_reason;
+	if (!err)
+		err = path_with_branches(r, header, &count, &node, sample);
+	user = (int)count;
 	if (!err)
 		err = kernel_path(r, record_kernel(header), header->n_kernel, &count);
-	sample->end_reason = header->end_reason;
 	return err ? err : enter_steps(r, node, (size_t)user, count, NULL, &sample->node);
 }
 
@@ -978,6 +1054,12 @@ static int take_sample(struct recorder *r, const struct stackd_header *header,
 	if (!thread)
 		return -ENOMEM;
 	sample.thread = thread->number;
+	if (header->kind == STACKD_RECORD_BRANCHES) {
+		if (r->branches)
+			branches_keep(r->branches, (const struct stackd_branch_record *)header);
+		*ret_is_sample = false;
+		return 0;
+	}
 	if ((header->kind & STACKD_KIND_MASK) == STACKD_RECORD_WALKED)
 		err = take_walked(r, header, &sample);
 	else if (header->kind == STACKD_RECORD_TAG)
@@ -1000,6 +1082,11 @@ int recorder_sample(struct recorder *r, const struct stackd_header *header)
 	if (is_sample)
 		r->end_reasons[err ? STACKD_END_LOST_RECORD : reason]++;
 	return err == -EBADMSG ? 0 : err;
+}
+
+int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entries)
+{
+	return branches_new(r->walk, r->objects, is_call_stack, entries, &r->branches);
 }
 
 /* The kernel half knows the vDSO by an inode that no file has. */

@@ -41,6 +41,10 @@ int recorder_use_tags(struct recorder *recorder, const struct sampler_tags *maps
 /* Now and then: what could not be found out at once is tried again. */
 void recorder_poll(struct recorder *recorder);
 
+/* Samples come with branch records of that kind; `entries`: how many the processor has. 0 or
+ * -ENOMEM. */
+int recorder_use_branches(struct recorder *recorder, bool is_call_stack, unsigned entries);
+
 /* As soon as an event has been read: opens files that are new while they can still be had. */
 int recorder_foresee(struct recorder *recorder, const struct sideband_event *event);
 

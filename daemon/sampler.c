@@ -192,6 +192,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->segment_frames = options->segment_frames;
 	s->skel->rodata->with_heights = options->heights;
 	s->skel->rodata->tag_mode = options->tags;
+	s->skel->rodata->with_branches = options->branches;
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);

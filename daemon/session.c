@@ -27,6 +27,7 @@
 
 #include "archive.h"
 #include "log.h"
+#include "proc/branch_caps.h"
 #include "recorder.h"
 #include "reorder.h"
 #include "sampler.h"
@@ -42,7 +43,8 @@
 struct session {
 	const struct options *options;
 	struct event_spec event;
-	char *path; /* of the store */
+	struct branch_caps branch_caps; /* with --lbr */
+	char *path;			/* of the store */
 
 	struct target *target;
 	struct sampler *sampler;
@@ -89,18 +91,28 @@ static enum exit_status status_of(int err)
 								     : STATUS_FAILED;
 }
 
-static enum exit_status check_lbr(const struct options *options)
+/* Branch records are asked for with the event. */
+static enum exit_status use_branches(struct session *s)
 {
-	if (!options->lbr)
+	const char *sys_root = getenv("STACKD_SYS_ROOT"), *proc_root = getenv("STACKD_PROC_ROOT");
+	const struct options *o = s->options;
+	struct branch_caps *caps = &s->branch_caps;
+
+	if (!o->lbr)
 		return STATUS_DONE;
-	if (access("/sys/bus/event_source/devices/cpu/caps/branches", R_OK) &&
-	    access("/sys/bus/event_source/devices/cpu_core/caps/branches", R_OK))
-		log_error("--lbr: this machine has no branch records (no PMU with LBR: a virtual "
-			  "machine, or a CPU without them); record without --lbr: call paths are "
-			  "complete without them");
-	else
-		log_error("--lbr: this version does not capture branch records yet; record without "
-			  "--lbr");
+	branch_caps_read(sys_root ? sys_root : "/sys", proc_root ? proc_root : "/proc", caps);
+	if (caps->kind == BRANCH_CAPS_CALL_STACK || caps->kind == BRANCH_CAPS_ANY) {
+		event_spec_add_branches(&s->event, caps->kind == BRANCH_CAPS_CALL_STACK);
+		s->event.may_fall_back &= o->lbr_anyway;
+		return STATUS_DONE;
+	}
+	if (o->lbr_anyway)
+		return STATUS_DONE;
+	log_error("--lbr: %s; record without --lbr: call paths are complete without them",
+		  caps->kind == BRANCH_CAPS_NO_PMU
+			  ? "no PMU is to be seen here, as in most virtual machines, and hence no "
+			    "branch records"
+			  : "this processor's PMU has no branch records");
 	return STATUS_UNSUPPORTED;
 }
 
@@ -274,6 +286,7 @@ static enum exit_status open_sampler(struct session *s)
 		.heights = s->options->heights,
 		.segment_frames = s->options->segment_frames,
 		.tags = s->options->tags,
+		.branches = s->options->lbr,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
 		.usual_period = event_spec_usual_period(&s->event),
@@ -405,6 +418,10 @@ static enum exit_status make_parts(struct session *s)
 		err = recorder_new(everyone, event_spec_usual_period(&s->event), &s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
+	if (!err && s->options->lbr)
+		err = recorder_use_branches(s->recorder,
+					    s->branch_caps.kind == BRANCH_CAPS_CALL_STACK,
+					    s->branch_caps.entries);
 	if (err)
 		log_error("cannot set up: %s", strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;
@@ -536,6 +553,8 @@ static int add_counters(const struct session *s, struct batch *b,
 		[STACKD_COUNT_PREFIX_BROKEN] = "kernel_prefix_broken",
 		[STACKD_COUNT_TAGS] = "kernel_tags",
 		[STACKD_COUNT_TAGS_NEW] = "kernel_tags_new",
+		[STACKD_COUNT_BRANCHES] = "branch_records",
+		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
 	};
 	struct tables_counts tables;
 
@@ -736,7 +755,7 @@ static enum exit_status set_up(struct session *s, const char *command_line, char
 	enum exit_status status = find_event(s);
 
 	if (!status)
-		status = check_lbr(s->options);
+		status = use_branches(s);
 	if (!status)
 		status = open_target(s);
 	if (!status)

@@ -361,11 +361,11 @@ static size_t count_stale(const struct lbr_run *run, bool so_far)
 /* Can entries be believed where no memory stands behind them? */
 static bool may_chain(const struct lbr_run *run, enum stackd_end_reason end)
 {
-	if (!run->in->memory.len)
+	if (!run->in->memory.len && !run->in->n_walked)
 		return true;
 	/* Whole stack memory that has no return address of an entry proves that entry stale. */
-	return (run->in->memory.is_cut || end == STACKD_END_STACK_CUT) && !run->met_signal &&
-	       !count_stale(run, true);
+	return (!run->in->memory.len || run->in->memory.is_cut || end == STACKD_END_STACK_CUT) &&
+	       !run->met_signal && !count_stale(run, true);
 }
 
 /* The frames that the sample itself has. */

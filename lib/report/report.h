@@ -35,6 +35,7 @@ struct report_options {
 	unsigned width;	      /* columns to fit rows in; 0: do not cut */
 	bool color;	      /* the rows that matter stand out */
 	bool utf8;	      /* names and branches may use characters beyond ASCII */
+	bool with_sources;    /* of REPORT_TREE: where each row's frames come from */
 	bool calls_apart;     /* a row for every call of a function by itself */
 };
 

@@ -50,6 +50,14 @@ static void report_json_hidden(struct report_json *json, uint32_t rows, uint64_t
 	text_printf(&json->b, ",\"hidden\":{\"rows\":%u,\"samples\":%" PRIu64 "}", rows, samples);
 }
 
+static void report_json_sources(struct report_json *json, const struct source_counts *counts)
+{
+	text_put_raw(&json->b, ",\"sources\":{");
+	for (unsigned i = 0; i < FRAME_SOURCE_COUNT; i++)
+		text_printf(&json->b, "\"%s\":%" PRIu64 ",", frame_source_name(i), counts->by[i]);
+	text_printf(&json->b, "\"unverified\":%" PRIu64 "}", counts->unsure);
+}
+
 /* A child's samples are never more than its parent's: what is hidden hides all below it. Of
  * hidden rows only the topmost are counted. `shown` maps nodes to their index in the output. */
 static int report_json_node_list(struct report_json *json, const struct calltree *tree,
@@ -75,10 +83,13 @@ static int report_json_node_list(struct report_json *json, const struct calltree
 		text_printf(&json->b,
 			    "%s\n{\"parent\":%" PRId64
 			    ",\"symbol\":%u,\"inlined\":%s,\"total\":%" PRIu64 ",\"self\":%" PRIu64
-			    ",\"reconstructed\":%" PRIu64 "}",
+			    ",\"reconstructed\":%" PRIu64,
 			    n_shown ? "," : "", up ? (int64_t)shown[up] : -1, nodes[i].symbol,
 			    nodes[i].is_inlined ? "true" : "false", nodes[i].samples, nodes[i].self,
 			    nodes[i].inferred);
+		if (json->view.with_sources && tree == json->view.tree)
+			report_json_sources(json, &json->view.sources.nodes[i]);
+		text_put_raw(&json->b, "}");
 		shown[i] = n_shown++;
 		r = report_json_drain(json, REPORT_JSON_CHUNK);
 	}

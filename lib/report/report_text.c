@@ -65,10 +65,23 @@ static int report_columns(struct report *report, const char *before, const char 
 
 static int report_tree(struct report *report)
 {
-	struct treeview_options options = {report->options, report->view.whole, false};
-	int r = report_columns(report, "#  total    self  call path from the root down, in % of ",
-			       "");
+	bool with_sources = report->options->with_sources;
+	struct treeview_options options = {.report = report->options,
+					   .whole = report->view.whole,
+					   .sources = with_sources ? &report->view.sources : NULL};
+	int r = 0;
 
+	if (with_sources) {
+		sources_put_sum(&report->view.sources.all, &report->row);
+		r = report_line(report);
+	}
+	if (r == 0)
+		r = report_columns(report,
+				   with_sources ? "#  total    self  from, in %      call path "
+						  "from the root down, in % of "
+						: "#  total    self  call path from the root down, "
+						  "in % of ",
+				   "");
 	return r < 0 ? r : treeview_write(report->view.tree, &options, report->out);
 }
 
@@ -135,7 +148,8 @@ static int report_cut(struct report *report, bool is_cut)
 
 static int report_callers(struct report *report)
 {
-	struct treeview_options options = {report->options, report->view.whole, true};
+	struct treeview_options options = {
+		.report = report->options, .whole = report->view.whole, .is_callers = true};
 	bool is_cut;
 	int r = report_columns(report,
 			       "#   self  functions by self, with those that called them below, "
@@ -167,7 +181,8 @@ static int report_around_sum(struct report *report, const struct report_view_aro
 static int report_around_tree(struct report *report, const struct calltree *tree, uint64_t total,
 			      bool is_callers)
 {
-	struct treeview_options options = {report->options, total, is_callers};
+	struct treeview_options options = {
+		.report = report->options, .whole = total, .is_callers = is_callers};
 
 	text_printf(&report->row,
 		    is_callers ? "#  total  called by, in %% of these %" PRIu64 " samples"

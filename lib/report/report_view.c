@@ -70,7 +70,9 @@ int report_view_new(struct profile *profile, const struct report_options *option
 	struct report_view_state *v = ret_view;
 	int r;
 
-	*v = (struct report_view_state){.profile = profile, .around = options->around};
+	*v = (struct report_view_state){.profile = profile,
+					.around = options->around,
+					.with_sources = options->with_sources};
 	r = partition_make(profile, options->by, &v->partition);
 	if (r == 0)
 		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->tree);
@@ -87,6 +89,7 @@ void report_view_free(struct report_view_state *v)
 	calltree_free(v->tree);
 	calltree_free(v->callers);
 	calltree_free(v->callees);
+	sources_free(&v->sources);
 	free(v->is_asked);
 	*v = (struct report_view_state){0};
 }
@@ -105,6 +108,9 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 	for (uint32_t i = groups->first[part]; r == 0 && i < groups->first[part + 1]; i++)
 		r = calltree_add(v->tree, &entries[groups->order[i]]);
 	calltree_sum(v->tree);
+	if (r == 0 && v->with_sources)
+		r = sources_make(v->profile, v->tree, &groups->order[groups->first[part]],
+				 groups->first[part + 1] - groups->first[part], &v->sources);
 	return r == 0 && v->around ? view_ask(v) : r;
 }
 

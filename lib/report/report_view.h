@@ -8,6 +8,7 @@
 
 #include "report/calltree.h"
 #include "report/partition.h"
+#include "report/sources.h"
 
 /* Limits of a tree of callers. */
 #define REPORT_VIEW_LEVELS 512
@@ -18,7 +19,9 @@ struct report_view_state {
 	struct partition partition;
 	uint64_t whole; /* samples of the part at hand */
 	struct calltree *tree, *callers, *callees;
-	bool *is_asked; /* by symbol: REPORT_AROUND asks for it */
+	bool with_sources;
+	struct sources sources; /* of `tree`, if they are wanted */
+	bool *is_asked;		/* by symbol: REPORT_AROUND asks for it */
 	uint32_t n_asked;
 	const char *around;
 };

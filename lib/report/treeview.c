@@ -217,12 +217,14 @@ void treeview_share(struct buf *row, uint64_t samples, uint64_t whole)
 	text_printf(row, "  %5s%%", text_share(samples, whole, share));
 }
 
-static void treeview_columns(struct treeview *v, uint64_t samples, uint64_t self)
+static void treeview_columns(struct treeview *v, uint32_t node, uint64_t samples, uint64_t self)
 {
 	treeview_share(&v->row, samples, v->options->whole);
 	if (!v->options->is_callers)
 		treeview_share(&v->row, self, v->options->whole);
 	text_put_raw(&v->row, "  ");
+	if (v->options->sources)
+		sources_put(&v->options->sources->nodes[node], &v->row);
 }
 
 /* Says in how many of a row's samples its frame was not observed. */
@@ -259,6 +261,8 @@ static int treeview_write_hidden(struct treeview *v, const struct treeview_item 
 	char share[TEXT_SHARE_MAX];
 
 	text_put_raw(&v->row, v->options->is_callers ? "          " : "                   ");
+	if (v->options->sources)
+		text_printf(&v->row, "%*s", SOURCES_COLUMN + 2, "");
 	treeview_branches(v, item);
 	text_printf(&v->row, "(%u more, %s%%)", item->hidden,
 		    text_share(item->samples, v->options->whole, share));
@@ -321,7 +325,7 @@ static int treeview_write_node(struct treeview *v, const struct treeview_item *i
 		r = treeview_children(v, last);
 	if (r < 0)
 		return r;
-	treeview_columns(v, samples, self);
+	treeview_columns(v, item->node, samples, self);
 	treeview_branches(v, item);
 	if (v->options->is_callers && !item->is_top)
 		text_put_raw(&v->row, v->options->report->utf8 ? "← " : "<- ");

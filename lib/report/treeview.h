@@ -21,11 +21,13 @@
 
 #include "report/calltree.h"
 #include "report/report.h"
+#include "report/sources.h"
 #include "report/text.h"
 
 struct treeview_options {
 	const struct report_options *report;
-	uint64_t whole;	 /* samples that are 100 % */
+	uint64_t whole;		       /* samples that are 100 % */
+	const struct sources *sources; /* shown in a column; NULL: not */
 	bool is_callers; /* rows below the first of a subtree call it; there is no self column */
 };
 

@@ -79,6 +79,22 @@ def test_lbr_without_branch_records():
         check_fault(result, NO_SUPPORT, "branch")
 
 
+@live
+def test_lbr_anyway():
+    """Where nothing has branch records, the way of reading them is gone all the same: the kernel
+    says for each sample that there are none, and the walks are as without."""
+    if os.path.exists("/sys/bus/event_source/devices/cpu/caps/branches"):
+        raise Skip("this CPU has branch records")
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", 997, "--lbr=anyway", "--", "python3", "-c",
+                              "print(sum(i * i for i in range(2000000)))")
+        counters = recording.stats()["counters"]
+        check(counters["branch_records"] == 0, "branch records", counters)
+        check(counters["branch_records_missing"] == counters["started"] > 20, "not asked for",
+              counters)
+        check_whole(recording, 2)
+
+
 @live(needs_bpf=False)
 def test_usage():
     for words in ([], ["--pid", "x"], ["--pid", "0"], ["--freq", "-1", "--", "true"],

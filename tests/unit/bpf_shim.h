@@ -250,6 +250,7 @@ struct bpf_perf_event_data;
 
 static struct task_struct *shim_task;
 static uint64_t shim_pid_tgid, shim_time_ns;
+static long (*shim_branches)(void *to, size_t size);	   /* NULL: there are none */
 static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full */
 
 #define bpf_loop(turns, function, argument, flags)                                                 \
@@ -267,7 +268,9 @@ static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full 
 #define bpf_get_attach_cookie(context)		((void)(context), 0ull)
 #define bpf_task_pt_regs(task)			((void)(task), 0l)
 #define bpf_get_stack(context, to, size, flags) ((void)(context), (void)(to), 0l)
-#define bpf_ringbuf_query(ring, what)		((void)(ring), 0ull)
+#define bpf_read_branch_records(context, to, size, flags)                                          \
+	((void)(context), (void)(flags), shim_branches ? shim_branches(to, size) : -2l)
+#define bpf_ringbuf_query(ring, what) ((void)(ring), 0ull)
 #define bpf_ringbuf_output(ring, data, size, flags)                                                \
 	((void)(ring), (void)(flags), shim_ring(data, size))
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Branch records: what the processor remembers of the last calls (or branches), as the kernel took
+ * it at the sample. They go out in a record of their own right before the sample's, of the same
+ * thread and time, so that the walk and its record stay as they are.
+ *
+ * The helper says "no records" for an event that was not opened with them, for a processor that
+ * has none, and where the kernel could not take them: counted, and nothing is sent.
+ */
+#ifndef BRANCH_BPF_H
+#define BRANCH_BPF_H
+
+#include "scratch.bpf.h"
+
+SETTING __u32 with_branches = 0;
+
+/* Reads them into the scratch area; how many. */
+static __always_inline __u32 read_branches(struct scratch *s, struct bpf_perf_event_data *ctx)
+{
+	long got;
+
+	if (!with_branches)
+		return 0;
+	got = bpf_read_branch_records(ctx, s->branches.entries, sizeof(s->branches.entries), 0);
+	if (got <= 0 || got > (long)sizeof(s->branches.entries)) {
+		count(STACKD_COUNT_NO_BRANCHES);
+		return 0;
+	}
+	count(STACKD_COUNT_BRANCHES);
+	return (__u64)got / sizeof(struct stackd_branch);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What branch records this machine's processor has, as the kernel tells in /sys and /proc.
+ *
+ * Intel's core PMUs say how many there are, and have a call-stack mode. AMD's LbrExtV2 says so in
+ * the same place, and knows branches of every kind only. Without a PMU there is no place to say it.
+ */
+#ifndef PROC_BRANCH_CAPS_H
+#define PROC_BRANCH_CAPS_H
+
+#include <stdbool.h>
+
+enum branch_caps_kind {
+	BRANCH_CAPS_CALL_STACK, /* with a call-stack mode */
+	BRANCH_CAPS_ANY,	/* branches of every kind only: AMD's LbrExtV2 */
+	BRANCH_CAPS_NONE,	/* the PMU has none */
+	BRANCH_CAPS_NO_PMU,	/* no PMU is to be seen: a virtual machine, mostly */
+};
+
+struct branch_caps {
+	enum branch_caps_kind kind;
+	unsigned entries; /* 0: none, or not said */
+	char pmu[16];	  /* "cpu", "cpu_core", "cpu_atom"; "" without */
+	char vendor[32];  /* "GenuineIntel"; "" if not known */
+};
+
+/* The roots are "/sys" and "/proc" but for tests. Never fails. */
+void branch_caps_read(const char *sys_root, const char *proc_root, struct branch_caps *ret_caps);
+
+#endif

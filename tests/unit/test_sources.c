@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* report --lbr: where the frames of a row come from, in the tree as text and as JSON. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "fake_store.h"
+#include "report/report.h"
+#include "report/sources.h"
+
+typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
+
+/* main -> work: 60 samples of which both frames are branch records' and verified, 30 with work
+ * unverified and main stitched, 10 as walked. */
+static struct store_reader *three_origins(void)
+{
+	static const struct origin_run verified[] = {{2, FRAME_SOURCE_BRANCH, 100}};
+	static const struct origin_run stitched[] = {{1, FRAME_SOURCE_STITCHED, 70},
+						     {1, FRAME_SOURCE_BRANCH, 90}};
+	struct store_reader *f = fake_new();
+	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = fake_function(f, prog, 0x1110, true, "main");
+	uint32_t in_work = fake_function(f, prog, 0x1220, false, "work");
+	uint32_t thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
+	uint32_t node = fake_node(f, fake_node(f, 0, in_main), in_work);
+
+	fake_inferred(f, thread, node, STACKD_END_ENTRY, fake_origin(f, verified, 1, true), 60);
+	fake_inferred(f, thread, node, STACKD_END_ENTRY, fake_origin(f, stitched, 2, true), 30);
+	fake_samples(f, thread, node, STACKD_END_ENTRY, 10);
+	return fake_done(f);
+}
+
+static char *written(struct store_reader *f, writer write, bool with_sources)
+{
+	const struct report_options options = {.utf8 = true, .with_sources = with_sources};
+	struct profile *p;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	assert_int_equal(write(p, &options, out), 0);
+	fclose(out);
+	profile_free(p);
+	return text;
+}
+
+static void test_text(void **state)
+{
+	struct store_reader *f = three_origins();
+	char *text = written(f, report_write_text, true);
+
+	(void)state;
+	assert_non_null(strstr(text, "# frames from: br branch (75.0%), st stitched (15.0%), wa "
+				     "walked (10.0%); ? not verified by walk or memory (30.0%)\n"));
+	assert_non_null(strstr(text, "  100.0%    0.0%  br 60 st 30?    main "));
+	assert_non_null(strstr(text, "  100.0%  100.0%  br 90 wa 10?    work"));
+	free(text);
+	text = written(f, report_write_text, false);
+	assert_null(strstr(text, "br "));
+	free(text);
+	fake_free(f);
+}
+
+static void check_node(const json_t *node, int branch, int stitched, int walked, int unverified)
+{
+	const json_t *sources = json_object_get(node, "sources");
+
+	assert_int_equal(json_integer_value(json_object_get(sources, "branch")), branch);
+	assert_int_equal(json_integer_value(json_object_get(sources, "stitched")), stitched);
+	assert_int_equal(json_integer_value(json_object_get(sources, "walked")), walked);
+	assert_int_equal(json_integer_value(json_object_get(sources, "unverified")), unverified);
+}
+
+static void test_json(void **state)
+{
+	struct store_reader *f = three_origins();
+	char *text = written(f, report_write_json, true);
+	json_t *root = json_loads(text, 0, NULL);
+	const json_t *nodes =
+		json_object_get(json_array_get(json_object_get(root, "processes"), 0), "nodes");
+
+	(void)state;
+	assert_int_equal(json_array_size(nodes), 2);
+	check_node(json_array_get(nodes, 0), 60, 30, 10, 30);
+	check_node(json_array_get(nodes, 1), 90, 0, 10, 30);
+	json_decref(root);
+	free(text);
+	fake_free(f);
+}
+
+static void test_has_branches(void **state)
+{
+	struct store_reader *with = three_origins(), *without = fake_small();
+	struct profile *p;
+
+	(void)state;
+	assert_int_equal(profile_new(with, NULL, &p), 0);
+	assert_true(sources_has_branches(p));
+	profile_free(p);
+	assert_int_equal(profile_new(without, NULL, &p), 0);
+	assert_false(sources_has_branches(p));
+	profile_free(p);
+	fake_free(with);
+	fake_free(without);
+}
+
+/* What does not fit into the column is left out; nothing shows as all or nothing that is not. */
+static void test_column(void **state)
+{
+	const struct source_counts all = {.by = {5, 4, 3, 2, 1}};
+	const struct source_counts nearly = {
+		.by = {[FRAME_SOURCE_WALKED] = 9999, [FRAME_SOURCE_BRANCH] = 1}};
+	const struct source_counts none = {.unsure = 0};
+	struct buf b = {0};
+
+	(void)state;
+	sources_put(&all, &b);
+	sources_put(&nearly, &b);
+	sources_put(&none, &b);
+	buf_put(&b, "", 1);
+	assert_string_equal((const char *)b.data, "wa 33 pr 27     "
+						  "wa 99 br 1      "
+						  "                ");
+	buf_free(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_has_branches),
+		cmocka_unit_test(test_column),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
