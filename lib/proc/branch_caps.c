@@ -74,6 +74,10 @@ void branch_caps_read(const char *sys_root, const char *proc_root, struct branch
 		caps.entries = read_entries(sys_root, pmus[i]);
 		snprintf(caps.pmu, sizeof(caps.pmu), "%s", pmus[i]);
 	}
+	if (caps.kind == BRANCH_CAPS_NO_PMU) { /* whatever the processor's flags say */
+		*ret_caps = caps;
+		return;
+	}
 	if (is_amd || (caps.entries && !strcmp(caps.vendor, "AuthenticAMD")))
 		caps.kind = BRANCH_CAPS_ANY;
 	else if (caps.entries)
