@@ -17,7 +17,9 @@
  *      |            free             | leaf | ... | main | _start |
  *                                    ^ start[2]   ^ start[1]      ^ end
  *
- * The list is then copied as a whole. Everything goes out in messages of bounded size.
+ * The list is then copied as a whole. protobuf-c encodes the tables (pprof_write.c); samples are
+ * put together here, of parts that are encoded already, which takes a quarter of the time. Every
+ * sample and every string is a field of the Profile message, wherever in the file it stands.
  */
 #include "export/export.h"
 
@@ -29,9 +31,8 @@
 #include "export/pprof_tables.h"
 #include "report/text.h"
 
-#define PPROF_CHUNK	 1024 /* samples in one message */
+#define PPROF_DRAIN	 (1u << 18) /* bytes after which a buffer is written out */
 #define PPROF_VARINT_MAX 10
-#define PPROF_LABELS	 (PPROF_THREAD_LABELS + 3)
 
 /* The path of the sample before, encoded. */
 struct pprof_path {
@@ -43,30 +44,19 @@ struct pprof_path {
 	uint64_t mark; /* id of the mark's location; 0: none */
 };
 
-/* Samples that have not been written yet. What they point to is known by offset until then. */
-struct pprof_pending {
-	Pprof__Sample sample;
-	ProtobufCBinaryData labels[PPROF_LABELS]; /* the last one is the tag */
-	int64_t values[2];
-	size_t list_at, tag_at; /* in pprof.bytes */
-};
-
 struct pprof {
 	struct profile *profile;
 	const struct store_tables *t;
 	struct pprof_tables *tables;
 	FILE *out;
+	const uint32_t *ids;		  /* of locations, by number */
 	const struct paths_stack *stacks; /* NULL: paths are those of the trie */
 	struct pprof_path path;
 	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
 	uint32_t cap_climb;
 	uint32_t *tag_string; /* by trie node: its tag in the string table; 0: not yet */
 	uint32_t n_strings;
-	struct pprof_pending *pending;
-	uint32_t n_pending;
-	char (*tags)[17]; /* strings of pending samples */
-	uint32_t n_tags;
-	struct buf bytes, scratch;
+	struct buf samples, strings; /* to be written */
 };
 
 static unsigned pprof_varint(uint64_t value, uint8_t ret_bytes[PPROF_VARINT_MAX])
@@ -130,24 +120,13 @@ static int pprof_path_push(struct pprof_path *path, uint32_t node, uint64_t loca
 	return 0;
 }
 
-/* Cuts the path down to `node`; false if the node is not in it. A node that is in it is at most
- * as deep as it has ancestors, and node numbers grow along a path: that finds it. */
+/* Cuts the path down to `node` or to what may be above it; whether it is `node`. Numbers grow along
+ * a path, so what is larger is neither the node nor one of its ancestors. */
 static bool pprof_path_cut(struct pprof_path *path, uint32_t node)
 {
-	uint32_t low = 0, high = path->depth;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (path->nodes[middle] < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == path->depth || path->nodes[low] != node)
-		return false;
-	path->depth = low + 1;
-	return true;
+	while (path->depth && path->nodes[path->depth - 1] > node)
+		path->depth--;
+	return path->depth && path->nodes[path->depth - 1] == node;
 }
 
 static bool pprof_climb_push(struct pprof *p, uint32_t n, uint32_t node)
@@ -173,7 +152,8 @@ static uint32_t pprof_parent(const struct pprof *p, uint32_t node)
 
 static uint64_t pprof_location(const struct pprof *p, uint32_t node)
 {
-	return PPROF_LOCATION(p->stacks ? p->stacks[node - 1].frame : p->t->nodes[node].location);
+	return p->stacks ? PPROF_LOCATION(p->stacks[node - 1].frame)
+			 : p->ids[p->t->nodes[node].location];
 }
 
 /* Makes the path that of a node. */
@@ -202,66 +182,84 @@ static int pprof_path_go(struct pprof *p, uint32_t node, uint64_t mark)
 	return r;
 }
 
-static int pprof_flush(struct pprof *p)
+static int pprof_drain(struct pprof *p, size_t least)
 {
-	Pprof__Profile message = PPROF__PROFILE__INIT;
-	Pprof__Sample *samples[PPROF_CHUNK];
-	char *tags[PPROF_CHUNK];
+	int r = p->samples.len >= least || p->samples.failed ? text_flush(&p->samples, p->out) : 0;
 
-	if (p->bytes.failed)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->n_pending; i++) {
-		struct pprof_pending *pending = &p->pending[i];
-
-		pending->sample.location_id.data = p->bytes.data + pending->list_at;
-		pending->labels[PPROF_LABELS - 1].data = p->bytes.data + pending->tag_at;
-		samples[i] = &pending->sample;
-	}
-	for (uint32_t i = 0; i < p->n_tags; i++)
-		tags[i] = p->tags[i];
-	message.n_sample = p->n_pending;
-	message.sample = samples;
-	message.n_string_table = p->n_tags;
-	message.string_table = tags;
-	p->n_pending = p->n_tags = 0;
-	buf_clear(&p->bytes);
-	return pprof_write(&message, &p->scratch, p->out);
+	if (r == 0 && (p->strings.len >= least || p->strings.failed))
+		r = text_flush(&p->strings, p->out);
+	return r;
 }
 
 /* The number of a path's tag in the string table, which it is entered in if it is new. */
 static uint32_t pprof_tag(struct pprof *p, uint32_t node)
 {
-	if (!p->tag_string[node]) {
-		char *text = p->tags[p->n_tags++];
+	uint8_t field[2 + 16] = {PPROF_PROFILE_STRING, 16};
 
+	if (!p->tag_string[node]) {
 		for (unsigned i = 0; i < 16; i++)
-			text[i] = "0123456789abcdef"[p->t->tags[node] >> (60 - 4 * i) & 15];
-		text[16] = '\0';
+			field[2 + i] =
+				(uint8_t) "0123456789abcdef"[p->t->tags[node] >> (60 - 4 * i) & 15];
+		buf_put(&p->strings, field, sizeof(field));
 		p->tag_string[node] = p->n_strings++;
 	}
 	return p->tag_string[node];
 }
 
-static void pprof_labels(struct pprof *p, const struct profile_entry *entry,
-			 struct pprof_pending *pending)
+/* The label with a path's tag. */
+static size_t pprof_tag_label(struct pprof *p, uint32_t node, uint8_t *ret_bytes)
 {
-	ProtobufCBinaryData *labels = pending->labels;
+	uint8_t *at = ret_bytes + 2;
 
-	memcpy(labels, pprof_tables_thread(p->tables, entry->thread),
-	       PPROF_THREAD_LABELS * sizeof(*labels));
-	labels[PPROF_THREAD_LABELS] = pprof_tables_quality(p->tables, entry->quality);
-	labels[PPROF_THREAD_LABELS + 1] = pprof_tables_end(p->tables, entry->end_reason);
-	pending->tag_at = p->bytes.len;
-	pprof_tables_put_tag(p->tables, pprof_tag(p, entry->node), &p->bytes);
-	labels[PPROF_LABELS - 1].len = p->bytes.len - pending->tag_at;
-	pending->sample.label = labels;
-	pending->sample.n_label = PPROF_LABELS;
+	*at++ = PPROF_LABEL_KEY;
+	at += pprof_varint(pprof_tables_tag_key(p->tables), at);
+	*at++ = PPROF_LABEL_STRING;
+	at += pprof_varint(pprof_tag(p, node), at);
+	ret_bytes[0] = PPROF_SAMPLE_LABEL;
+	ret_bytes[1] = (uint8_t)(at - ret_bytes - 2);
+	return (size_t)(at - ret_bytes);
+}
+
+/* What of a sample is not its path, encoded. */
+static size_t pprof_values(const struct profile_entry *entry, uint8_t *ret_bytes)
+{
+	uint8_t *at = ret_bytes + 2;
+
+	at += pprof_varint(entry->samples, at);
+	at += pprof_varint(entry->weight, at);
+	ret_bytes[0] = PPROF_SAMPLE_VALUES;
+	ret_bytes[1] = (uint8_t)(at - ret_bytes - 2);
+	return (size_t)(at - ret_bytes);
+}
+
+/* Appends a sample whose path is p->path. */
+static void pprof_put(struct pprof *p, const struct profile_entry *entry)
+{
+	const struct buf *shared[] = {pprof_tables_thread(p->tables, entry->thread),
+				      pprof_tables_quality(p->tables, entry->quality),
+				      pprof_tables_end(p->tables, entry->end_reason)};
+	uint8_t own[2 + 2 * PPROF_VARINT_MAX + 4 + 2 * PPROF_VARINT_MAX],
+		head[1 + PPROF_VARINT_MAX];
+	size_t list = p->path.depth ? p->path.len[p->path.depth - 1] : 0;
+	size_t n_own = pprof_values(entry, own), n_head = 1, len;
+
+	n_own += pprof_tag_label(p, entry->node, own + n_own);
+	head[0] = PPROF_SAMPLE_LOCATIONS;
+	n_head += pprof_varint(list, head + 1);
+	len = n_head + list + n_own;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+		len += shared[i]->len;
+	buf_put_u8(&p->samples, PPROF_PROFILE_SAMPLE);
+	buf_put_varint(&p->samples, len);
+	buf_put(&p->samples, head, n_head);
+	buf_put(&p->samples, p->path.bytes + p->path.cap - list, list);
+	buf_put(&p->samples, own, n_own);
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+		buf_put(&p->samples, shared[i]->data, shared[i]->len);
 }
 
 static int pprof_sample(struct pprof *p, const struct profile_entry *entry)
 {
-	struct pprof_pending *pending = &p->pending[p->n_pending];
-	size_t len;
 	int r;
 
 	if (p->stacks)
@@ -271,20 +269,10 @@ static int pprof_sample(struct pprof *p, const struct profile_entry *entry)
 				  0);
 	else
 		r = pprof_path_go(p, entry->node, pprof_tables_mark(p->tables, entry));
-
 	if (r < 0)
 		return r;
-	len = p->path.depth ? p->path.len[p->path.depth - 1] : 0;
-	pprof__sample__init(&pending->sample);
-	pending->list_at = p->bytes.len;
-	buf_put(&p->bytes, p->path.bytes + p->path.cap - len, len);
-	pending->sample.location_id.len = len;
-	pending->values[0] = (int64_t)entry->samples;
-	pending->values[1] = (int64_t)entry->weight;
-	pending->sample.value = pending->values;
-	pending->sample.n_value = 2;
-	pprof_labels(p, entry, pending);
-	return ++p->n_pending == PPROF_CHUNK || p->bytes.len > 1u << 20 ? pprof_flush(p) : 0;
+	pprof_put(p, entry);
+	return pprof_drain(p, PPROF_DRAIN);
 }
 
 static int pprof_run(struct pprof *p)
@@ -295,20 +283,19 @@ static int pprof_run(struct pprof *p)
 	int r = pprof_tables_new(p->profile, &p->tables);
 
 	p->tag_string = calloc((size_t)p->t->n_nodes + 1, sizeof(*p->tag_string));
-	p->pending = calloc(PPROF_CHUNK, sizeof(*p->pending));
-	p->tags = calloc(PPROF_CHUNK, sizeof(*p->tags));
-	if (r == 0 && (!p->tag_string || !p->pending || !p->tags))
+	if (r == 0 && !p->tag_string)
 		r = -ENOMEM;
 	if (r == 0)
 		r = pprof_tables_write(p->tables, p->out);
 	if (r < 0)
 		return r;
 	p->n_strings = pprof_tables_strings(p->tables);
+	p->ids = pprof_tables_ids(p->tables);
 	if (pprof_tables_paths(p->tables))
 		p->stacks = paths_stacks(pprof_tables_paths(p->tables), &n_stacks);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = pprof_sample(p, &entries[i]);
-	return r < 0 ? r : pprof_flush(p);
+	return r < 0 ? r : pprof_drain(p, 0);
 }
 
 int export_pprof(struct profile *profile, FILE *out)
@@ -324,9 +311,7 @@ int export_pprof(struct profile *profile, FILE *out)
 	free(p.path.len);
 	free(p.climb);
 	free(p.tag_string);
-	free(p.pending);
-	free(p.tags);
-	buf_free(&p.bytes);
-	buf_free(&p.scratch);
+	buf_free(&p.samples);
+	buf_free(&p.strings);
 	return r;
 }

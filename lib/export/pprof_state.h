@@ -18,22 +18,17 @@ struct pprof_function {
 	bool is_needed;
 };
 
-struct pprof_labels {
-	ProtobufCBinaryData thread[PPROF_THREAD_LABELS];
-};
-
 struct pprof_tables {
 	struct profile *profile;
 	const struct store_tables *t;
 	struct strings *strings;
 	struct buf text, scratch;
-	bool *locations;		  /* by location: whether it is needed */
+	uint32_t *ids;			  /* by location: its id; 0: it is not needed */
 	uint64_t *limits;		  /* by object: end of what is needed of it; 0: nothing */
 	struct pprof_function *functions; /* by symbol */
 	uint32_t n_functions, cap_functions;
 	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
-	struct pprof_labels *threads;
-	ProtobufCBinaryData ends[PPROF_REASONS], qualities[PROFILE_LOST + 1];
+	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1]; /* labels */
 	struct paths *paths; /* NULL: locations are those of the store */
 	uint32_t tag_key;
 	int r; /* the first error of pprof_tables_string() */

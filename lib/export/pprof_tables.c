@@ -2,8 +2,9 @@
 /*
  * What the tables of a pprof file have in them; see pprof_tables.h. pprof_write.c writes them.
  *
- * Numbers are those of the store and the model plus one, since pprof's begin at 1: location,
- * object, symbol. Root marks are locations behind the store's last.
+ * Numbers of objects and functions are those of the store and the model plus one, since pprof's
+ * begin at 1. Locations are numbered by how often they are used, and root marks are locations
+ * behind the store's last.
  */
 #include "export/pprof_state.h"
 
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #include "report/text.h"
+
+#define PPROF_RANKS 65536 /* what is used more often is not told apart */
 
 uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 {
@@ -30,25 +33,56 @@ uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 
 /* --- collecting ------------------------------------------------------------------------------ */
 
-static void pprof_mark_needed(struct pprof_tables *p)
+/* How often entries have a location in their paths, by location; 0: it is not needed. */
+static uint32_t *pprof_count(struct pprof_tables *p)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p->profile, &n);
-	bool *nodes = calloc((size_t)p->t->n_nodes + 1, sizeof(*nodes));
+	uint32_t *nodes = calloc((size_t)p->t->n_nodes + 1, sizeof(*nodes));
+	uint32_t *locations = calloc((size_t)p->t->n_locations + 1, sizeof(*locations));
 
-	if (!nodes) {
-		p->r = -ENOMEM;
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		nodes[entries[i].node] = true;
-	for (uint32_t i = p->t->n_nodes; i-- > 1;) {
-		if (!nodes[i])
-			continue;
-		nodes[p->t->nodes[i].parent] = true;
-		p->locations[p->t->nodes[i].location] = true;
+	if (nodes && locations) {
+		for (size_t i = 0; i < n; i++)
+			nodes[entries[i].node]++;
+		for (uint32_t i = p->t->n_nodes; i-- > 1;) {
+			nodes[p->t->nodes[i].parent] += nodes[i];
+			if (nodes[i])
+				locations[p->t->nodes[i].location] += nodes[i];
+		}
+	} else {
+		free(locations);
+		locations = NULL;
 	}
 	free(nodes);
+	return locations;
+}
+
+static uint32_t pprof_rank(uint32_t count)
+{
+	return count < PPROF_RANKS ? count : PPROF_RANKS - 1;
+}
+
+/* The more often a location is used, the smaller its id, for small numbers take fewer bytes: sorted
+ * by counting. */
+static int pprof_number(struct pprof_tables *p)
+{
+	uint32_t *first = calloc(PPROF_RANKS + 1, sizeof(*first)), *counts = pprof_count(p);
+	bool is_done = first && counts;
+
+	for (uint32_t i = 0; is_done && i < p->t->n_locations; i++)
+		first[PPROF_RANKS - 1 - pprof_rank(counts[i])]++;
+	for (uint32_t i = 0, sum = 0; is_done && i < PPROF_RANKS; i++) {
+		uint32_t here = first[i];
+
+		first[i] = sum;
+		sum += here;
+	}
+	for (uint32_t i = 0; is_done && i < p->t->n_locations; i++)
+		if (counts[i])
+			p->ids[i] = ++first[PPROF_RANKS - 1 - pprof_rank(counts[i])];
+	free(first);
+	free(counts);
+	return is_done ? 0 : -ENOMEM;
 }
 
 static int pprof_function_reserve(struct pprof_tables *p, uint32_t number)
@@ -155,11 +189,10 @@ static int pprof_collect_marks(struct pprof_tables *p)
 
 static int pprof_collect_locations(struct pprof_tables *p)
 {
-	int r = 0;
+	int r = pprof_number(p);
 
-	pprof_mark_needed(p);
 	for (uint32_t i = 0; r == 0 && i < p->t->n_locations; i++)
-		if (p->locations[i])
+		if (p->ids[i])
 			r = pprof_location(p, i);
 	return r < 0 ? r : pprof_collect_marks(p);
 }
@@ -186,19 +219,22 @@ static int pprof_collect_frames(struct pprof_tables *p)
 
 /* --- labels ---------------------------------------------------------------------------------- */
 
+/* Appends a label as Sample has it: its field, length and message. */
 static void pprof_label(struct pprof_tables *p, const char *key, const char *text, int64_t number,
-			ProtobufCBinaryData *ret_label)
+			struct buf *b)
 {
 	Pprof__Label label = PPROF__LABEL__INIT;
+	uint8_t bytes[64];
+	size_t len;
 
 	label.key = pprof_tables_string(p, key);
 	label.str = text ? pprof_tables_string(p, text) : 0;
 	label.num = text ? 0 : number;
-	ret_label->len = pprof__label__get_packed_size(&label);
-	ret_label->data = malloc(ret_label->len);
-	if (ret_label->data)
-		pprof__label__pack(&label, ret_label->data);
-	else
+	len = pprof__label__pack(&label, bytes);
+	buf_put_u8(b, PPROF_SAMPLE_LABEL);
+	buf_put_varint(b, len);
+	buf_put(b, bytes, len);
+	if (b->failed)
 		p->r = -ENOMEM;
 }
 
@@ -211,12 +247,12 @@ static int pprof_make_labels(struct pprof_tables *p)
 
 	for (uint32_t i = 0; i < p->t->n_threads; i++) {
 		const struct store_thread *thread = &p->t->threads[i];
-		ProtobufCBinaryData *labels = p->threads[i].thread;
+		struct buf *b = &p->threads[i];
 
-		pprof_label(p, "pid", NULL, p->t->processes[thread->process].pid, &labels[0]);
-		pprof_label(p, "tid", NULL, thread->tid, &labels[1]);
+		pprof_label(p, "pid", NULL, p->t->processes[thread->process].pid, b);
+		pprof_label(p, "tid", NULL, thread->tid, b);
 		pprof_label(p, "comm", thread->comm && *thread->comm ? thread->comm : "[unnamed]",
-			    0, &labels[2]);
+			    0, b);
 	}
 	for (uint32_t i = 0; i < PPROF_REASONS; i++) {
 		uint8_t reason = i < STACKD_END_COUNT ? (uint8_t)i : UINT8_MAX;
@@ -234,10 +270,10 @@ static int pprof_tables_fill(struct pprof_tables *p)
 	const struct store_tables *t = p->t;
 	int r = strings_new(&p->strings);
 
-	p->locations = calloc((size_t)t->n_locations + 1, sizeof(*p->locations));
+	p->ids = calloc((size_t)t->n_locations + 1, sizeof(*p->ids));
 	p->limits = calloc((size_t)t->n_objects + 1, sizeof(*p->limits));
 	p->threads = calloc((size_t)t->n_threads + 1, sizeof(*p->threads));
-	if (r < 0 || !p->locations || !p->limits || !p->threads)
+	if (r < 0 || !p->ids || !p->limits || !p->threads)
 		return -ENOMEM;
 	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
 		return -EOVERFLOW;
@@ -269,15 +305,14 @@ void pprof_tables_free(struct pprof_tables *p)
 	if (!p)
 		return;
 	for (uint32_t i = 0; p->threads && i < p->t->n_threads; i++)
-		for (uint32_t j = 0; j < PPROF_THREAD_LABELS; j++)
-			free(p->threads[i].thread[j].data);
+		buf_free(&p->threads[i]);
 	for (uint32_t i = 0; i < PPROF_REASONS; i++)
-		free(p->ends[i].data);
+		buf_free(&p->ends[i]);
 	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
-		free(p->qualities[i].data);
+		buf_free(&p->qualities[i]);
 	paths_free(p->paths);
 	free(p->threads);
-	free(p->locations);
+	free(p->ids);
 	free(p->limits);
 	free(p->functions);
 	strings_free(p->strings);
@@ -298,6 +333,11 @@ const struct paths *pprof_tables_paths(const struct pprof_tables *p)
 	return p->paths;
 }
 
+const uint32_t *pprof_tables_ids(const struct pprof_tables *p)
+{
+	return p->ids;
+}
+
 uint64_t pprof_tables_mark(const struct pprof_tables *p, const struct profile_entry *entry)
 {
 	uint64_t first = PPROF_LOCATION(p->t->n_locations);
@@ -307,27 +347,22 @@ uint64_t pprof_tables_mark(const struct pprof_tables *p, const struct profile_en
 	return entry->node ? 0 : first + PPROF_REASONS;
 }
 
-const ProtobufCBinaryData *pprof_tables_thread(const struct pprof_tables *p, uint32_t thread)
+const struct buf *pprof_tables_thread(const struct pprof_tables *p, uint32_t thread)
 {
-	return p->threads[thread].thread;
+	return &p->threads[thread];
 }
 
-ProtobufCBinaryData pprof_tables_quality(const struct pprof_tables *p, uint8_t quality)
+const struct buf *pprof_tables_quality(const struct pprof_tables *p, uint8_t quality)
 {
-	return p->qualities[quality <= PROFILE_LOST ? quality : PROFILE_PARTIAL];
+	return &p->qualities[quality <= PROFILE_LOST ? quality : PROFILE_PARTIAL];
 }
 
-ProtobufCBinaryData pprof_tables_end(const struct pprof_tables *p, uint8_t end_reason)
+const struct buf *pprof_tables_end(const struct pprof_tables *p, uint8_t end_reason)
 {
-	return p->ends[pprof_reason(end_reason)];
+	return &p->ends[pprof_reason(end_reason)];
 }
 
-void pprof_tables_put_tag(const struct pprof_tables *p, uint32_t number, struct buf *b)
+uint32_t pprof_tables_tag_key(const struct pprof_tables *p)
 {
-	Pprof__Label label = PPROF__LABEL__INIT;
-	uint8_t bytes[64];
-
-	label.key = p->tag_key;
-	label.str = number;
-	buf_put(b, bytes, pprof__label__pack(&label, bytes));
+	return p->tag_key;
 }

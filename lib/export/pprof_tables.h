@@ -13,8 +13,19 @@
 #include "pprof.pb-c.h"
 #include "report/profile.h"
 
-/* The id of location or frame `number`. */
+/* The id of frame `number` of pprof_tables_paths(), and the first that no location has. */
 #define PPROF_LOCATION(number) ((uint64_t)(number) + 1)
+
+/* The first byte of what messages consist of: number of the field, kind of value. */
+enum {
+	PPROF_PROFILE_SAMPLE = 2 << 3 | 2,
+	PPROF_PROFILE_STRING = 6 << 3 | 2,
+	PPROF_SAMPLE_LOCATIONS = 1 << 3 | 2,
+	PPROF_SAMPLE_VALUES = 2 << 3 | 2,
+	PPROF_SAMPLE_LABEL = 3 << 3 | 2,
+	PPROF_LABEL_KEY = 1 << 3,
+	PPROF_LABEL_STRING = 2 << 3,
+};
 
 struct pprof_tables;
 
@@ -29,20 +40,23 @@ int pprof_tables_write(struct pprof_tables *tables, FILE *out);
 uint32_t pprof_tables_strings(const struct pprof_tables *tables);
 
 /* Where a filter changes the shape of paths, they are those of this table, and the ids of
- * locations are numbers of its frames. NULL otherwise: then they are those of the store. */
+ * locations are PPROF_LOCATION() of its frames. NULL otherwise: then they are those of the store.
+ */
 const struct paths *pprof_tables_paths(const struct pprof_tables *tables);
+
+/* The ids of locations, by number; of those that are in no path, 0. */
+const uint32_t *pprof_tables_ids(const struct pprof_tables *tables);
 
 /* The id of the location of an entry's root mark; 0 if it has none. */
 uint64_t pprof_tables_mark(const struct pprof_tables *tables, const struct profile_entry *entry);
 
-/* Encoded Label messages: of a thread pid, tid and comm, of others one. */
-#define PPROF_THREAD_LABELS 3
-const ProtobufCBinaryData *pprof_tables_thread(const struct pprof_tables *tables, uint32_t thread);
-ProtobufCBinaryData pprof_tables_quality(const struct pprof_tables *tables, uint8_t quality);
-ProtobufCBinaryData pprof_tables_end(const struct pprof_tables *tables, uint8_t end_reason);
+/* Labels as they stand in a Sample message: of a thread pid, tid and comm, of others one. */
+const struct buf *pprof_tables_thread(const struct pprof_tables *tables, uint32_t thread);
+const struct buf *pprof_tables_quality(const struct pprof_tables *tables, uint8_t quality);
+const struct buf *pprof_tables_end(const struct pprof_tables *tables, uint8_t end_reason);
 
-/* The label "tag" with string `number`, appended encoded. */
-void pprof_tables_put_tag(const struct pprof_tables *tables, uint32_t number, struct buf *b);
+/* The string "tag". */
+uint32_t pprof_tables_tag_key(const struct pprof_tables *tables);
 
 /* Writes a message. `scratch` spares an allocation each time. 0, -ENOMEM, -EIO. */
 int pprof_write(const Pprof__Profile *message, struct buf *scratch, FILE *out);

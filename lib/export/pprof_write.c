@@ -149,7 +149,7 @@ static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *o
 		lines[i].line = frames[count - 1 - i].line;
 		list[i] = &lines[i];
 	}
-	l.id = PPROF_LOCATION(number);
+	l.id = p->ids[number];
 	l.mapping_id = (uint64_t)location->object + 1;
 	l.address = (l.mapping_id << PPROF_OBJECT_SHIFT) + location->offset + location->is_return;
 	l.line = list;
@@ -198,7 +198,7 @@ static int pprof_write_locations(struct pprof_tables *p, FILE *out)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < p->t->n_locations; i++)
-		if (p->locations[i])
+		if (p->ids[i])
 			r = pprof_write_location(p, i, out);
 	return r;
 }

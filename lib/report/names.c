@@ -3,7 +3,9 @@
  * Names of locations; see names.h.
  *
  *   location ──► spans[]: first frame and count in frames[], filled at first use
- *   (object number, linkage name) ──► symbol     "raw": spares demangling a name again
+ *   (object number, linkage name) ──► symbol     "raw": spares demangling a name again; the name
+ *                                                 by its address: the store has each once
+ *   (object number, start) ──► symbol            "unnamed": functions without a name
  *   (object path, shown name) ──► symbol         "shown": equal names in one object are one symbol
  *
  * Names that differ only in what demangling drops (the clones of a constructor) meet in the
@@ -24,6 +26,8 @@
 #include "report/text.h"
 #include "sym/demangle.h"
 
+#define NAMES_OBJECT 48 /* bits of addresses and file offsets that are looked up quickly */
+
 struct names_span {
 	uint32_t first; /* in names.frames */
 	uint32_t count; /* 0: not looked up yet */
@@ -38,7 +42,7 @@ struct names {
 	struct profile_symbol **symbols;
 	uint32_t n_symbols, cap_symbols;
 	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
-	struct index raw, shown;
+	struct index raw, unnamed, shown;
 };
 
 int names_new(const struct store_tables *tables, struct names **ret_names)
@@ -70,6 +74,7 @@ void names_free(struct names *names)
 	strings_free(names->strings);
 	strings_free(names->shown_names);
 	index_free(&names->raw);
+	index_free(&names->unnamed);
 	index_free(&names->shown);
 	free(names);
 }
@@ -156,18 +161,24 @@ static struct profile_symbol names_of_object(const struct store_object *object)
 	};
 }
 
+/* A key of two numbers, if they fit: an object's, and below NAMES_OBJECT bits another. 0: they do
+ * not. No key that fits is 0. */
+static uint64_t names_key(uint32_t object, uint64_t at)
+{
+	return object < UINT16_MAX && !(at >> NAMES_OBJECT)
+		       ? (uint64_t)(object + 1) << NAMES_OBJECT | at
+		       : 0;
+}
+
 static int names_function(struct names *names, uint32_t object, const char *function,
 			  const struct profile_symbol **ret_symbol)
 {
 	struct profile_symbol like = names_of_object(&names->tables->objects[object]);
-	uint32_t raw, at;
+	uint64_t key = names_key(object, (uintptr_t)function);
+	uint32_t at = key ? index_find(&names->raw, key) : INDEX_NONE;
 	char *readable;
 	int r;
 
-	r = strings_intern(names->strings, function, &raw);
-	if (r < 0)
-		return r;
-	at = index_find(&names->raw, (uint64_t)object << 32 | raw);
 	if (at != INDEX_NONE) {
 		*ret_symbol = names->symbols[at];
 		return 0;
@@ -176,9 +187,7 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	like.name = readable ? readable : function;
 	r = names_symbol(names, &like, ret_symbol);
 	free(readable);
-	if (r < 0)
-		return r;
-	return index_enter(&names->raw, (uint64_t)object << 32 | raw, (*ret_symbol)->number, &at);
+	return r < 0 || !key ? r : index_enter(&names->raw, key, (*ret_symbol)->number, &at);
 }
 
 /* By the function's start, if that is known: all its locations are one function. */
@@ -186,19 +195,24 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 			 const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
 	struct profile_symbol like = names_of_object(&names->tables->objects[location->object]);
+	uint64_t start = line && line->function_start ? line->function_start
+						      : location->offset + location->is_return;
+	uint64_t key = names_key(location->object, start);
+	uint32_t at = key ? index_find(&names->unnamed, key) : INDEX_NONE;
 	char *name;
 	int r;
 
-	uint64_t at = line && line->function_start ? line->function_start
-						   : location->offset + location->is_return;
-
-	if (asprintf(&name, "%s+0x%" PRIx64, text_basename(like.object), at) < 0)
+	if (at != INDEX_NONE) {
+		*ret_symbol = names->symbols[at];
+		return 0;
+	}
+	if (asprintf(&name, "%s+0x%" PRIx64, text_basename(like.object), start) < 0)
 		return -ENOMEM;
 	like.name = name;
 	like.is_unnamed = true;
 	r = names_symbol(names, &like, ret_symbol);
 	free(name);
-	return r;
+	return r < 0 || !key ? r : index_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
 /* Fills in the frames of a location: its lines backwards, since the store has the innermost
