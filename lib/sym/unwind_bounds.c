@@ -160,3 +160,20 @@ uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr)
 		return end;
 	return low < bounds->n ? row_start(bounds, low) : UINT64_MAX;
 }
+
+size_t unwind_bounds_count(const struct unwind_bounds *bounds)
+{
+	return bounds->n;
+}
+
+bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t *ret_start,
+		      uint64_t *ret_end)
+{
+	uint64_t end = entry < bounds->n ? entry_end(bounds, entry) : 0;
+
+	if (!end || end <= row_start(bounds, entry))
+		return false;
+	*ret_start = row_start(bounds, entry);
+	*ret_end = end;
+	return true;
+}

@@ -3,6 +3,8 @@
 #ifndef SYM_UNWIND_BOUNDS_H
 #define SYM_UNWIND_BOUNDS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "elf/elf_file.h"
@@ -20,5 +22,11 @@ uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr);
 /* Where the entry that covers `vaddr` starts: the function's start, whatever its name; 0: none
  * covers it. */
 uint64_t unwind_bounds_start(const struct unwind_bounds *bounds, uint64_t vaddr);
+
+/* All entries, by number: where they start and end. false: there is no such entry, or it is not
+ * what it should be. */
+size_t unwind_bounds_count(const struct unwind_bounds *bounds);
+bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t *ret_start,
+		      uint64_t *ret_end);
 
 #endif

@@ -205,6 +205,11 @@ void callgraph_set_public(struct callgraph *graph, uint32_t node)
 	graph->nodes.items[node].is_public = true;
 }
 
+void callgraph_set_leaf(struct callgraph *graph, uint32_t node)
+{
+	graph->nodes.items[node].is_leaf = true;
+}
+
 void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bits)
 {
 	graph->nodes.items[node].unlikely = (uint8_t)bits;

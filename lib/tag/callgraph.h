@@ -34,6 +34,7 @@ struct callgraph_node {
 	bool is_root;	  /* paths are known to begin here */
 	bool is_entry;	  /* they can: its address is taken */
 	bool is_public;	  /* they can, too: foreign code may call it */
+	bool is_leaf;	  /* calls nothing: paths end here */
 };
 
 int callgraph_new(struct callgraph **ret_graph); /* 0 or -ENOMEM */
@@ -51,6 +52,7 @@ int callgraph_transparent(struct callgraph *graph, uint64_t id, const char *name
 void callgraph_set_root(struct callgraph *graph, uint32_t node);
 void callgraph_set_entry(struct callgraph *graph, uint32_t node);
 void callgraph_set_public(struct callgraph *graph, uint32_t node);
+void callgraph_set_leaf(struct callgraph *graph, uint32_t node);
 void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bits);
 
 /* 0, -ENOMEM, -EINVAL (no such node), -E2BIG (CALLGRAPH_MAX_EDGES), -EBUSY if sealed. Repeated

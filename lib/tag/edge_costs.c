@@ -75,6 +75,8 @@ static void edge_costs_node_min(struct edge_costs *costs, uint32_t node, bool do
 		bool through = callgraph_at(costs->graph, row.other[i])->is_transparent;
 		uint32_t on = through ? min[row.other[i]] : 0;
 
+		if (down && callgraph_at(costs->graph, row.other[i])->is_leaf)
+			continue;
 		if (on != EDGE_COSTS_NEVER && on + row.cost[i] < least)
 			least = on + row.cost[i];
 	}

@@ -20,8 +20,8 @@ struct edge_costs {
 	const struct callgraph *graph;
 	uint16_t *down, *up;	       /* by number of the edge, towards callees and callers */
 	uint32_t *seen_down, *seen_up; /* how often */
-	uint32_t *min_down, *min_up;   /* by node: of the cheapest way on to a real node;
-					* EDGE_COSTS_NEVER: there is none */
+	uint32_t *min_down, *min_up;   /* by node: of the cheapest way on to a real node (down: to
+					* one that is no leaf); EDGE_COSTS_NEVER: there is none */
 };
 
 /* Of a sealed graph, which is borrowed. 0 or -ENOMEM. */

@@ -219,11 +219,15 @@ static int prefixes_expand_row(struct prefixes *table, uint32_t entry, uint32_t 
 
 	*steps += count;
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		const struct callgraph_node *callee = callgraph_at(costs->graph, callees[i]);
 		uint32_t cost = base + costs->down[first + i];
 
+		if (callee->is_leaf ||
+		    (callee->is_transparent && costs->min_down[callees[i]] == EDGE_COSTS_NEVER))
+			continue;
 		if (cost > table->target)
 			prefixes_left_out(table, cost);
-		else if (callgraph_at(costs->graph, callees[i])->is_transparent)
+		else if (callee->is_transparent)
 			r = prefixes_expand_row(table, entry, callees[i], cost, steps);
 		else
 			r = prefixes_enter(table, entry, callees[i], cost, &child);

@@ -37,8 +37,7 @@ expect 2 "$stackctl" decode "$tag"
 says 'a model is needed'
 expect 2 "$stackctl" decode -m "$tmp/none" "$tag"
 says "$tmp/none"
-expect 2 "$stackctl" decode -m /bin/true "$tag"
-says '/bin/true is not instrumented: it has no section .btloc'
+expect 3 "$stackctl" decode -m /bin/true "$tag"
 expect 2 "$stackctl" decode -m "$store" nothex
 says "'nothex' is not a tag"
 expect 2 "$stackctl" decode -m "$store" "$tag:nobody"
@@ -51,8 +50,122 @@ expect 3 "$stackctl" decode -m "$store" --budget 50 123456789abcdef0
 says '0 of 1 tags decoded'
 ! grep -q ' > ' "$tmp/out" || fail 'a path for a tag that is none'
 
-# --- an instrumented program
+# --- an ordinary program: its call sites and instructions, by its code alone
+cat >"$tmp/plain.c" <<'END'
+#define FRAME __attribute__((noinline, noclone))
+typedef long number;
+
+FRAME number leaf(number n) { __asm__ volatile("nop" : "+r"(n)); return n; }
+FRAME number middle(number n) { return leaf(n + 1) + leaf(n + 2); }
+FRAME number tail(number n) { n += leaf(n); return middle(n); }
+number (*volatile pointer)(number) = tail;
+
+FRAME number work(number n) { return pointer(n) + middle(n) + 1; }
+
+__attribute__((force_align_arg_pointer)) void start(void)
+{
+	number status = work(1);
+
+	__asm__ volatile("syscall" : : "a"(60L), "D"(status) : "memory");
+}
+__asm__(".globl _start\n_start: .cfi_startproc\n.cfi_undefined rip\nxor %ebp, %ebp\ncall start\nhlt\n"
+	".cfi_endproc\n.type _start, @function\n.size _start, . - _start");
+END
+gcc -O2 -nostdlib -static -fasynchronous-unwind-tables -Wl,--build-id,--eh-frame-hdr \
+    "$tmp/plain.c" -o "$tmp/plain" ||
+    fail 'building without a library'
+cat >"$tmp/chain.py" <<'END'
+# The tag of a path of functions: each waits at its n-th call, the last is at its n-th instruction.
+import re, subprocess, sys
+MASK = (1 << 64) - 1
+def mix(x):
+    x ^= x >> 30
+    x = x * 0xBF58476D1CE4E5B9 & MASK
+    x ^= x >> 27
+    x = x * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+def run(*words):
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+program, path = sys.argv[1], [word.split(":") for word in sys.argv[2:]]
+file_id = int(re.search(r"Build ID: ([0-9a-f]{16})", run("readelf", "-n", program)).group(1), 16)
+loads = [[int(x, 16) for x in l.split()[1:6] if x.startswith("0x")]
+         for l in run("readelf", "-lW", program).splitlines() if l.strip().startswith("LOAD")]
+code, at = {}, None
+for line in run("objdump", "-d", "--no-show-raw-insn", program).splitlines():
+    m = re.match(r"[0-9a-f]+ <(.*)>:", line)
+    at = m.group(1) if m else at
+    m = re.match(r" *([0-9a-f]+):\s+(\S*)", line)
+    if m:
+        code.setdefault(at, []).append((int(m.group(1), 16), m.group(2)))
+tag = 0
+for name, n in path:
+    i = int(n)
+    vaddrs = [a for a, _ in code[name]]
+    if name is not path[-1][0]:
+        i = [k for k, c in enumerate(code[name]) if c[1].startswith("call")][i] + 1
+    vaddr = vaddrs[i] - (name is not path[-1][0])
+    offset = next(vaddr - l[1] + l[0] for l in loads if l[1] <= vaddr < l[1] + l[3])
+    tag = tag * 11 & MASK ^ mix((mix(file_id) + offset) & MASK)
+print(f"{tag:016x}")
+END
+cp "$tmp/plain" "$tmp/stripped"
+strip "$tmp/stripped"
+for path in '_start:0 start:0 work:1 middle:1 leaf:1' '_start:0 start:0 work:0 tail:0 leaf:0' \
+    '_start:0 start:0 work:0 middle:0 leaf:1'; do # the last: tail() has left for middle()
+    # shellcheck disable=SC2086
+    tag=$(python3 "$tmp/chain.py" "$tmp/plain" $path) || fail "chain $path"
+    for model in plain stripped; do
+        expect 0 "$stackctl" decode -m "$tmp/$model" --strict --budget 2000 "$tag"
+        [ "$(sed 's/.*\t//; s/>/\n/g' "$tmp/out" | wc -l)" = 5 ] || fail "$path: $(cat "$tmp/out")"
+    done
+    expect 0 "$stackctl" decode -m "$tmp/plain" --budget 2000 "$tag"
+    [ "$(sed 's/.*\t//; s/ ([^)]*)//g; s/ > / /g' "$tmp/out")" = "${path//:[0-9]/}" ] ||
+        fail "$path: $(cat "$tmp/out")"
+done
+expect 3 "$stackctl" decode -m "$tmp/plain" --budget 50 --strict 123456789abcdef0
+printf 'int f(void) { return 1; }' | gcc -xc -O2 -fno-asynchronous-unwind-tables -nostdlib -shared \
+    -fvisibility=hidden -s - -o "$tmp/bare.so" || fail 'building without unwind information'
+expect 2 "$stackctl" decode -m "$tmp/bare.so" "$tag"
+says 'no section .btloc, no unwind information, no symbols'
+
+# --- -finstrument-functions, by the code, too
 build=$(dirname "$stackctl")
+cat >"$tmp/hooks.c" <<'END'
+#include "stacktag.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FRAME __attribute__((noinline))
+
+FRAME void leaf(void) { printf("%016lx\n", (unsigned long)stacktag_get()); }
+static inline int inlined(int n) { leaf(); return n + 1; }
+FRAME int recurse(int n) { return n ? recurse(n - 1) + 1 : (leaf(), 0); }
+FRAME static int compare(const void *a, const void *b) { leaf(); return *(int *)a - *(int *)b; }
+int (*volatile pointer)(int) = recurse;
+FRAME int work(void)
+{
+	int v[2] = {2, 1};
+
+	qsort(v, 2, sizeof(*v), compare);
+	return pointer(10) + inlined(v[0]);
+}
+int main(void) { return work() == 77; }
+END
+gcc -O2 -finstrument-functions -Ilibstacktag "$tmp/hooks.c" -o "$tmp/hooks" "$build/libstacktag.a" \
+    -lpthread || fail 'building with -finstrument-functions'
+"$tmp/hooks" >"$tmp/tags" || fail '-finstrument-functions'
+# shellcheck disable=SC2024
+"$stackctl" decode -m "$tmp/hooks" --budget 1000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
+    fail "decode: $(cat "$tmp/err")"
+shows 'main > work > compare > leaf'
+shows 'main > work > inlined > leaf'
+[ "$(grep -o recurse "$tmp/out" | wc -l)" = 11 ] || fail "$(cat "$tmp/out")"
+strip "$tmp/hooks"
+# shellcheck disable=SC2024
+"$stackctl" decode -m "$tmp/hooks" --budget 1000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
+    fail "decode stripped: $(cat "$tmp/err")"
+
+# --- an instrumented program
 if [ ! -e "$build/stacktag.so" ] || ! command -v g++ >/dev/null; then
     echo 'the plugin is not built: programs are left out'
     finish
@@ -130,6 +243,7 @@ done
 expect 0 "$stackctl" decode -m "$tmp/p" --budget 1000 --root main "$(head -n 1 "$tmp/tags"):leaf()"
 head -c -200 "$tmp/p" >"$tmp/cut" # the section headers are at the end
 expect 2 "$stackctl" decode -m "$tmp/cut" "$tag"
+says 'cut short'
 python3 - "$tmp/p" "$tmp/bad" <<'END'
 import subprocess, sys
 at = next(l.split() for l in subprocess.run(["readelf", "-SW", sys.argv[1]], check=True, text=True,
