@@ -66,6 +66,7 @@ do_unit() {
     wait
     [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
     run lbr-emulated tests/emulator/run.py
+    run lbr-recorded tests/emulator/run.py recorded
     [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
 }
 

@@ -218,6 +218,35 @@ static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 	       find_return(run, entry, from, 0, &slot, &address);
 }
 
+/* Has something been written over the return address of the call that the next entry is of? What
+ * stands there now is that of a call which cannot have led to the last frame. */
+static bool is_replaced(const struct lbr_run *run, const struct lbr_walked *walked)
+{
+	const struct lbr_input *in = run->in;
+	size_t entry = next_usable(in, run->next);
+
+	return run->n && walked->is_return && walked->slot && entry < in->n_entries &&
+	       in->code.call_fit && !is_return_of(&in->entries[entry], walked->address) &&
+	       fit(in, in->entries[entry].to, last_pc(run)) >= LBR_FIT_JUMP &&
+	       in->code.call_fit(in->code.arg, walked->address, last_pc(run)) == LBR_FIT_NO &&
+	       call_end(in, in->entries[entry].from);
+}
+
+static void add_replaced(struct lbr_run *run, const struct lbr_walked *walked)
+{
+	size_t entry = next_usable(run->in, run->next);
+
+	set_entry(run,
+		  add_frame(run, &(struct lbr_frame){.address = call_end(
+							     run->in, run->in->entries[entry].from),
+						     .slot = walked->slot,
+						     .source = FRAME_SOURCE_BRANCH,
+						     .is_return = true}),
+		  entry);
+	run->next = entry + 1;
+	run->must_walk = true;
+}
+
 /* Adds walked frames up to one that cannot be believed. Why it stopped. */
 static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_walked *walked,
 					size_t n, enum stackd_end_reason end)
@@ -230,6 +259,10 @@ static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_wa
 			return STACKD_END_NO_RECIPE;
 		if (walked[i].is_return && !is_return_address(run->in, walked[i].address))
 			return STACKD_END_BAD_RETURN;
+		if (is_replaced(run, &walked[i])) {
+			add_replaced(run, &walked[i]);
+			return STACKD_END_NO_RECIPE;
+		}
 		run->met_signal |= run->n && !walked[i].is_return;
 		add_walked(run, &walked[i]);
 	}
@@ -279,9 +312,11 @@ static enum stackd_end_reason walk_on(struct lbr_run *run)
 
 static enum stackd_end_reason by_memory(struct lbr_run *run, enum stackd_end_reason end)
 {
-	while (end != STACKD_END_ENTRY && end != STACKD_END_STACK_CUT && !is_full(run) &&
-	       add_from_memory(run))
+	while (!is_full(run) && end != STACKD_END_ENTRY &&
+	       (run->must_walk || (end != STACKD_END_STACK_CUT && add_from_memory(run)))) {
+		run->must_walk = false;
 		end = walk_on(run);
+	}
 	return end;
 }
 

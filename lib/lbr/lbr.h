@@ -12,10 +12,14 @@
  *   call to the next address  pushes, and nothing ever returns
  *   tail call, stub, thunk    `from` is right, `to` is not the function that runs
  *
+ * Memory errs once: before it leaves frames, the unwinder of exceptions puts the return address of
+ * where it goes over its own. There the entry is right.
+ *
  * So an entry is evidence and no frame yet. The frames are made by, in this order:
  *
  *   1. the walk by recipes, where there are registers and stack memory. An entry whose return
- *      address is the walked frame's confirms it;
+ *      address is the walked frame's confirms it. One that has called the function below, while
+ *      the call before the walked return address cannot have, stands for it;
  *   2. where the walk cannot go on: the next entry whose return address stands in the stack above
  *      the last frame's slot; from there the walk goes on. Entries without are left out;
  *   3. above the copied stack, or where none was copied: entries that fit what they are said to
@@ -98,6 +102,9 @@ struct lbr_code {
 	/* Can a call return to this address: is there a call before it, or has something else put
 	 * it there that is known to? */
 	bool (*is_return_address)(void *arg, uint64_t address);
+
+	/* fit() of the direct call that returns to `address`; UNKNOWN: there is none. */
+	enum lbr_fit (*call_fit)(void *arg, uint64_t address, uint64_t pc);
 
 	/* Does a frame at this place begin its thread's stack? */
 	bool (*is_entry)(void *arg, uint64_t address, bool is_return);

@@ -343,6 +343,22 @@ static bool follows_call(const struct lbr_place *place)
 	       call_site_ends(bytes, sizeof(bytes));
 }
 
+/* `e8` and a distance. */
+static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
+{
+	const struct lbr_code_view *view = arg;
+	struct lbr_place place;
+	uint8_t bytes[5];
+	int32_t distance;
+
+	if (!find(view, address - sizeof(bytes), &place) ||
+	    elf_file_read(place.object->elf, place.offset, bytes, sizeof(bytes)) != sizeof(bytes) ||
+	    bytes[0] != 0xe8)
+		return LBR_FIT_UNKNOWN;
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	return fit(arg, address + (uint64_t)(int64_t)distance, pc);
+}
+
 static bool is_return_address(void *arg, uint64_t address)
 {
 	const struct lbr_code_view *view = arg;
@@ -455,6 +471,7 @@ struct lbr_code lbr_code_of(struct lbr_code_view *view)
 				 .call_end = call_end,
 				 .kind = kind,
 				 .is_return_address = is_return_address,
+				 .call_fit = call_fit,
 				 .is_entry = is_entry,
 				 .walk_on = walk_on,
 				 .arg = view};

@@ -23,6 +23,7 @@ struct lbr_run {
 	size_t n, max;
 	size_t next;	 /* first entry that is not used */
 	bool met_signal; /* the walk went through a signal's frame */
+	bool must_walk;	 /* the last frame is not the walk's: go on from there */
 };
 
 struct lbr_thread;

@@ -103,14 +103,29 @@ static bool is_same_entry(const struct lbr_step *a, const struct lbr_step *b)
 }
 
 /* The frame of the sample before that `step` is; n: none. */
-static size_t find_step(const struct lbr_thread *t, const struct lbr_step *step,
-			bool (*is_same)(const struct lbr_step *, const struct lbr_step *))
+static size_t find_frame(const struct lbr_thread *t, const struct lbr_step *step)
 {
 	size_t i = 0;
 
-	while (i < t->n && !is_same(step, &t->steps[i]))
+	while (i < t->n && !is_same_frame(step, &t->steps[i]))
 		i++;
 	return i;
+}
+
+/* The frame of the sample before whose call stood where that of `step` stands; n: none, or several:
+ * in a recursion that is deeper than the ring, its turns look alike. */
+static size_t find_entry(const struct lbr_thread *t, const struct lbr_step *step)
+{
+	size_t found = t->n;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (!is_same_entry(step, &t->steps[i]))
+			continue;
+		if (found < t->n)
+			return t->n;
+		found = i;
+	}
+	return found;
 }
 
 static enum stackd_end_reason append(const struct lbr_thread *t, size_t from, struct lbr_run *run,
@@ -136,12 +151,12 @@ enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *t, struct lb
 
 	if (!run->n)
 		return end;
-	at = find_step(t, &run->steps[run->n - 1], is_same_frame);
+	at = find_frame(t, &run->steps[run->n - 1]);
 	if (at < t->n)
 		return append(t, at + 1, run, FRAME_SOURCE_PREFIX);
 	if (!in_order || t->end != STACKD_END_ENTRY)
 		return end;
-	at = find_step(t, &run->steps[run->n - 1], is_same_entry);
+	at = find_entry(t, &run->steps[run->n - 1]);
 	return at < t->n ? append(t, at + 1, run, FRAME_SOURCE_STITCHED) : end;
 }
 

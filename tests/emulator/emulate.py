@@ -38,6 +38,7 @@ PROGRAMS = {
     "exceptions": (own("exceptions"), 10000),
     "signals": (own("signals"), 10000),
     "tail_calls": (own("tail_calls"), 10000),
+    "retpolines": (own("retpolines"), 10000),
     "threads": (own("threads"), 5000),
     "zero_calls": (own("zero_calls"), 10000),
     "perl": (["/usr/bin/perl", "-e", PERL], 20000),

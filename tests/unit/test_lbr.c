@@ -44,6 +44,7 @@ static struct fixture {
 	uint64_t maybe;		   /* a function with an indirect jump */
 	uint64_t unknown;	   /* a function of which nothing is known */
 	uint64_t root;		   /* the function where the thread begins */
+	uint64_t direct[2];	   /* a return address, and the function that its call is of */
 	struct lbr_walked on[MAX]; /* what walk_on finds from the address `on_from` */
 	size_t n_on;
 	uint64_t on_from;
@@ -60,6 +61,11 @@ static enum lbr_fit fake_fit(void *arg, uint64_t to, uint64_t pc)
 	if (to >> 12 == f.jumps[0] && pc >> 12 == f.jumps[1])
 		return LBR_FIT_JUMP;
 	return to >> 12 == f.maybe ? LBR_FIT_MAYBE : LBR_FIT_NO;
+}
+
+static enum lbr_fit fake_call_fit(void *arg, uint64_t address, uint64_t pc)
+{
+	return address == f.direct[0] ? fake_fit(arg, f.direct[1] << 12, pc) : LBR_FIT_UNKNOWN;
 }
 
 static uint64_t fake_call_end(void *arg, uint64_t from)
@@ -112,6 +118,7 @@ static int set_up(void **state)
 	f.in.entries = f.entries;
 	f.in.code = (struct lbr_code){.fit = fake_fit,
 				      .call_end = fake_call_end,
+				      .call_fit = fake_call_fit,
 				      .kind = fake_kind,
 				      .is_entry = fake_is_entry,
 				      .walk_on = fake_walk_on};
@@ -348,6 +355,43 @@ static void lbr_guess(void **state)
 	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(1, 0x10));
 }
 
+/* Over the return address of the leaf's caller another has been written, of a call that does not
+ * lead to the leaf. */
+static void lbr_replaced_return(void **state)
+{
+	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false},
+					    {RETURN(2, 0x20), STACK + 24, true, false},
+					    {RETURN(9, 0x20), STACK + 32, true, false}};
+
+	(void)state;
+	use_stack(false);
+	f.in.walked = walked;
+	f.in.n_walked = COUNT(walked);
+	f.in.walk_end = STACKD_END_ENTRY;
+	f.direct[0] = RETURN(2, 0x20);
+	f.direct[1] = 3;
+	f.on_from = RETURN(3, 0x10);
+	f.on[0] = (struct lbr_walked){RETURN(2, 0x20), STACK + 72, true, false};
+	f.on[1] = (struct lbr_walked){RETURN(1, 0x10), STACK + 96, true, false};
+	f.n_on = 2;
+	f.on_end = STACKD_END_ENTRY;
+	ENTRIES(&f.in, CALL(3, 0x10, 4), CALL(2, 0x20, 3));
+	reconstruct();
+	EXPECT(IN(4, 2), RETURN(3, 0x10), RETURN(2, 0x20), RETURN(1, 0x10));
+	assert_int_equal(f.result.end, STACKD_END_ENTRY);
+	assert_false(f.frames[1].is_verified);
+	assert_int_equal(f.frames[1].slot, STACK + 24);
+	assert_true(f.frames[2].is_verified);
+	/* A stale entry of the same function does not stand against a call that leads there. */
+	f.direct[1] = 4;
+	reconstruct();
+	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(9, 0x20));
+	/* Nor against one of which nobody knows where it leads. */
+	f.direct[0] = 0;
+	reconstruct();
+	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(9, 0x20));
+}
+
 /* --- beyond the ring ------------------------------------------------------------------------- */
 
 static void lbr_stitched(void **state)
@@ -380,6 +424,29 @@ static void lbr_stitched(void **state)
 	lbr_forget(f.lbr, THREAD);
 	reconstruct();
 	assert_int_equal(f.result.n_frames, 5);
+}
+
+/* A recursion deeper than the ring: the same call stood in the same place twice. */
+static void lbr_recursion(void **state)
+{
+	(void)state;
+	f.root = 1;
+	f.in.ip = IN(2, 2);
+	f.in.ring = 4;
+	f.in.top = 2;
+	ENTRIES(&f.in, CALL(2, 0x20, 2), CALL(2, 0x20, 2), CALL(1, 0x10, 2));
+	reconstruct();
+	assert_int_equal(f.result.n_frames, 4);
+	f.in.top = 1;
+	ENTRIES(&f.in, CALL(2, 0x20, 2), CALL(2, 0x20, 2), CALL(2, 0x20, 2), CALL(2, 0x20, 2));
+	reconstruct();
+	assert_int_equal(f.result.n_frames, 7);
+	assert_int_equal(f.frames[6].source, FRAME_SOURCE_STITCHED);
+	f.in.top = 2;
+	ENTRIES(&f.in, CALL(2, 0x20, 2), CALL(2, 0x20, 2));
+	reconstruct();
+	assert_int_equal(f.result.n_frames, 3);
+	assert_int_not_equal(f.result.end, STACKD_END_ENTRY);
 }
 
 static void lbr_prefix(void **state)
@@ -520,6 +587,7 @@ int main(void)
 		T(lbr_walk_confirmed), T(lbr_walk_goes_on),
 		T(lbr_order_of_slots), T(lbr_guess),
 		T(lbr_stitched),       T(lbr_prefix),
+		T(lbr_recursion),      T(lbr_replaced_return),
 		T(lbr_origin_runs),    T(replay_segment),
 		T(replay_joined),      T(replay_returns),
 		T(replay_longjmp),
