@@ -13,6 +13,13 @@
  * sample is joined to it: where a chain of frame pointers has left out the caller of a function
  * that keeps none, the segment has it.
  *
+ * A branch in code that cannot be read may be anything. One that leads behind a call that has not
+ * returned is its return; after any other, the calls before it are of no use until such a return
+ * shows that they still stood:
+ *
+ *   call f   ?   ?   call g   ip        the segment is g's
+ *   call f   ?   ?   behind call f      f has returned, its callers are as they were
+ *
  * Rejected: following the code between two records to see that they hang together. Interrupts and
  * what the kernel leaves out make gaps there that mean nothing.
  */
@@ -24,7 +31,8 @@
 #define MAX_CALL 8
 
 struct live {
-	const struct lbr_entry *calls[LBR_MAX_ENTRIES]; /* that have not returned, oldest first */
+	/* That have not returned, oldest first; NULL: branches of an unknown kind. */
+	const struct lbr_entry *calls[LBR_MAX_ENTRIES];
 	size_t n;
 };
 
@@ -38,23 +46,50 @@ static bool returns_to(const struct lbr_entry *call, uint64_t address)
 	return address - call->from - 1 < MAX_CALL;
 }
 
-static void on_return(struct live *live, uint64_t to)
+/* One more than the place of the call that returns to an address; 0: there is none. */
+static size_t find_call(const struct live *live, uint64_t to)
 {
 	size_t n = live->n;
 
-	while (n && !returns_to(live->calls[n - 1], to))
+	while (n && !(live->calls[n - 1] && returns_to(live->calls[n - 1], to)))
 		n--;
+	return n;
+}
+
+static void on_return(struct live *live, uint64_t to)
+{
+	size_t n = find_call(live, to);
+
 	live->n = n ? n - 1 : 0;
+}
+
+static void on_unknown(struct live *live, uint64_t to)
+{
+	if (find_call(live, to))
+		on_return(live, to);
+	else if (live->n && live->calls[live->n - 1])
+		live->calls[live->n++] = NULL;
 }
 
 /* What was called since the function was, where a jump leads back to it. */
 static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t to)
 {
-	while (live->n && in->code.fit &&
+	while (live->n && live->calls[live->n - 1] && in->code.fit &&
 	       in->code.fit(in->code.arg, live->calls[live->n - 1]->to, to) != LBR_FIT_SAME)
 		live->n--;
-	if (!in->code.fit)
+	if (!in->code.fit || (live->n && !live->calls[live->n - 1]))
 		live->n = 0;
+}
+
+/* Leaves the calls after the last unknown branch. */
+static void cut_at_unknown(struct live *live)
+{
+	size_t first = live->n;
+
+	while (first && live->calls[first - 1])
+		first--;
+	live->n -= first;
+	memmove(live->calls, live->calls + first, live->n * sizeof(*live->calls));
 }
 
 /* A call to the next instruction is the way to get its own address, and no call. */
@@ -74,11 +109,14 @@ static void replay(const struct lbr_input *in, struct live *live)
 		kind = in->code.kind(in->code.arg, e->from, e->to);
 		if (kind == LBR_KIND_CALL && !is_call_to_next(e))
 			live->calls[live->n++] = e;
+		else if (kind == LBR_KIND_UNKNOWN)
+			on_unknown(live, e->to);
 		else if (kind == LBR_KIND_RETURN)
 			on_return(live, e->to);
 		else if (kind == LBR_KIND_LONG_JUMP)
 			on_long_jump(in, live, e->to);
 	}
+	cut_at_unknown(live);
 }
 
 /* --- joining --------------------------------------------------------------------------------- */

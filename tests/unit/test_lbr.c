@@ -74,7 +74,7 @@ static uint64_t fake_call_end(void *arg, uint64_t from)
 	return from + 5;
 }
 
-/* By the last digit: calls at 0, returns at f, longjmp at e, jumps elsewhere. */
+/* By the last digit: calls at 0, returns at f, longjmp at e, unknown at d, jumps elsewhere. */
 static enum lbr_kind fake_kind(void *arg, uint64_t from, uint64_t to)
 {
 	(void)arg;
@@ -86,6 +86,8 @@ static enum lbr_kind fake_kind(void *arg, uint64_t from, uint64_t to)
 		return LBR_KIND_RETURN;
 	case 0xe:
 		return LBR_KIND_LONG_JUMP;
+	case 0xd:
+		return LBR_KIND_UNKNOWN;
 	}
 	return LBR_KIND_JUMP;
 }
@@ -576,6 +578,35 @@ static void replay_longjmp(void **state)
 	EXPECT(IN(2, 0x90));
 }
 
+/* 2 called 8, whose code cannot be read. */
+static void replay_unknown(void **state)
+{
+	(void)state;
+	/* It may have called something. */
+	f.in.ip = IN(8, 0x90);
+	ENTRIES(&f.in, {IN(8, 0x3d), IN(8, 0x50)}, CALL(2, 0x20, 8), CALL(1, 0x10, 2));
+	replay();
+	EXPECT(IN(8, 0x90));
+	/* What it called after that stands. */
+	f.in.ip = IN(4, 0x90);
+	ENTRIES(&f.in, CALL(3, 0x20, 4), {IN(8, 0x4d), IN(3, 0)}, {IN(8, 0x3d), IN(8, 0x50)},
+		CALL(2, 0x20, 8), CALL(1, 0x10, 2));
+	replay();
+	EXPECT(IN(4, 0x90), RETURN(3, 0x20));
+	/* It has returned, so 2 and its caller are as they were. */
+	f.in.ip = IN(3, 0x90);
+	ENTRIES(&f.in, CALL(2, 0x40, 3), {IN(8, 0x5d), RETURN(2, 0x20)}, {IN(8, 0x3d), IN(8, 0x50)},
+		CALL(2, 0x20, 8), CALL(1, 0x10, 2));
+	replay();
+	EXPECT(IN(3, 0x90), RETURN(2, 0x40), RETURN(1, 0x10));
+	/* A jump out of what it called, to somebody of whom nobody knows whether it still stood. */
+	f.in.ip = IN(2, 0x90);
+	ENTRIES(&f.in, {IN(4, 0x2e), IN(2, 0x60)}, CALL(3, 0x20, 4), {IN(8, 0x4d), IN(3, 0)},
+		CALL(2, 0x20, 8), CALL(1, 0x10, 2));
+	replay();
+	EXPECT(IN(2, 0x90));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -590,7 +621,7 @@ int main(void)
 		T(lbr_recursion),      T(lbr_replaced_return),
 		T(lbr_origin_runs),    T(replay_segment),
 		T(replay_joined),      T(replay_returns),
-		T(replay_longjmp),
+		T(replay_longjmp),     T(replay_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
