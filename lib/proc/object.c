@@ -31,6 +31,7 @@
 
 #include "base/hash.h"
 #include "proc/object.h"
+#include "proc/object_elsewhere.h"
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
@@ -72,6 +73,7 @@ struct object_table {
 	struct inode *by_inode;
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
+	struct object_elsewhere *elsewhere; /* NULL: nowhere */
 	bool is_foreign; /* nothing here is what was mapped, unless its build-id says so */
 };
 
@@ -123,12 +125,19 @@ void object_table_free(struct object_table *table)
 		free_entry(table->entries[i]);
 	free(table->entries);
 	free(table->proc_root);
+	object_elsewhere_free(table->elsewhere);
 	free(table);
 }
 
 void object_table_trust_build_ids_alone(struct object_table *table)
 {
 	table->is_foreign = true;
+}
+
+void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere)
+{
+	object_elsewhere_free(table->elsewhere);
+	table->elsewhere = elsewhere;
 }
 
 uint32_t object_table_count(const struct object_table *table)
@@ -515,6 +524,20 @@ static bool is_memfd(const struct object_mapping *m)
 	return !m->build_id_len && starts_with(m->path, "/memfd:");
 }
 
+static int open_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
+		     struct object_open_file *ret_file)
+{
+	int r = table->is_foreign && !m->build_id_len
+			? -ESTALE
+			: object_open(table->proc_root, pid, m, ret_file);
+	int elsewhere;
+
+	if (!r)
+		return 0;
+	elsewhere = object_elsewhere_open(table->elsewhere, m, ret_file);
+	return elsewhere == -ENOENT ? r : elsewhere;
+}
+
 static int resolve_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			struct entry **ret_entry)
 {
@@ -533,9 +556,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		*ret_entry = entry;
 		return 0;
 	}
-	int r = table->is_foreign && !m->build_id_len
-			? -ESTALE
-			: object_open(table->proc_root, pid, m, &file);
+	int r = open_file(table, pid, m, &file);
 	if (!r)
 		return enter_file(table, m, &file, ret_entry);
 	if (!is_memfd(m))
@@ -547,18 +568,6 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 
 /* --- what a mapping is ----------------------------------------------------------------------- */
 
-/* Memory without a file, however the kernel or perf names it. */
-static bool is_anonymous(const char *path)
-{
-	if (!*path || starts_with(path, "//anon") || !strcmp(path, "/dev/zero") ||
-	    !strcmp(path, "[heap]") || starts_with(path, "[stack") || starts_with(path, "[anon"))
-		return true;
-	/* Shared memory has a file without a folder entry. */
-	return object_open_is_deleted(path) &&
-	       (starts_with(path, "/dev/zero ") || starts_with(path, "/SYSV") ||
-		starts_with(path, "/anon_hugepage "));
-}
-
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object)
 {
@@ -569,7 +578,7 @@ int object_table_resolve(struct object_table *table, pid_t pid, const struct obj
 		return -ENOENT;
 	if (!strcmp(m->path, "[vdso]"))
 		r = resolve_vdso(table, m, &entry);
-	else if (!m->build_id_len && is_anonymous(m->path))
+	else if (!m->build_id_len && object_open_is_anonymous(m->path))
 		r = resolve_jit(table, pid, &entry);
 	else if (m->path[0] == '[' || starts_with(m->path, "anon_inode:"))
 		return -ENOENT;

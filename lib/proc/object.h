@@ -66,6 +66,10 @@ void object_table_free(struct object_table *table);
  * name is only taken if the mapping's build-id is its own, and so is the vDSO. */
 void object_table_trust_build_ids_alone(struct object_table *table);
 
+/* Where else files are looked for (object_elsewhere.h); the table's from now on. */
+struct object_elsewhere;
+void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere);
+
 /* The object that process `pid` has mapped there. 0 with an object that lives as long as the
  * table; -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM.
  * Opens files: cheap for known ones. */

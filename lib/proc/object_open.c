@@ -44,6 +44,23 @@ bool object_open_is_deleted(const char *path)
 	return len > strlen(DELETED) && !strcmp(path + len - strlen(DELETED), DELETED);
 }
 
+bool object_open_is_anonymous(const char *path)
+{
+	static const char *const beginnings[] = {"//anon", "[stack", "[anon"};
+	static const char *const deleted[] = {"/dev/zero ", "/SYSV", "/anon_hugepage "};
+
+	if (!*path || !strcmp(path, "/dev/zero") || !strcmp(path, "[heap]"))
+		return true;
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++)
+		if (!strncmp(path, beginnings[i], strlen(beginnings[i])))
+			return true;
+	/* Shared memory has a file without a folder entry. */
+	for (size_t i = 0; i < sizeof(deleted) / sizeof(*deleted); i++)
+		if (object_open_is_deleted(path) && !strncmp(path, deleted[i], strlen(deleted[i])))
+			return true;
+	return false;
+}
+
 /* Which mapping is looked for. */
 struct search {
 	const char *proc_root;

@@ -40,6 +40,9 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 /* Does a path end as the kernel writes those of unlinked files? (So can a real name.) */
 bool object_open_is_deleted(const char *path);
 
+/* Is it memory without a file, however the kernel or perf names it? */
+bool object_open_is_anonymous(const char *path);
+
 /* The kernel's vDSO, from our own process: the same for all. 0, -ENOENT (there is none), or what
  * elf_file_open_memory() says. */
 int object_open_vdso(struct elf_file **ret_elf);

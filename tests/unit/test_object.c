@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Which object a mapping leads to, in a made-up /proc with real ELF files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "proc/object.h"
+#include "proc/object_elsewhere.h"
 #include "test_proc_fixture.h"
 
 #define PID 50
@@ -291,6 +292,94 @@ static void test_deleted_names(void **state)
 	free(deleted);
 }
 
+static void read_build_id(const char *path, uint8_t id[ELF_BUILD_ID_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const uint8_t *build_id;
+	struct elf_file *elf;
+	size_t len;
+
+	assert_int_equal(elf_file_open(fd, &elf), 0);
+	build_id = elf_file_build_id(elf, &len);
+	assert_int_equal(len, ELF_BUILD_ID_MAX);
+	memcpy(id, build_id, len);
+	elf_file_free(elf);
+	close(fd);
+}
+
+static const struct object *look_for(struct context *c, const char *root, const char *cache,
+				     const struct object_mapping *m)
+{
+	struct object_elsewhere *elsewhere;
+
+	assert_int_equal(object_elsewhere_new(root, cache, &elsewhere), 0);
+	object_table_free(c->table);
+	assert_int_equal(object_table_new("/nonexistent", &c->table), 0);
+	object_table_trust_build_ids_alone(c->table);
+	object_table_look_in(c->table, elsewhere);
+	return resolve(c, PID, m);
+}
+
+/* Files that are no longer where they were mapped from. */
+static void test_elsewhere(void **state)
+{
+	uint8_t id[ELF_BUILD_ID_MAX];
+	struct context *c = *state;
+	char *path = fixture_elf_file(c->f, "far/lib/a.so", 0x11);
+	char *root = strndup(path, strlen(path) - strlen("/lib/a.so"));
+	struct object_mapping m = {.start = 0x1000, .end = 0x2000, .path = "/lib/a.so"};
+	struct object_elsewhere *none;
+
+	read_build_id(path, id);
+	m.build_id = id;
+	m.build_id_len = sizeof(id);
+	assert_null(look_for(c, NULL, NULL, &m)->elf);
+	assert_non_null(look_for(c, root, NULL, &m)->elf);
+	m.path = "/lib/a.so (deleted)";
+	assert_non_null(look_for(c, root, NULL, &m)->elf);
+	m.path = "/../../far/lib/a.so"; /* does not lead out of it */
+	assert_int_equal(look_for(c, root, NULL, &m)->error, -ENOENT);
+	m.path = "/lib/a.so";
+	id[0]++;
+	assert_int_equal(look_for(c, root, NULL, &m)->error, -ESTALE);
+	m.build_id_len = 0; /* then the name is all that there is */
+	assert_non_null(look_for(c, root, NULL, &m)->elf);
+	m.path = "/lib";
+	assert_int_equal(look_for(c, root, NULL, &m)->error, -EACCES);
+	assert_int_equal(object_elsewhere_new("/nonexistent", NULL, &none), -ENOENT);
+	free(root);
+	free(path);
+}
+
+/* perf's folder of files by build-id. */
+static void test_elsewhere_by_build_id(void **state)
+{
+	uint8_t id[ELF_BUILD_ID_MAX];
+	struct context *c = *state;
+	char *path = fixture_elf_file(c->f, "a.so", 0x11), *cache = fixture_path(c->f, "cache");
+	char name[128] = "cache/.build-id/11/";
+	struct object_mapping m = {.start = 0x1000, .end = 0x2000, .path = "/x", .build_id = id};
+	size_t at = strlen(name);
+
+	read_build_id(path, id);
+	m.build_id_len = sizeof(id);
+	free(path);
+	for (size_t i = 1; i < sizeof(id); i++)
+		at += (size_t)sprintf(name + at, "%02x", id[i]);
+	strcpy(name + at, "/elf");
+	free(fixture_elf_file(c->f, name, 0x11));
+	assert_non_null(look_for(c, NULL, cache, &m)->elf);
+	free(fixture_elf_file(c->f, name, 0x12));
+	assert_int_equal(look_for(c, NULL, cache, &m)->error, -ESTALE);
+	/* As old versions of perf have it. */
+	memcpy(name + strlen("cache/.build-id/"), "12", 2);
+	name[at] = '\0';
+	id[0] = 0x12;
+	free(fixture_elf_file(c->f, name, 0x12));
+	assert_non_null(look_for(c, NULL, cache, &m)->elf);
+	free(cache);
+}
+
 static void test_not_elf(void **state)
 {
 	struct context *c = *state;
@@ -461,6 +550,8 @@ int main(void)
 		TEST(test_stable_id_without_build_id),
 		TEST(test_rewritten_in_place),
 		TEST(test_deleted_names),
+		TEST(test_elsewhere),
+		TEST(test_elsewhere_by_build_id),
 		TEST(test_not_elf),
 		TEST(test_jit),
 		TEST(test_memfd),

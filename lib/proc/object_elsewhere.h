@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of another machine, or that are gone from where they were mapped: below a folder in which
+ * they lie as they did there (perf's --symfs), and in perf's cache of files by build-id, which
+ * `perf record` fills and `perf archive` packs up.
+ */
+#ifndef PROC_OBJECT_ELSEWHERE_H
+#define PROC_OBJECT_ELSEWHERE_H
+
+#include "proc/object_open.h"
+
+struct object_elsewhere;
+
+/* Either may be NULL; both are opened now. 0; -ENOMEM; what open() says of `root`, which somebody
+ * named. A `cache` that is not there is none. */
+int object_elsewhere_new(const char *root, const char *cache,
+			 struct object_elsewhere **ret_elsewhere);
+void object_elsewhere_free(struct object_elsewhere *elsewhere);
+
+/* Opens the mapped file, which is taken by its build-id; below `root` also if the mapping has
+ * none, since then somebody has said that it is. 0; -ENOENT; -ESTALE (another file); what
+ * elf_file_open() says. `elsewhere` may be NULL. */
+int object_elsewhere_open(const struct object_elsewhere *elsewhere, const struct object_mapping *m,
+			  struct object_open_file *ret_file);
+
+#endif
