@@ -20,16 +20,21 @@
 #define CMD_IMPORT_EVENTS 16
 
 struct cmd_import {
-	const char *file, *output;
+	const char *file, *output, *symfs;
 	const char *events[CMD_IMPORT_EVENTS];
 	size_t n_events;
 };
+
+enum { KEY_SYMFS = 0x100 };
 
 static const struct argp_option cmd_import_options[] = {
 	{"output", 'o', "FILE", 0, "Write to this store (default: the one that stackd writes to)",
 	 1},
 	{"event", 'e', "NAME", 0,
 	 "Only samples of this event; may be repeated. Needed where several events have samples",
+	 1},
+	{"symfs", KEY_SYMFS, "DIR", 0,
+	 "Look for the programs' files below DIR too, where they lie as on the machine that recorded",
 	 1},
 	{0},
 };
@@ -46,6 +51,9 @@ static error_t cmd_import_parse(int key, char *arg, struct argp_state *state)
 		if (args->n_events == CMD_IMPORT_EVENTS)
 			argp_error(state, "--event: more than %d are given", CMD_IMPORT_EVENTS);
 		args->events[args->n_events++] = arg;
+		return 0;
+	case KEY_SYMFS:
+		args->symfs = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->file)
@@ -106,6 +114,19 @@ static int cmd_import_store(const struct cmd_import *args, char **ret_path)
 	return CMD_DONE;
 }
 
+/* Where perf keeps files by build-id; malloc()ed or NULL. */
+static char *cmd_import_cache(void)
+{
+	const char *named = getenv("PERF_BUILDID_DIR"), *home = getenv("HOME");
+	char *path = NULL;
+
+	if (named)
+		return strdup(named);
+	if (home && asprintf(&path, "%s/.debug", home) < 0)
+		return NULL;
+	return path;
+}
+
 static uint64_t cmd_import_time(int fd)
 {
 	struct timespec t;
@@ -139,14 +160,18 @@ static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader
 		.events = args->events,
 		.n_events = args->n_events,
 		.machine = &machine,
+		.symfs = args->symfs,
 		.unix_ns = cmd_import_time(fd),
 	};
 	struct import_result result;
-	char *sentence;
+	char *sentence, *cache;
 	int r;
 
 	uname(&machine);
+	cache = cmd_import_cache();
+	options.cache = cache;
 	r = import_run(reader, &options, &result, &sentence);
+	free(cache);
 	if (r)
 		return cmd_import_fail(args, r, sentence);
 	if (!args->output)
@@ -179,7 +204,13 @@ int cmd_import(int argc, char **argv)
 		.parser = cmd_import_parse,
 		.args_doc = "PERF.DATA",
 		.doc = "Makes a recording of what perf recorded. PERF.DATA is a file, or - for "
-		       "what comes through a pipe: perf record -o - COMMAND | stackctl import -",
+		       "what comes through a pipe: perf record -o - COMMAND | stackctl import -\v"
+		       "Call paths are taken from call chains (-g), from stacks (--call-graph "
+		       "dwarf), which are walked here, and from branch records (--call-graph lbr, "
+		       "-b). Names, and walks, need the files of the programs: they are found where "
+		       "they lay, below --symfs, or in perf's cache (PERF_BUILDID_DIR or ~/.debug, "
+		       "into which what `perf archive` packed up is unpacked), and taken if their "
+		       "build-id is the recorded one.",
 	};
 	struct cmd_import args = {0};
 	bool is_pipe;

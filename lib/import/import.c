@@ -18,9 +18,12 @@
 #include <sys/utsname.h>
 
 #include "base/vec.h"
+#include "import/import_event.h"
+#include "import/import_note.h"
 #include "import/import_stack.h"
 #include "import/import_world.h"
 #include "naming/naming.h"
+#include "proc/object_elsewhere.h"
 #include "stack/trie.h"
 
 #define COMMIT_SAMPLES (1u << 18)
@@ -35,7 +38,8 @@ struct import {
 
 	struct store_writer *writer; /* NULL: no sample has come yet */
 	struct store_recording info;
-	const char *event; /* the chosen one's name */
+	const struct perfdata_event *first; /* of the first sample */
+	const char *event;		    /* the chosen one's name */
 	char *target, *note;
 	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes,
 		sent_origins;
@@ -64,36 +68,6 @@ static int fail(struct import *im, int r, const char *format, ...)
 
 /* --- which event ----------------------------------------------------------------------------- */
 
-/* An event's name without its PMU: hybrid processors count one on two kinds of core, as
- * "cpu_core/cycles/" and "cpu_atom/cycles/". */
-static size_t bare_name(const char *name, const char **ret_start)
-{
-	const char *slash = strchr(name, '/');
-
-	*ret_start = slash && !strncmp(name, "cpu", 3) ? slash + 1 : name;
-	return strcspn(*ret_start, "/");
-}
-
-static bool same_event(const char *a, const char *b)
-{
-	size_t a_len = bare_name(a, &a), b_len = bare_name(b, &b);
-
-	return a_len == b_len && !memcmp(a, b, a_len);
-}
-
-static bool is_asked_for(const struct import_options *o, const char *name)
-{
-	for (size_t i = 0; i < o->n_events; i++) {
-		const char *wanted = o->events[i];
-		size_t len = strlen(wanted);
-
-		/* "cycles" asks for "cycles:u" as well. */
-		if (same_event(wanted, name) || (!strncmp(wanted, name, len) && name[len] == ':'))
-			return true;
-	}
-	return false;
-}
-
 static int several_events(struct import *im, const char *name)
 {
 	return fail(im, -EINVAL,
@@ -106,8 +80,8 @@ static int several_events(struct import *im, const char *name)
 static int choose(struct import *im, const char *name)
 {
 	if (im->options->n_events)
-		return is_asked_for(im->options, name);
-	if (!im->event || same_event(im->event, name))
+		return import_event_is_among(name, im->options->events, im->options->n_events);
+	if (!im->event || import_event_is_same(im->event, name))
 		return 1;
 	return several_events(im, name);
 }
@@ -127,14 +101,10 @@ static uint64_t wall_clock(const struct import *im, uint64_t start_ns)
 static int describe(struct import *im, const struct perfdata_event *e, uint64_t start_ns)
 {
 	const struct perfdata_info *info = perfdata_info(im->reader);
-	const char *more = import_stack_note(e);
 
 	if (asprintf(&im->target, "import %s", im->options->target) < 0)
 		im->target = NULL;
-	if (asprintf(&im->note, "imported from perf%s%s%s%s", *info->perf_version ? " " : "",
-		     info->perf_version, *more ? ": " : "", more) < 0)
-		im->note = NULL;
-	if (!im->target || !im->note)
+	if (!im->target)
 		return -ENOMEM;
 	im->info = (struct store_recording){
 		.start_unix_ns = wall_clock(im, start_ns),
@@ -146,7 +116,6 @@ static int describe(struct import *im, const struct perfdata_event *e, uint64_t 
 		.command = info->command,
 		.target = im->target,
 		.event = im->event,
-		.note = im->note,
 		.frequency_hz = e->is_frequency ? e->period_or_hz : 0,
 		.period = e->is_frequency ? 0 : e->period_or_hz,
 		.cpus = info->cpus,
@@ -158,6 +127,7 @@ static int begin(struct import *im, const struct perfdata_event *e, uint64_t sta
 {
 	int r = describe(im, e, start_ns);
 
+	im->first = e;
 	return r ? r : store_writer_new(im->options->store, &im->info, &im->writer, &im->error);
 }
 
@@ -452,6 +422,8 @@ static int keep_counters(struct import *im)
 		{"perf_out_of_order", c->out_of_order},
 		{"perf_other_samples", im->other_samples},
 		{"lbr_stale_entries", im->stale},
+		{"branches_replayed", import_stack_counts(im->stack)->replayed},
+		{"branches_unknown_code", import_stack_counts(im->stack)->unknown_code},
 		{"end.lost_ring", c->lost},
 	};
 	int r = 0;
@@ -473,12 +445,29 @@ static int no_samples(struct import *im)
 	return fail(im, -ENODATA, "it holds no samples");
 }
 
+/* What is to be said of it is known at the end. */
+static int keep_note(struct import *im)
+{
+	struct import_note_facts facts = {
+		.info = perfdata_info(im->reader),
+		.event = im->first,
+		.branches = *import_stack_counts(im->stack),
+		.samples = im->info.samples,
+	};
+
+	memcpy(facts.ends, im->ends, sizeof(facts.ends));
+	im->info.note = im->note = import_note(&facts);
+	return im->note ? 0 : -ENOMEM;
+}
+
 static int finish(struct import *im)
 {
 	int r = im->writer ? name_locations(im) : no_samples(im);
 
 	if (!r)
 		r = send_new(im);
+	if (!r)
+		r = keep_note(im);
 	if (!r)
 		r = keep_counters(im);
 	return r ? r : commit(im, true);
@@ -515,11 +504,24 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 
 /* --- running --------------------------------------------------------------------------------- */
 
+static int look_elsewhere(struct import *im)
+{
+	struct object_elsewhere *elsewhere;
+	int r = object_elsewhere_new(im->options->symfs, im->options->cache, &elsewhere);
+
+	if (r)
+		return fail(im, r, "--symfs %s: %s", im->options->symfs, strerror(-r));
+	object_table_look_in(im->world->objects, elsewhere);
+	return 0;
+}
+
 /* What needs the file's header: of a pipe, that is there when the first record is. */
 static int prepare(struct import *im)
 {
 	int r = import_world_new(im->reader, im->options->machine, &im->world);
 
+	if (!r)
+		r = look_elsewhere(im);
 	if (!r)
 		r = import_stack_new(im->reader, im->world, im->origins, &im->stack);
 	return r;
@@ -529,15 +531,16 @@ static int read_all(struct import *im)
 {
 	struct perfdata_record record;
 	int r = perfdata_next(im->reader, &record);
+	int failed = r == 1 ? prepare(im) : 0;
 
-	if (r == 1 && prepare(im))
-		return -ENOMEM;
-	while (r == 1) {
-		r = take(im, &record);
-		if (r)
-			return r;
+	while (!failed && r == 1) {
+		failed = take(im, &record);
+		if (failed)
+			break;
 		r = perfdata_next(im->reader, &record);
 	}
+	if (failed)
+		return failed;
 	return r ? fail(im, r, "%s", perfdata_error(im->reader)) : 0;
 }
 

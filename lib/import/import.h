@@ -12,7 +12,8 @@
  * sampled address alone.
  *
  * Files are taken if they are the recorded ones: by build-id (of the record or of the header's
- * table), or on the machine that recorded, by device and inode. Other frames keep object and
+ * table), or on the machine that recorded, by device and inode, or because somebody says so
+ * (symfs). Other frames keep object and
  * offset, and with the same build-id they are the same locations as in recordings of our own.
  */
 #ifndef IMPORT_IMPORT_H
@@ -33,6 +34,8 @@ struct import_options {
 	const char *const *events; /* names; NULL: the one that has samples */
 	size_t n_events;
 	const struct utsname *machine; /* ours: files and kernel may be the recorded ones */
+	const char *symfs;	       /* folder with the recorded machine's files; NULL */
+	const char *cache;	       /* perf's folder of files by build-id; NULL */
 	uint64_t unix_ns; /* about when the recording ended, if the file does not say */
 };
 

@@ -17,18 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/import_note.h"
 #include "lbr/lbr_code.h"
 #include "walk/dwarf_walk.h"
 
 #define MAX_CHAIN     8192 /* words of a record */
 #define MAX_FRAMES    (MAX_CHAIN + LBR_MAX_FRAMES)
 #define DEFAULT_DEPTH 127 /* kernel.perf_event_max_stack */
-
-#define BRANCH_FILTERS                                                                             \
-	(PERF_SAMPLE_BRANCH_ANY_CALL | PERF_SAMPLE_BRANCH_ANY_RETURN |                             \
-	 PERF_SAMPLE_BRANCH_IND_CALL | PERF_SAMPLE_BRANCH_ABORT_TX | PERF_SAMPLE_BRANCH_IN_TX |    \
-	 PERF_SAMPLE_BRANCH_NO_TX | PERF_SAMPLE_BRANCH_COND | PERF_SAMPLE_BRANCH_IND_JUMP |        \
-	 PERF_SAMPLE_BRANCH_CALL)
 
 struct import_stack {
 	const struct perfdata *reader;
@@ -51,6 +46,16 @@ struct import_stack {
 	struct lbr_walked walked[LBR_MAX_FRAMES];
 	struct lbr_frame lbr_frames[LBR_MAX_FRAMES];
 	struct origin_run runs[LBR_MAX_FRAMES];
+	struct import_stack_counts counts;
+	bool is_foreign; /* recorded on another architecture: neither registers nor code are read */
+};
+
+/* What lib/lbr asks of code; the rest of it takes this for the view that it begins with. */
+struct branch_view {
+	struct lbr_code_view view;
+	struct lbr_code code;
+	const struct perfdata_sample *sample;
+	size_t known, unknown; /* branches, by whether it can be said what they are */
 };
 
 int import_stack_new(const struct perfdata *reader, struct import_world *world,
@@ -64,6 +69,7 @@ int import_stack_new(const struct perfdata *reader, struct import_world *world,
 	s->reader = reader;
 	s->world = world;
 	s->origins = origins;
+	s->is_foreign = import_note_is_foreign(perfdata_info(reader));
 	r = dwarf_walk_new(&s->walk);
 	if (!r)
 		r = lbr_new(&s->lbr);
@@ -93,22 +99,24 @@ void import_stack_event(struct import_stack *s, const struct perfdata_record *r)
 		lbr_forget(s->lbr, (pid_t)r->tid);
 }
 
-const char *import_stack_note(const struct perfdata_event *e)
+const struct import_stack_counts *import_stack_counts(const struct import_stack *s)
 {
-	const uint64_t stacks = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
+	return &s->counts;
+}
 
-	if (e->sample_type & stacks)
-		return "";
+enum import_branches import_stack_branches(const struct perfdata_event *e)
+{
+	const uint64_t filters = PERF_SAMPLE_BRANCH_ANY_CALL | PERF_SAMPLE_BRANCH_ANY_RETURN |
+				 PERF_SAMPLE_BRANCH_IND_CALL | PERF_SAMPLE_BRANCH_ABORT_TX |
+				 PERF_SAMPLE_BRANCH_IN_TX | PERF_SAMPLE_BRANCH_NO_TX |
+				 PERF_SAMPLE_BRANCH_COND | PERF_SAMPLE_BRANCH_IND_JUMP |
+				 PERF_SAMPLE_BRANCH_CALL;
+
 	if (!(e->sample_type & PERF_SAMPLE_BRANCH_STACK))
-		return "recorded without call chains: paths are of one frame; record with -g, "
-		       "--call-graph dwarf or stackd";
+		return IMPORT_BRANCHES_NONE;
 	if (e->branch_type & PERF_SAMPLE_BRANCH_CALL_STACK)
-		return "";
-	if (e->branch_type & BRANCH_FILTERS)
-		return "recorded with some kinds of branches alone: paths are of one frame; record "
-		       "with --call-graph lbr or stackd";
-	return "recorded with branches of every kind and without call chains: paths are the last "
-	       "calls among them; record with --call-graph lbr or stackd";
+		return IMPORT_BRANCHES_CALL_STACK;
+	return e->branch_type & filters ? IMPORT_BRANCHES_SOME : IMPORT_BRANCHES_ANY;
 }
 
 /* --- the call chain -------------------------------------------------------------------------- */
@@ -209,12 +217,26 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 	return import_world_find(s->world, s->record->pid, address, ret_object, ret_offset);
 }
 
+/* Where the kernel was entered from, if that is the last thing that the user's code did. */
+static uint64_t entered_from(const struct perfdata_sample *sample)
+{
+	for (size_t i = 0; i < sample->n_branches; i++) {
+		const struct perfdata_branch *b = &sample->branches[i];
+
+		if (b->from && !(b->from >> 63))
+			return b->to >> 63 ? b->from : 0;
+	}
+	return 0;
+}
+
 /* The user's program counter; 0: not known. */
 static uint64_t user_ip(const struct import_stack *s)
 {
-	if (s->record->sample.mode == PERFDATA_MODE_USER)
-		return s->record->sample.ip;
-	return s->n_chain ? s->chain[0].address : 0;
+	const struct perfdata_sample *sample = &s->record->sample;
+
+	if (sample->mode == PERFDATA_MODE_USER)
+		return sample->ip;
+	return s->n_chain ? s->chain[0].address : entered_from(sample);
 }
 
 static void prepare_walk(struct import_stack *s)
@@ -222,7 +244,7 @@ static void prepare_walk(struct import_stack *s)
 	const struct perfdata_sample *sample = &s->record->sample;
 
 	s->in = (struct walk_input){.find = find_code, .arg = s};
-	if (perfdata_user_regs(sample, &s->in.regs)) {
+	if (!s->is_foreign && perfdata_user_regs(sample, &s->in.regs)) {
 		s->in.stack = sample->stack;
 		s->in.stack_bytes = sample->stack_bytes;
 		s->in.stack_cut = sample->stack_bytes == sample->stack_room;
@@ -245,7 +267,7 @@ static enum stackd_end_reason walk(struct import_stack *s, size_t *ret_count)
 	*ret_count = 0;
 	if (sample->regs_abi == PERFDATA_REGS_NONE)
 		return STACKD_END_NO_USER;
-	if (sample->regs_abi == PERFDATA_REGS_32)
+	if (sample->regs_abi == PERFDATA_REGS_32 || s->is_foreign)
 		return STACKD_END_FOREIGN_ABI;
 	return lbr_code_walk(&view, s->walked, LBR_MAX_FRAMES, ret_count);
 }
@@ -259,6 +281,8 @@ static enum stackd_end_reason take_walk(struct import_stack *s, size_t *ret_user
 			.address = s->walked[i].address,
 			.flags = s->walked[i].is_return ? IMPORT_FRAME_RETURN : 0,
 		};
+	if (!*ret_user && s->n_chain)
+		take_chain(s, ret_user); /* the sampled address, at least */
 	return end;
 }
 
@@ -319,6 +343,72 @@ static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_i
 	in->walk_end = chain_end(s);
 }
 
+/* What the record itself says of a branch: newer processors, or --branch-filter save_type. */
+static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < sample->n_branches; i++) {
+		if (sample->branches[i].from != from || sample->branches[i].to != to)
+			continue;
+		switch (PERFDATA_BRANCH_TYPE(sample->branches[i].flags)) {
+		case PERF_BR_CALL:
+		case PERF_BR_IND_CALL:
+		case PERF_BR_COND_CALL:
+			return LBR_KIND_CALL;
+		case PERF_BR_RET:
+		case PERF_BR_COND_RET:
+			return LBR_KIND_RETURN;
+		case PERF_BR_COND:
+		case PERF_BR_UNCOND:
+		case PERF_BR_IND:
+			return LBR_KIND_JUMP;
+		default:
+			return LBR_KIND_UNKNOWN;
+		}
+	}
+	return LBR_KIND_UNKNOWN;
+}
+
+/* What the code says counts for more: it knows longjmp. */
+static enum lbr_kind branch_kind(void *arg, uint64_t from, uint64_t to)
+{
+	struct branch_view *v = arg;
+	enum lbr_kind kind = v->code.kind(arg, from, to);
+
+	if (kind == LBR_KIND_UNKNOWN)
+		kind = recorded_kind(v->sample, from, to);
+	if (kind == LBR_KIND_UNKNOWN)
+		v->unknown++;
+	else
+		v->known++;
+	return kind;
+}
+
+static int replay(struct import_stack *s, struct lbr_input *in, struct lbr_result *ret_result)
+{
+	struct branch_view v = {
+		.view = {.files = s->files, .in = &s->in},
+		.sample = &s->record->sample,
+	};
+	int r;
+
+	v.code = in->code = lbr_code_of(&v.view);
+	in->code.kind = branch_kind;
+	in->code.arg = &v;
+	r = lbr_replay(in, s->lbr_frames, LBR_MAX_FRAMES, ret_result);
+	s->counts.replayed += !r && v.known && !v.unknown;
+	s->counts.unknown_code += !r && v.unknown;
+	return r;
+}
+
+static int reconstruct(struct import_stack *s, struct lbr_input *in, struct lbr_result *ret_result)
+{
+	struct lbr_code_view view = {.files = s->files, .in = &s->in};
+
+	in->code = lbr_code_of(&view);
+	return lbr_reconstruct(s->lbr, (pid_t)s->record->tid, in, s->lbr_frames, LBR_MAX_FRAMES,
+			       ret_result);
+}
+
 static int keep_origin(struct import_stack *s, const struct lbr_result *result,
 		       uint32_t *ret_origin)
 {
@@ -335,19 +425,13 @@ static int keep_origin(struct import_stack *s, const struct lbr_result *result,
 static int take_branches(struct import_stack *s, bool is_call_stack,
 			 struct import_stack_frames *ret, size_t *ret_user)
 {
-	struct lbr_code_view view = {.files = s->files, .in = &s->in};
 	struct lbr_result result = {0};
 	struct lbr_input in;
 	int r;
 
 	prepare_branches(s, &in);
 	prepare_walked(s, !is_call_stack, &in);
-	in.code = lbr_code_of(&view);
-	if (is_call_stack)
-		r = lbr_reconstruct(s->lbr, (pid_t)s->record->tid, &in, s->lbr_frames,
-				    LBR_MAX_FRAMES, &result);
-	else
-		r = lbr_replay(&in, s->lbr_frames, LBR_MAX_FRAMES, &result);
+	r = is_call_stack ? reconstruct(s, &in, &result) : replay(s, &in, &result);
 	if (r)
 		return r;
 	for (size_t i = 0; i < result.n_frames; i++)
@@ -374,9 +458,9 @@ int import_stack_take(struct import_stack *s, const struct perfdata_record *reco
 
 	s->record = record;
 	s->event = perfdata_event(s->reader, record->event);
-	is_call_stack = s->event->branch_type & PERF_SAMPLE_BRANCH_CALL_STACK;
-	has_branches =
-		sample->n_branches && (is_call_stack || !(s->event->branch_type & BRANCH_FILTERS));
+	is_call_stack = import_stack_branches(s->event) == IMPORT_BRANCHES_CALL_STACK;
+	has_branches = sample->n_branches &&
+		       (is_call_stack || import_stack_branches(s->event) == IMPORT_BRANCHES_ANY);
 	split_chain(s);
 	prepare_walk(s);
 	if (has_branches)

@@ -31,7 +31,22 @@ void import_stack_event(struct import_stack *stack, const struct perfdata_record
 int import_stack_take(struct import_stack *stack, const struct perfdata_record *record,
 		      struct import_stack_frames *ret_frames);
 
-/* What a user should know of a recording of such samples, or "". */
-const char *import_stack_note(const struct perfdata_event *event);
+/* What the branch records of an event's samples are good for. */
+enum import_branches {
+	IMPORT_BRANCHES_NONE,
+	IMPORT_BRANCHES_CALL_STACK, /* --call-graph lbr */
+	IMPORT_BRANCHES_ANY,	    /* -b: replayed for the calls and returns among them */
+	IMPORT_BRANCHES_SOME,	    /* some kinds alone: they say nothing of a call path */
+};
+
+enum import_branches import_stack_branches(const struct perfdata_event *event);
+
+/* Samples with IMPORT_BRANCHES_ANY. */
+struct import_stack_counts {
+	uint64_t replayed;     /* what each branch is was known */
+	uint64_t unknown_code; /* it was not, of one at least */
+};
+
+const struct import_stack_counts *import_stack_counts(const struct import_stack *stack);
 
 #endif

@@ -212,7 +212,7 @@ static int commit_recording(struct store_writer *w, const struct store_recording
 	sqlite3_stmt *stmt;
 	int r = commit_prepare(w,
 			       "UPDATE recordings SET end_ns=?, samples=?, lost=?, kernel_ns=?,"
-			       " kernel_runs=?, finished=? WHERE id=?",
+			       " kernel_runs=?, finished=?, note=COALESCE(?,note) WHERE id=?",
 			       &stmt);
 
 	if (r < 0)
@@ -223,7 +223,8 @@ static int commit_recording(struct store_writer *w, const struct store_recording
 	commit_bind_u64(stmt, 4, info->kernel_ns);
 	commit_bind_u64(stmt, 5, info->kernel_runs);
 	sqlite3_bind_int(stmt, 6, info->finished);
-	sqlite3_bind_int64(stmt, 7, w->recording);
+	commit_bind_text(stmt, 7, info->note);
+	sqlite3_bind_int64(stmt, 8, w->recording);
 	r = commit_step(w, stmt);
 	if (r == 0 && sqlite3_changes(w->db) != 1)
 		r = -ESTALE; /* somebody deleted the recording */

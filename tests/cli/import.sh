@@ -177,9 +177,35 @@ expect 0 "$stackctl" import "$tmp/two.data" -e cpu-clock -o "$store"
 says 'samples of cpu-clock'
 
 # The program is gone, and another in its place: its frames keep their offsets, not false names.
+names_of_work() { # 0: its functions have their names; 1: objects and offsets; else: neither
+    expect 0 "$stackctl" export --perf-script -i "$store" -o "$tmp/ours"
+    if grep -q 'leaf+.*/work)' "$tmp/ours" && grep -q 'main+.*/work)' "$tmp/ours"; then
+        return 0
+    fi
+    grep -q '(.*/work)$' "$tmp/ours" || return 2
+    ! grep -q 'leaf+\|main+.*/work)' "$tmp/ours"
+    return $((1 + $?))
+}
+id=$(readelf -n "$tmp/work" | sed -n 's/.*Build ID: //p')
+mkdir -p "$tmp/root$tmp" "$tmp/cache/.build-id/${id:0:2}/${id:2}"
+cp "$tmp/work" "$tmp/root$tmp/"
+cp "$tmp/work" "$tmp/cache/.build-id/${id:0:2}/${id:2}/elf"
 echo 'int main(void) { return 0; }' | ${CC:-cc} -x c -o "$tmp/work" -
+export PERF_BUILDID_DIR=$tmp/none
 expect 0 "$stackctl" import "$tmp/fp.data" -o "$store"
-expect 0 "$stackctl" export --perf-script -i "$store" -o "$tmp/ours"
-grep -q '(.*/work)$' "$tmp/ours" || fail 'frames of a program that is gone'
-! grep -q 'leaf+\|main+.*/work)' "$tmp/ours" || fail 'names of another file'
+names_of_work
+[ $? = 1 ] || fail 'frames of a program that is gone'
+
+# Where its file still is: below a folder, or in perf's cache by build-id.
+expect 0 "$stackctl" import "$tmp/fp.data" --symfs "$tmp/root" -o "$store"
+names_of_work || fail 'names of a program below --symfs'
+expect 0 env PERF_BUILDID_DIR="$tmp/cache" "$stackctl" import "$tmp/fp.data" -o "$store"
+names_of_work || fail "names of a program in perf's cache"
+expect 0 "$stackctl" import "$tmp/dwarf.data" -o "$store"
+expect 0 "$stackctl" report -i "$store"
+shows 'stackctl import --symfs DIR'
+expect 0 "$stackctl" import "$tmp/dwarf.data" --symfs "$tmp/root" -o "$store"
+names_of_work || fail 'names of a walked program below --symfs'
+expect 2 "$stackctl" import "$tmp/fp.data" --symfs "$tmp/nowhere" -o "$store"
+says "--symfs $tmp/nowhere: No such file or directory"
 finish
