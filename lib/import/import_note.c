@@ -84,8 +84,7 @@ char *import_note(const struct import_note_facts *facts)
 		return NULL;
 	fprintf(f, "imported from perf%s%s", *version ? " " : "", version);
 	if (import_note_is_foreign(facts->info))
-		fprintf(f, "; recorded on %s, whose stacks are not walked here",
-			facts->info->arch);
+		fprintf(f, "; recorded on %s, whose stacks are not walked here", facts->info->arch);
 	write_kind(f, facts);
 	write_missing_files(f, facts);
 	failed = ferror(f);

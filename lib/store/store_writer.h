@@ -53,8 +53,8 @@ int store_writer_sample(struct store_writer *w, const struct store_sample *sampl
 int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);
 
 /* Commits all that is new, with end_ns, samples, lost, kernel_ns, kernel_runs, finished and (if it
- * is not NULL) note of `info`. After an error the writer can be committed again (the data is still in memory) or
- * freed; after -ESTALE (somebody deleted the recording) only freed. */
+ * is not NULL) note of `info`. After an error the writer can be committed again (the data is still
+ * in memory) or freed; after -ESTALE (somebody deleted the recording) only freed. */
 int store_writer_commit(struct store_writer *w, const struct store_recording *info);
 
 const char *store_writer_error(const struct store_writer *w);
