@@ -64,6 +64,12 @@ $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 
 $(call OBJ,$(wildcard lib/export/*.c)): $(B)/gen/pprof.pb-c.h
 
+$(B)/gen/%.inc: lib/export/%
+	@mkdir -p $(@D)
+	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
+
+$(B)/lib/export/export_flamegraph.o: $(B)/gen/flamegraph.html.inc
+
 $(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 

@@ -14,6 +14,7 @@ enum cmd_status {
 
 int cmd_report(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_flamegraph(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

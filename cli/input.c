@@ -350,6 +350,35 @@ static int input_sum_up(const struct input *input, const char *path, struct inpu
 	return CMD_NO_SAMPLES;
 }
 
+int input_part(const char *name, char **ret_path, int64_t *ret_recording)
+{
+	const char *at = strrchr(name, '@');
+	FILE *whole = fopen(name, "re");
+	int64_t recording = 0;
+	char *end, *path;
+
+	if (whole)
+		fclose(whole);
+	if (!whole && at && at[1]) {
+		errno = 0;
+		recording = strtoll(at + 1, &end, 10);
+		if (errno || *end || recording <= 0) {
+			message("%s: '%s' is not the number of a recording", name, at + 1);
+			return CMD_USAGE;
+		}
+		path = at == name ? store_path_default() : strndup(name, (size_t)(at - name));
+	} else {
+		path = strdup(name);
+	}
+	if (!path) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	*ret_path = path;
+	*ret_recording = recording;
+	return CMD_DONE;
+}
+
 int input_open(const struct input *input, struct input_open *ret_open)
 {
 	struct input_open open = {0};

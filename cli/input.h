@@ -31,6 +31,11 @@ extern const struct argp input_store_argp;
 /* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
 char *input_path(const struct input *input);
 
+/* Parts FILE@ID, or @ID of the default store, unless there is a file of the whole name: *ret_path
+ * is malloc()ed, *ret_recording 0 if none is named. A cmd_status; a message has been given if it is
+ * not CMD_DONE. */
+int input_part(const char *name, char **ret_path, int64_t *ret_recording);
+
 /* Says what is wrong with a store and gives the exit status for it. `error` is the reader's
  * sentence (freed here) or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);

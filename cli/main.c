@@ -30,6 +30,7 @@ static const struct verb {
 	const char *help; /* NULL: not listed */
 } verbs[] = {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers"},
+	{"flamegraph", cmd_flamegraph, "write a recording, or a change, as a page to look at"},
 	{"export", cmd_export, "write a recording in the format of another tool"},
 	{"annotate", cmd_annotate, "show source lines and instructions of a function"},
 	{"top", cmd_top, "watch a recording while it is made"},

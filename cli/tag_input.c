@@ -34,33 +34,6 @@ static bool tag_input_is_store(FILE *in)
 	return is;
 }
 
-/* Parts FILE@ID, unless there is a file of the whole name. */
-static int tag_input_part(struct tag_input *input)
-{
-	const char *at = strrchr(input->name, '@');
-	FILE *whole = fopen(input->name, "re");
-	char *end;
-
-	if (whole)
-		fclose(whole);
-	if (!whole && at && at[1]) {
-		errno = 0;
-		input->recording = strtoll(at + 1, &end, 10);
-		if (errno || *end || input->recording <= 0) {
-			message("%s: '%s' is not the number of a recording", input->name, at + 1);
-			return CMD_USAGE;
-		}
-		input->path = at == input->name ? store_path_default()
-						: strndup(input->name, (size_t)(at - input->name));
-	} else {
-		input->path = strdup(input->name);
-	}
-	if (input->path)
-		return CMD_DONE;
-	message("out of memory");
-	return CMD_FAILED;
-}
-
 static int tag_input_read(const struct tag_input *input, struct tagset *set, FILE *in)
 {
 	char *error = NULL;
@@ -148,7 +121,7 @@ static int tag_input_open(const struct tag_input *input, struct tagset *set,
 int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which)
 {
 	struct tag_input input = {.name = name, .side = side};
-	int status = tag_input_part(&input);
+	int status = input_part(input.name, &input.path, &input.recording);
 
 	if (status == CMD_DONE)
 		status = tag_input_open(&input, set, which);

@@ -113,7 +113,7 @@ lint_layers() {
 do_lint() {
     export -f sources lint_format lint_tidy lint_shell lint_python lint_layers
     export jobs
-    run lint-bpf make build/gen/stackd.skel.h
+    run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/flamegraph.html.inc
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell
     spawn lint-python bash -o pipefail -c lint_python

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl flamegraph: a recording, or what changed from one to another, as a page to look at. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "export/export_flamegraph.h"
+#include "input.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "terminal.h"
+
+#define CMD_FLAMEGRAPH_BYTES ((size_t)2 << 20)
+
+enum {
+	CMD_FLAMEGRAPH_BY = 0x200,
+	CMD_FLAMEGRAPH_DIFF,
+	CMD_FLAMEGRAPH_PERCENT,
+	CMD_FLAMEGRAPH_ALL,
+	CMD_FLAMEGRAPH_FLAME
+};
+
+struct cmd_flamegraph {
+	struct input input;
+	const char *output, *before;
+	struct flamegraph_options options;
+};
+
+static const struct argp_option cmd_flamegraph_options[] = {
+	{"diff", CMD_FLAMEGRAPH_DIFF, "BEFORE", 0,
+	 "Colour what changed since another recording (FILE, FILE@ID, @ID)", 3},
+	{"by", CMD_FLAMEGRAPH_BY, "command|process|thread|cpu|all", 0,
+	 "What stands next to the root (default command)", 3},
+	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", 0,
+	 "Leave out frames below this share of all samples", 3},
+	{"everything", CMD_FLAMEGRAPH_ALL, 0, 0,
+	 "Leave nothing out, however large the file (default: what 2 MiB hold)", 3},
+	{"flame", CMD_FLAMEGRAPH_FLAME, 0, 0, "Open with the root at the bottom", 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 4},
+	{0},
+};
+
+static void cmd_flamegraph_parse_by(struct argp_state *state, const char *arg,
+				    struct cmd_flamegraph *args)
+{
+	static const char *const names[] = {
+		[REPORT_BY_PROCESS] = "process", [REPORT_BY_THREAD] = "thread",
+		[REPORT_BY_COMMAND] = "command", [REPORT_BY_CPU] = "cpu",
+		[REPORT_BY_ALL] = "all",	 NULL};
+	unsigned i = 0;
+
+	while (names[i] && strcmp(names[i], arg) != 0)
+		i++;
+	if (!names[i])
+		argp_error(state, "--by: '%s' is none of command, process, thread, cpu, all", arg);
+	args->options.by = (enum report_by)i;
+	args->input.filter.by_cpu = args->options.by == REPORT_BY_CPU;
+}
+
+static error_t cmd_flamegraph_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_flamegraph *args = state->input;
+	char *end;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		return 0;
+	case CMD_FLAMEGRAPH_BY:
+		cmd_flamegraph_parse_by(state, arg, args);
+		return 0;
+	case CMD_FLAMEGRAPH_DIFF:
+		args->before = arg;
+		return 0;
+	case CMD_FLAMEGRAPH_PERCENT:
+		args->options.percent_limit = strtod(arg, &end);
+		if (end == arg || *end ||
+		    !(args->options.percent_limit >= 0 && args->options.percent_limit <= 100))
+			argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100",
+				   arg);
+		return 0;
+	case CMD_FLAMEGRAPH_ALL:
+		args->options.max_bytes = 0;
+		return 0;
+	case CMD_FLAMEGRAPH_FLAME:
+		args->options.is_flame = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->output && isatty(STDOUT_FILENO))
+			argp_error(state,
+				   "where to? A page is nothing for a terminal: -o FILE.html");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profile *before,
+				struct profile *profile)
+{
+	struct profile *profiles[2] = {before ? before : profile, before ? profile : NULL};
+	struct output output;
+	int status = output_begin(args->output, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	return output_end(&output, export_flamegraph(profiles, &args->options, output.file));
+}
+
+/* With the recording before opened, too, through the same filters. */
+static int cmd_flamegraph_diff(struct cmd_flamegraph *args, struct profile *profile)
+{
+	struct input input = {.filter = args->input.filter};
+	struct input_open open;
+	char *path = NULL;
+	int status = input_part(args->before, &path, &input.recording);
+
+	if (status != CMD_DONE)
+		return status;
+	input.path = path;
+	args->options.names[0] = args->before;
+	status = input_open(&input, &open);
+	if (status == CMD_DONE)
+		status = cmd_flamegraph_write(args, open.profile, profile);
+	input_close(&open);
+	free(path);
+	return status;
+}
+
+int cmd_flamegraph(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_flamegraph_options,
+		.parser = cmd_flamegraph_parse,
+		.doc = "Writes a recording as a flame graph: one HTML file that needs nothing "
+		       "else.\v"
+		       "A frame is as wide as its share of the samples; hatched ones were not "
+		       "observed but reconstructed. Frames that are too small for the file are left "
+		       "out, and their callers keep their samples.",
+		.children = children,
+	};
+	struct cmd_flamegraph args = {
+		.options = {.by = REPORT_BY_COMMAND, .max_bytes = CMD_FLAMEGRAPH_BYTES}};
+	struct input_open open;
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	status = input_open(&args.input, &open);
+	if (status == CMD_DONE)
+		status = args.before ? cmd_flamegraph_diff(&args, open.profile)
+				     : cmd_flamegraph_write(&args, NULL, open.profile);
+	input_close(&open);
+	return status;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A flame graph as one HTML file that needs nothing else: flamegraph.html, which is compiled in,
+ * with the tree (flame.h) in it as JSON:
+ *
+ *   "sides": [{header's members, "name", "quality_text", "event_text"}...], before comes first
+ *   "objects": [path...], "symbols": [[name, object, kind]...]
+ *   by node, in the order in which a pen goes over the tree (root, its first child, its first ...):
+ *   "symbol": 2 * its index + 1 if inlined, "step": depth less the depth of the node before,
+ *   "total": [[...] by side], "self": the same, "inferred": [node, samples, node, samples, ...]
+ *
+ * A million samples of compilers are a million nodes, most of which no screen could show. What
+ * has fewer samples than the file has room for is left out; its parent still has its samples, so
+ * every number that is shown is right, and the room that is left out is drawn as such.
+ *
+ * Nothing in the data can end the script element that it stands in: '<' is written as \u003c.
+ */
+#include "export/export_flamegraph.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/flame.h"
+#include "report/report_header.h"
+#include "report/text.h"
+
+#define FLAMEGRAPH_MARK "@DATA@"  /* in the page: where the data goes */
+#define FLAMEGRAPH_LESS "\\u003c" /* what is written for "<" */
+#define FLAMEGRAPH_HEAD 8192	  /* bytes of the data that are not nodes, symbols or objects */
+
+static const uint8_t flamegraph_page[] = {
+#include "flamegraph.html.inc"
+	0};
+
+struct flamegraph {
+	struct profile *const *profiles;
+	const struct flamegraph_options *options;
+	struct flame *flame;
+	const struct flame_node *nodes;
+	const struct flame_symbol *symbols;
+	uint32_t n_nodes, n_symbols;
+	uint32_t *order; /* nodes that are shown, as they are written */
+	uint32_t n_order;
+	uint32_t *symbol_number, *object_number; /* as written; FLAME_NONE: not used */
+	uint32_t *used, *used_objects;		 /* by number as written */
+	uint32_t n_used, n_objects;
+	uint32_t *cost;	  /* by symbol: bytes */
+	size_t head_cost; /* of objects: bytes */
+	struct buf b;
+};
+
+/* --- how much fits --------------------------------------------------------------------------- */
+
+static unsigned flamegraph_digits(uint64_t n)
+{
+	unsigned digits = 1;
+
+	for (; n >= 10; n /= 10)
+		digits++;
+	return digits;
+}
+
+static size_t flamegraph_node_cost(const struct flamegraph *f, const struct flame_node *node)
+{
+	size_t cost = flamegraph_digits(2 * (uint64_t)f->n_symbols) + 1 + 3;
+
+	for (unsigned i = 0; i < flame_sides(f->flame); i++)
+		cost += flamegraph_digits(node->total[i]) + flamegraph_digits(node->self[i]) + 2;
+	return node->inferred ? cost + flamegraph_digits(node->inferred) + 8 : cost;
+}
+
+/* Of a text as it is written at the end, and its surroundings. */
+static size_t flamegraph_text_cost(struct flamegraph *f, const char *text)
+{
+	size_t cost = 16;
+
+	buf_clear(&f->b);
+	text_put_json(&f->b, text);
+	for (size_t i = 0; i < f->b.len; i++)
+		cost += f->b.data[i] == '<' ? strlen(FLAMEGRAPH_LESS) : 1;
+	buf_clear(&f->b);
+	return cost;
+}
+
+/* Objects are few, and count whether they are used or not. */
+static int flamegraph_weigh_symbols(struct flamegraph *f)
+{
+	bool *is_weighed = calloc((size_t)flame_objects(f->flame) + 1, sizeof(*is_weighed));
+
+	f->cost = calloc((size_t)f->n_symbols + 1, sizeof(*f->cost));
+	for (uint32_t i = 0; is_weighed && f->cost && i < f->n_symbols; i++) {
+		f->cost[i] = (uint32_t)flamegraph_text_cost(f, f->symbols[i].name);
+		if (!is_weighed[f->symbols[i].object_number])
+			f->head_cost += flamegraph_text_cost(f, f->symbols[i].object);
+		is_weighed[f->symbols[i].object_number] = true;
+	}
+	free(is_weighed);
+	return is_weighed && f->cost ? 0 : -ENOMEM;
+}
+
+/* Bytes of the data if nodes of less weight are left out. `seen` has the
+ * number of the try for each symbol that occurred in it. */
+static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t try,
+			      uint32_t *seen)
+{
+	size_t size = FLAMEGRAPH_HEAD + f->head_cost;
+
+	for (uint32_t i = 1; i < f->n_nodes; i++) {
+		const struct flame_node *node = &f->nodes[i];
+
+		if (flame_weight(f->flame, node) < least)
+			continue;
+		size += flamegraph_node_cost(f, node);
+		if (seen[node->symbol] != try)
+			size += f->cost[node->symbol];
+		seen[node->symbol] = try;
+	}
+	return size;
+}
+
+/* The least weight with which the data has at most `room` bytes. */
+static int flamegraph_least(struct flamegraph *f, size_t room, double *ret_least)
+{
+	uint32_t *seen = calloc((size_t)f->n_symbols + 1, sizeof(*seen)), try = 0;
+	uint64_t low = 0, high = 1; /* `low` does not fit, `high` does */
+
+	if (!seen)
+		return -ENOMEM;
+	while ((double)high < 2 * flame_weight(f->flame, f->nodes) &&
+	       flamegraph_size(f, (double)high, ++try, seen) > room) {
+		low = high;
+		high *= 2;
+	}
+	while (high - low > 1 + low / 16) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (flamegraph_size(f, (double)middle, ++try, seen) > room)
+			low = middle;
+		else
+			high = middle;
+	}
+	free(seen);
+	*ret_least = (double)high;
+	return 0;
+}
+
+/* --- numbering ------------------------------------------------------------------------------- */
+
+static void flamegraph_use(struct flamegraph *f, uint32_t symbol)
+{
+	uint32_t object = f->symbols[symbol].object_number;
+
+	if (f->symbol_number[symbol] != FLAME_NONE)
+		return;
+	f->symbol_number[symbol] = f->n_used;
+	f->used[f->n_used++] = symbol;
+	if (f->object_number[object] != FLAME_NONE)
+		return;
+	f->object_number[object] = f->n_objects;
+	f->used_objects[f->n_objects++] = symbol;
+}
+
+static int flamegraph_alloc(struct flamegraph *f, uint32_t n_nodes)
+{
+	size_t n_objects = flame_objects(f->flame);
+
+	f->order = calloc((size_t)n_nodes + 1, sizeof(*f->order));
+	f->symbol_number = malloc(((size_t)f->n_symbols + 1) * sizeof(*f->symbol_number));
+	f->object_number = malloc((n_objects + 1) * sizeof(*f->object_number));
+	f->used = calloc((size_t)f->n_symbols + 1, sizeof(*f->used));
+	f->used_objects = calloc(n_objects + 1, sizeof(*f->used_objects));
+	if (!f->order || !f->symbol_number || !f->object_number || !f->used || !f->used_objects)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->n_symbols; i++)
+		f->symbol_number[i] = FLAME_NONE;
+	for (size_t i = 0; i < n_objects; i++)
+		f->object_number[i] = FLAME_NONE;
+	return 0;
+}
+
+/* Goes over the tree as it is written, numbering what it meets. */
+static void flamegraph_visit(struct flamegraph *f)
+{
+	uint32_t at = 0;
+
+	while (at != FLAME_NONE) {
+		f->order[f->n_order++] = at;
+		if (at)
+			flamegraph_use(f, f->nodes[at].symbol);
+		if (f->nodes[at].first_child != FLAME_NONE) {
+			at = f->nodes[at].first_child;
+			continue;
+		}
+		while (at && f->nodes[at].next == FLAME_NONE)
+			at = f->nodes[at].parent;
+		at = at ? f->nodes[at].next : FLAME_NONE;
+	}
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static void flamegraph_text(struct flamegraph *f, const char *member, struct buf *text)
+{
+	buf_put_u8(text, '\0');
+	text_printf(&f->b, ",\"%s\":", member);
+	if (text->failed)
+		f->b.failed = true;
+	else
+		text_put_json(&f->b, (const char *)text->data);
+	buf_free(text);
+}
+
+static void flamegraph_side(struct flamegraph *f, unsigned side)
+{
+	struct profile *profile = f->profiles[side];
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	struct buf quality = {0}, event = {0}, name = {0};
+
+	text_put_raw(&f->b, side ? ",\n{" : "\n{");
+	report_header_json(profile, &f->b);
+	report_header_quality(profile, &quality);
+	flamegraph_text(f, "quality_text", &quality);
+	report_header_event(recording, &event);
+	flamegraph_text(f, "event_text", &event);
+	text_put(&name, f->options->names[side] ? f->options->names[side] : recording->target,
+		 NULL);
+	flamegraph_text(f, "name", &name);
+	text_printf(&f->b, ",\"chosen\":%s}", profile_is_chosen(profile) ? "true" : "false");
+}
+
+static void flamegraph_symbols(struct flamegraph *f)
+{
+	text_put_raw(&f->b, "],\n\"objects\":[");
+	for (uint32_t i = 0; i < f->n_objects; i++) {
+		text_put_raw(&f->b, i ? ",\n" : "\n");
+		text_put_json(&f->b, f->symbols[f->used_objects[i]].object);
+	}
+	text_put_raw(&f->b, "],\n\"symbols\":[");
+	for (uint32_t i = 0; i < f->n_used; i++) {
+		const struct flame_symbol *symbol = &f->symbols[f->used[i]];
+
+		text_put_raw(&f->b, i ? ",\n[" : "\n[");
+		text_put_json(&f->b, symbol->name);
+		text_printf(&f->b, ",%u,%d]", f->object_number[symbol->object_number],
+			    (int)symbol->kind);
+	}
+	text_put_raw(&f->b, "]");
+}
+
+static void flamegraph_shape(struct flamegraph *f)
+{
+	text_put_raw(&f->b, ",\n\"symbol\":[0");
+	for (uint32_t i = 1; i < f->n_order; i++) {
+		const struct flame_node *node = &f->nodes[f->order[i]];
+
+		text_printf(&f->b, ",%" PRIu64,
+			    2 * (uint64_t)f->symbol_number[node->symbol] + node->is_inlined);
+	}
+	text_put_raw(&f->b, "],\n\"step\":[0");
+	for (uint32_t i = 1; i < f->n_order; i++) {
+		int64_t step = 1;
+
+		/* The node before is the parent, or below an elder sibling. */
+		for (uint32_t at = f->order[i - 1]; at != f->nodes[f->order[i]].parent;
+		     at = f->nodes[at].parent)
+			step--;
+		text_printf(&f->b, ",%" PRId64, step);
+	}
+	text_put_raw(&f->b, "]");
+}
+
+static void flamegraph_counts(struct flamegraph *f, const char *member, bool is_self)
+{
+	text_printf(&f->b, ",\n\"%s\":[", member);
+	for (unsigned side = 0; side < flame_sides(f->flame); side++) {
+		text_put_raw(&f->b, side ? ",\n[" : "[");
+		for (uint32_t i = 0; i < f->n_order; i++) {
+			const struct flame_node *node = &f->nodes[f->order[i]];
+
+			text_printf(&f->b, i ? ",%" PRIu64 : "%" PRIu64,
+				    is_self ? node->self[side] : node->total[side]);
+		}
+		text_put_raw(&f->b, "]");
+	}
+	text_put_raw(&f->b, "]");
+}
+
+static void flamegraph_inferred(struct flamegraph *f)
+{
+	const char *before = "";
+
+	text_put_raw(&f->b, ",\n\"inferred\":[");
+	for (uint32_t i = 0; i < f->n_order; i++) {
+		uint64_t inferred = f->nodes[f->order[i]].inferred;
+
+		if (!inferred)
+			continue;
+		text_printf(&f->b, "%s%u,%" PRIu64, before, i, inferred);
+		before = ",";
+	}
+	text_put_raw(&f->b, "]}\n");
+}
+
+static void flamegraph_data(struct flamegraph *f, double least)
+{
+	text_printf(&f->b, "{\"schema\":1,\"flame\":%s,\"least\":%.0f,\"left_out\":%u,\"sides\":[",
+		    f->options->is_flame ? "true" : "false", least, f->n_nodes - f->n_order);
+	for (unsigned side = 0; side < flame_sides(f->flame); side++)
+		flamegraph_side(f, side);
+	flamegraph_symbols(f);
+	flamegraph_shape(f);
+	flamegraph_counts(f, "total", false);
+	flamegraph_counts(f, "self", true);
+	flamegraph_inferred(f);
+}
+
+static int flamegraph_put(const char *bytes, size_t len, FILE *out)
+{
+	return fwrite(bytes, 1, len, out) == len ? 0 : -EIO;
+}
+
+static int flamegraph_page_around(struct flamegraph *f, FILE *out)
+{
+	const char *page = (const char *)flamegraph_page;
+	const char *mark = strstr(page, FLAMEGRAPH_MARK);
+	const char *data = (const char *)f->b.data, *end = data + f->b.len;
+	int r = flamegraph_put(page, (size_t)(mark - page), out);
+
+	while (r == 0 && data < end) {
+		const char *less = memchr(data, '<', (size_t)(end - data));
+		const char *upto = less ? less : end;
+
+		r = flamegraph_put(data, (size_t)(upto - data), out);
+		if (r == 0 && less)
+			r = flamegraph_put(FLAMEGRAPH_LESS, strlen(FLAMEGRAPH_LESS), out);
+		data = less ? less + 1 : end;
+	}
+	if (r == 0)
+		r = flamegraph_put(mark + strlen(FLAMEGRAPH_MARK),
+				   strlen(mark + strlen(FLAMEGRAPH_MARK)), out);
+	return r;
+}
+
+static int flamegraph_add(struct flamegraph *f)
+{
+	unsigned n = f->profiles[1] ? 2 : 1;
+	int r = flame_new(n, &f->flame);
+
+	for (unsigned side = 0; r == 0 && side < n; side++)
+		r = flame_add(f->flame, f->profiles[side], f->options->by, side);
+	if (r < 0)
+		return r;
+	f->nodes = flame_nodes(f->flame, &f->n_nodes);
+	f->symbols = flame_symbols(f->flame, &f->n_symbols);
+	return flamegraph_weigh_symbols(f);
+}
+
+static int flamegraph_write(struct flamegraph *f, FILE *out)
+{
+	size_t room = sizeof(flamegraph_page);
+	double least = 0;
+	int64_t n;
+	int r = flamegraph_add(f);
+
+	room = f->options->max_bytes > room ? f->options->max_bytes - room : 0;
+	if (r == 0 && f->options->max_bytes)
+		r = flamegraph_least(f, room, &least);
+	if (r < 0)
+		return r;
+	least = fmax(least,
+		     ceil(f->options->percent_limit / 100 * flame_weight(f->flame, &f->nodes[0])));
+	n = flame_cut(f->flame, least);
+	if (n < 0)
+		return (int)n;
+	r = flamegraph_alloc(f, (uint32_t)n);
+	if (r < 0)
+		return r;
+	flamegraph_visit(f);
+	flamegraph_data(f, least);
+	return f->b.failed ? -ENOMEM : flamegraph_page_around(f, out);
+}
+
+int export_flamegraph(struct profile *const profiles[2], const struct flamegraph_options *options,
+		      FILE *out)
+{
+	struct flamegraph f = {.profiles = profiles, .options = options};
+	int r = flamegraph_write(&f, out);
+
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	flame_free(f.flame);
+	free(f.order);
+	free(f.symbol_number);
+	free(f.object_number);
+	free(f.used);
+	free(f.used_objects);
+	free(f.cost);
+	buf_free(&f.b);
+	return r;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tree of a flame graph; see flame.h.
+ *
+ * The report's trees (report/calltree.h), made part by part, are copied below a node of the part.
+ * With one side nothing has to be looked for: every node of a part's tree is new. A second side
+ * finds the first one's nodes by (parent, symbol), and symbols by the text of name and object, for
+ * two recordings have numbers of their own.
+ */
+#include "export/flame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/index.h"
+#include "report/report_view.h"
+#include "report/strings.h"
+#include "report/text.h"
+
+struct flame {
+	unsigned n_sides;
+	struct flame_node *nodes;
+	uint32_t n_nodes, cap_nodes;
+	struct flame_symbol *symbols;
+	uint32_t n_symbols, cap_symbols;
+	struct strings *names, *objects;
+	struct index by_text;  /* (object, name and kind) -> symbol */
+	struct index children; /* (parent, symbol and whether inlined) -> node; of two sides */
+	struct buf text;
+};
+
+/* One profile on its way in. */
+struct flame_source {
+	struct flame *flame;
+	unsigned side;
+	struct report_view_state view;
+	uint32_t *symbol_of; /* by the profile's symbol: ours; FLAME_NONE: not yet */
+	uint32_t n_symbols;
+	uint32_t *node_of; /* by the part's tree: ours */
+	uint32_t cap_node_of;
+};
+
+static int flame_node(struct flame *flame, uint32_t parent, uint32_t symbol, bool is_inlined,
+		      uint32_t *ret_node)
+{
+	struct flame_node *node;
+
+	if (flame->n_nodes == flame->cap_nodes) {
+		uint32_t cap = flame->cap_nodes ? flame->cap_nodes * 2 : 1024;
+		struct flame_node *nodes = reallocarray(flame->nodes, cap, sizeof(*nodes));
+
+		if (!nodes || cap > UINT32_MAX / 4)
+			return -ENOMEM;
+		flame->nodes = nodes;
+		flame->cap_nodes = cap;
+	}
+	node = &flame->nodes[flame->n_nodes];
+	*node = (struct flame_node){.symbol = symbol,
+				    .parent = parent,
+				    .first_child = FLAME_NONE,
+				    .next = FLAME_NONE,
+				    .is_inlined = is_inlined};
+	*ret_node = flame->n_nodes++;
+	return 0;
+}
+
+int flame_new(unsigned n_sides, struct flame **ret_flame)
+{
+	struct flame *flame = calloc(1, sizeof(*flame));
+	uint32_t top;
+
+	if (!flame)
+		return -ENOMEM;
+	flame->n_sides = n_sides;
+	if (strings_new(&flame->names) < 0 || strings_new(&flame->objects) < 0 ||
+	    flame_node(flame, FLAME_NONE, FLAME_NONE, false, &top) < 0) {
+		flame_free(flame);
+		return -ENOMEM;
+	}
+	*ret_flame = flame;
+	return 0;
+}
+
+void flame_free(struct flame *flame)
+{
+	if (!flame)
+		return;
+	free(flame->nodes);
+	free(flame->symbols);
+	strings_free(flame->names);
+	strings_free(flame->objects);
+	index_free(&flame->by_text);
+	index_free(&flame->children);
+	buf_free(&flame->text);
+	free(flame);
+}
+
+/* --- symbols --------------------------------------------------------------------------------- */
+
+static int flame_append_symbol(struct flame *flame, uint32_t name, uint32_t object,
+			       enum flame_kind kind)
+{
+	if (flame->n_symbols == flame->cap_symbols) {
+		uint32_t cap = flame->cap_symbols ? flame->cap_symbols * 2 : 256;
+		struct flame_symbol *symbols = reallocarray(flame->symbols, cap, sizeof(*symbols));
+
+		if (!symbols)
+			return -ENOMEM;
+		flame->symbols = symbols;
+		flame->cap_symbols = cap;
+	}
+	flame->symbols[flame->n_symbols++] = (struct flame_symbol){
+		.name = strings_at(flame->names, name),
+		.object = strings_at(flame->objects, object),
+		.object_number = object,
+		.kind = kind,
+	};
+	return 0;
+}
+
+/* The symbol of texts that are escaped already. */
+static int flame_symbol(struct flame *flame, const char *name, const char *object,
+			enum flame_kind kind, uint32_t *ret_symbol)
+{
+	uint32_t name_number = 0, object_number = 0, next = flame->n_symbols;
+	int r = strings_intern(flame->names, name, &name_number);
+
+	if (r == 0)
+		r = strings_intern(flame->objects, object, &object_number);
+	if (r == 0)
+		r = index_enter(&flame->by_text,
+				(uint64_t)object_number << 34 | (uint64_t)name_number << 2 | kind,
+				next, ret_symbol);
+	if (r == 0 && *ret_symbol == next)
+		r = flame_append_symbol(flame, name_number, object_number, kind);
+	return r;
+}
+
+/* Name and object of a function, escaped, one after the other in flame->text. */
+static int flame_function(struct flame *flame, const struct profile_symbol *symbol,
+			  uint32_t *ret_symbol)
+{
+	enum flame_kind kind = symbol->is_mark	   ? FLAME_MARK
+			       : symbol->is_kernel ? FLAME_KERNEL
+						   : FLAME_USER;
+	size_t object_at;
+
+	buf_clear(&flame->text);
+	text_put(&flame->text, symbol->name, NULL);
+	buf_put_u8(&flame->text, '\0');
+	object_at = flame->text.len;
+	text_put(&flame->text, symbol->object, NULL);
+	buf_put_u8(&flame->text, '\0');
+	if (flame->text.failed)
+		return -ENOMEM;
+	return flame_symbol(flame, (const char *)flame->text.data,
+			    (const char *)flame->text.data + object_at, kind, ret_symbol);
+}
+
+/* Ours for a symbol of the profile, more of which are named with every part. */
+static int flame_symbol_of(struct flame_source *source, uint32_t number, uint32_t *ret_symbol)
+{
+	uint32_t n = (uint32_t)profile_symbol_count(source->view.profile);
+	int r = 0;
+
+	if (number >= source->n_symbols) {
+		uint32_t *symbol_of = reallocarray(source->symbol_of, n, sizeof(*symbol_of));
+
+		if (!symbol_of)
+			return -ENOMEM;
+		while (source->n_symbols < n)
+			symbol_of[source->n_symbols++] = FLAME_NONE;
+		source->symbol_of = symbol_of;
+	}
+	if (source->symbol_of[number] == FLAME_NONE)
+		r = flame_function(source->flame, profile_symbol_at(source->view.profile, number),
+				   &source->symbol_of[number]);
+	*ret_symbol = source->symbol_of[number];
+	return r;
+}
+
+/* --- nodes ----------------------------------------------------------------------------------- */
+
+static int flame_child(struct flame *flame, uint32_t parent, uint32_t symbol, bool is_inlined,
+		       uint32_t *ret_child)
+{
+	uint64_t key = (uint64_t)parent << 32 | symbol << 1 | is_inlined;
+	uint32_t next = flame->n_nodes;
+	int r;
+
+	if (flame->n_sides == 1)
+		return flame_node(flame, parent, symbol, is_inlined, ret_child);
+	r = index_enter(&flame->children, key, next, ret_child);
+	if (r == 0 && *ret_child == next)
+		r = flame_node(flame, parent, symbol, is_inlined, ret_child);
+	return r;
+}
+
+static void flame_count(struct flame_source *source, uint32_t at, uint64_t total, uint64_t self,
+			uint64_t inferred)
+{
+	struct flame_node *node = &source->flame->nodes[at];
+
+	node->total[source->side] += total;
+	node->self[source->side] += self;
+	if (source->side == source->flame->n_sides - 1)
+		node->inferred += inferred;
+}
+
+static int flame_copy(struct flame_source *source, uint32_t below)
+{
+	uint32_t n, symbol;
+	const struct calltree_node *nodes = calltree_nodes(source->view.tree, &n);
+	int r = 0;
+
+	if (n > source->cap_node_of) {
+		free(source->node_of);
+		source->node_of = calloc(n, sizeof(*source->node_of));
+		source->cap_node_of = source->node_of ? n : 0;
+		if (!source->node_of)
+			return -ENOMEM;
+	}
+	source->node_of[0] = below;
+	flame_count(source, below, nodes[0].samples, nodes[0].self, 0);
+	for (uint32_t i = 1; r == 0 && i < n; i++) {
+		r = flame_symbol_of(source, nodes[i].symbol, &symbol);
+		if (r == 0)
+			r = flame_child(source->flame, source->node_of[nodes[i].parent], symbol,
+					nodes[i].is_inlined, &source->node_of[i]);
+		if (r == 0)
+			flame_count(source, source->node_of[i], nodes[i].samples, nodes[i].self,
+				    nodes[i].inferred);
+	}
+	return r;
+}
+
+static int flame_part(struct flame_source *source, const struct report_options *options,
+		      uint32_t part)
+{
+	struct flame *flame = source->flame;
+	uint32_t symbol, below = 0;
+	int r = report_view_begin(&source->view, part, true);
+
+	if (r == 0 && options->by != REPORT_BY_ALL) {
+		buf_clear(&flame->text);
+		partition_put_name(&source->view.partition, part, options, &flame->text);
+		buf_put_u8(&flame->text, '\0');
+		r = flame->text.failed ? -ENOMEM
+				       : flame_symbol(flame, (const char *)flame->text.data, "",
+						      FLAME_PART, &symbol);
+		if (r == 0)
+			r = flame_child(flame, 0, symbol, false, &below);
+		if (r == 0)
+			flame_count(source, 0, source->view.whole, 0, 0);
+	}
+	return r < 0 ? r : flame_copy(source, below);
+}
+
+int flame_add(struct flame *flame, struct profile *profile, enum report_by by, unsigned side)
+{
+	struct flame_source source = {.flame = flame, .side = side};
+	const struct report_options options = {.by = by, .utf8 = true};
+	const struct groups *groups = &source.view.partition.groups;
+	int r = report_view_new(profile, &options, &source.view);
+
+	for (uint32_t i = 0; r == 0 && i < groups->n_ranking; i++)
+		r = flame_part(&source, &options, groups->ranking[i]);
+	report_view_free(&source.view);
+	free(source.symbol_of);
+	free(source.node_of);
+	return r;
+}
+
+unsigned flame_sides(const struct flame *flame)
+{
+	return flame->n_sides;
+}
+
+const struct flame_node *flame_nodes(const struct flame *flame, uint32_t *ret_count)
+{
+	*ret_count = flame->n_nodes;
+	return flame->nodes;
+}
+
+const struct flame_symbol *flame_symbols(const struct flame *flame, uint32_t *ret_count)
+{
+	*ret_count = flame->n_symbols;
+	return flame->symbols;
+}
+
+uint32_t flame_objects(const struct flame *flame)
+{
+	return strings_count(flame->objects);
+}
+
+/* --- what is shown --------------------------------------------------------------------------- */
+
+double flame_weight(const struct flame *flame, const struct flame_node *node)
+{
+	const uint64_t *whole = flame->nodes[0].total;
+	double a, b, most;
+
+	if (flame->n_sides == 1)
+		return (double)node->total[0];
+	most = (double)(whole[0] > whole[1] ? whole[0] : whole[1]);
+	a = whole[0] ? (double)node->total[0] / (double)whole[0] : 0;
+	b = whole[1] ? (double)node->total[1] / (double)whole[1] : 0;
+	return most * (a > b ? a : b);
+}
+
+struct flame_place {
+	uint64_t samples;
+	uint32_t node;
+};
+
+static int flame_compare(const void *a, const void *b)
+{
+	const struct flame_place *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? -1 : 1;
+	return x->node > y->node ? -1 : x->node < y->node;
+}
+
+int64_t flame_cut(struct flame *flame, double least)
+{
+	unsigned last = flame->n_sides - 1;
+	struct flame_place *places = calloc(flame->n_nodes, sizeof(*places));
+	uint32_t n = 0;
+
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < flame->n_nodes; i++) {
+		flame->nodes[i].first_child = flame->nodes[i].next = FLAME_NONE;
+		if (i && flame_weight(flame, &flame->nodes[i]) >= least)
+			places[n++] = (struct flame_place){flame->nodes[i].total[last], i};
+	}
+	qsort(places, n, sizeof(*places), flame_compare);
+	for (uint32_t i = 0; i < n; i++) { /* each in front of the smaller ones */
+		struct flame_node *node = &flame->nodes[places[i].node];
+
+		node->next = flame->nodes[node->parent].first_child;
+		flame->nodes[node->parent].first_child = places[i].node;
+	}
+	free(places);
+	return (int64_t)n + 1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tree that a flame graph draws: the call paths of one profile, or of two of them in one tree,
+ * below a node for each part (command, process, ...). All numbers are those of the report's trees.
+ */
+#ifndef EXPORT_FLAME_H
+#define EXPORT_FLAME_H
+
+#include "report/report.h"
+
+#define FLAME_NONE  UINT32_MAX
+#define FLAME_SIDES 2
+
+/* Node 0 is everything. A child's number is larger than its parent's. */
+struct flame_node {
+	uint64_t total[FLAME_SIDES], self[FLAME_SIDES]; /* samples */
+	uint64_t inferred; /* of the last side's total, those in which this frame is inferred */
+	uint32_t symbol;
+	uint32_t parent, first_child, next; /* FLAME_NONE ends */
+	bool is_inlined;
+};
+
+enum flame_kind { FLAME_PART, FLAME_USER, FLAME_KERNEL, FLAME_MARK };
+
+struct flame_symbol {
+	const char *name, *object; /* escaped for display (report/text.h) */
+	uint32_t object_number;	   /* dense, from 0 */
+	enum flame_kind kind;
+};
+
+struct flame;
+
+/* A tree without samples; `n_sides` 1 or 2. 0 or -ENOMEM. */
+int flame_new(unsigned n_sides, struct flame **ret_flame);
+void flame_free(struct flame *flame);
+
+/* Adds a profile's samples as those of a side. 0 or -ENOMEM. */
+int flame_add(struct flame *flame, struct profile *profile, enum report_by by, unsigned side);
+
+unsigned flame_sides(const struct flame *flame);
+const struct flame_node *flame_nodes(const struct flame *flame, uint32_t *ret_count);
+const struct flame_symbol *flame_symbols(const struct flame *flame, uint32_t *ret_count);
+uint32_t flame_objects(const struct flame *flame);
+
+/* A node's samples in units of the larger side's: the larger of the two, as shares go. */
+double flame_weight(const struct flame *flame, const struct flame_node *node);
+
+/* Leaves only nodes of at least so much weight in the lists of children, which become ordered:
+ * most samples (of the last side) first. Returns how many are left, node 0 included; -ENOMEM. */
+int64_t flame_cut(struct flame *flame, double least);
+
+#endif
