@@ -49,8 +49,8 @@ struct thread_state {
 	__u32 count; /* marks */
 	__u32 sequence;
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
-	__u32 pad;
-	__u64 zero; /* slot of the return address of 0 that ended the stack; 0: none did */
+	__u32 walks;	 /* of the thread, begun */
+	__u64 zero;	 /* slot of the return address of 0 that ended the stack; 0: none did */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
 	/* Root first. */
 	struct mark marks[MAX_MARKS];
@@ -78,6 +78,7 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 	struct thread_state *state;
 
 	s->probe = 0;
+	s->is_anchor = 0;
 	s->state = mix(start_time ^ tid) % state_slots;
 	state = state_at(s);
 	if (!state || __sync_val_compare_and_swap(&state->busy, 0, 1)) {
@@ -89,7 +90,12 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		state->start_time = start_time;
 		state->space = s->space;
 		state->count = 0;
+		state->walks = 0;
 	}
+	state->walks++;
+	s->is_anchor =
+		state->walks % STACKD_ANCHOR_EVERY == 0 ||
+		(state->walks < STACKD_ANCHOR_EVERY && (state->walks & (state->walks - 1)) == 0);
 	s->touched_hold = state->stamp == s->stamp;
 	if (prefix_mode != STACKD_PREFIX_NONE)
 		s->probe = state->count;

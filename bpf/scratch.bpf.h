@@ -120,6 +120,7 @@ struct scratch {
 	__u32 delta; /* from the address of the frame's cached rule to the frame's */
 	__u32 rule_hits, rule_misses;
 	__u32 wanted_file; /* known, but its table is not loaded; 0: none */
+	__u32 is_anchor;   /* walked to the entry although only segments are wanted */
 	struct {
 		__u16 mark, reg;
 	} fixes[MAX_FIXES];

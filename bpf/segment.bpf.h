@@ -3,11 +3,12 @@
  * Segments and heights: what alignment goes by (lib/align).
  *
  * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
- * depend on how deep the stack is. Heights tell how far above a frame the stack ends, in bytes:
- * at one place in code, frames of one height are nearly always of one call. In a record each
- * frame then follows its height (of the slot that its program counter was read from; of
- * the stack pointer for the leaf), and after the last frame stands the height of the slot that
- * the walk came to. 0: not known.
+ * depend on how deep the stack is. What lies below is told by anchors, few samples whose walk goes
+ * to the entry: of each thread those numbered 1, 2, 4, 8, ... 256 and then each 256th. Heights tell
+ * how far above a frame the stack ends, in bytes: at one place in code, frames of one height are
+ * nearly always of one call. In a record each frame then follows its height (of the slot that its
+ * program counter was read from; of the stack pointer for the leaf), and after the last frame
+ * stands the height of the slot that the walk came to. 0: not known.
  */
 #ifndef SEGMENT_BPF_H
 #define SEGMENT_BPF_H
@@ -18,9 +19,9 @@ SETTING __u32 segment_frames = 0; /* frames of a walk; 0: all, to the thread's e
 SETTING __u32 with_heights = 0;
 
 /* Has the walk as many frames as it is to have? */
-static __always_inline bool segment_is_full(__u32 frames)
+static __always_inline bool segment_is_full(const struct scratch *s, __u32 frames)
 {
-	return segment_frames && frames >= segment_frames;
+	return segment_frames && frames >= segment_frames && !s->is_anchor;
 }
 
 /* Adds the height of the slot that the walk is at. false: the record has no room for it and a

@@ -238,7 +238,7 @@ static long walk_frame(__u32 index, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
-	if (segment_is_full(index)) {
+	if (segment_is_full(s, index)) {
 		s->end = STACKD_END_SEGMENT;
 		return 1;
 	}

@@ -33,6 +33,9 @@
 
 #define MAX_PATH (DWARF_WALK_MAX_FRAMES + STACKD_MAX_KERNEL_FRAMES)
 
+/* Heights of first frames that are kept: beyond, a path has none. */
+#define MAX_HEIGHT_ORIGINS (1u << 20)
+
 /* Where an address is looked up. */
 struct place {
 	struct recorder *recorder;
@@ -814,6 +817,17 @@ static int tag_origin(struct recorder *r, uint32_t frames, uint32_t *ret_origin)
 	return frames > 1 ? origin_intern(r->origins, &origin, ret_origin) : 0;
 }
 
+/* The origin of a walked path of so many user frames: how high on the stack it begins. */
+static int walked_origin(struct recorder *r, size_t frames, uint32_t *ret_origin)
+{
+	const struct origin origin = {.height = r->heights[0]};
+
+	*ret_origin = ORIGIN_WALKED;
+	if (!r->has_heights || !frames || origin_count(r->origins) >= MAX_HEIGHT_ORIGINS)
+		return 0;
+	return origin_intern(r->origins, &origin, ret_origin);
+}
+
 static int take_tag(struct recorder *r, const struct stackd_header *header,
 		    struct store_sample *sample, bool *ret_is_sample)
 {
@@ -866,6 +880,8 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 	err = ask_for_tables(r, record, false);
 	if (!err)
 		err = learn_tag(r, header, count, sample->end_reason);
+	if (!err)
+		err = walked_origin(r, count, &sample->origin);
 	if (!err)
 		err = kernel_path(r, record_kernel(header), header->n_kernel, &count);
 	return err ? err : enter_path(r, (pid_t)header->tid, count, &sample->node);
@@ -1016,6 +1032,8 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 	if (!err)
 		err = path_with_branches(r, header, &count, &node, sample);
 	user = (int)count;
+	if (!err)
+		err = walked_origin(r, count, &sample->origin);
 	if (!err)
 		err = kernel_path(r, record_kernel(header), header->n_kernel, &count);
 	return err ? err : enter_steps(r, node, (size_t)user, count, NULL, &sample->node);
@@ -1171,7 +1189,7 @@ static int take_origins(struct recorder *r, struct batch *b)
 		struct origin_run *runs;
 
 		*origin = origin_at(r->origins, r->sent_origins);
-		runs = calloc(origin->n_runs, sizeof(*runs));
+		runs = calloc((size_t)origin->n_runs + 1, sizeof(*runs));
 		if (!runs)
 			return -ENOMEM;
 		memcpy(runs, origin->runs, origin->n_runs * sizeof(*runs));

@@ -18,6 +18,7 @@
 #include "report/choice.h"
 #include "report/index.h"
 #include "report/names.h"
+#include "report/reconstruct.h"
 #include "report/trim.h"
 #include "stackd_abi.h"
 
@@ -27,8 +28,9 @@ _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all 
 
 struct profile {
 	struct store_reader *reader;
-	const struct store_tables *tables; /* the reader's, or trim's */
+	const struct store_tables *tables; /* the reader's, trim's or reconstruct's */
 	struct trim *trim;		   /* NULL unless inferred frames are left out */
+	struct reconstruct *reconstruct;   /* NULL unless partial paths could be completed */
 	struct names *names;
 	const struct profile_filter *filter;
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both wanted */
@@ -257,20 +259,60 @@ static int profile_make_marks(struct profile *p)
 	return 0;
 }
 
-static int profile_sum_up(struct profile *p)
+/* One pass over the samples, to entries. */
+static int profile_pass(struct profile *p)
 {
-	int r;
+	int r = profile_choose(p);
 
-	r = names_new(p->tables, &p->names);
-	if (r == 0 && p->filter->no_reconstructed)
-		r = profile_trim_all(p);
-	if (r == 0)
-		r = profile_choose(p);
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);
 	index_free(&p->lanes);
 	index_free(&p->groups);
 	index_free(&p->by_key);
+	return r;
+}
+
+/* Forgets what a pass made. */
+static void profile_forget(struct profile *p)
+{
+	free(p->wanted);
+	p->wanted = NULL;
+	choice_free(p->choice);
+	p->choice = NULL;
+	p->n_entries = 0;
+}
+
+/* Whether any of the paths is one that could be completed. */
+static bool profile_has_partial(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->n_entries; i++) {
+		const struct profile_entry *e = &p->entries[i];
+		const struct store_sample s = {
+			.node = e->node, .origin = e->origin, .end_reason = e->end_reason};
+
+		if (reconstruct_wants(p->tables, &s))
+			return true;
+	}
+	return false;
+}
+
+/* Partial paths are rare: the second pass, over completed ones, is made if there are any. */
+static int profile_sum_up(struct profile *p)
+{
+	int r = names_new(p->tables, &p->names);
+
+	if (r == 0 && p->filter->no_reconstructed)
+		r = profile_trim_all(p);
+	if (r == 0)
+		r = profile_pass(p);
+	if (r == 0 && !p->filter->no_reconstructed && profile_has_partial(p)) {
+		profile_forget(p);
+		r = reconstruct_new(p->reader, p->names, &p->reconstruct);
+		if (r < 0)
+			return r;
+		p->tables = reconstruct_tables(p->reconstruct);
+		r = profile_pass(p);
+	}
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < p->n_entries; i++)
@@ -305,6 +347,7 @@ void profile_free(struct profile *p)
 		return;
 	names_free(p->names);
 	trim_free(p->trim);
+	reconstruct_free(p->reconstruct);
 	index_free(&p->lanes);
 	index_free(&p->groups);
 	index_free(&p->by_key);
@@ -341,10 +384,15 @@ const struct profile_filter *profile_filter(const struct profile *p)
 	return p->filter;
 }
 
-/* A sample's path without its inferred frames, if that is asked for. */
+/* A sample's path with what could be inferred, or without its inferred frames if that is asked
+ * for. */
 static void profile_map(const struct profile *p, struct store_sample *s)
 {
-	uint32_t inferred = p->trim ? origin_inferred(profile_origin(p, s->origin)) : 0;
+	uint32_t inferred;
+
+	if (p->reconstruct)
+		reconstruct_map(p->reconstruct, s);
+	inferred = p->trim ? origin_inferred(profile_origin(p, s->origin)) : 0;
 
 	if (!inferred)
 		return;

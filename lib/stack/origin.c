@@ -16,6 +16,7 @@ struct origin_entry {
 	uint64_t hash;
 	size_t first; /* of its runs */
 	uint32_t n_runs;
+	uint32_t height;
 	bool is_whole;
 };
 
@@ -112,7 +113,8 @@ static bool origin_alike(const struct origin_run *a, const struct origin_run *b)
 static int origin_append(struct origin_table *table, const struct origin *origin,
 			 struct origin_entry *ret_entry)
 {
-	struct origin_entry e = {.first = table->runs.count, .is_whole = origin->is_whole};
+	struct origin_entry e = {
+		.first = table->runs.count, .height = origin->height, .is_whole = origin->is_whole};
 	struct origin_run *runs;
 
 	if (origin->n_runs > ORIGIN_MAX_RUNS)
@@ -135,7 +137,7 @@ static int origin_append(struct origin_table *table, const struct origin *origin
 		e.n_runs--;
 	for (uint32_t i = 0; i < e.n_runs; i++)
 		e.hash = origin_hash_run(e.hash, &runs[i]);
-	e.hash = hash_mix64(e.hash + e.is_whole);
+	e.hash = hash_mix64(e.hash + e.is_whole + ((uint64_t)e.height << 1));
 	*ret_entry = e;
 	return 0;
 }
@@ -143,7 +145,8 @@ static int origin_append(struct origin_table *table, const struct origin *origin
 static bool origin_equal(const struct origin_table *table, const struct origin_entry *a,
 			 const struct origin_entry *b)
 {
-	if (a->hash != b->hash || a->n_runs != b->n_runs || a->is_whole != b->is_whole)
+	if (a->hash != b->hash || a->n_runs != b->n_runs || a->is_whole != b->is_whole ||
+	    a->height != b->height)
 		return false;
 	for (uint32_t i = 0; i < a->n_runs; i++) {
 		const struct origin_run *x = &table->runs.items[a->first + i];
@@ -193,9 +196,9 @@ int origin_intern(struct origin_table *table, const struct origin *origin, uint3
 		return r;
 	if (VEC_RESERVE(&table->entries, 1) < 0 || origin_grow(table) < 0)
 		return -ENOMEM;
-	if (e.n_runs)
+	if (e.n_runs || e.height)
 		number = origin_find(table, &e);
-	if (e.n_runs && number == ORIGIN_WALKED) {
+	if ((e.n_runs || e.height) && number == ORIGIN_WALKED) {
 		number = (uint32_t)table->entries.count;
 		table->entries.items[table->entries.count++] = e;
 		table->runs.count += e.n_runs;
@@ -216,6 +219,7 @@ struct origin origin_at(const struct origin_table *table, uint32_t number)
 
 	return (struct origin){
 		.is_whole = e->is_whole,
+		.height = e->height,
 		.n_runs = e->n_runs,
 		.runs = table->runs.items + e->first,
 	};

@@ -45,12 +45,14 @@ struct origin_run {
 };
 
 struct origin {
-	bool is_whole; /* with its inferred frames the path begins at the thread's entry */
+	bool is_whole;	 /* with its inferred frames the path begins at the thread's entry */
+	uint32_t height; /* bytes from the stack's end to the slot that the first frame's program
+			  * counter was read from; 0: not known */
 	uint32_t n_runs;
 	const struct origin_run *runs; /* root first */
 };
 
-#define ORIGIN_WALKED	0u    /* the number of the origin without runs */
+#define ORIGIN_WALKED	0u    /* the number of the origin without runs and height */
 #define ORIGIN_MAX_RUNS 4096u /* of one origin */
 
 /* How many frames at the root are inferred. */
@@ -65,8 +67,8 @@ int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
 void origin_table_free(struct origin_table *table);
 
 /* The number of an origin, entered if it is new; neighbouring runs that are alike become one.
- * Walked runs alone are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run without frames, an unknown
- * source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */
+ * Walked runs alone, without a height, are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run without
+ * frames, an unknown source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */
 int origin_intern(struct origin_table *table, const struct origin *origin, uint32_t *ret_number);
 
 /* Numbers are dense from 0; 0 is there from the start. The origin lives until the next

@@ -394,7 +394,7 @@ static bool writer_origin_is_good(const struct origin *origin)
 		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
 			return false;
 	}
-	return origin->n_runs > 0 && origin->n_runs <= ORIGIN_MAX_RUNS;
+	return (origin->n_runs > 0 || origin->height) && origin->n_runs <= ORIGIN_MAX_RUNS;
 }
 
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin)

@@ -45,7 +45,8 @@ int store_writer_thread(struct store_writer *w, const struct store_thread *threa
 int store_writer_node(struct store_writer *w, const struct store_node *node);
 /* Of nodes in order from 1, after them; see struct store_tables. */
 int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);
-/* Numbers come densely from 1. -EINVAL also for an origin without runs or with bad ones. */
+/* Numbers come densely from 1. -EINVAL also for an origin without runs and height, or with bad
+ * runs. */
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin);
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample);
 

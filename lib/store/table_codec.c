@@ -11,7 +11,8 @@
  *               function: 0 for the next new one, else 1 + its number, in bytes: LOW, the others |
  *               line: zigzag difference
  *   sizes       zigzag difference to the last size at the same pair of locations (by a hash)
- *   origins     number of runs, and the mark of whole paths | source and confidence | frames
+ *   origins     number of runs, marks of whole paths and heights, height | source and confidence |
+ *               frames
  */
 #include "store/table_codec.h"
 
@@ -213,9 +214,16 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns)
 
 /* --- origins -------------------------------------------------------------------------------- */
 
+#define ORIGIN_HAS_HEIGHT (1u << 16) /* beyond ORIGIN_MAX_RUNS * 2 + 1: the height follows */
+_Static_assert(ORIGIN_HAS_HEIGHT > ORIGIN_MAX_RUNS * 2 + 1, "a bit of its own");
+
 void origin_put(struct buf *columns, const struct origin *origin)
 {
-	buf_put_varint(&columns[0], (uint64_t)origin->n_runs * 2 + origin->is_whole);
+	uint64_t coded = (uint64_t)origin->n_runs * 2 + origin->is_whole;
+
+	buf_put_varint(&columns[0], origin->height ? coded | ORIGIN_HAS_HEIGHT : coded);
+	if (origin->height)
+		buf_put_varint(&columns[0], origin->height);
 	for (uint32_t i = 0; i < origin->n_runs; i++) {
 		buf_put_u8(&columns[1], origin->runs[i].source);
 		buf_put_u8(&columns[1], origin->runs[i].confidence);
@@ -225,9 +233,11 @@ void origin_put(struct buf *columns, const struct origin *origin)
 
 int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin)
 {
-	uint64_t coded = buf_get_varint(&columns[0]), n_runs = coded >> 1;
+	uint64_t coded = buf_get_varint(&columns[0]);
+	uint64_t n_runs = (coded & ~(uint64_t)ORIGIN_HAS_HEIGHT) >> 1;
+	uint32_t height = coded & ORIGIN_HAS_HEIGHT ? table_get_u32(&columns[0]) : 0;
 
-	if (n_runs == 0 || n_runs > ORIGIN_MAX_RUNS)
+	if ((n_runs == 0 && !height) || n_runs > ORIGIN_MAX_RUNS)
 		return -EBADMSG;
 	for (uint64_t i = 0; i < n_runs; i++) {
 		struct origin_run *run = &ret_runs[i];
@@ -238,8 +248,10 @@ int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct o
 		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
 			return -EBADMSG;
 	}
-	*ret_origin = (struct origin){
-		.is_whole = coded & 1, .n_runs = (uint32_t)n_runs, .runs = ret_runs};
+	*ret_origin = (struct origin){.is_whole = coded & 1,
+				      .height = height,
+				      .n_runs = (uint32_t)n_runs,
+				      .runs = ret_runs};
 	return 0;
 }
 

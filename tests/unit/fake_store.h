@@ -230,7 +230,7 @@ static inline uint32_t fake_origin(struct store_reader *f, const struct origin_r
 	uint32_t n = f->tables.n_origins++;
 
 	FAKE_GROW(f->origins, n);
-	f->origins[n] = (struct origin){is_whole, n_runs, runs};
+	f->origins[n] = (struct origin){.is_whole = is_whole, .n_runs = n_runs, .runs = runs};
 	return n;
 }
 

@@ -184,7 +184,10 @@ static UNUSED void fixture_make_origins(struct fixture *f)
 				.source = (uint8_t)fixture_random(FRAME_SOURCE_COUNT),
 				.confidence = (uint8_t)fixture_random(101)};
 		f->origins[i] =
-			(struct origin){.is_whole = fixture_random(2), .n_runs = n, .runs = runs};
+			(struct origin){.is_whole = fixture_random(2),
+					.height = i % 3 ? (uint32_t)fixture_random(UINT32_MAX) : 0,
+					.n_runs = i % 6 == 1 && i % 3 ? 0 : n,
+					.runs = runs};
 	}
 }
 
@@ -353,6 +356,7 @@ static UNUSED void fixture_assert_origins(const struct fixture *f, const struct 
 		const struct origin *a = &f->origins[i], *b = &t->origins[i];
 
 		assert_true(a->n_runs == b->n_runs && a->is_whole == b->is_whole);
+		assert_true(a->height == b->height);
 		for (uint32_t k = 0; k < a->n_runs; k++) {
 			assert_true(a->runs[k].frames == b->runs[k].frames);
 			assert_true(a->runs[k].source == b->runs[k].source);

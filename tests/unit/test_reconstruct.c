@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Partial paths of a recording: completed by those around them, shown as inferred, left out when
+ * asked; and what must not be completed is not.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fake_store.h"
+#include "report/profile.h"
+
+struct world {
+	struct store_reader *f;
+	uint32_t start, in_main, work, loop, leaf, kernel; /* locations */
+	uint32_t thread, other;
+	uint32_t whole, cut, deep; /* nodes */
+	uint64_t time;
+};
+
+static struct world world_new(void)
+{
+	struct world w = {.f = fake_new(), .time = 1000000000};
+	uint32_t prog = fake_object(w.f, OBJECT_ELF, "/bin/prog"), process;
+	uint32_t vmlinux = fake_object(w.f, OBJECT_KERNEL, "[kernel.kallsyms]");
+
+	w.start = fake_function(w.f, prog, 0x1020, true, "_start");
+	w.in_main = fake_function(w.f, prog, 0x1110, true, "main");
+	w.work = fake_function(w.f, prog, 0x1210, true, "work");
+	w.loop = fake_function(w.f, prog, 0x1310, true, "loop");
+	w.leaf = fake_function(w.f, prog, 0x1410, false, "leaf");
+	w.kernel = fake_function(w.f, vmlinux, 0x10, false, "do_fault");
+	process = fake_process(w.f, 12, "prog");
+	w.thread = fake_thread(w.f, process, 12, "prog");
+	w.other = fake_thread(w.f, fake_process(w.f, 13, "else"), 13, "else");
+	w.f->processes[1].exe = "/bin/else";
+	w.whole = fake_node(w.f, fake_node(w.f, fake_node(w.f, 0, w.start), w.in_main), w.work);
+	w.whole = fake_node(w.f, fake_node(w.f, w.whole, w.loop), w.leaf);
+	w.cut = fake_node(w.f, fake_node(w.f, 0, w.loop), w.leaf);
+	return w;
+}
+
+static void sample(struct world *w, uint32_t thread, uint32_t node, uint8_t reason)
+{
+	fake_samples(w->f, thread, node, reason, 1);
+	w->f->samples[w->f->n_samples - 1].time_ns = w->time += 1000000;
+}
+
+static struct profile *profile_of(struct world *w, const struct profile_filter *filter)
+{
+	struct profile *p;
+
+	assert_int_equal(profile_new(fake_done(w->f), filter, &p), 0);
+	return p;
+}
+
+static void test_completes(void **state)
+{
+	static const struct profile_filter observed = {.no_reconstructed = true};
+	struct world w = world_new();
+	const struct profile_frame *frames;
+	const struct profile_entry *entries;
+	struct profile *p;
+	size_t n, n_entries;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, w.cut, STACKD_END_SEGMENT);
+	}
+	sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+	p = profile_of(&w, NULL);
+	assert_int_equal(profile_totals(p)->complete, 21);
+	assert_int_equal(profile_totals(p)->reconstructed, 20);
+	assert_int_equal(profile_totals(p)->partial, 0);
+	entries = profile_entries(p, &n_entries);
+	for (size_t i = 0; i < n_entries; i++) {
+		assert_int_equal(entries[i].node, w.whole); /* no second node of that path */
+		frames = profile_frames(p, entries[i].node, entries[i].end_reason,
+					entries[i].origin, &n);
+		assert_int_equal(n, 5);
+		assert_string_equal(frames[0].symbol->name, "_start");
+		assert_string_equal(frames[2].symbol->name, "work");
+		assert_false(frames[3].is_inferred);
+		if (entries[i].quality != PROFILE_RECONSTRUCTED)
+			continue;
+		assert_true(frames[0].is_inferred && frames[2].is_inferred);
+		assert_int_equal(frames[2].source, FRAME_SOURCE_ALIGNED);
+		assert_true(frames[2].confidence >= 90);
+	}
+	profile_free(p);
+	p = profile_of(&w, &observed);
+	assert_int_equal(profile_totals(p)->reconstructed, 0);
+	assert_int_equal(profile_totals(p)->partial, 20);
+	profile_free(p);
+	fake_free(w.f);
+}
+
+/* Another thread of another program tells nothing; nor does anything about a kernel stack. */
+static void test_leaves_alone(void **state)
+{
+	struct world w = world_new();
+	uint32_t kernel = fake_node(w.f, 0, w.kernel);
+	struct profile *p;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.other, w.cut, STACKD_END_SEGMENT);
+		sample(&w, w.thread, kernel, STACKD_END_NO_MAPPING);
+		sample(&w, w.thread, 0, STACKD_END_NO_MAPPING);
+	}
+	p = profile_of(&w, NULL);
+	assert_int_equal(profile_totals(p)->complete, 20);
+	assert_int_equal(profile_totals(p)->reconstructed, 0);
+	assert_int_equal(profile_totals(p)->partial, 60);
+	profile_free(p);
+	fake_free(w.f);
+}
+
+/* One sample; all partial; and samples at one moment. */
+static void test_little(void **state)
+{
+	struct world w = world_new();
+	struct profile *p;
+
+	(void)state;
+	sample(&w, w.thread, w.cut, STACKD_END_SEGMENT);
+	p = profile_of(&w, NULL);
+	assert_int_equal(profile_totals(p)->partial, 1);
+	profile_free(p);
+	for (unsigned i = 0; i < 30; i++) {
+		sample(&w, w.thread, w.cut, STACKD_END_STACK_CUT);
+		w.f->samples[w.f->n_samples - 1].time_ns = 5;
+	}
+	p = profile_of(&w, NULL);
+	assert_int_equal(profile_totals(p)->partial, 31);
+	profile_free(p);
+	fake_free(w.f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_completes),
+		cmocka_unit_test(test_leaves_alone),
+		cmocka_unit_test(test_little),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
