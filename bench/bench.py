@@ -118,7 +118,8 @@ class Stackd:
                            check=True)
         export = time.monotonic() - start
         with open(work + "/perf.txt", "wb") as out:
-            subprocess.run([BUILD + "/stackctl", "export", "--perf-script", "-i", store],
+            subprocess.run([BUILD + "/stackctl", "export", "--perf-script", "--no-reconstructed", "-i",
+                            store],
                            stdout=out, check=True)
         return size, export, score(work + "/perf.txt")
 

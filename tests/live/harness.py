@@ -176,7 +176,10 @@ class Daemon:
 # --- what was recorded ---------------------------------------------------------------------------
 
 class Recording:
-    """One recording of a store, read through stackctl."""
+    """One recording of a store, read through stackctl: what was observed, unless asked for what
+    alignment completes."""
+
+    OBSERVED = ["--no-reconstructed"]
 
     def __init__(self, store, number=None):
         self.source = ["-i", store] + (["--recording", str(number)] if number else [])
@@ -188,14 +191,15 @@ class Recording:
                                                                      result.status), result.err)
         return result.out
 
-    def stats(self):
-        return json.loads(self.text("stats", "--json"))
+    def stats(self, inferred=False):
+        return json.loads(self.text("stats", "--json", *([] if inferred else self.OBSERVED)))
 
-    def samples(self):
-        return list(perf_script.read(self.text("export", "--perf-script").split("\n")))
+    def samples(self, inferred=False):
+        text = self.text("export", "--perf-script", *([] if inferred else self.OBSERVED))
+        return list(perf_script.read(text.split("\n")))
 
     def folded(self):
-        lines = self.text("export", "--folded").splitlines()
+        lines = self.text("export", "--folded", *self.OBSERVED).splitlines()
         pairs = [line.rsplit(" ", 1) for line in lines]
         return {stack: int(count) for stack, count in pairs}
 

@@ -16,8 +16,9 @@ Sample = collections.namedtuple("Sample", "comm tid time event frames")  # frame
 
 HEADER = re.compile(r"^(?P<comm>\S.*?)\s+(?:(?P<pid>\d+)/)?(?P<tid>\d+)\s+(?:\[\d+\]\s+)?"
                     r"(?P<time>\d+\.\d+):\s+(?:\d+\s+)?(?P<event>\S+):")
-FRAME_WITH_OFFSET = re.compile(r"^\s+([0-9a-f]+) (.*?)\+0x[0-9a-f]+ \((.*)\)$")
-FRAME_WITHOUT = re.compile(r"^\s+([0-9a-f]+) (.*?) \((.*)\)$")
+FRAME_WITH_OFFSET = re.compile(r"^\s+([0-9a-f]+) (.*?)\+0x[0-9a-f]+ \((.*)\)"
+                               r"(?: \[reconstructed\])?$")
+FRAME_WITHOUT = re.compile(r"^\s+([0-9a-f]+) (.*?) \((.*)\)(?: \[reconstructed\])?$")
 
 
 @functools.lru_cache(maxsize=1 << 18)

@@ -16,6 +16,7 @@ import traceback
 sys.dont_write_bytecode = True
 
 import harness  # noqa: E402
+import test_align  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)
 import test_faults  # noqa: E402,F401

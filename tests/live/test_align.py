@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Segments: stackd --depth keeps the top of each stack, and alignment finds the rest. What it finds
+is compared, path by path, with what the workload promises."""
+
+import os
+
+from chains import Expectation
+from harness import WORKLOADS, check, check_chains, live, record, scratch
+
+def segments(workload, depth):
+    def test():
+        with scratch() as folder:
+            recording, result = record(folder + "/s.db", "-F", 1997, "--heights", "--depth", depth,
+                                       "--", os.path.join(WORKLOADS, workload), 2)
+            print(result.err)
+            stats = recording.stats(inferred=True)
+            print(stats["quality"], stats["end_reasons"])
+            samples = recording.samples(inferred=True)
+            check(len(samples) == stats["samples"], "a sample is missing", stats)
+            check(stats["end_reasons"].get("segment", 0) > len(samples) / 2,
+                  "most walks end after the segment", stats)
+            whole = [s for s in samples
+                     if not (s.frames[0].symbol or "").startswith("[incomplete:")]
+            check(stats["quality"]["partial"] == len(samples) - len(whole),
+                  "what is not whole is marked", stats)
+            check(stats["quality"]["reconstructed"] > len(samples) / 2,
+                  "most paths are reconstructed", stats)
+            check_chains(whole, Expectation.of_source(workload))
+            observed = recording.stats()["quality"]
+            check(observed["reconstructed"] == 0 and
+                  observed["complete"] == stats["quality"]["complete"], "observed alone", observed)
+    live(test, name="segments-" + workload)
+
+
+segments("chain", 1)
+segments("recursion", 2)
