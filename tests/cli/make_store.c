@@ -88,6 +88,15 @@ static uint32_t thread(struct maker *m, int pid, const char *comm)
 	return m->threads++;
 }
 
+/* Another thread of a thread's process: nothing that it does tells of the first one's paths. */
+static uint32_t sibling(struct maker *m, uint32_t of, int tid, const char *comm)
+{
+	struct store_thread t = {m->threads, of, tid, comm};
+
+	keep(m, store_writer_thread(m->writer, &t));
+	return m->threads++;
+}
+
 static void samples(struct maker *m, uint32_t of, uint32_t leaf, uint8_t reason, int count)
 {
 	while (count--) {
@@ -120,7 +129,7 @@ static void make_small(struct maker *m)
 	samples(m, prog_thread, node(m, at, unnamed), STACKD_END_ENTRY, 9);
 	leaf = node(m, node(m, node(m, at, fact), fact), fact);
 	samples(m, prog_thread, leaf, STACKD_END_ENTRY, 10);
-	samples(m, prog_thread, node(m, 0, work), STACKD_END_NO_RECIPE, 1);
+	samples(m, sibling(m, 0, 13, "prog"), node(m, 0, work), STACKD_END_NO_RECIPE, 1);
 	samples(m, other_thread, node(m, node(m, 0, in_main), sys), STACKD_END_ENTRY, 20);
 	keep(m, store_writer_counter(m->writer, "end.lost_ring", 3));
 	m->info.lost = 3;
