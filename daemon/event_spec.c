@@ -88,6 +88,12 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 	return 0;
 }
 
+bool event_spec_may_branch(const struct event_spec *spec)
+{
+	return spec->attr.type != PERF_TYPE_SOFTWARE && spec->attr.type != PERF_TYPE_TRACEPOINT &&
+	       spec->attr.type != PERF_TYPE_BREAKPOINT;
+}
+
 void event_spec_add_branches(struct event_spec *spec, bool is_call_stack)
 {
 	spec->attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;

@@ -21,6 +21,9 @@ struct event_spec {
 int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		     struct event_spec *ret_spec, char **ret_error);
 
+/* Can the event have branch records? The kernel's own ones cannot. */
+bool event_spec_may_branch(const struct event_spec *spec);
+
 /* Asks for branch records with each sample: calls that have not returned, or branches of every
  * kind; of user mode. Falling back takes that back: cpu-clock can have none. */
 void event_spec_add_branches(struct event_spec *spec, bool is_call_stack);

@@ -97,17 +97,25 @@ static enum exit_status use_branches(struct session *s)
 	const char *sys_root = getenv("STACKD_SYS_ROOT"), *proc_root = getenv("STACKD_PROC_ROOT");
 	const struct options *o = s->options;
 	struct branch_caps *caps = &s->branch_caps;
+	bool has_records;
 
 	if (!o->lbr)
 		return STATUS_DONE;
 	branch_caps_read(sys_root ? sys_root : "/sys", proc_root ? proc_root : "/proc", caps);
-	if (caps->kind == BRANCH_CAPS_CALL_STACK || caps->kind == BRANCH_CAPS_ANY) {
+	has_records = caps->kind == BRANCH_CAPS_CALL_STACK || caps->kind == BRANCH_CAPS_ANY;
+	if (has_records && event_spec_may_branch(&s->event)) {
 		event_spec_add_branches(&s->event, caps->kind == BRANCH_CAPS_CALL_STACK);
 		s->event.may_fall_back &= o->lbr_anyway;
 		return STATUS_DONE;
 	}
 	if (o->lbr_anyway)
 		return STATUS_DONE;
+	if (has_records) {
+		log_error("--lbr: only the processor's own events have branch records, and '%s' is "
+			  "none: leave it out, or name one such as cycles",
+			  s->event.name);
+		return STATUS_USAGE;
+	}
 	log_error("--lbr: %s; record without --lbr: call paths are complete without them",
 		  caps->kind == BRANCH_CAPS_NO_PMU
 			  ? "no PMU is to be seen here, as in most virtual machines, and hence no "

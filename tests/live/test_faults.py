@@ -79,6 +79,19 @@ def test_lbr_without_branch_records():
         check_fault(result, NO_SUPPORT, "branch")
 
 
+@live(needs_bpf=False)
+def test_lbr_software_event():
+    """On a processor that is said to have branch records, events of the kernel have none."""
+    with scratch() as folder:
+        caps = folder + "/sys/bus/event_source/devices/cpu/caps"
+        os.makedirs(caps)
+        with open(caps + "/branches", "w", encoding="ascii") as file:
+            file.write("32\n")
+        result = run(STACKD, "-o", folder + "/s.db", "--lbr", "-e", "cpu-clock", "--", "true",
+                     env={"STACKD_SYS_ROOT": folder + "/sys"})
+        check_fault(result, USAGE, "cpu-clock")
+
+
 @live
 def test_lbr_anyway():
     """Where nothing has branch records, the way of reading them is gone all the same: the kernel
