@@ -21,7 +21,7 @@
 
 /* Samples of a function, a line or a place, and the last entry that was counted in `total`. */
 struct annotate_count {
-	uint64_t self, total;
+	uint64_t self, total, hit;
 	uint32_t stamp; /* entry + 1 */
 };
 
@@ -281,6 +281,8 @@ static void work_count(struct annotate_work *w)
 
 				count_total(&w->places.items[ref->place], i, samples);
 				count_total(&w->lines.items[ref->line], i, samples);
+				if (at == entries[i].node)
+					w->places.items[ref->place].hit += samples;
 				if (at == entries[i].node && ref->is_leaf) {
 					w->places.items[ref->place].self += samples;
 					w->lines.items[ref->line].self += samples;
@@ -362,6 +364,7 @@ static int work_take_places(const struct annotate_work *w, uint32_t function,
 			continue;
 		place.self = w->places.items[i].self;
 		place.total = w->places.items[i].total;
+		place.hit = w->places.items[i].hit;
 		place.line = renumber[place.line];
 		f->places[f->n_places++] = place;
 	}

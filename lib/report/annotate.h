@@ -16,6 +16,7 @@ struct annotate_place {
 	uint32_t location; /* number in the store's tables */
 	uint32_t line;	   /* index in the function's lines */
 	uint64_t self, total;
+	uint64_t hit;	 /* self, and what hit there in functions inlined into this one */
 	bool is_inlined; /* the function is inlined into another one there */
 };
 

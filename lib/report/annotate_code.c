@@ -121,7 +121,7 @@ static int code_end(struct code_work *w, uint32_t object)
 	return 0;
 }
 
-/* The function's own line at an instruction: that of the enclosing frame. */
+/* The function's own line at an instruction: that of the enclosing frame. And whose code it is. */
 static int code_line(struct code_work *w, struct annotate_instruction *i)
 {
 	struct symbolizer_frame frames[CODE_MAX_FRAME];
@@ -133,7 +133,12 @@ static int code_line(struct code_work *w, struct annotate_instruction *i)
 		i->file = frames[n - 1].file;
 		i->line = frames[n - 1].line;
 	}
-	return 0;
+	if (n < 2 || n > CODE_MAX_FRAME || !frames[0].function)
+		return 0;
+	i->inlined = demangle(frames[0].function);
+	if (!i->inlined)
+		i->inlined = strdup(frames[0].function);
+	return i->inlined ? 0 : -ENOMEM;
 }
 
 /* " <name>" after a jump or call whose target is a function. */
@@ -195,6 +200,7 @@ static int code_decode(struct code_work *w, const ZydisDecoder *decoder,
 		r = b.failed ? -ENOMEM : code_line(w, &i);
 	if (r < 0) {
 		buf_free(&b);
+		free(i.inlined);
 		return r;
 	}
 	i.text = (char *)b.data;
@@ -253,6 +259,7 @@ static void code_count(struct code_work *w, uint32_t object)
 		if (at < w->code->n && is[at].offset <= l->offset) {
 			is[at].self += place->self;
 			is[at].total += place->total;
+			is[at].hit += place->hit;
 		}
 	}
 }
@@ -312,8 +319,10 @@ int annotate_code_make(const struct profile *profile, const struct annotate_func
 
 void annotate_code_free(struct annotate_code *code)
 {
-	for (uint32_t i = 0; i < code->n; i++)
+	for (uint32_t i = 0; i < code->n; i++) {
 		free(code->instructions[i].text);
+		free(code->instructions[i].inlined);
+	}
 	free(code->instructions);
 	symbolizer_free(code->symbolizer);
 	elf_file_free(code->elf);

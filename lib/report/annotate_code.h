@@ -12,9 +12,10 @@ struct annotate_instruction {
 	uint64_t offset; /* in the file */
 	uint8_t length;
 	char *text;	  /* as a disassembler shows it */
+	char *inlined;	  /* the innermost function that it is inlined from, or NULL */
 	const char *file; /* of the function's own line; lives as long as the code; or NULL */
 	uint32_t line;
-	uint64_t self, total;
+	uint64_t self, total, hit; /* as of a place */
 };
 
 struct annotate_code {

@@ -9,8 +9,8 @@
  *
  * JSON: {"schema":1, the members of the header, "functions":[{"name","object","self","total",
  * "problem": why there are no instructions, or "", "lines":[{"file","line","self","total"}],
- * "instructions":[{"offset","text","file","line","self","total"}]}], "more": functions that meet
- * the name but are not shown}.
+ * "instructions":[{"offset","text","file","line","self","total","hit","inlined"}]}], "more":
+ * functions that meet the name but are not shown}.
  */
 #include "report/annotate_view.h"
 
@@ -23,6 +23,8 @@
 #include "report/treeview.h"
 
 #define VIEW_LEFT  74	/* columns of the source half, where the width is not given */
+#define VIEW_SIDES 60	/* columns: below that instructions stand under their line */
+#define VIEW_ALL   40	/* columns: below that without totals and offsets */
 #define VIEW_LINES 4000 /* source lines of a function */
 #define VIEW_DRAIN 65536
 
@@ -38,12 +40,17 @@ struct view {
 	const char *file; /* whose lines are shown */
 	uint32_t first, last;
 	uint32_t *next; /* the next instruction of the same line, + 1 */
-	unsigned left;
+	unsigned left;	/* columns of the source half; 0: instructions stand under their line */
 };
 
 static int view_line(struct view *v, bool strong)
 {
 	return treeview_row(&v->row, v->options, strong, v->out);
+}
+
+static bool view_has_all(const struct view *v)
+{
+	return !v->options->width || v->options->width >= VIEW_ALL;
 }
 
 static bool view_is_hot(const struct view *v, uint64_t self)
@@ -123,7 +130,8 @@ static void view_put_left(struct view *v)
 {
 	size_t used = 0;
 
-	text_cut(&v->side, v->left);
+	if (v->left)
+		text_cut(&v->side, v->left);
 	for (size_t i = 0; i < v->side.len; i++)
 		used += (v->side.data[i] & 0xc0) != 0x80;
 	buf_put(&v->row, v->side.data, v->side.len);
@@ -138,10 +146,12 @@ static void view_put_source(struct view *v, uint32_t line)
 	const char *text = line <= v->source.n ? v->source.lines[line] : "";
 
 	view_share(v, &v->side, l ? l->self : 0);
-	view_share(v, &v->side, l ? l->total : 0);
+	if (view_has_all(v))
+		view_share(v, &v->side, l ? l->total : 0);
 	text_printf(&v->side, " %5u  ", line);
 	for (; *text == '\t' || *text == ' '; text++)
-		text_put_raw(&v->side, *text == '\t' ? "    " : " ");
+		if (view_has_all(v))
+			text_put_raw(&v->side, *text == '\t' ? "    " : " ");
 	treeview_name(&v->side, text, v->options);
 	view_put_left(v);
 }
@@ -149,26 +159,38 @@ static void view_put_source(struct view *v, uint32_t line)
 static void view_put_instruction(struct view *v, const struct annotate_instruction *i)
 {
 	text_put_raw(&v->row, v->options->utf8 ? "│" : "|");
-	view_share(v, &v->row, i->self);
-	text_printf(&v->row, " %6" PRIx64 "  ", i->offset);
+	view_share(v, &v->row, i->hit);
+	if (view_has_all(v))
+		text_printf(&v->row, " %6" PRIx64, i->offset);
+	text_put_raw(&v->row, "  ");
 	treeview_name(&v->row, i->text, v->options);
+	if (i->inlined) {
+		text_put_raw(&v->row, "  (inlined ");
+		treeview_name(&v->row, i->inlined, v->options);
+		text_put_raw(&v->row, ")");
+	}
 }
 
 /* A line with its instructions; `at` is the first of them + 1, or 0. */
 static int view_rows(struct view *v, uint32_t line, uint32_t at)
 {
 	const struct annotate_line *l = line ? view_find_line(v, line) : NULL;
-	bool is_first = true;
+	bool is_first = true, is_strong = l && view_is_hot(v, l->self);
 	int r = 0;
 
+	if (line)
+		view_put_source(v, line);
+	if (line && !v->left) {
+		r = view_line(v, is_strong);
+		is_first = false;
+	}
+	if (!is_first && !at)
+		return r;
 	do {
 		const struct annotate_instruction *i = at ? &v->code.instructions[at - 1] : NULL;
-		bool is_hot = (i && view_is_hot(v, i->self)) ||
-			      (is_first && l && view_is_hot(v, l->self));
+		bool is_hot = (i && view_is_hot(v, i->hit)) || (is_first && is_strong);
 
-		if (line && is_first)
-			view_put_source(v, line);
-		else if (v->left)
+		if (v->left && !(line && is_first))
 			view_put_left(v);
 		if (i)
 			view_put_instruction(v, i);
@@ -203,6 +225,20 @@ static uint32_t *view_chain(struct view *v)
 
 /* --- a function ----------------------------------------------------------------------------- */
 
+/* What stands in the columns. */
+static int view_columns(struct view *v)
+{
+	text_put_raw(&v->side,
+		     view_has_all(v) ? "#  self   total  line  source" : "#  self  line  source");
+	view_put_left(v);
+	if (!v->left)
+		text_put_raw(&v->row, v->code.n ? "; hit  instruction" : "");
+	else if (v->code.n)
+		text_put_raw(&v->row, v->options->utf8 ? "│    hit  offset  instruction"
+						       : "|    hit  offset  instruction");
+	return view_line(v, false);
+}
+
 static int view_head(struct view *v)
 {
 	const struct annotate_function *f = v->function;
@@ -232,8 +268,10 @@ static int view_head(struct view *v)
 		text_put_raw(&v->row, "# source: not known: built without -g, or recorded so");
 		r = view_line(v, false);
 	}
-	text_printf(&v->row, "# self, total: in %% of these %" PRIu64 " samples", f->total);
-	return r < 0 ? r : view_line(v, false);
+	text_printf(&v->row, "# in %% of these %" PRIu64 " samples:", f->total);
+	if (r == 0)
+		r = view_line(v, false);
+	return r < 0 ? r : view_columns(v);
 }
 
 /* Lines of other files: where parts of the function come from a header. */
@@ -278,7 +316,9 @@ static int view_function(struct view *v)
 {
 	int r = annotate_code_make(v->profile, v->function, v->places, &v->code);
 
-	v->left = v->options->width ? v->options->width / 2 : VIEW_LEFT;
+	v->left = !v->options->width		   ? VIEW_LEFT
+		  : v->options->width < VIEW_SIDES ? 0
+						   : v->options->width / 2;
 	view_choose_file(v);
 	if (r == 0 && v->file)
 		r = annotate_source_read(v->file, v->places, &v->source);
@@ -346,6 +386,8 @@ static void json_code(struct buf *b, const struct annotate_code *code)
 		json_file_line(b, is->file, is->line);
 		text_put_raw(b, ",");
 		json_counts(b, is->self, is->total);
+		text_printf(b, ",\"hit\":%" PRIu64 ",\"inlined\":", is->hit);
+		text_put_json(b, is->inlined ? is->inlined : "");
 		text_put_raw(b, "}");
 	}
 	text_put_raw(b, "]}");

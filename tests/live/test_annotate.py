@@ -6,6 +6,7 @@ import os
 import re
 
 from harness import STACKCTL, STACKD, check, live, run, scratch
+from test_top import load_screen
 
 PROGRAM = """
 static int step(int x)
@@ -52,15 +53,27 @@ def test_annotate():
         check(function["self"] > 100 and not function["problem"], "no samples", function)
         for rows in ("lines", "instructions"):
             total = sum(row["self"] for row in function[rows])
-            # Samples in step(), which is inlined, are at work()'s instructions, but not its self.
-            check(total == function["self"] if rows == "lines" else
-                  function["self"] <= total <= function["total"], rows, total, function)
+            check(total == function["self"], rows, total, function)
+        # Samples in step(), which is inlined, are at work()'s instructions, but not its self.
+        hits = sum(row["hit"] for row in function["instructions"])
+        alone = json.loads(annotate("--json", "--no-inline").out)["functions"][0]
+        check(hits == alone["self"], "hits", hits, alone["self"], function)
+        check(all(row["inlined"] == "step" or row["hit"] == row["self"]
+                  for row in function["instructions"]), "inlined", function)
         lines = {row["line"] for row in function["lines"]}
         check(10 in lines and lines <= set(range(7, 13)), "lines", lines)
         check(any(row["text"].startswith("idiv") and row["line"] == 10
                   for row in function["instructions"]), "no division", function)
         text = annotate().out
         check(re.search(r"\d+\.\d%\s+\d+\.\d%\s+10 .*hot.*│", text), "text", text)
+        check("(inlined step)" in text, "what is inlined is not marked", text)
+        for columns in (20, 50, 80, 200):
+            screen = load_screen()([STACKCTL, "annotate", "--stdio", "work", "-i",
+                                    folder + "/s.db", "--pid", pid], columns, 24)
+            check(screen.finish() == 0, "on a terminal")
+            rows = screen.raw.decode().split("\r\n")
+            check(any("idiv" in row for row in rows), "columns", columns, rows)
+            check(all(len(row) <= columns or row.startswith("# ") for row in rows), "cut", rows)
         check("idivl" in text or "idiv %" in text, "AT&T", text)
         check(re.search(r"idiv e", annotate("--intel").out), "Intel's")
         os.mkdir(folder + "/moved")

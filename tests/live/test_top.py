@@ -2,10 +2,11 @@
 """stackctl top on a store that stackd is writing."""
 
 import importlib.util
+import json
 import os
 import re
 
-from harness import SIGINT, STACKCTL, Daemon, Skip, check, live, scratch, workload
+from harness import SIGINT, STACKCTL, Daemon, Skip, check, live, run, scratch, workload
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -36,6 +37,11 @@ def test_top():
                                   folder + "/s.db"])
             screen.wait(lambda lines: samples(lines) > 0, "samples")
             check("(running)" in screen.lines()[0], "not running", screen.lines()[0])
+            # A report, too, says that it is not the end.
+            report = run(STACKCTL, "report", "-i", folder + "/s.db")
+            check(report.status == 0 and "so far (it is still being" in report.out, "report", report)
+            listed = json.loads(run(STACKCTL, "list", "--json", "-i", folder + "/s.db").out)
+            check(listed["recordings"][0]["state"] == "running", "list", listed)
             first = samples(screen.lines())
             screen.wait(lambda lines: samples(lines) > first, "more samples")
             screen.send(" ")
