@@ -127,11 +127,10 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	return 0;
 }
 
-int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
-		   bool is_inlined, uint32_t *ret_child)
+/* The child of `parent` with this key, entered for the symbol if it is new. */
+static int calltree_enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
+			  bool is_inlined, uint32_t *ret_child)
 {
-	bool by_name = tree->key == CALLTREE_BY_NAME;
-	uint32_t key = by_name ? symbol->name_number : symbol->number << 1 | is_inlined;
 	uint32_t child;
 	int r = calltree_find(tree, parent, key, &child);
 
@@ -141,12 +140,21 @@ int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_
 			r = index_enter(&tree->children, (uint64_t)parent << 32 | key, child,
 					&child);
 		if (r == 0)
-			r = calltree_append(tree, parent, symbol->number, is_inlined && !by_name,
-					    key);
+			r = calltree_append(tree, parent, symbol, is_inlined, key);
 	}
 	if (r == 0)
 		*ret_child = child;
 	return r;
+}
+
+int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
+		   bool is_inlined, uint32_t *ret_child)
+{
+	if (tree->key == CALLTREE_BY_NAME)
+		return calltree_enter(tree, parent, symbol->name_number, symbol->number, false,
+				      ret_child);
+	return calltree_enter(tree, parent, symbol->number << 1 | is_inlined, symbol->number,
+			      is_inlined, ret_child);
 }
 
 /* Where the paths with this mark (or none) begin; makes `stamp` stand for it. */
@@ -168,34 +176,41 @@ static int calltree_begin(struct calltree *tree, const struct profile_symbol *ma
 	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
 }
 
-/* The child for a frame, or `at` itself where the filter does not have the frame shown. */
-static int calltree_step(struct calltree *tree, const struct profile_frame *frame, uint32_t *at)
+/* The child for a frame, or `at` itself where the filter does not have the frame shown. `key` is
+ * the frame's: see profile_location_keys(). */
+static int calltree_step(struct calltree *tree, const struct profile_filter *filter, uint32_t key,
+			 uint32_t *at)
 {
-	const struct profile_filter *filter = profile_filter(tree->profile);
 	const struct calltree_node *node = &tree->nodes[*at];
+	uint32_t symbol = key >> 1;
+	bool is_inlined = key & 1;
 
-	if (filter->no_inlined && frame->is_inlined)
+	if (filter->no_inlined && is_inlined)
 		return 0;
 	if (filter->max_depth && node->depth >= filter->max_depth)
 		return 0;
-	if (filter->fold_recursion && node->symbol == frame->symbol->number)
+	if (filter->fold_recursion && node->symbol == symbol)
 		return 0;
-	return calltree_child(tree, *at, frame->symbol, frame->is_inlined, at);
+	if (tree->key == CALLTREE_BY_NAME)
+		return calltree_child(tree, *at, profile_symbol_at(tree->profile, symbol), false,
+				      at);
+	return calltree_enter(tree, *at, key, symbol, is_inlined, at);
 }
 
 /* Places the frames of one trie node under `at`. */
 static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
-	const struct profile_frame *frames;
+	const struct profile_filter *filter = profile_filter(tree->profile);
+	const uint32_t *keys;
 	size_t count;
 	int r = 0;
 
-	frames = profile_location_frames(tree->profile, t->nodes[trie_node].location, &count);
-	if (!frames)
+	keys = profile_location_keys(tree->profile, t->nodes[trie_node].location, &count);
+	if (!keys)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = calltree_step(tree, &frames[i], at);
+		r = calltree_step(tree, filter, keys[i], at);
 	if (r == 0)
 		tree->placed[trie_node] = (struct calltree_place){.stamp = tree->stamp, .at = *at};
 	return r;

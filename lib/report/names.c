@@ -2,7 +2,7 @@
 /*
  * Names of locations; see names.h.
  *
- *   location ──► spans[]: first frame and count in frames[], filled at first use
+ *   location ──► spans[]: first frame and count in keys[], and in frames[] if those are asked for
  *   (object number, linkage name) ──► symbol     "raw": spares demangling a name again; the name
  *                                                 by its address: the store has each once
  *   (object number, start) ──► symbol            "unnamed": functions without a name
@@ -29,16 +29,17 @@
 #define NAMES_OBJECT 48 /* bits of addresses and file offsets that are looked up quickly */
 
 struct names_span {
-	uint32_t first; /* in names.frames */
+	uint32_t first; /* in names.keys and names.frames */
 	uint32_t count; /* 0: not looked up yet */
 };
 
 struct names {
 	const struct store_tables *tables;
 	struct strings *strings;
-	struct names_span *spans; /* by location */
-	struct profile_frame *frames;
-	uint32_t n_frames, cap_frames;
+	struct names_span *spans;     /* by location */
+	struct profile_frame *frames; /* n_lines + n_locations of them is always enough */
+	uint32_t *keys;		      /* by frame */
+	uint32_t n_frames;
 	struct profile_symbol **symbols;
 	uint32_t n_symbols, cap_symbols;
 	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
@@ -48,12 +49,16 @@ struct names {
 int names_new(const struct store_tables *tables, struct names **ret_names)
 {
 	struct names *names = calloc(1, sizeof(*names));
+	size_t n;
 
 	if (!names)
 		return -ENOMEM;
 	names->tables = tables;
 	names->spans = calloc((size_t)tables->n_locations + 1, sizeof(*names->spans));
-	if (!names->spans || strings_new(&names->strings) < 0 ||
+	n = (size_t)tables->n_lines + tables->n_locations;
+	names->frames = calloc(n + 1, sizeof(*names->frames));
+	names->keys = calloc(n + 1, sizeof(*names->keys));
+	if (!names->spans || !names->frames || !names->keys || strings_new(&names->strings) < 0 ||
 	    strings_new(&names->shown_names) < 0) {
 		names_free(names);
 		return -ENOMEM;
@@ -70,6 +75,7 @@ void names_free(struct names *names)
 		free(names->symbols[i]);
 	free(names->symbols);
 	free(names->frames);
+	free(names->keys);
 	free(names->spans);
 	strings_free(names->strings);
 	strings_free(names->shown_names);
@@ -93,26 +99,6 @@ static int names_reserve_symbol(struct names *names)
 		return -ENOMEM;
 	names->symbols = symbols;
 	names->cap_symbols = cap;
-	return 0;
-}
-
-static int names_reserve_frames(struct names *names, uint32_t more)
-{
-	uint32_t cap = names->cap_frames ? names->cap_frames : 256;
-	struct profile_frame *frames;
-
-	if (more <= names->cap_frames - names->n_frames)
-		return 0;
-	while (cap - names->n_frames < more) {
-		if (cap > UINT32_MAX / 2)
-			return -ENOMEM;
-		cap *= 2;
-	}
-	frames = reallocarray(names->frames, cap, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	names->frames = frames;
-	names->cap_frames = cap;
 	return 0;
 }
 
@@ -215,40 +201,47 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 	return r < 0 || !key ? r : index_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
-/* Fills in the frames of a location: its lines backwards, since the store has the innermost
- * function first. A location with no line is one unnamed frame. */
+/* The line of a location's frame: backwards, since the store has the innermost function first. NULL
+ * for a location without lines, which is one unnamed frame. */
+static const struct store_line *names_line_of(const struct store_tables *t, uint32_t location,
+					      uint32_t frame)
+{
+	uint32_t first = t->line_first[location], end = t->line_first[location + 1];
+
+	return first < end ? &t->lines[end - 1 - frame] : NULL;
+}
+
+static int names_symbol_of(struct names *names, const struct store_location *location,
+			   const struct store_line *line, const struct profile_symbol **ret_symbol)
+{
+	if (line && line->function && *line->function)
+		return names_function(names, location->object, line->function, ret_symbol);
+	return names_unnamed(names, location, line, ret_symbol);
+}
+
+/* Fills in the keys of a location. */
 static int names_look_up(struct names *names, uint32_t number)
 {
 	const struct store_tables *t = names->tables;
-	const struct store_location *location = &t->locations[number];
-	uint32_t first = t->line_first[number], n = t->line_first[number + 1] - first;
-	uint32_t count = n ? n : 1;
-	int r = names_reserve_frames(names, count);
+	uint32_t n = t->line_first[number + 1] - t->line_first[number], count = n ? n : 1;
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		const struct store_line *line = n ? &t->lines[first + n - 1 - i] : NULL;
-		struct profile_frame *frame = &names->frames[names->n_frames + i];
+	for (uint32_t i = 0; i < count; i++) {
+		const struct store_line *line = names_line_of(t, number, i);
+		bool is_inlined = line && line->is_inlined && i > 0; /* the outermost is not */
+		const struct profile_symbol *symbol;
+		int r = names_symbol_of(names, &t->locations[number], line, &symbol);
 
-		*frame = (struct profile_frame){.location = number};
-		if (line) {
-			frame->file = line->file;
-			frame->line = line->line;
-			frame->is_inlined = line->is_inlined && i > 0; /* the outermost is not */
-		}
-		if (line && line->function && *line->function)
-			r = names_function(names, location->object, line->function, &frame->symbol);
-		else
-			r = names_unnamed(names, location, line, &frame->symbol);
+		if (r < 0)
+			return r;
+		names->keys[names->n_frames + i] = symbol->number << 1 | is_inlined;
 	}
-	if (r < 0)
-		return r;
 	names->spans[number] = (struct names_span){.first = names->n_frames, .count = count};
 	names->n_frames += count;
 	return 0;
 }
 
-int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
-		   uint32_t *ret_count)
+int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
+	       uint32_t *ret_count)
 {
 	struct names_span *span = &names->spans[location];
 
@@ -258,8 +251,40 @@ int names_location(struct names *names, uint32_t location, const struct profile_
 		if (r < 0)
 			return r;
 	}
-	*ret_frames = &names->frames[span->first];
+	*ret_keys = &names->keys[span->first];
 	*ret_count = span->count;
+	return 0;
+}
+
+static void names_fill(struct names *names, uint32_t location)
+{
+	const struct names_span *span = &names->spans[location];
+
+	for (uint32_t i = 0; i < span->count; i++) {
+		const struct store_line *line = names_line_of(names->tables, location, i);
+		uint32_t key = names->keys[span->first + i];
+
+		names->frames[span->first + i] = (struct profile_frame){
+			.symbol = names->symbols[key >> 1],
+			.location = location,
+			.file = line ? line->file : NULL,
+			.line = line ? line->line : 0,
+			.is_inlined = key & 1,
+		};
+	}
+}
+
+int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
+		   uint32_t *ret_count)
+{
+	const uint32_t *keys;
+	int r = names_keys(names, location, &keys, ret_count);
+
+	if (r < 0)
+		return r;
+	*ret_frames = &names->frames[names->spans[location].first];
+	if (!(*ret_frames)->symbol)
+		names_fill(names, location);
 	return 0;
 }
 

@@ -21,6 +21,11 @@ void names_free(struct names *names);
 int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
 		   uint32_t *ret_count);
 
+/* The same as numbers, `symbol->number << 1 | is_inlined`: what trees are made of, without a look
+ * at the frames and symbols themselves. */
+int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
+	       uint32_t *ret_count);
+
 /* The symbol of a mark: entered once for each text. NULL for lack of memory. */
 const struct profile_symbol *names_mark(struct names *names, const char *text);
 

@@ -26,6 +26,13 @@
 #define PROFILE_REASONS 32
 _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all unknown ones");
 
+/* Most nodes are met by one group alone, and nodes are numbered as they came: an array of them is
+ * looked at in order, where an index would miss the cache for each sample. */
+struct profile_first {
+	uint32_t entry; /* + 1; 0: none */
+	uint32_t group;
+};
+
 struct profile {
 	struct store_reader *reader;
 	const struct store_tables *tables; /* the reader's, trim's or reconstruct's */
@@ -38,8 +45,10 @@ struct profile {
 	struct choice *choice;	 /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries, cap_entries;
-	/* Only while summing up: (thread, origin, end reason) -> group; (group, node) -> entry. */
+	/* Only while summing up: (thread, origin, end reason) -> group; the first entry of each
+	 * node and its group; (group, node) -> entry, for nodes with more. */
 	struct index lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */
+	struct profile_first *first;
 	struct index groups, by_key;
 	uint64_t last_group_key;
 	uint32_t last_group;
@@ -189,6 +198,20 @@ static bool profile_is_known(const struct profile *p, const struct store_sample 
 	       (!s->origin || s->origin < t->n_origins);
 }
 
+/* The entry of a group and a node; p->n_entries, entered as such, if there was none. */
+static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32_t *ret_entry)
+{
+	struct profile_first *first = &p->first[node];
+
+	if (!first->entry)
+		*first = (struct profile_first){p->n_entries + 1, group};
+	if (first->group == group) {
+		*ret_entry = first->entry - 1;
+		return 0;
+	}
+	return index_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
+}
+
 static int profile_add(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
@@ -206,7 +229,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	if (r == 0)
 		r = profile_group(p, &s, &group);
 	if (r == 0)
-		r = index_enter(&p->by_key, (uint64_t)group << 32 | s.node, p->n_entries, &at);
+		r = profile_find(p, group, s.node, &at);
 	if (r < 0)
 		return r;
 	if (at == p->n_entries)
@@ -259,16 +282,28 @@ static int profile_make_marks(struct profile *p)
 	return 0;
 }
 
+/* What is only there while summing up. */
+static void profile_free_sums(struct profile *p)
+{
+	index_free(&p->lanes);
+	index_free(&p->groups);
+	index_free(&p->by_key);
+	free(p->first);
+	p->first = NULL;
+}
+
 /* One pass over the samples, to entries. */
 static int profile_pass(struct profile *p)
 {
 	int r = profile_choose(p);
 
+	if (r == 0) {
+		p->first = calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
+		r = p->first ? 0 : -ENOMEM;
+	}
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);
-	index_free(&p->lanes);
-	index_free(&p->groups);
-	index_free(&p->by_key);
+	profile_free_sums(p);
 	return r;
 }
 
@@ -348,9 +383,7 @@ void profile_free(struct profile *p)
 	names_free(p->names);
 	trim_free(p->trim);
 	reconstruct_free(p->reconstruct);
-	index_free(&p->lanes);
-	index_free(&p->groups);
-	index_free(&p->by_key);
+	profile_free_sums(p);
 	choice_free(p->choice);
 	free(p->wanted);
 	free(p->entries);
@@ -482,6 +515,17 @@ const struct profile_frame *profile_location_frames(struct profile *p, uint32_t 
 		return NULL;
 	*ret_count = count;
 	return frames;
+}
+
+const uint32_t *profile_location_keys(struct profile *p, uint32_t location, size_t *ret_count)
+{
+	const uint32_t *keys;
+	uint32_t count;
+
+	if (names_keys(p->names, location, &keys, &count) < 0)
+		return NULL;
+	*ret_count = count;
+	return keys;
 }
 
 static bool profile_reserve_path(struct profile *p, size_t need)
