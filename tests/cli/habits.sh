@@ -12,7 +12,7 @@ make_store "$store" small hostile small
 writers=('report' 'report --view flat' 'report --view callers' 'report --view time' 'report --json'
     'report --around main' 'annotate main' 'annotate --json main' 'stats' 'stats --json' 'list'
     'list --json' 'export --folded' 'export --tags' 'export --perf-script' 'export --json'
-    'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'doctor'
+    'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'flamegraph' 'doctor'
     'doctor --json' "diff $tmp/tags $tmp/tags" "diff --json $tmp/tags $tmp/tags" "merge $tmp/tags"
     'completion bash' 'completion zsh' 'help' 'help --man' 'help --verbs' 'version')
 export STACKD_STORE=$store
