@@ -21,6 +21,8 @@
 #include "naming/naming.h"
 #include "store/store_writer.h"
 
+#define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
+
 struct archive {
 	struct store_writer *writer;
 	struct naming *names;
@@ -192,11 +194,23 @@ static int keep_counted_line(void *arg, const struct store_line *line)
 	return keep_line(counted->archive, line);
 }
 
-static int name_locations(struct archive *a, const struct store_location *locations, size_t count,
+static int compare_objects(const void *a, const void *b)
+{
+	const struct store_location *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Object by object, as the symbols of few are held at a time. */
+static int name_locations(struct archive *a, struct store_location *locations, size_t count,
 			  bool is_last)
 {
 	int err = 0;
 
+	if (count)
+		qsort(locations, count, sizeof(*locations), compare_objects);
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct object *object = a->objects[locations[i].object];
 		struct counted_lines counted = {.archive = a};
@@ -205,6 +219,7 @@ static int name_locations(struct archive *a, const struct store_location *locati
 		if (!err && !counted.lines && !naming_is_final(object) && !is_last)
 			err = remember_unnamed(a, &locations[i]);
 	}
+	naming_rest(a->names);
 	return err;
 }
 
@@ -279,6 +294,8 @@ int archive_new(const struct archive_options *options, const struct store_record
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
 	err = a->failed_fd < 0 ? -errno : naming_new("/proc", &a->names);
+	if (!err)
+		naming_limit(a->names, NAMES_BYTES);
 	if (!err)
 		err = store_writer_new(options->path, info, &a->writer, ret_error);
 	if (!err && (options->keep_age_s || options->keep_bytes)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stackd: records the call paths of running programs. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,12 +22,22 @@ static char *join(int argc, char **argv)
 	return fclose(out) ? NULL : text;
 }
 
+/* A daemon that runs for weeks gives back what it does not need: symbol tables and copied stacks
+ * come and go, and must not leave holes in the heap. */
+static void give_memory_back(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	mallopt(M_TRIM_THRESHOLD, 256 << 10);
+	mallopt(M_ARENA_MAX, 2);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	enum exit_status status;
 	char *command_line;
 
+	give_memory_back();
 	log_setup();
 	options_parse(argc, argv, &options);
 	command_line = join(argc, argv);

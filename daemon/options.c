@@ -44,7 +44,7 @@ static const struct argp_option argp_options[] = {
 	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
 	{"stack-bytes", OPTION_STACK, "BYTES", 0,
 	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
-	{"ring-bytes", OPTION_RING, "BYTES", 0, "size of the ring buffer (default 16M)", 2},
+	{"ring-bytes", OPTION_RING, "BYTES", 0, "size of the ring buffer (default 8M)", 2},
 	{"table-memory", OPTION_TABLES, "BYTES", 0,
 	 "kernel memory for recipe tables; what is used least is evicted (default 24M)", 2},
 	{"prefix", OPTION_PREFIX, "MODE", 0,
@@ -287,7 +287,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 	};
 
 	*ret_options = (struct options){
-		.stack_bytes = 128 << 10, .ring_bytes = 16 << 20, .table_bytes = 24 << 20};
+		.stack_bytes = 128 << 10, .ring_bytes = 8 << 20, .table_bytes = 24 << 20};
 	argp_err_exit_status = STATUS_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
 }

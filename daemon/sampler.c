@@ -39,11 +39,11 @@ struct sampler {
 	struct mapped_array { /* of the kernel half */
 		void *data;
 		size_t size;
-	} rows, chunks, rules, files;
+	} rules, files;
 };
 
 /* Sizes of the kernel half's arrays. With them, the default ring and --table-memory 24M, the
- * kernel half takes about 60 MiB on a machine of few CPUs. */
+ * kernel half takes about 52 MiB on a machine of few CPUs. */
 #define RULE_CACHE_TOTAL 16384u /* entries of 64 bytes, a CPU */
 #define CHUNK_ENTRIES	 262144u
 #define FILE_ENTRIES	 16384u
@@ -160,12 +160,8 @@ static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array
 
 static int map_arrays(struct sampler *s)
 {
-	int err = map_array(s->skel->maps.rows, 8, &s->rows);
+	int err = map_array(s->skel->maps.rules, sizeof(struct stackd_rule), &s->rules);
 
-	if (!err)
-		err = map_array(s->skel->maps.chunks, 8, &s->chunks);
-	if (!err)
-		err = map_array(s->skel->maps.rules, sizeof(struct stackd_rule), &s->rules);
 	if (!err)
 		err = map_array(s->skel->maps.files, sizeof(struct stackd_file), &s->files);
 	return err;
@@ -254,8 +250,6 @@ void sampler_free(struct sampler *s)
 		close(s->events[i]);
 	free(s->events);
 	free(s->threads);
-	unmap(&s->rows);
-	unmap(&s->chunks);
 	unmap(&s->rules);
 	unmap(&s->files);
 	ring_buffer__free(s->ring);
@@ -442,9 +436,9 @@ int sampler_poll_fd(const struct sampler *s)
 void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 {
 	*ret_maps = (struct tables_maps){
-		.rows = s->rows.data,
+		.rows_fd = bpf_map__fd(s->skel->maps.rows),
 		.n_rows = bpf_map__max_entries(s->skel->maps.rows) * 2,
-		.chunks = s->chunks.data,
+		.chunks_fd = bpf_map__fd(s->skel->maps.chunks),
 		.n_chunks = bpf_map__max_entries(s->skel->maps.chunks) * 2,
 		.rules = s->rules.data,
 		.files = s->files.data,

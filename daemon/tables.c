@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "extents.h"
+#include "map_window.h"
 #include "recipe/recipe.h"
 #include "recipe/recipe_rules.h"
 
@@ -138,22 +139,61 @@ static void give_segments(struct tables *t, struct stackd_file *file, uint32_t n
 	__atomic_store_n(&file->n_segments, (uint16_t)need, __ATOMIC_RELEASE);
 }
 
+/* Writes rows from number `first` on. */
+static int write_rows(struct tables *t, const struct recipe_table *table, uint32_t first,
+		      size_t count)
+{
+	struct map_window window;
+	uint64_t refused;
+	int err = map_window_open(t->maps.rows_fd, first * sizeof(struct stackd_row),
+				  count * sizeof(struct stackd_row), &window);
+
+	if (err)
+		return err;
+	err = recipe_rules_remap(t->rules, table, window.data, &refused);
+	map_window_close(&window);
+	return err;
+}
+
 static int load_rows(struct tables *t, const struct recipe_table *table, uint32_t *ret_first)
 {
 	size_t count;
-	uint64_t refused;
 	int err;
 
 	recipe_table_rows(table, &count);
 	err = take_room(t, t->rows, (uint32_t)count, ret_first);
 	if (err)
 		return err;
-	err = recipe_rules_remap(t->rules, table, t->maps.rows + *ret_first, &refused);
+	err = write_rows(t, table, *ret_first, count);
 	if (err) {
 		extents_give(t->rows, *ret_first);
 		return err;
 	}
 	load_new_rules(t);
+	return 0;
+}
+
+/* Takes room for a table's chunks and the end entry, and writes them. */
+static int load_chunks(struct tables *t, const uint32_t *chunks, size_t n_chunks,
+		       uint32_t first_row, uint32_t *ret_base)
+{
+	struct map_window window;
+	uint32_t base, *to;
+	int err = take_room(t, t->chunks, (uint32_t)n_chunks + 1, &base);
+
+	if (err)
+		return err;
+	err = map_window_open(t->maps.chunks_fd, base * sizeof(*chunks),
+			      (n_chunks + 1) * sizeof(*chunks), &window);
+	if (err) {
+		extents_give(t->chunks, base);
+		return err;
+	}
+	to = window.data;
+	for (size_t i = 0; i <= n_chunks; i++)
+		to[i] = first_row + chunks[i];
+	map_window_close(&window);
+	*ret_base = base;
 	return 0;
 }
 
@@ -169,13 +209,11 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 		err = load_rows(t, table, &first_row);
 		if (err)
 			return err;
-		err = take_room(t, t->chunks, (uint32_t)n_chunks + 1, &base);
+		err = load_chunks(t, chunks, n_chunks, first_row, &base);
 		if (err) {
 			extents_give(t->rows, first_row);
 			return err;
 		}
-		for (size_t i = 0; i <= n_chunks; i++)
-			t->maps.chunks[base + i] = first_row + chunks[i];
 		t->row_of[number] = first_row;
 		file->chunk_base = base;
 		file->first_chunk = first_chunk;

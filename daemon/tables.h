@@ -26,9 +26,9 @@ struct tables;
 
 /* The kernel half's maps: the arrays mapped into this process, and the map of inodes. */
 struct tables_maps {
-	struct stackd_row *rows;
+	int rows_fd;
 	uint32_t n_rows;
-	uint32_t *chunks;
+	int chunks_fd;
 	uint32_t n_chunks;
 	struct stackd_rule *rules; /* 65,536 */
 	struct stackd_file *files;

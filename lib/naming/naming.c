@@ -3,6 +3,7 @@
 #include "naming/naming.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,7 @@ struct source {
 	bool is_opened;
 	struct elf_file *elf; /* our own handle */
 	struct symbolizer_object *symbols;
+	uint64_t used; /* when it was asked for; counted in uses */
 	struct jit_map *jit;
 	time_t jit_read_s; /* when the map was read; CLOCK_MONOTONIC */
 };
@@ -27,6 +29,8 @@ struct naming {
 	const struct kallsyms *ksyms; /* borrowed; NULL: none */
 	struct source *sources;
 	uint32_t n_sources;
+	uint64_t uses;
+	size_t limit; /* bytes of symbols; 0: none */
 };
 
 int naming_new(const char *proc_root, struct naming **ret_naming)
@@ -66,6 +70,11 @@ void naming_free(struct naming *n)
 	free(n);
 }
 
+void naming_limit(struct naming *n, size_t bytes)
+{
+	n->limit = bytes;
+}
+
 void naming_set_kallsyms(struct naming *n, const struct kallsyms *ksyms)
 {
 	n->ksyms = ksyms;
@@ -85,6 +94,48 @@ static struct source *source_of(struct naming *n, const struct object *object)
 		n->n_sources = count;
 	}
 	return &n->sources[object->number];
+}
+
+static void close_symbols(struct source *source)
+{
+	symbolizer_object_free(source->symbols);
+	elf_file_free(source->elf);
+	source->symbols = NULL;
+	source->elf = NULL;
+	source->is_opened = false;
+}
+
+/* Closes what was used longest ago, but one, until the rest is within the limit. */
+static void close_old_symbols(struct naming *n, const struct source *but)
+{
+	bool has_closed = false;
+
+	for (;;) {
+		struct source *oldest = NULL;
+		size_t bytes = 0;
+
+		for (uint32_t i = 0; i < n->n_sources; i++) {
+			struct source *s = &n->sources[i];
+
+			if (!s->symbols)
+				continue;
+			bytes += symbolizer_object_bytes(s->symbols);
+			if (s != but && (!oldest || s->used < oldest->used))
+				oldest = s;
+		}
+		if (bytes <= n->limit || !oldest)
+			break;
+		close_symbols(oldest);
+		has_closed = true;
+	}
+	if (has_closed)
+		malloc_trim(0);
+}
+
+void naming_rest(struct naming *n)
+{
+	if (n->limit)
+		close_old_symbols(n, NULL);
 }
 
 /* Opens the symbols of an ELF object on first use. A file without any is no error. */
@@ -107,10 +158,15 @@ static int resolve_elf(struct naming *n, struct source *source, const struct obj
 {
 	struct symbolizer_frame frames[MAX_LINES];
 	int count = open_symbols(n, source, object), err = count;
+	bool is_new;
 
 	if (err || !source->symbols)
 		return err;
+	source->used = ++n->uses;
+	is_new = !symbolizer_object_bytes(source->symbols);
 	count = symbolizer_resolve(source->symbols, location->offset, frames, MAX_LINES);
+	if (is_new && n->limit)
+		close_old_symbols(n, source);
 	if (count > MAX_LINES)
 		count = MAX_LINES;
 	for (int i = 0; i < count && !err; i++) {

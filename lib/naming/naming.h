@@ -18,6 +18,14 @@ struct naming;
 int naming_new(const char *proc_root, struct naming **ret_naming);
 void naming_free(struct naming *naming);
 
+/* Holds symbols of ELF objects in about so many bytes: those of the object that was asked for
+ * longest ago go first, and are read again when it is asked for. It pays to ask for one object's
+ * locations together. The object at hand may take more, until naming_rest(). 0: no limit. */
+void naming_limit(struct naming *naming, size_t bytes);
+
+/* There is nothing to ask for just now. */
+void naming_rest(struct naming *naming);
+
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 
 /* Calls `each` with every line of a location (see struct store_line; strings are lent for the

@@ -319,13 +319,23 @@ static int load(struct scan *scan)
 
 int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt)
 {
-	struct scan scan = {.file = file, .elf = elf_file_libelf(file), .symtab = symtab};
+	struct scan scan = {.symtab = symtab};
+	struct elf_file *own = NULL;
 	int r;
 
+	/* A handle holds what was read through it, and relocations are many megabytes. */
 	scan.plt = calloc(1, sizeof(*scan.plt));
-	r = scan.plt ? load(&scan) : -ENOMEM;
+	r = scan.plt ? elf_file_clone(file, &own) : -ENOMEM;
+	if (!r) {
+		scan.file = own;
+		scan.elf = elf_file_libelf(own);
+		r = load(&scan);
+	} else if (r != -ENOMEM) {
+		r = 0; /* what cannot be read counts as empty */
+	}
 	free(scan.all.at);
 	free(scan.lazy.at);
+	elf_file_free(own);
 	if (r) {
 		plt_free(scan.plt);
 		return r;

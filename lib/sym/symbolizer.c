@@ -39,6 +39,7 @@ struct symbolizer_object {
 	struct elf_file *file; /* borrowed */
 	char *path;	       /* owned; or NULL */
 	bool is_loaded;
+	size_t bytes;		      /* of what is loaded, about */
 	struct elf_file *debug;	      /* owned; NULL: none */
 	struct symtab *symtab;	      /* NULL until loaded */
 	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
@@ -83,6 +84,7 @@ static void object_unload(struct symbolizer_object *o)
 	o->dwarf = NULL;
 	o->symtab = NULL;
 	o->debug = NULL;
+	o->bytes = 0;
 }
 
 static void object_free(struct symbolizer_object *o)
@@ -128,11 +130,42 @@ int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const c
 	return 0;
 }
 
+void symbolizer_object_free(struct symbolizer_object *o)
+{
+	struct symbolizer_object **at;
+
+	if (!o)
+		return;
+	for (at = &o->sym->objects; *at != o;)
+		at = &(*at)->next;
+	*at = o->next;
+	object_free(o);
+}
+
+size_t symbolizer_object_bytes(const struct symbolizer_object *o)
+{
+	return o->bytes;
+}
+
 /* --- loading ------------------------------------------------------------------------------- */
 
 struct contents {
 	bool has_symtab, has_dwarf;
+	size_t bytes; /* that its tables will take, once they are used */
 };
+
+/* As measured on Debian's libraries: what is made of a section is about as large as itself, and a
+ * compressed one grows threefold. */
+static size_t table_bytes(const GElf_Shdr *shdr, const char *name)
+{
+	bool is_table = shdr->sh_type == SHT_SYMTAB || shdr->sh_type == SHT_STRTAB ||
+			shdr->sh_type == SHT_DYNSYM || !strncmp(name, ".debug_", 7);
+	size_t times = shdr->sh_flags & SHF_COMPRESSED ? 7 : 2;
+
+	return is_table && shdr->sh_type != SHT_NOBITS && shdr->sh_size < SIZE_MAX / 1024
+		       ? shdr->sh_size * times
+		       : 0;
+}
 
 static struct contents contents_of(const struct elf_file *file)
 {
@@ -152,6 +185,7 @@ static struct contents contents_of(const struct elf_file *file)
 		if (shdr.sh_type == SHT_SYMTAB)
 			c.has_symtab = true;
 		name = elf_strptr(elf, names, shdr.sh_name);
+		c.bytes += name ? table_bytes(&shdr, name) : 0;
 		if (name && shdr.sh_type == SHT_PROGBITS &&
 		    (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
 			c.has_dwarf = true;
@@ -187,6 +221,7 @@ static int object_load(struct symbolizer_object *o)
 		object_unload(o);
 		return r;
 	}
+	o->bytes = c.bytes + (o->debug ? contents_of(o->debug).bytes : 0);
 	o->is_loaded = true;
 	return 0;
 }

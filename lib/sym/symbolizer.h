@@ -46,6 +46,12 @@ void symbolizer_free(struct symbolizer *sym); /* and its objects */
 int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const char *path,
 			  struct symbolizer_object **ret_object);
 
+/* Before its symbolizer; its file is no longer needed then. NULL is fine. */
+void symbolizer_object_free(struct symbolizer_object *object);
+
+/* Bytes of memory, about, that the tables of an object take; 0 before the first question. */
+size_t symbolizer_object_bytes(const struct symbolizer_object *object);
+
 /* The functions at a file offset, innermost inlined one first, the enclosing one last. Writes at
  * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,

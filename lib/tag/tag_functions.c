@@ -93,13 +93,17 @@ static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2]
  * has functions of the same names that do nothing, and libstacktag.so is the runtime alone. */
 static bool calls_runtime(struct tag_functions *f)
 {
-	Elf *elf = elf_file_libelf(f->file);
+	struct elf_file *own;
 	Elf_Scn *section = NULL;
 	uint64_t note;
 	bool calls = false;
 
-	while ((section = elf_nextscn(elf, section)))
-		calls |= look_for_runtime(elf, section, f->runtime);
+	/* A handle holds what was read through it, and this one lives on. */
+	if (elf_file_clone(f->file, &own))
+		return false;
+	while ((section = elf_nextscn(elf_file_libelf(own), section)))
+		calls |= look_for_runtime(elf_file_libelf(own), section, f->runtime);
+	elf_file_free(own);
 	return calls || (f->runtime[0] && tag_functions_note(f->file, &note) &&
 			 elf_file_entry_vaddr(f->file));
 }

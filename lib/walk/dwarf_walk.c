@@ -26,12 +26,15 @@
 #include "walk/rule_cache.h"
 #include "walk/walk_step.h"
 
-#define ENTRY_BYTES 64 /* of start code that has no CFI */
+#define ENTRY_BYTES 64			/* of start code that has no CFI */
+#define IMAGE_BYTES (UINT64_C(4) << 20) /* of CFI that are kept; one object may have more */
 
-/* What is known of an object's code. */
+/* What is known of an object's code. Its CFI is only needed for new rules: the one that was used
+ * longest ago is dropped when there are many, and read again if it must be. */
 struct walk_object {
-	bool is_open;
-	struct cfi_image *image;	 /* owned; NULL: no CFI */
+	bool is_open, is_dropped;
+	struct cfi_image *image;	 /* owned; NULL: no CFI, or dropped */
+	uint64_t used;			 /* when; counted in uses */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 };
 
@@ -39,6 +42,8 @@ struct dwarf_walk {
 	struct rule_cache cache;
 	struct walk_object *objects; /* by number; owned */
 	size_t n_objects;
+	uint64_t uses;
+	size_t image_bytes;
 	struct dwarf_walk_stats stats;
 };
 
@@ -90,6 +95,7 @@ static int open_object(struct walk_object *wo, const struct elf_file *elf)
 
 	if (r == -ENOMEM)
 		return r;
+	wo->is_dropped = false;
 	if (entry &&
 	    (!wo->image || !cfi_image_find(wo->image, entry, &wo->entry_start, &wo->entry_end))) {
 		wo->entry_start = entry;
@@ -99,9 +105,37 @@ static int open_object(struct walk_object *wo, const struct elf_file *elf)
 	return 0;
 }
 
+static void drop_image(struct dwarf_walk *walk, struct walk_object *wo)
+{
+	walk->image_bytes -= cfi_image_bytes(wo->image);
+	cfi_image_free(wo->image);
+	wo->image = NULL;
+	wo->is_dropped = true;
+}
+
+/* Drops images until they are few enough, but not the one that was used last. */
+static void drop_old_images(struct dwarf_walk *walk)
+{
+	while (walk->image_bytes > IMAGE_BYTES) {
+		struct walk_object *oldest = NULL;
+
+		for (size_t i = 0; i < walk->n_objects; i++) {
+			struct walk_object *wo = &walk->objects[i];
+
+			if (wo->image && wo->used != walk->uses &&
+			    (!oldest || wo->used < oldest->used))
+				oldest = wo;
+		}
+		if (!oldest)
+			break;
+		drop_image(walk, oldest);
+	}
+}
+
 static int find_object(struct dwarf_walk *walk, const struct object *object,
 		       const struct walk_object **ret_object)
 {
+	struct walk_object *wo;
 	size_t n = walk->n_objects;
 	int r = 0;
 
@@ -115,9 +149,14 @@ static int find_object(struct dwarf_walk *walk, const struct object *object,
 		walk->objects = objects;
 		walk->n_objects = more;
 	}
-	if (!walk->objects[object->number].is_open)
-		r = open_object(&walk->objects[object->number], object->elf);
-	*ret_object = &walk->objects[object->number];
+	wo = &walk->objects[object->number];
+	wo->used = ++walk->uses;
+	if (!wo->is_open || wo->is_dropped) {
+		r = open_object(wo, object->elf);
+		walk->image_bytes += wo->image ? cfi_image_bytes(wo->image) : 0;
+		drop_old_images(walk);
+	}
+	*ret_object = wo;
 	return r;
 }
 
