@@ -152,8 +152,11 @@ static __always_inline enum frame_state frame_state(__u64 pc)
 {
 	__u8 code[9] = {0};
 
-	if (bpf_probe_read_user(code, 8, (const void *)(pc - 1)))
+	/* The code may begin here, or end. */
+	if (bpf_probe_read_user(code + 1, 8, (const void *)pc) &&
+	    bpf_probe_read_user(code + 1, 1, (const void *)pc))
 		return FRAME_MADE;
+	bpf_probe_read_user(code, 1, (const void *)(pc - 1));
 	if (code[1] == 0x55 || code[1] == 0xc3 || code[1] == 0xc2 ||
 	    (code[1] == 0xf3 && (code[2] == 0xc3 || (code[2] == 0x0f && code[5] == 0x55))))
 		return FRAME_NONE;
