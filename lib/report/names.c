@@ -136,13 +136,19 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 	return *ret_symbol ? 0 : -ENOMEM;
 }
 
+/* Addresses that lay in nothing known are kept as of an object of that name. */
+static bool names_is_nowhere(const struct store_object *object)
+{
+	return !object->path || !strcmp(object->path, "[unknown]");
+}
+
 /* What is the same for all symbols of an object. */
 static struct profile_symbol names_of_object(const struct store_object *object)
 {
 	return (struct profile_symbol){
-		.object = object->kind == OBJECT_JIT ? "[jit]"
-			  : object->path	     ? object->path
-						     : "[unknown]",
+		.object = names_is_nowhere(object)     ? "[unknown]"
+			  : object->kind == OBJECT_JIT ? "[jit]"
+						       : object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
 	};
 }

@@ -221,6 +221,6 @@ struct origin origin_at(const struct origin_table *table, uint32_t number)
 		.is_whole = e->is_whole,
 		.height = e->height,
 		.n_runs = e->n_runs,
-		.runs = table->runs.items + e->first,
+		.runs = e->n_runs ? table->runs.items + e->first : NULL,
 	};
 }

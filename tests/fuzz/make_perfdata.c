@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the first inputs of fuzz_perfdata: make_perfdata FOLDER. Every kind of record, of event
- * and of header feature is in one of them, in file and in pipe form, compressed and not.
+ * Writes the first inputs of fuzz_perfdata and fuzz_import: make_perfdata FOLDER CODE. Every kind
+ * of record, of event and of header feature is in one of them, in file and in pipe form, compressed
+ * and not. CODE is the library of code.c: stacks and branch records are of its functions.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <zstd.h>
 
+#include "elf/elf_file.h"
+#include "perfdata/perfdata.h"
 #include "perfdata_make.h"
 
 static void write_to(const char *folder, const char *name, const struct buf *bytes)
@@ -169,12 +173,144 @@ static void save_packed(const char *folder)
 	save(folder, "packed", &m);
 }
 
+/* --- of code that is there ------------------------------------------------------------------- */
+
+#define CODE_AT 0x10000000 /* where it is mapped in the recordings */
+
+struct code {
+	char path[4096];
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	size_t build_id_len;
+	uint64_t leaf, middle, top;	 /* addresses of the functions */
+	uint64_t into_leaf, into_middle; /* of the calls */
+};
+
+static void die(const char *what, const char *why)
+{
+	fprintf(stderr, "make_perfdata: %s: %s\n", what, why);
+	exit(1);
+}
+
+/* The address of the call from one function to another. */
+static const uint8_t *find_call(const uint8_t *from, const uint8_t *to)
+{
+	for (size_t i = 0; i < 256; i++) {
+		int32_t distance;
+
+		memcpy(&distance, from + i + 1, sizeof(distance));
+		if (from[i] == 0xe8 && from + i + 5 + distance == to)
+			return from + i;
+	}
+	die("code", "a function does not call the next");
+	return NULL;
+}
+
+static void load_code(const char *path, struct code *c)
+{
+	const uint8_t *const *functions, *base;
+	const uint8_t *build_id;
+	struct elf_file *elf;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *loaded = dlopen(path, RTLD_NOW);
+	Dl_info info;
+
+	if (fd < 0 || !loaded || !realpath(path, c->path) || elf_file_open(fd, &elf))
+		die(path, "cannot be read");
+	build_id = elf_file_build_id(elf, &c->build_id_len);
+	memcpy(c->build_id, build_id, c->build_id_len);
+	functions = dlsym(loaded, "fuzz_code");
+	if (!functions || !dladdr(functions[0], &info))
+		die(path, "has no functions");
+	base = (const uint8_t *)info.dli_fbase - CODE_AT;
+	c->leaf = (uint64_t)(functions[0] - base);
+	c->middle = (uint64_t)(functions[1] - base);
+	c->top = (uint64_t)(functions[2] - base);
+	c->into_leaf = (uint64_t)(find_call(functions[1], functions[0]) - base);
+	c->into_middle = (uint64_t)(find_call(functions[2], functions[1]) - base);
+	elf_file_free(elf);
+	close(fd);
+}
+
+static void add_code(struct make *m, const struct code *c)
+{
+	make_string_feature(m, PERFDATA_FEATURE_HOSTNAME, "host");
+	make_mmap2(m, 1, CODE_AT, 0x10000, 0, c->path, c->build_id, (uint8_t)c->build_id_len, 1);
+}
+
+/* The registers of a sample in the leaf, and a stack on which the two calls stand. */
+static void put_stack(struct buf *b, const struct code *c)
+{
+	uint64_t words[64] = {[0] = c->into_leaf + 5};
+
+	for (size_t i = 1; i < 64; i++)
+		words[i] = i < 32 ? c->into_middle + 5 : 0x7ffff000 + 8 * i;
+	make_u64(b, PERFDATA_REGS_64);
+	for (unsigned i = 0; i < 17; i++)
+		make_u64(b, i == 7 ? 0x7ffff000 : i == 8 ? c->leaf : 0x7ffff040);
+	make_u64(b, sizeof(words));
+	buf_put(b, words, sizeof(words));
+	make_u64(b, sizeof(words));
+}
+
+static void put_branches(struct buf *b, const struct code *c, bool has_types)
+{
+	make_u64(b, 4);
+	make_words(b, 3, c->into_leaf, c->leaf, has_types ? (uint64_t)PERF_BR_CALL << 20 : 0);
+	make_words(b, 3, c->leaf + 8, c->into_leaf + 5, (uint64_t)0);
+	make_words(b, 3, c->into_middle, c->middle, (uint64_t)0);
+	make_words(b, 3, (uint64_t)0x20000000, c->top, (uint64_t)PERF_BR_IND_CALL << 20);
+}
+
+/* `sample_type`: which of call chain, branches, registers and stack a sample has. */
+static void save_code(const char *folder, const char *name, const struct code *c,
+		      uint64_t sample_type, uint64_t branch_type)
+{
+	struct make m = {0};
+	struct perf_event_attr *attr = make_event(&m, MAKE_PLAIN | sample_type, 1);
+
+	attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | branch_type;
+	attr->sample_regs_user = sample_type & PERF_SAMPLE_REGS_USER ? 0xff01ff : 0;
+	attr->exclude_callchain_user = (sample_type & PERF_SAMPLE_STACK_USER) != 0;
+	add_code(&m, c);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct buf b = {0};
+
+		if (sample_type & PERF_SAMPLE_CALLCHAIN)
+			make_words(&b, 5, (uint64_t)4, (uint64_t)PERF_CONTEXT_USER, c->leaf,
+				   c->into_leaf + 5, c->into_middle + 5);
+		if (sample_type & PERF_SAMPLE_BRANCH_STACK)
+			put_branches(&b, c, i == 1);
+		if (sample_type & PERF_SAMPLE_STACK_USER)
+			put_stack(&b, c);
+		make_sample(&m, PERF_RECORD_MISC_USER, c->leaf + i, 1, 2 + i, &b);
+	}
+	save(folder, name, &m);
+}
+
+static void save_codes(const char *folder, const char *path)
+{
+	const uint64_t stack = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	const uint64_t branches = PERF_SAMPLE_BRANCH_STACK;
+	struct code c;
+
+	load_code(path, &c);
+	save_code(folder, "code_chain", &c, PERF_SAMPLE_CALLCHAIN, 0);
+	save_code(folder, "code_dwarf", &c, stack, 0);
+	save_code(folder, "code_lbr", &c, branches, PERF_SAMPLE_BRANCH_CALL_STACK);
+	save_code(folder, "code_lbr_dwarf", &c, branches | stack, PERF_SAMPLE_BRANCH_CALL_STACK);
+	save_code(folder, "code_any", &c, branches, PERF_SAMPLE_BRANCH_ANY);
+	save_code(folder, "code_any_chain", &c, branches | PERF_SAMPLE_CALLCHAIN,
+		  PERF_SAMPLE_BRANCH_ANY);
+	save_code(folder, "code_any_dwarf", &c, branches | stack, PERF_SAMPLE_BRANCH_ANY);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 2) {
-		fprintf(stderr, "usage: make_perfdata FOLDER\n");
+	if (argc != 3) {
+		fprintf(stderr, "usage: make_perfdata FOLDER CODE\n");
 		return 2;
 	}
+	save_codes(argv[1], argv[2]);
 	save_chains(argv[1]);
 	save_stacks(argv[1]);
 	save_events(argv[1]);

@@ -12,10 +12,9 @@ cd "$(dirname "$0")/../.."
 
 clang=${CLANG:-clang}
 out=build/fuzz
-targets='cfi elf_file perfdata'
-flags='-std=gnu17 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -Wall -Wextra -Werror
-       -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
-       -Ilib -Ibpf -Itests/fuzz'
+targets='cfi elf_file perfdata import'
+sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
+modules='base elf recipe perfdata proc stack walk lbr import'
 
 if ! echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
     $clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null; then
@@ -30,14 +29,32 @@ shift
 mkdir -p "$out/failed"
 python3 tests/fuzz/corpus.py "$out/corpus"
 mkdir -p "$out/corpus/perfdata"
+cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
 cc -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
-    tests/fuzz/make_perfdata.c lib/base/buf.c -lzstd
-"$out/make_perfdata" "$out/corpus/perfdata"
+    tests/fuzz/make_perfdata.c lib/base/buf.c lib/elf/*.c -lzstd -lelf -ldl
+"$out/make_perfdata" "$out/corpus/perfdata" "$out/code.so"
+mkdir -p "$out/corpus/import"
+cp "$out"/corpus/perfdata/* "$out/corpus/import/"
+
+objects=$out/lib/sym/kallsyms.o
+for module in $modules; do
+    for source in lib/"$module"/*.c; do
+        case $source in
+        lib/import/import.c) ;; # the way into the store, which no target takes
+        *) objects="$objects $out/${source%.c}.o" ;;
+        esac
+    done
+done
+unset MAKEFLAGS MFLAGS MAKELEVEL
+# shellcheck disable=SC2086
+CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" B="$out" $objects
+
 status=0
 for target in $targets; do
     # shellcheck disable=SC2086
-    $clang $flags -o "$out/fuzz_$target" "tests/fuzz/fuzz_$target.c" \
-        lib/base/*.c lib/elf/*.c lib/recipe/*.c lib/perfdata/*.c -lelf -lz -lzstd
+    $clang -std=gnu17 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fsanitize=fuzzer,$sanitize \
+        -Ilib -Ibpf -Itests/fuzz -o "$out/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
+        -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
     limits=(-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$out/failed/$target-")
     if [ "$mode" = replay ]; then
         "$out/fuzz_$target" "${limits[@]}" -runs=0 "$out/corpus/$target" 2>&1 | tail -n 3 || status=1

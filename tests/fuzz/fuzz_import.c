@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzz target: a perf.data file through the importer, up to the store: processes and mappings, call
+ * chains, walks of copied stacks, branch records of both kinds, in code that is really there (see
+ * make_perfdata.c). Every sample has a path, every frame a location, and an origin speaks of no
+ * more frames than there are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "import/import_stack.h"
+#include "import/import_world.h"
+
+struct fuzz {
+	struct perfdata *reader;
+	struct import_world *world;
+	struct origin_table *origins;
+	struct import_stack *stack;
+};
+
+static void fuzz_check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_origin(const struct fuzz *f, const struct import_stack_frames *path)
+{
+	const struct origin origin = origin_at(f->origins, path->origin);
+	size_t frames = 0;
+
+	for (uint32_t i = 0; i < origin.n_runs; i++)
+		frames += origin.runs[i].frames;
+	fuzz_check(frames <= path->count);
+	fuzz_check(origin_inferred(&origin) <= frames);
+}
+
+static int take_sample(struct fuzz *f, const struct perfdata_record *record)
+{
+	struct import_stack_frames path;
+	struct import_thread *thread;
+	uint32_t location;
+	int r = import_world_thread(f->world, record->pid, record->tid, &thread);
+
+	if (!r)
+		r = import_stack_take(f->stack, record, &path);
+	if (r)
+		return r;
+	fuzz_check(path.count > 0 && path.end < STACKD_END_COUNT);
+	check_origin(f, &path);
+	for (size_t i = 0; !r && i < path.count; i++) {
+		r = import_world_locate(f->world, thread, &path.frames[i], &location);
+		fuzz_check(r || location < location_count(f->world->locations));
+	}
+	return r;
+}
+
+static int take(struct fuzz *f, const struct perfdata_record *record)
+{
+	if (record->kind == PERFDATA_SAMPLE)
+		return take_sample(f, record);
+	import_stack_event(f->stack, record);
+	return import_world_event(f->world, record);
+}
+
+static int prepare(struct fuzz *f)
+{
+	static const struct utsname machine = {.nodename = "host", .release = "fuzz"};
+	int r = import_world_new(f->reader, &machine, &f->world);
+
+	if (!r)
+		r = origin_table_new(&f->origins);
+	return r ? r : import_stack_new(f->reader, f->world, f->origins, &f->stack);
+}
+
+static void read_all(struct perfdata *reader)
+{
+	struct fuzz f = {.reader = reader};
+	struct perfdata_record record;
+	int r = 0;
+
+	while (!r && perfdata_next(reader, &record) == 1) {
+		if (!f.stack)
+			r = prepare(&f);
+		if (!r)
+			r = take(&f, &record);
+	}
+	fuzz_check(!r || r == -E2BIG);
+	import_stack_free(f.stack);
+	origin_table_free(f.origins);
+	import_world_free(f.world);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct perfdata *reader;
+	char *error = NULL;
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	if (perfdata_open(fd, &reader, &error)) {
+		free(error);
+	} else {
+		read_all(reader);
+		perfdata_free(reader);
+	}
+	close(fd);
+	return 0;
+}
