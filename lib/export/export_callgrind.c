@@ -43,6 +43,7 @@ struct callgrind {
 	const struct paths_frame *frames;
 	uint32_t n_stacks, n_symbols;
 	uint64_t *self, *total; /* by stack */
+	bool *is_there;		/* by symbol: it has a line */
 	uint64_t *call;		/* by stack: of the call from its parent, if it counts */
 	struct callgrind_cost *costs;
 	size_t n_costs;
@@ -222,9 +223,12 @@ static int callgrind_collect(struct callgrind *c)
 		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
 		uint32_t line = callgrind_line(c, frame, &r);
 
-		if (c->self[i])
+		/* A function that only recursion goes through has a line, too, or it would have no
+		 * object. */
+		if (c->self[i] || !c->is_there[frame->symbol->number])
 			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
 								PATHS_NONE, 0, c->self[i]};
+		c->is_there[frame->symbol->number] = true;
 		if (!c->call[i])
 			continue;
 		c->costs[n] = (struct callgrind_cost){CALLGRIND_ROOT, 0, frame->symbol->number,
@@ -338,11 +342,12 @@ static int callgrind_alloc(struct callgrind *c)
 	c->call = calloc((size_t)c->n_stacks + 1, sizeof(*c->call));
 	c->costs = calloc(2 * (size_t)c->n_stacks + 1, sizeof(*c->costs));
 	c->file = calloc((size_t)c->n_symbols + 1, sizeof(*c->file));
+	c->is_there = calloc((size_t)c->n_symbols + 1, sizeof(*c->is_there));
 	c->is_named = calloc((size_t)c->n_symbols + 1, sizeof(*c->is_named));
 	c->is_file_named = calloc((size_t)n_frames + 2, sizeof(*c->is_file_named));
 	c->is_object_named = calloc((size_t)c->n_symbols + 1, sizeof(*c->is_object_named));
-	if (!c->self || !c->total || !c->call || !c->costs || !c->file || !c->is_named ||
-	    !c->is_file_named || !c->is_object_named)
+	if (!c->self || !c->total || !c->call || !c->costs || !c->file || !c->is_there ||
+	    !c->is_named || !c->is_file_named || !c->is_object_named)
 		return -ENOMEM;
 	r = strings_new(&c->files);
 	return r < 0 ? r : strings_new(&c->objects);
@@ -381,6 +386,7 @@ int export_callgrind(struct profile *profile, FILE *out)
 	free(c.call);
 	free(c.costs);
 	free(c.file);
+	free(c.is_there);
 	free(c.is_named);
 	free(c.is_file_named);
 	free(c.is_object_named);

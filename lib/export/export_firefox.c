@@ -363,13 +363,14 @@ static void firefox_samples(struct firefox *f, uint32_t thread, int *r)
 	text_put_raw(&f->b, "]}");
 }
 
-static uint64_t firefox_duration_us(const struct firefox *f)
+/* Rounded up, and beyond it: a sample at the very end would be outside. */
+static uint64_t firefox_end_us(const struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;
 
 	return recording->end_ns > recording->start_ns
-		       ? (recording->end_ns - recording->start_ns) / 1000
-		       : 0;
+		       ? (recording->end_ns - recording->start_ns) / 1000 + 1
+		       : 1;
 }
 
 static void firefox_thread(struct firefox *f, uint32_t number, int *r)
@@ -449,7 +450,7 @@ static void firefox_meta(struct firefox *f)
 		    recording->start_unix_ns / 1000000, recording->start_unix_ns / 1000 % 1000,
 		    interval_us / 1000, interval_us % 1000);
 	text_printf(&f->b, ",\"profilingStartTime\":0,\"profilingEndTime\":%" PRIu64 ".%03" PRIu64,
-		    firefox_duration_us(f) / 1000, firefox_duration_us(f) % 1000);
+		    firefox_end_us(f) / 1000, firefox_end_us(f) % 1000);
 	text_printf(&f->b, ",\"logicalCPUs\":%u,\"processType\":0,\"stackwalk\":1,\"debug\":false",
 		    recording->cpus);
 	text_put_raw(&f->b, ",\"oscpu\":");
