@@ -1,5 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages of the named groups of packages.txt; says nothing if all are there.
+# COMMAND=PACKAGE in a group is needed only where there is no such command, whoever it is from.
 # Usage: deps.sh GROUP...
 set -eu
 cd "$(dirname "$0")"
@@ -8,6 +9,11 @@ for group in "$@"; do
     packages=$(awk -v g="$group" '$1 == g { $1 = ""; print }' packages.txt)
     [ -n "$packages" ] || { echo "deps.sh: no group '$group' in packages.txt" >&2; exit 2; }
     for package in $packages; do
+        case $package in *=*)
+            ! command -v "${package%=*}" >/dev/null || continue
+            package=${package#*=}
+            ;;
+        esac
         status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=absent
         [ "$status" = installed ] || missing="$missing $package"
     done

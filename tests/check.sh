@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds and tests everything: tests/check.sh [all|unit|cli|lint|live|kernels]...
+# Builds and tests everything: tests/check.sh [all|unit|cli|exports|lint|live|kernels]...
 #
 # Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
 # exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
@@ -122,6 +122,17 @@ do_lint() {
     run lint-tidy bash -o pipefail -c lint_tidy
 }
 
+# So do those that let other programs read what stackctl exports.
+do_exports() {
+    ./deps.sh exports >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    timeout 600 python3 tests/exports/run.py --logs "$logs" </dev/null | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0) ;;
+    1) grep -q '^FAIL export-' "$results" || say "FAIL exports: the tests broke off" ;;
+    *) say "FAIL exports: the tests broke off" ;;
+    esac
+}
+
 # The live tests judge and report for themselves, in the same form.
 do_live() {
     timeout 1200 /usr/bin/python3 tests/live/run.py --logs "$logs" </dev/null | tee -a "$results"
@@ -158,17 +169,18 @@ for group in "${@:-all}"; do
         do_lint
         do_unit
         do_cli
+        do_exports
         do_live
         do_kernels
         ;;
     unit) do_unit ;;
     lint) do_lint ;;
-    cli | live | kernels)
+    cli | exports | live | kernels)
         do_build quick
         "do_$group"
         ;;
     *)
-        echo "usage: tests/check.sh [all|unit|cli|lint|live|kernels]..." >&2
+        echo "usage: tests/check.sh [all|unit|cli|exports|lint|live|kernels]..." >&2
         exit 2
         ;;
     esac

@@ -5,6 +5,9 @@
  *   small     100 samples of two processes: inlined and recursive calls, kernel frames, a
  *             function without a name, one incomplete path
  *   hostile   10 samples under names that try to break out of their line
+ *   names     60 samples under names that quote, open elements, are no UTF-8, or are empty
+ *   after     the small one some time later: another share of the samples in some functions
+ *   inferred  40 samples, of which 15 have their first two frames by alignment
  *   empty     a finished recording without samples
  *   cut       50 samples, never finished, ended long ago
  *   deep      10 samples of a function that has called itself 10,000 times
@@ -22,7 +25,8 @@ struct maker {
 	struct store_writer *writer;
 	struct store_recording info;
 	uint32_t objects, locations, nodes, processes, threads;
-	int r; /* the first error */
+	uint32_t origin; /* of samples from now on */
+	int r;		 /* the first error */
 };
 
 static void keep(struct maker *m, int r)
@@ -104,14 +108,16 @@ static void samples(struct maker *m, uint32_t of, uint32_t leaf, uint8_t reason,
 					 .period = 1003009,
 					 .thread = of,
 					 .node = leaf,
-					 .end_reason = reason};
+					 .end_reason = reason,
+					 .origin = m->origin};
 
 		m->info.end_ns = s.time_ns;
 		keep(m, store_writer_sample(m->writer, &s));
 	}
 }
 
-static void make_small(struct maker *m)
+/* `changed` more samples in one function, and as many fewer in another. */
+static void make_program(struct maker *m, int changed)
 {
 	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
 	uint32_t libx = object(m, OBJECT_ELF, "/opt/libx.so");
@@ -125,10 +131,10 @@ static void make_small(struct maker *m)
 	uint32_t prog_thread = thread(m, 12, "prog"), other_thread = thread(m, 99, "other");
 	uint32_t at = node(m, node(m, 0, start), in_main), leaf;
 
-	samples(m, prog_thread, node(m, at, work), STACKD_END_ENTRY, 60);
+	samples(m, prog_thread, node(m, at, work), STACKD_END_ENTRY, 60 - changed);
 	samples(m, prog_thread, node(m, at, unnamed), STACKD_END_ENTRY, 9);
 	leaf = node(m, node(m, node(m, at, fact), fact), fact);
-	samples(m, prog_thread, leaf, STACKD_END_ENTRY, 10);
+	samples(m, prog_thread, leaf, STACKD_END_ENTRY, 10 + changed);
 	samples(m, sibling(m, 0, 13, "prog"), node(m, 0, work), STACKD_END_NO_RECIPE, 1);
 	samples(m, other_thread, node(m, node(m, 0, in_main), sys), STACKD_END_ENTRY, 20);
 	keep(m, store_writer_counter(m->writer, "end.lost_ring", 3));
@@ -141,6 +147,38 @@ static void make_hostile(struct maker *m)
 	uint32_t evil = function(m, prog, 0x1020, "evil\n;name\r\033]0;x\a");
 
 	samples(m, thread(m, 66, "a;b\n c"), node(m, 0, evil), STACKD_END_ENTRY, 10);
+}
+
+/* Each calls the next. */
+static void make_names(struct maker *m)
+{
+	static const char *const names[] = {
+		"a;b\nc\"d\\e'f",    "</script><script>alert(1)</script>",
+		"\xff\xfe bad \xc3", "(7) x",
+		"<b>&amp;</b>",	     ""};
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		uint32_t in = object(m, OBJECT_ELF, names[i]);
+
+		at = node(m, at, function(m, in, 0x1020, names[i]));
+		samples(m, thread(m, 10 + (int)i, names[i]), at, STACKD_END_ENTRY, 10);
+	}
+}
+
+static void make_inferred(struct maker *m)
+{
+	struct origin_run run = {.frames = 2, .source = FRAME_SOURCE_ALIGNED, .confidence = 80};
+	struct origin origin = {.is_whole = true, .n_runs = 1, .runs = &run};
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), of = thread(m, 12, "prog");
+	uint32_t in_main = node(m, node(m, 0, function(m, prog, 0x1020, "_start")),
+				function(m, prog, 0x1110, "main"));
+	uint32_t leaf = node(m, in_main, function(m, prog, 0x1220, "work"));
+
+	keep(m, store_writer_origin(m->writer, 1, &origin));
+	samples(m, of, leaf, STACKD_END_ENTRY, 25);
+	m->origin = 1;
+	samples(m, of, leaf, STACKD_END_STACK_CUT, 15);
 }
 
 static void make_cut(struct maker *m)
@@ -203,7 +241,13 @@ static int make(const char *path, const char *kind)
 		return 1;
 	}
 	if (strcmp(kind, "small") == 0)
-		make_small(&m);
+		make_program(&m, 0);
+	else if (strcmp(kind, "after") == 0)
+		make_program(&m, 45);
+	else if (strcmp(kind, "names") == 0)
+		make_names(&m);
+	else if (strcmp(kind, "inferred") == 0)
+		make_inferred(&m);
 	else if (strcmp(kind, "hostile") == 0)
 		make_hostile(&m);
 	else if (strcmp(kind, "cut") == 0)

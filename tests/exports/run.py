@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Lets the programs that exports are for read them: run.py [--logs DIR] [--time] [NAME-PART...]
+
+pprof, callgrind_annotate, speedscope and Firefox's profiler load what stackctl wrote, and every
+number that they show is compared with stackctl's report of the same recording. The flame graph is
+looked at in a browser.
+
+Prints a line a test as tests/check.sh does; what a test prints goes to DIR/NAME.log. Exits with 1
+if one failed. A program that is not installed is a skip by name. STACKD_BUILD names the folder of
+stackd's programs (default: build)."""
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+
+import common  # noqa: E402
+import test_flamegraph  # noqa: E402,F401  (they register their tests)
+import test_tools  # noqa: E402,F401
+
+
+def run_test(test, log):
+    """The line for one test."""
+    try:
+        with contextlib.redirect_stdout(log):
+            test.run()
+    except common.Skip as skip:
+        return "SKIP %s: %s" % (test.name, skip)
+    except Exception as error:  # pylint: disable=broad-except
+        log.write("\n" + traceback.format_exc())
+        return "FAIL %s: %s" % (test.name, str(error).split("\n", maxsplit=1)[0][:200])
+    return "PASS " + test.name
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-exports-logs")
+    parser.add_argument("--time", action="store_true", help="seconds behind each line")
+    parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
+    options = parser.parse_args()
+    os.makedirs(options.logs, exist_ok=True)
+    os.environ["STACKD_EXPORT_LOGS"] = options.logs
+    failed = 0
+    for test in common.TESTS:
+        if options.names and not any(name in test.name for name in options.names):
+            continue
+        start = time.monotonic()
+        with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8",
+                  errors="backslashreplace") as log:
+            line = run_test(test, log)
+        failed += line.startswith("FAIL")
+        print(line + (" (%.1f s)" % (time.monotonic() - start) if options.time else ""), flush=True)
+    common.clean_up()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""Exports, read by the programs that they are for: every number against the report's."""
+
+import base64
+import collections
+import glob
+import json
+import os
+import re
+import subprocess
+import time
+
+from common import (ROOT, STORES, by_name, check, compare, export, exports, flat, functions, need,
+                    node, npm, report, run, shared_browser)
+
+STORE_KINDS = ("small", "inferred", "hostile", "names", "real")
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+# --- pprof ---------------------------------------------------------------------------------------
+
+def pprof(*arguments):
+    environment = dict(os.environ, HOME=STORES.folder, PPROF_TMPDIR=STORES.folder)
+    return run("go", "tool", "pprof", "-symbolize=none", *arguments, env=environment)
+
+
+def pprof_top(path):
+    """{name: (flat, cum)}"""
+    rows = {}
+    for line in pprof("-top", "-nodecount=0", "-nodefraction=0", "-edgefraction=0",
+                      "-sample_index=samples", "-functions", path).split("\n"):
+        row = re.match(r"\s*(\d+)\s+\S+%\s+\S+%\s+(\d+)\s+\S+%\s\s?(.*)$", line)
+        if row:
+            name = re.sub(r" \((partial-)?inline\)$", "", row[3])
+            rows.setdefault(name, []).append((int(row[1]), int(row[2])))
+    return rows
+
+
+def pprof_raw(path):
+    """Samples as (count, {label: value})."""
+    samples = []
+    for line in pprof("-raw", path).split("Samples:\n")[1].split("Locations\n")[0].split("\n"):
+        row = re.match(r"\s+(\d+)\s+(\d+): ([\d ]+)$", line)
+        if row:
+            samples.append((int(row[1]), int(row[2]), {}))
+        elif samples:
+            samples[-1][2].update(re.findall(r"(\w+):\[(.*?)\](?: |$)", line.strip()))
+    return samples
+
+
+def check_pprof(kind):
+    store = STORES.get(kind)
+    path = export(store, "pprof")
+    wanted, whole = functions(store), report(store)
+    unique, shared = by_name(wanted)
+    top = pprof_top(path)
+    print(pprof("-top", path)[:1500])
+    if kind in ("small", "inferred", "real"):  # pprof lays out odd names as it likes
+        compare({name: rows[0] for name, rows in top.items() if name not in shared}, unique,
+                "pprof -top, " + kind)
+    check(sum(flat for rows in top.values() for flat, _ in rows) == whole["samples"], "flat's sum")
+    samples = pprof_raw(path)
+    check(sum(sample[0] for sample in samples) == whole["samples"], "pprof -raw: samples")
+    quality = collections.Counter()
+    for count, _, labels in samples:
+        check({"pid", "tid", "comm", "tag", "quality"} <= set(labels), "labels %r" % labels)
+        check(re.fullmatch("[0-9a-f]{16}", labels["tag"]), "tag %r" % labels)
+        quality[labels["quality"]] += count
+    check(quality == {name: n for name, n in whole["quality"].items() if n}, "quality %r" % quality)
+
+
+@exports
+def test_pprof():
+    need("go")
+    for kind in STORE_KINDS:
+        check_pprof(kind)
+    store = STORES.get("real")
+    for options in (["--max-depth", "5"], ["--fold-recursion"], ["--no-inline"]):
+        unique, shared = by_name(functions(store, *options))
+        top = pprof_top(export(store, "pprof", *options))
+        compare({name: rows[0] for name, rows in top.items() if name not in shared}, unique,
+                "pprof %s" % options)
+
+
+# --- callgrind -----------------------------------------------------------------------------------
+
+def annotate(path, inclusive):
+    """{(name, object): samples} as callgrind_annotate lists functions."""
+    rows, is_list = {}, False
+    for line in run("callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no",
+                    "--inclusive=" + inclusive, path).split("\n"):
+        is_list = is_list or "file:function" in line
+        row = re.match(r"\s*([\d,]+|\.)\s+(?:[^:]*):(.*?)(?: \[([^\]]*\]?)\])?$", line)
+        if is_list and row:
+            object_name = "" if row[3] in (None, "???") else row[3]
+            rows[row[2], object_name] = 0 if row[1] == "." else number(row[1])
+    return rows
+
+
+@exports
+def test_callgrind():
+    need("callgrind_annotate")
+    for kind in STORE_KINDS:
+        store = STORES.get(kind)
+        path, wanted = export(store, "callgrind"), functions(store)
+        own, inclusive = annotate(path, "no"), annotate(path, "yes")
+        check(sum(own.values()) == report(store)["samples"], kind + ": the sum of own costs", own)
+        if kind in ("hostile", "names"):  # the list shows no such names whole
+            continue
+        own.pop(("[root]", ""), 0)
+        root = inclusive.pop(("[root]", ""))
+        check(root == report(store)["samples"], "[root] has %d" % root)
+        _, shared = by_name(wanted)  # it tells functions of one name apart by source alone
+        compare({key: (own.get(key, 0), inclusive[key]) for key in inclusive if key[0] not in shared},
+                {key: counts for key, counts in wanted.items() if key[0] not in shared},
+                "callgrind_annotate, " + kind)
+
+
+# --- speedscope ----------------------------------------------------------------------------------
+
+class Speedscope:
+    """speedscope's own page, as its command opens it."""
+
+    def __init__(self, opened):
+        self.browser = opened
+        self.page = os.path.join(npm("speedscope"), "dist", "release", "index.html")
+
+    def load(self, path):
+        """{name: (self, total)} as its table of functions shows them, of the first thread."""
+        script = STORES.path("load.js")
+        with open(path, "rb") as file:
+            data = base64.b64encode(file.read()).decode("ascii")
+        with open(script, "w", encoding="ascii") as file:
+            file.write("speedscope.loadFileFromBase64(%s, %s)" %
+                       (json.dumps(os.path.basename(path)), json.dumps(data)))
+        self.browser.open("about:blank")
+        self.browser.open("file://%s#localProfilePath=%s" % (self.page, script))
+        self.browser.until("return document.body.innerText.includes('Sandwich')")
+        self.browser.press("3")
+        self.browser.until("return document.body.innerText.includes('Symbol Name')")
+        rows = self.browser.run(
+            "return Array.from(document.querySelectorAll('tr')).map(row =>"
+            " Array.from(row.querySelectorAll('td')).map(cell => cell.textContent))")
+        check(not self.browser.complaints(), "speedscope complains")
+        rows = [row for row in rows if len(row) == 3]
+        check(rows, "speedscope shows nothing of " + path)
+        return {row[2]: (row[1], row[0]) for row in rows}
+
+
+def speedscope_counts(rows):
+    return {name: tuple(number(text.split(" ")[0]) for text in counts)
+            for name, counts in rows.items()}
+
+
+@exports
+def test_speedscope_schema():
+    folder = npm("ajv")
+    schema = glob.glob(os.path.join(npm("speedscope"), "dist/release/file-format-schema.json"))[0]
+    paths = [export(STORES.get(kind), "speedscope") for kind in STORE_KINDS]
+    run("node", os.path.join(ROOT, "tests/exports/validate.js"), folder, schema, *paths)
+    for kind, path in zip(STORE_KINDS, paths):
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        weights = sum(sum(profile["weights"]) for profile in data["profiles"])
+        check(weights == report(STORES.get(kind))["samples"], "%s: %d" % (kind, weights))
+
+
+def largest_thread(store):
+    """Options that choose it, and its functions."""
+    part, rows = flat(store, "thread")[0]
+    return (["--tid", str(part["tid"]), "--comm", part["comm"]],
+            {(f.name, f.object): (f.self, f.total) for f in rows})
+
+
+def check_loaded(rows, wanted, what):
+    """What a table shows of the report's functions: it has room for the first ones only."""
+    unique, shared = by_name(wanted)
+    shown = {name: counts for name, counts in rows.items() if name not in shared}
+    compare(shown, {name: unique.get(name) for name in shown}, what)
+    check(len(shown) >= min(5, len(unique)), "%s: only %d rows" % (what, len(shown)))
+
+
+@exports
+def test_speedscope():
+    speedscope = Speedscope(shared_browser())
+    for kind in ("small", "inferred", "real"):
+        store = STORES.get(kind)
+        options, wanted = largest_thread(store)
+        rows = speedscope.load(export(store, "speedscope", *options))
+        check_loaded(speedscope_counts(rows), wanted, "speedscope, " + kind)
+    rows = speedscope.load(export(STORES.get("names"), "speedscope", "--tid", "15"))
+    check(any("<script>" in name for name in rows), "names %r" % list(rows))
+
+
+@exports
+def test_folded():
+    """By speedscope's importer: all threads are one there, below the thread's name."""
+    speedscope = Speedscope(shared_browser())
+    for kind in ("small", "real"):
+        store = STORES.get(kind)
+        rows = speedscope_counts(speedscope.load(export(store, "folded")))
+        comms = {part["comm"]: part["samples"] for part, _ in flat(store, "command")}
+        unique, shared = by_name(functions(store))
+        compare({name: rows[name] for name in rows if name not in shared},
+                {name: unique.get(name) or (0, comms.get(name)) for name in rows
+                 if name not in shared}, "folded, " + kind)
+    rows = speedscope_counts(speedscope.load(export(STORES.get("names"), "folded")))
+    check(own_sum(rows) == 60, "names: %r" % rows)
+    rows = speedscope.load(export(STORES.get("small"), "perf-script"))
+    check({"app::work()", "fact", "main", "_start"} <= set(rows), "perf script: %r" % rows)
+
+
+# --- Firefox's profiler --------------------------------------------------------------------------
+
+class Firefox:
+    """Its command line: one program keeps a profile, others ask it."""
+
+    def __init__(self):
+        self.script = os.path.join(npm("@firefox-devtools/profiler-cli"), "dist/profiler-cli.js")
+        self.environment = dict(os.environ, HOME=STORES.folder,
+                                PROFILER_CLI_SESSION_DIR=STORES.path("sessions"))
+
+    def call(self, *arguments):
+        return run(node(), self.script, *arguments, "--session", "s", env=self.environment)
+
+    def is_ready(self, keeper):
+        check(keeper.poll() is None, "the profiler's command line ended early")
+        asked = subprocess.run([node(), self.script, "thread", "list", "--session", "s"],
+                               env=self.environment, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, check=False)
+        return asked.returncode == 0
+
+    def load(self, path, wanted, width=3):
+        """{(pid, tid, name)[:width]: {(function, library): (self, total)}}; None for those not
+        wanted."""
+        os.makedirs(STORES.path("sessions"), exist_ok=True)
+        keeper = subprocess.Popen([node(), self.script, "--daemon", path, "--session", "s"],
+                                  env=self.environment, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 60
+            while not self.is_ready(keeper):
+                check(time.monotonic() < end, "the profile was not loaded within a minute: " + path)
+            threads = json.loads(self.call("thread", "list", "--json", "--limit", "0"))["threads"]
+            keys = {thread["threadHandle"]: (int(thread["pid"]), thread["tid"], thread["name"])[:width]
+                    for thread in threads}
+            return {key: self.functions(thread) if key in wanted else None
+                    for thread, key in keys.items()}
+        finally:
+            keeper.terminate()
+            keeper.wait()
+
+    def functions(self, thread):
+        answer = json.loads(self.call("thread", "functions", "--json", "--include-idle", "--limit",
+                                      "0", "--thread", thread))
+        return {(row["name"], row.get("library") or ""): (row["selfSamples"], row["totalSamples"])
+                for row in answer["functions"]}
+
+
+def threads_of(store, most=2):
+    """The same by the report, of all threads, of which those with most samples are first."""
+    threads = {(part["pid"], part["tid"], part["comm"] or "[unnamed]"): {(f.name, f.object): (f.self, f.total) for f in rows}
+               for part, rows in flat(store, "thread")}
+    return threads, list(threads)[:most]
+
+
+def own_sum(rows):
+    return sum(own for own, _ in rows.values())
+
+
+@exports
+def test_firefox():
+    firefox = Firefox()
+    for kind in ("small", "inferred", "names", "real"):
+        store = STORES.get(kind)
+        threads, wanted = threads_of(store)
+        loaded = firefox.load(export(store, "firefox"), wanted)
+        check(set(loaded) == set(threads), "threads %r" % list(loaded))
+        for thread in wanted:
+            what = "Firefox, %s, %r" % (kind, thread)
+            if kind == "names":  # shown escaped
+                compare({"sum": own_sum(loaded[thread])}, {"sum": own_sum(threads[thread])}, what)
+            else:
+                compare(loaded[thread], threads[thread], what)
+
+
+@exports
+def test_perf_script():
+    """By the importer of Firefox's profiler, in which a thread has one name."""
+    firefox = Firefox()
+    for kind in ("small", "hostile", "names", "real"):
+        store = STORES.get(kind)
+        wanted = [key[:2] for key in threads_of(store)[1]]
+        loaded = firefox.load(export(store, "perf-script"), wanted, width=2)
+        for thread in wanted:
+            what, got = "perf script, %s, %r" % (kind, thread), loaded.get(thread) or {}
+            rows = functions(store, "--tid", str(thread[1]))
+            compare({"sum": own_sum(got)}, {"sum": own_sum(rows)}, what)
+            if kind not in ("small", "real"):
+                continue
+            unique, _ = by_name(rows)
+            named = {name: counts for name, counts in unique.items() if "+0x" not in name}
+            compare({name: counts for (name, _), counts in got.items() if name in named}, named,
+                    what)
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+def documented():
+    """The names in code quotes of docs/JSON.md."""
+    with open(os.path.join(ROOT, "docs/JSON.md"), encoding="utf-8") as file:
+        return set(re.findall(r'`"?(\w+)', file.read()))
+
+
+def members(value):
+    if isinstance(value, dict):
+        for name, more in value.items():
+            yield name
+            yield from members(more)
+    elif isinstance(value, list):
+        for more in value[:50]:
+            yield from members(more)
+
+
+def totals(data):
+    """Self and total by symbol, from stacks and entries."""
+    own, total = collections.Counter(), collections.Counter()
+    for entry in data["entries"]:
+        stack, seen = entry["stack"], set()
+        own[data["frames"][data["stacks"][stack][1]]["symbol"]] += entry["samples"]
+        while stack >= 0:
+            stack, frame = data["stacks"][stack]
+            seen.add(data["frames"][frame]["symbol"])
+        for symbol in seen:
+            total[symbol] += entry["samples"]
+    symbols = data["symbols"]
+    return {(symbols[i]["name"], symbols[i]["object"]): (own[i], total[i]) for i in total}
+
+
+@exports
+def test_json():
+    names = documented()
+    for kind in STORE_KINDS:
+        store = STORES.get(kind)
+        with open(export(store, "json"), encoding="utf-8") as file:
+            data = json.load(file)
+        unknown = set(members(data)) - names
+        check(not unknown, "not in docs/JSON.md: %s" % sorted(unknown))
+        compare(totals(data), functions(store), "json, " + kind)
+        for i, (parent, frame) in enumerate(data["stacks"]):
+            check(-1 <= parent < i and frame < len(data["frames"]), "stack %d" % i)
