@@ -212,6 +212,12 @@ static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32
 	return index_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
 }
 
+/* An end reason as entries have it. */
+static uint8_t profile_reason(uint8_t end_reason)
+{
+	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
+}
+
 static int profile_add(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
@@ -223,8 +229,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 		return -EBADMSG;
 	if (!profile_sample(p, sample, &s))
 		return profile_is_known(p, sample) ? 0 : -EBADMSG;
-	if (s.end_reason >= STACKD_END_COUNT)
-		s.end_reason = PROFILE_REASONS - 1;
+	s.end_reason = profile_reason(s.end_reason);
 	r = profile_reserve_entry(p);
 	if (r == 0)
 		r = profile_group(p, &s, &group);
@@ -303,13 +308,59 @@ static int profile_pass(struct profile *p)
 	}
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);
-	profile_free_sums(p);
+	return r;
+}
+
+/* Takes a sample out of the entry that it is in, if any. */
+static int profile_take_out(struct profile *p, const struct store_sample *s)
+{
+	struct store_sample known = *s;
+	uint32_t group, at;
+	int r;
+
+	if (!p->wanted[s->thread] || s->time_ns < p->from_ns || s->time_ns > p->to_ns)
+		return 0;
+	known.end_reason = profile_reason(s->end_reason);
+	r = profile_group(p, &known, &group);
+	if (r == 0)
+		r = profile_find(p, group, s->node, &at);
+	if (r < 0)
+		return r;
+	p->entries[at].samples--;
+	p->entries[at].weight -= s->period;
+	return 0;
+}
+
+/* Moves the samples that were completed to the entries of their new paths. */
+static int profile_move(struct profile *p, uint32_t n_nodes)
+{
+	size_t n, kept = 0;
+	const struct reconstruct_done *done = reconstruct_done(p->reconstruct, &n);
+	struct profile_first *first =
+		reallocarray(p->first, (size_t)p->tables->n_nodes + 1, sizeof(*first));
+	int r = first ? 0 : -ENOMEM;
+
+	if (first) {
+		memset(first + n_nodes, 0,
+		       ((size_t)p->tables->n_nodes + 1 - n_nodes) * sizeof(*first));
+		p->first = first;
+	}
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = profile_take_out(p, &done[i].sample);
+		if (r == 0)
+			r = profile_add(p, &done[i].sample);
+	}
+	for (uint32_t i = 0; i < p->n_entries; i++)
+		if (p->entries[i].samples)
+			p->entries[kept++] = p->entries[i];
+	p->n_entries = (uint32_t)kept;
 	return r;
 }
 
 /* Forgets what a pass made. */
 static void profile_forget(struct profile *p)
 {
+	profile_free_sums(p);
 	free(p->wanted);
 	p->wanted = NULL;
 	choice_free(p->choice);
@@ -331,7 +382,21 @@ static bool profile_has_partial(const struct profile *p)
 	return false;
 }
 
-/* Partial paths are rare: the second pass, over completed ones, is made if there are any. */
+/* Completes partial paths. Where samples are chosen by their paths, all are looked at again. */
+static int profile_reconstruct(struct profile *p)
+{
+	uint32_t n_nodes = p->tables->n_nodes;
+	int r = reconstruct_new(p->reader, p->names, &p->reconstruct);
+
+	if (r < 0)
+		return r;
+	p->tables = reconstruct_tables(p->reconstruct);
+	if (!p->choice)
+		return profile_move(p, n_nodes);
+	profile_forget(p);
+	return profile_pass(p);
+}
+
 static int profile_sum_up(struct profile *p)
 {
 	int r = names_new(p->tables, &p->names);
@@ -340,14 +405,9 @@ static int profile_sum_up(struct profile *p)
 		r = profile_trim_all(p);
 	if (r == 0)
 		r = profile_pass(p);
-	if (r == 0 && !p->filter->no_reconstructed && profile_has_partial(p)) {
-		profile_forget(p);
-		r = reconstruct_new(p->reader, p->names, &p->reconstruct);
-		if (r < 0)
-			return r;
-		p->tables = reconstruct_tables(p->reconstruct);
-		r = profile_pass(p);
-	}
+	if (r == 0 && !p->filter->no_reconstructed && profile_has_partial(p))
+		r = profile_reconstruct(p);
+	profile_free_sums(p);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < p->n_entries; i++)

@@ -7,6 +7,10 @@
  *
  * A sample near the end of a slice has its evidence from after it in the next one, so it is
  * completed there. A sample has no number of its own: it is known by time, thread and node.
+ *
+ * The completed paths make a small trie of their own. When all are there, one pass over the
+ * recording's trie tells which of its nodes are the same: an index of all nodes, for a few paths,
+ * would cost more than the report.
  */
 #include "report/reconstruct.h"
 
@@ -23,23 +27,21 @@
 
 #define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
 #define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
-
-struct reconstruct_done {
-	uint64_t time_ns;
-	uint32_t thread, node; /* as the store has them */
-	uint32_t to_node, to_origin;
-};
+#define EVIDENCE_NEAR 512u /* samples of the thread, and of the program, around a partial one */
 
 struct reconstruct {
 	struct store_reader *reader;
 	struct store_tables tables;
 	struct evidence *evidence;
-	VEC(struct store_node) nodes;
+	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
+	struct index children;	      /* of paths: (parent, location) -> number */
+	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
 	VEC(uint64_t) tags;
 	VEC(struct origin) origins;
 	struct origin_table *interned;	   /* of what is inferred */
 	uint32_t n_stored;		   /* origins of the store */
-	struct index children;		   /* (parent, location) -> node */
+	VEC(uint32_t) marks;		   /* by sample: see MARK_*; only while it is made */
+	size_t n_seen;			   /* samples, in the second pass */
 	VEC(struct store_sample) samples;  /* only while it is made */
 	VEC(struct reconstruct_done) done; /* by time */
 	VEC(struct origin_run) runs;
@@ -51,6 +53,8 @@ void reconstruct_free(struct reconstruct *r)
 	if (!r)
 		return;
 	evidence_free(r->evidence);
+	free(r->paths.items);
+	free(r->marks.items);
 	free(r->nodes.items);
 	free(r->tags.items);
 	free(r->origins.items);
@@ -71,55 +75,31 @@ bool reconstruct_wants(const struct store_tables *t, const struct store_sample *
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-/* Copies the tables' nodes and origins, which then can grow. */
-static int reconstruct_copy(struct reconstruct *r, const struct store_tables *t)
+static int reconstruct_child(struct reconstruct *r, uint32_t location, uint32_t *path)
 {
-	if (VEC_RESERVE(&r->nodes, t->n_nodes) < 0 || VEC_RESERVE(&r->tags, t->n_nodes) < 0 ||
-	    VEC_RESERVE(&r->origins, t->n_origins) < 0 || origin_table_new(&r->interned) < 0)
-		return -ENOMEM;
-	memcpy(r->nodes.items, t->nodes, t->n_nodes * sizeof(*t->nodes));
-	memcpy(r->tags.items, t->tags, t->n_nodes * sizeof(*t->tags));
-	memcpy(r->origins.items, t->origins, t->n_origins * sizeof(*t->origins));
-	r->nodes.count = r->tags.count = t->n_nodes;
-	r->origins.count = r->n_stored = t->n_origins;
-	for (uint32_t i = 1; i < t->n_nodes; i++) {
-		uint64_t key = (uint64_t)t->nodes[i].parent << 32 | t->nodes[i].location;
-		uint32_t node;
+	uint32_t parent = *path, next = (uint32_t)r->paths.count;
 
-		if (index_enter(&r->children, key, i, &node) < 0)
-			return -ENOMEM;
-	}
+	if (next == UINT32_MAX || VEC_RESERVE(&r->paths, 1) < 0 ||
+	    index_enter(&r->children, (uint64_t)parent << 32 | location, next, path) < 0)
+		return -ENOMEM;
+	if (*path == next)
+		r->paths.items[r->paths.count++] = (struct store_node){parent, location};
 	return 0;
 }
 
-static int reconstruct_child(struct reconstruct *r, uint32_t location, uint32_t *node)
+/* The lent frames and then the sample's own, as a path. */
+static int reconstruct_path(struct reconstruct *r, const struct align *align,
+			    const struct align_sample *s, uint32_t own, uint32_t *ret_path)
 {
-	const struct store_location *l = &r->tables.locations[location];
-	uint64_t id = location_id(r->tables.objects[l->object].file_id, l->offset);
-	uint32_t parent = *node, next = (uint32_t)r->nodes.count;
-
-	if (next == UINT32_MAX || VEC_RESERVE(&r->nodes, 1) < 0 || VEC_RESERVE(&r->tags, 1) < 0 ||
-	    index_enter(&r->children, (uint64_t)parent << 32 | location, next, node) < 0)
-		return -ENOMEM;
-	if (*node == next) {
-		r->nodes.items[r->nodes.count++] = (struct store_node){parent, location};
-		r->tags.items[r->tags.count++] = hash_chain(r->tags.items[parent], id);
-	}
-	return 0;
-}
-
-/* The lent frames and then the sample's own, as a node. */
-static int reconstruct_node(struct reconstruct *r, const struct align *align,
-			    const struct align_sample *s, uint32_t own, uint32_t *ret_node)
-{
-	uint32_t node = 0, link = s->below;
+	const struct store_node *nodes = r->tables.nodes;
+	uint32_t path = 0, link = s->below;
 	int e = 0;
 
 	r->path.count = 0;
-	for (uint32_t at = own; e == 0 && at; at = r->nodes.items[at].parent) {
+	for (uint32_t at = own; e == 0 && at; at = nodes[at].parent) {
 		e = VEC_RESERVE(&r->path, 1);
 		if (e == 0)
-			r->path.items[r->path.count++] = r->nodes.items[at].location;
+			r->path.items[r->path.count++] = nodes[at].location;
 	}
 	for (uint32_t i = 0; e == 0 && i < s->n_lent; i++) {
 		const struct align_link *l = align_link(align, link);
@@ -130,8 +110,8 @@ static int reconstruct_node(struct reconstruct *r, const struct align *align,
 		link = l->below;
 	}
 	for (size_t i = r->path.count; e == 0 && i-- > 0;)
-		e = reconstruct_child(r, r->path.items[i], &node);
-	*ret_node = node;
+		e = reconstruct_child(r, r->path.items[i], &path);
+	*ret_path = path;
 	return e;
 }
 
@@ -182,13 +162,12 @@ static int reconstruct_take(struct reconstruct *r, const struct align *align, ui
 			    const struct store_sample *sample)
 {
 	const struct align_sample *s = align_sample(align, number);
-	struct reconstruct_done done = {
-		.time_ns = sample->time_ns, .thread = sample->thread, .node = sample->node};
+	struct reconstruct_done done = {.sample = *sample};
 	int e;
 
 	if (!s->n_lent || s->n_lent + s->n_frames > ORIGIN_MAX_RUNS)
 		return 0;
-	e = reconstruct_node(r, align, s, sample->node, &done.to_node);
+	e = reconstruct_path(r, align, s, sample->node, &done.to_node);
 	if (e == 0)
 		e = reconstruct_origin(r, align, s, &done.to_origin);
 	if (e == 0)
@@ -252,48 +231,185 @@ static int reconstruct_slice(struct reconstruct *r, uint32_t *numbers, size_t *f
 	return e;
 }
 
-static int reconstruct_keep(void *arg, const struct store_sample *sample)
+/* --- which samples are evidence ------------------------------------------------------------- */
+
+#define MARK_WANTED 1u /* partial */
+#define MARK_NEAR   2u /* of use for one */
+#define MARK_THREAD 2  /* bits to the left: the thread's number */
+
+/* First pass: which are partial. */
+static int reconstruct_mark(void *arg, const struct store_sample *sample)
 {
 	struct reconstruct *r = arg;
 
-	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes)
+	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
+	    sample->thread > UINT32_MAX >> MARK_THREAD)
 		return -EBADMSG;
 	evidence_note(r->evidence, sample);
+	if (VEC_RESERVE(&r->marks, 1) < 0)
+		return -ENOMEM;
+	r->marks.items[r->marks.count++] =
+		sample->thread << MARK_THREAD |
+		(reconstruct_wants(&r->tables, sample) ? MARK_WANTED | MARK_NEAR : 0);
+	return 0;
+}
+
+/* How many more samples are near the last partial one, by thread and by program. */
+struct reconstruct_near {
+	uint32_t *thread, *program;
+};
+
+static void reconstruct_step(struct reconstruct *r, struct reconstruct_near *near, uint32_t *mark)
+{
+	uint32_t thread = *mark >> MARK_THREAD;
+	uint32_t *own = &near->thread[thread];
+	uint32_t *program = &near->program[evidence_program(r->evidence, thread)];
+
+	if (*mark & MARK_WANTED)
+		*own = *program = EVIDENCE_NEAR;
+	if (*own || *program)
+		*mark |= MARK_NEAR;
+	*own -= *own > 0;
+	*program -= *program > 0;
+}
+
+/* Marks those near a partial one, before and after. */
+static int reconstruct_mark_near(struct reconstruct *r)
+{
+	size_t n_threads = (size_t)r->tables.n_threads + 1;
+	size_t n_programs = (size_t)r->tables.n_processes + 1;
+	uint32_t *left = calloc(2 * (n_threads + n_programs), sizeof(*left));
+	struct reconstruct_near after = {left, left + n_threads};
+	struct reconstruct_near before = {after.program + n_programs,
+					  after.program + n_programs + n_threads};
+
+	if (!left)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->marks.count; i++)
+		reconstruct_step(r, &after, &r->marks.items[i]);
+	for (size_t i = r->marks.count; i-- > 0;)
+		reconstruct_step(r, &before, &r->marks.items[i]);
+	free(left);
+	return 0;
+}
+
+/* Second pass: keeps those. A recording that grows has more of them now. */
+static int reconstruct_keep(void *arg, const struct store_sample *sample)
+{
+	struct reconstruct *r = arg;
+	size_t i = r->n_seen++;
+
+	if (i >= r->marks.count || !(r->marks.items[i] & MARK_NEAR) ||
+	    r->marks.items[i] >> MARK_THREAD != sample->thread)
+		return 0;
 	if (VEC_RESERVE(&r->samples, 1) < 0)
 		return -ENOMEM;
 	r->samples.items[r->samples.count++] = *sample;
 	return 0;
 }
 
-/* Leaves out the samples of threads that have no partial path. */
 static int reconstruct_choose(struct reconstruct *r)
 {
-	bool *wanted = calloc((size_t)r->tables.n_threads + 1, sizeof(*wanted));
-	size_t kept = 0;
+	int e = store_reader_samples(r->reader, reconstruct_mark, r);
 
-	if (!wanted)
+	if (e == 0)
+		e = reconstruct_mark_near(r);
+	if (e == 0)
+		e = store_reader_samples(r->reader, reconstruct_keep, r);
+	free(r->marks.items);
+	r->marks.items = NULL;
+	r->marks.count = r->marks.cap = 0;
+	return e;
+}
+
+/* --- where completed paths are in the recording's trie --------------------------------------- */
+
+/* Finds the nodes that stand for paths: by path, 0 for those without one. */
+static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
+{
+	const struct store_tables *t = &r->tables;
+	uint32_t *path_of = calloc((size_t)t->n_nodes + 1, sizeof(*path_of));
+	uint32_t *nodes = calloc(r->paths.count, sizeof(*nodes));
+
+	if (!path_of || !nodes) {
+		free(path_of);
+		free(nodes);
 		return -ENOMEM;
-	/* Threads of one program tell of each other: it is all of them or none. */
-	for (size_t i = 0; i < r->samples.count; i++)
-		if (reconstruct_wants(&r->tables, &r->samples.items[i]))
-			wanted[evidence_program(r->evidence, r->samples.items[i].thread)] = true;
-	for (size_t i = 0; i < r->samples.count; i++)
-		if (wanted[evidence_program(r->evidence, r->samples.items[i].thread)])
-			r->samples.items[kept++] = r->samples.items[i];
-	r->samples.count = kept;
-	free(wanted);
+	}
+	for (uint32_t i = 1; i < t->n_nodes; i++) {
+		uint32_t parent = t->nodes[i].parent, path;
+
+		if (parent && !path_of[parent])
+			continue;
+		path = index_find(&r->children,
+				  (uint64_t)path_of[parent] << 32 | t->nodes[i].location);
+		if (path == INDEX_NONE)
+			continue;
+		path_of[i] = path;
+		nodes[path] = i;
+	}
+	free(path_of);
+	*ret_nodes = nodes;
 	return 0;
+}
+
+/* Makes nodes for the paths that have none. */
+static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
+{
+	const struct store_tables *t = &r->tables;
+
+	if (n_new > UINT32_MAX - t->n_nodes || VEC_RESERVE(&r->nodes, t->n_nodes + n_new) < 0 ||
+	    VEC_RESERVE(&r->tags, t->n_nodes + n_new) < 0)
+		return -ENOMEM;
+	memcpy(r->nodes.items, t->nodes, t->n_nodes * sizeof(*t->nodes));
+	memcpy(r->tags.items, t->tags, t->n_nodes * sizeof(*t->tags));
+	r->nodes.count = t->n_nodes;
+	for (size_t i = 1; i < r->paths.count; i++) {
+		const struct store_node *path = &r->paths.items[i];
+		const struct store_location *l = &t->locations[path->location];
+		uint32_t parent = nodes[path->parent];
+		uint64_t id = location_id(t->objects[l->object].file_id, l->offset);
+
+		if (nodes[i])
+			continue;
+		nodes[i] = (uint32_t)r->nodes.count;
+		r->tags.items[nodes[i]] = hash_chain(r->tags.items[parent], id);
+		r->nodes.items[r->nodes.count++] = (struct store_node){parent, path->location};
+	}
+	r->tables.nodes = r->nodes.items;
+	r->tables.tags = r->tags.items;
+	r->tables.n_nodes = (uint32_t)r->nodes.count;
+	r->tables.sizes = NULL; /* the new nodes have none */
+	return 0;
+}
+
+static int reconstruct_place(struct reconstruct *r)
+{
+	uint32_t *nodes;
+	size_t n_new = 0;
+	int e = reconstruct_find(r, &nodes);
+
+	if (e < 0)
+		return e;
+	for (size_t i = 1; i < r->paths.count; i++)
+		n_new += !nodes[i];
+	if (n_new)
+		e = reconstruct_add(r, nodes, n_new);
+	for (size_t i = 0; e == 0 && i < r->done.count; i++)
+		r->done.items[i].to_node = nodes[r->done.items[i].to_node];
+	free(nodes);
+	return e;
 }
 
 static int reconstruct_compare(const void *a, const void *b)
 {
 	const struct reconstruct_done *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	if (x->sample.time_ns != y->sample.time_ns)
+		return x->sample.time_ns < y->sample.time_ns ? -1 : 1;
+	if (x->sample.thread != y->sample.thread)
+		return x->sample.thread < y->sample.thread ? -1 : 1;
+	return x->sample.node < y->sample.node ? -1 : x->sample.node > y->sample.node;
 }
 
 /* Makes the tables show what was made. */
@@ -303,12 +419,8 @@ static void reconstruct_show(struct reconstruct *r)
 		r->origins.items[i] = origin_at(r->interned, i - r->n_stored + 1);
 	if (r->done.count)
 		qsort(r->done.items, r->done.count, sizeof(*r->done.items), reconstruct_compare);
-	r->tables.nodes = r->nodes.items;
-	r->tables.tags = r->tags.items;
-	r->tables.n_nodes = (uint32_t)r->nodes.count;
 	r->tables.origins = r->origins.items;
 	r->tables.n_origins = (uint32_t)r->origins.count;
-	r->tables.sizes = NULL; /* the new nodes have none */
 }
 
 static int reconstruct_all(struct reconstruct *r)
@@ -327,6 +439,17 @@ static int reconstruct_all(struct reconstruct *r)
 	return e;
 }
 
+static int reconstruct_begin(struct reconstruct *r, const struct store_tables *t)
+{
+	if (VEC_RESERVE(&r->paths, 1) < 0 || VEC_RESERVE(&r->origins, t->n_origins) < 0 ||
+	    origin_table_new(&r->interned) < 0)
+		return -ENOMEM;
+	r->paths.items[r->paths.count++] = (struct store_node){.location = UINT32_MAX};
+	memcpy(r->origins.items, t->origins, t->n_origins * sizeof(*t->origins));
+	r->origins.count = r->n_stored = t->n_origins;
+	return 0;
+}
+
 int reconstruct_new(struct store_reader *reader, struct names *names,
 		    struct reconstruct **ret_reconstruct)
 {
@@ -340,11 +463,11 @@ int reconstruct_new(struct store_reader *reader, struct names *names,
 	r->tables = *t;
 	e = evidence_new(t, names, &r->evidence);
 	if (e == 0)
-		e = reconstruct_copy(r, t);
-	if (e == 0)
-		e = store_reader_samples(reader, reconstruct_keep, r);
+		e = reconstruct_begin(r, t);
 	if (e == 0)
 		e = reconstruct_all(r);
+	if (e == 0 && r->done.count)
+		e = reconstruct_place(r);
 	if (e < 0) {
 		reconstruct_free(r);
 		return e;
@@ -362,10 +485,15 @@ const struct store_tables *reconstruct_tables(const struct reconstruct *r)
 	return &r->tables;
 }
 
+const struct reconstruct_done *reconstruct_done(const struct reconstruct *r, size_t *ret_count)
+{
+	*ret_count = r->done.count;
+	return r->done.items;
+}
+
 void reconstruct_map(const struct reconstruct *r, struct store_sample *sample)
 {
-	const struct reconstruct_done key = {
-		.time_ns = sample->time_ns, .thread = sample->thread, .node = sample->node};
+	const struct reconstruct_done key = {.sample = *sample};
 	const struct reconstruct_done *found;
 
 	if (evidence_is_whole(sample) || !r->done.count)

@@ -8,7 +8,10 @@
  * that is still running is completed as far as it can be now, and one made before an improvement
  * gains by it.
  *
- * Long recordings are aligned in slices that overlap, so memory is bounded.
+ * Partial paths are rare where the kernel's walk is at home, so the work follows their number, not
+ * the recording's: evidence is sought among the samples around them, and the tables are copied only
+ * if there is a path that no node stands for. Long recordings of segments are aligned in slices
+ * that overlap, so memory is bounded.
  */
 #ifndef REPORT_RECONSTRUCT_H
 #define REPORT_RECONSTRUCT_H
@@ -21,7 +24,7 @@ struct reconstruct;
  * of it is inferred yet. */
 bool reconstruct_wants(const struct store_tables *tables, const struct store_sample *sample);
 
-/* Goes through all samples. The reader and the names are borrowed. 0, -ENOMEM, or what
+/* Goes through the samples. The reader and the names are borrowed. 0, -ENOMEM, or what
  * store_reader_samples() says. */
 int reconstruct_new(struct store_reader *reader, struct names *names,
 		    struct reconstruct **ret_reconstruct);
@@ -29,6 +32,15 @@ void reconstruct_free(struct reconstruct *reconstruct);
 
 /* The reader's tables with all nodes and origins. */
 const struct store_tables *reconstruct_tables(const struct reconstruct *reconstruct);
+
+/* The samples that were completed, as the store has them. */
+struct reconstruct_done {
+	struct store_sample sample;
+	uint32_t to_node, to_origin;
+};
+
+const struct reconstruct_done *reconstruct_done(const struct reconstruct *reconstruct,
+						size_t *ret_count);
 
 /* Gives a sample the path and origin that it was completed with, if it was. */
 void reconstruct_map(const struct reconstruct *reconstruct, struct store_sample *sample);
