@@ -9,6 +9,15 @@
 #include "base/vec.h"
 #include "proc/object.h"
 
+#define EVIDENCE_RARELY 20 /* one in so many paths */
+
+/* A routine, in paths without heights. */
+struct evidence_symbol {
+	uint32_t path;	  /* the last one that has it */
+	uint32_t counted; /* the last one that has it twice */
+	uint32_t n_paths, n_twice;
+};
+
 struct evidence {
 	const struct store_tables *tables;
 	struct names *names;
@@ -16,6 +25,12 @@ struct evidence {
 	uint32_t *bases;    /* by thread: the lowest root of a whole path; 0: not known */
 	VEC(uint32_t) nodes;
 	VEC(struct align_frame) frames;
+
+	/* By symbol: the last path without heights that it was met in, and whether one had it
+	 * twice. */
+	VEC(struct evidence_symbol) symbols;
+	uint32_t n_paths, n_alone;
+	bool is_cut; /* the last path that was asked for */
 };
 
 /* Processes of one executable share the number of the first. */
@@ -61,7 +76,22 @@ void evidence_free(struct evidence *e)
 	free(e->bases);
 	free(e->nodes.items);
 	free(e->frames.items);
+	free(e->symbols.items);
 	free(e);
+}
+
+static int evidence_symbol_of(struct evidence *e, uint32_t symbol, struct evidence_symbol **ret)
+{
+	if (symbol >= e->symbols.count) {
+		size_t more = symbol + 1 - e->symbols.count;
+
+		if (VEC_RESERVE(&e->symbols, more) < 0)
+			return -ENOMEM;
+		memset(e->symbols.items + e->symbols.count, 0, more * sizeof(*e->symbols.items));
+		e->symbols.count += more;
+	}
+	*ret = &e->symbols.items[symbol];
+	return 0;
 }
 
 bool evidence_is_whole(const struct store_sample *sample)
@@ -75,10 +105,40 @@ static uint32_t evidence_height(const struct evidence *e, const struct store_sam
 						     : 0;
 }
 
+/* Does a sample's path come without heights: imported, or of branch records alone? */
+static bool evidence_is_flat(const struct evidence *e, const struct store_sample *sample)
+{
+	return !e->tables->sizes || (!evidence_is_whole(sample) && !evidence_height(e, sample));
+}
+
+/* Counts the routines that a path without heights has, and has more than once. For lack of memory
+ * it leaves some out. */
+static void evidence_count(struct evidence *e, const struct store_sample *sample)
+{
+	uint32_t path = ++e->n_paths;
+
+	for (uint32_t n = sample->node; n; n = e->tables->nodes[n].parent) {
+		const struct profile_frame *named;
+		struct evidence_symbol *seen;
+		uint32_t count;
+
+		if (names_location(e->names, e->tables->nodes[n].location, &named, &count) < 0 ||
+		    evidence_symbol_of(e, named[0].symbol->number, &seen) < 0)
+			return;
+		seen->n_paths += seen->path != path;
+		seen->n_twice += seen->path == path && seen->counted != path;
+		if (seen->path == path)
+			seen->counted = path;
+		seen->path = path;
+	}
+}
+
 void evidence_note(struct evidence *e, const struct store_sample *sample)
 {
 	uint32_t height = evidence_height(e, sample), *base;
 
+	if (sample->node && evidence_is_flat(e, sample))
+		evidence_count(e, sample);
 	if (!evidence_is_whole(sample) || sample->thread >= e->tables->n_threads || !height)
 		return;
 	base = &e->bases[sample->thread];
@@ -115,27 +175,49 @@ static int evidence_climb(struct evidence *e, uint32_t node)
 	return VEC_RESERVE(&e->frames, e->nodes.count + 1 - e->frames.count);
 }
 
-/* Appends the frame of a node; `height`: its own, 0 if that is not known. */
-static int evidence_append(struct evidence *e, uint32_t node, uint32_t height)
+/* Does a routine call itself, by way of others perhaps? Now and then one looks as if it did: names
+ * are of the symbol below, and a path can be wrong. */
+static bool evidence_is_recursive(const struct evidence *e, uint32_t symbol)
 {
-	uint32_t location = e->tables->nodes[node].location, count;
+	const struct evidence_symbol *s;
+
+	if (symbol >= e->symbols.count)
+		return false;
+	s = &e->symbols.items[symbol];
+	return s->n_twice && s->n_twice >= s->n_paths / EVIDENCE_RARELY;
+}
+
+/* Appends the frame of a node; `height`: its own, 0 if that is not known.
+ * Without heights a routine that calls itself could be any of several in a stack. So such a frame
+ * is like no other, and the path begins with it: nothing is said of its callers. */
+static int evidence_append(struct evidence *e, uint32_t node, uint32_t height, bool is_flat)
+{
+	uint32_t location = e->tables->nodes[node].location, count, symbol;
 	const struct profile_frame *named;
 	int r = names_location(e->names, location, &named, &count);
 
-	if (r == 0)
-		e->frames.items[e->frames.count++] =
-			(struct align_frame){location, named[0].symbol->number, height};
-	return r;
+	if (r < 0)
+		return r;
+	symbol = named[0].symbol->number;
+	if (is_flat && evidence_is_recursive(e, symbol)) {
+		e->is_cut |= e->frames.count > 0;
+		e->frames.count = 0;
+		symbol = UINT32_MAX - 1 - e->n_alone++ % (UINT32_MAX / 2);
+	}
+	e->frames.items[e->frames.count++] = (struct align_frame){location, symbol, height};
+	return 0;
 }
 
 int evidence_path(struct evidence *e, const struct store_sample *sample,
 		  const struct align_frame **ret_frames, uint32_t *ret_count)
 {
 	const struct store_tables *t = e->tables;
+	bool is_flat = evidence_is_flat(e, sample);
 	uint32_t height = 0;
 	int r;
 
 	e->frames.count = 0;
+	e->is_cut = false;
 	r = evidence_climb(e, sample->node);
 	for (size_t i = e->nodes.count; r == 0 && i-- > 0;) {
 		uint32_t node = e->nodes.items[i], location = t->nodes[node].location;
@@ -153,13 +235,19 @@ int evidence_path(struct evidence *e, const struct store_sample *sample,
 		if (!t->locations[location].is_return)
 			height = 0;
 		/* That the entry's height is 1 says nothing about who called it. */
-		r = evidence_append(e, node, is_first && evidence_is_whole(sample) ? 0 : height);
+		r = evidence_append(e, node, is_first && evidence_is_whole(sample) ? 0 : height,
+				    is_flat);
 	}
 	if (r == 0) {
 		*ret_frames = e->frames.items;
 		*ret_count = (uint32_t)e->frames.count;
 	}
 	return r;
+}
+
+bool evidence_begins(const struct evidence *e, const struct store_sample *sample)
+{
+	return evidence_is_whole(sample) && !e->is_cut;
 }
 
 uint32_t evidence_program(const struct evidence *e, uint32_t thread)

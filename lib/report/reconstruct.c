@@ -200,7 +200,7 @@ static int reconstruct_fill(struct reconstruct *r, struct align *align, size_t f
 		frames += count;
 		numbers[i - from] = align_count(align);
 		e = align_add(align, s->thread, evidence_program(r->evidence, s->thread),
-			      s->time_ns, path, count, evidence_is_whole(s));
+			      s->time_ns, path, count, evidence_begins(r->evidence, s));
 	}
 	*ret_to = i;
 	return e == -EOVERFLOW ? -ENOMEM : e;

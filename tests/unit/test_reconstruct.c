@@ -120,6 +120,36 @@ static void test_leaves_alone(void **state)
 	fake_free(w.f);
 }
 
+/* Without heights a routine that calls itself is anywhere in its recursion: that it stood right
+ * below main before and after tells nothing of the time between. */
+static void test_recursion(void **state)
+{
+	struct world w = world_new();
+	uint32_t cut = fake_node(w.f, fake_node(w.f, fake_node(w.f, 0, w.work), w.loop), w.leaf);
+	uint32_t node = fake_node(w.f, fake_node(w.f, 0, w.start), w.in_main);
+	struct profile *p;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		node = fake_node(w.f, fake_node(w.f, node, w.work), w.loop);
+	node = fake_node(w.f, node, w.leaf);
+	for (unsigned i = 0; i < 20; i++) {
+		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, cut, STACKD_END_SEGMENT);
+	}
+	sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+	p = profile_of(&w, NULL);
+	assert_int_equal(profile_totals(p)->reconstructed, 20);
+	profile_free(p);
+	for (unsigned i = 0; i < 5; i++)
+		sample(&w, w.thread, node, STACKD_END_ENTRY);
+	p = profile_of(&w, NULL);
+	assert_int_equal(profile_totals(p)->reconstructed, 0);
+	assert_int_equal(profile_totals(p)->partial, 20);
+	profile_free(p);
+	fake_free(w.f);
+}
+
 /* One sample; all partial; and samples at one moment. */
 static void test_little(void **state)
 {
@@ -146,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_completes),
 		cmocka_unit_test(test_leaves_alone),
+		cmocka_unit_test(test_recursion),
 		cmocka_unit_test(test_little),
 	};
 
