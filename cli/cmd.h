@@ -18,6 +18,8 @@ int cmd_flamegraph(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_align(int argc, char **argv);
+int cmd_timeline(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_merge(int argc, char **argv);

@@ -35,6 +35,8 @@ static const struct verb {
 	{"annotate", cmd_annotate, "show source lines and instructions of a function"},
 	{"top", cmd_top, "watch a recording while it is made"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
+	{"timeline", cmd_timeline, "show which routines threads were in, from when to when"},
+	{"align", cmd_align, "show how well paths are found from the tops of stacks"},
 	{"import", cmd_import, "make a recording of what perf recorded"},
 	{"decode", cmd_decode, "find the call paths that tags stand for"},
 	{"merge", cmd_merge, "merge recordings of many hosts and runs into one, by tag"},

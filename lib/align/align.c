@@ -550,6 +550,16 @@ uint32_t align_count(const struct align *a)
 	return (uint32_t)a->samples.count;
 }
 
+uint32_t align_ordered(const struct align *a, uint32_t rank)
+{
+	return a->order[rank];
+}
+
+uint32_t align_stack(const struct align *a, uint32_t sample)
+{
+	return a->samples.items[sample].stack;
+}
+
 const struct align_sample *align_sample(const struct align *a, uint32_t sample)
 {
 	return &a->samples.items[sample].s;

@@ -9,7 +9,8 @@ make_store "$store" small hostile small
 "$stackctl" export --tags -i "$store" -o "$tmp/tags"
 
 # Verbs that write data, with what they need for it.
-writers=('report' 'report --view flat' 'report --view callers' 'report --view time' 'report --json'
+writers=('align --depth 0 --compare' 'timeline' 'timeline --svg'
+    'report' 'report --view flat' 'report --view callers' 'report --view time' 'report --json'
     'report --around main' 'annotate main' 'annotate --json main' 'stats' 'stats --json' 'list'
     'list --json' 'export --folded' 'export --tags' 'export --perf-script' 'export --json'
     'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'flamegraph' 'doctor'

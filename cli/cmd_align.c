@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl align: how well call paths are found from the tops of stacks: a recording's own whole
+ * paths are cut and aligned, and the result is held against them. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "input.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "report/compare.h"
+#include "report/evidence.h"
+#include "terminal.h"
+
+#define CMD_ALIGN_ROWS 10
+
+enum {
+	CMD_ALIGN_DEPTH = 0x200,
+	CMD_ALIGN_COMPARE,
+	CMD_ALIGN_SHARE,
+	CMD_ALIGN_ANCHORS,
+	CMD_ALIGN_HEIGHTS,
+	CMD_ALIGN_ROUTINES,
+	CMD_ALIGN_JSON
+};
+
+struct cmd_align {
+	struct input input;
+	struct terminal terminal;
+	const char *output;
+	struct compare_options options;
+	size_t routines;
+	bool is_compared, is_json;
+};
+
+static const struct argp_option cmd_align_options[] = {
+	{"depth", CMD_ALIGN_DEPTH, "N", 0,
+	 "Cut paths to the function that was hit and its N callers (default 2)", 3},
+	{"compare", CMD_ALIGN_COMPARE, 0, 0,
+	 "Hold the aligned paths against the whole ones: what is right, what is wrong, and the time "
+	 "of each routine (the only thing there is to do)",
+	 3},
+	{"share", CMD_ALIGN_SHARE, "PERCENT", 0,
+	 "Cut this share of the paths, at random, as walks fail (default 100: all)", 3},
+	{"no-anchors", CMD_ALIGN_ANCHORS, 0, 0,
+	 "Cut also those paths that stackd --depth would leave whole", 3},
+	{"no-heights", CMD_ALIGN_HEIGHTS, 0, 0, "Go by routines alone, as without --heights", 3},
+	{"routines", CMD_ALIGN_ROUTINES, "N", 0, "Rows of the table of routines (default 10)", 3},
+	{"json", CMD_ALIGN_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 3},
+	{0},
+};
+
+static uint32_t cmd_align_number(struct argp_state *state, const char *option, const char *arg,
+				 long least, long most)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(arg, &end, 10);
+	if (errno || end == arg || *end || n < least || n > most)
+		argp_error(state, "--%s: '%s' is not a number from %ld to %ld", option, arg, least,
+			   most);
+	return (uint32_t)n;
+}
+
+static error_t cmd_align_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_align *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		state->child_inputs[1] = &args->terminal;
+		return 0;
+	case CMD_ALIGN_DEPTH:
+		args->options.frames = cmd_align_number(state, "depth", arg, 0, 1000) + 1;
+		return 0;
+	case CMD_ALIGN_COMPARE:
+		args->is_compared = true;
+		return 0;
+	case CMD_ALIGN_SHARE:
+		args->options.percent = cmd_align_number(state, "share", arg, 1, 100);
+		return 0;
+	case CMD_ALIGN_ANCHORS:
+		args->options.no_anchors = true;
+		return 0;
+	case CMD_ALIGN_HEIGHTS:
+		args->options.no_heights = true;
+		return 0;
+	case CMD_ALIGN_ROUTINES:
+		args->routines = cmd_align_number(state, "routines", arg, 0, 1000000);
+		return 0;
+	case CMD_ALIGN_JSON:
+		args->is_json = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!args->is_compared)
+			argp_error(state, "--compare is missing: reports align by themselves, this "
+					  "verb shows how well");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_align_write(const struct cmd_align *args, const struct input_open *open,
+			   const struct compare *compare)
+{
+	const struct report_options options = {.width = args->terminal.pager ? 0
+									     : args->terminal.width,
+					       .color = args->terminal.color,
+					       .utf8 = args->terminal.utf8};
+	struct output output;
+	int r, status = output_begin_paged(args->output,
+					   args->is_json ? NULL : args->terminal.pager, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	if (args->is_json)
+		r = compare_write_json(compare, open->profile, output.file);
+	else
+		r = compare_write_text(compare, open->profile, &options, args->routines,
+				       output.file);
+	return output_end(&output, r);
+}
+
+static int cmd_align_run(const struct cmd_align *args, const struct input_open *open)
+{
+	struct compare *compare = NULL;
+	int status, r = compare_new(open->profile, &args->options, &compare);
+
+	if (r == -ENODATA) {
+		message("recording %lld has no whole path of more than %u frames: record whole "
+			"stacks (without --depth), or ask for a smaller --depth",
+			(long long)profile_tables(open->profile)->recording.id,
+			args->options.frames);
+		return CMD_NO_SAMPLES;
+	}
+	if (r < 0) {
+		message("cannot align: %s", strerror(-r));
+		return CMD_FAILED;
+	}
+	status = cmd_align_write(args, open, compare);
+	compare_free(compare);
+	return status;
+}
+
+int cmd_align(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_align_options,
+		.parser = cmd_align_parse,
+		.doc = "Shows how well call paths can be found from the tops of stacks: cuts a "
+		       "recording's whole paths, aligns them and holds the result against the truth."
+		       "\vExamples:\n\n"
+		       "  stackd --heights -o s.db -- ./program\n"
+		       "  stackctl align -i s.db --depth 2 --compare\n"
+		       "  stackctl align -i s.db --depth 7 --share 10 --compare\n",
+		.children = children,
+	};
+	struct cmd_align args = {
+		.options = {.frames = 3, .percent = 100, .threshold = EVIDENCE_THRESHOLD},
+		.routines = CMD_ALIGN_ROWS};
+	struct input_open open;
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	args.input.filter.no_reconstructed = true;
+	terminal_setup(&args.terminal, args.output);
+	status = input_open(&args.input, &open);
+	if (status == CMD_DONE)
+		status = cmd_align_run(&args, &open);
+	input_close(&open);
+	return status;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl timeline: which routines the threads of a recording were in, from when to when. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "input.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "report/chronicle.h"
+#include "terminal.h"
+
+enum { CMD_TIMELINE_THRESHOLD = 0x200, CMD_TIMELINE_SVG };
+
+struct cmd_timeline {
+	struct input input;
+	struct terminal terminal;
+	const char *output;
+	struct chronicle_options options;
+	bool is_svg;
+};
+
+static const struct argp_option cmd_timeline_options[] = {
+	{"threshold", CMD_TIMELINE_THRESHOLD, "MSms|SAMPLES", 0,
+	 "Show routines that a thread was in for at least so many milliseconds (20ms) or samples (10) "
+	 "at a stretch (default: a 200th of the recording)",
+	 3},
+	{"svg", CMD_TIMELINE_SVG, 0, 0, "As a picture, a self-contained SVG file for any browser",
+	 3},
+	{"output", 'o', "FILE", 0, "Write to this file; one that ends in .svg is a picture", 3},
+	{0},
+};
+
+static void cmd_timeline_threshold(struct argp_state *state, const char *arg,
+				   struct chronicle_options *options)
+{
+	char *end;
+	double value = strtod(arg, &end);
+	bool is_time = strcmp(end, "ms") == 0 || strcmp(end, "s") == 0;
+
+	if (end == arg || (*end && !is_time) || !(value > 0 && value <= 1e12))
+		argp_error(state,
+			   "--threshold: '%s' is neither a number of milliseconds (20ms) nor of "
+			   "samples (10)",
+			   arg);
+	if (is_time)
+		options->duration_ns = (uint64_t)(value * (*end == 'm' ? 1e6 : 1e9));
+	else
+		options->samples = (uint64_t)value;
+	if (!options->duration_ns && !options->samples)
+		argp_error(state, "--threshold: '%s' is less than one", arg);
+}
+
+static bool cmd_timeline_is_svg(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 4 && strcmp(path + n - 4, ".svg") == 0;
+}
+
+static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_timeline *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		state->child_inputs[1] = &args->terminal;
+		return 0;
+	case CMD_TIMELINE_THRESHOLD:
+		cmd_timeline_threshold(state, arg, &args->options);
+		return 0;
+	case CMD_TIMELINE_SVG:
+		args->is_svg = true;
+		return 0;
+	case 'o':
+		args->output = arg;
+		args->is_svg = args->is_svg || cmd_timeline_is_svg(arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int cmd_timeline_write(const struct cmd_timeline *args, const struct input_open *open,
+			      const struct chronicle *chronicle)
+{
+	const struct report_options options = {.width = args->terminal.pager ? 0
+									     : args->terminal.width,
+					       .color = args->terminal.color,
+					       .utf8 = args->terminal.utf8};
+	struct output output;
+	int r, status = output_begin_paged(args->output, args->is_svg ? NULL : args->terminal.pager,
+					   &output);
+
+	if (status != CMD_DONE)
+		return status;
+	if (args->is_svg)
+		r = chronicle_write_svg(chronicle, open->profile, output.file);
+	else
+		r = chronicle_write_text(chronicle, open->profile, &options, output.file);
+	return output_end(&output, r);
+}
+
+static int cmd_timeline_run(const struct cmd_timeline *args, const struct input_open *open)
+{
+	struct chronicle *chronicle = NULL;
+	int status, r = chronicle_new(open->profile, &args->options, &chronicle);
+
+	if (r < 0) {
+		message("cannot make the timeline: %s", strerror(-r));
+		return CMD_FAILED;
+	}
+	status = cmd_timeline_write(args, open, chronicle);
+	chronicle_free(chronicle);
+	return status;
+}
+
+int cmd_timeline(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_timeline_options,
+		.parser = cmd_timeline_parse,
+		.doc = "Shows which routines each thread was in, from when to when, with up to two of "
+		       "their callers and the source line that was seen most."
+		       "\vExamples:\n\n"
+		       "  stackctl timeline --threshold 20ms\n"
+		       "  stackctl timeline --comm worker --from 2s --to 3s --threshold 3\n"
+		       "  stackctl timeline -o timeline.svg\n\n"
+		       "A routine's time goes from its first sample to the first one elsewhere. Of "
+		       "routines that take up the same time only the innermost is shown.\n",
+		.children = children,
+	};
+	struct cmd_timeline args = {0};
+	struct input_open open;
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	terminal_setup(&args.terminal, args.output);
+	status = input_open(&args.input, &open);
+	if (status == CMD_DONE)
+		status = cmd_timeline_run(&args, &open);
+	input_close(&open);
+	return status;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* Alignment against the truth; see compare.h. */
+#include "report/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "align/standing.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "report/evidence.h"
+#include "stackd_abi.h"
+
+struct compare_truth {
+	size_t first; /* in frames */
+	uint32_t n_frames, n_left;
+};
+
+struct compare_state {
+	struct profile *profile;
+	struct evidence *evidence;
+	struct align *align;
+	struct standing *standing;
+	struct compare *result;
+	VEC(struct align_frame) frames;
+	VEC(struct compare_truth) truths;  /* by sample */
+	uint32_t *taken;		   /* by thread: samples so far */
+	uint64_t *seen_truth, *seen_found; /* by symbol: the last sample that had it, + 1 */
+};
+
+void compare_free(struct compare *c)
+{
+	if (!c)
+		return;
+	free(c->routines);
+	names_free(c->names);
+	free(c);
+}
+
+static void compare_release(struct compare_state *c)
+{
+	evidence_free(c->evidence);
+	standing_free(c->standing);
+	align_free(c->align);
+	free(c->frames.items);
+	free(c->truths.items);
+	free(c->taken);
+	free(c->seen_truth);
+	free(c->seen_found);
+}
+
+/* --- cutting -------------------------------------------------------------------------------- */
+
+/* Whether a thread's n-th sample, from 1, is one that stackd walks whole (bpf/segment.bpf.h). */
+static bool compare_is_anchor(uint32_t n)
+{
+	return n % STACKD_ANCHOR_EVERY == 0 || (n < STACKD_ANCHOR_EVERY && (n & (n - 1)) == 0);
+}
+
+static bool compare_cuts(const struct compare_state *c, uint32_t thread)
+{
+	const struct compare_options *o = &c->result->options;
+
+	if (o->percent < 100)
+		return hash_mix64(c->truths.count + 1) % 100 < o->percent;
+	return o->no_anchors || !compare_is_anchor(c->taken[thread]);
+}
+
+static int compare_note(void *arg, const struct store_sample *sample)
+{
+	struct compare_state *c = arg;
+
+	evidence_note(c->evidence, sample);
+	return 0;
+}
+
+/* Adds a path, which the caller has checked to be whole, to the truth and to the alignment. */
+static int compare_enter(struct compare_state *c, const struct store_sample *s,
+			 const struct align_frame *path, uint32_t n)
+{
+	struct compare_truth truth = {.first = c->frames.count, .n_frames = n, .n_left = n};
+	bool no_heights = c->result->options.no_heights;
+
+	if (VEC_RESERVE(&c->frames, n) < 0 || VEC_RESERVE(&c->truths, 1) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		c->frames.items[truth.first + i] = path[i];
+		if (no_heights)
+			c->frames.items[truth.first + i].height = 0;
+	}
+	c->frames.count += n;
+	c->taken[s->thread]++;
+	if (n > c->result->options.frames && compare_cuts(c, s->thread))
+		truth.n_left = c->result->options.frames;
+	c->truths.items[c->truths.count++] = truth;
+	return align_add(c->align, s->thread, evidence_program(c->evidence, s->thread), s->time_ns,
+			 c->frames.items + truth.first + n - truth.n_left, truth.n_left,
+			 truth.n_left == n);
+}
+
+static int compare_take(void *arg, const struct store_sample *sample)
+{
+	struct compare_state *c = arg;
+	const struct align_frame *path;
+	uint32_t n;
+	int r;
+
+	if (!evidence_is_whole(sample) || !profile_wants(c->profile, sample))
+		return 0;
+	r = evidence_path(c->evidence, sample, &path, &n);
+	return r == 0 && n ? compare_enter(c, sample, path, n) : r;
+}
+
+/* --- judging -------------------------------------------------------------------------------- */
+
+static void compare_judge(struct compare_state *c, uint32_t number)
+{
+	const struct compare_truth *truth = &c->truths.items[number];
+	const struct align_sample *s = align_sample(c->align, number);
+	const struct align_frame *frames = c->frames.items + truth->first;
+	uint32_t hidden = truth->n_frames - truth->n_left, link = s->below;
+	bool is_wrong = s->is_whole && s->n_lent != hidden;
+	struct compare *to = c->result;
+
+	to->whole += s->is_whole;
+	if (!hidden)
+		return;
+	to->cut++;
+	to->aligned += s->n_lent || s->is_whole;
+	for (uint32_t i = 0; i < s->n_lent; i++) {
+		const struct align_frame *lent = &align_link(c->align, link)->frame;
+		const struct align_frame *own = i < hidden ? &frames[hidden - 1 - i] : NULL;
+
+		to->inferred++;
+		if (!own || lent->id != own->id) {
+			to->wrong_frames++;
+			to->wrong_routines += !own || lent->symbol != own->symbol;
+			is_wrong = true;
+		}
+		link = align_link(c->align, link)->below;
+	}
+	to->wrong += is_wrong;
+	to->right += s->is_whole && !is_wrong;
+}
+
+/* --- time ----------------------------------------------------------------------------------- */
+
+/* Adds one to a routine's count, once for each sample. */
+static void compare_time(uint64_t *seen, uint32_t symbol, uint64_t sample, uint64_t *count)
+{
+	if (seen[symbol] == sample + 1)
+		return;
+	seen[symbol] = sample + 1;
+	++*count;
+}
+
+static void compare_times(struct compare_state *c, uint32_t number)
+{
+	const struct compare_truth *truth = &c->truths.items[number];
+	const struct align_frame *frames = c->frames.items + truth->first, *stood;
+	const struct align_sample *s = align_sample(c->align, number);
+	struct compare_routine *routines = c->result->routines;
+	uint32_t link = s->below, n = s->is_whole ? 0 : standing_of(c->standing, number, &stood);
+
+	for (uint32_t i = 0; i < truth->n_frames; i++) {
+		uint32_t symbol = frames[i].symbol;
+
+		compare_time(c->seen_truth, symbol, number, &routines[symbol].truth);
+		if (i >= truth->n_frames - truth->n_left)
+			compare_time(c->seen_found, symbol, number, &routines[symbol].found);
+	}
+	for (uint32_t i = 0; i < s->n_lent; i++) {
+		const struct align_link *l = align_link(c->align, link);
+
+		compare_time(c->seen_found, l->frame.symbol, number,
+			     &routines[l->frame.symbol].found);
+		link = l->below;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		compare_time(c->seen_found, stood[i].symbol, number,
+			     &routines[stood[i].symbol].found);
+	routines[frames[truth->n_frames - 1].symbol].self++;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct compare_routine *x = a, *y = b;
+
+	if (x->truth != y->truth)
+		return x->truth > y->truth ? -1 : 1;
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	return x->symbol->number < y->symbol->number ? -1 : x->symbol->number > y->symbol->number;
+}
+
+static int compare_sum_up(struct compare_state *c)
+{
+	struct compare *to = c->result;
+	size_t n = names_symbol_count(c->result->names), kept = 0;
+
+	to->routines = calloc(n + 1, sizeof(*to->routines));
+	c->seen_truth = calloc(n + 1, sizeof(*c->seen_truth));
+	c->seen_found = calloc(n + 1, sizeof(*c->seen_found));
+	if (!to->routines || !c->seen_truth || !c->seen_found)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->truths.count; i++) {
+		compare_judge(c, i);
+		compare_times(c, i);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct compare_routine routine = to->routines[i];
+
+		/* The profile has its own symbols; those of one name and object are alike. */
+		routine.symbol = names_symbol_at(c->result->names, (uint32_t)i);
+		if (routine.truth || routine.found)
+			to->routines[kept++] = routine;
+	}
+	to->n_routines = kept;
+	to->samples = c->truths.count;
+	if (kept)
+		qsort(to->routines, kept, sizeof(*to->routines), compare_order);
+	return 0;
+}
+
+static double compare_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int compare_align(struct compare_state *c)
+{
+	double start = compare_now();
+	int r = align_run(c->align);
+
+	c->result->align_seconds = compare_now() - start;
+	return r == 0 ? standing_new(c->align, &c->standing) : r;
+}
+
+static int compare_prepare(struct compare_state *c)
+{
+	const struct store_tables *t = store_reader_tables(profile_reader(c->profile));
+	int r = names_new(t, &c->result->names);
+
+	c->taken = calloc((size_t)t->n_threads + 1, sizeof(*c->taken));
+	if (!c->taken)
+		return -ENOMEM;
+	if (r == 0)
+		r = evidence_new(t, c->result->names, &c->evidence);
+	if (r == 0)
+		r = align_new(c->result->options.threshold, &c->align);
+	return r;
+}
+
+int compare_new(struct profile *profile, const struct compare_options *options,
+		struct compare **ret_compare)
+{
+	struct compare_state c = {.profile = profile};
+	struct store_reader *reader = profile_reader(profile);
+	int r;
+
+	c.result = calloc(1, sizeof(*c.result));
+	if (!c.result)
+		return -ENOMEM;
+	c.result->options = *options;
+	r = compare_prepare(&c);
+	/* Without heights there is nothing to note but recursions, at which paths would be cut:
+	 * here they are the truth, and stay as they are. */
+	if (r == 0 && store_reader_tables(reader)->sizes)
+		r = store_reader_samples(reader, compare_note, &c);
+	if (r == 0)
+		r = store_reader_samples(reader, compare_take, &c);
+	if (r == 0)
+		r = compare_align(&c);
+	if (r == 0)
+		r = compare_sum_up(&c);
+	if (r == 0 && !c.result->cut)
+		r = -ENODATA;
+	if (r == 0)
+		*ret_compare = c.result;
+	else
+		compare_free(c.result);
+	compare_release(&c);
+	return r;
+}
