@@ -13,8 +13,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
@@ -22,9 +24,9 @@
 #include "report/text.h"
 #include "sym/demangle.h"
 #include "tag/code_model.h"
+#include "tag/tag_batch.h"
 #include "tag/tag_model.h"
 #include "tag/tag_observed.h"
-#include "tag/tag_search.h"
 #include "tag_input.h"
 
 #define CMD_DECODE_MODELS 256
@@ -58,7 +60,9 @@ static const struct argp_option cmd_decode_options[] = {
 	 "Tags of stackd's own walks, also if files are instrumented", 1},
 	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
 	 1},
-	{"budget", CMD_DECODE_BUDGET_MS, "MS", 0, "Milliseconds a tag (default 10)", 2},
+	{"budget", CMD_DECODE_BUDGET_MS, "MS", 0,
+	 "Milliseconds of processor time a tag (default 10); what is left over goes to harder ones",
+	 2},
 	{"all", CMD_DECODE_ALL, 0, 0, "Look for more paths after the first, for the whole budget",
 	 2},
 	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that the model does not have", 2},
@@ -256,24 +260,76 @@ struct cmd_decode_run {
 	struct tag_search *search;
 	FILE *out;
 	struct buf line;
+	VEC(struct tag_batch_item) items;
+	struct cmd_decode_name *names;
+	bool has_names;
 	uint64_t asked, found;
 	int status;
 };
 
-/* The node of a linkage name, or of a demangled one; CALLGRAPH_NONE. */
-static uint32_t cmd_decode_function(const struct callgraph *graph, const char *name)
+/* Nodes by readable name. */
+struct cmd_decode_name {
+	char *name;
+	uint32_t node;
+};
+
+static int cmd_decode_compare(const void *a, const void *b)
 {
-	uint32_t node = callgraph_find_name(graph, name);
+	const struct cmd_decode_name *x = a, *y = b;
+	int r = strcmp(x->name, y->name);
 
-	for (uint32_t i = 0; node == CALLGRAPH_NONE && i < callgraph_count(graph); i++) {
-		const struct callgraph_node *n = callgraph_at(graph, i);
-		char *readable = n->is_transparent ? NULL : demangle(n->name);
+	return r ? r : (x->node > y->node) - (x->node < y->node);
+}
 
-		if (readable && strcmp(readable, name) == 0)
-			node = i;
-		free(readable);
+static void cmd_decode_forget(struct cmd_decode_run *run)
+{
+	for (uint32_t i = 0; run->names && i < callgraph_count(run->graph); i++)
+		free(run->names[i].name);
+	free(run->names);
+	run->names = NULL;
+}
+
+static void cmd_decode_index(struct cmd_decode_run *run)
+{
+	uint32_t n = callgraph_count(run->graph);
+	bool failed;
+
+	run->has_names = true;
+	run->names = calloc((size_t)n + 1, sizeof(*run->names));
+	failed = !run->names;
+	for (uint32_t i = 0; !failed && i < n; i++) {
+		const struct callgraph_node *node = callgraph_at(run->graph, i);
+
+		run->names[i].node = i;
+		run->names[i].name = node->is_transparent ? NULL : demangle(node->name);
+		if (!run->names[i].name)
+			run->names[i].name = strdup(node->is_transparent ? "" : node->name);
+		failed = !run->names[i].name;
 	}
-	return node;
+	if (failed)
+		cmd_decode_forget(run);
+	else
+		qsort(run->names, n, sizeof(*run->names), cmd_decode_compare);
+}
+
+/* The node of a demangled name, or of a linkage name; CALLGRAPH_NONE. */
+static uint32_t cmd_decode_function(struct cmd_decode_run *run, const char *name)
+{
+	uint32_t low = 0, high = callgraph_count(run->graph), n = high;
+
+	if (!run->has_names)
+		cmd_decode_index(run);
+	while (run->names && low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (strcmp(run->names[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (run->names && *name && low < n && strcmp(run->names[low].name, name) == 0)
+		return run->names[low].node;
+	return callgraph_find_name(run->graph, name);
 }
 
 static void cmd_decode_name(struct cmd_decode_run *run, uint32_t node)
@@ -288,7 +344,7 @@ static void cmd_decode_name(struct cmd_decode_run *run, uint32_t node)
 	free(readable);
 }
 
-static const char *cmd_decode_status(const struct tag_answer *answer)
+static const char *cmd_decode_status(const struct tag_batch_item *answer)
 {
 	switch (answer->status) {
 	case TAG_SEARCH_FOUND:
@@ -301,13 +357,13 @@ static const char *cmd_decode_status(const struct tag_answer *answer)
 	return "not in budget";
 }
 
-static void cmd_decode_text(struct cmd_decode_run *run, uint64_t tag,
-			    const struct tag_answer *answer)
+static void cmd_decode_text(struct cmd_decode_run *run, const struct tag_batch_item *answer)
 {
 	for (size_t i = 0; i < answer->n; i++) {
 		const struct tag_path *path = &answer->paths[i];
 
-		text_printf(&run->line, "%016" PRIx64 "\t", tag);
+		text_printf(&run->line, "%016" PRIx64 "\t%s", answer->tag,
+			    path->n ? "" : "[nothing called yet]");
 		for (uint32_t k = 0; k < path->n; k++) {
 			bool known = !k || callgraph_can_call(run->graph, path->nodes[k - 1],
 							      path->nodes[k]);
@@ -319,20 +375,20 @@ static void cmd_decode_text(struct cmd_decode_run *run, uint64_t tag,
 	}
 	if (answer->status == TAG_SEARCH_NO_PATH)
 		text_printf(&run->line, "%016" PRIx64 "\t[no path of the model has this tag]\n",
-			    tag);
+			    answer->tag);
 	else if (!answer->n)
 		text_printf(&run->line,
 			    "%016" PRIx64 "\t[not found in the budget of %g ms: try --budget]\n",
-			    tag, run->args->budget_ms);
+			    answer->tag, run->args->budget_ms);
 }
 
-static void cmd_decode_json(struct cmd_decode_run *run, uint64_t tag,
-			    const struct tag_answer *answer)
+static void cmd_decode_json(struct cmd_decode_run *run, const struct tag_batch_item *answer)
 {
 	text_printf(&run->line,
 		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64
 		    ",\"paths\":[",
-		    run->asked ? "," : "", tag, cmd_decode_status(answer), answer->spent_ns);
+		    run->asked ? "," : "", answer->tag, cmd_decode_status(answer),
+		    answer->spent_ns);
 	for (size_t i = 0; i < answer->n; i++) {
 		const struct tag_path *path = &answer->paths[i];
 
@@ -347,48 +403,41 @@ static void cmd_decode_json(struct cmd_decode_run *run, uint64_t tag,
 	text_put_raw(&run->line, "]}");
 }
 
-/* "TAG" or "TAG:LEAF", TAG in hexadecimal. */
-static int cmd_decode_query(struct cmd_decode_run *run, const char *word, struct tag_query *query)
+/* "TAG", "TAG:LEAF" or "TAG~LEAF", TAG in hexadecimal. */
+static int cmd_decode_word(struct cmd_decode_run *run, const char *word,
+			   struct tag_batch_item *item)
 {
 	char *end;
 
 	errno = 0;
-	query->tag = strtoull(word, &end, 16);
-	query->leaf = CALLGRAPH_NONE;
-	if (errno || end == word || *word == '-' || (*end && *end != ':')) {
+	item->tag = strtoull(word, &end, 16);
+	item->leaf = CALLGRAPH_NONE;
+	if (errno || end == word || *word == '-' || (*end && *end != ':' && *end != '~')) {
 		message("'%s' is not a tag: 16 hexadecimal digits, then perhaps :FUNCTION", word);
 		return CMD_USAGE;
 	}
-	if (!*end)
+	item->leaf_is_hint = *end == '~';
+	if (*end)
+		item->leaf = cmd_decode_function(run, end + 1);
+	if (!*end || item->leaf_is_hint || item->leaf != CALLGRAPH_NONE)
 		return CMD_DONE;
-	query->leaf = cmd_decode_function(run->graph, end + 1);
-	if (query->leaf != CALLGRAPH_NONE)
-		return CMD_DONE;
-	message("the model has no function '%s', the leaf of tag %016" PRIx64, end + 1, query->tag);
+	message("the model has no function '%s', the leaf of tag %016" PRIx64, end + 1, item->tag);
 	return CMD_USAGE;
 }
 
-static int cmd_decode_one(struct cmd_decode_run *run, const char *word)
+static int cmd_decode_ask(struct cmd_decode_run *run, const char *word)
 {
-	struct tag_query query = {.all = run->args->all,
-				  .budget_ns = (uint64_t)(run->args->budget_ms * 1e6)};
-	struct tag_answer answer;
-	int r, status = cmd_decode_query(run, word, &query);
+	struct tag_batch_item item = {0};
+	int status = cmd_decode_word(run, word, &item);
 
 	if (status != CMD_DONE) {
 		run->status = status;
 		return 0;
 	}
-	r = tag_search_run(run->search, &query, &answer);
-	if (r < 0)
-		return r;
-	if (run->args->is_json)
-		cmd_decode_json(run, query.tag, &answer);
-	else
-		cmd_decode_text(run, query.tag, &answer);
-	run->asked++;
-	run->found += answer.status == TAG_SEARCH_FOUND;
-	return text_flush(&run->line, run->out);
+	if (VEC_RESERVE(&run->items, 1) < 0)
+		return -ENOMEM;
+	run->items.items[run->items.count++] = item;
+	return 0;
 }
 
 /* Tags from standard input, a word each. */
@@ -401,7 +450,7 @@ static int cmd_decode_stdin(struct cmd_decode_run *run)
 	while (r == 0 && getline(&line, &cap, stdin) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		if (*line)
-			r = cmd_decode_one(run, line);
+			r = cmd_decode_ask(run, line);
 	}
 	if (r == 0 && ferror(stdin))
 		r = -EIO;
@@ -409,31 +458,73 @@ static int cmd_decode_stdin(struct cmd_decode_run *run)
 	return r;
 }
 
-static int cmd_decode_tags(struct cmd_decode_run *run)
+static int cmd_decode_answers(struct cmd_decode_run *run)
 {
 	int r = 0;
 
 	if (run->args->is_json)
 		text_put_raw(&run->line, "{\"schema\":1,\"tags\":[");
-	for (unsigned i = 0; r == 0 && i < run->args->n_tags; i++)
-		r = cmd_decode_one(run, run->args->tags[i]);
-	if (r == 0 && !run->args->n_tags)
-		r = cmd_decode_stdin(run);
+	for (size_t i = 0; r == 0 && i < run->items.count; i++) {
+		const struct tag_batch_item *item = &run->items.items[i];
+
+		if (run->args->is_json)
+			cmd_decode_json(run, item);
+		else
+			cmd_decode_text(run, item);
+		run->asked++;
+		run->found += item->status == TAG_SEARCH_FOUND;
+		r = text_flush(&run->line, run->out);
+	}
 	if (run->args->is_json)
 		text_printf(&run->line, "\n],\"asked\":%" PRIu64 ",\"found\":%" PRIu64 "}\n",
 			    run->asked, run->found);
 	return r < 0 ? r : text_flush(&run->line, run->out);
 }
 
+static int cmd_decode_tags(struct cmd_decode_run *run)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < run->args->n_tags; i++)
+		r = cmd_decode_ask(run, run->args->tags[i]);
+	if (r == 0 && !run->args->n_tags)
+		r = cmd_decode_stdin(run);
+	if (r == 0)
+		r = tag_batch_run(run->search, run->items.items, run->items.count,
+				  (uint64_t)(run->args->budget_ms * 1e6), run->args->all);
+	return r < 0 ? r : cmd_decode_answers(run);
+}
+
+/* A search ends by the time that it used, however busy the machine is. */
+static uint64_t cmd_decode_clock(void *arg)
+{
+	struct timespec now;
+
+	(void)arg;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void cmd_decode_release(struct cmd_decode_run *run)
+{
+	for (size_t i = 0; i < run->items.count; i++)
+		tag_batch_item_release(&run->items.items[i]);
+	free(run->items.items);
+	cmd_decode_forget(run);
+	tag_search_free(run->search);
+	buf_free(&run->line);
+}
+
 static int cmd_decode_search(const struct cmd_decode *args, const struct callgraph *graph)
 {
 	struct cmd_decode_run run = {.args = args, .graph = graph, .status = CMD_DONE};
-	struct tag_search_options options = {.root = CALLGRAPH_NONE, .strict = args->strict};
+	struct tag_search_options options = {
+		.root = CALLGRAPH_NONE, .strict = args->strict, .now_ns = cmd_decode_clock};
 	struct output output;
 	int r, status;
 
 	if (args->root) {
-		options.root = cmd_decode_function(graph, args->root);
+		options.root = cmd_decode_function(&run, args->root);
 		if (options.root == CALLGRAPH_NONE) {
 			message("the model has no function '%s' for a root", args->root);
 			return CMD_USAGE;
@@ -454,8 +545,7 @@ static int cmd_decode_search(const struct cmd_decode *args, const struct callgra
 						: (run.found ? CMD_DONE : CMD_NO_SAMPLES);
 	if (run.asked > 1 || !run.found)
 		message("%" PRIu64 " of %" PRIu64 " tags decoded", run.found, run.asked);
-	tag_search_free(run.search);
-	buf_free(&run.line);
+	cmd_decode_release(&run);
 	return status;
 }
 
@@ -464,9 +554,10 @@ int cmd_decode(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_decode_options,
 		.parser = cmd_decode_parse,
-		.args_doc = "[TAG[:LEAF]...]",
+		.args_doc = "[TAG[:LEAF|~LEAF]...]",
 		.doc = "Finds the call paths that tags stand for, by a model of who calls whom.\v"
-		       "TAG is in hexadecimal; LEAF is the innermost function, if it is known. "
+		       "TAG is in hexadecimal; LEAF is the innermost function, if it is known; "
+		       "TAG~LEAF: it is probably this one or its caller. "
 		       "Without tags they are read from standard input, one a line. All paths that "
 		       "fit are shown; '>?' marks a call that the model does not have, which is "
 		       "usually one through a pointer. The status is 3 if no tag was decoded.",

@@ -37,6 +37,7 @@
 #define TAG_SEARCH_RUN	  4096		       /* longest recursion that is tried */
 #define TAG_SEARCH_WIDER  (2 * EDGE_COSTS_BIT) /* least growth of a limit */
 #define TAG_SEARCH_INSERT 12		       /* an entry of the table costs so many steps */
+#define TAG_SEARCH_ENTRY  32		       /* bytes of one, about */
 #define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT) /* for what is possible and unlikely */
 
 /* A node of the walk that is still to be expanded. */
@@ -517,6 +518,27 @@ static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_s
 	return r < 0 ? r : 0;
 }
 
+int tag_search_prepare(struct tag_search *s, uint64_t budget_ns, uint64_t *ret_spent_ns)
+{
+	const struct prefixes_stop stop = {tag_search_is_over, s};
+	struct prefixes *table = &s->prefixes;
+	int r;
+
+	tag_search_begin(s, budget_ns);
+	r = budget_ns ? prefixes_grow(table, table->limit, &stop) : 0;
+	while (r == 0 && budget_ns && !table->is_full && table->next != EDGE_COSTS_NEVER &&
+	       table->entries.count * TAG_SEARCH_ENTRY < s->options.memory_bytes / 4 &&
+	       !tag_search_is_over(s)) {
+		uint32_t limit = table->limit;
+
+		r = prefixes_grow(table, tag_search_wider(limit, table->next), &stop);
+		if (table->limit == limit)
+			break; /* as far as it goes */
+	}
+	*ret_spent_ns = s->options.now_ns(s->options.now_arg) - s->start_ns;
+	return r < 0 ? r : 0;
+}
+
 int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 {
 	const struct prefixes_stop stop = {tag_search_never, NULL};
@@ -528,6 +550,18 @@ int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 	}
 	r = prefixes_learn(&s->prefixes, nodes, n, &stop);
 	return r < 0 ? r : 0;
+}
+
+/* The tag of a thread that has called nothing yet. */
+static int tag_search_empty(struct tag_search *s)
+{
+	uint32_t *nodes = malloc(sizeof(*nodes));
+
+	if (!nodes)
+		return -ENOMEM;
+	s->paths[0] = (struct tag_path){.nodes = nodes};
+	s->n_paths = 1;
+	return 0;
 }
 
 int tag_search_run(struct tag_search *s, const struct tag_query *query,
@@ -542,7 +576,9 @@ int tag_search_run(struct tag_search *s, const struct tag_query *query,
 	tag_search_forget(s);
 	tag_search_begin(s, query->budget_ns);
 	s->query = query;
-	if (query->budget_ns)
+	if (query->budget_ns && !query->tag && query->leaf == CALLGRAPH_NONE)
+		r = tag_search_empty(s);
+	else if (query->budget_ns)
 		r = tag_search_rounds(s, &status);
 	s->query = NULL;
 	if (r == 0 && s->n_paths == 1 && !s->options.keep_nothing)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "random_graph.h"
+#include "tag/tag_batch.h"
 #include "tag/tag_search.h"
 
 #define LONG_NS UINT64_C(3600000000000)
@@ -354,6 +355,47 @@ static void decoded_paths_help_the_next(void **state)
 	callgraph_free(graph);
 }
 
+/* One budget for many: what is left over by tags that are near known paths finds the first ones. */
+static void a_batch_shares_its_budget(void **state)
+{
+	enum { TAGS = 40, LENGTH = 12, SHARED = 9 };
+	struct random_source random = {11};
+	struct callgraph *graph = random_graph(&random, 128, 6);
+	uint64_t time = 0, spent = 0;
+	struct tag_search_options options = {.root = 0, .now_ns = ticking, .now_arg = &time};
+	struct tag_batch_item items[TAGS + 1] = {0};
+	uint32_t paths[TAGS][LENGTH] = {0}, shared[SHARED] = {0};
+	struct tag_search *search;
+
+	(void)state;
+	random_path(&random, graph, shared, SHARED);
+	for (int i = 0; i < TAGS; i++) {
+		memcpy(paths[i], shared, sizeof(shared));
+		random_path(&random, graph, paths[i] + SHARED - 1, LENGTH - SHARED + 1);
+		items[i].tag = tag_search_tag(graph, paths[i], LENGTH);
+		items[i].leaf = CALLGRAPH_NONE;
+	}
+	items[TAGS].leaf = CALLGRAPH_NONE; /* tag 0: nothing called yet */
+	search = new_search(graph, &options);
+	assert_int_equal(tag_batch_run(search, items, TAGS + 1, 0, false), 0);
+	assert_int_equal(items[0].status, TAG_SEARCH_NOT_IN_BUDGET);
+	assert_int_equal(tag_batch_run(search, items, TAGS + 1, 200000000, false), 0);
+	for (int i = 0; i < TAGS; i++) {
+		assert_int_equal(items[i].status, TAG_SEARCH_FOUND);
+		assert_int_equal(items[i].paths[0].n, LENGTH);
+		assert_memory_equal(items[i].paths[0].nodes, paths[i], sizeof(paths[i]));
+	}
+	assert_int_equal(items[TAGS].status, TAG_SEARCH_FOUND);
+	assert_int_equal(items[TAGS].paths[0].n, 0);
+	for (int i = 0; i <= TAGS; i++) {
+		spent += items[i].spent_ns;
+		tag_batch_item_release(&items[i]);
+	}
+	assert_true(spent <= UINT64_C(200000000) * (TAGS + 2));
+	tag_search_free(search);
+	callgraph_free(graph);
+}
+
 static void graphs_say_no(void **state)
 {
 	struct callgraph *graph = new_graph();
@@ -396,6 +438,7 @@ int main(void)
 		cmocka_unit_test(transparent_nodes_are_walked_through),
 		cmocka_unit_test(deep_recursion_is_found),
 		cmocka_unit_test(decoded_paths_help_the_next),
+		cmocka_unit_test(a_batch_shares_its_budget),
 		cmocka_unit_test(graphs_say_no),
 	};
 
