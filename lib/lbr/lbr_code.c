@@ -18,11 +18,13 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "lbr/lbr_site.h"
 #include "lbr/lbr_stub.h"
-#include "walk/call_site.h"
 
 #define MAX_JUMPS 64 /* out of one function; with more, it may lead anywhere */
 #define MAX_HOPS  16 /* functions looked at for one answer */
+
+#define DIRECT_CALL 5 /* bytes of `call x` */
 
 struct leads_key {
 	uint64_t start; /* file offset */
@@ -56,6 +58,7 @@ struct lbr_code_files {
 	ZydisDecoder decoder;
 	struct leads *leads;
 	struct stub *stubs;
+	struct lbr_sites *sites;
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
@@ -65,6 +68,10 @@ int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files)
 
 	if (!files)
 		return -ENOMEM;
+	if (lbr_sites_new(&files->sites)) {
+		free(files);
+		return -ENOMEM;
+	}
 	files->walk = walk;
 	ZydisDecoderInit(&files->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	*ret_files = files;
@@ -98,6 +105,7 @@ void lbr_code_free(struct lbr_code_files *files)
 		return;
 	forget_leads(files);
 	forget_stubs(files);
+	lbr_sites_free(files->sites);
 	free(files);
 }
 
@@ -115,16 +123,22 @@ static bool is_jump(const struct lbr_instruction *i)
 	       i->is.meta.category == ZYDIS_CATEGORY_COND_BR;
 }
 
+static const struct lbr_site *site_at(const struct lbr_code_view *view,
+				      const struct lbr_place *place)
+{
+	return lbr_site_at(view->files->sites, &view->files->decoder, place);
+}
+
 static uint64_t call_end(void *arg, uint64_t from)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_instruction i;
+	const struct lbr_site *site;
 	struct lbr_place place;
 
-	if (!find(view, from, &place) || !lbr_decode_at(&view->files->decoder, &place, &i) ||
-	    i.is.meta.category != ZYDIS_CATEGORY_CALL)
+	if (!find(view, from, &place))
 		return 0;
-	return from + i.is.length;
+	site = site_at(view, &place);
+	return site->kind == LBR_SITE_CALL ? from + site->length : 0;
 }
 
 /* --- functions ------------------------------------------------------------------------------- */
@@ -333,30 +347,19 @@ static bool is_function_start(const struct lbr_code_view *view, const struct lbr
 	return function_of(view, place, &start, &end) && start == place->offset;
 }
 
-static bool follows_call(const struct lbr_place *place)
-{
-	uint8_t bytes[CALL_SITE_BYTES];
-
-	return place->offset >= sizeof(bytes) &&
-	       elf_file_read(place->object->elf, place->offset - sizeof(bytes), bytes,
-			     sizeof(bytes)) == sizeof(bytes) &&
-	       call_site_ends(bytes, sizeof(bytes));
-}
-
 /* `e8` and a distance. */
 static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
+	const struct lbr_site *site;
 	struct lbr_place place;
-	uint8_t bytes[5];
-	int32_t distance;
 
-	if (!find(view, address - sizeof(bytes), &place) ||
-	    elf_file_read(place.object->elf, place.offset, bytes, sizeof(bytes)) != sizeof(bytes) ||
-	    bytes[0] != 0xe8)
+	if (!find(view, address - DIRECT_CALL, &place))
 		return LBR_FIT_UNKNOWN;
-	memcpy(&distance, bytes + 1, sizeof(distance));
-	return fit(arg, address + (uint64_t)(int64_t)distance, pc);
+	site = site_at(view, &place);
+	if (site->kind != LBR_SITE_CALL || site->length != DIRECT_CALL || !site->distance)
+		return LBR_FIT_UNKNOWN;
+	return fit(arg, address + (uint64_t)(int64_t)site->distance, pc);
 }
 
 static bool is_return_address(void *arg, uint64_t address)
@@ -369,7 +372,8 @@ static bool is_return_address(void *arg, uint64_t address)
 	if (!place.object->elf)
 		return true;
 	place.offset++;
-	return follows_call(&place) || is_sigreturn(&place) || is_function_start(view, &place);
+	return site_at(view, &place)->follows_call || is_sigreturn(&place) ||
+	       is_function_start(view, &place);
 }
 
 static bool is_entry(void *arg, uint64_t address, bool is_return)
@@ -395,25 +399,27 @@ static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 		return false;
 	if (target.object == source.object && target.offset >= start && target.offset < end)
 		return false;
-	return follows_call(&target) && !is_function_start(view, &target);
+	return site_at(view, &target)->follows_call && !is_function_start(view, &target);
 }
 
 static enum lbr_kind kind(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_instruction i;
 	struct lbr_place place;
 
-	if (!find(view, from, &place) || !lbr_decode_at(&view->files->decoder, &place, &i))
+	if (!find(view, from, &place))
 		return LBR_KIND_UNKNOWN;
-	switch (i.is.meta.category) {
-	case ZYDIS_CATEGORY_CALL:
+	switch (site_at(view, &place)->kind) {
+	case LBR_SITE_NONE:
+		return LBR_KIND_UNKNOWN;
+	case LBR_SITE_CALL:
 		return LBR_KIND_CALL;
-	case ZYDIS_CATEGORY_RET:
+	case LBR_SITE_RETURN:
 		return LBR_KIND_RETURN;
+	case LBR_SITE_INDIRECT:
+		return is_long_jump(arg, from, to) ? LBR_KIND_LONG_JUMP : LBR_KIND_JUMP;
 	default:
-		return !lbr_is_direct(&i) && is_long_jump(arg, from, to) ? LBR_KIND_LONG_JUMP
-									 : LBR_KIND_JUMP;
+		return LBR_KIND_JUMP;
 	}
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Places in code, remembered; see lbr_site.h. */
+#include "lbr/lbr_site.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "walk/call_site.h"
+
+#define MAX_INSTRUCTION 16
+
+struct lbr_sites {
+	struct lbr_site slots[LBR_SITE_SLOTS];
+};
+
+int lbr_sites_new(struct lbr_sites **ret_sites)
+{
+	struct lbr_sites *sites = calloc(1, sizeof(*sites));
+
+	if (!sites)
+		return -ENOMEM;
+	*ret_sites = sites;
+	return 0;
+}
+
+void lbr_sites_free(struct lbr_sites *sites)
+{
+	free(sites);
+}
+
+static enum lbr_site_kind kind_of(const struct lbr_instruction *i)
+{
+	switch (i->is.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		return LBR_SITE_CALL;
+	case ZYDIS_CATEGORY_RET:
+		return LBR_SITE_RETURN;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return lbr_is_direct(i) ? LBR_SITE_OTHER : LBR_SITE_INDIRECT;
+	default:
+		return LBR_SITE_OTHER;
+	}
+}
+
+static void decode(struct lbr_site *site, const ZydisDecoder *decoder, const uint8_t *bytes,
+		   size_t len)
+{
+	struct lbr_instruction i;
+
+	if (!lbr_decode(decoder, bytes, len, &i))
+		return;
+	site->kind = (uint8_t)kind_of(&i);
+	site->length = i.is.length;
+	if (site->kind == LBR_SITE_CALL && lbr_is_direct(&i))
+		site->distance = (int32_t)i.operands[0].imm.value.s;
+}
+
+static void read_site(struct lbr_site *site, const ZydisDecoder *decoder,
+		      const struct lbr_place *place)
+{
+	uint8_t bytes[CALL_SITE_BYTES + MAX_INSTRUCTION];
+	size_t before = place->offset >= CALL_SITE_BYTES ? CALL_SITE_BYTES : 0;
+	int64_t got = elf_file_read(place->object->elf, place->offset - before, bytes,
+				    before + MAX_INSTRUCTION);
+
+	*site = (struct lbr_site){.offset = place->offset, .object = place->object->number + 1};
+	if (got < (int64_t)before)
+		return;
+	site->follows_call = before && call_site_ends(bytes, before);
+	decode(site, decoder, bytes + before, (size_t)got - before);
+}
+
+const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const ZydisDecoder *decoder,
+				   const struct lbr_place *place)
+{
+	uint64_t hash = hash_mix64(place->offset ^ (uint64_t)place->object->number << 48);
+	struct lbr_site *site = &sites->slots[hash % LBR_SITE_SLOTS];
+
+	if (site->offset != place->offset || site->object != place->object->number + 1)
+		read_site(site, decoder, place);
+	return site;
+}
