@@ -47,6 +47,9 @@ void calltree_free(struct calltree *tree)
 	free(tree->placed);
 	free(tree->climb);
 	free(tree->inferred.items);
+	free(tree->large.spots.items);
+	free(tree->large.level.items);
+	free(tree->large.next.items);
 	index_free(&tree->children);
 	free(tree);
 }
@@ -157,9 +160,8 @@ int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_
 			      is_inlined, ret_child);
 }
 
-/* Where the paths with this mark (or none) begin; makes `stamp` stand for it. */
-static int calltree_begin(struct calltree *tree, const struct profile_symbol *mark,
-			  uint32_t *ret_at)
+/* Makes `stamp` stand for the mark. */
+int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at)
 {
 	if (!tree->placed) {
 		uint32_t n = profile_tables(tree->profile)->n_nodes;
@@ -197,26 +199,33 @@ static int calltree_step(struct calltree *tree, const struct profile_filter *fil
 	return calltree_enter(tree, *at, key, symbol, is_inlined, at);
 }
 
-/* Places the frames of one trie node under `at`. */
-static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
 {
-	const struct store_tables *t = profile_tables(tree->profile);
 	const struct profile_filter *filter = profile_filter(tree->profile);
 	const uint32_t *keys;
 	size_t count;
 	int r = 0;
 
-	keys = profile_location_keys(tree->profile, t->nodes[trie_node].location, &count);
+	keys = profile_location_keys(tree->profile, location, &count);
 	if (!keys)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = calltree_step(tree, filter, keys[i], at);
+	return r;
+}
+
+/* Places the frames of one trie node under `at`. */
+static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+{
+	const struct store_tables *t = profile_tables(tree->profile);
+	int r = calltree_frames(tree, t->nodes[trie_node].location, at);
+
 	if (r == 0)
 		tree->placed[trie_node] = (struct calltree_place){.stamp = tree->stamp, .at = *at};
 	return r;
 }
 
-static bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
+bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
 {
 	if (n == tree->cap_climb) {
 		uint32_t cap = tree->cap_climb ? tree->cap_climb * 2 : 256;

@@ -48,6 +48,18 @@ void calltree_clear(struct calltree *tree);
  * -ENOMEM. */
 int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 
+/* Entries of the profile: some, by number. */
+struct calltree_entries {
+	const struct profile_entry *entries;
+	const uint32_t *order;
+	size_t n;
+};
+
+/* Adds entries to an empty tree, but in full only where there are `least` samples: a node with
+ * fewer has what it calls as its own. Much quicker, where that is enough.
+ * (Where it is not possible, all is added in full.) 0 or -ENOMEM. */
+int calltree_add_large(struct calltree *tree, const struct calltree_entries *of, double least);
+
 /* Works out `samples` and `inferred` of all nodes from what was added; call once, after the last
  * addition. */
 void calltree_sum(struct calltree *tree);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the call tree: calltree.c builds one from entries, calltree_invert.c makes others of it.
+ * Inside the call tree: calltree.c builds one from entries, calltree_large.c a part of it,
+ * calltree_invert.c makes others of it.
  * No other module includes this.
  */
 #ifndef REPORT_CALLTREE_STATE_H
@@ -21,6 +22,23 @@ struct calltree_inferred {
 	uint64_t samples;
 };
 
+/* See calltree_large.c. */
+struct large_spot {
+	uint32_t node;	      /* of the trie */
+	uint32_t parent;      /* spot; LARGE_NONE: a root */
+	uint32_t first, next; /* children, as a list */
+	uint64_t samples;     /* of the node and all below it */
+};
+
+struct large_arrival {
+	uint32_t spot, at; /* at: the tree's node */
+};
+
+struct calltree_large {
+	VEC(struct large_spot) spots;
+	VEC(struct large_arrival) level, next;
+};
+
 struct calltree {
 	struct profile *profile;
 	enum calltree_key key;
@@ -33,10 +51,20 @@ struct calltree {
 	uint32_t *climb;		   /* trie nodes on the way down */
 	uint32_t cap_climb;
 	VEC(struct calltree_inferred) inferred;
+	struct calltree_large large;
 };
 
 /* The child of `parent` for a symbol, entered if it is new. 0 or -ENOMEM. */
 int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
 		   bool is_inlined, uint32_t *ret_child);
+
+/* Where the paths with this mark (or NULL) begin. 0 or -ENOMEM. */
+int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at);
+
+/* Steps from `at` over the frames of a location that are shown. 0 or -ENOMEM. */
+int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at);
+
+/* Keeps a trie node in `climb`, as the n-th; false for lack of memory. */
+bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node);
 
 #endif

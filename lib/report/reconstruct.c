@@ -27,7 +27,7 @@
 
 #define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
 #define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
-#define EVIDENCE_NEAR 512u /* samples of the thread, and of the program, around a partial one */
+#define EVIDENCE_NEAR 256u /* samples of the thread, and of the program, around a partial one */
 
 struct reconstruct {
 	struct store_reader *reader;

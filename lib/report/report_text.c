@@ -308,6 +308,8 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 	struct histogram histogram = {0};
 	int r = report_view_new(profile, options, &report.view);
 
+	if (options->view == REPORT_TREE)
+		report.view.percent = options->percent_limit;
 	report.whole_name = partition_whole(&report.view.partition);
 	if (r == 0 && options->view == REPORT_TIME)
 		r = histogram_make(&report.view.partition, options->n_bins, &histogram);

@@ -99,14 +99,21 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 	const struct groups *groups = &v->partition.groups;
 	size_t n;
 	const struct profile_entry *entries = profile_entries(v->profile, &n);
+	struct calltree_entries of;
 	int r = 0;
 
 	v->whole = groups->samples[part];
 	if (!with_tree)
 		return 0;
+	of = (struct calltree_entries){.entries = entries,
+				       .order = &groups->order[groups->first[part]],
+				       .n = groups->first[part + 1] - groups->first[part]};
 	calltree_clear(v->tree);
-	for (uint32_t i = groups->first[part]; r == 0 && i < groups->first[part + 1]; i++)
-		r = calltree_add(v->tree, &entries[groups->order[i]]);
+	if (v->percent > 0)
+		/* a little less, so that rounding cannot make a row that is shown a small one */
+		r = calltree_add_large(v->tree, &of, v->percent * 0.00999999999 * (double)v->whole);
+	for (size_t i = 0; r == 0 && v->percent <= 0 && i < of.n; i++)
+		r = calltree_add(v->tree, &entries[of.order[i]]);
 	calltree_sum(v->tree);
 	if (r == 0 && v->with_sources)
 		r = sources_make(v->profile, v->tree, &groups->order[groups->first[part]],

@@ -24,6 +24,7 @@ struct report_view_state {
 	bool *is_asked;		/* by symbol: REPORT_AROUND asks for it */
 	uint32_t n_asked;
 	const char *around;
+	double percent; /* rows below this share of a part are not looked at */
 };
 
 /* 0 or -ENOMEM. What is half made is freed by report_view_free(), also after an error. */

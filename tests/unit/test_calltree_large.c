@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree of large nodes alone is the whole tree, as far as nodes are large. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "fake_store.h"
+#include "report/calltree.h"
+
+#define FUNCTIONS 12u
+#define PLACES	  60u
+#define NODES	  6000u
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t n)
+{
+	random_state += UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)((hash_mix64(random_state) >> 32) * n >> 32);
+}
+
+/* Random paths: several call sites to a function, some with functions inlined, few functions, so
+ * that many trie nodes meet in one of the tree. */
+static struct store_reader *make_random(uint64_t seed)
+{
+	static char names[FUNCTIONS][8];
+	struct store_reader *f = fake_new();
+	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog"), thread;
+
+	random_state = seed;
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		snprintf(names[i], sizeof(names[i]), "f%u", i);
+	for (uint32_t i = 0; i < PLACES; i++) {
+		fake_location(f, prog, 0x1000 + i * 16, true);
+		for (uint32_t k = below(4) ? 0 : 1 + below(2); k > 0; k--)
+			fake_line(f, names[below(FUNCTIONS)], 0, true);
+		fake_line(f, names[i % FUNCTIONS], 0x1000, false);
+	}
+	thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
+	for (uint32_t i = 0; i < NODES; i++) {
+		/* near the root, or at the end of what was made last: wide and deep */
+		uint32_t n = f->tables.n_nodes, parent = below(3) ? below(n < 40 ? n : 40) : n - 1;
+		uint32_t node = fake_node(f, parent, below(PLACES));
+
+		if (below(2))
+			fake_samples(f, thread, node,
+				     below(8) ? STACKD_END_ENTRY : STACKD_END_NO_RECIPE,
+				     1 + below(20));
+	}
+	fake_samples(f, thread, 0, STACKD_END_NO_USER, 30);
+	return fake_done(f);
+}
+
+static uint32_t find(const struct calltree_node *nodes, uint32_t parent, uint32_t key)
+{
+	uint32_t at = nodes[parent].first_child;
+
+	while (at != CALLTREE_NONE && nodes[at].key != key)
+		at = nodes[at].next_sibling;
+	return at;
+}
+
+/* Compares what is below two nodes that stand for each other; the number of large nodes. */
+static uint32_t compare(const struct calltree_node *whole, uint32_t w,
+			const struct calltree_node *part, uint32_t p, double least)
+{
+	uint32_t n_whole = 0, n_part = 0, large = 1;
+
+	assert_int_equal(whole[w].samples, part[p].samples);
+	if ((double)whole[w].samples < least)
+		return 0;
+	assert_int_equal(whole[w].self, part[p].self);
+	for (uint32_t at = whole[w].first_child; at != CALLTREE_NONE; at = whole[at].next_sibling) {
+		uint32_t same = find(part, p, whole[at].key);
+
+		assert_int_not_equal(same, CALLTREE_NONE);
+		large += compare(whole, at, part, same, least);
+		n_whole++;
+	}
+	for (uint32_t at = part[p].first_child; at != CALLTREE_NONE; at = part[at].next_sibling)
+		n_part++;
+	assert_int_equal(n_whole, n_part);
+	return large;
+}
+
+static struct calltree *make_tree(struct profile *p, double least)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(p, &n);
+	uint32_t *order = calloc(n, sizeof(*order));
+	struct calltree_entries of = {entries, order, n};
+	struct calltree *tree;
+
+	assert_non_null(order);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	assert_int_equal(calltree_new(p, CALLTREE_BY_SYMBOL, &tree), 0);
+	for (int again = 0; again < 2; again++) {
+		calltree_clear(tree);
+		for (size_t i = 0; least == 0 && i < n; i++)
+			assert_int_equal(calltree_add(tree, &entries[i]), 0);
+		if (least > 0)
+			assert_int_equal(calltree_add_large(tree, &of, least), 0);
+		calltree_sum(tree);
+	}
+	free(order);
+	return tree;
+}
+
+/* `is_less`: the filter lets large nodes be told before their children are made. */
+static void check(struct profile_filter filter, uint64_t seed, bool is_less)
+{
+	struct store_reader *f = make_random(seed);
+	struct profile *p;
+	struct calltree *whole;
+	uint32_t n_whole, n_part;
+
+	filter.no_reconstructed = true;
+	assert_int_equal(profile_new(f, &filter, &p), 0);
+	whole = make_tree(p, 0);
+	calltree_nodes(whole, &n_whole);
+	for (double least = 1; least < 3000; least *= 2.5) {
+		struct calltree *part = make_tree(p, least);
+		const struct calltree_node *nodes = calltree_nodes(part, &n_part);
+		uint32_t n = is_less ? compare(calltree_nodes(whole, &n_whole), 0, nodes, 0, least)
+				     : n_part;
+
+		assert_true(n > 0 && n_part <= n_whole);
+		assert_true(!is_less || least < 30 || n_part < n_whole);
+		assert_true(is_less || n_part == n_whole);
+		calltree_free(part);
+	}
+	calltree_free(whole);
+	profile_free(p);
+	fake_free(f);
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++)
+		check((struct profile_filter){0}, seed, true);
+}
+
+static void test_filters(void **state)
+{
+	(void)state;
+	check((struct profile_filter){.no_inlined = true}, 6, true);
+	check((struct profile_filter){.fold_recursion = true}, 7, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_filters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
