@@ -27,7 +27,7 @@ DAEMON_SRC = $(wildcard daemon/*.c)
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
 C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
-	       libstacktag/*.[ch] plugin/*.h plugin/*.cc)
+	       libstacktag/*.[ch] libstacktag/*/*.c plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
@@ -98,12 +98,27 @@ $(B)/libstacktag.a: $(TAG_SRC:%.c=$(B)/%.o)
 $(B)/libstacktag.so.1: $(TAG_SRC:%.c=$(B)/%.o)
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs -o $@ $^ && ln -sf $(@F) $(B)/libstacktag.so
 
+# The decoder within a program: the parts of lib that it needs, as code for shared libraries.
+DECODE_SRC = $(wildcard libstacktag/decode/*.c)
+PIC        = $(B)/pic/libstackd.a
+
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(B)/gen -MMD -MP -c $< -o $@
+
+$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(wildcard $(foreach part,base elf report stack sym tag,lib/$(part)/*.c)))
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/libstacktag-decode.so.1: $(DECODE_SRC:%.c=$(B)/pic/%.o) $(PIC)
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs,--exclude-libs,ALL,--gc-sections -o $@ $^ \
+		-lZydis -lelf -lm && ln -sf $(@F) $(B)/libstacktag-decode.so
+
 $(B)/stacktag.so: $(wildcard plugin/*.cc plugin/*.h)
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)$(PLUGIN_CXX) -std=gnu++17 -O2 -g -fPIC -fno-rtti -shared -Wall -Wextra -Werror \
 		-isystem $(PLUGIN_INC) -o $@ $(filter %.cc,$^)
 
-stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(PLUGIN)
+stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(PLUGIN)
 
 # Manual pages: written by the programs themselves, from the tables that --help shows. Their date
 # is that of the changes, so that a build can be repeated.
@@ -115,7 +130,7 @@ $(B)/man/done: $(B)/stackctl
 
 man: $(B)/man/done
 
--include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d)
 
 # --- tests -----------------------------------------------------------------------------------
 
@@ -210,11 +225,11 @@ install: all man
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/stackd $(DESTDIR)$(PREFIX)/include
-	install -m 0644 libstacktag/stacktag.h $(DESTDIR)$(PREFIX)/include
-	install -m 0644 $(B)/libstacktag.a $(B)/libstacktag.so.1 $(DESTDIR)$(PREFIX)/lib
-	ln -sf libstacktag.so.1 $(DESTDIR)$(PREFIX)/lib/libstacktag.so
+	install -m 0644 $(wildcard libstacktag/*.h) $(DESTDIR)$(PREFIX)/include
+	install -m 0644 $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(DESTDIR)$(PREFIX)/lib
+	for l in libstacktag libstacktag-decode; do ln -sf $$l.so.1 $(DESTDIR)$(PREFIX)/lib/$$l.so || exit 1; done
 	$(if $(PLUGIN),install -m 0644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/stackd)
-	for pc in stacktag $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
+	for pc in stacktag stacktag-decode $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
 		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 	sed 's|@PREFIX@|$(PREFIX)|g' systemd/stackd.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/stackd.service
 

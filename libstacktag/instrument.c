@@ -9,9 +9,9 @@
  * Exits can be missing: longjmp() leaves functions without one. So on entry those are popped first
  * that can no longer be live, because the stack has been given back beyond them; another stack
  * (of a signal handler, of a coroutine) may lie anywhere: only what is within STALE_BYTES is taken
- * for the same stack. On exit those are popped that have another function or call site. (So after
- * longjmp() the tag is right from the next entry or exit on. The stack pointer tells nothing on
- * exit: compilers like to jump there.)
+ * for the same stack. On exit those are popped that have another function or call site. So after
+ * longjmp() the tag is right when the function that was jumped to returns, at the latest. (The
+ *stack pointer tells nothing on exit: compilers like to jump there.)
  *
  * The id of a function is that of the location where it starts: of its file's build-id and its
  * offset in there. It is found once, by the dynamic linker's lock-free index (we may be in a signal
@@ -70,19 +70,19 @@ NOT_US static uint64_t file_id_of_note(const uint8_t *at, const uint8_t *end)
 	return 0;
 }
 
-NOT_US static uint64_t file_id_of_name(const char *path)
+/* Of a file without a build-id: of its program headers, which are in the file and in memory alike.
+ */
+NOT_US static uint64_t file_id_of_headers(const uint8_t *at, size_t n)
 {
-	const char *slash = strrchr(path, '/');
 	uint64_t hash = 0;
 
-	for (const char *c = slash ? slash + 1 : path; *c; c++)
-		hash = hash_mix64(hash + (uint8_t)*c + 1);
+	for (size_t i = 0; i < n; i++)
+		hash = hash_mix64(hash + at[i] + 1);
 	return hash ? hash : 1;
 }
 
 /* The id of a function in a file of which the headers are in memory. */
-NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, const char *path,
-				  uintptr_t function)
+NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, uintptr_t function)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
 	const Elf64_Phdr *segments = (const Elf64_Phdr *)(image + header->e_phoff);
@@ -97,7 +97,10 @@ NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, const ch
 		if (s->p_type == PT_LOAD && function - (uintptr_t)start < s->p_memsz)
 			offset = function - (uintptr_t)start + s->p_offset;
 	}
-	return hash_mix64(hash_mix64(file ? file : file_id_of_name(path)) + offset);
+	if (!file)
+		file = file_id_of_headers((const uint8_t *)segments,
+					  header->e_phnum * sizeof(*segments));
+	return hash_mix64(hash_mix64(file) + offset);
 }
 
 NOT_US static uint64_t find_id(uintptr_t function)
@@ -108,8 +111,7 @@ NOT_US static uint64_t find_id(uintptr_t function)
 	if (_dl_find_object((void *)function, &found) ||
 	    memcmp(found.dlfo_map_start, ELFMAG, SELFMAG))
 		return hash_mix64(function); /* code that a program made itself */
-	return id_in_file(found.dlfo_map_start, found.dlfo_link_map->l_addr,
-			  found.dlfo_link_map->l_name, function);
+	return id_in_file(found.dlfo_map_start, found.dlfo_link_map->l_addr, function);
 }
 
 NOT_US static uint64_t remember_id(uintptr_t function, size_t at)

@@ -93,7 +93,8 @@ static void code_build_name(const struct code_file *f, uint32_t function, uint64
 static int code_build_node(struct code_build *b, const struct code_file *f, uint32_t function,
 			   uint64_t vaddr, bool is_function, uint32_t *ret_node)
 {
-	uint64_t offset = code_build_offset(f, vaddr), id = location_id(f->scan.file_id, offset);
+	uint64_t offset = code_build_offset(f, vaddr);
+	uint64_t id = location_id(b->leaves ? f->scan.file_id : f->scan.hooks_id, offset);
 	char name[512];
 
 	*ret_node = callgraph_find(b->graph, id);

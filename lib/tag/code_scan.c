@@ -22,6 +22,7 @@
 
 #include "sym/unwind_bounds.h"
 #include "tag/code_scan_state.h"
+#include "tag/tag_functions.h"
 
 #define CODE_SCAN_MAX_SLOTS (1u << 22)
 #define CODE_SCAN_MAX_DATA  ((uint64_t)1 << 28) /* bytes looked through for addresses */
@@ -525,6 +526,7 @@ static struct code_scan code_scan_finish(struct code_scanner *s)
 	struct code_scan scan = s->scan;
 
 	scan.file_id = elf_file_id(s->file);
+	scan.hooks_id = tag_functions_file_id(s->file);
 	scan.functions = s->functions.items;
 	scan.n_functions = s->functions.count;
 	scan.calls = s->calls.items;

@@ -34,6 +34,7 @@ struct tag_functions {
 	struct tag_sections sections; /* functions by vaddr */
 	bool is_listed;		      /* else every function counts, */
 	uint64_t runtime[2];	      /* but for these */
+	uint64_t file_id;	      /* in their ids */
 };
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -116,6 +117,7 @@ int tag_functions_new(const struct elf_file *file, struct tag_functions **ret_fu
 	if (!f)
 		return -ENOMEM;
 	f->file = file;
+	f->file_id = tag_functions_file_id(file);
 	r = read_list(f);
 	if (r == -ENODATA && calls_runtime(f))
 		r = 0;
@@ -179,6 +181,26 @@ static const struct tag_function *find_cold(struct tag_functions *f, uint64_t va
 	return NULL;
 }
 
+uint64_t tag_functions_file_id(const struct elf_file *file)
+{
+	uint8_t bytes[sizeof(Elf64_Phdr)];
+	uint64_t hash = 0;
+	Elf64_Ehdr header;
+	size_t len;
+
+	if (elf_file_build_id(file, &len) ||
+	    elf_file_read(file, 0, &header, sizeof(header)) != sizeof(header))
+		return elf_file_id(file);
+	for (size_t i = 0; i < header.e_phnum && i < MAX_HEADERS; i++) {
+		if (elf_file_read(file, header.e_phoff + i * sizeof(bytes), bytes, sizeof(bytes)) !=
+		    sizeof(bytes))
+			break;
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			hash = hash_mix64(hash + bytes[k] + 1);
+	}
+	return hash ? hash : 1;
+}
+
 static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_t *ret_id)
 {
 	uint64_t offset;
@@ -186,7 +208,7 @@ static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_
 	if (start == elf_file_entry_vaddr(f->file) || start == f->runtime[0] ||
 	    start == f->runtime[1] || !elf_file_vaddr_to_offset(f->file, start, &offset))
 		return false;
-	*ret_id = hash_mix64(hash_mix64(elf_file_id(f->file)) + offset);
+	*ret_id = hash_mix64(hash_mix64(f->file_id) + offset);
 	return true;
 }
 

@@ -41,6 +41,11 @@ bool tag_functions_is_runtime(struct tag_functions *functions, uint64_t vaddr);
  * has been given back? Tells by the instructions from there on. */
 bool tag_functions_is_window(struct tag_functions *functions, uint64_t vaddr);
 
+/* What stands for the file in ids of functions of -finstrument-functions: the file id, or, without
+ * a build-id, a hash of what the runtime has in memory of the file: its program headers. Never 0.
+ */
+uint64_t tag_functions_file_id(const struct elf_file *file);
+
 /* The vaddr of the word that holds the variable's distance from the thread pointer, by the file's
  * note (docs/TAGS.md). false: there is no note. */
 bool tag_functions_note(const struct elf_file *file, uint64_t *ret_vaddr);

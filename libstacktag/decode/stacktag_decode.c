@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The in-process decoder; see stacktag_decode.h. What `stackctl decode` does with the files that it
+ * is given, this does with those that the dynamic linker has loaded: lib/tag makes a call graph of
+ * them and searches it from both ends.
+ *
+ * The files are opened again by their paths (the sections are not loaded at run time). One that is
+ * gone, or was replaced by something unreadable, is left out: its functions are then not found.
+ */
+#include "../stacktag_decode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/elf_file.h"
+#include "tag/code_model.h"
+#include "tag/tag_functions.h"
+#include "tag/tag_model.h"
+#include "tag/tag_search.h"
+
+struct stacktag_decoder {
+	struct callgraph *graph;
+	struct tag_search *search;
+	const char **names; /* of the last answer */
+	size_t room;
+};
+
+/* --- the model -------------------------------------------------------------------------------- */
+
+struct load {
+	struct tag_model *listed;  /* of files with .btloc */
+	struct code_model *hooked; /* of files with -finstrument-functions */
+};
+
+/* 0; what else goes wrong with a file than lack of memory is its own fault. */
+static int take_listed(struct load *load, const struct elf_file *file)
+{
+	struct tag_sections_fault fault;
+	struct tag_sections sections;
+	int r = tag_sections_read(file, &sections, &fault);
+
+	if (r)
+		return r == -ENOMEM ? r : -ENODATA;
+	r = tag_model_take(load->listed, &sections);
+	tag_sections_release(&sections);
+	return r;
+}
+
+static bool keeps_tags(const struct elf_file *file)
+{
+	struct tag_functions *functions;
+
+	if (tag_functions_new(file, &functions))
+		return false;
+	tag_functions_free(functions);
+	return true;
+}
+
+static int take_file(struct load *load, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	struct elf_file *file;
+
+	if (fd < 0)
+		return 0;
+	r = elf_file_open(fd, &file);
+	close(fd);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	r = take_listed(load, file);
+	if (r == -ENODATA) {
+		r = keeps_tags(file) ? code_model_take(load->hooked, file, path) : -ENODATA;
+		if (!r)
+			return 0; /* the model has the file now */
+	}
+	elf_file_free(file);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	if (!*info->dlpi_name)
+		return take_file(arg, "/proc/self/exe");
+	return strchr(info->dlpi_name, '/') ? take_file(arg, info->dlpi_name) : 0;
+}
+
+static int make_graph(const struct load *load, struct callgraph **ret_graph)
+{
+	struct callgraph *graph = NULL;
+	int r = tag_model_graph(load->listed, &graph);
+
+	if (!r && code_model_has_hooks(load->hooked))
+		r = code_model_functions(load->hooked, graph);
+	if (!r && !callgraph_count_real(graph))
+		r = -ENODATA;
+	if (!r)
+		r = callgraph_seal(graph);
+	if (!r)
+		*ret_graph = graph;
+	else
+		callgraph_free(graph);
+	return r;
+}
+
+static int read_program(struct callgraph **ret_graph)
+{
+	struct load load = {0};
+	int r = tag_model_new(&load.listed);
+
+	if (!r)
+		r = code_model_new(&load.hooked);
+	if (!r)
+		r = dl_iterate_phdr(on_object, &load);
+	if (!r)
+		r = make_graph(&load, ret_graph);
+	tag_model_free(load.listed);
+	code_model_free(load.hooked);
+	return r;
+}
+
+int stacktag_decoder_new(struct stacktag_decoder **ret_decoder)
+{
+	const struct tag_search_options options = {.root = CALLGRAPH_NONE};
+	struct stacktag_decoder *decoder = calloc(1, sizeof(*decoder));
+	int r = decoder ? read_program(&decoder->graph) : -ENOMEM;
+
+	if (!r)
+		r = tag_search_new(decoder->graph, &options, &decoder->search);
+	if (!r)
+		*ret_decoder = decoder;
+	else
+		stacktag_decoder_free(decoder);
+	return r;
+}
+
+void stacktag_decoder_free(struct stacktag_decoder *decoder)
+{
+	if (!decoder)
+		return;
+	tag_search_free(decoder->search);
+	callgraph_free(decoder->graph);
+	free(decoder->names);
+	free(decoder);
+}
+
+/* --- decoding --------------------------------------------------------------------------------- */
+
+static int take_names(struct stacktag_decoder *decoder, const struct tag_path *path)
+{
+	if (decoder->room < path->n) {
+		const char **names = reallocarray(decoder->names, path->n, sizeof(*names));
+
+		if (!names)
+			return -ENOMEM;
+		decoder->names = names;
+		decoder->room = path->n;
+	}
+	for (uint32_t i = 0; i < path->n; i++)
+		decoder->names[i] = callgraph_at(decoder->graph, path->nodes[i])->name;
+	return 0;
+}
+
+int stacktag_decode(struct stacktag_decoder *decoder, uint64_t tag, unsigned budget_ms,
+		    const char *const **ret_names, size_t *ret_count)
+{
+	const struct tag_query query = {
+		.tag = tag, .leaf = CALLGRAPH_NONE, .budget_ns = budget_ms * UINT64_C(1000000)};
+	struct tag_path empty = {0}, *path = &empty;
+	struct tag_answer answer;
+	int r = 0;
+
+	if (tag) {
+		r = tag_search_run(decoder->search, &query, &answer);
+		if (!r && answer.status != TAG_SEARCH_FOUND)
+			r = answer.status == TAG_SEARCH_NO_PATH ? -ENOENT : -ETIMEDOUT;
+		if (!r)
+			path = &answer.paths[0];
+	}
+	if (!r)
+		r = take_names(decoder, path);
+	if (r)
+		return r;
+	*ret_names = decoder->names;
+	*ret_count = path->n;
+	return 0;
+}
