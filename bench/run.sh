@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
-make -s all walk-bench emulator build/bench/recipe_build build/bench/tags
+make -s all walk-bench emulator build/bench/recipe_build build/bench/tags build/bench/tag_trie
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
@@ -14,5 +14,5 @@ python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/report.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/lbr.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/import.py "$1" || status=1
-[ $# -gt 1 ] || build/bench/tags "$1" || status=1
+[ $# -gt 1 ] || python3 bench/tags.py "$1" || status=1
 exit $status

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the hashed trie costs on the paths of a real recording: frames hashed and found each second,
+ * and bytes for each distinct path.
+ *
+ *   tag_trie STORE...
+ *
+ * Every sample's whole path, root to leaf, is put in frame by frame, as if nothing were known of
+ * the sample before (the daemon does better: it keeps a thread's last path, and puts in only what
+ * has changed). All are put in once, then again and again for a second: those are the repeated
+ * ones, timed. Prints a line for each store:
+ *
+ *   frames/s of the first time, frames/s of the repeated ones, nodes, bytes a node, samples, frames
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/vec.h"
+#include "stack/location.h"
+#include "stack/trie.h"
+#include "store/store_reader.h"
+
+struct bench {
+	const struct store_tables *tables;
+	uint64_t *ids; /* by location */
+	VEC(uint32_t) frames;
+	VEC(uint32_t) ends; /* of the samples' paths in `frames` */
+};
+
+static void check(int r, const char *what)
+{
+	if (r >= 0)
+		return;
+	fprintf(stderr, "tag_trie: %s: %s\n", what, strerror(-r));
+	exit(1);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void bench_ids(struct bench *b)
+{
+	const struct store_tables *t = b->tables;
+
+	b->ids = calloc(t->n_locations + 1, sizeof(*b->ids));
+	check(b->ids ? 0 : -ENOMEM, "ids");
+	for (uint32_t i = 0; i < t->n_locations; i++) {
+		const struct store_location *l = &t->locations[i];
+
+		b->ids[i] = location_id(t->objects[l->object].file_id, l->offset);
+	}
+}
+
+static int add_sample(void *arg, const struct store_sample *sample)
+{
+	struct bench *b = arg;
+	const struct store_node *nodes = b->tables->nodes;
+	size_t depth = 0, at;
+
+	for (uint32_t n = sample->node; n; n = nodes[n].parent)
+		depth++;
+	check(VEC_RESERVE(&b->frames, depth), "frames");
+	check(VEC_RESERVE(&b->ends, 1), "samples");
+	b->frames.count += depth;
+	at = b->frames.count;
+	for (uint32_t n = sample->node; n; n = nodes[n].parent)
+		b->frames.items[--at] = nodes[n].location;
+	b->ends.items[b->ends.count++] = (uint32_t)b->frames.count;
+	return 0;
+}
+
+/* Puts every path in: the sum of the nodes reached, so that nothing is optimised away. */
+static uint64_t put_all(const struct bench *b, struct trie *trie)
+{
+	uint64_t sum = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < b->ends.count; i++) {
+		uint32_t node = TRIE_ROOT;
+
+		for (; at < b->ends.items[i]; at++) {
+			uint32_t location = b->frames.items[at];
+
+			check(trie_child(trie, node, location, b->ids[location], &node), "trie");
+		}
+		sum += node;
+	}
+	return sum;
+}
+
+static void bench_store(const char *path)
+{
+	struct bench b = {0};
+	struct store_reader *reader;
+	struct trie *trie;
+	double start, first, again;
+	unsigned rounds = 0;
+	uint64_t sum;
+
+	check(store_reader_open(path, 0, &reader, NULL), path);
+	b.tables = store_reader_tables(reader);
+	bench_ids(&b);
+	check(store_reader_samples(reader, add_sample, &b), path);
+	check(b.frames.count ? 0 : -ENODATA, path);
+	check(trie_new(&trie), "trie");
+	start = now_s();
+	sum = put_all(&b, trie);
+	first = now_s() - start;
+	start = now_s();
+	do {
+		if (put_all(&b, trie) != sum)
+			check(-EBADMSG, "the same paths gave other nodes");
+		rounds++;
+		again = now_s() - start;
+	} while (again < 1);
+	printf("%.0f %.0f %u %.2f %zu %zu\n", (double)b.frames.count / first,
+	       (double)b.frames.count * rounds / again, trie_count(trie) - 1,
+	       (double)trie_memory_bytes(trie) / (trie_count(trie) - 1), b.ends.count,
+	       b.frames.count);
+	trie_free(trie);
+	free(b.ids);
+	free(b.frames.items);
+	free(b.ends.items);
+	store_reader_close(reader);
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		bench_store(argv[i]);
+	return 0;
+}
