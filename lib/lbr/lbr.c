@@ -453,6 +453,8 @@ static uint8_t confidence_of(const struct lbr_frame *frame)
 {
 	if (frame->is_verified)
 		return 100;
+	if (frame->source == FRAME_SOURCE_PREFIX)
+		return LBR_CONFIDENCE_PREFIX;
 	return frame->source == FRAME_SOURCE_BRANCH ? LBR_CONFIDENCE_CHAIN : LBR_CONFIDENCE_STITCH;
 }
 

@@ -165,7 +165,9 @@ int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
 int lbr_replay(const struct lbr_input *in, struct lbr_frame *frames, size_t max,
 	       struct lbr_result *ret_result);
 
-/* How sure an entry that only fits its neighbours, and one that was stitched, is; percent. */
+/* How sure a frame is that joins in the same slot, an entry that only fits its neighbours, and one
+ * that was stitched; percent. */
+#define LBR_CONFIDENCE_PREFIX 95
 #define LBR_CONFIDENCE_CHAIN  90
 #define LBR_CONFIDENCE_STITCH 70
 

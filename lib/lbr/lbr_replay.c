@@ -162,7 +162,8 @@ static void join(struct path *path, const struct live *live)
 	if (in->n_walked)
 		add(path, (struct lbr_frame){.address = in->walked[at].address,
 					     .slot = in->walked[at].slot,
-					     .source = FRAME_SOURCE_WALKED,
+					     .source = in->n_walked > 1 ? FRAME_SOURCE_WALKED
+									: FRAME_SOURCE_BRANCH,
 					     .is_return = in->walked[at].is_return,
 					     .is_verified = true});
 	else if (in->ip)

@@ -212,6 +212,8 @@ int evidence_path(struct evidence *e, const struct store_sample *sample,
 		  const struct align_frame **ret_frames, uint32_t *ret_count)
 {
 	const struct store_tables *t = e->tables;
+	uint32_t inferred =
+		sample->origin < t->n_origins ? origin_inferred(&t->origins[sample->origin]) : 0;
 	bool is_flat = evidence_is_flat(e, sample);
 	uint32_t height = 0;
 	int r;
@@ -234,6 +236,10 @@ int evidence_path(struct evidence *e, const struct store_sample *sample,
 					 : 0;
 		if (!t->locations[location].is_return)
 			height = 0;
+		if (e->nodes.count - 1 - i < inferred) {
+			e->is_cut = true;
+			continue;
+		}
 		/* That the entry's height is 1 says nothing about who called it. */
 		r = evidence_append(e, node, is_first && evidence_is_whole(sample) ? 0 : height,
 				    is_flat);

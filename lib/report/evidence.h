@@ -35,8 +35,9 @@ int evidence_path(struct evidence *evidence, const struct store_sample *sample,
 /* Whether a sample's path begins at the thread's entry, as the walk found it. */
 bool evidence_is_whole(const struct store_sample *sample);
 
-/* Whether the path that evidence_path() has just given does: without heights, one is cut at its last
- * frame of a routine that calls itself, of which nobody can say which one it is. */
+/* Whether the path that evidence_path() has just given does. Frames that are themselves inferred
+ * (stitched) are left out of it; and without heights one is cut at its last frame of a routine that
+ * calls itself, of which nobody can say which one it is. */
 bool evidence_begins(const struct evidence *evidence, const struct store_sample *sample);
 
 /* A number for the program that a thread runs. */

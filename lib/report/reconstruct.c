@@ -115,15 +115,19 @@ static int reconstruct_path(struct reconstruct *r, const struct align *align,
 	return e;
 }
 
-/* The lent frames with how sure they are: as the least sure one between them and the sample. */
+/* The lent frames with how sure they are: as the least sure one between them and the sample; then
+ * where the sample's own come from. */
 static int reconstruct_runs(struct reconstruct *r, const struct align *align,
-			    const struct align_sample *s)
+			    const struct align_sample *s, const struct origin *own)
 {
 	uint32_t link = s->below, sure = ALIGN_CERTAIN;
 
-	if (VEC_RESERVE(&r->runs, s->n_lent + 1 - r->runs.count) < 0)
+	r->runs.count = 0;
+	if (VEC_RESERVE(&r->runs, (size_t)s->n_lent + own->n_runs + 1) < 0)
 		return -ENOMEM;
 	r->runs.count = s->n_lent;
+	for (uint32_t i = 0; i < own->n_runs; i++)
+		r->runs.items[r->runs.count++] = own->runs[i];
 	for (uint32_t i = s->n_lent; i-- > 0;) {
 		const struct align_link *l = align_link(align, link);
 
@@ -138,13 +142,13 @@ static int reconstruct_runs(struct reconstruct *r, const struct align *align,
 }
 
 static int reconstruct_origin(struct reconstruct *r, const struct align *align,
-			      const struct align_sample *s, uint32_t *ret_origin)
+			      const struct align_sample *s, uint32_t own, uint32_t *ret_origin)
 {
-	struct origin origin = {.is_whole = s->is_whole, .n_runs = s->n_lent};
 	uint32_t count = origin_count(r->interned), number;
-	int e = reconstruct_runs(r, align, s);
+	int e = reconstruct_runs(r, align, s, &r->origins.items[own]);
+	const struct origin origin = {
+		.is_whole = s->is_whole, .n_runs = (uint32_t)r->runs.count, .runs = r->runs.items};
 
-	origin.runs = r->runs.items;
 	if (e == 0)
 		e = origin_intern(r->interned, &origin, &number);
 	if (e == 0)
@@ -163,13 +167,14 @@ static int reconstruct_take(struct reconstruct *r, const struct align *align, ui
 {
 	const struct align_sample *s = align_sample(align, number);
 	struct reconstruct_done done = {.sample = *sample};
+	uint32_t own = r->origins.items[sample->origin].n_runs;
 	int e;
 
-	if (!s->n_lent || s->n_lent + s->n_frames > ORIGIN_MAX_RUNS)
+	if (!s->n_lent || (uint64_t)s->n_lent + s->n_frames + own > ORIGIN_MAX_RUNS)
 		return 0;
 	e = reconstruct_path(r, align, s, sample->node, &done.to_node);
 	if (e == 0)
-		e = reconstruct_origin(r, align, s, &done.to_origin);
+		e = reconstruct_origin(r, align, s, sample->origin, &done.to_origin);
 	if (e == 0)
 		e = VEC_RESERVE(&r->done, 1);
 	if (e == 0)

@@ -22,7 +22,8 @@
  * they are for ever, new ones go to the end. */
 #define FRAME_SOURCES(X)                                                                           \
 	X(WALKED, "walked", true, "found by the walk of this sample's stack")                      \
-	X(PREFIX, "prefix", true, "of the thread's walk before, verified in memory")               \
+	X(PREFIX, "prefix", false,                                                                 \
+	  "of the thread's sample before, above a frame in the same slot")                         \
 	X(BRANCH, "branch", true, "a call among the processor's branch records")                   \
 	X(STITCHED, "stitched", false, "of the thread's sample before, which this one overlaps")   \
 	X(ALIGNED, "aligned", false, "of other samples, by alignment")                             \

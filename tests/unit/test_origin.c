@@ -32,7 +32,7 @@ static void origin_inferred_is_the_root_part(void **state)
 	const struct origin_run runs[] = {{3, FRAME_SOURCE_ALIGNED, 90},
 					  {4, FRAME_SOURCE_BRANCH, 100},
 					  {2, FRAME_SOURCE_STITCHED, 70},
-					  {5, FRAME_SOURCE_PREFIX, 100}};
+					  {5, FRAME_SOURCE_BRANCH, 100}};
 	struct origin origin = {.n_runs = 4, .runs = runs};
 
 	(void)state;
@@ -45,7 +45,7 @@ static void origin_inferred_is_the_root_part(void **state)
 	assert_int_equal(origin_run_of(&origin, 0).source, FRAME_SOURCE_ALIGNED);
 	assert_int_equal(origin_run_of(&origin, 2).confidence, 90);
 	assert_int_equal(origin_run_of(&origin, 3).source, FRAME_SOURCE_BRANCH);
-	assert_int_equal(origin_run_of(&origin, 13).source, FRAME_SOURCE_PREFIX);
+	assert_int_equal(origin_run_of(&origin, 13).source, FRAME_SOURCE_BRANCH);
 	assert_int_equal(origin_run_of(&origin, 14).source, FRAME_SOURCE_WALKED);
 	assert_int_equal(origin_run_of(&origin, 14).confidence, 100);
 }

@@ -98,6 +98,43 @@ static void test_completes(void **state)
 	fake_free(w.f);
 }
 
+/* What a sample's own frames come from is known of the completed path, too. */
+static void test_own_sources(void **state)
+{
+	static const struct origin_run runs[] = {{2, FRAME_SOURCE_BRANCH, 90}};
+	struct world w = world_new();
+	uint32_t origin = fake_origin(w.f, runs, 1, false);
+	const struct profile_entry *entries;
+	const struct profile_frame *frames;
+	struct profile *p;
+	size_t n, n_entries, n_completed = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, w.cut, STACKD_END_STACK_CUT);
+		w.f->samples[w.f->n_samples - 1].origin = origin;
+	}
+	sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+	p = profile_of(&w, NULL);
+	entries = profile_entries(p, &n_entries);
+	for (size_t i = 0; i < n_entries; i++) {
+		if (entries[i].quality != PROFILE_RECONSTRUCTED)
+			continue;
+		frames = profile_frames(p, entries[i].node, entries[i].end_reason,
+					entries[i].origin, &n);
+		assert_int_equal(n, 5);
+		assert_int_equal(frames[2].source, FRAME_SOURCE_ALIGNED);
+		assert_int_equal(frames[3].source, FRAME_SOURCE_BRANCH);
+		assert_int_equal(frames[3].confidence, 90);
+		assert_int_equal(frames[4].source, FRAME_SOURCE_BRANCH);
+		n_completed++;
+	}
+	assert_true(n_completed > 0);
+	profile_free(p);
+	fake_free(w.f);
+}
+
 /* Another thread of another program tells nothing; nor does anything about a kernel stack. */
 static void test_leaves_alone(void **state)
 {
@@ -174,9 +211,8 @@ static void test_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_completes),
-		cmocka_unit_test(test_leaves_alone),
-		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_completes),    cmocka_unit_test(test_own_sources),
+		cmocka_unit_test(test_leaves_alone), cmocka_unit_test(test_recursion),
 		cmocka_unit_test(test_little),
 	};
 
