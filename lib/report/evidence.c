@@ -111,12 +111,12 @@ static bool evidence_is_flat(const struct evidence *e, const struct store_sample
 	return !e->tables->sizes || (!evidence_is_whole(sample) && !evidence_height(e, sample));
 }
 
-/* Counts the routines that a path without heights has, and has more than once. For lack of memory
- * it leaves some out. */
-static void evidence_count(struct evidence *e, const struct store_sample *sample)
+void evidence_count(struct evidence *e, const struct store_sample *sample)
 {
 	uint32_t path = ++e->n_paths;
 
+	if (!evidence_is_flat(e, sample))
+		return;
 	for (uint32_t n = sample->node; n; n = e->tables->nodes[n].parent) {
 		const struct profile_frame *named;
 		struct evidence_symbol *seen;
@@ -137,8 +137,6 @@ void evidence_note(struct evidence *e, const struct store_sample *sample)
 {
 	uint32_t height = evidence_height(e, sample), *base;
 
-	if (sample->node && evidence_is_flat(e, sample))
-		evidence_count(e, sample);
 	if (!evidence_is_whole(sample) || sample->thread >= e->tables->n_threads || !height)
 		return;
 	base = &e->bases[sample->thread];

@@ -27,6 +27,10 @@ void evidence_free(struct evidence *evidence);
 /* Notes where the stack of a sample begins; for all samples, before evidence_path(). */
 void evidence_note(struct evidence *evidence, const struct store_sample *sample);
 
+/* Counts the routines that a path without heights has, and has more than once; for all samples
+ * whose paths are asked for, before the first is. For lack of memory it leaves some out. */
+void evidence_count(struct evidence *evidence, const struct store_sample *sample);
+
 /* The frames of a sample's path, root first; they live until the next call. No frame where the
  * path is none that could be completed: it begins in the kernel, or is a tag. 0 or -ENOMEM. */
 int evidence_path(struct evidence *evidence, const struct store_sample *sample,

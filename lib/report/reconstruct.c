@@ -310,6 +310,7 @@ static int reconstruct_keep(void *arg, const struct store_sample *sample)
 	if (VEC_RESERVE(&r->samples, 1) < 0)
 		return -ENOMEM;
 	r->samples.items[r->samples.count++] = *sample;
+	evidence_count(r->evidence, sample);
 	return 0;
 }
 
