@@ -179,8 +179,10 @@ int lbr_thread_remember(struct lbr_thread *t, const struct lbr_run *run, enum st
 		t->frames = frames;
 		t->room = room;
 	}
-	memcpy(t->steps, run->steps, run->n * sizeof(*run->steps));
-	memcpy(t->frames, run->frames, run->n * sizeof(*run->frames));
+	if (run->n) {
+		memcpy(t->steps, run->steps, run->n * sizeof(*run->steps));
+		memcpy(t->frames, run->frames, run->n * sizeof(*run->frames));
+	}
 	t->n = run->n;
 	t->end = end;
 	return 0;

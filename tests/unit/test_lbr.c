@@ -507,6 +507,16 @@ static void lbr_origin_runs(void **state)
 		IN(1, 0xf), IN(2, 0x4)                                                             \
 	}
 
+/* Entries of the kernel alone, in a thread that was never seen before: no frame. */
+static void lbr_no_frames(void **state)
+{
+	(void)state;
+	f.in.ip = 0;
+	ENTRIES(&f.in, {UINT64_C(0xffffffff81000010), UINT64_C(0xffffffff81000100)});
+	assert_int_equal(lbr_reconstruct(f.lbr, THREAD + 1, &f.in, f.frames, MAX, &f.result), 0);
+	assert_int_equal(f.result.n_frames, 0);
+}
+
 static void replay(void)
 {
 	assert_int_equal(lbr_replay(&f.in, f.frames, MAX, &f.result), 0);
@@ -611,17 +621,18 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(lbr_chain),	       T(lbr_longjmp),
-		T(lbr_all_stale),      T(lbr_zero_length_call),
-		T(lbr_tail_calls),     T(lbr_foreign_entries),
-		T(lbr_unknown_leaf),   T(lbr_limits),
-		T(lbr_walk_confirmed), T(lbr_walk_goes_on),
-		T(lbr_order_of_slots), T(lbr_guess),
-		T(lbr_stitched),       T(lbr_prefix),
-		T(lbr_recursion),      T(lbr_replaced_return),
-		T(lbr_origin_runs),    T(replay_segment),
-		T(replay_joined),      T(replay_returns),
-		T(replay_longjmp),     T(replay_unknown),
+		T(lbr_chain),		T(lbr_longjmp),
+		T(lbr_all_stale),	T(lbr_zero_length_call),
+		T(lbr_tail_calls),	T(lbr_foreign_entries),
+		T(lbr_no_frames),	T(lbr_unknown_leaf),
+		T(lbr_limits),		T(lbr_walk_confirmed),
+		T(lbr_walk_goes_on),	T(lbr_order_of_slots),
+		T(lbr_guess),		T(lbr_stitched),
+		T(lbr_prefix),		T(lbr_recursion),
+		T(lbr_replaced_return), T(lbr_origin_runs),
+		T(replay_segment),	T(replay_joined),
+		T(replay_returns),	T(replay_longjmp),
+		T(replay_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
