@@ -91,15 +91,6 @@ struct buf_reader buf_reader(const void *data, size_t len)
 	return (struct buf_reader){.at = at, .end = at ? at + len : at};
 }
 
-uint8_t buf_get_u8(struct buf_reader *r)
-{
-	if (r->failed || r->at == r->end) {
-		r->failed = true;
-		return 0;
-	}
-	return *r->at++;
-}
-
 uint64_t buf_get_varint(struct buf_reader *r)
 {
 	uint64_t v = 0;

@@ -34,7 +34,14 @@ struct buf_reader {
 };
 
 struct buf_reader buf_reader(const void *data, size_t len);
-uint8_t buf_get_u8(struct buf_reader *r);
+static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is called most of all */
+{
+	if (r->failed || r->at == r->end) {
+		r->failed = true;
+		return 0;
+	}
+	return *r->at++;
+}
 uint64_t buf_get_varint(struct buf_reader *r);
 int64_t buf_get_svarint(struct buf_reader *r);
 

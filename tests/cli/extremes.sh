@@ -23,11 +23,22 @@ views() { # STATUS RECORDING [OPTION...]
 views 3 2
 says 'has no samples'
 expect 3 "$stackctl" annotate -i "$store" --recording 2
+# One from another machine, whose programs are not here: names stand in the store.
+expect 0 "$stackctl" report -i "$store" --recording 1
+shows 'app::work()  [prog]'
+expect 0 "$stackctl" annotate -i "$store" --recording 1 'app::work'
+shows '# no instructions: /bin/prog: No such file or directory'
+shows '# source: prog.cc (not here: see --source)'
+expect 0 "$stackctl" annotate --json -i "$store" --recording 1 'app::work'
+shows '"problem":"/bin/prog: No such file or directory"'
+
 views 0 3
 views 0 3 --json
-for view in around annotate; do
+for view in around annotate diff; do
     if [ $view = around ]; then
         expect 0 "$stackctl" report -i "$store" --recording 3 --around 'evil*'
+    elif [ $view = diff ]; then
+        expect 0 "$stackctl" diff "$store@3" "$store@1"
     else
         expect 0 "$stackctl" annotate -i "$store" --recording 3 'evil*'
     fi
