@@ -35,7 +35,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl stacktag
 
 help:
-	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install clean'
+	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install deb clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 
@@ -233,9 +233,12 @@ install: all man
 		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 	sed 's|@PREFIX@|$(PREFIX)|g' systemd/stackd.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/stackd.service
 
+deb: all man
+	$(Q)packaging/deb.sh $(B) $(or $(VERSION),0)
+
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
+.PHONY: all help deps deb check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads emulator walk-bench man stacktag
 .DELETE_ON_ERROR:

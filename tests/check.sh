@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds and tests everything: tests/check.sh [all|unit|cli|exports|lint|live|kernels]...
+# Builds and tests everything: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels]...
 #
 # Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
 # exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
@@ -143,6 +143,27 @@ do_live() {
     esac
 }
 
+# And those of the Debian package, whose root is made while other tests run.
+begin_deb() {
+    ./deps.sh deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    deb_root=$(mktemp -d)
+    trap 'rm -rf "$deb_root" "$deb_root.done"' EXIT
+    nice tests/deb/run.sh root "$deb_root" >"$logs/deb-root.log" 2>&1 </dev/null &
+    deb_maker=$!
+    disown
+}
+
+do_deb() {
+    [ -n "${deb_maker:-}" ] || begin_deb
+    tail --pid="$deb_maker" -f /dev/null
+    LOGS=$logs timeout 600 tests/deb/run.sh test "$deb_root" </dev/null | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0) ;;
+    1) grep -q '^FAIL deb-' "$results" || say "FAIL deb: the tests broke off" ;;
+    *) say "FAIL deb: the tests broke off" ;;
+    esac
+}
+
 # So do those on other kernels.
 do_kernels() {
     ./deps.sh kernels >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
@@ -165,22 +186,24 @@ mkdir -p "$logs"
 for group in "${@:-all}"; do
     case $group in
     all)
+        begin_deb
         do_build full
         do_lint
         do_unit
         do_cli
         do_exports
+        do_deb
         do_live
         do_kernels
         ;;
     unit) do_unit ;;
     lint) do_lint ;;
-    cli | exports | live | kernels)
+    cli | exports | deb | live | kernels)
         do_build quick
         "do_$group"
         ;;
     *)
-        echo "usage: tests/check.sh [all|unit|cli|exports|lint|live|kernels]..." >&2
+        echo "usage: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels]..." >&2
         exit 2
         ;;
     esac

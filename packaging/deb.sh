@@ -1,0 +1,118 @@
+#!/bin/bash
+# Makes a Debian package of what `make install` installs: packaging/deb.sh BUILD-FOLDER VERSION
+#
+# The programs are those of the build, so a package takes seconds; what it depends on is worked out
+# from them. The service is installed, neither enabled nor started: profiling a whole machine is
+# its owner's decision (systemctl enable --now stackd).
+set -eu
+cd "$(dirname "$0")/.."
+build=$1 version=$2-1
+epoch=${SOURCE_DATE_EPOCH:-$(date -r CHANGELOG.md +%s)}
+maintainer="${DEBFULLNAME:-stackd maintainers} <${DEBEMAIL:-maintainers@stackd.invalid}>"
+name=stackd
+work=$build/deb
+root=$PWD/$work/root
+architecture=$(dpkg --print-architecture)
+umask 022
+
+rm -rf "$work" "$build/$name"_*.deb
+mkdir -p "$root/DEBIAN" "$work/debian"
+make -s B="$build" install DESTDIR="$root" PREFIX=/usr >/dev/null
+
+# --- as Debian wants its files
+doc=$root/usr/share/doc/$name
+lib=$root/usr/lib/$(gcc -print-multiarch)
+mkdir -p "$doc" "$lib/pkgconfig" "$root/lib/systemd/system"
+mv "$root"/usr/lib/libstacktag.* "$lib"
+mv "$root"/usr/lib/pkgconfig/*.pc "$lib/pkgconfig"
+rmdir "$root/usr/lib/pkgconfig"
+sed -i "s|^libdir=.*|libdir=${lib#"$root"}|" "$lib/pkgconfig/stacktag.pc"
+mv "$root"/usr/lib/systemd/system/stackd.service "$root/lib/systemd/system"
+rm -r "$root/usr/lib/systemd"
+strip --strip-unneeded --remove-section=.comment --remove-section=.note \
+    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/libstacktag.so.1
+[ ! -e "$root/usr/lib/stackd/stacktag.so" ] || strip --strip-unneeded "$root/usr/lib/stackd/stacktag.so"
+strip --strip-debug --enable-deterministic-archives "$lib/libstacktag.a"
+gzip -9n "$root"/usr/share/man/man1/*
+gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
+printf '%s (%s) unstable; urgency=low\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" \
+    "$maintainer" "$(date -R -d "@$epoch")" | gzip -9n >"$doc/changelog.Debian.gz"
+cp docs/*.md "$doc"
+
+cat >"$doc/copyright" <<END
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: stackd
+
+Files: *
+Copyright: the authors of stackd
+License: MIT
+$(sed 's/^$/./; s/^/ /' LICENSES/MIT.txt)
+
+Files: bpf/*
+Copyright: the authors of stackd
+License: GPL-2.0-only
+ On Debian systems, the text of the licence is in /usr/share/common-licenses/GPL-2.
+END
+
+# --- what it needs, and who it is
+printf 'Source: %s\nMaintainer: %s\n\nPackage: %s\nArchitecture: any\n' \
+    "$name" "$maintainer" "$name" >"$work/debian/control"
+depends=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info -S"$root" \
+    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/libstacktag.so.1 2>/dev/null |
+    sed -n 's/^shlibs:Depends=//p')
+[ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found no dependencies' >&2; exit 1; }
+printf 'libstacktag 1 stackd (>= %s)\n' "${version%-*}" >"$root/DEBIAN/shlibs"
+echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
+cat >"$root/DEBIAN/control" <<END
+Package: $name
+Version: $version
+Architecture: $architecture
+Maintainer: $maintainer
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
+Depends: $depends
+Recommends: libdebuginfod1
+Suggests: gcc-12
+Section: devel
+Priority: optional
+Description: kernel-assisted call-path profiler
+ stackd samples running programs in the kernel and keeps, for every sample, the
+ whole call path that led to it, without frame pointers, in a few bytes.
+ stackctl shows what was kept: as reports, as a flame graph, and in the formats
+ of pprof, speedscope, KCachegrind and Firefox's profiler.
+ .
+ With it come a library and a plugin for GCC by which a program keeps the tag of
+ its own call path.
+END
+
+# --- the service: known to systemd when it is there, gone without a trace when it is purged
+cat >"$root/DEBIAN/postinst" <<'END'
+#!/bin/sh
+set -e
+if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
+    systemctl --system daemon-reload >/dev/null || true
+    systemctl try-restart stackd.service >/dev/null || true
+fi
+END
+cat >"$root/DEBIAN/prerm" <<'END'
+#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+    systemctl --system disable --now stackd.service >/dev/null 2>&1 || true
+fi
+END
+cat >"$root/DEBIAN/postrm" <<'END'
+#!/bin/sh
+set -e
+if [ "$1" = purge ]; then
+    rm -rf /var/lib/stackd
+    rm -f /etc/systemd/system/multi-user.target.wants/stackd.service
+fi
+if [ -d /run/systemd/system ]; then
+    systemctl --system daemon-reload >/dev/null || true
+fi
+END
+chmod 0755 "$root"/DEBIAN/postinst "$root"/DEBIAN/prerm "$root"/DEBIAN/postrm
+(cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\n' | LC_ALL=C sort | xargs md5sum) \
+    >"$root/DEBIAN/md5sums"
+find "$root" -newermt "@$epoch" -exec touch -hd "@$epoch" {} +
+dpkg-deb --root-owner-group -Zxz --build "$root" "$build/${name}_${version}_$architecture.deb"
