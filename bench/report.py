@@ -10,7 +10,8 @@ stackd's, so what is compared are seconds per sample; with DWARF unwinding a rec
 million samples is 8 GB and its report a matter of hours, so it has few, and --no-inline (with
 perf's default it takes a hundred times longer still).
 
-Targets: a million samples within 1 s and 256 MiB, 50 times quicker than either perf."""
+Targets: a million samples within 1 s and 256 MiB, 50 times quicker than either perf; pprof's form
+of them within 1 s; their flame graph in 2 MiB, and drawn within 1 s of a browser's being asked to."""
 
 import argparse
 import os
@@ -22,6 +23,9 @@ import tempfile
 import time
 
 import programs
+
+sys.path.insert(0, os.path.join(os.path.dirname(programs.HERE), "tests", "exports"))
+import browser  # noqa: E402
 
 BUILD = os.environ.get("BUILD") or os.path.join(os.path.dirname(programs.HERE), "build")
 FREQUENCY = "9973"
@@ -94,9 +98,25 @@ def ours(store, samples, extra):
 
 
 def exports(work):
-    """Those exports that have a target and that this build has."""
-    text = subprocess.check_output([BUILD + "/stackctl", "help", "export"], text=True)
-    return [["export", "--pprof", "-o", work + "/out.pprof"]] if "--pprof" in text else []
+    """Exports, those that have a target first."""
+    forms = ("pprof", "folded", "callgrind", "json", "firefox", "speedscope")
+    return ([["flamegraph", "-o", work + "/page.html"]] +
+            [["export", "--" + form, "-o", work + "/out"] for form in forms])
+
+
+def open_page(path):
+    """Seconds from the browser's start of loading a page to its drawn content, the best of some; a
+    browser that already runs. None where there is none."""
+    if browser.why_not():
+        print(browser.why_not() + ": the flame graph was not opened")
+        return None
+    with browser.Browser() as opened:
+        seconds = []
+        for _ in range(5):
+            opened.open("about:blank")
+            opened.open("file://" + path)
+            seconds.append(float(opened.run("return document.documentElement.dataset.ready")) / 1e3)
+    return min(seconds)
 
 
 def print_rows(rows):
@@ -106,7 +126,19 @@ def print_rows(rows):
                                                seconds * 1e6 / samples), flush=True)
 
 
-def judge(rows, perf_rows, is_full):
+def judge_exports(rows, page):
+    """What is to hold of pprof's form and of a flame graph, for a million samples."""
+    _, samples, seconds, _ = next(row for row in rows if "--pprof" in row[0])
+    size, opening = os.path.getsize(page), open_page(page)
+    checks = [(seconds / samples * 1e6 <= MOST_SECONDS, "pprof: %.2f s for a million samples, at most %g"
+               % (seconds / samples * 1e6, MOST_SECONDS)),
+              (size <= 2 << 20, "flame graph: %.2f MiB, at most 2" % (size / 2**20))]
+    if opening is not None:
+        checks.append((opening <= 1, "flame graph: opens in %.2f s, at most 1" % opening))
+    return checks
+
+
+def judge(rows, perf_rows, is_full, more):
     """Compares with the targets; in `quick`, where there is no million, only the ratios."""
     kept = True
     _, samples, seconds, mib = rows[0]
@@ -117,7 +149,7 @@ def judge(rows, perf_rows, is_full):
         ratio = (perf_seconds / perf_samples) / (seconds / samples)
         checks.append((ratio >= LEAST_RATIO or not is_full, "%.0f times quicker than %s, at least %d"
                        % (ratio, name, LEAST_RATIO)))
-    for good, text in checks:
+    for good, text in checks + more:
         print("%-6s %s" % ("holds" if good else "MISSED", text))
         kept = kept and good
     return kept
@@ -145,7 +177,8 @@ def main():
             perf_rows.append((name, perf_samples, seconds, mib))
             os.unlink(work + "/p.data")
         print_rows(perf_rows)
-        return 0 if judge(rows, perf_rows, is_full) else 1
+        return 0 if judge(rows, perf_rows, is_full, judge_exports(rows, work + "/page.html")
+                          if is_full else []) else 1
     finally:
         shutil.rmtree(work)
 
