@@ -23,16 +23,16 @@ make -s B="$build" install DESTDIR="$root" PREFIX=/usr >/dev/null
 doc=$root/usr/share/doc/$name
 lib=$root/usr/lib/$(gcc -print-multiarch)
 mkdir -p "$doc" "$lib/pkgconfig" "$root/lib/systemd/system"
-mv "$root"/usr/lib/libstacktag.* "$lib"
+mv "$root"/usr/lib/lib* "$lib"
 mv "$root"/usr/lib/pkgconfig/*.pc "$lib/pkgconfig"
 rmdir "$root/usr/lib/pkgconfig"
-sed -i "s|^libdir=.*|libdir=${lib#"$root"}|" "$lib/pkgconfig/stacktag.pc"
+sed -i "s|^libdir=.*|libdir=${lib#"$root"}|" "$lib"/pkgconfig/*.pc
 mv "$root"/usr/lib/systemd/system/stackd.service "$root/lib/systemd/system"
 rm -r "$root/usr/lib/systemd"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
-    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/libstacktag.so.1
+    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1
 [ ! -e "$root/usr/lib/stackd/stacktag.so" ] || strip --strip-unneeded "$root/usr/lib/stackd/stacktag.so"
-strip --strip-debug --enable-deterministic-archives "$lib/libstacktag.a"
+strip --strip-debug --enable-deterministic-archives "$lib"/lib*.a
 gzip -9n "$root"/usr/share/man/man1/*
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 printf '%s (%s) unstable; urgency=low\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" \
@@ -58,10 +58,12 @@ END
 printf 'Source: %s\nMaintainer: %s\n\nPackage: %s\nArchitecture: any\n' \
     "$name" "$maintainer" "$name" >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info -S"$root" \
-    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/libstacktag.so.1 2>/dev/null |
+    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1 2>/dev/null |
     sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found no dependencies' >&2; exit 1; }
-printf 'libstacktag 1 stackd (>= %s)\n' "${version%-*}" >"$root/DEBIAN/shlibs"
+for library in "$lib"/lib*.so.1; do
+    printf '%s 1 stackd (>= %s)\n' "$(basename "$library" .so.1)" "${version%-*}"
+done >"$root/DEBIAN/shlibs"
 echo 'activate-noawait ldconfig' >"$root/DEBIAN/triggers"
 cat >"$root/DEBIAN/control" <<END
 Package: $name
