@@ -73,6 +73,19 @@ echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
 record cgroup -F 997 --duration 2 --cgroup /tmp/cgroup/one
 end
 
+# Programs that keep a tag: walks beside the tags, then tags in place of walks.
+if [ -d /workloads/tagged-plugin ]; then
+    cat >/tmp/tagged.sh <<'EOF'
+export PATH=/bin
+for name in chain threads plugin tail_calls; do
+    /workloads/tagged-plugin/$name 1 &
+    wait
+done
+EOF
+    record tags_judged --judge-tags -F 997 -- /bin/dash /tmp/tagged.sh
+    record tags -F 997 -- /workloads/tagged-plugin/chain 3
+fi
+
 note "the kernel's own words:"
 dmesg | grep -iE 'bug|warn|oops|rcu|bpf|perf' | tail -n 40
 stty -F /dev/ttyS1 raw -echo

@@ -129,7 +129,8 @@ def initramfs():
     with open(root + "/workloads/pairs", "w", encoding="utf-8") as file:
         for pair in zip(WORKLOADS[::2], WORKLOADS[1::2] + ("",)):
             file.write(" ".join(pair) + "\n")
-    programs = ["/bin/dash", harness.STACKD, harness.STACKCTL] + glob.glob(harness.WORKLOADS + "/*")
+    programs = ["/bin/dash", harness.STACKD, harness.STACKCTL] + glob.glob(
+        harness.WORKLOADS + "/*") + glob.glob(harness.WORKLOADS + "/tagged-plugin/*")
     for library in libraries(programs):
         os.makedirs(root + os.path.dirname(library), exist_ok=True)
         shutil.copy(library, root + library)
@@ -295,6 +296,33 @@ def check_lossy(sent):
     check_workload(sent, "lossy", "deep", 5, 100.0)
 
 
+def needs_tags(sent):
+    if not os.path.exists(os.path.join(sent.folder, "tags.status")):
+        raise Skip("no GCC plugin headers here (gcc-12-plugin-dev)")
+
+
+def check_tags_judged(sent):
+    """The tags that were read are those of the walks, sample by sample."""
+    needs_tags(sent)
+    counters = sent.recording("tags_judged").stats()["counters"]
+    print(counters)
+    check(counters["tags_wrong"] == 0, "%(tags_wrong)d walks differ from the tag" % counters)
+    check(counters["tags_right"] + counters["tags_window"] >= AT_LEAST,
+          "hardly any walk was compared with its tag", counters)
+    for workload in ("chain", "threads", "plugin", "tail_calls"):
+        check_workload(sent, "tags_judged", workload, 5)
+
+
+def check_tags(sent):
+    """Tags took the place of walks, and the paths are right."""
+    needs_tags(sent)
+    counters = sent.recording("tags").stats()["counters"]
+    print(counters)
+    check(counters["tags_wrong"] == 0, "%(tags_wrong)d walks differ from the tag" % counters)
+    check(counters["kernel_tags"] > 0, "tags are not made use of", counters)
+    check_workload(sent, "tags", "chain")
+
+
 def check_doctor(sent):
     with open(os.path.join(sent.folder, "doctor.json"), encoding="utf-8") as file:
         check(sent.status("doctor") == 0, "the doctor: status %d" % sent.status("doctor"),
@@ -308,7 +336,8 @@ def tests():
         yield workload, lambda sent, workload=workload: check_workload(sent, "started", workload)
     yield from (("sigaltstack", check_alternate), ("lossy", check_lossy),
                 ("attached", check_attached), ("all", check_all),
-                ("cgroup", check_cgroup))
+                ("cgroup", check_cgroup), ("tags_judged", check_tags_judged),
+                ("tags", check_tags))
 
 
 # --- running -------------------------------------------------------------------------------------
