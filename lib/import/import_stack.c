@@ -217,13 +217,19 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 	return import_world_find(s->world, s->record->pid, address, ret_object, ret_offset);
 }
 
+/* AMD's processors also record what they ran ahead to, and took back. */
+static bool was_taken(const struct perfdata_branch *b)
+{
+	return PERFDATA_BRANCH_SPEC(b->flags) != PERF_BR_SPEC_WRONG_PATH;
+}
+
 /* Where the kernel was entered from, if that is the last thing that the user's code did. */
 static uint64_t entered_from(const struct perfdata_sample *sample)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
 		const struct perfdata_branch *b = &sample->branches[i];
 
-		if (b->from && !(b->from >> 63))
+		if (was_taken(b) && b->from && !(b->from >> 63))
 			return b->to >> 63 ? b->from : 0;
 	}
 	return 0;
@@ -299,11 +305,14 @@ static unsigned ring_size(const struct perfdata *reader)
 static void prepare_branches(struct import_stack *s, struct lbr_input *ret_in)
 {
 	const struct perfdata_sample *sample = &s->record->sample;
-	size_t n = sample->n_branches < LBR_MAX_ENTRIES ? sample->n_branches : LBR_MAX_ENTRIES;
+	size_t n = 0;
 
-	for (size_t i = 0; i < n; i++)
-		s->entries[i] = (struct lbr_entry){.from = sample->branches[i].from,
-						   .to = sample->branches[i].to};
+	for (size_t i = 0; i < sample->n_branches && n < LBR_MAX_ENTRIES; i++) {
+		const struct perfdata_branch *b = &sample->branches[i];
+
+		if (was_taken(b))
+			s->entries[n++] = (struct lbr_entry){.from = b->from, .to = b->to};
+	}
 	*ret_in = (struct lbr_input){
 		.ip = user_ip(s),
 		.entries = s->entries,

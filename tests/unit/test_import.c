@@ -447,7 +447,8 @@ static void test_any_branch(void **state)
 	set_up(&f);
 	add_branch_event(&f.make, 0, PERF_SAMPLE_BRANCH_ANY);
 	add_branches(&f.make, 2, 0x404010,
-		     BRANCHES({0x401080, 0x404000, PERF_BR_IND_CALL},
+		     BRANCHES({0x404008, 0x405000, PERF_BR_CALL | PERF_BR_SPEC_WRONG_PATH << 4},
+			      {0x401080, 0x404000, PERF_BR_IND_CALL},
 			      {0x402020, 0x401045, PERF_BR_RET}, {0x401040, 0x402000, PERF_BR_CALL},
 			      {0x401010, 0x401030, PERF_BR_COND},
 			      {0x400100, 0x401000, PERF_BR_CALL}));
