@@ -151,7 +151,7 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS)
 
 # What the walk is measured on and against: programs with frame pointers, and the kernel's walk.
-WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/getstack
+WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/getstack
 
 $(B)/gen/getstack.bpf.o: bench/getstack.bpf.c
 	@mkdir -p $(@D)
@@ -164,6 +164,10 @@ $(B)/gen/getstack.skel.h: $(B)/gen/getstack.bpf.o
 $(B)/bench/getstack: $(B)/gen/getstack.skel.h
 
 $(B)/bench/deep: bench/deep.c
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CSTD) $(WARN) -O2 -g -fno-omit-frame-pointer -o $@ $<
+
+$(B)/bench/replay: bench/replay.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CSTD) $(WARN) -O2 -g -fno-omit-frame-pointer -o $@ $<
 
