@@ -59,9 +59,9 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 	__u64 changes;
 
 	if (bpf_core_field_exists(counted->mm_lock_seq.sequence))
-		changes = BPF_CORE_READ(counted, mm_lock_seq.sequence);
+		changes = counted->mm_lock_seq.sequence;
 	else if (bpf_core_field_exists(older->mm_lock_seq))
-		changes = (__u32)BPF_CORE_READ(older, mm_lock_seq);
+		changes = (__u32)older->mm_lock_seq;
 	else
 		changes = unique;
 	return changes & ((1ull << STAMP_BITS) - 1);

@@ -50,7 +50,9 @@ struct thread_state {
 	__u32 sequence;
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
 	__u32 walks;	 /* of the thread, begun */
-	__u64 zero;	 /* slot of the return address of 0 that ended the stack; 0: none did */
+	__u32 is_lean;	 /* its walks need no other register than rbp */
+	__u32 pad;
+	__u64 zero; /* slot of the return address of 0 that ended the stack; 0: none did */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
 	/* Root first. */
 	struct mark marks[MAX_MARKS];
@@ -91,12 +93,27 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		state->space = s->space;
 		state->count = 0;
 		state->walks = 0;
+		state->is_lean = 1;
 	}
 	state->walks++;
 	s->is_anchor =
 		state->walks % STACKD_ANCHOR_EVERY == 0 ||
 		(state->walks < STACKD_ANCHOR_EVERY && (state->walks & (state->walks - 1)) == 0);
 	s->touched_hold = state->stamp == s->stamp;
+	s->walk.is_lean = state->is_lean;
+	if (prefix_mode != STACKD_PREFIX_NONE)
+		s->probe = state->count;
+}
+
+/* A walk begins again, with all registers: so will the thread's next ones, as far as they share
+ * this stack. */
+static __always_inline void state_again(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	if (!state)
+		return;
+	state->is_lean = 0;
 	if (prefix_mode != STACKD_PREFIX_NONE)
 		s->probe = state->count;
 }

@@ -97,10 +97,31 @@ static __always_inline struct stackd_row row_at(__u32 index)
 	return pair ? pair->rows[index & 1] : none;
 }
 
-/* The last row in [low, high) that starts at or before `at`. Global, so that it is verified
- * once. */
+#define NEAR_ROWS 16 /* in one cache line */
+
+/* The last row in [low, high) that starts at or before `at`. Rows are spread about evenly, so the
+ * search goes out from where the row would stand if they were quite: a row that has not been used
+ * lately is a cache miss, and this way most of those that are looked at are neighbours. Global, so
+ * that it is verified once. */
 __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 {
+	__u32 guess = low + (__u32)((__u64)(high - low) * (at & 0xffff) >> 16);
+	bool is_after = row_at(guess).low <= at;
+
+	if (is_after)
+		low = guess;
+	else
+		high = guess;
+	for (__u32 step = NEAR_ROWS; step < 0x10000 && step < high - low; step *= 2) {
+		__u32 probe = is_after ? low + step : high - step;
+
+		if (row_at(probe).low <= at)
+			low = probe;
+		else
+			high = probe;
+		if ((probe == low) != is_after)
+			break;
+	}
 	for (int i = 0; i < 17 && low + 1 < high; i++) {
 		__u32 middle = low + (high - low) / 2;
 

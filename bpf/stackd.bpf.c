@@ -52,10 +52,12 @@ struct {
 	__type(value, __u64);
 } late_threads SEC(".maps");
 
+__u32 has_late_threads = 0; /* set by the daemon before the first of them */
+
 static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __u32 tid,
 					     __u64 start_time)
 {
-	__u64 *late = bpf_map_lookup_elem(&late_threads, &tid);
+	__u64 *late = has_late_threads ? bpf_map_lookup_elem(&late_threads, &tid) : NULL;
 
 	if (!late)
 		return false;
@@ -173,7 +175,7 @@ static __always_inline int step_to(struct walk *w, __u64 slot)
 	if (walk_read(w, slot, &pc) || !follows_call(pc))
 		return STACKD_END_NO_RECIPE;
 	w->r[STACKD_REG_RSP] = slot + 8;
-	w->valid &= WALK_KEPT_REGS;
+	walk_keep(w);
 	w->pc = pc;
 	w->slot = slot;
 	w->deref = 0;
@@ -230,12 +232,71 @@ static __always_inline bool put_frame(struct scratch *s, const struct cached_rul
 	return true;
 }
 
+/* What stands in front of the frames. */
+static __always_inline void start_bytes(struct scratch *s)
+{
+	const struct stackd_stack_record *record = &s->record;
+	bool has_pid = record->pid != record->header.tid;
+
+	s->segment = 255;
+	s->bytes = 0;
+	s->walked_kind = STACKD_RECORD_WALKED;
+	if (has_pid) {
+		s->walked_kind |= STACKD_HAS_PID;
+		put_bytes(s->walked.bytes, record->pid, 4);
+		s->bytes += 4;
+	}
+	if (record->period != usual_period) {
+		s->walked_kind |= STACKD_HAS_PERIOD;
+		put_bytes(s->walked.bytes + (has_pid ? 4 : 0), record->period, 4);
+		s->bytes += 4;
+	}
+}
+
+/* The registers and the results of a walk that is at its leaf. */
+static __always_inline void walk_from_leaf(struct scratch *s, bool is_lean)
+{
+	const struct stackd_regs *regs = &s->record.regs;
+
+	for (int i = 0; i < WALK_REGS; i++) {
+		s->walk.r[i] = regs->r[i];
+		s->walk.origin[i].slot = 0;
+	}
+	s->walk.pc = regs->r[STACKD_REG_RIP];
+	s->walk.slot = 0;
+	s->walk.deref = 0;
+	s->walk.valid = (1u << WALK_REGS) - 1;
+	s->walk.is_exact = 1;
+	s->walk.is_lean = is_lean;
+	s->walk.frame = 0;
+	s->n_new = 0;
+	s->kept = 0;
+	s->n_fixes = 0;
+	s->zero = 0;
+	s->matched_before = 0;
+	start_bytes(s);
+}
+
+/* The other way: this rule needs a register that a lean walk does not restore. Global, so that it
+ * is verified once. */
+__noinline int walk_again(struct scratch *s)
+{
+	if (!s)
+		return 1;
+	walk_from_leaf(s, false);
+	state_again(s);
+	return 0;
+}
+
 /* One frame: 1 ends the walk, with the reason in s->end. */
-static long walk_frame(__u32 index, struct scratch **at)
+static long walk_frame(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
+	__u32 index = s->n_new;
 	struct cached_rule *entry;
 	int end;
+
+	(void)turn;
 
 	if (index && prefix_matches(s)) {
 		s->end = STACKD_END_ENTRY;
@@ -267,6 +328,10 @@ static long walk_frame(__u32 index, struct scratch **at)
 								: STACKD_END_NO_RECIPE;
 	else
 		end = walk_step(&s->walk, &entry->rule);
+	if (end == WALK_AGAIN) {
+		walk_again(s);
+		return 0;
+	}
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;
@@ -274,41 +339,10 @@ static long walk_frame(__u32 index, struct scratch **at)
 	return 1;
 }
 
-/* What stands in front of the frames. */
-static __always_inline void start_bytes(struct scratch *s)
+static __always_inline void walk_start(struct scratch *s, struct task_struct *task, __u32 pid)
 {
-	const struct stackd_stack_record *record = &s->record;
-	bool has_pid = record->pid != record->header.tid;
-
-	s->segment = 255;
-	s->bytes = 0;
-	s->walked_kind = STACKD_RECORD_WALKED;
-	if (has_pid) {
-		s->walked_kind |= STACKD_HAS_PID;
-		put_bytes(s->walked.bytes, record->pid, 4);
-		s->bytes += 4;
-	}
-	if (record->period != usual_period) {
-		s->walked_kind |= STACKD_HAS_PERIOD;
-		put_bytes(s->walked.bytes + (has_pid ? 4 : 0), record->period, 4);
-		s->bytes += 4;
-	}
-}
-
-static __always_inline void walk_start(struct scratch *s, struct task_struct *task, __u32 pid,
-				       const struct stackd_regs *regs)
-{
-	for (int i = 0; i < WALK_REGS; i++) {
-		s->walk.r[i] = regs->r[i];
-		s->walk.origin[i].slot = 0;
-	}
-	s->walk.pc = regs->r[STACKD_REG_RIP];
-	s->walk.slot = 0;
-	s->walk.deref = 0;
-	s->walk.valid = (1u << WALK_REGS) - 1;
-	s->walk.is_exact = 1;
-	s->walk.frame = 0;
-	s->window_base = regs->r[STACKD_REG_RSP];
+	walk_from_leaf(s, true);
+	s->window_base = s->record.regs.r[STACKD_REG_RSP];
 	s->window_end = stack_end(s, task, s->window_base);
 	s->window_copied = 0;
 	s->window_plain = 0;
@@ -316,12 +350,6 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->space = space_of(task, pid);
 	s->stamp = stamp_of(task, s->record.header.time_ns);
 	start_seen(s);
-	s->n_new = 0;
-	s->kept = 0;
-	start_bytes(s);
-	s->n_fixes = 0;
-	s->zero = 0;
-	s->matched_before = 0;
 	s->unknown.key.inode = 0;
 	s->wanted_file = 0;
 	s->n_touched = 0;
@@ -496,10 +524,10 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 {
 	struct stackd_header *header = &s->record.header;
 
-	walk_start(s, task, s->record.pid, &s->record.regs);
+	walk_start(s, task, s->record.pid);
 	state_take(s, task, header->tid);
 	count(STACKD_COUNT_WALKS);
-	bpf_loop(MAX_FRAMES + 1, walk_frame, &s, 0);
+	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
 	count_more(STACKD_COUNT_FRAMES, s->n_new);
 	count_more(STACKD_COUNT_KEPT, s->kept);
 	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);

@@ -12,6 +12,9 @@
  * registers are valid that a caller can rely on (the callee-saved ones); a rule that needs
  * another ends the walk. For each register the stack slot from which it was restored is
  * remembered (`origin`): what the verified prefix compares besides return addresses.
+ *
+ * Hardly any rule needs another register than rsp and rbp, but most functions save them all. So a
+ * lean walk restores rbp alone, and where a rule asks for another it is to be done again, whole.
  */
 #ifndef WALK_H
 #define WALK_H
@@ -26,6 +29,7 @@
 
 /* Callee-saved by the psABI: rbx, rbp, r12 to r15; and rsp, which the CFA gives. */
 #define WALK_KEPT_REGS 0xf0c8u
+#define WALK_LEAN_REGS 0x00c0u /* rbp and rsp */
 
 struct walk_origin {
 	__u64 slot;  /* address of the stack slot; 0: the register has not been restored yet */
@@ -43,17 +47,24 @@ struct walk {
 	__u32 valid;	  /* a bit for each register */
 	__u32 is_exact;	  /* the pc was interrupted there: not a return address */
 	__u32 frame;	  /* number of the frame, counted from the leaf */
-	__u32 pad;
+	__u32 is_lean;	  /* restores rbp alone */
 };
 
 /* What a step says besides an end reason. */
 #define WALK_GO_ON 255
+#define WALK_AGAIN 254 /* from the leaf, with all registers: a lean walk lacks one */
 
 static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word);
 
 static __always_inline int walk_is_valid(const struct walk *w, __u32 reg)
 {
 	return w->valid >> (reg & (WALK_REGS - 1)) & 1;
+}
+
+/* After a step: what a caller can rely on. */
+static __always_inline void walk_keep(struct walk *w)
+{
+	w->valid &= w->is_lean ? WALK_LEAN_REGS : WALK_KEPT_REGS;
 }
 
 /* Restores a register from a slot. 0, or 1: unreadable. */
@@ -104,7 +115,7 @@ static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *ru
 	__u64 cfa = w->r[reg] + (__u64)(__s64)rule->cfa_offset;
 
 	if (!walk_is_valid(w, reg))
-		return STACKD_END_BAD_RECIPE;
+		return w->is_lean ? WALK_AGAIN : STACKD_END_BAD_RECIPE;
 	w->deref = 0;
 	if (rule->cfa == STACKD_CFA_DEREF) {
 		w->deref = cfa;
@@ -118,13 +129,16 @@ static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *ru
 	return 0;
 }
 
-/* Restores the callee-saved registers that a rule says this frame saved. 0, or 1: unreadable. */
+/* Restores the callee-saved registers that a rule says this frame saved; rbp is the first of them.
+ * 0, or 1: unreadable. */
 static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
 {
 	__u64 base = w->r[rule->saved_reg & (WALK_REGS - 1)];
 	__u32 i = 0;
 
 #define WALK_X(name, number)                                                                       \
+	if (i && w->is_lean)                                                                       \
+		return 0;                                                                          \
 	if (rule->saved_via_reg >> i & 1) {                                                        \
 		if (walk_restore(w, number, base + (__u64)(__s64)rule->saved[i]))                  \
 			return 1;                                                                  \
@@ -139,7 +153,7 @@ static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *
 }
 
 /* One step by a rule of kind REG, DEREF, PLT or SIGNAL. WALK_GO_ON, or an end reason with the
- * walk as it was, but for registers. */
+ * walk as it was, but for registers; WALK_AGAIN from a lean walk only. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa, pc, slot;
@@ -152,11 +166,13 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 		return end;
 	if (cfa <= w->r[STACKD_REG_RSP])
 		return STACKD_END_NO_PROGRESS;
+	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
+		return WALK_AGAIN;
 	slot = cfa + (__u64)(__s64)rule->ra_offset;
 	if (walk_read(w, slot, &pc) || walk_saved(w, rule, cfa))
 		return STACKD_END_UNREADABLE;
 	w->r[STACKD_REG_RSP] = cfa;
-	w->valid &= WALK_KEPT_REGS;
+	walk_keep(w);
 	w->pc = pc;
 	w->slot = slot;
 	w->is_exact = 0;

@@ -287,6 +287,7 @@ static int connect_program(struct sampler *s, int event, pid_t late_tid)
 
 	if (!late_tid)
 		return ioctl(event, PERF_EVENT_IOC_SET_BPF, prog) ? -errno : 0;
+	s->skel->bss->has_late_threads = 1;
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.late_threads), &tid, &unknown, BPF_ANY))
 		return -errno;
 	link = bpf_link_create(prog, event, BPF_PERF_EVENT, &opts);

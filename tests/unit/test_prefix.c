@@ -201,6 +201,7 @@ static void make_program(uint64_t number)
 	shim_make_array(&counters, STACKD_COUNT_COUNT);
 	shim_make_array(&bounds_cache, BOUNDS_SLOTS);
 	shim_make_hash(&late_threads, 1);
+	has_late_threads = 1;
 }
 
 /* --- the daemon ----------------------------------------------------------------------------- */
