@@ -62,10 +62,10 @@ record lossy --judge -F 1997 --ring-bytes 512K -- /workloads/deep 2
 
 # The daemon has to work, too: no more than it can bear, with two processors.
 start threads
-record attached --judge -F 997 --duration 2 --pid "$started"
+record attached --judge -F 997 --ring-bytes 32M --duration 2 --pid "$started"
 end
 start chain plugin
-record all -F 997 --duration 2 --all
+record all -F 997 --ring-bytes 32M --duration 2 --all
 end
 start chain threads
 mkdir /tmp/cgroup/one

@@ -10,7 +10,7 @@ from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
                      check_whole, live, record, run, scratch, user_frames, workload)
 
-FREQUENCY = 1997
+FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))
 
 # name: (source, frequency). The deep one at a lower one, for the size of its text.
 SHAPES = {name: (name, FREQUENCY) for name in (
