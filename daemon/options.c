@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exit_status.h"
 #include "stackd_abi.h"
@@ -44,7 +45,10 @@ static const struct argp_option argp_options[] = {
 	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
 	{"stack-bytes", OPTION_STACK, "BYTES", 0,
 	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
-	{"ring-bytes", OPTION_RING, "BYTES", 0, "size of the ring buffer (default 8M)", 2},
+	{"ring-bytes", OPTION_RING, "BYTES", 0,
+	 "size of the ring buffer (default 4M a CPU, but 8M to "
+	 "64M)",
+	 2},
 	{"table-memory", OPTION_TABLES, "BYTES", 0,
 	 "kernel memory for recipe tables; what is used least is evicted (default 24M)", 2},
 	{"prefix", OPTION_PREFIX, "MODE", 0,
@@ -274,6 +278,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* It holds what all CPUs have to say while the daemon is busy. */
+static uint64_t usual_ring(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t bytes = (uint64_t)(cpus > 0 ? cpus : 1) << 22;
+
+	return bytes < 8 << 20 ? 8 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
+}
+
 void options_parse(int argc, char **argv, struct options *ret_options)
 {
 	static const struct argp argp = {
@@ -287,7 +300,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 	};
 
 	*ret_options = (struct options){
-		.stack_bytes = 128 << 10, .ring_bytes = 8 << 20, .table_bytes = 24 << 20};
+		.stack_bytes = 128 << 10, .ring_bytes = usual_ring(), .table_bytes = 24 << 20};
 	argp_err_exit_status = STATUS_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
 }
