@@ -1257,6 +1257,7 @@ struct batch *recorder_take_batch(struct recorder *r)
 		batch_free(fresh);
 		return NULL;
 	}
+	dwarf_walk_rest(r->walk);
 	r->batch = fresh;
 	r->samples_room = 0;
 	return b;

@@ -38,7 +38,6 @@ struct cfi_image {
 	Dwarf_CFI *cfi; /* owned */
 	struct range *ranges;
 	size_t count;
-	size_t size; /* of bytes */
 };
 
 struct layout {
@@ -170,7 +169,6 @@ static int fill(struct cfi_image *image, const struct cfi_section *eh,
 	struct layout l = plan(eh, debug, list->count);
 
 	image->count = list->count;
-	image->size = l.size;
 	image->ranges = malloc(list->count * sizeof(*image->ranges));
 	image->bytes = calloc(1, l.size);
 	if (!image->ranges || !image->bytes)
@@ -187,11 +185,6 @@ static int fill(struct cfi_image *image, const struct cfi_section *eh,
 	image->elf = elf_memory((char *)image->bytes, l.size);
 	image->cfi = image->elf ? dwarf_getcfi_elf(image->elf) : NULL;
 	return image->cfi ? 0 : -EIO;
-}
-
-size_t cfi_image_bytes(const struct cfi_image *image)
-{
-	return image->size + image->count * sizeof(*image->ranges);
 }
 
 int cfi_image_new(const struct elf_file *file, struct cfi_image **ret_image)

@@ -28,8 +28,6 @@ void cfi_image_free(struct cfi_image *image); /* NULL is fine */
 bool cfi_image_find(const struct cfi_image *image, uint64_t vaddr, uint64_t *ret_start,
 		    uint64_t *ret_end);
 
-size_t cfi_image_bytes(const struct cfi_image *image); /* of memory, about */
-
 struct Dwarf_CFI_s *cfi_image_libdw(const struct cfi_image *image); /* borrowed */
 
 /* The n entries' ranges, in order of their starts, for whoever wants to see them all. */

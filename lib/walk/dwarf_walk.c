@@ -34,7 +34,7 @@
 struct walk_object {
 	bool is_open, is_dropped;
 	struct cfi_image *image;	 /* owned; NULL: no CFI, or dropped */
-	uint64_t used;			 /* when; counted in uses */
+	uint64_t used;			 /* when; counted in rests */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 };
 
@@ -42,8 +42,7 @@ struct dwarf_walk {
 	struct rule_cache cache;
 	struct walk_object *objects; /* by number; owned */
 	size_t n_objects;
-	uint64_t uses;
-	size_t image_bytes;
+	uint64_t rests;
 	struct dwarf_walk_stats stats;
 };
 
@@ -105,33 +104,6 @@ static int open_object(struct walk_object *wo, const struct elf_file *elf)
 	return 0;
 }
 
-static void drop_image(struct dwarf_walk *walk, struct walk_object *wo)
-{
-	walk->image_bytes -= cfi_image_bytes(wo->image);
-	cfi_image_free(wo->image);
-	wo->image = NULL;
-	wo->is_dropped = true;
-}
-
-/* Drops images until they are few enough, but not the one that was used last. */
-static void drop_old_images(struct dwarf_walk *walk)
-{
-	while (walk->image_bytes > IMAGE_BYTES) {
-		struct walk_object *oldest = NULL;
-
-		for (size_t i = 0; i < walk->n_objects; i++) {
-			struct walk_object *wo = &walk->objects[i];
-
-			if (wo->image && wo->used != walk->uses &&
-			    (!oldest || wo->used < oldest->used))
-				oldest = wo;
-		}
-		if (!oldest)
-			break;
-		drop_image(walk, oldest);
-	}
-}
-
 static int find_object(struct dwarf_walk *walk, const struct object *object,
 		       const struct walk_object **ret_object)
 {
@@ -150,14 +122,25 @@ static int find_object(struct dwarf_walk *walk, const struct object *object,
 		walk->n_objects = more;
 	}
 	wo = &walk->objects[object->number];
-	wo->used = ++walk->uses;
-	if (!wo->is_open || wo->is_dropped) {
+	wo->used = walk->rests;
+	if (!wo->is_open || wo->is_dropped)
 		r = open_object(wo, object->elf);
-		walk->image_bytes += wo->image ? cfi_image_bytes(wo->image) : 0;
-		drop_old_images(walk);
-	}
 	*ret_object = wo;
 	return r;
+}
+
+void dwarf_walk_rest(struct dwarf_walk *walk)
+{
+	walk->rests++;
+	for (size_t i = 0; i < walk->n_objects; i++) {
+		struct walk_object *wo = &walk->objects[i];
+
+		if (!wo->image || wo->used + 1 >= walk->rests)
+			continue;
+		cfi_image_free(wo->image);
+		wo->image = NULL;
+		wo->is_dropped = true;
+	}
 }
 
 bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,

@@ -63,6 +63,9 @@ struct dwarf_walk;
 int dwarf_walk_new(struct dwarf_walk **ret_walk);
 void dwarf_walk_free(struct dwarf_walk *walk);
 
+/* To be called now and then: drops the CFI that was not needed since the call before the last. */
+void dwarf_walk_rest(struct dwarf_walk *walk);
+
 /* Walks; `frames` has room for `max_frames`. Writes *ret_count frames, at least the leaf, and
  * gives the reason for which it stopped. */
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,

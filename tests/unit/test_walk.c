@@ -419,6 +419,29 @@ static void test_plt(void **state)
 	self_map_free(map);
 }
 
+/* What was dropped for lack of use is read again, and says the same. */
+static void test_rest(void **state)
+{
+	struct self_map *map = self_map_new();
+	uint64_t offset, start[2], end[2];
+	const struct object *object;
+	struct dwarf_walk *walk;
+
+	(void)state;
+	assert_true(self_find(map, (uint64_t)test_rest, &object, &offset));
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(dwarf_walk_function(walk, object, offset, &start[i], &end[i]));
+		assert_true(start[i] <= offset && offset < end[i]);
+		for (int rests = 0; rests < 3; rests++)
+			dwarf_walk_rest(walk);
+	}
+	assert_int_equal(start[0], start[1]);
+	assert_int_equal(end[0], end[1]);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +459,7 @@ int main(void)
 		cmocka_unit_test(test_frame_pointer_step_from_jit),
 		cmocka_unit_test(test_frame_pointer_is_checked),
 		cmocka_unit_test(test_plt),
+		cmocka_unit_test(test_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
