@@ -6,6 +6,10 @@
  *   sweep     all tags that are left, a little time for each: finds what is near known paths
  *   attempt   some of them, for longer; when one is found, sweep again
  *
+ * On the way up from one tag the search may come to another one of them, whose path is not known
+ * either: then the first one hangs on that, and gets its path when that one does. So what has to be
+ * found the long way is only what hangs on nothing.
+ *
  * Tags of one run share long prefixes, so after the first attempt that ends well most others take
  * microseconds.
  */
@@ -15,18 +19,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAG_BATCH_PREPARE  4  /* this part of all time goes into paths from the roots */
+#define TAG_BATCH_PREPARE  8  /* this part of all time goes into paths from the roots */
 #define TAG_BATCH_ATTEMPTS 16 /* this part of the tags is attempted with the first budget */
 
+#define TAG_BATCH_ENDS	 4 /* as many ends of a path are tried one by one */
+#define TAG_BATCH_CALLED 32
+#define TAG_BATCH_HOPS	 1000
+
 /* Sweeps that find nothing are followed by longer ones: each tag gets this part of its budget. */
-static const unsigned tag_batch_sweeps[] = {32, 8, 4};
+static const unsigned tag_batch_sweeps[] = {32, 8};
 
 struct tag_batch {
 	struct tag_search *search;
 	struct tag_batch_item *items;
 	uint32_t *left; /* numbers of those without an answer */
 	size_t n_left;
-	size_t next; /* to be attempted */
+	size_t n, n_hung;
+	uint64_t *tags;	  /* of all items */
+	uint32_t *weight; /* by item: how many hang on it */
+	const struct callgraph *graph;
+	bool is_strict;
 	uint64_t pool_ns;
 };
 
@@ -35,7 +47,9 @@ void tag_batch_item_release(struct tag_batch_item *item)
 	for (size_t i = 0; i < item->n; i++)
 		free((void *)item->paths[i].nodes);
 	free(item->paths);
+	free(item->below);
 	item->paths = NULL;
+	item->below = NULL;
 	item->n = 0;
 }
 
@@ -63,6 +77,21 @@ static int tag_batch_keep(struct tag_batch_item *item, const struct tag_answer *
 	return 0;
 }
 
+/* It is known from another item down: its path is known as soon as that one's is. */
+static int tag_batch_hang(struct tag_batch *b, struct tag_batch_item *item,
+			  const struct tag_answer *answer)
+{
+	item->below = malloc(answer->n_below * sizeof(*item->below));
+	if (!item->below)
+		return -ENOMEM;
+	memcpy(item->below, answer->below, answer->n_below * sizeof(*item->below));
+	item->n_below = answer->n_below;
+	item->above = answer->anchor;
+	b->n_hung++;
+	tag_search_learn_calls(b->search, item->below, item->n_below);
+	return 1;
+}
+
 /* One search. 1: it has its answer now; 0: it has none yet; negative: as tag_search_run(). */
 static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint64_t budget_ns,
 			 bool all)
@@ -80,7 +109,11 @@ static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint6
 	item->spent_ns += answer.spent_ns;
 	b->pool_ns -= answer.spent_ns < b->pool_ns ? answer.spent_ns : b->pool_ns;
 	r = tag_batch_keep(item, &answer);
-	return r < 0 ? r : item->status != TAG_SEARCH_NOT_IN_BUDGET;
+	if (r < 0)
+		return r;
+	if (!answer.n && answer.below)
+		return tag_batch_hang(b, item, &answer);
+	return item->status != TAG_SEARCH_NOT_IN_BUDGET;
 }
 
 /* Tries all that are left. The number found, or negative. */
@@ -101,15 +134,95 @@ static int tag_batch_sweep(struct tag_batch *b, uint64_t budget_ns)
 	return r < 0 ? r : (int)(n - kept);
 }
 
+/* --- attempts ------------------------------------------------------------------------------ */
+
+static uint32_t tag_batch_whole(const struct tag_batch *b, uint32_t number)
+{
+	for (unsigned hops = 0; b->items[number].below && hops < TAG_BATCH_HOPS; hops++)
+		number = b->items[number].above;
+	return number;
+}
+
+static int tag_batch_compare(const void *x, const void *y, void *weights)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const uint32_t *weight = weights;
+
+	if (weight[a] != weight[b])
+		return weight[a] < weight[b] ? 1 : -1;
+	return (a > b) - (a < b);
+}
+
+/* Those on which most others hang come first: sorts what is left. */
+static void tag_batch_order(struct tag_batch *b)
+{
+	memset(b->weight, 0, b->n * sizeof(*b->weight));
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].below && !b->items[i].n)
+			b->weight[tag_batch_whole(b, (uint32_t)i)]++;
+	qsort_r(b->left, b->n_left, sizeof(*b->left), tag_batch_compare, b->weight);
+}
+
+/* What hangs on an item calls on from its end: the first nodes, TAG_BATCH_CALLED at most. */
+static unsigned tag_batch_called(const struct tag_batch *b, uint32_t number, uint32_t *ret_nodes)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < b->n && n < TAG_BATCH_CALLED; i++)
+		if (b->items[i].below && b->items[i].above == number && !b->items[i].n)
+			ret_nodes[n++] = b->items[i].below[0];
+	return n;
+}
+
+/* The nodes that can be the last of an item's path, because they can call all of that: at most
+ * TAG_BATCH_ENDS; 0: too many, or nothing is known. */
+static unsigned tag_batch_ends(const struct tag_batch *b, uint32_t number, uint32_t *ret_ends)
+{
+	uint32_t called[TAG_BATCH_CALLED];
+	unsigned n_called = b->weight[number] ? tag_batch_called(b, number, called) : 0, n = 0;
+
+	for (uint32_t i = 0; n_called && i < callgraph_count(b->graph); i++) {
+		bool calls_all = !callgraph_at(b->graph, i)->is_transparent;
+
+		for (unsigned k = 0; calls_all && k < n_called; k++)
+			calls_all = callgraph_can_call(b->graph, i, called[k]);
+		if (!calls_all)
+			continue;
+		if (n == TAG_BATCH_ENDS)
+			return 0;
+		ret_ends[n++] = i;
+	}
+	return n;
+}
+
+/* Tries one with what is known of its end. */
+static int tag_batch_long(struct tag_batch *b, uint32_t number, uint64_t budget_ns)
+{
+	struct tag_batch_item *item = &b->items[number];
+	uint32_t ends[TAG_BATCH_ENDS], leaf = item->leaf;
+	unsigned n = leaf == CALLGRAPH_NONE ? tag_batch_ends(b, number, ends) : 0;
+	bool is_hint = item->leaf_is_hint;
+	int r = n ? 0 : tag_batch_try(b, item, budget_ns, false);
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		item->leaf = ends[i];
+		item->leaf_is_hint = true;
+		r = tag_batch_try(b, item, budget_ns / n + 1, false);
+	}
+	item->leaf = leaf;
+	item->leaf_is_hint = is_hint;
+	return r;
+}
+
 /* Attempts until one is found: some of the tags with one budget, half as many with two, and so on,
- * each in its turn. 1: it is found; 0: there is no time left. */
+ * each time from the first. 1: it is found; 0: there is no time left. */
 static int tag_batch_attempt(struct tag_batch *b, uint64_t budget_ns)
 {
-	size_t share = b->n_left / TAG_BATCH_ATTEMPTS, left = share;
+	size_t share = b->n_left / TAG_BATCH_ATTEMPTS + 1;
 
-	for (; b->n_left && b->pool_ns; b->next++) {
-		size_t i = b->next % b->n_left;
-		int r = tag_batch_try(b, &b->items[b->left[i]], budget_ns, false);
+	tag_batch_order(b);
+	for (size_t i = 0; b->n_left && b->pool_ns;) {
+		int r = tag_batch_long(b, b->left[i], budget_ns);
 
 		if (r < 0)
 			return r;
@@ -117,13 +230,63 @@ static int tag_batch_attempt(struct tag_batch *b, uint64_t budget_ns)
 			b->left[i] = b->left[--b->n_left];
 			return 1;
 		}
-		if (left-- > 1)
+		if (++i < share && i < b->n_left)
 			continue;
-		share /= 2;
-		left = share;
+		i = 0;
+		share = share / 2 + 1;
 		budget_ns = budget_ns < UINT64_MAX / 2 ? budget_ns * 2 : budget_ns;
 	}
 	return 0;
+}
+
+/* Puts a path together: the first one of the item above, and what is below. 0 or -ENOMEM. */
+static int tag_batch_join(struct tag_batch *b, struct tag_batch_item *item)
+{
+	const struct tag_path *above = &b->items[item->above].paths[0];
+	uint32_t n = above->n + item->n_below, *nodes = malloc((n + 1) * sizeof(*nodes));
+	struct tag_path *path = calloc(1, sizeof(*path));
+
+	if (!nodes || !path) {
+		free(nodes);
+		free(path);
+		return -ENOMEM;
+	}
+	if (above->n)
+		memcpy(nodes, above->nodes, above->n * sizeof(*nodes));
+	memcpy(nodes + above->n, item->below, item->n_below * sizeof(*nodes));
+	*path = (struct tag_path){nodes, n, above->unmodelled};
+	path->unmodelled +=
+		above->n && !callgraph_can_call(b->graph, nodes[above->n - 1], nodes[above->n]);
+	b->n_hung--;
+	item->paths = path;
+	item->n = 1;
+	item->status = TAG_SEARCH_FOUND;
+	if (path->unmodelled && b->is_strict) {
+		tag_batch_item_release(item);
+		item->status = TAG_SEARCH_NOT_IN_BUDGET;
+		return 0;
+	}
+	return tag_search_learn(b->search, nodes, n);
+}
+
+/* Those that hang on items with paths get theirs. 0 or -ENOMEM. */
+static int tag_batch_join_all(struct tag_batch *b)
+{
+	bool again = b->n_hung != 0;
+	int r = 0;
+
+	while (again) {
+		again = false;
+		for (size_t i = 0; r == 0 && i < b->n; i++) {
+			struct tag_batch_item *item = &b->items[i];
+
+			if (!item->below || item->n || !b->items[item->above].n)
+				continue;
+			r = tag_batch_join(b, item);
+			again = r == 0;
+		}
+	}
+	return r;
 }
 
 static int tag_batch_pool(struct tag_batch *b, uint64_t budget_ns)
@@ -138,6 +301,8 @@ static int tag_batch_pool(struct tag_batch *b, uint64_t budget_ns)
 			r = tag_batch_attempt(b, budget_ns * 2);
 		if (r > 0)
 			sweep = 0;
+		if (r >= 0 && b->n_hung && tag_batch_join_all(b) < 0)
+			r = -ENOMEM;
 	}
 	return r < 0 ? r : 0;
 }
@@ -166,7 +331,11 @@ static int tag_batch_each(struct tag_batch *b, size_t n, uint64_t budget_ns)
 int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_t n,
 		  uint64_t budget_ns, bool all)
 {
-	struct tag_batch b = {.search = search, .items = items};
+	struct tag_batch b = {.search = search,
+			      .graph = tag_search_graph(search),
+			      .is_strict = tag_search_is_strict(search),
+			      .items = items,
+			      .n = n};
 	int r;
 
 	if (n >= UINT32_MAX)
@@ -180,13 +349,22 @@ int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_
 	if (__builtin_mul_overflow(budget_ns, n, &b.pool_ns))
 		b.pool_ns = UINT64_MAX;
 	b.left = calloc(n, sizeof(*b.left));
-	r = b.left ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < n; i++)
+	b.tags = calloc(n, sizeof(*b.tags));
+	b.weight = calloc(n, sizeof(*b.weight));
+	r = b.left && b.tags && b.weight ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		b.left[b.n_left++] = (uint32_t)i;
+		b.tags[i] = items[i].tag;
+	}
+	if (r == 0 && n > 1)
+		r = tag_search_anchors(search, b.tags, (uint32_t)n);
 	if (r == 0 && n > 1)
 		r = tag_batch_prepare(&b);
 	if (r == 0)
 		r = tag_batch_pool(&b, budget_ns);
+	tag_search_anchors(search, NULL, 0);
 	free(b.left);
+	free(b.tags);
+	free(b.weight);
 	return r;
 }

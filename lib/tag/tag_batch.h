@@ -18,6 +18,8 @@ struct tag_batch_item {
 	uint64_t spent_ns;
 	struct tag_path *paths;
 	size_t n;
+	/* while searching: the item above this one, and the path from there; owned */
+	uint32_t above, n_below, *below;
 };
 
 /* Decodes items in any order. With `all`, each gets its whole budget, alone. 0, -ENOMEM, -EINVAL

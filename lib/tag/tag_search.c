@@ -17,19 +17,15 @@
  *
  * Transparent nodes stand on the walk's stack with the tag of the node below them.
  */
-#include "tag/tag_search.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/hash.h"
-#include "tag/prefixes.h"
+#include "tag/tag_search_state.h"
 
 #define TAG_SEARCH_STEPS  4096		       /* between two looks at the clock */
-#define TAG_SEARCH_PATHS  64		       /* kept of one answer */
 #define TAG_SEARCH_DEPTH  65536		       /* of the walk */
 #define TAG_SEARCH_STATES (1u << 21)	       /* of the walk that wait */
 #define TAG_SEARCH_SOME	  16		       /* callers that are looked at together */
@@ -38,52 +34,8 @@
 #define TAG_SEARCH_WIDER  (2 * EDGE_COSTS_BIT) /* least growth of a limit */
 #define TAG_SEARCH_INSERT 12		       /* an entry of the table costs so many steps */
 #define TAG_SEARCH_ENTRY  32		       /* bytes of one, about */
-#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT) /* for what is possible and unlikely */
-
-/* A node of the walk that is still to be expanded. */
-struct tag_search_state {
-	uint64_t tag; /* of the path above the node */
-	uint32_t node;
-	uint32_t cost;
-	uint32_t depth; /* nodes below it */
-	uint32_t run;	/* how often the node stands below itself in a row, itself included */
-};
-
-/* What the walk needs of a node, in one piece. After learning, `least` may be too large: then the
- * node's callers are come to later than they could be. */
-struct tag_search_node {
-	uint64_t id;
-	uint32_t least; /* edge_costs.min_up */
-	bool is_transparent;
-};
-
-struct tag_search {
-	const struct callgraph *graph;
-	struct edge_costs costs;
-	struct prefixes prefixes;
-	struct tag_search_options options;
-	struct tag_search_node *nodes;
-	VEC(struct tag_search_state) stack;
-	VEC(uint32_t) path;   /* of the state being expanded: nodes by depth, leaf first */
-	uint32_t limit, next; /* of the walk; the cheapest thing beyond it */
-	uint64_t steps, until_look;
-	uint64_t start_ns, deadline_ns;
-	bool is_over, is_cut;
-	const struct tag_query *query;
-	struct tag_path paths[TAG_SEARCH_PATHS];
-	size_t n_paths;
-};
 
 /* --- the clock ----------------------------------------------------------------------------- */
-
-static uint64_t tag_search_clock(void *arg)
-{
-	struct timespec now;
-
-	(void)arg;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static bool tag_search_is_over(void *arg)
 {
@@ -115,110 +67,6 @@ static void tag_search_begin(struct tag_search *s, uint64_t budget_ns)
 		s->deadline_ns = UINT64_MAX;
 	s->steps = s->until_look = 0;
 	s->is_over = s->is_cut = false;
-}
-
-/* --- making -------------------------------------------------------------------------------- */
-
-static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
-{
-	const struct callgraph_node *n = callgraph_at(graph, node);
-	uint32_t count, first;
-
-	if (n->is_transparent)
-		return false;
-	callgraph_callers(graph, node, &count, &first);
-	return n->is_root || n->is_entry || count == 0;
-}
-
-/* Without a known root: those that the model marks, then what it says can be,
- * or what nobody calls. */
-static int tag_search_guess_roots(struct tag_search *s)
-{
-	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
-	int r = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		marked += callgraph_at(s->graph, i)->is_root;
-		others += tag_search_is_entry(s->graph, i) && !callgraph_at(s->graph, i)->is_root;
-	}
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		if (callgraph_at(s->graph, i)->is_root)
-			r = prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
-		else if (tag_search_is_entry(s->graph, i))
-			r = prefixes_root(&s->prefixes, i,
-					  edge_costs_of_choice(others) + TAG_SEARCH_ODD);
-	}
-	return r;
-}
-
-static int tag_search_tables(struct tag_search *s)
-{
-	uint32_t n = callgraph_count(s->graph);
-	int r;
-
-	s->nodes = calloc((size_t)n + 1, sizeof(*s->nodes));
-	if (!s->nodes)
-		return -ENOMEM;
-	r = edge_costs_init(&s->costs, s->graph);
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < n; i++) {
-		s->nodes[i].id = callgraph_at(s->graph, i)->id;
-		s->nodes[i].is_transparent = callgraph_at(s->graph, i)->is_transparent;
-		s->nodes[i].least = s->costs.min_up[i];
-	}
-	r = prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
-	if (r < 0)
-		return r;
-	return s->options.root == CALLGRAPH_NONE ? tag_search_guess_roots(s)
-						 : prefixes_root(&s->prefixes, s->options.root, 0);
-}
-
-int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
-		   struct tag_search **ret_search)
-{
-	struct tag_search *s;
-	int r;
-
-	if (!callgraph_is_sealed(graph) ||
-	    (options->root != CALLGRAPH_NONE && options->root >= callgraph_count(graph)))
-		return -EINVAL;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	s->graph = graph;
-	s->options = *options;
-	if (!s->options.memory_bytes)
-		s->options.memory_bytes = TAG_SEARCH_MEMORY;
-	if (!s->options.now_ns)
-		s->options.now_ns = tag_search_clock;
-	r = tag_search_tables(s);
-	if (r < 0) {
-		tag_search_free(s);
-		return r;
-	}
-	*ret_search = s;
-	return 0;
-}
-
-static void tag_search_forget(struct tag_search *s)
-{
-	for (size_t i = 0; i < s->n_paths; i++)
-		free((void *)s->paths[i].nodes);
-	s->n_paths = 0;
-}
-
-void tag_search_free(struct tag_search *s)
-{
-	if (!s)
-		return;
-	tag_search_forget(s);
-	prefixes_release(&s->prefixes);
-	edge_costs_release(&s->costs);
-	free(s->stack.items);
-	free(s->path.items);
-	free(s->nodes);
-	free(s);
 }
 
 /* --- meeting ------------------------------------------------------------------------------- */
@@ -299,6 +147,25 @@ static int tag_search_meet(struct tag_search *s, uint64_t tag, uint32_t node, ui
 	return 0;
 }
 
+/* --- anchors ------------------------------------------------------------------------------- */
+
+int tag_search_anchors(struct tag_search *s, const uint64_t *tags, uint32_t n)
+{
+	return tag_anchors_set(&s->anchors, tags, n);
+}
+
+/* What stands above `node` may be an anchor; the first one is kept. */
+static int tag_search_hang(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
+{
+	uint32_t anchor = s->below ? TAG_ANCHORS_NONE : tag_anchors_find(&s->anchors, tag);
+
+	if (anchor == TAG_ANCHORS_NONE)
+		return 0;
+	s->below = tag_search_join(s, 0, node, depth, &s->n_below);
+	s->anchor = anchor;
+	return s->below ? 0 : -ENOMEM;
+}
+
 /* --- the walk ------------------------------------------------------------------------------ */
 
 static void tag_search_beyond(struct tag_search *s, uint32_t cost)
@@ -325,6 +192,11 @@ static inline int tag_search_visit(struct tag_search *s, const struct tag_search
 	uint32_t least = s->nodes[state->node].least;
 	int r;
 
+	if (s->anchors.tags) {
+		r = tag_search_hang(s, state->tag, state->node, state->depth);
+		if (r < 0)
+			return r;
+	}
 	if (prefixes_may_have(&s->prefixes, state->tag)) {
 		r = tag_search_meet(s, state->tag, state->node, state->depth);
 		if (r < 0)
@@ -507,7 +379,7 @@ static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_s
 	while (r == 0) {
 		before = s->steps;
 		r = tag_search_round(s);
-		if (r || (s->n_paths && !s->query->all))
+		if (r || ((s->n_paths || s->below) && !s->query->all))
 			break;
 		if (tag_search_is_exhausted(s)) {
 			*ret_status = TAG_SEARCH_NO_PATH;
@@ -539,15 +411,20 @@ int tag_search_prepare(struct tag_search *s, uint64_t budget_ns, uint64_t *ret_s
 	return r < 0 ? r : 0;
 }
 
+void tag_search_learn_calls(struct tag_search *s, const uint32_t *nodes, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		edge_costs_learn(&s->costs, nodes[i - 1], nodes[i]);
+		s->nodes[nodes[i]].least = s->costs.min_up[nodes[i]];
+	}
+}
+
 int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 {
 	const struct prefixes_stop stop = {tag_search_never, NULL};
 	int r;
 
-	for (size_t i = 1; i < n; i++) {
-		edge_costs_learn(&s->costs, nodes[i - 1], nodes[i]);
-		s->nodes[nodes[i]].least = s->costs.min_up[nodes[i]];
-	}
+	tag_search_learn_calls(s, nodes, n);
 	r = prefixes_learn(&s->prefixes, nodes, n, &stop);
 	return r < 0 ? r : 0;
 }
@@ -587,6 +464,9 @@ int tag_search_run(struct tag_search *s, const struct tag_query *query,
 		return r;
 	*ret_answer = (struct tag_answer){
 		.status = s->n_paths ? TAG_SEARCH_FOUND : status,
+		.anchor = s->anchor,
+		.below = s->below,
+		.n_below = s->n_below,
 		.paths = s->paths,
 		.n = s->n_paths,
 		.is_cut = s->is_cut,
@@ -594,6 +474,16 @@ int tag_search_run(struct tag_search *s, const struct tag_query *query,
 		.spent_ns = s->options.now_ns(s->options.now_arg) - s->start_ns,
 	};
 	return 0;
+}
+
+bool tag_search_is_strict(const struct tag_search *s)
+{
+	return s->options.strict;
+}
+
+const struct callgraph *tag_search_graph(const struct tag_search *s)
+{
+	return s->graph;
 }
 
 uint64_t tag_search_prefixes(const struct tag_search *s)

@@ -54,6 +54,9 @@ struct tag_path {
 
 struct tag_answer {
 	enum tag_search_status status;
+	uint32_t anchor;       /* if no path was found: the number of an anchor above it, and */
+	const uint32_t *below; /* the nodes from there down; CALLGRAPH_NONE: there is none */
+	uint32_t n_below;
 	struct tag_path *paths; /* all that were found, fewest unmodelled calls first; live until
 				 * the next query */
 	size_t n;
@@ -75,9 +78,18 @@ int tag_search_run(struct tag_search *search, const struct tag_query *query,
  * most. 0 or -ENOMEM. */
 int tag_search_prepare(struct tag_search *search, uint64_t budget_ns, uint64_t *ret_spent_ns);
 
+/* Tags to look for on the way up: a search that comes to one ends there. Their paths need not be
+ * known. Borrowed until the next call; n 0: none. 0 or -ENOMEM. */
+int tag_search_anchors(struct tag_search *search, const uint64_t *tags, uint32_t n);
+
+/* Calls that were observed, not necessarily in a known path. */
+void tag_search_learn_calls(struct tag_search *search, const uint32_t *nodes, size_t n);
+
 /* Makes a path known without a search: the edges and paths of a recording, say. 0 or -ENOMEM. */
 int tag_search_learn(struct tag_search *search, const uint32_t *nodes, size_t n);
 
+const struct callgraph *tag_search_graph(const struct tag_search *search);
+bool tag_search_is_strict(const struct tag_search *search);
 uint64_t tag_search_prefixes(const struct tag_search *search); /* in the table */
 
 /* The tag of a path. */
