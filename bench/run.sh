@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
-make -s all walk-bench emulator build/bench/recipe_build build/bench/tags build/bench/tag_trie build/bench/tag_collide
+make -s all walk-bench emulator build/bench/recipe_build build/bench/tags build/bench/tag_trie build/bench/tag_collide \
+	build/bench/align_speed build/bench/bt
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
@@ -16,4 +17,5 @@ python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/import.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/tags.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/tag_search.py "$1" || status=1
+[ $# -gt 1 ] || python3 bench/align.py "$1" || status=1
 exit $status

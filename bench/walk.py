@@ -106,12 +106,13 @@ def other_walk(pid, which, seconds):
     return ns / max(count, 1), frames / max(count, 1)
 
 
-def our_walk(pid, work, seconds):
+def our_walk(pid, work, seconds, *more):
     """The same of stackd, once it has the tables."""
     store = work + "/store.db"
     for name in glob.glob(store + "*"):
         os.unlink(name)
-    with running([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "-o", store, "-p", str(pid)]) as it:
+    with running([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "-o", store, "-p", str(pid),
+                  *more]) as it:
         time.sleep(2)
         before = runs(it.pid)
         time.sleep(seconds)

@@ -22,6 +22,7 @@
 #include "align/calls.h"
 #include "align/census.h"
 #include "align/history.h"
+#include "align/near.h"
 #include "align/offsets.h"
 #include "align/weigh.h"
 
@@ -45,13 +46,14 @@ struct align {
 	VEC(uint32_t) key;   /* by frame: in the history */
 	VEC(struct align_link) links;
 	VEC(uint32_t) pending; /* gaps whose links wait for what is below them */
-	uint32_t *order;       /* samples by time */
+	uint32_t *order;       /* samples by stack, then time */
 	uint32_t *gaps;	   /* by gap: its link, ALIGN_NONE: not decided yet, ALIGN_OPEN, _ENTRY */
 	uint32_t *changes; /* by key: how often a caller was another than the one before */
 	struct history history;
 	struct calls calls;
 	struct census census;
 	struct offsets levels; /* of gaps */
+	struct near near;      /* around the sample at hand */
 };
 
 int align_new(uint32_t threshold, struct align **ret_align)
@@ -152,11 +154,40 @@ static int align_sort(struct align *a)
 	return 0;
 }
 
+struct align_lasts {
+	uint32_t *items; /* by stack: the rank of its last sample */
+	size_t count, cap;
+};
+
+/* Orders samples that are in order of time by stack first. */
+static int align_group(struct align *a, const struct triples *stacks, struct align_lasts *last)
+{
+	uint32_t *grouped = reallocarray(NULL, a->samples.count + 1, sizeof(*grouped));
+	uint32_t at = 0;
+
+	if (!grouped)
+		return -ENOMEM;
+	for (size_t i = 0; i < last->count; i++) {
+		uint32_t n = last->items[i];
+
+		last->items[i] = at;
+		at += n;
+	}
+	for (size_t i = 0; i < a->samples.count; i++) {
+		uint32_t stack = a->samples.items[a->order[i]].stack;
+
+		grouped[last->items[triples_find(stacks, stack, 0, 0)]++] = a->order[i];
+	}
+	free(a->order);
+	a->order = grouped;
+	return 0;
+}
+
 /* Numbers the samples of each stack by time. */
 static int align_rank(struct align *a)
 {
 	struct triples stacks = {0};
-	VEC(uint32_t) last = {0};
+	struct align_lasts last = {0};
 	int r = align_sort(a);
 
 	for (size_t i = 0; r == 0 && i < a->samples.count; i++) {
@@ -172,6 +203,8 @@ static int align_rank(struct align *a)
 		if (r == 0)
 			e->rank = ++last.items[stack];
 	}
+	if (r == 0)
+		r = align_group(a, &stacks, &last);
 	free(last.items);
 	triples_fini(&stacks);
 	return r;
@@ -316,7 +349,8 @@ static void align_ask_calls(const struct align *a, const struct align_question *
 		uint32_t key;
 
 		signs->places++;
-		if (!q->height || c->distance > q->height)
+		if (!q->height || c->distance > q->height ||
+		    !near_has(&a->near, caller.symbol, caller.height))
 			continue;
 		key = triples_find(&a->history.keys, q->stack, caller.symbol, caller.height);
 		if (key == TRIPLES_NONE || !align_stood(a, key, q->rank))
@@ -519,6 +553,47 @@ static int align_complete(struct align *a, struct align_entry *e)
 	return 0;
 }
 
+/* Puts what a sample tells into the frames that are near, or takes it out. */
+static void align_show(struct align *a, uint32_t sample, bool is_near)
+{
+	const struct align_entry *e = &a->samples.items[sample];
+
+	for (uint32_t i = !e->has_entry; i < e->s.n_frames; i++) {
+		const struct align_frame *f = &a->frames.items[e->s.first + i];
+
+		if (is_near)
+			near_add(&a->near, f->symbol, f->height);
+		else
+			near_remove(&a->near, f->symbol, f->height);
+	}
+}
+
+/* Completes the samples of one stack: those of `order` from `from` on. Where it ends. */
+static int align_complete_stack(struct align *a, size_t from, size_t *ret_to)
+{
+	uint32_t stack = a->samples.items[a->order[from]].stack;
+	size_t low = from, high = from, i = from, n = a->samples.count;
+	int r = 0;
+
+	for (; r == 0 && i < n && a->samples.items[a->order[i]].stack == stack; i++) {
+		struct align_entry *e = &a->samples.items[a->order[i]];
+
+		for (; high < n && high <= i + WEIGH_NEAR; high++) {
+			if (a->samples.items[a->order[high]].stack != stack)
+				break;
+			align_show(a, a->order[high], true);
+		}
+		for (; low + WEIGH_NEAR < i; low++)
+			align_show(a, a->order[low], false);
+		if (!e->has_entry)
+			r = align_complete(a, e);
+	}
+	for (; low < high; low++)
+		align_show(a, a->order[low], false);
+	*ret_to = i;
+	return r;
+}
+
 int align_run(struct align *a)
 {
 	size_t n_gaps;
@@ -534,12 +609,8 @@ int align_run(struct align *a)
 		return -ENOMEM;
 	memset(a->gaps, 0xff, (n_gaps + 1) * sizeof(*a->gaps));
 	r = offsets_init(&a->levels, (uint32_t)n_gaps);
-	for (size_t i = 0; r == 0 && i < a->samples.count; i++) {
-		struct align_entry *e = &a->samples.items[a->order[i]];
-
-		if (!e->has_entry)
-			r = align_complete(a, e);
-	}
+	for (size_t i = 0; r == 0 && i < a->samples.count;)
+		r = align_complete_stack(a, i, &i);
 	return r;
 }
 
@@ -550,9 +621,9 @@ uint32_t align_count(const struct align *a)
 	return (uint32_t)a->samples.count;
 }
 
-uint32_t align_ordered(const struct align *a, uint32_t rank)
+uint32_t align_ordered(const struct align *a, uint32_t n)
 {
-	return a->order[rank];
+	return a->order[n];
 }
 
 uint32_t align_stack(const struct align *a, uint32_t sample)

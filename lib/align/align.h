@@ -87,7 +87,8 @@ struct align_link {
 };
 
 uint32_t align_count(const struct align *align);
-uint32_t align_ordered(const struct align *align, uint32_t rank); /* a sample, by time, from 0 */
+/* The n-th sample, from 0, of those ordered by stack, then time. */
+uint32_t align_ordered(const struct align *align, uint32_t n);
 uint32_t align_stack(const struct align *align, uint32_t sample);
 const struct align_sample *align_sample(const struct align *align, uint32_t sample);
 const struct align_frame *align_frame(const struct align *align, uint32_t frame);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was seen when; see history.h. Sorted by counting, asked by bisection. */
+/* What was seen when; see history.h. Sorted by counting, asked by leaps that double, then
+ * bisection. */
 #include "align/history.h"
 
 #include <string.h>
@@ -10,6 +11,7 @@ void history_fini(struct history *h)
 	free(h->first);
 	free(h->frames);
 	free(h->ranks);
+	free(h->cursors);
 	*h = (struct history){0};
 }
 
@@ -40,12 +42,13 @@ int history_ready(struct history *h, struct history_maker *m)
 	uint32_t at = 0;
 
 	h->first = calloc(n + 1, sizeof(*h->first));
-	if (!h->first || VEC_RESERVE(&m->counts, n + 1 - m->counts.count) < 0)
+	h->cursors = calloc(n + 1, sizeof(*h->cursors));
+	if (!h->first || !h->cursors || VEC_RESERVE(&m->counts, n + 1 - m->counts.count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t count = i < m->counts.count ? m->counts.items[i] : 0;
 
-		h->first[i] = m->counts.items[i] = at;
+		h->first[i] = h->cursors[i] = m->counts.items[i] = at;
 		at += count;
 	}
 	h->first[n] = at;
@@ -65,9 +68,16 @@ void history_place(struct history *h, struct history_maker *m, uint32_t key, uin
 
 struct history_place history_find(const struct history *h, uint32_t key, uint32_t rank)
 {
-	uint32_t low = h->first[key], high = h->first[key + 1], end = high;
+	uint32_t low = h->cursors[key], high, end = h->first[key + 1];
 	struct history_place p = {0, HISTORY_NONE, HISTORY_NONE, UINT32_MAX, UINT32_MAX};
 
+	if (low > h->first[key] && h->ranks[low - 1] >= rank)
+		low = h->first[key];
+	high = low;
+	for (uint32_t leap = 1; high < end && h->ranks[high] < rank; leap *= 2) {
+		low = high + 1;
+		high = end - high > leap ? high + leap : end;
+	}
 	while (low < high) { /* the first of at least `rank` */
 		uint32_t middle = low + (high - low) / 2;
 
@@ -76,7 +86,7 @@ struct history_place history_find(const struct history *h, uint32_t key, uint32_
 		else
 			high = middle;
 	}
-	p.at = low;
+	p.at = h->cursors[key] = low;
 	if (low > h->first[key]) {
 		p.before = h->frames[low - 1];
 		p.gap_before = rank - h->ranks[low - 1];

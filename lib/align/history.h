@@ -14,6 +14,7 @@ struct history {
 	uint32_t *first;     /* n + 1: the frames of key i are frames[first[i] .. first[i + 1]) */
 	uint32_t *frames;    /* numbers of frames */
 	uint32_t *ranks;     /* of their samples: ascending within a key */
+	uint32_t *cursors;   /* by key: where the last look-up ended */
 };
 
 #define HISTORY_NONE UINT32_MAX
@@ -32,7 +33,8 @@ void history_place(struct history *h, struct history_maker *m, uint32_t key, uin
 void history_maker_fini(struct history_maker *m);
 
 /* A key's neighbours of a rank: the last frame of a lower one and the first of a higher one, and
- * how far away in ranks they are; HISTORY_NONE: there is none. */
+ * how far away in ranks they are; HISTORY_NONE: there is none. Ranks that only rise make it quick:
+ * it goes on from where the key's last look-up ended. */
 struct history_place {
 	uint32_t at; /* where the first frame of a rank at least as high stands, or would */
 	uint32_t before, after;

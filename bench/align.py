@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How well alignment finds call paths: align.py quick|full [PROGRAM...].
+
+The six programs of bench.py, and one with the call tree of NAS BT, are recorded whole, with
+heights; `stackctl align --compare` cuts, aligns and holds the result against the truth.
+
+  segments  at 2+1 frames: samples whole, wrong frames among inferred ones, and the error of the time
+            of the ten biggest routines, with what they call
+  cut       a tenth of the stacks cut at random to 8 frames: restored exactly, and wrongly
+  depths    time of routines from 0+1 to 6+1 frames beside the truth
+  speed     CPU time of aligning, by the number of samples (build/bench/align_speed)
+  capture   kernel time a sample of --depth 2 beside the whole verified walk and bpf_get_stack
+
+A target that is missed is marked with "MISSED"; the exit status is then 1. quick is the BT-like
+program and lmp, briefly."""
+
+import argparse
+import collections
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import programs  # noqa: E402
+import walk  # noqa: E402
+
+BUILD = walk.BUILD
+SIZES = {"lmp": 12, "g++": 4, "clang++": 4, "python3": 12, "openssl": 8, "sqlite3": 10}
+
+Target = collections.namedtuple("Target", "time wrong whole restored restored_wrongly")
+EXACT = Target(0.5, 0.1, 99, 99, 0.2)
+PLAIN = Target(2, 0.1, 99, 99, 0.2)
+COMPILER = Target(2, 1, None, 75, 1)
+TARGETS = {"bt": Target(0.5, 0.1, 99, None, None), "lmp": EXACT, "openssl": PLAIN,
+           "sqlite3": PLAIN, "g++": COMPILER, "clang++": COMPILER, "python3": COMPILER}
+
+missed = []
+
+
+def record(name, store, work, size):
+    """A recording of a program, whole, with heights."""
+    if name == "bt":
+        command = [BUILD + "/bench/bt", str(size)]
+    else:
+        program = next(p for p in programs.PROGRAMS if p.name == name)
+        if program.prepare:
+            program.prepare(work, size)
+        command = programs.command_of(program, size)
+    subprocess.run([BUILD + "/stackd", "-q", "--heights", *walk.EVENT, "-o", store, "--", *command],
+                   cwd=work, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def compare(store, *more):
+    return json.loads(subprocess.check_output(
+        [BUILD + "/stackctl", "align", "--compare", "--json", "-i", store, *more], text=True))
+
+
+def percent(part, whole):
+    return 100.0 * part / whole if whole else 0.0
+
+
+def judge(value, limit, least=False):
+    """A figure with its target."""
+    if limit is None:
+        return "%8.3f %-14s" % (value, "")
+    good = value >= limit if least else value <= limit
+    if not good:
+        missed.append(value)
+    return "%8.3f %-14s" % (value, "(%s %s)%s" % ("≥" if least else "≤", limit,
+                                                  "" if good else " MISSED"))
+
+
+def time_error(got):
+    """Of the ten biggest routines: the largest error in points, and whose it is."""
+    rows = [(abs(row["aligned"] - row["truth"]), row["name"]) for row in got["routines"][:10]]
+    error, name = max(rows)
+    return percent(error, got["compared"]), name
+
+
+def segments(stores):
+    print("\nsegments of 2+1 frames: %%; the worst of the ten biggest routines in points of time\n"
+          "%-9s %8s %-23s %-23s %-23s" % ("program", "samples", "whole", "wrong frames", "time"))
+    for name, store in stores.items():
+        got, target = compare(store, "--depth", "2"), TARGETS[name]
+        error, routine = time_error(got)
+        print("%-9s %8d %s %s %s %s" % (
+            name, got["compared"], judge(percent(got["whole"], got["compared"]), target.whole, True),
+            judge(percent(got["wrong_frames"], got["inferred_frames"]), target.wrong),
+            judge(error, target.time), routine[:30]), flush=True)
+
+
+def cuts(stores):
+    print("\na tenth of the stacks cut to 8 frames: %% of these\n%-9s %8s %-23s %-23s" % (
+        "program", "cut", "restored", "restored wrongly"))
+    for name, store in stores.items():
+        target = TARGETS[name]
+        if target.restored is None:
+            continue
+        got = compare(store, "--depth", "7", "--share", "10")
+        print("%-9s %8d %s %s" % (
+            name, got["cut"], judge(percent(got["restored"], got["cut"]), target.restored, True),
+            judge(percent(got["restored_wrongly"], got["cut"]), target.restored_wrongly)),
+            flush=True)
+
+
+def depths(stores):
+    for name, store in stores.items():
+        tables = []
+        for depth in range(7):
+            try:
+                got = compare(store, "--depth", str(depth))
+            except subprocess.CalledProcessError:  # no path is that deep
+                break
+            tables.append({(row["name"], row["object"]): percent(row["aligned"], got["compared"])
+                           for row in got["routines"]})
+        got = compare(store, "--depth", "0")
+        # What every sample is in says nothing: the biggest of those that share the time.
+        rows = [row for row in got["routines"] if percent(row["truth"], got["compared"]) < 95][:10]
+        print("\n%s: %% of time in a routine and what it calls, by frames\n%s   truth  routine" % (
+            name, "".join("%8s" % ("%d+1" % depth) for depth in range(len(tables)))))
+        for row in rows:
+            key = (row["name"], row["object"])
+            print("%s %7.2f  %s" % ("".join("%8.2f" % table.get(key, 0) for table in tables),
+                                    percent(row["truth"], got["compared"]), row["name"][:50]),
+                  flush=True)
+
+
+def capture(work, full):
+    """Net of an empty program's time, on a steady stack of 10 and of 100 frames."""
+    seconds, turns = (2, 3) if full else (1, 1)
+    print("\nkernel ns a sample\n%-8s %10s %12s %14s" % ("frames", "--depth 2", "whole walk",
+                                                         "bpf_get_stack"))
+    for frames in (10, 100):
+        costs = collections.defaultdict(list)
+        with walk.running([BUILD + "/bench/deep", str(frames), "600"]) as process:
+            for _ in range(turns):
+                empty = walk.other_walk(process.pid, "empty", 1)[0]
+                costs["segment"].append(
+                    walk.our_walk(process.pid, work, seconds, "--depth", "2") - empty)
+                costs["whole"].append(walk.our_walk(process.pid, work, seconds) - empty)
+                costs["kernel"].append(
+                    walk.other_walk(process.pid, "get_stack", seconds)[0] - empty)
+        print("%-8d %10.0f %12.0f %14.0f" % (frames, *(statistics.median(costs[which]) for which in
+                                                       ("segment", "whole", "kernel"))),
+              flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=["quick", "full"])
+    parser.add_argument("programs", nargs="*")
+    parser.add_argument("--stores", help="recordings made before: NAME.db, in this folder")
+    options = parser.parse_intermixed_args()
+    full = options.mode == "full"
+    names = options.programs or (list(TARGETS) if full else ["bt", "lmp"])
+    work = tempfile.mkdtemp(prefix="stackd-bench-")
+    try:
+        stores = {}
+        for name in names:
+            stores[name] = "%s/%s.db" % (os.path.abspath(options.stores or work), name)
+            os.makedirs(work + "/" + name)
+            if not os.path.exists(stores[name]):
+                record(name, stores[name], work + "/" + name, 8 if name == "bt" and full else
+                       SIZES.get(name, 2) if full else 2)
+        segments(stores)
+        cuts(stores)
+        if full:
+            depths(stores)
+        if not options.programs:
+            speed = subprocess.run([BUILD + "/bench/align_speed", options.mode], check=False)
+            if speed.returncode:
+                missed.append("speed")
+            capture(work, full)
+    finally:
+        shutil.rmtree(work)
+    print("%d missed" % len(missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
