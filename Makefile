@@ -167,15 +167,13 @@ $(B)/bench/deep: bench/deep.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CSTD) $(WARN) -O2 -g -fno-omit-frame-pointer -o $@ $<
 
-<<<<<<< HEAD
 $(B)/bench/replay: bench/replay.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CSTD) $(WARN) -O2 -g -fno-omit-frame-pointer -o $@ $<
-=======
+
 $(B)/bench/bt: bench/bt.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CSTD) $(WARN) -O2 -g -o $@ $<
->>>>>>> ed9c616 (align: only what is near is looked up; bench: alignment against its targets)
 
 $(B)/bench/changing: bench/changing.cc
 	@mkdir -p $(@D)
