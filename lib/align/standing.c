@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What stood; see standing.h. Each pair of whole samples that follow each other is compared once,
- * if there are open ones between: linear in the frames of whole samples. */
+/*
+ * What stood; see standing.h. Each pair of whole samples that follow each other is compared once,
+ * if there are open ones between: linear in the frames of whole samples.
+ *
+ * A routine that nearly always calls one and the same other has that above it: the topmost frame
+ * is followed along such calls. A routine that calls itself does so on the way to what it calls.
+ */
 #include "align/standing.h"
 
 #include <errno.h>
@@ -22,12 +27,31 @@ struct standing_thread {
 
 struct standing_span {
 	uint32_t first, count;
+	uint32_t surely; /* frames above that are there by what the topmost one calls */
+};
+
+#define STANDING_STEPS	8u  /* along calls, at most */
+#define STANDING_OFTEN	16u /* samples that make a habit */
+#define STANDING_ALWAYS 97u /* percent of the calls that go to one routine */
+
+/* What a routine calls. */
+struct standing_habit {
+	uint32_t total; /* calls seen */
+	uint32_t most;	/* the one seen most often: its number in `calls` */
+};
+
+struct standing_call {
+	uint32_t callee, count;
 };
 
 struct standing {
 	const struct align *align;
 	VEC(struct align_frame) frames;
-	struct standing_span *spans; /* by sample */
+	struct standing_span *spans;	   /* by sample */
+	struct triples callers;		   /* (symbol, 0, 0) */
+	struct triples edges;		   /* (caller's number, callee, 0) */
+	VEC(struct standing_habit) habits; /* by caller's number */
+	VEC(struct standing_call) calls;   /* by edge's number */
 	struct triples stacks;
 	VEC(struct standing_thread) threads; /* by number of stack */
 	struct standing_path path;
@@ -45,6 +69,10 @@ void standing_free(struct standing *s)
 	free(s->frames.items);
 	free(s->spans);
 	free(s->path.items);
+	free(s->habits.items);
+	free(s->calls.items);
+	triples_fini(&s->callers);
+	triples_fini(&s->edges);
 	triples_fini(&s->stacks);
 	free(s);
 }
@@ -65,6 +93,74 @@ static int standing_read(struct standing *s, const struct align_sample *sample)
 	}
 	for (uint32_t i = 0; i < sample->n_frames; i++)
 		s->path.items[sample->n_lent + i] = *align_frame(s->align, sample->first + i);
+	return 0;
+}
+
+/* Counts a call, unless a routine calls itself. */
+static int standing_call(struct standing *s, uint32_t caller, uint32_t callee)
+{
+	struct standing_habit *habit;
+	uint32_t number, edge;
+
+	if (caller == callee)
+		return 0;
+	if (VEC_RESERVE(&s->habits, 1) < 0 || VEC_RESERVE(&s->calls, 1) < 0 ||
+	    triples_intern(&s->callers, caller, 0, 0, &number) < 0 ||
+	    triples_intern(&s->edges, number, callee, 0, &edge) < 0)
+		return -ENOMEM;
+	if (number == s->habits.count)
+		s->habits.items[s->habits.count++] = (struct standing_habit){.most = edge};
+	if (edge == s->calls.count)
+		s->calls.items[s->calls.count++] = (struct standing_call){.callee = callee};
+	habit = &s->habits.items[number];
+	habit->total++;
+	if (++s->calls.items[edge].count > s->calls.items[habit->most].count)
+		habit->most = edge;
+	return 0;
+}
+
+/* Learns from the frames that were seen together. */
+static int standing_learn(struct standing *s, const struct align_sample *sample)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; r == 0 && i < sample->n_frames; i++)
+		r = standing_call(s, align_frame(s->align, sample->first + i - 1)->symbol,
+				  align_frame(s->align, sample->first + i)->symbol);
+	return r;
+}
+
+/* The routine that one all but always calls; ALIGN_NONE: there is none. */
+static uint32_t standing_habit(const struct standing *s, uint32_t symbol)
+{
+	uint32_t number = triples_find(&s->callers, symbol, 0, 0);
+	const struct standing_habit *habit;
+	const struct standing_call *most;
+
+	if (number == TRIPLES_NONE)
+		return ALIGN_NONE;
+	habit = &s->habits.items[number];
+	most = &s->calls.items[habit->most];
+	if (habit->total < STANDING_OFTEN ||
+	    most->count < (uint64_t)habit->total * STANDING_ALWAYS / 100)
+		return ALIGN_NONE;
+	return most->callee;
+}
+
+/* Adds the frames above a span that are there by habit. */
+static int standing_follow(struct standing *s, struct standing_span *span)
+{
+	while (span->count && span->surely < STANDING_STEPS) {
+		const struct align_frame *top = &s->frames.items[s->frames.count - 1];
+		uint32_t symbol = standing_habit(s, top->symbol);
+
+		if (symbol == ALIGN_NONE)
+			break;
+		if (VEC_RESERVE(&s->frames, 1) < 0)
+			return -ENOMEM;
+		s->frames.items[s->frames.count++] = (struct align_frame){.symbol = symbol};
+		span->surely++;
+	}
 	return 0;
 }
 
@@ -94,6 +190,8 @@ static int standing_close(struct standing *s, struct standing_thread *thread)
 		memcpy(s->frames.items + span.first, s->path.items,
 		       span.count * sizeof(*s->path.items));
 		s->frames.count += span.count;
+		if (standing_follow(s, &span) < 0)
+			return -ENOMEM;
 		for (size_t i = 0; i < thread->open.count; i++)
 			s->spans[thread->open.items[i]] = span;
 	}
@@ -149,6 +247,8 @@ int standing_new(const struct align *align, struct standing **ret_standing)
 	if (!s->spans)
 		r = -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < align_count(align); i++)
+		r = standing_learn(s, align_sample(align, i));
+	for (uint32_t i = 0; r == 0 && i < align_count(align); i++)
 		r = standing_add(s, align_ordered(align, i));
 	if (r < 0) {
 		standing_free(s);
@@ -171,7 +271,9 @@ uint32_t standing_of(const struct standing *s, uint32_t number,
 	}
 	*ret_frames = s->frames.items + span.first;
 	/* What the sample has itself is not below it. */
-	while (height && span.count && (*ret_frames)[span.count - 1].height >= height)
+	while (height && span.count && (*ret_frames)[span.count - 1].height >= height) {
 		span.count--;
-	return span.count;
+		span.surely = 0;
+	}
+	return span.count + span.surely;
 }

@@ -10,7 +10,7 @@
  *
  * How many frames lie between these and an open sample's own is not known, so they are no callers
  * of it; but its time is theirs as well. The topmost is known by its routine: it can have moved on
- * to another call.
+ * to another call. Above it stand those that it all but always calls, without id and height.
  */
 #ifndef ALIGN_STANDING_H
 #define ALIGN_STANDING_H
