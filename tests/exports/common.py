@@ -117,7 +117,8 @@ STORES = Stores()
 
 def export(store, form, *options):
     """The path of a file."""
-    path = STORES.path("%s%s.%s" % (os.path.basename(store), "".join(options).replace("/", "_"), form))
+    name = os.path.basename(store) + "".join(options).replace("/", "_")
+    path = STORES.path(name + "." + form)
     run(STACKCTL, "export", "--" + form, "-i", store, "-o", path, *options)
     return path
 
@@ -128,7 +129,8 @@ Function = collections.namedtuple("Function", "name object self total")
 
 
 def report(store, *options):
-    return json.loads(run(STACKCTL, "report", "--json", "--percent-limit", "0", "-i", store, *options))
+    return json.loads(run(STACKCTL, "report", "--json", "--percent-limit", "0", "-i", store,
+                          *options))
 
 
 def flat(store, by="all", *options):

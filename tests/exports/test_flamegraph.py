@@ -8,7 +8,8 @@ from common import STACKCTL, STORES, check, compare, exports, report, run, share
 NODES = """
 const f = window.flamegraph, nodes = [];
 for (let i = 1; i < f.count; i++)
-	nodes.push([f.path(i).join("\\u0001"), f.object(i), f.isInlined(i), f.samples(i), f.self(i), f.inferred(i)]);
+	nodes.push([f.path(i).join("\\u0001"), f.object(i), f.isInlined(i), f.samples(i), f.self(i),
+		f.inferred(i)]);
 return nodes;
 """
 
@@ -22,14 +23,15 @@ class Page:
         run(STACKCTL, "flamegraph", "-i", store, "-o", self.path, *options)
         self.browser.requests()  # of pages before
         self.browser.open("file://" + self.path)
-        check(self.browser.run("return 'ready' in document.documentElement.dataset"), "it was not drawn",
-              self.browser.complaints())
+        check(self.browser.run("return 'ready' in document.documentElement.dataset"),
+              "it was not drawn", self.browser.complaints())
         self.check_quiet()
 
     def check_quiet(self):
         """Nothing was fetched, nothing went wrong, and no name became a script."""
         check(not self.browser.complaints(), "complaints")
-        asked = [url for url in self.browser.requests() if not url.startswith(("file://" + self.path, "data:", "chrome:"))]
+        fine = ("file://" + self.path, "data:", "chrome:")
+        asked = [url for url in self.browser.requests() if not url.startswith(fine)]
         check(not asked, "the page asked for %s" % asked)
         check(self.browser.run("return document.scripts.length") == 2, "scripts")
 
@@ -37,13 +39,14 @@ class Page:
         return self.browser.run("return window.flamegraph.find(arguments[0])", name)
 
     def point(self, node, click=False):
-        self.browser.point(*self.browser.run("return window.flamegraph.middle(arguments[0])", node), click)
+        middle = self.browser.run("return window.flamegraph.middle(arguments[0])", node)
+        self.browser.point(*middle, click)
         self.drawn()
 
     def drawn(self):
         """Until the page has drawn what has changed."""
-        script = "window.seen = 0; requestAnimationFrame(() => requestAnimationFrame(() => { window.seen = 1; }))"
-        self.browser.run(script)
+        self.browser.run("window.seen = 0; const after = requestAnimationFrame;"
+                         "after(() => after(() => { window.seen = 1; }))")
         self.browser.until("return window.seen")
 
     def press(self, *keys):
@@ -51,7 +54,8 @@ class Page:
         self.drawn()
 
     def at(self):
-        return self.browser.run("const f = window.flamegraph; return [f.name(f.view.zoom), f.name(f.view.at)]")
+        return self.browser.run("const f = window.flamegraph;"
+                                "return [f.name(f.view.zoom), f.name(f.view.at)]")
 
     def text(self, css):
         return self.browser.run("return document.querySelector(arguments[0]).textContent", css)
@@ -69,11 +73,13 @@ class Page:
         """How many colours the middle row of a frame has, at some share of its width; and the
         first of them, as red, green, blue."""
         return self.browser.run("""
-            const [node, share] = arguments, f = window.flamegraph, canvas = document.getElementById("canvas");
-            const [x, y] = f.middle(node), box = canvas.getBoundingClientRect(), ratio = canvas.width / box.width;
+            const [node, share] = arguments, f = window.flamegraph;
+            const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
+            const [x, y] = f.middle(node), ratio = canvas.width / box.width;
             const w = f.samples(node) / f.samples(f.view.zoom) * box.width;
             const from = (x - box.left - w / 2 + share * w) * ratio;
-            const pixels = canvas.getContext("2d").getImageData(from, (y - box.top + 6) * ratio, 24, 1).data;
+            const row = (y - box.top + 6) * ratio;
+            const pixels = canvas.getContext("2d").getImageData(from, row, 24, 1).data;
             const seen = new Set();
             for (let i = 0; i < pixels.length; i += 4) seen.add(pixels.slice(i, i + 3).join());
             return [seen.size, Array.from(pixels.slice(0, 3))];
@@ -106,7 +112,8 @@ def test_flamegraph_numbers():
         wanted = {key: row for key, row in tree(store).items() if isinstance(key, tuple)}
         heads = {key: row[0] for key, row in got.items() if "\1" not in key[0]}
         check(sum(heads.values()) == report(store)["samples"], "commands: %r" % heads)
-        compare({key: row for key, row in got.items() if "\1" in key[0]}, wanted, "flame graph, " + kind)
+        compare({key: row for key, row in got.items() if "\1" in key[0]}, wanted,
+                "flame graph, " + kind)
 
 
 @exports
@@ -124,20 +131,22 @@ def test_flamegraph_page():
     page.press("0")
     check(page.at()[0] == "all", "key 0: %r" % page.at())
     page.point(page.find("do_sys")[0])
-    check("do_sys" in page.text("#detail") and "[kernel.kallsyms]" in page.text("#detail"), "hovering")
+    detail = page.text("#detail")
+    check("do_sys" in detail and "[kernel.kallsyms]" in detail, "hovering: " + detail)
 
 
 @exports
 def test_flamegraph_search():
     page = Page(STORES.get("small"))
-    for text, words in (("FACT", "10.0 %: 10 of 100 samples, 3 frames"), ("/^fact$/", "10 of 100"),
-                        ("/(/", "not an expression"), ("nothing", "no match")):
+    for text, words in (("FACT", "10.0 %: 10 of 100 samples, 3 frames"),
+                        ("/^fact$/", "10 of 100"), ("/(/", "not an expression"),
+                        ("nothing", "no match")):
         page.press("/")
         page.browser.run("document.getElementById('search').value = ''")
         page.browser.type("#search", text)
         check(words in page.text("#found"), "%s: %s" % (text, page.text("#found")))
         page.press("Escape")
-        check(page.text("#found") in ("", "not an expression"), "still there: " + page.text("#found"))
+        check(page.text("#found") in ("", "not an expression"), page.text("#found"))
     page.press("/")
     page.browser.type("#search", "main")
     plain = page.screenshot("flamegraph-found")
@@ -176,8 +185,8 @@ def test_flamegraph_reconstructed():
     check(page.browser.run("return window.flamegraph.inferred(arguments[0])", main) == 15, "main")
     check("37.5% reconstructed" in page.text(".quality"), page.text(".quality"))
     page.screenshot("flamegraph-reconstructed")
-    check(page.colors(main, 0.9)[0] > 2 * page.colors(main, 0.4)[0], "the inferred part is not hatched")
-    check(page.colors(work, 0.9)[0] <= page.colors(work, 0.4)[0] + 1, "what was observed is")
+    check(page.colors(main, 0.9)[0] > 2 * page.colors(main, 0.4)[0], "what is inferred is plain")
+    check(page.colors(work, 0.9)[0] <= page.colors(work, 0.4)[0] + 1, "what was observed is not")
 
 
 @exports
@@ -187,7 +196,7 @@ def test_flamegraph_diff():
     text = "return window.flamegraph.samples(arguments[0], arguments[1])"
     check([page.browser.run(text, fact, side) for side in (0, 1)] == [10, 55], "fact")
     check([page.browser.run(text, work, side) for side in (0, 1)] == [60, 15], "work")
-    check(page.browser.run("return document.querySelectorAll('.quality').length") == 2, "quality lines")
+    check(page.browser.run("return document.querySelectorAll('.quality').length") == 2, "quality")
     page.screenshot("flamegraph-diff")
     red, _, blue = page.colors(fact, 0.8)[1]
     check(red > blue + 30, "what grew is not red")
@@ -226,5 +235,5 @@ def test_flamegraph_deep():
     page.browser.run("const s = document.getElementById('scroll'); s.scrollTop = s.scrollHeight")
     page.drawn()
     page.point(leaf, click=True)
-    check(page.browser.run("return window.flamegraph.view.zoom") == leaf, "a click ten thousand calls deep")
+    check(page.browser.run("return window.flamegraph.view.zoom") == leaf, "a click so far down")
     page.screenshot("flamegraph-deep")

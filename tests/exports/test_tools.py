@@ -114,7 +114,8 @@ def test_callgrind():
         root = inclusive.pop(("[root]", ""))
         check(root == report(store)["samples"], "[root] has %d" % root)
         _, shared = by_name(wanted)  # it tells functions of one name apart by source alone
-        compare({key: (own.get(key, 0), inclusive[key]) for key in inclusive if key[0] not in shared},
+        compare({key: (own.get(key, 0), inclusive[key]) for key in inclusive
+                 if key[0] not in shared},
                 {key: counts for key, counts in wanted.items() if key[0] not in shared},
                 "callgrind_annotate, " + kind)
 
@@ -244,9 +245,10 @@ class Firefox:
             end = time.monotonic() + 60
             while not self.is_ready(keeper):
                 check(time.monotonic() < end, "the profile was not loaded within a minute: " + path)
-            threads = json.loads(self.call("thread", "list", "--json", "--limit", "0"))["threads"]
-            keys = {thread["threadHandle"]: (int(thread["pid"]), thread["tid"], thread["name"])[:width]
-                    for thread in threads}
+            threads = json.loads(self.call("thread", "list", "--json", "--limit", "0"))
+            keys = {thread["threadHandle"]:
+                    (int(thread["pid"]), thread["tid"], thread["name"])[:width]
+                    for thread in threads["threads"]}
             return {key: self.functions(thread) if key in wanted else None
                     for thread, key in keys.items()}
         finally:
@@ -262,7 +264,8 @@ class Firefox:
 
 def threads_of(store, most=2):
     """The same by the report, of all threads, of which those with most samples are first."""
-    threads = {(part["pid"], part["tid"], part["comm"] or "[unnamed]"): {(f.name, f.object): (f.self, f.total) for f in rows}
+    threads = {(part["pid"], part["tid"], part["comm"] or "[unnamed]"):
+               {(f.name, f.object): (f.self, f.total) for f in rows}
                for part, rows in flat(store, "thread")}
     return threads, list(threads)[:most]
 
