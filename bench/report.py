@@ -66,9 +66,11 @@ def record_perf(work, data, graph, frequency):
     return int(re.search(r"SAMPLE events:\s+(\d+)", out)[1])
 
 
-def run(command, repeats):
-    """(seconds, MiB): the quickest run, the most memory."""
-    best, most = None, 0
+def run(command, repeats, may_fail=False):
+    """(seconds, CPU seconds, MiB): the quickest run's, the least, the most. On a machine that has
+    other things to do, the CPU's are the ones to compare. perf's report ends in an assertion for
+    some recordings, when it has done its work: that is noted and its time taken."""
+    best, cpu, most = None, None, 0
     for _ in range(repeats):
         with open("/dev/null", "rb") as null, tempfile.TemporaryFile() as out, \
                 tempfile.TemporaryFile() as err:
@@ -79,11 +81,16 @@ def run(command, repeats):
             child.returncode = status
             if status:
                 err.seek(0)
-                sys.exit("%s: status %d: %s" % (" ".join(command), status,
-                                                err.read()[-300:].decode(errors="replace")))
+                text = "%s: status %d: %s" % (" ".join(command), status,
+                                              err.read()[-100:].decode(errors="replace").strip())
+                if not may_fail:
+                    sys.exit(text)
+                print("note: " + text)
+        used = usage.ru_utime + usage.ru_stime
         best = seconds if best is None else min(best, seconds)
+        cpu = used if cpu is None else min(cpu, used)
         most = max(most, usage.ru_maxrss / 1024)
-    return best, most
+    return best, cpu, most
 
 
 def ours(store, samples, extra):
@@ -92,8 +99,8 @@ def ours(store, samples, extra):
                 ["report", "--view", "callers"]] + extra
     rows = []
     for command in commands:
-        seconds, mib = run([BUILD + "/stackctl", *command, "-i", store], 5)
-        rows.append(("stackctl " + " ".join(command), samples, seconds, mib))
+        name = "stackctl " + " ".join(word for word in command if "/" not in word)
+        rows.append((name, samples, *run([BUILD + "/stackctl", *command, "-i", store], 5)))
     return rows
 
 
@@ -120,15 +127,16 @@ def open_page(path):
 
 
 def print_rows(rows):
-    print("%-44s %9s %8s %7s %9s" % ("command", "samples", "seconds", "MiB", "s/million"))
-    for name, samples, seconds, mib in rows:
-        print("%-44s %9d %8.2f %7.0f %9.2f" % (name, samples, seconds, mib,
-                                               seconds * 1e6 / samples), flush=True)
+    print("%-40s %9s %8s %8s %7s %9s" % ("command", "samples", "seconds", "CPU", "MiB",
+                                         "s/million"))
+    for name, samples, seconds, cpu, mib in rows:
+        print("%-40s %9d %8.2f %8.2f %7.0f %9.2f" % (name, samples, seconds, cpu, mib,
+                                                     seconds * 1e6 / samples), flush=True)
 
 
 def judge_exports(rows, page):
     """What is to hold of pprof's form and of a flame graph, for a million samples."""
-    _, samples, seconds, _ = next(row for row in rows if "--pprof" in row[0])
+    _, samples, seconds, _, _ = next(row for row in rows if "--pprof" in row[0])
     size, opening = os.path.getsize(page), open_page(page)
     seconds *= 1e6 / samples
     checks = [(seconds <= MOST_SECONDS, "pprof: %.2f s for a million samples, at most %g"
@@ -142,18 +150,19 @@ def judge_exports(rows, page):
 def judge(rows, perf_rows, is_full, more):
     """Compares with the targets; in `quick`, where there is no million, only the ratios."""
     kept = True
-    _, samples, seconds, mib = rows[0]
+    _, samples, seconds, cpu, mib = rows[0]
     checks = [(seconds / samples * 1e6 <= MOST_SECONDS, "%.2f s for a million samples, at most %g"
                % (seconds / samples * 1e6, MOST_SECONDS)),
               (mib <= MOST_MIB, "%.0f MiB, at most %d" % (mib, MOST_MIB))] if is_full else []
-    for name, perf_samples, perf_seconds, _ in perf_rows:
+    for name, perf_samples, perf_seconds, perf_cpu, _ in perf_rows:
         ratio = (perf_seconds / perf_samples) / (seconds / samples)
-        checks.append((ratio >= LEAST_RATIO or not is_full, "%.0f times quicker than %s, at least %d"
-                       % (ratio, name, LEAST_RATIO)))
+        checks.append((ratio >= LEAST_RATIO, "%d times quicker than %s (by CPU time %d), at least %d"
+                       % (ratio, name, (perf_cpu / perf_samples) / (cpu / samples), LEAST_RATIO)))
     for good, text in checks + more:
         print("%-6s %s" % ("holds" if good else "MISSED", text))
         kept = kept and good
-    return kept
+    # What a report costs at all weighs more on fewer samples: `quick` shows, `full` judges.
+    return kept or not is_full
 
 
 def main():
@@ -174,8 +183,9 @@ def main():
             name = "perf report, %s" % graph
             perf_samples = record_perf(work, work + "/p.data", graph, frequency)
             command = ["perf", "report", "--stdio", "-i", work + "/p.data"]
-            seconds, mib = run(command + (["--no-inline"] if graph != "fp" else []), 1)
-            perf_rows.append((name, perf_samples, seconds, mib))
+            perf_rows.append((name, perf_samples,
+                              *run(command + (["--no-inline"] if graph != "fp" else []), 1,
+                                   may_fail=True)))
             os.unlink(work + "/p.data")
         print_rows(perf_rows)
         return 0 if judge(rows, perf_rows, is_full, judge_exports(rows, work + "/page.html")
