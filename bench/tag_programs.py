@@ -14,7 +14,7 @@ Source = debian_source.Source
 def formula(work):
     """A random 3-SAT formula, too loose to be hard."""
     rng = random.Random(5)
-    variables, clauses = 14000, 56500
+    variables, clauses = 5000, 19400
     with open(work + "/in.cnf", "w", encoding="ascii") as file:
         file.write("p cnf %d %d\n" % (variables, clauses))
         for _ in range(clauses):
