@@ -220,26 +220,16 @@ static bool align_has_caller(const struct align *a, uint32_t frame)
 	return frame > e->s.first || e->has_entry;
 }
 
-/* Notes a frame and the call that made it. */
+/* Notes a frame, and that it has a caller. */
 static int align_note(struct align *a, struct history_maker *m, uint32_t frame)
 {
 	const struct align_entry *e = align_owner(a, frame);
-	const struct align_frame *f = &a->frames.items[frame], *caller = f - 1;
+	const struct align_frame *f = &a->frames.items[frame];
 	int r = triples_intern(&a->history.keys, e->stack, f->symbol, f->height,
 			       &a->key.items[frame]);
 
 	if (r == 0 && align_has_caller(a, frame))
 		r = history_count(&a->history, m, a->key.items[frame]);
-	/* The entry's own height is not known: it is where the stack begins. */
-	if (r == 0 && frame > e->s.first && f->height > caller->height &&
-	    (caller->height || (e->has_entry && frame == e->s.first + 1))) {
-		const struct census_caller one = {caller->id, caller->symbol, caller->height, 1};
-
-		r = calls_add(&a->calls, f->symbol, caller->id, caller->symbol,
-			      f->height - caller->height);
-		if (r == 0)
-			r = census_add(&a->census, e->program, f->symbol, f->height, &one);
-	}
 	return r;
 }
 
@@ -266,18 +256,54 @@ static bool align_same_caller(const struct align *a, uint32_t x, uint32_t y)
 	       a->frames.items[x - 1].height == a->frames.items[y - 1].height;
 }
 
-static int align_count_changes(struct align *a)
+/* Notes the call that made a frame, which was seen so often. */
+static int align_note_call(struct align *a, uint32_t frame, uint32_t count)
+{
+	const struct align_entry *e = align_owner(a, frame);
+	const struct align_frame *f = &a->frames.items[frame], *caller = f - 1;
+	struct census_caller one;
+	int r;
+
+	/* The entry's own height is not known: it is where the stack begins. */
+	if (frame == e->s.first || f->height <= caller->height ||
+	    (!caller->height && !(e->has_entry && frame == e->s.first + 1)))
+		return 0;
+	one = (struct census_caller){caller->id, caller->symbol, caller->height, count};
+	r = calls_add(&a->calls, f->symbol, caller->id, caller->symbol, f->height - caller->height);
+	return r == 0 ? census_add(&a->census, e->program, f->symbol, f->height, &one) : r;
+}
+
+/* Goes through a key's sightings: how often the caller changes, and the calls. */
+static int align_learn(struct align *a, size_t key)
 {
 	const struct history *h = &a->history;
-	size_t n = h->keys.items.count;
+	uint32_t end = h->first[key + 1], from = h->first[key];
+	int r = 0;
+
+	for (uint32_t i = from; r == 0 && i < end; i++) {
+		bool is_last =
+			i + 1 == end || !align_same_caller(a, h->frames[i], h->frames[i + 1]);
+
+		if (!is_last)
+			continue;
+		a->changes[key] += i + 1 < end;
+		r = align_note_call(a, h->frames[from], i + 1 - from);
+		from = i + 1;
+	}
+	return r;
+}
+
+static int align_learn_all(struct align *a)
+{
+	size_t n = a->history.keys.items.count;
+	int r = 0;
 
 	a->changes = calloc(n + 1, sizeof(*a->changes));
 	if (!a->changes)
 		return -ENOMEM;
-	for (size_t k = 0; k < n; k++)
-		for (uint32_t i = h->first[k] + 1; i < h->first[k + 1]; i++)
-			a->changes[k] += !align_same_caller(a, h->frames[i - 1], h->frames[i]);
-	return 0;
+	for (size_t k = 0; r == 0 && k < n; k++)
+		r = align_learn(a, k);
+	return r;
 }
 
 static int align_remember(struct align *a)
@@ -292,7 +318,7 @@ static int align_remember(struct align *a)
 		r = history_ready(&a->history, &m);
 	if (r == 0) {
 		align_place(a, &m);
-		r = align_count_changes(a);
+		r = align_learn_all(a);
 	}
 	history_maker_fini(&m);
 	return r;

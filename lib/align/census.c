@@ -29,8 +29,9 @@ int census_add(struct census *c, uint32_t program, uint32_t symbol, uint32_t hei
 		c->by_caller.count++;
 	}
 	k = &c->by_key.items[key];
-	k->total++;
-	if (++c->by_caller.items[at].count > c->by_caller.items[k->most].count)
+	k->total += caller->count;
+	c->by_caller.items[at].count += caller->count;
+	if (c->by_caller.items[at].count > c->by_caller.items[k->most].count)
 		k->most = at;
 	return 0;
 }

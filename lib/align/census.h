@@ -28,7 +28,7 @@ struct census {
 
 void census_fini(struct census *c);
 
-/* Counts a call. 0 or -ENOMEM. */
+/* Counts calls: `caller->count` of them. 0 or -ENOMEM. */
 int census_add(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
 	       const struct census_caller *caller);
 
