@@ -123,6 +123,12 @@ static int top_update(struct top *top)
 	return 0;
 }
 
+/* A store without a recording has one soon: stackd is just beginning. */
+static bool top_is_early(const struct top *top, int r)
+{
+	return r == -ENODATA && !top->input.recording;
+}
+
 static int top_look(struct top *top)
 {
 	struct top_state *s = &top->state;
@@ -134,7 +140,7 @@ static int top_look(struct top *top)
 	top_model_set_pid(top->model, s->pid);
 	r = top_model_refresh(top->model, &error);
 	s->error[0] = '\0';
-	if (r < 0)
+	if (r < 0 && !top_is_early(top, r))
 		snprintf(s->error, sizeof(s->error), "%s", error ? error : strerror(-r));
 	free(error);
 	if (r == -ENOMEM)
@@ -375,7 +381,9 @@ static int top_first_look(struct top *top)
 	}
 	top_model_set_window(top->model, top->state.window);
 	r = top_model_refresh(top->model, &error);
-	if (r < 0)
+	if (top_is_early(top, r))
+		free(error);
+	else if (r < 0)
 		status = input_explain(&top->input, path, r, error);
 	free(path);
 	return status;

@@ -3,6 +3,8 @@
 
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -130,6 +132,17 @@ def top_otherwise():
     screen.send("\x03")
     assert screen.finish() == 0
     assert b"\x1b[?1049l" in screen.raw, "the terminal is not as it was"
+    # A store whose first recording is about to come is waited for.
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(STORE, folder + "/s.db")
+        store = sqlite3.connect(folder + "/s.db")
+        store.execute("DELETE FROM recordings")
+        store.commit()
+        store.close()
+        screen = Screen([STACKCTL, "top", "-i", folder + "/s.db"])
+        screen.wait_for("no recording yet")
+        screen.send("q")
+        assert screen.finish() == 0
     # What cannot be shown is said, and where there is no terminal.
     status, text = shown("top", "--recording", "9")
     assert status == 2 and b"no such recording" in text, text
