@@ -16,6 +16,7 @@
 
 #include "align/align.h"
 #include "align/offsets.h"
+#include "align/standing.h"
 #include "align/weigh.h"
 #include "base/hash.h"
 
@@ -301,6 +302,43 @@ static void align_bad_input(void **state)
 	align_free(a);
 }
 
+/* What two whole samples share stood between them, below what the open one has itself; and above
+ * it what is called by habit. */
+static void align_standing(void **state)
+{
+	struct align *a = fresh();
+	const struct align_frame *frames;
+	struct standing *s;
+
+	(void)state;
+	ADD(a, 1, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200));
+	ADD(a, 2, false, FRAME(9, 400));
+	ADD(a, 3, false, FRAME(8, 90));
+	ADD(a, 4, true, FRAME(1, 0), FRAME(2, 100), FRAME(4, 200));
+	ADD(a, 5, false, FRAME(7, 400));
+	assert_int_equal(align_run(a), 0);
+	assert_int_equal(standing_new(a, &s), 0);
+	assert_int_equal(standing_of(s, 1, &frames), 2);
+	assert_true(frames[0].symbol == 1 && frames[1].symbol == 2);
+	assert_int_equal(standing_of(s, 2, &frames), 1);
+	assert_int_equal(standing_of(s, 4, &frames), 0); /* nothing is known of what comes next */
+	standing_free(s);
+	standing_free(NULL);
+	align_free(a);
+
+	a = fresh();
+	for (uint64_t t = 0; t < 100; t += 2) {
+		ADD(a, t, true, FRAME(1, 0), FRAME(2, 100 + (uint32_t)t), FRAME(3, 300));
+		ADD(a, t + 1, false, FRAME(9, 900 + (uint32_t)t));
+	}
+	assert_int_equal(align_run(a), 0);
+	assert_int_equal(standing_new(a, &s), 0);
+	assert_int_equal(standing_of(s, 51, &frames), 3);
+	assert_true(frames[0].symbol == 1 && frames[1].symbol == 2 && frames[2].symbol == 3);
+	standing_free(s);
+	align_free(a);
+}
+
 static void align_offsets(void **state)
 {
 	struct offsets o;
@@ -352,6 +390,7 @@ int main(void)
 		cmocka_unit_test(align_stacks_are_apart),
 		cmocka_unit_test(align_lends_what_was_seen),
 		cmocka_unit_test(align_bad_input),
+		cmocka_unit_test(align_standing),
 		cmocka_unit_test(align_offsets),
 		cmocka_unit_test(align_weights_have_order),
 	};
