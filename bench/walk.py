@@ -9,6 +9,8 @@
   prefix    how a stack's unchanged part is found, by mode and frequency: share of right stacks,
             as judged by the daemon's own walk of each stack, and kernel time a sample
   bytes     in the ring and in the store, and complete stacks, on the programs of bench.py
+  store     bytes a sample of the whole file after about a million samples: of lmp, and of g++ and
+            clang++ compiling this project's sources, optimised
   cpu       of target and profiler at 9,973 Hz, over that of `perf record` without call graphs
   recipes   seconds for the recipes of libLLVM
   memory    kernel memory of the maps, and resident memory of stackd, recording everything
@@ -227,6 +229,31 @@ def bytes_of(_work, full):
         "mean", "", "", statistics.mean(ring)))
 
 
+def compile_all(work):
+    """A command that compiles every source with both compilers, two at a time."""
+    root = os.path.abspath(HERE + "/..")
+    sources = [name for folder in ("lib/*", "daemon", "cli")
+               for name in sorted(glob.glob("%s/%s/*.c" % (root, folder)))]
+    with open(work + "/list", "w", encoding="utf-8") as file:
+        for compiler in ("g++ -x c", "clang++ -x c"):
+            for source in sources:
+                file.write("%s -std=gnu17 -O3 -g -D_GNU_SOURCE -DSTACKD_VERSION='\"0\"' -I%s/lib "
+                           "-I%s/bpf -I%s/gen -c -o /dev/null %s\n"
+                           % (compiler, root, root, BUILD, source))
+    return ["xargs", "-a", work + "/list", "-d", "\\n", "-P", "2", "-I{}", "sh", "-c", "{}"]
+
+
+def store(work, full):
+    print("\n%-10s %9s %14s %7s" % ("program", "samples", "store bytes", "target"))
+    size = 90 if full else 5
+    with prepared(programs.PROGRAMS[0], size) as folder:
+        lmp, _ = stackd(folder, 9973, [], ["--", *programs.command_of(programs.PROGRAMS[0], size)])
+    compilers, _ = stackd(work, 9973, [], ["--", *compile_all(work)])
+    for name, stats, target in (("lmp", lmp, 8), ("compilers", compilers, 16)):
+        check(stats["store_bytes_per_sample"] <= target, "%-10s %9d %14.2f %7d" % (
+            name, stats["samples"], stats["store_bytes_per_sample"], target))
+
+
 def cost_of(program, work, seconds):
     """CPU seconds, or those for a unit of work."""
     if not program.work:
@@ -303,8 +330,8 @@ def memory(work, full):
           "(target 64)" % (rss["VmRSS"], rss["RssAnon"]))
 
 
-PARTS = {"against": against, "recipes": recipes, "memory": memory, "bytes": bytes_of, "cpu": cpu,
-         "prefix": prefix}
+PARTS = {"against": against, "recipes": recipes, "memory": memory, "bytes": bytes_of, "store": store,
+         "cpu": cpu, "prefix": prefix}
 QUICK = ("against", "recipes", "bytes")
 
 
