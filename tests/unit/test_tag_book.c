@@ -60,7 +60,7 @@ static void teach(struct tag_book *book, uint32_t program, uint64_t tag, uint32_
 
 static void what_was_taught_is_known(void **state)
 {
-	struct tag_book *book;
+	struct tag_book *book = NULL;
 
 	(void)state;
 	n_known = 0;
@@ -80,7 +80,7 @@ static void what_was_taught_is_known(void **state)
 /* Never more than there is room for, and what is on its way is still understood. */
 static void a_full_book_starts_anew(void **state)
 {
-	struct tag_book *book;
+	struct tag_book *book = NULL;
 
 	(void)state;
 	n_known = 0;
@@ -103,7 +103,7 @@ static void a_full_book_starts_anew(void **state)
 
 static void without_a_kernel_half(void **state)
 {
-	struct tag_book *book;
+	struct tag_book *book = NULL;
 
 	(void)state;
 	n_known = 0;

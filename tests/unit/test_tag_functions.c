@@ -71,7 +71,7 @@ static uint64_t vaddr_of(const struct elf_file *file, const char *symbol)
 static void listed_functions_are_found(void **state)
 {
 	struct elf_file *file = assemble("listed.so", list, "");
-	struct tag_functions *functions;
+	struct tag_functions *functions = NULL;
 	struct tag_place place = {0};
 
 	(void)state;
@@ -100,7 +100,7 @@ static void listed_functions_are_found(void **state)
 static void windows_are_where_the_tag_changes(void **state)
 {
 	struct elf_file *file = assemble("windows.so", list, "");
-	struct tag_functions *functions;
+	struct tag_functions *functions = NULL;
 
 	(void)state;
 	assert_int_equal(tag_functions_new(file, &functions), 0);
@@ -115,7 +115,7 @@ static void windows_are_where_the_tag_changes(void **state)
 
 static void check_hooked(const struct elf_file *file)
 {
-	struct tag_functions *functions;
+	struct tag_functions *functions = NULL;
 	struct tag_place place;
 	uint64_t at = program_offset(file, "other");
 
@@ -147,7 +147,7 @@ static void the_runtime_is_not_hooked(void **state)
 				    "	.type __cyg_profile_func_enter, @function\n"
 				    "__cyg_profile_func_enter:	.cfi_startproc\n"
 				    "	ret\n	.cfi_endproc\n";
-	struct tag_functions *functions;
+	struct tag_functions *functions = NULL;
 	struct tag_place place;
 	struct elf_file *file;
 	char text[1024];
@@ -225,7 +225,7 @@ static void the_note_says_where(void **state)
 /* Asks a damaged file everything. */
 static void ask(const struct elf_file *file)
 {
-	struct tag_functions *functions;
+	struct tag_functions *functions = NULL;
 	struct tag_place place;
 	uint64_t word;
 
