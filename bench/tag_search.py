@@ -53,7 +53,7 @@ print(fib(24), #s, pcall(error, {}))
 def code(work):
     """C for a compiler."""
     with open(work + "/in.c", "w", encoding="ascii") as file:
-        for i in range(1, 900):
+        for i in range(1, 60000):
             file.write("""
 struct s%(i)d { int a, b[8]; struct s%(i)d *n; };
 static int f%(i)d(struct s%(i)d *p, int k) { int r = 0, i; for (i = 0; i < k; i++) {
