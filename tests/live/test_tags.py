@@ -116,7 +116,9 @@ def test_tags_auto():
                 recording, result = record(os.path.join(folder, name + ".db"), "-F", FREQUENCY,
                                            "--", os.path.join(PLUGIN, name), 1)
                 print(result.err)
-                check_chains(check_whole(recording), Expectation.of_source(source))
+                # A thread can be sampled before its stack has a page.
+                samples = check_whole(recording, 0.5 if name == "threads" else 0)
+                check_chains(samples, Expectation.of_source(source))
                 return recording
             until_used(once)
 
