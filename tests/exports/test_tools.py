@@ -3,6 +3,7 @@
 
 import base64
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -10,8 +11,8 @@ import re
 import subprocess
 import time
 
-from common import (ROOT, STORES, by_name, check, compare, export, exports, flat, functions, need,
-                    node, npm, report, run, shared_browser)
+from common import (ROOT, STORES, Failed, by_name, check, compare, export, exports, flat,
+                    functions, need, node, npm, report, run, shared_browser)
 
 STORE_KINDS = ("small", "inferred", "hostile", "names", "real")
 
@@ -223,28 +224,46 @@ class Firefox:
         self.script = os.path.join(npm("@firefox-devtools/profiler-cli"), "dist/profiler-cli.js")
         self.environment = dict(os.environ, HOME=STORES.folder,
                                 PROFILER_CLI_SESSION_DIR=STORES.path("sessions"))
+        self.sessions = 0
+
+    def session(self):
+        """A new one for each profile: what another has left behind is not taken for it."""
+        return "s%d" % self.sessions
 
     def call(self, *arguments):
-        return run(node(), self.script, *arguments, "--session", "s", env=self.environment)
+        return run(node(), self.script, *arguments, "--session", self.session(),
+                   env=self.environment)
 
     def is_ready(self, keeper):
+        """By what it writes down. To ask too early makes the asker take the session for a dead one
+        and remove it."""
         check(keeper.poll() is None, "the profiler's command line ended early")
-        asked = subprocess.run([node(), self.script, "thread", "list", "--session", "s"],
-                               env=self.environment, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, check=False)
-        return asked.returncode == 0
+        try:
+            with open(STORES.path("sessions/%s.log" % self.session()), encoding="utf-8") as log:
+                return "Profile loaded" in log.read()
+        except FileNotFoundError:
+            return False
 
     def load(self, path, wanted, width=3):
+        """The same as load_once(): now and then the keeper loses its session."""
+        for _ in range(2):
+            with contextlib.suppress(Failed):
+                return self.load_once(path, wanted, width)
+        return self.load_once(path, wanted, width)
+
+    def load_once(self, path, wanted, width):
         """{(pid, tid, name)[:width]: {(function, library): (self, total)}}; None for those not
         wanted."""
         os.makedirs(STORES.path("sessions"), exist_ok=True)
-        keeper = subprocess.Popen([node(), self.script, "--daemon", path, "--session", "s"],
-                                  env=self.environment, stdout=subprocess.DEVNULL,
+        self.sessions += 1
+        keeper = subprocess.Popen([node(), self.script, "--daemon", path, "--session",
+                                   self.session()], env=self.environment, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         try:
-            end = time.monotonic() + 60
+            end = time.monotonic() + 120
             while not self.is_ready(keeper):
-                check(time.monotonic() < end, "the profile was not loaded within a minute: " + path)
+                check(time.monotonic() < end, "the profile was not loaded in two minutes: " + path)
+                time.sleep(0.05)
             threads = json.loads(self.call("thread", "list", "--json", "--limit", "0"))
             keys = {thread["threadHandle"]:
                     (int(thread["pid"]), thread["tid"], thread["name"])[:width]

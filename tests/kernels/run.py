@@ -134,6 +134,9 @@ def initramfs():
     for library in libraries(programs):
         os.makedirs(root + os.path.dirname(library), exist_ok=True)
         shutil.copy(library, root + library)
+        if library.startswith(harness.BUILD):  # a folder that may be hidden there, as /tmp is
+            os.makedirs(root + "/lib", exist_ok=True)
+            shutil.copy(library, root + "/lib")
     archive = os.path.join(CACHE, "root.cpio.gz")
     subprocess.run("cd '%s' && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1 > '%s'"
                    % (root, archive), shell=True, check=True)
