@@ -208,7 +208,7 @@ def is_incomplete(sample):
 def is_moved(sample):
     """The page of the stack was just being copied on write, and for an instant nowhere."""
     return (sample.frames[0].symbol.startswith("[incomplete: unreadable")
-            and any(frame.symbol == "wp_page_copy" for frame in sample.frames))
+            and any(frame.symbol in ("do_wp_page", "wp_page_copy") for frame in sample.frames))
 
 
 def is_prologue(sample):
