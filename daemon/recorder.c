@@ -817,15 +817,16 @@ static int tag_origin(struct recorder *r, uint32_t frames, uint32_t *ret_origin)
 	return frames > 1 ? origin_intern(r->origins, &origin, ret_origin) : 0;
 }
 
-/* The origin of a walked path of so many user frames: how high on the stack it begins. */
-static int walked_origin(struct recorder *r, size_t frames, uint32_t *ret_origin)
+/* The origin of a walked path of so many user frames: how high on the stack it begins. One that
+ * branch records have a part in has its origin already. */
+static int walked_origin(struct recorder *r, size_t frames, uint32_t *origin)
 {
-	const struct origin origin = {.height = r->heights[0]};
+	const struct origin walked = {.height = r->heights[0]};
 
-	*ret_origin = ORIGIN_WALKED;
-	if (!r->has_heights || !frames || origin_count(r->origins) >= MAX_HEIGHT_ORIGINS)
+	if (*origin != ORIGIN_WALKED || !r->has_heights || !frames ||
+	    origin_count(r->origins) >= MAX_HEIGHT_ORIGINS)
 		return 0;
-	return origin_intern(r->origins, &origin, ret_origin);
+	return origin_intern(r->origins, &walked, origin);
 }
 
 static int take_tag(struct recorder *r, const struct stackd_header *header,

@@ -142,13 +142,12 @@ class Speedscope:
         self.browser.open("file://%s#localProfilePath=%s" % (self.page, script))
         self.browser.until("return document.body.innerText.includes('Sandwich')")
         self.browser.press("3")  # the list of functions
-        self.browser.until("return document.body.innerText.includes('Symbol Name')")
-        rows = self.browser.run(
-            "return Array.from(document.querySelectorAll('tr')).map(row =>"
-            " Array.from(row.querySelectorAll('td')).map(cell => cell.textContent))")
+        rows = self.browser.until(  # the head of the list stands before its rows do
+            "const rows = Array.from(document.querySelectorAll('tr')).map(row =>"
+            " Array.from(row.querySelectorAll('td')).map(cell => cell.textContent))"
+            " .filter(row => row.length === 3 && row[0].endsWith('%)'));"  # no threads
+            "return rows.length && rows")
         check(not self.browser.complaints(), "speedscope complains")
-        rows = [row for row in rows if len(row) == 3 and row[0].endswith("%)")]  # no threads
-        check(rows, "speedscope shows nothing of " + path)
         return {row[2]: (row[1], row[0]) for row in rows}
 
 
