@@ -139,6 +139,13 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
 		$(B)/libstackd.a $(LDLIBS) -lcmocka
 
+# The daemon itself, whole but for its main().
+$(B)/tests/test_recorder: tests/unit/test_recorder.c $(call OBJ,$(filter-out daemon/main.c,$(DAEMON_SRC))) \
+		$(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ \
+		$(filter %.c %.o %.a,$^) $(LDLIBS) -lcmocka
+
 unit-tests: $(TESTS)
 
 $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a

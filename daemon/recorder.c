@@ -898,7 +898,7 @@ static int walked_location(struct recorder *r, const struct stackd_header *heade
 	uint32_t file = (uint32_t)(frame->place >> 48);
 
 	if (frame->has_segment) {
-		if (!tables_segment(r->tables, frame->segment, &file, &base))
+		if (!r->tables || !tables_segment(r->tables, frame->segment, &file, &base))
 			return -EBADMSG;
 		offset = base + frame->place;
 	}
@@ -1193,7 +1193,8 @@ static int take_origins(struct recorder *r, struct batch *b)
 		runs = calloc((size_t)origin->n_runs + 1, sizeof(*runs));
 		if (!runs)
 			return -ENOMEM;
-		memcpy(runs, origin->runs, origin->n_runs * sizeof(*runs));
+		if (origin->n_runs)
+			memcpy(runs, origin->runs, origin->n_runs * sizeof(*runs));
 		origin->runs = runs;
 		b->n_origins++;
 	}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The daemon's recorder, fed with records of this very process: a snapshot of its own stack as the
+ * STACK record that the kernel half would have sent, the same stack as a WALKED one, and the calls
+ * that made it as branch records (the machines that this is tested on have none of their own).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../daemon/recorder.h"
+#include "walk_self.h"
+
+#define DEPTH 6
+#define RING  32
+#define CALLS (DEPTH + 1) /* that `snap` stands for below its first frame, all direct ones */
+
+static struct snapshot snap;
+static struct recorder *recorder;
+static uint64_t now = 1000;
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_int_equal(recurse(&snap, DEPTH), DEPTH);
+	assert_int_equal(recorder_new(false, 1000, &recorder), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	recorder_free(recorder);
+	snapshot_free(&snap);
+	return 0;
+}
+
+static struct stackd_header header_of(uint8_t kind)
+{
+	return (struct stackd_header){
+		.version = STACKD_ABI_VERSION,
+		.kind = kind,
+		.tid = (uint32_t)getpid(),
+		.time_ns = now,
+	};
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+static int send_stack(void)
+{
+	struct stackd_stack_record *record = calloc(1, sizeof(*record) + snap.stack_bytes);
+	int err;
+
+	assert_non_null(record);
+	record->header = header_of(STACKD_RECORD_STACK);
+	record->header.flags = STACKD_HAS_REGS;
+	record->pid = (uint32_t)getpid();
+	record->stack_bytes = (uint32_t)snap.stack_bytes;
+	record->regs = snap.regs;
+	memcpy(record + 1, snap.stack, snap.stack_bytes);
+	err = recorder_sample(recorder, &record->header);
+	free(record);
+	return err;
+}
+
+/* The calls that led to the snapshot, as the processor would have kept them: newest first. */
+static int send_branches(uint32_t tid)
+{
+	struct {
+		struct stackd_branch_record record;
+		struct stackd_branch branches[CALLS];
+	} sent = {.record = {.header = header_of(STACKD_RECORD_BRANCHES), .n = CALLS}};
+
+	sent.record.header.tid = tid;
+	sent.record.pid = (uint32_t)getpid();
+	for (int i = 0; i < CALLS; i++) {
+		uint64_t after = snap.expected[i + 1];
+		const uint8_t *call = (const uint8_t *)(after - 5);
+		int32_t distance;
+
+		assert_int_equal(*call, 0xe8);
+		memcpy(&distance, call + 1, sizeof(distance));
+		sent.branches[i] =
+			(struct stackd_branch){.from = after - 5, .to = after + (uint64_t)distance};
+	}
+	return recorder_sample(recorder, &sent.record.header);
+}
+
+/* The number that the recorder has given to this program's file, and where an address lies in it.
+ */
+static uint32_t file_number(const struct batch *batch)
+{
+	char exe[4096];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_true(len > 0);
+	exe[len] = '\0';
+	for (size_t i = 0; i < batch->n_objects; i++) {
+		if (!strcmp(batch->objects[i]->path, exe))
+			return batch->objects[i]->number + 1;
+	}
+	fail_msg("%s is not among the objects", exe);
+	return 0;
+}
+
+static uint64_t file_offset(uint64_t address)
+{
+	struct self_map *map = self_map_new();
+	const struct object *object;
+	uint64_t offset = 0;
+
+	assert_non_null(map);
+	assert_true(self_find(map, address, &object, &offset));
+	self_map_free(map);
+	return offset;
+}
+
+static uint8_t *put(uint8_t *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	return to + size;
+}
+
+/* The top `frames` of the snapshot's stack as the kernel half's walk, with heights if `heights`. */
+static int send_walked(uint32_t file, int frames, bool heights)
+{
+	struct {
+		struct stackd_header header;
+		uint8_t bytes[(4 + 8 + 4) * (DEPTH + 2) + 4];
+	} sent = {.header = header_of(STACKD_RECORD_WALKED)};
+	const uint32_t mark = STACKD_FRAME_LONG;
+	uint8_t *at = sent.bytes;
+
+	assert_true(frames <= DEPTH + 2);
+	for (int i = 0; i < frames; i++) {
+		uint64_t address = i ? snap.expected[i] - 1 : snap.regs.r[STACKD_REG_RIP];
+		uint64_t place = (uint64_t)file << 48 | file_offset(address) |
+				 (i ? 0 : STACKD_LOCATION_EXACT);
+		uint32_t height = 1000 - 32 * (uint32_t)(frames - i);
+
+		if (heights)
+			at = put(at, &height, sizeof(height));
+		at = put(at, &mark, sizeof(mark));
+		at = put(at, &place, sizeof(place));
+	}
+	if (heights)
+		at = put(at, &(uint32_t){8}, sizeof(uint32_t));
+	sent.header.bytes = (uint16_t)(at - sent.bytes);
+	sent.header.end_reason = STACKD_END_SEGMENT;
+	return recorder_sample(recorder, &sent.header);
+}
+
+/* --- what came of them ----------------------------------------------------------------------- */
+
+static void use_branches(void)
+{
+	assert_int_equal(recorder_use_branches(recorder, true, RING), 0);
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+}
+
+/* The origin of the only sample of a batch, which is to be freed; `sent`: the origins that went
+ * with batches before. */
+static struct origin only_origin(uint32_t sent, struct batch **ret_batch)
+{
+	struct batch *batch = recorder_take_batch(recorder);
+	uint32_t number;
+
+	assert_non_null(batch);
+	assert_int_equal(batch->n_samples, 1);
+	*ret_batch = batch;
+	number = batch->samples[0].origin;
+	if (number == ORIGIN_WALKED)
+		return (struct origin){0};
+	assert_in_range(number, sent + 1, sent + batch->n_origins);
+	return batch->origins[number - sent - 1];
+}
+
+static uint32_t frames_of(const struct origin *origin, enum frame_source source)
+{
+	uint32_t frames = 0;
+
+	for (uint32_t i = 0; i < origin->n_runs; i++)
+		frames += origin->runs[i].source == source ? origin->runs[i].frames : 0;
+	return frames;
+}
+
+static void calls_among_the_records_are_theirs(bool heights)
+{
+	struct origin origin;
+	struct batch *batch;
+
+	if (heights)
+		recorder_use_heights(recorder);
+	use_branches();
+	assert_int_equal(send_branches((uint32_t)getpid()), 0);
+	assert_int_equal(send_stack(), 0);
+	origin = only_origin(0, &batch);
+	assert_int_equal(frames_of(&origin, FRAME_SOURCE_BRANCH), CALLS);
+	assert_true(origin.is_whole);
+	assert_int_equal(batch->samples[0].end_reason, STACKD_END_ENTRY);
+	batch_free(batch);
+}
+
+static void a_copied_stack_with_branches(void **state)
+{
+	(void)state;
+	calls_among_the_records_are_theirs(false);
+}
+
+static void a_copied_stack_with_branches_and_heights(void **state)
+{
+	(void)state;
+	calls_among_the_records_are_theirs(true);
+}
+
+/* The kernel half saw the top alone: what the records have beyond it is added at the root. */
+static void a_short_walk_goes_on_by_branches(bool heights)
+{
+	struct recorder_counts counts;
+	struct origin origin;
+	struct batch *batch;
+	uint32_t file, node, origins, depth = 0;
+
+	if (heights)
+		recorder_use_heights(recorder);
+	use_branches();
+	assert_int_equal(send_stack(), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	file = file_number(batch);
+	node = (uint32_t)batch->n_nodes;
+	origins = (uint32_t)batch->n_origins;
+	batch_free(batch);
+	now++;
+	assert_int_equal(send_branches((uint32_t)getpid()), 0);
+	assert_int_equal(send_walked(file, 3, heights), 0);
+	origin = only_origin(origins, &batch);
+	assert_int_equal(frames_of(&origin, FRAME_SOURCE_BRANCH), CALLS);
+	assert_false(origin.is_whole);
+	for (uint32_t at = batch->samples[0].node; at > node;
+	     at = batch->nodes[at - node - 1].parent)
+		depth++;
+	assert_int_equal(depth, CALLS + 1);
+	batch_free(batch);
+	recorder_counts(recorder, &counts);
+	assert_int_equal(counts.end_reasons[STACKD_END_LOST_RECORD], 0);
+}
+
+static void a_walk_with_branches(void **state)
+{
+	(void)state;
+	a_short_walk_goes_on_by_branches(false);
+}
+
+static void a_walk_with_branches_and_heights(void **state)
+{
+	(void)state;
+	a_short_walk_goes_on_by_branches(true);
+}
+
+/* Another thread's, or none at all: every frame is as the walk found it. */
+static void without_branches_frames_are_walked(void **state)
+{
+	struct batch *batch;
+
+	(void)state;
+	use_branches();
+	assert_int_equal(send_branches((uint32_t)getpid() + 1), 0);
+	assert_int_equal(send_stack(), 0);
+	only_origin(0, &batch);
+	assert_int_equal(batch->samples[0].origin, ORIGIN_WALKED);
+	assert_int_equal(batch->n_origins, 0);
+	batch_free(batch);
+}
+
+static void a_height_is_kept(void **state)
+{
+	struct origin origin;
+	struct batch *batch;
+
+	(void)state;
+	recorder_use_heights(recorder);
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	assert_int_equal(send_stack(), 0);
+	origin = only_origin(0, &batch);
+	assert_int_equal(origin.n_runs, 0);
+	assert_true(origin.height > 0 && origin.height < snap.stack_bytes);
+	batch_free(batch);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(a_copied_stack_with_branches),
+		T(a_copied_stack_with_branches_and_heights),
+		T(a_walk_with_branches),
+		T(a_walk_with_branches_and_heights),
+		T(without_branches_frames_are_walked),
+		T(a_height_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
