@@ -77,12 +77,16 @@ void branches_forget(struct branches *b, pid_t tid)
 void branches_keep(struct branches *b, const struct stackd_branch_record *record)
 {
 	const struct stackd_branch *from = (const struct stackd_branch *)(record + 1);
+	size_t n = record->n < STACKD_MAX_BRANCHES ? record->n : STACKD_MAX_BRANCHES;
 
 	b->tid = record->header.tid;
 	b->time_ns = record->header.time_ns;
-	b->n = record->n < STACKD_MAX_BRANCHES ? record->n : STACKD_MAX_BRANCHES;
-	for (size_t i = 0; i < b->n; i++)
-		b->entries[i] = (struct lbr_entry){.from = from[i].from, .to = from[i].to};
+	b->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (lbr_was_taken(from[i].flags))
+			b->entries[b->n++] =
+				(struct lbr_entry){.from = from[i].from, .to = from[i].to};
+	}
 }
 
 bool branches_belong(const struct branches *b, const struct stackd_header *header)

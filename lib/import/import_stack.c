@@ -175,7 +175,7 @@ static void split_chain(struct import_stack *s)
 		add_frame(s, word, mode, !is_first);
 		is_first = false;
 	}
-	if (!s->n_kernel && (!s->n_chain || mode != PERFDATA_MODE_USER) && !s->n_chain)
+	if (!s->n_kernel && !s->n_chain)
 		add_frame(s, sample->ip, sample->mode, false);
 }
 
@@ -217,19 +217,13 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 	return import_world_find(s->world, s->record->pid, address, ret_object, ret_offset);
 }
 
-/* AMD's processors also record what they ran ahead to, and took back. */
-static bool was_taken(const struct perfdata_branch *b)
-{
-	return PERFDATA_BRANCH_SPEC(b->flags) != PERF_BR_SPEC_WRONG_PATH;
-}
-
 /* Where the kernel was entered from, if that is the last thing that the user's code did. */
 static uint64_t entered_from(const struct perfdata_sample *sample)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
 		const struct perfdata_branch *b = &sample->branches[i];
 
-		if (was_taken(b) && b->from && !(b->from >> 63))
+		if (lbr_was_taken(b->flags) && b->from && !(b->from >> 63))
 			return b->to >> 63 ? b->from : 0;
 	}
 	return 0;
@@ -310,7 +304,7 @@ static void prepare_branches(struct import_stack *s, struct lbr_input *ret_in)
 	for (size_t i = 0; i < sample->n_branches && n < LBR_MAX_ENTRIES; i++) {
 		const struct perfdata_branch *b = &sample->branches[i];
 
-		if (was_taken(b))
+		if (lbr_was_taken(b->flags))
 			s->entries[n++] = (struct lbr_entry){.from = b->from, .to = b->to};
 	}
 	*ret_in = (struct lbr_input){

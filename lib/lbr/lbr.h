@@ -41,6 +41,7 @@
 #ifndef LBR_LBR_H
 #define LBR_LBR_H
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,13 @@
 struct lbr_entry {
 	uint64_t from, to;
 };
+
+/* Was the branch of a record taken for good? AMD's processors also record what they ran ahead to,
+ * and took back. `flags`: the last word of the kernel's struct perf_branch_entry. */
+static inline bool lbr_was_taken(uint64_t flags)
+{
+	return (flags >> 24 & 3) != PERF_BR_SPEC_WRONG_PATH;
+}
 
 struct lbr_frame {
 	uint64_t address; /* the program counter, or the return address */

@@ -81,7 +81,6 @@ struct perfdata_branch {
 #define PERFDATA_BRANCH_ABORT	     ((uint64_t)1 << 3)
 #define PERFDATA_BRANCH_CYCLES(f)    ((uint16_t)((f) >> 4)) /* since the branch before; 0: ? */
 #define PERFDATA_BRANCH_TYPE(f)	     ((f) >> 20 & 0xf)	    /* PERF_BR_...; 0: not known */
-#define PERFDATA_BRANCH_SPEC(f)	     ((f) >> 24 & 3)	    /* PERF_BR_SPEC_...; 0: not known */
 
 #define PERFDATA_NO_HW_INDEX UINT64_MAX
 

@@ -194,7 +194,7 @@ static void records_are_read(void **state)
 {
 	struct stackd_branch_record *sent = (struct stackd_branch_record *)records[0];
 	struct stackd_header *read = NULL;
-	struct record_reader *reader;
+	struct record_reader *reader = NULL;
 
 	(void)state;
 	stackd_sample(&context);
@@ -209,6 +209,25 @@ static void records_are_read(void **state)
 	assert_int_equal(record_read(reader, sent, sizes[0], &read), -EBADMSG);
 	assert_int_equal(record_read(reader, sent, sizeof(sent->header), &read), -EBADMSG);
 	record_reader_free(reader);
+}
+
+/* What an AMD processor ran ahead to and took back is in the record, but is no branch. */
+static void wrong_paths_are_left_out(void **state)
+{
+	struct stackd_branch_record *sent = (struct stackd_branch_record *)records[0];
+	struct stackd_branch *branches = (struct stackd_branch *)(sent + 1);
+
+	(void)state;
+	open_daemon();
+	branches[0].flags |= (uint64_t)PERF_BR_SPEC_WRONG_PATH << 24;
+	branches[1].flags |= (uint64_t)PERF_BR_SPEC_CORRECT_PATH << 24;
+	branches_keep(d.branches, sent);
+	assert_int_equal(d.branches->n, 1);
+	assert_int_equal(d.branches->entries[0].from, calls[1].from);
+	branches[1].flags = (uint64_t)PERF_BR_SPEC_WRONG_PATH << 24;
+	branches_keep(d.branches, sent);
+	assert_false(branches_belong(d.branches, record_at(1)));
+	close_daemon();
 }
 
 /* A walk that ended at the leaf goes on by the records. Nothing is known of the code here, so the
@@ -296,6 +315,7 @@ int main(void)
 		T(a_full_ring_is_counted),
 		T(records_are_read),
 		T(records_belong_to_their_sample),
+		T(wrong_paths_are_left_out),
 		T(a_walk_goes_on_by_records),
 		T(a_path_of_places_goes_on_by_records),
 	};
