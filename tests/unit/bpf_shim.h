@@ -218,6 +218,8 @@ static inline long bpf_probe_read_user(void *to, __u32 len, const void *from)
 
 static inline long bpf_probe_read_kernel(void *to, __u32 len, const void *from)
 {
+	if (!from) /* what stands for "none" here; the helper refuses it as well */
+		return -14;
 	memcpy(to, from, len);
 	return 0;
 }

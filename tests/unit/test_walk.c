@@ -423,8 +423,8 @@ static void test_plt(void **state)
 static void test_rest(void **state)
 {
 	struct self_map *map = self_map_new();
-	uint64_t offset, start[2], end[2];
-	const struct object *object;
+	uint64_t offset = 0, start[2], end[2];
+	const struct object *object = NULL;
 	struct dwarf_walk *walk;
 
 	(void)state;
