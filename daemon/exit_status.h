@@ -3,6 +3,8 @@
 #ifndef EXIT_STATUS_H
 #define EXIT_STATUS_H
 
+#include <errno.h>
+
 enum exit_status {
 	STATUS_DONE = 0,
 	STATUS_FAILED = 1,
@@ -10,5 +12,12 @@ enum exit_status {
 	STATUS_NO_SAMPLES = 3,
 	STATUS_UNSUPPORTED = 4, /* permission or kernel support is missing */
 };
+
+/* The one for what failed with -errno `err`. */
+static inline enum exit_status exit_status_of(int err)
+{
+	return err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ? STATUS_UNSUPPORTED
+								     : STATUS_FAILED;
+}
 
 #endif

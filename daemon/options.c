@@ -173,7 +173,31 @@ static void set_target(struct argp_state *state, struct options *options, enum t
 	options->target = kind;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void set_duration(struct argp_state *state, struct options *options, const char *arg)
+{
+	char *end;
+
+	options->duration_s = strtod(arg, &end);
+	if (end == arg || *end || !(options->duration_s > 0 && options->duration_s < 1e9))
+		argp_error(state, "--duration '%s': expected seconds above 0", arg);
+}
+
+/* What only together is wrong, and what goes without saying. */
+static void settle(struct argp_state *state, struct options *options)
+{
+	if (options->target == TARGET_NONE)
+		argp_error(state, "what to profile? --pid N, --all, --cgroup PATH or -- COMMAND");
+	if (options->frequency && options->period)
+		argp_error(state, "--freq and --count exclude each other");
+	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
+		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
+				  "off");
+	if (!options->period && !options->frequency)
+		options->frequency = 997;
+}
+
+/* What to profile, by which event, and where to. */
+static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
 
@@ -204,14 +228,34 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'q':
 		options->quiet = true;
 		break;
-	case OPTION_DURATION: {
-		char *end;
-
-		options->duration_s = strtod(arg, &end);
-		if (end == arg || *end || !(options->duration_s > 0 && options->duration_s < 1e9))
-			argp_error(state, "--duration '%s': expected seconds above 0", arg);
+	case OPTION_DURATION:
+		set_duration(state, options, arg);
 		break;
+	case OPTION_AGE:
+		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
+		break;
+	case OPTION_SIZE:
+		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, INT64_MAX);
+		break;
+	case ARGP_KEY_ARGS:
+		set_target(state, options, TARGET_COMMAND);
+		options->command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		settle(state, options);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
+	return 0;
+}
+
+/* How stacks are captured. */
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
 	case OPTION_STACK:
 		options->stack_bytes =
 			(uint32_t)bytes(state, "--stack-bytes", arg, 256, STACKD_MAX_STACK_BYTES);
@@ -244,36 +288,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_JUDGE_TAGS:
 		options->judge_tags = true;
 		break;
-	case OPTION_AGE:
-		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
-		break;
-	case OPTION_SIZE:
-		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, INT64_MAX);
-		break;
 	case OPTION_LBR:
 		options->lbr = true;
 		options->lbr_anyway = arg != NULL;
 		if (arg && strcmp(arg, "anyway") != 0)
 			argp_error(state, "--lbr '%s': takes nothing, or =anyway", arg);
 		break;
-	case ARGP_KEY_ARGS:
-		set_target(state, options, TARGET_COMMAND);
-		options->command = state->argv + state->next;
-		break;
-	case ARGP_KEY_END:
-		if (options->target == TARGET_NONE)
-			argp_error(state, "what to profile? --pid N, --all, --cgroup PATH or -- "
-					  "COMMAND");
-		if (options->frequency && options->period)
-			argp_error(state, "--freq and --count exclude each other");
-		if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
-			argp_error(state, "--judge-tags needs tags and walks: it excludes --tags "
-					  "only and off");
-		if (!options->period && !options->frequency)
-			options->frequency = 997;
-		break;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_run(key, arg, state);
 	}
 	return 0;
 }

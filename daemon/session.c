@@ -11,7 +11,6 @@
 #include "session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,10 +25,12 @@
 #include <unistd.h>
 
 #include "archive.h"
+#include "attach.h"
+#include "event_choice.h"
 #include "log.h"
-#include "proc/branch_caps.h"
 #include "recorder.h"
 #include "reorder.h"
+#include "run_counters.h"
 #include "sampler.h"
 #include "service.h"
 #include "status.h"
@@ -42,9 +43,8 @@
 
 struct session {
 	const struct options *options;
-	struct event_spec event;
-	struct branch_caps branch_caps; /* with --lbr */
-	char *path;			/* of the store */
+	struct event_choice event;
+	char *path; /* of the store */
 
 	struct target *target;
 	struct sampler *sampler;
@@ -83,98 +83,6 @@ static void say(char *sentence, const char *what, int err)
 	else
 		log_error("%s: %s", what, strerror(-err));
 	free(sentence);
-}
-
-static enum exit_status status_of(int err)
-{
-	return err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ? STATUS_UNSUPPORTED
-								     : STATUS_FAILED;
-}
-
-/* Branch records are asked for with the event. */
-static enum exit_status use_branches(struct session *s)
-{
-	const char *sys_root = getenv("STACKD_SYS_ROOT"), *proc_root = getenv("STACKD_PROC_ROOT");
-	const struct options *o = s->options;
-	struct branch_caps *caps = &s->branch_caps;
-	bool has_records;
-
-	if (!o->lbr)
-		return STATUS_DONE;
-	branch_caps_read(sys_root ? sys_root : "/sys", proc_root ? proc_root : "/proc", caps);
-	has_records = caps->kind == BRANCH_CAPS_CALL_STACK || caps->kind == BRANCH_CAPS_ANY;
-	if (has_records && event_spec_may_branch(&s->event)) {
-		event_spec_add_branches(&s->event, caps->kind == BRANCH_CAPS_CALL_STACK);
-		s->event.may_fall_back &= o->lbr_anyway;
-		return STATUS_DONE;
-	}
-	if (o->lbr_anyway)
-		return STATUS_DONE;
-	if (has_records) {
-		log_error("--lbr: only the processor's own events have branch records, and '%s' is "
-			  "none: leave it out, or name one such as cycles",
-			  s->event.name);
-		return STATUS_USAGE;
-	}
-	log_error("--lbr: %s; record without --lbr: call paths are complete without them",
-		  caps->kind == BRANCH_CAPS_NO_PMU
-			  ? "no PMU is to be seen here, as in most virtual machines, and hence no "
-			    "branch records"
-			  : "this processor's PMU has no branch records");
-	return STATUS_UNSUPPORTED;
-}
-
-static enum exit_status explain_event(const struct session *s, int err)
-{
-	if (err == -EACCES || err == -EPERM) {
-		log_error(
-			"no right to sample '%s' (%s): run as root, or with CAP_PERFMON, or lower "
-			"kernel.perf_event_paranoid",
-			s->event.name, strerror(-err));
-		return STATUS_UNSUPPORTED;
-	}
-	if (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -ENXIO) {
-		log_error("event '%s' is not supported on this machine (%s): no PMU, or not this "
-			  "event; cpu-clock works everywhere",
-			  s->event.name, strerror(-err));
-		return STATUS_UNSUPPORTED;
-	}
-	log_error("event '%s' was refused by the kernel: %s", s->event.name, strerror(-err));
-	return STATUS_FAILED;
-}
-
-static enum exit_status find_event(struct session *s)
-{
-	const struct options *o = s->options;
-	uint64_t limit = event_spec_max_frequency();
-	char *sentence = NULL;
-	int err = event_spec_parse(o->event, o->frequency, o->period, &s->event, &sentence);
-
-	if (err) {
-		say(sentence, "event", err);
-		return STATUS_USAGE;
-	}
-	if (limit && o->frequency > limit) {
-		log_error("--freq %" PRIu64 " is above the kernel's limit of %" PRIu64
-			  " Hz: take less, or raise kernel.perf_event_max_sample_rate",
-			  o->frequency, limit);
-		return STATUS_USAGE;
-	}
-	return STATUS_DONE;
-}
-
-static enum exit_status probe_event(struct session *s)
-{
-	bool asked_for_cycles = s->event.may_fall_back;
-	int err = sampler_probe(&s->event);
-
-	if (err)
-		return explain_event(s, err);
-	if (asked_for_cycles && !s->event.may_fall_back) {
-		s->info.note = "no PMU: sampled cpu-clock instead of cycles";
-		log_info("no hardware cycles on this machine: sampling %s instead", s->event.name);
-	}
-	return STATUS_DONE;
 }
 
 /* --- setting up: the parts ------------------------------------------------------------------- */
@@ -240,8 +148,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->arch = s->host.machine;
 	info->command = command_line;
 	info->target = target ? target : "";
-	info->event = s->event.name;
-	info->note = info->note ? info->note : "";
+	info->event = s->event.spec.name;
+	info->note = s->event.note ? s->event.note : "";
 	info->frequency_hz = s->options->frequency;
 	info->period = s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -297,7 +205,7 @@ static enum exit_status open_sampler(struct session *s)
 		.branches = s->options->lbr,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
-		.usual_period = event_spec_usual_period(&s->event),
+		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
 	struct tables_maps maps;
@@ -306,7 +214,7 @@ static enum exit_status open_sampler(struct session *s)
 
 	if (err) {
 		say(sentence, "BPF", err);
-		return status_of(err);
+		return exit_status_of(err);
 	}
 	sampler_tables_maps(s->sampler, &maps);
 	err = tables_new(&maps, &s->tables);
@@ -325,70 +233,9 @@ static enum exit_status open_sampler(struct session *s)
 		log_error("cannot follow processes and mappings (%s): run as root, or with "
 			  "CAP_PERFMON",
 			  strerror(-err));
-		return status_of(err);
+		return exit_status_of(err);
 	}
 	return STATUS_DONE;
-}
-
-/* The processes that are in the cgroup already. */
-static int load_cgroup(struct session *s)
-{
-	int fd = openat(target_cgroup_fd(s->target), "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-	int pid, err = 0;
-
-	if (!file)
-		return fd < 0 ? -errno : -ENOMEM;
-	while (!err && fscanf(file, "%d", &pid) == 1) {
-		err = recorder_load_process(s->recorder, pid);
-		if (err != -ENOMEM)
-			err = 0; /* it has ended, or is not ours to look into */
-	}
-	fclose(file);
-	return err;
-}
-
-static enum exit_status attach_processes(struct session *s)
-{
-	size_t count, attached = 0;
-	const pid_t *pids = target_pids(s->target, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		int err = recorder_load_process(s->recorder, pids[i]);
-
-		if (!err)
-			err = sampler_attach_process(s->sampler, &s->event, pids[i]);
-		if (err == -ESRCH) {
-			log_warning("process %d ended before it could be profiled", pids[i]);
-		} else if (err == -EACCES || err == -EPERM) {
-			log_error("no right to profile process %d (%s): run as root", pids[i],
-				  strerror(-err));
-			return STATUS_UNSUPPORTED;
-		} else if (err < 0) {
-			log_error("cannot profile process %d: %s", pids[i], strerror(-err));
-			return STATUS_FAILED;
-		} else {
-			attached++;
-		}
-	}
-	if (!attached)
-		log_error("nothing to profile: the target has ended");
-	return attached ? STATUS_DONE : STATUS_FAILED;
-}
-
-static enum exit_status attach(struct session *s)
-{
-	int err;
-
-	if (s->options->target == TARGET_PIDS || s->options->target == TARGET_COMMAND)
-		return attach_processes(s);
-	err = s->options->target == TARGET_CGROUP ? load_cgroup(s) : recorder_load_all(s->recorder);
-	if (err) {
-		log_error("cannot read the processes of the target: %s", strerror(-err));
-		return status_of(err);
-	}
-	err = sampler_attach_cpus(s->sampler, &s->event, target_cgroup_fd(s->target));
-	return err ? explain_event(s, err) : STATUS_DONE;
 }
 
 static enum exit_status start_target(struct session *s)
@@ -407,10 +254,9 @@ static enum exit_status open_target(struct session *s)
 	char *sentence = NULL;
 	int err = target_new(s->options, &s->target, &sentence);
 
-	if (!err)
-		return STATUS_DONE;
-	say(sentence, "target", err);
-	return STATUS_FAILED;
+	if (err)
+		say(sentence, "target", err);
+	return err ? STATUS_FAILED : STATUS_DONE;
 }
 
 static enum exit_status make_parts(struct session *s)
@@ -423,13 +269,13 @@ static enum exit_status make_parts(struct session *s)
 	if (!err)
 		err = reorder_new(&s->queue);
 	if (!err)
-		err = recorder_new(everyone, event_spec_usual_period(&s->event), &s->recorder);
+		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
 	if (!err && s->options->lbr)
 		err = recorder_use_branches(s->recorder,
-					    s->branch_caps.kind == BRANCH_CAPS_CALL_STACK,
-					    s->branch_caps.entries);
+					    s->event.branches.kind == BRANCH_CAPS_CALL_STACK,
+					    s->event.branches.entries);
 	if (err)
 		log_error("cannot set up: %s", strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;
@@ -518,125 +364,45 @@ static int do_round(struct session *s, bool is_last)
 
 /* --- batches --------------------------------------------------------------------------------- */
 
-static struct status_numbers numbers(const struct session *s, const struct sampler_counts *sampled,
-				     const struct recorder_counts *recorded)
+static void count(const struct session *s, struct run_counters *ret_counters)
 {
-	(void)s;
+	sampler_counts(s->sampler, &ret_counters->sampled);
+	recorder_counts(s->recorder, &ret_counters->recorded);
+	tables_counts(s->tables, &ret_counters->tables);
+	ret_counters->waiting = reorder_waiting(s->queue);
+	ret_counters->late = reorder_late(s->queue);
+}
+
+static struct status_numbers numbers(const struct run_counters *counters)
+{
+	const struct recorder_counts *recorded = &counters->recorded;
+
 	return (struct status_numbers){
 		.now_ns = now_ns(CLOCK_MONOTONIC),
 		.samples = recorded->complete + recorded->partial,
-		.lost = recorded->lost + sampled->counters[STACKD_COUNT_LOST_RING],
+		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
 		.complete = recorded->complete,
 		.partial = recorded->partial,
 	};
 }
 
-static void add_counter(struct batch *b, const char *name, uint64_t value)
-{
-	snprintf(b->counters[b->n_counters].name, sizeof(b->counters[0].name), "%s", name);
-	b->counters[b->n_counters++].value = value;
-}
-
-static int add_counters(const struct session *s, struct batch *b,
-			const struct sampler_counts *sampled,
-			const struct recorder_counts *recorded)
-{
-	static const char *const reasons[] = {
-#define STACKD_X(e, name, quality, meaning) "end." name,
-		STACKD_END_REASONS(STACKD_X)
-#undef STACKD_X
-	};
-
-	static const char *const kernel_counters[STACKD_COUNT_COUNT] = {
-		[STACKD_COUNT_STARTED] = "started",
-		[STACKD_COUNT_SENT] = "sent",
-		[STACKD_COUNT_LOST_RING] = "lost_ring",
-		[STACKD_COUNT_WALKS] = "kernel_walks",
-		[STACKD_COUNT_FALLBACKS] = "kernel_fallbacks",
-		[STACKD_COUNT_FRAMES] = "kernel_frames",
-		[STACKD_COUNT_KEPT] = "kernel_kept_frames",
-		[STACKD_COUNT_RULE_HITS] = "kernel_rule_hits",
-		[STACKD_COUNT_RULE_MISSES] = "kernel_rule_misses",
-		[STACKD_COUNT_MAPPING_LOOKUPS] = "kernel_mapping_lookups",
-		[STACKD_COUNT_PREFIX_BROKEN] = "kernel_prefix_broken",
-		[STACKD_COUNT_TAGS] = "kernel_tags",
-		[STACKD_COUNT_TAGS_NEW] = "kernel_tags_new",
-		[STACKD_COUNT_BRANCHES] = "branch_records",
-		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
-	};
-	struct tables_counts tables;
-
-	b->counters = calloc(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 32,
-			     sizeof(*b->counters));
-	if (!b->counters)
-		return -ENOMEM;
-	for (int i = 0; i < STACKD_END_COUNT; i++)
-		add_counter(b, reasons[i],
-			    recorded->end_reasons[i] +
-				    (i == STACKD_END_LOST_RING
-					     ? sampled->counters[STACKD_COUNT_LOST_RING]
-					     : 0));
-	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
-		add_counter(b, kernel_counters[i], sampled->counters[i]);
-	add_counter(b, "received", recorded->received);
-	add_counter(b, "waiting", reorder_waiting(s->queue));
-	add_counter(b, "ring_bytes", sampled->ring_bytes);
-	add_counter(b, "late_events", reorder_late(s->queue));
-	add_counter(b, "sideband_lost", recorded->sideband_lost);
-	add_counter(b, "tag_collisions", recorded->collisions);
-	add_counter(b, "walked_frames", recorded->walked_frames);
-	add_counter(b, "rule_cache_hits", recorded->cache_hits);
-	add_counter(b, "rule_cache_misses", recorded->cache_misses);
-	add_counter(b, "out_of_sequence", recorded->out_of_sequence);
-	add_counter(b, "judged_right", recorded->judged_right);
-	add_counter(b, "judged_wrong", recorded->judged_wrong);
-	add_counter(b, "judged_cut", recorded->judged_cut);
-	add_counter(b, "tag_processes", recorded->tag_processes);
-	add_counter(b, "tags_learned", recorded->tags.learned);
-	add_counter(b, "tags_unknown", recorded->tags.unknown);
-	add_counter(b, "tags_right", recorded->tags.right);
-	add_counter(b, "tags_window", recorded->tags.window);
-	add_counter(b, "tags_between", recorded->tags.between);
-	add_counter(b, "tags_wrong", recorded->tags.wrong);
-	add_counter(b, "tags_unchecked", recorded->tags.unchecked);
-	tables_counts(s->tables, &tables);
-	add_counter(b, "tables_loaded", tables.loaded);
-	add_counter(b, "tables_evicted", tables.evicted);
-	add_counter(b, "tables_refused", tables.refused);
-	add_counter(b, "table_rows", tables.rows);
-	add_counter(b, "table_rules", tables.rules);
-	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++) {
-		char name[40];
-
-		snprintf(name, sizeof(name), "refused.%s",
-			 recipe_refusal_name((enum recipe_refusal)i));
-		if (tables.refused_entries[i])
-			add_counter(b, name, tables.refused_entries[i]);
-	}
-	add_counter(b, "table_compile_ns", tables.compile_ns);
-	add_counter(b, "frame_pointer_steps", recorded->frame_pointer_steps);
-	return 0;
-}
-
 static int submit(struct session *s)
 {
 	struct batch *b = recorder_take_batch(s->recorder);
-	struct sampler_counts sampled;
-	struct recorder_counts recorded;
+	struct run_counters counters;
 	struct status_numbers n;
 
 	if (!b)
 		return -ENOMEM;
-	sampler_counts(s->sampler, &sampled);
-	recorder_counts(s->recorder, &recorded);
-	n = numbers(s, &sampled, &recorded);
+	count(s, &counters);
+	n = numbers(&counters);
 	b->totals = s->info;
 	b->totals.end_ns = n.now_ns;
 	b->totals.samples = n.samples;
 	b->totals.lost = n.lost;
-	b->totals.kernel_ns = sampled.run_ns;
-	b->totals.kernel_runs = sampled.runs;
-	if (add_counters(s, b, &sampled, &recorded)) {
+	b->totals.kernel_ns = counters.sampled.run_ns;
+	b->totals.kernel_runs = counters.sampled.runs;
+	if (run_counters_put(&counters, b)) {
 		batch_free(b);
 		return -ENOMEM;
 	}
@@ -690,37 +456,42 @@ static int loop(struct session *s)
 	return err;
 }
 
+/* What looks like a mistake, of ours or in how the program was built. */
+static void warn(const struct session *s, const struct run_counters *counters)
+{
+	const uint64_t *kernel = counters->sampled.counters;
+	uint64_t accounted = kernel[STACKD_COUNT_SENT] + kernel[STACKD_COUNT_LOST_RING];
+	const struct recorder_counts *recorded = &counters->recorded;
+
+	if (kernel[STACKD_COUNT_STARTED] != accounted)
+		log_warning("%" PRIu64 " samples were started but %" PRIu64
+			    " are accounted for: please report this",
+			    kernel[STACKD_COUNT_STARTED], accounted);
+	if (recorded->tags.wrong)
+		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
+			    "is there code that is left by exceptions or longjmp() and "
+			    "was not compiled with the plugin?",
+			    recorded->tags.wrong);
+	if (s->options->tags == STACKD_TAGS_ONLY && !recorded->tag_processes)
+		log_warning("no process kept a tag of its call path: compile with the stacktag "
+			    "plugin, or leave out --tags only");
+}
+
 static enum exit_status sum_up(struct session *s)
 {
-	struct sampler_counts sampled;
-	struct recorder_counts recorded;
+	struct run_counters counters;
 	struct status_numbers n;
 	char text[256];
 
-	sampler_counts(s->sampler, &sampled);
-	recorder_counts(s->recorder, &recorded);
-	n = numbers(s, &sampled, &recorded);
+	count(s, &counters);
+	n = numbers(&counters);
 	status_summary(&n, text, sizeof(text));
 	service_status(text);
 	log_status(NULL);
 	if (!s->options->quiet)
 		log_info("%s; recording %" PRId64 " in %s", text, archive_recording(s->archive),
 			 s->path);
-	if (sampled.counters[STACKD_COUNT_STARTED] !=
-	    sampled.counters[STACKD_COUNT_SENT] + sampled.counters[STACKD_COUNT_LOST_RING])
-		log_warning("%" PRIu64 " samples were started but %" PRIu64
-			    " are accounted for: please report this",
-			    sampled.counters[STACKD_COUNT_STARTED],
-			    sampled.counters[STACKD_COUNT_SENT] +
-				    sampled.counters[STACKD_COUNT_LOST_RING]);
-	if (recorded.tags.wrong)
-		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
-			    "is there code that is left by exceptions or longjmp() and "
-			    "was not compiled with the plugin?",
-			    recorded.tags.wrong);
-	if (s->options->tags == STACKD_TAGS_ONLY && !recorded.tag_processes)
-		log_warning("no process kept a tag of its call path: compile with the stacktag "
-			    "plugin, or leave out --tags only");
+	warn(s, &counters);
 	if (!n.samples)
 		log_warning("no samples: the target did not run%s",
 			    n.lost ? ", or all were lost (a larger --ring-bytes helps)" : "");
@@ -760,20 +531,22 @@ static enum exit_status record(struct session *s)
 
 static enum exit_status set_up(struct session *s, const char *command_line, char *target)
 {
-	enum exit_status status = find_event(s);
+	enum exit_status status = event_choice_make(s->options, &s->event);
 
-	if (!status)
-		status = use_branches(s);
 	if (!status)
 		status = open_target(s);
 	if (!status)
-		status = probe_event(s);
+		status = event_choice_probe(&s->event, s->options->quiet);
 	if (!status)
 		status = make_parts(s);
 	if (!status)
 		status = open_sampler(s);
 	if (!status)
-		status = attach(s);
+		status = attach(&(struct attach){.options = s->options,
+						 .event = &s->event,
+						 .target = s->target,
+						 .recorder = s->recorder,
+						 .sampler = s->sampler});
 	describe(s, command_line, target);
 	if (!status)
 		status = open_store(s);

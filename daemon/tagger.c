@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "proc/proc_fs.h"
 
 #define MAX_PROGRAMS 1000000u
 
@@ -31,7 +32,8 @@ struct program {
 	UT_hash_handle hh;
 };
 
-struct process {
+/* A process that has code mapped that keeps tags. */
+struct keeper {
 	pid_t pid;
 	uint64_t identity; /* of its program so far */
 	uint64_t word;	   /* address of the word; 0: none is mapped */
@@ -42,7 +44,7 @@ struct process {
 struct tagger {
 	struct tagger_maps maps;
 	VEC(struct part) parts; /* by number of the object */
-	struct process *processes;
+	struct keeper *processes;
 	struct program *programs;
 	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
 };
@@ -60,7 +62,7 @@ int tagger_new(const struct tagger_maps *maps, struct tagger **ret_tagger)
 
 void tagger_free(struct tagger *t)
 {
-	struct process *process, *next;
+	struct keeper *process, *next;
 	struct program *program, *next_program;
 
 	if (!t)
@@ -160,17 +162,17 @@ static uint32_t number_of(struct tagger *t, uint64_t identity)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static struct process *process_of(struct tagger *t, pid_t pid)
+static struct keeper *process_of(struct tagger *t, pid_t pid)
 {
-	struct process *process;
+	struct keeper *process;
 
 	HASH_FIND_INT(t->processes, &pid, process);
 	return process;
 }
 
-static struct process *add_process(struct tagger *t, pid_t pid)
+static struct keeper *add_process(struct tagger *t, pid_t pid)
 {
-	struct process *process = calloc(1, sizeof(*process));
+	struct keeper *process = calloc(1, sizeof(*process));
 
 	if (!process)
 		return NULL;
@@ -180,7 +182,7 @@ static struct process *add_process(struct tagger *t, pid_t pid)
 }
 
 /* Tells the kernel half what is known of a process. What it has no room for is walked. */
-static void publish(struct tagger *t, const struct process *process)
+static void publish(struct tagger *t, const struct keeper *process)
 {
 	__u32 pid = (__u32)process->pid;
 	struct stackd_tagged row = {
@@ -197,7 +199,7 @@ static void publish(struct tagger *t, const struct process *process)
 }
 
 /* Reads the word of a process; 0 as long as it is not filled. */
-static int64_t read_word(const struct process *process)
+static int64_t read_word(const struct keeper *process)
 {
 	int64_t value = 0;
 	char path[64];
@@ -214,7 +216,7 @@ static int64_t read_word(const struct process *process)
 }
 
 /* Asks a process for its offset; published when there is one. */
-static void ask(struct tagger *t, struct process *process)
+static void ask(struct tagger *t, struct keeper *process)
 {
 	process->offset = read_word(process);
 	if (!process->offset)
@@ -224,11 +226,12 @@ static void ask(struct tagger *t, struct process *process)
 	publish(t, process);
 }
 
-int tagger_on_map(struct tagger *t, pid_t pid, const struct object *object, uint64_t address,
+/* A process has mapped an object's code: its byte `offset` is at `address`. */
+static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint64_t address,
 		  uint64_t offset)
 {
 	struct part *part = part_of(t, object);
-	struct process *process = process_of(t, pid);
+	struct keeper *process = process_of(t, pid);
 	uint64_t vaddr;
 
 	if (!part)
@@ -254,14 +257,29 @@ int tagger_on_map(struct tagger *t, pid_t pid, const struct object *object, uint
 	return 0;
 }
 
-int tagger_on_fork(struct tagger *t, pid_t parent, pid_t child)
+static void on_end(struct tagger *t, pid_t pid)
 {
-	const struct process *from = process_of(t, parent);
-	struct process *process;
+	struct keeper *process = process_of(t, pid);
+	__u32 key = (__u32)pid;
+
+	if (!process)
+		return;
+	if (process->word && !process->offset)
+		t->waiting--;
+	if (process->offset && !bpf_map_delete_elem(t->maps.tagged_fd, &key))
+		--*t->maps.n_tagged;
+	HASH_DEL(t->processes, process);
+	free(process);
+}
+
+static int on_fork(struct tagger *t, pid_t parent, pid_t child)
+{
+	const struct keeper *from = process_of(t, parent);
+	struct keeper *process;
 
 	if (!from || parent == child)
 		return 0;
-	tagger_on_end(t, child); /* another one that had the number */
+	on_end(t, child); /* another one that had the number */
 	process = add_process(t, child);
 	if (!process)
 		return -ENOMEM;
@@ -277,24 +295,48 @@ int tagger_on_fork(struct tagger *t, pid_t parent, pid_t child)
 	return 0;
 }
 
-void tagger_on_end(struct tagger *t, pid_t pid)
+int tagger_on_event(struct tagger *t, const struct sideband_event *event,
+		    const struct object *object)
 {
-	struct process *process = process_of(t, pid);
-	__u32 key = (__u32)pid;
+	if (event->kind == SIDEBAND_FORK)
+		return on_fork(t, event->parent_pid, event->pid);
+	if (event->kind == SIDEBAND_MMAP && object)
+		return on_map(t, event->pid, object, event->mapping.start, event->mapping.offset);
+	if ((event->kind == SIDEBAND_COMM && event->is_exec) ||
+	    (event->kind == SIDEBAND_EXIT && event->pid == event->tid))
+		on_end(t, event->pid);
+	return 0;
+}
 
-	if (!process)
-		return;
-	if (process->word && !process->offset)
-		t->waiting--;
-	if (process->offset && !bpf_map_delete_elem(t->maps.tagged_fd, &key))
-		--*t->maps.n_tagged;
-	HASH_DEL(t->processes, process);
-	free(process);
+/* A process that is looked into. */
+struct look {
+	struct tagger *tagger;
+	struct process_table *processes;
+	pid_t pid;
+};
+
+static int look_at_map(void *arg, const struct proc_fs_map *map)
+{
+	const struct look *look = arg;
+	const struct mapping *m;
+
+	if (!map->executable)
+		return 0;
+	m = process_table_mapping(look->processes, look->pid, map->start);
+	return m ? on_map(look->tagger, look->pid, m->object, m->start, m->offset) : 0;
+}
+
+int tagger_load(struct tagger *t, struct process_table *processes, pid_t pid)
+{
+	struct look look = {.tagger = t, .processes = processes, .pid = pid};
+
+	on_end(t, pid);
+	return proc_fs_each_map("/proc", pid, look_at_map, &look) == -ENOMEM ? -ENOMEM : 0;
 }
 
 void tagger_poll(struct tagger *t)
 {
-	struct process *process, *next;
+	struct keeper *process, *next;
 
 	if (!t->waiting)
 		return;

@@ -20,6 +20,8 @@
 #include <sys/types.h>
 
 #include "proc/object.h"
+#include "proc/process.h"
+#include "sideband.h"
 #include "stackd_abi.h"
 #include "tag/tag_functions.h"
 
@@ -34,16 +36,14 @@ struct tagger_maps {
 int tagger_new(const struct tagger_maps *maps, struct tagger **ret_tagger); /* 0 or -ENOMEM */
 void tagger_free(struct tagger *tagger);
 
-/* A process has mapped an object's code: the object's byte `offset` is at `address`. 0 or -ENOMEM.
- * To be called as soon as it is known. */
-int tagger_on_map(struct tagger *tagger, pid_t pid, const struct object *object, uint64_t address,
-		  uint64_t offset);
+/* Looks into a process that runs already. 0 or -ENOMEM. */
+int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);
 
-/* A child keeps tags like its parent. 0 or -ENOMEM. */
-int tagger_on_fork(struct tagger *tagger, pid_t parent, pid_t child);
-
-/* The process has ended, or is another program from now on. */
-void tagger_on_end(struct tagger *tagger, pid_t pid);
+/* An event says that a process has mapped code (`object` is what, NULL: nothing of the kind), has
+ * a child, which keeps tags as its parent does, has ended, or is another program from now on. To be
+ * called as soon as it is known. 0 or -ENOMEM. */
+int tagger_on_event(struct tagger *tagger, const struct sideband_event *event,
+		    const struct object *object);
 
 /* Asks again the processes whose library was not initialised yet. */
 void tagger_poll(struct tagger *tagger);

@@ -19,6 +19,7 @@
 #include "export/paths.h"
 #include "report/report_header.h"
 #include "report/text.h"
+#include "stack/end_reason.h"
 
 #define JSON_DRAIN 65536 /* bytes after which the buffer is written out */
 
@@ -186,8 +187,8 @@ static int json_entries(struct export_json *json)
 		text_printf(&json->b,
 			    ",\"quality\":\"%s\",\"end\":\"%s\",\"samples\":%" PRIu64
 			    ",\"weight\":%" PRIu64 "}",
-			    qualities[e->quality], profile_end_reason_name(e->end_reason),
-			    e->samples, e->weight);
+			    qualities[e->quality], end_reason_name(e->end_reason), e->samples,
+			    e->weight);
 	}
 	text_put_raw(&json->b, "]}\n");
 	return r;

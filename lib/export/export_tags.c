@@ -20,6 +20,7 @@
 #include "report/index.h"
 #include "report/text.h"
 #include "stack/location.h"
+#include "stack/end_reason.h"
 
 struct export_tags {
 	struct profile *profile;
@@ -239,7 +240,7 @@ static int tags_samples(struct export_tags *x)
 		text_printf(&x->line, "\t%u", thread->process);
 		tags_text(x, thread->comm);
 		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,
-			    thread->tid, profile_end_reason_name(e->end_reason));
+			    thread->tid, end_reason_name(e->end_reason));
 		text_printf(&x->line, "\t%s\t%u", qualities[e->quality],
 			    origin_inferred(profile_origin(x->profile, e->origin)));
 		r = tags_end(x);

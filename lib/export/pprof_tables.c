@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "report/text.h"
+#include "stack/end_reason.h"
 
 #define PPROF_RANKS 65536 /* what is used more often is not told apart */
 
@@ -257,7 +258,7 @@ static int pprof_make_labels(struct pprof_tables *p)
 	for (uint32_t i = 0; i < PPROF_REASONS; i++) {
 		uint8_t reason = i < STACKD_END_COUNT ? (uint8_t)i : UINT8_MAX;
 
-		pprof_label(p, "end", profile_end_reason_name(reason), 0, &p->ends[i]);
+		pprof_label(p, "end", end_reason_name(reason), 0, &p->ends[i]);
 	}
 	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
 		pprof_label(p, "quality", qualities[i], 0, &p->qualities[i]);

@@ -24,6 +24,7 @@
 #include "import/import_world.h"
 #include "naming/naming.h"
 #include "proc/object_elsewhere.h"
+#include "stack/end_reason.h"
 #include "stack/trie.h"
 
 #define COMMIT_SAMPLES (1u << 18)
@@ -404,11 +405,6 @@ static int name_locations(struct import *im)
 
 static int keep_counters(struct import *im)
 {
-	static const char *const reasons[] = {
-#define STACKD_X(e, name, quality, meaning) "end." name,
-		STACKD_END_REASONS(STACKD_X)
-#undef STACKD_X
-	};
 	const struct perfdata_counts *c = perfdata_counts(im->reader);
 	const struct {
 		const char *name;
@@ -426,10 +422,13 @@ static int keep_counters(struct import *im)
 		{"branches_unknown_code", import_stack_counts(im->stack)->unknown_code},
 		{"end.lost_ring", c->lost},
 	};
+	char name[40];
 	int r = 0;
 
-	for (unsigned i = 0; i < STACKD_END_COUNT && !r; i++)
-		r = store_writer_counter(im->writer, reasons[i], im->ends[i]);
+	for (unsigned i = 0; i < STACKD_END_COUNT && !r; i++) {
+		snprintf(name, sizeof(name), "end.%s", end_reason_name((uint8_t)i));
+		r = store_writer_counter(im->writer, name, im->ends[i]);
+	}
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]) && !r; i++)
 		r = store_writer_counter(im->writer, counters[i].name, counters[i].value);
 	return r;
@@ -475,16 +474,6 @@ static int finish(struct import *im)
 
 static void sum_up(const struct import *im, struct import_result *ret_result)
 {
-	const enum {
-		COMPLETE,
-		PARTIAL,
-		LOST
-	} quality[] = {
-#define STACKD_X(e, name, quality, meaning) [STACKD_END_##e] = quality,
-		STACKD_END_REASONS(STACKD_X)
-#undef STACKD_X
-	};
-
 	*ret_result = (struct import_result){
 		.recording = store_writer_recording(im->writer),
 		.event = im->event,
@@ -494,7 +483,7 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 		.other_samples = im->other_samples,
 	};
 	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
-		if (quality[i] == COMPLETE)
+		if (end_reason_quality((uint8_t)i) == END_COMPLETE)
 			ret_result->complete += im->ends[i];
 		else
 			ret_result->partial += im->ends[i];

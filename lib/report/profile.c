@@ -7,6 +7,7 @@
  * are then ordered by process and end reason, so that a view can go through them group by group.
  */
 #include "report/profile_state.h"
+#include "stack/end_reason.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,27 +16,13 @@
 
 enum profile_quality profile_quality_of(uint8_t end_reason)
 {
-	switch (end_reason) {
-#define PROFILE_X(e, name, quality, meaning)                                                       \
-	case STACKD_END_##e:                                                                       \
-		return PROFILE_##quality;
-		STACKD_END_REASONS(PROFILE_X)
-#undef PROFILE_X
+	switch (end_reason_quality(end_reason)) {
+	case END_COMPLETE:
+		return PROFILE_COMPLETE;
+	case END_LOST:
+		return PROFILE_LOST;
 	default:
 		return PROFILE_PARTIAL;
-	}
-}
-
-const char *profile_end_reason_name(uint8_t end_reason)
-{
-	switch (end_reason) {
-#define PROFILE_X(e, name, quality, meaning)                                                       \
-	case STACKD_END_##e:                                                                       \
-		return name;
-		STACKD_END_REASONS(PROFILE_X)
-#undef PROFILE_X
-	default:
-		return "unknown";
 	}
 }
 
@@ -177,8 +164,7 @@ const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason,
 	if (profile_quality(p, end_reason, origin) < PROFILE_PARTIAL)
 		return NULL;
 	if (!p->marks[at]) {
-		snprintf(text, sizeof(text), "[incomplete: %s]",
-			 profile_end_reason_name(end_reason));
+		snprintf(text, sizeof(text), "[incomplete: %s]", end_reason_name(end_reason));
 		p->marks[at] = names_mark(p->names, text);
 	}
 	return p->marks[at];

@@ -152,6 +152,5 @@ enum profile_quality profile_quality(const struct profile *profile, uint8_t end_
 
 /* The same of a walk alone. */
 enum profile_quality profile_quality_of(uint8_t end_reason);
-const char *profile_end_reason_name(uint8_t end_reason); /* "entry", ...; "unknown" */
 
 #endif

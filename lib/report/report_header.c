@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "stackd_abi.h"
+#include "stack/end_reason.h"
 
 void report_header_reasons(const struct profile *profile, uint64_t *ret_samples, uint32_t n)
 {
@@ -45,7 +46,7 @@ static void report_header_why(const struct profile *profile, struct buf *b)
 				most = i;
 		if (!samples[most])
 			break;
-		text_printf(b, "%s%s %" PRIu64, before, profile_end_reason_name((uint8_t)most),
+		text_printf(b, "%s%s %" PRIu64, before, end_reason_name((uint8_t)most),
 			    samples[most]);
 		samples[most] = 0;
 		before = ", ";

@@ -17,6 +17,7 @@
 #include "report/report_header.h"
 #include "report/text.h"
 #include "stackd_abi.h"
+#include "stack/end_reason.h"
 
 struct report_stats {
 	uint64_t reasons[STACKD_END_COUNT + 1];
@@ -64,7 +65,7 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 		uint64_t value;
 		char name[64];
 
-		snprintf(name, sizeof(name), "end.%s", profile_end_reason_name((uint8_t)i));
+		snprintf(name, sizeof(name), "end.%s", end_reason_name((uint8_t)i));
 		if (profile_quality_of((uint8_t)i) == PROFILE_LOST &&
 		    report_stats_counter(t, name, &value))
 			s->reasons[i] += value;
@@ -102,7 +103,7 @@ static void report_stats_json_reasons(struct buf *b, const struct report_stats *
 	for (unsigned i = 0; i <= STACKD_END_COUNT; i++) {
 		if (!s->reasons[i])
 			continue;
-		text_printf(b, "%s\"%s\":%" PRIu64, before, profile_end_reason_name((uint8_t)i),
+		text_printf(b, "%s\"%s\":%" PRIu64, before, end_reason_name((uint8_t)i),
 			    s->reasons[i]);
 		before = ",";
 	}
@@ -204,8 +205,8 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 	text_put_raw(&b, "end reasons:\n");
 	for (unsigned i = 0; i <= STACKD_END_COUNT; i++)
 		if (s.reasons[i])
-			text_printf(&b, "  %-14s %" PRIu64 "\n",
-				    profile_end_reason_name((uint8_t)i), s.reasons[i]);
+			text_printf(&b, "  %-14s %" PRIu64 "\n", end_reason_name((uint8_t)i),
+				    s.reasons[i]);
 	report_stats_text_costs(&b, t, &s);
 	report_stats_text_walks(&b, t, &s);
 	if (t->n_counters)

@@ -10,7 +10,7 @@ import time
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL, STACKD,
                      WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole, live,
-                     record, run, scratch, workload)
+                     record, run, scratch, user_frames, workload)
 
 CHAIN = Expectation.of_source("chain")
 
@@ -118,7 +118,11 @@ def test_kill():
             if wait > 2:
                 samples = Recording(store).samples()
                 check(len(samples) > 100, "only %d samples" % len(samples))
-                check_chains(samples, CHAIN)
+                # A place that was met for the first time just before the end has no name yet.
+                unnamed = [s for s in samples if not all(f.symbol for f in user_frames(s))]
+                check(all(s.time > samples[-1].time - 2 for s in unnamed), "names are missing")
+                check(len(unnamed) <= 5, "%d samples without names" % len(unnamed))
+                check_chains([s for s in samples if s not in unnamed], CHAIN)
             # and the next daemon can go on with it
             record(store, "-q", "-F", 997, "--duration", 0.5, "--pid", process.pid)
             check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")

@@ -11,6 +11,7 @@
 #include "fake_store.h"
 #include "report/profile.h"
 #include "report/text.h"
+#include "stack/end_reason.h"
 
 static uint64_t sum_of_entries(const struct profile *p)
 {
@@ -171,8 +172,8 @@ static void test_quality_of_reasons(void **state)
 	assert_int_equal(profile_quality_of(STACKD_END_STACK_CUT), PROFILE_PARTIAL);
 	assert_int_equal(profile_quality_of(STACKD_END_LOST_RING), PROFILE_LOST);
 	assert_int_equal(profile_quality_of(255), PROFILE_PARTIAL);
-	assert_string_equal(profile_end_reason_name(STACKD_END_STACK_CUT), "stack_cut");
-	assert_string_equal(profile_end_reason_name(255), "unknown");
+	assert_string_equal(end_reason_name(STACKD_END_STACK_CUT), "stack_cut");
+	assert_string_equal(end_reason_name(255), "unknown");
 }
 
 static void check_text(const char *in, const char *also, const char *out)

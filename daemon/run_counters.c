@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The counters' names; see run_counters.h. A name stands in stores: it is for ever. */
+#include "run_counters.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stack/end_reason.h"
+
+#define MAX_COUNTERS (STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 32)
+
+static void add(struct batch *b, const char *name, uint64_t value)
+{
+	struct batch_counter *counter = &b->counters[b->n_counters++];
+
+	snprintf(counter->name, sizeof(counter->name), "%s", name);
+	counter->value = value;
+}
+
+static void add_end_reasons(const struct run_counters *c, struct batch *b)
+{
+	for (uint8_t i = 0; i < STACKD_END_COUNT; i++) {
+		uint64_t value = c->recorded.end_reasons[i];
+		char name[40];
+
+		if (i == STACKD_END_LOST_RING)
+			value += c->sampled.counters[STACKD_COUNT_LOST_RING];
+		snprintf(name, sizeof(name), "end.%s", end_reason_name(i));
+		add(b, name, value);
+	}
+}
+
+static void add_kernel(const struct run_counters *c, struct batch *b)
+{
+	static const char *const names[STACKD_COUNT_COUNT] = {
+		[STACKD_COUNT_STARTED] = "started",
+		[STACKD_COUNT_SENT] = "sent",
+		[STACKD_COUNT_LOST_RING] = "lost_ring",
+		[STACKD_COUNT_WALKS] = "kernel_walks",
+		[STACKD_COUNT_FALLBACKS] = "kernel_fallbacks",
+		[STACKD_COUNT_FRAMES] = "kernel_frames",
+		[STACKD_COUNT_KEPT] = "kernel_kept_frames",
+		[STACKD_COUNT_RULE_HITS] = "kernel_rule_hits",
+		[STACKD_COUNT_RULE_MISSES] = "kernel_rule_misses",
+		[STACKD_COUNT_MAPPING_LOOKUPS] = "kernel_mapping_lookups",
+		[STACKD_COUNT_PREFIX_BROKEN] = "kernel_prefix_broken",
+		[STACKD_COUNT_TAGS] = "kernel_tags",
+		[STACKD_COUNT_TAGS_NEW] = "kernel_tags_new",
+		[STACKD_COUNT_BRANCHES] = "branch_records",
+		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
+	};
+
+	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
+		add(b, names[i], c->sampled.counters[i]);
+	add(b, "ring_bytes", c->sampled.ring_bytes);
+}
+
+static void add_recorder(const struct recorder_counts *c, struct batch *b)
+{
+	add(b, "received", c->received);
+	add(b, "sideband_lost", c->sideband_lost);
+	add(b, "tag_collisions", c->collisions);
+	add(b, "walked_frames", c->walked_frames);
+	add(b, "rule_cache_hits", c->cache_hits);
+	add(b, "rule_cache_misses", c->cache_misses);
+	add(b, "out_of_sequence", c->out_of_sequence);
+	add(b, "judged_right", c->judged_right);
+	add(b, "judged_wrong", c->judged_wrong);
+	add(b, "judged_cut", c->judged_cut);
+	add(b, "tag_processes", c->tag_processes);
+	add(b, "tags_learned", c->tags.learned);
+	add(b, "tags_unknown", c->tags.unknown);
+	add(b, "tags_right", c->tags.right);
+	add(b, "tags_window", c->tags.window);
+	add(b, "tags_between", c->tags.between);
+	add(b, "tags_wrong", c->tags.wrong);
+	add(b, "tags_unchecked", c->tags.unchecked);
+	add(b, "frame_pointer_steps", c->frame_pointer_steps);
+}
+
+static void add_tables(const struct tables_counts *c, struct batch *b)
+{
+	add(b, "tables_loaded", c->loaded);
+	add(b, "tables_evicted", c->evicted);
+	add(b, "tables_refused", c->refused);
+	add(b, "table_rows", c->rows);
+	add(b, "table_rules", c->rules);
+	add(b, "table_compile_ns", c->compile_ns);
+	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++) {
+		char name[40];
+
+		snprintf(name, sizeof(name), "refused.%s",
+			 recipe_refusal_name((enum recipe_refusal)i));
+		if (c->refused_entries[i])
+			add(b, name, c->refused_entries[i]);
+	}
+}
+
+int run_counters_put(const struct run_counters *c, struct batch *b)
+{
+	b->counters = calloc(MAX_COUNTERS, sizeof(*b->counters));
+	if (!b->counters)
+		return -ENOMEM;
+	add_end_reasons(c, b);
+	add_kernel(c, b);
+	add_recorder(&c->recorded, b);
+	add(b, "waiting", c->waiting);
+	add(b, "late_events", c->late);
+	add_tables(&c->tables, b);
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The counters of a run, as they stand in the store by name (`stackctl stats`): with them the
+ * kernel half, the daemon's parts and the store prove to each other that nothing was dropped.
+ */
+#ifndef RUN_COUNTERS_H
+#define RUN_COUNTERS_H
+
+#include "archive.h"
+#include "recorder.h"
+#include "sampler.h"
+#include "tables.h"
+
+struct run_counters {
+	struct sampler_counts sampled;
+	struct recorder_counts recorded;
+	struct tables_counts tables;
+	uint64_t waiting, late; /* in the queue; events that came too late for it */
+};
+
+/* Gives them to a batch that has none. 0 or -ENOMEM. */
+int run_counters_put(const struct run_counters *counters, struct batch *batch);
+
+#endif
