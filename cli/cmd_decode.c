@@ -2,34 +2,25 @@
 /*
  * stackctl decode: from tags to call paths, with nothing but a model of who calls whom.
  *
- * Models are told apart by content: instrumented files have the section .btloc or call the runtime
- * of -finstrument-functions, other ELF files are taken for what their code calls, stores and tag
- * exports for the calls that they observed. They can be mixed; a tag of one kind never fits a path
- * of the other but by chance.
+ * What a model is, decode_model.h says; how it is searched, lib/tag/tag_batch.h.
  */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/vec.h"
 #include "cmd.h"
+#include "decode_model.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
 #include "report/text.h"
 #include "sym/demangle.h"
-#include "tag/code_model.h"
 #include "tag/tag_batch.h"
-#include "tag/tag_model.h"
-#include "tag/tag_observed.h"
-#include "tag_input.h"
 
-#define CMD_DECODE_MODELS 256
 #define CMD_DECODE_BUDGET 10 /* ms a tag */
 
 enum {
@@ -38,26 +29,28 @@ enum {
 	CMD_DECODE_ALL,
 	CMD_DECODE_STRICT,
 	CMD_DECODE_PLACES,
+	CMD_DECODE_ALONE,
 	CMD_DECODE_JSON
 };
 
 struct cmd_decode {
-	const char *models[CMD_DECODE_MODELS];
-	unsigned n_models;
+	struct decode_model model;
 	char **tags;
 	unsigned n_tags;
 	const char *output, *root;
 	double budget_ms;
-	bool all, strict, places, is_json;
+	bool all, strict, is_json;
 };
 
 static const struct argp_option cmd_decode_options[] = {
 	{"model", 'm', "FILE", 0,
-	 "Who calls whom: an instrumented file, any program or library, a store, or a tag export; may "
-	 "be repeated",
+	 "Who calls whom: an instrumented file, any program or library (with those that it names), a "
+	 "store, or a tag export; may be repeated",
 	 1},
 	{"places", CMD_DECODE_PLACES, 0, 0,
 	 "Tags of stackd's own walks, also if files are instrumented", 1},
+	{"no-libraries", CMD_DECODE_ALONE, 0, 0,
+	 "Only the files given, not the libraries that they name", 1},
 	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
 	 1},
 	{"budget", CMD_DECODE_BUDGET_MS, "MS", 0,
@@ -87,9 +80,9 @@ static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'm':
-		if (args->n_models == CMD_DECODE_MODELS)
-			argp_error(state, "--model: more than %d are given", CMD_DECODE_MODELS);
-		args->models[args->n_models++] = arg;
+		if (args->model.n_files == DECODE_MODEL_FILES)
+			argp_error(state, "--model: more than %d are given", DECODE_MODEL_FILES);
+		args->model.files[args->model.n_files++] = arg;
 		return 0;
 	case CMD_DECODE_ROOT:
 		args->root = arg;
@@ -104,7 +97,10 @@ static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
 		args->strict = true;
 		return 0;
 	case CMD_DECODE_PLACES:
-		args->places = true;
+		args->model.places = true;
+		return 0;
+	case CMD_DECODE_ALONE:
+		args->model.is_alone = true;
 		return 0;
 	case CMD_DECODE_JSON:
 		args->is_json = true;
@@ -117,139 +113,13 @@ static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
 		args->n_tags = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_END:
-		if (!args->n_models)
+		if (!args->model.n_files)
 			argp_error(state, "a model is needed: -m FILE, a program, a store or a tag "
 					  "export");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-/* --- models -------------------------------------------------------------------------------- */
-
-struct cmd_decode_load {
-	const struct cmd_decode *args;
-	struct tag_model *model;
-	struct code_model *code;
-	struct tagset *observed;
-	bool has_observed, has_code;
-};
-
-/* 0: the file is of this kind, and taken; -ENODATA: it is not instrumented by the plugin. */
-static int cmd_decode_sections(struct cmd_decode_load *load, const char *path,
-			       const struct elf_file *file)
-{
-	struct tag_sections sections;
-	struct tag_sections_fault fault;
-	int r = tag_sections_read(file, &sections, &fault);
-
-	if (r == 0) {
-		r = tag_model_take(load->model, &sections);
-		tag_sections_release(&sections);
-	}
-	if (r == -EBADMSG)
-		message("%s: its section %s is damaged at offset 0x%" PRIx64 ": %s", path,
-			fault.section, fault.offset, fault.what);
-	return r;
-}
-
-/* Takes the file, or frees it. */
-static int cmd_decode_file(struct cmd_decode_load *load, const char *path, struct elf_file *file)
-{
-	int r = load->args->places ? -ENODATA : cmd_decode_sections(load, path, file);
-	bool told = r == -EBADMSG;
-
-	if (r == -ENODATA) {
-		r = code_model_take(load->code, file, path);
-		if (r == 0) {
-			load->has_code = true;
-			return CMD_DONE;
-		}
-	}
-	elf_file_free(file);
-	if (r == -ENODATA)
-		message("%s has no functions that are known: no section .btloc, no unwind "
-			"information, no symbols",
-			path);
-	else if (r == -EBADMSG && !told)
-		message("%s is cut short: its section headers are missing", path);
-	else if (r < 0 && !told)
-		message("cannot read %s: %s", path, strerror(-r));
-	if (r == 0)
-		return CMD_DONE;
-	return r == -ENODATA || r == -EBADMSG || r == -E2BIG ? CMD_USAGE : CMD_FAILED;
-}
-
-static int cmd_decode_model(struct cmd_decode_load *load, const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
-	struct elf_file *file;
-
-	r = fd < 0 ? -ENOEXEC : elf_file_open(fd, &file);
-	if (fd >= 0)
-		close(fd);
-	if (r == 0)
-		return cmd_decode_file(load, path, file);
-	if (r != -ENOEXEC) {
-		message("cannot read %s: %s", path, strerror(-r));
-		return CMD_FAILED;
-	}
-	load->has_observed = true;
-	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL);
-}
-
-/* What the code of files calls. Those that keep no tags have no part in tags of others. */
-static int cmd_decode_code(const struct cmd_decode_load *load, struct callgraph *graph)
-{
-	if (!load->has_code)
-		return 0;
-	if (!load->args->places && code_model_has_hooks(load->code))
-		return code_model_functions(load->code, graph);
-	if (load->args->places || !tag_model_functions(load->model))
-		return code_model_places(load->code, graph);
-	message("only instrumented files are looked at; --places: the others");
-	return 0;
-}
-
-static int cmd_decode_graph(const struct cmd_decode_load *load, struct callgraph **ret_graph)
-{
-	struct callgraph *graph = NULL;
-	int r = tag_model_graph(load->model, &graph);
-
-	if (r == 0 && load->has_observed)
-		r = tag_observed_add(load->observed, graph);
-	if (r == 0)
-		r = cmd_decode_code(load, graph);
-	if (r == 0)
-		r = callgraph_seal(graph);
-	if (r == 0) {
-		*ret_graph = graph;
-		return CMD_DONE;
-	}
-	callgraph_free(graph);
-	message("cannot make a call graph of the model: %s", strerror(-r));
-	return r == -E2BIG ? CMD_USAGE : CMD_FAILED;
-}
-
-static int cmd_decode_load(const struct cmd_decode *args, struct callgraph **ret_graph)
-{
-	struct cmd_decode_load load = {.args = args};
-	int status = tag_model_new(&load.model) == 0 && code_model_new(&load.code) == 0 &&
-				     tagset_new(&load.observed) == 0
-			     ? CMD_DONE
-			     : CMD_FAILED;
-
-	if (status != CMD_DONE)
-		message("out of memory");
-	for (unsigned i = 0; status == CMD_DONE && i < args->n_models; i++)
-		status = cmd_decode_model(&load, args->models[i]);
-	if (status == CMD_DONE)
-		status = cmd_decode_graph(&load, ret_graph);
-	tagset_free(load.observed);
-	code_model_free(load.code);
-	tag_model_free(load.model);
-	return status;
 }
 
 /* --- tags ---------------------------------------------------------------------------------- */
@@ -567,7 +437,7 @@ int cmd_decode(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	status = cmd_decode_load(&args, &graph);
+	status = decode_model_graph(&args.model, &graph);
 	if (status != CMD_DONE)
 		return status;
 	status = cmd_decode_search(&args, graph);

@@ -76,6 +76,7 @@ gcc -O2 -nostdlib -static -fasynchronous-unwind-tables -Wl,--build-id,--eh-frame
     fail 'building without a library'
 cat >"$tmp/chain.py" <<'END'
 # The tag of a path of functions: each waits at its n-th call, the last is at its n-th instruction.
+# A word is FUNCTION:N, or FILE=FUNCTION:N for one of another file than the program.
 import re, subprocess, sys
 MASK = (1 << 64) - 1
 def mix(x):
@@ -86,26 +87,33 @@ def mix(x):
     return x ^ x >> 31
 def run(*words):
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
-program, path = sys.argv[1], [word.split(":") for word in sys.argv[2:]]
-file_id = int(re.search(r"Build ID: ([0-9a-f]{16})", run("readelf", "-n", program)).group(1), 16)
-loads = [[int(x, 16) for x in l.split()[1:6] if x.startswith("0x")]
-         for l in run("readelf", "-lW", program).splitlines() if l.strip().startswith("LOAD")]
-code, at = {}, None
-for line in run("objdump", "-d", "--no-show-raw-insn", program).splitlines():
-    m = re.match(r"[0-9a-f]+ <(.*)>:", line)
-    at = m.group(1) if m else at
-    m = re.match(r" *([0-9a-f]+):\s+(\S*)", line)
-    if m:
-        code.setdefault(at, []).append((int(m.group(1), 16), m.group(2)))
-tag = 0
-for name, n in path:
-    i = int(n)
-    vaddrs = [a for a, _ in code[name]]
-    if name is not path[-1][0]:
-        i = [k for k, c in enumerate(code[name]) if c[1].startswith("call")][i] + 1
-    vaddr = vaddrs[i] - (name is not path[-1][0])
-    offset = next(vaddr - l[1] + l[0] for l in loads if l[1] <= vaddr < l[1] + l[3])
-    tag = tag * 11 & MASK ^ mix((mix(file_id) + offset) & MASK)
+class File:
+    def __init__(self, path):
+        self.id = int(re.search(r"Build ID: ([0-9a-f]{16})", run("readelf", "-n", path)).group(1), 16)
+        self.loads = [[int(x, 16) for x in l.split()[1:6] if x.startswith("0x")]
+                      for l in run("readelf", "-lW", path).splitlines()
+                      if l.strip().startswith("LOAD")]
+        self.code, at = {}, None
+        for line in run("objdump", "-d", "--no-show-raw-insn", path).splitlines():
+            m = re.match(r"[0-9a-f]+ <(.*)>:", line)
+            at = m.group(1) if m else at
+            m = re.match(r" *([0-9a-f]+):\s+(\S*)", line)
+            if m:
+                self.code.setdefault(at, []).append((int(m.group(1), 16), m.group(2)))
+    def location(self, name, i, waits):
+        code = self.code[name]
+        if waits:
+            i = [k for k, c in enumerate(code) if c[1].startswith("call")][i] + 1
+        vaddr = code[i][0] - waits
+        offset = next(vaddr - l[1] + l[0] for l in self.loads if l[1] <= vaddr < l[1] + l[3])
+        return mix((mix(self.id) + offset) & MASK)
+files, tag = {}, 0
+for k, word in enumerate(sys.argv[2:]):
+    path, _, place = word.rpartition("=")
+    path = path or sys.argv[1]
+    files[path] = files.get(path) or File(path)
+    name, n = place.split(":")
+    tag = tag * 11 & MASK ^ files[path].location(name, int(n), k + 3 < len(sys.argv))
 print(f"{tag:016x}")
 END
 cp "$tmp/plain" "$tmp/stripped"
@@ -123,6 +131,27 @@ for path in '_start:0 start:0 work:1 middle:1 leaf:1' '_start:0 start:0 work:0 t
         fail "$path: $(cat "$tmp/out")"
 done
 expect 3 "$stackctl" decode -m "$tmp/plain" --budget 50 --strict 123456789abcdef0
+
+# --- a program and a library that it names: found, unless asked not to look
+mkdir "$tmp/lib"
+echo 'long far(long n) { __asm__ volatile("nop" : "+r"(n)); return n; }
+long near(long n) { return far(n + 1) + 1; }' >"$tmp/near.c"
+sed 's/^FRAME number leaf.*/number near(number n);/; s/leaf(/near(/g' "$tmp/plain.c" >"$tmp/user.c"
+gcc -O2 -fno-inline -nostdlib -shared -fPIC -Wl,--build-id "$tmp/near.c" -o "$tmp/lib/libnear.so" ||
+    fail 'building the library'
+gcc -O2 -nostdlib -fasynchronous-unwind-tables -Wl,--build-id,--eh-frame-hdr "$tmp/user.c" \
+    -o "$tmp/user" "$tmp/lib/libnear.so" "-Wl,-rpath,\$ORIGIN/lib" || fail 'building with a library'
+tag=$(python3 "$tmp/chain.py" "$tmp/user" _start:0 start:0 work:1 middle:1 \
+    "$tmp/lib/libnear.so=near:0" "$tmp/lib/libnear.so=far:0") || fail 'chain through a library'
+expect 0 "$stackctl" decode -m "$tmp/user" --strict --budget 2000 "$tag"
+[ "$(sed 's/.*\t//; s/ ([^)]*)//g' "$tmp/out")" = '_start > start > work > middle > near > far' ] ||
+    fail "through a library: $(cat "$tmp/out")"
+expect 0 "$stackctl" decode -m "$tmp/user" -m "$tmp/lib/libnear.so" --no-libraries --strict \
+    --budget 2000 "$tag"
+expect 3 "$stackctl" decode -m "$tmp/user" --no-libraries --strict --budget 200 "$tag"
+rm -r "${tmp:?}/lib"
+expect 3 "$stackctl" decode -m "$tmp/user" --strict --budget 200 "$tag"
+says 'libnear.so, which is not here'
 printf 'int f(void) { return 1; }' | gcc -xc -O2 -fno-asynchronous-unwind-tables -nostdlib -shared \
     -fvisibility=hidden -s - -o "$tmp/bare.so" || fail 'building without unwind information'
 expect 2 "$stackctl" decode -m "$tmp/bare.so" "$tag"

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of tags; see decode_model.h.
+ *
+ * Files that were given are read first: what they are decides whether libraries are of use. Those
+ * wait in a list, each once, by the inode; what is read of it names more.
+ */
+#include "decode_model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "elf/elf_libraries.h"
+#include "message.h"
+#include "tag/code_model.h"
+#include "tag/tag_model.h"
+#include "tag/tag_observed.h"
+#include "tag_input.h"
+
+/* A file that was read, or waits for it. */
+struct decode_file {
+	char *path;
+	dev_t device;
+	ino_t inode;
+};
+
+struct decode_load {
+	const struct decode_model *from;
+	struct tag_model *model;
+	struct code_model *code;
+	struct tagset *observed;
+	bool has_observed, has_code;
+	bool has_places; /* paths of call sites are looked for, and not of functions */
+	struct decode_file files[DECODE_MODEL_FILES];
+	unsigned n_files;
+};
+
+/* --- libraries ------------------------------------------------------------------------------- */
+
+/* Notes a file, unless it is there. */
+static int decode_model_note(struct decode_load *load, const char *path)
+{
+	struct stat is = {0};
+	char *copy;
+
+	(void)stat(path, &is); /* of one that cannot be read, reading it will say so */
+	for (unsigned i = 0; i < load->n_files; i++) {
+		if (is.st_ino && load->files[i].inode == is.st_ino &&
+		    load->files[i].device == is.st_dev)
+			return 0;
+	}
+	if (load->n_files == DECODE_MODEL_FILES) {
+		message("%s is left out: a model has at most %d files", path, DECODE_MODEL_FILES);
+		return 0;
+	}
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	load->files[load->n_files++] = (struct decode_file){copy, is.st_dev, is.st_ino};
+	return 0;
+}
+
+struct decode_namer {
+	struct decode_load *load;
+	const char *path;
+};
+
+static int decode_model_library(void *arg, const char *name, const char *found)
+{
+	const struct decode_namer *namer = arg;
+
+	if (found)
+		return decode_model_note(namer->load, found);
+	message("%s names %s, which is not here: paths through it are not found", namer->path,
+		name);
+	return 0;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* 0: the file is of this kind, and taken; -ENODATA: it is not instrumented by the plugin. */
+static int decode_model_sections(struct decode_load *load, const char *path,
+				 const struct elf_file *file)
+{
+	struct tag_sections sections;
+	struct tag_sections_fault fault;
+	int r = tag_sections_read(file, &sections, &fault);
+
+	if (r == 0) {
+		r = tag_model_take(load->model, &sections);
+		tag_sections_release(&sections);
+	}
+	if (r == -EBADMSG)
+		message("%s: its section %s is damaged at offset 0x%" PRIx64 ": %s", path,
+			fault.section, fault.offset, fault.what);
+	return r;
+}
+
+/* Takes the file for its code, or frees it. 0 or as code_model_take(). */
+static int decode_model_code(struct decode_load *load, const char *path, struct elf_file *file)
+{
+	int r = code_model_take(load->code, file, path);
+
+	load->has_code |= r == 0;
+	if (r)
+		elf_file_free(file);
+	return r;
+}
+
+static int decode_model_status(const char *path, int r, bool told)
+{
+	if (r == -ENODATA)
+		message("%s has no functions that are known: no section .btloc, no unwind "
+			"information, no symbols",
+			path);
+	else if (r == -EBADMSG && !told)
+		message("%s is cut short: its section headers are missing", path);
+	else if (r < 0 && !told)
+		message("cannot read %s: %s", path, strerror(-r));
+	if (r == 0)
+		return CMD_DONE;
+	return r == -ENODATA || r == -EBADMSG || r == -E2BIG ? CMD_USAGE : CMD_FAILED;
+}
+
+/* Takes the file, or frees it; `given`: by the user, else it is a library. */
+static int decode_model_file(struct decode_load *load, const char *path, struct elf_file *file,
+			     bool given)
+{
+	struct decode_namer namer = {load, path};
+	bool with_sections = given ? !load->from->places : !load->has_places;
+	bool told = false;
+	int r = 0;
+
+	if (!load->from->is_alone)
+		r = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, decode_model_library,
+				       &namer);
+	if (r == 0) {
+		r = with_sections ? decode_model_sections(load, path, file) : -ENODATA;
+		told = r == -EBADMSG;
+	}
+	if (r == -ENODATA && (given || load->has_places))
+		return decode_model_status(path, decode_model_code(load, path, file), false);
+	elf_file_free(file);
+	/* A library that keeps no tags has no part in tags of a program that does. */
+	return r == -ENODATA ? CMD_DONE : decode_model_status(path, r, told);
+}
+
+static int decode_model_read(struct decode_load *load, const char *path, bool given)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	struct elf_file *file;
+
+	r = fd < 0 ? -ENOEXEC : elf_file_open(fd, &file);
+	if (fd >= 0)
+		close(fd);
+	if (r == 0)
+		return decode_model_file(load, path, file, given);
+	if (r != -ENOEXEC || !given) {
+		message("cannot read %s: %s", path, strerror(-r));
+		return given ? CMD_FAILED : CMD_USAGE;
+	}
+	load->has_observed = true;
+	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL);
+}
+
+static int decode_model_read_all(struct decode_load *load)
+{
+	int status = CMD_DONE;
+	unsigned i, given;
+
+	for (i = 0; i < load->from->n_files; i++) {
+		if (decode_model_note(load, load->from->files[i]))
+			return CMD_FAILED;
+	}
+	given = load->n_files;
+	for (i = 0; status == CMD_DONE && i < given; i++)
+		status = decode_model_read(load, load->files[i].path, true);
+	if (status != CMD_DONE)
+		return status;
+	load->has_places =
+		load->has_code && (load->from->places || (!tag_model_functions(load->model) &&
+							  !code_model_has_hooks(load->code)));
+	/* Without one of the libraries some paths are not found; that was said. */
+	for (; status != CMD_FAILED && i < load->n_files; i++)
+		status = decode_model_read(load, load->files[i].path, false);
+	return status == CMD_FAILED ? CMD_FAILED : CMD_DONE;
+}
+
+/* --- the graph ------------------------------------------------------------------------------- */
+
+/* What the code of files calls. Those that keep no tags have no part in tags of others. */
+static int decode_model_calls(const struct decode_load *load, struct callgraph *graph)
+{
+	if (!load->has_code)
+		return 0;
+	if (load->has_places)
+		return code_model_places(load->code, graph);
+	if (code_model_has_hooks(load->code))
+		return code_model_functions(load->code, graph);
+	message("only instrumented files are looked at; --places: the others");
+	return 0;
+}
+
+static int decode_model_seal(const struct decode_load *load, struct callgraph **ret_graph)
+{
+	struct callgraph *graph = NULL;
+	int r = tag_model_graph(load->model, &graph);
+
+	if (r == 0 && load->has_observed)
+		r = tag_observed_add(load->observed, graph);
+	if (r == 0)
+		r = decode_model_calls(load, graph);
+	if (r == 0)
+		r = callgraph_seal(graph);
+	if (r == 0) {
+		*ret_graph = graph;
+		return CMD_DONE;
+	}
+	callgraph_free(graph);
+	message("cannot make a call graph of the model: %s", strerror(-r));
+	return r == -E2BIG ? CMD_USAGE : CMD_FAILED;
+}
+
+int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph)
+{
+	struct decode_load load = {.from = model};
+	int status = tag_model_new(&load.model) == 0 && code_model_new(&load.code) == 0 &&
+				     tagset_new(&load.observed) == 0
+			     ? CMD_DONE
+			     : CMD_FAILED;
+
+	if (status != CMD_DONE)
+		message("out of memory");
+	else
+		status = decode_model_read_all(&load);
+	if (status == CMD_DONE)
+		status = decode_model_seal(&load, ret_graph);
+	for (unsigned i = 0; i < load.n_files; i++)
+		free(load.files[i].path);
+	tagset_free(load.observed);
+	code_model_free(load.code);
+	tag_model_free(load.model);
+	return status;
+}

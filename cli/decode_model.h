@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Models of `stackctl decode`: files that say who calls whom, put together to one call graph.
+ *
+ * They are told apart by content: instrumented files have the section .btloc or call the runtime of
+ * -finstrument-functions, other ELF files are taken for what their code calls, stores and tag
+ * exports for the calls that they observed. They can be mixed; a tag of one kind never fits a path
+ * of the other but by chance.
+ *
+ * A path of call sites goes through the C library before it is in main(), so of programs and
+ * libraries that are taken for their code, those that they name are taken, too, unless `is_alone`.
+ */
+#ifndef CLI_DECODE_MODEL_H
+#define CLI_DECODE_MODEL_H
+
+#include <stdbool.h>
+
+#include "tag/callgraph.h"
+
+#define DECODE_MODEL_FILES 256
+
+struct decode_model {
+	const char *files[DECODE_MODEL_FILES];
+	unsigned n_files;
+	bool places;   /* instrumented files are taken for their code, too */
+	bool is_alone; /* nothing but these files */
+};
+
+/* Reads them all. A cmd_status; a message has been given if it is not CMD_DONE. The graph is
+ * sealed; the caller frees it. */
+int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph);
+
+#endif

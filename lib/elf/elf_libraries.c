@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Libraries of a file; see elf_libraries.h.
+ *
+ * The cache is the format that glibc 2.32 and later write, ldconfig's "new" one: a header, a sorted
+ * table of {flags, name, path, ..., hardware}, and the strings, at offsets from the header.
+ * Variants for special hardware are passed over: which of them a processor got cannot be told here.
+ */
+#include "elf/elf_libraries.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_HEADERS   1024
+#define MAX_DYNAMIC   4096
+#define MAX_LIBRARIES 256
+#define MAX_NAME      1024
+#define MAX_CACHE     ((off_t)16 << 20)
+
+#define CACHE_MAGIC  "glibc-ld.so.cache1.1"
+#define CACHE_X86_64 0x0303 /* for this machine, and this C library */
+
+struct cache_header {
+	char magic[20];
+	uint32_t n, string_bytes;
+	uint32_t reserved[5];
+};
+
+struct cache_row {
+	uint32_t flags, name, path, os;
+	uint64_t hardware;
+};
+
+_Static_assert(sizeof(struct cache_header) == 48, "the cache's header");
+_Static_assert(sizeof(struct cache_row) == 24, "a row of the cache");
+
+struct search {
+	const struct elf_file *file;
+	char folder[PATH_MAX]; /* that the file is in */
+	uint64_t strings;      /* vaddr of the dynamic section's */
+	uint64_t names[MAX_LIBRARIES];
+	size_t n_names;
+	uint64_t search_path; /* in the strings; 0: none */
+	char *cache;
+	size_t cache_bytes;
+};
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+/* A string of the file's; false: it is none, or too long. */
+static bool read_string(const struct elf_file *file, uint64_t offset, char ret_string[MAX_NAME])
+{
+	int64_t len = elf_file_read(file, offset, ret_string, MAX_NAME);
+
+	return len > 0 && *ret_string && memchr(ret_string, '\0', (size_t)len);
+}
+
+static bool read_dynamic_string(const struct search *s, uint64_t at, char ret_string[MAX_NAME])
+{
+	uint64_t offset;
+
+	return elf_file_vaddr_to_offset(s->file, s->strings + at, &offset) &&
+	       read_string(s->file, offset, ret_string);
+}
+
+static void read_dynamic(struct search *s, uint64_t offset)
+{
+	bool has_runpath = false;
+	Elf64_Dyn row;
+
+	for (size_t i = 0; i < MAX_DYNAMIC; i++) {
+		if (elf_file_read(s->file, offset + i * sizeof(row), &row, sizeof(row)) !=
+			    sizeof(row) ||
+		    row.d_tag == DT_NULL)
+			break;
+		if (row.d_tag == DT_STRTAB)
+			s->strings = row.d_un.d_ptr;
+		else if (row.d_tag == DT_NEEDED && s->n_names < MAX_LIBRARIES)
+			s->names[s->n_names++] = row.d_un.d_val;
+		else if (row.d_tag == DT_RUNPATH || (row.d_tag == DT_RPATH && !has_runpath))
+			s->search_path = row.d_un.d_val;
+		has_runpath |= row.d_tag == DT_RUNPATH;
+	}
+}
+
+/* Reads what the program headers lead to; the loader's path, or "". */
+static void read_headers(struct search *s, char ret_loader[MAX_NAME])
+{
+	Elf *elf = elf_file_libelf(s->file);
+	size_t n;
+
+	*ret_loader = '\0';
+	if (elf_getphdrnum(elf, &n))
+		return;
+	for (size_t i = 0; i < n && i < MAX_HEADERS; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr))
+			return;
+		if (phdr.p_type == PT_DYNAMIC)
+			read_dynamic(s, phdr.p_offset);
+		else if (phdr.p_type == PT_INTERP &&
+			 !read_string(s->file, phdr.p_offset, ret_loader))
+			*ret_loader = '\0';
+	}
+}
+
+/* --- the cache ------------------------------------------------------------------------------- */
+
+/* Without a cache that can be read it is empty. */
+static int read_cache(struct search *s, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat is;
+	ssize_t len = 0;
+	int r = 0;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_size <= MAX_CACHE) {
+		s->cache = calloc(1, (size_t)is.st_size + 1); /* so its last string ends */
+		if (s->cache)
+			len = read(fd, s->cache, (size_t)is.st_size);
+		else
+			r = -ENOMEM;
+		s->cache_bytes = len > 0 ? (size_t)len : 0;
+	}
+	close(fd);
+	return r;
+}
+
+/* The path of a name in the cache, or NULL. */
+static const char *find_in_cache(const struct search *s, const char *name)
+{
+	const struct cache_header *header = (const struct cache_header *)s->cache;
+	const struct cache_row *rows = (const struct cache_row *)(header + 1);
+
+	if (s->cache_bytes < sizeof(*header) ||
+	    memcmp(header->magic, CACHE_MAGIC, sizeof(header->magic)) != 0)
+		return NULL;
+	for (size_t i = 0; i < header->n; i++) {
+		if ((i + 1) * sizeof(*rows) > s->cache_bytes - sizeof(*header))
+			return NULL;
+		if (rows[i].flags == CACHE_X86_64 && !rows[i].hardware &&
+		    rows[i].name < s->cache_bytes && rows[i].path < s->cache_bytes &&
+		    strcmp(s->cache + rows[i].name, name) == 0)
+			return s->cache + rows[i].path;
+	}
+	return NULL;
+}
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+static bool is_there(const char *path)
+{
+	struct stat is;
+
+	return stat(path, &is) == 0 && S_ISREG(is.st_mode);
+}
+
+static bool try_folder(const char *folder, size_t len, const char *name, char ret_path[PATH_MAX])
+{
+	size_t need = strlen(name) + 2;
+
+	if (!len || len + need > PATH_MAX)
+		return false;
+	memcpy(ret_path, folder, len);
+	ret_path[len] = '/';
+	memcpy(ret_path + len + 1, name, need - 1);
+	return is_there(ret_path);
+}
+
+/* One folder of the search path, in which $ORIGIN may stand at the start. */
+static bool try_own(const struct search *s, const char *folder, size_t len, const char *name,
+		    char ret_path[PATH_MAX])
+{
+	static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
+	char whole[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t skip = strlen(origins[i]), own = strlen(s->folder);
+
+		if (len < skip || memcmp(folder, origins[i], skip) != 0)
+			continue;
+		if (own + len - skip >= sizeof(whole))
+			return false;
+		memcpy(whole, s->folder, own);
+		memcpy(whole + own, folder + skip, len - skip);
+		return try_folder(whole, own + len - skip, name, ret_path);
+	}
+	return try_folder(folder, len, name, ret_path);
+}
+
+static bool find_in_own_path(const struct search *s, const char *name, char ret_path[PATH_MAX])
+{
+	char folders[MAX_NAME];
+
+	if (!s->search_path || !read_dynamic_string(s, s->search_path, folders))
+		return false;
+	for (const char *at = folders; *at;) {
+		size_t len = strcspn(at, ":");
+
+		if (try_own(s, at, len, name, ret_path))
+			return true;
+		at += len + (at[len] == ':');
+	}
+	return false;
+}
+
+static bool find(const struct search *s, const char *name, char ret_path[PATH_MAX])
+{
+	static const char *const usual[] = {"/lib/x86_64-linux-gnu",
+					    "/usr/lib/x86_64-linux-gnu",
+					    "/lib64",
+					    "/usr/lib64",
+					    "/lib",
+					    "/usr/lib"};
+	const char *cached;
+
+	if (strchr(name, '/')) {
+		strcpy(ret_path, name); /* MAX_NAME is less */
+		return is_there(ret_path);
+	}
+	if (find_in_own_path(s, name, ret_path))
+		return true;
+	cached = find_in_cache(s, name);
+	if (cached && strlen(cached) < PATH_MAX && is_there(cached)) {
+		strcpy(ret_path, cached);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++) {
+		if (try_folder(usual[i], strlen(usual[i]), name, ret_path))
+			return true;
+	}
+	return false;
+}
+
+/* The folder of a path, with links followed. */
+static void set_folder(struct search *s, const char *path)
+{
+	char *slash;
+
+	if (!realpath(path, s->folder))
+		strcpy(s->folder, ".");
+	slash = strrchr(s->folder, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+int elf_libraries_each(const struct elf_file *file, const char *path, const char *cache,
+		       int (*each)(void *arg, const char *name, const char *found), void *arg)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	char name[MAX_NAME], found[PATH_MAX] = "";
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->file = file;
+	set_folder(s, path);
+	read_headers(s, name);
+	r = read_cache(s, cache);
+	if (r == 0 && *name)
+		r = each(arg, name, find(s, name, found) ? found : NULL);
+	for (size_t i = 0; r == 0 && i < s->n_names; i++) {
+		if (read_dynamic_string(s, s->names[i], name))
+			r = each(arg, name, find(s, name, found) ? found : NULL);
+	}
+	free(s->cache);
+	free(s);
+	return r;
+}
