@@ -100,6 +100,7 @@ struct scratch {
 	__u32 cpu;
 
 	/* The walk. */
+	__u64 stack_end; /* of the stack that the leaf is on, wherever the window moves; 0 */
 	struct task_struct *task;
 	__u64 space;	   /* the process */
 	__u64 stamp;	   /* of its mappings */

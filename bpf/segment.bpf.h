@@ -29,7 +29,8 @@ static __always_inline bool segment_is_full(const struct scratch *s, __u32 frame
 static __always_inline bool put_height(struct scratch *s)
 {
 	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_RSP];
-	__u64 height = s->window_end - slot;
+	/* On another stack, which a signal handler has, it wraps around or is too much. */
+	__u64 height = s->stack_end - slot, most = s->stack_end - s->record.regs.r[STACKD_REG_RSP];
 	__u32 at = s->bytes;
 
 	if (!with_heights)
@@ -37,7 +38,7 @@ static __always_inline bool put_height(struct scratch *s)
 	if (at > MAX_BYTES - 16)
 		return false;
 	put_bytes(&s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)],
-		  s->window_end && height <= ~0u ? height : 0, 4);
+		  s->stack_end && height <= most && height <= ~0u ? height : 0, 4);
 	s->bytes = at + 4;
 	return true;
 }

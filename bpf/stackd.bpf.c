@@ -343,7 +343,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 {
 	walk_from_leaf(s, true);
 	s->window_base = s->record.regs.r[STACKD_REG_RSP];
-	s->window_end = stack_end(s, task, s->window_base);
+	s->window_end = s->stack_end = stack_end(s, task, s->window_base);
 	s->window_copied = 0;
 	s->window_plain = 0;
 	s->window_holes = 0;
