@@ -61,7 +61,7 @@ void align_free(struct align *align);
  * frames follow each other in time; `program` is what several may run, which do alike then.
  * `is_whole`: the first frame is the
  * thread's entry. Samples are numbered from 0; their order does not matter.
- * 0; -ENOMEM; -EINVAL: no frame; -EOVERFLOW: 2^32 - 2 samples or frames. */
+ * 0; -ENOMEM; -EINVAL: no frame; -EOVERFLOW: 2^30 samples or frames. */
 int align_add(struct align *align, uint32_t stack, uint32_t program, uint64_t time,
 	      const struct align_frame *frames, uint32_t n_frames, bool is_whole);
 

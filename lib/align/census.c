@@ -5,44 +5,54 @@
 void census_fini(struct census *c)
 {
 	triples_fini(&c->keys);
-	triples_fini(&c->callers);
 	free(c->by_key.items);
-	free(c->by_caller.items);
 	*c = (struct census){0};
 }
 
-int census_add(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
-	       const struct census_caller *caller)
+void census_clear(struct census *c)
 {
-	struct census_key *k;
-	uint32_t key, at;
+	triples_clear(&c->keys);
+	c->by_key.count = 0;
+}
 
-	if (VEC_RESERVE(&c->by_key, 1) < 0 || VEC_RESERVE(&c->by_caller, 1) < 0 ||
-	    triples_intern(&c->keys, program, symbol, height, &key) < 0 ||
-	    triples_intern(&c->callers, key, caller->id, caller->height, &at) < 0)
+int census_enter(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
+		 bool is_alone, uint32_t *ret_key)
+{
+	uint32_t number = (uint32_t)c->by_key.count;
+
+	if (VEC_RESERVE(&c->by_key, 1) < 0 ||
+	    (!is_alone && triples_intern(&c->keys, program, symbol, height, &number) < 0))
 		return -ENOMEM;
-	if (key == c->by_key.count)
-		c->by_key.items[c->by_key.count++] = (struct census_key){.most = at};
-	if (at == c->by_caller.count) {
-		c->by_caller.items[at] = *caller;
-		c->by_caller.items[at].count = 0;
-		c->by_caller.count++;
-	}
-	k = &c->by_key.items[key];
-	k->total += caller->count;
-	c->by_caller.items[at].count += caller->count;
-	if (c->by_caller.items[at].count > c->by_caller.items[k->most].count)
-		k->most = at;
+	*ret_key = number;
+	if (*ret_key == c->by_key.count)
+		c->by_key.items[c->by_key.count++] = (struct census_key){0};
 	return 0;
 }
 
-const struct census_caller *census_ask(const struct census *c, uint32_t program, uint32_t symbol,
-				       uint32_t height, uint32_t *ret_total)
+static bool census_same(const struct census_caller *x, const struct census_caller *y)
 {
-	uint32_t key = triples_find(&c->keys, program, symbol, height);
+	return x->id == y->id && x->height == y->height;
+}
 
-	if (key >= c->by_key.count)
-		return NULL;
-	*ret_total = c->by_key.items[key].total;
-	return &c->by_caller.items[c->by_key.items[key].most];
+void census_vote(struct census *c, uint32_t key, const struct census_caller *caller, uint32_t n)
+{
+	struct census_key *k = &c->by_key.items[key];
+
+	k->total += n;
+	if (census_same(&k->caller, caller) && k->votes) {
+		k->votes += n;
+	} else if (k->votes >= n) {
+		k->votes -= n;
+	} else {
+		k->caller = *caller;
+		k->votes = n - k->votes;
+	}
+}
+
+void census_count(struct census *c, uint32_t key, const struct census_caller *caller, uint32_t n)
+{
+	struct census_key *k = &c->by_key.items[key];
+
+	if (census_same(&k->caller, caller))
+		k->count += n;
 }

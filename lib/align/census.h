@@ -2,38 +2,43 @@
 /*
  * Who called a routine at a height, in all stacks of a program: threads of one pool, and runs of
  * one compiler, do the same things at the same heights.
+ *
+ * Only a caller that most sightings tell is asked for. So one pass votes, where the most frequent
+ * one of more than half wins (Boyer and Moore), and a second counts the winner's sightings.
  */
 #ifndef ALIGN_CENSUS_H
 #define ALIGN_CENSUS_H
+
+#include <stdbool.h>
 
 #include "align/triples.h"
 
 struct census_caller {
 	uint32_t id, symbol, height;
-	uint32_t count;
 };
 
 struct census_key {
-	uint32_t total;
-	uint32_t most; /* the caller that was seen most often */
+	struct census_caller caller; /* that won so far */
+	uint32_t votes;		     /* by which it leads */
+	uint32_t count, total;	     /* its sightings, and all */
 };
 
 /* Zeroed is empty. */
 struct census {
-	struct triples keys;	/* (program, symbol, height) */
-	struct triples callers; /* (key, caller's id, caller's height) */
+	struct triples keys; /* (program, symbol, height) */
 	VEC(struct census_key) by_key;
-	VEC(struct census_caller) by_caller;
 };
 
 void census_fini(struct census *c);
+void census_clear(struct census *c); /* keeps its memory */
 
-/* Counts calls: `caller->count` of them. 0 or -ENOMEM. */
-int census_add(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
-	       const struct census_caller *caller);
+/* The number of a key, entered if it is new. `is_alone`: no other stack has it, it is new.
+ * 0 or -ENOMEM. */
+int census_enter(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
+		 bool is_alone, uint32_t *ret_key);
 
-/* The caller seen most often, with how often any was; NULL: none was. */
-const struct census_caller *census_ask(const struct census *c, uint32_t program, uint32_t symbol,
-				       uint32_t height, uint32_t *ret_total);
+/* So many calls; all are voted for before the first is counted. */
+void census_vote(struct census *c, uint32_t key, const struct census_caller *caller, uint32_t n);
+void census_count(struct census *c, uint32_t key, const struct census_caller *caller, uint32_t n);
 
 #endif

@@ -3,99 +3,88 @@
  * bisection. */
 #include "align/history.h"
 
-#include <string.h>
-
 void history_fini(struct history *h)
 {
 	triples_fini(&h->keys);
-	free(h->first);
-	free(h->frames);
-	free(h->ranks);
-	free(h->cursors);
+	free(h->by_key.items);
+	free(h->sightings.items);
 	*h = (struct history){0};
 }
 
-void history_maker_fini(struct history_maker *m)
+void history_clear(struct history *h)
 {
-	free(m->counts.items);
-	*m = (struct history_maker){0};
+	triples_clear(&h->keys);
+	h->by_key.count = h->sightings.count = 0;
 }
 
-int history_count(struct history *h, struct history_maker *m, uint32_t key)
+int history_note(struct history *h, uint32_t stack, uint32_t symbol, uint32_t height,
+		 bool has_caller, uint32_t *ret_key)
 {
-	size_t need = h->keys.items.count;
-
-	if (m->counts.count < need) {
-		if (VEC_RESERVE(&m->counts, need - m->counts.count) < 0)
-			return -ENOMEM;
-		memset(m->counts.items + m->counts.count, 0,
-		       (need - m->counts.count) * sizeof(*m->counts.items));
-		m->counts.count = need;
-	}
-	m->counts.items[key]++;
+	if (VEC_RESERVE(&h->by_key, 1) < 0 ||
+	    triples_intern(&h->keys, stack, symbol, height, ret_key) < 0)
+		return -ENOMEM;
+	if (*ret_key == h->by_key.count)
+		h->by_key.items[h->by_key.count++] = (struct history_key){0};
+	h->by_key.items[*ret_key].count += has_caller;
 	return 0;
 }
 
-int history_ready(struct history *h, struct history_maker *m)
+int history_ready(struct history *h)
 {
-	size_t n = h->keys.items.count;
 	uint32_t at = 0;
 
-	h->first = calloc(n + 1, sizeof(*h->first));
-	h->cursors = calloc(n + 1, sizeof(*h->cursors));
-	if (!h->first || !h->cursors || VEC_RESERVE(&m->counts, n + 1 - m->counts.count) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t count = i < m->counts.count ? m->counts.items[i] : 0;
+	for (size_t i = 0; i < h->by_key.count; i++) {
+		struct history_key *k = &h->by_key.items[i];
 
-		h->first[i] = h->cursors[i] = m->counts.items[i] = at;
-		at += count;
+		k->first = k->cursor = at;
+		at += k->count;
+		k->count = 0;
 	}
-	h->first[n] = at;
-	h->frames = reallocarray(NULL, (size_t)at + 1, sizeof(*h->frames));
-	h->ranks = reallocarray(NULL, (size_t)at + 1, sizeof(*h->ranks));
-	return h->frames && h->ranks ? 0 : -ENOMEM;
+	if (VEC_RESERVE(&h->sightings, at) < 0)
+		return -ENOMEM;
+	h->sightings.count = at;
+	return 0;
 }
 
-void history_place(struct history *h, struct history_maker *m, uint32_t key, uint32_t frame,
-		   uint32_t rank)
+void history_place(struct history *h, uint32_t key, const struct history_sighting *sighting)
 {
-	uint32_t at = m->counts.items[key]++;
+	struct history_key *k = &h->by_key.items[key];
 
-	h->frames[at] = frame;
-	h->ranks[at] = rank;
+	h->sightings.items[k->first + k->count++] = *sighting;
 }
 
 struct history_place history_find(const struct history *h, uint32_t key, uint32_t rank)
 {
-	uint32_t low = h->cursors[key], high, end = h->first[key + 1];
+	struct history_key *k = &h->by_key.items[key];
+	const struct history_sighting *seen = h->sightings.items;
+	uint32_t low = k->cursor, high, end = k->first + k->count;
 	struct history_place p = {0, HISTORY_NONE, HISTORY_NONE, UINT32_MAX, UINT32_MAX};
 
-	if (low > h->first[key] && h->ranks[low - 1] >= rank)
-		low = h->first[key];
+	if (low > k->first && history_rank(&seen[low - 1]) >= rank)
+		low = k->first;
 	high = low;
-	for (uint32_t leap = 1; high < end && h->ranks[high] < rank; leap *= 2) {
+	for (uint32_t leap = 1; high < end && history_rank(&seen[high]) < rank; leap *= 2) {
 		low = high + 1;
 		high = end - high > leap ? high + leap : end;
 	}
 	while (low < high) { /* the first of at least `rank` */
 		uint32_t middle = low + (high - low) / 2;
 
-		if (h->ranks[middle] < rank)
+		if (history_rank(&seen[middle]) < rank)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	p.at = h->cursors[key] = low;
-	if (low > h->first[key]) {
-		p.before = h->frames[low - 1];
-		p.gap_before = rank - h->ranks[low - 1];
+	p.at = k->cursor = low;
+	if (low > k->first) {
+		p.before = low - 1;
+		p.gap_before = rank - history_rank(&seen[low - 1]);
 	}
-	while (low < end && h->ranks[low] == rank)
+	while (low < end && history_rank(&seen[low]) == rank)
 		low++;
 	if (low < end) {
-		p.after = h->frames[low];
-		p.gap_after = h->ranks[low] - rank;
+		p.after = low;
+		p.gap_after = history_rank(&seen[low]) - rank;
 	}
 	return p;
 }

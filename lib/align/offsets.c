@@ -2,46 +2,35 @@
 /* A weighted union-find; see offsets.h. */
 #include "align/offsets.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-int offsets_init(struct offsets *o, uint32_t count)
-{
-	*o = (struct offsets){.count = count};
-	o->parent = reallocarray(NULL, (size_t)count + 1, sizeof(*o->parent));
-	o->size = reallocarray(NULL, (size_t)count + 1, sizeof(*o->size));
-	o->offset = calloc((size_t)count + 1, sizeof(*o->offset));
-	if (!o->parent || !o->size || !o->offset) {
-		offsets_fini(o);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		o->parent[i] = i;
-		o->size[i] = 1;
-	}
-	return 0;
-}
-
 void offsets_fini(struct offsets *o)
 {
-	free(o->parent);
-	free(o->size);
-	free(o->offset);
+	free(o->members.items);
 	*o = (struct offsets){0};
+}
+
+int offsets_add(struct offsets *o)
+{
+	if (VEC_RESERVE(&o->members, 1) < 0)
+		return -ENOMEM;
+	o->members.items[o->members.count] =
+		(struct offsets_member){.parent = (uint32_t)o->members.count, .size = 1};
+	o->members.count++;
+	return 0;
 }
 
 uint32_t offsets_find(struct offsets *o, uint32_t member, int64_t *ret_above)
 {
+	struct offsets_member *m = o->members.items;
 	int64_t above = 0;
 
-	while (o->parent[member] != member) {
-		uint32_t parent = o->parent[member];
+	while (m[member].parent != member) {
+		uint32_t parent = m[member].parent;
 
 		/* Halving: a member that was passed hangs on its grandparent afterwards. */
-		o->offset[member] += o->offset[parent];
-		o->parent[member] = o->parent[parent];
-		above += o->offset[member];
-		member = o->parent[member];
+		m[member].offset += m[parent].offset;
+		m[member].parent = m[parent].parent;
+		above += m[member].offset;
+		member = m[member].parent;
 	}
 	*ret_above = above;
 	return member;
@@ -49,6 +38,7 @@ uint32_t offsets_find(struct offsets *o, uint32_t member, int64_t *ret_above)
 
 bool offsets_join(struct offsets *o, uint32_t a, uint32_t b, int64_t distance)
 {
+	struct offsets_member *m = o->members.items;
 	int64_t above_a, above_b;
 
 	a = offsets_find(o, a, &above_a);
@@ -56,15 +46,15 @@ bool offsets_join(struct offsets *o, uint32_t a, uint32_t b, int64_t distance)
 	if (a == b)
 		return false;
 	distance += above_b - above_a; /* of representative a above b */
-	if (o->size[a] > o->size[b]) {
+	if (m[a].size > m[b].size) {
 		uint32_t swap = a;
 
 		a = b;
 		b = swap;
 		distance = -distance;
 	}
-	o->parent[a] = b;
-	o->offset[a] = distance;
-	o->size[b] += o->size[a];
+	m[a].parent = b;
+	m[a].offset = distance;
+	m[b].size += m[a].size;
 	return true;
 }

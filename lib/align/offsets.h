@@ -11,16 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct offsets {
-	uint32_t *parent;
-	uint32_t *size;
-	int64_t *offset; /* of a member above its parent */
-	uint32_t count;
+#include "base/vec.h"
+
+struct offsets_member {
+	uint32_t parent, size;
+	int64_t offset; /* above the parent */
 };
 
-/* `count` sets of one each. 0 or -ENOMEM. */
-int offsets_init(struct offsets *o, uint32_t count);
+/* Zeroed is empty. */
+struct offsets {
+	VEC(struct offsets_member) members;
+};
+
 void offsets_fini(struct offsets *o);
+
+/* One more member, numbered from 0, in a set of its own. 0 or -ENOMEM. */
+int offsets_add(struct offsets *o);
 
 /* The set's representative, and how far `member` is above it. */
 uint32_t offsets_find(struct offsets *o, uint32_t member, int64_t *ret_above);

@@ -2,6 +2,8 @@
 /* Triples of numbers to dense numbers; see triples.h. */
 #include "align/triples.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 
 void triples_fini(struct triples *t)
@@ -11,9 +13,17 @@ void triples_fini(struct triples *t)
 	*t = (struct triples){0};
 }
 
+void triples_clear(struct triples *t)
+{
+	t->items.count = 0;
+	t->index.used = 0;
+	if (t->index.slot)
+		memset(t->index.slot, 0, slots_bytes(&t->index));
+}
+
 static uint64_t triples_hash(uint32_t a, uint32_t b, uint32_t c)
 {
-	return hash_mix64(hash_mix64((uint64_t)a << 32 | b) + c);
+	return hash_mix64(((uint64_t)a << 32 | b) + c * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static int triples_grow(struct triples *t)

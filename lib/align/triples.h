@@ -20,6 +20,9 @@ struct triples {
 
 void triples_fini(struct triples *t);
 
+/* Empties it, and keeps its memory. */
+void triples_clear(struct triples *t);
+
 /* The number of a triple, entered if it is new. 0 or -ENOMEM. */
 int triples_intern(struct triples *t, uint32_t a, uint32_t b, uint32_t c, uint32_t *ret_number);
 
