@@ -109,7 +109,7 @@ struct scratch {
 	__u32 kept;	   /* frames that the prefix gave */
 	__u32 bytes;	   /* of the record's frames */
 	__u32 segment;	   /* of the last one; 255: none */
-	__u32 walked_kind; /* header.kind of it */
+	__u32 walked_form; /* of the record */
 	__u32 end;	   /* why it stopped */
 	__u32 probe;	   /* next mark to compare with, counted from the root; +1 */
 	__u32 state;	   /* index of the thread's state; UINT32_MAX: none */
@@ -154,7 +154,7 @@ struct scratch {
 		__u64 kernel[STACKD_MAX_KERNEL_FRAMES];
 	} tagged;
 	struct {
-		struct stackd_header header;
+		struct stackd_walked header;
 		__u8 bytes[MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8 + 16];
 	} walked;
 	struct stackd_stack_record record;

@@ -240,14 +240,16 @@ static __always_inline void start_bytes(struct scratch *s)
 
 	s->segment = 255;
 	s->bytes = 0;
-	s->walked_kind = STACKD_RECORD_WALKED;
+	s->walked_form = STACKD_FORM_WALKED;
+	if (record->header.flags & STACKD_IN_KERNEL)
+		s->walked_form |= STACKD_FORM_IN_KERNEL;
 	if (has_pid) {
-		s->walked_kind |= STACKD_HAS_PID;
+		s->walked_form |= STACKD_HAS_PID;
 		put_bytes(s->walked.bytes, record->pid, 4);
 		s->bytes += 4;
 	}
 	if (record->period != usual_period) {
-		s->walked_kind |= STACKD_HAS_PERIOD;
+		s->walked_form |= STACKD_HAS_PERIOD;
 		put_bytes(s->walked.bytes + (has_pid ? 4 : 0), record->period, 4);
 		s->bytes += 4;
 	}
@@ -439,24 +441,25 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 /* The record of a walk that was done here; what it says is remembered if it arrives. */
 static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
-	struct stackd_header *header = &s->walked.header;
+	const struct stackd_header *header = &s->record.header;
 	struct thread_state *state = state_at(s);
 	bool remember = state && s->end == STACKD_END_ENTRY;
-	__u32 bytes = (s->bytes + 7) & ~7u, kernel, kept = s->kept;
+	__u32 bytes = s->bytes, kernel;
 
 	if (bytes > MAX_BYTES)
 		return;
-	*header = s->record.header;
-	header->kind = s->walked_kind;
-	header->end_reason = s->end;
-	header->bytes = s->bytes;
-	header->kept = kept;
-	header->sequence = state ? state->sequence + 1 : 0;
-	if (!remember)
-		header->flags |= STACKD_NOT_REMEMBERED;
 	kernel = kernel_frames(ctx, header->flags, &s->walked.bytes[bytes]);
-	header->n_kernel = kernel;
-	if (!send(&s->walked, sizeof(*header) + bytes + kernel * 8, false) && remember)
+	s->walked.header = (struct stackd_walked){
+		.form = s->walked_form | (remember ? 0 : STACKD_FORM_NOT_REMEMBERED),
+		.end_reason = s->end,
+		.sequence = state ? state->sequence + 1 : 0,
+		.n_kernel = kernel,
+		.kept = s->kept,
+		.tid = header->tid,
+		.time_ns = header->time_ns,
+		.cpu = header->cpu,
+	};
+	if (!send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false) && remember)
 		state_remember(s);
 }
 

@@ -6,12 +6,12 @@
  * kernel half puts into the ring buffer, the tables from which it walks, and the counters with
  * which the two halves prove to each other that nothing was dropped silently.
  *
- *   WALKED := struct stackd_header           the kernel half has walked the stack
- *             u32 pid, period                each only if a bit of `kind` says so
+ *   WALKED := struct stackd_walked           the kernel half has walked the stack
+ *             u32 pid, period                each only if a bit of `form` says so
  *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
- *                                            each; with those before them, header.bytes in all
- *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; after
- *                                            frames, padded to 8
+ *                                            each
+ *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; they end
+ *                                            the record, wherever the frames before them end
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
  *             u8  stack[stack_bytes]         from regs' rsp upwards; its last `shared` bytes
@@ -35,7 +35,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 5
+#define STACKD_ABI_VERSION 6
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -100,10 +100,32 @@ enum stackd_record_kind {
 	STACKD_RECORD_BRANCHES = 4,
 };
 
-/* Bits of header.kind beside the kind: what a WALKED record has in front of its frames. */
+/* Bits of header.kind, and of stackd_walked.form: what a WALKED record has in front of its
+ * frames. */
 #define STACKD_KIND_MASK  0x0f
 #define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
 #define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
+
+/* The rest of stackd_walked.form. */
+#define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
+#define STACKD_FORM_IN_KERNEL	   0x01 /* STACKD_IN_KERNEL */
+#define STACKD_FORM_NOT_REMEMBERED 0x02 /* STACKD_NOT_REMEMBERED */
+
+/*
+ * What a WALKED record begins with in the ring. Nearly every record is one, and most have few
+ * frames: so this is packed. The daemon makes a stackd_header of it when it reads the record, whose
+ * size gives the frames'.
+ */
+struct stackd_walked {
+	__u64 form : 8;
+	__u64 end_reason : 8;
+	__u64 sequence : 8; /* as in stackd_header; so are the others */
+	__u64 n_kernel : 7;
+	__u64 kept : 11;
+	__u64 tid : 22;	    /* the kernel has no larger ones */
+	__u64 time_ns : 48; /* the lowest bits of it: 78 hours */
+	__u64 cpu : 16;
+};
 
 struct stackd_header {
 	__u8 version;	 /* STACKD_ABI_VERSION */
@@ -114,7 +136,7 @@ struct stackd_header {
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	__u16 cpu;	 /* where the sample was taken */
 	__u16 kept;	 /* WALKED: root frames that are those of the thread's walk before */
-	__u16 bytes;	 /* WALKED: what follows, kernel frames excepted */
+	__u16 bytes;	 /* WALKED: what follows, kernel frames excepted; with padding to 8 after */
 	__u8 n_kernel;	 /* kernel frames */
 	__u8 sequence;	 /* WALKED: one more than in the thread's walk before, modulo 256 */
 };
@@ -320,6 +342,7 @@ enum stackd_prefix {
 #define STACKD_RULE_DAEMON 2
 
 _Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
+_Static_assert(sizeof(struct stackd_walked) == 16, "stackd_walked is shared");
 _Static_assert(sizeof(struct stackd_header) == 24, "stackd_header is shared");
 _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_header layout");
 _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd_header layout");

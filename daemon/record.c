@@ -66,18 +66,13 @@ static size_t front_bytes(const struct stackd_header *header)
 	return (header->kind & STACKD_HAS_PID ? 4 : 0) + (header->kind & STACKD_HAS_PERIOD ? 4 : 0);
 }
 
-/* The bytes that a record says it has in the ring; more than any has if it lies. */
+/* The bytes that another than a WALKED record says it has; more than any has if it lies. */
 static size_t size_said(const struct stackd_header *header, size_t size)
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
 	const struct stackd_branch_record *branches = (const struct stackd_branch_record *)header;
-	size_t bytes = ((size_t)header->bytes + 7) & ~(size_t)7;
 
 	switch (header->kind & STACKD_KIND_MASK) {
-	case STACKD_RECORD_WALKED:
-		if (header->bytes < front_bytes(header))
-			return SIZE_MAX;
-		return sizeof(*header) + bytes + kernel_bytes(header);
 	case STACKD_RECORD_STACK:
 		if (size < sizeof(*stack) || stack->shared > stack->stack_bytes)
 			return SIZE_MAX;
@@ -118,7 +113,62 @@ static int complete_stack(struct record_reader *r, struct stackd_stack_record *s
 	return 0;
 }
 
-int record_read(struct record_reader *r, const void *data, size_t size,
+/* The time nearest to now_ns that has these lowest 48 bits. */
+static uint64_t whole_time(uint64_t low, uint64_t now_ns)
+{
+	return now_ns + (uint64_t)((int64_t)((low - now_ns) << 16) >> 16);
+}
+
+/* The header of a WALKED record as others have it, but for header.bytes. */
+static struct stackd_header walked_header(const struct stackd_walked *w, uint64_t now_ns)
+{
+	return (struct stackd_header){
+		.version = STACKD_ABI_VERSION,
+		.kind = (uint8_t)(STACKD_RECORD_WALKED |
+				  (w->form & (STACKD_HAS_PID | STACKD_HAS_PERIOD))),
+		.flags = (uint8_t)(STACKD_HAS_REGS |
+				   (w->form & STACKD_FORM_IN_KERNEL ? STACKD_IN_KERNEL : 0) |
+				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
+									 : 0)),
+		.end_reason = (uint8_t)w->end_reason,
+		.tid = (uint32_t)w->tid,
+		.time_ns = whole_time(w->time_ns, now_ns),
+		.cpu = (uint16_t)w->cpu,
+		.kept = (uint16_t)w->kept,
+		.n_kernel = (uint8_t)w->n_kernel,
+		.sequence = (uint8_t)w->sequence,
+	};
+}
+
+static int read_walked(const struct stackd_walked *walked, size_t size, uint64_t now_ns,
+		       struct stackd_header **ret_record)
+{
+	struct stackd_header header, *copy;
+	const uint8_t *from = (const uint8_t *)(walked + 1);
+	size_t bytes, padded;
+
+	if (size < sizeof(*walked))
+		return -EBADMSG;
+	header = walked_header(walked, now_ns);
+	bytes = size - sizeof(*walked);
+	if (bytes < front_bytes(&header) + kernel_bytes(&header))
+		return -EBADMSG;
+	bytes -= kernel_bytes(&header);
+	if (bytes > UINT16_MAX)
+		return -EBADMSG;
+	header.bytes = (uint16_t)bytes;
+	padded = (bytes + 7) & ~(size_t)7;
+	copy = calloc(1, sizeof(header) + padded + kernel_bytes(&header));
+	if (!copy)
+		return -ENOMEM;
+	*copy = header;
+	memcpy(copy + 1, from, bytes);
+	memcpy((uint8_t *)(copy + 1) + padded, from + bytes, kernel_bytes(&header));
+	*ret_record = copy;
+	return 0;
+}
+
+int record_read(struct record_reader *r, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record)
 {
 	const struct stackd_header *header = data;
@@ -127,6 +177,8 @@ int record_read(struct record_reader *r, const void *data, size_t size,
 	size_t said, whole;
 	int err = 0;
 
+	if (size && header->version & STACKD_FORM_WALKED)
+		return read_walked(data, size, now_ns, ret_record);
 	if (size < sizeof(*header) || header->version != STACKD_ABI_VERSION)
 		return -EBADMSG;
 	said = whole = size_said(header, size);

@@ -2,6 +2,9 @@
 /*
  * Records as they come from the ring: made sure that their sizes add up, and made whole again.
  *
+ * A WALKED record has a packed header there (struct stackd_walked). It is read into one with a
+ * stackd_header like the others': what follows it is header.bytes, padding to 8, kernel frames.
+ *
  * The kernel half leaves out of a STACK record what the same CPU's record before had already (see
  * stackd_abi.h). A ring keeps the order of one CPU, so it is put back when the record is read.
  */
@@ -19,9 +22,9 @@ struct record_reader;
 int record_reader_new(struct record_reader **ret_reader); /* 0 or -ENOMEM */
 void record_reader_free(struct record_reader *reader);
 
-/* A copy of a record, whole, in *ret_record: malloc()ed. 0; -EBADMSG: its sizes do not add up, or
- * what it builds on was not read; -ENOMEM. */
-int record_read(struct record_reader *reader, const void *data, size_t size,
+/* A copy of a record, whole, in *ret_record: malloc()ed. `now_ns`: a time less than a day from the
+ * record's. 0; -EBADMSG: its sizes do not add up, or what it builds on was not read; -ENOMEM. */
+int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
 /* Of a record that was read; `usual` is the period that goes without saying. */

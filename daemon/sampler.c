@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record.h"
@@ -35,6 +36,7 @@ struct sampler {
 	void *arg;
 	struct record_reader *reader;
 	uint64_t ring_bytes;
+	uint64_t now_ns; /* when the drain at hand began */
 
 	struct mapped_array { /* of the kernel half */
 		void *data;
@@ -201,9 +203,10 @@ static int on_record(void *arg, void *data, size_t size)
 {
 	struct sampler *s = arg;
 	struct stackd_header *record = NULL;
-	int err = record_read(s->reader, data, size, &record);
+	int err = record_read(s->reader, data, size, s->now_ns, &record);
 
-	s->ring_bytes += size + 8; /* the ring's own header */
+	/* The ring's own header, and its padding. */
+	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7;
 	return err && err != -EBADMSG ? err : s->each(s->arg, record);
 }
 
@@ -461,6 +464,10 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	s->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	s->each = each;
 	s->arg = arg;
 	return ring_buffer__consume(s->ring);

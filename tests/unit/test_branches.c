@@ -199,15 +199,15 @@ static void records_are_read(void **state)
 	(void)state;
 	stackd_sample(&context);
 	assert_int_equal(record_reader_new(&reader), 0);
-	assert_int_equal(record_read(reader, sent, sizes[0], &read), 0);
+	assert_int_equal(record_read(reader, sent, sizes[0], TIME, &read), 0);
 	assert_memory_equal(read, sent, sizes[0]);
 	assert_int_equal(record_pid(read), PID);
 	assert_int_equal(record_period(read, 77), 77);
 	free(read);
-	assert_int_equal(record_read(reader, sent, sizes[0] - 8, &read), -EBADMSG);
+	assert_int_equal(record_read(reader, sent, sizes[0] - 8, TIME, &read), -EBADMSG);
 	sent->n = UINT32_MAX;
-	assert_int_equal(record_read(reader, sent, sizes[0], &read), -EBADMSG);
-	assert_int_equal(record_read(reader, sent, sizeof(sent->header), &read), -EBADMSG);
+	assert_int_equal(record_read(reader, sent, sizes[0], TIME, &read), -EBADMSG);
+	assert_int_equal(record_read(reader, sent, sizeof(sent->header), TIME, &read), -EBADMSG);
 	record_reader_free(reader);
 }
 

@@ -230,7 +230,7 @@ static long receive(const void *data, size_t size)
 		return -1;
 	free(record);
 	record = NULL;
-	assert_int_equal(record_read(reader, data, size, &record), 0);
+	assert_int_equal(record_read(reader, data, size, shim_time_ns, &record), 0);
 	if (record->kind == STACKD_RECORD_STACK)
 		outcome.sent += size - sizeof(struct stackd_stack_record);
 	return 0;
