@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Call paths from emulated branch records, sample by sample against the truth.
 
-What is checked: with stack memory in the sample no frame is wrong and nearly every path is exact,
-whatever the ring's size; with branch records alone a path is never better without looking at the
+What is checked: with stack memory in the sample no frame is wrong, nearly every path is exact and
+each that is not is said to be incomplete, whatever the ring's size; with branch records alone a path is never better without looking at the
 code. And the emulator itself: its records have the shape of a real recording, of which
 `run.py recorded` checks the same (it is not part of the project, and lies beside some checkouts).
 """
@@ -37,6 +37,8 @@ def check_program(name, command, period, folder, least_exact):
         check(got["wrong"] == 0, f"{name} {ring}: {got['wrong']} wrong frames with the stack")
         check(got["exact"] >= least_exact * got["samples"],
               f"{name} {ring}: {got['exact']} of {got['samples']} exact with the stack")
+        check(got["overclaimed"] == 0,
+              f"{name} {ring}: {got['overclaimed']} paths are said to be whole and are not exact")
         check(got["branch"] > 0, f"{name} {ring}: no frame comes from a branch record")
         alone = score(f"{prefix}.ring{ring}.data", truth, ring)
         print(f"{name:12} ring {ring:2} alone     ", alone)
@@ -45,6 +47,7 @@ def check_program(name, command, period, folder, least_exact):
     got = score(f"{prefix}.any.data", truth)
     print(f"{name:12} any branch       ", got)
     check(got["wrong"] == 0, f"{name}: {got['wrong']} wrong frames in replayed segments")
+    check(got["overclaimed"] == 0, f"{name}: {got['overclaimed']} segments are said to be whole")
     check(got["branch"] > got["samples"], f"{name}: segments of one frame only")
 
 
@@ -100,7 +103,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(check_program, name, command, period, folder, 0.99)
                 for name, (command, period) in PROGRAMS.items()]
-        # The interrupted stack is not in the sample: nothing wrong, but less that is whole.
+        # The interrupted stack is not in the sample: nothing wrong, but less that is whole, and
+        # none of the others is said to be.
         jobs.append(pool.submit(check_program, "altstack", *ALTSTACK, folder, 0.5))
         jobs.append(pool.submit(check_emulator, folder))
         for job in jobs:

@@ -13,8 +13,9 @@
  * sequences the longest common one counts. A sample is exact if every true frame is there and no
  * other.
  *
- * Prints: samples, exact ones, frames of the truth, wrong and missing ones, and what the frames
- * came from (walked, prefix, branch, stitched; --text cannot tell).
+ * Prints: samples, exact ones, frames of the truth, wrong and missing ones, samples whose path is
+ * said to be incomplete, and those whose path is said to be whole and is not exact; and what the
+ * frames came from (walked, prefix, branch, stitched). --text cannot tell the last three.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ struct path {
 };
 
 struct totals {
-	uint64_t samples, exact, frames, wrong, missing, incomplete, in_transition;
+	uint64_t samples, exact, frames, wrong, missing, incomplete, overclaimed, in_transition;
 	uint64_t sources[FRAME_SOURCE_COUNT], verified;
 };
 
@@ -249,7 +250,8 @@ static void print_path(const char *title, const struct path *path)
 	printf("\n");
 }
 
-static void compare(void)
+/* `is_whole`: the path is said to be. */
+static void compare(bool is_whole)
 {
 	size_t n = s.is.n, m = s.want.n, from = 0, right;
 
@@ -271,6 +273,7 @@ static void compare(void)
 	s.totals.wrong += s.is.n - right;
 	s.totals.missing += s.want.n - right;
 	s.totals.exact += right == s.is.n && right == s.want.n;
+	s.totals.overclaimed += is_whole && (right != s.is.n || right != s.want.n);
 	if (s.verbose && (right != s.is.n || right != s.want.n)) {
 		print_path(right == s.is.n ? "missing, is:" : "WRONG, is:", &s.is);
 		print_path("  want:", &s.want);
@@ -312,7 +315,7 @@ static void score_text(const char *name)
 			continue;
 		}
 		if (in_sample && line[0] == '\n') {
-			compare();
+			compare(false);
 			in_sample = false;
 		} else if (line[0] != '\n' && line[0] != '#') {
 			if (!next_truth())
@@ -322,7 +325,7 @@ static void score_text(const char *name)
 		}
 	}
 	if (in_sample)
-		compare();
+		compare(false);
 	free(line);
 	fclose(file);
 }
@@ -420,7 +423,7 @@ static void on_sample(const struct perfdata_sample *p, uint32_t tid, const struc
 		    : lbr_replay(&in, l.frames, LBR_MAX_FRAMES, &result))
 		die("cannot reconstruct", "a sample");
 	take_result(&result);
-	compare();
+	compare(result.end == STACKD_END_ENTRY);
 }
 
 static void score_data(const char *name)
@@ -471,9 +474,10 @@ int main(int argc, char **argv)
 	if (next_truth())
 		die("fewer samples than in the truth", argv[argc - 2]);
 	printf("samples %" PRIu64 " exact %" PRIu64 " frames %" PRIu64 " wrong %" PRIu64
-	       " missing %" PRIu64 " incomplete %" PRIu64 " in_transition %" PRIu64,
+	       " missing %" PRIu64 " incomplete %" PRIu64 " overclaimed %" PRIu64
+	       " in_transition %" PRIu64,
 	       s.totals.samples, s.totals.exact, s.totals.frames, s.totals.wrong, s.totals.missing,
-	       s.totals.incomplete, s.totals.in_transition);
+	       s.totals.incomplete, s.totals.overclaimed, s.totals.in_transition);
 	for (uint8_t i = 0; i < FRAME_SOURCE_COUNT; i++)
 		printf(" %s %" PRIu64, frame_source_name(i), s.totals.sources[i]);
 	printf(" verified %" PRIu64 "\n", s.totals.verified);
