@@ -2,7 +2,11 @@
 /*
  * The archive's thread and its queue; see archive.h.
  *
- *   submit ──► queue ──► write, commit ──► names of its locations ──► (next commit)
+ *   submit ──► queue ──► write, commit ──► now and then: names of new locations ──► (next commit)
+ *
+ * Symbols are too large to be kept (NAMES_BYTES), and to read those of libLLVM takes longer than
+ * all else that a batch of it needs: so names are found for the locations of some batches at once,
+ * as seldom as keeps the cost small.
  *
  * A store that is busy is tried again with the next batch: the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording.
@@ -18,10 +22,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/vec.h"
 #include "naming/naming.h"
 #include "store/store_writer.h"
 
 #define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
+
+/* Finding names costs the thread a 50th of its time at most, as far as they need not wait longer
+ * than this for it: symbols of a large file are read anew each time. */
+#define NAMING_SHARE	50
+#define MAX_NAMELESS_NS 10000000000u
 
 struct archive {
 	struct store_writer *writer;
@@ -40,11 +51,12 @@ struct archive {
 	const struct object **objects; /* by number */
 	uint32_t n_objects;
 	uint32_t n_sizes;
-	uint32_t n_origins;		/* written */
-	struct store_location *unnamed; /* to be asked for again at the end */
-	size_t n_unnamed, unnamed_room;
-	struct store_recording totals; /* of the last batch */
-	int error;		       /* the first one; for archive_finish() after the join */
+	uint32_t n_origins;		    /* written */
+	VEC(struct store_location) waiting; /* for their names */
+	VEC(struct store_location) unnamed; /* to be asked for again at the end */
+	uint64_t name_at_ns;		    /* when those that wait are named */
+	struct store_recording totals;	    /* of the last batch */
+	int error;			    /* the first one; for archive_finish() after the join */
 	char *error_text;
 };
 
@@ -166,21 +178,6 @@ static int keep_line(void *arg, const struct store_line *line)
 	return store_writer_line(a->writer, line);
 }
 
-static int remember_unnamed(struct archive *a, const struct store_location *location)
-{
-	if (a->n_unnamed == a->unnamed_room) {
-		size_t room = a->unnamed_room ? a->unnamed_room * 2 : 256;
-		struct store_location *grown = reallocarray(a->unnamed, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		a->unnamed = grown;
-		a->unnamed_room = room;
-	}
-	a->unnamed[a->n_unnamed++] = *location;
-	return 0;
-}
-
 struct counted_lines {
 	struct archive *archive;
 	int lines;
@@ -216,11 +213,41 @@ static int name_locations(struct archive *a, struct store_location *locations, s
 		struct counted_lines counted = {.archive = a};
 
 		err = naming_resolve(a->names, object, &locations[i], keep_counted_line, &counted);
-		if (!err && !counted.lines && !naming_is_final(object) && !is_last)
-			err = remember_unnamed(a, &locations[i]);
+		if (err || counted.lines || naming_is_final(object) || is_last)
+			continue;
+		err = VEC_RESERVE(&a->unnamed, 1);
+		if (!err)
+			a->unnamed.items[a->unnamed.count++] = locations[i];
 	}
 	naming_rest(a->names);
 	return err;
+}
+
+/* Names what waits, if it is time. */
+static int name_waiting(struct archive *a)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), start = clock_ns(CLOCK_THREAD_CPUTIME_ID), rest;
+	int err;
+
+	if (now < a->name_at_ns || !a->waiting.count)
+		return 0;
+	err = name_locations(a, a->waiting.items, a->waiting.count, false);
+	a->waiting.count = 0;
+	rest = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) * NAMING_SHARE;
+	a->name_at_ns = now + (rest < MAX_NAMELESS_NS ? rest : MAX_NAMELESS_NS);
+	return err;
+}
+
+static int let_wait(struct archive *a, const struct batch *b)
+{
+	if (!b->n_locations)
+		return 0;
+	if (VEC_RESERVE(&a->waiting, b->n_locations))
+		return -ENOMEM;
+	memcpy(a->waiting.items + a->waiting.count, b->locations,
+	       b->n_locations * sizeof(*b->locations));
+	a->waiting.count += b->n_locations;
+	return 0;
 }
 
 /* --- the thread: its loop -------------------------------------------------------------------- */
@@ -257,7 +284,9 @@ static void *run(void *arg)
 		a->totals = b->totals;
 		if (!a->error)
 			commit(a);
-		err = a->error ? 0 : name_locations(a, b->locations, b->n_locations, false);
+		err = a->error ? 0 : let_wait(a, b);
+		if (!err && !a->error)
+			err = name_waiting(a);
 		if (err)
 			fail(a, err);
 		batch_free(b);
@@ -353,7 +382,9 @@ int archive_finish(struct archive *a, char **ret_error)
 
 	end_thread(a, false);
 	if (!a->error) {
-		err = name_locations(a, a->unnamed, a->n_unnamed, true);
+		err = name_locations(a, a->waiting.items, a->waiting.count, true);
+		if (!err)
+			err = name_locations(a, a->unnamed.items, a->unnamed.count, true);
 		if (err)
 			fail(a, err);
 	}
@@ -396,7 +427,8 @@ void archive_free(struct archive *a)
 	if (a->failed_fd >= 0)
 		close(a->failed_fd);
 	free(a->objects);
-	free(a->unnamed);
+	free(a->waiting.items);
+	free(a->unnamed.items);
 	free(a->error_text);
 	free(a);
 }

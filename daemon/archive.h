@@ -2,8 +2,8 @@
 /*
  * The archive: a thread of its own that does the slow work, so that the loop that empties the
  * ring buffer never waits for a disk or a debug file. It takes batches of what is new, commits
- * them to the store, and then finds the names of the new locations, which go with the next
- * commit.
+ * them to the store, and now and then finds the names of the new locations, which go with the
+ * next commit: after a second, or after up to ten where that costs much.
  */
 #ifndef ARCHIVE_H
 #define ARCHIVE_H

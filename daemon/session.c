@@ -21,11 +21,11 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "archive.h"
 #include "attach.h"
+#include "base/clock.h"
 #include "event_choice.h"
 #include "log.h"
 #include "recorder.h"
@@ -64,14 +64,6 @@ struct session {
 	uint64_t commit_ns;
 	bool is_over;
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* --- setting up: what can be refused --------------------------------------------------------- */
 
@@ -153,8 +145,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->frequency_hz = s->options->frequency;
 	info->period = s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	info->start_unix_ns = now_ns(CLOCK_REALTIME);
-	info->start_ns = now_ns(CLOCK_MONOTONIC);
+	info->start_unix_ns = clock_ns(CLOCK_REALTIME);
+	info->start_ns = clock_ns(CLOCK_MONOTONIC);
 	info->end_ns = info->start_ns;
 }
 
@@ -347,7 +339,7 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 /* Reads everything that waits; hands out what is old enough, or all of it. */
 static int do_round(struct session *s, bool is_last)
 {
-	uint64_t start = now_ns(CLOCK_MONOTONIC);
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	uint64_t horizon = start - LAG_NS < s->round_ns ? start - LAG_NS : s->round_ns;
 	int err = sideband_drain(s->sideband, queue_event, s);
 
@@ -378,7 +370,7 @@ static struct status_numbers numbers(const struct run_counters *counters)
 	const struct recorder_counts *recorded = &counters->recorded;
 
 	return (struct status_numbers){
-		.now_ns = now_ns(CLOCK_MONOTONIC),
+		.now_ns = clock_ns(CLOCK_MONOTONIC),
 		.samples = recorded->complete + recorded->partial,
 		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
 		.complete = recorded->complete,
@@ -450,7 +442,7 @@ static int loop(struct session *s)
 		for (int i = 0; i < n; i++)
 			on_wake(s, woken[i].data.fd);
 		err = do_round(s, false);
-		if (!err && now_ns(CLOCK_MONOTONIC) - s->commit_ns >= COMMIT_NS)
+		if (!err && clock_ns(CLOCK_MONOTONIC) - s->commit_ns >= COMMIT_NS)
 			err = submit(s);
 	}
 	return err;
@@ -504,7 +496,7 @@ static enum exit_status record(struct session *s)
 	char *sentence = NULL;
 	int err, stored;
 
-	s->round_ns = s->commit_ns = now_ns(CLOCK_MONOTONIC);
+	s->round_ns = s->commit_ns = clock_ns(CLOCK_MONOTONIC);
 	status_start(&s->status, s->round_ns);
 	service_ready();
 	err = loop(s);
