@@ -10,6 +10,7 @@
 #include "base/vec.h"
 
 #define ENDED_THREADS 256
+#define IDS_AT_ONCE   32u
 
 struct step {
 	uint32_t location, node, height;
@@ -97,23 +98,37 @@ static int note_size(struct paths *p, const struct path *path, size_t i, uint32_
 	return 0;
 }
 
+static uint64_t id_of(const struct paths *p, uint32_t location)
+{
+	const struct location *l = location_at(p->locations, location);
+
+	return location_id(l->file_id, l->offset);
+}
+
 /* `steps` (NULL: not wanted) gets what was entered. */
 static int enter_steps(struct paths *p, const struct path *path, size_t from, struct step *steps,
 		       uint32_t node, uint32_t *ret_node)
 {
+	uint64_t ids[IDS_AT_ONCE];
+	size_t end;
 	int err = 0;
 
-	for (size_t i = from; i < path->count && !err; i++) {
-		uint32_t location = path->locations[i];
-		const struct location *l = location_at(p->locations, location);
+	for (; from < path->count && !err; from = end) {
+		end = path->count - from < IDS_AT_ONCE ? path->count : from + IDS_AT_ONCE;
+		for (size_t i = from; i < end; i++)
+			ids[i - from] = id_of(p, path->locations[i]);
+		trie_foresee(p->trie, node, ids, end - from);
+		for (size_t i = from; i < end && !err; i++) {
+			uint32_t location = path->locations[i];
 
-		err = trie_child(p->trie, node, location, location_id(l->file_id, l->offset),
-				 &node);
-		if (!err)
-			err = note_size(p, path, i, node);
-		if (steps)
-			steps[i] = (struct step){
-				.location = location, .node = node, .height = path->heights[i]};
+			err = trie_child(p->trie, node, location, ids[i - from], &node);
+			if (!err)
+				err = note_size(p, path, i, node);
+			if (steps)
+				steps[i] = (struct step){.location = location,
+							 .node = node,
+							 .height = path->heights[i]};
+		}
 	}
 	*ret_node = node;
 	return err;

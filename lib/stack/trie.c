@@ -135,6 +135,29 @@ int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t i
 	return trie_add(trie, &node, shares_tag, ret_node);
 }
 
+#define FORESEEN_MAX 64u
+
+void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count)
+{
+	const struct slots *index = &trie->index;
+	uint64_t tag = trie->nodes[parent].tag;
+	size_t at[FORESEEN_MAX];
+
+	if (count > FORESEEN_MAX)
+		count = FORESEEN_MAX;
+	for (size_t i = 0; i < count; i++) {
+		tag = hash_chain(tag, ids[i]);
+		at[i] = tag & index->mask;
+		__builtin_prefetch(&index->slot[at[i]]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint32_t slot = index->slot[at[i]];
+
+		if (slot)
+			__builtin_prefetch(&trie->nodes[slot - 1]);
+	}
+}
+
 const struct trie_node *trie_at(const struct trie *trie, uint32_t node)
 {
 	return &trie->nodes[node];

@@ -34,6 +34,10 @@ void trie_free(struct trie *trie);
 int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
 	       uint32_t *ret_node);
 
+/* Children one below the other, of `parent` on by these ids, will be asked for next: brings what
+ * that needs into the cache. All at once, as each question by itself would wait for memory. */
+void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count);
+
 /* Lives until the next trie_child(). `node` must be below trie_count(). */
 const struct trie_node *trie_at(const struct trie *trie, uint32_t node);
 
