@@ -12,172 +12,15 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "exchange/tagset_state.h"
+#include "exchange/tagset_line.h"
 #include "stack/location.h"
 
-#define TAGSET_MAX_LINE	  (1024 * 1024)
-#define TAGSET_MAX_FIELDS 16
-#define TAGSET_HEAD	  "stackd-tags "
-
-/* A name that the file gives to a thing: an id with the number behind its point, or a number. */
-struct tagset_name {
-	uint64_t id;
-	uint32_t dup, number;
-};
-
-struct tagset_names {
-	struct tagset_chains by_id; /* to entries of names */
-	VEC(struct tagset_name) names;
-};
-
-struct tagset_reader {
-	struct tagset *set;
-	uint32_t side;
-	uint64_t line;
-	char *fields[TAGSET_MAX_FIELDS];
-	unsigned n_fields;
-	struct tagset_names objects, locations, nodes, processes;
-	VEC(uint32_t) recordings; /* by their order in the file */
-	uint32_t location;	  /* of the line before; TAGSET_NONE */
-	uint64_t location_name;	  /* what the file calls it: hash of the field */
-	struct buf names;	  /* its names */
-	bool has_end;
-	char *error;
-};
-
-static int tagset_bad(struct tagset_reader *rd, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int tagset_bad(struct tagset_reader *rd, const char *format, ...)
-{
-	char what[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
-	if (asprintf(&rd->error, "line %" PRIu64 ": %s", rd->line, what) < 0)
-		rd->error = NULL;
-	return -EBADMSG;
-}
-
-/* --- fields -------------------------------------------------------------------------------- */
-
-static void tagset_split(struct tagset_reader *rd, char *line)
-{
-	rd->n_fields = 0;
-	for (;;) {
-		char *tab = strchr(line, '\t');
-
-		rd->fields[rd->n_fields++] = line;
-		/* What is beyond the last field that is looked at stays together. */
-		if (!tab || rd->n_fields == TAGSET_MAX_FIELDS)
-			return;
-		*tab = '\0';
-		line = tab + 1;
-	}
-}
-
-static bool tagset_number(const char *field, int base, uint64_t *ret_value)
-{
-	char *end;
-
-	if (!*field ||
-	    strspn(field, base == 16 ? "0123456789abcdef" : "0123456789") != strlen(field))
-		return false;
-	errno = 0;
-	*ret_value = strtoull(field, &end, base);
-	return !errno && !*end;
-}
-
-/* "0123456789abcdef" or "0123456789abcdef.1" */
-static bool tagset_id(const char *field, uint64_t *ret_id, uint32_t *ret_dup)
-{
-	char hex[17] = {0};
-	uint64_t dup = 0;
-
-	if (strlen(field) < 16)
-		return false;
-	memcpy(hex, field, 16);
-	if (!tagset_number(hex, 16, ret_id))
-		return false;
-	if (field[16] &&
-	    (field[16] != '.' || !tagset_number(field + 17, 10, &dup) || dup > UINT32_MAX - 1))
-		return false;
-	*ret_dup = (uint32_t)dup;
-	return true;
-}
-
-/* Fields from `first` to the line's end as one text. They stand side by side in the line. */
-static int tagset_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_text)
-{
-	for (unsigned i = first + 1; i < rd->n_fields; i++)
-		rd->fields[i][-1] = '\t';
-	return strings_intern(rd->set->strings, rd->fields[first], ret_text);
-}
-
-static uint64_t tagset_hash(uint64_t a, uint64_t b, uint64_t c)
-{
-	return hash_mix64(hash_mix64(hash_mix64(a) + b) + c);
-}
-
-/* --- names in the file --------------------------------------------------------------------- */
-
-static uint32_t tagset_find(const struct tagset_names *names, uint64_t id, uint32_t dup)
-{
-	const struct tagset_chains *chains = &names->by_id;
-
-	for (uint32_t at = tagset_chain(chains, id); at != TAGSET_NONE;
-	     at = chains->links.items[at].next) {
-		const struct tagset_name *name =
-			&names->names.items[chains->links.items[at].number];
-
-		if (name->id == id && name->dup == dup)
-			return name->number;
-	}
-	return TAGSET_NONE;
-}
-
-static int tagset_name(struct tagset_reader *rd, struct tagset_names *names, uint64_t id,
-		       uint32_t dup, uint32_t number)
-{
-	int r;
-
-	if (tagset_find(names, id, dup) != TAGSET_NONE)
-		return tagset_bad(rd, "'%s' is named twice", rd->fields[1]);
-	r = VEC_RESERVE(&names->names, 1);
-	if (r == 0)
-		r = tagset_chain_add(&names->by_id, id, (uint32_t)names->names.count);
-	if (r == 0)
-		names->names.items[names->names.count++] = (struct tagset_name){id, dup, number};
-	return r;
-}
-
-static int tagset_refer(struct tagset_reader *rd, const struct tagset_names *names,
-			const char *field, bool is_id, uint32_t *ret_number)
-{
-	uint32_t dup = 0;
-	uint64_t id;
-
-	if (!(is_id ? tagset_id(field, &id, &dup) : tagset_number(field, 10, &id)))
-		return tagset_bad(rd, "'%.40s' is no %s", field, is_id ? "id" : "number");
-	*ret_number = tagset_find(names, id, dup);
-	if (*ret_number == TAGSET_NONE)
-		return tagset_bad(rd, "'%.40s' was not named before", field);
-	return 0;
-}
-
-static void tagset_names_release(struct tagset_names *names)
-{
-	index_free(&names->by_id.heads);
-	free(names->by_id.links.items);
-	free(names->names.items);
-}
+#define TAGSET_MAX_LINE (1024 * 1024)
+#define TAGSET_HEAD	"stackd-tags "
 
 /* --- records ------------------------------------------------------------------------------- */
 
@@ -188,9 +31,9 @@ static int tagset_recording(struct tagset_reader *rd)
 	uint64_t start;
 	int r;
 
-	if (!tagset_number(rd->fields[2], 10, &start))
-		return tagset_bad(rd, "'%.40s' is no time", rd->fields[2]);
-	r = tagset_join(rd, 1, &fields);
+	if (!tagset_line_number(rd->fields[2], 10, &start))
+		return tagset_line_bad(rd, "'%.40s' is no time", rd->fields[2]);
+	r = tagset_line_join(rd, 1, &fields);
 	if (r < 0)
 		return r;
 	at = tagset_chain(&set->by_recording, fields);
@@ -229,20 +72,20 @@ static int tagset_object(struct tagset_reader *rd)
 	uint32_t identity, path, at;
 	int r;
 
-	if (!tagset_number(rd->fields[1], 10, &number) ||
-	    !tagset_number(rd->fields[3], 16, &file_id))
-		return tagset_bad(rd, "no number or no file id");
+	if (!tagset_line_number(rd->fields[1], 10, &number) ||
+	    !tagset_line_number(rd->fields[3], 16, &file_id))
+		return tagset_line_bad(rd, "no number or no file id");
 	r = strings_intern(set->strings, rd->fields[5], &path);
 	rd->n_fields = 5;
 	if (r == 0)
-		r = tagset_join(rd, 2, &identity);
+		r = tagset_line_join(rd, 2, &identity);
 	if (r < 0)
 		return r;
 	at = tagset_chain(&set->by_object, identity);
 	if (at != TAGSET_NONE) {
 		at = set->by_object.links.items[at].number;
 		tagset_join_path(set, &set->objects.items[at].path, path);
-		return tagset_name(rd, &rd->objects, number, 0, at);
+		return tagset_line_name(rd, &rd->objects, number, 0, at);
 	}
 	at = (uint32_t)set->objects.count;
 	r = VEC_RESERVE(&set->objects, 1);
@@ -251,7 +94,7 @@ static int tagset_object(struct tagset_reader *rd)
 	if (r < 0)
 		return r;
 	set->objects.items[set->objects.count++] = (struct tagset_object){identity, path, file_id};
-	return tagset_name(rd, &rd->objects, number, 0, at);
+	return tagset_line_name(rd, &rd->objects, number, 0, at);
 }
 
 /* The location of an object and an offset, entered if it is new. */
@@ -259,9 +102,10 @@ static int tagset_enter_location(struct tagset *set, const struct tagset_locatio
 				 uint32_t *ret_number)
 {
 	struct tagset_chains *chains = &set->by_location;
+	uint64_t key = tagset_hash(location->object, location->offset, 0);
 	int r;
 
-	for (uint32_t at = tagset_chain(chains, location->id); at != TAGSET_NONE;
+	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
 	     at = chains->links.items[at].next) {
 		const struct tagset_location *l =
 			&set->locations.items[chains->links.items[at].number];
@@ -273,7 +117,7 @@ static int tagset_enter_location(struct tagset *set, const struct tagset_locatio
 	}
 	r = VEC_RESERVE(&set->locations, 1);
 	if (r == 0)
-		r = tagset_chain_add(chains, location->id, (uint32_t)set->locations.count);
+		r = tagset_chain_add(chains, key, (uint32_t)set->locations.count);
 	if (r < 0)
 		return r;
 	*ret_number = (uint32_t)set->locations.count;
@@ -289,21 +133,21 @@ static int tagset_location(struct tagset_reader *rd)
 	uint32_t dup, number = 0;
 	int r;
 
-	if (!tagset_id(rd->fields[1], &l.id, &dup))
-		return tagset_bad(rd, "'%.40s' is no id", rd->fields[1]);
-	r = tagset_refer(rd, &rd->objects, rd->fields[2], false, &l.object);
+	if (!tagset_line_id(rd->fields[1], &l.id, &dup))
+		return tagset_line_bad(rd, "'%.40s' is no id", rd->fields[1]);
+	r = tagset_line_refer(rd, &rd->objects, rd->fields[2], false, &l.object);
 	if (r < 0)
 		return r;
-	if (!tagset_number(rd->fields[3], 16, &offset))
-		return tagset_bad(rd, "'%.40s' is no offset", rd->fields[3]);
+	if (!tagset_line_number(rd->fields[3], 16, &offset))
+		return tagset_line_bad(rd, "'%.40s' is no offset", rd->fields[3]);
 	if (location_id(set->objects.items[l.object].file_id, offset) != l.id)
-		return tagset_bad(rd,
-				  "the location's id does not follow from its object and offset");
+		return tagset_line_bad(
+			rd, "the location's id does not follow from its object and offset");
 	r = strings_intern(set->strings, rd->fields[3], &l.offset);
 	if (r == 0)
 		r = tagset_enter_location(set, &l, &number);
 	if (r == 0)
-		r = tagset_name(rd, &rd->locations, l.id, dup, number);
+		r = tagset_line_name(rd, &rd->locations, l.id, dup, number);
 	if (r < 0)
 		return r;
 	rd->location = number;
@@ -320,9 +164,9 @@ static int tagset_inlined(struct tagset_reader *rd)
 	uint64_t id;
 	uint32_t dup;
 
-	if (!tagset_id(rd->fields[1], &id, &dup) || rd->location == TAGSET_NONE ||
+	if (!tagset_line_id(rd->fields[1], &id, &dup) || rd->location == TAGSET_NONE ||
 	    id + dup != rd->location_name)
-		return tagset_bad(rd, "an inlined function without its location");
+		return tagset_line_bad(rd, "an inlined function without its location");
 	for (unsigned i = 2; i < 5; i++) {
 		buf_put(&rd->names, rd->fields[i], strlen(rd->fields[i]));
 		buf_put(&rd->names, "\t", 1);
@@ -373,9 +217,10 @@ static int tagset_enter_node(struct tagset *set, const struct tagset_node *node,
 			     uint32_t *ret_number)
 {
 	struct tagset_chains *chains = &set->by_node;
+	uint64_t key = tagset_hash(node->parent, node->location, 0);
 	int r;
 
-	for (uint32_t at = tagset_chain(chains, node->tag); at != TAGSET_NONE;
+	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
 	     at = chains->links.items[at].next) {
 		const struct tagset_node *n = &set->nodes.items[chains->links.items[at].number];
 
@@ -386,7 +231,7 @@ static int tagset_enter_node(struct tagset *set, const struct tagset_node *node,
 	}
 	r = VEC_RESERVE(&set->nodes, 1);
 	if (r == 0)
-		r = tagset_chain_add(chains, node->tag, (uint32_t)set->nodes.count);
+		r = tagset_chain_add(chains, key, (uint32_t)set->nodes.count);
 	if (r < 0)
 		return r;
 	*ret_number = (uint32_t)set->nodes.count;
@@ -400,7 +245,7 @@ static int tagset_refer_node(struct tagset_reader *rd, const char *field, uint32
 		*ret_node = 0;
 		return 0;
 	}
-	return tagset_refer(rd, &rd->nodes, field, true, ret_node);
+	return tagset_line_refer(rd, &rd->nodes, field, true, ret_node);
 }
 
 static int tagset_tag(struct tagset_reader *rd)
@@ -410,19 +255,19 @@ static int tagset_tag(struct tagset_reader *rd)
 	uint32_t dup, number;
 	int r;
 
-	if (!tagset_id(rd->fields[1], &node.tag, &dup))
-		return tagset_bad(rd, "'%.40s' is no tag", rd->fields[1]);
+	if (!tagset_line_id(rd->fields[1], &node.tag, &dup))
+		return tagset_line_bad(rd, "'%.40s' is no tag", rd->fields[1]);
 	r = tagset_refer_node(rd, rd->fields[2], &node.parent);
 	if (r == 0)
-		r = tagset_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
+		r = tagset_line_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
 	if (r < 0)
 		return r;
 	if (hash_chain(set->nodes.items[node.parent].tag, set->locations.items[node.location].id) !=
 	    node.tag)
-		return tagset_bad(rd, "the tag does not follow from its parent and location");
+		return tagset_line_bad(rd, "the tag does not follow from its parent and location");
 	node.depth = set->nodes.items[node.parent].depth + 1;
 	r = tagset_enter_node(set, &node, &number);
-	return r < 0 ? r : tagset_name(rd, &rd->nodes, node.tag, dup, number);
+	return r < 0 ? r : tagset_line_name(rd, &rd->nodes, node.tag, dup, number);
 }
 
 static int tagset_process(struct tagset_reader *rd)
@@ -432,15 +277,15 @@ static int tagset_process(struct tagset_reader *rd)
 	uint64_t number, recording = 0, key;
 	int r;
 
-	if (!tagset_number(rd->fields[1], 10, &number))
-		return tagset_bad(rd, "'%.40s' is no number", rd->fields[1]);
-	if (rd->n_fields > 6 && !tagset_number(rd->fields[6], 10, &recording))
-		return tagset_bad(rd, "'%.40s' is no number", rd->fields[6]);
+	if (!tagset_line_number(rd->fields[1], 10, &number))
+		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[1]);
+	if (rd->n_fields > 6 && !tagset_line_number(rd->fields[6], 10, &recording))
+		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[6]);
 	if (recording >= rd->recordings.count)
-		return tagset_bad(rd, "a process of a recording that was not named before");
+		return tagset_line_bad(rd, "a process of a recording that was not named before");
 	p.recording = rd->recordings.items[recording];
 	rd->n_fields = 6;
-	r = tagset_join(rd, 2, &p.fields);
+	r = tagset_line_join(rd, 2, &p.fields);
 	if (r < 0)
 		return r;
 	key = (uint64_t)p.recording << 32 | p.fields; /* exact: nothing else has it */
@@ -452,8 +297,9 @@ static int tagset_process(struct tagset_reader *rd)
 			return r;
 		set->processes.items[set->processes.count++] = p;
 	}
-	return tagset_name(rd, &rd->processes, number, 0,
-			   set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
+	return tagset_line_name(
+		rd, &rd->processes, number, 0,
+		set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
 }
 
 static int tagset_enter_sample(struct tagset_reader *rd, const struct tagset_sample *sample)
@@ -490,20 +336,20 @@ static int tagset_sample(struct tagset_reader *rd)
 	int r = tagset_refer_node(rd, rd->fields[1], &s.node);
 
 	if (r == 0)
-		r = tagset_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
+		r = tagset_line_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
 	if (r < 0)
 		return r;
-	if (!tagset_number(rd->fields[4], 10, &s.count) ||
-	    !tagset_number(rd->fields[5], 10, &s.weight))
-		return tagset_bad(rd, "no count or no weight");
+	if (!tagset_line_number(rd->fields[4], 10, &s.count) ||
+	    !tagset_line_number(rd->fields[5], 10, &s.weight))
+		return tagset_line_bad(rd, "no count or no weight");
 	if (__builtin_add_overflow(totals->samples, s.count, &totals->samples) ||
 	    __builtin_add_overflow(totals->weight, s.weight, &totals->weight)) {
-		tagset_bad(rd, "the counts add up to more than 64 bits hold");
+		tagset_line_bad(rd, "the counts add up to more than 64 bits hold");
 		return -EOVERFLOW;
 	}
 	r = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
 	if (r == 0)
-		r = tagset_join(rd, 6, &s.rest);
+		r = tagset_line_join(rd, 6, &s.rest);
 	return r < 0 ? r : tagset_enter_sample(rd, &s);
 }
 
@@ -528,7 +374,7 @@ static int tagset_record(struct tagset_reader *rd, char *line)
 		rd->has_end = true;
 		return tagset_end_location(rd);
 	}
-	tagset_split(rd, line);
+	tagset_line_split(rd, line);
 	if (strcmp(rd->fields[0], "inlined") != 0)
 		r = tagset_end_location(rd);
 	for (size_t i = 0; r == 0 && i < sizeof(tagset_kinds) / sizeof(*tagset_kinds); i++) {
@@ -537,7 +383,7 @@ static int tagset_record(struct tagset_reader *rd, char *line)
 		if (strcmp(rd->fields[0], kind->name) != 0)
 			continue;
 		if (rd->n_fields < kind->fields)
-			return tagset_bad(rd, "a '%s' with too few fields", kind->name);
+			return tagset_line_bad(rd, "a '%s' with too few fields", kind->name);
 		return kind->read(rd);
 	}
 	rd->set->skipped += r == 0;
@@ -549,16 +395,17 @@ static int tagset_head(struct tagset_reader *rd, const char *line)
 	uint64_t version;
 
 	if (strncmp(line, TAGSET_HEAD, strlen(TAGSET_HEAD)) != 0 ||
-	    !tagset_number(line + strlen(TAGSET_HEAD), 10, &version)) {
-		tagset_bad(rd, "neither a store nor an export: make one with 'stackctl export "
-			       "--tags'");
+	    !tagset_line_number(line + strlen(TAGSET_HEAD), 10, &version)) {
+		tagset_line_bad(rd, "neither a store nor an export: make one with 'stackctl export "
+				    "--tags'");
 		return -EINVAL;
 	}
 	if (version != TAGSET_VERSION) {
-		tagset_bad(rd,
-			   "version %" PRIu64 " of the format, and this stackctl reads version %d: "
-			   "export again with this stackctl, or use the one that wrote it",
-			   version, TAGSET_VERSION);
+		tagset_line_bad(rd,
+				"version %" PRIu64
+				" of the format, and this stackctl reads version %d: "
+				"export again with this stackctl, or use the one that wrote it",
+				version, TAGSET_VERSION);
 		return -ENOTSUP;
 	}
 	return 0;
@@ -574,8 +421,8 @@ static int tagset_line(struct tagset_reader *rd, FILE *in, char *line)
 		return ferror(in) ? -EIO : 0;
 	len = strlen(line);
 	if (!len || line[len - 1] != '\n')
-		return tagset_bad(rd, feof(in) ? "the file is cut short"
-					       : "a line too long, or with a byte of zero");
+		return tagset_line_bad(rd, feof(in) ? "the file is cut short"
+						    : "a line too long, or with a byte of zero");
 	line[len - 1] = '\0';
 	return 1;
 }
@@ -595,7 +442,7 @@ static int tagset_lines(struct tagset_reader *rd, FILE *in, char *line)
 	while (r == 0 && !rd->has_end) {
 		r = tagset_line(rd, in, line);
 		if (r == 0)
-			return tagset_bad(rd, "the file is cut short: it has no 'end'");
+			return tagset_line_bad(rd, "the file is cut short: it has no 'end'");
 		if (r > 0)
 			r = tagset_record(rd, line);
 	}
@@ -610,10 +457,10 @@ int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error)
 
 	set->inputs++;
 	free(line);
-	tagset_names_release(&rd.objects);
-	tagset_names_release(&rd.locations);
-	tagset_names_release(&rd.nodes);
-	tagset_names_release(&rd.processes);
+	tagset_line_release(&rd.objects);
+	tagset_line_release(&rd.locations);
+	tagset_line_release(&rd.nodes);
+	tagset_line_release(&rd.processes);
 	free(rd.recordings.items);
 	buf_free(&rd.names);
 	if (r < 0)
