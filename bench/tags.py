@@ -222,6 +222,8 @@ def decode_rows(kind):
 
 
 def main():
+    if "STACKD_BUILD" not in os.environ:
+        output_of("make", "-s", "-C", HERE + "/..", "all", "build/bench/tags", "build/bench/tag_trie")
     full = sys.argv[1:2] != ["quick"]
     parts = sys.argv[2:] or ["trie", "storage", "call", "decode"] + full * ["programs"]
     with tempfile.TemporaryDirectory(prefix="stackd-bench-") as work:
