@@ -174,7 +174,8 @@ static int json_entries(struct export_json *json)
 						[PROFILE_LOST] = "partial"};
 	size_t n;
 	const struct profile_entry *entries = profile_entries(json->profile, &n);
-	int r = 0;
+	const uint64_t *tags;
+	int r = profile_tags(json->profile, &tags);
 
 	text_put_raw(&json->b, ",\n\"entries\":[");
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -183,7 +184,7 @@ static int json_entries(struct export_json *json)
 		r = json_element(json, i);
 		text_printf(&json->b, "{\"thread\":%u,\"stack\":%u,\"tag\":\"%016" PRIx64 "\"",
 			    e->thread, paths_find(json->paths, e->node, e->end_reason, e->origin),
-			    json->t->tags[e->node]);
+			    tags[e->node]);
 		text_printf(&json->b,
 			    ",\"quality\":\"%s\",\"end\":\"%s\",\"samples\":%" PRIu64
 			    ",\"weight\":%" PRIu64 "}",

@@ -54,6 +54,7 @@ struct pprof {
 	struct pprof_path path;
 	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
 	uint32_t cap_climb;
+	const uint64_t *tags; /* by trie node */
 	uint32_t *tag_string; /* by trie node: its tag in the string table; 0: not yet */
 	uint32_t n_strings;
 	struct buf samples, strings; /* to be written */
@@ -199,7 +200,7 @@ static uint32_t pprof_tag(struct pprof *p, uint32_t node)
 	if (!p->tag_string[node]) {
 		for (unsigned i = 0; i < 16; i++)
 			field[2 + i] =
-				(uint8_t) "0123456789abcdef"[p->t->tags[node] >> (60 - 4 * i) & 15];
+				(uint8_t) "0123456789abcdef"[p->tags[node] >> (60 - 4 * i) & 15];
 		buf_put(&p->strings, field, sizeof(field));
 		p->tag_string[node] = p->n_strings++;
 	}
@@ -282,6 +283,8 @@ static int pprof_run(struct pprof *p)
 	uint32_t n_stacks;
 	int r = pprof_tables_new(p->profile, &p->tables);
 
+	if (r == 0)
+		r = profile_tags(p->profile, &p->tags);
 	p->tag_string = calloc((size_t)p->t->n_nodes + 1, sizeof(*p->tag_string));
 	if (r == 0 && !p->tag_string)
 		r = -ENOMEM;

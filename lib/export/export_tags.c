@@ -25,6 +25,7 @@
 struct export_tags {
 	struct profile *profile;
 	const struct store_tables *t;
+	const uint64_t *tags; /* by node */
 	FILE *out;
 	struct buf line;
 	bool *objects, *locations, *nodes, *processes; /* which are needed */
@@ -32,8 +33,8 @@ struct export_tags {
 };
 
 /* How often each of `n` ids came before. `needed` ones alone are numbered. */
-static int tags_number(uint64_t (*id_of)(const struct store_tables *t, uint32_t i),
-		       const struct store_tables *t, const bool *needed, uint32_t n,
+static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i),
+		       const struct export_tags *x, const bool *needed, uint32_t n,
 		       uint32_t *ret_dup)
 {
 	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen)); /* by the first with that id */
@@ -45,7 +46,7 @@ static int tags_number(uint64_t (*id_of)(const struct store_tables *t, uint32_t 
 
 		if (!needed[i])
 			continue;
-		r = index_enter(&first, id_of(t, i), i, &at);
+		r = index_enter(&first, id_of(x, i), i, &at);
 		if (r == 0)
 			ret_dup[i] = seen[at]++;
 	}
@@ -54,16 +55,16 @@ static int tags_number(uint64_t (*id_of)(const struct store_tables *t, uint32_t 
 	return r;
 }
 
-static uint64_t tags_location_id(const struct store_tables *t, uint32_t i)
+static uint64_t tags_location_id(const struct export_tags *x, uint32_t i)
 {
-	const struct store_location *location = &t->locations[i];
+	const struct store_location *location = &x->t->locations[i];
 
-	return location_id(t->objects[location->object].file_id, location->offset);
+	return location_id(x->t->objects[location->object].file_id, location->offset);
 }
 
-static uint64_t tags_node_id(const struct store_tables *t, uint32_t i)
+static uint64_t tags_node_id(const struct export_tags *x, uint32_t i)
 {
-	return t->tags[i];
+	return x->tags[i];
 }
 
 static int tags_alloc(struct export_tags *x)
@@ -79,7 +80,7 @@ static int tags_alloc(struct export_tags *x)
 	if (!x->objects || !x->locations || !x->nodes || !x->processes || !x->location_dup ||
 	    !x->node_dup)
 		return -ENOMEM;
-	return 0;
+	return profile_tags(x->profile, &x->tags);
 }
 
 /* Marks what the entries need; a node's parent has a smaller number, so one pass down does. */
@@ -101,9 +102,9 @@ static int tags_mark(struct export_tags *x)
 		x->objects[x->t->locations[x->t->nodes[i].location].object] = true;
 	}
 	x->nodes[0] = true;
-	r = tags_number(tags_location_id, x->t, x->locations, x->t->n_locations, x->location_dup);
+	r = tags_number(tags_location_id, x, x->locations, x->t->n_locations, x->location_dup);
 	if (r == 0)
-		r = tags_number(tags_node_id, x->t, x->nodes, x->t->n_nodes, x->node_dup);
+		r = tags_number(tags_node_id, x, x->nodes, x->t->n_nodes, x->node_dup);
 	return r;
 }
 
@@ -174,7 +175,7 @@ static int tags_location(struct export_tags *x, uint32_t number)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		text_put_raw(&x->line, i ? "inlined" : "location");
-		tags_id(x, tags_location_id(x->t, number), x->location_dup[number]);
+		tags_id(x, tags_location_id(x, number), x->location_dup[number]);
 		if (i == 0)
 			text_printf(&x->line, "\t%u\t%" PRIx64 "\t%s", location->object,
 				    location->offset, location->is_return ? "call" : "pc");
@@ -196,9 +197,9 @@ static int tags_nodes(struct export_tags *x)
 		if (!x->nodes[i])
 			continue;
 		text_put_raw(&x->line, "tag");
-		tags_id(x, x->t->tags[i], x->node_dup[i]);
-		tags_id(x, x->t->tags[node->parent], x->node_dup[node->parent]);
-		tags_id(x, tags_location_id(x->t, node->location), x->location_dup[node->location]);
+		tags_id(x, x->tags[i], x->node_dup[i]);
+		tags_id(x, x->tags[node->parent], x->node_dup[node->parent]);
+		tags_id(x, tags_location_id(x, node->location), x->location_dup[node->location]);
 		r = tags_end(x);
 	}
 	return r;
@@ -236,7 +237,7 @@ static int tags_samples(struct export_tags *x)
 		const struct store_thread *thread = &x->t->threads[e->thread];
 
 		text_put_raw(&x->line, "sample");
-		tags_id(x, x->t->tags[e->node], x->node_dup[e->node]);
+		tags_id(x, x->tags[e->node], x->node_dup[e->node]);
 		text_printf(&x->line, "\t%u", thread->process);
 		tags_text(x, thread->comm);
 		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,

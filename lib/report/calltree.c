@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/big.h"
 #include "report/index.h"
 
 int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
@@ -86,6 +87,7 @@ static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symb
 		node = reallocarray(tree->nodes, cap, sizeof(*node));
 		if (!node)
 			return -ENOMEM;
+		big_advise(node, cap * sizeof(*node));
 		tree->nodes = node;
 		tree->cap_nodes = cap;
 	}
@@ -166,7 +168,7 @@ int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uin
 	if (!tree->placed) {
 		uint32_t n = profile_tables(tree->profile)->n_nodes;
 
-		tree->placed = calloc((size_t)n + 1, sizeof(*tree->placed));
+		tree->placed = big_calloc((size_t)n + 1, sizeof(*tree->placed));
 		if (!tree->placed)
 			return -ENOMEM;
 	}

@@ -21,7 +21,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/big.h"
+
 #define LARGE_NONE  UINT32_MAX
+#define LARGE_AHEAD 12 /* entries */
 #define LARGE_MARKS 64 /* more than there are end reasons */
 
 struct large_work {
@@ -36,7 +39,7 @@ static int large_add_spot(struct large_work *w, uint32_t node, uint32_t parent)
 	uint32_t number = (uint32_t)w->state->spots.count;
 	uint32_t *list;
 
-	if (VEC_RESERVE(&w->state->spots, 1) < 0 || number >= LARGE_NONE - 1)
+	if (BIG_RESERVE(&w->state->spots, 1) < 0 || number >= LARGE_NONE - 1)
 		return -ENOMEM;
 	list = parent == LARGE_NONE ? &w->root : &w->state->spots.items[parent].first;
 	w->state->spots.items[w->state->spots.count++] = (struct large_spot){
@@ -149,6 +152,20 @@ static const struct profile_symbol *large_mark(const struct large_work *w,
 		       : profile_mark(w->tree->profile, e->end_reason, e->origin);
 }
 
+/* Asks for what a later entry will be looked up in: entries of one part lie apart in all three
+ * arrays, and waiting for them is most of what touching them takes. */
+static void large_fetch(const struct large_work *w, const struct calltree_entries *of, size_t i)
+{
+	if (i + 2 * LARGE_AHEAD < of->n)
+		__builtin_prefetch(&of->entries[of->order[i + 2 * LARGE_AHEAD]]);
+	if (i + LARGE_AHEAD < of->n) {
+		uint32_t node = of->entries[of->order[i + LARGE_AHEAD]].node;
+
+		__builtin_prefetch(&profile_tables(w->tree->profile)->nodes[node]);
+		__builtin_prefetch(&w->tree->placed[node], 1);
+	}
+}
+
 /* The entries whose paths begin with `mark`, or without one. */
 static int large_run(struct large_work *w, const struct calltree_entries *of,
 		     const struct profile_symbol *mark)
@@ -164,6 +181,7 @@ static int large_run(struct large_work *w, const struct calltree_entries *of,
 	for (size_t i = 0; r == 0 && i < of->n; i++) {
 		const struct profile_entry *e = &of->entries[of->order[i]];
 
+		large_fetch(w, of, i);
 		if (!e->node || large_mark(w, e) != mark)
 			continue;
 		r = large_touch(w, e);
@@ -205,25 +223,64 @@ static int large_run_all(struct large_work *w, const struct calltree_entries *of
 	return r;
 }
 
-/* Whether levels are levels, and nothing needs to know where an entry's path ends. */
-static bool large_can(const struct calltree *tree, const struct calltree_entries *of)
+/* Where the samples of an entry arrived, and where the last of its inferred frames did: both are
+ * the same where what called it is small already. */
+static int large_find(struct large_work *w, const struct profile_entry *entry, uint32_t inferred,
+		      struct calltree_inferred *ret_part)
 {
-	if (profile_filter(tree->profile)->fold_recursion)
-		return false;
-	for (size_t i = 0; i < of->n; i++)
-		if (of->entries[of->order[i]].origin)
-			return false;
-	return true;
+	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
+	struct calltree_inferred part = {.samples = entry->samples};
+	uint32_t n = 0, depth = 0;
+	int r = 0;
+
+	for (uint32_t at = entry->node; r == 0 && at; at = nodes[at].parent)
+		r = calltree_push(w->tree, n++, at) ? 0 : -ENOMEM;
+	if (r == 0)
+		r = calltree_begin(w->tree, large_mark(w, entry), &part.at);
+	part.upto = part.at;
+	while (r == 0 && depth < n &&
+	       (!depth || (double)w->tree->nodes[part.at].samples >= w->least)) {
+		r = calltree_frames(w->tree, nodes[w->tree->climb[n - ++depth]].location, &part.at);
+		if (depth <= inferred)
+			part.upto = part.at;
+	}
+	*ret_part = part;
+	return r;
+}
+
+/* Notes which frames of an entry are inferred. */
+static int large_infer(struct large_work *w, const struct profile_entry *entry)
+{
+	struct calltree *tree = w->tree;
+	uint32_t inferred = origin_inferred(profile_origin(tree->profile, entry->origin));
+	struct calltree_inferred part;
+	int r;
+
+	if (!inferred || !entry->node)
+		return 0;
+	r = large_find(w, entry, inferred, &part);
+	if (r == 0)
+		r = VEC_RESERVE(&tree->inferred, 1);
+	if (r < 0)
+		return r;
+	tree->inferred.items[tree->inferred.count++] = part;
+	tree->nodes[part.upto].inferred += part.samples;
+	return 0;
 }
 
 int calltree_add_large(struct calltree *tree, const struct calltree_entries *of, double least)
 {
 	struct large_work w = {.tree = tree, .state = &tree->large, .least = least};
-	int r = 0;
+	bool is_level = !profile_filter(tree->profile)->fold_recursion;
+	int r = is_level ? large_run_all(&w, of) : 0;
 
-	if (large_can(tree, of))
-		return large_run_all(&w, of);
-	for (size_t i = 0; r == 0 && i < of->n; i++)
-		r = calltree_add(tree, &of->entries[of->order[i]]);
+	for (size_t i = 0; r == 0 && i < of->n; i++) {
+		const struct profile_entry *e = &of->entries[of->order[i]];
+
+		if (!is_level)
+			r = calltree_add(tree, e);
+		else if (e->origin)
+			r = large_infer(&w, e);
+	}
 	return r;
 }

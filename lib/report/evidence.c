@@ -118,12 +118,12 @@ void evidence_count(struct evidence *e, const struct store_sample *sample)
 	if (!evidence_is_flat(e, sample))
 		return;
 	for (uint32_t n = sample->node; n; n = e->tables->nodes[n].parent) {
-		const struct profile_frame *named;
+		const uint32_t *keys;
 		struct evidence_symbol *seen;
 		uint32_t count;
 
-		if (names_location(e->names, e->tables->nodes[n].location, &named, &count) < 0 ||
-		    evidence_symbol_of(e, named[0].symbol->number, &seen) < 0)
+		if (names_keys(e->names, e->tables->nodes[n].location, &keys, &count) < 0 ||
+		    evidence_symbol_of(e, keys[0] >> 1, &seen) < 0)
 			return;
 		seen->n_paths += seen->path != path;
 		seen->n_twice += seen->path == path && seen->counted != path;
@@ -191,12 +191,12 @@ static bool evidence_is_recursive(const struct evidence *e, uint32_t symbol)
 static int evidence_append(struct evidence *e, uint32_t node, uint32_t height, bool is_flat)
 {
 	uint32_t location = e->tables->nodes[node].location, count, symbol;
-	const struct profile_frame *named;
-	int r = names_location(e->names, location, &named, &count);
+	const uint32_t *keys;
+	int r = names_keys(e->names, location, &keys, &count);
 
 	if (r < 0)
 		return r;
-	symbol = named[0].symbol->number;
+	symbol = keys[0] >> 1;
 	if (is_flat && evidence_is_recursive(e, symbol)) {
 		e->is_cut |= e->frames.count > 0;
 		e->frames.count = 0;

@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "stack/location.h"
+
 enum profile_quality profile_quality_of(uint8_t end_reason)
 {
 	switch (end_reason_quality(end_reason)) {
@@ -59,6 +62,7 @@ void profile_free(struct profile *p)
 	free(p->wanted);
 	free(p->entries);
 	free(p->path);
+	free(p->tags);
 	free(p);
 }
 
@@ -70,6 +74,33 @@ struct store_reader *profile_reader(const struct profile *p)
 const struct store_tables *profile_tables(const struct profile *p)
 {
 	return p->tables;
+}
+
+/* Trimmed and completed paths stand behind the reader's nodes. */
+int profile_tags(struct profile *p, const uint64_t **ret_tags)
+{
+	const struct store_tables *t = p->tables;
+	uint32_t n = store_reader_tables(p->reader)->n_nodes;
+	const uint64_t *known = p->tags;
+	int r = known ? 0 : store_reader_tags(p->reader, &known);
+
+	if (r == 0 && !p->tags && n < t->n_nodes) {
+		p->tags = reallocarray(NULL, t->n_nodes, sizeof(*p->tags));
+		if (!p->tags)
+			return -ENOMEM;
+		memcpy(p->tags, known, n * sizeof(*p->tags));
+		for (uint32_t i = n; i < t->n_nodes; i++) {
+			const struct store_location *l = &t->locations[t->nodes[i].location];
+
+			p->tags[i] =
+				hash_chain(p->tags[t->nodes[i].parent],
+					   location_id(t->objects[l->object].file_id, l->offset));
+		}
+		known = p->tags;
+	}
+	if (r == 0)
+		*ret_tags = known;
+	return r;
 }
 
 const struct profile_totals *profile_totals(const struct profile *p)

@@ -102,6 +102,8 @@ void profile_free(struct profile *profile);
 
 struct store_reader *profile_reader(const struct profile *profile);
 const struct store_tables *profile_tables(const struct profile *profile);
+/* The tags of their nodes, by number; [0] is 0. Borrowed. 0 or -ENOMEM. */
+int profile_tags(struct profile *profile, const uint64_t **ret_tags);
 const struct profile_totals *profile_totals(const struct profile *profile);
 const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
 const struct profile_filter *profile_filter(const struct profile *profile); /* never NULL */

@@ -24,11 +24,19 @@ struct profile_first {
 	uint32_t group;
 };
 
+/* The group of a thread's last sample. */
+struct profile_last_group {
+	uint64_t key;
+	uint32_t group;
+	bool is_known;
+};
+
 struct profile {
 	struct store_reader *reader;
 	const struct store_tables *tables; /* the reader's, trim's or reconstruct's */
 	struct trim *trim;		   /* NULL unless inferred frames are left out */
 	struct reconstruct *reconstruct;   /* NULL unless partial paths could be completed */
+	uint64_t *tags; /* of the tables' nodes, if the reader has not them all */
 	struct names *names;
 	const struct profile_filter *filter;
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both wanted */
@@ -41,8 +49,7 @@ struct profile {
 	struct index lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */
 	struct profile_first *first;
 	struct index groups, by_key;
-	uint64_t last_group_key;
-	uint32_t last_group;
+	struct profile_last_group *last_groups; /* by thread */
 	struct profile_totals totals;
 	const struct profile_symbol *marks[PROFILE_REASONS];
 	const struct profile_symbol *no_frames;

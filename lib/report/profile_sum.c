@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/big.h"
+
+#define PROFILE_EXPECTED (2u << 20) /* entries for which there is room at once */
+
 static bool profile_lists(const int32_t *list, size_t n, int32_t value)
 {
 	for (size_t i = 0; i < n; i++)
@@ -76,9 +80,20 @@ static void profile_count(struct profile *p, const struct profile_entry *entry)
 	}
 }
 
+/* How many entries there can be, as far as the recording can be believed: what is not needed of the
+ * room is never touched. */
+static uint32_t profile_expect(const struct profile *p)
+{
+	uint64_t samples = p->tables->recording.samples;
+
+	return samples < 256		    ? 256
+	       : samples > PROFILE_EXPECTED ? PROFILE_EXPECTED
+					    : (uint32_t)samples;
+}
+
 static int profile_reserve_entry(struct profile *p)
 {
-	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : 256;
+	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : profile_expect(p);
 	struct profile_entry *entries;
 
 	if (p->n_entries < p->cap_entries)
@@ -88,6 +103,7 @@ static int profile_reserve_entry(struct profile *p)
 	entries = reallocarray(p->entries, cap, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
+	big_advise(entries, cap * sizeof(*entries));
 	p->entries = entries;
 	p->cap_entries = cap;
 	return 0;
@@ -97,6 +113,7 @@ static int profile_reserve_entry(struct profile *p)
  * together. */
 static int profile_group(struct profile *p, const struct store_sample *s, uint32_t *ret_group)
 {
+	struct profile_last_group *last;
 	uint32_t lane = s->thread;
 	uint64_t key;
 	int r = 0;
@@ -106,13 +123,16 @@ static int profile_group(struct profile *p, const struct store_sample *s, uint32
 				(uint32_t)p->lanes.used, &lane);
 	if (r < 0)
 		return r;
+	/* On several CPUs threads take turns: each has its last group. */
+	last = &p->last_groups[s->thread];
 	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
-	if (!p->groups.used || key != p->last_group_key)
-		r = index_enter(&p->groups, key, (uint32_t)p->groups.used, &p->last_group);
+	if (!last->is_known || key != last->key)
+		r = index_enter(&p->groups, key, (uint32_t)p->groups.used, &last->group);
 	if (r < 0)
 		return r;
-	p->last_group_key = key;
-	*ret_group = p->last_group;
+	last->is_known = true;
+	last->key = key;
+	*ret_group = last->group;
 	return 0;
 }
 
@@ -220,6 +240,8 @@ void profile_free_sums(struct profile *p)
 	index_free(&p->by_key);
 	free(p->first);
 	p->first = NULL;
+	free(p->last_groups);
+	p->last_groups = NULL;
 }
 
 /* One pass over the samples, to entries. */
@@ -228,8 +250,9 @@ static int profile_pass(struct profile *p)
 	int r = profile_choose(p);
 
 	if (r == 0) {
-		p->first = calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
-		r = p->first ? 0 : -ENOMEM;
+		p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
+		p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
+		r = p->first && p->last_groups ? 0 : -ENOMEM;
 	}
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_add, p);

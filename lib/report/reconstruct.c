@@ -18,12 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/vec.h"
+#include "base/big.h"
 #include "proc/object.h"
 #include "report/evidence.h"
 #include "report/index.h"
-#include "stack/location.h"
 
 #define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
 #define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
@@ -36,7 +34,6 @@ struct reconstruct {
 	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
 	struct index children;	      /* of paths: (parent, location) -> number */
 	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
-	VEC(uint64_t) tags;
 	VEC(struct origin) origins;
 	struct origin_table *interned;	   /* of what is inferred */
 	uint32_t n_stored;		   /* origins of the store */
@@ -56,7 +53,6 @@ void reconstruct_free(struct reconstruct *r)
 	free(r->paths.items);
 	free(r->marks.items);
 	free(r->nodes.items);
-	free(r->tags.items);
 	free(r->origins.items);
 	origin_table_free(r->interned);
 	index_free(&r->children);
@@ -334,7 +330,7 @@ static int reconstruct_choose(struct reconstruct *r)
 static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
 {
 	const struct store_tables *t = &r->tables;
-	uint32_t *path_of = calloc((size_t)t->n_nodes + 1, sizeof(*path_of));
+	uint32_t *path_of = big_calloc((size_t)t->n_nodes + 1, sizeof(*path_of));
 	uint32_t *nodes = calloc(r->paths.count, sizeof(*nodes));
 
 	if (!path_of || !nodes) {
@@ -364,26 +360,20 @@ static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
 {
 	const struct store_tables *t = &r->tables;
 
-	if (n_new > UINT32_MAX - t->n_nodes || VEC_RESERVE(&r->nodes, t->n_nodes + n_new) < 0 ||
-	    VEC_RESERVE(&r->tags, t->n_nodes + n_new) < 0)
+	if (n_new > UINT32_MAX - t->n_nodes || BIG_RESERVE(&r->nodes, t->n_nodes + n_new) < 0)
 		return -ENOMEM;
 	memcpy(r->nodes.items, t->nodes, t->n_nodes * sizeof(*t->nodes));
-	memcpy(r->tags.items, t->tags, t->n_nodes * sizeof(*t->tags));
 	r->nodes.count = t->n_nodes;
 	for (size_t i = 1; i < r->paths.count; i++) {
 		const struct store_node *path = &r->paths.items[i];
-		const struct store_location *l = &t->locations[path->location];
 		uint32_t parent = nodes[path->parent];
-		uint64_t id = location_id(t->objects[l->object].file_id, l->offset);
 
 		if (nodes[i])
 			continue;
 		nodes[i] = (uint32_t)r->nodes.count;
-		r->tags.items[nodes[i]] = hash_chain(r->tags.items[parent], id);
 		r->nodes.items[r->nodes.count++] = (struct store_node){parent, path->location};
 	}
 	r->tables.nodes = r->nodes.items;
-	r->tables.tags = r->tags.items;
 	r->tables.n_nodes = (uint32_t)r->nodes.count;
 	r->tables.sizes = NULL; /* the new nodes have none */
 	return 0;

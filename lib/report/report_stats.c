@@ -39,16 +39,18 @@ static bool report_stats_counter(const struct store_tables *t, const char *name,
 	return false;
 }
 
-static int report_stats_collisions(const struct store_tables *t, uint64_t *ret_collisions)
+static int report_stats_collisions(struct profile *profile, uint64_t *ret_collisions)
 {
+	const struct store_tables *t = profile_tables(profile);
+	const uint64_t *tags;
 	struct index first = {0};
 	uint64_t collisions = 0;
-	int r = 0;
+	int r = profile_tags(profile, &tags);
 
 	for (uint32_t i = 0; r == 0 && i < t->n_nodes; i++) {
 		uint32_t node;
 
-		r = index_enter(&first, t->tags[i], i, &node);
+		r = index_enter(&first, tags[i], i, &node);
 		collisions += r == 0 && node != i;
 	}
 	index_free(&first);
@@ -72,7 +74,7 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 	}
 }
 
-static int report_stats_make(const struct profile *profile, struct report_stats *s)
+static int report_stats_make(struct profile *profile, struct report_stats *s)
 {
 	const struct store_tables *t = profile_tables(profile);
 	uint64_t ring, samples = profile_totals(profile)->samples;
@@ -84,7 +86,7 @@ static int report_stats_make(const struct profile *profile, struct report_stats 
 		s->kernel_ns = (double)t->recording.kernel_ns / (double)t->recording.kernel_runs;
 	if (report_stats_counter(t, "ring_bytes", &ring) && samples)
 		s->ring_bytes = (double)ring / (double)samples;
-	return report_stats_collisions(t, &s->collisions);
+	return report_stats_collisions(profile, &s->collisions);
 }
 
 static void report_stats_number(struct buf *b, const char *name, double value)

@@ -99,6 +99,8 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 	const struct groups *groups = &v->partition.groups;
 	size_t n;
 	const struct profile_entry *entries = profile_entries(v->profile, &n);
+	/* Sources are counted along whole paths. */
+	bool is_part = v->percent > 0 && !v->with_sources;
 	struct calltree_entries of;
 	int r = 0;
 
@@ -109,10 +111,10 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 				       .order = &groups->order[groups->first[part]],
 				       .n = groups->first[part + 1] - groups->first[part]};
 	calltree_clear(v->tree);
-	if (v->percent > 0)
+	if (is_part)
 		/* a little less, so that rounding cannot make a row that is shown a small one */
 		r = calltree_add_large(v->tree, &of, v->percent * 0.00999999999 * (double)v->whole);
-	for (size_t i = 0; r == 0 && v->percent <= 0 && i < of.n; i++)
+	for (size_t i = 0; r == 0 && !is_part && i < of.n; i++)
 		r = calltree_add(v->tree, &entries[of.order[i]]);
 	calltree_sum(v->tree);
 	if (r == 0 && v->with_sources)

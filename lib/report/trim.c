@@ -7,15 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/vec.h"
 #include "report/index.h"
-#include "stack/location.h"
 
 struct trim {
 	struct store_tables tables;
 	VEC(struct store_node) nodes;
-	VEC(uint64_t) tags;
 	VEC(uint32_t) climb;   /* locations, leaf first */
 	struct index children; /* of new nodes, and of 0: (parent, location) -> node */
 	struct index done;     /* (skip, node) -> node */
@@ -25,17 +22,14 @@ int trim_new(const struct store_tables *tables, struct trim **ret_trim)
 {
 	struct trim *t = calloc(1, sizeof(*t));
 
-	if (!t || VEC_RESERVE(&t->nodes, tables->n_nodes) < 0 ||
-	    VEC_RESERVE(&t->tags, tables->n_nodes) < 0) {
+	if (!t || VEC_RESERVE(&t->nodes, tables->n_nodes) < 0) {
 		trim_free(t);
 		return -ENOMEM;
 	}
 	t->tables = *tables;
-	t->nodes.count = t->tags.count = tables->n_nodes;
+	t->nodes.count = tables->n_nodes;
 	memcpy(t->nodes.items, tables->nodes, tables->n_nodes * sizeof(*t->nodes.items));
-	memcpy(t->tags.items, tables->tags, tables->n_nodes * sizeof(*t->tags.items));
 	t->tables.nodes = t->nodes.items;
-	t->tables.tags = t->tags.items;
 	*ret_trim = t;
 	return 0;
 }
@@ -45,7 +39,6 @@ void trim_free(struct trim *t)
 	if (!t)
 		return;
 	free(t->nodes.items);
-	free(t->tags.items);
 	free(t->climb.items);
 	index_free(&t->children);
 	index_free(&t->done);
@@ -54,12 +47,9 @@ void trim_free(struct trim *t)
 
 static int trim_child(struct trim *t, uint32_t parent, uint32_t location, uint32_t *ret_node)
 {
-	const struct store_location *l = &t->tables.locations[location];
-	uint64_t id = location_id(t->tables.objects[l->object].file_id, l->offset);
 	uint32_t node;
 
-	if (VEC_RESERVE(&t->nodes, 1) < 0 || VEC_RESERVE(&t->tags, 1) < 0 ||
-	    t->nodes.count >= UINT32_MAX - 1 ||
+	if (VEC_RESERVE(&t->nodes, 1) < 0 || t->nodes.count >= UINT32_MAX - 1 ||
 	    index_enter(&t->children, (uint64_t)parent << 32 | location, (uint32_t)t->nodes.count,
 			&node) < 0)
 		return -ENOMEM;
@@ -67,9 +57,7 @@ static int trim_child(struct trim *t, uint32_t parent, uint32_t location, uint32
 	if (node < t->nodes.count)
 		return 0;
 	t->nodes.items[t->nodes.count++] = (struct store_node){parent, location};
-	t->tags.items[t->tags.count++] = hash_chain(t->tags.items[parent], id);
 	t->tables.nodes = t->nodes.items;
-	t->tables.tags = t->tags.items;
 	t->tables.n_nodes = (uint32_t)t->nodes.count;
 	return 0;
 }

@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/big.h"
+
 enum node_column { NODE_UP, NODE_FAR, NODE_RANK, NODE_LOW, NODE_MIDDLE, NODE_HIGH };
 
 #define NODE_UP_MAX  254u
@@ -45,16 +47,16 @@ void node_coder_fini(struct node_coder *c)
 	*c = (struct node_coder){0};
 }
 
-/* Makes the lists reach up to a location, and room for one more node. */
-static int node_coder_reserve(struct node_coder *c, uint32_t location)
+/* Makes the lists reach up to a location, and room for more nodes. */
+static int node_coder_reserve(struct node_coder *c, uint32_t location, size_t more)
 {
 	size_t need = (size_t)location + 2;
 
-	if (VEC_RESERVE(&c->nodes, 1) < 0)
+	if (BIG_RESERVE(&c->nodes, more) < 0)
 		return -ENOMEM;
 	if (need <= c->recent.count)
 		return 0;
-	if (VEC_RESERVE(&c->recent, need - c->recent.count) < 0)
+	if (BIG_RESERVE(&c->recent, need - c->recent.count) < 0)
 		return -ENOMEM;
 	memset(c->recent.items + c->recent.count, 0,
 	       (need - c->recent.count) * sizeof(*c->recent.items));
@@ -73,7 +75,8 @@ static void node_recent_use(struct node_recent *recent, unsigned rank, uint32_t 
 {
 	if (rank >= NODE_RECENT)
 		rank = NODE_RECENT - 1;
-	memmove(recent->location + 1, recent->location, rank * sizeof(*recent->location));
+	for (; rank; rank--)
+		recent->location[rank] = recent->location[rank - 1];
 	recent->location[0] = location + 1;
 }
 
@@ -121,7 +124,7 @@ static unsigned node_put_location(struct node_coder *c, struct buf *columns,
 
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node)
 {
-	if (node_coder_reserve(c, node->location) < 0)
+	if (node_coder_reserve(c, node->location, 1) < 0)
 		return -ENOMEM;
 	node_put_parent(c, columns, node->parent);
 	node_coder_add(c, node, node_put_location(c, columns, node));
@@ -172,15 +175,12 @@ static int node_get_location(struct node_coder *c, struct buf_reader *columns, u
 	return 0;
 }
 
-int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations)
+static int node_get_one(struct node_coder *c, struct buf_reader *columns, uint32_t locations)
 {
 	struct store_node node;
 	unsigned rank;
-	int r;
+	int r = node_get_parent(c, columns, &node.parent);
 
-	if (node_coder_reserve(c, locations ? locations - 1 : 0) < 0)
-		return -ENOMEM;
-	r = node_get_parent(c, columns, &node.parent);
 	if (r == 0)
 		r = node_get_location(c, columns, node.parent, &node.location, &rank);
 	if (r < 0)
@@ -189,4 +189,18 @@ int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t location
 		return -EBADMSG;
 	node_coder_add(c, &node, rank);
 	return 0;
+}
+
+int node_get_all(struct node_coder *c, struct buf_reader *columns, size_t count, uint32_t locations)
+{
+	int r = node_coder_reserve(c, locations ? locations - 1 : 0, count);
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = node_get_one(c, columns, locations);
+	return r;
+}
+
+int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations)
+{
+	return node_get_all(c, columns, 1, locations);
 }

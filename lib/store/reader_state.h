@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the reader: store_reader.c opens and yields samples, store_load.c fills the tables. No
- * other module includes this.
+ * Inside the reader: store_reader.c opens, store_load.c and store_load_chunks.c fill the tables,
+ * store_samples.c yields the samples. No other module includes this.
  */
 #ifndef STORE_READER_STATE_H
 #define STORE_READER_STATE_H
@@ -29,7 +29,7 @@ struct store_reader {
 	struct store_line *lines;
 	uint32_t *line_first;
 	struct node_coder nodes;
-	uint64_t *tags;
+	uint64_t *tags;		    /* NULL until they are asked for */
 	VEC(struct origin) origins; /* their runs are set when all are loaded */
 	VEC(struct origin_run) runs;
 	VEC(uint32_t) sizes; /* [0] is the empty path's */
@@ -52,5 +52,11 @@ int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 /* All tables of tables.recording. 0 or -errno; r->damaged tells the table of -EBADMSG. */
 int store_load_tables(struct store_reader *r);
 void store_load_free(struct store_reader *r);
+
+/* The part of it that chunks have, when objects are there. */
+int store_load_chunks(struct store_reader *r);
+
+/* A copy with a final NUL, or NULL for lack of memory. */
+char *store_load_copy(struct reader_arena *arena, const char *s, size_t len);
 
 #endif

@@ -429,7 +429,6 @@ int sample_codec_decode(const void *blob, size_t len, size_t count,
 	r = chunk_unpack(blob, len, COLUMN_COUNT, &chunk);
 	if (r < 0)
 		return r;
-	memset(ret_samples, 0, count * sizeof(*ret_samples));
 	r = sample_get_groups(chunk.column, count, ret_samples);
 	if (r == 0)
 		r = sample_get_rest(chunk.column, count, ret_samples);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a recording, and its samples in time order.
+ * Opening a recording, and the list of those that a store has. Its samples: store_samples.c.
  *
  * The whole life of a reader is one SQLite read transaction: what is committed meanwhile is not
  * seen, and what is deleted meanwhile stays readable.
@@ -8,10 +8,6 @@
  * A WAL store needs its -shm file even to be read. Where that cannot be opened or made (a
  * read-only folder or file system) and the -wal is empty or missing, the main file is all there
  * is, and it is opened as immutable.
- *
- * Samples: chunks are sorted inside, and nearly always follow each other in time; but a sample
- * that arrived late stands in a later chunk. So chunks are read in order of their first sample,
- * and what is later than the next chunk's first sample waits to be merged with it.
  */
 #include "store/store_reader.h"
 
@@ -21,9 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "stackd_abi.h"
 #include "store/reader_state.h"
-#include "store/sample_codec.h"
 
 /* --- opening -------------------------------------------------------------------------------- */
 
@@ -246,188 +240,5 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 			*ret_error = reader_sentence(r, path, e, version);
 	}
 	store_reader_close(r);
-	return e;
-}
-
-/* --- samples -------------------------------------------------------------------------------- */
-
-/* Samples that may wait for a later chunk at once: 512 MiB of them. */
-#define READER_MAX_WAITING (1u << 24)
-
-struct reader_chunk {
-	uint64_t first_ns;
-	int64_t seq, count;
-};
-
-typedef VEC(struct store_sample) reader_waiting;
-
-struct reader_samples {
-	struct store_reader *r;
-	VEC(struct reader_chunk) chunks;
-	reader_waiting waiting;
-	size_t done; /* of those waiting */
-	struct store_sample decoded[SAMPLE_CODEC_MAX];
-	int (*each)(void *arg, const struct store_sample *sample);
-	void *arg;
-};
-
-static int reader_compare_chunks(const void *a, const void *b)
-{
-	const struct reader_chunk *x = a, *y = b;
-
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return (x->seq > y->seq) - (x->seq < y->seq);
-}
-
-/* Lists the chunks of samples, in order of their first sample. */
-static int reader_list_chunks(struct reader_samples *s)
-{
-	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
-	sqlite3_stmt *stmt;
-	int e, rc;
-
-	e = store_load_prepare(s->r->db,
-			       "SELECT seq, count, first_ns FROM chunks INDEXED BY chunks_by_kind"
-			       " WHERE recording=? AND kind=? ORDER BY seq",
-			       parameters, 2, &stmt);
-	if (e < 0)
-		return e;
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		struct reader_chunk c = {.seq = sqlite3_column_int64(stmt, 0),
-					 .count = sqlite3_column_int64(stmt, 1),
-					 .first_ns = (uint64_t)sqlite3_column_int64(stmt, 2)};
-
-		if (c.seq != (int64_t)s->chunks.count || c.count < 1 || c.count > SAMPLE_CODEC_MAX)
-			e = -EBADMSG;
-		if (e == 0)
-			e = VEC_RESERVE(&s->chunks, 1);
-		if (e < 0)
-			break;
-		s->chunks.items[s->chunks.count++] = c;
-	}
-	sqlite3_finalize(stmt);
-	if (e == 0)
-		e = store_db_errno(s->r->db, rc);
-	if (e == 0 && s->chunks.count)
-		qsort(s->chunks.items, s->chunks.count, sizeof(*s->chunks.items),
-		      reader_compare_chunks);
-	return e;
-}
-
-static int reader_check_samples(const struct reader_samples *s, const struct reader_chunk *c)
-{
-	const struct store_tables *t = &s->r->tables;
-
-	if (s->decoded[0].time_ns != c->first_ns)
-		return -EBADMSG;
-	for (int64_t i = 0; i < c->count; i++) {
-		const struct store_sample *sample = &s->decoded[i];
-
-		if (sample->thread >= t->n_threads || sample->node >= t->n_nodes ||
-		    sample->origin >= t->n_origins || sample->end_reason >= STACKD_END_COUNT)
-			return -EBADMSG;
-	}
-	return 0;
-}
-
-static int reader_decode(struct reader_samples *s, sqlite3_stmt *stmt, const struct reader_chunk *c)
-{
-	int rc, e;
-
-	sqlite3_bind_int64(stmt, 3, c->seq);
-	rc = sqlite3_step(stmt);
-	if (rc != SQLITE_ROW) {
-		sqlite3_reset(stmt);
-		return rc == SQLITE_DONE ? -EBADMSG : store_db_errno(s->r->db, rc);
-	}
-	e = sample_codec_decode(sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0),
-				(size_t)c->count, s->decoded);
-	sqlite3_reset(stmt);
-	return e == 0 ? reader_check_samples(s, c) : e;
-}
-
-/* Hands out what waits and is not later than `until`. */
-static int reader_emit(struct reader_samples *s, uint64_t until)
-{
-	int e = 0;
-
-	while (e == 0 && s->done < s->waiting.count && s->waiting.items[s->done].time_ns <= until)
-		e = s->each(s->arg, &s->waiting.items[s->done++]);
-	return e;
-}
-
-/* Nothing waits: the decoded chunk takes its place. */
-static int reader_replace(struct reader_samples *s, size_t count)
-{
-	s->waiting.count = s->done = 0;
-	if (VEC_RESERVE(&s->waiting, count) < 0)
-		return -ENOMEM;
-	memcpy(s->waiting.items, s->decoded, count * sizeof(*s->decoded));
-	s->waiting.count = count;
-	return 0;
-}
-
-/* Merges the decoded chunk into what waits. */
-static int reader_merge(struct reader_samples *s, size_t count)
-{
-	size_t left = s->waiting.count - s->done;
-	reader_waiting merged = {0};
-
-	if (!left)
-		return reader_replace(s, count);
-	if (left + count > READER_MAX_WAITING)
-		return -EBADMSG;
-	if (VEC_RESERVE(&merged, left + count) < 0)
-		return -ENOMEM;
-	sample_codec_merge(s->waiting.items + s->done, left, s->decoded, count, merged.items);
-	merged.count = left + count;
-	free(s->waiting.items);
-	s->waiting = merged;
-	s->done = 0;
-	return 0;
-}
-
-static int reader_run(struct reader_samples *s)
-{
-	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
-	sqlite3_stmt *stmt;
-	int e;
-
-	e = store_load_prepare(s->r->db,
-			       "SELECT data FROM chunks WHERE recording=? AND kind=? AND seq=?",
-			       parameters, 2, &stmt);
-	if (e < 0)
-		return e;
-	for (size_t i = 0; e == 0 && i < s->chunks.count; i++) {
-		const struct reader_chunk *c = &s->chunks.items[i];
-
-		e = reader_emit(s, c->first_ns);
-		if (e == 0)
-			e = reader_decode(s, stmt, c);
-		if (e == 0)
-			e = reader_merge(s, (size_t)c->count);
-	}
-	sqlite3_finalize(stmt);
-	return e == 0 ? reader_emit(s, UINT64_MAX) : e;
-}
-
-int store_reader_samples(struct store_reader *reader,
-			 int (*each)(void *arg, const struct store_sample *sample), void *arg)
-{
-	struct reader_samples *s = calloc(1, sizeof(*s));
-	int e;
-
-	if (!s)
-		return -ENOMEM;
-	s->r = reader;
-	s->each = each;
-	s->arg = arg;
-	e = reader_list_chunks(s);
-	if (e == 0)
-		e = reader_run(s);
-	free(s->chunks.items);
-	free(s->waiting.items);
-	free(s);
 	return e;
 }

@@ -43,7 +43,6 @@ struct store_tables {
 	const struct store_process *processes;
 	const struct store_thread *threads;
 	const struct store_node *nodes; /* [0] is the empty path: parent 0, location UINT32_MAX */
-	const uint64_t *tags;		/* by node; [0] is 0 */
 	const struct store_counter *counters;
 	const struct origin *origins; /* [0] is ORIGIN_WALKED */
 	/* By node, or NULL if they were not measured: bytes of stack from the slot that the node's
@@ -55,9 +54,14 @@ struct store_tables {
 };
 const struct store_tables *store_reader_tables(const struct store_reader *reader);
 
+/* The tags of its nodes, by number; [0] is 0. Worked out when they are first asked for, and
+ * borrowed until close. 0 or -ENOMEM. */
+int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags);
+
 /* Calls `each` for every sample in time order (equal times: by thread, mostly); thread, node,
- * origin and end reason are in range; a non-zero return stops and is passed on.
- * 0, -EBADMSG, -ENOMEM, -EIO. */
+ * origin and end reason are in range; a non-zero return stops and is passed on. It is called in
+ * this thread; another may decode ahead, so it must not read from the reader beyond its tables. 0,
+ * -EBADMSG, -ENOMEM, -EIO. */
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg);
 

@@ -44,6 +44,12 @@ const struct store_tables *store_reader_tables(const struct store_reader *reader
 	return &reader->tables;
 }
 
+int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags)
+{
+	*ret_tags = reader->tags;
+	return 0;
+}
+
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg)
 {
@@ -99,7 +105,6 @@ static inline struct store_reader *fake_done(struct store_reader *f)
 	f->tables.processes = f->processes;
 	f->tables.threads = f->threads;
 	f->tables.nodes = f->nodes;
-	f->tables.tags = f->tags;
 	f->tables.origins = f->origins;
 	f->tables.counters = f->counters;
 	f->tables.recording.samples = f->n_samples;

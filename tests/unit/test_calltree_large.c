@@ -14,6 +14,7 @@
 #define FUNCTIONS 12u
 #define PLACES	  60u
 #define NODES	  6000u
+#define ORIGINS	  4u
 
 static uint64_t random_state;
 
@@ -28,6 +29,11 @@ static uint32_t below(uint32_t n)
 static struct store_reader *make_random(uint64_t seed)
 {
 	static char names[FUNCTIONS][8];
+	static const struct origin_run runs[ORIGINS] = {{1, FRAME_SOURCE_ALIGNED, 90},
+							{3, FRAME_SOURCE_ALIGNED, 80},
+							{40, FRAME_SOURCE_ALIGNED, 70},
+							{2, FRAME_SOURCE_WALKED, 100}};
+	uint32_t origins[ORIGINS];
 	struct store_reader *f = fake_new();
 	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog"), thread;
 
@@ -41,6 +47,8 @@ static struct store_reader *make_random(uint64_t seed)
 		fake_line(f, names[i % FUNCTIONS], 0x1000, false);
 	}
 	thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
+	for (uint32_t i = 0; i < ORIGINS; i++)
+		origins[i] = fake_origin(f, &runs[i], 1, i % 2);
 	for (uint32_t i = 0; i < NODES; i++) {
 		/* near the root, or at the end of what was made last: wide and deep */
 		uint32_t n = f->tables.n_nodes, parent = below(3) ? below(n < 40 ? n : 40) : n - 1;
@@ -50,6 +58,9 @@ static struct store_reader *make_random(uint64_t seed)
 			fake_samples(f, thread, node,
 				     below(8) ? STACKD_END_ENTRY : STACKD_END_NO_RECIPE,
 				     1 + below(20));
+		if (!below(6))
+			fake_inferred(f, thread, node, STACKD_END_NO_RECIPE,
+				      origins[below(ORIGINS)], 1 + below(40));
 	}
 	fake_samples(f, thread, 0, STACKD_END_NO_USER, 30);
 	return fake_done(f);
@@ -71,6 +82,7 @@ static uint32_t compare(const struct calltree_node *whole, uint32_t w,
 	uint32_t n_whole = 0, n_part = 0, large = 1;
 
 	assert_int_equal(whole[w].samples, part[p].samples);
+	assert_int_equal(whole[w].inferred, part[p].inferred);
 	if ((double)whole[w].samples < least)
 		return 0;
 	assert_int_equal(whole[w].self, part[p].self);
@@ -111,15 +123,16 @@ static struct calltree *make_tree(struct profile *p, double least)
 	return tree;
 }
 
-/* `is_less`: the filter lets large nodes be told before their children are made. */
-static void check(struct profile_filter filter, uint64_t seed, bool is_less)
+/* `is_less`: the filter lets large nodes be told before their children are made. `with_inferred`:
+ * the paths that samples have by inference are shown. */
+static void check(struct profile_filter filter, uint64_t seed, bool is_less, bool with_inferred)
 {
 	struct store_reader *f = make_random(seed);
 	struct profile *p;
 	struct calltree *whole;
 	uint32_t n_whole, n_part;
 
-	filter.no_reconstructed = true;
+	filter.no_reconstructed = !with_inferred;
 	assert_int_equal(profile_new(f, &filter, &p), 0);
 	whole = make_tree(p, 0);
 	calltree_nodes(whole, &n_whole);
@@ -143,14 +156,14 @@ static void test_random(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++)
-		check((struct profile_filter){0}, seed, true);
+		check((struct profile_filter){0}, seed, true, seed % 2);
 }
 
 static void test_filters(void **state)
 {
 	(void)state;
-	check((struct profile_filter){.no_inlined = true}, 6, true);
-	check((struct profile_filter){.fold_recursion = true}, 7, false);
+	check((struct profile_filter){.no_inlined = true}, 6, true, true);
+	check((struct profile_filter){.fold_recursion = true}, 7, false, true);
 }
 
 int main(void)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jobs that two threads do; see relay.h.
+ *
+ *      taken ────► claimed         both count up; claimed < taken + RELAY_SLOTS
+ *        │ slots with what is made or being made
+ *
+ * Job i has slot i % RELAY_SLOTS. The caller takes the next job if it is made, makes one itself if
+ * there is one to claim, and else waits for the other thread. The lock is held to count, never
+ * while a job is made or taken.
+ */
+#include "base/relay.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+struct relay {
+	const struct relay_work *work;
+	pthread_mutex_t lock;
+	pthread_cond_t made, freed;
+	size_t claimed, taken;
+	bool is_made[RELAY_SLOTS];
+	int result[RELAY_SLOTS];
+	bool is_over;
+};
+
+static bool relay_can_claim(const struct relay *r)
+{
+	return !r->is_over && r->claimed < r->work->n && r->claimed < r->taken + RELAY_SLOTS;
+}
+
+/* Makes the next job; the lock is held before and after. */
+static void relay_make(struct relay *r)
+{
+	size_t job = r->claimed++;
+	unsigned slot = (unsigned)(job % RELAY_SLOTS);
+	int result;
+
+	pthread_mutex_unlock(&r->lock);
+	result = r->work->make(r->work->arg, job, slot);
+	pthread_mutex_lock(&r->lock);
+	r->result[slot] = result;
+	r->is_made[slot] = true;
+	pthread_cond_signal(&r->made);
+}
+
+static void *relay_thread(void *arg)
+{
+	struct relay *r = arg;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->is_over && r->claimed < r->work->n) {
+		if (relay_can_claim(r))
+			relay_make(r);
+		else
+			pthread_cond_wait(&r->freed, &r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* Takes the next job, which is made. */
+static int relay_take(struct relay *r)
+{
+	size_t job = r->taken;
+	unsigned slot = (unsigned)(job % RELAY_SLOTS);
+	int result = r->result[slot];
+
+	pthread_mutex_unlock(&r->lock);
+	if (result == 0)
+		result = r->work->take(r->work->arg, job, slot);
+	pthread_mutex_lock(&r->lock);
+	r->is_made[slot] = false;
+	r->taken++;
+	pthread_cond_signal(&r->freed);
+	return result;
+}
+
+static int relay_go(struct relay *r)
+{
+	int result = 0;
+
+	pthread_mutex_lock(&r->lock);
+	while (result == 0 && r->taken < r->work->n) {
+		if (r->is_made[r->taken % RELAY_SLOTS])
+			result = relay_take(r);
+		else if (relay_can_claim(r))
+			relay_make(r);
+		else
+			pthread_cond_wait(&r->made, &r->lock);
+	}
+	r->is_over = true;
+	pthread_cond_signal(&r->freed);
+	pthread_mutex_unlock(&r->lock);
+	return result;
+}
+
+/* A thread that no signal is delivered to: they are the program's, not a library's. */
+static bool relay_start(struct relay *r, pthread_t *ret_thread)
+{
+	sigset_t all, before;
+	bool is_started;
+
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
+		return false;
+	is_started = pthread_create(ret_thread, NULL, relay_thread, r) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return is_started;
+}
+
+int relay_run(const struct relay_work *work)
+{
+	struct relay r = {
+		.work = work,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.made = PTHREAD_COND_INITIALIZER,
+		.freed = PTHREAD_COND_INITIALIZER,
+	};
+	pthread_t thread;
+	/* One job is made sooner than a thread. */
+	bool is_helped = work->n > 1 && relay_start(&r, &thread);
+	int result = relay_go(&r);
+
+	if (is_helped)
+		pthread_join(thread, NULL);
+	pthread_cond_destroy(&r.made);
+	pthread_cond_destroy(&r.freed);
+	pthread_mutex_destroy(&r.lock);
+	return result;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The large tables, of chunks: strings, functions, locations, lines, the trie's nodes.
+ *
+ * Most of a recording of ever new paths is nodes, and decoding them is most of opening it. It needs
+ * nothing but the number of locations, so a thread of its own decodes them while the rest is read:
+ *
+ *   locations ──► strings, functions, lines, origins ──► lines by location ──┐
+ *       └───────► nodes ─────────────────────────────────────────────────────┴──► sizes
+ *
+ * A connection to SQLite is for one thread at a time, so what asks it something holds a lock; rows
+ * are copied, and unpacked and decoded without it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/big.h"
+#include "store/chunk.h"
+#include "store/reader_state.h"
+
+#define LOAD_EXPECTED (16 << 20) /* nodes for which there is room at once */
+
+/* What exists only while loading. */
+struct load {
+	struct store_reader *r;
+	pthread_mutex_t lock;	   /* of the connection */
+	VEC(const char *) strings; /* [0] is NULL: none */
+	VEC(struct table_function) functions;
+	VEC(struct table_line) lines;
+	struct function_coder function_coder;
+	struct location_coder location_coder;
+	struct line_coder line_coder;
+	struct size_coder *size_coder;
+};
+
+static int load_string(struct load *l, struct buf_reader *columns)
+{
+	size_t len;
+	const char *s = string_get(columns, &len), *copy;
+
+	if (len > STORE_MAX_STRING || l->strings.count > STORE_MAX_STRINGS)
+		return -EBADMSG;
+	copy = store_load_copy(&l->r->arena, s, len);
+	if (!copy || VEC_RESERVE(&l->strings, 1) < 0)
+		return -ENOMEM;
+	l->strings.items[l->strings.count++] = copy;
+	return 0;
+}
+
+static int load_function(struct load *l, struct buf_reader *columns)
+{
+	struct table_function f = function_get(&l->function_coder, columns);
+
+	if (f.name >= l->strings.count || f.file >= l->strings.count ||
+	    l->functions.count >= STORE_MAX_LINES)
+		return -EBADMSG;
+	if (VEC_RESERVE(&l->functions, 1) < 0)
+		return -ENOMEM;
+	l->functions.items[l->functions.count++] = f;
+	return 0;
+}
+
+static int load_location(struct load *l, struct buf_reader *columns)
+{
+	struct store_reader *r = l->r;
+	struct store_location loc = {.number = (uint32_t)r->locations.count};
+	int e;
+
+	if (r->locations.count >= STORE_MAX_LOCATIONS)
+		return -EBADMSG;
+	e = location_get(&l->location_coder, columns, (uint32_t)r->objects.count, &loc);
+	if (e == 0)
+		e = VEC_RESERVE(&r->locations, 1);
+	if (e == 0)
+		r->locations.items[r->locations.count++] = loc;
+	return e;
+}
+
+static int load_line(struct load *l, struct buf_reader *columns)
+{
+	struct table_line line = line_get(&l->line_coder, columns);
+
+	if (line.location >= l->r->locations.count || line.depth >= STORE_MAX_DEPTH ||
+	    line.function >= l->functions.count || l->lines.count >= STORE_MAX_LINES)
+		return -EBADMSG;
+	if (VEC_RESERVE(&l->lines, 1) < 0)
+		return -ENOMEM;
+	l->lines.items[l->lines.count++] = line;
+	return 0;
+}
+
+static int load_origin(struct load *l, struct buf_reader *columns)
+{
+	struct store_reader *r = l->r;
+	struct origin origin;
+	int e;
+
+	if (r->origins.count >= STORE_MAX_ORIGINS || r->runs.count >= STORE_MAX_RUNS)
+		return -EBADMSG;
+	if (VEC_RESERVE(&r->origins, 1) < 0 || VEC_RESERVE(&r->runs, ORIGIN_MAX_RUNS) < 0)
+		return -ENOMEM;
+	e = origin_get(columns, r->runs.items + r->runs.count, &origin);
+	if (e < 0)
+		return e;
+	r->origins.items[r->origins.count++] = origin;
+	r->runs.count += origin.n_runs;
+	return 0;
+}
+
+/* Makes room for the sizes of all nodes; those that no chunk has are 0. */
+static int load_prepare_sizes(struct load *l)
+{
+	l->size_coder = calloc(1, sizeof(*l->size_coder));
+	l->r->sizes.items = big_calloc(l->r->nodes.nodes.count, sizeof(*l->r->sizes.items));
+	l->r->sizes.count = 1;
+	return l->size_coder && l->r->sizes.items ? 0 : -ENOMEM;
+}
+
+static int load_size(struct load *l, struct buf_reader *columns)
+{
+	struct store_reader *r = l->r;
+	const struct store_node *nodes = r->nodes.nodes.items, *node;
+
+	if (!l->size_coder && load_prepare_sizes(l) < 0)
+		return -ENOMEM;
+	if (r->sizes.count >= r->nodes.nodes.count)
+		return -EBADMSG;
+	node = &nodes[r->sizes.count];
+	r->sizes.items[r->sizes.count++] =
+		size_get(l->size_coder, columns, &nodes[node->parent], node);
+	return 0;
+}
+
+/* The runs have their final place: each origin's stand after those of the one before. */
+static void load_place_runs(struct store_reader *r)
+{
+	const struct origin_run *at = r->runs.items;
+
+	for (size_t i = 1; i < r->origins.count; i++) {
+		r->origins.items[i].runs = at;
+		at += r->origins.items[i].n_runs;
+	}
+}
+
+/* --- chunks --------------------------------------------------------------------------------- */
+
+struct load_kind {
+	const char *name;
+	/* One entry; NULL: load_nodes() has them all. */
+	int (*entry)(struct load *l, struct buf_reader *columns);
+};
+
+static const struct load_kind load_kinds[TABLE_KINDS] = {
+	[TABLE_STRINGS] = {"table chunks, strings", load_string},
+	[TABLE_FUNCTIONS] = {"table chunks, functions", load_function},
+	[TABLE_LOCATIONS] = {"table chunks, locations", load_location},
+	[TABLE_LINES] = {"table chunks, lines", load_line},
+	[TABLE_NODES] = {"table chunks, nodes", NULL},
+	[TABLE_ORIGINS] = {"table chunks, origins", load_origin},
+	[TABLE_SIZES] = {"table chunks, sizes", load_size},
+};
+
+struct load_row {
+	int64_t seq, count;
+	struct buf blob;
+};
+
+static int load_nodes(struct load *l, struct buf_reader *columns, size_t count)
+{
+	struct node_coder *nodes = &l->r->nodes;
+
+	if (count > STORE_MAX_NODES + 1 - nodes->nodes.count)
+		return -EBADMSG;
+	return node_get_all(nodes, columns, count, (uint32_t)l->r->locations.count);
+}
+
+static int load_chunk(struct load *l, const struct load_row *row, enum table_kind kind)
+{
+	struct chunk chunk;
+	int e;
+
+	if (row->count < 1 || row->count > TABLE_CODEC_MAX)
+		return -EBADMSG;
+	e = chunk_unpack(row->blob.data, row->blob.len, table_columns(kind), &chunk);
+	if (e < 0)
+		return e;
+	if (!load_kinds[kind].entry)
+		e = load_nodes(l, chunk.column, (size_t)row->count);
+	for (int64_t i = 0; e == 0 && load_kinds[kind].entry && i < row->count; i++)
+		e = load_kinds[kind].entry(l, chunk.column);
+	if (e == 0 && !chunk_done(&chunk))
+		e = -EBADMSG;
+	chunk_release(&chunk);
+	return e;
+}
+
+/* The next chunk's row; 1: there is none. */
+static int load_next(struct load *l, sqlite3_stmt *stmt, struct load_row *row)
+{
+	int rc, e = 1;
+
+	buf_clear(&row->blob);
+	pthread_mutex_lock(&l->lock);
+	rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW) {
+		row->seq = sqlite3_column_int64(stmt, 0);
+		row->count = sqlite3_column_int64(stmt, 1);
+		buf_put(&row->blob, sqlite3_column_blob(stmt, 2),
+			(size_t)sqlite3_column_bytes(stmt, 2));
+		e = row->blob.failed ? -ENOMEM : 0;
+	} else if (rc != SQLITE_DONE) {
+		e = store_db_errno(l->r->db, rc);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return e;
+}
+
+static int load_begin(struct load *l, enum table_kind kind, sqlite3_stmt **ret_stmt)
+{
+	const int64_t parameters[] = {l->r->tables.recording.id, kind};
+	int e;
+
+	pthread_mutex_lock(&l->lock);
+	e = store_load_prepare(l->r->db,
+			       "SELECT seq, count, data FROM chunks INDEXED BY chunks_by_kind"
+			       " WHERE recording=? AND kind=? ORDER BY seq",
+			       parameters, 2, ret_stmt);
+	pthread_mutex_unlock(&l->lock);
+	return e;
+}
+
+/* All chunks of a kind. */
+static int load_all(struct load *l, enum table_kind kind)
+{
+	struct load_row row = {0};
+	int64_t expected = 0;
+	sqlite3_stmt *stmt;
+	int e = load_begin(l, kind, &stmt);
+
+	if (e < 0)
+		return e;
+	while ((e = load_next(l, stmt, &row)) == 0) {
+		e = row.seq == expected++ ? load_chunk(l, &row, kind) : -EBADMSG;
+		if (e < 0)
+			break;
+	}
+	buf_free(&row.blob);
+	pthread_mutex_lock(&l->lock);
+	sqlite3_finalize(stmt);
+	pthread_mutex_unlock(&l->lock);
+	return e < 0 ? e : 0;
+}
+
+/* The same in the caller's thread, which tells where damage is. */
+static int load_here(struct load *l, enum table_kind kind)
+{
+	l->r->damaged = load_kinds[kind].name;
+	return load_all(l, kind);
+}
+
+/* --- lines by location ---------------------------------------------------------------------- */
+
+static int load_compare_depth(const void *a, const void *b)
+{
+	const struct store_line *x = a, *y = b;
+
+	return (x->depth > y->depth) - (x->depth < y->depth);
+}
+
+/* Orders the lines of one location by depth: they nearly always are in order. */
+static int load_sort_depths(struct store_line *lines, uint32_t count)
+{
+	bool is_sorted = true;
+
+	for (uint32_t i = 1; i < count; i++)
+		is_sorted = is_sorted && lines[i - 1].depth < lines[i].depth;
+	if (is_sorted)
+		return 0;
+	qsort(lines, count, sizeof(*lines), load_compare_depth);
+	for (uint32_t i = 1; i < count; i++) {
+		if (lines[i - 1].depth == lines[i].depth)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static struct store_line load_resolve(const struct load *l, const struct table_line *line)
+{
+	const struct table_function *f = &l->functions.items[line->function];
+
+	return (struct store_line){
+		.location = line->location,
+		.depth = line->depth,
+		.function = l->strings.items[f->name],
+		.file = l->strings.items[f->file],
+		.line = line->line,
+		.function_start = f->start,
+		.is_inlined = line->is_inlined,
+	};
+}
+
+/* Sorts by counting: fills lines and line_first. */
+static int load_place_lines(struct load *l)
+{
+	struct store_reader *r = l->r;
+	size_t n = r->locations.count, count = l->lines.count;
+	uint32_t *first = calloc(n + 2, sizeof(*first));
+	struct store_line *lines = big_alloc(count + 1, sizeof(*lines));
+	int e = 0;
+
+	r->line_first = first;
+	r->lines = lines;
+	if (!first || !lines)
+		return -ENOMEM;
+	/* first[i + 1] ends up as where location i starts, then moves to where it ends. */
+	for (size_t i = 0; i < count; i++)
+		first[l->lines.items[i].location + 2]++;
+	for (size_t i = 2; i < n + 2; i++)
+		first[i] += first[i - 1];
+	for (size_t i = 0; i < count; i++) {
+		const struct table_line *line = &l->lines.items[i];
+
+		lines[first[line->location + 1]++] = load_resolve(l, line);
+	}
+	for (size_t i = 0; e == 0 && i < n; i++)
+		e = load_sort_depths(lines + first[i], first[i + 1] - first[i]);
+	return e;
+}
+
+/* --- all ------------------------------------------------------------------------------------ */
+
+/* The nodes, on their way in a thread of their own. */
+struct load_apart {
+	struct load *l;
+	pthread_t thread;
+	bool is_started;
+	int result;
+};
+
+static void *load_thread(void *arg)
+{
+	struct load_apart *apart = arg;
+
+	apart->result = load_all(apart->l, TABLE_NODES);
+	return NULL;
+}
+
+/* Starts the thread, which no signal is delivered to; what it cannot do is done at once. */
+static void load_start(struct load *l, struct load_apart *ret_apart)
+{
+	sigset_t all, before;
+
+	*ret_apart = (struct load_apart){.l = l};
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
+		ret_apart->is_started =
+			pthread_create(&ret_apart->thread, NULL, load_thread, ret_apart) == 0;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	if (!ret_apart->is_started)
+		load_thread(ret_apart);
+}
+
+/* Waits for it. `e`: how it went in this thread. */
+static int load_join(struct load_apart *apart, int e)
+{
+	if (apart->is_started)
+		pthread_join(apart->thread, NULL);
+	if (e == 0 && apart->result < 0)
+		apart->l->r->damaged = load_kinds[TABLE_NODES].name;
+	return e < 0 ? e : apart->result;
+}
+
+/* How many nodes there will be, as far as the file can be believed: room for them at once spares
+ * moving them as they become more. */
+static int load_expect_nodes(struct load *l)
+{
+	const int64_t parameters[] = {l->r->tables.recording.id, TABLE_NODES};
+	sqlite3_stmt *stmt;
+	int64_t n = 0;
+	int e = store_load_prepare(l->r->db,
+				   "SELECT sum(count) FROM chunks INDEXED BY chunks_by_kind"
+				   " WHERE recording=? AND kind=?",
+				   parameters, 2, &stmt);
+
+	if (e < 0)
+		return e;
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		n = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	n = n < 0 ? 0 : n > LOAD_EXPECTED ? LOAD_EXPECTED : n;
+	return BIG_RESERVE(&l->r->nodes.nodes, (size_t)n);
+}
+
+/* The first entries, which no chunk has. */
+static int load_prepare(struct load *l)
+{
+	struct store_reader *r = l->r;
+
+	if (VEC_RESERVE(&l->strings, 1) < 0 || VEC_RESERVE(&r->origins, 1) < 0)
+		return -ENOMEM;
+	l->strings.items[l->strings.count++] = NULL;
+	r->origins.items[r->origins.count++] = (struct origin){0};
+	return node_coder_init(&r->nodes) < 0 ? -ENOMEM : load_expect_nodes(l);
+}
+
+/* What lines and samples refer to, but for nodes. */
+static int load_rest(struct load *l)
+{
+	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS, TABLE_LINES,
+						TABLE_ORIGINS};
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < sizeof(kinds) / sizeof(*kinds); i++)
+		e = load_here(l, kinds[i]);
+	if (e < 0)
+		return e;
+	load_place_runs(l->r);
+	l->r->damaged = "table chunks, lines";
+	return load_place_lines(l);
+}
+
+static int load_everything(struct load *l)
+{
+	struct load_apart nodes;
+	int e = load_prepare(l);
+
+	if (e == 0)
+		e = load_here(l, TABLE_LOCATIONS);
+	if (e < 0)
+		return e;
+	load_start(l, &nodes);
+	e = load_join(&nodes, load_rest(l));
+	return e == 0 ? load_here(l, TABLE_SIZES) : e;
+}
+
+int store_load_chunks(struct store_reader *r)
+{
+	struct load l = {.r = r, .lock = PTHREAD_MUTEX_INITIALIZER};
+	int e = load_everything(&l);
+
+	free(l.strings.items);
+	free(l.functions.items);
+	free(l.lines.items);
+	free(l.size_coder);
+	location_coder_fini(&l.location_coder);
+	pthread_mutex_destroy(&l.lock);
+	return e;
+}

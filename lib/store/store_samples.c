@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The samples of a recording, in time order.
+ *
+ * Chunks are sorted inside, and nearly always follow each other in time; but a sample that arrived
+ * late stands in a later chunk. So chunks are read in order of their first sample, and what is
+ * later than the next chunk's first sample waits to be merged with it. Mostly nothing waits, and
+ * samples are handed out from where they were decoded.
+ *
+ * Decoding takes as long as what is done with the samples: two threads do it (base/relay.h). A
+ * connection to SQLite is for one at a time, so fetching a blob is locked, and decoding it not.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/relay.h"
+#include "stackd_abi.h"
+#include "store/reader_state.h"
+#include "store/sample_codec.h"
+
+/* Samples that may wait for a later chunk at once: 512 MiB of them. */
+#define SAMPLES_MAX_WAITING (1u << 24)
+
+struct samples_chunk {
+	uint64_t first_ns;
+	int64_t seq, count;
+};
+
+/* A chunk on its way: its bytes, then its samples. */
+struct samples_slot {
+	struct buf blob;
+	struct store_sample *decoded; /* SAMPLE_CODEC_MAX of them */
+};
+
+typedef VEC(struct store_sample) samples_waiting;
+
+struct samples {
+	struct store_reader *r;
+	VEC(struct samples_chunk) chunks;
+	pthread_mutex_t lock; /* of the statement and its connection */
+	sqlite3_stmt *stmt;
+	struct samples_slot slots[RELAY_SLOTS];
+	samples_waiting waiting;
+	size_t done; /* of those waiting */
+	int (*each)(void *arg, const struct store_sample *sample);
+	void *arg;
+};
+
+static int samples_compare_chunks(const void *a, const void *b)
+{
+	const struct samples_chunk *x = a, *y = b;
+
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Lists the chunks of samples, in order of their first sample. */
+static int samples_list_chunks(struct samples *s)
+{
+	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
+	sqlite3_stmt *stmt;
+	int e, rc;
+
+	e = store_load_prepare(s->r->db,
+			       "SELECT seq, count, first_ns FROM chunks INDEXED BY chunks_by_kind"
+			       " WHERE recording=? AND kind=? ORDER BY seq",
+			       parameters, 2, &stmt);
+	if (e < 0)
+		return e;
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		struct samples_chunk c = {.seq = sqlite3_column_int64(stmt, 0),
+					  .count = sqlite3_column_int64(stmt, 1),
+					  .first_ns = (uint64_t)sqlite3_column_int64(stmt, 2)};
+
+		if (c.seq != (int64_t)s->chunks.count || c.count < 1 || c.count > SAMPLE_CODEC_MAX)
+			e = -EBADMSG;
+		if (e == 0)
+			e = VEC_RESERVE(&s->chunks, 1);
+		if (e < 0)
+			break;
+		s->chunks.items[s->chunks.count++] = c;
+	}
+	sqlite3_finalize(stmt);
+	if (e == 0)
+		e = store_db_errno(s->r->db, rc);
+	if (e == 0 && s->chunks.count)
+		qsort(s->chunks.items, s->chunks.count, sizeof(*s->chunks.items),
+		      samples_compare_chunks);
+	return e;
+}
+
+/* --- making a chunk's samples: in either thread ---------------------------------------------- */
+
+/* Copies a chunk's blob; the lock is held. */
+static int samples_fetch(struct samples *s, const struct samples_chunk *c, struct buf *ret_blob)
+{
+	int rc, e = 0;
+
+	buf_clear(ret_blob);
+	sqlite3_bind_int64(s->stmt, 3, c->seq);
+	rc = sqlite3_step(s->stmt);
+	if (rc == SQLITE_ROW)
+		buf_put(ret_blob, sqlite3_column_blob(s->stmt, 0),
+			(size_t)sqlite3_column_bytes(s->stmt, 0));
+	else
+		e = rc == SQLITE_DONE ? -EBADMSG : store_db_errno(s->r->db, rc);
+	sqlite3_reset(s->stmt);
+	return ret_blob->failed ? -ENOMEM : e;
+}
+
+static int samples_check(const struct samples *s, const struct samples_chunk *c,
+			 const struct store_sample *decoded)
+{
+	const struct store_tables *t = &s->r->tables;
+
+	if (decoded[0].time_ns != c->first_ns)
+		return -EBADMSG;
+	for (int64_t i = 0; i < c->count; i++) {
+		const struct store_sample *sample = &decoded[i];
+
+		if (sample->thread >= t->n_threads || sample->node >= t->n_nodes ||
+		    sample->origin >= t->n_origins || sample->end_reason >= STACKD_END_COUNT)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int samples_make(void *arg, size_t job, unsigned slot)
+{
+	struct samples *s = arg;
+	struct samples_slot *to = &s->slots[slot];
+	const struct samples_chunk *c = &s->chunks.items[job];
+	int e;
+
+	if (!to->decoded)
+		to->decoded = malloc(SAMPLE_CODEC_MAX * sizeof(*to->decoded));
+	if (!to->decoded)
+		return -ENOMEM;
+	pthread_mutex_lock(&s->lock);
+	e = samples_fetch(s, c, &to->blob);
+	pthread_mutex_unlock(&s->lock);
+	if (e == 0)
+		e = sample_codec_decode(to->blob.data, to->blob.len, (size_t)c->count, to->decoded);
+	return e == 0 ? samples_check(s, c, to->decoded) : e;
+}
+
+/* --- handing them out ------------------------------------------------------------------------ */
+
+/* Hands out what is not later than `until`; `*at` is moved on. */
+static int samples_emit(struct samples *s, const struct store_sample *samples, size_t count,
+			uint64_t until, size_t *at)
+{
+	int e = 0;
+
+	while (e == 0 && *at < count && samples[*at].time_ns <= until)
+		e = s->each(s->arg, &samples[(*at)++]);
+	return e;
+}
+
+/* Merges samples into what waits. */
+static int samples_merge(struct samples *s, const struct store_sample *samples, size_t count)
+{
+	size_t left = s->waiting.count - s->done;
+	samples_waiting merged = {0};
+
+	if (!count)
+		return 0;
+	if (left + count > SAMPLES_MAX_WAITING)
+		return -EBADMSG;
+	if (VEC_RESERVE(&merged, left + count) < 0)
+		return -ENOMEM;
+	sample_codec_merge(s->waiting.items + s->done, left, samples, count, merged.items);
+	merged.count = left + count;
+	free(s->waiting.items);
+	s->waiting = merged;
+	s->done = 0;
+	return 0;
+}
+
+/* What comes before the next chunk is handed out, what does not waits. */
+static int samples_take(void *arg, size_t job, unsigned slot)
+{
+	struct samples *s = arg;
+	const struct store_sample *decoded = s->slots[slot].decoded;
+	size_t count = (size_t)s->chunks.items[job].count, at = 0;
+	uint64_t until = job + 1 < s->chunks.count ? s->chunks.items[job + 1].first_ns : UINT64_MAX;
+	int e = 0;
+
+	if (s->done == s->waiting.count)
+		e = samples_emit(s, decoded, count, until, &at);
+	if (e == 0)
+		e = samples_merge(s, decoded + at, count - at);
+	return e == 0 ? samples_emit(s, s->waiting.items, s->waiting.count, until, &s->done) : e;
+}
+
+static int samples_run(struct samples *s)
+{
+	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
+	const struct relay_work work = {
+		.n = s->chunks.count, .make = samples_make, .take = samples_take, .arg = s};
+	int e = store_load_prepare(s->r->db,
+				   "SELECT data FROM chunks WHERE recording=? AND kind=? AND seq=?",
+				   parameters, 2, &s->stmt);
+
+	if (e == 0)
+		e = relay_run(&work);
+	sqlite3_finalize(s->stmt);
+	return e;
+}
+
+int store_reader_samples(struct store_reader *reader,
+			 int (*each)(void *arg, const struct store_sample *sample), void *arg)
+{
+	struct samples s = {
+		.r = reader, .lock = PTHREAD_MUTEX_INITIALIZER, .each = each, .arg = arg};
+	int e = samples_list_chunks(&s);
+
+	if (e == 0)
+		e = samples_run(&s);
+	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
+		buf_free(&s.slots[i].blob);
+		free(s.slots[i].decoded);
+	}
+	pthread_mutex_destroy(&s.lock);
+	free(s.chunks.items);
+	free(s.waiting.items);
+	return e;
+}
