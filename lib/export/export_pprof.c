@@ -17,7 +17,8 @@
  *      |            free             | leaf | ... | main | _start |
  *                                    ^ start[2]   ^ start[1]      ^ end
  *
- * The list is then copied as a whole. protobuf-c encodes the tables (pprof_write.c); samples are
+ * The list is then copied as a whole. Blocks of entries know nothing of each other, so two threads
+ * encode them (base/relay.h). protobuf-c encodes the tables (pprof_write.c); samples are
  * put together here, of parts that are encoded already, which takes a quarter of the time. Every
  * sample and every string is a field of the Profile message, wherever in the file it stands.
  */
@@ -28,10 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/big.h"
+#include "base/relay.h"
 #include "export/pprof_tables.h"
 #include "report/text.h"
 
-#define PPROF_DRAIN	 (1u << 18) /* bytes after which a buffer is written out */
+#define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded together */
 #define PPROF_VARINT_MAX 10
 
 /* The path of the sample before, encoded. */
@@ -44,20 +47,28 @@ struct pprof_path {
 	uint64_t mark; /* id of the mark's location; 0: none */
 };
 
+/* What one block is encoded with, and to. */
+struct pprof_block {
+	struct pprof_path path;
+	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
+	uint32_t cap_climb;
+	struct buf bytes;
+};
+
 struct pprof {
 	struct profile *profile;
 	const struct store_tables *t;
 	struct pprof_tables *tables;
 	FILE *out;
+	const struct profile_entry *entries;
+	size_t n_entries;
 	const uint32_t *ids;		  /* of locations, by number */
 	const struct paths_stack *stacks; /* NULL: paths are those of the trie */
-	struct pprof_path path;
-	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
-	uint32_t cap_climb;
-	const uint64_t *tags; /* by trie node */
-	uint32_t *tag_string; /* by trie node: its tag in the string table; 0: not yet */
-	uint32_t n_strings;
-	struct buf samples, strings; /* to be written */
+	const uint64_t *tags;		  /* by trie node */
+	uint32_t *tagged; /* trie nodes whose tags are in the string table, in order */
+	uint32_t n_tagged;
+	uint32_t *tag_string; /* by trie node: its tag in the string table; 0: not there */
+	struct pprof_block blocks[RELAY_SLOTS];
 };
 
 static unsigned pprof_varint(uint64_t value, uint8_t ret_bytes[PPROF_VARINT_MAX])
@@ -130,18 +141,18 @@ static bool pprof_path_cut(struct pprof_path *path, uint32_t node)
 	return path->depth && path->nodes[path->depth - 1] == node;
 }
 
-static bool pprof_climb_push(struct pprof *p, uint32_t n, uint32_t node)
+static bool pprof_climb_push(struct pprof_block *b, uint32_t n, uint32_t node)
 {
-	if (n == p->cap_climb) {
-		uint32_t cap = p->cap_climb ? p->cap_climb * 2 : 256;
-		uint32_t *climb = reallocarray(p->climb, cap, sizeof(*climb));
+	if (n == b->cap_climb) {
+		uint32_t cap = b->cap_climb ? b->cap_climb * 2 : 256;
+		uint32_t *climb = reallocarray(b->climb, cap, sizeof(*climb));
 
 		if (!climb)
 			return false;
-		p->climb = climb;
-		p->cap_climb = cap;
+		b->climb = climb;
+		b->cap_climb = cap;
 	}
-	p->climb[n] = node;
+	b->climb[n] = node;
 	return true;
 }
 
@@ -158,9 +169,9 @@ static uint64_t pprof_location(const struct pprof *p, uint32_t node)
 }
 
 /* Makes the path that of a node. */
-static int pprof_path_go(struct pprof *p, uint32_t node, uint64_t mark)
+static int pprof_path_go(const struct pprof *p, struct pprof_block *b, uint32_t node, uint64_t mark)
 {
-	struct pprof_path *path = &p->path;
+	struct pprof_path *path = &b->path;
 	uint32_t n = 0;
 	int r = 0;
 
@@ -168,7 +179,7 @@ static int pprof_path_go(struct pprof *p, uint32_t node, uint64_t mark)
 		path->depth = 0;
 	path->mark = mark;
 	for (; node && !pprof_path_cut(path, node); node = pprof_parent(p, node))
-		if (!pprof_climb_push(p, n++, node))
+		if (!pprof_climb_push(b, n++, node))
 			return -ENOMEM;
 	if (!node) {
 		path->depth = 0;
@@ -176,46 +187,22 @@ static int pprof_path_go(struct pprof *p, uint32_t node, uint64_t mark)
 			r = pprof_path_push(path, 0, mark);
 	}
 	while (r == 0 && n) {
-		uint32_t at = p->climb[--n];
+		uint32_t at = b->climb[--n];
 
 		r = pprof_path_push(path, at, pprof_location(p, at));
 	}
 	return r;
 }
 
-static int pprof_drain(struct pprof *p, size_t least)
-{
-	int r = p->samples.len >= least || p->samples.failed ? text_flush(&p->samples, p->out) : 0;
-
-	if (r == 0 && (p->strings.len >= least || p->strings.failed))
-		r = text_flush(&p->strings, p->out);
-	return r;
-}
-
-/* The number of a path's tag in the string table, which it is entered in if it is new. */
-static uint32_t pprof_tag(struct pprof *p, uint32_t node)
-{
-	uint8_t field[2 + 16] = {PPROF_PROFILE_STRING, 16};
-
-	if (!p->tag_string[node]) {
-		for (unsigned i = 0; i < 16; i++)
-			field[2 + i] =
-				(uint8_t) "0123456789abcdef"[p->tags[node] >> (60 - 4 * i) & 15];
-		buf_put(&p->strings, field, sizeof(field));
-		p->tag_string[node] = p->n_strings++;
-	}
-	return p->tag_string[node];
-}
-
 /* The label with a path's tag. */
-static size_t pprof_tag_label(struct pprof *p, uint32_t node, uint8_t *ret_bytes)
+static size_t pprof_tag_label(const struct pprof *p, uint32_t node, uint8_t *ret_bytes)
 {
 	uint8_t *at = ret_bytes + 2;
 
 	*at++ = PPROF_LABEL_KEY;
 	at += pprof_varint(pprof_tables_tag_key(p->tables), at);
 	*at++ = PPROF_LABEL_STRING;
-	at += pprof_varint(pprof_tag(p, node), at);
+	at += pprof_varint(p->tag_string[node], at);
 	ret_bytes[0] = PPROF_SAMPLE_LABEL;
 	ret_bytes[1] = (uint8_t)(at - ret_bytes - 2);
 	return (size_t)(at - ret_bytes);
@@ -233,15 +220,16 @@ static size_t pprof_values(const struct profile_entry *entry, uint8_t *ret_bytes
 	return (size_t)(at - ret_bytes);
 }
 
-/* Appends a sample whose path is p->path. */
-static void pprof_put(struct pprof *p, const struct profile_entry *entry)
+/* Appends a sample whose path is b->path. */
+static void pprof_put(const struct pprof *p, struct pprof_block *b,
+		      const struct profile_entry *entry)
 {
 	const struct buf *shared[] = {pprof_tables_thread(p->tables, entry->thread),
 				      pprof_tables_quality(p->tables, entry->quality),
 				      pprof_tables_end(p->tables, entry->end_reason)};
 	uint8_t own[2 + 2 * PPROF_VARINT_MAX + 4 + 2 * PPROF_VARINT_MAX],
 		head[1 + PPROF_VARINT_MAX];
-	size_t list = p->path.depth ? p->path.len[p->path.depth - 1] : 0;
+	size_t list = b->path.depth ? b->path.len[b->path.depth - 1] : 0;
 	size_t n_own = pprof_values(entry, own), n_head = 1, len;
 
 	n_own += pprof_tag_label(p, entry->node, own + n_own);
@@ -250,71 +238,133 @@ static void pprof_put(struct pprof *p, const struct profile_entry *entry)
 	len = n_head + list + n_own;
 	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
 		len += shared[i]->len;
-	buf_put_u8(&p->samples, PPROF_PROFILE_SAMPLE);
-	buf_put_varint(&p->samples, len);
-	buf_put(&p->samples, head, n_head);
-	buf_put(&p->samples, p->path.bytes + p->path.cap - list, list);
-	buf_put(&p->samples, own, n_own);
+	buf_put_u8(&b->bytes, PPROF_PROFILE_SAMPLE);
+	buf_put_varint(&b->bytes, len);
+	buf_put(&b->bytes, head, n_head);
+	buf_put(&b->bytes, b->path.bytes + b->path.cap - list, list);
+	buf_put(&b->bytes, own, n_own);
 	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
-		buf_put(&p->samples, shared[i]->data, shared[i]->len);
+		buf_put(&b->bytes, shared[i]->data, shared[i]->len);
 }
 
-static int pprof_sample(struct pprof *p, const struct profile_entry *entry)
+static int pprof_sample(const struct pprof *p, struct pprof_block *b,
+			const struct profile_entry *entry)
 {
 	int r;
 
 	if (p->stacks)
-		r = pprof_path_go(p,
+		r = pprof_path_go(p, b,
 				  1 + paths_find(pprof_tables_paths(p->tables), entry->node,
 						 entry->end_reason, entry->origin),
 				  0);
 	else
-		r = pprof_path_go(p, entry->node, pprof_tables_mark(p->tables, entry));
-	if (r < 0)
-		return r;
-	pprof_put(p, entry);
-	return pprof_drain(p, PPROF_DRAIN);
+		r = pprof_path_go(p, b, entry->node, pprof_tables_mark(p->tables, entry));
+	if (r == 0)
+		pprof_put(p, b, entry);
+	return r;
+}
+
+/* Appends a path's tag to the string table. */
+static void pprof_put_tag(const struct pprof *p, struct pprof_block *b, uint32_t node)
+{
+	uint8_t field[2 + 16] = {PPROF_PROFILE_STRING, 16};
+
+	for (unsigned i = 0; i < 16; i++)
+		field[2 + i] = (uint8_t) "0123456789abcdef"[p->tags[node] >> (60 - 4 * i) & 15];
+	buf_put(&b->bytes, field, sizeof(field));
+}
+
+/* --- blocks: first those of tags, then those of samples -------------------------------------- */
+
+static size_t pprof_blocks(size_t n)
+{
+	return n / PPROF_BLOCK + (n % PPROF_BLOCK > 0);
+}
+
+static int pprof_make(void *arg, size_t job, unsigned slot)
+{
+	struct pprof *p = arg;
+	struct pprof_block *b = &p->blocks[slot];
+	size_t tag_blocks = pprof_blocks(p->n_tagged), from = job * PPROF_BLOCK;
+	int r = 0;
+
+	b->path.depth = 0;
+	if (job < tag_blocks) {
+		for (size_t i = from; i < p->n_tagged && i < from + PPROF_BLOCK; i++)
+			pprof_put_tag(p, b, p->tagged[i]);
+	} else {
+		from -= tag_blocks * PPROF_BLOCK;
+		for (size_t i = from; r == 0 && i < p->n_entries && i < from + PPROF_BLOCK; i++)
+			r = pprof_sample(p, b, &p->entries[i]);
+	}
+	return r;
+}
+
+static int pprof_take(void *arg, size_t job, unsigned slot)
+{
+	struct pprof *p = arg;
+
+	(void)job;
+	return text_flush(&p->blocks[slot].bytes, p->out);
+}
+
+/* Numbers the tags of the entries' paths, behind all other strings. */
+static int pprof_number_tags(struct pprof *p)
+{
+	uint32_t first = pprof_tables_strings(p->tables);
+
+	p->tag_string = big_calloc((size_t)p->t->n_nodes + 1, sizeof(*p->tag_string));
+	p->tagged = big_alloc(p->n_entries + 1, sizeof(*p->tagged));
+	if (!p->tag_string || !p->tagged)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_entries; i++) {
+		uint32_t node = p->entries[i].node;
+
+		if (p->tag_string[node])
+			continue;
+		p->tag_string[node] = first + p->n_tagged;
+		p->tagged[p->n_tagged++] = node;
+	}
+	return profile_tags(p->profile, &p->tags);
 }
 
 static int pprof_run(struct pprof *p)
 {
-	size_t n;
-	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	struct relay_work work = {.make = pprof_make, .take = pprof_take, .arg = p};
 	uint32_t n_stacks;
 	int r = pprof_tables_new(p->profile, &p->tables);
 
 	if (r == 0)
-		r = profile_tags(p->profile, &p->tags);
-	p->tag_string = calloc((size_t)p->t->n_nodes + 1, sizeof(*p->tag_string));
-	if (r == 0 && !p->tag_string)
-		r = -ENOMEM;
-	if (r == 0)
 		r = pprof_tables_write(p->tables, p->out);
+	if (r == 0)
+		r = pprof_number_tags(p);
 	if (r < 0)
 		return r;
-	p->n_strings = pprof_tables_strings(p->tables);
 	p->ids = pprof_tables_ids(p->tables);
 	if (pprof_tables_paths(p->tables))
 		p->stacks = paths_stacks(pprof_tables_paths(p->tables), &n_stacks);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = pprof_sample(p, &entries[i]);
-	return r < 0 ? r : pprof_drain(p, 0);
+	work.n = pprof_blocks(p->n_tagged) + pprof_blocks(p->n_entries);
+	return relay_run(&work);
 }
 
 int export_pprof(struct profile *profile, FILE *out)
 {
 	struct pprof p = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r = pprof_run(&p);
+	int r;
 
+	p.entries = profile_entries(profile, &p.n_entries);
+	r = pprof_run(&p);
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
 	pprof_tables_free(p.tables);
-	free(p.path.bytes);
-	free(p.path.nodes);
-	free(p.path.len);
-	free(p.climb);
+	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
+		free(p.blocks[i].path.bytes);
+		free(p.blocks[i].path.nodes);
+		free(p.blocks[i].path.len);
+		free(p.blocks[i].climb);
+		buf_free(&p.blocks[i].bytes);
+	}
+	free(p.tagged);
 	free(p.tag_string);
-	buf_free(&p.samples);
-	buf_free(&p.strings);
 	return r;
 }

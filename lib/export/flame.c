@@ -240,7 +240,7 @@ static int flame_part(struct flame_source *source, const struct report_options *
 {
 	struct flame *flame = source->flame;
 	uint32_t symbol, below = 0;
-	int r = report_view_begin(&source->view, part, true);
+	int r = report_view_begin(&source->view, part, true, NULL);
 
 	if (r == 0 && options->by != REPORT_BY_ALL) {
 		buf_clear(&flame->text);

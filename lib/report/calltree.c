@@ -48,7 +48,6 @@ void calltree_free(struct calltree *tree)
 	free(tree->placed);
 	free(tree->climb);
 	free(tree->inferred.items);
-	free(tree->large.spots.items);
 	free(tree->large.level.items);
 	free(tree->large.next.items);
 	index_free(&tree->children);

@@ -11,6 +11,7 @@
 #define REPORT_CALLTREE_H
 
 #include "report/profile.h"
+#include "report/spots.h"
 
 #define CALLTREE_NONE	UINT32_MAX
 #define CALLTREE_LISTED 8 /* children that are looked for in the list; more are in an index */
@@ -48,17 +49,14 @@ void calltree_clear(struct calltree *tree);
  * -ENOMEM. */
 int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 
-/* Entries of the profile: some, by number. */
-struct calltree_entries {
-	const struct profile_entry *entries;
-	const uint32_t *order;
-	size_t n;
-};
+/* Adds entries to an empty tree, whose spots are made already (spots.h), but in full only where
+ * there are `least` samples: a node with fewer has what it calls as its own. Much quicker, where
+ * that is enough. 0 or -ENOMEM. */
+int calltree_add_large(struct calltree *tree, const struct calltree_entries *of,
+		       const struct spots *spots, double least);
 
-/* Adds entries to an empty tree, but in full only where there are `least` samples: a node with
- * fewer has what it calls as its own. Much quicker, where that is enough.
- * (Where it is not possible, all is added in full.) 0 or -ENOMEM. */
-int calltree_add_large(struct calltree *tree, const struct calltree_entries *of, double least);
+/* Whether it can be done for the profile, as its filter has paths shown. */
+bool calltree_can_large(const struct profile *profile);
 
 /* Works out `samples` and `inferred` of all nodes from what was added; call once, after the last
  * addition. */

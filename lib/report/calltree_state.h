@@ -23,19 +23,11 @@ struct calltree_inferred {
 };
 
 /* See calltree_large.c. */
-struct large_spot {
-	uint32_t node;	      /* of the trie */
-	uint32_t parent;      /* spot; LARGE_NONE: a root */
-	uint32_t first, next; /* children, as a list */
-	uint64_t samples;     /* of the node and all below it */
-};
-
 struct large_arrival {
 	uint32_t spot, at; /* at: the tree's node */
 };
 
 struct calltree_large {
-	VEC(struct large_spot) spots;
 	VEC(struct large_arrival) level, next;
 };
 

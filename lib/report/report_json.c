@@ -213,7 +213,7 @@ static int report_json_view(struct report_json *json, const struct histogram *h,
 static int report_json_part(struct report_json *json, const struct histogram *h, uint32_t part,
 			    uint32_t *n)
 {
-	int r = report_view_begin(&json->view, part, json->options->view != REPORT_TIME);
+	int r = report_view_begin(&json->view, part, json->options->view != REPORT_TIME, NULL);
 
 	if (r < 0 || !report_view_has(&json->view, json->options))
 		return r;

@@ -7,8 +7,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "base/relay.h"
 #include "report/calltree.h"
 #include "report/flat.h"
 #include "report/histogram.h"
@@ -27,6 +29,7 @@ struct report {
 	FILE *out;
 	struct buf row;
 	const char *whole_name;
+	struct histogram histogram; /* of REPORT_TIME */
 };
 
 static int report_line(struct report *report)
@@ -255,9 +258,9 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 	return r;
 }
 
-static int report_part(struct report *report, const struct histogram *h, uint32_t part)
+static int report_part(struct report *report, uint32_t part, const struct spots *spots)
 {
-	int r = report_view_begin(&report->view, part, report->options->view != REPORT_TIME);
+	int r = report_view_begin(&report->view, part, report->options->view != REPORT_TIME, spots);
 
 	if (r < 0 || !report_view_has(&report->view, report->options))
 		return r;
@@ -272,14 +275,59 @@ static int report_part(struct report *report, const struct histogram *h, uint32_
 	case REPORT_AROUND:
 		return report_around(report);
 	case REPORT_TIME:
-		return report_time(report, h, part);
+		return report_time(report, &report->histogram, part);
 	case REPORT_TREE:
 		break;
 	}
 	return report_tree(report);
 }
 
-static int report_parts(struct report *report, const struct histogram *h)
+/* The parts that are shown, while another thread makes the spots of those to come. */
+struct report_relay {
+	struct report *report;
+	struct spots_maker *maker;
+	pthread_mutex_t lock; /* of the maker */
+	struct spots spots[RELAY_SLOTS];
+};
+
+static int report_make(void *arg, size_t job, unsigned slot)
+{
+	struct report_relay *relay = arg;
+	struct report_view_state *view = &relay->report->view;
+	struct calltree_entries of = report_view_entries(view, view->partition.groups.ranking[job]);
+	int r;
+
+	pthread_mutex_lock(&relay->lock);
+	r = spots_make(relay->maker, &of, &relay->spots[slot]);
+	pthread_mutex_unlock(&relay->lock);
+	return r;
+}
+
+static int report_take(void *arg, size_t job, unsigned slot)
+{
+	struct report_relay *relay = arg;
+
+	return report_part(relay->report, relay->report->view.partition.groups.ranking[job],
+			   &relay->spots[slot]);
+}
+
+static int report_large_parts(struct report *report, uint32_t n)
+{
+	struct report_relay relay = {.report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
+	const struct relay_work work = {
+		.n = n, .make = report_make, .take = report_take, .arg = &relay};
+	int r = spots_maker_new(report->view.profile, &relay.maker);
+
+	if (r == 0)
+		r = relay_run(&work);
+	spots_maker_free(relay.maker);
+	for (unsigned i = 0; i < RELAY_SLOTS; i++)
+		spots_free(&relay.spots[i]);
+	pthread_mutex_destroy(&relay.lock);
+	return r;
+}
+
+static int report_parts(struct report *report)
 {
 	const struct groups *groups = &report->view.partition.groups;
 	uint64_t hidden = 0, all = profile_totals(report->view.profile)->samples;
@@ -287,11 +335,13 @@ static int report_parts(struct report *report, const struct histogram *h)
 	uint32_t i = 0;
 	int r = 0;
 
-	for (; r == 0 && i < groups->n_ranking; i++) {
-		if (treeview_is_small(groups->samples[groups->ranking[i]], all, report->options))
-			break;
-		r = report_part(report, h, groups->ranking[i]);
-	}
+	while (i < groups->n_ranking &&
+	       !treeview_is_small(groups->samples[groups->ranking[i]], all, report->options))
+		i++;
+	if (report_view_is_large(&report->view))
+		r = report_large_parts(report, i);
+	for (uint32_t at = 0; !report_view_is_large(&report->view) && r == 0 && at < i; at++)
+		r = report_part(report, groups->ranking[at], NULL);
 	if (r < 0 || i == groups->n_ranking)
 		return r;
 	for (uint32_t at = i; at < groups->n_ranking; at++)
@@ -305,21 +355,20 @@ static int report_parts(struct report *report, const struct histogram *h)
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct report report = {.options = options, .out = out};
-	struct histogram histogram = {0};
 	int r = report_view_new(profile, options, &report.view);
 
 	if (options->view == REPORT_TREE)
 		report.view.percent = options->percent_limit;
 	report.whole_name = partition_whole(&report.view.partition);
 	if (r == 0 && options->view == REPORT_TIME)
-		r = histogram_make(&report.view.partition, options->n_bins, &histogram);
+		r = histogram_make(&report.view.partition, options->n_bins, &report.histogram);
 	if (r == 0)
 		r = report_header_text(profile, options, out);
 	if (r == 0)
-		r = report_parts(&report, &histogram);
+		r = report_parts(&report);
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
-	histogram_free(&histogram);
+	histogram_free(&report.histogram);
 	report_view_free(&report.view);
 	buf_free(&report.row);
 	return r;

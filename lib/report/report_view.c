@@ -94,32 +94,42 @@ void report_view_free(struct report_view_state *v)
 	*v = (struct report_view_state){0};
 }
 
-int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree)
+struct calltree_entries report_view_entries(const struct report_view_state *v, uint32_t part)
 {
 	const struct groups *groups = &v->partition.groups;
 	size_t n;
-	const struct profile_entry *entries = profile_entries(v->profile, &n);
-	/* Sources are counted along whole paths. */
-	bool is_part = v->percent > 0 && !v->with_sources;
-	struct calltree_entries of;
+
+	return (struct calltree_entries){.entries = profile_entries(v->profile, &n),
+					 .order = &groups->order[groups->first[part]],
+					 .n = groups->first[part + 1] - groups->first[part]};
+}
+
+/* Sources are counted along whole paths. */
+bool report_view_is_large(const struct report_view_state *v)
+{
+	return v->percent > 0 && !v->with_sources && calltree_can_large(v->profile);
+}
+
+int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree,
+		      const struct spots *spots)
+{
+	struct calltree_entries of = report_view_entries(v, part);
 	int r = 0;
 
-	v->whole = groups->samples[part];
+	v->whole = v->partition.groups.samples[part];
 	if (!with_tree)
 		return 0;
-	of = (struct calltree_entries){.entries = entries,
-				       .order = &groups->order[groups->first[part]],
-				       .n = groups->first[part + 1] - groups->first[part]};
 	calltree_clear(v->tree);
-	if (is_part)
+	if (report_view_is_large(v))
 		/* a little less, so that rounding cannot make a row that is shown a small one */
-		r = calltree_add_large(v->tree, &of, v->percent * 0.00999999999 * (double)v->whole);
-	for (size_t i = 0; r == 0 && !is_part && i < of.n; i++)
-		r = calltree_add(v->tree, &entries[of.order[i]]);
+		r = calltree_add_large(v->tree, &of, spots,
+				       v->percent * 0.00999999999 * (double)v->whole);
+	else
+		for (size_t i = 0; r == 0 && i < of.n; i++)
+			r = calltree_add(v->tree, &of.entries[of.order[i]]);
 	calltree_sum(v->tree);
 	if (r == 0 && v->with_sources)
-		r = sources_make(v->profile, v->tree, &groups->order[groups->first[part]],
-				 groups->first[part + 1] - groups->first[part], &v->sources);
+		r = sources_make(v->profile, v->tree, of.order, (uint32_t)of.n, &v->sources);
 	return r == 0 && v->around ? view_ask(v) : r;
 }
 

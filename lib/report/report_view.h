@@ -32,8 +32,16 @@ int report_view_new(struct profile *profile, const struct report_options *option
 		    struct report_view_state *ret_view);
 void report_view_free(struct report_view_state *view);
 
-/* Turns to a part; makes its tree, if asked to. 0 or -ENOMEM. */
-int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree);
+/* The entries of a part. */
+struct calltree_entries report_view_entries(const struct report_view_state *view, uint32_t part);
+
+/* Whether a part's tree is made of its large nodes alone: then it needs spots. */
+bool report_view_is_large(const struct report_view_state *view);
+
+/* Turns to a part; makes its tree, if asked to: of `spots`, if the view needs them. 0 or -ENOMEM.
+ */
+int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree,
+		      const struct spots *spots);
 
 /* Whether there is anything to show of the part: a part in which the function of REPORT_AROUND
  * does not occur is left out. */

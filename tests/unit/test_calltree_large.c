@@ -105,27 +105,32 @@ static struct calltree *make_tree(struct profile *p, double least)
 	const struct profile_entry *entries = profile_entries(p, &n);
 	uint32_t *order = calloc(n, sizeof(*order));
 	struct calltree_entries of = {entries, order, n};
+	struct spots_maker *maker;
+	struct spots spots = {0};
 	struct calltree *tree;
 
 	assert_non_null(order);
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	assert_int_equal(calltree_new(p, CALLTREE_BY_SYMBOL, &tree), 0);
+	assert_int_equal(spots_maker_new(p, &maker), 0);
 	for (int again = 0; again < 2; again++) {
 		calltree_clear(tree);
 		for (size_t i = 0; least == 0 && i < n; i++)
 			assert_int_equal(calltree_add(tree, &entries[i]), 0);
+		assert_int_equal(spots_make(maker, &of, &spots), 0);
 		if (least > 0)
-			assert_int_equal(calltree_add_large(tree, &of, least), 0);
+			assert_int_equal(calltree_add_large(tree, &of, &spots, least), 0);
 		calltree_sum(tree);
 	}
+	spots_maker_free(maker);
+	spots_free(&spots);
 	free(order);
 	return tree;
 }
 
-/* `is_less`: the filter lets large nodes be told before their children are made. `with_inferred`:
- * the paths that samples have by inference are shown. */
-static void check(struct profile_filter filter, uint64_t seed, bool is_less, bool with_inferred)
+/* `with_inferred`: the paths that samples have by inference are shown. */
+static void check(struct profile_filter filter, uint64_t seed, bool with_inferred)
 {
 	struct store_reader *f = make_random(seed);
 	struct profile *p;
@@ -134,17 +139,16 @@ static void check(struct profile_filter filter, uint64_t seed, bool is_less, boo
 
 	filter.no_reconstructed = !with_inferred;
 	assert_int_equal(profile_new(f, &filter, &p), 0);
+	assert_true(calltree_can_large(p));
 	whole = make_tree(p, 0);
 	calltree_nodes(whole, &n_whole);
 	for (double least = 1; least < 3000; least *= 2.5) {
 		struct calltree *part = make_tree(p, least);
 		const struct calltree_node *nodes = calltree_nodes(part, &n_part);
-		uint32_t n = is_less ? compare(calltree_nodes(whole, &n_whole), 0, nodes, 0, least)
-				     : n_part;
+		uint32_t n = compare(calltree_nodes(whole, &n_whole), 0, nodes, 0, least);
 
 		assert_true(n > 0 && n_part <= n_whole);
-		assert_true(!is_less || least < 30 || n_part < n_whole);
-		assert_true(is_less || n_part == n_whole);
+		assert_true(least < 30 || n_part < n_whole);
 		calltree_free(part);
 	}
 	calltree_free(whole);
@@ -156,14 +160,22 @@ static void test_random(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++)
-		check((struct profile_filter){0}, seed, true, seed % 2);
+		check((struct profile_filter){0}, seed, seed % 2);
 }
 
 static void test_filters(void **state)
 {
+	static const struct profile_filter folded = {.fold_recursion = true};
+	struct store_reader *f = make_random(7);
+	struct profile *p;
+
 	(void)state;
-	check((struct profile_filter){.no_inlined = true}, 6, true, true);
-	check((struct profile_filter){.fold_recursion = true}, 7, false, true);
+	check((struct profile_filter){.no_inlined = true}, 6, true);
+	check((struct profile_filter){.max_depth = 4}, 8, true);
+	assert_int_equal(profile_new(f, &folded, &p), 0);
+	assert_false(calltree_can_large(p)); /* a function's levels are no levels of the trie */
+	profile_free(p);
+	fake_free(f);
 }
 
 int main(void)
