@@ -2,9 +2,9 @@
 /*
  * From samples to entries; see profile.h.
  *
- * One pass over the samples sums them up by (thread, node, end reason, origin). Partial paths are
- * rare: if there are any, those that can be completed (report/reconstruct.h) then move to the
- * entries of their whole paths.
+ * One pass over the samples sums them up by (thread, node, end reason, origin), and notes which are
+ * partial. Those are rare: if there are any, those that can be completed (report/reconstruct.h)
+ * then move to the entries of their whole paths.
  */
 #include "report/profile_state.h"
 
@@ -196,6 +196,15 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	return 0;
 }
 
+/* A sample on the first pass over them. */
+static int profile_first_pass(void *arg, const struct store_sample *sample)
+{
+	struct profile *p = arg;
+	int r = reconstruct_see(p->reconstruct, sample);
+
+	return r == 0 ? profile_add(p, sample) : r;
+}
+
 /* Makes the path of a sample without its inferred frames. */
 static int profile_trim(void *arg, const struct store_sample *s)
 {
@@ -245,7 +254,8 @@ void profile_free_sums(struct profile *p)
 }
 
 /* One pass over the samples, to entries. */
-static int profile_pass(struct profile *p)
+static int profile_pass(struct profile *p,
+			int (*each)(void *arg, const struct store_sample *sample))
 {
 	int r = profile_choose(p);
 
@@ -255,7 +265,7 @@ static int profile_pass(struct profile *p)
 		r = p->first && p->last_groups ? 0 : -ENOMEM;
 	}
 	if (r == 0)
-		r = store_reader_samples(p->reader, profile_add, p);
+		r = store_reader_samples(p->reader, each, p);
 	return r;
 }
 
@@ -334,7 +344,7 @@ static bool profile_has_partial(const struct profile *p)
 static int profile_reconstruct(struct profile *p)
 {
 	uint32_t n_nodes = p->tables->n_nodes;
-	int r = reconstruct_new(p->reader, p->names, &p->reconstruct);
+	int r = reconstruct_run(p->reconstruct);
 
 	if (r < 0)
 		return r;
@@ -342,7 +352,7 @@ static int profile_reconstruct(struct profile *p)
 	if (!p->choice)
 		return profile_move(p, n_nodes);
 	profile_forget(p);
-	return profile_pass(p);
+	return profile_pass(p, profile_add);
 }
 
 int profile_sum_up(struct profile *p)
@@ -351,10 +361,16 @@ int profile_sum_up(struct profile *p)
 
 	if (r == 0 && p->filter->no_reconstructed)
 		r = profile_trim_all(p);
+	else if (r == 0)
+		r = reconstruct_new(p->reader, p->names, &p->reconstruct);
 	if (r == 0)
-		r = profile_pass(p);
-	if (r == 0 && !p->filter->no_reconstructed && profile_has_partial(p))
+		r = profile_pass(p, p->reconstruct ? profile_first_pass : profile_add);
+	if (r == 0 && p->reconstruct && profile_has_partial(p)) {
 		r = profile_reconstruct(p);
+	} else {
+		reconstruct_free(p->reconstruct);
+		p->reconstruct = NULL;
+	}
 	profile_free_sums(p);
 	if (r < 0)
 		return r;

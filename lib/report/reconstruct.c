@@ -239,15 +239,13 @@ static int reconstruct_slice(struct reconstruct *r, uint32_t *numbers, size_t *f
 #define MARK_THREAD 2  /* bits to the left: the thread's number */
 
 /* First pass: which are partial. */
-static int reconstruct_mark(void *arg, const struct store_sample *sample)
+int reconstruct_see(struct reconstruct *r, const struct store_sample *sample)
 {
-	struct reconstruct *r = arg;
-
 	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
 	    sample->thread > UINT32_MAX >> MARK_THREAD)
 		return -EBADMSG;
 	evidence_note(r->evidence, sample);
-	if (VEC_RESERVE(&r->marks, 1) < 0)
+	if (BIG_RESERVE(&r->marks, 1) < 0)
 		return -ENOMEM;
 	r->marks.items[r->marks.count++] =
 		sample->thread << MARK_THREAD |
@@ -312,10 +310,8 @@ static int reconstruct_keep(void *arg, const struct store_sample *sample)
 
 static int reconstruct_choose(struct reconstruct *r)
 {
-	int e = store_reader_samples(r->reader, reconstruct_mark, r);
+	int e = reconstruct_mark_near(r);
 
-	if (e == 0)
-		e = reconstruct_mark_near(r);
 	if (e == 0)
 		e = store_reader_samples(r->reader, reconstruct_keep, r);
 	free(r->marks.items);
@@ -460,20 +456,26 @@ int reconstruct_new(struct store_reader *reader, struct names *names,
 	e = evidence_new(t, names, &r->evidence);
 	if (e == 0)
 		e = reconstruct_begin(r, t);
-	if (e == 0)
-		e = reconstruct_all(r);
-	if (e == 0 && r->done.count)
-		e = reconstruct_place(r);
 	if (e < 0) {
 		reconstruct_free(r);
 		return e;
 	}
+	*ret_reconstruct = r;
+	return 0;
+}
+
+int reconstruct_run(struct reconstruct *r)
+{
+	int e = reconstruct_all(r);
+
+	if (e == 0 && r->done.count)
+		e = reconstruct_place(r);
 	free(r->samples.items);
 	r->samples.items = NULL;
 	r->samples.count = r->samples.cap = 0;
-	reconstruct_show(r);
-	*ret_reconstruct = r;
-	return 0;
+	if (e == 0)
+		reconstruct_show(r);
+	return e;
 }
 
 const struct store_tables *reconstruct_tables(const struct reconstruct *r)

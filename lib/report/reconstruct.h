@@ -24,11 +24,18 @@ struct reconstruct;
  * of it is inferred yet. */
 bool reconstruct_wants(const struct store_tables *tables, const struct store_sample *sample);
 
-/* Goes through the samples. The reader and the names are borrowed. 0, -ENOMEM, or what
- * store_reader_samples() says. */
+/* The reader and the names are borrowed. 0 or -ENOMEM. */
 int reconstruct_new(struct store_reader *reader, struct names *names,
 		    struct reconstruct **ret_reconstruct);
 void reconstruct_free(struct reconstruct *reconstruct);
+
+/* Sees a sample: all of the reader's, in order, before anything is completed. 0, -ENOMEM, -EBADMSG.
+ */
+int reconstruct_see(struct reconstruct *reconstruct, const struct store_sample *sample);
+
+/* Completes what it can of those, going through the reader's samples once more. 0, -ENOMEM, or what
+ * store_reader_samples() says. */
+int reconstruct_run(struct reconstruct *reconstruct);
 
 /* The reader's tables with all nodes and origins. */
 const struct store_tables *reconstruct_tables(const struct reconstruct *reconstruct);
