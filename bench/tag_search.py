@@ -204,7 +204,8 @@ def observed_part(work):
 
 def main():
     if "STACKD_BUILD" not in os.environ:
-        subprocess.run(["make", "-s", "-C", HERE + "/..", "all", "build/bench/tag_collide"], check=True)
+        subprocess.run(["make", "-s", "-C", ROOT, "all", "build/bench/tag_collide"],
+                       check=True)
     full = sys.argv[1:2] != ["quick"]
     parts = sys.argv[2:] or ["collide"] + full * ["observed"]
     with tempfile.TemporaryDirectory(prefix="stackd-bench-") as work:
