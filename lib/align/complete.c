@@ -14,42 +14,11 @@
 #include "align/parts.h"
 #include "align/weigh.h"
 
-#define ALIGN_OPEN  (UINT32_MAX - 1) /* of a gap: decided, and there is no link */
-#define ALIGN_ENTRY (UINT32_MAX - 2) /* of a gap: its frame is the thread's entry */
-
 /* So many samples ahead. */
 #define FORESEE_KEY	 12u
 #define FORESEE_SIGHTING 6u
 
 /* --- links ---------------------------------------------------------------------------------- */
-
-static int complete_add_link(struct align *a, const struct align_frame *frame, uint32_t confidence)
-{
-	if (VEC_RESERVE(&a->links, 1) < 0 || offsets_add(&a->levels) < 0)
-		return -ENOMEM;
-	a->links.items[a->links.count++] = (struct align_link){
-		.frame = *frame,
-		.below = ALIGN_NONE,
-		.confidence = confidence,
-		.path = confidence,
-	};
-	return 0;
-}
-
-/* Hangs a link on the one with its caller, unless that closed a ring. */
-static void complete_join(struct align *a, uint32_t above, uint32_t below)
-{
-	struct align_link *link = &a->links.items[above];
-	const struct align_link *under = &a->links.items[below];
-
-	if (!offsets_join(&a->levels, above, below, 1))
-		return;
-	link->below = below;
-	link->level = under->level + 1;
-	link->is_whole = under->is_whole;
-	if (under->path < link->path)
-		link->path = under->path;
-}
 
 /* The gap of a key that a rank falls into: before its first sighting, between two, after the
  * last. */
@@ -63,11 +32,10 @@ static int complete_open_gap(struct align *a, uint32_t gap, const struct align_a
 {
 	bool is_sure = answer->confidence && answer->confidence >= a->threshold;
 
-	a->gaps.items[gap] = is_sure && answer->is_entry ? ALIGN_ENTRY : ALIGN_OPEN;
+	a->gaps.items[gap] = is_sure && answer->is_entry ? LINKS_ENTRY : LINKS_OPEN;
 	if (!is_sure || answer->is_entry)
 		return 0;
-	if (VEC_RESERVE(&a->pending, 1) < 0 ||
-	    complete_add_link(a, &answer->frame, answer->confidence) < 0)
+	if (VEC_RESERVE(&a->pending, 1) < 0 || links_add(a, &answer->frame, answer->confidence) < 0)
 		return -ENOMEM;
 	a->gaps.items[gap] = (uint32_t)a->links.count - 1;
 	a->pending.items[a->pending.count++] = gap;
@@ -79,12 +47,12 @@ static void complete_close_gaps(struct align *a, uint32_t gap)
 {
 	while (a->pending.count) {
 		uint32_t above = a->pending.items[--a->pending.count];
-		uint32_t below = gap == ALIGN_NONE ? ALIGN_OPEN : a->gaps.items[gap];
+		uint32_t below = gap == ALIGN_NONE ? LINKS_OPEN : a->gaps.items[gap];
 
-		if (below == ALIGN_ENTRY)
+		if (below == LINKS_ENTRY)
 			a->links.items[a->gaps.items[above]].is_whole = true;
-		else if (below != ALIGN_OPEN)
-			complete_join(a, a->gaps.items[above], below);
+		else if (below != LINKS_OPEN)
+			links_join(a, a->gaps.items[above], below);
 		gap = above;
 	}
 }
@@ -108,7 +76,7 @@ static int complete_ask(struct align *a, struct align_question *q, uint32_t *ret
 			r = complete_open_gap(a, gap, &answer);
 			if (r < 0)
 				return r;
-			if (a->gaps.items[gap] < ALIGN_ENTRY) {
+			if (a->gaps.items[gap] < LINKS_ENTRY) {
 				q->symbol = answer.frame.symbol;
 				q->height = answer.frame.height;
 				q->key = triples_find(&a->history.keys, q->stack, q->symbol,
@@ -129,16 +97,22 @@ static int complete_ask(struct align *a, struct align_question *q, uint32_t *ret
 /* Takes the links from `link` on. */
 static void complete_take(const struct align *a, struct align_sample *s, uint32_t link)
 {
-	const struct align_link *l = &a->links.items[link];
+	const struct align_link *l;
 
+	if (link == LINKS_ENTRY)
+		s->is_whole = true;
+	if (link >= LINKS_ENTRY)
+		return;
+	l = &a->links.items[link];
 	s->below = link;
 	s->n_lent = l->level + 1;
 	s->confidence = l->path;
 	s->is_whole = l->is_whole;
 }
 
-static int complete_sample(struct align *a, struct align_entry *e)
+static int complete_sample(struct align *a, size_t place)
 {
+	struct align_entry *e = &a->samples.items[a->order[place]];
 	const struct align_frame *f = &a->frames.items[e->s.first];
 	struct align_question q = {.stack = e->stack,
 				   .program = e->program,
@@ -146,16 +120,17 @@ static int complete_sample(struct align *a, struct align_entry *e)
 				   .symbol = f->symbol,
 				   .height = f->height,
 				   .key = a->key.items[e->keys]};
-	uint32_t gap;
+	uint32_t gap, link;
 	int r = complete_ask(a, &q, &gap);
 
 	if (r < 0)
 		return r;
-	if (a->gaps.items[gap] == ALIGN_ENTRY)
-		e->s.is_whole = true;
-	else if (a->gaps.items[gap] != ALIGN_OPEN)
-		complete_take(a, &e->s, a->gaps.items[gap]);
-	return 0;
+	link = a->gaps.items[gap];
+	if (a->is_mostly_whole)
+		r = witness_hear(a, place, &link);
+	if (r == 0)
+		complete_take(a, &e->s, link);
+	return r;
 }
 
 /* Has the memory that a sample will need brought near: its key `FORESEE_KEY` samples ahead, and
@@ -210,8 +185,9 @@ static int complete_stack(struct align *a, const struct align_slice *slice, size
 		for (; low + WEIGH_NEAR < i; low++)
 			complete_show(a, a->order[low], false);
 		complete_foresee(a, i, n);
+		a->credit += WITNESS_CREDIT;
 		if (!e->has_entry && i >= slice->done && i < slice->end)
-			r = complete_sample(a, e);
+			r = complete_sample(a, i);
 	}
 	for (; low < high; low++)
 		complete_show(a, a->order[low], false);

@@ -130,6 +130,7 @@ static void learn_changes(struct align *a, struct history_key *k)
 
 int learn_slice(struct align *a, const struct align_slice *slice)
 {
+	size_t n_whole = 0;
 	uint32_t n_keys;
 	int r = 0;
 
@@ -138,8 +139,11 @@ int learn_slice(struct align *a, const struct align_slice *slice)
 	a->is_alone = a->samples.items[a->order[slice->from]].stack ==
 		      a->samples.items[a->order[slice->to - 1]].stack;
 	a->key.count = 0;
-	for (size_t i = slice->from; r == 0 && i < slice->to; i++)
+	for (size_t i = slice->from; r == 0 && i < slice->to; i++) {
 		r = learn_note(a, &a->samples.items[a->order[i]]);
+		n_whole += a->samples.items[a->order[i]].has_entry;
+	}
+	a->is_mostly_whole = n_whole > (slice->to - slice->from) / 2;
 	if (r == 0)
 		r = history_ready(&a->history);
 	if (r < 0)

@@ -8,6 +8,8 @@
  *               and the census
  *   decide.c    who called a frame at a moment
  *   bridge.c    the calls that lead from a frame down to one that stands
+ *   witness.c   what whole samples with the same frames tell
+ *   links.c     frames that are lent
  *   complete.c  links: an open sample's first frame, then the caller that it got, and so on
  *   align.c     what is called from outside
  */
@@ -45,12 +47,16 @@ struct align {
 	struct near near;   /* around the sample at hand */
 
 	struct census census;
-	bool is_alone; /* it has one stack */
+	bool is_alone;	      /* it has one stack */
+	bool is_mostly_whole; /* its open samples are walks that failed, not segments */
 
 	struct calls calls;
 	VEC(struct align_link) links;
-	struct offsets levels; /* of links */
-	VEC(uint32_t) pending; /* gaps whose links wait for what is below them */
+	struct offsets levels;	  /* of links */
+	struct triples told;	  /* (frame's number, 0, 0) of witnesses: */
+	VEC(uint32_t) told_links; /* that frame's link */
+	uint64_t credit;	  /* how much witnesses may cost: so much a sample */
+	VEC(uint32_t) pending;	  /* gaps whose links wait for what is below them */
 };
 
 /* Samples that are aligned together: those of `order` from `from` up to `to`. Of these, the ones
@@ -64,6 +70,21 @@ struct align_slice order_slice(const struct align *align, const struct align_sli
 
 int learn_slice(struct align *align, const struct align_slice *slice);	  /* 0 or -ENOMEM */
 int complete_slice(struct align *align, const struct align_slice *slice); /* 0 or -ENOMEM */
+
+/* Instead of a link: there is none; or the frame is the thread's entry. */
+#define LINKS_OPEN  (UINT32_MAX - 1)
+#define LINKS_ENTRY (UINT32_MAX - 2)
+
+/* One more link, with nothing below. 0 or -ENOMEM. */
+int links_add(struct align *align, const struct align_frame *frame, uint32_t confidence);
+/* Hangs a link on the one with its caller, unless that closed a ring. */
+void links_join(struct align *align, uint32_t above, uint32_t below);
+
+#define WITNESS_CREDIT 32u /* sightings and frames that are looked at, for each sample */
+
+/* Hears witnesses for the sample order[place], which is not whole. `*link`: what it would take;
+ * changed if they tell better, or that it should take none. 0 or -ENOMEM. */
+int witness_hear(struct align *align, size_t place, uint32_t *link);
 
 /* A frame whose caller is asked for. */
 struct align_question {

@@ -174,6 +174,39 @@ static void align_stacks_are_apart(void **state)
 	align_free(a);
 }
 
+/* Two callers take turns: only what the frame itself calls, and from where, tells which it was. */
+static void align_witnesses(void **state)
+{
+	struct align_frame one[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200), FRAME(4, 300),
+				    FRAME(5, 400)};
+	struct align_frame other[] = {FRAME(1, 0), FRAME(6, 100), FRAME(3, 200), FRAME(4, 300),
+				      FRAME(7, 400)};
+	struct align_frame elsewhere[] = {FRAME(3, 200), FRAME(8, 300)};
+	struct align *a = fresh();
+	uint32_t first, stranger;
+
+	(void)state;
+	other[2].id++; /* it calls from another place */
+	elsewhere[0].id += 2;
+	for (uint64_t t = 0; t < 40; t++)
+		add(a, t, true, 5, t % 2 ? one : other);
+	first = align_count(a);
+	add(a, 40, false, 3, one + 2);
+	add(a, 41, false, 3, other + 2);
+	stranger = align_count(a);
+	add(a, 44, false, 2, elsewhere);
+	for (uint64_t t = 47; t < 80; t++)
+		add(a, t, true, 5, t % 2 ? other : one);
+	assert_int_equal(align_run(a), 0);
+	assert_string_equal(path_of(a, first), "12345");
+	assert_string_equal(path_of(a, first + 1), "16347");
+	assert_true(align_sample(a, first)->is_whole);
+	assert_true(align_sample(a, first)->confidence < ALIGN_CERTAIN);
+	assert_string_equal(path_of(a, stranger), "38");
+	assert_false(align_sample(a, stranger)->is_whole);
+	align_free(a);
+}
+
 /* --- generated histories -------------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -243,6 +276,7 @@ static void align_lends_what_was_seen(void **state)
 		stack[0] = FRAME(1, 0);
 		for (uint64_t t = 1; t < 400; t++) {
 			uint32_t keep;
+			bool is_cut;
 
 			depth -= draw(depth);
 			while (depth < DEPTH && draw(4)) {
@@ -254,7 +288,9 @@ static void align_lends_what_was_seen(void **state)
 					stack[depth].height = below + 16 + 16 * draw(4);
 				depth++;
 			}
-			keep = draw(3) ? 1 + draw(depth) : depth;
+			/* Segments, or walks that fail now and then. */
+			is_cut = round % 2 ? draw(4) == 0 : draw(3) > 0;
+			keep = is_cut ? 1 + draw(depth) : depth;
 			for (uint32_t i = depth - keep + 1; i < depth; i++)
 				note_seen(&stack[i - 1], &stack[i]);
 			assert_int_equal(align_add(a, draw(2), 0, disorder ? draw(1000) : t,
@@ -354,6 +390,7 @@ int main(void)
 		cmocka_unit_test(align_call_graph),
 		cmocka_unit_test(align_open_groups),
 		cmocka_unit_test(align_stacks_are_apart),
+		cmocka_unit_test(align_witnesses),
 		cmocka_unit_test(align_lends_what_was_seen),
 		cmocka_unit_test(align_standing),
 		cmocka_unit_test(align_offsets),
