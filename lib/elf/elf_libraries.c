@@ -140,11 +140,12 @@ static int read_cache(struct search *s, const char *path)
 static const char *find_in_cache(const struct search *s, const char *name)
 {
 	const struct cache_header *header = (const struct cache_header *)s->cache;
-	const struct cache_row *rows = (const struct cache_row *)(header + 1);
+	const struct cache_row *rows;
 
 	if (s->cache_bytes < sizeof(*header) ||
 	    memcmp(header->magic, CACHE_MAGIC, sizeof(header->magic)) != 0)
 		return NULL;
+	rows = (const struct cache_row *)(header + 1);
 	for (size_t i = 0; i < header->n; i++) {
 		if ((i + 1) * sizeof(*rows) > s->cache_bytes - sizeof(*header))
 			return NULL;
