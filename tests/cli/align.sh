@@ -45,6 +45,11 @@ text = open(sys.argv[1]).read()
 xml.dom.minidom.parseString(text)
 assert text.count("http") == 1 and "<script" not in text
 PY
+"$stackctl" timeline -i "$store" --threshold 5 >"$tmp/t.txt"
+"$stackctl" timeline -i "$store" --threshold 5 --svg >"$tmp/t.svg"
+python3 tests/cli/timeline.py "$tmp/t.txt" "$tmp/t.svg" || fail "the picture tells other than the text"
+sed 's/width="9[0-9.]*"/width="700"/' "$tmp/t.svg" >"$tmp/bad.svg"
+python3 tests/cli/timeline.py "$tmp/t.txt" "$tmp/bad.svg" 2>"$tmp/err" && fail "a wrong bar passes"
 make_store "$tmp/h.db" hostile
 expect 0 "$stackctl" timeline -i "$tmp/h.db" --svg --threshold 1
 python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' "$tmp/out" || fail "hostile names"
