@@ -57,11 +57,14 @@ static int tear_down(void **state)
 	return system(command);
 }
 
+/* Lives until the call after the next. */
 static const char *in_folder(const char *name)
 {
-	static char path[256];
+	static char paths[2][256];
+	static unsigned turn;
+	char *path = paths[turn++ % 2];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
 	return path;
 }
 
