@@ -111,8 +111,10 @@ static struct segments segments_make(uint32_t n, bool is_tree)
 	struct history h = {.is_tree = is_tree, .seed = n};
 	struct segments s = {.n = n};
 
-	s.frames = calloc((size_t)n * 4 + (size_t)DEPTH * (n / 256 + 40), sizeof(*s.frames));
-	s.symbols = calloc((size_t)n * 4 + (size_t)DEPTH * (n / 256 + 40), sizeof(*s.symbols));
+	s.frames = calloc((size_t)n * 4 + (size_t)DEPTH * (n / STACKD_ANCHOR_EVERY + 40),
+			  sizeof(*s.frames));
+	s.symbols = calloc((size_t)n * 4 + (size_t)DEPTH * (n / STACKD_ANCHOR_EVERY + 40),
+			   sizeof(*s.symbols));
 	s.first = calloc((size_t)n + 1, sizeof(*s.first));
 	s.is_whole = calloc(n, sizeof(*s.is_whole));
 	if (!s.frames || !s.symbols || !s.first || !s.is_whole)

@@ -4,7 +4,7 @@
  *
  * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
  * depend on how deep the stack is. What lies below is told by anchors, few samples whose walk goes
- * to the entry: of each thread those numbered 1, 2, 4, 8, ... 256 and then each 256th. Heights tell
+ * to the entry: of each thread those numbered 1, 2, 4, 8, ... 128 and then each 128th. Heights tell
  * how far above a frame the stack ends, in bytes: at one place in code, frames of one height are
  * nearly always of one call. In a record each frame then follows its height (of the slot that its
  * program counter was read from; of the stack pointer for the leaf), and after the last frame

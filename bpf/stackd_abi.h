@@ -272,7 +272,7 @@ enum stackd_counter {
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127
-#define STACKD_ANCHOR_EVERY	 256 /* samples of a thread: see segment.bpf.h */
+#define STACKD_ANCHOR_EVERY	 128 /* samples of a thread: see segment.bpf.h */
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
 
 /*

@@ -60,7 +60,7 @@ static const struct argp_option argp_options[] = {
 	{"depth", OPTION_DEPTH, "N", 0,
 	 "segments: only the function that was hit and its N callers, for a cost that does not "
 	 "depend on the stack's depth; alignment finds the rest where it can, by the few samples "
-	 "of each thread that are walked whole (its 1st, 2nd, 4th, ... 256th, then each 256th)",
+	 "of each thread that are walked whole (its 1st, 2nd, 4th, ... 128th, then each 128th)",
 	 2},
 	{"heights", OPTION_HEIGHTS, NULL, 0,
 	 "keep how far from the stack's end frames are: with it, paths that a walk could not finish "

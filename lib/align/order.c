@@ -93,7 +93,7 @@ int order_run(struct align *a)
 
 /* --- slices --------------------------------------------------------------------------------- */
 
-#define ORDER_SLICE   (32u << 10) /* samples: half a minute of a thread that never sleeps */
+#define ORDER_SLICE   (16u << 10) /* samples: a quarter of a minute of a thread that never sleeps */
 #define ORDER_OVERLAP (ORDER_SLICE / 8)
 
 struct align_slice order_slice(const struct align *a, const struct align_slice *before)
