@@ -123,10 +123,10 @@ stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 
 # Manual pages: written by the programs themselves, from the tables that --help shows. Their date
 # is that of the changes, so that a build can be repeated.
 MAN_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell date -r CHANGELOG.md +%s))
-$(B)/man/done: $(B)/stackctl
+$(B)/man/done: $(B)/stackctl $(B)/stackd
 	@mkdir -p $(@D)
 	$(call say,MAN,$(@D))export SOURCE_DATE_EPOCH=$(MAN_EPOCH) && $< help --man > $(@D)/stackctl.1 && for verb in $$($< help --verbs); do \
-		$< help --man $$verb > $(@D)/stackctl-$$verb.1 || exit 1; done && touch $@
+		$< help --man $$verb > $(@D)/stackctl-$$verb.1 || exit 1; done && $(B)/stackd --man > $(@D)/stackd.8 && touch $@
 
 man: $(B)/man/done
 
@@ -233,10 +233,11 @@ bench-quick: ; $(Q)bench/run.sh quick
 install: all man
 	install -D -m 0755 $(B)/stackd $(DESTDIR)$(PREFIX)/sbin/stackd
 	install -D -m 0755 $(B)/stackctl $(DESTDIR)$(PREFIX)/bin/stackctl
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/man/man1 \
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
 	install -m 0644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 0644 $(B)/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/stackd $(DESTDIR)$(PREFIX)/include

@@ -131,20 +131,15 @@ static int options_prepare(const struct argp *argp, int argc, char **argv)
 	return argc;
 }
 
-const char *options_date(char ret_date[static 16])
+const char *options_date(char ret_date[static ARGP_TABLE_DATE])
 {
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	time_t when = epoch ? (time_t)strtoll(epoch, NULL, 10) : time(NULL);
-	struct tm tm;
-
-	if (!gmtime_r(&when, &tm) || !strftime(ret_date, 16, "%Y-%m-%d", &tm))
-		strcpy(ret_date, "1970-01-01");
+	argp_table_date(getenv("SOURCE_DATE_EPOCH"), time(NULL), ret_date);
 	return ret_date;
 }
 
 static int options_describe(const struct argp *argp, const char *name)
 {
-	char date[16];
+	char date[ARGP_TABLE_DATE];
 	const struct argp_table_page page = {.date = options_date(date),
 					     .name = name,
 					     .section = 1,

@@ -12,6 +12,8 @@
 
 #include <argp.h>
 
+#include "base/argp_table.h"
+
 /* Instead of reading options: describe them and exit. For `stackctl help --man VERB` and for
  * completion. */
 enum options_mode { OPTIONS_READ, OPTIONS_MAN, OPTIONS_LIST };
@@ -19,7 +21,7 @@ void options_set_mode(enum options_mode mode);
 
 /* The date of manual pages: today, or that of SOURCE_DATE_EPOCH, so that a build can be repeated.
  */
-const char *options_date(char ret_date[static 16]);
+const char *options_date(char ret_date[static ARGP_TABLE_DATE]);
 
 /* Reads a verb's options into `input`, as argp_parse() does. Ends the program with a message and
  * CMD_USAGE if they are wrong. May reorder and shorten `argv`. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argp_table.h"
 #include "exit_status.h"
 #include "stackd_abi.h"
 
@@ -309,6 +310,23 @@ static uint64_t usual_ring(void)
 	return bytes < 8 << 20 ? 8 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
 }
 
+/* Writes stackd(8), of what --help is made of. */
+static enum exit_status manual(const struct argp *argp)
+{
+	char date[ARGP_TABLE_DATE];
+	const struct argp_table_page page = {.name = "stackd",
+					     .section = 8,
+					     .version = argp_program_version,
+					     .date = date,
+					     .see_also = "\\fBstackctl\\fR(1)"};
+
+	argp_table_date(getenv("SOURCE_DATE_EPOCH"), time(NULL), date);
+	if (argp_table_man(argp, &page, stdout) == 0 && fflush(stdout) == 0)
+		return STATUS_DONE;
+	fputs("stackd: cannot write standard output\n", stderr);
+	return STATUS_FAILED;
+}
+
 void options_parse(int argc, char **argv, struct options *ret_options)
 {
 	static const struct argp argp = {
@@ -324,6 +342,8 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 	*ret_options = (struct options){
 		.stack_bytes = 128 << 10, .ring_bytes = usual_ring(), .table_bytes = 24 << 20};
 	argp_err_exit_status = STATUS_USAGE;
+	if (argc == 2 && strcmp(argv[1], "--man") == 0)
+		exit((int)manual(&argp));
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
 }
 

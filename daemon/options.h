@@ -41,7 +41,8 @@ struct options {
 	bool lbr_anyway; /* also where no branch records are known of */
 };
 
-/* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. */
+/* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. `stackd --man` writes
+ * the manual page and exits. */
 void options_parse(int argc, char **argv, struct options *ret_options);
 void options_free(struct options *options);
 

@@ -33,7 +33,7 @@ strip --strip-unneeded --remove-section=.comment --remove-section=.note \
     "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1
 [ ! -e "$root/usr/lib/stackd/stacktag.so" ] || strip --strip-unneeded "$root/usr/lib/stackd/stacktag.so"
 strip --strip-debug --enable-deterministic-archives "$lib"/lib*.a
-gzip -9n "$root"/usr/share/man/man1/*
+gzip -9n "$root"/usr/share/man/man[18]/*
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 printf '%s (%s) unstable; urgency=low\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" \
     "$maintainer" "$(date -R -d "@$epoch")" | gzip -9n >"$doc/changelog.Debian.gz"

@@ -195,7 +195,7 @@ static int man_option(void *arg, const struct argp_option *o)
 	FILE *out = arg;
 
 	if (!o->name && !o->key) {
-		fputs(".PP\n", out);
+		fputs(".SS ", out);
 		man_text(o->doc ? o->doc : "", out);
 		return 0;
 	}
@@ -248,6 +248,21 @@ static void man_title(const char *name, bool is_upper, FILE *out)
 	}
 }
 
+/* A line for each way to be called, which argp has one a line. */
+static void man_synopsis(const char *name, const char *args, FILE *out)
+{
+	for (bool is_first = true; is_first || *args; is_first = false) {
+		size_t n = strcspn(args, "\n");
+
+		fprintf(out, "%s\\fB%s\\fR [\\fIOPTION\\fR...]%s\\fI", is_first ? "" : ".br\n",
+			name, n ? " " : "");
+		for (size_t i = 0; i < n; i++)
+			fprintf(out, args[i] == '-' ? "\\-" : "%c", args[i]);
+		fputs("\\fR\n", out);
+		args += n + (args[n] == '\n');
+	}
+}
+
 static void man_name(const struct argp *argp, const struct argp_table_page *page, FILE *out)
 {
 	const char *doc = argp->doc ? argp->doc : "";
@@ -262,11 +277,19 @@ static void man_name(const struct argp *argp, const struct argp_table_page *page
 	fputs(" \\- ", out);
 	for (size_t i = 0; i < n; i++)
 		fputc(i ? doc[i] : tolower((unsigned char)doc[i]), out);
-	fprintf(out, "\n.SH SYNOPSIS\n\\fB%s\\fR [\\fIOPTION\\fR...]", page->name);
-	if (argp->args_doc)
-		fprintf(out, " \\fI%s\\fR", argp->args_doc);
-	fputs("\n.SH DESCRIPTION\n", out);
+	fputs("\n.SH SYNOPSIS\n", out);
+	man_synopsis(page->name, argp->args_doc ? argp->args_doc : "", out);
+	fputs(".SH DESCRIPTION\n", out);
 	man_paragraphs(doc[line] == '\n' ? doc + line + 1 : doc, out);
+}
+
+void argp_table_date(const char *epoch, time_t now, char ret_date[static ARGP_TABLE_DATE])
+{
+	time_t when = epoch ? (time_t)strtoll(epoch, NULL, 10) : now;
+	struct tm tm;
+
+	if (!gmtime_r(&when, &tm) || !strftime(ret_date, ARGP_TABLE_DATE, "%Y-%m-%d", &tm))
+		strcpy(ret_date, "1970-01-01");
 }
 
 int argp_table_man(const struct argp *argp, const struct argp_table_page *page, FILE *out)

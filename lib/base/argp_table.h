@@ -10,6 +10,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 /* Calls `each` for every visible option of a table and its children, in the order in which they
  * stand: options, headings (no name and no key) and aliases (OPTION_ALIAS). Stops at the first
@@ -41,6 +42,11 @@ struct argp_table_page {
 	const char *exits;    /* what the exit statuses say, or NULL */
 	const char *see_also; /* "stackd(8), stackctl(1)", or NULL */
 };
+
+/* The date of a manual page: that of `epoch` (what SOURCE_DATE_EPOCH says, so that a build can be
+ * repeated), or that of `now` if it is NULL. */
+#define ARGP_TABLE_DATE 16
+void argp_table_date(const char *epoch, time_t now, char ret_date[static ARGP_TABLE_DATE]);
 
 /* Writes a manual page in the man(7) format. The first line of argp->doc becomes the name line,
  * what follows it and what stands after '\v' the description, where a line that starts with a

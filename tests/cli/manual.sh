@@ -11,19 +11,28 @@ make_store "$store" small
 # --- manual pages
 verbs=$("$stackctl" help --verbs)
 [ "$(echo "$verbs" | wc -l)" -ge 5 ] || fail "verbs: $verbs"
-for verb in '' $verbs; do
-    # shellcheck disable=SC2086
-    expect 0 "$stackctl" help --man $verb
+# What the last command wrote is a page, and has the options that "$@" --help shows.
+is_page() {
     if command -v mandoc >/dev/null; then
-        mandoc -Tlint -Wwarning <"$tmp/out" >"$tmp/lint" || fail "$verb: $(head -n 5 "$tmp/lint")"
+        mandoc -Tlint -Wwarning <"$tmp/out" >"$tmp/lint" || fail "$*: $(head -n 5 "$tmp/lint")"
     fi
-    grep -q '^\.SH NAME' "$tmp/out" || fail "$verb: no name"
-    [ -z "$verb" ] || "$stackctl" "$verb" --help | grep -o -- '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*' |
-        while read -r option; do
-            sed 's/\\-/-/g' "$tmp/out" | grep -qF -- "$option" || echo "$verb: $option"
-        done >"$tmp/missing"
+    grep -q '^\.SH NAME' "$tmp/out" || fail "$*: no name"
+    "$@" --help | grep -o -- '^ .*--[a-z-]*' | grep -o -- '--[a-z-]*' | while read -r option; do
+        sed 's/\\-/-/g' "$tmp/out" | grep -qF -- "$option" || echo "$*: $option"
+    done >"$tmp/missing"
     [ ! -s "$tmp/missing" ] || fail "not in the manual: $(cat "$tmp/missing")"
+}
+expect 0 "$stackctl" help --man
+is_page "$stackctl"
+for verb in $verbs; do
+    expect 0 "$stackctl" help --man "$verb"
+    is_page "$stackctl" "$verb"
 done
+stackd=${STACKD:-$(dirname "$stackctl")/stackd}
+expect 0 "$stackd" --man
+is_page "$stackd"
+shows '.TH STACKD 8 '
+expect 1 sh -c '"$1" --man >/dev/full' - "$stackd"
 expect 2 "$stackctl" help --man frobnicate
 
 # --- completion
