@@ -8,6 +8,7 @@
  */
 #include <argp.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static int main_run(const struct verb *verb, int argc, char **argv)
 /* The manual page of stackctl itself: the verbs in place of options. */
 static void main_man(FILE *out)
 {
-	char date[16];
+	char date[ARGP_TABLE_DATE];
 
 	fprintf(out, ".TH STACKCTL 1 \"%s\" \"stackd " STACKD_VERSION "\"\n", options_date(date));
 	fputs(".SH NAME\nstackctl \\- show what stackd recorded\n.SH SYNOPSIS\n"
@@ -210,10 +211,18 @@ static void main_close_output(void)
 	}
 }
 
+/* Large arrays are mapped, however many were freed before: then they grow in place, where growing on
+ * the heap has the old and the new one side by side. */
+static void main_map_large(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+}
+
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
+	main_map_large();
 	atexit(main_close_output);
 	argp_err_exit_status = CMD_USAGE;
 	argp_program_version = "stackctl " STACKD_VERSION;

@@ -15,9 +15,9 @@
 struct flame_node {
 	uint64_t total[FLAME_SIDES], self[FLAME_SIDES]; /* samples */
 	uint64_t inferred; /* of the last side's total, those in which this frame is inferred */
-	uint32_t symbol;
+	uint32_t symbol : 31;
+	uint32_t is_inlined : 1;
 	uint32_t parent, first_child, next; /* FLAME_NONE ends */
-	bool is_inlined;
 };
 
 enum flame_kind { FLAME_PART, FLAME_USER, FLAME_KERNEL, FLAME_MARK };

@@ -24,11 +24,11 @@ struct calltree_node {
 	uint32_t first_child, next_sibling; /* CALLTREE_NONE ends the list */
 	uint64_t samples;		    /* of the node and everything below it */
 	uint64_t self;			    /* of paths that end here */
-	uint64_t inferred;   /* of `samples`, those in which this frame is inferred */
-	uint32_t key;	     /* what it is told apart from its siblings by */
-	uint32_t depth;	     /* below node 0 */
-	uint16_t n_children; /* up to CALLTREE_LISTED + 1 */
-	bool is_inlined;
+	uint64_t inferred;	 /* of `samples`, those in which this frame is inferred */
+	uint32_t key;		 /* what it is told apart from its siblings by */
+	uint32_t depth : 27;	 /* below node 0 */
+	uint32_t n_children : 4; /* up to CALLTREE_LISTED + 1 */
+	uint32_t is_inlined : 1;
 };
 
 enum calltree_key {
