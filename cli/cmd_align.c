@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "input.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
 #include "report/compare.h"
 #include "report/evidence.h"
-#include "terminal.h"
+#include "show.h"
 
 #define CMD_ALIGN_ROWS 10
 
@@ -28,9 +27,7 @@ enum {
 };
 
 struct cmd_align {
-	struct input input;
-	struct terminal terminal;
-	const char *output;
+	struct show show;
 	struct compare_options options;
 	size_t routines;
 	bool is_compared, is_json;
@@ -74,8 +71,7 @@ static error_t cmd_align_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &args->input;
-		state->child_inputs[1] = &args->terminal;
+		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_ALIGN_DEPTH:
 		args->options.frames = cmd_align_number(state, "depth", arg, 0, 1000) + 1;
@@ -99,7 +95,7 @@ static error_t cmd_align_parse(int key, char *arg, struct argp_state *state)
 		args->is_json = true;
 		return 0;
 	case 'o':
-		args->output = arg;
+		args->show.output = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->is_compared)
@@ -114,13 +110,11 @@ static error_t cmd_align_parse(int key, char *arg, struct argp_state *state)
 static int cmd_align_write(const struct cmd_align *args, const struct input_open *open,
 			   const struct compare *compare)
 {
-	const struct report_options options = {.width = args->terminal.pager ? 0
-									     : args->terminal.width,
-					       .color = args->terminal.color,
-					       .utf8 = args->terminal.utf8};
+	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int r, status = output_begin_paged(args->output,
-					   args->is_json ? NULL : args->terminal.pager, &output);
+	int r, status = output_begin_paged(args->show.output,
+					   args->is_json ? NULL : args->show.terminal.pager,
+					   &output);
 
 	if (status != CMD_DONE)
 		return status;
@@ -132,8 +126,9 @@ static int cmd_align_write(const struct cmd_align *args, const struct input_open
 	return output_end(&output, r);
 }
 
-static int cmd_align_run(const struct cmd_align *args, const struct input_open *open)
+static int cmd_align_run(void *arg, const struct input_open *open)
 {
+	const struct cmd_align *args = arg;
 	struct compare *compare = NULL;
 	int status, r = compare_new(open->profile, &args->options, &compare);
 
@@ -155,8 +150,6 @@ static int cmd_align_run(const struct cmd_align *args, const struct input_open *
 
 int cmd_align(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_align_options,
 		.parser = cmd_align_parse,
@@ -166,20 +159,13 @@ int cmd_align(int argc, char **argv)
 		       "  stackd --heights -o s.db -- ./program\n"
 		       "  stackctl align -i s.db --depth 2 --compare\n"
 		       "  stackctl align -i s.db --depth 7 --share 10 --compare\n",
-		.children = children,
+		.children = show_children,
 	};
 	struct cmd_align args = {
 		.options = {.frames = 3, .percent = 100, .threshold = EVIDENCE_THRESHOLD},
 		.routines = CMD_ALIGN_ROWS};
-	struct input_open open;
-	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	args.input.filter.no_reconstructed = true;
-	terminal_setup(&args.terminal, args.output);
-	status = input_open(&args.input, &open);
-	if (status == CMD_DONE)
-		status = cmd_align_run(&args, &open);
-	input_close(&open);
-	return status;
+	args.show.input.filter.no_reconstructed = true;
+	return show_run(&args.show, cmd_align_run, &args);
 }

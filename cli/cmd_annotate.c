@@ -6,22 +6,20 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "input.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
 #include "report/annotate_view.h"
-#include "terminal.h"
+#include "show.h"
 
 #define CMD_ANNOTATE_MAX 20u /* functions */
 
 enum { CMD_ANNOTATE_JSON = 0x200, CMD_ANNOTATE_SOURCE, CMD_ANNOTATE_ROOT, CMD_ANNOTATE_INTEL };
 
 struct cmd_annotate {
-	struct input input;
-	struct terminal terminal;
+	struct show show;
 	struct annotate_places places;
-	const char *output, *name;
+	const char *name;
 	bool is_json;
 };
 
@@ -42,8 +40,7 @@ static error_t cmd_annotate_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &args->input;
-		state->child_inputs[1] = &args->terminal;
+		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_ANNOTATE_SOURCE:
 		args->places.source = arg;
@@ -58,7 +55,7 @@ static error_t cmd_annotate_parse(int key, char *arg, struct argp_state *state)
 		args->is_json = true;
 		return 0;
 	case 'o':
-		args->output = arg;
+		args->show.output = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->name)
@@ -67,7 +64,7 @@ static error_t cmd_annotate_parse(int key, char *arg, struct argp_state *state)
 		args->name = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (args->input.filter.max_depth)
+		if (args->show.input.filter.max_depth)
 			argp_error(state, "--max-depth: lines have no depth");
 		return 0;
 	default:
@@ -78,14 +75,11 @@ static error_t cmd_annotate_parse(int key, char *arg, struct argp_state *state)
 static int cmd_annotate_write(const struct cmd_annotate *args, const struct profile *profile,
 			      const struct annotate *annotate)
 {
-	const struct report_options options = {
-		.width = args->terminal.pager ? 0 : args->terminal.width,
-		.color = args->terminal.color,
-		.utf8 = args->terminal.utf8,
-	};
+	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int r, status = output_begin_paged(args->output,
-					   args->is_json ? NULL : args->terminal.pager, &output);
+	int r, status = output_begin_paged(args->show.output,
+					   args->is_json ? NULL : args->show.terminal.pager,
+					   &output);
 
 	if (status != CMD_DONE)
 		return status;
@@ -96,8 +90,9 @@ static int cmd_annotate_write(const struct cmd_annotate *args, const struct prof
 	return output_end(&output, r);
 }
 
-static int cmd_annotate_run(const struct cmd_annotate *args, const struct input_open *open)
+static int cmd_annotate_run(void *arg, const struct input_open *open)
 {
+	const struct cmd_annotate *args = arg;
 	struct annotate annotate;
 	int status, r = annotate_make(open->profile, args->name, CMD_ANNOTATE_MAX, &annotate);
 
@@ -116,8 +111,6 @@ static int cmd_annotate_run(const struct cmd_annotate *args, const struct input_
 
 int cmd_annotate(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_annotate_options,
 		.parser = cmd_annotate_parse,
@@ -129,17 +122,10 @@ int cmd_annotate(int argc, char **argv)
 		       "recorded ones.\n\n"
 		       "  stackctl annotate\n"
 		       "  stackctl annotate 'app::work' --source ~/src/app\n",
-		.children = children,
+		.children = show_children,
 	};
 	struct cmd_annotate args = {0};
-	struct input_open open;
-	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	terminal_setup(&args.terminal, args.output);
-	status = input_open(&args.input, &open);
-	if (status == CMD_DONE)
-		status = cmd_annotate_run(&args, &open);
-	input_close(&open);
-	return status;
+	return show_run(&args.show, cmd_annotate_run, &args);
 }

@@ -6,14 +6,13 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "input.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
 #include "report/histogram.h"
 #include "report/report.h"
 #include "report/sources.h"
-#include "terminal.h"
+#include "show.h"
 
 #define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything unless told otherwise */
 
@@ -30,9 +29,7 @@ enum {
 };
 
 struct cmd_report {
-	struct input input;
-	struct terminal terminal;
-	const char *output;
+	struct show show;
 	struct report_options options;
 	double percent_limit; /* negative: not given */
 	bool is_json, is_lbr;
@@ -90,7 +87,7 @@ static void cmd_report_parse_by(struct argp_state *state, const char *arg, struc
 
 	args->options.by = (enum report_by)cmd_report_word(state, "by", arg, words,
 							   "process, thread, command, cpu, all");
-	args->input.filter.by_cpu = args->options.by == REPORT_BY_CPU;
+	args->show.input.filter.by_cpu = args->options.by == REPORT_BY_CPU;
 }
 
 static void cmd_report_parse_bins(struct argp_state *state, const char *arg,
@@ -121,8 +118,7 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &args->input;
-		state->child_inputs[1] = &args->terminal;
+		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_REPORT_VIEW:
 		cmd_report_parse_view(state, arg, args);
@@ -151,7 +147,7 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 		args->is_json = true;
 		return 0;
 	case 'o':
-		args->output = arg;
+		args->show.output = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -166,11 +162,11 @@ static void cmd_report_complete(struct cmd_report *args)
 				 : args->is_json	  ? 0
 							  : CMD_REPORT_LIMIT;
 	options->with_sources = args->is_lbr;
-	options->calls_apart = args->input.is_unfolded;
+	options->calls_apart = args->show.input.is_unfolded;
 	/* A pager scrolls to the side. */
-	options->width = args->terminal.pager ? 0 : args->terminal.width;
-	options->color = args->terminal.color;
-	options->utf8 = args->terminal.utf8;
+	options->width = args->show.terminal.pager ? 0 : args->show.terminal.width;
+	options->color = args->show.terminal.color;
+	options->utf8 = args->show.terminal.utf8;
 	if (options->view != REPORT_AROUND)
 		options->around = NULL;
 	if (!options->n_bins)
@@ -213,8 +209,9 @@ static int cmd_report_find(const struct cmd_report *args, const struct input_ope
 static int cmd_report_write(const struct cmd_report *args, const struct input_open *open)
 {
 	struct output output;
-	int r, status = output_begin_paged(args->output,
-					   args->is_json ? NULL : args->terminal.pager, &output);
+	int r, status = output_begin_paged(args->show.output,
+					   args->is_json ? NULL : args->show.terminal.pager,
+					   &output);
 
 	if (status != CMD_DONE)
 		return status;
@@ -225,10 +222,20 @@ static int cmd_report_write(const struct cmd_report *args, const struct input_op
 	return output_end(&output, r);
 }
 
+static int cmd_report_run(void *arg, const struct input_open *open)
+{
+	struct cmd_report *args = arg;
+	int status;
+
+	cmd_report_complete(args);
+	status = cmd_report_find(args, open);
+	if (status == CMD_DONE && args->is_lbr)
+		status = cmd_report_lbr(open);
+	return status == CMD_DONE ? cmd_report_write(args, open) : status;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_report_options,
 		.parser = cmd_report_parse,
@@ -240,11 +247,9 @@ int cmd_report(int argc, char **argv)
 		       "  stackctl report --view time --pid 1234\n\n"
 		       "Every percentage says what it is of. A path whose walk did not reach the "
 		       "thread's entry begins with a mark that says why.\n",
-		.children = children,
+		.children = show_children,
 	};
 	struct cmd_report args = {.percent_limit = -1};
-	struct input_open open;
-	int status;
 
 	options_parse(&argp, argc, argv, &args);
 	if (args.is_lbr && args.options.view != REPORT_TREE) {
@@ -252,15 +257,5 @@ int cmd_report(int argc, char **argv)
 			"tree alone");
 		return CMD_USAGE;
 	}
-	terminal_setup(&args.terminal, args.output);
-	cmd_report_complete(&args);
-	status = input_open(&args.input, &open);
-	if (status == CMD_DONE)
-		status = cmd_report_find(&args, &open);
-	if (status == CMD_DONE)
-		status = args.is_lbr ? cmd_report_lbr(&open) : CMD_DONE;
-	if (status == CMD_DONE)
-		status = cmd_report_write(&args, &open);
-	input_close(&open);
-	return status;
+	return show_run(&args.show, cmd_report_run, &args);
 }

@@ -6,19 +6,16 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "input.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
 #include "report/chronicle.h"
-#include "terminal.h"
+#include "show.h"
 
 enum { CMD_TIMELINE_THRESHOLD = 0x200, CMD_TIMELINE_SVG };
 
 struct cmd_timeline {
-	struct input input;
-	struct terminal terminal;
-	const char *output;
+	struct show show;
 	struct chronicle_options options;
 	bool is_svg;
 };
@@ -67,8 +64,7 @@ static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &args->input;
-		state->child_inputs[1] = &args->terminal;
+		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_TIMELINE_THRESHOLD:
 		cmd_timeline_threshold(state, arg, &args->options);
@@ -77,7 +73,7 @@ static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
 		args->is_svg = true;
 		return 0;
 	case 'o':
-		args->output = arg;
+		args->show.output = arg;
 		args->is_svg = args->is_svg || cmd_timeline_is_svg(arg);
 		return 0;
 	default:
@@ -88,13 +84,10 @@ static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
 static int cmd_timeline_write(const struct cmd_timeline *args, const struct input_open *open,
 			      const struct chronicle *chronicle)
 {
-	const struct report_options options = {.width = args->terminal.pager ? 0
-									     : args->terminal.width,
-					       .color = args->terminal.color,
-					       .utf8 = args->terminal.utf8};
+	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int r, status = output_begin_paged(args->output, args->is_svg ? NULL : args->terminal.pager,
-					   &output);
+	int r, status = output_begin_paged(
+		       args->show.output, args->is_svg ? NULL : args->show.terminal.pager, &output);
 
 	if (status != CMD_DONE)
 		return status;
@@ -105,8 +98,9 @@ static int cmd_timeline_write(const struct cmd_timeline *args, const struct inpu
 	return output_end(&output, r);
 }
 
-static int cmd_timeline_run(const struct cmd_timeline *args, const struct input_open *open)
+static int cmd_timeline_run(void *arg, const struct input_open *open)
 {
+	const struct cmd_timeline *args = arg;
 	struct chronicle *chronicle = NULL;
 	int status, r = chronicle_new(open->profile, &args->options, &chronicle);
 
@@ -121,8 +115,6 @@ static int cmd_timeline_run(const struct cmd_timeline *args, const struct input_
 
 int cmd_timeline(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_timeline_options,
 		.parser = cmd_timeline_parse,
@@ -134,17 +126,10 @@ int cmd_timeline(int argc, char **argv)
 		       "  stackctl timeline -o timeline.svg\n\n"
 		       "A routine's time goes from its first sample to the first one elsewhere. Of "
 		       "routines that take up the same time only the innermost is shown.\n",
-		.children = children,
+		.children = show_children,
 	};
 	struct cmd_timeline args = {0};
-	struct input_open open;
-	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	terminal_setup(&args.terminal, args.output);
-	status = input_open(&args.input, &open);
-	if (status == CMD_DONE)
-		status = cmd_timeline_run(&args, &open);
-	input_close(&open);
-	return status;
+	return show_run(&args.show, cmd_timeline_run, &args);
 }

@@ -211,8 +211,8 @@ static void main_close_output(void)
 	}
 }
 
-/* Large arrays are mapped, however many were freed before: then they grow in place, where growing on
- * the heap has the old and the new one side by side. */
+/* Large arrays are mapped, however many were freed before: then they grow in place, where growing
+ * on the heap has the old and the new one side by side. */
 static void main_map_large(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -79,6 +79,22 @@ static void firefox_column(struct firefox *f, const char *name, uint32_t n,
 	text_put_raw(&f->b, "]");
 }
 
+/* The columns of a table: a value for each row. */
+struct firefox_column {
+	const char *name;
+	void (*value)(struct firefox *f, uint32_t i);
+};
+
+/* A table of them; its name is preceded by `before`. */
+static void firefox_table(struct firefox *f, const char *before, const char *name, uint32_t n,
+			  const struct firefox_column *columns, int *r)
+{
+	text_printf(&f->b, "%s\"%s\":{\"length\":%u", before, name, n);
+	for (; columns->name; columns++)
+		firefox_column(f, columns->name, n, columns->value, r);
+	text_put_raw(&f->b, "}");
+}
+
 /* --- columns --------------------------------------------------------------------------------- */
 
 static void firefox_null(struct firefox *f, uint32_t i)
@@ -219,46 +235,38 @@ static void firefox_source_file(struct firefox *f, uint32_t i)
 
 static void firefox_stack_table(struct firefox *f, int *r)
 {
+	static const struct firefox_column columns[] = {
+		{"prefix", firefox_prefix}, {"frame", firefox_stack_frame}, {0}};
 	uint32_t n;
 
 	paths_stacks(f->paths, &n);
-	text_printf(&f->b, "\"stackTable\":{\"length\":%u", n);
-	firefox_column(f, "prefix", n, firefox_prefix, r);
-	firefox_column(f, "frame", n, firefox_stack_frame, r);
-	text_put_raw(&f->b, "}");
+	firefox_table(f, "", "stackTable", n, columns, r);
 }
 
 static void firefox_frame_table(struct firefox *f, int *r)
 {
+	static const struct firefox_column columns[] = {
+		{"address", firefox_address},	 {"inlineDepth", firefox_inline_depth},
+		{"category", firefox_category},	 {"subcategory", firefox_zero},
+		{"func", firefox_func},		 {"nativeSymbol", firefox_null},
+		{"innerWindowID", firefox_null}, {"line", firefox_line},
+		{"column", firefox_null},	 {0}};
 	uint32_t n;
 
 	paths_frames(f->paths, &n);
-	text_printf(&f->b, ",\n\"frameTable\":{\"length\":%u", n);
-	firefox_column(f, "address", n, firefox_address, r);
-	firefox_column(f, "inlineDepth", n, firefox_inline_depth, r);
-	firefox_column(f, "category", n, firefox_category, r);
-	firefox_column(f, "subcategory", n, firefox_zero, r);
-	firefox_column(f, "func", n, firefox_func, r);
-	firefox_column(f, "nativeSymbol", n, firefox_null, r);
-	firefox_column(f, "innerWindowID", n, firefox_null, r);
-	firefox_column(f, "line", n, firefox_line, r);
-	firefox_column(f, "column", n, firefox_null, r);
-	text_put_raw(&f->b, "}");
+	firefox_table(f, ",\n", "frameTable", n, columns, r);
 }
 
 static void firefox_func_table(struct firefox *f, int *r)
 {
+	static const struct firefox_column columns[] = {
+		{"name", firefox_func_name},	  {"isJS", firefox_false},
+		{"relevantForJS", firefox_false}, {"resource", firefox_func_resource},
+		{"source", firefox_func_source},  {"lineNumber", firefox_null},
+		{"columnNumber", firefox_null},	  {0}};
 	uint32_t n = f->n_symbols;
 
-	text_printf(&f->b, ",\n\"funcTable\":{\"length\":%u", n);
-	firefox_column(f, "name", n, firefox_func_name, r);
-	firefox_column(f, "isJS", n, firefox_false, r);
-	firefox_column(f, "relevantForJS", n, firefox_false, r);
-	firefox_column(f, "resource", n, firefox_func_resource, r);
-	firefox_column(f, "source", n, firefox_func_source, r);
-	firefox_column(f, "lineNumber", n, firefox_null, r);
-	firefox_column(f, "columnNumber", n, firefox_null, r);
-	text_put_raw(&f->b, "}");
+	firefox_table(f, ",\n", "funcTable", n, columns, r);
 }
 
 /* The id that symbol servers know a file by: the build-id's first 16 bytes as a GUID, the first
@@ -305,14 +313,14 @@ static void firefox_libs(struct firefox *f, int *r)
 
 static void firefox_resource_table(struct firefox *f, int *r)
 {
+	static const struct firefox_column columns[] = {{"lib", firefox_resource_lib},
+							{"name", firefox_resource_name},
+							{"host", firefox_null},
+							{"type", firefox_resource_type},
+							{0}};
 	uint32_t n = strings_count(f->resources);
 
-	text_printf(&f->b, ",\n\"resourceTable\":{\"length\":%u", n);
-	firefox_column(f, "lib", n, firefox_resource_lib, r);
-	firefox_column(f, "name", n, firefox_resource_name, r);
-	firefox_column(f, "host", n, firefox_null, r);
-	firefox_column(f, "type", n, firefox_resource_type, r);
-	text_put_raw(&f->b, "}");
+	firefox_table(f, ",\n", "resourceTable", n, columns, r);
 }
 
 static void firefox_shared(struct firefox *f, int *r)

@@ -11,31 +11,18 @@ if one failed. A program that is not installed is a skip by name. STACKD_BUILD n
 stackd's programs (default: build)."""
 
 import argparse
-import contextlib
 import os
 import sys
 import tempfile
 import time
-import traceback
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import common  # noqa: E402
+import one_test  # noqa: E402
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_tools  # noqa: E402,F401
-
-
-def run_test(test, log):
-    """The line for one test."""
-    try:
-        with contextlib.redirect_stdout(log):
-            test.run()
-    except common.Skip as skip:
-        return "SKIP %s: %s" % (test.name, skip)
-    except Exception as error:  # pylint: disable=broad-except
-        log.write("\n" + traceback.format_exc())
-        return "FAIL %s: %s" % (test.name, str(error).split("\n", maxsplit=1)[0][:200])
-    return "PASS " + test.name
 
 
 def main():
@@ -53,7 +40,7 @@ def main():
         start = time.monotonic()
         with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8",
                   errors="backslashreplace") as log:
-            line = run_test(test, log)
+            line = one_test.run_test(test, log, common.Skip)
         failed += line.startswith("FAIL")
         print(line + (" (%.1f s)" % (time.monotonic() - start) if options.time else ""), flush=True)
     common.clean_up()

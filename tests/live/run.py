@@ -6,16 +6,16 @@ Prints a line a test as tests/check.sh does; what a test prints goes to DIR/NAME
 if one failed. STACKD_BUILD names the folder of the programs (default: build)."""
 
 import argparse
-import contextlib
 import os
 import sys
 import tempfile
 import time
-import traceback
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import harness  # noqa: E402
+import one_test  # noqa: E402
 import test_align  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)
@@ -24,21 +24,6 @@ import test_system  # noqa: E402,F401
 import test_top  # noqa: E402,F401
 import test_perf  # noqa: E402,F401
 import test_tags  # noqa: E402,F401
-
-
-def run_test(test, log, missing):
-    """The line for one test."""
-    try:
-        if missing and test.needs_bpf:
-            raise harness.Skip(missing)
-        with contextlib.redirect_stdout(log):
-            test.run()
-    except harness.Skip as skip:
-        return "SKIP %s: %s" % (test.name, skip)
-    except Exception as error:  # pylint: disable=broad-except
-        log.write("\n" + traceback.format_exc())
-        return "FAIL %s: %s" % (test.name, str(error).split("\n", maxsplit=1)[0][:200])
-    return "PASS " + test.name
 
 
 def main():
@@ -59,7 +44,8 @@ def main():
     for test in tests:
         start = time.monotonic()
         with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8") as log:
-            line = run_test(test, log, missing)
+            line = one_test.run_test(test, log, harness.Skip,
+                                     test.needs_bpf and missing)
         failed += line.startswith("FAIL")
         print(line + (" (%.1f s)" % (time.monotonic() - start) if options.time else ""),
               flush=True)

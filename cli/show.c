@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Verbs that show one recording as text; see show.h. */
+#include "show.h"
+
+#include <argp.h>
+
+#include "cmd.h"
+
+const struct argp_child show_children[] = {
+	{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
+
+void show_children_begin(struct argp_state *state, struct show *show)
+{
+	state->child_inputs[0] = &show->input;
+	state->child_inputs[1] = &show->terminal;
+}
+
+struct report_options show_options(const struct show *show)
+{
+	return (struct report_options){.width = show->terminal.pager ? 0 : show->terminal.width,
+				       .color = show->terminal.color,
+				       .utf8 = show->terminal.utf8};
+}
+
+int show_run(struct show *show, int (*run)(void *arg, const struct input_open *open), void *arg)
+{
+	struct input_open open;
+	int status;
+
+	terminal_setup(&show->terminal, show->output);
+	status = input_open(&show->input, &open);
+	if (status == CMD_DONE)
+		status = run(arg, &open);
+	input_close(&open);
+	return status;
+}
