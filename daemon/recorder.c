@@ -551,7 +551,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 	};
 	if (r->tags)
 		tag_paths_counts(r->tags, &ret_counts->tags);
-	for (uint8_t i = 0; i < STACKD_END_COUNT; i++) {
+	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
 		uint64_t *const sums[] = {
 			[END_COMPLETE] = &ret_counts->complete,
 			[END_PARTIAL] = &ret_counts->partial,
@@ -559,6 +559,6 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		};
 
 		ret_counts->end_reasons[i] = r->end_reasons[i];
-		*sums[end_reason_quality(i)] += r->end_reasons[i];
+		*sums[end_reason_quality((uint8_t)i)] += r->end_reasons[i];
 	}
 }

@@ -20,13 +20,13 @@ static void add(struct batch *b, const char *name, uint64_t value)
 
 static void add_end_reasons(const struct run_counters *c, struct batch *b)
 {
-	for (uint8_t i = 0; i < STACKD_END_COUNT; i++) {
+	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
 		uint64_t value = c->recorded.end_reasons[i];
 		char name[40];
 
 		if (i == STACKD_END_LOST_RING)
 			value += c->sampled.counters[STACKD_COUNT_LOST_RING];
-		snprintf(name, sizeof(name), "end.%s", end_reason_name(i));
+		snprintf(name, sizeof(name), "end.%s", end_reason_name((uint8_t)i));
 		add(b, name, value);
 	}
 }
