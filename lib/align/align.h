@@ -33,9 +33,9 @@
  * Groups end at the thread's entry, or at a frame that nobody saw with a caller: that is the
  * group's pivot, and what hangs on it is aligned, but not whole.
  *
- * Where most samples are whole, and one's walk failed, more than its first frame tells: whole samples
- * that had the same frame with the same calls above it are its witnesses (witness.c). What they
- * tell goes before what single frames do.
+ * Where most samples are whole, and one's walk failed, more than its first frame tells: whole
+ * samples that had the same frame with the same calls above it are its witnesses (witness.c). What
+ * they tell goes before what single frames do.
  *
  * Every lent frame was observed, with its height if that is known, as the caller of the next.
  */

@@ -32,6 +32,7 @@ stackd=${STACKD:-$(dirname "$stackctl")/stackd}
 expect 0 "$stackd" --man
 is_page "$stackd"
 shows '.TH STACKD 8 '
+# shellcheck disable=SC2016 # the inner shell expands it
 expect 1 sh -c '"$1" --man >/dev/full' - "$stackd"
 expect 2 "$stackctl" help --man frobnicate
 
