@@ -14,8 +14,9 @@
  *                    child's entry, which follows within a few instructions, the parent is as
  *                    before the call. The child is at its entry, and what its stack begins with
  *                    is no return address.
- *   endbr64          Where nothing covers it, the entry of a function, such as frame_dummy, which
- *                    the loader calls and often faults in.
+ *   endbr64; jmp     Where nothing covers it, the entry of a function, such as frame_dummy, which
+ *                    the loader calls and often faults in; and what follows, when endbr64 is all
+ *                    that has been done.
  *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
  *                    __do_global_dtors_aux, before it has its frame pointer. (de)register_tm_clones
  *                    beside it use no stack at all.
@@ -83,6 +84,18 @@ static int after_syscall(const struct elf_file *elf, const struct cfi_image *ima
 	r = walk_rule_compile(image, vaddr - back, rule);
 	rule->is_entry = true;
 	return r;
+}
+
+/* At a function's endbr64, or right behind it. */
+static bool is_at_entry(const struct elf_file *elf, uint64_t offset)
+{
+	const uint64_t back = offset < sizeof(endbr64) ? offset : sizeof(endbr64);
+	uint8_t code[2 * sizeof(endbr64)] = {0};
+
+	if (elf_file_read(elf, offset - back, code, back + sizeof(endbr64)) < (int64_t)back)
+		return false;
+	return !memcmp(code, endbr64, sizeof(endbr64)) ||
+	       !memcmp(code + back, endbr64, sizeof(endbr64));
 }
 
 /* In the C runtime's _init or _fini: before its sub, or after it. */
@@ -168,7 +181,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image,
 	}
 	if (rule->fast.cfa == STACKD_CFA_NONE && image)
 		r = after_syscall(elf, image, vaddr, offset, rule);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE && !memcmp(code, endbr64, sizeof(endbr64)))
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE && is_at_entry(elf, offset))
 		set_plain(rule, 0);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_init(elf, offset, rule);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Code of this program that has no call frame information, and what its bytes tell. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "walk/leaf_rule.h"
+#include "walk_self.h"
+
+/* As frame_dummy of the compiler's runtime, and an epilogue. Never called. */
+__asm__(".pushsection .text\n"
+	".globl leaf_before, leaf_dummy, leaf_epilogue\n"
+	"leaf_before: .zero 16, 0x90\n"
+	"leaf_dummy: endbr64\n"
+	"	.byte 0xe9, 0, 0, 0, 0\n" /* jmp */
+	"	.zero 16, 0x90\n"
+	"leaf_epilogue: lea -8(%r10), %rsp\n"
+	"	ret\n"
+	"	.zero 64, 0x90\n"
+	".popsection\n");
+extern const char leaf_before[], leaf_dummy[], leaf_epilogue[];
+
+static struct self_map *map;
+
+static int set_up(void **state)
+{
+	(void)state;
+	map = self_map_new();
+	return map ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	self_map_free(map);
+	return 0;
+}
+
+static struct stackd_rule rule_at(const char *code)
+{
+	const struct object *object = NULL;
+	struct walk_rule rule = {.fast = {.cfa = STACKD_CFA_NONE}};
+	uint64_t offset = 0;
+
+	assert_true(self_find(map, (uint64_t)code, &object, &offset));
+	assert_int_equal(leaf_rule_improve(object->elf, NULL, (uint64_t)code, offset, &rule), 0);
+	return rule.fast;
+}
+
+static void assert_plain(const char *code)
+{
+	struct stackd_rule rule = rule_at(code);
+
+	assert_int_equal(rule.cfa, STACKD_CFA_REG);
+	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.cfa_offset, 8);
+	assert_int_equal(rule.ra_offset, -8);
+}
+
+static void a_function_is_entered(void **state)
+{
+	(void)state;
+	assert_plain(leaf_dummy);
+	assert_plain(leaf_dummy + 4);
+	assert_int_equal(rule_at(leaf_dummy + 9).cfa, STACKD_CFA_NONE);
+	assert_int_equal(rule_at(leaf_before + 12).cfa, STACKD_CFA_NONE);
+}
+
+static void a_function_is_left(void **state)
+{
+	struct stackd_rule rule = rule_at(leaf_epilogue);
+
+	(void)state;
+	assert_int_equal(rule.cfa, STACKD_CFA_REG);
+	assert_int_equal(rule.reg, 10);
+	assert_int_equal(rule.cfa_offset, 0);
+	assert_plain(leaf_epilogue + 4);
+	assert_int_equal(rule_at(leaf_epilogue + 5).cfa, STACKD_CFA_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_function_is_entered),
+		cmocka_unit_test(a_function_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
