@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "cmd.h"
 #include "decode_model.h"
@@ -368,11 +369,8 @@ static int cmd_decode_tags(struct cmd_decode_run *run)
 /* A search ends by the time that it used, however busy the machine is. */
 static uint64_t cmd_decode_clock(void *arg)
 {
-	struct timespec now;
-
 	(void)arg;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void cmd_decode_release(struct cmd_decode_run *run)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cmd.h"
 #include "input.h"
 #include "message.h"
@@ -179,7 +180,6 @@ int cmd_list(int argc, char **argv)
 		.children = children,
 	};
 	struct cmd_list list = {0};
-	struct timespec now;
 	char *path;
 	int status;
 
@@ -189,8 +189,7 @@ int cmd_list(int argc, char **argv)
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	list.now_unix_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	list.now_unix_ns = clock_ns(CLOCK_REALTIME);
 	list.path = path;
 	status = cmd_list_run(&list);
 	free(path);

@@ -40,6 +40,8 @@ void judge_free(struct judge *judge)
 
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path)
 {
+	if (!judge)
+		return;
 	judge->tid = record->tid;
 	judge->time_ns = record->time_ns;
 	judge->count = path->count;
@@ -75,10 +77,11 @@ static void show_wrong(const struct judge *judge, const struct stackd_header *re
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason)
 {
-	size_t count = path->count, missing = judge->count - count;
+	size_t count = path->count, missing;
 
-	if (judge->tid != record->tid || judge->time_ns != record->time_ns)
+	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
 		return;
+	missing = judge->count - count;
 	if (count > judge->count || (missing && reason == STACKD_END_ENTRY) ||
 	    memcmp(judge->path + missing, path->locations, count * sizeof(path->locations[0]))) {
 		judge->counts.wrong++;
@@ -92,5 +95,5 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 
 struct judge_counts judge_counts(const struct judge *judge)
 {
-	return judge->counts;
+	return judge ? judge->counts : (struct judge_counts){0};
 }

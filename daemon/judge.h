@@ -18,7 +18,7 @@ int judge_new(const struct object_table *objects, const struct location_table *l
 	      struct judge **ret_judge); /* borrowed; 0 or -ENOMEM */
 void judge_free(struct judge *judge);
 
-/* The user part of a WALKED record. */
+/* The user part of a WALKED record. (NULL `judge`, in all of these: nothing is judged.) */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path);
 
 /* What libdw has made of the copy that came with it. Where that could not finish (the copy is of

@@ -42,7 +42,7 @@ struct recorder {
 	struct places *places;
 	struct walks *walks;
 	struct paths *paths;
-	struct judge *judge;
+	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
 	struct tables *tables; /* borrowed; NULL: none */
 	struct tagger *tagger; /* NULL: tags are not looked at */
@@ -81,8 +81,6 @@ static int make_parts(struct recorder *r)
 		err = walks_new(&walks, &r->walks);
 	if (!err)
 		err = paths_new(r->trie, r->locations, &r->paths);
-	if (!err)
-		err = judge_new(r->objects, r->locations, &r->judge);
 	if (!err)
 		err = outbox_new(&(struct outbox_tables){.objects = r->objects,
 							 .locations = r->locations,
@@ -141,6 +139,11 @@ void recorder_use_heights(struct recorder *r)
 	walks_use_heights(r->walks);
 	paths_use_heights(r->paths);
 	outbox_use_sizes(r->outbox);
+}
+
+int recorder_use_judge(struct recorder *r)
+{
+	return judge_new(r->objects, r->locations, &r->judge);
 }
 
 int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entries)

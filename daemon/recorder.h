@@ -26,6 +26,9 @@ void recorder_free(struct recorder *recorder);
 /* Records have heights (bpf/segment.bpf.h); before the first sample. */
 void recorder_use_heights(struct recorder *recorder);
 
+/* WALKED records come with a copy of the stack, to judge them by. 0 or -ENOMEM. */
+int recorder_use_judge(struct recorder *recorder);
+
 /* Reads a process that is to be profiled as it is now. 0 or -errno. */
 int recorder_load_process(struct recorder *recorder, pid_t pid);
 int recorder_load_all(struct recorder *recorder); /* every process of the machine */

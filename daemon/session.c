@@ -264,6 +264,8 @@ static enum exit_status make_parts(struct session *s)
 		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
+	if (!err && s->options->judge)
+		err = recorder_use_judge(s->recorder);
 	if (!err && s->options->lbr)
 		err = recorder_use_branches(s->recorder,
 					    s->event.branches.kind == BRANCH_CAPS_CALL_STACK,

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "extents.h"
 #include "map_window.h"
 #include "recipe/recipe.h"
@@ -224,20 +224,12 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* An object's recipes; without a readable file, an empty table. */
 static int compile(struct tables *t, const struct object *object)
 {
 	struct recipe_table *table = NULL;
 	struct elf_file *elf = NULL;
-	uint64_t start = now_ns();
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	int err = object->elf ? elf_file_clone(object->elf, &elf) : -ENOENT;
 
 	if (!err)
@@ -252,7 +244,7 @@ static int compile(struct tables *t, const struct object *object)
 	}
 	recipe_table_free(table);
 	elf_file_free(elf);
-	t->counts.compile_ns += now_ns() - start;
+	t->counts.compile_ns += clock_ns(CLOCK_MONOTONIC) - start;
 	return err;
 }
 

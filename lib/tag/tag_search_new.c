@@ -2,17 +2,14 @@
 /* Making a search: where paths can begin; see tag_search.h. */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "tag/tag_search_state.h"
 
 static uint64_t tag_search_clock(void *arg)
 {
-	struct timespec now;
-
 	(void)arg;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
