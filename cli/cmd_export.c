@@ -2,11 +2,15 @@
 /* stackctl export: a recording in the formats of other tools. A format is a row of a table. */
 #include <argp.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "export/export.h"
 #include "input.h"
+#include "message.h"
 #include "options.h"
 #include "output.h"
 
@@ -16,17 +20,19 @@ struct cmd_export_format {
 	const char *name;
 	int (*write)(struct profile *profile, FILE *out);
 	const char *help;
+	bool is_binary; /* not for a terminal's eyes */
 };
 
 static const struct cmd_export_format cmd_export_formats[] = {
-	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs"},
-	{"perf-script", export_perf_script, "As perf script prints samples, one entry for each"},
-	{"pprof", export_pprof, "For pprof: go tool pprof FILE"},
-	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread"},
-	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com"},
-	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate"},
-	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)"},
-	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)"},
+	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs", false},
+	{"perf-script", export_perf_script, "As perf script prints samples, one entry for each",
+	 false},
+	{"pprof", export_pprof, "For pprof: go tool pprof FILE", true},
+	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread", false},
+	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false},
+	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false},
+	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false},
+	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false},
 };
 
 #define CMD_EXPORT_FORMATS (sizeof(cmd_export_formats) / sizeof(*cmd_export_formats))
@@ -69,6 +75,19 @@ static error_t cmd_export_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* A terminal would take bytes of a binary format for commands. */
+static int cmd_export_check(const struct cmd_export *args)
+{
+	const char *path = args->output && strcmp(args->output, "-") != 0 ? args->output : NULL;
+
+	if (!args->format->is_binary || path || !isatty(STDOUT_FILENO))
+		return CMD_DONE;
+	message("--%s is a binary format and not written to a terminal: say -o FILE, or put a pipe "
+		"behind it",
+		args->format->name);
+	return CMD_USAGE;
+}
+
 static int cmd_export_write(const struct cmd_export *args, const struct input_open *open)
 {
 	struct output output;
@@ -104,6 +123,9 @@ int cmd_export(int argc, char **argv)
 							   .doc = "Write to this file",
 							   .group = 4};
 	options_parse(&argp, argc, argv, &args);
+	status = cmd_export_check(&args);
+	if (status != CMD_DONE)
+		return status;
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = cmd_export_write(&args, &open);

@@ -57,6 +57,25 @@ def colours_and_pager():
     assert b"\x1b[1m" in plain, plain
 
 
+def binary():
+    """A terminal gets the formats that are text, and of the others why not."""
+    asked = subprocess.run([STACKCTL, "export"], stderr=subprocess.PIPE, text=True, check=False)
+    formats = re.findall(r"--([a-z-]+)", asked.stderr.splitlines()[0])
+    assert {"pprof", "folded", "json"} <= set(formats), asked
+    for name in formats:
+        data = subprocess.check_output([STACKCTL, "export", "--" + name, "-i", STORE])
+        is_binary = bool(re.search(rb"[^\t\n -\x7e\x80-\xff]|\xff", data))
+        assert is_binary == (name == "pprof"), (name, data)
+        status, text = shown("export", "--" + name)
+        assert status == (2 if is_binary else 0), (name, status)
+        assert is_binary == (b"is a binary format" in text), (name, text)
+    status, text = shown("export", "--pprof", "-o", "-")
+    assert status == 2 and b"-o FILE" in text, (status, text)
+    with tempfile.TemporaryDirectory() as folder:
+        status, text = shown("export", "--pprof", "-o", folder + "/x")
+        assert status == 0 and not text and os.path.getsize(folder + "/x"), (status, text)
+
+
 def narrow():
     for columns in (20, 1, 7):
         for words in (["report"], ["report", "--view", "flat"], ["report", "--view", "callers"],
@@ -180,6 +199,7 @@ def progress():
 
 
 colours_and_pager()
+binary()
 narrow()
 progress()
 top()
