@@ -90,6 +90,8 @@ static struct weigh_signs decide_look(const struct align *a, const struct align_
 		.gap = p->gap_before < p->gap_after ? p->gap_before : p->gap_after,
 		.has_changed = k->changes > 0,
 		.seen = k->count,
+		.between = k->between,
+		.odd = k->odd,
 	};
 
 	signs.agree = signs.both && history_same(&a->history.sightings.items[p->before],

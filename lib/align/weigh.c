@@ -2,6 +2,13 @@
 /* The measured weights; see weigh.h. */
 #include "align/weigh.h"
 
+/* A caller that changes now and then, as a program goes on to the next part of its work, and not
+ * to and fro: what stood between two that agree nearly always agreed with them. */
+static bool weigh_is_steady(const struct weigh_signs *s)
+{
+	return s->between >= WEIGH_STEADY && s->odd * WEIGH_ODDLY <= s->between;
+}
+
 /* The sightings agree, and neither is near. */
 static uint32_t weigh_far(const struct weigh_signs *s)
 {
@@ -11,6 +18,8 @@ static uint32_t weigh_far(const struct weigh_signs *s)
 		return s->standing == 1 ? 9990 : is_middle ? 9700 : 9300;
 	if (s->standing)
 		return 5000;
+	if (s->has_changed && weigh_is_steady(s))
+		return 9000;
 	if (s->has_changed)
 		return is_middle ? 8900 : 8800;
 	if (s->places <= 1)

@@ -16,8 +16,10 @@
 #define WEIGH_NEAR   8u /* at most so far away, nothing has changed meanwhile */
 #define WEIGH_MIDDLE 32u
 #define WEIGH_FAR    128u
-#define WEIGH_OFTEN  4u /* sightings that make one caller likely to be the only one */
-#define WEIGH_CENSUS 6u /* the same for other threads' */
+#define WEIGH_OFTEN  4u	 /* sightings that make one caller likely to be the only one */
+#define WEIGH_STEADY 8u	 /* sightings between two that agree make a habit */
+#define WEIGH_ODDLY  50u /* and one in so many may tell otherwise */
+#define WEIGH_CENSUS 6u	 /* the same for other threads' */
 
 /* What is known when a frame's caller is asked for. */
 struct weigh_signs {
@@ -25,7 +27,9 @@ struct weigh_signs {
 	uint32_t gap;	  /* to the farther one if both agree, else to the nearer one */
 	bool has_changed; /* the frame was seen with more than one caller */
 	uint32_t seen;	  /* how often with any */
-	uint32_t places;  /* from which the routine was seen called, at any height */
+	/* Sightings between two that agree; and of these, those that told otherwise. */
+	uint32_t between, odd;
+	uint32_t places; /* from which the routine was seen called, at any height */
 	/* Of those: how many have a frame near in time that stands where it would have to; and
 	 * whether what the sightings tell is among them. */
 	uint32_t standing;

@@ -340,6 +340,32 @@ static void align_standing(void **state)
 	align_free(a);
 }
 
+/* A frame's caller changes once, between two parts of the program's work: far from any sighting,
+ * too, it is clear which one it was. Where it goes to and fro, it is not. */
+static void align_parts_of_the_work(void **state)
+{
+	for (unsigned is_to_and_fro = 0; is_to_and_fro < 2; is_to_and_fro++) {
+		struct align_frame one[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};
+		struct align_frame other[] = {FRAME(1, 0), FRAME(4, 100), FRAME(3, 200)};
+		struct align *a = fresh();
+
+		for (uint64_t t = 0; t < 1000; t++)
+			if (t % 50 == 0)
+				add(a, t, true, 3,
+				    t < 500 || (is_to_and_fro && t % 100) ? one : other);
+			else if (t % 50 == 25)
+				add(a, t, false, 1, one + 2);
+			else
+				ADD(a, t, false, FRAME(9, 300));
+		assert_int_equal(align_run(a), 0);
+		assert_string_equal(path_of(a, 225), is_to_and_fro ? "3" : "123");
+		assert_string_equal(path_of(a, 725), is_to_and_fro ? "3" : "143");
+		assert_string_equal(path_of(a, 475), "3"); /* at the change: nobody can say */
+		align_free(a);
+	}
+	(void)state;
+}
+
 static void align_offsets(void **state)
 {
 	struct offsets o = {0};
@@ -391,6 +417,7 @@ int main(void)
 		cmocka_unit_test(align_open_groups),
 		cmocka_unit_test(align_stacks_are_apart),
 		cmocka_unit_test(align_witnesses),
+		cmocka_unit_test(align_parts_of_the_work),
 		cmocka_unit_test(align_lends_what_was_seen),
 		cmocka_unit_test(align_standing),
 		cmocka_unit_test(align_offsets),
