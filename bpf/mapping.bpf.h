@@ -31,6 +31,7 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct stackd_inode);
 	__type(value, __u32); /* file number */
 } inodes SEC(".maps");
@@ -84,44 +85,45 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 #define ARANGE_SLOTS  10
 #define ARANGE_META   30
 
-/* The slot of s->node that an address belongs to: its word. */
-static __always_inline __u32 maple_slot(struct scratch *s, __u32 type, __u64 address)
+/* From s->tree_entry, which leads to a node, to the entry in there that an address belongs to; 0:
+ * none. 1 if that is a mapping rather than the next node. Global, so that it is verified once. */
+__noinline int maple_descend(struct scratch *s, __u64 address)
 {
-	__u32 pivots = type == MAPLE_ARANGE ? ARANGE_PIVOTS : RANGE_PIVOTS;
-	__u32 slots = type == MAPLE_ARANGE ? ARANGE_SLOTS : RANGE_SLOTS;
-	__u32 last = s->node[type == MAPLE_ARANGE ? ARANGE_META : RANGE_META] & 255;
-	__u32 i;
+	__u64 entry = s ? s->tree_entry : 0;
+	__u32 type = entry >> 3 & 15, pivots, last, slot;
+	bool is_arange = type == MAPLE_ARANGE;
 
+	if (!s)
+		return 1;
+	s->tree_entry = 0;
+	if (type < MAPLE_LEAF || type > MAPLE_ARANGE ||
+	    bpf_probe_read_kernel(s->node, sizeof(s->node),
+				  (const void *)(entry & ~MAPLE_NODE_MASK)))
+		return 1;
+	pivots = is_arange ? ARANGE_PIVOTS : RANGE_PIVOTS;
+	last = s->node[is_arange ? ARANGE_META : RANGE_META] & 255;
 	/* A full range node has no meta: its last slot stands there. */
-	if (type != MAPLE_ARANGE && s->node[RANGE_PIVOTS])
+	if (last > pivots || (!is_arange && s->node[RANGE_PIVOTS]))
 		last = pivots;
-	for (i = 0; i < RANGE_PIVOTS; i++) {
-		if (i >= pivots || i >= last || address <= s->node[1 + i])
+	for (slot = 0; slot < RANGE_PIVOTS && slot < last; slot++) {
+		if (address <= s->node[1 + slot])
 			break;
 	}
-	return slots + i;
+	slot += is_arange ? ARANGE_SLOTS : RANGE_SLOTS;
+	s->tree_entry = s->node[slot & 31];
+	return type == MAPLE_LEAF;
 }
 
 /* The mapping that holds an address, by the tree: a pointer that is yet to be checked, or 0. */
 static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm, __u64 address)
 {
-	__u64 entry = (__u64)mm->mm_mt.ma_root;
-
+	s->tree_entry = (__u64)mm->mm_mt.ma_root;
 	/* The root is marked as a node by its lowest bits; else it is a mapping on its own. */
-	if ((entry & 3) != 2 || entry <= 4096)
-		return entry;
+	if ((s->tree_entry & 3) != 2 || s->tree_entry <= 4096)
+		return s->tree_entry;
 	for (int level = 0; level < MAPLE_LEVELS; level++) {
-		__u32 type = entry >> 3 & 15, slot;
-
-		if (type < MAPLE_LEAF || type > MAPLE_ARANGE)
-			return 0;
-		if (bpf_probe_read_kernel(s->node, sizeof(s->node),
-					  (const void *)(entry & ~MAPLE_NODE_MASK)))
-			return 0;
-		slot = maple_slot(s, type, address);
-		entry = slot < 32 ? s->node[slot] : 0;
-		if (type == MAPLE_LEAF)
-			return entry;
+		if (maple_descend(s, address))
+			return s->tree_entry;
 	}
 	return 0;
 }

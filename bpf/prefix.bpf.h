@@ -381,22 +381,36 @@ static long keep_mark(__u32 index, struct scratch **at)
 	return 0;
 }
 
-/* Adds the new frames' mappings to the state's; a stack that was walked whole replaces them. */
+/* Adds a new frame's mapping to the state's. Global, so that it is verified once. */
+__noinline int keep_mapping(struct scratch *s, __u32 index)
+{
+	struct thread_state *state = s ? state_at(s) : NULL;
+	const struct touched_mapping *new;
+	__u32 count;
+
+	if (!state)
+		return 0;
+	new = &s->touched[BOUNDED(index, TOUCHED_MAPPINGS)];
+	count = state->n_touched;
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < count; i++) {
+		if (state->touched[i].name == new->name)
+			return 0;
+	}
+	if (count > TOUCHED_MAPPINGS)
+		return 0;
+	if (count < TOUCHED_MAPPINGS)
+		state->touched[BOUNDED(count, TOUCHED_MAPPINGS)] = *new;
+	state->n_touched = count + 1;
+	return 0;
+}
+
+/* Adds those of all new frames; of a stack that was walked whole, they replace what is there. */
 static __always_inline void keep_mappings(struct scratch *s, struct thread_state *state)
 {
 	if (!s->kept)
 		state->n_touched = 0;
-	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
-		bool is_there = false;
-
-		for (__u32 j = 0; j < TOUCHED_MAPPINGS && j < state->n_touched; j++)
-			is_there |= state->touched[j].name == s->touched[i].name;
-		if (is_there || state->n_touched > TOUCHED_MAPPINGS)
-			continue;
-		if (state->n_touched < TOUCHED_MAPPINGS)
-			state->touched[BOUNDED(state->n_touched, TOUCHED_MAPPINGS)] = s->touched[i];
-		state->n_touched++;
-	}
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++)
+		keep_mapping(s, i);
 	if (s->n_touched > TOUCHED_MAPPINGS)
 		state->n_touched = TOUCHED_MAPPINGS + 1;
 	state->stamp = s->stamp;

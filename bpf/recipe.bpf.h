@@ -115,12 +115,15 @@ __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 	for (__u32 step = NEAR_ROWS; step < 0x10000 && step < high - low; step *= 2) {
 		__u32 probe = is_after ? low + step : high - step;
 
-		if (row_at(probe).low <= at)
+		if (row_at(probe).low <= at) {
 			low = probe;
-		else
+			if (!is_after)
+				break;
+		} else {
 			high = probe;
-		if ((probe == low) != is_after)
-			break;
+			if (is_after)
+				break;
+		}
 	}
 	for (int i = 0; i < 17 && low + 1 < high; i++) {
 		__u32 middle = low + (high - low) / 2;

@@ -140,7 +140,7 @@ struct scratch {
 	struct stackd_mapping vma; /* key is 0 for no file */
 	__u64 vma_pointer;
 	__u32 vma_is_exec;
-	__u64 node[32];		       /* of the tree of mappings */
+	__u64 tree_entry, node[32];    /* of the tree of mappings */
 	struct stackd_mapping unknown; /* a file that the daemon has to make known */
 	struct page_copy copy;
 

@@ -52,13 +52,16 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 }
 
 /* Copies the stack from the stack pointer on to payload[at]; the bytes copied. */
-static __always_inline __u32 copy_stack(struct scratch *scratch, struct task_struct *task, __u32 at)
+static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 {
 	struct stackd_stack_record *record = &scratch->record;
-	__u64 sp = record->regs.r[STACKD_REG_RSP], end = stack_end(scratch, task, sp);
-	__u64 there = end > sp ? end - sp : (__u64)stack_limit + 1;
-	__u32 want = there > stack_limit ? stack_limit : there;
+	__u64 sp = record->regs.r[STACKD_REG_RSP], end, there;
+	__u32 want;
 
+	find_stack_end(scratch);
+	end = scratch->stack_end;
+	there = end > sp ? end - sp : (__u64)stack_limit + 1;
+	want = there > stack_limit ? stack_limit : there;
 	if (there > stack_limit)
 		record->header.flags |= STACKD_STACK_CUT;
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
@@ -93,8 +96,10 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	if (ours > sizeof(s->payload) - COMPARE_BYTES ||
 	    theirs > sizeof(s->previous.data) - COMPARE_BYTES)
 		return 1;
+	/* By pointers: of the elements of an array of bytes the compiler would read one at a time.
+	 */
 	for (int i = 0; i < COMPARE_BYTES; i += 8) {
-		if (*(__u64 *)&s->payload[ours + i] != *(__u64 *)&s->previous.data[theirs + i])
+		if (*(__u64 *)(s->payload + ours + i) != *(__u64 *)(s->previous.data + theirs + i))
 			return 1;
 	}
 	s->record.shared = shared;

@@ -48,6 +48,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, __u64);
 } late_threads SEC(".maps");
@@ -341,15 +342,21 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	return 1;
 }
 
-static __always_inline void walk_start(struct scratch *s, struct task_struct *task, __u32 pid)
+/* Global, so that it is verified once. */
+__noinline int walk_start(struct scratch *s)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!s)
+		return 1;
 	walk_from_leaf(s, true);
+	find_stack_end(s);
 	s->window_base = s->record.regs.r[STACKD_REG_RSP];
-	s->window_end = s->stack_end = stack_end(s, task, s->window_base);
+	s->window_end = s->stack_end;
 	s->window_copied = 0;
 	s->window_plain = 0;
 	s->window_holes = 0;
-	s->space = space_of(task, pid);
+	s->space = space_of(task, s->record.pid);
 	s->stamp = stamp_of(task, s->record.header.time_ns);
 	start_seen(s);
 	s->unknown.key.inode = 0;
@@ -358,6 +365,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->touched_last = 0;
 	s->rule_hits = 0;
 	s->rule_misses = 0;
+	return 0;
 }
 
 /* A thread that clone() has just made, and that has not run yet: right behind the system call,
@@ -413,8 +421,7 @@ static __always_inline __u32 kernel_frames(struct bpf_perf_event_data *ctx, __u3
 }
 
 /* The record for the daemon to walk. */
-static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_data *ctx,
-				       struct task_struct *task)
+static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
 	struct stackd_stack_record *record = &s->record;
 	__u32 kernel = kernel_frames(ctx, record->header.flags, s->payload);
@@ -423,7 +430,7 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	record->header.kind = STACKD_RECORD_STACK;
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS)
-		stack = copy_stack(s, task, kernel * 8);
+		stack = copy_stack(s, kernel * 8);
 	record->stack_bytes = stack;
 	record->shared = 0;
 	record->number = 0;
@@ -527,7 +534,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 {
 	struct stackd_header *header = &s->record.header;
 
-	walk_start(s, task, s->record.pid);
+	walk_start(s);
 	state_take(s, task, header->tid);
 	count(STACKD_COUNT_WALKS);
 	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
@@ -543,14 +550,14 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		header->end_reason = s->end;
 		s->record.unknown = s->unknown;
 		s->record.wanted = s->wanted_file;
-		send_stack(s, ctx, task);
+		send_stack(s, ctx);
 	} else {
 		put_height(s);
 		send_walk(s, ctx);
 		if (judge) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
-			send_stack(s, ctx, task);
+			send_stack(s, ctx);
 		}
 	}
 	state_give_back(s);
@@ -585,7 +592,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS)
 		walk_and_send(s, ctx, task);
 	else
-		send_stack(s, ctx, task);
+		send_stack(s, ctx);
 	return 0;
 }
 

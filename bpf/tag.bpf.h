@@ -25,6 +25,7 @@ __u32 n_tagged;
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32); /* thread group id */
 	__type(value, struct stackd_tagged);
 } tagged SEC(".maps");
@@ -32,6 +33,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by the daemon */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct stackd_known_tag);
 	__type(value, __u32);
 } known_tags SEC(".maps");

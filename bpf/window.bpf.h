@@ -37,20 +37,25 @@ struct {
 	__type(value, struct stack_bounds);
 } bounds_cache SEC(".maps");
 
-/* The end of the stack that `sp` points into; 0 if it cannot be told just now. */
-static __always_inline __u64 stack_end(struct scratch *s, struct task_struct *task, __u64 sp)
+/* The end of the stack that the sample hit: s->stack_end; 0 if it cannot be told just now. Global,
+ * so that it is verified once. */
+__noinline int find_stack_end(struct scratch *s)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
 	struct stack_bounds *cached = bpf_map_lookup_elem(&bounds_cache, &slot);
-	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack;
-	__u64 end;
+	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack, sp, end;
 
+	if (!s)
+		return 1;
+	sp = s->record.regs.r[STACKD_REG_RSP];
+	s->stack_end = 0;
 	if (!cached)
-		return 0;
+		return 1;
 	if (cached->tid != tid || cached->start_time != start_time || sp < cached->start ||
 	    sp >= cached->end) {
 		if (vma_find(s, sp))
-			return 0;
+			return 1;
 		cached->tid = tid;
 		cached->start_time = start_time;
 		cached->start = s->vma.start;
@@ -60,7 +65,8 @@ static __always_inline __u64 stack_end(struct scratch *s, struct task_struct *ta
 	/* Above the main thread's entry lie only arguments and environment. */
 	if (sp < entry_sp && entry_sp + 8 <= end)
 		end = entry_sp + 8;
-	return end;
+	s->stack_end = end;
+	return 0;
 }
 
 /* Copies `len` more bytes to the end of the window. 0, or 1: unreadable. */
