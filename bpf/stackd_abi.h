@@ -35,7 +35,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 6
+#define STACKD_ABI_VERSION 7
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -91,6 +91,13 @@ enum stackd_record_flags {
 
 struct stackd_regs {
 	__u64 r[STACKD_REG_COUNT];
+};
+
+/* How far a function that was interrupted is in making its frame. */
+enum stackd_leaf {
+	STACKD_LEAF_MADE,   /* rbp is its frame pointer, if it uses one */
+	STACKD_LEAF_NONE,   /* nothing pushed yet, or everything popped: at push %rbp, or at ret */
+	STACKD_LEAF_PUSHED, /* rbp is pushed, and still the caller's: at mov %rsp,%rbp */
 };
 
 enum stackd_record_kind {
@@ -193,9 +200,11 @@ struct stackd_stack_record {
 	__u32 stack_bytes; /* of the whole copy */
 	__u32 shared;	   /* of which left out */
 	__u32 number;	   /* counts the CPU's STACK records that can be built upon; 0: none may */
-	__u32 wanted;	   /* number of a file whose table is not loaded; 0: none */
-	__u64 holes;	   /* bit i: page i of the stack, the stack pointer's being 0, was not in
-			    * memory: never written, or on its way; its bytes are 0 here */
+	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
+	__u8 leaf;	   /* enum stackd_leaf; told by the code itself, so only it */
+	__u8 pad;
+	__u64 holes; /* bit i: page i of the stack, the stack pointer's being 0, was not in
+		      * memory: never written, or on its way; its bytes are 0 here */
 	struct stackd_mapping unknown;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };

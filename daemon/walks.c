@@ -124,6 +124,7 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_holes = record->holes,
+		.leaf = record->leaf,
 		.find = places_find_code,
 		.arg = &of,
 	};

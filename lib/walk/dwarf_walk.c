@@ -277,30 +277,49 @@ static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp,
 	       call_site_ends(bytes, sizeof(bytes));
 }
 
-/* push %rbp; mov %rsp, %rbp. Answers `failure` if what is there does not look like it. */
-static enum stackd_end_reason step_by_frame_pointer(struct run *run, enum stackd_end_reason failure)
+/* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
+ * the frame that is left ends. */
+static enum stackd_end_reason step_to(struct run *run, uint64_t below, uint64_t slot, uint64_t fp,
+				      enum stackd_end_reason failure)
 {
 	struct walk_state *s = &run->state;
-	uint64_t fp = s->r[STACKD_REG_RBP], saved, pc;
+	uint64_t pc;
 
-	if (!(s->known >> STACKD_REG_RBP & 1) || fp & 7 || fp < s->r[STACKD_REG_RSP] ||
-	    !walk_memory_read8(&run->memory, fp, &saved) ||
-	    !walk_memory_read8(&run->memory, fp + 8, &pc))
+	if (!walk_memory_read8(&run->memory, slot, &pc))
 		return failure;
-	if (!pc && !saved)
+	if (!pc && !fp)
 		return STACKD_END_ENTRY;
-	if (!is_plausible_return(run, pc, fp, saved))
+	if (!is_plausible_return(run, pc, below, fp))
 		return failure;
-	s->r[STACKD_REG_RBP] = saved;
-	s->r[STACKD_REG_RSP] = fp + 16;
+	s->r[STACKD_REG_RBP] = fp;
+	s->r[STACKD_REG_RSP] = slot + 8;
 	s->r[STACKD_REG_RIP] = pc;
 	s->known = WALK_KNOWN_AFTER_GUESS;
-	s->slot = fp + 8;
+	s->slot = slot;
 	s->is_return = true;
 	s->may_be_at_cfa = false;
 	run->is_guess = true;
 	run->walk->stats.frame_pointer_steps++;
 	return WALK_GOES_ON;
+}
+
+/* push %rbp; mov %rsp, %rbp, of which the code at the leaf may not have done all yet. Answers
+ * `failure` if what is there does not look like it. */
+static enum stackd_end_reason step_by_frame_pointer(struct run *run, enum stackd_leaf leaf,
+						    enum stackd_end_reason failure)
+{
+	const struct walk_state *s = &run->state;
+	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
+
+	if (!(s->known >> STACKD_REG_RBP & 1))
+		return failure;
+	if (leaf == STACKD_LEAF_NONE)
+		return step_to(run, rsp, rsp, fp, failure);
+	if (leaf == STACKD_LEAF_PUSHED)
+		fp = rsp;
+	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
+		return failure;
+	return step_to(run, fp, fp + 8, saved, failure);
 }
 
 /* --- the walk ------------------------------------------------------------------------------ */
@@ -329,15 +348,15 @@ static enum stackd_end_reason to_caller(struct run *run, const struct object *ob
 
 	run->is_guess = false;
 	if (!object->elf)
-		return step_by_frame_pointer(run, object->kind == OBJECT_JIT
-							  ? STACKD_END_NO_RECIPE
-							  : STACKD_END_NO_OBJECT);
+		return step_by_frame_pointer(
+			run, run->state.slot ? STACKD_LEAF_MADE : run->in->leaf,
+			object->kind == OBJECT_JIT ? STACKD_END_NO_RECIPE : STACKD_END_NO_OBJECT);
 	rule = get_rule(run->walk, object, offset, run->state.is_return);
 	if (!rule)
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
 	if (rule->fast.cfa == STACKD_CFA_NONE)
-		reason = step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
+		reason = step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
 	else
 		reason = walk_step(rule, &run->memory, &run->state);
 	return is_entry ? at_entry(run, reason) : reason;

@@ -43,6 +43,9 @@ struct walk_input {
 	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
 			       * in memory; its bytes are not known */
 
+	enum stackd_leaf
+		leaf; /* for code that no ELF file has: how far it is in making its frame */
+
 	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins
 	 * at the leaf. */
 	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */

@@ -267,6 +267,56 @@ static void test_cache(void **state)
 	snapshot_free(&snap);
 }
 
+/* --- code made at run time ------------------------------------------------------------------- */
+
+#define MADE_CODE UINT64_C(0x10000)
+
+static bool find_made_code(void *arg, uint64_t address, const struct object **ret_object,
+			   uint64_t *ret_offset)
+{
+	if (address - MADE_CODE >= 4096)
+		return false;
+	*ret_object = arg;
+	*ret_offset = address;
+	return true;
+}
+
+/* Outer, which has a frame, has called the leaf, which is so far in making its own. The stack has
+ * `words`, from the stack pointer on; rbp points to the word `fp`. */
+static void assert_outer_found(enum stackd_leaf leaf, const uint64_t *words, size_t n, size_t fp)
+{
+	struct object made = {.kind = OBJECT_JIT, .path = "[jit]"};
+	struct walk_input in = {.stack = (const uint8_t *)words,
+				.stack_bytes = n * sizeof(*words),
+				.leaf = leaf,
+				.find = find_made_code,
+				.arg = &made};
+	struct dwarf_walk *walk;
+
+	in.regs.r[STACKD_REG_RSP] = (uint64_t)words;
+	in.regs.r[STACKD_REG_RBP] = (uint64_t)&words[fp];
+	in.regs.r[STACKD_REG_RIP] = MADE_CODE + 0x100;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+	assert_int_equal(n_frames, 2);
+	assert_int_equal(frames[1].address, MADE_CODE + 0x20);
+	dwarf_walk_free(walk);
+}
+
+/* The kernel half tells by the code that was interrupted where its frame is. */
+static void test_leaf_of_made_code(void **state)
+{
+	const uint64_t outer = MADE_CODE + 0x20;
+	const uint64_t none[] = {outer, 7, 0, 0};
+	uint64_t pushed[] = {0, outer, 7, 0, 0};
+
+	(void)state;
+	pushed[0] = (uint64_t)&pushed[3];
+	assert_outer_found(STACKD_LEAF_NONE, none, 4, 2);
+	assert_outer_found(STACKD_LEAF_PUSHED, pushed, 5, 3);
+	assert_outer_found(STACKD_LEAF_MADE, pushed, 5, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_object_without_file),
 		cmocka_unit_test(test_hostile_stacks_end),
 		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_leaf_of_made_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
