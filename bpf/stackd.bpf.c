@@ -144,28 +144,23 @@ static __always_inline bool at_return(__u64 pc)
 	       code == 0xf8628d49;
 }
 
-/* How far a function is in making its frame, by the code that the leaf is at. */
-enum frame_state {
-	FRAME_MADE,   /* rbp is its frame pointer, if it uses one */
-	FRAME_NONE,   /* nothing pushed yet, or everything popped: at push %rbp, or at ret */
-	FRAME_PUSHED, /* rbp is pushed, and still the caller's: at mov %rsp,%rbp */
-};
-
-static __always_inline enum frame_state frame_state(__u64 pc)
+/* How far the function is in making its frame, by the code that its leaf is at: enum stackd_leaf.
+ * Global, so that it is verified once. */
+__noinline int leaf_at(__u64 pc)
 {
 	__u8 code[9] = {0};
 
 	/* The code may begin here, or end. */
 	if (bpf_probe_read_user(code + 1, 8, (const void *)pc) &&
 	    bpf_probe_read_user(code + 1, 1, (const void *)pc))
-		return FRAME_MADE;
+		return STACKD_LEAF_MADE;
 	bpf_probe_read_user(code, 1, (const void *)(pc - 1));
 	if (code[1] == 0x55 || code[1] == 0xc3 || code[1] == 0xc2 ||
 	    (code[1] == 0xf3 && (code[2] == 0xc3 || (code[2] == 0x0f && code[5] == 0x55))))
-		return FRAME_NONE;
+		return STACKD_LEAF_NONE;
 	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
-		return FRAME_PUSHED;
-	return FRAME_MADE;
+		return STACKD_LEAF_PUSHED;
+	return STACKD_LEAF_MADE;
 }
 
 /* To the caller whose return address is in `slot`, if it is one. */
@@ -190,16 +185,16 @@ static __always_inline int step_to(struct walk *w, __u64 slot)
 static __always_inline int step_by_frame_pointer(struct scratch *s)
 {
 	struct walk *w = &s->walk;
-	enum frame_state state = w->is_exact ? frame_state(w->pc) : FRAME_MADE;
+	int leaf = w->is_exact ? leaf_at(w->pc) : STACKD_LEAF_MADE;
 	__u64 rsp = w->r[STACKD_REG_RSP], rbp = w->r[STACKD_REG_RBP];
 	int end;
 
-	if (state == FRAME_PUSHED)
+	if (leaf == STACKD_LEAF_PUSHED)
 		rbp = rsp;
-	if (state != FRAME_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))
+	if (leaf != STACKD_LEAF_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))
 		return STACKD_END_NO_RECIPE;
-	end = step_to(w, state == FRAME_NONE ? rsp : rbp + 8);
-	if (end == WALK_GO_ON && state != FRAME_NONE && walk_restore(w, STACKD_REG_RBP, rbp))
+	end = step_to(w, leaf == STACKD_LEAF_NONE ? rsp : rbp + 8);
+	if (end == WALK_GO_ON && leaf != STACKD_LEAF_NONE && walk_restore(w, STACKD_REG_RBP, rbp))
 		end = STACKD_END_NO_RECIPE;
 	if (end == WALK_GO_ON)
 		w->frame++;
@@ -291,6 +286,14 @@ __noinline int walk_again(struct scratch *s)
 	return 0;
 }
 
+/* Is the frame the last? Its recipe says so; or it has none, and what is above it is the end: the
+ * loader's start code. */
+static __always_inline bool is_entry(const struct scratch *s, const struct stackd_rule *rule)
+{
+	return rule->cfa == STACKD_CFA_END ||
+	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
+}
+
 /* One frame: 1 ends the walk, with the reason in s->end. */
 static long walk_frame(__u32 turn, struct scratch **at)
 {
@@ -318,7 +321,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	note_frame(s, index, &entry->rule);
 	touch_mapping(s, entry);
 	s->n_new = index + 1;
-	if (entry->rule.cfa == STACKD_CFA_END) {
+	if (is_entry(s, &entry->rule)) {
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
@@ -429,8 +432,10 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 
 	record->header.kind = STACKD_RECORD_STACK;
 	record->header.n_kernel = kernel;
-	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS)
+	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS) {
 		stack = copy_stack(s, kernel * 8);
+		record->leaf = leaf_at(record->regs.r[STACKD_REG_RIP]);
+	}
 	record->stack_bytes = stack;
 	record->shared = 0;
 	record->number = 0;
