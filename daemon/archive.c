@@ -6,7 +6,8 @@
  *
  * Symbols are too large to be kept (NAMES_BYTES), and to read those of libLLVM takes longer than
  * all else that a batch of it needs: so names are found for the locations of some batches at once,
- * as seldom as keeps the cost small.
+ * as seldom as keeps the cost small. Code made at run time is named with each batch: its names can
+ * be gone with its process.
  *
  * A store that is busy is tried again with the next batch: the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording.
@@ -200,6 +201,20 @@ static int compare_objects(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static int name_location(struct archive *a, const struct store_location *location, bool is_last)
+{
+	const struct object *object = a->objects[location->object];
+	struct counted_lines counted = {.archive = a};
+	int err = naming_resolve(a->names, object, location, keep_counted_line, &counted);
+
+	if (err || counted.lines || naming_is_final(object) || is_last)
+		return err;
+	err = VEC_RESERVE(&a->unnamed, 1);
+	if (!err)
+		a->unnamed.items[a->unnamed.count++] = *location;
+	return err;
+}
+
 /* Object by object, as the symbols of few are held at a time. */
 static int name_locations(struct archive *a, struct store_location *locations, size_t count,
 			  bool is_last)
@@ -208,18 +223,22 @@ static int name_locations(struct archive *a, struct store_location *locations, s
 
 	if (count)
 		qsort(locations, count, sizeof(*locations), compare_objects);
-	for (size_t i = 0; i < count && !err; i++) {
-		const struct object *object = a->objects[locations[i].object];
-		struct counted_lines counted = {.archive = a};
-
-		err = naming_resolve(a->names, object, &locations[i], keep_counted_line, &counted);
-		if (err || counted.lines || naming_is_final(object) || is_last)
-			continue;
-		err = VEC_RESERVE(&a->unnamed, 1);
-		if (!err)
-			a->unnamed.items[a->unnamed.count++] = locations[i];
-	}
+	for (size_t i = 0; i < count && !err; i++)
+		err = name_location(a, &locations[i], is_last);
 	naming_rest(a->names);
+	return err;
+}
+
+/* Asks again for the names that were not there yet. */
+static int name_unnamed(struct archive *a)
+{
+	size_t count = a->unnamed.count;
+	struct store_location *again = a->unnamed.items;
+	int err;
+
+	a->unnamed = (typeof(a->unnamed)){0};
+	err = name_locations(a, again, count, false);
+	free(again);
 	return err;
 }
 
@@ -229,25 +248,29 @@ static int name_waiting(struct archive *a)
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), start = clock_ns(CLOCK_THREAD_CPUTIME_ID), rest;
 	int err;
 
-	if (now < a->name_at_ns || !a->waiting.count)
+	if (now < a->name_at_ns || !(a->waiting.count + a->unnamed.count))
 		return 0;
-	err = name_locations(a, a->waiting.items, a->waiting.count, false);
+	err = name_unnamed(a);
+	if (!err)
+		err = name_locations(a, a->waiting.items, a->waiting.count, false);
 	a->waiting.count = 0;
 	rest = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) * NAMING_SHARE;
 	a->name_at_ns = now + (rest < MAX_NAMELESS_NS ? rest : MAX_NAMELESS_NS);
 	return err;
 }
 
+/* Names what cannot wait, and lets the rest of a batch's locations wait. */
 static int let_wait(struct archive *a, const struct batch *b)
 {
-	if (!b->n_locations)
-		return 0;
-	if (VEC_RESERVE(&a->waiting, b->n_locations))
-		return -ENOMEM;
-	memcpy(a->waiting.items + a->waiting.count, b->locations,
-	       b->n_locations * sizeof(*b->locations));
-	a->waiting.count += b->n_locations;
-	return 0;
+	int err = VEC_RESERVE(&a->waiting, b->n_locations) ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < b->n_locations && !err; i++) {
+		if (naming_is_final(a->objects[b->locations[i].object]))
+			a->waiting.items[a->waiting.count++] = b->locations[i];
+		else
+			err = name_location(a, &b->locations[i], false);
+	}
+	return err;
 }
 
 /* --- the thread: its loop -------------------------------------------------------------------- */
