@@ -171,12 +171,15 @@ class Sent:
         with open(os.path.join(self.folder, name + ".status"), encoding="utf-8") as file:
             return int(file.read())
 
-    def recording(self, name):
-        """A recording that ended well."""
+    def log(self, name):
         with open(os.path.join(self.folder, name + ".log"), errors="replace",
                   encoding="utf-8") as file:
-            log = file.read()
-        check(self.status(name) == 0, "stackd: status %d" % self.status(name), log[-4000:])
+            return file.read()
+
+    def recording(self, name):
+        """A recording that ended well."""
+        check(self.status(name) == 0, "stackd: status %d" % self.status(name),
+              self.log(name)[-4000:])
         return harness.Recording(os.path.join(self.folder, name + ".db"))
 
     def samples(self, name, commands):
@@ -211,23 +214,26 @@ def is_moved(sample):
             and any(frame.symbol in ("do_wp_page", "wp_page_copy") for frame in sample.frames))
 
 
-def is_prologue(sample):
-    """At the first byte of code made at run time, whose frame pointer is not set yet."""
-    return any(frame.symbol in ("jit_outer", "jit_leaf") and frame.ip & 15 == 0
-               for frame in sample.frames)
-
-
 def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent=OUTSIDE_PERCENT):
     expectation = expectation_of(workload, outside_percent)
     samples = sent.samples(recording, commands_of(workload))
     moved = {s for s in samples if is_incomplete(s) and is_moved(s)}
     check(len(moved) <= len(samples) * 0.02, "%d stacks met while copied" % len(moved))
     samples = [s for s in samples if s not in moved]
-    partial = [s for s in samples if is_incomplete(s) and not is_prologue(s)]
+    partial = [s for s in samples if is_incomplete(s)]
     check(len(partial) <= len(samples) * expectation.torn_percent / 100,
           "%d of %d stacks are not complete" % (len(partial), len(samples)),
           *[chains.text_of(s.frames) for s in partial[:10]])
     harness.check_chains(samples, expectation, at_least)
+
+
+def check_judged(sent, name, counters):
+    """No walk was wrong. The first ones that were are in the log, root first."""
+    wrong = re.findall(r"^judge: .*\n.*\n.*", sent.log(name), re.M)
+    check(counters["judged_wrong"] == 0, "%d walks are wrong, %d right: %s"
+          % (counters["judged_wrong"], counters["judged_right"],
+             " ".join(" ".join(wrong[:1]).split())),
+          *wrong[:20])
 
 
 def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0.1):
@@ -243,8 +249,9 @@ def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0
           "%d samples are lost" % stats["lost"], counters)
     check(counters["kernel_walks"] - counters["kernel_fallbacks"] >= least,
           "hardly any walk came to its end in the kernel", counters)
-    check(counters["judged_wrong"] == 0 and (counters["judged_right"] >= least or not is_judged),
-          "%(judged_wrong)d walks are wrong, %(judged_right)d right" % counters, counters)
+    check_judged(sent, name, counters)
+    check(counters["judged_right"] >= least or not is_judged,
+          "only %(judged_right)d walks are judged" % counters, counters)
     check(stats["quality"]["partial"] <= stats["samples"] * partial_percent / 100,
           "not every stack is complete", stats["quality"], stats["end_reasons"])
     return counters
@@ -278,7 +285,7 @@ def check_cgroup(sent):
 def check_alternate(sent):
     """A handler on a stack of its own: the kernel walks over it."""
     counters = sent.recording("alternate").stats()["counters"]
-    check(counters["judged_wrong"] == 0, "%(judged_wrong)d walks are wrong" % counters, counters)
+    check_judged(sent, "alternate", counters)
     expectation = expectation_of("signal_handler")
     samples = sent.samples("alternate", {"sigaltstack"})
     marked = [s for s in samples if is_incomplete(s)
@@ -355,7 +362,7 @@ def line_of(name, function, log):
         return "SKIP %s: %s" % (name, skip)
     except Exception as error:  # pylint: disable=broad-except
         log.write("\n" + traceback.format_exc())
-        return "FAIL %s: %s" % (name, str(error).split("\n", maxsplit=1)[0][:200])
+        return "FAIL %s: %s" % (name, str(error).split("\n", maxsplit=1)[0][:1000])
     return "PASS " + name
 
 

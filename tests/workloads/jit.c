@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Code made at run time: two functions with frame pointers and no unwind information, named in
- * /tmp/perf-PID.map.
+ * /tmp/perf-PID.map, which it removes at its end: unless KEEP_PERF_MAP is in the environment.
  *
  * EXPECT: main;steady;jit_outer;jit_leaf
  */
@@ -12,11 +12,11 @@
 #include "workload.h"
 
 /* push rbp; mov rbp,rsp; call +3; pop rbp; ret; int3...   then at 16:
- * push rbp; mov rbp,rsp; mov eax,20000000; dec eax; jnz -2; pop rbp; ret */
+ * push rbp; mov rbp,rsp; mov eax,200; dec eax; jnz -2; pop rbp; ret */
 static const unsigned char code[] = {
 	0x55, 0x48, 0x89, 0xe5, 0xe8, 0x07, 0x00, 0x00, 0x00, 0x5d, 0xc3,
-	0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0x55, 0x48, 0x89, 0xe5, 0xb8, 0x00,
-	0x2d, 0x31, 0x01, 0xff, 0xc8, 0x75, 0xfc, 0x5d, 0xc3,
+	0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0x55, 0x48, 0x89, 0xe5, 0xb8, 0xc8,
+	0x00, 0x00, 0x00, 0xff, 0xc8, 0x75, 0xfc, 0x5d, 0xc3,
 };
 
 static CALLEE void steady(void (*entry)(void))
@@ -31,7 +31,8 @@ static char map_path[64];
 
 static void workload_end_and_clean(int number)
 {
-	unlink(map_path);
+	if (!getenv("KEEP_PERF_MAP"))
+		unlink(map_path);
 	workload_end(number);
 }
 
