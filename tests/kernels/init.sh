@@ -64,10 +64,10 @@ record lossy --judge -F 1997 --ring-bytes 256K -- /workloads/deep 2
 
 # The daemon has to work, too: no more than it can bear, with two processors.
 start threads
-record attached --judge -F 997 --ring-bytes 32M --duration 2 --pid "$started"
+record attached --judge -F 997 --ring-bytes 128M --duration 2 --pid "$started"
 end
 start chain plugin
-record all -F 997 --ring-bytes 32M --duration 2 --all
+record all -F 997 --ring-bytes 128M --duration 2 --all
 end
 start chain threads
 mkdir /tmp/cgroup/one
@@ -85,7 +85,7 @@ for name in chain threads plugin tail_calls; do
 done
 EOF
     record tags_judged --judge-tags -F 997 -- /bin/dash /tmp/tagged.sh
-    record tags -F 997 -- /workloads/tagged-plugin/chain 3
+    record tags -F 997 -- /workloads/tagged-plugin/chain 6
 fi
 
 note "the kernel's own words:"
