@@ -282,6 +282,9 @@ enum stackd_counter {
 
 #define STACKD_MAX_KERNEL_FRAMES 127
 #define STACKD_ANCHOR_EVERY	 128 /* samples of a thread: see segment.bpf.h */
+#define STACKD_ANCHOR_PRICE	 8   /* segments with known ends that earn an anchor */
+#define STACKD_ANCHOR_CREDIT	 64  /* most that are put by */
+#define STACKD_ANCHOR_ENDS	 256 /* that a thread has */
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
 
 /*

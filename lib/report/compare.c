@@ -17,6 +17,13 @@ struct compare_truth {
 	uint32_t n_frames, n_left;
 };
 
+/* What stackd --depth knows of a thread. */
+struct compare_thread {
+	uint32_t taken;	 /* samples so far */
+	uint32_t credit; /* for anchors */
+	uint64_t *ends;	 /* hashes of where segments ended: STACKD_ANCHOR_ENDS; or NULL */
+};
+
 struct compare_state {
 	struct profile *profile;
 	struct evidence *evidence;
@@ -24,8 +31,9 @@ struct compare_state {
 	struct standing *standing;
 	struct compare *result;
 	VEC(struct align_frame) frames;
-	VEC(struct compare_truth) truths;  /* by sample */
-	uint32_t *taken;		   /* by thread: samples so far */
+	VEC(struct compare_truth) truths; /* by sample */
+	struct compare_thread *threads;	  /* by number */
+	uint32_t n_threads;
 	uint64_t *seen_truth, *seen_found; /* by symbol: the last sample that had it, + 1 */
 };
 
@@ -45,26 +53,62 @@ static void compare_release(struct compare_state *c)
 	align_free(c->align);
 	free(c->frames.items);
 	free(c->truths.items);
-	free(c->taken);
+	for (uint32_t i = 0; c->threads && i < c->n_threads; i++)
+		free(c->threads[i].ends);
+	free(c->threads);
 	free(c->seen_truth);
 	free(c->seen_found);
 }
 
 /* --- cutting -------------------------------------------------------------------------------- */
 
-/* Whether a thread's n-th sample, from 1, is one that stackd walks whole (bpf/segment.bpf.h). */
-static bool compare_is_anchor(uint32_t n)
+/* Whether a segment of a thread ends where none did before, which `caller` stands for: the first
+ * frame that it lacks. */
+static bool compare_is_new(struct compare_thread *t, const struct align_frame *caller)
 {
-	return n % STACKD_ANCHOR_EVERY == 0 || (n < STACKD_ANCHOR_EVERY && (n & (n - 1)) == 0);
+	uint64_t hash = hash_mix64((uint64_t)caller->id << 32 | caller->height) | 1;
+	uint64_t *end = &t->ends[hash / 2 % STACKD_ANCHOR_ENDS];
+
+	if (*end == hash) {
+		t->credit += t->credit < STACKD_ANCHOR_CREDIT;
+		return false;
+	}
+	if (t->credit < STACKD_ANCHOR_PRICE)
+		return false;
+	t->credit -= STACKD_ANCHOR_PRICE;
+	*end = hash;
+	return true;
 }
 
-static bool compare_cuts(const struct compare_state *c, uint32_t thread)
+/* Whether a thread's last sample is one that stackd walks whole (bpf/segment.bpf.h). */
+static int compare_is_anchor(struct compare_thread *t, const struct align_frame *caller)
+{
+	uint32_t n = t->taken;
+
+	if (n % STACKD_ANCHOR_EVERY == 0 || (n < STACKD_ANCHOR_EVERY && (n & (n - 1)) == 0))
+		return true;
+	if (!t->ends) {
+		t->ends = calloc(STACKD_ANCHOR_ENDS, sizeof(*t->ends));
+		t->credit = STACKD_ANCHOR_CREDIT;
+	}
+	return t->ends ? compare_is_new(t, caller) : -ENOMEM;
+}
+
+/* Whether a path of a thread is cut: 1 or 0, or -ENOMEM. */
+static int compare_cuts(struct compare_state *c, uint32_t thread, const struct align_frame *path,
+			uint32_t n)
 {
 	const struct compare_options *o = &c->result->options;
+	int r;
 
+	if (n <= o->frames)
+		return 0;
 	if (o->percent < 100)
 		return hash_mix64(c->truths.count + 1) % 100 < o->percent;
-	return o->no_anchors || !compare_is_anchor(c->taken[thread]);
+	if (o->no_anchors)
+		return 1;
+	r = compare_is_anchor(&c->threads[thread], &path[n - o->frames - 1]);
+	return r < 0 ? r : !r;
 }
 
 static int compare_note(void *arg, const struct store_sample *sample)
@@ -81,8 +125,11 @@ static int compare_enter(struct compare_state *c, const struct store_sample *s,
 {
 	struct compare_truth truth = {.first = c->frames.count, .n_frames = n, .n_left = n};
 	bool no_heights = c->result->options.no_heights;
+	int cuts;
 
-	if (VEC_RESERVE(&c->frames, n) < 0 || VEC_RESERVE(&c->truths, 1) < 0)
+	c->threads[s->thread].taken++;
+	cuts = compare_cuts(c, s->thread, path, n);
+	if (cuts < 0 || VEC_RESERVE(&c->frames, n) < 0 || VEC_RESERVE(&c->truths, 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		c->frames.items[truth.first + i] = path[i];
@@ -90,8 +137,7 @@ static int compare_enter(struct compare_state *c, const struct store_sample *s,
 			c->frames.items[truth.first + i].height = 0;
 	}
 	c->frames.count += n;
-	c->taken[s->thread]++;
-	if (n > c->result->options.frames && compare_cuts(c, s->thread))
+	if (cuts)
 		truth.n_left = c->result->options.frames;
 	c->truths.items[c->truths.count++] = truth;
 	return align_add(c->align, s->thread, evidence_program(c->evidence, s->thread), s->time_ns,
@@ -245,8 +291,9 @@ static int compare_prepare(struct compare_state *c)
 	const struct store_tables *t = store_reader_tables(profile_reader(c->profile));
 	int r = names_new(t, &c->result->names);
 
-	c->taken = calloc((size_t)t->n_threads + 1, sizeof(*c->taken));
-	if (!c->taken)
+	c->n_threads = t->n_threads;
+	c->threads = calloc((size_t)t->n_threads + 1, sizeof(*c->threads));
+	if (!c->threads)
 		return -ENOMEM;
 	if (r == 0)
 		r = evidence_new(t, c->result->names, &c->evidence);

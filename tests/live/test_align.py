@@ -19,6 +19,9 @@ def segments(workload, depth):
             check(len(samples) == stats["samples"], "a sample is missing", stats)
             check(stats["end_reasons"].get("segment", 0) > len(samples) / 2,
                   "most walks end after the segment", stats)
+            # What nothing else tells of is walked whole: that is rare, and has to be earned.
+            check(stats["end_reasons"].get("entry", 0) < len(samples) / 6 + 100,
+                  "few walks go to the entry", stats)
             whole = [s for s in samples
                      if not (s.frames[0].symbol or "").startswith("[incomplete:")]
             check(stats["quality"]["partial"] == len(samples) - len(whole),
