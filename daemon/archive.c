@@ -7,7 +7,8 @@
  * Symbols are too large to be kept (NAMES_BYTES), and to read those of libLLVM takes longer than
  * all else that a batch of it needs: so names are found for the locations of some batches at once,
  * as seldom as keeps the cost small. Code made at run time is named with each batch: its names can
- * be gone with its process.
+ * be gone with its process. Locations of objects whose symbols would be read anew each time wait as
+ * long as they may: a recording that is shorter reads them once, at its end.
  *
  * A store that is busy is tried again with the next batch: the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording.
@@ -56,6 +57,7 @@ struct archive {
 	VEC(struct store_location) waiting; /* for their names */
 	VEC(struct store_location) unnamed; /* to be asked for again at the end */
 	uint64_t name_at_ns;		    /* when those that wait are named */
+	uint64_t dear_at_ns;		    /* and those of dear objects; 0: none wait */
 	struct store_recording totals;	    /* of the last batch */
 	int error;			    /* the first one; for archive_finish() after the join */
 	char *error_text;
@@ -242,18 +244,51 @@ static int name_unnamed(struct archive *a)
 	return err;
 }
 
+static void swap_locations(struct store_location *a, struct store_location *b)
+{
+	struct store_location kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/* Puts those first whose time has come; how many. */
+static size_t choose_waiting(struct archive *a, uint64_t now)
+{
+	size_t chosen = 0;
+
+	if (a->dear_at_ns && now >= a->dear_at_ns) {
+		a->dear_at_ns = 0;
+		return a->waiting.count;
+	}
+	for (size_t i = 0; i < a->waiting.count; i++) {
+		struct store_location *location = &a->waiting.items[i];
+
+		if (!naming_is_dear(a->names, a->objects[location->object]))
+			swap_locations(location, &a->waiting.items[chosen++]);
+	}
+	if (chosen < a->waiting.count && !a->dear_at_ns)
+		a->dear_at_ns = now + MAX_NAMELESS_NS;
+	return chosen;
+}
+
 /* Names what waits, if it is time. */
 static int name_waiting(struct archive *a)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), start = clock_ns(CLOCK_THREAD_CPUTIME_ID), rest;
+	size_t chosen;
 	int err;
 
 	if (now < a->name_at_ns || !(a->waiting.count + a->unnamed.count))
 		return 0;
+	chosen = choose_waiting(a, now);
 	err = name_unnamed(a);
 	if (!err)
-		err = name_locations(a, a->waiting.items, a->waiting.count, false);
-	a->waiting.count = 0;
+		err = name_locations(a, a->waiting.items, chosen, false);
+	a->waiting.count -= chosen;
+	if (a->waiting.count)
+		memmove(a->waiting.items, a->waiting.items + chosen,
+			a->waiting.count * sizeof(*a->waiting.items));
 	rest = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) * NAMING_SHARE;
 	a->name_at_ns = now + (rest < MAX_NAMELESS_NS ? rest : MAX_NAMELESS_NS);
 	return err;

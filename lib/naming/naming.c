@@ -152,6 +152,15 @@ static int open_symbols(struct naming *n, struct source *source, const struct ob
 	return symbolizer_object_new(n->symbolizer, source->elf, object->path, &source->symbols);
 }
 
+bool naming_is_dear(struct naming *n, const struct object *object)
+{
+	struct source *source = object->elf ? source_of(n, object) : NULL;
+	size_t bytes;
+
+	return n->limit && source && !open_symbols(n, source, object) && source->symbols &&
+	       !symbolizer_object_unread(source->symbols, &bytes) && bytes > n->limit;
+}
+
 static int resolve_elf(struct naming *n, struct source *source, const struct object *object,
 		       const struct store_location *location,
 		       int (*each)(void *arg, const struct store_line *line), void *arg)

@@ -28,8 +28,10 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sym/debug_file.h"
@@ -371,6 +373,30 @@ static int attach_shared(struct dwarf_names *names, const char *debug_root)
 	return 0;
 }
 
+/* libdw expands each compressed section of DWARF when it opens a file. Where variables are, a sixth
+ * of a library's, is of no use here: it is told that there is nothing. (Of a file that is not
+ * compressed it reads what it is asked for.) */
+static void hide_locations(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED))
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name || (strcmp(name, ".debug_loc") && strcmp(name, ".debug_loclists")))
+			continue;
+		shdr.sh_type = SHT_NOBITS;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
 static int load(struct dwarf_names *names, const struct elf_file *file, const char *debug_root)
 {
 	int r;
@@ -378,6 +404,7 @@ static int load(struct dwarf_names *names, const struct elf_file *file, const ch
 	names->shared_fd = -1;
 	names->functions_left = MAX_FUNCTIONS;
 	names->budget = WALK_BUDGET;
+	hide_locations(elf_file_libelf(file));
 	names->dwarf = dwarf_begin_elf(elf_file_libelf(file), DWARF_C_READ, NULL);
 	if (!names->dwarf)
 		return -ENOENT;

@@ -38,8 +38,9 @@ struct symbolizer_object {
 	struct symbolizer *sym;
 	struct elf_file *file; /* borrowed */
 	char *path;	       /* owned; or NULL */
-	bool is_loaded;
-	size_t bytes;		      /* of what is loaded, about */
+	bool is_opened, is_loaded;
+	bool has_dwarf;		      /* the file itself */
+	size_t bytes;		      /* that its tables take, about, once they are loaded */
 	struct elf_file *debug;	      /* owned; NULL: none */
 	struct symtab *symtab;	      /* NULL until loaded */
 	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
@@ -84,7 +85,8 @@ static void object_unload(struct symbolizer_object *o)
 	o->dwarf = NULL;
 	o->symtab = NULL;
 	o->debug = NULL;
-	o->bytes = 0;
+	o->is_opened = false;
+	o->is_loaded = false;
 }
 
 static void object_free(struct symbolizer_object *o)
@@ -144,7 +146,7 @@ void symbolizer_object_free(struct symbolizer_object *o)
 
 size_t symbolizer_object_bytes(const struct symbolizer_object *o)
 {
-	return o->bytes;
+	return o->is_loaded ? o->bytes : 0;
 }
 
 /* --- loading ------------------------------------------------------------------------------- */
@@ -206,24 +208,49 @@ static int load_debug_file(struct symbolizer_object *o, struct contents c)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Finds out what there is to load. */
+static int object_open(struct symbolizer_object *o)
+{
+	struct contents c;
+	int r;
+
+	if (o->is_opened)
+		return 0;
+	c = contents_of(o->file);
+	r = load_debug_file(o, c);
+	if (r)
+		return r;
+	o->has_dwarf = c.has_dwarf;
+	o->bytes = c.bytes + (o->debug ? contents_of(o->debug).bytes : 0);
+	o->is_opened = true;
+	return 0;
+}
+
 static int object_load(struct symbolizer_object *o)
 {
-	struct contents c = contents_of(o->file);
 	const struct elf_file *with_dwarf;
-	int r = load_debug_file(o, c);
+	int r = object_open(o);
 
 	if (!r)
 		r = symtab_new(o->file, o->debug, &o->symtab);
-	with_dwarf = c.has_dwarf ? o->file : o->debug;
+	with_dwarf = o->has_dwarf ? o->file : o->debug;
 	if (!r && o->sym->with_lines && with_dwarf)
 		r = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
 	if (r == -ENOMEM) {
 		object_unload(o);
 		return r;
 	}
-	o->bytes = c.bytes + (o->debug ? contents_of(o->debug).bytes : 0);
 	o->is_loaded = true;
 	return 0;
+}
+
+int symbolizer_object_unread(struct symbolizer_object *o, size_t *ret_bytes)
+{
+	int r = object_open(o);
+
+	if (!r)
+		*ret_bytes = o->is_loaded ? 0 : o->bytes;
+	return r;
 }
 
 /* --- asking -------------------------------------------------------------------------------- */

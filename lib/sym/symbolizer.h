@@ -52,6 +52,9 @@ void symbolizer_object_free(struct symbolizer_object *object);
 /* Bytes of memory, about, that the tables of an object take; 0 before the first question. */
 size_t symbolizer_object_bytes(const struct symbolizer_object *object);
 
+/* The same of what the next question will have to read: 0 if the tables are there. 0 or -ENOMEM. */
+int symbolizer_object_unread(struct symbolizer_object *object, size_t *ret_bytes);
+
 /* The functions at a file offset, innermost inlined one first, the enclosing one last. Writes at
  * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,

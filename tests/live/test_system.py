@@ -118,8 +118,11 @@ def test_kill():
             if wait > 2:
                 samples = Recording(store).samples()
                 check(len(samples) > 100, "only %d samples" % len(samples))
-                # A place that was met for the first time just before the end has no name yet.
-                unnamed = [s for s in samples if not all(f.symbol for f in user_frames(s))]
+                # A place that was met for the first time just before the end has no name yet; one
+                # in a library with much debug information waits longer.
+                unnamed = [s for s in samples if not all(f.symbol for f in user_frames(s)
+                                                         if f.object.endswith("/chain"))]
+                check(any("/chain" in f.object for s in samples for f in s.frames), "no frames")
                 check(all(s.time > samples[-1].time - 2 for s in unnamed), "names are missing")
                 check(len(unnamed) <= 5, "%d samples without names" % len(unnamed))
                 check_chains([s for s in samples if s not in unnamed], CHAIN)
