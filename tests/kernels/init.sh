@@ -59,7 +59,7 @@ stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
 record started --judge -F 997 -- /bin/dash /tmp/each.sh
-record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 3
+record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 5
 record lossy --judge -F 1997 --ring-bytes 256K -- /workloads/deep 2
 
 # The daemon has to work, too: no more than it can bear, with two processors.
