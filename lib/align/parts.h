@@ -7,7 +7,6 @@
  *   learn.c     every frame's (stack, symbol, height) is a key of the history; from it the calls,
  *               and the census
  *   decide.c    who called a frame at a moment
- *   bridge.c    the calls that lead from a frame down to one that stands
  *   witness.c   what whole samples with the same frames tell
  *   links.c     frames that are lent
  *   complete.c  links: an open sample's first frame, then the caller that it got, and so on

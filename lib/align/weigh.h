@@ -13,10 +13,12 @@
 #include <stdint.h>
 
 /* Distances are in samples of the stack. */
+#define WEIGH_NEXT   2u
 #define WEIGH_NEAR   8u /* at most so far away, nothing has changed meanwhile */
 #define WEIGH_MIDDLE 32u
 #define WEIGH_FAR    128u
 #define WEIGH_OFTEN  4u	 /* sightings that make one caller likely to be the only one */
+#define WEIGH_FEW    3u	 /* places that a routine is called from */
 #define WEIGH_STEADY 8u	 /* sightings between two that agree make a habit */
 #define WEIGH_ODDLY  50u /* and one in so many may tell otherwise */
 #define WEIGH_CENSUS 6u	 /* the same for other threads' */

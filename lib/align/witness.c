@@ -142,15 +142,14 @@ static void witness_ask(struct witness_search *w, const struct history_sighting 
 static uint32_t witness_weigh_all(const struct witness_search *w)
 {
 	uint32_t match = w->best.match, gap = w->best.gap;
-	bool is_alone = w->n_heard == 1 && gap > WITNESS_NEAR;
 
-	if (match >= 4)
-		return is_alone ? 9200 : 9970;
+	if (w->n_heard == 1 && gap > WITNESS_NEAR)
+		return 0;
 	if (match >= 2)
-		return !is_alone ? 9700 : match > 2 ? 9000 : 0;
+		return match >= 4 ? 9970 : 9700;
 	if (match)
-		return gap <= WITNESS_NEAR ? 9300 : 0;
-	return gap <= WITNESS_NEXT || (gap <= WITNESS_NEAR && w->n_heard > 1) ? 9100 : 0;
+		return gap <= WEIGH_NEAR ? 9300 : 0;
+	return gap <= WITNESS_NEXT ? 9100 : 0;
 }
 
 /* The same, where others fit less and tell otherwise. */
@@ -160,9 +159,7 @@ static uint32_t witness_weigh_best(const struct witness_search *w)
 
 	if (match >= 4 && w->n_best >= 4)
 		return 9800;
-	if (match && gap <= WEIGH_NEAR)
-		return 9500;
-	return match >= WITNESS_MATCH && gap <= WITNESS_NEAR ? 9100 : 0;
+	return match && gap <= WEIGH_NEAR ? 9500 : 0;
 }
 
 static uint32_t witness_weigh(const struct witness_search *w)

@@ -407,6 +407,28 @@ static void align_weights_have_order(void **state)
 	assert_int_equal(weigh(&(struct weigh_signs){0}), 0);
 }
 
+/* With one sighting: what is next to it, or nearly always so. */
+static void align_weighs_one_sighting(void **state)
+{
+	struct weigh_signs one = {.gap = 100, .seen = 1, .places = 3};
+
+	(void)state;
+	assert_true(weigh(&one) < THRESHOLD);
+	one.gap = 2;
+	assert_true(weigh(&one) >= THRESHOLD);
+	one.gap = 20;
+	assert_true(weigh(&one) < THRESHOLD);
+	one.seen = 2; /* and from few places */
+	assert_true(weigh(&one) >= THRESHOLD);
+	one.places = 9;
+	assert_true(weigh(&one) < THRESHOLD);
+	one.places = 1;
+	one.gap = 100;
+	assert_true(weigh(&one) > THRESHOLD);
+	one.has_changed = true;
+	assert_true(weigh(&one) < THRESHOLD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +444,7 @@ int main(void)
 		cmocka_unit_test(align_standing),
 		cmocka_unit_test(align_offsets),
 		cmocka_unit_test(align_weights_have_order),
+		cmocka_unit_test(align_weighs_one_sighting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
