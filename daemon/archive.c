@@ -7,7 +7,7 @@
  * Symbols are too large to be kept (NAMES_BYTES), and to read those of libLLVM takes longer than
  * all else that a batch of it needs: so names are found for the locations of some batches at once,
  * as seldom as keeps the cost small. Code made at run time is named with each batch: its names can
- * be gone with its process. Locations of objects whose symbols would be read anew each time wait as
+ * be gone with its process. Locations of large objects whose symbols would put others out wait as
  * long as they may: a recording that is shorter reads them once, at its end.
  *
  * A store that is busy is tried again with the next batch: the writer keeps what it has. Any

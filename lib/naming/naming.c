@@ -152,13 +152,24 @@ static int open_symbols(struct naming *n, struct source *source, const struct ob
 	return symbolizer_object_new(n->symbolizer, source->elf, object->path, &source->symbols);
 }
 
+static size_t held_bytes(const struct naming *n)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < n->n_sources; i++)
+		bytes += n->sources[i].symbols ? symbolizer_object_bytes(n->sources[i].symbols) : 0;
+	return bytes;
+}
+
 bool naming_is_dear(struct naming *n, const struct object *object)
 {
-	struct source *source = object->elf ? source_of(n, object) : NULL;
+	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
 	size_t bytes;
 
-	return n->limit && source && !open_symbols(n, source, object) && source->symbols &&
-	       !symbolizer_object_unread(source->symbols, &bytes) && bytes > n->limit;
+	if (!source || open_symbols(n, source, object) || !source->symbols ||
+	    symbolizer_object_unread(source->symbols, &bytes) || bytes <= n->limit / 4)
+		return false;
+	return held_bytes(n) + bytes > n->limit;
 }
 
 static int resolve_elf(struct naming *n, struct source *source, const struct object *object,

@@ -26,8 +26,8 @@ void naming_limit(struct naming *naming, size_t bytes);
 /* There is nothing to ask for just now. */
 void naming_rest(struct naming *naming);
 
-/* Will the next question about this object read more than is held between two rests, so that it
- * would be read anew at each? Then it pays to ask seldom. */
+/* Will the next question about this object read many symbols, and put others out for them, which
+ * are read anew when they are asked for? Then it pays to ask seldom. */
 bool naming_is_dear(struct naming *naming, const struct object *object);
 
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);

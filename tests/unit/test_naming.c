@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * naming: an object that is closed for lack of room, and opened again, has the names that it had.
+ * It says beforehand for which objects there is no room.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,12 +135,35 @@ static void with_room_for_some(void **state)
 	check_names(2 << 20);
 }
 
+/* An object is dear while its symbols are not there and have no room. */
+static void what_is_dear(void **state)
+{
+	static const size_t limits[] = {0, 1, (size_t)1 << 30};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		bool has_no_room = limits[i] == 1;
+		struct naming *naming;
+
+		assert_int_equal(naming_new("/proc", &naming), 0);
+		naming_limit(naming, limits[i]);
+		assert_int_equal(naming_is_dear(naming, &places[1].object), has_no_room);
+		ask(naming, &places[1]);
+		assert_false(naming_is_dear(naming, &places[1].object));
+		assert_int_equal(naming_is_dear(naming, &places[0].object), has_no_room);
+		naming_rest(naming);
+		assert_int_equal(naming_is_dear(naming, &places[1].object), has_no_room);
+		naming_free(naming);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_limit),
 		cmocka_unit_test(with_room_for_none),
 		cmocka_unit_test(with_room_for_some),
+		cmocka_unit_test(what_is_dear),
 	};
 
 	return cmocka_run_group_tests(tests, find_places, free_places);
