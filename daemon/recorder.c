@@ -261,10 +261,12 @@ static int reload_members(struct recorder *r)
 
 static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 {
+	int err = process_table_on_exit(r->processes, event->pid, event->tid);
+
 	paths_on_exit(r->paths, event->tid);
-	if (event->pid == event->tid)
-		members_remove(r->members, event->pid);
-	return process_table_on_exit(r->processes, event->pid, event->tid);
+	if (!err && !process_table_knows(r->processes, event->pid))
+		members_remove(r->members, event->pid); /* that was its last thread */
+	return err;
 }
 
 static int on_fork_event(struct recorder *r, const struct sideband_event *event)

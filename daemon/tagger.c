@@ -272,6 +272,36 @@ static void on_end(struct tagger *t, pid_t pid)
 	free(process);
 }
 
+struct others {
+	pid_t pid, tid;
+	bool found;
+};
+
+static int look_at_task(void *arg, pid_t tid)
+{
+	struct others *others = arg;
+	struct proc_fs_stat stat;
+
+	/* A first thread that has ended stays there until the last one has. */
+	if (tid == others->tid ||
+	    (tid == others->pid && (proc_fs_stat("/proc", tid, &stat) || stat.state == 'Z')))
+		return 0;
+	others->found = true;
+	return 0;
+}
+
+/* A process ends with its last thread. */
+static void on_exit_event(struct tagger *t, pid_t pid, pid_t tid)
+{
+	struct others others = {.pid = pid, .tid = tid};
+
+	if (!process_of(t, pid))
+		return;
+	proc_fs_each_task("/proc", pid, look_at_task, &others);
+	if (!others.found)
+		on_end(t, pid);
+}
+
 static int on_fork(struct tagger *t, pid_t parent, pid_t child)
 {
 	const struct keeper *from = process_of(t, parent);
@@ -302,9 +332,10 @@ int tagger_on_event(struct tagger *t, const struct sideband_event *event,
 		return on_fork(t, event->parent_pid, event->pid);
 	if (event->kind == SIDEBAND_MMAP && object)
 		return on_map(t, event->pid, object, event->mapping.start, event->mapping.offset);
-	if ((event->kind == SIDEBAND_COMM && event->is_exec) ||
-	    (event->kind == SIDEBAND_EXIT && event->pid == event->tid))
+	if (event->kind == SIDEBAND_COMM && event->is_exec)
 		on_end(t, event->pid);
+	if (event->kind == SIDEBAND_EXIT)
+		on_exit_event(t, event->pid, event->tid);
 	return 0;
 }
 

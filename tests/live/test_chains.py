@@ -14,7 +14,8 @@ FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))
 
 # name: (source, frequency). The deep one at a lower one, for the size of its text.
 SHAPES = {name: (name, FREQUENCY) for name in (
-    "chain", "recursion", "threads", "fork_exec", "dlopen_dlclose", "plugin", "signal_handler",
+    "chain", "recursion", "threads", "fork_exec", "dlopen_dlclose", "plugin",
+    "leader_exits", "signal_handler",
     "vdso", "plt", "redzone", "alloca", "realigned", "ucontext", "tail_calls", "noreturn", "jit",
     "registers", "rust_names", "cpp_names", "exceptions", "inlined")}
 SHAPES.update({name: ("chain", FREQUENCY) for name in (

@@ -5,6 +5,7 @@
  */
 #include "sym_program.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -196,6 +197,36 @@ static void a_word_is_waited_for(void **state)
 	assert_int_equal(n_tagged, 0);
 }
 
+static void *wait_for(void *lock)
+{
+	pthread_mutex_lock(lock);
+	pthread_mutex_unlock(lock);
+	return NULL;
+}
+
+/* A process ends with its last thread, whichever that is. */
+static void a_thread_that_ends_is_no_process(void **state)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const struct sideband_event other = {
+		.kind = SIDEBAND_EXIT, .pid = getpid(), .tid = getpid() + 1};
+	pthread_t thread;
+
+	(void)state;
+	pthread_mutex_lock(&lock);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for, &lock), 0);
+	word = -64;
+	assert_int_equal(map(getpid(), &noted), 0);
+	assert_int_equal(tagger_on_event(t, &other, NULL), 0);
+	assert_non_null(published(getpid()));
+	end(getpid(), SIDEBAND_EXIT); /* the first thread; the other one is still there */
+	assert_non_null(published(getpid()));
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	end(getpid(), SIDEBAND_EXIT);
+	assert_null(published(getpid()));
+}
+
 static void files_without_tags_say_nothing(void **state)
 {
 	(void)state;
@@ -280,7 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_word_is_waited_for),       T(files_without_tags_say_nothing),
 		T(a_child_is_like_its_parent), T(programs_are_told_apart),
-		T(a_full_map_is_no_error),
+		T(a_full_map_is_no_error),     T(a_thread_that_ends_is_no_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);
