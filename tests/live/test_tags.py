@@ -19,7 +19,7 @@ FUNCTIONS = os.path.join(WORKLOADS, "tagged-functions")
 # Every workload whose processes live longer than the daemon needs to recognise them. Where the C
 # library's own threads or a program of another language come in, nothing is compiled with tags.
 SHAPES = ("chain", "chain_nonpie", "chain_static", "chain_static_pie", "chain_stripped",
-          "recursion", "deep", "threads", "fork_exec", "dlopen_dlclose", "plugin",
+          "recursion", "deep", "threads", "leader_exits", "fork_exec", "dlopen_dlclose", "plugin",
           "signal_handler", "sigaltstack", "vdso", "plt", "plt_ibt", "redzone", "alloca",
           "realigned", "ucontext", "tail_calls", "noreturn", "jit", "registers", "rust_names",
           "cpp_names", "exceptions", "inlined")
