@@ -272,6 +272,12 @@ static size_t choose_waiting(struct archive *a, uint64_t now)
 	return chosen;
 }
 
+/* Nothing waits longer than MAX_NAMELESS_NS. */
+static bool is_time(const struct archive *a, uint64_t now)
+{
+	return now >= a->name_at_ns || (a->dear_at_ns && now >= a->dear_at_ns);
+}
+
 /* Names what waits, if it is time. */
 static int name_waiting(struct archive *a)
 {
@@ -279,7 +285,7 @@ static int name_waiting(struct archive *a)
 	size_t chosen;
 	int err;
 
-	if (now < a->name_at_ns || !(a->waiting.count + a->unnamed.count))
+	if (!is_time(a, now) || !(a->waiting.count + a->unnamed.count))
 		return 0;
 	chosen = choose_waiting(a, now);
 	err = name_unnamed(a);
