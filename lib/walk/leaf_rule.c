@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code tells about itself; see leaf_rule.h. Five places, all met in practice:
+ * What code tells about itself; see leaf_rule.h. Six places, all met in practice:
  *
  *   ret              The return address is on top, and all registers have the caller's values.
  *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
@@ -17,9 +17,11 @@
  *   endbr64; jmp     Where nothing covers it, the entry of a function, such as frame_dummy, which
  *                    the loader calls and often faults in; and what follows, when endbr64 is all
  *                    that has been done.
- *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
- *                    __do_global_dtors_aux, before it has its frame pointer. (de)register_tm_clones
- *                    beside it use no stack at all.
+ *   jmp *x(%rip)     Where nothing covers it, a linkage stub: those of static programs, by which
+ * the C library chooses its functions, have no CFI. sub $8,%rsp      _init and _fini, in every
+ * program and library, have no CFI, and neither has
+ *                    __do_global_dtors_aux, before it has its frame pointer, and a static
+ *                    program's frame_dummy. (de)register_tm_clones beside them use no stack at all.
  */
 #include "walk/leaf_rule.h"
 
@@ -98,6 +100,13 @@ static bool is_at_entry(const struct elf_file *elf, uint64_t offset)
 	       !memcmp(code + back, endbr64, sizeof(endbr64));
 }
 
+/* At the jump through a word of the linkage table, with or without the prefix `bnd`. */
+static bool is_linkage_stub(const uint8_t *code)
+{
+	return (code[0] == 0xff && code[1] == 0x25) ||
+	       (code[0] == 0xf2 && code[1] == 0xff && code[2] == 0x25);
+}
+
 /* In the C runtime's _init or _fini: before its sub, or after it. */
 static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
 {
@@ -119,8 +128,19 @@ static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rul
 		}
 }
 
+/* Does __do_global_dtors_aux start here? `at` bytes into it, rbp is not the frame pointer yet. */
+static bool is_dtors_aux(const uint8_t code[21], uint8_t at)
+{
+	if (code[0] != 0x80 || code[1] != 0x3d || code[7] != 0x75 || code[9] != 0x55)
+		return false;
+	if (!memcmp(code + 10, "\x48\x89\xe5", 3))
+		return at <= 10;
+	return !memcmp(code + 10, "\x48\x83\x3d", 3) && !memcmp(code + 18, "\x48\x89\xe5", 3);
+}
+
 /* In the compiler runtime's __do_global_dtors_aux, before rbp is the frame pointer:
- *   0 cmpb $0,x(%rip)   7 jne ...   9 push %rbp   10 cmpq $0,y(%rip)   18 mov %rsp,%rbp */
+ *   0 cmpb $0,x(%rip)   7 jne ...   9 push %rbp   10 cmpq $0,y(%rip)   18 mov %rsp,%rbp
+ * In a static program the mov follows the push. */
 static void in_dtors_aux(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
 {
 	static const uint8_t starts[] = {0, 7, 9, 10, 18};
@@ -128,10 +148,24 @@ static void in_dtors_aux(const struct elf_file *elf, uint64_t offset, struct wal
 
 	for (size_t i = 0; i < sizeof(starts) && starts[i] <= offset; i++)
 		if (elf_file_read(elf, offset - starts[i], code, sizeof(code)) == sizeof(code) &&
-		    code[0] == 0x80 && code[1] == 0x3d && code[7] == 0x75 &&
-		    !memcmp(code + 9, "\x55\x48\x83\x3d", 4) &&
-		    !memcmp(code + 18, "\x48\x89\xe5", 3))
+		    is_dtors_aux(code, starts[i]))
 			set_plain(rule, starts[i] > 9 ? 8 : 0);
+}
+
+/* In the compiler runtime's frame_dummy of a static program, which makes CFI known:
+ *   0 endbr64   4 mov $f,%eax   9 test %rax,%rax   12 je   14 push %rbp   15 mov   20 mov
+ *   25 mov %rsp,%rbp   28 call   33 pop %rbp   34 jmp ...   48 jmp ... */
+static void in_frame_dummy(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	static const uint8_t starts[] = {9, 12, 14, 15, 20, 25, 28, 33, 34, 48};
+	uint8_t code[29];
+
+	for (size_t i = 0; i < sizeof(starts) && starts[i] <= offset; i++)
+		if (elf_file_read(elf, offset - starts[i], code, sizeof(code)) == sizeof(code) &&
+		    !memcmp(code, endbr64, sizeof(endbr64)) && code[4] == 0xb8 &&
+		    !memcmp(code + 9, "\x48\x85\xc0\x74", 4) && code[14] == 0x55 &&
+		    !memcmp(code + 25, "\x48\x89\xe5\xe8", 4))
+			set_plain(rule, starts[i] > 14 && starts[i] < 34 ? 8 : 0);
 }
 
 /* If one of the compiler runtime's register_tm_clones and deregister_tm_clones starts here, its
@@ -181,12 +215,15 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image,
 	}
 	if (rule->fast.cfa == STACKD_CFA_NONE && image)
 		r = after_syscall(elf, image, vaddr, offset, rule);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE && is_at_entry(elf, offset))
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE &&
+	    (is_at_entry(elf, offset) || (is_read && is_linkage_stub(code))))
 		set_plain(rule, 0);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_init(elf, offset, rule);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_dtors_aux(elf, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_frame_dummy(elf, offset, rule);
 	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
 		in_tm_clones(elf, offset, rule);
 	return r;

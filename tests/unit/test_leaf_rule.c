@@ -12,16 +12,20 @@
 
 /* As frame_dummy of the compiler's runtime, and an epilogue. Never called. */
 __asm__(".pushsection .text\n"
-	".globl leaf_before, leaf_dummy, leaf_epilogue\n"
+	".globl leaf_before, leaf_dummy, leaf_stub, leaf_epilogue\n"
 	"leaf_before: .zero 16, 0x90\n"
 	"leaf_dummy: endbr64\n"
 	"	.byte 0xe9, 0, 0, 0, 0\n" /* jmp */
+	"	.zero 16, 0x90\n"
+	"leaf_stub: .byte 0xff, 0x25, 0, 0, 0, 0\n" /* jmp *0(%rip) */
+	"	.byte 0xf2, 0xff, 0x25, 0, 0, 0, 0\n"
+	"	.byte 0xff, 0xe0\n" /* jmp *%rax: of a table, in the middle of a function */
 	"	.zero 16, 0x90\n"
 	"leaf_epilogue: lea -8(%r10), %rsp\n"
 	"	ret\n"
 	"	.zero 64, 0x90\n"
 	".popsection\n");
-extern const char leaf_before[], leaf_dummy[], leaf_epilogue[];
+extern const char leaf_before[], leaf_dummy[], leaf_stub[], leaf_epilogue[];
 
 static struct self_map *map;
 
@@ -69,6 +73,14 @@ static void a_function_is_entered(void **state)
 	assert_int_equal(rule_at(leaf_before + 12).cfa, STACKD_CFA_NONE);
 }
 
+static void a_stub_has_no_frame(void **state)
+{
+	(void)state;
+	assert_plain(leaf_stub);
+	assert_plain(leaf_stub + 6);
+	assert_int_equal(rule_at(leaf_stub + 13).cfa, STACKD_CFA_NONE);
+}
+
 static void a_function_is_left(void **state)
 {
 	struct stackd_rule rule = rule_at(leaf_epilogue);
@@ -85,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_is_entered),
+		cmocka_unit_test(a_stub_has_no_frame),
 		cmocka_unit_test(a_function_is_left),
 	};
 
