@@ -9,8 +9,8 @@ import errno
 import os
 
 from chains import Expectation
-from harness import (SIGINT, Daemon, Recording, Skip, check, check_chains, live, scratch,
-                     workload)
+from harness import (SIGINT, SIGKILL, SIGSTOP, WORKLOADS as FOLDER, Daemon, Recording, Skip,
+                     check, check_chains, live, scratch, workload)
 
 STEPS = 6000
 
@@ -21,7 +21,8 @@ WORKLOADS = ("chain", "chain_static", "recursion", "dlopen_dlclose", "plugin", "
              "exceptions", "inlined")
 SOURCES = {"chain_static": "chain", "plt_ibt": "plt"}
 
-SINGLESTEP, SEIZE, INTERRUPT, DETACH = 9, 0x4206, 0x4207, 17  # requests of ptrace
+# Requests of ptrace.
+TRACEME, CONT, SINGLESTEP, DETACH, SEIZE, INTERRUPT = 0, 7, 9, 17, 0x4206, 0x4207
 
 
 def ptrace(request, pid, data=0):
@@ -30,7 +31,7 @@ def ptrace(request, pid, data=0):
     libc.ptrace.restype = ctypes.c_long
     if libc.ptrace(request, pid, None, data):
         error = ctypes.get_errno()
-        if request == SEIZE and error == errno.EPERM:
+        if request in (SEIZE, TRACEME) and error == errno.EPERM:
             raise Skip("ptrace is not allowed here")
         check(False, "ptrace(%d): %s" % (request, os.strerror(error)))
 
@@ -41,15 +42,21 @@ def signal_of(status, trap=5):
     return signal if signal != trap else 0
 
 
-def step(pid, steps):
-    """Lets a process that has been seized go on by so many instructions."""
-    ptrace(INTERRUPT, pid)
-    signal = signal_of(os.waitpid(pid, 0)[1])
+def go(pid, steps, signal=0):
+    """Lets a stopped process go on by so many instructions. False: that was its end."""
     for _ in range(steps):
         ptrace(SINGLESTEP, pid, signal)
         status = os.waitpid(pid, 0)[1]
-        check(os.WIFSTOPPED(status), "the workload has ended")
+        if not os.WIFSTOPPED(status):
+            return False
         signal = signal_of(status)
+    return True
+
+
+def step(pid, steps):
+    """Lets a process that has been seized go on by so many instructions."""
+    ptrace(INTERRUPT, pid)
+    check(go(pid, steps, signal_of(os.waitpid(pid, 0)[1])), "the workload has ended")
     ptrace(DETACH, pid)
 
 
@@ -96,5 +103,48 @@ def stepped(name):
     live(test, name="steps-" + name.replace("_", "-"))
 
 
+def start_stopped(*command):
+    """A process that will be the command with its next step but the one of its own stop."""
+    pid = os.fork()
+    if not pid:
+        try:
+            ptrace(TRACEME, 0)
+            os.kill(os.getpid(), SIGSTOP)
+            os.execv(command[0], command)
+        finally:
+            os._exit(127)
+    check(os.WIFSTOPPED(os.waitpid(pid, 0)[1]), "ptrace is not allowed here")
+    return pid
+
+
+def whole_life(name, steps, *command):
+    """From exec on, through the loader or the start code of a static program: nothing is cut."""
+    def test():
+        with scratch() as folder:
+            pid, is_over = start_stopped(*command), False
+            try:
+                with Daemon(folder + "/s.db", "-e", "context-switches", "-c", 1, "--judge",
+                            "--ring-bytes", "64M", "--pid", pid) as daemon:
+                    daemon.wait_recording()
+                    ptrace(CONT, pid)
+                    check(os.WIFSTOPPED(os.waitpid(pid, 0)[1]), "exec has failed")
+                    is_over = not go(pid, steps)
+                    result = daemon.finish(SIGINT)
+            finally:
+                if not is_over:
+                    os.kill(pid, SIGKILL)
+                    os.waitpid(pid, 0)
+            check(result.status == 0, "stackd: status %d" % result.status, result.err)
+            stats = Recording(folder + "/s.db").stats()
+            print(stats)
+            check(stats["samples"] + stats["lost"] > steps / 2, "hardly any samples")
+            check(stats["counters"]["judged_wrong"] == 0, "walks differ from libdw's")
+            check(stats["quality"]["partial"] == 0, "not every stack is complete",
+                  stats["end_reasons"])
+    live(test, name="steps-" + name)
+
+
 for _name in WORKLOADS:
     stepped(_name)
+whole_life("loader", 40000, "/bin/true")
+whole_life("static", 30000, os.path.join(FOLDER, "chain_static"), "60")
