@@ -132,8 +132,14 @@ static __always_inline bool follows_call(__u64 ra)
 	return false;
 }
 
-/* At the end of a function that realigns its stack, gcc's unwind information is wrong: it still
- * goes by rbp, which has been restored. Is this such a place: ret, or lea -8(%r10),%rsp? */
+/* A rule of a function that realigns its stack: something in it stands at a distance from rbp. */
+static __always_inline bool is_realigned(const struct stackd_rule *rule)
+{
+	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
+}
+
+/* At the end of such a function gcc's unwind information is wrong: it still goes by rbp, which has
+ * been restored. Is this such a place: ret, or lea -8(%r10),%rsp? */
 static __always_inline bool at_return(__u64 pc)
 {
 	__u32 code;
@@ -327,7 +333,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	}
 	if (entry->rule.cfa == STACKD_CFA_DAEMON)
 		end = STACKD_END_BAD_RECIPE;
-	else if (entry->rule.cfa == STACKD_CFA_DEREF && s->walk.is_exact && at_return(s->walk.pc))
+	else if (s->walk.is_exact && is_realigned(&entry->rule) && at_return(s->walk.pc))
 		end = STACKD_END_BAD_RECIPE;
 	else if (entry->rule.cfa == STACKD_CFA_NONE)
 		end = entry->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)

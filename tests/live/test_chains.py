@@ -21,6 +21,7 @@ SHAPES = {name: (name, FREQUENCY) for name in (
 SHAPES.update({name: ("chain", FREQUENCY) for name in (
     "chain_nonpie", "chain_static", "chain_static_pie")})
 SHAPES["plt_ibt"] = ("plt", FREQUENCY)
+SHAPES["realigned_fp"] = ("realigned", FREQUENCY)
 SHAPES["deep"] = ("deep", 199)
 
 # The memory program becomes another one, which only starting it shows.

@@ -16,10 +16,10 @@ STEPS = 6000
 
 # Those that step through code of their own: a switch to another thread or process shows nothing.
 WORKLOADS = ("chain", "chain_static", "recursion", "dlopen_dlclose", "plugin", "signal_handler",
-             "vdso", "plt", "plt_ibt", "redzone", "alloca", "realigned", "ucontext",
-             "tail_calls", "noreturn", "jit", "registers", "rust_names", "cpp_names",
-             "exceptions", "inlined")
-SOURCES = {"chain_static": "chain", "plt_ibt": "plt"}
+             "vdso", "plt", "plt_ibt", "redzone", "alloca", "realigned",
+             "realigned_fp", "ucontext", "tail_calls", "noreturn", "jit", "registers",
+             "rust_names", "cpp_names", "exceptions", "inlined")
+SOURCES = {"chain_static": "chain", "plt_ibt": "plt", "realigned_fp": "realigned"}
 
 # Requests of ptrace.
 TRACEME, CONT, SINGLESTEP, DETACH, SEIZE, INTERRUPT = 0, 7, 9, 17, 0x4206, 0x4207
