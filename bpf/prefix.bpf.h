@@ -26,6 +26,12 @@
  * that was interrupted has its own. And a CFA that was read from memory (realigned stacks, signal
  * frames): that slot is compared as well, as is the return address of 0 where a stack ends by one.
  *
+ * Of most frames that go by rbp nothing needs to be written down for that: their function was
+ * called by one that ends its frame right above where rbp points to, and itself calls one that
+ * pushes rbp first thing. Then what the slot below the frame's own holds is 8 less than the next
+ * mark's slot. Such a mark is plain; fewer cache lines are what makes a walk cheap, since between
+ * two samples the program has the caches to itself.
+ *
  * A state changes only after the record is in the ring, so the daemon's copy never diverges. The
  * states are a fixed number of slots, taken by thread; a thread that finds its slot taken by
  * another takes it over (kept = 0), one that finds it busy just walks whole.
@@ -177,6 +183,59 @@ static __always_inline bool register_holds(struct scratch *s, const struct guard
 	return true;
 }
 
+/* The rbp of a frame whose mark is plain: 8 below the slot of its return address, which is the next
+ * mark's. */
+static __always_inline __u64 plain_rbp(const struct thread_state *state, __u32 index)
+{
+	return (state->marks[BOUNDED(index - 1, MAX_MARKS)].slot & ~MARK_FLAGS) - 8;
+}
+
+/* Has the new walk found rbp saved below its last slot, by the frame that returns there? */
+static __always_inline bool is_pushed_by_callee(const struct scratch *s, __u32 frame)
+{
+	const struct walk_origin *origin = &s->walk.origin[STACKD_REG_RBP];
+
+	return origin->slot == s->walk.slot - 8 && origin->frame + 1 == frame;
+}
+
+/* register_holds() for a plain mark. Global, so that it is verified once. */
+__noinline int plain_holds(struct scratch *s, __u32 index)
+{
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct mark *mark = state ? mark_at(state, index) : NULL;
+	__u64 rbp;
+
+	if (!mark || !index)
+		return 0;
+	rbp = plain_rbp(state, index);
+	s->broken_register = 1;
+	if (index < s->check_from) {
+		if (!holds(s, (mark->slot & ~MARK_FLAGS) - 8, rbp))
+			return 0;
+	} else {
+		if (!walk_is_valid(&s->walk, STACKD_REG_RBP) || s->walk.r[STACKD_REG_RBP] != rbp ||
+		    s->n_fixes >= MAX_FIXES)
+			return 0;
+		if (!is_pushed_by_callee(s, s->n_new)) {
+			s->fixes[s->n_fixes].mark = index;
+			s->fixes[s->n_fixes].reg = STACKD_REG_RBP;
+			s->n_fixes++;
+		}
+	}
+	s->broken_register = 0;
+	return 1;
+}
+
+/* The same where that can be seen at once. If not, plain_holds() has to look. */
+static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_state *state,
+					    __u32 index, __u64 slot)
+{
+	__u64 offset = slot - 8 - s->window_base;
+
+	return index && index < s->check_from && offset < s->window_plain &&
+	       *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) == plain_rbp(state, index);
+}
+
 /* What is to be true of a mark besides its return address. Global, so that it is verified once. */
 __noinline int guard_holds(struct scratch *s, __u32 index, __u32 top)
 {
@@ -222,6 +281,9 @@ static long check_marks(__u32 turn, struct scratch **at)
 		} else if (!word_holds(s, slot, mark->ra)) {
 			return 1;
 		}
+		if (mark->slot & MARK_PLAIN && !is_plain_as_was(s, state, next - 1, slot) &&
+		    !plain_holds(s, next - 1))
+			return 1;
 		if (mark->slot & MARK_GUARDED && !is_saved_as_was(s, state, next - 1) &&
 		    !guard_holds(s, next - 1, s->check_from))
 			return 1;
@@ -284,7 +346,7 @@ static __always_inline bool prefix_matches(struct scratch *s)
 			break;
 		s->probe--;
 	}
-	if (!mark || !s->probe || (mark->slot & ~MARK_GUARDED) != slot_of_frame(s) ||
+	if (!mark || !s->probe || (mark->slot & ~(MARK_GUARDED | MARK_PLAIN)) != slot_of_frame(s) ||
 	    mark->ra != s->walk.pc)
 		return false;
 	if (!mappings_hold(s, state)) {
@@ -321,6 +383,15 @@ static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 	return rule->reg & (WALK_REGS - 1);
 }
 
+/* Does the frame have its frame pointer the usual way: its caller's return address right above
+ * where rbp points to, and rbp saved right below its own? */
+static __always_inline bool is_plain(const struct scratch *s, __u32 index,
+				     const struct stackd_rule *rule)
+{
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RBP &&
+	       rule->cfa_offset + rule->ra_offset == 8 && is_pushed_by_callee(s, index);
+}
+
 /* Notes the frame that the walk is at, before its step. */
 static __always_inline void note_frame(struct scratch *s, __u32 index,
 				       const struct stackd_rule *rule)
@@ -334,6 +405,10 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 	/* After a call rsp follows from the slot; after a signal it is what the kernel saved. */
 	if (!reg || (reg == STACKD_REG_RSP && (!s->walk.is_exact || !index)))
 		return;
+	if (is_plain(s, index, rule)) {
+		mark->slot |= MARK_PLAIN;
+		return;
+	}
 	mark->slot |= MARK_GUARDED;
 	guard->word_slot = 0;
 	guard->reg = reg;
@@ -349,8 +424,18 @@ static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 	struct mark *mark = &s->marks[BOUNDED(index, MAX_FRAMES)];
 	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
 
-	if (end == STACKD_END_ENTRY)
+	if (end == STACKD_END_ENTRY) {
 		s->zero = s->walk.slot;
+		if (mark->slot & MARK_PLAIN) { /* but no mark follows */
+			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
+			*guard = (struct guard){
+				.reg_slot = (mark->slot & ~MARK_FLAGS) - 8,
+				.reg_word = s->zero - 8,
+				.reg = STACKD_REG_RBP,
+				.origin = index - 1,
+			};
+		}
+	}
 	if (!s->walk.deref)
 		return;
 	if (!(mark->slot & MARK_GUARDED))
@@ -427,11 +512,18 @@ static __always_inline void state_remember(struct scratch *s)
 		return;
 	bpf_loop(MAX_FRAMES, keep_mark, &s, 0);
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
+		struct mark *mark = mark_at(state, s->fixes[i].mark);
 		struct guard *guard = guard_at(state, s->fixes[i].mark);
 		struct walk_origin *origin = &s->walk.origin[s->fixes[i].reg & (WALK_REGS - 1)];
 
-		if (!guard)
+		if (!mark || !guard)
 			continue;
+		if (mark->slot & MARK_PLAIN) {
+			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
+			guard->word_slot = 0;
+			guard->reg = STACKD_REG_RBP;
+			guard->reg_word = plain_rbp(state, s->fixes[i].mark);
+		}
 		guard->reg_slot = origin->slot;
 		guard->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
 	}

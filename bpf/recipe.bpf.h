@@ -237,14 +237,22 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 	return 0;
 }
 
+/* The place in the cache of a code address. */
+static __always_inline struct cached_rule *cached_at(const struct scratch *s, __u64 address,
+						     bool exact)
+{
+	__u64 key = exact ? ~(address / LEAF_BLOCK) : address;
+	__u32 slot = s->cpu * rule_cache_slots + (mix(s->space ^ key) & (rule_cache_slots - 1));
+
+	return bpf_map_lookup_elem(&rule_cache, &slot);
+}
+
 /* The entry for the code address of the walk's frame. NULL with the reason in s->end. */
 static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 {
 	bool exact = s->walk.is_exact;
 	__u64 address = s->walk.pc - !exact;
-	__u64 key = exact ? ~(address / LEAF_BLOCK) : address;
-	__u32 slot = s->cpu * rule_cache_slots + (mix(s->space ^ key) & (rule_cache_slots - 1));
-	struct cached_rule *entry = bpf_map_lookup_elem(&rule_cache, &slot);
+	struct cached_rule *entry = cached_at(s, address, exact);
 	bool is_known;
 
 	if (!entry) {

@@ -15,6 +15,7 @@
  */
 #include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>
+#include "ahead.bpf.h"
 #include "branch.bpf.h"
 #include "window.bpf.h"
 #include "mapping.bpf.h"
@@ -318,6 +319,8 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		s->end = STACKD_END_SEGMENT;
 		return 1;
 	}
+	if (index % AHEAD_FRAMES == AHEAD_FROM)
+		fetch_ahead(s);
 	entry = rule_of_frame(s);
 	if (!entry)
 		return 1;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Asking early for what the walk's next frames will want.
+ *
+ * What a new frame costs is mostly its entry of the rule cache, which has to come from memory:
+ * between two samples the program has the processor's caches to itself. And they come one after the
+ * other, as each tells where the next return address is. Where a program keeps frame pointers, they
+ * tell that at once. So loads that nothing waits for are issued for many frames together, and the
+ * processor makes them at the same time.
+ *
+ * Nothing of it is believed. Where rbp is no frame pointer the chain ends soon, and what was loaded
+ * is not looked at.
+ */
+#ifndef AHEAD_BPF_H
+#define AHEAD_BPF_H
+
+#include "prefix.bpf.h"
+#include "recipe.bpf.h"
+
+#define AHEAD_FRAMES 16 /* at once */
+#define AHEAD_FROM   2	/* new frames that most walks have */
+
+/* Does a remembered frame have this slot and return address? Moves *probe rootwards to it. */
+static __always_inline bool is_marked(const struct thread_state *state, __u32 *probe, __u64 slot,
+				      __u64 ra)
+{
+	for (int i = 0; i < 4 && *probe; i++) {
+		const struct mark *mark = &state->marks[BOUNDED(*probe - 1, MAX_MARKS)];
+		__u64 at = mark->slot & ~MARK_FLAGS;
+
+		if (at == slot && mark->ra == ra)
+			return true;
+		if (at > slot)
+			return false;
+		--*probe;
+	}
+	return false;
+}
+
+/* Global, so that it is verified once. */
+__noinline int fetch_ahead(struct scratch *s)
+{
+	struct thread_state *state;
+	__u64 frame, plain;
+	__u32 probe;
+
+	if (!s || s->window_plain < 16)
+		return 0;
+	state = state_at(s);
+	probe = s->probe;
+	plain = s->window_plain - 8;
+	frame = s->walk.r[STACKD_REG_RBP];
+	for (int i = 0; i < AHEAD_FRAMES; i++) {
+		__u64 offset = frame - s->window_base, above, ra;
+		const struct cached_rule *entry;
+
+		if (offset >= plain)
+			break;
+		above = *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES));
+		ra = *(__u64 *)(s->window + BOUNDED(offset + 8, WINDOW_BYTES));
+		if (state && is_marked(state, &probe, frame + 8, ra))
+			break;
+		entry = cached_at(s, ra - 1, false);
+		if (entry)
+			(void)*(const volatile __u64 *)&entry->space;
+		if (above <= frame)
+			break;
+		frame = above;
+	}
+	return 0;
+}
+
+#endif
