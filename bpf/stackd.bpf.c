@@ -556,8 +556,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	count_more(STACKD_COUNT_KEPT, s->kept);
 	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);
 	count_more(STACKD_COUNT_RULE_MISSES, s->rule_misses);
-	if ((s->end == STACKD_END_UNREADABLE || s->end == STACKD_END_NO_RECIPE) && s->n_new == 1 &&
-	    is_unborn(&s->record))
+	if (s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
