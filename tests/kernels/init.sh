@@ -58,7 +58,7 @@ EOF
 stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
-record started --judge -F 997 -- /bin/dash /tmp/each.sh
+record started --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
 record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 5
 record lossy --judge -F 1997 --ring-bytes 256K -- /workloads/deep 2
 
@@ -84,7 +84,7 @@ for name in chain threads plugin tail_calls; do
     wait
 done
 EOF
-    record tags_judged --judge-tags -F 997 -- /bin/dash /tmp/tagged.sh
+    record tags_judged --judge-tags -F 997 --ring-bytes 64M -- /bin/dash /tmp/tagged.sh
     record tags -F 997 -- /workloads/tagged-plugin/chain 6
 fi
 
