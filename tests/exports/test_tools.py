@@ -322,8 +322,11 @@ def test_perf_script():
             compare({"sum": own_sum(got)}, {"sum": own_sum(rows)}, what)
             if kind not in ("small", "real"):
                 continue
-            unique, _ = by_name(rows)
-            named = {name: counts for name, counts in unique.items() if "+0x" not in name}
+            # A function that is inlined in one place and not in another is two to the importer,
+            # which takes "inlined" for an object.
+            unique, several = by_name(rows)[0], by_name(got)[1]
+            named = {name: counts for name, counts in unique.items()
+                     if "+0x" not in name and name not in several}
             compare({name: counts for (name, _), counts in got.items() if name in named}, named,
                     what)
 
