@@ -96,8 +96,7 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	if (ours > sizeof(s->payload) - COMPARE_BYTES ||
 	    theirs > sizeof(s->previous.data) - COMPARE_BYTES)
 		return 1;
-	/* By pointers: of the elements of an array of bytes the compiler would read one at a time.
-	 */
+	/* By pointers: of an array of bytes the compiler would read one element at a time. */
 	for (int i = 0; i < COMPARE_BYTES; i += 8) {
 		if (*(__u64 *)(s->payload + ours + i) != *(__u64 *)(s->previous.data + theirs + i))
 			return 1;
