@@ -34,8 +34,9 @@
  * group's pivot, and what hangs on it is aligned, but not whole.
  *
  * Where most samples are whole, and one's walk failed, more than its first frame tells: whole
- * samples that had the same frame with the same calls above it are its witnesses (witness.c). What
- * they tell goes before what single frames do.
+ * samples that had the same frame with the same calls above it, in this or another thread of the
+ * program, are its witnesses, the more so if they share what the whole samples next in time have at
+ * the bottom (witness.c). What they tell goes before what single frames do.
  *
  * Every lent frame was observed, with its height if that is known, as the caller of the next.
  */

@@ -25,7 +25,7 @@ int census_enter(struct census *c, uint32_t program, uint32_t symbol, uint32_t h
 		return -ENOMEM;
 	*ret_key = number;
 	if (*ret_key == c->by_key.count)
-		c->by_key.items[c->by_key.count++] = (struct census_key){0};
+		c->by_key.items[c->by_key.count++] = (struct census_key){.newest = TRIPLES_NONE};
 	return 0;
 }
 
@@ -55,4 +55,11 @@ void census_count(struct census *c, uint32_t key, const struct census_caller *ca
 
 	if (census_same(&k->caller, caller))
 		k->count += n;
+}
+
+uint32_t census_newest(const struct census *c, uint32_t program, uint32_t symbol, uint32_t height)
+{
+	uint32_t key = triples_find(&c->keys, program, symbol, height);
+
+	return key == TRIPLES_NONE ? TRIPLES_NONE : c->by_key.items[key].newest;
 }

@@ -21,6 +21,7 @@ struct census_key {
 	struct census_caller caller; /* that won so far */
 	uint32_t votes;		     /* by which it leads */
 	uint32_t count, total;	     /* its sightings, and all */
+	uint32_t newest;	     /* the caller's own: the last stack's key in the history */
 };
 
 /* Zeroed is empty. */
@@ -36,6 +37,9 @@ void census_clear(struct census *c); /* keeps its memory */
  * 0 or -ENOMEM. */
 int census_enter(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
 		 bool is_alone, uint32_t *ret_key);
+
+/* What the caller has noted as newest; TRIPLES_NONE: there is no such key. */
+uint32_t census_newest(const struct census *c, uint32_t program, uint32_t symbol, uint32_t height);
 
 /* So many calls; all are voted for before the first is counted. */
 void census_vote(struct census *c, uint32_t key, const struct census_caller *caller, uint32_t n);

@@ -30,6 +30,8 @@ struct history_key {
 	uint32_t between, odd;
 	uint32_t program;
 	uint32_t census; /* the key in the census */
+	uint32_t alike;	 /* the next other stack's of this routine and height; HISTORY_NONE */
+	uint32_t base;	 /* the sample of a rank has the place base + rank in the order */
 };
 
 /* Zeroed is empty. */

@@ -22,8 +22,10 @@ static int learn_note(struct align *a, struct align_entry *e)
 	return r;
 }
 
-static void learn_place(struct align *a, const struct align_entry *e)
+static void learn_place(struct align *a, size_t place)
 {
+	const struct align_entry *e = &a->samples.items[a->order[place]];
+
 	for (uint32_t i = !e->has_entry; i < e->s.n_frames; i++) {
 		uint32_t key = a->key.items[e->keys + i];
 		const struct align_frame *f = &a->frames.items[e->s.first + i], *caller = f - 1;
@@ -38,6 +40,7 @@ static void learn_place(struct align *a, const struct align_entry *e)
 		}
 		history_place(&a->history, key, &s);
 		a->history.by_key.items[key].program = e->program;
+		a->history.by_key.items[key].base = (uint32_t)place - e->rank;
 	}
 }
 
@@ -62,7 +65,7 @@ static void learn_place_all(struct align *a, const struct align_slice *slice)
 			learn_foresee(a, &a->samples.items[a->order[i + 2 * LEARN_AHEAD]], false);
 		if (i + LEARN_AHEAD < slice->to)
 			learn_foresee(a, &a->samples.items[a->order[i + LEARN_AHEAD]], true);
-		learn_place(a, &a->samples.items[a->order[i]]);
+		learn_place(a, i);
 	}
 }
 
@@ -91,16 +94,30 @@ static struct census_caller learn_caller(const struct history_sighting *s)
 	return (struct census_caller){s->id, s->symbol, s->height};
 }
 
+/* Enters a key into the census, and into the list of those that are alike. */
+static int learn_enter(struct align *a, uint32_t key)
+{
+	const struct triple *t = &a->history.keys.items.items[key];
+	struct history_key *k = &a->history.by_key.items[key];
+	struct census_key *c;
+
+	if (census_enter(&a->census, k->program, t->b, t->c, a->is_alone, &k->census) < 0)
+		return -ENOMEM;
+	c = &a->census.by_key.items[k->census];
+	k->alike = c->newest;
+	c->newest = key;
+	return 0;
+}
+
 static int learn_call(struct align *a, uint32_t key, const struct history_sighting *s, uint32_t n)
 {
 	const struct triple *t = &a->history.keys.items.items[key];
 	const struct census_caller caller = learn_caller(s);
-	uint32_t *number = &a->history.by_key.items[key].census;
+	const struct history_key *k = &a->history.by_key.items[key];
 
-	if (*number == ALIGN_NONE && census_enter(&a->census, a->history.by_key.items[key].program,
-						  t->b, t->c, a->is_alone, number) < 0)
+	if (k->census == ALIGN_NONE && learn_enter(a, key) < 0)
 		return -ENOMEM;
-	census_vote(&a->census, *number, &caller, n);
+	census_vote(&a->census, k->census, &caller, n);
 	return calls_add(&a->calls, t->b, s->id, s->symbol, t->c - s->height);
 }
 
@@ -152,6 +169,7 @@ int learn_slice(struct align *a, const struct align_slice *slice)
 	n_keys = (uint32_t)a->history.keys.items.count;
 	for (uint32_t k = 0; r == 0 && k < n_keys; k++) {
 		a->history.by_key.items[k].census = ALIGN_NONE;
+		a->history.by_key.items[k].alike = ALIGN_NONE;
 		learn_changes(a, &a->history.by_key.items[k]);
 		r = learn_runs(a, k, learn_call);
 	}

@@ -79,7 +79,7 @@ int links_add(struct align *align, const struct align_frame *frame, uint32_t con
 /* Hangs a link on the one with its caller, unless that closed a ring. */
 void links_join(struct align *align, uint32_t above, uint32_t below);
 
-#define WITNESS_CREDIT 32u /* sightings and frames that are looked at, for each sample */
+#define WITNESS_CREDIT 256u /* sightings and frames that are looked at, for each sample */
 
 /* Hears witnesses for the sample order[place], which is not whole. `*link`: what it would take;
  * changed if they tell better, or that it should take none. 0 or -ENOMEM. */

@@ -56,3 +56,40 @@ uint32_t weigh(const struct weigh_signs *s)
 		return s->is_standing && s->standing == 1 ? 9980 : 0;
 	return s->seen ? weigh_one(s) : 0;
 }
+
+/* --- paths ---------------------------------------------------------------------------------- */
+
+/* How many binary digits a number has: what is twice as much counts one more. */
+static int32_t weigh_size(uint32_t n)
+{
+	return n ? 32 - __builtin_clz(n) : 0;
+}
+
+static int32_t weigh_most(int32_t n, int32_t most)
+{
+	return n < most ? n : most;
+}
+
+/* Hundredths of the logarithm of the odds that a path is the true one, to the last frame: logistic
+ * regression over 28 000 cut stacks of four recordings of clang++ and three of g++. Other draws
+ * from these: of the paths between 175 and 210, 87 % were right, with 95 % of their frames; of
+ * those above 300, 97 %, with 99.9 %. */
+static int32_t weigh_odds(const struct weigh_path *p)
+{
+	int32_t odds = 36 * weigh_most(p->above, 8) + 16 * weigh_most(p->below, 16);
+
+	odds += 37 * weigh_size(p->near) - 29 * weigh_size(p->lacks);
+	odds += p->rest ? -51 * weigh_size(p->rest) : 173;
+	odds += 24 * weigh_size(p->seen) - 24 * weigh_size(p->against);
+	odds += 21 * weigh_size(p->elsewhere);
+	/* To be ahead of a rival says more than that there is none. */
+	odds += 128 * p->has_rival + 100 * p->is_told;
+	return odds - 193;
+}
+
+uint32_t weigh_path(const struct weigh_path *p)
+{
+	int32_t odds = weigh_odds(p);
+
+	return odds >= 300 ? 9900 : odds >= 175 ? 9500 : 0;
+}

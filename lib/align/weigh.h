@@ -41,6 +41,25 @@ struct weigh_signs {
 /* In hundredths of a percent; below 5000, or where it is 0, there is nothing to go by. */
 uint32_t weigh(const struct weigh_signs *signs);
 
+/* What is known of a path: callers that whole samples had below a frame like an open sample's
+ * first. Its rivals are the other such paths; its neighbours are the open sample's in time. */
+struct weigh_path {
+	/* Frames above that a sample with it shares with the open one, and callers that a neighbour
+	 * has, too: more than for any rival, and one more than none if there is no rival. */
+	int32_t above, below;
+	uint32_t near;	    /* callers that a neighbour has, too */
+	uint32_t rest;	    /* those that not both have */
+	uint32_t lacks;	    /* frames that both have, and it has not */
+	uint32_t seen;	    /* samples with it that share the most with the open one */
+	uint32_t against;   /* samples with rivals that share as much */
+	uint32_t elsewhere; /* samples with it of other threads */
+	bool has_rival;
+	bool is_told; /* single frames' sightings tell it, too */
+};
+
+/* The same for all of a path's frames. */
+uint32_t weigh_path(const struct weigh_path *path);
+
 /* Of the only caller that stands where it would have to, where no sighting tells it. */
 #define WEIGH_STANDING_ALONE 9000u
 

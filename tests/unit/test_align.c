@@ -207,6 +207,44 @@ static void align_witnesses(void **state)
 	align_free(a);
 }
 
+/* The path of an open sample between two whole ones, whose frames its thread has not seen with a
+ * caller. Another thread of `program` has; the neighbours' second frame is `second`. */
+static const char *elsewhere(uint32_t program, struct align_frame second, bool *ret_is_whole)
+{
+	const struct align_frame path[] = {FRAME(1, 0),	  FRAME(2, 100), FRAME(3, 200),
+					   FRAME(4, 300), FRAME(5, 400), FRAME(6, 500)};
+	struct align_frame next[] = {FRAME(1, 0), second, FRAME(7, 220)};
+	struct align *a = fresh();
+	const char *text;
+
+	for (uint64_t t = 0; t < 12; t++)
+		assert_int_equal(align_add(a, 2, program, t, path, 6, true), 0);
+	assert_int_equal(align_add(a, 1, 1, 4, next, 3, true), 0);
+	assert_int_equal(align_add(a, 1, 1, 5, path + 3, 3, false), 0);
+	next[2] = FRAME(9, 180);
+	assert_int_equal(align_add(a, 1, 1, 6, next, 3, true), 0);
+	assert_int_equal(align_run(a), 0);
+	text = path_of(a, 13);
+	*ret_is_whole = align_sample(a, 13)->is_whole;
+	align_free(a);
+	return text;
+}
+
+static void align_witnesses_elsewhere(void **state)
+{
+	bool is_whole;
+
+	(void)state;
+	assert_string_equal(elsewhere(1, FRAME(2, 100), &is_whole), "123456");
+	assert_true(is_whole);
+	/* It runs another program: its word is worth nothing. */
+	assert_string_equal(elsewhere(2, FRAME(2, 100), &is_whole), "456");
+	assert_false(is_whole);
+	/* The neighbours stood elsewhere. */
+	assert_string_equal(elsewhere(1, FRAME(8, 100), &is_whole), "456");
+	assert_false(is_whole);
+}
+
 /* --- generated histories -------------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -407,6 +445,41 @@ static void align_weights_have_order(void **state)
 	assert_int_equal(weigh(&(struct weigh_signs){0}), 0);
 }
 
+/* Each sign moves a path's weight its own way, across the threshold. */
+static void align_weighs_paths(void **state)
+{
+	const struct weigh_path plain = {
+		.above = 4, .below = 6, .near = 20, .rest = 8, .seen = 2, .has_rival = true};
+	struct weigh_path p = plain;
+
+	(void)state;
+	assert_int_equal(weigh_path(&(struct weigh_path){.rest = 9}), 0);
+	assert_true(weigh_path(&plain) >= THRESHOLD);
+	p.above = 0; /* the rival fits as well */
+	assert_int_equal(weigh_path(&p), 0);
+	p.seen = 1000; /* it was seen far more often than that */
+	p.elsewhere = 100;
+	assert_true(weigh_path(&p) >= THRESHOLD);
+	p.against = 1000;
+	assert_int_equal(weigh_path(&p), 0);
+	p = plain;
+	p.below = -3; /* the neighbours are with the rival */
+	assert_int_equal(weigh_path(&p), 0);
+	p = plain;
+	p.lacks = 12; /* the neighbours have what it has not */
+	assert_int_equal(weigh_path(&p), 0);
+	p.is_told = true;
+	assert_true(weigh_path(&p) >= THRESHOLD);
+	p = plain;
+	p.rest = 60; /* most of it was never there when the neighbours were taken */
+	assert_int_equal(weigh_path(&p), 0);
+	p = plain;
+	p.above = 8;
+	p.below = 16;
+	p.seen = 30;
+	assert_true(weigh_path(&p) > weigh_path(&plain));
+}
+
 /* With one sighting: what is next to it, or nearly always so. */
 static void align_weighs_one_sighting(void **state)
 {
@@ -439,12 +512,14 @@ int main(void)
 		cmocka_unit_test(align_open_groups),
 		cmocka_unit_test(align_stacks_are_apart),
 		cmocka_unit_test(align_witnesses),
+		cmocka_unit_test(align_witnesses_elsewhere),
 		cmocka_unit_test(align_parts_of_the_work),
 		cmocka_unit_test(align_lends_what_was_seen),
 		cmocka_unit_test(align_standing),
 		cmocka_unit_test(align_offsets),
 		cmocka_unit_test(align_weights_have_order),
 		cmocka_unit_test(align_weighs_one_sighting),
+		cmocka_unit_test(align_weighs_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
