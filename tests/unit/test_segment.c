@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Segments (--depth): the kernel half, whole and as it is, samples a made-up thread
+ * (fake_process.h). A segment has the top frames of the true path, and those samples that are
+ * anchors, and no others, have all of it (bpf/segment.bpf.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bpf_shim.h"
+
+#include "../../bpf/stackd.bpf.c"
+
+#include "../../daemon/record.c"
+
+#include "fake_process.h"
+
+#define SEGMENT 3u
+
+static struct record_reader *reader;
+static struct stackd_header *record; /* the last one that arrived; owned */
+
+static long receive(const void *data, size_t size)
+{
+	free(record);
+	record = NULL;
+	assert_int_equal(record_read(reader, data, size, shim_time_ns, &record), 0);
+	return 0;
+}
+
+/* The path of the record, root first. */
+static void read_path(struct path *ret_path)
+{
+	struct record_frames in;
+	struct record_frame frame;
+	int more, n = 0;
+
+	assert_int_equal(record->kept, 0);
+	record_frames(record, false, &in);
+	while ((more = record_frames_next(&in, &frame)) > 0) {
+		assert_true(n < MAX_FRAMES);
+		ret_path->locations[n++] = location_in(&frame);
+	}
+	assert_int_equal(more, 0);
+	ret_path->count = n;
+	for (int i = 0; i < n / 2; i++) {
+		uint64_t swap = ret_path->locations[i];
+
+		ret_path->locations[i] = ret_path->locations[n - 1 - i];
+		ret_path->locations[n - 1 - i] = swap;
+	}
+}
+
+/* Takes a sample of thread 0, and checks it, whole or segment. Is it whole? */
+static bool is_walked_whole(void)
+{
+	static struct fake_frame frames[FAKE_DEPTH];
+	static struct path path;
+	int n = fake_path(&machine.threads[0], frames), cut;
+
+	free(record);
+	record = NULL;
+	take_sample(0);
+	assert_non_null(record);
+	read_path(&path);
+	cut = record->end_reason == STACKD_END_SEGMENT ? n - (int)SEGMENT : 0;
+	assert_true(cut >= 0 && (cut || record->end_reason == STACKD_END_ENTRY));
+	assert_true(is_true(&path, frames + cut, n - cut));
+	return !cut;
+}
+
+/* The same for the thread's next sample that is not one of those that are walked whole anyway. */
+static bool is_next_whole(uint32_t *taken)
+{
+	for (;;) {
+		uint32_t n = ++*taken;
+		bool is_whole = is_walked_whole();
+
+		if (n % STACKD_ANCHOR_EVERY && (n > STACKD_ANCHOR_EVERY || n & (n - 1)))
+			return is_whole;
+		assert_true(is_whole);
+	}
+}
+
+/* Calls or returns until the thread's stack is so deep. */
+static void go_to(int depth)
+{
+	struct fake_chain *c = fake_chain(&machine.threads[0]);
+
+	while (c->depth != depth) {
+		int before = c->depth;
+
+		if (before < depth)
+			fake_do_call(&machine, c);
+		else
+			fake_do_return(c);
+		assert_int_equal(c->depth, before + (before < depth ? 1 : -1));
+	}
+}
+
+static void expect(uint32_t *taken, uint32_t samples, bool is_whole)
+{
+	for (uint32_t i = 0; i < samples; i++)
+		assert_int_equal(is_next_whole(taken), is_whole);
+}
+
+/* A segment that ends at a new place is walked whole, until what was put by for that is spent;
+ * then eight that end at known ones earn one more. */
+static void check_anchors(void)
+{
+	const int depth = 8, most = STACKD_ANCHOR_CREDIT / STACKD_ANCHOR_PRICE;
+	uint32_t taken = 0;
+
+	go_to(depth);
+	expect(&taken, 1, true);
+	expect(&taken, 2 * STACKD_ANCHOR_EVERY, false); /* the place is known now */
+	for (int i = 1; i <= most; i++) {
+		go_to(depth + i);
+		expect(&taken, 1, true);
+	}
+	go_to(depth + most + 1);
+	expect(&taken, 3, false);
+	go_to(depth);
+	expect(&taken, STACKD_ANCHOR_PRICE - 1, false);
+	go_to(depth + 20);
+	expect(&taken, 1, false); /* too early by one */
+	go_to(depth);
+	expect(&taken, 1, false);
+	go_to(depth + 20);
+	expect(&taken, 1, true);
+	go_to(depth + 21);
+	expect(&taken, 1, false);
+}
+
+static void test_segments_with_new_ends_are_walked_whole(void **state)
+{
+	(void)state;
+	prefix_mode = STACKD_PREFIX_NONE;
+	shim_counts_changes = true;
+	roots = aligned_alloc(256, (size_t)256 * ROOTS);
+	assert_non_null(roots);
+	make_program(1);
+	state_slots = STATES;
+	assert_int_equal(record_reader_new(&reader), 0);
+	shim_ring = receive;
+	segment_frames = SEGMENT;
+	check_anchors();
+	segment_frames = 0;
+	record_reader_free(reader);
+	shim_free_regions();
+	shim_free_maps();
+	free(record);
+	record = NULL;
+	free(roots);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_segments_with_new_ends_are_walked_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
