@@ -178,9 +178,9 @@ int walks_of_stack(struct walks *w, const struct stackd_stack_record *record, st
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
-/* The location of a frame. -EBADMSG: no such thing. */
+/* The location of a frame, which may be new. -EBADMSG: no such thing. */
 static int walked_location(struct walks *w, const struct stackd_header *header,
-			   const struct record_frame *frame, uint32_t *ret_location)
+			   const struct record_frame *frame, struct location *ret_location)
 {
 	const struct object *object = NULL;
 	uint64_t offset = frame->place & STACKD_LOCATION_MASK, base;
@@ -204,7 +204,38 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	} else {
 		object = object_table_at(w->objects, file - 1);
 	}
-	return places_enter(w->places, object, offset, !frame->is_exact, ret_location);
+	*ret_location = (struct location){
+		.file_id = object->file_id,
+		.offset = offset,
+		.object = object->number,
+		.is_return = !frame->is_exact,
+	};
+	return 0;
+}
+
+/* Adds some of the record's next frames to the path. 1; 0: there are no more; -errno. */
+static int add_walked(struct walks *w, const struct stackd_header *header,
+		      struct record_frames *frames, struct path *path)
+{
+	struct location locations[LOCATIONS_AT_ONCE];
+	struct record_frame frame;
+	size_t n = 0;
+	int more = 1, err = 0;
+
+	while (!err && n < LOCATIONS_AT_ONCE && path->count + n < DWARF_WALK_MAX_FRAMES &&
+	       (more = record_frames_next(frames, &frame)) > 0) {
+		path->heights[path->count + n] = frame.height;
+		err = walked_location(w, header, &frame, &locations[n++]);
+	}
+	if (more < 0)
+		err = more;
+	if (!err)
+		err = location_intern_all(w->locations, locations, n,
+					  &path->locations[path->count]);
+	if (err)
+		return err;
+	path->count += n;
+	return n == LOCATIONS_AT_ONCE;
 }
 
 static void swap(uint32_t *a, uint32_t *b)
@@ -228,21 +259,15 @@ int walks_of_walked(struct walks *w, const struct stackd_header *header, struct 
 {
 	const size_t kept = path->count;
 	struct record_frames frames;
-	struct record_frame frame;
-	int more = 1, err = 0;
+	int more;
 
 	record_frames(header, w->has_heights, &frames);
-	while (!err && path->count < DWARF_WALK_MAX_FRAMES &&
-	       (more = record_frames_next(&frames, &frame)) > 0) {
-		path->heights[path->count] = frame.height;
-		err = walked_location(w, header, &frame, &path->locations[path->count]);
-		path->count += !err;
-	}
-	if (more < 0)
-		err = more;
-	if (!err)
+	do {
+		more = add_walked(w, header, &frames, path);
+	} while (more > 0);
+	if (!more)
 		turn_round(path, kept);
-	return err;
+	return more;
 }
 
 /* Puts the frames that branch records have added at the path's root. */

@@ -90,9 +90,9 @@ static int location_add(struct location_table *table, const struct location *loc
 	return 0;
 }
 
-int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number)
+static int location_intern_id(struct location_table *table, const struct location *loc, uint64_t id,
+			      uint32_t *ret_number)
 {
-	uint64_t id = location_id(loc->file_id, loc->offset);
 	const struct slots *index = &table->index;
 
 	if (!index->slot)
@@ -107,6 +107,42 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 		}
 	}
 	return location_add(table, loc, id, ret_number);
+}
+
+int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number)
+{
+	return location_intern_id(table, loc, location_id(loc->file_id, loc->offset), ret_number);
+}
+
+/* Asks memory for all that looking up locations with these ids reads. */
+static void location_foresee(const struct location_table *table, const uint64_t *ids, size_t count)
+{
+	const struct slots *index = &table->index;
+
+	if (!index->slot)
+		return;
+	for (size_t i = 0; i < count; i++)
+		__builtin_prefetch(&index->slot[ids[i] & index->mask]);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t slot = index->slot[ids[i] & index->mask];
+
+		if (slot)
+			__builtin_prefetch(&table->locations[slot - 1]);
+	}
+}
+
+int location_intern_all(struct location_table *table, const struct location *locs, size_t count,
+			uint32_t *ret_numbers)
+{
+	uint64_t ids[LOCATIONS_AT_ONCE];
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ids[i] = location_id(locs[i].file_id, locs[i].offset);
+	location_foresee(table, ids, count);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = location_intern_id(table, &locs[i], ids[i], &ret_numbers[i]);
+	return r;
 }
 
 uint32_t location_count(const struct location_table *table)

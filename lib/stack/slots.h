@@ -21,6 +21,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/big.h"
+
 struct slots {
 	uint32_t *slot; /* owned; NULL before the first slots_grow() */
 	size_t mask;	/* slots - 1, a power of two minus 1 */
@@ -39,7 +41,7 @@ static inline bool slots_full(const struct slots *s)
 static inline int slots_grow(const struct slots *s, struct slots *ret_grown)
 {
 	size_t n = s->slot ? (s->mask + 1) * 2 : SLOTS_FIRST;
-	uint32_t *slot = calloc(n, sizeof(*slot));
+	uint32_t *slot = big_calloc(n, sizeof(*slot));
 
 	if (!slot)
 		return -ENOMEM;
