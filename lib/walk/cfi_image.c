@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "walk/cfi_check.h"
+#include "walk/cfi_entry.h"
 #include "walk/cfi_section.h"
 
 #define EH_PE_UDATA8	 0x04
@@ -187,27 +188,50 @@ static int fill(struct cfi_image *image, const struct cfi_section *eh,
 	return image->cfi ? 0 : -EIO;
 }
 
-int cfi_image_new(const struct elf_file *file, struct cfi_image **ret_image)
+/* An image of what is good of both sections, which are released. */
+static int make(struct cfi_section *eh, struct cfi_section *debug, struct cfi_image **ret_image)
 {
-	struct cfi_section eh, debug;
 	struct cfi_fde_list list = {0};
-	struct cfi_image *image;
-	int r = cfi_section_read(file, &eh, &debug);
+	struct cfi_image *image = calloc(1, sizeof(*image));
+	int r = image ? check_sections(eh, debug, &list) : -ENOMEM;
 
-	if (r)
-		return r;
-	image = calloc(1, sizeof(*image));
-	r = image ? check_sections(&eh, &debug, &list) : -ENOMEM;
 	if (!r)
-		r = fill(image, &eh, &debug, &list);
+		r = fill(image, eh, debug, &list);
 	cfi_fde_list_free(&list);
-	cfi_section_free(&eh);
-	cfi_section_free(&debug);
+	cfi_section_free(eh);
+	cfi_section_free(debug);
 	if (r)
 		cfi_image_free(image);
 	else
 		*ret_image = image;
 	return r;
+}
+
+int cfi_image_new(const struct elf_file *file, struct cfi_image **ret_image)
+{
+	struct cfi_section eh, debug;
+	int r = cfi_section_read(file, &eh, &debug);
+
+	return r ? r : make(&eh, &debug, ret_image);
+}
+
+int cfi_image_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_image **ret_image)
+{
+	struct cfi_section eh, debug = {0};
+	struct cfi_image *image;
+	uint64_t start, end;
+	int r = cfi_entry_read(file, vaddr, &eh);
+
+	if (!r)
+		r = make(&eh, &debug, &image);
+	if (r)
+		return r;
+	if (!cfi_image_find(image, vaddr, &start, &end) && cfi_section_may_have_debug(file)) {
+		cfi_image_free(image);
+		return -ENODATA;
+	}
+	*ret_image = image;
+	return 0;
 }
 
 void cfi_image_free(struct cfi_image *image)

@@ -22,6 +22,11 @@ struct Dwarf_CFI_s;
 /* Reads a file's CFI; `file` is not needed afterwards. 0; -ENODATA: it has none that is good;
  * -ENOMEM; -EIO: libdw refused it. */
 int cfi_image_new(const struct elf_file *file, struct cfi_image **ret_image);
+
+/* The same of the one entry that begins at `vaddr` or next before it, as the linker's search table
+ * has it, for the cost of that entry: for `vaddr` and what lies between it and the entry's end, it
+ * answers what the whole does. -ENODATA: there is no telling so. */
+int cfi_image_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_image **ret_image);
 void cfi_image_free(struct cfi_image *image); /* NULL is fine */
 
 /* The range of the entry that covers `vaddr`; false: none does. */

@@ -185,29 +185,74 @@ static int take_named(const struct elf_file *file, const Elf64_Shdr *shdr, size_
 	return r;
 }
 
+struct headers {
+	Elf64_Shdr *sections;
+	size_t n;
+	uint8_t *names;
+	size_t names_len;
+};
+
+static void headers_free(struct headers *h)
+{
+	free(h->sections);
+	free(h->names);
+}
+
+/* 0, -ENODATA, -ENOMEM. */
+static int read_headers(const struct elf_file *file, const Elf64_Ehdr *ehdr,
+			struct headers *ret_headers)
+{
+	struct headers h = {.n = ehdr->e_shnum};
+	uint8_t *sections;
+	size_t len;
+	int r;
+
+	if (ehdr->e_shentsize != sizeof(*h.sections) || ehdr->e_shstrndx >= ehdr->e_shnum)
+		return -ENODATA;
+	r = read_bytes(file, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(*h.sections),
+		       UINT32_MAX, &sections, &len);
+	if (r)
+		return r;
+	h.sections = (Elf64_Shdr *)sections;
+	r = read_bytes(file, h.sections[ehdr->e_shstrndx].sh_offset,
+		       h.sections[ehdr->e_shstrndx].sh_size, MAX_NAME_TABLE_BYTES, &h.names,
+		       &h.names_len);
+	if (r)
+		headers_free(&h);
+	else
+		*ret_headers = h;
+	return r;
+}
+
 static int by_section_headers(const struct elf_file *file, const Elf64_Ehdr *ehdr,
 			      struct cfi_section *eh, struct cfi_section *debug)
 {
-	uint8_t *headers = NULL, *names = NULL;
-	size_t headers_len, names_len;
-	const Elf64_Shdr *shdr, *strings;
-	int r;
+	struct headers h;
+	int r = read_headers(file, ehdr, &h);
 
-	if (ehdr->e_shentsize != sizeof(*shdr) || ehdr->e_shstrndx >= ehdr->e_shnum)
-		return -ENODATA;
-	r = read_bytes(file, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(*shdr), UINT32_MAX,
-		       &headers, &headers_len);
 	if (r)
 		return r;
-	shdr = (const Elf64_Shdr *)headers;
-	strings = &shdr[ehdr->e_shstrndx];
-	r = read_bytes(file, strings->sh_offset, strings->sh_size, MAX_NAME_TABLE_BYTES, &names,
-		       &names_len);
-	if (!r)
-		r = take_named(file, shdr, ehdr->e_shnum, names, names_len, eh, debug);
-	free(names);
-	free(headers);
+	r = take_named(file, h.sections, h.n, h.names, h.names_len, eh, debug);
+	headers_free(&h);
 	return r;
+}
+
+bool cfi_section_may_have_debug(const struct elf_file *file)
+{
+	bool found = false;
+	struct headers h;
+	Elf64_Ehdr ehdr;
+	int r;
+
+	if (elf_file_read(file, 0, &ehdr, sizeof(ehdr)) != sizeof(ehdr))
+		return false;
+	r = read_headers(file, &ehdr, &h);
+	if (r)
+		return r == -ENOMEM;
+	for (size_t i = 0; i < h.n && !found; i++)
+		found = name_is(h.names, h.names_len, h.sections[i].sh_name, ".debug_frame");
+	headers_free(&h);
+	return found;
 }
 
 /* --- by program headers -------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #ifndef WALK_CFI_SECTION_H
 #define WALK_CFI_SECTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@ struct cfi_section {
  * -ENOMEM. Release both with cfi_section_free(). */
 int cfi_section_read(const struct elf_file *file, struct cfi_section *ret_eh_frame,
 		     struct cfi_section *ret_debug_frame);
+
+/* Whether the second could be there, without reading it. */
+bool cfi_section_may_have_debug(const struct elf_file *file);
 
 void cfi_section_free(struct cfi_section *section); /* empties it; NULL is fine */
 

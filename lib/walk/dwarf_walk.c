@@ -5,6 +5,9 @@
  *   pc ──find──► object, offset ──cache──► rule ──walk_step──► the caller's registers ──► pc
  *                                  └miss──► cfi_image (one per object) ──► walk_rule
  *
+ * An object's first rules are each made of an image of one entry: mostly there are not many more,
+ * since the kernel half has its table soon. The whole is read for those that have no such entry.
+ *
  * A return address is looked up one byte below, in the call that it follows: the call may be a
  * function's last instruction. A program counter that was interrupted (the leaf, and what a
  * signal frame leads to) is looked up as it is.
@@ -26,13 +29,15 @@
 #include "walk/rule_cache.h"
 #include "walk/walk_step.h"
 
-#define ENTRY_BYTES 64			/* of start code that has no CFI */
-#define IMAGE_BYTES (UINT64_C(4) << 20) /* of CFI that are kept; one object may have more */
+#define ENTRY_BYTES  64	 /* of start code that has no CFI */
+#define SINGLE_RULES 200 /* of an object, before all its CFI is read */
 
 /* What is known of an object's code. Its CFI is only needed for new rules: the one that was used
  * longest ago is dropped when there are many, and read again if it must be. */
 struct walk_object {
 	bool is_open, is_dropped;
+	bool has_entry;			 /* whether the function at the entry address is known */
+	uint32_t singles;		 /* rules that were made without its image */
 	struct cfi_image *image;	 /* owned; NULL: no CFI, or dropped */
 	uint64_t used;			 /* when; counted in rests */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
@@ -87,29 +92,32 @@ void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats
 
 /* --- objects and rules --------------------------------------------------------------------- */
 
+/* Without CFI, start code has so many bytes. */
+static void set_entry(struct walk_object *wo, const struct cfi_image *image, uint64_t entry)
+{
+	wo->has_entry = true;
+	if (!entry || (image && cfi_image_find(image, entry, &wo->entry_start, &wo->entry_end)))
+		return;
+	wo->entry_start = entry;
+	wo->entry_end = entry + ENTRY_BYTES;
+}
+
 static int open_object(struct walk_object *wo, const struct elf_file *elf)
 {
-	uint64_t entry = elf_file_entry_vaddr(elf);
 	int r = cfi_image_new(elf, &wo->image);
 
 	if (r == -ENOMEM)
 		return r;
 	wo->is_dropped = false;
-	if (entry &&
-	    (!wo->image || !cfi_image_find(wo->image, entry, &wo->entry_start, &wo->entry_end))) {
-		wo->entry_start = entry;
-		wo->entry_end = entry + ENTRY_BYTES;
-	}
+	set_entry(wo, wo->image, elf_file_entry_vaddr(elf));
 	wo->is_open = true;
 	return 0;
 }
 
 static int find_object(struct dwarf_walk *walk, const struct object *object,
-		       const struct walk_object **ret_object)
+		       struct walk_object **ret_object)
 {
-	struct walk_object *wo;
 	size_t n = walk->n_objects;
-	int r = 0;
 
 	if (object->number >= n) {
 		size_t more = object->number + n / 2 + 16;
@@ -121,11 +129,27 @@ static int find_object(struct dwarf_walk *walk, const struct object *object,
 		walk->objects = objects;
 		walk->n_objects = more;
 	}
-	wo = &walk->objects[object->number];
-	wo->used = walk->rests;
-	if (!wo->is_open || wo->is_dropped)
+	*ret_object = &walk->objects[object->number];
+	(*ret_object)->used = walk->rests;
+	return 0;
+}
+
+static bool has_all(const struct walk_object *wo)
+{
+	return wo->is_open && !wo->is_dropped;
+}
+
+/* With all of its CFI. */
+static int find_whole(struct dwarf_walk *walk, const struct object *object,
+		      const struct walk_object **ret_object)
+{
+	struct walk_object *wo;
+	int r = find_object(walk, object, &wo);
+
+	if (!r && !has_all(wo))
 		r = open_object(wo, object->elf);
-	*ret_object = wo;
+	if (!r)
+		*ret_object = wo;
 	return r;
 }
 
@@ -135,6 +159,7 @@ void dwarf_walk_rest(struct dwarf_walk *walk)
 	for (size_t i = 0; i < walk->n_objects; i++) {
 		struct walk_object *wo = &walk->objects[i];
 
+		wo->singles = 0;
 		if (!wo->image || wo->used + 1 >= walk->rests)
 			continue;
 		cfi_image_free(wo->image);
@@ -149,7 +174,7 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
 	const struct walk_object *wo;
 	uint64_t vaddr, start, end, from;
 
-	if (!object->elf || find_object(walk, object, &wo) || !wo->image ||
+	if (!object->elf || find_whole(walk, object, &wo) || !wo->image ||
 	    !elf_file_offset_to_vaddr(object->elf, offset, &vaddr) ||
 	    !cfi_image_find(wo->image, vaddr, &start, &end) ||
 	    !elf_file_vaddr_to_offset(object->elf, start, &from))
@@ -199,20 +224,89 @@ static int compile_at(const struct cfi_image *image, uint64_t vaddr, bool is_ret
 	return r;
 }
 
+/* What else there is to say of the rule that the CFI has. */
+static int finish_rule(const struct walk_object *wo, const struct cfi_image *image,
+		       const struct elf_file *elf, uint64_t vaddr, uint64_t offset, bool is_return,
+		       struct walk_rule *rule)
+{
+	rule->is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
+	return is_return ? 0 : leaf_rule_improve(elf, image, vaddr, offset, rule);
+}
+
+static int find_entry(struct walk_object *wo, const struct elf_file *elf)
+{
+	uint64_t entry = elf_file_entry_vaddr(elf);
+	struct cfi_image *image = NULL;
+	int r = wo->has_entry || !entry ? 0 : cfi_image_new_at(elf, entry, &image);
+
+	if (!r && !wo->has_entry)
+		set_entry(wo, image, entry);
+	cfi_image_free(image);
+	return r;
+}
+
+/* As compile_at(), with an image of few entries. */
+static int compile_near(const struct elf_file *elf, uint64_t vaddr, bool is_return,
+			const struct cfi_image *image, struct walk_rule *rule)
+{
+	struct cfi_image *next;
+	int r = walk_rule_compile(image, vaddr, rule);
+
+	if (r || rule->fast.cfa != STACKD_CFA_NONE || !is_return)
+		return r;
+	r = cfi_image_new_at(elf, vaddr + 1, &next);
+	if (r)
+		return r;
+	r = compile_at(next, vaddr, is_return, rule);
+	cfi_image_free(next);
+	return r;
+}
+
+/* The rule, without all of the CFI. -ENODATA: there is no telling. */
+static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
+			    uint64_t offset, bool is_return, struct walk_rule *rule)
+{
+	struct cfi_image *image;
+	int r;
+
+	if (has_all(wo) || wo->singles >= SINGLE_RULES)
+		return -ENODATA;
+	wo->singles++;
+	r = find_entry(wo, elf);
+	if (!r)
+		r = cfi_image_new_at(elf, vaddr, &image);
+	if (r)
+		return r == -ENOMEM ? r : -ENODATA;
+	r = compile_near(elf, vaddr, is_return, image, rule);
+	if (!r)
+		r = finish_rule(wo, image, elf, vaddr, offset, is_return, rule);
+	cfi_image_free(image);
+	return r;
+}
+
+static int make_whole_rule(struct dwarf_walk *walk, const struct object *object, uint64_t vaddr,
+			   uint64_t offset, bool is_return, struct walk_rule *rule)
+{
+	const struct walk_object *wo;
+	int r = find_whole(walk, object, &wo);
+
+	if (!r && wo->image)
+		r = compile_at(wo->image, vaddr, is_return, rule);
+	return r ? r : finish_rule(wo, wo->image, object->elf, vaddr, offset, is_return, rule);
+}
+
 static int make_rule(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 		     bool is_return, struct walk_rule *ret_rule)
 {
-	const struct walk_object *wo;
 	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
+	struct walk_object *wo;
 	uint64_t vaddr;
 	int r = find_object(walk, object, &wo);
 
 	if (!r && elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
-		if (wo->image)
-			r = compile_at(wo->image, vaddr, is_return, &rule);
-		rule.is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
-		if (!r && !is_return)
-			r = leaf_rule_improve(object->elf, wo->image, vaddr, offset, &rule);
+		r = make_single_rule(wo, object->elf, vaddr, offset, is_return, &rule);
+		if (r == -ENODATA)
+			r = make_whole_rule(walk, object, vaddr, offset, is_return, &rule);
 	}
 	if (r)
 		return r;
