@@ -27,10 +27,12 @@
 #include "base/buf.h"
 #include "sym/symtab.h"
 
-#define MAX_RELOCATIONS (4 * 1024 * 1024)
-#define MAX_STUBS	(1024 * 1024)
-#define MAX_NAME_BYTES	(64 * 1024) /* of one name */
-#define MAX_NAMES_BYTES (256 * 1024 * 1024)
+#define MAX_RELOCATIONS	    (4 * 1024 * 1024)
+#define RELOCATIONS_AT_ONCE 2048u
+#define MAX_STUBS	    (1024 * 1024)
+#define MAX_STUB_BYTES	    16		/* of each */
+#define MAX_NAME_BYTES	    (64 * 1024) /* of one name */
+#define MAX_NAMES_BYTES	    (256 * 1024 * 1024)
 
 struct slot {
 	uint64_t vaddr; /* of the GOT entry */
@@ -96,7 +98,7 @@ static const char *symbol_name(const struct scan *scan, size_t symtab_index, uin
 
 /* The function that a relocation puts into its slot; NULL if it is of another kind. */
 static const char *relocation_name(const struct scan *scan, const GElf_Shdr *shdr,
-				   const GElf_Rela *rela)
+				   const Elf64_Rela *rela)
 {
 	const char *name;
 	uint64_t start;
@@ -113,24 +115,39 @@ static const char *relocation_name(const struct scan *scan, const GElf_Shdr *shd
 	return NULL;
 }
 
-static int load_relocations(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr, bool is_lazy)
+static int add_relocation(struct scan *scan, const GElf_Shdr *shdr, const Elf64_Rela *rela,
+			  bool is_lazy)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Rela) : 0;
+	struct slot slot = {.vaddr = rela->r_offset};
 	int r = 0;
 
-	for (size_t i = 0; !r && i < n && i < INT32_MAX && scan->all.n < MAX_RELOCATIONS; i++) {
-		struct slot slot = {0};
-		GElf_Rela rela;
+	slot.name = relocation_name(scan, shdr, rela);
+	if (slot.name && *slot.name)
+		r = append_slot(&scan->all, slot);
+	if (!r && is_lazy)
+		r = append_slot(&scan->lazy, slot);
+	return r;
+}
 
-		if (gelf_getrela(data, (int)i, &rela)) {
-			slot.vaddr = rela.r_offset;
-			slot.name = relocation_name(scan, shdr, &rela);
-		}
-		if (slot.name && *slot.name)
-			r = append_slot(&scan->all, slot);
-		if (!r && is_lazy)
-			r = append_slot(&scan->lazy, slot);
+/* Piece by piece: they are many megabytes, of which few fill slots. */
+static int load_relocations(struct scan *scan, const GElf_Shdr *shdr, bool is_lazy)
+{
+	Elf64_Rela piece[RELOCATIONS_AT_ONCE];
+	uint64_t n = shdr->sh_size / sizeof(*piece);
+	int r = 0;
+
+	for (uint64_t at = 0; !r && at < n; at += RELOCATIONS_AT_ONCE) {
+		uint64_t count = n - at < RELOCATIONS_AT_ONCE ? n - at : RELOCATIONS_AT_ONCE;
+		int64_t bytes = elf_file_read(scan->file, shdr->sh_offset + at * sizeof(*piece),
+					      piece, count * sizeof(*piece));
+
+		if (bytes < (int64_t)sizeof(*piece))
+			break;
+		count = (uint64_t)bytes / sizeof(*piece);
+		for (uint64_t i = 0; !r && i < count && scan->all.n < MAX_RELOCATIONS &&
+				     scan->lazy.n < MAX_RELOCATIONS;
+		     i++)
+			r = add_relocation(scan, shdr, &piece[i], is_lazy);
 	}
 	return r;
 }
@@ -227,31 +244,43 @@ static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *nam
 }
 
 /* Bytes of an entry; linkers do not always say. */
-static size_t stride_of(const Elf_Data *data, const GElf_Shdr *shdr)
+static size_t stride_of(const uint8_t *code, size_t len, const GElf_Shdr *shdr)
 {
-	const uint8_t *code = data->d_buf;
-
-	if (shdr->sh_entsize == 8 || data->d_size < 16)
+	if (shdr->sh_entsize == 8 || len < 16)
 		return 8;
 	return is_jump(code) && is_jump(code + 8) ? 8 : 16;
 }
 
-static int load_stubs(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr)
+static int decode_stubs(struct scan *scan, const GElf_Shdr *shdr, const uint8_t *code, size_t len)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t stride;
+	size_t stride = stride_of(code, len, shdr);
 	int r = 0;
 
-	if (!data || !data->d_buf || data->d_size > UINT64_MAX - shdr->sh_addr)
-		return 0;
-	stride = stride_of(data, shdr);
-	for (size_t at = 0; !r && at + stride <= data->d_size; at += stride) {
+	for (size_t at = 0; !r && at + stride <= len; at += stride) {
 		uint64_t vaddr = shdr->sh_addr + at;
-		const char *name = decode(scan, (uint8_t *)data->d_buf + at, stride, vaddr);
+		const char *name = decode(scan, code + at, stride, vaddr);
 
 		if (name)
 			r = add_stub(scan->plt, vaddr, stride, name);
 	}
+	return r;
+}
+
+static int load_stubs(struct scan *scan, const GElf_Shdr *shdr)
+{
+	uint8_t *code;
+	int64_t len;
+	int r;
+
+	if (shdr->sh_size > (uint64_t)MAX_STUBS * MAX_STUB_BYTES ||
+	    shdr->sh_size > UINT64_MAX - shdr->sh_addr)
+		return 0;
+	code = malloc(shdr->sh_size + MAX_STUB_BYTES);
+	if (!code)
+		return -ENOMEM;
+	len = elf_file_read(scan->file, shdr->sh_offset, code, shdr->sh_size);
+	r = len > 0 ? decode_stubs(scan, shdr, code, (size_t)len) : 0;
+	free(code);
 	return r;
 }
 
@@ -264,25 +293,24 @@ static int compare_stubs(const void *a, const void *b)
 
 /* --- building ------------------------------------------------------------------------------ */
 
-static int visit_relocations(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr,
-			     const char *name)
+static int visit_relocations(struct scan *scan, const GElf_Shdr *shdr, const char *name)
 {
 	if (shdr->sh_type != SHT_RELA || !(shdr->sh_flags & SHF_ALLOC))
 		return 0;
-	return load_relocations(scan, scn, shdr, !strcmp(name, ".rela.plt"));
+	return load_relocations(scan, shdr, !strcmp(name, ".rela.plt"));
 }
 
-static int visit_stubs(struct scan *scan, Elf_Scn *scn, const GElf_Shdr *shdr, const char *name)
+static int visit_stubs(struct scan *scan, const GElf_Shdr *shdr, const char *name)
 {
 	if (shdr->sh_type != SHT_PROGBITS || !(shdr->sh_flags & SHF_EXECINSTR))
 		return 0;
 	if (strncmp(name, ".plt", 4) != 0 && strcmp(name, ".iplt") != 0)
 		return 0;
-	return load_stubs(scan, scn, shdr);
+	return load_stubs(scan, shdr);
 }
 
 static int each_section(struct scan *scan,
-			int (*visit)(struct scan *, Elf_Scn *, const GElf_Shdr *, const char *))
+			int (*visit)(struct scan *, const GElf_Shdr *, const char *))
 {
 	Elf_Scn *scn = NULL;
 	int r = 0;
@@ -295,7 +323,7 @@ static int each_section(struct scan *scan,
 			continue;
 		name = elf_strptr(scan->elf, scan->section_names, shdr.sh_name);
 		if (name)
-			r = visit(scan, scn, &shdr, name);
+			r = visit(scan, &shdr, name);
 	}
 	return r;
 }
@@ -319,23 +347,13 @@ static int load(struct scan *scan)
 
 int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt)
 {
-	struct scan scan = {.symtab = symtab};
-	struct elf_file *own = NULL;
+	struct scan scan = {.file = file, .elf = elf_file_libelf(file), .symtab = symtab};
 	int r;
 
-	/* A handle holds what was read through it, and relocations are many megabytes. */
 	scan.plt = calloc(1, sizeof(*scan.plt));
-	r = scan.plt ? elf_file_clone(file, &own) : -ENOMEM;
-	if (!r) {
-		scan.file = own;
-		scan.elf = elf_file_libelf(own);
-		r = load(&scan);
-	} else if (r != -ENOMEM) {
-		r = 0; /* what cannot be read counts as empty */
-	}
+	r = scan.plt ? load(&scan) : -ENOMEM;
 	free(scan.all.at);
 	free(scan.lazy.at);
-	elf_file_free(own);
 	if (r) {
 		plt_free(scan.plt);
 		return r;
