@@ -252,21 +252,38 @@ static void swap_locations(struct store_location *a, struct store_location *b)
 	*b = kept;
 }
 
+/* Puts those first that are not of dear objects; how many. */
+static size_t part_dear(struct archive *a, uint8_t *is_dear)
+{
+	enum { NOT_ASKED, DEAR, CHEAP };
+	size_t cheap = 0;
+
+	for (size_t i = 0; i < a->waiting.count; i++) {
+		struct store_location *location = &a->waiting.items[i];
+		uint8_t *known = &is_dear[location->object];
+
+		if (*known == NOT_ASKED)
+			*known = naming_is_dear(a->names, a->objects[location->object]) ? DEAR
+											: CHEAP;
+		if (*known == CHEAP)
+			swap_locations(location, &a->waiting.items[cheap++]);
+	}
+	return cheap;
+}
+
 /* Puts those first whose time has come; how many. */
 static size_t choose_waiting(struct archive *a, uint64_t now)
 {
-	size_t chosen = 0;
+	uint8_t *is_dear = calloc((size_t)a->n_objects + 1, sizeof(*is_dear));
+	size_t chosen;
 
-	if (a->dear_at_ns && now >= a->dear_at_ns) {
+	if (!is_dear || (a->dear_at_ns && now >= a->dear_at_ns)) {
+		free(is_dear);
 		a->dear_at_ns = 0;
 		return a->waiting.count;
 	}
-	for (size_t i = 0; i < a->waiting.count; i++) {
-		struct store_location *location = &a->waiting.items[i];
-
-		if (!naming_is_dear(a->names, a->objects[location->object]))
-			swap_locations(location, &a->waiting.items[chosen++]);
-	}
+	chosen = part_dear(a, is_dear);
+	free(is_dear);
 	if (chosen < a->waiting.count && !a->dear_at_ns)
 		a->dear_at_ns = now + MAX_NAMELESS_NS;
 	return chosen;
