@@ -20,9 +20,10 @@
 #define CHUNK_MAX_COLUMNS 12u
 #define CHUNK_COLUMN_MAX  (16u << 20) /* bytes of one column, unpacked */
 
-/* Compression: for a chunk that will be written again soon, and for a full one. */
+/* Compression: for a chunk that will be written again soon, and for a full one. (Columns hold
+ * little that repeats: level 9 is 3 % smaller, for seven times the work.) */
 #define CHUNK_LEVEL_TAIL 1
-#define CHUNK_LEVEL_FULL 9
+#define CHUNK_LEVEL_FULL 3
 
 /* Appends the columns to `ret_blob`. 0, -ENOMEM (also for a column that failed to grow). */
 int chunk_pack(const struct buf *columns, size_t n_columns, int level, struct buf *ret_blob);
