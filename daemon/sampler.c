@@ -239,6 +239,13 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	return 0;
 }
 
+static void close_events(struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		close(s->events[i]);
+	s->n_events = 0;
+}
+
 static void unmap(struct mapped_array *array)
 {
 	if (array->data)
@@ -249,8 +256,7 @@ void sampler_free(struct sampler *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n_events; i++)
-		close(s->events[i]);
+	close_events(s);
 	free(s->events);
 	free(s->threads);
 	unmap(&s->rules);
@@ -423,11 +429,12 @@ int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cg
 
 void sampler_stop(struct sampler *s)
 {
-	/* Twice: a thread that is just being made may inherit an event as it was before. */
-	for (int turn = 0; turn < 2; turn++) {
-		for (size_t i = 0; i < s->n_events; i++)
-			ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
-	}
+	/* All at about the same time. */
+	for (size_t i = 0; i < s->n_events; i++)
+		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	/* A thread that was just being made may have inherited one as it was before: closing takes
+	 * those away, too. */
+	close_events(s);
 }
 
 /* --- records --------------------------------------------------------------------------------- */
