@@ -44,7 +44,7 @@
 #include "window.bpf.h"
 
 SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
-SETTING __u32 state_slots = 256;
+SETTING __u32 state_slots = 256; /* a power of two */
 
 struct thread_state {
 	__u32 busy;
@@ -79,6 +79,16 @@ static __always_inline struct thread_state *state_at(struct scratch *s)
 	return index < state_slots ? bpf_map_lookup_elem(&states, &index) : NULL;
 }
 
+/* All of the remembered stack, from the root on, will be compared: it is copied at once. */
+static __always_inline void expect_window(struct scratch *s, const struct thread_state *state)
+{
+	__u64 root = state->marks[0].slot & ~MARK_FLAGS;
+	__u64 bytes = (state->zero > root ? state->zero : root) + 8 - s->window_base;
+
+	if (state->count && bytes <= WINDOW_BYTES)
+		s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;
+}
+
 /* Takes the state of the thread: afterwards it must be given back. */
 static __always_inline void state_take(struct scratch *s, struct task_struct *task, __u32 tid)
 {
@@ -87,7 +97,7 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 
 	s->probe = 0;
 	s->is_anchor = 0;
-	s->state = mix(start_time ^ tid) % state_slots;
+	s->state = mix(start_time ^ tid) & (state_slots - 1);
 	state = state_at(s);
 	if (!state || __sync_val_compare_and_swap(&state->busy, 0, 1)) {
 		s->state = ~0u;
@@ -108,19 +118,22 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		(state->walks < STACKD_ANCHOR_EVERY && (state->walks & (state->walks - 1)) == 0);
 	s->touched_hold = state->stamp == s->stamp;
 	s->walk.is_lean = state->is_lean;
-	if (prefix_mode != STACKD_PREFIX_NONE)
-		s->probe = state->count;
+	if (prefix_mode == STACKD_PREFIX_NONE)
+		return;
+	s->probe = state->count;
+	expect_window(s, state);
 }
 
-/* A walk begins again, with all registers: so will the thread's next ones, as far as they share
- * this stack. */
+/* A walk is to begin again, with all registers. If not for its leaf alone, so will the thread's
+ * next ones, as far as they share this stack. */
 static __always_inline void state_again(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
 
 	if (!state)
 		return;
-	state->is_lean = 0;
+	if (s->n_new > 1)
+		state->is_lean = 0;
 	if (prefix_mode != STACKD_PREFIX_NONE)
 		s->probe = state->count;
 }
@@ -446,25 +459,44 @@ static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 }
 
 /* Moves a new frame's mark into the state. */
-static long keep_mark(__u32 index, struct scratch **at)
+static __always_inline void keep_mark(struct scratch *s, struct thread_state *state, __u32 index)
 {
-	struct scratch *s = *at;
-	struct thread_state *state = state_at(s);
 	__u32 root = from_root(s, index);
 	struct guard *guard;
 
-	if (!state || index >= s->n_new)
-		return 1;
 	if (root >= MAX_MARKS)
-		return 0; /* beyond what is remembered */
+		return; /* beyond what is remembered */
 	state->marks[BOUNDED(root, MAX_MARKS)] = s->marks[BOUNDED(index, MAX_FRAMES)];
 	if (!(s->marks[BOUNDED(index, MAX_FRAMES)].slot & MARK_GUARDED))
-		return 0;
+		return;
 	guard = &state->guards[BOUNDED(root, MAX_MARKS)];
 	*guard = s->guards[BOUNDED(index, MAX_FRAMES)];
 	if (guard->reg && guard->origin != MARK_LIVE)
 		guard->origin = from_root(s, guard->origin);
-	return 0;
+}
+
+/* The same for some at a time; 1 ends the loop. */
+static long keep_marks(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	struct thread_state *state = state_at(s);
+	__u32 index = turn * MARKS_A_TURN;
+
+	if (!state)
+		return 1;
+	for (int i = 0; i < MARKS_A_TURN && index < s->n_new; i++, index++)
+		keep_mark(s, state, index);
+	return index >= s->n_new;
+}
+
+/* Most programs' frames lie in few mappings: is it one that is remembered anyway? */
+static __always_inline bool is_among_first(const struct thread_state *state, __u32 name)
+{
+	for (__u32 i = 0; i < 4; i++) {
+		if (i < state->n_touched && state->touched[i].name == name)
+			return true;
+	}
+	return false;
 }
 
 /* Adds a new frame's mapping to the state's. Global, so that it is verified once. */
@@ -495,8 +527,10 @@ static __always_inline void keep_mappings(struct scratch *s, struct thread_state
 {
 	if (!s->kept)
 		state->n_touched = 0;
-	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++)
-		keep_mapping(s, i);
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
+		if (!is_among_first(state, s->touched[i].name))
+			keep_mapping(s, i);
+	}
 	if (s->n_touched > TOUCHED_MAPPINGS)
 		state->n_touched = TOUCHED_MAPPINGS + 1;
 	state->stamp = s->stamp;
@@ -510,7 +544,7 @@ static __always_inline void state_remember(struct scratch *s)
 
 	if (!state)
 		return;
-	bpf_loop(MAX_FRAMES, keep_mark, &s, 0);
+	bpf_loop(MAX_FRAMES / MARKS_A_TURN, keep_marks, &s, 0);
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
 		struct mark *mark = mark_at(state, s->fixes[i].mark);
 		struct guard *guard = guard_at(state, s->fixes[i].mark);

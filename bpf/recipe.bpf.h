@@ -4,7 +4,8 @@
  *
  * Return addresses are few and repeat, so the answer is cached, by address space and address, in
  * one entry of one cache line: a frame costs one probe. On a miss the mapping is looked up, then
- * the file's table is searched. The cache is split by CPU: no entry is ever written by two.
+ * the file's table is searched. An entry has one of two places, or a compiler's addresses would
+ * push out each other all the time. The cache is split by CPU: no entry is ever written by two.
  *
  * Leaves are many: a sample can hit any instruction. So the leaf's entry holds for as many bytes
  * of its block of 64 as have the same rule.
@@ -200,9 +201,10 @@ static __always_inline void set_leaf_span(struct cached_rule *entry, __u64 addre
 	entry->span = before + after;
 }
 
-/* Fills the entry for an address whose mapping has been found. 0, or an end reason. */
-static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entry, __u64 address,
-				     bool exact)
+/* Fills the entry for an address whose mapping has been found; what was there moves to `second`. 0,
+ * or an end reason. */
+static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entry,
+				     struct cached_rule *second, __u64 address, bool exact)
 {
 	__u64 offset = s->found_location & STACKD_LOCATION_MASK;
 	__u32 code = NO_SEGMENT, number = STACKD_RULE_NONE, file_number = s->found_file;
@@ -224,6 +226,7 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 	rule = bpf_map_lookup_elem(&rules, &number);
 	if (!rule)
 		return STACKD_END_NO_OBJECT;
+	*second = *entry;
 	entry->space = s->space;
 	entry->stamp = s->stamp;
 	entry->span = 1;
@@ -237,30 +240,48 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 	return 0;
 }
 
-/* The place in the cache of a code address. */
-static __always_inline struct cached_rule *cached_at(const struct scratch *s, __u64 address,
-						     bool exact)
+/* The first of the two places in the cache that a code address can have: the newer entry is there.
+ * The other is next to it, since processors like to load two lines at once. */
+static __always_inline __u32 slot_of(const struct scratch *s, __u64 address, bool exact)
 {
 	__u64 key = exact ? ~(address / LEAF_BLOCK) : address;
-	__u32 slot = s->cpu * rule_cache_slots + (mix(s->space ^ key) & (rule_cache_slots - 1));
 
+	return s->cpu * rule_cache_slots + (mix(s->space ^ key) & (rule_cache_slots - 2));
+}
+
+static __always_inline struct cached_rule *cached_at(__u32 slot)
+{
 	return bpf_map_lookup_elem(&rule_cache, &slot);
+}
+
+/* Is the entry that of a code address, now or before mappings changed? */
+static __always_inline bool is_of(const struct cached_rule *entry, const struct scratch *s,
+				  __u64 address, bool exact)
+{
+	return entry->space == s->space && address - entry->address < entry->span &&
+	       exact == !!(entry->location & STACKD_LOCATION_EXACT);
 }
 
 /* The entry for the code address of the walk's frame. NULL with the reason in s->end. */
 static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 {
-	bool exact = s->walk.is_exact;
+	bool exact = s->walk.is_exact, is_known;
 	__u64 address = s->walk.pc - !exact;
-	struct cached_rule *entry = cached_at(s, address, exact);
-	bool is_known;
+	__u32 slot = slot_of(s, address, exact);
+	struct cached_rule *entry = cached_at(slot), *first = entry, *second;
 
-	if (!entry) {
-		s->end = STACKD_END_NO_OBJECT;
+	s->end = STACKD_END_NO_OBJECT;
+	if (!entry)
 		return NULL;
+	is_known = is_of(entry, s, address, exact);
+	if (!is_known) {
+		second = cached_at(slot + 1);
+		if (!second)
+			return NULL;
+		is_known = is_of(second, s, address, exact);
+		if (is_known)
+			entry = second;
 	}
-	is_known = entry->space == s->space && address - entry->address < entry->span &&
-		   exact == !!(entry->location & STACKD_LOCATION_EXACT);
 	s->delta = address - entry->address;
 	if (is_known && entry->stamp == s->stamp) {
 		s->rule_hits++;
@@ -276,9 +297,10 @@ static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 		return entry;
 	}
 	s->rule_misses++;
-	s->end = fill_rule(s, entry, address, exact);
-	s->delta = address - entry->address;
-	return s->end ? NULL : entry;
+	second = cached_at(slot + 1);
+	s->end = second ? fill_rule(s, first, second, address, exact) : STACKD_END_NO_OBJECT;
+	s->delta = address - first->address;
+	return s->end ? NULL : first;
 }
 
 /* Notes the mapping that a new frame lies in. */

@@ -98,6 +98,7 @@ struct scratch {
 	__u32 window_copied;
 	__u32 window_plain; /* words at offsets below this can be read without asking anything */
 	__u32 window_holes; /* a bit for each page that could not be read */
+	__u32 window_first; /* bytes of the first copy */
 	__u32 cpu;
 
 	/* The walk. */
@@ -183,9 +184,9 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, STACKD_COUNT_COUNT);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct stackd_counters);
 } counters SEC(".maps");
 
 /* What the daemon sets before the program is loaded. The tests in user space, which compile all
@@ -205,17 +206,13 @@ struct {
 	})
 #endif
 
-static __always_inline void count_more(__u32 counter, __u64 more)
-{
-	__u64 *value = bpf_map_lookup_elem(&counters, &counter);
-
-	if (value)
-		*value += more;
-}
-
 static __always_inline void count(__u32 counter)
 {
-	count_more(counter, 1);
+	__u32 here = 0;
+	struct stackd_counters *counted = bpf_map_lookup_elem(&counters, &here);
+
+	if (counted)
+		counted->n[counter]++;
 }
 
 /* Numbers in a record need no alignment. */

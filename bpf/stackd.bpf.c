@@ -258,21 +258,30 @@ static __always_inline void start_bytes(struct scratch *s)
 	}
 }
 
-/* The registers and the results of a walk that is at its leaf. */
-static __always_inline void walk_from_leaf(struct scratch *s, bool is_lean)
+/* The registers, as far as the walk restores them, and the results of a walk that is at its leaf.
+ * Global, so that it is verified once. */
+__noinline int walk_from_leaf(struct scratch *s)
 {
-	const struct stackd_regs *regs = &s->record.regs;
+	const struct stackd_regs *regs;
+	__u32 wanted;
 
-	for (int i = 0; i < WALK_REGS; i++) {
+	if (!s)
+		return 1;
+	regs = &s->record.regs;
+	wanted = s->walk.is_lean ? WALK_LEAN_REGS : (1u << WALK_REGS) - 1;
+	s->walk.r[STACKD_REG_RBP] = regs->r[STACKD_REG_RBP];
+	s->walk.r[STACKD_REG_RSP] = regs->r[STACKD_REG_RSP];
+	s->walk.origin[STACKD_REG_RBP].slot = 0;
+	s->walk.origin[STACKD_REG_RSP].slot = 0;
+	for (int i = 0; i < WALK_REGS && !s->walk.is_lean; i++) {
 		s->walk.r[i] = regs->r[i];
 		s->walk.origin[i].slot = 0;
 	}
 	s->walk.pc = regs->r[STACKD_REG_RIP];
 	s->walk.slot = 0;
 	s->walk.deref = 0;
-	s->walk.valid = (1u << WALK_REGS) - 1;
+	s->walk.valid = wanted;
 	s->walk.is_exact = 1;
-	s->walk.is_lean = is_lean;
 	s->walk.frame = 0;
 	s->n_new = 0;
 	s->kept = 0;
@@ -280,17 +289,15 @@ static __always_inline void walk_from_leaf(struct scratch *s, bool is_lean)
 	s->zero = 0;
 	s->matched_before = 0;
 	start_bytes(s);
+	return 0;
 }
 
-/* The other way: this rule needs a register that a lean walk does not restore. Global, so that it
- * is verified once. */
-__noinline int walk_again(struct scratch *s)
+/* The other way: this rule needs a register that a lean walk does not restore. */
+static __always_inline void walk_again(struct scratch *s)
 {
-	if (!s)
-		return 1;
-	walk_from_leaf(s, false);
 	state_again(s);
-	return 0;
+	s->walk.is_lean = 0;
+	walk_from_leaf(s);
 }
 
 /* Is the frame the last? Its recipe says so; or it has none, and what is above it is the end: the
@@ -354,17 +361,13 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	return 1;
 }
 
-/* Global, so that it is verified once. */
-__noinline int walk_start(struct scratch *s)
+static __always_inline void walk_start(struct scratch *s, struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (!s)
-		return 1;
-	walk_from_leaf(s, true);
+	s->walk.is_lean = 1;
 	find_stack_end(s);
 	s->window_base = s->record.regs.r[STACKD_REG_RSP];
 	s->window_end = s->stack_end;
+	s->window_first = WINDOW_FIRST;
 	s->window_copied = 0;
 	s->window_plain = 0;
 	s->window_holes = 0;
@@ -377,7 +380,6 @@ __noinline int walk_start(struct scratch *s)
 	s->touched_last = 0;
 	s->rule_hits = 0;
 	s->rule_misses = 0;
-	return 0;
 }
 
 /* A thread that clone() has just made, and that has not run yet: right behind the system call,
@@ -542,20 +544,31 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false);
 }
 
+static __always_inline void count_walk(const struct scratch *s)
+{
+	__u32 here = 0;
+	struct stackd_counters *counted = bpf_map_lookup_elem(&counters, &here);
+
+	if (!counted)
+		return;
+	counted->n[STACKD_COUNT_WALKS]++;
+	counted->n[STACKD_COUNT_FRAMES] += s->n_new;
+	counted->n[STACKD_COUNT_KEPT] += s->kept;
+	counted->n[STACKD_COUNT_RULE_HITS] += s->rule_hits;
+	counted->n[STACKD_COUNT_RULE_MISSES] += s->rule_misses;
+}
+
 /* Walks, and sends what comes of it. */
 static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_event_data *ctx,
 					  struct task_struct *task)
 {
 	struct stackd_header *header = &s->record.header;
 
-	walk_start(s);
+	walk_start(s, task);
 	state_take(s, task, header->tid);
-	count(STACKD_COUNT_WALKS);
+	walk_from_leaf(s);
 	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
-	count_more(STACKD_COUNT_FRAMES, s->n_new);
-	count_more(STACKD_COUNT_KEPT, s->kept);
-	count_more(STACKD_COUNT_RULE_HITS, s->rule_hits);
-	count_more(STACKD_COUNT_RULE_MISSES, s->rule_misses);
+	count_walk(s);
 	if (s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {

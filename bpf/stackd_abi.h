@@ -260,7 +260,7 @@ enum stackd_tags {
 	STACKD_TAGS_OFF,  /* tags are not looked at */
 };
 
-/* Per-CPU counters: index in the map `counters`. */
+/* Per-CPU counters: those of the map `counters`, which has one entry. */
 enum stackd_counter {
 	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
 	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
@@ -278,6 +278,10 @@ enum stackd_counter {
 	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
 	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
 	STACKD_COUNT_COUNT,
+};
+
+struct stackd_counters {
+	__u64 n[STACKD_COUNT_COUNT]; /* by enum stackd_counter */
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127

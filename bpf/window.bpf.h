@@ -14,7 +14,8 @@
 #include "mapping.bpf.h"
 #include "scratch.bpf.h"
 
-#define WINDOW_FIRST 4096 /* bytes of the first copy */
+#define WINDOW_LEAST 512
+#define WINDOW_FIRST 4096 /* bytes of the first copy, if nothing is known of the stack */
 
 /*
  * Where stacks end. A thread's stack hardly ever moves, so the answer of the mapping look-up is
@@ -114,7 +115,7 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 {
 	__u32 copied = s->window_copied;
 	__u64 there = s->window_end > s->window_base ? s->window_end - s->window_base : 0;
-	__u32 want = copied ? copied * 2 : WINDOW_FIRST;
+	__u32 want = copied ? copied * 2 : s->window_first;
 
 	if (want < need)
 		want = (need + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);

@@ -480,17 +480,20 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	return ring_buffer__consume(s->ring);
 }
 
-static uint64_t counter(const struct sampler *s, uint32_t which)
+/* Adds up what the CPUs have counted. */
+static void add_counters(const struct sampler *s, uint64_t *totals)
 {
 	int cpus = libbpf_num_possible_cpus();
-	uint64_t total = 0, *values = calloc((size_t)(cpus > 0 ? cpus : 1), sizeof(*values));
+	struct stackd_counters *counted = calloc((size_t)(cpus > 0 ? cpus : 1), sizeof(*counted));
+	__u32 only = 0;
 
-	if (values && !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &which, values)) {
-		for (int i = 0; i < cpus; i++)
-			total += values[i];
+	if (counted && !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &only, counted)) {
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			for (int i = 0; i < STACKD_COUNT_COUNT; i++)
+				totals[i] += counted[cpu].n[i];
+		}
 	}
-	free(values);
-	return total;
+	free(counted);
 }
 
 void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
@@ -499,8 +502,7 @@ void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 	__u32 len = sizeof(info);
 
 	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
-	for (uint32_t i = 0; i < STACKD_COUNT_COUNT; i++)
-		ret_counts->counters[i] = counter(s, i);
+	add_counters(s, ret_counts->counters);
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
 		ret_counts->run_ns = info.run_time_ns;
 		ret_counts->runs = info.run_cnt;

@@ -186,7 +186,7 @@ static inline void make_program(uint64_t number)
 	shim_make_array(&rule_cache, rule_cache_slots);
 	shim_make_array(&states, STATES);
 	shim_make_array(&scratches, 1);
-	shim_make_array(&counters, STACKD_COUNT_COUNT);
+	shim_make_array(&counters, 1);
 	shim_make_array(&bounds_cache, BOUNDS_SLOTS);
 	shim_make_hash(&late_threads, 1);
 	has_late_threads = 1;
