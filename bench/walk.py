@@ -101,25 +101,49 @@ def running(command, **more):
 
 # --- against the kernel's own walk ------------------------------------------------------------
 
-def other_walk(pid, which, seconds):
-    """Nanoseconds and frames a sample of a program of getstack.bpf.c."""
-    count, ns, frames = map(int, subprocess.check_output(
-        [BUILD + "/bench/getstack", str(pid), "997", str(seconds), which], text=True).split())
+def other_walk_begun(pid, which, seconds):
+    """A program of getstack.bpf.c at work."""
+    return subprocess.Popen([BUILD + "/bench/getstack", str(pid), "997", str(seconds), which],
+                            text=True, stdout=subprocess.PIPE)
+
+
+def other_walk_ended(process):
+    """Nanoseconds and frames a sample of it."""
+    out = process.communicate()[0]
+    if process.returncode:
+        sys.exit("getstack failed")
+    count, ns, frames = map(int, out.split())
     return ns / max(count, 1), frames / max(count, 1)
 
 
-def our_walk(pid, work, seconds, *more):
-    """The same of stackd, once it has the tables."""
+def other_walk(pid, which, seconds):
+    return other_walk_ended(other_walk_begun(pid, which, seconds))
+
+
+@contextlib.contextmanager
+def ours_on(pid, work, *more):
+    """stackd at work on a process, with the tables that it needs."""
     store = work + "/store.db"
     for name in glob.glob(store + "*"):
         os.unlink(name)
     with running([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "-o", store, "-p", str(pid),
                   *more]) as it:
         time.sleep(2)
-        before = runs(it.pid)
-        time.sleep(seconds)
-        after = runs(it.pid)
+        yield it
+
+
+def cost_between(pid, seconds):
+    """Nanoseconds a run of a stackd's program for so long."""
+    before = runs(pid)
+    time.sleep(seconds)
+    after = runs(pid)
     return (after[0] - before[0]) / max(after[1] - before[1], 1)
+
+
+def our_walk(pid, work, seconds, *more):
+    """The same of a stackd on its own."""
+    with ours_on(pid, work, *more) as it:
+        return cost_between(it.pid, seconds)
 
 
 def recorded(program, work, full):
@@ -143,17 +167,23 @@ def recorded(program, work, full):
 
 
 def cost_of_walks(work, command, turns, seconds):
-    """Frames, and nanoseconds a sample of the kernel's walk and of ours."""
+    """Frames, and nanoseconds a sample of the kernel's walk and of ours, net of an empty program.
+
+    All are attached to the process at once, as how fast the machine is changes by the second; and
+    anew for each turn, as who comes first of two that come close together pays for both."""
     theirs, ours, frames = [], [], []
     with running([BUILD + "/bench/" + command[0], *command[1:]]) as process:
         time.sleep(0.3)
         for _ in range(turns):
-            empty = other_walk(process.pid, "empty", 1)[0]
-            ns, depth = other_walk(process.pid, "get_stack", seconds)
+            with ours_on(process.pid, work) as it:
+                others = [other_walk_begun(process.pid, which, seconds)
+                          for which in ("get_stack", "empty")]
+                net = cost_between(it.pid, seconds)
+                (ns, depth), (empty, _) = map(other_walk_ended, others)
             theirs.append(ns - empty)
             frames.append(depth)
-            ours.append(our_walk(process.pid, work, seconds) - empty)
-    return statistics.mean(frames), statistics.median(theirs), statistics.median(ours)
+            ours.append(net - empty)
+    return statistics.mean(frames), statistics.mean(theirs), statistics.mean(ours)
 
 
 def against(work, full):
