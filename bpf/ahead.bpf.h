@@ -18,7 +18,7 @@
 #include "recipe.bpf.h"
 
 #define AHEAD_FRAMES 16 /* at once */
-#define AHEAD_FROM   2	/* new frames that most walks have */
+#define AHEAD_FROM   1	/* the first frame that a cached rule is wanted for, but the leaf */
 
 /* Does a remembered frame have this slot and return address? Moves *probe rootwards to it. */
 static __always_inline bool is_marked(const struct thread_state *state, __u32 *probe, __u64 slot,
