@@ -9,7 +9,8 @@
  * path, in its order: for a caller, an address in the call instruction or behind it (perf shows
  * the call, others the return address); for the leaf, the sampled address, or another in the same
  * function (perf shows its start). Where a program has put another return address into a call's
- * slot (the unwinder of exceptions does, just before it leaves), either is right. Of equal
+ * slot (the unwinder of exceptions does, just before it leaves), either is right; and if that is
+ * the next frame's own, memory has one frame where there were two: one is right, too. Of equal
  * sequences the longest common one counts. A sample is exact if every true frame is there and no
  * other.
  *
@@ -250,15 +251,37 @@ static void print_path(const char *title, const struct path *path)
 	printf("\n");
 }
 
+/* If the path is short of one frame, and there is one whose return address has become the next
+ * frame's own: they count as one, and it may have either's. */
+static void merge_replaced(void)
+{
+	struct path *want = &s.want;
+
+	for (size_t j = 1; s.is.n + 1 == want->n && j + 1 < want->n; j++) {
+		const struct point *old = &want->points[j], *next = &want->points[j + 1];
+		size_t gone = is_point(&s.is.points[j], old->address) ? j : j + 1;
+
+		if (!old->address ||
+		    !is_point(&(struct point){next->file, next->last, 0, 0}, old->address))
+			continue;
+		want->n--;
+		memmove(&want->points[gone], &want->points[gone + 1],
+			(want->n - gone) * sizeof(*next));
+	}
+}
+
 /* `is_whole`: the path is said to be. */
 static void compare(bool is_whole)
 {
-	size_t n = s.is.n, m = s.want.n, from = 0, right;
+	size_t n, m, from = 0, right;
 
 	if (s.in_transition) {
 		s.totals.in_transition++;
 		return;
 	}
+	merge_replaced();
+	n = s.is.n;
+	m = s.want.n;
 	while (from < n && from < m && is_right(from, from))
 		from++;
 	right = from;
