@@ -33,7 +33,10 @@ import programs  # noqa: E402
 import walk  # noqa: E402
 
 BUILD = walk.BUILD
-SIZES = {"lmp": 12, "g++": 4, "clang++": 4, "python3": 12, "openssl": 8, "sqlite3": 10}
+# Some ten thousand samples and more: of 5,000 of sqlite3, whose walks differ most from one recording
+# to the next, eight recordings had 0.051 to 0.106 % wrong frames, three of twice as many 0.054 to
+# 0.073 %.
+SIZES = {"lmp": 12, "g++": 4, "clang++": 4, "python3": 12, "openssl": 8, "sqlite3": 20}
 
 Target = collections.namedtuple("Target", "time wrong whole restored restored_wrongly")
 EXACT = Target(0.5, 0.1, 99, 99, 0.2)
