@@ -198,21 +198,39 @@ static void publish(struct tagger *t, const struct keeper *process)
 		++*t->maps.n_tagged;
 }
 
-/* Reads the word of a process; 0 as long as it is not filled. */
-static int64_t read_word(const struct keeper *process)
+struct word {
+	pid_t pid;
+	uint64_t address;
+	int64_t value;
+};
+
+/* Reads the word by way of a thread. 1: done; 0: that one has ended, and has no memory any more. */
+static int read_word_by(void *arg, pid_t tid)
 {
-	int64_t value = 0;
+	struct word *word = arg;
 	char path[64];
+	ssize_t got;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", process->pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", word->pid, tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	if (pread(fd, &value, sizeof(value), (off_t)process->word) != (ssize_t)sizeof(value))
-		value = 0;
+	got = pread(fd, &word->value, sizeof(word->value), (off_t)word->address);
 	close(fd);
-	return value;
+	if (got != (ssize_t)sizeof(word->value))
+		word->value = 0;
+	return got == (ssize_t)sizeof(word->value);
+}
+
+/* Reads the word of a process; 0 as long as it is not filled. */
+static int64_t read_word(const struct keeper *process)
+{
+	struct word word = {.pid = process->pid, .address = process->word};
+
+	if (!read_word_by(&word, word.pid))
+		proc_fs_each_task("/proc", word.pid, read_word_by, &word);
+	return word.value;
 }
 
 /* Asks a process for its offset; published when there is one. */
