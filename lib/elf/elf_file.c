@@ -429,6 +429,17 @@ bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint6
 	return false;
 }
 
+bool elf_file_header_vaddr(const struct elf_file *file, uint32_t type, uint64_t *ret_vaddr)
+{
+	for (size_t i = 0; i < file->header.e_phnum; i++) {
+		if (file->program_headers[i].p_type != type)
+			continue;
+		*ret_vaddr = file->program_headers[i].p_vaddr;
+		return true;
+	}
+	return false;
+}
+
 uint64_t elf_file_entry_vaddr(const struct elf_file *file)
 {
 	return file->header.e_entry;

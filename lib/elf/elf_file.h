@@ -55,6 +55,9 @@ uint64_t elf_file_inode(const struct elf_file *file);
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_offset);
 
+/* The vaddr in the first program header of a type (PT_...); false: there is none. */
+bool elf_file_header_vaddr(const struct elf_file *file, uint32_t type, uint64_t *ret_vaddr);
+
 uint64_t elf_file_entry_vaddr(const struct elf_file *file);	    /* e_entry; 0 for none */
 bool elf_file_is_position_independent(const struct elf_file *file); /* ET_DYN */
 

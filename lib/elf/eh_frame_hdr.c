@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The linker's index of call frame information; see eh_frame_hdr.h.
+ *
+ *   header   version 1, three encodings, pointer to .eh_frame, count
+ *   rows     count * { s32 start of code, s32 address of its entry }, both from the header's vaddr
+ *
+ * The format allows for other encodings. All linkers write just these, and an index of others is
+ * none: what it would have told is in .eh_frame, only slower to find.
+ *
+ * A count is believed only if the file has that many rows; one byte at the end tells, before any
+ * memory is spent on it.
+ */
+#include "elf/eh_frame_hdr.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define MAX_ROWS       (4 * 1024 * 1024) /* libLLVM has 95,000 */
+#define PCREL_SDATA4   0x1b
+#define UDATA4	       0x03
+#define DATAREL_SDATA4 0x3b
+
+struct header {
+	uint8_t version, eh_frame_encoding, count_encoding, table_encoding;
+	int32_t eh_frame;
+	uint32_t count;
+};
+
+struct row {
+	int32_t start, entry; /* from the header's vaddr */
+};
+
+struct eh_frame_hdr {
+	const struct elf_file *file; /* borrowed */
+	uint64_t vaddr;		     /* of the header */
+	uint64_t offset;	     /* of the first row */
+	size_t count;
+	struct row *rows; /* owned; NULL: to be read one by one */
+};
+
+static bool read_all(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
+{
+	return elf_file_read(file, offset, buf, len) == (int64_t)len;
+}
+
+static bool header_is_usual(const struct header *h)
+{
+	return h->version == 1 && h->eh_frame_encoding == PCREL_SDATA4 &&
+	       h->count_encoding == UDATA4 && h->table_encoding == DATAREL_SDATA4;
+}
+
+/* Without rows in memory; false: there is no index of use. */
+static bool find(const struct elf_file *file, struct eh_frame_hdr *ret_hdr)
+{
+	struct eh_frame_hdr hdr = {.file = file};
+	struct header h;
+
+	if (!elf_file_header_vaddr(file, PT_GNU_EH_FRAME, &hdr.vaddr) ||
+	    !elf_file_vaddr_to_offset(file, hdr.vaddr, &hdr.offset) ||
+	    !read_all(file, hdr.offset, &h, sizeof(h)) || !header_is_usual(&h) || !h.count ||
+	    h.count > MAX_ROWS)
+		return false;
+	hdr.count = h.count;
+	hdr.offset += sizeof(h);
+	if (!read_all(file, hdr.offset + hdr.count * sizeof(struct row) - 1, &(uint8_t){0}, 1))
+		return false;
+	*ret_hdr = hdr;
+	return true;
+}
+
+int eh_frame_hdr_new(const struct elf_file *file, struct eh_frame_hdr **ret_hdr)
+{
+	struct eh_frame_hdr found, *hdr;
+
+	if (!find(file, &found))
+		return -ENODATA;
+	hdr = malloc(sizeof(*hdr));
+	if (!hdr)
+		return -ENOMEM;
+	*hdr = found;
+	*ret_hdr = hdr;
+	return 0;
+}
+
+void eh_frame_hdr_free(struct eh_frame_hdr *hdr)
+{
+	if (!hdr)
+		return;
+	free(hdr->rows);
+	free(hdr);
+}
+
+int eh_frame_hdr_load(struct eh_frame_hdr *hdr)
+{
+	struct row *rows;
+
+	if (hdr->rows)
+		return 0;
+	rows = malloc(hdr->count * sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	if (!read_all(hdr->file, hdr->offset, rows, hdr->count * sizeof(*rows))) {
+		free(rows);
+		return -ENODATA;
+	}
+	hdr->rows = rows;
+	return 0;
+}
+
+size_t eh_frame_hdr_count(const struct eh_frame_hdr *hdr)
+{
+	return hdr ? hdr->count : 0;
+}
+
+bool eh_frame_hdr_row(const struct eh_frame_hdr *hdr, size_t i, struct eh_frame_hdr_row *ret_row)
+{
+	struct row row;
+
+	if (i >= eh_frame_hdr_count(hdr))
+		return false;
+	if (hdr->rows)
+		row = hdr->rows[i];
+	else if (!read_all(hdr->file, hdr->offset + i * sizeof(row), &row, sizeof(row)))
+		return false;
+	ret_row->start = hdr->vaddr + (uint64_t)(int64_t)row.start;
+	ret_row->entry = hdr->vaddr + (uint64_t)(int64_t)row.entry;
+	return true;
+}
+
+size_t eh_frame_hdr_rank(const struct eh_frame_hdr *hdr, uint64_t vaddr)
+{
+	size_t low = 0, high = eh_frame_hdr_count(hdr);
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		struct eh_frame_hdr_row row;
+
+		if (!eh_frame_hdr_row(hdr, mid, &row))
+			return 0;
+		if (row.start <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
