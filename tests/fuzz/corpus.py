@@ -5,7 +5,8 @@
 Small programs are compiled here, each for a kind of call frame information (frame pointers,
 realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
 files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
-DIRECTORY/cfi. What fuzzing finds goes to the same places.
+DIRECTORY/cfi; the linker's index and what follows it in its segment, with the header that
+fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr. What fuzzing finds goes to the same places.
 """
 
 import pathlib
@@ -14,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 import zlib
+
+PT_LOAD = 1
+PT_GNU_EH_FRAME = 0x6474e550
 
 REALIGNED = """
 #include <stddef.h>
@@ -64,19 +68,25 @@ PROGRAMS = {
 }
 
 
+def program_headers(elf):
+    """(type, flags, offset, vaddr, bytes in the file) of each."""
+    phoff, = struct.unpack_from("<Q", elf, 32)
+    phnum, = struct.unpack_from("<H", elf, 56)
+    for i in range(phnum):
+        kind, flags, offset, vaddr, _, size = struct.unpack_from("<IIQQQQ", elf, phoff + 56 * i)
+        yield kind, flags, offset, vaddr, size
+
+
 def sections(elf):
     """(name, flags, vaddr, bytes) of each section, and the executable segment's range."""
     shoff, = struct.unpack_from("<Q", elf, 40)
-    phoff, = struct.unpack_from("<Q", elf, 32)
-    phnum, = struct.unpack_from("<H", elf, 56)
     shnum, strndx = struct.unpack_from("<HH", elf, 60)
     headers = [struct.unpack_from("<IIQQQQ", elf, shoff + 64 * i) for i in range(shnum)]
     names = elf[headers[strndx][4]:]
     found = [(names[h[0]:names.index(b"\0", h[0])].decode(), h[2], h[3], elf[h[4]:h[4] + h[5]])
              for h in headers if h[1] != 8]
-    for i in range(phnum):
-        kind, flags, offset, vaddr, _, size = struct.unpack_from("<IIQQQQ", elf, phoff + 56 * i)
-        if kind == 1 and flags & 1:
+    for kind, flags, offset, vaddr, size in program_headers(elf):
+        if kind == PT_LOAD and flags & 1:
             return found, (vaddr, offset, size)
     return found, (0, 0, 0)
 
@@ -85,9 +95,21 @@ def write(directory, name, data):
     (directory / name).write_bytes(data)
 
 
+def add_index(out, name, elf):
+    for kind, _, _, index, _ in program_headers(elf):
+        if kind != PT_GNU_EH_FRAME:
+            continue
+        for kind, _, offset, vaddr, size in program_headers(elf):
+            if kind == PT_LOAD and vaddr <= index < vaddr + size:
+                data = elf[offset + index - vaddr:offset + size]
+                start = index + int.from_bytes(data[12:16], "little", signed=True)  # of row 0
+                write(out / "eh_frame_hdr", name, struct.pack("<QQ", index, start) + data)
+
+
 def add_file(out, name, elf):
     write(out / "elf_file", name, elf)
     write(out / "elf_file", name + "_odd", elf + b"\0" * (1 - len(elf) % 2))
+    add_index(out, name, elf)
     found, segment = sections(elf)
     frames = {}
     for section, flags, vaddr, data in found:
@@ -106,7 +128,7 @@ def add_file(out, name, elf):
 
 def main():
     out = pathlib.Path(sys.argv[1])
-    for kind in ("elf_file", "cfi"):
+    for kind in ("elf_file", "cfi", "eh_frame_hdr"):
         (out / kind).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         for name, (language, source, flags) in PROGRAMS.items():

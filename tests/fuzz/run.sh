@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 
 clang=${CLANG:-clang}
 out=build/fuzz
-targets='cfi elf_file perfdata import'
+targets='cfi eh_frame_hdr elf_file perfdata import'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 modules='base elf recipe perfdata proc stack walk lbr import'
 
@@ -36,7 +36,7 @@ cc -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
 
-objects=$out/lib/sym/kallsyms.o
+objects="$out/lib/sym/kallsyms.o $out/lib/sym/unwind_bounds.o"
 for module in $modules; do
     for source in lib/"$module"/*.c; do
         case $source in
