@@ -8,7 +8,7 @@
  *
  * Nothing is forgotten before SQLite says that the transaction is in the file, so a commit that
  * failed can be repeated. Full chunks are packed with more effort, once; last chunks cheaply,
- * since they are packed again at the next commit.
+ * since they are packed again at the next commit, unless they are large enough to be closed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +19,9 @@
 
 /* Samples of a full chunk. */
 #define COMMIT_SAMPLES 16384u
+/* A last chunk with this many samples, or entries of a table, is taken for full: at a high rate
+ * each is then packed once, rather than again and again until its chunk cannot hold more. */
+#define COMMIT_ENOUGH 8192u
 /* More full chunks of samples than this in one commit are packed fast. */
 #define COMMIT_MANY 16u
 
@@ -289,6 +292,10 @@ static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 {
 	int r = 0;
 
+	for (unsigned kind = 0; r == 0 && kind < TABLE_KINDS; kind++) {
+		if (w->tables[kind].count >= COMMIT_ENOUGH)
+			r = store_commit_seal(w, kind);
+	}
 	for (size_t i = 0; r == 0 && i < w->full.count; i++)
 		r = commit_chunk(w, stmt, &w->full.items[i], 0);
 	for (unsigned kind = 0; r == 0 && kind < TABLE_KINDS; kind++) {
@@ -306,10 +313,18 @@ static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 	return r;
 }
 
+/* How many of the samples are in full chunks. */
+static size_t commit_full_samples(const struct store_writer *w)
+{
+	size_t count = w->samples.count, rest = count % COMMIT_SAMPLES;
+
+	return rest < COMMIT_ENOUGH ? count - rest : count;
+}
+
 static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_level)
 {
 	const struct store_sample *s = w->samples.items;
-	size_t count = w->samples.count;
+	size_t count = w->samples.count, full = commit_full_samples(w);
 	int full_level = count / COMMIT_SAMPLES > COMMIT_MANY ? CHUNK_LEVEL_TAIL : CHUNK_LEVEL_FULL;
 	int r = 0;
 
@@ -319,8 +334,7 @@ static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_l
 					 .seq = w->sample_seq + (uint32_t)(at / COMMIT_SAMPLES),
 					 .count = (uint32_t)n};
 
-		r = sample_codec_encode(s + at, n, n == COMMIT_SAMPLES ? full_level : tail_level,
-					&c.blob);
+		r = sample_codec_encode(s + at, n, at < full ? full_level : tail_level, &c.blob);
 		if (r == 0)
 			r = commit_chunk(w, stmt, &c, s[at].time_ns);
 		buf_free(&c.blob);
@@ -357,7 +371,7 @@ static int commit_write(struct store_writer *w, const struct store_recording *in
 /* After success: keeps only what the next commit will need. */
 static void commit_forget(struct store_writer *w)
 {
-	size_t full = w->samples.count / COMMIT_SAMPLES;
+	size_t full = commit_full_samples(w);
 
 	store_commit_forget_rows(w);
 	for (size_t i = 0; i < w->counters.count; i++)
@@ -367,11 +381,11 @@ static void commit_forget(struct store_writer *w)
 	w->full.count = 0;
 	for (unsigned kind = 0; kind < TABLE_KINDS; kind++)
 		w->tables[kind].is_dirty = false;
-	w->samples.count -= full * COMMIT_SAMPLES;
-	if (full)
-		memmove(w->samples.items, w->samples.items + full * COMMIT_SAMPLES,
+	w->samples.count -= full;
+	if (full && w->samples.count)
+		memmove(w->samples.items, w->samples.items + full,
 			w->samples.count * sizeof(*w->samples.items));
-	w->sample_seq += (uint32_t)full;
+	w->sample_seq += (uint32_t)((full + COMMIT_SAMPLES - 1) / COMMIT_SAMPLES);
 	w->samples_written = w->samples.count;
 }
 
