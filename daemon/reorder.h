@@ -3,7 +3,7 @@
  * Puts samples and side-band events back into the order of time.
  *
  * They come from rings that are read one after the other, so what is read later may have happened
- * earlier. Everything waits here, in a heap, until the reader knows that nothing older can still
+ * earlier. Everything waits here until the reader knows that nothing older can still
  * come: the start of the round of reading before this one (see session.c). An event that comes
  * later even so is handed out at once and counted.
  */
