@@ -31,10 +31,10 @@
 
 #define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
 
-/* Finding names costs the thread a 50th of its time at most, as far as they need not wait longer
+/* Finding names costs the thread a 200th of its time at most, as far as they need not wait longer
  * than this for it: symbols of a large file are read anew each time. */
-#define NAMING_SHARE	50
-#define MAX_NAMELESS_NS 10000000000u
+#define NAMING_SHARE	200
+#define MAX_NAMELESS_NS 30000000000u
 
 struct archive {
 	struct store_writer *writer;
