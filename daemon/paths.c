@@ -105,30 +105,47 @@ static uint64_t id_of(const struct paths *p, uint32_t location)
 	return location_id(l->file_id, l->offset);
 }
 
+/* Notes that frame i of a path is at a node. `steps`: NULL: not wanted. */
+static int take_step(struct paths *p, const struct path *path, size_t i, uint32_t node,
+		     struct step *steps)
+{
+	if (steps)
+		steps[i] = (struct step){
+			.location = path->locations[i], .node = node, .height = path->heights[i]};
+	return note_size(p, path, i, node);
+}
+
+/* Enters frames [from, end) of a path, at most IDS_AT_ONCE. */
+static int enter_some(struct paths *p, const struct path *path, size_t from, size_t end,
+		      struct step *steps, uint32_t *node)
+{
+	uint64_t ids[IDS_AT_ONCE];
+	int err = 0;
+
+	for (size_t i = from; i < end; i++)
+		ids[i - from] = id_of(p, path->locations[i]);
+	trie_foresee(p->trie, *node, ids, end - from);
+	for (size_t i = from; i < end && !err; i++) {
+		err = trie_child(p->trie, *node, path->locations[i], ids[i - from], node);
+		if (!err)
+			err = take_step(p, path, i, *node, steps);
+	}
+	return err;
+}
+
 /* `steps` (NULL: not wanted) gets what was entered. */
 static int enter_steps(struct paths *p, const struct path *path, size_t from, struct step *steps,
 		       uint32_t node, uint32_t *ret_node)
 {
-	uint64_t ids[IDS_AT_ONCE];
 	size_t end;
 	int err = 0;
 
+	while (from < path->count && !err &&
+	       trie_next_is_child(p->trie, node, path->locations[from]))
+		err = take_step(p, path, from++, ++node, steps);
 	for (; from < path->count && !err; from = end) {
 		end = path->count - from < IDS_AT_ONCE ? path->count : from + IDS_AT_ONCE;
-		for (size_t i = from; i < end; i++)
-			ids[i - from] = id_of(p, path->locations[i]);
-		trie_foresee(p->trie, node, ids, end - from);
-		for (size_t i = from; i < end && !err; i++) {
-			uint32_t location = path->locations[i];
-
-			err = trie_child(p->trie, node, location, ids[i - from], &node);
-			if (!err)
-				err = note_size(p, path, i, node);
-			if (steps)
-				steps[i] = (struct step){.location = location,
-							 .node = node,
-							 .height = path->heights[i]};
-		}
+		err = enter_some(p, path, from, end, steps, &node);
 	}
 	*ret_node = node;
 	return err;

@@ -27,6 +27,7 @@ struct trie {
 };
 
 #define TRIE_FIRST_CAP 64u
+#define TRIE_AHEAD     16u /* nodes: as far ahead memory is asked for slots */
 
 int trie_new(struct trie **ret_trie)
 {
@@ -62,8 +63,12 @@ static int trie_grow_index(struct trie *trie)
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = 1; i < trie->count; i++)
+	for (uint32_t i = 1; i < trie->count; i++) {
+		if (i + TRIE_AHEAD < trie->count)
+			__builtin_prefetch(
+				&grown.slot[trie->nodes[i + TRIE_AHEAD].tag & grown.mask], 1);
 		slots_put(&grown, trie->nodes[i].tag, i);
+	}
 	free(trie->index.slot);
 	trie->index = grown;
 	return 0;
@@ -133,6 +138,13 @@ int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t i
 		shares_tag = true;
 	}
 	return trie_add(trie, &node, shares_tag, ret_node);
+}
+
+bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t location)
+{
+	const struct trie_node *next = &trie->nodes[parent + 1];
+
+	return parent + 1 < trie->count && next->parent == parent && next->location == location;
 }
 
 #define FORESEEN_MAX 64u

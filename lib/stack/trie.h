@@ -13,6 +13,7 @@
 #ifndef STACK_TRIE_H
 #define STACK_TRIE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,10 @@ void trie_free(struct trie *trie);
  * (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
 int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
 	       uint32_t *ret_node);
+
+/* Whether node parent + 1 is the child of `parent` by `location`. Most children that are asked for
+ * were entered right after their parent, and one look at the next node finds those. */
+bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t location);
 
 /* Children one below the other, of `parent` on by these ids, will be asked for next: brings what
  * that needs into the cache. All at once, as each question by itself would wait for memory. */
