@@ -224,10 +224,11 @@ static bool fit_registers(const struct draft *d, struct stackd_rule *rule)
  * and the CFA is the interrupted rsp. */
 static bool fit_signal(const struct draft *d, struct stackd_rule *rule)
 {
-	int64_t base = rule->cfa_offset - 8 * walk_sigcontext_slot[STACKD_REG_RSP];
+	int64_t base = (int64_t)rule->cfa_offset - 8 * walk_sigcontext_slot[STACKD_REG_RSP];
 
 	if (!d->is_signal || rule->cfa != STACKD_CFA_DEREF || rule->cfa_add ||
-	    rule->reg != STACKD_REG_RSP || d->return_column != STACKD_REG_RIP)
+	    rule->reg != STACKD_REG_RSP || d->return_column != STACKD_REG_RIP ||
+	    base != (int32_t)base)
 		return false;
 	for (int i = 0; i < STACKD_REG_COUNT; i++) {
 		const struct walk_place *place = &d->reg[i];

@@ -351,6 +351,34 @@ static void test_slow_rule(void **state)
 	elf_file_free(file);
 }
 
+/* A signal frame as low as the fixed form can say: the registers would stand lower than that. */
+static void test_lowest_signal_frame(void **state)
+{
+	static const uint8_t cie[] = {1, 'z',  'R',  'S', 0, 1,	   0x78, 16,
+				      1, 0x1b, 0x0c, 7,	  8, 0x90, 1};
+	/* CFA = *(rsp - 2^31); rax at rsp */
+	static const uint8_t program[] = {0x0f, 7, 0x77, 0x80, 0x80, 0x80, 0x80,
+					  0x78, 6, 0x10, 0,    2,    0x77, 0};
+	struct cfi_image *image = NULL;
+	struct bytes b = {.len = 0};
+	struct walk_rule rule;
+	struct elf_file *file;
+	uint64_t start, end;
+
+	(void)state;
+	put_fde(&b, put_entry(&b, 0, cie, sizeof(cie)), program, sizeof(program));
+	file = make_file(".eh_frame", 0, b.data, b.len);
+	assert_int_equal(cfi_image_new(file, &image), 0);
+	cfi_image_range(image, 0, &start, &end);
+	assert_int_equal(walk_rule_compile(image, start, &rule), 0);
+	assert_true(rule.is_signal);
+	assert_int_equal(rule.fast.cfa, STACKD_CFA_DAEMON);
+	assert_non_null(rule.slow);
+	walk_rule_free(&rule);
+	cfi_image_free(image);
+	elf_file_free(file);
+}
+
 /* --- files without CFI --------------------------------------------------------------------- */
 
 static bool find_in_file(void *arg, uint64_t address, const struct object **ret_object,
@@ -452,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_compressed_debug_frame),
 		cmocka_unit_test(test_slow_rule),
+		cmocka_unit_test(test_lowest_signal_frame),
 		cmocka_unit_test(test_signal_return_without_cfi),
 		cmocka_unit_test(test_entry_without_cfi),
 	};
