@@ -60,7 +60,7 @@ __noinline int fetch_ahead(struct scratch *s)
 		ra = *(__u64 *)(s->window + BOUNDED(offset + 8, WINDOW_BYTES));
 		if (state && is_marked(state, &probe, frame + 8, ra))
 			break;
-		entry = cached_at(slot_of(s, ra - 1, false));
+		entry = cached_at(slot_of(s, ra - 1));
 		if (entry)
 			(void)*(const volatile __u64 *)&entry->space;
 		if (above <= frame)

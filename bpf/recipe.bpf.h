@@ -2,13 +2,13 @@
 /*
  * From a code address to its location and its rule.
  *
- * Return addresses are few and repeat, so the answer is cached, by address space and address, in
+ * Code addresses are few and repeat, so the answer is cached, by address space and address, in
  * one entry of one cache line: a frame costs one probe. On a miss the mapping is looked up, then
  * the file's table is searched. An entry has one of two places, or a compiler's addresses would
  * push out each other all the time. The cache is split by CPU: no entry is ever written by two.
  *
- * Leaves are many: a sample can hit any instruction. So the leaf's entry holds for as many bytes
- * of its block of 64 as have the same rule.
+ * Leaves are many, since a sample can hit any instruction, and calls stand close together. So an
+ * entry holds for as many bytes of its block of 64 as have the same rule.
  */
 #ifndef RECIPE_BPF_H
 #define RECIPE_BPF_H
@@ -61,9 +61,9 @@ struct {
 struct cached_rule {
 	__u64 space;
 	__u64 stamp : STAMP_BITS; /* of the mappings when the location was last right */
-	__u64 span : 16;	  /* bytes from `address` on that it is true for; a leaf's */
-	__u64 address;		  /* return address - 1; leaf: the first that has this rule */
-	__u64 location;		  /* of that, with the exact bit */
+	__u64 span : 16;	  /* bytes from `address` on that it is true for */
+	__u64 address;
+	__u64 location; /* of that, without the exact bit */
 	struct stackd_rule rule;
 	__u32 code;    /* segment << 24 | offset in it; NO_SEGMENT: it has none */
 	__u32 mapping; /* name of the one that it lies in */
@@ -147,12 +147,12 @@ struct rule_range {
 static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 				     struct rule_range *ret_range)
 {
-	__u64 chunk_start = offset & ~0xffffull;
+	__u64 chunk_start = offset >> STACKD_CHUNK_SHIFT << STACKD_CHUNK_SHIFT;
 	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
 	__u32 low, high, row;
 
-	ret_range->from = offset;
-	ret_range->to = offset + 1;
+	ret_range->from = chunk_start;
+	ret_range->to = chunk_start + (1 << STACKD_CHUNK_SHIFT);
 	file->uses++;
 	if (!file->n_chunks)
 		return file->is_loaded ? STACKD_RULE_NONE : -1;
@@ -182,13 +182,13 @@ static __always_inline __u32 short_code(const struct stackd_file *file, __u64 of
 
 /* --- the cache -------------------------------------------------------------------------------- */
 
-#define LEAF_BLOCK 64
+#define CACHED_BLOCK 64
 
-/* Narrows a leaf's entry down to one block, whatever the rule's range is. */
-static __always_inline void set_leaf_span(struct cached_rule *entry, __u64 address, __u64 offset,
-					  const struct rule_range *range)
+/* Narrows an entry down to one block, whatever the rule's range is. */
+static __always_inline void set_span(struct cached_rule *entry, __u64 address, __u64 offset,
+				     const struct rule_range *range)
 {
-	__u64 before = address & (LEAF_BLOCK - 1), after = LEAF_BLOCK - before;
+	__u64 before = address & (CACHED_BLOCK - 1), after = CACHED_BLOCK - before;
 
 	if (range->from <= offset && offset - range->from < before)
 		before = offset - range->from;
@@ -204,11 +204,11 @@ static __always_inline void set_leaf_span(struct cached_rule *entry, __u64 addre
 /* Fills the entry for an address whose mapping has been found; what was there moves to `second`. 0,
  * or an end reason. */
 static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entry,
-				     struct cached_rule *second, __u64 address, bool exact)
+				     struct cached_rule *second, __u64 address)
 {
 	__u64 offset = s->found_location & STACKD_LOCATION_MASK;
 	__u32 code = NO_SEGMENT, number = STACKD_RULE_NONE, file_number = s->found_file;
-	struct rule_range range = {.from = offset, .to = offset + 1};
+	struct rule_range range = {.from = 0, .to = ~0ull};
 	struct stackd_rule *rule;
 	struct stackd_file *file;
 	int found;
@@ -229,24 +229,20 @@ static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entr
 	*second = *entry;
 	entry->space = s->space;
 	entry->stamp = s->stamp;
-	entry->span = 1;
-	entry->address = address;
-	entry->location = s->found_location | (exact ? STACKD_LOCATION_EXACT : 0);
+	entry->location = s->found_location;
 	entry->rule = *rule;
 	entry->code = code;
 	entry->mapping = s->found_name;
-	if (exact)
-		set_leaf_span(entry, address, offset, &range);
+	set_span(entry, address, offset, &range);
 	return 0;
 }
 
 /* The first of the two places in the cache that a code address can have: the newer entry is there.
  * The other is next to it, since processors like to load two lines at once. */
-static __always_inline __u32 slot_of(const struct scratch *s, __u64 address, bool exact)
+static __always_inline __u32 slot_of(const struct scratch *s, __u64 address)
 {
-	__u64 key = exact ? ~(address / LEAF_BLOCK) : address;
-
-	return s->cpu * rule_cache_slots + (mix(s->space ^ key) & (rule_cache_slots - 2));
+	return s->cpu * rule_cache_slots +
+	       (mix(s->space ^ address / CACHED_BLOCK) & (rule_cache_slots - 2));
 }
 
 static __always_inline struct cached_rule *cached_at(__u32 slot)
@@ -256,29 +252,28 @@ static __always_inline struct cached_rule *cached_at(__u32 slot)
 
 /* Is the entry that of a code address, now or before mappings changed? */
 static __always_inline bool is_of(const struct cached_rule *entry, const struct scratch *s,
-				  __u64 address, bool exact)
+				  __u64 address)
 {
-	return entry->space == s->space && address - entry->address < entry->span &&
-	       exact == !!(entry->location & STACKD_LOCATION_EXACT);
+	return entry->space == s->space && address - entry->address < entry->span;
 }
 
 /* The entry for the code address of the walk's frame. NULL with the reason in s->end. */
 static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 {
-	bool exact = s->walk.is_exact, is_known;
-	__u64 address = s->walk.pc - !exact;
-	__u32 slot = slot_of(s, address, exact);
+	__u64 address = s->walk.pc - !s->walk.is_exact;
+	__u32 slot = slot_of(s, address);
 	struct cached_rule *entry = cached_at(slot), *first = entry, *second;
+	bool is_known;
 
 	s->end = STACKD_END_NO_OBJECT;
 	if (!entry)
 		return NULL;
-	is_known = is_of(entry, s, address, exact);
+	is_known = is_of(entry, s, address);
 	if (!is_known) {
 		second = cached_at(slot + 1);
 		if (!second)
 			return NULL;
-		is_known = is_of(second, s, address, exact);
+		is_known = is_of(second, s, address);
 		if (is_known)
 			entry = second;
 	}
@@ -291,14 +286,14 @@ static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
 	if (s->end)
 		return NULL;
 	if (is_known && entry->mapping == s->found_name &&
-	    (entry->location & ~STACKD_LOCATION_EXACT) + s->delta == s->found_location) {
+	    entry->location + s->delta == s->found_location) {
 		entry->stamp = s->stamp;
 		s->rule_hits++;
 		return entry;
 	}
 	s->rule_misses++;
 	second = cached_at(slot + 1);
-	s->end = second ? fill_rule(s, first, second, address, exact) : STACKD_END_NO_OBJECT;
+	s->end = second ? fill_rule(s, first, second, address) : STACKD_END_NO_OBJECT;
 	s->delta = address - first->address;
 	return s->end ? NULL : first;
 }

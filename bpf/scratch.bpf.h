@@ -215,6 +215,12 @@ static __always_inline void count(__u32 counter)
 		counted->n[counter]++;
 }
 
+/* Stores four bytes anywhere: this machine can, but the compiler thinks that it cannot. */
+#ifndef PUT_WORD
+#define PUT_WORD(to, word)                                                                         \
+	asm volatile("*(u32 *)(%0 + 0) = %1" : : "r"(to), "r"((__u64)(word)) : "memory")
+#endif
+
 /* Numbers in a record need no alignment. */
 static __always_inline void put_bytes(__u8 *to, __u64 value, int count)
 {

@@ -23,6 +23,7 @@
 #include "recipe.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
+#include "stride.bpf.h"
 #include "tag.bpf.h"
 
 /* Set by the daemon before loading. */
@@ -214,15 +215,16 @@ static __always_inline bool put_frame(struct scratch *s, const struct cached_rul
 {
 	__u32 at = s->bytes, code = entry->code + s->delta, segment = code >> 24;
 	__u32 offset = code & STACKD_SEGMENT_MASK;
-	bool is_long =
-		entry->code >= NO_SEGMENT || (entry->location & STACKD_LOCATION_EXACT && !first);
+	bool is_exact = s->walk.is_exact;
+	bool is_long = entry->code >= NO_SEGMENT || (is_exact && !first);
 	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
 
 	if (at > MAX_BYTES - 12)
 		return false;
 	if (is_long) {
 		put_bytes(to, STACKD_FRAME_LONG, 4);
-		put_bytes(to + 4, entry->location + s->delta, 8);
+		put_bytes(to + 4,
+			  (entry->location + s->delta) | (is_exact ? STACKD_LOCATION_EXACT : 0), 8);
 		s->bytes = at + 12;
 	} else if (segment == s->segment) {
 		put_bytes(to, offset, 3);
@@ -328,6 +330,8 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	}
 	if (index % AHEAD_FRAMES == AHEAD_FROM)
 		fetch_ahead(s);
+	if (index && stride(s))
+		return 0;
 	entry = rule_of_frame(s);
 	if (!entry)
 		return 1;

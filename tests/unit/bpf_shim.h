@@ -53,6 +53,13 @@ static inline __u64 shim_bounded(__u64 index, __u64 limit)
 
 #define BOUNDED(index, limit) shim_bounded(index, limit)
 
+static inline void shim_put_word(__u8 *to, __u32 word)
+{
+	memcpy(to, &word, sizeof(word));
+}
+
+#define PUT_WORD(to, word) shim_put_word(to, word)
+
 /* --- maps ---------------------------------------------------------------------------------- */
 
 #define SHIM_MAPS 16

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Many steps at once, where they are as most are.
+ *
+ * Nearly all new frames have a return address whose rule is in the cache, and a rule that gives the
+ * CFA from rsp or from a frame pointer that was pushed the usual way; all that they need of the
+ * stack is in the window. For these the general step (walk.h) asks much that is known: which
+ * registers are valid, whether a signal came in between, how large the window is. A stride takes
+ * up to STRIDE_FRAMES such steps with the walk's registers in the processor's, and stops before the
+ * first frame that is otherwise, or that looks like a remembered one: the general way goes on from
+ * there, and takes at least that one. What is noted of a frame is the same either way.
+ */
+#ifndef STRIDE_BPF_H
+#define STRIDE_BPF_H
+
+#include "ahead.bpf.h"
+#include "prefix.bpf.h"
+#include "recipe.bpf.h"
+#include "segment.bpf.h"
+
+#define STRIDE_FRAMES AHEAD_FRAMES
+
+/* Can the walk's frame be a remembered one? Also if that would take long to tell. */
+static __always_inline bool stride_may_match(struct scratch *s, const struct thread_state *state)
+{
+	__u64 slot = s->walk.slot;
+	__u32 probe = s->probe;
+
+	for (int i = 0; i < 4 && probe; i++) {
+		const struct mark *mark = &state->marks[BOUNDED(probe - 1, MAX_MARKS)];
+		__u64 at = mark->slot & ~MARK_FLAGS;
+
+		if (at >= slot)
+			return at == slot && mark->ra == s->walk.pc;
+		s->probe = --probe;
+	}
+	return probe;
+}
+
+/* The cached rule of a code address, if that is still true. */
+static __always_inline const struct cached_rule *stride_rule(const struct scratch *s, __u64 address)
+{
+	__u32 slot = slot_of(s, address);
+	const struct cached_rule *entry = cached_at(slot);
+
+	if (entry && !is_of(entry, s, address)) {
+		entry = cached_at(slot + 1);
+		if (entry && !is_of(entry, s, address))
+			return NULL;
+	}
+	return entry && entry->stamp == s->stamp ? entry : NULL;
+}
+
+/* put_frame() for code in a segment. */
+static __always_inline void stride_put(struct scratch *s, __u32 code)
+{
+	__u32 at = s->bytes;
+	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
+
+	if (code >> 24 == s->segment) {
+		PUT_WORD(to, code & STACKD_SEGMENT_MASK);
+		s->bytes = at + 3;
+	} else {
+		PUT_WORD(to, code | STACKD_FRAME_SHORT);
+		s->bytes = at + 4;
+		s->segment = code >> 24;
+	}
+}
+
+/* Does the rule give the CFA from rsp, or from rbp in the usual way? */
+static __always_inline bool is_stride(const struct scratch *s, const struct stackd_rule *rule)
+{
+	if (rule->cfa != STACKD_CFA_REG || rule->saved_via_reg)
+		return false;
+	return rule->reg == STACKD_REG_RSP || is_plain(s, s->n_new, rule);
+}
+
+/* One step; false: nothing was done, the general way has to take it. */
+static __always_inline bool stride_step(struct scratch *s)
+{
+	const struct cached_rule *entry = stride_rule(s, s->walk.pc - 1);
+	__u64 base = s->window_base, plain = s->window_plain, cfa, ra_at, rbp_at, pc;
+	__u32 frame = s->n_new;
+	const struct stackd_rule *rule;
+	struct mark *mark;
+
+	if (!entry || entry->code >= NO_SEGMENT || entry->mapping != s->touched_last ||
+	    !is_stride(s, &entry->rule))
+		return false;
+	rule = &entry->rule;
+	mark = &s->marks[BOUNDED(frame, MAX_FRAMES)];
+	cfa = s->walk.r[rule->reg == STACKD_REG_RSP ? STACKD_REG_RSP : STACKD_REG_RBP] +
+	      (__u64)(__s64)rule->cfa_offset;
+	ra_at = cfa + (__u64)(__s64)rule->ra_offset - base;
+	rbp_at = cfa + (__u64)(__s64)rule->saved[0] - base;
+	if (cfa <= s->walk.r[STACKD_REG_RSP] || ra_at >= plain ||
+	    (rule->saved[0] && rbp_at >= plain))
+		return false;
+	pc = *(__u64 *)(s->window + BOUNDED(ra_at, WINDOW_BYTES));
+	if (!pc)
+		return false;
+	mark->slot = s->walk.slot | (rule->reg == STACKD_REG_RSP ? 0 : MARK_PLAIN);
+	mark->ra = s->walk.pc;
+	stride_put(s, entry->code + (__u32)(s->walk.pc - 1 - entry->address));
+	if (rule->saved[0]) {
+		s->walk.r[STACKD_REG_RBP] =
+			*(__u64 *)(s->window + BOUNDED(rbp_at, WINDOW_BYTES));
+		s->walk.origin[STACKD_REG_RBP].slot = rbp_at + base;
+		s->walk.origin[STACKD_REG_RBP].frame = frame;
+	}
+	s->walk.slot = ra_at + base;
+	s->walk.pc = pc;
+	s->walk.r[STACKD_REG_RSP] = cfa;
+	s->walk.frame = frame + 1;
+	s->n_new = frame + 1;
+	return true;
+}
+
+static __always_inline bool has_strides(void)
+{
+	return prefix_mode != STACKD_PREFIX_SECOND && !segment_frames && !with_heights;
+}
+
+/* Goes on from the walk's frame, which is no remembered one. Has anything been done? Global, so
+ * that it is verified once. */
+__noinline int stride(struct scratch *s)
+{
+	struct thread_state *state;
+	__u32 from;
+
+	if (!has_strides() || !s || !s->walk.is_lean || s->walk.is_exact ||
+	    s->n_new > MAX_FRAMES - STRIDE_FRAMES || s->bytes > MAX_BYTES - 4 * STRIDE_FRAMES)
+		return 0;
+	from = s->n_new;
+	state = state_at(s);
+	for (int i = 0; i < STRIDE_FRAMES && state && stride_step(s); i++) {
+		if (s->n_new % AHEAD_FRAMES == AHEAD_FROM || stride_may_match(s, state))
+			break;
+	}
+	s->rule_hits += s->n_new - from;
+	return s->n_new != from;
+}
+
+#endif
