@@ -52,7 +52,8 @@ __noinline int fetch_ahead(struct scratch *s)
 	frame = s->walk.r[STACKD_REG_RBP];
 	for (int i = 0; i < AHEAD_FRAMES; i++) {
 		__u64 offset = frame - s->window_base, above, ra;
-		const struct cached_rule *entry;
+		const struct seen_mapping *m = seen_at(s);
+		const struct rule_set *set;
 
 		if (offset >= plain)
 			break;
@@ -60,9 +61,11 @@ __noinline int fetch_ahead(struct scratch *s)
 		ra = *(__u64 *)(s->window + BOUNDED(offset + 8, WINDOW_BYTES));
 		if (state && is_marked(state, &probe, frame + 8, ra))
 			break;
-		entry = cached_at(slot_of(s, ra - 1));
-		if (entry)
-			(void)*(const volatile __u64 *)&entry->space;
+		if (ra - 1 - m->start < m->size) {
+			set = rule_set_of(s, block_hash(seen_location(m, ra - 1)));
+			if (set)
+				(void)*(const volatile __u64 *)&set->ways[0];
+		}
 		if (above <= frame)
 			break;
 		frame = above;

@@ -9,15 +9,12 @@
  * space and hold the address), and in doubt there is no answer and the daemon walks.
  *
  * What must never happen is a stale answer: a library that was unloaded and another mapped in its
- * place. Cached answers (recipe.bpf.h) carry a stamp, and count only while it is the current one:
+ * place. So what was found counts only while a stamp is the current one:
  *
  *   stamp = the kernel's own count of changes to the mappings
  *
  * Where the kernel does not count (before 6.4), the stamp is new for each sample. The mappings that
- * a sample has met serve the next one on this CPU, too, while process and stamp are the same. A
- * cached answer with an old stamp is compared with the mapping as it is now, looked up once a
- * sample for each mapping that the sample meets: allocators change mappings all the time, but
- * hardly ever those of code.
+ * samples have met serve the next ones on this CPU, while process and stamp are the same.
  *
  * The file of a mapping is known by its inode. A file that the daemon has made known has a number
  * in `inodes`, whichever process maps it, so a new process of known files is walked from its
@@ -193,48 +190,68 @@ static __always_inline void vma_file(struct scratch *s, struct task_struct *task
 
 /* --- the mappings of a sample ----------------------------------------------------------------- */
 
-static __always_inline void use_mapping(struct scratch *s, const struct seen_mapping *m,
-					__u64 address)
+static __always_inline struct seen_mapping *seen_at(struct scratch *s)
 {
-	s->found_file = m->file;
-	s->found_name = m->name;
-	if (m->file == STACKD_FILE_NONE)
-		s->found_location = address & STACKD_LOCATION_MASK;
-	else
-		s->found_location = (__u64)m->file << 48 |
-				    ((address - m->start + m->offset) & STACKD_LOCATION_MASK);
+	return &s->seen[BOUNDED(s->at, SEEN_ALL)];
 }
 
-/* Forgets the mappings met by the sample before, unless they are this one's too. */
+/* Takes up the mappings that samples of the process have met on this CPU, if they are still what
+ * they were. */
 static __always_inline void start_seen(struct scratch *s)
 {
-	if (s->seen_space == s->space && s->seen_stamp == s->stamp)
+	__u32 index = s->space >> 32 & (SEEN_SPACES - 1);
+	struct seen_space *of = &s->seen_spaces[index];
+
+	s->seen_first = index * SEEN_MAPPINGS;
+	s->at = s->seen_first;
+	if (of->space == s->space && of->stamp == s->stamp)
 		return;
-	s->seen_space = s->space;
-	s->seen_stamp = s->stamp;
-	s->next_seen = 0;
+	of->space = s->space;
+	of->stamp = s->stamp;
+	of->next = 0;
 	for (int i = 0; i < SEEN_MAPPINGS; i++)
-		s->seen[i].end = 0;
+		s->seen[BOUNDED(s->seen_first + i, SEEN_ALL)].size = 0;
 }
 
+/* Does one of those hold the address? Then it is s->at. */
 static __always_inline bool search_seen(struct scratch *s, __u64 address)
 {
 	for (int i = 0; i < SEEN_MAPPINGS; i++) {
-		const struct seen_mapping *m = &s->seen[i];
+		const struct seen_mapping *m = &s->seen[BOUNDED(s->seen_first + i, SEEN_ALL)];
 
-		if (address >= m->start && address < m->end) {
-			use_mapping(s, m, address);
+		if (address - m->start < m->size) {
+			s->at = s->seen_first + i;
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Where an address lies, by the mappings as they are now: s->found_*. 0; NO_MAPPING; NO_OBJECT:
- * the file is not known yet. */
+/* Adds s->vma, which is of a file of this number. */
+static __always_inline void add_seen(struct scratch *s, __u64 number)
+{
+	struct seen_space *of =
+		&s->seen_spaces[BOUNDED(s->seen_first / SEEN_MAPPINGS, SEEN_SPACES)];
+	__u64 start = s->vma.start, offset = s->vma.offset;
+	struct seen_mapping *m;
+
+	s->at = s->seen_first + (of->next++ & (SEEN_MAPPINGS - 1));
+	m = seen_at(s);
+	m->start = start;
+	m->size = s->vma.end - start;
+	m->location =
+		number == STACKD_FILE_NONE ? start & STACKD_LOCATION_MASK : number << 48 | offset;
+	m->name = (__u32)mix(mix(mix(start) + s->vma.end) + offset + (number << 48)) | 1;
+	m->n_segments = 0;
+}
+
+/* Bytes: larger offsets in files, and mappings, are left to the daemon. So offsets have 39 bits. */
+#define MAX_OFFSET (1ull << 38)
+
+/* The mapping that holds an address, as they are now: s->at. 0; NO_MAPPING; NO_OBJECT: the file is
+ * not known yet. */
 __noinline int mapping_find(struct scratch *s, __u64 address)
 {
-	struct seen_mapping *m;
 	__u32 *file, number = STACKD_FILE_NONE;
 
 	if (!s)
@@ -250,6 +267,8 @@ __noinline int mapping_find(struct scratch *s, __u64 address)
 		/* A key in a global function's memory is not taken before 6.4: on the stack. */
 		struct stackd_inode key = s->vma.key;
 
+		if (s->vma.offset >= MAX_OFFSET || s->vma.end - s->vma.start >= MAX_OFFSET)
+			return STACKD_END_NO_MAPPING;
 		file = bpf_map_lookup_elem(&inodes, &key);
 		if (!file) {
 			s->unknown = s->vma;
@@ -257,14 +276,22 @@ __noinline int mapping_find(struct scratch *s, __u64 address)
 		}
 		number = *file;
 	}
-	m = &s->seen[s->next_seen++ % SEEN_MAPPINGS];
-	m->start = s->vma.start;
-	m->end = s->vma.end;
-	m->offset = s->vma.offset;
-	m->file = number;
-	m->name = (__u32)mix(mix(mix(m->start) + m->end) + m->offset + ((__u64)number << 48)) | 1;
-	use_mapping(s, m, address);
+	add_seen(s, number);
 	return 0;
+}
+
+/* The same where it is the one that was met last: no call. */
+static __always_inline int mapping_of(struct scratch *s, __u64 address)
+{
+	const struct seen_mapping *m = seen_at(s);
+
+	return address - m->start < m->size ? 0 : mapping_find(s, address);
+}
+
+/* After that: the location of the address. */
+static __always_inline __u64 seen_location(const struct seen_mapping *m, __u64 address)
+{
+	return m->location + (address - m->start);
 }
 
 #endif

@@ -329,7 +329,7 @@ static __always_inline bool mappings_hold(struct scratch *s, struct thread_state
 		return false;
 	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < state->n_touched; i++) {
 		if (mapping_find(s, state->touched[i].address) ||
-		    s->found_name != state->touched[i].name)
+		    seen_at(s)->name != state->touched[i].name)
 			return false;
 	}
 	s->touched_hold = 1;

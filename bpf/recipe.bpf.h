@@ -2,13 +2,14 @@
 /*
  * From a code address to its location and its rule.
  *
- * Code addresses are few and repeat, so the answer is cached, by address space and address, in
- * one entry of one cache line: a frame costs one probe. On a miss the mapping is looked up, then
- * the file's table is searched. An entry has one of two places, or a compiler's addresses would
- * push out each other all the time. The cache is split by CPU: no entry is ever written by two.
+ * The mapping gives the location (mapping.bpf.h), and the location the rule, for all processes that
+ * have the file: so a new one of a known program finds the cache of rules warm. Locations are few
+ * and repeat: a frame costs one probe, of two entries next to each other. On a miss the file's
+ * table is searched. An entry holds for as many bytes of a block of 64 as have the same rule, since
+ * a sample can hit any instruction, and calls stand close together. What it says stays true: the
+ * number of a file is given once, to what it holds at that time, and so is that of a rule.
  *
- * Leaves are many, since a sample can hit any instruction, and calls stand close together. So an
- * entry holds for as many bytes of its block of 64 as have the same rule.
+ * The cache is split by CPU: no entry is ever written by two.
  */
 #ifndef RECIPE_BPF_H
 #define RECIPE_BPF_H
@@ -23,8 +24,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stackd_file);
 } files SEC(".maps");
-
-SETTING __u32 rule_cache_slots = 16384; /* a CPU; a power of two */
 
 struct row_pair { /* an array map rounds values up to eight bytes */
 	struct stackd_row rows[2];
@@ -58,25 +57,26 @@ struct {
 	__type(value, struct chunk_pair);
 } chunks SEC(".maps");
 
-struct cached_rule {
-	__u64 space;
-	__u64 stamp : STAMP_BITS; /* of the mappings when the location was last right */
-	__u64 span : 16;	  /* bytes from `address` on that it is true for */
-	__u64 address;
-	__u64 location; /* of that, without the exact bit */
-	struct stackd_rule rule;
-	__u32 code;    /* segment << 24 | offset in it; NO_SEGMENT: it has none */
-	__u32 mapping; /* name of the one that it lies in */
-};
+/*
+ * The cache of rules. An entry is one word, so that many are in a cache line and all in few pages:
+ *
+ *   36 bits of the block's hash | first byte 6 | bytes - 1 6 | number of the rule 16
+ *
+ * The hash has 49 bits, as many as the block, and no two blocks have the same; its highest are the
+ * number of the set. An entry of 0 is empty.
+ */
+#define CACHED_BLOCK 64
 
-_Static_assert(sizeof(struct cached_rule) == 64, "one cache line");
+struct rule_set {
+	__u64 ways[2]; /* the newer entry first */
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);		   /* rule_cache_slots times the CPUs: set by the daemon */
-	__uint(map_flags, BPF_F_MMAPABLE); /* so that entries are cache lines */
+	__uint(max_entries, STACKD_RULE_SETS); /* times the CPUs: set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE);     /* so that it begins with a cache line */
 	__type(key, __u32);
-	__type(value, struct cached_rule);
+	__type(value, struct rule_set);
 } rule_cache SEC(".maps");
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -169,150 +169,182 @@ static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 	return row_at(row).rule;
 }
 
-#define NO_SEGMENT 0xff000000u
-
-static __always_inline __u32 short_code(const struct stackd_file *file, __u64 offset)
-{
-	__u64 segment = offset >> STACKD_SEGMENT_SHIFT;
-
-	if (segment >= file->n_segments)
-		return NO_SEGMENT;
-	return (__u32)(file->first_segment + segment) << 24 | (offset & STACKD_SEGMENT_MASK);
-}
-
 /* --- the cache -------------------------------------------------------------------------------- */
 
-#define CACHED_BLOCK 64
-
-/* Narrows an entry down to one block, whatever the rule's range is. */
-static __always_inline void set_span(struct cached_rule *entry, __u64 address, __u64 offset,
-				     const struct rule_range *range)
+/* The hash of a location's block. */
+static __always_inline __u64 block_hash(__u64 location)
 {
-	__u64 before = address & (CACHED_BLOCK - 1), after = CACHED_BLOCK - before;
+	__u64 block = (location >> 48) << 33 | (location & STACKD_LOCATION_MASK) / CACHED_BLOCK;
 
-	if (range->from <= offset && offset - range->from < before)
-		before = offset - range->from;
-	if (range->to > offset && range->to - offset < after)
-		after = range->to - offset;
-	entry->address = address - before;
-	entry->location -= before;
-	if (entry->code < NO_SEGMENT)
-		entry->code -= before;
-	entry->span = before + after;
+	return block * 0x9e3779b97f4a7c15ull;
 }
 
-/* Fills the entry for an address whose mapping has been found; what was there moves to `second`. 0,
- * or an end reason. */
-static __always_inline int fill_rule(struct scratch *s, struct cached_rule *entry,
-				     struct cached_rule *second, __u64 address)
+static __always_inline struct rule_set *rule_set_of(const struct scratch *s, __u64 hash)
 {
-	__u64 offset = s->found_location & STACKD_LOCATION_MASK;
-	__u32 code = NO_SEGMENT, number = STACKD_RULE_NONE, file_number = s->found_file;
-	struct rule_range range = {.from = 0, .to = ~0ull};
-	struct stackd_rule *rule;
-	struct stackd_file *file;
-	int found;
+	__u32 set = s->cpu * STACKD_RULE_SETS + (hash >> 35 & (STACKD_RULE_SETS - 1));
 
-	if (file_number != STACKD_FILE_NONE) {
-		file = bpf_map_lookup_elem(&files, &file_number);
-		found = file ? find_rule(file, offset, &range) : -1;
-		if (found < 0) {
-			s->wanted_file = file_number;
-			return STACKD_END_NO_OBJECT;
-		}
-		number = found;
-		code = short_code(file, offset);
+	return bpf_map_lookup_elem(&rule_cache, &set);
+}
+
+/* The number of the rule by an entry, or -1: it is not about this location. */
+static __always_inline int number_in(__u64 entry, __u64 hash, __u64 location)
+{
+	__u64 rest = entry ^ hash << 28, byte = location & (CACHED_BLOCK - 1);
+
+	if (rest >> 28 || !entry || byte - (rest >> 22) > (rest >> 16 & (CACHED_BLOCK - 1)))
+		return -1;
+	return rest & 0xffff;
+}
+
+/* The cached rule of a location, or NULL. */
+static __always_inline const struct stackd_rule *cached_rule(const struct rule_set *set, __u64 hash,
+							     __u64 location)
+{
+	int found = number_in(set->ways[0], hash, location);
+	__u32 number;
+
+	if (found < 0)
+		found = number_in(set->ways[1], hash, location);
+	number = found;
+	return found < 0 ? NULL : bpf_map_lookup_elem(&rules, &number);
+}
+
+/* The entry of a rule that holds in a range around an offset: what of it is in one block. */
+static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rule_range *range,
+				      __u32 number)
+{
+	__u64 block = offset & ~(__u64)(CACHED_BLOCK - 1);
+	__u64 from = range->from > block ? range->from - block : 0;
+	__u64 to = range->to < block + CACHED_BLOCK ? range->to - block : CACHED_BLOCK;
+
+	return hash << 28 | (from & (CACHED_BLOCK - 1)) << 22 |
+	       ((to - from - 1) & (CACHED_BLOCK - 1)) << 16 | number;
+}
+
+/* The rule of a location by the file's table, put into the cache. NULL with the reason in s->end.
+ */
+static __always_inline const struct stackd_rule *find_and_cache(struct scratch *s,
+								struct rule_set *set, __u64 hash)
+{
+	__u64 offset = s->location & STACKD_LOCATION_MASK;
+	__u32 number, file_number = s->location >> 48;
+	struct stackd_file *file = bpf_map_lookup_elem(&files, &file_number);
+	struct rule_range range;
+	int found = file ? find_rule(file, offset, &range) : -1;
+
+	if (found < 0) {
+		s->wanted_file = file_number;
+		return NULL;
 	}
-	rule = bpf_map_lookup_elem(&rules, &number);
-	if (!rule)
-		return STACKD_END_NO_OBJECT;
-	*second = *entry;
-	entry->space = s->space;
-	entry->stamp = s->stamp;
-	entry->location = s->found_location;
-	entry->rule = *rule;
-	entry->code = code;
-	entry->mapping = s->found_name;
-	set_span(entry, address, offset, &range);
+	number = found;
+	set->ways[1] = set->ways[0];
+	set->ways[0] = entry_of(hash, offset, &range, number);
+	return bpf_map_lookup_elem(&rules, &number);
+}
+
+/* The rule for the walk's frame, whose location is then s->location. NULL with the reason in
+ * s->end. */
+static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s)
+{
+	__u64 address = s->walk.pc - !s->walk.is_exact, hash;
+	const struct stackd_rule *rule;
+	__u32 none = STACKD_RULE_NONE;
+	struct rule_set *set;
+
+	s->end = mapping_of(s, address);
+	if (s->end)
+		return NULL;
+	s->end = STACKD_END_NO_OBJECT;
+	s->location = seen_location(seen_at(s), address);
+	if (s->location >> 48 == STACKD_FILE_NONE)
+		return bpf_map_lookup_elem(&rules, &none);
+	hash = block_hash(s->location);
+	set = rule_set_of(s, hash);
+	if (!set)
+		return NULL;
+	rule = cached_rule(set, hash, s->location);
+	if (rule) {
+		s->rule_hits++;
+		return rule;
+	}
+	s->rule_misses++;
+	return find_and_cache(s, set, hash);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+/* The segments of the mapping's file: they are given when its table is loaded. Global, so that it
+ * is verified once. */
+__noinline int ask_segments(struct scratch *s)
+{
+	struct seen_mapping *m;
+	struct stackd_file *file;
+	__u32 number;
+
+	if (!s)
+		return 0;
+	m = seen_at(s);
+	number = m->location >> 48;
+	file = bpf_map_lookup_elem(&files, &number);
+	if (file) {
+		m->n_segments = file->n_segments;
+		m->first_segment = file->first_segment;
+	}
 	return 0;
 }
 
-/* The first of the two places in the cache that a code address can have: the newer entry is there.
- * The other is next to it, since processors like to load two lines at once. */
-static __always_inline __u32 slot_of(const struct scratch *s, __u64 address)
+/* Adds the frame in short form, or in near form if it is in the segment of the one before. false:
+ * it has neither. */
+static __always_inline bool put_short(struct scratch *s, __u64 location)
 {
-	return s->cpu * rule_cache_slots +
-	       (mix(s->space ^ address / CACHED_BLOCK) & (rule_cache_slots - 2));
+	__u64 segment = location >> STACKD_SEGMENT_SHIFT, offset = location & STACKD_SEGMENT_MASK;
+	__u32 at = s->bytes;
+	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
+	const struct seen_mapping *m = seen_at(s);
+	__u64 number;
+
+	if (segment == s->segment) {
+		PUT_WORD(to, offset);
+		s->bytes = at + 3;
+		return true;
+	}
+	if (!m->n_segments)
+		ask_segments(s);
+	number = segment & (STACKD_LOCATION_MASK >> STACKD_SEGMENT_SHIFT);
+	if (number >= m->n_segments)
+		return false;
+	PUT_WORD(to, (m->first_segment + number) << 24 | STACKD_FRAME_SHORT | offset);
+	s->bytes = at + 4;
+	s->segment = segment;
+	return true;
 }
 
-static __always_inline struct cached_rule *cached_at(__u32 slot)
+/* Notes another mapping than the last one. Global, so that it is verified once. */
+__noinline int touch_other(struct scratch *s)
 {
-	return bpf_map_lookup_elem(&rule_cache, &slot);
-}
+	const struct seen_mapping *m;
 
-/* Is the entry that of a code address, now or before mappings changed? */
-static __always_inline bool is_of(const struct cached_rule *entry, const struct scratch *s,
-				  __u64 address)
-{
-	return entry->space == s->space && address - entry->address < entry->span;
-}
-
-/* The entry for the code address of the walk's frame. NULL with the reason in s->end. */
-static __always_inline struct cached_rule *rule_of_frame(struct scratch *s)
-{
-	__u64 address = s->walk.pc - !s->walk.is_exact;
-	__u32 slot = slot_of(s, address);
-	struct cached_rule *entry = cached_at(slot), *first = entry, *second;
-	bool is_known;
-
-	s->end = STACKD_END_NO_OBJECT;
-	if (!entry)
-		return NULL;
-	is_known = is_of(entry, s, address);
-	if (!is_known) {
-		second = cached_at(slot + 1);
-		if (!second)
-			return NULL;
-		is_known = is_of(second, s, address);
-		if (is_known)
-			entry = second;
+	if (!s || s->n_touched > TOUCHED_MAPPINGS)
+		return 0;
+	m = seen_at(s);
+	s->touched_last = m->name;
+	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
+		if (s->touched[i].name == m->name)
+			return 0;
 	}
-	s->delta = address - entry->address;
-	if (is_known && entry->stamp == s->stamp) {
-		s->rule_hits++;
-		return entry;
+	if (s->n_touched < TOUCHED_MAPPINGS) {
+		s->touched[BOUNDED(s->n_touched, TOUCHED_MAPPINGS)].address = m->start;
+		s->touched[BOUNDED(s->n_touched, TOUCHED_MAPPINGS)].name = m->name;
 	}
-	s->end = mapping_find(s, address);
-	if (s->end)
-		return NULL;
-	if (is_known && entry->mapping == s->found_name &&
-	    entry->location + s->delta == s->found_location) {
-		entry->stamp = s->stamp;
-		s->rule_hits++;
-		return entry;
-	}
-	s->rule_misses++;
-	second = cached_at(slot + 1);
-	s->end = second ? fill_rule(s, first, second, address) : STACKD_END_NO_OBJECT;
-	s->delta = address - first->address;
-	return s->end ? NULL : first;
+	s->n_touched++;
+	return 0;
 }
 
 /* Notes the mapping that a new frame lies in. */
-static __always_inline void touch_mapping(struct scratch *s, const struct cached_rule *entry)
+static __always_inline void touch_mapping(struct scratch *s)
 {
-	if (entry->mapping == s->touched_last || s->n_touched > TOUCHED_MAPPINGS)
-		return;
-	s->touched_last = entry->mapping;
-	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
-		if (s->touched[i].name == entry->mapping)
-			return;
-	}
-	if (s->n_touched < TOUCHED_MAPPINGS) {
-		s->touched[BOUNDED(s->n_touched, TOUCHED_MAPPINGS)].address = entry->address;
-		s->touched[BOUNDED(s->n_touched, TOUCHED_MAPPINGS)].name = entry->mapping;
-	}
-	s->n_touched++;
+	if (seen_at(s)->name != s->touched_last)
+		touch_other(s);
 }
 
 #endif

@@ -51,15 +51,26 @@ struct guard {
 #define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
 #define MARK_LIVE    0xffff
 
-/* A mapping that this sample has met. */
+/* A mapping that samples have met. */
 struct seen_mapping {
-	__u64 start, end;
-	__u64 offset; /* in the file, of `start` */
-	__u32 file;   /* STACKD_FILE_NONE: no file */
-	__u32 name;   /* hash of all these: never 0 */
+	__u64 start;
+	__u64 size;	/* 0: there is none */
+	__u64 location; /* of `start` */
+	__u32 name;	/* hash of all these: never 0 */
+	__u16 first_segment,
+		n_segments; /* its file's, as in struct stackd_file; 0: not asked yet */
 };
 
-#define SEEN_MAPPINGS 8
+/* Whose they are: a process between two changes to its mappings. */
+struct seen_space {
+	__u64 space, stamp;
+	__u32 next;
+	__u32 pad;
+};
+
+#define SEEN_SPACES   8
+#define SEEN_MAPPINGS 8 /* of each */
+#define SEEN_ALL      (SEEN_SPACES * SEEN_MAPPINGS)
 
 /* A mapping that a walk's frames lie in: its name when an address of it was looked up. */
 struct touched_mapping {
@@ -107,10 +118,11 @@ struct scratch {
 	__u64 space;	   /* the process */
 	__u64 stamp;	   /* of its mappings */
 	__u64 zero;	   /* slot of the return address of 0 that ended the stack; 0: none did */
+	__u64 location;	   /* of the frame, without the exact bit */
+	__u64 segment;	   /* location that the last frame's segment begins with; ~0: none */
 	__u32 n_new;	   /* frames */
 	__u32 kept;	   /* frames that the prefix gave */
 	__u32 bytes;	   /* of the record's frames */
-	__u32 segment;	   /* of the last one; 255: none */
 	__u32 walked_form; /* of the record */
 	__u32 end;	   /* why it stopped */
 	__u32 probe;	   /* next mark to compare with, counted from the root; +1 */
@@ -120,7 +132,6 @@ struct scratch {
 	__u32 broken_register; /* it failed over a register, whose place depends on check_from */
 	__u32 matched_before;  /* the frame above matched: for PREFIX_SECOND */
 	__u32 n_fixes;
-	__u32 delta; /* from the address of the frame's cached rule to the frame's */
 	__u32 rule_hits, rule_misses;
 	__u32 wanted_file; /* known, but its table is not loaded; 0: none */
 	__u32 is_anchor;   /* walked to the entry although only segments are wanted */
@@ -129,17 +140,15 @@ struct scratch {
 	} fixes[MAX_FIXES];
 
 	/* The mapping look-up. */
-	__u64 found_location; /* without the exact bit */
-	__u32 found_file;
-	__u32 found_name;
-	__u64 seen_space, seen_stamp; /* what `seen` is of */
-	__u32 next_seen;
+	__u32 seen_first; /* of the process */
+	__u32 at;	  /* the last one that was met */
+	struct seen_space seen_spaces[SEEN_SPACES];
+	struct seen_mapping seen[SEEN_ALL];
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many */
 	__u32 touched_last;
 	__u32 touched_hold; /* the remembered ones have been compared with those of now */
 	struct touched_mapping touched[TOUCHED_MAPPINGS]; /* by new frames */
-	struct seen_mapping seen[SEEN_MAPPINGS];
-	struct stackd_mapping vma; /* key is 0 for no file */
+	struct stackd_mapping vma;			  /* key is 0 for no file */
 	__u64 vma_pointer;
 	__u32 vma_is_exec;
 	__u64 tree_entry, node[32];    /* of the tree of mappings */

@@ -210,30 +210,19 @@ static __always_inline int step_by_frame_pointer(struct scratch *s)
 }
 
 /* Adds the frame's location to the record. */
-static __always_inline bool put_frame(struct scratch *s, const struct cached_rule *entry,
-				      bool first)
+static __always_inline bool put_frame(struct scratch *s, bool first)
 {
-	__u32 at = s->bytes, code = entry->code + s->delta, segment = code >> 24;
-	__u32 offset = code & STACKD_SEGMENT_MASK;
 	bool is_exact = s->walk.is_exact;
-	bool is_long = entry->code >= NO_SEGMENT || (is_exact && !first);
+	__u32 at = s->bytes;
 	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
 
 	if (at > MAX_BYTES - 12)
 		return false;
-	if (is_long) {
-		put_bytes(to, STACKD_FRAME_LONG, 4);
-		put_bytes(to + 4,
-			  (entry->location + s->delta) | (is_exact ? STACKD_LOCATION_EXACT : 0), 8);
-		s->bytes = at + 12;
-	} else if (segment == s->segment) {
-		put_bytes(to, offset, 3);
-		s->bytes = at + 3;
-	} else {
-		put_bytes(to, segment << 24 | STACKD_FRAME_SHORT | offset, 4);
-		s->bytes = at + 4;
-		s->segment = segment;
-	}
+	if ((first || !is_exact) && put_short(s, s->location))
+		return true;
+	put_bytes(to, STACKD_FRAME_LONG, 4);
+	put_bytes(to + 4, s->location | (is_exact ? STACKD_LOCATION_EXACT : 0), 8);
+	s->bytes = at + 12;
 	return true;
 }
 
@@ -243,7 +232,7 @@ static __always_inline void start_bytes(struct scratch *s)
 	const struct stackd_stack_record *record = &s->record;
 	bool has_pid = record->pid != record->header.tid;
 
-	s->segment = 255;
+	s->segment = ~0ull;
 	s->bytes = 0;
 	s->walked_form = STACKD_FORM_WALKED;
 	if (record->header.flags & STACKD_IN_KERNEL)
@@ -315,7 +304,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
 	__u32 index = s->n_new;
-	struct cached_rule *entry;
+	const struct stackd_rule *rule;
 	int end;
 
 	(void)turn;
@@ -332,28 +321,28 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		fetch_ahead(s);
 	if (index && stride(s))
 		return 0;
-	entry = rule_of_frame(s);
-	if (!entry)
+	rule = rule_of_frame(s);
+	if (!rule)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (index >= MAX_FRAMES || !put_height(s) || !put_frame(s, entry, !index))
+	if (index >= MAX_FRAMES || !put_height(s) || !put_frame(s, !index))
 		return 1;
-	note_frame(s, index, &entry->rule);
-	touch_mapping(s, entry);
+	note_frame(s, index, rule);
+	touch_mapping(s);
 	s->n_new = index + 1;
-	if (is_entry(s, &entry->rule)) {
+	if (is_entry(s, rule)) {
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
-	if (entry->rule.cfa == STACKD_CFA_DAEMON)
+	if (rule->cfa == STACKD_CFA_DAEMON)
 		end = STACKD_END_BAD_RECIPE;
-	else if (s->walk.is_exact && is_realigned(&entry->rule) && at_return(s->walk.pc))
+	else if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
 		end = STACKD_END_BAD_RECIPE;
-	else if (entry->rule.cfa == STACKD_CFA_NONE)
-		end = entry->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
-								: STACKD_END_NO_RECIPE;
+	else if (rule->cfa == STACKD_CFA_NONE)
+		end = s->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
+							    : STACKD_END_NO_RECIPE;
 	else
-		end = walk_step(&s->walk, &entry->rule);
+		end = walk_step(&s->walk, rule);
 	if (end == WALK_AGAIN) {
 		walk_again(s);
 		return 0;

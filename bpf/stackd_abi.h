@@ -352,6 +352,8 @@ enum stackd_prefix {
 	STACKD_PREFIX_NONE,	/* every stack is walked whole */
 };
 
+#define STACKD_RULE_SETS 16384 /* of the kernel half's cache of rules, a CPU */
+
 /* Rule numbers that every table knows; compiled rules follow. */
 #define STACKD_RULE_NONE   0
 #define STACKD_RULE_END	   1

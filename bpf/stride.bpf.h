@@ -4,11 +4,11 @@
  *
  * Nearly all new frames have a return address whose rule is in the cache, and a rule that gives the
  * CFA from rsp or from a frame pointer that was pushed the usual way; all that they need of the
- * stack is in the window. For these the general step (walk.h) asks much that is known: which
- * registers are valid, whether a signal came in between, how large the window is. A stride takes
- * up to STRIDE_FRAMES such steps with the walk's registers in the processor's, and stops before the
- * first frame that is otherwise, or that looks like a remembered one: the general way goes on from
- * there, and takes at least that one. What is noted of a frame is the same either way.
+ * stack is in the window. The general step (walk.h) asks much that is known of these: which
+ * registers are valid, whether a signal came in between, whether the window has to grow. A stride
+ * takes up to STRIDE_FRAMES of them and asks only whether they are such. It stops before the first
+ * that is not, or that looks like a remembered frame: the general way goes on from there, and takes
+ * at least that one. What is noted of a frame is the same either way.
  */
 #ifndef STRIDE_BPF_H
 #define STRIDE_BPF_H
@@ -37,34 +37,18 @@ static __always_inline bool stride_may_match(struct scratch *s, const struct thr
 	return probe;
 }
 
-/* The cached rule of a code address, if that is still true. */
-static __always_inline const struct cached_rule *stride_rule(const struct scratch *s, __u64 address)
+/* The rule for the walk's frame, a return address in a file, if that is in the cache. */
+static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 {
-	__u32 slot = slot_of(s, address);
-	const struct cached_rule *entry = cached_at(slot);
+	__u64 address = s->walk.pc - 1, hash;
+	struct rule_set *set;
 
-	if (entry && !is_of(entry, s, address)) {
-		entry = cached_at(slot + 1);
-		if (entry && !is_of(entry, s, address))
-			return NULL;
-	}
-	return entry && entry->stamp == s->stamp ? entry : NULL;
-}
-
-/* put_frame() for code in a segment. */
-static __always_inline void stride_put(struct scratch *s, __u32 code)
-{
-	__u32 at = s->bytes;
-	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
-
-	if (code >> 24 == s->segment) {
-		PUT_WORD(to, code & STACKD_SEGMENT_MASK);
-		s->bytes = at + 3;
-	} else {
-		PUT_WORD(to, code | STACKD_FRAME_SHORT);
-		s->bytes = at + 4;
-		s->segment = code >> 24;
-	}
+	if (mapping_of(s, address))
+		return NULL;
+	s->location = seen_location(seen_at(s), address);
+	hash = block_hash(s->location);
+	set = rule_set_of(s, hash);
+	return set ? cached_rule(set, hash, s->location) : NULL;
 }
 
 /* Does the rule give the CFA from rsp, or from rbp in the usual way? */
@@ -78,16 +62,13 @@ static __always_inline bool is_stride(const struct scratch *s, const struct stac
 /* One step; false: nothing was done, the general way has to take it. */
 static __always_inline bool stride_step(struct scratch *s)
 {
-	const struct cached_rule *entry = stride_rule(s, s->walk.pc - 1);
+	const struct stackd_rule *rule = stride_rule(s);
 	__u64 base = s->window_base, plain = s->window_plain, cfa, ra_at, rbp_at, pc;
 	__u32 frame = s->n_new;
-	const struct stackd_rule *rule;
 	struct mark *mark;
 
-	if (!entry || entry->code >= NO_SEGMENT || entry->mapping != s->touched_last ||
-	    !is_stride(s, &entry->rule))
+	if (!rule || !is_stride(s, rule))
 		return false;
-	rule = &entry->rule;
 	mark = &s->marks[BOUNDED(frame, MAX_FRAMES)];
 	cfa = s->walk.r[rule->reg == STACKD_REG_RSP ? STACKD_REG_RSP : STACKD_REG_RBP] +
 	      (__u64)(__s64)rule->cfa_offset;
@@ -97,14 +78,13 @@ static __always_inline bool stride_step(struct scratch *s)
 	    (rule->saved[0] && rbp_at >= plain))
 		return false;
 	pc = *(__u64 *)(s->window + BOUNDED(ra_at, WINDOW_BYTES));
-	if (!pc)
+	if (!pc || !put_short(s, s->location))
 		return false;
+	touch_mapping(s);
 	mark->slot = s->walk.slot | (rule->reg == STACKD_REG_RSP ? 0 : MARK_PLAIN);
 	mark->ra = s->walk.pc;
-	stride_put(s, entry->code + (__u32)(s->walk.pc - 1 - entry->address));
 	if (rule->saved[0]) {
-		s->walk.r[STACKD_REG_RBP] =
-			*(__u64 *)(s->window + BOUNDED(rbp_at, WINDOW_BYTES));
+		s->walk.r[STACKD_REG_RBP] = *(__u64 *)(s->window + BOUNDED(rbp_at, WINDOW_BYTES));
 		s->walk.origin[STACKD_REG_RBP].slot = rbp_at + base;
 		s->walk.origin[STACKD_REG_RBP].frame = frame;
 	}

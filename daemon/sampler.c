@@ -46,11 +46,10 @@ struct sampler {
 
 /* Sizes of the kernel half's arrays. With them, the default ring and --table-memory 24M, the
  * kernel half takes about 52 MiB on a machine of few CPUs. */
-#define RULE_CACHE_TOTAL 16384u /* entries of 64 bytes, a CPU */
-#define CHUNK_ENTRIES	 262144u
-#define FILE_ENTRIES	 16384u
-#define STATE_ENTRIES	 256u
-#define KNOWN_TAGS	 65536u
+#define CHUNK_ENTRIES 262144u
+#define FILE_ENTRIES  16384u
+#define STATE_ENTRIES 256u
+#define KNOWN_TAGS    65536u
 
 /* --- loading --------------------------------------------------------------------------------- */
 
@@ -123,7 +122,6 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 {
 	struct stackd_bpf *skel = s->skel;
 	uint32_t rows = (uint32_t)(options->table_bytes / sizeof(struct stackd_row));
-	uint32_t slots = cpus > 8 ? RULE_CACHE_TOTAL / 8 : RULE_CACHE_TOTAL;
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
@@ -133,13 +131,12 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 		{skel->maps.rows, rows / 2 + 1},
 		{skel->maps.chunks, CHUNK_ENTRIES / 2},
 		{skel->maps.files, FILE_ENTRIES},
-		{skel->maps.rule_cache, slots * cpus},
+		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
 		{skel->maps.states, STATE_ENTRIES},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? KNOWN_TAGS : 1},
 	};
 	int err = 0;
 
-	skel->rodata->rule_cache_slots = slots;
 	skel->rodata->state_slots = STATE_ENTRIES;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
 		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);

@@ -181,9 +181,8 @@ static inline void make_program(uint64_t number)
 	make_recipes();
 	make_files();
 	make_threads();
-	rule_cache_slots = 64;
 	state_slots = fake_chance(&machine, 30) ? 1 : STATES; /* 1: the threads take it in turns */
-	shim_make_array(&rule_cache, rule_cache_slots);
+	shim_make_array(&rule_cache, STACKD_RULE_SETS);
 	shim_make_array(&states, STATES);
 	shim_make_array(&scratches, 1);
 	shim_make_array(&counters, 1);
