@@ -34,7 +34,7 @@
 /* Finding names costs the thread a 200th of its time at most, as far as they need not wait longer
  * than this for it: symbols of a large file are read anew each time. */
 #define NAMING_SHARE	200
-#define MAX_NAMELESS_NS 30000000000u
+#define MAX_NAMELESS_NS 60000000000u
 
 struct archive {
 	struct store_writer *writer;
