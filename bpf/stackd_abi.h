@@ -340,7 +340,7 @@ struct stackd_file {
 	__u32 n_chunks;	     /* 0: no table (yet, any more, or at all) */
 	__u16 first_segment; /* of its short frames; STACKD_SEGMENT_COUNT: it has none */
 	__u16 n_segments;
-	__u32 is_loaded; /* there is nothing more to load: n_chunks 0 means no recipes */
+	__u32 is_loaded; /* it has no recipes, and will have none; never where n_chunks is not 0 */
 	__u32 uses;	 /* counted up by the kernel half: what eviction goes by */
 };
 

@@ -4,18 +4,22 @@
  *
  * Order matters, since the kernel half reads while this writes: rules first, then rows and
  * chunks, then the file's entry, and the inode last. Eviction goes the other way: the entry is
- * cleared, then a while passes in which every walk that had read it ends, then its room is given
- * back.
+ * cleared, then every walk that may have read it ends, then its room is given back.
+ *
+ * A file that has rows never has is_loaded, which says that there are none: a walk looks at the
+ * two one after the other, and between its looks a table may come.
  */
 #include "tables.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,7 +28,7 @@
 #include "recipe/recipe.h"
 #include "recipe/recipe_rules.h"
 
-#define WALKS_END_US 20000 /* no walk takes so long */
+#define WALKS_END_US 20000 /* a thousand times what a walk takes */
 #define THREAD_NICE  (-10)
 
 struct request {
@@ -64,11 +68,37 @@ struct tables {
 	struct segment segments[STACKD_SEGMENT_COUNT];
 };
 
+/* Is there nothing more to load? */
+static bool is_known(const struct tables *t, uint32_t number)
+{
+	const struct stackd_file *file = &t->maps.files[number];
+
+	return __atomic_load_n(&file->n_chunks, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&file->is_loaded, __ATOMIC_RELAXED);
+}
+
+/* What has no rows, and will have none: walks no longer ask for it. */
+static void set_empty(struct tables *t, uint32_t number)
+{
+	__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
+}
+
 /* --- eviction -------------------------------------------------------------------------------- */
 
 static uint32_t uses_of(const struct tables *t, uint32_t file)
 {
 	return __atomic_load_n(&t->maps.files[file].uses, __ATOMIC_RELAXED) - t->uses_before[file];
+}
+
+/*
+ * Waits until all walks have ended that are under way. The kernel runs them within RCU's read side,
+ * and this membarrier is a grace period; with one CPU it is nothing, but there no walk is under way
+ * while we run. A kernel with CPUs that have no tick refuses it: then time has to do.
+ */
+static void wait_for_walks(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(WALKS_END_US);
 }
 
 /* Takes the table that was used least since the last eviction out. false: there is none. */
@@ -86,9 +116,8 @@ static bool evict_one(struct tables *t)
 	for (uint32_t f = 1; f < t->maps.n_files; f++)
 		t->uses_before[f] = t->maps.files[f].uses;
 	file = &t->maps.files[victim];
-	__atomic_store_n(&file->is_loaded, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&file->n_chunks, 0, __ATOMIC_RELEASE);
-	usleep(WALKS_END_US);
+	wait_for_walks();
 	extents_give(t->rows, t->row_of[victim]);
 	extents_give(t->chunks, file->chunk_base);
 	t->counts.evicted++;
@@ -219,8 +248,10 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 		file->first_chunk = first_chunk;
 		give_segments(t, file, number, first_chunk, n_chunks);
 	}
-	__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
-	__atomic_store_n(&file->is_loaded, 1, __ATOMIC_RELEASE);
+	if (n_chunks)
+		__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
+	else
+		set_empty(t, number);
 	return 0;
 }
 
@@ -239,7 +270,7 @@ static int compile(struct tables *t, const struct object *object)
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->counts.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM) {
-		__atomic_store_n(&t->maps.files[object->number + 1].is_loaded, 1, __ATOMIC_RELEASE);
+		set_empty(t, object->number + 1);
 		err = 0;
 	}
 	recipe_table_free(table);
@@ -258,13 +289,13 @@ static void serve(struct tables *t, const struct request *r)
 		return;
 	}
 	t->may_evict = !r->is_early;
-	if (!t->maps.files[number].is_loaded) {
+	if (!is_known(t, number)) {
 		err = compile(t, r->object);
 		t->counts.loaded += !err;
 	}
 	if (err && !r->is_early) {
 		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
-		__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
+		set_empty(t, number);
 		t->counts.refused++;
 	}
 	if (r->has_key)
@@ -427,8 +458,7 @@ int tables_prepare(struct tables *t, const struct object *object)
 {
 	uint32_t number = object->number + 1;
 
-	if (number < t->maps.n_files &&
-	    __atomic_load_n(&t->maps.files[number].is_loaded, __ATOMIC_RELAXED))
+	if (number < t->maps.n_files && is_known(t, number))
 		return 0;
 	return ask(t, &(struct request){.object = object, .is_early = true});
 }

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loading tables into the kernel half's arrays, and taking them out: daemon/tables.c, with files in
+ * memory for its maps and without its thread, so that every order is the test's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The calls by which the code under test waits. */
+static long fake_syscall(long number, int command, int flags, int cpu);
+static int fake_usleep(unsigned int usec);
+#define syscall fake_syscall
+#define usleep	fake_usleep
+#include "../../daemon/tables.c"
+#undef syscall
+#undef usleep
+#include "../../daemon/extents.c"
+#include "../../daemon/map_window.c"
+
+#include "cfi_asm.h"
+
+#define FILES  8
+#define CHUNKS 64
+
+static struct {
+	const struct tables *tables;
+	uint32_t rows; /* what must still be taken while walks end */
+	bool is_refused;
+	int barriers, sleeps;
+} waiting;
+
+/* While walks end, no entry leads to the victim's rows, and nobody else has them. */
+static void check_wait(void)
+{
+	uint32_t rows = 0;
+
+	for (uint32_t f = 1; f < FILES; f++)
+		rows += waiting.tables->maps.files[f].n_chunks != 0;
+	assert_true(rows * 10 < waiting.rows);
+	assert_int_equal(extents_used(waiting.tables->rows), waiting.rows);
+}
+
+static long fake_syscall(long number, int command, int flags, int cpu)
+{
+	assert_int_equal(number, SYS_membarrier);
+	assert_int_equal(command, MEMBARRIER_CMD_GLOBAL);
+	assert_int_equal(flags, 0);
+	assert_int_equal(cpu, 0);
+	check_wait();
+	waiting.barriers++;
+	return waiting.is_refused ? -1 : 0;
+}
+
+static int fake_usleep(unsigned int usec)
+{
+	assert_true(usec > 0);
+	check_wait();
+	waiting.sleeps++;
+	return 0;
+}
+
+/* --- tables without a thread ----------------------------------------------------------------- */
+
+static int memory(size_t size)
+{
+	int fd = memfd_create("map", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	return fd;
+}
+
+static struct tables *make_tables(uint32_t n_rows)
+{
+	struct tables *t = calloc(1, sizeof(*t));
+
+	assert_non_null(t);
+	t->maps = (struct tables_maps){
+		.rows_fd = memory(n_rows * sizeof(struct stackd_row)),
+		.n_rows = n_rows,
+		.chunks_fd = memory(CHUNKS * sizeof(uint32_t)),
+		.n_chunks = CHUNKS,
+		.rules = calloc(RECIPE_MAX_RULES, sizeof(struct stackd_rule)),
+		.files = calloc(FILES, sizeof(struct stackd_file)),
+		.n_files = FILES,
+		.inodes_fd = -1,
+	};
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->change, NULL);
+	t->row_of = calloc(FILES, sizeof(*t->row_of));
+	t->uses_before = calloc(FILES, sizeof(*t->uses_before));
+	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before);
+	assert_int_equal(recipe_rules_new(&t->rules), 0);
+	assert_int_equal(extents_new(n_rows, &t->rows), 0);
+	assert_int_equal(extents_new(CHUNKS, &t->chunks), 0);
+	load_new_rules(t);
+	memset(&waiting, 0, sizeof(waiting));
+	waiting.tables = t;
+	return t;
+}
+
+static void drop_tables(struct tables *t)
+{
+	close(t->maps.rows_fd);
+	close(t->maps.chunks_fd);
+	free(t->maps.rules);
+	free(t->maps.files);
+	tables_free(t);
+}
+
+/* --- eviction -------------------------------------------------------------------------------- */
+
+/* Files 1 to `count` with ten rows each, and their uses. */
+static void fill(struct tables *t, const uint32_t *uses, uint32_t count)
+{
+	for (uint32_t f = 1; f <= count; f++) {
+		assert_int_equal(extents_take(t->rows, 10, &t->row_of[f]), 0);
+		assert_int_equal(extents_take(t->chunks, 2, &t->maps.files[f].chunk_base), 0);
+		t->maps.files[f].n_chunks = 1;
+		t->maps.files[f].uses = uses[f - 1];
+	}
+	waiting.rows = 10 * count;
+}
+
+static void test_rows_are_given_back_after_a_grace_period(void **state)
+{
+	struct tables *t = make_tables(20);
+	uint32_t first;
+
+	(void)state;
+	fill(t, (const uint32_t[]){5, 3}, 2);
+	t->may_evict = true;
+	assert_int_equal(take_room(t, t->rows, 10, &first), 0);
+	assert_int_equal(first, 10);
+	assert_int_equal(waiting.barriers, 1);
+	assert_int_equal(waiting.sleeps, 0);
+	assert_false(is_known(t, 2)); /* it is asked for again when it is missed */
+	assert_true(is_known(t, 1));
+	drop_tables(t);
+}
+
+static void test_time_has_to_do_where_there_is_no_grace_period(void **state)
+{
+	struct tables *t = make_tables(20);
+	uint32_t first;
+
+	(void)state;
+	fill(t, (const uint32_t[]){3, 5}, 2);
+	t->may_evict = true;
+	waiting.is_refused = true;
+	assert_int_equal(take_room(t, t->rows, 10, &first), 0);
+	assert_int_equal(first, 0);
+	assert_int_equal(waiting.sleeps, 1);
+	drop_tables(t);
+}
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+/* FDEs with `count` different rules, from CFA offset `from` on. */
+static struct recipe_table *make_table(uint32_t from, uint32_t count)
+{
+	struct cfi_asm a = {.is_eh_frame = true};
+	struct recipe_table *table;
+
+	cfi_asm_usual_cie(&a);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t v = from + i;
+
+		cfi_asm_fde(&a, i, 1,
+			    CODE(DW_CFA_def_cfa_offset, (v & 0x7f) | 0x80, (v >> 7 & 0x7f) | 0x80,
+				 v >> 14 & 0x7f));
+	}
+	assert_int_equal(cfi_asm_compile(&a, &table), 0);
+	buf_free(&a.b);
+	return table;
+}
+
+/* A walk that has read n_chunks before a table comes, and is_loaded after it, must not take the
+ * file for one without recipes. */
+static void test_a_file_with_rows_is_never_an_empty_one(void **state)
+{
+	struct tables *t = make_tables(4000);
+	struct recipe_table *table = make_table(8, 100), *empty = make_table(8, 0);
+
+	(void)state;
+	assert_int_equal(load_table(t, 1, table), 0);
+	assert_true(t->maps.files[1].n_chunks > 0);
+	assert_int_equal(t->maps.files[1].is_loaded, 0);
+	assert_true(is_known(t, 1));
+	assert_int_equal(load_table(t, 2, empty), 0);
+	assert_int_equal(t->maps.files[2].n_chunks, 0);
+	assert_true(t->maps.files[2].is_loaded && is_known(t, 2));
+	recipe_table_free(table);
+	recipe_table_free(empty);
+	drop_tables(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows_are_given_back_after_a_grace_period),
+		cmocka_unit_test(test_time_has_to_do_where_there_is_no_grace_period),
+		cmocka_unit_test(test_a_file_with_rows_is_never_an_empty_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
