@@ -64,7 +64,7 @@ static int share_rules(struct recipe_rules *all, const struct recipe_table *tabl
 
 	recipe_table_rows(table, &count);
 	rows = calloc(count + 1, sizeof(*rows));
-	r = rows ? recipe_rules_remap(all, table, rows, &refused) : -ENOMEM;
+	r = rows ? recipe_rules_remap(all, table, RECIPE_MAX_RULES, rows, &refused) : -ENOMEM;
 	if (refused)
 		printf("    %llu rows found no room among the shared rules\n",
 		       (unsigned long long)refused);

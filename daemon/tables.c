@@ -63,6 +63,7 @@ struct tables {
 	size_t rules_loaded;
 	uint32_t *row_of; /* by file number: first row, where a table is loaded */
 	uint32_t *uses_before;
+	uint32_t *rules_of; /* by file number: rules that came with it */
 
 	uint32_t n_segments; /* read by the recorder, after the records that name them */
 	struct segment segments[STACKD_SEGMENT_COUNT];
@@ -168,23 +169,41 @@ static void give_segments(struct tables *t, struct stackd_file *file, uint32_t n
 	__atomic_store_n(&file->n_segments, (uint16_t)need, __ATOMIC_RELEASE);
 }
 
+/* How many rules may come with a file: a quarter of those that no other file has taken, so that one
+ * with rules without end leaves most of them to others, however often it is loaded. */
+static size_t rules_left_to(const struct tables *t, uint32_t number)
+{
+	size_t count, share;
+
+	recipe_rules_array(t->rules, &count);
+	share = (RECIPE_MAX_RULES - count + t->rules_of[number]) / 4;
+	return share > t->rules_of[number] ? share - t->rules_of[number] : 0;
+}
+
 /* Writes rows from number `first` on. */
-static int write_rows(struct tables *t, const struct recipe_table *table, uint32_t first,
-		      size_t count)
+static int write_rows(struct tables *t, uint32_t number, const struct recipe_table *table,
+		      uint32_t first, size_t count)
 {
 	struct map_window window;
 	uint64_t refused;
+	size_t rules_before, rules;
 	int err = map_window_open(t->maps.rows_fd, first * sizeof(struct stackd_row),
 				  count * sizeof(struct stackd_row), &window);
 
 	if (err)
 		return err;
-	err = recipe_rules_remap(t->rules, table, window.data, &refused);
+	recipe_rules_array(t->rules, &rules_before);
+	err = recipe_rules_remap(t->rules, table, rules_left_to(t, number), window.data, &refused);
 	map_window_close(&window);
+	recipe_rules_array(t->rules, &rules);
+	t->rules_of[number] += (uint32_t)(rules - rules_before);
+	if (!err)
+		t->counts.refused_entries[RECIPE_REFUSED_RULE_SHARE] += refused;
 	return err;
 }
 
-static int load_rows(struct tables *t, const struct recipe_table *table, uint32_t *ret_first)
+static int load_rows(struct tables *t, uint32_t number, const struct recipe_table *table,
+		     uint32_t *ret_first)
 {
 	size_t count;
 	int err;
@@ -193,7 +212,7 @@ static int load_rows(struct tables *t, const struct recipe_table *table, uint32_
 	err = take_room(t, t->rows, (uint32_t)count, ret_first);
 	if (err)
 		return err;
-	err = write_rows(t, table, *ret_first, count);
+	err = write_rows(t, number, table, *ret_first, count);
 	if (err) {
 		extents_give(t->rows, *ret_first);
 		return err;
@@ -235,7 +254,7 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	int err;
 
 	if (n_chunks) {
-		err = load_rows(t, table, &first_row);
+		err = load_rows(t, number, table, &first_row);
 		if (err)
 			return err;
 		err = load_chunks(t, chunks, n_chunks, first_row, &base);
@@ -357,7 +376,8 @@ int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 	pthread_cond_init(&t->change, NULL);
 	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));
 	t->uses_before = calloc(maps->n_files, sizeof(*t->uses_before));
-	err = t->row_of && t->uses_before ? recipe_rules_new(&t->rules) : -ENOMEM;
+	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
+	err = t->row_of && t->uses_before && t->rules_of ? recipe_rules_new(&t->rules) : -ENOMEM;
 	if (!err)
 		err = extents_new(maps->n_rows, &t->rows);
 	if (!err)
@@ -398,6 +418,7 @@ void tables_free(struct tables *t)
 	pthread_mutex_destroy(&t->lock);
 	free(t->row_of);
 	free(t->uses_before);
+	free(t->rules_of);
 	free(t);
 }
 

@@ -103,7 +103,8 @@ void recipe_rules_free(struct recipe_rules *rules)
 	free(rules);
 }
 
-int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
+/* recipe_rules_add() to a set that has at most `max` rules. */
+static int add(struct recipe_rules *rules, const struct stackd_rule *rule, size_t max)
 {
 	uint32_t *slot = find_slot(rules, rule);
 
@@ -111,16 +112,21 @@ int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
 		return -ENOSPC;
 	if (*slot != EMPTY)
 		return (int)*slot;
-	if (rules->count == RECIPE_MAX_RULES)
+	if (rules->count >= max)
 		return -ENOSPC;
 	if (rules->count == rules->slot_count / 2) {
 		int r = grow(rules, rules->slot_count * 2);
 
-		return r ? r : recipe_rules_add(rules, rule);
+		return r ? r : add(rules, rule, max);
 	}
 	rules->array[rules->count] = *rule;
 	*slot = rules->count;
 	return (int)rules->count++;
+}
+
+int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
+{
+	return add(rules, rule, RECIPE_MAX_RULES);
 }
 
 const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count)
@@ -129,9 +135,11 @@ const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, s
 	return rules->array;
 }
 
-int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table,
+int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
 		       struct stackd_row *ret_rows, uint64_t *ret_refused)
 {
+	size_t room = RECIPE_MAX_RULES - rules->count;
+	size_t max = rules->count + (max_new < room ? max_new : room);
 	size_t row_count, rule_count;
 	const struct stackd_row *rows = recipe_table_rows(table, &row_count);
 	const struct stackd_rule *local = recipe_table_rules(table, &rule_count);
@@ -141,7 +149,7 @@ int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *ta
 	if (!numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < rule_count; i++) {
-		int number = recipe_rules_add(rules, &local[i]);
+		int number = add(rules, &local[i], max);
 
 		if (number == -ENOMEM) {
 			free(numbers);

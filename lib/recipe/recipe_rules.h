@@ -24,9 +24,9 @@ int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
 const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count);
 
 /* Copies a table's rows to `ret_rows` (room for all of them) with this set's numbers in place of
- * the table's. Rows whose rule the set has no room for become DAEMON, and are counted in
- * *ret_refused. 0 or -ENOMEM. */
-int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table,
+ * the table's. At most `max_new` rules are added to the set. Rows whose rule it has no room for
+ * become DAEMON, and are counted in *ret_refused. 0 or -ENOMEM. */
+int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
 		       struct stackd_row *ret_rows, uint64_t *ret_refused);
 
 #endif

@@ -65,7 +65,8 @@ static inline void fuzz_check_remap(const struct recipe_table *table)
 
 	if (mapped && !recipe_rules_new(&rules)) {
 		/* Into an empty set, the numbers stay as they are. */
-		fuzz_check(!recipe_rules_remap(rules, table, mapped, &refused) && !refused);
+		fuzz_check(!recipe_rules_remap(rules, table, RECIPE_MAX_RULES, mapped, &refused) &&
+			   !refused);
 		fuzz_check(!memcmp(mapped, rows, count * sizeof(*rows)));
 		recipe_rules_free(rules);
 	}

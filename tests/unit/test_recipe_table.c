@@ -270,10 +270,10 @@ static void test_rules_are_shared(void **state)
 
 	(void)state;
 	assert_int_equal(recipe_rules_new(&all), 0);
-	assert_int_equal(recipe_rules_remap(all, one, rows, &lost), 0);
+	assert_int_equal(recipe_rules_remap(all, one, RECIPE_MAX_RULES, rows, &lost), 0);
 	assert_int_equal(lost, 0);
 	assert_same_rows(one, rows, all);
-	assert_int_equal(recipe_rules_remap(all, two, rows, &lost), 0);
+	assert_int_equal(recipe_rules_remap(all, two, RECIPE_MAX_RULES, rows, &lost), 0);
 	assert_int_equal(lost, 0);
 	assert_same_rows(two, rows, all);
 	recipe_rules_array(all, &count);
@@ -294,9 +294,9 @@ static void test_full_shared_rules(void **state)
 
 	(void)state;
 	assert_int_equal(recipe_rules_new(&all), 0);
-	assert_int_equal(recipe_rules_remap(all, one, rows, &lost), 0);
+	assert_int_equal(recipe_rules_remap(all, one, RECIPE_MAX_RULES, rows, &lost), 0);
 	assert_int_equal(lost, 0);
-	assert_int_equal(recipe_rules_remap(all, two, rows, &lost), 0);
+	assert_int_equal(recipe_rules_remap(all, two, RECIPE_MAX_RULES, rows, &lost), 0);
 	recipe_rules_array(all, &n);
 	assert_int_equal(n, RECIPE_MAX_RULES);
 	assert_int_equal(lost, 1000 - (RECIPE_MAX_RULES - 65003));
@@ -304,6 +304,31 @@ static void test_full_shared_rules(void **state)
 	for (size_t i = 0; i < n; i++)
 		daemon += rows[i].rule == STACKD_RULE_DAEMON;
 	assert_int_equal(daemon, lost);
+	recipe_rules_free(all);
+	free(rows);
+	recipe_table_free(one);
+	recipe_table_free(two);
+}
+
+static void test_a_share_of_the_shared_rules(void **state)
+{
+	struct recipe_table *one = compile_rules(8, 1000), *two = compile_rules(908, 200);
+	struct stackd_row *rows = calloc(row_count(one) + row_count(two), sizeof(*rows));
+	struct recipe_rules *all;
+	uint64_t lost;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(recipe_rules_new(&all), 0);
+	assert_int_equal(recipe_rules_remap(all, one, 950, rows, &lost), 0);
+	recipe_rules_array(all, &n);
+	assert_int_equal(n, 3 + 950);
+	assert_int_equal(lost, 50);
+	/* What is there already is nobody's: 908 to 957. */
+	assert_int_equal(recipe_rules_remap(all, two, 100, rows, &lost), 0);
+	recipe_rules_array(all, &n);
+	assert_int_equal(n, 3 + 950 + 100);
+	assert_int_equal(lost, 50);
 	recipe_rules_free(all);
 	free(rows);
 	recipe_table_free(one);
@@ -323,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_more_rules_than_a_row_can_name),
 		cmocka_unit_test(test_rules_are_shared),
 		cmocka_unit_test(test_full_shared_rules),
+		cmocka_unit_test(test_a_share_of_the_shared_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,8 @@ static struct tables *make_tables(uint32_t n_rows)
 	pthread_cond_init(&t->change, NULL);
 	t->row_of = calloc(FILES, sizeof(*t->row_of));
 	t->uses_before = calloc(FILES, sizeof(*t->uses_before));
-	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before);
+	t->rules_of = calloc(FILES, sizeof(*t->rules_of));
+	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before && t->rules_of);
 	assert_int_equal(recipe_rules_new(&t->rules), 0);
 	assert_int_equal(extents_new(n_rows, &t->rows), 0);
 	assert_int_equal(extents_new(CHUNKS, &t->chunks), 0);
@@ -203,12 +204,40 @@ static void test_a_file_with_rows_is_never_an_empty_one(void **state)
 	drop_tables(t);
 }
 
+/* A crafted file has as many rules as there can be; loaded again and again, it takes no more. */
+static void test_one_file_does_not_take_all_rules(void **state)
+{
+	struct tables *t = make_tables(100000);
+	struct recipe_table *hostile = make_table(8, 65000), *honest = make_table(100000, 2000);
+	uint64_t *refused = &t->counts.refused_entries[RECIPE_REFUSED_RULE_SHARE];
+	size_t share = (RECIPE_MAX_RULES - 3) / 4, count;
+
+	(void)state;
+	for (uint32_t turn = 1; turn <= 3; turn++) {
+		assert_int_equal(load_table(t, 1, hostile), 0);
+		recipe_rules_array(t->rules, &count);
+		assert_int_equal(count, 3 + share);
+		assert_int_equal(*refused, turn * (65000 - share));
+		extents_give(t->rows, t->row_of[1]);
+		extents_give(t->chunks, t->maps.files[1].chunk_base);
+	}
+	*refused = 0;
+	assert_int_equal(load_table(t, 2, honest), 0);
+	recipe_rules_array(t->rules, &count);
+	assert_int_equal(count, 3 + share + 2000);
+	assert_int_equal(*refused, 0);
+	recipe_table_free(hostile);
+	recipe_table_free(honest);
+	drop_tables(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_are_given_back_after_a_grace_period),
 		cmocka_unit_test(test_time_has_to_do_where_there_is_no_grace_period),
 		cmocka_unit_test(test_a_file_with_rows_is_never_an_empty_one),
+		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
