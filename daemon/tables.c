@@ -274,22 +274,35 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	return 0;
 }
 
-/* An object's recipes; without a readable file, an empty table. */
-static int compile(struct tables *t, const struct object *object)
+/* Why an object has no table at all. What has no file by its nature is not refused. */
+static void refuse_file(struct tables *t, const struct object *object, int err)
+{
+	enum recipe_refusal why =
+		err == -ENOEXEC ? RECIPE_REFUSED_FILE_HEADERS : RECIPE_REFUSED_FILE_READ;
+
+	if (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO)
+		t->counts.refused_entries[why]++;
+	set_empty(t, object->number + 1);
+}
+
+/* Compiles and loads an object's recipes. 0, also without a readable file: then it has none;
+ * -ENOSPC, -ENOMEM. */
+static int load_object(struct tables *t, const struct object *object)
 {
 	struct recipe_table *table = NULL;
 	struct elf_file *elf = NULL;
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
-	int err = object->elf ? elf_file_clone(object->elf, &elf) : -ENOENT;
+	int err = object->elf ? elf_file_clone(object->elf, &elf) : object->error;
 
-	if (!err)
+	if (!err && elf)
 		err = recipe_compile(elf, &table);
-	if (!err) {
+	if (table) {
 		err = load_table(t, object->number + 1, table);
+		t->counts.loaded += !err;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->counts.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM) {
-		set_empty(t, object->number + 1);
+		refuse_file(t, object, err);
 		err = 0;
 	}
 	recipe_table_free(table);
@@ -308,10 +321,8 @@ static void serve(struct tables *t, const struct request *r)
 		return;
 	}
 	t->may_evict = !r->is_early;
-	if (!is_known(t, number)) {
-		err = compile(t, r->object);
-		t->counts.loaded += !err;
-	}
+	if (!is_known(t, number))
+		err = load_object(t, r->object);
 	if (err && !r->is_early) {
 		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
 		set_empty(t, number);

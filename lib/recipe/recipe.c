@@ -51,8 +51,8 @@ const char *recipe_refusal_name(enum recipe_refusal refusal)
 
 const char *recipe_refusal_unit(enum recipe_refusal refusal)
 {
-	enum unit { UNIT_SECTION, UNIT_FDE, UNIT_ROW };
-	static const char *const names[] = {"section", "fde", "row"};
+	enum unit { UNIT_FILE, UNIT_SECTION, UNIT_FDE, UNIT_ROW };
+	static const char *const names[] = {"file", "section", "fde", "row"};
 	static const uint8_t units[] = {
 #define RECIPE_X(e, name, unit, meaning) UNIT_##unit,
 		RECIPE_REFUSALS(RECIPE_X)
@@ -180,21 +180,27 @@ static int add_section(const struct elf_file *file, const GElf_Shdr *shdr, bool 
 
 /* --- finding ------------------------------------------------------------------------------- */
 
-static bool find_section(Elf *elf, const char *name, GElf_Shdr *ret_shdr)
+static bool find_section(Elf *elf, const char *name, struct input *in, GElf_Shdr *ret_shdr)
 {
+	uint64_t *lies = &in->refused[RECIPE_REFUSED_SECTION_HEADERS];
 	Elf_Scn *scn = NULL;
 	size_t names, n = 0;
+	GElf_Ehdr header;
 
-	if (elf_getshdrstrndx(elf, &names))
+	/* libelf says that there are none where they would be out of the file. */
+	if (elf_getshdrstrndx(elf, &names) || !gelf_getehdr(elf, &header) ||
+	    (header.e_shoff && !elf_nextscn(elf, NULL))) {
+		*lies = 1;
 		return false;
+	}
 	while (n++ < MAX_SECTIONS && (scn = elf_nextscn(elf, scn))) {
-		const char *found;
+		bool is_read = gelf_getshdr(scn, ret_shdr);
+		const char *found = is_read ? elf_strptr(elf, names, ret_shdr->sh_name) : NULL;
 
-		if (!gelf_getshdr(scn, ret_shdr) || ret_shdr->sh_type == SHT_NOBITS)
-			continue;
-		found = elf_strptr(elf, names, ret_shdr->sh_name);
-		if (found && !strcmp(found, name))
+		if (found && ret_shdr->sh_type != SHT_NOBITS && !strcmp(found, name))
 			return true;
+		if (!found && (!is_read || names != SHN_UNDEF))
+			*lies = 1;
 	}
 	return false;
 }
@@ -250,9 +256,9 @@ static int find_sections(const struct elf_file *file, Elf *elf, struct input *in
 	GElf_Shdr shdr;
 	int r = 0;
 
-	if (find_section(elf, ".eh_frame", &shdr) || find_eh_frame_by_segment(file, elf, &shdr))
+	if (find_section(elf, ".eh_frame", in, &shdr) || find_eh_frame_by_segment(file, elf, &shdr))
 		r = add_section(file, &shdr, true, in);
-	if (!r && find_section(elf, ".debug_frame", &shdr))
+	if (!r && find_section(elf, ".debug_frame", in, &shdr))
 		r = add_section(file, &shdr, false, in);
 	return r;
 }

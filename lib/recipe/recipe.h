@@ -44,11 +44,14 @@
 #define RECIPE_MAX_OFFSET	 (UINT64_C(0xffff) << STACKD_CHUNK_SHIFT) /* nearly 4 GiB */
 
 /*
- * What was refused: X(enumerator, name, unit, meaning). The unit says what is counted: sections,
- * FDEs or rows. A refused FDE leaves its range to other FDEs (rule NONE if there is none); a
- * refused row has rule DAEMON. Names appear in `stats`.
+ * What was refused: X(enumerator, name, unit, meaning). The unit says what is counted: files,
+ * sections, FDEs or rows. Files are refused by who opens them. A refused FDE leaves its range to
+ * other FDEs (rule NONE if there is none); a refused row has rule DAEMON. Names appear in `stats`.
  */
 #define RECIPE_REFUSALS(X)                                                                         \
+	X(FILE_HEADERS, "file_headers", FILE, "not an ELF file for x86-64, or its headers lie")    \
+	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
+	X(SECTION_HEADERS, "section_headers", FILE, "section headers or names out of the file")    \
 	X(SECTION_SIZE, "section_size", SECTION, "larger than the limit")                          \
 	X(SECTION_READ, "section_read", SECTION, "outside of the file, or does not decompress")    \
 	X(SEGMENTS, "segments", SECTION, "the file has more executable segments than the limit")   \
@@ -94,7 +97,7 @@ enum recipe_refusal {
 };
 
 const char *recipe_refusal_name(enum recipe_refusal refusal);
-const char *recipe_refusal_unit(enum recipe_refusal refusal); /* "section", "fde" or "row" */
+const char *recipe_refusal_unit(enum recipe_refusal refusal); /* "file", "section", "fde", "row" */
 
 struct recipe_stats {
 	uint64_t fdes;				/* whose rows are in the table */

@@ -214,6 +214,33 @@ static void test_section_that_lies(void **state)
 	free(bytes);
 }
 
+static void assert_headers_lie(const uint8_t *bytes, size_t size, bool do_lie)
+{
+	struct recipe_table *table = compile_bytes(bytes, size);
+
+	assert_int_equal(recipe_table_stats(table)->refused[RECIPE_REFUSED_SECTION_HEADERS],
+			 do_lie);
+	recipe_table_free(table);
+}
+
+static void test_section_headers_that_lie(void **state)
+{
+	size_t size;
+	uint8_t *bytes = load_self(&size);
+	Elf64_Ehdr *header = (void *)bytes;
+	Elf64_Shdr *shdr = find_header(bytes, ".eh_frame");
+	uint32_t name = shdr->sh_name;
+
+	(void)state;
+	assert_headers_lie(bytes, size, false);
+	shdr->sh_name = UINT32_MAX;
+	assert_headers_lie(bytes, size, true);
+	shdr->sh_name = name;
+	header->e_shoff = size - 64;
+	assert_headers_lie(bytes, size, true);
+	free(bytes);
+}
+
 /* The names of the sections of the files that are made below. */
 static const char section_names[] = "\0.debug_frame\0.shstrtab";
 
@@ -313,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_signal_trampoline),
 		cmocka_unit_test(test_no_section_headers),
 		cmocka_unit_test(test_section_that_lies),
+		cmocka_unit_test(test_section_headers_that_lie),
 		cmocka_unit_test(test_compressed_debug_frame),
 		cmocka_unit_test(test_refusals_have_names),
 	};

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <elf.h>
 
 /* The calls by which the code under test waits. */
 static long fake_syscall(long number, int command, int flags, int cpu);
@@ -231,6 +232,52 @@ static void test_one_file_does_not_take_all_rules(void **state)
 	drop_tables(t);
 }
 
+static struct object open_bytes(const void *bytes, size_t size, uint32_t number)
+{
+	struct object object = {.kind = OBJECT_ELF, .number = number};
+
+	object.error = elf_file_open_memory(bytes, size, &object.elf);
+	return object;
+}
+
+static void serve_object(struct tables *t, const struct object *object)
+{
+	serve(t, &(struct request){.object = object});
+	assert_true(is_known(t, object->number + 1));
+}
+
+/* Files that are not there or lie in their headers: each has a reason, and none is loaded. */
+static void test_refused_files_have_a_reason(void **state)
+{
+	struct tables *t = make_tables(1000);
+	uint64_t *refused = t->counts.refused_entries;
+	struct object gone = {.kind = OBJECT_ELF, .number = 1, .error = -ENOENT};
+	struct object jit = {.kind = OBJECT_JIT, .number = 2};
+	struct object lying;
+	Elf64_Ehdr header = {
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = UINT64_MAX - 7,
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 3,
+	};
+
+	(void)state;
+	lying = open_bytes(&header, sizeof(header), 0);
+	assert_int_equal(lying.error, -ENOEXEC);
+	serve_object(t, &lying);
+	assert_int_equal(refused[RECIPE_REFUSED_FILE_HEADERS], 1);
+	serve_object(t, &gone);
+	assert_int_equal(refused[RECIPE_REFUSED_FILE_READ], 1);
+	serve_object(t, &jit);
+	assert_int_equal(refused[RECIPE_REFUSED_FILE_READ], 1);
+	assert_int_equal(t->counts.loaded, 0);
+	drop_tables(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_time_has_to_do_where_there_is_no_grace_period),
 		cmocka_unit_test(test_a_file_with_rows_is_never_an_empty_one),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
+		cmocka_unit_test(test_refused_files_have_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
