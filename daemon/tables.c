@@ -54,9 +54,10 @@ struct tables {
 	struct request *first;	 /* what has been missed, then what is early */
 	struct request *serving; /* taken out of the list; NULL: none */
 	bool is_ending;
-	struct tables_counts counts;
+	struct tables_counts counts; /* as they were after the last request */
 
 	/* The thread's own. */
+	struct tables_counts own;
 	bool may_evict; /* for the request at hand */
 	struct extents *rows, *chunks;
 	struct recipe_rules *rules;
@@ -121,7 +122,7 @@ static bool evict_one(struct tables *t)
 	wait_for_walks();
 	extents_give(t->rows, t->row_of[victim]);
 	extents_give(t->chunks, file->chunk_base);
-	t->counts.evicted++;
+	t->own.evicted++;
 	return true;
 }
 
@@ -198,7 +199,7 @@ static int write_rows(struct tables *t, uint32_t number, const struct recipe_tab
 	recipe_rules_array(t->rules, &rules);
 	t->rules_of[number] += (uint32_t)(rules - rules_before);
 	if (!err)
-		t->counts.refused_entries[RECIPE_REFUSED_RULE_SHARE] += refused;
+		t->own.refused_entries[RECIPE_REFUSED_RULE_SHARE] += refused;
 	return err;
 }
 
@@ -281,7 +282,7 @@ static void refuse_file(struct tables *t, const struct object *object, int err)
 		err == -ENOEXEC ? RECIPE_REFUSED_FILE_HEADERS : RECIPE_REFUSED_FILE_READ;
 
 	if (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO)
-		t->counts.refused_entries[why]++;
+		t->own.refused_entries[why]++;
 	set_empty(t, object->number + 1);
 }
 
@@ -298,16 +299,16 @@ static int load_object(struct tables *t, const struct object *object)
 		err = recipe_compile(elf, &table);
 	if (table) {
 		err = load_table(t, object->number + 1, table);
-		t->counts.loaded += !err;
+		t->own.loaded += !err;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
-			t->counts.refused_entries[i] += recipe_table_stats(table)->refused[i];
+			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM) {
 		refuse_file(t, object, err);
 		err = 0;
 	}
 	recipe_table_free(table);
 	elf_file_free(elf);
-	t->counts.compile_ns += clock_ns(CLOCK_MONOTONIC) - start;
+	t->own.compile_ns += clock_ns(CLOCK_MONOTONIC) - start;
 	return err;
 }
 
@@ -317,7 +318,7 @@ static void serve(struct tables *t, const struct request *r)
 	int err = 0;
 
 	if (number >= t->maps.n_files) {
-		t->counts.refused++;
+		t->own.refused++;
 		return;
 	}
 	t->may_evict = !r->is_early;
@@ -326,10 +327,18 @@ static void serve(struct tables *t, const struct request *r)
 	if (err && !r->is_early) {
 		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
 		set_empty(t, number);
-		t->counts.refused++;
+		t->own.refused++;
 	}
 	if (r->has_key)
 		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);
+}
+
+/* Shows the thread's counts to others; with the lock held. */
+static void publish(struct tables *t)
+{
+	t->own.rows = extents_used(t->rows);
+	t->own.rules = t->rules_loaded;
+	t->counts = t->own;
 }
 
 static void *run(void *arg)
@@ -353,6 +362,7 @@ static void *run(void *arg)
 		pthread_mutex_unlock(&t->lock);
 		serve(t, r);
 		pthread_mutex_lock(&t->lock);
+		publish(t);
 		t->serving = NULL;
 		free(r);
 	}
@@ -395,6 +405,7 @@ int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 		err = extents_new(maps->n_chunks, &t->chunks);
 	if (!err) {
 		load_new_rules(t);
+		publish(t);
 		err = start_thread(t);
 	}
 	if (err) {
@@ -509,7 +520,5 @@ void tables_counts(struct tables *t, struct tables_counts *ret_counts)
 {
 	pthread_mutex_lock(&t->lock);
 	*ret_counts = t->counts;
-	ret_counts->rows = extents_used(t->rows);
-	ret_counts->rules = t->rules_loaded;
 	pthread_mutex_unlock(&t->lock);
 }

@@ -55,9 +55,10 @@ bool tables_segment(const struct tables *tables, uint32_t segment, uint32_t *ret
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
 	uint64_t rows, rules;
-	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* of unwind information, by reason */
+	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files and parts of them, by reason */
 	uint64_t compile_ns;
 };
+/* As of the last request that has been served. */
 void tables_counts(struct tables *tables, struct tables_counts *ret_counts);
 
 #endif

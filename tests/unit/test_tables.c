@@ -210,7 +210,7 @@ static void test_one_file_does_not_take_all_rules(void **state)
 {
 	struct tables *t = make_tables(100000);
 	struct recipe_table *hostile = make_table(8, 65000), *honest = make_table(100000, 2000);
-	uint64_t *refused = &t->counts.refused_entries[RECIPE_REFUSED_RULE_SHARE];
+	uint64_t *refused = &t->own.refused_entries[RECIPE_REFUSED_RULE_SHARE];
 	size_t share = (RECIPE_MAX_RULES - 3) / 4, count;
 
 	(void)state;
@@ -250,7 +250,7 @@ static void serve_object(struct tables *t, const struct object *object)
 static void test_refused_files_have_a_reason(void **state)
 {
 	struct tables *t = make_tables(1000);
-	uint64_t *refused = t->counts.refused_entries;
+	uint64_t *refused = t->own.refused_entries;
 	struct object gone = {.kind = OBJECT_ELF, .number = 1, .error = -ENOENT};
 	struct object jit = {.kind = OBJECT_JIT, .number = 2};
 	struct object lying;
@@ -274,8 +274,34 @@ static void test_refused_files_have_a_reason(void **state)
 	assert_int_equal(refused[RECIPE_REFUSED_FILE_READ], 1);
 	serve_object(t, &jit);
 	assert_int_equal(refused[RECIPE_REFUSED_FILE_READ], 1);
-	assert_int_equal(t->counts.loaded, 0);
+	assert_int_equal(t->own.loaded, 0);
 	drop_tables(t);
+}
+
+/* --- the thread ------------------------------------------------------------------------------ */
+
+/* What the thread counts can be read at any time, as of its last request. (A sanitizer of threads
+ * sees here whether it is written only under the lock.) */
+static void test_counts_are_read_while_the_thread_counts(void **state)
+{
+	struct tables *model = make_tables(100), *t;
+	struct object gone[FILES - 1];
+	struct tables_counts counts;
+
+	(void)state;
+	assert_int_equal(tables_new(&model->maps, &t), 0);
+	for (uint32_t i = 0; i < FILES - 1; i++) {
+		gone[i] = (struct object){.kind = OBJECT_ELF, .number = i, .error = -ENOENT};
+		assert_int_equal(tables_want(t, &gone[i], NULL), 0);
+	}
+	do {
+		tables_counts(t, &counts);
+		assert_int_equal(counts.rules, 3);
+		assert_int_equal(counts.rows, 0);
+		assert_in_range(counts.refused_entries[RECIPE_REFUSED_FILE_READ], 0, FILES - 1);
+	} while (counts.refused_entries[RECIPE_REFUSED_FILE_READ] < FILES - 1);
+	tables_free(t);
+	drop_tables(model);
 }
 
 int main(void)
@@ -286,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_with_rows_is_never_an_empty_one),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 		cmocka_unit_test(test_refused_files_have_a_reason),
+		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
