@@ -39,6 +39,8 @@ int extents_take(struct extents *e, uint32_t count, uint32_t *ret_first)
 {
 	uint32_t first = 0, i;
 
+	if (count > e->size)
+		return -E2BIG;
 	for (i = 0; i < e->count && e->taken[i].first - first < count; i++)
 		first = e->taken[i].first + e->taken[i].count;
 	if (i == e->count && e->size - first < count)

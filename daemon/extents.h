@@ -11,7 +11,7 @@ struct extents;
 int extents_new(uint32_t size, struct extents **ret_extents); /* 0 or -ENOMEM */
 void extents_free(struct extents *extents);
 
-/* Takes `count` elements in a row. 0, -ENOSPC, -ENOMEM. */
+/* Takes `count` elements in a row. 0, -ENOSPC, -E2BIG (there never is such room), -ENOMEM. */
 int extents_take(struct extents *extents, uint32_t count, uint32_t *ret_first);
 
 /* Gives back what extents_take() gave; `first` names it. */

@@ -103,7 +103,16 @@ static void wait_for_walks(void)
 		usleep(WALKS_END_US);
 }
 
-/* Takes the table that was used least since the last eviction out. false: there is none. */
+/* From here on, uses count for the next request that evicts. Within one they go on counting for
+ * all its victims: since the first of them, there were hardly any. */
+static void forget_uses(struct tables *t)
+{
+	for (uint32_t f = 1; f < t->maps.n_files; f++)
+		t->uses_before[f] = __atomic_load_n(&t->maps.files[f].uses, __ATOMIC_RELAXED);
+}
+
+/* Takes the table that was used least since the last request that evicted out. false: there is
+ * none. */
 static bool evict_one(struct tables *t)
 {
 	uint32_t victim = 0;
@@ -115,8 +124,6 @@ static bool evict_one(struct tables *t)
 	}
 	if (!victim)
 		return false;
-	for (uint32_t f = 1; f < t->maps.n_files; f++)
-		t->uses_before[f] = t->maps.files[f].uses;
 	file = &t->maps.files[victim];
 	__atomic_store_n(&file->n_chunks, 0, __ATOMIC_RELEASE);
 	wait_for_walks();
@@ -126,8 +133,8 @@ static bool evict_one(struct tables *t)
 	return true;
 }
 
-/* Takes room, evicting as often as it needs, if it may. Rows come in pairs. 0 or -ENOSPC,
- * -ENOMEM. */
+/* Takes room, evicting as often as it needs, if it may: none for what would not fit if all were
+ * gone. 0 or -ENOSPC, -E2BIG, -ENOMEM. */
 static int take_room(struct tables *t, struct extents *extents, uint32_t count, uint32_t *ret_first)
 {
 	int err;
@@ -287,7 +294,7 @@ static void refuse_file(struct tables *t, const struct object *object, int err)
 }
 
 /* Compiles and loads an object's recipes. 0, also without a readable file: then it has none;
- * -ENOSPC, -ENOMEM. */
+ * what take_room() says. */
 static int load_object(struct tables *t, const struct object *object)
 {
 	struct recipe_table *table = NULL;
@@ -315,6 +322,7 @@ static int load_object(struct tables *t, const struct object *object)
 static void serve(struct tables *t, const struct request *r)
 {
 	uint32_t number = r->object->number + 1;
+	uint64_t evicted = t->own.evicted;
 	int err = 0;
 
 	if (number >= t->maps.n_files) {
@@ -324,6 +332,8 @@ static void serve(struct tables *t, const struct request *r)
 	t->may_evict = !r->is_early;
 	if (!is_known(t, number))
 		err = load_object(t, r->object);
+	if (t->own.evicted > evicted)
+		forget_uses(t);
 	if (err && !r->is_early) {
 		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
 		set_empty(t, number);

@@ -68,6 +68,7 @@ static void test_room_is_taken_from_the_start(void **state)
 	assert_int_equal(extents_used(e), 10);
 	first = 4711;
 	assert_int_equal(extents_take(e, 1, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 11, &first), -E2BIG);
 	assert_int_equal(first, 4711);
 	assert_int_equal(extents_used(e), 10);
 	extents_free(e);

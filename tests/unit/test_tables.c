@@ -33,7 +33,8 @@ static int fake_usleep(unsigned int usec);
 
 static struct {
 	const struct tables *tables;
-	uint32_t rows; /* what must still be taken while walks end */
+	uint32_t rows;	 /* what must still be taken while walks end */
+	bool is_falling; /* by ten each time */
 	bool is_refused;
 	int barriers, sleeps;
 } waiting;
@@ -47,6 +48,7 @@ static void check_wait(void)
 		rows += waiting.tables->maps.files[f].n_chunks != 0;
 	assert_true(rows * 10 < waiting.rows);
 	assert_int_equal(extents_used(waiting.tables->rows), waiting.rows);
+	waiting.rows -= waiting.is_falling ? 10 : 0;
 }
 
 static long fake_syscall(long number, int command, int flags, int cpu)
@@ -161,6 +163,37 @@ static void test_time_has_to_do_where_there_is_no_grace_period(void **state)
 	assert_int_equal(take_room(t, t->rows, 10, &first), 0);
 	assert_int_equal(first, 0);
 	assert_int_equal(waiting.sleeps, 1);
+	drop_tables(t);
+}
+
+/* Two have to go at once: the two that were used least, of which the second was not used at all
+ * since the first went. */
+static void test_all_victims_of_a_request_are_the_least_used(void **state)
+{
+	struct tables *t = make_tables(30);
+	uint32_t first;
+
+	(void)state;
+	fill(t, (const uint32_t[]){5, 1, 3}, 3);
+	t->may_evict = true;
+	waiting.is_falling = true;
+	assert_int_equal(take_room(t, t->rows, 20, &first), 0);
+	assert_int_equal(first, 10);
+	assert_int_equal(t->own.evicted, 2);
+	assert_true(is_known(t, 1));
+	drop_tables(t);
+}
+
+static void test_none_goes_for_what_never_fits(void **state)
+{
+	struct tables *t = make_tables(30);
+	uint32_t first;
+
+	(void)state;
+	fill(t, (const uint32_t[]){5, 1, 3}, 3);
+	t->may_evict = true;
+	assert_int_equal(take_room(t, t->rows, 31, &first), -E2BIG);
+	assert_int_equal(t->own.evicted, 0);
 	drop_tables(t);
 }
 
@@ -309,6 +342,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_are_given_back_after_a_grace_period),
 		cmocka_unit_test(test_time_has_to_do_where_there_is_no_grace_period),
+		cmocka_unit_test(test_all_victims_of_a_request_are_the_least_used),
+		cmocka_unit_test(test_none_goes_for_what_never_fits),
 		cmocka_unit_test(test_a_file_with_rows_is_never_an_empty_one),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 		cmocka_unit_test(test_refused_files_have_a_reason),
