@@ -22,6 +22,7 @@ import test_chains  # noqa: E402,F401  (they register their tests)
 import test_faults  # noqa: E402,F401
 import test_steps  # noqa: E402,F401
 import test_system  # noqa: E402,F401
+import test_tables  # noqa: E402,F401
 import test_top  # noqa: E402,F401
 import test_perf  # noqa: E402,F401
 import test_tags  # noqa: E402,F401

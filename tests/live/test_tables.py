@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Recipe tables that do not all fit: they come and go while their code runs, and no walk reads
+rows that have become another file's."""
+
+import os
+
+from harness import STACKD, Recording, check, live, run, scratch
+
+FILES, FUNCTIONS = 6, 2000
+MEMORY = 262144  # 65,536 rows: room for the C library and some of the files, of 14,000 each
+
+# Functions of 16 bytes with seven rows each, that call what they are given.
+LIBRARY = """
+.globl NAME
+.type NAME, @function
+NAME:
+.rept %d
+.cfi_startproc
+push %%rbx
+.cfi_def_cfa_offset 16
+.cfi_offset rbx, -16
+push %%rbp
+.cfi_def_cfa_offset 24
+.cfi_offset rbp, -24
+sub $DEPTH, %%rsp
+.cfi_def_cfa_offset 24 + DEPTH
+call *%%rdi
+add $DEPTH, %%rsp
+.cfi_def_cfa_offset 24
+pop %%rbp
+.cfi_def_cfa_offset 16
+pop %%rbx
+.cfi_def_cfa_offset 8
+ret
+.cfi_endproc
+.p2align 4
+.endr
+.section .note.GNU-stack,"",@progbits
+""" % FUNCTIONS
+
+# Each library in turn, all functions of it, for a while.
+PROGRAM = """
+#include <time.h>
+typedef void leaf_function(void);
+typedef void library_function(leaf_function *);
+%s
+static volatile unsigned sum;
+static void leaf(void)
+{
+	for (int i = 0; i < 3000; i++)
+		sum += i;
+}
+static double cpu_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+int main(void)
+{
+	char *const libraries[] = {%s};
+	for (int turn = 0; turn < 3 * %d; turn++) {
+		double end = cpu_seconds() + 0.15;
+		while (cpu_seconds() < end)
+			for (int i = 0; i < %d; i++)
+				((library_function *)(libraries[turn %% %d] + 16 * i))(leaf);
+	}
+	return 0;
+}
+"""
+
+
+def build(folder):
+    """The program of many tables."""
+    names = ["functions_%d" % i for i in range(FILES)]
+    files = []
+    source = folder + "/library.S"
+    with open(source, "w", encoding="ascii") as file:
+        file.write(LIBRARY)
+    for i, name in enumerate(names):
+        files.append("%s/lib%d.so" % (folder, i))
+        # Rows that are another file's give another caller: each has its own depth.
+        done = run("gcc", "-shared", "-nostdlib", "-DNAME=" + name, "-DDEPTH=%d" % (8 + 16 * i),
+                   "-o", files[-1], source)
+        check(done.status == 0, "gcc", done.err)
+    with open(folder + "/program.c", "w", encoding="ascii") as file:
+        file.write(PROGRAM % ("".join("extern library_function %s;" % name for name in names),
+                              ", ".join("(char *)" + name for name in names), FILES, FUNCTIONS, FILES))
+    done = run("gcc", "-O2", "-o", folder + "/program", folder + "/program.c", *files,
+               "-Wl,-rpath," + folder)
+    check(done.status == 0, "gcc", done.err)
+    return os.path.join(folder, "program")
+
+
+@live
+def test_evicted_tables():
+    with scratch() as folder:
+        done = run(STACKD, "-q", "-F", 997, "--judge", "--table-memory", MEMORY, "-o",
+                   folder + "/s.db", "--", build(folder))
+        check(done.status == 0, "stackd: status %d" % done.status, done.err)
+        counters = Recording(folder + "/s.db").stats()["counters"]
+        print(counters)
+        check(counters["tables_evicted"] > 0, "all tables had room", counters)
+        check(counters["judged_right"] > 0, "the kernel half walked nothing", counters)
+        check(counters["judged_wrong"] == 0, "walks differ from libdw's", counters)
