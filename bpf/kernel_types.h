@@ -19,10 +19,32 @@ struct maple_tree {
 	void *ma_root;
 };
 
+struct xol_area {
+	unsigned long vaddr; /* of the page that uprobes use; it begins with the trampoline */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	struct maple_tree mm_mt;   /* the mappings */
 	unsigned long start_stack; /* the main thread's stack pointer at its entry */
 	mm_context_t context;
+	struct uprobes_state uprobes_state;
+};
+
+/* A return address that a uretprobe has replaced. */
+struct return_instance {
+	unsigned long stack; /* its slot */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next; /* the one before it */
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+	unsigned long vaddr;	 /* of an instruction that is being stepped over */
+	unsigned long xol_vaddr; /* and where that is done */
 };
 
 /* A count of the changes to the mappings: 6.4 and later, with CONFIG_PER_VMA_LOCK. */
@@ -52,6 +74,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	unsigned int in_execve : 1;
 	struct thread_struct thread;
+	struct uprobe_task *utask; /* NULL: no uprobe has been hit */
 };
 
 struct super_block {

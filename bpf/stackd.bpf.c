@@ -17,9 +17,11 @@
 #include <linux/bpf_perf_event.h>
 #include "ahead.bpf.h"
 #include "branch.bpf.h"
+#include "code.bpf.h"
 #include "window.bpf.h"
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
+#include "probed.bpf.h"
 #include "recipe.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
@@ -31,8 +33,6 @@ SETTING __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much waits */
 SETTING __u32 walk_here = 1;	      /* 0: leave every walk to the daemon */
 SETTING __u32 usual_period = 0;	      /* of a sample: goes without saying; 0: there is none */
 SETTING __u32 judge = 0;	      /* send the stack as well, for the daemon to compare */
-
-#define SYSCALL 0x050f /* the instruction */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 
@@ -113,62 +113,16 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved) || (regs->cs & 3) != 3)
 		return STACKD_IN_KERNEL;
 	regs_from(to, regs);
+	leave_breakpoint(s);
 	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs->cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
-/* Does a return address follow a call instruction: e8 rel32, or ff /2 in two to seven bytes? */
-static __always_inline bool follows_call(__u64 ra)
-{
-	__u8 code[8] = {0};
-
-	if (bpf_probe_read_user(code, 7, (const void *)(ra - 7)))
-		return false;
-	if (code[2] == 0xe8)
-		return true;
-	for (int i = 0; i <= 5; i++) {
-		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
-			return true;
-	}
-	return false;
-}
-
 /* A rule of a function that realigns its stack: something in it stands at a distance from rbp. */
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
-}
-
-/* At the end of such a function gcc's unwind information is wrong: it still goes by rbp, which has
- * been restored. Is this such a place: ret, or lea -8(%r10),%rsp? */
-static __always_inline bool at_return(__u64 pc)
-{
-	__u32 code;
-
-	if (bpf_probe_read_user(&code, sizeof(code), (const void *)pc))
-		return false;
-	return (code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xffff) == 0xc3f3 ||
-	       code == 0xf8628d49;
-}
-
-/* How far the function is in making its frame, by the code that its leaf is at: enum stackd_leaf.
- * Global, so that it is verified once. */
-__noinline int leaf_at(__u64 pc)
-{
-	__u8 code[9] = {0};
-
-	/* The code may begin here, or end. */
-	if (bpf_probe_read_user(code + 1, 8, (const void *)pc) &&
-	    bpf_probe_read_user(code + 1, 1, (const void *)pc))
-		return STACKD_LEAF_MADE;
-	bpf_probe_read_user(code, 1, (const void *)(pc - 1));
-	if (code[1] == 0x55 || code[1] == 0xc3 || code[1] == 0xc2 ||
-	    (code[1] == 0xf3 && (code[2] == 0xc3 || (code[2] == 0x0f && code[5] == 0x55))))
-		return STACKD_LEAF_NONE;
-	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
-		return STACKD_LEAF_PUSHED;
-	return STACKD_LEAF_MADE;
 }
 
 /* To the caller whose return address is in `slot`, if it is one. */
@@ -321,7 +275,13 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		fetch_ahead(s);
 	if (index && stride(s))
 		return 0;
+	if (index && may_be_trampoline(s->walk.pc) && restore_return(s))
+		return 0;
 	rule = rule_of_frame(s);
+	if (!index && (!rule || s->location >> 48 == STACKD_FILE_NONE) && leave_probe(s)) {
+		walk_from_leaf(s);
+		return 0;
+	}
 	if (!rule)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
@@ -438,6 +398,7 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS) {
 		stack = copy_stack(s, kernel * 8);
+		restore_copy(s, kernel * 8, stack);
 		record->leaf = leaf_at(record->regs.r[STACKD_REG_RIP]);
 	}
 	record->stack_bytes = stack;

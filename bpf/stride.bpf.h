@@ -15,6 +15,7 @@
 
 #include "ahead.bpf.h"
 #include "prefix.bpf.h"
+#include "probed.bpf.h"
 #include "recipe.bpf.h"
 #include "segment.bpf.h"
 
@@ -43,7 +44,7 @@ static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 	__u64 address = s->walk.pc - 1, hash;
 	struct rule_set *set;
 
-	if (mapping_of(s, address))
+	if (may_be_trampoline(s->walk.pc) || mapping_of(s, address))
 		return NULL;
 	s->location = seen_location(seen_at(s), address);
 	hash = block_hash(s->location);

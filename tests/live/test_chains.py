@@ -70,6 +70,32 @@ def test_stripped():
 
 
 @live
+def test_uretprobe():
+    """Return addresses that the kernel has replaced. Every sample of user mode is whole. In the
+    kernel, while it replaces one, there are moments when nothing tells the true one: those samples
+    are marked, and the others have their true path."""
+    expectation = Expectation.of_source("uretprobe")
+    tried = run(WORKLOADS + "/uretprobe", 1)
+    if tried.status == 77:
+        raise Skip(tried.out.strip() or tried.err.strip())
+    with scratch() as folder:
+        for prefix in ("verified", "none"):
+            recording, _ = record("%s/%s.db" % (folder, prefix), "-e", "cpu-clock:u", "-F",
+                                  FREQUENCY, "--prefix", prefix, "--", WORKLOADS + "/uretprobe", 2)
+            check_chains(check_whole(recording), expectation)
+        recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--judge", "--",
+                              WORKLOADS + "/uretprobe", 2)
+        stats, samples = recording.stats(), recording.samples()
+        whole = [s for s in samples if not (s.frames[0].symbol or "").startswith("[incomplete:")]
+        print(stats["quality"], stats["end_reasons"], len(whole))
+        check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
+        check(len(samples) - len(whole) == stats["quality"]["partial"], "unmarked", stats)
+        check(len(whole) > len(samples) * 0.9, "too few whole stacks", len(whole), len(samples))
+        check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+        check_chains(whole, expectation)
+
+
+@live
 def test_sigaltstack():
     """A handler on a stack of its own: the kernel half reads both stacks. A sample that is left to
     the daemon (before the tables are there) has a copy of one only: its walk ends at that one's

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions whose return the kernel watches: while one runs, the address of a trampoline stands in
+ * place of its return address. `first` calls itself through `second`, so several are in place at
+ * once; `leave` comes back by longjmp, which leaves the kernel's note of it behind.
+ *
+ * The program sets the probes itself, on its own functions. Without the right to, or in a kernel
+ * without uprobes, it says so and ends with 77.
+ *
+ * EXPECT: main;steady;first;second;first;leaf
+ * EXPECT: main;steady;first;second;first;linger
+ * EXPECT: main;steady;first;second;linger
+ * EXPECT: main;steady;first;linger
+ * EXPECT: main;steady;outer;leave;leaf
+ * EXPECT: main;steady;outer;leave;@plt
+ * EXPECT: main;steady;outer;leave;@lib+
+ * EXPECT: main;steady;outer;@plt
+ * EXPECT: main;steady;outer;@lib+
+ */
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "workload.h"
+
+static jmp_buf back;
+
+static CALLEE void leaf(unsigned n)
+{
+	SPIN(n);
+}
+
+static CALLEE void linger(unsigned n)
+{
+	SPIN(n);
+}
+
+static CALLEE void second(unsigned n);
+
+static CALLEE void first(unsigned n)
+{
+	linger(n);
+	KEEP;
+	if (n & 1)
+		second(n - 1);
+	else
+		leaf(n);
+	KEEP;
+}
+
+static CALLEE void second(unsigned n)
+{
+	linger(n);
+	KEEP;
+	first(n);
+	KEEP;
+}
+
+static CALLEE void leave(unsigned n)
+{
+	leaf(n);
+	KEEP;
+	longjmp(back, 1);
+}
+
+static CALLEE void outer(unsigned n)
+{
+	if (!setjmp(back))
+		leave(n);
+	KEEP;
+}
+
+static CALLEE void steady(void)
+{
+	for (;;) {
+		first(20001);
+		KEEP;
+		outer(20000);
+		KEEP;
+	}
+}
+
+/* A number in a file of one line; -1. */
+static long number_in(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "re");
+	long number;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, format, &number) != 1)
+		number = -1;
+	fclose(file);
+	return number;
+}
+
+/* The offset in the program's file of a function's code. */
+static uint64_t offset_of(void (*function)(unsigned))
+{
+	uintptr_t at = (uintptr_t)function;
+	unsigned long start, end, offset;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && at >= start &&
+		    at < end) {
+			fclose(maps);
+			return at - start + offset;
+		}
+	}
+	_exit(1);
+}
+
+static void watch(void (*function)(unsigned))
+{
+	static const char devices[] = "/sys/bus/event_source/devices/uprobe/";
+	char path[128];
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	long type, bit;
+
+	snprintf(path, sizeof(path), "%stype", devices);
+	type = number_in(path, "%ld");
+	snprintf(path, sizeof(path), "%sformat/retprobe", devices);
+	bit = number_in(path, "config:%ld");
+	if (type < 0 || bit < 0) {
+		puts("this kernel has no uretprobes");
+		exit(77);
+	}
+	attr.type = (uint32_t)type;
+	attr.config = 1ull << bit;
+	attr.uprobe_path = (uint64_t)(uintptr_t) "/proc/self/exe";
+	attr.probe_offset = offset_of(function);
+	if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0) {
+		perror("no uretprobe");
+		exit(77);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	watch(first);
+	watch(second);
+	watch(leave);
+	workload_ready(argc, argv);
+	steady();
+	return 0;
+}
