@@ -54,7 +54,7 @@ static const struct argp_option argp_options[] = {
 	 "kernel memory for recipe tables; what is used least is evicted (default 24M)", 2},
 	{"prefix", OPTION_PREFIX, "MODE", 0,
 	 "how a stack's unchanged root part is found: verified (default), second, first (these two "
-	 "guess) or none",
+	 "guess) or none; not with --depth, which walks each segment anew",
 	 2},
 	{"walk", OPTION_WALK, "WHERE", 0,
 	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
@@ -190,6 +190,10 @@ static void settle(struct argp_state *state, struct options *options)
 		argp_error(state, "what to profile? --pid N, --all, --cgroup PATH or -- COMMAND");
 	if (options->frequency && options->period)
 		argp_error(state, "--freq and --count exclude each other");
+	if (options->segment_frames && options->is_prefix_given &&
+	    options->prefix != STACKD_PREFIX_NONE)
+		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
+				  "segment are walked anew each time (--prefix none)");
 	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
 		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
 				  "off");
@@ -269,6 +273,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_PREFIX:
 		options->prefix = (enum stackd_prefix)one_of(state, "--prefix", arg, prefixes);
+		options->is_prefix_given = true;
 		break;
 	case OPTION_WALK:
 		options->walk_in_daemon = one_of(state, "--walk", arg, walks);

@@ -28,6 +28,7 @@ struct options {
 	uint64_t ring_bytes;
 	uint64_t table_bytes; /* of kernel memory for recipe tables */
 	enum stackd_prefix prefix;
+	bool is_prefix_given;
 	enum stackd_tags tags;
 	bool walk_in_daemon;
 	bool heights;		 /* measure how far from the stack's end frames are */

@@ -189,7 +189,7 @@ static enum exit_status open_sampler(struct session *s)
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
 		.table_bytes = s->options->table_bytes,
-		/* What is verified of a stack costs by its depth. */
+		/* What is verified of a stack costs by its depth: --prefix is refused beside it. */
 		.prefix = s->options->segment_frames ? STACKD_PREFIX_NONE : s->options->prefix,
 		.heights = s->options->heights,
 		.segment_frames = s->options->segment_frames,

@@ -114,6 +114,10 @@ def test_usage():
                   ["--no-such-option"], ["--all", "--pid", "1"]):
         result = run(STACKD, *words)
         check(result.status == USAGE, "stackd %s: status %d" % (words, result.status), result.err)
+    for first, second in (("--freq=9", "--count=9"), ("--prefix=verified", "--depth=2"),
+                          ("--depth=2", "--prefix=first"), ("--tags=off", "--judge-tags")):
+        names = [word.split("=")[0] for word in (first, second)]
+        check_fault(run(STACKD, first, second, "--", "true"), USAGE, *names, "exclude")
 
 
 @live
