@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Installs the Debian packages of the named groups of packages.txt; says nothing if all are there.
 # COMMAND=PACKAGE in a group is needed only where there is no such command, whoever it is from.
 # Usage: deps.sh GROUP...

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py
 # report.py, lbr.py, import.py and tags too.
 set -eu

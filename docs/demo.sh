@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # `make demo`: records a real program, the C++ compiler at work on a file full of templates, and
 # shows where its time went, call paths and all. Works in a clean clone, as root; what it makes
 # stays below build/ and its store is removed at the end.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Makes a Debian package of what `make install` installs: packaging/deb.sh BUILD-FOLDER VERSION
 #
 # The programs are those of the build, so a package takes seconds; what it depends on is worked out

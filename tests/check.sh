@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Builds and tests everything: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels]...
 #
 # Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end

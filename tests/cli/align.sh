@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # stackctl align and timeline: what they show, and what they say about bad input.
 # shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # stackctl decode: tags of a program that the plugin instrumented, tags of recordings by what other
 # recordings observed, and bad input.
 # shellcheck disable=SC1091,SC2154 # what common gives

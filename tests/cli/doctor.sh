@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # stackctl doctor: its form, and machines that lack something.
 # shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"

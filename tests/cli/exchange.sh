@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # stackctl merge and diff: exact, in any order, honest about noise, clear about bad input.
 # shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"

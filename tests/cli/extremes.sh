@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Recordings at the limits: none of a sample, a recursion of 10,000 frames, a million paths, names
 # that try to break out; by every view, within bounded memory.
 # shellcheck disable=SC1091,SC2154 # what common gives

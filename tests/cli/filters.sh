@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The filters that all verbs share: what they leave is the same everywhere, and what they cannot
 # mean is said.
 # shellcheck disable=SC1091,SC2154 # what common gives

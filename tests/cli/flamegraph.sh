@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # stackctl flamegraph, as far as no browser is needed: what is wrong is said, files are bounded, and
 # a million paths fit.
 # shellcheck disable=SC1091,SC2154 # what common gives

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Habits that all verbs have, new ones too: help, guesses at misspelt options, failures of output,
 # pipes closed early, progress where a person is looking.
 # shellcheck disable=SC1091,SC2154 # what common gives

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # stackctl import: what this machine's perf records in its modes, as perf script shows it, and what
 # is refused.
 #

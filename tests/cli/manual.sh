@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What is made from the tables of options: manual pages that mandoc has nothing to say about, and
 # completion in bash and zsh that knows every option. And what surrounds argp: "did you mean",
 # --no- forms.

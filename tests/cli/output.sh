@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What stackctl writes: files appear whole or not at all, sums agree across formats, names cannot
 # break out, a reader that closes early is no error.
 # shellcheck disable=SC1091,SC2154 # what common gives

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The runtime for -finstrument-functions: programs in C, C++ and Fortran, by gcc and clang, know the
 # tag of their path; the in-process decoder, which reads their code, names it.
 # shellcheck disable=SC1091,SC2154 # what common gives

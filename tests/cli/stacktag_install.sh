@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # make install, and building programs that keep tags with what it has installed, by pkg-config.
 # shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/stacktag_common"

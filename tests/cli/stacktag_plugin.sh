@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What the GCC plugin makes of a program: on every way into and out of functions (calls, tail calls,
 # exceptions, longjmp) the tag is that of the path, computed as docs/TAGS.md says, and the in-process
 # decoder names it. And its options, and what is said about wrong ones.

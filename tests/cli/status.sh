@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The exit statuses of stackctl and what it says: 0 done, 1 failed, 2 usage or unreadable input,
 # 3 no samples, 4 permission missing.
 # shellcheck disable=SC1091,SC2154 # what common gives

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What stackctl does where a person is looking: colours, a pager, rows that fit, and top.
 # shellcheck disable=SC1091,SC2154 # what common gives
 . "$(dirname "$0")/common"

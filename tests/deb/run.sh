@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The Debian package: made, looked over by lintian, installed in a root of its own, run there by
 # systemd, and removed.
 #
