@@ -297,6 +297,17 @@ def check_alternate(sent):
     check(not wrong, "%d cut stacks are wrong" % len(wrong), *wrong[:5])
 
 
+def check_unreadable(sent):
+    """Pages of the stack that come and go: a path is whole, or what can be known of it."""
+    stats = sent.recording("unreadable").stats()
+    check_judged(sent, "unreadable", stats["counters"])
+    check(stats["lost"] == 0, "lost samples", stats)
+    samples = [s for s in sent.samples("unreadable", {"unreadable"})
+               if not (is_incomplete(s) and is_moved(s))]
+    harness.check_covered(samples, stats["counters"]["kernel_fallbacks"], AT_LEAST,
+                          OUTSIDE_PERCENT)
+
+
 def check_lossy(sent):
     """A ring too small for what is sent: whole samples are lost, and none is wrong. The small
     ones, from before the steady state, are not."""
@@ -344,8 +355,8 @@ def tests():
     yield from (("doctor", check_doctor), ("counters", check_started))
     for workload in WORKLOADS:
         yield workload, lambda sent, workload=workload: check_workload(sent, "started", workload)
-    yield from (("sigaltstack", check_alternate), ("lossy", check_lossy),
-                ("attached", check_attached), ("all", check_all),
+    yield from (("sigaltstack", check_alternate), ("unreadable", check_unreadable),
+                ("lossy", check_lossy), ("attached", check_attached), ("all", check_all),
                 ("cgroup", check_cgroup), ("tags_judged", check_tags_judged),
                 ("tags", check_tags))
 

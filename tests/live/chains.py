@@ -82,7 +82,8 @@ def words_of(path):
 class Expectation:
     """The paths of one workload."""
 
-    def __init__(self, paths, outside_percent=2.0, torn_percent=0.0):
+    def __init__(self, paths, outside_percent=2.0, torn_percent=0.0, covered=()):
+        self.covered = covered
         self.paths = [words_of(path) for path in paths]
         self.outside_percent = outside_percent
         self.torn_percent = torn_percent
@@ -100,8 +101,10 @@ class Expectation:
         paths = re.findall(r"^ \* EXPECT: (.*)$", text, re.M)
         outside = re.search(r"^ \* OUTSIDE: (\d+)$", text, re.M)
         torn = re.search(r"^ \* TORN: (\d+)$", text, re.M)
+        covered = re.search(r"^ \* COVERED: (.*)$", text, re.M)
         assert paths, source
-        return cls(paths, float(outside[1]) if outside else 2.0, float(torn[1]) if torn else 0.0)
+        return cls(paths, float(outside[1]) if outside else 2.0, float(torn[1]) if torn else 0.0,
+                   tuple(covered[1].split(";")) if covered else ())
 
     def judge(self, frames):
         """'right', 'outside' (no steady function in it), 'torn' or 'wrong'."""
@@ -148,6 +151,12 @@ class Expectation:
     def ends_like(self, frames):
         """Are these the last frames of a right path?"""
         return any(self._walks(words, frames, set(range(len(words)))) for words in self.paths)
+
+    def is_covered(self, frames):
+        """Are these the frames of a path that can be known while its root part is unreadable?"""
+        names = tuple(base_name(frame.symbol) for frame in frames)
+        return (names[:len(self.covered)] == self.covered
+                and len(names) <= len(self.covered) + 1 and self.ends_like(frames))
 
     @staticmethod
     def _walks(words, frames, places=frozenset([0])):

@@ -259,6 +259,31 @@ def check_chains(samples, expectation, at_least=40):
           "%d samples outside of the steady state, allowed %d" % (verdicts["outside"], bound))
 
 
+def check_covered(samples, fallbacks, at_least=40, outside_percent=2.0):
+    """The workload that makes its callers' frames unreadable, and readable again: a path is whole,
+    or it is just what can be known and says why it ends. Which of them the leaf tells; but of a
+    stack that was left to the daemon the copy may end where what can be read once ended."""
+    expectation = chains.Expectation.of_source("unreadable")
+    expectation.outside_percent = outside_percent
+    whole, cut = [], []
+    for sample in samples:
+        is_cut = sample.frames and (sample.frames[0].symbol or "").startswith("[incomplete")
+        if not hits_page_fault(sample) and not any(
+                (frame.symbol or "").startswith("workload_end") for frame in sample.frames):
+            (cut if is_cut else whole).append(sample)
+    wrong = [s for s in cut if s.frames[0].symbol != "[incomplete: unreadable]"
+             or not expectation.is_covered(user_frames(s)[1:])]
+    wrong += [s for s in whole if user_frames(s) and user_frames(s)[-1].symbol == "covered_leaf"]
+    early = sum(user_frames(s)[-1].symbol == "open_leaf" for s in cut)
+    print({"cut": len(cut), "wrong": len(wrong)}, "%d of %d before their end" % (early, fallbacks))
+    check(not wrong, "%d stacks are wrong" % len(wrong),
+          *[chains.text_of(s.frames) for s in wrong[:10]])
+    check(early <= fallbacks, "%d whole stacks are cut, %d were left to the daemon"
+          % (early, fallbacks))
+    check(len(cut) - early >= at_least, "only %d cut stacks" % len(cut))
+    check_chains(whole, expectation, at_least)
+
+
 def check_fault(result, status, *words):
     """A clear error: the promised status, and a message that has all the words."""
     check(result.status == status, "status %d, expected %d" % (result.status, status), result.err)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [--logs DIR] [--list] [NAME-PART...]
+"""Runs the live tests: run.py [--logs DIR] [--list] [--exact] [NAME-PART...]
 
 Prints a line a test as tests/check.sh does; what a test prints goes to DIR/NAME.log. Exits with 1
 if one failed. STACKD_BUILD names the folder of the programs (default: build)."""
@@ -32,11 +32,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-live")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--exact", action="store_true", help="the names are whole ones")
     parser.add_argument("--time", action="store_true", help="seconds behind each line")
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args()
     tests = [test for test in harness.TESTS
-             if not options.names or any(name in test.name for name in options.names)]
+             if not options.names or (test.name in options.names if options.exact else
+                                      any(name in test.name for name in options.names))]
     if options.list:
         print("\n".join(test.name for test in tests))
         return 0

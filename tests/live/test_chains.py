@@ -8,9 +8,10 @@ import shutil
 import chains
 from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_whole, live, record, run, scratch, user_frames, workload)
+                     check_covered, check_whole, live, record, run, scratch, user_frames, workload)
 
-FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))
+FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))  # bench/oracle.py's is another
+PREFIX = "--prefix=" + os.environ.get("STACKD_TEST_PREFIX", "verified")
 
 # name: (source, frequency). The deep one at a lower one, for the size of its text.
 SHAPES = {name: (name, FREQUENCY) for name in (
@@ -31,7 +32,7 @@ STARTED_ONLY = {"memfd": ("memfd", FREQUENCY)}
 def started(name, source, frequency):
     def test():
         with scratch() as folder:
-            recording, result = record(folder + "/s.db", "-F", frequency, "--",
+            recording, result = record(folder + "/s.db", PREFIX, "-F", frequency, "--",
                                        os.path.join(WORKLOADS, name), 2)
             print(result.err)
             expectation = Expectation.of_source(source)
@@ -42,7 +43,7 @@ def started(name, source, frequency):
 def attached(name, source, frequency):
     def test():
         with scratch() as folder, workload(name) as process:
-            recording, result = record(folder + "/s.db", "-F", frequency, "--duration", 1.5,
+            recording, result = record(folder + "/s.db", PREFIX, "-F", frequency, "--duration", 1.5,
                                        "--pid", process.pid)
             print(result.err)
             expectation = Expectation.of_source(source)
@@ -102,12 +103,12 @@ def test_sigaltstack():
     end, says so, and shows the end of the true path."""
     expectation = Expectation.of_source("signal_handler")
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--",
+        recording, _ = record(folder + "/s.db", PREFIX, "-F", FREQUENCY, "--",
                               WORKLOADS + "/sigaltstack", 2)
         samples, stats = recording.samples(), recording.stats()
         marked = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
         whole = [s for s in samples if s not in set(marked)]
-        print(stats["quality"], stats["end_reasons"], len(whole))
+        print(stats["quality"], stats["end_reasons"], len(whole), {"cut": len(marked)})
         check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
         check(len(whole) > len(samples) * 0.9, "too few whole stacks", len(whole), len(samples))
         check(len(marked) == stats["quality"]["partial"], "not every cut stack is marked", stats)
@@ -115,6 +116,31 @@ def test_sigaltstack():
         wrong = [chains.text_of(s.frames) for s in marked
                  if not expectation.ends_like(user_frames(s)[1:])]
         check(not wrong, "%d cut stacks are wrong" % len(wrong), *wrong[:5])
+
+
+def check_unreadable(recording):
+    samples, stats = recording.samples(), recording.stats()
+    print(stats["quality"], stats["end_reasons"])
+    check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
+    marked = sum((s.frames[0].symbol or "").startswith("[incomplete:") for s in samples)
+    check(marked == stats["quality"]["partial"] == stats["end_reasons"].get("unreadable"),
+          "%d stacks are marked" % marked, stats["quality"], stats["end_reasons"])
+    check_covered(samples, stats["counters"]["kernel_fallbacks"])
+
+
+@live
+def test_unreadable():
+    """Callers' frames on pages that cannot be read half of the time, and a hole in the stack."""
+    with scratch() as folder:
+        check_unreadable(record(folder + "/s.db", PREFIX, "-F", FREQUENCY, "--",
+                                WORKLOADS + "/unreadable", 2)[0])
+
+
+@live
+def test_unreadable_attached():
+    with scratch() as folder, workload("unreadable") as process:
+        check_unreadable(record(folder + "/s.db", PREFIX, "-F", FREQUENCY, "--duration", 1.5,
+                                "--pid", process.pid)[0])
 
 
 @live

@@ -24,6 +24,9 @@
  *                                   while it replaces the stack under itself: there its unwind
  *                                   information is not true, for any unwinder
  *
+ *   COVERED: a;b                    the frames that a path begins with while what is above them in
+ *                                   the stack cannot be read
+ *
  * To keep the paths true in optimised code, functions carry CALLEE (no inlining, cloning or
  * interprocedural tricks), and calls are followed by KEEP, so that they do not become jumps.
  */
