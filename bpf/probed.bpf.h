@@ -18,9 +18,8 @@
 #include "scratch.bpf.h"
 #include "stack_copy.bpf.h"
 
-#define MAX_PROBED	 64 /* returns of a thread; the kernel has no more */
-#define BREAKPOINT	 0xcc
-#define TRAMPOLINE_BYTES 64 /* of stack that the trampoline may have used */
+#define MAX_PROBED 64 /* returns of a thread; the kernel has no more */
+#define BREAKPOINT 0xcc
 
 static __always_inline struct uprobe_task *probed_task(struct task_struct *task)
 {
@@ -35,20 +34,14 @@ static __always_inline __u64 trampoline_of(struct task_struct *task)
 	return area ? BPF_CORE_READ(area, vaddr) : 0;
 }
 
-/* The first replaced return address in slots [from, to): its slot in *ret_slot. 0: there is none.
- */
-static __always_inline __u64 find_return(struct uprobe_task *probed, __u64 from, __u64 to,
-					 __u64 *ret_slot)
+/* The return address that was in a slot before it was replaced; 0: it was not. */
+static __always_inline __u64 find_return(struct uprobe_task *probed, __u64 slot)
 {
 	struct return_instance *instance = BPF_CORE_READ(probed, return_instances);
 
 	for (int i = 0; i < MAX_PROBED && instance; i++) {
-		__u64 slot = BPF_CORE_READ(instance, stack);
-
-		if (slot >= from && slot < to) {
-			*ret_slot = slot;
+		if (BPF_CORE_READ(instance, stack) == slot)
 			return BPF_CORE_READ(instance, orig_ret_vaddr);
-		}
 		instance = BPF_CORE_READ(instance, next);
 	}
 	return 0;
@@ -66,22 +59,32 @@ __noinline int restore_return(struct scratch *s)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
-	__u64 slot, ra;
+	__u64 ra;
 
 	if (!s || !probed || s->walk.pc != trampoline_of(task))
 		return 0;
-	ra = find_return(probed, s->walk.slot, s->walk.slot + 1, &slot);
+	ra = find_return(probed, s->walk.slot);
 	if (!ra)
 		return 0;
 	s->walk.pc = ra;
 	return 1;
 }
 
-/* From 6.11 on the trampoline goes on after its system call, which has put the true return address
- * on the stack: pop %r11, pop %rcx, ret. How far above rsp is it? */
-static __always_inline __u32 end_of_trampoline(__u64 at)
+/*
+ * How far above rsp the returning function's slot is, by the place in the trampoline: its one
+ * instruction, or from 6.11 on
+ *
+ *   0 push %rax, 1 push %rcx, 2 push %r11, 4 mov, 11 syscall, 13 pop %r11, 15 pop %rcx, 16 ret
+ *
+ * The system call puts the true return address into the slot, and takes it off the list.
+ */
+#define TRAMPOLINE_CALLED 13
+
+static __always_inline __u64 slot_above(__u64 at)
 {
-	return at == 13 ? 16 : at == 15 ? 8 : 0;
+	if (at < 2 || at == 16)
+		return at ? 0 : -8;
+	return at == 2 || at == 15 ? 8 : 16;
 }
 
 /* Of a thread that was stopped in code without a file: the registers as they would be without the
@@ -104,12 +107,11 @@ __noinline int leave_probe(struct scratch *s)
 		s->record.regs.r[STACKD_REG_RIP] = BPF_CORE_READ(probed, vaddr) + (pc - at);
 		return 1;
 	}
-	ra = find_return(probed, rsp - 8, rsp + TRAMPOLINE_BYTES, &slot);
-	if (!ra) {
-		slot = rsp + end_of_trampoline(pc - page);
-		if (bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) || !follows_call(ra))
-			return 0;
-	}
+	slot = rsp + slot_above(pc - page);
+	ra = find_return(probed, slot);
+	if (!ra && (pc - page < TRAMPOLINE_CALLED ||
+		    bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) || !follows_call(ra)))
+		return 0;
 	s->record.regs.r[STACKD_REG_RIP] = ra;
 	s->record.regs.r[STACKD_REG_RSP] = slot + 8;
 	return 1;
