@@ -58,14 +58,15 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	__u64 sp = record->regs.r[STACKD_REG_RSP], end, there;
 	__u32 want;
 
+	forget_stack_end(record->header.tid);
 	find_stack_end(scratch);
 	end = scratch->stack_end;
 	there = end > sp ? end - sp : (__u64)stack_limit + 1;
 	want = there > stack_limit ? stack_limit : there;
-	if (there > stack_limit)
-		record->header.flags |= STACKD_STACK_CUT;
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
 		return 0;
+	if (there > stack_limit)
+		record->header.flags |= STACKD_STACK_CUT;
 	if (end &&
 	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))
 		return want;
@@ -73,8 +74,10 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	scratch->copy =
 		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
 	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
-	if (scratch->copy.got < want)
+	if (scratch->copy.got < want) {
+		record->header.flags &= ~STACKD_STACK_CUT; /* it was not the limit */
 		record->header.flags |= STACKD_STACK_FAULT;
+	}
 	return scratch->copy.got;
 }
 

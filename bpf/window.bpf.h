@@ -20,7 +20,9 @@
 /*
  * Where stacks end. A thread's stack hardly ever moves, so the answer of the mapping look-up is
  * kept in a small cache of this CPU. An entry is used only for the task it was made for, and only
- * while the stack pointer is inside.
+ * while the stack pointer is inside. Its mapping may have been split or joined to another since,
+ * which a walk does not mind (a window reads on behind its end); a copy for the daemon, which ends
+ * there, asks anew.
  */
 struct stack_bounds {
 	__u64 start_time; /* with tid: the task */
@@ -68,6 +70,16 @@ __noinline int find_stack_end(struct scratch *s)
 		end = entry_sp + 8;
 	s->stack_end = end;
 	return 0;
+}
+
+/* The next look-up asks the mappings. */
+static __always_inline void forget_stack_end(__u32 tid)
+{
+	__u32 slot = tid % BOUNDS_SLOTS;
+	struct stack_bounds *cached = bpf_map_lookup_elem(&bounds_cache, &slot);
+
+	if (cached)
+		cached->tid = 0;
 }
 
 /* Copies `len` more bytes to the end of the window. 0, or 1: unreadable. */
