@@ -19,6 +19,10 @@ struct maple_tree {
 	void *ma_root;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct xol_area {
 	unsigned long vaddr; /* of the page that uprobes use; it begins with the trampoline */
 };
@@ -29,6 +33,7 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct maple_tree mm_mt;   /* the mappings */
+	atomic_t mm_users;	   /* tasks, and whoever else looks at it just now */
 	unsigned long start_stack; /* the main thread's stack pointer at its entry */
 	mm_context_t context;
 	struct uprobes_state uprobes_state;

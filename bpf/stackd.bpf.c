@@ -336,13 +336,16 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 }
 
 /* A thread that clone() has just made, and that has not run yet: right behind the system call,
- * which gave it 0, on a stack that nobody has touched so far: it begins here. */
-static __always_inline bool is_unborn(const struct stackd_stack_record *record)
+ * which gave it 0, on a stack that nobody has touched so far: it begins here. One that fork() has
+ * made, with memory of its own, is on its parent's stack, even if that cannot be read right now,
+ * when the page is being moved. */
+static __always_inline bool is_unborn(const struct stackd_stack_record *record,
+				      struct task_struct *task)
 {
 	__u16 code = 0;
 	__u64 top;
 
-	return record->regs.r[0] == 0 &&
+	return record->regs.r[0] == 0 && task->mm->mm_users.counter > 1 &&
 	       bpf_probe_read_user(&top, sizeof(top),
 				   (const void *)record->regs.r[STACKD_REG_RSP]) &&
 	       !bpf_probe_read_user(&code, sizeof(code),
@@ -523,7 +526,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	walk_from_leaf(s);
 	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
 	count_walk(s);
-	if (s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record))
+	if (s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record, task))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
