@@ -209,7 +209,7 @@ static void load_code(const char *path, struct code *c)
 {
 	const uint8_t *const *functions, *base;
 	const uint8_t *build_id;
-	struct elf_file *elf;
+	struct elf_file *elf = NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	void *loaded = dlopen(path, RTLD_NOW);
 	Dl_info info;

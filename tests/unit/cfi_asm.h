@@ -116,6 +116,19 @@ static inline void cfi_asm_fde(struct cfi_asm *a, uint64_t at, uint64_t bytes, c
 	cfi_asm_end(a);
 }
 
+/* FDEs with `count` different rules, from CFA offset `first` on. */
+static inline void cfi_asm_rules(struct cfi_asm *a, uint32_t first, uint32_t count)
+{
+	cfi_asm_usual_cie(a);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t v = first + i;
+
+		cfi_asm_fde(a, i, 1,
+			    CODE(DW_CFA_def_cfa_offset, (v & 0x7f) | 0x80, (v >> 7 & 0x7f) | 0x80,
+				 v >> 14 & 0x7f));
+	}
+}
+
 static inline struct recipe_section cfi_asm_section(const struct cfi_asm *a)
 {
 	return (struct recipe_section){

@@ -215,19 +215,11 @@ static void test_against_a_model(void **state)
 
 /* --- rules --------------------------------------------------------------------------------- */
 
-/* FDEs with `count` different rules, from CFA offset `first` on. */
 static struct recipe_table *compile_rules(uint32_t first, uint32_t count)
 {
 	struct cfi_asm a = {.is_eh_frame = true};
 
-	cfi_asm_usual_cie(&a);
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t v = first + i;
-
-		cfi_asm_fde(&a, i, 1,
-			    CODE(DW_CFA_def_cfa_offset, (v & 0x7f) | 0x80, (v >> 7 & 0x7f) | 0x80,
-				 v >> 14 & 0x7f));
-	}
+	cfi_asm_rules(&a, first, count);
 	return compile(&a);
 }
 

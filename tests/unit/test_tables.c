@@ -199,20 +199,13 @@ static void test_none_goes_for_what_never_fits(void **state)
 
 /* --- loading --------------------------------------------------------------------------------- */
 
-/* FDEs with `count` different rules, from CFA offset `from` on. */
+/* The table of `count` different rules. */
 static struct recipe_table *make_table(uint32_t from, uint32_t count)
 {
 	struct cfi_asm a = {.is_eh_frame = true};
 	struct recipe_table *table;
 
-	cfi_asm_usual_cie(&a);
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t v = from + i;
-
-		cfi_asm_fde(&a, i, 1,
-			    CODE(DW_CFA_def_cfa_offset, (v & 0x7f) | 0x80, (v >> 7 & 0x7f) | 0x80,
-				 v >> 14 & 0x7f));
-	}
+	cfi_asm_rules(&a, from, count);
 	assert_int_equal(cfi_asm_compile(&a, &table), 0);
 	buf_free(&a.b);
 	return table;

@@ -308,6 +308,34 @@ static void test_compressed_debug_frame(void **state)
 	}
 }
 
+/* A file's only rule, and what it refers to. */
+struct one_rule {
+	struct elf_file *file;
+	struct cfi_image *image;
+	struct walk_rule rule;
+	uint64_t start, end;
+};
+
+static void make_rule(struct one_rule *r, const uint8_t *cie, size_t cie_len,
+		      const uint8_t *program, size_t len)
+{
+	struct bytes b = {.len = 0};
+
+	put_fde(&b, put_entry(&b, 0, cie, cie_len), program, len);
+	r->file = make_file(".eh_frame", 0, b.data, b.len);
+	assert_int_equal(cfi_image_new(r->file, &r->image), 0);
+	assert_int_equal(cfi_image_count(r->image), 1);
+	cfi_image_range(r->image, 0, &r->start, &r->end);
+	assert_int_equal(walk_rule_compile(r->image, r->start, &r->rule), 0);
+}
+
+static void free_rule(struct one_rule *r)
+{
+	walk_rule_free(&r->rule);
+	cfi_image_free(r->image);
+	elf_file_free(r->file);
+}
+
 /* What the fixed form cannot say keeps its operations, and a step evaluates them. */
 static void test_slow_rule(void **state)
 {
@@ -317,27 +345,18 @@ static void test_slow_rule(void **state)
 	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[8] = {0x1234, 0, 2, 3, 4, 5, 6, 7};
 	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0};
-	struct cfi_image *image = NULL;
-	struct bytes b = {.len = 0};
-	struct walk_rule rule;
-	struct elf_file *file;
-	uint64_t start, end;
+	struct one_rule r;
 
 	(void)state;
-	put_fde(&b, put_entry(&b, 0, good_cie, sizeof(good_cie)), program, sizeof(program));
-	file = make_file(".eh_frame", 0, b.data, b.len);
-	assert_int_equal(cfi_image_new(file, &image), 0);
-	assert_int_equal(cfi_image_count(image), 1);
-	cfi_image_range(image, 0, &start, &end);
-	assert_int_equal(end - start, 16);
-	assert_int_equal(walk_rule_compile(image, start, &rule), 0);
-	assert_int_equal(rule.fast.cfa, STACKD_CFA_DAEMON);
-	assert_non_null(rule.slow);
+	make_rule(&r, good_cie, sizeof(good_cie), program, sizeof(program));
+	assert_int_equal(r.end - r.start, 16);
+	assert_int_equal(r.rule.fast.cfa, STACKD_CFA_DAEMON);
+	assert_non_null(r.rule.slow);
 	stack[1] = 0x7018;
 	s.r[STACKD_REG_RSP] = 0x7000;
 	s.r[0] = 0x55;
 	s.r[15] = 0xf;
-	assert_int_equal(walk_step(&rule, &memory, &s), WALK_GOES_ON);
+	assert_int_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
 	assert_int_equal(s.r[STACKD_REG_RIP], 0x1234);
 	assert_int_equal(s.slot, 0x7000);
 	assert_int_equal(s.r[STACKD_REG_RSP], 0x7020);
@@ -346,9 +365,7 @@ static void test_slow_rule(void **state)
 	assert_int_equal(s.r[12], 0x55);
 	assert_int_equal(s.r[15], 0xf);
 	assert_false(s.known & 1);
-	walk_rule_free(&rule);
-	cfi_image_free(image);
-	elf_file_free(file);
+	free_rule(&r);
 }
 
 /* A signal frame as low as the fixed form can say: the registers would stand lower than that. */
@@ -359,24 +376,14 @@ static void test_lowest_signal_frame(void **state)
 	/* CFA = *(rsp - 2^31); rax at rsp */
 	static const uint8_t program[] = {0x0f, 7, 0x77, 0x80, 0x80, 0x80, 0x80,
 					  0x78, 6, 0x10, 0,    2,    0x77, 0};
-	struct cfi_image *image = NULL;
-	struct bytes b = {.len = 0};
-	struct walk_rule rule;
-	struct elf_file *file;
-	uint64_t start, end;
+	struct one_rule r;
 
 	(void)state;
-	put_fde(&b, put_entry(&b, 0, cie, sizeof(cie)), program, sizeof(program));
-	file = make_file(".eh_frame", 0, b.data, b.len);
-	assert_int_equal(cfi_image_new(file, &image), 0);
-	cfi_image_range(image, 0, &start, &end);
-	assert_int_equal(walk_rule_compile(image, start, &rule), 0);
-	assert_true(rule.is_signal);
-	assert_int_equal(rule.fast.cfa, STACKD_CFA_DAEMON);
-	assert_non_null(rule.slow);
-	walk_rule_free(&rule);
-	cfi_image_free(image);
-	elf_file_free(file);
+	make_rule(&r, cie, sizeof(cie), program, sizeof(program));
+	assert_true(r.rule.is_signal);
+	assert_int_equal(r.rule.fast.cfa, STACKD_CFA_DAEMON);
+	assert_non_null(r.rule.slow);
+	free_rule(&r);
 }
 
 /* --- files without CFI --------------------------------------------------------------------- */
