@@ -27,15 +27,19 @@ def melt_input(work, size):
 
 
 def index_input(work, size):
+    """From some size on it is done over and over, for a larger table would not fit in memory."""
+    rows = 400000 * min(size, 6)
     with open(work + "/index.sql", "w", encoding="ascii") as file:
-        file.write("""
+        for _ in range(max(1, size // 6)):
+            file.write("""
+DROP TABLE IF EXISTS t;
 CREATE TABLE t (a INTEGER, b TEXT, c REAL);
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 INSERT INTO t SELECT i * 7919 %% 400009, hex(i * 2654435761 %% 4294967296), i * 0.37 FROM n;
 CREATE INDEX by_text ON t (b, a);
 CREATE INDEX by_number ON t (c, b);
 SELECT count(*) FROM t WHERE b > 'A';
-""" % (400000 * size))
+""" % rows)
 
 
 def sources(work, size):
