@@ -149,15 +149,16 @@ static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 {
 	__u64 chunk_start = offset >> STACKD_CHUNK_SHIFT << STACKD_CHUNK_SHIFT;
 	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
+	__u32 n_chunks = *(volatile __u32 *)&file->n_chunks; /* once: it may change meanwhile */
 	__u32 low, high, row;
 
 	ret_range->from = chunk_start;
 	ret_range->to = chunk_start + (1 << STACKD_CHUNK_SHIFT);
 	file->uses++;
-	if (!file->n_chunks)
+	if (!n_chunks)
 		return file->is_loaded ? STACKD_RULE_NONE : -1;
 	chunk -= file->first_chunk;
-	if (chunk >= file->n_chunks)
+	if (chunk >= n_chunks)
 		return STACKD_RULE_NONE;
 	low = first_row(file->chunk_base + chunk);
 	high = first_row(file->chunk_base + chunk + 1);
