@@ -94,7 +94,7 @@ def samples(path):
                 yield entry
             entry = None
         elif line[0] in " \t":
-            if "[incomplete: " in line or line.rstrip().endswith(" (inlined)"):
+            if "[incomplete: " in line or line.rstrip().endswith((" (inlined)", " [reconstructed]")):
                 continue  # what perf was told to leave out, and what it cannot say
             found = PLACE.match(line)
             assert found, line

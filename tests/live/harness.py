@@ -215,6 +215,11 @@ def hits_page_fault(sample):
             and any(frame.symbol == "exc_page_fault" for frame in sample.frames))
 
 
+def is_at_end(sample):
+    """Within the signal handler that ends a workload: its frames are in no promised path."""
+    return any((frame.symbol or "").startswith("workload_end") for frame in sample.frames)
+
+
 def check_whole(recording, torn_percent=0.0):
     """Nothing lost, everything complete, and all exports agree on the number. The samples."""
     stats, samples = recording.stats(), recording.samples()
@@ -267,8 +272,7 @@ def check_covered(samples, at_least=40, outside_percent=2.0):
     whole, cut = [], []
     for sample in samples:
         is_cut = sample.frames and (sample.frames[0].symbol or "").startswith("[incomplete")
-        if not hits_page_fault(sample) and not any(
-                (frame.symbol or "").startswith("workload_end") for frame in sample.frames):
+        if not hits_page_fault(sample) and not is_at_end(sample):
             (cut if is_cut else whole).append(sample)
     wrong = [s for s in cut if s.frames[0].symbol != "[incomplete: unreadable]"
              or not expectation.is_covered(user_frames(s)[1:])]
