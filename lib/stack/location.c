@@ -45,7 +45,7 @@ static int location_grow_index(struct location_table *table)
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct location *l = &table->locations[i];
 
-		slots_put(&grown, location_id(l->file_id, l->offset), i);
+		slots_put_marked(&grown, location_id(l->file_id, l->offset), i);
 	}
 	free(table->index.slot);
 	table->index = grown;
@@ -85,7 +85,7 @@ static int location_add(struct location_table *table, const struct location *loc
 			return r;
 	}
 	table->locations[table->count] = *loc;
-	slots_put(&table->index, id, table->count);
+	slots_put_marked(&table->index, id, table->count);
 	*ret_number = table->count++;
 	return 0;
 }
@@ -94,14 +94,16 @@ static int location_intern_id(struct location_table *table, const struct locatio
 			      uint32_t *ret_number)
 {
 	const struct slots *index = &table->index;
+	const uint32_t mark = slots_mark(index, id);
 
 	if (!index->slot)
 		return location_add(table, loc, id, ret_number);
 	for (size_t at = id & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-		uint32_t number = index->slot[at] - 1;
+		uint32_t number = slots_number(index, index->slot[at]);
 		const struct location *l = &table->locations[number];
 
-		if (l->offset == loc->offset && l->file_id == loc->file_id) {
+		if (slots_agree(index, index->slot[at], mark) && l->offset == loc->offset &&
+		    l->file_id == loc->file_id) {
 			*ret_number = number;
 			return 0;
 		}
@@ -127,7 +129,7 @@ static void location_foresee(const struct location_table *table, const uint64_t 
 		uint32_t slot = index->slot[ids[i] & index->mask];
 
 		if (slot)
-			__builtin_prefetch(&table->locations[slot - 1]);
+			__builtin_prefetch(&table->locations[slots_number(index, slot)]);
 	}
 }
 

@@ -8,9 +8,13 @@
  * entry. The owner refills a grown table in order of entry number: entries with equal hashes then
  * always stand in the order of their age along the probe.
  *
- * Rejected: storing part of the hash beside the number (a second cache line saved on a miss, but
- * hits, which are nearly all, pay 4 bytes more and touch the entry anyway), and uthash (56 bytes
- * of handle for a 16-byte node).
+ * Marked slots: a number + 1 is never above the mask, so the bits above it are free. An owner whose
+ * entries are large and often asked for in vain keeps bits of the hash there (slots_mark()), and
+ * looks at an entry only where they agree: what stands at the other slots of a probe stays out of
+ * the cache.
+ *
+ * Rejected: more bits of the hash in slots of 64 bits (twice the memory, for probes that hardly
+ * ever touch an entry in vain now), and uthash (56 bytes of handle for a 16-byte node).
  */
 #ifndef STACK_SLOTS_H
 #define STACK_SLOTS_H
@@ -58,6 +62,30 @@ static inline void slots_put(struct slots *s, uint64_t hash, uint32_t number)
 		at = (at + 1) & s->mask;
 	s->slot[at] = number + 1;
 	s->used++;
+}
+
+/* --- marked slots ---------------------------------------------------------------------------- */
+
+static inline uint32_t slots_mark(const struct slots *s, uint64_t hash)
+{
+	return (uint32_t)(hash >> 32) & ~(uint32_t)s->mask;
+}
+
+/* slots_put() with the mark. */
+static inline void slots_put_marked(struct slots *s, uint64_t hash, uint32_t number)
+{
+	slots_put(s, hash, slots_mark(s, hash) | number);
+}
+
+/* Whether a slot that is not empty may hold the entry with this mark. */
+static inline bool slots_agree(const struct slots *s, uint32_t slot, uint32_t mark)
+{
+	return (slot & ~(uint32_t)s->mask) == mark;
+}
+
+static inline uint32_t slots_number(const struct slots *s, uint32_t slot)
+{
+	return (slot & (uint32_t)s->mask) - 1;
 }
 
 static inline size_t slots_bytes(const struct slots *s)

@@ -3,7 +3,7 @@
  * The hashed trie: one array of 16-byte nodes, and an index of their numbers by tag.
  *
  *   nodes   [0] empty path   [1] {tag, parent, location}   [2] ...
- *   index   tag & mask -> node number + 1, linear probing (stack/slots.h)
+ *   index   tag & mask -> node number + 1, marked, linear probing (stack/slots.h)
  *
  * Looking a child up computes its tag (one multiplication and one xor) and probes once; a hit
  * compares tag, parent and location, all in one 16-byte node. The parent is compared too, so that
@@ -67,7 +67,7 @@ static int trie_grow_index(struct trie *trie)
 		if (i + TRIE_AHEAD < trie->count)
 			__builtin_prefetch(
 				&grown.slot[trie->nodes[i + TRIE_AHEAD].tag & grown.mask], 1);
-		slots_put(&grown, trie->nodes[i].tag, i);
+		slots_put_marked(&grown, trie->nodes[i].tag, i);
 	}
 	free(trie->index.slot);
 	trie->index = grown;
@@ -108,7 +108,7 @@ static int trie_add(struct trie *trie, const struct trie_node *node, bool shares
 			return r;
 	}
 	trie->nodes[trie->count] = *node;
-	slots_put(&trie->index, node->tag, trie->count);
+	slots_put_marked(&trie->index, node->tag, trie->count);
 	trie->collisions += shares_tag;
 	*ret_node = trie->count++;
 	return 0;
@@ -123,13 +123,14 @@ int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t i
 		.parent = parent,
 		.location = location,
 	};
+	const uint32_t mark = slots_mark(index, node.tag);
 	bool shares_tag = node.tag == 0; /* with the empty path */
 
 	for (size_t at = node.tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-		uint32_t number = index->slot[at] - 1;
+		uint32_t number = slots_number(index, index->slot[at]);
 		const struct trie_node *n = &trie->nodes[number];
 
-		if (n->tag != node.tag)
+		if (!slots_agree(index, index->slot[at], mark) || n->tag != node.tag)
 			continue;
 		if (n->parent == parent && n->location == location) {
 			*ret_node = number;
@@ -153,20 +154,19 @@ void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids,
 {
 	const struct slots *index = &trie->index;
 	uint64_t tag = trie->nodes[parent].tag;
-	size_t at[FORESEEN_MAX];
+	uint64_t tags[FORESEEN_MAX];
 
 	if (count > FORESEEN_MAX)
 		count = FORESEEN_MAX;
 	for (size_t i = 0; i < count; i++) {
-		tag = hash_chain(tag, ids[i]);
-		at[i] = tag & index->mask;
-		__builtin_prefetch(&index->slot[at[i]]);
+		tags[i] = tag = hash_chain(tag, ids[i]);
+		__builtin_prefetch(&index->slot[tag & index->mask]);
 	}
 	for (size_t i = 0; i < count; i++) {
-		uint32_t slot = index->slot[at[i]];
+		uint32_t slot = index->slot[tags[i] & index->mask];
 
-		if (slot)
-			__builtin_prefetch(&trie->nodes[slot - 1]);
+		if (slot && slots_agree(index, slot, slots_mark(index, tags[i])))
+			__builtin_prefetch(&trie->nodes[slots_number(index, slot)]);
 	}
 }
 
@@ -182,8 +182,10 @@ uint32_t trie_find(const struct trie *trie, uint64_t tag)
 	if (tag == 0)
 		return TRIE_ROOT;
 	for (size_t at = tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-		if (trie->nodes[index->slot[at] - 1].tag == tag)
-			return index->slot[at] - 1;
+		uint32_t number = slots_number(index, index->slot[at]);
+
+		if (trie->nodes[number].tag == tag)
+			return number;
 	}
 	return UINT32_MAX;
 }
