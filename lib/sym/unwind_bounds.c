@@ -7,6 +7,8 @@
  * An entry's own encoding stands in its CIE, which is not read: an entry whose start, taken as if
  * encoded like that, is the index's start is encoded like that. libdw is not asked, since it would
  * execute the entries of a file that may lie.
+ *
+ * Many questions in a row are about few functions: the sizes that were read are kept.
  */
 #include "sym/unwind_bounds.h"
 
@@ -18,6 +20,7 @@
 struct unwind_bounds {
 	const struct elf_file *file; /* borrowed */
 	struct eh_frame_hdr *hdr;    /* owned; NULL: the file has none */
+	uint32_t *sizes;	     /* by entry, of code; 0: not read, or not good; owned */
 };
 
 /* 0 or -ENOMEM. */
@@ -32,7 +35,9 @@ static int load(struct unwind_bounds *b)
 		b->hdr = NULL;
 		return 0;
 	}
-	return r;
+	if (!r)
+		b->sizes = calloc(eh_frame_hdr_count(b->hdr), sizeof(*b->sizes));
+	return r || b->sizes ? r : -ENOMEM;
 }
 
 int unwind_bounds_new(const struct elf_file *file, struct unwind_bounds **ret_bounds)
@@ -57,6 +62,7 @@ void unwind_bounds_free(struct unwind_bounds *bounds)
 	if (!bounds)
 		return;
 	eh_frame_hdr_free(bounds->hdr);
+	free(bounds->sizes);
 	free(bounds);
 }
 
@@ -65,28 +71,37 @@ size_t unwind_bounds_count(const struct unwind_bounds *bounds)
 	return eh_frame_hdr_count(bounds->hdr);
 }
 
-bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t *ret_start,
-		      uint64_t *ret_end)
+/* The bytes of code that the entry of a row of the index tells; 0: it is not what it should be. */
+static uint32_t read_size(const struct unwind_bounds *b, const struct eh_frame_hdr_row *row)
 {
 	struct {
 		uint32_t length, cie;
 		int32_t start;
 		uint32_t bytes;
 	} e;
-	struct eh_frame_hdr_row row;
-	uint64_t offset, end;
+	uint64_t offset;
 
-	if (!eh_frame_hdr_row(bounds->hdr, entry, &row) ||
-	    !elf_file_vaddr_to_offset(bounds->file, row.entry, &offset) ||
-	    elf_file_read(bounds->file, offset, &e, sizeof(e)) != sizeof(e))
+	if (!elf_file_vaddr_to_offset(b->file, row->entry, &offset) ||
+	    elf_file_read(b->file, offset, &e, sizeof(e)) != sizeof(e))
+		return 0;
+	if (e.length < 12 || row->entry + 8 + (uint64_t)(int64_t)e.start != row->start)
+		return 0;
+	return row->start + e.bytes > row->start ? e.bytes : 0;
+}
+
+bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t *ret_start,
+		      uint64_t *ret_end)
+{
+	struct eh_frame_hdr_row row;
+
+	if (!eh_frame_hdr_row(bounds->hdr, entry, &row))
 		return false;
-	if (e.length < 12 || row.entry + 8 + (uint64_t)(int64_t)e.start != row.start)
-		return false;
-	end = row.start + e.bytes;
-	if (end <= row.start)
+	if (!bounds->sizes[entry])
+		bounds->sizes[entry] = read_size(bounds, &row);
+	if (!bounds->sizes[entry])
 		return false;
 	*ret_start = row.start;
-	*ret_end = end;
+	*ret_end = row.start + bounds->sizes[entry];
 	return true;
 }
 
