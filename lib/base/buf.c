@@ -51,12 +51,7 @@ void buf_put(struct buf *b, const void *bytes, size_t len)
 	b->len += len;
 }
 
-void buf_put_u8(struct buf *b, uint8_t v)
-{
-	buf_put(b, &v, 1);
-}
-
-void buf_put_varint(struct buf *b, uint64_t v)
+void buf_put_long_varint(struct buf *b, uint64_t v)
 {
 	uint8_t bytes[10];
 	size_t n = 0;

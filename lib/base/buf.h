@@ -23,8 +23,24 @@ struct buf {
 void buf_free(struct buf *b);  /* releases the memory; `b` is empty and usable again */
 void buf_clear(struct buf *b); /* empties, keeps the memory, clears `failed` */
 void buf_put(struct buf *b, const void *bytes, size_t len);
-void buf_put_u8(struct buf *b, uint8_t v);
-void buf_put_varint(struct buf *b, uint64_t v);	   /* LEB128, 1 to 10 bytes */
+void buf_put_long_varint(struct buf *b, uint64_t v); /* what buf_put_varint() leaves to it */
+
+static inline void buf_put_u8(struct buf *b, uint8_t v) /* here, since it is called most of all */
+{
+	if (b->len < b->cap && !b->failed)
+		b->data[b->len++] = v;
+	else
+		buf_put(b, &v, 1);
+}
+
+static inline void buf_put_varint(struct buf *b, uint64_t v) /* LEB128, 1 to 10 bytes */
+{
+	if (v < 0x80)
+		buf_put_u8(b, (uint8_t)v);
+	else
+		buf_put_long_varint(b, v);
+}
+
 void buf_put_svarint(struct buf *b, int64_t v);	   /* zigzag, then LEB128 */
 void buf_put_string(struct buf *b, const char *s); /* varint length, then the bytes */
 

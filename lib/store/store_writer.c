@@ -20,6 +20,10 @@
 
 /* A chunk of a table is full at TABLE_CODEC_MAX entries, or when a column reaches this. */
 #define WRITER_COLUMN_BYTES (4u << 20)
+/* What an entry without text puts into a column, at most: with that none gets so long. */
+#define WRITER_ENTRY_BYTES 16u
+
+_Static_assert(WRITER_COLUMN_BYTES / WRITER_ENTRY_BYTES >= TABLE_CODEC_MAX, "a chunk has room");
 
 /* --- opening -------------------------------------------------------------------------------- */
 
@@ -251,7 +255,7 @@ static int writer_table_room(struct store_writer *w, enum table_kind kind, size_
 	struct writer_table *t = &w->tables[kind];
 	bool is_full = t->count >= TABLE_CODEC_MAX;
 
-	for (size_t i = 0; i < table_columns(kind); i++)
+	for (size_t i = 0; bytes > WRITER_ENTRY_BYTES && i < table_columns(kind); i++)
 		is_full = is_full || t->columns[i].len + bytes > WRITER_COLUMN_BYTES;
 	return is_full ? store_commit_seal(w, kind) : 0;
 }
@@ -273,7 +277,7 @@ int store_writer_location(struct store_writer *w, const struct store_location *l
 	if (location->number != t->total || location->object >= w->n_objects ||
 	    t->total >= STORE_MAX_LOCATIONS)
 		return -EINVAL;
-	r = writer_table_room(w, TABLE_LOCATIONS, 16);
+	r = writer_table_room(w, TABLE_LOCATIONS, WRITER_ENTRY_BYTES);
 	if (r == 0)
 		r = location_put(&w->location_coder, t->columns, location);
 	if (r == 0)
@@ -289,7 +293,7 @@ int store_writer_node(struct store_writer *w, const struct store_node *node)
 	if (node->parent > t->total || node->location >= w->tables[TABLE_LOCATIONS].total ||
 	    t->total >= STORE_MAX_NODES)
 		return -EINVAL;
-	r = writer_table_room(w, TABLE_NODES, 16);
+	r = writer_table_room(w, TABLE_NODES, WRITER_ENTRY_BYTES);
 	if (r == 0)
 		r = node_put(&w->node_coder, t->columns, node);
 	if (r == 0)
@@ -331,7 +335,7 @@ static int writer_function(struct store_writer *w, const struct store_line *line
 	if (r == 0)
 		r = writer_string(w, line->file, &f.file);
 	if (r == 0)
-		r = writer_table_room(w, TABLE_FUNCTIONS, 16);
+		r = writer_table_room(w, TABLE_FUNCTIONS, WRITER_ENTRY_BYTES);
 	if (r == 0)
 		r = store_names_function(&w->names, &f, ret_number, &is_new);
 	if (r < 0)
@@ -358,7 +362,7 @@ int store_writer_line(struct store_writer *w, const struct store_line *line)
 		return -EINVAL;
 	r = writer_function(w, line, &l.function);
 	if (r == 0)
-		r = writer_table_room(w, TABLE_LINES, 16);
+		r = writer_table_room(w, TABLE_LINES, WRITER_ENTRY_BYTES);
 	if (r < 0)
 		return r;
 	line_put(&w->line_coder, t->columns, &l);
@@ -378,7 +382,7 @@ int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size)
 		w->size_coder = calloc(1, sizeof(*w->size_coder));
 	if (!w->size_coder)
 		return -ENOMEM;
-	r = writer_table_room(w, TABLE_SIZES, 16);
+	r = writer_table_room(w, TABLE_SIZES, WRITER_ENTRY_BYTES);
 	if (r < 0)
 		return r;
 	size_put(w->size_coder, t->columns, &nodes[nodes[node].parent], &nodes[node], size);
