@@ -60,6 +60,17 @@ static int read_list(struct tag_functions *f)
 	return 0;
 }
 
+/* Are there names like those of the runtime among the strings of a symbol table? Few files have
+ * them, and to compare each symbol's name takes ten times as long. */
+static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
+{
+	static const char start[] = "__cyg_profile_func_e";
+	Elf_Scn *section = elf_getscn(elf, symbols->sh_link);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+
+	return data && data->d_buf && memmem(data->d_buf, data->d_size, start, strlen(start));
+}
+
 /* Looks for the two functions of the runtime in a symbol table: true if it calls them. Where it
  * holds them, in *ret_runtime. */
 static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
@@ -70,7 +81,8 @@ static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2]
 	Elf_Data *data;
 
 	if (!gelf_getshdr(section, &shdr) ||
-	    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+	    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM) ||
+	    !may_name_runtime(elf, &shdr))
 		return false;
 	data = elf_getdata(section, NULL);
 	for (int i = 0; data && i < (int)MAX_SYMBOLS; i++) {
