@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record_pool.h"
+
 /* The stack of a CPU's last STACK record: its last `bytes`. */
 struct previous {
 	uint32_t number; /* of the record; 0: there was none */
@@ -14,6 +16,7 @@ struct previous {
 };
 
 struct record_reader {
+	struct record_pool *pool;
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
 	size_t n_cpus;
 };
@@ -24,6 +27,10 @@ int record_reader_new(struct record_reader **ret_reader)
 
 	if (!r)
 		return -ENOMEM;
+	if (record_pool_new(&r->pool)) {
+		free(r);
+		return -ENOMEM;
+	}
 	*ret_reader = r;
 	return 0;
 }
@@ -35,6 +42,7 @@ void record_reader_free(struct record_reader *r)
 	for (size_t i = 0; i < r->n_cpus; i++)
 		free(r->cpus[i]);
 	free(r->cpus);
+	record_pool_free(r->pool);
 	free(r);
 }
 
@@ -140,8 +148,8 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 	};
 }
 
-static int read_walked(const struct stackd_walked *walked, size_t size, uint64_t now_ns,
-		       struct stackd_header **ret_record)
+static int read_walked(struct record_reader *r, const struct stackd_walked *walked, size_t size,
+		       uint64_t now_ns, struct stackd_header **ret_record)
 {
 	struct stackd_header header, *copy;
 	const uint8_t *from = (const uint8_t *)(walked + 1);
@@ -158,11 +166,12 @@ static int read_walked(const struct stackd_walked *walked, size_t size, uint64_t
 		return -EBADMSG;
 	header.bytes = (uint16_t)bytes;
 	padded = (bytes + 7) & ~(size_t)7;
-	copy = calloc(1, sizeof(header) + padded + kernel_bytes(&header));
+	copy = record_pool_take(r->pool, sizeof(header) + padded + kernel_bytes(&header));
 	if (!copy)
 		return -ENOMEM;
 	*copy = header;
 	memcpy(copy + 1, from, bytes);
+	memset((uint8_t *)(copy + 1) + bytes, 0, padded - bytes);
 	memcpy((uint8_t *)(copy + 1) + padded, from + bytes, kernel_bytes(&header));
 	*ret_record = copy;
 	return 0;
@@ -178,7 +187,7 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	int err = 0;
 
 	if (size && header->version & STACKD_FORM_WALKED)
-		return read_walked(data, size, now_ns, ret_record);
+		return read_walked(r, data, size, now_ns, ret_record);
 	if (size < sizeof(*header) || header->version != STACKD_ABI_VERSION)
 		return -EBADMSG;
 	said = whole = size_said(header, size);
@@ -186,14 +195,14 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 		return -EBADMSG;
 	if (header->kind == STACKD_RECORD_STACK)
 		whole += stack->shared;
-	copy = malloc(whole);
+	copy = record_pool_take(r->pool, whole);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, data, said);
 	if (header->kind == STACKD_RECORD_STACK)
 		err = complete_stack(r, (struct stackd_stack_record *)copy);
 	if (err) {
-		free(copy);
+		record_pool_give_back(copy);
 		return err;
 	}
 	*ret_record = copy;

@@ -22,8 +22,9 @@ struct record_reader;
 int record_reader_new(struct record_reader **ret_reader); /* 0 or -ENOMEM */
 void record_reader_free(struct record_reader *reader);
 
-/* A copy of a record, whole, in *ret_record: malloc()ed. `now_ns`: a time less than a day from the
- * record's. 0; -EBADMSG: its sizes do not add up, or what it builds on was not read; -ENOMEM. */
+/* A copy of a record, whole, in *ret_record: for record_pool_give_back(). `now_ns`: a time less
+ * than a day from the record's. 0; -EBADMSG: its sizes do not add up, or what it builds on was not
+ * read; -ENOMEM. */
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 

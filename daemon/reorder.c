@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record_pool.h"
+
 struct slot {
 	struct reorder_item item;
 	uint64_t order; /* of arrival */
@@ -41,7 +43,7 @@ int reorder_new(struct reorder **ret_queue)
 static void free_items(struct slot *slots, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		free(slots[i].item.sample);
+		record_pool_give_back(slots[i].item.sample);
 		free(slots[i].item.event);
 	}
 }

@@ -18,8 +18,8 @@
 
 struct reorder;
 
-/* What waits: exactly one of the two is set. Both are malloc()ed and owned by the queue until
- * they are handed out, then by whoever takes them. */
+/* What waits: exactly one of the two is set. Records are from a record_pool, events malloc()ed;
+ * both are owned by the queue until they are handed out, then by whoever takes them. */
 struct reorder_item {
 	uint64_t time_ns;
 	struct stackd_header *sample; /* a whole record */

@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "event_choice.h"
 #include "log.h"
+#include "record_pool.h"
 #include "recorder.h"
 #include "reorder.h"
 #include "run_counters.h"
@@ -318,7 +319,7 @@ static int queue_record(void *arg, struct stackd_header *record)
 	if (!err)
 		err = reorder_push(s->queue, &item);
 	if (err)
-		free(record);
+		record_pool_give_back(record);
 	return err;
 }
 
@@ -333,7 +334,7 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 		else
 			err = recorder_sample(s->recorder, item.sample);
 		free(item.event);
-		free(item.sample);
+		record_pool_give_back(item.sample);
 	}
 	return err;
 }

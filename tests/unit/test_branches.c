@@ -16,6 +16,7 @@
 #include "../../bpf/stackd.bpf.c"
 #include "../../daemon/branches.c"
 #include "../../daemon/record.c"
+#include "../../daemon/record_pool.c"
 
 #define PID  123
 #define TID  456
@@ -205,7 +206,7 @@ static void records_are_read(void **state)
 	assert_memory_equal(read, sent, sizes[0]);
 	assert_int_equal(record_pid(read), PID);
 	assert_int_equal(record_period(read, 77), 77);
-	free(read);
+	record_pool_give_back(read);
 	assert_int_equal(record_read(reader, sent, sizes[0] - 8, TIME, &read), -EBADMSG);
 	sent->n = UINT32_MAX;
 	assert_int_equal(record_read(reader, sent, sizes[0], TIME, &read), -EBADMSG);

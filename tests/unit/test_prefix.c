@@ -24,6 +24,7 @@
 #include "../../bpf/stackd.bpf.c"
 
 #include "../../daemon/record.c"
+#include "../../daemon/record_pool.c"
 
 #include "fake_process.h"
 
@@ -48,7 +49,7 @@ static long receive(const void *data, size_t size)
 {
 	if (is_full)
 		return -1;
-	free(record);
+	record_pool_give_back(record);
 	record = NULL;
 	assert_int_equal(record_read(reader, data, size, shim_time_ns, &record), 0);
 	if (record->kind == STACKD_RECORD_STACK)
@@ -118,7 +119,7 @@ static void sample_and_compare(int thread)
 	static struct path path;
 	int n = fake_path(&machine.threads[thread], frames);
 
-	free(record);
+	record_pool_give_back(record);
 	record = NULL;
 	take_sample(thread);
 	outcome.samples++;
@@ -223,7 +224,7 @@ static void run_mode(enum stackd_prefix mode, bool counts_changes)
 	assert_non_null(roots);
 	for (uint64_t i = 0; i < count; i++)
 		run_program(first + i);
-	free(record);
+	record_pool_give_back(record);
 	record = NULL;
 	free(roots);
 	print_message("%llu samples: %llu wrong, %llu lost, %llu left to the daemon, %llu out of "

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../../daemon/record.c"
+#include "../../daemon/record_pool.c"
 
 #define WRAP  (UINT64_C(1) << 48) /* nanoseconds: 78 hours */
 #define A_DAY UINT64_C(86400000000000)
@@ -94,7 +95,7 @@ static void every_field_arrives(void **state)
 	assert_memory_equal(frames.at, bytes + 8, 3);
 	assert_int_equal(read->n_kernel, 2);
 	assert_memory_equal(record_kernel(read), kernel, sizeof(kernel));
-	free(read);
+	record_pool_give_back(read);
 }
 
 static void time_is_the_nearest(void **state)
@@ -112,7 +113,7 @@ static void time_is_the_nearest(void **state)
 
 			assert_non_null(read);
 			assert_true(read->time_ns == times[i]);
-			free(read);
+			record_pool_give_back(read);
 		}
 	}
 }
@@ -130,7 +131,7 @@ static void what_is_cut_off_is_refused(void **state)
 	read = read_at(0, 8 + 24);
 	assert_non_null(read);
 	assert_int_equal(read->bytes, 8);
-	free(read);
+	record_pool_give_back(read);
 }
 
 static void more_than_any_walk_has_is_refused(void **state)
@@ -144,8 +145,37 @@ static void more_than_any_walk_has_is_refused(void **state)
 	memcpy(large, &sent, sizeof(sent.header));
 	assert_int_equal(record_read(reader, large, size, 0, &read), -EBADMSG);
 	assert_int_equal(record_read(reader, large, size - 1, 0, &read), 0);
-	free(read);
+	record_pool_give_back(read);
 	free(large);
+}
+
+/* Records of all sizes lie apart, and stay as they are when others go, their pool included. */
+static void records_wait_in_their_pool(void **state)
+{
+	enum { RECORDS = 3000 };
+	struct record_pool *pool = NULL;
+	uint8_t *records[RECORDS];
+
+	(void)state;
+	assert_int_equal(record_pool_new(&pool), 0);
+	for (size_t i = 0; i < RECORDS; i++) {
+		records[i] = record_pool_take(i % 7 ? pool : NULL, 1 + i * 7 % 9000);
+		assert_non_null(records[i]);
+		assert_int_equal((uintptr_t)records[i] % 8, 0);
+		memset(records[i], (int)i, 1 + i * 7 % 9000);
+		if (i % 3)
+			continue;
+		record_pool_give_back(records[i / 2]);
+		records[i / 2] = NULL;
+	}
+	record_pool_free(pool);
+	for (size_t i = 0; i < RECORDS; i++) {
+		for (size_t at = 0; records[i] && at < 1 + i * 7 % 9000; at++)
+			assert_int_equal(records[i][at], (uint8_t)i);
+		record_pool_give_back(records[i]);
+	}
+	record_pool_give_back(NULL);
+	record_pool_free(NULL);
 }
 
 int main(void)
@@ -156,6 +186,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_cut_off_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(more_than_any_walk_has_is_refused, set_up,
 						tear_down),
+		cmocka_unit_test(records_wait_in_their_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../../daemon/record_pool.c"
 #include "../../daemon/reorder.c"
 #include "base/hash.h"
 
@@ -25,9 +26,9 @@ static void push(struct reorder *q, uint64_t time_ns, uint32_t number, bool is_e
 		assert_non_null(item.event);
 		item.event->lost = number;
 	} else {
-		item.sample = calloc(1, sizeof(*item.sample));
+		item.sample = record_pool_take(NULL, sizeof(*item.sample));
 		assert_non_null(item.sample);
-		item.sample->tid = number;
+		*item.sample = (struct stackd_header){.tid = number};
 	}
 	assert_int_equal(reorder_push(q, &item), 0);
 }
@@ -40,7 +41,7 @@ static uint32_t number_of(const struct reorder_item *item)
 
 static void release(struct reorder_item *item)
 {
-	free(item->sample);
+	record_pool_give_back(item->sample);
 	free(item->event);
 }
 

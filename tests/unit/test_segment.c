@@ -16,6 +16,7 @@
 #include "../../bpf/stackd.bpf.c"
 
 #include "../../daemon/record.c"
+#include "../../daemon/record_pool.c"
 
 #include "fake_process.h"
 
@@ -26,7 +27,7 @@ static struct stackd_header *record; /* the last one that arrived; owned */
 
 static long receive(const void *data, size_t size)
 {
-	free(record);
+	record_pool_give_back(record);
 	record = NULL;
 	assert_int_equal(record_read(reader, data, size, shim_time_ns, &record), 0);
 	return 0;
@@ -62,7 +63,7 @@ static bool is_walked_whole(void)
 	static struct path path;
 	int n = fake_path(&machine.threads[0], frames), cut;
 
-	free(record);
+	record_pool_give_back(record);
 	record = NULL;
 	take_sample(0);
 	assert_non_null(record);
@@ -153,7 +154,7 @@ static void test_segments_with_new_ends_are_walked_whole(void **state)
 	record_reader_free(reader);
 	shim_free_regions();
 	shim_free_maps();
-	free(record);
+	record_pool_give_back(record);
 	record = NULL;
 	free(roots);
 }
