@@ -215,6 +215,11 @@ void recorder_poll(struct recorder *r)
 		tagger_poll(r->tagger);
 }
 
+bool recorder_may_rest(const struct recorder *r)
+{
+	return !r->tagger || tagger_is_idle(r->tagger);
+}
+
 static int foresee_tags(struct recorder *r, const struct sideband_event *event,
 			const struct object *object)
 {

@@ -44,6 +44,9 @@ int recorder_use_tags(struct recorder *recorder, const struct sampler_tags *maps
 /* Now and then: what could not be found out at once is tried again. */
 void recorder_poll(struct recorder *recorder);
 
+/* Can samples wait for some tenths of a second? Not while tags are learned. */
+bool recorder_may_rest(const struct recorder *recorder);
+
 /* Samples come with branch records of that kind; `entries`: how many the processor has. 0 or
  * -ENOMEM. */
 int recorder_use_branches(struct recorder *recorder, bool is_call_stack, unsigned entries);

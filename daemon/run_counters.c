@@ -3,9 +3,11 @@
 #include "run_counters.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "log.h"
 #include "stack/end_reason.h"
 
 #define MAX_COUNTERS (STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 32)
@@ -109,4 +111,24 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "late_events", c->late);
 	add_tables(&c->tables, b);
 	return 0;
+}
+
+void run_counters_warn(const struct run_counters *counters, bool tags_only)
+{
+	const uint64_t *kernel = counters->sampled.counters;
+	uint64_t accounted = kernel[STACKD_COUNT_SENT] + kernel[STACKD_COUNT_LOST_RING];
+	const struct recorder_counts *recorded = &counters->recorded;
+
+	if (kernel[STACKD_COUNT_STARTED] != accounted)
+		log_warning("%" PRIu64 " samples were started but %" PRIu64
+			    " are accounted for: please report this",
+			    kernel[STACKD_COUNT_STARTED], accounted);
+	if (recorded->tags.wrong)
+		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
+			    "is there code that is left by exceptions or longjmp() and "
+			    "was not compiled with the plugin?",
+			    recorded->tags.wrong);
+	if (tags_only && !recorded->tag_processes)
+		log_warning("no process kept a tag of its call path: compile with the stacktag "
+			    "plugin, or leave out --tags only");
 }

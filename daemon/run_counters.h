@@ -21,4 +21,7 @@ struct run_counters {
 /* Gives them to a batch that has none. 0 or -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
 
+/* Logs what looks like a mistake, of ours or in how the program was built. */
+void run_counters_warn(const struct run_counters *counters, bool tags_only);
+
 #endif

@@ -7,6 +7,9 @@
  * ring, and hand out in the order of time what is older than the start of the round before. A
  * record that was being written while its ring was read is there at the next round, so nothing
  * older than that can still come. Once a second what is new goes to the archive.
+ *
+ * A round begins with cold caches, which is much of its cost: while there are only samples, a tick
+ * in three makes one. What is new of processes and mappings is looked at with the next tick.
  */
 #include "session.h"
 
@@ -38,7 +41,8 @@
 #include "store/store_path.h"
 #include "target.h"
 
-#define TICK_NS	  100000000u  /* a round at least so often */
+#define TICK_NS	  100000000u  /* the side-band is looked at */
+#define ROUND_NS  250000000u  /* a round at least when a tick finds so much time gone by */
 #define LAG_NS	  10000000u   /* records are in their rings after this time */
 #define COMMIT_NS 1000000000u /* between batches */
 
@@ -418,7 +422,15 @@ static void empty(int fd)
 		;
 }
 
-static void on_wake(struct session *s, int fd)
+/* Can what a tick finds wait for another? */
+static bool may_rest(const struct session *s)
+{
+	return clock_ns(CLOCK_MONOTONIC) - s->round_ns < ROUND_NS && !sideband_waits(s->sideband) &&
+	       recorder_may_rest(s->recorder);
+}
+
+/* Is a round due? */
+static bool on_wake(struct session *s, int fd)
 {
 	struct signalfd_siginfo info;
 
@@ -431,7 +443,9 @@ static void on_wake(struct session *s, int fd)
 		s->is_over |= target_has_ended(s->target);
 	} else if (fd == s->tick) {
 		empty(fd);
+		return !may_rest(s);
 	}
+	return true;
 }
 
 static int loop(struct session *s)
@@ -441,35 +455,17 @@ static int loop(struct session *s)
 
 	while (!err && !s->is_over) {
 		int n = epoll_wait(s->epoll, woken, 8, -1);
+		bool is_due = false;
 
 		for (int i = 0; i < n; i++)
-			on_wake(s, woken[i].data.fd);
+			is_due |= on_wake(s, woken[i].data.fd);
+		if (!is_due)
+			continue;
 		err = do_round(s, false);
 		if (!err && clock_ns(CLOCK_MONOTONIC) - s->commit_ns >= COMMIT_NS)
 			err = submit(s);
 	}
 	return err;
-}
-
-/* What looks like a mistake, of ours or in how the program was built. */
-static void warn(const struct session *s, const struct run_counters *counters)
-{
-	const uint64_t *kernel = counters->sampled.counters;
-	uint64_t accounted = kernel[STACKD_COUNT_SENT] + kernel[STACKD_COUNT_LOST_RING];
-	const struct recorder_counts *recorded = &counters->recorded;
-
-	if (kernel[STACKD_COUNT_STARTED] != accounted)
-		log_warning("%" PRIu64 " samples were started but %" PRIu64
-			    " are accounted for: please report this",
-			    kernel[STACKD_COUNT_STARTED], accounted);
-	if (recorded->tags.wrong)
-		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
-			    "is there code that is left by exceptions or longjmp() and "
-			    "was not compiled with the plugin?",
-			    recorded->tags.wrong);
-	if (s->options->tags == STACKD_TAGS_ONLY && !recorded->tag_processes)
-		log_warning("no process kept a tag of its call path: compile with the stacktag "
-			    "plugin, or leave out --tags only");
 }
 
 static enum exit_status sum_up(struct session *s)
@@ -486,7 +482,7 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; recording %" PRId64 " in %s", text, archive_recording(s->archive),
 			 s->path);
-	warn(s, &counters);
+	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
 	if (!n.samples)
 		log_warning("no samples: the target did not run%s",
 			    n.lost ? ", or all were lost (a larger --ring-bytes helps)" : "");

@@ -306,6 +306,18 @@ static int drain_ring(struct sideband *s, struct ring *ring,
 	return err;
 }
 
+bool sideband_waits(const struct sideband *s)
+{
+	for (size_t i = 0; i < s->n_rings; i++) {
+		const struct perf_event_mmap_page *control = s->rings[i].control;
+
+		if (control &&
+		    __atomic_load_n(&control->data_head, __ATOMIC_RELAXED) != control->data_tail)
+			return true;
+	}
+	return false;
+}
+
 int sideband_drain(struct sideband *s, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg)
 {

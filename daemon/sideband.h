@@ -37,6 +37,9 @@ void sideband_free(struct sideband *sideband);
 /* A descriptor that becomes readable when a buffer is half full. */
 int sideband_poll_fd(const struct sideband *sideband);
 
+/* Whether there are events. */
+bool sideband_waits(const struct sideband *sideband);
+
 /* Hands over every waiting event; `each` owns it (free()). A non-zero return of `each` stops and
  * is passed on; -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),

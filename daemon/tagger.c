@@ -86,6 +86,11 @@ uint32_t tagger_processes(const struct tagger *t)
 	return t->found;
 }
 
+bool tagger_is_idle(const struct tagger *t)
+{
+	return !t->found && !t->waiting;
+}
+
 /* --- objects ---------------------------------------------------------------------------------- */
 
 /* NULL for lack of memory. */

@@ -56,4 +56,7 @@ bool tagger_is_runtime(struct tagger *tagger, const struct object *object, uint6
 
 uint32_t tagger_processes(const struct tagger *tagger); /* that ever were found to keep tags */
 
+/* No process has kept a tag, and none may yet. */
+bool tagger_is_idle(const struct tagger *tagger);
+
 #endif
