@@ -13,7 +13,9 @@
             clang++ compiling this project's sources, optimised in two ways
   cpu       of target and profiler at 9,973 Hz, over that of `perf record` without call graphs
   recipes   seconds for the recipes of libLLVM
-  memory    kernel memory of the maps, and resident memory of stackd, recording everything
+  memory    kernel memory of the maps, and resident memory of stackd, at its peak and at the end: of
+            the whole machine while compilers run and a program has loaded all the libraries that
+            there are (libraries.py); and of that program alone, all of whose tables are prepared
 
 A target that is missed is marked with "MISSED"; the exit status is then 1. Measured on a machine
 that is doing something else, times say little."""
@@ -25,6 +27,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -345,26 +348,78 @@ def recipes(_work, full):
           "4)" % (os.path.basename(found[0]), best, per_row))
 
 
+class Memory:
+    """A stackd's memory, in MiB, from its start until it has ended."""
+
+    def __init__(self, work, more):
+        self.peak = self.rss = self.own = self.kernel = 0
+        store = work + "/store.db"
+        for name in glob.glob(store + "*"):
+            os.unlink(name)
+        self.process = subprocess.Popen([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "-o", store,
+                                         *more], stdin=subprocess.DEVNULL, cwd=work,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.store = store
+
+    def look(self):
+        """false: it has ended"""
+        with open("/proc/%d/status" % self.process.pid, encoding="ascii") as file:
+            status = dict(re.findall(r"(?m)^(VmHWM|VmRSS|RssAnon):\s*(\d+) kB$", file.read()))
+        if status:
+            self.peak = int(status["VmHWM"]) / 1024
+            self.rss = int(status["VmRSS"]) / 1024
+            self.own = int(status["RssAnon"]) / 1024
+        return bool(status)
+
+    def watch(self, until):
+        """Until that, a function, says that it is over, or stackd ends."""
+        maps, seen = {}, True
+        while seen and not until():
+            seen = self.look()
+            maps = {number: int(size) for size, number in
+                    fdinfo(self.process.pid, r"memlock:\s*(\d+)\s+map_id:\s*(\d+)")} or maps
+            time.sleep(0.05)
+        self.kernel = sum(maps.values()) / 2**20
+
+    def end(self, is_told):
+        """Names are found at the end, which takes memory: the peak is looked for up to then."""
+        rss, own = self.rss, self.own
+        if is_told:
+            self.process.send_signal(signal.SIGINT)
+        while self.look():
+            time.sleep(0.002)
+        self.rss, self.own = rss, own
+        if self.process.wait():
+            sys.exit("stackd failed")
+
+    def report(self, name):
+        counters = statistics_of(self.store)["counters"]
+        print("%s: %d tables of %d rows, evicted %d" % (
+            name, counters["tables_loaded"], counters["table_rows"], counters["tables_evicted"]))
+        check(self.kernel <= 64, "  kernel memory of the maps: %.1f MiB (target 64)" % self.kernel)
+        check(self.rss <= 64, "  resident memory while recording, last: %.1f MiB, of it its own "
+              "%.1f (target 64)" % (self.rss, self.own))
+        check(self.peak <= 64, "  resident memory at its peak, names at the end included: %.1f MiB "
+              "(target 64)" % self.peak)
+
+
 def memory(work, full):
-    store = work + "/store.db"
-    with running([BUILD + "/stackd", "-q", *EVENT, "-F", "997", "--all", "-o", store],
-                 cwd=work) as it:
-        with prepared(programs.PROGRAMS[2], 2 if full else 1) as folder:
-            for program in programs.PROGRAMS[1:3]:
-                subprocess.run(programs.command_of(program, 2 if full else 1), cwd=folder,
-                               check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        maps = {number: int(size) for size, number
-                in fdinfo(it.pid, r"memlock:\s*(\d+)\s+map_id:\s*(\d+)")}
-        with open("/proc/%d/status" % it.pid, encoding="ascii") as file:
-            text = file.read()
-        rss = {name: int(re.search(name + r":\s*(\d+)", text)[1]) / 1024
-               for name in ("VmRSS", "RssAnon", "RssShmem")}
-    kernel = sum(maps.values()) / 2**20
-    # Tables are mapped into the daemon: they are resident once, and counted by both.
-    print()
-    check(kernel <= 64, "kernel memory of %d maps: %.1f MiB (target 64)" % (len(maps), kernel))
-    check(rss["VmRSS"] <= 64, "resident memory of stackd --all: %.1f MiB, of it its own %.1f "
-          "(target 64)" % (rss["VmRSS"], rss["RssAnon"]))
+    libraries, size = [sys.executable, HERE + "/libraries.py"], 3 if full else 1
+    count, mib = subprocess.check_output([*libraries, "find", work + "/libraries"],
+                                         text=True).split()
+    command = [*libraries, "load", work + "/libraries", str(5 * size)]
+    print("\n%s libraries, whose files have %s MiB" % (count, mib))
+    whole = Memory(work, ["--all"])
+    with prepared(programs.PROGRAMS[2], size) as folder, contextlib.ExitStack() as stack:
+        busy = [stack.enter_context(running(words, cwd=folder)) for words in
+                (command, *(programs.command_of(p, size) for p in programs.PROGRAMS[1:3]))]
+        whole.watch(lambda: all(process.poll() is not None for process in busy))
+    whole.end(True)
+    whole.report("the whole machine")
+    alone = Memory(work, ["--", *command])
+    alone.watch(lambda: False)
+    alone.end(False)
+    alone.report("that program alone")
 
 
 PARTS = {"against": against, "recipes": recipes, "memory": memory, "bytes": bytes_of, "store": store,
