@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int map_window_open(int map_fd, size_t offset, size_t bytes, struct map_window *ret_window)
+int map_window_open(int map_fd, int protection, size_t offset, size_t bytes,
+		    struct map_window *ret_window)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), skip = offset % page;
 	size_t size = (skip + bytes + page - 1) / page * page;
-	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd,
-			  (off_t)(offset - skip));
+	void *base = mmap(NULL, size, protection, MAP_SHARED, map_fd, (off_t)(offset - skip));
 
 	if (base == MAP_FAILED)
 		return -errno;

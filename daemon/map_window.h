@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part of a BPF array map, mapped while it is written.
+ * A part of a BPF map, mapped while it is written or read.
  *
- * An array that stays mapped counts whole as resident memory of the daemon, a second time besides
- * the kernel's. So only the part that a table goes into is mapped, and only while it is written.
+ * A map that stays mapped counts whole as resident memory of the daemon, a second time besides the
+ * kernel's. So of an array only the part that a table goes into is mapped, and only while it is
+ * written; of the ring, what is being read.
  */
 #ifndef MAP_WINDOW_H
 #define MAP_WINDOW_H
@@ -16,9 +17,11 @@ struct map_window {
 	size_t size;
 };
 
-/* Maps `bytes` bytes at byte `offset` of an array map that was made with BPF_F_MMAPABLE. 0, or
- * negative errno as mmap() says; then *ret_window is untouched. */
-int map_window_open(int map_fd, size_t offset, size_t bytes, struct map_window *ret_window);
+/* Maps `bytes` bytes at byte `offset` of what a map's descriptor shows, for `protection` (PROT_*);
+ * an array must have been made with BPF_F_MMAPABLE. 0, or negative errno as mmap() says; then
+ * *ret_window is untouched. */
+int map_window_open(int map_fd, int protection, size_t offset, size_t bytes,
+		    struct map_window *ret_window);
 
 void map_window_close(struct map_window *window);
 

@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 #include "record.h"
+#include "ring.h"
 #include "stackd.skel.h"
 
 struct sampler {
 	struct stackd_bpf *skel;
-	struct ring_buffer *ring;
+	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 
@@ -225,9 +226,9 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		sampler_free(s);
 		return explain_load(err, ret_error);
 	}
-	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.ring), on_record, s, NULL);
-	if (!s->ring) {
-		err = -errno;
+	err = ring_new(bpf_map__fd(s->skel->maps.ring), bpf_map__max_entries(s->skel->maps.ring),
+		       &s->ring);
+	if (err) {
 		sampler_free(s);
 		return explain_load(err, ret_error);
 	}
@@ -258,7 +259,7 @@ void sampler_free(struct sampler *s)
 	free(s->threads);
 	unmap(&s->rules);
 	unmap(&s->files);
-	ring_buffer__free(s->ring);
+	ring_free(s->ring);
 	record_reader_free(s->reader);
 	stackd_bpf__destroy(s->skel);
 	if (s->stats_fd >= 0)
@@ -438,7 +439,7 @@ void sampler_stop(struct sampler *s)
 
 int sampler_poll_fd(const struct sampler *s)
 {
-	return ring_buffer__epoll_fd(s->ring);
+	return bpf_map__fd(s->skel->maps.ring);
 }
 
 void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
@@ -474,7 +475,7 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	s->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	s->each = each;
 	s->arg = arg;
-	return ring_buffer__consume(s->ring);
+	return ring_drain(s->ring, on_record, s);
 }
 
 /* Adds up what the CPUs have counted. */

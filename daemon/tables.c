@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -195,7 +196,8 @@ static int write_rows(struct tables *t, uint32_t number, const struct recipe_tab
 	struct map_window window;
 	uint64_t refused;
 	size_t rules_before, rules;
-	int err = map_window_open(t->maps.rows_fd, first * sizeof(struct stackd_row),
+	int err = map_window_open(t->maps.rows_fd, PROT_READ | PROT_WRITE,
+				  first * sizeof(struct stackd_row),
 				  count * sizeof(struct stackd_row), &window);
 
 	if (err)
@@ -239,7 +241,7 @@ static int load_chunks(struct tables *t, const uint32_t *chunks, size_t n_chunks
 
 	if (err)
 		return err;
-	err = map_window_open(t->maps.chunks_fd, base * sizeof(*chunks),
+	err = map_window_open(t->maps.chunks_fd, PROT_READ | PROT_WRITE, base * sizeof(*chunks),
 			      (n_chunks + 1) * sizeof(*chunks), &window);
 	if (err) {
 		extents_give(t->chunks, base);
