@@ -115,15 +115,17 @@ static int take_step(struct paths *p, const struct path *path, size_t i, uint32_
 	return note_size(p, path, i, node);
 }
 
-/* Enters frames [from, end) of a path, at most IDS_AT_ONCE. */
-static int enter_some(struct paths *p, const struct path *path, size_t from, size_t end,
-		      struct step *steps, uint32_t *node)
+/* Enters frames [from, end) of a path, at most IDS_AT_ONCE; `ids`: of its frames, NULL: not known.
+ */
+static int enter_some(struct paths *p, const struct path *path, const uint64_t *ids, size_t from,
+		      size_t end, struct step *steps, uint32_t *node)
 {
-	uint64_t ids[IDS_AT_ONCE];
+	uint64_t made[IDS_AT_ONCE];
 	int err = 0;
 
-	for (size_t i = from; i < end; i++)
-		ids[i - from] = id_of(p, path->locations[i]);
+	for (size_t i = from; i < end && !ids; i++)
+		made[i - from] = id_of(p, path->locations[i]);
+	ids = ids ? ids + from : made;
 	trie_foresee(p->trie, *node, ids, end - from);
 	for (size_t i = from; i < end && !err; i++) {
 		err = trie_child(p->trie, *node, path->locations[i], ids[i - from], node);
@@ -134,8 +136,8 @@ static int enter_some(struct paths *p, const struct path *path, size_t from, siz
 }
 
 /* `steps` (NULL: not wanted) gets what was entered. */
-static int enter_steps(struct paths *p, const struct path *path, size_t from, struct step *steps,
-		       uint32_t node, uint32_t *ret_node)
+static int enter_steps(struct paths *p, const struct path *path, const uint64_t *ids, size_t from,
+		       struct step *steps, uint32_t node, uint32_t *ret_node)
 {
 	size_t end;
 	int err = 0;
@@ -145,7 +147,7 @@ static int enter_steps(struct paths *p, const struct path *path, size_t from, st
 		err = take_step(p, path, from++, ++node, steps);
 	for (; from < path->count && !err; from = end) {
 		end = path->count - from < IDS_AT_ONCE ? path->count : from + IDS_AT_ONCE;
-		err = enter_some(p, path, from, end, steps, &node);
+		err = enter_some(p, path, ids, from, end, steps, &node);
 	}
 	*ret_node = node;
 	return err;
@@ -154,7 +156,7 @@ static int enter_steps(struct paths *p, const struct path *path, size_t from, st
 int paths_enter(struct paths *p, const struct path *path, size_t from, uint32_t node,
 		uint32_t *ret_node)
 {
-	return enter_steps(p, path, from, NULL, node, ret_node);
+	return enter_steps(p, path, NULL, from, NULL, node, ret_node);
 }
 
 int paths_enter_whole(struct paths *p, pid_t tid, const struct path *path, uint32_t *ret_node)
@@ -219,6 +221,7 @@ int paths_recall(struct paths *p, const struct stackd_header *record, struct pat
 	}
 	path->count = kept;
 	*ret_node = kept ? last->steps[kept - 1].node : TRIE_ROOT;
+	path->tag = trie_at(p->trie, *ret_node)->tag;
 	return 0;
 }
 
@@ -229,11 +232,11 @@ int paths_enter_walked(struct paths *p, const struct stackd_header *record, cons
 	int err;
 
 	if (record->flags & STACKD_NOT_REMEMBERED)
-		return paths_enter(p, path, record->kept, node, ret_node);
+		return enter_steps(p, path, path->ids, record->kept, NULL, node, ret_node);
 	last = path_of_thread(p, (pid_t)record->tid);
 	if (!last || make_room(last, path->count))
 		return -ENOMEM;
-	err = enter_steps(p, path, record->kept, last->steps, node, ret_node);
+	err = enter_steps(p, path, path->ids, record->kept, last->steps, node, ret_node);
 	last->count = path->count;
 	last->sequence = record->sequence;
 	return err;

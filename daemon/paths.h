@@ -26,6 +26,8 @@ struct path {
 	size_t count;
 	uint32_t locations[PATH_MAX_FRAMES];
 	uint32_t heights[PATH_MAX_FRAMES]; /* bytes to the end of the stack; 0: not known */
+	uint64_t ids[PATH_MAX_FRAMES];	   /* of the locations that a WALKED record adds */
+	uint64_t tag;			   /* of what it keeps */
 };
 
 struct paths;

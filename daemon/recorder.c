@@ -75,7 +75,8 @@ static int make_tables(struct recorder *r)
 static int make_parts(struct recorder *r)
 {
 	int err = places_new(r->objects, r->processes, r->locations, &r->places);
-	const struct walks_options walks = {r->objects, r->locations, r->origins, r->places};
+	const struct walks_options walks = {r->objects, r->locations, r->origins, r->places,
+					    r->trie};
 
 	if (!err)
 		err = walks_new(&walks, &r->walks);

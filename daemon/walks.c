@@ -14,6 +14,7 @@ struct walks {
 	struct location_table *locations;
 	struct origin_table *origins;
 	struct places *places;
+	const struct trie *trie;
 	const struct tables *tables; /* NULL: none */
 	struct dwarf_walk *walk;
 	struct branches *branches; /* NULL: there are no branch records */
@@ -32,6 +33,7 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	w->locations = options->locations;
 	w->origins = options->origins;
 	w->places = options->places;
+	w->trie = options->trie;
 	err = dwarf_walk_new(&w->walk);
 	if (err) {
 		walks_free(w);
@@ -213,11 +215,21 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	return 0;
 }
 
+/* Asks memory for what entering the frames that a record adds will read: they are the path's next
+ * n, leaf first. */
+static void foresee(const struct walks *w, const struct stackd_header *header,
+		    const struct path *path, size_t n)
+{
+	if (path->count == header->kept && n < LOCATIONS_AT_ONCE)
+		trie_foresee_slots(w->trie, path->tag, &path->ids[path->count], n);
+}
+
 /* Adds some of the record's next frames to the path. 1; 0: there are no more; -errno. */
 static int add_walked(struct walks *w, const struct stackd_header *header,
 		      struct record_frames *frames, struct path *path)
 {
 	struct location locations[LOCATIONS_AT_ONCE];
+	uint64_t *ids = &path->ids[path->count];
 	struct record_frame frame;
 	size_t n = 0;
 	int more = 1, err = 0;
@@ -225,13 +237,17 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 	while (!err && n < LOCATIONS_AT_ONCE && path->count + n < DWARF_WALK_MAX_FRAMES &&
 	       (more = record_frames_next(frames, &frame)) > 0) {
 		path->heights[path->count + n] = frame.height;
-		err = walked_location(w, header, &frame, &locations[n++]);
+		err = walked_location(w, header, &frame, &locations[n]);
+		if (!err)
+			ids[n] = location_id(locations[n].file_id, locations[n].offset);
+		n++;
 	}
 	if (more < 0)
 		err = more;
-	if (!err)
-		err = location_intern_all(w->locations, locations, n,
-					  &path->locations[path->count]);
+	if (err)
+		return err;
+	foresee(w, header, path, n);
+	err = location_intern_all(w->locations, locations, ids, n, &path->locations[path->count]);
 	if (err)
 		return err;
 	path->count += n;
@@ -246,11 +262,20 @@ static void swap(uint32_t *a, uint32_t *b)
 	*b = old;
 }
 
+static void swap_ids(uint64_t *a, uint64_t *b)
+{
+	uint64_t old = *a;
+
+	*a = *b;
+	*b = old;
+}
+
 /* Turns the path's frames from `from` on round: they came leaf first. */
 static void turn_round(struct path *path, size_t from)
 {
 	for (size_t i = from, j = path->count; i + 1 < j; i++) {
 		swap(&path->locations[i], &path->locations[--j]);
+		swap_ids(&path->ids[i], &path->ids[j]);
 		swap(&path->heights[i], &path->heights[j]);
 	}
 }

@@ -29,6 +29,7 @@ struct walks_options { /* all borrowed */
 	struct location_table *locations;
 	struct origin_table *origins;
 	struct places *places;
+	const struct trie *trie;
 };
 int walks_new(const struct walks_options *options, struct walks **ret_walks); /* 0 or -ENOMEM */
 void walks_free(struct walks *walks);

@@ -133,14 +133,11 @@ static void location_foresee(const struct location_table *table, const uint64_t 
 	}
 }
 
-int location_intern_all(struct location_table *table, const struct location *locs, size_t count,
-			uint32_t *ret_numbers)
+int location_intern_all(struct location_table *table, const struct location *locs,
+			const uint64_t *ids, size_t count, uint32_t *ret_numbers)
 {
-	uint64_t ids[LOCATIONS_AT_ONCE];
 	int r = 0;
 
-	for (size_t i = 0; i < count; i++)
-		ids[i] = location_id(locs[i].file_id, locs[i].offset);
 	location_foresee(table, ids, count);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = location_intern_id(table, &locs[i], ids[i], &ret_numbers[i]);

@@ -41,10 +41,11 @@ void location_table_free(struct location_table *table);
 /* The number of a location, entered if it is new. 0 or -ENOMEM. */
 int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number);
 
-/* The same of up to LOCATIONS_AT_ONCE, in their order: one wait for memory instead of one each. */
+/* The same of up to LOCATIONS_AT_ONCE with these ids, in their order: one wait for memory instead
+ * of one each. */
 #define LOCATIONS_AT_ONCE 32u
-int location_intern_all(struct location_table *table, const struct location *locs, size_t count,
-			uint32_t *ret_numbers);
+int location_intern_all(struct location_table *table, const struct location *locs,
+			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
 uint32_t location_count(const struct location_table *table);
 

@@ -170,6 +170,16 @@ void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids,
 	}
 }
 
+void trie_foresee_slots(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count)
+{
+	const struct slots *index = &trie->index;
+
+	while (count--) {
+		tag = hash_chain(tag, ids[count]);
+		__builtin_prefetch(&index->slot[tag & index->mask]);
+	}
+}
+
 const struct trie_node *trie_at(const struct trie *trie, uint32_t node)
 {
 	return &trie->nodes[node];

@@ -125,6 +125,7 @@ static void trie_foreseen_children(void **state)
 	trie_foresee(t, TRIE_ROOT, NULL, 0);
 	for (uint32_t i = 0; i < 200; i++)
 		ids[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
+	trie_foresee_slots(t, 0, ids, 200);
 	trie_foresee(t, TRIE_ROOT, ids, 200);
 	for (uint32_t i = 0; i < 200; i++)
 		node = trie_enter(t, node, i, ids[i]);
