@@ -425,8 +425,10 @@ static void empty(int fd)
 /* Can what a tick finds wait for another? */
 static bool may_rest(const struct session *s)
 {
-	return clock_ns(CLOCK_MONOTONIC) - s->round_ns < ROUND_NS && !sideband_waits(s->sideband) &&
-	       recorder_may_rest(s->recorder);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	return now - s->round_ns < ROUND_NS && now - s->commit_ns < COMMIT_NS &&
+	       !sideband_waits(s->sideband) && recorder_may_rest(s->recorder);
 }
 
 /* Is a round due? */
