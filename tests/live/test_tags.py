@@ -66,14 +66,16 @@ def mix(x):
     return x ^ x >> 31
 
 
+def tag_below(tag, source, name):
+    """Of the path with a tag, and a function of that file below it."""
+    h = 0
+    for byte in name.encode() if name == "main" else name.encode() + b"\0" + source.encode():
+        h = mix((h + byte + 1) % 2**64)
+    return tag * 11 % 2**64 ^ h
+
+
 def tag_of(source, *functions):
-    tag = 0
-    for name in functions:
-        h = 0
-        for byte in name.encode() if name == "main" else name.encode() + b"\0" + source.encode():
-            h = mix((h + byte + 1) % 2**64)
-        tag = tag * 11 % 2**64 ^ h
-    return tag
+    return functools.reduce(lambda tag, name: tag_below(tag, source, name), functions, 0)
 
 
 THROWN = "main", "_ZL6steadyv", "_ZL7attemptv", "_ZL6middlev", "_ZL7throwerv"
@@ -216,7 +218,9 @@ def test_tags_only():
     """No walk at all: what is stored is the tags that docs/TAGS.md says."""
     needs_plugin()
     path = ("main", "steady", "alpha", "beta", "leaf")
-    known = {"%#x" % tag_of("chain.c", *path[:length]) for length in range(1, len(path) + 1)}
+    known = {tag_of("chain.c", *path[:length]) for length in range(1, len(path) + 1)}
+    known |= {tag_below(tag, "workload.h", "workload_end") for tag in known}  # as it ends
+    known = {"%#x" % tag for tag in known}
     with scratch() as folder:
         recording, result = record(folder + "/s.db", "--tags", "only", "-F", FREQUENCY, "--",
                                    os.path.join(PLUGIN, "chain"), 1)
