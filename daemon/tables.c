@@ -31,6 +31,7 @@
 
 #define WALKS_END_US 20000 /* a thousand times what a walk takes */
 #define THREAD_NICE  (-10)
+#define ROWS_AT_ONCE 65536u
 
 struct request {
 	const struct object *object;
@@ -189,32 +190,45 @@ static size_t rules_left_to(const struct tables *t, uint32_t number)
 	return share > t->rules_of[number] ? share - t->rules_of[number] : 0;
 }
 
-/* Writes rows from number `first` on. */
-static int write_rows(struct tables *t, uint32_t number, const struct recipe_table *table,
+/* Writes a table's rows from number `first` on, some at a time: what is mapped is resident. */
+static int write_rows(struct tables *t, const struct recipe_table *table, const uint32_t *numbers,
 		      uint32_t first, size_t count)
 {
-	struct map_window window;
-	uint64_t refused;
-	size_t rules_before, rules;
-	int err = map_window_open(t->maps.rows_fd, PROT_READ | PROT_WRITE,
-				  first * sizeof(struct stackd_row),
-				  count * sizeof(struct stackd_row), &window);
+	for (size_t at = 0, some; at < count; at += some) {
+		struct map_window window;
+		int err;
 
-	if (err)
-		return err;
-	recipe_rules_array(t->rules, &rules_before);
-	err = recipe_rules_remap(t->rules, table, rules_left_to(t, number), window.data, &refused);
-	map_window_close(&window);
-	recipe_rules_array(t->rules, &rules);
-	t->rules_of[number] += (uint32_t)(rules - rules_before);
-	if (!err)
-		t->own.refused_entries[RECIPE_REFUSED_RULE_SHARE] += refused;
+		some = count - at < ROWS_AT_ONCE ? count - at : ROWS_AT_ONCE;
+		err = map_window_open(t->maps.rows_fd, PROT_READ | PROT_WRITE,
+				      (first + at) * sizeof(struct stackd_row),
+				      some * sizeof(struct stackd_row), &window);
+		if (err)
+			return err;
+		t->own.refused_entries[RECIPE_REFUSED_RULE_SHARE] +=
+			recipe_rules_copy(table, numbers, at, some, window.data);
+		map_window_close(&window);
+	}
+	return 0;
+}
+
+/* The kernel's numbers for a table's rules; the caller frees. */
+static int take_rules(struct tables *t, uint32_t number, const struct recipe_table *table,
+		      uint32_t **ret_numbers)
+{
+	size_t before, after;
+	int err;
+
+	recipe_rules_array(t->rules, &before);
+	err = recipe_rules_join(t->rules, table, rules_left_to(t, number), ret_numbers);
+	recipe_rules_array(t->rules, &after);
+	t->rules_of[number] += (uint32_t)(after - before);
 	return err;
 }
 
 static int load_rows(struct tables *t, uint32_t number, const struct recipe_table *table,
 		     uint32_t *ret_first)
 {
+	uint32_t *numbers;
 	size_t count;
 	int err;
 
@@ -222,7 +236,11 @@ static int load_rows(struct tables *t, uint32_t number, const struct recipe_tabl
 	err = take_room(t, t->rows, (uint32_t)count, ret_first);
 	if (err)
 		return err;
-	err = write_rows(t, number, table, *ret_first, count);
+	err = take_rules(t, number, table, &numbers);
+	if (!err) {
+		err = write_rows(t, table, numbers, *ret_first, count);
+		free(numbers);
+	}
 	if (err) {
 		extents_give(t->rows, *ret_first);
 		return err;

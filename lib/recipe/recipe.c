@@ -275,8 +275,8 @@ int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
 	find_segments(elf, in);
 	r = find_sections(file, elf, in);
 	if (!r)
-		r = recipe_section_compile(in->sections, in->section_count, in->segments,
-					   in->segment_count, &table);
+		r = recipe_section_compile_owned(in->sections, in->bytes, in->section_count,
+						 in->segments, in->segment_count, &table);
 	if (!r) {
 		recipe_table_count_refused(table, in->refused);
 		*ret_table = table;

@@ -135,20 +135,17 @@ const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, s
 	return rules->array;
 }
 
-int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
-		       struct stackd_row *ret_rows, uint64_t *ret_refused)
+int recipe_rules_join(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
+		      uint32_t **ret_numbers)
 {
-	size_t room = RECIPE_MAX_RULES - rules->count;
+	size_t room = RECIPE_MAX_RULES - rules->count, count;
 	size_t max = rules->count + (max_new < room ? max_new : room);
-	size_t row_count, rule_count;
-	const struct stackd_row *rows = recipe_table_rows(table, &row_count);
-	const struct stackd_rule *local = recipe_table_rules(table, &rule_count);
-	uint32_t *numbers = calloc(rule_count, sizeof(*numbers));
-	uint64_t refused = 0;
+	const struct stackd_rule *local = recipe_table_rules(table, &count);
+	uint32_t *numbers = calloc(count, sizeof(*numbers));
 
 	if (!numbers)
 		return -ENOMEM;
-	for (size_t i = 0; i < rule_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		int number = add(rules, &local[i], max);
 
 		if (number == -ENOMEM) {
@@ -157,14 +154,38 @@ int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *ta
 		}
 		numbers[i] = number < 0 ? EMPTY : (uint32_t)number;
 	}
-	for (size_t i = 0; i < row_count; i++) {
+	*ret_numbers = numbers;
+	return 0;
+}
+
+uint64_t recipe_rules_copy(const struct recipe_table *table, const uint32_t *numbers, size_t first,
+			   size_t count, struct stackd_row *ret_rows)
+{
+	size_t all;
+	const struct stackd_row *rows = recipe_table_rows(table, &all) + first;
+	uint64_t refused = 0;
+
+	for (size_t i = 0; i < count; i++) {
 		uint32_t number = numbers[rows[i].rule];
 
 		refused += number == EMPTY;
 		ret_rows[i].low = rows[i].low;
 		ret_rows[i].rule = number == EMPTY ? STACKD_RULE_DAEMON : (uint16_t)number;
 	}
+	return refused;
+}
+
+int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
+		       struct stackd_row *ret_rows, uint64_t *ret_refused)
+{
+	uint32_t *numbers;
+	size_t count;
+	int r = recipe_rules_join(rules, table, max_new, &numbers);
+
+	if (r)
+		return r;
+	recipe_table_rows(table, &count);
+	*ret_refused = recipe_rules_copy(table, numbers, 0, count, ret_rows);
 	free(numbers);
-	*ret_refused = refused;
 	return 0;
 }

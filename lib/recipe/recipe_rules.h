@@ -23,9 +23,17 @@ int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
 /* The array, valid until the next call that adds. */
 const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count);
 
-/* Copies a table's rows to `ret_rows` (room for all of them) with this set's numbers in place of
- * the table's. At most `max_new` rules are added to the set. Rows whose rule it has no room for
- * become DAEMON, and are counted in *ret_refused. 0 or -ENOMEM. */
+/* This set's numbers for a table's rules, by the table's; at most `max_new` rules are added to the
+ * set. free() releases *ret_numbers. 0 or -ENOMEM. */
+int recipe_rules_join(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
+		      uint32_t **ret_numbers);
+
+/* Copies `count` of a table's rows, from the `first` on, with those numbers in place of the
+ * table's. Rows whose rule the set had no room for become DAEMON. How many those are. */
+uint64_t recipe_rules_copy(const struct recipe_table *table, const uint32_t *numbers, size_t first,
+			   size_t count, struct stackd_row *ret_rows);
+
+/* Both for all rows; *ret_refused: how many became DAEMON. 0 or -ENOMEM. */
 int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
 		       struct stackd_row *ret_rows, uint64_t *ret_refused);
 

@@ -19,12 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "recipe/cfi_machine.h"
 #include "recipe/recipe_table.h"
 
 struct fde_range {
-	uint32_t start, end; /* file offsets */
-	uint32_t first_row, row_count;
+	uint32_t start, end;		 /* file offsets */
+	uint32_t first_word, word_count; /* of its rows */
 };
 
 #define KNOWN_RULES 4096 /* a power of two */
@@ -41,8 +42,7 @@ struct compiler {
 	const struct cfi_cie *last_cie; /* that an FDE had */
 	struct fde_range *fdes;		/* in the section's order */
 	size_t fde_count, fde_cap;
-	struct recipe_place *rows; /* of all FDEs */
-	size_t row_count, row_cap;
+	struct recipe_places rows; /* of all FDEs, one after the other */
 	struct cfi_machine machine;
 	struct known_rule {	  /* rules of states met before, by their history */
 		uint64_t history; /* 0: none */
@@ -55,34 +55,16 @@ static void refuse(struct compiler *c, enum recipe_refusal why)
 	c->stats->refused[why]++;
 }
 
-/* Room for one more in one of the arrays above. */
-static int make_room(void *array, size_t count, size_t *cap, size_t size)
-{
-	void **p = array;
-	size_t more = *cap ? *cap * 2 : 64;
-	void *grown;
-
-	if (count < *cap)
-		return 0;
-	grown = reallocarray(*p, more, size);
-	if (!grown)
-		return -ENOMEM;
-	*p = grown;
-	*cap = more;
-	return 0;
-}
-
 static void free_section(struct compiler *c)
 {
 	free(c->cies);
 	free(c->fdes);
-	free(c->rows);
+	recipe_places_free(&c->rows);
 	c->cies = NULL;
 	c->fdes = NULL;
-	c->rows = NULL;
 	c->last_cie = NULL;
 	memset(c->known, 0, sizeof(c->known));
-	c->cie_count = c->cie_cap = c->fde_count = c->fde_cap = c->row_count = c->row_cap = 0;
+	c->cie_count = c->cie_cap = c->fde_count = c->fde_cap = 0;
 }
 
 /* --- CIEs ---------------------------------------------------------------------------------- */
@@ -100,7 +82,7 @@ static int read_cies(struct compiler *c)
 			refuse(c, RECIPE_REFUSED_CIE_LIMIT);
 			return 0;
 		}
-		if (make_room(&c->cies, c->cie_count, &c->cie_cap, sizeof(*c->cies)))
+		if (vec_reserve((void **)&c->cies, &c->cie_cap, c->cie_count + 1, sizeof(*c->cies)))
 			return -ENOMEM;
 		cfi_read_cie(c->section, &entry, &c->cies[c->cie_count++]);
 	}
@@ -181,7 +163,8 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 	uint64_t start, end;
 	int last = -1;
 
-	range->first_row = (uint32_t)c->row_count;
+	range->first_word = (uint32_t)c->rows.count;
+	c->rows.last.offset = range->start;
 	cfi_machine_start(&c->machine, c->section, cie, fde);
 	while (cfi_machine_step(&c->machine, &start, &end)) {
 		uint32_t offset = range->start + (uint32_t)(start - fde->start);
@@ -192,14 +175,13 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 			continue;
 		if (rule < 0)
 			return rule;
-		if (c->row_count == RECIPE_MAX_ROWS)
+		if (c->rows.count >= RECIPE_MAX_ROWS)
 			return -ENOSPC;
-		if (make_room(&c->rows, c->row_count, &c->row_cap, sizeof(*c->rows)))
+		if (recipe_places_put(&c->rows, offset, (uint16_t)rule))
 			return -ENOMEM;
-		c->rows[c->row_count++] = (struct recipe_place){offset, (uint16_t)rule};
 		last = rule;
 	}
-	range->row_count = (uint32_t)c->row_count - range->first_row;
+	range->word_count = (uint32_t)c->rows.count - range->first_word;
 	return 0;
 }
 
@@ -211,7 +193,7 @@ static int add_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 
 	if (refused == RECIPE_ACCEPTED && c->fde_count == RECIPE_MAX_FDES)
 		refused = RECIPE_REFUSED_FDE_LIMIT;
-	if (refused == RECIPE_ACCEPTED && c->row_count == RECIPE_MAX_ROWS)
+	if (refused == RECIPE_ACCEPTED && c->rows.count >= RECIPE_MAX_ROWS)
 		refused = RECIPE_REFUSED_ROW_LIMIT;
 	if (refused != RECIPE_ACCEPTED) {
 		refuse(c, refused);
@@ -220,10 +202,10 @@ static int add_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 	r = run_fde(c, cie, fde, &range);
 	if (r == -ENOSPC) {
 		refuse(c, RECIPE_REFUSED_ROW_LIMIT);
-		c->row_count = range.first_row;
+		c->rows.count = range.first_word;
 		return 0;
 	}
-	if (r || make_room(&c->fdes, c->fde_count, &c->fde_cap, sizeof(*c->fdes)))
+	if (r || vec_reserve((void **)&c->fdes, &c->fde_cap, c->fde_count + 1, sizeof(*c->fdes)))
 		return -ENOMEM;
 	c->fdes[c->fde_count++] = range;
 	c->stats->fdes++;
@@ -301,13 +283,21 @@ static int sort_fdes(const struct compiler *c, uint64_t **ret_order)
 static int place_fde(const struct compiler *c, const struct fde_range *fde, uint32_t from,
 		     struct recipe_places *places)
 {
-	const struct recipe_place *row = c->rows + fde->first_row, *end = row + fde->row_count;
+	struct recipe_places_reader reader =
+		recipe_places_read_part(&c->rows, fde->first_word, fde->word_count, fde->start);
+	struct recipe_place row, next;
+	bool has_row = recipe_places_next(&reader, &row);
 	int r = 0;
 
-	while (end - row > 1 && row[1].offset <= from)
-		row++;
-	for (; row < end && !r; row++)
-		r = recipe_places_add(places, row->offset > from ? row->offset : from, row->rule);
+	while (has_row && !r) {
+		bool has_next = recipe_places_next(&reader, &next);
+
+		if (!has_next || next.offset > from)
+			r = recipe_places_add(places, row.offset > from ? row.offset : from,
+					      row.rule);
+		row = next;
+		has_row = has_next;
+	}
 	return r;
 }
 
@@ -325,14 +315,14 @@ static int place_fdes(struct compiler *c, struct recipe_places *places)
 
 		if (fde->start < covered)
 			refuse(c, RECIPE_REFUSED_FDE_OVERLAP);
-		else if (fde->start > covered && places->count)
+		else if (fde->start > covered && !recipe_places_is_empty(places))
 			r = recipe_places_add(places, covered, STACKD_RULE_NONE);
 		if (r || fde->end <= covered)
 			continue;
 		r = place_fde(c, fde, from, places);
 		covered = fde->end;
 	}
-	if (!r && places->count)
+	if (!r && !recipe_places_is_empty(places))
 		r = recipe_places_add(places, covered, STACKD_RULE_NONE);
 	free(order);
 	return r;
@@ -340,8 +330,9 @@ static int place_fdes(struct compiler *c, struct recipe_places *places)
 
 /* --- all sections -------------------------------------------------------------------------- */
 
+/* `bytes`: NULL, or what is to be freed when the section has been read. */
 static int compile_section(struct compiler *c, const struct recipe_section *section,
-			   struct recipe_places *places)
+			   uint8_t **bytes, struct recipe_places *places)
 {
 	int r;
 
@@ -353,20 +344,25 @@ static int compile_section(struct compiler *c, const struct recipe_section *sect
 	r = read_cies(c);
 	if (!r)
 		r = read_fdes(c);
+	if (bytes) {
+		free(*bytes);
+		*bytes = NULL;
+	}
 	if (!r)
 		r = place_fdes(c, places);
 	free_section(c);
 	return r;
 }
 
-static int compile_all(struct compiler *c, const struct recipe_section *sections, size_t count,
-		       struct recipe_places *places)
+static int compile_all(struct compiler *c, const struct recipe_section *sections, uint8_t **bytes,
+		       size_t count, struct recipe_places *places)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct recipe_places own = {0};
-		int r = compile_section(c, &sections[i], i ? &own : places);
+		int r = compile_section(c, &sections[i], bytes ? &bytes[i] : NULL,
+					i ? &own : places);
 
-		if (!r && own.count)
+		if (!r && !recipe_places_is_empty(&own))
 			r = recipe_places_overlay(places, &own);
 		recipe_places_free(&own);
 		if (r)
@@ -375,9 +371,9 @@ static int compile_all(struct compiler *c, const struct recipe_section *sections
 	return 0;
 }
 
-int recipe_section_compile(const struct recipe_section *sections, size_t section_count,
-			   const struct recipe_segment *segments, size_t segment_count,
-			   struct recipe_table **ret_table)
+int recipe_section_compile_owned(const struct recipe_section *sections, uint8_t **bytes,
+				 size_t section_count, const struct recipe_segment *segments,
+				 size_t segment_count, struct recipe_table **ret_table)
 {
 	struct recipe_table *table = calloc(1, sizeof(*table));
 	struct compiler *c = calloc(1, sizeof(*c));
@@ -395,7 +391,7 @@ int recipe_section_compile(const struct recipe_section *sections, size_t section
 			c->segment_count = RECIPE_MAX_SEGMENTS;
 			refuse(c, RECIPE_REFUSED_SEGMENTS);
 		}
-		r = compile_all(c, sections, section_count, &places);
+		r = compile_all(c, sections, bytes, section_count, &places);
 	}
 	if (!r)
 		r = recipe_table_build(table, &places);
@@ -407,4 +403,12 @@ int recipe_section_compile(const struct recipe_section *sections, size_t section
 	}
 	*ret_table = table;
 	return 0;
+}
+
+int recipe_section_compile(const struct recipe_section *sections, size_t section_count,
+			   const struct recipe_segment *segments, size_t segment_count,
+			   struct recipe_table **ret_table)
+{
+	return recipe_section_compile_owned(sections, NULL, section_count, segments, segment_count,
+					    ret_table);
 }

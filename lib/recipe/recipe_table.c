@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of rows, and the table that they are cut into; see recipe_table.h and recipe.h.
+ * The table, and how lists of places are cut into it; see recipe_table.h and recipe.h.
  */
 #include "recipe/recipe_table.h"
 
@@ -9,60 +9,6 @@
 
 #define CHUNK_BYTES    (1u << STACKD_CHUNK_SHIFT)
 #define FUNCTION_ALIGN 16 /* what compilers align functions to */
-
-/* --- places -------------------------------------------------------------------------------- */
-
-void recipe_places_free(struct recipe_places *places)
-{
-	free(places->array);
-	*places = (struct recipe_places){0};
-}
-
-int recipe_places_add(struct recipe_places *places, uint32_t offset, uint16_t rule)
-{
-	if (places->count && places->array[places->count - 1].offset == offset)
-		places->count--;
-	if (places->count && places->array[places->count - 1].rule == rule)
-		return 0;
-	if (places->count == places->cap) {
-		size_t cap = places->cap ? places->cap * 2 : 256;
-		struct recipe_place *array = reallocarray(places->array, cap, sizeof(*array));
-
-		if (!array)
-			return -ENOMEM;
-		places->array = array;
-		places->cap = cap;
-	}
-	places->array[places->count++] = (struct recipe_place){offset, rule};
-	return 0;
-}
-
-int recipe_places_overlay(struct recipe_places *upper, const struct recipe_places *lower)
-{
-	struct recipe_places both = {0};
-	uint16_t up = STACKD_RULE_NONE, low = STACKD_RULE_NONE;
-	size_t u = 0, l = 0;
-
-	while (u < upper->count || l < lower->count) {
-		bool lower_first =
-			u == upper->count ||
-			(l < lower->count && lower->array[l].offset < upper->array[u].offset);
-		const struct recipe_place *p =
-			lower_first ? &lower->array[l++] : &upper->array[u++];
-
-		if (lower_first)
-			low = p->rule;
-		else
-			up = p->rule;
-		if (recipe_places_add(&both, p->offset, up == STACKD_RULE_NONE ? low : up)) {
-			recipe_places_free(&both);
-			return -ENOMEM;
-		}
-	}
-	recipe_places_free(upper);
-	*upper = both;
-	return 0;
-}
 
 /* --- cutting into chunks ------------------------------------------------------------------- */
 
@@ -107,17 +53,30 @@ static void cut_place(struct cutter *c, const struct recipe_place *p)
 static void cut(struct recipe_table *t, const struct recipe_places *places)
 {
 	struct cutter c = {.table = t, .next_chunk = t->first_chunk, .rule = STACKD_RULE_NONE};
-	size_t last = places->count - 1;
+	struct recipe_places_reader reader = recipe_places_read(places);
+	struct recipe_place place, next;
+	bool is_first = true;
 
-	for (size_t i = 0; i < last; i++) {
-		if (!i || !is_padding(&places->array[i], &places->array[i + 1]))
-			cut_place(&c, &places->array[i]);
+	for (recipe_places_next(&reader, &place); recipe_places_next(&reader, &next);
+	     place = next) {
+		if (is_first || !is_padding(&place, &next))
+			cut_place(&c, &place);
+		is_first = false;
 	}
 	/* The end needs no chunk of its own. */
-	begin_chunks(&c, places->array[last].offset - 1, c.rule);
-	if (places->array[last].offset % CHUNK_BYTES)
-		cut_place(&c, &places->array[last]);
+	begin_chunks(&c, place.offset - 1, c.rule);
+	if (place.offset % CHUNK_BYTES)
+		cut_place(&c, &place);
 	t->chunks[t->chunk_count] = (uint32_t)t->row_count;
+}
+
+static uint32_t first_offset(const struct recipe_places *places)
+{
+	struct recipe_places_reader reader = recipe_places_read(places);
+	struct recipe_place first = {0};
+
+	recipe_places_next(&reader, &first);
+	return first.offset;
 }
 
 int recipe_table_build(struct recipe_table *table, const struct recipe_places *places)
@@ -125,17 +84,17 @@ int recipe_table_build(struct recipe_table *table, const struct recipe_places *p
 	struct stackd_row *rows;
 
 	table->chunk_count = 0;
-	if (places->count) {
-		uint32_t end = places->array[places->count - 1].offset;
+	if (!recipe_places_is_empty(places)) {
+		uint32_t end = recipe_places_last(places).offset;
 
-		table->first_chunk = places->array[0].offset >> STACKD_CHUNK_SHIFT;
+		table->first_chunk = first_offset(places) >> STACKD_CHUNK_SHIFT;
 		table->chunk_count = ((end - 1) >> STACKD_CHUNK_SHIFT) - table->first_chunk + 1;
 	}
 	table->chunks = calloc(table->chunk_count + 1, sizeof(*table->chunks));
-	table->rows = calloc(places->count + table->chunk_count + 1, sizeof(*table->rows));
+	table->rows = calloc(places->count + table->chunk_count + 2, sizeof(*table->rows));
 	if (!table->chunks || !table->rows)
 		return -ENOMEM;
-	if (places->count)
+	if (table->chunk_count)
 		cut(table, places);
 	rows = realloc(table->rows, (table->row_count + 1) * sizeof(*rows));
 	if (rows)

@@ -6,6 +6,7 @@
 #define RECIPE_RECIPE_TABLE_H
 
 #include "recipe/recipe.h"
+#include "recipe/recipe_places.h"
 #include "recipe/recipe_rules.h"
 
 struct recipe_table {
@@ -18,29 +19,14 @@ struct recipe_table {
 	struct recipe_stats stats;
 };
 
-/* Before rows are cut into chunks: a rule holds from its offset to the next row's. */
-struct recipe_place {
-	uint32_t offset;
-	uint16_t rule;
-};
-
-struct recipe_places {
-	struct recipe_place *array; /* sorted; neighbours differ in offset and rule */
-	size_t count, cap;
-};
-
-void recipe_places_free(struct recipe_places *places);
-
-/* Adds a place; offsets must not fall. A place at the offset of the last replaces it, and one
- * with the rule of the last is left out. 0 or -ENOMEM. */
-int recipe_places_add(struct recipe_places *places, uint32_t offset, uint16_t rule);
-
-/* Replaces `upper` by what results where it lies over `lower`: its rules, and lower's where it
- * has NONE. 0 or -ENOMEM. */
-int recipe_places_overlay(struct recipe_places *upper, const struct recipe_places *lower);
-
 /* Adds to the table's counts, an array of RECIPE_REFUSED_COUNT. */
 void recipe_table_count_refused(struct recipe_table *table, const uint64_t *refused);
+
+/* recipe_section_compile() of sections whose bytes are malloc()ed, each in bytes[]: frees what has
+ * been read as soon as it has, before the rest takes its memory. */
+int recipe_section_compile_owned(const struct recipe_section *sections, uint8_t **bytes,
+				 size_t section_count, const struct recipe_segment *segments,
+				 size_t segment_count, struct recipe_table **ret_table);
 
 /* Fills table->rows and table->chunks. 0 or -ENOMEM. */
 int recipe_table_build(struct recipe_table *table, const struct recipe_places *places);
