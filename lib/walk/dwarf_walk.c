@@ -24,13 +24,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/eh_frame_hdr.h"
 #include "walk/call_site.h"
 #include "walk/leaf_rule.h"
 #include "walk/rule_cache.h"
 #include "walk/walk_step.h"
 
-#define ENTRY_BYTES  64	 /* of start code that has no CFI */
-#define SINGLE_RULES 200 /* of an object, before all its CFI is read */
+#define ENTRY_BYTES 64 /* of start code that has no CFI */
+/* Rules of an object that are made of single entries before all its CFI is read: what these cost
+ * together is less than the whole would. */
+#define SINGLE_RULES	200
+#define SINGLE_RULES_IN 32 /* and one more for so many entries that there are */
 
 /* What is known of an object's code. Its CFI is only needed for new rules: the one that was used
  * longest ago is dropped when there are many, and read again if it must be. */
@@ -38,6 +42,7 @@ struct walk_object {
 	bool is_open, is_dropped;
 	bool has_entry;			 /* whether the function at the entry address is known */
 	uint32_t singles;		 /* rules that were made without its image */
+	uint32_t max_singles;		 /* at most; 0: not known */
 	struct cfi_image *image;	 /* owned; NULL: no CFI, or dropped */
 	uint64_t used;			 /* when; counted in rests */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
@@ -262,6 +267,20 @@ static int compile_near(const struct elf_file *elf, uint64_t vaddr, bool is_retu
 	return r;
 }
 
+static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
+{
+	struct eh_frame_hdr *hdr;
+
+	if (wo->singles >= SINGLE_RULES && !wo->max_singles) {
+		wo->max_singles = SINGLE_RULES;
+		if (!eh_frame_hdr_new(elf, &hdr)) {
+			wo->max_singles += (uint32_t)(eh_frame_hdr_count(hdr) / SINGLE_RULES_IN);
+			eh_frame_hdr_free(hdr);
+		}
+	}
+	return wo->singles < SINGLE_RULES || wo->singles < wo->max_singles;
+}
+
 /* The rule, without all of the CFI. -ENODATA: there is no telling. */
 static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
 			    uint64_t offset, bool is_return, struct walk_rule *rule)
@@ -269,7 +288,7 @@ static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, 
 	struct cfi_image *image;
 	int r;
 
-	if (has_all(wo) || wo->singles >= SINGLE_RULES)
+	if (has_all(wo) || !has_singles_left(wo, elf))
 		return -ENODATA;
 	wo->singles++;
 	r = find_entry(wo, elf);
