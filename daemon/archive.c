@@ -203,6 +203,13 @@ static int compare_objects(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+static int compare_offsets(const void *a, const void *b)
+{
+	const struct store_location *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
 static int name_location(struct archive *a, const struct store_location *location, bool is_last)
 {
 	const struct object *object = a->objects[location->object];
@@ -217,6 +224,19 @@ static int name_location(struct archive *a, const struct store_location *locatio
 	return err;
 }
 
+/* Names locations of one object. */
+static int name_object(struct archive *a, struct store_location *locations, size_t count,
+		       bool is_last)
+{
+	int err = 0;
+
+	if (naming_wants_order(a->names, a->objects[locations->object]))
+		qsort(locations, count, sizeof(*locations), compare_offsets);
+	for (size_t i = 0; i < count && !err; i++)
+		err = name_location(a, &locations[i], is_last);
+	return err;
+}
+
 /* Object by object, as the symbols of few are held at a time. */
 static int name_locations(struct archive *a, struct store_location *locations, size_t count,
 			  bool is_last)
@@ -225,8 +245,13 @@ static int name_locations(struct archive *a, struct store_location *locations, s
 
 	if (count)
 		qsort(locations, count, sizeof(*locations), compare_objects);
-	for (size_t i = 0; i < count && !err; i++)
-		err = name_location(a, &locations[i], is_last);
+	for (size_t i = 0, end; i < count && !err; i = end) {
+		for (end = i + 1; end < count; end++) {
+			if (locations[end].object != locations[i].object)
+				break;
+		}
+		err = name_object(a, &locations[i], end - i, is_last);
+	}
 	naming_rest(a->names);
 	return err;
 }

@@ -73,6 +73,7 @@ void naming_free(struct naming *n)
 void naming_limit(struct naming *n, size_t bytes)
 {
 	n->limit = bytes;
+	symbolizer_limit(n->symbolizer, bytes ? bytes / 4 + 1 : 0);
 }
 
 void naming_set_kallsyms(struct naming *n, const struct kallsyms *ksyms)
@@ -105,14 +106,15 @@ static void close_symbols(struct source *source)
 	source->is_opened = false;
 }
 
-/* Closes what was used longest ago, but one, until the rest is within the limit. */
-static void close_old_symbols(struct naming *n, const struct source *but)
+/* Closes what was used longest ago, but one, until the rest and `more` bytes are within the
+ * limit. */
+static void close_old_symbols(struct naming *n, const struct source *but, size_t more)
 {
 	bool has_closed = false;
 
 	for (;;) {
 		struct source *oldest = NULL;
-		size_t bytes = 0;
+		size_t bytes = more;
 
 		for (uint32_t i = 0; i < n->n_sources; i++) {
 			struct source *s = &n->sources[i];
@@ -135,7 +137,7 @@ static void close_old_symbols(struct naming *n, const struct source *but)
 void naming_rest(struct naming *n)
 {
 	if (n->limit)
-		close_old_symbols(n, NULL);
+		close_old_symbols(n, NULL, 0);
 }
 
 /* Opens the symbols of an ELF object on first use. A file without any is no error. */
@@ -172,21 +174,39 @@ bool naming_is_dear(struct naming *n, const struct object *object)
 	return held_bytes(n) + bytes > n->limit;
 }
 
+bool naming_wants_order(struct naming *n, const struct object *object)
+{
+	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
+
+	return source && !open_symbols(n, source, object) && source->symbols &&
+	       symbolizer_object_wants_order(source->symbols);
+}
+
+/* Closes others before an object's symbols are read, and not after: they are large. */
+static int make_room(struct naming *n, const struct source *source)
+{
+	size_t bytes;
+	int err = symbolizer_object_unread(source->symbols, &bytes);
+
+	if (!err && bytes)
+		close_old_symbols(n, source, bytes);
+	return err;
+}
+
 static int resolve_elf(struct naming *n, struct source *source, const struct object *object,
 		       const struct store_location *location,
 		       int (*each)(void *arg, const struct store_line *line), void *arg)
 {
 	struct symbolizer_frame frames[MAX_LINES];
-	int count = open_symbols(n, source, object), err = count;
-	bool is_new;
+	int err = open_symbols(n, source, object), count;
 
 	if (err || !source->symbols)
 		return err;
 	source->used = ++n->uses;
-	is_new = !symbolizer_object_bytes(source->symbols);
+	err = n->limit ? make_room(n, source) : 0;
+	if (err)
+		return err;
 	count = symbolizer_resolve(source->symbols, location->offset, frames, MAX_LINES);
-	if (is_new && n->limit)
-		close_old_symbols(n, source);
 	if (count > MAX_LINES)
 		count = MAX_LINES;
 	for (int i = 0; i < count && !err; i++) {

@@ -30,6 +30,10 @@ void naming_rest(struct naming *naming);
  * are read anew when they are asked for? Then it pays to ask seldom. */
 bool naming_is_dear(struct naming *naming, const struct object *object);
 
+/* Should its locations be asked for in order of offset? Its line tables are then more than what is
+ * held at a time. (The store has locations in order of number in fewer bytes.) */
+bool naming_wants_order(struct naming *naming, const struct object *object);
+
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 
 /* Calls `each` with every line of a location (see struct store_line; strings are lent for the

@@ -41,6 +41,7 @@
 #define MAX_UNITS     (1024 * 1024)
 #define MAX_FUNCTIONS (4 * 1024 * 1024)		    /* of an object */
 #define WALK_BUDGET   (UINT64_C(128) * 1024 * 1024) /* DIEs and ranges, of an object */
+#define LINE_BYTES    40			    /* of a line table's row, in libdw's memory */
 #define NO_PARENT     UINT32_MAX
 
 struct inlined_call {
@@ -69,9 +70,11 @@ struct unit {
 	size_t n_functions, cap_functions;
 	struct range_map map; /* of indexes into functions */
 	bool is_indexed;
+	bool has_lines; /* its line table is in libdw's memory */
 };
 
 struct dwarf_names {
+	Elf *elf; /* borrowed */
 	Dwarf *dwarf, *shared_dwarf;
 	Elf *shared_elf;
 	int shared_fd;
@@ -80,6 +83,7 @@ struct dwarf_names {
 	struct range_map map; /* of indexes into units */
 	size_t functions_left;
 	uint64_t budget;
+	size_t line_bytes, max_line_bytes; /* of line tables in memory, about; 0: no limit */
 };
 
 /* Room for one more element of `size` bytes. */
@@ -397,6 +401,34 @@ static void hide_locations(Elf *elf)
 	}
 }
 
+/* Frees what libdw has made of the DWARF, and all that points into it. */
+static void unload(struct dwarf_names *names)
+{
+	for (size_t i = 0; i < names->n_units; i++)
+		unit_clear(&names->units[i]);
+	free(names->units);
+	names->units = NULL;
+	names->n_units = names->cap_units = 0;
+	range_map_free(&names->map);
+	dwarf_end(names->dwarf);
+	names->dwarf = NULL;
+	names->line_bytes = 0;
+	names->functions_left = MAX_FUNCTIONS;
+}
+
+/* libdw frees a line table, five times the size of its section's part, only with all else. The
+ * sections themselves stay with libelf, so that beginning anew costs little. */
+static int reload(struct dwarf_names *names)
+{
+	unload(names);
+	names->dwarf = dwarf_begin_elf(names->elf, DWARF_C_READ, NULL);
+	if (!names->dwarf)
+		return 0;
+	if (names->shared_dwarf)
+		dwarf_setalt(names->dwarf, names->shared_dwarf);
+	return index_object(names);
+}
+
 static int load(struct dwarf_names *names, const struct elf_file *file, const char *debug_root)
 {
 	int r;
@@ -404,8 +436,9 @@ static int load(struct dwarf_names *names, const struct elf_file *file, const ch
 	names->shared_fd = -1;
 	names->functions_left = MAX_FUNCTIONS;
 	names->budget = WALK_BUDGET;
-	hide_locations(elf_file_libelf(file));
-	names->dwarf = dwarf_begin_elf(elf_file_libelf(file), DWARF_C_READ, NULL);
+	names->elf = elf_file_libelf(file);
+	hide_locations(names->elf);
+	names->dwarf = dwarf_begin_elf(names->elf, DWARF_C_READ, NULL);
 	if (!names->dwarf)
 		return -ENOENT;
 	r = attach_shared(names, debug_root);
@@ -428,15 +461,16 @@ int dwarf_names_new(const struct elf_file *file, const char *debug_root,
 	return 0;
 }
 
+void dwarf_names_limit(struct dwarf_names *names, size_t line_bytes)
+{
+	names->max_line_bytes = line_bytes;
+}
+
 void dwarf_names_free(struct dwarf_names *names)
 {
 	if (!names)
 		return;
-	for (size_t i = 0; i < names->n_units; i++)
-		unit_clear(&names->units[i]);
-	free(names->units);
-	range_map_free(&names->map);
-	dwarf_end(names->dwarf);
+	unload(names);
 	dwarf_end(names->shared_dwarf);
 	elf_end(names->shared_elf);
 	if (names->shared_fd >= 0)
@@ -469,6 +503,34 @@ static void find_line(struct unit *unit, uint64_t vaddr, struct dwarf_names_fram
 	ret_frame->file = dwarf_linesrc(line, NULL, NULL);
 	if (!dwarf_lineno(line, &number) && number > 0)
 		ret_frame->line = (uint32_t)number;
+}
+
+/* Counts the line table that was read for the questions about a unit. */
+static void count_lines(struct dwarf_names *names, struct unit *unit)
+{
+	Dwarf_Lines *lines;
+	size_t count;
+
+	if (!unit->has_lines && !dwarf_getsrclines(&unit->die, &lines, &count))
+		names->line_bytes += count * LINE_BYTES;
+	unit->has_lines = true;
+}
+
+/* The unit at an address; NULL: none. */
+static int find_unit(struct dwarf_names *names, uint64_t vaddr, struct unit **ret_unit)
+{
+	uint32_t i;
+	int r = 0;
+
+	*ret_unit = NULL;
+	if (!range_map_find(&names->map, vaddr, &i))
+		return 0;
+	if (names->max_line_bytes && names->line_bytes > names->max_line_bytes &&
+	    !names->units[i].has_lines)
+		r = reload(names);
+	if (!r && range_map_find(&names->map, vaddr, &i))
+		*ret_unit = &names->units[i];
+	return r;
 }
 
 /* From the innermost inlined call outwards. `at` holds where the innermost stands. */
@@ -506,16 +568,15 @@ int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 	struct dwarf_names_frame at = {0};
 	struct function *function;
 	struct unit *unit;
-	uint32_t i;
-	int r;
+	int r = find_unit(names, vaddr, &unit);
 
-	if (!range_map_find(&names->map, vaddr, &i))
-		return 0;
-	unit = &names->units[i];
+	if (r || !unit)
+		return r;
 	r = find_function(names, unit, vaddr, &function);
 	if (r)
 		return r;
 	find_line(unit, vaddr, &at);
+	count_lines(names, unit);
 	if (!function && !at.file)
 		return 0;
 	return write_frames(function, vaddr, at, ret_frames, max);

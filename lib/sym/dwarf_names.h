@@ -25,8 +25,13 @@ int dwarf_names_new(const struct elf_file *file, const char *debug_root,
 		    struct dwarf_names **ret_names);
 void dwarf_names_free(struct dwarf_names *names);
 
+/* Holds line tables in about so many bytes, and those of the unit at hand: it pays to ask in order
+ * of address, since one that was put out is read anew. 0, as it is at first: no limit. */
+void dwarf_names_limit(struct dwarf_names *names, size_t line_bytes);
+
 /* The functions at `vaddr`, innermost first. Writes at most `max`, returns how many there are; 0
- * if nothing is known; or -ENOMEM. Strings live as long as `names`. */
+ * if nothing is known; or -ENOMEM. Strings live as long as `names`, or where line tables have a
+ * limit, until it is asked about another address. */
 int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 		     struct dwarf_names_frame *ret_frames, size_t max);
 

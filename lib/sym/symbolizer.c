@@ -29,6 +29,7 @@
 struct symbolizer {
 	char *debug_root; /* owned; NULL: none */
 	bool with_lines;
+	size_t line_bytes;	       /* at most, of an object's line tables; 0: no limit */
 	struct debuginfod *debuginfod; /* NULL: not used */
 	struct symbolizer_object *objects;
 };
@@ -41,6 +42,7 @@ struct symbolizer_object {
 	bool is_opened, is_loaded;
 	bool has_dwarf;		      /* the file itself */
 	size_t bytes;		      /* that its tables take, about, once they are loaded */
+	size_t line_bytes;	      /* and its line tables, if all are */
 	struct elf_file *debug;	      /* owned; NULL: none */
 	struct symtab *symtab;	      /* NULL until loaded */
 	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
@@ -111,6 +113,11 @@ void symbolizer_free(struct symbolizer *sym)
 	free(sym);
 }
 
+void symbolizer_limit(struct symbolizer *sym, size_t line_bytes)
+{
+	sym->line_bytes = line_bytes;
+}
+
 int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const char *path,
 			  struct symbolizer_object **ret_object)
 {
@@ -154,10 +161,11 @@ size_t symbolizer_object_bytes(const struct symbolizer_object *o)
 struct contents {
 	bool has_symtab, has_dwarf;
 	size_t bytes; /* that its tables will take, once they are used */
+	size_t line_bytes;
 };
 
 /* As measured on Debian's libraries: what is made of a section is about as large as itself, and a
- * compressed one grows threefold. */
+ * compressed one grows threefold. Line tables have five times their section's size. */
 static size_t table_bytes(const GElf_Shdr *shdr, const char *name)
 {
 	bool is_table = shdr->sh_type == SHT_SYMTAB || shdr->sh_type == SHT_STRTAB ||
@@ -188,6 +196,8 @@ static struct contents contents_of(const struct elf_file *file)
 			c.has_symtab = true;
 		name = elf_strptr(elf, names, shdr.sh_name);
 		c.bytes += name ? table_bytes(&shdr, name) : 0;
+		if (name && !strcmp(name, ".debug_line"))
+			c.line_bytes = table_bytes(&shdr, name) * 5 / 2;
 		if (name && shdr.sh_type == SHT_PROGBITS &&
 		    (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
 			c.has_dwarf = true;
@@ -211,7 +221,7 @@ static int load_debug_file(struct symbolizer_object *o, struct contents c)
 /* Finds out what there is to load. */
 static int object_open(struct symbolizer_object *o)
 {
-	struct contents c;
+	struct contents c, debug = {0};
 	int r;
 
 	if (o->is_opened)
@@ -220,8 +230,11 @@ static int object_open(struct symbolizer_object *o)
 	r = load_debug_file(o, c);
 	if (r)
 		return r;
+	if (o->debug)
+		debug = contents_of(o->debug);
 	o->has_dwarf = c.has_dwarf;
-	o->bytes = c.bytes + (o->debug ? contents_of(o->debug).bytes : 0);
+	o->bytes = c.bytes + debug.bytes;
+	o->line_bytes = c.has_dwarf ? c.line_bytes : debug.line_bytes;
 	o->is_opened = true;
 	return 0;
 }
@@ -236,6 +249,8 @@ static int object_load(struct symbolizer_object *o)
 	with_dwarf = o->has_dwarf ? o->file : o->debug;
 	if (!r && o->sym->with_lines && with_dwarf)
 		r = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
+	if (o->dwarf)
+		dwarf_names_limit(o->dwarf, o->sym->line_bytes);
 	if (r == -ENOMEM) {
 		object_unload(o);
 		return r;
@@ -251,6 +266,13 @@ int symbolizer_object_unread(struct symbolizer_object *o, size_t *ret_bytes)
 	if (!r)
 		*ret_bytes = o->is_loaded ? 0 : o->bytes;
 	return r;
+}
+
+bool symbolizer_object_wants_order(struct symbolizer_object *o)
+{
+	size_t limit = o->sym->line_bytes;
+
+	return limit && !object_open(o) && o->line_bytes > limit;
 }
 
 /* --- asking -------------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ struct symbolizer_options {
 	bool with_lines;	/* inline frames and source lines */
 };
 
-/* One function at a location. Strings live as long as the symbolizer_object. */
+/* One function at a location. Strings live as long as the symbolizer_object; with a limit, until
+ * the next question about it. */
 struct symbolizer_frame {
 	const char *function; /* linkage name as in the symbol table, or a DWARF name; NULL: none */
 	uint64_t start;	      /* file offset where the function starts; 0 if not known */
@@ -39,6 +40,10 @@ struct symbolizer_frame {
 
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym);
 void symbolizer_free(struct symbolizer *sym); /* and its objects */
+
+/* Holds line tables of objects that are opened from here on in about so many bytes each, and those
+ * of the unit at hand: it pays to ask in order of offset. 0, as it is at first: no limit. */
+void symbolizer_limit(struct symbolizer *sym, size_t line_bytes);
 
 /* Prepares an object. `file` is borrowed until the symbolizer is freed and is used by this
  * thread alone. `path` (for .gnu_debuglink) is copied. 0, -ENOMEM. An object without any symbols
@@ -54,6 +59,9 @@ size_t symbolizer_object_bytes(const struct symbolizer_object *object);
 
 /* The same of what the next question will have to read: 0 if the tables are there. 0 or -ENOMEM. */
 int symbolizer_object_unread(struct symbolizer_object *object, size_t *ret_bytes);
+
+/* Are its line tables more than the limit, so that it should be asked in order of offset? */
+bool symbolizer_object_wants_order(struct symbolizer_object *object);
 
 /* The functions at a file offset, innermost inlined one first, the enclosing one last. Writes at
  * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */

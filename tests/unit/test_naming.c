@@ -157,13 +157,29 @@ static void what_is_dear(void **state)
 	}
 }
 
+/* This program has line tables; without a limit, all of them are held. */
+static void what_wants_order(void **state)
+{
+	static const size_t limits[] = {0, 1, (size_t)1 << 30};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		struct naming *naming;
+
+		assert_int_equal(naming_new("/proc", &naming), 0);
+		naming_limit(naming, limits[i]);
+		assert_int_equal(naming_wants_order(naming, &places[0].object), limits[i] == 1);
+		assert_false(naming_wants_order(naming, &places[2].object) && limits[i] != 1);
+		naming_free(naming);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_limit),
-		cmocka_unit_test(with_room_for_none),
-		cmocka_unit_test(with_room_for_some),
-		cmocka_unit_test(what_is_dear),
+		cmocka_unit_test(without_a_limit),    cmocka_unit_test(with_room_for_none),
+		cmocka_unit_test(with_room_for_some), cmocka_unit_test(what_is_dear),
+		cmocka_unit_test(what_wants_order),
 	};
 
 	return cmocka_run_group_tests(tests, find_places, free_places);
