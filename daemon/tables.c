@@ -14,6 +14,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@
 #define WALKS_END_US 20000 /* a thousand times what a walk takes */
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
+#define MUCH_BYTES   (1u << 20) /* of tables made */
 
 struct request {
 	const struct object *object;
@@ -60,7 +62,8 @@ struct tables {
 
 	/* The thread's own. */
 	struct tables_counts own;
-	bool may_evict; /* for the request at hand */
+	bool may_evict;	   /* for the request at hand */
+	size_t bytes_made; /* of tables, since memory was last given back */
 	struct extents *rows, *chunks;
 	struct recipe_rules *rules;
 	size_t rules_loaded;
@@ -233,6 +236,7 @@ static int load_rows(struct tables *t, uint32_t number, const struct recipe_tabl
 	int err;
 
 	recipe_table_rows(table, &count);
+	t->bytes_made += count * sizeof(struct stackd_row);
 	err = take_room(t, t->rows, (uint32_t)count, ret_first);
 	if (err)
 		return err;
@@ -371,6 +375,18 @@ static void publish(struct tables *t)
 	t->counts = t->own;
 }
 
+/* What making tables has left in the heap; with the lock held. false: hardly anything. */
+static bool give_back(struct tables *t)
+{
+	if (t->bytes_made < MUCH_BYTES)
+		return false;
+	t->bytes_made = 0;
+	pthread_mutex_unlock(&t->lock);
+	malloc_trim(0);
+	pthread_mutex_lock(&t->lock);
+	return true;
+}
+
 static void *run(void *arg)
 {
 	struct tables *t = arg;
@@ -384,7 +400,8 @@ static void *run(void *arg)
 		if (t->is_ending)
 			break;
 		if (!r) {
-			pthread_cond_wait(&t->change, &t->lock);
+			if (!give_back(t))
+				pthread_cond_wait(&t->change, &t->lock);
 			continue;
 		}
 		t->first = r->next;
