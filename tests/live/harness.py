@@ -132,6 +132,21 @@ def workload(name, seconds=60, *arguments, **more):
     return background(os.path.join(WORKLOADS, name), seconds, *arguments, ready="READY", **more)
 
 
+def cpu_seconds(pid):
+    """The CPU time that a process has had, in seconds."""
+    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_cpu(pid, seconds):
+    """Waits until a process has had so much more CPU time, and so can have had as many samples,
+    however busy the machine is."""
+    goal = cpu_seconds(pid) + seconds
+    while cpu_seconds(pid) < goal:
+        time.sleep(0.02)
+
+
 class Daemon:
     """A running stackd."""
 

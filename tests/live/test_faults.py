@@ -2,6 +2,7 @@
 """Bad input and faults: a clear error and the promised exit status, never a crash, and nothing
 lost without being counted."""
 
+import json
 import os
 import random
 import shutil
@@ -10,10 +11,10 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, FAILED, NO_SAMPLES, NO_SUPPORT, SIGCONT, SIGSTOP, STACKCTL, STACKD,
-                     USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check, check_chains,
-                     check_fault, check_whole, live, record, run, scratch, small_disk, user_frames,
-                     workload)
+from harness import (DONE, FAILED, NO_SAMPLES, NO_SUPPORT, SIGCONT, SIGINT, SIGSTOP, STACKCTL,
+                     STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
+                     check_chains, check_fault, check_whole, live, record, run, scratch,
+                     small_disk, user_frames, wait_cpu, workload)
 
 
 # --- targets and options -------------------------------------------------------------------------
@@ -178,6 +179,18 @@ def fill_up(folder):
             pass
 
 
+def wait_samples(store, least):
+    """Waits until a running recording has so many samples: how many it has then."""
+    for _ in range(600):
+        if run(STACKCTL, "list", "-i", store).status == DONE:
+            stats = run(STACKCTL, "stats", "--json", "-i", store)
+            count = json.loads(stats.out)["samples"] if stats.status == DONE else 0
+            if count >= least:
+                return count
+        time.sleep(0.1)
+    raise Failed("no %d samples were committed within a minute" % least)
+
+
 @live
 def test_full_disk():
     """A clear error, and every recording made before is what it was."""
@@ -199,13 +212,13 @@ def test_disk_fills_while_recording():
     """The same when there was room at the start: what was committed can be read."""
     with small_disk("8m") as folder:
         store = folder + "/s.db"
-        with Daemon(store, "-F", 2000, "--", WORKLOADS + "/recursion", 20) as daemon:
+        with Daemon(store, "-F", 2000, "--", WORKLOADS + "/recursion", 60) as daemon:
             daemon.wait_recording()
-            time.sleep(3)
+            committed = wait_samples(store, 1000)
             fill_up(folder)
-            result = daemon.finish()
+            result = daemon.finish(timeout=60)
             check_fault(result, FAILED, "no space|full")
-        check(len(Recording(store).samples()) > 1000, "what was committed is gone")
+        check(len(Recording(store).samples()) >= committed, "what was committed is gone")
 
 
 @live
@@ -277,14 +290,15 @@ def test_ring_overflow():
     counted, and started == kept + lost to the last sample."""
     with scratch() as folder:
         store = folder + "/s.db"
-        with Daemon(store, "-F", 4000, "--ring-bytes", "64K", "--",
-                    WORKLOADS + "/recursion", 4) as daemon:
+        with workload("recursion") as process, \
+                Daemon(store, "-F", 4000, "--ring-bytes", "64K", "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            time.sleep(0.5)
+            wait_cpu(process.pid, 0.5)
             daemon.process.send_signal(SIGSTOP)
-            time.sleep(1.5)
+            wait_cpu(process.pid, 1.5)
             daemon.process.send_signal(SIGCONT)
-            result = daemon.finish()
+            wait_cpu(process.pid, 0.5)
+            result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
         recording = Recording(store)
         stats, samples = recording.stats(), recording.samples()

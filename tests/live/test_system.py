@@ -9,8 +9,8 @@ import time
 
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL, STACKD,
-                     WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole, live,
-                     record, run, scratch, user_frames, workload)
+                     WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole, cpu_seconds,
+                     live, record, run, scratch, user_frames, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
 
@@ -24,7 +24,7 @@ def end_by_signal(number):
     with scratch() as folder, workload("chain") as process:
         with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            time.sleep(1.7)
+            wait_cpu(process.pid, 1.7)
             check_end(daemon.finish(number))
         check(process.poll() is None, "the target ended, too")
         samples = check_whole(Recording(folder + "/s.db"))
@@ -36,16 +36,11 @@ def end_by_signal(number):
 @live
 def test_number_of_samples():
     """As many as the program's CPU time has sampling intervals."""
-    def cpu_seconds(pid):
-        with open("/proc/%d/stat" % pid, encoding="ascii") as file:
-            words = file.read().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
     with scratch() as folder, workload("chain") as process:
         with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
             daemon.wait_recording()
             before = cpu_seconds(process.pid)
-            time.sleep(3)
+            wait_cpu(process.pid, 3)
             used = cpu_seconds(process.pid) - before
             check_end(daemon.finish(SIGINT))
         count = len(check_whole(Recording(folder + "/s.db")))
@@ -108,7 +103,7 @@ def test_kill():
             store = "%s/%s.db" % (folder, wait)
             with Daemon(store, "-F", 997, "--pid", process.pid) as daemon:
                 daemon.wait_recording()
-                time.sleep(wait)
+                wait_cpu(process.pid, wait)
                 daemon.finish(SIGKILL)
             listed = run(STACKCTL, "list", "-i", store)
             check(listed.status == DONE, "list: status %d" % listed.status, listed.err)
@@ -221,7 +216,7 @@ def test_cgroup():
                 daemon.wait_recording()
                 with subprocess.Popen(["sh", "-c", enter % (group, WORKLOADS, "recursion")],
                                       stdout=subprocess.DEVNULL) as inside:
-                    time.sleep(2)
+                    wait_cpu(inside.pid, 2)
                     check_end(daemon.finish(SIGINT))
                     inside.kill()
             samples = check_whole(Recording(folder + "/s.db"))

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#define WORKLOAD_CLOCK ITIMER_REAL
 #include "workload.h"
 
 static CALLEE void parent_leaf(void)

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
 		(unsigned long)room + 16, 15);
 	fclose(map);
 	workload_ready(argc, argv);
+	signal(SIGPROF, workload_end_and_clean);
 	signal(SIGALRM, workload_end_and_clean);
 	steady((void (*)(void))room);
 	return 0;
