@@ -57,11 +57,13 @@ static void cut(struct recipe_table *t, const struct recipe_places *places)
 	struct recipe_place place, next;
 	bool is_first = true;
 
-	for (recipe_places_next(&reader, &place); recipe_places_next(&reader, &next);
-	     place = next) {
+	if (!recipe_places_next(&reader, &place))
+		return;
+	while (recipe_places_next(&reader, &next)) {
 		if (is_first || !is_padding(&place, &next))
 			cut_place(&c, &place);
 		is_first = false;
+		place = next;
 	}
 	/* The end needs no chunk of its own. */
 	begin_chunks(&c, place.offset - 1, c.rule);
