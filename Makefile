@@ -1,7 +1,8 @@
 # stackd: build, test, measure, install. `make help` lists the targets.
 #
 #   V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan,
-#   CC=clang builds with clang. Everything that is made goes into $(B).
+#   CC=clang builds with clang, WERROR=1 makes errors of warnings (tests/check.sh does). Everything
+#   that is made goes into $(B).
 
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
@@ -13,7 +14,8 @@ say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
 PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd libprotobuf-c
 CSTD     = -std=gnu17 -D_GNU_SOURCE
-WARN     = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
+WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 OPT      = $(if $(DEBUG),-O0 -g3,-O2 -g)
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -Ilib -Ibpf -I$(B)/gen
@@ -39,10 +41,14 @@ help:
 
 # --- the kernel half -------------------------------------------------------------------------
 
+# Where clang looks for headers when it compiles for this machine: for BPF it leaves out the folder
+# that has <asm/types.h>, which is another one in each distribution.
+BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g $(STRICT) -Ibpf $(shell $(CLANG) -v -E -x c \
+	/dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
+
 $(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
-	$(call say,BPF,$@)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
-		-Ibpf -idirafter /usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
+	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) -c $< -o $@
 
 $(B)/gen/stackd.skel.h: $(B)/gen/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
@@ -115,7 +121,7 @@ $(B)/libstacktag-decode.so.1: $(DECODE_SRC:%.c=$(B)/pic/%.o) $(PIC)
 
 $(B)/stacktag.so: $(wildcard plugin/*.cc plugin/*.h)
 	@mkdir -p $(@D)
-	$(call say,CXX,$@)$(PLUGIN_CXX) -std=gnu++17 -O2 -g -fPIC -fno-rtti -shared -Wall -Wextra -Werror \
+	$(call say,CXX,$@)$(PLUGIN_CXX) -std=gnu++17 -O2 -g -fPIC -fno-rtti -shared $(STRICT) \
 		-isystem $(PLUGIN_INC) -o $@ $(filter %.cc,$^)
 
 stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(PLUGIN)
@@ -162,8 +168,7 @@ WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/ge
 
 $(B)/gen/getstack.bpf.o: bench/getstack.bpf.c
 	@mkdir -p $(@D)
-	$(call say,BPF,$@)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
-		-idirafter /usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
+	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) -c $< -o $@
 
 $(B)/gen/getstack.skel.h: $(B)/gen/getstack.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name getstack_bpf > $@.tmp && mv $@.tmp $@
@@ -184,7 +189,7 @@ $(B)/bench/bt: bench/bt.c
 
 $(B)/bench/changing: bench/changing.cc
 	@mkdir -p $(@D)
-	$(call say,BENCH,$@)$(CXX) -std=c++17 -Wall -Wextra -Werror -O2 -g -fno-omit-frame-pointer -o $@ $<
+	$(call say,BENCH,$@)$(CXX) -std=c++17 $(STRICT) -O2 -g -fno-omit-frame-pointer -o $@ $<
 
 walk-bench: $(WALK_BENCH)
 

@@ -11,7 +11,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC B SAN DEBUG
-export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive WERROR=1
 
 logs=build/check
 results=$logs/results

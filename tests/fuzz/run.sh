@@ -52,7 +52,7 @@ CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" B=
 status=0
 for target in $targets; do
     # shellcheck disable=SC2086
-    $clang -std=gnu17 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -fsanitize=fuzzer,$sanitize \
+    $clang -std=gnu17 -D_GNU_SOURCE -O1 -g -Wall -Wextra ${WERROR:+-Werror} -fsanitize=fuzzer,$sanitize \
         -Ilib -Ibpf -Itests/fuzz -o "$out/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
         -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
     limits=(-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$out/failed/$target-")
