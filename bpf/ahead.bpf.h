@@ -38,8 +38,9 @@ static __always_inline bool is_marked(const struct thread_state *state, __u32 *p
 }
 
 /* Global, so that it is verified once. */
-__noinline int fetch_ahead(struct scratch *s)
+__noinline int fetch_ahead(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	struct thread_state *state;
 	__u64 frame, plain;
 	__u32 probe;

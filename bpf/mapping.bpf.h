@@ -84,8 +84,9 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 
 /* From s->tree_entry, which leads to a node, to the entry in there that an address belongs to; 0:
  * none. 1 if that is a mapping rather than the next node. Global, so that it is verified once. */
-__noinline int maple_descend(struct scratch *s, __u64 address)
+__noinline int maple_descend(struct scratch *given, __u64 address)
 {
+	struct scratch *s = CHECKED(given);
 	__u64 entry = s ? s->tree_entry : 0;
 	__u32 type = entry >> 3 & 15, pivots, last, slot;
 	bool is_arange = type == MAPLE_ARANGE;
@@ -144,8 +145,9 @@ static __always_inline __u64 change_time(struct inode *inode)
 
 /* Looks up the mapping of an address: s->vma. Only what costs little; the file is
  * vma_file(). 0, or 1: there is none, or it cannot be told just now. */
-__noinline int vma_find(struct scratch *s, __u64 address)
+__noinline int vma_find(struct scratch *given, __u64 address)
 {
+	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct vm_area_struct *vma;
 
@@ -250,8 +252,9 @@ static __always_inline void add_seen(struct scratch *s, __u64 number)
 
 /* The mapping that holds an address, as they are now: s->at. 0; NO_MAPPING; NO_OBJECT: the file is
  * not known yet. */
-__noinline int mapping_find(struct scratch *s, __u64 address)
+__noinline int mapping_find(struct scratch *given, __u64 address)
 {
+	struct scratch *s = CHECKED(given);
 	__u32 *file, number = STACKD_FILE_NONE;
 
 	if (!s)
@@ -269,7 +272,7 @@ __noinline int mapping_find(struct scratch *s, __u64 address)
 
 		if (s->vma.offset >= MAX_OFFSET || s->vma.end - s->vma.start >= MAX_OFFSET)
 			return STACKD_END_NO_MAPPING;
-		file = bpf_map_lookup_elem(&inodes, &key);
+		file = CHECKED(bpf_map_lookup_elem(&inodes, &key));
 		if (!file) {
 			s->unknown = s->vma;
 			return STACKD_END_NO_OBJECT;

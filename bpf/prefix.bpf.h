@@ -76,7 +76,7 @@ static __always_inline struct thread_state *state_at(struct scratch *s)
 {
 	__u32 index = s->state;
 
-	return index < state_slots ? bpf_map_lookup_elem(&states, &index) : NULL;
+	return index < state_slots ? CHECKED(bpf_map_lookup_elem(&states, &index)) : NULL;
 }
 
 /* All of the remembered stack, from the root on, will be compared: it is copied at once. */
@@ -166,8 +166,9 @@ static __always_inline bool holds(struct scratch *s, __u64 slot, __u64 word)
 }
 
 /* The way of a mark's word that is not in the window yet. Global, so that it is verified once. */
-__noinline int word_holds(struct scratch *s, __u64 slot, __u64 word)
+__noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 {
+	struct scratch *s = CHECKED(given);
 	return s && holds(s, slot, word);
 }
 
@@ -212,8 +213,9 @@ static __always_inline bool is_pushed_by_callee(const struct scratch *s, __u32 f
 }
 
 /* register_holds() for a plain mark. Global, so that it is verified once. */
-__noinline int plain_holds(struct scratch *s, __u32 index)
+__noinline int plain_holds(struct scratch *given, __u32 index)
 {
+	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
 	struct mark *mark = state ? mark_at(state, index) : NULL;
 	__u64 rbp;
@@ -250,8 +252,9 @@ static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_sta
 }
 
 /* What is to be true of a mark besides its return address. Global, so that it is verified once. */
-__noinline int guard_holds(struct scratch *s, __u32 index, __u32 top)
+__noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 {
+	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
 	struct guard *guard = state ? guard_at(state, index) : NULL;
 
@@ -500,8 +503,9 @@ static __always_inline bool is_among_first(const struct thread_state *state, __u
 }
 
 /* Adds a new frame's mapping to the state's. Global, so that it is verified once. */
-__noinline int keep_mapping(struct scratch *s, __u32 index)
+__noinline int keep_mapping(struct scratch *given, __u32 index)
 {
+	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
 	const struct touched_mapping *new;
 	__u32 count;

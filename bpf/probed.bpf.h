@@ -55,8 +55,9 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 
 /* Puts the true return address in place of the trampoline's, which the walk has come to. 1: done;
  * 0: it is not one. Global, so that it is verified once. */
-__noinline int restore_return(struct scratch *s)
+__noinline int restore_return(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
 	__u64 ra;
@@ -89,8 +90,9 @@ static __always_inline __u64 slot_above(__u64 at)
 
 /* Of a thread that was stopped in code without a file: the registers as they would be without the
  * probe. 1: changed. Global, so that it is verified once. */
-__noinline int leave_probe(struct scratch *s)
+__noinline int leave_probe(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
 	__u64 pc, rsp, page, at, slot, ra;
@@ -120,8 +122,9 @@ __noinline int leave_probe(struct scratch *s)
 /* Of a thread in the kernel: is it there because of a breakpoint that it has just passed, and that
  * stands for an instruction? Then that one is still to be executed. Global, so that it is verified
  * once. */
-__noinline int leave_breakpoint(struct scratch *s)
+__noinline int leave_breakpoint(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	__u8 code[2] = {0};
 	__u64 pc;
 
@@ -137,8 +140,9 @@ __noinline int leave_breakpoint(struct scratch *s)
 
 /* Puts the true return addresses into the copy of the stack at payload[at]. Global, so that it is
  * verified once. */
-__noinline int restore_copy(struct scratch *s, __u32 at, __u32 bytes)
+__noinline int restore_copy(struct scratch *given, __u32 at, __u32 bytes)
 {
+	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
 	struct return_instance *instance;

@@ -84,7 +84,7 @@ struct {
 static __always_inline __u32 first_row(__u32 index)
 {
 	__u32 pair_index = index >> 1;
-	struct chunk_pair *pair = bpf_map_lookup_elem(&chunks, &pair_index);
+	struct chunk_pair *pair = CHECKED(bpf_map_lookup_elem(&chunks, &pair_index));
 
 	return pair ? pair->first_rows[index & 1] : 0;
 }
@@ -93,7 +93,7 @@ static __always_inline struct stackd_row row_at(__u32 index)
 {
 	struct stackd_row none = {0};
 	__u32 pair_index = index >> 1;
-	struct row_pair *pair = bpf_map_lookup_elem(&rows, &pair_index);
+	struct row_pair *pair = CHECKED(bpf_map_lookup_elem(&rows, &pair_index));
 
 	return pair ? pair->rows[index & 1] : none;
 }
@@ -184,7 +184,7 @@ static __always_inline struct rule_set *rule_set_of(const struct scratch *s, __u
 {
 	__u32 set = s->cpu * STACKD_RULE_SETS + (hash >> 35 & (STACKD_RULE_SETS - 1));
 
-	return bpf_map_lookup_elem(&rule_cache, &set);
+	return CHECKED(bpf_map_lookup_elem(&rule_cache, &set));
 }
 
 /* The number of the rule by an entry, or -1: it is not about this location. */
@@ -207,7 +207,7 @@ static __always_inline const struct stackd_rule *cached_rule(const struct rule_s
 	if (found < 0)
 		found = number_in(set->ways[1], hash, location);
 	number = found;
-	return found < 0 ? NULL : bpf_map_lookup_elem(&rules, &number);
+	return found < 0 ? NULL : CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
 /* The entry of a rule that holds in a range around an offset: what of it is in one block. */
@@ -229,7 +229,7 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 {
 	__u64 offset = s->location & STACKD_LOCATION_MASK;
 	__u32 number, file_number = s->location >> 48;
-	struct stackd_file *file = bpf_map_lookup_elem(&files, &file_number);
+	struct stackd_file *file = CHECKED(bpf_map_lookup_elem(&files, &file_number));
 	struct rule_range range;
 	int found = file ? find_rule(file, offset, &range) : -1;
 
@@ -240,7 +240,7 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	number = found;
 	set->ways[1] = set->ways[0];
 	set->ways[0] = entry_of(hash, offset, &range, number);
-	return bpf_map_lookup_elem(&rules, &number);
+	return CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
 /* The rule for the walk's frame, whose location is then s->location. NULL with the reason in
@@ -258,7 +258,7 @@ static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s
 	s->end = STACKD_END_NO_OBJECT;
 	s->location = seen_location(seen_at(s), address);
 	if (s->location >> 48 == STACKD_FILE_NONE)
-		return bpf_map_lookup_elem(&rules, &none);
+		return CHECKED(bpf_map_lookup_elem(&rules, &none));
 	hash = block_hash(s->location);
 	set = rule_set_of(s, hash);
 	if (!set)
@@ -276,8 +276,9 @@ static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s
 
 /* The segments of the mapping's file: they are given when its table is loaded. Global, so that it
  * is verified once. */
-__noinline int ask_segments(struct scratch *s)
+__noinline int ask_segments(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	struct seen_mapping *m;
 	struct stackd_file *file;
 	__u32 number;
@@ -286,7 +287,7 @@ __noinline int ask_segments(struct scratch *s)
 		return 0;
 	m = seen_at(s);
 	number = m->location >> 48;
-	file = bpf_map_lookup_elem(&files, &number);
+	file = CHECKED(bpf_map_lookup_elem(&files, &number));
 	if (file) {
 		m->n_segments = file->n_segments;
 		m->first_segment = file->first_segment;
@@ -321,8 +322,9 @@ static __always_inline bool put_short(struct scratch *s, __u64 location)
 }
 
 /* Notes another mapping than the last one. Global, so that it is verified once. */
-__noinline int touch_other(struct scratch *s)
+__noinline int touch_other(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	const struct seen_mapping *m;
 
 	if (!s || s->n_touched > TOUCHED_MAPPINGS)

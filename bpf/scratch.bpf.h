@@ -215,10 +215,29 @@ struct {
 	})
 #endif
 
+/*
+ * A pointer that may be NULL, of a look-up or handed to a global function, in a form that only
+ * comes to be after it has been compared with NULL. The verifier lets nothing be added to such a
+ * pointer before that comparison. But to the compiler NULL + 320 is as good as any other value that
+ * is not used, so it may compute the address of a member first, for all of a loop at once, and
+ * compare later: clang 19 does. Here it cannot, since it does not know what comes out of the empty
+ * asm, nor may move that above the comparison. The last line spares a second comparison later.
+ */
+#define CHECKED(pointer)                                                                           \
+	({                                                                                         \
+		__typeof__(pointer) checked_ = (pointer);                                          \
+		if (checked_) {                                                                    \
+			asm volatile("" : "+r"(checked_));                                         \
+			if (!checked_)                                                             \
+				__builtin_unreachable();                                           \
+		}                                                                                  \
+		checked_;                                                                          \
+	})
+
 static __always_inline void count(__u32 counter)
 {
 	__u32 here = 0;
-	struct stackd_counters *counted = bpf_map_lookup_elem(&counters, &here);
+	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 
 	if (counted)
 		counted->n[counter]++;

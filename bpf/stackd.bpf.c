@@ -60,7 +60,7 @@ __u32 has_late_threads = 0; /* set by the daemon before the first of them */
 static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __u32 tid,
 					     __u64 start_time)
 {
-	__u64 *late = has_late_threads ? bpf_map_lookup_elem(&late_threads, &tid) : NULL;
+	__u64 *late = has_late_threads ? CHECKED(bpf_map_lookup_elem(&late_threads, &tid)) : NULL;
 
 	if (!late)
 		return false;
@@ -205,8 +205,9 @@ static __always_inline void start_bytes(struct scratch *s)
 
 /* The registers, as far as the walk restores them, and the results of a walk that is at its leaf.
  * Global, so that it is verified once. */
-__noinline int walk_from_leaf(struct scratch *s)
+__noinline int walk_from_leaf(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	const struct stackd_regs *regs;
 	__u32 wanted;
 
@@ -504,7 +505,7 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 static __always_inline void count_walk(const struct scratch *s)
 {
 	__u32 here = 0;
-	struct stackd_counters *counted = bpf_map_lookup_elem(&counters, &here);
+	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 
 	if (!counted)
 		return;
@@ -552,7 +553,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct scratch *s = bpf_map_lookup_elem(&scratches, &cpu);
+	struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
 	struct stackd_header *header;
 
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time))

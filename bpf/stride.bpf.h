@@ -104,8 +104,9 @@ static __always_inline bool has_strides(void)
 
 /* Goes on from the walk's frame, which is no remembered one. Has anything been done? Global, so
  * that it is verified once. */
-__noinline int stride(struct scratch *s)
+__noinline int stride(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	struct thread_state *state;
 	__u32 from;
 

@@ -49,7 +49,8 @@ static __always_inline struct stackd_tagged *tag_process(const struct scratch *s
 							 struct task_struct *task)
 {
 	__u32 pid = s->record.pid;
-	struct stackd_tagged *process = n_tagged ? bpf_map_lookup_elem(&tagged, &pid) : NULL;
+	struct stackd_tagged *process =
+		n_tagged ? CHECKED(bpf_map_lookup_elem(&tagged, &pid)) : NULL;
 	__u64 space;
 
 	if (!process)
@@ -77,7 +78,7 @@ static __always_inline enum tag_use tag_read(struct scratch *s, struct task_stru
 		return TAG_ENOUGH;
 	key.tag = record->tag;
 	key.program = record->program;
-	return key.tag && bpf_map_lookup_elem(&known_tags, &key) ? TAG_ENOUGH : TAG_LEARN;
+	return key.tag && CHECKED(bpf_map_lookup_elem(&known_tags, &key)) ? TAG_ENOUGH : TAG_LEARN;
 }
 
 #endif

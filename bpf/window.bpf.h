@@ -42,11 +42,12 @@ struct {
 
 /* The end of the stack that the sample hit: s->stack_end; 0 if it cannot be told just now. Global,
  * so that it is verified once. */
-__noinline int find_stack_end(struct scratch *s)
+__noinline int find_stack_end(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
-	struct stack_bounds *cached = bpf_map_lookup_elem(&bounds_cache, &slot);
+	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
 	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack, sp, end;
 
 	if (!s)
@@ -76,7 +77,7 @@ __noinline int find_stack_end(struct scratch *s)
 static __always_inline void forget_stack_end(__u32 tid)
 {
 	__u32 slot = tid % BOUNDS_SLOTS;
-	struct stack_bounds *cached = bpf_map_lookup_elem(&bounds_cache, &slot);
+	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
 
 	if (cached)
 		cached->tid = 0;
@@ -168,8 +169,9 @@ static __always_inline void window_move(struct scratch *s, __u64 address)
 
 /* The way of a read that is not in the window: grows or moves it. 0, or 1: unreadable. Global,
  * so that it is verified once. */
-__noinline int window_miss(struct scratch *s, __u64 address)
+__noinline int window_miss(struct scratch *given, __u64 address)
 {
+	struct scratch *s = CHECKED(given);
 	__u64 offset;
 
 	if (!s)

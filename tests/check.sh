@@ -111,14 +111,24 @@ lint_layers() {
     [ -z "$bad" ] || { echo "includes against the layers:" && echo "$bad" && return 1; }
 } 2>/dev/null
 
+# Every pointer that may be NULL in the program goes through CHECKED (bpf/scratch.bpf.h).
+lint_checked() {
+    local bad
+    bad=$(grep -n 'bpf_map_lookup_elem(' bpf/*.[ch] | grep -v 'CHECKED(bpf_map_lookup_elem('
+        grep -nE '^__noinline .*\*' bpf/*.[ch] | grep -v ' \*given\b'
+        grep -cE '^__noinline .*\*given\b|= CHECKED\(given\);' bpf/*.[ch] | grep '[13579]$')
+    [ -z "$bad" ] || { echo "pointers compared with NULL in a way that moves:" && echo "$bad" && return 1; }
+}
+
 do_lint() {
-    export -f sources lint_format lint_tidy lint_shell lint_python lint_layers
+    export -f sources lint_format lint_tidy lint_shell lint_python lint_layers lint_checked
     export jobs
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/flamegraph.html.inc
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell
     spawn lint-python bash -o pipefail -c lint_python
     spawn lint-layers bash -o pipefail -c lint_layers
+    spawn lint-checked bash -o pipefail -c lint_checked
     wait
     run lint-tidy bash -o pipefail -c lint_tidy
 }
