@@ -43,12 +43,13 @@ help:
 
 # Where clang looks for headers when it compiles for this machine: for BPF it leaves out the folder
 # that has <asm/types.h>, which is another one in each distribution.
-BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g $(STRICT) -Ibpf $(shell $(CLANG) -v -E -x c \
-	/dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
+BPF_CLANG = $(CLANG)
+BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g $(STRICT) -Ibpf $(shell $(BPF_CLANG) -v \
+	-E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
 
 $(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
-	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) -c $< -o $@
+	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
 $(B)/gen/stackd.skel.h: $(B)/gen/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
@@ -84,6 +85,22 @@ $(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lncursesw -ltinfo
+
+# The daemon with the program of another clang, which tests/kernels tries: build/bpf/clang-19/stackd.
+# A newer object in that folder, which another root's compiler has made, is taken as it is.
+$(B)/bpf/%/stackd.bpf.o: BPF_CLANG = $*
+$(B)/bpf/%/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
+
+$(B)/bpf/%/stackd.skel.h: $(B)/bpf/%/stackd.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
+
+$(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
+	$(call say,LD,$@)$(CC) -I$(@D) $(CFLAGS) $(LDFLAGS) -o $@ daemon/sampler.c \
+		$(filter-out %/sampler.o %.h,$^) $(LDLIBS)
+
+.PRECIOUS: $(B)/bpf/%/stackd.bpf.o $(B)/bpf/%/stackd.skel.h
 
 # --- for programs that keep a tag (docs/TAGS.md) ---------------------------------------------
 
@@ -168,7 +185,7 @@ WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/ge
 
 $(B)/gen/getstack.bpf.o: bench/getstack.bpf.c
 	@mkdir -p $(@D)
-	$(call say,BPF,$@)$(CLANG) $(BPF_FLAGS) -c $< -o $@
+	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
 $(B)/gen/getstack.skel.h: $(B)/gen/getstack.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name getstack_bpf > $@.tmp && mv $@.tmp $@
