@@ -71,6 +71,7 @@ struct thread_struct {
 };
 
 struct task_struct {
+	void *stack; /* of the kernel's own, its lowest address */
 	unsigned int flags;
 	int pid;
 	__u64 start_time;

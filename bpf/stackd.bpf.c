@@ -18,6 +18,7 @@
 #include "ahead.bpf.h"
 #include "branch.bpf.h"
 #include "code.bpf.h"
+#include "idle.bpf.h"
 #include "window.bpf.h"
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
@@ -559,6 +560,10 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);
+	if (is_idle(task, pid_tgid, ctx->regs.rsp)) {
+		count(STACKD_COUNT_IDLE);
+		return 0;
+	}
 	if (!s) {
 		count(STACKD_COUNT_LOST_RING);
 		return 0;

@@ -23,7 +23,7 @@
  *                                              newest first
  *
  * The bookkeeping identity, checked by the daemon at its end:
- *   started == sent + lost_ring
+ *   started == sent + lost_ring + idle
  *   sent    == received == sum of the reasons that the daemon counts
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
@@ -277,6 +277,7 @@ enum stackd_counter {
 	STACKD_COUNT_TAGS_NEW,	      /* walks along with a tag that was not known */
 	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
 	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
+	STACKD_COUNT_IDLE,	      /* the CPU was idle: no record was made */
 	STACKD_COUNT_COUNT,
 };
 

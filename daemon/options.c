@@ -29,7 +29,8 @@ enum {
 	OPTION_HEIGHTS,
 	OPTION_JUDGE,
 	OPTION_TAGS,
-	OPTION_JUDGE_TAGS
+	OPTION_JUDGE_TAGS,
+	OPTION_IDLE
 };
 
 static const struct argp_option argp_options[] = {
@@ -44,6 +45,8 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"freq", 'F', "HZ", 0, "samples a second and CPU (default 997)", 2},
 	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
+	{"idle", OPTION_IDLE, NULL, 0,
+	 "with samples of idle CPUs (default: they are counted and left out)", 2},
 	{"stack-bytes", OPTION_STACK, "BYTES", 0,
 	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
 	{"ring-bytes", OPTION_RING, "BYTES", 0,
@@ -284,6 +287,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_HEIGHTS:
 		options->heights = true;
+		break;
+	case OPTION_IDLE:
+		options->idle = true;
 		break;
 	case OPTION_JUDGE:
 		options->judge = true;

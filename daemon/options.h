@@ -30,6 +30,7 @@ struct options {
 	enum stackd_prefix prefix;
 	bool is_prefix_given;
 	enum stackd_tags tags;
+	bool idle; /* sample idle CPUs, too */
 	bool walk_in_daemon;
 	bool heights;		 /* measure how far from the stack's end frames are */
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */

@@ -51,6 +51,7 @@ static void add_kernel(const struct run_counters *c, struct batch *b)
 		[STACKD_COUNT_TAGS_NEW] = "kernel_tags_new",
 		[STACKD_COUNT_BRANCHES] = "branch_records",
 		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
+		[STACKD_COUNT_IDLE] = "idle",
 	};
 
 	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
@@ -116,7 +117,8 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 void run_counters_warn(const struct run_counters *counters, bool tags_only)
 {
 	const uint64_t *kernel = counters->sampled.counters;
-	uint64_t accounted = kernel[STACKD_COUNT_SENT] + kernel[STACKD_COUNT_LOST_RING];
+	uint64_t accounted = kernel[STACKD_COUNT_SENT] + kernel[STACKD_COUNT_LOST_RING] +
+			     kernel[STACKD_COUNT_IDLE];
 	const struct recorder_counts *recorded = &counters->recorded;
 
 	if (kernel[STACKD_COUNT_STARTED] != accounted)

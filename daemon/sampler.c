@@ -183,6 +183,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->wakeup_bytes = ring_size(options->ring_bytes) / 4;
 	s->skel->rodata->walk_here = !options->walk_in_daemon;
 	s->skel->rodata->judge = options->judge;
+	s->skel->rodata->with_idle = options->idle;
 	s->skel->rodata->usual_period = options->usual_period;
 	s->skel->rodata->prefix_mode = options->prefix;
 	s->skel->rodata->segment_frames = options->segment_frames;

@@ -30,6 +30,7 @@ struct sampler_options {
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */
 	uint32_t usual_period;	 /* see record_period() */
 	bool branches;		 /* read branch records */
+	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, the stack to check it by */
 	bool enable_on_exec;	 /* start counting when the target calls exec */

@@ -202,6 +202,7 @@ static enum exit_status open_sampler(struct session *s)
 		.branches = s->options->lbr,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
+		.idle = s->options->idle,
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
@@ -380,6 +381,7 @@ static struct status_numbers numbers(const struct run_counters *counters)
 		.now_ns = clock_ns(CLOCK_MONOTONIC),
 		.samples = recorded->complete + recorded->partial,
 		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
+		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
 		.complete = recorded->complete,
 		.partial = recorded->partial,
 	};

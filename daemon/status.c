@@ -29,26 +29,39 @@ void status_start(struct status *status, uint64_t now_ns)
 	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cpu_ns()};
 }
 
+/* ", idle 41.0%": of all that was sampled, so with a clock of the CPUs' time. */
+static const char *idle_share(const struct status_numbers *n, char *buf, size_t size)
+{
+	*buf = '\0';
+	if (n->idle)
+		snprintf(buf, size, ", idle %.1f%%",
+			 percent(n->idle, n->samples + n->lost + n->idle));
+	return buf;
+}
+
 void status_summary(const struct status_numbers *n, char *buf, unsigned long size)
 {
+	char idle[32];
+
 	snprintf(buf, size,
 		 "%" PRIu64 " samples, %" PRIu64 " lost, %.1f%% complete, 0.0%% reconstructed, "
-		 "%.1f%% partial",
+		 "%.1f%% partial%s",
 		 n->samples, n->lost, percent(n->complete, n->samples),
-		 percent(n->partial, n->samples));
+		 percent(n->partial, n->samples), idle_share(n, idle, sizeof(idle)));
 }
 
 void status_show(struct status *status, const struct status_numbers *now, bool quiet)
 {
 	uint64_t cpu = own_cpu_ns(), span = now->now_ns - status->last.now_ns;
-	char line[256];
+	char line[256], idle[32];
 
 	if (!span)
 		return;
 	snprintf(line, sizeof(line),
-		 "%.0f samples/s, %" PRIu64 " lost, %.1f%% complete, stackd %.1f%% CPU",
+		 "%.0f samples/s, %" PRIu64 " lost, %.1f%% complete%s, stackd %.1f%% CPU",
 		 (double)(now->samples - status->last.samples) * 1e9 / (double)span, now->lost,
-		 percent(now->complete, now->samples), percent(cpu - status->last_cpu_ns, span));
+		 percent(now->complete, now->samples), idle_share(now, idle, sizeof(idle)),
+		 percent(cpu - status->last_cpu_ns, span));
 	service_status(line);
 	if (!quiet)
 		log_status(line);

@@ -11,7 +11,7 @@
 
 struct status_numbers {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
-	uint64_t samples, lost, complete, partial;
+	uint64_t samples, lost, idle, complete, partial;
 };
 
 struct status {
@@ -24,7 +24,7 @@ void status_start(struct status *status, uint64_t now_ns);
 /* Shows the line; `quiet`: only to a service manager. */
 void status_show(struct status *status, const struct status_numbers *now, bool quiet);
 
-/* "12,345 samples, 0 lost, 99.9% complete, ..." into `buf`. */
+/* "12345 samples, 0 lost, 99.9% complete, ..." into `buf`, with "idle 41.0%" if CPUs were. */
 void status_summary(const struct status_numbers *n, char *buf, unsigned long size);
 
 #endif

@@ -23,6 +23,17 @@ void report_header_reasons(const struct profile *profile, uint64_t *ret_samples,
 	}
 }
 
+bool report_header_counter(const struct store_tables *tables, const char *name, uint64_t *ret_value)
+{
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		if (strcmp(tables->counters[i].name, name) == 0) {
+			*ret_value = tables->counters[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The reasons of partial stacks, most samples first. */
 static void report_header_why(const struct profile *profile, struct buf *b)
 {
@@ -123,6 +134,35 @@ static void report_header_field(struct report_header *h, const char *name, const
 	report_header_line(h);
 }
 
+/* Samples of idle CPUs, which stackd has counted and left out. */
+static uint64_t report_header_idle(const struct profile *profile)
+{
+	uint64_t idle;
+
+	return report_header_counter(profile_tables(profile), "idle", &idle) ? idle : 0;
+}
+
+/* Does the event come as time goes by? Of others, idle CPUs have hardly any. */
+static bool report_header_is_clock(const struct store_recording *recording)
+{
+	return recording->event && (strcasestr(recording->event, "cpu-clock") ||
+				    strcasestr(recording->event, "cpu_clock"));
+}
+
+static void report_header_idle_line(struct report_header *h, const struct profile *profile)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	uint64_t idle = report_header_idle(profile);
+	char share[TEXT_SHARE_MAX];
+
+	if (!idle)
+		return;
+	text_printf(&h->row, "# idle: %s%% of %s (%" PRIu64 " samples left out)",
+		    text_share(idle, idle + recording->samples + recording->lost, share),
+		    report_header_is_clock(recording) ? "the CPUs' time" : "all samples", idle);
+	report_header_line(h);
+}
+
 static void report_header_counts(struct report_header *h, const struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
@@ -134,6 +174,7 @@ static void report_header_counts(struct report_header *h, const struct profile *
 	report_header_line(h);
 	text_printf(&h->row, "# lost: %" PRIu64, recording->lost);
 	report_header_line(h);
+	report_header_idle_line(h, profile);
 	text_put_raw(&h->row, "# quality: ");
 	report_header_quality(profile, &h->row);
 	report_header_line(h);
@@ -191,8 +232,8 @@ void report_header_json(const struct profile *profile, struct buf *b)
 	text_printf(b, ",\"start_unix_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"finished\":%s",
 		    recording->start_unix_ns, report_header_duration(recording),
 		    recording->finished ? "true" : "false");
-	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64, totals->samples,
-		    recording->lost);
+	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
+		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,
 		    ",\"quality\":{\"complete\":%" PRIu64 ",\"reconstructed\":%" PRIu64
 		    ",\"partial\":%" PRIu64 "}",

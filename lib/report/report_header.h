@@ -20,6 +20,10 @@ void report_header_quality(const struct profile *profile, struct buf *b);
  * reasons. */
 void report_header_reasons(const struct profile *profile, uint64_t *ret_samples, uint32_t n);
 
+/* The value of a counter. false: the recording has none of this name. */
+bool report_header_counter(const struct store_tables *tables, const char *name,
+			   uint64_t *ret_value);
+
 /* "cpu-clock at 997 Hz", "cycles every 1000000" */
 void report_header_event(const struct store_recording *recording, struct buf *b);
 

@@ -27,18 +27,6 @@ struct report_stats {
 	double store_bytes;  /* of the file, per sample of this recording */
 };
 
-static bool report_stats_counter(const struct store_tables *t, const char *name,
-				 uint64_t *ret_value)
-{
-	for (uint32_t i = 0; i < t->n_counters; i++) {
-		if (strcmp(t->counters[i].name, name) == 0) {
-			*ret_value = t->counters[i].value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static int report_stats_collisions(struct profile *profile, uint64_t *ret_collisions)
 {
 	const struct store_tables *t = profile_tables(profile);
@@ -69,7 +57,7 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 
 		snprintf(name, sizeof(name), "end.%s", end_reason_name((uint8_t)i));
 		if (profile_quality_of((uint8_t)i) == PROFILE_LOST &&
-		    report_stats_counter(t, name, &value))
+		    report_header_counter(t, name, &value))
 			s->reasons[i] += value;
 	}
 }
@@ -84,7 +72,7 @@ static int report_stats_make(struct profile *profile, struct report_stats *s)
 	s->store_bytes = samples ? (double)t->store_bytes / (double)samples : 0;
 	if (t->recording.kernel_runs)
 		s->kernel_ns = (double)t->recording.kernel_ns / (double)t->recording.kernel_runs;
-	if (report_stats_counter(t, "ring_bytes", &ring) && samples)
+	if (report_header_counter(t, "ring_bytes", &ring) && samples)
 		s->ring_bytes = (double)ring / (double)samples;
 	return report_stats_collisions(profile, &s->collisions);
 }
@@ -148,7 +136,7 @@ static uint64_t report_stats_value(const struct store_tables *t, const char *nam
 {
 	uint64_t value;
 
-	return report_stats_counter(t, name, &value) ? value : 0;
+	return report_header_counter(t, name, &value) ? value : 0;
 }
 
 static double report_stats_percent(uint64_t part, uint64_t whole)

@@ -242,8 +242,8 @@ def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0
     stats = sent.recording(name).stats()
     counters = stats["counters"]
     print(stats)
-    check(counters["started"] == counters["sent"] + counters["lost_ring"],
-          "started samples are neither sent nor lost", counters)
+    check(counters["started"] == counters["sent"] + counters["lost_ring"] + counters["idle"],
+          "started samples are neither sent, lost nor idle", counters)
     check(counters["received"] == counters["sent"], "sent is not what was received", counters)
     check(bool(counters["lost_ring"]) == is_lossy and bool(stats["lost"]) == is_lossy,
           "%d samples are lost" % stats["lost"], counters)

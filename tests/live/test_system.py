@@ -197,6 +197,58 @@ def test_all():
         check_chains(mine, Expectation.of_source("recursion"))
 
 
+def idle_seconds():
+    """Of all CPUs together, as the kernel accounts it: idle, or waiting for a disk."""
+    with open("/proc/stat", encoding="ascii") as file:
+        words = file.readline().split()
+    return (int(words[4]) + int(words[5])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_in_idle_loop(sample):
+    """The idle loop itself: no interrupt has come in between."""
+    names = [frame.symbol or "" for frame in sample.frames]
+    return "do_idle" in names and not any("softirq" in name or name.startswith("asm_")
+                                          for name in names)
+
+
+def check_idle(folder, *words):
+    """As much idle time is counted as /proc/stat has, and none of it is in the call paths, unless
+    it was asked for. The share of the CPUs' time."""
+    before, begun = idle_seconds(), time.monotonic()
+    recording, result = record(folder + "/s.db", "-F", 997, "--duration", 3, *words)
+    share = (idle_seconds() - before) / (time.monotonic() - begun) / os.cpu_count()
+    check_end(result)
+    stats = recording.stats()
+    counters = stats["counters"]
+    check(counters["started"] == counters["sent"] + counters["lost_ring"] + counters["idle"],
+          "samples are neither sent, lost nor idle", counters)
+    check(stats["idle"] == counters["idle"], "stats tells another figure", stats)
+    idle = [sample for sample in recording.samples() if is_in_idle_loop(sample)]
+    if "--idle" in words:
+        check(not stats["idle"], "idle samples are counted and recorded", stats)
+        found = len(idle) / (stats["samples"] + stats["lost"])
+    else:
+        check(not idle, "%d idle samples are recorded" % len(idle), *idle[:5])
+        found = stats["idle"] / (stats["samples"] + stats["lost"] + stats["idle"])
+        header = run(STACKCTL, "report", *recording.source).out.split("\n\n")[0]
+        check(("idle %.1f%%" % (100 * found) in result.err) == bool(stats["idle"]), "no idle share",
+              result.err)
+        check(("# idle: %.1f%% of the CPUs' time" % (100 * found) in header) == bool(stats["idle"]),
+              "no idle share", header)
+    print(words, "idle: %.3f by samples, %.3f by /proc/stat" % (found, share))
+    check(abs(found - share) < 0.1, "%.3f are idle, and /proc/stat says %.3f" % (found, share))
+    return found
+
+
+@live
+def test_idle():
+    """Idle CPUs are counted and left out, whatever else runs. (On a machine that is never idle there
+    is nothing to be left out; that the figures agree is checked all the same.)"""
+    with scratch() as folder:
+        for words in (["--all"], ["--all", "--idle"]):
+            check_idle(folder, *words)
+
+
 @live
 def test_cgroup():
     """Only what runs in the cgroup, later arrivals included."""

@@ -426,6 +426,7 @@ static void test_stats(void **state)
 	assert_int_equal(member(json, "recording"), 7);
 	assert_int_equal(member(json, "samples"), 100);
 	assert_int_equal(member(json, "lost"), 5);
+	assert_int_equal(member(json, "idle"), 0); /* as in recordings that do not tell */
 	quality = json_object_get(json, "quality");
 	assert_int_equal(member(quality, "complete"), 99);
 	assert_int_equal(member(quality, "reconstructed"), 0);
@@ -441,6 +442,39 @@ static void test_stats(void **state)
 	free(text);
 	profile_free(p);
 	fake_free(f);
+}
+
+/* What idle CPUs were sampled is told once, as a share of all that was. */
+static void test_idle(void **state)
+{
+	static const struct {
+		const char *event, *line;
+	} cases[] = {
+		{"cpu-clock", "\n# idle: 40.0% of the CPUs' time (70 samples left out)\n"},
+		{"perf::CPU-CLOCK", "\n# idle: 40.0% of the CPUs' time (70 samples left out)\n"},
+		{"cycles", "\n# idle: 40.0% of all samples (70 samples left out)\n"}};
+	struct report_options options = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct store_reader *f = fake_small();
+		char *text, *json_text;
+		json_t *json;
+
+		fake_counter(f, "idle", 70);
+		fake_done(f)->tables.recording.lost = 5;
+		f->tables.recording.samples = 100;
+		f->tables.recording.event = cases[i].event;
+		text = written(f, report_write_text, &options);
+		assert_non_null(strstr(text, cases[i].line));
+		json_text = written(f, report_write_json, &options);
+		json = json_loads(json_text, 0, NULL);
+		assert_int_equal(member(json, "idle"), 70);
+		json_decref(json);
+		free(json_text);
+		free(text);
+		fake_free(f);
+	}
 }
 
 static void test_failing_output(void **state)
@@ -479,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_failing_output),
 	};
 

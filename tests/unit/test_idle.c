@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples of idle CPUs: the kernel half, whole and as it is, counts them and sends nothing; what
+ * interrupts do in the idle task is sampled, and so is everything with --idle (bpf/idle.bpf.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bpf_shim.h"
+
+#include "../../bpf/stackd.bpf.c"
+
+#define STACK	 0xffffc90000100000ull
+#define SOFT_IRQ 0xffffc90000007f00ull /* on the CPU's own stack */
+
+static unsigned n_records;
+
+static long receive(const void *record, size_t size)
+{
+	(void)record;
+	(void)size;
+	n_records++;
+	return 0;
+}
+
+static uint64_t counted(enum stackd_counter which)
+{
+	uint32_t only = 0;
+
+	return ((struct stackd_counters *)shim_lookup(&counters, &only))->n[which];
+}
+
+/* Samples the kernel at work for a task without memory. Was a record made, or was the sample
+ * counted as idle? It must be one of the two. */
+static bool is_sampled(uint32_t tid, uint64_t rsp)
+{
+	static struct task_struct task = {.flags = PF_KTHREAD};
+	struct bpf_perf_event_data context = {.sample_period = 1};
+	uint64_t idle = counted(STACKD_COUNT_IDLE);
+	unsigned before = n_records;
+
+	task.stack = (void *)(uintptr_t)STACK;
+	shim_task = &task;
+	shim_pid_tgid = (uint64_t)tid << 32 | tid;
+	shim_time_ns += 1000;
+	context.regs = (struct pt_regs){.rsp = rsp, .cs = 0x10, .rip = 0xffffffff81000000};
+	stackd_sample(&context);
+	assert_int_equal(n_records - before + (counted(STACKD_COUNT_IDLE) - idle), 1);
+	assert_int_equal(counted(STACKD_COUNT_STARTED), counted(STACKD_COUNT_SENT) +
+								counted(STACKD_COUNT_LOST_RING) +
+								counted(STACKD_COUNT_IDLE));
+	return n_records > before;
+}
+
+static void test_idle_is_counted(void **state)
+{
+	(void)state;
+	assert_false(is_sampled(0, STACK + 0x3e80));
+	assert_false(is_sampled(0, STACK + 16384)); /* nothing is pushed yet */
+	assert_int_equal(counted(STACKD_COUNT_IDLE), 2);
+	assert_int_equal(n_records, 0);
+}
+
+static void test_work_is_sampled(void **state)
+{
+	(void)state;
+	assert_true(is_sampled(0, SOFT_IRQ));
+	assert_true(is_sampled(0, STACK + 16384 + 8));
+	assert_true(is_sampled(15, STACK + 0x3e80)); /* a kernel thread */
+}
+
+static void test_idle_is_sampled_if_asked_for(void **state)
+{
+	(void)state;
+	with_idle = 1;
+	assert_true(is_sampled(0, STACK + 0x3e80));
+	with_idle = 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	shim_ring = receive;
+	(void)shim_make_array(&counters, 1);
+	(void)shim_make_array(&scratches, 1);
+	shim_make_hash(&late_threads, 1);
+	n_records = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	shim_free_maps();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_idle_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_work_is_sampled, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_idle_is_sampled_if_asked_for, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
