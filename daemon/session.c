@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "event_choice.h"
 #include "log.h"
+#include "no_samples.h"
 #include "record_pool.h"
 #include "recorder.h"
 #include "reorder.h"
@@ -488,8 +489,7 @@ static enum exit_status sum_up(struct session *s)
 			 s->path);
 	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
 	if (!n.samples)
-		log_warning("no samples: the target did not run%s",
-			    n.lost ? ", or all were lost (a larger --ring-bytes helps)" : "");
+		no_samples_warn(s->options, s->target, &n);
 	return n.samples ? STATUS_DONE : STATUS_NO_SAMPLES;
 }
 

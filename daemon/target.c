@@ -11,10 +11,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "cgroup.h"
 
 struct target {
 	const struct options *options;
@@ -133,30 +135,16 @@ int target_start(struct target *t)
 	return 0;
 }
 
-/* --- a cgroup -------------------------------------------------------------------------------- */
-
-static int open_cgroup(struct target *t, char **ret_error)
+bool target_command_cpu(struct target *t, uint64_t *ret_ns)
 {
-	static const char *const mounts[] = {"", "/sys/fs/cgroup", "/sys/fs/cgroup/unified",
-					     "/sys/fs/cgroup/perf_event"};
-	const char *path = t->options->cgroup;
-	char full[4096];
-	struct stat st;
+	struct rusage used;
 
-	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
-		snprintf(full, sizeof(full), "%s%s%s/cgroup.procs", mounts[i],
-			 *mounts[i] && path[0] != '/' ? "/" : "", path);
-		if (stat(full, &st))
-			continue;
-		full[strlen(full) - strlen("/cgroup.procs")] = '\0';
-		t->cgroup = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (t->cgroup >= 0)
-			return 0;
-	}
-	explain(ret_error,
-		"there is no cgroup '%s' (%s): give its folder, or its path below /sys/fs/cgroup",
-		path, -ENOENT);
-	return -ENOENT;
+	if (!t->child || wait4(t->child, NULL, WNOHANG, &used) != t->child)
+		return false;
+	t->child = 0;
+	*ret_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
+		  (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+	return true;
 }
 
 /* --- all of them ----------------------------------------------------------------------------- */
@@ -181,7 +169,7 @@ int target_new(const struct options *options, struct target **ret_target, char *
 	else if (options->target == TARGET_COMMAND)
 		err = start_command(t, ret_error);
 	else if (options->target == TARGET_CGROUP)
-		err = open_cgroup(t, ret_error);
+		err = cgroup_open(options->cgroup, &t->cgroup, ret_error);
 	if (err) {
 		target_free(t);
 		return err;

@@ -25,6 +25,10 @@ int target_cgroup_fd(const struct target *target); /* -1 unless it is a cgroup *
 /* Lets the command go on to its exec. 0, or why the command could not be run: negative errno. */
 int target_start(struct target *target);
 
+/* The CPU time that the command has used, with the children that it waited for. false: it still
+ * runs, or the target is no command. */
+bool target_command_cpu(struct target *target, uint64_t *ret_ns);
+
 /* A descriptor that becomes readable when one of the processes ends; -1 for none. After that,
  * target_has_ended() says whether all of them have. */
 int target_poll_fd(const struct target *target);

@@ -129,14 +129,58 @@ def test_no_such_command():
 
 
 @live
-def test_no_samples():
-    """A command that runs for less than a sampling interval."""
+def test_command_not_executable():
     with scratch() as folder:
+        with open(folder + "/plain", "w", encoding="ascii"):
+            pass
+        result = run(STACKD, "-o", folder + "/s.db", "--", folder + "/plain")
+        check_fault(result, FAILED, "cannot run", "plain", "permission denied")
+
+
+@live
+def test_no_samples():
+    """A command that runs for less than a sampling interval: it is said to have run. One that goes
+    on sleeping is not."""
+    with scratch() as folder:
+        result = run(STACKD, "-o", folder + "/s.db", "-c", 10 ** 12, "--", "true")
+        check_fault(result, NO_SAMPLES, "'true' ran and ended after [0-9.]+ ms of CPU time",
+                    "a lower -c than 10{12}")
         result = run(STACKD, "-o", folder + "/s.db", "-F", 1, "--", "true")
         check(result.status in (DONE, NO_SAMPLES), "status %d" % result.status, result.err)
+        check(result.status == DONE or "a higher -F than 1\n" in result.err, "no remedy", result.err)
+        with subprocess.Popen(["sleep", "30"]) as sleeper:
+            slept = run(STACKD, "-o", folder + "/t.db", "--duration", 0.3, "--pid", sleeper.pid)
+            sleeper.kill()
+        check_fault(slept, NO_SAMPLES, "no samples: the target slept")
         report = run(STACKCTL, "report", "-i", folder + "/s.db")
         check(report.status == result.status, "report: status %d after stackd's %d"
               % (report.status, result.status), report.err)
+
+
+def check_no_cgroup(path, *words):
+    """It is said what the folder is, and where cgroups are."""
+    result = run(STACKD, "--cgroup", path, "--duration", 1)
+    check_fault(result, FAILED, "--cgroup '%s': " % path, *words,
+                "cgroups of .* are (not )?mounted")
+
+
+@live
+def test_no_cgroup():
+    with scratch() as folder:
+        with open(folder + "/file", "w", encoding="ascii"):
+            pass
+        check_no_cgroup(folder, "a folder, not a cgroup")
+        check_no_cgroup(folder + "/file", "a file, not a cgroup")
+        check_no_cgroup(folder + "/none", "no such file")
+        # A hierarchy of version 1 without controllers.
+        os.mkdir(folder + "/old")
+        if run("mount", "-t", "cgroup", "-o", "none,name=stackd-test", "none",
+               folder + "/old").status:
+            raise Skip("cgroups of version 1 cannot be mounted")
+        try:
+            check_no_cgroup(folder + "/old", r"a cgroup of version 1 \(name=stackd-test\)")
+        finally:
+            run("umount", folder + "/old")
 
 
 # --- the machine ---------------------------------------------------------------------------------

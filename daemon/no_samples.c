@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Why there are no samples; see no_samples.h. */
+#include "no_samples.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "log.h"
+
+/* What would sample sooner: "a higher -F than 997", "a lower -c than 1000000". */
+static const char *remedy(const struct options *options, char *buf, size_t size)
+{
+	if (options->period)
+		snprintf(buf, size, "a lower -c than %" PRIu64, options->period);
+	else
+		snprintf(buf, size, "a higher -F than %" PRIu64, options->frequency);
+	return buf;
+}
+
+void no_samples_warn(const struct options *options, struct target *target,
+		     const struct status_numbers *numbers)
+{
+	uint64_t used_ns;
+	char sooner[64];
+
+	remedy(options, sooner, sizeof(sooner));
+	if (numbers->lost)
+		log_warning("no samples: all %" PRIu64 " were lost; try a larger --ring-bytes",
+			    numbers->lost);
+	else if (numbers->idle)
+		log_warning("no samples: the CPUs were idle; --idle samples that, too");
+	else if (target_command_cpu(target, &used_ns))
+		log_warning("no samples: '%s' ran and ended after %.1f ms of CPU time, before its "
+			    "first sample; try %s",
+			    options->command[0], (double)used_ns / 1e6, sooner);
+	else
+		log_warning("no samples: the target slept, or ran too briefly; try %s", sooner);
+}
