@@ -147,6 +147,8 @@ static void cmd_import_summary(const struct import_result *result, const char *p
 		result->recording, path);
 	if (result->other_samples)
 		message("%" PRIu64 " samples of other events were left out", result->other_samples);
+	if (result->missing)
+		message("%s", result->missing);
 }
 
 static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader, int fd,
@@ -177,6 +179,7 @@ static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader
 	if (!args->output)
 		store_path_hand_over(path);
 	cmd_import_summary(&result, path);
+	free(result.missing);
 	return CMD_DONE;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/vec.h"
 #include "import/import_event.h"
+#include "import/import_missing.h"
 #include "import/import_note.h"
 #include "import/import_stack.h"
 #include "import/import_world.h"
@@ -41,7 +42,7 @@ struct import {
 	struct store_recording info;
 	const struct perfdata_event *first; /* of the first sample */
 	const char *event;		    /* the chosen one's name */
-	char *target, *note;
+	char *target, *note, *missing;
 	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes,
 		sent_origins;
 
@@ -453,7 +454,14 @@ static int keep_note(struct import *im)
 		.branches = *import_stack_counts(im->stack),
 		.samples = im->info.samples,
 	};
+	const char *host = facts.info->host;
+	int r = import_missing(im->world,
+			       strcmp(host, im->options->machine->nodename) ? host : NULL,
+			       &im->missing);
 
+	if (r)
+		return r;
+	facts.missing = im->missing;
 	memcpy(facts.ends, im->ends, sizeof(facts.ends));
 	im->info.note = im->note = import_note(&facts);
 	return im->note ? 0 : -ENOMEM;
@@ -481,6 +489,7 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 		.lost = im->info.lost,
 		.reconstructed = im->inferred_whole,
 		.other_samples = im->other_samples,
+		.missing = im->missing,
 	};
 	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
 		if (end_reason_quality((uint8_t)i) == END_COMPLETE)
@@ -542,6 +551,7 @@ static void release(struct import *im)
 	store_writer_free(im->writer);
 	free(im->target);
 	free(im->note);
+	free(im->missing);
 	free(im->error);
 }
 
@@ -558,10 +568,12 @@ int import_run(struct perfdata *reader, const struct import_options *options,
 		r = read_all(&im);
 	if (!r)
 		r = finish(&im);
-	if (!r)
+	if (!r) {
 		sum_up(&im, ret_result);
-	else if (im.writer)
+		im.missing = NULL;
+	} else if (im.writer) {
 		store_writer_discard(im.writer);
+	}
 	*ret_error = r ? im.error : NULL;
 	if (r)
 		im.error = NULL;

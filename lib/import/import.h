@@ -44,6 +44,7 @@ struct import_result {
 	const char *event; /* lives as long as the reader */
 	uint64_t samples, lost, complete, reconstructed, partial;
 	uint64_t other_samples; /* of events that were not asked for */
+	char *missing;		/* what is to be said of missing files, malloc()ed; NULL: none is */
 };
 
 /* Imports all of it, and ends the recording as finished. 0; -ENODATA: there are no samples; what

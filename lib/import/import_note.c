@@ -65,11 +65,10 @@ static void write_missing_files(FILE *f, const struct import_note_facts *facts)
 	uint64_t n = facts->ends[STACKD_END_NO_OBJECT];
 
 	if (n)
-		fprintf(f,
-			"; %" PRIu64 " of %" PRIu64
-			" stacks end at code whose file is not here: stackctl import --symfs DIR "
-			"names a folder with the files of that machine",
-			n, facts->samples);
+		fprintf(f, "; %" PRIu64 " of %" PRIu64 " stacks end in a file that is missing", n,
+			facts->samples);
+	if (facts->missing)
+		fprintf(f, "; %s", facts->missing);
 }
 
 char *import_note(const struct import_note_facts *facts)

@@ -17,6 +17,7 @@ struct import_note_facts {
 	struct import_stack_counts branches;
 	uint64_t samples;
 	uint64_t ends[STACKD_END_COUNT]; /* of those samples */
+	const char *missing;		 /* see import_missing(); NULL: nothing is */
 };
 
 /* Was it recorded on another architecture than the one that is read here? */

@@ -207,6 +207,23 @@ expect 0 "$stackctl" report -i "$store"
 shows 'stackctl import --symfs DIR'
 expect 0 "$stackctl" import "$tmp/dwarf.data" --symfs "$tmp/root" -o "$store"
 names_of_work || fail 'names of a walked program below --symfs'
+# A program without a build-id, from another host: that file is not taken unless somebody says so.
+${CC:-cc} -O1 -g -fno-omit-frame-pointer -Wl,--build-id=none -o "$tmp/work" "$tmp/work.c" || exit 1
+if unshare --uts true 2>/dev/null; then
+    three_times unshare --uts bash -c "hostname elsewhere && perf record -q --no-bpf-event -e cpu-clock \
+        -F 2000 -o '$tmp/foreign.data' --call-graph dwarf -- '$tmp/work' 6000"
+    expect 0 "$stackctl" import "$tmp/foreign.data" -o "$store"
+    says 'program files were not taken (/'
+    says 'recorded without a build-id on another host (elsewhere)'
+    says 'stackctl import --symfs DIR takes them from below DIR'
+    expect 0 "$stackctl" report -i "$store"
+    shows 'recorded without a build-id on another host (elsewhere)'
+    expect 0 "$stackctl" import "$tmp/foreign.data" --symfs / -o "$store"
+    ! grep -q 'not taken' "$tmp/err" || fail "files are missing in spite of --symfs /: $(cat "$tmp/err")"
+    names_of_work || fail 'names of a program that is said to be the recorded one'
+else
+    echo 'no host names of our own here (unshare --uts): not tried'
+fi
 expect 2 "$stackctl" import "$tmp/fp.data" --symfs "$tmp/nowhere" -o "$store"
 says "--symfs $tmp/nowhere: No such file or directory"
 finish

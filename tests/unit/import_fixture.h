@@ -78,7 +78,9 @@ static inline int import(struct fixture *f)
 	fd = make_fd(bytes.data, bytes.len);
 	buf_free(&bytes);
 	assert_int_equal(perfdata_open(fd, &reader, &f->error), 0);
+	f->result.missing = NULL;
 	r = import_run(reader, &options, &f->result, &f->error);
+	free(f->result.missing);
 	perfdata_free(reader);
 	close(fd);
 	return r;

@@ -380,7 +380,10 @@ static void test_random_damage(void **state)
 		fd = make_fd(copy, bytes.len);
 		free(copy);
 		if (!perfdata_open(fd, &reader, &error)) {
-			imported += !import_run(reader, &options, &result, &error);
+			if (!import_run(reader, &options, &result, &error)) {
+				imported++;
+				free(result.missing);
+			}
 			perfdata_free(reader);
 		}
 		free(error);
