@@ -2,7 +2,9 @@
 /*
  * stackctl decode: from tags to call paths, with nothing but a model of who calls whom.
  *
- * What a model is, decode_model.h says; how it is searched, lib/tag/tag_batch.h.
+ * What a model is, decode_model.h says; how it is searched, lib/tag/tag_batch.h. Tags that are not
+ * found among the functions of instrumented files are looked for once more, in a graph of the
+ * places in their code: nothing about a tag tells which of the two it is of.
  */
 #include <argp.h>
 #include <errno.h>
@@ -49,7 +51,9 @@ static const struct argp_option cmd_decode_options[] = {
 	 "store, or a tag export; may be repeated",
 	 1},
 	{"places", CMD_DECODE_PLACES, 0, 0,
-	 "Tags of stackd's own walks, also if files are instrumented", 1},
+	 "Only tags of stackd's own walks, which are of places in code (default: also those that "
+	 "instrumented files keep)",
+	 1},
 	{"no-libraries", CMD_DECODE_ALONE, 0, 0,
 	 "Only the files given, not the libraries that they name", 1},
 	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
@@ -127,15 +131,21 @@ static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
 
 struct cmd_decode_run {
 	const struct cmd_decode *args;
-	const struct callgraph *graph;
+	struct callgraph *graph;
 	struct tag_search *search;
 	FILE *out;
 	struct buf line;
 	VEC(struct tag_batch_item) items;
 	struct cmd_decode_name *names;
 	bool has_names;
-	uint64_t asked, found;
+	bool of_places; /* what tags are of, in this graph */
 	int status;
+};
+
+/* Tags of functions; and those that were not found, as tags of places. */
+struct cmd_decode_both {
+	struct cmd_decode_run runs[2]; /* without a graph: not needed */
+	uint64_t asked, found[2];      /* found: of functions, of places */
 };
 
 /* Nodes by readable name. */
@@ -253,13 +263,15 @@ static void cmd_decode_text(struct cmd_decode_run *run, const struct tag_batch_i
 			    answer->tag, run->args->budget_ms);
 }
 
-static void cmd_decode_json(struct cmd_decode_run *run, const struct tag_batch_item *answer)
+static void cmd_decode_json(struct cmd_decode_run *run, const struct tag_batch_item *answer,
+			    bool is_first)
 {
 	text_printf(&run->line,
-		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64
-		    ",\"paths\":[",
-		    run->asked ? "," : "", answer->tag, cmd_decode_status(answer),
-		    answer->spent_ns);
+		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64,
+		    is_first ? "" : ",", answer->tag, cmd_decode_status(answer), answer->spent_ns);
+	if (answer->status == TAG_SEARCH_FOUND)
+		text_printf(&run->line, ",\"of\":\"%s\"", run->of_places ? "places" : "functions");
+	text_put_raw(&run->line, ",\"paths\":[");
 	for (size_t i = 0; i < answer->n; i++) {
 		const struct tag_path *path = &answer->paths[i];
 
@@ -329,41 +341,49 @@ static int cmd_decode_stdin(struct cmd_decode_run *run)
 	return r;
 }
 
-static int cmd_decode_answers(struct cmd_decode_run *run)
+static int cmd_decode_answer(struct cmd_decode_both *both, struct cmd_decode_run *run,
+			     const struct tag_batch_item *item)
 {
-	int r = 0;
+	bool is_found = item->status == TAG_SEARCH_FOUND;
+
+	if (run->args->is_json)
+		cmd_decode_json(run, item, !both->asked);
+	else
+		cmd_decode_text(run, item);
+	both->asked++;
+	both->found[run->of_places] += is_found;
+	return text_flush(&run->line, run->out);
+}
+
+static int cmd_decode_answers(struct cmd_decode_both *both)
+{
+	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
+	size_t k = 0;
+	int r;
 
 	if (run->args->is_json)
 		text_put_raw(&run->line, "{\"schema\":1,\"tags\":[");
+	r = text_flush(&run->line, run->out);
 	for (size_t i = 0; r == 0 && i < run->items.count; i++) {
-		const struct tag_batch_item *item = &run->items.items[i];
+		const struct tag_batch_item *item = &run->items.items[i], *other = NULL;
 
-		if (run->args->is_json)
-			cmd_decode_json(run, item);
+		if (item->status != TAG_SEARCH_FOUND && k < again->items.count)
+			other = &again->items.items[k++];
+		if (other && other->status != TAG_SEARCH_NO_PATH)
+			r = cmd_decode_answer(both, again, other);
 		else
-			cmd_decode_text(run, item);
-		run->asked++;
-		run->found += item->status == TAG_SEARCH_FOUND;
-		r = text_flush(&run->line, run->out);
+			r = cmd_decode_answer(both, run, item);
 	}
 	if (run->args->is_json)
 		text_printf(&run->line, "\n],\"asked\":%" PRIu64 ",\"found\":%" PRIu64 "}\n",
-			    run->asked, run->found);
+			    both->asked, both->found[0] + both->found[1]);
 	return r < 0 ? r : text_flush(&run->line, run->out);
 }
 
-static int cmd_decode_tags(struct cmd_decode_run *run)
+static int cmd_decode_batch(struct cmd_decode_run *run)
 {
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < run->args->n_tags; i++)
-		r = cmd_decode_ask(run, run->args->tags[i]);
-	if (r == 0 && !run->args->n_tags)
-		r = cmd_decode_stdin(run);
-	if (r == 0)
-		r = tag_batch_run(run->search, run->items.items, run->items.count,
-				  (uint64_t)(run->args->budget_ms * 1e6), run->args->all);
-	return r < 0 ? r : cmd_decode_answers(run);
+	return tag_batch_run(run->search, run->items.items, run->items.count,
+			     (uint64_t)(run->args->budget_ms * 1e6), run->args->all);
 }
 
 /* A search ends by the time that it used, however busy the machine is. */
@@ -373,6 +393,77 @@ static uint64_t cmd_decode_clock(void *arg)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* Makes the search of a graph. 0; -ENOENT: it has no such root; -ENOMEM. */
+static int cmd_decode_begin(struct cmd_decode_run *run)
+{
+	struct tag_search_options options = {
+		.root = CALLGRAPH_NONE, .strict = run->args->strict, .now_ns = cmd_decode_clock};
+
+	if (run->args->root) {
+		options.root = cmd_decode_function(run, run->args->root);
+		if (options.root == CALLGRAPH_NONE)
+			return -ENOENT;
+	}
+	return tag_search_new(run->graph, &options, &run->search);
+}
+
+/* Asks for a tag once more. Places have names of their own: a leaf that was given may have none
+ * here, and a tag's 64 bits do without. */
+static int cmd_decode_again(const struct cmd_decode_run *from, const struct tag_batch_item *item,
+			    struct cmd_decode_run *to)
+{
+	struct tag_batch_item again = {
+		.tag = item->tag, .leaf = CALLGRAPH_NONE, .leaf_is_hint = item->leaf_is_hint};
+
+	if (item->leaf != CALLGRAPH_NONE)
+		again.leaf =
+			callgraph_find_name(to->graph, callgraph_at(from->graph, item->leaf)->name);
+	if (VEC_RESERVE(&to->items, 1) < 0)
+		return -ENOMEM;
+	to->items.items[to->items.count++] = again;
+	return 0;
+}
+
+/* Looks for what was not found among functions as tags of places. */
+static int cmd_decode_places(struct cmd_decode_both *both)
+{
+	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
+	struct decode_model model = run->args->model;
+	enum decode_kind kind;
+	bool is_needed = false;
+	int r = 0;
+
+	for (size_t i = 0; i < run->items.count; i++)
+		is_needed |= run->items.items[i].status != TAG_SEARCH_FOUND;
+	model.places = model.is_again = true;
+	if (run->of_places || !is_needed ||
+	    decode_model_graph(&model, &again->graph, &kind) != CMD_DONE)
+		return 0;
+	r = cmd_decode_begin(again);
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	for (size_t i = 0; r == 0 && i < run->items.count; i++)
+		if (run->items.items[i].status != TAG_SEARCH_FOUND)
+			r = cmd_decode_again(run, &run->items.items[i], again);
+	return r ? r : cmd_decode_batch(again);
+}
+
+static int cmd_decode_tags(struct cmd_decode_both *both)
+{
+	struct cmd_decode_run *run = &both->runs[0];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < run->args->n_tags; i++)
+		r = cmd_decode_ask(run, run->args->tags[i]);
+	if (r == 0 && !run->args->n_tags)
+		r = cmd_decode_stdin(run);
+	if (r == 0)
+		r = cmd_decode_batch(run);
+	if (r == 0)
+		r = cmd_decode_places(both);
+	return r < 0 ? r : cmd_decode_answers(both);
+}
+
 static void cmd_decode_release(struct cmd_decode_run *run)
 {
 	for (size_t i = 0; i < run->items.count; i++)
@@ -380,40 +471,54 @@ static void cmd_decode_release(struct cmd_decode_run *run)
 	free(run->items.items);
 	cmd_decode_forget(run);
 	tag_search_free(run->search);
+	callgraph_free(run->graph);
 	buf_free(&run->line);
 }
 
-static int cmd_decode_search(const struct cmd_decode *args, const struct callgraph *graph)
+/* "5 of 6 tags decoded: 2 of functions, as instrumented programs keep them, ..." */
+static void cmd_decode_summary(const struct cmd_decode_both *both)
 {
-	struct cmd_decode_run run = {.args = args, .graph = graph, .status = CMD_DONE};
-	struct tag_search_options options = {
-		.root = CALLGRAPH_NONE, .strict = args->strict, .now_ns = cmd_decode_clock};
-	struct output output;
-	int r, status;
+	uint64_t functions = both->found[0], places = both->found[1];
+	const char *kinds =
+		both->runs[0].of_places ? "places in code" : "functions or places in code";
 
-	if (args->root) {
-		options.root = cmd_decode_function(&run, args->root);
-		if (options.root == CALLGRAPH_NONE) {
-			message("the model has no function '%s' for a root", args->root);
-			return CMD_USAGE;
-		}
+	if (both->runs[0].of_places && both->asked == 1 && places)
+		return;
+	if (!functions && !places)
+		message("0 of %" PRIu64 " tags decoded, as paths of %s", both->asked, kinds);
+	else if (both->runs[0].of_places)
+		message("%" PRIu64 " of %" PRIu64 " tags decoded", places, both->asked);
+	else
+		message("%" PRIu64 " of %" PRIu64 " tags decoded: %" PRIu64
+			" of functions (an instrumented program's), %" PRIu64
+			" of places in code (stackd's own)",
+			functions + places, both->asked, functions, places);
+}
+
+static int cmd_decode_search(struct cmd_decode_both *both)
+{
+	struct cmd_decode_run *run = &both->runs[0];
+	struct output output;
+	int r = cmd_decode_begin(run), status;
+
+	if (r == -ENOENT) {
+		message("the model has no function '%s' for a root", run->args->root);
+		return CMD_USAGE;
 	}
-	r = tag_search_new(graph, &options, &run.search);
 	if (r < 0) {
 		message("%s", strerror(-r));
 		return CMD_FAILED;
 	}
-	status = output_begin(args->output, &output);
-	if (status == CMD_DONE) {
-		run.out = output.file;
-		status = output_end(&output, cmd_decode_tags(&run));
-	}
+	status = output_begin(run->args->output, &output);
+	if (status != CMD_DONE)
+		return status;
+	run->out = both->runs[1].out = output.file;
+	status = output_end(&output, cmd_decode_tags(both));
+	cmd_decode_summary(both);
 	if (status == CMD_DONE)
-		status = run.status != CMD_DONE ? run.status
-						: (run.found ? CMD_DONE : CMD_NO_SAMPLES);
-	if (run.asked > 1 || !run.found)
-		message("%" PRIu64 " of %" PRIu64 " tags decoded", run.found, run.asked);
-	cmd_decode_release(&run);
+		status = run->status;
+	if (status == CMD_DONE && !both->found[0] && !both->found[1])
+		status = CMD_NO_SAMPLES;
 	return status;
 }
 
@@ -431,14 +536,20 @@ int cmd_decode(int argc, char **argv)
 		       "usually one through a pointer. The status is 3 if no tag was decoded.",
 	};
 	struct cmd_decode args = {.budget_ms = CMD_DECODE_BUDGET};
-	struct callgraph *graph;
+	struct cmd_decode_both both = {0};
+	enum decode_kind kind;
 	int status;
 
+	for (int i = 0; i < 2; i++)
+		both.runs[i] =
+			(struct cmd_decode_run){.args = &args, .of_places = i, .status = CMD_DONE};
 	options_parse(&argp, argc, argv, &args);
-	status = decode_model_graph(&args.model, &graph);
+	status = decode_model_graph(&args.model, &both.runs[0].graph, &kind);
 	if (status != CMD_DONE)
 		return status;
-	status = cmd_decode_search(&args, graph);
-	callgraph_free(graph);
+	both.runs[0].of_places = kind == DECODE_PLACES;
+	status = cmd_decode_search(&both);
+	cmd_decode_release(&both.runs[0]);
+	cmd_decode_release(&both.runs[1]);
 	return status;
 }

@@ -77,8 +77,9 @@ static int decode_model_library(void *arg, const char *name, const char *found)
 
 	if (found)
 		return decode_model_note(namer->load, found);
-	message("%s names %s, which is not here: paths through it are not found", namer->path,
-		name);
+	if (!namer->load->from->is_again)
+		message("%s names %s, which is not here: paths through it are not found",
+			namer->path, name);
 	return 0;
 }
 
@@ -194,6 +195,14 @@ static int decode_model_read_all(struct decode_load *load)
 
 /* --- the graph ------------------------------------------------------------------------------- */
 
+static enum decode_kind decode_model_kind(const struct decode_load *load)
+{
+	bool has_functions = tag_model_functions(load->model) || code_model_has_hooks(load->code);
+
+	return has_functions && !load->has_places && !load->from->places ? DECODE_FUNCTIONS
+									 : DECODE_PLACES;
+}
+
 /* What the code of files calls. Those that keep no tags have no part in tags of others. */
 static int decode_model_calls(const struct decode_load *load, struct callgraph *graph)
 {
@@ -201,10 +210,7 @@ static int decode_model_calls(const struct decode_load *load, struct callgraph *
 		return 0;
 	if (load->has_places)
 		return code_model_places(load->code, graph);
-	if (code_model_has_hooks(load->code))
-		return code_model_functions(load->code, graph);
-	message("only instrumented files are looked at; --places: the others");
-	return 0;
+	return code_model_has_hooks(load->code) ? code_model_functions(load->code, graph) : 0;
 }
 
 static int decode_model_seal(const struct decode_load *load, struct callgraph **ret_graph)
@@ -212,7 +218,7 @@ static int decode_model_seal(const struct decode_load *load, struct callgraph **
 	struct callgraph *graph = NULL;
 	int r = tag_model_graph(load->model, &graph);
 
-	if (r == 0 && load->has_observed)
+	if (r == 0 && load->has_observed && decode_model_kind(load) == DECODE_PLACES)
 		r = tag_observed_add(load->observed, graph);
 	if (r == 0)
 		r = decode_model_calls(load, graph);
@@ -227,7 +233,8 @@ static int decode_model_seal(const struct decode_load *load, struct callgraph **
 	return r == -E2BIG ? CMD_USAGE : CMD_FAILED;
 }
 
-int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph)
+int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph,
+		       enum decode_kind *ret_kind)
 {
 	struct decode_load load = {.from = model};
 	int status = tag_model_new(&load.model) == 0 && code_model_new(&load.code) == 0 &&
@@ -241,6 +248,7 @@ int decode_model_graph(const struct decode_model *model, struct callgraph **ret_
 		status = decode_model_read_all(&load);
 	if (status == CMD_DONE)
 		status = decode_model_seal(&load, ret_graph);
+	*ret_kind = decode_model_kind(&load);
 	for (unsigned i = 0; i < load.n_files; i++)
 		free(load.files[i].path);
 	tagset_free(load.observed);

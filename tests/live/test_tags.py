@@ -3,14 +3,15 @@
 at the same moment, and what is recorded by tags alone is what the workload promises."""
 
 import functools
+import json
 import os
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from chains import Expectation
-from harness import (STACKD, WORKLOADS, Recording, Skip, check, check_chains, check_whole,
-                     hits_page_fault, live, record, run, scratch, user_frames, workload)
+from harness import (DONE, STACKCTL, STACKD, WORKLOADS, Recording, Skip, check, check_chains,
+                     check_whole, hits_page_fault, live, record, run, scratch, user_frames, workload)
 
 FREQUENCY = 1997
 PLUGIN = os.path.join(WORKLOADS, "tagged-plugin")
@@ -23,6 +24,20 @@ SHAPES = ("chain", "chain_nonpie", "chain_static", "chain_static_pie", "chain_st
           "signal_handler", "sigaltstack", "vdso", "plt", "plt_ibt", "redzone", "alloca",
           "realigned", "ucontext", "tail_calls", "noreturn", "jit", "registers", "rust_names",
           "cpp_names", "exceptions", "inlined")
+
+
+def most_sampled(export, kind):
+    """The tag with most samples whose leaf lies in an object of that kind: its own, or the one that
+    the program kept."""
+    records = [line.split("\t") for line in export.splitlines()]
+    objects = {r[1] for r in records if r[0] == "object" and r[2] == kind}
+    leaves = {r[1]: r for r in records if r[0] == "location" and r[2] in objects}
+    tags = {r[1]: leaves[r[3]] for r in records if r[0] == "tag" and r[3] in leaves}
+    counts = Counter()
+    for r in records:
+        if r[0] == "sample" and r[1] in tags:
+            counts[tags[r[1]][3] if kind == "tag" else r[1]] += int(r[4])
+    return counts.most_common(1)[0][0].zfill(16)
 
 
 def needs_plugin():
@@ -234,3 +249,29 @@ def test_tags_only():
           stats["end_reasons"])
     check("%#x" % tag_of("chain.c", *path) in tags, "the path's tag is not there", tags)
     check(tags - {"0x0"} <= known, "tags that no path has", tags - known)
+
+
+@live
+def test_decode_both_kinds():
+    """Of an instrumented program, decode finds the tags that it keeps and those of stackd's walks,
+    and tells which is which."""
+    needs_plugin()
+    program = PLUGIN + "/chain"
+    with scratch() as folder:
+        export = folder + "/tags"
+        tags = {}
+        for kind, mode in (("elf", "off"), ("tag", "only")):
+            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--tags", mode, "--", program, 2)
+            recording.text("export", "--tags", "-o", export)
+            with open(export, encoding="utf-8") as file:
+                tags[kind] = most_sampled(file.read(), kind)
+        result = run(STACKCTL, "decode", "--json", "-m", program, "--budget", 2000, tags["elf"],
+                     tags["tag"])
+    check(result.status == DONE, "status %d" % result.status, result.err, tags)
+    found = json.loads(result.out)["tags"]
+    check([tag.get("of") for tag in found] == ["places", "functions"], "other kinds", result.out)
+    check(any("leaf" in name for name in found[0]["paths"][0]["functions"]), "not the path",
+          result.out)
+    check("main" in found[1]["paths"][0]["functions"][0], "not the path", result.out)
+    check("2 of 2 tags decoded: 1 of functions" in result.err and "1 of places" in result.err,
+          "no kinds", result.err)
