@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "export/export_flamegraph.h"
+#include "export/export_flamegraph_svg.h"
 #include "input.h"
 #include "message.h"
 #include "options.h"
@@ -40,7 +41,7 @@ static const struct argp_option cmd_flamegraph_options[] = {
 	{"everything", CMD_FLAMEGRAPH_ALL, 0, 0,
 	 "Leave nothing out, however large the file (default: what 2 MiB hold)", 3},
 	{"flame", CMD_FLAMEGRAPH_FLAME, 0, 0, "Open with the root at the bottom", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 4},
+	{"output", 'o', "FILE", 0, "Write to this file; one that ends in .svg is a picture", 4},
 	{0},
 };
 
@@ -102,6 +103,13 @@ static error_t cmd_flamegraph_parse(int key, char *arg, struct argp_state *state
 	}
 }
 
+static bool cmd_flamegraph_is_svg(const struct cmd_flamegraph *args)
+{
+	size_t n = args->output ? strlen(args->output) : 0;
+
+	return n > 4 && strcmp(args->output + n - 4, ".svg") == 0;
+}
+
 static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profile *before,
 				struct profile *profile)
 {
@@ -111,7 +119,10 @@ static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profil
 
 	if (status != CMD_DONE)
 		return status;
-	return output_end(&output, export_flamegraph(profiles, &args->options, output.file));
+	return output_end(&output,
+			  cmd_flamegraph_is_svg(args)
+				  ? export_flamegraph_svg(profile, &args->options, output.file)
+				  : export_flamegraph(profiles, &args->options, output.file));
 }
 
 /* With the recording before opened, too, through the same filters. */
@@ -141,7 +152,7 @@ int cmd_flamegraph(int argc, char **argv)
 		.options = cmd_flamegraph_options,
 		.parser = cmd_flamegraph_parse,
 		.doc = "Writes a recording as a flame graph: one HTML file that needs nothing "
-		       "else.\v"
+		       "else, or a picture, one SVG file.\v"
 		       "A frame is as wide as its share of the samples; hatched ones were not "
 		       "observed but reconstructed. Frames that are too small for the file are left "
 		       "out, and their callers keep their samples.",
@@ -153,6 +164,10 @@ int cmd_flamegraph(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
+	if (args.before && cmd_flamegraph_is_svg(&args)) {
+		message("--diff is drawn on a page alone: -o FILE.html");
+		return CMD_USAGE;
+	}
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = args.before ? cmd_flamegraph_diff(&args, open.profile)

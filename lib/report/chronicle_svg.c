@@ -14,14 +14,14 @@
 #include "base/hash.h"
 #include "report/chronicle.h"
 #include "report/report_header.h"
+#include "report/svg.h"
 
-#define SVG_WIDTH     1600.0
-#define SVG_MARGIN    16.0
-#define SVG_ROW	      20.0
-#define SVG_HEAD      30.0 /* above a band: its thread */
-#define SVG_TOP	      96.0 /* above all: the title and the scale */
-#define SVG_CHARACTER 6.7  /* width of one, of the font below */
-#define SVG_TICKS     10
+#define SVG_WIDTH  1600.0
+#define SVG_MARGIN 16.0
+#define SVG_ROW	   20.0
+#define SVG_HEAD   30.0 /* above a band: its thread */
+#define SVG_TOP	   96.0 /* above all: the title and the scale */
+#define SVG_TICKS  10
 
 struct svg {
 	struct buf b;
@@ -30,32 +30,12 @@ struct svg {
 	uint64_t left_out;
 };
 
-static void svg_put(struct svg *s, const char *text)
-{
-	for (; *text; text++) {
-		char plain[2] = {*text, '\0'};
-
-		text_put_raw(&s->b, *text == '<'   ? "&lt;"
-				    : *text == '>' ? "&gt;"
-				    : *text == '&' ? "&amp;"
-				    : *text == '"' ? "&quot;"
-						   : plain);
-	}
-}
-
-static void svg_put_buf(struct svg *s, struct buf *b)
-{
-	buf_put_u8(b, 0);
-	svg_put(s, b->data ? (const char *)b->data : "");
-	buf_free(b);
-}
-
 static void svg_put_name(struct svg *s, const char *name)
 {
 	struct buf b = {0};
 
 	text_put(&b, name, NULL);
-	svg_put_buf(s, &b);
+	svg_put_buf(&s->b, &b);
 }
 
 static double svg_x(const struct svg *s, uint64_t at_ns)
@@ -85,31 +65,20 @@ static double svg_height(const struct chronicle *c)
 	return height;
 }
 
-static void svg_begin(struct svg *s, struct profile *profile)
+static void svg_title_lines(struct svg *s, struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	double height = svg_height(s->chronicle);
 	struct buf b = {0};
 
-	text_printf(&s->b,
-		    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" ",
-		    SVG_WIDTH, height);
-	text_printf(&s->b, "viewBox=\"0 0 %.0f %.0f\">\n<style>", SVG_WIDTH, height);
-	text_put_raw(&s->b,
-		     "text{font:11px monospace;fill:#222}.t{font-weight:bold;font-size:16px}"
-		     ".h{font-weight:bold;font-size:12px}.g{fill:#666}"
-		     ".r{stroke:#fff;stroke-width:.6}.r:hover{stroke:#000}"
-		     ".l{stroke:#bbb;stroke-width:.5}</style>\n<defs><pattern id=\"i\" width=\"6\" "
-		     "height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-		     "<rect width=\"2\" height=\"6\" fill=\"#fff\" fill-opacity=\".55\"/></pattern>"
-		     "</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#fafafa\"/>\n");
+	svg_begin(&s->b, SVG_WIDTH, height);
 	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", SVG_MARGIN);
 	svg_put_name(s, recording->target ? recording->target : "");
 	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", SVG_MARGIN);
 	chronicle_threshold(&b, s->chronicle);
 	text_put_raw(&b, "; callers above what they call; hatched: mostly reconstructed; ");
 	report_header_quality(profile, &b);
-	svg_put_buf(s, &b);
+	svg_put_buf(&s->b, &b);
 	text_put_raw(&s->b, "</text>\n");
 }
 
@@ -153,7 +122,7 @@ static void svg_text(struct svg *s, double x, double y, double width,
 		text_cut(&b, columns);
 	}
 	text_printf(&s->b, "<text x=\"%.1f\" y=\"%.1f\" pointer-events=\"none\">", x + 3, y + 14);
-	svg_put_buf(s, &b);
+	svg_put_buf(&s->b, &b);
 	text_put_raw(&s->b, "</text>");
 }
 
@@ -163,7 +132,7 @@ static void svg_title(struct svg *s, const struct chronicle_run *run)
 
 	chronicle_label(&label, run);
 	text_put_raw(&s->b, "<title>");
-	svg_put_buf(s, &label);
+	svg_put_buf(&s->b, &label);
 	text_printf(&s->b, "\n%.3f s to %.3f s, %" PRIu64 " samples", (double)run->start_ns / 1e9,
 		    (double)run->end_ns / 1e9, run->samples);
 	if (run->inferred)
@@ -215,7 +184,7 @@ int chronicle_write_svg(const struct chronicle *c, struct profile *profile, FILE
 	double top = SVG_TOP - SVG_HEAD / 2;
 	int r = 0;
 
-	svg_begin(&s, profile);
+	svg_title_lines(&s, profile);
 	svg_scale(&s);
 	for (size_t i = 0; r == 0 && i < c->n_threads; i++) {
 		if (!c->threads[i].n_runs)

@@ -33,7 +33,49 @@ page -i "$store" --recording 2 --diff "$store@1"
 data 'len(d["sides"]) == 2 and [t[0] for t in d["total"]] == [100, 100]'
 page -i "$store" --recording 3 # it is still being written, or was cut off
 data 'd["sides"][0]["finished"] is False'
+
+# --- as a picture: the same tree, by itself, and no larger than is asked for
+picture() { # FRAMES ARGUMENTS...
+    expect 0 "$stackctl" flamegraph "${@:2}" -o "$tmp/x.svg"
+    python3 - "$tmp/x.svg" "$1" <<'END' || fail "picture: $*"
+import re, sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+space = "{http://www.w3.org/2000/svg}"
+frames = []
+for g in root.iter(space + "g"):
+    rect = g.find(space + "rect")
+    name, samples = re.match(r"(.*?)(?:  \[.*\])?\n(\d+) samples", g.find(space + "title").text).groups()
+    frames.append((name, int(samples), *(float(rect.get(k)) for k in ("x", "y", "width"))))
+assert frames[0][0] == "all" and len(frames) == int(sys.argv[2]), frames
+scale = frames[0][4] / frames[0][1]
+rows = {}
+for name, samples, x, y, width in frames:
+    assert abs(width - samples * scale) < 0.11, (name, samples, width)
+    rows.setdefault(y, []).append((x, width))
+above = None
+for y in sorted(rows, reverse="--flame" in sys.argv):
+    bars = sorted(rows[y])
+    assert all(a[0] + a[1] < b[0] + 0.2 for a, b in zip(bars, bars[1:])), "frames overlap"
+    assert above is None or all(any(p[0] - 0.2 < x and x + w < p[0] + p[1] + 0.2 for p in above)
+                                for x, w in bars), "a frame is not below its caller"
+    above = bars
+assert not re.search(r"(src|href|xlink)", open(sys.argv[1]).read())
+END
+}
+page -i "$store" --recording 1
+frames=$(python3 -c 'import json, re, sys
+print(len(json.loads(re.search(r"id=\"data\">(.*?)</script>", open(sys.argv[1]).read(), re.S)[1])["symbol"]))' \
+    "$tmp/page.html")
+picture "$frames" -i "$store" --recording 1
+expect 0 "$stackctl" flamegraph -i "$store" --recording 1 --flame -o "$tmp/flame.svg"
+[ "$(grep -c '<g>' "$tmp/flame.svg")" = "$frames" ] || fail 'a flame has other frames'
+expect 0 "$stackctl" flamegraph -i "$store" --recording 1 --percent-limit 50 -o "$tmp/few.svg"
+[ "$(grep -c '<g>' "$tmp/few.svg")" -lt "$frames" ] || fail 'a percent limit leaves nothing out'
+expect 2 "$stackctl" flamegraph -i "$store" --recording 2 --diff "$store@1" -o "$tmp/x.svg"
+says '--diff is drawn on a page alone'
 make_store "$tmp/wide.db" wide
+expect 0 "$stackctl" flamegraph -i "$tmp/wide.db" -o "$tmp/wide.svg"
+[ "$(stat -c %s "$tmp/wide.svg")" -le 2097152 ] || fail "larger than 2 MiB: $(stat -c %s "$tmp/wide.svg")"
 page -i "$tmp/wide.db"
 data 'd["total"][0][0] == 1000000'
 [ "$(stat -c %s "$tmp/page.html")" -le 2097152 ] || fail "larger than 2 MiB: $(stat -c %s "$tmp/page.html")"

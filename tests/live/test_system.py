@@ -265,6 +265,29 @@ def check_idle(folder, *words):
 
 
 @live
+def test_demo():
+    """The demo keeps its recording, and what it says to try works as it stands there."""
+    if not shutil.which("g++"):
+        raise Skip("no g++ to record")
+    build = os.path.dirname(STACKD)
+    env = {"B": build}
+    try:
+        shown = run(ROOT + "/docs/demo.sh", "--built", env=env, timeout=200)
+        check(shown.status == DONE, "status %d" % shown.status, shown.err)
+        lines = shown.out[shown.out.index("Try, in "):].splitlines()[1:]
+        commands = [line.strip() for line in lines if line.startswith("    ")]
+        check([command.split()[1] for command in commands] == ["report", "flamegraph", "timeline"],
+              "other commands", *commands)
+        for command in commands:
+            tried = run("sh", "-c", command, cwd=ROOT)
+            check(tried.status == DONE, command, tried.err)
+            check("flamegraph" in command or "cc1plus" in tried.out, command, tried.out)
+        check(os.path.getsize(build + "/demo/flamegraph.html") > 10000, "no page")
+    finally:
+        shutil.rmtree(build + "/demo", ignore_errors=True)
+
+
+@live
 def test_idle():
     """Idle CPUs are counted and left out, whatever else runs. (On a machine that is never idle
     nothing is left out; that the figures agree is checked all the same.)"""
