@@ -23,6 +23,8 @@ rm -rf "$demo"
 mkdir -p "$demo"
 trap 'exit 130' INT TERM
 
+# Where g++ is ccache, it is to run the compiler all the same.
+export CCACHE_DISABLE=1
 show() {
     printf '\n\033[1m$ %s\033[0m\n' "$*"
     "$@"
