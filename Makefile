@@ -5,7 +5,8 @@
 #   that is made goes into $(B).
 
 CLANG   ?= clang
-BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+BPFTOOL ?= $(firstword $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
+	/usr/lib/linux-tools-*/bpftool; do ! $$b version >/dev/null 2>&1 || echo $$b; done) bpftool)
 PREFIX  ?= /usr/local
 DESTDIR ?=
 B       ?= build
@@ -40,6 +41,12 @@ help:
 	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install deb clean'
 
 # --- the kernel half -------------------------------------------------------------------------
+#
+# `make dist` compiles it once, and puts its skeleton into bpf/prebuilt/: where that is of these very
+# sources, neither clang nor bpftool is needed.
+
+PREBUILT := $(if $(wildcard bpf/prebuilt/sources),$(shell sha256sum -c --status bpf/prebuilt/sources 2>/dev/null && \
+	      echo bpf/prebuilt/stackd.skel.h))
 
 # Where clang looks for headers when it compiles for this machine: for BPF it leaves out the folder
 # that has <asm/types.h>, which is another one in each distribution.
@@ -51,8 +58,14 @@ $(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
+ifdef PREBUILT
+$(B)/gen/stackd.skel.h: $(PREBUILT)
+	@mkdir -p $(@D)
+	$(call say,COPY,$@)cp $< $@
+else
 $(B)/gen/stackd.skel.h: $(B)/gen/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
+endif
 
 # --- the user half ---------------------------------------------------------------------------
 
@@ -153,7 +166,7 @@ $(B)/man/done: $(B)/stackctl $(B)/stackd
 
 man: $(B)/man/done
 
--include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d)
+-include $(filter-out $(B)/roots/%,$(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d))
 
 # --- tests -----------------------------------------------------------------------------------
 
@@ -233,7 +246,7 @@ emulator: $(B)/emulator/score
 	$(call say,MAKE,tests/emulator)$(MAKE) -s -C tests/emulator B=$(abspath $(B))/emulator
 
 deps:
-	$(Q)./deps.sh $(or $(GROUPS),build)
+	$(Q)./deps.sh $(or $(GROUPS),build $(if $(PREBUILT),,bpf))
 
 check: ; $(Q)tests/check.sh all
 check-unit: ; $(Q)tests/check.sh unit

@@ -1,31 +1,143 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages of the named groups of packages.txt; says nothing if all are there.
-# COMMAND=PACKAGE in a group is needed only where there is no such command, whoever it is from.
+# Installs what is missing of the named groups of packages.txt, by apt or dnf; says nothing if all
+# is there. What cannot be had is named, and what it is needed for: it is an error unless it is
+# optional, and keeps nothing else from being installed.
+#
+# Exit status: 0 all that is required is there; 1 something is not; 2 usage; 4 needs root.
 # Usage: deps.sh GROUP...
-set -eu
-cd "$(dirname "$0")"
-missing=""
-for group in "$@"; do
-    packages=$(awk -v g="$group" '$1 == g { $1 = ""; print }' packages.txt)
-    [ -n "$packages" ] || { echo "deps.sh: no group '$group' in packages.txt" >&2; exit 2; }
-    for package in $packages; do
-        case $package in *=*)
-            ! command -v "${package%=*}" >/dev/null || continue
-            package=${package#*=}
-            ;;
-        esac
-        status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=absent
-        [ "$status" = installed ] || missing="$missing $package"
+set -u
+cd "$(dirname "$0")" || exit 1
+PATH=$PATH:/usr/sbin:/sbin # where bpftool lies, for users, too
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+tab=$(printf '\t')
+lacks=''
+
+warn() { echo "deps.sh: $*" >&2; }
+
+# --- what the two package managers do --------------------------------------------------------
+
+has() { # PACKAGE: is installed
+    case $manager in
+    apt) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+    dnf) rpm -q --quiet --whatprovides "$1" 2>/dev/null ;;
+    esac
+}
+
+offers() { # PACKAGE: can be had; apt's virtual packages have no candidate
+    case $manager in
+    apt) apt-cache policy "$1" 2>/dev/null | grep '^  Candidate:' | grep -qv '(none)' ;;
+    dnf) [ -n "$(dnf -q repoquery --whatprovides "$1" 2>/dev/null)" ] ;;
+    esac
+}
+
+update() {
+    case $manager in
+    apt) apt-get update -qq ;;
+    dnf) dnf -q makecache ;;
+    esac
+}
+
+install() { # PACKAGE...
+    case $manager in
+    apt) apt-get install -y -qq --no-install-recommends "$@" >/dev/null ;;
+    dnf) dnf -q -y install --setopt=install_weak_deps=False "$@" >/dev/null ;;
+    esac
+}
+
+# --- what is missing -------------------------------------------------------------------------
+
+major() { "$1" -dumpversion 2>/dev/null | cut -d. -f1; } # COMPILER
+
+# missing GROUP...: lines `GROUP NAMES WHAT`, tabs between them, of what the groups lack.
+missing() {
+    while read -r group command apt dnf what; do
+        case " $* " in *" ${group%\?} "*) ;; *) continue ;; esac
+        [ "$command" = - ] || ! command -v "$command" >/dev/null || continue
+        names=$apt
+        [ "$manager" = apt ] || names=$dnf
+        here=''
+        for name in $(names_of "$names"); do
+            ! has "$name" || here=$name
+        done
+        [ -n "$here" ] || printf '%s\t%s\t%s\n' "$group" "$names" "$what"
+    done <packages.txt
+}
+
+names_of() { # NAMES: those of a|b, with the versions of the compilers that are there
+    echo "$1" | sed "s/@GCC@/$(major gcc)/g; s/@CLANG@/$(major clang)/g; s/|/ /g"
+}
+
+spelled() { names_of "$1" | sed 's/ / or /g'; }
+
+offered() { # NAMES: prints the first that is to be had
+    for name in $(names_of "$1"); do
+        ! offers "$name" || { echo "$name" && return; }
     done
+    return 1
+}
+
+# --- installing it ---------------------------------------------------------------------------
+
+install_required() { # LINES: together, or one by one if that fails; sets $lacks
+    list=''
+    while IFS=$tab read -r group names what; do
+        case $group in *\? | '') continue ;; esac
+        if name=$(offered "$names"); then
+            list="$list $name"
+        else
+            lacks="$lacks $(spelled "$names") (for $what),"
+        fi
+    done <<END
+$1
+END
+    [ -n "$list" ] || return 0
+    echo "installing:$list"
+    # shellcheck disable=SC2086 # a list of names
+    ! install $list || return 0
+    for name in $list; do
+        install "$name" || lacks="$lacks $name (does not install),"
+    done
+}
+
+install_optional() { # LINES: one by one, since each may fail
+    while IFS=$tab read -r group names what; do
+        case $group in *\?) ;; *) continue ;; esac
+        name=$(offered "$names") ||
+            { warn "goes without $(spelled "$names") ($what): $manager has no such package" && continue; }
+        echo "installing: $name"
+        install "$name" ||
+            warn "goes without $name ($what): $manager could not install it"
+    done <<END
+$1
+END
+}
+
+[ $# != 0 ] || { echo 'usage: deps.sh GROUP...' >&2 && exit 2; }
+for group; do
+    grep -q "^$group?\{0,1\} " packages.txt ||
+        { warn "no group '$group' in packages.txt" && exit 2; }
 done
-[ -n "$missing" ] || exit 0
-echo "installing:$missing"
+if command -v apt-get >/dev/null; then
+    manager=apt
+elif command -v dnf >/dev/null; then
+    manager=dnf
+else
+    warn "neither apt-get nor dnf is here: what packages.txt lists for '$*' is to be installed by hand"
+    exit 0
+fi
+
+lines=$(missing "$@")
+[ -n "$lines" ] || exit 0
 if [ "$(id -u)" != 0 ]; then
-    echo "deps.sh: needs root to install them: sudo make deps" >&2
+    names=$(echo "$lines" | grep -v '^[a-z]*?' | cut -f 2)
+    [ -n "$names" ] || exit 0
+    warn "needs root to install" "$(for name in $names; do printf "%s, " "$(spelled "$name")"; done)by: sudo make deps"
     exit 4
 fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-# shellcheck disable=SC2086 # a list of names
-apt-get install -y -qq --no-install-recommends $missing >/dev/null
+update || warn "$manager cannot bring its lists up to date: goes on with those that are here"
+install_required "$lines"
+install_optional "$(missing "$@")" # now that the compilers are there, by their versions
+[ -n "$lacks" ] || exit 0
+warn "$manager has not:${lacks%,}. Bring its lists and sources up to date, or install by hand"
+exit 1

@@ -188,7 +188,7 @@ def observed_rows(language, sources, target, folders, work):
 
 def observed_part(work):
     if not os.path.exists(BUILD + "/stacktag.so"):
-        print("\nno GCC plugin headers here (gcc-12-plugin-dev): no programs with tags")
+        print("\nno GCC plugin headers here (gcc-N-plugin-dev): no programs with tags")
         return
     print("\ntags observed in a run, decoded by search alone, %d ms each\n%-14s %6s %8s %10s %9s %9s"
           % (BUDGET_MS, "program", "tags", "decoded", "of samples", "ms a tag", "ambiguous"))

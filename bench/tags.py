@@ -233,7 +233,7 @@ def main():
             trie_rows(stores)
             storage_rows(stores, full)
         if not os.path.exists(BUILD + "/stacktag.so"):
-            print("\nno GCC plugin headers here (gcc-12-plugin-dev): no programs with tags")
+            print("\nno GCC plugin headers here (gcc-N-plugin-dev): no programs with tags")
         else:
             if "call" in parts:
                 call_rows(work)

@@ -74,7 +74,7 @@ Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
 Recommends: libdebuginfod1
-Suggests: gcc-12
+Suggests: gcc-$(gcc -dumpversion | cut -d. -f1)
 Section: devel
 Priority: optional
 Description: kernel-assisted call-path profiler

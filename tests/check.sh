@@ -192,7 +192,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 : >"$results"
 
-./deps.sh build test lint >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+./deps.sh build bpf test lint >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
 
 for group in "${@:-all}"; do
     case $group in

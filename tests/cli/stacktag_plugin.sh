@@ -7,7 +7,7 @@
 . "$(dirname "$0")/stacktag_common"
 plugin=$build/stacktag.so
 option=-fplugin-arg-stacktag
-[ -e "$plugin" ] || { echo "no GCC plugin headers here (gcc-12-plugin-dev)"; exit 77; }
+[ -e "$plugin" ] || { echo "no GCC plugin headers here (gcc-N-plugin-dev)"; exit 77; }
 compile "$tmp/expect.o" gcc -DCOMPUTED -Ilibstacktag -c "$sources/expect.c"
 
 tagged() { # OUTPUT COMPILER ARGUMENTS...

@@ -18,7 +18,7 @@ modules='base elf recipe perfdata proc stack walk lbr import'
 
 if ! echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
     $clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null; then
-    echo "$clang has no libFuzzer (Debian package libclang-rt-14-dev)"
+    echo "$clang has no libFuzzer (Debian package libclang-rt-N-dev)"
     exit 77
 fi
 

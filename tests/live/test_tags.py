@@ -42,7 +42,7 @@ def most_sampled(export, kind):
 
 def needs_plugin():
     if not os.path.isdir(PLUGIN):
-        raise Skip("no GCC plugin headers here (gcc-12-plugin-dev)")
+        raise Skip("no GCC plugin headers here (gcc-N-plugin-dev)")
 
 
 LEAST = 20  # walks that say something
