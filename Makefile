@@ -38,7 +38,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl stacktag
 
 help:
-	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install deb clean'
+	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install deb dist clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 #
@@ -51,8 +51,8 @@ PREBUILT := $(if $(wildcard bpf/prebuilt/sources),$(shell sha256sum -c --status 
 # Where clang looks for headers when it compiles for this machine: for BPF it leaves out the folder
 # that has <asm/types.h>, which is another one in each distribution.
 BPF_CLANG = $(CLANG)
-BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g $(STRICT) -Ibpf $(shell $(BPF_CLANG) -v \
-	-E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
+BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -fdebug-prefix-map=$(CURDIR)=. $(STRICT) -Ibpf \
+	$(shell $(BPF_CLANG) -v -E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
 
 $(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
@@ -121,7 +121,7 @@ TAG_SRC     = $(wildcard libstacktag/*.c)
 TAG_CFLAGS  = $(CSTD) $(WARN) -O2 -g -fPIC -fvisibility=hidden -Ilib
 PLUGIN_GCC ?= gcc
 PLUGIN_CXX ?= g++
-PLUGIN_INC := $(wildcard $(shell $(PLUGIN_GCC) -print-file-name=plugin)/include)
+PLUGIN_INC := $(wildcard $(shell $(PLUGIN_GCC) -print-file-name=plugin 2>/dev/null)/include)
 PLUGIN      = $(if $(wildcard $(PLUGIN_INC)/gcc-plugin.h),$(B)/stacktag.so)
 
 $(B)/libstacktag/%.o: libstacktag/%.c
@@ -288,9 +288,12 @@ install: all man
 deb: all man
 	$(Q)packaging/deb.sh $(B) $(or $(VERSION),0)
 
+dist:
+	$(Q)packaging/dist.sh $(B) $(or $(VERSION),0)
+
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps deb check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
+.PHONY: all help deps deb dist check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads emulator walk-bench man stacktag
 .DELETE_ON_ERROR:

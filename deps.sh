@@ -84,7 +84,7 @@ install_required() { # LINES: together, or one by one if that fails; sets $lacks
     while IFS=$tab read -r group names what; do
         case $group in *\? | '') continue ;; esac
         if name=$(offered "$names"); then
-            list="$list $name"
+            case "$list " in *" $name "*) ;; *) list="$list $name" ;; esac
         else
             lacks="$lacks $(spelled "$names") (for $what),"
         fi
@@ -105,6 +105,7 @@ install_optional() { # LINES: one by one, since each may fail
         case $group in *\?) ;; *) continue ;; esac
         name=$(offered "$names") ||
             { warn "goes without $(spelled "$names") ($what): $manager has no such package" && continue; }
+        ! has "$name" || continue # for the line before
         echo "installing: $name"
         install "$name" ||
             warn "goes without $name ($what): $manager could not install it"

@@ -80,10 +80,7 @@ do_cli() {
     wait
 }
 
-sources() { # PATTERN...: the project's files, also where it is no clone or another user's
-    git -c safe.directory='*' ls-files --cached --others --exclude-standard -- "$@" 2>/dev/null ||
-        for pattern; do find . -path ./build -prune -o -path "./$pattern" -print; done
-}
+sources() { packaging/sources.sh "$@"; }
 
 lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
 
