@@ -73,13 +73,16 @@ static bool is_mark(const char *name)
 	return !strncmp(name, "__start_", 8) || !strncmp(name, "__stop_", 7);
 }
 
-/* Functions over labels; global over weak over local; then the fewest leading underscores. */
+/*
+ * Functions over labels; global over weak over local; then the fewest leading underscores. The C
+ * library calls its own functions by aliases with __GI_, which nobody else knows.
+ */
 static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 {
 	static const uint8_t bindings[16] = {
 		[STB_LOCAL] = 1, [STB_WEAK] = 2, [STB_GLOBAL] = 3, [STB_GNU_UNIQUE] = 3};
 	unsigned rank = GELF_ST_TYPE(sym->st_info) == STT_NOTYPE ? 0 : 4;
-	size_t underscores = strspn(name, "_");
+	size_t underscores = strncmp(name, "__GI_", 5) ? strspn(name, "_") : 15;
 
 	rank += bindings[GELF_ST_BIND(sym->st_info)];
 	return (uint8_t)(rank * 16 + 15 - (underscores < 15 ? underscores : 15));

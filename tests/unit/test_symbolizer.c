@@ -185,7 +185,8 @@ static const char assembly[] = ".text\n"
 			       ".type local_alias, @function\n"
 			       ".type global_alias, @function\n"
 			       ".type aaa_weak_alias, @function\n"
-			       ".type nested, @function\n"
+			       ".type __nested, @function\n"
+			       ".type __GI___nested, @function\n"
 			       ".type table, @object\n"
 			       "_start: .skip 32, 0x90\n"
 			       ".size _start, 32\n"
@@ -198,8 +199,9 @@ static const char assembly[] = ".text\n"
 			       "sizeless: .skip 16, 0x90\n" /* 64 */
 			       "table: .skip 16, 0\n"	    /* 80: data, of no size */
 			       "outer: .skip 8, 0x90\n"	    /* 96 */
-			       "nested: .skip 8, 0x90\n"    /* 104 */
-			       ".size nested, 8\n"
+			       "__GI___nested: __nested:\n"
+			       ".skip 8, 0x90\n" /* 104 */
+			       ".size __nested, 8\n.size __GI___nested, 8\n"
 			       ".skip 16, 0x90\n" /* 112: the rest of outer */
 			       ".type outer, @function\n.size outer, 32\n"
 			       "__start_thing: .skip 16, 0x90\n" /* 128: a mark */
@@ -247,7 +249,7 @@ static void test_kinds_of_symbols(void **state)
 	expect_name(&o, text + 79, "sizeless", text + 64);
 	expect_name(&o, text + 80, NULL, 0);
 	expect_name(&o, text + 96, "outer", text + 96);
-	expect_name(&o, text + 104, "nested", text + 104);
+	expect_name(&o, text + 104, "__nested", text + 104);
 	expect_name(&o, text + 112, "outer", text + 96);
 	expect_name(&o, text + 127, "outer", text + 96);
 	expect_name(&o, text + 128, NULL, 0);
