@@ -38,7 +38,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl stacktag
 
 help:
-	@echo 'all man deps demo check check-unit check-live check-kernels lint format agree fuzz bench bench-quick install deb dist clean'
+	@echo 'all man deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz bench bench-quick install deb dist clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 #
@@ -252,6 +252,8 @@ check: ; $(Q)tests/check.sh all
 check-unit: ; $(Q)tests/check.sh unit
 check-live: ; $(Q)tests/check.sh live
 check-kernels: ; $(Q)tests/check.sh kernels
+check-distros: ; $(Q)tests/check.sh distros
+check-container: ; $(Q)tests/check.sh container
 lint: ; $(Q)tests/check.sh lint
 demo: ; $(Q)docs/demo.sh
 
@@ -294,6 +296,7 @@ dist:
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps deb dist check check-unit check-live check-kernels lint format demo agree fuzz bench bench-quick install clean \
+.PHONY: all help deps deb dist check check-unit check-live check-kernels check-distros check-container \
+	lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads emulator walk-bench man stacktag
 .DELETE_ON_ERROR:

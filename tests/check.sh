@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Builds and tests everything: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels]...
+# Builds and tests everything: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels|distros|container]...
 #
 # Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
 # exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
@@ -153,7 +153,7 @@ do_live() {
 
 # And those of the Debian package, whose root is made while other tests run.
 begin_deb() {
-    ./deps.sh deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    ./deps.sh package deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     deb_root=$(mktemp -d)
     trap 'rm -rf "$deb_root" "$deb_root.done"' EXIT
     nice tests/deb/run.sh root "$deb_root" >"$logs/deb-root.log" 2>&1 </dev/null &
@@ -169,6 +169,38 @@ do_deb() {
     0) ;;
     1) grep -q '^FAIL deb-' "$results" || say "FAIL deb: the tests broke off" ;;
     *) say "FAIL deb: the tests broke off" ;;
+    esac
+}
+
+# Those in roots of other releases of Debian: CI tries one, whose root is made while other tests run.
+begin_distro() { # RELEASE
+    mkdir -p "$logs/distros"
+    ./deps.sh deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    nice tests/distros/run.sh root "$1" >"$logs/distros/root-$1.log" 2>&1 </dev/null &
+    distro_maker=$!
+    disown
+}
+
+do_distro() { # test|quick RELEASE
+    [ -n "${distro_maker:-}" ] || begin_distro "$2"
+    tail --pid="$distro_maker" -f /dev/null
+    distro_maker=''
+    LOGS=$logs/distros timeout 1800 tests/distros/run.sh "$1" "$2" </dev/null | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0) ;;
+    1) grep -q "^FAIL distro-$2" "$results" || say "FAIL distro-$2: the tests broke off" ;;
+    *) say "FAIL distro-$2: the tests broke off" ;;
+    esac
+}
+
+# The Dockerfile, and what a container must be allowed to do.
+do_container() {
+    ./deps.sh container >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    LOGS=$logs timeout 900 tests/container/run.sh </dev/null | tee -a "$results"
+    case ${PIPESTATUS[0]} in
+    0) ;;
+    1) grep -q '^FAIL container-' "$results" || say "FAIL container: the tests broke off" ;;
+    *) say "FAIL container: the tests broke off" ;;
     esac
 }
 
@@ -189,12 +221,16 @@ rm -rf "$logs"
 mkdir -p "$logs"
 : >"$results"
 
-./deps.sh build bpf test lint >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+wanted='build bpf test'
+case " ${*:-all} " in *' lint '* | *' all '*) wanted="$wanted lint" ;; esac
+# shellcheck disable=SC2086 # a list of groups
+./deps.sh $wanted >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
 
 for group in "${@:-all}"; do
     case $group in
     all)
         begin_deb
+        begin_distro trixie
         do_build full
         do_lint
         do_unit
@@ -203,15 +239,22 @@ for group in "${@:-all}"; do
         do_deb
         do_live
         do_kernels
+        do_distro quick trixie
+        do_container
+        ;;
+    distros)
+        for release in bookworm trixie sid; do
+            do_distro test "$release"
+        done
         ;;
     unit) do_unit ;;
     lint) do_lint ;;
-    cli | exports | deb | live | kernels)
+    cli | exports | deb | live | kernels | container)
         do_build quick
         "do_$group"
         ;;
     *)
-        echo "usage: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels]..." >&2
+        echo "usage: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels|distros|container]..." >&2
         exit 2
         ;;
     esac

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# An image with stackd and stackctl: docker build -t stackd . (README says how it is run)
+#
+# The first stage makes the Debian package, the second installs it, with the libraries that it needs
+# and nothing else. In a tree of `make dist` there is no need of clang.
+
+FROM debian:trixie-slim AS build
+COPY . /src
+WORKDIR /src
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends make && \
+    make -s deps && make -s deps GROUPS=package && make -s -j"$(nproc)" all && make -s deb
+
+FROM debian:trixie-slim
+COPY --from=build /src/build/stackd_*.deb /tmp/
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends /tmp/stackd_*.deb && \
+    rm -rf /tmp/stackd_*.deb /var/lib/apt/lists/*
+VOLUME /var/lib/stackd
+ENTRYPOINT ["stackd"]
+CMD ["--help"]
