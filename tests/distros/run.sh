@@ -44,7 +44,7 @@ make_root() {
     fi
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null
     apt-config dump | grep -E '^Acquire::(http|https|Retries|Check-)' >"$root/etc/apt/apt.conf.d/90host"
-    within sh -c 'apt-get update -qq && apt-get dist-upgrade -y -qq --no-install-recommends &&
+    within sh -c 'dpkg --configure -a && apt-get update -qq && apt-get dist-upgrade -y -qq --no-install-recommends &&
         apt-get install -y -qq --no-install-recommends make && apt-get clean' || return 1
     copy_sources && within make -s -C /src deps GROUPS="build bpf test"
 }
