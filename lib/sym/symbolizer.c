@@ -29,6 +29,7 @@
 struct symbolizer {
 	char *debug_root; /* owned; NULL: none */
 	bool with_lines;
+	size_t most_bytes;	       /* of tables with lines; 0: no limit */
 	size_t line_bytes;	       /* at most, of an object's line tables; 0: no limit */
 	struct debuginfod *debuginfod; /* NULL: not used */
 	struct symbolizer_object *objects;
@@ -66,6 +67,7 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	if (!sym)
 		return -ENOMEM;
 	sym->with_lines = options->with_lines;
+	sym->most_bytes = options->most_bytes;
 	sym->debug_root = copy_string(options->debug_root, &r);
 	if (!r && options->use_debuginfod && debuginfod_new(&sym->debuginfod) == -ENOMEM)
 		r = -ENOMEM;
@@ -239,6 +241,11 @@ static int object_open(struct symbolizer_object *o)
 	return 0;
 }
 
+static bool wants_lines(const struct symbolizer_object *o)
+{
+	return o->sym->with_lines && (!o->sym->most_bytes || o->bytes <= o->sym->most_bytes);
+}
+
 static int object_load(struct symbolizer_object *o)
 {
 	const struct elf_file *with_dwarf;
@@ -247,7 +254,7 @@ static int object_load(struct symbolizer_object *o)
 	if (!r)
 		r = symtab_new(o->file, o->debug, &o->symtab);
 	with_dwarf = o->has_dwarf ? o->file : o->debug;
-	if (!r && o->sym->with_lines && with_dwarf)
+	if (!r && wants_lines(o) && with_dwarf)
 		r = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
 	if (o->dwarf)
 		dwarf_names_limit(o->dwarf, o->sym->line_bytes);
@@ -357,4 +364,14 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 	if ((size_t)n <= max)
 		ret_frames[n - 1] = last;
 	return n;
+}
+
+int symbolizer_start(struct symbolizer_object *object, uint64_t offset,
+		     struct symbolizer_frame *ret_frame)
+{
+	uint64_t vaddr;
+
+	if (!elf_file_offset_to_vaddr(object->file, offset, &vaddr))
+		return 0;
+	return resolve_bounds(object, vaddr, ret_frame, 1);
 }

@@ -26,6 +26,8 @@ struct symbolizer_options {
 	const char *debug_root; /* "/usr/lib/debug"; NULL: no separate debug files */
 	bool use_debuginfod;	/* if DEBUGINFOD_URLS is set */
 	bool with_lines;	/* inline frames and source lines */
+	size_t most_bytes;	/* without these in an object whose tables would take more than so
+				 * many bytes; 0: no limit */
 };
 
 /* One function at a location. Strings live as long as the symbolizer_object; with a limit, until
@@ -67,5 +69,10 @@ bool symbolizer_object_wants_order(struct symbolizer_object *object);
  * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max);
+
+/* The start of the function at a file offset, by the unwind information alone, which is read
+ * quickly: a frame without a name. 1, 0 (not known) or -ENOMEM. */
+int symbolizer_start(struct symbolizer_object *object, uint64_t offset,
+		     struct symbolizer_frame *ret_frame);
 
 #endif

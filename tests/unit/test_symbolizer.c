@@ -112,22 +112,46 @@ static void test_little_room(void **state)
 	close_opened(&o);
 }
 
+/* Not asked for, or more of them than there is to be read. */
 static void test_without_lines(void **state)
 {
-	static const struct symbolizer_options bare = {0};
+	static const struct symbolizer_options ways[] = {{.with_lines = false},
+							 {.with_lines = true, .most_bytes = 1}};
 	struct symbolizer_frame frames[FRAMES];
-	struct opened o;
 
 	(void)state;
 	compile_inlined("cc", "-g");
-	o = open_with("inlined", &bare);
-	assert_int_equal(symbolizer_resolve(o.object, program_offset(o.file, "mark"), frames, 8),
-			 1);
-	assert_string_equal(frames[0].function, "outer");
-	assert_null(frames[0].file);
-	assert_false(frames[0].is_inlined);
-	assert_int_equal(symbolizer_resolve(o.object, UINT64_MAX, frames, FRAMES), 0);
-	assert_int_equal(symbolizer_resolve(o.object, 1 << 30, frames, FRAMES), 0);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct opened o = open_with("inlined", &ways[i]);
+		uint64_t mark = program_offset(o.file, "mark");
+
+		assert_int_equal(symbolizer_resolve(o.object, mark, frames, FRAMES), 1);
+		assert_string_equal(frames[0].function, "outer");
+		assert_null(frames[0].file);
+		assert_false(frames[0].is_inlined);
+		assert_int_equal(symbolizer_resolve(o.object, UINT64_MAX, frames, FRAMES), 0);
+		assert_int_equal(symbolizer_resolve(o.object, 1 << 30, frames, FRAMES), 0);
+		close_opened(&o);
+	}
+}
+
+/* Starts need none of the tables of names. */
+static void test_starts_alone(void **state)
+{
+	struct symbolizer_frame frame;
+	struct opened o;
+	uint64_t outer;
+
+	(void)state;
+	compile_inlined("cc", "-g");
+	o = open_with("inlined", &no_debug_files);
+	outer = program_offset(o.file, "outer");
+	assert_int_equal(symbolizer_start(o.object, program_offset(o.file, "mark"), &frame), 1);
+	assert_true(frame.start == outer);
+	assert_null(frame.function);
+	assert_int_equal(symbolizer_object_bytes(o.object), 0);
+	assert_int_equal(symbolizer_start(o.object, UINT64_MAX, &frame), 0);
+	assert_int_equal(symbolizer_start(o.object, 0, &frame), 0);
 	close_opened(&o);
 }
 
@@ -603,6 +627,7 @@ int main(void)
 		cmocka_unit_test(test_inlined_calls),
 		cmocka_unit_test(test_little_room),
 		cmocka_unit_test(test_without_lines),
+		cmocka_unit_test(test_starts_alone),
 		cmocka_unit_test(test_dwarf_names_functions),
 		cmocka_unit_test(test_cxx_linkage_names),
 		cmocka_unit_test(test_kinds_of_symbols),
