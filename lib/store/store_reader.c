@@ -156,6 +156,44 @@ const struct store_tables *store_reader_tables(const struct store_reader *reader
 	return &reader->tables;
 }
 
+/* --- names that are not in the store -------------------------------------------------------- */
+
+static void reader_merge_lines(const struct store_tables *t, const struct store_line *more,
+			       size_t n, struct store_line *ret_lines, uint32_t *ret_first)
+{
+	uint32_t count = 0;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < t->n_locations; i++) {
+		ret_first[i] = count;
+		for (uint32_t j = t->line_first[i]; j < t->line_first[i + 1]; j++)
+			ret_lines[count++] = t->lines[j];
+		while (at < n && more[at].location == i)
+			ret_lines[count++] = more[at++];
+	}
+	ret_first[t->n_locations] = count;
+}
+
+int store_reader_add_lines(struct store_reader *r, const struct store_line *more, size_t n)
+{
+	struct store_tables *t = &r->tables;
+	struct store_line *lines = reallocarray(NULL, t->n_lines + n + 1, sizeof(*lines));
+	uint32_t *first = reallocarray(NULL, (size_t)t->n_locations + 1, sizeof(*first));
+
+	if (!lines || !first) {
+		free(lines);
+		free(first);
+		return -ENOMEM;
+	}
+	reader_merge_lines(t, more, n, lines, first);
+	free(r->lines);
+	free(r->line_first);
+	t->lines = r->lines = lines;
+	t->line_first = r->line_first = first;
+	t->n_lines = first[t->n_locations];
+	return 0;
+}
+
 /* --- the list of recordings ----------------------------------------------------------------- */
 
 /* Moves a recording's strings from the arena, which dies with the reader, to the heap. */

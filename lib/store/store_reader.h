@@ -54,6 +54,11 @@ struct store_tables {
 };
 const struct store_tables *store_reader_tables(const struct store_reader *reader);
 
+/* Adds names to the tables, for this reader alone: nothing is written. The lines are in order of
+ * (location, depth), their locations have none yet, and their strings must outlive the reader. 0 or
+ * -ENOMEM. */
+int store_reader_add_lines(struct store_reader *reader, const struct store_line *lines, size_t n);
+
 /* The tags of its nodes, by number; [0] is 0. Worked out when they are first asked for, and
  * borrowed until close. 0 or -ENOMEM. */
 int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags);
