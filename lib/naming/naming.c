@@ -11,7 +11,8 @@
 #include "proc/jit_map.h"
 #include "sym/symbolizer.h"
 
-#define MAX_LINES 64 /* inline depth that is kept */
+#define MAX_LINES   64		 /* inline depth that is kept */
+#define QUICK_BYTES (256u << 20) /* of an object's tables, as they are estimated */
 
 /* What is held for an object, by its number. */
 struct source {
@@ -33,20 +34,16 @@ struct naming {
 	size_t limit; /* bytes of symbols; 0: none */
 };
 
-int naming_new(const char *proc_root, struct naming **ret_naming)
+static int make(const char *proc_root, const struct symbolizer_options *options,
+		struct naming **ret_naming)
 {
-	const struct symbolizer_options options = {
-		.debug_root = "/usr/lib/debug",
-		.use_debuginfod = true,
-		.with_lines = true,
-	};
 	struct naming *n = calloc(1, sizeof(*n));
 	int err;
 
 	if (!n)
 		return -ENOMEM;
 	n->proc_root = strdup(proc_root);
-	err = n->proc_root ? symbolizer_new(&options, &n->symbolizer) : -ENOMEM;
+	err = n->proc_root ? symbolizer_new(options, &n->symbolizer) : -ENOMEM;
 	if (err) {
 		free(n->proc_root);
 		free(n);
@@ -54,6 +51,28 @@ int naming_new(const char *proc_root, struct naming **ret_naming)
 	}
 	*ret_naming = n;
 	return 0;
+}
+
+int naming_new(const char *proc_root, struct naming **ret_naming)
+{
+	const struct symbolizer_options options = {
+		.debug_root = "/usr/lib/debug",
+		.use_debuginfod = true,
+		.with_lines = true,
+	};
+
+	return make(proc_root, &options, ret_naming);
+}
+
+int naming_new_quick(const char *proc_root, struct naming **ret_naming)
+{
+	const struct symbolizer_options options = {
+		.debug_root = "/usr/lib/debug",
+		.with_lines = true,
+		.most_bytes = QUICK_BYTES,
+	};
+
+	return make(proc_root, &options, ret_naming);
 }
 
 void naming_free(struct naming *n)
@@ -182,6 +201,19 @@ bool naming_wants_order(struct naming *n, const struct object *object)
 	       symbolizer_object_wants_order(source->symbols);
 }
 
+int naming_unread(struct naming *n, const struct object *object, size_t *ret_bytes)
+{
+	struct source *source = source_of(n, object);
+	size_t bytes = 0;
+	int err = source ? open_symbols(n, source, object) : -ENOMEM;
+
+	if (!err && source->symbols)
+		err = symbolizer_object_unread(source->symbols, &bytes);
+	if (!err)
+		*ret_bytes = bytes;
+	return err;
+}
+
 /* Closes others before an object's symbols are read, and not after: they are large. */
 static int make_room(struct naming *n, const struct source *source)
 {
@@ -285,6 +317,22 @@ int naming_resolve(struct naming *n, const struct object *object,
 		break; /* not a place in code */
 	}
 	return give_name(location, name, start, each, arg);
+}
+
+int naming_resolve_start(struct naming *n, const struct object *object,
+			 const struct store_location *location,
+			 int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct source *source = source_of(n, object);
+	struct symbolizer_frame frame;
+	int count = source ? open_symbols(n, source, object) : -ENOMEM;
+
+	if (!count && source->symbols)
+		count = symbolizer_start(source->symbols, location->offset, &frame);
+	if (count <= 0)
+		return count;
+	return each(arg, &(struct store_line){.location = location->number,
+					      .function_start = frame.start});
 }
 
 bool naming_is_final(const struct object *object)

@@ -16,6 +16,10 @@ struct naming;
 /* `proc_root` is where JIT code's processes are looked for: "/proc", or a path that is not there
  * where they are not of this machine. Copied. 0 or -ENOMEM. */
 int naming_new(const char *proc_root, struct naming **ret_naming);
+
+/* The same for one who waits for the names: nothing is fetched over the network, and programs with
+ * very much debug information have the names of their symbols, without inlined calls and lines. */
+int naming_new_quick(const char *proc_root, struct naming **ret_naming);
 void naming_free(struct naming *naming);
 
 /* Holds symbols of ELF objects in about so many bytes: those of the object that was asked for
@@ -41,6 +45,16 @@ void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 int naming_resolve(struct naming *naming, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg);
+
+/* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.
+ */
+int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
+
+/* Calls `each` with one line without a name, but with the function's start, if an ELF object's
+ * unwind information knows it. That is quick. Errors as above. */
+int naming_resolve_start(struct naming *naming, const struct object *object,
+			 const struct store_location *location,
+			 int (*each)(void *arg, const struct store_line *line), void *arg);
 
 /* JIT code that had no name at first may get one later: locations to ask for again at the end. */
 bool naming_is_final(const struct object *object);

@@ -172,6 +172,16 @@ static uint64_t nonzero(uint64_t id)
 	return id ? id : 1;
 }
 
+uint64_t object_jit_id(pid_t pid, uint64_t start_ticks)
+{
+	return nonzero(hash_mix64(hash_mix64(start_ticks) + (uint32_t)pid));
+}
+
+uint64_t object_next_id(uint64_t file_id)
+{
+	return nonzero(hash_mix64(file_id + 1));
+}
+
 static bool is_same_content(const struct object *a, const struct object *b)
 {
 	return a->kind == b->kind && a->kind != OBJECT_JIT && a->build_id_len == b->build_id_len &&
@@ -187,7 +197,7 @@ static struct entry *find_same(struct object_table *table, struct object *object
 		HASH_FIND(hh, table->by_file_id, &object->file_id, sizeof(object->file_id), entry);
 		if (!entry || is_same_content(&entry->object, object))
 			return entry;
-		object->file_id = nonzero(hash_mix64(object->file_id + 1));
+		object->file_id = object_next_id(object->file_id);
 	}
 }
 
@@ -265,7 +275,7 @@ static int enter_jit(struct object_table *table, pid_t pid, struct entry **ret_e
 	struct object object = {.kind = OBJECT_JIT, .pid = pid};
 
 	proc_fs_stat(table->proc_root, pid, &stat); /* gone: the pid must do */
-	object.file_id = nonzero(hash_mix64(hash_mix64(stat.start_ticks) + (uint32_t)pid));
+	object.file_id = object_jit_id(pid, stat.start_ticks);
 	find_same(table, &object);
 	return enter(table, &object, "[jit]", ret_entry);
 }

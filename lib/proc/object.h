@@ -87,6 +87,11 @@ void object_table_forget_process(struct object_table *table, pid_t pid);
 int object_table_add(struct object_table *table, const struct object *object,
 		     const struct object **ret_object);
 
+/* The file id of a process's JIT code, and the one that follows a taken id: code from before and
+ * after exec are two objects. */
+uint64_t object_jit_id(pid_t pid, uint64_t start_ticks);
+uint64_t object_next_id(uint64_t file_id);
+
 uint32_t object_table_count(const struct object_table *table);
 const struct object *object_table_at(const struct object_table *table, uint32_t number);
 
