@@ -2,13 +2,16 @@
 /*
  * The archive's thread and its queue; see archive.h.
  *
- *   submit ──► queue ──► write, commit ──► now and then: names of new locations ──► (next commit)
+ *   submit ──► queue ──► write ──► names of the kernel's and of code made at run time ──► commit
+ *                                    now and then: names in files ──► (next commit) ◄──┘
  *
  * Symbols are too large to be kept (NAMES_BYTES), and to read those of libLLVM takes longer than
  * all else that a batch of it needs: so names are found for the locations of some batches at once,
- * as seldom as keeps the cost small. Code made at run time is named with each batch: its names can
- * be gone with its process. Locations of large objects whose symbols would put others out wait as
- * long as they may: a recording that is shorter reads them once, at its end.
+ * as seldom as keeps the cost small. The kernel's names are in memory, and those of code made at
+ * run time can be gone with its process: they are found for each batch, and committed with it.
+ * (Until stackd has named the others, a reader finds them itself: naming/late_names.h.) Locations
+ * of large objects whose symbols would put others out wait as long as they may: a recording that is
+ * shorter reads them once, at its end.
  *
  * A store that is busy is tried again with the next batch: the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording.
@@ -342,13 +345,13 @@ static int name_waiting(struct archive *a)
 	return err;
 }
 
-/* Names what cannot wait, and lets the rest of a batch's locations wait. */
+/* Names what need not or cannot wait, and lets the rest of a batch's locations wait. */
 static int let_wait(struct archive *a, const struct batch *b)
 {
 	int err = VEC_RESERVE(&a->waiting, b->n_locations) ? -ENOMEM : 0;
 
 	for (size_t i = 0; i < b->n_locations && !err; i++) {
-		if (naming_is_final(a->objects[b->locations[i].object]))
+		if (!naming_is_quick(a->objects[b->locations[i].object]))
 			a->waiting.items[a->waiting.count++] = b->locations[i];
 		else
 			err = name_location(a, &b->locations[i], false);
@@ -388,11 +391,12 @@ static void *run(void *arg)
 		if (err)
 			fail(a, err);
 		a->totals = b->totals;
+		err = a->error ? 0 : let_wait(a, b);
+		if (err)
+			fail(a, err);
 		if (!a->error)
 			commit(a);
-		err = a->error ? 0 : let_wait(a, b);
-		if (!err && !a->error)
-			err = name_waiting(a);
+		err = a->error ? 0 : name_waiting(a);
 		if (err)
 			fail(a, err);
 		batch_free(b);

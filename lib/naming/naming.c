@@ -335,6 +335,12 @@ int naming_resolve_start(struct naming *n, const struct object *object,
 					      .function_start = frame.start});
 }
 
+bool naming_is_quick(const struct object *object)
+{
+	return object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE ||
+	       object->kind == OBJECT_JIT;
+}
+
 bool naming_is_final(const struct object *object)
 {
 	return object->kind != OBJECT_JIT;

@@ -56,6 +56,10 @@ int naming_resolve_start(struct naming *naming, const struct object *object,
 			 const struct store_location *location,
 			 int (*each)(void *arg, const struct store_line *line), void *arg);
 
+/* Are its names found at once, without reading a file? Those of the kernel are in memory, and those
+ * of JIT code can be gone with its process. */
+bool naming_is_quick(const struct object *object);
+
 /* JIT code that had no name at first may get one later: locations to ask for again at the end. */
 bool naming_is_final(const struct object *object);
 
