@@ -52,7 +52,7 @@ int cmd_stats(int argc, char **argv)
 		.doc = "Shows the figures of a recording: samples, losses, quality, cost.",
 		.children = children,
 	};
-	struct cmd_stats args = {0};
+	struct cmd_stats args = {.input = {.is_nameless = true}};
 	struct input_open open;
 	struct output output;
 	int status, written;

@@ -6,13 +6,18 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/clock.h"
 #include "cmd.h"
 #include "message.h"
+#include "naming/late_names.h"
 #include "report/pattern.h"
 #include "report/text.h"
 #include "store/store_path.h"
 #include "store/store_reader.h"
+
+#define INPUT_NAMES_NS 2000000000u /* for names, of input_now() */
 
 enum {
 	INPUT_RECORDING = 0x100,
@@ -379,6 +384,53 @@ int input_part(const char *name, char **ret_path, int64_t *ret_recording)
 	return CMD_DONE;
 }
 
+/* Time that is spent on names: where others use the processor, or a file comes from a slow disk, a
+ * reader may wait eight times as long, rather than show less. */
+static uint64_t input_now(void *arg)
+{
+	(void)arg;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + clock_ns(CLOCK_MONOTONIC) / 8;
+}
+
+int input_late_names(struct late_names **ret_names)
+{
+	const struct late_names_options options = {
+		.proc_root = "/proc", .sys_root = "/sys", .now_ns = input_now};
+	struct rlimit limit;
+
+	/* Each object of a recording of a whole machine is a file to open. */
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return late_names_new(&options, ret_names);
+}
+
+/* Whether names are shown, or samples chosen by them. */
+static bool input_wants_names(const struct input *input)
+{
+	const struct profile_filter *f = &input->filter;
+
+	return !input->is_nameless || f->symbols.n || f->focus.n || f->ignore.n;
+}
+
+/* Finds the names that a recording has not yet. */
+static int input_find_names(const struct input *input, struct input_open *open)
+{
+	int r;
+
+	if (store_reader_tables(open->reader)->recording.finished || !input_wants_names(input))
+		return 0;
+	r = input_late_names(&open->late);
+	if (r == 0)
+		r = late_names_find(open->late, open->reader, INPUT_NAMES_NS);
+	if (r == 0 && late_names_left(open->late))
+		message("there was no time to find the names of %u places in code: they are shown "
+			"as object+offset",
+			late_names_left(open->late));
+	return r;
+}
+
 int input_open(const struct input *input, struct input_open *ret_open)
 {
 	struct input_open open = {0};
@@ -390,6 +442,8 @@ int input_open(const struct input *input, struct input_open *ret_open)
 		return CMD_FAILED;
 	}
 	r = store_reader_open(path, input->recording, &open.reader, &error);
+	if (r == 0)
+		r = input_find_names(input, &open);
 	if (r < 0)
 		status = input_explain(input, path, r, error);
 	else
@@ -405,5 +459,6 @@ void input_close(struct input_open *open)
 {
 	profile_free(open->profile);
 	store_reader_close(open->reader);
+	late_names_free(open->late);
 	*open = (struct input_open){0};
 }

@@ -22,6 +22,7 @@ struct input {
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX];
 	bool is_unfolded;	      /* --no-fold-recursion was given */
+	bool is_nameless;	      /* the verb shows no names */
 	struct profile_filter filter; /* made of the above, which it points to: do not copy */
 };
 
@@ -43,8 +44,13 @@ int input_explain(const struct input *input, const char *path, int error_number,
 /* Says that no path goes through a function, and which may have been meant. */
 void input_no_function(const struct profile *profile, const char *name);
 
+/* Names for recordings that have not all of their own yet (naming/late_names.h). 0 or -ENOMEM. */
+struct late_names;
+int input_late_names(struct late_names **ret_names);
+
 /* An opened recording, summed up. */
 struct input_open {
+	struct late_names *late; /* or NULL */
 	struct store_reader *reader;
 	struct profile *profile;
 };

@@ -3,8 +3,9 @@
  * The model of stackctl top; see top_model.h.
  *
  * Each look opens the store anew, as a report would: nothing is kept between two looks but which
- * rows are open, so what is shown is never anything else than what `report --from ...` says. The
- * key of a row is a hash over the names on the way to it.
+ * rows are open, and the names that stackd has not entered yet, so what is shown is never anything
+ * else than what `report --from ...` says. The key of a row is a hash over the names on the way to
+ * it.
  *
  * A row of a tree that was never touched is open if it has a tenth of all samples: the hot paths
  * are there at the first look.
@@ -20,6 +21,7 @@
 #include "report/calltree.h"
 #include "report/flat.h"
 #include "report/groups.h"
+#include "naming/late_names.h"
 #include "report/index.h"
 #include "store/store_reader.h"
 
@@ -27,6 +29,7 @@
 #define TOP_OPEN	 0.1   /* of all samples: from that on a row is open */
 #define TOP_LEVELS	 256
 #define TOP_NODES	 (1u << 19)
+#define TOP_NAMES_NS	 150000000u /* of each look, for names */
 #define TOP_OPENED	 1u
 #define TOP_CLOSED	 2u
 #define TOP_CALLERS_SALT UINT64_C(0x63616c6c65727321)
@@ -38,6 +41,7 @@ struct top_model {
 	double window;
 	struct index touched; /* key -> TOP_OPENED or TOP_CLOSED */
 
+	struct late_names *late;
 	struct store_reader *reader; /* of the last look */
 	struct profile *profile;
 	struct calltree *tree, *callers; /* made when asked for */
@@ -49,8 +53,10 @@ int top_model_new(const struct input *input, struct top_model **ret_model)
 {
 	struct top_model *m = calloc(1, sizeof(*m));
 
-	if (!m)
+	if (!m || input_late_names(&m->late) < 0) {
+		free(m);
 		return -ENOMEM;
+	}
 	m->input = input;
 	*ret_model = m;
 	return 0;
@@ -74,6 +80,7 @@ void top_model_free(struct top_model *m)
 	if (!m)
 		return;
 	model_drop(m);
+	late_names_free(m->late);
 	index_free(&m->touched);
 	free(m->rows.items);
 	free(m->children.items);
@@ -123,8 +130,12 @@ int top_model_refresh(struct top_model *m, char **ret_error)
 	if (path)
 		r = store_reader_open(path, m->input->recording, &next.reader, ret_error);
 	free(path);
-	if (r < 0)
+	if (r == 0)
+		r = late_names_find(m->late, next.reader, TOP_NAMES_NS);
+	if (r < 0) {
+		store_reader_close(next.reader);
 		return r;
+	}
 	next.filter = model_filter(m, &store_reader_tables(next.reader)->recording);
 	model_drop(m);
 	m->filter = next.filter;

@@ -177,6 +177,18 @@ class Daemon:
             time.sleep(0.05)
         raise Failed("stackd did not begin to record within %d s" % seconds)
 
+    def wait_samples(self, least, seconds=60):
+        """Waits until more than so many samples are in the store; how many. How soon that is
+        depends on what else the machine does."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            result = run(STACKCTL, "stats", "--json", "-i", self.store)
+            samples = json.loads(result.out)["samples"] if result.status == DONE else 0
+            if samples > least:
+                return samples
+            time.sleep(0.1)
+        raise Failed("not %d samples within %d s" % (least, seconds))
+
     def finish(self, number=None, timeout=30):
         """Sends a signal, if given, and waits for the end: Result."""
         if number is not None:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""Names that stackd has not entered yet: the reader finds them, and never wrong ones."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+
+from chains import Expectation
+from harness import (DONE, SIGINT, SIGKILL, STACKCTL, WORKLOADS, Daemon, Recording, Skip,
+                     background, check, check_chains, live, run, scratch)
+from test_top import load_screen
+
+PYTHON = """
+import json, re
+print("READY", flush=True)
+while True:
+    text = json.dumps({str(i): [i, str(i)] for i in range(2000)})
+    json.loads(text)
+    re.findall("[0-9]+", text)
+    sorted(text.split(","))
+"""
+
+
+def cut_off(store, pid):
+    """A recording of a process whose stackd was killed right after its first commit: no names of
+    files are in it."""
+    with Daemon(store, "-F", 997, "--pid", pid) as daemon:
+        daemon.wait_recording()
+        daemon.wait_samples(0)
+        daemon.finish(SIGKILL)
+    return Recording(store)
+
+
+@contextlib.contextmanager
+def copied(folder, name="chain"):
+    """A running copy of a workload, and its path."""
+    path = folder + "/prog"
+    shutil.copy(os.path.join(WORKLOADS, name), path)
+    with background(path, 60, ready="READY") as process:
+        yield process, path
+
+
+def names_in(recording, path):
+    """The names of the frames in a file; None is among them if one has none."""
+    found = set()
+    for sample in recording.samples():
+        found.update(frame.symbol for frame in sample.frames if frame.object == path)
+    return found
+
+
+def locations(recording):
+    """By id: object, function and line, and what is inlined there."""
+    found = {}
+    for line in recording.text("export", "--tags").splitlines():
+        words = line.split("\t")
+        if words[0] == "location":
+            found[words[1]] = [words[5:]]
+        elif words[0] == "inlined":
+            found[words[1]].append(words[2:])
+    return found
+
+
+def unnamed_rows(recording):
+    """Of the flat list: how many rows there are, and the names of those without one."""
+    report = json.loads(recording.text("report", "--view", "flat", "--json", "--percent-limit",
+                                       "0"))
+    symbols = [report["symbols"][row["symbol"]]
+               for process in report["processes"] for row in process["functions"]]
+    return len(symbols), {symbol["name"] for symbol in symbols if symbol["unnamed"]}
+
+
+@live
+def test_names_of_running():
+    """Three seconds after the start a report says what it says in the end."""
+    with scratch() as folder, background("python3", "-c", PYTHON, ready="READY") as process:
+        with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            time.sleep(3)
+            daemon.wait_samples(100)
+            recording = Recording(folder + "/s.db")
+            early = locations(recording)
+            rows, unnamed = unnamed_rows(recording)
+            check(daemon.finish(SIGINT).status == DONE, "stackd failed")
+        late = locations(recording)
+        print(len(early), "locations;", rows, "rows, of which without names", len(unnamed))
+        check(len(early) > 50 and set(early) <= set(late), "locations are gone", len(early))
+        other = [(early[at], late[at]) for at in early if early[at] != late[at]]
+        check(not other, "%d locations have other names in the end" % len(other), *other[:10])
+        check(unnamed <= unnamed_rows(recording)[1], "rows without names", unnamed)
+
+
+@live
+def test_names_in_all_views():
+    """They are found where a recording is opened, so by everything that shows one."""
+    with scratch() as folder, copied(folder) as (process, _):
+        store = cut_off(folder + "/s.db", process.pid).store
+        for verb in (["report"], ["report", "--view", "callers"], ["report", "--symbol", "leaf"],
+                     ["flamegraph", "-o", "-"], ["timeline"], ["annotate", "leaf"],
+                     ["export", "--tags"], ["export", "--json"], ["export", "--speedscope"],
+                     ["export", "--callgrind"], ["export", "--perf-script"]):
+            result = run(STACKCTL, *verb, "-i", store)
+            check(result.status == DONE and "leaf" in result.out, "no names: %s" % verb,
+                  result.status, result.err, result.out[:1000])
+        result = run(STACKCTL, "diff", store, store)
+        check(result.status == DONE and "prog+0x" not in result.out, "no names: diff", result)
+
+
+@live
+def test_names_on_first_screen():
+    make_screen = load_screen()
+    with scratch() as folder, copied(folder) as (process, _):
+        cut_off(folder + "/s.db", process.pid)
+        screen = make_screen([STACKCTL, "top", "--window", "0", "--interval", "60", "-i",
+                              folder + "/s.db"])  # there is no second look
+        screen.wait_for("leaf ")
+        check(not any("prog+0x" in line for line in screen.lines()), "rows without names",
+              *screen.lines())
+        screen.send("q")
+        check(screen.finish() == 0, "top failed")
+
+
+@live
+def test_names_of_changed_file():
+    """Another file of that name is not taken for the recorded one."""
+    with scratch() as folder:
+        with copied(folder) as (process, path):
+            recording = cut_off(folder + "/s.db", process.pid)
+            os.rename(path, path + ".old")
+            shutil.copy(os.path.join(WORKLOADS, "recursion"), path)
+            check(names_in(recording, path) == {None}, "names of another file",
+                  names_in(recording, path))
+        check(names_in(recording, path) == {None}, "names of another file, later")
+        os.unlink(path)
+        check(names_in(recording, path) == {None}, "names of no file")
+        os.rename(path + ".old", path)
+        check_chains(recording.samples(), Expectation.of_source("chain"), at_least=0)
+        check(None not in names_in(recording, path), "names are missing")
+
+
+@live
+def test_names_in_unreadable_file():
+    """A reader who may not read the file: the report is there, without its names."""
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]
+
+    def folded():
+        result = run(*user, folder + "/stackctl", "export", "--folded", "-i", folder + "/s.db")
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        return result.out
+
+    with scratch() as folder, copied(folder) as (process, path):
+        cut_off(folder + "/s.db", process.pid)
+        shutil.copy(STACKCTL, folder + "/stackctl")
+        os.chmod(folder, 0o777)
+        os.chmod(folder + "/s.db", 0o644)
+        for tail in ("-wal", "-shm"):
+            if os.path.exists(folder + "/s.db" + tail):
+                os.chmod(folder + "/s.db" + tail, 0o666)
+        check(";alpha" in folded(), "no names", folded()[:1000])
+        os.chmod(path, 0)
+        check(";alpha" not in folded() and "prog+0x" in folded(), "names", folded()[:1000])
+
+
+@live
+def test_names_in_container():
+    """A file that only the program's own mount namespace has, while the program lives."""
+    with scratch() as folder:
+        script = ("mount -t tmpfs none %s && cp %s/chain %s/prog && exec %s/prog 60"
+                  % (folder + "/in", WORKLOADS, folder + "/in", folder + "/in"))
+        os.mkdir(folder + "/in")
+        if run("unshare", "-m", "true").status != 0:
+            raise Skip("no mount namespaces")
+        with background("unshare", "-m", "sh", "-c", script, ready="READY") as process:
+            recording = cut_off(folder + "/s.db", process.pid)
+            check(not os.path.exists(folder + "/in/prog"), "the file is here, too")
+            path = folder + "/in/prog"
+            check(None not in names_in(recording, path), "names are missing")
+            check_chains(recording.samples(), Expectation.of_source("chain"), at_least=0)
+        check(names_in(recording, path) == {None}, "names of no file")
+
+
+@live
+def test_names_grouped_by_function():
+    """Without symbols, a row is a function: its name is where that starts."""
+    with scratch() as folder:
+        path = folder + "/prog"
+        table = run("nm", os.path.join(WORKLOADS, "chain"))
+        check(table.status == DONE, "nm", table.err)
+        starts = {int(line.split()[0], 16) for line in table.out.splitlines()
+                  if line.split()[1] in "tTwW"}
+        check(run("strip", "-o", path, os.path.join(WORKLOADS, "chain")).status == DONE, "strip")
+        with background(path, 60, ready="READY") as process:
+            recording = cut_off(folder + "/s.db", process.pid)
+        names = {name for name in re.findall(r"prog\+0x([0-9a-f]+)", "\n".join(recording.folded()))}
+        print(sorted(names), sorted(map(hex, starts)))
+        # (code of chain lies at its address)
+        check(len(names) > 3 and all(int(name, 16) in starts for name in names),
+              "rows that are no functions", sorted(names))
