@@ -30,10 +30,11 @@
 #include "tag.bpf.h"
 
 /* Set by the daemon before loading. */
-SETTING __u64 wakeup_bytes = 1 << 20; /* wake the daemon when so much waits */
-SETTING __u32 walk_here = 1;	      /* 0: leave every walk to the daemon */
-SETTING __u32 usual_period = 0;	      /* of a sample: goes without saying; 0: there is none */
-SETTING __u32 judge = 0;	      /* send the stack as well, for the daemon to compare */
+SETTING __u64 wakeup_bytes = 1 << 20;	 /* wake the daemon when so much waits */
+SETTING __u32 walk_here = 1;		 /* 0: leave every walk to the daemon */
+SETTING __u32 usual_period = 0;		 /* of a sample: goes without saying; 0: there is none */
+SETTING __u32 judge = 0;		 /* send the stack as well, for the daemon to compare */
+SETTING char compiler[64] = __VERSION__; /* for whoever is told that it was refused */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 

@@ -14,9 +14,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "load_error.h"
 #include "record.h"
 #include "ring.h"
 #include "stackd.skel.h"
@@ -54,12 +56,20 @@ struct sampler {
 
 /* --- loading --------------------------------------------------------------------------------- */
 
-/* libbpf's own words: kept only while STACKD_DEBUG asks for them. */
+/* The end of what libbpf has said while a program was loaded: its callback is told no more than the
+ * words, so there is one for the process. */
+static struct load_log said;
+
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	if (!getenv("STACKD_DEBUG") || level == LIBBPF_DEBUG)
+	va_list again;
+
+	if (level == LIBBPF_DEBUG)
 		return 0;
-	return vfprintf(stderr, format, args);
+	va_copy(again, args);
+	load_log_add(&said, format, again);
+	va_end(again);
+	return getenv("STACKD_DEBUG") ? vfprintf(stderr, format, args) : 0;
 }
 
 static const char *btf_path(char *buf, size_t size)
@@ -70,43 +80,26 @@ static const char *btf_path(char *buf, size_t size)
 	return buf;
 }
 
-/* May programs like ours be loaded at all? The verifier's refusals look like missing rights. */
-static bool may_load(void)
+/* Why the program could not be loaded, and what helps. Frees the sampler. */
+static int explain_load(struct sampler *s, int err, char **ret_error)
 {
-	return libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
-}
+	struct load_failure failure = {.err = err, .log = &said};
+	char path[256], compiler[sizeof(s->skel->rodata->compiler)];
+	struct utsname name = {0};
 
-/* Why the program could not be loaded, and what helps. */
-static int explain_load(int err, char **ret_error)
-{
-	const char *why = strerror(-err);
-	char path[256];
-	int n;
-
-	if (access(btf_path(path, sizeof(path)), R_OK)) {
-		n = asprintf(ret_error,
-			     "the kernel has no type information (%s): stackd needs a kernel built "
-			     "with CONFIG_DEBUG_INFO_BTF=y, such as Debian's",
-			     path);
-		err = -EOPNOTSUPP;
-	} else if (err == -EPERM || (err == -EACCES && !may_load())) {
-		n = asprintf(ret_error,
-			     "no right to load BPF programs (%s): run as root, or with "
-			     "CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-			     why);
-		err = -EPERM;
-	} else {
-		n = asprintf(
-			ret_error,
-			"the kernel did not take the BPF program (%s): Linux 6.1 or later is "
-			"needed; STACKD_DEBUG=1 shows the kernel's reasons; see also: stackctl "
-			"doctor",
-			why);
-		err = err == -ENOMEM ? err : -EOPNOTSUPP;
+	if (access(btf_path(path, sizeof(path)), R_OK))
+		failure.btf_path = path;
+	if (s->skel) {
+		memcpy(compiler, (const char *)s->skel->rodata->compiler, sizeof(compiler));
+		failure.compiler = compiler;
 	}
-	if (n < 0)
-		*ret_error = NULL;
-	return err;
+	uname(&name);
+	failure.release = name.release;
+	/* The attempt talks to libbpf, too. */
+	libbpf_set_print(NULL);
+	failure.may_load = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
+	sampler_free(s);
+	return load_error_explain(&failure, ret_error);
 }
 
 static uint32_t ring_size(uint64_t bytes)
@@ -223,16 +216,12 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	err = record_reader_new(&s->reader);
 	if (!err)
 		err = load(s, options);
-	if (err) {
-		sampler_free(s);
-		return explain_load(err, ret_error);
-	}
+	if (err)
+		return explain_load(s, err, ret_error);
 	err = ring_new(bpf_map__fd(s->skel->maps.ring), bpf_map__max_entries(s->skel->maps.ring),
 		       &s->ring);
-	if (err) {
-		sampler_free(s);
-		return explain_load(err, ret_error);
-	}
+	if (err)
+		return explain_load(s, err, ret_error);
 	s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*ret_sampler = s;
 	return 0;

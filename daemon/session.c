@@ -76,9 +76,11 @@ struct session {
 /* Says an error that came with a sentence (freed) or without. */
 static void say(char *sentence, const char *what, int err)
 {
-	if (sentence)
-		log_error("%s", sentence);
-	else
+	char *rest = sentence, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		log_error("%s", line);
+	if (!sentence)
 		log_error("%s: %s", what, strerror(-err));
 	free(sentence);
 }

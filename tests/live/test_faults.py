@@ -5,14 +5,15 @@ lost without being counted."""
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, FAILED, NO_SAMPLES, NO_SUPPORT, SIGCONT, SIGINT, SIGSTOP, STACKCTL,
-                     STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
+from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGSTOP,
+                     STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
                      check_chains, check_fault, check_whole, live, record, run, scratch,
                      small_disk, user_frames, wait_cpu, workload)
 
@@ -443,3 +444,44 @@ def test_hostile_jit_map():
         finally:
             os.unlink(path)
         check_chains(check_whole(recording), Expectation.of_source("chain"))
+
+
+def daemon_that_is_refused(folder):
+    """stackd with a program that writes to what a look-up gave before it is compared with NULL."""
+    shutil.copytree(os.path.join(ROOT, "bpf"), folder + "/bpf")
+    for name in ("Makefile", "CHANGELOG.md"):
+        shutil.copy(os.path.join(ROOT, name), folder)
+    with open(folder + "/bpf/stackd.bpf.c", encoding="utf-8") as file:
+        source = file.read()
+    looked_up = "CHECKED(bpf_map_lookup_elem(&scratches, &cpu));"
+    check(looked_up in source, "the program has no such look-up")
+    with open(folder + "/bpf/stackd.bpf.c", "w", encoding="utf-8") as file:
+        file.write(source.replace(looked_up, "bpf_map_lookup_elem(&scratches, &cpu);").replace(
+            "\tif (is_sampled_twice(", "\t*(volatile __u64 *)&s->stamp = 1;\n"
+            "\tif (is_sampled_twice("))
+    made = BUILD + "/bpf/refused"
+    result = run("make", "-s", "-C", folder, "B=build", "build/gen/stackd.bpf.o")
+    check(result.status == 0, "the program cannot be compiled", result.err)
+    os.makedirs(made, exist_ok=True)
+    shutil.copy(folder + "/build/gen/stackd.bpf.o", made + "/stackd.bpf.o")
+    result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made + "/stackd", timeout=300)
+    check(result.status == 0, "the daemon cannot be linked", result.err)
+    return made + "/stackd"
+
+
+@live
+def test_refused():
+    """What the verifier refuses is said to be that, whatever the kernel's version and rights."""
+    with scratch() as folder:
+        result = run(daemon_that_is_refused(folder), "-o", folder + "/store.db", "--", "true",
+                     env={"STACKD_DEBUG": None})
+        lines = result.err.splitlines()
+        check(result.status == NO_SUPPORT, "status %d" % result.status, result.err)
+        for words in ("the verifier", "refused", "'map_value_or_null'", "processed ",
+                      os.uname().release, "make CLANG="):
+            check(words in result.err, "'%s' is not said" % words, result.err)
+        check(re.search(r"compiled by .*[Cc]lang \d+\.\d+", result.err), "no version of clang", result.err)
+        check("6.1 or later" not in result.err, "the kernel is said to be too old", result.err)
+        check(3 <= len(lines) <= 12 and all(len(line) <= 400 for line in lines),
+              "the verifier's words have no bounds", result.err)
+        check(all(line.startswith("stackd: ") for line in lines), "lines of nobody's", result.err)
