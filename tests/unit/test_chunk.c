@@ -268,7 +268,7 @@ static void chunk_origins_hostile(void **state)
 			columns[c] = buf_reader(bytes[c], 64);
 		}
 		while (origin_get(columns, runs, &origin) == 0) {
-			assert_in_range(origin.n_runs, 1, ORIGIN_MAX_RUNS);
+			assert_true(origin.n_runs >= 1 && origin.n_runs <= ORIGIN_MAX_RUNS);
 			for (uint32_t i = 0; i < origin.n_runs; i++)
 				assert_true(runs[i].frames && runs[i].confidence <= 100 &&
 					    runs[i].source < FRAME_SOURCE_COUNT);

@@ -19,7 +19,11 @@
 #include "tag/code_model.h"
 #include "tag/code_scan.h"
 
+#ifdef __clang__ /* it makes no clones */
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 /* What is called here must stay a call. */
 NOINLINE int code_callee(int n);

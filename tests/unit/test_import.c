@@ -20,7 +20,7 @@
 
 static void test_call_chains(void **state)
 {
-	static const uint8_t id[20] = "a-build-id-of-nobody";
+	static const uint8_t id[20] = "a-build-id-of-nobod";
 	struct fixture f;
 	(void)state;
 
@@ -389,7 +389,7 @@ static void test_random_damage(void **state)
 		free(error);
 		close(fd);
 	}
-	assert_in_range(imported, 1, 149);
+	assert_true(imported >= 1 && imported < 150);
 	self_map_free(map);
 	buf_free(&bytes);
 	tear_down(&f);

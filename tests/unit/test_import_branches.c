@@ -50,8 +50,8 @@ static void test_branch_records(void **state)
 	import_and_read(&f);
 	assert_int_equal(frame_of(&f, 0, 0)->offset, 0x2010);
 	assert_int_equal(depth_of(&f, 0), 3);
-	assert_in_range(frame_of(&f, 0, 1)->offset, 0x1010, 0x1017);
-	assert_in_range(frame_of(&f, 0, 2)->offset, 0x100, 0x107);
+	assert_int_equal(frame_of(&f, 0, 1)->offset & ~7ull, 0x1010);
+	assert_int_equal(frame_of(&f, 0, 2)->offset & ~7ull, 0x100);
 	assert_int_not_equal(f.samples[0].origin, ORIGIN_WALKED);
 	tear_down(&f);
 }

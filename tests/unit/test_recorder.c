@@ -175,7 +175,7 @@ static struct origin only_origin(uint32_t sent, struct batch **ret_batch)
 	number = batch->samples[0].origin;
 	if (number == ORIGIN_WALKED)
 		return (struct origin){0};
-	assert_in_range(number, sent + 1, sent + batch->n_origins);
+	assert_true(number > sent && number <= sent + batch->n_origins);
 	return batch->origins[number - sent - 1];
 }
 

@@ -324,7 +324,7 @@ static void test_counts_are_read_while_the_thread_counts(void **state)
 		tables_counts(t, &counts);
 		assert_int_equal(counts.rules, 3);
 		assert_int_equal(counts.rows, 0);
-		assert_in_range(counts.refused_entries[RECIPE_REFUSED_FILE_READ], 0, FILES - 1);
+		assert_true(counts.refused_entries[RECIPE_REFUSED_FILE_READ] < FILES);
 	} while (counts.refused_entries[RECIPE_REFUSED_FILE_READ] < FILES - 1);
 	tables_free(t);
 	drop_tables(model);

@@ -318,9 +318,9 @@ static __attribute__((noinline)) uint64_t call_through(void (*through)(void (*)(
 static void assert_guessed(uint64_t code, uint64_t caller)
 {
 	assert_true(n_frames > 6);
-	assert_in_range(frames[2].address, code, code + 16);
+	assert_true(frames[2].address - code <= 16);
 	assert_false(frames[2].is_guess);
-	assert_in_range(frames[3].address, (uint64_t)call_through, (uint64_t)call_through + 512);
+	assert_true(frames[3].address - (uint64_t)call_through <= 512);
 	assert_true(frames[3].is_guess);
 	assert_int_equal(frames[4].address, caller);
 	assert_false(frames[4].is_guess);

@@ -230,7 +230,7 @@ static void test_hostile_stacks_end(void **state)
 			in.regs.r[seed >> 40 & 15] = round & 1 ? seed : in.regs.r[seed >> 44 & 15];
 		}
 		in.regs.r[STACKD_REG_RSP] = snap.regs.r[STACKD_REG_RSP];
-		assert_in_range(walk_with(walk, &in), 0, STACKD_END_COUNT - 1);
+		assert_true((unsigned)walk_with(walk, &in) < STACKD_END_COUNT);
 		in.regs = snap.regs;
 	}
 	dwarf_walk_free(walk);
