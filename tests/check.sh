@@ -204,10 +204,11 @@ do_container() {
     esac
 }
 
-# So do those on other kernels.
-do_kernels() {
+# So do those on other kernels, by the programs of other compilers: of those that can be had here.
+do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     ./deps.sh kernels >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    timeout 600 python3 tests/kernels/run.py --logs "$logs" </dev/null | tee -a "$results"
+    ./deps.sh compilers >>"$logs/deps.log" 2>&1
+    timeout 3600 python3 tests/kernels/run.py --logs "$logs" "$@" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL kernel-' "$results" || say "FAIL kernels: the tests broke off" ;;
@@ -238,7 +239,7 @@ for group in "${@:-all}"; do
         do_exports
         do_deb
         do_live
-        do_kernels
+        do_kernels --compilers one 6.1 6.12 own
         do_distro quick trixie
         do_container
         ;;

@@ -22,11 +22,12 @@ note() { # to the console, with the time since the start
     echo "$(cut -d ' ' -f 1 /proc/uptime) $*"
 }
 
+daemon=stackd
 record() { # NAME ARGUMENTS...: one recording
     name=$1
     shift
     note "$name"
-    timeout 60 stackd -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null
+    timeout 60 "$daemon" -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null
     echo $? >"/out/$name.status"
 }
 
@@ -88,6 +89,14 @@ EOF
     record tags_judged --judge-tags -F 997 --ring-bytes 64M -- /bin/dash /tmp/tagged.sh
     record tags -F 997 -- /workloads/tagged-plugin/chain 6
 fi
+
+# The programs of other compilers: what is most different, and options that compile other code in.
+for daemon in /bin/stackd-clang-*; do
+    [ -x "$daemon" ] || continue
+    name=${daemon#/bin/stackd-}
+    record "$name" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
+    record "$name-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 1
+done
 
 note "the kernel's own words:"
 dmesg | grep -iE 'bug|warn|oops|rcu|bpf|perf' | tail -n 40

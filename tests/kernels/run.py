@@ -1,12 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tries the program on other kernels: run.py [--logs DIR] [VERSION...]
+"""Tries the program on other kernels: run.py [--logs DIR] [--compilers all|one] [VERSION...]
 
 The kernel half must load and be right on every kernel from 6.1 on, and each has another verifier
-and other structures. So Debian 12's kernels are booted in an emulated machine (qemu without KVM:
-it works wherever this runs), with a file system in memory that holds just the programs, the
-workloads and their libraries. init.sh, the machine's only script, makes recordings there and sends
-the stores out; they are judged here, by what the live tests judge by.
+and other structures. So Debian's kernels are booted in an emulated machine (qemu without KVM: it works
+wherever this runs), with a file system in memory that holds just the programs, the workloads and
+their libraries. init.sh, the machine's only script, makes recordings there and sends the stores
+out; they are judged here, by what the live tests judge by.
+
+What a compiler makes of the program decides whether a verifier takes it. In the same boot the
+programs of the other compilers that are there (compilers.py) make short recordings: of all of them,
+or with `--compilers one` of another one on each kernel. "own" is the kernel of this machine, on
+which all of them do that without an emulator.
 
 Prints a line a test as tests/check.sh does. What the machine printed is in DIR/kernel-VERSION.log,
 and all it sent in DIR/kernel-VERSION/."""
@@ -23,6 +28,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import traceback
 
 sys.dont_write_bytecode = True
@@ -30,15 +36,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "live"))
 
 import chains  # noqa: E402
+import compilers  # noqa: E402
 import harness  # noqa: E402
+import images  # noqa: E402
 from harness import Failed, Skip, check  # noqa: E402
 
-KERNELS = {  # version: the package that depends on the newest image
-    "6.1": "linux-image-cloud-amd64",
-    "6.12": "linux-image-6.12-cloud-amd64",
-}
-CACHE = os.path.join(harness.BUILD, "kernels")
-BOOT_SECONDS = 280
+OWN = "own"  # the machine's kernel, without an emulator
+
+# How long a machine may say nothing new, in processor time of its emulator: what else runs here
+# does not count. And on the clock, for one that waits for nothing.
+SILENT_CPU_SECONDS = 240
+SILENT_SECONDS = 900
 
 # Run two at a time, in this order; the source that has the promises, if it has another name.
 WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recursion", "deep",
@@ -47,6 +55,9 @@ WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recur
              "jit", "registers", "exceptions", "inlined", "cpp_names", "rust_names", "memfd")
 SOURCES = {"chain_static": "chain", "chain_nonpie": "chain", "chain_static_pie": "chain",
            "plt_ibt": "plt"}
+# What the programs of other compilers record, as pairs: what is most different.
+SHORT = ("chain", "threads", "signal_handler", "alloca", "ucontext", "plugin")
+
 # Under which names their samples appear, where it is not the first 15 letters of their own.
 NAMES = {"fork_exec": {"fork_exec", "exe"}, "memfd": {"memfd", "memfd:chain"}}
 
@@ -60,51 +71,6 @@ TORN_PERCENT = 4.0
 
 # --- the parts of the machine --------------------------------------------------------------------
 
-def packages(*command):
-    return harness.run(*command, timeout=120, env={"LC_ALL": "C"})
-
-
-def image_package(meta):
-    """The name of the newest image, as far as the lists here know."""
-    found = re.search(r"Depends: (linux-image-\S+)", packages("apt-cache", "depends", meta).out)
-    return found[1] if found else None
-
-
-def download(package):
-    """The path of a package's file, from CACHE if it is there; or None."""
-    policy = packages("apt-cache", "policy", package).out
-    version = re.search(r"Candidate: (\S+)", policy)
-    if not version:
-        return None
-    name = "%s_%s_amd64.deb" % (package, version[1].replace(":", "%3a"))
-    path = os.path.join(CACHE, name)
-    if not os.path.exists(path):
-        packages("sh", "-c", "cd '%s' && apt-get -qq -o APT::Sandbox::User=root download '%s'"
-                 % (CACHE, package))
-    return path if os.path.exists(path) else None
-
-
-def kernel_image(version):
-    """The path of the newest kernel of a version: taken out of its package, nothing installed."""
-    meta = KERNELS[version]
-    package = image_package(meta)
-    file = download(package) if package else None
-    if not file:  # the lists are not there, or are old
-        packages("apt-get", "-qq", "update")
-        package = image_package(meta)
-        file = download(package) if package else None
-    if not file:
-        raise Skip("the package of the kernel, %s, cannot be had here" % (package or meta))
-    image = os.path.join(CACHE, "vmlinuz-" + version)
-    with open(image, "wb") as out:
-        tar = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", file], stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-xO", "--wildcards", "./boot/vmlinuz-*"], stdin=tar.stdout,
-                       stdout=out, check=True)
-        tar.stdout.close()
-        tar.wait()
-    return image
-
-
 def libraries(programs):
     """The shared libraries of programs, the loader among them, by the paths where they look."""
     found = set()
@@ -114,9 +80,17 @@ def libraries(programs):
     return found
 
 
-def initramfs():
-    """Builds the machine's file system: the path of its archive."""
-    root = os.path.join(CACHE, "root")
+def write_short(path):
+    with open(path, "w", encoding="ascii") as file:
+        for pair in zip(SHORT[::2], SHORT[1::2]):
+            file.write("".join("${WORKLOADS:-/workloads}/%s 1 &\n" % name for name in pair)
+                       + "wait\n")
+
+
+def initramfs(daemons):
+    """Builds the machine's file system, with the daemons of these compilers {name: path}: the path
+    of its archive."""
+    root = os.path.join(images.CACHE, "root")
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(root + "/bin")
     shutil.copy("/bin/busybox", root + "/bin")
@@ -129,6 +103,9 @@ def initramfs():
     with open(root + "/workloads/pairs", "w", encoding="utf-8") as file:
         for pair in zip(WORKLOADS[::2], WORKLOADS[1::2] + ("",)):
             file.write(" ".join(pair) + "\n")
+    write_short(root + "/workloads/short.sh")
+    for name, path in daemons.items():
+        shutil.copy(path, root + "/bin/stackd-" + name)
     programs = ["/bin/dash", harness.STACKD, harness.STACKCTL] + glob.glob(
         harness.WORKLOADS + "/*") + glob.glob(harness.WORKLOADS + "/tagged-plugin/*")
     for library in libraries(programs):
@@ -137,7 +114,7 @@ def initramfs():
         if library.startswith(harness.BUILD):  # a folder that may be hidden there, as /tmp is
             os.makedirs(root + "/lib", exist_ok=True)
             shutil.copy(library, root + "/lib")
-    archive = os.path.join(CACHE, "root.cpio.gz")
+    archive = os.path.join(images.CACHE, "root.cpio.gz")
     subprocess.run("cd '%s' && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1 > '%s'"
                    % (root, archive), shell=True, check=True)
     return archive
@@ -150,12 +127,39 @@ def boot(image, archive, log, sent):
                "-append", "console=ttyS0 quiet no_timer_check panic=-1 oops=panic",
                "-display", "none", "-nodefaults", "-no-reboot",
                "-serial", "file:" + log, "-serial", "file:" + sent]
-    try:
-        result = harness.run(*command, timeout=BOOT_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise Failed("the machine did not come to an end within %d s, see %s"
-                     % (BOOT_SECONDS, log)) from None
-    check(result.status == 0 and not result.err, "qemu: status %d" % result.status, result.err)
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said,
+                              stderr=said) as machine:
+            try:
+                wait_for(machine, log)
+            finally:
+                machine.kill()
+        said.seek(0)
+        check(machine.returncode == 0, "qemu: status %d" % machine.returncode, said.read())
+
+
+def cpu_seconds(pid):
+    """Processor time that a process has used."""
+    with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+        words = file.read().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for(machine, log):
+    """Waits until the machine ends, as long as it goes on saying what it does."""
+    size, since, cpu = -1, time.monotonic(), 0
+    while machine.poll() is None:
+        time.sleep(0.5)
+        now = os.path.getsize(log) if os.path.exists(log) else 0
+        if machine.poll() is None and now != size:
+            size, since, cpu = now, time.monotonic(), cpu_seconds(machine.pid)
+        silent = time.monotonic() - since
+        check(machine.poll() is not None or silent < SILENT_SECONDS,
+              "the machine has said nothing for %d s, see %s" % (silent, log))
+        check(machine.poll() is not None
+              or cpu_seconds(machine.pid) - cpu < SILENT_CPU_SECONDS,
+              "the machine has said nothing in %d s of processor time, see %s"
+              % (SILENT_CPU_SECONDS, log))
 
 
 # --- judging -------------------------------------------------------------------------------------
@@ -342,6 +346,27 @@ def check_tags(sent):
     check_workload(sent, "tags", "chain")
 
 
+def check_compiler(sent, name):
+    """The program of another compiler is taken, and its walks are right."""
+    check_counters(sent, name)
+    for workload in SHORT:
+        check_workload(sent, name, workload, 5)
+
+
+def check_options(sent, name):
+    """So is it with the code of options that leave out much of the usual."""
+    stats = sent.recording(name).stats()
+    check(stats["samples"] >= AT_LEAST and not stats["lost"], "%(samples)d samples" % stats, stats)
+    check(stats["counters"]["kernel_walks"] - stats["counters"]["kernel_fallbacks"] >= AT_LEAST,
+          "hardly any walk came to its end in the kernel", stats)
+
+
+def compiler_tests(names):
+    for name in names:
+        yield name, lambda sent, name=name: check_compiler(sent, name)
+        yield name + "-options", lambda sent, name=name + "-options": check_options(sent, name)
+
+
 def check_doctor(sent):
     with open(os.path.join(sent.folder, "doctor.json"), encoding="utf-8") as file:
         check(sent.status("doctor") == 0, "the doctor: status %d" % sent.status("doctor"),
@@ -385,37 +410,96 @@ def unpack(path, folder):
                 tar.extract(member, folder)
 
 
-def try_kernel(version, logs):
-    """The lines of all tests of one kernel."""
+def lines_of(name, sent, log, run_machine, more):
+    """Lets the machine run, then judges what it sent."""
+    line = line_of(name + "-runs", run_machine, log)
+    yield line
+    if line.startswith("PASS"):
+        for test, function in more:
+            yield line_of("%s-%s" % (name, test), lambda: function(sent), log)
+
+
+def try_kernel(version, logs, daemons):
+    """The lines of all tests of one kernel, with the daemons of other compilers {name: path}."""
     name = "kernel-" + version
     folder = os.path.join(logs, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     console, data = os.path.join(logs, name + "-console.log"), os.path.join(folder, "sent.tar.gz")
-    sent = Sent(folder)
 
     def run_machine():
-        boot(kernel_image(version), initramfs(), console, data)
+        boot(images.kernel_image(version), initramfs(daemons), console, data)
         unpack(data, folder)
 
+    def run_here():
+        short = os.path.join(folder, "short.sh")
+        write_short(short)
+        for compiler, path in daemons.items():
+            record_here(folder, compiler, path, "--judge", "--ring-bytes", "64M", "--",
+                        "/bin/dash", short)
+            record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
+                        "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 1)
+
     with open(os.path.join(logs, name + ".log"), "w", encoding="utf-8") as log:
-        line = line_of(name + "-boot", run_machine, log)
-        yield line
-        if not line.startswith("PASS"):
-            return
-        for test, function in tests():
-            yield line_of("%s-%s" % (name, test), lambda: function(sent), log)
+        more = list(compiler_tests(daemons))
+        if version == OWN:
+            yield from lines_of(name, Sent(folder), log, run_here, more)
+        else:
+            yield from lines_of(name, Sent(folder), log, run_machine, list(tests()) + more)
+
+
+def record_here(folder, name, daemon, *arguments):
+    """As init.sh's record."""
+    path = os.path.join(folder, name)
+    result = harness.run(daemon, "-o", path + ".db", "-F", 997, *arguments, timeout=120,
+                         env={"STACKD_DEBUG": "1", "WORKLOADS": harness.WORKLOADS})
+    for suffix, text in ((".log", result.err), (".status", str(result.status))):
+        with open(path + suffix, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def make_daemons(log, ret_lines):
+    """Those of all compilers but the default: {name: path}. A compiler that fails has a line."""
+    daemons = {}
+    for version, root in compilers.found().items():
+        def make(version=version, root=root):
+            daemons["clang-%d" % version] = compilers.daemon(version, root)
+
+        if version != compilers.default():
+            line = line_of("kernel-clang-%d" % version, make, log)
+            if line.startswith("FAIL"):
+                ret_lines.append(line)
+    return daemons
+
+
+def chosen(daemons, which, kernel):
+    """The daemons to try on a kernel, by its number: all, or one that others try elsewhere. The
+    newest compiler's program goes to the first kernel, the oldest."""
+    if which == "all" or not daemons:
+        return daemons
+    name = sorted(daemons, reverse=True)[kernel % len(daemons)]
+    return {name: daemons[name]}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-kernels")
-    parser.add_argument("versions", nargs="*", default=list(KERNELS))
+    parser.add_argument("--compilers", choices=("all", "one"), default="all")
+    parser.add_argument("versions", nargs="*", default=list(images.KERNELS) + [OWN])
     options = parser.parse_args()
-    os.makedirs(CACHE, exist_ok=True)
-    failed = 0
-    for version in options.versions or KERNELS:
-        for line in try_kernel(version, options.logs):
+    for version in options.versions:
+        if version != OWN and version not in images.KERNELS:
+            parser.error("no such kernel: " + version)
+    os.makedirs(images.CACHE, exist_ok=True)
+    os.makedirs(options.logs, exist_ok=True)
+    lines = []
+    with open(os.path.join(options.logs, "kernel-compilers.log"), "w", encoding="utf-8") as log:
+        daemons = make_daemons(log, lines)
+    print(*lines, sep="\n", end="\n" if lines else "", flush=True)
+    failed = len(lines)
+    for number, version in enumerate(options.versions):
+        which = "all" if version == OWN else options.compilers
+        for line in try_kernel(version, options.logs, chosen(daemons, which, number)):
             failed += line.startswith("FAIL")
             print(line, flush=True)
     return 1 if failed else 0
