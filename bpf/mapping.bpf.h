@@ -104,6 +104,7 @@ __noinline int maple_descend(struct scratch *given, __u64 address)
 	if (last > pivots || (!is_arange && s->node[RANGE_PIVOTS]))
 		last = pivots;
 	for (slot = 0; slot < RANGE_PIVOTS && slot < last; slot++) {
+		FORGET(slot);
 		if (address <= s->node[1 + slot])
 			break;
 	}

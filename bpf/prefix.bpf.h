@@ -331,6 +331,7 @@ static __always_inline bool mappings_hold(struct scratch *s, struct thread_state
 	if (state->n_touched > TOUCHED_MAPPINGS)
 		return false;
 	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < state->n_touched; i++) {
+		FORGET(i);
 		if (mapping_find(s, state->touched[i].address) ||
 		    seen_at(s)->name != state->touched[i].name)
 			return false;
@@ -515,6 +516,7 @@ __noinline int keep_mapping(struct scratch *given, __u32 index)
 	new = &s->touched[BOUNDED(index, TOUCHED_MAPPINGS)];
 	count = state->n_touched;
 	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < count; i++) {
+		FORGET(i);
 		if (state->touched[i].name == new->name)
 			return 0;
 	}
@@ -532,6 +534,7 @@ static __always_inline void keep_mappings(struct scratch *s, struct thread_state
 	if (!s->kept)
 		state->n_touched = 0;
 	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
+		FORGET(i);
 		if (!is_among_first(state, s->touched[i].name))
 			keep_mapping(s, i);
 	}
@@ -554,6 +557,7 @@ static __always_inline void state_remember(struct scratch *s)
 		struct guard *guard = guard_at(state, s->fixes[i].mark);
 		struct walk_origin *origin = &s->walk.origin[s->fixes[i].reg & (WALK_REGS - 1)];
 
+		FORGET(i);
 		if (!mark || !guard)
 			continue;
 		if (mark->slot & MARK_PLAIN) {

@@ -332,6 +332,7 @@ __noinline int touch_other(struct scratch *given)
 	m = seen_at(s);
 	s->touched_last = m->name;
 	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
+		FORGET(i);
 		if (s->touched[i].name == m->name)
 			return 0;
 	}

@@ -216,6 +216,14 @@ struct {
 #endif
 
 /*
+ * Makes the compiler forget what it knows of a value. It leaves out a comparison whose outcome it
+ * can tell, and the verifier, which cannot, misses a bound then. So it is with a loop's counter
+ * that has two bounds, a constant and another: clang 23 counts from 0 down to minus the lesser of
+ * them, and before 6.13 the verifier does not know that one after the minus.
+ */
+#define FORGET(value) asm volatile("" : "+r"(value))
+
+/*
  * A pointer that may be NULL, of a look-up or handed to a global function, in a form that only
  * comes to be after it has been compared with NULL. The verifier lets nothing be added to such a
  * pointer before that comparison. But to the compiler NULL + 320 is as good as any other value that
@@ -227,7 +235,7 @@ struct {
 	({                                                                                         \
 		__typeof__(pointer) checked_ = (pointer);                                          \
 		if (checked_) {                                                                    \
-			asm volatile("" : "+r"(checked_));                                         \
+			FORGET(checked_);                                                          \
 			if (!checked_)                                                             \
 				__builtin_unreachable();                                           \
 		}                                                                                  \

@@ -37,8 +37,7 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 		return 1;
 	if (len > copy->want - copy->got)
 		len = copy->want - copy->got;
-	/* The compiler knows that it is no more; the verifier has to be shown. */
-	asm volatile("" : "+r"(len));
+	FORGET(len);
 	if (len > PAGE_SIZE || at > sizeof(scratch->payload) - PAGE_SIZE)
 		return 1;
 	if (bpf_probe_read_user(&scratch->payload[at], len, (const void *)from)) {
@@ -94,8 +93,8 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	(void)turn;
 	if (shared > s->record.stack_bytes || shared > s->previous.bytes)
 		return 1;
-	/* The compiler knows that they are no more; the verifier has to be shown. */
-	asm volatile("" : "+r"(ours), "+r"(theirs));
+	FORGET(ours);
+	FORGET(theirs);
 	if (ours > sizeof(s->payload) - COMPARE_BYTES ||
 	    theirs > sizeof(s->previous.data) - COMPARE_BYTES)
 		return 1;
@@ -134,7 +133,8 @@ static __always_inline void keep_previous(struct scratch *s, __u32 at)
 		from += bytes - sizeof(previous->data);
 		bytes = sizeof(previous->data);
 	}
-	asm volatile("" : "+r"(bytes), "+r"(from));
+	FORGET(bytes);
+	FORGET(from);
 	if (bytes > sizeof(previous->data) || from > sizeof(s->payload) - sizeof(previous->data))
 		return;
 	previous->number = s->record.number;

@@ -373,8 +373,7 @@ static __always_inline long send(const void *record, __u32 size, bool urgent)
 	__u64 flags = urgent || waiting >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	long err = -1;
 
-	/* The compiler knows that it is no more; the verifier has to be shown. */
-	asm volatile("" : "+r"(size));
+	FORGET(size);
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
 		err = bpf_ringbuf_output(&ring, (void *)record, size, flags);
