@@ -81,6 +81,10 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 
 	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
 		return;
+	/* A thread that has not run yet is told by a stack that cannot be read. Its maker can touch
+	 * that between the walk and the copy, in which its leaf is all there is. */
+	if (!judge->count && count == 1)
+		return;
 	missing = judge->count - count;
 	if (count > judge->count || (missing && reason == STACKD_END_ENTRY) ||
 	    memcmp(judge->path + missing, path->locations, count * sizeof(path->locations[0]))) {
