@@ -95,7 +95,7 @@ for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     name=${daemon#/bin/stackd-}
     record "$name" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
-    record "$name-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 1
+    record "$name-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
 done
 
 note "the kernel's own words:"

@@ -83,7 +83,7 @@ def libraries(programs):
 def write_short(path):
     with open(path, "w", encoding="ascii") as file:
         for pair in zip(SHORT[::2], SHORT[1::2]):
-            file.write("".join("${WORKLOADS:-/workloads}/%s 1 &\n" % name for name in pair)
+            file.write("".join("${WORKLOADS:-/workloads}/%s 3 &\n" % name for name in pair)
                        + "wait\n")
 
 
@@ -438,7 +438,7 @@ def try_kernel(version, logs, daemons):
             record_here(folder, compiler, path, "--judge", "--ring-bytes", "64M", "--",
                         "/bin/dash", short)
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
-                        "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 1)
+                        "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
 
     with open(os.path.join(logs, name + ".log"), "w", encoding="utf-8") as log:
         more = list(compiler_tests(daemons))
