@@ -292,6 +292,16 @@ static __always_inline int mapping_of(struct scratch *s, __u64 address)
 	return address - m->start < m->size ? 0 : mapping_find(s, address);
 }
 
+/* The same, but only among those that samples have met: 1, or 0. For where the stack of a look-up
+ * in the tree, some four calls deep, is not to be had: all frames together have 512 bytes. Global,
+ * so that it is verified once. */
+__noinline int mapping_met(struct scratch *given, __u64 address)
+{
+	struct scratch *s = CHECKED(given);
+
+	return s && search_seen(s, address);
+}
+
 /* After that: the location of the address. */
 static __always_inline __u64 seen_location(const struct seen_mapping *m, __u64 address)
 {

@@ -41,10 +41,12 @@ static __always_inline bool stride_may_match(struct scratch *s, const struct thr
 /* The rule for the walk's frame, a return address in a file, if that is in the cache. */
 static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 {
+	const struct seen_mapping *m = seen_at(s);
 	__u64 address = s->walk.pc - 1, hash;
 	struct rule_set *set;
 
-	if (may_be_trampoline(s->walk.pc) || mapping_of(s, address))
+	if (may_be_trampoline(s->walk.pc) ||
+	    (address - m->start >= m->size && !mapping_met(s, address)))
 		return NULL;
 	s->location = seen_location(seen_at(s), address);
 	hash = block_hash(s->location);
