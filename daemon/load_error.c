@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_END	   "-- END PROG LOAD LOG --" /* libbpf's, below the verifier's words */
+#define LOG_START  "-- BEGIN PROG LOAD LOG --\n" /* libbpf's, around the verifier's words */
+#define LOG_END	   "-- END PROG LOAD LOG --"
 #define LAST_LINES 8
 #define LINE_BYTES 160 /* of a line that is shown: those with all registers are longer */
 
@@ -65,11 +66,13 @@ static const char *last_lines(const char *text, const char *end)
 
 static void put_lines(FILE *to, const struct load_log *log)
 {
-	const char *end = verifier_end(log), *at, *newline;
+	const char *end = verifier_end(log), *start = log->text, *at, *newline;
 
 	if (!end)
 		end = log->text + log->length;
-	for (at = last_lines(log->text, end); at < end; at = newline + 1) {
+	for (at = start; (at = strstr(at, LOG_START)) && at < end; start = at)
+		at += strlen(LOG_START);
+	for (at = last_lines(start, end); at < end; at = newline + 1) {
 		newline = memchr(at, '\n', (size_t)(end - at));
 		if (!newline)
 			newline = end;

@@ -80,9 +80,16 @@ static void test_refusal(void **state)
 	assert_null(strstr(text, "993:"));
 	assert_null(strstr(text, "failed to load object"));
 	assert_null(strstr(text, "6.1 or later"));
-	for (char *at = text; (at = strchr(at, '\n')); at++, lines++)
+	for (const char *at = text; (at = strchr(at, '\n')); at++, lines++)
 		assert_true(strcspn(at + 1, "\n") <= LINE_BYTES + 10);
 	assert_int_equal(lines, LAST_LINES);
+	free(text);
+	/* Of a short one, no more than the verifier's. */
+	log = (struct load_log){0};
+	refuse(&log, 1);
+	load_error_explain(&failure, &text);
+	assert_null(strstr(text, "BEGIN PROG"));
+	assert_non_null(strstr(text, "shows them all\n  | 0: (07) r0 += 000"));
 	free(text);
 }
 
