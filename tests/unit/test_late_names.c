@@ -437,14 +437,14 @@ static void within_a_budget(void **state)
 		uint64_t asked = l.asked;
 
 		look(&l, "budget.db", budget);
-		assert_in_range(l.asked - asked, 1, budget + 3);
+		assert_true(l.asked > asked && l.asked - asked <= budget + 3);
 		count_named(&l, &named, &started);
 		assert_true(named > before);
 		assert_true(started > 0 || named == all);
 		assert_int_equal(late_names_left(l.late), all - named);
 		looks++;
 	}
-	assert_in_range(looks, 3, 4); /* three quarters of the budget are for names */
+	assert_true(looks == 3 || looks == 4); /* three quarters of the budget are for names */
 	look_away(&l);
 	free(path);
 }
