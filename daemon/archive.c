@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -386,6 +387,9 @@ static void *run(void *arg)
 	struct batch *b;
 	int err;
 
+	/* Nothing waits for this thread, so it does not share the loop's priority (session.c). */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
 	while ((b = take(a))) {
 		err = a->error ? 0 : write_batch(a, b);
 		if (err)

@@ -46,6 +46,7 @@
 #define ROUND_NS  250000000u  /* a round at least when a tick finds so much time gone by */
 #define LAG_NS	  10000000u   /* records are in their rings after this time */
 #define COMMIT_NS 1000000000u /* between batches */
+#define PRIORITY  (-10) /* of the loop, as nice(1) counts; tables.c has the same for its thread */
 
 struct session {
 	const struct options *options;
@@ -96,6 +97,16 @@ static void raise_file_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* On a busy machine a daemon of equal priority waits for its turn while the ring fills, above all
+ * in the first moments, when samples carry whole stacks because no table is loaded yet. A priority
+ * that was chosen by the user is left alone. */
+static void raise_priority(void)
+{
+	errno = 0;
+	if (!getpriority(PRIO_PROCESS, 0) && !errno)
+		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right to, it stays */
 }
 
 static int watch(struct session *s, int fd)
@@ -265,7 +276,9 @@ static enum exit_status make_parts(struct session *s)
 	bool everyone = s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP;
 	int err;
 
-	raise_file_limit(); /* after the command was forked: it keeps its own limit */
+	/* After the command was forked: it keeps its own limit and priority. */
+	raise_file_limit();
+	raise_priority();
 	err = make_loop(s);
 	if (!err)
 		err = reorder_new(&s->queue);

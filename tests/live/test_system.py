@@ -50,6 +50,30 @@ def test_number_of_samples():
         check(0.85 < count / (997 * used) < 1.35, "%d samples of %.2f s" % (count, used))
 
 
+def nice_of(pid, thread=None):
+    with open("/proc/%d/task/%d/stat" % (pid, thread or pid), encoding="ascii") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[16])
+
+
+@live
+def test_priority():
+    """The loop and the tables go before other programs of a busy machine; what nobody waits for,
+    and the program that is recorded, do not. A priority of the user's own is kept."""
+    with scratch() as folder:
+        for own, loop, archive in ((0, -10, 0), (3, 3, 3)):
+            with Daemon("%s/%d.db" % (folder, own), "--", WORKLOADS + "/chain", 30,
+                        preexec_fn=lambda own=own: os.nice(own)) as daemon:
+                daemon.wait_recording()
+                pid = daemon.process.pid
+                threads = [int(name) for name in os.listdir("/proc/%d/task" % pid)]
+                values = {nice_of(pid, thread) for thread in threads}
+                check(nice_of(pid) == loop, "the loop has nice %d" % nice_of(pid))
+                check(values == {loop, archive, -10}, "threads have nice values %s" % values)
+                target = int(run("pgrep", "-P", pid).out.split()[0])
+                check(nice_of(target) == own, "the target has nice %d" % nice_of(target))
+                check_end(daemon.finish(SIGINT))
+
+
 @live
 def test_end_sigint():
     end_by_signal(SIGINT)
