@@ -41,6 +41,7 @@ struct mm_struct {
 
 /* A return address that a uretprobe has replaced. */
 struct return_instance {
+	unsigned long func;  /* of the function's breakpoint */
 	unsigned long stack; /* its slot */
 	unsigned long orig_ret_vaddr;
 	struct return_instance *next; /* the one before it */
@@ -48,8 +49,9 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
-	unsigned long vaddr;	 /* of an instruction that is being stepped over */
-	unsigned long xol_vaddr; /* and where that is done */
+	struct return_instance *ri_pool; /* done with, the last one first: 6.14 and later */
+	unsigned long vaddr;		 /* of an instruction that is being stepped over */
+	unsigned long xol_vaddr;	 /* and where that is done */
 };
 
 /* A count of the changes to the mappings: 6.4 and later, with CONFIG_PER_VMA_LOCK. */
@@ -68,6 +70,18 @@ struct mm_struct___int {
 
 struct thread_struct {
 	unsigned long fsbase; /* the thread pointer */
+};
+
+struct mm_struct___flags { /* before 6.18 */
+	unsigned long flags;
+};
+
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+
+struct mm_struct___bitmap {
+	mm_flags_t flags;
 };
 
 struct task_struct {
@@ -131,6 +145,9 @@ struct vm_area_struct {
 #define PF_IO_WORKER   0x00000010
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD     0x00200000
+
+/* mm_struct.flags */
+#define MMF_HAS_UPROBES (1ul << 19) /* since its first one */
 
 /* Code segments of user mode. */
 #define USER32_CS 0x23

@@ -9,7 +9,19 @@
  *
  * And a thread can be stopped within what a probe does: after the breakpoint in place of an
  * instruction, at the copy of that instruction, or in the trampoline. Its registers are then made
- * those that it would have without the probe.
+ * those that it would have without the probe. In the kernel they are changed one after the other,
+ * so a sample there can find a program counter and a stack pointer that do not belong together:
+ *
+ *   - an instruction of one byte is executed in the kernel (`push %rbp` nearly always is). Then the
+ *     breakpoint is still the byte before the program counter, but has been dealt with;
+ *   - the trampoline's system call sets the stack pointer and the program counter to where the
+ *     function returns to, shows them to the probe's handlers, and takes them back. What tells that
+ *     it is under way are the words that the trampoline has pushed: the three registers' values.
+ *
+ * A walk from such a pair takes a saved register for a return address; if it is 0, the path even
+ * looks complete. Only one moment is left in which nothing that can be read has the true return
+ * address: between its replacement and its entry into the list. Such a walk ends at the trampoline,
+ * without a mapping.
  */
 #ifndef PROBED_BPF_H
 #define PROBED_BPF_H
@@ -20,6 +32,9 @@
 
 #define MAX_PROBED 64 /* returns of a thread; the kernel has no more */
 #define BREAKPOINT 0xcc
+
+/* mov $15,%rax; the first byte of syscall: where a signal handler returns to */
+#define SIGRETURN_CODE 0x0f0000000fc0c748
 
 static __always_inline struct uprobe_task *probed_task(struct task_struct *task)
 {
@@ -34,17 +49,45 @@ static __always_inline __u64 trampoline_of(struct task_struct *task)
 	return area ? BPF_CORE_READ(area, vaddr) : 0;
 }
 
+/* Is this the list's entry of a slot? While the kernel handles a breakpoint, the entry of the slot
+ * at the top of the stack may not be made yet, and another be there that a longjmp has left: then
+ * only one of the function that begins there counts. */
+static __always_inline bool is_entry_of(const struct scratch *s, struct return_instance *instance,
+					__u64 slot)
+{
+	const struct stackd_regs *regs = &s->record.regs;
+
+	return BPF_CORE_READ(instance, stack) == slot &&
+	       (!s->at_breakpoint || slot != regs->r[STACKD_REG_RSP] ||
+		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_RIP]);
+}
+
 /* The return address that was in a slot before it was replaced; 0: it was not. */
-static __always_inline __u64 find_return(struct uprobe_task *probed, __u64 slot)
+static __always_inline __u64 find_return(const struct scratch *s, struct uprobe_task *probed,
+					 __u64 slot)
 {
 	struct return_instance *instance = BPF_CORE_READ(probed, return_instances);
 
 	for (int i = 0; i < MAX_PROBED && instance; i++) {
-		if (BPF_CORE_READ(instance, stack) == slot)
+		if (is_entry_of(s, instance, slot))
 			return BPF_CORE_READ(instance, orig_ret_vaddr);
 		instance = BPF_CORE_READ(instance, next);
 	}
 	return 0;
+}
+
+/* The same of the entry that was last taken off the list, and waits for its next use (6.14 and
+ * later). */
+static __always_inline __u64 find_popped(struct uprobe_task *probed, __u64 slot)
+{
+	struct return_instance *instance;
+
+	if (!bpf_core_field_exists(probed->ri_pool))
+		return 0;
+	instance = BPF_CORE_READ(probed, ri_pool);
+	if (!instance || BPF_CORE_READ(instance, stack) != slot)
+		return 0;
+	return BPF_CORE_READ(instance, orig_ret_vaddr);
 }
 
 /* Can this be the address of a trampoline? */
@@ -64,7 +107,7 @@ __noinline int restore_return(struct scratch *given)
 
 	if (!s || !probed || s->walk.pc != trampoline_of(task))
 		return 0;
-	ra = find_return(probed, s->walk.slot);
+	ra = find_return(s, probed, s->walk.slot);
 	if (!ra)
 		return 0;
 	s->walk.pc = ra;
@@ -110,7 +153,9 @@ __noinline int leave_probe(struct scratch *given)
 		return 1;
 	}
 	slot = rsp + slot_above(pc - page);
-	ra = find_return(probed, slot);
+	ra = find_return(s, probed, slot);
+	if (!ra && pc - page == TRAMPOLINE_CALLED)
+		ra = find_popped(probed, slot);
 	if (!ra && (pc - page < TRAMPOLINE_CALLED ||
 		    bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) || !follows_call(ra)))
 		return 0;
@@ -119,23 +164,134 @@ __noinline int leave_probe(struct scratch *given)
 	return 1;
 }
 
-/* Of a thread in the kernel: is it there because of a breakpoint that it has just passed, and that
- * stands for an instruction? Then that one is still to be executed. Global, so that it is verified
- * once. */
-__noinline int leave_breakpoint(struct scratch *given)
+/* --- in the kernel ---------------------------------------------------------------------------- */
+
+/* Are these the words that the trampoline has pushed, and has the system call taken over their
+ * values as registers? */
+static __always_inline bool are_pushed(const struct stackd_regs *regs, __u64 at)
+{
+	__u64 words[3];
+
+	return !bpf_probe_read_user(words, sizeof(words), (const void *)at) &&
+	       words[0] == regs->r[STACKD_REG_R11] && words[1] == regs->r[STACKD_REG_RCX] &&
+	       words[2] == regs->r[STACKD_REG_RAX];
+}
+
+/* Has the list's entry of this slot just been taken off, for the return to `ra`? */
+static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __u64 ra,
+				      const struct stackd_regs *regs)
+{
+	if (bpf_core_field_exists(probed->ri_pool))
+		return find_popped(probed, slot) == ra;
+	return (regs->r[STACKD_REG_R11] | regs->r[STACKD_REG_RCX] | regs->r[STACKD_REG_RAX]) &&
+	       follows_call(ra);
+}
+
+/* Within the trampoline's system call, when it has begun to change the registers: those behind the
+ * function's return. 1: changed. Before, and when it has put all in its place, the program counter
+ * is in the trampoline and leave_probe() knows it. */
+static __always_inline int leave_call(struct scratch *s, struct uprobe_task *probed)
+{
+	struct stackd_regs *regs = &s->record.regs;
+	__u64 rsp = regs->r[STACKD_REG_RSP], slot = rsp - 8, ra;
+
+	if (are_pushed(regs, rsp - 24)) {
+		ra = find_return(s, probed, slot);
+		if (!ra)
+			return 0;
+	} else {
+		slot = rsp + 16;
+		ra = regs->r[STACKD_REG_RIP];
+		if (!are_pushed(regs, rsp) || !is_popped(probed, slot, ra, regs))
+			return 0;
+	}
+	regs->r[STACKD_REG_RIP] = ra;
+	regs->r[STACKD_REG_RSP] = slot + 8;
+	return 1;
+}
+
+/* Is this what a function finds at its entry: a return address, or that of a signal handler, which
+ * is the system call's that ends it? */
+static __always_inline bool is_return(__u64 word, __u64 trampoline)
+{
+	__u64 code;
+
+	if (word == trampoline || follows_call(word))
+		return true;
+	return !bpf_probe_read_user(&code, sizeof(code), (const void *)word) &&
+	       code == SIGRETURN_CODE;
+}
+
+/* Is it the value of a register whose push is an instruction of one byte? */
+static __always_inline bool is_low_register(const struct stackd_regs *regs, __u64 word)
+{
+	for (int i = 0; i < STACKD_REG_RSP; i++) {
+		if (regs->r[i] == word)
+			return true;
+	}
+	return false;
+}
+
+/* Has the instruction under the breakpoint at `at` been executed, which was a push of one byte?
+ * Then the return address is no longer at the top of the stack. */
+static __always_inline bool has_pushed(const struct stackd_regs *regs, struct uprobe_task *probed,
+				       __u64 at, __u64 trampoline)
+{
+	struct return_instance *newest = BPF_CORE_READ(probed, return_instances);
+	__u64 rsp = regs->r[STACKD_REG_RSP], words[2];
+
+	if (newest && BPF_CORE_READ(newest, func) == at && BPF_CORE_READ(newest, stack) == rsp + 8)
+		return true;
+	return !bpf_probe_read_user(words, sizeof(words), (const void *)rsp) &&
+	       is_low_register(regs, words[0]) && !is_return(words[0], trampoline) &&
+	       is_return(words[1], trampoline);
+}
+
+/* Are there breakpoints of the kernel's in the task's memory? */
+static __always_inline bool has_probes(struct task_struct *task)
+{
+	struct mm_struct___bitmap *bitmap = (void *)task->mm;
+	struct mm_struct___flags *word = (void *)task->mm;
+	unsigned long flags = 0;
+
+	if (bpf_core_field_exists(bitmap->flags.__mm_flags))
+		bpf_core_read(&flags, sizeof(flags), &bitmap->flags.__mm_flags);
+	else if (bpf_core_field_exists(word->flags))
+		bpf_core_read(&flags, sizeof(flags), &word->flags);
+	return flags & MMF_HAS_UPROBES;
+}
+
+/* Of a thread in the kernel: makes the registers those that belong together. Behind a breakpoint
+ * whose instruction is still to be executed, that is the breakpoint's own address. 1: changed.
+ * Global, so that it is verified once. */
+__noinline int leave_handling(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *probed = probed_task(task);
+	struct stackd_regs *regs;
 	__u8 code[2] = {0};
-	__u64 pc;
+	bool is_at, pushed;
 
-	if (!s || !probed_task(bpf_get_current_task_btf()))
+	/* A thread's first breakpoint has been passed before it gets its struct uprobe_task. */
+	if (!s || (!probed && !has_probes(task)))
 		return 0;
-	pc = s->record.regs.r[STACKD_REG_RIP];
-	if (bpf_probe_read_user(code, 2, (const void *)(pc - 1)) || code[0] != BREAKPOINT ||
-	    code[1] == BREAKPOINT)
+	regs = &s->record.regs;
+	if (probed && leave_call(s, probed))
+		return 1;
+	if (bpf_probe_read_user(code, 2, (const void *)(regs->r[STACKD_REG_RIP] - 1)))
 		return 0;
-	s->record.regs.r[STACKD_REG_RIP] = pc - 1;
-	return 1;
+	is_at = code[1] == BREAKPOINT;
+	if (!is_at && code[0] != BREAKPOINT)
+		return 0;
+	pushed = probed &&
+		 has_pushed(regs, probed, regs->r[STACKD_REG_RIP] - !is_at, trampoline_of(task));
+	s->at_breakpoint = !pushed;
+	if (is_at && pushed) /* and the program counter will be set next */
+		regs->r[STACKD_REG_RSP] += 8;
+	if (!is_at && !pushed)
+		regs->r[STACKD_REG_RIP]--;
+	return is_at == pushed;
 }
 
 /* Puts the true return addresses into the copy of the stack at payload[at]. Global, so that it is
@@ -156,9 +312,11 @@ __noinline int restore_copy(struct scratch *given, __u32 at, __u32 bytes)
 	for (int i = 0; i < MAX_PROBED && instance; i++) {
 		__u64 slot = BPF_CORE_READ(instance, stack) - rsp;
 		__u64 ra = BPF_CORE_READ(instance, orig_ret_vaddr), *word;
+		bool is_of_slot;
 
+		is_of_slot = is_entry_of(s, instance, slot + rsp);
 		instance = BPF_CORE_READ(instance, next);
-		if (bytes < 8 || slot > bytes - 8 || slot >= STACKD_MAX_STACK_BYTES)
+		if (!is_of_slot || bytes < 8 || slot > bytes - 8 || slot >= STACKD_MAX_STACK_BYTES)
 			continue;
 		word = (__u64 *)(s->payload + BOUNDED(at, 1024) +
 				 BOUNDED(slot, STACKD_MAX_STACK_BYTES));

@@ -133,8 +133,9 @@ struct scratch {
 	__u32 matched_before;  /* the frame above matched: for PREFIX_SECOND */
 	__u32 n_fixes;
 	__u32 rule_hits, rule_misses;
-	__u32 wanted_file; /* known, but its table is not loaded; 0: none */
-	__u32 is_anchor;   /* walked to the entry although only segments are wanted */
+	__u32 wanted_file;   /* known, but its table is not loaded; 0: none */
+	__u32 is_anchor;     /* walked to the entry although only segments are wanted */
+	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
 	struct {
 		__u16 mark, reg;
 	} fixes[MAX_FIXES];

@@ -105,6 +105,7 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 	struct pt_regs *regs = &s->saved;
 	const struct pt_regs *saved;
 
+	s->at_breakpoint = 0;
 	if ((ctx->regs.cs & 3) == 3) {
 		regs_from(to, &ctx->regs);
 		return STACKD_HAS_REGS | (ctx->regs.cs == USER32_CS ? STACKD_COMPAT : 0);
@@ -115,7 +116,7 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved) || (regs->cs & 3) != 3)
 		return STACKD_IN_KERNEL;
 	regs_from(to, regs);
-	leave_breakpoint(s);
+	leave_handling(s);
 	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs->cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 

@@ -85,8 +85,11 @@ enum stackd_record_flags {
 
 /* User registers, in DWARF's numbering for x86-64 (0 rax, 1 rdx, ..., 6 rbp, 7 rsp, 16 rip). */
 #define STACKD_REG_COUNT 17
+#define STACKD_REG_RAX	 0
+#define STACKD_REG_RCX	 2
 #define STACKD_REG_RBP	 6
 #define STACKD_REG_RSP	 7
+#define STACKD_REG_R11	 11
 #define STACKD_REG_RIP	 16
 
 struct stackd_regs {

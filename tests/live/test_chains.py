@@ -97,6 +97,44 @@ def test_uretprobe():
         check_chains(whole, expectation)
 
 
+def is_replacing(sample):
+    """Between the replacement of a return address and its entry into the kernel's list, nothing
+    tells the true one: the walk ends right above the function's entry, at the trampoline."""
+    if len(user_frames(sample)) != 3:
+        return False
+    _, trampoline, leaf = user_frames(sample)
+    return (sample.frames[0].symbol == "[incomplete: no_mapping]" and trampoline.ip % 4096 <= 1
+            and leaf.symbol in ("first", "second", "leave"))
+
+
+@live
+def test_uprobe_handling():
+    """In the kernel, while it handles a probe, it changes registers one after the other. A clock
+    that is ten times as fast meets that often: every stack is whole, but for those of the one
+    moment."""
+    expectation = Expectation.of_source("uretprobe")
+    tried = run(WORKLOADS + "/uretprobe", 1)
+    if tried.status == 77:
+        raise Skip(tried.out.strip() or tried.err.strip())
+    with scratch() as folder:
+        for kind in ("entry", "return"):
+            with workload("uretprobe", 60, kind) as process:
+                recording, _ = record("%s/%s.db" % (folder, kind), "-F", 10 * FREQUENCY, "--judge",
+                                      "--duration", 2, "--pid", process.pid)
+            stats, samples = recording.stats(), recording.samples()
+            cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
+            odd = [chains.text_of(s.frames) for s in cut
+                   if kind == "entry" or not is_replacing(s)]
+            handling = sum(any(frame.symbol == "uprobe_notify_resume" for frame in s.frames)
+                           for s in samples)
+            print(kind, stats["quality"], stats["end_reasons"], {"handling": handling})
+            check(not odd, "%d cut stacks" % len(odd), *odd[:10])
+            check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
+            check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+            check(handling >= len(samples) / 100, "only %d samples in a probe" % handling)
+            check_chains([s for s in samples if s not in set(cut)], expectation)
+
+
 @live
 def test_sigaltstack():
     """A handler on a stack of its own: the kernel half reads both stacks. A sample that is left to

@@ -5,7 +5,8 @@
  * once; `leave` comes back by longjmp, which leaves the kernel's note of it behind.
  *
  * The program sets the probes itself, on its own functions. Without the right to, or in a kernel
- * without uprobes, it says so and ends with 77.
+ * without uprobes, it says so and ends with 77. With a second argument, "entry", the kernel watches
+ * the functions' entries instead, and replaces nothing.
  *
  * EXPECT: main;steady;first;second;first;leaf
  * EXPECT: main;steady;first;second;first;linger
@@ -19,6 +20,7 @@
  */
 #include <linux/perf_event.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +117,7 @@ static uint64_t offset_of(void (*function)(unsigned))
 	_exit(1);
 }
 
-static void watch(void (*function)(unsigned))
+static void watch(void (*function)(unsigned), bool at_entry)
 {
 	static const char devices[] = "/sys/bus/event_source/devices/uprobe/";
 	char path[128];
@@ -131,7 +133,7 @@ static void watch(void (*function)(unsigned))
 		exit(77);
 	}
 	attr.type = (uint32_t)type;
-	attr.config = 1ull << bit;
+	attr.config = at_entry ? 0 : 1ull << bit;
 	attr.uprobe_path = (uint64_t)(uintptr_t) "/proc/self/exe";
 	attr.probe_offset = offset_of(function);
 	if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0) {
@@ -142,9 +144,11 @@ static void watch(void (*function)(unsigned))
 
 int main(int argc, char **argv)
 {
-	watch(first);
-	watch(second);
-	watch(leave);
+	bool at_entry = argc > 2 && !strcmp(argv[2], "entry");
+
+	watch(first, at_entry);
+	watch(second, at_entry);
+	watch(leave, at_entry);
 	workload_ready(argc, argv);
 	steady();
 	return 0;
