@@ -179,6 +179,19 @@ static bool find_return(const struct lbr_run *run, size_t entry, uint64_t slot, 
 	return false;
 }
 
+/* Adds the frame of an entry whose return address stands in memory. */
+static void add_from_entry(struct lbr_run *run, size_t entry, uint64_t slot, uint64_t address)
+{
+	set_entry(run,
+		  add_frame(run, &(struct lbr_frame){.address = address,
+						     .slot = slot,
+						     .source = FRAME_SOURCE_BRANCH,
+						     .is_return = true,
+						     .is_verified = true}),
+		  entry);
+	run->next = entry + 1;
+}
+
 /* Where the return addresses above the last frame begin: 0 where that is not known. */
 static uint64_t search_from(const struct lbr_run *run)
 {
@@ -247,6 +260,29 @@ static void add_replaced(struct lbr_run *run, const struct lbr_walked *walked)
 	run->must_walk = true;
 }
 
+/*
+ * Adds the calls that stay within their function and have not returned: the next frame's recipe
+ * finds that function's caller, above the return addresses of such calls. A retpoline's thunk makes
+ * one, to write over its return address where it is to jump to; it has not returned as long as that
+ * address is there.
+ */
+static void add_local_calls(struct lbr_run *run, const struct lbr_walked *walked)
+{
+	const struct lbr_input *in = run->in;
+
+	while (run->n && !is_full(run) && walked->is_return && walked->slot && in->code.is_local) {
+		size_t entry = next_usable(in, run->next);
+		uint64_t from = search_from(run), slot, address;
+
+		if (!from || entry >= in->n_entries ||
+		    !in->code.is_local(in->code.arg, &in->entries[entry]) ||
+		    fit(in, in->entries[entry].to, last_pc(run)) != LBR_FIT_SAME ||
+		    !find_return(run, entry, from, walked->slot, &slot, &address))
+			return;
+		add_from_entry(run, entry, slot, address);
+	}
+}
+
 /* Adds walked frames up to one that cannot be believed. Why it stopped. */
 static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_walked *walked,
 					size_t n, enum stackd_end_reason end)
@@ -259,6 +295,9 @@ static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_wa
 			return STACKD_END_NO_RECIPE;
 		if (walked[i].is_return && !is_return_address(run->in, walked[i].address))
 			return STACKD_END_BAD_RETURN;
+		add_local_calls(run, &walked[i]);
+		if (is_full(run))
+			return STACKD_END_TOO_DEEP;
 		if (is_replaced(run, &walked[i])) {
 			add_replaced(run, &walked[i]);
 			return STACKD_END_NO_RECIPE;
@@ -284,14 +323,7 @@ static bool add_from_memory(struct lbr_run *run)
 	}
 	if (!from || i >= run->in->n_entries)
 		return false;
-	set_entry(run,
-		  add_frame(run, &(struct lbr_frame){.address = address,
-						     .slot = slot,
-						     .source = FRAME_SOURCE_BRANCH,
-						     .is_return = true,
-						     .is_verified = true}),
-		  i);
-	run->next = i + 1;
+	add_from_entry(run, i, slot, address);
 	return true;
 }
 

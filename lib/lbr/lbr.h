@@ -11,6 +11,7 @@
  *   a signal handler          was not called, and its return pops an entry of somebody else
  *   call to the next address  pushes, and nothing ever returns
  *   tail call, stub, thunk    `from` is right, `to` is not the function that runs
+ *   call within a function    a retpoline's: recipes count its return address as the frame's own
  *
  * Memory errs once: before it leaves frames, the unwinder of exceptions puts the return address of
  * where it goes over its own. There the entry is right.
@@ -103,6 +104,9 @@ struct lbr_code {
 
 	/* The address behind the call instruction at `from`; 0: it is none, or cannot be read. */
 	uint64_t (*call_end)(void *arg, uint64_t from);
+
+	/* Does a call go on in its own function, behind that one's start? */
+	bool (*is_local)(void *arg, const struct lbr_entry *call);
 
 	/* What the branch at `from` is. */
 	enum lbr_kind (*kind)(void *arg, uint64_t from, uint64_t to);

@@ -347,6 +347,17 @@ static bool is_function_start(const struct lbr_code_view *view, const struct lbr
 	return function_of(view, place, &start, &end) && start == place->offset;
 }
 
+static bool is_local(void *arg, const struct lbr_entry *call)
+{
+	const struct lbr_code_view *view = arg;
+	struct lbr_place from, to;
+	uint64_t start, end;
+
+	return find(view, call->from, &from) && find(view, call->to, &to) &&
+	       from.object == to.object && function_of(view, &from, &start, &end) &&
+	       to.offset > start && to.offset < end;
+}
+
 /* `e8` and a distance. */
 static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
 {
@@ -475,6 +486,7 @@ struct lbr_code lbr_code_of(struct lbr_code_view *view)
 {
 	return (struct lbr_code){.fit = fit,
 				 .call_end = call_end,
+				 .is_local = is_local,
 				 .kind = kind,
 				 .is_return_address = is_return_address,
 				 .call_fit = call_fit,

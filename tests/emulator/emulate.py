@@ -11,6 +11,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")), "emulator")
 RINGS = (8, 16, 32)
 
+# Bytes of the programs' environment that mean nothing: they move the stack, and with it, by the
+# loader's and libc's paths through their code, every sample.
+PADDING = int(os.environ.get("EMULATED_PADDING", "0"))
+
 PERL = r"""
 sub fib { my $n = shift; return $n < 2 ? $n : fib($n - 1) + fib($n - 2) }
 my %h;
@@ -49,12 +53,13 @@ PROGRAMS = {
 ALTSTACK = (own("signals", "alternate"), 10000)
 
 
-def emulate(name, command, period, folder, samples):
+def emulate(name, command, period, folder, samples, padding=PADDING):
     """Runs a program; the prefix of the files that the emulator has written."""
     prefix = os.path.join(folder, name)
     # glibc's wide string functions make no difference here, and valgrind is slow with some.
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "VALGRIND_LIB": BUILD,
-                   "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0"}
+                   "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0",
+                   "PADDING": "x" * padding}
     run = subprocess.run(
         ["valgrind", "-q", "--tool=lbr-emulator", f"--prefix={prefix}", f"--period={period}",
          f"--samples={samples}", *command],

@@ -76,6 +76,13 @@ static inline uint64_t fake_call_end(void *arg, uint64_t from)
 	return from + 5;
 }
 
+/* Within the page, and not to its start. */
+static inline bool fake_is_local(void *arg, const struct lbr_entry *call)
+{
+	(void)arg;
+	return call->from >> 12 == call->to >> 12 && call->to & 0xfff;
+}
+
 /* By the last digit: calls at 0, returns at f, longjmp at e, unknown at d, jumps elsewhere. */
 static inline enum lbr_kind fake_kind(void *arg, uint64_t from, uint64_t to)
 {
@@ -124,6 +131,7 @@ static inline int set_up(void **state)
 	f.in.code = (struct lbr_code){.fit = fake_fit,
 				      .call_end = fake_call_end,
 				      .call_fit = fake_call_fit,
+				      .is_local = fake_is_local,
 				      .kind = fake_kind,
 				      .is_entry = fake_is_entry,
 				      .walk_on = fake_walk_on};

@@ -202,6 +202,42 @@ static void lbr_guess(void **state)
 	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(1, 0x10));
 }
 
+/* A retpoline's thunk, 4: it calls within itself, and the recipe's caller of the thunk is above
+ * that call's return address, until that one has been written over. A call of the same kind that
+ * has returned, or that another function made, is not added. */
+static void lbr_local_call(void **state)
+{
+	const struct lbr_walked walked[] = {{IN(4, 0xc), 0, false, false},
+					    {RETURN(3, 0x10), STACK + 8, true, false},
+					    {RETURN(1, 0x10), STACK + 80, true, false}};
+
+	(void)state;
+	use_stack(false);
+	f.stack[0] = RETURN(4, 0);
+	f.in.walked = walked;
+	f.in.n_walked = COUNT(walked);
+	f.in.walk_end = STACKD_END_ENTRY;
+	ENTRIES(&f.in, {IN(4, 0), IN(4, 0xc)}, CALL(3, 0x10, 4), CALL(1, 0x10, 3));
+	reconstruct();
+	EXPECT(IN(4, 0xc), RETURN(4, 0), RETURN(3, 0x10), RETURN(1, 0x10));
+	assert_int_equal(f.result.end, STACKD_END_ENTRY);
+	assert_int_equal(f.frames[1].slot, STACK);
+	assert_int_equal(f.frames[1].source, FRAME_SOURCE_BRANCH);
+	assert_true(f.frames[1].is_verified && f.frames[1].is_return);
+	assert_int_equal(f.result.n_stale, 0);
+	f.stack[0] = IN(9, 0);
+	reconstruct();
+	EXPECT(IN(4, 0xc), RETURN(3, 0x10), RETURN(1, 0x10));
+	f.stack[0] = RETURN(4, 0);
+	ENTRIES(&f.in, {IN(4, 0), IN(4, 0)}, CALL(3, 0x10, 4), CALL(1, 0x10, 3));
+	reconstruct();
+	EXPECT(IN(4, 0xc), RETURN(3, 0x10), RETURN(1, 0x10));
+	f.stack[0] = RETURN(5, 0);
+	ENTRIES(&f.in, {IN(5, 0), IN(5, 0xc)}, CALL(3, 0x10, 4), CALL(1, 0x10, 3));
+	reconstruct();
+	EXPECT(IN(4, 0xc), RETURN(3, 0x10), RETURN(1, 0x10));
+}
+
 /* Over the return address of the leaf's caller another has been written, of a call that does not
  * lead to the leaf. */
 static void lbr_replaced_return(void **state)
@@ -356,15 +392,16 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(lbr_chain),		T(lbr_longjmp),
-		T(lbr_all_stale),	T(lbr_zero_length_call),
-		T(lbr_tail_calls),	T(lbr_foreign_entries),
-		T(lbr_no_frames),	T(lbr_unknown_leaf),
-		T(lbr_limits),		T(lbr_walk_confirmed),
-		T(lbr_walk_goes_on),	T(lbr_order_of_slots),
-		T(lbr_guess),		T(lbr_stitched),
-		T(lbr_prefix),		T(lbr_recursion),
-		T(lbr_replaced_return), T(lbr_origin_runs),
+		T(lbr_chain),	     T(lbr_longjmp),
+		T(lbr_all_stale),    T(lbr_zero_length_call),
+		T(lbr_tail_calls),   T(lbr_foreign_entries),
+		T(lbr_no_frames),    T(lbr_unknown_leaf),
+		T(lbr_limits),	     T(lbr_walk_confirmed),
+		T(lbr_walk_goes_on), T(lbr_order_of_slots),
+		T(lbr_guess),	     T(lbr_stitched),
+		T(lbr_prefix),	     T(lbr_recursion),
+		T(lbr_local_call),   T(lbr_replaced_return),
+		T(lbr_origin_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
