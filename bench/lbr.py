@@ -97,10 +97,10 @@ def draw(name, number, folder):
 
 
 def environments(folder, draws):
-    print(f"\n{draws} environments each (lengths of the program's path and of the environment): paths "
-          "by lib/lbr, with the stack")
-    print("program     samples   exact %, worst draw   wrong frames   said to be whole and not exact "
-          "| met")
+    print(f"\n{draws} environments each (lengths of the program's path and of the environment): "
+          "paths by lib/lbr, with the stack")
+    print("program     samples   exact %, worst draw   wrong frames   "
+          "said to be whole and not exact | met")
     for name in DRAWN:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             runs = list(pool.map(lambda number, name=name: draw(name, number, folder),
@@ -137,7 +137,8 @@ def main():
           "perf stitched")
     with tempfile.TemporaryDirectory() as folder:
         environments(folder, DRAWS // 10 if "quick" in sys.argv else DRAWS)
-    print("targets: no wrong frame, none said to be whole and not exact, each draw at least 99 % exact")
+    print("targets: no wrong frame, none said to be whole and not exact, each draw at least 99 % "
+          "exact")
     print(f"{left_out} samples are in no row: taken between setting the stack pointer and jumping, "
           "when two paths are true")
     for miss in misses:
