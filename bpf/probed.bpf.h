@@ -27,6 +27,7 @@
 #define PROBED_BPF_H
 
 #include "code.bpf.h"
+#include "mapping.bpf.h"
 #include "scratch.bpf.h"
 #include "stack_copy.bpf.h"
 
@@ -187,15 +188,28 @@ static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __
 	       follows_call(ra);
 }
 
+/* At the trampoline's system call: has the stack pointer been moved past the pushed words, and not
+ * all of their values been taken over yet? r11's is the first of them. */
+static __always_inline bool is_moved(const struct stackd_regs *regs, __u64 trampoline)
+{
+	__u64 words[4];
+
+	return trampoline && regs->r[STACKD_REG_RIP] == trampoline + TRAMPOLINE_CALLED &&
+	       !bpf_probe_read_user(words, sizeof(words),
+				    (const void *)(regs->r[STACKD_REG_RSP] - 24)) &&
+	       words[0] == regs->r[STACKD_REG_R11] && words[3] != words[0];
+}
+
 /* Within the trampoline's system call, when it has begun to change the registers: those behind the
  * function's return. 1: changed. Before, and when it has put all in its place, the program counter
  * is in the trampoline and leave_probe() knows it. */
-static __always_inline int leave_call(struct scratch *s, struct uprobe_task *probed)
+static __always_inline int leave_call(struct scratch *s, struct uprobe_task *probed,
+				      __u64 trampoline)
 {
 	struct stackd_regs *regs = &s->record.regs;
 	__u64 rsp = regs->r[STACKD_REG_RSP], slot = rsp - 8, ra;
 
-	if (are_pushed(regs, rsp - 24)) {
+	if (are_pushed(regs, rsp - 24) || is_moved(regs, trampoline)) {
 		ra = find_return(s, probed, slot);
 		if (!ra)
 			return 0;
@@ -210,16 +224,28 @@ static __always_inline int leave_call(struct scratch *s, struct uprobe_task *pro
 	return 1;
 }
 
-/* Is this what a function finds at its entry: a return address, or that of a signal handler, which
- * is the system call's that ends it? */
+/* Is this what a function finds at its entry, by the code there: a return address, or that of a
+ * signal handler, which is the system call's that ends it? A word that is 0 is neither, though the
+ * address of a trampoline that does not exist is 0 too. */
 static __always_inline bool is_return(__u64 word, __u64 trampoline)
 {
 	__u64 code;
 
-	if (word == trampoline || follows_call(word))
+	if ((trampoline && word == trampoline) || follows_call(word))
 		return true;
 	return !bpf_probe_read_user(&code, sizeof(code), (const void *)word) &&
 	       code == SIGRETURN_CODE;
+}
+
+/* Can it be executed? Bytes of data can look like code. */
+static __always_inline bool is_code(struct scratch *s, __u64 word)
+{
+	struct vm_area_struct *vma;
+
+	if (vma_find(s, word))
+		return false;
+	vma = (struct vm_area_struct *)s->vma_pointer;
+	return BPF_CORE_READ(vma, vm_flags) & VM_EXEC;
 }
 
 /* Is it the value of a register whose push is an instruction of one byte? */
@@ -233,18 +259,22 @@ static __always_inline bool is_low_register(const struct stackd_regs *regs, __u6
 }
 
 /* Has the instruction under the breakpoint at `at` been executed, which was a push of one byte?
- * Then the return address is no longer at the top of the stack. */
-static __always_inline bool has_pushed(const struct stackd_regs *regs, struct uprobe_task *probed,
-				       __u64 at, __u64 trampoline)
+ * Then the return address is no longer at the top of the stack. The second word may also be where
+ * a context begins: that is code without a call before it. */
+static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *probed, __u64 at,
+				       __u64 trampoline)
 {
+	const struct stackd_regs *regs = &s->record.regs;
 	struct return_instance *newest = BPF_CORE_READ(probed, return_instances);
 	__u64 rsp = regs->r[STACKD_REG_RSP], words[2];
 
 	if (newest && BPF_CORE_READ(newest, func) == at && BPF_CORE_READ(newest, stack) == rsp + 8)
 		return true;
-	return !bpf_probe_read_user(words, sizeof(words), (const void *)rsp) &&
-	       is_low_register(regs, words[0]) && !is_return(words[0], trampoline) &&
-	       is_return(words[1], trampoline);
+	if (bpf_probe_read_user(words, sizeof(words), (const void *)rsp) ||
+	    !is_low_register(regs, words[0]) ||
+	    (is_return(words[0], trampoline) && is_code(s, words[0])))
+		return false;
+	return is_return(words[1], trampoline) || is_code(s, words[1]);
 }
 
 /* Are there breakpoints of the kernel's in the task's memory? */
@@ -262,7 +292,8 @@ static __always_inline bool has_probes(struct task_struct *task)
 }
 
 /* Of a thread in the kernel: makes the registers those that belong together. Behind a breakpoint
- * whose instruction is still to be executed, that is the breakpoint's own address. 1: changed.
+ * whose instruction is still to be executed, that is the breakpoint's own address; so it is with
+ * the one that is the trampoline before 6.11, which stands for no instruction. 1: changed.
  * Global, so that it is verified once. */
 __noinline int leave_handling(struct scratch *given)
 {
@@ -270,6 +301,7 @@ __noinline int leave_handling(struct scratch *given)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
 	struct stackd_regs *regs;
+	__u64 trampoline, at;
 	__u8 code[2] = {0};
 	bool is_at, pushed;
 
@@ -277,16 +309,17 @@ __noinline int leave_handling(struct scratch *given)
 	if (!s || (!probed && !has_probes(task)))
 		return 0;
 	regs = &s->record.regs;
-	if (probed && leave_call(s, probed))
+	trampoline = trampoline_of(task);
+	if (probed && leave_call(s, probed, trampoline))
 		return 1;
 	if (bpf_probe_read_user(code, 2, (const void *)(regs->r[STACKD_REG_RIP] - 1)))
 		return 0;
 	is_at = code[1] == BREAKPOINT;
 	if (!is_at && code[0] != BREAKPOINT)
 		return 0;
-	pushed = probed &&
-		 has_pushed(regs, probed, regs->r[STACKD_REG_RIP] - !is_at, trampoline_of(task));
-	s->at_breakpoint = !pushed;
+	at = regs->r[STACKD_REG_RIP] - !is_at;
+	pushed = probed && at != trampoline && has_pushed(s, probed, at, trampoline);
+	s->at_breakpoint = !pushed && at != trampoline;
 	if (is_at && pushed) /* and the program counter will be set next */
 		regs->r[STACKD_REG_RSP] += 8;
 	if (!is_at && !pushed)

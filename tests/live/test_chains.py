@@ -97,10 +97,14 @@ def test_uretprobe():
         check_chains(whole, expectation)
 
 
+def is_handling(sample):
+    return any(frame.symbol == "uprobe_notify_resume" for frame in sample.frames)
+
+
 def is_replacing(sample):
     """Between the replacement of a return address and its entry into the kernel's list, nothing
     tells the true one: the walk ends right above the function's entry, at the trampoline."""
-    if len(user_frames(sample)) != 3:
+    if len(user_frames(sample)) != 3 or not is_handling(sample):
         return False
     _, trampoline, leaf = user_frames(sample)
     return (sample.frames[0].symbol == "[incomplete: no_mapping]" and trampoline.ip % 4096 <= 1
@@ -125,14 +129,35 @@ def test_uprobe_handling():
             cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
             odd = [chains.text_of(s.frames) for s in cut
                    if kind == "entry" or not is_replacing(s)]
-            handling = sum(any(frame.symbol == "uprobe_notify_resume" for frame in s.frames)
-                           for s in samples)
+            handling = sum(is_handling(s) for s in samples)
             print(kind, stats["quality"], stats["end_reasons"], {"handling": handling})
             check(not odd, "%d cut stacks" % len(odd), *odd[:10])
             check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
             check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
             check(handling >= len(samples) / 100, "only %d samples in a probe" % handling)
             check_chains([s for s in samples if s not in set(cut)], expectation)
+
+
+@live
+def test_uprobe_first_hit():
+    """A thread's first breakpoint: when it has been passed, the kernel knows nothing of probes for
+    the thread yet, and in a process without uretprobes there is no trampoline. Whatever sample hits
+    behind the breakpoint has its true path. (Most of the time goes into making the threads.)"""
+    expectation = Expectation.of_source("uretprobe")
+    tried = run(WORKLOADS + "/uretprobe", 1)
+    if tried.status == 77:
+        raise Skip(tried.out.strip() or tried.err.strip())
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", 10 * FREQUENCY, "--", WORKLOADS + "/uretprobe",
+                              5, "threads")
+        samples = [s for s in recording.samples() if user_frames(s)]
+    inside = [s for s in samples if user_frames(s)[-1].symbol in ("first", "linger", "leaf")]
+    odd = [chains.text_of(s.frames) for s in inside
+           if expectation.judge(user_frames(s)) != "right"]
+    handling = sum(is_handling(s) for s in inside)
+    print(len(samples), "samples", len(inside), "inside", handling, "handling")
+    check(not odd, "%d of %d paths" % (len(odd), len(inside)), *odd[:10])
+    check(handling >= 10, "only %d samples in a probe" % handling)
 
 
 @live

@@ -5,8 +5,9 @@
  * once; `leave` comes back by longjmp, which leaves the kernel's note of it behind.
  *
  * The program sets the probes itself, on its own functions. Without the right to, or in a kernel
- * without uprobes, it says so and ends with 77. With a second argument, "entry", the kernel watches
- * the functions' entries instead, and replaces nothing.
+ * without uprobes, it says so and ends with 77. With a second argument, the kernel watches the
+ * functions' entries instead, and replaces nothing: with "entry" in the same thread, with "threads"
+ * in one after the other, of which each meets its first breakpoint.
  *
  * EXPECT: main;steady;first;second;first;leaf
  * EXPECT: main;steady;first;second;first;linger
@@ -17,8 +18,13 @@
  * EXPECT: main;steady;outer;leave;@lib+
  * EXPECT: main;steady;outer;@plt
  * EXPECT: main;steady;outer;@lib+
+ * EXPECT: main;steady;pass;first;linger
+ * EXPECT: main;steady;pass;first;leaf
+ * EXPECT: @thread;steady_thread;pass;first;linger
+ * EXPECT: @thread;steady_thread;pass;first;leaf
  */
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,6 +81,18 @@ static CALLEE void outer(unsigned n)
 	KEEP;
 }
 
+/* Data that looks like the bytes before a return address. */
+static unsigned char like_call[] = {0xe8, 0, 0, 0, 0, 0, 0, 0};
+#define LIKE_RETURN (like_call + 5)
+
+/* The argument is in a register when `first` is called, which pushes that register. */
+static CALLEE void *pass(void *argument)
+{
+	first(0);
+	KEEP;
+	return argument;
+}
+
 static CALLEE void steady(void)
 {
 	for (;;) {
@@ -82,7 +100,28 @@ static CALLEE void steady(void)
 		KEEP;
 		outer(20000);
 		KEEP;
+		pass(NULL);
+		KEEP;
+		pass(LIKE_RETURN);
+		KEEP;
 	}
+}
+
+static CALLEE void *steady_thread(void *argument)
+{
+	pass(argument);
+	KEEP;
+	return argument;
+}
+
+static void begin_threads(void)
+{
+	void *arguments[] = {NULL, LIKE_RETURN};
+	pthread_t thread;
+	unsigned i = 0;
+
+	while (!pthread_create(&thread, NULL, steady_thread, arguments[i++ % 2]))
+		pthread_join(thread, NULL);
 }
 
 /* A number in a file of one line; -1. */
@@ -144,12 +183,16 @@ static void watch(void (*function)(unsigned), bool at_entry)
 
 int main(int argc, char **argv)
 {
-	bool at_entry = argc > 2 && !strcmp(argv[2], "entry");
+	const char *kind = argc > 2 ? argv[2] : "return";
+	bool at_entry = strcmp(kind, "return") != 0;
 
 	watch(first, at_entry);
 	watch(second, at_entry);
 	watch(leave, at_entry);
 	workload_ready(argc, argv);
-	steady();
+	if (!strcmp(kind, "threads"))
+		begin_threads();
+	else
+		steady();
 	return 0;
 }
