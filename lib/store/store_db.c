@@ -138,7 +138,7 @@ char *store_db_sentence(const char *path, int r, uint32_t version, const char *d
 static int store_db_harden(sqlite3 *db)
 {
 	sqlite3_extended_result_codes(db, 1);
-	sqlite3_busy_timeout(db, 10000);
+	sqlite3_busy_timeout(db, STORE_BUSY_MS);
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_MAX_BLOB + 4096);
 	sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

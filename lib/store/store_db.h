@@ -27,6 +27,8 @@
 #define STORE_MAX_BUILD_ID  64u
 #define STORE_MAX_BLOB	    (64u << 20) /* bytes of a chunk */
 
+#define STORE_BUSY_MS 10000 /* for so long a connection waits for the locks of others */
+
 /* What the first bytes of a file say. */
 enum store_db_kind {
 	STORE_DB_EMPTY, /* no bytes at all */

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/writer_state.h"
@@ -22,6 +23,8 @@
 #define WRITER_COLUMN_BYTES (4u << 20)
 /* What an entry without text puts into a column, at most: with that none gets so long. */
 #define WRITER_ENTRY_BYTES 16u
+
+#define WRITER_PAUSE_MS 10 /* between two attempts to get a lock */
 
 _Static_assert(WRITER_COLUMN_BYTES / WRITER_ENTRY_BYTES >= TABLE_CODEC_MAX, "a chunk has room");
 
@@ -38,13 +41,31 @@ static int writer_touch(const char *path)
 	return 0;
 }
 
+/* Switches a new store to WAL mode. SQLite takes a shared lock and then wants an exclusive one;
+ * while it holds a lock it does not wait for another, since two that did so would wait for each
+ * other. So of two processes that start on one store at the same time, one is refused at once
+ * whatever its busy timeout is, and has to try again. */
+static int writer_use_wal(sqlite3 *db)
+{
+	const struct timespec pause = {.tv_nsec = WRITER_PAUSE_MS * 1000000l};
+	int r = store_db_exec(db, "PRAGMA journal_mode=WAL");
+
+	for (int waited = 0; r == -EBUSY && waited < STORE_BUSY_MS; waited += WRITER_PAUSE_MS) {
+		nanosleep(&pause, NULL);
+		r = store_db_exec(db, "PRAGMA journal_mode=WAL");
+	}
+	return r;
+}
+
 /* The pragmas that a writing connection runs with. */
 static int writer_configure(sqlite3 *db)
 {
 	int on = 1;
-	int r = store_db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-				  "PRAGMA journal_size_limit=4194304");
+	int r = writer_use_wal(db);
 
+	if (r == 0)
+		r = store_db_exec(db, "PRAGMA synchronous=NORMAL;"
+				      "PRAGMA journal_size_limit=4194304");
 	/* The WAL and its index stay after the last connection: a reader that cannot write to
 	 * the folder could not make them. */
 	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);

@@ -29,12 +29,23 @@ static int faults_wait(pid_t pid)
 	return status;
 }
 
-/* Runs `child` in a process of its own, which must end by returning. */
-static void faults_fork(void (*child)(const char *path), const char *path)
+/* fork() for a child that ends with its first failed assertion, rather than going on with the tests
+ * that come next. */
+static pid_t faults_begin_child(void)
 {
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
+	if (pid == 0)
+		setenv("CMOCKA_TEST_ABORT", "1", 1);
+	return pid;
+}
+
+/* Runs `child` in a process of its own, which must end by returning. */
+static void faults_fork(void (*child)(const char *path), const char *path)
+{
+	pid_t pid = faults_begin_child();
+
 	if (pid == 0) {
 		child(path);
 		_exit(0);
@@ -109,8 +120,7 @@ static void faults_kill(void **state)
 		pid_t pid;
 
 		assert_int_equal(pipe(fds), 0);
-		pid = fork();
-		assert_true(pid >= 0);
+		pid = faults_begin_child();
 		if (pid == 0)
 			faults_write_for_ever(&f, path, fds[1]);
 		close(fds[1]);
@@ -153,10 +163,9 @@ static void faults_read_while_written(void **state)
 	(void)state;
 	f.done_objects = f.done_processes = f.done_threads = f.done_locations = 0;
 	f.done_lines = f.done_samples = 0;
-	f.done_nodes = 1;
+	f.done_nodes = f.done_sizes = f.done_origins = 1;
 	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = faults_begin_child();
 	if (pid == 0)
 		faults_write_for_ever(&f, path, fds[1]);
 	close(fds[1]);
@@ -193,8 +202,7 @@ static void faults_start_together(void **state)
 		pid_t pids[3];
 
 		for (unsigned i = 0; i < 3; i++) {
-			pids[i] = fork();
-			assert_true(pids[i] >= 0);
+			pids[i] = faults_begin_child();
 			if (pids[i] == 0) {
 				fixture_record(path, &f);
 				_exit(0);
@@ -222,6 +230,45 @@ static void faults_execute(const char *path, const char *sql)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
+}
+
+/* Holds the lock that a switch to WAL mode begins with, for a quarter of a second. */
+static void faults_hold_lock(const char *path, int ready)
+{
+	sqlite3 *db;
+
+	CHILD_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+	CHILD_CHECK(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+	CHILD_CHECK(write(ready, "", 1) == 1);
+	usleep(250000);
+	sqlite3_close(db);
+	_exit(0);
+}
+
+/* The switch to WAL mode waits for another process that makes it, though SQLite does not. */
+static void faults_start_while_locked(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct fixture f = fixture_make(500, 100, 5);
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	fixture_record(path, &f);
+	faults_execute(path, "PRAGMA journal_mode=DELETE");
+	assert_int_equal(pipe(fds), 0);
+	pid = faults_begin_child();
+	if (pid == 0)
+		faults_hold_lock(path, fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	fixture_record(path, &f);
+	assert_int_equal(faults_wait(pid), 0);
+	close(fds[0]);
+	close(fds[1]);
+	fixture_free(&f);
+	free(path);
+	fixture_remove(folder);
 }
 
 /* Somebody deletes the recording that is being written. */
@@ -313,8 +360,7 @@ static void faults_disk_full(void **state)
 	int status;
 
 	(void)state;
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = faults_begin_child();
 	if (pid == 0) {
 		faults_in_tmpfs(folder);
 		_exit(0);
@@ -527,6 +573,7 @@ int main(void)
 		cmocka_unit_test(faults_kill),
 		cmocka_unit_test(faults_read_while_written),
 		cmocka_unit_test(faults_start_together),
+		cmocka_unit_test(faults_start_while_locked),
 		cmocka_unit_test(faults_deleted_meanwhile),
 		cmocka_unit_test(faults_disk_full),
 		cmocka_unit_test(faults_read_only_folder),
