@@ -237,6 +237,7 @@ static inline long bpf_probe_read_kernel(void *to, __u32 len, const void *from)
 #define BPF_CORE_READ(...)		SHIM_PICK(__VA_ARGS__, SHIM_READ_2, SHIM_READ_1, )(__VA_ARGS__)
 #define SHIM_READ_1(from, a)		((from)->a)
 #define SHIM_READ_2(from, a, b)		((from)->a->b)
+#define bpf_core_read(to, len, from)	bpf_probe_read_kernel(to, len, from)
 #define BPF_CORE_READ_BITFIELD(from, a) ((from)->a)
 
 /* Does this kernel count changes of mappings? Its counter is the first field of its mm_struct,
