@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recipe/recipe.h"
-#include "recipe/recipe_rules.h"
+#include "unwind/recipe.h"
+#include "unwind/recipe_rules.h"
 
 static double cpu_ms(void)
 {

@@ -15,7 +15,7 @@
 #include "proc/object.h"
 #include "stack/location.h"
 #include "stackd_abi.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 struct branches;
 

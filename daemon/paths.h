@@ -17,7 +17,7 @@
 #include "stack/location.h"
 #include "stack/trie.h"
 #include "stackd_abi.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 #define PATH_MAX_FRAMES (DWARF_WALK_MAX_FRAMES + STACKD_MAX_KERNEL_FRAMES)
 

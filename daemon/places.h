@@ -14,7 +14,7 @@
 #include "proc/process.h"
 #include "stack/location.h"
 #include "sym/kallsyms.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 struct places;
 

@@ -27,8 +27,8 @@
 #include "base/clock.h"
 #include "extents.h"
 #include "map_window.h"
-#include "recipe/recipe.h"
-#include "recipe/recipe_rules.h"
+#include "unwind/recipe.h"
+#include "unwind/recipe_rules.h"
 
 #define WALKS_END_US 20000 /* a thousand times what a walk takes */
 #define THREAD_NICE  (-10)

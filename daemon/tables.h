@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "proc/object.h"
-#include "recipe/recipe.h"
+#include "unwind/recipe.h"
 #include "stackd_abi.h"
 
 struct tables;

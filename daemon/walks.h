@@ -20,7 +20,7 @@
 #include "stack/origin.h"
 #include "stackd_abi.h"
 #include "tables.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 struct walks;
 

@@ -19,7 +19,7 @@
 
 #include "import/import_note.h"
 #include "lbr/lbr_code.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 #define MAX_CHAIN     8192 /* words of a record */
 #define MAX_FRAMES    (MAX_CHAIN + LBR_MAX_FRAMES)

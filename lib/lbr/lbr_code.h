@@ -11,7 +11,7 @@
 #define LBR_LBR_CODE_H
 
 #include "lbr/lbr.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 #define LBR_CODE_MAX_BYTES     65536
 #define LBR_CODE_MAX_FUNCTIONS 32768

@@ -14,9 +14,9 @@
 #include <errno.h>
 
 #include "agree_memory.h"
-#include "recipe/recipe.h"
-#include "walk/dwarf_expr.h"
-#include "walk/walk_step.h"
+#include "unwind/recipe.h"
+#include "cfi/dwarf_expr.h"
+#include "unwind/walk_step.h"
 
 /* Both halves call it a step. */
 #define walk_step kernel_walk_step

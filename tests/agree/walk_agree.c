@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "agree_sides.h"
-#include "walk/cfi_image.h"
+#include "cfi/cfi_image.h"
 
 /* What comes out at an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
 #define AGREE_KINDS(X)                                                                             \

@@ -29,7 +29,7 @@
 #include "lbr/lbr_code.h"
 #include "perfdata/perfdata.h"
 #include "proc/process.h"
-#include "walk/cfi_image.h"
+#include "cfi/cfi_image.h"
 
 #define MAX_PATH  4096
 #define MAX_FILES 256

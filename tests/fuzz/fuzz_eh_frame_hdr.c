@@ -16,9 +16,9 @@
 
 #include "elf/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
-#include "walk/cfi_entry.h"
-#include "walk/cfi_image.h"
-#include "walk/walk_rule.h"
+#include "cfi/cfi_single.h"
+#include "cfi/cfi_image.h"
+#include "unwind/walk_rule.h"
 
 #define HEADER_BYTES 16
 #define MAX_ASKED    24 /* rows of an input, first and last ones among them */

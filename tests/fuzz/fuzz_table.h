@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recipe/recipe.h"
-#include "recipe/recipe_rules.h"
+#include "unwind/recipe.h"
+#include "unwind/recipe_rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

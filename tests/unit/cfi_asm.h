@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "recipe/recipe.h"
+#include "unwind/recipe.h"
 
 #define CFI_ASM_SECTION UINT64_C(0x10000)
 #define CFI_ASM_CODE	UINT64_C(0x400000)

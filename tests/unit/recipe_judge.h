@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "recipe/recipe.h"
+#include "unwind/recipe.h"
 
 #define JUDGE_KINDS(X)                                                                             \
 	X(AGREE, "agree")                                                                          \

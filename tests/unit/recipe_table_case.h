@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "cfi_asm.h"
-#include "recipe/recipe_rules.h"
+#include "unwind/recipe_rules.h"
 
 #define NO_CODE CODE(DW_CFA_nop)
 

@@ -19,7 +19,7 @@
 
 #include "elf/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
-#include "walk/cfi_entry.h"
+#include "cfi/cfi_single.h"
 
 #define ROWS	   64
 #define BASE	   UINT64_C(0x700000000) /* the index's vaddr: offsets from it are not addresses */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "walk/leaf_rule.h"
+#include "unwind/leaf_rule.h"
 #include "walk_self.h"
 
 /* As frame_dummy of the compiler's runtime, and an epilogue. Never called. */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "recipe/recipe_places.h"
+#include "unwind/recipe_places.h"
 #include "stackd_abi.h"
 
 static void assert_next(struct recipe_places_reader *reader, uint32_t offset, uint16_t rule)

@@ -11,11 +11,11 @@
 
 #include <elf.h>
 
-#include "walk/cfi_check.h"
-#include "walk/cfi_image.h"
-#include "walk/cfi_section.h"
-#include "walk/walk_rule.h"
-#include "walk/walk_step.h"
+#include "cfi/cfi_check.h"
+#include "cfi/cfi_image.h"
+#include "cfi/cfi_section.h"
+#include "unwind/walk_rule.h"
+#include "unwind/walk_step.h"
 #include "walk_self.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

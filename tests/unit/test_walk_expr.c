@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walk/call_site.h"
-#include "walk/dwarf_expr.h"
+#include "unwind/call_site.h"
+#include "cfi/dwarf_expr.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "walk/cfi_image.h"
-#include "walk/cfi_section.h"
-#include "walk/walk_rule.h"
-#include "walk/walk_step.h"
+#include "cfi/cfi_image.h"
+#include "cfi/cfi_section.h"
+#include "unwind/walk_rule.h"
+#include "unwind/walk_step.h"
 #include "walk_self.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "walk/cfi_image.h"
-#include "walk/walk_rule.h"
+#include "cfi/cfi_image.h"
+#include "unwind/walk_rule.h"
 
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
 #define MAX_PATHS  64

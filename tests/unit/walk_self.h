@@ -17,7 +17,7 @@
 #include <unwind.h>
 
 #include "elf/elf_file.h"
-#include "walk/dwarf_walk.h"
+#include "unwind/dwarf_walk.h"
 
 #define SELF_MAX_MAPPINGS 512
 #define SELF_MAX_FRAMES	  4096

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bounded reader of DWARF's encodings: little-endian fixed widths, LEB128, blocks.
+ *
+ * A read past the end fails, yields 0, and moves the reader to its end, so that every loop that
+ * runs until the end stops; callers check `failed` once, after the last read. All of it is inline:
+ * a big library's CFI is some ten million such reads.
+ */
+#ifndef CFI_CFI_READER_H
+#define CFI_CFI_READER_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cfi_reader {
+	const uint8_t *at, *end; /* borrowed */
+	bool failed;
+};
+
+static inline struct cfi_reader cfi_reader(const uint8_t *data, size_t len)
+{
+	return (struct cfi_reader){.at = data, .end = data ? data + len : data};
+}
+
+static inline size_t cfi_left(const struct cfi_reader *r)
+{
+	return (size_t)(r->end - r->at);
+}
+
+static inline void cfi_fail(struct cfi_reader *r)
+{
+	r->failed = true;
+	r->at = r->end;
+}
+
+/* The next `len` bytes, or NULL. */
+static inline const uint8_t *cfi_block(struct cfi_reader *r, uint64_t len)
+{
+	const uint8_t *at = r->at;
+
+	if (len > cfi_left(r)) {
+		cfi_fail(r);
+		return NULL;
+	}
+	if (len)
+		r->at += len;
+	return at;
+}
+
+#define CFI_FIXED(name, type, to_host)                                                             \
+	static inline type name(struct cfi_reader *r)                                              \
+	{                                                                                          \
+		type v = 0;                                                                        \
+		const uint8_t *p = cfi_block(r, sizeof(v));                                        \
+                                                                                                   \
+		if (p)                                                                             \
+			memcpy(&v, p, sizeof(v));                                                  \
+		return to_host(v);                                                                 \
+	}
+CFI_FIXED(cfi_u8, uint8_t, )
+CFI_FIXED(cfi_u16, uint16_t, le16toh)
+CFI_FIXED(cfi_u32, uint32_t, le32toh)
+CFI_FIXED(cfi_u64, uint64_t, le64toh)
+#undef CFI_FIXED
+
+/* The bits of a LEB128 number of up to ten bytes, how many bits were given, and the last byte. */
+static inline uint64_t cfi_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t *ret_last)
+{
+	uint64_t v = 0;
+	unsigned bits = 0;
+	uint8_t byte;
+
+	do {
+		if (bits == 70)
+			cfi_fail(r);
+		byte = cfi_u8(r);
+		if (bits < 64)
+			v |= (uint64_t)(byte & 0x7f) << bits;
+		bits += 7;
+	} while (byte & 0x80);
+	*ret_bits = bits;
+	*ret_last = byte;
+	return r->failed ? 0 : v;
+}
+
+static inline uint64_t cfi_uleb(struct cfi_reader *r)
+{
+	unsigned bits;
+	uint8_t last;
+	uint64_t v;
+
+	if (r->at != r->end && *r->at < 0x80)
+		return *r->at++;
+	v = cfi_leb(r, &bits, &last);
+	if (bits <= 63 || last <= 1)
+		return v;
+	cfi_fail(r);
+	return 0;
+}
+
+static inline int64_t cfi_sleb(struct cfi_reader *r)
+{
+	unsigned bits;
+	uint8_t last;
+	uint64_t v = cfi_leb(r, &bits, &last);
+
+	if (bits <= 63)
+		return (int64_t)(last & 0x40 ? v | UINT64_MAX << bits : v);
+	if (last == 0 || last == 0x7f)
+		return (int64_t)v;
+	cfi_fail(r);
+	return 0;
+}
+
+/* A block with its length before it; the reader of it is failed where it is cut. */
+static inline struct cfi_reader cfi_sub(struct cfi_reader *r, uint64_t len)
+{
+	const uint8_t *p = cfi_block(r, len);
+	struct cfi_reader sub = cfi_reader(p, p ? (size_t)len : 0);
+
+	sub.failed = !p;
+	return sub;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Evaluates the DWARF expressions of call frame information (DWARF 5, sections 2.5 and 6.4.2):
+ * a stack machine over a thread's registers and memory, bounded in steps and depth.
+ */
+#ifndef CFI_DWARF_EXPR_H
+#define CFI_DWARF_EXPR_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stackd_abi.h"
+
+#define DWARF_EXPR_MAX_STEPS 1000
+#define DWARF_EXPR_MAX_DEPTH 64
+
+struct dwarf_expr_context {
+	const uint64_t *registers; /* STACKD_REG_COUNT of them, in DWARF's order */
+	uint32_t known;		   /* bit i: register i has a value */
+	bool has_cfa;
+	uint64_t cfa; /* for DW_OP_call_frame_cfa */
+
+	/* Reads 1, 2, 4 or 8 bytes of the thread's memory, zero-extended; false: cannot. */
+	bool (*read)(void *arg, uint64_t address, size_t bytes, uint64_t *ret_value);
+	void *arg;
+};
+
+enum dwarf_expr_kind {
+	DWARF_EXPR_ADDRESS,  /* the top of the stack: an address, or just the result */
+	DWARF_EXPR_VALUE,    /* after DW_OP_stack_value */
+	DWARF_EXPR_REGISTER, /* DW_OP_reg: `value` is the register's number */
+};
+
+struct dwarf_expr_result {
+	enum dwarf_expr_kind kind;
+	uint64_t value;
+};
+
+/* 0; -EINVAL: an expression that makes no sense, or an operation that does not belong into call
+ * frame information; -ELOOP: too many steps; -ENODATA: a register without a value; -EFAULT: read
+ * said false. */
+int dwarf_expr_eval(const Dwarf_Op *ops, size_t count, const struct dwarf_expr_context *context,
+		    struct dwarf_expr_result *ret_result);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recogniser of call_site.h: for every length that a call can have, whether an instruction
+ * that begins that far back would end exactly at the return address (Intel SDM vol. 2, 2.1.5).
+ */
+#include "unwind/call_site.h"
+
+/* Bytes of ModRM, SIB and displacement; 0: `len` bytes do not even hold those that tell. */
+static size_t operand_bytes(const uint8_t *modrm, size_t len)
+{
+	unsigned mod = modrm[0] >> 6, rm = modrm[0] & 7;
+	bool has_sib = mod != 3 && rm == 4;
+	size_t n = has_sib ? 2 : 1;
+
+	if (n > len)
+		return 0;
+	if (mod == 1)
+		return n + 1;
+	if (mod == 2 || (mod == 0 && rm == 5))
+		return n + 4;
+	if (mod == 0 && has_sib && (modrm[1] & 7) == 5)
+		return n + 4;
+	return n;
+}
+
+bool call_site_ends(const uint8_t *bytes, size_t len)
+{
+	const uint8_t *end = bytes + len;
+
+	if (len >= 5 && end[-5] == 0xe8)
+		return true;
+	for (size_t n = 2; n <= 7 && n <= len; n++) {
+		const uint8_t *at = end - n;
+
+		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 && operand_bytes(at + 1, n - 1) == n - 1)
+			return true;
+	}
+	return false;
+}

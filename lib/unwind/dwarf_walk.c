@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk; see dwarf_walk.h.
+ *
+ *   pc ──find──► object, offset ──cache──► rule ──walk_step──► the caller's registers ──► pc
+ *                                  └miss──► cfi_image (one per object) ──► walk_rule
+ *
+ * An object's first rules are each made of an image of one entry: mostly there are not many more,
+ * since the kernel half has its table soon. The whole is read for those that have no such entry.
+ *
+ * A return address is looked up one byte below, in the call that it follows: the call may be a
+ * function's last instruction. A program counter that was interrupted (the leaf, and what a
+ * signal frame leads to) is looked up as it is.
+ *
+ * Where the walk ends well: the return address is undefined (glibc's _start, clone and clone3), or
+ * it is 0, or the frame is in the function at the file's entry address, or in one that nobody
+ * called (compile_at), and no caller can be found for it. The last is for start code that has no
+ * CFI, or CFI that does not know that it is the start; what stands where a return address would
+ * be is argc, or makecontext()'s uc_link.
+ */
+#include "unwind/dwarf_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/eh_frame_hdr.h"
+#include "unwind/call_site.h"
+#include "unwind/leaf_rule.h"
+#include "unwind/rule_cache.h"
+#include "unwind/walk_step.h"
+
+#define ENTRY_BYTES 64 /* of start code that has no CFI */
+/* Rules of an object that are made of single entries before all its CFI is read: what these cost
+ * together is less than the whole would. */
+#define SINGLE_RULES	200
+#define SINGLE_RULES_IN 32 /* and one more for so many entries that there are */
+
+/* What is known of an object's code. Its CFI is only needed for new rules: the one that was used
+ * longest ago is dropped when there are many, and read again if it must be. */
+struct walk_object {
+	bool is_open, is_dropped;
+	bool has_entry;			 /* whether the function at the entry address is known */
+	uint32_t singles;		 /* rules that were made without its image */
+	uint32_t max_singles;		 /* at most; 0: not known */
+	struct cfi_image *image;	 /* owned; NULL: no CFI, or dropped */
+	uint64_t used;			 /* when; counted in rests */
+	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
+};
+
+struct dwarf_walk {
+	struct rule_cache cache;
+	struct walk_object *objects; /* by number; owned */
+	size_t n_objects;
+	uint64_t rests;
+	struct dwarf_walk_stats stats;
+};
+
+/* One walk under way. */
+struct run {
+	struct dwarf_walk *walk;
+	const struct walk_input *in;
+	struct walk_memory memory;
+	struct walk_state state;
+	bool is_guess;
+};
+
+int dwarf_walk_new(struct dwarf_walk **ret_walk)
+{
+	struct dwarf_walk *walk = calloc(1, sizeof(*walk));
+
+	if (!walk)
+		return -ENOMEM;
+	if (rule_cache_init(&walk->cache)) {
+		free(walk);
+		return -ENOMEM;
+	}
+	*ret_walk = walk;
+	return 0;
+}
+
+void dwarf_walk_free(struct dwarf_walk *walk)
+{
+	if (!walk)
+		return;
+	for (size_t i = 0; i < walk->n_objects; i++)
+		cfi_image_free(walk->objects[i].image);
+	free(walk->objects);
+	rule_cache_fini(&walk->cache);
+	free(walk);
+}
+
+void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats)
+{
+	*ret_stats = walk->stats;
+}
+
+/* --- objects and rules --------------------------------------------------------------------- */
+
+/* Without CFI, start code has so many bytes. */
+static void set_entry(struct walk_object *wo, const struct cfi_image *image, uint64_t entry)
+{
+	wo->has_entry = true;
+	if (!entry || (image && cfi_image_find(image, entry, &wo->entry_start, &wo->entry_end)))
+		return;
+	wo->entry_start = entry;
+	wo->entry_end = entry + ENTRY_BYTES;
+}
+
+static int open_object(struct walk_object *wo, const struct elf_file *elf)
+{
+	int r = cfi_image_new(elf, &wo->image);
+
+	if (r == -ENOMEM)
+		return r;
+	wo->is_dropped = false;
+	set_entry(wo, wo->image, elf_file_entry_vaddr(elf));
+	wo->is_open = true;
+	return 0;
+}
+
+static int find_object(struct dwarf_walk *walk, const struct object *object,
+		       struct walk_object **ret_object)
+{
+	size_t n = walk->n_objects;
+
+	if (object->number >= n) {
+		size_t more = object->number + n / 2 + 16;
+		struct walk_object *objects = realloc(walk->objects, more * sizeof(*objects));
+
+		if (!objects)
+			return -ENOMEM;
+		memset(objects + n, 0, (more - n) * sizeof(*objects));
+		walk->objects = objects;
+		walk->n_objects = more;
+	}
+	*ret_object = &walk->objects[object->number];
+	(*ret_object)->used = walk->rests;
+	return 0;
+}
+
+static bool has_all(const struct walk_object *wo)
+{
+	return wo->is_open && !wo->is_dropped;
+}
+
+/* With all of its CFI. */
+static int find_whole(struct dwarf_walk *walk, const struct object *object,
+		      const struct walk_object **ret_object)
+{
+	struct walk_object *wo;
+	int r = find_object(walk, object, &wo);
+
+	if (!r && !has_all(wo))
+		r = open_object(wo, object->elf);
+	if (!r)
+		*ret_object = wo;
+	return r;
+}
+
+void dwarf_walk_rest(struct dwarf_walk *walk)
+{
+	walk->rests++;
+	for (size_t i = 0; i < walk->n_objects; i++) {
+		struct walk_object *wo = &walk->objects[i];
+
+		wo->singles = 0;
+		if (!wo->image || wo->used + 1 >= walk->rests)
+			continue;
+		cfi_image_free(wo->image);
+		wo->image = NULL;
+		wo->is_dropped = true;
+	}
+}
+
+bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct walk_object *wo;
+	uint64_t vaddr, start, end, from;
+
+	if (!object->elf || find_whole(walk, object, &wo) || !wo->image ||
+	    !elf_file_offset_to_vaddr(object->elf, offset, &vaddr) ||
+	    !cfi_image_find(wo->image, vaddr, &start, &end) ||
+	    !elf_file_vaddr_to_offset(object->elf, start, &from))
+		return false;
+	*ret_start = from;
+	*ret_end = from + (end - start);
+	return true;
+}
+
+/* The code `mov $15, %rax; syscall`, which C libraries without CFI for it return from signal
+ * handlers with; the program counter is at either instruction, or behind, in the system call. */
+static bool is_sigreturn(const struct elf_file *elf, uint64_t offset)
+{
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t at[] = {0, 7, sizeof(code)};
+	uint8_t bytes[sizeof(code)];
+
+	for (size_t i = 0; i < sizeof(at) && at[i] <= offset; i++)
+		if (elf_file_read(elf, offset - at[i], bytes, sizeof(bytes)) == sizeof(bytes) &&
+		    !memcmp(bytes, code, sizeof(code)))
+			return true;
+	return false;
+}
+
+static void set_sigreturn(struct walk_rule *rule)
+{
+	rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SIGNAL,
+					  .reg = STACKD_REG_RSP,
+					  .cfa_offset = 40}; /* uc_mcontext in ucontext_t */
+	rule->is_signal = true;
+}
+
+/* The rule of the code before a return address. Nobody called where the address is a function's
+ * start and nothing covers the byte before: the address was put there by hand, as makecontext()
+ * does, and the rule of the function's start holds; if that leads nowhere, it is an entry. */
+static int compile_at(const struct cfi_image *image, uint64_t vaddr, bool is_return,
+		      struct walk_rule *rule)
+{
+	uint64_t start, end;
+	int r = walk_rule_compile(image, vaddr, rule);
+
+	if (r || rule->fast.cfa != STACKD_CFA_NONE || !is_return ||
+	    !cfi_image_find(image, vaddr + 1, &start, &end) || start != vaddr + 1)
+		return r;
+	r = walk_rule_compile(image, start, rule);
+	rule->is_entry = true;
+	return r;
+}
+
+/* What else there is to say of the rule that the CFI has. */
+static int finish_rule(const struct walk_object *wo, const struct cfi_image *image,
+		       const struct elf_file *elf, uint64_t vaddr, uint64_t offset, bool is_return,
+		       struct walk_rule *rule)
+{
+	rule->is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
+	return is_return ? 0 : leaf_rule_improve(elf, image, vaddr, offset, rule);
+}
+
+static int find_entry(struct walk_object *wo, const struct elf_file *elf)
+{
+	uint64_t entry = elf_file_entry_vaddr(elf);
+	struct cfi_image *image = NULL;
+	int r = wo->has_entry || !entry ? 0 : cfi_image_new_at(elf, entry, &image);
+
+	if (!r && !wo->has_entry)
+		set_entry(wo, image, entry);
+	cfi_image_free(image);
+	return r;
+}
+
+/* As compile_at(), with an image of few entries. */
+static int compile_near(const struct elf_file *elf, uint64_t vaddr, bool is_return,
+			const struct cfi_image *image, struct walk_rule *rule)
+{
+	struct cfi_image *next;
+	int r = walk_rule_compile(image, vaddr, rule);
+
+	if (r || rule->fast.cfa != STACKD_CFA_NONE || !is_return)
+		return r;
+	r = cfi_image_new_at(elf, vaddr + 1, &next);
+	if (r)
+		return r;
+	r = compile_at(next, vaddr, is_return, rule);
+	cfi_image_free(next);
+	return r;
+}
+
+static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
+{
+	struct eh_frame_hdr *hdr;
+
+	if (wo->singles >= SINGLE_RULES && !wo->max_singles) {
+		wo->max_singles = SINGLE_RULES;
+		if (!eh_frame_hdr_new(elf, &hdr)) {
+			wo->max_singles += (uint32_t)(eh_frame_hdr_count(hdr) / SINGLE_RULES_IN);
+			eh_frame_hdr_free(hdr);
+		}
+	}
+	return wo->singles < SINGLE_RULES || wo->singles < wo->max_singles;
+}
+
+/* The rule, without all of the CFI. -ENODATA: there is no telling. */
+static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
+			    uint64_t offset, bool is_return, struct walk_rule *rule)
+{
+	struct cfi_image *image;
+	int r;
+
+	if (has_all(wo) || !has_singles_left(wo, elf))
+		return -ENODATA;
+	wo->singles++;
+	r = find_entry(wo, elf);
+	if (!r)
+		r = cfi_image_new_at(elf, vaddr, &image);
+	if (r)
+		return r == -ENOMEM ? r : -ENODATA;
+	r = compile_near(elf, vaddr, is_return, image, rule);
+	if (!r)
+		r = finish_rule(wo, image, elf, vaddr, offset, is_return, rule);
+	cfi_image_free(image);
+	return r;
+}
+
+static int make_whole_rule(struct dwarf_walk *walk, const struct object *object, uint64_t vaddr,
+			   uint64_t offset, bool is_return, struct walk_rule *rule)
+{
+	const struct walk_object *wo;
+	int r = find_whole(walk, object, &wo);
+
+	if (!r && wo->image)
+		r = compile_at(wo->image, vaddr, is_return, rule);
+	return r ? r : finish_rule(wo, wo->image, object->elf, vaddr, offset, is_return, rule);
+}
+
+static int make_rule(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+		     bool is_return, struct walk_rule *ret_rule)
+{
+	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
+	struct walk_object *wo;
+	uint64_t vaddr;
+	int r = find_object(walk, object, &wo);
+
+	if (!r && elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
+		r = make_single_rule(wo, object->elf, vaddr, offset, is_return, &rule);
+		if (r == -ENODATA)
+			r = make_whole_rule(walk, object, vaddr, offset, is_return, &rule);
+	}
+	if (r)
+		return r;
+	if (rule.fast.cfa == STACKD_CFA_NONE && is_sigreturn(object->elf, offset + is_return))
+		set_sigreturn(&rule);
+	*ret_rule = rule;
+	return 0;
+}
+
+/* NULL: for lack of memory. */
+static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct object *object,
+					uint64_t offset, bool is_return)
+{
+	const struct walk_rule *found = rule_cache_find(&walk->cache, object->number, offset);
+	struct walk_rule rule;
+
+	if (found) {
+		walk->stats.cache_hits++;
+		return found;
+	}
+	walk->stats.cache_misses++;
+	if (make_rule(walk, object, offset, is_return, &rule))
+		return NULL;
+	return rule_cache_insert(&walk->cache, object->number, offset, &rule);
+}
+
+bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 bool is_return)
+{
+	const struct walk_rule *rule =
+		object->elf ? get_rule(walk, object, offset, is_return) : NULL;
+
+	return rule && (rule->is_entry || rule->fast.cfa == STACKD_CFA_END);
+}
+
+/* --- the frame-pointer step ---------------------------------------------------------------- */
+
+static bool find(const struct run *run, uint64_t pc, bool is_return, const struct object **object,
+		 uint64_t *offset)
+{
+	return run->in->find(run->in->arg, pc - is_return, object, offset);
+}
+
+/* Whether a return address that was guessed can be one. Where the caller's code cannot be read
+ * (JIT), the saved frame pointer must lead upwards as well. */
+static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp, uint64_t saved)
+{
+	const struct object *object;
+	uint8_t bytes[CALL_SITE_BYTES];
+	uint64_t offset;
+
+	if (!find(run, pc, true, &object, &offset))
+		return false;
+	if (!object->elf)
+		return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
+	if (is_sigreturn(object->elf, offset + 1))
+		return true; /* the kernel put it there */
+	if (offset + 1 < sizeof(bytes))
+		return false;
+	return elf_file_read(object->elf, offset + 1 - sizeof(bytes), bytes, sizeof(bytes)) ==
+		       sizeof(bytes) &&
+	       call_site_ends(bytes, sizeof(bytes));
+}
+
+/* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
+ * the frame that is left ends. */
+static enum stackd_end_reason step_to(struct run *run, uint64_t below, uint64_t slot, uint64_t fp,
+				      enum stackd_end_reason failure)
+{
+	struct walk_state *s = &run->state;
+	uint64_t pc;
+
+	if (!walk_memory_read8(&run->memory, slot, &pc))
+		return failure;
+	if (!pc && !fp)
+		return STACKD_END_ENTRY;
+	if (!is_plausible_return(run, pc, below, fp))
+		return failure;
+	s->r[STACKD_REG_RBP] = fp;
+	s->r[STACKD_REG_RSP] = slot + 8;
+	s->r[STACKD_REG_RIP] = pc;
+	s->known = WALK_KNOWN_AFTER_GUESS;
+	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	run->is_guess = true;
+	run->walk->stats.frame_pointer_steps++;
+	return WALK_GOES_ON;
+}
+
+/* push %rbp; mov %rsp, %rbp, of which the code at the leaf may not have done all yet. Answers
+ * `failure` if what is there does not look like it. */
+static enum stackd_end_reason step_by_frame_pointer(struct run *run, enum stackd_leaf leaf,
+						    enum stackd_end_reason failure)
+{
+	const struct walk_state *s = &run->state;
+	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
+
+	if (!(s->known >> STACKD_REG_RBP & 1))
+		return failure;
+	if (leaf == STACKD_LEAF_NONE)
+		return step_to(run, rsp, rsp, fp, failure);
+	if (leaf == STACKD_LEAF_PUSHED)
+		fp = rsp;
+	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
+		return failure;
+	return step_to(run, fp, fp + 8, saved, failure);
+}
+
+/* --- the walk ------------------------------------------------------------------------------ */
+
+/* At the entry function, whatever keeps the walk from going on is the end of the stack: all but
+ * memory that is missing. */
+static enum stackd_end_reason at_entry(const struct run *run, enum stackd_end_reason reason)
+{
+	const struct object *object;
+	uint64_t offset;
+
+	if (reason == STACKD_END_STACK_CUT || reason == STACKD_END_UNREADABLE)
+		return reason;
+	if (reason == WALK_GOES_ON &&
+	    find(run, run->state.r[STACKD_REG_RIP], run->state.is_return, &object, &offset))
+		return reason;
+	return STACKD_END_ENTRY;
+}
+
+static enum stackd_end_reason to_caller(struct run *run, const struct object *object,
+					uint64_t offset)
+{
+	const struct walk_rule *rule;
+	enum stackd_end_reason reason;
+	bool is_entry;
+
+	run->is_guess = false;
+	if (!object->elf)
+		return step_by_frame_pointer(
+			run, run->state.slot ? STACKD_LEAF_MADE : run->in->leaf,
+			object->kind == OBJECT_JIT ? STACKD_END_NO_RECIPE : STACKD_END_NO_OBJECT);
+	rule = get_rule(run->walk, object, offset, run->state.is_return);
+	if (!rule)
+		return STACKD_END_NO_RECIPE;
+	is_entry = rule->is_entry;
+	if (rule->fast.cfa == STACKD_CFA_NONE)
+		reason = step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+	else
+		reason = walk_step(rule, &run->memory, &run->state);
+	return is_entry ? at_entry(run, reason) : reason;
+}
+
+/* Fills the frame of the present state. false: no mapping is known. */
+static bool enter_frame(const struct run *run, struct walk_frame *frame)
+{
+	const struct walk_state *s = &run->state;
+
+	*frame = (struct walk_frame){
+		.address = s->r[STACKD_REG_RIP],
+		.offset = s->r[STACKD_REG_RIP],
+		.slot = s->slot,
+		.is_return = s->is_return,
+		.is_guess = run->is_guess,
+	};
+	return find(run, frame->address, s->is_return, &frame->object, &frame->offset);
+}
+
+enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
+					struct walk_frame *frames, size_t max_frames,
+					size_t *ret_count)
+{
+	struct run run = {
+		.walk = walk,
+		.in = in,
+		.memory = {in->stack,
+			   in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_RSP],
+			   in->stack_bytes, in->stack_cut, in->stack_holes},
+		.state = {.known = in->known ? in->known : WALK_KNOWN_ALL,
+			  .is_return = in->is_return,
+			  .may_be_at_cfa = !in->is_return},
+	};
+	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
+	size_t n = 0;
+
+	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
+	while (n < max_frames) {
+		struct walk_frame *frame = &frames[n++];
+
+		if (!enter_frame(&run, frame)) {
+			reason = STACKD_END_NO_MAPPING;
+			break;
+		}
+		reason = to_caller(&run, frame->object, frame->offset);
+		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
+			reason = STACKD_END_ENTRY;
+		if (reason != WALK_GOES_ON)
+			break;
+		reason = STACKD_END_TOO_DEEP;
+	}
+	walk->stats.frames += n;
+	*ret_count = n;
+	return reason;
+}

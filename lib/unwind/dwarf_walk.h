@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The user-space walk: from registers and a copy of the stack to the frames, by libdw's CFI.
+ *
+ * libdw parses .eh_frame and .debug_frame; the rules that it yields for an address are evaluated
+ * here, against the copy. That keeps one parsed CFI per file, shared by all processes that map
+ * it, where libdwfl would hold one session per process and need telling about every mapping.
+ * Rules are cached by (object, offset), since return addresses are few and repeat: a walk costs
+ * a probe a frame. The walk is the fallback of the kernel's own and the judge of it.
+ *
+ * Where an object has no CFI for an address, a frame-pointer step is tried, and taken only if
+ * the return address that it finds follows a call instruction.
+ */
+#ifndef UNWIND_DWARF_WALK_H
+#define UNWIND_DWARF_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc/object.h"
+#include "stackd_abi.h"
+
+#define DWARF_WALK_MAX_FRAMES 4096
+
+/* One walked frame, leaf first. */
+struct walk_frame {
+	uint64_t address;	     /* the program counter, or the return address */
+	const struct object *object; /* NULL: no mapping is known */
+	uint64_t offset;	     /* file offset of the byte to look up: pc, or return
+				      * address - 1; the address itself without an object */
+	uint64_t slot;		     /* address of the stack slot that held the return address;
+				      * 0 for the leaf */
+	bool is_return;		     /* waits for a call to return (see stack/location.h) */
+	bool is_guess;		     /* found by a validated frame-pointer step */
+};
+
+struct walk_input {
+	struct stackd_regs regs;
+	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_RSP] upwards; borrowed */
+	size_t stack_bytes;
+	bool stack_cut;	      /* there is more stack above than was copied */
+	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
+			       * in memory; its bytes are not known */
+
+	enum stackd_leaf
+		leaf; /* for code that no ELF file has: how far it is in making its frame */
+
+	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins
+	 * at the leaf. */
+	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */
+	bool is_return;	      /* regs' rip is a return address */
+	uint64_t stack_start; /* address of stack[0]; 0: regs' rsp */
+
+	/* Where an address lies: fills object and file offset, or returns false. */
+	bool (*find)(void *arg, uint64_t address, const struct object **ret_object,
+		     uint64_t *ret_offset);
+	void *arg;
+};
+
+struct dwarf_walk;
+
+/* One walker serves all processes of one object table: what it keeps (rules, CFI) is found by the
+ * objects' numbers. A file's CFI is read when its first frame is met, and copied: files are not
+ * needed afterwards but for new rules. One thread at a time. 0 or -ENOMEM. */
+int dwarf_walk_new(struct dwarf_walk **ret_walk);
+void dwarf_walk_free(struct dwarf_walk *walk);
+
+/* To be called now and then: drops the CFI that was not needed since the call before the last. */
+void dwarf_walk_rest(struct dwarf_walk *walk);
+
+/* Walks; `frames` has room for `max_frames`. Writes *ret_count frames, at least the leaf, and
+ * gives the reason for which it stopped. */
+enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
+					struct walk_frame *frames, size_t max_frames,
+					size_t *ret_count);
+
+/* The range, in file offsets, of the entry of call frame information that covers an offset: one
+ * function, nearly always, or a file's whole PLT. false: nothing covers it. */
+bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 uint64_t *ret_start, uint64_t *ret_end);
+
+/* Does a frame at this place begin its thread's stack? By the code's recipe, which says so, or by
+ * the file's entry point. For stacks that somebody else has walked. */
+bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
+			 bool is_return);
+
+struct dwarf_walk_stats {
+	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;
+};
+void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats);
+
+#endif

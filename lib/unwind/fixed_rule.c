@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a row of the call frame table to a struct stackd_rule.
+ *
+ * The kernel half needs the CFA, the slot of the return address, and the slots of the six
+ * callee-saved registers. Slots count from the CFA; one that an expression counts from the
+ * register of the CFA itself is converted, since their distance is fixed. Others keep their
+ * register: gcc's functions with a realigned stack save rbp at 0(rbp) while the CFA comes from
+ * r10 or through memory.
+ *
+ * The kernel's signal frame gives all registers as distances from rsp. They must be exactly the
+ * distances in the kernel's struct sigcontext, and then one number, where r8 is, says them all.
+ */
+#include "unwind/fixed_rule.h"
+
+/* Offsets in struct sigcontext, from r8, of the registers in DWARF's order. */
+static const uint8_t sigcontext[CFI_REG_COUNT] = {
+	104, 96, 112, 88, 72, 64, 80, 120, 0, 8, 16, 24, 32, 40, 48, 56, 128,
+};
+
+#define SIGCONTEXT_RSP 120
+
+static const uint8_t saved_regs[STACKD_SAVED_COUNT] = {
+#define STACKD_X(name, dwarf) dwarf,
+	STACKD_SAVED_REGS(STACKD_X)
+#undef STACKD_X
+};
+
+static bool fits_s16(int64_t v)
+{
+	return v == (int16_t)v;
+}
+
+static enum recipe_refusal set_cfa(const struct cfi_state *state, struct stackd_rule *rule)
+{
+	if (state->refused != RECIPE_ACCEPTED)
+		return state->refused;
+	if (state->cfa_reg >= STACKD_REG_RIP)
+		return RECIPE_REFUSED_CFA_REGISTER;
+	if (state->cfa_offset != (int32_t)state->cfa_offset || !fits_s16(state->cfa_add))
+		return RECIPE_REFUSED_RANGE;
+	rule->cfa = (uint8_t)state->cfa;
+	rule->reg = state->cfa_reg;
+	rule->cfa_offset = (int32_t)state->cfa_offset;
+	rule->cfa_add = (int16_t)state->cfa_add;
+	return RECIPE_ACCEPTED;
+}
+
+/* A slot as a distance from the CFA, where it has a fixed one. */
+static bool slot_from_cfa(const struct cfi_state *state, const struct cfi_reg *slot,
+			  int64_t *ret_distance)
+{
+	*ret_distance = slot->offset;
+	if (slot->how == CFI_AT_CFA)
+		return true;
+	*ret_distance -= state->cfa_offset;
+	return slot->how == CFI_AT_REG && state->cfa == STACKD_CFA_REG &&
+	       slot->reg == state->cfa_reg;
+}
+
+static enum recipe_refusal set_return_address(const struct cfi_state *state,
+					      struct stackd_rule *rule)
+{
+	const struct cfi_reg *ra = &state->regs[STACKD_REG_RIP];
+	int64_t distance;
+
+	if (ra->how == CFI_RANGE)
+		return RECIPE_REFUSED_RANGE;
+	if (!slot_from_cfa(state, ra, &distance))
+		return RECIPE_REFUSED_RA_RULE;
+	rule->ra_offset = (int16_t)distance;
+	return fits_s16(distance) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
+}
+
+/* A slot that counts from a register; all such slots of a rule count from the same one. */
+static enum recipe_refusal set_saved_via_reg(const struct cfi_reg *slot, int i,
+					     struct stackd_rule *rule)
+{
+	if (rule->saved_via_reg && rule->saved_reg != slot->reg)
+		return RECIPE_REFUSED_SAVED_BASES;
+	rule->saved_reg = slot->reg;
+	rule->saved_via_reg |= (uint8_t)(1 << i);
+	rule->saved[i] = (int16_t)slot->offset;
+	return fits_s16(slot->offset) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
+}
+
+static enum recipe_refusal set_saved(const struct cfi_state *state, int i, struct stackd_rule *rule)
+{
+	const struct cfi_reg *slot = &state->regs[saved_regs[i]];
+	int64_t distance;
+
+	switch (slot->how) {
+	case CFI_UNSET:
+	case CFI_SAME:
+		return RECIPE_ACCEPTED;
+	case CFI_AT_CFA:
+	case CFI_AT_REG:
+		break;
+	case CFI_EXPRESSION:
+		return RECIPE_REFUSED_SAVED_EXPRESSION;
+	case CFI_RANGE:
+		return RECIPE_REFUSED_RANGE;
+	default:
+		return RECIPE_REFUSED_SAVED_RULE;
+	}
+	if (!slot_from_cfa(state, slot, &distance))
+		return set_saved_via_reg(slot, i, rule);
+	if (!distance) /* means "unchanged" to the kernel half */
+		return RECIPE_REFUSED_SAVED_RULE;
+	rule->saved[i] = (int16_t)distance;
+	return fits_s16(distance) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
+}
+
+/* The caller's stack pointer is the CFA, unless a rule says something else. */
+static bool rsp_is_cfa(const struct cfi_reg *rsp)
+{
+	return rsp->how == CFI_UNSET || (rsp->how == CFI_IS_CFA && !rsp->offset);
+}
+
+/* A register of a signal frame: in its place in the sigcontext at rsp + base. The walk needs the
+ * return address and the callee-saved registers; no rule for the others is fine. */
+static bool is_in_sigcontext(const struct cfi_state *state, int reg, int64_t base)
+{
+	const struct cfi_reg *slot = &state->regs[reg];
+
+	if (slot->how == CFI_UNSET) {
+		bool needed = reg == STACKD_REG_RIP;
+
+		for (int i = 0; i < STACKD_SAVED_COUNT; i++)
+			needed |= reg == saved_regs[i];
+		return !needed;
+	}
+	return slot->how == CFI_AT_REG && slot->reg == STACKD_REG_RSP &&
+	       slot->offset == base + sigcontext[reg];
+}
+
+static enum recipe_refusal signal_rule(const struct cfi_state *state, struct stackd_rule *ret_rule)
+{
+	int64_t base;
+
+	if (state->refused != RECIPE_ACCEPTED)
+		return state->refused;
+	if (state->cfa != STACKD_CFA_DEREF || state->cfa_reg != STACKD_REG_RSP || state->cfa_add)
+		return RECIPE_REFUSED_SIGNAL_FRAME;
+	if (!fits_s16(state->cfa_offset))
+		return RECIPE_REFUSED_RANGE;
+	base = state->cfa_offset - SIGCONTEXT_RSP;
+	for (int reg = 0; reg < CFI_REG_COUNT; reg++) {
+		if (!is_in_sigcontext(state, reg, base))
+			return RECIPE_REFUSED_SIGNAL_FRAME;
+	}
+	*ret_rule = (struct stackd_rule){
+		.cfa = STACKD_CFA_SIGNAL,
+		.reg = STACKD_REG_RSP,
+		.cfa_offset = (int32_t)base,
+	};
+	return RECIPE_ACCEPTED;
+}
+
+enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signal_frame,
+				    struct stackd_rule *ret_rule)
+{
+	struct stackd_rule rule = {0};
+	enum recipe_refusal refused;
+
+	if (state->regs[STACKD_REG_RIP].how == CFI_UNDEFINED) {
+		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
+		return RECIPE_ACCEPTED;
+	}
+	if (is_signal_frame)
+		return signal_rule(state, ret_rule);
+	refused = set_cfa(state, &rule);
+	if (refused == RECIPE_ACCEPTED)
+		refused = set_return_address(state, &rule);
+	if (refused == RECIPE_ACCEPTED && !rsp_is_cfa(&state->regs[STACKD_REG_RSP]))
+		refused = RECIPE_REFUSED_RSP_RULE;
+	for (int i = 0; i < STACKD_SAVED_COUNT && refused == RECIPE_ACCEPTED; i++)
+		refused = set_saved(state, i, &rule);
+	if (refused == RECIPE_ACCEPTED)
+		*ret_rule = rule;
+	return refused;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What code tells about itself; see leaf_rule.h. Six places, all met in practice:
+ *
+ *   ret              The return address is on top, and all registers have the caller's values.
+ *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
+ *                    after it was popped.
+ *   lea -8(%r10),%rsp; ret
+ *                    One instruction before, in such an epilogue: the same CFI is wrong, and r10
+ *                    is the CFA. (On top is a copy of the return address; the stack of the caller
+ *                    is not below it but where r10 says.)
+ *   syscall; ...     The C library ends an entry right before the system call that makes a
+ *                    thread, since the child comes back with a stack of its own. Up to the
+ *                    child's entry, which follows within a few instructions, the parent is as
+ *                    before the call. The child is at its entry, and what its stack begins with
+ *                    is no return address.
+ *   endbr64; jmp     Where nothing covers it, the entry of a function, such as frame_dummy, which
+ *                    the loader calls and often faults in; and what follows, when endbr64 is all
+ *                    that has been done.
+ *   jmp *x(%rip)     Where nothing covers it, a linkage stub: those of static programs, by which
+ * the C library chooses its functions, have no CFI. sub $8,%rsp      _init and _fini, in every
+ * program and library, have no CFI, and neither has
+ *                    __do_global_dtors_aux, before it has its frame pointer, and a static
+ *                    program's frame_dummy. (de)register_tm_clones beside them use no stack at all.
+ */
+#include "unwind/leaf_rule.h"
+
+#include <string.h>
+
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+#define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
+#define INIT_BYTES  32 /* of _init: nothing but a check and a call */
+
+#define TM_CLONES_BYTES 56 /* of register_tm_clones, up to its ret: the longest one */
+
+/* On top of the stack, or above `pushed` bytes: the return address. */
+static void set_plain(struct walk_rule *rule, int pushed)
+{
+	walk_rule_free(rule);
+	*rule = (struct walk_rule){.fast = {.cfa = STACKD_CFA_REG,
+					    .reg = STACKD_REG_RSP,
+					    .cfa_offset = 8 + pushed,
+					    .ra_offset = -8}};
+}
+
+static bool is_return(const uint8_t *code)
+{
+	return code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3);
+}
+
+static bool is_realigned_return(const uint8_t *code)
+{
+	static const uint8_t from_r10[] = {0x49, 0x8d, 0x62, 0xf8}; /* lea -8(%r10),%rsp */
+
+	return !memcmp(code, from_r10, 4) && is_return(code + 4);
+}
+
+static void set_r10(struct walk_rule *rule)
+{
+	set_plain(rule, 0);
+	rule->fast.reg = 10;
+	rule->fast.cfa_offset = 0;
+}
+
+static bool is_syscall(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[2];
+
+	return elf_file_read(elf, offset, code, 2) == 2 && code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* Behind an entry of the CFI that a system call ends: the rule before the call. */
+static int after_syscall(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+			 uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t start, end, back;
+	int r;
+
+	for (back = 1; back <= SYSCALL_GAP && back <= vaddr && back <= offset; back++)
+		if (cfi_image_find(image, vaddr - back, &start, &end))
+			break;
+	if (back > SYSCALL_GAP || back > vaddr || back > offset ||
+	    !is_syscall(elf, offset - back + 1))
+		return 0;
+	r = walk_rule_compile(image, vaddr - back, rule);
+	rule->is_entry = true;
+	return r;
+}
+
+/* At a function's endbr64, or right behind it. */
+static bool is_at_entry(const struct elf_file *elf, uint64_t offset)
+{
+	const uint64_t back = offset < sizeof(endbr64) ? offset : sizeof(endbr64);
+	uint8_t code[2 * sizeof(endbr64)] = {0};
+
+	if (elf_file_read(elf, offset - back, code, back + sizeof(endbr64)) < (int64_t)back)
+		return false;
+	return !memcmp(code, endbr64, sizeof(endbr64)) ||
+	       !memcmp(code + back, endbr64, sizeof(endbr64));
+}
+
+/* At the jump through a word of the linkage table, with or without the prefix `bnd`. */
+static bool is_linkage_stub(const uint8_t *code)
+{
+	return (code[0] == 0xff && code[1] == 0x25) ||
+	       (code[0] == 0xf2 && code[1] == 0xff && code[2] == 0x25);
+}
+
+/* In the C runtime's _init or _fini: before its sub, or after it. */
+static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	static const uint8_t sub8[] = {0x48, 0x83, 0xec, 0x08};
+	uint8_t code[INIT_BYTES + 8];
+	uint64_t back = offset < INIT_BYTES ? offset : INIT_BYTES;
+
+	if (elf_file_read(elf, offset - back, code, back + 8) != (int64_t)back + 8)
+		return;
+	if (!memcmp(code + back, sub8, 4) ||
+	    (!memcmp(code + back, endbr64, 4) && !memcmp(code + back + 4, sub8, 4))) {
+		set_plain(rule, 0);
+		return;
+	}
+	for (uint64_t i = back; i-- > 0 && code[i] != 0xc3;)
+		if (i + 4 <= back && !memcmp(code + i, sub8, 4)) {
+			set_plain(rule, 8);
+			return;
+		}
+}
+
+/* Does __do_global_dtors_aux start here? `at` bytes into it, rbp is not the frame pointer yet. */
+static bool is_dtors_aux(const uint8_t code[21], uint8_t at)
+{
+	if (code[0] != 0x80 || code[1] != 0x3d || code[7] != 0x75 || code[9] != 0x55)
+		return false;
+	if (!memcmp(code + 10, "\x48\x89\xe5", 3))
+		return at <= 10;
+	return !memcmp(code + 10, "\x48\x83\x3d", 3) && !memcmp(code + 18, "\x48\x89\xe5", 3);
+}
+
+/* In the compiler runtime's __do_global_dtors_aux, before rbp is the frame pointer:
+ *   0 cmpb $0,x(%rip)   7 jne ...   9 push %rbp   10 cmpq $0,y(%rip)   18 mov %rsp,%rbp
+ * In a static program the mov follows the push. */
+static void in_dtors_aux(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	static const uint8_t starts[] = {0, 7, 9, 10, 18};
+	uint8_t code[21];
+
+	for (size_t i = 0; i < sizeof(starts) && starts[i] <= offset; i++)
+		if (elf_file_read(elf, offset - starts[i], code, sizeof(code)) == sizeof(code) &&
+		    is_dtors_aux(code, starts[i]))
+			set_plain(rule, starts[i] > 9 ? 8 : 0);
+}
+
+/* In the compiler runtime's frame_dummy of a static program, which makes CFI known:
+ *   0 endbr64   4 mov $f,%eax   9 test %rax,%rax   12 je   14 push %rbp   15 mov   20 mov
+ *   25 mov %rsp,%rbp   28 call   33 pop %rbp   34 jmp ...   48 jmp ... */
+static void in_frame_dummy(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	static const uint8_t starts[] = {9, 12, 14, 15, 20, 25, 28, 33, 34, 48};
+	uint8_t code[29];
+
+	for (size_t i = 0; i < sizeof(starts) && starts[i] <= offset; i++)
+		if (elf_file_read(elf, offset - starts[i], code, sizeof(code)) == sizeof(code) &&
+		    !memcmp(code, endbr64, sizeof(endbr64)) && code[4] == 0xb8 &&
+		    !memcmp(code + 9, "\x48\x85\xc0\x74", 4) && code[14] == 0x55 &&
+		    !memcmp(code + 25, "\x48\x89\xe5\xe8", 4))
+			set_plain(rule, starts[i] > 14 && starts[i] < 34 ? 8 : 0);
+}
+
+/* If one of the compiler runtime's register_tm_clones and deregister_tm_clones starts here, its
+ * bytes; else 0. They compare the ends of an empty table: position-independent code by two lea,
+ * other by two constants, the same. */
+static uint64_t tm_clones_bytes(const uint8_t code[17])
+{
+	if (!memcmp(code, "\x48\x8d\x3d", 3) && !memcmp(code + 7, "\x48\x8d", 2)) {
+		if (!memcmp(code + 14, "\x48\x29\xfe", 3))
+			return TM_CLONES_BYTES;
+		return memcmp(code + 14, "\x48\x39\xf8", 3) ? 0 : 40;
+	}
+	if (code[0] == 0xbe && !memcmp(code + 5, "\x48\x81\xee", 3))
+		return memcmp(code + 1, code + 8, 4) ? 0 : 48;
+	if (code[0] == 0xb8 && !memcmp(code + 5, "\x48\x3d", 2))
+		return memcmp(code + 1, code + 7, 4) ? 0 : 32;
+	return 0;
+}
+
+static void in_tm_clones(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t back = offset < TM_CLONES_BYTES ? offset : TM_CLONES_BYTES;
+	uint8_t code[TM_CLONES_BYTES + 17];
+
+	if (elf_file_read(elf, offset - back, code, back + 17) != (int64_t)back + 17)
+		return;
+	for (uint64_t i = 0; i <= back; i++)
+		if (tm_clones_bytes(code + i) > back - i)
+			set_plain(rule, 0);
+}
+
+int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+		      uint64_t offset, struct walk_rule *rule)
+{
+	uint8_t code[12] = {0};
+	bool is_entry = rule->is_entry, is_read;
+	int r = 0;
+
+	is_read = elf_file_read(elf, offset, code, 8) > 0;
+	if (is_read && (is_return(code) || is_realigned_return(code))) {
+		if (is_return(code))
+			set_plain(rule, 0);
+		else
+			set_r10(rule);
+		rule->is_entry = is_entry;
+		return 0;
+	}
+	if (rule->fast.cfa == STACKD_CFA_NONE && image)
+		r = after_syscall(elf, image, vaddr, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE &&
+	    (is_at_entry(elf, offset) || (is_read && is_linkage_stub(code))))
+		set_plain(rule, 0);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_init(elf, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_dtors_aux(elf, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_frame_dummy(elf, offset, rule);
+	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+		in_tm_clones(elf, offset, rule);
+	return r;
+}

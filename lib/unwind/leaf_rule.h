@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules for places where the call frame information is silent or known to be wrong, but a few
+ * bytes of code tell all. Only for frames that were interrupted, the leaf first of all.
+ */
+#ifndef UNWIND_LEAF_RULE_H
+#define UNWIND_LEAF_RULE_H
+
+#include "elf/elf_file.h"
+#include "cfi/cfi_image.h"
+#include "unwind/walk_rule.h"
+
+/* Looks at the code at a program counter, with `rule` as the CFI has it (STACKD_CFA_NONE: not at
+ * all), and replaces the rule where the code knows better. `image` may be NULL. 0 or -ENOMEM. */
+int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+		      uint64_t offset, struct walk_rule *rule);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The set of rules: an array in order of number, and an open-addressing index over it.
+ *
+ * Rules come from hostile files, and the hash is no secret: somebody could choose 65,536 rules
+ * that collide and make every addition a walk over all of them. So a probe gives up after
+ * PROBE_MAX steps, and the rule is refused like one that does not fit. At a load of at most one
+ * half, honest rules never come near.
+ */
+#include "unwind/recipe_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define PROBE_MAX   128
+#define FIRST_SLOTS 1024
+#define EMPTY	    UINT32_MAX
+
+struct recipe_rules {
+	struct stackd_rule *array;
+	uint32_t *slots; /* number of a rule, or EMPTY */
+	uint32_t count;	 /* rules; the array has room for slot_count / 2 */
+	uint32_t slot_count;
+};
+
+static uint64_t rule_hash(const struct stackd_rule *rule)
+{
+	uint64_t w[3];
+
+	memcpy(w, rule, sizeof(w));
+	return hash_mix64(w[0] ^ hash_mix64(w[1] ^ hash_mix64(w[2] + 1)));
+}
+
+/* The slot that holds the rule, or the empty one where it belongs; NULL if neither is near. */
+static uint32_t *find_slot(const struct recipe_rules *rules, const struct stackd_rule *rule)
+{
+	uint32_t mask = rules->slot_count - 1, at = rule_hash(rule) & mask;
+
+	for (int i = 0; i < PROBE_MAX; i++, at = (at + 1) & mask) {
+		uint32_t number = rules->slots[at];
+
+		if (number == EMPTY || !memcmp(&rules->array[number], rule, sizeof(*rule)))
+			return &rules->slots[at];
+	}
+	return NULL;
+}
+
+/* Doubles the set. A rule that finds no slot in the new index stays in the array, and would only
+ * be added a second time. */
+static int grow(struct recipe_rules *rules, uint32_t slot_count)
+{
+	struct stackd_rule *array;
+	uint32_t *slots;
+
+	array = realloc(rules->array, slot_count / 2 * sizeof(*array));
+	if (!array)
+		return -ENOMEM;
+	rules->array = array;
+	slots = malloc(slot_count * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, slot_count * sizeof(*slots));
+	free(rules->slots);
+	rules->slots = slots;
+	rules->slot_count = slot_count;
+	for (uint32_t i = 0; i < rules->count; i++) {
+		uint32_t *slot = find_slot(rules, &array[i]);
+
+		if (slot)
+			*slot = i;
+	}
+	return 0;
+}
+
+int recipe_rules_new(struct recipe_rules **ret_rules)
+{
+	static const uint8_t fixed[] = {
+		[STACKD_RULE_NONE] = STACKD_CFA_NONE,
+		[STACKD_RULE_END] = STACKD_CFA_END,
+		[STACKD_RULE_DAEMON] = STACKD_CFA_DAEMON,
+	};
+	struct recipe_rules *rules = calloc(1, sizeof(*rules));
+
+	if (!rules || grow(rules, FIRST_SLOTS)) {
+		recipe_rules_free(rules);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < sizeof(fixed); i++)
+		recipe_rules_add(rules, &(struct stackd_rule){.cfa = fixed[i]});
+	*ret_rules = rules;
+	return 0;
+}
+
+void recipe_rules_free(struct recipe_rules *rules)
+{
+	if (!rules)
+		return;
+	free(rules->array);
+	free(rules->slots);
+	free(rules);
+}
+
+/* recipe_rules_add() to a set that has at most `max` rules. */
+static int add(struct recipe_rules *rules, const struct stackd_rule *rule, size_t max)
+{
+	uint32_t *slot = find_slot(rules, rule);
+
+	if (!slot)
+		return -ENOSPC;
+	if (*slot != EMPTY)
+		return (int)*slot;
+	if (rules->count >= max)
+		return -ENOSPC;
+	if (rules->count == rules->slot_count / 2) {
+		int r = grow(rules, rules->slot_count * 2);
+
+		return r ? r : add(rules, rule, max);
+	}
+	rules->array[rules->count] = *rule;
+	*slot = rules->count;
+	return (int)rules->count++;
+}
+
+int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
+{
+	return add(rules, rule, RECIPE_MAX_RULES);
+}
+
+const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count)
+{
+	*ret_count = rules->count;
+	return rules->array;
+}
+
+int recipe_rules_join(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
+		      uint32_t **ret_numbers)
+{
+	size_t room = RECIPE_MAX_RULES - rules->count, count;
+	size_t max = rules->count + (max_new < room ? max_new : room);
+	const struct stackd_rule *local = recipe_table_rules(table, &count);
+	uint32_t *numbers = calloc(count, sizeof(*numbers));
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		int number = add(rules, &local[i], max);
+
+		if (number == -ENOMEM) {
+			free(numbers);
+			return -ENOMEM;
+		}
+		numbers[i] = number < 0 ? EMPTY : (uint32_t)number;
+	}
+	*ret_numbers = numbers;
+	return 0;
+}
+
+uint64_t recipe_rules_copy(const struct recipe_table *table, const uint32_t *numbers, size_t first,
+			   size_t count, struct stackd_row *ret_rows)
+{
+	size_t all;
+	const struct stackd_row *rows = recipe_table_rows(table, &all) + first;
+	uint64_t refused = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t number = numbers[rows[i].rule];
+
+		refused += number == EMPTY;
+		ret_rows[i].low = rows[i].low;
+		ret_rows[i].rule = number == EMPTY ? STACKD_RULE_DAEMON : (uint16_t)number;
+	}
+	return refused;
+}
+
+int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
+		       struct stackd_row *ret_rows, uint64_t *ret_refused)
+{
+	uint32_t *numbers;
+	size_t count;
+	int r = recipe_rules_join(rules, table, max_new, &numbers);
+
+	if (r)
+		return r;
+	recipe_table_rows(table, &count);
+	*ret_refused = recipe_rules_copy(table, numbers, 0, count, ret_rows);
+	free(numbers);
+	return 0;
+}

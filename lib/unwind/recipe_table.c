@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table, and how lists of places are cut into it; see recipe_table.h and recipe.h.
+ */
+#include "unwind/recipe_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CHUNK_BYTES    (1u << STACKD_CHUNK_SHIFT)
+#define FUNCTION_ALIGN 16 /* what compilers align functions to */
+
+/* --- cutting into chunks ------------------------------------------------------------------- */
+
+/* The bytes of padding between two functions: see recipe.h. `next` follows `p`. */
+static bool is_padding(const struct recipe_place *p, const struct recipe_place *next)
+{
+	return p->rule == STACKD_RULE_NONE && next->offset % FUNCTION_ALIGN == 0 &&
+	       next->offset - p->offset < FUNCTION_ALIGN;
+}
+
+struct cutter {
+	struct recipe_table *table;
+	uint32_t next_chunk; /* the first that has not begun */
+	uint16_t rule;	     /* in force at the end of the rows */
+};
+
+/* Begins all chunks up to the one of `offset`, each with the rule in force where it begins. */
+static void begin_chunks(struct cutter *c, uint32_t offset, uint16_t rule)
+{
+	struct recipe_table *t = c->table;
+	uint32_t last = offset >> STACKD_CHUNK_SHIFT;
+
+	for (; c->next_chunk <= last; c->next_chunk++) {
+		bool is_here = c->next_chunk == last && offset % CHUNK_BYTES == 0;
+
+		t->chunks[c->next_chunk - t->first_chunk] = (uint32_t)t->row_count;
+		t->rows[t->row_count++] = (struct stackd_row){0, is_here ? rule : c->rule};
+	}
+}
+
+static void cut_place(struct cutter *c, const struct recipe_place *p)
+{
+	struct recipe_table *t = c->table;
+
+	begin_chunks(c, p->offset, p->rule);
+	if (p->rule != c->rule && p->offset % CHUNK_BYTES)
+		t->rows[t->row_count++] = (struct stackd_row){(uint16_t)p->offset, p->rule};
+	c->rule = p->rule;
+}
+
+/* Places begin with the first code and end with a NONE behind the last. */
+static void cut(struct recipe_table *t, const struct recipe_places *places)
+{
+	struct cutter c = {.table = t, .next_chunk = t->first_chunk, .rule = STACKD_RULE_NONE};
+	struct recipe_places_reader reader = recipe_places_read(places);
+	struct recipe_place place, next;
+	bool is_first = true;
+
+	if (!recipe_places_next(&reader, &place))
+		return;
+	while (recipe_places_next(&reader, &next)) {
+		if (is_first || !is_padding(&place, &next))
+			cut_place(&c, &place);
+		is_first = false;
+		place = next;
+	}
+	/* The end needs no chunk of its own. */
+	begin_chunks(&c, place.offset - 1, c.rule);
+	if (place.offset % CHUNK_BYTES)
+		cut_place(&c, &place);
+	t->chunks[t->chunk_count] = (uint32_t)t->row_count;
+}
+
+static uint32_t first_offset(const struct recipe_places *places)
+{
+	struct recipe_places_reader reader = recipe_places_read(places);
+	struct recipe_place first = {0};
+
+	recipe_places_next(&reader, &first);
+	return first.offset;
+}
+
+int recipe_table_build(struct recipe_table *table, const struct recipe_places *places)
+{
+	struct stackd_row *rows;
+
+	table->chunk_count = 0;
+	if (!recipe_places_is_empty(places)) {
+		uint32_t end = recipe_places_last(places).offset;
+
+		table->first_chunk = first_offset(places) >> STACKD_CHUNK_SHIFT;
+		table->chunk_count = ((end - 1) >> STACKD_CHUNK_SHIFT) - table->first_chunk + 1;
+	}
+	table->chunks = calloc(table->chunk_count + 1, sizeof(*table->chunks));
+	table->rows = calloc(places->count + table->chunk_count + 2, sizeof(*table->rows));
+	if (!table->chunks || !table->rows)
+		return -ENOMEM;
+	if (table->chunk_count)
+		cut(table, places);
+	rows = realloc(table->rows, (table->row_count + 1) * sizeof(*rows));
+	if (rows)
+		table->rows = rows;
+	return 0;
+}
+
+/* --- the table ----------------------------------------------------------------------------- */
+
+void recipe_table_free(struct recipe_table *table)
+{
+	if (!table)
+		return;
+	free(table->rows);
+	free(table->chunks);
+	recipe_rules_free(table->rules);
+	free(table);
+}
+
+const struct stackd_row *recipe_table_rows(const struct recipe_table *table, size_t *ret_count)
+{
+	*ret_count = table->row_count;
+	return table->rows;
+}
+
+const struct stackd_rule *recipe_table_rules(const struct recipe_table *table, size_t *ret_count)
+{
+	return recipe_rules_array(table->rules, ret_count);
+}
+
+const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *ret_first_chunk,
+				    size_t *ret_count)
+{
+	*ret_first_chunk = table->first_chunk;
+	*ret_count = table->chunk_count;
+	return table->chunks;
+}
+
+const struct recipe_stats *recipe_table_stats(const struct recipe_table *table)
+{
+	return &table->stats;
+}
+
+void recipe_table_count_refused(struct recipe_table *table, const uint64_t *refused)
+{
+	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
+		table->stats.refused[i] += refused[i];
+}
+
+const struct stackd_rule *recipe_lookup(const struct recipe_table *table, uint64_t offset)
+{
+	size_t unused;
+	const struct stackd_rule *rules = recipe_rules_array(table->rules, &unused);
+	uint64_t chunk = (offset >> STACKD_CHUNK_SHIFT) - table->first_chunk;
+	uint32_t low = (uint16_t)offset, first, end;
+
+	if (chunk >= table->chunk_count)
+		return &rules[STACKD_RULE_NONE];
+	first = table->chunks[chunk];
+	end = table->chunks[chunk + 1];
+	while (end - first > 1) {
+		uint32_t middle = first + (end - first) / 2;
+
+		if (table->rows[middle].low <= low)
+			first = middle;
+		else
+			end = middle;
+	}
+	return &rules[table->rows[first].rule];
+}
