@@ -80,7 +80,7 @@ void walks_forget(struct walks *w, pid_t tid)
 
 void walks_rest(struct walks *w)
 {
-	dwarf_walk_rest(w->walk);
+	dwarf_walk_trim(w->walk);
 }
 
 void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CIEs and FDEs; see cfi.h.
+ * CIEs and FDEs; see cfi_entry.h.
  *
  *   .eh_frame     u32 length | u32 0 or distance back to the CIE | body
  *   .debug_frame  u32 length | u32 ~0 or offset of the CIE       | body
@@ -22,45 +22,45 @@
 #define ENCODING_BASE	0x70 /* what it counts from */
 
 /* Reads the CIE pointer; the position of the field itself is what .eh_frame counts from. */
-static void read_cie_pointer(const struct recipe_section *section, struct cfi_entry *entry)
+static void read_cie_pointer(const struct cfi_section *section, struct cfi_entry *entry)
 {
 	uint64_t field = (uint64_t)(entry->body.at - section->data), v;
 
 	if (section->is_eh_frame) {
-		v = cfi_u32(&entry->body);
+		v = cfi_reader_u32(&entry->body);
 		entry->is_cie = !v;
 		entry->cie_at = v <= field ? field - v : UINT64_MAX;
 		return;
 	}
-	v = entry->is_64bit ? cfi_u64(&entry->body) : cfi_u32(&entry->body);
+	v = entry->is_64bit ? cfi_reader_u64(&entry->body) : cfi_reader_u32(&entry->body);
 	entry->is_cie = v == (entry->is_64bit ? UINT64_MAX : UINT32_MAX);
 	entry->cie_at = v;
 }
 
-bool cfi_next_entry(const struct recipe_section *section, uint64_t *at, struct cfi_entry *ret_entry,
-		    enum recipe_refusal *ret_refused)
+bool cfi_entry_next(const struct cfi_section *section, uint64_t *at, struct cfi_entry *ret_entry,
+		    enum cfi_refusal *ret_refused)
 {
 	struct cfi_reader r;
 	uint64_t len = 0;
 
-	*ret_refused = RECIPE_ACCEPTED;
+	*ret_refused = CFI_ACCEPTED;
 	if (*at >= section->size)
 		return false;
-	r = cfi_reader(section->data + *at, section->size - *at);
-	while (!len && cfi_left(&r) >= 4) {
+	r = cfi_reader_of(section->data + *at, section->size - *at);
+	while (!len && cfi_reader_left(&r) >= 4) {
 		*ret_entry = (struct cfi_entry){.at = (uint64_t)(r.at - section->data)};
-		len = cfi_u32(&r);
+		len = cfi_reader_u32(&r);
 	}
 	if (!len)
 		return false;
 	ret_entry->is_64bit = len == UINT32_MAX;
 	if (ret_entry->is_64bit)
-		len = cfi_u64(&r);
-	ret_entry->body = cfi_sub(&r, len);
+		len = cfi_reader_u64(&r);
+	ret_entry->body = cfi_reader_sub(&r, len);
 	if (!r.failed)
 		read_cie_pointer(section, ret_entry);
 	if (ret_entry->body.failed) {
-		*ret_refused = RECIPE_REFUSED_ENTRY_LENGTH;
+		*ret_refused = CFI_REFUSED_ENTRY_LENGTH;
 		return false;
 	}
 	*at = (uint64_t)(r.at - section->data);
@@ -76,21 +76,21 @@ static uint64_t read_stored(struct cfi_reader *r, uint8_t encoding)
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		return cfi_u64(r);
+		return cfi_reader_u64(r);
 	case DW_EH_PE_uleb128:
-		return cfi_uleb(r);
+		return cfi_reader_uleb(r);
 	case DW_EH_PE_sleb128:
-		return (uint64_t)cfi_sleb(r);
+		return (uint64_t)cfi_reader_sleb(r);
 	case DW_EH_PE_udata2:
-		return cfi_u16(r);
+		return cfi_reader_u16(r);
 	case DW_EH_PE_sdata2:
-		return (uint64_t)(int16_t)cfi_u16(r);
+		return (uint64_t)(int16_t)cfi_reader_u16(r);
 	case DW_EH_PE_udata4:
-		return cfi_u32(r);
+		return cfi_reader_u32(r);
 	case DW_EH_PE_sdata4:
-		return (uint64_t)(int32_t)cfi_u32(r);
+		return (uint64_t)(int32_t)cfi_reader_u32(r);
 	}
-	cfi_fail(r);
+	cfi_reader_fail(r);
 	return 0;
 }
 
@@ -118,8 +118,8 @@ static bool encoding_is_address(uint8_t encoding)
 }
 
 /* An address. The text base is 0, as it is for every unwinder on this platform. */
-uint64_t cfi_read_address(const struct recipe_section *section, struct cfi_reader *r,
-			  uint8_t encoding)
+uint64_t cfi_entry_read_address(const struct cfi_section *section, struct cfi_reader *r,
+				uint8_t encoding)
 {
 	uint64_t field = section->vaddr + (uint64_t)(r->at - section->data);
 	uint64_t v = read_stored(r, encoding);
@@ -130,24 +130,24 @@ uint64_t cfi_read_address(const struct recipe_section *section, struct cfi_reade
 /* --- CIE ----------------------------------------------------------------------------------- */
 
 /* The string's letters, each with its part of the augmentation data in `data`. */
-static enum recipe_refusal read_augmentation(const char *letters, struct cfi_reader *data,
-					     struct cfi_cie *cie)
+static enum cfi_refusal read_augmentation(const char *letters, struct cfi_reader *data,
+					  struct cfi_cie *cie)
 {
 	for (; *letters; letters++) {
 		uint8_t encoding;
 
 		switch (*letters) {
 		case 'R': /* how FDEs encode addresses */
-			cie->pointer_encoding = cfi_u8(data);
+			cie->pointer_encoding = cfi_reader_u8(data);
 			break;
 		case 'P': /* a personality routine */
-			encoding = cfi_u8(data);
+			encoding = cfi_reader_u8(data);
 			if (!encoding_is_known(encoding) || is_aligned(encoding))
-				return RECIPE_REFUSED_CIE_ENCODING;
+				return CFI_REFUSED_CIE_ENCODING;
 			read_stored(data, encoding);
 			break;
 		case 'L': /* how FDEs encode the pointer to exception tables */
-			cfi_u8(data);
+			cfi_reader_u8(data);
 			break;
 		case 'S':
 			cie->is_signal_frame = true;
@@ -155,89 +155,88 @@ static enum recipe_refusal read_augmentation(const char *letters, struct cfi_rea
 		case 'B': /* pointer authentication: no data */
 			break;
 		default:
-			return RECIPE_REFUSED_CIE_AUGMENTATION;
+			return CFI_REFUSED_CIE_AUGMENTATION;
 		}
 	}
 	if (data->failed)
-		return RECIPE_REFUSED_CIE_MALFORMED;
-	return encoding_is_address(cie->pointer_encoding) ? RECIPE_ACCEPTED
-							  : RECIPE_REFUSED_CIE_ENCODING;
+		return CFI_REFUSED_CIE_MALFORMED;
+	return encoding_is_address(cie->pointer_encoding) ? CFI_ACCEPTED : CFI_REFUSED_CIE_ENCODING;
 }
 
 /* Version, and version 4's sizes, which come after the augmentation string. */
 static bool version_is_known(uint8_t version, struct cfi_reader *r)
 {
 	if (version == 4) {
-		uint8_t address_size = cfi_u8(r), segment_size = cfi_u8(r);
+		uint8_t address_size = cfi_reader_u8(r), segment_size = cfi_reader_u8(r);
 
 		return address_size == 8 && !segment_size;
 	}
 	return version == 1 || version == 3;
 }
 
-static enum recipe_refusal read_cie(struct cfi_reader *r, struct cfi_cie *cie)
+static enum cfi_refusal read_cie(struct cfi_reader *r, struct cfi_cie *cie)
 {
-	uint8_t version = cfi_u8(r);
+	uint8_t version = cfi_reader_u8(r);
 	const char *letters = (const char *)r->at;
-	const uint8_t *zero = cfi_left(r) ? memchr(r->at, 0, cfi_left(r)) : NULL;
-	struct cfi_reader data = cfi_reader(NULL, 0);
+	const uint8_t *zero = cfi_reader_left(r) ? memchr(r->at, 0, cfi_reader_left(r)) : NULL;
+	struct cfi_reader data = cfi_reader_of(NULL, 0);
 	uint64_t ra;
 
 	if (!zero)
-		return RECIPE_REFUSED_CIE_MALFORMED;
+		return CFI_REFUSED_CIE_MALFORMED;
 	r->at = zero + 1;
 	if (!version_is_known(version, r))
-		return RECIPE_REFUSED_CIE_VERSION;
-	cie->code_align = cfi_uleb(r);
-	cie->data_align = cfi_sleb(r);
-	ra = version == 1 ? cfi_u8(r) : cfi_uleb(r);
+		return CFI_REFUSED_CIE_VERSION;
+	cie->code_align = cfi_reader_uleb(r);
+	cie->data_align = cfi_reader_sleb(r);
+	ra = version == 1 ? cfi_reader_u8(r) : cfi_reader_uleb(r);
 	if (*letters == 'z') {
 		cie->has_augmentation_data = true;
-		data = cfi_sub(r, cfi_uleb(r));
+		data = cfi_reader_sub(r, cfi_reader_uleb(r));
 		letters++;
 	} else if (*letters) {
-		return RECIPE_REFUSED_CIE_AUGMENTATION;
+		return CFI_REFUSED_CIE_AUGMENTATION;
 	}
 	if (r->failed || ra != STACKD_REG_RIP)
-		return RECIPE_REFUSED_CIE_MALFORMED;
+		return CFI_REFUSED_CIE_MALFORMED;
 	return read_augmentation(letters, &data, cie);
 }
 
-void cfi_read_cie(const struct recipe_section *section, const struct cfi_entry *entry,
-		  struct cfi_cie *ret_cie)
+void cfi_entry_read_cie(const struct cfi_section *section, const struct cfi_entry *entry,
+			struct cfi_cie *ret_cie)
 {
 	struct cfi_reader r = entry->body;
 
 	*ret_cie = (struct cfi_cie){
 		.at = entry->at,
-		.rows = RECIPE_ACCEPTED,
-		.initial.refused = RECIPE_REFUSED_CFA_MISSING,
+		.rows = CFI_ACCEPTED,
+		.initial.refused = CFI_REFUSED_CFA_MISSING,
 	};
 	ret_cie->refused = read_cie(&r, ret_cie);
-	if (ret_cie->refused == RECIPE_ACCEPTED)
+	if (ret_cie->refused == CFI_ACCEPTED)
 		ret_cie->rows = cfi_machine_run_cie(section, ret_cie, r);
 }
 
 /* --- FDE ----------------------------------------------------------------------------------- */
 
-enum recipe_refusal cfi_read_fde(const struct recipe_section *section,
-				 const struct cfi_entry *entry, const struct cfi_cie *cie,
-				 struct cfi_fde *ret_fde)
+enum cfi_refusal cfi_entry_read_fde(const struct cfi_section *section,
+				    const struct cfi_entry *entry, const struct cfi_cie *cie,
+				    struct cfi_fde *ret_fde)
 {
 	struct cfi_reader r = entry->body;
 	uint64_t start, len;
 
-	if (cie->refused != RECIPE_ACCEPTED)
+	if (cie->refused != CFI_ACCEPTED)
 		return cie->refused;
-	start = cfi_read_address(section, &r, cie->pointer_encoding);
+	start = cfi_entry_read_address(section, &r, cie->pointer_encoding);
 	len = read_stored(&r, cie->pointer_encoding);
 	if (cie->has_augmentation_data)
-		cfi_block(&r, cfi_uleb(&r));
+		cfi_reader_block(&r, cfi_reader_uleb(&r));
 	if (r.failed || __builtin_add_overflow(start, len, &ret_fde->end))
-		return RECIPE_REFUSED_FDE_MALFORMED;
+		return CFI_REFUSED_FDE_MALFORMED;
 	if (!len)
-		return RECIPE_REFUSED_FDE_EMPTY;
+		return CFI_REFUSED_FDE_EMPTY;
 	ret_fde->start = start;
 	ret_fde->instructions = r;
-	return RECIPE_ACCEPTED;
+	return CFI_ACCEPTED;
 }

@@ -7,8 +7,8 @@
 #define CFI_CFI_ENTRY_H
 
 #include "cfi/cfi_reader.h"
+#include "cfi/cfi_section.h"
 #include "cfi/cfi_state.h"
-#include "unwind/recipe.h"
 
 /* Any entry, before its kind's fields are read. */
 struct cfi_entry {
@@ -27,9 +27,9 @@ struct cfi_cie {
 	uint8_t pointer_encoding; /* of addresses in FDEs: DW_EH_PE_* */
 	bool has_augmentation_data;
 	bool is_signal_frame;
-	enum recipe_refusal refused; /* RECIPE_ACCEPTED; else no FDE of it can be read */
-	enum recipe_refusal rows;    /* RECIPE_ACCEPTED; else why its instructions are refused */
-	struct cfi_state initial;    /* after its instructions */
+	enum cfi_refusal refused; /* CFI_ACCEPTED; else no FDE of it can be read */
+	enum cfi_refusal rows;	  /* CFI_ACCEPTED; else why its instructions are refused */
+	struct cfi_state initial; /* after its instructions */
 };
 
 struct cfi_fde {
@@ -37,23 +37,26 @@ struct cfi_fde {
 	struct cfi_reader instructions;
 };
 
-/* Reads the entry at `*at` and moves `*at` behind it; false at the end. A zero length is skipped:
- * linkers leave terminators in the middle of sections. An entry that leads out of the section
- * ends it, with *ret_refused set. */
-bool cfi_next_entry(const struct recipe_section *section, uint64_t *at, struct cfi_entry *ret_entry,
-		    enum recipe_refusal *ret_refused);
+/* Reads the entry at `*at`, an offset in the section, and moves `*at` behind it. Skips entries of
+ * length zero: linkers leave terminators in the middle of sections. Returns false at the end, with
+ * *ret_refused CFI_ACCEPTED, or CFI_REFUSED_ENTRY_LENGTH where an entry leads out of the section
+ * and so ends it. What *ret_entry points to is borrowed from the section. */
+bool cfi_entry_next(const struct cfi_section *section, uint64_t *at, struct cfi_entry *ret_entry,
+		    enum cfi_refusal *ret_refused);
 
-/* Reads a CIE and runs its instructions. */
-void cfi_read_cie(const struct recipe_section *section, const struct cfi_entry *entry,
-		  struct cfi_cie *ret_cie);
+/* Reads a CIE and runs its instructions; ret_cie->refused and ->rows say what was refused. */
+void cfi_entry_read_cie(const struct cfi_section *section, const struct cfi_entry *entry,
+			struct cfi_cie *ret_cie);
 
-/* RECIPE_ACCEPTED, or why the FDE is refused. */
-enum recipe_refusal cfi_read_fde(const struct recipe_section *section,
-				 const struct cfi_entry *entry, const struct cfi_cie *cie,
-				 struct cfi_fde *ret_fde);
+/* Reads an FDE of that CIE. Returns CFI_ACCEPTED, or why it is refused. The instructions are
+ * borrowed from the section. */
+enum cfi_refusal cfi_entry_read_fde(const struct cfi_section *section,
+				    const struct cfi_entry *entry, const struct cfi_cie *cie,
+				    struct cfi_fde *ret_fde);
 
-/* An address in one of the encodings that cfi_read_cie() accepts. */
-uint64_t cfi_read_address(const struct recipe_section *section, struct cfi_reader *r,
-			  uint8_t encoding);
+/* Reads an address (vaddr) in one of the encodings (DW_EH_PE_*) that cfi_entry_read_cie() accepts;
+ * the reader has failed where it is cut short. */
+uint64_t cfi_entry_read_address(const struct cfi_section *section, struct cfi_reader *r,
+				uint8_t encoding);
 
 #endif

@@ -17,16 +17,16 @@
 /* Reads `bregN offset`; false if something else stands there. */
 static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offset)
 {
-	uint8_t op = cfi_u8(r);
+	uint8_t op = cfi_reader_u8(r);
 	uint64_t reg;
 
 	if (op == DW_OP_bregx)
-		reg = cfi_uleb(r);
+		reg = cfi_reader_uleb(r);
 	else if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
 		reg = op - DW_OP_breg0;
 	else
 		return false;
-	*ret_offset = cfi_sleb(r);
+	*ret_offset = cfi_reader_sleb(r);
 	*ret_reg = (uint8_t)reg;
 	return !r->failed && reg < STACKD_REG_RIP;
 }
@@ -38,9 +38,9 @@ static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 	static const uint8_t tail[] = {DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus};
 	const uint8_t *p;
 
-	if (cfi_left(r) != sizeof(head) + 1 + sizeof(tail))
+	if (cfi_reader_left(r) != sizeof(head) + 1 + sizeof(tail))
 		return false;
-	p = cfi_block(r, cfi_left(r));
+	p = cfi_reader_block(r, cfi_reader_left(r));
 	*ret_from = p[sizeof(head)] - DW_OP_lit0;
 	return !memcmp(p, head, sizeof(head)) && *ret_from >= 0 && *ret_from <= 15 &&
 	       !memcmp(p + sizeof(head) + 1, tail, sizeof(tail));
@@ -53,21 +53,21 @@ static bool read_deref_tail(struct cfi_reader *r, enum stackd_cfa *ret_cfa, int6
 
 	*ret_cfa = STACKD_CFA_REG;
 	*ret_add = 0;
-	if (!cfi_left(r))
+	if (!cfi_reader_left(r))
 		return true;
-	if (cfi_u8(r) != DW_OP_deref)
+	if (cfi_reader_u8(r) != DW_OP_deref)
 		return false;
-	if (cfi_left(r)) {
-		if (cfi_u8(r) != DW_OP_plus_uconst)
+	if (cfi_reader_left(r)) {
+		if (cfi_reader_u8(r) != DW_OP_plus_uconst)
 			return false;
-		add = cfi_uleb(r);
+		add = cfi_reader_uleb(r);
 	}
 	*ret_cfa = STACKD_CFA_DEREF;
 	*ret_add = (int64_t)add;
-	return !r->failed && !cfi_left(r) && add <= INT64_MAX;
+	return !r->failed && !cfi_reader_left(r) && add <= INT64_MAX;
 }
 
-enum recipe_refusal cfi_expression_cfa(struct cfi_reader expression, struct cfi_state *state)
+enum cfi_refusal cfi_expression_cfa(struct cfi_reader expression, struct cfi_state *state)
 {
 	struct cfi_reader r = expression, rest;
 	enum stackd_cfa cfa;
@@ -75,17 +75,17 @@ enum recipe_refusal cfi_expression_cfa(struct cfi_reader expression, struct cfi_
 	int64_t offset, add;
 
 	if (!read_breg(&r, &reg, &offset))
-		return RECIPE_REFUSED_CFA_EXPRESSION;
+		return CFI_REFUSED_CFA_EXPRESSION;
 	rest = r;
 	if (reg == STACKD_REG_RSP && read_plt_tail(&rest, &add))
 		cfa = STACKD_CFA_PLT;
 	else if (!read_deref_tail(&r, &cfa, &add))
-		return RECIPE_REFUSED_CFA_EXPRESSION;
+		return CFI_REFUSED_CFA_EXPRESSION;
 	state->cfa = cfa;
 	state->cfa_reg = reg;
 	state->cfa_offset = offset;
 	state->cfa_add = add;
-	return RECIPE_ACCEPTED;
+	return CFI_ACCEPTED;
 }
 
 struct cfi_reg cfi_expression_slot(struct cfi_reader expression)
@@ -94,9 +94,9 @@ struct cfi_reg cfi_expression_slot(struct cfi_reader expression)
 	int64_t offset;
 
 	/* The CFA is on the stack at the start, which matters only to those that use it. */
-	if (cfi_left(&expression) && *expression.at == DW_OP_drop)
+	if (cfi_reader_left(&expression) && *expression.at == DW_OP_drop)
 		expression.at++;
-	if (!read_breg(&expression, &slot.reg, &offset) || cfi_left(&expression))
+	if (!read_breg(&expression, &slot.reg, &offset) || cfi_reader_left(&expression))
 		return (struct cfi_reg){.how = CFI_EXPRESSION};
 	slot.offset = (int32_t)offset;
 	if (slot.offset != offset)

@@ -53,7 +53,7 @@ static int64_t factored(const struct cfi_machine *m, int64_t n)
 
 static int64_t factored_uleb(struct cfi_machine *m)
 {
-	uint64_t n = cfi_uleb(&m->r);
+	uint64_t n = cfi_reader_uleb(&m->r);
 
 	return n > INT64_MAX ? INT64_MAX : factored(m, (int64_t)n);
 }
@@ -63,9 +63,15 @@ static int64_t negated(int64_t offset)
 	return offset == INT64_MIN ? INT64_MAX : -offset;
 }
 
+/* Where the next byte is in the section, whose limit keeps that within 31 bits. */
+static uint32_t offset_in_section(const struct cfi_machine *m)
+{
+	return (uint32_t)(m->r.at - m->section->data);
+}
+
 static int64_t uleb_as_offset(struct cfi_machine *m)
 {
-	uint64_t n = cfi_uleb(&m->r);
+	uint64_t n = cfi_reader_uleb(&m->r);
 
 	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
 }
@@ -77,7 +83,7 @@ static void set_cfa_offset(struct cfi_machine *m, int64_t offset)
 	struct cfi_state *s = &m->state;
 
 	s->last_offset = offset;
-	if (s->refused == RECIPE_ACCEPTED && s->cfa == STACKD_CFA_REG)
+	if (s->refused == CFI_ACCEPTED && s->cfa == STACKD_CFA_REG)
 		s->cfa_offset = offset;
 }
 
@@ -87,9 +93,9 @@ static void set_cfa_register(struct cfi_machine *m, uint64_t reg)
 {
 	struct cfi_state *s = &m->state;
 
-	if (s->refused == RECIPE_REFUSED_CFA_MISSING)
+	if (s->refused == CFI_REFUSED_CFA_MISSING)
 		return;
-	s->refused = RECIPE_ACCEPTED;
+	s->refused = CFI_ACCEPTED;
 	s->cfa = STACKD_CFA_REG;
 	s->cfa_reg = reg < UINT8_MAX ? (uint8_t)reg : UINT8_MAX;
 	s->cfa_offset = s->last_offset;
@@ -98,21 +104,23 @@ static void set_cfa_register(struct cfi_machine *m, uint64_t reg)
 
 static void set_cfa(struct cfi_machine *m, uint64_t reg, int64_t offset)
 {
-	m->state.refused = RECIPE_ACCEPTED;
+	m->state.refused = CFI_ACCEPTED;
 	set_cfa_offset(m, offset);
 	set_cfa_register(m, reg);
 }
 
 static void set_cfa_expression(struct cfi_machine *m)
 {
-	struct cfi_reader expr = cfi_sub(&m->r, cfi_uleb(&m->r));
+	uint32_t at = offset_in_section(m);
+	struct cfi_reader expr = cfi_reader_sub(&m->r, cfi_reader_uleb(&m->r));
 
 	m->state.refused = cfi_expression_cfa(expr, &m->state);
+	m->state.cfa_expression = at;
 }
 
 /* --- instructions -------------------------------------------------------------------------- */
 
-static void refuse(struct cfi_machine *m, enum recipe_refusal why)
+static void refuse(struct cfi_machine *m, enum cfi_refusal why)
 {
 	m->refused = why;
 }
@@ -128,10 +136,10 @@ static void advance(struct cfi_machine *m, uint64_t n)
 
 static void set_loc(struct cfi_machine *m)
 {
-	uint64_t to = cfi_read_address(m->section, &m->r, m->cie->pointer_encoding);
+	uint64_t to = cfi_entry_read_address(m->section, &m->r, m->cie->pointer_encoding);
 
 	if (to < m->loc)
-		refuse(m, RECIPE_REFUSED_INSTRUCTION);
+		refuse(m, CFI_REFUSED_INSTRUCTION);
 	else
 		m->loc = to < m->end ? to : m->end;
 }
@@ -139,7 +147,7 @@ static void set_loc(struct cfi_machine *m)
 static void remember(struct cfi_machine *m)
 {
 	if (m->depth == CFI_MACHINE_DEPTH)
-		refuse(m, RECIPE_REFUSED_STATE_DEPTH);
+		refuse(m, CFI_REFUSED_STATE_DEPTH);
 	else
 		m->stack[m->depth++] = m->state;
 }
@@ -147,7 +155,7 @@ static void remember(struct cfi_machine *m)
 static void restore_remembered(struct cfi_machine *m)
 {
 	if (!m->depth)
-		refuse(m, RECIPE_REFUSED_INSTRUCTION);
+		refuse(m, CFI_REFUSED_INSTRUCTION);
 	else
 		m->state = m->stack[--m->depth];
 }
@@ -162,25 +170,34 @@ static void restore_reg(struct cfi_machine *m, uint64_t reg)
 
 static void set_reg_expression(struct cfi_machine *m)
 {
-	uint64_t reg = cfi_uleb(&m->r);
-	struct cfi_reader expr = cfi_sub(&m->r, cfi_uleb(&m->r));
+	struct cfi_reg *to = reg_at(&m->state, cfi_reader_uleb(&m->r));
+	uint32_t at = offset_in_section(m);
+	struct cfi_reader expr = cfi_reader_sub(&m->r, cfi_reader_uleb(&m->r));
+
+	if (!to)
+		return;
+	*to = cfi_expression_slot(expr);
+	if (to->how == CFI_EXPRESSION)
+		to->offset = (int32_t)at;
+}
+
+static void set_reg_val_expression(struct cfi_machine *m)
+{
+	uint64_t reg = cfi_reader_uleb(&m->r);
+
+	set_reg_offset(m, reg, CFI_VAL_EXPRESSION, offset_in_section(m));
+	cfi_reader_block(&m->r, cfi_reader_uleb(&m->r));
+}
+
+/* Rules for registers that no walk keeps make the register's value unknown. */
+static void set_reg_register(struct cfi_machine *m)
+{
+	uint64_t reg = cfi_reader_uleb(&m->r), from = cfi_reader_uleb(&m->r);
 	struct cfi_reg *to = reg_at(&m->state, reg);
 
 	if (to)
-		*to = cfi_expression_slot(expr);
-}
-
-static void skip_val_expression(struct cfi_machine *m)
-{
-	set_reg(m, cfi_uleb(&m->r), CFI_OTHER);
-	cfi_block(&m->r, cfi_uleb(&m->r));
-}
-
-static void set_reg_register(struct cfi_machine *m)
-{
-	uint64_t reg = cfi_uleb(&m->r), from = cfi_uleb(&m->r);
-
-	set_reg(m, reg, from == reg ? CFI_SAME : CFI_OTHER);
+		*to = (struct cfi_reg){.how = from == reg ? CFI_SAME : CFI_IN_REG,
+				       .reg = from < CFI_REG_COUNT ? (uint8_t)from : UINT8_MAX};
 }
 
 /* Instructions that say where a register is. false: it is none of them. */
@@ -190,33 +207,33 @@ static bool run_register(struct cfi_machine *m, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_offset_extended:
-		reg = cfi_uleb(&m->r);
+		reg = cfi_reader_uleb(&m->r);
 		set_reg_offset(m, reg, CFI_AT_CFA, factored_uleb(m));
 		return true;
 	case DW_CFA_offset_extended_sf:
-		reg = cfi_uleb(&m->r);
-		set_reg_offset(m, reg, CFI_AT_CFA, factored(m, cfi_sleb(&m->r)));
+		reg = cfi_reader_uleb(&m->r);
+		set_reg_offset(m, reg, CFI_AT_CFA, factored(m, cfi_reader_sleb(&m->r)));
 		return true;
 	case DW_CFA_GNU_negative_offset_extended:
-		reg = cfi_uleb(&m->r);
+		reg = cfi_reader_uleb(&m->r);
 		set_reg_offset(m, reg, CFI_AT_CFA, negated(factored_uleb(m)));
 		return true;
 	case DW_CFA_val_offset:
-		reg = cfi_uleb(&m->r);
+		reg = cfi_reader_uleb(&m->r);
 		set_reg_offset(m, reg, CFI_IS_CFA, factored_uleb(m));
 		return true;
 	case DW_CFA_val_offset_sf:
-		reg = cfi_uleb(&m->r);
-		set_reg_offset(m, reg, CFI_IS_CFA, factored(m, cfi_sleb(&m->r)));
+		reg = cfi_reader_uleb(&m->r);
+		set_reg_offset(m, reg, CFI_IS_CFA, factored(m, cfi_reader_sleb(&m->r)));
 		return true;
 	case DW_CFA_restore_extended:
-		restore_reg(m, cfi_uleb(&m->r));
+		restore_reg(m, cfi_reader_uleb(&m->r));
 		return true;
 	case DW_CFA_undefined:
-		set_reg(m, cfi_uleb(&m->r), CFI_UNDEFINED);
+		set_reg(m, cfi_reader_uleb(&m->r), CFI_UNDEFINED);
 		return true;
 	case DW_CFA_same_value:
-		set_reg(m, cfi_uleb(&m->r), CFI_SAME);
+		set_reg(m, cfi_reader_uleb(&m->r), CFI_SAME);
 		return true;
 	case DW_CFA_register:
 		set_reg_register(m);
@@ -225,7 +242,7 @@ static bool run_register(struct cfi_machine *m, uint8_t op)
 		set_reg_expression(m);
 		return true;
 	case DW_CFA_val_expression:
-		skip_val_expression(m);
+		set_reg_val_expression(m);
 		return true;
 	}
 	return false;
@@ -237,21 +254,21 @@ static bool run_cfa(struct cfi_machine *m, uint8_t op)
 
 	switch (op) {
 	case DW_CFA_def_cfa:
-		reg = cfi_uleb(&m->r);
+		reg = cfi_reader_uleb(&m->r);
 		set_cfa(m, reg, uleb_as_offset(m));
 		return true;
 	case DW_CFA_def_cfa_sf:
-		reg = cfi_uleb(&m->r);
-		set_cfa(m, reg, factored(m, cfi_sleb(&m->r)));
+		reg = cfi_reader_uleb(&m->r);
+		set_cfa(m, reg, factored(m, cfi_reader_sleb(&m->r)));
 		return true;
 	case DW_CFA_def_cfa_register:
-		set_cfa_register(m, cfi_uleb(&m->r));
+		set_cfa_register(m, cfi_reader_uleb(&m->r));
 		return true;
 	case DW_CFA_def_cfa_offset:
 		set_cfa_offset(m, uleb_as_offset(m));
 		return true;
 	case DW_CFA_def_cfa_offset_sf:
-		set_cfa_offset(m, factored(m, cfi_sleb(&m->r)));
+		set_cfa_offset(m, factored(m, cfi_reader_sleb(&m->r)));
 		return true;
 	case DW_CFA_def_cfa_expression:
 		set_cfa_expression(m);
@@ -269,16 +286,16 @@ static void run_other(struct cfi_machine *m, uint8_t op)
 		set_loc(m);
 		return;
 	case DW_CFA_advance_loc1:
-		advance(m, cfi_u8(&m->r));
+		advance(m, cfi_reader_u8(&m->r));
 		return;
 	case DW_CFA_advance_loc2:
-		advance(m, cfi_u16(&m->r));
+		advance(m, cfi_reader_u16(&m->r));
 		return;
 	case DW_CFA_advance_loc4:
-		advance(m, cfi_u32(&m->r));
+		advance(m, cfi_reader_u32(&m->r));
 		return;
 	case DW_CFA_MIPS_advance_loc8:
-		advance(m, cfi_u64(&m->r));
+		advance(m, cfi_reader_u64(&m->r));
 		return;
 	case DW_CFA_remember_state:
 		remember(m);
@@ -287,11 +304,11 @@ static void run_other(struct cfi_machine *m, uint8_t op)
 		restore_remembered(m);
 		return;
 	case DW_CFA_GNU_args_size:
-		cfi_uleb(&m->r);
+		cfi_reader_uleb(&m->r);
 		return;
 	}
 	if (!run_register(m, op) && !run_cfa(m, op))
-		refuse(m, RECIPE_REFUSED_OPCODE);
+		refuse(m, CFI_REFUSED_OPCODE);
 }
 
 /* Adds an instruction to the state's history. Remembered states have theirs with them. */
@@ -322,7 +339,7 @@ static bool changes_state(uint8_t op)
 static void run_one(struct cfi_machine *m)
 {
 	const uint8_t *from = m->r.at;
-	uint8_t op = cfi_u8(&m->r), operand = op & OPERAND_MASK;
+	uint8_t op = cfi_reader_u8(&m->r), operand = op & OPERAND_MASK;
 
 	switch (op & ~OPERAND_MASK) {
 	case DW_CFA_advance_loc:
@@ -339,14 +356,14 @@ static void run_one(struct cfi_machine *m)
 	}
 	if (changes_state(op))
 		note(m, from);
-	if (m->r.failed && m->refused == RECIPE_ACCEPTED)
-		refuse(m, RECIPE_REFUSED_INSTRUCTION);
+	if (m->r.failed && m->refused == CFI_ACCEPTED)
+		refuse(m, CFI_REFUSED_INSTRUCTION);
 }
 
 /* --- running ------------------------------------------------------------------------------- */
 
-enum recipe_refusal cfi_machine_run_cie(const struct recipe_section *section, struct cfi_cie *cie,
-					struct cfi_reader instructions)
+enum cfi_refusal cfi_machine_run_cie(const struct cfi_section *section, struct cfi_cie *cie,
+				     struct cfi_reader instructions)
 {
 	struct cfi_machine m;
 
@@ -356,18 +373,18 @@ enum recipe_refusal cfi_machine_run_cie(const struct recipe_section *section, st
 	m.loc = 0;
 	m.end = 1; /* so that an advance, which has no meaning here, is seen */
 	m.state = cie->initial;
-	m.refused = RECIPE_ACCEPTED;
+	m.refused = CFI_ACCEPTED;
 	m.depth = 0;
-	while (m.r.at != m.r.end && m.refused == RECIPE_ACCEPTED && !m.loc)
+	while (m.r.at != m.r.end && m.refused == CFI_ACCEPTED && !m.loc)
 		run_one(&m);
 	if (m.loc)
-		refuse(&m, RECIPE_REFUSED_INSTRUCTION);
+		refuse(&m, CFI_REFUSED_INSTRUCTION);
 	cie->initial = m.state;
 	cie->initial.history = hash_mix64(cie->at + 1) | 1;
 	return m.refused;
 }
 
-void cfi_machine_start(struct cfi_machine *m, const struct recipe_section *section,
+void cfi_machine_start(struct cfi_machine *m, const struct cfi_section *section,
 		       const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
 	m->section = section;
@@ -387,9 +404,9 @@ bool cfi_machine_step(struct cfi_machine *m, uint64_t *ret_start, uint64_t *ret_
 
 	if (m->done || start == m->end)
 		return false;
-	while (m->r.at != m->r.end && m->refused == RECIPE_ACCEPTED && m->loc == start)
+	while (m->r.at != m->r.end && m->refused == CFI_ACCEPTED && m->loc == start)
 		run_one(m);
-	m->done = m->refused != RECIPE_ACCEPTED || m->loc == start;
+	m->done = m->refused != CFI_ACCEPTED || m->loc == start;
 	*ret_start = start;
 	*ret_end = m->done ? m->end : m->loc;
 	return true;

@@ -12,27 +12,28 @@
 #define CFI_MACHINE_DEPTH 32
 
 struct cfi_machine {
-	const struct recipe_section *section;
+	const struct cfi_section *section;
 	const struct cfi_cie *cie;
 	struct cfi_reader r;
-	uint64_t loc, end;	     /* vaddr: where the state holds from; the FDE's end */
-	struct cfi_state state;	     /* of the row that the last step returned */
-	enum recipe_refusal refused; /* RECIPE_ACCEPTED; else why the row, the last, is refused */
+	uint64_t loc, end;	  /* vaddr: where the state holds from; the FDE's end */
+	struct cfi_state state;	  /* of the row that the last step returned */
+	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the row, the last, is refused */
 	bool done;
 	unsigned depth;
 	struct cfi_state stack[CFI_MACHINE_DEPTH];
 };
 
-/* Runs a CIE's instructions into cie->initial; RECIPE_ACCEPTED, or why they are refused. */
-enum recipe_refusal cfi_machine_run_cie(const struct recipe_section *section, struct cfi_cie *cie,
-					struct cfi_reader instructions);
+/* Runs a CIE's instructions and leaves their result in cie->initial. Returns CFI_ACCEPTED, or why
+ * they are refused. */
+enum cfi_refusal cfi_machine_run_cie(const struct cfi_section *section, struct cfi_cie *cie,
+				     struct cfi_reader instructions);
 
-/* All pointers are borrowed until the last step. */
-void cfi_machine_start(struct cfi_machine *m, const struct recipe_section *section,
+/* Begins the rows of an FDE. All pointers are borrowed until the last step. */
+void cfi_machine_start(struct cfi_machine *m, const struct cfi_section *section,
 		       const struct cfi_cie *cie, const struct cfi_fde *fde);
 
-/* Makes the next row: m->state holds over [*ret_start, *ret_end), which is not empty, and rows
- * follow one another from the FDE's start to its end. false after the last. */
+/* Runs to the end of the next row: m->state holds over [*ret_start, *ret_end), which is not empty,
+ * and rows follow one another from the FDE's start to its end. Returns false after the last. */
 bool cfi_machine_step(struct cfi_machine *m, uint64_t *ret_start, uint64_t *ret_end);
 
 #endif

@@ -20,29 +20,29 @@ struct cfi_reader {
 	bool failed;
 };
 
-static inline struct cfi_reader cfi_reader(const uint8_t *data, size_t len)
+static inline struct cfi_reader cfi_reader_of(const uint8_t *data, size_t len)
 {
 	return (struct cfi_reader){.at = data, .end = data ? data + len : data};
 }
 
-static inline size_t cfi_left(const struct cfi_reader *r)
+static inline size_t cfi_reader_left(const struct cfi_reader *r)
 {
 	return (size_t)(r->end - r->at);
 }
 
-static inline void cfi_fail(struct cfi_reader *r)
+static inline void cfi_reader_fail(struct cfi_reader *r)
 {
 	r->failed = true;
 	r->at = r->end;
 }
 
 /* The next `len` bytes, or NULL. */
-static inline const uint8_t *cfi_block(struct cfi_reader *r, uint64_t len)
+static inline const uint8_t *cfi_reader_block(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *at = r->at;
 
-	if (len > cfi_left(r)) {
-		cfi_fail(r);
+	if (len > cfi_reader_left(r)) {
+		cfi_reader_fail(r);
 		return NULL;
 	}
 	if (len)
@@ -54,20 +54,20 @@ static inline const uint8_t *cfi_block(struct cfi_reader *r, uint64_t len)
 	static inline type name(struct cfi_reader *r)                                              \
 	{                                                                                          \
 		type v = 0;                                                                        \
-		const uint8_t *p = cfi_block(r, sizeof(v));                                        \
+		const uint8_t *p = cfi_reader_block(r, sizeof(v));                                 \
                                                                                                    \
 		if (p)                                                                             \
 			memcpy(&v, p, sizeof(v));                                                  \
 		return to_host(v);                                                                 \
 	}
-CFI_FIXED(cfi_u8, uint8_t, )
-CFI_FIXED(cfi_u16, uint16_t, le16toh)
-CFI_FIXED(cfi_u32, uint32_t, le32toh)
-CFI_FIXED(cfi_u64, uint64_t, le64toh)
+CFI_FIXED(cfi_reader_u8, uint8_t, )
+CFI_FIXED(cfi_reader_u16, uint16_t, le16toh)
+CFI_FIXED(cfi_reader_u32, uint32_t, le32toh)
+CFI_FIXED(cfi_reader_u64, uint64_t, le64toh)
 #undef CFI_FIXED
 
 /* The bits of a LEB128 number of up to ten bytes, how many bits were given, and the last byte. */
-static inline uint64_t cfi_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t *ret_last)
+static inline uint64_t cfi_reader_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;
 	unsigned bits = 0;
@@ -75,8 +75,8 @@ static inline uint64_t cfi_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t
 
 	do {
 		if (bits == 70)
-			cfi_fail(r);
-		byte = cfi_u8(r);
+			cfi_reader_fail(r);
+		byte = cfi_reader_u8(r);
 		if (bits < 64)
 			v |= (uint64_t)(byte & 0x7f) << bits;
 		bits += 7;
@@ -86,7 +86,7 @@ static inline uint64_t cfi_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t
 	return r->failed ? 0 : v;
 }
 
-static inline uint64_t cfi_uleb(struct cfi_reader *r)
+static inline uint64_t cfi_reader_uleb(struct cfi_reader *r)
 {
 	unsigned bits;
 	uint8_t last;
@@ -94,32 +94,32 @@ static inline uint64_t cfi_uleb(struct cfi_reader *r)
 
 	if (r->at != r->end && *r->at < 0x80)
 		return *r->at++;
-	v = cfi_leb(r, &bits, &last);
+	v = cfi_reader_leb(r, &bits, &last);
 	if (bits <= 63 || last <= 1)
 		return v;
-	cfi_fail(r);
+	cfi_reader_fail(r);
 	return 0;
 }
 
-static inline int64_t cfi_sleb(struct cfi_reader *r)
+static inline int64_t cfi_reader_sleb(struct cfi_reader *r)
 {
 	unsigned bits;
 	uint8_t last;
-	uint64_t v = cfi_leb(r, &bits, &last);
+	uint64_t v = cfi_reader_leb(r, &bits, &last);
 
 	if (bits <= 63)
 		return (int64_t)(last & 0x40 ? v | UINT64_MAX << bits : v);
 	if (last == 0 || last == 0x7f)
 		return (int64_t)v;
-	cfi_fail(r);
+	cfi_reader_fail(r);
 	return 0;
 }
 
 /* A block with its length before it; the reader of it is failed where it is cut. */
-static inline struct cfi_reader cfi_sub(struct cfi_reader *r, uint64_t len)
+static inline struct cfi_reader cfi_reader_sub(struct cfi_reader *r, uint64_t len)
 {
-	const uint8_t *p = cfi_block(r, len);
-	struct cfi_reader sub = cfi_reader(p, p ? (size_t)len : 0);
+	const uint8_t *p = cfi_reader_block(r, len);
+	struct cfi_reader sub = cfi_reader_of(p, p ? (size_t)len : 0);
 
 	sub.failed = !p;
 	return sub;

@@ -2,321 +2,280 @@
 /*
  * Where a file keeps its call frame information; see cfi_section.h.
  *
- * Section headers are asked first, since they give the size. A file stripped of them still has
- * PT_GNU_EH_FRAME, whose header points to .eh_frame; its size is then unknown, and the rest of
- * the segment is taken, which is harmless: entries end at the first that makes no sense.
+ * .eh_frame is found by its section header, or, in a file that is stripped of section headers,
+ * through PT_GNU_EH_FRAME, which every unwinder of the process itself uses (LSB core, "The
+ * .eh_frame_hdr section"): the section then is what follows up to the end of its PT_LOAD, and its
+ * terminator ends it. .debug_frame needs a section header; it may be compressed (Go's linker
+ * compresses it, and writes no .eh_frame at all).
  *
- * .debug_frame matters for code without .eh_frame, above all Go's, which compresses it. libelf
- * decompresses it, in a file of our own making that holds nothing else: asked on the file's own
- * handle it would change the section for everyone who shares the handle.
+ * Headers are read one by one: a file has some forty sections, and one that claims more costs no
+ * memory.
  */
 #include "cfi/cfi_section.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <gelf.h>
-#include <libelf.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+#include <zstd.h>
 
-#define MAX_NAME_TABLE_BYTES (16 * 1024 * 1024)
-#define EH_FRAME_HDR_BYTES   8
-#define EH_PE_PCREL_SDATA4   0x1b
+#define MAX_SECTIONS 65536
+#define NAME_BYTES   16	  /* more than the longest name that is looked for */
+#define PCREL_SDATA4 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 
-void cfi_section_free(struct cfi_section *section)
-{
-	if (!section)
-		return;
-	free(section->data);
-	*section = (struct cfi_section){0};
-}
+/* Missing from the elf.h of Debian 12. */
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
-/* Up to `len` bytes of the file, malloc()ed. 0, -ENODATA (none there, or too many), -ENOMEM. */
-static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t len, uint64_t max,
-		      uint8_t **ret_data, size_t *ret_len)
-{
-	uint8_t *data;
-	int64_t n;
-
-	if (!len || len > max)
-		return -ENODATA;
-	/* One byte at the end first: a lie about the size must not cost its memory. */
-	if (elf_file_read(file, offset + len - 1, &(uint8_t){0}, 1) != 1)
-		return -ENODATA;
-	data = malloc(len);
-	if (!data)
-		return -ENOMEM;
-	n = elf_file_read(file, offset, data, len);
-	if (n != (int64_t)len) {
-		free(data);
-		return -ENODATA;
-	}
-	*ret_data = data;
-	*ret_len = len;
-	return 0;
-}
-
-static int take_section(const struct elf_file *file, const Elf64_Shdr *shdr,
-			struct cfi_section *section)
-{
-	int r;
-
-	if (section->data || shdr->sh_type == SHT_NOBITS)
-		return 0;
-	r = read_bytes(file, shdr->sh_offset, shdr->sh_size, CFI_SECTION_MAX_BYTES, &section->data,
-		       &section->len);
-	section->vaddr = shdr->sh_addr;
-	return r == -ENOMEM ? r : 0;
-}
-
-/* --- compressed sections ------------------------------------------------------------------- */
-
-/* The smallest ELF file around one compressed section: header, bytes, names, section headers. */
-static uint8_t *wrap_compressed(const struct cfi_section *section, size_t *ret_size)
-{
-	static const char names[] = "\0.debug_frame";
-	size_t data_at = sizeof(Elf64_Ehdr);
-	size_t names_at = (data_at + section->len + 7) & ~(size_t)7;
-	size_t headers_at = (names_at + sizeof(names) + 7) & ~(size_t)7;
-	size_t size = headers_at + 3 * sizeof(Elf64_Shdr);
-	uint8_t *image = calloc(1, size);
-	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)image;
-	Elf64_Shdr *shdr;
-
-	if (!image)
-		return NULL;
-	memcpy(ehdr->e_ident, ELFMAG "\2\1\1", SELFMAG + 3);
-	ehdr->e_type = ET_REL;
-	ehdr->e_machine = EM_X86_64;
-	ehdr->e_version = EV_CURRENT;
-	ehdr->e_ehsize = sizeof(*ehdr);
-	ehdr->e_shoff = headers_at;
-	ehdr->e_shentsize = sizeof(*shdr);
-	ehdr->e_shnum = 3;
-	ehdr->e_shstrndx = 2;
-	memcpy(image + data_at, section->data, section->len);
-	memcpy(image + names_at, names, sizeof(names));
-	shdr = (Elf64_Shdr *)(image + headers_at);
-	shdr[1] = (Elf64_Shdr){.sh_name = 1,
-			       .sh_type = SHT_PROGBITS,
-			       .sh_flags = SHF_COMPRESSED,
-			       .sh_offset = data_at,
-			       .sh_size = section->len,
-			       .sh_addralign = 1};
-	shdr[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
-			       .sh_offset = names_at,
-			       .sh_size = sizeof(names),
-			       .sh_addralign = 1};
-	*ret_size = size;
-	return image;
-}
-
-static int decompress_wrapped(Elf *elf, struct cfi_section *section)
-{
-	Elf_Scn *scn = elf_getscn(elf, 1);
-	Elf64_Chdr *header = scn ? elf64_getchdr(scn) : NULL;
-	Elf_Data *data;
-	uint8_t *bytes;
-
-	if (!header || !header->ch_size || header->ch_size > CFI_SECTION_MAX_BYTES)
-		return -ENODATA;
-	if (elf_compress(scn, 0, 0) < 0)
-		return -ENODATA;
-	data = elf_rawdata(scn, NULL);
-	if (!data || !data->d_buf || !data->d_size)
-		return -ENODATA;
-	bytes = malloc(data->d_size);
-	if (!bytes)
-		return -ENOMEM;
-	memcpy(bytes, data->d_buf, data->d_size);
-	free(section->data);
-	section->data = bytes;
-	section->len = data->d_size;
-	return 0;
-}
-
-/* 0, with the section empty if its content makes no sense, or -ENOMEM. */
-static int decompress(struct cfi_section *section)
-{
-	size_t size;
-	uint8_t *image = wrap_compressed(section, &size);
-	Elf *elf;
-	int r = -ENODATA;
-
-	if (!image)
-		return -ENOMEM;
-	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)image, size);
-	if (elf)
-		r = decompress_wrapped(elf, section);
-	elf_end(elf);
-	free(image);
-	if (r == -ENODATA)
-		cfi_section_free(section);
-	return r == -ENOMEM ? r : 0;
-}
-
-/* --- by section headers -------------------------------------------------------------------- */
-
-static bool name_is(const uint8_t *names, size_t len, uint32_t at, const char *name)
-{
-	size_t n = strlen(name) + 1;
-
-	return at < len && n <= len - at && !memcmp(names + at, name, n);
-}
-
-static int take_named(const struct elf_file *file, const Elf64_Shdr *shdr, size_t n,
-		      const uint8_t *names, size_t names_len, struct cfi_section *eh,
-		      struct cfi_section *debug)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < n; i++) {
-		if (name_is(names, names_len, shdr[i].sh_name, ".eh_frame") && shdr[i].sh_addr)
-			r = take_section(file, &shdr[i], eh);
-		if (name_is(names, names_len, shdr[i].sh_name, ".debug_frame") && !debug->data) {
-			r = take_section(file, &shdr[i], debug);
-			debug->vaddr = 0;
-			if (!r && debug->data && shdr[i].sh_flags & SHF_COMPRESSED)
-				r = decompress(debug);
-		}
-	}
-	return r;
-}
-
+/* What the section headers say; a section that was not found has sh_type SHT_NULL. */
 struct headers {
-	Elf64_Shdr *sections;
-	size_t n;
-	uint8_t *names;
-	size_t names_len;
+	Elf64_Shdr eh_frame, debug_frame;
+	bool lie; /* some of them, or their names, are out of the file */
 };
 
-static void headers_free(struct headers *h)
+static bool read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
-	free(h->sections);
-	free(h->names);
+	return elf_file_read(file, offset, buf, len) == (int64_t)len;
 }
 
-/* 0, -ENODATA, -ENOMEM. */
-static int read_headers(const struct elf_file *file, const Elf64_Ehdr *ehdr,
-			struct headers *ret_headers)
-{
-	struct headers h = {.n = ehdr->e_shnum};
-	uint8_t *sections;
-	size_t len;
-	int r;
+/* --- finding ------------------------------------------------------------------------------- */
 
-	if (ehdr->e_shentsize != sizeof(*h.sections) || ehdr->e_shstrndx >= ehdr->e_shnum)
-		return -ENODATA;
-	r = read_bytes(file, ehdr->e_shoff, (uint64_t)ehdr->e_shnum * sizeof(*h.sections),
-		       UINT32_MAX, &sections, &len);
-	if (r)
-		return r;
-	h.sections = (Elf64_Shdr *)sections;
-	r = read_bytes(file, h.sections[ehdr->e_shstrndx].sh_offset,
-		       h.sections[ehdr->e_shstrndx].sh_size, MAX_NAME_TABLE_BYTES, &h.names,
-		       &h.names_len);
-	if (r)
-		headers_free(&h);
-	else
-		*ret_headers = h;
-	return r;
+static bool read_header(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint64_t i,
+			Elf64_Shdr *ret_shdr)
+{
+	uint64_t offset;
+
+	return !__builtin_add_overflow(ehdr->e_shoff, i * sizeof(*ret_shdr), &offset) &&
+	       read_whole(file, offset, ret_shdr, sizeof(*ret_shdr));
 }
 
-static int by_section_headers(const struct elf_file *file, const Elf64_Ehdr *ehdr,
-			      struct cfi_section *eh, struct cfi_section *debug)
+/* The number of sections and the header of their names. Numbers that do not fit the file header
+ * stand in section 0 (gABI, "Extended Section Header"). */
+static bool read_shape(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint64_t *ret_count,
+		       Elf64_Shdr *ret_names)
 {
-	struct headers h;
-	int r = read_headers(file, ehdr, &h);
+	uint64_t names = ehdr->e_shstrndx;
+	Elf64_Shdr first;
 
-	if (r)
-		return r;
-	r = take_named(file, h.sections, h.n, h.names, h.names_len, eh, debug);
-	headers_free(&h);
-	return r;
-}
-
-bool cfi_section_may_have_debug(const struct elf_file *file)
-{
-	bool found = false;
-	struct headers h;
-	Elf64_Ehdr ehdr;
-	int r;
-
-	if (elf_file_read(file, 0, &ehdr, sizeof(ehdr)) != sizeof(ehdr))
+	if (ehdr->e_shentsize != sizeof(first) || !read_header(file, ehdr, 0, &first))
 		return false;
-	r = read_headers(file, &ehdr, &h);
-	if (r)
-		return r == -ENOMEM;
-	for (size_t i = 0; i < h.n && !found; i++)
-		found = name_is(h.names, h.names_len, h.sections[i].sh_name, ".debug_frame");
-	headers_free(&h);
-	return found;
+	*ret_count = ehdr->e_shnum ? ehdr->e_shnum : first.sh_size;
+	if (names == SHN_XINDEX)
+		names = first.sh_link;
+	if (!*ret_count || *ret_count > MAX_SECTIONS || names >= *ret_count)
+		return false;
+	*ret_names = (Elf64_Shdr){.sh_type = SHT_NULL};
+	return names == SHN_UNDEF || read_header(file, ehdr, names, ret_names);
 }
 
-/* --- by program headers -------------------------------------------------------------------- */
-
-static int take_rest_of_segment(const struct elf_file *file, const Elf64_Phdr *load, uint64_t vaddr,
-				struct cfi_section *eh)
+/* The start of a section's name, ended by a zero; false: it is not within the names. */
+static bool read_name(const struct elf_file *file, const Elf64_Shdr *names, uint32_t at,
+		      char ret_name[NAME_BYTES])
 {
-	uint64_t skip = vaddr - load->p_vaddr;
-	int r = read_bytes(file, load->p_offset + skip, load->p_filesz - skip,
-			   CFI_SECTION_MAX_BYTES, &eh->data, &eh->len);
+	uint64_t left = at < names->sh_size ? names->sh_size - at : 0, offset;
+	size_t len = left < NAME_BYTES ? left : NAME_BYTES;
 
-	eh->vaddr = vaddr;
-	return r == -ENOMEM ? r : 0;
+	if (names->sh_type != SHT_STRTAB || !len ||
+	    __builtin_add_overflow(names->sh_offset, at, &offset) ||
+	    !read_whole(file, offset, ret_name, len))
+		return false;
+	if (len < NAME_BYTES)
+		return memchr(ret_name, 0, len);
+	ret_name[NAME_BYTES - 1] = 0;
+	return true;
 }
 
-static int by_program_headers(const struct elf_file *file, const Elf64_Ehdr *ehdr,
-			      struct cfi_section *eh)
+static void take_header(const Elf64_Shdr *shdr, const char *name, struct headers *headers)
 {
-	uint64_t vaddr = 0;
-	Elf64_Phdr phdr;
+	Elf64_Shdr *to = !strcmp(name, ".eh_frame")	 ? &headers->eh_frame
+			 : !strcmp(name, ".debug_frame") ? &headers->debug_frame
+							 : NULL;
 
-	for (size_t i = 0; i < ehdr->e_phnum; i++) {
-		uint8_t hdr[EH_FRAME_HDR_BYTES];
-		int32_t distance;
-
-		if (elf_file_read(file, ehdr->e_phoff + i * sizeof(phdr), &phdr, sizeof(phdr)) !=
-		    sizeof(phdr))
-			return 0;
-		if (phdr.p_type != PT_GNU_EH_FRAME ||
-		    elf_file_read(file, phdr.p_offset, hdr, sizeof(hdr)) != sizeof(hdr) ||
-		    hdr[0] != 1 || hdr[1] != EH_PE_PCREL_SDATA4)
-			continue;
-		memcpy(&distance, hdr + 4, 4);
-		vaddr = phdr.p_vaddr + 4 + (uint64_t)(int64_t)distance;
-	}
-	for (size_t i = 0; vaddr && i < ehdr->e_phnum; i++) {
-		if (elf_file_read(file, ehdr->e_phoff + i * sizeof(phdr), &phdr, sizeof(phdr)) !=
-		    sizeof(phdr))
-			return 0;
-		if (phdr.p_type == PT_LOAD && vaddr >= phdr.p_vaddr &&
-		    vaddr - phdr.p_vaddr < phdr.p_filesz)
-			return take_rest_of_segment(file, &phdr, vaddr, eh);
-	}
-	return 0;
+	if (to && to->sh_type == SHT_NULL && shdr->sh_type != SHT_NOBITS)
+		*to = *shdr;
 }
 
-int cfi_section_read(const struct elf_file *file, struct cfi_section *ret_eh_frame,
-		     struct cfi_section *ret_debug_frame)
+static struct headers find_headers(const struct elf_file *file)
 {
-	struct cfi_section eh = {0}, debug = {0};
+	struct headers headers = {.lie = true};
+	char name[NAME_BYTES];
+	Elf64_Shdr names, shdr;
 	Elf64_Ehdr ehdr;
-	int r = 0;
+	uint64_t count;
 
-	if (elf_file_read(file, 0, &ehdr, sizeof(ehdr)) == sizeof(ehdr)) {
-		r = by_section_headers(file, &ehdr, &eh, &debug);
-		if (r != -ENOMEM && !eh.data)
-			r = by_program_headers(file, &ehdr, &eh);
+	if (!read_whole(file, 0, &ehdr, sizeof(ehdr)))
+		return headers;
+	if (!ehdr.e_shoff || !read_shape(file, &ehdr, &count, &names)) {
+		headers.lie = ehdr.e_shoff;
+		return headers;
 	}
-	if (r == -ENOMEM) {
-		cfi_section_free(&eh);
-		cfi_section_free(&debug);
-		return r;
+	headers.lie = false;
+	for (uint64_t i = 1; i < count; i++) {
+		if (!read_header(file, &ehdr, i, &shdr))
+			headers.lie = true;
+		else if (read_name(file, &names, shdr.sh_name, name))
+			take_header(&shdr, name, &headers);
+		else if (names.sh_type != SHT_NULL)
+			headers.lie = true;
 	}
-	*ret_eh_frame = eh;
-	*ret_debug_frame = debug;
+	return headers;
+}
+
+/* .eh_frame without a section header; only the form that all linkers write: the pointer to it
+ * is relative to itself, in 32 bits. */
+static bool find_by_program_headers(const struct elf_file *file, Elf64_Shdr *ret_shdr)
+{
+	size_t count, i = 0;
+	const Elf64_Phdr *p = elf_file_program_headers(file, &count);
+	struct {
+		uint8_t version, encoding, others[2];
+		int32_t pointer;
+	} header;
+	uint64_t vaddr;
+
+	while (i < count && p[i].p_type != PT_GNU_EH_FRAME)
+		i++;
+	if (i == count || !read_whole(file, p[i].p_offset, &header, sizeof(header)) ||
+	    header.version != 1 || header.encoding != PCREL_SDATA4)
+		return false;
+	vaddr = p[i].p_vaddr + 4 + (uint64_t)(int64_t)header.pointer;
+	for (i = 0; i < count; i++) {
+		uint64_t skip = vaddr - p[i].p_vaddr;
+
+		if (p[i].p_type != PT_LOAD || skip >= p[i].p_filesz)
+			continue;
+		*ret_shdr = (Elf64_Shdr){.sh_type = SHT_PROGBITS,
+					 .sh_addr = vaddr,
+					 .sh_offset = p[i].p_offset + skip,
+					 .sh_size = p[i].p_filesz - skip};
+		return true;
+	}
+	return false;
+}
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+/* Copies bytes of the file, all or none: *ret_bytes, which the caller frees, is NULL where the
+ * file ends before. The last byte is read first: a size that lies must not cost its memory. */
+static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t size,
+		      uint8_t **ret_bytes)
+{
+	uint8_t *bytes;
+	int64_t n;
+
+	*ret_bytes = NULL;
+	if (size && !read_whole(file, offset + size - 1, &(uint8_t){0}, 1))
+		return 0;
+	bytes = malloc(size ? size : 1);
+	if (!bytes)
+		return -ENOMEM;
+	n = elf_file_read(file, offset, bytes, size);
+	if (n >= 0 && (uint64_t)n == size) {
+		*ret_bytes = bytes;
+		return 0;
+	}
+	free(bytes);
+	return n < 0 ? (int)n : 0;
+}
+
+static bool inflate_to(uint32_t type, const uint8_t *from, size_t len, uint8_t *to, size_t size)
+{
+	if (type == ELFCOMPRESS_ZLIB) {
+		uLongf n = size;
+
+		return uncompress(to, &n, from, len) == Z_OK && n == size;
+	}
+	return type == ELFCOMPRESS_ZSTD && ZSTD_decompress(to, size, from, len) == size;
+}
+
+/* Replaces `*bytes` by what they are when decompressed; by NULL, counted, if they lie. */
+static int decompress(uint8_t **bytes, uint64_t *size, uint64_t *refused)
+{
+	Elf64_Chdr header;
+	uint8_t *from = *bytes, *to = NULL;
+	enum cfi_refusal why = CFI_REFUSED_SECTION_READ;
+	int err = 0;
+
+	*bytes = NULL;
+	if (*size >= sizeof(header)) {
+		memcpy(&header, from, sizeof(header));
+		if (header.ch_size > CFI_SECTION_MAX_BYTES) {
+			why = CFI_REFUSED_SECTION_SIZE;
+		} else {
+			to = malloc(header.ch_size ? header.ch_size : 1);
+			err = to ? 0 : -ENOMEM;
+		}
+	}
+	if (to && inflate_to(header.ch_type, from + sizeof(header), *size - sizeof(header), to,
+			     header.ch_size)) {
+		*bytes = to;
+		*size = header.ch_size;
+	} else {
+		free(to);
+		refused[why]++;
+	}
+	free(from);
+	return err;
+}
+
+static int add_section(const struct elf_file *file, const Elf64_Shdr *shdr, bool is_eh_frame,
+		       struct cfi_sections *sections)
+{
+	uint64_t size = shdr->sh_size;
+	uint8_t *bytes;
+	int err;
+
+	if (size > CFI_SECTION_MAX_BYTES) {
+		sections->refused[CFI_REFUSED_SECTION_SIZE]++;
+		return 0;
+	}
+	err = read_bytes(file, shdr->sh_offset, size, &bytes);
+	if (err)
+		return err;
+	if (!bytes)
+		sections->refused[CFI_REFUSED_SECTION_READ]++;
+	else if (shdr->sh_flags & SHF_COMPRESSED)
+		err = decompress(&bytes, &size, sections->refused);
+	if (err || !bytes)
+		return err;
+	sections->bytes[sections->count] = bytes;
+	sections->items[sections->count++] = (struct cfi_section){
+		.data = bytes,
+		.size = size,
+		.vaddr = shdr->sh_addr,
+		.is_eh_frame = is_eh_frame,
+	};
 	return 0;
+}
+
+int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_sections)
+{
+	struct headers headers = find_headers(file);
+	struct cfi_sections sections = {.refused[CFI_REFUSED_SECTION_HEADERS] = headers.lie};
+	int err = 0;
+
+	if (headers.eh_frame.sh_type != SHT_NULL ||
+	    find_by_program_headers(file, &headers.eh_frame))
+		err = add_section(file, &headers.eh_frame, true, &sections);
+	if (!err && headers.debug_frame.sh_type != SHT_NULL)
+		err = add_section(file, &headers.debug_frame, false, &sections);
+	if (err)
+		cfi_section_release(&sections);
+	else
+		*ret_sections = sections;
+	return err;
+}
+
+void cfi_section_release(struct cfi_sections *sections)
+{
+	free(sections->bytes[0]);
+	free(sections->bytes[1]);
+	*sections = (struct cfi_sections){0};
+}
+
+bool cfi_section_has_debug_frame(const struct elf_file *file)
+{
+	return find_headers(file).debug_frame.sh_type != SHT_NULL;
 }

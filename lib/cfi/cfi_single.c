@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An entry and its CIE, read where they lie; see cfi_entry.h.
+ * An entry and its CIE, read where they stand in the file; see cfi_single.h.
  *
  *   entry    u32 length, u32 distance back to its CIE, ...
  *
- * What is made of it is  CIE | entry , without what lies between in the file: the distance is
- * written anew. Whether the two make sense is cfi_check.c's to say, and whether the entry covers
- * the address, its caller's: an index that lies leads to nothing worse than the whole section.
+ * The section that is made of them is  CIE | entry , without the bytes between them in the file:
+ * the distance is written anew. cfi_entry.c says whether the two make sense, and the caller whether
+ * the entry covers the address: a search table that lies leads to nothing worse than reading the
+ * whole section.
  */
 #include "cfi/cfi_single.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,26 +24,27 @@ static bool read_all(const struct elf_file *file, uint64_t offset, void *buf, si
 	return elf_file_read(file, offset, buf, len) == (int64_t)len;
 }
 
-/* The vaddr of the entry of the last row that starts at `vaddr` or before. 0, -ENODATA, -ENOMEM. */
+/* Finds the vaddr of the entry of the last row that starts at `vaddr` or before. 0, -ENODATA or
+ * -ENOMEM. */
 static int search(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_entry)
 {
 	struct eh_frame_hdr *hdr;
 	struct eh_frame_hdr_row row;
-	int r = eh_frame_hdr_new(file, &hdr);
+	int err = eh_frame_hdr_new(file, &hdr);
 	size_t rank;
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	rank = eh_frame_hdr_rank(hdr, vaddr);
 	if (rank && eh_frame_hdr_row(hdr, rank - 1, &row))
 		*ret_entry = row.entry;
 	else
-		r = -ENODATA;
+		err = -ENODATA;
 	eh_frame_hdr_free(hdr);
-	return r;
+	return err;
 }
 
-/* How long the entry or CIE at an offset is, with its length before it. 0: nothing of sense. */
+/* The bytes of the entry or CIE at an offset, its length's field included; 0: it cannot be one. */
 static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 {
 	uint32_t len;
@@ -53,7 +54,7 @@ static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 	return len + sizeof(len);
 }
 
-/* Where the CIE of the entry at `offset` begins. */
+/* Finds where the CIE of the entry at `offset` begins. */
 static bool find_cie(const struct elf_file *file, uint64_t offset, uint64_t *ret_offset)
 {
 	uint32_t distance;
@@ -65,16 +66,16 @@ static bool find_cie(const struct elf_file *file, uint64_t offset, uint64_t *ret
 	return true;
 }
 
-int cfi_entry_read(const struct elf_file *file, uint64_t vaddr, struct cfi_section *ret_eh_frame)
+int cfi_single_read(const struct elf_file *file, uint64_t vaddr, struct cfi_sections *ret_sections)
 {
 	uint64_t entry, offset, cie;
 	size_t cie_len, len;
 	uint32_t distance;
 	uint8_t *data;
-	int r = search(file, vaddr, &entry);
+	int err = search(file, vaddr, &entry);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (!elf_file_vaddr_to_offset(file, entry, &offset) || !find_cie(file, offset, &cie))
 		return -ENODATA;
 	cie_len = entry_bytes(file, cie);
@@ -90,6 +91,10 @@ int cfi_entry_read(const struct elf_file *file, uint64_t vaddr, struct cfi_secti
 	}
 	distance = (uint32_t)cie_len + 4;
 	memcpy(data + cie_len + 4, &distance, sizeof(distance));
-	*ret_eh_frame = (struct cfi_section){data, cie_len + len, entry - cie_len};
+	*ret_sections = (struct cfi_sections){
+		.items[0] = {data, cie_len + len, entry - cie_len, .is_eh_frame = true},
+		.bytes[0] = data,
+		.count = 1,
+	};
 	return 0;
 }

@@ -5,8 +5,8 @@
  * shuffle() only moves. What none of them knows is refused.
  *
  * Arithmetic is on 64-bit words; signed where DWARF says so (abs, div, shra, the comparisons).
- * Branches name bytes, so the operation with that offset is searched for; the CFA that libdw
- * pushes before an expression has the offset -1 and is never a target.
+ * Branches name bytes, so the operation with that offset is searched for; the CFA that is
+ * pushed before a register's expression has the offset UINT64_MAX and is never a target.
  */
 #include "cfi/dwarf_expr.h"
 
@@ -36,7 +36,7 @@ static int put_register(struct machine *m, uint64_t number, uint64_t offset)
 	return put(m, m->context->registers[number] + offset);
 }
 
-static int push(struct machine *m, const Dwarf_Op *op)
+static int push(struct machine *m, const struct dwarf_expr_op *op)
 {
 	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
 		return put(m, op->atom - DW_OP_lit0);
@@ -55,7 +55,7 @@ static int push(struct machine *m, const Dwarf_Op *op)
 	case DW_OP_const8s:
 	case DW_OP_constu:
 	case DW_OP_consts:
-		return put(m, op->number); /* libdw has extended the sign */
+		return put(m, op->number); /* decoding has extended the sign */
 	case DW_OP_call_frame_cfa:
 		return m->context->has_cfa ? put(m, m->context->cfa) : -EINVAL;
 	case DW_OP_nop:
@@ -71,18 +71,18 @@ static int dereference(struct machine *m, uint64_t *top, uint64_t bytes)
 	return m->context->read(m->context->arg, *top, bytes, top) ? 0 : -EFAULT;
 }
 
-static int unary(struct machine *m, const Dwarf_Op *op)
+static int unary(struct machine *m, const struct dwarf_expr_op *op)
 {
 	uint64_t unused = 0;
 	uint64_t *top = m->depth ? &m->stack[m->depth - 1] : &unused;
-	int r = 0;
+	int err = 0;
 
 	switch (op->atom) {
 	case DW_OP_deref:
-		r = m->depth ? dereference(m, top, 8) : 0;
+		err = m->depth ? dereference(m, top, 8) : 0;
 		break;
 	case DW_OP_deref_size:
-		r = m->depth ? dereference(m, top, op->number) : 0;
+		err = m->depth ? dereference(m, top, op->number) : 0;
 		break;
 	case DW_OP_plus_uconst:
 		*top += op->number;
@@ -99,7 +99,7 @@ static int unary(struct machine *m, const Dwarf_Op *op)
 	default:
 		return NOT_MINE;
 	}
-	return m->depth ? r : -EINVAL;
+	return m->depth ? err : -EINVAL;
 }
 
 static uint64_t shift_right_signed(uint64_t a, uint64_t by)
@@ -146,15 +146,15 @@ static int combine(unsigned atom, uint64_t a, uint64_t b, uint64_t *ret)
 	return NOT_MINE;
 }
 
-static int binary(struct machine *m, const Dwarf_Op *op)
+static int binary(struct machine *m, const struct dwarf_expr_op *op)
 {
 	uint64_t value = 0;
 	uint64_t a = m->depth >= 2 ? m->stack[m->depth - 2] : 1;
 	uint64_t b = m->depth >= 2 ? m->stack[m->depth - 1] : 1;
-	int r = combine(op->atom, a, b, &value);
+	int err = combine(op->atom, a, b, &value);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (m->depth < 2)
 		return -EINVAL;
 	m->stack[--m->depth - 1] = value;
@@ -179,7 +179,7 @@ static int pick(struct machine *m, uint64_t below_top)
 	return below_top < m->depth ? put(m, m->stack[m->depth - 1 - below_top]) : -EINVAL;
 }
 
-static int shuffle(struct machine *m, const Dwarf_Op *op)
+static int shuffle(struct machine *m, const struct dwarf_expr_op *op)
 {
 	switch (op->atom) {
 	case DW_OP_dup:
@@ -199,12 +199,12 @@ static int shuffle(struct machine *m, const Dwarf_Op *op)
 }
 
 /* The index to go on at after a branch; one past the last operation is the end. */
-static int branch(const Dwarf_Op *ops, size_t count, size_t from, size_t *ret_next)
+static int branch(const struct dwarf_expr_op *ops, size_t count, size_t from, size_t *ret_next)
 {
-	Dwarf_Word target = ops[from].offset + 3 + (Dwarf_Word)(int16_t)ops[from].number;
+	uint64_t target = ops[from].offset + 3 + (uint64_t)(int16_t)ops[from].number;
 
 	for (size_t i = 0; i < count; i++) {
-		if (ops[i].offset == target && target != (Dwarf_Word)-1) {
+		if (ops[i].offset == target && target != UINT64_MAX) {
 			*ret_next = i;
 			return 0;
 		}
@@ -215,10 +215,10 @@ static int branch(const Dwarf_Op *ops, size_t count, size_t from, size_t *ret_ne
 	return 0;
 }
 
-static int step(struct machine *m, const Dwarf_Op *ops, size_t count, size_t *next)
+static int step(struct machine *m, const struct dwarf_expr_op *ops, size_t count, size_t *next)
 {
-	const Dwarf_Op *op = &ops[*next];
-	int r;
+	const struct dwarf_expr_op *op = &ops[*next];
+	int err;
 
 	if (op->atom == DW_OP_skip)
 		return branch(ops, count, *next, next);
@@ -231,18 +231,19 @@ static int step(struct machine *m, const Dwarf_Op *ops, size_t count, size_t *ne
 		return 0;
 	}
 	++*next;
-	r = push(m, op);
-	if (r == NOT_MINE)
-		r = unary(m, op);
-	if (r == NOT_MINE)
-		r = binary(m, op);
-	if (r == NOT_MINE)
-		r = shuffle(m, op);
-	return r == NOT_MINE ? -EINVAL : r;
+	err = push(m, op);
+	if (err == NOT_MINE)
+		err = unary(m, op);
+	if (err == NOT_MINE)
+		err = binary(m, op);
+	if (err == NOT_MINE)
+		err = shuffle(m, op);
+	return err == NOT_MINE ? -EINVAL : err;
 }
 
-/* DW_OP_reg must stand alone, but for the CFA that libdw pushes before it. */
-static bool names_register(const Dwarf_Op *ops, size_t count, struct dwarf_expr_result *result)
+/* DW_OP_reg must stand alone, but for the CFA that is pushed before it. */
+static bool names_register(const struct dwarf_expr_op *ops, size_t count,
+			   struct dwarf_expr_result *result)
 {
 	if (count == 2 && ops[0].atom == DW_OP_call_frame_cfa)
 		ops++, count--;
@@ -258,8 +259,8 @@ static bool names_register(const Dwarf_Op *ops, size_t count, struct dwarf_expr_
 	return true;
 }
 
-int dwarf_expr_eval(const Dwarf_Op *ops, size_t count, const struct dwarf_expr_context *context,
-		    struct dwarf_expr_result *ret_result)
+int dwarf_expr_eval(const struct dwarf_expr_op *ops, size_t count,
+		    const struct dwarf_expr_context *context, struct dwarf_expr_result *ret_result)
 {
 	struct machine m = {.context = context};
 	struct dwarf_expr_result result = {.kind = DWARF_EXPR_ADDRESS};
@@ -270,7 +271,7 @@ int dwarf_expr_eval(const Dwarf_Op *ops, size_t count, const struct dwarf_expr_c
 		return 0;
 	}
 	for (unsigned steps = 0; next < count; steps++) {
-		int r;
+		int err;
 
 		if (steps == DWARF_EXPR_MAX_STEPS)
 			return -ELOOP;
@@ -280,9 +281,9 @@ int dwarf_expr_eval(const Dwarf_Op *ops, size_t count, const struct dwarf_expr_c
 			result.kind = DWARF_EXPR_VALUE;
 			break;
 		}
-		r = step(&m, ops, count, &next);
-		if (r)
-			return r;
+		err = step(&m, ops, count, &next);
+		if (err)
+			return err;
 	}
 	if (!m.depth)
 		return -EINVAL;

@@ -2,11 +2,13 @@
 /*
  * Evaluates the DWARF expressions of call frame information (DWARF 5, sections 2.5 and 6.4.2):
  * a stack machine over a thread's registers and memory, bounded in steps and depth.
+ *
+ * Expressions are decoded once (dwarf_expr_decode.h), where a rule is made, and evaluated at each
+ * frame that it is used for.
  */
 #ifndef CFI_DWARF_EXPR_H
 #define CFI_DWARF_EXPR_H
 
-#include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +17,14 @@
 
 #define DWARF_EXPR_MAX_STEPS 1000
 #define DWARF_EXPR_MAX_DEPTH 64
+
+/* One operation, with its operands as libdw's Dwarf_Op has them: signs are extended, and the
+ * operand of DW_OP_breg is `number`, those of DW_OP_bregx both. */
+struct dwarf_expr_op {
+	uint8_t atom;		  /* DW_OP_... */
+	uint64_t number, number2; /* 0 where there is none */
+	uint64_t offset;	  /* in the expression's bytes; UINT64_MAX: put before them */
+};
 
 struct dwarf_expr_context {
 	const uint64_t *registers; /* STACKD_REG_COUNT of them, in DWARF's order */
@@ -38,10 +48,10 @@ struct dwarf_expr_result {
 	uint64_t value;
 };
 
-/* 0; -EINVAL: an expression that makes no sense, or an operation that does not belong into call
- * frame information; -ELOOP: too many steps; -ENODATA: a register without a value; -EFAULT: read
- * said false. */
-int dwarf_expr_eval(const Dwarf_Op *ops, size_t count, const struct dwarf_expr_context *context,
-		    struct dwarf_expr_result *ret_result);
+/* Evaluates `count` operations. Returns 0; -EINVAL: an expression that makes no sense, or an
+ * operation that does not belong into call frame information; -ELOOP: more than
+ * DWARF_EXPR_MAX_STEPS; -ENODATA: a register without a value; -EFAULT: `read` returned false. */
+int dwarf_expr_eval(const struct dwarf_expr_op *ops, size_t count,
+		    const struct dwarf_expr_context *context, struct dwarf_expr_result *ret_result);
 
 #endif

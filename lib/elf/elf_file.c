@@ -440,6 +440,12 @@ bool elf_file_header_vaddr(const struct elf_file *file, uint32_t type, uint64_t 
 	return false;
 }
 
+const Elf64_Phdr *elf_file_program_headers(const struct elf_file *file, size_t *ret_count)
+{
+	*ret_count = file->header.e_phnum;
+	return file->program_headers;
+}
+
 uint64_t elf_file_entry_vaddr(const struct elf_file *file)
 {
 	return file->header.e_entry;

@@ -14,6 +14,7 @@
 #ifndef ELF_ELF_FILE_H
 #define ELF_ELF_FILE_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,13 +59,17 @@ bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint6
 /* The vaddr in the first program header of a type (PT_...); false: there is none. */
 bool elf_file_header_vaddr(const struct elf_file *file, uint32_t type, uint64_t *ret_vaddr);
 
+/* All program headers; they live as long as the file. Those of type PT_LOAD are sane: their ranges
+ * of the file and of vaddr do not wrap around. */
+const Elf64_Phdr *elf_file_program_headers(const struct elf_file *file, size_t *ret_count);
+
 uint64_t elf_file_entry_vaddr(const struct elf_file *file);	    /* e_entry; 0 for none */
 bool elf_file_is_position_independent(const struct elf_file *file); /* ET_DYN */
 
 /* Copies up to `len` bytes at a file offset; the number copied (0 past the end), or -errno. */
 int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
-/* libelf's handle, for lib/walk and lib/sym; borrowed, not thread-safe. */
+/* libelf's handle, for lib/sym; borrowed, not thread-safe. */
 Elf *elf_file_libelf(const struct elf_file *file);
 
 #endif

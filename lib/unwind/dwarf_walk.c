@@ -3,10 +3,11 @@
  * The walk; see dwarf_walk.h.
  *
  *   pc ──find──► object, offset ──cache──► rule ──walk_step──► the caller's registers ──► pc
- *                                  └miss──► cfi_image (one per object) ──► walk_rule
+ *                                  └miss──► cfi_index (one per object) ──► walk_rule
  *
- * An object's first rules are each made of an image of one entry: mostly there are not many more,
- * since the kernel half has its table soon. The whole is read for those that have no such entry.
+ * An object's first rules are each made from an index of one entry: mostly there are not many more,
+ * since the kernel half has its table soon. All of the CFI is read for addresses that have no such
+ * entry, and once there are many rules.
  *
  * A return address is looked up one byte below, in the call that it follows: the call may be a
  * function's last instruction. A program counter that was interrupted (the leaf, and what a
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "elf/eh_frame_hdr.h"
 #include "unwind/call_site.h"
 #include "unwind/leaf_rule.h"
@@ -31,28 +33,27 @@
 #include "unwind/walk_step.h"
 
 #define ENTRY_BYTES 64 /* of start code that has no CFI */
-/* Rules of an object that are made of single entries before all its CFI is read: what these cost
- * together is less than the whole would. */
+/* Rules of an object that are made from single entries before all its CFI is read: together they
+ * cost less than reading it would. */
 #define SINGLE_RULES	200
 #define SINGLE_RULES_IN 32 /* and one more for so many entries that there are */
 
-/* What is known of an object's code. Its CFI is only needed for new rules: the one that was used
- * longest ago is dropped when there are many, and read again if it must be. */
+/* An object's CFI, and what it says of the object's entry address. The CFI is only needed for new
+ * rules: it is dropped when it was not used for a while, and read again where it must be. */
 struct walk_object {
-	bool is_open, is_dropped;
+	bool is_complete;		 /* all CFI was read: `index` has it, or there is none */
 	bool has_entry;			 /* whether the function at the entry address is known */
-	uint32_t singles;		 /* rules that were made without its image */
+	uint32_t singles;		 /* rules that were made from single entries */
 	uint32_t max_singles;		 /* at most; 0: not known */
-	struct cfi_image *image;	 /* owned; NULL: no CFI, or dropped */
-	uint64_t used;			 /* when; counted in rests */
+	struct cfi_index *index;	 /* owned; NULL: no CFI, or not read */
+	uint64_t used;			 /* when; counted in trims */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 };
 
 struct dwarf_walk {
 	struct rule_cache cache;
-	struct walk_object *objects; /* by number; owned */
-	size_t n_objects;
-	uint64_t rests;
+	VEC(struct walk_object) objects; /* by number; owned */
+	uint64_t trims;
 	struct dwarf_walk_stats stats;
 };
 
@@ -83,9 +84,9 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 {
 	if (!walk)
 		return;
-	for (size_t i = 0; i < walk->n_objects; i++)
-		cfi_image_free(walk->objects[i].image);
-	free(walk->objects);
+	for (size_t i = 0; i < walk->objects.count; i++)
+		cfi_index_free(walk->objects.items[i].index);
+	free(walk->objects.items);
 	rule_cache_fini(&walk->cache);
 	free(walk);
 }
@@ -97,91 +98,78 @@ void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats
 
 /* --- objects and rules --------------------------------------------------------------------- */
 
-/* Without CFI, start code has so many bytes. */
-static void set_entry(struct walk_object *wo, const struct cfi_image *image, uint64_t entry)
+/* Notes the range of the function at the entry address; start code without CFI is taken to have
+ * ENTRY_BYTES. */
+static void set_entry(struct walk_object *wo, const struct cfi_index *index, uint64_t entry)
 {
 	wo->has_entry = true;
-	if (!entry || (image && cfi_image_find(image, entry, &wo->entry_start, &wo->entry_end)))
+	if (!entry || (index && cfi_index_find(index, entry, &wo->entry_start, &wo->entry_end)))
 		return;
 	wo->entry_start = entry;
 	wo->entry_end = entry + ENTRY_BYTES;
 }
 
-static int open_object(struct walk_object *wo, const struct elf_file *elf)
-{
-	int r = cfi_image_new(elf, &wo->image);
-
-	if (r == -ENOMEM)
-		return r;
-	wo->is_dropped = false;
-	set_entry(wo, wo->image, elf_file_entry_vaddr(elf));
-	wo->is_open = true;
-	return 0;
-}
-
 static int find_object(struct dwarf_walk *walk, const struct object *object,
 		       struct walk_object **ret_object)
 {
-	size_t n = walk->n_objects;
+	size_t n = walk->objects.count;
 
 	if (object->number >= n) {
-		size_t more = object->number + n / 2 + 16;
-		struct walk_object *objects = realloc(walk->objects, more * sizeof(*objects));
-
-		if (!objects)
+		if (VEC_RESERVE(&walk->objects, object->number + 1 - n))
 			return -ENOMEM;
-		memset(objects + n, 0, (more - n) * sizeof(*objects));
-		walk->objects = objects;
-		walk->n_objects = more;
+		walk->objects.count = walk->objects.cap;
+		memset(walk->objects.items + n, 0,
+		       (walk->objects.count - n) * sizeof(*walk->objects.items));
 	}
-	*ret_object = &walk->objects[object->number];
-	(*ret_object)->used = walk->rests;
+	*ret_object = &walk->objects.items[object->number];
+	(*ret_object)->used = walk->trims;
 	return 0;
 }
 
-static bool has_all(const struct walk_object *wo)
-{
-	return wo->is_open && !wo->is_dropped;
-}
-
-/* With all of its CFI. */
-static int find_whole(struct dwarf_walk *walk, const struct object *object,
-		      const struct walk_object **ret_object)
+/* Finds an object with all of its CFI. */
+static int find_complete(struct dwarf_walk *walk, const struct object *object,
+			 struct walk_object **ret_object)
 {
 	struct walk_object *wo;
-	int r = find_object(walk, object, &wo);
+	int err = find_object(walk, object, &wo);
 
-	if (!r && !has_all(wo))
-		r = open_object(wo, object->elf);
-	if (!r)
+	if (!err && !wo->is_complete) {
+		err = cfi_index_new(object->elf, &wo->index);
+		if (err == -ENOMEM)
+			return err;
+		set_entry(wo, wo->index, elf_file_entry_vaddr(object->elf));
+		wo->is_complete = true;
+		err = 0;
+	}
+	if (!err)
 		*ret_object = wo;
-	return r;
+	return err;
 }
 
-void dwarf_walk_rest(struct dwarf_walk *walk)
+void dwarf_walk_trim(struct dwarf_walk *walk)
 {
-	walk->rests++;
-	for (size_t i = 0; i < walk->n_objects; i++) {
-		struct walk_object *wo = &walk->objects[i];
+	walk->trims++;
+	for (size_t i = 0; i < walk->objects.count; i++) {
+		struct walk_object *wo = &walk->objects.items[i];
 
 		wo->singles = 0;
-		if (!wo->image || wo->used + 1 >= walk->rests)
+		if (!wo->index || wo->used + 1 >= walk->trims)
 			continue;
-		cfi_image_free(wo->image);
-		wo->image = NULL;
-		wo->is_dropped = true;
+		cfi_index_free(wo->index);
+		wo->index = NULL;
+		wo->is_complete = false;
 	}
 }
 
 bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 uint64_t *ret_start, uint64_t *ret_end)
 {
-	const struct walk_object *wo;
+	struct walk_object *wo;
 	uint64_t vaddr, start, end, from;
 
-	if (!object->elf || find_whole(walk, object, &wo) || !wo->image ||
+	if (!object->elf || find_complete(walk, object, &wo) || !wo->index ||
 	    !elf_file_offset_to_vaddr(object->elf, offset, &vaddr) ||
-	    !cfi_image_find(wo->image, vaddr, &start, &end) ||
+	    !cfi_index_find(wo->index, vaddr, &start, &end) ||
 	    !elf_file_vaddr_to_offset(object->elf, start, &from))
 		return false;
 	*ret_start = from;
@@ -215,56 +203,56 @@ static void set_sigreturn(struct walk_rule *rule)
 /* The rule of the code before a return address. Nobody called where the address is a function's
  * start and nothing covers the byte before: the address was put there by hand, as makecontext()
  * does, and the rule of the function's start holds; if that leads nowhere, it is an entry. */
-static int compile_at(const struct cfi_image *image, uint64_t vaddr, bool is_return,
+static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_return,
 		      struct walk_rule *rule)
 {
 	uint64_t start, end;
-	int r = walk_rule_compile(image, vaddr, rule);
+	int err = walk_rule_compile(index, vaddr, rule);
 
-	if (r || rule->fast.cfa != STACKD_CFA_NONE || !is_return ||
-	    !cfi_image_find(image, vaddr + 1, &start, &end) || start != vaddr + 1)
-		return r;
-	r = walk_rule_compile(image, start, rule);
+	if (err || rule->fast.cfa != STACKD_CFA_NONE || !is_return ||
+	    !cfi_index_find(index, vaddr + 1, &start, &end) || start != vaddr + 1)
+		return err;
+	err = walk_rule_compile(index, start, rule);
 	rule->is_entry = true;
-	return r;
+	return err;
 }
 
-/* What else there is to say of the rule that the CFI has. */
-static int finish_rule(const struct walk_object *wo, const struct cfi_image *image,
+/* Adds to a rule of the CFI what the entry address and the code say. */
+static int finish_rule(const struct walk_object *wo, const struct cfi_index *index,
 		       const struct elf_file *elf, uint64_t vaddr, uint64_t offset, bool is_return,
 		       struct walk_rule *rule)
 {
 	rule->is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
-	return is_return ? 0 : leaf_rule_improve(elf, image, vaddr, offset, rule);
+	return is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
 }
 
 static int find_entry(struct walk_object *wo, const struct elf_file *elf)
 {
 	uint64_t entry = elf_file_entry_vaddr(elf);
-	struct cfi_image *image = NULL;
-	int r = wo->has_entry || !entry ? 0 : cfi_image_new_at(elf, entry, &image);
+	struct cfi_index *index = NULL;
+	int err = wo->has_entry || !entry ? 0 : cfi_index_new_at(elf, entry, &index);
 
-	if (!r && !wo->has_entry)
-		set_entry(wo, image, entry);
-	cfi_image_free(image);
-	return r;
+	if (!err && !wo->has_entry)
+		set_entry(wo, index, entry);
+	cfi_index_free(index);
+	return err;
 }
 
-/* As compile_at(), with an image of few entries. */
+/* As compile_at(), with an index of one entry. */
 static int compile_near(const struct elf_file *elf, uint64_t vaddr, bool is_return,
-			const struct cfi_image *image, struct walk_rule *rule)
+			const struct cfi_index *index, struct walk_rule *rule)
 {
-	struct cfi_image *next;
-	int r = walk_rule_compile(image, vaddr, rule);
+	struct cfi_index *next;
+	int err = walk_rule_compile(index, vaddr, rule);
 
-	if (r || rule->fast.cfa != STACKD_CFA_NONE || !is_return)
-		return r;
-	r = cfi_image_new_at(elf, vaddr + 1, &next);
-	if (r)
-		return r;
-	r = compile_at(next, vaddr, is_return, rule);
-	cfi_image_free(next);
-	return r;
+	if (err || rule->fast.cfa != STACKD_CFA_NONE || !is_return)
+		return err;
+	err = cfi_index_new_at(elf, vaddr + 1, &next);
+	if (err)
+		return err;
+	err = compile_at(next, vaddr, is_return, rule);
+	cfi_index_free(next);
+	return err;
 }
 
 static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
@@ -281,37 +269,37 @@ static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
 	return wo->singles < SINGLE_RULES || wo->singles < wo->max_singles;
 }
 
-/* The rule, without all of the CFI. -ENODATA: there is no telling. */
+/* Makes a rule without all of the CFI. -ENODATA: that cannot tell. */
 static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
 			    uint64_t offset, bool is_return, struct walk_rule *rule)
 {
-	struct cfi_image *image;
-	int r;
+	struct cfi_index *index;
+	int err;
 
-	if (has_all(wo) || !has_singles_left(wo, elf))
+	if (wo->is_complete || !has_singles_left(wo, elf))
 		return -ENODATA;
 	wo->singles++;
-	r = find_entry(wo, elf);
-	if (!r)
-		r = cfi_image_new_at(elf, vaddr, &image);
-	if (r)
-		return r == -ENOMEM ? r : -ENODATA;
-	r = compile_near(elf, vaddr, is_return, image, rule);
-	if (!r)
-		r = finish_rule(wo, image, elf, vaddr, offset, is_return, rule);
-	cfi_image_free(image);
-	return r;
+	err = find_entry(wo, elf);
+	if (!err)
+		err = cfi_index_new_at(elf, vaddr, &index);
+	if (err)
+		return err == -ENOMEM ? err : -ENODATA;
+	err = compile_near(elf, vaddr, is_return, index, rule);
+	if (!err)
+		err = finish_rule(wo, index, elf, vaddr, offset, is_return, rule);
+	cfi_index_free(index);
+	return err;
 }
 
-static int make_whole_rule(struct dwarf_walk *walk, const struct object *object, uint64_t vaddr,
-			   uint64_t offset, bool is_return, struct walk_rule *rule)
+static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object, uint64_t vaddr,
+			    uint64_t offset, bool is_return, struct walk_rule *rule)
 {
-	const struct walk_object *wo;
-	int r = find_whole(walk, object, &wo);
+	struct walk_object *wo;
+	int err = find_complete(walk, object, &wo);
 
-	if (!r && wo->image)
-		r = compile_at(wo->image, vaddr, is_return, rule);
-	return r ? r : finish_rule(wo, wo->image, object->elf, vaddr, offset, is_return, rule);
+	if (!err && wo->index)
+		err = compile_at(wo->index, vaddr, is_return, rule);
+	return err ? err : finish_rule(wo, wo->index, object->elf, vaddr, offset, is_return, rule);
 }
 
 static int make_rule(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
@@ -320,15 +308,15 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
 	struct walk_object *wo;
 	uint64_t vaddr;
-	int r = find_object(walk, object, &wo);
+	int err = find_object(walk, object, &wo);
 
-	if (!r && elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
-		r = make_single_rule(wo, object->elf, vaddr, offset, is_return, &rule);
-		if (r == -ENODATA)
-			r = make_whole_rule(walk, object, vaddr, offset, is_return, &rule);
+	if (!err && elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
+		err = make_single_rule(wo, object->elf, vaddr, offset, is_return, &rule);
+		if (err == -ENODATA)
+			err = make_rule_of_all(walk, object, vaddr, offset, is_return, &rule);
 	}
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (rule.fast.cfa == STACKD_CFA_NONE && is_sigreturn(object->elf, offset + is_return))
 		set_sigreturn(&rule);
 	*ret_rule = rule;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The user-space walk: from registers and a copy of the stack to the frames, by libdw's CFI.
+ * The user-space walk: from registers and a copy of the stack to the frames.
  *
- * libdw parses .eh_frame and .debug_frame; the rules that it yields for an address are evaluated
- * here, against the copy. That keeps one parsed CFI per file, shared by all processes that map
- * it, where libdwfl would hold one session per process and need telling about every mapping.
+ * The rules for an address come from the same reader of call frame information as the kernel half's
+ * tables, and are applied to the copy. An object's CFI is kept once for all processes that map it.
  * Rules are cached by (object, offset), since return addresses are few and repeat: a walk costs
- * a probe a frame. The walk is the fallback of the kernel's own and the judge of it.
+ * a probe a frame. The walk is the fallback of the kernel's own; tests/agree holds both against
+ * libdw.
  *
  * Where an object has no CFI for an address, a frame-pointer step is tried, and taken only if
  * the return address that it finds follows a call instruction.
@@ -60,34 +60,38 @@ struct walk_input {
 
 struct dwarf_walk;
 
-/* One walker serves all processes of one object table: what it keeps (rules, CFI) is found by the
- * objects' numbers. A file's CFI is read when its first frame is met, and copied: files are not
- * needed afterwards but for new rules. One thread at a time. 0 or -ENOMEM. */
+/* Makes a walker, for one thread at a time. It serves all processes of one object table: the rules
+ * and CFI that it keeps are found by the objects' numbers. A file is read where a rule is made, and
+ * not referred to between calls. Returns 0 or -ENOMEM; the caller frees *ret_walk with
+ * dwarf_walk_free(). */
 int dwarf_walk_new(struct dwarf_walk **ret_walk);
-void dwarf_walk_free(struct dwarf_walk *walk);
+void dwarf_walk_free(struct dwarf_walk *walk); /* NULL is fine */
 
 /* To be called now and then: drops the CFI that was not needed since the call before the last. */
-void dwarf_walk_rest(struct dwarf_walk *walk);
+void dwarf_walk_trim(struct dwarf_walk *walk);
 
-/* Walks; `frames` has room for `max_frames`. Writes *ret_count frames, at least the leaf, and
- * gives the reason for which it stopped. */
+/* Walks from `in`, which is borrowed for the call; `frames` has room for `max_frames`. Writes
+ * *ret_count frames, at least the leaf, and returns the reason for which it stopped. The frames'
+ * objects are those that in->find() gave. */
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
 					struct walk_frame *frames, size_t max_frames,
 					size_t *ret_count);
 
-/* The range, in file offsets, of the entry of call frame information that covers an offset: one
- * function, nearly always, or a file's whole PLT. false: nothing covers it. */
+/* Finds the range, in file offsets, of the entry of call frame information that covers an offset:
+ * one function, nearly always, or a file's whole PLT. Returns false where nothing covers it. */
 bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 uint64_t *ret_start, uint64_t *ret_end);
 
-/* Does a frame at this place begin its thread's stack? By the code's recipe, which says so, or by
- * the file's entry point. For stacks that somebody else has walked. */
+/* Whether a frame at this offset begins its thread's stack, by the code's rule, which says so, or
+ * by the file's entry point. For stacks that something else has walked. */
 bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 bool is_return);
 
 struct dwarf_walk_stats {
 	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;
 };
+
+/* Gives the counts since dwarf_walk_new(). */
 void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a row of the call frame table to a struct stackd_rule.
+ * From a row of the call frame table to a struct stackd_rule; see fixed_rule.h.
  *
  * The kernel half needs the CFA, the slot of the return address, and the slots of the six
  * callee-saved registers. Slots count from the CFA; one that an expression counts from the
@@ -13,8 +13,7 @@
  */
 #include "unwind/fixed_rule.h"
 
-/* Offsets in struct sigcontext, from r8, of the registers in DWARF's order. */
-static const uint8_t sigcontext[CFI_REG_COUNT] = {
+const uint8_t fixed_rule_sigcontext[STACKD_REG_COUNT] = {
 	104, 96, 112, 88, 72, 64, 80, 120, 0, 8, 16, 24, 32, 40, 48, 56, 128,
 };
 
@@ -31,10 +30,10 @@ static bool fits_s16(int64_t v)
 	return v == (int16_t)v;
 }
 
-static enum recipe_refusal set_cfa(const struct cfi_state *state, struct stackd_rule *rule)
+enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct stackd_rule *rule)
 {
-	if (state->refused != RECIPE_ACCEPTED)
-		return state->refused;
+	if (state->refused != CFI_ACCEPTED)
+		return recipe_refusal_of_cfi(state->refused);
 	if (state->cfa_reg >= STACKD_REG_RIP)
 		return RECIPE_REFUSED_CFA_REGISTER;
 	if (state->cfa_offset != (int32_t)state->cfa_offset || !fits_s16(state->cfa_add))
@@ -131,15 +130,15 @@ static bool is_in_sigcontext(const struct cfi_state *state, int reg, int64_t bas
 		return !needed;
 	}
 	return slot->how == CFI_AT_REG && slot->reg == STACKD_REG_RSP &&
-	       slot->offset == base + sigcontext[reg];
+	       slot->offset == base + fixed_rule_sigcontext[reg];
 }
 
 static enum recipe_refusal signal_rule(const struct cfi_state *state, struct stackd_rule *ret_rule)
 {
 	int64_t base;
 
-	if (state->refused != RECIPE_ACCEPTED)
-		return state->refused;
+	if (state->refused != CFI_ACCEPTED)
+		return recipe_refusal_of_cfi(state->refused);
 	if (state->cfa != STACKD_CFA_DEREF || state->cfa_reg != STACKD_REG_RSP || state->cfa_add)
 		return RECIPE_REFUSED_SIGNAL_FRAME;
 	if (!fits_s16(state->cfa_offset))
@@ -169,7 +168,7 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
 	}
 	if (is_signal_frame)
 		return signal_rule(state, ret_rule);
-	refused = set_cfa(state, &rule);
+	refused = fixed_rule_make_cfa(state, &rule);
 	if (refused == RECIPE_ACCEPTED)
 		refused = set_return_address(state, &rule);
 	if (refused == RECIPE_ACCEPTED && !rsp_is_cfa(&state->regs[STACKD_REG_RSP]))

@@ -7,10 +7,18 @@
 #define UNWIND_FIXED_RULE_H
 
 #include "cfi/cfi_state.h"
+#include "unwind/recipe_refusal.h"
 
 /* Says a state of the CFI machine in the fixed form. `is_signal_frame` is the CIE's augmentation
  * 'S'. Returns RECIPE_ACCEPTED, or why the form cannot say it; *ret_rule is then untouched. */
 enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signal_frame,
 				    struct stackd_rule *ret_rule);
+
+/* Fills the CFA's members of a rule only. Returns RECIPE_ACCEPTED, or why the form cannot say it,
+ * with the rule as it was. */
+enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct stackd_rule *rule);
+
+/* Where each register, by DWARF number, stands in the kernel's struct sigcontext: bytes from r8. */
+extern const uint8_t fixed_rule_sigcontext[STACKD_REG_COUNT];
 
 #endif

@@ -71,21 +71,21 @@ static bool is_syscall(const struct elf_file *elf, uint64_t offset)
 }
 
 /* Behind an entry of the CFI that a system call ends: the rule before the call. */
-static int after_syscall(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+static int after_syscall(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 			 uint64_t offset, struct walk_rule *rule)
 {
 	uint64_t start, end, back;
-	int r;
+	int err;
 
 	for (back = 1; back <= SYSCALL_GAP && back <= vaddr && back <= offset; back++)
-		if (cfi_image_find(image, vaddr - back, &start, &end))
+		if (cfi_index_find(index, vaddr - back, &start, &end))
 			break;
 	if (back > SYSCALL_GAP || back > vaddr || back > offset ||
 	    !is_syscall(elf, offset - back + 1))
 		return 0;
-	r = walk_rule_compile(image, vaddr - back, rule);
+	err = walk_rule_compile(index, vaddr - back, rule);
 	rule->is_entry = true;
-	return r;
+	return err;
 }
 
 /* At a function's endbr64, or right behind it. */
@@ -197,12 +197,12 @@ static void in_tm_clones(const struct elf_file *elf, uint64_t offset, struct wal
 			set_plain(rule, 0);
 }
 
-int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule)
 {
 	uint8_t code[12] = {0};
 	bool is_entry = rule->is_entry, is_read;
-	int r = 0;
+	int err = 0;
 
 	is_read = elf_file_read(elf, offset, code, 8) > 0;
 	if (is_read && (is_return(code) || is_realigned_return(code))) {
@@ -213,18 +213,18 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image,
 		rule->is_entry = is_entry;
 		return 0;
 	}
-	if (rule->fast.cfa == STACKD_CFA_NONE && image)
-		r = after_syscall(elf, image, vaddr, offset, rule);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE &&
+	if (rule->fast.cfa == STACKD_CFA_NONE && index)
+		err = after_syscall(elf, index, vaddr, offset, rule);
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE &&
 	    (is_at_entry(elf, offset) || (is_read && is_linkage_stub(code))))
 		set_plain(rule, 0);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_init(elf, offset, rule);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_dtors_aux(elf, offset, rule);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_frame_dummy(elf, offset, rule);
-	if (!r && rule->fast.cfa == STACKD_CFA_NONE)
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_tm_clones(elf, offset, rule);
-	return r;
+	return err;
 }

@@ -7,12 +7,12 @@
 #define UNWIND_LEAF_RULE_H
 
 #include "elf/elf_file.h"
-#include "cfi/cfi_image.h"
+#include "cfi/cfi_index.h"
 #include "unwind/walk_rule.h"
 
 /* Looks at the code at a program counter, with `rule` as the CFI has it (STACKD_CFA_NONE: not at
- * all), and replaces the rule where the code knows better. `image` may be NULL. 0 or -ENOMEM. */
-int leaf_rule_improve(const struct elf_file *elf, const struct cfi_image *image, uint64_t vaddr,
+ * all), and replaces the rule where the code knows better. `index` may be NULL. 0 or -ENOMEM. */
+int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule);
 
 #endif

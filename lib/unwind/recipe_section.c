@@ -2,17 +2,12 @@
 /*
  * From the bytes of call frame sections to a table: recipe_section_compile().
  *
- *   section ─► CIEs, in order of their place, each run once
+ *   section ─► CIEs (cfi_cies.h)
  *          └─► FDEs ─► machine ─► rows ─► rule numbers
- *                         all FDEs in order of address ─► places (rule from this offset on)
- *   sections' places, the earlier section over the later ─► chunks
+ *                         all FDEs in order of address ─► rows (rule from this offset on)
+ *   sections' rows, the earlier section over the later ─► chunks
  *
- * A section is read twice, first for its CIEs: an FDE finds its CIE by binary search, so no
- * pointer is followed anywhere, a CIE behind its FDEs is as good as one before them, and CIEs that
- * share a hash cannot make it slow. A CIE's instructions are run once, not once for each FDE: a
- * long CIE with many small FDEs would cost their product.
- *
- * FDEs that overlap: the one with the lower start has the place, of those the first in the
+ * Of FDEs that overlap, the one with the lower start has the common part, of those the first in the
  * section; what the other has beyond it stays. They are counted.
  */
 #include <errno.h>
@@ -20,6 +15,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
 #include "unwind/fixed_rule.h"
 #include "unwind/recipe_table.h"
@@ -32,18 +28,16 @@ struct fde_range {
 #define KNOWN_RULES 4096 /* a power of two */
 
 struct compiler {
-	const struct recipe_section *section;
-	const struct recipe_segment *segments;
-	size_t segment_count;
+	const struct cfi_section *section;
+	const struct recipe_load *loads;
+	size_t load_count;
 	struct recipe_rules *rules;
 	struct recipe_stats *stats;
 
-	struct cfi_cie *cies; /* by place in the section */
-	size_t cie_count, cie_cap;
+	struct cfi_cies cies;
 	const struct cfi_cie *last_cie; /* that an FDE had */
-	struct fde_range *fdes;		/* in the section's order */
-	size_t fde_count, fde_cap;
-	struct recipe_places rows; /* of all FDEs, one after the other */
+	VEC(struct fde_range) fdes;	/* in the section's order */
+	struct recipe_rows rows;	/* of all FDEs, one after the other */
 	struct cfi_machine machine;
 	struct known_rule {	  /* rules of states met before, by their history */
 		uint64_t history; /* 0: none */
@@ -56,65 +50,38 @@ static void refuse(struct compiler *c, enum recipe_refusal why)
 	c->stats->refused[why]++;
 }
 
+static void refuse_cfi(struct compiler *c, enum cfi_refusal why)
+{
+	if (why != CFI_ACCEPTED)
+		refuse(c, recipe_refusal_of_cfi(why));
+}
+
 static void free_section(struct compiler *c)
 {
-	free(c->cies);
-	free(c->fdes);
-	recipe_places_free(&c->rows);
-	c->cies = NULL;
-	c->fdes = NULL;
+	cfi_cies_free(&c->cies);
+	free(c->fdes.items);
+	recipe_rows_free(&c->rows);
+	c->fdes.items = NULL;
+	c->fdes.count = c->fdes.cap = 0;
 	c->last_cie = NULL;
 	memset(c->known, 0, sizeof(c->known));
-	c->cie_count = c->cie_cap = c->fde_count = c->fde_cap = 0;
-}
-
-/* --- CIEs ---------------------------------------------------------------------------------- */
-
-static int read_cies(struct compiler *c)
-{
-	struct cfi_entry entry;
-	enum recipe_refusal refused;
-	uint64_t at = 0;
-
-	while (cfi_next_entry(c->section, &at, &entry, &refused)) {
-		if (!entry.is_cie)
-			continue;
-		if (c->cie_count == RECIPE_MAX_CIES) {
-			refuse(c, RECIPE_REFUSED_CIE_LIMIT);
-			return 0;
-		}
-		if (vec_reserve((void **)&c->cies, &c->cie_cap, c->cie_count + 1, sizeof(*c->cies)))
-			return -ENOMEM;
-		cfi_read_cie(c->section, &entry, &c->cies[c->cie_count++]);
-	}
-	return 0;
-}
-
-static int compare_cie(const void *key, const void *element)
-{
-	uint64_t at = *(const uint64_t *)key;
-	const struct cfi_cie *cie = element;
-
-	return at < cie->at ? -1 : at > cie->at;
-}
-
-static const struct cfi_cie *find_cie(struct compiler *c, uint64_t at)
-{
-	if (!c->last_cie || c->last_cie->at != at)
-		c->last_cie = c->cie_count ? bsearch(&at, c->cies, c->cie_count, sizeof(*c->cies),
-						     compare_cie)
-					   : NULL;
-	return c->last_cie;
 }
 
 /* --- FDEs ---------------------------------------------------------------------------------- */
 
-/* From an FDE's addresses to file offsets, once for the whole of it. */
+static const struct cfi_cie *find_cie(struct compiler *c, uint64_t at)
+{
+	if (!c->last_cie || c->last_cie->at != at)
+		c->last_cie = cfi_cies_find(&c->cies, at);
+	return c->last_cie;
+}
+
+/* Finds the file offsets of an FDE's addresses, once for the whole of it. */
 static enum recipe_refusal find_range(const struct compiler *c, const struct cfi_fde *fde,
 				      struct fde_range *ret_range)
 {
-	for (size_t i = 0; i < c->segment_count; i++) {
-		const struct recipe_segment *s = &c->segments[i];
+	for (size_t i = 0; i < c->load_count; i++) {
+		const struct recipe_load *s = &c->loads[i];
 		uint64_t from = fde->start - s->vaddr, len = fde->end - fde->start;
 
 		if (fde->start < s->vaddr || from > s->size || len > s->size - from)
@@ -137,12 +104,13 @@ static int row_rule(struct compiler *c)
 {
 	uint64_t history = c->machine.state.history;
 	struct known_rule *known = &c->known[history >> 20 & (KNOWN_RULES - 1)];
-	enum recipe_refusal refused = c->machine.refused;
+	enum recipe_refusal refused;
 	struct stackd_rule rule;
 	int number;
 
-	if (refused == RECIPE_ACCEPTED && history && known->history == history)
+	if (c->machine.refused == CFI_ACCEPTED && history && known->history == history)
 		return known->number;
+	refused = recipe_refusal_of_cfi(c->machine.refused);
 	if (refused == RECIPE_ACCEPTED)
 		refused =
 			fixed_rule_make(&c->machine.state, c->machine.cie->is_signal_frame, &rule);
@@ -179,7 +147,7 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 			return rule;
 		if (c->rows.count >= RECIPE_MAX_ROWS)
 			return -ENOSPC;
-		if (recipe_places_put(&c->rows, offset, (uint16_t)rule))
+		if (recipe_rows_put(&c->rows, offset, (uint16_t)rule))
 			return -ENOMEM;
 		last = rule;
 	}
@@ -191,9 +159,9 @@ static int add_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 {
 	struct fde_range range;
 	enum recipe_refusal refused = find_range(c, fde, &range);
-	int r;
+	int err;
 
-	if (refused == RECIPE_ACCEPTED && c->fde_count == RECIPE_MAX_FDES)
+	if (refused == RECIPE_ACCEPTED && c->fdes.count == RECIPE_MAX_FDES)
 		refused = RECIPE_REFUSED_FDE_LIMIT;
 	if (refused == RECIPE_ACCEPTED && c->rows.count >= RECIPE_MAX_ROWS)
 		refused = RECIPE_REFUSED_ROW_LIMIT;
@@ -201,15 +169,15 @@ static int add_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 		refuse(c, refused);
 		return 0;
 	}
-	r = run_fde(c, cie, fde, &range);
-	if (r == -ENOSPC) {
+	err = run_fde(c, cie, fde, &range);
+	if (err == -ENOSPC) {
 		refuse(c, RECIPE_REFUSED_ROW_LIMIT);
 		c->rows.count = range.first_word;
 		return 0;
 	}
-	if (r || vec_reserve((void **)&c->fdes, &c->fde_cap, c->fde_count + 1, sizeof(*c->fdes)))
+	if (err || VEC_RESERVE(&c->fdes, 1))
 		return -ENOMEM;
-	c->fdes[c->fde_count++] = range;
+	c->fdes.items[c->fdes.count++] = range;
 	c->stats->fdes++;
 	return 0;
 }
@@ -218,25 +186,24 @@ static int read_fdes(struct compiler *c)
 {
 	struct cfi_entry entry;
 	struct cfi_fde fde;
-	enum recipe_refusal refused;
+	enum cfi_refusal refused;
 	uint64_t at = 0;
 
-	while (cfi_next_entry(c->section, &at, &entry, &refused)) {
+	while (cfi_entry_next(c->section, &at, &entry, &refused)) {
 		const struct cfi_cie *cie;
-		enum recipe_refusal why = RECIPE_REFUSED_FDE_CIE;
+		enum cfi_refusal why = CFI_REFUSED_FDE_CIE;
 
 		if (entry.is_cie)
 			continue;
 		cie = find_cie(c, entry.cie_at);
 		if (cie)
-			why = cfi_read_fde(c->section, &entry, cie, &fde);
-		if (why != RECIPE_ACCEPTED)
-			refuse(c, why);
+			why = cfi_entry_read_fde(c->section, &entry, cie, &fde);
+		if (why != CFI_ACCEPTED)
+			refuse_cfi(c, why);
 		else if (add_fde(c, cie, &fde))
 			return -ENOMEM;
 	}
-	if (refused != RECIPE_ACCEPTED)
-		refuse(c, refused);
+	refuse_cfi(c, refused);
 	return 0;
 }
 
@@ -255,11 +222,11 @@ static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned
 		to[at[from[i] >> shift & 0xff]++] = from[i];
 }
 
-/* Numbers of the FDEs by start, in the low half of each entry; the caller frees. Linear, since
- * the order is the file's to choose. */
+/* Sorts the FDEs by start: their numbers are in the low halves of *ret_order, which the caller
+ * frees. This is linear, since the order is the file's to choose. */
 static int sort_fdes(const struct compiler *c, uint64_t **ret_order)
 {
-	size_t n = c->fde_count;
+	size_t n = c->fdes.count;
 	uint64_t *order = calloc(n + 1, sizeof(*order)), *other = calloc(n + 1, sizeof(*other));
 	bool is_sorted = true;
 
@@ -269,7 +236,7 @@ static int sort_fdes(const struct compiler *c, uint64_t **ret_order)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++) {
-		order[i] = (uint64_t)c->fdes[i].start << 32 | i;
+		order[i] = (uint64_t)c->fdes.items[i].start << 32 | i;
 		is_sorted &= !i || order[i - 1] <= order[i];
 	}
 	for (unsigned shift = 32; shift < 64 && !is_sorted; shift += 16) {
@@ -281,136 +248,159 @@ static int sort_fdes(const struct compiler *c, uint64_t **ret_order)
 	return 0;
 }
 
-/* Adds what an FDE says from `from` on. */
-static int place_fde(const struct compiler *c, const struct fde_range *fde, uint32_t from,
-		     struct recipe_places *places)
+/* Adds an FDE's rows from offset `from` on. */
+static int merge_fde(const struct compiler *c, const struct fde_range *fde, uint32_t from,
+		     struct recipe_rows *rows)
 {
-	struct recipe_places_reader reader =
-		recipe_places_read_part(&c->rows, fde->first_word, fde->word_count, fde->start);
-	struct recipe_place row, next;
-	bool has_row = recipe_places_next(&reader, &row);
-	int r = 0;
+	struct recipe_rows_reader reader =
+		recipe_rows_read_part(&c->rows, fde->first_word, fde->word_count, fde->start);
+	struct recipe_row row, next;
+	bool has_row = recipe_rows_next(&reader, &row);
+	int err = 0;
 
-	while (has_row && !r) {
-		bool has_next = recipe_places_next(&reader, &next);
+	while (has_row && !err) {
+		bool has_next = recipe_rows_next(&reader, &next);
 
 		if (!has_next || next.offset > from)
-			r = recipe_places_add(places, row.offset > from ? row.offset : from,
+			err = recipe_rows_add(rows, row.offset > from ? row.offset : from,
 					      row.rule);
 		row = next;
 		has_row = has_next;
 	}
-	return r;
+	return err;
 }
 
-static int place_fdes(struct compiler *c, struct recipe_places *places)
+static int merge_fdes(struct compiler *c, struct recipe_rows *rows)
 {
 	uint64_t *order;
-	uint32_t covered = 0; /* file offset up to which places are final */
-	int r = sort_fdes(c, &order);
+	uint32_t covered = 0; /* file offset up to which rows are final */
+	int err = sort_fdes(c, &order);
 
-	if (r)
-		return r;
-	for (size_t i = 0; i < c->fde_count && !r; i++) {
-		const struct fde_range *fde = &c->fdes[(uint32_t)order[i]];
+	if (err)
+		return err;
+	for (size_t i = 0; i < c->fdes.count && !err; i++) {
+		const struct fde_range *fde = &c->fdes.items[(uint32_t)order[i]];
 		uint32_t from = fde->start > covered ? fde->start : covered;
 
 		if (fde->start < covered)
 			refuse(c, RECIPE_REFUSED_FDE_OVERLAP);
-		else if (fde->start > covered && !recipe_places_is_empty(places))
-			r = recipe_places_add(places, covered, STACKD_RULE_NONE);
-		if (r || fde->end <= covered)
+		else if (fde->start > covered && !recipe_rows_is_empty(rows))
+			err = recipe_rows_add(rows, covered, STACKD_RULE_NONE);
+		if (err || fde->end <= covered)
 			continue;
-		r = place_fde(c, fde, from, places);
+		err = merge_fde(c, fde, from, rows);
 		covered = fde->end;
 	}
-	if (!r && !recipe_places_is_empty(places))
-		r = recipe_places_add(places, covered, STACKD_RULE_NONE);
+	if (!err && !recipe_rows_is_empty(rows))
+		err = recipe_rows_add(rows, covered, STACKD_RULE_NONE);
 	free(order);
-	return r;
+	return err;
 }
 
 /* --- all sections -------------------------------------------------------------------------- */
 
-/* `bytes`: NULL, or what is to be freed when the section has been read. */
-static int compile_section(struct compiler *c, const struct recipe_section *section,
-			   uint8_t **bytes, struct recipe_places *places)
+/* Adds a section's rows to an empty list. `bytes`: NULL, or what is to be freed when the section
+ * has been read. */
+static int compile_section(struct compiler *c, const struct cfi_section *section, uint8_t **bytes,
+			   struct recipe_rows *rows)
 {
-	int r;
+	enum cfi_refusal refused;
+	int err;
 
 	c->section = section;
-	if (section->size > RECIPE_MAX_SECTION_BYTES) {
+	if (section->size > CFI_SECTION_MAX_BYTES) {
 		refuse(c, RECIPE_REFUSED_SECTION_SIZE);
 		return 0;
 	}
-	r = read_cies(c);
-	if (!r)
-		r = read_fdes(c);
+	err = cfi_cies_read(section, &c->cies, &refused);
+	if (!err) {
+		refuse_cfi(c, refused);
+		err = read_fdes(c);
+	}
 	if (bytes) {
 		free(*bytes);
 		*bytes = NULL;
 	}
-	if (!r)
-		r = place_fdes(c, places);
+	if (!err)
+		err = merge_fdes(c, rows);
 	free_section(c);
-	return r;
+	return err;
 }
 
-static int compile_all(struct compiler *c, const struct recipe_section *sections, uint8_t **bytes,
-		       size_t count, struct recipe_places *places)
+static int compile_all(struct compiler *c, const struct cfi_section *sections, uint8_t **bytes,
+		       size_t count, struct recipe_rows *rows)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct recipe_places own = {0};
-		int r = compile_section(c, &sections[i], bytes ? &bytes[i] : NULL,
-					i ? &own : places);
+		struct recipe_rows own = {0};
+		int err =
+			compile_section(c, &sections[i], bytes ? &bytes[i] : NULL, i ? &own : rows);
 
-		if (!r && !recipe_places_is_empty(&own))
-			r = recipe_places_overlay(places, &own);
-		recipe_places_free(&own);
-		if (r)
-			return r;
+		if (!err && !recipe_rows_is_empty(&own))
+			err = recipe_rows_overlay(rows, &own);
+		recipe_rows_free(&own);
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
-int recipe_section_compile_owned(const struct recipe_section *sections, uint8_t **bytes,
-				 size_t section_count, const struct recipe_segment *segments,
-				 size_t segment_count, struct recipe_table **ret_table)
+static struct compiler *new_compiler(struct recipe_table *table, const struct recipe_load *loads,
+				     size_t load_count)
+{
+	struct compiler *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->loads = loads;
+	c->load_count = load_count;
+	c->rules = table->rules;
+	c->stats = &table->stats;
+	if (load_count > RECIPE_MAX_LOADS) {
+		c->load_count = RECIPE_MAX_LOADS;
+		refuse(c, RECIPE_REFUSED_SEGMENTS);
+	}
+	return c;
+}
+
+/* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section. */
+static int compile(const struct cfi_section *sections, uint8_t **bytes, size_t section_count,
+		   const struct recipe_load *loads, size_t load_count,
+		   struct recipe_table **ret_table)
 {
 	struct recipe_table *table = calloc(1, sizeof(*table));
-	struct compiler *c = calloc(1, sizeof(*c));
-	struct recipe_places places = {0};
-	int r = -ENOMEM;
+	struct recipe_rows rows = {0};
+	struct compiler *c = NULL;
+	int err = table ? recipe_rules_new(&table->rules) : -ENOMEM;
 
-	if (table && c)
-		r = recipe_rules_new(&table->rules);
-	if (!r) {
-		c->segments = segments;
-		c->segment_count = segment_count;
-		c->rules = table->rules;
-		c->stats = &table->stats;
-		if (segment_count > RECIPE_MAX_SEGMENTS) {
-			c->segment_count = RECIPE_MAX_SEGMENTS;
-			refuse(c, RECIPE_REFUSED_SEGMENTS);
-		}
-		r = compile_all(c, sections, bytes, section_count, &places);
+	if (!err) {
+		c = new_compiler(table, loads, load_count);
+		err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
 	}
-	if (!r)
-		r = recipe_table_build(table, &places);
-	recipe_places_free(&places);
+	if (!err)
+		err = recipe_table_build(table, &rows);
+	recipe_rows_free(&rows);
 	free(c);
-	if (r) {
+	if (err)
 		recipe_table_free(table);
-		return r;
-	}
-	*ret_table = table;
-	return 0;
+	else
+		*ret_table = table;
+	return err;
 }
 
-int recipe_section_compile(const struct recipe_section *sections, size_t section_count,
-			   const struct recipe_segment *segments, size_t segment_count,
+int recipe_section_compile(const struct cfi_section *sections, size_t section_count,
+			   const struct recipe_load *loads, size_t load_count,
 			   struct recipe_table **ret_table)
 {
-	return recipe_section_compile_owned(sections, NULL, section_count, segments, segment_count,
-					    ret_table);
+	return compile(sections, NULL, section_count, loads, load_count, ret_table);
+}
+
+int recipe_section_compile_owned(struct cfi_sections *sections, const struct recipe_load *loads,
+				 size_t load_count, struct recipe_table **ret_table)
+{
+	int err = compile(sections->items, sections->bytes, sections->count, loads, load_count,
+			  ret_table);
+
+	for (int i = 0; !err && i < CFI_REFUSED_COUNT; i++)
+		(*ret_table)->stats.refused[recipe_refusal_of_cfi(i)] += sections->refused[i];
+	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table, and how lists of places are cut into it; see recipe_table.h and recipe.h.
+ * The table, and how a list of rows is cut into chunks; see recipe_table.h and recipe.h.
  */
 #include "unwind/recipe_table.h"
 
@@ -13,7 +13,7 @@
 /* --- cutting into chunks ------------------------------------------------------------------- */
 
 /* The bytes of padding between two functions: see recipe.h. `next` follows `p`. */
-static bool is_padding(const struct recipe_place *p, const struct recipe_place *next)
+static bool is_padding(const struct recipe_row *p, const struct recipe_row *next)
 {
 	return p->rule == STACKD_RULE_NONE && next->offset % FUNCTION_ALIGN == 0 &&
 	       next->offset - p->offset < FUNCTION_ALIGN;
@@ -39,7 +39,7 @@ static void begin_chunks(struct cutter *c, uint32_t offset, uint16_t rule)
 	}
 }
 
-static void cut_place(struct cutter *c, const struct recipe_place *p)
+static void cut_row(struct cutter *c, const struct recipe_row *p)
 {
 	struct recipe_table *t = c->table;
 
@@ -49,58 +49,58 @@ static void cut_place(struct cutter *c, const struct recipe_place *p)
 	c->rule = p->rule;
 }
 
-/* Places begin with the first code and end with a NONE behind the last. */
-static void cut(struct recipe_table *t, const struct recipe_places *places)
+/* Rows begin with the first code and end with a NONE behind the last. */
+static void cut(struct recipe_table *t, const struct recipe_rows *rows)
 {
 	struct cutter c = {.table = t, .next_chunk = t->first_chunk, .rule = STACKD_RULE_NONE};
-	struct recipe_places_reader reader = recipe_places_read(places);
-	struct recipe_place place, next;
+	struct recipe_rows_reader reader = recipe_rows_read(rows);
+	struct recipe_row row, next;
 	bool is_first = true;
 
-	if (!recipe_places_next(&reader, &place))
+	if (!recipe_rows_next(&reader, &row))
 		return;
-	while (recipe_places_next(&reader, &next)) {
-		if (is_first || !is_padding(&place, &next))
-			cut_place(&c, &place);
+	while (recipe_rows_next(&reader, &next)) {
+		if (is_first || !is_padding(&row, &next))
+			cut_row(&c, &row);
 		is_first = false;
-		place = next;
+		row = next;
 	}
 	/* The end needs no chunk of its own. */
-	begin_chunks(&c, place.offset - 1, c.rule);
-	if (place.offset % CHUNK_BYTES)
-		cut_place(&c, &place);
+	begin_chunks(&c, row.offset - 1, c.rule);
+	if (row.offset % CHUNK_BYTES)
+		cut_row(&c, &row);
 	t->chunks[t->chunk_count] = (uint32_t)t->row_count;
 }
 
-static uint32_t first_offset(const struct recipe_places *places)
+static uint32_t first_offset(const struct recipe_rows *rows)
 {
-	struct recipe_places_reader reader = recipe_places_read(places);
-	struct recipe_place first = {0};
+	struct recipe_rows_reader reader = recipe_rows_read(rows);
+	struct recipe_row first = {0};
 
-	recipe_places_next(&reader, &first);
+	recipe_rows_next(&reader, &first);
 	return first.offset;
 }
 
-int recipe_table_build(struct recipe_table *table, const struct recipe_places *places)
+int recipe_table_build(struct recipe_table *table, const struct recipe_rows *rows)
 {
-	struct stackd_row *rows;
+	struct stackd_row *fitted;
 
 	table->chunk_count = 0;
-	if (!recipe_places_is_empty(places)) {
-		uint32_t end = recipe_places_last(places).offset;
+	if (!recipe_rows_is_empty(rows)) {
+		uint32_t end = recipe_rows_last(rows).offset;
 
-		table->first_chunk = first_offset(places) >> STACKD_CHUNK_SHIFT;
+		table->first_chunk = first_offset(rows) >> STACKD_CHUNK_SHIFT;
 		table->chunk_count = ((end - 1) >> STACKD_CHUNK_SHIFT) - table->first_chunk + 1;
 	}
 	table->chunks = calloc(table->chunk_count + 1, sizeof(*table->chunks));
-	table->rows = calloc(places->count + table->chunk_count + 2, sizeof(*table->rows));
+	table->rows = calloc(rows->count + table->chunk_count + 2, sizeof(*table->rows));
 	if (!table->chunks || !table->rows)
 		return -ENOMEM;
 	if (table->chunk_count)
-		cut(table, places);
-	rows = realloc(table->rows, (table->row_count + 1) * sizeof(*rows));
-	if (rows)
-		table->rows = rows;
+		cut(table, rows);
+	fitted = realloc(table->rows, (table->row_count + 1) * sizeof(*fitted));
+	if (fitted)
+		table->rows = fitted;
 	return 0;
 }
 
@@ -138,12 +138,6 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table)
 {
 	return &table->stats;
-}
-
-void recipe_table_count_refused(struct recipe_table *table, const uint64_t *refused)
-{
-	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
-		table->stats.refused[i] += refused[i];
 }
 
 const struct stackd_rule *recipe_lookup(const struct recipe_table *table, uint64_t offset)

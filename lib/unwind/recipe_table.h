@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The compiled table's inside, and how it is made from a plain list of rows.
- */
+/* The inside of a compiled table, and how it is made from a plain list of rows. */
 #ifndef UNWIND_RECIPE_TABLE_H
 #define UNWIND_RECIPE_TABLE_H
 
 #include "unwind/recipe.h"
-#include "unwind/recipe_places.h"
+#include "unwind/recipe_rows.h"
 #include "unwind/recipe_rules.h"
 
 struct recipe_table {
-	struct stackd_row *rows;
+	struct stackd_row *rows; /* owned, as all below */
 	size_t row_count;
 	uint32_t *chunks; /* chunk_count + 1 entries */
 	uint32_t first_chunk;
@@ -19,16 +17,14 @@ struct recipe_table {
 	struct recipe_stats stats;
 };
 
-/* Adds to the table's counts, an array of RECIPE_REFUSED_COUNT. */
-void recipe_table_count_refused(struct recipe_table *table, const uint64_t *refused);
+/* As recipe_section_compile(), of the sections of a file: frees the bytes of each as soon as they
+ * have been read, before the rest takes its memory, and counts what kept sections from being read.
+ * The caller releases `sections`. */
+int recipe_section_compile_owned(struct cfi_sections *sections, const struct recipe_load *loads,
+				 size_t load_count, struct recipe_table **ret_table);
 
-/* recipe_section_compile() of sections whose bytes are malloc()ed, each in bytes[]: frees what has
- * been read as soon as it has, before the rest takes its memory. */
-int recipe_section_compile_owned(const struct recipe_section *sections, uint8_t **bytes,
-				 size_t section_count, const struct recipe_segment *segments,
-				 size_t segment_count, struct recipe_table **ret_table);
-
-/* Fills table->rows and table->chunks. 0 or -ENOMEM. */
-int recipe_table_build(struct recipe_table *table, const struct recipe_places *places);
+/* Cuts a list of rows into chunks: fills table->rows and table->chunks. Returns 0 or -ENOMEM, with
+ * a table that can be freed. */
+int recipe_table_build(struct recipe_table *table, const struct recipe_rows *rows);
 
 #endif

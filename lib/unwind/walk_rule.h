@@ -1,43 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind rule of one code address, compiled from what libdw says of it.
+ * The unwind rule of one code address, made from its row of the call frame table.
  *
  * Nearly every rule fits the fixed form that the kernel half knows (struct stackd_rule). One that
- * does not says STACKD_CFA_DAEMON there and carries libdw's operations in `slow`; one that makes
- * no sense says so too, and carries nothing.
+ * does not has STACKD_CFA_DAEMON there and carries the row's own rules and expressions in `slow`;
+ * one that makes no sense has that too, and carries nothing.
  */
 #ifndef UNWIND_WALK_RULE_H
 #define UNWIND_WALK_RULE_H
 
-#include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cfi/cfi_index.h"
+#include "cfi/dwarf_expr.h"
 #include "stackd_abi.h"
-#include "cfi/cfi_image.h"
 
-enum walk_place_kind {
-	WALK_PLACE_SAME,      /* the register is unchanged */
-	WALK_PLACE_UNDEFINED, /* the register is lost */
-	WALK_PLACE_AT_CFA,    /* it stands at CFA + offset */
-	WALK_PLACE_CFA,	      /* it is CFA + offset */
-	WALK_PLACE_OPS,	      /* its place or value is an expression */
+/* Operations of an expression, in slow_rule.ops. */
+struct walk_ops {
+	uint32_t first, count;
 };
 
 /* Where the caller's value of a register is. */
-struct walk_place {
-	enum walk_place_kind kind;
-	uint32_t first, count; /* OPS: of slow_rule.ops */
-	int64_t offset;
+struct walk_register {
+	struct cfi_reg rule;
+	struct walk_ops ops; /* of CFI_EXPRESSION and CFI_VAL_EXPRESSION */
 };
 
 struct slow_rule {
-	struct walk_place cfa; /* always OPS */
-	struct walk_place reg[STACKD_REG_COUNT];
-	uint8_t return_column; /* the register whose place is the return address's */
-	size_t bytes;	       /* of this object */
-	Dwarf_Op ops[];
+	struct stackd_rule cfa; /* its CFA alone; STACKD_CFA_DAEMON: the result of cfa_ops */
+	struct walk_ops cfa_ops;
+	struct walk_register reg[STACKD_REG_COUNT];
+	size_t bytes; /* of this object */
+	struct dwarf_expr_op ops[];
 };
 
 struct walk_rule {
@@ -52,12 +48,10 @@ struct walk_rule {
 #define WALK_RULE_PRESERVED                                                                        \
 	(1u << 3 | 1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 0xfu << 12 | 1u << STACKD_REG_RIP)
 
-/* Where each register, by DWARF number, stands in the kernel's sigcontext, in words. */
-extern const uint8_t walk_sigcontext_slot[STACKD_REG_COUNT];
+/* Makes the rule at a vaddr; its `fast` has STACKD_CFA_NONE if nothing covers it. Returns 0 or
+ * -ENOMEM. The caller frees what *ret_rule, untouched on failure, owns with walk_rule_free(). */
+int walk_rule_compile(const struct cfi_index *index, uint64_t vaddr, struct walk_rule *ret_rule);
 
-/* The rule at an address. STACKD_CFA_NONE if nothing covers it. 0 or -ENOMEM. */
-int walk_rule_compile(const struct cfi_image *image, uint64_t vaddr, struct walk_rule *ret_rule);
-
-void walk_rule_free(struct walk_rule *rule); /* what it owns */
+void walk_rule_free(struct walk_rule *rule); /* frees what the rule owns, not the rule */
 
 #endif

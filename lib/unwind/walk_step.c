@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Applying a rule; see walk_step.h. Three ways, by what the rule is: the fixed form (fast), the
- * kernel's signal frame (all registers from memory), and libdw's operations (slow).
+ * Applying a rule; see walk_step.h. There are three ways, by what the rule is: the fixed form
+ * (fast), the kernel's signal frame (all registers from memory), and the row's own rules (slow).
  *
  * A saved register whose slot cannot be read becomes unknown and ends nothing: most are never
  * asked for. The walk ends where the CFA or the return address needs what is not there.
@@ -17,7 +17,7 @@
 
 #include <errno.h>
 
-#include "cfi/dwarf_expr.h"
+#include "unwind/fixed_rule.h"
 
 enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t address)
 {
@@ -75,14 +75,18 @@ static void restore_saved(const struct stackd_rule *rule, const struct walk_memo
 #define X(name, number) number,
 	static const uint8_t registers[] = {STACKD_SAVED_REGS(X)};
 #undef X
-	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
-		uint64_t slot = cfa + (uint64_t)(int64_t)rule->saved[i];
+	uint64_t base = s->r[rule->saved_reg];
+	bool has_base = s->known >> rule->saved_reg & 1;
 
-		if (!rule->saved[i])
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
+		bool via_reg = rule->saved_via_reg >> i & 1;
+		uint64_t slot = (via_reg ? base : cfa) + (uint64_t)(int64_t)rule->saved[i];
+
+		if (!via_reg && !rule->saved[i])
 			continue;
-		if (walk_memory_read8(m, slot, &s->r[registers[i]]))
+		if ((!via_reg || has_base) && walk_memory_read8(m, slot, &s->r[registers[i]]))
 			s->known |= 1u << registers[i];
-		else if (!is_popped(s, slot))
+		else if ((via_reg && !has_base) || !is_popped(s, slot))
 			s->known &= ~(1u << registers[i]);
 	}
 }
@@ -113,7 +117,7 @@ static enum stackd_end_reason step_signal(const struct walk_rule *rule, const st
 	uint64_t r[STACKD_REG_COUNT];
 
 	for (int i = 0; i < STACKD_REG_COUNT; i++) {
-		uint64_t slot = context + 8u * walk_sigcontext_slot[i];
+		uint64_t slot = context + fixed_rule_sigcontext[i];
 
 		if (!walk_memory_read8(m, slot, &r[i]))
 			return walk_memory_reason(m, slot);
@@ -121,11 +125,11 @@ static enum stackd_end_reason step_signal(const struct walk_rule *rule, const st
 	memcpy(s->r, r, sizeof(r));
 	s->known = WALK_KNOWN_ALL;
 	become_caller(s, r[STACKD_REG_RSP], r[STACKD_REG_RIP],
-		      context + 8u * walk_sigcontext_slot[STACKD_REG_RIP], true);
+		      context + fixed_rule_sigcontext[STACKD_REG_RIP], true);
 	return WALK_GOES_ON;
 }
 
-/* --- libdw's operations -------------------------------------------------------------------- */
+/* --- the row's own rules ------------------------------------------------------------------- */
 
 /* Memory for the evaluator, which remembers where it failed. */
 struct watched_memory {
@@ -138,7 +142,9 @@ static bool read_watched(void *arg, uint64_t address, size_t bytes, uint64_t *re
 	struct watched_memory *w = arg;
 	uint64_t at = address - w->memory->start, value = 0;
 
-	if (w->memory->len < bytes || at > w->memory->len - bytes) {
+	if (w->memory->len < bytes || at > w->memory->len - bytes ||
+	    walk_memory_is_hole(w->memory, address) ||
+	    walk_memory_is_hole(w->memory, address + bytes - 1)) {
 		w->failed_at = address;
 		return false;
 	}
@@ -155,37 +161,79 @@ static enum stackd_end_reason reason_of(int error, const struct watched_memory *
 				: STACKD_END_BAD_RECIPE;
 }
 
-/* The value of a place, and its address where it is in memory (else 0). 0 or an error of
- * dwarf_expr_eval(). */
-static int read_place(const struct slow_rule *slow, const struct walk_place *place,
-		      const struct dwarf_expr_context *c, uint64_t *ret_value, uint64_t *ret_slot)
+/* The value of a register that the frame knows, plus an offset. 0 or -ENODATA. */
+static int read_register(const struct dwarf_expr_context *c, uint64_t reg, uint64_t offset,
+			 uint64_t *ret_value)
 {
-	struct dwarf_expr_result result = {.kind = DWARF_EXPR_ADDRESS};
-	int r = 0;
-
-	*ret_slot = 0;
-	if (place->kind == WALK_PLACE_OPS)
-		r = dwarf_expr_eval(slow->ops + place->first, place->count, c, &result);
-	else
-		result.value = c->cfa + (uint64_t)place->offset;
-	if (r)
-		return r;
-	if (place->kind == WALK_PLACE_CFA || result.kind == DWARF_EXPR_VALUE) {
-		*ret_value = result.value;
-		return 0;
-	}
-	if (result.kind == DWARF_EXPR_REGISTER) {
-		if (result.value >= STACKD_REG_COUNT || !(c->known >> result.value & 1))
-			return -ENODATA;
-		*ret_value = c->registers[result.value];
-		return 0;
-	}
-	*ret_slot = result.value;
-	return c->read(c->arg, result.value, 8, ret_value) ? 0 : -EFAULT;
+	if (reg >= STACKD_REG_COUNT || !(c->known >> reg & 1))
+		return -ENODATA;
+	*ret_value = c->registers[reg] + offset;
+	return 0;
 }
 
-static void restore_places(const struct walk_rule *rule, const struct dwarf_expr_context *c,
-			   struct walk_state *s)
+/* Where the caller's value of a register is: *ret_where is its address, or the value itself. 0, or
+ * an error of dwarf_expr_eval(); -ENODATA where the row says nothing of use. */
+static int locate(const struct slow_rule *slow, const struct walk_register *reg,
+		  const struct dwarf_expr_context *c, bool *ret_is_address, uint64_t *ret_where)
+{
+	uint64_t offset = (uint64_t)(int64_t)reg->rule.offset;
+	struct dwarf_expr_result result;
+	int err;
+
+	*ret_is_address = reg->rule.how == CFI_AT_CFA || reg->rule.how == CFI_AT_REG;
+	switch (reg->rule.how) {
+	case CFI_AT_CFA:
+	case CFI_IS_CFA:
+		*ret_where = c->cfa + offset;
+		return 0;
+	case CFI_AT_REG:
+		return read_register(c, reg->rule.reg, offset, ret_where);
+	case CFI_IN_REG:
+		return read_register(c, reg->rule.reg, 0, ret_where);
+	case CFI_EXPRESSION:
+	case CFI_VAL_EXPRESSION:
+		break;
+	default:
+		return -ENODATA;
+	}
+	err = dwarf_expr_eval(slow->ops + reg->ops.first, reg->ops.count, c, &result);
+	if (err)
+		return err;
+	if (result.kind == DWARF_EXPR_REGISTER)
+		return read_register(c, result.value, 0, ret_where);
+	*ret_is_address = result.kind == DWARF_EXPR_ADDRESS;
+	*ret_where = result.value;
+	return 0;
+}
+
+/* The caller's value of a register, and its address where it is in memory (else 0). Errors as
+ * locate(); -EFAULT: the address cannot be read. */
+static int restore(const struct slow_rule *slow, const struct walk_register *reg,
+		   const struct dwarf_expr_context *c, uint64_t *ret_value, uint64_t *ret_slot)
+{
+	bool is_address;
+	uint64_t where;
+	int err = locate(slow, reg, c, &is_address, &where);
+
+	*ret_slot = 0;
+	if (err)
+		return err;
+	if (!is_address) {
+		*ret_value = where;
+		return 0;
+	}
+	*ret_slot = where;
+	return c->read(c->arg, where, 8, ret_value) ? 0 : -EFAULT;
+}
+
+/* A register of which the row says nothing, or that it is the same, keeps its value. */
+static bool is_unchanged(const struct walk_register *reg)
+{
+	return reg->rule.how == CFI_UNSET || reg->rule.how == CFI_SAME;
+}
+
+static void restore_registers(const struct walk_rule *rule, const struct dwarf_expr_context *c,
+			      struct walk_state *s)
 {
 	uint64_t r[STACKD_REG_COUNT], slot;
 	uint32_t known = s->known;
@@ -194,11 +242,11 @@ static void restore_places(const struct walk_rule *rule, const struct dwarf_expr
 	if (!rule->is_signal)
 		known &= WALK_KNOWN_AFTER_CALL;
 	for (int i = 0; i < STACKD_REG_COUNT; i++) {
-		const struct walk_place *place = &rule->slow->reg[i];
+		const struct walk_register *reg = &rule->slow->reg[i];
 
-		if (place->kind == WALK_PLACE_SAME || place->kind == WALK_PLACE_UNDEFINED)
+		if (is_unchanged(reg))
 			continue;
-		if (!read_place(rule->slow, place, c, &r[i], &slot))
+		if (!restore(rule->slow, reg, c, &r[i], &slot))
 			known |= 1u << i;
 		else if (!slot || !is_popped(s, slot))
 			known &= ~(1u << i);
@@ -207,32 +255,48 @@ static void restore_places(const struct walk_rule *rule, const struct dwarf_expr
 	s->known = known;
 }
 
+/* The CFA of a slow rule, by its fixed form or its expression. */
+static enum stackd_end_reason slow_cfa(const struct slow_rule *slow,
+				       const struct dwarf_expr_context *c,
+				       const struct watched_memory *w, const struct walk_state *s,
+				       uint64_t *ret_cfa)
+{
+	struct dwarf_expr_result result;
+	int err;
+
+	if (slow->cfa.cfa != STACKD_CFA_DAEMON)
+		return fast_cfa(&slow->cfa, w->memory, s, ret_cfa);
+	err = dwarf_expr_eval(slow->ops + slow->cfa_ops.first, slow->cfa_ops.count, c, &result);
+	if (!err && result.kind == DWARF_EXPR_REGISTER)
+		err = -EINVAL;
+	if (!err)
+		*ret_cfa = result.value;
+	return reason_of(err, w);
+}
+
 static enum stackd_end_reason step_slow(const struct walk_rule *rule, const struct walk_memory *m,
 					struct walk_state *s)
 {
 	const struct slow_rule *slow = rule->slow;
-	const struct walk_place *rsp = &slow->reg[STACKD_REG_RSP];
+	const struct walk_register *rsp = &slow->reg[STACKD_REG_RSP];
 	struct watched_memory watched = {.memory = m};
 	struct dwarf_expr_context c = {
 		.registers = s->r, .known = s->known, .read = read_watched, .arg = &watched};
-	struct dwarf_expr_result cfa;
-	uint64_t pc, slot, unused, sp;
-	int r = dwarf_expr_eval(slow->ops + slow->cfa.first, slow->cfa.count, &c, &cfa);
+	enum stackd_end_reason reason = slow_cfa(slow, &c, &watched, s, &c.cfa);
+	uint64_t pc, slot, unused, sp = c.cfa;
+	int err;
 
-	if (!r && cfa.kind == DWARF_EXPR_REGISTER)
-		r = -EINVAL;
-	if (r)
-		return reason_of(r, &watched);
-	c.cfa = sp = cfa.value;
+	if (reason != WALK_GOES_ON)
+		return reason;
 	c.has_cfa = true;
-	r = read_place(slow, &slow->reg[slow->return_column], &c, &pc, &slot);
-	if (!r && rsp->kind != WALK_PLACE_SAME && rsp->kind != WALK_PLACE_UNDEFINED)
-		r = read_place(slow, rsp, &c, &sp, &unused);
-	if (r)
-		return reason_of(r, &watched);
+	err = restore(slow, &slow->reg[STACKD_REG_RIP], &c, &pc, &slot);
+	if (!err && !is_unchanged(rsp))
+		err = restore(slow, rsp, &c, &sp, &unused);
+	if (err)
+		return reason_of(err, &watched);
 	if (!makes_progress(s, sp, rule->is_signal))
 		return STACKD_END_NO_PROGRESS;
-	restore_places(rule, &c, s);
+	restore_registers(rule, &c, s);
 	s->known |= 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP;
 	become_caller(s, sp, pc, slot, rule->is_signal);
 	return WALK_GOES_ON;

@@ -3,9 +3,9 @@
  * The three answers to "who called this frame?", in one form:
  *
  *   kernel   bpf/walk.h, the source that the kernel half is built from, with our compiled rule
- *   daemon   lib/walk's rule and step
- *   libdw    libdw's rule as it is, place by place, evaluated as DWARF expressions. It takes no
- *            short cut and shares no code with either
+ *   daemon   lib/unwind's rule and step
+ *   libdw    libdw's rule as libdw reads it from the file, register by register, evaluated as DWARF
+ *            expressions. It takes no short cut and shares no reader with either
  */
 #ifndef AGREE_SIDES_H
 #define AGREE_SIDES_H
@@ -84,7 +84,7 @@ static inline void side_of_kernel(const struct stackd_rule *rule, const uint64_t
 	ret->end = end == WALK_GO_ON ? SIDE_GOES_ON : end;
 }
 
-/* --- lib/walk ------------------------------------------------------------------------------ */
+/* --- lib/unwind ---------------------------------------------------------------------------- */
 
 static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *regs,
 				  uint32_t known, struct side *ret)
@@ -112,10 +112,26 @@ static inline bool side_read(void *arg, uint64_t address, size_t bytes, uint64_t
 	return agree_memory_read(address, bytes, ret_value);
 }
 
-enum side_place { SIDE_VALUE, SIDE_SAME, SIDE_UNDEFINED, SIDE_FAILED };
+enum side_found { SIDE_VALUE, SIDE_SAME, SIDE_UNDEFINED, SIDE_FAILED };
+
+#define SIDE_MAX_OPS 4096
+
+/* Evaluates libdw's operations. */
+static inline int side_eval(const Dwarf_Op *ops, size_t n, const struct dwarf_expr_context *c,
+			    struct dwarf_expr_result *ret_result)
+{
+	static struct dwarf_expr_op own[SIDE_MAX_OPS];
+
+	if (n > SIDE_MAX_OPS)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		own[i] = (struct dwarf_expr_op){ops[i].atom, ops[i].number, ops[i].number2,
+						ops[i].offset};
+	return dwarf_expr_eval(own, n, c, ret_result);
+}
 
 /* The caller's value of one register. */
-static inline enum side_place side_register(Dwarf_Frame *frame, int reg,
+static inline enum side_found side_register(Dwarf_Frame *frame, int reg,
 					    const struct dwarf_expr_context *c, struct side *ret)
 {
 	struct dwarf_expr_result result;
@@ -126,7 +142,7 @@ static inline enum side_place side_register(Dwarf_Frame *frame, int reg,
 		return SIDE_FAILED;
 	if (!n)
 		return ops ? SIDE_UNDEFINED : SIDE_SAME;
-	if (dwarf_expr_eval(ops, n, c, &result))
+	if (side_eval(ops, n, c, &result))
 		return SIDE_FAILED;
 	ret->r[reg] = result.value;
 	if (result.kind == DWARF_EXPR_REGISTER) {
@@ -148,7 +164,7 @@ static inline int side_cfa(Dwarf_Frame *frame, struct dwarf_expr_context *c)
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (dwarf_frame_cfa(frame, &ops, &n) || !n || dwarf_expr_eval(ops, n, c, &result))
+	if (dwarf_frame_cfa(frame, &ops, &n) || !n || side_eval(ops, n, c, &result))
 		return -1;
 	c->cfa = result.value;
 	c->has_cfa = true;
@@ -159,15 +175,15 @@ static inline void side_registers(Dwarf_Frame *frame, const struct dwarf_expr_co
 				  struct side *ret)
 {
 	for (int i = 0; i < WALK_REGS; i++) {
-		enum side_place place = side_register(frame, i, c, ret);
+		enum side_found found = side_register(frame, i, c, ret);
 
 		/* libdw 0.188 holds rbx for unspecified where a file says nothing about it: its
 		 * table for the ABI names rax there. */
-		if (place == SIDE_UNDEFINED && i == 3)
-			place = SIDE_SAME;
-		if (place == SIDE_VALUE)
+		if (found == SIDE_UNDEFINED && i == 3)
+			found = SIDE_SAME;
+		if (found == SIDE_VALUE)
 			ret->known |= 1u << i;
-		else if (place == SIDE_SAME)
+		else if (found == SIDE_SAME)
 			ret->known |= c->known & 1u << i;
 	}
 	if (!ret->is_signal)

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "agree_sides.h"
-#include "cfi/cfi_image.h"
+#include "cfi/cfi_index.h"
 
 /* What comes out at an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
 #define AGREE_KINDS(X)                                                                             \
@@ -67,7 +67,9 @@ static const char *const refusals[] = {
 struct agree {
 	const struct elf_file *file;
 	struct recipe_table *table; /* owned, as all below */
-	struct cfi_image *image;
+	struct cfi_index *index;
+	Dwarf *dwarf;
+	Dwarf_CFI *eh, *debug; /* the latter is of `dwarf` */
 	uint64_t functions;
 	uint64_t counts[AGREE_COUNT];
 	uint64_t first[AGREE_COUNT]; /* vaddr of the first of each kind */
@@ -167,23 +169,46 @@ static enum agree_kind step(const struct stackd_rule *rule, const struct walk_ru
 
 /* --- addresses ----------------------------------------------------------------------------- */
 
+/* Opens the file's call frame information in libdw, by libdw's own reader. */
+static void open_libdw(struct agree *a)
+{
+	Elf *elf = elf_file_libelf(a->file);
+
+	a->eh = dwarf_getcfi_elf(elf);
+	a->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	a->debug = a->dwarf ? dwarf_getcfi(a->dwarf) : NULL;
+}
+
+/* The caller frees it. */
+static Dwarf_Frame *libdw_frame(const struct agree *a, uint64_t vaddr)
+{
+	Dwarf_Frame *frame = NULL;
+
+	if (a->eh && !dwarf_cfi_addrframe(a->eh, vaddr, &frame))
+		return frame;
+	if (a->debug && !dwarf_cfi_addrframe(a->debug, vaddr, &frame))
+		return frame;
+	return NULL;
+}
+
 /* Judges an address; its row ends at *ret_end, which is above it. 0 or -ENOMEM. */
 static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
 {
 	const struct stackd_rule *rule;
 	struct walk_rule daemon_rule;
-	Dwarf_Frame *frame = NULL;
+	Dwarf_Frame *frame;
 	Dwarf_Addr end = 0;
 	uint64_t offset = UINT64_MAX;
 	enum agree_kind leaf, waiter, worst;
 	bool is_signal;
-	int err = walk_rule_compile(a->image, vaddr, &daemon_rule);
+	int err = walk_rule_compile(a->index, vaddr, &daemon_rule);
 
 	if (err)
 		return err;
 	elf_file_vaddr_to_offset(a->file, vaddr, &offset);
 	rule = recipe_lookup(a->table, offset);
-	if (!dwarf_cfi_addrframe(cfi_image_libdw(a->image), vaddr, &frame))
+	frame = libdw_frame(a, vaddr);
+	if (frame)
 		dwarf_frame_info(frame, NULL, &end, &is_signal);
 	leaf = step(rule, &daemon_rule, frame, vaddr, SIDE_LEAF);
 	waiter = step(rule, &daemon_rule, frame, vaddr, SIDE_WAITER);
@@ -225,9 +250,11 @@ static int agree_file(struct agree *a, bool rows)
 	int err = recipe_compile(a->file, &a->table);
 
 	if (!err)
-		err = cfi_image_new(a->file, &a->image);
-	for (size_t i = 0; !err && i < cfi_image_count(a->image); i++) {
-		cfi_image_range(a->image, i, &start, &end);
+		err = cfi_index_new(a->file, &a->index);
+	if (!err)
+		open_libdw(a);
+	for (size_t i = 0; !err && i < cfi_index_count(a->index); i++) {
+		cfi_index_range(a->index, i, &start, &end);
 		err = agree_function(a, start, end, rows);
 	}
 	return err;
@@ -320,7 +347,9 @@ static int agree_path(const char *path, bool rows, struct totals *totals)
 		print_file(path, &a);
 		add_file(totals, &a);
 	}
-	cfi_image_free(a.image);
+	cfi_index_free(a.index);
+	dwarf_end(a.dwarf);
+	dwarf_cfi_end(a.eh);
 	recipe_table_free(a.table);
 	elf_file_free(file);
 	if (fd >= 0)

@@ -29,7 +29,7 @@
 #include "lbr/lbr_code.h"
 #include "perfdata/perfdata.h"
 #include "proc/process.h"
-#include "cfi/cfi_image.h"
+#include "cfi/cfi_index.h"
 
 #define MAX_PATH  4096
 #define MAX_FILES 256
@@ -38,7 +38,7 @@
 struct file {
 	char *path;
 	struct elf_file *elf;
-	struct cfi_image *cfi;
+	struct cfi_index *cfi;
 };
 
 struct map {
@@ -101,7 +101,7 @@ static struct file *file_of(const char *path)
 	file->path = strdup(path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && !elf_file_open(fd, &file->elf))
-		cfi_image_new(file->elf, &file->cfi);
+		cfi_index_new(file->elf, &file->cfi);
 	if (fd >= 0)
 		close(fd);
 	return file;
@@ -112,7 +112,7 @@ static uint64_t function_start(const struct file *file, uint64_t offset)
 	uint64_t vaddr, start, end;
 
 	if (file->cfi && elf_file_offset_to_vaddr(file->elf, offset, &vaddr) &&
-	    cfi_image_find(file->cfi, vaddr, &start, &end))
+	    cfi_index_find(file->cfi, vaddr, &start, &end))
 		return start;
 	return UINT64_MAX;
 }
@@ -505,7 +505,7 @@ int main(int argc, char **argv)
 		printf(" %s %" PRIu64, frame_source_name(i), s.totals.sources[i]);
 	printf(" verified %" PRIu64 "\n", s.totals.verified);
 	for (size_t i = 0; i < s.n_files; i++) {
-		cfi_image_free(s.files[i].cfi);
+		cfi_index_free(s.files[i].cfi);
 		elf_file_free(s.files[i].elf);
 		free(s.files[i].path);
 	}

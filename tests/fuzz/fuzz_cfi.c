@@ -27,15 +27,15 @@ static uint64_t get64(const uint8_t *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct recipe_segment segment;
-	struct recipe_section sections[2];
+	struct recipe_load segment;
+	struct cfi_section sections[2];
 	struct recipe_table *table;
 	size_t first;
 	uint8_t flags, *copy[2];
 
 	if (size < HEADER_BYTES)
 		return -1;
-	segment = (struct recipe_segment){get64(data + 8), get64(data + 16), get64(data + 24)};
+	segment = (struct recipe_load){get64(data + 8), get64(data + 16), get64(data + 24)};
 	flags = data[32];
 	size -= HEADER_BYTES;
 	first = flags & 2 ? size / 2 : size;
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		copy[i] = malloc(len);
 		if (len)
 			memcpy(copy[i], data + HEADER_BYTES + (i ? first : 0), len);
-		sections[i] = (struct recipe_section){
+		sections[i] = (struct cfi_section){
 			.data = copy[i],
 			.size = len,
 			.vaddr = get64(data),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzz target: the linker's index of call frame information, and all that is read by it: the one
- * entry that it leads to, made an image for libdw and a rule, and the bounds of functions.
+ * Fuzz target: the linker's search table of call frame information, and all that is read by it: the
+ * one entry that it leads to, indexed and made a rule, and the bounds of functions.
  *
  *   input := u64 vaddr of the index, u64 vaddr that is asked for first     little-endian
  *            the bytes from the index to the end of its segment
@@ -17,7 +17,7 @@
 #include "elf/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
 #include "cfi/cfi_single.h"
-#include "cfi/cfi_image.h"
+#include "cfi/cfi_index.h"
 #include "unwind/walk_rule.h"
 
 #define HEADER_BYTES 16
@@ -118,39 +118,41 @@ static void check_bounds_at(const struct fuzz *f, size_t i)
 		fuzz_check(start < end);
 }
 
-/* What cfi_entry.h promises: a CIE and an entry, whole, the entry pointing back to the CIE. */
+/* What cfi_single.h promises: a CIE and an entry, whole, the entry pointing back to the CIE. */
 static void check_entry(const struct fuzz *f, uint64_t vaddr)
 {
-	struct cfi_section section;
+	const struct cfi_section *section;
+	struct cfi_sections sections;
 	uint32_t cie, entry, distance;
 
-	if (cfi_entry_read(f->file, vaddr, &section))
+	if (cfi_single_read(f->file, vaddr, &sections))
 		return;
-	fuzz_check(section.len >= 24);
-	memcpy(&cie, section.data, 4);
-	fuzz_check(cie <= section.len - 16);
-	memcpy(&entry, section.data + 4 + cie, 4);
-	memcpy(&distance, section.data + 8 + cie, 4);
-	fuzz_check(section.len == (size_t)cie + entry + 8 && distance == cie + 8);
-	cfi_section_free(&section);
+	section = &sections.items[0];
+	fuzz_check(sections.count == 1 && section->size >= 24);
+	memcpy(&cie, section->data, 4);
+	fuzz_check(cie <= section->size - 16);
+	memcpy(&entry, section->data + 4 + cie, 4);
+	memcpy(&distance, section->data + 8 + cie, 4);
+	fuzz_check(section->size == (size_t)cie + entry + 8 && distance == cie + 8);
+	cfi_section_release(&sections);
 }
 
 static void check_rule(const struct fuzz *f, uint64_t vaddr)
 {
 	uint64_t start, end, again, end_again;
-	struct cfi_image *image;
+	struct cfi_index *index;
 	struct walk_rule rule;
 
-	if (cfi_image_new_at(f->file, vaddr, &image))
+	if (cfi_index_new_at(f->file, vaddr, &index))
 		return;
-	fuzz_check(cfi_image_count(image) == 1);
-	cfi_image_range(image, 0, &start, &end);
+	fuzz_check(cfi_index_count(index) == 1);
+	cfi_index_range(index, 0, &start, &end);
 	fuzz_check(start < end);
-	fuzz_check(cfi_image_find(image, vaddr, &again, &end_again) ==
+	fuzz_check(cfi_index_find(index, vaddr, &again, &end_again) ==
 		   (vaddr >= start && vaddr < end));
-	if (!walk_rule_compile(image, vaddr, &rule))
+	if (!walk_rule_compile(index, vaddr, &rule))
 		walk_rule_free(&rule);
-	cfi_image_free(image);
+	cfi_index_free(index);
 }
 
 static void ask(const struct fuzz *f, uint64_t vaddr)

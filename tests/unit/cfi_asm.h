@@ -129,9 +129,9 @@ static inline void cfi_asm_rules(struct cfi_asm *a, uint32_t first, uint32_t cou
 	}
 }
 
-static inline struct recipe_section cfi_asm_section(const struct cfi_asm *a)
+static inline struct cfi_section cfi_asm_section(const struct cfi_asm *a)
 {
-	return (struct recipe_section){
+	return (struct cfi_section){
 		.data = a->b.data,
 		.size = a->b.len,
 		.vaddr = CFI_ASM_SECTION,
@@ -142,8 +142,8 @@ static inline struct recipe_section cfi_asm_section(const struct cfi_asm *a)
 static inline int cfi_asm_compile2(const struct cfi_asm *first, const struct cfi_asm *second,
 				   struct recipe_table **ret_table)
 {
-	struct recipe_section sections[2] = {cfi_asm_section(first)};
-	struct recipe_segment segment = {CFI_ASM_CODE, CFI_ASM_OFFSET, CFI_ASM_BYTES};
+	struct cfi_section sections[2] = {cfi_asm_section(first)};
+	struct recipe_load segment = {CFI_ASM_CODE, CFI_ASM_OFFSET, CFI_ASM_BYTES};
 
 	if (second)
 		sections[1] = cfi_asm_section(second);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eh_frame_hdr, and the two that read by it (cfi_entry, unwind_bounds): an index of which every row
- * is known, those of real files, and indexes that lie.
+ * eh_frame_hdr, and the two that read by it (cfi_single, unwind_bounds): an index of which every
+ * row is known, those of real files, and indexes that lie.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -257,14 +257,14 @@ static void test_shrinking_file(void **state)
 static void assert_none(const struct made *m, size_t size)
 {
 	struct eh_frame_hdr *hdr = (void *)8;
-	struct cfi_section section = {(void *)8, 8, 8};
+	struct cfi_sections sections = {.count = 7};
 	struct unwind_bounds *bounds;
 	struct elf_file *file;
 
 	assert_int_equal(new_made(m, size, &hdr, &file), -ENODATA);
 	assert_ptr_equal(hdr, (void *)8);
-	assert_int_equal(cfi_entry_read(file, START_OF(3), &section), -ENODATA);
-	assert_ptr_equal(section.data, (void *)8);
+	assert_int_equal(cfi_single_read(file, START_OF(3), &sections), -ENODATA);
+	assert_int_equal(sections.count, 7);
 	assert_int_equal(unwind_bounds_new(file, &bounds), 0);
 	assert_int_equal(unwind_bounds_count(bounds), 0);
 	assert_true(unwind_bounds_start(bounds, START_OF(3)) == 0);
@@ -389,6 +389,7 @@ static void test_entry(void **state)
 {
 	struct made m = make();
 	struct elf_file *file = open_made(&m, sizeof(m));
+	struct cfi_sections sections;
 	struct cfi_section section;
 
 	(void)state;
@@ -396,21 +397,24 @@ static void test_entry(void **state)
 		struct entry entry = m.entries[i];
 
 		entry.distance = sizeof(m.cie) + 4;
-		assert_int_equal(cfi_entry_read(file, START_OF(i) + STEP - 1, &section), 0);
-		assert_int_equal(section.len, sizeof(m.cie) + sizeof(entry));
+		assert_int_equal(cfi_single_read(file, START_OF(i) + STEP - 1, &sections), 0);
+		assert_int_equal(sections.count, 1);
+		section = sections.items[0];
+		assert_true(section.is_eh_frame);
+		assert_int_equal(section.size, sizeof(m.cie) + sizeof(entry));
 		assert_memory_equal(section.data, &m.cie, sizeof(m.cie));
 		assert_memory_equal(section.data + sizeof(m.cie), &entry, sizeof(entry));
 		assert_true(section.vaddr + sizeof(m.cie) == ENTRY_VADDR(i));
-		cfi_section_free(&section);
+		cfi_section_release(&sections);
 	}
-	assert_int_equal(cfi_entry_read(file, START_OF(0) - 1, &section), -ENODATA);
+	assert_int_equal(cfi_single_read(file, START_OF(0) - 1, &sections), -ENODATA);
 	elf_file_free(file);
 }
 
 static void test_lying_entries(void **state)
 {
 	struct made good = make(), m;
-	struct cfi_section section;
+	struct cfi_sections sections;
 	struct elf_file *file;
 
 	(void)state;
@@ -419,7 +423,7 @@ static void test_lying_entries(void **state)
 		m = good;                                                                          \
 		change;                                                                            \
 		file = open_made(&m, sizeof(m));                                                   \
-		assert_int_equal(cfi_entry_read(file, START_OF(3), &section), -ENODATA);           \
+		assert_int_equal(cfi_single_read(file, START_OF(3), &sections), -ENODATA);         \
 		elf_file_free(file);                                                               \
 	} while (0)
 	REFUSED(m.index.rows[3].entry = INT32_MIN);

@@ -316,7 +316,7 @@ static void test_compressed_debug_frame(void **state)
 	bytes = make_compressed(&a, a.b.len - 1, &size);
 	assert_refused(bytes, size, RECIPE_REFUSED_SECTION_READ);
 	free(bytes);
-	bytes = make_compressed(&a, RECIPE_MAX_SECTION_BYTES + 1, &size);
+	bytes = make_compressed(&a, CFI_SECTION_MAX_BYTES + 1, &size);
 	assert_refused(bytes, size, RECIPE_REFUSED_SECTION_SIZE);
 	free(bytes);
 	buf_free(&a.b);

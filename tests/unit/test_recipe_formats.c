@@ -126,8 +126,8 @@ static struct recipe_table *compile_encoded(uint8_t encoding)
 	static const uint8_t sizes[16] = {8, 0, 2, 4, 8, 0, 0, 0, 0, 0, 2, 4, 8};
 	/* Near enough for two bytes with a sign. */
 	uint64_t start = (encoding & 0x70) == DW_EH_PE_pcrel ? 0xc000 : 0x4000;
-	struct recipe_section section;
-	struct recipe_segment segment = {start, CFI_ASM_OFFSET, 0x1000};
+	struct cfi_section section;
+	struct recipe_load segment = {start, CFI_ASM_OFFSET, 0x1000};
 	struct recipe_table *t;
 	uint8_t size = sizes[encoding & 15];
 
@@ -259,8 +259,8 @@ static void test_ranges_that_lie(void **state)
 static void test_offsets_beyond_the_limit(void **state)
 {
 	struct cfi_asm a = {0};
-	struct recipe_section section;
-	struct recipe_segment segment = {CFI_ASM_CODE, RECIPE_MAX_OFFSET - 0x40, 0x1000};
+	struct cfi_section section;
+	struct recipe_load segment = {CFI_ASM_CODE, RECIPE_MAX_OFFSET - 0x40, 0x1000};
 	struct recipe_table *t;
 
 	(void)state;
@@ -355,8 +355,8 @@ static void test_damaged_sections(void **state)
 
 static void test_section_limit(void **state)
 {
-	struct recipe_section section = {.data = (const uint8_t *)"",
-					 .size = RECIPE_MAX_SECTION_BYTES + 1};
+	struct cfi_section section = {.data = (const uint8_t *)"",
+				      .size = CFI_SECTION_MAX_BYTES + 1};
 	struct recipe_table *t;
 
 	(void)state;

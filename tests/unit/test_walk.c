@@ -434,7 +434,7 @@ static void test_rest(void **state)
 		assert_true(dwarf_walk_function(walk, object, offset, &start[i], &end[i]));
 		assert_true(start[i] <= offset && offset < end[i]);
 		for (int rests = 0; rests < 3; rests++)
-			dwarf_walk_rest(walk);
+			dwarf_walk_trim(walk);
 	}
 	assert_int_equal(start[0], start[1]);
 	assert_int_equal(end[0], end[1]);

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "cfi/cfi_image.h"
+#include "cfi/cfi_index.h"
 #include "cfi/cfi_section.h"
 #include "unwind/walk_rule.h"
 #include "unwind/walk_step.h"
@@ -54,17 +54,17 @@ struct rule_counts {
 };
 
 /* Rules of the start, the middle and the end of every `stride`th entry. */
-static void compile_all(const struct cfi_image *image, size_t stride, struct rule_counts *counts)
+static void compile_all(const struct cfi_index *index, size_t stride, struct rule_counts *counts)
 {
-	for (size_t i = 0; i < cfi_image_count(image); i += stride) {
+	for (size_t i = 0; i < cfi_index_count(index); i += stride) {
 		uint64_t start, end;
 
-		cfi_image_range(image, i, &start, &end);
+		cfi_index_range(index, i, &start, &end);
 		for (int k = 0; k < 3; k++) {
 			uint64_t at[] = {start, start + (end - start) / 2, end - 1};
 			struct walk_rule rule;
 
-			assert_int_equal(walk_rule_compile(image, at[k], &rule), 0);
+			assert_int_equal(walk_rule_compile(index, at[k], &rule), 0);
 			assert_int_not_equal(rule.fast.cfa, STACKD_CFA_NONE);
 			counts->slow += rule.slow != NULL;
 			counts->bad += rule.fast.cfa == STACKD_CFA_DAEMON && !rule.slow;
@@ -74,8 +74,7 @@ static void compile_all(const struct cfi_image *image, size_t stride, struct rul
 	}
 }
 
-/* Of all libraries that the test is linked with, nearly every rule fits the fixed form. A few of
- * hand-written code are invalid: in libgcrypt, DW_CFA_def_cfa_register after an expression. */
+/* Of all libraries that the test is linked with, nearly every rule fits the fixed form. */
 static void test_real_libraries(void **state)
 {
 	static char paths[64][256];
@@ -85,12 +84,12 @@ static void test_real_libraries(void **state)
 	dl_iterate_phdr(collect_path, paths);
 	for (size_t i = 0; i < COUNT(paths) && paths[i][0]; i++) {
 		struct elf_file *file = open_file(paths[i]);
-		struct cfi_image *image = NULL;
+		struct cfi_index *index = NULL;
 
 		assert_non_null(file);
-		assert_int_equal(cfi_image_new(file, &image), 0);
-		compile_all(image, cfi_image_count(image) / 3000 + 1, &counts);
-		cfi_image_free(image);
+		assert_int_equal(cfi_index_new(file, &index), 0);
+		compile_all(index, cfi_index_count(index) / 3000 + 1, &counts);
+		cfi_index_free(index);
 		elf_file_free(file);
 	}
 	assert_true(counts.all > 5000);
@@ -131,13 +130,13 @@ static void use_image(const uint8_t *bytes, size_t size)
 {
 	uint64_t stack[64];
 	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0};
-	struct cfi_image *image = NULL;
+	struct cfi_index *index = NULL;
 	struct elf_file *file = NULL;
 
 	if (elf_file_open_memory(bytes, size, &file))
 		return;
-	if (!cfi_image_new(file, &image)) {
-		size_t n = cfi_image_count(image);
+	if (!cfi_index_new(file, &index)) {
+		size_t n = cfi_index_count(index);
 
 		for (size_t i = 0; i < COUNT(stack); i++)
 			stack[i] = 0x7000 + next_random() % 512;
@@ -146,18 +145,18 @@ static void use_image(const uint8_t *bytes, size_t size)
 			struct walk_rule rule;
 			uint64_t start, end;
 
-			cfi_image_range(image, next_random() % n, &start, &end);
+			cfi_index_range(index, next_random() % n, &start, &end);
 			for (int i = 0; i < STACKD_REG_COUNT; i++)
 				s.r[i] = 0x7000 + next_random() % 256;
 			start += next_random() % (end - start);
-			assert_int_equal(walk_rule_compile(image, start, &rule), 0);
+			assert_int_equal(walk_rule_compile(index, start, &rule), 0);
 			if (rule.fast.cfa != STACKD_CFA_NONE)
 				assert_true((unsigned)walk_step(&rule, &memory, &s) <=
 					    WALK_GOES_ON);
 			walk_rule_free(&rule);
 		}
 	}
-	cfi_image_free(image);
+	cfi_index_free(index);
 	elf_file_free(file);
 }
 

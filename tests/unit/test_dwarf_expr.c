@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The expression evaluator, operation by operation, and the recogniser of call instructions. */
+/* The evaluator of DWARF expressions, operation by operation, and the decoder before it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/call_site.h"
 #include "cfi/dwarf_expr.h"
+#include "cfi/dwarf_expr_decode.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -32,7 +32,8 @@ static bool read_memory(void *arg, uint64_t address, size_t bytes, uint64_t *ret
 	return true;
 }
 
-static int eval(const Dwarf_Op *ops, size_t count, bool has_cfa, struct dwarf_expr_result *result)
+static int eval(const struct dwarf_expr_op *ops, size_t count, bool has_cfa,
+		struct dwarf_expr_result *result)
 {
 	uint64_t registers[STACKD_REG_COUNT];
 	struct dwarf_expr_context context = {
@@ -49,13 +50,13 @@ static int eval(const Dwarf_Op *ops, size_t count, bool has_cfa, struct dwarf_ex
 }
 
 #define OP(name, ...)                                                                              \
-	(Dwarf_Op)                                                                                 \
+	(struct dwarf_expr_op)                                                                     \
 	{                                                                                          \
 		.atom = DW_OP_##name, __VA_ARGS__                                                  \
 	}
 #define CONST(v) OP(const8u, .number = (uint64_t)(v))
 
-static void assert_gives(uint64_t expected, const Dwarf_Op *ops, size_t count)
+static void assert_gives(uint64_t expected, const struct dwarf_expr_op *ops, size_t count)
 {
 	struct dwarf_expr_result result = {.kind = DWARF_EXPR_REGISTER, .value = 0xdead};
 
@@ -64,7 +65,7 @@ static void assert_gives(uint64_t expected, const Dwarf_Op *ops, size_t count)
 	assert_int_equal(result.value, expected);
 }
 
-static void assert_fails(int error, const Dwarf_Op *ops, size_t count)
+static void assert_fails(int error, const struct dwarf_expr_op *ops, size_t count)
 {
 	struct dwarf_expr_result result = {.value = 0xdead};
 
@@ -74,12 +75,12 @@ static void assert_fails(int error, const Dwarf_Op *ops, size_t count)
 
 #define GIVES(expected, ...)                                                                       \
 	do {                                                                                       \
-		const Dwarf_Op ops_[] = {__VA_ARGS__};                                             \
+		const struct dwarf_expr_op ops_[] = {__VA_ARGS__};                                 \
 		assert_gives((uint64_t)(expected), ops_, COUNT(ops_));                             \
 	} while (0)
 #define FAILS(error, ...)                                                                          \
 	do {                                                                                       \
-		const Dwarf_Op ops_[] = {__VA_ARGS__};                                             \
+		const struct dwarf_expr_op ops_[] = {__VA_ARGS__};                                 \
 		assert_fails(error, ops_, COUNT(ops_));                                            \
 	} while (0)
 
@@ -89,14 +90,14 @@ static void test_pushes(void **state)
 	GIVES(0, OP(lit0));
 	GIVES(31, OP(lit31));
 	GIVES(0x1007 + 8, OP(breg7, .number = 8));
-	GIVES(0x1006 - 16, OP(breg6, .number = (Dwarf_Word)-16));
+	GIVES(0x1006 - 16, OP(breg6, .number = (uint64_t)-16));
 	GIVES(0x1010, OP(breg16));
 	GIVES(0x100c + 5, OP(bregx, .number = 12, .number2 = 5));
 	GIVES(200, OP(const1u, .number = 200));
-	GIVES(-5, OP(const1s, .number = (Dwarf_Word)-5));
+	GIVES(-5, OP(const1s, .number = (uint64_t)-5));
 	GIVES(UINT64_MAX, OP(const8u, .number = UINT64_MAX));
 	GIVES(77, OP(constu, .number = 77));
-	GIVES(-77, OP(consts, .number = (Dwarf_Word)-77));
+	GIVES(-77, OP(consts, .number = (uint64_t)-77));
 	GIVES(0x7000, OP(call_frame_cfa));
 	GIVES(3, OP(lit3), OP(nop));
 	FAILS(-EINVAL, OP(call_frame_cfa));
@@ -162,7 +163,7 @@ static void test_comparisons(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		Dwarf_Op compare = {.atom = cases[i].atom};
+		struct dwarf_expr_op compare = {.atom = cases[i].atom};
 
 		GIVES(cases[i].less, CONST(-1), OP(lit1), compare);
 		GIVES(cases[i].same, OP(lit1), OP(lit1), compare);
@@ -199,7 +200,7 @@ static void test_shuffles(void **state)
 /* Bytes: 0 lit, 1 bra +1 (to 5), 4 lit2, 5 lit3. */
 static void assert_branch(unsigned condition, uint64_t expected)
 {
-	const Dwarf_Op ops[] = {
+	const struct dwarf_expr_op ops[] = {
 		OP(lit7, .offset = 0),
 		{.atom = (uint8_t)(DW_OP_lit0 + condition), .offset = 1},
 		OP(bra, .number = 1, .offset = 2),
@@ -213,7 +214,7 @@ static void assert_branch(unsigned condition, uint64_t expected)
 
 static void test_branches(void **state)
 {
-	Dwarf_Op nops[DWARF_EXPR_MAX_STEPS + 1];
+	struct dwarf_expr_op nops[DWARF_EXPR_MAX_STEPS + 1];
 
 	(void)state;
 	assert_branch(1, 7 + 3);
@@ -222,14 +223,14 @@ static void test_branches(void **state)
 	      OP(nop, .offset = 5));
 	/* to the end, and into the middle of an operation */
 	GIVES(5, OP(lit5, .offset = 0), OP(skip, .number = 1, .offset = 1), OP(lit6, .offset = 4));
-	FAILS(-EINVAL, OP(lit5, .offset = 0), OP(skip, .number = (Dwarf_Word)-2, .offset = 1),
+	FAILS(-EINVAL, OP(lit5, .offset = 0), OP(skip, .number = (uint64_t)-2, .offset = 1),
 	      OP(lit6, .offset = 4));
-	FAILS(-EINVAL, OP(lit5, .offset = 0), OP(skip, .number = (Dwarf_Word)-200, .offset = 1));
+	FAILS(-EINVAL, OP(lit5, .offset = 0), OP(skip, .number = (uint64_t)-200, .offset = 1));
 	FAILS(-EINVAL, OP(bra, .number = 0));
 	/* libdw's CFA has the offset -1, and is no target */
-	FAILS(-EINVAL, OP(lit1, .offset = (Dwarf_Word)-1),
-	      OP(skip, .number = (Dwarf_Word)-4, .offset = 0));
-	FAILS(-ELOOP, OP(lit1, .offset = 0), OP(skip, .number = (Dwarf_Word)-3, .offset = 1));
+	FAILS(-EINVAL, OP(lit1, .offset = (uint64_t)-1),
+	      OP(skip, .number = (uint64_t)-4, .offset = 0));
+	FAILS(-ELOOP, OP(lit1, .offset = 0), OP(skip, .number = (uint64_t)-3, .offset = 1));
 	for (size_t i = 0; i < COUNT(nops); i++)
 		nops[i] = i ? OP(nop, .offset = i) : OP(lit1);
 	assert_gives(1, nops, COUNT(nops) - 1);
@@ -238,11 +239,11 @@ static void test_branches(void **state)
 
 static void test_kinds(void **state)
 {
-	const Dwarf_Op value[] = {OP(call_frame_cfa), OP(plus_uconst, .number = 8),
-				  OP(stack_value)};
-	const Dwarf_Op reg[] = {OP(reg5)};
-	const Dwarf_Op regx[] = {OP(call_frame_cfa, .offset = (Dwarf_Word)-1),
-				 OP(regx, .number = 9)};
+	const struct dwarf_expr_op value[] = {OP(call_frame_cfa), OP(plus_uconst, .number = 8),
+					      OP(stack_value)};
+	const struct dwarf_expr_op reg[] = {OP(reg5)};
+	const struct dwarf_expr_op regx[] = {OP(call_frame_cfa, .offset = (uint64_t)-1),
+					     OP(regx, .number = 9)};
 	struct dwarf_expr_result result;
 
 	(void)state;
@@ -276,7 +277,7 @@ static void test_refusals(void **state)
 					DW_OP_lo_user,
 					0x00,
 					0xff};
-	Dwarf_Op full[DWARF_EXPR_MAX_DEPTH + 1];
+	struct dwarf_expr_op full[DWARF_EXPR_MAX_DEPTH + 1];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(atoms); i++)
@@ -299,69 +300,117 @@ static void test_plt_expression(void **state)
 	(void)state;
 }
 
-/* --- call instructions --------------------------------------------------------------------- */
+/* --- decoding ------------------------------------------------------------------------------ */
 
-struct call_case {
-	const char *bytes;
-	size_t len;
-	bool is_call;
-};
-
-#define CALL(bytes)                                                                                \
-	{                                                                                          \
-		bytes, sizeof(bytes) - 1, true                                                     \
-	}
-#define NONE(bytes)                                                                                \
-	{                                                                                          \
-		bytes, sizeof(bytes) - 1, false                                                    \
-	}
-
-static void test_call_sites(void **state)
+/* Decodes the block behind three other bytes, in memory of its own, so that a sanitizer sees a read
+ * beyond it. */
+static int decode(const uint8_t *block, size_t len, enum dwarf_expr_use use,
+		  struct dwarf_expr_op *ops, size_t *ret_count)
 {
-	static const struct call_case cases[] = {
-		CALL("\xe8\x11\x22\x33\x44"), /* call rel32 */
-		CALL("\x90\x90\xe8\xff\xff\xff\xff"),
-		CALL("\x67\xe8\x11\x22\x33\x44"),	  /* with a prefix */
-		CALL("\xff\xd0"),			  /* call *%rax */
-		CALL("\x41\xff\xd3"),			  /* call *%r11 */
-		CALL("\x3e\xff\xd0"),			  /* notrack call *%rax */
-		CALL("\xff\x10"),			  /* call *(%rax) */
-		CALL("\xff\x15\x11\x22\x33\x44"),	  /* call *x(%rip) */
-		CALL("\xff\x14\x24"),			  /* call *(%rsp) */
-		CALL("\x41\xff\x14\xc4"),		  /* call *(%r12,%rax,8) */
-		CALL("\xff\x14\xc5\x11\x22\x33\x44"),	  /* call *x(,%rax,8) */
-		CALL("\xff\x50\x18"),			  /* call *0x18(%rax) */
-		CALL("\xff\x54\x24\x08"),		  /* call *8(%rsp) */
-		CALL("\xff\x90\x11\x22\x33\x44"),	  /* call *x(%rax) */
-		CALL("\xff\x94\x24\x11\x22\x33\x44"),	  /* call *x(%rsp) */
-		CALL("\x64\xff\x14\x25\x11\x22\x33\x44"), /* call *%fs:x */
-		NONE("\x90\x90\x90\x90\x90\x90\x90"),
-		NONE("\xe9\x11\x22\x33\x44"),	  /* jmp rel32 */
-		NONE("\xff\xe0"),		  /* jmp *%rax */
-		NONE("\xff\x25\x11\x22\x33\x44"), /* jmp *x(%rip) */
-		NONE("\xff\x18"),		  /* lcall *(%rax) */
-		NONE("\xff\xd0\x90"),		  /* a call, but not the last */
-		NONE("\xe8\x11\x22\x33\x44\x90"),
-		NONE("\xe8\x11\x22\x33"), /* cut */
-		NONE("\xff\x15\x11\x22\x33"),
-		NONE("\xff\x14"),
-		NONE("\xff\x50"),
-		NONE("\xff\x54\x24"),
-		NONE("\x9a\x11\x22\x33\x44\x55\x66"), /* lcall, invalid in 64-bit code */
-		NONE("\xd0"),
-		NONE(""),
+	uint8_t *copy = malloc(len + 3);
+	struct cfi_section section = {.data = copy, .size = len + 3};
+	int err;
+
+	memcpy(copy + 3, block, len);
+	err = dwarf_expr_decode(&section, 3, use, ops, ret_count);
+	free(copy);
+	return err;
+}
+
+static void test_decoding(void **state)
+{
+	static const uint8_t block[] = {28,
+					DW_OP_const1s,
+					0xff,
+					DW_OP_const2u,
+					0xfe,
+					0xff,
+					DW_OP_const2s,
+					0xfe,
+					0xff,
+					DW_OP_const4s,
+					0xfd,
+					0xff,
+					0xff,
+					0xff,
+					DW_OP_constu,
+					0x80,
+					0x01,
+					DW_OP_bregx,
+					0x07,
+					0x78,
+					DW_OP_breg6,
+					0x70,
+					DW_OP_skip,
+					0xfd,
+					0xff,
+					DW_OP_lit5,
+					DW_OP_plus_uconst,
+					0xff,
+					0x01};
+	static const struct dwarf_expr_op expected[] = {
+		{DW_OP_call_frame_cfa, 0, 0, UINT64_MAX},
+		{DW_OP_const1s, (uint64_t)-1, 0, 0},
+		{DW_OP_const2u, 0xfffe, 0, 2},
+		{DW_OP_const2s, (uint64_t)-2, 0, 5},
+		{DW_OP_const4s, (uint64_t)-3, 0, 8},
+		{DW_OP_constu, 128, 0, 13},
+		{DW_OP_bregx, 7, (uint64_t)-8, 16},
+		{DW_OP_breg6, (uint64_t)-16, 0, 19},
+		{DW_OP_skip, (uint64_t)-3, 0, 21},
+		{DW_OP_lit5, 0, 0, 24},
+		{DW_OP_plus_uconst, 255, 0, 25},
+		{DW_OP_stack_value, 0, 0, 28},
 	};
+	struct dwarf_expr_op ops[DWARF_EXPR_MAX_OPS];
+	size_t n, all = COUNT(expected);
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		/* in memory of its own, so that the sanitizer sees a read before it */
-		uint8_t *copy = malloc(cases[i].len + 1);
+	for (int use = DWARF_EXPR_OF_CFA; use <= DWARF_EXPR_OF_VALUE; use++) {
+		size_t skipped = use == DWARF_EXPR_OF_CFA, cut = use != DWARF_EXPR_OF_VALUE;
 
-		memcpy(copy, cases[i].bytes, cases[i].len);
-		if (call_site_ends(copy, cases[i].len) != cases[i].is_call)
-			fail_msg("case %zu", i);
-		free(copy);
+		memset(ops, 0, sizeof(ops));
+		assert_int_equal(decode(block, sizeof(block), use, ops, &n), 0);
+		assert_int_equal(n, all - skipped - cut);
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(ops[i].atom, expected[i + skipped].atom);
+			assert_true(ops[i].number == expected[i + skipped].number);
+			assert_true(ops[i].number2 == expected[i + skipped].number2);
+			assert_true(ops[i].offset == expected[i + skipped].offset);
+		}
 	}
+}
+
+#define BAD(...)                                                                                   \
+	assert_int_equal(decode((const uint8_t[]){__VA_ARGS__},                                    \
+				sizeof((const uint8_t[]){__VA_ARGS__}), DWARF_EXPR_OF_VALUE, ops,  \
+				&n),                                                               \
+			 -EINVAL)
+
+static void test_bad_blocks(void **state)
+{
+	struct dwarf_expr_op ops[DWARF_EXPR_MAX_OPS];
+	uint8_t full[DWARF_EXPR_MAX_BYTES + 3];
+	size_t n;
+
+	(void)state;
+	BAD(0);
+	BAD(0x80);
+	BAD(2, DW_OP_lit0);
+	BAD(1, DW_OP_breg7);
+	BAD(2, DW_OP_const2u, 1);
+	BAD(2, DW_OP_bregx, 7);
+	BAD(9, DW_OP_addr, 1, 2, 3, 4, 5, 6, 7, 8);
+	BAD(3, DW_OP_implicit_value, 1, 0);
+	BAD(2, DW_OP_GNU_push_tls_address, 0);
+	BAD(2, DW_OP_lit0, 0);
+	memset(full, DW_OP_nop, sizeof(full));
+	full[0] = (DWARF_EXPR_MAX_BYTES & 0x7f) | 0x80;
+	full[1] = DWARF_EXPR_MAX_BYTES >> 7;
+	assert_int_equal(decode(full, sizeof(full), DWARF_EXPR_OF_VALUE, ops, &n), 0);
+	assert_int_equal(n, DWARF_EXPR_MAX_OPS);
+	full[0]++;
+	assert_int_equal(decode(full, sizeof(full), DWARF_EXPR_OF_VALUE, ops, &n), -EINVAL);
 }
 
 int main(void)
@@ -371,7 +420,8 @@ int main(void)
 		cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_comparisons),
 		cmocka_unit_test(test_shuffles),       cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_plt_expression), cmocka_unit_test(test_call_sites),
+		cmocka_unit_test(test_plt_expression), cmocka_unit_test(test_decoding),
+		cmocka_unit_test(test_bad_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

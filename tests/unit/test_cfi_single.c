@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cfi/cfi_image.h"
+#include "cfi/cfi_index.h"
 #include "unwind/walk_rule.h"
 
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
@@ -30,7 +30,7 @@
 struct library {
 	char path[256];
 	struct elf_file *file;
-	struct cfi_image *whole;
+	struct cfi_index *whole;
 };
 
 struct tally {
@@ -56,17 +56,17 @@ static void open_library(struct library *library)
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open(fd, &library->file), 0);
-	assert_int_equal(cfi_image_new(library->file, &library->whole), 0);
+	assert_int_equal(cfi_index_new(library->file, &library->whole), 0);
 	close(fd);
 }
 
 static void close_library(struct library *library)
 {
-	cfi_image_free(library->whole);
+	cfi_index_free(library->whole);
 	elf_file_free(library->file);
 }
 
-static void assert_same_rule(const struct cfi_image *whole, const struct cfi_image *near,
+static void assert_same_rule(const struct cfi_index *whole, const struct cfi_index *near,
 			     uint64_t vaddr)
 {
 	struct walk_rule expected, rule;
@@ -87,9 +87,9 @@ static void assert_same_rule(const struct cfi_image *whole, const struct cfi_ima
 static void check_at(const struct library *library, uint64_t vaddr, struct tally *tally)
 {
 	uint64_t start = 0, end = 0, near_start = 0, near_end = 0;
-	struct cfi_image *near = NULL;
-	bool found = cfi_image_find(library->whole, vaddr, &start, &end);
-	int r = cfi_image_new_at(library->file, vaddr, &near);
+	struct cfi_index *near = NULL;
+	bool found = cfi_index_find(library->whole, vaddr, &start, &end);
+	int r = cfi_index_new_at(library->file, vaddr, &near);
 
 	if (r) {
 		assert_int_equal(r, -ENODATA);
@@ -97,23 +97,23 @@ static void check_at(const struct library *library, uint64_t vaddr, struct tally
 		tally->untold++;
 		return;
 	}
-	assert_int_equal(cfi_image_find(near, vaddr, &near_start, &near_end), found);
+	assert_int_equal(cfi_index_find(near, vaddr, &near_start, &near_end), found);
 	assert_int_equal(near_start, start);
 	assert_int_equal(near_end, end);
 	assert_same_rule(library->whole, near, vaddr);
-	cfi_image_free(near);
+	cfi_index_free(near);
 	tally->same++;
 	tally->found += found;
 }
 
 static void check_library(const struct library *library, struct tally *tally)
 {
-	size_t count = cfi_image_count(library->whole), stride = count / PER_FILE + 1;
+	size_t count = cfi_index_count(library->whole), stride = count / PER_FILE + 1;
 
 	for (size_t i = 0; i < count; i += stride) {
 		uint64_t start, end;
 
-		cfi_image_range(library->whole, i, &start, &end);
+		cfi_index_range(library->whole, i, &start, &end);
 		const uint64_t at[] = {start - 1, start, start + (end - start) / 2, end - 1, end};
 
 		for (size_t k = 0; k < COUNT(at); k++)
@@ -178,7 +178,7 @@ static const Elf64_Phdr *table_of(const uint8_t *bytes)
 	return NULL;
 }
 
-/* Asks for an image everywhere; what comes is used. */
+/* Asks for an index everywhere, and uses those that come. */
 static void use_damaged(const uint8_t *bytes, size_t size, uint64_t around)
 {
 	struct elf_file *file;
@@ -187,14 +187,14 @@ static void use_damaged(const uint8_t *bytes, size_t size, uint64_t around)
 		return;
 	for (int i = 0; i < 50; i++) {
 		uint64_t vaddr = around + next_random() % 65536 - 32768;
-		struct cfi_image *near = NULL;
+		struct cfi_index *near = NULL;
 		struct walk_rule rule;
 
-		if (cfi_image_new_at(file, vaddr, &near))
+		if (cfi_index_new_at(file, vaddr, &near))
 			continue;
 		assert_int_equal(walk_rule_compile(near, vaddr, &rule), 0);
 		walk_rule_free(&rule);
-		cfi_image_free(near);
+		cfi_index_free(near);
 	}
 	elf_file_free(file);
 }

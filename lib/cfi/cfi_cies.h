@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The CIEs of a section, each read and run once, in order of where they stand.
+ *
+ * A section is read twice, first for its CIEs: an FDE finds its CIE by binary search, so no pointer
+ * is followed anywhere, a CIE behind its FDEs is as good as one before them, and CIEs that share a
+ * hash cannot make it slow. A CIE's instructions are run once, not once for each FDE: a long CIE
+ * with many small FDEs would cost their product.
+ */
+#ifndef CFI_CFI_CIES_H
+#define CFI_CFI_CIES_H
+
+#include "base/vec.h"
+#include "cfi/cfi_entry.h"
+
+#define CFI_CIES_MAX (1u << 16)
+
+struct cfi_cies { /* zeroed is empty */
+	VEC(struct cfi_cie) v;
+};
+
+/* Reads the CIEs of a section into an empty list, which the caller frees with cfi_cies_free(), also
+ * after a failure. *ret_refused is CFI_ACCEPTED, or CFI_REFUSED_CIE_LIMIT where the section has
+ * more than CFI_CIES_MAX, of which the first are kept. Returns 0 or -ENOMEM. */
+int cfi_cies_read(const struct cfi_section *section, struct cfi_cies *cies,
+		  enum cfi_refusal *ret_refused);
+
+/* Finds the CIE at an offset of the section; NULL: there is none. It lives as long as the list. */
+const struct cfi_cie *cfi_cies_find(const struct cfi_cies *cies, uint64_t at);
+
+/* Frees the list's CIEs and empties it. */
+void cfi_cies_free(struct cfi_cies *cies);
+
+#endif

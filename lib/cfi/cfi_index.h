@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file's call frame information by address: which entry covers an address, and which row of the
+ * call frame table its instructions make there.
+ *
+ * .eh_frame and .debug_frame are indexed together. Where entries overlap, .eh_frame wins over
+ * .debug_frame, and of two that start at one address the first in the section wins.
+ *
+ * Whatever the file holds, an index takes time and memory in proportion to its sections, a row at
+ * most CFI_INDEX_MAX_PROGRAM_BYTES of instructions.
+ */
+#ifndef CFI_CFI_INDEX_H
+#define CFI_CFI_INDEX_H
+
+#include "cfi/cfi_section.h"
+#include "cfi/cfi_state.h"
+
+/* Entries with more instructions are left out: none of Debian's libraries and programs comes near
+ * that. */
+#define CFI_INDEX_MAX_PROGRAM_BYTES (256 * 1024)
+#define CFI_INDEX_MAX_FDES	    (1u << 22) /* libLLVM has 95,000 */
+
+struct cfi_index;
+
+/* A row of the call frame table. */
+struct cfi_row {
+	struct cfi_state state;
+	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the state does not hold */
+	bool is_signal_frame;
+	const struct cfi_section *section; /* borrowed from the index; expressions stand there */
+};
+
+/* Reads and indexes a file's CFI; `file` is not needed afterwards. Returns 0; -ENODATA: it has none
+ * that is good; -ENOMEM; or what elf_file_read() says. The caller frees *ret_index, which is
+ * untouched on failure. */
+int cfi_index_new(const struct elf_file *file, struct cfi_index **ret_index);
+
+/* Indexes the one entry that begins at `vaddr` or next before it by the linker's search table, for
+ * the cost of that entry: for `vaddr` and what lies between it and the entry's end, it answers what
+ * the whole does. Returns 0 or an error as cfi_index_new(); -ENODATA: the table cannot tell. */
+int cfi_index_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_index **ret_index);
+
+void cfi_index_free(struct cfi_index *index); /* NULL is fine */
+
+/* Finds the range (vaddr) of the entry that covers `vaddr`; false: none does. */
+bool cfi_index_find(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret_start,
+		    uint64_t *ret_end);
+
+/* Runs the entry that covers `vaddr` up to there. Returns false, with *ret_row untouched, where
+ * none does. */
+bool cfi_index_row(const struct cfi_index *index, uint64_t vaddr, struct cfi_row *ret_row);
+
+/* The number of entries. */
+size_t cfi_index_count(const struct cfi_index *index);
+
+/* The range (vaddr) of the i-th entry, in order of their starts; i is below the count. */
+void cfi_index_range(const struct cfi_index *index, size_t i, uint64_t *ret_start,
+		     uint64_t *ret_end);
+
+#endif

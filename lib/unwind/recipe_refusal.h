@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why a file's recipes, or parts of them, are refused: what the reader of call frame information
+ * refuses (cfi/cfi_refusal.h), and what tables and fixed rules cannot hold.
+ *
+ * Files are refused by who opens them. A refused FDE leaves its range to other FDEs (rule NONE if
+ * there is none); a refused row has rule DAEMON.
+ */
+#ifndef UNWIND_RECIPE_REFUSAL_H
+#define UNWIND_RECIPE_REFUSAL_H
+
+#include "cfi/cfi_refusal.h"
+
+/* X(enumerator, name, unit, meaning), as in CFI_REFUSALS. */
+#define RECIPE_REFUSALS(X)                                                                         \
+	X(FILE_HEADERS, "file_headers", FILE, "not an ELF file for x86-64, or its headers lie")    \
+	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
+	CFI_REFUSALS(X)                                                                            \
+	X(SEGMENTS, "segments", SECTION,                                                           \
+	  "the file has more executable program headers than the limit")                           \
+	X(FDE_SEGMENT, "fde_segment", FDE,                                                         \
+	  "its range is not inside one executable program header")                                 \
+	X(FDE_OFFSET, "fde_offset", FDE, "its range lies beyond the highest file offset")          \
+	X(FDE_LIMIT, "fde_limit", FDE, "more FDEs than the limit")                                 \
+	X(FDE_OVERLAP, "fde_overlap", FDE,                                                         \
+	  "its range, or a part of it, belongs to an earlier one")                                 \
+	X(ROW_LIMIT, "row_limit", FDE, "more rows than the limit")                                 \
+	X(CFA_REGISTER, "cfa_register", ROW, "the CFA's register is not a general purpose one")    \
+	X(RA_RULE, "ra_rule", ROW, "the return address is not in a stack slot")                    \
+	X(RSP_RULE, "rsp_rule", ROW, "the caller's stack pointer is not the CFA")                  \
+	X(SAVED_RULE, "saved_rule", ROW, "a callee-saved register is not in a stack slot")         \
+	X(SAVED_EXPRESSION, "saved_expression", ROW,                                               \
+	  "its slot is an expression that is not known")                                           \
+	X(SAVED_BASES, "saved_bases", ROW, "slots relative to more than one register")             \
+	X(SIGNAL_FRAME, "signal_frame", ROW, "a signal frame unlike the kernel's")                 \
+	X(RANGE, "range", ROW, "an offset does not fit")                                           \
+	X(RULE_LIMIT, "rule_limit", ROW, "more different rules than the limit")                    \
+	X(RULE_SHARE, "rule_share", ROW,                                                           \
+	  "more new rules than the file's share of those that all files have together")
+
+enum recipe_refusal {
+#define RECIPE_X(e, name, unit, meaning) RECIPE_REFUSED_##e,
+	RECIPE_REFUSALS(RECIPE_X)
+#undef RECIPE_X
+		RECIPE_REFUSED_COUNT,
+	RECIPE_ACCEPTED = RECIPE_REFUSED_COUNT
+};
+
+/* The name in `stats`; "accepted" for RECIPE_ACCEPTED. A constant string. */
+const char *recipe_refusal_name(enum recipe_refusal refusal);
+
+/* What is counted: "file", "section", "fde" or "row"; "" for RECIPE_ACCEPTED. */
+const char *recipe_refusal_unit(enum recipe_refusal refusal);
+
+/* The same reason in this list; RECIPE_ACCEPTED of CFI_ACCEPTED. */
+enum recipe_refusal recipe_refusal_of_cfi(enum cfi_refusal refusal);
+
+#endif
