@@ -310,7 +310,7 @@ struct stackd_row {
 enum stackd_cfa {
 	STACKD_CFA_NONE,   /* no recipe: no unwind information covers this place */
 	STACKD_CFA_END,	   /* the outermost frame: its return address is undefined */
-	STACKD_CFA_DAEMON, /* a rule that cannot be said here: the daemon finishes with libdw */
+	STACKD_CFA_DAEMON, /* a rule that cannot be said here: the daemon's walk goes on */
 	STACKD_CFA_REG,	   /* CFA = reg + cfa_offset */
 	STACKD_CFA_DEREF,  /* CFA = *(reg + cfa_offset) + cfa_add (realigned stacks) */
 	STACKD_CFA_PLT,	   /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_add ? 8 : 0) */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks held against libdw's; see judge.h. STACKD_DEBUG in the environment shows the wrong ones. */
+/* Walks held against the daemon's; see judge.h. STACKD_DEBUG in the environment shows the wrong ones. */
 #include "judge.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static void show_wrong(const struct judge *judge, const struct stackd_header *re
 	fprintf(stderr, "judge: pid %u tid %u flags %x\n", record_pid(record), record->tid,
 		record->flags);
 	show_path(judge, "  kernel:", judge->path, judge->count);
-	show_path(judge, "  libdw: ", path->locations, path->count);
+	show_path(judge, "  daemon: ", path->locations, path->count);
 }
 
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,

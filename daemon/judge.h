@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The judge (--judge): with a walk of the kernel's comes a copy of the stack, which is walked again
- * by libdw; both must have found the same path.
+ * The judge (--judge): with a walk of the kernel's comes a copy of the stack, which the daemon
+ * walks again; both must have found the same path.
  */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -21,7 +21,7 @@ void judge_free(struct judge *judge);
 /* The user part of a WALKED record. (NULL `judge`, in all of these: nothing is judged.) */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path);
 
-/* What libdw has made of the copy that came with it. Where that could not finish (the copy is of
+/* The path that the daemon's walk has made of the copy that came with it. Where that could not finish (the copy is of
  * one stack, and the thread is on another that a signal handler has), what it saw must be the end
  * of the path. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,

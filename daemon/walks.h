@@ -2,8 +2,8 @@
 /*
  * Walks: the user part of a sample's path, from its record.
  *
- *   STACK  ──► libdw on the copied stack (lib/walk) ──► frames ──┐
- *   WALKED ──► the frames that the kernel half found ────────────┴──► locations, root first
+ *   STACK  ──► the walk of the copied stack (lib/unwind) ──► frames ──┐
+ *   WALKED ──► the frames that the kernel half found ─────────────────┴──► locations, root first
  *
  * Where there are branch records of the same sample, either is held against them.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CIEs and FDEs; see cfi_entry.h.
+ * Reads CIEs and FDEs; see cfi_entry.h.
  *
  *   .eh_frame     u32 length | u32 0 or distance back to the CIE | body
  *   .debug_frame  u32 length | u32 ~0 or offset of the CIE       | body

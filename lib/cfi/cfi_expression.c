@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions by shape; see cfi_expression.h. What real files hold:
+ * Recognises expressions by shape; see cfi_expression.h. Real files hold:
  *
  *   realigned stack (gcc)      breg6 -8; deref
  *   assembly (OpenSSL)         breg7 N; deref; plus_uconst 8
@@ -31,7 +31,8 @@ static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offse
 	return !r->failed && reg < STACKD_REG_RIP;
 }
 
-/* What follows `breg7 N` in a PLT's expression; gives the byte from which on 8 are pushed. */
+/* Reads the rest of a PLT's expression behind `breg7 N`; gives the byte from which on 8 are pushed.
+ */
 static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 {
 	static const uint8_t head[] = {DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and};
@@ -46,7 +47,8 @@ static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 	       !memcmp(p + sizeof(head) + 1, tail, sizeof(tail));
 }
 
-/* What follows a register: nothing, `deref`, or `deref; plus_uconst N`. */
+/* Reads the rest of an expression behind a register: nothing, `deref`, or `deref; plus_uconst N`.
+ */
 static bool read_deref_tail(struct cfi_reader *r, enum stackd_cfa *ret_cfa, int64_t *ret_add)
 {
 	uint64_t add = 0;

@@ -121,8 +121,7 @@ static int fill(struct cfi_index *index)
 	return 0;
 }
 
-/* Makes an index of the sections, which it takes over. */
-static int make(struct cfi_sections *sections, struct cfi_index **ret_index)
+int cfi_index_of_sections(struct cfi_sections *sections, struct cfi_index **ret_index)
 {
 	struct cfi_index *index = calloc(1, sizeof(*index));
 	int err;
@@ -132,6 +131,7 @@ static int make(struct cfi_sections *sections, struct cfi_index **ret_index)
 		return -ENOMEM;
 	}
 	index->sections = *sections;
+	*sections = (struct cfi_sections){0};
 	err = fill(index);
 	if (err)
 		cfi_index_free(index);
@@ -145,7 +145,7 @@ int cfi_index_new(const struct elf_file *file, struct cfi_index **ret_index)
 	struct cfi_sections sections;
 	int err = cfi_section_read(file, &sections);
 
-	return err ? err : make(&sections, ret_index);
+	return err ? err : cfi_index_of_sections(&sections, ret_index);
 }
 
 int cfi_index_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_index **ret_index)
@@ -156,7 +156,7 @@ int cfi_index_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_ind
 	int err = cfi_single_read(file, vaddr, &sections);
 
 	if (!err)
-		err = make(&sections, &index);
+		err = cfi_index_of_sections(&sections, &index);
 	if (err)
 		return err;
 	if (!cfi_index_find(index, vaddr, &start, &end) && cfi_section_has_debug_frame(file)) {

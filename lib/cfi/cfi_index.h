@@ -35,6 +35,10 @@ struct cfi_row {
  * untouched on failure. */
 int cfi_index_new(const struct elf_file *file, struct cfi_index **ret_index);
 
+/* Indexes sections that have been read, and takes them over, also where it fails: *sections is
+ * empty afterwards. Returns as cfi_index_new(). */
+int cfi_index_of_sections(struct cfi_sections *sections, struct cfi_index **ret_index);
+
 /* Indexes the one entry that begins at `vaddr` or next before it by the linker's search table, for
  * the cost of that entry: for `vaddr` and what lies between it and the entry's end, it answers what
  * the whole does. Returns 0 or an error as cfi_index_new(); -ENODATA: the table cannot tell. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame instructions, run; see cfi_machine.h.
+ * Runs call frame instructions; see cfi_machine.h.
  *
  * An instruction that cannot be run refuses the rest of its FDE, from the row in which it stands:
- * what came before it is sound. A register rule or a CFA that cannot be said in our terms does
+ * the rows before it are sound. A register rule or a CFA that cannot be said in our terms does
  * less: it marks the state, and rows are refused only as long as the mark stands.
  *
  * Locations never go back: DW_CFA_set_loc to a lower address is refused, so rows come sorted.

@@ -20,23 +20,26 @@ struct cfi_reader {
 	bool failed;
 };
 
+/* A reader of `len` bytes, which are borrowed. */
 static inline struct cfi_reader cfi_reader_of(const uint8_t *data, size_t len)
 {
 	return (struct cfi_reader){.at = data, .end = data ? data + len : data};
 }
 
+/* The bytes that have not been read. */
 static inline size_t cfi_reader_left(const struct cfi_reader *r)
 {
 	return (size_t)(r->end - r->at);
 }
 
+/* Fails the reader: it is at its end from now on. */
 static inline void cfi_reader_fail(struct cfi_reader *r)
 {
 	r->failed = true;
 	r->at = r->end;
 }
 
-/* The next `len` bytes, or NULL. */
+/* The next `len` bytes, borrowed; NULL: there are not as many. */
 static inline const uint8_t *cfi_reader_block(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *at = r->at;
@@ -60,13 +63,15 @@ static inline const uint8_t *cfi_reader_block(struct cfi_reader *r, uint64_t len
 			memcpy(&v, p, sizeof(v));                                                  \
 		return to_host(v);                                                                 \
 	}
+/* The next number of a fixed width. */
 CFI_FIXED(cfi_reader_u8, uint8_t, )
 CFI_FIXED(cfi_reader_u16, uint16_t, le16toh)
 CFI_FIXED(cfi_reader_u32, uint32_t, le32toh)
 CFI_FIXED(cfi_reader_u64, uint64_t, le64toh)
 #undef CFI_FIXED
 
-/* The bits of a LEB128 number of up to ten bytes, how many bits were given, and the last byte. */
+/* The bits of a LEB128 number (DWARF 5, section 7.6) of up to ten bytes, how many bits were given,
+ * and the last byte. */
 static inline uint64_t cfi_reader_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;
@@ -86,6 +91,7 @@ static inline uint64_t cfi_reader_leb(struct cfi_reader *r, unsigned *ret_bits, 
 	return r->failed ? 0 : v;
 }
 
+/* The next unsigned LEB128 number; one of more than 64 bits fails. */
 static inline uint64_t cfi_reader_uleb(struct cfi_reader *r)
 {
 	unsigned bits;
@@ -101,6 +107,7 @@ static inline uint64_t cfi_reader_uleb(struct cfi_reader *r)
 	return 0;
 }
 
+/* The next signed LEB128 number; one of more than 64 bits fails. */
 static inline int64_t cfi_reader_sleb(struct cfi_reader *r)
 {
 	unsigned bits;
@@ -115,7 +122,7 @@ static inline int64_t cfi_reader_sleb(struct cfi_reader *r)
 	return 0;
 }
 
-/* A block with its length before it; the reader of it is failed where it is cut. */
+/* A reader of the next `len` bytes; it and `r` have failed where there are not as many. */
 static inline struct cfi_reader cfi_reader_sub(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *p = cfi_reader_block(r, len);

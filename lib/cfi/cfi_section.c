@@ -29,16 +29,11 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-/* What the section headers say; a section that was not found has sh_type SHT_NULL. */
+/* The headers of the two sections; a section that was not found has sh_type SHT_NULL. */
 struct headers {
 	Elf64_Shdr eh_frame, debug_frame;
 	bool lie; /* some of them, or their names, are out of the file */
 };
-
-static bool read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
-{
-	return elf_file_read(file, offset, buf, len) == (int64_t)len;
-}
 
 /* --- finding ------------------------------------------------------------------------------- */
 
@@ -48,7 +43,7 @@ static bool read_header(const struct elf_file *file, const Elf64_Ehdr *ehdr, uin
 	uint64_t offset;
 
 	return !__builtin_add_overflow(ehdr->e_shoff, i * sizeof(*ret_shdr), &offset) &&
-	       read_whole(file, offset, ret_shdr, sizeof(*ret_shdr));
+	       elf_file_read_whole(file, offset, ret_shdr, sizeof(*ret_shdr));
 }
 
 /* The number of sections and the header of their names. Numbers that do not fit the file header
@@ -79,7 +74,7 @@ static bool read_name(const struct elf_file *file, const Elf64_Shdr *names, uint
 
 	if (names->sh_type != SHT_STRTAB || !len ||
 	    __builtin_add_overflow(names->sh_offset, at, &offset) ||
-	    !read_whole(file, offset, ret_name, len))
+	    !elf_file_read_whole(file, offset, ret_name, len))
 		return false;
 	if (len < NAME_BYTES)
 		return memchr(ret_name, 0, len);
@@ -105,7 +100,7 @@ static struct headers find_headers(const struct elf_file *file)
 	Elf64_Ehdr ehdr;
 	uint64_t count;
 
-	if (!read_whole(file, 0, &ehdr, sizeof(ehdr)))
+	if (!elf_file_read_whole(file, 0, &ehdr, sizeof(ehdr)))
 		return headers;
 	if (!ehdr.e_shoff || !read_shape(file, &ehdr, &count, &names)) {
 		headers.lie = ehdr.e_shoff;
@@ -137,7 +132,7 @@ static bool find_by_program_headers(const struct elf_file *file, Elf64_Shdr *ret
 
 	while (i < count && p[i].p_type != PT_GNU_EH_FRAME)
 		i++;
-	if (i == count || !read_whole(file, p[i].p_offset, &header, sizeof(header)) ||
+	if (i == count || !elf_file_read_whole(file, p[i].p_offset, &header, sizeof(header)) ||
 	    header.version != 1 || header.encoding != PCREL_SDATA4)
 		return false;
 	vaddr = p[i].p_vaddr + 4 + (uint64_t)(int64_t)header.pointer;
@@ -166,7 +161,7 @@ static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t siz
 	int64_t n;
 
 	*ret_bytes = NULL;
-	if (size && !read_whole(file, offset + size - 1, &(uint8_t){0}, 1))
+	if (size && !elf_file_read_whole(file, offset + size - 1, &(uint8_t){0}, 1))
 		return 0;
 	bytes = malloc(size ? size : 1);
 	if (!bytes)
@@ -190,7 +185,7 @@ static bool inflate_to(uint32_t type, const uint8_t *from, size_t len, uint8_t *
 	return type == ELFCOMPRESS_ZSTD && ZSTD_decompress(to, size, from, len) == size;
 }
 
-/* Replaces `*bytes` by what they are when decompressed; by NULL, counted, if they lie. */
+/* Decompresses `*bytes`, which it replaces and frees; by NULL, counted, if they lie. */
 static int decompress(uint8_t **bytes, uint64_t *size, uint64_t *refused)
 {
 	Elf64_Chdr header;

@@ -19,11 +19,6 @@
 
 #define MAX_ENTRY_BYTES (256 * 1024)
 
-static bool read_all(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
-{
-	return elf_file_read(file, offset, buf, len) == (int64_t)len;
-}
-
 /* Finds the vaddr of the entry of the last row that starts at `vaddr` or before. 0, -ENODATA or
  * -ENOMEM. */
 static int search(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_entry)
@@ -49,7 +44,8 @@ static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 {
 	uint32_t len;
 
-	if (!read_all(file, offset, &len, sizeof(len)) || len < 8 || len > MAX_ENTRY_BYTES)
+	if (!elf_file_read_whole(file, offset, &len, sizeof(len)) || len < 8 ||
+	    len > MAX_ENTRY_BYTES)
 		return 0;
 	return len + sizeof(len);
 }
@@ -59,7 +55,7 @@ static bool find_cie(const struct elf_file *file, uint64_t offset, uint64_t *ret
 {
 	uint32_t distance;
 
-	if (!read_all(file, offset + 4, &distance, sizeof(distance)) || !distance ||
+	if (!elf_file_read_whole(file, offset + 4, &distance, sizeof(distance)) || !distance ||
 	    distance > offset + 4)
 		return false;
 	*ret_offset = offset + 4 - distance;
@@ -85,7 +81,8 @@ int cfi_single_read(const struct elf_file *file, uint64_t vaddr, struct cfi_sect
 	data = malloc(cie_len + len);
 	if (!data)
 		return -ENOMEM;
-	if (!read_all(file, cie, data, cie_len) || !read_all(file, offset, data + cie_len, len)) {
+	if (!elf_file_read_whole(file, cie, data, cie_len) ||
+	    !elf_file_read_whole(file, offset, data + cie_len, len)) {
 		free(data);
 		return -ENODATA;
 	}

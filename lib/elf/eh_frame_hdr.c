@@ -40,11 +40,6 @@ struct eh_frame_hdr {
 	struct row *rows; /* owned; NULL: to be read one by one */
 };
 
-static bool read_all(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
-{
-	return elf_file_read(file, offset, buf, len) == (int64_t)len;
-}
-
 static bool header_is_usual(const struct header *h)
 {
 	return h->version == 1 && h->eh_frame_encoding == PCREL_SDATA4 &&
@@ -59,12 +54,13 @@ static bool find(const struct elf_file *file, struct eh_frame_hdr *ret_hdr)
 
 	if (!elf_file_header_vaddr(file, PT_GNU_EH_FRAME, &hdr.vaddr) ||
 	    !elf_file_vaddr_to_offset(file, hdr.vaddr, &hdr.offset) ||
-	    !read_all(file, hdr.offset, &h, sizeof(h)) || !header_is_usual(&h) || !h.count ||
-	    h.count > MAX_ROWS)
+	    !elf_file_read_whole(file, hdr.offset, &h, sizeof(h)) || !header_is_usual(&h) ||
+	    !h.count || h.count > MAX_ROWS)
 		return false;
 	hdr.count = h.count;
 	hdr.offset += sizeof(h);
-	if (!read_all(file, hdr.offset + hdr.count * sizeof(struct row) - 1, &(uint8_t){0}, 1))
+	if (!elf_file_read_whole(file, hdr.offset + hdr.count * sizeof(struct row) - 1,
+				 &(uint8_t){0}, 1))
 		return false;
 	*ret_hdr = hdr;
 	return true;
@@ -101,7 +97,7 @@ int eh_frame_hdr_load(struct eh_frame_hdr *hdr)
 	rows = malloc(hdr->count * sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	if (!read_all(hdr->file, hdr->offset, rows, hdr->count * sizeof(*rows))) {
+	if (!elf_file_read_whole(hdr->file, hdr->offset, rows, hdr->count * sizeof(*rows))) {
 		free(rows);
 		return -ENODATA;
 	}
@@ -122,7 +118,7 @@ bool eh_frame_hdr_row(const struct eh_frame_hdr *hdr, size_t i, struct eh_frame_
 		return false;
 	if (hdr->rows)
 		row = hdr->rows[i];
-	else if (!read_all(hdr->file, hdr->offset + i * sizeof(row), &row, sizeof(row)))
+	else if (!elf_file_read_whole(hdr->file, hdr->offset + i * sizeof(row), &row, sizeof(row)))
 		return false;
 	ret_row->start = hdr->vaddr + (uint64_t)(int64_t)row.start;
 	ret_row->entry = hdr->vaddr + (uint64_t)(int64_t)row.entry;

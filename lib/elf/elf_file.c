@@ -90,6 +90,11 @@ int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, s
 	return (int64_t)len;
 }
 
+bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
+{
+	return elf_file_read(file, offset, buf, len) == (int64_t)len;
+}
+
 /* All or nothing: 0, -ENOEXEC where the file ends before, or -errno. */
 static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {

@@ -69,6 +69,9 @@ bool elf_file_is_position_independent(const struct elf_file *file); /* ET_DYN */
 /* Copies up to `len` bytes at a file offset; the number copied (0 past the end), or -errno. */
 int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
+/* Copies exactly `len` bytes at a file offset; false: the file ends before, or cannot be read. */
+bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
+
 /* libelf's handle, for lib/sym; borrowed, not thread-safe. */
 Elf *elf_file_libelf(const struct elf_file *file);
 

@@ -5,7 +5,7 @@
  *   perfdata ──┬─ mmap, comm, fork, exit ──► import_world: processes, objects, address ─► location
  *              └─ sample ──► import_stack: frames ──► import_path: node of the trie ──► store
  *
- * Where a sample's frames come from, best first: its registers and stack (walked with libdw, the
+ * Where a sample's frames come from, best first: its registers and stack (walked with lib/unwind, the
  * recordings of `--call-graph dwarf`), held against its branch records if it has them; branch
  * records in call-stack mode (`--call-graph lbr`); a call chain as the kernel walked it
  * (`--call-graph fp`), joined by the segment that branch records of every kind show (`-b`); the

@@ -4,7 +4,7 @@
  * return address must pass.
  *
  * 64-bit code has two near calls: E8 rel32, and FF /2 with any operand (2 to 7 bytes, then any
- * prefixes, which need no look since they stand before). 9A, the far call, is invalid there.
+ * prefixes, which may be ignored since they stand before). 9A, the far call, is invalid there.
  */
 #ifndef UNWIND_CALL_SITE_H
 #define UNWIND_CALL_SITE_H
@@ -15,7 +15,8 @@
 
 #define CALL_SITE_BYTES 7
 
-/* `bytes` are the `len` bytes before the return address; CALL_SITE_BYTES of them are enough. */
+/* Whether the `len` bytes before a return address end in a call; CALL_SITE_BYTES of them are
+ * enough. */
 bool call_site_ends(const uint8_t *bytes, size_t len);
 
 #endif

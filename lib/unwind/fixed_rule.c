@@ -116,8 +116,8 @@ static bool rsp_is_cfa(const struct cfi_reg *rsp)
 	return rsp->how == CFI_UNSET || (rsp->how == CFI_IS_CFA && !rsp->offset);
 }
 
-/* A register of a signal frame: in its place in the sigcontext at rsp + base. The walk needs the
- * return address and the callee-saved registers; no rule for the others is fine. */
+/* Whether a register of a signal frame is in its slot of the sigcontext at rsp + base. The walk
+ * needs the return address and the callee-saved registers; no rule for the others is fine. */
 static bool is_in_sigcontext(const struct cfi_state *state, int reg, int64_t base)
 {
 	const struct cfi_reg *slot = &state->regs[reg];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code tells about itself; see leaf_rule.h. Six places, all met in practice:
+ * Rules from a few bytes of code; see leaf_rule.h. There are six cases, all met in practice:
  *
  *   ret              The return address is on top, and all registers have the caller's values.
  *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
@@ -18,8 +18,8 @@
  *                    the loader calls and often faults in; and what follows, when endbr64 is all
  *                    that has been done.
  *   jmp *x(%rip)     Where nothing covers it, a linkage stub: those of static programs, by which
- * the C library chooses its functions, have no CFI. sub $8,%rsp      _init and _fini, in every
- * program and library, have no CFI, and neither has
+ *                    the C library chooses its functions, have no CFI.
+ *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
  *                    __do_global_dtors_aux, before it has its frame pointer, and a static
  *                    program's frame_dummy. (de)register_tm_clones beside them use no stack at all.
  */

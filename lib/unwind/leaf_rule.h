@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules for places where the call frame information is silent or known to be wrong, but a few
- * bytes of code tell all. Only for frames that were interrupted, the leaf first of all.
+ * Rules for addresses where the call frame information is silent or known to be wrong, but a few
+ * bytes of code tell all. They hold only for frames that were interrupted, the leaf first of all.
  */
 #ifndef UNWIND_LEAF_RULE_H
 #define UNWIND_LEAF_RULE_H
@@ -10,8 +10,9 @@
 #include "cfi/cfi_index.h"
 #include "unwind/walk_rule.h"
 
-/* Looks at the code at a program counter, with `rule` as the CFI has it (STACKD_CFA_NONE: not at
- * all), and replaces the rule where the code knows better. `index` may be NULL. 0 or -ENOMEM. */
+/* Looks at the code at a program counter (vaddr and file offset), with `rule` as the CFI has it
+ * (STACKD_CFA_NONE: not at all), and replaces the rule where the code knows better. `index` is the
+ * file's CFI, or NULL. Returns 0 or -ENOMEM. */
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule);
 

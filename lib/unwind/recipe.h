@@ -83,7 +83,7 @@ const struct stackd_rule *recipe_table_rules(const struct recipe_table *table, s
 const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *ret_first_chunk,
 				    size_t *ret_count);
 
-/* What the table was compiled from, and what was refused. */
+/* Gives the counts of what the table was compiled from, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
 
 /* The rule for a file offset: the fixed rule NONE where nothing covers it. Never NULL. For a

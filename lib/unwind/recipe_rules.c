@@ -14,15 +14,15 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 
 #define PROBE_MAX   128
 #define FIRST_SLOTS 1024
 #define EMPTY	    UINT32_MAX
 
 struct recipe_rules {
-	struct stackd_rule *array;
-	uint32_t *slots; /* number of a rule, or EMPTY */
-	uint32_t count;	 /* rules; the array has room for slot_count / 2 */
+	VEC(struct stackd_rule) array; /* by number; at most slot_count / 2 */
+	uint32_t *slots;	       /* number of a rule, or EMPTY; owned */
 	uint32_t slot_count;
 };
 
@@ -42,32 +42,26 @@ static uint32_t *find_slot(const struct recipe_rules *rules, const struct stackd
 	for (int i = 0; i < PROBE_MAX; i++, at = (at + 1) & mask) {
 		uint32_t number = rules->slots[at];
 
-		if (number == EMPTY || !memcmp(&rules->array[number], rule, sizeof(*rule)))
+		if (number == EMPTY || !memcmp(&rules->array.items[number], rule, sizeof(*rule)))
 			return &rules->slots[at];
 	}
 	return NULL;
 }
 
-/* Doubles the set. A rule that finds no slot in the new index stays in the array, and would only
- * be added a second time. */
+/* Makes a new index. A rule that finds no slot in it stays in the array, and would only be added a
+ * second time. */
 static int grow(struct recipe_rules *rules, uint32_t slot_count)
 {
-	struct stackd_rule *array;
-	uint32_t *slots;
+	uint32_t *slots = malloc(slot_count * sizeof(*slots));
 
-	array = realloc(rules->array, slot_count / 2 * sizeof(*array));
-	if (!array)
-		return -ENOMEM;
-	rules->array = array;
-	slots = malloc(slot_count * sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	memset(slots, 0xff, slot_count * sizeof(*slots));
 	free(rules->slots);
 	rules->slots = slots;
 	rules->slot_count = slot_count;
-	for (uint32_t i = 0; i < rules->count; i++) {
-		uint32_t *slot = find_slot(rules, &array[i]);
+	for (uint32_t i = 0; i < rules->array.count; i++) {
+		uint32_t *slot = find_slot(rules, &rules->array.items[i]);
 
 		if (slot)
 			*slot = i;
@@ -98,7 +92,7 @@ void recipe_rules_free(struct recipe_rules *rules)
 {
 	if (!rules)
 		return;
-	free(rules->array);
+	free(rules->array.items);
 	free(rules->slots);
 	free(rules);
 }
@@ -107,21 +101,24 @@ void recipe_rules_free(struct recipe_rules *rules)
 static int add(struct recipe_rules *rules, const struct stackd_rule *rule, size_t max)
 {
 	uint32_t *slot = find_slot(rules, rule);
+	size_t count = rules->array.count;
 
 	if (!slot)
 		return -ENOSPC;
 	if (*slot != EMPTY)
 		return (int)*slot;
-	if (rules->count >= max)
+	if (count >= max)
 		return -ENOSPC;
-	if (rules->count == rules->slot_count / 2) {
-		int r = grow(rules, rules->slot_count * 2);
+	if (count == rules->slot_count / 2) {
+		int err = grow(rules, rules->slot_count * 2);
 
-		return r ? r : add(rules, rule, max);
+		return err ? err : add(rules, rule, max);
 	}
-	rules->array[rules->count] = *rule;
-	*slot = rules->count;
-	return (int)rules->count++;
+	if (VEC_RESERVE(&rules->array, 1))
+		return -ENOMEM;
+	rules->array.items[rules->array.count++] = *rule;
+	*slot = (uint32_t)count;
+	return (int)count;
 }
 
 int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
@@ -131,15 +128,15 @@ int recipe_rules_add(struct recipe_rules *rules, const struct stackd_rule *rule)
 
 const struct stackd_rule *recipe_rules_array(const struct recipe_rules *rules, size_t *ret_count)
 {
-	*ret_count = rules->count;
-	return rules->array;
+	*ret_count = rules->array.count;
+	return rules->array.items;
 }
 
 int recipe_rules_join(struct recipe_rules *rules, const struct recipe_table *table, size_t max_new,
 		      uint32_t **ret_numbers)
 {
-	size_t room = RECIPE_MAX_RULES - rules->count, count;
-	size_t max = rules->count + (max_new < room ? max_new : room);
+	size_t room = RECIPE_MAX_RULES - rules->array.count, count;
+	size_t max = rules->array.count + (max_new < room ? max_new : room);
 	const struct stackd_rule *local = recipe_table_rules(table, &count);
 	uint32_t *numbers = calloc(count, sizeof(*numbers));
 
@@ -180,10 +177,10 @@ int recipe_rules_remap(struct recipe_rules *rules, const struct recipe_table *ta
 {
 	uint32_t *numbers;
 	size_t count;
-	int r = recipe_rules_join(rules, table, max_new, &numbers);
+	int err = recipe_rules_join(rules, table, max_new, &numbers);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	recipe_table_rows(table, &count);
 	*ret_refused = recipe_rules_copy(table, numbers, 0, count, ret_rows);
 	free(numbers);

@@ -32,16 +32,22 @@ struct rule_cache {
 	size_t slow_bytes;
 };
 
-int rule_cache_init(struct rule_cache *cache);	 /* 0 or -ENOMEM */
-void rule_cache_fini(struct rule_cache *cache);	 /* a zeroed cache is fine */
-void rule_cache_clear(struct rule_cache *cache); /* forgets all rules */
+/* Makes an empty cache. Returns 0 or -ENOMEM. */
+int rule_cache_init(struct rule_cache *cache);
 
+/* Frees what the cache owns, its rules included; a zeroed cache is fine. */
+void rule_cache_fini(struct rule_cache *cache);
+
+/* Forgets all rules. */
+void rule_cache_clear(struct rule_cache *cache);
+
+/* Where the search for a rule begins, before the mask. */
 static inline size_t rule_cache_hash(uint32_t object, uint64_t offset)
 {
 	return (size_t)hash_mix64(offset ^ (uint64_t)object << 40);
 }
 
-/* NULL: not there. Lives until the next insertion. */
+/* Finds a rule; NULL: it is not there. It lives until the next insertion or rule_cache_clear(). */
 static inline const struct walk_rule *rule_cache_find(const struct rule_cache *cache,
 						      uint32_t object, uint64_t offset)
 {
@@ -57,8 +63,8 @@ static inline const struct walk_rule *rule_cache_find(const struct rule_cache *c
 	}
 }
 
-/* Enters a rule that is not there, and takes over what it owns. Never fails: where there is no
- * memory to grow, the cache is emptied instead. */
+/* Enters a rule that is not there yet, and takes over what it owns. Never fails: where there is no
+ * memory to grow, the cache is emptied instead. The result lives as rule_cache_find()'s. */
 const struct walk_rule *rule_cache_insert(struct rule_cache *cache, uint32_t object,
 					  uint64_t offset, const struct walk_rule *rule);
 

@@ -22,7 +22,7 @@ struct walk_ops {
 	uint32_t first, count;
 };
 
-/* Where the caller's value of a register is. */
+/* The rule for the caller's value of a register. */
 struct walk_register {
 	struct cfi_reg rule;
 	struct walk_ops ops; /* of CFI_EXPRESSION and CFI_VAL_EXPRESSION */

@@ -13,16 +13,16 @@
 #include "stackd_abi.h"
 #include "unwind/walk_rule.h"
 
-/* What a step answers when it did not end the walk. */
+/* A step's answer when it did not end the walk. */
 #define WALK_GOES_ON STACKD_END_COUNT
 
-/* The memory that a walk can read: the copied stack. */
+/* The memory that a walk can read: the copy of the stack. */
 struct walk_memory {
 	const uint8_t *bytes; /* borrowed */
 	uint64_t start;	      /* address of the first */
 	size_t len;
 	bool is_cut;	/* there is more above */
-	uint64_t holes; /* see struct walk_input */
+	uint64_t holes; /* see stack_holes of struct walk_input */
 };
 
 struct walk_state {
@@ -38,6 +38,7 @@ struct walk_state {
 #define WALK_KNOWN_AFTER_CALL  WALK_RULE_PRESERVED
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP)
 
+/* Whether an address is in a page whose bytes are not known. */
 static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t address)
 {
 	uint64_t page = (address >> 12) - (m->start >> 12);
@@ -45,6 +46,7 @@ static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t add
 	return m->holes && page < 64 && m->holes >> page & 1;
 }
 
+/* Reads the 8 bytes at an address; false: not all of them are there. */
 static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t address,
 				     uint64_t *ret_value)
 {
@@ -57,11 +59,11 @@ static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t addre
 	return true;
 }
 
-/* Why a read at that address failed. */
+/* Tells why a read at that address failed. */
 enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t address);
 
-/* Turns `state` into the caller's; untouched if the answer is a reason. The rule must be one that
- * leads on: not STACKD_CFA_NONE. */
+/* Turns `state` into the caller's. Returns WALK_GOES_ON, or the reason for which the walk ends
+ * there, with `state` untouched. The rule must be one that leads on: not STACKD_CFA_NONE. */
 enum stackd_end_reason walk_step(const struct walk_rule *rule, const struct walk_memory *memory,
 				 struct walk_state *state);
 

@@ -102,4 +102,4 @@ def test_evicted_tables():
         print(counters)
         check(counters["tables_evicted"] > 0, "all tables had room", counters)
         check(counters["judged_right"] > 0, "the kernel half walked nothing", counters)
-        check(counters["judged_wrong"] == 0, "walks differ from libdw's", counters)
+        check(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cfi/cfi_index.h"
+#include "damage.h"
 #include "unwind/walk_rule.h"
 
 #define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
@@ -139,34 +140,6 @@ static void test_real_libraries(void **state)
 
 /* --- damage -------------------------------------------------------------------------------- */
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-static uint8_t *read_file(const char *path, size_t *ret_size)
-{
-	FILE *file = fopen(path, "re");
-	uint8_t *bytes;
-	long size;
-
-	assert_non_null(file);
-	fseek(file, 0, SEEK_END);
-	size = ftell(file);
-	rewind(file);
-	bytes = malloc((size_t)size);
-	assert_non_null(bytes);
-	assert_int_equal(fread(bytes, 1, (size_t)size, file), size);
-	fclose(file);
-	*ret_size = (size_t)size;
-	return bytes;
-}
-
 static const Elf64_Phdr *table_of(const uint8_t *bytes)
 {
 	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)bytes;
@@ -186,7 +159,7 @@ static void use_damaged(const uint8_t *bytes, size_t size, uint64_t around)
 	if (elf_file_open_memory(bytes, size, &file))
 		return;
 	for (int i = 0; i < 50; i++) {
-		uint64_t vaddr = around + next_random() % 65536 - 32768;
+		uint64_t vaddr = around + damage_random() % 65536 - 32768;
 		struct cfi_index *near = NULL;
 		struct walk_rule rule;
 
@@ -208,7 +181,7 @@ static void test_damaged_table(void **state)
 
 	(void)state;
 	dl_iterate_phdr(collect, libraries);
-	bytes = read_file(libraries[0].path, &size);
+	bytes = damage_load(libraries[0].path, &size);
 	table = table_of(bytes);
 	assert_non_null(table);
 	assert_true(table->p_filesz > TABLE_HEAD);
@@ -219,7 +192,7 @@ static void test_damaged_table(void **state)
 
 		memcpy(damaged, bytes, size);
 		for (int i = 0; i < 1 + round; i++)
-			damaged[table->p_offset + next_random() % len] = (uint8_t)next_random();
+			damaged[table->p_offset + damage_random() % len] = (uint8_t)damage_random();
 		use_damaged(damaged, round % 5 ? size : table->p_offset + len / 2, table->p_vaddr);
 		use_damaged(damaged, size, ((const Elf64_Ehdr *)bytes)->e_entry + 4096);
 	}

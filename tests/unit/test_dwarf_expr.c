@@ -227,7 +227,7 @@ static void test_branches(void **state)
 	      OP(lit6, .offset = 4));
 	FAILS(-EINVAL, OP(lit5, .offset = 0), OP(skip, .number = (uint64_t)-200, .offset = 1));
 	FAILS(-EINVAL, OP(bra, .number = 0));
-	/* libdw's CFA has the offset -1, and is no target */
+	/* the CFA that is pushed first has the offset -1, and is no target */
 	FAILS(-EINVAL, OP(lit1, .offset = (uint64_t)-1),
 	      OP(skip, .number = (uint64_t)-4, .offset = 0));
 	FAILS(-ELOOP, OP(lit1, .offset = 0), OP(skip, .number = (uint64_t)-3, .offset = 1));

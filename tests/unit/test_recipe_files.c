@@ -19,6 +19,7 @@
 #include <zlib.h>
 
 #include "cfi_asm.h"
+#include "damage.h"
 #include "recipe_judge.h"
 
 /* --- real files ---------------------------------------------------------------------------- */
@@ -119,22 +120,6 @@ static struct recipe_table *compile_fd(int fd)
 	return table;
 }
 
-/* This program's own file, in memory that may be changed. */
-static uint8_t *load_self(size_t *ret_size)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	uint8_t *bytes;
-
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	bytes = malloc((size_t)st.st_size);
-	assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
-	close(fd);
-	*ret_size = (size_t)st.st_size;
-	return bytes;
-}
-
 static struct recipe_table *compile_bytes(const uint8_t *bytes, size_t size)
 {
 	int fd = memory_file();
@@ -150,7 +135,7 @@ static struct recipe_table *compile_bytes(const uint8_t *bytes, size_t size)
 static void test_no_section_headers(void **state)
 {
 	size_t size, count, stripped_count;
-	uint8_t *bytes = load_self(&size);
+	uint8_t *bytes = damage_load_self(&size);
 	Elf64_Ehdr *header = (void *)bytes;
 	struct recipe_table *whole = compile_bytes(bytes, size), *stripped;
 	const struct stackd_row *rows = recipe_table_rows(whole, &count), *stripped_rows;
@@ -196,7 +181,7 @@ static void assert_refused(const uint8_t *bytes, size_t size, enum recipe_refusa
 static void test_section_that_lies(void **state)
 {
 	size_t size;
-	uint8_t *bytes = load_self(&size);
+	uint8_t *bytes = damage_load_self(&size);
 	Elf64_Shdr *shdr = find_header(bytes, ".eh_frame");
 	uint64_t true_size = shdr->sh_size;
 
@@ -226,7 +211,7 @@ static void assert_headers_lie(const uint8_t *bytes, size_t size, bool do_lie)
 static void test_section_headers_that_lie(void **state)
 {
 	size_t size;
-	uint8_t *bytes = load_self(&size);
+	uint8_t *bytes = damage_load_self(&size);
 	Elf64_Ehdr *header = (void *)bytes;
 	Elf64_Shdr *shdr = find_header(bytes, ".eh_frame");
 	uint32_t name = shdr->sh_name;

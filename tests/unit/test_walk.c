@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walks of the test's own threads. What is right is said by libgcc's unwinder, which shares no
- * code with lib/walk, and by code that is written here for its call chain.
+ * code with lib/unwind, and by code that is written here for its call chain.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -12,13 +12,13 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "cfi/cfi_index.h"
 #include "cfi/cfi_section.h"
 #include "unwind/walk_rule.h"
 #include "unwind/walk_step.h"
+#include "damage.h"
 #include "walk_self.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -99,22 +99,12 @@ static void test_real_libraries(void **state)
 
 /* --- hostile bytes ------------------------------------------------------------------------- */
 
-static uint64_t seed = 88172645463325252u;
-
-static uint64_t next_random(void)
+/* Finds where a section is in a file in memory; 0 for none. */
+static size_t find_section(const uint8_t *file, const char *name, size_t *ret_len)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-/* Where a section stands in an image in memory; 0 for none. */
-static size_t find_section(const uint8_t *image, const char *name, size_t *ret_len)
-{
-	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)image;
-	const Elf64_Shdr *shdr = (const Elf64_Shdr *)(image + ehdr->e_shoff);
-	const char *names = (const char *)image + shdr[ehdr->e_shstrndx].sh_offset;
+	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)file;
+	const Elf64_Shdr *shdr = (const Elf64_Shdr *)(file + ehdr->e_shoff);
+	const char *names = (const char *)file + shdr[ehdr->e_shstrndx].sh_offset;
 
 	for (unsigned i = 1; i < ehdr->e_shnum; i++) {
 		if (strcmp(names + shdr[i].sh_name, name))
@@ -126,7 +116,7 @@ static size_t find_section(const uint8_t *image, const char *name, size_t *ret_l
 }
 
 /* One round: what can be opened is compiled, and every rule takes a step over random memory. */
-static void use_image(const uint8_t *bytes, size_t size)
+static void use_bytes(const uint8_t *bytes, size_t size)
 {
 	uint64_t stack[64];
 	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0};
@@ -139,16 +129,16 @@ static void use_image(const uint8_t *bytes, size_t size)
 		size_t n = cfi_index_count(index);
 
 		for (size_t i = 0; i < COUNT(stack); i++)
-			stack[i] = 0x7000 + next_random() % 512;
+			stack[i] = 0x7000 + damage_random() % 512;
 		for (int k = 0; k < 100; k++) {
 			struct walk_state s = {.known = WALK_KNOWN_ALL};
 			struct walk_rule rule;
 			uint64_t start, end;
 
-			cfi_index_range(index, next_random() % n, &start, &end);
+			cfi_index_range(index, damage_random() % n, &start, &end);
 			for (int i = 0; i < STACKD_REG_COUNT; i++)
-				s.r[i] = 0x7000 + next_random() % 256;
-			start += next_random() % (end - start);
+				s.r[i] = 0x7000 + damage_random() % 256;
+			start += damage_random() % (end - start);
 			assert_int_equal(walk_rule_compile(index, start, &rule), 0);
 			if (rule.fast.cfa != STACKD_CFA_NONE)
 				assert_true((unsigned)walk_step(&rule, &memory, &s) <=
@@ -158,22 +148,6 @@ static void use_image(const uint8_t *bytes, size_t size)
 	}
 	cfi_index_free(index);
 	elf_file_free(file);
-}
-
-static uint8_t *load_victim(size_t *ret_size)
-{
-	static const char *const path = "/proc/self/exe";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	uint8_t *bytes;
-
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	bytes = malloc((size_t)st.st_size);
-	assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
-	close(fd);
-	*ret_size = (size_t)st.st_size;
-	return bytes;
 }
 
 static double now(void)
@@ -188,7 +162,7 @@ static double now(void)
 static void test_flipped_bytes(void **state)
 {
 	size_t size, len = 0, at, headers;
-	uint8_t *good = load_victim(&size), *bad = malloc(size);
+	uint8_t *good = damage_load_self(&size), *bad = malloc(size);
 	double end = now() + 1.5;
 
 	(void)state;
@@ -196,14 +170,15 @@ static void test_flipped_bytes(void **state)
 	headers = ((Elf64_Ehdr *)good)->e_shoff;
 	assert_true(at && len > 256 && headers);
 	for (int round = 0; round < 3000 && now() < end; round++) {
-		unsigned flips = 1u << next_random() % 10;
+		unsigned flips = 1u << damage_random() % 10;
 
 		memcpy(bad, good, size);
 		for (unsigned i = 0; i < flips; i++)
-			bad[at + next_random() % len] ^= (uint8_t)(1u << next_random() % 8);
+			bad[at + damage_random() % len] ^= (uint8_t)(1u << damage_random() % 8);
 		if (round % 16 == 0)
-			bad[headers + next_random() % (size - headers)] ^= (uint8_t)next_random();
-		use_image(bad, size);
+			bad[headers + damage_random() % (size - headers)] ^=
+				(uint8_t)damage_random();
+		use_bytes(bad, size);
 	}
 	free(bad);
 	free(good);
@@ -213,16 +188,16 @@ static void test_flipped_bytes(void **state)
 static void test_cut_files(void **state)
 {
 	size_t size, len = 0, at;
-	uint8_t *good = load_victim(&size);
+	uint8_t *good = damage_load_self(&size);
 
 	(void)state;
 	at = find_section(good, ".eh_frame", &len);
 	for (int round = 0; round < 40; round++) {
-		size_t cut = at + next_random() % len;
+		size_t cut = at + damage_random() % len;
 		uint8_t *bad = malloc(cut);
 
 		memcpy(bad, good, cut);
-		use_image(bad, cut);
+		use_bytes(bad, cut);
 		free(bad);
 	}
 	free(good);
@@ -232,7 +207,7 @@ static void test_cut_files(void **state)
 static void test_lying_size(void **state)
 {
 	size_t size;
-	uint8_t *bytes = load_victim(&size);
+	uint8_t *bytes = damage_load_self(&size);
 	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)bytes;
 	Elf64_Shdr *shdr = (Elf64_Shdr *)(bytes + ehdr->e_shoff);
 	struct rusage before, after;
@@ -241,7 +216,7 @@ static void test_lying_size(void **state)
 	for (unsigned i = 1; i < ehdr->e_shnum; i++)
 		shdr[i].sh_size |= CFI_SECTION_MAX_BYTES - 1;
 	getrusage(RUSAGE_SELF, &before);
-	use_image(bytes, size);
+	use_bytes(bytes, size);
 	getrusage(RUSAGE_SELF, &after);
 	assert_true(after.ru_maxrss - before.ru_maxrss < 64 * 1024);
 	free(bytes);

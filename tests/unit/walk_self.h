@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The test program as its own patient: its mappings as objects, and snapshots of its threads
- * (registers and a copy of the stack), to be walked by lib/walk.
+ * (registers and a copy of the stack), to be walked by lib/unwind.
  */
 #ifndef WALK_SELF_H
 #define WALK_SELF_H
