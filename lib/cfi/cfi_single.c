@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/eh_frame_hdr.h"
+#include "cfi/eh_frame_hdr.h"
 
 #define MAX_ENTRY_BYTES (256 * 1024)
 

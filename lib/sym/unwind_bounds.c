@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds of functions from the index of unwind entries; see unwind_bounds.h.
- *
- *   entry    u32 length, u32 CIE, s32 start of code from here, u32 bytes of code, ...
- *
- * An entry's own encoding stands in its CIE, which is not read: an entry whose start, taken as if
- * encoded like that, is the index's start is encoded like that. libdw is not asked, since it would
- * execute the entries of a file that may lie.
+ * Bounds of functions by the search table of unwind entries (cfi/eh_frame_hdr.h); see
+ * unwind_bounds.h.
  *
  * Many questions in a row are about few functions: the sizes that were read are kept.
  */
@@ -15,18 +10,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "elf/eh_frame_hdr.h"
+#include "cfi/eh_frame_hdr.h"
 
 struct unwind_bounds {
-	const struct elf_file *file; /* borrowed */
-	struct eh_frame_hdr *hdr;    /* owned; NULL: the file has none */
-	uint32_t *sizes;	     /* by entry, of code; 0: not read, or not good; owned */
+	struct eh_frame_hdr *hdr; /* owned; NULL: the file has none */
+	uint32_t *sizes;	  /* by entry, of code; 0: not read, or not good; owned */
 };
 
 /* 0 or -ENOMEM. */
-static int load(struct unwind_bounds *b)
+static int load(struct unwind_bounds *b, const struct elf_file *file)
 {
-	int r = eh_frame_hdr_new(b->file, &b->hdr);
+	int r = eh_frame_hdr_new(file, &b->hdr);
 
 	if (!r)
 		r = eh_frame_hdr_load(b->hdr);
@@ -47,8 +41,7 @@ int unwind_bounds_new(const struct elf_file *file, struct unwind_bounds **ret_bo
 
 	if (!b)
 		return -ENOMEM;
-	b->file = file;
-	r = load(b);
+	r = load(b, file);
 	if (r) {
 		unwind_bounds_free(b);
 		return r;
@@ -71,24 +64,6 @@ size_t unwind_bounds_count(const struct unwind_bounds *bounds)
 	return eh_frame_hdr_count(bounds->hdr);
 }
 
-/* The bytes of code that the entry of a row of the index tells; 0: it is not what it should be. */
-static uint32_t read_size(const struct unwind_bounds *b, const struct eh_frame_hdr_row *row)
-{
-	struct {
-		uint32_t length, cie;
-		int32_t start;
-		uint32_t bytes;
-	} e;
-	uint64_t offset;
-
-	if (!elf_file_vaddr_to_offset(b->file, row->entry, &offset) ||
-	    elf_file_read(b->file, offset, &e, sizeof(e)) != sizeof(e))
-		return 0;
-	if (e.length < 12 || row->entry + 8 + (uint64_t)(int64_t)e.start != row->start)
-		return 0;
-	return row->start + e.bytes > row->start ? e.bytes : 0;
-}
-
 bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t *ret_start,
 		      uint64_t *ret_end)
 {
@@ -97,7 +72,7 @@ bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t
 	if (!eh_frame_hdr_row(bounds->hdr, entry, &row))
 		return false;
 	if (!bounds->sizes[entry])
-		bounds->sizes[entry] = read_size(bounds, &row);
+		bounds->sizes[entry] = eh_frame_hdr_code_bytes(bounds->hdr, &row);
 	if (!bounds->sizes[entry])
 		return false;
 	*ret_start = row.start;

@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "elf/eh_frame_hdr.h"
+#include "cfi/eh_frame_hdr.h"
 #include "unwind/call_site.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/eh_frame_hdr.h"
+#include "cfi/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
 #include "cfi/cfi_single.h"
 #include "cfi/cfi_index.h"

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "elf/eh_frame_hdr.h"
+#include "cfi/eh_frame_hdr.h"
 #include "sym/unwind_bounds.h"
 #include "cfi/cfi_single.h"
 

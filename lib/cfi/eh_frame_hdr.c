@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linker's index of call frame information; see eh_frame_hdr.h.
+ * The linker's search table of call frame information; see eh_frame_hdr.h.
  *
  *   header   version 1, three encodings, pointer to .eh_frame, count
  *   rows     count * { s32 start of code, s32 address of its entry }, both from the header's vaddr
+ *   entry    u32 length, u32 CIE, s32 start of code from here, u32 bytes of code, ...
  *
- * The format allows for other encodings. All linkers write just these, and an index of others is
- * none: what it would have told is in .eh_frame, only slower to find.
+ * The format allows for other encodings. All linkers write just these, and a table of others counts
+ * as none: .eh_frame says the same, and only takes longer to search.
  *
  * A count is believed only if the file has that many rows; one byte at the end tells, before any
  * memory is spent on it.
  */
-#include "elf/eh_frame_hdr.h"
+#include "cfi/eh_frame_hdr.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -46,7 +47,7 @@ static bool header_is_usual(const struct header *h)
 	       h->count_encoding == UDATA4 && h->table_encoding == DATAREL_SDATA4;
 }
 
-/* Without rows in memory; false: there is no index of use. */
+/* Finds the table, without rows in memory; false: there is none of use. */
 static bool find(const struct elf_file *file, struct eh_frame_hdr *ret_hdr)
 {
 	struct eh_frame_hdr hdr = {.file = file};
@@ -141,4 +142,21 @@ size_t eh_frame_hdr_rank(const struct eh_frame_hdr *hdr, uint64_t vaddr)
 			high = mid;
 	}
 	return low;
+}
+
+uint32_t eh_frame_hdr_code_bytes(const struct eh_frame_hdr *hdr, const struct eh_frame_hdr_row *row)
+{
+	struct {
+		uint32_t length, cie;
+		int32_t start;
+		uint32_t bytes;
+	} e;
+	uint64_t offset;
+
+	if (!elf_file_vaddr_to_offset(hdr->file, row->entry, &offset) ||
+	    !elf_file_read_whole(hdr->file, offset, &e, sizeof(e)))
+		return 0;
+	if (e.length < 12 || row->entry + 8 + (uint64_t)(int64_t)e.start != row->start)
+		return 0;
+	return row->start + e.bytes > row->start ? e.bytes : 0;
 }

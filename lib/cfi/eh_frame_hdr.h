@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * .eh_frame_hdr: the linker's search table of a file's call frame information (LSB core, "The
+ * .eh_frame_hdr section"): a row for each entry of .eh_frame, sorted by where the entry's code
+ * starts.
+ *
+ * Whoever made the file wrote the table too. It may be cut, unsorted, or lead anywhere: whatever it
+ * says, a look-up takes 23 steps at most, and finds a row or none. Its reader has to check whether
+ * the entry of a row is one, and covers an address.
+ */
+#ifndef CFI_EH_FRAME_HDR_H
+#define CFI_EH_FRAME_HDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+struct eh_frame_hdr;
+
+struct eh_frame_hdr_row {
+	uint64_t start; /* vaddr of the code */
+	uint64_t entry; /* vaddr of its entry in .eh_frame */
+};
+
+/* Finds the table of `file`, which is borrowed, and reads its header; rows are read as they are
+ * asked for. Returns 0; -ENODATA: there is none, or none that is whole and as all linkers write it;
+ * -ENOMEM. The caller frees *ret_hdr, which is untouched on failure. */
+int eh_frame_hdr_new(const struct elf_file *file, struct eh_frame_hdr **ret_hdr);
+void eh_frame_hdr_free(struct eh_frame_hdr *hdr); /* NULL is fine */
+
+/* Reads all rows at once, 8 bytes each, for callers that ask often. Returns 0; -ENODATA: the file
+ * has become shorter; -ENOMEM. Without success, rows are read one by one as before. */
+int eh_frame_hdr_load(struct eh_frame_hdr *hdr);
+
+/* The number of rows. To this function and the next two, NULL is a table without rows. */
+size_t eh_frame_hdr_count(const struct eh_frame_hdr *hdr);
+
+/* Gives the i-th row. Returns false where there is none, or it cannot be read. */
+bool eh_frame_hdr_row(const struct eh_frame_hdr *hdr, size_t i, struct eh_frame_hdr_row *ret_row);
+
+/* The number of rows that start at `vaddr` or before: the row before that number is the one for
+ * `vaddr`. Of an unsorted table, a number n so that row n - 1 starts at `vaddr` or before, and row
+ * n after it. 0 also where a row cannot be read. */
+size_t eh_frame_hdr_rank(const struct eh_frame_hdr *hdr, uint64_t vaddr);
+
+/* Reads from the row's entry how many bytes of code it covers, without its CIE: an entry whose
+ * start, taken as if encoded as all linkers encode it (relative to itself, in 32 bits), is the
+ * row's start is encoded like that. 0: it is not, or covers nothing. */
+uint32_t eh_frame_hdr_code_bytes(const struct eh_frame_hdr *hdr,
+				 const struct eh_frame_hdr_row *row);
+
+#endif
