@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks held against the daemon's; see judge.h. STACKD_DEBUG in the environment shows the wrong ones. */
+/* Walks held against the daemon's; see judge.h. STACKD_DEBUG in the environment shows the wrong
+ * ones. */
 #include "judge.h"
 
 #include <errno.h>

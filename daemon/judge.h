@@ -21,9 +21,9 @@ void judge_free(struct judge *judge);
 /* The user part of a WALKED record. (NULL `judge`, in all of these: nothing is judged.) */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path);
 
-/* The path that the daemon's walk has made of the copy that came with it. Where that could not finish (the copy is of
- * one stack, and the thread is on another that a signal handler has), what it saw must be the end
- * of the path. */
+/* The path that the daemon's walk has made of the copy that came with it. Where that could not
+ * finish (the copy is of one stack, and the thread is on another that a signal handler has), what
+ * it saw must be the end of the path. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason);
 

@@ -15,11 +15,10 @@
  *   rules    struct stackd_rule, each different from all others; the first three are fixed
  *
  * An offset that no unwind information covers has rule NONE. A rule that struct stackd_rule cannot
- * say has rule DAEMON, and its reason is counted. One exception
- * from both: fewer than 16 bytes before a function that is aligned to 16 keep the rule of the
- * function before them. They are padding, where no program counter ever is, or the last instruction
- * of assembly whose writer ended its description too early; and a row for each would make tables
- * a quarter larger.
+ * say has rule DAEMON, and its reason is counted. One exception from both: fewer than 16 bytes
+ * before a function that is aligned to 16 keep the rule of the function before them. They are
+ * padding, where no program counter ever is, or the last instruction of assembly whose writer ended
+ * its description too early; and a row for each would make tables a quarter larger.
  *
  * The bytes are hostile: a profiled process controls its files. Time is linear in the size of the
  * sections (n log n in the number of CIEs), memory is bounded by the limits below, and whatever

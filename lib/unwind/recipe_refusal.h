@@ -16,9 +16,9 @@
 	X(FILE_HEADERS, "file_headers", FILE, "not an ELF file for x86-64, or its headers lie")    \
 	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
 	CFI_REFUSALS(X)                                                                            \
-	X(SEGMENTS, "segments", SECTION,                                                           \
+	X(PROGRAM_HEADERS, "program_headers", SECTION,                                             \
 	  "the file has more executable program headers than the limit")                           \
-	X(FDE_SEGMENT, "fde_segment", FDE,                                                         \
+	X(FDE_PROGRAM_HEADER, "fde_program_header", FDE,                                           \
 	  "its range is not inside one executable program header")                                 \
 	X(FDE_OFFSET, "fde_offset", FDE, "its range lies beyond the highest file offset")          \
 	X(FDE_LIMIT, "fde_limit", FDE, "more FDEs than the limit")                                 \

@@ -94,7 +94,7 @@ static enum recipe_refusal find_range(const struct compiler *c, const struct cfi
 		};
 		return RECIPE_ACCEPTED;
 	}
-	return RECIPE_REFUSED_FDE_SEGMENT;
+	return RECIPE_REFUSED_FDE_PROGRAM_HEADER;
 }
 
 /* The rule number of the machine's row; DAEMON, and the reason counted, where there is none.
@@ -357,7 +357,7 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	c->stats = &table->stats;
 	if (load_count > RECIPE_MAX_LOADS) {
 		c->load_count = RECIPE_MAX_LOADS;
-		refuse(c, RECIPE_REFUSED_SEGMENTS);
+		refuse(c, RECIPE_REFUSED_PROGRAM_HEADERS);
 	}
 	return c;
 }

@@ -126,8 +126,8 @@ static bool has_all_fdes(const struct recipe_table *table)
 {
 	const uint64_t *refused = recipe_table_stats(table)->refused;
 
-	return !refused[RECIPE_REFUSED_FDE_OVERLAP] && !refused[RECIPE_REFUSED_FDE_SEGMENT] &&
-	       !refused[RECIPE_REFUSED_FDE_OFFSET];
+	return !refused[RECIPE_REFUSED_FDE_OVERLAP] &&
+	       !refused[RECIPE_REFUSED_FDE_PROGRAM_HEADER] && !refused[RECIPE_REFUSED_FDE_OFFSET];
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

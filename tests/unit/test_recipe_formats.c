@@ -249,7 +249,7 @@ static void test_ranges_that_lie(void **state)
 	put_fde(&a, CFI_ASM_BYTES - 8, 8, 32);	 /* the last that is right */
 	t = compile(&a);
 	assert_int_equal(refused(t, RECIPE_REFUSED_FDE_EMPTY), 1);
-	assert_int_equal(refused(t, RECIPE_REFUSED_FDE_SEGMENT), 2);
+	assert_int_equal(refused(t, RECIPE_REFUSED_FDE_PROGRAM_HEADER), 2);
 	assert_int_equal(refused(t, RECIPE_REFUSED_FDE_MALFORMED), 1);
 	assert_int_equal(recipe_table_stats(t)->fdes, 1);
 	assert_int_equal(cfa_at(t, CFI_ASM_BYTES - 1), 32);
