@@ -60,6 +60,7 @@ int recipe_rows_add(struct recipe_rows *rows, uint32_t offset, uint16_t rule);
  * NONE. Returns 0, or -ENOMEM with both as they were. */
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower);
 
+/* Whether a list has no rows. */
 bool recipe_rows_is_empty(const struct recipe_rows *rows);
 
 /* The last row of a list that is not empty. */

@@ -226,6 +226,39 @@ static void test_section_headers_that_lie(void **state)
 	free(bytes);
 }
 
+/* Numbers that are too large for the file header stand in section 0 (gABI, "Extended Section
+ * Header"); fewer sections may be told so too. */
+static void test_extended_section_numbers(void **state)
+{
+	size_t size;
+	uint8_t *bytes = damage_load_self(&size);
+	Elf64_Ehdr *header = (void *)bytes;
+	Elf64_Shdr *first = (void *)(bytes + header->e_shoff);
+	struct recipe_table *table = compile_bytes(bytes, size);
+	uint64_t fdes = recipe_table_stats(table)->fdes;
+
+	(void)state;
+	recipe_table_free(table);
+	first->sh_size = header->e_shnum;
+	first->sh_link = header->e_shstrndx;
+	header->e_shnum = 0;
+	header->e_shstrndx = SHN_XINDEX;
+	/* Only section headers can lead to it. */
+	for (int i = 0; i < header->e_phnum; i++) {
+		Elf64_Phdr *p = (Elf64_Phdr *)(bytes + header->e_phoff) + i;
+
+		if (p->p_type == PT_GNU_EH_FRAME)
+			p->p_type = PT_NULL;
+	}
+	table = compile_bytes(bytes, size);
+	assert_int_equal(recipe_table_stats(table)->fdes, fdes);
+	recipe_table_free(table);
+	assert_headers_lie(bytes, size, false);
+	first->sh_link = UINT32_MAX;
+	assert_headers_lie(bytes, size, true);
+	free(bytes);
+}
+
 /* The names of the sections of the files that are made below. */
 static const char section_names[] = "\0.debug_frame\0.shstrtab";
 
@@ -326,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_no_section_headers),
 		cmocka_unit_test(test_section_that_lies),
 		cmocka_unit_test(test_section_headers_that_lie),
+		cmocka_unit_test(test_extended_section_numbers),
 		cmocka_unit_test(test_compressed_debug_frame),
 		cmocka_unit_test(test_refusals_have_names),
 	};
