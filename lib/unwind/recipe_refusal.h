@@ -49,7 +49,7 @@ enum recipe_refusal {
 /* The name in `stats`; "accepted" for RECIPE_ACCEPTED. A constant string. */
 const char *recipe_refusal_name(enum recipe_refusal refusal);
 
-/* What is counted: "file", "section", "fde" or "row"; "" for RECIPE_ACCEPTED. */
+/* The unit that is counted: "file", "section", "fde" or "row"; "" for RECIPE_ACCEPTED. */
 const char *recipe_refusal_unit(enum recipe_refusal refusal);
 
 /* The same reason in this list; RECIPE_ACCEPTED of CFI_ACCEPTED. */
