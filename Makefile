@@ -173,7 +173,7 @@ man: $(B)/man/done
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
-		$(B)/libstackd.a $(LDLIBS) -lcmocka
+		$(filter %.o,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka
 
 # The daemon itself, whole but for its main().
 $(B)/tests/test_recorder: tests/unit/test_recorder.c $(call OBJ,$(filter-out daemon/main.c,$(DAEMON_SRC))) \
@@ -191,7 +191,10 @@ $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a
 
 $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(B)/libstackd.a $(LDLIBS)
+	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(filter %.o,$^) $(B)/libstackd.a $(LDLIBS)
+
+# The published alignment algorithm: what lib/align is tested and measured against.
+$(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o
 
 # What the walk is measured on and against: programs with frame pointers, and the kernel's walk.
 WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/getstack

@@ -7,7 +7,8 @@
  * Segments of three frames of generated histories, with the anchors of stackd --depth: of a program
  * with the call tree of NAS BT, and of one that is like a compiler: 300 routines, stacks of 8 to 40
  * frames of which a third changes from one sample to the next. Beside it the paper's algorithm, in
- * our linear form (align/paper.h) and literally: each gap is inserted into each earlier sample.
+ * our linear form (tests/unit/servat.h) and literally: each gap is inserted into each earlier
+ * sample.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include <time.h>
 
 #include "align/align.h"
-#include "align/paper.h"
+#include "servat.h"
 #include "base/hash.h"
 #include "stackd_abi.h"
 
@@ -167,12 +168,12 @@ static double time_ours(const struct segments *s, double *ret_whole)
 static double time_paper(const struct segments *s)
 {
 	double start = now_s();
-	struct paper *paper;
+	struct servat *paper;
 
-	if (paper_align(s->symbols, s->first, s->n, &paper) < 0)
+	if (servat_align(s->symbols, s->first, s->n, &paper) < 0)
 		exit(1);
 	start = now_s() - start;
-	paper_free(paper);
+	servat_free(paper);
 	return start;
 }
 
@@ -204,18 +205,18 @@ static uint32_t literal_index(const struct segments *s, uint32_t i, uint32_t sym
 	return UINT32_MAX;
 }
 
-/* Step one, with the pivot that paper_align() finds. */
+/* Step one, with the pivot that servat_align() finds. */
 static double time_literal(const struct segments *s)
 {
 	struct literal *all = calloc(s->n, sizeof(*all));
 	uint32_t before = UINT32_MAX, pivot;
 	double start, seconds;
-	struct paper *paper;
+	struct servat *paper;
 
-	if (!all || paper_align(s->symbols, s->first, s->n, &paper) < 0)
+	if (!all || servat_align(s->symbols, s->first, s->n, &paper) < 0)
 		exit(1);
-	pivot = paper_pivot(paper);
-	paper_free(paper);
+	pivot = servat_pivot(paper);
+	servat_free(paper);
 	start = now_s();
 	for (uint32_t i = 0; i < s->n; i++) {
 		uint32_t at = literal_index(s, i, pivot), n = s->first[i + 1] - s->first[i], height;

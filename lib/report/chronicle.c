@@ -3,7 +3,7 @@
  * The chronology of threads; see chronicle.h.
  *
  * Samples are sorted to their threads first. A path that comes again is looked up once: its frames
- * stand in one array, and a sample is a number of a path. Runs come from align/chronology as they
+ * stand in one array, and a sample is a number of a path. Runs come from report/frame_runs as they
  * end, inner ones before outer ones; sorted by start they nest.
  */
 #include "report/chronicle.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "align/chronology.h"
+#include "report/frame_runs.h"
 #include "base/vec.h"
 #include "report/index.h"
 #include "report/text.h"
@@ -44,7 +44,7 @@ struct chronicle_lane {
 struct chronicle_maker {
 	struct profile *profile;
 	struct chronicle *result;
-	struct chronology_options options;
+	struct frame_runs_options options;
 	VEC(struct chronicle_frame) frames;
 	VEC(struct chronicle_path) paths;
 	struct index groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
@@ -148,7 +148,7 @@ static int chronicle_compare_lines(const void *a, const void *b)
 }
 
 /* The line at which a run was seen most often, of those that are known. */
-static int chronicle_find_line(struct chronicle_maker *m, const struct chronology_run *run,
+static int chronicle_find_line(struct chronicle_maker *m, const struct frame_run *run,
 			       struct chronicle_run *to)
 {
 	size_t best = 0, same = 0;
@@ -157,7 +157,7 @@ static int chronicle_find_line(struct chronicle_maker *m, const struct chronolog
 	for (uint64_t i = run->first; i <= run->last; i++) {
 		uint32_t path = m->lane->samples.items[i].path;
 		const struct chronicle_frame *frame =
-			&m->frames.items[m->paths.items[path].first + run->height - 1];
+			&m->frames.items[m->paths.items[path].first + run->depth - 1];
 
 		to->inferred += frame->is_inferred;
 		if (VEC_RESERVE(&m->lines, 1) < 0)
@@ -187,7 +187,7 @@ static const struct profile_symbol *chronicle_symbol(const struct chronicle_make
 	return symbol == UINT32_MAX ? NULL : profile_symbol_at(m->profile, symbol);
 }
 
-static int chronicle_run(void *arg, const struct chronology_run *run)
+static int chronicle_run(void *arg, const struct frame_run *run)
 {
 	struct chronicle_maker *m = arg;
 	uint64_t start = profile_tables(m->profile)->recording.start_ns;
@@ -198,7 +198,7 @@ static int chronicle_run(void *arg, const struct chronology_run *run)
 		.start_ns = run->start > start ? run->start - start : 0,
 		.end_ns = run->end > start ? run->end - start : 0,
 		.samples = run->last - run->first + 1,
-		.height = run->height,
+		.depth = run->depth,
 		.first = run->first,
 	};
 	int r = chronicle_find_line(m, run, &to);
@@ -215,7 +215,7 @@ static int chronicle_compare_runs(const void *a, const void *b)
 
 	if (x->first != y->first)
 		return x->first < y->first ? -1 : 1;
-	return x->height < y->height ? -1 : x->height > y->height;
+	return x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
 static bool chronicle_contains(const struct chronicle_run *outer, const struct chronicle_run *inner)
@@ -258,7 +258,7 @@ static int chronicle_nest(struct chronicle_run *runs, size_t n, size_t *ret_n, u
 /* --- threads -------------------------------------------------------------------------------- */
 
 /* Goes through the thread's samples. */
-static int chronicle_pass(struct chronicle_maker *m, struct chronology *chronology, uint64_t end)
+static int chronicle_pass(struct chronicle_maker *m, struct frame_runs *runs, uint64_t end)
 {
 	int r = 0;
 
@@ -271,9 +271,9 @@ static int chronicle_pass(struct chronicle_maker *m, struct chronology *chronolo
 			return -ENOMEM;
 		for (uint32_t k = 0; k < path->count; k++)
 			m->symbols.items[k] = m->frames.items[path->first + k].symbol;
-		r = chronology_add(chronology, s->time_ns, m->symbols.items, path->count);
+		r = frame_runs_add(runs, s->time_ns, m->symbols.items, path->count);
 	}
-	return r == 0 ? chronology_end(chronology, end) : r;
+	return r == 0 ? frame_runs_end(runs, end) : r;
 }
 
 /* When a thread's last sample ends: as far behind it as samples stand apart on the average. */
@@ -290,14 +290,14 @@ static int chronicle_thread(struct chronicle_maker *m, uint32_t thread)
 	const struct chronicle_lane *lane = &m->lanes[thread];
 	struct chronicle_thread *to = &m->result->threads[m->result->n_threads];
 	uint64_t start = profile_tables(m->profile)->recording.start_ns;
-	struct chronology *chronology = NULL;
-	int r = chronology_new(&m->options, chronicle_run, m, &chronology);
+	struct frame_runs *runs = NULL;
+	int r = frame_runs_new(&m->options, chronicle_run, m, &runs);
 
 	m->lane = lane;
 	m->runs.count = 0;
 	if (r == 0)
-		r = chronicle_pass(m, chronology, chronicle_end(lane));
-	chronology_free(chronology);
+		r = chronicle_pass(m, runs, chronicle_end(lane));
+	frame_runs_free(runs);
 	if (r < 0)
 		return r;
 	*to = (struct chronicle_thread){.thread = thread, .samples = lane->samples.count};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The chronology of a recording's threads: which routines were at work from when to when, after
- * the representative routines of Servat et al. (2016); see align/chronology.h.
+ * the representative routines of Servat et al. (2016); see report/frame_runs.h.
  *
  *   time ─►   main ────────────────────────────────────────
  *             main > adi ──────────────────────────────────       rows: what is inside what
@@ -31,7 +31,7 @@ struct chronicle_run {
 	uint64_t samples;
 	uint64_t inferred; /* of them: in which this routine is inferred */
 	/* Used while it is made: */
-	uint32_t height;
+	uint32_t depth;
 	uint64_t first;
 };
 

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "align/chronology.h"
-#include "align/paper.h"
+#include "report/frame_runs.h"
+#include "servat.h"
 #include "base/hash.h"
 
 #define MAX_SAMPLES 60
@@ -142,63 +142,63 @@ static const uint32_t expected[6][6] = {{MAIN, A, B, C, D},    {MAIN, A, B, C, D
 					{MAIN, A, B, C},       {MAIN, A, B},
 					{MAIN, A, B, C, D, F}, {MAIN, A, B, C, D, E}};
 
-static void paper_worked_example(void **state)
+static void servat_worked_example(void **state)
 {
 	static const size_t lengths[] = {5, 6, 4, 3, 6, 6};
-	struct paper *p;
+	struct servat *p;
 	uint32_t path[8];
 
 	(void)state;
-	assert_int_equal(paper_align(example, example_first, 6, &p), 0);
-	assert_int_equal(paper_pivot(p), C);
+	assert_int_equal(servat_align(example, example_first, 6, &p), 0);
+	assert_int_equal(servat_pivot(p), C);
 	for (uint32_t i = 0; i < 6; i++) {
-		assert_int_equal(paper_path(p, i, path, 8), lengths[i]);
+		assert_int_equal(servat_path(p, i, path, 8), lengths[i]);
 		assert_memory_equal(path, expected[i], lengths[i] * sizeof(*path));
 	}
-	assert_int_equal(paper_path(p, 1, path, 2), 6); /* no more than there is room for */
+	assert_int_equal(servat_path(p, 1, path, 2), 6); /* no more than there is room for */
 	assert_int_equal(path[1], A);
-	paper_free(p);
-	paper_free(NULL);
+	servat_free(p);
+	servat_free(NULL);
 }
 
 struct runs {
 	char text[2000];
 };
 
-static int note_run(void *arg, const struct chronology_run *run)
+static int note_run(void *arg, const struct frame_run *run)
 {
 	struct runs *runs = arg;
 	size_t n = strlen(runs->text);
 
-	snprintf(runs->text + n, sizeof(runs->text) - n, "%u:%u s%llu-s%llu\n", run->height,
+	snprintf(runs->text + n, sizeof(runs->text) - n, "%u:%u s%llu-s%llu\n", run->depth,
 		 run->symbol, (unsigned long long)run->first + 1,
 		 (unsigned long long)run->last + 1);
 	return 0;
 }
 
-static void paper_selection(void **state)
+static void servat_selection(void **state)
 {
-	const struct chronology_options options = {.samples = 2};
+	const struct frame_runs_options options = {.samples = 2};
 	struct runs runs = {""};
-	struct chronology *c;
-	struct paper *p;
+	struct frame_runs *c;
+	struct servat *p;
 
 	(void)state;
-	assert_int_equal(paper_align(example, example_first, 6, &p), 0);
-	assert_int_equal(chronology_new(&options, note_run, &runs, &c), 0);
+	assert_int_equal(servat_align(example, example_first, 6, &p), 0);
+	assert_int_equal(frame_runs_new(&options, note_run, &runs, &c), 0);
 	for (uint32_t i = 0; i < 6; i++) {
 		uint32_t path[8];
-		size_t n = paper_path(p, i, path, 8);
+		size_t n = servat_path(p, i, path, 8);
 
-		assert_int_equal(chronology_add(c, i, path, n), 0);
+		assert_int_equal(frame_runs_add(c, i, path, n), 0);
 	}
-	assert_int_equal(chronology_end(c, 6), 0);
+	assert_int_equal(frame_runs_end(c, 6), 0);
 	/* main 1, a 2, b 3, c 4, d 5: in the order in which they end */
 	assert_string_equal(runs.text, "5:5 s1-s2\n4:4 s1-s3\n5:5 s5-s6\n4:4 s5-s6\n"
 				       "3:3 s1-s6\n2:2 s1-s6\n1:1 s1-s6\n");
-	chronology_free(c);
-	chronology_free(NULL);
-	paper_free(p);
+	frame_runs_free(c);
+	frame_runs_free(NULL);
+	servat_free(p);
 }
 
 static uint64_t seed;
@@ -213,26 +213,26 @@ static void check_case(struct literal_sample *s, uint32_t n)
 {
 	static uint32_t symbols[MAX_SAMPLES * 16], path[MAX_PATH];
 	uint32_t first[MAX_SAMPLES + 1] = {0};
-	struct paper *p;
+	struct servat *p;
 
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(symbols + first[i], s[i].own, s[i].n_own * sizeof(*symbols));
 		first[i + 1] = first[i] + s[i].n_own;
 	}
 	literal_align(s, n);
-	assert_int_equal(paper_align(symbols, first, n, &p), 0);
+	assert_int_equal(servat_align(symbols, first, n, &p), 0);
 	for (uint32_t i = 0; i < n; i++) {
-		size_t got = paper_path(p, i, path, MAX_PATH);
+		size_t got = servat_path(p, i, path, MAX_PATH);
 
 		assert_int_equal(got, s[i].n);
 		assert_memory_equal(path, s[i].path, got * sizeof(*path));
 	}
-	paper_free(p);
+	servat_free(p);
 }
 
 /* Random segments of few routines, where recursion and accidents abound; and segments cut from
  * the paths of a tree, as the paper has them. */
-static void paper_is_as_the_literal_one(void **state)
+static void servat_is_as_the_literal_one(void **state)
 {
 	static struct literal_sample s[MAX_SAMPLES];
 
@@ -252,29 +252,29 @@ static void paper_is_as_the_literal_one(void **state)
 	}
 }
 
-static void paper_bad_input(void **state)
+static void servat_bad_input(void **state)
 {
 	const uint32_t one[] = {7, 7, 7}, first[] = {0, 3}, empty[] = {0, 0};
 	uint32_t path[4];
-	struct paper *p;
+	struct servat *p;
 
 	(void)state;
-	assert_int_equal(paper_align(one, first, 1, &p), 0);
-	assert_int_equal(paper_path(p, 0, path, 4), 3);
-	paper_free(p);
-	assert_int_equal(paper_align(one, empty, 1, &p), -22);
-	assert_int_equal(paper_align(one, first, 0, &p), 0);
-	assert_int_equal(paper_pivot(p), PAPER_NONE);
-	paper_free(p);
+	assert_int_equal(servat_align(one, first, 1, &p), 0);
+	assert_int_equal(servat_path(p, 0, path, 4), 3);
+	servat_free(p);
+	assert_int_equal(servat_align(one, empty, 1, &p), -22);
+	assert_int_equal(servat_align(one, first, 0, &p), 0);
+	assert_int_equal(servat_pivot(p), SERVAT_NONE);
+	servat_free(p);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paper_worked_example),
-		cmocka_unit_test(paper_selection),
-		cmocka_unit_test(paper_is_as_the_literal_one),
-		cmocka_unit_test(paper_bad_input),
+		cmocka_unit_test(servat_worked_example),
+		cmocka_unit_test(servat_selection),
+		cmocka_unit_test(servat_is_as_the_literal_one),
+		cmocka_unit_test(servat_bad_input),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
