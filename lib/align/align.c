@@ -29,7 +29,7 @@ void align_free(struct align *a)
 	free(a->key.items);
 	free(a->links.items);
 	free(a->pending.items);
-	triples_fini(&a->told);
+	int_map_fini(&a->told);
 	free(a->told_links.items);
 	free(a->gaps.items);
 	history_fini(&a->history);

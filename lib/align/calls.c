@@ -4,8 +4,8 @@
 
 void calls_fini(struct calls *c)
 {
-	triples_fini(&c->callees);
-	triples_fini(&c->edges);
+	int_map_fini(&c->callees);
+	int_map_fini(&c->edges);
 	free(c->first.items);
 	free(c->calls.items);
 	*c = (struct calls){0};
@@ -13,13 +13,13 @@ void calls_fini(struct calls *c)
 
 static int calls_callee(struct calls *c, uint32_t symbol, uint32_t *ret_callee)
 {
-	int r = triples_intern(&c->callees, symbol, 0, 0, ret_callee);
+	uint32_t next = (uint32_t)c->first.count;
 
-	if (r < 0 || *ret_callee < c->first.count)
-		return r;
-	if (VEC_RESERVE(&c->first, 1) < 0)
+	if (VEC_RESERVE(&c->first, 1) < 0 ||
+	    int_map_enter(&c->callees, symbol, next, ret_callee) < 0)
 		return -ENOMEM;
-	c->first.items[c->first.count++] = TRIPLES_NONE;
+	if (*ret_callee == next)
+		c->first.items[c->first.count++] = INT_MAP_NONE;
 	return 0;
 }
 
@@ -32,7 +32,8 @@ int calls_add(struct calls *c, uint32_t symbol, uint32_t caller_id, uint32_t cal
 	if (r == 0)
 		r = calls_callee(c, symbol, &callee);
 	if (r == 0)
-		r = triples_intern(&c->edges, callee, caller_id, distance, &edge);
+		r = int_map_enter_wide(&c->edges, (uint64_t)callee << 32 | caller_id, distance,
+				       (uint32_t)c->calls.count, &edge);
 	if (r < 0)
 		return r;
 	if (edge == c->calls.count) {
@@ -48,7 +49,7 @@ int calls_add(struct calls *c, uint32_t symbol, uint32_t caller_id, uint32_t cal
 
 uint32_t calls_of(const struct calls *c, uint32_t symbol)
 {
-	uint32_t callee = triples_find(&c->callees, symbol, 0, 0);
+	uint32_t callee = int_map_find(&c->callees, symbol);
 
-	return callee < c->first.count ? c->first.items[callee] : TRIPLES_NONE;
+	return callee < c->first.count ? c->first.items[callee] : INT_MAP_NONE;
 }

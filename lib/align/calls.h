@@ -7,20 +7,21 @@
 #ifndef ALIGN_CALLS_H
 #define ALIGN_CALLS_H
 
-#include "align/triples.h"
+#include "base/int_map.h"
+#include "base/vec.h"
 
 struct call {
 	uint32_t id, symbol; /* of the caller's frame */
 	uint32_t distance;
 	uint32_t count;
-	uint32_t next; /* of the same callee; TRIPLES_NONE ends the list */
+	uint32_t next; /* of the same callee; INT_MAP_NONE ends the list */
 };
 
 /* Zeroed is empty. */
 struct calls {
-	struct triples callees; /* (symbol, 0, 0) */
+	struct int_map callees; /* symbol -> number */
 	VEC(uint32_t) first;	/* by callee: its newest call */
-	struct triples edges;	/* (callee, caller's id, distance) */
+	struct int_map edges;	/* (callee, caller's id, distance) -> number */
 	VEC(struct call) calls; /* by edge */
 };
 
@@ -30,7 +31,7 @@ void calls_fini(struct calls *c);
 int calls_add(struct calls *c, uint32_t symbol, uint32_t caller_id, uint32_t caller_symbol,
 	      uint32_t distance);
 
-/* The number of the first call of a routine; TRIPLES_NONE: it was never seen called. */
+/* The number of the first call of a routine; INT_MAP_NONE: it was never seen called. */
 uint32_t calls_of(const struct calls *c, uint32_t symbol);
 
 #endif

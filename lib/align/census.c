@@ -4,14 +4,14 @@
 
 void census_fini(struct census *c)
 {
-	triples_fini(&c->keys);
+	int_map_fini(&c->keys);
 	free(c->by_key.items);
 	*c = (struct census){0};
 }
 
 void census_clear(struct census *c)
 {
-	triples_clear(&c->keys);
+	int_map_clear(&c->keys);
 	c->by_key.count = 0;
 }
 
@@ -21,11 +21,12 @@ int census_enter(struct census *c, uint32_t program, uint32_t symbol, uint32_t h
 	uint32_t number = (uint32_t)c->by_key.count;
 
 	if (VEC_RESERVE(&c->by_key, 1) < 0 ||
-	    (!is_alone && triples_intern(&c->keys, program, symbol, height, &number) < 0))
+	    (!is_alone && int_map_enter_wide(&c->keys, (uint64_t)program << 32 | symbol, height,
+					     number, &number) < 0))
 		return -ENOMEM;
 	*ret_key = number;
 	if (*ret_key == c->by_key.count)
-		c->by_key.items[c->by_key.count++] = (struct census_key){.newest = TRIPLES_NONE};
+		c->by_key.items[c->by_key.count++] = (struct census_key){.newest = INT_MAP_NONE};
 	return 0;
 }
 
@@ -59,7 +60,7 @@ void census_count(struct census *c, uint32_t key, const struct census_caller *ca
 
 uint32_t census_newest(const struct census *c, uint32_t program, uint32_t symbol, uint32_t height)
 {
-	uint32_t key = triples_find(&c->keys, program, symbol, height);
+	uint32_t key = int_map_find_wide(&c->keys, (uint64_t)program << 32 | symbol, height);
 
-	return key == TRIPLES_NONE ? TRIPLES_NONE : c->by_key.items[key].newest;
+	return key == INT_MAP_NONE ? INT_MAP_NONE : c->by_key.items[key].newest;
 }

@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-#include "align/triples.h"
+#include "base/int_map.h"
+#include "base/vec.h"
 
 struct census_caller {
 	uint32_t id, symbol, height;
@@ -26,7 +27,7 @@ struct census_key {
 
 /* Zeroed is empty. */
 struct census {
-	struct triples keys; /* (program, symbol, height) */
+	struct int_map keys; /* (program, symbol, height) -> number */
 	VEC(struct census_key) by_key;
 };
 
@@ -38,7 +39,7 @@ void census_clear(struct census *c); /* keeps its memory */
 int census_enter(struct census *c, uint32_t program, uint32_t symbol, uint32_t height,
 		 bool is_alone, uint32_t *ret_key);
 
-/* What the caller has noted as newest; TRIPLES_NONE: there is no such key. */
+/* What the caller has noted as newest; INT_MAP_NONE: there is no such key. */
 uint32_t census_newest(const struct census *c, uint32_t program, uint32_t symbol, uint32_t height);
 
 /* So many calls; all are voted for before the first is counted. */

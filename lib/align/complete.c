@@ -79,9 +79,8 @@ static int complete_ask(struct align *a, struct align_question *q, uint32_t *ret
 			if (a->gaps.items[gap] < LINKS_ENTRY) {
 				q->symbol = answer.frame.symbol;
 				q->height = answer.frame.height;
-				q->key = triples_find(&a->history.keys, q->stack, q->symbol,
-						      q->height);
-				if (q->key != TRIPLES_NONE)
+				q->key = history_key(&a->history, q->stack, q->symbol, q->height);
+				if (q->key != INT_MAP_NONE)
 					continue;
 				gap = ALIGN_NONE;
 			}

@@ -21,8 +21,8 @@ bool decide_stood(const struct align *a, uint32_t stack, uint32_t rank, uint32_t
 
 	if (!near_has(&a->near, symbol, height))
 		return false;
-	key = triples_find(&a->history.keys, stack, symbol, height);
-	if (key == TRIPLES_NONE)
+	key = history_key(&a->history, stack, symbol, height);
+	if (key == INT_MAP_NONE)
 		return false;
 	p = history_find(&a->history, key, rank);
 	return p.gap_before <= WEIGH_NEAR && p.gap_after <= WEIGH_NEAR &&
@@ -51,7 +51,7 @@ static void decide_ask_calls(const struct align *a, const struct align_question 
 	uint32_t at = calls_of(&a->calls, q->symbol);
 
 	*ret_sighting = HISTORY_NONE;
-	for (; at != TRIPLES_NONE && signs->places < DECIDE_CALLERS;
+	for (; at != INT_MAP_NONE && signs->places < DECIDE_CALLERS;
 	     at = a->calls.calls.items[at].next) {
 		const struct call *c = &a->calls.calls.items[at];
 		struct align_frame caller = {c->id, c->symbol, q->height - c->distance};

@@ -5,7 +5,7 @@
 
 void history_fini(struct history *h)
 {
-	triples_fini(&h->keys);
+	int_map_fini(&h->keys);
 	free(h->by_key.items);
 	free(h->sightings.items);
 	*h = (struct history){0};
@@ -13,18 +13,21 @@ void history_fini(struct history *h)
 
 void history_clear(struct history *h)
 {
-	triples_clear(&h->keys);
+	int_map_clear(&h->keys);
 	h->by_key.count = h->sightings.count = 0;
 }
 
 int history_note(struct history *h, uint32_t stack, uint32_t symbol, uint32_t height,
 		 bool has_caller, uint32_t *ret_key)
 {
+	uint32_t next = (uint32_t)h->by_key.count;
+
 	if (VEC_RESERVE(&h->by_key, 1) < 0 ||
-	    triples_intern(&h->keys, stack, symbol, height, ret_key) < 0)
+	    int_map_enter_wide(&h->keys, (uint64_t)stack << 32 | symbol, height, next, ret_key) < 0)
 		return -ENOMEM;
-	if (*ret_key == h->by_key.count)
-		h->by_key.items[h->by_key.count++] = (struct history_key){0};
+	if (*ret_key == next)
+		h->by_key.items[h->by_key.count++] =
+			(struct history_key){.symbol = symbol, .height = height};
 	h->by_key.items[*ret_key].count += has_caller;
 	return 0;
 }
@@ -44,6 +47,11 @@ int history_ready(struct history *h)
 		return -ENOMEM;
 	h->sightings.count = at;
 	return 0;
+}
+
+uint32_t history_key(const struct history *h, uint32_t stack, uint32_t symbol, uint32_t height)
+{
+	return int_map_find_wide(&h->keys, (uint64_t)stack << 32 | symbol, height);
 }
 
 void history_place(struct history *h, uint32_t key, const struct history_sighting *sighting)

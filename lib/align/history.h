@@ -11,7 +11,8 @@
 
 #include <stdbool.h>
 
-#include "align/triples.h"
+#include "base/int_map.h"
+#include "base/vec.h"
 
 struct history_sighting {
 	uint32_t when;		     /* of its sample: rank * HISTORY_RANK, and HISTORY_... */
@@ -23,6 +24,7 @@ struct history_sighting {
 #define HISTORY_RANK  4u
 
 struct history_key {
+	uint32_t symbol, height;
 	uint32_t first, count; /* sightings */
 	uint32_t cursor;       /* where the last look-up ended */
 	uint32_t changes;      /* how often the caller was another than the one before */
@@ -36,7 +38,7 @@ struct history_key {
 
 /* Zeroed is empty. */
 struct history {
-	struct triples keys; /* (stack, symbol, height) */
+	struct int_map keys; /* (stack, symbol, height) -> number */
 	VEC(struct history_key) by_key;
 	VEC(struct history_sighting) sightings; /* by key, from history_ready() on */
 };
@@ -51,6 +53,7 @@ void history_clear(struct history *h); /* keeps its memory */
 int history_note(struct history *h, uint32_t stack, uint32_t symbol, uint32_t height,
 		 bool has_caller, uint32_t *ret_key);
 int history_ready(struct history *h);
+uint32_t history_key(const struct history *h, uint32_t stack, uint32_t symbol, uint32_t height);
 void history_place(struct history *h, uint32_t key, const struct history_sighting *sighting);
 
 static inline uint32_t history_rank(const struct history_sighting *s)

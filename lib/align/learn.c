@@ -97,11 +97,10 @@ static struct census_caller learn_caller(const struct history_sighting *s)
 /* Enters a key into the census, and into the list of those that are alike. */
 static int learn_enter(struct align *a, uint32_t key)
 {
-	const struct triple *t = &a->history.keys.items.items[key];
 	struct history_key *k = &a->history.by_key.items[key];
 	struct census_key *c;
 
-	if (census_enter(&a->census, k->program, t->b, t->c, a->is_alone, &k->census) < 0)
+	if (census_enter(&a->census, k->program, k->symbol, k->height, a->is_alone, &k->census) < 0)
 		return -ENOMEM;
 	c = &a->census.by_key.items[k->census];
 	k->alike = c->newest;
@@ -111,14 +110,13 @@ static int learn_enter(struct align *a, uint32_t key)
 
 static int learn_call(struct align *a, uint32_t key, const struct history_sighting *s, uint32_t n)
 {
-	const struct triple *t = &a->history.keys.items.items[key];
 	const struct census_caller caller = learn_caller(s);
 	const struct history_key *k = &a->history.by_key.items[key];
 
 	if (k->census == ALIGN_NONE && learn_enter(a, key) < 0)
 		return -ENOMEM;
 	census_vote(&a->census, k->census, &caller, n);
-	return calls_add(&a->calls, t->b, s->id, s->symbol, t->c - s->height);
+	return calls_add(&a->calls, k->symbol, s->id, s->symbol, k->height - s->height);
 }
 
 static int learn_count(struct align *a, uint32_t key, const struct history_sighting *s, uint32_t n)
@@ -166,7 +164,7 @@ int learn_slice(struct align *a, const struct align_slice *slice)
 	if (r < 0)
 		return r;
 	learn_place_all(a, slice);
-	n_keys = (uint32_t)a->history.keys.items.count;
+	n_keys = (uint32_t)a->history.by_key.count;
 	for (uint32_t k = 0; r == 0 && k < n_keys; k++) {
 		a->history.by_key.items[k].census = ALIGN_NONE;
 		a->history.by_key.items[k].alike = ALIGN_NONE;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "align/parts.h"
-#include "align/triples.h"
 
 static int order_compare(const void *x, const void *y, void *arg)
 {
@@ -42,7 +41,7 @@ struct order_lasts {
 };
 
 /* Orders samples that are in order of time by stack first. */
-static int order_by_stack(struct align *a, const struct triples *stacks, struct order_lasts *last)
+static int order_by_stack(struct align *a, const struct int_map *stacks, struct order_lasts *last)
 {
 	uint32_t *grouped = reallocarray(NULL, a->samples.count + 1, sizeof(*grouped));
 	uint32_t at = 0;
@@ -58,7 +57,7 @@ static int order_by_stack(struct align *a, const struct triples *stacks, struct 
 	for (size_t i = 0; i < a->samples.count; i++) {
 		uint32_t stack = a->samples.items[a->order[i]].stack;
 
-		grouped[last->items[triples_find(stacks, stack, 0, 0)]++] = a->order[i];
+		grouped[last->items[int_map_find(stacks, stack)]++] = a->order[i];
 	}
 	free(a->order);
 	a->order = grouped;
@@ -67,7 +66,7 @@ static int order_by_stack(struct align *a, const struct triples *stacks, struct 
 
 int order_run(struct align *a)
 {
-	struct triples stacks = {0};
+	struct int_map stacks = {0};
 	struct order_lasts last = {0};
 	int r = order_by_time(a);
 
@@ -75,7 +74,7 @@ int order_run(struct align *a)
 		struct align_entry *e = &a->samples.items[a->order[i]];
 		uint32_t stack;
 
-		r = triples_intern(&stacks, e->stack, 0, 0, &stack);
+		r = int_map_enter(&stacks, e->stack, (uint32_t)last.count, &stack);
 		if (r == 0 && stack == last.count) {
 			r = VEC_RESERVE(&last, 1);
 			if (r == 0)
@@ -87,7 +86,7 @@ int order_run(struct align *a)
 	if (r == 0 && last.count > 1)
 		r = order_by_stack(a, &stacks, &last);
 	free(last.items);
-	triples_fini(&stacks);
+	int_map_fini(&stacks);
 	return r;
 }
 

@@ -52,7 +52,7 @@ struct align {
 	struct calls calls;
 	VEC(struct align_link) links;
 	struct offsets levels;	  /* of links */
-	struct triples told;	  /* (frame's number, 0, 0) of witnesses: */
+	struct int_map told;	  /* frame's number -> index, of witnesses: */
 	VEC(uint32_t) told_links; /* that frame's link */
 	uint64_t credit;	  /* how much witnesses may cost: so much a sample */
 	VEC(uint32_t) pending;	  /* gaps whose links wait for what is below them */

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/triples.h"
+#include "base/int_map.h"
+#include "base/vec.h"
 
 struct standing_path {
 	struct align_frame *items;
@@ -47,12 +48,12 @@ struct standing_call {
 struct standing {
 	const struct align *align;
 	VEC(struct align_frame) frames;
-	struct standing_span *spans;	   /* by sample */
-	struct triples callers;		   /* (symbol, 0, 0) */
-	struct triples edges;		   /* (caller's number, callee, 0) */
+	struct standing_span *spans; /* by sample */
+	struct int_map callers;
+	struct int_map edges;
 	VEC(struct standing_habit) habits; /* by caller's number */
 	VEC(struct standing_call) calls;   /* by edge's number */
-	struct triples stacks;
+	struct int_map stacks;
 	VEC(struct standing_thread) threads; /* by number of stack */
 	struct standing_path path;
 };
@@ -71,9 +72,9 @@ void standing_free(struct standing *s)
 	free(s->path.items);
 	free(s->habits.items);
 	free(s->calls.items);
-	triples_fini(&s->callers);
-	triples_fini(&s->edges);
-	triples_fini(&s->stacks);
+	int_map_fini(&s->callers);
+	int_map_fini(&s->edges);
+	int_map_fini(&s->stacks);
 	free(s);
 }
 
@@ -105,8 +106,9 @@ static int standing_call(struct standing *s, uint32_t caller, uint32_t callee)
 	if (caller == callee)
 		return 0;
 	if (VEC_RESERVE(&s->habits, 1) < 0 || VEC_RESERVE(&s->calls, 1) < 0 ||
-	    triples_intern(&s->callers, caller, 0, 0, &number) < 0 ||
-	    triples_intern(&s->edges, number, callee, 0, &edge) < 0)
+	    int_map_enter(&s->callers, caller, (uint32_t)s->habits.count, &number) < 0 ||
+	    int_map_enter(&s->edges, (uint64_t)number << 32 | callee, (uint32_t)s->calls.count,
+			  &edge) < 0)
 		return -ENOMEM;
 	if (number == s->habits.count)
 		s->habits.items[s->habits.count++] = (struct standing_habit){.most = edge};
@@ -133,11 +135,11 @@ static int standing_learn(struct standing *s, const struct align_sample *sample)
 /* The routine that one all but always calls; ALIGN_NONE: there is none. */
 static uint32_t standing_habit(const struct standing *s, uint32_t symbol)
 {
-	uint32_t number = triples_find(&s->callers, symbol, 0, 0);
+	uint32_t number = int_map_find(&s->callers, symbol);
 	const struct standing_habit *habit;
 	const struct standing_call *most;
 
-	if (number == TRIPLES_NONE)
+	if (number == INT_MAP_NONE)
 		return ALIGN_NONE;
 	habit = &s->habits.items[number];
 	most = &s->calls.items[habit->most];
@@ -205,7 +207,7 @@ static int standing_close(struct standing *s, struct standing_thread *thread)
 static int standing_thread(struct standing *s, uint32_t stack, struct standing_thread **ret_thread)
 {
 	uint32_t number;
-	int r = triples_intern(&s->stacks, stack, 0, 0, &number);
+	int r = int_map_enter(&s->stacks, stack, (uint32_t)s->threads.count, &number);
 
 	if (r == 0 && number == s->threads.count) {
 		r = VEC_RESERVE(&s->threads, 1);

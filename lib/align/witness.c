@@ -320,13 +320,13 @@ static uint32_t witness_weigh(const struct witness_search *w, const struct witne
 static int witness_link(struct align *a, const struct align_entry *e, uint32_t at,
 			uint32_t *ret_link)
 {
-	uint32_t link = ALIGN_NONE, number = triples_find(&a->told, e->s.first + at, 0, 0);
+	uint32_t link = ALIGN_NONE, number = int_map_find(&a->told, e->s.first + at);
 	int r = 0;
 
-	for (uint32_t i = number == TRIPLES_NONE ? 0 : at; r == 0 && i <= at; i++) {
+	for (uint32_t i = number == INT_MAP_NONE ? 0 : at; r == 0 && i <= at; i++) {
 		uint32_t below = link;
 
-		r = triples_intern(&a->told, e->s.first + i, 0, 0, &number);
+		r = int_map_enter(&a->told, e->s.first + i, (uint32_t)a->told_links.count, &number);
 		if (r == 0 && number == a->told_links.count) {
 			r = VEC_RESERVE(&a->told_links, 1);
 			if (r == 0)
