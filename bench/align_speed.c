@@ -149,7 +149,7 @@ static double time_ours(const struct segments *s, double *ret_whole)
 	struct align *align;
 	uint32_t whole = 0;
 
-	if (align_new(9000, &align) < 0)
+	if (align_new(&align) < 0)
 		exit(1);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (align_add(align, 1, 1, i, s->frames + s->first[i],
@@ -159,7 +159,7 @@ static double time_ours(const struct segments *s, double *ret_whole)
 		exit(1);
 	start = now_s() - start;
 	for (uint32_t i = 0; i < s->n; i++)
-		whole += align_sample(align, i)->is_whole;
+		whole += align_sample(align, i)->is_complete;
 	*ret_whole = 100.0 * whole / s->n;
 	align_free(align);
 	return start;

@@ -11,7 +11,6 @@
 #include "options.h"
 #include "output.h"
 #include "report/compare.h"
-#include "report/evidence.h"
 #include "show.h"
 
 #define CMD_ALIGN_ROWS 10
@@ -161,9 +160,8 @@ int cmd_align(int argc, char **argv)
 		       "  stackctl align -i s.db --depth 7 --share 10 --compare\n",
 		.children = show_children,
 	};
-	struct cmd_align args = {
-		.options = {.frames = 3, .percent = 100, .threshold = EVIDENCE_THRESHOLD},
-		.routines = CMD_ALIGN_ROWS};
+	struct cmd_align args = {.options = {.frames = 3, .percent = 100},
+				 .routines = CMD_ALIGN_ROWS};
 
 	options_parse(&argp, argc, argv, &args);
 	args.show.input.filter.no_reconstructed = true;

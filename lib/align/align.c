@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Alignment; see align.h, and parts.h for where what is. */
+/* The public functions of alignment; see align.h, and align_state.h for the parts. */
 #include "align/align.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/parts.h"
+#include "align/align_state.h"
 
-int align_new(uint32_t threshold, struct align **ret_align)
+int align_new(struct align **ret_align)
 {
 	struct align *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return -ENOMEM;
-	a->threshold = threshold;
 	*ret_align = a;
 	return 0;
 }
@@ -26,38 +25,36 @@ void align_free(struct align *a)
 	free(a->samples.items);
 	free(a->frames.items);
 	free(a->order);
-	free(a->key.items);
+	free(a->frame_keys.items);
 	free(a->links.items);
 	free(a->pending.items);
-	int_map_fini(&a->told);
-	free(a->told_links.items);
-	free(a->gaps.items);
+	free(a->intervals.items);
+	int_map_fini(&a->donor_links);
 	history_fini(&a->history);
-	calls_fini(&a->calls);
-	census_fini(&a->census);
-	offsets_fini(&a->levels);
+	call_edges_fini(&a->call_edges);
+	majority_fini(&a->majority);
+	union_find_fini(&a->chains);
 	free(a);
 }
 
 int align_add(struct align *a, uint32_t stack, uint32_t program, uint64_t time,
-	      const struct align_frame *frames, uint32_t n_frames, bool is_whole)
+	      const struct align_frame *frames, uint32_t n_frames, bool is_complete)
 {
 	if (!n_frames)
 		return -EINVAL;
-	if (a->samples.count >= ALIGN_MOST || n_frames >= ALIGN_MOST - a->frames.count)
+	if (a->samples.count >= ALIGN_MAX || n_frames >= ALIGN_MAX - a->frames.count)
 		return -EOVERFLOW;
 	if (VEC_RESERVE(&a->samples, 1) < 0 || VEC_RESERVE(&a->frames, n_frames) < 0)
 		return -ENOMEM;
 	a->samples.items[a->samples.count++] = (struct align_entry){
 		.s = {.first = (uint32_t)a->frames.count,
 		      .n_frames = n_frames,
-		      .below = ALIGN_NONE,
-		      .confidence = ALIGN_CERTAIN,
-		      .is_whole = is_whole},
+		      .caller = ALIGN_NONE,
+		      .is_complete = is_complete},
 		.time = time,
 		.stack = stack,
 		.program = program,
-		.has_entry = is_whole,
+		.has_entry = is_complete,
 	};
 	memcpy(a->frames.items + a->frames.count, frames, n_frames * sizeof(*frames));
 	a->frames.count += n_frames;
@@ -67,15 +64,15 @@ int align_add(struct align *a, uint32_t stack, uint32_t program, uint64_t time,
 int align_run(struct align *a)
 {
 	struct align_slice slice = {0};
-	int r = order_run(a);
+	int err = order_run(a);
 
-	while (r == 0 && slice.end < a->samples.count) {
+	while (err == 0 && slice.end < a->samples.count) {
 		slice = order_slice(a, &slice);
-		r = learn_slice(a, &slice);
-		if (r == 0)
-			r = complete_slice(a, &slice);
+		err = collect_slice(a, &slice);
+		if (err == 0)
+			err = complete_slice(a, &slice);
 	}
-	return r;
+	return err;
 }
 
 uint32_t align_count(const struct align *a)

@@ -1,210 +1,212 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completing samples.
+ * Completes partial samples.
  *
- *   links     an open sample's first frame, then the caller that it got, and so on, are each
- *             decided by the two sightings around the sample's time; the answer belongs to the
- *             gap between these sightings
- *   samples   each takes the links that begin at its first frame's gap
+ * The caller of a frame is inferred from the two observations around the sample's time, so the
+ * result belongs to the interval between these: before a key's first observation, between two, or
+ * after the last. It is a link, whose own caller is inferred in the same way. Each partial sample
+ * takes the chain of links that begins at its first frame's interval.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "align/parts.h"
-#include "align/weigh.h"
+#include "align/accept.h"
+#include "align/align_state.h"
 
-/* So many samples ahead. */
-#define FORESEE_KEY	 12u
-#define FORESEE_SIGHTING 6u
+#define COMPLETE_PREFETCH_KEY	      12u /* samples ahead */
+#define COMPLETE_PREFETCH_OBSERVATION 6u
 
 /* --- links ---------------------------------------------------------------------------------- */
 
-/* The gap of a key that a rank falls into: before its first sighting, between two, after the
- * last. */
-static uint32_t complete_gap(uint32_t key, const struct history_place *p)
+/* Returns the number of an interval: a key has one more of them than observations. */
+static uint32_t complete_interval(uint32_t key, uint32_t position)
 {
-	return p->at + key;
+	return position + key;
 }
 
-/* Decides a gap, and enters its link, which waits for what is below. */
-static int complete_open_gap(struct align *a, uint32_t gap, const struct align_answer *answer)
+/* Stores the result of an interval: what replaces a link, or a new link that waits for its caller.
+ */
+static int complete_store(struct align *a, uint32_t interval, const struct infer_result *result)
 {
-	bool is_sure = answer->confidence && answer->confidence >= a->threshold;
-
-	a->gaps.items[gap] = is_sure && answer->is_entry ? LINKS_ENTRY : LINKS_OPEN;
-	if (!is_sure || answer->is_entry)
+	a->intervals.items[interval] =
+		result->is_known && result->is_entry ? LINKS_ENTRY : LINKS_UNKNOWN;
+	if (!result->is_known || result->is_entry)
 		return 0;
-	if (VEC_RESERVE(&a->pending, 1) < 0 || links_add(a, &answer->frame, answer->confidence) < 0)
+	if (VEC_RESERVE(&a->pending, 1) < 0 || links_add(a, &result->caller) < 0)
 		return -ENOMEM;
-	a->gaps.items[gap] = (uint32_t)a->links.count - 1;
-	a->pending.items[a->pending.count++] = gap;
+	a->intervals.items[interval] = (uint32_t)a->links.count - 1;
+	a->pending.items[a->pending.count++] = interval;
 	return 0;
 }
 
-/* Completes the links that wait, the lowest first: `gap` is what the last one hangs on. */
-static void complete_close_gaps(struct align *a, uint32_t gap)
+/* Joins the links that wait with their callers, beginning at the root side. `interval` has the
+ * caller of the last one; ALIGN_NONE if it is unknown. */
+static void complete_join(struct align *a, uint32_t interval)
 {
 	while (a->pending.count) {
-		uint32_t above = a->pending.items[--a->pending.count];
-		uint32_t below = gap == ALIGN_NONE ? LINKS_OPEN : a->gaps.items[gap];
+		uint32_t callee = a->pending.items[--a->pending.count];
+		uint32_t caller =
+			interval == ALIGN_NONE ? LINKS_UNKNOWN : a->intervals.items[interval];
 
-		if (below == LINKS_ENTRY)
-			a->links.items[a->gaps.items[above]].is_whole = true;
-		else if (below != LINKS_OPEN)
-			links_join(a, a->gaps.items[above], below);
-		gap = above;
+		if (caller == LINKS_ENTRY)
+			a->links.items[a->intervals.items[callee]].is_complete = true;
+		else if (caller != LINKS_UNKNOWN)
+			links_join(a, a->intervals.items[callee], caller);
+		interval = callee;
 	}
 }
 
-/* The gap of a frame at a rank, decided, with all that it hangs on. */
-static int complete_ask(struct align *a, struct align_question *q, uint32_t *ret_gap)
+/* Infers the callers of a frame, each from the one before, until one is unknown, the entry, or
+ * inferred already. `ret_interval` receives the interval of the first. */
+static int complete_infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
 {
-	uint32_t first = ALIGN_NONE;
+	uint32_t first = ALIGN_NONE, interval;
 
 	for (;;) {
-		struct align_answer answer;
-		uint32_t gap;
-		int r;
+		struct infer_result result;
 
-		q->sighted = history_find(&a->history, q->key, q->rank);
-		gap = complete_gap(q->key, &q->sighted);
+		q->near = history_find(&a->history, q->key, q->rank);
+		interval = complete_interval(q->key, q->near.position);
 		if (first == ALIGN_NONE)
-			first = gap;
-		if (a->gaps.items[gap] == ALIGN_NONE) {
-			answer = decide(a, q);
-			r = complete_open_gap(a, gap, &answer);
-			if (r < 0)
-				return r;
-			if (a->gaps.items[gap] < LINKS_ENTRY) {
-				q->symbol = answer.frame.symbol;
-				q->height = answer.frame.height;
-				q->key = history_key(&a->history, q->stack, q->symbol, q->height);
-				if (q->key != INT_MAP_NONE)
-					continue;
-				gap = ALIGN_NONE;
-			}
+			first = interval;
+		if (a->intervals.items[interval] != ALIGN_NONE)
+			break;
+		result = infer_caller(a, q);
+		if (complete_store(a, interval, &result) < 0)
+			return -ENOMEM;
+		if (a->intervals.items[interval] >= LINKS_ENTRY)
+			break;
+		q->symbol = result.caller.symbol;
+		q->height = result.caller.height;
+		q->key = history_key(&a->history, q->stack, q->symbol, q->height);
+		if (q->key == HISTORY_NONE) {
+			interval = ALIGN_NONE;
+			break;
 		}
-		complete_close_gaps(a, gap);
-		*ret_gap = first;
-		return 0;
 	}
+	complete_join(a, interval);
+	*ret_interval = first;
+	return 0;
 }
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-/* Takes the links from `link` on. */
+/* Gives a sample the chain that begins with a link. */
 static void complete_take(const struct align *a, struct align_sample *s, uint32_t link)
 {
 	const struct align_link *l;
 
 	if (link == LINKS_ENTRY)
-		s->is_whole = true;
+		s->is_complete = true;
 	if (link >= LINKS_ENTRY)
 		return;
 	l = &a->links.items[link];
-	s->below = link;
-	s->n_lent = l->level + 1;
-	s->confidence = l->path;
-	s->is_whole = l->is_whole;
+	s->caller = link;
+	s->n_inferred = l->n_callers + 1;
+	s->is_complete = l->is_complete;
 }
 
-static int complete_sample(struct align *a, size_t place)
+static int complete_sample(struct align *a, size_t position)
 {
-	struct align_entry *e = &a->samples.items[a->order[place]];
+	struct align_entry *e = &a->samples.items[a->order[position]];
 	const struct align_frame *f = &a->frames.items[e->s.first];
-	struct align_question q = {.stack = e->stack,
-				   .program = e->program,
-				   .rank = e->rank,
-				   .symbol = f->symbol,
-				   .height = f->height,
-				   .key = a->key.items[e->keys]};
-	uint32_t gap, link;
-	int r = complete_ask(a, &q, &gap);
+	struct infer_query q = {.stack = e->stack,
+				.program = e->program,
+				.rank = e->rank,
+				.symbol = f->symbol,
+				.height = f->height,
+				.key = a->frame_keys.items[e->keys]};
+	uint32_t interval, link;
+	int err = complete_infer(a, &q, &interval);
 
-	if (r < 0)
-		return r;
-	link = a->gaps.items[gap];
-	if (a->is_mostly_whole)
-		r = witness_hear(a, place, &link);
-	if (r == 0)
+	if (err < 0)
+		return err;
+	link = a->intervals.items[interval];
+	if (a->is_mostly_complete)
+		err = donor_search(a, position, &link);
+	if (err == 0)
 		complete_take(a, &e->s, link);
-	return r;
+	return err;
 }
 
-/* Has the memory that a sample will need brought near: its key `FORESEE_KEY` samples ahead, and
- * what that leads to a little later. */
-static void complete_foresee(const struct align *a, size_t at, size_t end)
+/* Prefetches what later samples will need: the key of the first frame, and once that is in the
+ * cache, the observations and the interval. */
+static void complete_prefetch(const struct align *a, size_t position, size_t end)
 {
-	if (at + FORESEE_KEY < end) {
-		const struct align_entry *e = &a->samples.items[a->order[at + FORESEE_KEY]];
+	size_t next = position + COMPLETE_PREFETCH_KEY;
 
-		history_foresee_key(&a->history, a->key.items[e->keys]);
+	if (next < end) {
+		const struct align_entry *e = &a->samples.items[a->order[next]];
+
+		history_prefetch_key(&a->history, a->frame_keys.items[e->keys]);
 	}
-	if (at + FORESEE_SIGHTING < end) {
-		const struct align_entry *e = &a->samples.items[a->order[at + FORESEE_SIGHTING]];
-		uint32_t key = a->key.items[e->keys];
-		uint32_t cursor = history_foresee_sighting(&a->history, key);
+	next = position + COMPLETE_PREFETCH_OBSERVATION;
+	if (next < end) {
+		const struct align_entry *e = &a->samples.items[a->order[next]];
+		uint32_t key = a->frame_keys.items[e->keys];
+		uint32_t cursor = history_prefetch_observation(&a->history, key);
 
-		__builtin_prefetch(&a->gaps.items[cursor + key]);
+		__builtin_prefetch(&a->intervals.items[complete_interval(key, cursor)]);
 	}
 }
 
-/* Puts what a sample tells into the frames that are near, or takes it out. */
-static void complete_show(struct align *a, uint32_t sample, bool is_near)
+/* Adds the frames of a sample that have a known caller to the window, or removes them. */
+static void complete_move_window(struct align *a, size_t position, bool is_added)
 {
-	const struct align_entry *e = &a->samples.items[sample];
+	const struct align_entry *e = &a->samples.items[a->order[position]];
 
 	for (uint32_t i = !e->has_entry; i < e->s.n_frames; i++) {
 		const struct align_frame *f = &a->frames.items[e->s.first + i];
 
-		if (is_near)
-			near_add(&a->near, f->symbol, f->height);
+		if (is_added)
+			window_filter_add(&a->window, f->symbol, f->height);
 		else
-			near_remove(&a->near, f->symbol, f->height);
+			window_filter_remove(&a->window, f->symbol, f->height);
 	}
 }
 
-/* Completes the samples of one stack: those of the slice from `from` on. Where it ends. */
+/* Completes the samples of one stack: those of the slice from `from` on. `ret_to` receives where
+ * the stack ends. */
 static int complete_stack(struct align *a, const struct align_slice *slice, size_t from,
 			  size_t *ret_to)
 {
 	uint32_t stack = a->samples.items[a->order[from]].stack;
 	size_t low = from, high = from, i = from, n = slice->to;
-	int r = 0;
+	int err = 0;
 
-	for (; r == 0 && i < n && a->samples.items[a->order[i]].stack == stack; i++) {
+	for (; err == 0 && i < n && a->samples.items[a->order[i]].stack == stack; i++) {
 		struct align_entry *e = &a->samples.items[a->order[i]];
 
-		for (; high < n && high <= i + WEIGH_NEAR; high++) {
+		for (; high < n && high <= i + ACCEPT_NEAR; high++) {
 			if (a->samples.items[a->order[high]].stack != stack)
 				break;
-			complete_show(a, a->order[high], true);
+			complete_move_window(a, high, true);
 		}
-		for (; low + WEIGH_NEAR < i; low++)
-			complete_show(a, a->order[low], false);
-		complete_foresee(a, i, n);
-		a->credit += WITNESS_CREDIT;
+		for (; low + ACCEPT_NEAR < i; low++)
+			complete_move_window(a, low, false);
+		complete_prefetch(a, i, n);
+		a->donor_budget += DONOR_BUDGET;
 		if (!e->has_entry && i >= slice->done && i < slice->end)
-			r = complete_sample(a, i);
+			err = complete_sample(a, i);
 	}
 	for (; low < high; low++)
-		complete_show(a, a->order[low], false);
+		complete_move_window(a, low, false);
 	*ret_to = i;
-	return r;
+	return err;
 }
 
 int complete_slice(struct align *a, const struct align_slice *slice)
 {
-	size_t n_gaps = a->history.sightings.count + a->history.by_key.count + 1;
-	int r;
+	size_t n = a->history.observations.count + a->history.keys.count + 1;
+	int err;
 
-	a->gaps.count = 0;
-	r = VEC_RESERVE(&a->gaps, n_gaps);
-	if (r < 0)
-		return r;
-	memset(a->gaps.items, 0xff, n_gaps * sizeof(*a->gaps.items));
-	for (size_t i = slice->from; r == 0 && i < slice->to;)
-		r = complete_stack(a, slice, i, &i);
-	return r;
+	a->intervals.count = 0;
+	err = VEC_RESERVE(&a->intervals, n);
+	if (err < 0)
+		return err;
+	memset(a->intervals.items, 0xff, n * sizeof(*a->intervals.items)); /* ALIGN_NONE */
+	for (size_t i = slice->from; err == 0 && i < slice->to;)
+		err = complete_stack(a, slice, i, &i);
+	return err;
 }

@@ -1,98 +1,109 @@
 /* SPDX-License-Identifier: MIT */
-/* What was seen when; see history.h. Sorted by counting, asked by leaps that double, then
- * bisection. */
+/* The history of frames; see history.h. Observations are sorted by counting, and searched by
+ * doubling steps and then by bisection. */
 #include "align/history.h"
 
 void history_fini(struct history *h)
 {
-	int_map_fini(&h->keys);
-	free(h->by_key.items);
-	free(h->sightings.items);
+	int_map_fini(&h->numbers);
+	free(h->keys.items);
+	free(h->observations.items);
 	*h = (struct history){0};
 }
 
 void history_clear(struct history *h)
 {
-	int_map_clear(&h->keys);
-	h->by_key.count = h->sightings.count = 0;
+	int_map_clear(&h->numbers);
+	h->keys.count = h->observations.count = 0;
 }
 
-int history_note(struct history *h, uint32_t stack, uint32_t symbol, uint32_t height,
-		 bool has_caller, uint32_t *ret_key)
+int history_count(struct history *h, uint32_t stack, uint32_t symbol, uint32_t height,
+		  bool has_caller, uint32_t *ret_key)
 {
-	uint32_t next = (uint32_t)h->by_key.count;
+	uint32_t next = (uint32_t)h->keys.count;
 
-	if (VEC_RESERVE(&h->by_key, 1) < 0 ||
-	    int_map_enter_wide(&h->keys, (uint64_t)stack << 32 | symbol, height, next, ret_key) < 0)
+	if (VEC_RESERVE(&h->keys, 1) < 0 ||
+	    int_map_enter_wide(&h->numbers, (uint64_t)stack << 32 | symbol, height, next, ret_key) <
+		    0)
 		return -ENOMEM;
 	if (*ret_key == next)
-		h->by_key.items[h->by_key.count++] =
+		h->keys.items[h->keys.count++] =
 			(struct history_key){.symbol = symbol, .height = height};
-	h->by_key.items[*ret_key].count += has_caller;
+	h->keys.items[*ret_key].count += has_caller;
 	return 0;
 }
 
-int history_ready(struct history *h)
+int history_allocate(struct history *h)
 {
-	uint32_t at = 0;
+	uint32_t total = 0;
 
-	for (size_t i = 0; i < h->by_key.count; i++) {
-		struct history_key *k = &h->by_key.items[i];
+	for (size_t i = 0; i < h->keys.count; i++) {
+		struct history_key *k = &h->keys.items[i];
 
-		k->first = k->cursor = at;
-		at += k->count;
+		k->first = k->cursor = total;
+		total += k->count;
 		k->count = 0;
 	}
-	if (VEC_RESERVE(&h->sightings, at) < 0)
+	if (VEC_RESERVE(&h->observations, total) < 0)
 		return -ENOMEM;
-	h->sightings.count = at;
+	h->observations.count = total;
 	return 0;
+}
+
+void history_store(struct history *h, uint32_t key, const struct history_observation *observation)
+{
+	struct history_key *k = &h->keys.items[key];
+
+	h->observations.items[k->first + k->count++] = *observation;
 }
 
 uint32_t history_key(const struct history *h, uint32_t stack, uint32_t symbol, uint32_t height)
 {
-	return int_map_find_wide(&h->keys, (uint64_t)stack << 32 | symbol, height);
+	return int_map_find_wide(&h->numbers, (uint64_t)stack << 32 | symbol, height);
 }
 
-void history_place(struct history *h, uint32_t key, const struct history_sighting *sighting)
+/* Returns the position of a key's first observation whose rank is at least `rank`. */
+static uint32_t history_search(const struct history *h, const struct history_key *k, uint32_t rank)
 {
-	struct history_key *k = &h->by_key.items[key];
-
-	h->sightings.items[k->first + k->count++] = *sighting;
-}
-
-struct history_place history_find(const struct history *h, uint32_t key, uint32_t rank)
-{
-	struct history_key *k = &h->by_key.items[key];
-	const struct history_sighting *seen = h->sightings.items;
+	const struct history_observation *o = h->observations.items;
 	uint32_t low = k->cursor, high, end = k->first + k->count;
-	struct history_place p = {0, HISTORY_NONE, HISTORY_NONE, UINT32_MAX, UINT32_MAX};
 
-	if (low > k->first && history_rank(&seen[low - 1]) >= rank)
+	if (low > k->first && history_rank(&o[low - 1]) >= rank)
 		low = k->first;
 	high = low;
-	for (uint32_t leap = 1; high < end && history_rank(&seen[high]) < rank; leap *= 2) {
+	for (uint32_t step = 1; high < end && history_rank(&o[high]) < rank; step *= 2) {
 		low = high + 1;
-		high = end - high > leap ? high + leap : end;
+		high = end - high > step ? high + step : end;
 	}
-	while (low < high) { /* the first of at least `rank` */
+	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (history_rank(&seen[middle]) < rank)
+		if (history_rank(&o[middle]) < rank)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	p.at = k->cursor = low;
-	if (low > k->first) {
-		p.before = low - 1;
-		p.gap_before = rank - history_rank(&seen[low - 1]);
+	return low;
+}
+
+struct history_neighbours history_find(const struct history *h, uint32_t key, uint32_t rank)
+{
+	struct history_key *k = &h->keys.items[key];
+	const struct history_observation *o = h->observations.items;
+	uint32_t position = history_search(h, k, rank), end = k->first + k->count;
+	struct history_neighbours n = {position, HISTORY_NONE, HISTORY_NONE, UINT32_MAX,
+				       UINT32_MAX};
+
+	k->cursor = position;
+	if (position > k->first) {
+		n.before = position - 1;
+		n.distance_before = rank - history_rank(&o[n.before]);
 	}
-	while (low < end && history_rank(&seen[low]) == rank)
-		low++;
-	if (low < end) {
-		p.after = low;
-		p.gap_after = history_rank(&seen[low]) - rank;
+	while (position < end && history_rank(&o[position]) == rank)
+		position++;
+	if (position < end) {
+		n.after = position;
+		n.distance_after = history_rank(&o[position]) - rank;
 	}
-	return p;
+	return n;
 }

@@ -1,32 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames that are lent, each hanging on the one with its caller. */
+/* Inferred frames, each linked to its caller. */
 #include <errno.h>
 
-#include "align/parts.h"
+#include "align/align_state.h"
 
-int links_add(struct align *a, const struct align_frame *frame, uint32_t confidence)
+int links_add(struct align *a, const struct align_frame *frame)
 {
-	if (VEC_RESERVE(&a->links, 1) < 0 || offsets_add(&a->levels) < 0)
+	if (VEC_RESERVE(&a->links, 1) < 0 || union_find_add(&a->chains) < 0)
 		return -ENOMEM;
-	a->links.items[a->links.count++] = (struct align_link){
-		.frame = *frame,
-		.below = ALIGN_NONE,
-		.confidence = confidence,
-		.path = confidence,
-	};
+	a->links.items[a->links.count++] =
+		(struct align_link){.frame = *frame, .caller = ALIGN_NONE};
 	return 0;
 }
 
-void links_join(struct align *a, uint32_t above, uint32_t below)
+void links_join(struct align *a, uint32_t callee, uint32_t caller)
 {
-	struct align_link *link = &a->links.items[above];
-	const struct align_link *under = &a->links.items[below];
+	struct align_link *link = &a->links.items[callee];
+	const struct align_link *to = &a->links.items[caller];
 
-	if (!offsets_join(&a->levels, above, below, 1))
+	if (!union_find_join(&a->chains, callee, caller, 1))
 		return;
-	link->below = below;
-	link->level = under->level + 1;
-	link->is_whole = under->is_whole;
-	if (under->path < link->path)
-		link->path = under->path;
+	link->caller = caller;
+	link->n_callers = to->n_callers + 1;
+	link->is_complete = to->is_complete;
 }

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of samples: by stack, then time; and slices of it. */
+/*
+ * The order of samples: by stack, then time; and the slices in which they are aligned.
+ *
+ * A slice holds samples of several stacks, or a part of one stack. Parts overlap, so that a sample
+ * near the end of one finds its later neighbours in the next.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "align/parts.h"
+#include "align/align_state.h"
 
 static int order_compare(const void *x, const void *y, void *arg)
 {
 	const struct align *a = arg;
 	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
-	uint64_t at_i = a->samples.items[i].time, at_j = a->samples.items[j].time;
+	uint64_t time_i = a->samples.items[i].time, time_j = a->samples.items[j].time;
 
-	if (at_i != at_j)
-		return at_i < at_j ? -1 : 1;
+	if (time_i != time_j)
+		return time_i < time_j ? -1 : 1;
 	return i < j ? -1 : i > j;
 }
 
-/* They nearly always come so. */
+/* Sorts the samples by time, in which they nearly always are already. */
 static int order_by_time(struct align *a)
 {
 	size_t n = a->samples.count;
 	bool is_sorted = true;
 
-	a->order = reallocarray(NULL, n + 1, sizeof(*a->order));
+	a->order = calloc(n + 1, sizeof(*a->order));
 	if (!a->order)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -35,64 +40,67 @@ static int order_by_time(struct align *a)
 	return 0;
 }
 
-struct order_lasts {
-	uint32_t *items; /* by stack: the rank of its last sample */
-	size_t count, cap;
+/* The stacks of all samples. */
+struct order_stacks {
+	struct int_map numbers;	 /* stack -> index */
+	VEC(uint32_t) last_rank; /* by index: the rank of its last sample */
 };
 
-/* Orders samples that are in order of time by stack first. */
-static int order_by_stack(struct align *a, const struct int_map *stacks, struct order_lasts *last)
+/* Sorts samples that are in order of time by stack. The sort is stable. */
+static int order_by_stack(struct align *a, struct order_stacks *stacks)
 {
-	uint32_t *grouped = reallocarray(NULL, a->samples.count + 1, sizeof(*grouped));
-	uint32_t at = 0;
+	uint32_t *sorted = calloc(a->samples.count + 1, sizeof(*sorted));
+	uint32_t *next = stacks->last_rank.items, total = 0;
 
-	if (!grouped)
+	if (!sorted)
 		return -ENOMEM;
-	for (size_t i = 0; i < last->count; i++) {
-		uint32_t n = last->items[i];
+	for (size_t i = 0; i < stacks->last_rank.count; i++) {
+		uint32_t n = next[i];
 
-		last->items[i] = at;
-		at += n;
+		next[i] = total;
+		total += n;
 	}
 	for (size_t i = 0; i < a->samples.count; i++) {
 		uint32_t stack = a->samples.items[a->order[i]].stack;
 
-		grouped[last->items[int_map_find(stacks, stack)]++] = a->order[i];
+		sorted[next[int_map_find(&stacks->numbers, stack)]++] = a->order[i];
 	}
 	free(a->order);
-	a->order = grouped;
+	a->order = sorted;
+	return 0;
+}
+
+/* Gives a sample the next rank of its stack. */
+static int order_rank(struct order_stacks *stacks, struct align_entry *e)
+{
+	uint32_t next = (uint32_t)stacks->last_rank.count, stack;
+
+	if (VEC_RESERVE(&stacks->last_rank, 1) < 0 ||
+	    int_map_enter(&stacks->numbers, e->stack, next, &stack) < 0)
+		return -ENOMEM;
+	if (stack == next)
+		stacks->last_rank.items[stacks->last_rank.count++] = 0;
+	e->rank = ++stacks->last_rank.items[stack];
 	return 0;
 }
 
 int order_run(struct align *a)
 {
-	struct int_map stacks = {0};
-	struct order_lasts last = {0};
-	int r = order_by_time(a);
+	struct order_stacks stacks = {0};
+	int err = order_by_time(a);
 
-	for (size_t i = 0; r == 0 && i < a->samples.count; i++) {
-		struct align_entry *e = &a->samples.items[a->order[i]];
-		uint32_t stack;
-
-		r = int_map_enter(&stacks, e->stack, (uint32_t)last.count, &stack);
-		if (r == 0 && stack == last.count) {
-			r = VEC_RESERVE(&last, 1);
-			if (r == 0)
-				last.items[last.count++] = 0;
-		}
-		if (r == 0)
-			e->rank = ++last.items[stack];
-	}
-	if (r == 0 && last.count > 1)
-		r = order_by_stack(a, &stacks, &last);
-	free(last.items);
-	int_map_fini(&stacks);
-	return r;
+	for (size_t i = 0; err == 0 && i < a->samples.count; i++)
+		err = order_rank(&stacks, &a->samples.items[a->order[i]]);
+	if (err == 0 && stacks.last_rank.count > 1)
+		err = order_by_stack(a, &stacks);
+	free(stacks.last_rank.items);
+	int_map_fini(&stacks.numbers);
+	return err;
 }
 
 /* --- slices --------------------------------------------------------------------------------- */
 
-#define ORDER_SLICE   (16u << 10) /* samples: a quarter of a minute of a thread that never sleeps */
+#define ORDER_SLICE   (16u << 10) /* samples: 16 s of a thread that is always running, at 997 Hz */
 #define ORDER_OVERLAP (ORDER_SLICE / 8)
 
 struct align_slice order_slice(const struct align *a, const struct align_slice *before)
@@ -100,13 +108,13 @@ struct align_slice order_slice(const struct align *a, const struct align_slice *
 	struct align_slice s = {.from = before->end, .done = before->end};
 	uint32_t stack;
 
-	if (before->end < before->to) /* it ended within a stack */
+	if (before->end < before->to) /* The slice before ended within a stack. */
 		s.from = before->end - (before->to - before->end);
 	s.to = s.end = a->samples.count;
 	if (s.to - s.from <= ORDER_SLICE)
 		return s;
 	s.to = s.end = s.from + ORDER_SLICE;
-	/* It ends between two stacks, or if there is but one, within that. */
+	/* The slice ends between two stacks; if it has but one, within that. */
 	stack = a->samples.items[a->order[s.to]].stack;
 	while (s.end > s.from && a->samples.items[a->order[s.end - 1]].stack == stack)
 		s.end--;

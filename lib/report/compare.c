@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "align/standing.h"
+#include "align/common_prefix.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "report/evidence.h"
@@ -28,7 +28,7 @@ struct compare_state {
 	struct profile *profile;
 	struct evidence *evidence;
 	struct align *align;
-	struct standing *standing;
+	struct common_prefix *prefix;
 	struct compare *result;
 	VEC(struct align_frame) frames;
 	VEC(struct compare_truth) truths; /* by sample */
@@ -49,7 +49,7 @@ void compare_free(struct compare *c)
 static void compare_release(struct compare_state *c)
 {
 	evidence_free(c->evidence);
-	standing_free(c->standing);
+	common_prefix_free(c->prefix);
 	align_free(c->align);
 	free(c->frames.items);
 	free(c->truths.items);
@@ -165,29 +165,29 @@ static void compare_judge(struct compare_state *c, uint32_t number)
 	const struct compare_truth *truth = &c->truths.items[number];
 	const struct align_sample *s = align_sample(c->align, number);
 	const struct align_frame *frames = c->frames.items + truth->first;
-	uint32_t hidden = truth->n_frames - truth->n_left, link = s->below;
-	bool is_wrong = s->is_whole && s->n_lent != hidden;
+	uint32_t hidden = truth->n_frames - truth->n_left, link = s->caller;
+	bool is_wrong = s->is_complete && s->n_inferred != hidden;
 	struct compare *to = c->result;
 
-	to->whole += s->is_whole;
+	to->whole += s->is_complete;
 	if (!hidden)
 		return;
 	to->cut++;
-	to->aligned += s->n_lent || s->is_whole;
-	for (uint32_t i = 0; i < s->n_lent; i++) {
-		const struct align_frame *lent = &align_link(c->align, link)->frame;
+	to->aligned += s->n_inferred || s->is_complete;
+	for (uint32_t i = 0; i < s->n_inferred; i++) {
+		const struct align_frame *inferred = &align_link(c->align, link)->frame;
 		const struct align_frame *own = i < hidden ? &frames[hidden - 1 - i] : NULL;
 
 		to->inferred++;
-		if (!own || lent->id != own->id) {
+		if (!own || inferred->id != own->id) {
 			to->wrong_frames++;
-			to->wrong_routines += !own || lent->symbol != own->symbol;
+			to->wrong_routines += !own || inferred->symbol != own->symbol;
 			is_wrong = true;
 		}
-		link = align_link(c->align, link)->below;
+		link = align_link(c->align, link)->caller;
 	}
 	to->wrong += is_wrong;
-	to->right += s->is_whole && !is_wrong;
+	to->right += s->is_complete && !is_wrong;
 }
 
 /* --- time ----------------------------------------------------------------------------------- */
@@ -204,10 +204,11 @@ static void compare_time(uint64_t *seen, uint32_t symbol, uint64_t sample, uint6
 static void compare_times(struct compare_state *c, uint32_t number)
 {
 	const struct compare_truth *truth = &c->truths.items[number];
-	const struct align_frame *frames = c->frames.items + truth->first, *stood;
+	const struct align_frame *frames = c->frames.items + truth->first, *prefix;
 	const struct align_sample *s = align_sample(c->align, number);
 	struct compare_routine *routines = c->result->routines;
-	uint32_t link = s->below, n = s->is_whole ? 0 : standing_of(c->standing, number, &stood);
+	uint32_t link = s->caller,
+		 n = s->is_complete ? 0 : common_prefix_of(c->prefix, number, &prefix);
 
 	for (uint32_t i = 0; i < truth->n_frames; i++) {
 		uint32_t symbol = frames[i].symbol;
@@ -216,16 +217,16 @@ static void compare_times(struct compare_state *c, uint32_t number)
 		if (i >= truth->n_frames - truth->n_left)
 			compare_time(c->seen_found, symbol, number, &routines[symbol].found);
 	}
-	for (uint32_t i = 0; i < s->n_lent; i++) {
+	for (uint32_t i = 0; i < s->n_inferred; i++) {
 		const struct align_link *l = align_link(c->align, link);
 
 		compare_time(c->seen_found, l->frame.symbol, number,
 			     &routines[l->frame.symbol].found);
-		link = l->below;
+		link = l->caller;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		compare_time(c->seen_found, stood[i].symbol, number,
-			     &routines[stood[i].symbol].found);
+		compare_time(c->seen_found, prefix[i].symbol, number,
+			     &routines[prefix[i].symbol].found);
 	routines[frames[truth->n_frames - 1].symbol].self++;
 }
 
@@ -283,7 +284,7 @@ static int compare_align(struct compare_state *c)
 	int r = align_run(c->align);
 
 	c->result->align_seconds = compare_now() - start;
-	return r == 0 ? standing_new(c->align, &c->standing) : r;
+	return r == 0 ? common_prefix_new(c->align, &c->prefix) : r;
 }
 
 static int compare_prepare(struct compare_state *c)
@@ -298,7 +299,7 @@ static int compare_prepare(struct compare_state *c)
 	if (r == 0)
 		r = evidence_new(t, c->result->names, &c->evidence);
 	if (r == 0)
-		r = align_new(c->result->options.threshold, &c->align);
+		r = align_new(&c->align);
 	return r;
 }
 

@@ -16,7 +16,6 @@ struct compare_options {
 	uint32_t percent; /* of the samples that are cut: 1 to 100 */
 	bool no_anchors;  /* with 100 percent: cut these as well */
 	bool no_heights;  /* go by routines alone */
-	uint32_t threshold; /* confidence below which nothing is inferred: EVIDENCE_THRESHOLD */
 };
 
 struct compare_routine {

@@ -14,9 +14,6 @@
 #include "align/align.h"
 #include "report/names.h"
 
-/* The confidence, in hundredths of a percent, below which nothing is inferred. */
-#define EVIDENCE_THRESHOLD 9000u
-
 struct evidence;
 
 /* Both are borrowed. 0 or -ENOMEM. */

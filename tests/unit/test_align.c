@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Alignment: what is lent and what is not, recursion; and on generated call histories that no frame
- * is ever lent that was not seen as the caller of the next. Odd input: test_align_input.c.
+ * Alignment: what is inferred and what is not, recursion; and on generated call histories, that no
+ * frame is ever inferred that was not observed as the caller of the next. Odd input is in
+ * test_align_input.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,13 +15,11 @@
 
 #include <cmocka.h>
 
+#include "align/accept.h"
 #include "align/align.h"
-#include "align/offsets.h"
-#include "align/standing.h"
-#include "align/weigh.h"
+#include "align/common_prefix.h"
+#include "align/union_find.h"
 #include "base/hash.h"
-
-#define THRESHOLD 9000
 
 /* A frame of routine r, called from place r * 10 + site, at a height. */
 #define FRAME(r, height) ((struct align_frame){(r)*10, r, height})
@@ -29,18 +28,18 @@ static struct align *fresh(void)
 {
 	struct align *a;
 
-	assert_int_equal(align_new(THRESHOLD, &a), 0);
+	assert_int_equal(align_new(&a), 0);
 	return a;
 }
 
-static void add(struct align *a, uint64_t time, bool is_whole, uint32_t n,
+static void add(struct align *a, uint64_t time, bool is_complete, uint32_t n,
 		const struct align_frame *frames)
 {
-	assert_int_equal(align_add(a, 1, 1, time, frames, n, is_whole), 0);
+	assert_int_equal(align_add(a, 1, 1, time, frames, n, is_complete), 0);
 }
 
-#define ADD(a, time, whole, ...)                                                                   \
-	add(a, time, whole,                                                                        \
+#define ADD(a, time, is_complete, ...)                                                             \
+	add(a, time, is_complete,                                                                  \
 	    sizeof((struct align_frame[]){__VA_ARGS__}) / sizeof(struct align_frame),              \
 	    (struct align_frame[]){__VA_ARGS__})
 
@@ -49,11 +48,11 @@ static const char *path_of(const struct align *a, uint32_t sample)
 {
 	static char text[256];
 	const struct align_sample *s = align_sample(a, sample);
-	uint32_t link = s->below;
-	size_t n = s->n_lent;
+	uint32_t link = s->caller;
+	size_t n = s->n_inferred;
 
 	assert_true(n + s->n_frames < sizeof(text));
-	for (size_t i = n; i-- > 0; link = align_link(a, link)->below)
+	for (size_t i = n; i-- > 0; link = align_link(a, link)->caller)
 		text[i] = (char)('0' + align_link(a, link)->frame.symbol);
 	for (uint32_t i = 0; i < s->n_frames; i++)
 		text[n + i] = (char)('0' + align_frame(a, s->first + i)->symbol);
@@ -61,7 +60,7 @@ static const char *path_of(const struct align *a, uint32_t sample)
 	return text;
 }
 
-static void align_neighbours_lend(void **state)
+static void align_infers_from_neighbours(void **state)
 {
 	struct align *a = fresh();
 
@@ -71,9 +70,8 @@ static void align_neighbours_lend(void **state)
 	ADD(a, 3, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200), FRAME(5, 300));
 	assert_int_equal(align_run(a), 0);
 	assert_string_equal(path_of(a, 1), "1234");
-	assert_true(align_sample(a, 1)->is_whole);
-	assert_int_equal(align_sample(a, 1)->n_lent, 2);
-	assert_true(align_sample(a, 1)->confidence > 9900);
+	assert_true(align_sample(a, 1)->is_complete);
+	assert_int_equal(align_sample(a, 1)->n_inferred, 2);
 	assert_string_equal(path_of(a, 0), "123");
 	assert_int_equal(align_count(a), 3);
 	align_free(a);
@@ -92,7 +90,7 @@ static void align_is_silent_in_doubt(void **state)
 	ADD(a, 4, false, FRAME(9, 240));
 	assert_int_equal(align_run(a), 0);
 	assert_string_equal(path_of(a, 1), "34");
-	assert_false(align_sample(a, 1)->is_whole);
+	assert_false(align_sample(a, 1)->is_complete);
 	assert_string_equal(path_of(a, 3), "9");
 	align_free(a);
 }
@@ -116,9 +114,9 @@ static void align_recursion(void **state)
 		for (uint32_t i = 0; i < 20; i++) {
 			const struct align_sample *s = align_sample(a, i);
 
-			if (heights && i % 3 == 1 && i > 2 && i < 17 && s->is_whole)
-				assert_int_equal(s->n_lent + s->n_frames, 4 + i % 7);
-			assert_true(s->n_lent < 1000);
+			if (heights && i % 3 == 1 && i > 2 && i < 17 && s->is_complete)
+				assert_int_equal(s->n_inferred + s->n_frames, 4 + i % 7);
+			assert_true(s->n_inferred < 1000);
 		}
 		align_free(a);
 	}
@@ -136,12 +134,12 @@ static void align_call_graph(void **state)
 	ADD(a, 4, true, FRAME(1, 0), FRAME(4, 150), FRAME(2, 250), FRAME(5, 400));
 	assert_int_equal(align_run(a), 0);
 	assert_string_equal(path_of(a, 2), "1423");
-	assert_true(align_sample(a, 2)->is_whole);
+	assert_true(align_sample(a, 2)->is_complete);
 	align_free(a);
 }
 
-/* The whole path is found where nobody reaches the entry: then it is aligned, and not whole. */
-static void align_open_groups(void **state)
+/* Where no sample reaches the entry, callers are inferred, and the sample stays partial. */
+static void align_no_entry(void **state)
 {
 	struct align *a = fresh();
 
@@ -153,96 +151,113 @@ static void align_open_groups(void **state)
 	}
 	assert_int_equal(align_run(a), 0);
 	assert_string_equal(path_of(a, 14), "2345");
-	assert_int_equal(align_sample(a, 14)->n_lent, 2);
-	assert_false(align_sample(a, 14)->is_whole);
+	assert_int_equal(align_sample(a, 14)->n_inferred, 2);
+	assert_false(align_sample(a, 14)->is_complete);
 	align_free(a);
 }
 
 static void align_stacks_are_apart(void **state)
 {
-	struct align_frame whole[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};
+	struct align_frame complete[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};
 	struct align *a = fresh();
 
 	(void)state;
 	for (uint64_t t = 0; t < 6; t += 2) {
-		assert_int_equal(align_add(a, 1, 1, t, whole, 3, true), 0);
-		assert_int_equal(align_add(a, 2, 1, t + 1, whole + 2, 1, false), 0);
+		assert_int_equal(align_add(a, 1, 1, t, complete, 3, true), 0);
+		assert_int_equal(align_add(a, 2, 1, t + 1, complete + 2, 1, false), 0);
 	}
 	assert_int_equal(align_run(a), 0);
 	for (uint32_t i = 1; i < 6; i += 2)
-		assert_int_equal(align_sample(a, i)->n_lent, 0);
+		assert_int_equal(align_sample(a, i)->n_inferred, 0);
 	align_free(a);
 }
 
-/* Two callers take turns: only what the frame itself calls, and from where, tells which it was. */
-static void align_witnesses(void **state)
+/* Two callers take turns. What the frame itself calls, and from where, tells which one it was, if
+ * the neighbours do not favour the other. */
+static void align_donors(void **state)
 {
 	struct align_frame one[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200), FRAME(4, 300),
 				    FRAME(5, 400)};
 	struct align_frame other[] = {FRAME(1, 0), FRAME(6, 100), FRAME(3, 200), FRAME(4, 300),
 				      FRAME(7, 400)};
-	struct align_frame elsewhere[] = {FRAME(3, 200), FRAME(8, 300)};
+	struct align_frame neither[] = {FRAME(3, 200), FRAME(8, 300)};
 	struct align *a = fresh();
-	uint32_t first, stranger;
+	uint32_t first, third;
 
 	(void)state;
-	other[2].id++; /* it calls from another place */
-	elsewhere[0].id += 2;
+	other[2].id++; /* It calls from another site. */
+	neither[0].id += 2;
 	for (uint64_t t = 0; t < 40; t++)
 		add(a, t, true, 5, t % 2 ? one : other);
 	first = align_count(a);
-	add(a, 40, false, 3, one + 2);
-	add(a, 41, false, 3, other + 2);
-	stranger = align_count(a);
-	add(a, 44, false, 2, elsewhere);
-	for (uint64_t t = 47; t < 80; t++)
+	ADD(a, 40, true, FRAME(1, 0), FRAME(2, 100), FRAME(9, 210));
+	add(a, 41, false, 3, one + 2);
+	ADD(a, 42, true, FRAME(1, 0), FRAME(6, 100), FRAME(9, 220));
+	add(a, 43, false, 3, one + 2);
+	ADD(a, 44, true, FRAME(1, 0), FRAME(6, 100), FRAME(9, 230));
+	add(a, 45, false, 3, other + 2);
+	third = align_count(a);
+	ADD(a, 46, true, FRAME(1, 0), FRAME(8, 100), FRAME(9, 240));
+	add(a, 47, false, 2, neither);
+	for (uint64_t t = 48; t < 80; t++)
 		add(a, t, true, 5, t % 2 ? other : one);
 	assert_int_equal(align_run(a), 0);
-	assert_string_equal(path_of(a, first), "12345");
-	assert_string_equal(path_of(a, first + 1), "16347");
-	assert_true(align_sample(a, first)->is_whole);
-	assert_true(align_sample(a, first)->confidence < ALIGN_CERTAIN);
-	assert_string_equal(path_of(a, stranger), "38");
-	assert_false(align_sample(a, stranger)->is_whole);
+	/* Each neighbour favours another one. */
+	assert_string_equal(path_of(a, first + 1), "345");
+	assert_false(align_sample(a, first + 1)->is_complete);
+	/* Both neighbours favour the wrong one. */
+	assert_string_equal(path_of(a, first + 3), "345");
+	assert_string_equal(path_of(a, first + 5), "16347");
+	assert_true(align_sample(a, first + 5)->is_complete);
+	/* It shares its call site with none of them. */
+	assert_string_equal(path_of(a, third + 1), "38");
+	assert_false(align_sample(a, third + 1)->is_complete);
 	align_free(a);
 }
 
-/* The path of an open sample between two whole ones, whose frames its thread has not seen with a
- * caller. Another thread of `program` has; the neighbours' second frame is `second`. */
-static const char *elsewhere(uint32_t program, struct align_frame second, bool *ret_is_whole)
+/* Returns the path of a partial sample between two complete ones, whose first frame its stack never
+ * has with a caller. Another stack, of `program`, has: main > 2 > 3 > 4. The neighbours share main
+ * and 2, or main and `n_others` other frames. */
+static const char *from_other_stack(uint32_t program, uint32_t n_others, bool *ret_is_complete)
 {
 	const struct align_frame path[] = {FRAME(1, 0),	  FRAME(2, 100), FRAME(3, 200),
 					   FRAME(4, 300), FRAME(5, 400), FRAME(6, 500)};
-	struct align_frame next[] = {FRAME(1, 0), second, FRAME(7, 220)};
+	struct align_frame next[16] = {FRAME(1, 0), FRAME(2, 100)};
+	uint32_t n = n_others ? n_others + 1 : 2;
 	struct align *a = fresh();
 	const char *text;
 
+	for (uint32_t i = 0; i < n_others; i++)
+		next[i + 1] = FRAME(8, 100 + 10 * i);
 	for (uint64_t t = 0; t < 12; t++)
 		assert_int_equal(align_add(a, 2, program, t, path, 6, true), 0);
-	assert_int_equal(align_add(a, 1, 1, 4, next, 3, true), 0);
+	next[n] = FRAME(7, 220);
+	assert_int_equal(align_add(a, 1, 1, 4, next, n + 1, true), 0);
 	assert_int_equal(align_add(a, 1, 1, 5, path + 3, 3, false), 0);
-	next[2] = FRAME(9, 180);
-	assert_int_equal(align_add(a, 1, 1, 6, next, 3, true), 0);
+	next[n] = FRAME(9, 180);
+	assert_int_equal(align_add(a, 1, 1, 6, next, n + 1, true), 0);
 	assert_int_equal(align_run(a), 0);
 	text = path_of(a, 13);
-	*ret_is_whole = align_sample(a, 13)->is_whole;
+	*ret_is_complete = align_sample(a, 13)->is_complete;
 	align_free(a);
 	return text;
 }
 
-static void align_witnesses_elsewhere(void **state)
+static void align_donors_in_other_stacks(void **state)
 {
-	bool is_whole;
+	bool is_complete;
 
 	(void)state;
-	assert_string_equal(elsewhere(1, FRAME(2, 100), &is_whole), "123456");
-	assert_true(is_whole);
-	/* It runs another program: its word is worth nothing. */
-	assert_string_equal(elsewhere(2, FRAME(2, 100), &is_whole), "456");
-	assert_false(is_whole);
-	/* The neighbours stood elsewhere. */
-	assert_string_equal(elsewhere(1, FRAME(8, 100), &is_whole), "456");
-	assert_false(is_whole);
+	assert_string_equal(from_other_stack(1, 0, &is_complete), "123456");
+	assert_true(is_complete);
+	/* A stack of another program is no donor. */
+	assert_string_equal(from_other_stack(2, 0, &is_complete), "456");
+	assert_false(is_complete);
+	/* One frame that only the neighbours have is outweighed by three callees in common. */
+	assert_string_equal(from_other_stack(1, 1, &is_complete), "123456");
+	/* Many are not. */
+	assert_string_equal(from_other_stack(1, 7, &is_complete), "456");
+	assert_false(is_complete);
 }
 
 /* --- generated histories -------------------------------------------------------------------- */
@@ -255,52 +270,51 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)(hash_mix64(seed) % below);
 }
 
-#define DEPTH 12
-#define SEEN  (1u << 14)
+#define DEPTH	 12
+#define OBSERVED (1u << 14)
 
-/* Pairs of a caller's id and its callee's routine that were seen. */
-static uint64_t seen[SEEN];
-static uint32_t n_seen;
+/* Pairs of a caller's id and its callee's function that were observed. */
+static uint64_t observed[OBSERVED];
+static uint32_t n_observed;
 
-static bool was_seen(const struct align_frame *caller, const struct align_frame *callee)
+static bool was_observed(const struct align_frame *caller, const struct align_frame *callee)
 {
-	for (uint32_t i = 0; i < n_seen; i++)
-		if (seen[i] == ((uint64_t)caller->id << 32 | callee->symbol))
+	for (uint32_t i = 0; i < n_observed; i++)
+		if (observed[i] == ((uint64_t)caller->id << 32 | callee->symbol))
 			return true;
 	return false;
 }
 
-static void note_seen(const struct align_frame *caller, const struct align_frame *callee)
+static void note_observed(const struct align_frame *caller, const struct align_frame *callee)
 {
 	uint64_t pair = (uint64_t)caller->id << 32 | callee->symbol;
 
-	if (was_seen(caller, callee))
+	if (was_observed(caller, callee))
 		return;
-	assert_true(n_seen < SEEN);
-	seen[n_seen++] = pair;
+	assert_true(n_observed < OBSERVED);
+	observed[n_observed++] = pair;
 }
 
-/* Checks every lent frame against what was seen. */
-static void check_lent(const struct align *a)
+/* Checks every inferred frame against what was observed. */
+static void check_inferred(const struct align *a)
 {
 	for (uint32_t i = 0; i < align_count(a); i++) {
 		const struct align_sample *s = align_sample(a, i);
 		const struct align_frame *callee = align_frame(a, s->first);
-		uint32_t link = s->below;
+		uint32_t link = s->caller;
 
-		for (uint32_t n = 0; n < s->n_lent; n++) {
+		for (uint32_t n = 0; n < s->n_inferred; n++) {
 			const struct align_link *l = align_link(a, link);
 
-			assert_true(was_seen(&l->frame, callee));
-			assert_true(l->confidence >= THRESHOLD);
+			assert_true(was_observed(&l->frame, callee));
 			callee = &l->frame;
-			link = l->below;
+			link = l->caller;
 		}
 		assert_int_equal(link, ALIGN_NONE);
 	}
 }
 
-static void align_lends_what_was_seen(void **state)
+static void align_infers_what_was_observed(void **state)
 {
 	(void)state;
 	seed = 3;
@@ -310,7 +324,7 @@ static void align_lends_what_was_seen(void **state)
 		struct align *a = fresh();
 		uint32_t depth = 1, routines = 3 + draw(20);
 
-		n_seen = 0;
+		n_observed = 0;
 		stack[0] = FRAME(1, 0);
 		for (uint64_t t = 1; t < 400; t++) {
 			uint32_t keep;
@@ -330,24 +344,24 @@ static void align_lends_what_was_seen(void **state)
 			is_cut = round % 2 ? draw(4) == 0 : draw(3) > 0;
 			keep = is_cut ? 1 + draw(depth) : depth;
 			for (uint32_t i = depth - keep + 1; i < depth; i++)
-				note_seen(&stack[i - 1], &stack[i]);
+				note_observed(&stack[i - 1], &stack[i]);
 			assert_int_equal(align_add(a, draw(2), 0, disorder ? draw(1000) : t,
 						   stack + depth - keep, keep, keep == depth),
 					 0);
 		}
 		assert_int_equal(align_run(a), 0);
-		check_lent(a);
+		check_inferred(a);
 		align_free(a);
 	}
 }
 
-/* What two whole samples share stood between them, below what the open one has itself; and above
- * it what is called by habit. */
-static void align_standing(void **state)
+/* Two complete samples share a prefix, which a partial one between them has below its own frames;
+ * it is extended by what its last function always calls. */
+static void align_common_prefix(void **state)
 {
 	struct align *a = fresh();
 	const struct align_frame *frames;
-	struct standing *s;
+	struct common_prefix *p;
 
 	(void)state;
 	ADD(a, 1, true, FRAME(1, 0), FRAME(2, 100), FRAME(3, 200));
@@ -356,13 +370,13 @@ static void align_standing(void **state)
 	ADD(a, 4, true, FRAME(1, 0), FRAME(2, 100), FRAME(4, 200));
 	ADD(a, 5, false, FRAME(7, 400));
 	assert_int_equal(align_run(a), 0);
-	assert_int_equal(standing_new(a, &s), 0);
-	assert_int_equal(standing_of(s, 1, &frames), 2);
+	assert_int_equal(common_prefix_new(a, &p), 0);
+	assert_int_equal(common_prefix_of(p, 1, &frames), 2);
 	assert_true(frames[0].symbol == 1 && frames[1].symbol == 2);
-	assert_int_equal(standing_of(s, 2, &frames), 1);
-	assert_int_equal(standing_of(s, 4, &frames), 0); /* nothing is known of what comes next */
-	standing_free(s);
-	standing_free(NULL);
+	assert_int_equal(common_prefix_of(p, 2, &frames), 1);
+	assert_int_equal(common_prefix_of(p, 4, &frames), 0); /* no complete sample follows */
+	common_prefix_free(p);
+	common_prefix_free(NULL);
 	align_free(a);
 
 	a = fresh();
@@ -371,10 +385,10 @@ static void align_standing(void **state)
 		ADD(a, t + 1, false, FRAME(9, 900 + (uint32_t)t));
 	}
 	assert_int_equal(align_run(a), 0);
-	assert_int_equal(standing_new(a, &s), 0);
-	assert_int_equal(standing_of(s, 51, &frames), 3);
+	assert_int_equal(common_prefix_new(a, &p), 0);
+	assert_int_equal(common_prefix_of(p, 51, &frames), 3);
 	assert_true(frames[0].symbol == 1 && frames[1].symbol == 2 && frames[2].symbol == 3);
-	standing_free(s);
+	common_prefix_free(p);
 	align_free(a);
 }
 
@@ -404,122 +418,153 @@ static void align_parts_of_the_work(void **state)
 	(void)state;
 }
 
-static void align_offsets(void **state)
+static void align_union_find(void **state)
 {
-	struct offsets o = {0};
-	int64_t above;
+	struct union_find u = {0};
+	int64_t distance;
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(offsets_add(&o), 0);
-	assert_true(offsets_join(&o, 1, 2, 5));
-	assert_true(offsets_join(&o, 3, 1, 2));
-	assert_true(offsets_join(&o, 7, 8, 1));
-	assert_true(offsets_join(&o, 8, 3, 1));
-	assert_false(offsets_join(&o, 2, 7, 1));
-	offsets_find(&o, 7, &above);
+		assert_int_equal(union_find_add(&u), 0);
+	assert_true(union_find_join(&u, 1, 2, 5));
+	assert_true(union_find_join(&u, 3, 1, 2));
+	assert_true(union_find_join(&u, 7, 8, 1));
+	assert_true(union_find_join(&u, 8, 3, 1));
+	assert_false(union_find_join(&u, 2, 7, 1));
+	union_find_find(&u, 7, &distance);
 	{
 		int64_t base;
-		uint32_t set = offsets_find(&o, 2, &base);
+		uint32_t set = union_find_find(&u, 2, &base);
 
-		assert_int_equal(offsets_find(&o, 7, &above), set);
-		assert_int_equal(above - base, 9); /* 5 + 2 + 1 + 1 */
+		assert_int_equal(union_find_find(&u, 7, &distance), set);
+		assert_int_equal(distance - base, 9); /* 5 + 2 + 1 + 1 */
 	}
-	assert_int_not_equal(offsets_find(&o, 9, &above), offsets_find(&o, 1, &above));
-	offsets_fini(&o);
+	assert_int_not_equal(union_find_find(&u, 9, &distance), union_find_find(&u, 1, &distance));
+	union_find_fini(&u);
 }
 
-static void align_weights_have_order(void **state)
+static void accept_two_neighbours(void **state)
 {
-	struct weigh_signs near = {.both = true, .agree = true, .gap = 3, .seen = 9};
-	struct weigh_signs far = {.both = true, .agree = true, .gap = 500, .seen = 9, .places = 3};
-	struct weigh_signs differ = {.both = true, .gap = 3, .seen = 9};
+	const struct accept_caller agree = {
+		.has_both = true, .agrees = true, .distance = 500, .n_observed = 9, .n_sites = 3};
+	const struct accept_caller differ = {.has_both = true, .distance = 3, .n_observed = 9};
+	struct accept_caller e = agree;
 
 	(void)state;
-	assert_true(weigh(&near) > weigh(&far));
-	assert_int_equal(weigh(&differ), 0);
-	far.standing = 1; /* another caller stands there */
-	assert_true(weigh(&far) < THRESHOLD);
-	far.is_standing = true; /* this one */
-	assert_true(weigh(&far) > THRESHOLD);
-	assert_int_equal(weigh(&(struct weigh_signs){0}), 0);
+	assert_true(accept_caller(&e));
+	assert_false(accept_caller(&(struct accept_caller){0}));
+	e.n_present = 1; /* Another call site is present. */
+	assert_false(accept_caller(&e));
+	e.is_present = true; /* This one is. */
+	assert_true(accept_caller(&e));
+	e = differ;
+	assert_false(accept_caller(&e));
+	e.n_present = 1;
+	e.is_present = true;
+	assert_true(accept_caller(&e));
+	e.n_present = 2;
+	assert_false(accept_caller(&e));
 }
 
-/* Each sign moves a path's weight its own way, across the threshold. */
-static void align_weighs_paths(void **state)
+/* The caller has changed: exceptions decide, and the distance how many of them there may be. */
+static void accept_exceptions(void **state)
 {
-	const struct weigh_path plain = {
-		.above = 4, .below = 6, .near = 20, .rest = 8, .seen = 2, .has_rival = true};
-	struct weigh_path p = plain;
+	struct accept_caller e = {.has_both = true,
+				  .agrees = true,
+				  .has_changed = true,
+				  .distance = ACCEPT_NEAR,
+				  .n_observed = 200,
+				  .n_enclosed = 100,
+				  .n_exceptions = 10};
 
 	(void)state;
-	assert_int_equal(weigh_path(&(struct weigh_path){.rest = 9}), 0);
-	assert_true(weigh_path(&plain) >= THRESHOLD);
-	p.above = 0; /* the rival fits as well */
-	assert_int_equal(weigh_path(&p), 0);
-	p.seen = 1000; /* it was seen far more often than that */
-	p.elsewhere = 100;
-	assert_true(weigh_path(&p) >= THRESHOLD);
-	p.against = 1000;
-	assert_int_equal(weigh_path(&p), 0);
-	p = plain;
-	p.below = -3; /* the neighbours are with the rival */
-	assert_int_equal(weigh_path(&p), 0);
-	p = plain;
-	p.lacks = 12; /* the neighbours have what it has not */
-	assert_int_equal(weigh_path(&p), 0);
-	p.is_told = true;
-	assert_true(weigh_path(&p) >= THRESHOLD);
-	p = plain;
-	p.rest = 60; /* most of it was never there when the neighbours were taken */
-	assert_int_equal(weigh_path(&p), 0);
-	p = plain;
-	p.above = 8;
-	p.below = 16;
-	p.seen = 30;
-	assert_true(weigh_path(&p) > weigh_path(&plain));
+	assert_true(accept_caller(&e));
+	e.n_exceptions = 11;
+	assert_false(accept_caller(&e));
+	e.distance = ACCEPT_NEAR + 1;
+	e.n_exceptions = 2;
+	assert_true(accept_caller(&e));
+	e.n_exceptions = 3;
+	assert_false(accept_caller(&e));
+	e.n_exceptions = 0;
+	e.n_enclosed = 8;
+	assert_true(accept_caller(&e));
+	e.n_enclosed = 7; /* too few to say */
+	assert_false(accept_caller(&e));
 }
 
-/* With one sighting: what is next to it, or nearly always so. */
-static void align_weighs_one_sighting(void **state)
+/* One neighbour: the frame must have been observed as often as its function has call sites. */
+static void accept_one_neighbour(void **state)
 {
-	struct weigh_signs one = {.gap = 100, .seen = 1, .places = 3};
+	struct accept_caller e = {.distance = 100, .n_observed = 2, .n_sites = 3};
 
 	(void)state;
-	assert_true(weigh(&one) < THRESHOLD);
-	one.gap = 2;
-	assert_true(weigh(&one) >= THRESHOLD);
-	one.gap = 20;
-	assert_true(weigh(&one) < THRESHOLD);
-	one.seen = 2; /* and from few places */
-	assert_true(weigh(&one) >= THRESHOLD);
-	one.places = 9;
-	assert_true(weigh(&one) < THRESHOLD);
-	one.places = 1;
-	one.gap = 100;
-	assert_true(weigh(&one) > THRESHOLD);
-	one.has_changed = true;
-	assert_true(weigh(&one) < THRESHOLD);
+	assert_false(accept_caller(&e));
+	e.n_observed = 3;
+	assert_true(accept_caller(&e));
+	e.has_changed = true;
+	assert_false(accept_caller(&e));
+	e.is_present = true;
+	e.n_present = 1;
+	assert_true(accept_caller(&e));
+}
+
+static void accept_majorities(void **state)
+{
+	(void)state;
+	assert_false(accept_majority(11, 11));
+	assert_true(accept_majority(12, 12));
+	assert_true(accept_majority(90, 100));
+	assert_false(accept_majority(89, 100));
+}
+
+static void accept_paths(void **state)
+{
+	struct accept_path p = {
+		.lead_above = 2, .lead_below = 3, .n_unconfirmed = 5, .n_missing = 2};
+
+	(void)state;
+	assert_true(accept_path(&p)); /* 7 < 2^(2 + 1) */
+	p.n_missing = 3;
+	assert_false(accept_path(&p));
+	p.lead_above = 3;
+	assert_true(accept_path(&p));
+	p.lead_above = 100; /* The side with the shorter lead counts. */
+	p.n_unconfirmed = 13;
+	assert_false(accept_path(&p));
+	p.lead_below = 100;
+	p.n_unconfirmed = 1000000;
+	assert_true(accept_path(&p));
+	p.lead_below = 0; /* A rival fits as well. */
+	p.n_unconfirmed = 1;
+	assert_false(accept_path(&p));
+	p.is_inferred = true;
+	assert_true(accept_path(&p));
+	p.is_inferred = false;
+	p.n_unconfirmed = 0; /* Both neighbours have all its callers. */
+	assert_true(accept_path(&p));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(align_neighbours_lend),
+		cmocka_unit_test(align_infers_from_neighbours),
 		cmocka_unit_test(align_is_silent_in_doubt),
 		cmocka_unit_test(align_recursion),
 		cmocka_unit_test(align_call_graph),
-		cmocka_unit_test(align_open_groups),
+		cmocka_unit_test(align_no_entry),
 		cmocka_unit_test(align_stacks_are_apart),
-		cmocka_unit_test(align_witnesses),
-		cmocka_unit_test(align_witnesses_elsewhere),
+		cmocka_unit_test(align_donors),
+		cmocka_unit_test(align_donors_in_other_stacks),
 		cmocka_unit_test(align_parts_of_the_work),
-		cmocka_unit_test(align_lends_what_was_seen),
-		cmocka_unit_test(align_standing),
-		cmocka_unit_test(align_offsets),
-		cmocka_unit_test(align_weights_have_order),
-		cmocka_unit_test(align_weighs_one_sighting),
-		cmocka_unit_test(align_weighs_paths),
+		cmocka_unit_test(align_infers_what_was_observed),
+		cmocka_unit_test(align_common_prefix),
+		cmocka_unit_test(align_union_find),
+		cmocka_unit_test(accept_two_neighbours),
+		cmocka_unit_test(accept_exceptions),
+		cmocka_unit_test(accept_one_neighbour),
+		cmocka_unit_test(accept_majorities),
+		cmocka_unit_test(accept_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

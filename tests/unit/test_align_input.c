@@ -14,8 +14,7 @@
 
 #include "align/align.h"
 
-#define THRESHOLD 9000
-#define MILLION	  1000000u
+#define MILLION 1000000u
 
 /* A frame of routine r at a height. */
 #define FRAME(r, height) ((struct align_frame){(r)*10, r, height})
@@ -24,14 +23,14 @@ static struct align *fresh(void)
 {
 	struct align *a;
 
-	assert_int_equal(align_new(THRESHOLD, &a), 0);
+	assert_int_equal(align_new(&a), 0);
 	return a;
 }
 
-static void add(struct align *a, uint32_t stack, uint64_t time, bool is_whole, uint32_t n,
+static void add(struct align *a, uint32_t stack, uint64_t time, bool is_complete, uint32_t n,
 		const struct align_frame *frames)
 {
-	assert_int_equal(align_add(a, stack, 1, time, frames, n, is_whole), 0);
+	assert_int_equal(align_add(a, stack, 1, time, frames, n, is_complete), 0);
 }
 
 static void input_none(void **state)
@@ -55,8 +54,8 @@ static void input_one_sample(void **state)
 		(void)state;
 		add(a, 1, 5, whole, 1, &f);
 		assert_int_equal(align_run(a), 0);
-		assert_int_equal(align_sample(a, 0)->n_lent, 0);
-		assert_int_equal(align_sample(a, 0)->is_whole, whole);
+		assert_int_equal(align_sample(a, 0)->n_inferred, 0);
+		assert_int_equal(align_sample(a, 0)->is_complete, whole);
 		align_free(a);
 	}
 }
@@ -72,7 +71,7 @@ static void input_identical(void **state)
 		add(a, 1, 5, false, 2, frames);
 	assert_int_equal(align_run(a), 0);
 	for (uint32_t i = 0; i < 1000; i++)
-		assert_false(align_sample(a, i)->is_whole);
+		assert_false(align_sample(a, i)->is_complete);
 	align_free(a);
 }
 
@@ -89,8 +88,8 @@ static void input_a_million_routines(void **state)
 	}
 	assert_int_equal(align_run(a), 0);
 	for (uint32_t i = 0; i < MILLION / 2; i++) {
-		assert_int_equal(align_sample(a, i)->n_lent, 0);
-		assert_false(align_sample(a, i)->is_whole);
+		assert_int_equal(align_sample(a, i)->n_inferred, 0);
+		assert_false(align_sample(a, i)->is_complete);
 	}
 	align_free(a);
 }
@@ -109,16 +108,16 @@ static void input_no_common_routine(void **state)
 	}
 	assert_int_equal(align_run(a), 0);
 	for (uint32_t i = 0; i < 1000; i++)
-		assert_int_equal(align_sample(a, i)->n_lent, 0);
+		assert_int_equal(align_sample(a, i)->n_inferred, 0);
 	align_free(a);
 }
 
 /* main > f > g, of which every second sample shows g alone. */
-static void add_steady(struct align *a, uint32_t stack, uint64_t time, bool is_whole)
+static void add_steady(struct align *a, uint32_t stack, uint64_t time, bool is_complete)
 {
 	struct align_frame frames[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};
 
-	add(a, stack, time, is_whole, is_whole ? 3 : 1, frames + (is_whole ? 0 : 2));
+	add(a, stack, time, is_complete, is_complete ? 3 : 1, frames + (is_complete ? 0 : 2));
 }
 
 /* Times count, not the order in which samples are added. */
@@ -140,7 +139,7 @@ static void input_out_of_order(void **state)
 		assert_true(align_stack(a, x) != align_stack(a, y) || x * 617 % n < y * 617 % n);
 	}
 	for (uint32_t i = 0; i < n; i++)
-		assert_true(align_sample(a, i)->is_whole);
+		assert_true(align_sample(a, i)->is_complete);
 	align_free(a);
 }
 
@@ -170,10 +169,10 @@ static void input_thread_ends_in_the_middle(void **state)
 		add(a, 2, t, true, 4, whole);
 	}
 	assert_int_equal(align_run(a), 0);
-	assert_int_equal(align_sample(a, doubtful)->n_lent, 0);
-	assert_false(align_sample(a, doubtful)->is_whole);
-	assert_int_equal(align_sample(a, unseen)->n_lent, 0);
-	assert_false(align_sample(a, unseen)->is_whole);
+	assert_int_equal(align_sample(a, doubtful)->n_inferred, 0);
+	assert_false(align_sample(a, doubtful)->is_complete);
+	assert_int_equal(align_sample(a, unseen)->n_inferred, 0);
+	assert_false(align_sample(a, unseen)->is_complete);
 	align_free(a);
 }
 
@@ -191,8 +190,8 @@ static void input_more_than_a_slice(void **state)
 		for (uint32_t i = 0; i < n; i++) {
 			const struct align_sample *s = align_sample(a, i);
 
-			assert_true(s->is_whole);
-			assert_int_equal(s->n_lent + s->n_frames, 3);
+			assert_true(s->is_complete);
+			assert_int_equal(s->n_inferred + s->n_frames, 3);
 		}
 		align_free(a);
 	}

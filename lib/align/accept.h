@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules that accept or reject an inferred caller, and an inferred path.
+ *
+ * The rules compare counts of the recording itself with each other: nothing in them was fitted to
+ * programs. The principle is that of unanimity: a caller is accepted if nothing that was observed
+ * contradicts it, and if it was observed often enough that a contradiction would have been observed
+ * as well. bench/align.py reports how often accepted frames are wrong, also for programs that were
+ * not looked at when the rules were chosen.
+ */
+#ifndef ALIGN_ACCEPT_H
+#define ALIGN_ACCEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Two observations that are so many samples away are near: hardly anything changes meanwhile. */
+#define ACCEPT_NEAR 8u
+
+/* The evidence for a frame's caller: that of the nearest observation of the frame. */
+struct accept_caller {
+	bool has_both;	     /* The frame was observed before and after. */
+	bool agrees;	     /* Both have the same caller. */
+	bool has_changed;    /* The frame was observed with more than one caller. */
+	uint32_t distance;   /* samples to the farther one if both agree, else to the nearer one */
+	uint32_t n_observed; /* observations of the frame with any caller */
+	/* Observations between two that have one caller, and those of them that have another. */
+	uint32_t n_enclosed, n_exceptions;
+	uint32_t n_sites;   /* call sites of the frame's function, at any height */
+	uint32_t n_present; /* call sites whose frame is observed near, at the height it needs */
+	bool is_present;    /* The caller is one of these. */
+};
+
+/* Accepts or rejects a caller:
+ *   - the only call site that is present is accepted, and nothing is accepted against those that
+ *     are;
+ *   - where both neighbours agree, their caller is accepted unless the frame has exceptions: one in
+ *     50 at most, or one in 10 between near neighbours;
+ *   - one neighbour, or the farther of two, is not enough where the frame has changed its caller,
+ *     or was observed less often than its function has call sites. */
+bool accept_caller(const struct accept_caller *evidence);
+
+/* Accepts or rejects the caller that `count` of `total` observations in a program's stacks have:
+ * nine tenths of at least twelve. */
+bool accept_majority(uint32_t count, uint32_t total);
+
+/* The evidence for a path: the callers that complete samples, the donors, have below a frame like a
+ * partial sample's first. Other such paths are its rivals. The neighbours are the complete samples
+ * before and after the partial one. */
+struct accept_path {
+	/* Frames above that the donor shares with the partial sample, and callers that it shares
+	 * with a neighbour: how many more than the best rival; or one more than the number if there
+	 * is no rival. */
+	int32_t lead_above, lead_below;
+	uint32_t n_unconfirmed; /* callers that not both neighbours have */
+	uint32_t n_missing;	/* frames that both neighbours have, and the path has not */
+	bool is_inferred;	/* Inferring caller by caller gives the same path. */
+};
+
+/* Accepts or rejects a path. It is accepted if both neighbours have all its callers, or if both
+ * ways of inference agree. Otherwise it must be ahead of all rivals on both sides; each frame of
+ * the lead halves the alternatives, so it pays for twice as many unconfirmed and missing frames. */
+bool accept_path(const struct accept_path *evidence);
+
+#endif

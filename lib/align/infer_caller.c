@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Infers the caller of a frame at a moment.
+ *
+ * The observations of the frame before and after that moment are asked first. A frame that was
+ * never observed with a caller at its height may have been observed at others: then the call edges
+ * tell which call sites its function has, and the height that a caller's frame must have. A call
+ * site whose frame is present there, before and after the moment, is evidence for it. The caller
+ * that nearly all stacks of the program have is asked last.
+ */
+#include "align/accept.h"
+#include "align/align_state.h"
+
+#define INFER_MAX_SITES 64u /* call sites of a function that are tried */
+
+/* Whether a frame was observed shortly before and after a query's moment, with one caller. */
+static bool infer_is_present(const struct align *a, const struct infer_query *q,
+			     const struct align_frame *frame)
+{
+	struct history_neighbours near;
+	uint32_t key;
+
+	if (!window_filter_has(&a->window, frame->symbol, frame->height))
+		return false;
+	key = history_key(&a->history, q->stack, frame->symbol, frame->height);
+	if (key == HISTORY_NONE)
+		return false;
+	near = history_find(&a->history, key, q->rank);
+	return near.distance_before <= ACCEPT_NEAR && near.distance_after <= ACCEPT_NEAR &&
+	       history_is_same(&a->history.observations.items[near.before],
+			       &a->history.observations.items[near.after]);
+}
+
+/* Whether an observation, which may be HISTORY_NONE, has this caller. */
+static bool infer_has_caller(const struct align *a, uint32_t observation,
+			     const struct align_frame *caller)
+{
+	const struct history_observation *o;
+
+	if (observation == HISTORY_NONE)
+		return false;
+	o = &a->history.observations.items[observation];
+	return !(o->rank_flags & HISTORY_ENTRY) && o->id == caller->id &&
+	       o->height == caller->height;
+}
+
+/* Counts the call sites of the frame's function, and those that are present. `ret_site` receives
+ * one of these; `ret_observation` a neighbouring observation that has one of these as its caller,
+ * or HISTORY_NONE. */
+static void infer_ask_sites(const struct align *a, const struct infer_query *q,
+			    struct accept_caller *evidence, struct align_frame *ret_site,
+			    uint32_t *ret_observation)
+{
+	uint32_t i = call_edges_of(&a->call_edges, q->symbol);
+
+	*ret_observation = HISTORY_NONE;
+	for (; i != INT_MAP_NONE && evidence->n_sites < INFER_MAX_SITES;
+	     i = a->call_edges.edges.items[i].next) {
+		const struct call_edge *e = &a->call_edges.edges.items[i];
+		struct align_frame caller = {e->id, e->symbol, q->height - e->distance};
+
+		evidence->n_sites++;
+		if (!q->height || e->distance > q->height || !infer_is_present(a, q, &caller))
+			continue;
+		evidence->n_present++;
+		*ret_site = caller;
+		if (infer_has_caller(a, q->near.before, &caller))
+			*ret_observation = q->near.before;
+		else if (infer_has_caller(a, q->near.after, &caller))
+			*ret_observation = q->near.after;
+	}
+	evidence->is_present = *ret_observation != HISTORY_NONE;
+}
+
+static struct accept_caller infer_evidence(const struct align *a, const struct infer_query *q)
+{
+	const struct history_neighbours *n = &q->near;
+	const struct history_key *k = &a->history.keys.items[q->key];
+	bool is_before = n->distance_before < n->distance_after;
+	uint32_t nearer = is_before ? n->distance_before : n->distance_after;
+	uint32_t farther = is_before ? n->distance_after : n->distance_before;
+	struct accept_caller evidence = {
+		.has_both = n->before != HISTORY_NONE && n->after != HISTORY_NONE,
+		.has_changed = k->n_changes > 0,
+		.n_observed = k->count,
+		.n_enclosed = k->n_enclosed,
+		.n_exceptions = k->n_exceptions,
+	};
+
+	evidence.agrees =
+		evidence.has_both && history_is_same(&a->history.observations.items[n->before],
+						     &a->history.observations.items[n->after]);
+	evidence.distance = evidence.agrees ? farther : nearer;
+	return evidence;
+}
+
+/* Infers the caller from the frame's own stack. */
+static struct infer_result infer_from_stack(const struct align *a, const struct infer_query *q)
+{
+	const struct history_neighbours *n = &q->near;
+	struct accept_caller evidence = infer_evidence(a, q);
+	uint32_t nearer = n->distance_before <= n->distance_after ? n->before : n->after, present;
+	const struct history_observation *o;
+	struct align_frame site = {0};
+
+	if (!evidence.agrees || evidence.distance > ACCEPT_NEAR) {
+		infer_ask_sites(a, q, &evidence, &site, &present);
+		if (evidence.is_present && !evidence.agrees)
+			nearer = present;
+	}
+	if (!evidence.agrees && !evidence.is_present && evidence.n_present == 1)
+		return (struct infer_result){.caller = site, .is_known = true};
+	if (nearer == HISTORY_NONE || !accept_caller(&evidence))
+		return (struct infer_result){0};
+	o = &a->history.observations.items[nearer];
+	return (struct infer_result){.caller = {o->id, o->symbol, o->height},
+				     .is_known = true,
+				     .is_entry = o->rank_flags & HISTORY_ENTRY};
+}
+
+struct infer_result infer_caller(const struct align *a, const struct infer_query *q)
+{
+	struct infer_result result = infer_from_stack(a, q);
+	uint32_t majority = a->history.keys.items[q->key].majority;
+	const struct majority_key *m;
+
+	if (result.is_known || !q->height || majority == ALIGN_NONE)
+		return result;
+	m = &a->majority.keys.items[majority];
+	if (!accept_majority(m->count, m->total))
+		return result;
+	return (struct infer_result){.caller = {m->caller.id, m->caller.symbol, m->caller.height},
+				     .is_known = true};
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The caller that most observations of a function at a height have, over all stacks of a program:
+ * threads of one pool, and runs of one compiler, make the same calls at the same heights.
+ *
+ * Two passes find it: the first elects the only caller that can have more than half of the
+ * observations (Boyer and Moore, "MJRTY", 1981), and the second counts the observations that it
+ * has.
+ */
+#ifndef ALIGN_MAJORITY_H
+#define ALIGN_MAJORITY_H
+
+#include <stdbool.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+
+struct majority_caller {
+	uint32_t id, symbol, height;
+};
+
+struct majority_key {
+	struct majority_caller caller; /* elected so far */
+	uint32_t lead;		       /* votes that it is ahead by */
+	uint32_t count, total;	       /* observations with this caller, and all */
+	uint32_t newest;	       /* set by the owner: a key of the history; or INT_MAP_NONE */
+};
+
+/* A zeroed struct is empty. */
+struct majority {
+	struct int_map numbers; /* (program, symbol, height) -> index */
+	VEC(struct majority_key) keys;
+};
+
+/* Frees all keys and leaves an empty struct. */
+void majority_fini(struct majority *majority);
+
+/* Removes all keys and keeps the memory. */
+void majority_clear(struct majority *majority);
+
+/* Enters a key unless it is there; `ret_key` receives its index. `is_unique` says that the caller
+ * enters each key once and never looks one up, which saves the map. Returns 0 or -ENOMEM. */
+int majority_enter(struct majority *majority, uint32_t program, uint32_t symbol, uint32_t height,
+		   bool is_unique, uint32_t *ret_key);
+
+/* Returns the `newest` of a key; INT_MAP_NONE if there is no such key. */
+uint32_t majority_newest(const struct majority *majority, uint32_t program, uint32_t symbol,
+			 uint32_t height);
+
+/* The first pass: `n` observations of a key have this caller. */
+void majority_vote(struct majority *majority, uint32_t key, const struct majority_caller *caller,
+		   uint32_t n);
+
+/* The second pass, after all votes: `n` observations of a key have this caller. */
+void majority_count(struct majority *majority, uint32_t key, const struct majority_caller *caller,
+		    uint32_t n);
+
+#endif
