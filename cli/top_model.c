@@ -22,7 +22,7 @@
 #include "report/flat.h"
 #include "report/groups.h"
 #include "naming/late_names.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "store/store_reader.h"
 
 #define TOP_LEAST	 0.002 /* of all samples: rows of trees below that are left out */
@@ -39,7 +39,7 @@ struct top_model {
 	struct profile_filter filter; /* the input's, with window and process */
 	int32_t pid;
 	double window;
-	struct index touched; /* key -> TOP_OPENED or TOP_CLOSED */
+	struct int_map touched; /* key -> TOP_OPENED or TOP_CLOSED */
 
 	struct late_names *late;
 	struct store_reader *reader; /* of the last look */
@@ -81,7 +81,7 @@ void top_model_free(struct top_model *m)
 		return;
 	model_drop(m);
 	late_names_free(m->late);
-	index_free(&m->touched);
+	int_map_fini(&m->touched);
 	free(m->rows.items);
 	free(m->children.items);
 	free(m);
@@ -245,9 +245,9 @@ static int model_processes(struct top_model *m)
 
 static bool model_is_open(const struct top_model *m, uint64_t key, uint64_t samples, uint64_t all)
 {
-	uint32_t touched = index_find(&m->touched, key);
+	uint32_t touched = int_map_find(&m->touched, key);
 
-	if (touched != INDEX_NONE)
+	if (touched != INT_MAP_NONE)
 		return touched == TOP_OPENED;
 	return (double)samples >= TOP_OPEN * (double)all;
 }
@@ -256,7 +256,7 @@ int top_model_open(struct top_model *m, uint64_t key, bool is_open)
 {
 	uint32_t now = is_open ? TOP_OPENED : TOP_CLOSED;
 
-	return index_set(&m->touched, key, now);
+	return int_map_set(&m->touched, key, now);
 }
 
 struct model_order {

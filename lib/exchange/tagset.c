@@ -12,7 +12,7 @@
 
 uint32_t tagset_chain(const struct tagset_chains *chains, uint64_t key)
 {
-	return index_find(&chains->heads, key); /* INDEX_NONE is TAGSET_NONE */
+	return int_map_find(&chains->heads, key); /* INT_MAP_NONE is TAGSET_NONE */
 }
 
 int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number)
@@ -21,7 +21,7 @@ int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number
 	int r = VEC_RESERVE(&chains->links, 1);
 
 	if (r == 0)
-		r = index_enter(&chains->heads, key, link, &head);
+		r = int_map_enter(&chains->heads, key, link, &head);
 	if (r < 0)
 		return r;
 	chains->links.items[link] = (struct tagset_link){number, TAGSET_NONE};
@@ -35,7 +35,7 @@ int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number
 
 static void tagset_chains_release(struct tagset_chains *chains)
 {
-	index_free(&chains->heads);
+	int_map_fini(&chains->heads);
 	free(chains->links.items);
 }
 

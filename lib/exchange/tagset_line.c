@@ -132,7 +132,7 @@ int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names
 
 void tagset_line_release(struct tagset_names *names)
 {
-	index_free(&names->by_name.heads);
+	int_map_fini(&names->by_name.heads);
 	free(names->by_name.links.items);
 	free(names->names.items);
 }

@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 #include "exchange/tagset.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/strings.h"
 
 struct tagset_recording {
@@ -31,7 +31,7 @@ struct tagset_link {
 };
 
 struct tagset_chains {
-	struct index heads;
+	struct int_map heads;
 	VEC(struct tagset_link) links;
 };
 

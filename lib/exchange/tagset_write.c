@@ -164,18 +164,18 @@ static int tagset_duplicates(const struct tagset_order *order, size_t n,
 			     uint64_t (*id_of)(const struct tagset *set, uint32_t number),
 			     const struct tagset *set, uint32_t *ret_dup)
 {
-	struct index first = {0};
+	struct int_map first = {0};
 	uint32_t *seen = calloc(n + 1, sizeof(*seen));
 	int r = seen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		uint32_t at;
 
-		r = index_enter(&first, id_of(set, order->items[i]), (uint32_t)i, &at);
+		r = int_map_enter(&first, id_of(set, order->items[i]), (uint32_t)i, &at);
 		if (r == 0)
 			ret_dup[order->items[i]] = seen[at]++;
 	}
-	index_free(&first);
+	int_map_fini(&first);
 	free(seen);
 	return r;
 }

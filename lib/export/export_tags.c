@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "proc/object.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/text.h"
 #include "stack/location.h"
 #include "stack/end_reason.h"
@@ -38,7 +38,7 @@ static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i
 		       uint32_t *ret_dup)
 {
 	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen)); /* by the first with that id */
-	struct index first = {0};
+	struct int_map first = {0};
 	int r = seen ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
@@ -46,11 +46,11 @@ static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i
 
 		if (!needed[i])
 			continue;
-		r = index_enter(&first, id_of(x, i), i, &at);
+		r = int_map_enter(&first, id_of(x, i), i, &at);
 		if (r == 0)
 			ret_dup[i] = seen[at]++;
 	}
-	index_free(&first);
+	int_map_fini(&first);
 	free(seen);
 	return r;
 }

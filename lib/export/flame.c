@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/report_view.h"
 #include "report/strings.h"
 #include "report/text.h"
@@ -25,8 +25,8 @@ struct flame {
 	struct flame_symbol *symbols;
 	uint32_t n_symbols, cap_symbols;
 	struct strings *names, *objects;
-	struct index by_text;  /* (object, name and kind) -> symbol */
-	struct index children; /* (parent, symbol and whether inlined) -> node; of two sides */
+	struct int_map by_text;	 /* (object, name and kind) -> symbol */
+	struct int_map children; /* (parent, symbol and whether inlined) -> node; of two sides */
 	struct buf text;
 };
 
@@ -90,8 +90,8 @@ void flame_free(struct flame *flame)
 	free(flame->symbols);
 	strings_free(flame->names);
 	strings_free(flame->objects);
-	index_free(&flame->by_text);
-	index_free(&flame->children);
+	int_map_fini(&flame->by_text);
+	int_map_fini(&flame->children);
 	buf_free(&flame->text);
 	free(flame);
 }
@@ -129,9 +129,9 @@ static int flame_symbol(struct flame *flame, const char *name, const char *objec
 	if (r == 0)
 		r = strings_intern(flame->objects, object, &object_number);
 	if (r == 0)
-		r = index_enter(&flame->by_text,
-				(uint64_t)object_number << 34 | (uint64_t)name_number << 2 | kind,
-				next, ret_symbol);
+		r = int_map_enter(&flame->by_text,
+				  (uint64_t)object_number << 34 | (uint64_t)name_number << 2 | kind,
+				  next, ret_symbol);
 	if (r == 0 && *ret_symbol == next)
 		r = flame_append_symbol(flame, name_number, object_number, kind);
 	return r;
@@ -191,7 +191,7 @@ static int flame_child(struct flame *flame, uint32_t parent, uint32_t symbol, bo
 
 	if (flame->n_sides == 1)
 		return flame_node(flame, parent, symbol, is_inlined, ret_child);
-	r = index_enter(&flame->children, key, next, ret_child);
+	r = int_map_enter(&flame->children, key, next, ret_child);
 	if (r == 0 && *ret_child == next)
 		r = flame_node(flame, parent, symbol, is_inlined, ret_child);
 	return r;

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/index.h"
+#include "base/int_map.h"
 
 struct paths {
 	struct profile *profile;
@@ -21,13 +21,13 @@ struct paths {
 	uint32_t n_stacks, cap_stacks;
 	struct paths_frame *frames;
 	uint32_t n_frames, cap_frames;
-	uint32_t *first_frame; /* by location; PATHS_NONE: not there yet */
-	uint32_t *plain;       /* by trie node: its stack as a plain path */
-	struct index variants; /* (origin, end reason) -> number, from 1 */
-	struct index varied;   /* (variant, trie node) -> stack */
-	struct index children; /* (stack + 1, frame) -> stack, of paths that are not plain */
-	struct index shown;    /* (location, symbol, is inferred) -> frame, of those paths */
-	uint32_t *climb;       /* trie nodes that have no stack yet, leaf first */
+	uint32_t *first_frame;	 /* by location; PATHS_NONE: not there yet */
+	uint32_t *plain;	 /* by trie node: its stack as a plain path */
+	struct int_map variants; /* (origin, end reason) -> number, from 1 */
+	struct int_map varied;	 /* (variant, trie node) -> stack */
+	struct int_map children; /* (stack + 1, frame) -> stack, of paths that are not plain */
+	struct int_map shown;	 /* (location, symbol, is inferred) -> frame, of those paths */
+	uint32_t *climb;	 /* trie nodes that have no stack yet, leaf first */
 	uint32_t n_climb, cap_climb;
 	bool is_shaped;
 };
@@ -140,13 +140,13 @@ static int paths_shown(struct paths *paths, const struct profile_frame *frame, u
 {
 	uint64_t key =
 		(uint64_t)frame->location << 32 | frame->symbol->number << 1 | frame->is_inferred;
-	uint32_t number = index_find(&paths->shown, key);
+	uint32_t number = int_map_find(&paths->shown, key);
 	int r = 0;
 
-	if (number == INDEX_NONE) {
+	if (number == INT_MAP_NONE) {
 		r = paths_add_frame(paths, frame, depth, &number);
 		if (r == 0)
-			r = index_enter(&paths->shown, key, number, &number);
+			r = int_map_enter(&paths->shown, key, number, &number);
 	}
 	*ret_number = number;
 	return r;
@@ -156,13 +156,13 @@ static int paths_shown(struct paths *paths, const struct profile_frame *frame, u
 static int paths_push(struct paths *paths, uint32_t frame, uint32_t *at)
 {
 	uint64_t key = (uint64_t)(*at + 1) << 32 | frame; /* PATHS_NONE + 1 is 0 */
-	uint32_t stack = index_find(&paths->children, key);
+	uint32_t stack = int_map_find(&paths->children, key);
 	int r = 0;
 
-	if (stack == INDEX_NONE) {
+	if (stack == INT_MAP_NONE) {
 		r = paths_add_stack(paths, *at, frame, &stack);
 		if (r == 0)
-			r = index_enter(&paths->children, key, stack, &stack);
+			r = int_map_enter(&paths->children, key, stack, &stack);
 	}
 	*at = stack;
 	return r;
@@ -173,11 +173,11 @@ static int paths_enter_varied(struct paths *paths, const struct profile_entry *e
 	uint32_t variant, at = PATHS_NONE, depth = 0;
 	const struct profile_frame *frames;
 	size_t n;
-	int r = index_enter(&paths->variants, (uint64_t)entry->origin << 8 | entry->end_reason,
-			    (uint32_t)paths->variants.used + 1, &variant);
+	int r = int_map_enter(&paths->variants, (uint64_t)entry->origin << 8 | entry->end_reason,
+			      (uint32_t)paths->variants.used + 1, &variant);
 
 	if (r < 0 ||
-	    index_find(&paths->varied, (uint64_t)variant << 32 | entry->node) != INDEX_NONE)
+	    int_map_find(&paths->varied, (uint64_t)variant << 32 | entry->node) != INT_MAP_NONE)
 		return r;
 	frames = profile_frames(paths->profile, entry->node, entry->end_reason, entry->origin, &n);
 	if (!frames)
@@ -191,7 +191,8 @@ static int paths_enter_varied(struct paths *paths, const struct profile_entry *e
 			r = paths_push(paths, frame, &at);
 	}
 	return r < 0 ? r
-		     : index_enter(&paths->varied, (uint64_t)variant << 32 | entry->node, at, &at);
+		     : int_map_enter(&paths->varied, (uint64_t)variant << 32 | entry->node, at,
+				     &at);
 }
 
 static int paths_fill(struct paths *paths)
@@ -247,10 +248,10 @@ void paths_free(struct paths *paths)
 	free(paths->first_frame);
 	free(paths->plain);
 	free(paths->climb);
-	index_free(&paths->variants);
-	index_free(&paths->varied);
-	index_free(&paths->children);
-	index_free(&paths->shown);
+	int_map_fini(&paths->variants);
+	int_map_fini(&paths->varied);
+	int_map_fini(&paths->children);
+	int_map_fini(&paths->shown);
 	free(paths);
 }
 
@@ -272,8 +273,8 @@ uint32_t paths_find(const struct paths *paths, uint32_t node, uint8_t end_reason
 
 	if (paths_is_plain(paths, node, end_reason, origin))
 		return paths->plain[node];
-	variant = index_find(&paths->variants, (uint64_t)origin << 8 | end_reason);
-	if (variant == INDEX_NONE)
+	variant = int_map_find(&paths->variants, (uint64_t)origin << 8 | end_reason);
+	if (variant == INT_MAP_NONE)
 		return PATHS_NONE;
-	return index_find(&paths->varied, (uint64_t)variant << 32 | node);
+	return int_map_find(&paths->varied, (uint64_t)variant << 32 | node);
 }

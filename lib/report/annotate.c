@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/pattern.h"
 
 /* Samples of a function, a line or a place, and the last entry that was counted in `total`. */
@@ -33,21 +33,21 @@ struct annotate_ref {
 struct annotate_work {
 	struct profile *profile;
 	const char *pattern;
-	struct index chosen; /* symbol -> function */
+	struct int_map chosen; /* symbol -> function */
 	VEC(const struct profile_symbol *) symbols;
 	VEC(struct annotate_count) functions, places, lines;
 	VEC(struct annotate_place) place_info; /* `line` is a number of all functions' */
 	VEC(struct annotate_line) line_info;
 	VEC(uint32_t) place_function, line_function;
-	struct index line_by_key;
+	struct int_map line_by_key;
 	VEC(struct annotate_ref) refs;
 	uint32_t *first_ref; /* by location, n + 1 */
 };
 
 static void work_free(struct annotate_work *w)
 {
-	index_free(&w->chosen);
-	index_free(&w->line_by_key);
+	int_map_fini(&w->chosen);
+	int_map_fini(&w->line_by_key);
 	free(w->symbols.items);
 	free(w->functions.items);
 	free(w->places.items);
@@ -84,7 +84,7 @@ static const struct profile_frame *work_frames(const struct annotate_work *w, ui
 static int work_enter_function(struct annotate_work *w, const struct profile_symbol *symbol)
 {
 	uint32_t at;
-	int r = index_enter(&w->chosen, symbol->number, (uint32_t)w->symbols.count, &at);
+	int r = int_map_enter(&w->chosen, symbol->number, (uint32_t)w->symbols.count, &at);
 
 	if (r < 0 || at < w->symbols.count)
 		return r;
@@ -122,9 +122,9 @@ static int work_count_functions(struct annotate_work *w)
 			if (!frames)
 				return -ENOMEM;
 			for (size_t k = 0; k < n; k++) {
-				uint32_t f = index_find(&w->chosen, frames[k].symbol->number);
+				uint32_t f = int_map_find(&w->chosen, frames[k].symbol->number);
 
-				if (f == INDEX_NONE)
+				if (f == INT_MAP_NONE)
 					continue;
 				count_total(&w->functions.items[f], i, entries[i].samples);
 				if (at == entries[i].node && k == n - 1)
@@ -163,7 +163,7 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 	while (a->n < n && a->n < max && w->functions.items[order[a->n]].total)
 		a->n++;
 	a->functions = calloc((size_t)a->n + 1, sizeof(*a->functions));
-	index_clear(&w->chosen);
+	int_map_clear(&w->chosen);
 	for (uint32_t i = 0; a->functions && r == 0 && i < a->n; i++) {
 		uint32_t at;
 
@@ -171,7 +171,7 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 			(struct annotate_function){.symbol = w->symbols.items[order[i]],
 						   .self = w->functions.items[order[i]].self,
 						   .total = w->functions.items[order[i]].total};
-		r = index_enter(&w->chosen, a->functions[i].symbol->number, i, &at);
+		r = int_map_enter(&w->chosen, a->functions[i].symbol->number, i, &at);
 	}
 	for (uint32_t i = a->n; w->pattern && i < n; i++)
 		a->n_more += w->functions.items[order[i]].total > 0;
@@ -191,7 +191,7 @@ static int work_line(struct annotate_work *w, uint32_t function, const struct pr
 	int r;
 
 	for (;; key++) { /* a key that another line has: the next one is tried */
-		r = index_enter(&w->line_by_key, key, number, ret_line);
+		r = int_map_enter(&w->line_by_key, key, number, ret_line);
 		if (r < 0 || *ret_line == number)
 			break;
 		if (w->line_function.items[*ret_line] == function &&
@@ -235,8 +235,8 @@ static int work_location(struct annotate_work *w, uint32_t location)
 	int r = frames ? 0 : -ENOMEM;
 
 	for (size_t i = n; r == 0 && i-- > 0;) {
-		uint32_t f = index_find(&w->chosen, frames[i].symbol->number);
-		bool is_known = f == INDEX_NONE;
+		uint32_t f = int_map_find(&w->chosen, frames[i].symbol->number);
+		bool is_known = f == INT_MAP_NONE;
 
 		for (size_t k = first; k < w->refs.count; k++)
 			is_known = is_known || w->refs.items[k].function == f;

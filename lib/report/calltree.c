@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "base/big.h"
-#include "report/index.h"
+#include "base/int_map.h"
 
 int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
 {
@@ -50,7 +50,7 @@ void calltree_free(struct calltree *tree)
 	free(tree->inferred.items);
 	free(tree->large.level.items);
 	free(tree->large.next.items);
-	index_free(&tree->children);
+	int_map_fini(&tree->children);
 	free(tree);
 }
 
@@ -66,9 +66,9 @@ void calltree_clear(struct calltree *tree)
 	tree->inferred.count = 0;
 	/* A map that one large process blew up would cost its size for each small one after it. */
 	if (tree->children.slots > 16 * (tree->children.used + 64))
-		index_free(&tree->children);
+		int_map_fini(&tree->children);
 	else
-		index_clear(&tree->children);
+		int_map_clear(&tree->children);
 	tree->stamp++;
 	tree->mark = NULL;
 }
@@ -111,7 +111,7 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	uint32_t at = tree->nodes[parent].first_child;
 
 	if (tree->nodes[parent].n_children > CALLTREE_LISTED) {
-		*ret_child = index_find(&tree->children, (uint64_t)parent << 32 | key);
+		*ret_child = int_map_find(&tree->children, (uint64_t)parent << 32 | key);
 		return 0;
 	}
 	while (at != CALLTREE_NONE && tree->nodes[at].key != key)
@@ -123,7 +123,7 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	     at = tree->nodes[at].next_sibling) {
 		uint64_t entry = (uint64_t)parent << 32 | tree->nodes[at].key;
 		uint32_t same;
-		int r = index_enter(&tree->children, entry, at, &same);
+		int r = int_map_enter(&tree->children, entry, at, &same);
 
 		if (r < 0)
 			return r;
@@ -141,8 +141,8 @@ static int calltree_enter(struct calltree *tree, uint32_t parent, uint32_t key, 
 	if (r == 0 && child == CALLTREE_NONE) {
 		child = tree->n_nodes;
 		if (tree->nodes[parent].n_children >= CALLTREE_LISTED)
-			r = index_enter(&tree->children, (uint64_t)parent << 32 | key, child,
-					&child);
+			r = int_map_enter(&tree->children, (uint64_t)parent << 32 | key, child,
+					  &child);
 		if (r == 0)
 			r = calltree_append(tree, parent, symbol, is_inlined, key);
 	}

@@ -9,7 +9,7 @@
 
 #include "base/vec.h"
 #include "report/calltree.h"
-#include "report/index.h"
+#include "base/int_map.h"
 
 struct calltree_place {
 	uint32_t stamp; /* valid if it is the tree's */
@@ -36,7 +36,7 @@ struct calltree {
 	enum calltree_key key;
 	struct calltree_node *nodes;
 	uint32_t n_nodes, cap_nodes;
-	struct index children;	       /* of nodes with many: (parent, key) -> node */
+	struct int_map children;       /* of nodes with many: (parent, key) -> node */
 	struct calltree_place *placed; /* by trie node; made at the first addition */
 	uint32_t stamp;
 	const struct profile_symbol *mark; /* that `stamp` stands for */

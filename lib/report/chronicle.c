@@ -14,7 +14,7 @@
 
 #include "report/frame_runs.h"
 #include "base/vec.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/text.h"
 
 #define CHRONICLE_RUNS	200u /* in a row, at most, unless told otherwise */
@@ -47,8 +47,8 @@ struct chronicle_maker {
 	struct frame_runs_options options;
 	VEC(struct chronicle_frame) frames;
 	VEC(struct chronicle_path) paths;
-	struct index groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
-	struct chronicle_lane *lanes; /* by thread */
+	struct int_map groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
+	struct chronicle_lane *lanes;	/* by thread */
 	/* Of the thread at hand: */
 	const struct chronicle_lane *lane;
 	VEC(struct chronicle_run) runs;
@@ -78,8 +78,8 @@ static void chronicle_release(struct chronicle_maker *m)
 	free(m->runs.items);
 	free(m->symbols.items);
 	free(m->lines.items);
-	index_free(&m->groups);
-	index_free(&m->by_path);
+	int_map_fini(&m->groups);
+	int_map_fini(&m->by_path);
 }
 
 /* --- samples -------------------------------------------------------------------------------- */
@@ -107,12 +107,12 @@ static int chronicle_path_of(struct chronicle_maker *m, const struct store_sampl
 			     uint32_t *ret_path)
 {
 	uint32_t group;
-	int r = index_enter(&m->groups, (uint64_t)s->origin << 8 | s->end_reason,
-			    (uint32_t)m->groups.used, &group);
+	int r = int_map_enter(&m->groups, (uint64_t)s->origin << 8 | s->end_reason,
+			      (uint32_t)m->groups.used, &group);
 
 	if (r == 0)
-		r = index_enter(&m->by_path, (uint64_t)group << 32 | s->node,
-				(uint32_t)m->paths.count, ret_path);
+		r = int_map_enter(&m->by_path, (uint64_t)group << 32 | s->node,
+				  (uint32_t)m->paths.count, ret_path);
 	return r == 0 && *ret_path == m->paths.count ? chronicle_keep_path(m, s) : r;
 }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/index.h"
+#include "base/int_map.h"
 
 struct flat_pass {
 	const struct calltree_node *nodes;
@@ -61,17 +61,17 @@ static void flat_walk(struct flat_pass *pass)
 /* Gives each function a row. */
 static int flat_number(struct flat_pass *pass, uint32_t n_nodes)
 {
-	struct index rows = {0};
+	struct int_map rows = {0};
 	int r = 0;
 
 	for (uint32_t i = 1; r == 0 && i < n_nodes; i++) {
 		uint32_t symbol = pass->nodes[i].symbol;
 
-		r = index_enter(&rows, symbol, pass->flat->n, &pass->row[i]);
+		r = int_map_enter(&rows, symbol, pass->flat->n, &pass->row[i]);
 		if (r == 0 && pass->row[i] == pass->flat->n)
 			pass->flat->rows[pass->flat->n++].symbol = symbol;
 	}
-	index_free(&rows);
+	int_map_fini(&rows);
 	return r;
 }
 

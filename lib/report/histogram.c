@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "report/index.h"
+#include "base/int_map.h"
 
 struct histogram_count {
 	uint32_t bin; /* of all parts' */
@@ -20,7 +20,7 @@ struct histogram_count {
 struct histogram_pass {
 	const struct partition *partition;
 	struct histogram *h;
-	struct index by_key; /* (bin, symbol) */
+	struct int_map by_key; /* (bin, symbol) */
 	VEC(struct histogram_count) counts;
 	uint64_t start_ns;
 };
@@ -73,8 +73,8 @@ static int histogram_add(void *arg, const struct store_sample *sample)
 	if (r == 0)
 		r = VEC_RESERVE(&pass->counts, 1);
 	if (r == 0)
-		r = index_enter(&pass->by_key, (uint64_t)bin << 32 | symbol,
-				(uint32_t)pass->counts.count, &at);
+		r = int_map_enter(&pass->by_key, (uint64_t)bin << 32 | symbol,
+				  (uint32_t)pass->counts.count, &at);
 	if (r < 0)
 		return r;
 	if (at == pass->counts.count)
@@ -130,7 +130,7 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 		r = store_reader_samples(profile_reader(partition->profile), histogram_add, &pass);
 	if (r == 0)
 		histogram_pick(&pass);
-	index_free(&pass.by_key);
+	int_map_fini(&pass.by_key);
 	free(pass.counts.items);
 	if (r == 0)
 		*ret_histogram = h;

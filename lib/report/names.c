@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "proc/object.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/strings.h"
 #include "report/text.h"
 #include "sym/demangle.h"
@@ -43,7 +43,7 @@ struct names {
 	struct profile_symbol **symbols;
 	uint32_t n_symbols, cap_symbols;
 	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
-	struct index raw, unnamed, shown;
+	struct int_map raw, unnamed, shown;
 };
 
 int names_new(const struct store_tables *tables, struct names **ret_names)
@@ -79,9 +79,9 @@ void names_free(struct names *names)
 	free(names->spans);
 	strings_free(names->strings);
 	strings_free(names->shown_names);
-	index_free(&names->raw);
-	index_free(&names->unnamed);
-	index_free(&names->shown);
+	int_map_fini(&names->raw);
+	int_map_fini(&names->unnamed);
+	int_map_fini(&names->shown);
 	free(names);
 }
 
@@ -118,7 +118,7 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 	if (r < 0)
 		return r;
 	number = names->n_symbols;
-	r = index_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
+	r = int_map_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
 	if (r < 0)
 		return r;
 	if (at == number) {
@@ -167,11 +167,11 @@ static int names_function(struct names *names, uint32_t object, const char *func
 {
 	struct profile_symbol like = names_of_object(&names->tables->objects[object]);
 	uint64_t key = names_key(object, (uintptr_t)function);
-	uint32_t at = key ? index_find(&names->raw, key) : INDEX_NONE;
+	uint32_t at = key ? int_map_find(&names->raw, key) : INT_MAP_NONE;
 	char *readable;
 	int r;
 
-	if (at != INDEX_NONE) {
+	if (at != INT_MAP_NONE) {
 		*ret_symbol = names->symbols[at];
 		return 0;
 	}
@@ -179,7 +179,7 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	like.name = readable ? readable : function;
 	r = names_symbol(names, &like, ret_symbol);
 	free(readable);
-	return r < 0 || !key ? r : index_enter(&names->raw, key, (*ret_symbol)->number, &at);
+	return r < 0 || !key ? r : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
 }
 
 /* By the function's start, if that is known: all its locations are one function. */
@@ -190,11 +190,11 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 	uint64_t start = line && line->function_start ? line->function_start
 						      : location->offset + location->is_return;
 	uint64_t key = names_key(location->object, start);
-	uint32_t at = key ? index_find(&names->unnamed, key) : INDEX_NONE;
+	uint32_t at = key ? int_map_find(&names->unnamed, key) : INT_MAP_NONE;
 	char *name;
 	int r;
 
-	if (at != INDEX_NONE) {
+	if (at != INT_MAP_NONE) {
 		*ret_symbol = names->symbols[at];
 		return 0;
 	}
@@ -204,7 +204,7 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 	like.is_unnamed = true;
 	r = names_symbol(names, &like, ret_symbol);
 	free(name);
-	return r < 0 || !key ? r : index_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
+	return r < 0 || !key ? r : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
 /* The line of a location's frame: backwards, since the store has the innermost function first. NULL

@@ -7,7 +7,7 @@
 #define REPORT_PROFILE_STATE_H
 
 #include "report/choice.h"
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/names.h"
 #include "report/reconstruct.h"
 #include "report/trim.h"
@@ -46,9 +46,9 @@ struct profile {
 	uint32_t n_entries, cap_entries;
 	/* Only while summing up: (thread, origin, end reason) -> group; the first entry of each
 	 * node and its group; (group, node) -> entry, for nodes with more. */
-	struct index lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */
+	struct int_map lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */
 	struct profile_first *first;
-	struct index groups, by_key;
+	struct int_map groups, by_key;
 	struct profile_last_group *last_groups; /* by thread */
 	struct profile_totals totals;
 	const struct profile_symbol *marks[PROFILE_REASONS];

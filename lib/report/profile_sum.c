@@ -119,15 +119,15 @@ static int profile_group(struct profile *p, const struct store_sample *s, uint32
 	int r = 0;
 
 	if (p->filter->by_cpu)
-		r = index_enter(&p->lanes, (uint64_t)s->thread << 16 | s->cpu,
-				(uint32_t)p->lanes.used, &lane);
+		r = int_map_enter(&p->lanes, (uint64_t)s->thread << 16 | s->cpu,
+				  (uint32_t)p->lanes.used, &lane);
 	if (r < 0)
 		return r;
 	/* On several CPUs threads take turns: each has its last group. */
 	last = &p->last_groups[s->thread];
 	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
 	if (!last->is_known || key != last->key)
-		r = index_enter(&p->groups, key, (uint32_t)p->groups.used, &last->group);
+		r = int_map_enter(&p->groups, key, (uint32_t)p->groups.used, &last->group);
 	if (r < 0)
 		return r;
 	last->is_known = true;
@@ -155,7 +155,7 @@ static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32
 		*ret_entry = first->entry - 1;
 		return 0;
 	}
-	return index_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
+	return int_map_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
 }
 
 /* An end reason as entries have it. */
@@ -244,9 +244,9 @@ static int profile_make_marks(struct profile *p)
 
 void profile_free_sums(struct profile *p)
 {
-	index_free(&p->lanes);
-	index_free(&p->groups);
-	index_free(&p->by_key);
+	int_map_fini(&p->lanes);
+	int_map_fini(&p->groups);
+	int_map_fini(&p->by_key);
 	free(p->first);
 	p->first = NULL;
 	free(p->last_groups);

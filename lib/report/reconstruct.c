@@ -21,7 +21,7 @@
 #include "base/big.h"
 #include "proc/object.h"
 #include "report/evidence.h"
-#include "report/index.h"
+#include "base/int_map.h"
 
 /* Percent that are right, as far as it was measured: in recordings of seven programs at least 99
  * (bench/align.py). */
@@ -36,7 +36,7 @@ struct reconstruct {
 	struct store_tables tables;
 	struct evidence *evidence;
 	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
-	struct index children;	      /* of paths: (parent, location) -> number */
+	struct int_map children;      /* of paths: (parent, location) -> number */
 	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
 	VEC(struct origin) origins;
 	struct origin_table *interned;	   /* of what is inferred */
@@ -59,7 +59,7 @@ void reconstruct_free(struct reconstruct *r)
 	free(r->nodes.items);
 	free(r->origins.items);
 	origin_table_free(r->interned);
-	index_free(&r->children);
+	int_map_fini(&r->children);
 	free(r->samples.items);
 	free(r->done.items);
 	free(r->runs.items);
@@ -80,7 +80,7 @@ static int reconstruct_child(struct reconstruct *r, uint32_t location, uint32_t 
 	uint32_t parent = *path, next = (uint32_t)r->paths.count;
 
 	if (next == UINT32_MAX || VEC_RESERVE(&r->paths, 1) < 0 ||
-	    index_enter(&r->children, (uint64_t)parent << 32 | location, next, path) < 0)
+	    int_map_enter(&r->children, (uint64_t)parent << 32 | location, next, path) < 0)
 		return -ENOMEM;
 	if (*path == next)
 		r->paths.items[r->paths.count++] = (struct store_node){parent, location};
@@ -335,9 +335,9 @@ static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
 
 		if (parent && !path_of[parent])
 			continue;
-		path = index_find(&r->children,
-				  (uint64_t)path_of[parent] << 32 | t->nodes[i].location);
-		if (path == INDEX_NONE)
+		path = int_map_find(&r->children,
+				    (uint64_t)path_of[parent] << 32 | t->nodes[i].location);
+		if (path == INT_MAP_NONE)
 			continue;
 		path_of[i] = path;
 		nodes[path] = i;

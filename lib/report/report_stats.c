@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/index.h"
+#include "base/int_map.h"
 #include "report/report.h"
 #include "report/report_header.h"
 #include "report/text.h"
@@ -31,17 +31,17 @@ static int report_stats_collisions(struct profile *profile, uint64_t *ret_collis
 {
 	const struct store_tables *t = profile_tables(profile);
 	const uint64_t *tags;
-	struct index first = {0};
+	struct int_map first = {0};
 	uint64_t collisions = 0;
 	int r = profile_tags(profile, &tags);
 
 	for (uint32_t i = 0; r == 0 && i < t->n_nodes; i++) {
 		uint32_t node;
 
-		r = index_enter(&first, tags[i], i, &node);
+		r = int_map_enter(&first, tags[i], i, &node);
 		collisions += r == 0 && node != i;
 	}
-	index_free(&first);
+	int_map_fini(&first);
 	*ret_collisions = collisions;
 	return r;
 }

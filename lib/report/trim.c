@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "report/index.h"
+#include "base/int_map.h"
 
 struct trim {
 	struct store_tables tables;
 	VEC(struct store_node) nodes;
-	VEC(uint32_t) climb;   /* locations, leaf first */
-	struct index children; /* of new nodes, and of 0: (parent, location) -> node */
-	struct index done;     /* (skip, node) -> node */
+	VEC(uint32_t) climb;	 /* locations, leaf first */
+	struct int_map children; /* of new nodes, and of 0: (parent, location) -> node */
+	struct int_map done;	 /* (skip, node) -> node */
 };
 
 int trim_new(const struct store_tables *tables, struct trim **ret_trim)
@@ -40,8 +40,8 @@ void trim_free(struct trim *t)
 		return;
 	free(t->nodes.items);
 	free(t->climb.items);
-	index_free(&t->children);
-	index_free(&t->done);
+	int_map_fini(&t->children);
+	int_map_fini(&t->done);
 	free(t);
 }
 
@@ -50,8 +50,8 @@ static int trim_child(struct trim *t, uint32_t parent, uint32_t location, uint32
 	uint32_t node;
 
 	if (VEC_RESERVE(&t->nodes, 1) < 0 || t->nodes.count >= UINT32_MAX - 1 ||
-	    index_enter(&t->children, (uint64_t)parent << 32 | location, (uint32_t)t->nodes.count,
-			&node) < 0)
+	    int_map_enter(&t->children, (uint64_t)parent << 32 | location, (uint32_t)t->nodes.count,
+			  &node) < 0)
 		return -ENOMEM;
 	*ret_node = node;
 	if (node < t->nodes.count)
@@ -77,17 +77,17 @@ static int trim_climb(struct trim *t, uint32_t node)
 int trim_path(struct trim *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
 {
 	uint64_t key = (uint64_t)skip << 32 | node;
-	uint32_t at = index_find(&t->done, key);
+	uint32_t at = int_map_find(&t->done, key);
 	int r = 0;
 
-	if (at == INDEX_NONE) {
+	if (at == INT_MAP_NONE) {
 		at = 0;
 		r = trim_climb(t, node);
 		for (size_t i = t->climb.count > skip ? t->climb.count - skip : 0;
 		     r == 0 && i-- > 0;)
 			r = trim_child(t, at, t->climb.items[i], &at);
 		if (r == 0)
-			r = index_enter(&t->done, key, at, &at);
+			r = int_map_enter(&t->done, key, at, &at);
 	}
 	if (r == 0)
 		*ret_node = at;
@@ -96,7 +96,7 @@ int trim_path(struct trim *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
 
 uint32_t trim_find(const struct trim *t, uint32_t node, uint32_t skip)
 {
-	return index_find(&t->done, (uint64_t)skip << 32 | node);
+	return int_map_find(&t->done, (uint64_t)skip << 32 | node);
 }
 
 const struct store_tables *trim_tables(const struct trim *t)
