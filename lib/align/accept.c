@@ -23,9 +23,11 @@ bool accept_caller(const struct accept_caller *e)
 		return true;
 	if (e->n_present && !e->is_present)
 		return false;
-	if (e->agrees)
-		return !e->has_changed || accept_is_stable(e);
-	return !e->has_both && !e->has_changed && e->n_observed && e->n_observed >= e->n_sites;
+	if (e->has_changed)
+		return e->agrees && accept_is_stable(e);
+	if (e->agrees && e->distance <= ACCEPT_NEAR)
+		return true;
+	return (e->agrees || !e->has_both) && e->n_observed && e->n_observed >= e->n_sites;
 }
 
 bool accept_majority(uint32_t count, uint32_t total)

@@ -95,7 +95,7 @@ struct infer_query {
 	uint32_t stack, program, rank;
 	uint32_t symbol, height;
 	uint32_t key; /* in the history */
-	struct history_neighbours near;
+	struct history_neighbours neighbours;
 };
 
 struct infer_result {

@@ -66,8 +66,8 @@ static int complete_infer(struct align *a, struct infer_query *q, uint32_t *ret_
 	for (;;) {
 		struct infer_result result;
 
-		q->near = history_find(&a->history, q->key, q->rank);
-		interval = complete_interval(q->key, q->near.position);
+		q->neighbours = history_find(&a->history, q->key, q->rank);
+		interval = complete_interval(q->key, q->neighbours.position);
 		if (first == ALIGN_NONE)
 			first = interval;
 		if (a->intervals.items[interval] != ALIGN_NONE)

@@ -2,11 +2,12 @@
 /*
  * Infers the caller of a frame at a moment.
  *
- * The observations of the frame before and after that moment are asked first. A frame that was
- * never observed with a caller at its height may have been observed at others: then the call edges
- * tell which call sites its function has, and the height that a caller's frame must have. A call
- * site whose frame is present there, before and after the moment, is evidence for it. The caller
- * that nearly all stacks of the program have is asked last.
+ * The observations of the frame before and after that moment are asked first. Where they are far
+ * away or disagree, the call edges tell which call sites the frame's function has, and the height
+ * that a caller's frame must have; a call site whose frame is present there, before and after the
+ * moment, is evidence for it. A frame that was never observed with a caller at its height has the
+ * only call site that is present. The caller that nearly all stacks of the program have is asked
+ * last.
  */
 #include "align/accept.h"
 #include "align/align_state.h"
@@ -17,7 +18,7 @@
 static bool infer_is_present(const struct align *a, const struct infer_query *q,
 			     const struct align_frame *frame)
 {
-	struct history_neighbours near;
+	struct history_neighbours neighbours;
 	uint32_t key;
 
 	if (!window_filter_has(&a->window, frame->symbol, frame->height))
@@ -25,10 +26,11 @@ static bool infer_is_present(const struct align *a, const struct infer_query *q,
 	key = history_key(&a->history, q->stack, frame->symbol, frame->height);
 	if (key == HISTORY_NONE)
 		return false;
-	near = history_find(&a->history, key, q->rank);
-	return near.distance_before <= ACCEPT_NEAR && near.distance_after <= ACCEPT_NEAR &&
-	       history_is_same(&a->history.observations.items[near.before],
-			       &a->history.observations.items[near.after]);
+	neighbours = history_find(&a->history, key, q->rank);
+	return neighbours.distance_before <= ACCEPT_NEAR &&
+	       neighbours.distance_after <= ACCEPT_NEAR &&
+	       history_is_same(&a->history.observations.items[neighbours.before],
+			       &a->history.observations.items[neighbours.after]);
 }
 
 /* Whether an observation, which may be HISTORY_NONE, has this caller. */
@@ -64,17 +66,17 @@ static void infer_ask_sites(const struct align *a, const struct infer_query *q,
 			continue;
 		evidence->n_present++;
 		*ret_site = caller;
-		if (infer_has_caller(a, q->near.before, &caller))
-			*ret_observation = q->near.before;
-		else if (infer_has_caller(a, q->near.after, &caller))
-			*ret_observation = q->near.after;
+		if (infer_has_caller(a, q->neighbours.before, &caller))
+			*ret_observation = q->neighbours.before;
+		else if (infer_has_caller(a, q->neighbours.after, &caller))
+			*ret_observation = q->neighbours.after;
 	}
 	evidence->is_present = *ret_observation != HISTORY_NONE;
 }
 
 static struct accept_caller infer_evidence(const struct align *a, const struct infer_query *q)
 {
-	const struct history_neighbours *n = &q->near;
+	const struct history_neighbours *n = &q->neighbours;
 	const struct history_key *k = &a->history.keys.items[q->key];
 	bool is_before = n->distance_before < n->distance_after;
 	uint32_t nearer = is_before ? n->distance_before : n->distance_after;
@@ -97,7 +99,7 @@ static struct accept_caller infer_evidence(const struct align *a, const struct i
 /* Infers the caller from the frame's own stack. */
 static struct infer_result infer_from_stack(const struct align *a, const struct infer_query *q)
 {
-	const struct history_neighbours *n = &q->near;
+	const struct history_neighbours *n = &q->neighbours;
 	struct accept_caller evidence = infer_evidence(a, q);
 	uint32_t nearer = n->distance_before <= n->distance_after ? n->before : n->after, present;
 	const struct history_observation *o;
@@ -108,7 +110,7 @@ static struct infer_result infer_from_stack(const struct align *a, const struct 
 		if (evidence.is_present && !evidence.agrees)
 			nearer = present;
 	}
-	if (!evidence.agrees && !evidence.is_present && evidence.n_present == 1)
+	if (!evidence.n_observed && evidence.n_present == 1)
 		return (struct infer_result){.caller = site, .is_known = true};
 	if (nearer == HISTORY_NONE || !accept_caller(&evidence))
 		return (struct infer_result){0};

@@ -445,14 +445,22 @@ static void align_union_find(void **state)
 
 static void accept_two_neighbours(void **state)
 {
-	const struct accept_caller agree = {
-		.has_both = true, .agrees = true, .distance = 500, .n_observed = 9, .n_sites = 3};
+	const struct accept_caller agree = {.has_both = true,
+					    .agrees = true,
+					    .distance = ACCEPT_NEAR + 1,
+					    .n_observed = 3,
+					    .n_sites = 3};
 	const struct accept_caller differ = {.has_both = true, .distance = 3, .n_observed = 9};
 	struct accept_caller e = agree;
 
 	(void)state;
 	assert_true(accept_caller(&e));
 	assert_false(accept_caller(&(struct accept_caller){0}));
+	e.n_sites = 4; /* It was observed too rarely for so many. */
+	assert_false(accept_caller(&e));
+	e.distance = ACCEPT_NEAR;
+	assert_true(accept_caller(&e));
+	e = agree;
 	e.n_present = 1; /* Another call site is present. */
 	assert_false(accept_caller(&e));
 	e.is_present = true; /* This one is. */
