@@ -3,9 +3,8 @@
 """How well alignment finds call paths: align.py quick|full [PROGRAM...].
 
 The six programs of bench.py, one with the call tree of NAS BT, and others are recorded whole, with
-heights; `stackctl align --compare` cuts, aligns and holds the result against the truth. The rules of
-lib/align/accept.c were chosen with all of them but the last three, which show what they are worth
-elsewhere: clang-format, objdump and bash.
+heights; `stackctl align --compare` cuts, aligns and holds the result against the truth. Those that
+have no entry in programs.py show what the rules of lib/align/accept.c are worth elsewhere.
 
   segments  at 2+1 frames: samples whole, samples and frames inferred wrongly, frames of the wrong
             function, and the error of the time of the ten biggest functions, with what they call

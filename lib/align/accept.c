@@ -2,10 +2,12 @@
 /* The rules for inferred callers and paths; see accept.h. */
 #include "align/accept.h"
 
+#define ACCEPT_NEXT	       2u  /* samples away */
 #define ACCEPT_FEW_EXCEPTIONS  50u /* one in so many, at any distance */
 #define ACCEPT_NEAR_EXCEPTIONS 10u /* one in so many, between near neighbours */
 #define ACCEPT_MIN_ENCLOSED    8u  /* fewer do not show how often there are exceptions */
-#define ACCEPT_MIN_TOTAL       12u
+#define ACCEPT_MIN_TOTAL       6u
+#define ACCEPT_DOUBT	       8u
 #define ACCEPT_MAX_LEAD	       30
 
 /* Whether the caller of a frame that has changed it still is what both neighbours have. */
@@ -19,29 +21,33 @@ static bool accept_is_stable(const struct accept_caller *e)
 
 bool accept_caller(const struct accept_caller *e)
 {
+	bool is_one = !e->has_both && e->n_observed;
+
 	if (e->is_present && e->n_present == 1)
 		return true;
 	if (e->n_present && !e->is_present)
 		return false;
+	if (e->distance <= (is_one ? ACCEPT_NEXT : ACCEPT_NEAR))
+		return (is_one || e->agrees) && (!e->has_changed || accept_is_stable(e));
 	if (e->has_changed)
 		return e->agrees && accept_is_stable(e);
-	if (e->agrees && e->distance <= ACCEPT_NEAR)
-		return true;
-	return (e->agrees || !e->has_both) && e->n_observed && e->n_observed >= e->n_sites;
+	return (is_one || e->agrees) && e->n_observed >= e->n_sites;
 }
 
 bool accept_majority(uint32_t count, uint32_t total)
 {
-	return total >= ACCEPT_MIN_TOTAL && count >= (uint64_t)total * 9 / 10;
+	uint32_t others = total - count;
+
+	return total >= ACCEPT_MIN_TOTAL && (others <= 1 || others * UINT64_C(10) <= total);
 }
 
 bool accept_path(const struct accept_path *e)
 {
-	int32_t lead = e->lead_above < e->lead_below ? e->lead_above : e->lead_below;
+	int32_t above = e->lead_above < ACCEPT_MAX_LEAD ? e->lead_above : ACCEPT_MAX_LEAD;
+	uint64_t doubt = (uint64_t)e->n_unconfirmed + e->n_missing;
 
 	if (!e->n_unconfirmed || e->is_inferred)
 		return true;
-	if (lead > ACCEPT_MAX_LEAD)
-		lead = ACCEPT_MAX_LEAD;
-	return lead > 0 && (uint64_t)e->n_unconfirmed + e->n_missing < UINT64_C(2) << lead;
+	return above > 0 && e->lead_below > 0 &&
+	       doubt * ACCEPT_DOUBT <= (uint64_t)e->lead_below << above;
 }

@@ -5,9 +5,10 @@
  * The rules compare counts of the recording itself with each other; no weights are fitted. Their
  * principle is unanimity: a caller is accepted if nothing that was observed contradicts it, and if
  * it was observed often enough that a contradiction would have been observed as well. The few
- * limits in accept.c are round numbers, at which less than one percent of the inferred frames was
- * wrong in each of the programs of bench/align.py but bash, whose interpreter calls itself through
- * the same functions over and over (3.5 % of the few frames that are inferred).
+ * limits in accept.c are round numbers, chosen with recordings of the programs of bench/align.py.
+ * There less than one percent of the inferred frames is wrong, except in bash, whose interpreter
+ * calls itself through the same functions over and over (3.7 % of the few frames that are
+ * inferred).
  */
 #ifndef ALIGN_ACCEPT_H
 #define ALIGN_ACCEPT_H
@@ -35,14 +36,16 @@ struct accept_caller {
 /* Accepts or rejects a caller:
  *   - the only call site that is present is accepted, and nothing is accepted against those that
  *     are;
- *   - a frame that has changed its caller has the one that both neighbours agree on, if it has few
- *     exceptions: one in 50, or one in 10 between near neighbours;
- *   - a frame that has not has the caller of near neighbours; and that of one neighbour, or of two
- *     that are far away, if it was observed at least as often as its function has call sites. */
+ *   - neighbours that differ are no evidence; one neighbour is, and two that agree are;
+ *   - a frame that never changed its caller has that of near neighbours (one neighbour: at most two
+ *     samples away), and that of far ones if it was observed at least as often as its function has
+ *     call sites;
+ *   - a frame that has changed its caller has that of two neighbours, or of a near one, if it has
+ *     few exceptions: one in 50, or one in 10 between near neighbours. */
 bool accept_caller(const struct accept_caller *evidence);
 
 /* Accepts or rejects the caller that `count` of `total` observations in a program's stacks have:
- * nine tenths of at least twelve. */
+ * all but one, or nine tenths, of at least six. */
 bool accept_majority(uint32_t count, uint32_t total);
 
 /* The evidence for a path: the callers that complete samples, the donors, have below a frame like a
@@ -59,8 +62,9 @@ struct accept_path {
 };
 
 /* Accepts or rejects a path. It is accepted if both neighbours have all its callers, or if both
- * ways of inference agree. Otherwise it must be ahead of all rivals on both sides; each frame of
- * the lead halves the alternatives, so it pays for twice as many unconfirmed and missing frames. */
+ * ways of inference agree. Otherwise it must be ahead of all rivals on both sides. Each frame of
+ * the lead above halves the alternatives, and each frame of the lead below excludes one: an eighth
+ * of lead_below * 2^lead_above is the number of unconfirmed and missing frames that is accepted. */
 bool accept_path(const struct accept_path *evidence);
 
 #endif

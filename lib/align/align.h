@@ -101,10 +101,13 @@ uint32_t align_ordered(const struct align *align, uint32_t n);
 /* Returns the stack of a sample. */
 uint32_t align_stack(const struct align *align, uint32_t sample);
 
-/* Return a sample, a frame or a link by its number. They live until the next align_add() or
- * align_free(). */
+/* Returns a sample by its number. It lives until the next align_add(). */
 const struct align_sample *align_sample(const struct align *align, uint32_t sample);
+
+/* Returns a sample's own frame by its number. It lives until the next align_add(). */
 const struct align_frame *align_frame(const struct align *align, uint32_t frame);
+
+/* Returns an inferred frame by its number, after align_run(). It lives as long as `align`. */
 const struct align_link *align_link(const struct align *align, uint32_t link);
 
 #endif

@@ -23,8 +23,8 @@
 #include "report/evidence.h"
 #include "base/int_map.h"
 
-/* Percent that are right, as far as it was measured: in recordings of seven programs at least 99
- * (bench/align.py). */
+/* The confidence of inferred frames in percent: bench/align.py finds at least so many right in all
+ * programs that it measures but one. */
 #define ALIGNED_CONFIDENCE 99
 
 #define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */

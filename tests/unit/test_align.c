@@ -512,16 +512,24 @@ static void accept_one_neighbour(void **state)
 	assert_true(accept_caller(&e));
 	e.has_changed = true;
 	assert_false(accept_caller(&e));
+	e.distance = 2; /* It is very near. */
+	assert_true(accept_caller(&e));
+	e.n_present = 1; /* Another call site is present. */
+	assert_false(accept_caller(&e));
+	e.distance = 100;
 	e.is_present = true;
-	e.n_present = 1;
 	assert_true(accept_caller(&e));
 }
 
 static void accept_majorities(void **state)
 {
 	(void)state;
-	assert_false(accept_majority(11, 11));
-	assert_true(accept_majority(12, 12));
+	assert_false(accept_majority(5, 5));
+	assert_true(accept_majority(5, 6));
+	assert_false(accept_majority(4, 6));
+	assert_true(accept_majority(18, 19));
+	assert_false(accept_majority(17, 19));
+	assert_true(accept_majority(18, 20));
 	assert_true(accept_majority(90, 100));
 	assert_false(accept_majority(89, 100));
 }
@@ -529,18 +537,17 @@ static void accept_majorities(void **state)
 static void accept_paths(void **state)
 {
 	struct accept_path p = {
-		.lead_above = 2, .lead_below = 3, .n_unconfirmed = 5, .n_missing = 2};
+		.lead_above = 4, .lead_below = 3, .n_unconfirmed = 5, .n_missing = 1};
 
 	(void)state;
-	assert_true(accept_path(&p)); /* 7 < 2^(2 + 1) */
-	p.n_missing = 3;
+	assert_true(accept_path(&p)); /* 8 * 6 <= 3 * 2^4 */
+	p.n_missing = 2;
 	assert_false(accept_path(&p));
-	p.lead_above = 3;
+	p.lead_below = 4;
 	assert_true(accept_path(&p));
-	p.lead_above = 100; /* The side with the shorter lead counts. */
-	p.n_unconfirmed = 13;
+	p.lead_above = 3;
 	assert_false(accept_path(&p));
-	p.lead_below = 100;
+	p.lead_above = 100;
 	p.n_unconfirmed = 1000000;
 	assert_true(accept_path(&p));
 	p.lead_below = 0; /* A rival fits as well. */
