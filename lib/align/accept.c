@@ -46,7 +46,7 @@ bool accept_path(const struct accept_path *e)
 	int32_t above = e->lead_above < ACCEPT_MAX_LEAD ? e->lead_above : ACCEPT_MAX_LEAD;
 	uint64_t doubt = (uint64_t)e->n_unconfirmed + e->n_missing;
 
-	if (!e->n_unconfirmed || e->is_inferred)
+	if (e->is_inferred)
 		return true;
 	return above > 0 && e->lead_below > 0 &&
 	       doubt * ACCEPT_DOUBT <= (uint64_t)e->lead_below << above;

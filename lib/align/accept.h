@@ -61,10 +61,10 @@ struct accept_path {
 	bool is_inferred;	/* Inferring caller by caller gives the same path. */
 };
 
-/* Accepts or rejects a path. It is accepted if both neighbours have all its callers, or if both
- * ways of inference agree. Otherwise it must be ahead of all rivals on both sides. Each frame of
- * the lead above halves the alternatives, and each frame of the lead below excludes one: an eighth
- * of lead_below * 2^lead_above is the number of unconfirmed and missing frames that is accepted. */
+/* Accepts or rejects a path. It is accepted if both ways of inference agree. Otherwise it must be
+ * ahead of all rivals on both sides. Each frame of the lead above halves the alternatives, and each
+ * frame of the lead below excludes one: an eighth of lead_below * 2^lead_above is the number of
+ * unconfirmed and missing frames that is accepted. */
 bool accept_path(const struct accept_path *evidence);
 
 #endif

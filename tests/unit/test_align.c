@@ -556,7 +556,9 @@ static void accept_paths(void **state)
 	p.is_inferred = true;
 	assert_true(accept_path(&p));
 	p.is_inferred = false;
-	p.n_unconfirmed = 0; /* Both neighbours have all its callers. */
+	p.n_unconfirmed = p.n_missing = 0; /* A rival that fits as well is not outdone by that. */
+	assert_false(accept_path(&p));
+	p.lead_below = 1;
 	assert_true(accept_path(&p));
 }
 
