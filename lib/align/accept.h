@@ -7,7 +7,7 @@
  * it was observed often enough that a contradiction would have been observed as well. The few
  * limits in accept.c are round numbers, chosen with recordings of the programs of bench/align.py.
  * There less than one percent of the inferred frames is wrong, except in bash, whose interpreter
- * calls itself through the same functions over and over (3.7 % of the few frames that are
+ * calls itself through the same functions over and over (3.6 % of the few frames that are
  * inferred).
  */
 #ifndef ALIGN_ACCEPT_H
