@@ -19,17 +19,17 @@ STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
 WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 OPT      = $(if $(DEBUG),-O0 -g3,-O2 -g)
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -Ilib -Ibpf -I$(B)/gen
+CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. -Ilib -Ibpf -I$(B)/gen
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -lZydis -ldl -lpthread -lm
 LDFLAGS += $(if $(SAN),$(SANFLAGS))
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 
 LIB_SRC    = $(wildcard lib/*/*.c)
-DAEMON_SRC = $(wildcard daemon/*.c)
+DAEMON_SRC = $(wildcard daemon/*.c daemon/*/*.c)
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
 	       libstacktag/*.[ch] libstacktag/*/*.c plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
@@ -110,7 +110,7 @@ $(B)/bpf/%/stackd.skel.h: $(B)/bpf/%/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
 
 $(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
-	$(call say,LD,$@)$(CC) -I$(@D) $(CFLAGS) $(LDFLAGS) -o $@ daemon/sampler.c \
+	$(call say,LD,$@)$(CC) -I$(@D) $(CFLAGS) $(LDFLAGS) -o $@ daemon/capture/sampler.c \
 		$(filter-out %/sampler.o %.h,$^) $(LDLIBS)
 
 .PRECIOUS: $(B)/bpf/%/stackd.bpf.o $(B)/bpf/%/stackd.skel.h
@@ -142,7 +142,7 @@ $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(B)/gen -MMD -MP -c $< -o $@
 
-$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(wildcard $(foreach part,base elf cfi report stack sym tag,lib/$(part)/*.c)))
+$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(wildcard $(foreach part,base elf cfi stack sym callgraph tag,lib/$(part)/*.c)))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/libstacktag-decode.so.1: $(DECODE_SRC:%.c=$(B)/pic/%.o) $(PIC)

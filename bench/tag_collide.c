@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "tag/code_model.h"
+#include "callgraph/code_model.h"
 
 #define DEPTH 10
 #define PART  (UINT64_C(1) << 25) /* tags at a time, about */

@@ -20,7 +20,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "sym/demangle.h"
 #include "tag/tag_batch.h"
 

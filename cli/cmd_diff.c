@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "exchange/diff.h"
+#include "tagset/tagset_diff.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "import/import.h"
+#include "perf/import.h"
 #include "message.h"
 #include "options.h"
 #include "store/store_path.h"

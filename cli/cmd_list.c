@@ -20,7 +20,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "store/store_reader.h"
 
 #define CMD_LIST_RECENT_NS (UINT64_C(10) * 1000000000)

@@ -9,9 +9,9 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "report/histogram.h"
+#include "tree/histogram.h"
 #include "report/report.h"
-#include "report/sources.h"
+#include "tree/frame_sources.h"
 #include "show.h"
 
 #define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything unless told otherwise */

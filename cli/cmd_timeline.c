@@ -9,7 +9,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "report/chronicle.h"
+#include "report/timeline.h"
 #include "show.h"
 
 enum { CMD_TIMELINE_THRESHOLD = 0x200, CMD_TIMELINE_SVG };

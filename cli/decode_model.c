@@ -18,9 +18,9 @@
 #include "cmd.h"
 #include "elf/elf_libraries.h"
 #include "message.h"
-#include "tag/code_model.h"
-#include "tag/tag_model.h"
-#include "tag/tag_observed.h"
+#include "callgraph/code_model.h"
+#include "callgraph/plugin_model.h"
+#include "callgraph/observed_model.h"
 #include "tag_input.h"
 
 /* A file that was read, or waits for it. */

@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "tag/callgraph.h"
+#include "callgraph/callgraph.h"
 
 #define DECODE_MODEL_FILES 256
 

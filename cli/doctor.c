@@ -15,7 +15,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "report/text.h"
+#include "base/text.h"
 
 enum { DOCTOR_JSON = 0x200, DOCTOR_PROC, DOCTOR_SYS };
 

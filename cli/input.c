@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "cmd.h"
 #include "message.h"
-#include "naming/late_names.h"
-#include "report/pattern.h"
-#include "report/text.h"
+#include "sym/late_names.h"
+#include "model/pattern.h"
+#include "base/text.h"
 #include "store/store_path.h"
 #include "store/store_reader.h"
 

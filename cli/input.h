@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/profile.h"
+#include "model/profile.h"
 
 #define INPUT_MAX 64 /* of each of pids, tids, and names of one kind */
 
@@ -44,7 +44,7 @@ int input_explain(const struct input *input, const char *path, int error_number,
 /* Says that no path goes through a function, and which may have been meant. */
 void input_no_function(const struct profile *profile, const char *name);
 
-/* Names for recordings that have not all of their own yet (naming/late_names.h). 0 or -ENOMEM. */
+/* Names for recordings that have not all of their own yet (sym/late_names.h). 0 or -ENOMEM. */
 struct late_names;
 int input_late_names(struct late_names **ret_names);
 

@@ -6,7 +6,7 @@
 #ifndef CLI_TAG_INPUT_H
 #define CLI_TAG_INPUT_H
 
-#include "exchange/tagset.h"
+#include "tagset/tagset.h"
 
 enum tag_input_which {
 	TAG_INPUT_LATEST, /* of a store's recordings, unless one is named */

@@ -18,10 +18,10 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "report/calltree.h"
-#include "report/flat.h"
-#include "report/groups.h"
-#include "naming/late_names.h"
+#include "tree/calltree.h"
+#include "tree/flat.h"
+#include "tree/groups.h"
+#include "sym/late_names.h"
 #include "base/int_map.h"
 #include "store/store_reader.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "report/report_header.h"
-#include "report/text.h"
+#include "base/text.h"
 
 #define TOP_HEAD       5 /* lines above the rows */
 #define TOP_FOOT       1

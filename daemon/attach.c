@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attaching; see attach.h. */
-#include "attach.h"
+#include "daemon/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "daemon/base/log.h"
 
 /* The processes that are in the cgroup already. */
 static int load_cgroup(const struct attach *a)

@@ -6,12 +6,12 @@
 #ifndef ATTACH_H
 #define ATTACH_H
 
-#include "event_choice.h"
-#include "exit_status.h"
-#include "options.h"
-#include "recorder.h"
-#include "sampler.h"
-#include "target.h"
+#include "daemon/capture/event_choice.h"
+#include "daemon/base/exit_status.h"
+#include "daemon/base/options.h"
+#include "daemon/model/recorder.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/capture/target.h"
 
 struct attach { /* all borrowed */
 	const struct options *options;

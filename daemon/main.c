@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "log.h"
-#include "options.h"
-#include "session.h"
+#include "daemon/base/log.h"
+#include "daemon/base/options.h"
+#include "daemon/session.h"
 
 /* The words of the command line with spaces between, malloc()ed. */
 static char *join(int argc, char **argv)

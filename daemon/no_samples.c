@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Why there are no samples; see no_samples.h. */
-#include "no_samples.h"
+#include "daemon/no_samples.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "log.h"
+#include "daemon/base/log.h"
 
 /* What would sample sooner: "a higher -F than 997", "a lower -c than 1000000". */
 static const char *remedy(const struct options *options, char *buf, size_t size)

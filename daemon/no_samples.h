@@ -3,9 +3,9 @@
 #ifndef NO_SAMPLES_H
 #define NO_SAMPLES_H
 
-#include "options.h"
-#include "status.h"
-#include "target.h"
+#include "daemon/base/options.h"
+#include "daemon/status.h"
+#include "daemon/capture/target.h"
 
 /* Logs it as a warning. */
 void no_samples_warn(const struct options *options, struct target *target,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The counters' names; see run_counters.h. A name stands in stores: it is for ever. */
-#include "run_counters.h"
+#include "daemon/run_counters.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "log.h"
+#include "daemon/base/log.h"
 #include "stack/end_reason.h"
 
 #define MAX_COUNTERS (STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 32)

@@ -6,10 +6,10 @@
 #ifndef RUN_COUNTERS_H
 #define RUN_COUNTERS_H
 
-#include "archive.h"
-#include "recorder.h"
-#include "sampler.h"
-#include "tables.h"
+#include "daemon/archive/archive.h"
+#include "daemon/model/recorder.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/tables/tables.h"
 
 struct run_counters {
 	struct sampler_counts sampled;

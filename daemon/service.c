@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sd_notify(); see service.h. */
-#include "service.h"
+#include "daemon/service.h"
 
 #include <systemd/sd-daemon.h>
 

@@ -11,7 +11,7 @@
  * A round begins with cold caches, which is much of its cost: while there are only samples, a tick
  * in three makes one. What is new of processes and mappings is looked at with the next tick.
  */
-#include "session.h"
+#include "daemon/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,21 +26,21 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "archive.h"
-#include "attach.h"
+#include "daemon/archive/archive.h"
+#include "daemon/attach.h"
 #include "base/clock.h"
-#include "event_choice.h"
-#include "log.h"
-#include "no_samples.h"
-#include "record_pool.h"
-#include "recorder.h"
-#include "reorder.h"
-#include "run_counters.h"
-#include "sampler.h"
-#include "service.h"
-#include "status.h"
+#include "daemon/capture/event_choice.h"
+#include "daemon/base/log.h"
+#include "daemon/no_samples.h"
+#include "daemon/capture/record_pool.h"
+#include "daemon/model/recorder.h"
+#include "daemon/model/reorder.h"
+#include "daemon/run_counters.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/service.h"
+#include "daemon/status.h"
 #include "store/store_path.h"
-#include "target.h"
+#include "daemon/capture/target.h"
 
 #define TICK_NS	  100000000u  /* the side-band is looked at */
 #define ROUND_NS  250000000u  /* a round at least when a tick finds so much time gone by */

@@ -3,8 +3,8 @@
 #ifndef SESSION_H
 #define SESSION_H
 
-#include "exit_status.h"
-#include "options.h"
+#include "daemon/base/exit_status.h"
+#include "daemon/base/options.h"
 
 /* Runs; says what goes wrong itself. `command_line` is stackd's own, for the store. */
 enum exit_status session_run(const struct options *options, const char *command_line);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The status line and the summary; see status.h. */
-#include "status.h"
+#include "daemon/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "log.h"
-#include "service.h"
+#include "daemon/base/log.h"
+#include "daemon/service.h"
 
 static uint64_t own_cpu_ns(void)
 {

@@ -86,7 +86,7 @@ lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werro
 
 lint_tidy() {
     sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' |
-        xargs -P "$jobs" -n 6 sh -c 'clang-tidy --quiet "$@" -- -std=gnu17 -D_GNU_SOURCE -Ilib \
+        xargs -P "$jobs" -n 6 sh -c 'clang-tidy --quiet "$@" -- -std=gnu17 -D_GNU_SOURCE -I. -Ilib \
             -Ibpf -Ibuild/gen -DSTACKD_VERSION=\"0\" 2>&1' tidy
 }
 

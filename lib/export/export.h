@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "report/profile.h"
+#include "model/profile.h"
 
 /* Brendan Gregg's folded stacks: "comm;root;...;leaf count", one line per distinct path. Names
  * are escaped so that ';' and line ends in them cannot break a line (see export_folded.c). */

@@ -19,10 +19,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "export/paths.h"
+#include "export/stack_table.h"
 #include "report/report_header.h"
-#include "report/strings.h"
-#include "report/text.h"
+#include "base/strings.h"
+#include "base/text.h"
 
 #define CALLGRIND_DRAIN 65536 /* bytes after which the buffer is written out */
 

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/paths.h"
-#include "export/timeline.h"
+#include "export/stack_table.h"
+#include "export/thread_samples.h"
 #include "report/report_header.h"
-#include "report/strings.h"
-#include "report/text.h"
+#include "base/strings.h"
+#include "base/text.h"
 
 #define FIREFOX_VERSION 60
 #define FIREFOX_DRAIN	65536 /* bytes after which the buffer is written out */

@@ -25,7 +25,7 @@
 
 #include "export/flame.h"
 #include "report/report_header.h"
-#include "report/text.h"
+#include "base/text.h"
 
 #define FLAMEGRAPH_MARK "@DATA@"  /* in the page: where the data goes */
 #define FLAMEGRAPH_LESS "\\u003c" /* what is written for "<" */

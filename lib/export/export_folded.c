@@ -13,10 +13,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/calltree.h"
-#include "report/groups.h"
-#include "report/strings.h"
-#include "report/text.h"
+#include "tree/calltree.h"
+#include "tree/groups.h"
+#include "base/strings.h"
+#include "base/text.h"
 
 #define FOLDED_SPECIAL ";\\"
 

@@ -16,9 +16,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "export/paths.h"
+#include "export/stack_table.h"
 #include "report/report_header.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "stack/end_reason.h"
 
 #define JSON_DRAIN 65536 /* bytes after which the buffer is written out */

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "base/text.h"
 
 struct perf_script_span {
 	size_t at;    /* in perf_script.text */

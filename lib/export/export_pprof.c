@@ -32,7 +32,7 @@
 #include "base/big.h"
 #include "base/relay.h"
 #include "export/pprof_tables.h"
-#include "report/text.h"
+#include "base/text.h"
 
 #define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded together */
 #define PPROF_VARINT_MAX 10

@@ -13,9 +13,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "export/timeline.h"
+#include "export/thread_samples.h"
 #include "report/report_header.h"
-#include "report/text.h"
+#include "base/text.h"
 
 #define SPEEDSCOPE_DRAIN 65536 /* bytes after which the buffer is written out */
 

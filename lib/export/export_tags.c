@@ -18,7 +18,7 @@
 
 #include "proc/object.h"
 #include "base/int_map.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "stack/location.h"
 #include "stack/end_reason.h"
 

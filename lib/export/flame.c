@@ -2,7 +2,7 @@
 /*
  * The tree of a flame graph; see flame.h.
  *
- * The report's trees (report/calltree.h), made part by part, are copied below a node of the part.
+ * The report's trees (tree/calltree.h), made part by part, are copied below a node of the part.
  * With one side nothing has to be looked for: every node of a part's tree is new. A second side
  * finds the first one's nodes by (parent, symbol), and symbols by the text of name and object, for
  * two recordings have numbers of their own.
@@ -15,8 +15,8 @@
 
 #include "base/int_map.h"
 #include "report/report_view.h"
-#include "report/strings.h"
-#include "report/text.h"
+#include "base/strings.h"
+#include "base/text.h"
 
 struct flame {
 	unsigned n_sides;

@@ -23,7 +23,7 @@ struct flame_node {
 enum flame_kind { FLAME_PART, FLAME_USER, FLAME_KERNEL, FLAME_MARK };
 
 struct flame_symbol {
-	const char *name, *object; /* escaped for display (report/text.h) */
+	const char *name, *object; /* escaped for display (base/text.h) */
 	uint32_t object_number;	   /* dense, from 0 */
 	enum flame_kind kind;
 };

@@ -7,7 +7,7 @@
 #define EXPORT_PPROF_STATE_H
 
 #include "export/pprof_tables.h"
-#include "report/strings.h"
+#include "base/strings.h"
 #include "stackd_abi.h"
 
 #define PPROF_OBJECT_SHIFT 44 /* file offsets are below; 2^19 objects fit above */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "base/text.h"
 #include "stack/end_reason.h"
 
 #define PPROF_RANKS 65536 /* what is used more often is not told apart */

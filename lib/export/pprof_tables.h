@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "export/paths.h"
+#include "export/stack_table.h"
 #include "pprof.pb-c.h"
-#include "report/profile.h"
+#include "model/profile.h"
 
 /* The id of frame `number` of pprof_tables_paths(), and the first that no location has. */
 #define PPROF_LOCATION(number) ((uint64_t)(number) + 1)

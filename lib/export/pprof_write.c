@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "report/report_header.h"
-#include "report/text.h"
+#include "base/text.h"
 
 #define PPROF_CHUNK 1024 /* strings in one message */
 

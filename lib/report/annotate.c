@@ -17,7 +17,7 @@
 
 #include "base/vec.h"
 #include "base/int_map.h"
-#include "report/pattern.h"
+#include "model/pattern.h"
 
 /* Samples of a function, a line or a place, and the last entry that was counted in `total`. */
 struct annotate_count {

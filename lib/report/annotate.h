@@ -10,7 +10,7 @@
 #ifndef REPORT_ANNOTATE_H
 #define REPORT_ANNOTATE_H
 
-#include "report/profile.h"
+#include "model/profile.h"
 
 struct annotate_place {
 	uint32_t location; /* number in the store's tables */
@@ -40,7 +40,7 @@ struct annotate {
 	uint32_t n_more; /* functions that meet the pattern but are not among them */
 };
 
-/* The functions that meet a pattern (report/pattern.h; NULL: the one with most self), at most
+/* The functions that meet a pattern (model/pattern.h; NULL: the one with most self), at most
  * `max` of them. 0, -ENOENT: no path goes through such a function; -ENOMEM. */
 int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
 		  struct annotate *ret_annotate);

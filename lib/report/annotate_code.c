@@ -22,7 +22,7 @@
 
 #include "base/vec.h"
 #include "proc/object.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "sym/demangle.h"
 #include "sym/symbolizer.h"
 #include "sym/unwind_bounds.h"

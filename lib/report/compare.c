@@ -9,7 +9,7 @@
 #include "align/common_prefix.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "report/evidence.h"
+#include "model/align_input.h"
 #include "stackd_abi.h"
 
 struct compare_truth {

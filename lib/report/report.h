@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The reports: a profile as a call-path tree, a flat list, a tree of callers, what is around one
- * function, or when samples were taken; per process or otherwise (report/partition.h), as text or
+ * function, or when samples were taken; per process or otherwise (tree/partition.h), as text or
  * JSON. Each begins with the header: host, kernel, event, samples, lost and quality.
  *
  * Every percentage says what it is of. All return 0, -ENOMEM, or -EIO
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "report/profile.h"
+#include "model/profile.h"
 
 enum report_view { REPORT_TREE, REPORT_FLAT, REPORT_CALLERS, REPORT_AROUND, REPORT_TIME };
 
@@ -29,7 +29,7 @@ enum report_by {
 struct report_options {
 	enum report_view view;
 	enum report_by by;
-	const char *around;   /* REPORT_AROUND: a pattern of functions (report/pattern.h) */
+	const char *around;   /* REPORT_AROUND: a pattern of functions (model/pattern.h) */
 	uint32_t n_bins;      /* REPORT_TIME: steps */
 	double percent_limit; /* rows below this share of their part are left out and summed up */
 	unsigned width;	      /* columns to fit rows in; 0: do not cut */

@@ -4,7 +4,7 @@
 #define REPORT_REPORT_HEADER_H
 
 #include "report/report.h"
-#include "report/text.h"
+#include "base/text.h"
 
 /* As lines that start with "# ". 0, -ENOMEM, -EIO. */
 int report_header_text(const struct profile *profile, const struct report_options *options,

@@ -24,8 +24,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "report/flat.h"
-#include "report/histogram.h"
+#include "tree/flat.h"
+#include "tree/histogram.h"
 #include "report/report.h"
 #include "report/report_header.h"
 #include "report/report_view.h"

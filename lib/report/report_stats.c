@@ -15,7 +15,7 @@
 #include "base/int_map.h"
 #include "report/report.h"
 #include "report/report_header.h"
-#include "report/text.h"
+#include "base/text.h"
 #include "stackd_abi.h"
 #include "stack/end_reason.h"
 

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 #include "base/relay.h"
-#include "report/calltree.h"
-#include "report/flat.h"
-#include "report/histogram.h"
-#include "report/partition.h"
-#include "report/pattern.h"
+#include "tree/calltree.h"
+#include "tree/flat.h"
+#include "tree/histogram.h"
+#include "tree/partition.h"
+#include "model/pattern.h"
 #include "report/report.h"
 #include "report/report_header.h"
 #include "report/report_view.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/pattern.h"
+#include "model/pattern.h"
 
 /* Marks the functions that meet the pattern, among those that are named so far. */
 static int view_ask(struct report_view_state *v)

@@ -6,9 +6,9 @@
 #ifndef REPORT_REPORT_VIEW_H
 #define REPORT_REPORT_VIEW_H
 
-#include "report/calltree.h"
-#include "report/partition.h"
-#include "report/sources.h"
+#include "tree/calltree.h"
+#include "tree/partition.h"
+#include "tree/frame_sources.h"
 
 /* Limits of a tree of callers. */
 #define REPORT_VIEW_LEVELS 512

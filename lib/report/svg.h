@@ -3,7 +3,7 @@
 #ifndef REPORT_SVG_H
 #define REPORT_SVG_H
 
-#include "report/text.h"
+#include "base/text.h"
 
 #define SVG_CHARACTER 6.7 /* width of one of svg_begin()'s font, in pixels */
 

@@ -19,10 +19,10 @@
 #ifndef REPORT_TREEVIEW_H
 #define REPORT_TREEVIEW_H
 
-#include "report/calltree.h"
+#include "tree/calltree.h"
 #include "report/report.h"
-#include "report/sources.h"
-#include "report/text.h"
+#include "tree/frame_sources.h"
+#include "base/text.h"
 
 struct treeview_options {
 	const struct report_options *report;

@@ -10,7 +10,7 @@
 #ifndef TAG_EDGE_COSTS_H
 #define TAG_EDGE_COSTS_H
 
-#include "tag/callgraph.h"
+#include "callgraph/callgraph.h"
 
 #define EDGE_COSTS_BIT	 64u /* one bit */
 #define EDGE_COSTS_STEP	 4u  /* the least that an edge costs: a cycle must not be free */

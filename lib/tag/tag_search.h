@@ -4,9 +4,9 @@
  *
  * Besnard et al. (2019, section 3) enumerate all paths from the root and compare tags. A step of
  * the chain can be undone, so the search here goes from both ends and meets in the middle: a table
- * of prefixes from the roots (tag/prefixes.h), and a walk from the tag backwards, which takes off
- * one possible leaf after another and asks the table for what is left. That squares the number of
- * paths covered by a given work. Both halves go from likely to unlikely (tag/edge_costs.h).
+ * of prefixes from the roots (tag/tag_prefixes.h), and a walk from the tag backwards, which takes
+ * off one possible leaf after another and asks the table for what is left. That squares the number
+ * of paths covered by a given work. Both halves go from likely to unlikely (tag/edge_costs.h).
  *
  * What a search learns stays in it: decoded paths make further ones of the same program quick.
  *
@@ -17,7 +17,7 @@
 #ifndef TAG_TAG_SEARCH_H
 #define TAG_TAG_SEARCH_H
 
-#include "tag/callgraph.h"
+#include "callgraph/callgraph.h"
 
 #define TAG_SEARCH_MEMORY (256u * 1024 * 1024)
 

@@ -4,7 +4,7 @@
 #define TAG_TAG_SEARCH_STATE_H
 
 #include "base/vec.h"
-#include "tag/prefixes.h"
+#include "tag/tag_prefixes.h"
 #include "tag/tag_anchors.h"
 #include "tag/tag_search.h"
 

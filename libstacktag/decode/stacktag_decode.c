@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "tag/code_model.h"
-#include "tag/tag_functions.h"
-#include "tag/tag_model.h"
+#include "callgraph/code_model.h"
+#include "callgraph/tagged_functions.h"
+#include "callgraph/plugin_model.h"
 #include "tag/tag_search.h"
 
 struct stacktag_decoder {

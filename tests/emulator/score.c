@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "lbr/lbr_code.h"
-#include "perfdata/perfdata.h"
+#include "perf/perfdata.h"
 #include "proc/process.h"
 #include "cfi/cfi_index.h"
 

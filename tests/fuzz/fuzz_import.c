@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "import/import_stack.h"
-#include "import/import_world.h"
+#include "perf/import_stack.h"
+#include "perf/import_processes.h"
 
 struct fuzz {
 	struct perfdata *reader;

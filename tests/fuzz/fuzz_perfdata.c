@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "perfdata/perfdata.h"
+#include "perf/perfdata.h"
 
 static void fuzz_check(int holds)
 {

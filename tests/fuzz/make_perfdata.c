@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #include "elf/elf_file.h"
-#include "perfdata/perfdata.h"
+#include "perf/perfdata.h"
 #include "perfdata_make.h"
 
 static void write_to(const char *folder, const char *name, const struct buf *bytes)

@@ -2,7 +2,7 @@
 /*
  * A made-up process for the kernel half in user space: the threads of fake_thread.h with their
  * mappings, code and recipes, as the maps have them, and samples of them. Include bpf_shim.h,
- * bpf/stackd.bpf.c and daemon/record.c first.
+ * bpf/stackd.bpf.c and daemon/capture/record.c first.
  */
 #ifndef FAKE_PROCESS_H
 #define FAKE_PROCESS_H

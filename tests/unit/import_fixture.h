@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "import/import.h"
+#include "perf/import.h"
 #include "perfdata_make.h"
 #include "store/store_reader.h"
 

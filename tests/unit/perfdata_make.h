@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "perfdata/perfdata_format.h"
+#include "perf/perfdata_format.h"
 
 #define MAKE_MAX 8
 

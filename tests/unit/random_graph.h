@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "tag/callgraph.h"
+#include "callgraph/callgraph.h"
 
 struct random_source {
 	uint64_t state;

@@ -14,9 +14,9 @@
 #include "bpf_shim.h"
 
 #include "../../bpf/stackd.bpf.c"
-#include "../../daemon/branches.c"
-#include "../../daemon/record.c"
-#include "../../daemon/record_pool.c"
+#include "daemon/model/branches.c"
+#include "daemon/capture/record.c"
+#include "daemon/capture/record_pool.c"
 
 #define PID  123
 #define TID  456

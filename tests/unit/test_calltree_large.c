@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "fake_store.h"
-#include "report/calltree.h"
+#include "tree/calltree.h"
 
 #define FUNCTIONS 12u
 #define PLACES	  60u

@@ -9,9 +9,9 @@
 #include <errno.h>
 
 #include "fake_store.h"
-#include "report/calltree.h"
-#include "report/pattern.h"
-#include "report/profile.h"
+#include "tree/calltree.h"
+#include "model/pattern.h"
+#include "model/profile.h"
 
 static void test_patterns(void **state)
 {

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "fake_store.h"
-#include "report/chronicle.h"
+#include "report/timeline.h"
 
 struct world {
 	struct store_reader *f;

@@ -14,10 +14,10 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "report/strings.h"
+#include "base/strings.h"
 #include "stack/location.h"
-#include "tag/code_model.h"
-#include "tag/code_scan.h"
+#include "callgraph/code_model.h"
+#include "callgraph/code_scan.h"
 
 #ifdef __clang__ /* it makes no clones */
 #define NOINLINE __attribute__((noinline))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room in the kernel half's arrays: daemon/extents.c against a map of every single element, which
- * knows what first fit is without being clever about it.
+ * Room in the kernel half's arrays: daemon/tables/extents.c against a map of every single element,
+ * which knows what first fit is without being clever about it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-#include "../../daemon/extents.c"
+#include "daemon/tables/extents.c"
 #include "base/hash.h"
 
 #define SIZE   512

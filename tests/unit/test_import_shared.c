@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "import/import_stack.h"
-#include "import/import_world.h"
+#include "perf/import_stack.h"
+#include "perf/import_processes.h"
 
 #define FOLDER	 "../shared/lbr/"
 #define MAX_CALL 8 /* bytes of a call instruction, at most */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "naming/late_names.h"
+#include "sym/late_names.h"
 #include "store/store_writer.h"
 #include "sym_program.h"
 #include "test_proc_fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Why the kernel did not take the program: told apart by what is known, and said within bounds. */
-#include "../../daemon/load_error.c"
+#include "daemon/capture/load_error.c"
 
 #include <setjmp.h>
 #include <stdint.h>

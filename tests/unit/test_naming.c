@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "naming/naming.h"
+#include "sym/naming.h"
 
 #define PLACES 3
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "perfdata/perfdata.h"
+#include "perf/perfdata.h"
 #include "perfdata_make.h"
 
 /* An open reader over what a test has made. */

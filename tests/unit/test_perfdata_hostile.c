@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <zstd.h>
 
-#include "perfdata/perfdata.h"
+#include "perf/perfdata.h"
 #include "perfdata_make.h"
 
 /* Reads all of it. The number of samples, or the error with its sentence. */

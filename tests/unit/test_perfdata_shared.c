@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "perfdata/perfdata.h"
+#include "perf/perfdata.h"
 
 #define FOLDER "../shared/lbr/"
 

@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "fake_store.h"
-#include "report/profile.h"
-#include "report/text.h"
+#include "model/profile.h"
+#include "base/text.h"
 #include "stack/end_reason.h"
 
 static uint64_t sum_of_entries(const struct profile *p)

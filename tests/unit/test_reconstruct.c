@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fake_store.h"
-#include "report/profile.h"
+#include "model/profile.h"
 
 struct world {
 	struct store_reader *f;

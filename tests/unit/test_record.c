@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "../../daemon/record.c"
-#include "../../daemon/record_pool.c"
+#include "daemon/capture/record.c"
+#include "daemon/capture/record_pool.c"
 
 #define WRAP  (UINT64_C(1) << 48) /* nanoseconds: 78 hours */
 #define A_DAY UINT64_C(86400000000000)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of time: daemon/reorder.c. Every item is malloc()ed, so that the sanitizers see what
- * is lost or handed out twice.
+ * The order of time: daemon/model/reorder.c. Every item is malloc()ed, so that the sanitizers see
+ * what is lost or handed out twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../../daemon/record_pool.c"
-#include "../../daemon/reorder.c"
+#include "daemon/capture/record_pool.c"
+#include "daemon/model/reorder.c"
 #include "base/hash.h"
 
 #define ROUNDS 200

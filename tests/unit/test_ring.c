@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reading end of a ring buffer: daemon/ring.c, on a file that is laid out as the kernel shows a
- * ring, both views of the data in it; what is written is written to both.
+ * The reading end of a ring buffer: daemon/capture/ring.c, on a file that is laid out as the kernel
+ * shows a ring, both views of the data in it; what is written is written to both.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../daemon/map_window.c"
-#include "../../daemon/ring.c"
+#include "daemon/base/map_window.c"
+#include "daemon/capture/ring.c"
 #include "base/hash.h"
 
 #define DATA_BYTES (2u << 20) /* several windows */

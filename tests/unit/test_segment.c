@@ -15,8 +15,8 @@
 
 #include "../../bpf/stackd.bpf.c"
 
-#include "../../daemon/record.c"
-#include "../../daemon/record_pool.c"
+#include "daemon/capture/record.c"
+#include "daemon/capture/record_pool.c"
 
 #include "fake_process.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "report/frame_runs.h"
+#include "model/frame_runs.h"
 #include "servat.h"
 #include "base/hash.h"
 

@@ -10,7 +10,7 @@
 
 #include "fake_store.h"
 #include "report/report.h"
-#include "report/sources.h"
+#include "tree/frame_sources.h"
 
 typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
 

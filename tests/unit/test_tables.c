@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading tables into the kernel half's arrays, and taking them out: daemon/tables.c, with files in
- * memory for its maps and without its thread, so that every order is the test's.
+ * Loading tables into the kernel half's arrays, and taking them out: daemon/tables/tables.c, with
+ * files in memory for its maps and without its thread, so that every order is the test's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,11 +20,11 @@ static long fake_syscall(long number, int command, int flags, int cpu);
 static int fake_usleep(unsigned int usec);
 #define syscall fake_syscall
 #define usleep	fake_usleep
-#include "../../daemon/tables.c"
+#include "daemon/tables/tables.c"
 #undef syscall
 #undef usleep
-#include "../../daemon/extents.c"
-#include "../../daemon/map_window.c"
+#include "daemon/tables/extents.c"
+#include "daemon/base/map_window.c"
 
 #include "cfi_asm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dictionary of tags: daemon/tag_book.c, with a kernel half that is a list here. */
+/* The dictionary of tags: daemon/tags/tag_book.c, with a kernel half that is a list here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../daemon/tag_book.c"
+#include "daemon/tags/tag_book.c"
 
 #define ROOM 5
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
-#include "tag/tag_functions.h"
+#include "callgraph/tagged_functions.h"
 
 /* `kept` sets its tag, calls, and gives it back; its cold part stands elsewhere. `left` is left
  * out, `root` begins chains, `other` is in no list. */

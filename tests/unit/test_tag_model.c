@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "tag/tag_model.h"
+#include "callgraph/plugin_model.h"
 #include "tag/tag_search.h"
 
 static void put(struct buf *b, uint64_t v, size_t bytes)

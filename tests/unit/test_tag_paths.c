@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks held against tags: daemon/tag_paths.c. This is the judge of the live tests, so it must find
- * what is wrong; and it must learn nothing but what it has found right.
+ * Walks held against tags: daemon/tags/tag_paths.c. This is the judge of the live tests, so it must
+ * find what is wrong; and it must learn nothing but what it has found right.
  */
 #include "sym_program.h"
 
-#include "../../daemon/tag_book.c"
-#include "../../daemon/tag_paths.c"
-#include "../../daemon/tagger.c"
+#include "daemon/tags/tag_book.c"
+#include "daemon/tags/tag_paths.c"
+#include "daemon/tags/tagger.c"
 
 /* outer() and inner() keep a tag, alien() does not. */
 static const char code[] = "	.text\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processes keep a tag, as the kernel half is told: daemon/tagger.c, with this very process
- * in the part of the recorded one, and a map of the kernel's that is a list here.
+ * Which processes keep a tag, as the kernel half is told: daemon/tags/tagger.c, with this very
+ * process in the part of the recorded one, and a map of the kernel's that is a list here.
  */
 #include "sym_program.h"
 
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../../daemon/tagger.c"
+#include "daemon/tags/tagger.c"
 
 #define FD    7
 #define OTHER 0x7ffffff0 /* a pid that nobody has */

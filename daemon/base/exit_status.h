@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The exit statuses of the command contract. */
+#ifndef BASE_EXIT_STATUS_H
+#define BASE_EXIT_STATUS_H
+
+#include <errno.h>
+
+enum exit_status {
+	STATUS_DONE = 0,
+	STATUS_FAILED = 1,
+	STATUS_USAGE = 2,
+	STATUS_NO_SAMPLES = 3,
+	STATUS_UNSUPPORTED = 4, /* permission or kernel support is missing */
+};
+
+/* The one for what failed with -errno `err`. */
+static inline enum exit_status exit_status_of(int err)
+{
+	return err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ? STATUS_UNSUPPORTED
+								     : STATUS_FAILED;
+}
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of stackd; see options.h. */
+#include "daemon/base/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/argp_table.h"
+#include "daemon/base/exit_status.h"
+#include "stackd_abi.h"
+
+const char *argp_program_version = "stackd " STACKD_VERSION;
+
+enum {
+	OPTION_DURATION = 256,
+	OPTION_STACK,
+	OPTION_RING,
+	OPTION_LBR,
+	OPTION_AGE,
+	OPTION_SIZE,
+	OPTION_TABLES,
+	OPTION_PREFIX,
+	OPTION_WALK,
+	OPTION_DEPTH,
+	OPTION_HEIGHTS,
+	OPTION_JUDGE,
+	OPTION_TAGS,
+	OPTION_JUDGE_TAGS,
+	OPTION_IDLE
+};
+
+static const struct argp_option argp_options[] = {
+	{NULL, 0, NULL, 0, "What to profile (one of these, or -- COMMAND):", 1},
+	{"pid", 'p', "N[,N...]", 0, "these processes, with their later children and threads", 1},
+	{"all", 'a', NULL, 0, "everything on this machine", 1},
+	{"cgroup", 'G', "PATH", 0, "the processes of a cgroup (v2 path, or below its mount)", 1},
+	{NULL, 0, NULL, 0, "How:", 2},
+	{"event", 'e', "NAME", 0,
+	 "event: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN (default: cycles, "
+	 "else cpu-clock)",
+	 2},
+	{"freq", 'F', "HZ", 0, "samples a second and CPU (default 997)", 2},
+	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
+	{"idle", OPTION_IDLE, NULL, 0,
+	 "with samples of idle CPUs (default: they are counted and left out)", 2},
+	{"stack-bytes", OPTION_STACK, "BYTES", 0,
+	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
+	{"ring-bytes", OPTION_RING, "BYTES", 0,
+	 "size of the ring buffer (default 4M a CPU, but 8M to "
+	 "64M)",
+	 2},
+	{"table-memory", OPTION_TABLES, "BYTES", 0,
+	 "kernel memory for recipe tables; what is used least is evicted (default 24M)", 2},
+	{"prefix", OPTION_PREFIX, "MODE", 0,
+	 "how a stack's unchanged root part is found: verified (default), second, first (these two "
+	 "guess) or none; not with --depth, which walks each segment anew",
+	 2},
+	{"walk", OPTION_WALK, "WHERE", 0,
+	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
+	{"depth", OPTION_DEPTH, "N", 0,
+	 "segments: only the function that was hit and its N callers, for a cost that does not "
+	 "depend on the stack's depth; alignment finds the rest where it can, by the few samples "
+	 "of each thread that are walked whole (its 1st, 2nd, 4th, ... 128th, then each 128th)",
+	 2},
+	{"heights", OPTION_HEIGHTS, NULL, 0,
+	 "keep how far from the stack's end frames are: with it, paths that a walk could not finish "
+	 "are found more often",
+	 2},
+	{"judge", OPTION_JUDGE, NULL, 0,
+	 "check each of the kernel's walks by one of the daemon's; counts are in stackctl stats",
+	 2},
+	{"tags", OPTION_TAGS, "MODE", 0,
+	 "programs that keep a tag of their call path (libstacktag): auto (default) reads it, and "
+	 "walks where it is new; only never walks; off always does",
+	 2},
+	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
+	 "walk always, and check each walk by the program's tag; counts are in stackctl stats", 2},
+	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
+	 "with the branch records of the processor, which confirm walks and go on where they end; "
+	 "with =anyway also where none are known of, which tries the way without them",
+	 2},
+	{NULL, 0, NULL, 0, "How long, and where to:", 3},
+	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
+	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
+	{"keep-age", OPTION_AGE, "DAYS", 0, "first delete recordings of the store older than this",
+	 3},
+	{"keep-bytes", OPTION_SIZE, "BYTES", 0,
+	 "first delete its oldest recordings above this size", 3},
+	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
+	{0}};
+
+static uint64_t number(struct argp_state *state, const char *option, const char *text,
+		       uint64_t least, uint64_t most)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || value < least || value > most)
+		argp_error(state, "%s '%s': expected a whole number from %llu to %llu", option,
+			   text, (unsigned long long)least, (unsigned long long)most);
+	return value;
+}
+
+/* A number with an optional K, M or G. */
+static uint64_t bytes(struct argp_state *state, const char *option, const char *text,
+		      uint64_t least, uint64_t most)
+{
+	static const char units[] = "KMG";
+	size_t len = strlen(text);
+	const char *unit = len ? strchr(units, text[len - 1] & ~0x20) : NULL;
+	unsigned shift = unit && *unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	char digits[24];
+
+	if (!shift)
+		return number(state, option, text, least, most);
+	snprintf(digits, sizeof(digits), "%.*s", (int)(len - 1), text);
+	return number(state, option, digits, (least + (1u << shift) - 1) >> shift, most >> shift)
+	       << shift;
+}
+
+static const char *const prefixes[] = {
+	[STACKD_PREFIX_VERIFIED] = "verified",
+	[STACKD_PREFIX_SECOND] = "second",
+	[STACKD_PREFIX_FIRST] = "first",
+	[STACKD_PREFIX_NONE] = "none",
+	NULL,
+};
+static const char *const tag_modes[] = {
+	[STACKD_TAGS_AUTO] = "auto",
+	[STACKD_TAGS_ONLY] = "only",
+	[STACKD_TAGS_OFF] = "off",
+	NULL,
+};
+static const char *const walks[] = {"kernel", "daemon", NULL};
+
+/* The index of a word in a NULL-terminated list. */
+static int one_of(struct argp_state *state, const char *option, const char *text,
+		  const char *const *words)
+{
+	for (int i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i]))
+			return i;
+	}
+	argp_error(state, "%s '%s': see --help for the words that it takes", option, text);
+	return 0;
+}
+
+static void add_pids(struct argp_state *state, struct options *options, char *list)
+{
+	char *rest = NULL;
+
+	for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+		pid_t *grown = reallocarray(options->pids, options->n_pids + 1, sizeof(pid_t));
+
+		if (!grown) {
+			argp_failure(state, STATUS_FAILED, ENOMEM, "--pid");
+			return;
+		}
+		options->pids = grown;
+		options->pids[options->n_pids++] = (pid_t)number(state, "--pid", one, 1, INT32_MAX);
+	}
+	if (!options->n_pids)
+		argp_error(state, "--pid '%s': expected a process id", list);
+}
+
+static void set_target(struct argp_state *state, struct options *options, enum target_kind kind)
+{
+	if (options->target != TARGET_NONE && (options->target != kind || kind != TARGET_PIDS))
+		argp_error(state, "more than one target: give one of --pid, --all, --cgroup, -- "
+				  "COMMAND");
+	options->target = kind;
+}
+
+static void set_duration(struct argp_state *state, struct options *options, const char *arg)
+{
+	char *end;
+
+	options->duration_s = strtod(arg, &end);
+	if (end == arg || *end || !(options->duration_s > 0 && options->duration_s < 1e9))
+		argp_error(state, "--duration '%s': expected seconds above 0", arg);
+}
+
+/* What only together is wrong, and what goes without saying. */
+static void settle(struct argp_state *state, struct options *options)
+{
+	if (options->target == TARGET_NONE)
+		argp_error(state, "what to profile? --pid N, --all, --cgroup PATH or -- COMMAND");
+	if (options->frequency && options->period)
+		argp_error(state, "--freq and --count exclude each other");
+	if (options->segment_frames && options->is_prefix_given &&
+	    options->prefix != STACKD_PREFIX_NONE)
+		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
+				  "segment are walked anew each time (--prefix none)");
+	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
+		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
+				  "off");
+	if (!options->period && !options->frequency)
+		options->frequency = 997;
+}
+
+/* What to profile, by which event, and where to. */
+static error_t parse_run(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'p':
+		set_target(state, options, TARGET_PIDS);
+		add_pids(state, options, arg);
+		break;
+	case 'a':
+		set_target(state, options, TARGET_ALL);
+		break;
+	case 'G':
+		set_target(state, options, TARGET_CGROUP);
+		options->cgroup = arg;
+		break;
+	case 'e':
+		options->event = arg;
+		break;
+	case 'F':
+		options->frequency = number(state, "--freq", arg, 1, 1000000000);
+		break;
+	case 'c':
+		options->period = number(state, "--count", arg, 1, INT64_MAX);
+		break;
+	case 'o':
+		options->output = arg;
+		break;
+	case 'q':
+		options->quiet = true;
+		break;
+	case OPTION_DURATION:
+		set_duration(state, options, arg);
+		break;
+	case OPTION_AGE:
+		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
+		break;
+	case OPTION_SIZE:
+		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, INT64_MAX);
+		break;
+	case ARGP_KEY_ARGS:
+		set_target(state, options, TARGET_COMMAND);
+		options->command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		settle(state, options);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* How stacks are captured. */
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case OPTION_STACK:
+		options->stack_bytes =
+			(uint32_t)bytes(state, "--stack-bytes", arg, 256, STACKD_MAX_STACK_BYTES);
+		break;
+	case OPTION_RING:
+		options->ring_bytes = bytes(state, "--ring-bytes", arg, 4096, 1u << 30);
+		break;
+	case OPTION_TABLES:
+		options->table_bytes = bytes(state, "--table-memory", arg, 65536, 1u << 30);
+		break;
+	case OPTION_PREFIX:
+		options->prefix = (enum stackd_prefix)one_of(state, "--prefix", arg, prefixes);
+		options->is_prefix_given = true;
+		break;
+	case OPTION_WALK:
+		options->walk_in_daemon = one_of(state, "--walk", arg, walks);
+		break;
+	case OPTION_DEPTH:
+		options->segment_frames = (uint32_t)number(state, "--depth", arg, 0, 1000) + 1;
+		options->heights = true;
+		break;
+	case OPTION_HEIGHTS:
+		options->heights = true;
+		break;
+	case OPTION_IDLE:
+		options->idle = true;
+		break;
+	case OPTION_JUDGE:
+		options->judge = true;
+		break;
+	case OPTION_TAGS:
+		options->tags = (enum stackd_tags)one_of(state, "--tags", arg, tag_modes);
+		break;
+	case OPTION_JUDGE_TAGS:
+		options->judge_tags = true;
+		break;
+	case OPTION_LBR:
+		options->lbr = true;
+		options->lbr_anyway = arg != NULL;
+		if (arg && strcmp(arg, "anyway") != 0)
+			argp_error(state, "--lbr '%s': takes nothing, or =anyway", arg);
+		break;
+	default:
+		return parse_run(key, arg, state);
+	}
+	return 0;
+}
+
+/* It holds what all CPUs have to say while the daemon is busy. */
+static uint64_t usual_ring(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t bytes = (uint64_t)(cpus > 0 ? cpus : 1) << 22;
+
+	return bytes < 8 << 20 ? 8 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
+}
+
+/* Writes stackd(8), of what --help is made of. */
+static enum exit_status manual(const struct argp *argp)
+{
+	char date[ARGP_TABLE_DATE];
+	const struct argp_table_page page = {.name = "stackd",
+					     .section = 8,
+					     .version = argp_program_version,
+					     .date = date,
+					     .see_also = "\\fBstackctl\\fR(1)"};
+
+	argp_table_date(getenv("SOURCE_DATE_EPOCH"), time(NULL), date);
+	if (argp_table_man(argp, &page, stdout) == 0 && fflush(stdout) == 0)
+		return STATUS_DONE;
+	fputs("stackd: cannot write standard output\n", stderr);
+	return STATUS_FAILED;
+}
+
+void options_parse(int argc, char **argv, struct options *ret_options)
+{
+	static const struct argp argp = {
+		.options = argp_options,
+		.parser = parse,
+		.args_doc = "--pid N[,N...]\n--all\n--cgroup PATH\n-- COMMAND [ARG...]",
+		.doc = "Records the call paths of running programs.\v"
+		       "It ends with the target, after --duration, or on SIGINT or SIGTERM. Then: "
+		       "stackctl report.\n\nExit status: 0 done, 1 failed, 2 usage, 3 no samples, 4 "
+		       "permission or kernel support missing.",
+	};
+
+	*ret_options = (struct options){
+		.stack_bytes = 128 << 10, .ring_bytes = usual_ring(), .table_bytes = 24 << 20};
+	argp_err_exit_status = STATUS_USAGE;
+	if (argc == 2 && strcmp(argv[1], "--man") == 0)
+		exit((int)manual(&argp));
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
+}
+
+void options_free(struct options *options)
+{
+	free(options->pids);
+	options->pids = NULL;
+}
+
+static void put_words(FILE *out, const struct options *options)
+{
+	switch (options->target) {
+	case TARGET_PIDS:
+		for (size_t i = 0; i < options->n_pids; i++)
+			fprintf(out, "%s%d", i ? "," : "pid ", options->pids[i]);
+		break;
+	case TARGET_CGROUP:
+		fprintf(out, "cgroup %s", options->cgroup);
+		break;
+	case TARGET_COMMAND:
+		for (char **word = options->command; *word; word++)
+			fprintf(out, "%s%s", word == options->command ? "" : " ", *word);
+		break;
+	default:
+		fputs("all", out);
+	}
+}
+
+char *options_target(const struct options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	put_words(out, options);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of stackd. */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stackd_abi.h"
+
+enum target_kind { TARGET_NONE, TARGET_PIDS, TARGET_ALL, TARGET_CGROUP, TARGET_COMMAND };
+
+struct options {
+	enum target_kind target;
+	pid_t *pids; /* owned */
+	size_t n_pids;
+	const char *cgroup;
+	char **command; /* NULL-terminated, argv's own */
+
+	const char *event;    /* NULL: cycles, else cpu-clock */
+	uint64_t frequency;   /* Hz; 0: period is given */
+	uint64_t period;      /* events; 0: frequency is given */
+	const char *output;   /* NULL: the default store */
+	double duration_s;    /* 0: no limit */
+	uint32_t stack_bytes; /* of user stack a sample, at most */
+	uint64_t ring_bytes;
+	uint64_t table_bytes; /* of kernel memory for recipe tables */
+	enum stackd_prefix prefix;
+	bool is_prefix_given;
+	enum stackd_tags tags;
+	bool idle; /* sample idle CPUs, too */
+	bool walk_in_daemon;
+	bool heights;		 /* measure how far from the stack's end frames are */
+	uint32_t segment_frames; /* of a stack's top; 0: all of it */
+	bool judge;		 /* check every walk of the kernel half by one of the daemon's */
+	bool judge_tags;	 /* ...and by the tag that the program keeps */
+	uint64_t keep_age_s;	 /* retention; 0: no limit */
+	uint64_t keep_bytes;
+	bool quiet;
+	bool lbr;
+	bool lbr_anyway; /* also where no branch records are known of */
+};
+
+/* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. `stackd --man` writes
+ * the manual page and exits. */
+void options_parse(int argc, char **argv, struct options *ret_options);
+void options_free(struct options *options);
+
+/* The target in words ("pid 123,456", "all", ...), malloc()ed. */
+char *options_target(const struct options *options);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Event names; see event_spec.h. */
+#include "daemon/capture/event_spec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <perfmon/pfmlib_perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ":u", ":k" and ":uk", as perf's raw codes take them. */
+static bool parse_modifiers(const char *text, struct perf_event_attr *attr)
+{
+	bool user = false, kernel = false;
+
+	if (!*text)
+		return true;
+	if (*text++ != ':' || !*text)
+		return false;
+	for (; *text; text++) {
+		if (*text == 'u')
+			user = true;
+		else if (*text == 'k')
+			kernel = true;
+		else
+			return false;
+	}
+	attr->exclude_user = !user;
+	attr->exclude_kernel = !kernel;
+	return true;
+}
+
+static bool parse_raw(const char *name, struct perf_event_attr *attr)
+{
+	char *end;
+
+	if (name[0] != 'r' || !isxdigit((unsigned char)name[1]))
+		return false;
+	errno = 0;
+	attr->config = strtoull(name + 1, &end, 16);
+	if (errno)
+		return false;
+	attr->type = PERF_TYPE_RAW;
+	return parse_modifiers(end, attr);
+}
+
+/* libpfm4's own answer; PFM_SUCCESS or its error. */
+static int parse_named(const char *name, struct perf_event_attr *attr)
+{
+	pfm_perf_encode_arg_t arg = {.attr = attr, .size = sizeof(arg)};
+	int err = pfm_initialize();
+
+	if (err != PFM_SUCCESS)
+		return err;
+	return pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
+}
+
+int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
+		     struct event_spec *ret_spec, char **ret_error)
+{
+	struct event_spec spec = {.attr.size = sizeof(spec.attr)};
+	int err = PFM_SUCCESS;
+
+	if (!name)
+		name = "cycles";
+	if (!parse_raw(name, &spec.attr)) {
+		spec.attr = (struct perf_event_attr){.size = sizeof(spec.attr)};
+		err = parse_named(name, &spec.attr);
+	}
+	if (err != PFM_SUCCESS) {
+		if (asprintf(ret_error,
+			     "unknown event '%s' (%s): give a libpfm4 name such as cycles:u, "
+			     "perf::CPU-CLOCK or page-faults, or a raw code such as r1a8",
+			     name, pfm_strerror(err)) < 0)
+			*ret_error = NULL;
+		return -ENOENT;
+	}
+	snprintf(spec.name, sizeof(spec.name), "%s", name);
+	spec.attr.freq = frequency != 0;
+	if (frequency)
+		spec.attr.sample_freq = frequency;
+	else
+		spec.attr.sample_period = period;
+	spec.may_fall_back = spec.attr.type == PERF_TYPE_HARDWARE &&
+			     spec.attr.config == PERF_COUNT_HW_CPU_CYCLES;
+	*ret_spec = spec;
+	return 0;
+}
+
+bool event_spec_may_branch(const struct event_spec *spec)
+{
+	return spec->attr.type != PERF_TYPE_SOFTWARE && spec->attr.type != PERF_TYPE_TRACEPOINT &&
+	       spec->attr.type != PERF_TYPE_BREAKPOINT;
+}
+
+void event_spec_add_branches(struct event_spec *spec, bool is_call_stack)
+{
+	spec->attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	spec->attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER;
+	if (is_call_stack)
+		spec->attr.branch_sample_type |= PERF_SAMPLE_BRANCH_CALL_STACK |
+						 PERF_SAMPLE_BRANCH_NO_FLAGS |
+						 PERF_SAMPLE_BRANCH_NO_CYCLES;
+	else
+		spec->attr.branch_sample_type |= PERF_SAMPLE_BRANCH_ANY;
+}
+
+void event_spec_fall_back(struct event_spec *spec)
+{
+	const char *modifiers = strchr(spec->name, ':');
+	char name[sizeof(spec->name)];
+
+	while (modifiers && modifiers[1] == ':') /* "perf::CYCLES:u": past the PMU's name */
+		modifiers = strchr(modifiers + 2, ':');
+	snprintf(name, sizeof(name), "cpu-clock%s", modifiers ? modifiers : "");
+	memcpy(spec->name, name, sizeof(name));
+	spec->attr.type = PERF_TYPE_SOFTWARE;
+	spec->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	spec->attr.precise_ip = 0;
+	spec->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_STACK;
+	spec->attr.branch_sample_type = 0;
+	spec->may_fall_back = false;
+}
+
+uint64_t event_spec_max_frequency(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	unsigned long long limit = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &limit) != 1)
+		limit = 0;
+	fclose(file);
+	return limit;
+}
+
+uint32_t event_spec_usual_period(const struct event_spec *spec)
+{
+	const struct perf_event_attr *a = &spec->attr;
+	bool is_clock = a->type == PERF_TYPE_SOFTWARE && (a->config == PERF_COUNT_SW_CPU_CLOCK ||
+							  a->config == PERF_COUNT_SW_TASK_CLOCK);
+	uint64_t period = a->sample_period;
+
+	if (a->freq)
+		period = is_clock && a->sample_freq ? 1000000000u / a->sample_freq : 0;
+	return period < UINT32_MAX ? (uint32_t)period : 0;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading records; see record.h. */
+#include "daemon/capture/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/capture/record_pool.h"
+
+/* The stack of a CPU's last STACK record: its last `bytes`. */
+struct previous {
+	uint32_t number; /* of the record; 0: there was none */
+	uint32_t bytes;
+	uint8_t data[STACKD_SHARED_BYTES];
+};
+
+struct record_reader {
+	struct record_pool *pool;
+	struct previous **cpus; /* by CPU; NULL: it has sent none */
+	size_t n_cpus;
+};
+
+int record_reader_new(struct record_reader **ret_reader)
+{
+	struct record_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	if (record_pool_new(&r->pool)) {
+		free(r);
+		return -ENOMEM;
+	}
+	*ret_reader = r;
+	return 0;
+}
+
+void record_reader_free(struct record_reader *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_cpus; i++)
+		free(r->cpus[i]);
+	free(r->cpus);
+	record_pool_free(r->pool);
+	free(r);
+}
+
+static struct previous *previous_of(struct record_reader *r, uint16_t cpu)
+{
+	if (cpu >= r->n_cpus) {
+		size_t count = (size_t)cpu + 1;
+		struct previous **grown = reallocarray(r->cpus, count, sizeof(struct previous *));
+
+		if (!grown)
+			return NULL;
+		while (r->n_cpus < count)
+			grown[r->n_cpus++] = NULL;
+		r->cpus = grown;
+	}
+	if (!r->cpus[cpu])
+		r->cpus[cpu] = calloc(1, sizeof(*r->cpus[cpu]));
+	return r->cpus[cpu];
+}
+
+static size_t kernel_bytes(const struct stackd_header *header)
+{
+	return (size_t)header->n_kernel * 8;
+}
+
+/* What stands before the frames of a WALKED record. */
+static size_t front_bytes(const struct stackd_header *header)
+{
+	return (header->kind & STACKD_HAS_PID ? 4 : 0) + (header->kind & STACKD_HAS_PERIOD ? 4 : 0);
+}
+
+/* The bytes that another than a WALKED record says it has; more than any has if it lies. */
+static size_t size_said(const struct stackd_header *header, size_t size)
+{
+	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
+	const struct stackd_branch_record *branches = (const struct stackd_branch_record *)header;
+
+	switch (header->kind & STACKD_KIND_MASK) {
+	case STACKD_RECORD_STACK:
+		if (size < sizeof(*stack) || stack->shared > stack->stack_bytes)
+			return SIZE_MAX;
+		return sizeof(*stack) + kernel_bytes(header) + stack->stack_bytes - stack->shared;
+	case STACKD_RECORD_TAG:
+		return sizeof(struct stackd_tag_record) + kernel_bytes(header);
+	case STACKD_RECORD_BRANCHES:
+		if (size < sizeof(*branches))
+			return SIZE_MAX;
+		return sizeof(*branches) + (size_t)branches->n * sizeof(struct stackd_branch);
+	default:
+		return SIZE_MAX;
+	}
+}
+
+/* Puts the end of the stack back, and remembers it for the next record. */
+static int complete_stack(struct record_reader *r, struct stackd_stack_record *stack)
+{
+	uint8_t *bytes = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
+	struct previous *previous;
+
+	if (!stack->number)
+		return stack->shared ? -EBADMSG : 0;
+	previous = previous_of(r, stack->header.cpu);
+	if (!previous)
+		return -ENOMEM;
+	if (stack->shared) {
+		if (previous->number + 1 != stack->number || stack->shared > previous->bytes)
+			return -EBADMSG;
+		memcpy(bytes + stack->stack_bytes - stack->shared,
+		       previous->data + previous->bytes - stack->shared, stack->shared);
+		stack->shared = 0;
+	}
+	previous->number = stack->number;
+	previous->bytes =
+		stack->stack_bytes < STACKD_SHARED_BYTES ? stack->stack_bytes : STACKD_SHARED_BYTES;
+	memcpy(previous->data, bytes + stack->stack_bytes - previous->bytes, previous->bytes);
+	return 0;
+}
+
+/* The time nearest to now_ns that has these lowest 48 bits. */
+static uint64_t whole_time(uint64_t low, uint64_t now_ns)
+{
+	return now_ns + (uint64_t)((int64_t)((low - now_ns) << 16) >> 16);
+}
+
+/* The header of a WALKED record as others have it, but for header.bytes. */
+static struct stackd_header walked_header(const struct stackd_walked *w, uint64_t now_ns)
+{
+	return (struct stackd_header){
+		.version = STACKD_ABI_VERSION,
+		.kind = (uint8_t)(STACKD_RECORD_WALKED |
+				  (w->form & (STACKD_HAS_PID | STACKD_HAS_PERIOD))),
+		.flags = (uint8_t)(STACKD_HAS_REGS |
+				   (w->form & STACKD_FORM_IN_KERNEL ? STACKD_IN_KERNEL : 0) |
+				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
+									 : 0)),
+		.end_reason = (uint8_t)w->end_reason,
+		.tid = (uint32_t)w->tid,
+		.time_ns = whole_time(w->time_ns, now_ns),
+		.cpu = (uint16_t)w->cpu,
+		.kept = (uint16_t)w->kept,
+		.n_kernel = (uint8_t)w->n_kernel,
+		.sequence = (uint8_t)w->sequence,
+	};
+}
+
+static int read_walked(struct record_reader *r, const struct stackd_walked *walked, size_t size,
+		       uint64_t now_ns, struct stackd_header **ret_record)
+{
+	struct stackd_header header, *copy;
+	const uint8_t *from = (const uint8_t *)(walked + 1);
+	size_t bytes, padded;
+
+	if (size < sizeof(*walked))
+		return -EBADMSG;
+	header = walked_header(walked, now_ns);
+	bytes = size - sizeof(*walked);
+	if (bytes < front_bytes(&header) + kernel_bytes(&header))
+		return -EBADMSG;
+	bytes -= kernel_bytes(&header);
+	if (bytes > UINT16_MAX)
+		return -EBADMSG;
+	header.bytes = (uint16_t)bytes;
+	padded = (bytes + 7) & ~(size_t)7;
+	copy = record_pool_take(r->pool, sizeof(header) + padded + kernel_bytes(&header));
+	if (!copy)
+		return -ENOMEM;
+	*copy = header;
+	memcpy(copy + 1, from, bytes);
+	memset((uint8_t *)(copy + 1) + bytes, 0, padded - bytes);
+	memcpy((uint8_t *)(copy + 1) + padded, from + bytes, kernel_bytes(&header));
+	*ret_record = copy;
+	return 0;
+}
+
+int record_read(struct record_reader *r, const void *data, size_t size, uint64_t now_ns,
+		struct stackd_header **ret_record)
+{
+	const struct stackd_header *header = data;
+	const struct stackd_stack_record *stack = data;
+	struct stackd_header *copy;
+	size_t said, whole;
+	int err = 0;
+
+	if (size && header->version & STACKD_FORM_WALKED)
+		return read_walked(r, data, size, now_ns, ret_record);
+	if (size < sizeof(*header) || header->version != STACKD_ABI_VERSION)
+		return -EBADMSG;
+	said = whole = size_said(header, size);
+	if (said > size)
+		return -EBADMSG;
+	if (header->kind == STACKD_RECORD_STACK)
+		whole += stack->shared;
+	copy = record_pool_take(r->pool, whole);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, data, said);
+	if (header->kind == STACKD_RECORD_STACK)
+		err = complete_stack(r, (struct stackd_stack_record *)copy);
+	if (err) {
+		record_pool_give_back(copy);
+		return err;
+	}
+	*ret_record = copy;
+	return 0;
+}
+
+/* --- what is in them ------------------------------------------------------------------------- */
+
+static const uint8_t *bytes_of(const struct stackd_header *record)
+{
+	return (const uint8_t *)(record + 1);
+}
+
+static uint64_t number_at(const uint8_t *at, int bytes)
+{
+	uint64_t number = 0;
+
+	while (bytes--)
+		number = number << 8 | at[bytes];
+	return number;
+}
+
+uint32_t record_pid(const struct stackd_header *record)
+{
+	if (record->kind == STACKD_RECORD_STACK)
+		return ((const struct stackd_stack_record *)record)->pid;
+	if (record->kind == STACKD_RECORD_TAG)
+		return ((const struct stackd_tag_record *)record)->pid;
+	if (record->kind == STACKD_RECORD_BRANCHES)
+		return ((const struct stackd_branch_record *)record)->pid;
+	if (!(record->kind & STACKD_HAS_PID))
+		return record->tid;
+	return (uint32_t)number_at(bytes_of(record), 4);
+}
+
+uint32_t record_period(const struct stackd_header *record, uint32_t usual)
+{
+	if (record->kind == STACKD_RECORD_STACK)
+		return ((const struct stackd_stack_record *)record)->period;
+	if (record->kind == STACKD_RECORD_TAG)
+		return ((const struct stackd_tag_record *)record)->period;
+	if (!(record->kind & STACKD_HAS_PERIOD))
+		return usual;
+	return (uint32_t)number_at(bytes_of(record) + (record->kind & STACKD_HAS_PID ? 4 : 0), 4);
+}
+
+void record_frames(const struct stackd_header *record, bool has_heights,
+		   struct record_frames *ret_frames)
+{
+	const uint8_t *bytes = bytes_of(record);
+
+	*ret_frames = (struct record_frames){
+		.at = bytes + front_bytes(record),
+		.end = bytes + record->bytes,
+		.is_first = true,
+		.has_heights = has_heights,
+	};
+}
+
+/* -EBADMSG: it is cut off. */
+static int take_number(struct record_frames *f, int bytes, uint64_t *ret_number)
+{
+	if (f->end - f->at < bytes)
+		return -EBADMSG;
+	*ret_number = number_at(f->at, bytes);
+	f->at += bytes;
+	return 0;
+}
+
+static int take_long(struct record_frames *f, struct record_frame *frame)
+{
+	int err = take_number(f, 8, &frame->place);
+
+	frame->has_segment = false;
+	frame->is_exact = frame->place & STACKD_LOCATION_EXACT;
+	return err ? err : 1;
+}
+
+int record_frames_next(struct record_frames *f, struct record_frame *ret_frame)
+{
+	struct record_frame frame = {.has_segment = true, .is_exact = f->is_first};
+	uint64_t segment, height = 0;
+	int r = 0;
+
+	if (f->at != f->end && f->has_heights)
+		r = take_number(f, 4, &height);
+	if (!r && f->at == f->end) {
+		f->below = (uint32_t)height;
+		return 0;
+	}
+	frame.height = (uint32_t)height;
+	f->is_first = false;
+	if (!r)
+		r = take_number(f, 3, &frame.place);
+	if (!r && frame.place & STACKD_FRAME_SHORT) {
+		r = take_number(f, 1, &segment);
+		if (!r && segment == STACKD_FRAME_LONG >> 24)
+			r = take_long(f, &frame);
+		else if (!r)
+			f->segment = (uint32_t)segment;
+	}
+	if (r < 0)
+		return r;
+	if (frame.has_segment) {
+		frame.place &= STACKD_SEGMENT_MASK;
+		frame.segment = f->segment;
+	}
+	*ret_frame = frame;
+	return 1;
+}
+
+const uint64_t *record_kernel(const struct stackd_header *record)
+{
+	if (record->kind == STACKD_RECORD_STACK)
+		return (const uint64_t *)((const struct stackd_stack_record *)record + 1);
+	if (record->kind == STACKD_RECORD_TAG)
+		return (const uint64_t *)((const struct stackd_tag_record *)record + 1);
+	return (const uint64_t *)(bytes_of(record) + ((record->bytes + 7) & ~7));
+}

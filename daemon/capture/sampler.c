@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading the program, opening events, reading records; see sampler.h. */
+#include "daemon/capture/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/capture/load_error.h"
+#include "daemon/capture/record.h"
+#include "daemon/capture/ring.h"
+#include "stackd.skel.h"
+
+struct sampler {
+	struct stackd_bpf *skel;
+	struct ring *ring;
+	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
+	bool enable_on_exec;
+
+	int *events; /* perf event descriptors */
+	size_t n_events;
+	pid_t *threads; /* which threads have one */
+	size_t n_threads;
+
+	/* sampler_drain()'s caller */
+	int (*each)(void *arg, struct stackd_header *record);
+	void *arg;
+	struct record_reader *reader;
+	uint64_t ring_bytes;
+	uint64_t now_ns; /* when the drain at hand began */
+
+	struct mapped_array { /* of the kernel half */
+		void *data;
+		size_t size;
+	} rules, files;
+};
+
+/* Sizes of the kernel half's arrays. With them, the default ring and --table-memory 24M, the
+ * kernel half takes about 52 MiB on a machine of few CPUs. */
+#define CHUNK_ENTRIES 262144u
+#define FILE_ENTRIES  16384u
+#define STATE_ENTRIES 256u
+#define KNOWN_TAGS    65536u
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+/* The end of what libbpf has said while a program was loaded: its callback is told no more than the
+ * words, so there is one for the process. */
+static struct load_log said;
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	va_list again;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	va_copy(again, args);
+	load_log_add(&said, format, again);
+	va_end(again);
+	return getenv("STACKD_DEBUG") ? vfprintf(stderr, format, args) : 0;
+}
+
+static const char *btf_path(char *buf, size_t size)
+{
+	const char *root = getenv("STACKD_SYS_ROOT");
+
+	snprintf(buf, size, "%s/kernel/btf/vmlinux", root ? root : "/sys");
+	return buf;
+}
+
+/* Why the program could not be loaded, and what helps. Frees the sampler. */
+static int explain_load(struct sampler *s, int err, char **ret_error)
+{
+	struct load_failure failure = {.err = err, .log = &said};
+	char path[256], compiler[sizeof(s->skel->rodata->compiler)];
+	struct utsname name = {0};
+
+	if (access(btf_path(path, sizeof(path)), R_OK))
+		failure.btf_path = path;
+	if (s->skel) {
+		memcpy(compiler, (const char *)s->skel->rodata->compiler, sizeof(compiler));
+		failure.compiler = compiler;
+	}
+	uname(&name);
+	failure.release = name.release;
+	/* The attempt talks to libbpf, too. */
+	libbpf_set_print(NULL);
+	failure.may_load = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
+	sampler_free(s);
+	return load_error_explain(&failure, ret_error);
+}
+
+static uint32_t ring_size(uint64_t bytes)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (size < bytes)
+		size *= 2;
+	return (uint32_t)size;
+}
+
+/* The arrays that depend on the number of CPUs and on the options. */
+static int size_maps(struct sampler *s, const struct sampler_options *options, uint32_t cpus)
+{
+	struct stackd_bpf *skel = s->skel;
+	uint32_t rows = (uint32_t)(options->table_bytes / sizeof(struct stackd_row));
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{skel->maps.scratches, cpus},
+		{skel->maps.ring, ring_size(options->ring_bytes)},
+		{skel->maps.rows, rows / 2 + 1},
+		{skel->maps.chunks, CHUNK_ENTRIES / 2},
+		{skel->maps.files, FILE_ENTRIES},
+		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
+		{skel->maps.states, STATE_ENTRIES},
+		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? KNOWN_TAGS : 1},
+	};
+	int err = 0;
+
+	skel->rodata->state_slots = STATE_ENTRIES;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
+		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+	return err;
+}
+
+static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array *ret_array)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = (size_t)bpf_map__max_entries(map) * value_size;
+	void *data;
+
+	size = (size + page - 1) & ~(page - 1);
+	data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	*ret_array = (struct mapped_array){.data = data, .size = size};
+	return 0;
+}
+
+static int map_arrays(struct sampler *s)
+{
+	int err = map_array(s->skel->maps.rules, sizeof(struct stackd_rule), &s->rules);
+
+	if (!err)
+		err = map_array(s->skel->maps.files, sizeof(struct stackd_file), &s->files);
+	return err;
+}
+
+static int load(struct sampler *s, const struct sampler_options *options)
+{
+	int cpus = libbpf_num_possible_cpus(), err;
+	char path[256];
+
+	if (cpus < 0)
+		return cpus;
+	if (access(btf_path(path, sizeof(path)), R_OK))
+		return -EOPNOTSUPP;
+	s->skel = stackd_bpf__open();
+	if (!s->skel)
+		return -errno;
+	s->skel->rodata->stack_limit = options->stack_bytes;
+	s->skel->rodata->wakeup_bytes = ring_size(options->ring_bytes) / 4;
+	s->skel->rodata->walk_here = !options->walk_in_daemon;
+	s->skel->rodata->judge = options->judge;
+	s->skel->rodata->with_idle = options->idle;
+	s->skel->rodata->usual_period = options->usual_period;
+	s->skel->rodata->prefix_mode = options->prefix;
+	s->skel->rodata->segment_frames = options->segment_frames;
+	s->skel->rodata->with_heights = options->heights;
+	s->skel->rodata->tag_mode = options->tags;
+	s->skel->rodata->with_branches = options->branches;
+	err = size_maps(s, options, (uint32_t)cpus);
+	if (!err)
+		err = stackd_bpf__load(s->skel);
+	if (!err)
+		err = map_arrays(s);
+	return err;
+}
+
+static int on_record(void *arg, void *data, size_t size)
+{
+	struct sampler *s = arg;
+	struct stackd_header *record = NULL;
+	int err = record_read(s->reader, data, size, s->now_ns, &record);
+
+	/* The ring's own header, and its padding. */
+	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7;
+	return err && err != -EBADMSG ? err : s->each(s->arg, record);
+}
+
+int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
+		char **ret_error)
+{
+	struct sampler *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->stats_fd = -1;
+	s->enable_on_exec = options->enable_on_exec;
+	libbpf_set_print(print_libbpf);
+	err = record_reader_new(&s->reader);
+	if (!err)
+		err = load(s, options);
+	if (err)
+		return explain_load(s, err, ret_error);
+	err = ring_new(bpf_map__fd(s->skel->maps.ring), bpf_map__max_entries(s->skel->maps.ring),
+		       &s->ring);
+	if (err)
+		return explain_load(s, err, ret_error);
+	s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*ret_sampler = s;
+	return 0;
+}
+
+static void close_events(struct sampler *s)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		close(s->events[i]);
+	s->n_events = 0;
+}
+
+static void unmap(struct mapped_array *array)
+{
+	if (array->data)
+		munmap(array->data, array->size);
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	close_events(s);
+	free(s->events);
+	free(s->threads);
+	unmap(&s->rules);
+	unmap(&s->files);
+	ring_free(s->ring);
+	record_reader_free(s->reader);
+	stackd_bpf__destroy(s->skel);
+	if (s->stats_fd >= 0)
+		close(s->stats_fd);
+	free(s);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+/* Keeps a descriptor open until the end. */
+static int keep(struct sampler *s, int fd)
+{
+	int *grown = reallocarray(s->events, s->n_events + 1, sizeof(int));
+
+	if (!grown) {
+		close(fd);
+		return -ENOMEM;
+	}
+	s->events = grown;
+	s->events[s->n_events++] = fd;
+	return 0;
+}
+
+/* Lets the program run for an event. A late thread's event gets a cookie (see late_threads in
+ * the program). 0 or -errno. */
+static int connect_program(struct sampler *s, int event, pid_t late_tid)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = 1);
+	int link, prog = bpf_program__fd(s->skel->progs.stackd_sample);
+	__u32 tid = (__u32)late_tid;
+	__u64 unknown = 0;
+
+	if (!late_tid)
+		return ioctl(event, PERF_EVENT_IOC_SET_BPF, prog) ? -errno : 0;
+	s->skel->bss->has_late_threads = 1;
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.late_threads), &tid, &unknown, BPF_ANY))
+		return -errno;
+	link = bpf_link_create(prog, event, BPF_PERF_EVENT, &opts);
+	return link < 0 ? link : keep(s, link);
+}
+
+static int open_event(struct sampler *s, const struct event_spec *spec, pid_t pid, int cpu,
+		      unsigned long flags, bool late)
+{
+	struct perf_event_attr attr = spec->attr;
+	int fd, err;
+
+	attr.disabled = 1;
+	attr.enable_on_exec = s->enable_on_exec;
+	attr.inherit = cpu < 0;
+	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = connect_program(s, fd, late ? pid : 0);
+	if (!err && !s->enable_on_exec && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		err = -errno;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return keep(s, fd);
+}
+
+static bool no_such_hardware(int err)
+{
+	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -ENXIO;
+}
+
+int sampler_probe(struct event_spec *spec)
+{
+	struct perf_event_attr attr = spec->attr;
+	int fd;
+
+	attr.disabled = 1;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 && no_such_hardware(-errno) && spec->may_fall_back) {
+		event_spec_fall_back(spec);
+		return sampler_probe(spec);
+	}
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static bool has_thread(const struct sampler *s, pid_t tid)
+{
+	for (size_t i = 0; i < s->n_threads; i++) {
+		if (s->threads[i] == tid)
+			return true;
+	}
+	return false;
+}
+
+static int add_thread(struct sampler *s, const struct event_spec *spec, pid_t tid, bool late)
+{
+	pid_t *grown = reallocarray(s->threads, s->n_threads + 1, sizeof(*s->threads));
+	int err;
+
+	if (!grown)
+		return -ENOMEM;
+	s->threads = grown;
+	err = open_event(s, spec, tid, -1, 0, late);
+	if (err)
+		return err;
+	s->threads[s->n_threads++] = tid;
+	return 0;
+}
+
+/* One scan of /proc/PID/task: opens the event on threads that have none yet. How many those
+ * were, or -errno. A thread that ends meanwhile is no error. */
+static int scan_threads(struct sampler *s, const struct event_spec *spec, pid_t pid, bool late)
+{
+	char path[64];
+	struct dirent *entry;
+	int added = 0, err = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (entry = readdir(dir))) {
+		pid_t tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+
+		if (!tid || has_thread(s, tid))
+			continue;
+		err = add_thread(s, spec, tid, late);
+		if (!err)
+			added++;
+		else if (err == -ESRCH)
+			err = 0;
+	}
+	closedir(dir);
+	return err ? err : added;
+}
+
+int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid_t pid)
+{
+	int added = scan_threads(s, spec, pid, false), total = added;
+
+	/* A thread that was started by one that had no event yet has none either. */
+	while (added > 0) {
+		added = scan_threads(s, spec, pid, true);
+		total += added > 0 ? added : 0;
+	}
+	if (total > 0)
+		return total;
+	return added < 0 ? added : -ESRCH;
+}
+
+int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
+{
+	unsigned long flags = cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0;
+	int cpus = libbpf_num_possible_cpus();
+
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		int err = open_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
+
+		if (err && !(err == -ENODEV && cpu > 0)) /* an offline CPU */
+			return err;
+	}
+	return 0;
+}
+
+void sampler_stop(struct sampler *s)
+{
+	/* All at about the same time. */
+	for (size_t i = 0; i < s->n_events; i++)
+		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	/* A thread that was just being made may have inherited one as it was before: closing takes
+	 * those away, too. */
+	close_events(s);
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+int sampler_poll_fd(const struct sampler *s)
+{
+	return bpf_map__fd(s->skel->maps.ring);
+}
+
+void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
+{
+	*ret_maps = (struct tables_maps){
+		.rows_fd = bpf_map__fd(s->skel->maps.rows),
+		.n_rows = bpf_map__max_entries(s->skel->maps.rows) * 2,
+		.chunks_fd = bpf_map__fd(s->skel->maps.chunks),
+		.n_chunks = bpf_map__max_entries(s->skel->maps.chunks) * 2,
+		.rules = s->rules.data,
+		.files = s->files.data,
+		.n_files = bpf_map__max_entries(s->skel->maps.files),
+		.inodes_fd = bpf_map__fd(s->skel->maps.inodes),
+	};
+}
+
+void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
+{
+	*ret_tags = (struct sampler_tags){
+		.tagged_fd = bpf_map__fd(s->skel->maps.tagged),
+		.known_fd = bpf_map__fd(s->skel->maps.known_tags),
+		.n_tagged = &s->skel->bss->n_tagged,
+		.max_known = KNOWN_TAGS,
+	};
+}
+
+int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header *record),
+		  void *arg)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	s->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	s->each = each;
+	s->arg = arg;
+	return ring_drain(s->ring, on_record, s);
+}
+
+/* Adds up what the CPUs have counted. */
+static void add_counters(const struct sampler *s, uint64_t *totals)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct stackd_counters *counted = calloc((size_t)(cpus > 0 ? cpus : 1), sizeof(*counted));
+	__u32 only = 0;
+
+	if (counted && !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &only, counted)) {
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			for (int i = 0; i < STACKD_COUNT_COUNT; i++)
+				totals[i] += counted[cpu].n[i];
+		}
+	}
+	free(counted);
+}
+
+void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
+{
+	struct bpf_prog_info info = {0};
+	__u32 len = sizeof(info);
+
+	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
+	add_counters(s, ret_counts->counters);
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
+		ret_counts->run_ns = info.run_time_ns;
+		ret_counts->runs = info.run_cnt;
+	}
+}

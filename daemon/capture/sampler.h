@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel half, from here: loads the BPF program, opens the perf events that run it on what
+ * is to be profiled, and hands out the records of the ring buffer.
+ *
+ * Scope is left to perf: events of processes are opened on each thread and inherited by all that
+ * it starts later, events of a cgroup or of the whole machine on each CPU. (A filter in the
+ * program would run for every thread of the machine; and branch records in call-stack mode are
+ * only kept apart for events that belong to a thread.)
+ */
+#ifndef CAPTURE_SAMPLER_H
+#define CAPTURE_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/capture/event_spec.h"
+#include "stackd_abi.h"
+#include "daemon/tables/tables.h"
+
+struct sampler;
+
+struct sampler_options {
+	uint32_t stack_bytes;
+	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
+	uint64_t table_bytes; /* of kernel memory for recipe tables */
+	enum stackd_prefix prefix;
+	bool heights;		 /* with each frame, its distance from the stack's end */
+	uint32_t segment_frames; /* of a stack's top; 0: all of it */
+	uint32_t usual_period;	 /* see record_period() */
+	bool branches;		 /* read branch records */
+	bool idle;		 /* sample idle CPUs, too */
+	bool walk_in_daemon;	 /* leave every walk to the daemon */
+	bool judge;		 /* with each walk, the stack to check it by */
+	bool enable_on_exec;	 /* start counting when the target calls exec */
+	enum stackd_tags tags;
+};
+
+/* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
+ * -EPERM (rights), -EOPNOTSUPP (no BTF, no BPF, kernel too old), -ENOMEM. */
+int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
+		char **ret_error);
+void sampler_free(struct sampler *sampler);
+
+/* Tries the event on this process, and falls back to cpu-clock if it may. 0, or what
+ * perf_event_open() says. */
+int sampler_probe(struct event_spec *spec);
+
+/* Opens the event on all threads of a process, until a scan of its threads finds no new one.
+ * The number of threads; -ESRCH (the process is gone),
+ * or what perf_event_open() says. */
+int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
+
+/* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
+int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
+
+/* Stops the sampling; records in the ring remain to be read. */
+void sampler_stop(struct sampler *sampler);
+
+int sampler_poll_fd(const struct sampler *sampler); /* readable when records wait */
+
+/* The kernel half's tables, mapped into this process; borrowed. */
+void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_maps);
+
+/* Calls `each` for every record that waits, and gives it the record: malloc()ed. One that cannot be
+ * read (see record_read()) is passed as NULL: it counts as lost. The number of records; a non-zero
+ * return of `each` stops and is passed on. */
+int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
+		  void *arg);
+
+/* The kernel half's maps of tags. */
+struct sampler_tags {
+	int tagged_fd, known_fd;
+	uint32_t *n_tagged; /* borrowed */
+	uint32_t max_known;
+};
+void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_tags);
+
+struct sampler_counts {
+	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */
+	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
+	uint64_t ring_bytes;   /* bytes of records taken from the ring */
+};
+void sampler_counts(const struct sampler *sampler, struct sampler_counts *ret_counts);
+
+#endif

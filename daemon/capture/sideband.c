@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading perf's side-band rings; see sideband.h for what for.
+ *
+ * Each CPU has a ring of pages that the kernel writes and this code reads: one control page with
+ * the positions, then the data. A record may wrap around the end of the data, so it is copied out
+ * before it is looked at. Records end with the sample id (tid and time, as asked for by
+ * sample_id_all), so the time stands in the last eight bytes.
+ */
+#include "daemon/capture/sideband.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DATA_PAGES 64
+
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *control; /* and the data behind it; NULL: not open */
+};
+
+struct sideband {
+	int epoll;
+	size_t n_rings;
+	size_t page_size;
+	uint8_t *record; /* one record, unwrapped */
+	struct ring rings[];
+};
+
+static size_t data_size(const struct sideband *s)
+{
+	return DATA_PAGES * s->page_size;
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_fd)
+{
+	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.build_id = 1,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = (uint32_t)data_size(s) / 2,
+	};
+	struct epoll_event want = {.events = EPOLLIN};
+	void *map;
+
+	ring->fd = (int)syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1, flags);
+	if (ring->fd < 0)
+		return -errno;
+	map = mmap(NULL, data_size(s) + s->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
+		   0);
+	if (map == MAP_FAILED)
+		return -errno;
+	ring->control = map;
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, ring->fd, &want) ? -errno : 0;
+}
+
+int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	size_t n = cpus > 0 ? (size_t)cpus : 1;
+	struct sideband *s = calloc(1, sizeof(*s) + n * sizeof(s->rings[0]));
+	int err = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->n_rings = n;
+	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	for (size_t i = 0; i < n; i++)
+		s->rings[i].fd = -1;
+	s->record = malloc(UINT16_MAX + 1);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!s->record || s->epoll < 0)
+		err = s->record ? -errno : -ENOMEM;
+	for (size_t i = 0; i < n && !err; i++) {
+		err = open_ring(s, &s->rings[i], (int)i, cgroup_fd);
+		if (err == -ENODEV && i > 0)
+			err = 0; /* an offline CPU */
+	}
+	if (err) {
+		sideband_free(s);
+		return err;
+	}
+	*ret_sideband = s;
+	return 0;
+}
+
+void sideband_free(struct sideband *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_rings; i++) {
+		if (s->rings[i].control)
+			munmap(s->rings[i].control, data_size(s) + s->page_size);
+		if (s->rings[i].fd >= 0)
+			close(s->rings[i].fd);
+	}
+	if (s->epoll >= 0)
+		close(s->epoll);
+	free(s->record);
+	free(s);
+}
+
+int sideband_poll_fd(const struct sideband *s)
+{
+	return s->epoll;
+}
+
+/* --- records to events ----------------------------------------------------------------------- */
+
+/* The body of PERF_RECORD_MMAP2, after the header. */
+struct mmap2_body {
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	union {
+		struct {
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t build_id_size;
+			uint8_t reserved_1;
+			uint16_t reserved_2;
+			uint8_t build_id[20];
+		};
+	};
+	uint32_t prot, flags;
+	char filename[];
+};
+
+struct comm_body {
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct task_body { /* PERF_RECORD_FORK and PERF_RECORD_EXIT */
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+/* An event with room for the text that stands in the record from `text` to its end. */
+static struct sideband_event *new_event(enum sideband_kind kind, const char *text, const char *end)
+{
+	size_t len = text ? strnlen(text, (size_t)(end - text)) : 0;
+	struct sideband_event *event = calloc(1, sizeof(*event) + len + 1);
+
+	if (!event)
+		return NULL;
+	event->kind = kind;
+	if (len)
+		memcpy(event->text, text, len);
+	return event;
+}
+
+static struct sideband_event *from_mmap2(const struct mmap2_body *body, uint16_t misc,
+					 const char *end)
+{
+	struct sideband_event *event = new_event(SIDEBAND_MMAP, body->filename, end);
+
+	if (!event)
+		return NULL;
+	event->pid = (pid_t)body->pid;
+	event->tid = (pid_t)body->tid;
+	event->mapping = (struct object_mapping){
+		.start = body->addr,
+		.end = body->addr + body->len,
+		.offset = body->pgoff,
+		.path = event->text,
+	};
+	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		event->mapping.build_id_len = body->build_id_size <= sizeof(event->build_id)
+						      ? body->build_id_size
+						      : sizeof(event->build_id);
+		memcpy(event->build_id, body->build_id, sizeof(event->build_id));
+		event->mapping.build_id = event->build_id;
+	} else {
+		event->mapping.dev_major = body->maj;
+		event->mapping.dev_minor = body->min;
+		event->mapping.inode = body->ino;
+	}
+	return event;
+}
+
+static struct sideband_event *from_comm(const struct comm_body *body, uint16_t misc,
+					const char *end)
+{
+	struct sideband_event *event = new_event(SIDEBAND_COMM, body->comm, end);
+
+	if (!event)
+		return NULL;
+	event->pid = (pid_t)body->pid;
+	event->tid = (pid_t)body->tid;
+	event->is_exec = misc & PERF_RECORD_MISC_COMM_EXEC;
+	return event;
+}
+
+static struct sideband_event *from_task(const struct task_body *body, uint32_t type)
+{
+	struct sideband_event *event =
+		new_event(type == PERF_RECORD_FORK ? SIDEBAND_FORK : SIDEBAND_EXIT, NULL, NULL);
+
+	if (!event)
+		return NULL;
+	event->pid = (pid_t)body->pid;
+	event->tid = (pid_t)body->tid;
+	event->parent_pid = (pid_t)body->ppid;
+	event->parent_tid = (pid_t)body->ptid;
+	return event;
+}
+
+static struct sideband_event *from_lost(const uint64_t *body)
+{
+	struct sideband_event *event = new_event(SIDEBAND_LOST, NULL, NULL);
+
+	if (event)
+		event->lost = body[1];
+	return event;
+}
+
+/* 0 with an event, or with NULL for records that say nothing here; -ENOMEM. */
+static int to_event(const struct perf_event_header *header, struct sideband_event **ret_event)
+{
+	const void *body = header + 1;
+	const char *end = (const char *)header + header->size - sizeof(uint64_t) * 2;
+	size_t len = header->size - sizeof(*header);
+	struct sideband_event *event = NULL;
+	bool wanted = true;
+
+	if (header->type == PERF_RECORD_MMAP2 && len > sizeof(struct mmap2_body) + 16)
+		event = from_mmap2(body, header->misc, end);
+	else if (header->type == PERF_RECORD_COMM && len > sizeof(struct comm_body) + 16)
+		event = from_comm(body, header->misc, end);
+	else if ((header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_EXIT) &&
+		 len >= sizeof(struct task_body) + 16)
+		event = from_task(body, header->type);
+	else if (header->type == PERF_RECORD_LOST && len >= 32)
+		event = from_lost(body);
+	else
+		wanted = false;
+	if (event)
+		memcpy(&event->time_ns, (const char *)header + header->size - 8, 8);
+	*ret_event = event;
+	return wanted && !event ? -ENOMEM : 0;
+}
+
+/* --- rings ----------------------------------------------------------------------------------- */
+
+/* Copies `len` bytes at a ring position out. */
+static void copy_out(const struct sideband *s, const struct ring *ring, uint64_t at, void *to,
+		     size_t len)
+{
+	const uint8_t *data = (const uint8_t *)ring->control + s->page_size;
+	size_t size = data_size(s), from = at % size;
+	size_t first = len < size - from ? len : size - from;
+
+	memcpy(to, data + from, first);
+	memcpy((uint8_t *)to + first, data, len - first);
+}
+
+static int drain_ring(struct sideband *s, struct ring *ring,
+		      int (*each)(void *arg, struct sideband_event *event), void *arg)
+{
+	uint64_t head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->control->data_tail;
+	int err = 0;
+
+	while (tail != head && !err) {
+		struct perf_event_header *header = (struct perf_event_header *)s->record;
+		struct sideband_event *event = NULL;
+
+		copy_out(s, ring, tail, header, sizeof(*header));
+		if (header->size < sizeof(*header) + 16) {
+			tail = head; /* never seen; the rest cannot be told apart */
+			break;
+		}
+		copy_out(s, ring, tail, s->record, header->size);
+		tail += header->size;
+		err = to_event(header, &event);
+		if (event)
+			err = each(arg, event);
+	}
+	__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
+	return err;
+}
+
+bool sideband_waits(const struct sideband *s)
+{
+	for (size_t i = 0; i < s->n_rings; i++) {
+		const struct perf_event_mmap_page *control = s->rings[i].control;
+
+		if (control &&
+		    __atomic_load_n(&control->data_head, __ATOMIC_RELAXED) != control->data_tail)
+			return true;
+	}
+	return false;
+}
+
+int sideband_drain(struct sideband *s, int (*each)(void *arg, struct sideband_event *event),
+		   void *arg)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->n_rings && !err; i++) {
+		if (s->rings[i].control)
+			err = drain_ring(s, &s->rings[i], each, arg);
+	}
+	return err;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf's side-band: what processes and threads do to their names and mappings, from one dummy
+ * event a CPU that counts nothing. Times are CLOCK_MONOTONIC, as those of samples.
+ *
+ * It covers the whole machine (or the cgroup); whom it concerns is decided by the reader.
+ */
+#ifndef CAPTURE_SIDEBAND_H
+#define CAPTURE_SIDEBAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proc/object.h"
+
+enum sideband_kind { SIDEBAND_MMAP, SIDEBAND_COMM, SIDEBAND_FORK, SIDEBAND_EXIT, SIDEBAND_LOST };
+
+struct sideband_event {
+	enum sideband_kind kind;
+	uint64_t time_ns;
+	pid_t pid, tid;
+	pid_t parent_pid, parent_tid;  /* FORK */
+	bool is_exec;		       /* COMM */
+	uint64_t lost;		       /* LOST: events that did not fit */
+	struct object_mapping mapping; /* MMAP; path and build_id point into this event */
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	char text[]; /* MMAP: the path; COMM: the name */
+};
+
+struct sideband;
+
+/* Opens and maps the events. `cgroup_fd` is -1 for the whole machine. 0 or negative errno. */
+int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
+void sideband_free(struct sideband *sideband);
+
+/* A descriptor that becomes readable when a buffer is half full. */
+int sideband_poll_fd(const struct sideband *sideband);
+
+/* Whether there are events. */
+bool sideband_waits(const struct sideband *sideband);
+
+/* Hands over every waiting event; `each` owns it (free()). A non-zero return of `each` stops and
+ * is passed on; -ENOMEM. */
+int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
+		   void *arg);
+
+#endif

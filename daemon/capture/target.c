@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding, starting and watching what is profiled; see target.h. */
+#include "daemon/capture/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/capture/cgroup.h"
+
+struct target {
+	const struct options *options;
+	pid_t child;	 /* the command; 0: none */
+	int go;		 /* write end: lets the command go */
+	int exec_failed; /* read end: the errno of a failed exec, or closed by a good one */
+	int cgroup;
+	int epoll;
+	int *pidfds;
+	pid_t *pids;
+	size_t n_pids;
+};
+
+static void explain(char **ret_error, const char *format, const char *what, int err)
+{
+	if (asprintf(ret_error, format, what, strerror(-err)) < 0)
+		*ret_error = NULL;
+}
+
+/* Watches a process. 0 or -errno. */
+static int watch(struct target *t, pid_t pid)
+{
+	struct epoll_event want = {.events = EPOLLIN};
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		return errno == EINVAL ? -ESRCH : -errno; /* a thread's id is no process */
+	t->pidfds[t->n_pids] = fd;
+	t->pids[t->n_pids++] = pid;
+	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
+}
+
+static int find_processes(struct target *t, char **ret_error)
+{
+	for (size_t i = 0; i < t->options->n_pids; i++) {
+		char text[32];
+		int err = watch(t, t->options->pids[i]);
+
+		snprintf(text, sizeof(text), "%d", t->options->pids[i]);
+		if (err == -ESRCH) {
+			explain(ret_error,
+				"there is no process %s (%s): give the id of a running process, not "
+				"of a thread",
+				text, err);
+			return err;
+		}
+		if (err) {
+			explain(ret_error, "cannot watch process %s: %s", text, err);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* --- a command ------------------------------------------------------------------------------- */
+
+/* In the child: waits for the word to go, then becomes the command. */
+static void become_command(char **command, int go, int failed)
+{
+	char byte;
+	int err;
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (read(go, &byte, 1) != 1)
+		_exit(1); /* stackd gave up */
+	prctl(PR_SET_PDEATHSIG, 0);
+	execvp(command[0], command);
+	err = errno;
+	if (write(failed, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static int start_command(struct target *t, char **ret_error)
+{
+	int go[2], failed[2], err;
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC)) {
+		explain(ret_error, "cannot start %s: %s", t->options->command[0], -errno);
+		return -errno;
+	}
+	fflush(NULL);
+	t->child = fork();
+	if (t->child == 0) {
+		close(go[1]);
+		become_command(t->options->command, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	t->go = go[1];
+	t->exec_failed = failed[0];
+	if (t->child < 0) {
+		t->child = 0;
+		explain(ret_error, "cannot start %s: %s", t->options->command[0], -errno);
+		return -errno;
+	}
+	err = watch(t, t->child);
+	if (err)
+		explain(ret_error, "cannot watch %s: %s", t->options->command[0], err);
+	return err;
+}
+
+int target_start(struct target *t)
+{
+	int err = 0;
+
+	if (!t->child)
+		return 0;
+	if (write(t->go, "", 1) != 1)
+		return -errno;
+	if (read(t->exec_failed, &err, sizeof(err)) == sizeof(err))
+		return -err;
+	return 0;
+}
+
+bool target_command_cpu(struct target *t, uint64_t *ret_ns)
+{
+	struct rusage used;
+
+	if (!t->child || wait4(t->child, NULL, WNOHANG, &used) != t->child)
+		return false;
+	t->child = 0;
+	*ret_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
+		  (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+	return true;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+int target_new(const struct options *options, struct target **ret_target, char **ret_error)
+{
+	size_t room = options->n_pids + 1;
+	struct target *t = calloc(1, sizeof(*t));
+	int err = 0;
+
+	if (!t)
+		return -ENOMEM;
+	t->options = options;
+	t->go = t->exec_failed = t->cgroup = -1;
+	t->epoll = epoll_create1(EPOLL_CLOEXEC);
+	t->pidfds = calloc(room, sizeof(*t->pidfds));
+	t->pids = calloc(room, sizeof(*t->pids));
+	if (t->epoll < 0 || !t->pidfds || !t->pids)
+		err = -ENOMEM;
+	else if (options->target == TARGET_PIDS)
+		err = find_processes(t, ret_error);
+	else if (options->target == TARGET_COMMAND)
+		err = start_command(t, ret_error);
+	else if (options->target == TARGET_CGROUP)
+		err = cgroup_open(options->cgroup, &t->cgroup, ret_error);
+	if (err) {
+		target_free(t);
+		return err;
+	}
+	*ret_target = t;
+	return 0;
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void target_free(struct target *t)
+{
+	if (!t)
+		return;
+	close_if_open(t->go);
+	if (t->child && waitpid(t->child, NULL, WNOHANG) == 0)
+		kill(t->child, SIGTERM);
+	close_if_open(t->exec_failed);
+	close_if_open(t->cgroup);
+	for (size_t i = 0; i < t->n_pids; i++)
+		close_if_open(t->pidfds[i]);
+	close_if_open(t->epoll);
+	free(t->pidfds);
+	free(t->pids);
+	free(t);
+}
+
+const pid_t *target_pids(const struct target *t, size_t *ret_count)
+{
+	*ret_count = t->n_pids;
+	return t->pids;
+}
+
+int target_cgroup_fd(const struct target *t)
+{
+	return t->cgroup;
+}
+
+int target_poll_fd(const struct target *t)
+{
+	return t->n_pids ? t->epoll : -1;
+}
+
+bool target_has_ended(struct target *t)
+{
+	bool all = t->n_pids > 0;
+
+	for (size_t i = 0; i < t->n_pids; i++) {
+		struct pollfd ended = {.fd = t->pidfds[i], .events = POLLIN};
+
+		if (ended.fd < 0)
+			continue;
+		if (poll(&ended, 1, 0) != 1) {
+			all = false;
+			continue;
+		}
+		close(t->pidfds[i]); /* leaves the epoll set too */
+		t->pidfds[i] = -1;
+	}
+	return all;
+}

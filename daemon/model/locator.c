@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses to locations; see places.h. The kernel's symbols are read only when a kernel address
+ * has come, and only to tell its parts (itself and its modules) apart: names are found later.
+ */
+#include "daemon/model/locator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+struct places {
+	struct object_table *objects;
+	struct process_table *processes;
+	struct location_table *locations;
+
+	struct kallsyms *ksyms; /* NULL: not loaded, or not to be had */
+	bool ksyms_tried;
+	const struct object **kernel_parts; /* by part; NULL: not entered yet */
+	const struct object *unknown;	    /* for addresses of nowhere; NULL: not entered yet */
+};
+
+int places_new(struct object_table *objects, struct process_table *processes,
+	       struct location_table *locations, struct places **ret_places)
+{
+	struct places *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->objects = objects;
+	p->processes = processes;
+	p->locations = locations;
+	*ret_places = p;
+	return 0;
+}
+
+void places_free(struct places *p)
+{
+	if (!p)
+		return;
+	kallsyms_free(p->ksyms);
+	free(p->kernel_parts);
+	free(p);
+}
+
+/* --- of a process ---------------------------------------------------------------------------- */
+
+bool places_find(const struct places *p, pid_t pid, uint64_t address,
+		 const struct object **ret_object, uint64_t *ret_offset)
+{
+	const struct mapping *m = process_table_mapping(p->processes, pid, address);
+
+	if (!m)
+		return false;
+	*ret_object = m->object;
+	*ret_offset = address - m->start + m->offset;
+	return true;
+}
+
+bool places_find_code(void *arg, uint64_t address, const struct object **ret_object,
+		      uint64_t *ret_offset)
+{
+	const struct place_of *of = arg;
+
+	return places_find(of->places, of->pid, address, ret_object, ret_offset);
+}
+
+int places_nowhere(struct places *p, const struct object **ret_object)
+{
+	const struct object nowhere = {
+		.kind = OBJECT_JIT,
+		.file_id = hash_mix64(UINT64_C(0x6e6f7768657265)),
+		.path = "[unknown]",
+	};
+	int err = 0;
+
+	if (!p->unknown)
+		err = object_table_add(p->objects, &nowhere, &p->unknown);
+	if (!err)
+		*ret_object = p->unknown;
+	return err;
+}
+
+int places_enter(struct places *p, const struct object *object, uint64_t offset, bool is_return,
+		 uint32_t *ret_location)
+{
+	const struct location location = {
+		.file_id = object->file_id,
+		.offset = offset,
+		.object = object->number,
+		.is_return = is_return,
+	};
+
+	return location_intern(p->locations, &location, ret_location);
+}
+
+int places_of_frame(struct places *p, const struct walk_frame *frame, uint32_t *ret_location)
+{
+	const struct object *object = frame->object;
+	int err = object ? 0 : places_nowhere(p, &object);
+
+	if (err)
+		return err;
+	return places_enter(p, object, frame->offset, frame->is_return, ret_location);
+}
+
+/* --- of the kernel --------------------------------------------------------------------------- */
+
+static void load_kernel_symbols(struct places *p)
+{
+	const struct kallsyms_options options = {.proc_root = "/proc", .sys_root = "/sys"};
+
+	if (p->ksyms_tried)
+		return;
+	p->ksyms_tried = true;
+	if (kallsyms_load(&options, &p->ksyms))
+		return;
+	p->kernel_parts = calloc(kallsyms_part_count(p->ksyms), sizeof(*p->kernel_parts));
+	if (!p->kernel_parts) {
+		kallsyms_free(p->ksyms);
+		p->ksyms = NULL;
+	}
+}
+
+static uint64_t name_hash(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = hash_mix64(hash + (uint8_t)*name + 1);
+	return hash ? hash : 1;
+}
+
+/* The object of the kernel or module that holds an address. */
+static int kernel_object(struct places *p, uint64_t address, const struct object **ret_object)
+{
+	const struct kallsyms_part *part;
+	struct object object = {.kind = OBJECT_KERNEL};
+	size_t index;
+	int err;
+
+	load_kernel_symbols(p);
+	if (!p->ksyms)
+		return places_nowhere(p, ret_object);
+	part = kallsyms_part(p->ksyms, address, &index);
+	if (!p->kernel_parts[index]) {
+		object.path = (char *)part->name;
+		object.address = part->start;
+		if (strcmp(part->name, "[kernel.kallsyms]"))
+			object.kind = OBJECT_MODULE;
+		object.build_id_len = part->build_id_len;
+		memcpy(object.build_id, part->build_id, sizeof(object.build_id));
+		object.file_id = part->build_id_len ? elf_file_id_from_build_id(part->build_id,
+										part->build_id_len)
+						    : name_hash(part->name);
+		err = object_table_add(p->objects, &object, &p->kernel_parts[index]);
+		if (err)
+			return err;
+	}
+	*ret_object = p->kernel_parts[index];
+	return 0;
+}
+
+int places_of_kernel(struct places *p, uint64_t address, bool is_return, uint32_t *ret_location)
+{
+	const struct object *object;
+	uint64_t lookup = address - is_return;
+	int err = kernel_object(p, lookup, &object);
+
+	if (err)
+		return err;
+	return places_enter(p, object, lookup - object->address, is_return, ret_location);
+}
+
+const struct kallsyms *places_kallsyms(const struct places *p)
+{
+	return p->ksyms;
+}

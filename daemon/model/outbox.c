@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Batches of what is new; see outbox.h. */
+#include "daemon/model/outbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct outbox {
+	struct outbox_tables from;
+	bool has_sizes;
+	struct batch *batch; /* being filled */
+	size_t samples_room;
+	struct {
+		uint32_t objects, locations, processes, threads, nodes, origins;
+	} sent;
+};
+
+int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox)
+{
+	struct outbox *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	o->from = *tables;
+	o->sent.nodes = 1;   /* the empty path is known */
+	o->sent.origins = 1; /* so is ORIGIN_WALKED */
+	o->batch = batch_new();
+	if (!o->batch) {
+		free(o);
+		return -ENOMEM;
+	}
+	*ret_outbox = o;
+	return 0;
+}
+
+void outbox_free(struct outbox *o)
+{
+	if (!o)
+		return;
+	batch_free(o->batch);
+	free(o);
+}
+
+void outbox_use_sizes(struct outbox *o)
+{
+	o->has_sizes = true;
+}
+
+int outbox_keep(struct outbox *o, const struct store_sample *sample)
+{
+	struct batch *b = o->batch;
+
+	if (b->n_samples == o->samples_room) {
+		size_t room = o->samples_room ? o->samples_room * 2 : 1024;
+		struct store_sample *grown = reallocarray(b->samples, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->samples = grown;
+		o->samples_room = room;
+	}
+	b->samples[b->n_samples++] = *sample;
+	return 0;
+}
+
+/* --- what the tables have got -------------------------------------------------------------- */
+
+static int take_objects(struct outbox *o, struct batch *b)
+{
+	uint32_t count = object_table_count(o->from.objects);
+
+	b->objects = calloc(count - o->sent.objects + 1, sizeof(const struct object *));
+	if (!b->objects)
+		return -ENOMEM;
+	for (; o->sent.objects < count; o->sent.objects++)
+		b->objects[b->n_objects++] = object_table_at(o->from.objects, o->sent.objects);
+	return 0;
+}
+
+static int take_locations(struct outbox *o, struct batch *b)
+{
+	uint32_t count = location_count(o->from.locations);
+
+	b->locations = calloc(count - o->sent.locations + 1, sizeof(*b->locations));
+	if (!b->locations)
+		return -ENOMEM;
+	for (; o->sent.locations < count; o->sent.locations++) {
+		const struct location *l = location_at(o->from.locations, o->sent.locations);
+
+		b->locations[b->n_locations++] = (struct store_location){
+			.number = o->sent.locations,
+			.object = l->object,
+			.offset = l->offset,
+			.is_return = l->is_return,
+		};
+	}
+	return 0;
+}
+
+static int take_nodes(struct outbox *o, struct batch *b)
+{
+	uint32_t count = trie_count(o->from.trie);
+
+	b->nodes = calloc(count - o->sent.nodes + 1, sizeof(*b->nodes));
+	if (o->has_sizes)
+		b->sizes = calloc(count - o->sent.nodes + 1, sizeof(*b->sizes));
+	if (!b->nodes || (o->has_sizes && !b->sizes))
+		return -ENOMEM;
+	for (; o->sent.nodes < count; o->sent.nodes++) {
+		const struct trie_node *node = trie_at(o->from.trie, o->sent.nodes);
+
+		if (b->sizes)
+			b->sizes[b->n_nodes] = paths_size(o->from.paths, o->sent.nodes);
+		b->nodes[b->n_nodes++] = (struct store_node){
+			.parent = node->parent,
+			.location = node->location,
+		};
+	}
+	return 0;
+}
+
+static int take_origins(struct outbox *o, struct batch *b)
+{
+	uint32_t count = origin_count(o->from.origins);
+
+	b->origins = calloc(count - o->sent.origins + 1, sizeof(*b->origins));
+	if (!b->origins)
+		return -ENOMEM;
+	for (; o->sent.origins < count; o->sent.origins++) {
+		struct origin *origin = &b->origins[b->n_origins];
+		struct origin_run *runs;
+
+		*origin = origin_at(o->from.origins, o->sent.origins);
+		runs = calloc((size_t)origin->n_runs + 1, sizeof(*runs));
+		if (!runs)
+			return -ENOMEM;
+		if (origin->n_runs)
+			memcpy(runs, origin->runs, origin->n_runs * sizeof(*runs));
+		origin->runs = runs;
+		b->n_origins++;
+	}
+	return 0;
+}
+
+static int take_processes(struct outbox *o, struct batch *b)
+{
+	uint32_t count = process_table_process_count(o->from.processes);
+
+	b->processes = calloc(count - o->sent.processes + 1, sizeof(*b->processes));
+	if (!b->processes)
+		return -ENOMEM;
+	for (; o->sent.processes < count; o->sent.processes++) {
+		const struct process *p =
+			process_table_process_at(o->from.processes, o->sent.processes);
+		struct store_process *row = &b->processes[b->n_processes++];
+
+		*row = (struct store_process){
+			.number = p->number,
+			.pid = p->pid,
+			.parent = p->parent,
+			.comm = strdup(p->comm),
+			.exe = p->exe ? strdup(p->exe) : NULL,
+		};
+		if (!row->comm || (p->exe && !row->exe))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_threads(struct outbox *o, struct batch *b)
+{
+	uint32_t count = process_table_thread_count(o->from.processes);
+
+	b->threads = calloc(count - o->sent.threads + 1, sizeof(*b->threads));
+	if (!b->threads)
+		return -ENOMEM;
+	for (; o->sent.threads < count; o->sent.threads++) {
+		const struct thread *t =
+			process_table_thread_at(o->from.processes, o->sent.threads);
+		struct store_thread *row = &b->threads[b->n_threads++];
+
+		*row = (struct store_thread){
+			.number = t->number,
+			.process = t->process,
+			.tid = t->tid,
+			.comm = strdup(t->comm),
+		};
+		if (!row->comm)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct batch *outbox_take(struct outbox *o)
+{
+	struct batch *b = o->batch, *fresh = batch_new();
+
+	if (!fresh)
+		return NULL;
+	if (take_objects(o, b) || take_locations(o, b) || take_nodes(o, b) || take_origins(o, b) ||
+	    take_processes(o, b) || take_threads(o, b)) {
+		batch_free(fresh);
+		return NULL;
+	}
+	o->batch = fresh;
+	o->samples_room = 0;
+	return b;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A row and a binary heap, both by time; see reorder.h. Equal times keep the order of arrival,
+ * events first.
+ *
+ * Samples nearly always arrive in order: the row takes them at its end and gives them from its
+ * front, one step each. What is older than the row's end, and all events (they come before the
+ * samples of their time), goes into the heap.
+ */
+#include "daemon/model/reorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/capture/record_pool.h"
+
+struct slot {
+	struct reorder_item item;
+	uint64_t order; /* of arrival */
+};
+
+struct reorder {
+	struct slot *heap;
+	size_t count, room;
+	struct slot *row; /* from `first` up to `end` */
+	size_t first, end, row_room;
+	uint64_t arrivals;
+	uint64_t handed_out_ns; /* the youngest time that was handed out */
+	uint64_t late;
+};
+
+int reorder_new(struct reorder **ret_queue)
+{
+	struct reorder *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	*ret_queue = q;
+	return 0;
+}
+
+static void free_items(struct slot *slots, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		record_pool_give_back(slots[i].item.sample);
+		free(slots[i].item.event);
+	}
+}
+
+void reorder_free(struct reorder *q)
+{
+	if (!q)
+		return;
+	free_items(q->heap, q->count);
+	free_items(q->row + q->first, q->end - q->first);
+	free(q->heap);
+	free(q->row);
+	free(q);
+}
+
+static bool before(const struct slot *a, const struct slot *b)
+{
+	if (a->item.time_ns != b->item.time_ns)
+		return a->item.time_ns < b->item.time_ns;
+	if (!a->item.event != !b->item.event)
+		return a->item.event != NULL;
+	return a->order < b->order;
+}
+
+/* Makes room for one more at the row's end: by moving it to the front if half of it is free. */
+static int reserve_row(struct reorder *q)
+{
+	size_t room = q->row_room ? q->row_room * 2 : 1024;
+	struct slot *row;
+
+	if (q->end < q->row_room)
+		return 0;
+	if (q->first && q->first >= q->row_room / 2) {
+		memmove(q->row, q->row + q->first, (q->end - q->first) * sizeof(*q->row));
+		q->end -= q->first;
+		q->first = 0;
+		return 0;
+	}
+	row = reallocarray(q->row, room, sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	q->row = row;
+	q->row_room = room;
+	return 0;
+}
+
+static int push_heap(struct reorder *q, const struct slot *slot)
+{
+	size_t i;
+
+	if (q->count == q->room) {
+		size_t room = q->room ? q->room * 2 : 1024;
+		struct slot *heap = reallocarray(q->heap, room, sizeof(*heap));
+
+		if (!heap)
+			return -ENOMEM;
+		q->heap = heap;
+		q->room = room;
+	}
+	for (i = q->count++; i > 0 && before(slot, &q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		q->heap[i] = q->heap[(i - 1) / 2];
+	q->heap[i] = *slot;
+	return 0;
+}
+
+int reorder_push(struct reorder *q, const struct reorder_item *item)
+{
+	struct slot slot = {.item = *item, .order = q->arrivals};
+	int err;
+
+	if (item->event || (q->first < q->end && before(&slot, &q->row[q->end - 1]))) {
+		err = push_heap(q, &slot);
+	} else {
+		err = reserve_row(q);
+		if (!err)
+			q->row[q->end++] = slot;
+	}
+	if (err)
+		return err;
+	q->arrivals++;
+	if (item->time_ns < q->handed_out_ns)
+		q->late++;
+	return 0;
+}
+
+/* Puts `slot` where the root is missing. */
+static void sift_down(struct reorder *q, const struct slot *slot)
+{
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= q->count)
+			break;
+		if (child + 1 < q->count && before(&q->heap[child + 1], &q->heap[child]))
+			child++;
+		if (!before(&q->heap[child], slot))
+			break;
+		q->heap[i] = q->heap[child];
+		i = child;
+	}
+	q->heap[i] = *slot;
+}
+
+static void pop_heap(struct reorder *q)
+{
+	struct slot last;
+
+	if (!--q->count)
+		return;
+	last = q->heap[q->count];
+	sift_down(q, &last);
+}
+
+bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *ret_item)
+{
+	const struct slot *next = q->first < q->end ? &q->row[q->first] : NULL;
+	bool is_in_heap = q->count && (!next || before(&q->heap[0], next));
+
+	if (is_in_heap)
+		next = &q->heap[0];
+	if (!next || next->item.time_ns >= horizon_ns)
+		return false;
+	*ret_item = next->item;
+	if (ret_item->time_ns > q->handed_out_ns)
+		q->handed_out_ns = ret_item->time_ns;
+	if (is_in_heap)
+		pop_heap(q);
+	else if (++q->first == q->end)
+		q->first = q->end = 0;
+	return true;
+}
+
+size_t reorder_waiting(const struct reorder *q)
+{
+	return q->count + q->end - q->first;
+}
+
+uint64_t reorder_late(const struct reorder *q)
+{
+	return q->late;
+}

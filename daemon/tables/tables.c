@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiling and loading recipe tables; see tables.h.
+ *
+ * Order matters, since the kernel half reads while this writes: rules first, then rows and
+ * chunks, then the file's entry, and the inode last. Eviction goes the other way: the entry is
+ * cleared, then every walk that may have read it ends, then its room is given back.
+ *
+ * A file that has rows never has is_loaded, which says that there are none: a walk looks at the
+ * two one after the other, and between its looks a table may come.
+ */
+#include "daemon/tables/tables.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/tables/extents.h"
+#include "daemon/base/map_window.h"
+#include "unwind/recipe.h"
+#include "unwind/recipe_rules.h"
+
+#define WALKS_END_US 20000 /* a thousand times what a walk takes */
+#define THREAD_NICE  (-10)
+#define ROWS_AT_ONCE 65536u
+#define MUCH_BYTES   (1u << 20) /* of tables made */
+
+struct request {
+	const struct object *object;
+	struct stackd_inode key;
+	bool has_key;
+	bool is_early; /* nobody has missed it yet */
+	struct request *next;
+};
+
+struct segment {
+	uint32_t file;
+	uint64_t offset;
+};
+
+struct tables {
+	struct tables_maps maps;
+	pthread_t thread;
+	bool has_thread;
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t change;
+	struct request *first;	 /* what has been missed, then what is early */
+	struct request *serving; /* taken out of the list; NULL: none */
+	bool is_ending;
+	struct tables_counts counts; /* as they were after the last request */
+
+	/* The thread's own. */
+	struct tables_counts own;
+	bool may_evict;	   /* for the request at hand */
+	size_t bytes_made; /* of tables, since memory was last given back */
+	struct extents *rows, *chunks;
+	struct recipe_rules *rules;
+	size_t rules_loaded;
+	uint32_t *row_of; /* by file number: first row, where a table is loaded */
+	uint32_t *uses_before;
+	uint32_t *rules_of; /* by file number: rules that came with it */
+
+	uint32_t n_segments; /* read by the recorder, after the records that name them */
+	struct segment segments[STACKD_SEGMENT_COUNT];
+};
+
+/* Is there nothing more to load? */
+static bool is_known(const struct tables *t, uint32_t number)
+{
+	const struct stackd_file *file = &t->maps.files[number];
+
+	return __atomic_load_n(&file->n_chunks, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&file->is_loaded, __ATOMIC_RELAXED);
+}
+
+/* What has no rows, and will have none: walks no longer ask for it. */
+static void set_empty(struct tables *t, uint32_t number)
+{
+	__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
+}
+
+/* --- eviction -------------------------------------------------------------------------------- */
+
+static uint32_t uses_of(const struct tables *t, uint32_t file)
+{
+	return __atomic_load_n(&t->maps.files[file].uses, __ATOMIC_RELAXED) - t->uses_before[file];
+}
+
+/*
+ * Waits until all walks have ended that are under way. The kernel runs them within RCU's read side,
+ * and this membarrier is a grace period; with one CPU it is nothing, but there no walk is under way
+ * while we run. A kernel with CPUs that have no tick refuses it: then time has to do.
+ */
+static void wait_for_walks(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(WALKS_END_US);
+}
+
+/* From here on, uses count for the next request that evicts. Within one they go on counting for
+ * all its victims: since the first of them, there were hardly any. */
+static void forget_uses(struct tables *t)
+{
+	for (uint32_t f = 1; f < t->maps.n_files; f++)
+		t->uses_before[f] = __atomic_load_n(&t->maps.files[f].uses, __ATOMIC_RELAXED);
+}
+
+/* Takes the table that was used least since the last request that evicted out. false: there is
+ * none. */
+static bool evict_one(struct tables *t)
+{
+	uint32_t victim = 0;
+	struct stackd_file *file;
+
+	for (uint32_t f = 1; f < t->maps.n_files; f++) {
+		if (t->maps.files[f].n_chunks && (!victim || uses_of(t, f) < uses_of(t, victim)))
+			victim = f;
+	}
+	if (!victim)
+		return false;
+	file = &t->maps.files[victim];
+	__atomic_store_n(&file->n_chunks, 0, __ATOMIC_RELEASE);
+	wait_for_walks();
+	extents_give(t->rows, t->row_of[victim]);
+	extents_give(t->chunks, file->chunk_base);
+	t->own.evicted++;
+	return true;
+}
+
+/* Takes room, evicting as often as it needs, if it may: none for what would not fit if all were
+ * gone. 0 or -ENOSPC, -E2BIG, -ENOMEM. */
+static int take_room(struct tables *t, struct extents *extents, uint32_t count, uint32_t *ret_first)
+{
+	int err;
+
+	do {
+		err = extents_take(extents, count, ret_first);
+	} while (err == -ENOSPC && t->may_evict && evict_one(t));
+	return err;
+}
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+static void load_new_rules(struct tables *t)
+{
+	size_t count;
+	const struct stackd_rule *rules = recipe_rules_array(t->rules, &count);
+
+	for (; t->rules_loaded < count; t->rules_loaded++)
+		t->maps.rules[t->rules_loaded] = rules[t->rules_loaded];
+}
+
+/* Gives a file's short frames their segments, once; they stay when the table is evicted. */
+static void give_segments(struct tables *t, struct stackd_file *file, uint32_t number,
+			  uint32_t first_chunk, size_t n_chunks)
+{
+	uint64_t end = ((uint64_t)first_chunk + n_chunks) << STACKD_CHUNK_SHIFT;
+	uint32_t need =
+		(uint32_t)((end + (1u << STACKD_SEGMENT_SHIFT) - 1) >> STACKD_SEGMENT_SHIFT);
+	uint32_t first = t->n_segments;
+
+	if (file->n_segments || need > STACKD_SEGMENT_COUNT - first)
+		return;
+	for (uint32_t i = 0; i < need; i++)
+		t->segments[first + i] = (struct segment){
+			.file = number,
+			.offset = (uint64_t)i << STACKD_SEGMENT_SHIFT,
+		};
+	__atomic_store_n(&t->n_segments, first + need, __ATOMIC_RELEASE);
+	file->first_segment = (uint16_t)first;
+	__atomic_store_n(&file->n_segments, (uint16_t)need, __ATOMIC_RELEASE);
+}
+
+/* How many rules may come with a file: a quarter of those that no other file has taken, so that one
+ * with rules without end leaves most of them to others, however often it is loaded. */
+static size_t rules_left_to(const struct tables *t, uint32_t number)
+{
+	size_t count, share;
+
+	recipe_rules_array(t->rules, &count);
+	share = (RECIPE_MAX_RULES - count + t->rules_of[number]) / 4;
+	return share > t->rules_of[number] ? share - t->rules_of[number] : 0;
+}
+
+/* Writes a table's rows from number `first` on, some at a time: what is mapped is resident. */
+static int write_rows(struct tables *t, const struct recipe_table *table, const uint32_t *numbers,
+		      uint32_t first, size_t count)
+{
+	for (size_t at = 0, some; at < count; at += some) {
+		struct map_window window;
+		int err;
+
+		some = count - at < ROWS_AT_ONCE ? count - at : ROWS_AT_ONCE;
+		err = map_window_open(t->maps.rows_fd, PROT_READ | PROT_WRITE,
+				      (first + at) * sizeof(struct stackd_row),
+				      some * sizeof(struct stackd_row), &window);
+		if (err)
+			return err;
+		t->own.refused_entries[RECIPE_REFUSED_RULE_SHARE] +=
+			recipe_rules_copy(table, numbers, at, some, window.data);
+		map_window_close(&window);
+	}
+	return 0;
+}
+
+/* The kernel's numbers for a table's rules; the caller frees. */
+static int take_rules(struct tables *t, uint32_t number, const struct recipe_table *table,
+		      uint32_t **ret_numbers)
+{
+	size_t before, after;
+	int err;
+
+	recipe_rules_array(t->rules, &before);
+	err = recipe_rules_join(t->rules, table, rules_left_to(t, number), ret_numbers);
+	recipe_rules_array(t->rules, &after);
+	t->rules_of[number] += (uint32_t)(after - before);
+	return err;
+}
+
+static int load_rows(struct tables *t, uint32_t number, const struct recipe_table *table,
+		     uint32_t *ret_first)
+{
+	uint32_t *numbers;
+	size_t count;
+	int err;
+
+	recipe_table_rows(table, &count);
+	t->bytes_made += count * sizeof(struct stackd_row);
+	err = take_room(t, t->rows, (uint32_t)count, ret_first);
+	if (err)
+		return err;
+	err = take_rules(t, number, table, &numbers);
+	if (!err) {
+		err = write_rows(t, table, numbers, *ret_first, count);
+		free(numbers);
+	}
+	if (err) {
+		extents_give(t->rows, *ret_first);
+		return err;
+	}
+	load_new_rules(t);
+	return 0;
+}
+
+/* Takes room for a table's chunks and the end entry, and writes them. */
+static int load_chunks(struct tables *t, const uint32_t *chunks, size_t n_chunks,
+		       uint32_t first_row, uint32_t *ret_base)
+{
+	struct map_window window;
+	uint32_t base, *to;
+	int err = take_room(t, t->chunks, (uint32_t)n_chunks + 1, &base);
+
+	if (err)
+		return err;
+	err = map_window_open(t->maps.chunks_fd, PROT_READ | PROT_WRITE, base * sizeof(*chunks),
+			      (n_chunks + 1) * sizeof(*chunks), &window);
+	if (err) {
+		extents_give(t->chunks, base);
+		return err;
+	}
+	to = window.data;
+	for (size_t i = 0; i <= n_chunks; i++)
+		to[i] = first_row + chunks[i];
+	map_window_close(&window);
+	*ret_base = base;
+	return 0;
+}
+
+static int load_table(struct tables *t, uint32_t number, const struct recipe_table *table)
+{
+	struct stackd_file *file = &t->maps.files[number];
+	uint32_t first_chunk, first_row, base;
+	size_t n_chunks;
+	const uint32_t *chunks = recipe_table_chunks(table, &first_chunk, &n_chunks);
+	int err;
+
+	if (n_chunks) {
+		err = load_rows(t, number, table, &first_row);
+		if (err)
+			return err;
+		err = load_chunks(t, chunks, n_chunks, first_row, &base);
+		if (err) {
+			extents_give(t->rows, first_row);
+			return err;
+		}
+		t->row_of[number] = first_row;
+		file->chunk_base = base;
+		file->first_chunk = first_chunk;
+		give_segments(t, file, number, first_chunk, n_chunks);
+	}
+	if (n_chunks)
+		__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
+	else
+		set_empty(t, number);
+	return 0;
+}
+
+/* Why an object has no table at all. What has no file by its nature is not refused. */
+static void refuse_file(struct tables *t, const struct object *object, int err)
+{
+	enum recipe_refusal why =
+		err == -ENOEXEC ? RECIPE_REFUSED_FILE_HEADERS : RECIPE_REFUSED_FILE_READ;
+
+	if (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO)
+		t->own.refused_entries[why]++;
+	set_empty(t, object->number + 1);
+}
+
+/* Compiles and loads an object's recipes. 0, also without a readable file: then it has none;
+ * what take_room() says. */
+static int load_object(struct tables *t, const struct object *object)
+{
+	struct recipe_table *table = NULL;
+	struct elf_file *elf = NULL;
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	int err = object->elf ? elf_file_clone(object->elf, &elf) : object->error;
+
+	if (!err && elf)
+		err = recipe_compile(elf, &table);
+	if (table) {
+		err = load_table(t, object->number + 1, table);
+		t->own.loaded += !err;
+		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
+			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
+	} else if (err != -ENOMEM) {
+		refuse_file(t, object, err);
+		err = 0;
+	}
+	recipe_table_free(table);
+	elf_file_free(elf);
+	t->own.compile_ns += clock_ns(CLOCK_MONOTONIC) - start;
+	return err;
+}
+
+static void serve(struct tables *t, const struct request *r)
+{
+	uint32_t number = r->object->number + 1;
+	uint64_t evicted = t->own.evicted;
+	int err = 0;
+
+	if (number >= t->maps.n_files) {
+		t->own.refused++;
+		return;
+	}
+	t->may_evict = !r->is_early;
+	if (!is_known(t, number))
+		err = load_object(t, r->object);
+	if (t->own.evicted > evicted)
+		forget_uses(t);
+	if (err && !r->is_early) {
+		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
+		set_empty(t, number);
+		t->own.refused++;
+	}
+	if (r->has_key)
+		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);
+}
+
+/* Shows the thread's counts to others; with the lock held. */
+static void publish(struct tables *t)
+{
+	t->own.rows = extents_used(t->rows);
+	t->own.rules = t->rules_loaded;
+	t->counts = t->own;
+}
+
+/* What making tables has left in the heap; with the lock held. false: hardly anything. */
+static bool give_back(struct tables *t)
+{
+	if (t->bytes_made < MUCH_BYTES)
+		return false;
+	t->bytes_made = 0;
+	pthread_mutex_unlock(&t->lock);
+	malloc_trim(0);
+	pthread_mutex_lock(&t->lock);
+	return true;
+}
+
+static void *run(void *arg)
+{
+	struct tables *t = arg;
+
+	/* Without the right to it, as it is. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICE);
+	pthread_mutex_lock(&t->lock);
+	for (;;) {
+		struct request *r = t->first;
+
+		if (t->is_ending)
+			break;
+		if (!r) {
+			if (!give_back(t))
+				pthread_cond_wait(&t->change, &t->lock);
+			continue;
+		}
+		t->first = r->next;
+		t->serving = r;
+		pthread_mutex_unlock(&t->lock);
+		serve(t, r);
+		pthread_mutex_lock(&t->lock);
+		publish(t);
+		t->serving = NULL;
+		free(r);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* --- from the main loop ---------------------------------------------------------------------- */
+
+static int start_thread(struct tables *t)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	t->has_thread = !err;
+	return -err;
+}
+
+int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
+{
+	struct tables *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->maps = *maps;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->change, NULL);
+	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));
+	t->uses_before = calloc(maps->n_files, sizeof(*t->uses_before));
+	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
+	err = t->row_of && t->uses_before && t->rules_of ? recipe_rules_new(&t->rules) : -ENOMEM;
+	if (!err)
+		err = extents_new(maps->n_rows, &t->rows);
+	if (!err)
+		err = extents_new(maps->n_chunks, &t->chunks);
+	if (!err) {
+		load_new_rules(t);
+		publish(t);
+		err = start_thread(t);
+	}
+	if (err) {
+		tables_free(t);
+		return err;
+	}
+	*ret_tables = t;
+	return 0;
+}
+
+void tables_free(struct tables *t)
+{
+	if (!t)
+		return;
+	if (t->has_thread) {
+		pthread_mutex_lock(&t->lock);
+		t->is_ending = true;
+		pthread_cond_signal(&t->change);
+		pthread_mutex_unlock(&t->lock);
+		pthread_join(t->thread, NULL);
+	}
+	while (t->first) {
+		struct request *r = t->first;
+
+		t->first = r->next;
+		free(r);
+	}
+	extents_free(t->rows);
+	extents_free(t->chunks);
+	recipe_rules_free(t->rules);
+	pthread_cond_destroy(&t->change);
+	pthread_mutex_destroy(&t->lock);
+	free(t->row_of);
+	free(t->uses_before);
+	free(t->rules_of);
+	free(t);
+}
+
+static bool is_same(const struct request *a, const struct request *b)
+{
+	return a->object == b->object && a->has_key == b->has_key &&
+	       !memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+static bool is_asked_for(const struct tables *t, const struct request *wanted)
+{
+	if (t->serving && is_same(t->serving, wanted))
+		return true;
+	for (const struct request *r = t->first; r; r = r->next) {
+		if (is_same(r, wanted) && r->is_early <= wanted->is_early)
+			return true;
+	}
+	return false;
+}
+
+/* Enters it at the end of its kind. */
+static int enter(struct tables *t, const struct request *wanted)
+{
+	struct request **at = &t->first, *r = malloc(sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	while (*at && (*at)->is_early <= wanted->is_early)
+		at = &(*at)->next;
+	*r = *wanted;
+	r->next = *at;
+	*at = r;
+	pthread_cond_signal(&t->change);
+	return 0;
+}
+
+static int ask(struct tables *t, const struct request *wanted)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&t->lock);
+	if (!is_asked_for(t, wanted))
+		err = enter(t, wanted);
+	pthread_mutex_unlock(&t->lock);
+	return err;
+}
+
+int tables_want(struct tables *t, const struct object *object, const struct stackd_inode *key)
+{
+	struct request wanted = {.object = object, .has_key = key != NULL};
+
+	if (key)
+		wanted.key = *key;
+	return ask(t, &wanted);
+}
+
+int tables_prepare(struct tables *t, const struct object *object)
+{
+	uint32_t number = object->number + 1;
+
+	if (number < t->maps.n_files && is_known(t, number))
+		return 0;
+	return ask(t, &(struct request){.object = object, .is_early = true});
+}
+
+bool tables_segment(const struct tables *t, uint32_t segment, uint32_t *ret_file,
+		    uint64_t *ret_offset)
+{
+	if (segment >= __atomic_load_n(&t->n_segments, __ATOMIC_ACQUIRE))
+		return false;
+	*ret_file = t->segments[segment].file;
+	*ret_offset = t->segments[segment].offset;
+	return true;
+}
+
+void tables_counts(struct tables *t, struct tables_counts *ret_counts)
+{
+	pthread_mutex_lock(&t->lock);
+	*ret_counts = t->counts;
+	pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* Tags and call paths; see tag_paths.h. */
+#include "daemon/tags/tag_paths.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "daemon/tags/tag_book.h"
+
+#define MAX_DOUBTS 4 /* frames of one path at which the tag may be about to change */
+
+/* A frame whose function keeps a tag. */
+struct link {
+	size_t frame;
+	struct tag_place function;
+	bool is_doubtful; /* it may not be in the tag */
+};
+
+struct tag_paths {
+	struct tag_paths_options with;
+	struct tag_book *book;
+	const struct object *mark; /* the object of tags without a path; NULL: not entered yet */
+	VEC(struct link) links;
+	struct tag_paths_counts counts;
+};
+
+int tag_paths_new(const struct tag_paths_options *options, struct tag_paths **ret_paths)
+{
+	struct tag_paths *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->with = *options;
+	err = tag_book_new(options->known_fd, options->max_known, &t->book);
+	if (err) {
+		tag_paths_free(t);
+		return err;
+	}
+	*ret_paths = t;
+	return 0;
+}
+
+void tag_paths_free(struct tag_paths *t)
+{
+	if (!t)
+		return;
+	tag_book_free(t->book);
+	free(t->links.items);
+	free(t);
+}
+
+void tag_paths_counts(const struct tag_paths *t, struct tag_paths_counts *ret_counts)
+{
+	*ret_counts = t->counts;
+	ret_counts->learned = tag_book_count(t->book);
+}
+
+/* --- the functions of a walk that keep a tag -------------------------------------------------- */
+
+static const struct object *object_of(const struct tag_paths *t, const struct location *l)
+{
+	return object_table_at(t->with.objects, l->object);
+}
+
+static bool find_function(const struct tag_paths *t, const struct object *object, uint64_t offset,
+			  struct tag_place *ret_function)
+{
+	struct tag_functions *functions = tagger_functions(t->with.tagger, object);
+	uint64_t vaddr;
+
+	return functions && elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
+	       tag_functions_find(functions, vaddr, ret_function);
+}
+
+static int find_links(struct tag_paths *t, const uint32_t *path, size_t count)
+{
+	t->links.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct location *l = location_at(t->with.locations, path[i]);
+		struct link link = {.frame = i};
+
+		if (!find_function(t, object_of(t, l), l->offset, &link.function))
+			continue;
+		if (VEC_RESERVE(&t->links, 1))
+			return -ENOMEM;
+		t->links.items[t->links.count++] = link;
+	}
+	return 0;
+}
+
+/* The tag of the links, without those whose bits are set in `dropped` (by their number among the
+ * doubtful ones); *ret_last is the last one that counts, or NULL. */
+static uint64_t chain(const struct tag_paths *t, uint32_t dropped, const struct link **ret_last)
+{
+	uint32_t doubt = 1;
+	uint64_t tag = 0;
+
+	*ret_last = NULL;
+	for (size_t i = 0; i < t->links.count; i++) {
+		const struct link *link = &t->links.items[i];
+
+		if (link->is_doubtful) {
+			bool is_dropped = dropped & doubt;
+
+			doubt <<= 1;
+			if (is_dropped)
+				continue;
+		}
+		tag = hash_chain(link->function.is_root ? 0 : tag, link->function.id);
+		*ret_last = link;
+	}
+	return tag;
+}
+
+static bool is_runtime(const struct tag_paths *t, uint32_t location)
+{
+	const struct location *l = location_at(t->with.locations, location);
+
+	return tagger_is_runtime(t->with.tagger, object_of(t, l), l->offset);
+}
+
+/* May the function not be in the tag? It was interrupted where that changes, or it is just calling
+ * the runtime for that. */
+static bool is_doubtful(const struct tag_paths *t, const struct link *link, const uint32_t *path,
+			size_t count)
+{
+	const struct location *l = location_at(t->with.locations, path[link->frame]);
+	const struct object *object = object_of(t, l);
+	uint64_t vaddr;
+
+	if (!l->is_return)
+		return elf_file_offset_to_vaddr(object->elf, l->offset, &vaddr) &&
+		       tag_functions_is_window(tagger_functions(t->with.tagger, object), vaddr);
+	return link->frame + 1 < count && is_runtime(t, path[link->frame + 1]);
+}
+
+static uint32_t find_doubts(struct tag_paths *t, const uint32_t *path, size_t count)
+{
+	uint32_t doubts = 0;
+
+	for (size_t i = t->links.count; i-- > 0 && doubts < MAX_DOUBTS;) {
+		struct link *link = &t->links.items[i];
+
+		link->is_doubtful = is_doubtful(t, link, path, count);
+		doubts += link->is_doubtful;
+	}
+	return doubts;
+}
+
+/* --- checking and learning -------------------------------------------------------------------- */
+
+enum verdict { RIGHT, WINDOW, BETWEEN, WRONG };
+
+static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *path, size_t count,
+			  const struct link **ret_last)
+{
+	uint32_t doubts;
+
+	if (chain(t, 0, ret_last) == tag)
+		return RIGHT;
+	doubts = find_doubts(t, path, count);
+	for (uint32_t dropped = 1; dropped < 1u << doubts; dropped++) {
+		if (chain(t, dropped, ret_last) == tag)
+			return WINDOW;
+	}
+	if (doubts && t->links.items[t->links.count - 1].frame + 1 == count &&
+	    t->links.items[t->links.count - 1].is_doubtful)
+		return BETWEEN;
+	/* The runtime was jumped to: whose exit it is, the stack does not tell any more. */
+	if (count && is_runtime(t, path[count - 1]))
+		return BETWEEN;
+	return WRONG;
+}
+
+/* Shows a path that differs from its tag, for whoever mends it (STACKD_DEBUG). */
+static void show_wrong(const struct tag_paths *t, const struct stackd_tag_record *record,
+		       const uint32_t *path, size_t count)
+{
+	size_t link = 0;
+
+	if (!getenv("STACKD_DEBUG"))
+		return;
+	fprintf(stderr, "tag %016llx pid %u tid %u:", (unsigned long long)record->tag, record->pid,
+		record->header.tid);
+	for (size_t i = 0; i < count; i++) {
+		const struct location *l = location_at(t->with.locations, path[i]);
+		const char *slash = strrchr(object_of(t, l)->path, '/');
+		bool keeps = link < t->links.count && t->links.items[link].frame == i;
+
+		fprintf(stderr, " %s+0x%" PRIx64 "%s%s", slash ? slash + 1 : object_of(t, l)->path,
+			l->offset, keeps ? "*" : "",
+			keeps && t->links.items[link].is_doubtful ? "?" : "");
+		link += keeps;
+	}
+	fputc('\n', stderr);
+}
+
+/* Enters path[0..count) and gives its node. */
+static int enter(struct tag_paths *t, const uint32_t *path, size_t count, uint32_t *ret_node)
+{
+	uint32_t node = TRIE_ROOT;
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct location *l = location_at(t->with.locations, path[i]);
+
+		err = trie_child(t->with.trie, node, path[i], location_id(l->file_id, l->offset),
+				 &node);
+	}
+	*ret_node = node;
+	return err;
+}
+
+static int teach(struct tag_paths *t, const struct stackd_tag_record *record, const uint32_t *path,
+		 const struct link *last, enum stackd_end_reason reason)
+{
+	const struct location *l = location_at(t->with.locations, path[last->frame]);
+	const struct object *object = object_of(t, l);
+	struct tag_meaning meaning = {
+		.waiting = l->is_return ? path[last->frame] : UINT32_MAX,
+		.frames = (uint32_t)last->frame + 1,
+		.object = l->object,
+		.end_reason = (uint8_t)reason,
+	};
+	int err;
+
+	if (!elf_file_vaddr_to_offset(object->elf, last->function.start, &meaning.start) ||
+	    !elf_file_vaddr_to_offset(object->elf, last->function.entry, &meaning.entry))
+		return 0;
+	meaning.end = meaning.start + (last->function.end - last->function.start);
+	err = enter(t, path, last->frame, &meaning.caller);
+	return err ? err : tag_book_teach(t->book, record->program, record->tag, &meaning);
+}
+
+int tag_paths_learn(struct tag_paths *t, const struct stackd_tag_record *record,
+		    const uint32_t *path, size_t count, enum stackd_end_reason reason)
+{
+	const struct link *last;
+	int err;
+
+	if (reason != STACKD_END_ENTRY) {
+		t->counts.unchecked++;
+		return 0;
+	}
+	err = find_links(t, path, count);
+	if (err)
+		return err;
+	switch (check(t, record->tag, path, count, &last)) {
+	case RIGHT:
+		t->counts.right++;
+		break;
+	case WINDOW:
+		t->counts.window++;
+		break;
+	case BETWEEN:
+		t->counts.between++;
+		return 0;
+	case WRONG:
+		t->counts.wrong++;
+		show_wrong(t, record, path, count);
+		return 0;
+	}
+	if (!last || t->with.judge || tag_book_find(t->book, record->program, record->tag))
+		return 0;
+	return teach(t, record, path, last, reason);
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+/* Adds a frame below a node. */
+static int add_frame(struct tag_paths *t, const struct object *object, uint64_t offset,
+		     uint32_t parent, uint32_t *ret_node)
+{
+	const struct location place = {
+		.file_id = object->file_id,
+		.offset = offset,
+		.object = object->number,
+	};
+	uint32_t location;
+	int err = location_intern(t->with.locations, &place, &location);
+
+	if (err)
+		return err;
+	return trie_child(t->with.trie, parent, location, location_id(place.file_id, offset),
+			  ret_node);
+}
+
+/* A tag without a path stands for itself. */
+static int take_mark(struct tag_paths *t, uint64_t tag, struct tag_path *ret_path)
+{
+	const struct object mark = {
+		.kind = OBJECT_TAG,
+		.file_id = hash_mix64(UINT64_C(0x746167)),
+		.path = "[tag]",
+	};
+	int err = t->mark ? 0 : object_table_add(t->with.objects, &mark, &t->mark);
+
+	t->counts.unknown++;
+	ret_path->frames = 1;
+	ret_path->reason = STACKD_END_TAG_UNKNOWN;
+	return err ? err : add_frame(t, t->mark, tag, TRIE_ROOT, &ret_path->node);
+}
+
+static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
+		  const struct object *object, uint64_t offset)
+{
+	struct tag_place function;
+	uint64_t entry;
+
+	if (object->number != meaning->object)
+		return false;
+	if (offset >= meaning->start && offset < meaning->end)
+		return true;
+	return find_function(t, object, offset, &function) &&
+	       elf_file_vaddr_to_offset(object->elf, function.entry, &entry) &&
+	       entry == meaning->entry;
+}
+
+/* The path of the innermost function of the tag, as it waits for a call. */
+static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, uint32_t *ret_node)
+{
+	const struct object *object = object_table_at(t->with.objects, meaning->object);
+	const struct location *l;
+
+	if (meaning->waiting == UINT32_MAX)
+		return add_frame(t, object, meaning->entry, meaning->caller, ret_node);
+	l = location_at(t->with.locations, meaning->waiting);
+	return trie_child(t->with.trie, meaning->caller, meaning->waiting,
+			  location_id(l->file_id, l->offset), ret_node);
+}
+
+int tag_paths_take(struct tag_paths *t, const struct stackd_tag_record *record,
+		   const struct object *object, uint64_t offset, struct tag_path *ret_path)
+{
+	const struct tag_meaning *meaning = tag_book_find(t->book, record->program, record->tag);
+	struct tag_path path = {.frames = 1};
+	int err = 0;
+
+	if (!record->program) {
+		path.reason = STACKD_END_NO_TAG;
+		path.node = TRIE_ROOT;
+	} else if (!meaning) {
+		return take_mark(t, record->tag, ret_path);
+	} else {
+		bool is_leaf = is_in(t, meaning, object, offset);
+
+		path.reason = meaning->end_reason;
+		path.node = meaning->caller;
+		path.frames = meaning->frames + !is_leaf;
+		if (!is_leaf)
+			err = take_waiting(t, meaning, &path.node);
+	}
+	if (!err)
+		err = add_frame(t, object, offset, path.node, &path.node);
+	if (!err)
+		*ret_path = path;
+	return err;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Recognising processes that keep tags; see tagger.h. */
+#include "daemon/tags/tagger.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "proc/proc_fs.h"
+
+#define MAX_PROGRAMS 1000000u
+
+/* What an object has to do with tags, found out once. */
+struct part {
+	bool is_known;
+	bool has_note;
+	uint64_t word;			 /* vaddr, if it has the note */
+	struct tag_functions *functions; /* NULL: nothing in it keeps a tag */
+};
+
+struct program {
+	uint64_t identity;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* A process that has code mapped that keeps tags. */
+struct keeper {
+	pid_t pid;
+	uint64_t identity; /* of its program so far */
+	uint64_t word;	   /* address of the word; 0: none is mapped */
+	int64_t offset;	   /* what it says; 0: nothing yet */
+	UT_hash_handle hh;
+};
+
+struct tagger {
+	struct tagger_maps maps;
+	VEC(struct part) parts; /* by number of the object */
+	struct keeper *processes;
+	struct program *programs;
+	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
+};
+
+int tagger_new(const struct tagger_maps *maps, struct tagger **ret_tagger)
+{
+	struct tagger *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->maps = *maps;
+	*ret_tagger = t;
+	return 0;
+}
+
+void tagger_free(struct tagger *t)
+{
+	struct keeper *process, *next;
+	struct program *program, *next_program;
+
+	if (!t)
+		return;
+	HASH_ITER (hh, t->processes, process, next) {
+		HASH_DEL(t->processes, process);
+		free(process);
+	}
+	HASH_ITER (hh, t->programs, program, next_program) {
+		HASH_DEL(t->programs, program);
+		free(program);
+	}
+	for (size_t i = 0; i < t->parts.count; i++)
+		tag_functions_free(t->parts.items[i].functions);
+	free(t->parts.items);
+	free(t);
+}
+
+uint32_t tagger_processes(const struct tagger *t)
+{
+	return t->found;
+}
+
+bool tagger_is_idle(const struct tagger *t)
+{
+	return !t->found && !t->waiting;
+}
+
+/* --- objects ---------------------------------------------------------------------------------- */
+
+/* NULL for lack of memory. */
+static struct part *part_of(struct tagger *t, const struct object *object)
+{
+	size_t need = (size_t)object->number + 1;
+	struct part *part;
+
+	if (t->parts.count < need && VEC_RESERVE(&t->parts, need - t->parts.count))
+		return NULL;
+	while (t->parts.count < need)
+		t->parts.items[t->parts.count++] = (struct part){0};
+	part = &t->parts.items[object->number];
+	if (part->is_known || object->kind != OBJECT_ELF || !object->elf)
+		return part;
+	part->is_known = true;
+	part->has_note = tag_functions_note(object->elf, &part->word);
+	if (tag_functions_new(object->elf, &part->functions))
+		part->functions = NULL;
+	return part;
+}
+
+struct tag_functions *tagger_functions(struct tagger *t, const struct object *object)
+{
+	const struct part *part = object ? part_of(t, object) : NULL;
+
+	return part ? part->functions : NULL;
+}
+
+bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t offset)
+{
+	const struct part *part = object ? part_of(t, object) : NULL;
+	uint64_t vaddr;
+
+	if (!part || !part->has_note || !part->functions)
+		return part && part->has_note;
+	return elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
+	       tag_functions_is_runtime(part->functions, vaddr);
+}
+
+/* --- programs --------------------------------------------------------------------------------- */
+
+/* Which executable a process runs. */
+static uint64_t identity_of_exe(pid_t pid)
+{
+	struct stat is;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (stat(path, &is))
+		return hash_mix64((uint64_t)pid);
+	return hash_mix64(hash_mix64(hash_mix64(is.st_dev) + is.st_ino) +
+			  (uint64_t)is.st_ctim.tv_sec * 1000000000u + (uint64_t)is.st_ctim.tv_nsec);
+}
+
+/* The number of a program; 0: there are too many. */
+static uint32_t number_of(struct tagger *t, uint64_t identity)
+{
+	struct program *program;
+
+	HASH_FIND(hh, t->programs, &identity, sizeof(identity), program);
+	if (program)
+		return program->number;
+	if (HASH_COUNT(t->programs) >= MAX_PROGRAMS)
+		return 0;
+	program = calloc(1, sizeof(*program));
+	if (!program)
+		return 0;
+	program->identity = identity;
+	program->number = HASH_COUNT(t->programs) + 1;
+	HASH_ADD(hh, t->programs, identity, sizeof(identity), program);
+	return program->number;
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+static struct keeper *process_of(struct tagger *t, pid_t pid)
+{
+	struct keeper *process;
+
+	HASH_FIND_INT(t->processes, &pid, process);
+	return process;
+}
+
+static struct keeper *add_process(struct tagger *t, pid_t pid)
+{
+	struct keeper *process = calloc(1, sizeof(*process));
+
+	if (!process)
+		return NULL;
+	process->pid = pid;
+	HASH_ADD_INT(t->processes, pid, process);
+	return process;
+}
+
+/* Tells the kernel half what is known of a process. What it has no room for is walked. */
+static void publish(struct tagger *t, const struct keeper *process)
+{
+	__u32 pid = (__u32)process->pid;
+	struct stackd_tagged row = {
+		.offset = process->offset,
+		.program = number_of(t, process->identity),
+	};
+	struct stackd_tagged old;
+	bool is_there = !bpf_map_lookup_elem(t->maps.tagged_fd, &pid, &old);
+
+	if (!row.program)
+		return;
+	if (!bpf_map_update_elem(t->maps.tagged_fd, &pid, &row, BPF_ANY) && !is_there)
+		++*t->maps.n_tagged;
+}
+
+struct word {
+	pid_t pid;
+	uint64_t address;
+	int64_t value;
+};
+
+/* Reads the word by way of a thread. 1: done; 0: that one has ended, and has no memory any more. */
+static int read_word_by(void *arg, pid_t tid)
+{
+	struct word *word = arg;
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", word->pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	got = pread(fd, &word->value, sizeof(word->value), (off_t)word->address);
+	close(fd);
+	if (got != (ssize_t)sizeof(word->value))
+		word->value = 0;
+	return got == (ssize_t)sizeof(word->value);
+}
+
+/* Reads the word of a process; 0 as long as it is not filled. */
+static int64_t read_word(const struct keeper *process)
+{
+	struct word word = {.pid = process->pid, .address = process->word};
+
+	if (!read_word_by(&word, word.pid))
+		proc_fs_each_task("/proc", word.pid, read_word_by, &word);
+	return word.value;
+}
+
+/* Asks a process for its offset; published when there is one. */
+static void ask(struct tagger *t, struct keeper *process)
+{
+	process->offset = read_word(process);
+	if (!process->offset)
+		return;
+	t->waiting--;
+	t->found++;
+	publish(t, process);
+}
+
+/* A process has mapped an object's code: its byte `offset` is at `address`. */
+static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint64_t address,
+		  uint64_t offset)
+{
+	struct part *part = part_of(t, object);
+	struct keeper *process = process_of(t, pid);
+	uint64_t vaddr;
+
+	if (!part)
+		return -ENOMEM;
+	if (!part->has_note && !part->functions)
+		return 0;
+	if (!process)
+		process = add_process(t, pid);
+	if (!process)
+		return -ENOMEM;
+	if (!process->identity)
+		process->identity = identity_of_exe(pid);
+	process->identity = hash_mix64(process->identity + object->file_id);
+	if (part->has_note && !process->word &&
+	    elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
+		process->word = part->word - vaddr + address;
+		t->waiting++;
+	}
+	if (process->offset)
+		publish(t, process);
+	else if (process->word)
+		ask(t, process);
+	return 0;
+}
+
+static void on_end(struct tagger *t, pid_t pid)
+{
+	struct keeper *process = process_of(t, pid);
+	__u32 key = (__u32)pid;
+
+	if (!process)
+		return;
+	if (process->word && !process->offset)
+		t->waiting--;
+	if (process->offset && !bpf_map_delete_elem(t->maps.tagged_fd, &key))
+		--*t->maps.n_tagged;
+	HASH_DEL(t->processes, process);
+	free(process);
+}
+
+struct others {
+	pid_t pid, tid;
+	bool found;
+};
+
+static int look_at_task(void *arg, pid_t tid)
+{
+	struct others *others = arg;
+	struct proc_fs_stat stat;
+
+	/* A first thread that has ended stays there until the last one has. */
+	if (tid == others->tid ||
+	    (tid == others->pid && (proc_fs_stat("/proc", tid, &stat) || stat.state == 'Z')))
+		return 0;
+	others->found = true;
+	return 0;
+}
+
+/* A process ends with its last thread. */
+static void on_exit_event(struct tagger *t, pid_t pid, pid_t tid)
+{
+	struct others others = {.pid = pid, .tid = tid};
+
+	if (!process_of(t, pid))
+		return;
+	proc_fs_each_task("/proc", pid, look_at_task, &others);
+	if (!others.found)
+		on_end(t, pid);
+}
+
+static int on_fork(struct tagger *t, pid_t parent, pid_t child)
+{
+	const struct keeper *from = process_of(t, parent);
+	struct keeper *process;
+
+	if (!from || parent == child)
+		return 0;
+	on_end(t, child); /* another one that had the number */
+	process = add_process(t, child);
+	if (!process)
+		return -ENOMEM;
+	process->identity = from->identity;
+	process->word = from->word;
+	process->offset = from->offset;
+	if (process->offset) {
+		t->found++;
+		publish(t, process);
+	} else if (process->word) {
+		t->waiting++;
+	}
+	return 0;
+}
+
+int tagger_on_event(struct tagger *t, const struct sideband_event *event,
+		    const struct object *object)
+{
+	if (event->kind == SIDEBAND_FORK)
+		return on_fork(t, event->parent_pid, event->pid);
+	if (event->kind == SIDEBAND_MMAP && object)
+		return on_map(t, event->pid, object, event->mapping.start, event->mapping.offset);
+	if (event->kind == SIDEBAND_COMM && event->is_exec)
+		on_end(t, event->pid);
+	if (event->kind == SIDEBAND_EXIT)
+		on_exit_event(t, event->pid, event->tid);
+	return 0;
+}
+
+/* A process that is looked into. */
+struct look {
+	struct tagger *tagger;
+	struct process_table *processes;
+	pid_t pid;
+};
+
+static int look_at_map(void *arg, const struct proc_fs_map *map)
+{
+	const struct look *look = arg;
+	const struct mapping *m;
+
+	if (!map->executable)
+		return 0;
+	m = process_table_mapping(look->processes, look->pid, map->start);
+	return m ? on_map(look->tagger, look->pid, m->object, m->start, m->offset) : 0;
+}
+
+int tagger_load(struct tagger *t, struct process_table *processes, pid_t pid)
+{
+	struct look look = {.tagger = t, .processes = processes, .pid = pid};
+
+	on_end(t, pid);
+	return proc_fs_each_map("/proc", pid, look_at_map, &look) == -ENOMEM ? -ENOMEM : 0;
+}
+
+void tagger_poll(struct tagger *t)
+{
+	struct keeper *process, *next;
+
+	if (!t->waiting)
+		return;
+	HASH_ITER (hh, t->processes, process, next) {
+		if (process->word && !process->offset)
+			ask(t, process);
+	}
+}

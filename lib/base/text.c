@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that is safe to print; see text.h. */
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <wchar.h>
+
+/* Bytes of the UTF-8 character at `s`, or 0 if that is none (RFC 3629: no overlong forms, no
+ * surrogates, nothing above U+10FFFF). The terminating NUL of a string ends every wrong one. */
+static unsigned text_decode(const uint8_t *s, uint32_t *ret_code)
+{
+	unsigned n = *s < 0x80	 ? 1
+		     : *s < 0xc2 ? 0
+		     : *s < 0xe0 ? 2
+		     : *s < 0xf0 ? 3
+		     : *s < 0xf5 ? 4
+				 : 0;
+	uint32_t code = n == 1 ? *s : n ? *s & (0x7f >> n) : 0;
+
+	for (unsigned i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10ffff)) ||
+	    (code >= 0xd800 && code < 0xe000))
+		return 0;
+	*ret_code = code;
+	return n;
+}
+
+static bool text_is_unsafe(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
+}
+
+static void text_put_escaped(struct buf *b, const uint8_t *s, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		text_printf(b, "\\x%02x", s[i]);
+}
+
+/* The first byte from `at` on that is not plain: neither printable ASCII nor in `special`. */
+static const uint8_t *text_skip_plain(const uint8_t *at, const uint64_t special[2])
+{
+	while (*at >= 0x20 && *at < 0x7f && !(special[*at >> 6] >> (*at & 63) & 1))
+		at++;
+	return at;
+}
+
+void text_put(struct buf *b, const char *s, const char *also)
+{
+	const uint8_t *at = (const uint8_t *)s;
+	uint64_t special[2] = {0};
+
+	for (; also && *also; also++)
+		special[*also >> 6 & 1] |= UINT64_C(1) << (*also & 63);
+	for (;;) {
+		const uint8_t *plain_end = text_skip_plain(at, special);
+		uint32_t code = 0;
+		unsigned n;
+
+		buf_put(b, at, (size_t)(plain_end - at));
+		at = plain_end;
+		if (!*at)
+			break;
+		n = text_decode(at, &code);
+		if (n < 2 || text_is_unsafe(code))
+			text_put_escaped(b, at, n ? n : 1);
+		else
+			buf_put(b, at, n);
+		at += n ? n : 1;
+	}
+}
+
+void text_put_ascii(struct buf *b, const char *s)
+{
+	for (const uint8_t *at = (const uint8_t *)s; *at; at++) {
+		if (*at < 0x20 || *at >= 0x7f)
+			text_put_escaped(b, at, 1);
+		else
+			buf_put(b, at, 1);
+	}
+}
+
+void text_put_raw(struct buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s));
+}
+
+void text_printf(struct buf *b, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (n > 0)
+		buf_put(b, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+}
+
+/* Columns of a character: two for those of East Asian scripts, none for those that combine. */
+static unsigned text_columns(uint32_t code)
+{
+	int n = code < 0x80 ? 1 : wcwidth((wchar_t)code);
+
+	return n < 0 ? 1 : (unsigned)n;
+}
+
+void text_cut(struct buf *b, unsigned columns)
+{
+	unsigned used = 0;
+
+	buf_put_u8(b, 0); /* ends what text_decode() reads */
+	if (b->failed)
+		return;
+	b->len--;
+	for (size_t i = 0; columns && i < b->len;) {
+		uint32_t code = 0;
+		unsigned n = text_decode(b->data + i, &code);
+
+		used += text_columns(code);
+		if (used > columns) {
+			b->len = i;
+			return;
+		}
+		i += n ? n : 1;
+	}
+}
+
+int text_flush(struct buf *b, FILE *out)
+{
+	int r = b->failed ? -ENOMEM : 0;
+
+	if (!r && b->len && fwrite(b->data, 1, b->len, out) != b->len)
+		r = -EIO;
+	buf_clear(b);
+	return r;
+}
+
+void text_put_json(struct buf *b, const char *s)
+{
+	const uint8_t *at = (const uint8_t *)s;
+
+	text_put_raw(b, "\"");
+	while (*at) {
+		uint32_t code = 0;
+		unsigned n = text_decode(at, &code);
+
+		if (!n)
+			text_printf(b, "\\\\x%02x", *at);
+		else if (code == '"' || code == '\\')
+			text_printf(b, "\\%c", (char)code);
+		else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+			text_printf(b, "\\u%04x", code);
+		else
+			buf_put(b, at, n);
+		at += n ? n : 1;
+	}
+	text_put_raw(b, "\"");
+}
+
+const char *text_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *text_share(uint64_t part, uint64_t whole, char ret_text[TEXT_SHARE_MAX])
+{
+	double percent = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (part && part < whole && percent < 0.05)
+		snprintf(ret_text, TEXT_SHARE_MAX, "<0.1");
+	else if (part < whole && percent >= 99.95)
+		snprintf(ret_text, TEXT_SHARE_MAX, "99.9");
+	else
+		snprintf(ret_text, TEXT_SHARE_MAX, "%.1f", percent);
+	return ret_text;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text that is safe to print: names in a recording come from files and processes that we do not
+ * control, and must not be able to end a line, move the cursor, or reorder what a reader sees.
+ *
+ * Escaped as \xNN (the byte's value): control characters (C0, DEL, C1), bytes that are not valid
+ * UTF-8, and the characters that change the direction of text or separate lines (U+202A to
+ * U+202E, U+2066 to U+2069, U+2028, U+2029). Where the result is to be read back by a program,
+ * the backslash itself is escaped too, and the escape is reversible.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+/* Appends `s`, escaped; so are the ASCII characters in `also`, if given. */
+void text_put(struct buf *b, const char *s, const char *also);
+
+/* The same for a place that shows ASCII only: every other character is escaped. */
+void text_put_ascii(struct buf *b, const char *s);
+
+/* Appends `s` as it is. */
+void text_put_raw(struct buf *b, const char *s);
+
+/* Appends formatted numbers and short words: what goes beyond 255 bytes is cut. */
+void text_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Cuts the content to so many columns (characters; 0: does not). */
+void text_cut(struct buf *b, unsigned columns);
+
+/* Writes the content and empties the buffer. 0, -ENOMEM if an append had failed, -EIO. */
+int text_flush(struct buf *b, FILE *out);
+
+/* Writes `s` as a JSON string, quotes included; bytes that are not UTF-8 become \\xNN. */
+void text_put_json(struct buf *b, const char *s);
+
+/* The part of a path after its last '/'. */
+const char *text_basename(const char *path);
+
+/* A share in percent with one decimal that never rounds to all or to nothing: "100.0" and "0.0"
+ * are exact, "<0.1" and "99.9" may not be. Without the sign; returns `ret_text`. */
+#define TEXT_SHARE_MAX 8
+const char *text_share(uint64_t part, uint64_t whole, char ret_text[TEXT_SHARE_MAX]);
+
+#endif

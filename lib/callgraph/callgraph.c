@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call graph; see callgraph.h.
+ *
+ * While it is filled, edges are a plain list. Sealing turns the list into two sorted adjacency
+ * arrays, one a direction (a row of node numbers for each node, all rows in one array), by two
+ * passes of counting sort: first by the far end, then by the near end, so that every row comes out
+ * ascending and equal edges stand side by side.
+ *
+ * Chains of transparent nodes are removed before that: what a transparent node reaches through
+ * others becomes its own. The walk over them marks what it has seen, so cycles end it.
+ */
+#include "callgraph/callgraph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "stack/slots.h"
+
+struct callgraph_pair {
+	uint32_t caller, callee;
+};
+
+struct callgraph_side {
+	uint32_t *first; /* by node, one more than there are nodes */
+	uint32_t *other;
+};
+
+struct callgraph {
+	VEC(struct callgraph_node) nodes;
+	VEC(struct callgraph_pair) pairs; /* empty once sealed */
+	struct slots index;		  /* node numbers by callgraph_key() */
+	char **names;			  /* blocks that hold the names */
+	size_t n_names, cap_names;
+	size_t block_used, block_size; /* of the last one */
+	size_t name_bytes;
+	uint32_t n_real;
+	bool is_sealed;
+	struct callgraph_side callees, callers;
+};
+
+#define CALLGRAPH_BLOCK (64 * 1024)
+
+static uint64_t callgraph_key(uint64_t id, bool is_transparent)
+{
+	return hash_mix64(id + (is_transparent ? UINT64_C(0x9e3779b97f4a7c15) : 0));
+}
+
+int callgraph_new(struct callgraph **ret_graph)
+{
+	struct callgraph *graph = calloc(1, sizeof(*graph));
+
+	if (!graph)
+		return -ENOMEM;
+	if (slots_grow(&graph->index, &graph->index) < 0) {
+		free(graph);
+		return -ENOMEM;
+	}
+	*ret_graph = graph;
+	return 0;
+}
+
+void callgraph_free(struct callgraph *graph)
+{
+	if (!graph)
+		return;
+	for (size_t i = 0; i < graph->n_names; i++)
+		free(graph->names[i]);
+	free(graph->names);
+	free(graph->nodes.items);
+	free(graph->pairs.items);
+	free(graph->index.slot);
+	free(graph->callees.first);
+	free(graph->callees.other);
+	free(graph->callers.first);
+	free(graph->callers.other);
+	free(graph);
+}
+
+/* --- filling ------------------------------------------------------------------------------- */
+
+static const char *callgraph_keep_name(struct callgraph *graph, const char *name)
+{
+	size_t len = strlen(name) + 1;
+	char *at;
+
+	if (!graph->n_names || len > graph->block_size - graph->block_used) {
+		size_t size = len > CALLGRAPH_BLOCK ? len : CALLGRAPH_BLOCK;
+
+		if (vec_reserve((void **)&graph->names, &graph->cap_names, graph->n_names + 1,
+				sizeof(*graph->names)) < 0)
+			return NULL;
+		graph->names[graph->n_names] = malloc(size);
+		if (!graph->names[graph->n_names])
+			return NULL;
+		graph->n_names++;
+		graph->block_used = 0;
+		graph->block_size = size;
+		graph->name_bytes += size;
+	}
+	at = graph->names[graph->n_names - 1] + graph->block_used;
+	graph->block_used += len;
+	return memcpy(at, name, len);
+}
+
+static int callgraph_grow_index(struct callgraph *graph)
+{
+	struct slots grown;
+	int r = slots_grow(&graph->index, &grown);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < graph->nodes.count; i++)
+		slots_put(&grown,
+			  callgraph_key(graph->nodes.items[i].id,
+					graph->nodes.items[i].is_transparent),
+			  i);
+	free(graph->index.slot);
+	graph->index = grown;
+	return 0;
+}
+
+static int callgraph_add(struct callgraph *graph, const struct callgraph_node *node,
+			 uint32_t *ret_node)
+{
+	struct callgraph_node added = *node;
+	uint32_t number = (uint32_t)graph->nodes.count;
+	int r;
+
+	if (graph->is_sealed)
+		return -EBUSY;
+	if (number >= CALLGRAPH_MAX_NODES)
+		return -E2BIG;
+	r = VEC_RESERVE(&graph->nodes, 1);
+	if (r == 0 && slots_full(&graph->index))
+		r = callgraph_grow_index(graph);
+	if (r < 0)
+		return r;
+	added.name = callgraph_keep_name(graph, node->name);
+	if (!added.name)
+		return -ENOMEM;
+	graph->nodes.items[graph->nodes.count++] = added;
+	slots_put(&graph->index, callgraph_key(node->id, node->is_transparent), number);
+	graph->n_real += !node->is_transparent;
+	*ret_node = number;
+	return 0;
+}
+
+/* The first node with this id, of this kind, and if given of this name. */
+static uint32_t callgraph_probe(const struct callgraph *graph, uint64_t id, bool is_transparent,
+				const char *name)
+{
+	const struct slots *index = &graph->index;
+	size_t at = callgraph_key(id, is_transparent) & index->mask;
+
+	for (; index->slot[at]; at = (at + 1) & index->mask) {
+		const struct callgraph_node *n = &graph->nodes.items[index->slot[at] - 1];
+
+		if (n->id == id && n->is_transparent == is_transparent &&
+		    (!name || strcmp(n->name, name) == 0))
+			return index->slot[at] - 1;
+	}
+	return CALLGRAPH_NONE;
+}
+
+static int callgraph_enter(struct callgraph *graph, uint64_t id, const char *name,
+			   bool is_transparent, uint32_t *ret_node)
+{
+	uint32_t found = callgraph_probe(graph, id, is_transparent, name);
+	struct callgraph_node node = {.id = id, .name = name, .is_transparent = is_transparent};
+
+	if (found == CALLGRAPH_NONE)
+		return callgraph_add(graph, &node, ret_node);
+	*ret_node = found;
+	return 0;
+}
+
+int callgraph_node(struct callgraph *graph, uint64_t id, const char *name, uint32_t *ret_node)
+{
+	return callgraph_enter(graph, id, name, false, ret_node);
+}
+
+int callgraph_transparent(struct callgraph *graph, uint64_t id, const char *name,
+			  uint32_t *ret_node)
+{
+	return callgraph_enter(graph, id, name, true, ret_node);
+}
+
+void callgraph_set_root(struct callgraph *graph, uint32_t node)
+{
+	graph->nodes.items[node].is_root = true;
+}
+
+void callgraph_set_entry(struct callgraph *graph, uint32_t node)
+{
+	graph->nodes.items[node].is_entry = true;
+}
+
+void callgraph_set_public(struct callgraph *graph, uint32_t node)
+{
+	graph->nodes.items[node].is_public = true;
+}
+
+void callgraph_set_leaf(struct callgraph *graph, uint32_t node)
+{
+	graph->nodes.items[node].is_leaf = true;
+}
+
+void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bits)
+{
+	graph->nodes.items[node].unlikely = (uint8_t)bits;
+}
+
+int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
+{
+	int r;
+
+	if (graph->is_sealed)
+		return -EBUSY;
+	if (caller >= graph->nodes.count || callee >= graph->nodes.count)
+		return -EINVAL;
+	if (graph->pairs.count >= CALLGRAPH_MAX_EDGES)
+		return -E2BIG;
+	r = VEC_RESERVE(&graph->pairs, 1);
+	if (r < 0)
+		return r;
+	graph->pairs.items[graph->pairs.count++] = (struct callgraph_pair){caller, callee};
+	return 0;
+}
+
+/* --- sealing ------------------------------------------------------------------------------- */
+
+static bool callgraph_row_has(const uint32_t *row, uint32_t count, uint32_t node)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (row[middle] < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && row[low] == node;
+}
+
+static uint32_t callgraph_end(const struct callgraph_pair *pair, bool by_caller)
+{
+	return by_caller ? pair->caller : pair->callee;
+}
+
+/* One stable pass of counting sort. */
+static int callgraph_sort(struct callgraph *graph, bool by_caller)
+{
+	size_t n = graph->pairs.count;
+	uint32_t *at = calloc(graph->nodes.count + 1, sizeof(*at));
+	struct callgraph_pair *sorted = reallocarray(NULL, n + 1, sizeof(*sorted));
+
+	if (!at || !sorted) {
+		free(at);
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		at[callgraph_end(&graph->pairs.items[i], by_caller) + 1]++;
+	for (size_t i = 0; i < graph->nodes.count; i++)
+		at[i + 1] += at[i];
+	for (size_t i = 0; i < n; i++)
+		sorted[at[callgraph_end(&graph->pairs.items[i], by_caller)]++] =
+			graph->pairs.items[i];
+	free(at);
+	free(graph->pairs.items);
+	graph->pairs.items = sorted;
+	graph->pairs.cap = n + 1;
+	return 0;
+}
+
+static void callgraph_unique(struct callgraph *graph)
+{
+	struct callgraph_pair *p = graph->pairs.items;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < graph->pairs.count; i++)
+		if (!kept || p[i].caller != p[kept - 1].caller || p[i].callee != p[kept - 1].callee)
+			p[kept++] = p[i];
+	graph->pairs.count = kept;
+}
+
+/* The rows of one direction, of pairs sorted by their near end. */
+static int callgraph_rows(const struct callgraph *graph, bool by_caller,
+			  struct callgraph_side *ret_side)
+{
+	size_t n = graph->pairs.count;
+	uint32_t *first = calloc(graph->nodes.count + 2, sizeof(*first));
+	uint32_t *other = calloc(n + 1, sizeof(*other));
+
+	if (!first || !other) {
+		free(first);
+		free(other);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		first[callgraph_end(&graph->pairs.items[i], by_caller) + 1]++;
+		other[i] = callgraph_end(&graph->pairs.items[i], !by_caller);
+	}
+	for (size_t i = 0; i < graph->nodes.count; i++)
+		first[i + 1] += first[i];
+	free(ret_side->first);
+	free(ret_side->other);
+	*ret_side = (struct callgraph_side){first, other};
+	return 0;
+}
+
+static int callgraph_sort_both(struct callgraph *graph)
+{
+	int r = callgraph_sort(graph, false);
+
+	if (r == 0)
+		r = callgraph_sort(graph, true);
+	if (r < 0)
+		return r;
+	callgraph_unique(graph);
+	return callgraph_rows(graph, true, &graph->callees);
+}
+
+struct callgraph_walk {
+	VEC(uint32_t) queue; /* transparent nodes reached from one */
+	uint32_t *seen;	     /* by node: the one that it was last reached from, plus 1 */
+	VEC(struct callgraph_pair) added;
+	size_t steps; /* edges looked at: a long chain would make them grow with its square */
+};
+
+static int callgraph_walk_row(const struct callgraph *graph, struct callgraph_walk *walk,
+			      uint32_t start, uint32_t node)
+{
+	uint32_t count, first;
+	const uint32_t *callees = callgraph_callees(graph, node, &count, &first);
+
+	walk->steps += count;
+	if (walk->steps > CALLGRAPH_MAX_EDGES)
+		return -E2BIG;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t to = callees[i];
+
+		if (walk->seen[to] == start + 1)
+			continue;
+		walk->seen[to] = start + 1;
+		if (graph->nodes.items[to].is_transparent) {
+			if (VEC_RESERVE(&walk->queue, 1) < 0)
+				return -ENOMEM;
+			walk->queue.items[walk->queue.count++] = to;
+		} else if (node != start) {
+			if (walk->added.count >= CALLGRAPH_MAX_EDGES)
+				return -E2BIG;
+			if (VEC_RESERVE(&walk->added, 1) < 0)
+				return -ENOMEM;
+			walk->added.items[walk->added.count++] = (struct callgraph_pair){start, to};
+		}
+	}
+	return 0;
+}
+
+/* What `start` reaches through other transparent nodes becomes its own. */
+static int callgraph_walk_from(const struct callgraph *graph, struct callgraph_walk *walk,
+			       uint32_t start)
+{
+	int r;
+
+	walk->queue.count = 0;
+	walk->seen[start] = start + 1;
+	r = callgraph_walk_row(graph, walk, start, start);
+	for (size_t i = 0; r == 0 && i < walk->queue.count; i++)
+		r = callgraph_walk_row(graph, walk, start, walk->queue.items[i]);
+	return r;
+}
+
+/* A node that can call itself through a set gets an edge to itself, so that recursion through
+ * pointers and virtual calls is as easily followed as any other. */
+static int callgraph_self_edges(struct callgraph *graph)
+{
+	uint32_t n = (uint32_t)graph->nodes.count, count, first, n_back;
+	int r = 0;
+
+	for (uint32_t hub = 0; r == 0 && hub < n; hub++) {
+		const uint32_t *callees = callgraph_callees(graph, hub, &count, &first);
+
+		if (!graph->nodes.items[hub].is_transparent || graph->nodes.items[hub].unlikely)
+			continue;
+		for (uint32_t i = 0; r == 0 && i < count; i++) {
+			const uint32_t *back =
+				callgraph_callees(graph, callees[i], &n_back, &first);
+
+			if (callgraph_row_has(back, n_back, hub))
+				r = callgraph_edge(graph, callees[i], callees[i]);
+		}
+	}
+	return r < 0 ? r : callgraph_sort_both(graph);
+}
+
+/* Edges between two transparent nodes go, those that were walked come. */
+static int callgraph_replace(struct callgraph *graph, const struct callgraph_walk *walk)
+{
+	struct callgraph_pair *p = graph->pairs.items;
+	size_t kept = 0;
+	int r;
+
+	for (size_t i = 0; i < graph->pairs.count; i++)
+		if (!graph->nodes.items[p[i].caller].is_transparent ||
+		    !graph->nodes.items[p[i].callee].is_transparent)
+			p[kept++] = p[i];
+	graph->pairs.count = kept;
+	if (kept + walk->added.count > CALLGRAPH_MAX_EDGES)
+		return -E2BIG;
+	r = VEC_RESERVE(&graph->pairs, walk->added.count + 1);
+	if (r < 0)
+		return r;
+	if (walk->added.count)
+		memcpy(graph->pairs.items + kept, walk->added.items,
+		       walk->added.count * sizeof(*graph->pairs.items));
+	graph->pairs.count += walk->added.count;
+	return callgraph_sort_both(graph);
+}
+
+static int callgraph_flatten(struct callgraph *graph)
+{
+	struct callgraph_walk walk = {0};
+	int r = 0;
+
+	walk.seen = calloc(graph->nodes.count + 1, sizeof(*walk.seen));
+	if (!walk.seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < graph->nodes.count; i++)
+		if (graph->nodes.items[i].is_transparent)
+			r = callgraph_walk_from(graph, &walk, i);
+	if (r == 0)
+		r = callgraph_replace(graph, &walk);
+	if (r == 0)
+		r = callgraph_self_edges(graph);
+	free(walk.seen);
+	free(walk.queue.items);
+	free(walk.added.items);
+	return r;
+}
+
+int callgraph_seal(struct callgraph *graph)
+{
+	int r;
+
+	if (graph->is_sealed)
+		return 0;
+	r = callgraph_sort_both(graph);
+	if (r == 0 && graph->n_real != graph->nodes.count)
+		r = callgraph_flatten(graph);
+	if (r == 0)
+		r = callgraph_sort(graph, false);
+	if (r == 0)
+		r = callgraph_rows(graph, false, &graph->callers);
+	if (r < 0)
+		return r;
+	free(graph->pairs.items);
+	graph->pairs.items = NULL;
+	graph->pairs.count = graph->pairs.cap = 0;
+	graph->is_sealed = true;
+	return 0;
+}
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+bool callgraph_is_sealed(const struct callgraph *graph)
+{
+	return graph->is_sealed;
+}
+
+uint32_t callgraph_count(const struct callgraph *graph)
+{
+	return (uint32_t)graph->nodes.count;
+}
+
+uint32_t callgraph_count_real(const struct callgraph *graph)
+{
+	return graph->n_real;
+}
+
+uint64_t callgraph_edge_count(const struct callgraph *graph)
+{
+	return graph->is_sealed ? graph->callees.first[graph->nodes.count] : graph->pairs.count;
+}
+
+uint64_t callgraph_memory_bytes(const struct callgraph *graph)
+{
+	uint64_t rows = graph->is_sealed ? 2 * (graph->nodes.count + callgraph_edge_count(graph))
+					 : 2 * graph->pairs.cap;
+
+	return sizeof(*graph) + graph->nodes.cap * sizeof(*graph->nodes.items) +
+	       rows * sizeof(uint32_t) + slots_bytes(&graph->index) + graph->name_bytes;
+}
+
+const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_t node)
+{
+	return &graph->nodes.items[node];
+}
+
+uint32_t callgraph_find(const struct callgraph *graph, uint64_t id)
+{
+	return callgraph_probe(graph, id, false, NULL);
+}
+
+uint32_t callgraph_find_transparent(const struct callgraph *graph, uint64_t id)
+{
+	return callgraph_probe(graph, id, true, NULL);
+}
+
+uint32_t callgraph_find_name(const struct callgraph *graph, const char *name)
+{
+	for (uint32_t i = 0; i < graph->nodes.count; i++)
+		if (!graph->nodes.items[i].is_transparent &&
+		    strcmp(graph->nodes.items[i].name, name) == 0)
+			return i;
+	return CALLGRAPH_NONE;
+}
+
+static const uint32_t *callgraph_row(const struct callgraph_side *side, uint32_t node,
+				     uint32_t *ret_count, uint32_t *ret_first)
+{
+	*ret_first = side->first[node];
+	*ret_count = side->first[node + 1] - side->first[node];
+	return side->other + side->first[node];
+}
+
+const uint32_t *callgraph_callees(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
+				  uint32_t *ret_first)
+{
+	return callgraph_row(&graph->callees, node, ret_count, ret_first);
+}
+
+const uint32_t *callgraph_callers(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
+				  uint32_t *ret_first)
+{
+	return callgraph_row(&graph->callers, node, ret_count, ret_first);
+}
+
+bool callgraph_can_call(const struct callgraph *graph, uint32_t caller, uint32_t callee)
+{
+	uint32_t count, first, n;
+	const uint32_t *callees = callgraph_callees(graph, caller, &count, &first);
+
+	if (callgraph_row_has(callees, count, callee))
+		return true;
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t *row;
+
+		if (!graph->nodes.items[callees[i]].is_transparent)
+			continue;
+		row = callgraph_callees(graph, callees[i], &n, &first);
+		if (callgraph_row_has(row, n, callee))
+			return true;
+	}
+	return false;
+}

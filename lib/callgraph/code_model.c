@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The files of a model; see code_model.h. What is made of them: code_graph.c. */
+#include "callgraph/code_model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "callgraph/code_model_state.h"
+
+int code_model_new(struct code_model **ret_model)
+{
+	struct code_model *model = calloc(1, sizeof(*model));
+
+	if (!model)
+		return -ENOMEM;
+	*ret_model = model;
+	return 0;
+}
+
+void code_model_free(struct code_model *model)
+{
+	if (!model)
+		return;
+	for (size_t i = 0; i < model->files.count; i++) {
+		code_scan_release(&model->files.items[i].scan);
+		elf_file_free(model->files.items[i].file);
+		free(model->files.items[i].name);
+	}
+	free(model->files.items);
+	free(model);
+}
+
+int code_model_take(struct code_model *model, struct elf_file *file, const char *name)
+{
+	struct code_file f = {.file = file};
+	int r;
+
+	if (VEC_RESERVE(&model->files, 1) < 0)
+		return -ENOMEM;
+	r = code_scan_read(file, &f.scan);
+	if (r < 0)
+		return r;
+	f.name = strdup(text_basename(name));
+	if (!f.name) {
+		code_scan_release(&f.scan);
+		return -ENOMEM;
+	}
+	model->files.items[model->files.count++] = f;
+	return 0;
+}
+
+bool code_model_has_hooks(const struct code_model *model)
+{
+	for (size_t i = 0; i < model->files.count; i++)
+		if (model->files.items[i].scan.has_hooks)
+			return true;
+	return false;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Call graphs from observed paths; see tag_observed.h. */
+#include "callgraph/observed_model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* "function (object+offset)": a function alone would not tell its call sites apart. */
+static int tag_observed_name(const struct tagset *set, const struct tagset_location *l,
+			     struct buf *b)
+{
+	const char *names = tagset_escaped(set, l->names), *at = strchr(names, '\t');
+	size_t len = at ? strcspn(at + 1, "\t") : 0;
+
+	buf_clear(b);
+	if (len) {
+		tagset_text(b, at + 1, len);
+		text_put_raw(b, " ");
+	}
+	text_put_raw(b, len ? "(" : "");
+	text_put_raw(b, text_basename(tagset_object_path(set, l->object)));
+	text_put_raw(b, "+0x");
+	text_put_raw(b, tagset_escaped(set, l->offset));
+	text_put_raw(b, len ? ")" : "");
+	buf_put_u8(b, 0);
+	return b->failed ? -ENOMEM : 0;
+}
+
+static int tag_observed_nodes(const struct tagset *set, struct callgraph *graph, uint32_t *node_of)
+{
+	uint32_t n;
+	const struct tagset_location *locations = tagset_locations(set, &n);
+	struct buf name = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		r = tag_observed_name(set, &locations[i], &name);
+		if (r == 0)
+			r = callgraph_node(graph, locations[i].id, (const char *)name.data,
+					   &node_of[i]);
+	}
+	buf_free(&name);
+	return r;
+}
+
+int tag_observed_add(const struct tagset *set, struct callgraph *graph)
+{
+	uint32_t n, n_locations, *node_of;
+	const struct tagset_node *nodes = tagset_nodes(set, &n);
+	int r;
+
+	tagset_locations(set, &n_locations);
+	node_of = calloc((size_t)n_locations + 1, sizeof(*node_of));
+	if (!node_of)
+		return -ENOMEM;
+	r = tag_observed_nodes(set, graph, node_of);
+	for (uint32_t i = 1; r == 0 && i < n; i++) {
+		uint32_t to = node_of[nodes[i].location];
+
+		if (nodes[i].parent)
+			r = callgraph_edge(graph, node_of[nodes[nodes[i].parent].location], to);
+		else
+			callgraph_set_root(graph, to);
+	}
+	free(node_of);
+	return r;
+}

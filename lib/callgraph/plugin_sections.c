@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading .btloc and .btedge; see tag_sections.h.
+ *
+ * Records follow each other and say their size, so there are two passes: one counts and checks,
+ * the other fills arrays of the right size. Words of zero between records are padding of linkers.
+ * A record of a version that is not known is skipped by its size, and counted.
+ */
+#include "callgraph/plugin_sections.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define TAG_SECTIONS_VERSION	 1
+#define TAG_SECTIONS_MAX_RECORD	 65536
+#define TAG_SECTIONS_MAX_HEADERS 65536
+
+enum { TAG_LOC_MIN = 40, TAG_LOC_NAMES = 32, TAG_EDGE_SIZE = 24 };
+
+struct tag_record_head {
+	uint32_t size;
+	uint16_t version, flags;
+};
+
+/* A walk over the records of one section. */
+struct tag_cursor {
+	const uint8_t *data;
+	size_t len, at, min;
+	struct tag_sections_fault *fault;
+};
+
+static uint64_t tag_word(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static int tag_bad(const struct tag_cursor *c, const char *what)
+{
+	c->fault->what = what;
+	c->fault->offset = c->at;
+	return -EBADMSG;
+}
+
+/* The next record: 1, *ret_record is its start; 0 at the end; -EBADMSG. */
+static int tag_next(struct tag_cursor *c, struct tag_record_head *ret_head,
+		    const uint8_t **ret_record)
+{
+	struct tag_record_head head;
+
+	while (c->len - c->at >= 8 && tag_word(c->data + c->at) == 0)
+		c->at += 8;
+	if (c->at == c->len)
+		return 0;
+	if (c->len - c->at < sizeof(head))
+		return tag_bad(c, "it ends within a record");
+	memcpy(&head, c->data + c->at, sizeof(head));
+	if (head.size % 8 || head.size > TAG_SECTIONS_MAX_RECORD || head.size < 8)
+		return tag_bad(c, "a record has an impossible size");
+	if (head.size > c->len - c->at)
+		return tag_bad(c, "a record goes beyond its end");
+	if (head.version == TAG_SECTIONS_VERSION && head.size < c->min)
+		return tag_bad(c, "a record is too small");
+	*ret_head = head;
+	*ret_record = c->data + c->at;
+	c->at += head.size;
+	return 1;
+}
+
+static int tag_count(struct tag_cursor c, size_t *ret_n, size_t *skipped)
+{
+	struct tag_record_head head;
+	const uint8_t *record;
+	size_t n = 0;
+	int r;
+
+	while ((r = tag_next(&c, &head, &record)) > 0) {
+		if (head.version == TAG_SECTIONS_VERSION)
+			n++;
+		else
+			++*skipped;
+	}
+	if (r == 0)
+		*ret_n = n;
+	return r;
+}
+
+/* The name that starts at *at of a record of `size` bytes; NULL if it does not end in it. */
+static const char *tag_name(const uint8_t *record, size_t size, size_t *at)
+{
+	const char *name = (const char *)record + *at;
+	size_t len = strnlen(name, size - *at);
+
+	if (len == size - *at)
+		return NULL;
+	*at += len + 1;
+	return name;
+}
+
+static int tag_fill_functions(struct tag_cursor c, struct tag_function *functions)
+{
+	struct tag_record_head head;
+	const uint8_t *record;
+	int r;
+
+	while ((r = tag_next(&c, &head, &record)) > 0) {
+		size_t at = TAG_LOC_NAMES;
+		struct tag_function *f = functions;
+
+		if (head.version != TAG_SECTIONS_VERSION)
+			continue;
+		f->flags = head.flags;
+		f->id = tag_word(record + 8);
+		f->vaddr = tag_word(record + 16);
+		f->shape = tag_word(record + 24);
+		f->name = tag_name(record, head.size, &at);
+		if (f->name && at < head.size)
+			f->file = tag_name(record, head.size, &at);
+		if (!f->name || !f->file) {
+			c.at -= head.size;
+			return tag_bad(&c, "a name does not end in its record");
+		}
+		functions++;
+	}
+	return r;
+}
+
+static void tag_fill_edges(struct tag_cursor c, struct tag_edge *edges)
+{
+	struct tag_record_head head;
+	const uint8_t *record;
+
+	while (tag_next(&c, &head, &record) > 0)
+		if (head.version == TAG_SECTIONS_VERSION)
+			*edges++ = (struct tag_edge){tag_word(record + 8), tag_word(record + 16),
+						     head.flags};
+}
+
+static int tag_parse(const struct tag_cursor *loc, const struct tag_cursor *edge,
+		     struct tag_sections *s)
+{
+	int r;
+
+	loc->fault->section = ".btloc";
+	r = tag_count(*loc, &s->n_functions, &s->n_skipped);
+	if (r < 0)
+		return r;
+	s->functions = calloc(s->n_functions + 1, sizeof(*s->functions));
+	if (!s->functions)
+		return -ENOMEM;
+	r = tag_fill_functions(*loc, s->functions);
+	if (r < 0)
+		return r;
+	loc->fault->section = ".btedge";
+	r = tag_count(*edge, &s->n_edges, &s->n_skipped);
+	if (r < 0)
+		return r;
+	s->edges = calloc(s->n_edges + 1, sizeof(*s->edges));
+	if (!s->edges)
+		return -ENOMEM;
+	tag_fill_edges(*edge, s->edges);
+	return 0;
+}
+
+/* `names` becomes the result's, whatever comes of it. */
+static int tag_sections_take(uint8_t *names, size_t names_len, const uint8_t *btedge,
+			     size_t btedge_len, struct tag_sections *ret_sections,
+			     struct tag_sections_fault *ret_fault)
+{
+	struct tag_sections_fault fault = {0};
+	struct tag_sections s = {.names = names};
+	struct tag_cursor loc = {names, names_len, 0, TAG_LOC_MIN, &fault};
+	struct tag_cursor edge = {btedge, btedge_len, 0, TAG_EDGE_SIZE, &fault};
+	int r = tag_parse(&loc, &edge, &s);
+
+	if (r < 0) {
+		tag_sections_release(&s);
+		if (r == -EBADMSG)
+			*ret_fault = fault;
+		return r;
+	}
+	*ret_sections = s;
+	return 0;
+}
+
+int tag_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *btedge,
+		       size_t btedge_len, struct tag_sections *ret_sections,
+		       struct tag_sections_fault *ret_fault)
+{
+	uint8_t *names = malloc(btloc_len + 1);
+
+	if (!names)
+		return -ENOMEM;
+	if (btloc_len)
+		memcpy(names, btloc, btloc_len);
+	return tag_sections_take(names, btloc_len, btedge, btedge_len, ret_sections, ret_fault);
+}
+
+void tag_sections_release(struct tag_sections *sections)
+{
+	free(sections->functions);
+	free(sections->edges);
+	free(sections->names);
+	*sections = (struct tag_sections){0};
+}
+
+/* --- in a file ----------------------------------------------------------------------------- */
+
+static bool tag_find(const struct elf_file *file, const char *name, GElf_Shdr *ret_shdr)
+{
+	Elf *elf = elf_file_libelf(file);
+	Elf_Scn *scn = NULL;
+	size_t names, n = 0;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while (n++ < TAG_SECTIONS_MAX_HEADERS && (scn = elf_nextscn(elf, scn))) {
+		const char *is;
+
+		if (!gelf_getshdr(scn, ret_shdr) || ret_shdr->sh_type == SHT_NOBITS)
+			continue;
+		is = elf_strptr(elf, names, ret_shdr->sh_name);
+		if (is && strcmp(is, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* 0, -ENODATA (there is none), -EBADMSG, -ENOMEM, -EIO. */
+static int tag_load(const struct elf_file *file, const char *name, uint8_t **ret_data,
+		    size_t *ret_len, struct tag_sections_fault *fault)
+{
+	GElf_Shdr shdr;
+	uint8_t *data, last;
+	int64_t n;
+
+	*fault = (struct tag_sections_fault){.section = name};
+	if (!tag_find(file, name, &shdr))
+		return -ENODATA;
+	fault->what = "it is compressed or larger than 512 MiB";
+	if (shdr.sh_flags & SHF_COMPRESSED || shdr.sh_size > TAG_SECTIONS_MAX_BYTES)
+		return -EBADMSG;
+	fault->what = "the file ends before it";
+	if (shdr.sh_size && elf_file_read(file, shdr.sh_offset + shdr.sh_size - 1, &last, 1) != 1)
+		return -EBADMSG;
+	data = malloc(shdr.sh_size + 1);
+	if (!data)
+		return -ENOMEM;
+	n = elf_file_read(file, shdr.sh_offset, data, shdr.sh_size);
+	if (n != (int64_t)shdr.sh_size) {
+		free(data);
+		return n < 0 ? -EIO : -EBADMSG;
+	}
+	*ret_data = data;
+	*ret_len = shdr.sh_size;
+	return 0;
+}
+
+int tag_sections_read(const struct elf_file *file, struct tag_sections *ret_sections,
+		      struct tag_sections_fault *ret_fault)
+{
+	struct tag_sections_fault fault;
+	uint8_t *loc, *edge = NULL;
+	size_t loc_len, edge_len = 0;
+	int r = tag_load(file, ".btloc", &loc, &loc_len, &fault);
+
+	if (r == 0) {
+		r = tag_load(file, ".btedge", &edge, &edge_len, &fault);
+		if (r < 0 && r != -ENODATA)
+			free(loc);
+		else
+			r = tag_sections_take(loc, loc_len, edge, edge_len, ret_sections, &fault);
+	}
+	free(edge);
+	if (r == -EBADMSG)
+		*ret_fault = fault;
+	return r;
+}
+
+uint64_t tag_sections_id(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = hash_mix64(hash + (uint8_t)*name + 1);
+	return hash ? hash : 1;
+}

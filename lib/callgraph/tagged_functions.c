@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that keep a tag; see tag_functions.h.
+ *
+ * A place belongs to the function whose unwind entry covers it: entries and functions start at the
+ * same addresses. Only the cold part of a function, which has an entry of its own, is found by its
+ * symbol ("f.cold"), and what no entry is known of; the symbols are read when the first such place
+ * is met.
+ */
+#include "callgraph/tagged_functions.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "sym/symtab.h"
+#include "sym/unwind_bounds.h"
+#include "callgraph/plugin_sections.h"
+
+#define MAX_SYMBOLS	(1u << 22)
+#define MAX_HEADERS	1024
+#define MAX_NOTE_BYTES	65536
+#define WINDOW_BYTES	256 /* of code that are looked at */
+#define MAX_INSTRUCTION 15
+
+struct tag_functions {
+	const struct elf_file *file; /* borrowed */
+	struct unwind_bounds *bounds;
+	struct symtab *symtab;	      /* NULL: not needed so far */
+	struct tag_sections sections; /* functions by vaddr */
+	bool is_listed;		      /* else every function counts, */
+	uint64_t runtime[2];	      /* but for these */
+	uint64_t file_id;	      /* in their ids */
+};
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+static int by_vaddr(const void *a, const void *b)
+{
+	const struct tag_function *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static int read_list(struct tag_functions *f)
+{
+	struct tag_sections_fault fault;
+	int r = tag_sections_read(f->file, &f->sections, &fault);
+
+	if (r)
+		return r;
+	f->is_listed = true;
+	if (f->sections.n_functions)
+		qsort(f->sections.functions, f->sections.n_functions,
+		      sizeof(*f->sections.functions), by_vaddr);
+	return 0;
+}
+
+/* Are there names like those of the runtime among the strings of a symbol table? Few files have
+ * them, and to compare each symbol's name takes ten times as long. */
+static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
+{
+	static const char start[] = "__cyg_profile_func_e";
+	Elf_Scn *section = elf_getscn(elf, symbols->sh_link);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+
+	return data && data->d_buf && memmem(data->d_buf, data->d_size, start, strlen(start));
+}
+
+/* Looks for the two functions of the runtime in a symbol table: true if it calls them. Where it
+ * holds them, in *ret_runtime. */
+static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
+{
+	static const char *const names[] = {"__cyg_profile_func_enter", "__cyg_profile_func_exit"};
+	bool calls = false;
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!gelf_getshdr(section, &shdr) ||
+	    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM) ||
+	    !may_name_runtime(elf, &shdr))
+		return false;
+	data = elf_getdata(section, NULL);
+	for (int i = 0; data && i < (int)MAX_SYMBOLS; i++) {
+		const char *is;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, i, &sym))
+			break;
+		is = elf_strptr(elf, shdr.sh_link, sym.st_name);
+		for (int which = 0; is && which < 2; which++) {
+			if (strcmp(is, names[which]))
+				continue;
+			calls |= sym.st_shndx == SHN_UNDEF;
+			ret_runtime[which] = sym.st_value;
+		}
+	}
+	return calls;
+}
+
+/* Does the file call the runtime of -finstrument-functions? It can hold it, too; but the C library
+ * has functions of the same names that do nothing, and libstacktag.so is the runtime alone. */
+static bool calls_runtime(struct tag_functions *f)
+{
+	struct elf_file *own;
+	Elf_Scn *section = NULL;
+	uint64_t note;
+	bool calls = false;
+
+	/* A handle holds what was read through it, and this one lives on. */
+	if (elf_file_clone(f->file, &own))
+		return false;
+	while ((section = elf_nextscn(elf_file_libelf(own), section)))
+		calls |= look_for_runtime(elf_file_libelf(own), section, f->runtime);
+	elf_file_free(own);
+	return calls || (f->runtime[0] && tag_functions_note(f->file, &note) &&
+			 elf_file_entry_vaddr(f->file));
+}
+
+int tag_functions_new(const struct elf_file *file, struct tag_functions **ret_functions)
+{
+	struct tag_functions *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->file = file;
+	f->file_id = tag_functions_file_id(file);
+	r = read_list(f);
+	if (r == -ENODATA && calls_runtime(f))
+		r = 0;
+	if (!r)
+		r = unwind_bounds_new(file, &f->bounds);
+	if (r) {
+		tag_functions_free(f);
+		return r;
+	}
+	*ret_functions = f;
+	return 0;
+}
+
+void tag_functions_free(struct tag_functions *functions)
+{
+	if (!functions)
+		return;
+	unwind_bounds_free(functions->bounds);
+	symtab_free(functions->symtab);
+	tag_sections_release(&functions->sections);
+	free(functions);
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static const struct tag_function *find_start(const struct tag_functions *f, uint64_t vaddr)
+{
+	const struct tag_function key = {.vaddr = vaddr};
+
+	if (!f->sections.n_functions)
+		return NULL;
+	return bsearch(&key, f->sections.functions, f->sections.n_functions, sizeof(key), by_vaddr);
+}
+
+static bool find_symbol(struct tag_functions *f, uint64_t vaddr, const char **ret_name,
+			uint64_t *ret_start)
+{
+	if (!f->symtab && symtab_new(f->file, NULL, &f->symtab))
+		return false;
+	return symtab_find(f->symtab, vaddr, ret_name, ret_start) && *ret_name;
+}
+
+/* The function that a symbol "NAME.cold" is a part of. */
+static const struct tag_function *find_cold(struct tag_functions *f, uint64_t vaddr)
+{
+	static const char cold[] = ".cold";
+	const char *name, *end;
+	uint64_t start;
+
+	if (!find_symbol(f, vaddr, &name, &start))
+		return NULL;
+	end = name + strlen(name);
+	if (end - name < 5 || strcmp(end - 5, cold))
+		return NULL;
+	for (size_t i = 0; i < f->sections.n_functions; i++) {
+		const struct tag_function *is = &f->sections.functions[i];
+
+		if (!strncmp(is->name, name, (size_t)(end - name) - 5) && !is->name[end - name - 5])
+			return is;
+	}
+	return NULL;
+}
+
+uint64_t tag_functions_file_id(const struct elf_file *file)
+{
+	uint8_t bytes[sizeof(Elf64_Phdr)];
+	uint64_t hash = 0;
+	Elf64_Ehdr header;
+	size_t len;
+
+	if (elf_file_build_id(file, &len) ||
+	    elf_file_read(file, 0, &header, sizeof(header)) != sizeof(header))
+		return elf_file_id(file);
+	for (size_t i = 0; i < header.e_phnum && i < MAX_HEADERS; i++) {
+		if (elf_file_read(file, header.e_phoff + i * sizeof(bytes), bytes, sizeof(bytes)) !=
+		    sizeof(bytes))
+			break;
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			hash = hash_mix64(hash + bytes[k] + 1);
+	}
+	return hash ? hash : 1;
+}
+
+static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_t *ret_id)
+{
+	uint64_t offset;
+
+	if (start == elf_file_entry_vaddr(f->file) || start == f->runtime[0] ||
+	    start == f->runtime[1] || !elf_file_vaddr_to_offset(f->file, start, &offset))
+		return false;
+	*ret_id = hash_mix64(hash_mix64(f->file_id) + offset);
+	return true;
+}
+
+/* The part of a function that holds a vaddr, by its unwind entry; where there is no index of those
+ * (static programs), by its symbol. */
+static bool find_part(struct tag_functions *f, uint64_t vaddr, struct tag_place *ret_part)
+{
+	uint64_t start = unwind_bounds_start(f->bounds, vaddr);
+	uint64_t end = start ? unwind_bounds_end(f->bounds, vaddr) : vaddr + 1;
+	const char *name;
+
+	if (!start && !find_symbol(f, vaddr, &name, &start))
+		return false;
+	*ret_part = (struct tag_place){.start = start, .end = end, .entry = start};
+	return true;
+}
+
+bool tag_functions_find(struct tag_functions *f, uint64_t vaddr, struct tag_place *ret_place)
+{
+	const struct tag_function *function;
+	struct tag_place found;
+
+	if (!find_part(f, vaddr, &found))
+		return false;
+	if (!f->is_listed) {
+		if (!find_unlisted(f, found.start, &found.id))
+			return false;
+		*ret_place = found;
+		return true;
+	}
+	function = find_start(f, found.start);
+	if (!function)
+		function = find_cold(f, vaddr);
+	if (!function || function->flags & TAG_FUNCTION_LEFT_OUT)
+		return false;
+	found.id = function->id;
+	found.entry = function->vaddr;
+	found.is_root = function->flags & TAG_FUNCTION_ROOT;
+	*ret_place = found;
+	return true;
+}
+
+bool tag_functions_is_runtime(struct tag_functions *f, uint64_t vaddr)
+{
+	struct tag_place part;
+
+	return f->runtime[0] && find_part(f, vaddr, &part) &&
+	       (part.start == f->runtime[0] || part.start == f->runtime[1]);
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+static bool stores_to_fs(const ZydisDecodedInstruction *instruction,
+			 const ZydisDecodedOperand *operands)
+{
+	return instruction->mnemonic == ZYDIS_MNEMONIC_MOV &&
+	       operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	       operands[0].mem.segment == ZYDIS_REGISTER_FS;
+}
+
+/* What the instructions from a vaddr on say: calls `each` for one after the other, at most
+ * WINDOW_BYTES of them, until it gives other than 0, which is passed on; 0: the code ended. */
+static int each_instruction(const struct tag_functions *f, uint64_t vaddr,
+			    int (*each)(const ZydisDecodedInstruction *is,
+					const ZydisDecodedOperand *operands, uint64_t vaddr,
+					uint64_t arg),
+			    uint64_t arg)
+{
+	uint8_t code[WINDOW_BYTES + MAX_INSTRUCTION];
+	ZydisDecoder decoder;
+	uint64_t offset;
+	int64_t len;
+	int r = 0;
+
+	if (!elf_file_vaddr_to_offset(f->file, vaddr, &offset))
+		return 0;
+	len = elf_file_read(f->file, offset, code, sizeof(code));
+	if (ZYAN_FAILED(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+		return 0;
+	for (int64_t at = 0; !r && at < len && at < WINDOW_BYTES;) {
+		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+		ZydisDecodedInstruction is;
+
+		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, code + at, (ZyanUSize)(len - at),
+						       &is, operands)))
+			return 0;
+		r = each(&is, operands, vaddr + (uint64_t)at, arg);
+		at += is.length;
+	}
+	return r;
+}
+
+/* Towards what changes the tag, or the function's end: 1; the function does other things: -1. */
+static int look_ahead(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
+		      uint64_t vaddr, uint64_t arg)
+{
+	(void)vaddr;
+	(void)arg;
+	if (stores_to_fs(is, operands) || is->mnemonic == ZYDIS_MNEMONIC_RET ||
+	    is->mnemonic == ZYDIS_MNEMONIC_JMP)
+		return 1;
+	return is->meta.category == ZYDIS_CATEGORY_CALL ||
+			       is->meta.category == ZYDIS_CATEGORY_COND_BR
+		       ? -1
+		       : 0;
+}
+
+/* From a function's start to the place `until`: 1 if there; the function's first call, which is
+ * that of the runtime, comes before: -1. */
+static int look_for_call(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
+			 uint64_t vaddr, uint64_t until)
+{
+	(void)operands;
+	if (vaddr >= until)
+		return 1;
+	return is->meta.category == ZYDIS_CATEGORY_CALL ? -1 : 0;
+}
+
+bool tag_functions_is_window(struct tag_functions *f, uint64_t vaddr)
+{
+	struct tag_place part;
+
+	if (each_instruction(f, vaddr, look_ahead, 0) > 0)
+		return true;
+	return !f->is_listed && find_part(f, vaddr, &part) &&
+	       each_instruction(f, part.start, look_for_call, vaddr) > 0;
+}
+
+/* --- the note --------------------------------------------------------------------------------- */
+
+/* The note's word, from a segment of notes that is linked for `vaddr`. */
+static bool find_word(const uint8_t *bytes, size_t len, uint64_t vaddr, uint64_t *ret_word)
+{
+	size_t at = 0, desc, next;
+
+	while (len - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		uint32_t version;
+		int64_t distance;
+
+		memcpy(&note, bytes + at, sizeof(note));
+		if (note.n_namesz > len || note.n_descsz > len)
+			return false;
+		desc = at + sizeof(note) + ((note.n_namesz + 3) & ~3u);
+		next = desc + ((note.n_descsz + 3) & ~3u);
+		if (desc > len || next > len)
+			return false;
+		if (note.n_type == 1 && note.n_namesz == 9 && note.n_descsz >= 16 &&
+		    !memcmp(bytes + at + sizeof(note), "stacktag", 9)) {
+			memcpy(&version, bytes + desc, sizeof(version));
+			memcpy(&distance, bytes + desc + 8, sizeof(distance));
+			*ret_word = vaddr + desc + (uint64_t)distance;
+			return version == 1;
+		}
+		at = next;
+	}
+	return false;
+}
+
+bool tag_functions_note(const struct elf_file *file, uint64_t *ret_vaddr)
+{
+	Elf *elf = elf_file_libelf(file);
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n && i < MAX_HEADERS; i++) {
+		uint8_t *bytes;
+		GElf_Phdr phdr;
+		int64_t len;
+		bool found;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr) || phdr.p_type != PT_NOTE ||
+		    phdr.p_filesz > MAX_NOTE_BYTES)
+			continue;
+		bytes = malloc(phdr.p_filesz + 1);
+		if (!bytes)
+			return false;
+		len = elf_file_read(file, phdr.p_offset, bytes, phdr.p_filesz);
+		found = len > 0 && find_word(bytes, (size_t)len, phdr.p_vaddr, ret_vaddr);
+		free(bytes);
+		if (found)
+			return true;
+	}
+	return false;
+}

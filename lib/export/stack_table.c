@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of stacks; see paths.h.
+ *
+ * Nearly all paths are plain: as the walk found them, without a root mark, shown whole. For those a
+ * trie node becomes as many stacks as its location has frames, found again in an array by node.
+ * All others are entered frame by frame as the model shows them, and found by node and variant: a
+ * number for each pair of end reason and origin; 0 is plain.
+ */
+#include "export/stack_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/int_map.h"
+
+struct paths {
+	struct profile *profile;
+	const struct store_tables *t;
+	struct paths_stack *stacks;
+	uint32_t n_stacks, cap_stacks;
+	struct paths_frame *frames;
+	uint32_t n_frames, cap_frames;
+	uint32_t *first_frame;	 /* by location; PATHS_NONE: not there yet */
+	uint32_t *plain;	 /* by trie node: its stack as a plain path */
+	struct int_map variants; /* (origin, end reason) -> number, from 1 */
+	struct int_map varied;	 /* (variant, trie node) -> stack */
+	struct int_map children; /* (stack + 1, frame) -> stack, of paths that are not plain */
+	struct int_map shown;	 /* (location, symbol, is inferred) -> frame, of those paths */
+	uint32_t *climb;	 /* trie nodes that have no stack yet, leaf first */
+	uint32_t n_climb, cap_climb;
+	bool is_shaped;
+};
+
+bool paths_is_shaped(const struct profile *profile)
+{
+	const struct profile_filter *filter = profile_filter(profile);
+
+	return filter->max_depth || filter->fold_recursion || filter->no_inlined;
+}
+
+static bool paths_is_plain(const struct paths *paths, uint32_t node, uint8_t end_reason,
+			   uint32_t origin)
+{
+	return !paths->is_shaped && node && origin == ORIGIN_WALKED &&
+	       !profile_mark(paths->profile, end_reason, origin);
+}
+
+/* Doubles an array that is full. */
+static int paths_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap ? *cap * 2 : 256;
+	void **at = array, *grown;
+
+	if (n < *cap)
+		return 0;
+	if (more >= PATHS_NONE / 2)
+		return -ENOMEM;
+	grown = reallocarray(*at, more, size);
+	if (!grown)
+		return -ENOMEM;
+	*at = grown;
+	*cap = more;
+	return 0;
+}
+
+static int paths_add_stack(struct paths *paths, uint32_t parent, uint32_t frame, uint32_t *ret)
+{
+	int r = paths_grow(&paths->stacks, paths->n_stacks, &paths->cap_stacks,
+			   sizeof(*paths->stacks));
+
+	if (r < 0)
+		return r;
+	paths->stacks[paths->n_stacks] = (struct paths_stack){parent, frame};
+	*ret = paths->n_stacks++;
+	return 0;
+}
+
+static int paths_add_frame(struct paths *paths, const struct profile_frame *frame,
+			   uint32_t inline_depth, uint32_t *ret)
+{
+	int r = paths_grow(&paths->frames, paths->n_frames, &paths->cap_frames,
+			   sizeof(*paths->frames));
+
+	if (r < 0)
+		return r;
+	paths->frames[paths->n_frames] = (struct paths_frame){*frame, inline_depth};
+	*ret = paths->n_frames++;
+	return 0;
+}
+
+/* Puts the frames of a trie node on the stack *at. */
+static int paths_put_node(struct paths *paths, uint32_t node, uint32_t *at)
+{
+	uint32_t location = paths->t->nodes[node].location, frame;
+	bool is_new = paths->first_frame[location] == PATHS_NONE;
+	const struct profile_frame *frames;
+	size_t count;
+	int r = 0;
+
+	frames = profile_location_frames(paths->profile, location, &count);
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && is_new && i < count; i++) {
+		r = paths_add_frame(paths, &frames[i], (uint32_t)i, &frame);
+		if (r == 0 && i == 0)
+			paths->first_frame[location] = frame;
+	}
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		r = paths_add_stack(paths, *at, paths->first_frame[location] + i, at);
+	return r;
+}
+
+static int paths_enter_plain(struct paths *paths, uint32_t node)
+{
+	uint32_t at = PATHS_NONE;
+	int r = 0;
+
+	paths->n_climb = 0;
+	for (; node && paths->plain[node] == PATHS_NONE; node = paths->t->nodes[node].parent) {
+		r = paths_grow(&paths->climb, paths->n_climb, &paths->cap_climb,
+			       sizeof(*paths->climb));
+		if (r < 0)
+			return r;
+		paths->climb[paths->n_climb++] = node;
+	}
+	if (node)
+		at = paths->plain[node];
+	while (r == 0 && paths->n_climb) {
+		node = paths->climb[--paths->n_climb];
+		r = paths_put_node(paths, node, &at);
+		paths->plain[node] = at;
+	}
+	return r;
+}
+
+/* The number of a frame as shown, entered if it is new. */
+static int paths_shown(struct paths *paths, const struct profile_frame *frame, uint32_t depth,
+		       uint32_t *ret_number)
+{
+	uint64_t key =
+		(uint64_t)frame->location << 32 | frame->symbol->number << 1 | frame->is_inferred;
+	uint32_t number = int_map_find(&paths->shown, key);
+	int r = 0;
+
+	if (number == INT_MAP_NONE) {
+		r = paths_add_frame(paths, frame, depth, &number);
+		if (r == 0)
+			r = int_map_enter(&paths->shown, key, number, &number);
+	}
+	*ret_number = number;
+	return r;
+}
+
+/* Puts a frame on the stack *at. */
+static int paths_push(struct paths *paths, uint32_t frame, uint32_t *at)
+{
+	uint64_t key = (uint64_t)(*at + 1) << 32 | frame; /* PATHS_NONE + 1 is 0 */
+	uint32_t stack = int_map_find(&paths->children, key);
+	int r = 0;
+
+	if (stack == INT_MAP_NONE) {
+		r = paths_add_stack(paths, *at, frame, &stack);
+		if (r == 0)
+			r = int_map_enter(&paths->children, key, stack, &stack);
+	}
+	*at = stack;
+	return r;
+}
+
+static int paths_enter_varied(struct paths *paths, const struct profile_entry *entry)
+{
+	uint32_t variant, at = PATHS_NONE, depth = 0;
+	const struct profile_frame *frames;
+	size_t n;
+	int r = int_map_enter(&paths->variants, (uint64_t)entry->origin << 8 | entry->end_reason,
+			      (uint32_t)paths->variants.used + 1, &variant);
+
+	if (r < 0 ||
+	    int_map_find(&paths->varied, (uint64_t)variant << 32 | entry->node) != INT_MAP_NONE)
+		return r;
+	frames = profile_frames(paths->profile, entry->node, entry->end_reason, entry->origin, &n);
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		uint32_t frame;
+
+		depth = frames[i].is_inlined ? depth + 1 : 0;
+		r = paths_shown(paths, &frames[i], depth, &frame);
+		if (r == 0)
+			r = paths_push(paths, frame, &at);
+	}
+	return r < 0 ? r
+		     : int_map_enter(&paths->varied, (uint64_t)variant << 32 | entry->node, at,
+				     &at);
+}
+
+static int paths_fill(struct paths *paths)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(paths->profile, &n);
+	int r = 0;
+
+	paths->first_frame = malloc(((size_t)paths->t->n_locations + 1) * sizeof(uint32_t));
+	paths->plain = malloc(((size_t)paths->t->n_nodes + 1) * sizeof(uint32_t));
+	if (!paths->first_frame || !paths->plain)
+		return -ENOMEM;
+	for (uint32_t i = 0; i <= paths->t->n_locations; i++)
+		paths->first_frame[i] = PATHS_NONE;
+	for (uint32_t i = 0; i <= paths->t->n_nodes; i++)
+		paths->plain[i] = PATHS_NONE;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const struct profile_entry *e = &entries[i];
+
+		if (paths_is_plain(paths, e->node, e->end_reason, e->origin))
+			r = paths_enter_plain(paths, e->node);
+		else
+			r = paths_enter_varied(paths, e);
+	}
+	return r;
+}
+
+int paths_new(struct profile *profile, struct paths **ret_paths)
+{
+	struct paths *paths = calloc(1, sizeof(*paths));
+	int r;
+
+	if (!paths)
+		return -ENOMEM;
+	paths->profile = profile;
+	paths->t = profile_tables(profile);
+	paths->is_shaped = paths_is_shaped(profile);
+	r = paths_fill(paths);
+	if (r < 0) {
+		paths_free(paths);
+		return r;
+	}
+	*ret_paths = paths;
+	return 0;
+}
+
+void paths_free(struct paths *paths)
+{
+	if (!paths)
+		return;
+	free(paths->stacks);
+	free(paths->frames);
+	free(paths->first_frame);
+	free(paths->plain);
+	free(paths->climb);
+	int_map_fini(&paths->variants);
+	int_map_fini(&paths->varied);
+	int_map_fini(&paths->children);
+	int_map_fini(&paths->shown);
+	free(paths);
+}
+
+const struct paths_stack *paths_stacks(const struct paths *paths, uint32_t *ret_count)
+{
+	*ret_count = paths->n_stacks;
+	return paths->stacks;
+}
+
+const struct paths_frame *paths_frames(const struct paths *paths, uint32_t *ret_count)
+{
+	*ret_count = paths->n_frames;
+	return paths->frames;
+}
+
+uint32_t paths_find(const struct paths *paths, uint32_t node, uint8_t end_reason, uint32_t origin)
+{
+	uint32_t variant;
+
+	if (paths_is_plain(paths, node, end_reason, origin))
+		return paths->plain[node];
+	variant = int_map_find(&paths->variants, (uint64_t)origin << 8 | end_reason);
+	if (variant == INT_MAP_NONE)
+		return PATHS_NONE;
+	return int_map_find(&paths->varied, (uint64_t)variant << 32 | node);
+}

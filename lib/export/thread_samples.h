@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The samples of a profile by thread, in time order, for formats that show when things were. */
+#ifndef EXPORT_THREAD_SAMPLES_H
+#define EXPORT_THREAD_SAMPLES_H
+
+#include "model/profile.h"
+
+struct timeline_sample {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t node;
+	uint32_t origin;
+	uint8_t end_reason;
+};
+
+struct timeline {
+	struct timeline_sample *samples; /* thread by thread */
+	size_t *first; /* n_threads + 1: those of thread i are samples[first[i] .. first[i + 1]) */
+	uint32_t n_threads;
+};
+
+/* 0, -ENOMEM, or what store_reader_samples() says. */
+int timeline_make(struct profile *profile, struct timeline *ret_timeline);
+void timeline_free(struct timeline *timeline);
+
+#endif

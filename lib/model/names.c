@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of locations; see names.h.
+ *
+ *   location ──► spans[]: first frame and count in keys[], and in frames[] if those are asked for
+ *   (object number, linkage name) ──► symbol     "raw": spares demangling a name again; the name
+ *                                                 by its address: the store has each once
+ *   (object number, start) ──► symbol            "unnamed": functions without a name
+ *   (object path, shown name) ──► symbol         "shown": equal names in one object are one symbol
+ *
+ * Names that differ only in what demangling drops (the clones of a constructor) meet in the
+ * second table. An object is known by its path here: a file that was replaced while recording
+ * has two objects and two file ids, but a reader of a report asks for the function.
+ */
+#include "model/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/object.h"
+#include "base/int_map.h"
+#include "base/strings.h"
+#include "base/text.h"
+#include "sym/demangle.h"
+
+#define NAMES_OBJECT 48 /* bits of addresses and file offsets that are looked up quickly */
+
+struct names_span {
+	uint32_t first; /* in names.keys and names.frames */
+	uint32_t count; /* 0: not looked up yet */
+};
+
+struct names {
+	const struct store_tables *tables;
+	struct strings *strings;
+	struct names_span *spans;     /* by location */
+	struct profile_frame *frames; /* n_lines + n_locations of them is always enough */
+	uint32_t *keys;		      /* by frame */
+	uint32_t n_frames;
+	struct profile_symbol **symbols;
+	uint32_t n_symbols, cap_symbols;
+	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
+	struct int_map raw, unnamed, shown;
+};
+
+int names_new(const struct store_tables *tables, struct names **ret_names)
+{
+	struct names *names = calloc(1, sizeof(*names));
+	size_t n;
+
+	if (!names)
+		return -ENOMEM;
+	names->tables = tables;
+	names->spans = calloc((size_t)tables->n_locations + 1, sizeof(*names->spans));
+	n = (size_t)tables->n_lines + tables->n_locations;
+	names->frames = calloc(n + 1, sizeof(*names->frames));
+	names->keys = calloc(n + 1, sizeof(*names->keys));
+	if (!names->spans || !names->frames || !names->keys || strings_new(&names->strings) < 0 ||
+	    strings_new(&names->shown_names) < 0) {
+		names_free(names);
+		return -ENOMEM;
+	}
+	*ret_names = names;
+	return 0;
+}
+
+void names_free(struct names *names)
+{
+	if (!names)
+		return;
+	for (uint32_t i = 0; i < names->n_symbols; i++)
+		free(names->symbols[i]);
+	free(names->symbols);
+	free(names->frames);
+	free(names->keys);
+	free(names->spans);
+	strings_free(names->strings);
+	strings_free(names->shown_names);
+	int_map_fini(&names->raw);
+	int_map_fini(&names->unnamed);
+	int_map_fini(&names->shown);
+	free(names);
+}
+
+static int names_reserve_symbol(struct names *names)
+{
+	uint32_t cap = names->cap_symbols ? names->cap_symbols * 2 : 64;
+	struct profile_symbol **symbols;
+
+	if (names->n_symbols < names->cap_symbols)
+		return 0;
+	if (cap > UINT32_MAX / 4)
+		return -ENOMEM;
+	symbols = reallocarray(names->symbols, cap, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	names->symbols = symbols;
+	names->cap_symbols = cap;
+	return 0;
+}
+
+/* The symbol with this shown name and object, made like `like` if it is new. */
+static int names_symbol(struct names *names, const struct profile_symbol *like,
+			const struct profile_symbol **ret_symbol)
+{
+	uint32_t name = 0, object = 0, at, number;
+	struct profile_symbol *symbol;
+	int r;
+
+	r = strings_intern(names->shown_names, like->name, &name);
+	if (r == 0)
+		r = strings_intern(names->strings, like->object, &object);
+	if (r == 0)
+		r = names_reserve_symbol(names);
+	if (r < 0)
+		return r;
+	number = names->n_symbols;
+	r = int_map_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
+	if (r < 0)
+		return r;
+	if (at == number) {
+		symbol = malloc(sizeof(*symbol));
+		names->symbols[names->n_symbols++] = symbol; /* NULL: a hole, which stays one */
+		if (!symbol)
+			return -ENOMEM;
+		*symbol = *like;
+		symbol->number = number;
+		symbol->name_number = name;
+		symbol->name = strings_at(names->shown_names, name);
+		symbol->object = strings_at(names->strings, object);
+	}
+	*ret_symbol = names->symbols[at];
+	return *ret_symbol ? 0 : -ENOMEM;
+}
+
+/* Addresses that lay in nothing known are kept as of an object of that name. */
+static bool names_is_nowhere(const struct store_object *object)
+{
+	return !object->path || !strcmp(object->path, "[unknown]");
+}
+
+/* What is the same for all symbols of an object. */
+static struct profile_symbol names_of_object(const struct store_object *object)
+{
+	return (struct profile_symbol){
+		.object = names_is_nowhere(object)     ? "[unknown]"
+			  : object->kind == OBJECT_JIT ? "[jit]"
+						       : object->path,
+		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
+	};
+}
+
+/* A key of two numbers, if they fit: an object's, and below NAMES_OBJECT bits another. 0: they do
+ * not. No key that fits is 0. */
+static uint64_t names_key(uint32_t object, uint64_t at)
+{
+	return object < UINT16_MAX && !(at >> NAMES_OBJECT)
+		       ? (uint64_t)(object + 1) << NAMES_OBJECT | at
+		       : 0;
+}
+
+static int names_function(struct names *names, uint32_t object, const char *function,
+			  const struct profile_symbol **ret_symbol)
+{
+	struct profile_symbol like = names_of_object(&names->tables->objects[object]);
+	uint64_t key = names_key(object, (uintptr_t)function);
+	uint32_t at = key ? int_map_find(&names->raw, key) : INT_MAP_NONE;
+	char *readable;
+	int r;
+
+	if (at != INT_MAP_NONE) {
+		*ret_symbol = names->symbols[at];
+		return 0;
+	}
+	readable = demangle(function);
+	like.name = readable ? readable : function;
+	r = names_symbol(names, &like, ret_symbol);
+	free(readable);
+	return r < 0 || !key ? r : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
+}
+
+/* By the function's start, if that is known: all its locations are one function. */
+static int names_unnamed(struct names *names, const struct store_location *location,
+			 const struct store_line *line, const struct profile_symbol **ret_symbol)
+{
+	struct profile_symbol like = names_of_object(&names->tables->objects[location->object]);
+	uint64_t start = line && line->function_start ? line->function_start
+						      : location->offset + location->is_return;
+	uint64_t key = names_key(location->object, start);
+	uint32_t at = key ? int_map_find(&names->unnamed, key) : INT_MAP_NONE;
+	char *name;
+	int r;
+
+	if (at != INT_MAP_NONE) {
+		*ret_symbol = names->symbols[at];
+		return 0;
+	}
+	if (asprintf(&name, "%s+0x%" PRIx64, text_basename(like.object), start) < 0)
+		return -ENOMEM;
+	like.name = name;
+	like.is_unnamed = true;
+	r = names_symbol(names, &like, ret_symbol);
+	free(name);
+	return r < 0 || !key ? r : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
+}
+
+/* The line of a location's frame: backwards, since the store has the innermost function first. NULL
+ * for a location without lines, which is one unnamed frame. */
+static const struct store_line *names_line_of(const struct store_tables *t, uint32_t location,
+					      uint32_t frame)
+{
+	uint32_t first = t->line_first[location], end = t->line_first[location + 1];
+
+	return first < end ? &t->lines[end - 1 - frame] : NULL;
+}
+
+static int names_symbol_of(struct names *names, const struct store_location *location,
+			   const struct store_line *line, const struct profile_symbol **ret_symbol)
+{
+	if (line && line->function && *line->function)
+		return names_function(names, location->object, line->function, ret_symbol);
+	return names_unnamed(names, location, line, ret_symbol);
+}
+
+/* Fills in the keys of a location. */
+static int names_look_up(struct names *names, uint32_t number)
+{
+	const struct store_tables *t = names->tables;
+	uint32_t n = t->line_first[number + 1] - t->line_first[number], count = n ? n : 1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct store_line *line = names_line_of(t, number, i);
+		bool is_inlined = line && line->is_inlined && i > 0; /* the outermost is not */
+		const struct profile_symbol *symbol;
+		int r = names_symbol_of(names, &t->locations[number], line, &symbol);
+
+		if (r < 0)
+			return r;
+		names->keys[names->n_frames + i] = symbol->number << 1 | is_inlined;
+	}
+	names->spans[number] = (struct names_span){.first = names->n_frames, .count = count};
+	names->n_frames += count;
+	return 0;
+}
+
+int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
+	       uint32_t *ret_count)
+{
+	struct names_span *span = &names->spans[location];
+
+	if (!span->count) {
+		int r = names_look_up(names, location);
+
+		if (r < 0)
+			return r;
+	}
+	*ret_keys = &names->keys[span->first];
+	*ret_count = span->count;
+	return 0;
+}
+
+static void names_fill(struct names *names, uint32_t location)
+{
+	const struct names_span *span = &names->spans[location];
+
+	for (uint32_t i = 0; i < span->count; i++) {
+		const struct store_line *line = names_line_of(names->tables, location, i);
+		uint32_t key = names->keys[span->first + i];
+
+		names->frames[span->first + i] = (struct profile_frame){
+			.symbol = names->symbols[key >> 1],
+			.location = location,
+			.file = line ? line->file : NULL,
+			.line = line ? line->line : 0,
+			.is_inlined = key & 1,
+		};
+	}
+}
+
+int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
+		   uint32_t *ret_count)
+{
+	const uint32_t *keys;
+	int r = names_keys(names, location, &keys, ret_count);
+
+	if (r < 0)
+		return r;
+	*ret_frames = &names->frames[names->spans[location].first];
+	if (!(*ret_frames)->symbol)
+		names_fill(names, location);
+	return 0;
+}
+
+const struct profile_symbol *names_mark(struct names *names, const char *text)
+{
+	struct profile_symbol like = {.name = text, .object = "", .is_mark = true};
+	const struct profile_symbol *symbol;
+
+	return names_symbol(names, &like, &symbol) < 0 ? NULL : symbol;
+}
+
+uint32_t names_symbol_count(const struct names *names)
+{
+	return names->n_symbols;
+}
+
+const struct profile_symbol *names_symbol_at(const struct names *names, uint32_t number)
+{
+	return names->symbols[number];
+}

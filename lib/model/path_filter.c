@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which call paths are chosen by names; see choice.h.
+ *
+ *   by symbol: `met`      which --focus patterns it meets, whether --ignore, --symbol or --dso
+ *   by location: the union over its frames; --symbol and --dso of the innermost alone
+ *   by node: its own location's and its parent's; but what only a leaf can meet is not inherited
+ */
+#include "model/path_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/pattern.h"
+
+#define CHOICE_IGNORED (1u << PROFILE_MAX_FOCUS)
+#define CHOICE_LEAF    (1u << (PROFILE_MAX_FOCUS + 1)) /* the leaf's function and object fit */
+
+struct choice {
+	const struct profile_filter *filter;
+	uint16_t *met; /* by node */
+	uint16_t all;  /* of met: what a chosen path has */
+};
+
+static bool choice_any(const struct profile_patterns *patterns, const char *name,
+		       bool (*matches)(const char *pattern, const char *name))
+{
+	for (size_t i = 0; i < patterns->n; i++)
+		if (matches(patterns->items[i], name))
+			return true;
+	return patterns->n == 0;
+}
+
+static uint16_t choice_of_name(const struct profile_filter *filter, const char *name)
+{
+	uint16_t met = 0;
+
+	for (size_t i = 0; i < filter->focus.n; i++)
+		if (pattern_is_function(filter->focus.items[i], name))
+			met |= (uint16_t)(1u << i);
+	if (filter->ignore.n && choice_any(&filter->ignore, name, pattern_is_function))
+		met |= CHOICE_IGNORED;
+	return met;
+}
+
+static uint16_t choice_of_symbol(const struct profile_filter *filter,
+				 const struct profile_symbol *symbol)
+{
+	uint16_t met = choice_of_name(filter, symbol->name);
+
+	if (choice_any(&filter->symbols, symbol->name, pattern_is_function) &&
+	    choice_any(&filter->dsos, symbol->object, pattern_is_object))
+		met |= CHOICE_LEAF;
+	return met;
+}
+
+/* What symbols meet, worked out when first asked for. */
+struct choice_cache {
+	uint32_t *met; /* by symbol number: + 1; 0: not known yet */
+	uint32_t cap;
+};
+
+static int choice_look_up(struct choice_cache *cache, const struct profile_filter *filter,
+			  const struct profile_symbol *symbol, uint16_t *ret_met)
+{
+	if (symbol->number >= cache->cap) {
+		uint32_t cap = symbol->number * 2 + 256;
+		uint32_t *met = reallocarray(cache->met, cap, sizeof(*met));
+
+		if (!met)
+			return -ENOMEM;
+		for (uint32_t i = cache->cap; i < cap; i++)
+			met[i] = 0;
+		cache->met = met;
+		cache->cap = cap;
+	}
+	if (!cache->met[symbol->number])
+		cache->met[symbol->number] = choice_of_symbol(filter, symbol) + 1u;
+	*ret_met = (uint16_t)(cache->met[symbol->number] - 1);
+	return 0;
+}
+
+static int choice_of_location(struct choice_cache *cache, const struct profile_filter *filter,
+			      struct names *names, uint32_t location, uint16_t *ret_met)
+{
+	const struct profile_frame *frames;
+	uint32_t count;
+	uint16_t all = 0, met = 0;
+	int r = names_location(names, location, &frames, &count);
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		r = choice_look_up(cache, filter, frames[i].symbol, &met);
+		all |= met & (uint16_t)~CHOICE_LEAF;
+	}
+	*ret_met = all | (met & CHOICE_LEAF); /* the last frame is where it hit */
+	return r;
+}
+
+static int choice_fill(struct choice *choice, const struct store_tables *t, struct names *names)
+{
+	uint16_t *of_location = calloc((size_t)t->n_locations + 1, sizeof(*of_location));
+	struct choice_cache cache = {0};
+	int r = of_location ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; r == 0 && i < t->n_locations; i++)
+		r = choice_of_location(&cache, choice->filter, names, i, &of_location[i]);
+	if (r == 0 && !choice->filter->symbols.n && !choice->filter->dsos.n)
+		choice->met[0] = CHOICE_LEAF; /* nothing is asked of a leaf, which is not there */
+	for (uint32_t i = 1; r == 0 && i < t->n_nodes; i++)
+		choice->met[i] = of_location[t->nodes[i].location] |
+				 (choice->met[t->nodes[i].parent] & (uint16_t)~CHOICE_LEAF);
+	free(of_location);
+	free(cache.met);
+	return r;
+}
+
+int choice_new(const struct profile_filter *filter, const struct store_tables *tables,
+	       struct names *names, struct choice **ret_choice)
+{
+	struct choice *choice;
+	int r = -ENOMEM;
+
+	*ret_choice = NULL;
+	if (!filter ||
+	    !(filter->focus.n || filter->ignore.n || filter->symbols.n || filter->dsos.n))
+		return 0;
+	if (filter->focus.n > PROFILE_MAX_FOCUS)
+		return -EINVAL;
+	choice = calloc(1, sizeof(*choice));
+	if (!choice)
+		return -ENOMEM;
+	choice->filter = filter;
+	choice->all = (uint16_t)(((1u << filter->focus.n) - 1) | CHOICE_LEAF);
+	choice->met = calloc((size_t)tables->n_nodes + 1, sizeof(*choice->met));
+	if (choice->met)
+		r = choice_fill(choice, tables, names);
+	if (r < 0) {
+		choice_free(choice);
+		return r;
+	}
+	*ret_choice = choice;
+	return 0;
+}
+
+void choice_free(struct choice *choice)
+{
+	if (!choice)
+		return;
+	free(choice->met);
+	free(choice);
+}
+
+bool choice_wants(const struct choice *choice, uint32_t node, const char *mark)
+{
+	uint16_t met = choice->met[node];
+
+	if (mark)
+		met |= choice_of_name(choice->filter, mark);
+	return (met & (choice->all | CHOICE_IGNORED)) == choice->all;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which call paths a filter chooses by names (model/profile.h): of the function or object where
+ * a sample hit, and of functions anywhere in its path. Inlined functions count like others.
+ *
+ * Decided once for all nodes of the trie, root to leaf, so a sample is one look in an array.
+ */
+#ifndef MODEL_PATH_FILTER_H
+#define MODEL_PATH_FILTER_H
+
+#include "model/names.h"
+
+struct choice;
+
+/* *ret_choice is NULL if the filter asks for no names. 0, -ENOMEM, -EINVAL: more than
+ * PROFILE_MAX_FOCUS functions to focus on. */
+int choice_new(const struct profile_filter *filter, const struct store_tables *tables,
+	       struct names *names, struct choice **ret_choice);
+void choice_free(struct choice *choice);
+
+/* Whether a path is chosen; `mark` is the name of its root mark, or NULL. */
+bool choice_wants(const struct choice *choice, uint32_t node, const char *mark);
+
+#endif

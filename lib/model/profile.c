@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model; see profile.h.
+ *
+ * One pass over the samples sums them up into entries (profile_sum.c); everything after that works
+ * on entries and on trie nodes, of which there are fewer, and names only what is asked for. Entries
+ * are then ordered by process and end reason, so that a view can go through them group by group.
+ */
+#include "model/profile_state.h"
+#include "stack/end_reason.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "stack/location.h"
+
+enum profile_quality profile_quality_of(uint8_t end_reason)
+{
+	switch (end_reason_quality(end_reason)) {
+	case END_COMPLETE:
+		return PROFILE_COMPLETE;
+	case END_LOST:
+		return PROFILE_LOST;
+	default:
+		return PROFILE_PARTIAL;
+	}
+}
+
+int profile_new(struct store_reader *reader, const struct profile_filter *filter,
+		struct profile **ret_profile)
+{
+	static const struct profile_filter everything;
+	struct profile *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->reader = reader;
+	p->tables = store_reader_tables(reader);
+	p->filter = filter ? filter : &everything;
+	r = profile_sum_up(p);
+	if (r < 0) {
+		profile_free(p);
+		return r;
+	}
+	*ret_profile = p;
+	return p->n_entries ? 0 : -ENODATA;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	names_free(p->names);
+	trim_free(p->trim);
+	reconstruct_free(p->reconstruct);
+	profile_free_sums(p);
+	choice_free(p->choice);
+	free(p->wanted);
+	free(p->entries);
+	free(p->path);
+	free(p->tags);
+	free(p);
+}
+
+struct store_reader *profile_reader(const struct profile *p)
+{
+	return p->reader;
+}
+
+const struct store_tables *profile_tables(const struct profile *p)
+{
+	return p->tables;
+}
+
+/* Trimmed and completed paths stand behind the reader's nodes. */
+int profile_tags(struct profile *p, const uint64_t **ret_tags)
+{
+	const struct store_tables *t = p->tables;
+	uint32_t n = store_reader_tables(p->reader)->n_nodes;
+	const uint64_t *known = p->tags;
+	int r = known ? 0 : store_reader_tags(p->reader, &known);
+
+	if (r == 0 && !p->tags && n < t->n_nodes) {
+		p->tags = reallocarray(NULL, t->n_nodes, sizeof(*p->tags));
+		if (!p->tags)
+			return -ENOMEM;
+		memcpy(p->tags, known, n * sizeof(*p->tags));
+		for (uint32_t i = n; i < t->n_nodes; i++) {
+			const struct store_location *l = &t->locations[t->nodes[i].location];
+
+			p->tags[i] =
+				hash_chain(p->tags[t->nodes[i].parent],
+					   location_id(t->objects[l->object].file_id, l->offset));
+		}
+		known = p->tags;
+	}
+	if (r == 0)
+		*ret_tags = known;
+	return r;
+}
+
+const struct profile_totals *profile_totals(const struct profile *p)
+{
+	return &p->totals;
+}
+
+const struct profile_entry *profile_entries(const struct profile *p, size_t *ret_count)
+{
+	*ret_count = p->n_entries;
+	return p->entries;
+}
+
+const struct profile_filter *profile_filter(const struct profile *p)
+{
+	return p->filter;
+}
+
+/* A sample's path with what could be inferred, or without its inferred frames if that is asked
+ * for. */
+static void profile_map(const struct profile *p, struct store_sample *s)
+{
+	uint32_t inferred;
+
+	if (p->reconstruct)
+		reconstruct_map(p->reconstruct, s);
+	inferred = p->trim ? origin_inferred(profile_origin(p, s->origin)) : 0;
+
+	if (!inferred)
+		return;
+	s->node = trim_find(p->trim, s->node, inferred);
+	s->origin = ORIGIN_WALKED;
+	if (profile_quality_of(s->end_reason) < PROFILE_PARTIAL)
+		s->end_reason = PROFILE_REASONS - 1;
+}
+
+bool profile_sample(const struct profile *p, const struct store_sample *sample,
+		    struct store_sample *ret_sample)
+{
+	struct store_sample s = *sample;
+
+	if (!profile_is_known(p, &s) || !p->wanted[s.thread] || s.time_ns < p->from_ns ||
+	    s.time_ns > p->to_ns)
+		return false;
+	profile_map(p, &s);
+	if (s.node >= p->tables->n_nodes)
+		return false;
+	*ret_sample = s;
+	if (p->choice) {
+		/* A const profile can still make the mark of a sample that it has not met. */
+		const struct profile_symbol *mark =
+			profile_mark((struct profile *)p, s.end_reason, s.origin);
+
+		return choice_wants(p->choice, s.node, mark ? mark->name : NULL);
+	}
+	return true;
+}
+
+bool profile_is_chosen(const struct profile *p)
+{
+	return p->totals.samples < p->tables->recording.samples;
+}
+
+bool profile_wants(const struct profile *p, const struct store_sample *sample)
+{
+	struct store_sample s;
+
+	return profile_sample(p, sample, &s);
+}
+
+const struct origin *profile_origin(const struct profile *p, uint32_t origin)
+{
+	static const struct origin walked = {0};
+
+	return origin && origin < p->tables->n_origins ? &p->tables->origins[origin] : &walked;
+}
+
+enum profile_quality profile_quality(const struct profile *p, uint8_t end_reason, uint32_t origin)
+{
+	const struct origin *o = profile_origin(p, origin);
+
+	if (!origin_inferred(o))
+		return profile_quality_of(end_reason);
+	return o->is_whole ? PROFILE_RECONSTRUCTED : PROFILE_PARTIAL;
+}
+
+const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason, uint32_t origin)
+{
+	uint32_t at = end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
+	char text[80];
+
+	if (profile_quality(p, end_reason, origin) < PROFILE_PARTIAL)
+		return NULL;
+	if (!p->marks[at]) {
+		snprintf(text, sizeof(text), "[incomplete: %s]", end_reason_name(end_reason));
+		p->marks[at] = names_mark(p->names, text);
+	}
+	return p->marks[at];
+}
+
+const struct profile_symbol *profile_no_frames(const struct profile *p)
+{
+	return p->no_frames;
+}
+
+const struct profile_frame *profile_location_frames(struct profile *p, uint32_t location,
+						    size_t *ret_count)
+{
+	const struct profile_frame *frames;
+	uint32_t count;
+
+	if (names_location(p->names, location, &frames, &count) < 0)
+		return NULL;
+	*ret_count = count;
+	return frames;
+}
+
+const uint32_t *profile_location_keys(struct profile *p, uint32_t location, size_t *ret_count)
+{
+	const uint32_t *keys;
+	uint32_t count;
+
+	if (names_keys(p->names, location, &keys, &count) < 0)
+		return NULL;
+	*ret_count = count;
+	return keys;
+}
+
+static bool profile_reserve_path(struct profile *p, size_t need)
+{
+	size_t cap = p->cap_path ? p->cap_path : 64;
+	struct profile_frame *path;
+
+	if (need <= p->cap_path)
+		return true;
+	while (cap < need)
+		cap *= 2;
+	path = reallocarray(p->path, cap, sizeof(*path));
+	if (!path)
+		return false;
+	p->path = path;
+	p->cap_path = cap;
+	return true;
+}
+
+/* Shortens a path as the filter says; the rest of it, in order. */
+static size_t profile_shape(const struct profile *p, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (p->filter->no_inlined && p->path[i].is_inlined)
+			continue;
+		if (p->filter->max_depth && kept == p->filter->max_depth)
+			break;
+		if (p->filter->fold_recursion && kept &&
+		    p->path[kept - 1].symbol == p->path[i].symbol)
+			continue;
+		p->path[kept++] = p->path[i];
+	}
+	return kept;
+}
+
+static uint32_t profile_depth(const struct profile *p, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; node; node = p->tables->nodes[node].parent)
+		depth++;
+	return depth;
+}
+
+/* Appends the frames of a trie node, innermost first; `depth` is its distance from the root. */
+static bool profile_append(struct profile *p, uint32_t node, uint32_t depth,
+			   const struct origin *origin, size_t *n)
+{
+	struct origin_run run = origin_run_of(origin, depth);
+	bool is_inferred = depth < origin_inferred(origin);
+	const struct profile_frame *frames;
+	uint32_t count;
+
+	if (names_location(p->names, p->tables->nodes[node].location, &frames, &count) < 0 ||
+	    !profile_reserve_path(p, *n + count + 1))
+		return false;
+	while (count) {
+		struct profile_frame *frame = &p->path[(*n)++];
+
+		*frame = frames[--count];
+		frame->source = run.source;
+		frame->confidence = run.confidence;
+		frame->is_inferred = is_inferred;
+	}
+	return true;
+}
+
+/* Leaf first on the way up the trie, so a location's frames are entered innermost first; turned
+ * round at the end. */
+const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uint8_t end_reason,
+					   uint32_t origin, size_t *ret_count)
+{
+	const struct profile_symbol *mark = profile_mark(p, end_reason, origin);
+	uint32_t depth = profile_depth(p, node);
+	size_t n = 0;
+
+	for (uint32_t at = node; at; at = p->tables->nodes[at].parent) {
+		if (!profile_append(p, at, --depth, profile_origin(p, origin), &n))
+			return NULL;
+	}
+	if (!profile_reserve_path(p, n + 1))
+		return NULL;
+	if (mark || !n)
+		p->path[n++] = (struct profile_frame){.symbol = mark ? mark : p->no_frames,
+						      .location = UINT32_MAX};
+	for (size_t i = 0; i < n / 2; i++) {
+		struct profile_frame swap = p->path[i];
+
+		p->path[i] = p->path[n - 1 - i];
+		p->path[n - 1 - i] = swap;
+	}
+	*ret_count = profile_shape(p, n);
+	return p->path;
+}
+
+size_t profile_symbol_count(const struct profile *p)
+{
+	return names_symbol_count(p->names);
+}
+
+const struct profile_symbol *profile_symbol_at(const struct profile *p, uint32_t number)
+{
+	return names_symbol_at(p->names, number);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From samples to entries; see profile.h.
+ *
+ * One pass over the samples sums them up by (thread, node, end reason, origin), and notes which are
+ * partial. Those are rare: if there are any, those that can be completed (model/reconstruct.h)
+ * then move to the entries of their whole paths.
+ */
+#include "model/profile_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/big.h"
+
+#define PROFILE_EXPECTED (2u << 20) /* entries for which there is room at once */
+
+static bool profile_lists(const int32_t *list, size_t n, int32_t value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == value)
+			return true;
+	return n == 0;
+}
+
+static bool profile_lists_comm(const struct profile_filter *filter, const char *comm)
+{
+	for (size_t i = 0; i < filter->n_comms; i++)
+		if (strcmp(filter->comms[i], comm) == 0)
+			return true;
+	return filter->n_comms == 0;
+}
+
+/* A time since the start as one of the clock; the last there is if it is beyond that. */
+static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
+{
+	uint64_t start = p->tables->recording.start_ns;
+
+	return since_ns > UINT64_MAX - start ? UINT64_MAX : start + since_ns;
+}
+
+static int profile_choose(struct profile *p)
+{
+	const struct store_tables *t = p->tables;
+	const struct profile_filter *filter = p->filter;
+
+	p->from_ns = filter->from_ns ? profile_time(p, filter->from_ns) : 0;
+	p->to_ns = filter->to_ns ? profile_time(p, filter->to_ns - 1) : UINT64_MAX;
+	p->wanted = calloc((size_t)t->n_threads + 1, sizeof(*p->wanted));
+	if (!p->wanted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_threads; i++) {
+		const struct store_thread *thread = &t->threads[i];
+		int32_t pid = t->processes[thread->process].pid;
+
+		p->wanted[i] = profile_lists(filter->pids, filter->n_pids, pid) &&
+			       profile_lists(filter->tids, filter->n_tids, thread->tid) &&
+			       profile_lists_comm(filter, thread->comm);
+	}
+	return choice_new(filter, t, p->names, &p->choice);
+}
+
+static void profile_count(struct profile *p, const struct profile_entry *entry)
+{
+	p->totals.samples += entry->samples;
+	p->totals.weight += entry->weight;
+	switch ((enum profile_quality)entry->quality) {
+	case PROFILE_COMPLETE:
+		p->totals.complete += entry->samples;
+		break;
+	case PROFILE_RECONSTRUCTED:
+		p->totals.reconstructed += entry->samples;
+		break;
+	case PROFILE_PARTIAL:
+	case PROFILE_LOST: /* lost ones are counted, not stored: a sample that is here is not lost
+			    */
+		p->totals.partial += entry->samples;
+		break;
+	}
+}
+
+/* How many entries there can be, as far as the recording can be believed: what is not needed of the
+ * room is never touched. */
+static uint32_t profile_expect(const struct profile *p)
+{
+	uint64_t samples = p->tables->recording.samples;
+
+	return samples < 256		    ? 256
+	       : samples > PROFILE_EXPECTED ? PROFILE_EXPECTED
+					    : (uint32_t)samples;
+}
+
+static int profile_reserve_entry(struct profile *p)
+{
+	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : profile_expect(p);
+	struct profile_entry *entries;
+
+	if (p->n_entries < p->cap_entries)
+		return 0;
+	if (cap > UINT32_MAX / 4)
+		return -ENOMEM;
+	entries = reallocarray(p->entries, cap, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	big_advise(entries, cap * sizeof(*entries));
+	p->entries = entries;
+	p->cap_entries = cap;
+	return 0;
+}
+
+/* The number of the samples' thread (and CPU, if they are told apart), origin and end reason
+ * together. */
+static int profile_group(struct profile *p, const struct store_sample *s, uint32_t *ret_group)
+{
+	struct profile_last_group *last;
+	uint32_t lane = s->thread;
+	uint64_t key;
+	int r = 0;
+
+	if (p->filter->by_cpu)
+		r = int_map_enter(&p->lanes, (uint64_t)s->thread << 16 | s->cpu,
+				  (uint32_t)p->lanes.used, &lane);
+	if (r < 0)
+		return r;
+	/* On several CPUs threads take turns: each has its last group. */
+	last = &p->last_groups[s->thread];
+	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
+	if (!last->is_known || key != last->key)
+		r = int_map_enter(&p->groups, key, (uint32_t)p->groups.used, &last->group);
+	if (r < 0)
+		return r;
+	last->is_known = true;
+	last->key = key;
+	*ret_group = last->group;
+	return 0;
+}
+
+bool profile_is_known(const struct profile *p, const struct store_sample *s)
+{
+	const struct store_tables *t = store_reader_tables(p->reader);
+
+	return s->thread < t->n_threads && s->node < t->n_nodes &&
+	       (!s->origin || s->origin < t->n_origins);
+}
+
+/* The entry of a group and a node; p->n_entries, entered as such, if there was none. */
+static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32_t *ret_entry)
+{
+	struct profile_first *first = &p->first[node];
+
+	if (!first->entry)
+		*first = (struct profile_first){p->n_entries + 1, group};
+	if (first->group == group) {
+		*ret_entry = first->entry - 1;
+		return 0;
+	}
+	return int_map_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
+}
+
+/* An end reason as entries have it. */
+static uint8_t profile_reason(uint8_t end_reason)
+{
+	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
+}
+
+static int profile_add(void *arg, const struct store_sample *sample)
+{
+	struct profile *p = arg;
+	struct store_sample s;
+	uint32_t group, at;
+	int r;
+
+	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
+		return -EBADMSG;
+	if (!profile_sample(p, sample, &s))
+		return profile_is_known(p, sample) ? 0 : -EBADMSG;
+	s.end_reason = profile_reason(s.end_reason);
+	r = profile_reserve_entry(p);
+	if (r == 0)
+		r = profile_group(p, &s, &group);
+	if (r == 0)
+		r = profile_find(p, group, s.node, &at);
+	if (r < 0)
+		return r;
+	if (at == p->n_entries)
+		p->entries[p->n_entries++] = (struct profile_entry){
+			.thread = s.thread,
+			.node = s.node,
+			.origin = s.origin,
+			.end_reason = s.end_reason,
+			.cpu = p->filter->by_cpu ? s.cpu : 0,
+			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin)};
+	p->entries[at].samples++;
+	p->entries[at].weight += s.period;
+	return 0;
+}
+
+/* A sample on the first pass over them. */
+static int profile_first_pass(void *arg, const struct store_sample *sample)
+{
+	struct profile *p = arg;
+	int r = reconstruct_see(p->reconstruct, sample);
+
+	return r == 0 ? profile_add(p, sample) : r;
+}
+
+/* Makes the path of a sample without its inferred frames. */
+static int profile_trim(void *arg, const struct store_sample *s)
+{
+	struct profile *p = arg;
+	uint32_t inferred = origin_inferred(profile_origin(p, s->origin)), node;
+
+	if (!profile_is_known(p, s))
+		return -EBADMSG;
+	return inferred ? trim_path(p->trim, s->node, inferred, &node) : 0;
+}
+
+static int profile_trim_all(struct profile *p)
+{
+	int r = trim_new(p->tables, &p->trim);
+
+	if (r == 0)
+		r = store_reader_samples(p->reader, profile_trim, p);
+	if (r == 0)
+		p->tables = trim_tables(p->trim);
+	return r;
+}
+
+/* Makes the marks that the entries need. */
+static int profile_make_marks(struct profile *p)
+{
+	p->no_frames = names_mark(p->names, "[no frames]");
+	if (!p->no_frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_entries; i++) {
+		const struct profile_entry *e = &p->entries[i];
+
+		if (e->quality >= PROFILE_PARTIAL && !profile_mark(p, e->end_reason, e->origin))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void profile_free_sums(struct profile *p)
+{
+	int_map_fini(&p->lanes);
+	int_map_fini(&p->groups);
+	int_map_fini(&p->by_key);
+	free(p->first);
+	p->first = NULL;
+	free(p->last_groups);
+	p->last_groups = NULL;
+}
+
+/* One pass over the samples, to entries. */
+static int profile_pass(struct profile *p,
+			int (*each)(void *arg, const struct store_sample *sample))
+{
+	int r = profile_choose(p);
+
+	if (r == 0) {
+		p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
+		p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
+		r = p->first && p->last_groups ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		r = store_reader_samples(p->reader, each, p);
+	return r;
+}
+
+/* Takes a sample out of the entry that it is in, if any. */
+static int profile_take_out(struct profile *p, const struct store_sample *s)
+{
+	struct store_sample known = *s;
+	uint32_t group, at;
+	int r;
+
+	if (!p->wanted[s->thread] || s->time_ns < p->from_ns || s->time_ns > p->to_ns)
+		return 0;
+	known.end_reason = profile_reason(s->end_reason);
+	r = profile_group(p, &known, &group);
+	if (r == 0)
+		r = profile_find(p, group, s->node, &at);
+	if (r < 0)
+		return r;
+	p->entries[at].samples--;
+	p->entries[at].weight -= s->period;
+	return 0;
+}
+
+/* Moves the samples that were completed to the entries of their new paths. */
+static int profile_move(struct profile *p, uint32_t n_nodes)
+{
+	size_t n, kept = 0;
+	const struct reconstruct_done *done = reconstruct_done(p->reconstruct, &n);
+	struct profile_first *first =
+		reallocarray(p->first, (size_t)p->tables->n_nodes + 1, sizeof(*first));
+	int r = first ? 0 : -ENOMEM;
+
+	if (first) {
+		memset(first + n_nodes, 0,
+		       ((size_t)p->tables->n_nodes + 1 - n_nodes) * sizeof(*first));
+		p->first = first;
+	}
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = profile_take_out(p, &done[i].sample);
+		if (r == 0)
+			r = profile_add(p, &done[i].sample);
+	}
+	for (uint32_t i = 0; i < p->n_entries; i++)
+		if (p->entries[i].samples)
+			p->entries[kept++] = p->entries[i];
+	p->n_entries = (uint32_t)kept;
+	return r;
+}
+
+/* Forgets what a pass made. */
+static void profile_forget(struct profile *p)
+{
+	profile_free_sums(p);
+	free(p->wanted);
+	p->wanted = NULL;
+	choice_free(p->choice);
+	p->choice = NULL;
+	p->n_entries = 0;
+}
+
+/* Whether any of the paths is one that could be completed. */
+static bool profile_has_partial(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->n_entries; i++) {
+		const struct profile_entry *e = &p->entries[i];
+		const struct store_sample s = {
+			.node = e->node, .origin = e->origin, .end_reason = e->end_reason};
+
+		if (reconstruct_wants(p->tables, &s))
+			return true;
+	}
+	return false;
+}
+
+/* Completes partial paths. Where samples are chosen by their paths, all are looked at again. */
+static int profile_reconstruct(struct profile *p)
+{
+	uint32_t n_nodes = p->tables->n_nodes;
+	int r = reconstruct_run(p->reconstruct);
+
+	if (r < 0)
+		return r;
+	p->tables = reconstruct_tables(p->reconstruct);
+	if (!p->choice)
+		return profile_move(p, n_nodes);
+	profile_forget(p);
+	return profile_pass(p, profile_add);
+}
+
+int profile_sum_up(struct profile *p)
+{
+	int r = names_new(p->tables, &p->names);
+
+	if (r == 0 && p->filter->no_reconstructed)
+		r = profile_trim_all(p);
+	else if (r == 0)
+		r = reconstruct_new(p->reader, p->names, &p->reconstruct);
+	if (r == 0)
+		r = profile_pass(p, p->reconstruct ? profile_first_pass : profile_add);
+	if (r == 0 && p->reconstruct && profile_has_partial(p)) {
+		r = profile_reconstruct(p);
+	} else {
+		reconstruct_free(p->reconstruct);
+		p->reconstruct = NULL;
+	}
+	profile_free_sums(p);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < p->n_entries; i++)
+		profile_count(p, &p->entries[i]);
+	return profile_make_marks(p);
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Completing partial paths; see reconstruct.h.
+ *
+ *   samples ─► slice ─► align ─► inferred frames ─► nodes and origins ─► (time, thread, node) →
+ * path └── the next one begins before this one's end
+ *
+ * A sample near the end of a slice has its evidence from after it in the next one, so it is
+ * completed there. A sample has no number of its own: it is known by time, thread and node.
+ *
+ * The completed paths make a small trie of their own. When all are there, one pass over the
+ * recording's trie tells which of its nodes are the same: an index of all nodes, for a few paths,
+ * would cost more than the report.
+ */
+#include "model/reconstruct.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/big.h"
+#include "proc/object.h"
+#include "model/align_input.h"
+#include "base/int_map.h"
+
+/* The confidence of inferred frames in percent: bench/align.py finds at least so many right in all
+ * programs that it measures but one. */
+#define ALIGNED_CONFIDENCE 99
+
+#define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
+#define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
+#define EVIDENCE_NEAR 256u /* samples of the thread, and of the program, around a partial one */
+
+struct reconstruct {
+	struct store_reader *reader;
+	struct store_tables tables;
+	struct evidence *evidence;
+	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
+	struct int_map children;      /* of paths: (parent, location) -> number */
+	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
+	VEC(struct origin) origins;
+	struct origin_table *interned;	   /* of what is inferred */
+	uint32_t n_stored;		   /* origins of the store */
+	VEC(uint32_t) marks;		   /* by sample: see MARK_*; only while it is made */
+	size_t n_seen;			   /* samples, in the second pass */
+	VEC(struct store_sample) samples;  /* only while it is made */
+	VEC(struct reconstruct_done) done; /* by time */
+	VEC(struct origin_run) runs;
+	VEC(uint32_t) path;
+};
+
+void reconstruct_free(struct reconstruct *r)
+{
+	if (!r)
+		return;
+	evidence_free(r->evidence);
+	free(r->paths.items);
+	free(r->marks.items);
+	free(r->nodes.items);
+	free(r->origins.items);
+	origin_table_free(r->interned);
+	int_map_fini(&r->children);
+	free(r->samples.items);
+	free(r->done.items);
+	free(r->runs.items);
+	free(r->path.items);
+	free(r);
+}
+
+bool reconstruct_wants(const struct store_tables *t, const struct store_sample *s)
+{
+	return s->node && !evidence_is_whole(s) && s->origin < t->n_origins &&
+	       !origin_inferred(&t->origins[s->origin]);
+}
+
+/* --- paths ---------------------------------------------------------------------------------- */
+
+static int reconstruct_child(struct reconstruct *r, uint32_t location, uint32_t *path)
+{
+	uint32_t parent = *path, next = (uint32_t)r->paths.count;
+
+	if (next == UINT32_MAX || VEC_RESERVE(&r->paths, 1) < 0 ||
+	    int_map_enter(&r->children, (uint64_t)parent << 32 | location, next, path) < 0)
+		return -ENOMEM;
+	if (*path == next)
+		r->paths.items[r->paths.count++] = (struct store_node){parent, location};
+	return 0;
+}
+
+/* The inferred frames and then the sample's own, as a path. */
+static int reconstruct_path(struct reconstruct *r, const struct align *align,
+			    const struct align_sample *s, uint32_t own, uint32_t *ret_path)
+{
+	const struct store_node *nodes = r->tables.nodes;
+	uint32_t path = 0, link = s->caller;
+	int e = 0;
+
+	r->path.count = 0;
+	for (uint32_t at = own; e == 0 && at; at = nodes[at].parent) {
+		e = VEC_RESERVE(&r->path, 1);
+		if (e == 0)
+			r->path.items[r->path.count++] = nodes[at].location;
+	}
+	for (uint32_t i = 0; e == 0 && i < s->n_inferred; i++) {
+		const struct align_link *l = align_link(align, link);
+
+		e = VEC_RESERVE(&r->path, 1);
+		if (e == 0)
+			r->path.items[r->path.count++] = l->frame.id;
+		link = l->caller;
+	}
+	for (size_t i = r->path.count; e == 0 && i-- > 0;)
+		e = reconstruct_child(r, r->path.items[i], &path);
+	*ret_path = path;
+	return e;
+}
+
+/* The inferred frames, and then where the sample's own come from. */
+static int reconstruct_runs(struct reconstruct *r, const struct align_sample *s,
+			    const struct origin *own)
+{
+	r->runs.count = 0;
+	if (VEC_RESERVE(&r->runs, (size_t)own->n_runs + 1) < 0)
+		return -ENOMEM;
+	if (s->n_inferred)
+		r->runs.items[r->runs.count++] =
+			(struct origin_run){.frames = s->n_inferred,
+					    .source = FRAME_SOURCE_ALIGNED,
+					    .confidence = ALIGNED_CONFIDENCE};
+	for (uint32_t i = 0; i < own->n_runs; i++)
+		r->runs.items[r->runs.count++] = own->runs[i];
+	return 0;
+}
+
+static int reconstruct_origin(struct reconstruct *r, const struct align_sample *s, uint32_t own,
+			      uint32_t *ret_origin)
+{
+	uint32_t count = origin_count(r->interned), number;
+	int e = reconstruct_runs(r, s, &r->origins.items[own]);
+	const struct origin origin = {.is_whole = s->is_complete,
+				      .n_runs = (uint32_t)r->runs.count,
+				      .runs = r->runs.items};
+
+	if (e == 0)
+		e = origin_intern(r->interned, &origin, &number);
+	if (e == 0)
+		e = VEC_RESERVE(&r->origins, 1);
+	if (e < 0)
+		return e;
+	/* Its runs may still move: they are looked up when all are there. */
+	if (number == count)
+		r->origins.items[r->origins.count++] = (struct origin){0};
+	*ret_origin = r->n_stored + number - 1;
+	return 0;
+}
+
+static int reconstruct_take(struct reconstruct *r, const struct align *align, uint32_t number,
+			    const struct store_sample *sample)
+{
+	const struct align_sample *s = align_sample(align, number);
+	struct reconstruct_done done = {.sample = *sample};
+	uint32_t own = r->origins.items[sample->origin].n_runs;
+	int e;
+
+	if (!s->n_inferred || (uint64_t)s->n_inferred + s->n_frames + own > ORIGIN_MAX_RUNS)
+		return 0;
+	e = reconstruct_path(r, align, s, sample->node, &done.to_node);
+	if (e == 0)
+		e = reconstruct_origin(r, s, sample->origin, &done.to_origin);
+	if (e == 0)
+		e = VEC_RESERVE(&r->done, 1);
+	if (e == 0)
+		r->done.items[r->done.count++] = done;
+	return e;
+}
+
+/* --- slices --------------------------------------------------------------------------------- */
+
+/* Adds samples from `from` on until the slice is full. `ret_to`: the first one left out.
+ * `numbers`: those that they have in the alignment, ALIGN_NONE: none. */
+static int reconstruct_fill(struct reconstruct *r, struct align *align, size_t from,
+			    uint32_t *numbers, size_t *ret_to)
+{
+	uint64_t frames = 0;
+	size_t i = from;
+	int e = 0;
+
+	for (; e == 0 && i < r->samples.count && frames < SLICE_FRAMES; i++) {
+		const struct store_sample *s = &r->samples.items[i];
+		const struct align_frame *path;
+		uint32_t count;
+
+		numbers[i - from] = ALIGN_NONE;
+		e = evidence_path(r->evidence, s, &path, &count);
+		if (e < 0 || !count)
+			continue;
+		frames += count;
+		numbers[i - from] = align_count(align);
+		e = align_add(align, s->thread, evidence_program(r->evidence, s->thread),
+			      s->time_ns, path, count, evidence_begins(r->evidence, s));
+	}
+	*ret_to = i;
+	return e == -EOVERFLOW ? -ENOMEM : e;
+}
+
+/* Completes the samples of one slice. `from`, `done`: where it begins, and up to which samples are
+ * complete already; both are moved on. */
+static int reconstruct_slice(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
+{
+	struct align *align = NULL;
+	size_t to = *from, end;
+	int e = align_new(&align);
+
+	if (e == 0)
+		e = reconstruct_fill(r, align, *from, numbers, &to);
+	if (e == 0)
+		e = align_run(align);
+	end = to < r->samples.count ? to - (to - *from) / SLICE_OVERLAP : to;
+	for (size_t i = *done; e == 0 && i < end; i++) {
+		const struct store_sample *s = &r->samples.items[i];
+
+		if (numbers[i - *from] != ALIGN_NONE && reconstruct_wants(&r->tables, s))
+			e = reconstruct_take(r, align, numbers[i - *from], s);
+	}
+	*from = to < r->samples.count ? end - (to - end) : to;
+	*done = end;
+	align_free(align);
+	return e;
+}
+
+/* --- which samples are evidence ------------------------------------------------------------- */
+
+#define MARK_WANTED 1u /* partial */
+#define MARK_NEAR   2u /* of use for one */
+#define MARK_THREAD 2  /* bits to the left: the thread's number */
+
+/* First pass: which are partial. */
+int reconstruct_see(struct reconstruct *r, const struct store_sample *sample)
+{
+	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
+	    sample->thread > UINT32_MAX >> MARK_THREAD)
+		return -EBADMSG;
+	evidence_note(r->evidence, sample);
+	if (BIG_RESERVE(&r->marks, 1) < 0)
+		return -ENOMEM;
+	r->marks.items[r->marks.count++] =
+		sample->thread << MARK_THREAD |
+		(reconstruct_wants(&r->tables, sample) ? MARK_WANTED | MARK_NEAR : 0);
+	return 0;
+}
+
+/* How many more samples are near the last partial one, by thread and by program. */
+struct reconstruct_near {
+	uint32_t *thread, *program;
+};
+
+static void reconstruct_step(struct reconstruct *r, struct reconstruct_near *near, uint32_t *mark)
+{
+	uint32_t thread = *mark >> MARK_THREAD;
+	uint32_t *own = &near->thread[thread];
+	uint32_t *program = &near->program[evidence_program(r->evidence, thread)];
+
+	if (*mark & MARK_WANTED)
+		*own = *program = EVIDENCE_NEAR;
+	if (*own || *program)
+		*mark |= MARK_NEAR;
+	*own -= *own > 0;
+	*program -= *program > 0;
+}
+
+/* Marks those near a partial one, before and after. */
+static int reconstruct_mark_near(struct reconstruct *r)
+{
+	size_t n_threads = (size_t)r->tables.n_threads + 1;
+	size_t n_programs = (size_t)r->tables.n_processes + 1;
+	uint32_t *left = calloc(2 * (n_threads + n_programs), sizeof(*left));
+	struct reconstruct_near after = {left, left + n_threads};
+	struct reconstruct_near before = {after.program + n_programs,
+					  after.program + n_programs + n_threads};
+
+	if (!left)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->marks.count; i++)
+		reconstruct_step(r, &after, &r->marks.items[i]);
+	for (size_t i = r->marks.count; i-- > 0;)
+		reconstruct_step(r, &before, &r->marks.items[i]);
+	free(left);
+	return 0;
+}
+
+/* Second pass: keeps those. A recording that grows has more of them now. */
+static int reconstruct_keep(void *arg, const struct store_sample *sample)
+{
+	struct reconstruct *r = arg;
+	size_t i = r->n_seen++;
+
+	if (i >= r->marks.count || !(r->marks.items[i] & MARK_NEAR) ||
+	    r->marks.items[i] >> MARK_THREAD != sample->thread)
+		return 0;
+	if (VEC_RESERVE(&r->samples, 1) < 0)
+		return -ENOMEM;
+	r->samples.items[r->samples.count++] = *sample;
+	evidence_count(r->evidence, sample);
+	return 0;
+}
+
+static int reconstruct_choose(struct reconstruct *r)
+{
+	int e = reconstruct_mark_near(r);
+
+	if (e == 0)
+		e = store_reader_samples(r->reader, reconstruct_keep, r);
+	free(r->marks.items);
+	r->marks.items = NULL;
+	r->marks.count = r->marks.cap = 0;
+	return e;
+}
+
+/* --- where completed paths are in the recording's trie --------------------------------------- */
+
+/* Finds the nodes that stand for paths: by path, 0 for those without one. */
+static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
+{
+	const struct store_tables *t = &r->tables;
+	uint32_t *path_of = big_calloc((size_t)t->n_nodes + 1, sizeof(*path_of));
+	uint32_t *nodes = calloc(r->paths.count, sizeof(*nodes));
+
+	if (!path_of || !nodes) {
+		free(path_of);
+		free(nodes);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 1; i < t->n_nodes; i++) {
+		uint32_t parent = t->nodes[i].parent, path;
+
+		if (parent && !path_of[parent])
+			continue;
+		path = int_map_find(&r->children,
+				    (uint64_t)path_of[parent] << 32 | t->nodes[i].location);
+		if (path == INT_MAP_NONE)
+			continue;
+		path_of[i] = path;
+		nodes[path] = i;
+	}
+	free(path_of);
+	*ret_nodes = nodes;
+	return 0;
+}
+
+/* Makes nodes for the paths that have none. */
+static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
+{
+	const struct store_tables *t = &r->tables;
+
+	if (n_new > UINT32_MAX - t->n_nodes || BIG_RESERVE(&r->nodes, t->n_nodes + n_new) < 0)
+		return -ENOMEM;
+	memcpy(r->nodes.items, t->nodes, t->n_nodes * sizeof(*t->nodes));
+	r->nodes.count = t->n_nodes;
+	for (size_t i = 1; i < r->paths.count; i++) {
+		const struct store_node *path = &r->paths.items[i];
+		uint32_t parent = nodes[path->parent];
+
+		if (nodes[i])
+			continue;
+		nodes[i] = (uint32_t)r->nodes.count;
+		r->nodes.items[r->nodes.count++] = (struct store_node){parent, path->location};
+	}
+	r->tables.nodes = r->nodes.items;
+	r->tables.n_nodes = (uint32_t)r->nodes.count;
+	r->tables.sizes = NULL; /* the new nodes have none */
+	return 0;
+}
+
+static int reconstruct_place(struct reconstruct *r)
+{
+	uint32_t *nodes;
+	size_t n_new = 0;
+	int e = reconstruct_find(r, &nodes);
+
+	if (e < 0)
+		return e;
+	for (size_t i = 1; i < r->paths.count; i++)
+		n_new += !nodes[i];
+	if (n_new)
+		e = reconstruct_add(r, nodes, n_new);
+	for (size_t i = 0; e == 0 && i < r->done.count; i++)
+		r->done.items[i].to_node = nodes[r->done.items[i].to_node];
+	free(nodes);
+	return e;
+}
+
+static int reconstruct_compare(const void *a, const void *b)
+{
+	const struct reconstruct_done *x = a, *y = b;
+
+	if (x->sample.time_ns != y->sample.time_ns)
+		return x->sample.time_ns < y->sample.time_ns ? -1 : 1;
+	if (x->sample.thread != y->sample.thread)
+		return x->sample.thread < y->sample.thread ? -1 : 1;
+	return x->sample.node < y->sample.node ? -1 : x->sample.node > y->sample.node;
+}
+
+/* Makes the tables show what was made. */
+static void reconstruct_show(struct reconstruct *r)
+{
+	for (uint32_t i = r->n_stored; i < r->origins.count; i++)
+		r->origins.items[i] = origin_at(r->interned, i - r->n_stored + 1);
+	if (r->done.count)
+		qsort(r->done.items, r->done.count, sizeof(*r->done.items), reconstruct_compare);
+	r->tables.origins = r->origins.items;
+	r->tables.n_origins = (uint32_t)r->origins.count;
+}
+
+static int reconstruct_all(struct reconstruct *r)
+{
+	uint32_t *numbers = NULL;
+	size_t from = 0, done = 0;
+	int e = reconstruct_choose(r);
+
+	if (e == 0) {
+		numbers = reallocarray(NULL, r->samples.count + 1, sizeof(*numbers));
+		e = numbers ? 0 : -ENOMEM;
+	}
+	while (e == 0 && done < r->samples.count)
+		e = reconstruct_slice(r, numbers, &from, &done);
+	free(numbers);
+	return e;
+}
+
+static int reconstruct_begin(struct reconstruct *r, const struct store_tables *t)
+{
+	if (VEC_RESERVE(&r->paths, 1) < 0 || VEC_RESERVE(&r->origins, t->n_origins) < 0 ||
+	    origin_table_new(&r->interned) < 0)
+		return -ENOMEM;
+	r->paths.items[r->paths.count++] = (struct store_node){.location = UINT32_MAX};
+	memcpy(r->origins.items, t->origins, t->n_origins * sizeof(*t->origins));
+	r->origins.count = r->n_stored = t->n_origins;
+	return 0;
+}
+
+int reconstruct_new(struct store_reader *reader, struct names *names,
+		    struct reconstruct **ret_reconstruct)
+{
+	const struct store_tables *t = store_reader_tables(reader);
+	struct reconstruct *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	r->reader = reader;
+	r->tables = *t;
+	e = evidence_new(t, names, &r->evidence);
+	if (e == 0)
+		e = reconstruct_begin(r, t);
+	if (e < 0) {
+		reconstruct_free(r);
+		return e;
+	}
+	*ret_reconstruct = r;
+	return 0;
+}
+
+int reconstruct_run(struct reconstruct *r)
+{
+	int e = reconstruct_all(r);
+
+	if (e == 0 && r->done.count)
+		e = reconstruct_place(r);
+	free(r->samples.items);
+	r->samples.items = NULL;
+	r->samples.count = r->samples.cap = 0;
+	if (e == 0)
+		reconstruct_show(r);
+	return e;
+}
+
+const struct store_tables *reconstruct_tables(const struct reconstruct *r)
+{
+	return &r->tables;
+}
+
+const struct reconstruct_done *reconstruct_done(const struct reconstruct *r, size_t *ret_count)
+{
+	*ret_count = r->done.count;
+	return r->done.items;
+}
+
+void reconstruct_map(const struct reconstruct *r, struct store_sample *sample)
+{
+	const struct reconstruct_done key = {.sample = *sample};
+	const struct reconstruct_done *found;
+
+	if (evidence_is_whole(sample) || !r->done.count)
+		return;
+	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), reconstruct_compare);
+	if (!found)
+		return;
+	sample->node = found->to_node;
+	sample->origin = found->to_origin;
+}

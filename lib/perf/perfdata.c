@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader's loop; see perfdata.h.
+ *
+ * A raw record is either perf's own (attributes, features, ends of rounds: taken at once, never
+ * handed out) or the kernel's. The latter waits in the queue for its turn: perf drains its rings
+ * one after another, and at the end of a round nothing can still come that is older than the
+ * youngest record of the round before. A record without a time (what perf made up from /proc
+ * before it began) is handed out where it stands.
+ */
+#include "perf/perfdata.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "perf/perfdata_reader.h"
+
+int perfdata_fail(struct perfdata *p, int error, uint64_t offset, const char *format, ...)
+{
+	char *reason = NULL;
+	va_list args;
+
+	if (p->error)
+		return p->error;
+	p->error = error;
+	va_start(args, format);
+	if (vasprintf(&reason, format, args) < 0)
+		reason = NULL;
+	va_end(args);
+	if (!reason || asprintf(&p->error_text, "at offset %" PRIu64 ": %s", offset, reason) < 0)
+		p->error_text = NULL;
+	free(reason);
+	return error;
+}
+
+const char *perfdata_keep(struct perfdata *p, const void *bytes, size_t max)
+{
+	char *copy;
+
+	if (vec_reserve((void **)&p->strings, &p->strings_cap, p->n_strings + 1,
+			sizeof(*p->strings)))
+		return NULL;
+	copy = strndup(bytes, max);
+	if (copy)
+		p->strings[p->n_strings++] = copy;
+	return copy;
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+int perfdata_open(int fd, struct perfdata **ret_reader, char **ret_error)
+{
+	struct perfdata *p = calloc(1, sizeof(*p));
+	int r;
+
+	*ret_error = NULL;
+	if (!p)
+		return -ENOMEM;
+	p->info = (struct perfdata_info){
+		.host = "",
+		.kernel = "",
+		.perf_version = "",
+		.arch = "",
+		.cpu = "",
+		.cpu_id = "",
+		.command = "",
+		.cpu_caps = "",
+		.clock_id = -1,
+	};
+	r = perfdata_input_init(&p->input, fd);
+	if (!r)
+		r = perfdata_header_read(p);
+	if (r) {
+		*ret_error = p->error_text;
+		p->error_text = NULL;
+		perfdata_free(p);
+		return r;
+	}
+	*ret_reader = p;
+	return 0;
+}
+
+void perfdata_free(struct perfdata *p)
+{
+	if (!p)
+		return;
+	perfdata_input_fini(&p->input);
+	perfdata_event_fini(&p->events);
+	perfdata_order_fini(&p->order);
+	for (size_t i = 0; i < p->n_strings; i++)
+		free(p->strings[i]);
+	free(p->strings);
+	free(p->build_ids);
+	free(p->error_text);
+	free(p);
+}
+
+/* --- perf's own records ---------------------------------------------------------------------- */
+
+static int take_feature(struct perfdata *p, const struct perfdata_raw *raw)
+{
+	const uint8_t *bytes = (const uint8_t *)(raw->header + 1);
+	size_t size = raw->header->size - sizeof(*raw->header);
+	uint64_t feature;
+
+	if (size < sizeof(feature))
+		return perfdata_fail(p, -EBADMSG, raw->offset, "a header feature without a number");
+	memcpy(&feature, bytes, sizeof(feature));
+	return perfdata_feature_read(p, feature, bytes + sizeof(feature), size - sizeof(feature),
+				     raw->offset);
+}
+
+/* Records that are followed by bytes which their size does not count. */
+static int skip_payload(struct perfdata *p, const struct perfdata_raw *raw)
+{
+	const uint8_t *bytes = (const uint8_t *)(raw->header + 1);
+	size_t have = raw->header->size - sizeof(*raw->header);
+	bool is_trace = raw->header->type == PERFDATA_RECORD_AUXTRACE;
+	size_t want = is_trace ? 8 : 4;
+	uint64_t size = 0;
+
+	if (have < want)
+		return perfdata_fail(p, -EBADMSG, raw->offset,
+				     "a record of trace data without a size");
+	memcpy(&size, bytes, want);
+	if (is_trace) {
+		p->counts.aux_records++;
+		p->counts.aux_bytes += size;
+	} else {
+		p->counts.other_records++;
+	}
+	return perfdata_input_skip(p, size);
+}
+
+static int take_own(struct perfdata *p, const struct perfdata_raw *raw)
+{
+	switch (raw->header->type) {
+	case PERFDATA_RECORD_ATTR:
+		return perfdata_event_add_record(p, raw);
+	case PERFDATA_RECORD_EVENT_UPDATE:
+		return perfdata_event_update(p, raw);
+	case PERFDATA_RECORD_BUILD_ID:
+		return perfdata_feature_build_id(p, raw->header, raw->offset);
+	case PERFDATA_RECORD_FEATURE:
+		return take_feature(p, raw);
+	case PERFDATA_RECORD_FINISHED_ROUND:
+		perfdata_order_round(&p->order);
+		return 0;
+	case PERFDATA_RECORD_TRACING_DATA:
+	case PERFDATA_RECORD_AUXTRACE:
+		return skip_payload(p, raw);
+	case PERFDATA_RECORD_AUXTRACE_INFO:
+	case PERFDATA_RECORD_AUXTRACE_ERROR:
+		p->counts.aux_records++;
+		return 0;
+	default:
+		if (raw->header->type < PERFDATA_RECORD_USER_COUNT)
+			p->counts.other_records++;
+		else
+			p->counts.unknown_records++;
+		return 0;
+	}
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+/* Reads one record. 1: it is to be handed out at once; 0: go on; -ENODATA: there are no more; or
+ * an error, noted. */
+static int read_one(struct perfdata *p, struct perfdata_raw *raw)
+{
+	int r = perfdata_input_next(p, raw);
+
+	if (r <= 0)
+		return r ? r : -ENODATA;
+	p->counts.records++;
+	if (raw->header->type >= PERFDATA_RECORD_USER)
+		return take_own(p, raw);
+	if (raw->header->type == 0 || raw->header->type > PERF_RECORD_AUX_OUTPUT_HW_ID) {
+		p->counts.unknown_records++;
+		return 0;
+	}
+	r = perfdata_event_identify(p, raw);
+	if (r == 0)
+		p->counts.unknown_records++;
+	if (r <= 0)
+		return r;
+	if (!raw->time_ns)
+		return 1;
+	if (raw->time_ns < p->order.handed_out_ns)
+		p->counts.out_of_order++;
+	r = perfdata_order_push(&p->order, raw);
+	return r ? perfdata_fail(p, r, raw->offset, "out of memory") : 0;
+}
+
+int perfdata_next(struct perfdata *p, struct perfdata_record *ret_record)
+{
+	struct perfdata_raw raw;
+	bool is_end = false;
+	int r = 0;
+
+	while (r == 0) {
+		if (p->error)
+			return p->error;
+		if (perfdata_order_pop(&p->order, &raw)) {
+			r = perfdata_decode(p, &raw, ret_record);
+			continue;
+		}
+		if (is_end)
+			return 0;
+		r = read_one(p, &raw);
+		if (r == 1)
+			r = perfdata_decode(p, &raw, ret_record);
+		if (r == -ENODATA) {
+			perfdata_order_end(&p->order);
+			is_end = true;
+			r = 0;
+		}
+	}
+	return r;
+}
+
+/* --- questions ------------------------------------------------------------------------------- */
+
+const char *perfdata_error(const struct perfdata *p)
+{
+	if (p->error_text)
+		return p->error_text;
+	return p->error ? strerror(-p->error) : "";
+}
+
+uint32_t perfdata_event_count(const struct perfdata *p)
+{
+	return p->events.count;
+}
+
+const struct perfdata_event *perfdata_event(const struct perfdata *p, uint32_t index)
+{
+	return &p->events.items[index];
+}
+
+const struct perfdata_info *perfdata_info(const struct perfdata *p)
+{
+	return &p->info;
+}
+
+const struct perfdata_counts *perfdata_counts(const struct perfdata *p)
+{
+	return &p->counts;
+}

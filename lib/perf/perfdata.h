@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading what `perf record` writes: a perf.data file, or its form for pipes.
+ *
+ * The reader yields decoded records in the order of time. It knows the format's whole history
+ * that is in use: attributes of every size, sample_id_all or not, several events told apart by
+ * ids, zstd-compressed records, MMAP2 with inode or build-id, build-id tables with and without
+ * sizes, header features before or after the data. The format is that of the kernel's tree:
+ * include/uapi/linux/perf_event.h and
+ * tools/perf/Documentation/perf.data-file-format.txt.
+ *
+ * Nothing in a file is trusted. Every length is checked against what holds it; memory is bounded
+ * (PERFDATA_QUEUE_MAX for records that wait for their turn, PERFDATA_FEATURE_MAX for a header
+ * section); what makes no sense ends the reading with -EBADMSG and a sentence that names the
+ * offset in the file and the reason. Records of a kind that is not known here are skipped and
+ * counted. Files of the other byte order are refused, and so are files in a folder
+ * (`perf record --threads`), with a sentence each.
+ *
+ * One thread at a time may use a reader.
+ */
+#ifndef PERF_PERFDATA_H
+#define PERF_PERFDATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stackd_abi.h"
+
+#define PERFDATA_QUEUE_MAX   ((size_t)256 << 20) /* bytes */
+#define PERFDATA_FEATURE_MAX ((size_t)64 << 20)	 /* bytes */
+#define PERFDATA_EVENTS_MAX  4096
+#define PERFDATA_NO_EVENT    UINT32_MAX
+
+/* An event as it was opened: the part of struct perf_event_attr that matters to readers. */
+struct perfdata_event {
+	const char *name; /* "cycles:u"; "" if the file does not say. Lives as long as the reader,
+			   * but can be replaced by a better one while a pipe is read */
+	uint32_t type;	  /* PERF_TYPE_... */
+	uint64_t config;
+	uint64_t period_or_hz; /* a frequency in Hz if `is_frequency` */
+	bool is_frequency;
+	bool exclude_kernel, exclude_user;
+	bool exclude_user_chain; /* call chains hold the kernel's part only (--call-graph dwarf) */
+	uint64_t sample_type;	 /* PERF_SAMPLE_... */
+	uint64_t branch_type;	 /* PERF_SAMPLE_BRANCH_... */
+	uint64_t user_regs;	 /* mask of perf's register numbers */
+	uint32_t user_stack;	 /* bytes that were to be copied; 0: none */
+	uint16_t max_stack;	 /* frames of a call chain; 0: the kernel's default */
+};
+
+enum perfdata_kind {
+	PERFDATA_SAMPLE,
+	PERFDATA_MMAP,
+	PERFDATA_COMM,
+	PERFDATA_FORK,
+	PERFDATA_EXIT,
+	PERFDATA_LOST,	  /* samples that the kernel could not deliver */
+	PERFDATA_KSYMBOL, /* code of the kernel that comes and goes: BPF programs */
+};
+
+/* Privilege level of an address: PERF_RECORD_MISC_CPUMODE_MASK. */
+enum perfdata_mode {
+	PERFDATA_MODE_UNKNOWN,
+	PERFDATA_MODE_KERNEL,
+	PERFDATA_MODE_USER,
+	PERFDATA_MODE_HYPERVISOR,
+	PERFDATA_MODE_GUEST_KERNEL,
+	PERFDATA_MODE_GUEST_USER,
+};
+
+/* A taken branch, as the file holds it. */
+struct perfdata_branch {
+	uint64_t from, to;
+	uint64_t flags; /* PERFDATA_BRANCH_... */
+};
+
+#define PERFDATA_BRANCH_MISPREDICTED ((uint64_t)1 << 0)
+#define PERFDATA_BRANCH_PREDICTED    ((uint64_t)1 << 1)
+#define PERFDATA_BRANCH_IN_TX	     ((uint64_t)1 << 2)
+#define PERFDATA_BRANCH_ABORT	     ((uint64_t)1 << 3)
+#define PERFDATA_BRANCH_CYCLES(f)    ((uint16_t)((f) >> 4)) /* since the branch before; 0: ? */
+#define PERFDATA_BRANCH_TYPE(f)	     ((f) >> 20 & 0xf)	    /* PERF_BR_...; 0: not known */
+
+#define PERFDATA_NO_HW_INDEX UINT64_MAX
+
+enum perfdata_regs_abi { PERFDATA_REGS_NONE, PERFDATA_REGS_32, PERFDATA_REGS_64 };
+
+struct perfdata_sample {
+	uint64_t ip;
+	uint64_t period; /* 1 if the file does not say */
+	enum perfdata_mode mode;
+
+	/* Leaf first, with the kernel's PERF_CONTEXT_... markers in it. */
+	const uint64_t *callchain;
+	size_t n_callchain;
+	bool has_callchain; /* the event has them; an empty one is one, too */
+
+	/* The most recent first. */
+	const struct perfdata_branch *branches;
+	size_t n_branches;
+	bool has_branches;
+	uint64_t hw_index; /* of branches[0] in the ring; PERFDATA_NO_HW_INDEX: not known */
+
+	/* Registers of user mode, in the order of the bits of regs_mask (perf's numbers). */
+	const uint64_t *regs;
+	uint64_t regs_mask; /* 0: there are none in this sample */
+	enum perfdata_regs_abi regs_abi;
+
+	/* The user stack from the stack pointer up. */
+	const uint8_t *stack;
+	size_t stack_bytes; /* that were copied */
+	size_t stack_room;  /* that were to be; stack_bytes == stack_room: there may be more */
+};
+
+struct perfdata_mmap {
+	uint64_t start, len; /* addresses */
+	uint64_t offset;     /* in the file; of the kernel: address of its reference symbol */
+	bool is_code;	     /* PROT_EXEC, or not said to be data */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;		 /* 0: not known */
+	const uint8_t *build_id; /* of the record, else of the header's table; NULL: none */
+	uint8_t build_id_len;	 /* at most 20 */
+	const char *path;
+	enum perfdata_mode mode; /* the kernel and its modules are mapped in pid -1 */
+};
+
+struct perfdata_comm {
+	const char *comm; /* not cut to 15 characters */
+	bool is_exec;
+};
+
+struct perfdata_task { /* FORK and EXIT */
+	uint32_t parent_pid, parent_tid;
+	bool is_running; /* FORK: made up by perf of a process that ran already; its mappings follow
+			  */
+};
+
+struct perfdata_ksymbol {
+	uint64_t start;
+	uint32_t len;
+	bool is_bpf;
+	bool is_gone; /* unregistered */
+	const char *name;
+};
+
+/* Pointers in it live until the next call of perfdata_next(). They are aligned. */
+struct perfdata_record {
+	enum perfdata_kind kind;
+	uint64_t offset;  /* in the file; of the compressed record, if it was in one */
+	uint64_t time_ns; /* of the clock that perf chose; 0: not known */
+	uint32_t pid, tid;
+	uint32_t cpu;	/* UINT32_MAX: not known */
+	uint32_t event; /* index; PERFDATA_NO_EVENT: not known (never of a sample) */
+	union {
+		struct perfdata_sample sample;
+		struct perfdata_mmap mmap;
+		struct perfdata_comm comm;
+		struct perfdata_task task;
+		struct perfdata_ksymbol ksymbol;
+		uint64_t lost;
+	};
+};
+
+/* What the header says of the recording's machine. Strings are "" where it says nothing; they
+ * live as long as the reader. Of a pipe, what has been read so far. */
+struct perfdata_info {
+	const char *host, *kernel, *perf_version, *arch, *cpu, *cpu_id;
+	const char *command;	    /* words joined by blanks */
+	const char *cpu_caps;	    /* "branches=32,max_precise=3", of the core PMU */
+	uint32_t cpus;		    /* online; 0: not known */
+	uint64_t first_ns, last_ns; /* time of samples; 0: not known */
+	int32_t clock_id;	    /* CLOCK_...; -1: perf's own */
+	uint64_t clock_ns, unix_ns; /* one instant by both clocks; 0: not known */
+	bool is_pipe, is_compressed;
+};
+
+/* What was met and not handed out. */
+struct perfdata_counts {
+	uint64_t records;	/* read, of every kind */
+	uint64_t samples;	/* handed out */
+	uint64_t aux_records;	/* AUX, AUXTRACE, ITRACE_START: traces are not decoded */
+	uint64_t aux_bytes;	/* of trace data, skipped */
+	uint64_t other_records; /* known and of no use here: switches, namespaces, maps of CPUs */
+	uint64_t unknown_records;
+	uint64_t out_of_order; /* handed out later than a younger one */
+	uint64_t lost;	       /* sum of the LOST records */
+	uint64_t data_bytes;   /* of records, as they stand in the file */
+};
+
+struct perfdata;
+
+/* Reads the header. `fd` is borrowed until the reader is freed: a regular file is read from its
+ * start, anything else as a pipe. 0; -EBADMSG (not perf.data, damaged, cut off), -ENOTSUP (byte
+ * order, folder form), -ENOMEM, or what read() says. On failure *ret_error is a malloc()ed
+ * sentence (NULL where there was no memory for it). */
+int perfdata_open(int fd, struct perfdata **ret_reader, char **ret_error);
+void perfdata_free(struct perfdata *reader);
+
+/* The next record, in the order of time. 1 and a record; 0: the end; errors as above, with the
+ * sentence in perfdata_error(), and the same again at the next call. */
+int perfdata_next(struct perfdata *reader, struct perfdata_record *ret_record);
+
+/* "" as long as nothing is wrong. Lives as long as the reader. */
+const char *perfdata_error(const struct perfdata *reader);
+
+/* Of a pipe, more can come while it is read. `index` must be below the count. */
+uint32_t perfdata_event_count(const struct perfdata *reader);
+const struct perfdata_event *perfdata_event(const struct perfdata *reader, uint32_t index);
+
+const struct perfdata_info *perfdata_info(const struct perfdata *reader);
+const struct perfdata_counts *perfdata_counts(const struct perfdata *reader);
+
+/* The build-id that the header's table gives to a path (for processes: pid is ignored, since perf
+ * lists a file once); NULL and 0: none. */
+const uint8_t *perfdata_build_id(const struct perfdata *reader, const char *path, size_t *ret_len);
+
+/* A sample's user registers in DWARF's numbering, those that the file lacks as 0. false: it has
+ * no 64-bit registers, or lacks the stack or instruction pointer. */
+bool perfdata_user_regs(const struct perfdata_sample *sample, struct stackd_regs *ret_regs);
+
+#endif

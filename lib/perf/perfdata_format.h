@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of perf.data: what include/uapi/linux/perf_event.h lacks, and what is newer than the
+ * oldest header that we build with. For the reader, and for tests that write such files.
+ *
+ *   FILE := struct perfdata_file_header, attributes, records, and behind the records a struct
+ *           perfdata_section for each bit that is set in `features`, in order, then the features
+ *   PIPE := struct perfdata_pipe_header, records; attributes and features are records, too
+ */
+#ifndef PERF_PERFDATA_FORMAT_H
+#define PERF_PERFDATA_FORMAT_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+#define PERFDATA_MAGIC	       UINT64_C(0x32454c4946524550) /* "PERFILE2" */
+#define PERFDATA_MAGIC_SWAPPED UINT64_C(0x50455246494c4532)
+#define PERFDATA_MAGIC_OLD     UINT64_C(0x454c494646524550) /* "PERFFILE", before Linux 3.0 */
+
+struct perfdata_section {
+	uint64_t offset, size; /* in the file */
+};
+
+struct perfdata_pipe_header {
+	uint64_t magic;
+	uint64_t size; /* of this header: 16 */
+};
+
+struct perfdata_file_header {
+	uint64_t magic;
+	uint64_t size;	    /* of this header: 104 */
+	uint64_t attr_size; /* of an entry of `attrs`: an attribute and a struct perfdata_section
+			     * that says where its ids are */
+	struct perfdata_section attrs, data, event_types;
+	uint64_t features[4]; /* bits of enum perfdata_feature */
+};
+
+_Static_assert(sizeof(struct perfdata_file_header) == 104, "the header of a perf.data file");
+
+/* Records that perf itself writes, beside those of the kernel (enum perf_event_type). */
+enum perfdata_record_type {
+	PERFDATA_RECORD_USER = 64, /* the first of them */
+	PERFDATA_RECORD_ATTR = 64,
+	PERFDATA_RECORD_EVENT_TYPE = 65,
+	PERFDATA_RECORD_TRACING_DATA = 66, /* u32 size; the data follow the record */
+	PERFDATA_RECORD_BUILD_ID = 67,
+	PERFDATA_RECORD_FINISHED_ROUND = 68,
+	PERFDATA_RECORD_ID_INDEX = 69,
+	PERFDATA_RECORD_AUXTRACE_INFO = 70,
+	PERFDATA_RECORD_AUXTRACE = 71, /* u64 size; the data follow the record */
+	PERFDATA_RECORD_AUXTRACE_ERROR = 72,
+	PERFDATA_RECORD_THREAD_MAP = 73,
+	PERFDATA_RECORD_CPU_MAP = 74,
+	PERFDATA_RECORD_STAT_CONFIG = 75,
+	PERFDATA_RECORD_STAT = 76,
+	PERFDATA_RECORD_STAT_ROUND = 77,
+	PERFDATA_RECORD_EVENT_UPDATE = 78,
+	PERFDATA_RECORD_TIME_CONV = 79,
+	PERFDATA_RECORD_FEATURE = 80, /* u64 feature, then its bytes */
+	PERFDATA_RECORD_COMPRESSED = 81,
+	PERFDATA_RECORD_FINISHED_INIT = 82,
+	PERFDATA_RECORD_COMPRESSED2 = 83, /* u64 size, then so many bytes, padded to 8 */
+	PERFDATA_RECORD_BPF_METADATA = 84,
+	PERFDATA_RECORD_USER_COUNT,
+};
+
+enum perfdata_feature {
+	PERFDATA_FEATURE_TRACING_DATA = 1,
+	PERFDATA_FEATURE_BUILD_ID = 2,
+	PERFDATA_FEATURE_HOSTNAME = 3,
+	PERFDATA_FEATURE_OSRELEASE = 4,
+	PERFDATA_FEATURE_VERSION = 5,
+	PERFDATA_FEATURE_ARCH = 6,
+	PERFDATA_FEATURE_NRCPUS = 7,
+	PERFDATA_FEATURE_CPUDESC = 8,
+	PERFDATA_FEATURE_CPUID = 9,
+	PERFDATA_FEATURE_TOTAL_MEM = 10,
+	PERFDATA_FEATURE_CMDLINE = 11,
+	PERFDATA_FEATURE_EVENT_DESC = 12,
+	PERFDATA_FEATURE_BRANCH_STACK = 15,
+	PERFDATA_FEATURE_AUXTRACE = 18,
+	PERFDATA_FEATURE_SAMPLE_TIME = 21,
+	PERFDATA_FEATURE_CLOCKID = 23,
+	PERFDATA_FEATURE_DIR_FORMAT = 24,
+	PERFDATA_FEATURE_COMPRESSED = 27,
+	PERFDATA_FEATURE_CPU_PMU_CAPS = 28,
+	PERFDATA_FEATURE_CLOCK_DATA = 29,
+	PERFDATA_FEATURE_PMU_CAPS = 31,
+	PERFDATA_FEATURE_COUNT = 256,
+};
+
+/* An entry of the build-id table, and a record of type BUILD_ID; the path follows, with its NUL.
+ * Without PERFDATA_MISC_BUILD_ID_SIZE in header.misc, `size` is of no meaning: then it is 20. */
+struct perfdata_build_id_record {
+	struct perf_event_header header;
+	int32_t pid; /* -1: the host's */
+	uint8_t build_id[20];
+	uint8_t size;
+	uint8_t reserved[3];
+};
+
+_Static_assert(sizeof(struct perfdata_build_id_record) == 36, "an entry of the build-id table");
+
+#define PERFDATA_MISC_BUILD_ID_SIZE (1 << 15)
+
+/* Branch records hold a word of counters for each entry (Linux 6.8). */
+#define PERFDATA_BRANCH_TYPE_HW_INDEX ((uint64_t)1 << 17)
+#define PERFDATA_BRANCH_TYPE_COUNTERS ((uint64_t)1 << 19)
+
+/* perf's numbers of x86's registers: bits of sample_regs_user. */
+enum perfdata_reg {
+	PERFDATA_REG_AX,
+	PERFDATA_REG_BX,
+	PERFDATA_REG_CX,
+	PERFDATA_REG_DX,
+	PERFDATA_REG_SI,
+	PERFDATA_REG_DI,
+	PERFDATA_REG_BP,
+	PERFDATA_REG_SP,
+	PERFDATA_REG_IP,
+	PERFDATA_REG_FLAGS,
+	PERFDATA_REG_CS,
+	PERFDATA_REG_SS,
+	PERFDATA_REG_DS,
+	PERFDATA_REG_ES,
+	PERFDATA_REG_FS,
+	PERFDATA_REG_GS,
+	PERFDATA_REG_R8, /* R9 and so on follow */
+	PERFDATA_REG_R15 = PERFDATA_REG_R8 + 7,
+};
+
+#endif

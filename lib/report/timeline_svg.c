@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The chronology as a picture: one SVG file without scripts or anything from elsewhere.
+ *
+ * A thread is a band, a run a bar in it, callers above what they call; time runs to the right. A
+ * bar's colour comes from the routine's name, so it is the same everywhere; hatched are those whose
+ * routine is inferred in most samples. Pointing at a bar shows all of its label. Bars narrower than
+ * a third of a pixel are left out, and how many those were is said.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "report/timeline.h"
+#include "report/report_header.h"
+#include "report/svg.h"
+
+#define SVG_WIDTH  1600.0
+#define SVG_MARGIN 16.0
+#define SVG_ROW	   20.0
+#define SVG_HEAD   30.0 /* above a band: its thread */
+#define SVG_TOP	   96.0 /* above all: the title and the scale */
+#define SVG_TICKS  10
+
+struct svg {
+	struct buf b;
+	const struct chronicle *chronicle;
+	FILE *out;
+	uint64_t left_out;
+};
+
+static void svg_put_name(struct svg *s, const char *name)
+{
+	struct buf b = {0};
+
+	text_put(&b, name, NULL);
+	svg_put_buf(&s->b, &b);
+}
+
+static double svg_x(const struct svg *s, uint64_t at_ns)
+{
+	const struct chronicle *c = s->chronicle;
+	double whole = c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) : 1;
+
+	return SVG_MARGIN + (SVG_WIDTH - 2 * SVG_MARGIN) * (double)(at_ns - c->start_ns) / whole;
+}
+
+static unsigned svg_hue(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = hash_mix64(hash + (unsigned char)*name);
+	return (unsigned)(hash % 360);
+}
+
+static double svg_height(const struct chronicle *c)
+{
+	double height = SVG_TOP + SVG_MARGIN;
+
+	for (size_t i = 0; i < c->n_threads; i++)
+		if (c->threads[i].n_runs)
+			height += SVG_HEAD + SVG_ROW * c->threads[i].rows;
+	return height;
+}
+
+static void svg_title_lines(struct svg *s, struct profile *profile)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	double height = svg_height(s->chronicle);
+	struct buf b = {0};
+
+	svg_begin(&s->b, SVG_WIDTH, height);
+	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", SVG_MARGIN);
+	svg_put_name(s, recording->target ? recording->target : "");
+	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", SVG_MARGIN);
+	chronicle_threshold(&b, s->chronicle);
+	text_put_raw(&b, "; callers above what they call; hatched: mostly reconstructed; ");
+	report_header_quality(profile, &b);
+	svg_put_buf(&s->b, &b);
+	text_put_raw(&s->b, "</text>\n");
+}
+
+/* The scale: ten steps. */
+static void svg_scale(struct svg *s)
+{
+	const struct chronicle *c = s->chronicle;
+	double height = svg_height(c);
+
+	for (unsigned i = 0; i <= SVG_TICKS; i++) {
+		uint64_t at = c->start_ns + (c->end_ns - c->start_ns) * i / SVG_TICKS;
+		double x = svg_x(s, at);
+
+		text_printf(&s->b,
+			    "<line class=\"l\" x1=\"%.1f\" x2=\"%.1f\" y1=\"72\" y2=\"%.0f\"/>", x,
+			    x, height - SVG_MARGIN);
+		text_printf(&s->b,
+			    "<text class=\"g\" x=\"%.1f\" y=\"68\" text-anchor=\"%s\">%.3f s"
+			    "</text>\n",
+			    x,
+			    i == 0	     ? "start"
+			    : i == SVG_TICKS ? "end"
+					     : "middle",
+			    (double)at / 1e9);
+	}
+}
+
+/* The label if it fits into so many pixels, else as much of the routine's name as does. */
+static void svg_text(struct svg *s, double x, double y, double width,
+		     const struct chronicle_run *run)
+{
+	unsigned columns = width > 2 * SVG_CHARACTER ? (unsigned)((width - 4) / SVG_CHARACTER) : 0;
+	struct buf b = {0};
+
+	if (columns < 2)
+		return;
+	chronicle_label(&b, run);
+	if (b.len > columns) {
+		b.len = 0;
+		text_put(&b, run->symbol->name, NULL);
+		text_cut(&b, columns);
+	}
+	text_printf(&s->b, "<text x=\"%.1f\" y=\"%.1f\" pointer-events=\"none\">", x + 3, y + 14);
+	svg_put_buf(&s->b, &b);
+	text_put_raw(&s->b, "</text>");
+}
+
+static void svg_title(struct svg *s, const struct chronicle_run *run)
+{
+	struct buf label = {0};
+
+	chronicle_label(&label, run);
+	text_put_raw(&s->b, "<title>");
+	svg_put_buf(&s->b, &label);
+	text_printf(&s->b, "\n%.3f s to %.3f s, %" PRIu64 " samples", (double)run->start_ns / 1e9,
+		    (double)run->end_ns / 1e9, run->samples);
+	if (run->inferred)
+		text_printf(&s->b, ", reconstructed in %" PRIu64, run->inferred);
+	text_put_raw(&s->b, "</title>");
+}
+
+static void svg_bar(struct svg *s, const struct chronicle_run *run, double top)
+{
+	double x = svg_x(s, run->start_ns), width = svg_x(s, run->end_ns) - x;
+	double y = top + SVG_ROW * run->row;
+
+	if (width < 0.33) {
+		s->left_out++;
+		return;
+	}
+	text_put_raw(&s->b, "<g>");
+	svg_title(s, run);
+	text_printf(&s->b,
+		    "<rect class=\"r\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" ", x, y,
+		    width, SVG_ROW - 1);
+	text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", svg_hue(run->symbol->name));
+	if (run->inferred * 2 > run->samples)
+		text_printf(&s->b,
+			    "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" "
+			    "fill=\"url(#i)\" pointer-events=\"none\"/>",
+			    x, y, width, SVG_ROW - 1);
+	svg_text(s, x, y, width, run);
+	text_put_raw(&s->b, "</g>\n");
+}
+
+static int svg_thread(struct svg *s, const struct chronicle_thread *thread,
+		      const struct store_tables *t, double top)
+{
+	const struct store_thread *of = &t->threads[thread->thread];
+
+	text_printf(&s->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">thread %d ", SVG_MARGIN,
+		    top + 20, of->tid);
+	svg_put_name(s, of->comm);
+	text_printf(&s->b, ", %" PRIu64 " samples</text>\n", thread->samples);
+	for (size_t i = 0; i < thread->n_runs; i++)
+		svg_bar(s, &thread->runs[i], top + SVG_HEAD);
+	return text_flush(&s->b, s->out);
+}
+
+int chronicle_write_svg(const struct chronicle *c, struct profile *profile, FILE *out)
+{
+	struct svg s = {.chronicle = c, .out = out};
+	double top = SVG_TOP - SVG_HEAD / 2;
+	int r = 0;
+
+	svg_title_lines(&s, profile);
+	svg_scale(&s);
+	for (size_t i = 0; r == 0 && i < c->n_threads; i++) {
+		if (!c->threads[i].n_runs)
+			continue;
+		r = svg_thread(&s, &c->threads[i], profile_tables(profile), top);
+		top += SVG_HEAD + SVG_ROW * c->threads[i].rows;
+	}
+	if (s.left_out)
+		text_printf(&s.b,
+			    "<text class=\"g\" x=\"%.0f\" y=\"46\" text-anchor=\"end\">%" PRIu64
+			    " too narrow to show</text>\n",
+			    SVG_WIDTH - SVG_MARGIN, s.left_out);
+	text_put_raw(&s.b, "</svg>\n");
+	if (r == 0)
+		r = text_flush(&s.b, out);
+	if (r == 0 && fflush(out) != 0)
+		r = -EIO;
+	buf_free(&s.b);
+	return r;
+}

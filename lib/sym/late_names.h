@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for a recording that has not all of its own: one that is still being recorded, or was cut
+ * off. Its reader finds them on this machine (late_objects.h) and adds them to its tables, within a
+ * budget of time; the store is not written. What has no name, or was not reached in time, is
+ * grouped by function through the file's unwind information.
+ *
+ * What was found is kept, so that the next look at the recording begins where the last one ended.
+ */
+#ifndef SYM_LATE_NAMES_H
+#define SYM_LATE_NAMES_H
+
+#include <stdint.h>
+
+#include "store/store_reader.h"
+
+struct late_names;
+
+struct late_names_options {
+	const char *proc_root, *sys_root; /* "/proc" and "/sys" but for tests */
+	uint64_t (*now_ns)(void *arg);	  /* the clock of the budget */
+	void *now_arg;
+};
+
+int late_names_new(const struct late_names_options *options, struct late_names **ret_names);
+
+/* After the readers that were given names: it has their strings. NULL is fine. */
+void late_names_free(struct late_names *names);
+
+/* Finds names for locations of an opened recording, as far as about `budget_ns` go: the tables of
+ * one file more may be read than there was time for. A finished recording is left as it is: those
+ * who could know its names were asked when it ended. 0 or -ENOMEM. */
+int late_names_find(struct late_names *names, struct store_reader *reader, uint64_t budget_ns);
+
+/* The locations that the last look had no time for. */
+uint32_t late_names_left(const struct late_names *names);
+
+#endif

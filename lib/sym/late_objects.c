@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding a recording's objects again; see late_objects.h.
+ *
+ *   ELF file       PATH in our root, then in the roots of recorded processes that still live
+ *                  (containers), each root once; a deleted file is not looked for
+ *   vDSO           our own
+ *   kernel, module the part of /proc/kallsyms of that name, which only some users may read
+ *   JIT code       the recorded process, if it still lives: its file id says by pid and start time
+ *                  which it is, and it must still run the same program
+ *
+ * The first three have a build-id in the store and one here, and the two must be equal. The path
+ * and the pids are the recording's, which may come from anywhere: object_elsewhere.h opens regular
+ * files alone, and a process's names are never taken for another's.
+ */
+#include "sym/late_objects.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/vec.h"
+#include "proc/object_elsewhere.h"
+#include "proc/proc_fs.h"
+
+#define MAX_ROOTS     64	 /* of containers in which is looked */
+#define MAX_PROCESSES (1u << 16) /* of a recording that are looked for */
+
+/* A process's root folder: two processes with the same four numbers see the same files. */
+struct root {
+	ino_t namespace;
+	dev_t dev;
+	ino_t inode;
+	struct object_elsewhere *files;
+};
+
+/* A recorded process that is still there. */
+struct process {
+	pid_t pid;
+	uint64_t jit_id; /* of the JIT code that it had first */
+};
+
+struct late_object {
+	struct object object;
+	int error; /* -ENOENT: it is not here */
+};
+
+struct late_objects {
+	char *proc_root, *sys_root;
+	struct object_elsewhere *own; /* our root */
+	VEC(struct root) roots;
+	uint32_t n_rooted; /* processes whose roots are known */
+	VEC(struct process) processes;
+	uint32_t n_seen;	/* processes of which it is known whether they live */
+	struct kallsyms *ksyms; /* NULL: not asked for, or not to be had */
+	bool ksyms_tried;
+	VEC(struct late_object *) objects; /* by number; NULL: not looked for yet */
+};
+
+int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late)
+{
+	struct late_objects *l = calloc(1, sizeof(*l));
+	int r = -ENOMEM;
+
+	if (!l)
+		return -ENOMEM;
+	l->proc_root = strdup(proc_root);
+	l->sys_root = strdup(sys_root);
+	if (l->proc_root && l->sys_root)
+		r = object_elsewhere_new("/", NULL, &l->own);
+	if (r) {
+		late_objects_free(l);
+		return -ENOMEM;
+	}
+	*ret_late = l;
+	return 0;
+}
+
+static void free_object(struct late_object *o)
+{
+	if (!o)
+		return;
+	elf_file_free(o->object.elf);
+	free(o->object.path);
+	free(o);
+}
+
+void late_objects_free(struct late_objects *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->objects.count; i++)
+		free_object(l->objects.items[i]);
+	for (size_t i = 0; i < l->roots.count; i++)
+		object_elsewhere_free(l->roots.items[i].files);
+	object_elsewhere_free(l->own);
+	kallsyms_free(l->ksyms);
+	free(l->objects.items);
+	free(l->roots.items);
+	free(l->processes.items);
+	free(l->proc_root);
+	free(l->sys_root);
+	free(l);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static int stat_of(const struct late_objects *l, pid_t pid, const char *name, struct stat *ret_stat)
+{
+	char *path;
+	int r;
+
+	if (asprintf(&path, "%s/%d/%s", l->proc_root, pid, name) < 0)
+		return -ENOMEM;
+	r = stat(path, ret_stat) ? -ENOENT : 0;
+	free(path);
+	return r;
+}
+
+static bool is_known_root(const struct late_objects *l, const struct root *root)
+{
+	for (size_t i = 0; i < l->roots.count; i++) {
+		const struct root *o = &l->roots.items[i];
+
+		if (o->namespace == root->namespace && o->dev == root->dev &&
+		    o->inode == root->inode)
+			return true;
+	}
+	return false;
+}
+
+/* The root of a process, which may be gone or not ours to look at. 0 or -ENOMEM. */
+static int add_root(struct late_objects *l, pid_t pid)
+{
+	struct stat namespace, folder;
+	struct root root = {0};
+	char *path;
+	int r = 0;
+
+	if (stat_of(l, pid, "ns/mnt", &namespace) || stat_of(l, pid, "root", &folder))
+		return 0;
+	root = (struct root){
+		.namespace = namespace.st_ino, .dev = folder.st_dev, .inode = folder.st_ino};
+	if (is_known_root(l, &root) || VEC_RESERVE(&l->roots, 1) ||
+	    asprintf(&path, "%s/%d/root", l->proc_root, pid) < 0)
+		return 0;
+	r = object_elsewhere_new(path, NULL, &root.files);
+	free(path);
+	if (!r)
+		l->roots.items[l->roots.count++] = root;
+	return r == -ENOMEM ? r : 0;
+}
+
+static uint32_t process_count(const struct store_tables *t)
+{
+	return t->n_processes < MAX_PROCESSES ? t->n_processes : MAX_PROCESSES;
+}
+
+static int add_roots(struct late_objects *l, const struct store_tables *t)
+{
+	int r = 0;
+
+	for (; !r && l->n_rooted < process_count(t) && l->roots.count < MAX_ROOTS; l->n_rooted++)
+		r = add_root(l, t->processes[l->n_rooted].pid);
+	return r;
+}
+
+/* The file that an object is, below a root. 0, -ENOMEM, or -ENOENT. */
+static int open_in(const struct object_elsewhere *files, const struct store_object *wanted,
+		   struct elf_file **ret_elf)
+{
+	const struct object_mapping m = {
+		.path = wanted->path,
+		.build_id = wanted->build_id,
+		.build_id_len = (uint8_t)wanted->build_id_len,
+	};
+	struct object_open_file file;
+	size_t len;
+	int r = object_elsewhere_open(files, &m, &file);
+
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	elf_file_build_id(file.elf, &len);
+	/* Without a build-id it was taken by its name: its content decides. */
+	if (len != wanted->build_id_len || (!len && elf_file_id(file.elf) != wanted->file_id)) {
+		elf_file_free(file.elf);
+		return -ENOENT;
+	}
+	*ret_elf = file.elf;
+	return 0;
+}
+
+static int find_file(struct late_objects *l, const struct store_tables *t,
+		     const struct store_object *wanted, struct object *object)
+{
+	int r = open_in(l->own, wanted, &object->elf);
+
+	if (r == -ENOENT && add_roots(l, t))
+		return -ENOMEM;
+	for (size_t i = 0; r == -ENOENT && i < l->roots.count; i++)
+		r = open_in(l->roots.items[i].files, wanted, &object->elf);
+	return r;
+}
+
+static int find_vdso(const struct store_object *wanted, struct object *object)
+{
+	struct elf_file *elf;
+	const uint8_t *build_id;
+	size_t len;
+	int r = object_open_vdso(&elf);
+
+	if (r)
+		return r == -ENOMEM ? r : -ENOENT;
+	build_id = elf_file_build_id(elf, &len);
+	if (!len || len != wanted->build_id_len || memcmp(build_id, wanted->build_id, len) != 0) {
+		elf_file_free(elf);
+		return -ENOENT;
+	}
+	object->elf = elf;
+	return 0;
+}
+
+/* --- the kernel ------------------------------------------------------------------------------ */
+
+static int find_kernel(struct late_objects *l, const struct store_object *wanted,
+		       struct object *object)
+{
+	const struct kallsyms_options options = {.proc_root = l->proc_root,
+						 .sys_root = l->sys_root};
+
+	if (!l->ksyms_tried && wanted->build_id_len) {
+		l->ksyms_tried = true;
+		if (kallsyms_load(&options, &l->ksyms) == -ENOMEM)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; l->ksyms && i < kallsyms_part_count(l->ksyms); i++) {
+		const struct kallsyms_part *part = kallsyms_part_at(l->ksyms, i);
+
+		if (strcmp(part->name, wanted->path) != 0 || !part->build_id_len ||
+		    part->build_id_len != wanted->build_id_len ||
+		    memcmp(part->build_id, wanted->build_id, part->build_id_len) != 0)
+			continue;
+		object->address = part->start;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- JIT code -------------------------------------------------------------------------------- */
+
+static bool runs_same_program(const struct late_objects *l, const struct store_process *p)
+{
+	char *exe;
+	bool is_same;
+
+	if (!p->exe || proc_fs_exe(l->proc_root, p->pid, &exe))
+		return false;
+	is_same = !strcmp(exe, p->exe);
+	free(exe);
+	return is_same;
+}
+
+static int add_processes(struct late_objects *l, const struct store_tables *t)
+{
+	struct proc_fs_stat stat;
+
+	for (; l->n_seen < process_count(t); l->n_seen++) {
+		const struct store_process *p = &t->processes[l->n_seen];
+
+		if (proc_fs_stat(l->proc_root, p->pid, &stat) || !runs_same_program(l, p))
+			continue;
+		if (VEC_RESERVE(&l->processes, 1))
+			return -ENOMEM;
+		l->processes.items[l->processes.count++] = (struct process){
+			.pid = p->pid, .jit_id = object_jit_id(p->pid, stat.start_ticks)};
+	}
+	return 0;
+}
+
+static bool has_jit(const struct store_tables *t, uint64_t file_id)
+{
+	for (uint32_t i = 0; i < t->n_objects; i++)
+		if (t->objects[i].kind == OBJECT_JIT && t->objects[i].file_id == file_id)
+			return true;
+	return false;
+}
+
+/* The JIT code that a process has now: after an exec, what it had before is not there any more. */
+static uint64_t latest_jit(const struct store_tables *t, uint64_t file_id)
+{
+	for (uint32_t i = 0; i < t->n_objects; i++) {
+		uint64_t next = object_next_id(file_id);
+
+		if (!has_jit(t, next))
+			break;
+		file_id = next;
+	}
+	return file_id;
+}
+
+static int find_jit(struct late_objects *l, const struct store_tables *t,
+		    const struct store_object *wanted, struct object *object)
+{
+	if (add_processes(l, t))
+		return -ENOMEM;
+	for (size_t i = 0; i < l->processes.count; i++) {
+		if (latest_jit(t, l->processes.items[i].jit_id) != wanted->file_id)
+			continue;
+		object->pid = l->processes.items[i].pid;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+/* Fills in what is here of it. 0, -ENOENT, -ENOMEM. */
+static int find(struct late_objects *l, const struct store_tables *t,
+		const struct store_object *wanted, struct object *object)
+{
+	*object = (struct object){
+		.number = wanted->number,
+		.kind = wanted->kind,
+		.file_id = wanted->file_id,
+		.path = strdup(wanted->path),
+	};
+	if (!object->path)
+		return -ENOMEM;
+	switch (object->kind) {
+	case OBJECT_ELF:
+		return find_file(l, t, wanted, object);
+	case OBJECT_VDSO:
+		return find_vdso(wanted, object);
+	case OBJECT_KERNEL:
+	case OBJECT_MODULE:
+		return find_kernel(l, wanted, object);
+	case OBJECT_JIT:
+		return find_jit(l, t, wanted, object);
+	case OBJECT_TAG:
+		break; /* not a place in code */
+	}
+	return -ENOENT;
+}
+
+static int reserve(struct late_objects *l, uint32_t number)
+{
+	if (number < l->objects.count)
+		return 0;
+	if (VEC_RESERVE(&l->objects, number + 1 - l->objects.count))
+		return -ENOMEM;
+	while (l->objects.count <= number)
+		l->objects.items[l->objects.count++] = NULL;
+	return 0;
+}
+
+int late_objects_find(struct late_objects *l, const struct store_tables *t, uint32_t number,
+		      const struct object **ret_object)
+{
+	struct late_object *o;
+
+	if (reserve(l, number))
+		return -ENOMEM;
+	o = l->objects.items[number];
+	if (!o) {
+		o = calloc(1, sizeof(*o));
+		if (!o)
+			return -ENOMEM;
+		l->objects.items[number] = o;
+		o->error = find(l, t, &t->objects[number], &o->object);
+	}
+	if (!o->error)
+		*ret_object = &o->object;
+	return o->error;
+}
+
+const struct kallsyms *late_objects_kallsyms(const struct late_objects *l)
+{
+	return l->ksyms;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of a recording's objects, as its reader finds them on this machine: each is taken only
+ * if it has the object's build-id (or, without one, its file id), so on another host, or after an
+ * update, there is nothing rather than something wrong.
+ */
+#ifndef SYM_LATE_OBJECTS_H
+#define SYM_LATE_OBJECTS_H
+
+#include "proc/object.h"
+#include "store/store_reader.h"
+#include "sym/kallsyms.h"
+
+struct late_objects;
+
+/* `proc_root` and `sys_root` are "/proc" and "/sys" but for tests; copied. 0 or -ENOMEM. */
+int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late);
+void late_objects_free(struct late_objects *late);
+
+/* The object of that number, to ask lib/naming about. It is looked for once, so all calls must be
+ * about one recording, whose tables may have grown. 0, with an object that lives as long as
+ * `late`; -ENOENT: it is not here, or not ours to read; -ENOMEM. */
+int late_objects_find(struct late_objects *late, const struct store_tables *tables, uint32_t number,
+		      const struct object **ret_object);
+
+/* Our kernel's symbols, once a kernel's object was found; NULL before. */
+const struct kallsyms *late_objects_kallsyms(const struct late_objects *late);
+
+#endif

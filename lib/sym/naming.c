@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking the right source for a name; see naming.h. */
+#include "sym/naming.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proc/jit_map.h"
+#include "sym/symbolizer.h"
+
+#define MAX_LINES   64		 /* inline depth that is kept */
+#define QUICK_BYTES (256u << 20) /* of an object's tables, as they are estimated */
+
+/* What is held for an object, by its number. */
+struct source {
+	bool is_opened;
+	struct elf_file *elf; /* our own handle */
+	struct symbolizer_object *symbols;
+	uint64_t used; /* when it was asked for; counted in uses */
+	struct jit_map *jit;
+	time_t jit_read_s; /* when the map was read; CLOCK_MONOTONIC */
+};
+
+struct naming {
+	char *proc_root;
+	struct symbolizer *symbolizer;
+	const struct kallsyms *ksyms; /* borrowed; NULL: none */
+	struct source *sources;
+	uint32_t n_sources;
+	uint64_t uses;
+	size_t limit; /* bytes of symbols; 0: none */
+};
+
+static int make(const char *proc_root, const struct symbolizer_options *options,
+		struct naming **ret_naming)
+{
+	struct naming *n = calloc(1, sizeof(*n));
+	int err;
+
+	if (!n)
+		return -ENOMEM;
+	n->proc_root = strdup(proc_root);
+	err = n->proc_root ? symbolizer_new(options, &n->symbolizer) : -ENOMEM;
+	if (err) {
+		free(n->proc_root);
+		free(n);
+		return err;
+	}
+	*ret_naming = n;
+	return 0;
+}
+
+int naming_new(const char *proc_root, struct naming **ret_naming)
+{
+	const struct symbolizer_options options = {
+		.debug_root = "/usr/lib/debug",
+		.use_debuginfod = true,
+		.with_lines = true,
+	};
+
+	return make(proc_root, &options, ret_naming);
+}
+
+int naming_new_quick(const char *proc_root, struct naming **ret_naming)
+{
+	const struct symbolizer_options options = {
+		.debug_root = "/usr/lib/debug",
+		.with_lines = true,
+		.most_bytes = QUICK_BYTES,
+	};
+
+	return make(proc_root, &options, ret_naming);
+}
+
+void naming_free(struct naming *n)
+{
+	if (!n)
+		return;
+	symbolizer_free(n->symbolizer);
+	for (uint32_t i = 0; i < n->n_sources; i++) {
+		elf_file_free(n->sources[i].elf);
+		jit_map_free(n->sources[i].jit);
+	}
+	free(n->sources);
+	free(n->proc_root);
+	free(n);
+}
+
+void naming_limit(struct naming *n, size_t bytes)
+{
+	n->limit = bytes;
+	symbolizer_limit(n->symbolizer, bytes ? bytes / 4 + 1 : 0);
+}
+
+void naming_set_kallsyms(struct naming *n, const struct kallsyms *ksyms)
+{
+	n->ksyms = ksyms;
+}
+
+static struct source *source_of(struct naming *n, const struct object *object)
+{
+	if (object->number >= n->n_sources) {
+		uint32_t count = object->number + 64;
+		struct source *grown = reallocarray(n->sources, count, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		for (uint32_t i = n->n_sources; i < count; i++)
+			grown[i] = (struct source){0};
+		n->sources = grown;
+		n->n_sources = count;
+	}
+	return &n->sources[object->number];
+}
+
+static void close_symbols(struct source *source)
+{
+	symbolizer_object_free(source->symbols);
+	elf_file_free(source->elf);
+	source->symbols = NULL;
+	source->elf = NULL;
+	source->is_opened = false;
+}
+
+/* Closes what was used longest ago, but one, until the rest and `more` bytes are within the
+ * limit. */
+static void close_old_symbols(struct naming *n, const struct source *but, size_t more)
+{
+	bool has_closed = false;
+
+	for (;;) {
+		struct source *oldest = NULL;
+		size_t bytes = more;
+
+		for (uint32_t i = 0; i < n->n_sources; i++) {
+			struct source *s = &n->sources[i];
+
+			if (!s->symbols)
+				continue;
+			bytes += symbolizer_object_bytes(s->symbols);
+			if (s != but && (!oldest || s->used < oldest->used))
+				oldest = s;
+		}
+		if (bytes <= n->limit || !oldest)
+			break;
+		close_symbols(oldest);
+		has_closed = true;
+	}
+	if (has_closed)
+		malloc_trim(0);
+}
+
+void naming_rest(struct naming *n)
+{
+	if (n->limit)
+		close_old_symbols(n, NULL, 0);
+}
+
+/* Opens the symbols of an ELF object on first use. A file without any is no error. */
+static int open_symbols(struct naming *n, struct source *source, const struct object *object)
+{
+	int err;
+
+	if (source->is_opened || !object->elf)
+		return 0;
+	source->is_opened = true;
+	err = elf_file_clone(object->elf, &source->elf);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	return symbolizer_object_new(n->symbolizer, source->elf, object->path, &source->symbols);
+}
+
+static size_t held_bytes(const struct naming *n)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < n->n_sources; i++)
+		bytes += n->sources[i].symbols ? symbolizer_object_bytes(n->sources[i].symbols) : 0;
+	return bytes;
+}
+
+bool naming_is_dear(struct naming *n, const struct object *object)
+{
+	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
+	size_t bytes;
+
+	if (!source || open_symbols(n, source, object) || !source->symbols ||
+	    symbolizer_object_unread(source->symbols, &bytes) || bytes <= n->limit / 4)
+		return false;
+	return held_bytes(n) + bytes > n->limit;
+}
+
+bool naming_wants_order(struct naming *n, const struct object *object)
+{
+	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
+
+	return source && !open_symbols(n, source, object) && source->symbols &&
+	       symbolizer_object_wants_order(source->symbols);
+}
+
+int naming_unread(struct naming *n, const struct object *object, size_t *ret_bytes)
+{
+	struct source *source = source_of(n, object);
+	size_t bytes = 0;
+	int err = source ? open_symbols(n, source, object) : -ENOMEM;
+
+	if (!err && source->symbols)
+		err = symbolizer_object_unread(source->symbols, &bytes);
+	if (!err)
+		*ret_bytes = bytes;
+	return err;
+}
+
+/* Closes others before an object's symbols are read, and not after: they are large. */
+static int make_room(struct naming *n, const struct source *source)
+{
+	size_t bytes;
+	int err = symbolizer_object_unread(source->symbols, &bytes);
+
+	if (!err && bytes)
+		close_old_symbols(n, source, bytes);
+	return err;
+}
+
+static int resolve_elf(struct naming *n, struct source *source, const struct object *object,
+		       const struct store_location *location,
+		       int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct symbolizer_frame frames[MAX_LINES];
+	int err = open_symbols(n, source, object), count;
+
+	if (err || !source->symbols)
+		return err;
+	source->used = ++n->uses;
+	err = n->limit ? make_room(n, source) : 0;
+	if (err)
+		return err;
+	count = symbolizer_resolve(source->symbols, location->offset, frames, MAX_LINES);
+	if (count > MAX_LINES)
+		count = MAX_LINES;
+	for (int i = 0; i < count && !err; i++) {
+		struct store_line line = {
+			.location = location->number,
+			.depth = (uint32_t)i,
+			.function = frames[i].function,
+			.file = frames[i].file,
+			.line = frames[i].line,
+			.function_start = frames[i].start,
+			.is_inlined = frames[i].is_inlined,
+		};
+		err = each(arg, &line);
+	}
+	return count < 0 ? count : err;
+}
+
+static int give_name(const struct store_location *location, const char *name, uint64_t start,
+		     int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct store_line line = {
+		.location = location->number,
+		.function = name,
+		.function_start = start,
+	};
+
+	return name ? each(arg, &line) : 0;
+}
+
+/* The map file grows while the program runs: it is read again when a name is missing in it, but
+ * at most once a second, since it can be large. */
+static const char *find_jit(const struct naming *n, struct source *source,
+			    const struct object *object, uint64_t address, uint64_t *ret_start)
+{
+	const char *name = source->jit ? jit_map_find(source->jit, address, ret_start) : NULL;
+	struct jit_map *fresh;
+	struct timespec now;
+
+	if (name || !object->pid)
+		return name;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (source->jit_read_s == now.tv_sec)
+		return NULL;
+	source->jit_read_s = now.tv_sec;
+	if (jit_map_load(n->proc_root, object->pid, &fresh))
+		return NULL;
+	jit_map_free(source->jit);
+	source->jit = fresh;
+	return jit_map_find(fresh, address, ret_start);
+}
+
+int naming_resolve(struct naming *n, const struct object *object,
+		   const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct source *source = source_of(n, object);
+	uint64_t start = 0;
+	const char *name = NULL;
+
+	if (!source)
+		return -ENOMEM;
+	switch (object->kind) {
+	case OBJECT_ELF:
+	case OBJECT_VDSO:
+		return resolve_elf(n, source, object, location, each, arg);
+	case OBJECT_JIT:
+		name = find_jit(n, source, object, location->offset, &start);
+		break;
+	case OBJECT_KERNEL:
+	case OBJECT_MODULE:
+		if (n->ksyms)
+			name = kallsyms_find(n->ksyms, object->address + location->offset, &start);
+		start -= name ? object->address : 0;
+		break;
+	case OBJECT_TAG:
+		break; /* not a place in code */
+	}
+	return give_name(location, name, start, each, arg);
+}
+
+int naming_resolve_start(struct naming *n, const struct object *object,
+			 const struct store_location *location,
+			 int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct source *source = source_of(n, object);
+	struct symbolizer_frame frame;
+	int count = source ? open_symbols(n, source, object) : -ENOMEM;
+
+	if (!count && source->symbols)
+		count = symbolizer_start(source->symbols, location->offset, &frame);
+	if (count <= 0)
+		return count;
+	return each(arg, &(struct store_line){.location = location->number,
+					      .function_start = frame.start});
+}
+
+bool naming_is_quick(const struct object *object)
+{
+	return object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE ||
+	       object->kind == OBJECT_JIT;
+}
+
+bool naming_is_final(const struct object *object)
+{
+	return object->kind != OBJECT_JIT;
+}

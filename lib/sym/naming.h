@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of locations, whatever kind of object they lie in: ELF files and the vDSO through
+ * lib/sym's symbolizer, JIT code through its process's map file, the kernel through kallsyms.
+ * One thread at a time.
+ */
+#ifndef SYM_NAMING_H
+#define SYM_NAMING_H
+
+#include "proc/object.h"
+#include "store/store.h"
+#include "sym/kallsyms.h"
+
+struct naming;
+
+/* `proc_root` is where JIT code's processes are looked for: "/proc", or a path that is not there
+ * where they are not of this machine. Copied. 0 or -ENOMEM. */
+int naming_new(const char *proc_root, struct naming **ret_naming);
+
+/* The same for one who waits for the names: nothing is fetched over the network, and programs with
+ * very much debug information have the names of their symbols, without inlined calls and lines. */
+int naming_new_quick(const char *proc_root, struct naming **ret_naming);
+void naming_free(struct naming *naming);
+
+/* Holds symbols of ELF objects in about so many bytes: those of the object that was asked for
+ * longest ago go first, and are read again when it is asked for. It pays to ask for one object's
+ * locations together. The object at hand may take more, until naming_rest(). 0: no limit. */
+void naming_limit(struct naming *naming, size_t bytes);
+
+/* There is nothing to ask for just now. */
+void naming_rest(struct naming *naming);
+
+/* Will the next question about this object read many symbols, and put others out for them, which
+ * are read anew when they are asked for? Then it pays to ask seldom. */
+bool naming_is_dear(struct naming *naming, const struct object *object);
+
+/* Should its locations be asked for in order of offset? Its line tables are then more than what is
+ * held at a time. (The store has locations in order of number in fewer bytes.) */
+bool naming_wants_order(struct naming *naming, const struct object *object);
+
+void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
+
+/* Calls `each` with every line of a location (see struct store_line; strings are lent for the
+ * call). No call: nothing is known. 0, -ENOMEM, or what `each` said. */
+int naming_resolve(struct naming *naming, const struct object *object,
+		   const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *arg);
+
+/* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.
+ */
+int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
+
+/* Calls `each` with one line without a name, but with the function's start, if an ELF object's
+ * unwind information knows it. That is quick. Errors as above. */
+int naming_resolve_start(struct naming *naming, const struct object *object,
+			 const struct store_location *location,
+			 int (*each)(void *arg, const struct store_line *line), void *arg);
+
+/* Are its names found at once, without reading a file? Those of the kernel are in memory, and those
+ * of JIT code can be gone with its process. */
+bool naming_is_quick(const struct object *object);
+
+/* JIT code that had no name at first may get one later: locations to ask for again at the end. */
+bool naming_is_final(const struct object *object);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The half of the search that goes down from the roots: a table of call paths by tag, the likely
+ * ones first. It is kept from tag to tag, so what one tag needed is there for the next, and paths
+ * that were decoded stand in it as new places to start from.
+ *
+ *   entry 0                     the empty path, tag 0
+ *   entry n: tag, last node, entry of the path without it, cost
+ *
+ * All paths within `limit` (edge_costs.h) are there, unless memory ran out. A filter of two bits a
+ * tag answers nearly all lookups of the other half without touching the table.
+ */
+#ifndef TAG_TAG_PREFIXES_H
+#define TAG_TAG_PREFIXES_H
+
+#include "base/vec.h"
+#include "stack/slots.h"
+#include "tag/edge_costs.h"
+
+struct prefix {
+	uint64_t tag;
+	uint32_t node; /* CALLGRAPH_NONE for the empty path */
+	uint32_t parent;
+};
+
+struct prefixes {
+	const struct edge_costs *costs;
+	VEC(struct prefix) entries;
+	uint16_t *cost; /* by entry; allocated with them */
+	size_t cap_cost;
+	struct slots index;
+	uint64_t *filter;
+	uint64_t filter_mask;	/* words - 1 */
+	size_t room;		/* entries that fit into what is allocated */
+	size_t memory;		/* bytes that it may take */
+	size_t allowance;	/* of these, for what is being done */
+	uint32_t limit, target; /* complete up to; being grown to */
+	uint32_t next;		/* cost of the cheapest path that the target leaves out */
+	size_t cursor;		/* where growing goes on; entries.count: it is done */
+	bool is_full;		/* no memory left: stays as it is */
+	VEC(uint32_t) again;	/* entries that became cheaper while growing */
+};
+
+/* What tells a long operation to stop; called every few thousand steps. */
+struct prefixes_stop {
+	bool (*is_over)(void *arg);
+	void *arg;
+};
+
+int prefixes_init(struct prefixes *table, const struct edge_costs *costs, size_t memory);
+void prefixes_release(struct prefixes *table);
+
+/* A path of one node. 0 or -ENOMEM. */
+int prefixes_root(struct prefixes *table, uint32_t node, uint32_t cost);
+
+/* Grows the table to all paths within `limit`, or goes on growing it to the limit before. 0;
+ * 1: told to stop; -ENOMEM. A full table is no error: is_full tells. */
+int prefixes_grow(struct prefixes *table, uint32_t limit, const struct prefixes_stop *stop);
+
+/* Enters a decoded path, root first, and what is near it. Errors as prefixes_grow(). */
+int prefixes_learn(struct prefixes *table, const uint32_t *nodes, size_t n,
+		   const struct prefixes_stop *stop);
+
+/* A tag's two bits in its word of the filter. */
+static inline uint64_t prefixes_bits(uint64_t tag)
+{
+	return UINT64_C(1) << (tag & 63) | UINT64_C(1) << (tag >> 58);
+}
+
+static inline bool prefixes_may_have(const struct prefixes *table, uint64_t tag)
+{
+	return !(prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);
+}
+
+/* Begins to fetch what prefixes_may_have() will look at. */
+static inline void prefixes_fetch(const struct prefixes *table, uint64_t tag)
+{
+	__builtin_prefetch(&table->filter[tag >> 6 & table->filter_mask]);
+}
+
+/* Entries with a tag, at most `max` of them. */
+size_t prefixes_find(const struct prefixes *table, uint64_t tag, uint32_t *ret_entries, size_t max);
+
+/* The nodes of an entry's path, root first; at most `max` are written, all are counted. */
+size_t prefixes_path(const struct prefixes *table, uint32_t entry, uint32_t *ret_nodes, size_t max);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The content of tag exports (docs/TAGS.md), of one or of many, as one set: what `merge` writes and
+ * `diff` compares.
+ *
+ * A thing is known by what it is, not by its number in a file: an object by its kind and ids, a
+ * location by object and offset, a path by its parent and location, a process by its recording and
+ * fields. Reading a second export therefore adds counts to the paths that both have, and writing
+ * goes in an order that depends on the content alone. So merging is associative and commutative to
+ * the byte; counts are added exactly, or the merge fails.
+ *
+ * Text stays as the format escapes it; tagset_text() gives the original.
+ */
+#ifndef TAGSET_TAGSET_H
+#define TAGSET_TAGSET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+#define TAGSET_VERSION 1
+#define TAGSET_SIDES   2
+
+struct tagset;
+
+struct tagset_location {
+	uint64_t id;
+	uint32_t object;
+	uint32_t offset; /* text: hexadecimal */
+	uint32_t names;	 /* text: FRAME, FUNCTION, SOURCE, LINE, then FUNCTION, SOURCE, LINE of each
+			  * inlined function, parted by tabs */
+};
+
+struct tagset_node {
+	uint64_t tag;
+	uint32_t parent; /* a smaller number; 0 is the empty path */
+	uint32_t location;
+	uint32_t depth;
+};
+
+struct tagset_sample {
+	uint32_t node, process;
+	uint32_t comm;		/* text */
+	uint32_t rest;		/* text: TID and what follows it, parted by tabs */
+	uint32_t side;		/* of which input: what tagset_read() was told */
+	uint64_t count, weight; /* never overflow */
+};
+
+struct tagset_totals {
+	uint64_t samples, weight;
+};
+
+int tagset_new(struct tagset **ret_set); /* 0 or -ENOMEM */
+void tagset_free(struct tagset *set);
+
+/* Adds an export. 0; -EINVAL: it is none; -ENOTSUP: of another version; -EBADMSG: broken or cut
+ * short; -EOVERFLOW: a count beyond 64 bits; -EIO; -ENOMEM. On failure the set is good for nothing
+ * but tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
+int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error);
+
+/* Writes all of it as an export. 0, -ENOMEM, -EIO. */
+int tagset_write(const struct tagset *set, FILE *out);
+
+uint32_t tagset_recordings(const struct tagset *set);
+uint32_t tagset_repeated(const struct tagset *set); /* recordings that more than one input had */
+uint64_t tagset_skipped(const struct tagset *set);  /* lines of kinds that are not known here */
+struct tagset_totals tagset_totals(const struct tagset *set, uint32_t side);
+
+/* Arrays that live until the next read. Node 0 is the empty path. */
+const struct tagset_sample *tagset_samples(const struct tagset *set, uint32_t *ret_count);
+const struct tagset_node *tagset_nodes(const struct tagset *set, uint32_t *ret_count);
+const struct tagset_location *tagset_locations(const struct tagset *set, uint32_t *ret_count);
+
+/* A text by its number, as it is in the file. */
+const char *tagset_escaped(const struct tagset *set, uint32_t text);
+
+/* The path of an object, as it is in the file; "" if it has none. */
+const char *tagset_object_path(const struct tagset *set, uint32_t object);
+
+/* Appends the original of an escaped text of `len` bytes (bytes of zero as the escape). */
+void tagset_text(struct buf *b, const char *escaped, size_t len);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What changed between two recordings: the two sides of a tag set compared, by call path or by
+ * function, as shares of each side's samples.
+ *
+ * Sampling has an error, and most of what differs between two runs is that. A row is significant if
+ * its counts are unlikely to come from one and the same share: tested exactly (given the sum of a
+ * row's counts, one of them is binomial), and judged with all rows together (Benjamini and
+ * Hochberg, "Controlling the False Discovery Rate", 1995), so that of the rows that are called
+ * significant no more than DIFF_FALSE are expected to be noise, however many rows there are.
+ */
+#ifndef TAGSET_TAGSET_DIFF_H
+#define TAGSET_TAGSET_DIFF_H
+
+#include "tagset/tagset.h"
+
+#define DIFF_FALSE 0.05 /* of the rows that are called significant */
+
+enum diff_by { DIFF_BY_TAG, DIFF_BY_FUNCTION };
+
+struct diff_row {
+	uint32_t key;	   /* node of the set, or number of a function */
+	uint64_t self[2];  /* samples that end there */
+	uint64_t total[2]; /* by function: with it anywhere in their path, each counted once */
+	double change; /* of the share, B - A, -1 to 1: of `self` by tag, of `total` by function */
+	double error;  /* half the width of the 95 % interval of `change` */
+	double p;      /* likelihood of counts at least as far apart, if nothing changed */
+	bool is_significant;
+};
+
+struct diff {
+	enum diff_by by;
+	struct diff_row *rows; /* largest change first */
+	uint32_t n;
+	uint64_t samples[2];
+	struct strings *names;
+	uint32_t *function_of; /* by location: the one that was hit there, innermost */
+};
+
+/* The sides are 0 (A) and 1 (B). 0, -ENOMEM, -ENODATA (a side has no samples). */
+int diff_make(const struct tagset *set, enum diff_by by, struct diff *ret_diff);
+void diff_release(struct diff *diff);
+
+/* The name of a function by its number, as text of the format (escaped). */
+const char *diff_function(const struct diff *diff, uint32_t function);
+
+/* The likelihood that of `n` things, each of which falls to the first side with `share`, as many as
+ * `a` do or a count that is no likelier. */
+double diff_binomial(uint64_t a, uint64_t n, double share);
+
+struct diff_options {
+	const char *names[2]; /* of the sides */
+	double percent_limit; /* text: rows whose larger share is below are left out and counted */
+	bool only_significant;
+	bool color;
+	unsigned width; /* 0: do not cut */
+};
+
+/* 0, -ENOMEM, -EIO. */
+int diff_write_text(const struct tagset *set, const struct diff *diff,
+		    const struct diff_options *options, FILE *out);
+int diff_write_json(const struct tagset *set, const struct diff *diff,
+		    const struct diff_options *options, FILE *out);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A line of a tag export: its fields, and what names in them stand for. Shared by nobody but the
+ * reader (tagset_read.c).
+ */
+#ifndef TAGSET_TAGSET_LINE_H
+#define TAGSET_TAGSET_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "tagset/tagset_state.h"
+
+#define TAGSET_MAX_FIELDS 16
+
+/* A name that the file gives to a thing: an id with the number behind its point, or a number. */
+struct tagset_name {
+	uint64_t id;
+	uint32_t dup, number;
+};
+
+struct tagset_names {
+	struct tagset_chains by_name; /* to entries of names */
+	VEC(struct tagset_name) names;
+};
+
+struct tagset_reader {
+	struct tagset *set;
+	uint32_t side;
+	uint64_t line;
+	char *fields[TAGSET_MAX_FIELDS];
+	unsigned n_fields;
+	struct tagset_names objects, locations, nodes, processes;
+	VEC(uint32_t) recordings; /* by their order in the file */
+	uint32_t location;	  /* of the line before; TAGSET_NONE */
+	uint64_t location_name;	  /* what the file calls it: hash of the field */
+	struct buf names;	  /* its names */
+	bool has_end;
+	char *error;
+};
+
+/* Notes what is wrong with the line, for the user: -EBADMSG. */
+int tagset_line_bad(struct tagset_reader *rd, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Takes a line apart, in place, into rd->fields. */
+void tagset_line_split(struct tagset_reader *rd, char *line);
+
+/* A number without sign or space, in base 10 or 16. */
+bool tagset_line_number(const char *field, int base, uint64_t *ret_value);
+
+/* "0123456789abcdef" or "0123456789abcdef.1" */
+bool tagset_line_id(const char *field, uint64_t *ret_id, uint32_t *ret_dup);
+
+/* Fields from `first` to the line's end as one text. 0 or -ENOMEM. */
+int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_text);
+
+/* Notes what number the set has for what the file gives a name to. 0, -EBADMSG (it has that name
+ * already), -ENOMEM. */
+int tagset_line_name(struct tagset_reader *rd, struct tagset_names *names, uint64_t id,
+		     uint32_t dup, uint32_t number);
+
+/* The set's number of what a field names, by an id or a number. 0 or -EBADMSG. */
+int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names, const char *field,
+		      bool is_id, uint32_t *ret_number);
+void tagset_line_release(struct tagset_names *names);
+
+static inline uint64_t tagset_hash(uint64_t a, uint64_t b, uint64_t c)
+{
+	return hash_mix64(hash_mix64(hash_mix64(a) + b) + c);
+}
+
+#endif

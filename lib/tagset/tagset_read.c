@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a tag export into a set; see tagset.h.
+ *
+ * One pass, a line at a time. What lines call things by (numbers, ids with ".1") is translated to
+ * the set's own numbers by tables that live as long as the file is read. Nothing is believed: a
+ * reference must have been named before, a location's id must follow from its object and offset, a
+ * tag from its parent and location.
+ *
+ * What two files say differently about one thing must not depend on their order: of an object's
+ * paths the smallest is kept, of a location's names those that say more, then the greater text.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "tagset/tagset_line.h"
+#include "stack/location.h"
+
+#define TAGSET_MAX_LINE (1024 * 1024)
+#define TAGSET_HEAD	"stackd-tags "
+
+/* --- records ------------------------------------------------------------------------------- */
+
+static int tagset_recording(struct tagset_reader *rd)
+{
+	struct tagset *set = rd->set;
+	uint32_t fields, at;
+	uint64_t start;
+	int r;
+
+	if (!tagset_line_number(rd->fields[2], 10, &start))
+		return tagset_line_bad(rd, "'%.40s' is no time", rd->fields[2]);
+	r = tagset_line_join(rd, 1, &fields);
+	if (r < 0)
+		return r;
+	at = tagset_chain(&set->by_recording, fields);
+	if (at == TAGSET_NONE) {
+		at = (uint32_t)set->recordings.count;
+		r = VEC_RESERVE(&set->recordings, 1);
+		if (r == 0)
+			r = tagset_chain_add(&set->by_recording, fields, at);
+		if (r < 0)
+			return r;
+		set->recordings.items[set->recordings.count++] =
+			(struct tagset_recording){start, fields, 0};
+	} else {
+		at = set->by_recording.links.items[at].number;
+	}
+	set->recordings.items[at].inputs++;
+	if (VEC_RESERVE(&rd->recordings, 1) < 0)
+		return -ENOMEM;
+	rd->recordings.items[rd->recordings.count++] = at;
+	return 0;
+}
+
+/* Of two paths the first in order, but any rather than none. */
+static void tagset_join_path(struct tagset *set, uint32_t *path, uint32_t other)
+{
+	const char *a = strings_at(set->strings, *path), *b = strings_at(set->strings, other);
+
+	if (*b && (!*a || strcmp(b, a) < 0))
+		*path = other;
+}
+
+static int tagset_object(struct tagset_reader *rd)
+{
+	struct tagset *set = rd->set;
+	uint64_t number, file_id;
+	uint32_t identity, path, at;
+	int r;
+
+	if (!tagset_line_number(rd->fields[1], 10, &number) ||
+	    !tagset_line_number(rd->fields[3], 16, &file_id))
+		return tagset_line_bad(rd, "no number or no file id");
+	r = strings_intern(set->strings, rd->fields[5], &path);
+	rd->n_fields = 5;
+	if (r == 0)
+		r = tagset_line_join(rd, 2, &identity);
+	if (r < 0)
+		return r;
+	at = tagset_chain(&set->by_object, identity);
+	if (at != TAGSET_NONE) {
+		at = set->by_object.links.items[at].number;
+		tagset_join_path(set, &set->objects.items[at].path, path);
+		return tagset_line_name(rd, &rd->objects, number, 0, at);
+	}
+	at = (uint32_t)set->objects.count;
+	r = VEC_RESERVE(&set->objects, 1);
+	if (r == 0)
+		r = tagset_chain_add(&set->by_object, identity, at);
+	if (r < 0)
+		return r;
+	set->objects.items[set->objects.count++] = (struct tagset_object){identity, path, file_id};
+	return tagset_line_name(rd, &rd->objects, number, 0, at);
+}
+
+/* The location of an object and an offset, entered if it is new. */
+static int tagset_enter_location(struct tagset *set, const struct tagset_location *location,
+				 uint32_t *ret_number)
+{
+	struct tagset_chains *chains = &set->by_location;
+	uint64_t key = tagset_hash(location->object, location->offset, 0);
+	int r;
+
+	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
+	     at = chains->links.items[at].next) {
+		const struct tagset_location *l =
+			&set->locations.items[chains->links.items[at].number];
+
+		if (l->object == location->object && l->offset == location->offset) {
+			*ret_number = chains->links.items[at].number;
+			return 0;
+		}
+	}
+	r = VEC_RESERVE(&set->locations, 1);
+	if (r == 0)
+		r = tagset_chain_add(chains, key, (uint32_t)set->locations.count);
+	if (r < 0)
+		return r;
+	*ret_number = (uint32_t)set->locations.count;
+	set->locations.items[set->locations.count++] = *location;
+	return 0;
+}
+
+static int tagset_location(struct tagset_reader *rd)
+{
+	struct tagset *set = rd->set;
+	struct tagset_location l = {.names = TAGSET_NONE};
+	uint64_t offset;
+	uint32_t dup, number = 0;
+	int r;
+
+	if (!tagset_line_id(rd->fields[1], &l.id, &dup))
+		return tagset_line_bad(rd, "'%.40s' is no id", rd->fields[1]);
+	r = tagset_line_refer(rd, &rd->objects, rd->fields[2], false, &l.object);
+	if (r < 0)
+		return r;
+	if (!tagset_line_number(rd->fields[3], 16, &offset))
+		return tagset_line_bad(rd, "'%.40s' is no offset", rd->fields[3]);
+	if (location_id(set->objects.items[l.object].file_id, offset) != l.id)
+		return tagset_line_bad(
+			rd, "the location's id does not follow from its object and offset");
+	r = strings_intern(set->strings, rd->fields[3], &l.offset);
+	if (r == 0)
+		r = tagset_enter_location(set, &l, &number);
+	if (r == 0)
+		r = tagset_line_name(rd, &rd->locations, l.id, dup, number);
+	if (r < 0)
+		return r;
+	rd->location = number;
+	rd->location_name = l.id + dup;
+	for (unsigned i = 4; i < 8; i++) {
+		buf_put(&rd->names, rd->fields[i], strlen(rd->fields[i]));
+		buf_put(&rd->names, "\t", 1);
+	}
+	return 0;
+}
+
+static int tagset_inlined(struct tagset_reader *rd)
+{
+	uint64_t id;
+	uint32_t dup;
+
+	if (!tagset_line_id(rd->fields[1], &id, &dup) || rd->location == TAGSET_NONE ||
+	    id + dup != rd->location_name)
+		return tagset_line_bad(rd, "an inlined function without its location");
+	for (unsigned i = 2; i < 5; i++) {
+		buf_put(&rd->names, rd->fields[i], strlen(rd->fields[i]));
+		buf_put(&rd->names, "\t", 1);
+	}
+	return 0;
+}
+
+/* Names that say more: first those with a function, then the longer, then the greater text. */
+static bool tagset_says_more(const char *a, const char *b)
+{
+	const char *fa = strchr(a, '\t'), *fb = strchr(b, '\t');
+	bool has_a = fa && fa[1] != '\t', has_b = fb && fb[1] != '\t';
+
+	if (has_a != has_b)
+		return has_a;
+	if (strlen(a) != strlen(b))
+		return strlen(a) > strlen(b);
+	return strcmp(a, b) > 0;
+}
+
+/* The location's names are complete: the next record is another. */
+static int tagset_end_location(struct tagset_reader *rd)
+{
+	struct tagset *set = rd->set;
+	struct tagset_location *l;
+	uint32_t names;
+	int r;
+
+	if (rd->location == TAGSET_NONE)
+		return 0;
+	l = &set->locations.items[rd->location];
+	rd->location = TAGSET_NONE;
+	rd->names.len--; /* the last tab */
+	buf_put_u8(&rd->names, 0);
+	if (rd->names.failed)
+		return -ENOMEM;
+	r = strings_intern(set->strings, (const char *)rd->names.data, &names);
+	buf_clear(&rd->names);
+	if (r < 0)
+		return r;
+	if (l->names == TAGSET_NONE ||
+	    tagset_says_more(strings_at(set->strings, names), strings_at(set->strings, l->names)))
+		l->names = names;
+	return 0;
+}
+
+static int tagset_enter_node(struct tagset *set, const struct tagset_node *node,
+			     uint32_t *ret_number)
+{
+	struct tagset_chains *chains = &set->by_node;
+	uint64_t key = tagset_hash(node->parent, node->location, 0);
+	int r;
+
+	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
+	     at = chains->links.items[at].next) {
+		const struct tagset_node *n = &set->nodes.items[chains->links.items[at].number];
+
+		if (n->parent == node->parent && n->location == node->location) {
+			*ret_number = chains->links.items[at].number;
+			return 0;
+		}
+	}
+	r = VEC_RESERVE(&set->nodes, 1);
+	if (r == 0)
+		r = tagset_chain_add(chains, key, (uint32_t)set->nodes.count);
+	if (r < 0)
+		return r;
+	*ret_number = (uint32_t)set->nodes.count;
+	set->nodes.items[set->nodes.count++] = *node;
+	return 0;
+}
+
+static int tagset_refer_node(struct tagset_reader *rd, const char *field, uint32_t *ret_node)
+{
+	if (strcmp(field, "0000000000000000") == 0) {
+		*ret_node = 0;
+		return 0;
+	}
+	return tagset_line_refer(rd, &rd->nodes, field, true, ret_node);
+}
+
+static int tagset_tag(struct tagset_reader *rd)
+{
+	struct tagset *set = rd->set;
+	struct tagset_node node;
+	uint32_t dup, number;
+	int r;
+
+	if (!tagset_line_id(rd->fields[1], &node.tag, &dup))
+		return tagset_line_bad(rd, "'%.40s' is no tag", rd->fields[1]);
+	r = tagset_refer_node(rd, rd->fields[2], &node.parent);
+	if (r == 0)
+		r = tagset_line_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
+	if (r < 0)
+		return r;
+	if (hash_chain(set->nodes.items[node.parent].tag, set->locations.items[node.location].id) !=
+	    node.tag)
+		return tagset_line_bad(rd, "the tag does not follow from its parent and location");
+	node.depth = set->nodes.items[node.parent].depth + 1;
+	r = tagset_enter_node(set, &node, &number);
+	return r < 0 ? r : tagset_line_name(rd, &rd->nodes, node.tag, dup, number);
+}
+
+static int tagset_process(struct tagset_reader *rd)
+{
+	struct tagset *set = rd->set;
+	struct tagset_process p = {0};
+	uint64_t number, recording = 0, key;
+	int r;
+
+	if (!tagset_line_number(rd->fields[1], 10, &number))
+		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[1]);
+	if (rd->n_fields > 6 && !tagset_line_number(rd->fields[6], 10, &recording))
+		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[6]);
+	if (recording >= rd->recordings.count)
+		return tagset_line_bad(rd, "a process of a recording that was not named before");
+	p.recording = rd->recordings.items[recording];
+	rd->n_fields = 6;
+	r = tagset_line_join(rd, 2, &p.fields);
+	if (r < 0)
+		return r;
+	key = (uint64_t)p.recording << 32 | p.fields; /* exact: nothing else has it */
+	if (tagset_chain(&set->by_process, key) == TAGSET_NONE) {
+		r = VEC_RESERVE(&set->processes, 1);
+		if (r == 0)
+			r = tagset_chain_add(&set->by_process, key, (uint32_t)set->processes.count);
+		if (r < 0)
+			return r;
+		set->processes.items[set->processes.count++] = p;
+	}
+	return tagset_line_name(
+		rd, &rd->processes, number, 0,
+		set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
+}
+
+static int tagset_enter_sample(struct tagset_reader *rd, const struct tagset_sample *sample)
+{
+	struct tagset *set = rd->set;
+	struct tagset_chains *chains = &set->by_sample;
+	uint64_t key = tagset_hash((uint64_t)sample->node << 32 | sample->process,
+				   (uint64_t)sample->comm << 32 | sample->rest, sample->side);
+	int r;
+
+	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
+	     at = chains->links.items[at].next) {
+		struct tagset_sample *s = &set->samples.items[chains->links.items[at].number];
+
+		if (s->node == sample->node && s->process == sample->process &&
+		    s->comm == sample->comm && s->rest == sample->rest && s->side == sample->side) {
+			s->count += sample->count; /* no overflow: the totals have none */
+			s->weight += sample->weight;
+			return 0;
+		}
+	}
+	r = VEC_RESERVE(&set->samples, 1);
+	if (r == 0)
+		r = tagset_chain_add(chains, key, (uint32_t)set->samples.count);
+	if (r == 0)
+		set->samples.items[set->samples.count++] = *sample;
+	return r;
+}
+
+static int tagset_sample(struct tagset_reader *rd)
+{
+	struct tagset_totals *totals = &rd->set->totals[rd->side];
+	struct tagset_sample s = {.side = rd->side};
+	int r = tagset_refer_node(rd, rd->fields[1], &s.node);
+
+	if (r == 0)
+		r = tagset_line_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
+	if (r < 0)
+		return r;
+	if (!tagset_line_number(rd->fields[4], 10, &s.count) ||
+	    !tagset_line_number(rd->fields[5], 10, &s.weight))
+		return tagset_line_bad(rd, "no count or no weight");
+	if (__builtin_add_overflow(totals->samples, s.count, &totals->samples) ||
+	    __builtin_add_overflow(totals->weight, s.weight, &totals->weight)) {
+		tagset_line_bad(rd, "the counts add up to more than 64 bits hold");
+		return -EOVERFLOW;
+	}
+	r = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
+	if (r == 0)
+		r = tagset_line_join(rd, 6, &s.rest);
+	return r < 0 ? r : tagset_enter_sample(rd, &s);
+}
+
+static const struct tagset_kind {
+	const char *name;
+	int (*read)(struct tagset_reader *rd);
+	unsigned fields; /* at least, with the name */
+} tagset_kinds[] = {
+	{"sample", tagset_sample, 8},	    {"tag", tagset_tag, 4},
+	{"location", tagset_location, 8},   {"inlined", tagset_inlined, 5},
+	{"process", tagset_process, 6},	    {"object", tagset_object, 6},
+	{"recording", tagset_recording, 6},
+};
+
+/* --- lines --------------------------------------------------------------------------------- */
+
+static int tagset_record(struct tagset_reader *rd, char *line)
+{
+	int r = 0;
+
+	if (strcmp(line, "end") == 0) {
+		rd->has_end = true;
+		return tagset_end_location(rd);
+	}
+	tagset_line_split(rd, line);
+	if (strcmp(rd->fields[0], "inlined") != 0)
+		r = tagset_end_location(rd);
+	for (size_t i = 0; r == 0 && i < sizeof(tagset_kinds) / sizeof(*tagset_kinds); i++) {
+		const struct tagset_kind *kind = &tagset_kinds[i];
+
+		if (strcmp(rd->fields[0], kind->name) != 0)
+			continue;
+		if (rd->n_fields < kind->fields)
+			return tagset_line_bad(rd, "a '%s' with too few fields", kind->name);
+		return kind->read(rd);
+	}
+	rd->set->skipped += r == 0;
+	return r;
+}
+
+static int tagset_head(struct tagset_reader *rd, const char *line)
+{
+	uint64_t version;
+
+	if (strncmp(line, TAGSET_HEAD, strlen(TAGSET_HEAD)) != 0 ||
+	    !tagset_line_number(line + strlen(TAGSET_HEAD), 10, &version)) {
+		tagset_line_bad(rd, "neither a store nor an export: make one with 'stackctl export "
+				    "--tags'");
+		return -EINVAL;
+	}
+	if (version != TAGSET_VERSION) {
+		tagset_line_bad(rd,
+				"version %" PRIu64
+				" of the format, and this stackctl reads version %d: "
+				"export again with this stackctl, or use the one that wrote it",
+				version, TAGSET_VERSION);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* One line, without its end. 1, 0 at the end of the file, or an error. */
+static int tagset_line(struct tagset_reader *rd, FILE *in, char *line)
+{
+	size_t len;
+
+	rd->line++;
+	if (!fgets(line, TAGSET_MAX_LINE, in))
+		return ferror(in) ? -EIO : 0;
+	len = strlen(line);
+	if (!len || line[len - 1] != '\n')
+		return tagset_line_bad(rd, feof(in) ? "the file is cut short"
+						    : "a line too long, or with a byte of zero");
+	line[len - 1] = '\0';
+	return 1;
+}
+
+static int tagset_lines(struct tagset_reader *rd, FILE *in, char *line)
+{
+	int r = tagset_line(rd, in, line);
+
+	if (r == 0)
+		*line = '\0';
+	if (r >= 0)
+		r = tagset_head(rd, line);
+	else if (r == -EBADMSG) {
+		free(rd->error);
+		r = tagset_head(rd, "");
+	}
+	while (r == 0 && !rd->has_end) {
+		r = tagset_line(rd, in, line);
+		if (r == 0)
+			return tagset_line_bad(rd, "the file is cut short: it has no 'end'");
+		if (r > 0)
+			r = tagset_record(rd, line);
+	}
+	return r;
+}
+
+int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error)
+{
+	struct tagset_reader rd = {.set = set, .side = side, .location = TAGSET_NONE};
+	char *line = malloc(TAGSET_MAX_LINE);
+	int r = line ? tagset_lines(&rd, in, line) : -ENOMEM;
+
+	set->inputs++;
+	free(line);
+	tagset_line_release(&rd.objects);
+	tagset_line_release(&rd.locations);
+	tagset_line_release(&rd.nodes);
+	tagset_line_release(&rd.processes);
+	free(rd.recordings.items);
+	buf_free(&rd.names);
+	if (r < 0)
+		*ret_error = rd.error;
+	else
+		free(rd.error);
+	return r;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tree of shown frames; see calltree.h.
+ *
+ * A path is added by climbing the trie from its leaf until a trie node is met that this tree has
+ * placed already, then coming down again and entering what is missing. So a group of entries
+ * costs one step for each trie node that it touches, not one for each frame of each path.
+ *
+ * Most nodes have a child or two, which stand in a list and were mostly made just before: a look
+ * there costs less than a probe of an index. A node with many children has them in the index.
+ *
+ * `placed` remembers where a trie node stands in the tree. It holds for one tree and one root
+ * mark (a path that ends for another reason hangs under another mark), so each entry carries the
+ * stamp of the combination that wrote it, and changing the combination costs nothing.
+ */
+#include "tree/calltree_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/big.h"
+#include "base/int_map.h"
+
+int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
+{
+	struct calltree *tree = calloc(1, sizeof(*tree));
+
+	if (!tree)
+		return -ENOMEM;
+	tree->profile = profile;
+	tree->key = key;
+	tree->cap_nodes = 64;
+	tree->nodes = calloc(tree->cap_nodes, sizeof(*tree->nodes));
+	if (!tree->nodes) {
+		calltree_free(tree);
+		return -ENOMEM;
+	}
+	calltree_clear(tree);
+	*ret_tree = tree;
+	return 0;
+}
+
+void calltree_free(struct calltree *tree)
+{
+	if (!tree)
+		return;
+	free(tree->nodes);
+	free(tree->placed);
+	free(tree->climb);
+	free(tree->inferred.items);
+	free(tree->large.level.items);
+	free(tree->large.next.items);
+	int_map_fini(&tree->children);
+	free(tree);
+}
+
+void calltree_clear(struct calltree *tree)
+{
+	tree->nodes[0] = (struct calltree_node){
+		.symbol = CALLTREE_NONE,
+		.parent = CALLTREE_NONE,
+		.first_child = CALLTREE_NONE,
+		.next_sibling = CALLTREE_NONE,
+	};
+	tree->n_nodes = 1;
+	tree->inferred.count = 0;
+	/* A map that one large process blew up would cost its size for each small one after it. */
+	if (tree->children.slots > 16 * (tree->children.used + 64))
+		int_map_fini(&tree->children);
+	else
+		int_map_clear(&tree->children);
+	tree->stamp++;
+	tree->mark = NULL;
+}
+
+static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined,
+			   uint32_t key)
+{
+	struct calltree_node *node;
+
+	if (tree->n_nodes == tree->cap_nodes) {
+		uint32_t cap = tree->cap_nodes * 2;
+
+		if (cap > UINT32_MAX / 4)
+			return -ENOMEM;
+		node = reallocarray(tree->nodes, cap, sizeof(*node));
+		if (!node)
+			return -ENOMEM;
+		big_advise(node, cap * sizeof(*node));
+		tree->nodes = node;
+		tree->cap_nodes = cap;
+	}
+	tree->nodes[tree->n_nodes] = (struct calltree_node){
+		.symbol = symbol,
+		.parent = parent,
+		.first_child = CALLTREE_NONE,
+		.next_sibling = tree->nodes[parent].first_child,
+		.key = key,
+		.depth = tree->nodes[parent].depth + 1,
+		.is_inlined = is_inlined,
+	};
+	if (tree->nodes[parent].n_children <= CALLTREE_LISTED)
+		tree->nodes[parent].n_children++;
+	tree->nodes[parent].first_child = tree->n_nodes++;
+	return 0;
+}
+
+/* Looks for a child, and enters all children in the index once they are too many to look at. */
+static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t *ret_child)
+{
+	uint32_t at = tree->nodes[parent].first_child;
+
+	if (tree->nodes[parent].n_children > CALLTREE_LISTED) {
+		*ret_child = int_map_find(&tree->children, (uint64_t)parent << 32 | key);
+		return 0;
+	}
+	while (at != CALLTREE_NONE && tree->nodes[at].key != key)
+		at = tree->nodes[at].next_sibling;
+	*ret_child = at;
+	if (at != CALLTREE_NONE || tree->nodes[parent].n_children < CALLTREE_LISTED)
+		return 0;
+	for (at = tree->nodes[parent].first_child; at != CALLTREE_NONE;
+	     at = tree->nodes[at].next_sibling) {
+		uint64_t entry = (uint64_t)parent << 32 | tree->nodes[at].key;
+		uint32_t same;
+		int r = int_map_enter(&tree->children, entry, at, &same);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The child of `parent` with this key, entered for the symbol if it is new. */
+static int calltree_enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
+			  bool is_inlined, uint32_t *ret_child)
+{
+	uint32_t child;
+	int r = calltree_find(tree, parent, key, &child);
+
+	if (r == 0 && child == CALLTREE_NONE) {
+		child = tree->n_nodes;
+		if (tree->nodes[parent].n_children >= CALLTREE_LISTED)
+			r = int_map_enter(&tree->children, (uint64_t)parent << 32 | key, child,
+					  &child);
+		if (r == 0)
+			r = calltree_append(tree, parent, symbol, is_inlined, key);
+	}
+	if (r == 0)
+		*ret_child = child;
+	return r;
+}
+
+int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
+		   bool is_inlined, uint32_t *ret_child)
+{
+	if (tree->key == CALLTREE_BY_NAME)
+		return calltree_enter(tree, parent, symbol->name_number, symbol->number, false,
+				      ret_child);
+	return calltree_enter(tree, parent, symbol->number << 1 | is_inlined, symbol->number,
+			      is_inlined, ret_child);
+}
+
+/* Makes `stamp` stand for the mark. */
+int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at)
+{
+	if (!tree->placed) {
+		uint32_t n = profile_tables(tree->profile)->n_nodes;
+
+		tree->placed = big_calloc((size_t)n + 1, sizeof(*tree->placed));
+		if (!tree->placed)
+			return -ENOMEM;
+	}
+	if (mark != tree->mark) {
+		tree->mark = mark;
+		tree->stamp++;
+	}
+	*ret_at = 0;
+	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
+}
+
+/* The child for a frame, or `at` itself where the filter does not have the frame shown. `key` is
+ * the frame's: see profile_location_keys(). */
+static int calltree_step(struct calltree *tree, const struct profile_filter *filter, uint32_t key,
+			 uint32_t *at)
+{
+	const struct calltree_node *node = &tree->nodes[*at];
+	uint32_t symbol = key >> 1;
+	bool is_inlined = key & 1;
+
+	if (filter->no_inlined && is_inlined)
+		return 0;
+	if (filter->max_depth && node->depth >= filter->max_depth)
+		return 0;
+	if (filter->fold_recursion && node->symbol == symbol)
+		return 0;
+	if (tree->key == CALLTREE_BY_NAME)
+		return calltree_child(tree, *at, profile_symbol_at(tree->profile, symbol), false,
+				      at);
+	return calltree_enter(tree, *at, key, symbol, is_inlined, at);
+}
+
+int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
+{
+	const struct profile_filter *filter = profile_filter(tree->profile);
+	const uint32_t *keys;
+	size_t count;
+	int r = 0;
+
+	keys = profile_location_keys(tree->profile, location, &count);
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = calltree_step(tree, filter, keys[i], at);
+	return r;
+}
+
+/* Places the frames of one trie node under `at`. */
+static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+{
+	const struct store_tables *t = profile_tables(tree->profile);
+	int r = calltree_frames(tree, t->nodes[trie_node].location, at);
+
+	if (r == 0)
+		tree->placed[trie_node] = (struct calltree_place){.stamp = tree->stamp, .at = *at};
+	return r;
+}
+
+bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
+{
+	if (n == tree->cap_climb) {
+		uint32_t cap = tree->cap_climb ? tree->cap_climb * 2 : 256;
+		uint32_t *climb = reallocarray(tree->climb, cap, sizeof(*climb));
+
+		if (!climb)
+			return false;
+		tree->climb = climb;
+		tree->cap_climb = cap;
+	}
+	tree->climb[n] = trie_node;
+	return true;
+}
+
+/* Notes that the first frames of a path that was just placed are inferred. */
+static int calltree_add_inferred(struct calltree *tree, const struct profile_entry *entry,
+				 uint32_t at)
+{
+	const struct store_node *nodes = profile_tables(tree->profile)->nodes;
+	uint32_t depth = 0, node = entry->node;
+	uint32_t inferred = origin_inferred(profile_origin(tree->profile, entry->origin));
+
+	for (uint32_t up = node; up; up = nodes[up].parent)
+		depth++;
+	for (; depth > inferred; depth--)
+		node = nodes[node].parent;
+	if (!inferred || !node)
+		return 0;
+	if (VEC_RESERVE(&tree->inferred, 1) < 0)
+		return -ENOMEM;
+	node = tree->placed[node].at;
+	tree->inferred.items[tree->inferred.count++] =
+		(struct calltree_inferred){at, node, entry->samples};
+	tree->nodes[node].inferred += entry->samples;
+	return 0;
+}
+
+int calltree_add(struct calltree *tree, const struct profile_entry *entry)
+{
+	const struct store_tables *t = profile_tables(tree->profile);
+	uint32_t n = 0, at, start;
+	int r;
+
+	r = calltree_begin(tree, profile_mark(tree->profile, entry->end_reason, entry->origin),
+			   &at);
+	for (start = entry->node; r == 0 && start; start = t->nodes[start].parent) {
+		if (tree->placed[start].stamp == tree->stamp) {
+			at = tree->placed[start].at;
+			break;
+		}
+		if (!calltree_push(tree, n++, start))
+			r = -ENOMEM;
+	}
+	while (r == 0 && n)
+		r = calltree_place(tree, tree->climb[--n], &at);
+	if (r == 0 && at == 0)
+		r = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
+	if (r == 0)
+		tree->nodes[at].self += entry->samples;
+	return r == 0 && entry->origin ? calltree_add_inferred(tree, entry, at) : r;
+}
+
+void calltree_sum(struct calltree *tree)
+{
+	for (uint32_t i = 0; i < tree->n_nodes; i++)
+		tree->nodes[i].samples = tree->nodes[i].self;
+	for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
+		tree->nodes[tree->nodes[i].parent].samples += tree->nodes[i].samples;
+		tree->nodes[tree->nodes[i].parent].inferred += tree->nodes[i].inferred;
+	}
+	tree->nodes[0].inferred = 0;
+	for (uint32_t at = tree->nodes[0].first_child; at != CALLTREE_NONE;
+	     at = tree->nodes[at].next_sibling)
+		if (calltree_symbol(tree, at)->is_mark)
+			tree->nodes[at].inferred = 0;
+}
+
+const struct calltree_node *calltree_nodes(const struct calltree *tree, uint32_t *ret_count)
+{
+	*ret_count = tree->n_nodes;
+	return tree->nodes;
+}
+
+const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32_t node)
+{
+	return profile_symbol_at(tree->profile, tree->nodes[node].symbol);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trees made of trees: that of callers, and what is around one function; see calltree.h.
+ *
+ * Inverting goes level by level. A runner stands for the samples that end in one node of the
+ * source; in each round all runners step to their caller, and the tree of callers gets or finds
+ * the node for it under the one where the runner was. Runners whose place is below the limit
+ * stop: that bounds the work by levels * runners, and what is left out is below what is shown.
+ */
+#include "tree/calltree_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct calltree_runner {
+	uint32_t source; /* node of the source that was placed last */
+	uint32_t at;	 /* where in the tree of callers */
+	uint32_t upto; /* callers up to this node of the source, a caller too, are inferred; 0: none
+			*/
+	uint64_t samples;
+};
+
+/* One round. Each runner's samples are added where it arrives; the number that go on. */
+static int64_t calltree_round(const struct calltree *tree, struct calltree *callers,
+			      struct calltree_runner *runners, int64_t n, uint64_t least)
+{
+	int64_t left = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		struct calltree_runner run = runners[i];
+		uint32_t up = tree->nodes[run.source].parent;
+		int r;
+
+		if (callers->nodes[run.at].samples < least)
+			continue;
+		if (up == 0) {
+			callers->nodes[run.at].self += run.samples;
+			continue;
+		}
+		r = calltree_child(callers, run.at, calltree_symbol(tree, up),
+				   tree->nodes[up].is_inlined, &run.at);
+		if (r < 0)
+			return r;
+		run.source = up;
+		callers->nodes[run.at].samples += run.samples;
+		if (up <= run.upto &&
+		    !calltree_symbol(tree, up)
+			     ->is_mark) /* both are on one path, where numbers grow with depth */
+			callers->nodes[run.at].inferred += run.samples;
+		runners[left++] = run;
+	}
+	return left;
+}
+
+/* Places a runner at the top. */
+static int calltree_start_one(const struct calltree *tree, struct calltree *callers,
+			      struct calltree_runner *runner)
+{
+	/* Whether it was inlined matters for a caller, not for the function asked about. */
+	int r = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
+			       &runner->at);
+
+	if (r < 0)
+		return r;
+	callers->nodes[runner->at].samples += runner->samples;
+	callers->nodes[0].samples += runner->samples;
+	return 0;
+}
+
+/* One runner for each node where samples start from, and one more for each part of them whose first
+ * frames are inferred. `outer` tells where the samples that end in a node start: 0, nowhere; NULL:
+ * there. `plain` has room for a number for each node. */
+static int64_t calltree_start(const struct calltree *tree, const uint32_t *outer,
+			      struct calltree *callers, struct calltree_runner *runners,
+			      uint64_t *plain)
+{
+	int64_t n = 0;
+	int r = 0;
+
+	for (uint32_t i = 1; i < tree->n_nodes; i++)
+		plain[outer ? outer[i] : i] += tree->nodes[i].self;
+	for (size_t i = 0; r == 0 && i < tree->inferred.count; i++) {
+		const struct calltree_inferred *part = &tree->inferred.items[i];
+		uint32_t from = outer ? outer[part->at] : part->at;
+
+		if (!from)
+			continue;
+		plain[from] -= part->samples;
+		runners[n] = (struct calltree_runner){
+			.source = from, .upto = part->upto, .samples = part->samples};
+		r = calltree_start_one(tree, callers, &runners[n++]);
+	}
+	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
+		if (!plain[i])
+			continue;
+		runners[n] = (struct calltree_runner){.source = i, .samples = plain[i]};
+		r = calltree_start_one(tree, callers, &runners[n++]);
+	}
+	return r < 0 ? r : n;
+}
+
+static int calltree_run(const struct calltree *tree, const uint32_t *outer,
+			const struct calltree_limits *limits, struct calltree *callers,
+			bool *ret_cut)
+{
+	struct calltree_runner *runners =
+		reallocarray(NULL, tree->n_nodes + tree->inferred.count, sizeof(*runners));
+	uint64_t *plain = calloc(tree->n_nodes, sizeof(*plain)), least;
+	uint32_t depth = 0;
+	int64_t n = -ENOMEM;
+
+	if (runners && plain)
+		n = calltree_start(tree, outer, callers, runners, plain);
+	least = (uint64_t)(limits->percent / 100.0 * (double)callers->nodes[0].samples);
+	while (n > 0 && depth++ < limits->max_depth && callers->n_nodes < limits->max_nodes)
+		n = calltree_round(tree, callers, runners, n, least);
+	free(runners);
+	free(plain);
+	if (n < 0)
+		return (int)n;
+	*ret_cut = n > 0;
+	return 0;
+}
+
+int calltree_invert(const struct calltree *tree, const struct calltree_limits *limits,
+		    struct calltree *callers, bool *ret_cut)
+{
+	return calltree_run(tree, NULL, limits, callers, ret_cut);
+}
+
+/* --- around a function ---------------------------------------------------------------------- */
+
+/* For each node the outermost one above it, or itself, whose function is asked for; 0: none. */
+static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_asked)
+{
+	uint32_t *outer = calloc(tree->n_nodes, sizeof(*outer));
+
+	for (uint32_t i = 1; outer && i < tree->n_nodes; i++) {
+		const struct calltree_node *node = &tree->nodes[i];
+
+		outer[i] = outer[node->parent];
+		if (!outer[i] && is_asked[node->symbol])
+			outer[i] = i;
+	}
+	return outer;
+}
+
+/* Copies what is below the outermost nodes; `place` gets where each node went. */
+static int calltree_copy(const struct calltree *tree, const uint32_t *outer,
+			 struct calltree *callees, uint32_t *place)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
+		const struct calltree_node *node = &tree->nodes[i];
+		bool is_top = outer[i] == i;
+
+		if (!outer[i])
+			continue;
+		r = calltree_child(callees, is_top ? 0 : place[node->parent],
+				   calltree_symbol(tree, i), !is_top && node->is_inlined,
+				   &place[i]);
+		if (r == 0)
+			callees->nodes[place[i]].self += node->self;
+	}
+	for (size_t i = 0; r == 0 && i < tree->inferred.count; i++) {
+		struct calltree_inferred part = tree->inferred.items[i];
+
+		if (!outer[part.upto])
+			continue;
+		part.at = place[part.at];
+		part.upto = place[part.upto];
+		r = VEC_RESERVE(&callees->inferred, 1);
+		if (r < 0)
+			break;
+		callees->inferred.items[callees->inferred.count++] = part;
+		callees->nodes[part.upto].inferred += part.samples;
+	}
+	return r;
+}
+
+int calltree_around(const struct calltree *tree, const bool *is_asked,
+		    const struct calltree_limits *limits, struct calltree *callers,
+		    struct calltree *callees, bool *ret_cut)
+{
+	uint32_t *outer = calltree_outer(tree, is_asked);
+	uint32_t *place = calloc(tree->n_nodes, sizeof(*place));
+	int r = outer && place ? calltree_copy(tree, outer, callees, place) : -ENOMEM;
+
+	if (r == 0)
+		r = calltree_run(tree, outer, limits, callers, ret_cut);
+	if (r == 0)
+		calltree_sum(callees);
+	free(outer);
+	free(place);
+	return r;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The large nodes of a call tree; see calltree.h.
+ *
+ * A text report shows the rows above a limit, some hundred of the millions of nodes that a long
+ * recording has. Whether a node is large is known before its children are looked at:
+ *
+ *   entries ─► spots: the trie nodes that they touch, with their sums (spots.h)
+ *           ─► level by level from the root: spots become nodes of the tree (those of equal
+ *              functions the same one); where all of a level are in, the small nodes are known,
+ *              and what is below their spots is theirs
+ *
+ * All spots of one node are on one level, since a path of frames has as many trie nodes as frames
+ * that are not inlined. Folding recursion breaks that, so it is not done here.
+ *
+ * So a location is named, and a node made, for large nodes and their children alone.
+ */
+#include "tree/calltree_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct large_work {
+	struct calltree *tree;
+	const struct spots *spots;
+	struct calltree_large *state; /* the tree's: kept from part to part */
+	double least;
+};
+
+/* Counts a spot's samples where it arrived, and no longer at its caller. Functions inlined between
+ * the two are large if what arrives in them, or goes through them, is. */
+static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint64_t samples)
+{
+	tree->nodes[from].self -= samples;
+	tree->nodes[to].self += samples;
+	for (; to != from; to = tree->nodes[to].parent)
+		tree->nodes[to].samples += samples;
+}
+
+/* Gives the spots of a list, whose caller is the tree's node `at`, their nodes. */
+static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
+{
+	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
+	struct calltree *tree = w->tree;
+
+	for (uint32_t i = list; i != SPOTS_NONE; i = w->spots->items.items[i].next) {
+		const struct spot *spot = &w->spots->items.items[i];
+		struct large_arrival arrival = {i, at};
+		int r = calltree_frames(tree, nodes[spot->node].location, &arrival.at);
+
+		if (r == 0)
+			r = VEC_RESERVE(&w->state->next, 1);
+		if (r < 0)
+			return r;
+		large_count(tree, at, arrival.at, spot->samples);
+		w->state->next.items[w->state->next.count++] = arrival;
+	}
+	return 0;
+}
+
+/* The next level: the spots that arrived last are those whose children may arrive. */
+static void large_turn(struct large_work *w)
+{
+	struct large_arrival *items = w->state->level.items;
+	size_t cap = w->state->level.cap;
+
+	w->state->level.items = w->state->next.items;
+	w->state->level.count = w->state->next.count;
+	w->state->level.cap = w->state->next.cap;
+	w->state->next.items = items;
+	w->state->next.count = 0;
+	w->state->next.cap = cap;
+}
+
+static int large_descend(struct large_work *w)
+{
+	int r = 0;
+
+	while (r == 0 && w->state->next.count) {
+		large_turn(w);
+		for (size_t i = 0; r == 0 && i < w->state->level.count; i++) {
+			struct large_arrival a = w->state->level.items[i];
+
+			if ((double)w->tree->nodes[a.at].samples >= w->least)
+				r = large_arrive(w, w->spots->items.items[a.spot].first, a.at);
+		}
+	}
+	return r;
+}
+
+static int large_run(struct large_work *w, const struct spots_run *run)
+{
+	struct calltree *tree = w->tree;
+	uint32_t at;
+	int r = calltree_begin(tree, run->mark, &at);
+
+	if (r < 0)
+		return r;
+	w->state->level.count = w->state->next.count = 0;
+	tree->nodes[at].self += run->samples;
+	tree->nodes[at].samples += run->samples;
+	r = large_arrive(w, run->root, at);
+	return r < 0 ? r : large_descend(w);
+}
+
+/* Where the samples of an entry arrived, and where the last of its inferred frames did: both are
+ * the same where what called it is small already. */
+static int large_find(struct large_work *w, const struct profile_entry *entry, uint32_t inferred,
+		      struct calltree_inferred *ret_part)
+{
+	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
+	struct calltree_inferred part = {.samples = entry->samples};
+	uint32_t n = 0, depth = 0;
+	int r = 0;
+
+	for (uint32_t at = entry->node; r == 0 && at; at = nodes[at].parent)
+		r = calltree_push(w->tree, n++, at) ? 0 : -ENOMEM;
+	if (r == 0)
+		r = calltree_begin(w->tree, spots_mark(w->tree->profile, entry), &part.at);
+	part.upto = part.at;
+	while (r == 0 && depth < n &&
+	       (!depth || (double)w->tree->nodes[part.at].samples >= w->least)) {
+		r = calltree_frames(w->tree, nodes[w->tree->climb[n - ++depth]].location, &part.at);
+		if (depth <= inferred)
+			part.upto = part.at;
+	}
+	*ret_part = part;
+	return r;
+}
+
+/* Notes which frames of an entry are inferred. */
+static int large_infer(struct large_work *w, const struct profile_entry *entry)
+{
+	struct calltree *tree = w->tree;
+	uint32_t inferred = origin_inferred(profile_origin(tree->profile, entry->origin));
+	struct calltree_inferred part;
+	int r;
+
+	if (!inferred || !entry->node)
+		return 0;
+	r = large_find(w, entry, inferred, &part);
+	if (r == 0)
+		r = VEC_RESERVE(&tree->inferred, 1);
+	if (r < 0)
+		return r;
+	tree->inferred.items[tree->inferred.count++] = part;
+	tree->nodes[part.upto].inferred += part.samples;
+	return 0;
+}
+
+bool calltree_can_large(const struct profile *profile)
+{
+	return !profile_filter(profile)->fold_recursion;
+}
+
+int calltree_add_large(struct calltree *tree, const struct calltree_entries *of,
+		       const struct spots *spots, double least)
+{
+	struct large_work w = {.tree = tree, .spots = spots, .state = &tree->large, .least = least};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < spots->runs.count; i++)
+		r = large_run(&w, &spots->runs.items[i]);
+	for (size_t i = 0; r == 0 && i < of->n; i++) {
+		const struct profile_entry *e = &of->entries[of->order[i]];
+
+		if (!e->node)
+			r = calltree_add(tree, e);
+		else if (e->origin)
+			r = large_infer(&w, e);
+	}
+	return r;
+}

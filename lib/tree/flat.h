@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of a call tree with their self and total samples. */
+#ifndef TREE_FLAT_H
+#define TREE_FLAT_H
+
+#include "tree/calltree.h"
+
+struct flat_row {
+	uint32_t symbol;
+	uint64_t self;	   /* samples that hit in the function */
+	uint64_t total;	   /* samples with the function anywhere in their path, each counted once */
+	uint64_t inferred; /* of `total`, those in which the function is an inferred frame */
+};
+
+struct flat {
+	struct flat_row *rows; /* most self first, then most total, then by name */
+	uint32_t n;
+};
+
+/* Of a tree made with CALLTREE_BY_SYMBOL and summed up. 0 or -ENOMEM. */
+int flat_make(const struct profile *profile, const struct calltree *tree, struct flat *ret_flat);
+void flat_free(struct flat *flat);
+
+#endif

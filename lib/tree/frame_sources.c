@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where frames come from; see sources.h.
+ *
+ * The tree merges paths of all origins, and must stay fast for reports that do not ask: so this
+ * goes down the tree once more with each entry's frames, and counts beside it.
+ */
+#include "tree/frame_sources.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* In the order of enum frame_source. */
+static const char *const short_names[FRAME_SOURCE_COUNT] = {
+	[FRAME_SOURCE_WALKED] = "wa",	[FRAME_SOURCE_PREFIX] = "pr",  [FRAME_SOURCE_BRANCH] = "br",
+	[FRAME_SOURCE_STITCHED] = "st", [FRAME_SOURCE_ALIGNED] = "al", [FRAME_SOURCE_TAG] = "ta",
+};
+
+void sources_free(struct sources *s)
+{
+	free(s->nodes);
+	*s = (struct sources){0};
+}
+
+static uint32_t find_child(const struct calltree_node *nodes, uint32_t parent,
+			   const struct profile_frame *frame)
+{
+	uint32_t at = nodes[parent].first_child;
+
+	while (at != CALLTREE_NONE && (nodes[at].symbol != frame->symbol->number ||
+				       nodes[at].is_inlined != frame->is_inlined))
+		at = nodes[at].next_sibling;
+	return at;
+}
+
+static void count(struct source_counts *counts, const struct profile_frame *frame, uint64_t samples)
+{
+	if (frame->source < FRAME_SOURCE_COUNT)
+		counts->by[frame->source] += samples;
+	if (frame->confidence < 100)
+		counts->unsure += samples;
+}
+
+static int add_entry(struct profile *profile, const struct calltree_node *nodes,
+		     const struct profile_entry *entry, struct sources *s)
+{
+	size_t n;
+	const struct profile_frame *frames =
+		profile_frames(profile, entry->node, entry->end_reason, entry->origin, &n);
+	uint32_t at = 0;
+
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < n && at != CALLTREE_NONE; i++) {
+		at = find_child(nodes, at, &frames[i]);
+		if (at == CALLTREE_NONE || frames[i].symbol->is_mark)
+			continue;
+		count(&s->nodes[at], &frames[i], entry->samples);
+		if (!frames[i].is_inlined)
+			count(&s->all, &frames[i], entry->samples);
+	}
+	return 0;
+}
+
+int sources_make(struct profile *profile, const struct calltree *tree, const uint32_t *entries,
+		 uint32_t n, struct sources *s)
+{
+	size_t n_entries;
+	const struct profile_entry *all = profile_entries(profile, &n_entries);
+	const struct calltree_node *nodes;
+	int r = 0;
+
+	sources_free(s);
+	nodes = calltree_nodes(tree, &s->n);
+	s->nodes = calloc(s->n, sizeof(*s->nodes));
+	if (!s->nodes)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = add_entry(profile, nodes, &all[entries[i]], s);
+	return r;
+}
+
+bool sources_has_branches(const struct profile *profile)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(profile, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct origin *origin = profile_origin(profile, entries[i].origin);
+
+		for (uint32_t k = 0; k < origin->n_runs; k++) {
+			if (origin->runs[k].source == FRAME_SOURCE_BRANCH ||
+			    origin->runs[k].source == FRAME_SOURCE_STITCHED)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static uint64_t sum(const struct source_counts *counts)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < FRAME_SOURCE_COUNT; i++)
+		all += counts->by[i];
+	return all;
+}
+
+/* The source with most samples that is not in `done`; FRAME_SOURCE_COUNT: none is left. */
+static int largest(const struct source_counts *counts, uint32_t done)
+{
+	int most = FRAME_SOURCE_COUNT;
+
+	for (int i = 0; i < FRAME_SOURCE_COUNT; i++) {
+		if (counts->by[i] && !(done >> i & 1) &&
+		    (most == FRAME_SOURCE_COUNT || counts->by[i] > counts->by[most]))
+			most = i;
+	}
+	return most;
+}
+
+/* Rounded, but what is neither nothing nor all never shows as such. */
+static unsigned percent(uint64_t part, uint64_t whole)
+{
+	uint64_t p = (part * 100 + whole / 2) / whole;
+
+	return (unsigned)(part && !p ? 1 : part < whole && p == 100 ? 99 : p);
+}
+
+void sources_put(const struct source_counts *counts, struct buf *row)
+{
+	char text[64] = "";
+	uint64_t all = sum(counts);
+	uint32_t done = 0;
+	size_t len = 0;
+
+	for (int i = largest(counts, 0); i < FRAME_SOURCE_COUNT; i = largest(counts, done)) {
+		char one[16];
+		int n = snprintf(one, sizeof(one), "%s%s %u", len ? " " : "", short_names[i],
+				 percent(counts->by[i], all));
+
+		done |= 1u << i;
+		if (len + (size_t)n + (counts->unsure > 0) > SOURCES_COLUMN)
+			break;
+		memcpy(text + len, one, (size_t)n + 1);
+		len += (size_t)n;
+	}
+	if (counts->unsure)
+		text[len++] = '?';
+	text[len] = 0;
+	text_printf(row, "%-*s", SOURCES_COLUMN + 2, text);
+}
+
+void sources_put_sum(const struct source_counts *all, struct buf *row)
+{
+	uint64_t frames = sum(all);
+	char share[TEXT_SHARE_MAX];
+	uint32_t done = 0;
+
+	text_put_raw(row, "# frames from:");
+	for (int i = largest(all, 0); i < FRAME_SOURCE_COUNT; i = largest(all, done)) {
+		text_printf(row, "%s %s %s (%s%%)", done ? "," : "", short_names[i],
+			    frame_source_name((uint8_t)i), text_share(all->by[i], frames, share));
+		done |= 1u << i;
+	}
+	text_printf(row, "; ? not verified by walk or memory (%s%%)",
+		    text_share(all->unsure, frames, share));
+}

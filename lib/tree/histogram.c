@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When samples were taken; see histogram.h. One pass over the samples counts them by part and
+ * bin, and by part, bin and function; the largest of the latter are then picked.
+ */
+#include "tree/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "base/int_map.h"
+
+struct histogram_count {
+	uint32_t bin; /* of all parts' */
+	uint32_t symbol;
+	uint64_t samples;
+};
+
+struct histogram_pass {
+	const struct partition *partition;
+	struct histogram *h;
+	struct int_map by_key; /* (bin, symbol) */
+	VEC(struct histogram_count) counts;
+	uint64_t start_ns;
+};
+
+/* The function that a sample hit. */
+static int histogram_symbol(struct profile *profile, const struct store_sample *s,
+			    uint32_t *ret_symbol)
+{
+	size_t n;
+	const struct profile_frame *frames;
+
+	if (!s->node) {
+		const struct profile_symbol *mark = profile_mark(profile, s->end_reason, s->origin);
+
+		*ret_symbol = (mark ? mark : profile_no_frames(profile))->number;
+		return 0;
+	}
+	frames = profile_location_frames(profile, profile_tables(profile)->nodes[s->node].location,
+					 &n);
+	if (!frames)
+		return -ENOMEM;
+	*ret_symbol = frames[n - 1].symbol->number;
+	return 0;
+}
+
+static uint32_t histogram_bin(const struct histogram_pass *pass, uint64_t time_ns)
+{
+	uint64_t since = time_ns > pass->start_ns ? time_ns - pass->start_ns : 0;
+	uint64_t bin;
+
+	since = since > pass->h->from_ns ? since - pass->h->from_ns : 0;
+	bin = since / pass->h->step_ns;
+	return bin < pass->h->n_bins ? (uint32_t)bin : pass->h->n_bins - 1;
+}
+
+static int histogram_add(void *arg, const struct store_sample *sample)
+{
+	struct histogram_pass *pass = arg;
+	struct profile *profile = pass->partition->profile;
+	struct store_sample s;
+	uint32_t bin, symbol, at;
+	int r;
+
+	if (!profile_sample(profile, sample, &s))
+		return 0;
+	bin = partition_of(pass->partition, s.thread, s.cpu) * pass->h->n_bins +
+	      histogram_bin(pass, s.time_ns);
+	pass->h->bins[bin].samples++;
+	r = histogram_symbol(profile, &s, &symbol);
+	if (r == 0)
+		r = VEC_RESERVE(&pass->counts, 1);
+	if (r == 0)
+		r = int_map_enter(&pass->by_key, (uint64_t)bin << 32 | symbol,
+				  (uint32_t)pass->counts.count, &at);
+	if (r < 0)
+		return r;
+	if (at == pass->counts.count)
+		pass->counts.items[pass->counts.count++] = (struct histogram_count){bin, symbol, 0};
+	pass->counts.items[at].samples++;
+	return 0;
+}
+
+/* The span of time: of the filter, else of the recording; never empty. */
+static void histogram_span(struct histogram_pass *pass, uint32_t n_bins)
+{
+	const struct store_recording *rec = &profile_tables(pass->partition->profile)->recording;
+	const struct profile_filter *filter = profile_filter(pass->partition->profile);
+	uint64_t end = rec->end_ns > rec->start_ns ? rec->end_ns - rec->start_ns : 0;
+
+	if (filter->to_ns && filter->to_ns < end)
+		end = filter->to_ns;
+	pass->start_ns = rec->start_ns;
+	pass->h->from_ns = filter->from_ns;
+	pass->h->n_bins = n_bins;
+	end = end > filter->from_ns ? end - filter->from_ns : 0;
+	pass->h->step_ns = end ? (end - 1) / n_bins + 1 : 1;
+}
+
+static void histogram_pick(struct histogram_pass *pass)
+{
+	for (size_t i = 0; i < pass->counts.count; i++) {
+		const struct histogram_count *count = &pass->counts.items[i];
+		struct histogram_bin *bin = &pass->h->bins[count->bin];
+
+		if (count->samples > bin->symbol_samples) {
+			bin->symbol_samples = count->samples;
+			bin->symbol = count->symbol;
+		}
+	}
+}
+
+int histogram_make(const struct partition *partition, uint32_t n_bins,
+		   struct histogram *ret_histogram)
+{
+	struct histogram h = {0};
+	struct histogram_pass pass = {.partition = partition, .h = &h};
+	size_t n = (size_t)partition->groups.n * n_bins;
+	int r = -ENOMEM;
+
+	if (n >= UINT32_MAX)
+		return -EOVERFLOW;
+	h.bins = calloc(n + 1, sizeof(*h.bins));
+	for (size_t i = 0; h.bins && i < n; i++)
+		h.bins[i].symbol = UINT32_MAX;
+	histogram_span(&pass, n_bins);
+	if (h.bins)
+		r = store_reader_samples(profile_reader(partition->profile), histogram_add, &pass);
+	if (r == 0)
+		histogram_pick(&pass);
+	int_map_fini(&pass.by_key);
+	free(pass.counts.items);
+	if (r == 0)
+		*ret_histogram = h;
+	else
+		histogram_free(&h);
+	return r;
+}
+
+void histogram_free(struct histogram *histogram)
+{
+	free(histogram->bins);
+	*histogram = (struct histogram){0};
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* A profile in parts; see partition.h. Parts are numbered as processes, threads or CPUs are;
+ * commands in the order of their first thread. */
+#include "tree/partition.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/strings.h"
+#include "base/text.h"
+#include "report/treeview.h"
+
+static const char *partition_comm(const char *comm)
+{
+	return comm && *comm ? comm : "?";
+}
+
+/* Numbers the commands; how many there are in *ret_parts. */
+static int partition_commands(struct partition *p, uint32_t *ret_parts)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+	struct strings *comms;
+	int r = strings_new(&comms);
+
+	for (uint32_t i = 0; r == 0 && i < t->n_threads; i++) {
+		uint32_t known = strings_count(comms);
+
+		r = strings_intern(comms, partition_comm(t->threads[i].comm),
+				   &p->part_of_thread[i]);
+		if (r == 0 && p->part_of_thread[i] == known)
+			p->first_of_part[known] = i;
+	}
+	if (r == 0)
+		*ret_parts = strings_count(comms);
+	strings_free(comms);
+	return r;
+}
+
+static int partition_number(struct partition *p, uint32_t *ret_parts)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+
+	*ret_parts = 1;
+	if (p->by == REPORT_BY_COMMAND)
+		return partition_commands(p, ret_parts);
+	for (uint32_t i = 0; i < t->n_threads && p->by != REPORT_BY_ALL; i++)
+		p->part_of_thread[i] = p->by == REPORT_BY_THREAD ? i : t->threads[i].process;
+	if (p->by != REPORT_BY_ALL)
+		*ret_parts = p->by == REPORT_BY_THREAD ? t->n_threads : t->n_processes;
+	return 0;
+}
+
+static int partition_group(struct partition *p)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	uint32_t parts = 0, *of_entry;
+	int r;
+
+	if (p->by != REPORT_BY_CPU) {
+		r = partition_number(p, &parts);
+		return r < 0 ? r : groups_make(p->profile, p->part_of_thread, parts, &p->groups);
+	}
+	of_entry = calloc(n + 1, sizeof(*of_entry));
+	if (!of_entry)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		of_entry[i] = entries[i].cpu;
+		parts = of_entry[i] >= parts ? of_entry[i] + 1 : parts;
+	}
+	r = groups_make_by_entry(p->profile, of_entry, parts, &p->groups);
+	free(of_entry);
+	return r;
+}
+
+int partition_make(struct profile *profile, enum report_by by, struct partition *ret_partition)
+{
+	size_t n = (size_t)profile_tables(profile)->n_threads + 1;
+	struct partition p = {.profile = profile, .by = by};
+	int r = -ENOMEM;
+
+	p.part_of_thread = calloc(n, sizeof(*p.part_of_thread));
+	p.first_of_part = calloc(n, sizeof(*p.first_of_part));
+	if (p.part_of_thread && p.first_of_part)
+		r = partition_group(&p);
+	if (r < 0)
+		partition_free(&p);
+	else
+		*ret_partition = p;
+	return r;
+}
+
+void partition_free(struct partition *p)
+{
+	groups_free(&p->groups);
+	free(p->part_of_thread);
+	free(p->first_of_part);
+	*p = (struct partition){0};
+}
+
+uint32_t partition_of(const struct partition *p, uint32_t thread, uint16_t cpu)
+{
+	return p->by == REPORT_BY_CPU ? cpu : p->part_of_thread[thread];
+}
+
+static void partition_put_process(const struct store_process *process,
+				  const struct report_options *options, struct buf *b)
+{
+	text_printf(b, "process %d ", process->pid);
+	treeview_name(b, process->comm ? process->comm : "?", options);
+}
+
+void partition_put_name(const struct partition *p, uint32_t part,
+			const struct report_options *options, struct buf *b)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+
+	switch (p->by) {
+	case REPORT_BY_PROCESS:
+		partition_put_process(&t->processes[part], options, b);
+		if (t->processes[part].exe && *t->processes[part].exe) {
+			text_put_raw(b, " (");
+			treeview_name(b, t->processes[part].exe, options);
+			text_put_raw(b, ")");
+		}
+		break;
+	case REPORT_BY_THREAD:
+		text_printf(b, "thread %d ", t->threads[part].tid);
+		treeview_name(b, partition_comm(t->threads[part].comm), options);
+		text_put_raw(b, " of ");
+		partition_put_process(&t->processes[t->threads[part].process], options, b);
+		break;
+	case REPORT_BY_COMMAND:
+		text_put_raw(b, "command ");
+		treeview_name(b, partition_comm(t->threads[p->first_of_part[part]].comm), options);
+		break;
+	case REPORT_BY_CPU:
+		text_printf(b, "CPU %u", part);
+		break;
+	case REPORT_BY_ALL:
+		text_put_raw(b, "all");
+		break;
+	}
+}
+
+const char *partition_whole(const struct partition *p)
+{
+	static const char *const wholes[][2] = {
+		[REPORT_BY_PROCESS] = {"this process's samples", "this process's chosen samples"},
+		[REPORT_BY_THREAD] = {"this thread's samples", "this thread's chosen samples"},
+		[REPORT_BY_COMMAND] = {"this command's samples", "this command's chosen samples"},
+		[REPORT_BY_CPU] = {"this CPU's samples", "this CPU's chosen samples"},
+		[REPORT_BY_ALL] = {"all samples", "all chosen samples"},
+	};
+
+	return wholes[p->by][profile_is_chosen(p->profile)];
+}
+
+const char *partition_plural(const struct partition *p)
+{
+	static const char *const plurals[] = {
+		[REPORT_BY_PROCESS] = "processes", [REPORT_BY_THREAD] = "threads",
+		[REPORT_BY_COMMAND] = "commands",  [REPORT_BY_CPU] = "CPUs",
+		[REPORT_BY_ALL] = "parts",
+	};
+
+	return plurals[p->by];
+}
+
+static void partition_put_json_process(const struct store_process *process, struct buf *b)
+{
+	text_printf(b, "\"pid\":%d,\"parent\":%d,\"comm\":", process->pid, process->parent);
+	text_put_json(b, process->comm ? process->comm : "");
+	text_put_raw(b, ",\"exe\":");
+	text_put_json(b, process->exe ? process->exe : "");
+}
+
+void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+
+	switch (p->by) {
+	case REPORT_BY_PROCESS:
+		partition_put_json_process(&t->processes[part], b);
+		break;
+	case REPORT_BY_THREAD:
+		text_printf(b, "\"tid\":%d,\"pid\":%d,\"comm\":", t->threads[part].tid,
+			    t->processes[t->threads[part].process].pid);
+		text_put_json(b, t->threads[part].comm ? t->threads[part].comm : "");
+		break;
+	case REPORT_BY_COMMAND:
+		text_put_raw(b, "\"comm\":");
+		text_put_json(b, partition_comm(t->threads[p->first_of_part[part]].comm));
+		break;
+	case REPORT_BY_CPU:
+		text_printf(b, "\"cpu\":%u", part);
+		break;
+	case REPORT_BY_ALL:
+		text_put_raw(b, "\"all\":true");
+		break;
+	}
+}

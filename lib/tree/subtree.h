@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of the trie that some entries touch: each node once, callers first, with the samples of
+ * it and all below it. What a tree of large nodes (calltree.h) is made of.
+ *
+ * Only numbers of the trie and of entries are looked at, no names; so one thread may make the spots
+ * of one part while another shows those of the part before.
+ */
+#ifndef TREE_SUBTREE_H
+#define TREE_SUBTREE_H
+
+#include "base/vec.h"
+#include "model/profile.h"
+
+#define SPOTS_NONE UINT32_MAX
+
+/* Entries of the profile: some, by number. */
+struct calltree_entries {
+	const struct profile_entry *entries;
+	const uint32_t *order;
+	size_t n;
+};
+
+struct spot {
+	uint32_t node;	      /* of the trie */
+	uint32_t parent;      /* spot; SPOTS_NONE: a root */
+	uint32_t first, next; /* children, as a list */
+	uint64_t samples;     /* of the node and all below it */
+};
+
+/* The spots of paths that begin with one mark, or without one; entries without any frame are in
+ * none. */
+struct spots_run {
+	const struct profile_symbol *mark; /* or NULL */
+	uint32_t root;			   /* the first spot of the list of roots */
+	uint64_t samples;
+};
+
+/* Zeroed is empty. */
+struct spots {
+	VEC(struct spot) items;
+	VEC(struct spots_run) runs;
+};
+void spots_free(struct spots *spots);
+
+struct spots_maker;
+
+/* Borrows the profile. 0 or -ENOMEM. */
+int spots_maker_new(struct profile *profile, struct spots_maker **ret_maker);
+void spots_maker_free(struct spots_maker *maker);
+
+/* Fills `spots` anew, using its memory. 0 or -ENOMEM. */
+int spots_make(struct spots_maker *maker, const struct calltree_entries *of, struct spots *spots);
+
+/* The mark that an entry's path begins with; NULL: none. */
+const struct profile_symbol *spots_mark(struct profile *profile, const struct profile_entry *entry);
+
+#endif
