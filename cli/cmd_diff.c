@@ -22,7 +22,7 @@ struct cmd_diff {
 	const char *inputs[2];
 	unsigned n;
 	const char *output;
-	enum diff_by by;
+	enum tagset_diff_by by;
 	double percent_limit; /* negative: not given */
 	bool is_json, only_significant;
 };
@@ -50,9 +50,9 @@ static void cmd_diff_parse_percent(struct argp_state *state, const char *arg, st
 static void cmd_diff_parse_by(struct argp_state *state, const char *arg, struct cmd_diff *args)
 {
 	if (strcmp(arg, "tag") == 0)
-		args->by = DIFF_BY_TAG;
+		args->by = TAGSET_DIFF_BY_TAG;
 	else if (strcmp(arg, "function") == 0)
-		args->by = DIFF_BY_FUNCTION;
+		args->by = TAGSET_DIFF_BY_FUNCTION;
 	else
 		argp_error(state, "--by: '%s' is neither function nor tag", arg);
 }
@@ -95,9 +95,9 @@ static error_t cmd_diff_parse(int key, char *arg, struct argp_state *state)
 }
 
 static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
-			  const struct diff *diff)
+			  const struct tagset_diff *diff)
 {
-	struct diff_options options = {
+	struct tagset_diff_options options = {
 		.names = {args->inputs[0], args->inputs[1]},
 		.only_significant = args->only_significant,
 		.percent_limit = args->percent_limit >= 0 ? args->percent_limit
@@ -112,15 +112,15 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 
 	if (status != CMD_DONE)
 		return status;
-	return output_end(&output, args->is_json
-					   ? diff_write_json(set, diff, &options, output.file)
-					   : diff_write_text(set, diff, &options, output.file));
+	return output_end(&output,
+			  args->is_json ? tagset_diff_write_json(set, diff, &options, output.file)
+					: tagset_diff_write_text(set, diff, &options, output.file));
 }
 
 static int cmd_diff_compare(const struct cmd_diff *args, const struct tagset *set)
 {
-	struct diff diff;
-	int status, r = diff_make(set, args->by, &diff);
+	struct tagset_diff diff;
+	int status, r = tagset_diff_make(set, args->by, &diff);
 
 	if (r == -ENODATA) {
 		message("one of the two has no samples: there is nothing to compare");
@@ -131,7 +131,7 @@ static int cmd_diff_compare(const struct cmd_diff *args, const struct tagset *se
 		return CMD_FAILED;
 	}
 	status = cmd_diff_write(args, set, &diff);
-	diff_release(&diff);
+	tagset_diff_release(&diff);
 	return status;
 }
 
@@ -150,7 +150,7 @@ int cmd_diff(int argc, char **argv)
 		       "length and frequency.",
 		.children = children,
 	};
-	struct cmd_diff args = {.by = DIFF_BY_FUNCTION, .percent_limit = -1};
+	struct cmd_diff args = {.by = TAGSET_DIFF_BY_FUNCTION, .percent_limit = -1};
 	struct tagset *set;
 	int status = CMD_DONE;
 

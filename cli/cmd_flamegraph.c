@@ -49,17 +49,17 @@ static void cmd_flamegraph_parse_by(struct argp_state *state, const char *arg,
 				    struct cmd_flamegraph *args)
 {
 	static const char *const names[] = {
-		[REPORT_BY_PROCESS] = "process", [REPORT_BY_THREAD] = "thread",
-		[REPORT_BY_COMMAND] = "command", [REPORT_BY_CPU] = "cpu",
-		[REPORT_BY_ALL] = "all",	 NULL};
+		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
+		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
+		[PARTITION_BY_ALL] = "all",	    NULL};
 	unsigned i = 0;
 
 	while (names[i] && strcmp(names[i], arg) != 0)
 		i++;
 	if (!names[i])
 		argp_error(state, "--by: '%s' is none of command, process, thread, cpu, all", arg);
-	args->options.by = (enum report_by)i;
-	args->input.filter.by_cpu = args->options.by == REPORT_BY_CPU;
+	args->options.by = (enum partition_by)i;
+	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
 static error_t cmd_flamegraph_parse(int key, char *arg, struct argp_state *state)
@@ -159,7 +159,7 @@ int cmd_flamegraph(int argc, char **argv)
 		.children = children,
 	};
 	struct cmd_flamegraph args = {
-		.options = {.by = REPORT_BY_COMMAND, .max_bytes = CMD_FLAMEGRAPH_BYTES}};
+		.options = {.by = PARTITION_BY_COMMAND, .max_bytes = CMD_FLAMEGRAPH_BYTES}};
 	struct input_open open;
 	int status;
 

@@ -81,13 +81,13 @@ static void cmd_report_parse_view(struct argp_state *state, const char *arg,
 static void cmd_report_parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	static const char *const words[] = {
-		[REPORT_BY_PROCESS] = "process", [REPORT_BY_THREAD] = "thread",
-		[REPORT_BY_COMMAND] = "command", [REPORT_BY_CPU] = "cpu",
-		[REPORT_BY_ALL] = "all",	 NULL};
+		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
+		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
+		[PARTITION_BY_ALL] = "all",	    NULL};
 
-	args->options.by = (enum report_by)cmd_report_word(state, "by", arg, words,
-							   "process, thread, command, cpu, all");
-	args->show.input.filter.by_cpu = args->options.by == REPORT_BY_CPU;
+	args->options.by = (enum partition_by)cmd_report_word(state, "by", arg, words,
+							      "process, thread, command, cpu, all");
+	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
 static void cmd_report_parse_bins(struct argp_state *state, const char *arg,
@@ -178,7 +178,7 @@ static int cmd_report_lbr(const struct input_open *open)
 {
 	const struct store_recording *recording = &profile_tables(open->profile)->recording;
 
-	if (sources_has_branches(open->profile))
+	if (frame_sources_has_branches(open->profile))
 		return CMD_DONE;
 	if (strncmp(recording->target, "import ", 7) == 0)
 		message("recording %lld was imported and has no paths from branch records: record "

@@ -16,7 +16,7 @@ enum { CMD_TIMELINE_THRESHOLD = 0x200, CMD_TIMELINE_SVG };
 
 struct cmd_timeline {
 	struct show show;
-	struct chronicle_options options;
+	struct timeline_options options;
 	bool is_svg;
 };
 
@@ -32,7 +32,7 @@ static const struct argp_option cmd_timeline_options[] = {
 };
 
 static void cmd_timeline_threshold(struct argp_state *state, const char *arg,
-				   struct chronicle_options *options)
+				   struct timeline_options *options)
 {
 	char *end;
 	double value = strtod(arg, &end);
@@ -82,7 +82,7 @@ static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
 }
 
 static int cmd_timeline_write(const struct cmd_timeline *args, const struct input_open *open,
-			      const struct chronicle *chronicle)
+			      const struct timeline *chronicle)
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
@@ -92,24 +92,24 @@ static int cmd_timeline_write(const struct cmd_timeline *args, const struct inpu
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_svg)
-		r = chronicle_write_svg(chronicle, open->profile, output.file);
+		r = timeline_write_svg(chronicle, open->profile, output.file);
 	else
-		r = chronicle_write_text(chronicle, open->profile, &options, output.file);
+		r = timeline_write_text(chronicle, open->profile, &options, output.file);
 	return output_end(&output, r);
 }
 
 static int cmd_timeline_run(void *arg, const struct input_open *open)
 {
 	const struct cmd_timeline *args = arg;
-	struct chronicle *chronicle = NULL;
-	int status, r = chronicle_new(open->profile, &args->options, &chronicle);
+	struct timeline *chronicle = NULL;
+	int status, r = timeline_new(open->profile, &args->options, &chronicle);
 
 	if (r < 0) {
 		message("cannot make the timeline: %s", strerror(-r));
 		return CMD_FAILED;
 	}
 	status = cmd_timeline_write(args, open, chronicle);
-	chronicle_free(chronicle);
+	timeline_free(chronicle);
 	return status;
 }
 

@@ -32,7 +32,7 @@ struct decode_file {
 
 struct decode_load {
 	const struct decode_model *from;
-	struct tag_model *model;
+	struct plugin_model *model;
 	struct code_model *code;
 	struct tagset *observed;
 	bool has_observed, has_code;
@@ -89,13 +89,13 @@ static int decode_model_library(void *arg, const char *name, const char *found)
 static int decode_model_sections(struct decode_load *load, const char *path,
 				 const struct elf_file *file)
 {
-	struct tag_sections sections;
-	struct tag_sections_fault fault;
-	int r = tag_sections_read(file, &sections, &fault);
+	struct plugin_sections sections;
+	struct plugin_sections_fault fault;
+	int r = plugin_sections_read(file, &sections, &fault);
 
 	if (r == 0) {
-		r = tag_model_take(load->model, &sections);
-		tag_sections_release(&sections);
+		r = plugin_model_take(load->model, &sections);
+		plugin_sections_release(&sections);
 	}
 	if (r == -EBADMSG)
 		message("%s: its section %s is damaged at offset 0x%" PRIx64 ": %s", path,
@@ -185,7 +185,7 @@ static int decode_model_read_all(struct decode_load *load)
 	if (status != CMD_DONE)
 		return status;
 	load->has_places =
-		load->has_code && (load->from->places || (!tag_model_functions(load->model) &&
+		load->has_code && (load->from->places || (!plugin_model_functions(load->model) &&
 							  !code_model_has_hooks(load->code)));
 	/* Without one of the libraries some paths are not found; that was said. */
 	for (; status != CMD_FAILED && i < load->n_files; i++)
@@ -197,7 +197,8 @@ static int decode_model_read_all(struct decode_load *load)
 
 static enum decode_kind decode_model_kind(const struct decode_load *load)
 {
-	bool has_functions = tag_model_functions(load->model) || code_model_has_hooks(load->code);
+	bool has_functions =
+		plugin_model_functions(load->model) || code_model_has_hooks(load->code);
 
 	return has_functions && !load->has_places && !load->from->places ? DECODE_FUNCTIONS
 									 : DECODE_PLACES;
@@ -216,10 +217,10 @@ static int decode_model_calls(const struct decode_load *load, struct callgraph *
 static int decode_model_seal(const struct decode_load *load, struct callgraph **ret_graph)
 {
 	struct callgraph *graph = NULL;
-	int r = tag_model_graph(load->model, &graph);
+	int r = plugin_model_graph(load->model, &graph);
 
 	if (r == 0 && load->has_observed && decode_model_kind(load) == DECODE_PLACES)
-		r = tag_observed_add(load->observed, graph);
+		r = observed_model_add(load->observed, graph);
 	if (r == 0)
 		r = decode_model_calls(load, graph);
 	if (r == 0)
@@ -237,7 +238,7 @@ int decode_model_graph(const struct decode_model *model, struct callgraph **ret_
 		       enum decode_kind *ret_kind)
 {
 	struct decode_load load = {.from = model};
-	int status = tag_model_new(&load.model) == 0 && code_model_new(&load.code) == 0 &&
+	int status = plugin_model_new(&load.model) == 0 && code_model_new(&load.code) == 0 &&
 				     tagset_new(&load.observed) == 0
 			     ? CMD_DONE
 			     : CMD_FAILED;
@@ -253,6 +254,6 @@ int decode_model_graph(const struct decode_model *model, struct callgraph **ret_
 		free(load.files[i].path);
 	tagset_free(load.observed);
 	code_model_free(load.code);
-	tag_model_free(load.model);
+	plugin_model_free(load.model);
 	return status;
 }

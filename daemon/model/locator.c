@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 
-struct places {
+struct locator {
 	struct object_table *objects;
 	struct process_table *processes;
 	struct location_table *locations;
@@ -22,10 +22,10 @@ struct places {
 	const struct object *unknown;	    /* for addresses of nowhere; NULL: not entered yet */
 };
 
-int places_new(struct object_table *objects, struct process_table *processes,
-	       struct location_table *locations, struct places **ret_places)
+int locator_new(struct object_table *objects, struct process_table *processes,
+		struct location_table *locations, struct locator **ret_places)
 {
-	struct places *p = calloc(1, sizeof(*p));
+	struct locator *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
@@ -36,7 +36,7 @@ int places_new(struct object_table *objects, struct process_table *processes,
 	return 0;
 }
 
-void places_free(struct places *p)
+void locator_free(struct locator *p)
 {
 	if (!p)
 		return;
@@ -47,8 +47,8 @@ void places_free(struct places *p)
 
 /* --- of a process ---------------------------------------------------------------------------- */
 
-bool places_find(const struct places *p, pid_t pid, uint64_t address,
-		 const struct object **ret_object, uint64_t *ret_offset)
+bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
+		  const struct object **ret_object, uint64_t *ret_offset)
 {
 	const struct mapping *m = process_table_mapping(p->processes, pid, address);
 
@@ -59,15 +59,15 @@ bool places_find(const struct places *p, pid_t pid, uint64_t address,
 	return true;
 }
 
-bool places_find_code(void *arg, uint64_t address, const struct object **ret_object,
-		      uint64_t *ret_offset)
+bool locator_find_code(void *arg, uint64_t address, const struct object **ret_object,
+		       uint64_t *ret_offset)
 {
 	const struct place_of *of = arg;
 
-	return places_find(of->places, of->pid, address, ret_object, ret_offset);
+	return locator_find(of->places, of->pid, address, ret_object, ret_offset);
 }
 
-int places_nowhere(struct places *p, const struct object **ret_object)
+int locator_nowhere(struct locator *p, const struct object **ret_object)
 {
 	const struct object nowhere = {
 		.kind = OBJECT_JIT,
@@ -83,8 +83,8 @@ int places_nowhere(struct places *p, const struct object **ret_object)
 	return err;
 }
 
-int places_enter(struct places *p, const struct object *object, uint64_t offset, bool is_return,
-		 uint32_t *ret_location)
+int locator_enter(struct locator *p, const struct object *object, uint64_t offset, bool is_return,
+		  uint32_t *ret_location)
 {
 	const struct location location = {
 		.file_id = object->file_id,
@@ -96,19 +96,19 @@ int places_enter(struct places *p, const struct object *object, uint64_t offset,
 	return location_intern(p->locations, &location, ret_location);
 }
 
-int places_of_frame(struct places *p, const struct walk_frame *frame, uint32_t *ret_location)
+int locator_of_frame(struct locator *p, const struct walk_frame *frame, uint32_t *ret_location)
 {
 	const struct object *object = frame->object;
-	int err = object ? 0 : places_nowhere(p, &object);
+	int err = object ? 0 : locator_nowhere(p, &object);
 
 	if (err)
 		return err;
-	return places_enter(p, object, frame->offset, frame->is_return, ret_location);
+	return locator_enter(p, object, frame->offset, frame->is_return, ret_location);
 }
 
 /* --- of the kernel --------------------------------------------------------------------------- */
 
-static void load_kernel_symbols(struct places *p)
+static void load_kernel_symbols(struct locator *p)
 {
 	const struct kallsyms_options options = {.proc_root = "/proc", .sys_root = "/sys"};
 
@@ -134,7 +134,7 @@ static uint64_t name_hash(const char *name)
 }
 
 /* The object of the kernel or module that holds an address. */
-static int kernel_object(struct places *p, uint64_t address, const struct object **ret_object)
+static int kernel_object(struct locator *p, uint64_t address, const struct object **ret_object)
 {
 	const struct kallsyms_part *part;
 	struct object object = {.kind = OBJECT_KERNEL};
@@ -143,7 +143,7 @@ static int kernel_object(struct places *p, uint64_t address, const struct object
 
 	load_kernel_symbols(p);
 	if (!p->ksyms)
-		return places_nowhere(p, ret_object);
+		return locator_nowhere(p, ret_object);
 	part = kallsyms_part(p->ksyms, address, &index);
 	if (!p->kernel_parts[index]) {
 		object.path = (char *)part->name;
@@ -163,7 +163,7 @@ static int kernel_object(struct places *p, uint64_t address, const struct object
 	return 0;
 }
 
-int places_of_kernel(struct places *p, uint64_t address, bool is_return, uint32_t *ret_location)
+int locator_of_kernel(struct locator *p, uint64_t address, bool is_return, uint32_t *ret_location)
 {
 	const struct object *object;
 	uint64_t lookup = address - is_return;
@@ -171,10 +171,10 @@ int places_of_kernel(struct places *p, uint64_t address, bool is_return, uint32_
 
 	if (err)
 		return err;
-	return places_enter(p, object, lookup - object->address, is_return, ret_location);
+	return locator_enter(p, object, lookup - object->address, is_return, ret_location);
 }
 
-const struct kallsyms *places_kallsyms(const struct places *p)
+const struct kallsyms *locator_kallsyms(const struct locator *p)
 {
 	return p->ksyms;
 }

@@ -16,38 +16,39 @@
 #include "sym/kallsyms.h"
 #include "unwind/dwarf_walk.h"
 
-struct places;
+struct locator;
 
 /* All borrowed. 0 or -ENOMEM. */
-int places_new(struct object_table *objects, struct process_table *processes,
-	       struct location_table *locations, struct places **ret_places);
-void places_free(struct places *places);
+int locator_new(struct object_table *objects, struct process_table *processes,
+		struct location_table *locations, struct locator **ret_places);
+void locator_free(struct locator *places);
 
 /* What is mapped at a process's address; false: nothing that is executable. */
-bool places_find(const struct places *places, pid_t pid, uint64_t address,
-		 const struct object **ret_object, uint64_t *ret_offset);
+bool locator_find(const struct locator *places, pid_t pid, uint64_t address,
+		  const struct object **ret_object, uint64_t *ret_offset);
 
 /* The same as the find function of a walk (struct walk_input), whose argument is one of these. */
 struct place_of {
-	const struct places *places;
+	const struct locator *places;
 	pid_t pid;
 };
-bool places_find_code(void *place_of, uint64_t address, const struct object **ret_object,
-		      uint64_t *ret_offset);
+bool locator_find_code(void *place_of, uint64_t address, const struct object **ret_object,
+		       uint64_t *ret_offset);
 
 /* The object for what lies nowhere. 0 or -ENOMEM. */
-int places_nowhere(struct places *places, const struct object **ret_object);
+int locator_nowhere(struct locator *places, const struct object **ret_object);
 
 /* The location of an offset in an object; of a frame of a walk; and of a kernel address, where
  * `is_return` tells a return address. 0 or -ENOMEM. */
-int places_enter(struct places *places, const struct object *object, uint64_t offset,
-		 bool is_return, uint32_t *ret_location);
-int places_of_frame(struct places *places, const struct walk_frame *frame, uint32_t *ret_location);
-int places_of_kernel(struct places *places, uint64_t address, bool is_return,
+int locator_enter(struct locator *places, const struct object *object, uint64_t offset,
+		  bool is_return, uint32_t *ret_location);
+int locator_of_frame(struct locator *places, const struct walk_frame *frame,
 		     uint32_t *ret_location);
+int locator_of_kernel(struct locator *places, uint64_t address, bool is_return,
+		      uint32_t *ret_location);
 
 /* The kernel's symbols, loaded when the first kernel address came; NULL before, and where there
  * are none to be had. */
-const struct kallsyms *places_kallsyms(const struct places *places);
+const struct kallsyms *locator_kallsyms(const struct locator *places);
 
 #endif

@@ -111,7 +111,7 @@ static int take_nodes(struct outbox *o, struct batch *b)
 		const struct trie_node *node = trie_at(o->from.trie, o->sent.nodes);
 
 		if (b->sizes)
-			b->sizes[b->n_nodes] = paths_size(o->from.paths, o->sent.nodes);
+			b->sizes[b->n_nodes] = thread_paths_size(o->from.paths, o->sent.nodes);
 		b->nodes[b->n_nodes++] = (struct store_node){
 			.parent = node->parent,
 			.location = node->location,

@@ -20,7 +20,7 @@ struct outbox_tables {
 	const struct trie *trie;
 	const struct origin_table *origins;
 	const struct process_table *processes;
-	const struct paths *paths; /* for the sizes of nodes */
+	const struct thread_paths *paths; /* for the sizes of nodes */
 };
 
 int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox); /* 0 or -ENOMEM */

@@ -39,9 +39,9 @@ struct recorder {
 	struct origin_table *origins;
 
 	struct members *members;
-	struct places *places;
+	struct locator *places;
 	struct walks *walks;
-	struct paths *paths;
+	struct thread_paths *paths;
 	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
 	struct tables *tables; /* borrowed; NULL: none */
@@ -74,14 +74,14 @@ static int make_tables(struct recorder *r)
 
 static int make_parts(struct recorder *r)
 {
-	int err = places_new(r->objects, r->processes, r->locations, &r->places);
+	int err = locator_new(r->objects, r->processes, r->locations, &r->places);
 	const struct walks_options walks = {r->objects, r->locations, r->origins, r->places,
 					    r->trie};
 
 	if (!err)
 		err = walks_new(&walks, &r->walks);
 	if (!err)
-		err = paths_new(r->trie, r->locations, &r->paths);
+		err = thread_paths_new(r->trie, r->locations, &r->paths);
 	if (!err)
 		err = outbox_new(&(struct outbox_tables){.objects = r->objects,
 							 .locations = r->locations,
@@ -122,9 +122,9 @@ void recorder_free(struct recorder *r)
 	tagger_free(r->tagger);
 	outbox_free(r->outbox);
 	judge_free(r->judge);
-	paths_free(r->paths);
+	thread_paths_free(r->paths);
 	walks_free(r->walks);
-	places_free(r->places);
+	locator_free(r->places);
 	origin_table_free(r->origins);
 	trie_free(r->trie);
 	location_table_free(r->locations);
@@ -138,7 +138,7 @@ void recorder_use_heights(struct recorder *r)
 {
 	r->has_heights = true;
 	walks_use_heights(r->walks);
-	paths_use_heights(r->paths);
+	thread_paths_use_heights(r->paths);
 	outbox_use_sizes(r->outbox);
 }
 
@@ -269,7 +269,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 {
 	int err = process_table_on_exit(r->processes, event->pid, event->tid);
 
-	paths_on_exit(r->paths, event->tid);
+	thread_paths_on_exit(r->paths, event->tid);
 	if (!err && !process_table_knows(r->processes, event->pid))
 		members_remove(r->members, event->pid); /* that was its last thread */
 	return err;
@@ -277,7 +277,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 
 static int on_fork_event(struct recorder *r, const struct sideband_event *event)
 {
-	paths_forget(r->paths, event->tid);
+	thread_paths_forget(r->paths, event->tid);
 	walks_forget(r->walks, event->tid);
 	return process_table_on_fork(r->processes, event->pid, event->tid, event->parent_pid,
 				     event->parent_tid);
@@ -355,8 +355,8 @@ static int add_kernel_path(struct recorder *r, const struct stackd_header *heade
 
 	for (size_t i = header->n_kernel; i-- > 0 && !err;) {
 		path->heights[path->count] = 0;
-		err = places_of_kernel(r->places, kernel[i], i > 0,
-				       &path->locations[path->count++]);
+		err = locator_of_kernel(r->places, kernel[i], i > 0,
+					&path->locations[path->count++]);
 	}
 	return err;
 }
@@ -409,9 +409,9 @@ static int take_tag(struct recorder *r, const struct stackd_header *header,
 		*ret_is_sample = false;
 		return 0;
 	}
-	if (!places_find(r->places, (pid_t)record->pid, record->pc, &object, &offset)) {
+	if (!locator_find(r->places, (pid_t)record->pid, record->pc, &object, &offset)) {
 		offset = record->pc;
-		err = places_nowhere(r->places, &object);
+		err = locator_nowhere(r->places, &object);
 		if (err)
 			return err;
 	}
@@ -422,7 +422,7 @@ static int take_tag(struct recorder *r, const struct stackd_header *header,
 	if (!err)
 		err = add_kernel_path(r, header);
 	sample->end_reason = (uint8_t)path.reason;
-	return err ? err : paths_enter(r->paths, &r->path, 0, path.node, &sample->node);
+	return err ? err : thread_paths_enter(r->paths, &r->path, 0, path.node, &sample->node);
 }
 
 static int take_stack(struct recorder *r, const struct stackd_header *header,
@@ -448,7 +448,9 @@ static int take_stack(struct recorder *r, const struct stackd_header *header,
 		err = add_kernel_path(r, header);
 	sample->end_reason = (uint8_t)end.reason;
 	sample->origin = end.origin;
-	return err ? err : paths_enter_whole(r->paths, (pid_t)header->tid, &r->path, &sample->node);
+	return err ? err
+		   : thread_paths_enter_whole(r->paths, (pid_t)header->tid, &r->path,
+					      &sample->node);
 }
 
 static int take_walked(struct recorder *r, const struct stackd_header *header,
@@ -458,20 +460,20 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 	bool has_new_root;
 	uint32_t node;
 	size_t user;
-	int err = paths_recall(r->paths, header, &r->path, &node);
+	int err = thread_paths_recall(r->paths, header, &r->path, &node);
 
 	if (!err)
 		err = walks_of_walked(r->walks, header, &r->path);
 	if (err)
 		return err;
 	judge_expect(r->judge, header, &r->path);
-	err = paths_enter_walked(r->paths, header, &r->path, node, &node);
+	err = thread_paths_enter_walked(r->paths, header, &r->path, node, &node);
 	if (!err)
 		err = learn_tag(r, header, end.reason);
 	if (!err)
 		err = walks_add_branches(r->walks, header, &r->path, &end, &has_new_root);
 	if (!err && has_new_root)
-		err = paths_enter(r->paths, &r->path, 0, TRIE_ROOT, &node);
+		err = thread_paths_enter(r->paths, &r->path, 0, TRIE_ROOT, &node);
 	if (!err)
 		err = walked_origin(r, &end.origin);
 	user = r->path.count;
@@ -479,7 +481,7 @@ static int take_walked(struct recorder *r, const struct stackd_header *header,
 		err = add_kernel_path(r, header);
 	sample->end_reason = (uint8_t)end.reason;
 	sample->origin = end.origin;
-	return err ? err : paths_enter(r->paths, &r->path, user, node, &sample->node);
+	return err ? err : thread_paths_enter(r->paths, &r->path, user, node, &sample->node);
 }
 
 /* 0, with whether it was a sample; -ENOMEM; -EBADMSG: the record cannot be used. */
@@ -537,7 +539,7 @@ struct batch *recorder_take_batch(struct recorder *r)
 
 const struct kallsyms *recorder_kallsyms(const struct recorder *r)
 {
-	return places_kallsyms(r->places);
+	return locator_kallsyms(r->places);
 }
 
 void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
@@ -549,7 +551,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 	*ret_counts = (struct recorder_counts){
 		.received = r->received,
 		.collisions = trie_collisions(r->trie),
-		.out_of_sequence = paths_out_of_sequence(r->paths),
+		.out_of_sequence = thread_paths_out_of_sequence(r->paths),
 		.judged_right = judged.right,
 		.judged_wrong = judged.wrong,
 		.judged_cut = judged.cut,

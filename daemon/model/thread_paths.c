@@ -20,13 +20,13 @@ struct step {
 struct last_path {
 	pid_t tid;
 	uint8_t sequence; /* of the record that it came from */
-	bool has_ended;	  /* the thread; see paths_on_exit() */
+	bool has_ended;	  /* the thread; see thread_paths_on_exit() */
 	struct step *steps;
 	size_t count, room;
 	UT_hash_handle hh;
 };
 
-struct paths {
+struct thread_paths {
 	struct trie *trie;
 	struct location_table *locations;
 	struct last_path *threads;
@@ -37,9 +37,10 @@ struct paths {
 	VEC(uint32_t) sizes; /* by node, where there are heights */
 };
 
-int paths_new(struct trie *trie, struct location_table *locations, struct paths **ret_paths)
+int thread_paths_new(struct trie *trie, struct location_table *locations,
+		     struct thread_paths **ret_paths)
 {
-	struct paths *p = calloc(1, sizeof(*p));
+	struct thread_paths *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
@@ -49,14 +50,14 @@ int paths_new(struct trie *trie, struct location_table *locations, struct paths 
 	return 0;
 }
 
-static void drop(struct paths *p, struct last_path *last)
+static void drop(struct thread_paths *p, struct last_path *last)
 {
 	HASH_DEL(p->threads, last);
 	free(last->steps);
 	free(last);
 }
 
-void paths_free(struct paths *p)
+void thread_paths_free(struct thread_paths *p)
 {
 	struct last_path *last, *next;
 
@@ -70,19 +71,19 @@ void paths_free(struct paths *p)
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-void paths_use_heights(struct paths *p)
+void thread_paths_use_heights(struct thread_paths *p)
 {
 	p->has_heights = true;
 }
 
-uint32_t paths_size(const struct paths *p, uint32_t node)
+uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 {
 	return node < p->sizes.count ? p->sizes.items[node] : 0;
 }
 
 /* Notes how much stack lies between frame i of a path and its caller, for the node that was just
  * entered for it. */
-static int note_size(struct paths *p, const struct path *path, size_t i, uint32_t node)
+static int note_size(struct thread_paths *p, const struct path *path, size_t i, uint32_t node)
 {
 	const struct location *l = location_at(p->locations, path->locations[i]);
 	const uint32_t *heights = path->heights;
@@ -98,7 +99,7 @@ static int note_size(struct paths *p, const struct path *path, size_t i, uint32_
 	return 0;
 }
 
-static uint64_t id_of(const struct paths *p, uint32_t location)
+static uint64_t id_of(const struct thread_paths *p, uint32_t location)
 {
 	const struct location *l = location_at(p->locations, location);
 
@@ -106,7 +107,7 @@ static uint64_t id_of(const struct paths *p, uint32_t location)
 }
 
 /* Notes that frame i of a path is at a node. `steps`: NULL: not wanted. */
-static int take_step(struct paths *p, const struct path *path, size_t i, uint32_t node,
+static int take_step(struct thread_paths *p, const struct path *path, size_t i, uint32_t node,
 		     struct step *steps)
 {
 	if (steps)
@@ -117,8 +118,8 @@ static int take_step(struct paths *p, const struct path *path, size_t i, uint32_
 
 /* Enters frames [from, end) of a path, at most IDS_AT_ONCE; `ids`: of its frames, NULL: not known.
  */
-static int enter_some(struct paths *p, const struct path *path, const uint64_t *ids, size_t from,
-		      size_t end, struct step *steps, uint32_t *node)
+static int enter_some(struct thread_paths *p, const struct path *path, const uint64_t *ids,
+		      size_t from, size_t end, struct step *steps, uint32_t *node)
 {
 	uint64_t made[IDS_AT_ONCE];
 	int err = 0;
@@ -136,8 +137,8 @@ static int enter_some(struct paths *p, const struct path *path, const uint64_t *
 }
 
 /* `steps` (NULL: not wanted) gets what was entered. */
-static int enter_steps(struct paths *p, const struct path *path, const uint64_t *ids, size_t from,
-		       struct step *steps, uint32_t node, uint32_t *ret_node)
+static int enter_steps(struct thread_paths *p, const struct path *path, const uint64_t *ids,
+		       size_t from, struct step *steps, uint32_t node, uint32_t *ret_node)
 {
 	size_t end;
 	int err = 0;
@@ -153,13 +154,14 @@ static int enter_steps(struct paths *p, const struct path *path, const uint64_t 
 	return err;
 }
 
-int paths_enter(struct paths *p, const struct path *path, size_t from, uint32_t node,
-		uint32_t *ret_node)
+int thread_paths_enter(struct thread_paths *p, const struct path *path, size_t from, uint32_t node,
+		       uint32_t *ret_node)
 {
 	return enter_steps(p, path, NULL, from, NULL, node, ret_node);
 }
 
-int paths_enter_whole(struct paths *p, pid_t tid, const struct path *path, uint32_t *ret_node)
+int thread_paths_enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
+			     uint32_t *ret_node)
 {
 	struct last_path *last;
 	uint32_t node = TRIE_ROOT;
@@ -169,12 +171,12 @@ int paths_enter_whole(struct paths *p, pid_t tid, const struct path *path, uint3
 	while (last && same < path->count && same < last->count &&
 	       last->steps[same].location == path->locations[same])
 		node = last->steps[same++].node;
-	return paths_enter(p, path, same, node, ret_node);
+	return thread_paths_enter(p, path, same, node, ret_node);
 }
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static struct last_path *path_of_thread(struct paths *p, pid_t tid)
+static struct last_path *path_of_thread(struct thread_paths *p, pid_t tid)
 {
 	struct last_path *last;
 
@@ -203,8 +205,8 @@ static int make_room(struct last_path *last, size_t room)
 	return 0;
 }
 
-int paths_recall(struct paths *p, const struct stackd_header *record, struct path *path,
-		 uint32_t *ret_node)
+int thread_paths_recall(struct thread_paths *p, const struct stackd_header *record,
+			struct path *path, uint32_t *ret_node)
 {
 	const struct last_path *last = path_of_thread(p, (pid_t)record->tid);
 	size_t kept = record->kept;
@@ -225,8 +227,8 @@ int paths_recall(struct paths *p, const struct stackd_header *record, struct pat
 	return 0;
 }
 
-int paths_enter_walked(struct paths *p, const struct stackd_header *record, const struct path *path,
-		       uint32_t node, uint32_t *ret_node)
+int thread_paths_enter_walked(struct thread_paths *p, const struct stackd_header *record,
+			      const struct path *path, uint32_t node, uint32_t *ret_node)
 {
 	struct last_path *last;
 	int err;
@@ -242,7 +244,7 @@ int paths_enter_walked(struct paths *p, const struct stackd_header *record, cons
 	return err;
 }
 
-void paths_forget(struct paths *p, pid_t tid)
+void thread_paths_forget(struct thread_paths *p, pid_t tid)
 {
 	struct last_path *last;
 
@@ -253,8 +255,8 @@ void paths_forget(struct paths *p, pid_t tid)
 
 /* Between the exit event and the thread's last instruction in the kernel there can be samples
  * yet, which build on its path: that is forgotten when some more threads have ended. (A new
- * thread of the same number begins without: paths_forget().) */
-void paths_on_exit(struct paths *p, pid_t tid)
+ * thread of the same number begins without: thread_paths_forget().) */
+void thread_paths_on_exit(struct thread_paths *p, pid_t tid)
 {
 	pid_t *oldest = &p->ended[p->n_ended++ % ENDED_THREADS];
 	struct last_path *last;
@@ -268,7 +270,7 @@ void paths_on_exit(struct paths *p, pid_t tid)
 		last->has_ended = true;
 }
 
-uint64_t paths_out_of_sequence(const struct paths *p)
+uint64_t thread_paths_out_of_sequence(const struct thread_paths *p)
 {
 	return p->out_of_sequence;
 }

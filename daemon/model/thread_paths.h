@@ -30,44 +30,46 @@ struct path {
 	uint64_t tag;			   /* of what it keeps */
 };
 
-struct paths;
+struct thread_paths;
 
 /* Borrowed. 0 or -ENOMEM. */
-int paths_new(struct trie *trie, struct location_table *locations, struct paths **ret_paths);
-void paths_free(struct paths *paths);
+int thread_paths_new(struct trie *trie, struct location_table *locations,
+		     struct thread_paths **ret_paths);
+void thread_paths_free(struct thread_paths *paths);
 
 /* Frames have heights: of each node it is noted how much stack its frame has. */
-void paths_use_heights(struct paths *paths);
+void thread_paths_use_heights(struct thread_paths *paths);
 
 /* Bytes of stack between a node's frame and its caller; 0: not known. */
-uint32_t paths_size(const struct paths *paths, uint32_t node);
+uint32_t thread_paths_size(const struct thread_paths *paths, uint32_t node);
 
 /* Enters a path's frames from `from` on below `node`; *ret_node: the last one's. 0 or -ENOMEM. */
-int paths_enter(struct paths *paths, const struct path *path, size_t from, uint32_t node,
-		uint32_t *ret_node);
+int thread_paths_enter(struct thread_paths *paths, const struct path *path, size_t from,
+		       uint32_t node, uint32_t *ret_node);
 
 /* Enters a whole path; what it shares with the thread's last one is not looked up again. */
-int paths_enter_whole(struct paths *paths, pid_t tid, const struct path *path, uint32_t *ret_node);
+int thread_paths_enter_whole(struct thread_paths *paths, pid_t tid, const struct path *path,
+			     uint32_t *ret_node);
 
 /* --- a thread's last walk -------------------------------------------------------------------- */
 
 /* The frames of it that a WALKED record keeps, as `path`, and their node. 0; -ENOMEM; -EBADMSG:
  * this record does not build on the one that was last seen. */
-int paths_recall(struct paths *paths, const struct stackd_header *record, struct path *path,
-		 uint32_t *ret_node);
+int thread_paths_recall(struct thread_paths *paths, const struct stackd_header *record,
+			struct path *path, uint32_t *ret_node);
 
 /* Enters the record's path below the node of what it kept, and remembers it for the next, unless
  * the record says that it will not be built upon. 0 or -ENOMEM. */
-int paths_enter_walked(struct paths *paths, const struct stackd_header *record,
-		       const struct path *path, uint32_t node, uint32_t *ret_node);
+int thread_paths_enter_walked(struct thread_paths *paths, const struct stackd_header *record,
+			      const struct path *path, uint32_t node, uint32_t *ret_node);
 
 /* A new thread with this number: it begins without. */
-void paths_forget(struct paths *paths, pid_t tid);
+void thread_paths_forget(struct thread_paths *paths, pid_t tid);
 
 /* A thread has ended; samples of its last moments may still come. */
-void paths_on_exit(struct paths *paths, pid_t tid);
+void thread_paths_on_exit(struct thread_paths *paths, pid_t tid);
 
-uint64_t
-paths_out_of_sequence(const struct paths *paths); /* records that could not be built upon */
+uint64_t thread_paths_out_of_sequence(
+	const struct thread_paths *paths); /* records that could not be built upon */
 
 #endif

@@ -13,7 +13,7 @@ struct walks {
 	const struct object_table *objects;
 	struct location_table *locations;
 	struct origin_table *origins;
-	struct places *places;
+	struct locator *places;
 	const struct trie *trie;
 	const struct tables *tables; /* NULL: none */
 	struct dwarf_walk *walk;
@@ -127,7 +127,7 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_holes = record->holes,
 		.leaf = record->leaf,
-		.find = places_find_code,
+		.find = locator_find_code,
 		.arg = &of,
 	};
 	int err;
@@ -171,7 +171,7 @@ int walks_of_stack(struct walks *w, const struct stackd_stack_record *record, st
 		const struct walk_frame *frame = &w->frames[count - 1 - i];
 		uint64_t height = end > frame->slot ? end - frame->slot : 0;
 
-		err = places_of_frame(w->places, frame, &path->locations[i]);
+		err = locator_of_frame(w->places, frame, &path->locations[i]);
 		path->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
 		path->count += !err;
 	}
@@ -197,8 +197,8 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 		pid_t pid = (pid_t)record_pid(header);
 		int err = 0;
 
-		if (!places_find(w->places, pid, offset, &object, &offset))
-			err = places_nowhere(w->places, &object);
+		if (!locator_find(w->places, pid, offset, &object, &offset))
+			err = locator_nowhere(w->places, &object);
 		if (err)
 			return err;
 	} else if (file > object_table_count(w->objects)) {
@@ -317,7 +317,7 @@ int walks_add_branches(struct walks *w, const struct stackd_header *header, stru
 		       struct walks_end *end, bool *ret_added)
 {
 	struct place_of of = {.places = w->places, .pid = (pid_t)record_pid(header)};
-	const struct walk_input in = {.find = places_find_code, .arg = &of};
+	const struct walk_input in = {.find = locator_find_code, .arg = &of};
 	struct branches_path found;
 	int err;
 

@@ -28,7 +28,7 @@ struct walks_options { /* all borrowed */
 	const struct object_table *objects;
 	struct location_table *locations;
 	struct origin_table *origins;
-	struct places *places;
+	struct locator *places;
 	const struct trie *trie;
 };
 int walks_new(const struct walks_options *options, struct walks **ret_walks); /* 0 or -ENOMEM */

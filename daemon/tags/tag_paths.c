@@ -71,11 +71,11 @@ static const struct object *object_of(const struct tag_paths *t, const struct lo
 static bool find_function(const struct tag_paths *t, const struct object *object, uint64_t offset,
 			  struct tag_place *ret_function)
 {
-	struct tag_functions *functions = tagger_functions(t->with.tagger, object);
+	struct tagged_functions *functions = tagger_functions(t->with.tagger, object);
 	uint64_t vaddr;
 
 	return functions && elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
-	       tag_functions_find(functions, vaddr, ret_function);
+	       tagged_functions_find(functions, vaddr, ret_function);
 }
 
 static int find_links(struct tag_paths *t, const uint32_t *path, size_t count)
@@ -136,7 +136,7 @@ static bool is_doubtful(const struct tag_paths *t, const struct link *link, cons
 
 	if (!l->is_return)
 		return elf_file_offset_to_vaddr(object->elf, l->offset, &vaddr) &&
-		       tag_functions_is_window(tagger_functions(t->with.tagger, object), vaddr);
+		       tagged_functions_is_window(tagger_functions(t->with.tagger, object), vaddr);
 	return link->frame + 1 < count && is_runtime(t, path[link->frame + 1]);
 }
 

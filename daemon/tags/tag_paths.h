@@ -8,7 +8,7 @@
  * dictionary holds nothing that was not checked. There are moments at which the two differ though
  * both are right: a function has been entered and has not changed the tag yet, or has given it
  * back and not returned yet. Whether a sample hit at such a place is told by the instructions
- * there (tag_functions_is_window()).
+ * there (tagged_functions_is_window()).
  */
 #ifndef TAGS_TAG_PATHS_H
 #define TAGS_TAG_PATHS_H

@@ -22,8 +22,8 @@
 struct part {
 	bool is_known;
 	bool has_note;
-	uint64_t word;			 /* vaddr, if it has the note */
-	struct tag_functions *functions; /* NULL: nothing in it keeps a tag */
+	uint64_t word;			    /* vaddr, if it has the note */
+	struct tagged_functions *functions; /* NULL: nothing in it keeps a tag */
 };
 
 struct program {
@@ -76,7 +76,7 @@ void tagger_free(struct tagger *t)
 		free(program);
 	}
 	for (size_t i = 0; i < t->parts.count; i++)
-		tag_functions_free(t->parts.items[i].functions);
+		tagged_functions_free(t->parts.items[i].functions);
 	free(t->parts.items);
 	free(t);
 }
@@ -107,13 +107,13 @@ static struct part *part_of(struct tagger *t, const struct object *object)
 	if (part->is_known || object->kind != OBJECT_ELF || !object->elf)
 		return part;
 	part->is_known = true;
-	part->has_note = tag_functions_note(object->elf, &part->word);
-	if (tag_functions_new(object->elf, &part->functions))
+	part->has_note = tagged_functions_note(object->elf, &part->word);
+	if (tagged_functions_new(object->elf, &part->functions))
 		part->functions = NULL;
 	return part;
 }
 
-struct tag_functions *tagger_functions(struct tagger *t, const struct object *object)
+struct tagged_functions *tagger_functions(struct tagger *t, const struct object *object)
 {
 	const struct part *part = object ? part_of(t, object) : NULL;
 
@@ -128,7 +128,7 @@ bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t o
 	if (!part || !part->has_note || !part->functions)
 		return part && part->has_note;
 	return elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
-	       tag_functions_is_runtime(part->functions, vaddr);
+	       tagged_functions_is_runtime(part->functions, vaddr);
 }
 
 /* --- programs --------------------------------------------------------------------------------- */

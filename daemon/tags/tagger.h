@@ -49,7 +49,7 @@ int tagger_on_event(struct tagger *tagger, const struct sideband_event *event,
 void tagger_poll(struct tagger *tagger);
 
 /* The functions of an object that keep a tag; NULL: none does. */
-struct tag_functions *tagger_functions(struct tagger *tagger, const struct object *object);
+struct tagged_functions *tagger_functions(struct tagger *tagger, const struct object *object);
 
 /* Is the code at an object's offset that of libstacktag? */
 bool tagger_is_runtime(struct tagger *tagger, const struct object *object, uint64_t offset);

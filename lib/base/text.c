@@ -86,6 +86,14 @@ void text_put_ascii(struct buf *b, const char *s)
 	}
 }
 
+void text_put_name(struct buf *b, const char *name, bool utf8)
+{
+	if (utf8)
+		text_put(b, name, NULL);
+	else
+		text_put_ascii(b, name);
+}
+
 void text_put_raw(struct buf *b, const char *s)
 {
 	buf_put(b, s, strlen(s));

@@ -23,6 +23,9 @@ void text_put(struct buf *b, const char *s, const char *also);
 /* The same for a place that shows ASCII only: every other character is escaped. */
 void text_put_ascii(struct buf *b, const char *s);
 
+/* One of the two, as the reader's terminal shows UTF-8 or not. */
+void text_put_name(struct buf *b, const char *name, bool utf8);
+
 /* Appends `s` as it is. */
 void text_put_raw(struct buf *b, const char *s);
 

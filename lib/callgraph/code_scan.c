@@ -526,7 +526,7 @@ static struct code_scan code_scan_finish(struct code_scanner *s)
 	struct code_scan scan = s->scan;
 
 	scan.file_id = elf_file_id(s->file);
-	scan.hooks_id = tag_functions_file_id(s->file);
+	scan.hooks_id = tagged_functions_file_id(s->file);
 	scan.functions = s->functions.items;
 	scan.n_functions = s->functions.count;
 	scan.calls = s->calls.items;

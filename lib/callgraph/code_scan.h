@@ -64,7 +64,7 @@ struct strings;
 struct code_scan {
 	uint64_t file_id;
 	uint64_t hooks_id;		 /* in its place, in tags of -finstrument-functions:
-					    tag_functions_file_id() */
+					    tagged_functions_file_id() */
 	struct code_function *functions; /* by start; disjoint */
 	struct code_call *calls;	 /* by function, then by place */
 	struct code_export *exports;

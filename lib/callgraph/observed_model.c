@@ -9,8 +9,8 @@
 #include "base/text.h"
 
 /* "function (object+offset)": a function alone would not tell its call sites apart. */
-static int tag_observed_name(const struct tagset *set, const struct tagset_location *l,
-			     struct buf *b)
+static int observed_model_name(const struct tagset *set, const struct tagset_location *l,
+			       struct buf *b)
 {
 	const char *names = tagset_escaped(set, l->names), *at = strchr(names, '\t');
 	size_t len = at ? strcspn(at + 1, "\t") : 0;
@@ -29,7 +29,8 @@ static int tag_observed_name(const struct tagset *set, const struct tagset_locat
 	return b->failed ? -ENOMEM : 0;
 }
 
-static int tag_observed_nodes(const struct tagset *set, struct callgraph *graph, uint32_t *node_of)
+static int observed_model_nodes(const struct tagset *set, struct callgraph *graph,
+				uint32_t *node_of)
 {
 	uint32_t n;
 	const struct tagset_location *locations = tagset_locations(set, &n);
@@ -37,7 +38,7 @@ static int tag_observed_nodes(const struct tagset *set, struct callgraph *graph,
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		r = tag_observed_name(set, &locations[i], &name);
+		r = observed_model_name(set, &locations[i], &name);
 		if (r == 0)
 			r = callgraph_node(graph, locations[i].id, (const char *)name.data,
 					   &node_of[i]);
@@ -46,7 +47,7 @@ static int tag_observed_nodes(const struct tagset *set, struct callgraph *graph,
 	return r;
 }
 
-int tag_observed_add(const struct tagset *set, struct callgraph *graph)
+int observed_model_add(const struct tagset *set, struct callgraph *graph)
 {
 	uint32_t n, n_locations, *node_of;
 	const struct tagset_node *nodes = tagset_nodes(set, &n);
@@ -56,7 +57,7 @@ int tag_observed_add(const struct tagset *set, struct callgraph *graph)
 	node_of = calloc((size_t)n_locations + 1, sizeof(*node_of));
 	if (!node_of)
 		return -ENOMEM;
-	r = tag_observed_nodes(set, graph, node_of);
+	r = observed_model_nodes(set, graph, node_of);
 	for (uint32_t i = 1; r == 0 && i < n; i++) {
 		uint32_t to = node_of[nodes[i].location];
 

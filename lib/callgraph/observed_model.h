@@ -10,6 +10,6 @@
 #include "callgraph/callgraph.h"
 
 /* Adds every call on a path of the set to a graph that is not sealed. 0, -ENOMEM, -E2BIG. */
-int tag_observed_add(const struct tagset *set, struct callgraph *graph);
+int observed_model_add(const struct tagset *set, struct callgraph *graph);
 
 #endif

@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
-struct tag_model {
-	VEC(struct tag_sections) files; /* copies */
+struct plugin_model {
+	VEC(struct plugin_sections) files; /* copies */
 	size_t n_functions;
 };
 
@@ -40,22 +40,22 @@ static const char *const tag_set_names[] = {
 };
 
 /* How many bits less likely than a call that stands in the code. */
-#define TAG_MODEL_FOREIGN_BITS 3
-#define TAG_MODEL_PUBLIC_BITS  8
+#define PLUGIN_MODEL_FOREIGN_BITS 3
+#define PLUGIN_MODEL_PUBLIC_BITS  8
 
 enum tag_fact { TAG_FACT_TAILS = 1, TAG_FACT_TAKEN = 2 };
 
 struct tag_build {
-	const struct tag_model *model;
+	const struct plugin_model *model;
 	struct callgraph *graph;
 	uint8_t *facts; /* by node of a function: enum tag_fact */
 	size_t n_known; /* nodes that functions have; those of sets come after them */
 	uint32_t shapeless, any, foreign, public;
 };
 
-int tag_model_new(struct tag_model **ret_model)
+int plugin_model_new(struct plugin_model **ret_model)
 {
-	struct tag_model *model = calloc(1, sizeof(*model));
+	struct plugin_model *model = calloc(1, sizeof(*model));
 
 	if (!model)
 		return -ENOMEM;
@@ -63,28 +63,28 @@ int tag_model_new(struct tag_model **ret_model)
 	return 0;
 }
 
-void tag_model_free(struct tag_model *model)
+void plugin_model_free(struct plugin_model *model)
 {
 	if (!model)
 		return;
 	for (size_t i = 0; i < model->files.count; i++)
-		tag_sections_release(&model->files.items[i]);
+		plugin_sections_release(&model->files.items[i]);
 	free(model->files.items);
 	free(model);
 }
 
-size_t tag_model_functions(const struct tag_model *model)
+size_t plugin_model_functions(const struct plugin_model *model)
 {
 	return model->n_functions;
 }
 
-int tag_model_take(struct tag_model *model, struct tag_sections *sections)
+int plugin_model_take(struct plugin_model *model, struct plugin_sections *sections)
 {
 	if (VEC_RESERVE(&model->files, 1) < 0)
 		return -ENOMEM;
 	model->files.items[model->files.count++] = *sections;
 	model->n_functions += sections->n_functions;
-	*sections = (struct tag_sections){0};
+	*sections = (struct plugin_sections){0};
 	return 0;
 }
 
@@ -96,19 +96,19 @@ static int tag_set_node(struct tag_build *b, enum tag_set set, uint64_t number, 
 				     ret_node);
 }
 
-static int tag_function_node(struct tag_build *b, const struct tag_function *f)
+static int plugin_function_node(struct tag_build *b, const struct plugin_function *f)
 {
 	uint32_t node;
 	int r;
 
-	if (f->flags & TAG_FUNCTION_LEFT_OUT)
+	if (f->flags & PLUGIN_FUNCTION_LEFT_OUT)
 		return tag_set_node(b, TAG_SET_LEFT_OUT, f->id, &node);
 	r = callgraph_node(b->graph, f->id, f->name, &node);
 	if (r < 0)
 		return r;
-	if (f->flags & TAG_FUNCTION_ROOT || strcmp(f->name, "main") == 0)
+	if (f->flags & PLUGIN_FUNCTION_ROOT || strcmp(f->name, "main") == 0)
 		callgraph_set_root(b->graph, node);
-	if (f->flags & TAG_FUNCTION_PUBLIC) {
+	if (f->flags & PLUGIN_FUNCTION_PUBLIC) {
 		callgraph_set_public(b->graph, node);
 		r = callgraph_edge(b->graph, b->public, node);
 	}
@@ -131,14 +131,14 @@ static int tag_build_nodes(struct tag_build *b)
 	if (r == 0)
 		r = tag_set_new(b, TAG_SET_TAKEN, 0, &b->any);
 	if (r == 0)
-		r = tag_set_new(b, TAG_SET_FOREIGN, TAG_MODEL_FOREIGN_BITS, &b->foreign);
+		r = tag_set_new(b, TAG_SET_FOREIGN, PLUGIN_MODEL_FOREIGN_BITS, &b->foreign);
 	if (r == 0)
-		r = tag_set_new(b, TAG_SET_PUBLIC, TAG_MODEL_PUBLIC_BITS, &b->public);
+		r = tag_set_new(b, TAG_SET_PUBLIC, PLUGIN_MODEL_PUBLIC_BITS, &b->public);
 	for (size_t i = 0; r == 0 && i < b->model->files.count; i++) {
-		const struct tag_sections *s = &b->model->files.items[i];
+		const struct plugin_sections *s = &b->model->files.items[i];
 
 		for (size_t k = 0; r == 0 && k < s->n_functions; k++)
-			r = tag_function_node(b, &s->functions[k]);
+			r = plugin_function_node(b, &s->functions[k]);
 	}
 	return r;
 }
@@ -199,7 +199,7 @@ static int tag_build_taken_as(struct tag_build *b, enum tag_set set, uint64_t sh
 	return r < 0 ? r : tag_build_call(b, hub, node);
 }
 
-static int tag_build_taken(struct tag_build *b, const struct tag_function *f, uint32_t node)
+static int tag_build_taken(struct tag_build *b, const struct plugin_function *f, uint32_t node)
 {
 	int r = tag_build_call(b, b->any, node);
 
@@ -209,18 +209,19 @@ static int tag_build_taken(struct tag_build *b, const struct tag_function *f, ui
 		return tag_build_call(b, b->shapeless, node);
 	if (r == 0)
 		r = tag_build_taken_as(b, TAG_SET_SHAPE, f->shape, node);
-	if (r == 0 && f->flags & TAG_FUNCTION_VIRTUAL)
+	if (r == 0 && f->flags & PLUGIN_FUNCTION_VIRTUAL)
 		r = tag_build_taken_as(b, TAG_SET_VIRTUAL, f->shape, node);
 	return r;
 }
 
-static int tag_build_target(struct tag_build *b, const struct tag_edge *e, uint32_t from)
+static int tag_build_target(struct tag_build *b, const struct plugin_edge *e, uint32_t from)
 {
 	uint32_t to;
 	int r;
 
-	if (e->flags & TAG_EDGE_INDIRECT) {
-		r = tag_build_shape(b, e->flags & TAG_EDGE_METHOD ? TAG_SET_VIRTUAL : TAG_SET_SHAPE,
+	if (e->flags & PLUGIN_EDGE_INDIRECT) {
+		r = tag_build_shape(b,
+				    e->flags & PLUGIN_EDGE_METHOD ? TAG_SET_VIRTUAL : TAG_SET_SHAPE,
 				    e->callee, &to);
 		return r < 0 ? r : callgraph_edge(b->graph, from, to);
 	}
@@ -231,7 +232,7 @@ static int tag_build_target(struct tag_build *b, const struct tag_edge *e, uint3
 	return r < 0 ? r : callgraph_edge(b->graph, from, b->public);
 }
 
-static int tag_build_edge(struct tag_build *b, const struct tag_edge *e)
+static int tag_build_edge(struct tag_build *b, const struct plugin_edge *e)
 {
 	uint32_t from = tag_build_find(b, e->caller), tail;
 	int r;
@@ -239,20 +240,20 @@ static int tag_build_edge(struct tag_build *b, const struct tag_edge *e)
 	if (from == CALLGRAPH_NONE)
 		return 0; /* the caller's own record is gone: so is its code */
 	r = tag_build_target(b, e, from);
-	if (r < 0 || !(e->flags & TAG_EDGE_TAIL))
+	if (r < 0 || !(e->flags & PLUGIN_EDGE_TAIL))
 		return r;
 	r = tag_set_node(b, TAG_SET_TAIL, from, &tail);
 	return r < 0 ? r : tag_build_target(b, e, tail);
 }
 
-typedef int (*tag_build_step)(struct tag_build *b, const struct tag_edge *e);
+typedef int (*tag_build_step)(struct tag_build *b, const struct plugin_edge *e);
 
 static int tag_build_each(struct tag_build *b, tag_build_step step)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < b->model->files.count; i++) {
-		const struct tag_sections *s = &b->model->files.items[i];
+		const struct plugin_sections *s = &b->model->files.items[i];
 
 		for (size_t k = 0; r == 0 && k < s->n_edges; k++)
 			r = step(b, &s->edges[k]);
@@ -260,11 +261,11 @@ static int tag_build_each(struct tag_build *b, tag_build_step step)
 	return r;
 }
 
-static int tag_step_tails(struct tag_build *b, const struct tag_edge *e)
+static int tag_step_tails(struct tag_build *b, const struct plugin_edge *e)
 {
 	uint32_t from;
 
-	if (e->flags & TAG_EDGE_TAKEN || !(e->flags & TAG_EDGE_TAIL))
+	if (e->flags & PLUGIN_EDGE_TAKEN || !(e->flags & PLUGIN_EDGE_TAIL))
 		return 0;
 	from = tag_build_find(b, e->caller);
 	if (from != CALLGRAPH_NONE)
@@ -272,11 +273,11 @@ static int tag_step_tails(struct tag_build *b, const struct tag_edge *e)
 	return 0;
 }
 
-static int tag_step_taken(struct tag_build *b, const struct tag_edge *e)
+static int tag_step_taken(struct tag_build *b, const struct plugin_edge *e)
 {
 	uint32_t node;
 
-	if (!(e->flags & TAG_EDGE_TAKEN))
+	if (!(e->flags & PLUGIN_EDGE_TAKEN))
 		return 0;
 	node = tag_build_find(b, e->callee);
 	if (node != CALLGRAPH_NONE)
@@ -284,9 +285,9 @@ static int tag_step_taken(struct tag_build *b, const struct tag_edge *e)
 	return 0;
 }
 
-static int tag_step_calls(struct tag_build *b, const struct tag_edge *e)
+static int tag_step_calls(struct tag_build *b, const struct plugin_edge *e)
 {
-	return e->flags & TAG_EDGE_TAKEN ? 0 : tag_build_edge(b, e);
+	return e->flags & PLUGIN_EDGE_TAKEN ? 0 : tag_build_edge(b, e);
 }
 
 /* Functions whose address some file takes fill the sets. */
@@ -295,7 +296,7 @@ static int tag_build_sets(struct tag_build *b)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < b->model->files.count; i++) {
-		const struct tag_sections *s = &b->model->files.items[i];
+		const struct plugin_sections *s = &b->model->files.items[i];
 
 		for (size_t k = 0; r == 0 && k < s->n_functions; k++) {
 			uint32_t node = tag_build_find(b, s->functions[k].id);
@@ -332,7 +333,7 @@ static int tag_build(struct tag_build *b)
 	return r < 0 ? r : tag_build_each(b, tag_step_calls);
 }
 
-int tag_model_graph(const struct tag_model *model, struct callgraph **ret_graph)
+int plugin_model_graph(const struct plugin_model *model, struct callgraph **ret_graph)
 {
 	struct tag_build b = {.model = model};
 	int r = tag_build(&b);

@@ -17,18 +17,18 @@
 #include "callgraph/callgraph.h"
 #include "callgraph/plugin_sections.h"
 
-struct tag_model;
+struct plugin_model;
 
-int tag_model_new(struct tag_model **ret_model); /* 0 or -ENOMEM */
-void tag_model_free(struct tag_model *model);
+int plugin_model_new(struct plugin_model **ret_model); /* 0 or -ENOMEM */
+void plugin_model_free(struct plugin_model *model);
 
 /* One file of the program. The model takes what the sections own and leaves them empty. 0 or
  * -ENOMEM, with the sections as they were. */
-int tag_model_take(struct tag_model *model, struct tag_sections *sections);
+int plugin_model_take(struct plugin_model *model, struct plugin_sections *sections);
 
-size_t tag_model_functions(const struct tag_model *model);
+size_t plugin_model_functions(const struct plugin_model *model);
 
 /* The graph of all files together, not sealed, so that more can be added. 0, -ENOMEM, -E2BIG. */
-int tag_model_graph(const struct tag_model *model, struct callgraph **ret_graph);
+int plugin_model_graph(const struct plugin_model *model, struct callgraph **ret_graph);
 
 #endif

@@ -17,11 +17,11 @@
 
 #include "base/hash.h"
 
-#define TAG_SECTIONS_VERSION	 1
-#define TAG_SECTIONS_MAX_RECORD	 65536
-#define TAG_SECTIONS_MAX_HEADERS 65536
+#define PLUGIN_SECTIONS_VERSION	    1
+#define PLUGIN_SECTIONS_MAX_RECORD  65536
+#define PLUGIN_SECTIONS_MAX_HEADERS 65536
 
-enum { TAG_LOC_MIN = 40, TAG_LOC_NAMES = 32, TAG_EDGE_SIZE = 24 };
+enum { TAG_LOC_MIN = 40, TAG_LOC_NAMES = 32, PLUGIN_EDGE_SIZE = 24 };
 
 struct tag_record_head {
 	uint32_t size;
@@ -32,7 +32,7 @@ struct tag_record_head {
 struct tag_cursor {
 	const uint8_t *data;
 	size_t len, at, min;
-	struct tag_sections_fault *fault;
+	struct plugin_sections_fault *fault;
 };
 
 static uint64_t tag_word(const uint8_t *at)
@@ -63,11 +63,11 @@ static int tag_next(struct tag_cursor *c, struct tag_record_head *ret_head,
 	if (c->len - c->at < sizeof(head))
 		return tag_bad(c, "it ends within a record");
 	memcpy(&head, c->data + c->at, sizeof(head));
-	if (head.size % 8 || head.size > TAG_SECTIONS_MAX_RECORD || head.size < 8)
+	if (head.size % 8 || head.size > PLUGIN_SECTIONS_MAX_RECORD || head.size < 8)
 		return tag_bad(c, "a record has an impossible size");
 	if (head.size > c->len - c->at)
 		return tag_bad(c, "a record goes beyond its end");
-	if (head.version == TAG_SECTIONS_VERSION && head.size < c->min)
+	if (head.version == PLUGIN_SECTIONS_VERSION && head.size < c->min)
 		return tag_bad(c, "a record is too small");
 	*ret_head = head;
 	*ret_record = c->data + c->at;
@@ -83,7 +83,7 @@ static int tag_count(struct tag_cursor c, size_t *ret_n, size_t *skipped)
 	int r;
 
 	while ((r = tag_next(&c, &head, &record)) > 0) {
-		if (head.version == TAG_SECTIONS_VERSION)
+		if (head.version == PLUGIN_SECTIONS_VERSION)
 			n++;
 		else
 			++*skipped;
@@ -105,7 +105,7 @@ static const char *tag_name(const uint8_t *record, size_t size, size_t *at)
 	return name;
 }
 
-static int tag_fill_functions(struct tag_cursor c, struct tag_function *functions)
+static int tag_fill_functions(struct tag_cursor c, struct plugin_function *functions)
 {
 	struct tag_record_head head;
 	const uint8_t *record;
@@ -113,9 +113,9 @@ static int tag_fill_functions(struct tag_cursor c, struct tag_function *function
 
 	while ((r = tag_next(&c, &head, &record)) > 0) {
 		size_t at = TAG_LOC_NAMES;
-		struct tag_function *f = functions;
+		struct plugin_function *f = functions;
 
-		if (head.version != TAG_SECTIONS_VERSION)
+		if (head.version != PLUGIN_SECTIONS_VERSION)
 			continue;
 		f->flags = head.flags;
 		f->id = tag_word(record + 8);
@@ -133,19 +133,19 @@ static int tag_fill_functions(struct tag_cursor c, struct tag_function *function
 	return r;
 }
 
-static void tag_fill_edges(struct tag_cursor c, struct tag_edge *edges)
+static void tag_fill_edges(struct tag_cursor c, struct plugin_edge *edges)
 {
 	struct tag_record_head head;
 	const uint8_t *record;
 
 	while (tag_next(&c, &head, &record) > 0)
-		if (head.version == TAG_SECTIONS_VERSION)
-			*edges++ = (struct tag_edge){tag_word(record + 8), tag_word(record + 16),
-						     head.flags};
+		if (head.version == PLUGIN_SECTIONS_VERSION)
+			*edges++ = (struct plugin_edge){tag_word(record + 8), tag_word(record + 16),
+							head.flags};
 }
 
 static int tag_parse(const struct tag_cursor *loc, const struct tag_cursor *edge,
-		     struct tag_sections *s)
+		     struct plugin_sections *s)
 {
 	int r;
 
@@ -171,18 +171,18 @@ static int tag_parse(const struct tag_cursor *loc, const struct tag_cursor *edge
 }
 
 /* `names` becomes the result's, whatever comes of it. */
-static int tag_sections_take(uint8_t *names, size_t names_len, const uint8_t *btedge,
-			     size_t btedge_len, struct tag_sections *ret_sections,
-			     struct tag_sections_fault *ret_fault)
+static int plugin_sections_take(uint8_t *names, size_t names_len, const uint8_t *btedge,
+				size_t btedge_len, struct plugin_sections *ret_sections,
+				struct plugin_sections_fault *ret_fault)
 {
-	struct tag_sections_fault fault = {0};
-	struct tag_sections s = {.names = names};
+	struct plugin_sections_fault fault = {0};
+	struct plugin_sections s = {.names = names};
 	struct tag_cursor loc = {names, names_len, 0, TAG_LOC_MIN, &fault};
-	struct tag_cursor edge = {btedge, btedge_len, 0, TAG_EDGE_SIZE, &fault};
+	struct tag_cursor edge = {btedge, btedge_len, 0, PLUGIN_EDGE_SIZE, &fault};
 	int r = tag_parse(&loc, &edge, &s);
 
 	if (r < 0) {
-		tag_sections_release(&s);
+		plugin_sections_release(&s);
 		if (r == -EBADMSG)
 			*ret_fault = fault;
 		return r;
@@ -191,9 +191,9 @@ static int tag_sections_take(uint8_t *names, size_t names_len, const uint8_t *bt
 	return 0;
 }
 
-int tag_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *btedge,
-		       size_t btedge_len, struct tag_sections *ret_sections,
-		       struct tag_sections_fault *ret_fault)
+int plugin_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *btedge,
+			  size_t btedge_len, struct plugin_sections *ret_sections,
+			  struct plugin_sections_fault *ret_fault)
 {
 	uint8_t *names = malloc(btloc_len + 1);
 
@@ -201,15 +201,15 @@ int tag_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *bt
 		return -ENOMEM;
 	if (btloc_len)
 		memcpy(names, btloc, btloc_len);
-	return tag_sections_take(names, btloc_len, btedge, btedge_len, ret_sections, ret_fault);
+	return plugin_sections_take(names, btloc_len, btedge, btedge_len, ret_sections, ret_fault);
 }
 
-void tag_sections_release(struct tag_sections *sections)
+void plugin_sections_release(struct plugin_sections *sections)
 {
 	free(sections->functions);
 	free(sections->edges);
 	free(sections->names);
-	*sections = (struct tag_sections){0};
+	*sections = (struct plugin_sections){0};
 }
 
 /* --- in a file ----------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ static bool tag_find(const struct elf_file *file, const char *name, GElf_Shdr *r
 
 	if (elf_getshdrstrndx(elf, &names))
 		return false;
-	while (n++ < TAG_SECTIONS_MAX_HEADERS && (scn = elf_nextscn(elf, scn))) {
+	while (n++ < PLUGIN_SECTIONS_MAX_HEADERS && (scn = elf_nextscn(elf, scn))) {
 		const char *is;
 
 		if (!gelf_getshdr(scn, ret_shdr) || ret_shdr->sh_type == SHT_NOBITS)
@@ -236,17 +236,17 @@ static bool tag_find(const struct elf_file *file, const char *name, GElf_Shdr *r
 
 /* 0, -ENODATA (there is none), -EBADMSG, -ENOMEM, -EIO. */
 static int tag_load(const struct elf_file *file, const char *name, uint8_t **ret_data,
-		    size_t *ret_len, struct tag_sections_fault *fault)
+		    size_t *ret_len, struct plugin_sections_fault *fault)
 {
 	GElf_Shdr shdr;
 	uint8_t *data, last;
 	int64_t n;
 
-	*fault = (struct tag_sections_fault){.section = name};
+	*fault = (struct plugin_sections_fault){.section = name};
 	if (!tag_find(file, name, &shdr))
 		return -ENODATA;
 	fault->what = "it is compressed or larger than 512 MiB";
-	if (shdr.sh_flags & SHF_COMPRESSED || shdr.sh_size > TAG_SECTIONS_MAX_BYTES)
+	if (shdr.sh_flags & SHF_COMPRESSED || shdr.sh_size > PLUGIN_SECTIONS_MAX_BYTES)
 		return -EBADMSG;
 	fault->what = "the file ends before it";
 	if (shdr.sh_size && elf_file_read(file, shdr.sh_offset + shdr.sh_size - 1, &last, 1) != 1)
@@ -264,10 +264,10 @@ static int tag_load(const struct elf_file *file, const char *name, uint8_t **ret
 	return 0;
 }
 
-int tag_sections_read(const struct elf_file *file, struct tag_sections *ret_sections,
-		      struct tag_sections_fault *ret_fault)
+int plugin_sections_read(const struct elf_file *file, struct plugin_sections *ret_sections,
+			 struct plugin_sections_fault *ret_fault)
 {
-	struct tag_sections_fault fault;
+	struct plugin_sections_fault fault;
 	uint8_t *loc, *edge = NULL;
 	size_t loc_len, edge_len = 0;
 	int r = tag_load(file, ".btloc", &loc, &loc_len, &fault);
@@ -277,7 +277,8 @@ int tag_sections_read(const struct elf_file *file, struct tag_sections *ret_sect
 		if (r < 0 && r != -ENODATA)
 			free(loc);
 		else
-			r = tag_sections_take(loc, loc_len, edge, edge_len, ret_sections, &fault);
+			r = plugin_sections_take(loc, loc_len, edge, edge_len, ret_sections,
+						 &fault);
 	}
 	free(edge);
 	if (r == -EBADMSG)
@@ -285,7 +286,7 @@ int tag_sections_read(const struct elf_file *file, struct tag_sections *ret_sect
 	return r;
 }
 
-uint64_t tag_sections_id(const char *name)
+uint64_t plugin_sections_id(const char *name)
 {
 	uint64_t hash = 0;
 

@@ -8,22 +8,22 @@
 
 #include "elf/elf_file.h"
 
-enum tag_function_flags {
-	TAG_FUNCTION_LOCAL = 1,
-	TAG_FUNCTION_LEFT_OUT = 2, /* never in a tag; its calls are */
-	TAG_FUNCTION_ROOT = 4,	   /* chains to 0, whoever calls it */
-	TAG_FUNCTION_VIRTUAL = 8,
-	TAG_FUNCTION_PUBLIC = 16, /* other files may call it */
+enum plugin_function_flags {
+	PLUGIN_FUNCTION_LOCAL = 1,
+	PLUGIN_FUNCTION_LEFT_OUT = 2, /* never in a tag; its calls are */
+	PLUGIN_FUNCTION_ROOT = 4,     /* chains to 0, whoever calls it */
+	PLUGIN_FUNCTION_VIRTUAL = 8,
+	PLUGIN_FUNCTION_PUBLIC = 16, /* other files may call it */
 };
 
-enum tag_edge_flags {
-	TAG_EDGE_TAIL = 1,     /* the callee takes the caller's place */
-	TAG_EDGE_INDIRECT = 2, /* callee is a shape */
-	TAG_EDGE_TAKEN = 4,    /* the callee's address is taken; there is no caller */
-	TAG_EDGE_METHOD = 8,   /* called through an object */
+enum plugin_edge_flags {
+	PLUGIN_EDGE_TAIL = 1,	  /* the callee takes the caller's place */
+	PLUGIN_EDGE_INDIRECT = 2, /* callee is a shape */
+	PLUGIN_EDGE_TAKEN = 4,	  /* the callee's address is taken; there is no caller */
+	PLUGIN_EDGE_METHOD = 8,	  /* called through an object */
 };
 
-struct tag_function {
+struct plugin_function {
 	uint64_t id;
 	uint64_t vaddr; /* where its code starts */
 	uint64_t shape; /* 0: not known */
@@ -31,41 +31,41 @@ struct tag_function {
 	const char *name, *file; /* linkage name; the end of the source file's path */
 };
 
-struct tag_edge {
+struct plugin_edge {
 	uint64_t caller, callee; /* ids */
 	uint32_t flags;
 };
 
-struct tag_sections {
-	struct tag_function *functions;
-	struct tag_edge *edges;
+struct plugin_sections {
+	struct plugin_function *functions;
+	struct plugin_edge *edges;
 	size_t n_functions, n_edges;
 	size_t n_skipped; /* records of versions that are not known here */
 	uint8_t *names;	  /* what the functions' names point into */
 };
 
-#define TAG_SECTIONS_MAX_BYTES ((uint64_t)512 * 1024 * 1024)
+#define PLUGIN_SECTIONS_MAX_BYTES ((uint64_t)512 * 1024 * 1024)
 
 /* What is wrong with a section, for a message. */
-struct tag_sections_fault {
+struct plugin_sections_fault {
 	const char *section; /* ".btloc" or ".btedge" */
 	const char *what;    /* "a record goes beyond the section's end" */
 	uint64_t offset;     /* in the section */
 };
 
 /* Both sections of a file. 0; -ENODATA: it has no .btloc, so it is not instrumented; -EBADMSG, with
- * *ret_fault; -ENOMEM; -EIO. Release with tag_sections_release(). */
-int tag_sections_read(const struct elf_file *file, struct tag_sections *ret_sections,
-		      struct tag_sections_fault *ret_fault);
+ * *ret_fault; -ENOMEM; -EIO. Release with plugin_sections_release(). */
+int plugin_sections_read(const struct elf_file *file, struct plugin_sections *ret_sections,
+			 struct plugin_sections_fault *ret_fault);
 
 /* The same from bytes. */
-int tag_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *btedge,
-		       size_t btedge_len, struct tag_sections *ret_sections,
-		       struct tag_sections_fault *ret_fault);
+int plugin_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *btedge,
+			  size_t btedge_len, struct plugin_sections *ret_sections,
+			  struct plugin_sections_fault *ret_fault);
 
-void tag_sections_release(struct tag_sections *sections); /* empties it */
+void plugin_sections_release(struct plugin_sections *sections); /* empties it */
 
 /* H() of docs/TAGS.md: the id of a global function, from its linkage name. */
-uint64_t tag_sections_id(const char *name);
+uint64_t plugin_sections_id(const char *name);
 
 #endif

@@ -27,29 +27,29 @@
 #define WINDOW_BYTES	256 /* of code that are looked at */
 #define MAX_INSTRUCTION 15
 
-struct tag_functions {
+struct tagged_functions {
 	const struct elf_file *file; /* borrowed */
 	struct unwind_bounds *bounds;
-	struct symtab *symtab;	      /* NULL: not needed so far */
-	struct tag_sections sections; /* functions by vaddr */
-	bool is_listed;		      /* else every function counts, */
-	uint64_t runtime[2];	      /* but for these */
-	uint64_t file_id;	      /* in their ids */
+	struct symtab *symtab;		 /* NULL: not needed so far */
+	struct plugin_sections sections; /* functions by vaddr */
+	bool is_listed;			 /* else every function counts, */
+	uint64_t runtime[2];		 /* but for these */
+	uint64_t file_id;		 /* in their ids */
 };
 
 /* --- making ----------------------------------------------------------------------------------- */
 
 static int by_vaddr(const void *a, const void *b)
 {
-	const struct tag_function *x = a, *y = b;
+	const struct plugin_function *x = a, *y = b;
 
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-static int read_list(struct tag_functions *f)
+static int read_list(struct tagged_functions *f)
 {
-	struct tag_sections_fault fault;
-	int r = tag_sections_read(f->file, &f->sections, &fault);
+	struct plugin_sections_fault fault;
+	int r = plugin_sections_read(f->file, &f->sections, &fault);
 
 	if (r)
 		return r;
@@ -104,7 +104,7 @@ static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2]
 
 /* Does the file call the runtime of -finstrument-functions? It can hold it, too; but the C library
  * has functions of the same names that do nothing, and libstacktag.so is the runtime alone. */
-static bool calls_runtime(struct tag_functions *f)
+static bool calls_runtime(struct tagged_functions *f)
 {
 	struct elf_file *own;
 	Elf_Scn *section = NULL;
@@ -117,54 +117,54 @@ static bool calls_runtime(struct tag_functions *f)
 	while ((section = elf_nextscn(elf_file_libelf(own), section)))
 		calls |= look_for_runtime(elf_file_libelf(own), section, f->runtime);
 	elf_file_free(own);
-	return calls || (f->runtime[0] && tag_functions_note(f->file, &note) &&
+	return calls || (f->runtime[0] && tagged_functions_note(f->file, &note) &&
 			 elf_file_entry_vaddr(f->file));
 }
 
-int tag_functions_new(const struct elf_file *file, struct tag_functions **ret_functions)
+int tagged_functions_new(const struct elf_file *file, struct tagged_functions **ret_functions)
 {
-	struct tag_functions *f = calloc(1, sizeof(*f));
+	struct tagged_functions *f = calloc(1, sizeof(*f));
 	int r;
 
 	if (!f)
 		return -ENOMEM;
 	f->file = file;
-	f->file_id = tag_functions_file_id(file);
+	f->file_id = tagged_functions_file_id(file);
 	r = read_list(f);
 	if (r == -ENODATA && calls_runtime(f))
 		r = 0;
 	if (!r)
 		r = unwind_bounds_new(file, &f->bounds);
 	if (r) {
-		tag_functions_free(f);
+		tagged_functions_free(f);
 		return r;
 	}
 	*ret_functions = f;
 	return 0;
 }
 
-void tag_functions_free(struct tag_functions *functions)
+void tagged_functions_free(struct tagged_functions *functions)
 {
 	if (!functions)
 		return;
 	unwind_bounds_free(functions->bounds);
 	symtab_free(functions->symtab);
-	tag_sections_release(&functions->sections);
+	plugin_sections_release(&functions->sections);
 	free(functions);
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static const struct tag_function *find_start(const struct tag_functions *f, uint64_t vaddr)
+static const struct plugin_function *find_start(const struct tagged_functions *f, uint64_t vaddr)
 {
-	const struct tag_function key = {.vaddr = vaddr};
+	const struct plugin_function key = {.vaddr = vaddr};
 
 	if (!f->sections.n_functions)
 		return NULL;
 	return bsearch(&key, f->sections.functions, f->sections.n_functions, sizeof(key), by_vaddr);
 }
 
-static bool find_symbol(struct tag_functions *f, uint64_t vaddr, const char **ret_name,
+static bool find_symbol(struct tagged_functions *f, uint64_t vaddr, const char **ret_name,
 			uint64_t *ret_start)
 {
 	if (!f->symtab && symtab_new(f->file, NULL, &f->symtab))
@@ -173,7 +173,7 @@ static bool find_symbol(struct tag_functions *f, uint64_t vaddr, const char **re
 }
 
 /* The function that a symbol "NAME.cold" is a part of. */
-static const struct tag_function *find_cold(struct tag_functions *f, uint64_t vaddr)
+static const struct plugin_function *find_cold(struct tagged_functions *f, uint64_t vaddr)
 {
 	static const char cold[] = ".cold";
 	const char *name, *end;
@@ -185,7 +185,7 @@ static const struct tag_function *find_cold(struct tag_functions *f, uint64_t va
 	if (end - name < 5 || strcmp(end - 5, cold))
 		return NULL;
 	for (size_t i = 0; i < f->sections.n_functions; i++) {
-		const struct tag_function *is = &f->sections.functions[i];
+		const struct plugin_function *is = &f->sections.functions[i];
 
 		if (!strncmp(is->name, name, (size_t)(end - name) - 5) && !is->name[end - name - 5])
 			return is;
@@ -193,7 +193,7 @@ static const struct tag_function *find_cold(struct tag_functions *f, uint64_t va
 	return NULL;
 }
 
-uint64_t tag_functions_file_id(const struct elf_file *file)
+uint64_t tagged_functions_file_id(const struct elf_file *file)
 {
 	uint8_t bytes[sizeof(Elf64_Phdr)];
 	uint64_t hash = 0;
@@ -213,7 +213,7 @@ uint64_t tag_functions_file_id(const struct elf_file *file)
 	return hash ? hash : 1;
 }
 
-static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_t *ret_id)
+static bool find_unlisted(const struct tagged_functions *f, uint64_t start, uint64_t *ret_id)
 {
 	uint64_t offset;
 
@@ -226,7 +226,7 @@ static bool find_unlisted(const struct tag_functions *f, uint64_t start, uint64_
 
 /* The part of a function that holds a vaddr, by its unwind entry; where there is no index of those
  * (static programs), by its symbol. */
-static bool find_part(struct tag_functions *f, uint64_t vaddr, struct tag_place *ret_part)
+static bool find_part(struct tagged_functions *f, uint64_t vaddr, struct tag_place *ret_part)
 {
 	uint64_t start = unwind_bounds_start(f->bounds, vaddr);
 	uint64_t end = start ? unwind_bounds_end(f->bounds, vaddr) : vaddr + 1;
@@ -238,9 +238,9 @@ static bool find_part(struct tag_functions *f, uint64_t vaddr, struct tag_place 
 	return true;
 }
 
-bool tag_functions_find(struct tag_functions *f, uint64_t vaddr, struct tag_place *ret_place)
+bool tagged_functions_find(struct tagged_functions *f, uint64_t vaddr, struct tag_place *ret_place)
 {
-	const struct tag_function *function;
+	const struct plugin_function *function;
 	struct tag_place found;
 
 	if (!find_part(f, vaddr, &found))
@@ -254,16 +254,16 @@ bool tag_functions_find(struct tag_functions *f, uint64_t vaddr, struct tag_plac
 	function = find_start(f, found.start);
 	if (!function)
 		function = find_cold(f, vaddr);
-	if (!function || function->flags & TAG_FUNCTION_LEFT_OUT)
+	if (!function || function->flags & PLUGIN_FUNCTION_LEFT_OUT)
 		return false;
 	found.id = function->id;
 	found.entry = function->vaddr;
-	found.is_root = function->flags & TAG_FUNCTION_ROOT;
+	found.is_root = function->flags & PLUGIN_FUNCTION_ROOT;
 	*ret_place = found;
 	return true;
 }
 
-bool tag_functions_is_runtime(struct tag_functions *f, uint64_t vaddr)
+bool tagged_functions_is_runtime(struct tagged_functions *f, uint64_t vaddr)
 {
 	struct tag_place part;
 
@@ -283,7 +283,7 @@ static bool stores_to_fs(const ZydisDecodedInstruction *instruction,
 
 /* What the instructions from a vaddr on say: calls `each` for one after the other, at most
  * WINDOW_BYTES of them, until it gives other than 0, which is passed on; 0: the code ended. */
-static int each_instruction(const struct tag_functions *f, uint64_t vaddr,
+static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 			    int (*each)(const ZydisDecodedInstruction *is,
 					const ZydisDecodedOperand *operands, uint64_t vaddr,
 					uint64_t arg),
@@ -340,7 +340,7 @@ static int look_for_call(const ZydisDecodedInstruction *is, const ZydisDecodedOp
 	return is->meta.category == ZYDIS_CATEGORY_CALL ? -1 : 0;
 }
 
-bool tag_functions_is_window(struct tag_functions *f, uint64_t vaddr)
+bool tagged_functions_is_window(struct tagged_functions *f, uint64_t vaddr)
 {
 	struct tag_place part;
 
@@ -381,7 +381,7 @@ static bool find_word(const uint8_t *bytes, size_t len, uint64_t vaddr, uint64_t
 	return false;
 }
 
-bool tag_functions_note(const struct elf_file *file, uint64_t *ret_vaddr)
+bool tagged_functions_note(const struct elf_file *file, uint64_t *ret_vaddr)
 {
 	Elf *elf = elf_file_libelf(file);
 	size_t n;

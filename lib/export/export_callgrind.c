@@ -31,16 +31,16 @@
 /* Samples of a function's line; with a callee, those of calls from there. */
 struct callgrind_cost {
 	uint32_t symbol, line;
-	uint32_t callee, callee_line; /* symbol; PATHS_NONE: the function's own cost */
+	uint32_t callee, callee_line; /* symbol; STACK_TABLE_NONE: the function's own cost */
 	uint64_t samples;
 };
 
 struct callgrind {
 	struct profile *profile;
 	FILE *out;
-	struct paths *paths;
-	const struct paths_stack *stacks;
-	const struct paths_frame *frames;
+	struct stack_table *paths;
+	const struct stack_table_stack *stacks;
+	const struct stack_table_frame *frames;
 	uint32_t n_stacks, n_symbols;
 	uint64_t *self, *total; /* by stack */
 	bool *is_there;		/* by symbol: it has a line */
@@ -65,11 +65,11 @@ static void callgrind_sum(struct callgrind *c)
 	const struct profile_entry *entries = profile_entries(c->profile, &n);
 
 	for (size_t i = 0; i < n; i++)
-		c->self[paths_find(c->paths, entries[i].node, entries[i].end_reason,
-				   entries[i].origin)] += entries[i].samples;
+		c->self[stack_table_find(c->paths, entries[i].node, entries[i].end_reason,
+					 entries[i].origin)] += entries[i].samples;
 	for (uint32_t i = c->n_stacks; i-- > 0;) {
 		c->total[i] += c->self[i];
-		if (c->stacks[i].parent != PATHS_NONE)
+		if (c->stacks[i].parent != STACK_TABLE_NONE)
 			c->total[c->stacks[i].parent] += c->total[i];
 	}
 }
@@ -78,7 +78,7 @@ static void callgrind_sum(struct callgrind *c)
 
 /* The walk through the tree of paths. */
 struct callgrind_walk {
-	uint32_t *first_child, *next; /* PATHS_NONE ends */
+	uint32_t *first_child, *next; /* STACK_TABLE_NONE ends */
 	uint32_t *path;		      /* by depth */
 	uint32_t *standing;	      /* by symbol: how often it is on the way */
 	uint32_t depth;
@@ -105,11 +105,12 @@ static void callgrind_go(struct callgrind *c, struct callgrind_walk *walk, uint3
 {
 	uint32_t at = root;
 
-	while (at != PATHS_NONE) {
+	while (at != STACK_TABLE_NONE) {
 		callgrind_enter(c, walk, at);
 		at = walk->first_child[at];
-		while (at == PATHS_NONE && walk->depth) {
-			at = walk->depth > 1 ? walk->next[walk->path[walk->depth - 1]] : PATHS_NONE;
+		while (at == STACK_TABLE_NONE && walk->depth) {
+			at = walk->depth > 1 ? walk->next[walk->path[walk->depth - 1]]
+					     : STACK_TABLE_NONE;
 			callgrind_leave(c, walk);
 		}
 	}
@@ -125,7 +126,7 @@ static int callgrind_depth(const struct callgrind *c, uint32_t *ret_max)
 	for (uint32_t i = 0; i < c->n_stacks; i++) {
 		uint32_t parent = c->stacks[i].parent;
 
-		depth[i] = parent == PATHS_NONE ? 1 : depth[parent] + 1;
+		depth[i] = parent == STACK_TABLE_NONE ? 1 : depth[parent] + 1;
 		if (depth[i] > *ret_max)
 			*ret_max = depth[i];
 	}
@@ -146,17 +147,17 @@ static int callgrind_fold_recursion(struct callgrind *c)
 	if (!walk.first_child || !walk.next || !walk.path || !walk.standing)
 		r = -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++)
-		walk.first_child[i] = walk.next[i] = PATHS_NONE;
+		walk.first_child[i] = walk.next[i] = STACK_TABLE_NONE;
 	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++) {
 		uint32_t parent = c->stacks[i].parent;
 
-		if (parent == PATHS_NONE)
+		if (parent == STACK_TABLE_NONE)
 			continue;
 		walk.next[i] = walk.first_child[parent];
 		walk.first_child[parent] = i;
 	}
 	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++)
-		if (c->stacks[i].parent == PATHS_NONE)
+		if (c->stacks[i].parent == STACK_TABLE_NONE)
 			callgrind_go(c, &walk, i);
 	free(walk.first_child);
 	free(walk.next);
@@ -203,7 +204,7 @@ static int callgrind_choose_files(struct callgrind *c)
 	uint32_t n;
 	int r = 0;
 
-	paths_frames(c->paths, &n);
+	stack_table_frames(c->paths, &n);
 	callgrind_file(c, &(struct profile_frame){0}, &r); /* number 0: not known */
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const struct profile_frame *frame = &c->frames[i].frame;
@@ -227,13 +228,13 @@ static int callgrind_collect(struct callgrind *c)
 		 * object. */
 		if (c->self[i] || !c->is_there[frame->symbol->number])
 			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
-								PATHS_NONE, 0, c->self[i]};
+								STACK_TABLE_NONE, 0, c->self[i]};
 		c->is_there[frame->symbol->number] = true;
 		if (!c->call[i])
 			continue;
 		c->costs[n] = (struct callgrind_cost){CALLGRIND_ROOT, 0, frame->symbol->number,
 						      line, c->call[i]};
-		if (c->stacks[i].parent != PATHS_NONE) {
+		if (c->stacks[i].parent != STACK_TABLE_NONE) {
 			caller = callgrind_frame(c, c->stacks[i].parent);
 			c->costs[n].symbol = caller->symbol->number;
 			c->costs[n].line = callgrind_line(c, caller, &r);
@@ -284,7 +285,7 @@ static void callgrind_function(struct callgrind *c, uint32_t number, const char 
 
 static int callgrind_body(struct callgrind *c)
 {
-	uint32_t at = PATHS_NONE;
+	uint32_t at = STACK_TABLE_NONE;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < c->n_costs; i++) {
@@ -298,7 +299,7 @@ static int callgrind_body(struct callgrind *c)
 				callgrind_function(c, cost->symbol, "", &r);
 		}
 		at = cost->symbol;
-		if (cost->callee != PATHS_NONE) {
+		if (cost->callee != STACK_TABLE_NONE) {
 			callgrind_function(c, cost->callee, "c", &r);
 			text_printf(&c->b, "calls=%" PRIu64 " %u\n", cost->samples,
 				    cost->callee_line);
@@ -330,12 +331,12 @@ static void callgrind_head(struct callgrind *c)
 static int callgrind_alloc(struct callgrind *c)
 {
 	uint32_t n_frames;
-	int r = paths_new(c->profile, &c->paths);
+	int r = stack_table_new(c->profile, &c->paths);
 
 	if (r < 0)
 		return r;
-	c->stacks = paths_stacks(c->paths, &c->n_stacks);
-	c->frames = paths_frames(c->paths, &n_frames);
+	c->stacks = stack_table_stacks(c->paths, &c->n_stacks);
+	c->frames = stack_table_frames(c->paths, &n_frames);
 	c->n_symbols = (uint32_t)profile_symbol_count(c->profile);
 	c->self = calloc((size_t)c->n_stacks + 1, sizeof(*c->self));
 	c->total = calloc((size_t)c->n_stacks + 1, sizeof(*c->total));
@@ -380,7 +381,7 @@ int export_callgrind(struct profile *profile, FILE *out)
 
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
-	paths_free(c.paths);
+	stack_table_free(c.paths);
 	free(c.self);
 	free(c.total);
 	free(c.call);

@@ -39,8 +39,8 @@ struct firefox {
 	struct profile *profile;
 	const struct store_tables *t;
 	FILE *out;
-	struct paths *paths;
-	struct timeline timeline;
+	struct stack_table *paths;
+	struct thread_samples timeline;
 	struct strings *strings, *resources; /* resources are known by their paths */
 	uint32_t *resource_lib;		     /* its library + 1; 0: none */
 	uint32_t *resource_name;	     /* string */
@@ -115,18 +115,18 @@ static void firefox_false(struct firefox *f, uint32_t i)
 	text_put_raw(&f->b, "false");
 }
 
-static const struct paths_frame *firefox_frame(struct firefox *f, uint32_t i)
+static const struct stack_table_frame *firefox_frame(struct firefox *f, uint32_t i)
 {
 	uint32_t n;
 
-	return &paths_frames(f->paths, &n)[i];
+	return &stack_table_frames(f->paths, &n)[i];
 }
 
 static void firefox_prefix(struct firefox *f, uint32_t i)
 {
-	uint32_t n, parent = paths_stacks(f->paths, &n)[i].parent;
+	uint32_t n, parent = stack_table_stacks(f->paths, &n)[i].parent;
 
-	if (parent == PATHS_NONE)
+	if (parent == STACK_TABLE_NONE)
 		text_put_raw(&f->b, "null");
 	else
 		text_printf(&f->b, "%u", parent);
@@ -136,7 +136,7 @@ static void firefox_stack_frame(struct firefox *f, uint32_t i)
 {
 	uint32_t n;
 
-	text_printf(&f->b, "%u", paths_stacks(f->paths, &n)[i].frame);
+	text_printf(&f->b, "%u", stack_table_stacks(f->paths, &n)[i].frame);
 }
 
 static void firefox_address(struct firefox *f, uint32_t i)
@@ -239,7 +239,7 @@ static void firefox_stack_table(struct firefox *f, int *r)
 		{"prefix", firefox_prefix}, {"frame", firefox_stack_frame}, {0}};
 	uint32_t n;
 
-	paths_stacks(f->paths, &n);
+	stack_table_stacks(f->paths, &n);
 	firefox_table(f, "", "stackTable", n, columns, r);
 }
 
@@ -253,7 +253,7 @@ static void firefox_frame_table(struct firefox *f, int *r)
 		{"column", firefox_null},	 {0}};
 	uint32_t n;
 
-	paths_frames(f->paths, &n);
+	stack_table_frames(f->paths, &n);
 	firefox_table(f, ",\n", "frameTable", n, columns, r);
 }
 
@@ -346,7 +346,8 @@ static void firefox_shared(struct firefox *f, int *r)
 
 static void firefox_samples(struct firefox *f, uint32_t thread, int *r)
 {
-	const struct timeline_sample *samples = f->timeline.samples + f->timeline.first[thread];
+	const struct thread_samples_sample *samples =
+		f->timeline.samples + f->timeline.first[thread];
 	size_t n = f->timeline.first[thread + 1] - f->timeline.first[thread];
 	uint64_t before = f->t->recording.start_ns;
 
@@ -355,8 +356,8 @@ static void firefox_samples(struct firefox *f, uint32_t thread, int *r)
 	text_put_raw(&f->b, ",\n\"stack\":[");
 	for (size_t i = 0; *r == 0 && i < n; i++) {
 		text_printf(&f->b, i ? ",%u" : "%u",
-			    paths_find(f->paths, samples[i].node, samples[i].end_reason,
-				       samples[i].origin));
+			    stack_table_find(f->paths, samples[i].node, samples[i].end_reason,
+					     samples[i].origin));
 		firefox_drain(f, FIREFOX_DRAIN, r);
 	}
 	text_put_raw(&f->b, "],\n\"timeDeltas\":[");
@@ -519,7 +520,7 @@ static void firefox_function(struct firefox *f, uint32_t i, int *r)
 static int firefox_collect(struct firefox *f)
 {
 	uint32_t n_frames;
-	const struct paths_frame *frames = paths_frames(f->paths, &n_frames);
+	const struct stack_table_frame *frames = stack_table_frames(f->paths, &n_frames);
 	int r;
 
 	f->n_symbols = (uint32_t)profile_symbol_count(f->profile);
@@ -547,10 +548,10 @@ static int firefox_collect(struct firefox *f)
 
 static int firefox_write(struct firefox *f)
 {
-	int r = paths_new(f->profile, &f->paths);
+	int r = stack_table_new(f->profile, &f->paths);
 
 	if (r == 0)
-		r = timeline_make(f->profile, &f->timeline);
+		r = thread_samples_make(f->profile, &f->timeline);
 	if (r == 0)
 		r = firefox_collect(f);
 	if (r < 0)
@@ -571,8 +572,8 @@ int export_firefox(struct profile *profile, FILE *out)
 
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
-	timeline_free(&f.timeline);
-	paths_free(f.paths);
+	thread_samples_free(&f.timeline);
+	stack_table_free(f.paths);
 	strings_free(f.strings);
 	strings_free(f.resources);
 	free(f.resource_lib);

@@ -8,7 +8,7 @@
 #include "report/report.h"
 
 struct flamegraph_options {
-	enum report_by by;    /* what the frames next to the root are; a profile by CPU must have
+	enum partition_by by; /* what the frames next to the root are; a profile by CPU must have
 			       * been made with by_cpu */
 	double percent_limit; /* frames below this share of all samples are left out */
 	size_t max_bytes;     /* so are the smallest until the file is no larger; 0: none are */

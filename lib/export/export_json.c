@@ -26,7 +26,7 @@
 struct export_json {
 	struct profile *profile;
 	const struct store_tables *t;
-	struct paths *paths;
+	struct stack_table *paths;
 	FILE *out;
 	struct buf b;
 };
@@ -128,7 +128,7 @@ static void json_place(struct export_json *json, const struct profile_frame *fra
 static int json_frames(struct export_json *json)
 {
 	uint32_t n;
-	const struct paths_frame *frames = paths_frames(json->paths, &n);
+	const struct stack_table_frame *frames = stack_table_frames(json->paths, &n);
 	int r = 0;
 
 	text_put_raw(&json->b, ",\n\"frames\":[");
@@ -151,12 +151,12 @@ static int json_frames(struct export_json *json)
 static int json_stacks(struct export_json *json)
 {
 	uint32_t n;
-	const struct paths_stack *stacks = paths_stacks(json->paths, &n);
+	const struct stack_table_stack *stacks = stack_table_stacks(json->paths, &n);
 	int r = 0;
 
 	text_put_raw(&json->b, ",\n\"stacks\":[");
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		bool is_root = stacks[i].parent == PATHS_NONE;
+		bool is_root = stacks[i].parent == STACK_TABLE_NONE;
 
 		r = json_element(json, i);
 		text_printf(&json->b, "[%" PRId64 ",%u]", is_root ? -1 : (int64_t)stacks[i].parent,
@@ -183,7 +183,8 @@ static int json_entries(struct export_json *json)
 
 		r = json_element(json, i);
 		text_printf(&json->b, "{\"thread\":%u,\"stack\":%u,\"tag\":\"%016" PRIx64 "\"",
-			    e->thread, paths_find(json->paths, e->node, e->end_reason, e->origin),
+			    e->thread,
+			    stack_table_find(json->paths, e->node, e->end_reason, e->origin),
 			    tags[e->node]);
 		text_printf(&json->b,
 			    ",\"quality\":\"%s\",\"end\":\"%s\",\"samples\":%" PRIu64
@@ -199,7 +200,7 @@ static int json_write(struct export_json *json)
 {
 	static int (*const parts[])(struct export_json *) = {
 		json_threads, json_objects, json_frames, json_symbols, json_stacks, json_entries};
-	int r = paths_new(json->profile, &json->paths);
+	int r = stack_table_new(json->profile, &json->paths);
 
 	text_put_raw(&json->b, "{\"schema\":1,");
 	report_header_json(json->profile, &json->b);
@@ -215,7 +216,7 @@ int export_json(struct profile *profile, FILE *out)
 
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
-	paths_free(json.paths);
+	stack_table_free(json.paths);
 	buf_free(&json.b);
 	return r;
 }

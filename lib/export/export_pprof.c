@@ -62,9 +62,9 @@ struct pprof {
 	FILE *out;
 	const struct profile_entry *entries;
 	size_t n_entries;
-	const uint32_t *ids;		  /* of locations, by number */
-	const struct paths_stack *stacks; /* NULL: paths are those of the trie */
-	const uint64_t *tags;		  /* by trie node */
+	const uint32_t *ids;			/* of locations, by number */
+	const struct stack_table_stack *stacks; /* NULL: paths are those of the trie */
+	const uint64_t *tags;			/* by trie node */
 	uint32_t *tagged; /* trie nodes whose tags are in the string table, in order */
 	uint32_t n_tagged;
 	uint32_t *tag_string; /* by trie node: its tag in the string table; 0: not there */
@@ -254,8 +254,8 @@ static int pprof_sample(const struct pprof *p, struct pprof_block *b,
 
 	if (p->stacks)
 		r = pprof_path_go(p, b,
-				  1 + paths_find(pprof_tables_paths(p->tables), entry->node,
-						 entry->end_reason, entry->origin),
+				  1 + stack_table_find(pprof_tables_paths(p->tables), entry->node,
+						       entry->end_reason, entry->origin),
 				  0);
 	else
 		r = pprof_path_go(p, b, entry->node, pprof_tables_mark(p->tables, entry));
@@ -342,7 +342,7 @@ static int pprof_run(struct pprof *p)
 		return r;
 	p->ids = pprof_tables_ids(p->tables);
 	if (pprof_tables_paths(p->tables))
-		p->stacks = paths_stacks(pprof_tables_paths(p->tables), &n_stacks);
+		p->stacks = stack_table_stacks(pprof_tables_paths(p->tables), &n_stacks);
 	work.n = pprof_blocks(p->n_tagged) + pprof_blocks(p->n_entries);
 	return relay_run(&work);
 }

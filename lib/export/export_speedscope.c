@@ -23,7 +23,7 @@ struct speedscope {
 	struct profile *profile;
 	const struct store_tables *t;
 	FILE *out;
-	struct timeline timeline;
+	struct thread_samples timeline;
 	struct buf b;	    /* what is to be written */
 	struct buf weights; /* of the thread at hand */
 };
@@ -33,12 +33,13 @@ static int speedscope_drain(struct speedscope *s, size_t least)
 	return s->b.len >= least || s->b.failed ? text_flush(&s->b, s->out) : 0;
 }
 
-static bool speedscope_is_same(const struct timeline_sample *a, const struct timeline_sample *b)
+static bool speedscope_is_same(const struct thread_samples_sample *a,
+			       const struct thread_samples_sample *b)
 {
 	return a->node == b->node && a->end_reason == b->end_reason && a->origin == b->origin;
 }
 
-static int speedscope_stack(struct speedscope *s, const struct timeline_sample *sample)
+static int speedscope_stack(struct speedscope *s, const struct thread_samples_sample *sample)
 {
 	size_t n;
 	const struct profile_frame *frames =
@@ -71,7 +72,8 @@ static void speedscope_name(struct speedscope *s, uint32_t thread)
 
 static int speedscope_thread(struct speedscope *s, uint32_t thread)
 {
-	const struct timeline_sample *samples = s->timeline.samples + s->timeline.first[thread];
+	const struct thread_samples_sample *samples =
+		s->timeline.samples + s->timeline.first[thread];
 	size_t n = s->timeline.first[thread + 1] - s->timeline.first[thread];
 	int r = 0;
 
@@ -149,7 +151,7 @@ static void speedscope_head(struct speedscope *s)
 int export_speedscope(struct profile *profile, FILE *out)
 {
 	struct speedscope s = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r = timeline_make(profile, &s.timeline);
+	int r = thread_samples_make(profile, &s.timeline);
 
 	if (r == 0) {
 		speedscope_head(&s);
@@ -162,7 +164,7 @@ int export_speedscope(struct profile *profile, FILE *out)
 		r = speedscope_drain(&s, 0);
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
-	timeline_free(&s.timeline);
+	thread_samples_free(&s.timeline);
 	buf_free(&s.b);
 	buf_free(&s.weights);
 	return r;

@@ -242,9 +242,9 @@ static int flame_part(struct flame_source *source, const struct report_options *
 	uint32_t symbol, below = 0;
 	int r = report_view_begin(&source->view, part, true, NULL);
 
-	if (r == 0 && options->by != REPORT_BY_ALL) {
+	if (r == 0 && options->by != PARTITION_BY_ALL) {
 		buf_clear(&flame->text);
-		partition_put_name(&source->view.partition, part, options, &flame->text);
+		partition_put_name(&source->view.partition, part, options->utf8, &flame->text);
 		buf_put_u8(&flame->text, '\0');
 		r = flame->text.failed ? -ENOMEM
 				       : flame_symbol(flame, (const char *)flame->text.data, "",
@@ -257,7 +257,7 @@ static int flame_part(struct flame_source *source, const struct report_options *
 	return r < 0 ? r : flame_copy(source, below);
 }
 
-int flame_add(struct flame *flame, struct profile *profile, enum report_by by, unsigned side)
+int flame_add(struct flame *flame, struct profile *profile, enum partition_by by, unsigned side)
 {
 	struct flame_source source = {.flame = flame, .side = side};
 	const struct report_options options = {.by = by, .utf8 = true};

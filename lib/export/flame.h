@@ -35,7 +35,7 @@ int flame_new(unsigned n_sides, struct flame **ret_flame);
 void flame_free(struct flame *flame);
 
 /* Adds a profile's samples as those of a side. 0 or -ENOMEM. */
-int flame_add(struct flame *flame, struct profile *profile, enum report_by by, unsigned side);
+int flame_add(struct flame *flame, struct profile *profile, enum partition_by by, unsigned side);
 
 unsigned flame_sides(const struct flame *flame);
 const struct flame_node *flame_nodes(const struct flame *flame, uint32_t *ret_count);

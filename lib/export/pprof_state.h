@@ -29,7 +29,7 @@ struct pprof_tables {
 	uint32_t n_functions, cap_functions;
 	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
 	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1]; /* labels */
-	struct paths *paths; /* NULL: locations are those of the store */
+	struct stack_table *paths; /* NULL: locations are those of the store */
 	uint32_t tag_key;
 	int r; /* the first error of pprof_tables_string() */
 };

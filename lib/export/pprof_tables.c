@@ -201,13 +201,13 @@ static int pprof_collect_locations(struct pprof_tables *p)
 /* The same where paths are shown otherwise than the trie has them: a location for each frame. */
 static int pprof_collect_frames(struct pprof_tables *p)
 {
-	const struct paths_frame *frames;
+	const struct stack_table_frame *frames;
 	uint32_t n;
-	int r = paths_new(p->profile, &p->paths);
+	int r = stack_table_new(p->profile, &p->paths);
 
 	if (r < 0)
 		return r;
-	frames = paths_frames(p->paths, &n);
+	frames = stack_table_frames(p->paths, &n);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const struct profile_frame *frame = &frames[i].frame;
 
@@ -279,7 +279,8 @@ static int pprof_tables_fill(struct pprof_tables *p)
 	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
 		return -EOVERFLOW;
 	pprof_tables_string(p, ""); /* number 0 */
-	r = paths_is_shaped(p->profile) ? pprof_collect_frames(p) : pprof_collect_locations(p);
+	r = stack_table_is_shaped(p->profile) ? pprof_collect_frames(p)
+					      : pprof_collect_locations(p);
 	return r < 0 ? r : pprof_make_labels(p);
 }
 
@@ -311,7 +312,7 @@ void pprof_tables_free(struct pprof_tables *p)
 		buf_free(&p->ends[i]);
 	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
 		buf_free(&p->qualities[i]);
-	paths_free(p->paths);
+	stack_table_free(p->paths);
 	free(p->threads);
 	free(p->ids);
 	free(p->limits);
@@ -329,7 +330,7 @@ uint32_t pprof_tables_strings(const struct pprof_tables *p)
 	return strings_count(p->strings);
 }
 
-const struct paths *pprof_tables_paths(const struct pprof_tables *p)
+const struct stack_table *pprof_tables_paths(const struct pprof_tables *p)
 {
 	return p->paths;
 }

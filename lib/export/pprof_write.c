@@ -163,7 +163,7 @@ static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *o
 static int pprof_write_frame(struct pprof_tables *p, uint32_t number, FILE *out)
 {
 	uint32_t n;
-	const struct profile_frame *frame = &paths_frames(p->paths, &n)[number].frame;
+	const struct profile_frame *frame = &stack_table_frames(p->paths, &n)[number].frame;
 	Pprof__Location l = PPROF__LOCATION__INIT;
 	Pprof__Line line = PPROF__LINE__INIT, *list = &line;
 
@@ -187,7 +187,7 @@ static int pprof_write_frames(struct pprof_tables *p, FILE *out)
 	uint32_t n;
 	int r = 0;
 
-	paths_frames(p->paths, &n);
+	stack_table_frames(p->paths, &n);
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		r = pprof_write_frame(p, i, out);
 	return r;

@@ -14,14 +14,14 @@
 
 #include "base/int_map.h"
 
-struct paths {
+struct stack_table {
 	struct profile *profile;
 	const struct store_tables *t;
-	struct paths_stack *stacks;
+	struct stack_table_stack *stacks;
 	uint32_t n_stacks, cap_stacks;
-	struct paths_frame *frames;
+	struct stack_table_frame *frames;
 	uint32_t n_frames, cap_frames;
-	uint32_t *first_frame;	 /* by location; PATHS_NONE: not there yet */
+	uint32_t *first_frame;	 /* by location; STACK_TABLE_NONE: not there yet */
 	uint32_t *plain;	 /* by trie node: its stack as a plain path */
 	struct int_map variants; /* (origin, end reason) -> number, from 1 */
 	struct int_map varied;	 /* (variant, trie node) -> stack */
@@ -32,29 +32,29 @@ struct paths {
 	bool is_shaped;
 };
 
-bool paths_is_shaped(const struct profile *profile)
+bool stack_table_is_shaped(const struct profile *profile)
 {
 	const struct profile_filter *filter = profile_filter(profile);
 
 	return filter->max_depth || filter->fold_recursion || filter->no_inlined;
 }
 
-static bool paths_is_plain(const struct paths *paths, uint32_t node, uint8_t end_reason,
-			   uint32_t origin)
+static bool stack_table_is_plain(const struct stack_table *paths, uint32_t node, uint8_t end_reason,
+				 uint32_t origin)
 {
 	return !paths->is_shaped && node && origin == ORIGIN_WALKED &&
 	       !profile_mark(paths->profile, end_reason, origin);
 }
 
 /* Doubles an array that is full. */
-static int paths_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
+static int stack_table_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
 {
 	uint32_t more = *cap ? *cap * 2 : 256;
 	void **at = array, *grown;
 
 	if (n < *cap)
 		return 0;
-	if (more >= PATHS_NONE / 2)
+	if (more >= STACK_TABLE_NONE / 2)
 		return -ENOMEM;
 	grown = reallocarray(*at, more, size);
 	if (!grown)
@@ -64,36 +64,37 @@ static int paths_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
 	return 0;
 }
 
-static int paths_add_stack(struct paths *paths, uint32_t parent, uint32_t frame, uint32_t *ret)
+static int stack_table_add_stack(struct stack_table *paths, uint32_t parent, uint32_t frame,
+				 uint32_t *ret)
 {
-	int r = paths_grow(&paths->stacks, paths->n_stacks, &paths->cap_stacks,
-			   sizeof(*paths->stacks));
+	int r = stack_table_grow(&paths->stacks, paths->n_stacks, &paths->cap_stacks,
+				 sizeof(*paths->stacks));
 
 	if (r < 0)
 		return r;
-	paths->stacks[paths->n_stacks] = (struct paths_stack){parent, frame};
+	paths->stacks[paths->n_stacks] = (struct stack_table_stack){parent, frame};
 	*ret = paths->n_stacks++;
 	return 0;
 }
 
-static int paths_add_frame(struct paths *paths, const struct profile_frame *frame,
-			   uint32_t inline_depth, uint32_t *ret)
+static int stack_table_add_frame(struct stack_table *paths, const struct profile_frame *frame,
+				 uint32_t inline_depth, uint32_t *ret)
 {
-	int r = paths_grow(&paths->frames, paths->n_frames, &paths->cap_frames,
-			   sizeof(*paths->frames));
+	int r = stack_table_grow(&paths->frames, paths->n_frames, &paths->cap_frames,
+				 sizeof(*paths->frames));
 
 	if (r < 0)
 		return r;
-	paths->frames[paths->n_frames] = (struct paths_frame){*frame, inline_depth};
+	paths->frames[paths->n_frames] = (struct stack_table_frame){*frame, inline_depth};
 	*ret = paths->n_frames++;
 	return 0;
 }
 
 /* Puts the frames of a trie node on the stack *at. */
-static int paths_put_node(struct paths *paths, uint32_t node, uint32_t *at)
+static int stack_table_put_node(struct stack_table *paths, uint32_t node, uint32_t *at)
 {
 	uint32_t location = paths->t->nodes[node].location, frame;
-	bool is_new = paths->first_frame[location] == PATHS_NONE;
+	bool is_new = paths->first_frame[location] == STACK_TABLE_NONE;
 	const struct profile_frame *frames;
 	size_t count;
 	int r = 0;
@@ -102,24 +103,25 @@ static int paths_put_node(struct paths *paths, uint32_t node, uint32_t *at)
 	if (!frames)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && is_new && i < count; i++) {
-		r = paths_add_frame(paths, &frames[i], (uint32_t)i, &frame);
+		r = stack_table_add_frame(paths, &frames[i], (uint32_t)i, &frame);
 		if (r == 0 && i == 0)
 			paths->first_frame[location] = frame;
 	}
 	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = paths_add_stack(paths, *at, paths->first_frame[location] + i, at);
+		r = stack_table_add_stack(paths, *at, paths->first_frame[location] + i, at);
 	return r;
 }
 
-static int paths_enter_plain(struct paths *paths, uint32_t node)
+static int stack_table_enter_plain(struct stack_table *paths, uint32_t node)
 {
-	uint32_t at = PATHS_NONE;
+	uint32_t at = STACK_TABLE_NONE;
 	int r = 0;
 
 	paths->n_climb = 0;
-	for (; node && paths->plain[node] == PATHS_NONE; node = paths->t->nodes[node].parent) {
-		r = paths_grow(&paths->climb, paths->n_climb, &paths->cap_climb,
-			       sizeof(*paths->climb));
+	for (; node && paths->plain[node] == STACK_TABLE_NONE;
+	     node = paths->t->nodes[node].parent) {
+		r = stack_table_grow(&paths->climb, paths->n_climb, &paths->cap_climb,
+				     sizeof(*paths->climb));
 		if (r < 0)
 			return r;
 		paths->climb[paths->n_climb++] = node;
@@ -128,15 +130,15 @@ static int paths_enter_plain(struct paths *paths, uint32_t node)
 		at = paths->plain[node];
 	while (r == 0 && paths->n_climb) {
 		node = paths->climb[--paths->n_climb];
-		r = paths_put_node(paths, node, &at);
+		r = stack_table_put_node(paths, node, &at);
 		paths->plain[node] = at;
 	}
 	return r;
 }
 
 /* The number of a frame as shown, entered if it is new. */
-static int paths_shown(struct paths *paths, const struct profile_frame *frame, uint32_t depth,
-		       uint32_t *ret_number)
+static int stack_table_shown(struct stack_table *paths, const struct profile_frame *frame,
+			     uint32_t depth, uint32_t *ret_number)
 {
 	uint64_t key =
 		(uint64_t)frame->location << 32 | frame->symbol->number << 1 | frame->is_inferred;
@@ -144,7 +146,7 @@ static int paths_shown(struct paths *paths, const struct profile_frame *frame, u
 	int r = 0;
 
 	if (number == INT_MAP_NONE) {
-		r = paths_add_frame(paths, frame, depth, &number);
+		r = stack_table_add_frame(paths, frame, depth, &number);
 		if (r == 0)
 			r = int_map_enter(&paths->shown, key, number, &number);
 	}
@@ -153,14 +155,14 @@ static int paths_shown(struct paths *paths, const struct profile_frame *frame, u
 }
 
 /* Puts a frame on the stack *at. */
-static int paths_push(struct paths *paths, uint32_t frame, uint32_t *at)
+static int stack_table_push(struct stack_table *paths, uint32_t frame, uint32_t *at)
 {
-	uint64_t key = (uint64_t)(*at + 1) << 32 | frame; /* PATHS_NONE + 1 is 0 */
+	uint64_t key = (uint64_t)(*at + 1) << 32 | frame; /* STACK_TABLE_NONE + 1 is 0 */
 	uint32_t stack = int_map_find(&paths->children, key);
 	int r = 0;
 
 	if (stack == INT_MAP_NONE) {
-		r = paths_add_stack(paths, *at, frame, &stack);
+		r = stack_table_add_stack(paths, *at, frame, &stack);
 		if (r == 0)
 			r = int_map_enter(&paths->children, key, stack, &stack);
 	}
@@ -168,9 +170,9 @@ static int paths_push(struct paths *paths, uint32_t frame, uint32_t *at)
 	return r;
 }
 
-static int paths_enter_varied(struct paths *paths, const struct profile_entry *entry)
+static int stack_table_enter_varied(struct stack_table *paths, const struct profile_entry *entry)
 {
-	uint32_t variant, at = PATHS_NONE, depth = 0;
+	uint32_t variant, at = STACK_TABLE_NONE, depth = 0;
 	const struct profile_frame *frames;
 	size_t n;
 	int r = int_map_enter(&paths->variants, (uint64_t)entry->origin << 8 | entry->end_reason,
@@ -186,16 +188,16 @@ static int paths_enter_varied(struct paths *paths, const struct profile_entry *e
 		uint32_t frame;
 
 		depth = frames[i].is_inlined ? depth + 1 : 0;
-		r = paths_shown(paths, &frames[i], depth, &frame);
+		r = stack_table_shown(paths, &frames[i], depth, &frame);
 		if (r == 0)
-			r = paths_push(paths, frame, &at);
+			r = stack_table_push(paths, frame, &at);
 	}
 	return r < 0 ? r
 		     : int_map_enter(&paths->varied, (uint64_t)variant << 32 | entry->node, at,
 				     &at);
 }
 
-static int paths_fill(struct paths *paths)
+static int stack_table_fill(struct stack_table *paths)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(paths->profile, &n);
@@ -206,40 +208,40 @@ static int paths_fill(struct paths *paths)
 	if (!paths->first_frame || !paths->plain)
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= paths->t->n_locations; i++)
-		paths->first_frame[i] = PATHS_NONE;
+		paths->first_frame[i] = STACK_TABLE_NONE;
 	for (uint32_t i = 0; i <= paths->t->n_nodes; i++)
-		paths->plain[i] = PATHS_NONE;
+		paths->plain[i] = STACK_TABLE_NONE;
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct profile_entry *e = &entries[i];
 
-		if (paths_is_plain(paths, e->node, e->end_reason, e->origin))
-			r = paths_enter_plain(paths, e->node);
+		if (stack_table_is_plain(paths, e->node, e->end_reason, e->origin))
+			r = stack_table_enter_plain(paths, e->node);
 		else
-			r = paths_enter_varied(paths, e);
+			r = stack_table_enter_varied(paths, e);
 	}
 	return r;
 }
 
-int paths_new(struct profile *profile, struct paths **ret_paths)
+int stack_table_new(struct profile *profile, struct stack_table **ret_paths)
 {
-	struct paths *paths = calloc(1, sizeof(*paths));
+	struct stack_table *paths = calloc(1, sizeof(*paths));
 	int r;
 
 	if (!paths)
 		return -ENOMEM;
 	paths->profile = profile;
 	paths->t = profile_tables(profile);
-	paths->is_shaped = paths_is_shaped(profile);
-	r = paths_fill(paths);
+	paths->is_shaped = stack_table_is_shaped(profile);
+	r = stack_table_fill(paths);
 	if (r < 0) {
-		paths_free(paths);
+		stack_table_free(paths);
 		return r;
 	}
 	*ret_paths = paths;
 	return 0;
 }
 
-void paths_free(struct paths *paths)
+void stack_table_free(struct stack_table *paths)
 {
 	if (!paths)
 		return;
@@ -255,26 +257,29 @@ void paths_free(struct paths *paths)
 	free(paths);
 }
 
-const struct paths_stack *paths_stacks(const struct paths *paths, uint32_t *ret_count)
+const struct stack_table_stack *stack_table_stacks(const struct stack_table *paths,
+						   uint32_t *ret_count)
 {
 	*ret_count = paths->n_stacks;
 	return paths->stacks;
 }
 
-const struct paths_frame *paths_frames(const struct paths *paths, uint32_t *ret_count)
+const struct stack_table_frame *stack_table_frames(const struct stack_table *paths,
+						   uint32_t *ret_count)
 {
 	*ret_count = paths->n_frames;
 	return paths->frames;
 }
 
-uint32_t paths_find(const struct paths *paths, uint32_t node, uint8_t end_reason, uint32_t origin)
+uint32_t stack_table_find(const struct stack_table *paths, uint32_t node, uint8_t end_reason,
+			  uint32_t origin)
 {
 	uint32_t variant;
 
-	if (paths_is_plain(paths, node, end_reason, origin))
+	if (stack_table_is_plain(paths, node, end_reason, origin))
 		return paths->plain[node];
 	variant = int_map_find(&paths->variants, (uint64_t)origin << 8 | end_reason);
 	if (variant == INT_MAP_NONE)
-		return PATHS_NONE;
+		return STACK_TABLE_NONE;
 	return int_map_find(&paths->varied, (uint64_t)variant << 32 | node);
 }

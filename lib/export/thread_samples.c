@@ -6,16 +6,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct timeline_filler {
+struct thread_samples_filler {
 	struct profile *profile;
-	struct timeline *timeline;
+	struct thread_samples *timeline;
 	size_t *next; /* by thread */
 };
 
-static int timeline_add(void *arg, const struct store_sample *stored)
+static int thread_samples_add(void *arg, const struct store_sample *stored)
 {
-	struct timeline_filler *filler = arg;
-	const struct timeline *timeline = filler->timeline;
+	struct thread_samples_filler *filler = arg;
+	const struct thread_samples *timeline = filler->timeline;
 	struct store_sample sample;
 	size_t at;
 
@@ -24,7 +24,7 @@ static int timeline_add(void *arg, const struct store_sample *stored)
 	at = filler->next[sample.thread]++;
 	if (at >= timeline->first[sample.thread + 1])
 		return -EBADMSG;
-	timeline->samples[at] = (struct timeline_sample){
+	timeline->samples[at] = (struct thread_samples_sample){
 		.time_ns = sample.time_ns,
 		.node = sample.node,
 		.origin = sample.origin,
@@ -33,7 +33,7 @@ static int timeline_add(void *arg, const struct store_sample *stored)
 	return 0;
 }
 
-static void timeline_place(struct profile *profile, struct timeline *timeline)
+static void thread_samples_place(struct profile *profile, struct thread_samples *timeline)
 {
 	size_t n, at = 0;
 	const struct profile_entry *entries = profile_entries(profile, &n);
@@ -44,10 +44,10 @@ static void timeline_place(struct profile *profile, struct timeline *timeline)
 		timeline->first[i] = at += timeline->first[i];
 }
 
-int timeline_make(struct profile *profile, struct timeline *ret_timeline)
+int thread_samples_make(struct profile *profile, struct thread_samples *ret_timeline)
 {
-	struct timeline timeline = {.n_threads = profile_tables(profile)->n_threads};
-	struct timeline_filler filler = {.profile = profile, .timeline = &timeline};
+	struct thread_samples timeline = {.n_threads = profile_tables(profile)->n_threads};
+	struct thread_samples_filler filler = {.profile = profile, .timeline = &timeline};
 	uint64_t samples = profile_totals(profile)->samples;
 	int r = -ENOMEM;
 
@@ -55,22 +55,22 @@ int timeline_make(struct profile *profile, struct timeline *ret_timeline)
 	filler.next = calloc((size_t)timeline.n_threads + 1, sizeof(*filler.next));
 	timeline.samples = calloc(samples + 1, sizeof(*timeline.samples));
 	if (timeline.first && filler.next && timeline.samples) {
-		timeline_place(profile, &timeline);
+		thread_samples_place(profile, &timeline);
 		for (uint32_t i = 0; i < timeline.n_threads; i++)
 			filler.next[i] = timeline.first[i];
-		r = store_reader_samples(profile_reader(profile), timeline_add, &filler);
+		r = store_reader_samples(profile_reader(profile), thread_samples_add, &filler);
 	}
 	free(filler.next);
 	if (r < 0)
-		timeline_free(&timeline);
+		thread_samples_free(&timeline);
 	else
 		*ret_timeline = timeline;
 	return r;
 }
 
-void timeline_free(struct timeline *timeline)
+void thread_samples_free(struct thread_samples *timeline)
 {
 	free(timeline->samples);
 	free(timeline->first);
-	*timeline = (struct timeline){0};
+	*timeline = (struct thread_samples){0};
 }

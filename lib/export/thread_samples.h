@@ -5,21 +5,21 @@
 
 #include "model/profile.h"
 
-struct timeline_sample {
+struct thread_samples_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t node;
 	uint32_t origin;
 	uint8_t end_reason;
 };
 
-struct timeline {
-	struct timeline_sample *samples; /* thread by thread */
+struct thread_samples {
+	struct thread_samples_sample *samples; /* thread by thread */
 	size_t *first; /* n_threads + 1: those of thread i are samples[first[i] .. first[i + 1]) */
 	uint32_t n_threads;
 };
 
 /* 0, -ENOMEM, or what store_reader_samples() says. */
-int timeline_make(struct profile *profile, struct timeline *ret_timeline);
-void timeline_free(struct timeline *timeline);
+int thread_samples_make(struct profile *profile, struct thread_samples *ret_timeline);
+void thread_samples_free(struct thread_samples *timeline);
 
 #endif

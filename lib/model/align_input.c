@@ -9,16 +9,16 @@
 #include "base/vec.h"
 #include "proc/object.h"
 
-#define EVIDENCE_RARELY 20 /* one in so many paths */
+#define ALIGN_INPUT_RARELY 20 /* one in so many paths */
 
 /* A routine, in paths without heights. */
-struct evidence_symbol {
+struct align_input_symbol {
 	uint32_t path;	  /* the last one that has it */
 	uint32_t counted; /* the last one that has it twice */
 	uint32_t n_paths, n_twice;
 };
 
-struct evidence {
+struct align_input {
 	const struct store_tables *tables;
 	struct names *names;
 	uint32_t *programs; /* by process */
@@ -28,13 +28,13 @@ struct evidence {
 
 	/* By symbol: the last path without heights that it was met in, and whether one had it
 	 * twice. */
-	VEC(struct evidence_symbol) symbols;
+	VEC(struct align_input_symbol) symbols;
 	uint32_t n_paths, n_alone;
 	bool is_cut; /* the last path that was asked for */
 };
 
 /* Processes of one executable share the number of the first. */
-static void evidence_number_programs(struct evidence *e)
+static void align_input_number_programs(struct align_input *e)
 {
 	const struct store_process *p = e->tables->processes;
 
@@ -49,26 +49,26 @@ static void evidence_number_programs(struct evidence *e)
 	}
 }
 
-int evidence_new(const struct store_tables *tables, struct names *names,
-		 struct evidence **ret_evidence)
+int align_input_new(const struct store_tables *tables, struct names *names,
+		    struct align_input **ret_evidence)
 {
-	struct evidence *e = calloc(1, sizeof(*e));
+	struct align_input *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct evidence){.tables = tables, .names = names};
+	*e = (struct align_input){.tables = tables, .names = names};
 	e->programs = calloc((size_t)tables->n_processes + 1, sizeof(*e->programs));
 	e->bases = calloc((size_t)tables->n_threads + 1, sizeof(*e->bases));
 	if (!e->programs || !e->bases) {
-		evidence_free(e);
+		align_input_free(e);
 		return -ENOMEM;
 	}
-	evidence_number_programs(e);
+	align_input_number_programs(e);
 	*ret_evidence = e;
 	return 0;
 }
 
-void evidence_free(struct evidence *e)
+void align_input_free(struct align_input *e)
 {
 	if (!e)
 		return;
@@ -80,7 +80,8 @@ void evidence_free(struct evidence *e)
 	free(e);
 }
 
-static int evidence_symbol_of(struct evidence *e, uint32_t symbol, struct evidence_symbol **ret)
+static int align_input_symbol_of(struct align_input *e, uint32_t symbol,
+				 struct align_input_symbol **ret)
 {
 	if (symbol >= e->symbols.count) {
 		size_t more = symbol + 1 - e->symbols.count;
@@ -94,36 +95,37 @@ static int evidence_symbol_of(struct evidence *e, uint32_t symbol, struct eviden
 	return 0;
 }
 
-bool evidence_is_whole(const struct store_sample *sample)
+bool align_input_is_whole(const struct store_sample *sample)
 {
 	return profile_quality_of(sample->end_reason) == PROFILE_COMPLETE;
 }
 
-static uint32_t evidence_height(const struct evidence *e, const struct store_sample *sample)
+static uint32_t align_input_height(const struct align_input *e, const struct store_sample *sample)
 {
 	return sample->origin < e->tables->n_origins ? e->tables->origins[sample->origin].height
 						     : 0;
 }
 
 /* Does a sample's path come without heights: imported, or of branch records alone? */
-static bool evidence_is_flat(const struct evidence *e, const struct store_sample *sample)
+static bool align_input_is_flat(const struct align_input *e, const struct store_sample *sample)
 {
-	return !e->tables->sizes || (!evidence_is_whole(sample) && !evidence_height(e, sample));
+	return !e->tables->sizes ||
+	       (!align_input_is_whole(sample) && !align_input_height(e, sample));
 }
 
-void evidence_count(struct evidence *e, const struct store_sample *sample)
+void align_input_count(struct align_input *e, const struct store_sample *sample)
 {
 	uint32_t path = ++e->n_paths;
 
-	if (!evidence_is_flat(e, sample))
+	if (!align_input_is_flat(e, sample))
 		return;
 	for (uint32_t n = sample->node; n; n = e->tables->nodes[n].parent) {
 		const uint32_t *keys;
-		struct evidence_symbol *seen;
+		struct align_input_symbol *seen;
 		uint32_t count;
 
 		if (names_keys(e->names, e->tables->nodes[n].location, &keys, &count) < 0 ||
-		    evidence_symbol_of(e, keys[0] >> 1, &seen) < 0)
+		    align_input_symbol_of(e, keys[0] >> 1, &seen) < 0)
 			return;
 		seen->n_paths += seen->path != path;
 		seen->n_twice += seen->path == path && seen->counted != path;
@@ -133,11 +135,11 @@ void evidence_count(struct evidence *e, const struct store_sample *sample)
 	}
 }
 
-void evidence_note(struct evidence *e, const struct store_sample *sample)
+void align_input_note(struct align_input *e, const struct store_sample *sample)
 {
-	uint32_t height = evidence_height(e, sample), *base;
+	uint32_t height = align_input_height(e, sample), *base;
 
-	if (!evidence_is_whole(sample) || sample->thread >= e->tables->n_threads || !height)
+	if (!align_input_is_whole(sample) || sample->thread >= e->tables->n_threads || !height)
 		return;
 	base = &e->bases[sample->thread];
 	if (!*base || height < *base)
@@ -145,24 +147,24 @@ void evidence_note(struct evidence *e, const struct store_sample *sample)
 }
 
 /* The height of a path's first frame above its thread's base, which is 1; 0: not known. */
-static uint32_t evidence_first(const struct evidence *e, const struct store_sample *sample)
+static uint32_t align_input_first(const struct align_input *e, const struct store_sample *sample)
 {
-	uint32_t base = e->bases[sample->thread], height = evidence_height(e, sample);
+	uint32_t base = e->bases[sample->thread], height = align_input_height(e, sample);
 
 	if (!base)
-		return evidence_is_whole(sample) ? 1 : 0;
+		return align_input_is_whole(sample) ? 1 : 0;
 	return height >= base ? height - base + 1 : 0;
 }
 
 /* Whether a path that begins with a location can have callers below it. */
-static bool evidence_is_code(const struct evidence *e, uint32_t location)
+static bool align_input_is_code(const struct align_input *e, uint32_t location)
 {
 	uint32_t kind = e->tables->objects[e->tables->locations[location].object].kind;
 
 	return kind != OBJECT_KERNEL && kind != OBJECT_MODULE && kind != OBJECT_TAG;
 }
 
-static int evidence_climb(struct evidence *e, uint32_t node)
+static int align_input_climb(struct align_input *e, uint32_t node)
 {
 	e->nodes.count = 0;
 	for (; node; node = e->tables->nodes[node].parent) {
@@ -175,20 +177,20 @@ static int evidence_climb(struct evidence *e, uint32_t node)
 
 /* Does a routine call itself, by way of others perhaps? Now and then one looks as if it did: names
  * are of the symbol below, and a path can be wrong. */
-static bool evidence_is_recursive(const struct evidence *e, uint32_t symbol)
+static bool align_input_is_recursive(const struct align_input *e, uint32_t symbol)
 {
-	const struct evidence_symbol *s;
+	const struct align_input_symbol *s;
 
 	if (symbol >= e->symbols.count)
 		return false;
 	s = &e->symbols.items[symbol];
-	return s->n_twice && s->n_twice >= s->n_paths / EVIDENCE_RARELY;
+	return s->n_twice && s->n_twice >= s->n_paths / ALIGN_INPUT_RARELY;
 }
 
 /* Appends the frame of a node; `height`: its own, 0 if that is not known.
  * Without heights a routine that calls itself could be any of several in a stack. So such a frame
  * is like no other, and the path begins with it: nothing is said of its callers. */
-static int evidence_append(struct evidence *e, uint32_t node, uint32_t height, bool is_flat)
+static int align_input_append(struct align_input *e, uint32_t node, uint32_t height, bool is_flat)
 {
 	uint32_t location = e->tables->nodes[node].location, count, symbol;
 	const uint32_t *keys;
@@ -197,7 +199,7 @@ static int evidence_append(struct evidence *e, uint32_t node, uint32_t height, b
 	if (r < 0)
 		return r;
 	symbol = keys[0] >> 1;
-	if (is_flat && evidence_is_recursive(e, symbol)) {
+	if (is_flat && align_input_is_recursive(e, symbol)) {
 		e->is_cut |= e->frames.count > 0;
 		e->frames.count = 0;
 		symbol = UINT32_MAX - 1 - e->n_alone++ % (UINT32_MAX / 2);
@@ -206,28 +208,28 @@ static int evidence_append(struct evidence *e, uint32_t node, uint32_t height, b
 	return 0;
 }
 
-int evidence_path(struct evidence *e, const struct store_sample *sample,
-		  const struct align_frame **ret_frames, uint32_t *ret_count)
+int align_input_path(struct align_input *e, const struct store_sample *sample,
+		     const struct align_frame **ret_frames, uint32_t *ret_count)
 {
 	const struct store_tables *t = e->tables;
 	uint32_t inferred =
 		sample->origin < t->n_origins ? origin_inferred(&t->origins[sample->origin]) : 0;
-	bool is_flat = evidence_is_flat(e, sample);
+	bool is_flat = align_input_is_flat(e, sample);
 	uint32_t height = 0;
 	int r;
 
 	e->frames.count = 0;
 	e->is_cut = false;
-	r = evidence_climb(e, sample->node);
+	r = align_input_climb(e, sample->node);
 	for (size_t i = e->nodes.count; r == 0 && i-- > 0;) {
 		uint32_t node = e->nodes.items[i], location = t->nodes[node].location;
 		bool is_first = i + 1 == e->nodes.count;
 		uint64_t above = t->sizes ? t->sizes[node] : 0;
 
-		if (is_first && !evidence_is_code(e, location))
+		if (is_first && !align_input_is_code(e, location))
 			break;
 		if (is_first)
-			height = t->sizes ? evidence_first(e, sample) : 0;
+			height = t->sizes ? align_input_first(e, sample) : 0;
 		else
 			height = height && above && height + above <= UINT32_MAX
 					 ? (uint32_t)(height + above)
@@ -239,8 +241,8 @@ int evidence_path(struct evidence *e, const struct store_sample *sample,
 			continue;
 		}
 		/* That the entry's height is 1 says nothing about who called it. */
-		r = evidence_append(e, node, is_first && evidence_is_whole(sample) ? 0 : height,
-				    is_flat);
+		r = align_input_append(
+			e, node, is_first && align_input_is_whole(sample) ? 0 : height, is_flat);
 	}
 	if (r == 0) {
 		*ret_frames = e->frames.items;
@@ -249,12 +251,12 @@ int evidence_path(struct evidence *e, const struct store_sample *sample,
 	return r;
 }
 
-bool evidence_begins(const struct evidence *e, const struct store_sample *sample)
+bool align_input_begins(const struct align_input *e, const struct store_sample *sample)
 {
-	return evidence_is_whole(sample) && !e->is_cut;
+	return align_input_is_whole(sample) && !e->is_cut;
 }
 
-uint32_t evidence_program(const struct evidence *e, uint32_t thread)
+uint32_t align_input_program(const struct align_input *e, uint32_t thread)
 {
 	return e->programs[e->tables->threads[thread].process];
 }

@@ -14,34 +14,34 @@
 #include "align/align.h"
 #include "model/names.h"
 
-struct evidence;
+struct align_input;
 
 /* Both are borrowed. 0 or -ENOMEM. */
-int evidence_new(const struct store_tables *tables, struct names *names,
-		 struct evidence **ret_evidence);
-void evidence_free(struct evidence *evidence);
+int align_input_new(const struct store_tables *tables, struct names *names,
+		    struct align_input **ret_evidence);
+void align_input_free(struct align_input *evidence);
 
-/* Notes where the stack of a sample begins; for all samples, before evidence_path(). */
-void evidence_note(struct evidence *evidence, const struct store_sample *sample);
+/* Notes where the stack of a sample begins; for all samples, before align_input_path(). */
+void align_input_note(struct align_input *evidence, const struct store_sample *sample);
 
 /* Counts the routines that a path without heights has, and has more than once; for all samples
  * whose paths are asked for, before the first is. For lack of memory it leaves some out. */
-void evidence_count(struct evidence *evidence, const struct store_sample *sample);
+void align_input_count(struct align_input *evidence, const struct store_sample *sample);
 
 /* The frames of a sample's path, root first; they live until the next call. No frame where the
  * path is none that could be completed: it begins in the kernel, or is a tag. 0 or -ENOMEM. */
-int evidence_path(struct evidence *evidence, const struct store_sample *sample,
-		  const struct align_frame **ret_frames, uint32_t *ret_count);
+int align_input_path(struct align_input *evidence, const struct store_sample *sample,
+		     const struct align_frame **ret_frames, uint32_t *ret_count);
 
 /* Whether a sample's path begins at the thread's entry, as the walk found it. */
-bool evidence_is_whole(const struct store_sample *sample);
+bool align_input_is_whole(const struct store_sample *sample);
 
-/* Whether the path that evidence_path() has just given does. Frames that are themselves inferred
+/* Whether the path that align_input_path() has just given does. Frames that are themselves inferred
  * (stitched) are left out of it; and without heights one is cut at its last frame of a routine that
  * calls itself, of which nobody can say which one it is. */
-bool evidence_begins(const struct evidence *evidence, const struct store_sample *sample);
+bool align_input_begins(const struct align_input *evidence, const struct store_sample *sample);
 
 /* A number for the program that a thread runs. */
-uint32_t evidence_program(const struct evidence *evidence, uint32_t thread);
+uint32_t align_input_program(const struct align_input *evidence, uint32_t thread);
 
 #endif

@@ -13,17 +13,17 @@
 
 #include "model/pattern.h"
 
-#define CHOICE_IGNORED (1u << PROFILE_MAX_FOCUS)
-#define CHOICE_LEAF    (1u << (PROFILE_MAX_FOCUS + 1)) /* the leaf's function and object fit */
+#define PATH_FILTER_IGNORED (1u << PROFILE_MAX_FOCUS)
+#define PATH_FILTER_LEAF    (1u << (PROFILE_MAX_FOCUS + 1)) /* the leaf's function and object fit */
 
-struct choice {
+struct path_filter {
 	const struct profile_filter *filter;
 	uint16_t *met; /* by node */
 	uint16_t all;  /* of met: what a chosen path has */
 };
 
-static bool choice_any(const struct profile_patterns *patterns, const char *name,
-		       bool (*matches)(const char *pattern, const char *name))
+static bool path_filter_any(const struct profile_patterns *patterns, const char *name,
+			    bool (*matches)(const char *pattern, const char *name))
 {
 	for (size_t i = 0; i < patterns->n; i++)
 		if (matches(patterns->items[i], name))
@@ -31,37 +31,37 @@ static bool choice_any(const struct profile_patterns *patterns, const char *name
 	return patterns->n == 0;
 }
 
-static uint16_t choice_of_name(const struct profile_filter *filter, const char *name)
+static uint16_t path_filter_of_name(const struct profile_filter *filter, const char *name)
 {
 	uint16_t met = 0;
 
 	for (size_t i = 0; i < filter->focus.n; i++)
 		if (pattern_is_function(filter->focus.items[i], name))
 			met |= (uint16_t)(1u << i);
-	if (filter->ignore.n && choice_any(&filter->ignore, name, pattern_is_function))
-		met |= CHOICE_IGNORED;
+	if (filter->ignore.n && path_filter_any(&filter->ignore, name, pattern_is_function))
+		met |= PATH_FILTER_IGNORED;
 	return met;
 }
 
-static uint16_t choice_of_symbol(const struct profile_filter *filter,
-				 const struct profile_symbol *symbol)
+static uint16_t path_filter_of_symbol(const struct profile_filter *filter,
+				      const struct profile_symbol *symbol)
 {
-	uint16_t met = choice_of_name(filter, symbol->name);
+	uint16_t met = path_filter_of_name(filter, symbol->name);
 
-	if (choice_any(&filter->symbols, symbol->name, pattern_is_function) &&
-	    choice_any(&filter->dsos, symbol->object, pattern_is_object))
-		met |= CHOICE_LEAF;
+	if (path_filter_any(&filter->symbols, symbol->name, pattern_is_function) &&
+	    path_filter_any(&filter->dsos, symbol->object, pattern_is_object))
+		met |= PATH_FILTER_LEAF;
 	return met;
 }
 
 /* What symbols meet, worked out when first asked for. */
-struct choice_cache {
+struct path_filter_cache {
 	uint32_t *met; /* by symbol number: + 1; 0: not known yet */
 	uint32_t cap;
 };
 
-static int choice_look_up(struct choice_cache *cache, const struct profile_filter *filter,
-			  const struct profile_symbol *symbol, uint16_t *ret_met)
+static int path_filter_look_up(struct path_filter_cache *cache, const struct profile_filter *filter,
+			       const struct profile_symbol *symbol, uint16_t *ret_met)
 {
 	if (symbol->number >= cache->cap) {
 		uint32_t cap = symbol->number * 2 + 256;
@@ -75,13 +75,14 @@ static int choice_look_up(struct choice_cache *cache, const struct profile_filte
 		cache->cap = cap;
 	}
 	if (!cache->met[symbol->number])
-		cache->met[symbol->number] = choice_of_symbol(filter, symbol) + 1u;
+		cache->met[symbol->number] = path_filter_of_symbol(filter, symbol) + 1u;
 	*ret_met = (uint16_t)(cache->met[symbol->number] - 1);
 	return 0;
 }
 
-static int choice_of_location(struct choice_cache *cache, const struct profile_filter *filter,
-			      struct names *names, uint32_t location, uint16_t *ret_met)
+static int path_filter_of_location(struct path_filter_cache *cache,
+				   const struct profile_filter *filter, struct names *names,
+				   uint32_t location, uint16_t *ret_met)
 {
 	const struct profile_frame *frames;
 	uint32_t count;
@@ -89,35 +90,37 @@ static int choice_of_location(struct choice_cache *cache, const struct profile_f
 	int r = names_location(names, location, &frames, &count);
 
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = choice_look_up(cache, filter, frames[i].symbol, &met);
-		all |= met & (uint16_t)~CHOICE_LEAF;
+		r = path_filter_look_up(cache, filter, frames[i].symbol, &met);
+		all |= met & (uint16_t)~PATH_FILTER_LEAF;
 	}
-	*ret_met = all | (met & CHOICE_LEAF); /* the last frame is where it hit */
+	*ret_met = all | (met & PATH_FILTER_LEAF); /* the last frame is where it hit */
 	return r;
 }
 
-static int choice_fill(struct choice *choice, const struct store_tables *t, struct names *names)
+static int path_filter_fill(struct path_filter *choice, const struct store_tables *t,
+			    struct names *names)
 {
 	uint16_t *of_location = calloc((size_t)t->n_locations + 1, sizeof(*of_location));
-	struct choice_cache cache = {0};
+	struct path_filter_cache cache = {0};
 	int r = of_location ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; r == 0 && i < t->n_locations; i++)
-		r = choice_of_location(&cache, choice->filter, names, i, &of_location[i]);
+		r = path_filter_of_location(&cache, choice->filter, names, i, &of_location[i]);
 	if (r == 0 && !choice->filter->symbols.n && !choice->filter->dsos.n)
-		choice->met[0] = CHOICE_LEAF; /* nothing is asked of a leaf, which is not there */
+		choice->met[0] =
+			PATH_FILTER_LEAF; /* nothing is asked of a leaf, which is not there */
 	for (uint32_t i = 1; r == 0 && i < t->n_nodes; i++)
 		choice->met[i] = of_location[t->nodes[i].location] |
-				 (choice->met[t->nodes[i].parent] & (uint16_t)~CHOICE_LEAF);
+				 (choice->met[t->nodes[i].parent] & (uint16_t)~PATH_FILTER_LEAF);
 	free(of_location);
 	free(cache.met);
 	return r;
 }
 
-int choice_new(const struct profile_filter *filter, const struct store_tables *tables,
-	       struct names *names, struct choice **ret_choice)
+int path_filter_new(const struct profile_filter *filter, const struct store_tables *tables,
+		    struct names *names, struct path_filter **ret_choice)
 {
-	struct choice *choice;
+	struct path_filter *choice;
 	int r = -ENOMEM;
 
 	*ret_choice = NULL;
@@ -130,19 +133,19 @@ int choice_new(const struct profile_filter *filter, const struct store_tables *t
 	if (!choice)
 		return -ENOMEM;
 	choice->filter = filter;
-	choice->all = (uint16_t)(((1u << filter->focus.n) - 1) | CHOICE_LEAF);
+	choice->all = (uint16_t)(((1u << filter->focus.n) - 1) | PATH_FILTER_LEAF);
 	choice->met = calloc((size_t)tables->n_nodes + 1, sizeof(*choice->met));
 	if (choice->met)
-		r = choice_fill(choice, tables, names);
+		r = path_filter_fill(choice, tables, names);
 	if (r < 0) {
-		choice_free(choice);
+		path_filter_free(choice);
 		return r;
 	}
 	*ret_choice = choice;
 	return 0;
 }
 
-void choice_free(struct choice *choice)
+void path_filter_free(struct path_filter *choice)
 {
 	if (!choice)
 		return;
@@ -150,11 +153,11 @@ void choice_free(struct choice *choice)
 	free(choice);
 }
 
-bool choice_wants(const struct choice *choice, uint32_t node, const char *mark)
+bool path_filter_wants(const struct path_filter *choice, uint32_t node, const char *mark)
 {
 	uint16_t met = choice->met[node];
 
 	if (mark)
-		met |= choice_of_name(choice->filter, mark);
-	return (met & (choice->all | CHOICE_IGNORED)) == choice->all;
+		met |= path_filter_of_name(choice->filter, mark);
+	return (met & (choice->all | PATH_FILTER_IGNORED)) == choice->all;
 }

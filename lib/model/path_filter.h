@@ -10,15 +10,15 @@
 
 #include "model/names.h"
 
-struct choice;
+struct path_filter;
 
 /* *ret_choice is NULL if the filter asks for no names. 0, -ENOMEM, -EINVAL: more than
  * PROFILE_MAX_FOCUS functions to focus on. */
-int choice_new(const struct profile_filter *filter, const struct store_tables *tables,
-	       struct names *names, struct choice **ret_choice);
-void choice_free(struct choice *choice);
+int path_filter_new(const struct profile_filter *filter, const struct store_tables *tables,
+		    struct names *names, struct path_filter **ret_choice);
+void path_filter_free(struct path_filter *choice);
 
 /* Whether a path is chosen; `mark` is the name of its root mark, or NULL. */
-bool choice_wants(const struct choice *choice, uint32_t node, const char *mark);
+bool path_filter_wants(const struct path_filter *choice, uint32_t node, const char *mark);
 
 #endif

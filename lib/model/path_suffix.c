@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "base/int_map.h"
 
-struct trim {
+struct path_suffix {
 	struct store_tables tables;
 	VEC(struct store_node) nodes;
 	VEC(uint32_t) climb;	 /* locations, leaf first */
@@ -18,12 +18,12 @@ struct trim {
 	struct int_map done;	 /* (skip, node) -> node */
 };
 
-int trim_new(const struct store_tables *tables, struct trim **ret_trim)
+int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_trim)
 {
-	struct trim *t = calloc(1, sizeof(*t));
+	struct path_suffix *t = calloc(1, sizeof(*t));
 
 	if (!t || VEC_RESERVE(&t->nodes, tables->n_nodes) < 0) {
-		trim_free(t);
+		path_suffix_free(t);
 		return -ENOMEM;
 	}
 	t->tables = *tables;
@@ -34,7 +34,7 @@ int trim_new(const struct store_tables *tables, struct trim **ret_trim)
 	return 0;
 }
 
-void trim_free(struct trim *t)
+void path_suffix_free(struct path_suffix *t)
 {
 	if (!t)
 		return;
@@ -45,7 +45,8 @@ void trim_free(struct trim *t)
 	free(t);
 }
 
-static int trim_child(struct trim *t, uint32_t parent, uint32_t location, uint32_t *ret_node)
+static int path_suffix_child(struct path_suffix *t, uint32_t parent, uint32_t location,
+			     uint32_t *ret_node)
 {
 	uint32_t node;
 
@@ -63,7 +64,7 @@ static int trim_child(struct trim *t, uint32_t parent, uint32_t location, uint32
 }
 
 /* All locations of a path, leaf first. */
-static int trim_climb(struct trim *t, uint32_t node)
+static int path_suffix_climb(struct path_suffix *t, uint32_t node)
 {
 	t->climb.count = 0;
 	for (; node; node = t->nodes.items[node].parent) {
@@ -74,7 +75,7 @@ static int trim_climb(struct trim *t, uint32_t node)
 	return 0;
 }
 
-int trim_path(struct trim *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
+int path_suffix_path(struct path_suffix *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
 {
 	uint64_t key = (uint64_t)skip << 32 | node;
 	uint32_t at = int_map_find(&t->done, key);
@@ -82,10 +83,10 @@ int trim_path(struct trim *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
 
 	if (at == INT_MAP_NONE) {
 		at = 0;
-		r = trim_climb(t, node);
+		r = path_suffix_climb(t, node);
 		for (size_t i = t->climb.count > skip ? t->climb.count - skip : 0;
 		     r == 0 && i-- > 0;)
-			r = trim_child(t, at, t->climb.items[i], &at);
+			r = path_suffix_child(t, at, t->climb.items[i], &at);
 		if (r == 0)
 			r = int_map_enter(&t->done, key, at, &at);
 	}
@@ -94,12 +95,12 @@ int trim_path(struct trim *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
 	return r;
 }
 
-uint32_t trim_find(const struct trim *t, uint32_t node, uint32_t skip)
+uint32_t path_suffix_find(const struct path_suffix *t, uint32_t node, uint32_t skip)
 {
 	return int_map_find(&t->done, (uint64_t)skip << 32 | node);
 }
 
-const struct store_tables *trim_tables(const struct trim *t)
+const struct store_tables *path_suffix_tables(const struct path_suffix *t)
 {
 	return &t->tables;
 }

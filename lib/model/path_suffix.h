@@ -2,27 +2,27 @@
 /*
  * Paths without their root part: a recording's tables with more nodes in its trie, for paths that
  * lose their first frames (those that are inferred, when only what was observed is asked for).
- * Whoever reads the trie through trim_tables() then needs to know nothing about it.
+ * Whoever reads the trie through path_suffix_tables() then needs to know nothing about it.
  */
 #ifndef MODEL_PATH_SUFFIX_H
 #define MODEL_PATH_SUFFIX_H
 
 #include "store/store_reader.h"
 
-struct trim;
+struct path_suffix;
 
 /* The tables are borrowed. 0 or -ENOMEM. */
-int trim_new(const struct store_tables *tables, struct trim **ret_trim);
-void trim_free(struct trim *trim);
+int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_trim);
+void path_suffix_free(struct path_suffix *trim);
 
 /* The node of a path without its first `skip` frames; 0, the empty path, if there are no more.
  * `node` is one of the original trie. 0 or -ENOMEM. */
-int trim_path(struct trim *trim, uint32_t node, uint32_t skip, uint32_t *ret_node);
+int path_suffix_path(struct path_suffix *trim, uint32_t node, uint32_t skip, uint32_t *ret_node);
 
-/* The same for a path that trim_path() has had. */
-uint32_t trim_find(const struct trim *trim, uint32_t node, uint32_t skip);
+/* The same for a path that path_suffix_path() has had. */
+uint32_t path_suffix_find(const struct path_suffix *trim, uint32_t node, uint32_t skip);
 
-/* The tables with all nodes so far; their addresses change with trim_path(). */
-const struct store_tables *trim_tables(const struct trim *trim);
+/* The tables with all nodes so far; their addresses change with path_suffix_path(). */
+const struct store_tables *path_suffix_tables(const struct path_suffix *trim);
 
 #endif

@@ -55,10 +55,10 @@ void profile_free(struct profile *p)
 	if (!p)
 		return;
 	names_free(p->names);
-	trim_free(p->trim);
+	path_suffix_free(p->trim);
 	reconstruct_free(p->reconstruct);
 	profile_free_sums(p);
-	choice_free(p->choice);
+	path_filter_free(p->choice);
 	free(p->wanted);
 	free(p->entries);
 	free(p->path);
@@ -131,7 +131,7 @@ static void profile_map(const struct profile *p, struct store_sample *s)
 
 	if (!inferred)
 		return;
-	s->node = trim_find(p->trim, s->node, inferred);
+	s->node = path_suffix_find(p->trim, s->node, inferred);
 	s->origin = ORIGIN_WALKED;
 	if (profile_quality_of(s->end_reason) < PROFILE_PARTIAL)
 		s->end_reason = PROFILE_REASONS - 1;
@@ -154,7 +154,7 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		const struct profile_symbol *mark =
 			profile_mark((struct profile *)p, s.end_reason, s.origin);
 
-		return choice_wants(p->choice, s.node, mark ? mark->name : NULL);
+		return path_filter_wants(p->choice, s.node, mark ? mark->name : NULL);
 	}
 	return true;
 }

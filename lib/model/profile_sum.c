@@ -58,7 +58,7 @@ static int profile_choose(struct profile *p)
 			       profile_lists(filter->tids, filter->n_tids, thread->tid) &&
 			       profile_lists_comm(filter, thread->comm);
 	}
-	return choice_new(filter, t, p->names, &p->choice);
+	return path_filter_new(filter, t, p->names, &p->choice);
 }
 
 static void profile_count(struct profile *p, const struct profile_entry *entry)
@@ -213,17 +213,17 @@ static int profile_trim(void *arg, const struct store_sample *s)
 
 	if (!profile_is_known(p, s))
 		return -EBADMSG;
-	return inferred ? trim_path(p->trim, s->node, inferred, &node) : 0;
+	return inferred ? path_suffix_path(p->trim, s->node, inferred, &node) : 0;
 }
 
 static int profile_trim_all(struct profile *p)
 {
-	int r = trim_new(p->tables, &p->trim);
+	int r = path_suffix_new(p->tables, &p->trim);
 
 	if (r == 0)
 		r = store_reader_samples(p->reader, profile_trim, p);
 	if (r == 0)
-		p->tables = trim_tables(p->trim);
+		p->tables = path_suffix_tables(p->trim);
 	return r;
 }
 
@@ -321,7 +321,7 @@ static void profile_forget(struct profile *p)
 	profile_free_sums(p);
 	free(p->wanted);
 	p->wanted = NULL;
-	choice_free(p->choice);
+	path_filter_free(p->choice);
 	p->choice = NULL;
 	p->n_entries = 0;
 }

@@ -27,14 +27,15 @@
  * programs that it measures but one. */
 #define ALIGNED_CONFIDENCE 99
 
-#define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
-#define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
-#define EVIDENCE_NEAR 256u /* samples of the thread, and of the program, around a partial one */
+#define SLICE_FRAMES	 (8u << 20) /* aligned at once: some 50 bytes each */
+#define SLICE_OVERLAP	 8u	    /* one in so many samples of a slice are the next one's, too */
+#define ALIGN_INPUT_NEAR 256u /* samples of the thread, and of the program, around a partial one   \
+			       */
 
 struct reconstruct {
 	struct store_reader *reader;
 	struct store_tables tables;
-	struct evidence *evidence;
+	struct align_input *evidence;
 	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
 	struct int_map children;      /* of paths: (parent, location) -> number */
 	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
@@ -53,7 +54,7 @@ void reconstruct_free(struct reconstruct *r)
 {
 	if (!r)
 		return;
-	evidence_free(r->evidence);
+	align_input_free(r->evidence);
 	free(r->paths.items);
 	free(r->marks.items);
 	free(r->nodes.items);
@@ -69,7 +70,7 @@ void reconstruct_free(struct reconstruct *r)
 
 bool reconstruct_wants(const struct store_tables *t, const struct store_sample *s)
 {
-	return s->node && !evidence_is_whole(s) && s->origin < t->n_origins &&
+	return s->node && !align_input_is_whole(s) && s->origin < t->n_origins &&
 	       !origin_inferred(&t->origins[s->origin]);
 }
 
@@ -191,13 +192,13 @@ static int reconstruct_fill(struct reconstruct *r, struct align *align, size_t f
 		uint32_t count;
 
 		numbers[i - from] = ALIGN_NONE;
-		e = evidence_path(r->evidence, s, &path, &count);
+		e = align_input_path(r->evidence, s, &path, &count);
 		if (e < 0 || !count)
 			continue;
 		frames += count;
 		numbers[i - from] = align_count(align);
-		e = align_add(align, s->thread, evidence_program(r->evidence, s->thread),
-			      s->time_ns, path, count, evidence_begins(r->evidence, s));
+		e = align_add(align, s->thread, align_input_program(r->evidence, s->thread),
+			      s->time_ns, path, count, align_input_begins(r->evidence, s));
 	}
 	*ret_to = i;
 	return e == -EOVERFLOW ? -ENOMEM : e;
@@ -240,7 +241,7 @@ int reconstruct_see(struct reconstruct *r, const struct store_sample *sample)
 	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
 	    sample->thread > UINT32_MAX >> MARK_THREAD)
 		return -EBADMSG;
-	evidence_note(r->evidence, sample);
+	align_input_note(r->evidence, sample);
 	if (BIG_RESERVE(&r->marks, 1) < 0)
 		return -ENOMEM;
 	r->marks.items[r->marks.count++] =
@@ -258,10 +259,10 @@ static void reconstruct_step(struct reconstruct *r, struct reconstruct_near *nea
 {
 	uint32_t thread = *mark >> MARK_THREAD;
 	uint32_t *own = &near->thread[thread];
-	uint32_t *program = &near->program[evidence_program(r->evidence, thread)];
+	uint32_t *program = &near->program[align_input_program(r->evidence, thread)];
 
 	if (*mark & MARK_WANTED)
-		*own = *program = EVIDENCE_NEAR;
+		*own = *program = ALIGN_INPUT_NEAR;
 	if (*own || *program)
 		*mark |= MARK_NEAR;
 	*own -= *own > 0;
@@ -300,7 +301,7 @@ static int reconstruct_keep(void *arg, const struct store_sample *sample)
 	if (VEC_RESERVE(&r->samples, 1) < 0)
 		return -ENOMEM;
 	r->samples.items[r->samples.count++] = *sample;
-	evidence_count(r->evidence, sample);
+	align_input_count(r->evidence, sample);
 	return 0;
 }
 
@@ -449,7 +450,7 @@ int reconstruct_new(struct store_reader *reader, struct names *names,
 		return -ENOMEM;
 	r->reader = reader;
 	r->tables = *t;
-	e = evidence_new(t, names, &r->evidence);
+	e = align_input_new(t, names, &r->evidence);
 	if (e == 0)
 		e = reconstruct_begin(r, t);
 	if (e < 0) {
@@ -490,7 +491,7 @@ void reconstruct_map(const struct reconstruct *r, struct store_sample *sample)
 	const struct reconstruct_done key = {.sample = *sample};
 	const struct reconstruct_done *found;
 
-	if (evidence_is_whole(sample) || !r->done.count)
+	if (align_input_is_whole(sample) || !r->done.count)
 		return;
 	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), reconstruct_compare);
 	if (!found)

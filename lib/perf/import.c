@@ -33,7 +33,7 @@
 struct import {
 	struct perfdata *reader;
 	const struct import_options *options;
-	struct import_world *world;
+	struct import_processes *world;
 	struct import_stack *stack;
 	struct trie *trie;
 	struct origin_table *origins;
@@ -276,7 +276,7 @@ static int enter_path(struct import *im, struct import_thread *thread,
 		const struct import_frame *frame = root - 1 - i;
 		const struct location *l;
 
-		r = import_world_locate(im->world, thread, frame, &location);
+		r = import_processes_locate(im->world, thread, frame, &location);
 		if (r)
 			break;
 		l = location_at(im->world->locations, location);
@@ -306,7 +306,7 @@ static int keep(struct import *im, const struct perfdata_record *record)
 		.period = record->sample.period,
 		.cpu = record->cpu < UINT16_MAX ? (uint16_t)record->cpu : UINT16_MAX,
 	};
-	int r = import_world_thread(im->world, record->pid, record->tid, &thread);
+	int r = import_processes_thread(im->world, record->pid, record->tid, &thread);
 
 	if (!r)
 		r = import_stack_take(im->stack, record, &path);
@@ -354,7 +354,7 @@ static int take(struct import *im, const struct perfdata_record *record)
 		r = take_sample(im, record);
 	} else {
 		import_stack_event(im->stack, record);
-		r = import_world_event(im->world, record);
+		r = import_processes_event(im->world, record);
 	}
 	if (r == -E2BIG)
 		return fail(im, -EBADMSG,
@@ -516,7 +516,7 @@ static int look_elsewhere(struct import *im)
 /* What needs the file's header: of a pipe, that is there when the first record is. */
 static int prepare(struct import *im)
 {
-	int r = import_world_new(im->reader, im->options->machine, &im->world);
+	int r = import_processes_new(im->reader, im->options->machine, &im->world);
 
 	if (!r)
 		r = look_elsewhere(im);
@@ -545,7 +545,7 @@ static int read_all(struct import *im)
 static void release(struct import *im)
 {
 	import_stack_free(im->stack);
-	import_world_free(im->world);
+	import_processes_free(im->world);
 	origin_table_free(im->origins);
 	trie_free(im->trie);
 	store_writer_free(im->writer);

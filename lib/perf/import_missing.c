@@ -28,7 +28,7 @@ static enum why why_of(const struct object *object)
 }
 
 /* How many locations each object has; calloc()ed. NULL: no memory. */
-static uint32_t *weigh(const struct import_world *w)
+static uint32_t *weigh(const struct import_processes *w)
 {
 	uint32_t *locations =
 		calloc((size_t)object_table_count(w->objects) + 1, sizeof(*locations));
@@ -38,7 +38,7 @@ static uint32_t *weigh(const struct import_world *w)
 	return locations;
 }
 
-static int count(const struct import_world *w, struct missing *ret_missing)
+static int count(const struct import_processes *w, struct missing *ret_missing)
 {
 	uint32_t *locations = weigh(w), most = 0;
 	struct missing m = {0};
@@ -84,7 +84,7 @@ static void write_why(FILE *f, const struct missing *m, const char *host)
 	}
 }
 
-int import_missing(const struct import_world *world, const char *host, char **ret_sentence)
+int import_missing(const struct import_processes *world, const char *host, char **ret_sentence)
 {
 	uint32_t missing = 0;
 	struct missing m;

@@ -11,6 +11,6 @@
 /* How many files there are no contents of, why, and what to do: one line, malloc()ed; of files
  * that have sampled code. NULL with 0: none is missing. `host` is where the recording was made, if
  * it was another machine than this one; else NULL. -ENOMEM. */
-int import_missing(const struct import_world *world, const char *host, char **ret_sentence);
+int import_missing(const struct import_processes *world, const char *host, char **ret_sentence);
 
 #endif

@@ -18,10 +18,10 @@ struct import_place {
 	uint32_t flags, location;
 };
 
-int import_world_new(const struct perfdata *reader, const struct utsname *machine,
-		     struct import_world **ret_world)
+int import_processes_new(const struct perfdata *reader, const struct utsname *machine,
+			 struct import_processes **ret_world)
 {
-	struct import_world *w = calloc(1, sizeof(*w));
+	struct import_processes *w = calloc(1, sizeof(*w));
 	int r;
 
 	if (!w)
@@ -36,7 +36,7 @@ int import_world_new(const struct perfdata *reader, const struct utsname *machin
 	if (!r)
 		r = import_kernel_new(reader, machine, w->objects, &w->kernel);
 	if (r) {
-		import_world_free(w);
+		import_processes_free(w);
 		return r;
 	}
 	if (strcmp(perfdata_info(reader)->host, machine->nodename))
@@ -45,7 +45,7 @@ int import_world_new(const struct perfdata *reader, const struct utsname *machin
 	return 0;
 }
 
-void import_world_free(struct import_world *w)
+void import_processes_free(struct import_processes *w)
 {
 	struct import_process *process, *next_process;
 	struct import_thread *thread, *next_thread;
@@ -69,7 +69,7 @@ void import_world_free(struct import_world *w)
 	free(w);
 }
 
-static struct import_process *process_of(struct import_world *w, uint32_t pid)
+static struct import_process *process_of(struct import_processes *w, uint32_t pid)
 {
 	struct import_process *process;
 
@@ -87,7 +87,7 @@ static struct import_process *process_of(struct import_world *w, uint32_t pid)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static int on_mmap(struct import_world *w, const struct perfdata_record *r,
+static int on_mmap(struct import_processes *w, const struct perfdata_record *r,
 		   struct import_process *process)
 {
 	const struct perfdata_mmap *m = &r->mmap;
@@ -110,7 +110,7 @@ static int on_mmap(struct import_world *w, const struct perfdata_record *r,
 	return process_table_on_mmap(w->table, (pid_t)r->pid, &mapping);
 }
 
-static int on_task(struct import_world *w, const struct perfdata_record *r)
+static int on_task(struct import_processes *w, const struct perfdata_record *r)
 {
 	const struct perfdata_task *task = &r->task;
 
@@ -123,7 +123,7 @@ static int on_task(struct import_world *w, const struct perfdata_record *r)
 				     (pid_t)task->parent_pid, (pid_t)task->parent_tid);
 }
 
-static int on_kernel(struct import_world *w, const struct perfdata_record *r)
+static int on_kernel(struct import_processes *w, const struct perfdata_record *r)
 {
 	w->kernel_state = ++w->states;
 	if (r->kind == PERFDATA_KSYMBOL)
@@ -131,7 +131,7 @@ static int on_kernel(struct import_world *w, const struct perfdata_record *r)
 	return r->mmap.mode == PERFDATA_MODE_KERNEL ? import_kernel_mmap(w->kernel, &r->mmap) : 0;
 }
 
-int import_world_event(struct import_world *w, const struct perfdata_record *r)
+int import_processes_event(struct import_processes *w, const struct perfdata_record *r)
 {
 	bool is_kernel = r->kind == PERFDATA_KSYMBOL ||
 			 (r->kind == PERFDATA_MMAP && r->mmap.mode != PERFDATA_MODE_USER);
@@ -160,7 +160,7 @@ int import_world_event(struct import_world *w, const struct perfdata_record *r)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static int find_thread(struct import_world *w, uint32_t tid, struct import_thread **ret_thread)
+static int find_thread(struct import_processes *w, uint32_t tid, struct import_thread **ret_thread)
 {
 	struct import_thread *thread = w->last;
 
@@ -179,8 +179,8 @@ static int find_thread(struct import_world *w, uint32_t tid, struct import_threa
 	return 0;
 }
 
-int import_world_thread(struct import_world *w, uint32_t pid, uint32_t tid,
-			struct import_thread **ret_thread)
+int import_processes_thread(struct import_processes *w, uint32_t pid, uint32_t tid,
+			    struct import_thread **ret_thread)
 {
 	struct import_thread *thread;
 	const struct thread *known;
@@ -211,8 +211,8 @@ int import_world_thread(struct import_world *w, uint32_t pid, uint32_t tid,
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-bool import_world_find(struct import_world *w, uint32_t pid, uint64_t address,
-		       const struct object **ret_object, uint64_t *ret_offset)
+bool import_processes_find(struct import_processes *w, uint32_t pid, uint64_t address,
+			   const struct object **ret_object, uint64_t *ret_offset)
 {
 	const struct mapping *m = process_table_mapping(w->table, (pid_t)pid, address);
 
@@ -223,7 +223,7 @@ bool import_world_find(struct import_world *w, uint32_t pid, uint64_t address,
 	return true;
 }
 
-static int object_of_nowhere(struct import_world *w, const struct object **ret_object)
+static int object_of_nowhere(struct import_processes *w, const struct object **ret_object)
 {
 	const struct object nowhere = {
 		.kind = OBJECT_JIT,
@@ -239,7 +239,7 @@ static int object_of_nowhere(struct import_world *w, const struct object **ret_o
 	return r;
 }
 
-static int look_up(struct import_world *w, uint32_t pid, const struct import_frame *frame,
+static int look_up(struct import_processes *w, uint32_t pid, const struct import_frame *frame,
 		   uint32_t *ret_location)
 {
 	struct location location = {.is_return = frame->flags & IMPORT_FRAME_RETURN};
@@ -252,7 +252,7 @@ static int look_up(struct import_world *w, uint32_t pid, const struct import_fra
 	if (frame->flags & IMPORT_FRAME_KERNEL)
 		is_found = import_kernel_find(w->kernel, address, &object, &location.offset);
 	else if (!(frame->flags & IMPORT_FRAME_UNKNOWN))
-		is_found = import_world_find(w, pid, address, &object, &location.offset);
+		is_found = import_processes_find(w, pid, address, &object, &location.offset);
 	if (!is_found) {
 		r = object_of_nowhere(w, &object);
 		if (r)
@@ -263,8 +263,8 @@ static int look_up(struct import_world *w, uint32_t pid, const struct import_fra
 	return location_intern(w->locations, &location, ret_location);
 }
 
-int import_world_locate(struct import_world *w, const struct import_thread *thread,
-			const struct import_frame *frame, uint32_t *ret_location)
+int import_processes_locate(struct import_processes *w, const struct import_thread *thread,
+			    const struct import_frame *frame, uint32_t *ret_location)
 {
 	uint64_t state = frame->flags & IMPORT_FRAME_KERNEL ? w->kernel_state : thread->state;
 	uint64_t hash = hash_mix64(frame->address + state * 2 + (frame->flags & 1));

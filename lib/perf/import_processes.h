@@ -54,7 +54,7 @@ struct import_thread {
 
 struct import_place; /* an entry of the cache */
 
-struct import_world {
+struct import_processes {
 	struct object_table *objects;
 	struct process_table *table;
 	struct location_table *locations;
@@ -69,25 +69,25 @@ struct import_world {
 };
 
 /* `reader` has read up to its first record; both are borrowed. 0 or -ENOMEM. */
-int import_world_new(const struct perfdata *reader, const struct utsname *machine,
-		     struct import_world **ret_world);
-void import_world_free(struct import_world *world);
+int import_processes_new(const struct perfdata *reader, const struct utsname *machine,
+			 struct import_processes **ret_world);
+void import_processes_free(struct import_processes *world);
 
 /* Applies a record that is no sample. 0; -ENOMEM; -E2BIG: more mappings of one process (or of the
  * kernel) than IMPORT_MAX_MAPS, which no machine has. */
-int import_world_event(struct import_world *world, const struct perfdata_record *record);
+int import_processes_event(struct import_processes *world, const struct perfdata_record *record);
 
 /* The thread, with its number brought up to date. Its steps are emptied if they are of another
  * state. 0; -ENOMEM; -E2BIG: more than IMPORT_MAX_THREADS. */
-int import_world_thread(struct import_world *world, uint32_t pid, uint32_t tid,
-			struct import_thread **ret_thread);
+int import_processes_thread(struct import_processes *world, uint32_t pid, uint32_t tid,
+			    struct import_thread **ret_thread);
 
 /* The location of a frame. 0 or -ENOMEM. */
-int import_world_locate(struct import_world *world, const struct import_thread *thread,
-			const struct import_frame *frame, uint32_t *ret_location);
+int import_processes_locate(struct import_processes *world, const struct import_thread *thread,
+			    const struct import_frame *frame, uint32_t *ret_location);
 
 /* Where a user address lies. false: nowhere. */
-bool import_world_find(struct import_world *world, uint32_t pid, uint64_t address,
-		       const struct object **ret_object, uint64_t *ret_offset);
+bool import_processes_find(struct import_processes *world, uint32_t pid, uint64_t address,
+			   const struct object **ret_object, uint64_t *ret_offset);
 
 #endif

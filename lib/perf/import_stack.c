@@ -27,7 +27,7 @@
 
 struct import_stack {
 	const struct perfdata *reader;
-	struct import_world *world;
+	struct import_processes *world;
 	struct origin_table *origins;
 	struct dwarf_walk *walk;
 	struct lbr *lbr;
@@ -58,7 +58,7 @@ struct branch_view {
 	size_t known, unknown; /* branches, by whether it can be said what they are */
 };
 
-int import_stack_new(const struct perfdata *reader, struct import_world *world,
+int import_stack_new(const struct perfdata *reader, struct import_processes *world,
 		     struct origin_table *origins, struct import_stack **ret_stack)
 {
 	struct import_stack *s = calloc(1, sizeof(*s));
@@ -193,8 +193,8 @@ static enum stackd_end_reason chain_end(const struct import_stack *s)
 				       !s->event->exclude_user
 			       ? STACKD_END_NO_USER
 			       : STACKD_END_AS_RECORDED;
-	if (import_world_find(s->world, s->record->pid, root->address - is_return, &object,
-			      &offset) &&
+	if (import_processes_find(s->world, s->record->pid, root->address - is_return, &object,
+				  &offset) &&
 	    dwarf_walk_is_entry(s->walk, object, offset, is_return))
 		return STACKD_END_ENTRY;
 	return s->n_kernel + s->n_chain >= depth ? STACKD_END_TOO_DEEP : STACKD_END_AS_RECORDED;
@@ -214,7 +214,7 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 {
 	const struct import_stack *s = arg;
 
-	return import_world_find(s->world, s->record->pid, address, ret_object, ret_offset);
+	return import_processes_find(s->world, s->record->pid, address, ret_object, ret_offset);
 }
 
 /* Where the kernel was entered from, if that is the last thing that the user's code did. */

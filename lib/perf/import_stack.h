@@ -20,7 +20,7 @@ struct import_stack_frames {
 };
 
 /* All are borrowed. 0 or -ENOMEM. */
-int import_stack_new(const struct perfdata *reader, struct import_world *world,
+int import_stack_new(const struct perfdata *reader, struct import_processes *world,
 		     struct origin_table *origins, struct import_stack **ret_stack);
 void import_stack_free(struct import_stack *stack);
 

@@ -152,7 +152,7 @@ static void view_put_source(struct view *v, uint32_t line)
 	for (; *text == '\t' || *text == ' '; text++)
 		if (view_has_all(v))
 			text_put_raw(&v->side, *text == '\t' ? "    " : " ");
-	treeview_name(&v->side, text, v->options);
+	text_put_name(&v->side, text, v->options->utf8);
 	view_put_left(v);
 }
 
@@ -163,10 +163,10 @@ static void view_put_instruction(struct view *v, const struct annotate_instructi
 	if (view_has_all(v))
 		text_printf(&v->row, " %6" PRIx64, i->offset);
 	text_put_raw(&v->row, "  ");
-	treeview_name(&v->row, i->text, v->options);
+	text_put_name(&v->row, i->text, v->options->utf8);
 	if (i->inlined) {
 		text_put_raw(&v->row, "  (inlined ");
-		treeview_name(&v->row, i->inlined, v->options);
+		text_put_name(&v->row, i->inlined, v->options->utf8);
 		text_put_raw(&v->row, ")");
 	}
 }
@@ -247,7 +247,7 @@ static int view_head(struct view *v)
 	int r;
 
 	text_put_raw(&v->row, "\n# ");
-	treeview_name(&v->row, f->symbol->name, v->options);
+	text_put_name(&v->row, f->symbol->name, v->options->utf8);
 	treeview_object(&v->row, f->symbol->object, v->options);
 	text_printf(&v->row, ": %" PRIu64 " samples have it in their path, %s%% of all%s", f->total,
 		    text_share(f->total, all, share),
@@ -256,12 +256,12 @@ static int view_head(struct view *v)
 	r = view_line(v, false);
 	if (r == 0 && v->code.problem[0]) {
 		text_put_raw(&v->row, "# no instructions: ");
-		treeview_name(&v->row, v->code.problem, v->options);
+		text_put_name(&v->row, v->code.problem, v->options->utf8);
 		r = view_line(v, false);
 	}
 	if (r == 0 && v->file) {
 		text_put_raw(&v->row, "# source: ");
-		treeview_name(&v->row, v->file, v->options);
+		text_put_name(&v->row, v->file, v->options->utf8);
 		text_put_raw(&v->row, v->source.n ? "" : " (not here: see --source)");
 		r = view_line(v, false);
 	} else if (r == 0) {
@@ -287,7 +287,7 @@ static int view_other_lines(struct view *v)
 		view_share(v, &v->row, l->self);
 		view_share(v, &v->row, l->total);
 		text_put_raw(&v->row, "        in ");
-		treeview_name(&v->row, l->file ? l->file : "code without a line", v->options);
+		text_put_name(&v->row, l->file ? l->file : "code without a line", v->options->utf8);
 		if (l->line)
 			text_printf(&v->row, ":%u", l->line);
 		r = view_line(v, view_is_hot(v, l->self));

@@ -26,7 +26,7 @@ struct compare_thread {
 
 struct compare_state {
 	struct profile *profile;
-	struct evidence *evidence;
+	struct align_input *evidence;
 	struct align *align;
 	struct common_prefix *prefix;
 	struct compare *result;
@@ -48,7 +48,7 @@ void compare_free(struct compare *c)
 
 static void compare_release(struct compare_state *c)
 {
-	evidence_free(c->evidence);
+	align_input_free(c->evidence);
 	common_prefix_free(c->prefix);
 	align_free(c->align);
 	free(c->frames.items);
@@ -115,7 +115,7 @@ static int compare_note(void *arg, const struct store_sample *sample)
 {
 	struct compare_state *c = arg;
 
-	evidence_note(c->evidence, sample);
+	align_input_note(c->evidence, sample);
 	return 0;
 }
 
@@ -140,8 +140,8 @@ static int compare_enter(struct compare_state *c, const struct store_sample *s,
 	if (cuts)
 		truth.n_left = c->result->options.frames;
 	c->truths.items[c->truths.count++] = truth;
-	return align_add(c->align, s->thread, evidence_program(c->evidence, s->thread), s->time_ns,
-			 c->frames.items + truth.first + n - truth.n_left, truth.n_left,
+	return align_add(c->align, s->thread, align_input_program(c->evidence, s->thread),
+			 s->time_ns, c->frames.items + truth.first + n - truth.n_left, truth.n_left,
 			 truth.n_left == n);
 }
 
@@ -152,9 +152,9 @@ static int compare_take(void *arg, const struct store_sample *sample)
 	uint32_t n;
 	int r;
 
-	if (!evidence_is_whole(sample) || !profile_wants(c->profile, sample))
+	if (!align_input_is_whole(sample) || !profile_wants(c->profile, sample))
 		return 0;
-	r = evidence_path(c->evidence, sample, &path, &n);
+	r = align_input_path(c->evidence, sample, &path, &n);
 	return r == 0 && n ? compare_enter(c, sample, path, n) : r;
 }
 
@@ -297,7 +297,7 @@ static int compare_prepare(struct compare_state *c)
 	if (!c->threads)
 		return -ENOMEM;
 	if (r == 0)
-		r = evidence_new(t, c->result->names, &c->evidence);
+		r = align_input_new(t, c->result->names, &c->evidence);
 	if (r == 0)
 		r = align_new(&c->align);
 	return r;

@@ -14,21 +14,13 @@
 #include <stdio.h>
 
 #include "model/profile.h"
+#include "tree/partition.h"
 
 enum report_view { REPORT_TREE, REPORT_FLAT, REPORT_CALLERS, REPORT_AROUND, REPORT_TIME };
 
-/* What is reported one after the other. */
-enum report_by {
-	REPORT_BY_PROCESS,
-	REPORT_BY_THREAD,
-	REPORT_BY_COMMAND, /* threads of one name, of whatever process */
-	REPORT_BY_CPU,	   /* of a profile with by_cpu */
-	REPORT_BY_ALL,	   /* everything in one */
-};
-
 struct report_options {
 	enum report_view view;
-	enum report_by by;
+	enum partition_by by;
 	const char *around;   /* REPORT_AROUND: a pattern of functions (model/pattern.h) */
 	uint32_t n_bins;      /* REPORT_TIME: steps */
 	double percent_limit; /* rows below this share of their part are left out and summed up */

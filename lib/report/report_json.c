@@ -50,7 +50,7 @@ static void report_json_hidden(struct report_json *json, uint32_t rows, uint64_t
 	text_printf(&json->b, ",\"hidden\":{\"rows\":%u,\"samples\":%" PRIu64 "}", rows, samples);
 }
 
-static void report_json_sources(struct report_json *json, const struct source_counts *counts)
+static void report_json_sources(struct report_json *json, const struct frame_source_counts *counts)
 {
 	text_put_raw(&json->b, ",\"sources\":{");
 	for (unsigned i = 0; i < FRAME_SOURCE_COUNT; i++)
@@ -232,8 +232,8 @@ static int report_json_parts(struct report_json *json, const struct histogram *h
 	uint32_t i = 0, n = 0;
 	int r = 0;
 
-	text_put_raw(&json->b,
-		     json->options->by == REPORT_BY_PROCESS ? ",\"processes\":[" : ",\"parts\":[");
+	text_put_raw(&json->b, json->options->by == PARTITION_BY_PROCESS ? ",\"processes\":["
+									 : ",\"parts\":[");
 	for (; r == 0 && i < groups->n_ranking; i++) {
 		if (treeview_is_small(groups->samples[groups->ranking[i]], all, json->options))
 			break;
@@ -242,8 +242,8 @@ static int report_json_parts(struct report_json *json, const struct histogram *h
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
 	text_printf(&json->b, "],\"hidden_%s\":{\"%s\":%u,\"samples\":%" PRIu64 "}",
-		    json->options->by == REPORT_BY_PROCESS ? "processes" : "parts",
-		    json->options->by == REPORT_BY_PROCESS ? "processes" : "parts",
+		    json->options->by == PARTITION_BY_PROCESS ? "processes" : "parts",
+		    json->options->by == PARTITION_BY_PROCESS ? "processes" : "parts",
 		    groups->n_ranking - i, hidden);
 	return r;
 }
@@ -280,9 +280,9 @@ static void report_json_asked(struct report_json *json, const struct histogram *
 		[REPORT_AROUND] = "around", [REPORT_TIME] = "time",
 	};
 	static const char *const bys[] = {
-		[REPORT_BY_PROCESS] = "process", [REPORT_BY_THREAD] = "thread",
-		[REPORT_BY_COMMAND] = "command", [REPORT_BY_CPU] = "cpu",
-		[REPORT_BY_ALL] = "all",
+		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
+		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
+		[PARTITION_BY_ALL] = "all",
 	};
 
 	text_printf(&json->b, ",\"view\":\"%s\",\"percent_limit\":%g,\"by\":\"%s\"",

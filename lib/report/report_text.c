@@ -51,7 +51,7 @@ static int report_heading(struct report *report, uint32_t part)
 	if (fputs("\n", report->out) < 0)
 		return -EIO;
 	text_put_raw(&report->row, "# ");
-	partition_put_name(&report->view.partition, part, report->options, &report->row);
+	partition_put_name(&report->view.partition, part, report->options->utf8, &report->row);
 	text_printf(&report->row, ": %" PRIu64 " samples, %s%% of %s", report->view.whole,
 		    text_share(report->view.whole, all, share), report_all(report));
 	return report_line(report);
@@ -75,7 +75,7 @@ static int report_tree(struct report *report)
 	int r = 0;
 
 	if (with_sources) {
-		sources_put_sum(&report->view.sources.all, &report->row);
+		frame_sources_put_sum(&report->view.sources.all, &report->row);
 		r = report_line(report);
 	}
 	if (r == 0)
@@ -96,7 +96,7 @@ static int report_flat_row(struct report *report, const struct flat_row *row)
 	treeview_share(&report->row, row->self, whole);
 	treeview_share(&report->row, row->total, whole);
 	text_printf(&report->row, "  %8" PRIu64 "  ", row->self);
-	treeview_name(&report->row, symbol->name, report->options);
+	text_put_name(&report->row, symbol->name, report->options->utf8);
 	if (!symbol->is_mark)
 		treeview_object(&report->row, symbol->object, report->options);
 	return treeview_row(&report->row, report->options, row->self * 20 >= whole, report->out);
@@ -172,7 +172,7 @@ static int report_around_sum(struct report *report, const struct report_view_aro
 	char share[TEXT_SHARE_MAX];
 
 	text_put_raw(&report->row, "# ");
-	treeview_name(&report->row, report->options->around, report->options);
+	text_put_name(&report->row, report->options->around, report->options->utf8);
 	text_printf(&report->row, ": %" PRIu64 " samples have it in their path, %s%% of ",
 		    around->total, text_share(around->total, report->view.whole, share));
 	text_put_raw(&report->row, report->whole_name);
@@ -233,9 +233,9 @@ static int report_time_row(struct report *report, const struct histogram *h, uin
 	if (bin->samples) {
 		text_printf(&report->row, "  %s%% ",
 			    text_share(bin->symbol_samples, bin->samples, share));
-		treeview_name(&report->row,
+		text_put_name(&report->row,
 			      profile_symbol_at(report->view.profile, bin->symbol)->name,
-			      report->options);
+			      report->options->utf8);
 	}
 	return treeview_row(&report->row, report->options, bin->samples == most, report->out);
 }
@@ -258,7 +258,7 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 	return r;
 }
 
-static int report_part(struct report *report, uint32_t part, const struct spots *spots)
+static int report_part(struct report *report, uint32_t part, const struct subtree *spots)
 {
 	int r = report_view_begin(&report->view, part, report->options->view != REPORT_TIME, spots);
 
@@ -285,9 +285,9 @@ static int report_part(struct report *report, uint32_t part, const struct spots 
 /* The parts that are shown, while another thread makes the spots of those to come. */
 struct report_relay {
 	struct report *report;
-	struct spots_maker *maker;
+	struct subtree_maker *maker;
 	pthread_mutex_t lock; /* of the maker */
-	struct spots spots[RELAY_SLOTS];
+	struct subtree spots[RELAY_SLOTS];
 };
 
 static int report_make(void *arg, size_t job, unsigned slot)
@@ -298,7 +298,7 @@ static int report_make(void *arg, size_t job, unsigned slot)
 	int r;
 
 	pthread_mutex_lock(&relay->lock);
-	r = spots_make(relay->maker, &of, &relay->spots[slot]);
+	r = subtree_make(relay->maker, &of, &relay->spots[slot]);
 	pthread_mutex_unlock(&relay->lock);
 	return r;
 }
@@ -316,13 +316,13 @@ static int report_large_parts(struct report *report, uint32_t n)
 	struct report_relay relay = {.report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct relay_work work = {
 		.n = n, .make = report_make, .take = report_take, .arg = &relay};
-	int r = spots_maker_new(report->view.profile, &relay.maker);
+	int r = subtree_maker_new(report->view.profile, &relay.maker);
 
 	if (r == 0)
 		r = relay_run(&work);
-	spots_maker_free(relay.maker);
+	subtree_maker_free(relay.maker);
 	for (unsigned i = 0; i < RELAY_SLOTS; i++)
-		spots_free(&relay.spots[i]);
+		subtree_free(&relay.spots[i]);
 	pthread_mutex_destroy(&relay.lock);
 	return r;
 }

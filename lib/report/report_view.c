@@ -89,7 +89,7 @@ void report_view_free(struct report_view_state *v)
 	calltree_free(v->tree);
 	calltree_free(v->callers);
 	calltree_free(v->callees);
-	sources_free(&v->sources);
+	frame_sources_free(&v->sources);
 	free(v->is_asked);
 	*v = (struct report_view_state){0};
 }
@@ -111,7 +111,7 @@ bool report_view_is_large(const struct report_view_state *v)
 }
 
 int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree,
-		      const struct spots *spots)
+		      const struct subtree *spots)
 {
 	struct calltree_entries of = report_view_entries(v, part);
 	int r = 0;
@@ -129,7 +129,7 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 			r = calltree_add(v->tree, &of.entries[of.order[i]]);
 	calltree_sum(v->tree);
 	if (r == 0 && v->with_sources)
-		r = sources_make(v->profile, v->tree, of.order, (uint32_t)of.n, &v->sources);
+		r = frame_sources_make(v->profile, v->tree, of.order, (uint32_t)of.n, &v->sources);
 	return r == 0 && v->around ? view_ask(v) : r;
 }
 

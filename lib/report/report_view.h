@@ -6,6 +6,7 @@
 #ifndef REPORT_REPORT_VIEW_H
 #define REPORT_REPORT_VIEW_H
 
+#include "report/report.h"
 #include "tree/calltree.h"
 #include "tree/partition.h"
 #include "tree/frame_sources.h"
@@ -20,8 +21,8 @@ struct report_view_state {
 	uint64_t whole; /* samples of the part at hand */
 	struct calltree *tree, *callers, *callees;
 	bool with_sources;
-	struct sources sources; /* of `tree`, if they are wanted */
-	bool *is_asked;		/* by symbol: REPORT_AROUND asks for it */
+	struct frame_sources sources; /* of `tree`, if they are wanted */
+	bool *is_asked;		      /* by symbol: REPORT_AROUND asks for it */
 	uint32_t n_asked;
 	const char *around;
 	double percent; /* rows below this share of a part are not looked at */
@@ -41,7 +42,7 @@ bool report_view_is_large(const struct report_view_state *view);
 /* Turns to a part; makes its tree, if asked to: of `spots`, if the view needs them. 0 or -ENOMEM.
  */
 int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree,
-		      const struct spots *spots);
+		      const struct subtree *spots);
 
 /* Whether there is anything to show of the part: a part in which the function of REPORT_AROUND
  * does not occur is left out. */

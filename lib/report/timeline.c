@@ -17,46 +17,46 @@
 #include "base/int_map.h"
 #include "base/text.h"
 
-#define CHRONICLE_RUNS	200u /* in a row, at most, unless told otherwise */
-#define CHRONICLE_COVER 98u  /* percent of a run that make one inside it the same run */
+#define TIMELINE_RUNS  200u /* in a row, at most, unless told otherwise */
+#define TIMELINE_COVER 98u  /* percent of a run that make one inside it the same run */
 
-struct chronicle_frame {
+struct timeline_frame {
 	uint32_t symbol;
 	bool is_inferred;
 	const char *file;
 	uint32_t line;
 };
 
-struct chronicle_path {
+struct timeline_path {
 	size_t first;
 	uint32_t count;
 };
 
-struct chronicle_sample {
+struct timeline_sample {
 	uint64_t time_ns;
 	uint32_t path;
 };
 
-struct chronicle_lane {
-	VEC(struct chronicle_sample) samples;
+struct timeline_lane {
+	VEC(struct timeline_sample) samples;
 };
 
-struct chronicle_maker {
+struct timeline_maker {
 	struct profile *profile;
-	struct chronicle *result;
+	struct timeline *result;
 	struct frame_runs_options options;
-	VEC(struct chronicle_frame) frames;
-	VEC(struct chronicle_path) paths;
+	VEC(struct timeline_frame) frames;
+	VEC(struct timeline_path) paths;
 	struct int_map groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
-	struct chronicle_lane *lanes;	/* by thread */
+	struct timeline_lane *lanes;	/* by thread */
 	/* Of the thread at hand: */
-	const struct chronicle_lane *lane;
-	VEC(struct chronicle_run) runs;
+	const struct timeline_lane *lane;
+	VEC(struct timeline_run) runs;
 	VEC(uint32_t) symbols;
-	VEC(const struct chronicle_frame *) lines;
+	VEC(const struct timeline_frame *) lines;
 };
 
-void chronicle_free(struct chronicle *c)
+void timeline_free(struct timeline *c)
 {
 	if (!c)
 		return;
@@ -66,7 +66,7 @@ void chronicle_free(struct chronicle *c)
 	free(c);
 }
 
-static void chronicle_release(struct chronicle_maker *m)
+static void timeline_release(struct timeline_maker *m)
 {
 	uint32_t n = profile_tables(m->profile)->n_threads;
 
@@ -84,7 +84,7 @@ static void chronicle_release(struct chronicle_maker *m)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-static int chronicle_keep_path(struct chronicle_maker *m, const struct store_sample *s)
+static int timeline_keep_path(struct timeline_maker *m, const struct store_sample *s)
 {
 	size_t n;
 	const struct profile_frame *frames =
@@ -93,18 +93,18 @@ static int chronicle_keep_path(struct chronicle_maker *m, const struct store_sam
 	if (!frames || VEC_RESERVE(&m->frames, n) < 0 || VEC_RESERVE(&m->paths, 1) < 0)
 		return -ENOMEM;
 	m->paths.items[m->paths.count++] =
-		(struct chronicle_path){.first = m->frames.count, .count = (uint32_t)n};
+		(struct timeline_path){.first = m->frames.count, .count = (uint32_t)n};
 	for (size_t i = 0; i < n; i++)
 		m->frames.items[m->frames.count++] =
-			(struct chronicle_frame){.symbol = frames[i].symbol->number,
-						 .is_inferred = frames[i].is_inferred,
-						 .file = frames[i].file,
-						 .line = frames[i].line};
+			(struct timeline_frame){.symbol = frames[i].symbol->number,
+						.is_inferred = frames[i].is_inferred,
+						.file = frames[i].file,
+						.line = frames[i].line};
 	return 0;
 }
 
-static int chronicle_path_of(struct chronicle_maker *m, const struct store_sample *s,
-			     uint32_t *ret_path)
+static int timeline_path_of(struct timeline_maker *m, const struct store_sample *s,
+			    uint32_t *ret_path)
 {
 	uint32_t group;
 	int r = int_map_enter(&m->groups, (uint64_t)s->origin << 8 | s->end_reason,
@@ -113,14 +113,14 @@ static int chronicle_path_of(struct chronicle_maker *m, const struct store_sampl
 	if (r == 0)
 		r = int_map_enter(&m->by_path, (uint64_t)group << 32 | s->node,
 				  (uint32_t)m->paths.count, ret_path);
-	return r == 0 && *ret_path == m->paths.count ? chronicle_keep_path(m, s) : r;
+	return r == 0 && *ret_path == m->paths.count ? timeline_keep_path(m, s) : r;
 }
 
-static int chronicle_take(void *arg, const struct store_sample *sample)
+static int timeline_take(void *arg, const struct store_sample *sample)
 {
-	struct chronicle_maker *m = arg;
-	struct chronicle_sample kept;
-	struct chronicle_lane *lane;
+	struct timeline_maker *m = arg;
+	struct timeline_sample kept;
+	struct timeline_lane *lane;
 	struct store_sample s;
 	int r;
 
@@ -128,7 +128,7 @@ static int chronicle_take(void *arg, const struct store_sample *sample)
 		return 0;
 	lane = &m->lanes[s.thread];
 	kept.time_ns = s.time_ns;
-	r = chronicle_path_of(m, &s, &kept.path);
+	r = timeline_path_of(m, &s, &kept.path);
 	if (r < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
 		return r < 0 ? r : -ENOMEM;
 	lane->samples.items[lane->samples.count++] = kept;
@@ -137,10 +137,10 @@ static int chronicle_take(void *arg, const struct store_sample *sample)
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
-static int chronicle_compare_lines(const void *a, const void *b)
+static int timeline_compare_lines(const void *a, const void *b)
 {
-	const struct chronicle_frame *x = *(const struct chronicle_frame *const *)a;
-	const struct chronicle_frame *y = *(const struct chronicle_frame *const *)b;
+	const struct timeline_frame *x = *(const struct timeline_frame *const *)a;
+	const struct timeline_frame *y = *(const struct timeline_frame *const *)b;
 
 	if (x->file != y->file)
 		return (uintptr_t)x->file < (uintptr_t)y->file ? -1 : 1;
@@ -148,15 +148,15 @@ static int chronicle_compare_lines(const void *a, const void *b)
 }
 
 /* The line at which a run was seen most often, of those that are known. */
-static int chronicle_find_line(struct chronicle_maker *m, const struct frame_run *run,
-			       struct chronicle_run *to)
+static int timeline_find_line(struct timeline_maker *m, const struct frame_run *run,
+			      struct timeline_run *to)
 {
 	size_t best = 0, same = 0;
 
 	m->lines.count = 0;
 	for (uint64_t i = run->first; i <= run->last; i++) {
 		uint32_t path = m->lane->samples.items[i].path;
-		const struct chronicle_frame *frame =
+		const struct timeline_frame *frame =
 			&m->frames.items[m->paths.items[path].first + run->depth - 1];
 
 		to->inferred += frame->is_inferred;
@@ -167,9 +167,9 @@ static int chronicle_find_line(struct chronicle_maker *m, const struct frame_run
 	}
 	if (m->lines.count)
 		qsort(m->lines.items, m->lines.count, sizeof(*m->lines.items),
-		      chronicle_compare_lines);
+		      timeline_compare_lines);
 	for (size_t i = 0; i < m->lines.count; i++) {
-		same = i && !chronicle_compare_lines(&m->lines.items[i - 1], &m->lines.items[i])
+		same = i && !timeline_compare_lines(&m->lines.items[i - 1], &m->lines.items[i])
 			       ? same + 1
 			       : 1;
 		if (same <= best)
@@ -181,27 +181,26 @@ static int chronicle_find_line(struct chronicle_maker *m, const struct frame_run
 	return 0;
 }
 
-static const struct profile_symbol *chronicle_symbol(const struct chronicle_maker *m,
-						     uint32_t symbol)
+static const struct profile_symbol *timeline_symbol(const struct timeline_maker *m, uint32_t symbol)
 {
 	return symbol == UINT32_MAX ? NULL : profile_symbol_at(m->profile, symbol);
 }
 
-static int chronicle_run(void *arg, const struct frame_run *run)
+static int timeline_run(void *arg, const struct frame_run *run)
 {
-	struct chronicle_maker *m = arg;
+	struct timeline_maker *m = arg;
 	uint64_t start = profile_tables(m->profile)->recording.start_ns;
-	struct chronicle_run to = {
-		.symbol = chronicle_symbol(m, run->symbol),
-		.parent = chronicle_symbol(m, run->parent),
-		.grandparent = chronicle_symbol(m, run->grandparent),
+	struct timeline_run to = {
+		.symbol = timeline_symbol(m, run->symbol),
+		.parent = timeline_symbol(m, run->parent),
+		.grandparent = timeline_symbol(m, run->grandparent),
 		.start_ns = run->start > start ? run->start - start : 0,
 		.end_ns = run->end > start ? run->end - start : 0,
 		.samples = run->last - run->first + 1,
 		.depth = run->depth,
 		.first = run->first,
 	};
-	int r = chronicle_find_line(m, run, &to);
+	int r = timeline_find_line(m, run, &to);
 
 	if (r < 0 || VEC_RESERVE(&m->runs, 1) < 0)
 		return -ENOMEM;
@@ -209,35 +208,35 @@ static int chronicle_run(void *arg, const struct frame_run *run)
 	return 0;
 }
 
-static int chronicle_compare_runs(const void *a, const void *b)
+static int timeline_compare_runs(const void *a, const void *b)
 {
-	const struct chronicle_run *x = a, *y = b;
+	const struct timeline_run *x = a, *y = b;
 
 	if (x->first != y->first)
 		return x->first < y->first ? -1 : 1;
 	return x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
-static bool chronicle_contains(const struct chronicle_run *outer, const struct chronicle_run *inner)
+static bool timeline_contains(const struct timeline_run *outer, const struct timeline_run *inner)
 {
 	return inner->first < outer->first + outer->samples;
 }
 
 /* Leaves out runs that one inside them takes up, and numbers the rows. `runs` is sorted. */
-static int chronicle_nest(struct chronicle_run *runs, size_t n, size_t *ret_n, uint32_t *ret_rows)
+static int timeline_nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *ret_rows)
 {
 	VEC(size_t) open = {0}; /* kept runs, each in the one before */
 	size_t kept = 0;
 
 	*ret_rows = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct chronicle_run run = runs[i];
+		struct timeline_run run = runs[i];
 
-		while (open.count && !chronicle_contains(&runs[open.items[open.count - 1]], &run))
+		while (open.count && !timeline_contains(&runs[open.items[open.count - 1]], &run))
 			open.count--;
 		/* What comes next is inside the newest, or beside it. */
 		if (open.count && open.items[open.count - 1] == kept - 1 &&
-		    run.samples * 100 >= runs[kept - 1].samples * CHRONICLE_COVER) {
+		    run.samples * 100 >= runs[kept - 1].samples * TIMELINE_COVER) {
 			open.count--;
 			kept--;
 		}
@@ -258,13 +257,13 @@ static int chronicle_nest(struct chronicle_run *runs, size_t n, size_t *ret_n, u
 /* --- threads -------------------------------------------------------------------------------- */
 
 /* Goes through the thread's samples. */
-static int chronicle_pass(struct chronicle_maker *m, struct frame_runs *runs, uint64_t end)
+static int timeline_pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < m->lane->samples.count; i++) {
-		const struct chronicle_sample *s = &m->lane->samples.items[i];
-		const struct chronicle_path *path = &m->paths.items[s->path];
+		const struct timeline_sample *s = &m->lane->samples.items[i];
+		const struct timeline_path *path = &m->paths.items[s->path];
 
 		m->symbols.count = 0;
 		if (VEC_RESERVE(&m->symbols, path->count) < 0)
@@ -277,7 +276,7 @@ static int chronicle_pass(struct chronicle_maker *m, struct frame_runs *runs, ui
 }
 
 /* When a thread's last sample ends: as far behind it as samples stand apart on the average. */
-static uint64_t chronicle_end(const struct chronicle_lane *lane)
+static uint64_t timeline_end(const struct timeline_lane *lane)
 {
 	size_t n = lane->samples.count;
 	uint64_t first = lane->samples.items[0].time_ns, last = lane->samples.items[n - 1].time_ns;
@@ -285,30 +284,30 @@ static uint64_t chronicle_end(const struct chronicle_lane *lane)
 	return n > 1 ? last + (last - first) / (n - 1) : last + 1;
 }
 
-static int chronicle_thread(struct chronicle_maker *m, uint32_t thread)
+static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 {
-	const struct chronicle_lane *lane = &m->lanes[thread];
-	struct chronicle_thread *to = &m->result->threads[m->result->n_threads];
+	const struct timeline_lane *lane = &m->lanes[thread];
+	struct timeline_thread *to = &m->result->threads[m->result->n_threads];
 	uint64_t start = profile_tables(m->profile)->recording.start_ns;
 	struct frame_runs *runs = NULL;
-	int r = frame_runs_new(&m->options, chronicle_run, m, &runs);
+	int r = frame_runs_new(&m->options, timeline_run, m, &runs);
 
 	m->lane = lane;
 	m->runs.count = 0;
 	if (r == 0)
-		r = chronicle_pass(m, runs, chronicle_end(lane));
+		r = timeline_pass(m, runs, timeline_end(lane));
 	frame_runs_free(runs);
 	if (r < 0)
 		return r;
-	*to = (struct chronicle_thread){.thread = thread, .samples = lane->samples.count};
+	*to = (struct timeline_thread){.thread = thread, .samples = lane->samples.count};
 	to->start_ns = lane->samples.items[0].time_ns - start;
-	to->end_ns = chronicle_end(lane) - start;
+	to->end_ns = timeline_end(lane) - start;
 	if (!m->runs.count) {
 		m->result->n_threads++;
 		return 0;
 	}
-	qsort(m->runs.items, m->runs.count, sizeof(*m->runs.items), chronicle_compare_runs);
-	r = chronicle_nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
+	qsort(m->runs.items, m->runs.count, sizeof(*m->runs.items), timeline_compare_runs);
+	r = timeline_nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
 	to->runs = r == 0 ? reallocarray(NULL, to->n_runs, sizeof(*to->runs)) : NULL;
 	if (!to->runs)
 		return -ENOMEM;
@@ -318,9 +317,9 @@ static int chronicle_thread(struct chronicle_maker *m, uint32_t thread)
 	return 0;
 }
 
-static int chronicle_compare_threads(const void *a, const void *b)
+static int timeline_compare_threads(const void *a, const void *b)
 {
-	const struct chronicle_thread *x = a, *y = b;
+	const struct timeline_thread *x = a, *y = b;
 
 	if (x->samples != y->samples)
 		return x->samples > y->samples ? -1 : 1;
@@ -328,36 +327,36 @@ static int chronicle_compare_threads(const void *a, const void *b)
 }
 
 /* When the first sample was, and when the last one ends. */
-static void chronicle_bounds(struct chronicle_maker *m)
+static void timeline_bounds(struct timeline_maker *m)
 {
 	const struct store_tables *t = profile_tables(m->profile);
 	uint64_t first = UINT64_MAX, last = 0, start = t->recording.start_ns;
 
 	for (uint32_t i = 0; i < t->n_threads; i++) {
-		const struct chronicle_lane *lane = &m->lanes[i];
+		const struct timeline_lane *lane = &m->lanes[i];
 
 		if (!lane->samples.count)
 			continue;
 		if (lane->samples.items[0].time_ns < first)
 			first = lane->samples.items[0].time_ns;
-		if (chronicle_end(lane) > last)
-			last = chronicle_end(lane);
+		if (timeline_end(lane) > last)
+			last = timeline_end(lane);
 	}
 	m->result->start_ns = first == UINT64_MAX ? 0 : first - start;
 	m->result->end_ns = last ? last - start : 0;
 }
 
-static int chronicle_all(struct chronicle_maker *m, const struct chronicle_options *options)
+static int timeline_all(struct timeline_maker *m, const struct timeline_options *options)
 {
 	const struct store_tables *t = profile_tables(m->profile);
-	struct chronicle *c = m->result;
+	struct timeline *c = m->result;
 	int r = 0;
 
-	chronicle_bounds(m);
+	timeline_bounds(m);
 	m->options.samples = options->samples;
 	m->options.duration = options->duration_ns;
 	if (!options->samples && !options->duration_ns) {
-		m->options.duration = (c->end_ns - c->start_ns) / CHRONICLE_RUNS;
+		m->options.duration = (c->end_ns - c->start_ns) / TIMELINE_RUNS;
 		m->options.samples = 2;
 	}
 	c->options.samples = m->options.samples;
@@ -367,33 +366,33 @@ static int chronicle_all(struct chronicle_maker *m, const struct chronicle_optio
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < t->n_threads; i++)
 		if (m->lanes[i].samples.count)
-			r = chronicle_thread(m, i);
+			r = timeline_thread(m, i);
 	if (r == 0 && c->n_threads)
-		qsort(c->threads, c->n_threads, sizeof(*c->threads), chronicle_compare_threads);
+		qsort(c->threads, c->n_threads, sizeof(*c->threads), timeline_compare_threads);
 	return r;
 }
 
-int chronicle_new(struct profile *profile, const struct chronicle_options *options,
-		  struct chronicle **ret_chronicle)
+int timeline_new(struct profile *profile, const struct timeline_options *options,
+		 struct timeline **ret_chronicle)
 {
-	struct chronicle_maker m = {.profile = profile};
+	struct timeline_maker m = {.profile = profile};
 	int r = -ENOMEM;
 
 	m.result = calloc(1, sizeof(*m.result));
 	m.lanes = calloc((size_t)profile_tables(profile)->n_threads + 1, sizeof(*m.lanes));
 	if (m.result && m.lanes)
-		r = store_reader_samples(profile_reader(profile), chronicle_take, &m);
+		r = store_reader_samples(profile_reader(profile), timeline_take, &m);
 	if (r == 0)
-		r = chronicle_all(&m, options);
+		r = timeline_all(&m, options);
 	if (r == 0)
 		*ret_chronicle = m.result;
 	else
-		chronicle_free(m.result);
-	chronicle_release(&m);
+		timeline_free(m.result);
+	timeline_release(&m);
 	return r;
 }
 
-void chronicle_label(struct buf *b, const struct chronicle_run *run)
+void timeline_label(struct buf *b, const struct timeline_run *run)
 {
 	if (run->grandparent) {
 		text_put(b, run->grandparent->name, NULL);
@@ -411,7 +410,7 @@ void chronicle_label(struct buf *b, const struct chronicle_run *run)
 	text_printf(b, ":%u]", run->line);
 }
 
-void chronicle_threshold(struct buf *b, const struct chronicle *c)
+void timeline_threshold(struct buf *b, const struct timeline *c)
 {
 	text_put_raw(b, "routines that a thread was in for at least ");
 	if (c->options.duration_ns)

@@ -16,12 +16,12 @@
 
 #include "report/report.h"
 
-struct chronicle_options {
+struct timeline_options {
 	uint64_t samples;     /* a run has at least so many, */
 	uint64_t duration_ns; /* and lasts at least so long; 0: a 200th of the recording */
 };
 
-struct chronicle_run {
+struct timeline_run {
 	const struct profile_symbol *symbol;
 	const struct profile_symbol *parent, *grandparent; /* or NULL */
 	const char *file; /* of the line that was seen most; or NULL */
@@ -35,37 +35,37 @@ struct chronicle_run {
 	uint64_t first;
 };
 
-struct chronicle_thread {
+struct timeline_thread {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t rows;
 	uint64_t samples;
 	uint64_t start_ns, end_ns;
-	struct chronicle_run *runs; /* by start, then row */
+	struct timeline_run *runs; /* by start, then row */
 	size_t n_runs;
 };
 
-struct chronicle {
-	struct chronicle_options options; /* with the threshold that was taken */
+struct timeline {
+	struct timeline_options options; /* with the threshold that was taken */
 	uint64_t start_ns, end_ns;
-	struct chronicle_thread *threads; /* most samples first */
+	struct timeline_thread *threads; /* most samples first */
 	size_t n_threads;
 };
 
 /* 0, -ENOMEM, or what store_reader_samples() says. The profile must outlive it. */
-int chronicle_new(struct profile *profile, const struct chronicle_options *options,
-		  struct chronicle **ret_chronicle);
-void chronicle_free(struct chronicle *chronicle);
+int timeline_new(struct profile *profile, const struct timeline_options *options,
+		 struct timeline **ret_chronicle);
+void timeline_free(struct timeline *chronicle);
 
 /* "X > Y > Z [file.c:12]", escaped. */
 struct buf;
-void chronicle_label(struct buf *b, const struct chronicle_run *run);
+void timeline_label(struct buf *b, const struct timeline_run *run);
 
 /* "routines that a thread was in for at least 20.0 ms" */
-void chronicle_threshold(struct buf *b, const struct chronicle *chronicle);
+void timeline_threshold(struct buf *b, const struct timeline *chronicle);
 
 /* Each 0, -ENOMEM, -EIO. */
-int chronicle_write_text(const struct chronicle *chronicle, struct profile *profile,
-			 const struct report_options *options, FILE *out);
-int chronicle_write_svg(const struct chronicle *chronicle, struct profile *profile, FILE *out);
+int timeline_write_text(const struct timeline *chronicle, struct profile *profile,
+			const struct report_options *options, FILE *out);
+int timeline_write_svg(const struct timeline *chronicle, struct profile *profile, FILE *out);
 
 #endif

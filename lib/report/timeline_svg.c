@@ -25,7 +25,7 @@
 
 struct svg {
 	struct buf b;
-	const struct chronicle *chronicle;
+	const struct timeline *chronicle;
 	FILE *out;
 	uint64_t left_out;
 };
@@ -40,7 +40,7 @@ static void svg_put_name(struct svg *s, const char *name)
 
 static double svg_x(const struct svg *s, uint64_t at_ns)
 {
-	const struct chronicle *c = s->chronicle;
+	const struct timeline *c = s->chronicle;
 	double whole = c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) : 1;
 
 	return SVG_MARGIN + (SVG_WIDTH - 2 * SVG_MARGIN) * (double)(at_ns - c->start_ns) / whole;
@@ -55,7 +55,7 @@ static unsigned svg_hue(const char *name)
 	return (unsigned)(hash % 360);
 }
 
-static double svg_height(const struct chronicle *c)
+static double svg_height(const struct timeline *c)
 {
 	double height = SVG_TOP + SVG_MARGIN;
 
@@ -75,7 +75,7 @@ static void svg_title_lines(struct svg *s, struct profile *profile)
 	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", SVG_MARGIN);
 	svg_put_name(s, recording->target ? recording->target : "");
 	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", SVG_MARGIN);
-	chronicle_threshold(&b, s->chronicle);
+	timeline_threshold(&b, s->chronicle);
 	text_put_raw(&b, "; callers above what they call; hatched: mostly reconstructed; ");
 	report_header_quality(profile, &b);
 	svg_put_buf(&s->b, &b);
@@ -85,7 +85,7 @@ static void svg_title_lines(struct svg *s, struct profile *profile)
 /* The scale: ten steps. */
 static void svg_scale(struct svg *s)
 {
-	const struct chronicle *c = s->chronicle;
+	const struct timeline *c = s->chronicle;
 	double height = svg_height(c);
 
 	for (unsigned i = 0; i <= SVG_TICKS; i++) {
@@ -108,14 +108,14 @@ static void svg_scale(struct svg *s)
 
 /* The label if it fits into so many pixels, else as much of the routine's name as does. */
 static void svg_text(struct svg *s, double x, double y, double width,
-		     const struct chronicle_run *run)
+		     const struct timeline_run *run)
 {
 	unsigned columns = width > 2 * SVG_CHARACTER ? (unsigned)((width - 4) / SVG_CHARACTER) : 0;
 	struct buf b = {0};
 
 	if (columns < 2)
 		return;
-	chronicle_label(&b, run);
+	timeline_label(&b, run);
 	if (b.len > columns) {
 		b.len = 0;
 		text_put(&b, run->symbol->name, NULL);
@@ -126,11 +126,11 @@ static void svg_text(struct svg *s, double x, double y, double width,
 	text_put_raw(&s->b, "</text>");
 }
 
-static void svg_title(struct svg *s, const struct chronicle_run *run)
+static void svg_title(struct svg *s, const struct timeline_run *run)
 {
 	struct buf label = {0};
 
-	chronicle_label(&label, run);
+	timeline_label(&label, run);
 	text_put_raw(&s->b, "<title>");
 	svg_put_buf(&s->b, &label);
 	text_printf(&s->b, "\n%.3f s to %.3f s, %" PRIu64 " samples", (double)run->start_ns / 1e9,
@@ -140,7 +140,7 @@ static void svg_title(struct svg *s, const struct chronicle_run *run)
 	text_put_raw(&s->b, "</title>");
 }
 
-static void svg_bar(struct svg *s, const struct chronicle_run *run, double top)
+static void svg_bar(struct svg *s, const struct timeline_run *run, double top)
 {
 	double x = svg_x(s, run->start_ns), width = svg_x(s, run->end_ns) - x;
 	double y = top + SVG_ROW * run->row;
@@ -164,7 +164,7 @@ static void svg_bar(struct svg *s, const struct chronicle_run *run, double top)
 	text_put_raw(&s->b, "</g>\n");
 }
 
-static int svg_thread(struct svg *s, const struct chronicle_thread *thread,
+static int svg_thread(struct svg *s, const struct timeline_thread *thread,
 		      const struct store_tables *t, double top)
 {
 	const struct store_thread *of = &t->threads[thread->thread];
@@ -178,7 +178,7 @@ static int svg_thread(struct svg *s, const struct chronicle_thread *thread,
 	return text_flush(&s->b, s->out);
 }
 
-int chronicle_write_svg(const struct chronicle *c, struct profile *profile, FILE *out)
+int timeline_write_svg(const struct timeline *c, struct profile *profile, FILE *out)
 {
 	struct svg s = {.chronicle = c, .out = out};
 	double top = SVG_TOP - SVG_HEAD / 2;

@@ -10,34 +10,34 @@
 #include "report/timeline.h"
 #include "report/report_header.h"
 
-#define CHRONICLE_BAR 32u
+#define TIMELINE_BAR 32u
 
-static void chronicle_bar(struct buf *b, const struct chronicle *c, const struct chronicle_run *run,
-			  bool utf8)
+static void timeline_bar(struct buf *b, const struct timeline *c, const struct timeline_run *run,
+			 bool utf8)
 {
 	uint64_t whole = c->end_ns > c->start_ns ? c->end_ns - c->start_ns : 1;
 
-	for (unsigned i = 0; i < CHRONICLE_BAR; i++) {
-		uint64_t from = c->start_ns + whole * i / CHRONICLE_BAR;
-		uint64_t to = c->start_ns + whole * (i + 1) / CHRONICLE_BAR;
+	for (unsigned i = 0; i < TIMELINE_BAR; i++) {
+		uint64_t from = c->start_ns + whole * i / TIMELINE_BAR;
+		uint64_t to = c->start_ns + whole * (i + 1) / TIMELINE_BAR;
 		bool is_in = run->start_ns < to && run->end_ns > from;
 
 		text_put_raw(b, !is_in ? (utf8 ? "·" : ".") : utf8 ? "█" : "#");
 	}
 }
 
-static void chronicle_row(struct buf *b, const struct chronicle *c, const struct chronicle_run *run,
-			  const struct report_options *options)
+static void timeline_row(struct buf *b, const struct timeline *c, const struct timeline_run *run,
+			 const struct report_options *options)
 {
 	struct buf row = {0};
 
 	text_printf(&row, "%10.3f %10.3f %8" PRIu64 " ", (double)run->start_ns / 1e9,
 		    (double)run->end_ns / 1e9, run->samples);
-	chronicle_bar(&row, c, run, options->utf8);
+	timeline_bar(&row, c, run, options->utf8);
 	text_put_raw(&row, "  ");
 	for (uint32_t i = 0; i < run->row; i++)
 		text_put_raw(&row, "  ");
-	chronicle_label(&row, run);
+	timeline_label(&row, run);
 	if (run->inferred * 2 > run->samples)
 		text_put_raw(&row, " (mostly reconstructed)");
 	text_cut(&row, options->width);
@@ -46,8 +46,8 @@ static void chronicle_row(struct buf *b, const struct chronicle *c, const struct
 	buf_free(&row);
 }
 
-static void chronicle_head(struct buf *b, const struct chronicle_thread *thread,
-			   const struct store_tables *t)
+static void timeline_head(struct buf *b, const struct timeline_thread *thread,
+			  const struct store_tables *t)
 {
 	const struct store_thread *of = &t->threads[thread->thread];
 
@@ -63,21 +63,21 @@ static void chronicle_head(struct buf *b, const struct chronicle_thread *thread,
 				"[line]; inside one another\n");
 }
 
-int chronicle_write_text(const struct chronicle *c, struct profile *profile,
-			 const struct report_options *options, FILE *out)
+int timeline_write_text(const struct timeline *c, struct profile *profile,
+			const struct report_options *options, FILE *out)
 {
 	int r = report_header_text(profile, options, out);
 	struct buf b = {0};
 
 	text_put_raw(&b, "# ");
-	chronicle_threshold(&b, c);
+	timeline_threshold(&b, c);
 	text_put_raw(&b, "\n");
 	for (size_t i = 0; r == 0 && i < c->n_threads; i++) {
-		const struct chronicle_thread *thread = &c->threads[i];
+		const struct timeline_thread *thread = &c->threads[i];
 
-		chronicle_head(&b, thread, profile_tables(profile));
+		timeline_head(&b, thread, profile_tables(profile));
 		for (size_t k = 0; k < thread->n_runs; k++)
-			chronicle_row(&b, c, &thread->runs[k], options);
+			timeline_row(&b, c, &thread->runs[k], options);
 		r = text_flush(&b, out);
 	}
 	if (r == 0)

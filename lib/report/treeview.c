@@ -47,20 +47,12 @@ bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_opt
 	return (double)samples * 100.0 < options->percent_limit * (double)whole;
 }
 
-void treeview_name(struct buf *row, const char *name, const struct report_options *options)
-{
-	if (options->utf8)
-		text_put(row, name, NULL);
-	else
-		text_put_ascii(row, name);
-}
-
 void treeview_object(struct buf *row, const char *object, const struct report_options *options)
 {
 	bool has_brackets = *object == '[';
 
 	text_put_raw(row, has_brackets ? "  " : "  [");
-	treeview_name(row, object, options);
+	text_put_name(row, object, options->utf8);
 	text_put_raw(row, has_brackets ? "" : "]");
 }
 
@@ -224,7 +216,7 @@ static void treeview_columns(struct treeview *v, uint32_t node, uint64_t samples
 		treeview_share(&v->row, self, v->options->whole);
 	text_put_raw(&v->row, "  ");
 	if (v->options->sources)
-		sources_put(&v->options->sources->nodes[node], &v->row);
+		frame_sources_put(&v->options->sources->nodes[node], &v->row);
 }
 
 /* Says in how many of a row's samples its frame was not observed. */
@@ -245,7 +237,7 @@ static void treeview_label(struct treeview *v, uint32_t node, uint32_t calls)
 	uint32_t parent = v->nodes[node].parent;
 	const struct profile_symbol *above = parent ? calltree_symbol(v->tree, parent) : NULL;
 
-	treeview_name(&v->row, symbol->name, v->options->report);
+	text_put_name(&v->row, symbol->name, v->options->report->utf8);
 	if (calls > 1)
 		text_printf(&v->row, " (x%u)", calls);
 	if (v->nodes[node].is_inlined)
@@ -262,7 +254,7 @@ static int treeview_write_hidden(struct treeview *v, const struct treeview_item 
 
 	text_put_raw(&v->row, v->options->is_callers ? "          " : "                   ");
 	if (v->options->sources)
-		text_printf(&v->row, "%*s", SOURCES_COLUMN + 2, "");
+		text_printf(&v->row, "%*s", FRAME_SOURCES_COLUMN + 2, "");
 	treeview_branches(v, item);
 	text_printf(&v->row, "(%u more, %s%%)", item->hidden,
 		    text_share(item->samples, v->options->whole, share));

@@ -26,8 +26,8 @@
 
 struct treeview_options {
 	const struct report_options *report;
-	uint64_t whole;		       /* samples that are 100 % */
-	const struct sources *sources; /* shown in a column; NULL: not */
+	uint64_t whole;			     /* samples that are 100 % */
+	const struct frame_sources *sources; /* shown in a column; NULL: not */
 	bool is_callers; /* rows below the first of a subtree call it; there is no self column */
 };
 
@@ -46,8 +46,5 @@ bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_opt
 
 /* Appends "  [object]". */
 void treeview_object(struct buf *row, const char *object, const struct report_options *options);
-
-/* Appends a name as the options allow. */
-void treeview_name(struct buf *row, const char *name, const struct report_options *options);
 
 #endif

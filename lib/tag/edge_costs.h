@@ -7,8 +7,8 @@
  * Every decoded path teaches: an edge seen k times in a row of n edges seen s times in all has the
  * likelihood (k + 1) / (s + n). Where the graph calls a set unlikely, that 1 is less.
  */
-#ifndef TAG_EDGE_COSTS_H
-#define TAG_EDGE_COSTS_H
+#ifndef PLUGIN_EDGE_COSTS_H
+#define PLUGIN_EDGE_COSTS_H
 
 #include "callgraph/callgraph.h"
 

@@ -6,7 +6,7 @@
  * expanded in its turn. Costs change while paths are learned, so an entry is not taken to have all
  * its children because it was expanded once: the pass looks again, and a lookup is what it costs.
  *
- * Hostile graphs can make many paths share a tag (ids of zero). PREFIXES_SAME of them are kept:
+ * Hostile graphs can make many paths share a tag (ids of zero). TAG_PREFIXES_SAME of them are kept:
  * each lookup stays short, and a path beyond that could not be told apart anyway.
  */
 #include "tag/tag_prefixes.h"
@@ -17,16 +17,16 @@
 
 #include "base/hash.h"
 
-#define PREFIXES_SAME	  16
-#define PREFIXES_STEPS	  4096 /* between two looks at the clock */
-#define PREFIXES_NEAR	  8    /* bits: how far around a decoded path the table is filled */
-#define PREFIXES_MAX_COST 60000u
-#define PREFIXES_FORESEEN (1u << 22)
-#define PREFIXES_FILTER	  16 /* bits an entry, at least half of that */
+#define TAG_PREFIXES_SAME     16
+#define TAG_PREFIXES_STEPS    4096 /* between two looks at the clock */
+#define TAG_PREFIXES_NEAR     8	   /* bits: how far around a decoded path the table is filled */
+#define TAG_PREFIXES_MAX_COST 60000u
+#define TAG_PREFIXES_FORESEEN (1u << 22)
+#define TAG_PREFIXES_FILTER   16 /* bits an entry, at least half of that */
 
-int prefixes_init(struct prefixes *table, const struct edge_costs *costs, size_t memory)
+int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory)
 {
-	*table = (struct prefixes){
+	*table = (struct tag_prefixes){
 		.costs = costs, .memory = memory, .allowance = memory, .next = EDGE_COSTS_NEVER};
 	table->filter_mask = 1023;
 	table->filter = calloc(table->filter_mask + 1, sizeof(*table->filter));
@@ -34,7 +34,7 @@ int prefixes_init(struct prefixes *table, const struct edge_costs *costs, size_t
 	    vec_reserve((void **)&table->entries.items, &table->entries.cap, 32,
 			sizeof(*table->entries.items)) < 0 ||
 	    vec_reserve((void **)&table->cost, &table->cap_cost, 32, sizeof(*table->cost)) < 0) {
-		prefixes_release(table);
+		tag_prefixes_release(table);
 		return -ENOMEM;
 	}
 	table->entries.items[0] = (struct prefix){.node = CALLGRAPH_NONE};
@@ -47,7 +47,7 @@ int prefixes_init(struct prefixes *table, const struct edge_costs *costs, size_t
 	return 0;
 }
 
-void prefixes_release(struct prefixes *table)
+void tag_prefixes_release(struct tag_prefixes *table)
 {
 	free(table->entries.items);
 	free(table->cost);
@@ -59,17 +59,17 @@ void prefixes_release(struct prefixes *table)
 
 /* --- entering ------------------------------------------------------------------------------ */
 
-static void prefixes_mark(struct prefixes *table, uint64_t tag)
+static void tag_prefixes_mark(struct tag_prefixes *table, uint64_t tag)
 {
-	table->filter[tag >> 6 & table->filter_mask] |= prefixes_bits(tag);
+	table->filter[tag >> 6 & table->filter_mask] |= tag_prefixes_bits(tag);
 }
 
 /* Of the power of two that `n` entries need; nothing if it is there. */
-static int prefixes_grow_filter(struct prefixes *table, size_t n)
+static int tag_prefixes_grow_filter(struct tag_prefixes *table, size_t n)
 {
 	uint64_t words = table->filter_mask + 1, *filter;
 
-	while (n * PREFIXES_FILTER > words * 64)
+	while (n * TAG_PREFIXES_FILTER > words * 64)
 		words *= 2;
 	if (words == table->filter_mask + 1)
 		return 0;
@@ -80,11 +80,11 @@ static int prefixes_grow_filter(struct prefixes *table, size_t n)
 	table->filter = filter;
 	table->filter_mask = words - 1;
 	for (size_t i = 0; i < table->entries.count; i++)
-		prefixes_mark(table, table->entries.items[i].tag);
+		tag_prefixes_mark(table, table->entries.items[i].tag);
 	return 0;
 }
 
-static int prefixes_grow_index(struct prefixes *table, size_t n)
+static int tag_prefixes_grow_index(struct tag_prefixes *table, size_t n)
 {
 	struct slots grown = {.mask = table->index.mask};
 
@@ -103,43 +103,43 @@ static int prefixes_grow_index(struct prefixes *table, size_t n)
 }
 
 /* Bytes for `n` entries, with what is replaced still there. */
-static size_t prefixes_memory(const struct prefixes *table, size_t n)
+static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 {
 	size_t slots = 64, filter = 64;
 
 	while (slots * 6 < n * 10)
 		slots *= 2;
-	while (filter * 64 < n * PREFIXES_FILTER)
+	while (filter * 64 < n * TAG_PREFIXES_FILTER)
 		filter *= 2;
 	return n * (sizeof(struct prefix) + sizeof(*table->cost)) + slots * sizeof(uint32_t) +
 	       slots_bytes(&table->index) + filter * sizeof(*table->filter);
 }
 
 /* Makes room for `n` entries in all. 0, 1 if that is too much memory, -ENOMEM. */
-static int prefixes_make_room(struct prefixes *table, size_t n)
+static int tag_prefixes_make_room(struct tag_prefixes *table, size_t n)
 {
 	int r;
 
-	if (n >= UINT32_MAX - 1 || prefixes_memory(table, n) > table->allowance)
+	if (n >= UINT32_MAX - 1 || tag_prefixes_memory(table, n) > table->allowance)
 		return 1;
 	r = vec_reserve((void **)&table->entries.items, &table->entries.cap, n,
 			sizeof(*table->entries.items));
 	if (r == 0)
 		r = vec_reserve((void **)&table->cost, &table->cap_cost, n, sizeof(*table->cost));
 	if (r == 0)
-		r = prefixes_grow_index(table, n);
-	return r < 0 ? r : prefixes_grow_filter(table, n);
+		r = tag_prefixes_grow_index(table, n);
+	return r < 0 ? r : tag_prefixes_grow_filter(table, n);
 }
 
 /* 0, 1 if there is no memory for one more, -ENOMEM. */
-static int prefixes_reserve(struct prefixes *table)
+static int tag_prefixes_reserve(struct tag_prefixes *table)
 {
 	size_t n = table->entries.count;
 	int r;
 
 	if (n < table->room)
 		return 0;
-	r = prefixes_make_room(table, n + n / 2 + 64);
+	r = tag_prefixes_make_room(table, n + n / 2 + 64);
 	if (r == 0)
 		table->room = n + n / 2 + 64;
 	table->is_full = table->is_full || r > 0;
@@ -147,7 +147,7 @@ static int prefixes_reserve(struct prefixes *table)
 }
 
 /* An entry that is there: made cheaper if it was dearer. */
-static int prefixes_again(struct prefixes *table, uint32_t entry, uint32_t cost)
+static int tag_prefixes_again(struct tag_prefixes *table, uint32_t entry, uint32_t cost)
 {
 	if (table->cost[entry] <= cost)
 		return 0;
@@ -159,8 +159,8 @@ static int prefixes_again(struct prefixes *table, uint32_t entry, uint32_t cost)
 }
 
 /* 0, 1 if the table is full, -ENOMEM. */
-static int prefixes_enter(struct prefixes *table, uint32_t parent, uint32_t node, uint32_t cost,
-			  uint32_t *ret_entry)
+static int tag_prefixes_enter(struct tag_prefixes *table, uint32_t parent, uint32_t node,
+			      uint32_t cost, uint32_t *ret_entry)
 {
 	uint64_t id = callgraph_at(table->costs->graph, node)->id;
 	uint64_t tag = hash_chain(table->entries.items[parent].tag, id), hash = hash_mix64(tag);
@@ -168,7 +168,7 @@ static int prefixes_enter(struct prefixes *table, uint32_t parent, uint32_t node
 	int r;
 
 	for (size_t at = hash & table->index.mask;
-	     prefixes_may_have(table, tag) && table->index.slot[at];
+	     tag_prefixes_may_have(table, tag) && table->index.slot[at];
 	     at = (at + 1) & table->index.mask) {
 		uint32_t entry = table->index.slot[at] - 1;
 		const struct prefix *p = &table->entries.items[entry];
@@ -177,40 +177,40 @@ static int prefixes_enter(struct prefixes *table, uint32_t parent, uint32_t node
 			continue;
 		*ret_entry = entry;
 		if (p->parent == parent && p->node == node)
-			return prefixes_again(table, entry, cost);
-		if (++same == PREFIXES_SAME)
+			return tag_prefixes_again(table, entry, cost);
+		if (++same == TAG_PREFIXES_SAME)
 			return 0;
 	}
-	r = prefixes_reserve(table);
+	r = tag_prefixes_reserve(table);
 	if (r)
 		return r;
 	*ret_entry = (uint32_t)table->entries.count;
 	table->cost[table->entries.count] = (uint16_t)cost;
 	table->entries.items[table->entries.count++] = (struct prefix){tag, node, parent};
 	slots_put(&table->index, hash, *ret_entry);
-	prefixes_mark(table, tag);
+	tag_prefixes_mark(table, tag);
 	return 0;
 }
 
-int prefixes_root(struct prefixes *table, uint32_t node, uint32_t cost)
+int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost)
 {
 	uint32_t entry;
-	int r = prefixes_enter(table, 0, node, cost, &entry);
+	int r = tag_prefixes_enter(table, 0, node, cost, &entry);
 
 	return r < 0 ? r : 0;
 }
 
 /* --- growing ------------------------------------------------------------------------------- */
 
-static void prefixes_left_out(struct prefixes *table, uint32_t cost)
+static void tag_prefixes_left_out(struct tag_prefixes *table, uint32_t cost)
 {
 	if (cost < table->next)
 		table->next = cost;
 }
 
 /* The callees in the row of `node`, which is the entry's node or a transparent one below it. */
-static int prefixes_expand_row(struct prefixes *table, uint32_t entry, uint32_t node, uint32_t base,
-			       size_t *steps)
+static int tag_prefixes_expand_row(struct tag_prefixes *table, uint32_t entry, uint32_t node,
+				   uint32_t base, size_t *steps)
 {
 	const struct edge_costs *costs = table->costs;
 	uint32_t count, first, child;
@@ -226,16 +226,16 @@ static int prefixes_expand_row(struct prefixes *table, uint32_t entry, uint32_t 
 		    (callee->is_transparent && costs->min_down[callees[i]] == EDGE_COSTS_NEVER))
 			continue;
 		if (cost > table->target)
-			prefixes_left_out(table, cost);
+			tag_prefixes_left_out(table, cost);
 		else if (callee->is_transparent)
-			r = prefixes_expand_row(table, entry, callees[i], cost, steps);
+			r = tag_prefixes_expand_row(table, entry, callees[i], cost, steps);
 		else
-			r = prefixes_enter(table, entry, callees[i], cost, &child);
+			r = tag_prefixes_enter(table, entry, callees[i], cost, &child);
 	}
 	return r;
 }
 
-static int prefixes_expand(struct prefixes *table, uint32_t entry, size_t *steps)
+static int tag_prefixes_expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
 {
 	uint32_t node = table->entries.items[entry].node, cost = table->cost[entry];
 	uint32_t least;
@@ -247,14 +247,14 @@ static int prefixes_expand(struct prefixes *table, uint32_t entry, size_t *steps
 	if (least == EDGE_COSTS_NEVER)
 		return 0;
 	if (cost + least > table->target) {
-		prefixes_left_out(table, cost + least);
+		tag_prefixes_left_out(table, cost + least);
 		return 0;
 	}
-	return prefixes_expand_row(table, entry, node, cost, steps);
+	return tag_prefixes_expand_row(table, entry, node, cost, steps);
 }
 
 /* Expands what is due: 0, 1 told to stop or full, -ENOMEM. */
-static int prefixes_run(struct prefixes *table, const struct prefixes_stop *stop)
+static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixes_stop *stop)
 {
 	size_t steps = 0;
 	int r = 0;
@@ -263,8 +263,8 @@ static int prefixes_run(struct prefixes *table, const struct prefixes_stop *stop
 		uint32_t entry = table->again.count ? table->again.items[--table->again.count]
 						    : (uint32_t)table->cursor++;
 
-		r = prefixes_expand(table, entry, &steps);
-		if (r == 0 && steps >= PREFIXES_STEPS) {
+		r = tag_prefixes_expand(table, entry, &steps);
+		if (r == 0 && steps >= TAG_PREFIXES_STEPS) {
 			steps = 0;
 			r = stop->is_over(stop->arg);
 		}
@@ -273,38 +273,39 @@ static int prefixes_run(struct prefixes *table, const struct prefixes_stop *stop
 }
 
 /* A limit that is so much wider holds about 2^bits times as many: room for them at once. */
-static int prefixes_foresee(struct prefixes *table, uint32_t wider)
+static int tag_prefixes_foresee(struct tag_prefixes *table, uint32_t wider)
 {
 	size_t n = table->entries.count;
 	unsigned bits = wider / EDGE_COSTS_BIT;
 	int r;
 
-	if (bits > 16 || n << bits < table->room || n << bits > PREFIXES_FORESEEN)
+	if (bits > 16 || n << bits < table->room || n << bits > TAG_PREFIXES_FORESEEN)
 		return 0;
-	r = prefixes_make_room(table, n << bits);
+	r = tag_prefixes_make_room(table, n << bits);
 	if (r == 0)
 		table->room = n << bits;
 	return r < 0 ? r : 0;
 }
 
-int prefixes_grow(struct prefixes *table, uint32_t limit, const struct prefixes_stop *stop)
+int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
+		      const struct tag_prefixes_stop *stop)
 {
 	int r;
 
 	if (table->is_full)
 		return 0;
 	table->allowance = table->memory / 4 * 3;
-	if (limit > PREFIXES_MAX_COST)
-		limit = PREFIXES_MAX_COST;
+	if (limit > TAG_PREFIXES_MAX_COST)
+		limit = TAG_PREFIXES_MAX_COST;
 	if (table->cursor == table->entries.count && limit > table->target) {
-		r = prefixes_foresee(table, limit - table->target);
+		r = tag_prefixes_foresee(table, limit - table->target);
 		if (r < 0)
 			return r;
 		table->target = limit;
 		table->next = EDGE_COSTS_NEVER;
 		table->cursor = 0;
 	}
-	r = prefixes_run(table, stop);
+	r = tag_prefixes_run(table, stop);
 	if (r == 0)
 		table->limit = table->target;
 	if (r > 0 && table->is_full) {
@@ -315,18 +316,18 @@ int prefixes_grow(struct prefixes *table, uint32_t limit, const struct prefixes_
 	return r;
 }
 
-int prefixes_learn(struct prefixes *table, const uint32_t *nodes, size_t n,
-		   const struct prefixes_stop *stop)
+int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t n,
+		       const struct tag_prefixes_stop *stop)
 {
-	uint32_t near = PREFIXES_NEAR * EDGE_COSTS_BIT, entry = 0;
+	uint32_t near = TAG_PREFIXES_NEAR * EDGE_COSTS_BIT, entry = 0;
 	uint32_t cost = table->target > near ? table->target - near : 0;
 	int r = 0;
 
 	table->allowance = table->memory; /* a quarter is kept for this */
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = prefixes_enter(table, entry, nodes[i], cost, &entry);
+		r = tag_prefixes_enter(table, entry, nodes[i], cost, &entry);
 	if (r == 0)
-		r = prefixes_run(table, stop);
+		r = tag_prefixes_run(table, stop);
 	if (r > 0 && table->is_full)
 		r = 0;
 	return r;
@@ -334,7 +335,8 @@ int prefixes_learn(struct prefixes *table, const uint32_t *nodes, size_t n,
 
 /* --- asking -------------------------------------------------------------------------------- */
 
-size_t prefixes_find(const struct prefixes *table, uint64_t tag, uint32_t *ret_entries, size_t max)
+size_t tag_prefixes_find(const struct tag_prefixes *table, uint64_t tag, uint32_t *ret_entries,
+			 size_t max)
 {
 	size_t at = hash_mix64(tag) & table->index.mask, n = 0;
 
@@ -344,7 +346,8 @@ size_t prefixes_find(const struct prefixes *table, uint64_t tag, uint32_t *ret_e
 	return n;
 }
 
-size_t prefixes_path(const struct prefixes *table, uint32_t entry, uint32_t *ret_nodes, size_t max)
+size_t tag_prefixes_path(const struct tag_prefixes *table, uint32_t entry, uint32_t *ret_nodes,
+			 size_t max)
 {
 	size_t n = 0, at;
 

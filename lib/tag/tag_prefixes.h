@@ -23,7 +23,7 @@ struct prefix {
 	uint32_t parent;
 };
 
-struct prefixes {
+struct tag_prefixes {
 	const struct edge_costs *costs;
 	VEC(struct prefix) entries;
 	uint16_t *cost; /* by entry; allocated with them */
@@ -42,46 +42,49 @@ struct prefixes {
 };
 
 /* What tells a long operation to stop; called every few thousand steps. */
-struct prefixes_stop {
+struct tag_prefixes_stop {
 	bool (*is_over)(void *arg);
 	void *arg;
 };
 
-int prefixes_init(struct prefixes *table, const struct edge_costs *costs, size_t memory);
-void prefixes_release(struct prefixes *table);
+int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory);
+void tag_prefixes_release(struct tag_prefixes *table);
 
 /* A path of one node. 0 or -ENOMEM. */
-int prefixes_root(struct prefixes *table, uint32_t node, uint32_t cost);
+int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost);
 
 /* Grows the table to all paths within `limit`, or goes on growing it to the limit before. 0;
  * 1: told to stop; -ENOMEM. A full table is no error: is_full tells. */
-int prefixes_grow(struct prefixes *table, uint32_t limit, const struct prefixes_stop *stop);
+int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
+		      const struct tag_prefixes_stop *stop);
 
-/* Enters a decoded path, root first, and what is near it. Errors as prefixes_grow(). */
-int prefixes_learn(struct prefixes *table, const uint32_t *nodes, size_t n,
-		   const struct prefixes_stop *stop);
+/* Enters a decoded path, root first, and what is near it. Errors as tag_prefixes_grow(). */
+int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t n,
+		       const struct tag_prefixes_stop *stop);
 
 /* A tag's two bits in its word of the filter. */
-static inline uint64_t prefixes_bits(uint64_t tag)
+static inline uint64_t tag_prefixes_bits(uint64_t tag)
 {
 	return UINT64_C(1) << (tag & 63) | UINT64_C(1) << (tag >> 58);
 }
 
-static inline bool prefixes_may_have(const struct prefixes *table, uint64_t tag)
+static inline bool tag_prefixes_may_have(const struct tag_prefixes *table, uint64_t tag)
 {
-	return !(prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);
+	return !(tag_prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);
 }
 
-/* Begins to fetch what prefixes_may_have() will look at. */
-static inline void prefixes_fetch(const struct prefixes *table, uint64_t tag)
+/* Begins to fetch what tag_prefixes_may_have() will look at. */
+static inline void tag_prefixes_fetch(const struct tag_prefixes *table, uint64_t tag)
 {
 	__builtin_prefetch(&table->filter[tag >> 6 & table->filter_mask]);
 }
 
 /* Entries with a tag, at most `max` of them. */
-size_t prefixes_find(const struct prefixes *table, uint64_t tag, uint32_t *ret_entries, size_t max);
+size_t tag_prefixes_find(const struct tag_prefixes *table, uint64_t tag, uint32_t *ret_entries,
+			 size_t max);
 
 /* The nodes of an entry's path, root first; at most `max` are written, all are counted. */
-size_t prefixes_path(const struct prefixes *table, uint32_t entry, uint32_t *ret_nodes, size_t max);
+size_t tag_prefixes_path(const struct tag_prefixes *table, uint32_t entry, uint32_t *ret_nodes,
+			 size_t max);
 
 #endif

@@ -75,12 +75,12 @@ static void tag_search_begin(struct tag_search *s, uint64_t budget_ns)
 static uint32_t *tag_search_join(const struct tag_search *s, uint32_t entry, uint32_t node,
 				 uint32_t depth, uint32_t *ret_n)
 {
-	size_t above = prefixes_path(&s->prefixes, entry, NULL, 0), n = above;
+	size_t above = tag_prefixes_path(&s->prefixes, entry, NULL, 0), n = above;
 	uint32_t *nodes = reallocarray(NULL, above + depth + 1, sizeof(*nodes));
 
 	if (!nodes)
 		return NULL;
-	prefixes_path(&s->prefixes, entry, nodes, above);
+	tag_prefixes_path(&s->prefixes, entry, nodes, above);
 	nodes[n++] = node;
 	for (uint32_t i = depth; i-- > 0;)
 		if (!s->nodes[s->path.items[i]].is_transparent)
@@ -131,7 +131,7 @@ static void tag_search_keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 static int tag_search_meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t entries[TAG_SEARCH_PATHS], n;
-	size_t count = prefixes_find(&s->prefixes, tag, entries, TAG_SEARCH_PATHS);
+	size_t count = tag_prefixes_find(&s->prefixes, tag, entries, TAG_SEARCH_PATHS);
 
 	s->steps += count * TAG_SEARCH_JOIN;
 	for (size_t i = 0; i < count; i++) {
@@ -197,7 +197,7 @@ static inline int tag_search_visit(struct tag_search *s, const struct tag_search
 		if (r < 0)
 			return r;
 	}
-	if (prefixes_may_have(&s->prefixes, state->tag)) {
+	if (tag_prefixes_may_have(&s->prefixes, state->tag)) {
 		r = tag_search_meet(s, state->tag, state->node, state->depth);
 		if (r < 0)
 			return r;
@@ -238,7 +238,7 @@ static inline bool tag_search_caller(struct tag_search *s, const struct tag_sear
 	}
 	if (!s->nodes[node].is_transparent) {
 		tag = hash_unchain(tag, s->nodes[node].id);
-		prefixes_fetch(&s->prefixes, tag);
+		tag_prefixes_fetch(&s->prefixes, tag);
 	}
 	*ret_to = (struct tag_search_state){tag, node, from->cost + price, from->depth + 1, run};
 	return true;
@@ -341,8 +341,8 @@ static uint32_t tag_search_wider(uint32_t limit, uint32_t next)
 /* Prepares the next round, which is to cover more than the one before it, of so many steps. */
 static int tag_search_widen(struct tag_search *s, uint64_t steps)
 {
-	const struct prefixes_stop stop = {tag_search_is_over, s};
-	struct prefixes *table = &s->prefixes;
+	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
+	struct tag_prefixes *table = &s->prefixes;
 	uint32_t walk =
 		s->next == EDGE_COSTS_NEVER ? s->limit : tag_search_wider(s->limit, s->next);
 	uint32_t grow = tag_search_wider(table->limit, table->next);
@@ -355,13 +355,13 @@ static int tag_search_widen(struct tag_search *s, uint64_t steps)
 		s->limit = walk;
 		return 0;
 	}
-	return can_grow ? prefixes_grow(table, grow, &stop) : 0;
+	return can_grow ? tag_prefixes_grow(table, grow, &stop) : 0;
 }
 
 /* Whether there is nothing left to look at: one half has seen all that there is. */
 static bool tag_search_is_exhausted(const struct tag_search *s)
 {
-	const struct prefixes *table = &s->prefixes;
+	const struct tag_prefixes *table = &s->prefixes;
 	bool leaf = s->query->leaf != CALLGRAPH_NONE && !s->query->leaf_is_hint;
 
 	return s->next == EDGE_COSTS_NEVER ||
@@ -371,9 +371,9 @@ static bool tag_search_is_exhausted(const struct tag_search *s)
 
 static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_status)
 {
-	const struct prefixes_stop stop = {tag_search_is_over, s};
+	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
 	uint64_t before = 0;
-	int r = prefixes_grow(&s->prefixes, s->prefixes.limit, &stop);
+	int r = tag_prefixes_grow(&s->prefixes, s->prefixes.limit, &stop);
 
 	s->limit = 0;
 	while (r == 0) {
@@ -392,18 +392,18 @@ static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_s
 
 int tag_search_prepare(struct tag_search *s, uint64_t budget_ns, uint64_t *ret_spent_ns)
 {
-	const struct prefixes_stop stop = {tag_search_is_over, s};
-	struct prefixes *table = &s->prefixes;
+	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
+	struct tag_prefixes *table = &s->prefixes;
 	int r;
 
 	tag_search_begin(s, budget_ns);
-	r = budget_ns ? prefixes_grow(table, table->limit, &stop) : 0;
+	r = budget_ns ? tag_prefixes_grow(table, table->limit, &stop) : 0;
 	while (r == 0 && budget_ns && !table->is_full && table->next != EDGE_COSTS_NEVER &&
 	       table->entries.count * TAG_SEARCH_ENTRY < s->options.memory_bytes / 4 &&
 	       !tag_search_is_over(s)) {
 		uint32_t limit = table->limit;
 
-		r = prefixes_grow(table, tag_search_wider(limit, table->next), &stop);
+		r = tag_prefixes_grow(table, tag_search_wider(limit, table->next), &stop);
 		if (table->limit == limit)
 			break; /* as far as it goes */
 	}
@@ -421,11 +421,11 @@ void tag_search_learn_calls(struct tag_search *s, const uint32_t *nodes, size_t 
 
 int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 {
-	const struct prefixes_stop stop = {tag_search_never, NULL};
+	const struct tag_prefixes_stop stop = {tag_search_never, NULL};
 	int r;
 
 	tag_search_learn_calls(s, nodes, n);
-	r = prefixes_learn(&s->prefixes, nodes, n, &stop);
+	r = tag_prefixes_learn(&s->prefixes, nodes, n, &stop);
 	return r < 0 ? r : 0;
 }
 

@@ -36,10 +36,10 @@ static int tag_search_guess_roots(struct tag_search *s)
 	}
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		if (callgraph_at(s->graph, i)->is_root)
-			r = prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
+			r = tag_prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
 		else if (tag_search_is_entry(s->graph, i))
-			r = prefixes_root(&s->prefixes, i,
-					  edge_costs_of_choice(others) + TAG_SEARCH_ODD);
+			r = tag_prefixes_root(&s->prefixes, i,
+					      edge_costs_of_choice(others) + TAG_SEARCH_ODD);
 	}
 	return r;
 }
@@ -60,11 +60,12 @@ static int tag_search_tables(struct tag_search *s)
 		s->nodes[i].is_transparent = callgraph_at(s->graph, i)->is_transparent;
 		s->nodes[i].least = s->costs.min_up[i];
 	}
-	r = prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
+	r = tag_prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
 	if (r < 0)
 		return r;
-	return s->options.root == CALLGRAPH_NONE ? tag_search_guess_roots(s)
-						 : prefixes_root(&s->prefixes, s->options.root, 0);
+	return s->options.root == CALLGRAPH_NONE
+		       ? tag_search_guess_roots(s)
+		       : tag_prefixes_root(&s->prefixes, s->options.root, 0);
 }
 
 int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
@@ -110,7 +111,7 @@ void tag_search_free(struct tag_search *s)
 	if (!s)
 		return;
 	tag_search_forget(s);
-	prefixes_release(&s->prefixes);
+	tag_prefixes_release(&s->prefixes);
 	edge_costs_release(&s->costs);
 	free(s->stack.items);
 	free(s->path.items);

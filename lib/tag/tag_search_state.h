@@ -31,7 +31,7 @@ struct tag_search_node {
 struct tag_search {
 	const struct callgraph *graph;
 	struct edge_costs costs;
-	struct prefixes prefixes;
+	struct tag_prefixes prefixes;
 	struct tag_search_options options;
 	struct tag_search_node *nodes;
 	VEC(struct tag_search_state) stack;

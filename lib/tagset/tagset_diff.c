@@ -11,25 +11,25 @@
 #include "base/strings.h"
 #include "base/text.h"
 
-#define DIFF_EXACT 20000 /* samples of a row up to which the test is exact */
-#define DIFF_95	   1.959964
+#define TAGSET_DIFF_EXACT 20000 /* samples of a row up to which the test is exact */
+#define TAGSET_DIFF_95	  1.959964
 
-const char *diff_function(const struct diff *diff, uint32_t function)
+const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function)
 {
 	return strings_at(diff->names, function);
 }
 
-void diff_release(struct diff *diff)
+void tagset_diff_release(struct tagset_diff *diff)
 {
 	free(diff->rows);
 	free(diff->function_of);
 	strings_free(diff->names);
-	*diff = (struct diff){0};
+	*diff = (struct tagset_diff){0};
 }
 
 /* --- significance -------------------------------------------------------------------------- */
 
-static double diff_log_binomial(double a, double n, double share)
+static double tagset_diff_log_binomial(double a, double n, double share)
 {
 	return lgamma(n + 1) - lgamma(a + 1) - lgamma(n - a + 1) + a * log(share) +
 	       (n - a) * log1p(-share);
@@ -37,13 +37,13 @@ static double diff_log_binomial(double a, double n, double share)
 
 /* Sums the counts of one side of the mean that are no likelier than `limit`, from the mean's far
  * end inwards: beyond a count that is likelier there are only likelier ones. */
-static double diff_tail(uint64_t n, double share, double limit, bool upper)
+static double tagset_diff_tail(uint64_t n, double share, double limit, bool upper)
 {
 	double sum = 0;
 
 	for (uint64_t i = 0; i <= n; i++) {
 		double at = upper ? (double)(n - i) : (double)i;
-		double p = exp(diff_log_binomial(at, (double)n, share));
+		double p = exp(tagset_diff_log_binomial(at, (double)n, share));
 
 		if (p > limit * (1 + 1e-7))
 			break;
@@ -52,44 +52,45 @@ static double diff_tail(uint64_t n, double share, double limit, bool upper)
 	return sum;
 }
 
-double diff_binomial(uint64_t a, uint64_t n, double share)
+double tagset_diff_binomial(uint64_t a, uint64_t n, double share)
 {
 	double mean = (double)n * share, limit, p;
 
 	if (!n || share <= 0 || share >= 1)
 		return 1;
-	if (n > DIFF_EXACT) {
+	if (n > TAGSET_DIFF_EXACT) {
 		double deviation = sqrt(mean * (1 - share));
 		double z = (fabs((double)a - mean) - 0.5) / deviation;
 
 		return z <= 0 ? 1 : erfc(z / sqrt(2));
 	}
-	limit = exp(diff_log_binomial((double)a, (double)n, share));
-	p = diff_tail(n, share, limit, false) + diff_tail(n, share, limit, true);
+	limit = exp(tagset_diff_log_binomial((double)a, (double)n, share));
+	p = tagset_diff_tail(n, share, limit, false) + tagset_diff_tail(n, share, limit, true);
 	return p > 1 ? 1 : p;
 }
 
-static int diff_compare_p(const void *x, const void *y)
+static int tagset_diff_compare_p(const void *x, const void *y)
 {
-	double a = (*(struct diff_row *const *)x)->p, b = (*(struct diff_row *const *)y)->p;
+	double a = (*(struct tagset_diff_row *const *)x)->p,
+	       b = (*(struct tagset_diff_row *const *)y)->p;
 
 	return a < b ? -1 : a > b;
 }
 
 /* Benjamini and Hochberg: with the likelihoods in order, all up to the last one that is at most
- * its rank's part of DIFF_FALSE. */
-static int diff_judge(struct diff *diff)
+ * its rank's part of TAGSET_DIFF_FALSE. */
+static int tagset_diff_judge(struct tagset_diff *diff)
 {
-	struct diff_row **order = calloc((size_t)diff->n + 1, sizeof(*order));
+	struct tagset_diff_row **order = calloc((size_t)diff->n + 1, sizeof(*order));
 	uint32_t significant = 0;
 
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < diff->n; i++)
 		order[i] = &diff->rows[i];
-	qsort(order, diff->n, sizeof(*order), diff_compare_p);
+	qsort(order, diff->n, sizeof(*order), tagset_diff_compare_p);
 	for (uint32_t i = 0; i < diff->n; i++)
-		if (order[i]->p <= DIFF_FALSE * (i + 1) / diff->n)
+		if (order[i]->p <= TAGSET_DIFF_FALSE * (i + 1) / diff->n)
 			significant = i + 1;
 	for (uint32_t i = 0; i < significant; i++)
 		order[i]->is_significant = true;
@@ -97,28 +98,29 @@ static int diff_judge(struct diff *diff)
 	return 0;
 }
 
-static void diff_row_finish(const struct diff *diff, struct diff_row *row)
+static void tagset_diff_row_finish(const struct tagset_diff *diff, struct tagset_diff_row *row)
 {
-	const uint64_t *count = diff->by == DIFF_BY_TAG ? row->self : row->total;
+	const uint64_t *count = diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
 	double a = (double)diff->samples[0], b = (double)diff->samples[1];
 	double share_a = (double)count[0] / a, share_b = (double)count[1] / b;
 
 	row->change = share_b - share_a;
-	row->error = DIFF_95 * sqrt(share_a * (1 - share_a) / a + share_b * (1 - share_b) / b);
+	row->error =
+		TAGSET_DIFF_95 * sqrt(share_a * (1 - share_a) / a + share_b * (1 - share_b) / b);
 	/* A share of one half or more is tested by what is not in it: that makes it a rare thing,
 	 * whose count is nearly Poisson, which the binomial of two such counts takes for granted.
 	 */
 	if (share_a + share_b > 1)
-		row->p = diff_binomial(diff->samples[0] - count[0],
-				       diff->samples[0] - count[0] + diff->samples[1] - count[1],
-				       a / (a + b));
+		row->p = tagset_diff_binomial(
+			diff->samples[0] - count[0],
+			diff->samples[0] - count[0] + diff->samples[1] - count[1], a / (a + b));
 	else
-		row->p = diff_binomial(count[0], count[0] + count[1], a / (a + b));
+		row->p = tagset_diff_binomial(count[0], count[0] + count[1], a / (a + b));
 }
 
-static int diff_compare_rows(const void *x, const void *y, void *arg)
+static int tagset_diff_compare_rows(const void *x, const void *y, void *arg)
 {
-	const struct diff_row *a = x, *b = y;
+	const struct tagset_diff_row *a = x, *b = y;
 	double changes[2] = {fabs(a->change), fabs(b->change)};
 
 	(void)arg;
@@ -132,13 +134,13 @@ static int diff_compare_rows(const void *x, const void *y, void *arg)
 /* --- functions ----------------------------------------------------------------------------- */
 
 /* The functions of a location, the enclosing one first: their texts within its names. */
-static const char *diff_next_function(const char *names, size_t *ret_len)
+static const char *tagset_diff_next_function(const char *names, size_t *ret_len)
 {
 	*ret_len = strcspn(names, "\t");
 	return names;
 }
 
-static const char *diff_skip(const char *names, unsigned fields)
+static const char *tagset_diff_skip(const char *names, unsigned fields)
 {
 	for (; fields; fields--) {
 		names += strcspn(names, "\t");
@@ -150,7 +152,8 @@ static const char *diff_skip(const char *names, unsigned fields)
 }
 
 /* A location without a function is shown as object+offset. */
-static int diff_unnamed(const struct tagset *set, const struct tagset_location *l, struct buf *b)
+static int tagset_diff_unnamed(const struct tagset *set, const struct tagset_location *l,
+			       struct buf *b)
 {
 	const char *object = tagset_object_path(set, l->object);
 
@@ -160,45 +163,45 @@ static int diff_unnamed(const struct tagset *set, const struct tagset_location *
 	return b->failed ? -ENOMEM : 0;
 }
 
-typedef int (*diff_each)(void *arg, uint32_t function);
+typedef int (*tagset_diff_each)(void *arg, uint32_t function);
 
 /* Calls `each` for the functions of a location. */
-static int diff_functions(struct diff *diff, const struct tagset *set, uint32_t location,
-			  diff_each each, void *arg)
+static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *set,
+				 uint32_t location, tagset_diff_each each, void *arg)
 {
 	uint32_t n, function;
 	const struct tagset_location *l = &tagset_locations(set, &n)[location];
-	const char *names = diff_skip(tagset_escaped(set, l->names), 1);
+	const char *names = tagset_diff_skip(tagset_escaped(set, l->names), 1);
 	struct buf b = {0};
 	int r = 0;
 
 	while (r == 0 && names) {
 		size_t len;
-		const char *name = diff_next_function(names, &len);
+		const char *name = tagset_diff_next_function(names, &len);
 
 		buf_clear(&b);
 		buf_put(&b, name, len);
 		if (!len)
-			r = diff_unnamed(set, l, &b);
+			r = tagset_diff_unnamed(set, l, &b);
 		buf_put_u8(&b, 0);
 		if (r == 0)
 			r = b.failed ? -ENOMEM
 				     : strings_intern(diff->names, (const char *)b.data, &function);
 		if (r == 0)
 			r = each(arg, function);
-		names = diff_skip(names, 3);
+		names = tagset_diff_skip(names, 3);
 	}
 	buf_free(&b);
 	return r;
 }
 
-static int diff_last(void *arg, uint32_t function)
+static int tagset_diff_last(void *arg, uint32_t function)
 {
 	*(uint32_t *)arg = function;
 	return 0;
 }
 
-static int diff_name_locations(struct diff *diff, const struct tagset *set)
+static int tagset_diff_name_locations(struct tagset_diff *diff, const struct tagset *set)
 {
 	uint32_t n;
 	int r = strings_new(&diff->names);
@@ -208,13 +211,13 @@ static int diff_name_locations(struct diff *diff, const struct tagset *set)
 	if (r < 0 || !diff->function_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = diff_functions(diff, set, i, diff_last, &diff->function_of[i]);
+		r = tagset_diff_functions(diff, set, i, tagset_diff_last, &diff->function_of[i]);
 	return r;
 }
 
 /* --- rows ---------------------------------------------------------------------------------- */
 
-static int diff_rows_new(struct diff *diff, uint32_t n)
+static int tagset_diff_rows_new(struct tagset_diff *diff, uint32_t n)
 {
 	diff->rows = calloc((size_t)n + 1, sizeof(*diff->rows));
 	if (!diff->rows)
@@ -225,16 +228,16 @@ static int diff_rows_new(struct diff *diff, uint32_t n)
 	return 0;
 }
 
-static int diff_by_tag(struct diff *diff, const struct tagset *set)
+static int tagset_diff_by_tag(struct tagset_diff *diff, const struct tagset *set)
 {
 	uint32_t n_nodes, n;
 	const struct tagset_sample *samples = tagset_samples(set, &n);
 	int r;
 
 	tagset_nodes(set, &n_nodes);
-	r = diff_rows_new(diff, n_nodes);
+	r = tagset_diff_rows_new(diff, n_nodes);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		struct diff_row *row = &diff->rows[samples[i].node];
+		struct tagset_diff_row *row = &diff->rows[samples[i].node];
 
 		row->self[samples[i].side] += samples[i].count;
 		row->total[samples[i].side] += samples[i].count;
@@ -242,16 +245,16 @@ static int diff_by_tag(struct diff *diff, const struct tagset *set)
 	return r;
 }
 
-struct diff_walk {
-	struct diff *diff;
+struct tagset_diff_walk {
+	struct tagset_diff *diff;
 	uint32_t *seen; /* by function: the sample that counted it last, plus 1 */
 	const struct tagset_sample *sample;
 	uint32_t number;
 };
 
-static int diff_count(void *arg, uint32_t function)
+static int tagset_diff_count(void *arg, uint32_t function)
 {
-	struct diff_walk *walk = arg;
+	struct tagset_diff_walk *walk = arg;
 
 	if (walk->seen[function] != walk->number + 1)
 		walk->diff->rows[function].total[walk->sample->side] += walk->sample->count;
@@ -259,7 +262,7 @@ static int diff_count(void *arg, uint32_t function)
 	return 0;
 }
 
-static int diff_walk_samples(struct diff_walk *walk, const struct tagset *set)
+static int tagset_diff_walk_samples(struct tagset_diff_walk *walk, const struct tagset *set)
 {
 	uint32_t n, unused;
 	const struct tagset_sample *samples = tagset_samples(set, &n);
@@ -275,25 +278,26 @@ static int diff_walk_samples(struct diff_walk *walk, const struct tagset *set)
 			walk->diff->rows[walk->diff->function_of[nodes[at].location]]
 				.self[samples[i].side] += samples[i].count;
 		for (; r == 0 && at; at = nodes[at].parent)
-			r = diff_functions(walk->diff, set, nodes[at].location, diff_count, walk);
+			r = tagset_diff_functions(walk->diff, set, nodes[at].location,
+						  tagset_diff_count, walk);
 	}
 	return r;
 }
 
-static int diff_by_function(struct diff *diff, const struct tagset *set)
+static int tagset_diff_by_function(struct tagset_diff *diff, const struct tagset *set)
 {
-	struct diff_walk walk = {.diff = diff};
-	int r = diff_rows_new(diff, strings_count(diff->names));
+	struct tagset_diff_walk walk = {.diff = diff};
+	int r = tagset_diff_rows_new(diff, strings_count(diff->names));
 
 	walk.seen = calloc((size_t)diff->n + 1, sizeof(*walk.seen));
 	if (r == 0)
-		r = walk.seen ? diff_walk_samples(&walk, set) : -ENOMEM;
+		r = walk.seen ? tagset_diff_walk_samples(&walk, set) : -ENOMEM;
 	free(walk.seen);
 	return r;
 }
 
 /* Rows without samples go (paths that only lead to others). */
-static void diff_drop_empty(struct diff *diff)
+static void tagset_diff_drop_empty(struct tagset_diff *diff)
 {
 	uint32_t kept = 0;
 
@@ -303,9 +307,9 @@ static void diff_drop_empty(struct diff *diff)
 	diff->n = kept;
 }
 
-int diff_make(const struct tagset *set, enum diff_by by, struct diff *ret_diff)
+int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, struct tagset_diff *ret_diff)
 {
-	struct diff diff = {.by = by};
+	struct tagset_diff diff = {.by = by};
 	int r;
 
 	for (uint32_t side = 0; side < TAGSET_SIDES; side++) {
@@ -313,20 +317,21 @@ int diff_make(const struct tagset *set, enum diff_by by, struct diff *ret_diff)
 		if (!diff.samples[side])
 			return -ENODATA;
 	}
-	r = diff_name_locations(&diff, set);
+	r = tagset_diff_name_locations(&diff, set);
 	if (r == 0)
-		r = by == DIFF_BY_TAG ? diff_by_tag(&diff, set) : diff_by_function(&diff, set);
+		r = by == TAGSET_DIFF_BY_TAG ? tagset_diff_by_tag(&diff, set)
+					     : tagset_diff_by_function(&diff, set);
 	if (r == 0) {
-		diff_drop_empty(&diff);
+		tagset_diff_drop_empty(&diff);
 		for (uint32_t i = 0; i < diff.n; i++)
-			diff_row_finish(&diff, &diff.rows[i]);
-		r = diff_judge(&diff);
+			tagset_diff_row_finish(&diff, &diff.rows[i]);
+		r = tagset_diff_judge(&diff);
 	}
 	if (r < 0) {
-		diff_release(&diff);
+		tagset_diff_release(&diff);
 		return r;
 	}
-	qsort_r(diff.rows, diff.n, sizeof(*diff.rows), diff_compare_rows, NULL);
+	qsort_r(diff.rows, diff.n, sizeof(*diff.rows), tagset_diff_compare_rows, NULL);
 	*ret_diff = diff;
 	return 0;
 }

@@ -7,18 +7,18 @@
  * its counts are unlikely to come from one and the same share: tested exactly (given the sum of a
  * row's counts, one of them is binomial), and judged with all rows together (Benjamini and
  * Hochberg, "Controlling the False Discovery Rate", 1995), so that of the rows that are called
- * significant no more than DIFF_FALSE are expected to be noise, however many rows there are.
+ * significant no more than TAGSET_DIFF_FALSE are expected to be noise, however many rows there are.
  */
 #ifndef TAGSET_TAGSET_DIFF_H
 #define TAGSET_TAGSET_DIFF_H
 
 #include "tagset/tagset.h"
 
-#define DIFF_FALSE 0.05 /* of the rows that are called significant */
+#define TAGSET_DIFF_FALSE 0.05 /* of the rows that are called significant */
 
-enum diff_by { DIFF_BY_TAG, DIFF_BY_FUNCTION };
+enum tagset_diff_by { TAGSET_DIFF_BY_TAG, TAGSET_DIFF_BY_FUNCTION };
 
-struct diff_row {
+struct tagset_diff_row {
 	uint32_t key;	   /* node of the set, or number of a function */
 	uint64_t self[2];  /* samples that end there */
 	uint64_t total[2]; /* by function: with it anywhere in their path, each counted once */
@@ -28,9 +28,9 @@ struct diff_row {
 	bool is_significant;
 };
 
-struct diff {
-	enum diff_by by;
-	struct diff_row *rows; /* largest change first */
+struct tagset_diff {
+	enum tagset_diff_by by;
+	struct tagset_diff_row *rows; /* largest change first */
 	uint32_t n;
 	uint64_t samples[2];
 	struct strings *names;
@@ -38,17 +38,18 @@ struct diff {
 };
 
 /* The sides are 0 (A) and 1 (B). 0, -ENOMEM, -ENODATA (a side has no samples). */
-int diff_make(const struct tagset *set, enum diff_by by, struct diff *ret_diff);
-void diff_release(struct diff *diff);
+int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by,
+		     struct tagset_diff *ret_diff);
+void tagset_diff_release(struct tagset_diff *diff);
 
 /* The name of a function by its number, as text of the format (escaped). */
-const char *diff_function(const struct diff *diff, uint32_t function);
+const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function);
 
 /* The likelihood that of `n` things, each of which falls to the first side with `share`, as many as
  * `a` do or a count that is no likelier. */
-double diff_binomial(uint64_t a, uint64_t n, double share);
+double tagset_diff_binomial(uint64_t a, uint64_t n, double share);
 
-struct diff_options {
+struct tagset_diff_options {
 	const char *names[2]; /* of the sides */
 	double percent_limit; /* text: rows whose larger share is below are left out and counted */
 	bool only_significant;
@@ -57,9 +58,9 @@ struct diff_options {
 };
 
 /* 0, -ENOMEM, -EIO. */
-int diff_write_text(const struct tagset *set, const struct diff *diff,
-		    const struct diff_options *options, FILE *out);
-int diff_write_json(const struct tagset *set, const struct diff *diff,
-		    const struct diff_options *options, FILE *out);
+int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *diff,
+			   const struct tagset_diff_options *options, FILE *out);
+int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *diff,
+			   const struct tagset_diff_options *options, FILE *out);
 
 #endif

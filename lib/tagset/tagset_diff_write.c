@@ -10,22 +10,23 @@
 #include "tagset/tagset_diff.h"
 #include "base/text.h"
 
-struct diff_writer {
+struct tagset_diff_writer {
 	const struct tagset *set;
-	const struct diff *diff;
-	const struct diff_options *options;
+	const struct tagset_diff *diff;
+	const struct tagset_diff_options *options;
 	FILE *out;
 	struct buf line, name;
 	VEC(uint32_t) path; /* nodes, root first */
 };
 
-static const uint64_t *diff_counts(const struct diff_writer *w, const struct diff_row *row)
+static const uint64_t *tagset_diff_counts(const struct tagset_diff_writer *w,
+					  const struct tagset_diff_row *row)
 {
-	return w->diff->by == DIFF_BY_TAG ? row->self : row->total;
+	return w->diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
 }
 
 /* The original of an escaped text, ended by 0. */
-static const char *diff_original(struct diff_writer *w, const char *escaped)
+static const char *tagset_diff_original(struct tagset_diff_writer *w, const char *escaped)
 {
 	buf_clear(&w->name);
 	tagset_text(&w->name, escaped, strlen(escaped));
@@ -33,7 +34,7 @@ static const char *diff_original(struct diff_writer *w, const char *escaped)
 	return w->name.failed ? "" : (const char *)w->name.data;
 }
 
-static int diff_path(struct diff_writer *w, uint32_t node)
+static int tagset_diff_path(struct tagset_diff_writer *w, uint32_t node)
 {
 	uint32_t n;
 	const struct tagset_node *nodes = tagset_nodes(w->set, &n);
@@ -51,7 +52,7 @@ static int diff_path(struct diff_writer *w, uint32_t node)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-static void diff_text_header(struct diff_writer *w)
+static void tagset_diff_text_header(struct tagset_diff_writer *w)
 {
 	for (unsigned side = 0; side < 2; side++) {
 		text_printf(&w->line, "# %c: %" PRIu64 " samples of ", "AB"[side],
@@ -64,24 +65,25 @@ static void diff_text_header(struct diff_writer *w)
 		     "(95 %); ~ marks a change within noise\n");
 	text_put_raw(
 		&w->line,
-		w->diff->by == DIFF_BY_TAG
+		w->diff->by == TAGSET_DIFF_BY_TAG
 			? "#\n#     A %      B %   change      +/-    tag               call path, "
 			  "root first\n"
 			: "#\n#     A %      B %   change      +/-    A self   B self   "
 			  "function\n");
 }
 
-static int diff_text_path(struct diff_writer *w, const struct diff_row *row)
+static int tagset_diff_text_path(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
-	int r = diff_path(w, row->key);
+	int r = tagset_diff_path(w, row->key);
 
 	if (r < 0)
 		return r;
 	text_printf(&w->line, "  %016" PRIx64 "  ", tagset_nodes(w->set, &n)[row->key].tag);
 	for (size_t i = 0; i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? " > " : "");
-		text_put(&w->line, diff_original(w, diff_function(w->diff, w->path.items[i])),
+		text_put(&w->line,
+			 tagset_diff_original(w, tagset_diff_function(w->diff, w->path.items[i])),
 			 NULL);
 	}
 	if (!w->path.count)
@@ -89,9 +91,9 @@ static int diff_text_path(struct diff_writer *w, const struct diff_row *row)
 	return 0;
 }
 
-static int diff_text_row(struct diff_writer *w, const struct diff_row *row)
+static int tagset_diff_text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
-	const uint64_t *count = diff_counts(w, row);
+	const uint64_t *count = tagset_diff_counts(w, row);
 	double share[2], self[2];
 	int r = 0;
 
@@ -103,11 +105,12 @@ static int diff_text_row(struct diff_writer *w, const struct diff_row *row)
 		text_put_raw(&w->line, row->change > 0 ? "\033[31m" : "\033[32m");
 	text_printf(&w->line, "%9.2f%9.2f%+9.2f%9.2f %c", share[0], share[1], 100 * row->change,
 		    100 * row->error, row->is_significant ? ' ' : '~');
-	if (w->diff->by == DIFF_BY_TAG) {
-		r = diff_text_path(w, row);
+	if (w->diff->by == TAGSET_DIFF_BY_TAG) {
+		r = tagset_diff_text_path(w, row);
 	} else {
 		text_printf(&w->line, "%10.2f%9.2f   ", self[0], self[1]);
-		text_put(&w->line, diff_original(w, diff_function(w->diff, row->key)), NULL);
+		text_put(&w->line, tagset_diff_original(w, tagset_diff_function(w->diff, row->key)),
+			 NULL);
 	}
 	if (w->options->width)
 		text_cut(&w->line,
@@ -118,9 +121,10 @@ static int diff_text_row(struct diff_writer *w, const struct diff_row *row)
 	return r < 0 ? r : text_flush(&w->line, w->out);
 }
 
-static bool diff_is_shown(const struct diff_writer *w, const struct diff_row *row)
+static bool tagset_diff_is_shown(const struct tagset_diff_writer *w,
+				 const struct tagset_diff_row *row)
 {
-	const uint64_t *count = diff_counts(w, row);
+	const uint64_t *count = tagset_diff_counts(w, row);
 	double a = (double)count[0] / (double)w->diff->samples[0];
 	double b = (double)count[1] / (double)w->diff->samples[1];
 
@@ -128,7 +132,7 @@ static bool diff_is_shown(const struct diff_writer *w, const struct diff_row *ro
 	       100 * fmax(a, b) >= w->options->percent_limit;
 }
 
-static int diff_finish(struct diff_writer *w, int r)
+static int tagset_diff_finish(struct tagset_diff_writer *w, int r)
 {
 	if (r == 0)
 		r = text_flush(&w->line, w->out);
@@ -140,18 +144,18 @@ static int diff_finish(struct diff_writer *w, int r)
 	return r;
 }
 
-int diff_write_text(const struct tagset *set, const struct diff *diff,
-		    const struct diff_options *options, FILE *out)
+int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *diff,
+			   const struct tagset_diff_options *options, FILE *out)
 {
-	struct diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
+	struct tagset_diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
 	uint32_t hidden = 0, significant = 0;
 	int r = 0;
 
-	diff_text_header(&w);
+	tagset_diff_text_header(&w);
 	for (uint32_t i = 0; r == 0 && i < diff->n; i++) {
 		significant += diff->rows[i].is_significant;
-		if (diff_is_shown(&w, &diff->rows[i]))
-			r = diff_text_row(&w, &diff->rows[i]);
+		if (tagset_diff_is_shown(&w, &diff->rows[i]))
+			r = tagset_diff_text_row(&w, &diff->rows[i]);
 		else
 			hidden++;
 	}
@@ -160,38 +164,42 @@ int diff_write_text(const struct tagset *set, const struct diff *diff,
 		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
 			    hidden);
 	text_put_raw(&w.line, "\n");
-	return diff_finish(&w, r);
+	return tagset_diff_finish(&w, r);
 }
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 
-static int diff_json_key(struct diff_writer *w, const struct diff_row *row)
+static int tagset_diff_json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
 	int r;
 
-	if (w->diff->by == DIFF_BY_FUNCTION) {
+	if (w->diff->by == TAGSET_DIFF_BY_FUNCTION) {
 		text_put_raw(&w->line, "\"function\":");
-		text_put_json(&w->line, diff_original(w, diff_function(w->diff, row->key)));
+		text_put_json(&w->line,
+			      tagset_diff_original(w, tagset_diff_function(w->diff, row->key)));
 		return 0;
 	}
 	text_printf(&w->line, "\"tag\":\"%016" PRIx64 "\",\"path\":[",
 		    tagset_nodes(w->set, &n)[row->key].tag);
-	r = diff_path(w, row->key);
+	r = tagset_diff_path(w, row->key);
 	for (size_t i = 0; r == 0 && i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? "," : "");
-		text_put_json(&w->line, diff_original(w, diff_function(w->diff, w->path.items[i])));
+		text_put_json(
+			&w->line,
+			tagset_diff_original(w, tagset_diff_function(w->diff, w->path.items[i])));
 	}
 	text_put_raw(&w->line, "]");
 	return r;
 }
 
-static int diff_json_row(struct diff_writer *w, const struct diff_row *row, bool is_first)
+static int tagset_diff_json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row,
+				bool is_first)
 {
 	int r;
 
 	text_put_raw(&w->line, is_first ? "\n{" : ",\n{");
-	r = diff_json_key(w, row);
+	r = tagset_diff_json_key(w, row);
 	if (r < 0)
 		return r;
 	text_printf(&w->line, ",\"self\":[%" PRIu64 ",%" PRIu64 "]", row->self[0], row->self[1]);
@@ -201,15 +209,15 @@ static int diff_json_row(struct diff_writer *w, const struct diff_row *row, bool
 	return text_flush(&w->line, w->out);
 }
 
-int diff_write_json(const struct tagset *set, const struct diff *diff,
-		    const struct diff_options *options, FILE *out)
+int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *diff,
+			   const struct tagset_diff_options *options, FILE *out)
 {
-	struct diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
+	struct tagset_diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
 	bool is_first = true;
 	int r = 0;
 
 	text_printf(&w.line, "{\"schema\":1,\"by\":\"%s\",\"sides\":[",
-		    diff->by == DIFF_BY_TAG ? "tag" : "function");
+		    diff->by == TAGSET_DIFF_BY_TAG ? "tag" : "function");
 	for (unsigned side = 0; side < 2; side++) {
 		text_put_raw(&w.line, side ? ",{\"name\":" : "{\"name\":");
 		text_put_json(&w.line, options->names[side]);
@@ -217,11 +225,11 @@ int diff_write_json(const struct tagset *set, const struct diff *diff,
 	}
 	text_put_raw(&w.line, "],\"rows\":[");
 	for (uint32_t i = 0; r == 0 && i < diff->n; i++) {
-		if (!diff_is_shown(&w, &diff->rows[i]))
+		if (!tagset_diff_is_shown(&w, &diff->rows[i]))
 			continue;
-		r = diff_json_row(&w, &diff->rows[i], is_first);
+		r = tagset_diff_json_row(&w, &diff->rows[i], is_first);
 		is_first = false;
 	}
 	text_put_raw(&w.line, "\n]}\n");
-	return diff_finish(&w, r);
+	return tagset_diff_finish(&w, r);
 }

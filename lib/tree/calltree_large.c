@@ -22,13 +22,13 @@
 
 struct large_work {
 	struct calltree *tree;
-	const struct spots *spots;
+	const struct subtree *spots;
 	struct calltree_large *state; /* the tree's: kept from part to part */
 	double least;
 };
 
-/* Counts a spot's samples where it arrived, and no longer at its caller. Functions inlined between
- * the two are large if what arrives in them, or goes through them, is. */
+/* Counts a subtree_node's samples where it arrived, and no longer at its caller. Functions inlined
+ * between the two are large if what arrives in them, or goes through them, is. */
 static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint64_t samples)
 {
 	tree->nodes[from].self -= samples;
@@ -43,16 +43,16 @@ static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
 	struct calltree *tree = w->tree;
 
-	for (uint32_t i = list; i != SPOTS_NONE; i = w->spots->items.items[i].next) {
-		const struct spot *spot = &w->spots->items.items[i];
+	for (uint32_t i = list; i != SUBTREE_NONE; i = w->spots->items.items[i].next) {
+		const struct subtree_node *subtree_node = &w->spots->items.items[i];
 		struct large_arrival arrival = {i, at};
-		int r = calltree_frames(tree, nodes[spot->node].location, &arrival.at);
+		int r = calltree_frames(tree, nodes[subtree_node->node].location, &arrival.at);
 
 		if (r == 0)
 			r = VEC_RESERVE(&w->state->next, 1);
 		if (r < 0)
 			return r;
-		large_count(tree, at, arrival.at, spot->samples);
+		large_count(tree, at, arrival.at, subtree_node->samples);
 		w->state->next.items[w->state->next.count++] = arrival;
 	}
 	return 0;
@@ -82,13 +82,14 @@ static int large_descend(struct large_work *w)
 			struct large_arrival a = w->state->level.items[i];
 
 			if ((double)w->tree->nodes[a.at].samples >= w->least)
-				r = large_arrive(w, w->spots->items.items[a.spot].first, a.at);
+				r = large_arrive(w, w->spots->items.items[a.subtree_node].first,
+						 a.at);
 		}
 	}
 	return r;
 }
 
-static int large_run(struct large_work *w, const struct spots_run *run)
+static int large_run(struct large_work *w, const struct subtree_run *run)
 {
 	struct calltree *tree = w->tree;
 	uint32_t at;
@@ -116,7 +117,7 @@ static int large_find(struct large_work *w, const struct profile_entry *entry, u
 	for (uint32_t at = entry->node; r == 0 && at; at = nodes[at].parent)
 		r = calltree_push(w->tree, n++, at) ? 0 : -ENOMEM;
 	if (r == 0)
-		r = calltree_begin(w->tree, spots_mark(w->tree->profile, entry), &part.at);
+		r = calltree_begin(w->tree, subtree_mark(w->tree->profile, entry), &part.at);
 	part.upto = part.at;
 	while (r == 0 && depth < n &&
 	       (!depth || (double)w->tree->nodes[part.at].samples >= w->least)) {
@@ -154,7 +155,7 @@ bool calltree_can_large(const struct profile *profile)
 }
 
 int calltree_add_large(struct calltree *tree, const struct calltree_entries *of,
-		       const struct spots *spots, double least)
+		       const struct subtree *spots, double least)
 {
 	struct large_work w = {.tree = tree, .spots = spots, .state = &tree->large, .least = least};
 	int r = 0;

@@ -24,7 +24,7 @@ struct calltree_inferred {
 
 /* See calltree_large.c. */
 struct large_arrival {
-	uint32_t spot, at; /* at: the tree's node */
+	uint32_t subtree_node, at; /* at: the tree's node */
 };
 
 struct calltree_large {

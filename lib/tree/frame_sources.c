@@ -20,10 +20,10 @@ static const char *const short_names[FRAME_SOURCE_COUNT] = {
 	[FRAME_SOURCE_STITCHED] = "st", [FRAME_SOURCE_ALIGNED] = "al", [FRAME_SOURCE_TAG] = "ta",
 };
 
-void sources_free(struct sources *s)
+void frame_sources_free(struct frame_sources *s)
 {
 	free(s->nodes);
-	*s = (struct sources){0};
+	*s = (struct frame_sources){0};
 }
 
 static uint32_t find_child(const struct calltree_node *nodes, uint32_t parent,
@@ -37,7 +37,8 @@ static uint32_t find_child(const struct calltree_node *nodes, uint32_t parent,
 	return at;
 }
 
-static void count(struct source_counts *counts, const struct profile_frame *frame, uint64_t samples)
+static void count(struct frame_source_counts *counts, const struct profile_frame *frame,
+		  uint64_t samples)
 {
 	if (frame->source < FRAME_SOURCE_COUNT)
 		counts->by[frame->source] += samples;
@@ -46,7 +47,7 @@ static void count(struct source_counts *counts, const struct profile_frame *fram
 }
 
 static int add_entry(struct profile *profile, const struct calltree_node *nodes,
-		     const struct profile_entry *entry, struct sources *s)
+		     const struct profile_entry *entry, struct frame_sources *s)
 {
 	size_t n;
 	const struct profile_frame *frames =
@@ -66,15 +67,15 @@ static int add_entry(struct profile *profile, const struct calltree_node *nodes,
 	return 0;
 }
 
-int sources_make(struct profile *profile, const struct calltree *tree, const uint32_t *entries,
-		 uint32_t n, struct sources *s)
+int frame_sources_make(struct profile *profile, const struct calltree *tree,
+		       const uint32_t *entries, uint32_t n, struct frame_sources *s)
 {
 	size_t n_entries;
 	const struct profile_entry *all = profile_entries(profile, &n_entries);
 	const struct calltree_node *nodes;
 	int r = 0;
 
-	sources_free(s);
+	frame_sources_free(s);
 	nodes = calltree_nodes(tree, &s->n);
 	s->nodes = calloc(s->n, sizeof(*s->nodes));
 	if (!s->nodes)
@@ -84,7 +85,7 @@ int sources_make(struct profile *profile, const struct calltree *tree, const uin
 	return r;
 }
 
-bool sources_has_branches(const struct profile *profile)
+bool frame_sources_has_branches(const struct profile *profile)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(profile, &n);
@@ -103,7 +104,7 @@ bool sources_has_branches(const struct profile *profile)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-static uint64_t sum(const struct source_counts *counts)
+static uint64_t sum(const struct frame_source_counts *counts)
 {
 	uint64_t all = 0;
 
@@ -113,7 +114,7 @@ static uint64_t sum(const struct source_counts *counts)
 }
 
 /* The source with most samples that is not in `done`; FRAME_SOURCE_COUNT: none is left. */
-static int largest(const struct source_counts *counts, uint32_t done)
+static int largest(const struct frame_source_counts *counts, uint32_t done)
 {
 	int most = FRAME_SOURCE_COUNT;
 
@@ -133,7 +134,7 @@ static unsigned percent(uint64_t part, uint64_t whole)
 	return (unsigned)(part && !p ? 1 : part < whole && p == 100 ? 99 : p);
 }
 
-void sources_put(const struct source_counts *counts, struct buf *row)
+void frame_sources_put(const struct frame_source_counts *counts, struct buf *row)
 {
 	char text[64] = "";
 	uint64_t all = sum(counts);
@@ -146,7 +147,7 @@ void sources_put(const struct source_counts *counts, struct buf *row)
 				 percent(counts->by[i], all));
 
 		done |= 1u << i;
-		if (len + (size_t)n + (counts->unsure > 0) > SOURCES_COLUMN)
+		if (len + (size_t)n + (counts->unsure > 0) > FRAME_SOURCES_COLUMN)
 			break;
 		memcpy(text + len, one, (size_t)n + 1);
 		len += (size_t)n;
@@ -154,10 +155,10 @@ void sources_put(const struct source_counts *counts, struct buf *row)
 	if (counts->unsure)
 		text[len++] = '?';
 	text[len] = 0;
-	text_printf(row, "%-*s", SOURCES_COLUMN + 2, text);
+	text_printf(row, "%-*s", FRAME_SOURCES_COLUMN + 2, text);
 }
 
-void sources_put_sum(const struct source_counts *all, struct buf *row)
+void frame_sources_put_sum(const struct frame_source_counts *all, struct buf *row)
 {
 	uint64_t frames = sum(all);
 	char share[TEXT_SHARE_MAX];

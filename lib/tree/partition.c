@@ -8,7 +8,6 @@
 
 #include "base/strings.h"
 #include "base/text.h"
-#include "report/treeview.h"
 
 static const char *partition_comm(const char *comm)
 {
@@ -41,12 +40,12 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 	const struct store_tables *t = profile_tables(p->profile);
 
 	*ret_parts = 1;
-	if (p->by == REPORT_BY_COMMAND)
+	if (p->by == PARTITION_BY_COMMAND)
 		return partition_commands(p, ret_parts);
-	for (uint32_t i = 0; i < t->n_threads && p->by != REPORT_BY_ALL; i++)
-		p->part_of_thread[i] = p->by == REPORT_BY_THREAD ? i : t->threads[i].process;
-	if (p->by != REPORT_BY_ALL)
-		*ret_parts = p->by == REPORT_BY_THREAD ? t->n_threads : t->n_processes;
+	for (uint32_t i = 0; i < t->n_threads && p->by != PARTITION_BY_ALL; i++)
+		p->part_of_thread[i] = p->by == PARTITION_BY_THREAD ? i : t->threads[i].process;
+	if (p->by != PARTITION_BY_ALL)
+		*ret_parts = p->by == PARTITION_BY_THREAD ? t->n_threads : t->n_processes;
 	return 0;
 }
 
@@ -57,7 +56,7 @@ static int partition_group(struct partition *p)
 	uint32_t parts = 0, *of_entry;
 	int r;
 
-	if (p->by != REPORT_BY_CPU) {
+	if (p->by != PARTITION_BY_CPU) {
 		r = partition_number(p, &parts);
 		return r < 0 ? r : groups_make(p->profile, p->part_of_thread, parts, &p->groups);
 	}
@@ -73,7 +72,7 @@ static int partition_group(struct partition *p)
 	return r;
 }
 
-int partition_make(struct profile *profile, enum report_by by, struct partition *ret_partition)
+int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition)
 {
 	size_t n = (size_t)profile_tables(profile)->n_threads + 1;
 	struct partition p = {.profile = profile, .by = by};
@@ -100,44 +99,42 @@ void partition_free(struct partition *p)
 
 uint32_t partition_of(const struct partition *p, uint32_t thread, uint16_t cpu)
 {
-	return p->by == REPORT_BY_CPU ? cpu : p->part_of_thread[thread];
+	return p->by == PARTITION_BY_CPU ? cpu : p->part_of_thread[thread];
 }
 
-static void partition_put_process(const struct store_process *process,
-				  const struct report_options *options, struct buf *b)
+static void partition_put_process(const struct store_process *process, bool utf8, struct buf *b)
 {
 	text_printf(b, "process %d ", process->pid);
-	treeview_name(b, process->comm ? process->comm : "?", options);
+	text_put_name(b, process->comm ? process->comm : "?", utf8);
 }
 
-void partition_put_name(const struct partition *p, uint32_t part,
-			const struct report_options *options, struct buf *b)
+void partition_put_name(const struct partition *p, uint32_t part, bool utf8, struct buf *b)
 {
 	const struct store_tables *t = profile_tables(p->profile);
 
 	switch (p->by) {
-	case REPORT_BY_PROCESS:
-		partition_put_process(&t->processes[part], options, b);
+	case PARTITION_BY_PROCESS:
+		partition_put_process(&t->processes[part], utf8, b);
 		if (t->processes[part].exe && *t->processes[part].exe) {
 			text_put_raw(b, " (");
-			treeview_name(b, t->processes[part].exe, options);
+			text_put_name(b, t->processes[part].exe, utf8);
 			text_put_raw(b, ")");
 		}
 		break;
-	case REPORT_BY_THREAD:
+	case PARTITION_BY_THREAD:
 		text_printf(b, "thread %d ", t->threads[part].tid);
-		treeview_name(b, partition_comm(t->threads[part].comm), options);
+		text_put_name(b, partition_comm(t->threads[part].comm), utf8);
 		text_put_raw(b, " of ");
-		partition_put_process(&t->processes[t->threads[part].process], options, b);
+		partition_put_process(&t->processes[t->threads[part].process], utf8, b);
 		break;
-	case REPORT_BY_COMMAND:
+	case PARTITION_BY_COMMAND:
 		text_put_raw(b, "command ");
-		treeview_name(b, partition_comm(t->threads[p->first_of_part[part]].comm), options);
+		text_put_name(b, partition_comm(t->threads[p->first_of_part[part]].comm), utf8);
 		break;
-	case REPORT_BY_CPU:
+	case PARTITION_BY_CPU:
 		text_printf(b, "CPU %u", part);
 		break;
-	case REPORT_BY_ALL:
+	case PARTITION_BY_ALL:
 		text_put_raw(b, "all");
 		break;
 	}
@@ -146,11 +143,13 @@ void partition_put_name(const struct partition *p, uint32_t part,
 const char *partition_whole(const struct partition *p)
 {
 	static const char *const wholes[][2] = {
-		[REPORT_BY_PROCESS] = {"this process's samples", "this process's chosen samples"},
-		[REPORT_BY_THREAD] = {"this thread's samples", "this thread's chosen samples"},
-		[REPORT_BY_COMMAND] = {"this command's samples", "this command's chosen samples"},
-		[REPORT_BY_CPU] = {"this CPU's samples", "this CPU's chosen samples"},
-		[REPORT_BY_ALL] = {"all samples", "all chosen samples"},
+		[PARTITION_BY_PROCESS] = {"this process's samples",
+					  "this process's chosen samples"},
+		[PARTITION_BY_THREAD] = {"this thread's samples", "this thread's chosen samples"},
+		[PARTITION_BY_COMMAND] = {"this command's samples",
+					  "this command's chosen samples"},
+		[PARTITION_BY_CPU] = {"this CPU's samples", "this CPU's chosen samples"},
+		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
 
 	return wholes[p->by][profile_is_chosen(p->profile)];
@@ -159,9 +158,9 @@ const char *partition_whole(const struct partition *p)
 const char *partition_plural(const struct partition *p)
 {
 	static const char *const plurals[] = {
-		[REPORT_BY_PROCESS] = "processes", [REPORT_BY_THREAD] = "threads",
-		[REPORT_BY_COMMAND] = "commands",  [REPORT_BY_CPU] = "CPUs",
-		[REPORT_BY_ALL] = "parts",
+		[PARTITION_BY_PROCESS] = "processes", [PARTITION_BY_THREAD] = "threads",
+		[PARTITION_BY_COMMAND] = "commands",  [PARTITION_BY_CPU] = "CPUs",
+		[PARTITION_BY_ALL] = "parts",
 	};
 
 	return plurals[p->by];
@@ -180,22 +179,22 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 	const struct store_tables *t = profile_tables(p->profile);
 
 	switch (p->by) {
-	case REPORT_BY_PROCESS:
+	case PARTITION_BY_PROCESS:
 		partition_put_json_process(&t->processes[part], b);
 		break;
-	case REPORT_BY_THREAD:
+	case PARTITION_BY_THREAD:
 		text_printf(b, "\"tid\":%d,\"pid\":%d,\"comm\":", t->threads[part].tid,
 			    t->processes[t->threads[part].process].pid);
 		text_put_json(b, t->threads[part].comm ? t->threads[part].comm : "");
 		break;
-	case REPORT_BY_COMMAND:
+	case PARTITION_BY_COMMAND:
 		text_put_raw(b, "\"comm\":");
 		text_put_json(b, partition_comm(t->threads[p->first_of_part[part]].comm));
 		break;
-	case REPORT_BY_CPU:
+	case PARTITION_BY_CPU:
 		text_printf(b, "\"cpu\":%u", part);
 		break;
-	case REPORT_BY_ALL:
+	case PARTITION_BY_ALL:
 		text_put_raw(b, "\"all\":true");
 		break;
 	}

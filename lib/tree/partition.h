@@ -8,19 +8,27 @@
 
 #include "base/buf.h"
 #include "tree/groups.h"
-#include "report/report.h"
+
+/* What the parts are. */
+enum partition_by {
+	PARTITION_BY_PROCESS,
+	PARTITION_BY_THREAD,
+	PARTITION_BY_COMMAND, /* threads of one name, of whatever process */
+	PARTITION_BY_CPU,     /* of a profile with by_cpu */
+	PARTITION_BY_ALL,     /* one part for everything */
+};
 
 struct partition {
 	struct profile *profile;
-	enum report_by by;
+	enum partition_by by;
 	struct groups groups;	   /* entries and ranking of the parts */
 	uint32_t *part_of_process; /* by process, thread or CPU number; what `by` needs */
 	uint32_t *part_of_thread;
 	uint32_t *first_of_part; /* a process or thread that the part is named after */
 };
 
-/* 0 or -ENOMEM. For REPORT_BY_CPU the profile must have been made with by_cpu. */
-int partition_make(struct profile *profile, enum report_by by, struct partition *ret_partition);
+/* 0 or -ENOMEM. For PARTITION_BY_CPU the profile must have been made with by_cpu. */
+int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition);
 void partition_free(struct partition *partition);
 
 /* The part of a sample as profile_sample() has it. */
@@ -28,8 +36,7 @@ uint32_t partition_of(const struct partition *partition, uint32_t thread, uint16
 
 /* "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog", "command prog", "CPU 3",
  * "all". */
-void partition_put_name(const struct partition *partition, uint32_t part,
-			const struct report_options *options, struct buf *b);
+void partition_put_name(const struct partition *partition, uint32_t part, bool utf8, struct buf *b);
 
 /* What the part's samples are called where a percentage is of them: "this process's samples". */
 const char *partition_whole(const struct partition *partition);

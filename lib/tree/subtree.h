@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-#define SPOTS_NONE UINT32_MAX
+#define SUBTREE_NONE UINT32_MAX
 
 /* Entries of the profile: some, by number. */
 struct calltree_entries {
@@ -21,38 +21,40 @@ struct calltree_entries {
 	size_t n;
 };
 
-struct spot {
+struct subtree_node {
 	uint32_t node;	      /* of the trie */
-	uint32_t parent;      /* spot; SPOTS_NONE: a root */
+	uint32_t parent;      /* subtree_node; SUBTREE_NONE: a root */
 	uint32_t first, next; /* children, as a list */
 	uint64_t samples;     /* of the node and all below it */
 };
 
 /* The spots of paths that begin with one mark, or without one; entries without any frame are in
  * none. */
-struct spots_run {
+struct subtree_run {
 	const struct profile_symbol *mark; /* or NULL */
-	uint32_t root;			   /* the first spot of the list of roots */
+	uint32_t root;			   /* the first subtree_node of the list of roots */
 	uint64_t samples;
 };
 
 /* Zeroed is empty. */
-struct spots {
-	VEC(struct spot) items;
-	VEC(struct spots_run) runs;
+struct subtree {
+	VEC(struct subtree_node) items;
+	VEC(struct subtree_run) runs;
 };
-void spots_free(struct spots *spots);
+void subtree_free(struct subtree *spots);
 
-struct spots_maker;
+struct subtree_maker;
 
 /* Borrows the profile. 0 or -ENOMEM. */
-int spots_maker_new(struct profile *profile, struct spots_maker **ret_maker);
-void spots_maker_free(struct spots_maker *maker);
+int subtree_maker_new(struct profile *profile, struct subtree_maker **ret_maker);
+void subtree_maker_free(struct subtree_maker *maker);
 
 /* Fills `spots` anew, using its memory. 0 or -ENOMEM. */
-int spots_make(struct spots_maker *maker, const struct calltree_entries *of, struct spots *spots);
+int subtree_make(struct subtree_maker *maker, const struct calltree_entries *of,
+		 struct subtree *spots);
 
 /* The mark that an entry's path begins with; NULL: none. */
-const struct profile_symbol *spots_mark(struct profile *profile, const struct profile_entry *entry);
+const struct profile_symbol *subtree_mark(struct profile *profile,
+					  const struct profile_entry *entry);
 
 #endif

@@ -33,31 +33,31 @@ struct stacktag_decoder {
 /* --- the model -------------------------------------------------------------------------------- */
 
 struct load {
-	struct tag_model *listed;  /* of files with .btloc */
-	struct code_model *hooked; /* of files with -finstrument-functions */
+	struct plugin_model *listed; /* of files with .btloc */
+	struct code_model *hooked;   /* of files with -finstrument-functions */
 };
 
 /* 0; what else goes wrong with a file than lack of memory is its own fault. */
 static int take_listed(struct load *load, const struct elf_file *file)
 {
-	struct tag_sections_fault fault;
-	struct tag_sections sections;
-	int r = tag_sections_read(file, &sections, &fault);
+	struct plugin_sections_fault fault;
+	struct plugin_sections sections;
+	int r = plugin_sections_read(file, &sections, &fault);
 
 	if (r)
 		return r == -ENOMEM ? r : -ENODATA;
-	r = tag_model_take(load->listed, &sections);
-	tag_sections_release(&sections);
+	r = plugin_model_take(load->listed, &sections);
+	plugin_sections_release(&sections);
 	return r;
 }
 
 static bool keeps_tags(const struct elf_file *file)
 {
-	struct tag_functions *functions;
+	struct tagged_functions *functions;
 
-	if (tag_functions_new(file, &functions))
+	if (tagged_functions_new(file, &functions))
 		return false;
-	tag_functions_free(functions);
+	tagged_functions_free(functions);
 	return true;
 }
 
@@ -93,7 +93,7 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
 static int make_graph(const struct load *load, struct callgraph **ret_graph)
 {
 	struct callgraph *graph = NULL;
-	int r = tag_model_graph(load->listed, &graph);
+	int r = plugin_model_graph(load->listed, &graph);
 
 	if (!r && code_model_has_hooks(load->hooked))
 		r = code_model_functions(load->hooked, graph);
@@ -111,7 +111,7 @@ static int make_graph(const struct load *load, struct callgraph **ret_graph)
 static int read_program(struct callgraph **ret_graph)
 {
 	struct load load = {0};
-	int r = tag_model_new(&load.listed);
+	int r = plugin_model_new(&load.listed);
 
 	if (!r)
 		r = code_model_new(&load.hooked);
@@ -119,7 +119,7 @@ static int read_program(struct callgraph **ret_graph)
 		r = dl_iterate_phdr(on_object, &load);
 	if (!r)
 		r = make_graph(&load, ret_graph);
-	tag_model_free(load.listed);
+	plugin_model_free(load.listed);
 	code_model_free(load.hooked);
 	return r;
 }

@@ -105,26 +105,26 @@ static struct calltree *make_tree(struct profile *p, double least)
 	const struct profile_entry *entries = profile_entries(p, &n);
 	uint32_t *order = calloc(n, sizeof(*order));
 	struct calltree_entries of = {entries, order, n};
-	struct spots_maker *maker;
-	struct spots spots = {0};
+	struct subtree_maker *maker;
+	struct subtree spots = {0};
 	struct calltree *tree;
 
 	assert_non_null(order);
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	assert_int_equal(calltree_new(p, CALLTREE_BY_SYMBOL, &tree), 0);
-	assert_int_equal(spots_maker_new(p, &maker), 0);
+	assert_int_equal(subtree_maker_new(p, &maker), 0);
 	for (int again = 0; again < 2; again++) {
 		calltree_clear(tree);
 		for (size_t i = 0; least == 0 && i < n; i++)
 			assert_int_equal(calltree_add(tree, &entries[i]), 0);
-		assert_int_equal(spots_make(maker, &of, &spots), 0);
+		assert_int_equal(subtree_make(maker, &of, &spots), 0);
 		if (least > 0)
 			assert_int_equal(calltree_add_large(tree, &of, &spots, least), 0);
 		calltree_sum(tree);
 	}
-	spots_maker_free(maker);
-	spots_free(&spots);
+	subtree_maker_free(maker);
+	subtree_free(&spots);
 	free(order);
 	return tree;
 }

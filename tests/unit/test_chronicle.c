@@ -67,12 +67,12 @@ static void world_free(struct world *w)
 	fake_free(w->f);
 }
 
-static const char *label(const struct chronicle_run *run)
+static const char *label(const struct timeline_run *run)
 {
 	static char text[256];
 	struct buf b = {0};
 
-	chronicle_label(&b, run);
+	timeline_label(&b, run);
 	assert_true(b.len < sizeof(text));
 	memcpy(text, b.data, b.len);
 	text[b.len] = '\0';
@@ -82,13 +82,13 @@ static const char *label(const struct chronicle_run *run)
 
 static void test_runs(void **state)
 {
-	const struct chronicle_options options = {.samples = 3};
+	const struct timeline_options options = {.samples = 3};
 	struct world w = world_new();
-	const struct chronicle_thread *t;
-	struct chronicle *c;
+	const struct timeline_thread *t;
+	struct timeline *c;
 
 	(void)state;
-	assert_int_equal(chronicle_new(w.p, &options, &c), 0);
+	assert_int_equal(timeline_new(w.p, &options, &c), 0);
 	assert_int_equal(c->n_threads, 2);
 	t = &c->threads[0];
 	assert_int_equal(t->samples, 15);
@@ -108,39 +108,39 @@ static void test_runs(void **state)
 	assert_int_equal(t->runs[3].samples, 3);
 	assert_int_equal(t->rows, 2);
 	assert_int_equal(c->threads[1].n_runs, 0); /* too short */
-	chronicle_free(c);
+	timeline_free(c);
 	world_free(&w);
 }
 
 static void test_threshold_in_time(void **state)
 {
-	const struct chronicle_options options = {.duration_ns = 6000000}, none = {0};
+	const struct timeline_options options = {.duration_ns = 6000000}, none = {0};
 	struct world w = world_new();
-	struct chronicle *c;
+	struct timeline *c;
 
 	(void)state;
-	assert_int_equal(chronicle_new(w.p, &options, &c), 0);
+	assert_int_equal(timeline_new(w.p, &options, &c), 0);
 	assert_int_equal(c->threads[0].n_runs, 2);
 	assert_string_equal(c->threads[0].runs[1].symbol->name, "cell");
-	chronicle_free(c);
-	assert_int_equal(chronicle_new(w.p, &none, &c), 0); /* its own: something is left */
+	timeline_free(c);
+	assert_int_equal(timeline_new(w.p, &none, &c), 0); /* its own: something is left */
 	assert_true(c->options.duration_ns > 0 && c->threads[0].n_runs > 0);
-	chronicle_free(c);
+	timeline_free(c);
 	world_free(&w);
 }
 
 static void test_picture(void **state)
 {
-	const struct chronicle_options options = {.samples = 3};
+	const struct timeline_options options = {.samples = 3};
 	struct world w = world_new();
-	struct chronicle *c;
+	struct timeline *c;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_int_equal(chronicle_new(w.p, &options, &c), 0);
-	assert_int_equal(chronicle_write_svg(c, w.p, out), 0);
+	assert_int_equal(timeline_new(w.p, &options, &c), 0);
+	assert_int_equal(timeline_write_svg(c, w.p, out), 0);
 	fclose(out);
 	assert_true(strncmp(text, "<svg xmlns=", 11) == 0);
 	assert_non_null(strstr(text, "adi&lt;x &amp; y&gt;"));
@@ -149,8 +149,8 @@ static void test_picture(void **state)
 	assert_null(strstr(text, "thread 13")); /* nothing to show of it */
 	assert_non_null(strstr(text, "</svg>\n"));
 	free(text);
-	chronicle_free(c);
-	chronicle_free(NULL);
+	timeline_free(c);
+	timeline_free(NULL);
 	world_free(&w);
 }
 

@@ -95,8 +95,8 @@ static const char *symbol_name(const json_t *root, size_t node)
 
 static void test_sums(void **state)
 {
-	static const enum report_by bys[] = {REPORT_BY_COMMAND, REPORT_BY_PROCESS, REPORT_BY_THREAD,
-					     REPORT_BY_ALL};
+	static const enum partition_by bys[] = {PARTITION_BY_COMMAND, PARTITION_BY_PROCESS,
+						PARTITION_BY_THREAD, PARTITION_BY_ALL};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bys) / sizeof(*bys); i++) {
@@ -144,7 +144,7 @@ static void free_wide(struct store_reader *f)
 /* What there is no room for is left out, the smallest first, and nothing else changes. */
 static void test_room(void **state)
 {
-	struct flamegraph_options options = {.by = REPORT_BY_COMMAND};
+	struct flamegraph_options options = {.by = PARTITION_BY_COMMAND};
 	struct store_reader *f = fake_wide(300, 0);
 	char *text = page_of(NULL, f, &options);
 	size_t whole = strlen(text), n;
@@ -172,7 +172,7 @@ static void test_room(void **state)
 	assert_int_equal(check_sums(root, 0), 1);
 	json_decref(root);
 	free(text);
-	options = (struct flamegraph_options){.by = REPORT_BY_ALL, .percent_limit = 50};
+	options = (struct flamegraph_options){.by = PARTITION_BY_ALL, .percent_limit = 50};
 	text = page_of(NULL, f, &options);
 	root = data_of(text);
 	assert_int_equal(check_sums(root, 0), 2);
@@ -184,7 +184,7 @@ static void test_room(void **state)
 /* Two recordings number what they share differently. */
 static void test_diff(void **state)
 {
-	struct flamegraph_options options = {.by = REPORT_BY_COMMAND, .names = {"a", "b"}};
+	struct flamegraph_options options = {.by = PARTITION_BY_COMMAND, .names = {"a", "b"}};
 	struct store_reader *before = fake_wide(3, 0), *f = fake_wide(4, 10);
 	char *text = page_of(before, f, &options);
 	json_t *root = data_of(text);
@@ -208,7 +208,7 @@ static void test_diff(void **state)
 
 static void test_hostile_names(void **state)
 {
-	struct flamegraph_options options = {.by = REPORT_BY_PROCESS};
+	struct flamegraph_options options = {.by = PARTITION_BY_PROCESS};
 	static const char *const names[] = {"</script><script>alert(1)</script>", "<!--",
 					    "a\nb\"\\", "\xff\xc3", "\033[31m"};
 	struct store_reader *f = fake_new();
@@ -244,7 +244,7 @@ static void test_hostile_names(void **state)
 
 static void test_failing_output(void **state)
 {
-	struct flamegraph_options options = {.by = REPORT_BY_ALL};
+	struct flamegraph_options options = {.by = PARTITION_BY_ALL};
 	struct store_reader *f = fake_small();
 	struct profile *profiles[2] = {NULL, NULL};
 	FILE *full = fopen("/dev/full", "w");

@@ -33,7 +33,7 @@ struct totals {
 
 struct file {
 	struct perfdata *reader;
-	struct import_world *world;
+	struct import_processes *world;
 	struct origin_table *origins;
 	struct import_stack *stack;
 	struct totals t;
@@ -116,7 +116,7 @@ static void check_places(struct file *f, const struct perfdata_record *r,
 		if (!is_user(frame))
 			continue;
 		f->t.user_frames++;
-		f->t.outside += !import_world_find(f->world, r->pid, address, &object, &offset);
+		f->t.outside += !import_processes_find(f->world, r->pid, address, &object, &offset);
 	}
 }
 
@@ -125,7 +125,7 @@ static void check_sample(struct file *f, const struct perfdata_record *r)
 	struct import_stack_frames path;
 	struct import_thread *thread;
 
-	assert_int_equal(import_world_thread(f->world, r->pid, r->tid, &thread), 0);
+	assert_int_equal(import_processes_thread(f->world, r->pid, r->tid, &thread), 0);
 	assert_int_equal(import_stack_take(f->stack, r, &path), 0);
 	assert_true(path.count > 0);
 	f->t.samples++;
@@ -140,7 +140,7 @@ static void open_world(struct file *f)
 {
 	static const struct utsname machine = {.nodename = "another", .release = "0"};
 
-	assert_int_equal(import_world_new(f->reader, &machine, &f->world), 0);
+	assert_int_equal(import_processes_new(f->reader, &machine, &f->world), 0);
 	assert_int_equal(origin_table_new(&f->origins), 0);
 	assert_int_equal(import_stack_new(f->reader, f->world, f->origins, &f->stack), 0);
 }
@@ -162,12 +162,12 @@ static struct totals check_file(const char *path)
 			continue;
 		}
 		import_stack_event(f.stack, &record);
-		assert_int_equal(import_world_event(f.world, &record), 0);
+		assert_int_equal(import_processes_event(f.world, &record), 0);
 	}
 	assert_int_equal(r, 0);
 	import_stack_free(f.stack);
 	origin_table_free(f.origins);
-	import_world_free(f.world);
+	import_processes_free(f.world);
 	perfdata_free(f.reader);
 	close(fd);
 	printf("%s: %zu samples, %zu leaves as sampled, %zu frames, %zu of the user's, %zu of branch "

@@ -100,10 +100,10 @@ static void test_has_branches(void **state)
 
 	(void)state;
 	assert_int_equal(profile_new(with, NULL, &p), 0);
-	assert_true(sources_has_branches(p));
+	assert_true(frame_sources_has_branches(p));
 	profile_free(p);
 	assert_int_equal(profile_new(without, NULL, &p), 0);
-	assert_false(sources_has_branches(p));
+	assert_false(frame_sources_has_branches(p));
 	profile_free(p);
 	fake_free(with);
 	fake_free(without);
@@ -112,16 +112,16 @@ static void test_has_branches(void **state)
 /* What does not fit into the column is left out; nothing shows as all or nothing that is not. */
 static void test_column(void **state)
 {
-	const struct source_counts all = {.by = {5, 4, 3, 2, 1}};
-	const struct source_counts nearly = {
+	const struct frame_source_counts all = {.by = {5, 4, 3, 2, 1}};
+	const struct frame_source_counts nearly = {
 		.by = {[FRAME_SOURCE_WALKED] = 9999, [FRAME_SOURCE_BRANCH] = 1}};
-	const struct source_counts none = {.unsure = 0};
+	const struct frame_source_counts none = {.unsure = 0};
 	struct buf b = {0};
 
 	(void)state;
-	sources_put(&all, &b);
-	sources_put(&nearly, &b);
-	sources_put(&none, &b);
+	frame_sources_put(&all, &b);
+	frame_sources_put(&nearly, &b);
+	frame_sources_put(&none, &b);
 	buf_put(&b, "", 1);
 	assert_string_equal((const char *)b.data, "wa 33 pr 27     "
 						  "wa 99 br 1      "

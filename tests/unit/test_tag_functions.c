@@ -71,62 +71,62 @@ static uint64_t vaddr_of(const struct elf_file *file, const char *symbol)
 static void listed_functions_are_found(void **state)
 {
 	struct elf_file *file = assemble("listed.so", list, "");
-	struct tag_functions *functions = NULL;
+	struct tagged_functions *functions = NULL;
 	struct tag_place place = {0};
 
 	(void)state;
-	assert_int_equal(tag_functions_new(file, &functions), 0);
-	assert_true(tag_functions_find(functions, vaddr_of(file, "kept_in"), &place));
+	assert_int_equal(tagged_functions_new(file, &functions), 0);
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "kept_in"), &place));
 	assert_int_equal(place.id, 11);
 	assert_int_equal(place.entry, vaddr_of(file, "kept"));
 	assert_int_equal(place.start, place.entry);
 	assert_int_equal(place.end, vaddr_of(file, "left"));
 	assert_false(place.is_root);
-	assert_true(tag_functions_find(functions, vaddr_of(file, "root"), &place));
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "root"), &place));
 	assert_int_equal(place.id, 33);
 	assert_true(place.is_root);
-	assert_true(tag_functions_find(functions, vaddr_of(file, "kept_cold_in"), &place));
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "kept_cold_in"), &place));
 	assert_int_equal(place.id, 11);
 	assert_int_equal(place.entry, vaddr_of(file, "kept"));
 	assert_int_equal(place.start, vaddr_of(file, "kept.cold"));
-	assert_false(tag_functions_find(functions, vaddr_of(file, "left"), &place));
-	assert_false(tag_functions_find(functions, vaddr_of(file, "other"), &place));
-	assert_false(tag_functions_find(functions, 0, &place));
-	assert_false(tag_functions_find(functions, UINT64_MAX, &place));
-	tag_functions_free(functions);
+	assert_false(tagged_functions_find(functions, vaddr_of(file, "left"), &place));
+	assert_false(tagged_functions_find(functions, vaddr_of(file, "other"), &place));
+	assert_false(tagged_functions_find(functions, 0, &place));
+	assert_false(tagged_functions_find(functions, UINT64_MAX, &place));
+	tagged_functions_free(functions);
 	elf_file_free(file);
 }
 
 static void windows_are_where_the_tag_changes(void **state)
 {
 	struct elf_file *file = assemble("windows.so", list, "");
-	struct tag_functions *functions = NULL;
+	struct tagged_functions *functions = NULL;
 
 	(void)state;
-	assert_int_equal(tag_functions_new(file, &functions), 0);
-	assert_true(tag_functions_is_window(functions, vaddr_of(file, "kept")));
-	assert_false(tag_functions_is_window(functions, vaddr_of(file, "kept_in")));
-	assert_true(tag_functions_is_window(functions, vaddr_of(file, "kept_back")));
-	assert_true(tag_functions_is_window(functions, vaddr_of(file, "kept_end")));
-	assert_false(tag_functions_is_window(functions, 0));
-	tag_functions_free(functions);
+	assert_int_equal(tagged_functions_new(file, &functions), 0);
+	assert_true(tagged_functions_is_window(functions, vaddr_of(file, "kept")));
+	assert_false(tagged_functions_is_window(functions, vaddr_of(file, "kept_in")));
+	assert_true(tagged_functions_is_window(functions, vaddr_of(file, "kept_back")));
+	assert_true(tagged_functions_is_window(functions, vaddr_of(file, "kept_end")));
+	assert_false(tagged_functions_is_window(functions, 0));
+	tagged_functions_free(functions);
 	elf_file_free(file);
 }
 
 static void check_hooked(const struct elf_file *file)
 {
-	struct tag_functions *functions = NULL;
+	struct tagged_functions *functions = NULL;
 	struct tag_place place;
 	uint64_t at = program_offset(file, "other");
 
-	assert_int_equal(tag_functions_new(file, &functions), 0);
-	assert_true(tag_functions_find(functions, vaddr_of(file, "other") + 1, &place));
+	assert_int_equal(tagged_functions_new(file, &functions), 0);
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "other") + 1, &place));
 	assert_int_equal(place.entry, vaddr_of(file, "other"));
-	assert_int_equal(tag_functions_file_id(file), elf_file_id(file));
+	assert_int_equal(tagged_functions_file_id(file), elf_file_id(file));
 	assert_int_equal(place.id, hash_mix64(hash_mix64(elf_file_id(file)) + at));
-	assert_false(tag_functions_find(functions, vaddr_of(file, "left"), &place));
-	assert_false(tag_functions_is_runtime(functions, vaddr_of(file, "other")));
-	tag_functions_free(functions);
+	assert_false(tagged_functions_find(functions, vaddr_of(file, "left"), &place));
+	assert_false(tagged_functions_is_runtime(functions, vaddr_of(file, "other")));
+	tagged_functions_free(functions);
 }
 
 /* Without a list, all functions count of a file that calls the runtime, but for where it starts. */
@@ -147,7 +147,7 @@ static void the_runtime_is_not_hooked(void **state)
 				    "	.type __cyg_profile_func_enter, @function\n"
 				    "__cyg_profile_func_enter:	.cfi_startproc\n"
 				    "	ret\n	.cfi_endproc\n";
-	struct tag_functions *functions = NULL;
+	struct tagged_functions *functions = NULL;
 	struct tag_place place;
 	struct elf_file *file;
 	char text[1024];
@@ -158,11 +158,11 @@ static void the_runtime_is_not_hooked(void **state)
 	strcat(text, hooks);
 	file = assemble("static.so", text, "-Wl,--build-id,-e,left");
 	check_hooked(file);
-	assert_int_equal(tag_functions_new(file, &functions), 0);
+	assert_int_equal(tagged_functions_new(file, &functions), 0);
 	at = vaddr_of(file, "__cyg_profile_func_enter");
-	assert_true(tag_functions_is_runtime(functions, at));
-	assert_false(tag_functions_find(functions, at, &place));
-	tag_functions_free(functions);
+	assert_true(tagged_functions_is_runtime(functions, at));
+	assert_false(tagged_functions_find(functions, at, &place));
+	tagged_functions_free(functions);
 	elf_file_free(file);
 }
 
@@ -184,8 +184,8 @@ static void files_without_build_id_have_an_id(void **state)
 		header.e_phnum * sizeof(Elf64_Phdr));
 	for (size_t i = 0; i < header.e_phnum * sizeof(Elf64_Phdr); i++)
 		hash = hash_mix64(hash + bytes[i] + 1);
-	assert_int_equal(tag_functions_file_id(one), hash);
-	assert_int_not_equal(tag_functions_file_id(two), hash);
+	assert_int_equal(tagged_functions_file_id(one), hash);
+	assert_int_not_equal(tagged_functions_file_id(two), hash);
 	elf_file_free(one);
 	elf_file_free(two);
 }
@@ -193,14 +193,14 @@ static void files_without_build_id_have_an_id(void **state)
 static void ordinary_files_keep_none(void **state)
 {
 	struct elf_file *file = assemble("ordinary.so", "", "");
-	struct tag_functions *functions = NULL;
+	struct tagged_functions *functions = NULL;
 	uint64_t word;
 
 	(void)state;
-	assert_int_equal(tag_functions_new(file, &functions), -ENODATA);
+	assert_int_equal(tagged_functions_new(file, &functions), -ENODATA);
 	assert_null(functions);
-	assert_false(tag_functions_note(file, &word));
-	tag_functions_free(NULL);
+	assert_false(tagged_functions_note(file, &word));
+	tagged_functions_free(NULL);
 	elf_file_free(file);
 }
 
@@ -213,33 +213,33 @@ static void the_note_says_where(void **state)
 	(void)state;
 	snprintf(text, sizeof(text), note, 1);
 	file = assemble("noted.so", text, "");
-	assert_true(tag_functions_note(file, &word));
+	assert_true(tagged_functions_note(file, &word));
 	assert_int_equal(word, vaddr_of(file, "word"));
 	elf_file_free(file);
 	snprintf(text, sizeof(text), note, 2); /* of a later version */
 	file = assemble("later.so", text, "");
-	assert_false(tag_functions_note(file, &word));
+	assert_false(tagged_functions_note(file, &word));
 	elf_file_free(file);
 }
 
 /* Asks a damaged file everything. */
 static void ask(const struct elf_file *file)
 {
-	struct tag_functions *functions = NULL;
+	struct tagged_functions *functions = NULL;
 	struct tag_place place;
 	uint64_t word;
 
-	tag_functions_note(file, &word);
-	tag_functions_file_id(file);
-	if (tag_functions_new(file, &functions))
+	tagged_functions_note(file, &word);
+	tagged_functions_file_id(file);
+	if (tagged_functions_new(file, &functions))
 		return;
 	for (uint64_t vaddr = 0; vaddr < 0x3000; vaddr += 61) {
-		if (tag_functions_find(functions, vaddr, &place))
+		if (tagged_functions_find(functions, vaddr, &place))
 			assert_true(place.start <= vaddr && vaddr < place.end);
-		tag_functions_is_window(functions, vaddr);
-		tag_functions_is_runtime(functions, vaddr);
+		tagged_functions_is_window(functions, vaddr);
+		tagged_functions_is_runtime(functions, vaddr);
 	}
-	tag_functions_free(functions);
+	tagged_functions_free(functions);
 }
 
 static void damage_does_no_harm(void **state)

@@ -46,28 +46,28 @@ static void put_edge(struct buf *b, uint64_t caller, uint64_t callee, unsigned f
 	put(b, callee, 8);
 }
 
-static int parse(const struct buf *loc, const struct buf *edge, struct tag_sections *ret_sections,
-		 struct tag_sections_fault *ret_fault)
+static int parse(const struct buf *loc, const struct buf *edge,
+		 struct plugin_sections *ret_sections, struct plugin_sections_fault *ret_fault)
 {
-	return tag_sections_parse(loc->data, loc->len, edge->data, edge->len, ret_sections,
-				  ret_fault);
+	return plugin_sections_parse(loc->data, loc->len, edge->data, edge->len, ret_sections,
+				     ret_fault);
 }
 
 static void sections_are_read(void **state)
 {
 	struct buf loc = {0}, edge = {0};
-	struct tag_sections s;
-	struct tag_sections_fault fault;
+	struct plugin_sections s;
+	struct plugin_sections_fault fault;
 
 	(void)state;
-	put_function(&loc, 7, TAG_FUNCTION_LOCAL, 99, "first");
+	put_function(&loc, 7, PLUGIN_FUNCTION_LOCAL, 99, "first");
 	put(&loc, 0, 8); /* padding of a linker */
 	put(&loc, 48 | (uint64_t)2 << 32, 8);
 	for (int i = 0; i < 5; i++)
 		put(&loc, 0x1111, 8); /* a record of version 2 */
 	put_function(&loc, 8, 0, 0, "second");
 	put(&loc, 0, 8);
-	put_edge(&edge, 7, 8, TAG_EDGE_TAIL);
+	put_edge(&edge, 7, 8, PLUGIN_EDGE_TAIL);
 	assert_int_equal(parse(&loc, &edge, &s, &fault), 0);
 	assert_int_equal(s.n_functions, 2);
 	assert_int_equal(s.n_edges, 1);
@@ -76,12 +76,12 @@ static void sections_are_read(void **state)
 	assert_string_equal(s.functions[0].file, "src/a.c");
 	assert_int_equal(s.functions[0].vaddr, 0x1007);
 	assert_int_equal(s.functions[0].shape, 99);
-	assert_int_equal(s.functions[0].flags, TAG_FUNCTION_LOCAL);
+	assert_int_equal(s.functions[0].flags, PLUGIN_FUNCTION_LOCAL);
 	assert_string_equal(s.functions[1].name, "second");
 	assert_int_equal(s.edges[0].callee, 8);
-	assert_int_equal(s.edges[0].flags, TAG_EDGE_TAIL);
-	tag_sections_release(&s);
-	tag_sections_release(&s);
+	assert_int_equal(s.edges[0].flags, PLUGIN_EDGE_TAIL);
+	plugin_sections_release(&s);
+	plugin_sections_release(&s);
 	buf_free(&loc);
 	buf_free(&edge);
 }
@@ -90,8 +90,8 @@ static void sections_are_read(void **state)
 static void broken_sections_are_refused(void **state)
 {
 	struct buf loc = {0}, edge = {0};
-	struct tag_sections s;
-	struct tag_sections_fault fault;
+	struct plugin_sections s;
+	struct plugin_sections_fault fault;
 	size_t refused = 0;
 
 	(void)state;
@@ -102,9 +102,9 @@ static void broken_sections_are_refused(void **state)
 		uint8_t *exact = malloc(len + !len);
 
 		memcpy(exact, loc.data, len);
-		if (tag_sections_parse(exact, len, NULL, 0, &s, &fault) == 0) {
+		if (plugin_sections_parse(exact, len, NULL, 0, &s, &fault) == 0) {
 			assert_int_equal(len % loc.len == 0 || s.n_functions == 1, 1);
-			tag_sections_release(&s);
+			plugin_sections_release(&s);
 		} else {
 			assert_string_equal(fault.section, ".btloc");
 			assert_non_null(fault.what);
@@ -119,7 +119,7 @@ static void broken_sections_are_refused(void **state)
 		for (unsigned value = 0; value < 256; value += 15) {
 			loc.data[at] = (uint8_t)value;
 			if (parse(&loc, &edge, &s, &fault) == 0)
-				tag_sections_release(&s);
+				plugin_sections_release(&s);
 		}
 		loc.data[at] = was;
 	}
@@ -133,7 +133,7 @@ static void broken_sections_are_refused(void **state)
 /* A program of one file: what its edges mean for paths. */
 struct program {
 	struct buf loc, edge;
-	struct tag_model *model;
+	struct plugin_model *model;
 	struct callgraph *graph;
 	struct tag_search *search;
 };
@@ -143,36 +143,36 @@ enum { MAIN = 101, WORK, COMPARE, METHOD, OTHER, LEFT, BY_TAIL, HANDLER, DEEP, T
 static void make_program(struct program *p)
 {
 	struct tag_search_options options = {.root = CALLGRAPH_NONE, .strict = true};
-	struct tag_sections s;
-	struct tag_sections_fault fault;
+	struct plugin_sections s;
+	struct plugin_sections_fault fault;
 
-	put_function(&p->loc, MAIN, TAG_FUNCTION_PUBLIC, 1, "main");
+	put_function(&p->loc, MAIN, PLUGIN_FUNCTION_PUBLIC, 1, "main");
 	put_function(&p->loc, WORK, 0, 1, "work");
-	put_function(&p->loc, COMPARE, TAG_FUNCTION_LOCAL, 2, "compare");
-	put_function(&p->loc, METHOD, TAG_FUNCTION_VIRTUAL, 3, "method");
+	put_function(&p->loc, COMPARE, PLUGIN_FUNCTION_LOCAL, 2, "compare");
+	put_function(&p->loc, METHOD, PLUGIN_FUNCTION_VIRTUAL, 3, "method");
 	put_function(&p->loc, OTHER, 0, 3, "other");
-	put_function(&p->loc, LEFT, TAG_FUNCTION_LEFT_OUT, 1, "left");
+	put_function(&p->loc, LEFT, PLUGIN_FUNCTION_LEFT_OUT, 1, "left");
 	put_function(&p->loc, BY_TAIL, 0, 0, "by_tail");
-	put_function(&p->loc, HANDLER, TAG_FUNCTION_ROOT, 4, "handler");
+	put_function(&p->loc, HANDLER, PLUGIN_FUNCTION_ROOT, 4, "handler");
 	put_function(&p->loc, DEEP, 0, 5, "deep");
 	put_function(&p->loc, THREAD, 0, 6, "thread");
 	put_edge(&p->edge, MAIN, WORK, 0);
 	put_edge(&p->edge, MAIN, LEFT, 0);
 	put_edge(&p->edge, LEFT, DEEP, 0);
-	put_edge(&p->edge, WORK, SORT, 0);		/* foreign */
-	put_edge(&p->edge, 0, COMPARE, TAG_EDGE_TAKEN); /* which calls it back */
-	put_edge(&p->edge, 0, METHOD, TAG_EDGE_TAKEN);
-	put_edge(&p->edge, 0, OTHER, TAG_EDGE_TAKEN);
-	put_edge(&p->edge, 0, THREAD, TAG_EDGE_TAKEN);
-	put_edge(&p->edge, DEEP, 3, TAG_EDGE_INDIRECT | TAG_EDGE_METHOD);
-	put_edge(&p->edge, WORK, 3, TAG_EDGE_INDIRECT);
-	put_edge(&p->edge, COMPARE, BY_TAIL, TAG_EDGE_TAIL);
+	put_edge(&p->edge, WORK, SORT, 0);		   /* foreign */
+	put_edge(&p->edge, 0, COMPARE, PLUGIN_EDGE_TAKEN); /* which calls it back */
+	put_edge(&p->edge, 0, METHOD, PLUGIN_EDGE_TAKEN);
+	put_edge(&p->edge, 0, OTHER, PLUGIN_EDGE_TAKEN);
+	put_edge(&p->edge, 0, THREAD, PLUGIN_EDGE_TAKEN);
+	put_edge(&p->edge, DEEP, 3, PLUGIN_EDGE_INDIRECT | PLUGIN_EDGE_METHOD);
+	put_edge(&p->edge, WORK, 3, PLUGIN_EDGE_INDIRECT);
+	put_edge(&p->edge, COMPARE, BY_TAIL, PLUGIN_EDGE_TAIL);
 	put_edge(&p->edge, COMPARE, HANDLER, 0);
 	assert_int_equal(parse(&p->loc, &p->edge, &s, &fault), 0);
-	assert_int_equal(tag_model_new(&p->model), 0);
-	assert_int_equal(tag_model_take(p->model, &s), 0);
-	assert_int_equal(tag_model_functions(p->model), 10);
-	assert_int_equal(tag_model_graph(p->model, &p->graph), 0);
+	assert_int_equal(plugin_model_new(&p->model), 0);
+	assert_int_equal(plugin_model_take(p->model, &s), 0);
+	assert_int_equal(plugin_model_functions(p->model), 10);
+	assert_int_equal(plugin_model_graph(p->model, &p->graph), 0);
 	assert_int_equal(callgraph_seal(p->graph), 0);
 	assert_int_equal(tag_search_new(p->graph, &options, &p->search), 0);
 }
@@ -181,7 +181,7 @@ static void free_program(struct program *p)
 {
 	tag_search_free(p->search);
 	callgraph_free(p->graph);
-	tag_model_free(p->model);
+	plugin_model_free(p->model);
 	buf_free(&p->loc);
 	buf_free(&p->edge);
 }
@@ -239,9 +239,9 @@ static void edges_become_calls(void **state)
 static void ids_are_hashes_of_names(void **state)
 {
 	(void)state;
-	assert_true(tag_sections_id("a") == hash_mix64('a' + 1));
-	assert_true(tag_sections_id("ab") == hash_mix64(hash_mix64('a' + 1) + 'b' + 1));
-	assert_true(tag_sections_id("") == 1);
+	assert_true(plugin_sections_id("a") == hash_mix64('a' + 1));
+	assert_true(plugin_sections_id("ab") == hash_mix64(hash_mix64('a' + 1) + 'b' + 1));
+	assert_true(plugin_sections_id("") == 1);
 }
 
 int main(void)

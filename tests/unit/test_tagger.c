@@ -105,7 +105,7 @@ static int map(pid_t pid, const struct object *object)
 	struct sideband_event event = {.kind = SIDEBAND_MMAP, .pid = pid};
 	uint64_t vaddr = 0, code = 0;
 
-	if (!tag_functions_note(object->elf, &vaddr))
+	if (!tagged_functions_note(object->elf, &vaddr))
 		vaddr = 0;
 	assert_true(elf_file_offset_to_vaddr(object->elf, 0, &code));
 	event.mapping.start = (uintptr_t)&word - vaddr + code;

@@ -45,7 +45,7 @@ static void check_text(const struct profile_filter *filter, const struct report_
 static void test_around(void **state)
 {
 	struct report_options options = {
-		.view = REPORT_AROUND, .around = "app::work", .by = REPORT_BY_ALL};
+		.view = REPORT_AROUND, .around = "app::work", .by = PARTITION_BY_ALL};
 
 	(void)state;
 	check_text(NULL, &options,
@@ -63,7 +63,7 @@ static void test_around(void **state)
 		   "   32.8%   32.8%  `- memcpy  [libc.so.6]\n");
 	/* recursion: a sample counts once, at the outermost call */
 	options.around = "fact";
-	options.by = REPORT_BY_PROCESS;
+	options.by = PARTITION_BY_PROCESS;
 	check_text(NULL, &options,
 		   "# process 12 prog (/bin/prog): 80 samples, 80.0% of all\n"
 		   "# fact: 10 samples have it in their path, 12.5% of this process's samples; "
@@ -116,7 +116,7 @@ static void test_time(void **state)
 	const uint64_t step = 1003009;
 	struct profile_filter filter = {.to_ns = step * 100};
 	struct report_options options = {
-		.view = REPORT_TIME, .by = REPORT_BY_ALL, .n_bins = 5, .percent_limit = 0};
+		.view = REPORT_TIME, .by = PARTITION_BY_ALL, .n_bins = 5, .percent_limit = 0};
 
 	(void)state;
 	check_text(&filter, &options,
@@ -130,7 +130,7 @@ static void test_time(void **state)
 		   "     0.080        20   20.0%  ##############################  100.0% do_sys\n");
 	filter = (struct profile_filter){.from_ns = step * 50, .to_ns = step * 60};
 	options.n_bins = 2;
-	options.by = REPORT_BY_THREAD;
+	options.by = PARTITION_BY_THREAD;
 	check_text(&filter, &options,
 		   "# thread 12 prog of process 12 prog: 10 samples, 100.0% of all chosen\n"
 		   "#     from   samples  in % of this thread's chosen samples; the function hit "
@@ -190,8 +190,8 @@ static void test_parts(void **state)
 	static const size_t n_parts[] = {2, 3, 3, 2, 1};
 
 	(void)state;
-	for (enum report_by by = REPORT_BY_PROCESS; by <= REPORT_BY_ALL; by++) {
-		struct profile_filter filter = {.by_cpu = by == REPORT_BY_CPU};
+	for (enum partition_by by = PARTITION_BY_PROCESS; by <= PARTITION_BY_ALL; by++) {
+		struct profile_filter filter = {.by_cpu = by == PARTITION_BY_CPU};
 
 		for (enum report_view view = REPORT_TREE; view <= REPORT_TIME; view++) {
 			struct report_options options = {
@@ -205,7 +205,7 @@ static void test_parts(void **state)
 				options.around = NULL;
 			assert_non_null(json);
 			parts = json_object_get(json,
-						by == REPORT_BY_PROCESS ? "processes" : "parts");
+						by == PARTITION_BY_PROCESS ? "processes" : "parts");
 			if (view != REPORT_AROUND) {
 				assert_int_equal(json_array_size(parts), n_parts[by]);
 				assert_int_equal(sum(parts, "samples"), 100);

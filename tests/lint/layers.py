@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Holds every include of the project against tests/lint/layers.txt: a folder includes headers of
+itself and of the folders that its line names, which stand on lines above. Prints each include that
+does not fit; exits with 1 if there is one."""
+
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+ABI = "bpf/stackd_abi.h"
+ROOTS = ("", "lib", "bpf")  # -I of the Makefile, as folders of the project
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+SOURCE = re.compile(r"\.(c|h|cc)$")
+
+
+def read_layers(path):
+    """{folder: the folders that it may include}. A folder named before its own line, or twice, is
+    a fault of the statement itself: it would allow a cycle. A line without a colon goes on with the
+    one before."""
+    layers, faults, last = {}, [], ""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            folder, colon, allowed = line.split("#")[0].rpartition(":")
+            folder, allowed = folder.strip() if colon else last, allowed.split()
+            if not folder:
+                continue
+            faults += ["layers.txt:%d: %s has no line above" % (number, name)
+                       for name in allowed if name != "abi" and name not in layers]
+            if colon and folder in layers:
+                faults.append("layers.txt:%d: %s has a line already" % (number, folder))
+            layers.setdefault(folder, set()).update(allowed)
+            last = folder
+    return layers, faults
+
+
+def resolve(folder, name):
+    """The path of an included file below the root; None: it is generated."""
+    for base in (folder,) + ROOTS:
+        path = os.path.normpath(os.path.join(base, name))
+        if os.path.isfile(os.path.join(ROOT, path)):
+            return path
+    return None
+
+
+def fault_of(folder, name, layers):
+    """What is wrong with an include, or None."""
+    path = resolve(folder, name)
+    if path is None:
+        return None
+    target = os.path.dirname(path)
+    if target == folder or target in layers[folder]:
+        return None
+    if path == ABI and "abi" in layers[folder]:
+        return None
+    return 'includes "%s": %s may not include %s' % (name, folder, target)
+
+
+def check(folder, layers):
+    """The faults of a folder's files."""
+    faults = []
+    for entry in sorted(os.listdir(os.path.join(ROOT, folder))):
+        path = os.path.join(folder, entry)
+        if not SOURCE.search(entry):
+            continue
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            text = file.read()
+        for match in INCLUDE.finditer(text):
+            fault = fault_of(folder, match[1], layers)
+            if fault:
+                faults.append("%s:%d: %s" % (path, text.count("\n", 0, match.start()) + 1, fault))
+    return faults
+
+
+def folders_with_code():
+    for top in ("bpf", "lib", "daemon", "cli", "libstacktag", "plugin"):
+        for folder, _, files in os.walk(os.path.join(ROOT, top)):
+            if any(SOURCE.search(name) for name in files):
+                yield os.path.relpath(folder, ROOT)
+
+
+def main():
+    layers, faults = read_layers(os.path.join(HERE, "layers.txt"))
+    for folder in sorted(folders_with_code()):
+        if folder in layers:
+            faults += check(folder, layers)
+        else:
+            faults.append("layers.txt: %s has no line" % folder)
+    faults += ["layers.txt: there is no folder %s" % folder for folder in layers
+               if not os.path.isdir(os.path.join(ROOT, folder))]
+    print("\n".join(faults) if faults else "%d folders, each below those it includes" % len(layers))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
