@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf's recordings become ours: what lib/perfdata reads goes into a store as one recording.
+ * perf's recordings become ours: what perf/perfdata.h reads goes into a store as one recording.
  *
  *   perfdata ──┬─ mmap, comm, fork, exit ──► import_world: processes, objects, address ─► location
  *              └─ sample ──► import_stack: frames ──► import_path: node of the trie ──► store

@@ -3,7 +3,7 @@
  * The chronology of threads; see chronicle.h.
  *
  * Samples are sorted to their threads first. A path that comes again is looked up once: its frames
- * stand in one array, and a sample is a number of a path. Runs come from report/frame_runs as they
+ * stand in one array, and a sample is a number of a path. Runs come from model/frame_runs.h as they
  * end, inner ones before outer ones; sorted by start they nest.
  */
 #include "report/timeline.h"

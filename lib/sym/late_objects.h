@@ -17,7 +17,7 @@ struct late_objects;
 int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late);
 void late_objects_free(struct late_objects *late);
 
-/* The object of that number, to ask lib/naming about. It is looked for once, so all calls must be
+/* The object of that number, to ask sym/naming.h about. It is looked for once, so all calls must be
  * about one recording, whose tables may have grown. 0, with an object that lives as long as
  * `late`; -ENOENT: it is not here, or not ours to read; -ENOMEM. */
 int late_objects_find(struct late_objects *late, const struct store_tables *tables, uint32_t number,
