@@ -27,10 +27,11 @@
  * programs that it measures but one. */
 #define ALIGNED_CONFIDENCE 99
 
-#define SLICE_FRAMES	 (8u << 20) /* aligned at once: some 50 bytes each */
-#define SLICE_OVERLAP	 8u	    /* one in so many samples of a slice are the next one's, too */
-#define ALIGN_INPUT_NEAR 256u /* samples of the thread, and of the program, around a partial one   \
-			       */
+#define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
+#define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
+#define ALIGN_INPUT_NEAR                                                                           \
+	256u /* samples of the thread, and of the program, around a partial one                    \
+	      */
 
 struct reconstruct {
 	struct store_reader *reader;
