@@ -26,7 +26,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 live=(chain threads fork-exec dlopen-dlclose signal-handler vdso exceptions rust-names threads-attached
     uretprobe all status_of_command)
 # What asks the most of libraries and compilers.
-quick_unit='elf|recipe|walk|symbolizer|recorder|store|proc_real|demangle|code_model|tag_search|export'
+quick_unit='elf|recipe|walk|cfi|symbolizer|recorder|store|proc_real|demangle|code_model|tag_search|export'
 
 # --- roots -----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ clang=${CLANG:-clang}
 out=build/fuzz
 targets='cfi eh_frame_hdr elf_file perfdata import'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
-modules='base elf cfi unwind perfdata proc stack lbr import'
+modules='base elf cfi unwind proc stack lbr perf'
 
 if ! echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
     $clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null; then
