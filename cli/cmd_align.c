@@ -64,7 +64,7 @@ static uint32_t cmd_align_number(struct argp_state *state, const char *option, c
 	return (uint32_t)n;
 }
 
-static error_t cmd_align_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_align *args = state->input;
 
@@ -151,7 +151,7 @@ int cmd_align(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_align_options,
-		.parser = cmd_align_parse,
+		.parser = parse,
 		.doc = "Shows how well call paths can be found from the tops of stacks: cuts a "
 		       "recording's whole paths, aligns them and holds the result against the truth."
 		       "\vExamples:\n\n"

@@ -34,7 +34,7 @@ static const struct argp_option cmd_annotate_options[] = {
 	{0},
 };
 
-static error_t cmd_annotate_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_annotate *args = state->input;
 
@@ -113,7 +113,7 @@ int cmd_annotate(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_annotate_options,
-		.parser = cmd_annotate_parse,
+		.parser = parse,
 		.args_doc = "[FUNCTION]",
 		.doc = "Shows where in a function samples are: source and instructions side by side."
 		       "\vFUNCTION is a name or a pattern with * and ?; without it, the function "

@@ -76,7 +76,7 @@ static const char completion_zsh[] =
 	"}\n"
 	"if [ \"$funcstack[1]\" = _stackctl ]; then _stackctl \"$@\"; else compdef _stackctl stackctl; fi\n";
 
-static error_t cmd_completion_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	const char **script = state->input;
 
@@ -98,7 +98,7 @@ static error_t cmd_completion_parse(int key, char *arg, struct argp_state *state
 int cmd_completion(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.parser = cmd_completion_parse,
+		.parser = parse,
 		.args_doc = "bash|zsh",
 		.doc = "Writes the script by which bash or zsh completes verbs and options."
 		       "\vThe script asks stackctl itself, so it never is out of date:\n\n"

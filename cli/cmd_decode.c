@@ -69,8 +69,7 @@ static const struct argp_option cmd_decode_options[] = {
 	{0},
 };
 
-static void cmd_decode_parse_budget(struct argp_state *state, const char *arg,
-				    struct cmd_decode *args)
+static void parse_budget(struct argp_state *state, const char *arg, struct cmd_decode *args)
 {
 	char *end;
 
@@ -79,7 +78,7 @@ static void cmd_decode_parse_budget(struct argp_state *state, const char *arg,
 		argp_error(state, "--budget: '%s' is not a number of milliseconds", arg);
 }
 
-static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_decode *args = state->input;
 
@@ -93,7 +92,7 @@ static error_t cmd_decode_parse(int key, char *arg, struct argp_state *state)
 		args->root = arg;
 		return 0;
 	case CMD_DECODE_BUDGET_MS:
-		cmd_decode_parse_budget(state, arg, args);
+		parse_budget(state, arg, args);
 		return 0;
 	case CMD_DECODE_ALL:
 		args->all = true;
@@ -154,7 +153,7 @@ struct cmd_decode_name {
 	uint32_t node;
 };
 
-static int cmd_decode_compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
 	const struct cmd_decode_name *x = a, *y = b;
 	int r = strcmp(x->name, y->name);
@@ -162,7 +161,7 @@ static int cmd_decode_compare(const void *a, const void *b)
 	return r ? r : (x->node > y->node) - (x->node < y->node);
 }
 
-static void cmd_decode_forget(struct cmd_decode_run *run)
+static void forget(struct cmd_decode_run *run)
 {
 	for (uint32_t i = 0; run->names && i < callgraph_count(run->graph); i++)
 		free(run->names[i].name);
@@ -188,9 +187,9 @@ static void cmd_decode_index(struct cmd_decode_run *run)
 		failed = !run->names[i].name;
 	}
 	if (failed)
-		cmd_decode_forget(run);
+		forget(run);
 	else
-		qsort(run->names, n, sizeof(*run->names), cmd_decode_compare);
+		qsort(run->names, n, sizeof(*run->names), compare);
 }
 
 /* The node of a demangled name, or of a linkage name; CALLGRAPH_NONE. */
@@ -238,7 +237,7 @@ static const char *cmd_decode_status(const struct tag_batch_item *answer)
 	return "not in budget";
 }
 
-static void cmd_decode_text(struct cmd_decode_run *run, const struct tag_batch_item *answer)
+static void text(struct cmd_decode_run *run, const struct tag_batch_item *answer)
 {
 	for (size_t i = 0; i < answer->n; i++) {
 		const struct tag_path *path = &answer->paths[i];
@@ -263,8 +262,7 @@ static void cmd_decode_text(struct cmd_decode_run *run, const struct tag_batch_i
 			    answer->tag, run->args->budget_ms);
 }
 
-static void cmd_decode_json(struct cmd_decode_run *run, const struct tag_batch_item *answer,
-			    bool is_first)
+static void json(struct cmd_decode_run *run, const struct tag_batch_item *answer, bool is_first)
 {
 	text_printf(&run->line,
 		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64,
@@ -347,15 +345,15 @@ static int cmd_decode_answer(struct cmd_decode_both *both, struct cmd_decode_run
 	bool is_found = item->status == TAG_SEARCH_FOUND;
 
 	if (run->args->is_json)
-		cmd_decode_json(run, item, !both->asked);
+		json(run, item, !both->asked);
 	else
-		cmd_decode_text(run, item);
+		text(run, item);
 	both->asked++;
 	both->found[run->of_places] += is_found;
 	return text_flush(&run->line, run->out);
 }
 
-static int cmd_decode_answers(struct cmd_decode_both *both)
+static int answers(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
 	size_t k = 0;
@@ -380,7 +378,7 @@ static int cmd_decode_answers(struct cmd_decode_both *both)
 	return r < 0 ? r : text_flush(&run->line, run->out);
 }
 
-static int cmd_decode_batch(struct cmd_decode_run *run)
+static int batch(struct cmd_decode_run *run)
 {
 	return tag_batch_run(run->search, run->items.items, run->items.count,
 			     (uint64_t)(run->args->budget_ms * 1e6), run->args->all);
@@ -394,7 +392,7 @@ static uint64_t cmd_decode_clock(void *arg)
 }
 
 /* Makes the search of a graph. 0; -ENOENT: it has no such root; -ENOMEM. */
-static int cmd_decode_begin(struct cmd_decode_run *run)
+static int begin(struct cmd_decode_run *run)
 {
 	struct tag_search_options options = {
 		.root = CALLGRAPH_NONE, .strict = run->args->strict, .now_ns = cmd_decode_clock};
@@ -439,13 +437,13 @@ static int cmd_decode_places(struct cmd_decode_both *both)
 	if (run->of_places || !is_needed ||
 	    decode_model_graph(&model, &again->graph, &kind) != CMD_DONE)
 		return 0;
-	r = cmd_decode_begin(again);
+	r = begin(again);
 	if (r)
 		return r == -ENOENT ? 0 : r;
 	for (size_t i = 0; r == 0 && i < run->items.count; i++)
 		if (run->items.items[i].status != TAG_SEARCH_FOUND)
 			r = cmd_decode_again(run, &run->items.items[i], again);
-	return r ? r : cmd_decode_batch(again);
+	return r ? r : batch(again);
 }
 
 static int cmd_decode_tags(struct cmd_decode_both *both)
@@ -458,25 +456,25 @@ static int cmd_decode_tags(struct cmd_decode_both *both)
 	if (r == 0 && !run->args->n_tags)
 		r = cmd_decode_stdin(run);
 	if (r == 0)
-		r = cmd_decode_batch(run);
+		r = batch(run);
 	if (r == 0)
 		r = cmd_decode_places(both);
-	return r < 0 ? r : cmd_decode_answers(both);
+	return r < 0 ? r : answers(both);
 }
 
-static void cmd_decode_release(struct cmd_decode_run *run)
+static void release(struct cmd_decode_run *run)
 {
 	for (size_t i = 0; i < run->items.count; i++)
 		tag_batch_item_release(&run->items.items[i]);
 	free(run->items.items);
-	cmd_decode_forget(run);
+	forget(run);
 	tag_search_free(run->search);
 	callgraph_free(run->graph);
 	buf_free(&run->line);
 }
 
 /* "5 of 6 tags decoded: 2 of functions, as instrumented programs keep them, ..." */
-static void cmd_decode_summary(const struct cmd_decode_both *both)
+static void summary(const struct cmd_decode_both *both)
 {
 	uint64_t functions = both->found[0], places = both->found[1];
 	const char *kinds =
@@ -499,7 +497,7 @@ static int cmd_decode_search(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0];
 	struct output output;
-	int r = cmd_decode_begin(run), status;
+	int r = begin(run), status;
 
 	if (r == -ENOENT) {
 		message("the model has no function '%s' for a root", run->args->root);
@@ -514,7 +512,7 @@ static int cmd_decode_search(struct cmd_decode_both *both)
 		return status;
 	run->out = both->runs[1].out = output.file;
 	status = output_end(&output, cmd_decode_tags(both));
-	cmd_decode_summary(both);
+	summary(both);
 	if (status == CMD_DONE)
 		status = run->status;
 	if (status == CMD_DONE && !both->found[0] && !both->found[1])
@@ -526,7 +524,7 @@ int cmd_decode(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_decode_options,
-		.parser = cmd_decode_parse,
+		.parser = parse,
 		.args_doc = "[TAG[:LEAF|~LEAF]...]",
 		.doc = "Finds the call paths that tags stand for, by a model of who calls whom.\v"
 		       "TAG is in hexadecimal; LEAF is the innermost function, if it is known; "
@@ -549,7 +547,7 @@ int cmd_decode(int argc, char **argv)
 		return status;
 	both.runs[0].of_places = kind == DECODE_PLACES;
 	status = cmd_decode_search(&both);
-	cmd_decode_release(&both.runs[0]);
-	cmd_decode_release(&both.runs[1]);
+	release(&both.runs[0]);
+	release(&both.runs[1]);
 	return status;
 }

@@ -38,7 +38,7 @@ static const struct argp_option cmd_diff_options[] = {
 	{0},
 };
 
-static void cmd_diff_parse_percent(struct argp_state *state, const char *arg, struct cmd_diff *args)
+static void parse_percent(struct argp_state *state, const char *arg, struct cmd_diff *args)
 {
 	char *end;
 
@@ -47,7 +47,7 @@ static void cmd_diff_parse_percent(struct argp_state *state, const char *arg, st
 		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
 }
 
-static void cmd_diff_parse_by(struct argp_state *state, const char *arg, struct cmd_diff *args)
+static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff *args)
 {
 	if (strcmp(arg, "tag") == 0)
 		args->by = TAGSET_DIFF_BY_TAG;
@@ -57,7 +57,7 @@ static void cmd_diff_parse_by(struct argp_state *state, const char *arg, struct 
 		argp_error(state, "--by: '%s' is neither function nor tag", arg);
 }
 
-static error_t cmd_diff_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_diff *args = state->input;
 
@@ -66,13 +66,13 @@ static error_t cmd_diff_parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &args->terminal;
 		return 0;
 	case CMD_DIFF_BY:
-		cmd_diff_parse_by(state, arg, args);
+		parse_by(state, arg, args);
 		return 0;
 	case CMD_DIFF_SIGNIFICANT:
 		args->only_significant = true;
 		return 0;
 	case CMD_DIFF_PERCENT:
-		cmd_diff_parse_percent(state, arg, args);
+		parse_percent(state, arg, args);
 		return 0;
 	case CMD_DIFF_JSON:
 		args->is_json = true;
@@ -117,7 +117,7 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 					: tagset_diff_write_text(set, diff, &options, output.file));
 }
 
-static int cmd_diff_compare(const struct cmd_diff *args, const struct tagset *set)
+static int compare(const struct cmd_diff *args, const struct tagset *set)
 {
 	struct tagset_diff diff;
 	int status, r = tagset_diff_make(set, args->by, &diff);
@@ -140,7 +140,7 @@ int cmd_diff(int argc, char **argv)
 	static const struct argp_child children[] = {{&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_diff_options,
-		.parser = cmd_diff_parse,
+		.parser = parse,
 		.args_doc = "A B",
 		.doc = "Shows what changed from recording A to recording B, and what of it is more "
 		       "than noise.\v"
@@ -163,7 +163,7 @@ int cmd_diff(int argc, char **argv)
 	for (uint32_t i = 0; status == CMD_DONE && i < 2; i++)
 		status = tag_input_add(set, args.inputs[i], i, TAG_INPUT_LATEST);
 	if (status == CMD_DONE)
-		status = cmd_diff_compare(&args, set);
+		status = compare(&args, set);
 	tagset_free(set);
 	return status;
 }

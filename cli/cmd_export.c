@@ -43,7 +43,7 @@ struct cmd_export {
 	const struct cmd_export_format *format;
 };
 
-static error_t cmd_export_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_export *args = state->input;
 
@@ -76,7 +76,7 @@ static error_t cmd_export_parse(int key, char *arg, struct argp_state *state)
 }
 
 /* A terminal would take bytes of a binary format for commands. */
-static int cmd_export_check(const struct cmd_export *args)
+static int check(const struct cmd_export *args)
 {
 	const char *path = args->output && strcmp(args->output, "-") != 0 ? args->output : NULL;
 
@@ -104,7 +104,7 @@ int cmd_export(int argc, char **argv)
 	struct argp_option options[CMD_EXPORT_FORMATS + 2] = {0};
 	struct argp argp = {
 		.options = options,
-		.parser = cmd_export_parse,
+		.parser = parse,
 		.doc = "Writes a recording in the format of another tool.",
 		.children = children,
 	};
@@ -123,7 +123,7 @@ int cmd_export(int argc, char **argv)
 							   .doc = "Write to this file",
 							   .group = 4};
 	options_parse(&argp, argc, argv, &args);
-	status = cmd_export_check(&args);
+	status = check(&args);
 	if (status != CMD_DONE)
 		return status;
 	status = input_open(&args.input, &open);

@@ -45,8 +45,7 @@ static const struct argp_option cmd_flamegraph_options[] = {
 	{0},
 };
 
-static void cmd_flamegraph_parse_by(struct argp_state *state, const char *arg,
-				    struct cmd_flamegraph *args)
+static void parse_by(struct argp_state *state, const char *arg, struct cmd_flamegraph *args)
 {
 	static const char *const names[] = {
 		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
@@ -62,7 +61,7 @@ static void cmd_flamegraph_parse_by(struct argp_state *state, const char *arg,
 	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
-static error_t cmd_flamegraph_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_flamegraph *args = state->input;
 	char *end;
@@ -72,7 +71,7 @@ static error_t cmd_flamegraph_parse(int key, char *arg, struct argp_state *state
 		state->child_inputs[0] = &args->input;
 		return 0;
 	case CMD_FLAMEGRAPH_BY:
-		cmd_flamegraph_parse_by(state, arg, args);
+		parse_by(state, arg, args);
 		return 0;
 	case CMD_FLAMEGRAPH_DIFF:
 		args->before = arg;
@@ -103,7 +102,7 @@ static error_t cmd_flamegraph_parse(int key, char *arg, struct argp_state *state
 	}
 }
 
-static bool cmd_flamegraph_is_svg(const struct cmd_flamegraph *args)
+static bool is_svg(const struct cmd_flamegraph *args)
 {
 	size_t n = args->output ? strlen(args->output) : 0;
 
@@ -120,13 +119,12 @@ static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profil
 	if (status != CMD_DONE)
 		return status;
 	return output_end(&output,
-			  cmd_flamegraph_is_svg(args)
-				  ? export_flamegraph_svg(profile, &args->options, output.file)
-				  : export_flamegraph(profiles, &args->options, output.file));
+			  is_svg(args) ? export_flamegraph_svg(profile, &args->options, output.file)
+				       : export_flamegraph(profiles, &args->options, output.file));
 }
 
 /* With the recording before opened, too, through the same filters. */
-static int cmd_flamegraph_diff(struct cmd_flamegraph *args, struct profile *profile)
+static int diff(struct cmd_flamegraph *args, struct profile *profile)
 {
 	struct input input = {.filter = args->input.filter};
 	struct input_open open;
@@ -150,7 +148,7 @@ int cmd_flamegraph(int argc, char **argv)
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_flamegraph_options,
-		.parser = cmd_flamegraph_parse,
+		.parser = parse,
 		.doc = "Writes a recording as a flame graph: one HTML file that needs nothing "
 		       "else, or a picture, one SVG file.\v"
 		       "A frame is as wide as its share of the samples; hatched ones were not "
@@ -164,13 +162,13 @@ int cmd_flamegraph(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	if (args.before && cmd_flamegraph_is_svg(&args)) {
+	if (args.before && is_svg(&args)) {
 		message("--diff is drawn on a page alone: -o FILE.html");
 		return CMD_USAGE;
 	}
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
-		status = args.before ? cmd_flamegraph_diff(&args, open.profile)
+		status = args.before ? diff(&args, open.profile)
 				     : cmd_flamegraph_write(&args, NULL, open.profile);
 	input_close(&open);
 	return status;

@@ -39,7 +39,7 @@ static const struct argp_option cmd_import_options[] = {
 	{0},
 };
 
-static error_t cmd_import_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_import *args = state->input;
 
@@ -89,7 +89,7 @@ static int cmd_import_status(int r)
 }
 
 /* Says why it failed; `sentence` is freed. */
-static int cmd_import_fail(const struct cmd_import *args, int r, char *sentence)
+static int fail(const struct cmd_import *args, int r, char *sentence)
 {
 	message("cannot import %s: %s", args->file, sentence ? sentence : strerror(-r));
 	free(sentence);
@@ -138,7 +138,7 @@ static uint64_t cmd_import_time(int fd)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void cmd_import_summary(const struct import_result *result, const char *path)
+static void summary(const struct import_result *result, const char *path)
 {
 	message("%" PRIu64 " samples of %s, %" PRIu64 " lost, %" PRIu64 " complete, %" PRIu64
 		" reconstructed, %" PRIu64 " partial: recording %" PRId64 " in %s",
@@ -175,10 +175,10 @@ static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader
 	r = import_run(reader, &options, &result, &sentence);
 	free(cache);
 	if (r)
-		return cmd_import_fail(args, r, sentence);
+		return fail(args, r, sentence);
 	if (!args->output)
 		store_path_hand_over(path);
-	cmd_import_summary(&result, path);
+	summary(&result, path);
 	free(result.missing);
 	return CMD_DONE;
 }
@@ -190,7 +190,7 @@ static int cmd_import_open(const struct cmd_import *args, int fd)
 	int status, r = perfdata_open(fd, &reader, &sentence);
 
 	if (r)
-		return cmd_import_fail(args, r, sentence);
+		return fail(args, r, sentence);
 	status = cmd_import_store(args, &path);
 	if (status == CMD_DONE) {
 		status = cmd_import_run(args, reader, fd, path);
@@ -204,7 +204,7 @@ int cmd_import(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_import_options,
-		.parser = cmd_import_parse,
+		.parser = parse,
 		.args_doc = "PERF.DATA",
 		.doc = "Makes a recording of what perf recorded. PERF.DATA is a file, or - for "
 		       "what comes through a pipe: perf record -o - COMMAND | stackctl import -\v"
@@ -224,7 +224,7 @@ int cmd_import(int argc, char **argv)
 	is_pipe = !strcmp(args.file, "-");
 	fd = is_pipe ? STDIN_FILENO : open(args.file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return cmd_import_fail(&args, -errno, NULL);
+		return fail(&args, -errno, NULL);
 	status = cmd_import_open(&args, fd);
 	if (!is_pipe)
 		close(fd);

@@ -43,7 +43,7 @@ static const struct argp_option cmd_list_options[] = {
 	{0},
 };
 
-static error_t cmd_list_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_list *args = state->input;
 
@@ -62,7 +62,7 @@ static error_t cmd_list_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static uint64_t cmd_list_duration(const struct store_recording *recording)
+static uint64_t duration(const struct store_recording *recording)
 {
 	return recording->end_ns > recording->start_ns ? recording->end_ns - recording->start_ns
 						       : 0;
@@ -70,7 +70,7 @@ static uint64_t cmd_list_duration(const struct store_recording *recording)
 
 static const char *cmd_list_state(const struct cmd_list *list, const struct store_recording *rec)
 {
-	uint64_t last = rec->start_unix_ns + cmd_list_duration(rec);
+	uint64_t last = rec->start_unix_ns + duration(rec);
 
 	if (rec->finished)
 		return "done";
@@ -87,7 +87,7 @@ static void cmd_list_row(const struct cmd_list *list, const struct store_recordi
 	if (localtime_r(&start, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	text_printf(b, "%5" PRId64 "  %-19s  %8.1f s  %9" PRIu64 "  %7" PRIu64 "  %-7s  ", rec->id,
-		    when, (double)cmd_list_duration(rec) / 1e9, rec->samples, rec->lost,
+		    when, (double)duration(rec) / 1e9, rec->samples, rec->lost,
 		    cmd_list_state(list, rec));
 	text_put(b, rec->event, NULL);
 	if (rec->frequency_hz)
@@ -99,7 +99,7 @@ static void cmd_list_row(const struct cmd_list *list, const struct store_recordi
 	text_put_raw(b, "\n");
 }
 
-static void cmd_list_text(const struct cmd_list *list, struct buf *b)
+static void text(const struct cmd_list *list, struct buf *b)
 {
 	text_put_raw(b, "   id  started               duration    samples     lost  state    "
 			"event  target\n");
@@ -107,16 +107,16 @@ static void cmd_list_text(const struct cmd_list *list, struct buf *b)
 		cmd_list_row(list, &list->recordings[i], b);
 }
 
-static void cmd_list_member(struct buf *b, const char *name, const char *value)
+static void member(struct buf *b, const char *name, const char *value)
 {
 	text_printf(b, ",\"%s\":", name);
 	text_put_json(b, value ? value : "");
 }
 
-static void cmd_list_json(const struct cmd_list *list, struct buf *b)
+static void json(const struct cmd_list *list, struct buf *b)
 {
 	text_put_raw(b, "{\"schema\":1");
-	cmd_list_member(b, "store", list->path);
+	member(b, "store", list->path);
 	text_put_raw(b, ",\"recordings\":[");
 	for (size_t i = 0; i < list->n; i++) {
 		const struct store_recording *rec = &list->recordings[i];
@@ -124,11 +124,11 @@ static void cmd_list_json(const struct cmd_list *list, struct buf *b)
 		text_printf(b,
 			    "%s\n{\"recording\":%" PRId64 ",\"start_unix_ns\":%" PRIu64
 			    ",\"duration_ns\":%" PRIu64,
-			    i ? "," : "", rec->id, rec->start_unix_ns, cmd_list_duration(rec));
-		cmd_list_member(b, "host", rec->host);
-		cmd_list_member(b, "target", rec->target);
-		cmd_list_member(b, "command", rec->command);
-		cmd_list_member(b, "event", rec->event);
+			    i ? "," : "", rec->id, rec->start_unix_ns, duration(rec));
+		member(b, "host", rec->host);
+		member(b, "target", rec->target);
+		member(b, "command", rec->command);
+		member(b, "event", rec->event);
 		text_printf(b,
 			    ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64
 			    ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"state\":\"%s\"}",
@@ -147,9 +147,9 @@ static int cmd_list_write(const struct cmd_list *list)
 	if (status != CMD_DONE)
 		return status;
 	if (list->is_json)
-		cmd_list_json(list, &b);
+		json(list, &b);
 	else
-		cmd_list_text(list, &b);
+		text(list, &b);
 	status = output_end(&output, text_flush(&b, output.file));
 	buf_free(&b);
 	return status;
@@ -175,7 +175,7 @@ int cmd_list(int argc, char **argv)
 	static const struct argp_child children[] = {{&input_store_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_list_options,
-		.parser = cmd_list_parse,
+		.parser = parse,
 		.doc = "Lists the recordings of a store.",
 		.children = children,
 	};

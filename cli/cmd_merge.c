@@ -21,7 +21,7 @@ static const struct argp_option cmd_merge_options[] = {
 	{0},
 };
 
-static error_t cmd_merge_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_merge *args = state->input;
 
@@ -66,7 +66,7 @@ int cmd_merge(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_merge_options,
-		.parser = cmd_merge_parse,
+		.parser = parse,
 		.args_doc = "INPUT...",
 		.doc = "Merges recordings of many hosts and runs into one tag export.\v"
 		       "An INPUT is a store (all its recordings, or one: FILE@ID) or a file that "

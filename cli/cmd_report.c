@@ -57,8 +57,8 @@ static const struct argp_option cmd_report_options[] = {
 };
 
 /* The index of a word in a list that is ended by NULL. */
-static int cmd_report_word(struct argp_state *state, const char *option, const char *arg,
-			   const char *const *words, const char *list)
+static int word(struct argp_state *state, const char *option, const char *arg,
+		const char *const *words, const char *list)
 {
 	for (int i = 0; words[i]; i++)
 		if (strcmp(words[i], arg) == 0)
@@ -67,31 +67,29 @@ static int cmd_report_word(struct argp_state *state, const char *option, const c
 	return 0;
 }
 
-static void cmd_report_parse_view(struct argp_state *state, const char *arg,
-				  struct cmd_report *args)
+static void parse_view(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	static const char *const words[] = {
 		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
 		[REPORT_AROUND] = "around", [REPORT_TIME] = "time", NULL};
 
-	args->options.view = (enum report_view)cmd_report_word(state, "view", arg, words,
-							       "tree, flat, callers, around, time");
+	args->options.view = (enum report_view)word(state, "view", arg, words,
+						    "tree, flat, callers, around, time");
 }
 
-static void cmd_report_parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
+static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	static const char *const words[] = {
 		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
 		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
 		[PARTITION_BY_ALL] = "all",	    NULL};
 
-	args->options.by = (enum partition_by)cmd_report_word(state, "by", arg, words,
-							      "process, thread, command, cpu, all");
+	args->options.by = (enum partition_by)word(state, "by", arg, words,
+						   "process, thread, command, cpu, all");
 	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
-static void cmd_report_parse_bins(struct argp_state *state, const char *arg,
-				  struct cmd_report *args)
+static void parse_bins(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	char *end;
 	long n = strtol(arg, &end, 10);
@@ -102,8 +100,7 @@ static void cmd_report_parse_bins(struct argp_state *state, const char *arg,
 	args->options.n_bins = (uint32_t)n;
 }
 
-static void cmd_report_parse_percent(struct argp_state *state, const char *arg,
-				     struct cmd_report *args)
+static void parse_percent(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	char *end;
 
@@ -112,7 +109,7 @@ static void cmd_report_parse_percent(struct argp_state *state, const char *arg,
 		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
 }
 
-static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_report *args = state->input;
 
@@ -121,24 +118,24 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_REPORT_VIEW:
-		cmd_report_parse_view(state, arg, args);
+		parse_view(state, arg, args);
 		return 0;
 	case CMD_REPORT_AROUND:
 		args->options.around = arg;
 		args->options.view = REPORT_AROUND;
 		return 0;
 	case CMD_REPORT_BY:
-		cmd_report_parse_by(state, arg, args);
+		parse_by(state, arg, args);
 		return 0;
 	case CMD_REPORT_BINS_OPTION:
-		cmd_report_parse_bins(state, arg, args);
+		parse_bins(state, arg, args);
 		return 0;
 	case ARGP_KEY_END:
 		if (args->options.view == REPORT_AROUND && !args->options.around)
 			argp_error(state, "--view around: around what? --around NAME");
 		return 0;
 	case CMD_REPORT_PERCENT:
-		cmd_report_parse_percent(state, arg, args);
+		parse_percent(state, arg, args);
 		return 0;
 	case CMD_REPORT_LBR:
 		args->is_lbr = true;
@@ -154,7 +151,7 @@ static error_t cmd_report_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void cmd_report_complete(struct cmd_report *args)
+static void complete(struct cmd_report *args)
 {
 	struct report_options *options = &args->options;
 
@@ -227,7 +224,7 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	struct cmd_report *args = arg;
 	int status;
 
-	cmd_report_complete(args);
+	complete(args);
 	status = cmd_report_find(args, open);
 	if (status == CMD_DONE && args->is_lbr)
 		status = cmd_report_lbr(open);
@@ -238,7 +235,7 @@ int cmd_report(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_report_options,
-		.parser = cmd_report_parse,
+		.parser = parse,
 		.doc = "Shows where a recording's processes spent their time, by call path."
 		       "\vExamples:\n\n"
 		       "  stackctl report\n"

@@ -24,7 +24,7 @@ static const struct argp_option cmd_stats_options[] = {
 	{0},
 };
 
-static error_t cmd_stats_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_stats *args = state->input;
 
@@ -48,7 +48,7 @@ int cmd_stats(int argc, char **argv)
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_stats_options,
-		.parser = cmd_stats_parse,
+		.parser = parse,
 		.doc = "Shows the figures of a recording: samples, losses, quality, cost.",
 		.children = children,
 	};

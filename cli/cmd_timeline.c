@@ -31,8 +31,7 @@ static const struct argp_option cmd_timeline_options[] = {
 	{0},
 };
 
-static void cmd_timeline_threshold(struct argp_state *state, const char *arg,
-				   struct timeline_options *options)
+static void threshold(struct argp_state *state, const char *arg, struct timeline_options *options)
 {
 	char *end;
 	double value = strtod(arg, &end);
@@ -58,7 +57,7 @@ static bool cmd_timeline_is_svg(const char *path)
 	return n > 4 && strcmp(path + n - 4, ".svg") == 0;
 }
 
-static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_timeline *args = state->input;
 
@@ -67,7 +66,7 @@ static error_t cmd_timeline_parse(int key, char *arg, struct argp_state *state)
 		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_TIMELINE_THRESHOLD:
-		cmd_timeline_threshold(state, arg, &args->options);
+		threshold(state, arg, &args->options);
 		return 0;
 	case CMD_TIMELINE_SVG:
 		args->is_svg = true;
@@ -117,7 +116,7 @@ int cmd_timeline(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = cmd_timeline_options,
-		.parser = cmd_timeline_parse,
+		.parser = parse,
 		.doc = "Shows which routines each thread was in, from when to when, with up to two of "
 		       "their callers and the source line that was seen most."
 		       "\vExamples:\n\n"

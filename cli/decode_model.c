@@ -71,7 +71,7 @@ struct decode_namer {
 	const char *path;
 };
 
-static int decode_model_library(void *arg, const char *name, const char *found)
+static int library(void *arg, const char *name, const char *found)
 {
 	const struct decode_namer *namer = arg;
 
@@ -139,8 +139,7 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 	int r = 0;
 
 	if (!load->from->is_alone)
-		r = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, decode_model_library,
-				       &namer);
+		r = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, library, &namer);
 	if (r == 0) {
 		r = with_sections ? decode_model_sections(load, path, file) : -ENODATA;
 		told = r == -EBADMSG;
@@ -170,7 +169,7 @@ static int decode_model_read(struct decode_load *load, const char *path, bool gi
 	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL);
 }
 
-static int decode_model_read_all(struct decode_load *load)
+static int read_all(struct decode_load *load)
 {
 	int status = CMD_DONE;
 	unsigned i, given;
@@ -214,7 +213,7 @@ static int decode_model_calls(const struct decode_load *load, struct callgraph *
 	return code_model_has_hooks(load->code) ? code_model_functions(load->code, graph) : 0;
 }
 
-static int decode_model_seal(const struct decode_load *load, struct callgraph **ret_graph)
+static int seal(const struct decode_load *load, struct callgraph **ret_graph)
 {
 	struct callgraph *graph = NULL;
 	int r = plugin_model_graph(load->model, &graph);
@@ -246,9 +245,9 @@ int decode_model_graph(const struct decode_model *model, struct callgraph **ret_
 	if (status != CMD_DONE)
 		message("out of memory");
 	else
-		status = decode_model_read_all(&load);
+		status = read_all(&load);
 	if (status == CMD_DONE)
-		status = decode_model_seal(&load, ret_graph);
+		status = seal(&load, ret_graph);
 	*ret_kind = decode_model_kind(&load);
 	for (unsigned i = 0; i < load.n_files; i++)
 		free(load.files[i].path);

@@ -34,7 +34,7 @@ static const struct argp_option doctor_options[] = {
 	{0},
 };
 
-static error_t doctor_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct doctor *doctor = state->input;
 
@@ -53,12 +53,12 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const char *doctor_status_name(enum doctor_status status)
+static const char *status_name(enum doctor_status status)
 {
 	return status == DOCTOR_OK ? "ok" : status == DOCTOR_WARN ? "warn" : "fail";
 }
 
-static void doctor_text(const struct doctor *doctor, struct buf *b)
+static void text(const struct doctor *doctor, struct buf *b)
 {
 	bool color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
@@ -67,7 +67,7 @@ static void doctor_text(const struct doctor *doctor, struct buf *b)
 		const struct doctor_finding *f = &doctor->findings[i];
 
 		text_put_raw(b, color ? colors[f->status] : "");
-		text_printf(b, "%-4s", doctor_status_name(f->status));
+		text_printf(b, "%-4s", status_name(f->status));
 		text_put_raw(b, color ? "\033[0m" : "");
 		text_printf(b, "  %-18s  ", doctor->checks[i].id);
 		text_put(b, f->found, NULL);
@@ -81,7 +81,7 @@ static void doctor_text(const struct doctor *doctor, struct buf *b)
 					   : "This machine cannot record: see what fails above.\n");
 }
 
-static void doctor_json(const struct doctor *doctor, struct buf *b)
+static void json(const struct doctor *doctor, struct buf *b)
 {
 	text_printf(b, "{\"schema\":1,\"can_record\":%s,\"checks\":[",
 		    doctor->can_record ? "true" : "false");
@@ -89,7 +89,7 @@ static void doctor_json(const struct doctor *doctor, struct buf *b)
 		const struct doctor_finding *f = &doctor->findings[i];
 
 		text_printf(b, "%s\n{\"id\":\"%s\",\"status\":\"%s\",\"finding\":", i ? "," : "",
-			    doctor->checks[i].id, doctor_status_name(f->status));
+			    doctor->checks[i].id, status_name(f->status));
 		text_put_json(b, f->found);
 		text_put_raw(b, ",\"remedy\":");
 		text_put_json(b, f->remedy);
@@ -117,9 +117,9 @@ static int doctor_write(const struct doctor *doctor)
 	if (status != CMD_DONE)
 		return status;
 	if (doctor->is_json)
-		doctor_json(doctor, &b);
+		json(doctor, &b);
 	else
-		doctor_text(doctor, &b);
+		text(doctor, &b);
 	status = output_end(&output, text_flush(&b, output.file));
 	buf_free(&b);
 	if (status != CMD_DONE)
@@ -131,7 +131,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = doctor_options,
-		.parser = doctor_parse,
+		.parser = parse,
 		.doc = "Checks what this machine can record, and says what is missing and what "
 		       "would help.",
 	};

@@ -74,8 +74,8 @@ static const struct argp_option input_options[] = {
 	{0},
 };
 
-static void input_parse_ids(struct argp_state *state, const char *what, const char *arg,
-			    int32_t *ids, size_t *n)
+static void parse_ids(struct argp_state *state, const char *what, const char *arg, int32_t *ids,
+		      size_t *n)
 {
 	const char *at = arg;
 
@@ -96,7 +96,7 @@ static void input_parse_ids(struct argp_state *state, const char *what, const ch
 	}
 }
 
-static void input_parse_recording(struct argp_state *state, const char *arg, struct input *input)
+static void parse_recording(struct argp_state *state, const char *arg, struct input *input)
 {
 	char *end;
 
@@ -106,8 +106,8 @@ static void input_parse_recording(struct argp_state *state, const char *arg, str
 		argp_error(state, "--recording: '%s' is not a number from 1", arg);
 }
 
-static void input_parse_name(struct argp_state *state, const char *what, const char *arg,
-			     const char **names, size_t *n)
+static void parse_name(struct argp_state *state, const char *what, const char *arg,
+		       const char **names, size_t *n)
 {
 	if (*n == INPUT_MAX)
 		argp_error(state, "--%s: more than %d are given", what, INPUT_MAX);
@@ -115,16 +115,16 @@ static void input_parse_name(struct argp_state *state, const char *what, const c
 }
 
 /* The same into the filter's list, which then lies in `names`. */
-static void input_parse_pattern(struct argp_state *state, const char *what, const char *arg,
-				const char **names, struct profile_patterns *patterns)
+static void parse_pattern(struct argp_state *state, const char *what, const char *arg,
+			  const char **names, struct profile_patterns *patterns)
 {
 	if (!*arg)
 		argp_error(state, "--%s: the name is empty", what);
 	patterns->items = names;
-	input_parse_name(state, what, arg, names, &patterns->n);
+	parse_name(state, what, arg, names, &patterns->n);
 }
 
-static uint64_t input_parse_time(struct argp_state *state, const char *what, const char *arg)
+static uint64_t parse_time(struct argp_state *state, const char *what, const char *arg)
 {
 	static const struct {
 		const char *unit;
@@ -141,7 +141,7 @@ static uint64_t input_parse_time(struct argp_state *state, const char *what, con
 	return 0;
 }
 
-static uint32_t input_parse_depth(struct argp_state *state, const char *arg)
+static uint32_t parse_depth(struct argp_state *state, const char *arg)
 {
 	char *end;
 	long value;
@@ -153,7 +153,7 @@ static uint32_t input_parse_depth(struct argp_state *state, const char *arg)
 	return (uint32_t)value;
 }
 
-static void input_check(struct argp_state *state, const struct profile_filter *filter)
+static void check(struct argp_state *state, const struct profile_filter *filter)
 {
 	if (filter->to_ns && filter->from_ns >= filter->to_ns)
 		argp_error(state, "--from is not before --to");
@@ -162,26 +162,26 @@ static void input_check(struct argp_state *state, const struct profile_filter *f
 }
 
 /* The options that choose by what a path goes through. */
-static error_t input_parse_paths(int key, char *arg, struct argp_state *state)
+static error_t parse_paths(int key, char *arg, struct argp_state *state)
 {
 	struct input *input = state->input;
 	struct profile_filter *filter = &input->filter;
 
 	switch (key) {
 	case INPUT_DSO:
-		input_parse_pattern(state, "dso", arg, input->dsos, &filter->dsos);
+		parse_pattern(state, "dso", arg, input->dsos, &filter->dsos);
 		return 0;
 	case INPUT_SYMBOL:
-		input_parse_pattern(state, "symbol", arg, input->symbols, &filter->symbols);
+		parse_pattern(state, "symbol", arg, input->symbols, &filter->symbols);
 		return 0;
 	case INPUT_FOCUS:
-		input_parse_pattern(state, "focus", arg, input->focus, &filter->focus);
+		parse_pattern(state, "focus", arg, input->focus, &filter->focus);
 		return 0;
 	case INPUT_IGNORE:
-		input_parse_pattern(state, "ignore", arg, input->ignore, &filter->ignore);
+		parse_pattern(state, "ignore", arg, input->ignore, &filter->ignore);
 		return 0;
 	case INPUT_DEPTH:
-		filter->max_depth = input_parse_depth(state, arg);
+		filter->max_depth = parse_depth(state, arg);
 		return 0;
 	case INPUT_INLINE:
 	case INPUT_NO_INLINE:
@@ -197,7 +197,7 @@ static error_t input_parse_paths(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static error_t input_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct input *input = state->input;
 
@@ -206,41 +206,41 @@ static error_t input_parse(int key, char *arg, struct argp_state *state)
 		input->path = arg;
 		return 0;
 	case INPUT_RECORDING:
-		input_parse_recording(state, arg, input);
+		parse_recording(state, arg, input);
 		return 0;
 	case INPUT_PID:
 		input->filter.pids = input->pids;
-		input_parse_ids(state, "pid", arg, input->pids, &input->filter.n_pids);
+		parse_ids(state, "pid", arg, input->pids, &input->filter.n_pids);
 		return 0;
 	case INPUT_TID:
 		input->filter.tids = input->tids;
-		input_parse_ids(state, "tid", arg, input->tids, &input->filter.n_tids);
+		parse_ids(state, "tid", arg, input->tids, &input->filter.n_tids);
 		return 0;
 	case INPUT_COMM:
 		input->filter.comms = input->comms;
-		input_parse_name(state, "comm", arg, input->comms, &input->filter.n_comms);
+		parse_name(state, "comm", arg, input->comms, &input->filter.n_comms);
 		return 0;
 	case INPUT_FROM:
-		input->filter.from_ns = input_parse_time(state, "from", arg);
+		input->filter.from_ns = parse_time(state, "from", arg);
 		return 0;
 	case INPUT_TO:
-		input->filter.to_ns = input_parse_time(state, "to", arg);
+		input->filter.to_ns = parse_time(state, "to", arg);
 		if (!input->filter.to_ns)
 			argp_error(state, "--to: nothing is before the start");
 		return 0;
 	case ARGP_KEY_END:
-		input_check(state, &input->filter);
+		check(state, &input->filter);
 		return 0;
 	case INPUT_NO_RECONSTRUCTED:
 		input->filter.no_reconstructed = true;
 		return 0;
 	default:
-		return input_parse_paths(key, arg, state);
+		return parse_paths(key, arg, state);
 	}
 }
 
-const struct argp input_argp = {.options = input_options, .parser = input_parse};
-const struct argp input_store_argp = {.options = input_store_options, .parser = input_parse};
+const struct argp input_argp = {.options = input_options, .parser = parse};
+const struct argp input_store_argp = {.options = input_store_options, .parser = parse};
 
 char *input_path(const struct input *input)
 {
@@ -298,7 +298,7 @@ static const char *input_guess(const struct profile *profile, const char *name)
 }
 
 /* "; did you mean 'x'?", or nothing. */
-static void input_put_guess(const struct profile *profile, const char *name, struct buf *b)
+static void put_guess(const struct profile *profile, const char *name, struct buf *b)
 {
 	const char *guess = name ? input_guess(profile, name) : NULL;
 
@@ -313,14 +313,14 @@ void input_no_function(const struct profile *profile, const char *name)
 {
 	struct buf b = {0};
 
-	input_put_guess(profile, name, &b);
+	put_guess(profile, name, &b);
 	message("no call path goes through '%s'%.*s", name, (int)b.len, (const char *)b.data);
 	buf_free(&b);
 }
 
 /* Why the filter leaves nothing, and what to look at. */
-static void input_nothing_left(const struct input *input, const char *path, int64_t id,
-			       const struct profile *profile)
+static void nothing_left(const struct input *input, const char *path, int64_t id,
+			 const struct profile *profile)
 {
 	const struct profile_filter *f = &input->filter;
 	const char *name = f->symbols.n == 1 ? input->symbols[0]
@@ -328,7 +328,7 @@ static void input_nothing_left(const struct input *input, const char *path, int6
 					     : NULL;
 	struct buf b = {0};
 
-	input_put_guess(profile, name, &b);
+	put_guess(profile, name, &b);
 	message("no sample of recording %lld in %s is of the chosen processes, threads, functions "
 		"and times%.*s",
 		(long long)id, path, (int)b.len, (const char *)b.data);
@@ -337,7 +337,7 @@ static void input_nothing_left(const struct input *input, const char *path, int6
 	buf_free(&b);
 }
 
-static int input_sum_up(const struct input *input, const char *path, struct input_open *open)
+static int sum_up(const struct input *input, const char *path, struct input_open *open)
 {
 	const struct store_tables *t = store_reader_tables(open->reader);
 	int r = profile_new(open->reader, &input->filter, &open->profile);
@@ -347,7 +347,7 @@ static int input_sum_up(const struct input *input, const char *path, struct inpu
 	if (r != -ENODATA)
 		return input_explain(input, path, r, NULL);
 	if (t->recording.samples)
-		input_nothing_left(input, path, t->recording.id, open->profile);
+		nothing_left(input, path, t->recording.id, open->profile);
 	else
 		message("recording %lld in %s has no samples: did the target use the CPU while it "
 			"was recorded?",
@@ -407,7 +407,7 @@ int input_late_names(struct late_names **ret_names)
 }
 
 /* Whether names are shown, or samples chosen by them. */
-static bool input_wants_names(const struct input *input)
+static bool wants_names(const struct input *input)
 {
 	const struct profile_filter *f = &input->filter;
 
@@ -415,11 +415,11 @@ static bool input_wants_names(const struct input *input)
 }
 
 /* Finds the names that a recording has not yet. */
-static int input_find_names(const struct input *input, struct input_open *open)
+static int find_names(const struct input *input, struct input_open *open)
 {
 	int r;
 
-	if (store_reader_tables(open->reader)->recording.finished || !input_wants_names(input))
+	if (store_reader_tables(open->reader)->recording.finished || !wants_names(input))
 		return 0;
 	r = input_late_names(&open->late);
 	if (r == 0)
@@ -443,11 +443,11 @@ int input_open(const struct input *input, struct input_open *ret_open)
 	}
 	r = store_reader_open(path, input->recording, &open.reader, &error);
 	if (r == 0)
-		r = input_find_names(input, &open);
+		r = find_names(input, &open);
 	if (r < 0)
 		status = input_explain(input, path, r, error);
 	else
-		status = input_sum_up(input, path, &open);
+		status = sum_up(input, path, &open);
 	free(path);
 	if (!open.profile)
 		input_close(&open);

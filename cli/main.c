@@ -22,8 +22,8 @@
 #include "output.h"
 
 static int main_help(int argc, char **argv);
-static int main_version(int argc, char **argv);
-static int main_complete(int argc, char **argv);
+static int version(int argc, char **argv);
+static int complete(int argc, char **argv);
 
 static const struct verb {
 	const char *name;
@@ -46,8 +46,8 @@ static const struct verb {
 	{"doctor", cmd_doctor, "check what this machine can record, and what is missing"},
 	{"completion", cmd_completion, "write the completion script for bash or zsh"},
 	{"help", main_help, "show this, or the options of a verb"},
-	{"version", main_version, "show the version"},
-	{"complete", main_complete, NULL},
+	{"version", version, "show the version"},
+	{"complete", complete, NULL},
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
@@ -60,7 +60,7 @@ static const struct verb *main_find(const char *name)
 	return NULL;
 }
 
-static int main_unknown(const char *name)
+static int unknown(const char *name)
 {
 	const struct verb *closest = NULL;
 	unsigned best = 3;
@@ -80,7 +80,7 @@ static int main_unknown(const char *name)
 	return CMD_USAGE;
 }
 
-static void main_usage(FILE *out)
+static void usage(FILE *out)
 {
 	fputs("Usage: stackctl VERB [OPTION...]\n\n", out);
 	for (size_t i = 0; i < N_VERBS; i++)
@@ -130,28 +130,28 @@ static void main_man(FILE *out)
 	      "terminal; empty or \\fBcat\\fR: none.\n.SH SEE ALSO\n",
 	      out);
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != main_version)
+		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != version)
 			fprintf(out, "\\fBstackctl\\-%s\\fR(1),\n", verbs[i].name);
 	fputs("\\fBstackd\\fR(8)\n", out);
 }
 
 /* The verbs that have options, one a line: what manual pages are made of. */
-static void main_list(FILE *out)
+static void list(FILE *out)
 {
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != main_version)
+		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != version)
 			fprintf(out, "%s\n", verbs[i].name);
 }
 
 /* Has a verb describe its options, in place of reading them. */
-static int main_describe(const char *name, enum options_mode mode)
+static int describe(const char *name, enum options_mode mode)
 {
 	const struct verb *verb = main_find(name);
 	char *args[] = {NULL, NULL};
 
 	if (!verb || !verb->help)
-		return main_unknown(name);
-	if (verb->run == main_help || verb->run == main_version)
+		return unknown(name);
+	if (verb->run == main_help || verb->run == version)
 		return CMD_DONE;
 	options_set_mode(mode);
 	return main_run(verb, 1, args);
@@ -163,19 +163,19 @@ static int main_help(int argc, char **argv)
 	const struct verb *verb;
 
 	if (argc >= 2 && strcmp(argv[1], "--man") == 0)
-		return argc > 2 ? main_describe(argv[2], OPTIONS_MAN) : main_print(main_man);
+		return argc > 2 ? describe(argv[2], OPTIONS_MAN) : main_print(main_man);
 	if (argc >= 2 && strcmp(argv[1], "--verbs") == 0)
-		return main_print(main_list);
+		return main_print(list);
 	if (argc < 2 || argv[1][0] == '-')
-		return main_print(main_usage);
+		return main_print(usage);
 	verb = main_find(argv[1]);
 	if (!verb)
-		return main_unknown(argv[1]);
-	return verb->run == main_help || verb->run == main_version ? main_print(main_usage)
-								   : main_run(verb, 2, args);
+		return unknown(argv[1]);
+	return verb->run == main_help || verb->run == version ? main_print(usage)
+							      : main_run(verb, 2, args);
 }
 
-static void main_complete_verbs(FILE *out)
+static void complete_verbs(FILE *out)
 {
 	for (size_t i = 0; i < N_VERBS; i++)
 		if (verbs[i].help)
@@ -183,27 +183,27 @@ static void main_complete_verbs(FILE *out)
 }
 
 /* What the completion scripts ask: the verbs, or a verb's options. */
-static int main_complete(int argc, char **argv)
+static int complete(int argc, char **argv)
 {
 	if (argc < 2)
-		return main_print(main_complete_verbs);
-	return main_describe(argv[1], OPTIONS_LIST);
+		return main_print(complete_verbs);
+	return describe(argv[1], OPTIONS_LIST);
 }
 
-static void main_print_version(FILE *out)
+static void print_version(FILE *out)
 {
 	fprintf(out, "stackctl %s\n", STACKD_VERSION);
 }
 
-static int main_version(int argc, char **argv)
+static int version(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return main_print(main_print_version);
+	return main_print(print_version);
 }
 
 /* At the end of everything: argp's --help does not look whether it could be written. */
-static void main_close_output(void)
+static void close_output(void)
 {
 	if (ferror(stdout) || fflush(stdout) != 0) {
 		fputs("stackctl: cannot write standard output\n", stderr);
@@ -213,7 +213,7 @@ static void main_close_output(void)
 
 /* Large arrays are mapped, however many were freed before: then they grow in place, where growing
  * on the heap has the old and the new one side by side. */
-static void main_map_large(void)
+static void map_large(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 }
@@ -222,20 +222,20 @@ int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
-	main_map_large();
-	atexit(main_close_output);
+	map_large();
+	atexit(close_output);
 	argp_err_exit_status = CMD_USAGE;
 	argp_program_version = "stackctl " STACKD_VERSION;
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_DFL);
 	if (argc < 2) {
-		main_usage(stderr);
+		usage(stderr);
 		return CMD_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-		return main_print(main_usage);
+		return main_print(usage);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
-		return main_print(main_print_version);
+		return main_print(print_version);
 	verb = main_find(argv[1]);
-	return verb ? main_run(verb, argc - 1, argv + 1) : main_unknown(argv[1]);
+	return verb ? main_run(verb, argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -48,22 +48,21 @@ struct options_prefix {
 	size_t len;
 };
 
-static int options_has_prefix(void *arg, const struct argp_option *o)
+static int has_prefix(void *arg, const struct argp_option *o)
 {
 	const struct options_prefix *prefix = arg;
 
 	return o->name && strncmp(o->name, prefix->name, prefix->len) == 0;
 }
 
-static bool options_is_known(const struct argp *argp, const char *name)
+static bool is_known(const struct argp *argp, const char *name)
 {
 	struct options_prefix prefix = {name, strlen(name)};
 
-	return argp_table_find(argp, name) ||
-	       argp_table_each(argp, options_has_prefix, &prefix) != 0;
+	return argp_table_find(argp, name) || argp_table_each(argp, has_prefix, &prefix) != 0;
 }
 
-static void options_unknown(const struct argp *argp, const char *verb, const char *name)
+static void unknown(const struct argp *argp, const char *verb, const char *name)
 {
 	const char *guess = argp_table_guess(argp, name);
 
@@ -93,8 +92,7 @@ static int options_words(const struct argp *argp, char **argv, int argc, int at)
 }
 
 /* Removes "--no-X" at `at`, and every --X before it. The index of the next word. */
-static int options_take_back(const struct argp *argp, char **argv, int *argc, int at,
-			     const char *what)
+static int take_back(const struct argp *argp, char **argv, int *argc, int at, const char *what)
 {
 	char name[OPTIONS_NAME_MAX];
 	int i = 1;
@@ -114,19 +112,19 @@ static int options_take_back(const struct argp *argp, char **argv, int *argc, in
 }
 
 /* Everything before argp sees it: what is taken back, and what is misspelt. */
-static int options_prepare(const struct argp *argp, int argc, char **argv)
+static int prepare(const struct argp *argp, int argc, char **argv)
 {
 	char name[OPTIONS_NAME_MAX];
 	int i = 1;
 
 	while (i < argc && strcmp(argv[i], "--") != 0) {
-		if (!options_name(argv[i], name) || options_is_known(argp, name)) {
+		if (!options_name(argv[i], name) || is_known(argp, name)) {
 			i += options_words(argp, argv, argc, i);
 			continue;
 		}
 		if (strncmp(name, "no-", 3) != 0 || !argp_table_find(argp, name + 3))
-			options_unknown(argp, argv[0], name);
-		i = options_take_back(argp, argv, &argc, i, name + 3);
+			unknown(argp, argv[0], name);
+		i = take_back(argp, argv, &argc, i, name + 3);
 	}
 	return argc;
 }
@@ -137,7 +135,7 @@ const char *options_date(char ret_date[static ARGP_TABLE_DATE])
 	return ret_date;
 }
 
-static int options_describe(const struct argp *argp, const char *name)
+static int describe(const struct argp *argp, const char *name)
 {
 	char date[ARGP_TABLE_DATE];
 	const struct argp_table_page page = {.date = options_date(date),
@@ -159,8 +157,8 @@ static int options_describe(const struct argp *argp, const char *name)
 void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
 	if (options_mode != OPTIONS_READ)
-		exit(options_describe(argp, argv[0]));
-	argc = options_prepare(argp, argc, argv);
+		exit(describe(argp, argv[0]));
+	argc = prepare(argp, argc, argv);
 	argp_parse(argp, argc, argv, 0, NULL, input);
 	terminal_progress_begin();
 }

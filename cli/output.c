@@ -22,17 +22,17 @@
 /* What the signal handler removes: a signal handler has no other way to be told. */
 static char output_doomed[PATH_MAX];
 
-static void output_on_signal(int number)
+static void on_signal(int number)
 {
 	if (output_doomed[0])
 		unlink(output_doomed);
 	raise(number); /* the handler is reset: this ends the program as it would have */
 }
 
-static void output_watch_signals(const char *temp)
+static void watch_signals(const char *temp)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction action = {.sa_handler = output_on_signal,
+	struct sigaction action = {.sa_handler = on_signal,
 				   .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
 
 	snprintf(output_doomed, sizeof(output_doomed), "%s", temp);
@@ -41,15 +41,15 @@ static void output_watch_signals(const char *temp)
 }
 
 /* What could not be written is not tried again at exit. */
-static void output_forget(void)
+static void forget(void)
 {
 	__fpurge(stdout);
 	clearerr(stdout);
 }
 
-static int output_fail(struct output *output, const char *path, int error_number)
+static int fail(struct output *output, const char *path, int error_number)
 {
-	output_forget();
+	forget();
 	message("cannot write %s: %s", path, strerror(error_number));
 	if (output->temp)
 		unlink(output->temp);
@@ -61,7 +61,7 @@ static int output_fail(struct output *output, const char *path, int error_number
 }
 
 /* Opens a new file beside output->path, with the mode that open() would have given it. */
-static int output_open_temp(struct output *output)
+static int open_temp(struct output *output)
 {
 	mode_t mask = umask(0);
 	int fd;
@@ -79,7 +79,7 @@ static int output_open_temp(struct output *output)
 		output->temp = NULL;
 		return r;
 	}
-	output_watch_signals(output->temp);
+	watch_signals(output->temp);
 	fchmod(fd, 0666 & ~mask);
 	output->file = fdopen(fd, "w");
 	return output->file ? 0 : -ENOMEM;
@@ -88,7 +88,7 @@ static int output_open_temp(struct output *output)
 /* In the child: becomes the pager. It is told to end at once where all fits on the screen, to pass
  * colours through and to scroll long lines to the side; a shell runs it, since it may have options.
  */
-static void output_become_pager(const char *pager)
+static void become_pager(const char *pager)
 {
 	setenv("LESS", "FRSX", 0);
 	setenv("LV", "-c", 0);
@@ -98,7 +98,7 @@ static void output_become_pager(const char *pager)
 
 /* Puts a pager behind standard output. Interrupts are then for the pager, which would go on
  * holding the terminal when stackctl is gone. */
-static void output_start_pager(struct output *output, const char *pager)
+static void start_pager(struct output *output, const char *pager)
 {
 	int ends[2];
 
@@ -109,7 +109,7 @@ static void output_start_pager(struct output *output, const char *pager)
 		dup2(ends[0], STDIN_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		output_become_pager(pager);
+		become_pager(pager);
 	}
 	if (output->pager > 0) {
 		fflush(stdout);
@@ -129,17 +129,17 @@ int output_begin_paged(const char *path, const char *pager, struct output *ret_o
 	int status = output_begin(path, ret_output);
 
 	if (status == CMD_DONE && pager && ret_output->file == stdout)
-		output_start_pager(ret_output, pager);
+		start_pager(ret_output, pager);
 	return status;
 }
 
 /* Lets the pager see the end, and waits for it. What it did not want to read is no error. */
-static int output_end_pager(struct output *output)
+static int end_pager(struct output *output)
 {
 	int status;
 
 	fflush(stdout);
-	output_forget();
+	forget();
 	close(STDOUT_FILENO);
 	while (waitpid(output->pager, &status, 0) < 0 && errno == EINTR)
 		;
@@ -147,7 +147,7 @@ static int output_end_pager(struct output *output)
 	return CMD_DONE;
 }
 
-static bool output_is_file(int fd)
+static bool is_file(int fd)
 {
 	struct stat st;
 
@@ -161,7 +161,7 @@ int output_begin(const char *path, struct output *ret_output)
 	int r = 0;
 
 	/* What reads a pipe may be slow on purpose, and may have the terminal: a pager. */
-	if ((!path || strcmp(path, "-") == 0) && !output_is_file(STDOUT_FILENO))
+	if ((!path || strcmp(path, "-") == 0) && !is_file(STDOUT_FILENO))
 		terminal_progress_end();
 	else
 		terminal_progress("writing");
@@ -174,16 +174,16 @@ int output_begin(const char *path, struct output *ret_output)
 	if (!output.path)
 		output.path = strdup(path);
 	if (!output.path)
-		return output_fail(&output, path, ENOMEM);
+		return fail(&output, path, ENOMEM);
 	if (stat(output.path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		output.file = S_ISDIR(st.st_mode) ? NULL : fopen(output.path, "w");
 		if (!output.file)
 			r = S_ISDIR(st.st_mode) ? -EISDIR : -errno;
 	} else {
-		r = output_open_temp(&output);
+		r = open_temp(&output);
 	}
 	if (r < 0)
-		return output_fail(&output, path, -r);
+		return fail(&output, path, -r);
 	*ret_output = output;
 	return CMD_DONE;
 }
@@ -195,7 +195,7 @@ int output_end(struct output *output, int r)
 
 	terminal_progress_end();
 	if (output->pager && (r == 0 || error_number == EPIPE))
-		return output_end_pager(output);
+		return end_pager(output);
 	errno = 0;
 	if (ferror(output->file) && !error_number)
 		error_number = EIO;
@@ -205,7 +205,7 @@ int output_end(struct output *output, int r)
 	if (!error_number && output->temp && rename(output->temp, output->path) < 0)
 		error_number = errno;
 	if (error_number)
-		return output_fail(output, path, error_number);
+		return fail(output, path, error_number);
 	output_doomed[0] = '\0';
 	free(output->temp);
 	free(output->path);

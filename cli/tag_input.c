@@ -47,8 +47,7 @@ static int tag_input_read(const struct tag_input *input, struct tagset *set, FIL
 }
 
 /* An export of an opened recording, in memory. */
-static int tag_input_export(const struct tag_input *input, struct tagset *set,
-			    struct profile *profile)
+static int export(const struct tag_input *input, struct tagset *set, struct profile *profile)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -75,7 +74,7 @@ static int tag_input_recording(const struct tag_input *input, struct tagset *set
 	int status = input_open(&options, &open);
 
 	if (status == CMD_DONE)
-		status = tag_input_export(input, set, open.profile);
+		status = export(input, set, open.profile);
 	input_close(&open);
 	return status;
 }

@@ -40,8 +40,7 @@ static const struct argp_option terminal_options[] = {
 	{0},
 };
 
-static error_t terminal_parse_color(const char *arg, struct argp_state *state,
-				    struct terminal *terminal)
+static error_t parse_color(const char *arg, struct argp_state *state, struct terminal *terminal)
 {
 	if (!arg || strcmp(arg, "always") == 0)
 		terminal->color_choice = TERMINAL_ALWAYS;
@@ -54,13 +53,13 @@ static error_t terminal_parse_color(const char *arg, struct argp_state *state,
 	return 0;
 }
 
-static error_t terminal_parse(int key, char *arg, struct argp_state *state)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct terminal *terminal = state->input;
 
 	switch (key) {
 	case TERMINAL_COLOR:
-		return terminal_parse_color(arg, state, terminal);
+		return parse_color(arg, state, terminal);
 	case TERMINAL_NO_COLOR:
 		terminal->color_choice = TERMINAL_NEVER;
 		return 0;
@@ -81,7 +80,7 @@ static error_t terminal_parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp terminal_argp = {.options = terminal_options, .parser = terminal_parse};
+const struct argp terminal_argp = {.options = terminal_options, .parser = parse};
 
 static const char *terminal_env(const char *name)
 {
@@ -91,7 +90,7 @@ static const char *terminal_env(const char *name)
 }
 
 /* Whether the terminal understands more than text. */
-static bool terminal_is_able(void)
+static bool is_able(void)
 {
 	const char *term = terminal_env("TERM");
 
@@ -117,7 +116,7 @@ static struct {
 } terminal_line;
 
 /* Only what a handler may call. */
-static void terminal_on_alarm(int number)
+static void on_alarm(int number)
 {
 	char text[160];
 	size_t n = 0;
@@ -158,16 +157,16 @@ void terminal_progress_end(void)
 {
 	terminal_clock(0);
 	if (terminal_line.is_shown) {
-		bool is_terminal = isatty(STDERR_FILENO) && terminal_is_able();
+		bool is_terminal = isatty(STDERR_FILENO) && is_able();
 
 		fputs(is_terminal ? "\r\033[K" : "\n", stderr);
 	}
 	terminal_line.is_shown = 0;
 }
 
-static void terminal_start_clock(void)
+static void start_clock(void)
 {
-	struct sigaction action = {.sa_handler = terminal_on_alarm, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 
 	terminal_progress("reading");
 	sigaction(SIGALRM, &action, NULL);
@@ -177,7 +176,7 @@ static void terminal_start_clock(void)
 void terminal_progress_begin(void)
 {
 	if (isatty(STDERR_FILENO))
-		terminal_start_clock();
+		start_clock();
 }
 
 void terminal_setup(struct terminal *t, const char *output)
@@ -188,13 +187,13 @@ void terminal_setup(struct terminal *t, const char *output)
 	t->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	t->color = t->color_choice == TERMINAL_ALWAYS ||
 		   (t->color_choice == TERMINAL_AUTO && t->is_terminal &&
-		    !terminal_env("NO_COLOR") && terminal_is_able());
-	if (t->is_terminal && t->pager_choice != TERMINAL_NEVER && terminal_is_able())
+		    !terminal_env("NO_COLOR") && is_able());
+	if (t->is_terminal && t->pager_choice != TERMINAL_NEVER && is_able())
 		t->pager = terminal_pager();
 	if (t->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		t->width = size.ws_col;
 	if (t->progress_choice == TERMINAL_NEVER)
 		terminal_progress_end();
 	else if (t->progress_choice == TERMINAL_ALWAYS)
-		terminal_start_clock();
+		start_clock();
 }

@@ -11,7 +11,7 @@
 #define ACCEPT_MAX_LEAD	       30
 
 /* Whether the caller of a frame that has changed it still is what both neighbours have. */
-static bool accept_is_stable(const struct accept_caller *e)
+static bool is_stable(const struct accept_caller *e)
 {
 	if (e->distance <= ACCEPT_NEAR)
 		return e->n_exceptions * ACCEPT_NEAR_EXCEPTIONS <= e->n_enclosed;
@@ -28,9 +28,9 @@ bool accept_caller(const struct accept_caller *e)
 	if (e->n_present && !e->is_present)
 		return false;
 	if (e->distance <= (is_one ? ACCEPT_NEXT : ACCEPT_NEAR))
-		return (is_one || e->agrees) && (!e->has_changed || accept_is_stable(e));
+		return (is_one || e->agrees) && (!e->has_changed || is_stable(e));
 	if (e->has_changed)
-		return e->agrees && accept_is_stable(e);
+		return e->agrees && is_stable(e);
 	return (is_one || e->agrees) && e->n_observed >= e->n_sites;
 }
 

@@ -52,8 +52,7 @@ static void collect_store(struct align *a, size_t position)
 
 /* Prefetches what collect_store() will write: the keys, or once these are in the cache, the
  * observations. */
-static void collect_prefetch(const struct align *a, const struct align_entry *e,
-			     bool is_observation)
+static void prefetch(const struct align *a, const struct align_entry *e, bool is_observation)
 {
 	for (uint32_t i = !e->has_entry; i < e->s.n_frames; i++) {
 		uint32_t key = a->frame_keys.items[e->keys + i];
@@ -80,9 +79,9 @@ static int collect_history(struct align *a, const struct align_slice *slice)
 		size_t key = i + 2 * COLLECT_PREFETCH, observation = i + COLLECT_PREFETCH;
 
 		if (key < slice->to)
-			collect_prefetch(a, &a->samples.items[a->order[key]], false);
+			prefetch(a, &a->samples.items[a->order[key]], false);
 		if (observation < slice->to)
-			collect_prefetch(a, &a->samples.items[a->order[observation]], true);
+			prefetch(a, &a->samples.items[a->order[observation]], true);
 		collect_store(a, i);
 	}
 	return err;
@@ -118,7 +117,7 @@ static struct majority_caller collect_caller(const struct history_observation *o
 
 /* Enters a key of the history into the majorities, and into the list of the same frame's keys in
  * other stacks of the program. */
-static int collect_enter(struct align *a, struct history_key *k, uint32_t key)
+static int enter(struct align *a, struct history_key *k, uint32_t key)
 {
 	struct majority_key *m;
 
@@ -131,13 +130,12 @@ static int collect_enter(struct align *a, struct history_key *k, uint32_t key)
 	return 0;
 }
 
-static int collect_call(struct align *a, uint32_t key, const struct history_observation *o,
-			uint32_t n)
+static int call(struct align *a, uint32_t key, const struct history_observation *o, uint32_t n)
 {
 	const struct majority_caller caller = collect_caller(o);
 	struct history_key *k = &a->history.keys.items[key];
 
-	if (k->majority == ALIGN_NONE && collect_enter(a, k, key) < 0)
+	if (k->majority == ALIGN_NONE && enter(a, k, key) < 0)
 		return -ENOMEM;
 	majority_vote(&a->majority, k->majority, &caller, n);
 	return call_edges_add(&a->call_edges, k->symbol, o->id, o->symbol, k->height - o->height);
@@ -154,7 +152,7 @@ static int collect_majority(struct align *a, uint32_t key, const struct history_
 
 /* Counts how often a key's caller changes, and how often it differs from that of both neighbours
  * where these agree. */
-static void collect_changes(struct align *a, struct history_key *k)
+static void changes(struct align *a, struct history_key *k)
 {
 	const struct history_observation *o = &a->history.observations.items[k->first];
 
@@ -180,8 +178,8 @@ static int collect_keys(struct align *a)
 
 		k->majority = ALIGN_NONE;
 		k->next_stack = HISTORY_NONE;
-		collect_changes(a, k);
-		err = collect_runs(a, i, collect_call);
+		changes(a, k);
+		err = collect_runs(a, i, call);
 	}
 	for (uint32_t i = 0; err == 0 && i < n_keys; i++)
 		err = collect_runs(a, i, collect_majority);

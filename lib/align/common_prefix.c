@@ -107,7 +107,7 @@ static int common_prefix_count(struct common_prefix *p, uint32_t caller, uint32_
 }
 
 /* Counts the calls that a sample itself has. */
-static int common_prefix_learn(struct common_prefix *p, const struct align_sample *sample)
+static int learn(struct common_prefix *p, const struct align_sample *sample)
 {
 	int err = 0;
 
@@ -156,8 +156,7 @@ static int common_prefix_read(struct common_prefix *p, const struct align_sample
 }
 
 /* Counts the frames that two paths share. The last one may be at another location. */
-static size_t common_prefix_length(const struct common_prefix_path *a,
-				   const struct common_prefix_path *b)
+static size_t length(const struct common_prefix_path *a, const struct common_prefix_path *b)
 {
 	size_t n = a->count < b->count ? a->count : b->count, i = 0;
 
@@ -170,7 +169,7 @@ static size_t common_prefix_length(const struct common_prefix_path *a,
 }
 
 /* Extends a prefix, which is at the end of `frames`, by what its last function always calls. */
-static int common_prefix_extend(struct common_prefix *p, struct common_prefix_span *span)
+static int extend(struct common_prefix *p, struct common_prefix_span *span)
 {
 	while (span->count && span->n_extension < COMMON_PREFIX_MAX_EXTENSION) {
 		const struct align_frame *last = &p->frames.items[p->frames.count - 1];
@@ -193,13 +192,13 @@ static int common_prefix_close(struct common_prefix *p, struct common_prefix_sta
 	struct common_prefix_span span = {.first = (uint32_t)p->frames.count};
 
 	if (stack->has_last && stack->partial.count) {
-		span.count = (uint32_t)common_prefix_length(&stack->last, &p->path);
+		span.count = (uint32_t)length(&stack->last, &p->path);
 		if (VEC_RESERVE(&p->frames, span.count) < 0)
 			return -ENOMEM;
 		memcpy(p->frames.items + span.first, p->path.items,
 		       span.count * sizeof(*p->path.items));
 		p->frames.count += span.count;
-		if (common_prefix_extend(p, &span) < 0)
+		if (extend(p, &span) < 0)
 			return -ENOMEM;
 		for (size_t i = 0; i < stack->partial.count; i++)
 			p->spans[stack->partial.items[i]] = span;
@@ -255,7 +254,7 @@ int common_prefix_new(const struct align *align, struct common_prefix **ret_pref
 	if (!p->spans)
 		err = -ENOMEM;
 	for (uint32_t i = 0; err == 0 && i < align_count(align); i++)
-		err = common_prefix_learn(p, align_sample(align, i));
+		err = learn(p, align_sample(align, i));
 	for (uint32_t i = 0; err == 0 && i < align_count(align); i++)
 		err = common_prefix_add(p, align_ordered(align, i));
 	if (err < 0) {

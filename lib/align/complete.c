@@ -42,7 +42,7 @@ static int complete_store(struct align *a, uint32_t interval, const struct infer
 
 /* Joins the links that wait with their callers, beginning at the root side. `interval` has the
  * caller of the last one; ALIGN_NONE if it is unknown. */
-static void complete_join(struct align *a, uint32_t interval)
+static void join(struct align *a, uint32_t interval)
 {
 	while (a->pending.count) {
 		uint32_t callee = a->pending.items[--a->pending.count];
@@ -59,7 +59,7 @@ static void complete_join(struct align *a, uint32_t interval)
 
 /* Infers the callers of a frame, each from the one before, until one is unknown, the entry, or
  * inferred already. `ret_interval` receives the interval of the first. */
-static int complete_infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
+static int infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
 {
 	uint32_t first = ALIGN_NONE, interval;
 
@@ -85,7 +85,7 @@ static int complete_infer(struct align *a, struct infer_query *q, uint32_t *ret_
 			break;
 		}
 	}
-	complete_join(a, interval);
+	join(a, interval);
 	*ret_interval = first;
 	return 0;
 }
@@ -93,7 +93,7 @@ static int complete_infer(struct align *a, struct infer_query *q, uint32_t *ret_
 /* --- samples -------------------------------------------------------------------------------- */
 
 /* Gives a sample the chain that begins with a link. */
-static void complete_take(const struct align *a, struct align_sample *s, uint32_t link)
+static void take(const struct align *a, struct align_sample *s, uint32_t link)
 {
 	const struct align_link *l;
 
@@ -118,7 +118,7 @@ static int complete_sample(struct align *a, size_t position)
 				.height = f->height,
 				.key = a->frame_keys.items[e->keys]};
 	uint32_t interval, link;
-	int err = complete_infer(a, &q, &interval);
+	int err = infer(a, &q, &interval);
 
 	if (err < 0)
 		return err;
@@ -126,13 +126,13 @@ static int complete_sample(struct align *a, size_t position)
 	if (a->is_mostly_complete)
 		err = donor_search(a, position, &link);
 	if (err == 0)
-		complete_take(a, &e->s, link);
+		take(a, &e->s, link);
 	return err;
 }
 
 /* Prefetches what later samples will need: the key of the first frame, and once that is in the
  * cache, the observations and the interval. */
-static void complete_prefetch(const struct align *a, size_t position, size_t end)
+static void prefetch(const struct align *a, size_t position, size_t end)
 {
 	size_t next = position + COMPLETE_PREFETCH_KEY;
 
@@ -152,7 +152,7 @@ static void complete_prefetch(const struct align *a, size_t position, size_t end
 }
 
 /* Adds the frames of a sample that have a known caller to the window, or removes them. */
-static void complete_move_window(struct align *a, size_t position, bool is_added)
+static void move_window(struct align *a, size_t position, bool is_added)
 {
 	const struct align_entry *e = &a->samples.items[a->order[position]];
 
@@ -181,17 +181,17 @@ static int complete_stack(struct align *a, const struct align_slice *slice, size
 		for (; high < n && high <= i + ACCEPT_NEAR; high++) {
 			if (a->samples.items[a->order[high]].stack != stack)
 				break;
-			complete_move_window(a, high, true);
+			move_window(a, high, true);
 		}
 		for (; low + ACCEPT_NEAR < i; low++)
-			complete_move_window(a, low, false);
-		complete_prefetch(a, i, n);
+			move_window(a, low, false);
+		prefetch(a, i, n);
 		a->donor_budget += DONOR_BUDGET;
 		if (!e->has_entry && i >= slice->done && i < slice->end)
 			err = complete_sample(a, i);
 	}
 	for (; low < high; low++)
-		complete_move_window(a, low, false);
+		move_window(a, low, false);
 	*ret_to = i;
 	return err;
 }

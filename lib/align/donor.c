@@ -52,13 +52,13 @@ struct donor_search {
 	uint32_t n_paths;
 };
 
-static bool donor_is_same(const struct align_frame *x, const struct align_frame *y)
+static bool is_same(const struct align_frame *x, const struct align_frame *y)
 {
 	return x->id == y->id && x->height == y->height;
 }
 
 /* Takes work from the budget. */
-static void donor_spend(struct align *a, uint32_t work)
+static void spend(struct align *a, uint32_t work)
 {
 	a->donor_budget -= a->donor_budget < work ? a->donor_budget : work;
 }
@@ -89,7 +89,7 @@ static uint32_t donor_common(const struct align_frame *x, const struct align_fra
 {
 	uint32_t common = 0;
 
-	while (common < n && donor_is_same(&x[common], &y[common]))
+	while (common < n && is_same(&x[common], &y[common]))
 		common++;
 	return common;
 }
@@ -110,21 +110,21 @@ static uint32_t donor_match(const struct align *a, const struct align_entry *don
 }
 
 /* Counts the frames that two samples share from the root on, of the first `n`. */
-static uint32_t donor_prefix(struct align *a, const struct align_entry *x,
-			     const struct align_entry *y, uint32_t n)
+static uint32_t prefix(struct align *a, const struct align_entry *x, const struct align_entry *y,
+		       uint32_t n)
 {
 	uint32_t common = donor_common(&a->frames.items[x->s.first], &a->frames.items[y->s.first],
 				       donor_min(n, donor_min(x->s.n_frames, y->s.n_frames)));
 
-	donor_spend(a, common);
+	spend(a, common);
 	return common;
 }
 
 /* --- candidate paths ------------------------------------------------------------------------ */
 
 /* Whether a complete sample has the callers of a path. */
-static bool donor_has_path(struct align *a, const struct donor_path *path,
-			   const struct align_entry *e, uint32_t index)
+static bool has_path(struct align *a, const struct donor_path *path, const struct align_entry *e,
+		     uint32_t index)
 {
 	const struct align_frame *x = &a->frames.items[path->donor->s.first];
 	const struct align_frame *y = &a->frames.items[e->s.first];
@@ -132,27 +132,26 @@ static bool donor_has_path(struct align *a, const struct donor_path *path,
 
 	if (path->n_callers != index)
 		return false;
-	while (i && donor_is_same(&x[i - 1], &y[i - 1]))
+	while (i && is_same(&x[i - 1], &y[i - 1]))
 		i--;
-	donor_spend(a, index - i);
+	spend(a, index - i);
 	return !i;
 }
 
 /* Returns the path that a complete sample has, entered if it is new; NULL if there are too many. */
-static struct donor_path *donor_enter(struct donor_search *s, const struct align_entry *e,
-				      uint32_t index)
+static struct donor_path *enter(struct donor_search *s, const struct align_entry *e, uint32_t index)
 {
 	struct donor_path *path = s->paths;
 
 	for (; path < s->paths + s->n_paths; path++)
-		if (donor_has_path(s->align, path, e, index))
+		if (has_path(s->align, path, e, index))
 			return path;
 	if (s->n_paths == DONOR_MAX_PATHS)
 		return NULL;
 	s->n_paths++;
 	*path = (struct donor_path){.donor = e, .n_callers = index};
-	path->before = s->before ? donor_prefix(s->align, e, s->before, index) : 0;
-	path->after = s->after ? donor_prefix(s->align, e, s->after, index) : 0;
+	path->before = s->before ? prefix(s->align, e, s->before, index) : 0;
+	path->after = s->after ? prefix(s->align, e, s->after, index) : 0;
 	return path;
 }
 
@@ -165,11 +164,11 @@ static void donor_ask(struct donor_search *s, const struct history_key *key,
 	const struct align_entry *e = &a->samples.items[a->order[position]];
 	struct donor_path *path;
 
-	donor_spend(a, 1);
+	spend(a, 1);
 	if (!e->has_entry || o->rank_flags & HISTORY_ENTRY ||
 	    !donor_find(a, e, &a->frames.items[s->partial->s.first], &index))
 		return;
-	path = donor_enter(s, e, index);
+	path = enter(s, e, index);
 	if (!path)
 		return;
 	match = donor_match(a, e, index, s->partial);
@@ -178,7 +177,7 @@ static void donor_ask(struct donor_search *s, const struct history_key *key,
 }
 
 /* Asks the observations around the partial sample. */
-static void donor_ask_stack(struct donor_search *s, uint32_t key)
+static void ask_stack(struct donor_search *s, uint32_t key)
 {
 	const struct history *h = &s->align->history;
 	const struct history_key *k = &h->keys.items[key];
@@ -192,7 +191,7 @@ static void donor_ask_stack(struct donor_search *s, uint32_t key)
 }
 
 /* Asks observations in other stacks of the program, spread over their time. */
-static void donor_ask_others(struct donor_search *s, uint32_t own_key)
+static void ask_others(struct donor_search *s, uint32_t own_key)
 {
 	const struct align *a = s->align;
 	const struct align_frame *first = &a->frames.items[s->partial->s.first];
@@ -216,7 +215,7 @@ static void donor_ask_others(struct donor_search *s, uint32_t own_key)
 }
 
 /* Returns the next complete sample of the stack in one direction; NULL if none is near. */
-static const struct align_entry *donor_neighbour(const struct donor_search *s, int step)
+static const struct align_entry *neighbour(const struct donor_search *s, int step)
 {
 	const struct align *a = s->align;
 	size_t position = s->position;
@@ -236,16 +235,16 @@ static const struct align_entry *donor_neighbour(const struct donor_search *s, i
 	return NULL;
 }
 
-static void donor_find_neighbours(struct donor_search *s)
+static void find_neighbours(struct donor_search *s)
 {
 	const struct align *a = s->align;
 	uint32_t height = a->frames.items[s->partial->s.first].height;
 
-	s->before = donor_neighbour(s, -1);
-	s->after = donor_neighbour(s, 1);
+	s->before = neighbour(s, -1);
+	s->after = neighbour(s, 1);
 	if (!s->before || !s->after)
 		return;
-	s->n_common = donor_prefix(s->align, s->before, s->after, UINT32_MAX);
+	s->n_common = prefix(s->align, s->before, s->after, UINT32_MAX);
 	while (s->n_common &&
 	       a->frames.items[s->before->s.first + s->n_common - 1].height >= height)
 		s->n_common--;
@@ -270,7 +269,7 @@ static const struct donor_path *donor_best(const struct donor_search *s)
 }
 
 /* Whether the chain that begins with a link is a path, down to the entry. */
-static bool donor_is_chain(const struct align *a, const struct donor_path *path, uint32_t link)
+static bool is_chain(const struct align *a, const struct donor_path *path, uint32_t link)
 {
 	const struct align_frame *frames = &a->frames.items[path->donor->s.first];
 	uint32_t i = path->n_callers;
@@ -279,15 +278,14 @@ static bool donor_is_chain(const struct align *a, const struct donor_path *path,
 	    a->links.items[link].n_callers + 1 != i)
 		return false;
 	for (; i; link = a->links.items[link].caller)
-		if (!donor_is_same(&frames[--i], &a->links.items[link].frame))
+		if (!is_same(&frames[--i], &a->links.items[link].frame))
 			return false;
 	return true;
 }
 
 /* Without a neighbour on either side nothing confirms the callers of a path: there is no lead then.
  */
-static bool donor_accepts(const struct donor_search *s, const struct donor_path *best,
-			  bool is_inferred)
+static bool accepts(const struct donor_search *s, const struct donor_path *best, bool is_inferred)
 {
 	uint32_t shared = donor_shared(best), both = donor_min(best->before, best->after);
 	struct accept_path evidence = {
@@ -350,15 +348,15 @@ int donor_search(struct align *a, size_t position, uint32_t *link)
 
 	if (!a->frames.items[e->s.first].height || a->donor_budget < DONOR_SEARCH_COST)
 		return 0;
-	donor_spend(a, DONOR_SEARCH_COST);
-	donor_find_neighbours(&s);
-	donor_ask_stack(&s, key);
-	donor_ask_others(&s, key);
+	spend(a, DONOR_SEARCH_COST);
+	find_neighbours(&s);
+	ask_stack(&s, key);
+	ask_others(&s, key);
 	best = donor_best(&s);
 	if (!best)
 		return 0;
-	is_inferred = donor_is_chain(a, best, *link);
-	if (!donor_accepts(&s, best, is_inferred))
+	is_inferred = is_chain(a, best, *link);
+	if (!accepts(&s, best, is_inferred))
 		*link = LINKS_UNKNOWN;
 	else if (!is_inferred)
 		return donor_link(a, best->donor, best->n_callers - 1, link);

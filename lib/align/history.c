@@ -63,7 +63,7 @@ uint32_t history_key(const struct history *h, uint32_t stack, uint32_t symbol, u
 }
 
 /* Returns the position of a key's first observation whose rank is at least `rank`. */
-static uint32_t history_search(const struct history *h, const struct history_key *k, uint32_t rank)
+static uint32_t search(const struct history *h, const struct history_key *k, uint32_t rank)
 {
 	const struct history_observation *o = h->observations.items;
 	uint32_t low = k->cursor, high, end = k->first + k->count;
@@ -90,7 +90,7 @@ struct history_neighbours history_find(const struct history *h, uint32_t key, ui
 {
 	struct history_key *k = &h->keys.items[key];
 	const struct history_observation *o = h->observations.items;
-	uint32_t position = history_search(h, k, rank), end = k->first + k->count;
+	uint32_t position = search(h, k, rank), end = k->first + k->count;
 	struct history_neighbours n = {position, HISTORY_NONE, HISTORY_NONE, UINT32_MAX,
 				       UINT32_MAX};
 

@@ -34,8 +34,8 @@ static bool infer_is_present(const struct align *a, const struct infer_query *q,
 }
 
 /* Whether an observation, which may be HISTORY_NONE, has this caller. */
-static bool infer_has_caller(const struct align *a, uint32_t observation,
-			     const struct align_frame *caller)
+static bool has_caller(const struct align *a, uint32_t observation,
+		       const struct align_frame *caller)
 {
 	const struct history_observation *o;
 
@@ -49,9 +49,9 @@ static bool infer_has_caller(const struct align *a, uint32_t observation,
 /* Counts the call sites of the frame's function, and those that are present. `ret_site` receives
  * one of these; `ret_observation` a neighbouring observation that has one of these as its caller,
  * or HISTORY_NONE. */
-static void infer_ask_sites(const struct align *a, const struct infer_query *q,
-			    struct accept_caller *evidence, struct align_frame *ret_site,
-			    uint32_t *ret_observation)
+static void ask_sites(const struct align *a, const struct infer_query *q,
+		      struct accept_caller *evidence, struct align_frame *ret_site,
+		      uint32_t *ret_observation)
 {
 	uint32_t i = call_edges_of(&a->call_edges, q->symbol);
 
@@ -66,9 +66,9 @@ static void infer_ask_sites(const struct align *a, const struct infer_query *q,
 			continue;
 		evidence->n_present++;
 		*ret_site = caller;
-		if (infer_has_caller(a, q->neighbours.before, &caller))
+		if (has_caller(a, q->neighbours.before, &caller))
 			*ret_observation = q->neighbours.before;
-		else if (infer_has_caller(a, q->neighbours.after, &caller))
+		else if (has_caller(a, q->neighbours.after, &caller))
 			*ret_observation = q->neighbours.after;
 	}
 	evidence->is_present = *ret_observation != HISTORY_NONE;
@@ -97,7 +97,7 @@ static struct accept_caller infer_evidence(const struct align *a, const struct i
 }
 
 /* Infers the caller from the frame's own stack. */
-static struct infer_result infer_from_stack(const struct align *a, const struct infer_query *q)
+static struct infer_result from_stack(const struct align *a, const struct infer_query *q)
 {
 	const struct history_neighbours *n = &q->neighbours;
 	struct accept_caller evidence = infer_evidence(a, q);
@@ -106,7 +106,7 @@ static struct infer_result infer_from_stack(const struct align *a, const struct 
 	struct align_frame site = {0};
 
 	if (!evidence.agrees || evidence.distance > ACCEPT_NEAR) {
-		infer_ask_sites(a, q, &evidence, &site, &present);
+		ask_sites(a, q, &evidence, &site, &present);
 		if (evidence.is_present && !evidence.agrees)
 			nearer = present;
 	}
@@ -122,7 +122,7 @@ static struct infer_result infer_from_stack(const struct align *a, const struct 
 
 struct infer_result infer_caller(const struct align *a, const struct infer_query *q)
 {
-	struct infer_result result = infer_from_stack(a, q);
+	struct infer_result result = from_stack(a, q);
 	uint32_t majority = a->history.keys.items[q->key].majority;
 	const struct majority_key *m;
 

@@ -30,7 +30,7 @@ int majority_enter(struct majority *m, uint32_t program, uint32_t symbol, uint32
 	return 0;
 }
 
-static bool majority_is_same(const struct majority_caller *x, const struct majority_caller *y)
+static bool is_same(const struct majority_caller *x, const struct majority_caller *y)
 {
 	return x->id == y->id && x->height == y->height;
 }
@@ -41,7 +41,7 @@ void majority_vote(struct majority *m, uint32_t key, const struct majority_calle
 	struct majority_key *k = &m->keys.items[key];
 
 	k->total += n;
-	if (majority_is_same(&k->caller, caller) && k->lead) {
+	if (is_same(&k->caller, caller) && k->lead) {
 		k->lead += n;
 	} else if (k->lead >= n) {
 		k->lead -= n;
@@ -56,7 +56,7 @@ void majority_count(struct majority *m, uint32_t key, const struct majority_call
 {
 	struct majority_key *k = &m->keys.items[key];
 
-	if (majority_is_same(&k->caller, caller))
+	if (is_same(&k->caller, caller))
 		k->count += n;
 }
 

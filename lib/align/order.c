@@ -10,7 +10,7 @@
 
 #include "align/align_state.h"
 
-static int order_compare(const void *x, const void *y, void *arg)
+static int compare(const void *x, const void *y, void *arg)
 {
 	const struct align *a = arg;
 	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
@@ -22,7 +22,7 @@ static int order_compare(const void *x, const void *y, void *arg)
 }
 
 /* Sorts the samples by time, in which they nearly always are already. */
-static int order_by_time(struct align *a)
+static int by_time(struct align *a)
 {
 	size_t n = a->samples.count;
 	bool is_sorted = true;
@@ -36,7 +36,7 @@ static int order_by_time(struct align *a)
 			    (!i || a->samples.items[i - 1].time <= a->samples.items[i].time);
 	}
 	if (!is_sorted)
-		qsort_r(a->order, n, sizeof(*a->order), order_compare, a);
+		qsort_r(a->order, n, sizeof(*a->order), compare, a);
 	return 0;
 }
 
@@ -47,7 +47,7 @@ struct order_stacks {
 };
 
 /* Sorts samples that are in order of time by stack. The sort is stable. */
-static int order_by_stack(struct align *a, struct order_stacks *stacks)
+static int by_stack(struct align *a, struct order_stacks *stacks)
 {
 	uint32_t *sorted = calloc(a->samples.count + 1, sizeof(*sorted));
 	uint32_t *next = stacks->last_rank.items, total = 0;
@@ -87,12 +87,12 @@ static int order_rank(struct order_stacks *stacks, struct align_entry *e)
 int order_run(struct align *a)
 {
 	struct order_stacks stacks = {0};
-	int err = order_by_time(a);
+	int err = by_time(a);
 
 	for (size_t i = 0; err == 0 && i < a->samples.count; i++)
 		err = order_rank(&stacks, &a->samples.items[a->order[i]]);
 	if (err == 0 && stacks.last_rank.count > 1)
-		err = order_by_stack(a, &stacks);
+		err = by_stack(a, &stacks);
 	free(stacks.last_rank.items);
 	int_map_fini(&stacks.numbers);
 	return err;

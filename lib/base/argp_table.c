@@ -15,7 +15,7 @@ static const struct argp_option argp_table_builtin[] = {
 	{0},
 };
 
-static bool argp_table_is_end(const struct argp_option *o)
+static bool is_end(const struct argp_option *o)
 {
 	return !o->name && !o->key && !o->doc && !o->group;
 }
@@ -25,7 +25,7 @@ int argp_table_each(const struct argp *argp,
 {
 	int r = 0;
 
-	for (const struct argp_option *o = argp->options; !r && o && !argp_table_is_end(o); o++)
+	for (const struct argp_option *o = argp->options; !r && o && !is_end(o); o++)
 		if (!(o->flags & OPTION_HIDDEN))
 			r = each(arg, o);
 	for (const struct argp_child *c = argp->children; !r && c && c->argp; c++)
@@ -40,7 +40,7 @@ const struct argp_option *argp_table_find(const struct argp *argp, const char *n
 	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
 		if (strcmp(o->name, name) == 0)
 			return o;
-	for (const struct argp_option *o = argp->options; o && !argp_table_is_end(o); o++)
+	for (const struct argp_option *o = argp->options; o && !is_end(o); o++)
 		if (o->name && strcmp(o->name, name) == 0)
 			return o;
 	for (const struct argp_child *c = argp->children; !found && c && c->argp; c++)
@@ -80,7 +80,7 @@ struct argp_table_guess {
 	unsigned best;
 };
 
-static int argp_table_compare(void *arg, const struct argp_option *o)
+static int compare(void *arg, const struct argp_option *o)
 {
 	struct argp_table_guess *guess = arg;
 	unsigned distance = o->name ? argp_table_distance(guess->name, o->name) : ARGP_TABLE_FAR;
@@ -98,15 +98,15 @@ const char *argp_table_guess(const struct argp *argp, const char *name)
 
 	if (strlen(name) < 5)
 		guess.best = 3;
-	argp_table_each(argp, argp_table_compare, &guess);
+	argp_table_each(argp, compare, &guess);
 	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
-		argp_table_compare(&guess, o);
+		compare(&guess, o);
 	return guess.closest;
 }
 
 /* --- completion ----------------------------------------------------------------------------- */
 
-static int argp_table_list_one(void *arg, const struct argp_option *o)
+static int list_one(void *arg, const struct argp_option *o)
 {
 	FILE *out = arg;
 
@@ -117,9 +117,9 @@ static int argp_table_list_one(void *arg, const struct argp_option *o)
 
 int argp_table_list(const struct argp *argp, FILE *out)
 {
-	argp_table_each(argp, argp_table_list_one, out);
+	argp_table_each(argp, list_one, out);
 	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
-		argp_table_list_one(out, o);
+		list_one(out, o);
 	return ferror(out) ? -EIO : 0;
 }
 

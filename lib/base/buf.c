@@ -17,7 +17,7 @@ void buf_clear(struct buf *b)
 	b->failed = false;
 }
 
-static bool buf_reserve(struct buf *b, size_t more)
+static bool reserve(struct buf *b, size_t more)
 {
 	size_t cap = b->cap ? b->cap : 256;
 	uint8_t *data;
@@ -45,7 +45,7 @@ static bool buf_reserve(struct buf *b, size_t more)
 
 void buf_put(struct buf *b, const void *bytes, size_t len)
 {
-	if (!len || !buf_reserve(b, len))
+	if (!len || !reserve(b, len))
 		return;
 	memcpy(b->data + b->len, bytes, len);
 	b->len += len;

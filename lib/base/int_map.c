@@ -24,7 +24,7 @@ void int_map_clear(struct int_map *map)
 }
 
 /* Finds the slot that holds a key, or the free one where it belongs. */
-static struct int_map_slot *int_map_probe(const struct int_map *map, uint64_t key, uint32_t extra)
+static struct int_map_slot *probe(const struct int_map *map, uint64_t key, uint32_t extra)
 {
 	size_t at = hash_mix64(key + extra * UINT64_C(0x9e3779b97f4a7c15)) & (map->slots - 1);
 
@@ -34,7 +34,7 @@ static struct int_map_slot *int_map_probe(const struct int_map *map, uint64_t ke
 	return &map->table[at];
 }
 
-static int int_map_grow(struct int_map *map)
+static int grow(struct int_map *map)
 {
 	struct int_map bigger = {.slots = map->slots ? map->slots * 2 : INT_MAP_FIRST,
 				 .used = map->used};
@@ -47,7 +47,7 @@ static int int_map_grow(struct int_map *map)
 		const struct int_map_slot *slot = &map->table[i];
 
 		if (slot->value != INT_MAP_NONE)
-			*int_map_probe(&bigger, slot->key, slot->extra) = *slot;
+			*probe(&bigger, slot->key, slot->extra) = *slot;
 	}
 	int_map_fini(map);
 	*map = bigger;
@@ -56,7 +56,7 @@ static int int_map_grow(struct int_map *map)
 
 uint32_t int_map_find_wide(const struct int_map *map, uint64_t key, uint32_t extra)
 {
-	return map->slots ? int_map_probe(map, key, extra)->value : INT_MAP_NONE;
+	return map->slots ? probe(map, key, extra)->value : INT_MAP_NONE;
 }
 
 /* Finds a key's slot, which is free if the map lacks the key; makes room for it. */
@@ -64,12 +64,12 @@ static int int_map_slot(struct int_map *map, uint64_t key, uint32_t extra,
 			struct int_map_slot **ret_slot)
 {
 	if (map->used * 3 >= map->slots * 2) {
-		int err = int_map_grow(map);
+		int err = grow(map);
 
 		if (err < 0)
 			return err;
 	}
-	*ret_slot = int_map_probe(map, key, extra);
+	*ret_slot = probe(map, key, extra);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct relay {
 	bool is_over;
 };
 
-static bool relay_can_claim(const struct relay *r)
+static bool can_claim(const struct relay *r)
 {
 	return !r->is_over && r->claimed < r->work->n && r->claimed < r->taken + RELAY_SLOTS;
 }
@@ -51,7 +51,7 @@ static void *relay_thread(void *arg)
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->is_over && r->claimed < r->work->n) {
-		if (relay_can_claim(r))
+		if (can_claim(r))
 			relay_make(r);
 		else
 			pthread_cond_wait(&r->freed, &r->lock);
@@ -85,7 +85,7 @@ static int relay_go(struct relay *r)
 	while (result == 0 && r->taken < r->work->n) {
 		if (r->is_made[r->taken % RELAY_SLOTS])
 			result = relay_take(r);
-		else if (relay_can_claim(r))
+		else if (can_claim(r))
 			relay_make(r);
 		else
 			pthread_cond_wait(&r->made, &r->lock);
@@ -97,7 +97,7 @@ static int relay_go(struct relay *r)
 }
 
 /* A thread that no signal is delivered to: they are the program's, not a library's. */
-static bool relay_start(struct relay *r, pthread_t *ret_thread)
+static bool start(struct relay *r, pthread_t *ret_thread)
 {
 	sigset_t all, before;
 	bool is_started;
@@ -120,7 +120,7 @@ int relay_run(const struct relay_work *work)
 	};
 	pthread_t thread;
 	/* One job is made sooner than a thread. */
-	bool is_helped = work->n > 1 && relay_start(&r, &thread);
+	bool is_helped = work->n > 1 && start(&r, &thread);
 	int result = relay_go(&r);
 
 	if (is_helped)

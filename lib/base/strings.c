@@ -43,7 +43,7 @@ void strings_free(struct strings *strings)
 	free(strings);
 }
 
-static int strings_reserve(struct strings *strings)
+static int reserve(struct strings *strings)
 {
 	uint32_t cap = strings->cap ? strings->cap * 2 : 64;
 	struct strings_entry **by_number;
@@ -71,7 +71,7 @@ int strings_intern(struct strings *strings, const char *s, uint32_t *ret_number)
 		*ret_number = entry->number;
 		return 0;
 	}
-	r = strings_reserve(strings);
+	r = reserve(strings);
 	if (r < 0)
 		return r;
 	entry = calloc(1, sizeof(*entry) + len + 1);

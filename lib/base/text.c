@@ -9,7 +9,7 @@
 
 /* Bytes of the UTF-8 character at `s`, or 0 if that is none (RFC 3629: no overlong forms, no
  * surrogates, nothing above U+10FFFF). The terminating NUL of a string ends every wrong one. */
-static unsigned text_decode(const uint8_t *s, uint32_t *ret_code)
+static unsigned decode(const uint8_t *s, uint32_t *ret_code)
 {
 	unsigned n = *s < 0x80	 ? 1
 		     : *s < 0xc2 ? 0
@@ -31,20 +31,20 @@ static unsigned text_decode(const uint8_t *s, uint32_t *ret_code)
 	return n;
 }
 
-static bool text_is_unsafe(uint32_t code)
+static bool is_unsafe(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
 	       (code >= 0x2066 && code <= 0x2069);
 }
 
-static void text_put_escaped(struct buf *b, const uint8_t *s, unsigned n)
+static void put_escaped(struct buf *b, const uint8_t *s, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		text_printf(b, "\\x%02x", s[i]);
 }
 
 /* The first byte from `at` on that is not plain: neither printable ASCII nor in `special`. */
-static const uint8_t *text_skip_plain(const uint8_t *at, const uint64_t special[2])
+static const uint8_t *skip_plain(const uint8_t *at, const uint64_t special[2])
 {
 	while (*at >= 0x20 && *at < 0x7f && !(special[*at >> 6] >> (*at & 63) & 1))
 		at++;
@@ -59,7 +59,7 @@ void text_put(struct buf *b, const char *s, const char *also)
 	for (; also && *also; also++)
 		special[*also >> 6 & 1] |= UINT64_C(1) << (*also & 63);
 	for (;;) {
-		const uint8_t *plain_end = text_skip_plain(at, special);
+		const uint8_t *plain_end = skip_plain(at, special);
 		uint32_t code = 0;
 		unsigned n;
 
@@ -67,9 +67,9 @@ void text_put(struct buf *b, const char *s, const char *also)
 		at = plain_end;
 		if (!*at)
 			break;
-		n = text_decode(at, &code);
-		if (n < 2 || text_is_unsafe(code))
-			text_put_escaped(b, at, n ? n : 1);
+		n = decode(at, &code);
+		if (n < 2 || is_unsafe(code))
+			put_escaped(b, at, n ? n : 1);
 		else
 			buf_put(b, at, n);
 		at += n ? n : 1;
@@ -80,7 +80,7 @@ void text_put_ascii(struct buf *b, const char *s)
 {
 	for (const uint8_t *at = (const uint8_t *)s; *at; at++) {
 		if (*at < 0x20 || *at >= 0x7f)
-			text_put_escaped(b, at, 1);
+			put_escaped(b, at, 1);
 		else
 			buf_put(b, at, 1);
 	}
@@ -124,13 +124,13 @@ void text_cut(struct buf *b, unsigned columns)
 {
 	unsigned used = 0;
 
-	buf_put_u8(b, 0); /* ends what text_decode() reads */
+	buf_put_u8(b, 0); /* ends what decode() reads */
 	if (b->failed)
 		return;
 	b->len--;
 	for (size_t i = 0; columns && i < b->len;) {
 		uint32_t code = 0;
-		unsigned n = text_decode(b->data + i, &code);
+		unsigned n = decode(b->data + i, &code);
 
 		used += text_columns(code);
 		if (used > columns) {
@@ -158,7 +158,7 @@ void text_put_json(struct buf *b, const char *s)
 	text_put_raw(b, "\"");
 	while (*at) {
 		uint32_t code = 0;
-		unsigned n = text_decode(at, &code);
+		unsigned n = decode(at, &code);
 
 		if (!n)
 			text_printf(b, "\\\\x%02x", *at);

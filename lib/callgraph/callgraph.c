@@ -83,7 +83,7 @@ void callgraph_free(struct callgraph *graph)
 
 /* --- filling ------------------------------------------------------------------------------- */
 
-static const char *callgraph_keep_name(struct callgraph *graph, const char *name)
+static const char *keep_name(struct callgraph *graph, const char *name)
 {
 	size_t len = strlen(name) + 1;
 	char *at;
@@ -107,7 +107,7 @@ static const char *callgraph_keep_name(struct callgraph *graph, const char *name
 	return memcpy(at, name, len);
 }
 
-static int callgraph_grow_index(struct callgraph *graph)
+static int grow_index(struct callgraph *graph)
 {
 	struct slots grown;
 	int r = slots_grow(&graph->index, &grown);
@@ -137,10 +137,10 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 		return -E2BIG;
 	r = VEC_RESERVE(&graph->nodes, 1);
 	if (r == 0 && slots_full(&graph->index))
-		r = callgraph_grow_index(graph);
+		r = grow_index(graph);
 	if (r < 0)
 		return r;
-	added.name = callgraph_keep_name(graph, node->name);
+	added.name = keep_name(graph, node->name);
 	if (!added.name)
 		return -ENOMEM;
 	graph->nodes.items[graph->nodes.count++] = added;
@@ -151,8 +151,8 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 }
 
 /* The first node with this id, of this kind, and if given of this name. */
-static uint32_t callgraph_probe(const struct callgraph *graph, uint64_t id, bool is_transparent,
-				const char *name)
+static uint32_t probe(const struct callgraph *graph, uint64_t id, bool is_transparent,
+		      const char *name)
 {
 	const struct slots *index = &graph->index;
 	size_t at = callgraph_key(id, is_transparent) & index->mask;
@@ -167,10 +167,10 @@ static uint32_t callgraph_probe(const struct callgraph *graph, uint64_t id, bool
 	return CALLGRAPH_NONE;
 }
 
-static int callgraph_enter(struct callgraph *graph, uint64_t id, const char *name,
-			   bool is_transparent, uint32_t *ret_node)
+static int enter(struct callgraph *graph, uint64_t id, const char *name, bool is_transparent,
+		 uint32_t *ret_node)
 {
-	uint32_t found = callgraph_probe(graph, id, is_transparent, name);
+	uint32_t found = probe(graph, id, is_transparent, name);
 	struct callgraph_node node = {.id = id, .name = name, .is_transparent = is_transparent};
 
 	if (found == CALLGRAPH_NONE)
@@ -181,13 +181,13 @@ static int callgraph_enter(struct callgraph *graph, uint64_t id, const char *nam
 
 int callgraph_node(struct callgraph *graph, uint64_t id, const char *name, uint32_t *ret_node)
 {
-	return callgraph_enter(graph, id, name, false, ret_node);
+	return enter(graph, id, name, false, ret_node);
 }
 
 int callgraph_transparent(struct callgraph *graph, uint64_t id, const char *name,
 			  uint32_t *ret_node)
 {
-	return callgraph_enter(graph, id, name, true, ret_node);
+	return enter(graph, id, name, true, ret_node);
 }
 
 void callgraph_set_root(struct callgraph *graph, uint32_t node)
@@ -234,7 +234,7 @@ int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
 
 /* --- sealing ------------------------------------------------------------------------------- */
 
-static bool callgraph_row_has(const uint32_t *row, uint32_t count, uint32_t node)
+static bool row_has(const uint32_t *row, uint32_t count, uint32_t node)
 {
 	uint32_t low = 0, high = count;
 
@@ -255,7 +255,7 @@ static uint32_t callgraph_end(const struct callgraph_pair *pair, bool by_caller)
 }
 
 /* One stable pass of counting sort. */
-static int callgraph_sort(struct callgraph *graph, bool by_caller)
+static int sort(struct callgraph *graph, bool by_caller)
 {
 	size_t n = graph->pairs.count;
 	uint32_t *at = calloc(graph->nodes.count + 1, sizeof(*at));
@@ -280,7 +280,7 @@ static int callgraph_sort(struct callgraph *graph, bool by_caller)
 	return 0;
 }
 
-static void callgraph_unique(struct callgraph *graph)
+static void unique(struct callgraph *graph)
 {
 	struct callgraph_pair *p = graph->pairs.items;
 	size_t kept = 0;
@@ -316,15 +316,15 @@ static int callgraph_rows(const struct callgraph *graph, bool by_caller,
 	return 0;
 }
 
-static int callgraph_sort_both(struct callgraph *graph)
+static int sort_both(struct callgraph *graph)
 {
-	int r = callgraph_sort(graph, false);
+	int r = sort(graph, false);
 
 	if (r == 0)
-		r = callgraph_sort(graph, true);
+		r = sort(graph, true);
 	if (r < 0)
 		return r;
-	callgraph_unique(graph);
+	unique(graph);
 	return callgraph_rows(graph, true, &graph->callees);
 }
 
@@ -335,8 +335,8 @@ struct callgraph_walk {
 	size_t steps; /* edges looked at: a long chain would make them grow with its square */
 };
 
-static int callgraph_walk_row(const struct callgraph *graph, struct callgraph_walk *walk,
-			      uint32_t start, uint32_t node)
+static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start,
+		    uint32_t node)
 {
 	uint32_t count, first;
 	const uint32_t *callees = callgraph_callees(graph, node, &count, &first);
@@ -366,22 +366,21 @@ static int callgraph_walk_row(const struct callgraph *graph, struct callgraph_wa
 }
 
 /* What `start` reaches through other transparent nodes becomes its own. */
-static int callgraph_walk_from(const struct callgraph *graph, struct callgraph_walk *walk,
-			       uint32_t start)
+static int walk_from(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start)
 {
 	int r;
 
 	walk->queue.count = 0;
 	walk->seen[start] = start + 1;
-	r = callgraph_walk_row(graph, walk, start, start);
+	r = walk_row(graph, walk, start, start);
 	for (size_t i = 0; r == 0 && i < walk->queue.count; i++)
-		r = callgraph_walk_row(graph, walk, start, walk->queue.items[i]);
+		r = walk_row(graph, walk, start, walk->queue.items[i]);
 	return r;
 }
 
 /* A node that can call itself through a set gets an edge to itself, so that recursion through
  * pointers and virtual calls is as easily followed as any other. */
-static int callgraph_self_edges(struct callgraph *graph)
+static int self_edges(struct callgraph *graph)
 {
 	uint32_t n = (uint32_t)graph->nodes.count, count, first, n_back;
 	int r = 0;
@@ -395,15 +394,15 @@ static int callgraph_self_edges(struct callgraph *graph)
 			const uint32_t *back =
 				callgraph_callees(graph, callees[i], &n_back, &first);
 
-			if (callgraph_row_has(back, n_back, hub))
+			if (row_has(back, n_back, hub))
 				r = callgraph_edge(graph, callees[i], callees[i]);
 		}
 	}
-	return r < 0 ? r : callgraph_sort_both(graph);
+	return r < 0 ? r : sort_both(graph);
 }
 
 /* Edges between two transparent nodes go, those that were walked come. */
-static int callgraph_replace(struct callgraph *graph, const struct callgraph_walk *walk)
+static int replace(struct callgraph *graph, const struct callgraph_walk *walk)
 {
 	struct callgraph_pair *p = graph->pairs.items;
 	size_t kept = 0;
@@ -423,10 +422,10 @@ static int callgraph_replace(struct callgraph *graph, const struct callgraph_wal
 		memcpy(graph->pairs.items + kept, walk->added.items,
 		       walk->added.count * sizeof(*graph->pairs.items));
 	graph->pairs.count += walk->added.count;
-	return callgraph_sort_both(graph);
+	return sort_both(graph);
 }
 
-static int callgraph_flatten(struct callgraph *graph)
+static int flatten(struct callgraph *graph)
 {
 	struct callgraph_walk walk = {0};
 	int r = 0;
@@ -436,11 +435,11 @@ static int callgraph_flatten(struct callgraph *graph)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < graph->nodes.count; i++)
 		if (graph->nodes.items[i].is_transparent)
-			r = callgraph_walk_from(graph, &walk, i);
+			r = walk_from(graph, &walk, i);
 	if (r == 0)
-		r = callgraph_replace(graph, &walk);
+		r = replace(graph, &walk);
 	if (r == 0)
-		r = callgraph_self_edges(graph);
+		r = self_edges(graph);
 	free(walk.seen);
 	free(walk.queue.items);
 	free(walk.added.items);
@@ -453,11 +452,11 @@ int callgraph_seal(struct callgraph *graph)
 
 	if (graph->is_sealed)
 		return 0;
-	r = callgraph_sort_both(graph);
+	r = sort_both(graph);
 	if (r == 0 && graph->n_real != graph->nodes.count)
-		r = callgraph_flatten(graph);
+		r = flatten(graph);
 	if (r == 0)
-		r = callgraph_sort(graph, false);
+		r = sort(graph, false);
 	if (r == 0)
 		r = callgraph_rows(graph, false, &graph->callers);
 	if (r < 0)
@@ -507,12 +506,12 @@ const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_
 
 uint32_t callgraph_find(const struct callgraph *graph, uint64_t id)
 {
-	return callgraph_probe(graph, id, false, NULL);
+	return probe(graph, id, false, NULL);
 }
 
 uint32_t callgraph_find_transparent(const struct callgraph *graph, uint64_t id)
 {
-	return callgraph_probe(graph, id, true, NULL);
+	return probe(graph, id, true, NULL);
 }
 
 uint32_t callgraph_find_name(const struct callgraph *graph, const char *name)
@@ -549,7 +548,7 @@ bool callgraph_can_call(const struct callgraph *graph, uint32_t caller, uint32_t
 	uint32_t count, first, n;
 	const uint32_t *callees = callgraph_callees(graph, caller, &count, &first);
 
-	if (callgraph_row_has(callees, count, callee))
+	if (row_has(callees, count, callee))
 		return true;
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t *row;
@@ -557,7 +556,7 @@ bool callgraph_can_call(const struct callgraph *graph, uint32_t caller, uint32_t
 		if (!graph->nodes.items[callees[i]].is_transparent)
 			continue;
 		row = callgraph_callees(graph, callees[i], &n, &first);
-		if (callgraph_row_has(row, n, callee))
+		if (row_has(row, n, callee))
 			return true;
 	}
 	return false;

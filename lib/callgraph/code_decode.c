@@ -41,23 +41,23 @@ struct code_decode {
 	bool can_be_first;
 };
 
-static uint64_t code_decode_next(const struct code_decode *d)
+static uint64_t next(const struct code_decode *d)
 {
 	return d->vaddr + d->is.length;
 }
 
-static bool code_decode_is_memory(const struct code_decode *d)
+static bool is_memory(const struct code_decode *d)
 {
 	return d->is.attributes & ZYDIS_ATTRIB_HAS_MODRM && d->is.raw.modrm.mod != 3;
 }
 
 /* The operand is memory at a distance from the instruction. */
-static bool code_decode_relative(const struct code_decode *d, uint64_t *ret_vaddr)
+static bool relative(const struct code_decode *d, uint64_t *ret_vaddr)
 {
 	if (!(d->is.attributes & ZYDIS_ATTRIB_HAS_MODRM) || d->is.raw.modrm.mod != 0 ||
 	    d->is.raw.modrm.rm != 5)
 		return false;
-	*ret_vaddr = code_decode_next(d) + (uint64_t)d->is.raw.disp.value;
+	*ret_vaddr = next(d) + (uint64_t)d->is.raw.disp.value;
 	return true;
 }
 
@@ -83,7 +83,7 @@ static int code_decode_add(struct code_decode *d, enum code_call_kind kind, uint
 	if (VEC_RESERVE(&s->calls, 1) < 0)
 		return -ENOMEM;
 	s->calls.items[s->calls.count++] = (struct code_call){
-		.last = code_decode_next(d) - 1,
+		.last = next(d) - 1,
 		.target = target,
 		.kind = (uint8_t)kind,
 		.is_jump = is_jump,
@@ -91,7 +91,7 @@ static int code_decode_add(struct code_decode *d, enum code_call_kind kind, uint
 	return 0;
 }
 
-static int code_decode_hook(struct code_decode *d, uint32_t name)
+static int hook(struct code_decode *d, uint32_t name)
 {
 	uint32_t entered = d->holds[CODE_DECODE_RDI];
 
@@ -110,7 +110,7 @@ static int code_decode_hook(struct code_decode *d, uint32_t name)
 static int code_decode_import(struct code_decode *d, uint32_t name, bool is_jump)
 {
 	if (name == d->s->hook_enter || name == d->s->hook_exit)
-		return code_decode_hook(d, name);
+		return hook(d, name);
 	return code_decode_add(d, CODE_CALL_IMPORT, name, is_jump);
 }
 
@@ -119,14 +119,14 @@ static int code_decode_function(struct code_decode *d, uint32_t target, bool is_
 	struct code_function *f = &d->s->functions.items[target];
 
 	if (f->name == d->s->hook_enter || f->name == d->s->hook_exit)
-		return code_decode_hook(d, f->name);
+		return hook(d, f->name);
 	if (!is_jump)
 		f->flags |= CODE_CALLED;
 	return code_decode_add(d, CODE_CALL_FUNCTION, target, is_jump);
 }
 
 /* A call or jump to a known place. */
-static int code_decode_direct(struct code_decode *d, uint64_t to, bool is_jump)
+static int direct(struct code_decode *d, uint64_t to, bool is_jump)
 {
 	uint32_t target = code_scanner_find(d->s, to), number;
 	const char *name;
@@ -152,48 +152,48 @@ static int code_decode_direct(struct code_decode *d, uint64_t to, bool is_jump)
 	return r < 0 ? -ENOMEM : code_decode_import(d, number, is_jump);
 }
 
-static int code_decode_pointer(struct code_decode *d, bool is_jump)
+static int pointer(struct code_decode *d, bool is_jump)
 {
 	if (is_jump)
 		d->s->functions.items[d->function].flags |= CODE_POINTER;
 	return is_jump ? 0 : code_decode_add(d, CODE_CALL_POINTER, CODE_SCAN_NONE, false);
 }
 
-static bool code_decode_is_switch(const struct code_decode *d)
+static bool is_switch(const struct code_decode *d)
 {
 	if (d->is.attributes & ZYDIS_ATTRIB_HAS_NOTRACK)
 		return true;
-	if (code_decode_is_memory(d))
+	if (is_memory(d))
 		return d->is.attributes & ZYDIS_ATTRIB_HAS_SIB && d->is.raw.sib.index != 4;
 	return d->before == ZYDIS_MNEMONIC_ADD;
 }
 
 /* Through a register or memory, which may be a slot of the GOT. */
-static int code_decode_indirect(struct code_decode *d, bool is_jump)
+static int indirect(struct code_decode *d, bool is_jump)
 {
 	const struct code_slot *slot = NULL;
 	uint64_t vaddr;
 	uint32_t held;
 
-	if (code_decode_relative(d, &vaddr))
+	if (relative(d, &vaddr))
 		slot = code_scanner_slot(d->s, vaddr);
 	if (slot && slot->function != CODE_SCAN_NONE)
 		return code_decode_function(d, slot->function, is_jump);
 	if (slot)
 		return code_decode_import(d, slot->name, is_jump);
-	if (is_jump && code_decode_is_switch(d))
+	if (is_jump && is_switch(d))
 		return 0;
-	if (!code_decode_is_memory(d)) {
+	if (!is_memory(d)) {
 		held = d->holds[code_decode_rm(d)];
 		if (held)
 			return code_decode_function(d, held - 1, is_jump);
 	}
-	return code_decode_pointer(d, is_jump);
+	return pointer(d, is_jump);
 }
 
 /* --- addresses ----------------------------------------------------------------------------- */
 
-static int code_decode_load(struct code_decode *d, unsigned to, uint64_t vaddr)
+static int load(struct code_decode *d, unsigned to, uint64_t vaddr)
 {
 	uint32_t f = code_scanner_start(d->s, vaddr);
 
@@ -212,28 +212,28 @@ static int code_decode_mov(struct code_decode *d)
 	const struct code_slot *slot;
 	uint64_t vaddr;
 
-	if (d->is.opcode == 0x89 && !code_decode_is_memory(d)) {
+	if (d->is.opcode == 0x89 && !is_memory(d)) {
 		d->holds[code_decode_rm(d)] = d->holds[code_decode_reg(d)];
-	} else if (d->is.opcode == 0x8b && !code_decode_is_memory(d)) {
+	} else if (d->is.opcode == 0x8b && !is_memory(d)) {
 		d->holds[code_decode_reg(d)] = d->holds[code_decode_rm(d)];
 	} else if (d->is.opcode == 0x8b) {
 		d->holds[code_decode_reg(d)] = 0;
-		slot = code_decode_relative(d, &vaddr) ? code_scanner_slot(d->s, vaddr) : NULL;
+		slot = relative(d, &vaddr) ? code_scanner_slot(d->s, vaddr) : NULL;
 		if (slot && slot->function != CODE_SCAN_NONE)
 			d->holds[code_decode_reg(d)] = slot->function + 1;
 	} else if (d->s->is_fixed && d->is.opcode >= 0xb8 && d->is.opcode <= 0xbf) {
-		return code_decode_load(d, (d->is.opcode & 7) | (unsigned)d->is.raw.rex.B << 3,
-					d->is.raw.imm[0].value.u);
+		return load(d, (d->is.opcode & 7) | (unsigned)d->is.raw.rex.B << 3,
+			    d->is.raw.imm[0].value.u);
 	} else if (d->s->is_fixed && d->is.opcode == 0xc7) {
 		/* to memory: it holds nothing that is followed */
-		if (code_decode_is_memory(d)) {
+		if (is_memory(d)) {
 			uint32_t kept = d->holds[0];
-			int r = code_decode_load(d, 0, d->is.raw.imm[0].value.u);
+			int r = load(d, 0, d->is.raw.imm[0].value.u);
 
 			d->holds[0] = kept;
 			return r;
 		}
-		return code_decode_load(d, code_decode_rm(d), d->is.raw.imm[0].value.u);
+		return load(d, code_decode_rm(d), d->is.raw.imm[0].value.u);
 	}
 	return 0;
 }
@@ -244,7 +244,7 @@ static int code_decode_push(struct code_decode *d)
 	int r = 0;
 
 	if (d->s->is_fixed && d->is.opcode == 0x68)
-		r = code_decode_load(d, 0, d->is.raw.imm[0].value.u);
+		r = load(d, 0, d->is.raw.imm[0].value.u);
 	d->holds[0] = kept;
 	return r;
 }
@@ -260,7 +260,7 @@ static void code_decode_main(struct code_decode *d)
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-static int code_decode_branch(struct code_decode *d, bool is_jump)
+static int branch(struct code_decode *d, bool is_jump)
 {
 	bool is_relative = d->is.raw.imm[0].is_relative;
 	int r;
@@ -268,10 +268,9 @@ static int code_decode_branch(struct code_decode *d, bool is_jump)
 	if (!is_jump)
 		code_decode_main(d);
 	if (is_relative)
-		r = code_decode_direct(d, code_decode_next(d) + (uint64_t)d->is.raw.imm[0].value.s,
-				       is_jump);
+		r = direct(d, next(d) + (uint64_t)d->is.raw.imm[0].value.s, is_jump);
 	else
-		r = code_decode_indirect(d, is_jump);
+		r = indirect(d, is_jump);
 	if (!is_jump) /* what the callee need not keep: rax, rcx, rdx, rsi, rdi, r8-r11 */
 		for (unsigned i = 0; i < CODE_DECODE_REGISTERS; i++)
 			if (0x0fc7u >> i & 1)
@@ -280,33 +279,33 @@ static int code_decode_branch(struct code_decode *d, bool is_jump)
 }
 
 /* The outermost function clears %rbp before all else, as the ABI has it. */
-static void code_decode_look_first(struct code_decode *d)
+static void look_first(struct code_decode *d)
 {
 	if (d->is.mnemonic == ZYDIS_MNEMONIC_ENDBR64 || ++d->seen > 1)
 		return;
-	if (d->is.mnemonic == ZYDIS_MNEMONIC_XOR && !code_decode_is_memory(d) &&
-	    code_decode_reg(d) == 5 && code_decode_rm(d) == 5)
+	if (d->is.mnemonic == ZYDIS_MNEMONIC_XOR && !is_memory(d) && code_decode_reg(d) == 5 &&
+	    code_decode_rm(d) == 5)
 		d->can_be_first = true;
 }
 
-static int code_decode_instruction(struct code_decode *d)
+static int instruction(struct code_decode *d)
 {
 	uint64_t vaddr;
 
-	code_decode_look_first(d);
+	look_first(d);
 	switch (d->is.meta.category) {
 	case ZYDIS_CATEGORY_CALL:
-		return code_decode_branch(d, false);
+		return branch(d, false);
 	case ZYDIS_CATEGORY_UNCOND_BR:
 	case ZYDIS_CATEGORY_COND_BR:
-		return code_decode_branch(d, true);
+		return branch(d, true);
 	default:
 		break;
 	}
 	switch (d->is.mnemonic) {
 	case ZYDIS_MNEMONIC_LEA:
-		if (code_decode_relative(d, &vaddr))
-			return code_decode_load(d, code_decode_reg(d), vaddr);
+		if (relative(d, &vaddr))
+			return load(d, code_decode_reg(d), vaddr);
 		d->holds[code_decode_reg(d)] = 0;
 		return 0;
 	case ZYDIS_MNEMONIC_MOV:
@@ -360,7 +359,7 @@ static int code_decode_bytes(struct code_decode *d, uint64_t start, size_t len)
 			at++;
 			continue;
 		}
-		r = code_decode_instruction(d);
+		r = instruction(d);
 		d->before = d->is.mnemonic;
 		at += d->is.length;
 	}

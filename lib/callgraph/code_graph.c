@@ -40,7 +40,7 @@ struct code_tails {
 	bool foreign; /* code that is in no file here */
 };
 
-struct code_build {
+struct build {
 	const struct code_model *model;
 	struct callgraph *graph;
 	struct strings *names;		/* of exports */
@@ -65,7 +65,7 @@ enum code_set {
 
 /* --- names and ids ------------------------------------------------------------------------- */
 
-static uint64_t code_build_offset(const struct code_file *f, uint64_t vaddr)
+static uint64_t build_offset(const struct code_file *f, uint64_t vaddr)
 {
 	uint64_t offset;
 
@@ -74,8 +74,8 @@ static uint64_t code_build_offset(const struct code_file *f, uint64_t vaddr)
 
 /* "function (object+0xoffset)", as paths of recordings are shown, too; the function itself is shown
  * by its name. */
-static void code_build_name(const struct code_file *f, uint32_t function, uint64_t offset,
-			    bool is_function, char *ret_name, size_t size)
+static void build_name(const struct code_file *f, uint32_t function, uint64_t offset,
+		       bool is_function, char *ret_name, size_t size)
 {
 	uint32_t whole = f->scan.functions[function].part_of;
 	const char *name = strings_at(f->scan.names, f->scan.functions[whole].name);
@@ -90,22 +90,22 @@ static void code_build_name(const struct code_file *f, uint32_t function, uint64
 }
 
 /* The node of a place: the one that the graph has already, or a new one. */
-static int code_build_node(struct code_build *b, const struct code_file *f, uint32_t function,
-			   uint64_t vaddr, bool is_function, uint32_t *ret_node)
+static int build_node(struct build *b, const struct code_file *f, uint32_t function, uint64_t vaddr,
+		      bool is_function, uint32_t *ret_node)
 {
-	uint64_t offset = code_build_offset(f, vaddr);
+	uint64_t offset = build_offset(f, vaddr);
 	uint64_t id = location_id(b->leaves ? f->scan.file_id : f->scan.hooks_id, offset);
 	char name[512];
 
 	*ret_node = callgraph_find(b->graph, id);
 	if (*ret_node != CALLGRAPH_NONE)
 		return 0;
-	code_build_name(f, function, offset, is_function, name, sizeof(name));
+	build_name(f, function, offset, is_function, name, sizeof(name));
 	return callgraph_node(b->graph, id, name, ret_node);
 }
 
-static int code_build_set(struct code_build *b, enum code_set set, const struct code_file *f,
-			  uint32_t function, const char *name, uint32_t *ret_node)
+static int build_set(struct build *b, enum code_set set, const struct code_file *f,
+		     uint32_t function, const char *name, uint32_t *ret_node)
 {
 	uint64_t id = hash_mix64((uint64_t)set << 32 | function);
 
@@ -116,12 +116,12 @@ static int code_build_set(struct code_build *b, enum code_set set, const struct 
 
 /* --- exports ------------------------------------------------------------------------------- */
 
-static bool code_build_is_in(const struct code_build *b, uint32_t file)
+static bool build_is_in(const struct build *b, uint32_t file)
 {
 	return !b->only_hooked || b->model->files.items[file].scan.has_hooks;
 }
 
-static int code_build_export(struct code_build *b, const char *name, struct code_place place)
+static int build_export(struct build *b, const char *name, struct code_place place)
 {
 	uint32_t number;
 	int r = strings_intern(b->names, name, &number);
@@ -134,23 +134,23 @@ static int code_build_export(struct code_build *b, const char *name, struct code
 	return r;
 }
 
-static int code_build_exports(struct code_build *b)
+static int build_exports(struct build *b)
 {
 	int r = strings_new(&b->names);
 
 	for (uint32_t i = 0; r == 0 && i < b->model->files.count; i++) {
 		const struct code_scan *scan = &b->model->files.items[i].scan;
 
-		for (size_t e = 0; r == 0 && code_build_is_in(b, i) && e < scan->n_exports; e++)
-			r = code_build_export(b, strings_at(scan->names, scan->exports[e].name),
-					      (struct code_place){i, scan->exports[e].function});
+		for (size_t e = 0; r == 0 && build_is_in(b, i) && e < scan->n_exports; e++)
+			r = build_export(b, strings_at(scan->names, scan->exports[e].name),
+					 (struct code_place){i, scan->exports[e].function});
 	}
 	return r;
 }
 
 /* Where a call of a file leads. false: to code that is in no file here. */
-static bool code_build_target(struct code_build *b, uint32_t file, const struct code_call *call,
-			      struct code_place *ret_place)
+static bool build_target(struct build *b, uint32_t file, const struct code_call *call,
+			 struct code_place *ret_place)
 {
 	const struct code_scan *scan = &b->model->files.items[file].scan;
 	uint32_t number;
@@ -174,26 +174,25 @@ static bool code_build_target(struct code_build *b, uint32_t file, const struct 
 
 /* --- calls --------------------------------------------------------------------------------- */
 
-static const struct code_function *code_build_function(const struct code_build *b,
-						       struct code_place place)
+static const struct code_function *build_function(const struct build *b, struct code_place place)
 {
 	return &b->model->files.items[place.file].scan.functions[place.function];
 }
 
-static int code_build_edges(struct code_build *b, uint32_t from, uint32_t to, uint32_t leaves)
+static int build_edges(struct build *b, uint32_t from, uint32_t to, uint32_t leaves)
 {
 	int r = callgraph_edge(b->graph, from, to);
 
 	return r < 0 || !b->leaves ? r : callgraph_edge(b->graph, from, leaves);
 }
 
-static int code_build_pointer(struct code_build *b, uint32_t from)
+static int build_pointer(struct build *b, uint32_t from)
 {
-	return code_build_edges(b, from, b->pointer, b->pointer_leaves);
+	return build_edges(b, from, b->pointer, b->pointer_leaves);
 }
 
 /* Code that is not known may call back. (In the graph of places it would stand in the chain.) */
-static int code_build_foreign(struct code_build *b, uint32_t from)
+static int build_foreign(struct build *b, uint32_t from)
 {
 	int r = 0;
 
@@ -202,18 +201,18 @@ static int code_build_foreign(struct code_build *b, uint32_t from)
 	return r < 0 || b->leaves ? r : callgraph_edge(b->graph, from, b->public);
 }
 
-static uint32_t code_build_calls_end(const struct code_scan *scan, uint32_t function)
+static uint32_t build_calls_end(const struct code_scan *scan, uint32_t function)
 {
 	return function + 1 < scan->n_functions ? scan->functions[function + 1].first_call
 						: (uint32_t)scan->n_calls;
 }
 
 /* What a function ends with: a part of the list of all tails, no more than CODE_MODEL_TAILS. */
-static int code_build_tails_of(struct code_build *b, uint32_t file, uint32_t function)
+static int build_tails_of(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_scan *scan = &b->model->files.items[file].scan;
 	struct code_tails *tails = &b->tails_of[file][function];
-	uint32_t end = code_build_calls_end(scan, function);
+	uint32_t end = build_calls_end(scan, function);
 
 	tails->first = (uint32_t)b->tails.count;
 	for (uint32_t c = scan->functions[function].first_call; c < end; c++) {
@@ -221,7 +220,7 @@ static int code_build_tails_of(struct code_build *b, uint32_t file, uint32_t fun
 
 		if (!scan->calls[c].is_jump)
 			continue;
-		if (!code_build_target(b, file, &scan->calls[c], &to)) {
+		if (!build_target(b, file, &scan->calls[c], &to)) {
 			tails->foreign = true;
 		} else if (tails->n < CODE_MODEL_TAILS) {
 			if (VEC_RESERVE(&b->tails, 1) < 0)
@@ -234,8 +233,8 @@ static int code_build_tails_of(struct code_build *b, uint32_t file, uint32_t fun
 }
 
 /* Adds a function's tails to the list, if they are new there. */
-static void code_build_tails(const struct code_build *b, struct code_place place,
-			     struct code_place list[CODE_MODEL_TAILS], unsigned *n, bool *foreign)
+static void build_tails(const struct build *b, struct code_place place,
+			struct code_place list[CODE_MODEL_TAILS], unsigned *n, bool *foreign)
 {
 	const struct code_tails *tails = &b->tails_of[place.file][place.function];
 
@@ -253,8 +252,7 @@ static void code_build_tails(const struct code_build *b, struct code_place place
 
 /* `from` calls a function, and so, as it seems, what that ends with. For leaves it has a set of its
  * own if it is one. */
-static int code_build_call_as(struct code_build *b, uint32_t from, uint32_t from_leaves,
-			      struct code_place to)
+static int build_call_as(struct build *b, uint32_t from, uint32_t from_leaves, struct code_place to)
 {
 	struct code_place list[CODE_MODEL_TAILS] = {to};
 	bool foreign = false, pointer = false;
@@ -264,37 +262,36 @@ static int code_build_call_as(struct code_build *b, uint32_t from, uint32_t from
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		struct code_place at = list[i];
 
-		pointer |= (code_build_function(b, at)->flags & CODE_POINTER) != 0;
+		pointer |= (build_function(b, at)->flags & CODE_POINTER) != 0;
 		r = callgraph_edge(b->graph, from, b->nodes[at.file][at.function]);
 		if (r == 0 && b->leaves)
 			r = callgraph_edge(b->graph, from_leaves, b->leaves[at.file][at.function]);
-		code_build_tails(b, at, list, &n, &foreign);
+		build_tails(b, at, list, &n, &foreign);
 	}
 	if (r == 0 && pointer && from != b->pointer)
-		r = code_build_pointer(b, from);
-	return r == 0 && foreign ? code_build_foreign(b, from) : r;
+		r = build_pointer(b, from);
+	return r == 0 && foreign ? build_foreign(b, from) : r;
 }
 
-static int code_build_call(struct code_build *b, uint32_t from, struct code_place to)
+static int build_call(struct build *b, uint32_t from, struct code_place to)
 {
-	return code_build_call_as(b, from, from, to);
+	return build_call_as(b, from, from, to);
 }
 
-static int code_build_called(struct code_build *b, uint32_t from, uint32_t file,
-			     const struct code_call *call)
+static int build_called(struct build *b, uint32_t from, uint32_t file, const struct code_call *call)
 {
 	struct code_place to;
 
 	if (call->kind == CODE_CALL_POINTER)
-		return code_build_pointer(b, from);
-	if (!code_build_target(b, file, call, &to))
-		return code_build_foreign(b, from);
-	return code_build_call(b, from, to);
+		return build_pointer(b, from);
+	if (!build_target(b, file, call, &to))
+		return build_foreign(b, from);
+	return build_call(b, from, to);
 }
 
 /* --- the graph of functions ---------------------------------------------------------------- */
 
-static int code_build_function_node(struct code_build *b, uint32_t file, uint32_t function)
+static int build_function_node(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_file *f = &b->model->files.items[file];
 	const struct code_function *fn = &f->scan.functions[function];
@@ -303,7 +300,7 @@ static int code_build_function_node(struct code_build *b, uint32_t file, uint32_
 
 	if (fn->part_of != function)
 		return 0;
-	r = code_build_node(b, f, function, fn->start, true, &node);
+	r = build_node(b, f, function, fn->start, true, &node);
 	if (r < 0)
 		return r;
 	b->nodes[file][function] = node;
@@ -319,24 +316,24 @@ static int code_build_function_node(struct code_build *b, uint32_t file, uint32_
 }
 
 /* What a pointer can reach. */
-static int code_build_taken(struct code_build *b, uint32_t file, uint32_t function)
+static int build_taken(struct build *b, uint32_t file, uint32_t function)
 {
 	struct code_place place = {file, function};
 	int r;
 
-	if (!(code_build_function(b, place)->flags & CODE_TAKEN) ||
-	    code_build_function(b, place)->part_of != function)
+	if (!(build_function(b, place)->flags & CODE_TAKEN) ||
+	    build_function(b, place)->part_of != function)
 		return 0;
-	r = code_build_call_as(b, b->pointer, b->pointer_leaves, place);
-	return r < 0 || b->leaves ? r : code_build_call(b, b->foreign, place);
+	r = build_call_as(b, b->pointer, b->pointer_leaves, place);
+	return r < 0 || b->leaves ? r : build_call(b, b->foreign, place);
 }
 
 /* The calls of a function, its own or those of a part of it. What is inlined in it (and seems to be
  * called by it) may be what makes them. */
-static int code_build_function_calls(struct code_build *b, uint32_t file, uint32_t function)
+static int build_function_calls(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_scan *scan = &b->model->files.items[file].scan;
-	uint32_t end = code_build_calls_end(scan, function), first;
+	uint32_t end = build_calls_end(scan, function), first;
 	uint32_t node = b->nodes[file][scan->functions[function].part_of];
 	int r = 0;
 
@@ -345,21 +342,21 @@ static int code_build_function_calls(struct code_build *b, uint32_t file, uint32
 		uint32_t inlined;
 
 		if (!scan->calls[c].is_jump)
-			r = code_build_called(b, node, file, &scan->calls[c]);
+			r = build_called(b, node, file, &scan->calls[c]);
 		if (scan->calls[c].kind != CODE_CALL_INLINED)
 			continue;
 		inlined = b->nodes[file][scan->functions[scan->calls[c].target].part_of];
 		for (uint32_t k = first; r == 0 && k < end && k < first + CODE_MODEL_INLINED; k++)
 			if (k != c && !scan->calls[k].is_jump)
-				r = code_build_called(b, inlined, file, &scan->calls[k]);
+				r = build_called(b, inlined, file, &scan->calls[k]);
 	}
 	return r;
 }
 
-typedef int (*code_build_step)(struct code_build *b, uint32_t file, uint32_t function);
+typedef int (*code_build_step)(struct build *b, uint32_t file, uint32_t function);
 
 /* One step after the other, each for all functions. */
-static int code_build_steps(struct code_build *b, const code_build_step *steps, size_t n)
+static int build_steps(struct build *b, const code_build_step *steps, size_t n)
 {
 	int r = 0;
 
@@ -367,44 +364,44 @@ static int code_build_steps(struct code_build *b, const code_build_step *steps, 
 		for (uint32_t i = 0; r == 0 && i < b->model->files.count; i++) {
 			size_t functions = b->model->files.items[i].scan.n_functions;
 
-			for (uint32_t f = 0; code_build_is_in(b, i) && r == 0 && f < functions; f++)
+			for (uint32_t f = 0; build_is_in(b, i) && r == 0 && f < functions; f++)
 				r = steps[step](b, i, f);
 		}
 	return r;
 }
 
-static int code_build_functions(struct code_build *b)
+static int build_functions(struct build *b)
 {
-	static const code_build_step steps[] = {code_build_function_node, code_build_tails_of,
-						code_build_taken, code_build_function_calls};
-	int r = code_build_set(b, CODE_SET_POINTER, NULL, 0, "[pointer]", &b->pointer);
+	static const code_build_step steps[] = {build_function_node, build_tails_of, build_taken,
+						build_function_calls};
+	int r = build_set(b, CODE_SET_POINTER, NULL, 0, "[pointer]", &b->pointer);
 
 	if (r == 0)
-		r = code_build_set(b, CODE_SET_FOREIGN, NULL, 0, "[callback]", &b->foreign);
+		r = build_set(b, CODE_SET_FOREIGN, NULL, 0, "[callback]", &b->foreign);
 	if (r == 0)
-		r = code_build_set(b, CODE_SET_PUBLIC, NULL, 0, "[public]", &b->public);
+		r = build_set(b, CODE_SET_PUBLIC, NULL, 0, "[public]", &b->public);
 	if (r < 0)
 		return r;
 	callgraph_set_unlikely(b->graph, b->foreign, CODE_MODEL_FOREIGN_BITS);
 	callgraph_set_unlikely(b->graph, b->public, CODE_MODEL_PUBLIC_BITS);
-	return code_build_steps(b, steps, sizeof(steps) / sizeof(*steps));
+	return build_steps(b, steps, sizeof(steps) / sizeof(*steps));
 }
 
 /* --- the graph of places ------------------------------------------------------------------- */
 
-struct code_build_leaf {
-	struct code_build *b;
+struct build_leaf {
+	struct build *b;
 	uint32_t file, function;
 };
 
-static int code_build_leaf(void *arg, uint64_t vaddr)
+static int build_leaf(void *arg, uint64_t vaddr)
 {
-	struct code_build_leaf *leaf = arg;
-	struct code_build *b = leaf->b;
+	struct build_leaf *leaf = arg;
+	struct build *b = leaf->b;
 	const struct code_file *f = &b->model->files.items[leaf->file];
 	uint32_t whole = f->scan.functions[leaf->function].part_of, node;
 	uint32_t known = callgraph_count(b->graph);
-	int r = code_build_node(b, f, leaf->function, vaddr, false, &node);
+	int r = build_node(b, f, leaf->function, vaddr, false, &node);
 
 	if (r < 0)
 		return r;
@@ -414,73 +411,73 @@ static int code_build_leaf(void *arg, uint64_t vaddr)
 }
 
 /* The sets of a function, and where they belong. */
-static int code_build_sets(struct code_build *b, uint32_t file, uint32_t function)
+static int build_sets(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_file *f = &b->model->files.items[file];
 	int r;
 
 	if (f->scan.functions[function].part_of != function)
 		return 0;
-	r = code_build_set(b, CODE_SET_SITES, f, function, "[sites]", &b->nodes[file][function]);
+	r = build_set(b, CODE_SET_SITES, f, function, "[sites]", &b->nodes[file][function]);
 	if (r == 0)
-		r = code_build_set(b, CODE_SET_LEAVES, f, function, "[leaves]",
-				   &b->leaves[file][function]);
+		r = build_set(b, CODE_SET_LEAVES, f, function, "[leaves]",
+			      &b->leaves[file][function]);
 	if (r < 0)
 		return r;
 	callgraph_set_unlikely(b->graph, b->leaves[file][function], CODE_MODEL_LEAF_BITS);
 	return 0;
 }
 
-static int code_build_sites(struct code_build *b, uint32_t file, uint32_t function)
+static int build_sites(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_file *f = &b->model->files.items[file];
 	const struct code_scan *scan = &f->scan;
 	uint32_t whole = scan->functions[function].part_of, node;
-	uint32_t end = code_build_calls_end(scan, function);
+	uint32_t end = build_calls_end(scan, function);
 	int r = 0;
 
 	for (uint32_t c = scan->functions[function].first_call; r == 0 && c < end; c++) {
 		if (scan->calls[c].is_jump || scan->calls[c].kind == CODE_CALL_INLINED)
 			continue;
-		r = code_build_node(b, f, function, scan->calls[c].last, false, &node);
+		r = build_node(b, f, function, scan->calls[c].last, false, &node);
 		if (r == 0)
 			r = callgraph_edge(b->graph, b->nodes[file][whole], node);
 		if (r == 0)
-			r = code_build_called(b, node, file, &scan->calls[c]);
+			r = build_called(b, node, file, &scan->calls[c]);
 		if (r == 0 && scan->functions[whole].flags & CODE_FIRST)
 			callgraph_set_root(b->graph, node);
 	}
 	return r;
 }
 
-static int code_build_leaves_of(struct code_build *b, uint32_t file, uint32_t function)
+static int build_leaves_of(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_file *f = &b->model->files.items[file];
-	struct code_build_leaf leaf = {b, file, function};
+	struct build_leaf leaf = {b, file, function};
 
-	return code_scan_instructions(&f->scan, f->file, function, code_build_leaf, &leaf);
+	return code_scan_instructions(&f->scan, f->file, function, build_leaf, &leaf);
 }
 
 /* Calls through pointers in a function are likely to reach main; so are those in functions that it
  * calls, unless these are `deep` enough already. */
-static int code_build_reaches_main(struct code_build *b, struct code_place place, uint32_t main,
-				   unsigned deep)
+static int build_reaches_main(struct build *b, struct code_place place, uint32_t main,
+			      unsigned deep)
 {
 	const struct code_file *f = &b->model->files.items[place.file];
-	uint32_t end = code_build_calls_end(&f->scan, place.function), node;
+	uint32_t end = build_calls_end(&f->scan, place.function), node;
 	int r = 0;
 
-	for (uint32_t c = code_build_function(b, place)->first_call; r == 0 && c < end; c++) {
+	for (uint32_t c = build_function(b, place)->first_call; r == 0 && c < end; c++) {
 		const struct code_call *call = &f->scan.calls[c];
 		struct code_place to;
 
 		if (call->kind == CODE_CALL_POINTER) {
-			r = code_build_node(b, f, place.function, call->last, false, &node);
+			r = build_node(b, f, place.function, call->last, false, &node);
 			if (r == 0)
 				r = callgraph_edge(b->graph, node, main);
 		} else if (deep && call->kind == CODE_CALL_FUNCTION && !call->is_jump &&
-			   code_build_target(b, place.file, call, &to)) {
-			r = code_build_reaches_main(b, to, main, deep - 1);
+			   build_target(b, place.file, call, &to)) {
+			r = build_reaches_main(b, to, main, deep - 1);
 		}
 	}
 	return r;
@@ -488,10 +485,10 @@ static int code_build_reaches_main(struct code_build *b, struct code_place place
 
 /* The entry point calls the C library's start, which calls main: by a pointer, but nearly always.
  */
-static int code_build_start(struct code_build *b, uint32_t file, uint32_t function)
+static int build_start(struct build *b, uint32_t file, uint32_t function)
 {
 	const struct code_scan *scan = &b->model->files.items[file].scan;
-	uint32_t main = CODE_SCAN_NONE, end = code_build_calls_end(scan, function);
+	uint32_t main = CODE_SCAN_NONE, end = build_calls_end(scan, function);
 	int r = 0;
 
 	if (!(scan->functions[function].flags & CODE_FIRST))
@@ -504,30 +501,28 @@ static int code_build_start(struct code_build *b, uint32_t file, uint32_t functi
 		struct code_place to;
 
 		if (scan->calls[c].kind != CODE_CALL_POINTER &&
-		    code_build_target(b, file, &scan->calls[c], &to))
-			r = code_build_reaches_main(b, to, b->nodes[file][main], 1);
+		    build_target(b, file, &scan->calls[c], &to))
+			r = build_reaches_main(b, to, b->nodes[file][main], 1);
 	}
 	return r;
 }
 
-static int code_build_places(struct code_build *b)
+static int build_places(struct build *b)
 {
-	static const code_build_step steps[] = {code_build_sets,  code_build_tails_of,
-						code_build_taken, code_build_sites,
-						code_build_start, code_build_leaves_of};
-	int r = code_build_set(b, CODE_SET_POINTER, NULL, 0, "[pointer]", &b->pointer);
+	static const code_build_step steps[] = {build_sets,  build_tails_of, build_taken,
+						build_sites, build_start,    build_leaves_of};
+	int r = build_set(b, CODE_SET_POINTER, NULL, 0, "[pointer]", &b->pointer);
 
 	if (r == 0)
-		r = code_build_set(b, CODE_SET_POINTER_LEAVES, NULL, 0, "[pointer]",
-				   &b->pointer_leaves);
+		r = build_set(b, CODE_SET_POINTER_LEAVES, NULL, 0, "[pointer]", &b->pointer_leaves);
 	if (r == 0)
 		callgraph_set_unlikely(b->graph, b->pointer_leaves, CODE_MODEL_LEAF_BITS);
-	return r < 0 ? r : code_build_steps(b, steps, sizeof(steps) / sizeof(*steps));
+	return r < 0 ? r : build_steps(b, steps, sizeof(steps) / sizeof(*steps));
 }
 
 /* --- building ------------------------------------------------------------------------------ */
 
-static void code_build_release(struct code_build *b)
+static void build_release(struct build *b)
 {
 	for (size_t i = 0; i < b->model->files.count; i++) {
 		free(b->nodes ? b->nodes[i] : NULL);
@@ -543,7 +538,7 @@ static void code_build_release(struct code_build *b)
 }
 
 /* An array for each file, with room for each function; NULL for lack of memory. */
-static void *code_build_table(const struct code_model *model, size_t size)
+static void *build_table(const struct code_model *model, size_t size)
 {
 	void **table = calloc(model->files.count + 1, sizeof(*table));
 	bool failed = !table;
@@ -560,31 +555,31 @@ static void *code_build_table(const struct code_model *model, size_t size)
 	return NULL;
 }
 
-static int code_build(const struct code_model *model, struct callgraph *graph, bool places)
+static int build(const struct code_model *model, struct callgraph *graph, bool places)
 {
-	struct code_build b = {.model = model, .graph = graph};
+	struct build b = {.model = model, .graph = graph};
 	int r = 0;
 
 	b.only_hooked = !places && code_model_has_hooks(model);
-	b.nodes = code_build_table(model, sizeof(**b.nodes));
-	b.leaves = places ? code_build_table(model, sizeof(**b.leaves)) : NULL;
-	b.tails_of = code_build_table(model, sizeof(**b.tails_of));
+	b.nodes = build_table(model, sizeof(**b.nodes));
+	b.leaves = places ? build_table(model, sizeof(**b.leaves)) : NULL;
+	b.tails_of = build_table(model, sizeof(**b.tails_of));
 	if (!b.nodes || !b.tails_of || (places && !b.leaves))
 		r = -ENOMEM;
 	if (r == 0)
-		r = code_build_exports(&b);
+		r = build_exports(&b);
 	if (r == 0)
-		r = places ? code_build_places(&b) : code_build_functions(&b);
-	code_build_release(&b);
+		r = places ? build_places(&b) : build_functions(&b);
+	build_release(&b);
 	return r;
 }
 
 int code_model_places(const struct code_model *model, struct callgraph *graph)
 {
-	return code_build(model, graph, true);
+	return build(model, graph, true);
 }
 
 int code_model_functions(const struct code_model *model, struct callgraph *graph)
 {
-	return code_build(model, graph, false);
+	return build(model, graph, false);
 }

@@ -39,7 +39,7 @@ void code_scan_release(struct code_scan *scan)
 
 /* --- finding ------------------------------------------------------------------------------- */
 
-static uint32_t code_scan_search(const struct code_function *functions, size_t n, uint64_t vaddr)
+static uint32_t search(const struct code_function *functions, size_t n, uint64_t vaddr)
 {
 	size_t low = 0, high = n;
 
@@ -56,12 +56,12 @@ static uint32_t code_scan_search(const struct code_function *functions, size_t n
 
 uint32_t code_scan_find(const struct code_scan *scan, uint64_t vaddr)
 {
-	return code_scan_search(scan->functions, scan->n_functions, vaddr);
+	return search(scan->functions, scan->n_functions, vaddr);
 }
 
 uint32_t code_scanner_find(const struct code_scanner *s, uint64_t vaddr)
 {
-	return code_scan_search(s->functions.items, s->functions.count, vaddr);
+	return search(s->functions.items, s->functions.count, vaddr);
 }
 
 uint32_t code_scanner_start(const struct code_scanner *s, uint64_t vaddr)
@@ -110,7 +110,7 @@ static bool code_scan_is_code(Elf *elf, uint64_t vaddr)
 	return true;
 }
 
-static int code_scan_compare_functions(const void *a, const void *b)
+static int compare_functions(const void *a, const void *b)
 {
 	const struct code_function *x = a, *y = b;
 
@@ -118,14 +118,14 @@ static int code_scan_compare_functions(const void *a, const void *b)
 }
 
 /* Sorted, each cut off where the next one begins. */
-static void code_scan_disjoin(struct code_scanner *s)
+static void disjoin(struct code_scanner *s)
 {
 	struct code_function *f = s->functions.items;
 	size_t kept = 0;
 
 	if (!f)
 		return;
-	qsort(f, s->functions.count, sizeof(*f), code_scan_compare_functions);
+	qsort(f, s->functions.count, sizeof(*f), compare_functions);
 	for (size_t i = 0; i < s->functions.count; i++) {
 		if (kept && f[i].start == f[kept - 1].start)
 			continue;
@@ -136,7 +136,7 @@ static void code_scan_disjoin(struct code_scanner *s)
 	s->functions.count = kept;
 }
 
-static int code_scan_symbol_function(struct code_scanner *s, const GElf_Sym *sym)
+static int symbol_function(struct code_scanner *s, const GElf_Sym *sym)
 {
 	struct code_function f = {.start = sym->st_value, .end = sym->st_value + sym->st_size};
 
@@ -150,7 +150,7 @@ static int code_scan_symbol_function(struct code_scanner *s, const GElf_Sym *sym
 }
 
 /* Those that symbols know and no unwind entry covers. */
-static int code_scan_symbol_functions(struct code_scanner *s, size_t n_sorted)
+static int symbol_functions(struct code_scanner *s, size_t n_sorted)
 {
 	Elf *elf = elf_file_libelf(s->file);
 	Elf_Scn *scn = NULL;
@@ -166,9 +166,8 @@ static int code_scan_symbol_functions(struct code_scanner *s, size_t n_sorted)
 			continue;
 		data = elf_getdata(scn, NULL);
 		for (int i = 1; r == 0 && data && gelf_getsym(data, i, &sym); i++)
-			if (code_scan_search(s->functions.items, n_sorted, sym.st_value) ==
-			    CODE_SCAN_NONE)
-				r = code_scan_symbol_function(s, &sym);
+			if (search(s->functions.items, n_sorted, sym.st_value) == CODE_SCAN_NONE)
+				r = symbol_function(s, &sym);
 	}
 	return r;
 }
@@ -190,14 +189,14 @@ static int code_scan_functions(struct code_scanner *s)
 			s->functions.items[s->functions.count++] = f;
 	}
 	unwind_bounds_free(bounds);
-	code_scan_disjoin(s);
+	disjoin(s);
 	if (r == 0)
-		r = code_scan_symbol_functions(s, s->functions.count);
-	code_scan_disjoin(s);
+		r = symbol_functions(s, s->functions.count);
+	disjoin(s);
 	return r < 0 || s->functions.count ? r : -ENODATA;
 }
 
-static int code_scan_name_functions(struct code_scanner *s)
+static int name_functions(struct code_scanner *s)
 {
 	int r = 0;
 
@@ -215,15 +214,15 @@ static int code_scan_name_functions(struct code_scanner *s)
 
 /* --- relocations and data ------------------------------------------------------------------ */
 
-static void code_scan_take(struct code_scanner *s, uint32_t function)
+static void take(struct code_scanner *s, uint32_t function)
 {
 	if (function != CODE_SCAN_NONE)
 		s->functions.items[function].flags |= CODE_TAKEN;
 }
 
 /* Whether a symbol is a function of this file; its name, if it is any function's. */
-static uint32_t code_scan_symbol(const struct code_scanner *s, size_t table, size_t index,
-				 const char **ret_name)
+static uint32_t symbol(const struct code_scanner *s, size_t table, size_t index,
+		       const char **ret_name)
 {
 	Elf *elf = elf_file_libelf(s->file);
 	Elf_Scn *scn = elf_getscn(elf, table);
@@ -239,8 +238,7 @@ static uint32_t code_scan_symbol(const struct code_scanner *s, size_t table, siz
 	return sym.st_shndx == SHN_UNDEF ? CODE_SCAN_NONE : code_scanner_start(s, sym.st_value);
 }
 
-static int code_scan_relocation(struct code_scanner *s, const GElf_Shdr *shdr,
-				const GElf_Rela *rela)
+static int relocation(struct code_scanner *s, const GElf_Shdr *shdr, const GElf_Rela *rela)
 {
 	struct code_slot slot = {.vaddr = rela->r_offset, .function = CODE_SCAN_NONE};
 	const char *name = NULL;
@@ -256,13 +254,13 @@ static int code_scan_relocation(struct code_scanner *s, const GElf_Shdr *shdr,
 	case R_X86_64_GLOB_DAT:
 	case R_X86_64_64:
 		stays |= GELF_R_TYPE(rela->r_info) != R_X86_64_64;
-		slot.function = code_scan_symbol(s, shdr->sh_link, GELF_R_SYM(rela->r_info), &name);
+		slot.function = symbol(s, shdr->sh_link, GELF_R_SYM(rela->r_info), &name);
 		break;
 	default:
 		return 0;
 	}
 	if (GELF_R_TYPE(rela->r_info) != R_X86_64_JUMP_SLOT) /* that is called, and nothing else */
-		code_scan_take(s, slot.function);
+		take(s, slot.function);
 	if (stays && name && *name)
 		r = strings_intern(s->names, name, &slot.name);
 	if (r < 0 || !stays || (!slot.name && slot.function == CODE_SCAN_NONE) ||
@@ -283,12 +281,12 @@ static void code_scan_words(struct code_scanner *s, const Elf_Data *data)
 
 		memcpy(&word, (const uint8_t *)data->d_buf + at, sizeof(word));
 		if (word >= s->functions.items[0].start)
-			code_scan_take(s, code_scanner_start(s, word));
+			take(s, code_scanner_start(s, word));
 	}
 }
 
-static int code_scan_section(struct code_scanner *s, Elf_Scn *scn, const GElf_Shdr *shdr,
-			     uint64_t *looked_bytes)
+static int section(struct code_scanner *s, Elf_Scn *scn, const GElf_Shdr *shdr,
+		   uint64_t *looked_bytes)
 {
 	bool is_rela = shdr->sh_type == SHT_RELA;
 	bool is_data =
@@ -312,12 +310,12 @@ static int code_scan_section(struct code_scanner *s, Elf_Scn *scn, const GElf_Sh
 		GElf_Rela rela;
 
 		if (gelf_getrela(data, (int)i, &rela))
-			r = code_scan_relocation(s, shdr, &rela);
+			r = relocation(s, shdr, &rela);
 	}
 	return r;
 }
 
-static void code_scan_relro(struct code_scanner *s)
+static void relro(struct code_scanner *s)
 {
 	Elf *elf = elf_file_libelf(s->file);
 	size_t n;
@@ -335,7 +333,7 @@ static void code_scan_relro(struct code_scanner *s)
 	}
 }
 
-static int code_scan_compare_slots(const void *a, const void *b)
+static int compare_slots(const void *a, const void *b)
 {
 	const struct code_slot *x = a, *y = b;
 
@@ -349,23 +347,22 @@ static int code_scan_data(struct code_scanner *s)
 	uint64_t looked_bytes = 0;
 	int r = 0;
 
-	code_scan_relro(s);
+	relro(s);
 
 	while (r == 0 && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
 
 		if (gelf_getshdr(scn, &shdr))
-			r = code_scan_section(s, scn, &shdr, &looked_bytes);
+			r = section(s, scn, &shdr, &looked_bytes);
 	}
 	if (s->slots.count)
-		qsort(s->slots.items, s->slots.count, sizeof(*s->slots.items),
-		      code_scan_compare_slots);
+		qsort(s->slots.items, s->slots.count, sizeof(*s->slots.items), compare_slots);
 	return r;
 }
 
 /* --- exports ------------------------------------------------------------------------------- */
 
-static int code_scan_export(struct code_scanner *s, const char *name, uint64_t vaddr)
+static int export(struct code_scanner *s, const char *name, uint64_t vaddr)
 {
 	struct code_export e = {.function = code_scanner_start(s, vaddr)};
 	int r;
@@ -398,15 +395,15 @@ static int code_scan_exports(struct code_scanner *s)
 		data = elf_getdata(scn, NULL);
 		for (int i = 1; r == 0 && data && gelf_getsym(data, i, &sym); i++)
 			if (sym.st_shndx != SHN_UNDEF && GELF_ST_BIND(sym.st_info) != STB_LOCAL)
-				r = code_scan_export(s, elf_strptr(elf, shdr.sh_link, sym.st_name),
-						     sym.st_value);
+				r = export(s, elf_strptr(elf, shdr.sh_link, sym.st_name),
+					   sym.st_value);
 	}
 	return r;
 }
 
 /* --- parts --------------------------------------------------------------------------------- */
 
-static bool code_scan_is_named_part(const struct code_scanner *s, const struct code_function *f)
+static bool is_named_part(const struct code_scanner *s, const struct code_function *f)
 {
 	const char *name = strings_at(s->names, f->name);
 	size_t len = strlen(name);
@@ -414,17 +411,17 @@ static bool code_scan_is_named_part(const struct code_scanner *s, const struct c
 	return len > 5 && strcmp(name + len - 5, ".cold") == 0;
 }
 
-static bool code_scan_is_part(const struct code_scanner *s, uint32_t f, uint32_t jumper)
+static bool is_part(const struct code_scanner *s, uint32_t f, uint32_t jumper)
 {
 	const struct code_function *function = &s->functions.items[f];
 
 	if (function->flags & (CODE_TAKEN | CODE_CALLED | CODE_PUBLIC))
 		return false;
-	return code_scan_is_named_part(s, function) || s->jumps_into[f] == jumper ||
+	return is_named_part(s, function) || s->jumps_into[f] == jumper ||
 	       (!function->name && function->start % CODE_SCAN_ALIGNED);
 }
 
-static int code_scan_parts(struct code_scanner *s)
+static int parts(struct code_scanner *s)
 {
 	uint32_t *jumper = calloc(s->functions.count + 1, sizeof(*jumper)); /* plus 1; ~0: many */
 
@@ -446,7 +443,7 @@ static int code_scan_parts(struct code_scanner *s)
 		if (jumper[f])
 			s->functions.items[f].flags &= ~(unsigned)CODE_FIRST;
 		if (jumper[f] && jumper[f] != UINT32_MAX && jumper[f] != f + 1 &&
-		    code_scan_is_part(s, f, jumper[f] - 1))
+		    is_part(s, f, jumper[f] - 1))
 			s->functions.items[f].part_of = jumper[f] - 1;
 	}
 	free(jumper);
@@ -469,7 +466,7 @@ static void code_scan_whole(struct code_scanner *s)
 
 /* --- the scan ------------------------------------------------------------------------------ */
 
-static int code_scan_begin(struct code_scanner *s)
+static int begin(struct code_scanner *s)
 {
 	uint32_t none;
 	int r = strings_new(&s->names);
@@ -486,7 +483,7 @@ static int code_scan_begin(struct code_scanner *s)
 }
 
 /* A file that is cut short lacks its section headers, which stand at its end. */
-static bool code_scan_is_cut(const struct elf_file *file)
+static bool is_cut(const struct elf_file *file)
 {
 	Elf *elf = elf_file_libelf(file);
 	GElf_Ehdr ehdr;
@@ -497,12 +494,12 @@ static bool code_scan_is_cut(const struct elf_file *file)
 
 static int code_scan_run(struct code_scanner *s)
 {
-	int r = code_scan_is_cut(s->file) ? -EBADMSG : code_scan_begin(s);
+	int r = is_cut(s->file) ? -EBADMSG : begin(s);
 
 	if (r == 0)
 		r = code_scan_functions(s);
 	if (r == 0)
-		r = code_scan_name_functions(s);
+		r = name_functions(s);
 	if (r < 0)
 		return r;
 	s->jumps_into = calloc(s->functions.count + 1, sizeof(*s->jumps_into));
@@ -515,7 +512,7 @@ static int code_scan_run(struct code_scanner *s)
 	if (r == 0)
 		r = code_decode(s);
 	if (r == 0)
-		r = code_scan_parts(s);
+		r = parts(s);
 	if (r == 0)
 		code_scan_whole(s);
 	return r;

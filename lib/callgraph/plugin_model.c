@@ -96,7 +96,7 @@ static int tag_set_node(struct tag_build *b, enum tag_set set, uint64_t number, 
 				     ret_node);
 }
 
-static int plugin_function_node(struct tag_build *b, const struct plugin_function *f)
+static int function_node(struct tag_build *b, const struct plugin_function *f)
 {
 	uint32_t node;
 	int r;
@@ -138,7 +138,7 @@ static int tag_build_nodes(struct tag_build *b)
 		const struct plugin_sections *s = &b->model->files.items[i];
 
 		for (size_t k = 0; r == 0 && k < s->n_functions; k++)
-			r = plugin_function_node(b, &s->functions[k]);
+			r = function_node(b, &s->functions[k]);
 	}
 	return r;
 }

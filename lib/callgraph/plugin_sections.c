@@ -171,9 +171,8 @@ static int tag_parse(const struct tag_cursor *loc, const struct tag_cursor *edge
 }
 
 /* `names` becomes the result's, whatever comes of it. */
-static int plugin_sections_take(uint8_t *names, size_t names_len, const uint8_t *btedge,
-				size_t btedge_len, struct plugin_sections *ret_sections,
-				struct plugin_sections_fault *ret_fault)
+static int take(uint8_t *names, size_t names_len, const uint8_t *btedge, size_t btedge_len,
+		struct plugin_sections *ret_sections, struct plugin_sections_fault *ret_fault)
 {
 	struct plugin_sections_fault fault = {0};
 	struct plugin_sections s = {.names = names};
@@ -201,7 +200,7 @@ int plugin_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t 
 		return -ENOMEM;
 	if (btloc_len)
 		memcpy(names, btloc, btloc_len);
-	return plugin_sections_take(names, btloc_len, btedge, btedge_len, ret_sections, ret_fault);
+	return take(names, btloc_len, btedge, btedge_len, ret_sections, ret_fault);
 }
 
 void plugin_sections_release(struct plugin_sections *sections)
@@ -277,8 +276,7 @@ int plugin_sections_read(const struct elf_file *file, struct plugin_sections *re
 		if (r < 0 && r != -ENODATA)
 			free(loc);
 		else
-			r = plugin_sections_take(loc, loc_len, edge, edge_len, ret_sections,
-						 &fault);
+			r = take(loc, loc_len, edge, edge_len, ret_sections, &fault);
 	}
 	free(edge);
 	if (r == -EBADMSG)

@@ -98,8 +98,7 @@ void flame_free(struct flame *flame)
 
 /* --- symbols --------------------------------------------------------------------------------- */
 
-static int flame_append_symbol(struct flame *flame, uint32_t name, uint32_t object,
-			       enum flame_kind kind)
+static int append_symbol(struct flame *flame, uint32_t name, uint32_t object, enum flame_kind kind)
 {
 	if (flame->n_symbols == flame->cap_symbols) {
 		uint32_t cap = flame->cap_symbols ? flame->cap_symbols * 2 : 256;
@@ -133,7 +132,7 @@ static int flame_symbol(struct flame *flame, const char *name, const char *objec
 				  (uint64_t)object_number << 34 | (uint64_t)name_number << 2 | kind,
 				  next, ret_symbol);
 	if (r == 0 && *ret_symbol == next)
-		r = flame_append_symbol(flame, name_number, object_number, kind);
+		r = append_symbol(flame, name_number, object_number, kind);
 	return r;
 }
 
@@ -182,8 +181,8 @@ static int flame_symbol_of(struct flame_source *source, uint32_t number, uint32_
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static int flame_child(struct flame *flame, uint32_t parent, uint32_t symbol, bool is_inlined,
-		       uint32_t *ret_child)
+static int child(struct flame *flame, uint32_t parent, uint32_t symbol, bool is_inlined,
+		 uint32_t *ret_child)
 {
 	uint64_t key = (uint64_t)parent << 32 | symbol << 1 | is_inlined;
 	uint32_t next = flame->n_nodes;
@@ -208,7 +207,7 @@ static void flame_count(struct flame_source *source, uint32_t at, uint64_t total
 		node->inferred += inferred;
 }
 
-static int flame_copy(struct flame_source *source, uint32_t below)
+static int copy(struct flame_source *source, uint32_t below)
 {
 	uint32_t n, symbol;
 	const struct calltree_node *nodes = calltree_nodes(source->view.tree, &n);
@@ -226,8 +225,8 @@ static int flame_copy(struct flame_source *source, uint32_t below)
 	for (uint32_t i = 1; r == 0 && i < n; i++) {
 		r = flame_symbol_of(source, nodes[i].symbol, &symbol);
 		if (r == 0)
-			r = flame_child(source->flame, source->node_of[nodes[i].parent], symbol,
-					nodes[i].is_inlined, &source->node_of[i]);
+			r = child(source->flame, source->node_of[nodes[i].parent], symbol,
+				  nodes[i].is_inlined, &source->node_of[i]);
 		if (r == 0)
 			flame_count(source, source->node_of[i], nodes[i].samples, nodes[i].self,
 				    nodes[i].inferred);
@@ -250,11 +249,11 @@ static int flame_part(struct flame_source *source, const struct report_options *
 				       : flame_symbol(flame, (const char *)flame->text.data, "",
 						      FLAME_PART, &symbol);
 		if (r == 0)
-			r = flame_child(flame, 0, symbol, false, &below);
+			r = child(flame, 0, symbol, false, &below);
 		if (r == 0)
 			flame_count(source, 0, source->view.whole, 0, 0);
 	}
-	return r < 0 ? r : flame_copy(source, below);
+	return r < 0 ? r : copy(source, below);
 }
 
 int flame_add(struct flame *flame, struct profile *profile, enum partition_by by, unsigned side)
@@ -314,7 +313,7 @@ struct flame_place {
 	uint32_t node;
 };
 
-static int flame_compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
 	const struct flame_place *x = a, *y = b;
 
@@ -336,7 +335,7 @@ int64_t flame_cut(struct flame *flame, double least)
 		if (i && flame_weight(flame, &flame->nodes[i]) >= least)
 			places[n++] = (struct flame_place){flame->nodes[i].total[last], i};
 	}
-	qsort(places, n, sizeof(*places), flame_compare);
+	qsort(places, n, sizeof(*places), compare);
 	for (uint32_t i = 0; i < n; i++) { /* each in front of the smaller ones */
 		struct flame_node *node = &flame->nodes[places[i].node];
 

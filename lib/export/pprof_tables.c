@@ -58,7 +58,7 @@ static uint32_t *pprof_count(struct pprof_tables *p)
 	return locations;
 }
 
-static uint32_t pprof_rank(uint32_t count)
+static uint32_t rank(uint32_t count)
 {
 	return count < PPROF_RANKS ? count : PPROF_RANKS - 1;
 }
@@ -71,7 +71,7 @@ static int pprof_number(struct pprof_tables *p)
 	bool is_done = first && counts;
 
 	for (uint32_t i = 0; is_done && i < p->t->n_locations; i++)
-		first[PPROF_RANKS - 1 - pprof_rank(counts[i])]++;
+		first[PPROF_RANKS - 1 - rank(counts[i])]++;
 	for (uint32_t i = 0, sum = 0; is_done && i < PPROF_RANKS; i++) {
 		uint32_t here = first[i];
 
@@ -80,13 +80,13 @@ static int pprof_number(struct pprof_tables *p)
 	}
 	for (uint32_t i = 0; is_done && i < p->t->n_locations; i++)
 		if (counts[i])
-			p->ids[i] = ++first[PPROF_RANKS - 1 - pprof_rank(counts[i])];
+			p->ids[i] = ++first[PPROF_RANKS - 1 - rank(counts[i])];
 	free(first);
 	free(counts);
 	return is_done ? 0 : -ENOMEM;
 }
 
-static int pprof_function_reserve(struct pprof_tables *p, uint32_t number)
+static int function_reserve(struct pprof_tables *p, uint32_t number)
 {
 	uint32_t cap = p->cap_functions ? p->cap_functions : 256;
 	struct pprof_function *functions;
@@ -110,7 +110,7 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 			  const char *linkage_name, const char *file)
 {
 	struct pprof_function *function;
-	int r = pprof_function_reserve(p, symbol->number);
+	int r = function_reserve(p, symbol->number);
 
 	if (r < 0)
 		return r;
@@ -127,7 +127,7 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 	return p->r;
 }
 
-static void pprof_limit(struct pprof_tables *p, const struct store_location *location)
+static void limit(struct pprof_tables *p, const struct store_location *location)
 {
 	uint64_t end = location->offset + 2;
 
@@ -152,7 +152,7 @@ static int pprof_location(struct pprof_tables *p, uint32_t number)
 
 		r = pprof_function(p, frames[i].symbol, name, frames[i].file);
 	}
-	pprof_limit(p, location);
+	limit(p, location);
 	return r;
 }
 
@@ -162,12 +162,12 @@ static uint32_t pprof_reason(uint8_t end_reason)
 }
 
 /* The mark says the end reason, so it is the same for all origins for which there is one. */
-static bool pprof_has_mark(const struct pprof_tables *p, const struct profile_entry *entry)
+static bool has_mark(const struct pprof_tables *p, const struct profile_entry *entry)
 {
 	return profile_mark(p->profile, entry->end_reason, entry->origin) != NULL;
 }
 
-static int pprof_collect_marks(struct pprof_tables *p)
+static int collect_marks(struct pprof_tables *p)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p->profile, &n);
@@ -176,7 +176,7 @@ static int pprof_collect_marks(struct pprof_tables *p)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t reason = pprof_reason(entries[i].end_reason);
 
-		if (pprof_has_mark(p, &entries[i]))
+		if (has_mark(p, &entries[i]))
 			p->marks[reason] =
 				profile_mark(p->profile, entries[i].end_reason, entries[i].origin);
 		else if (!entries[i].node)
@@ -188,18 +188,18 @@ static int pprof_collect_marks(struct pprof_tables *p)
 	return r;
 }
 
-static int pprof_collect_locations(struct pprof_tables *p)
+static int collect_locations(struct pprof_tables *p)
 {
 	int r = pprof_number(p);
 
 	for (uint32_t i = 0; r == 0 && i < p->t->n_locations; i++)
 		if (p->ids[i])
 			r = pprof_location(p, i);
-	return r < 0 ? r : pprof_collect_marks(p);
+	return r < 0 ? r : collect_marks(p);
 }
 
 /* The same where paths are shown otherwise than the trie has them: a location for each frame. */
-static int pprof_collect_frames(struct pprof_tables *p)
+static int collect_frames(struct pprof_tables *p)
 {
 	const struct stack_table_frame *frames;
 	uint32_t n;
@@ -213,7 +213,7 @@ static int pprof_collect_frames(struct pprof_tables *p)
 
 		r = pprof_function(p, frame->symbol, NULL, frame->file);
 		if (frame->location != UINT32_MAX)
-			pprof_limit(p, &p->t->locations[frame->location]);
+			limit(p, &p->t->locations[frame->location]);
 	}
 	return r;
 }
@@ -239,7 +239,7 @@ static void pprof_label(struct pprof_tables *p, const char *key, const char *tex
 		p->r = -ENOMEM;
 }
 
-static int pprof_make_labels(struct pprof_tables *p)
+static int make_labels(struct pprof_tables *p)
 {
 	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
 						[PROFILE_RECONSTRUCTED] = "reconstructed",
@@ -266,7 +266,7 @@ static int pprof_make_labels(struct pprof_tables *p)
 	return p->r;
 }
 
-static int pprof_tables_fill(struct pprof_tables *p)
+static int fill(struct pprof_tables *p)
 {
 	const struct store_tables *t = p->t;
 	int r = strings_new(&p->strings);
@@ -279,9 +279,8 @@ static int pprof_tables_fill(struct pprof_tables *p)
 	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
 		return -EOVERFLOW;
 	pprof_tables_string(p, ""); /* number 0 */
-	r = stack_table_is_shaped(p->profile) ? pprof_collect_frames(p)
-					      : pprof_collect_locations(p);
-	return r < 0 ? r : pprof_make_labels(p);
+	r = stack_table_is_shaped(p->profile) ? collect_frames(p) : collect_locations(p);
+	return r < 0 ? r : make_labels(p);
 }
 
 int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables)
@@ -293,7 +292,7 @@ int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables)
 		return -ENOMEM;
 	p->profile = profile;
 	p->t = profile_tables(profile);
-	r = pprof_tables_fill(p);
+	r = fill(p);
 	if (r < 0) {
 		pprof_tables_free(p);
 		return r;
@@ -344,7 +343,7 @@ uint64_t pprof_tables_mark(const struct pprof_tables *p, const struct profile_en
 {
 	uint64_t first = PPROF_LOCATION(p->t->n_locations);
 
-	if (pprof_has_mark(p, entry))
+	if (has_mark(p, entry))
 		return first + pprof_reason(entry->end_reason);
 	return entry->node ? 0 : first + PPROF_REASONS;
 }

@@ -54,7 +54,7 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	return number;
 }
 
-static int pprof_write_head(struct pprof_tables *p, FILE *out)
+static int head(struct pprof_tables *p, FILE *out)
 {
 	const struct store_recording *recording = &p->t->recording;
 	Pprof__Profile message = PPROF__PROFILE__INIT;
@@ -263,7 +263,7 @@ static int pprof_write_strings(struct pprof_tables *p, FILE *out)
 
 int pprof_tables_write(struct pprof_tables *p, FILE *out)
 {
-	int r = pprof_write_head(p, out);
+	int r = head(p, out);
 
 	if (r == 0)
 		r = pprof_write_mappings(p, out);

@@ -47,7 +47,7 @@ static bool stack_table_is_plain(const struct stack_table *paths, uint32_t node,
 }
 
 /* Doubles an array that is full. */
-static int stack_table_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
+static int grow(void *array, uint32_t n, uint32_t *cap, size_t size)
 {
 	uint32_t more = *cap ? *cap * 2 : 256;
 	void **at = array, *grown;
@@ -64,11 +64,9 @@ static int stack_table_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
 	return 0;
 }
 
-static int stack_table_add_stack(struct stack_table *paths, uint32_t parent, uint32_t frame,
-				 uint32_t *ret)
+static int add_stack(struct stack_table *paths, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	int r = stack_table_grow(&paths->stacks, paths->n_stacks, &paths->cap_stacks,
-				 sizeof(*paths->stacks));
+	int r = grow(&paths->stacks, paths->n_stacks, &paths->cap_stacks, sizeof(*paths->stacks));
 
 	if (r < 0)
 		return r;
@@ -77,11 +75,10 @@ static int stack_table_add_stack(struct stack_table *paths, uint32_t parent, uin
 	return 0;
 }
 
-static int stack_table_add_frame(struct stack_table *paths, const struct profile_frame *frame,
-				 uint32_t inline_depth, uint32_t *ret)
+static int add_frame(struct stack_table *paths, const struct profile_frame *frame,
+		     uint32_t inline_depth, uint32_t *ret)
 {
-	int r = stack_table_grow(&paths->frames, paths->n_frames, &paths->cap_frames,
-				 sizeof(*paths->frames));
+	int r = grow(&paths->frames, paths->n_frames, &paths->cap_frames, sizeof(*paths->frames));
 
 	if (r < 0)
 		return r;
@@ -91,7 +88,7 @@ static int stack_table_add_frame(struct stack_table *paths, const struct profile
 }
 
 /* Puts the frames of a trie node on the stack *at. */
-static int stack_table_put_node(struct stack_table *paths, uint32_t node, uint32_t *at)
+static int put_node(struct stack_table *paths, uint32_t node, uint32_t *at)
 {
 	uint32_t location = paths->t->nodes[node].location, frame;
 	bool is_new = paths->first_frame[location] == STACK_TABLE_NONE;
@@ -103,16 +100,16 @@ static int stack_table_put_node(struct stack_table *paths, uint32_t node, uint32
 	if (!frames)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && is_new && i < count; i++) {
-		r = stack_table_add_frame(paths, &frames[i], (uint32_t)i, &frame);
+		r = add_frame(paths, &frames[i], (uint32_t)i, &frame);
 		if (r == 0 && i == 0)
 			paths->first_frame[location] = frame;
 	}
 	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = stack_table_add_stack(paths, *at, paths->first_frame[location] + i, at);
+		r = add_stack(paths, *at, paths->first_frame[location] + i, at);
 	return r;
 }
 
-static int stack_table_enter_plain(struct stack_table *paths, uint32_t node)
+static int enter_plain(struct stack_table *paths, uint32_t node)
 {
 	uint32_t at = STACK_TABLE_NONE;
 	int r = 0;
@@ -120,8 +117,7 @@ static int stack_table_enter_plain(struct stack_table *paths, uint32_t node)
 	paths->n_climb = 0;
 	for (; node && paths->plain[node] == STACK_TABLE_NONE;
 	     node = paths->t->nodes[node].parent) {
-		r = stack_table_grow(&paths->climb, paths->n_climb, &paths->cap_climb,
-				     sizeof(*paths->climb));
+		r = grow(&paths->climb, paths->n_climb, &paths->cap_climb, sizeof(*paths->climb));
 		if (r < 0)
 			return r;
 		paths->climb[paths->n_climb++] = node;
@@ -130,7 +126,7 @@ static int stack_table_enter_plain(struct stack_table *paths, uint32_t node)
 		at = paths->plain[node];
 	while (r == 0 && paths->n_climb) {
 		node = paths->climb[--paths->n_climb];
-		r = stack_table_put_node(paths, node, &at);
+		r = put_node(paths, node, &at);
 		paths->plain[node] = at;
 	}
 	return r;
@@ -146,7 +142,7 @@ static int stack_table_shown(struct stack_table *paths, const struct profile_fra
 	int r = 0;
 
 	if (number == INT_MAP_NONE) {
-		r = stack_table_add_frame(paths, frame, depth, &number);
+		r = add_frame(paths, frame, depth, &number);
 		if (r == 0)
 			r = int_map_enter(&paths->shown, key, number, &number);
 	}
@@ -162,7 +158,7 @@ static int stack_table_push(struct stack_table *paths, uint32_t frame, uint32_t 
 	int r = 0;
 
 	if (stack == INT_MAP_NONE) {
-		r = stack_table_add_stack(paths, *at, frame, &stack);
+		r = add_stack(paths, *at, frame, &stack);
 		if (r == 0)
 			r = int_map_enter(&paths->children, key, stack, &stack);
 	}
@@ -170,7 +166,7 @@ static int stack_table_push(struct stack_table *paths, uint32_t frame, uint32_t 
 	return r;
 }
 
-static int stack_table_enter_varied(struct stack_table *paths, const struct profile_entry *entry)
+static int enter_varied(struct stack_table *paths, const struct profile_entry *entry)
 {
 	uint32_t variant, at = STACK_TABLE_NONE, depth = 0;
 	const struct profile_frame *frames;
@@ -197,7 +193,7 @@ static int stack_table_enter_varied(struct stack_table *paths, const struct prof
 				     &at);
 }
 
-static int stack_table_fill(struct stack_table *paths)
+static int fill(struct stack_table *paths)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(paths->profile, &n);
@@ -215,9 +211,9 @@ static int stack_table_fill(struct stack_table *paths)
 		const struct profile_entry *e = &entries[i];
 
 		if (stack_table_is_plain(paths, e->node, e->end_reason, e->origin))
-			r = stack_table_enter_plain(paths, e->node);
+			r = enter_plain(paths, e->node);
 		else
-			r = stack_table_enter_varied(paths, e);
+			r = enter_varied(paths, e);
 	}
 	return r;
 }
@@ -232,7 +228,7 @@ int stack_table_new(struct profile *profile, struct stack_table **ret_paths)
 	paths->profile = profile;
 	paths->t = profile_tables(profile);
 	paths->is_shaped = stack_table_is_shaped(profile);
-	r = stack_table_fill(paths);
+	r = fill(paths);
 	if (r < 0) {
 		stack_table_free(paths);
 		return r;

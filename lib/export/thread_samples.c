@@ -33,7 +33,7 @@ static int thread_samples_add(void *arg, const struct store_sample *stored)
 	return 0;
 }
 
-static void thread_samples_place(struct profile *profile, struct thread_samples *timeline)
+static void place(struct profile *profile, struct thread_samples *timeline)
 {
 	size_t n, at = 0;
 	const struct profile_entry *entries = profile_entries(profile, &n);
@@ -55,7 +55,7 @@ int thread_samples_make(struct profile *profile, struct thread_samples *ret_time
 	filler.next = calloc((size_t)timeline.n_threads + 1, sizeof(*filler.next));
 	timeline.samples = calloc(samples + 1, sizeof(*timeline.samples));
 	if (timeline.first && filler.next && timeline.samples) {
-		thread_samples_place(profile, &timeline);
+		place(profile, &timeline);
 		for (uint32_t i = 0; i < timeline.n_threads; i++)
 			filler.next[i] = timeline.first[i];
 		r = store_reader_samples(profile_reader(profile), thread_samples_add, &filler);

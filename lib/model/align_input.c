@@ -34,7 +34,7 @@ struct align_input {
 };
 
 /* Processes of one executable share the number of the first. */
-static void align_input_number_programs(struct align_input *e)
+static void number_programs(struct align_input *e)
 {
 	const struct store_process *p = e->tables->processes;
 
@@ -63,7 +63,7 @@ int align_input_new(const struct store_tables *tables, struct names *names,
 		align_input_free(e);
 		return -ENOMEM;
 	}
-	align_input_number_programs(e);
+	number_programs(e);
 	*ret_evidence = e;
 	return 0;
 }
@@ -80,8 +80,7 @@ void align_input_free(struct align_input *e)
 	free(e);
 }
 
-static int align_input_symbol_of(struct align_input *e, uint32_t symbol,
-				 struct align_input_symbol **ret)
+static int symbol_of(struct align_input *e, uint32_t symbol, struct align_input_symbol **ret)
 {
 	if (symbol >= e->symbols.count) {
 		size_t more = symbol + 1 - e->symbols.count;
@@ -125,7 +124,7 @@ void align_input_count(struct align_input *e, const struct store_sample *sample)
 		uint32_t count;
 
 		if (names_keys(e->names, e->tables->nodes[n].location, &keys, &count) < 0 ||
-		    align_input_symbol_of(e, keys[0] >> 1, &seen) < 0)
+		    symbol_of(e, keys[0] >> 1, &seen) < 0)
 			return;
 		seen->n_paths += seen->path != path;
 		seen->n_twice += seen->path == path && seen->counted != path;
@@ -147,7 +146,7 @@ void align_input_note(struct align_input *e, const struct store_sample *sample)
 }
 
 /* The height of a path's first frame above its thread's base, which is 1; 0: not known. */
-static uint32_t align_input_first(const struct align_input *e, const struct store_sample *sample)
+static uint32_t first(const struct align_input *e, const struct store_sample *sample)
 {
 	uint32_t base = e->bases[sample->thread], height = align_input_height(e, sample);
 
@@ -164,7 +163,7 @@ static bool align_input_is_code(const struct align_input *e, uint32_t location)
 	return kind != OBJECT_KERNEL && kind != OBJECT_MODULE && kind != OBJECT_TAG;
 }
 
-static int align_input_climb(struct align_input *e, uint32_t node)
+static int climb(struct align_input *e, uint32_t node)
 {
 	e->nodes.count = 0;
 	for (; node; node = e->tables->nodes[node].parent) {
@@ -177,7 +176,7 @@ static int align_input_climb(struct align_input *e, uint32_t node)
 
 /* Does a routine call itself, by way of others perhaps? Now and then one looks as if it did: names
  * are of the symbol below, and a path can be wrong. */
-static bool align_input_is_recursive(const struct align_input *e, uint32_t symbol)
+static bool is_recursive(const struct align_input *e, uint32_t symbol)
 {
 	const struct align_input_symbol *s;
 
@@ -190,7 +189,7 @@ static bool align_input_is_recursive(const struct align_input *e, uint32_t symbo
 /* Appends the frame of a node; `height`: its own, 0 if that is not known.
  * Without heights a routine that calls itself could be any of several in a stack. So such a frame
  * is like no other, and the path begins with it: nothing is said of its callers. */
-static int align_input_append(struct align_input *e, uint32_t node, uint32_t height, bool is_flat)
+static int append(struct align_input *e, uint32_t node, uint32_t height, bool is_flat)
 {
 	uint32_t location = e->tables->nodes[node].location, count, symbol;
 	const uint32_t *keys;
@@ -199,7 +198,7 @@ static int align_input_append(struct align_input *e, uint32_t node, uint32_t hei
 	if (r < 0)
 		return r;
 	symbol = keys[0] >> 1;
-	if (is_flat && align_input_is_recursive(e, symbol)) {
+	if (is_flat && is_recursive(e, symbol)) {
 		e->is_cut |= e->frames.count > 0;
 		e->frames.count = 0;
 		symbol = UINT32_MAX - 1 - e->n_alone++ % (UINT32_MAX / 2);
@@ -220,7 +219,7 @@ int align_input_path(struct align_input *e, const struct store_sample *sample,
 
 	e->frames.count = 0;
 	e->is_cut = false;
-	r = align_input_climb(e, sample->node);
+	r = climb(e, sample->node);
 	for (size_t i = e->nodes.count; r == 0 && i-- > 0;) {
 		uint32_t node = e->nodes.items[i], location = t->nodes[node].location;
 		bool is_first = i + 1 == e->nodes.count;
@@ -229,7 +228,7 @@ int align_input_path(struct align_input *e, const struct store_sample *sample,
 		if (is_first && !align_input_is_code(e, location))
 			break;
 		if (is_first)
-			height = t->sizes ? align_input_first(e, sample) : 0;
+			height = t->sizes ? first(e, sample) : 0;
 		else
 			height = height && above && height + above <= UINT32_MAX
 					 ? (uint32_t)(height + above)
@@ -241,8 +240,7 @@ int align_input_path(struct align_input *e, const struct store_sample *sample,
 			continue;
 		}
 		/* That the entry's height is 1 says nothing about who called it. */
-		r = align_input_append(
-			e, node, is_first && align_input_is_whole(sample) ? 0 : height, is_flat);
+		r = append(e, node, is_first && align_input_is_whole(sample) ? 0 : height, is_flat);
 	}
 	if (r == 0) {
 		*ret_frames = e->frames.items;

@@ -85,7 +85,7 @@ void names_free(struct names *names)
 	free(names);
 }
 
-static int names_reserve_symbol(struct names *names)
+static int reserve_symbol(struct names *names)
 {
 	uint32_t cap = names->cap_symbols ? names->cap_symbols * 2 : 64;
 	struct profile_symbol **symbols;
@@ -114,7 +114,7 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 	if (r == 0)
 		r = strings_intern(names->strings, like->object, &object);
 	if (r == 0)
-		r = names_reserve_symbol(names);
+		r = reserve_symbol(names);
 	if (r < 0)
 		return r;
 	number = names->n_symbols;
@@ -137,16 +137,16 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 }
 
 /* Addresses that lay in nothing known are kept as of an object of that name. */
-static bool names_is_nowhere(const struct store_object *object)
+static bool is_nowhere(const struct store_object *object)
 {
 	return !object->path || !strcmp(object->path, "[unknown]");
 }
 
 /* What is the same for all symbols of an object. */
-static struct profile_symbol names_of_object(const struct store_object *object)
+static struct profile_symbol of_object(const struct store_object *object)
 {
 	return (struct profile_symbol){
-		.object = names_is_nowhere(object)     ? "[unknown]"
+		.object = is_nowhere(object)	       ? "[unknown]"
 			  : object->kind == OBJECT_JIT ? "[jit]"
 						       : object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
@@ -165,7 +165,7 @@ static uint64_t names_key(uint32_t object, uint64_t at)
 static int names_function(struct names *names, uint32_t object, const char *function,
 			  const struct profile_symbol **ret_symbol)
 {
-	struct profile_symbol like = names_of_object(&names->tables->objects[object]);
+	struct profile_symbol like = of_object(&names->tables->objects[object]);
 	uint64_t key = names_key(object, (uintptr_t)function);
 	uint32_t at = key ? int_map_find(&names->raw, key) : INT_MAP_NONE;
 	char *readable;
@@ -186,7 +186,7 @@ static int names_function(struct names *names, uint32_t object, const char *func
 static int names_unnamed(struct names *names, const struct store_location *location,
 			 const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
-	struct profile_symbol like = names_of_object(&names->tables->objects[location->object]);
+	struct profile_symbol like = of_object(&names->tables->objects[location->object]);
 	uint64_t start = line && line->function_start ? line->function_start
 						      : location->offset + location->is_return;
 	uint64_t key = names_key(location->object, start);
@@ -209,16 +209,16 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 
 /* The line of a location's frame: backwards, since the store has the innermost function first. NULL
  * for a location without lines, which is one unnamed frame. */
-static const struct store_line *names_line_of(const struct store_tables *t, uint32_t location,
-					      uint32_t frame)
+static const struct store_line *line_of(const struct store_tables *t, uint32_t location,
+					uint32_t frame)
 {
 	uint32_t first = t->line_first[location], end = t->line_first[location + 1];
 
 	return first < end ? &t->lines[end - 1 - frame] : NULL;
 }
 
-static int names_symbol_of(struct names *names, const struct store_location *location,
-			   const struct store_line *line, const struct profile_symbol **ret_symbol)
+static int symbol_of(struct names *names, const struct store_location *location,
+		     const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
 	if (line && line->function && *line->function)
 		return names_function(names, location->object, line->function, ret_symbol);
@@ -226,16 +226,16 @@ static int names_symbol_of(struct names *names, const struct store_location *loc
 }
 
 /* Fills in the keys of a location. */
-static int names_look_up(struct names *names, uint32_t number)
+static int look_up(struct names *names, uint32_t number)
 {
 	const struct store_tables *t = names->tables;
 	uint32_t n = t->line_first[number + 1] - t->line_first[number], count = n ? n : 1;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct store_line *line = names_line_of(t, number, i);
+		const struct store_line *line = line_of(t, number, i);
 		bool is_inlined = line && line->is_inlined && i > 0; /* the outermost is not */
 		const struct profile_symbol *symbol;
-		int r = names_symbol_of(names, &t->locations[number], line, &symbol);
+		int r = symbol_of(names, &t->locations[number], line, &symbol);
 
 		if (r < 0)
 			return r;
@@ -252,7 +252,7 @@ int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys
 	struct names_span *span = &names->spans[location];
 
 	if (!span->count) {
-		int r = names_look_up(names, location);
+		int r = look_up(names, location);
 
 		if (r < 0)
 			return r;
@@ -262,12 +262,12 @@ int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys
 	return 0;
 }
 
-static void names_fill(struct names *names, uint32_t location)
+static void fill(struct names *names, uint32_t location)
 {
 	const struct names_span *span = &names->spans[location];
 
 	for (uint32_t i = 0; i < span->count; i++) {
-		const struct store_line *line = names_line_of(names->tables, location, i);
+		const struct store_line *line = line_of(names->tables, location, i);
 		uint32_t key = names->keys[span->first + i];
 
 		names->frames[span->first + i] = (struct profile_frame){
@@ -290,7 +290,7 @@ int names_location(struct names *names, uint32_t location, const struct profile_
 		return r;
 	*ret_frames = &names->frames[names->spans[location].first];
 	if (!(*ret_frames)->symbol)
-		names_fill(names, location);
+		fill(names, location);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static bool path_filter_any(const struct profile_patterns *patterns, const char 
 	return patterns->n == 0;
 }
 
-static uint16_t path_filter_of_name(const struct profile_filter *filter, const char *name)
+static uint16_t of_name(const struct profile_filter *filter, const char *name)
 {
 	uint16_t met = 0;
 
@@ -43,10 +43,9 @@ static uint16_t path_filter_of_name(const struct profile_filter *filter, const c
 	return met;
 }
 
-static uint16_t path_filter_of_symbol(const struct profile_filter *filter,
-				      const struct profile_symbol *symbol)
+static uint16_t of_symbol(const struct profile_filter *filter, const struct profile_symbol *symbol)
 {
-	uint16_t met = path_filter_of_name(filter, symbol->name);
+	uint16_t met = of_name(filter, symbol->name);
 
 	if (path_filter_any(&filter->symbols, symbol->name, pattern_is_function) &&
 	    path_filter_any(&filter->dsos, symbol->object, pattern_is_object))
@@ -60,8 +59,8 @@ struct path_filter_cache {
 	uint32_t cap;
 };
 
-static int path_filter_look_up(struct path_filter_cache *cache, const struct profile_filter *filter,
-			       const struct profile_symbol *symbol, uint16_t *ret_met)
+static int look_up(struct path_filter_cache *cache, const struct profile_filter *filter,
+		   const struct profile_symbol *symbol, uint16_t *ret_met)
 {
 	if (symbol->number >= cache->cap) {
 		uint32_t cap = symbol->number * 2 + 256;
@@ -75,7 +74,7 @@ static int path_filter_look_up(struct path_filter_cache *cache, const struct pro
 		cache->cap = cap;
 	}
 	if (!cache->met[symbol->number])
-		cache->met[symbol->number] = path_filter_of_symbol(filter, symbol) + 1u;
+		cache->met[symbol->number] = of_symbol(filter, symbol) + 1u;
 	*ret_met = (uint16_t)(cache->met[symbol->number] - 1);
 	return 0;
 }
@@ -90,15 +89,14 @@ static int path_filter_of_location(struct path_filter_cache *cache,
 	int r = names_location(names, location, &frames, &count);
 
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = path_filter_look_up(cache, filter, frames[i].symbol, &met);
+		r = look_up(cache, filter, frames[i].symbol, &met);
 		all |= met & (uint16_t)~PATH_FILTER_LEAF;
 	}
 	*ret_met = all | (met & PATH_FILTER_LEAF); /* the last frame is where it hit */
 	return r;
 }
 
-static int path_filter_fill(struct path_filter *choice, const struct store_tables *t,
-			    struct names *names)
+static int fill(struct path_filter *choice, const struct store_tables *t, struct names *names)
 {
 	uint16_t *of_location = calloc((size_t)t->n_locations + 1, sizeof(*of_location));
 	struct path_filter_cache cache = {0};
@@ -136,7 +134,7 @@ int path_filter_new(const struct profile_filter *filter, const struct store_tabl
 	choice->all = (uint16_t)(((1u << filter->focus.n) - 1) | PATH_FILTER_LEAF);
 	choice->met = calloc((size_t)tables->n_nodes + 1, sizeof(*choice->met));
 	if (choice->met)
-		r = path_filter_fill(choice, tables, names);
+		r = fill(choice, tables, names);
 	if (r < 0) {
 		path_filter_free(choice);
 		return r;
@@ -158,6 +156,6 @@ bool path_filter_wants(const struct path_filter *choice, uint32_t node, const ch
 	uint16_t met = choice->met[node];
 
 	if (mark)
-		met |= path_filter_of_name(choice->filter, mark);
+		met |= of_name(choice->filter, mark);
 	return (met & (choice->all | PATH_FILTER_IGNORED)) == choice->all;
 }

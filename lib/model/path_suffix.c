@@ -45,8 +45,7 @@ void path_suffix_free(struct path_suffix *t)
 	free(t);
 }
 
-static int path_suffix_child(struct path_suffix *t, uint32_t parent, uint32_t location,
-			     uint32_t *ret_node)
+static int child(struct path_suffix *t, uint32_t parent, uint32_t location, uint32_t *ret_node)
 {
 	uint32_t node;
 
@@ -86,7 +85,7 @@ int path_suffix_path(struct path_suffix *t, uint32_t node, uint32_t skip, uint32
 		r = path_suffix_climb(t, node);
 		for (size_t i = t->climb.count > skip ? t->climb.count - skip : 0;
 		     r == 0 && i-- > 0;)
-			r = path_suffix_child(t, at, t->climb.items[i], &at);
+			r = child(t, at, t->climb.items[i], &at);
 		if (r == 0)
 			r = int_map_enter(&t->done, key, at, &at);
 	}

@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 /* Whether the first `len` bytes of a name match. */
-static bool pattern_matches(const char *pattern, const char *name, size_t len)
+static bool matches(const char *pattern, const char *name, size_t len)
 {
 	const char *end = name + len, *star = NULL, *resume = name;
 
@@ -53,22 +53,21 @@ bool pattern_is_function(const char *pattern, const char *name)
 {
 	const char *arguments;
 
-	if (pattern_matches(pattern, name, strlen(name)))
+	if (matches(pattern, name, strlen(name)))
 		return true;
 	arguments = pattern_arguments(name);
-	return arguments && pattern_matches(pattern, name, (size_t)(arguments - name));
+	return arguments && matches(pattern, name, (size_t)(arguments - name));
 }
 
 bool pattern_is_object(const char *pattern, const char *path)
 {
 	const char *base = text_basename(path);
 
-	return pattern_matches(pattern, path, strlen(path)) ||
-	       pattern_matches(pattern, base, strlen(base));
+	return matches(pattern, path, strlen(path)) || matches(pattern, base, strlen(base));
 }
 
 /* The name without its arguments, and without what stands before its last "::". */
-static void pattern_last_part(const char *name, char ret_part[ARGP_TABLE_FAR])
+static void last_part(const char *name, char ret_part[ARGP_TABLE_FAR])
 {
 	const char *arguments = pattern_arguments(name);
 	size_t len = arguments ? (size_t)(arguments - name) : strlen(name), from = 0;
@@ -90,8 +89,8 @@ unsigned pattern_distance(const char *asked, const char *name)
 
 	if (strcasestr(name, asked))
 		return 0;
-	pattern_last_part(name, part);
-	pattern_last_part(asked, wanted);
+	last_part(name, part);
+	last_part(asked, wanted);
 	distance = argp_table_distance(wanted, part);
 	return distance <= 1 + strlen(wanted) / 4 ? distance : UINT_MAX;
 }

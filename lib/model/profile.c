@@ -229,7 +229,7 @@ const uint32_t *profile_location_keys(struct profile *p, uint32_t location, size
 	return keys;
 }
 
-static bool profile_reserve_path(struct profile *p, size_t need)
+static bool reserve_path(struct profile *p, size_t need)
 {
 	size_t cap = p->cap_path ? p->cap_path : 64;
 	struct profile_frame *path;
@@ -247,7 +247,7 @@ static bool profile_reserve_path(struct profile *p, size_t need)
 }
 
 /* Shortens a path as the filter says; the rest of it, in order. */
-static size_t profile_shape(const struct profile *p, size_t n)
+static size_t shape(const struct profile *p, size_t n)
 {
 	size_t kept = 0;
 
@@ -274,8 +274,8 @@ static uint32_t profile_depth(const struct profile *p, uint32_t node)
 }
 
 /* Appends the frames of a trie node, innermost first; `depth` is its distance from the root. */
-static bool profile_append(struct profile *p, uint32_t node, uint32_t depth,
-			   const struct origin *origin, size_t *n)
+static bool append(struct profile *p, uint32_t node, uint32_t depth, const struct origin *origin,
+		   size_t *n)
 {
 	struct origin_run run = origin_run_of(origin, depth);
 	bool is_inferred = depth < origin_inferred(origin);
@@ -283,7 +283,7 @@ static bool profile_append(struct profile *p, uint32_t node, uint32_t depth,
 	uint32_t count;
 
 	if (names_location(p->names, p->tables->nodes[node].location, &frames, &count) < 0 ||
-	    !profile_reserve_path(p, *n + count + 1))
+	    !reserve_path(p, *n + count + 1))
 		return false;
 	while (count) {
 		struct profile_frame *frame = &p->path[(*n)++];
@@ -306,10 +306,10 @@ const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uin
 	size_t n = 0;
 
 	for (uint32_t at = node; at; at = p->tables->nodes[at].parent) {
-		if (!profile_append(p, at, --depth, profile_origin(p, origin), &n))
+		if (!append(p, at, --depth, profile_origin(p, origin), &n))
 			return NULL;
 	}
-	if (!profile_reserve_path(p, n + 1))
+	if (!reserve_path(p, n + 1))
 		return NULL;
 	if (mark || !n)
 		p->path[n++] = (struct profile_frame){.symbol = mark ? mark : p->no_frames,
@@ -320,7 +320,7 @@ const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uin
 		p->path[i] = p->path[n - 1 - i];
 		p->path[n - 1 - i] = swap;
 	}
-	*ret_count = profile_shape(p, n);
+	*ret_count = shape(p, n);
 	return p->path;
 }
 

@@ -16,7 +16,7 @@
 
 #define PROFILE_EXPECTED (2u << 20) /* entries for which there is room at once */
 
-static bool profile_lists(const int32_t *list, size_t n, int32_t value)
+static bool lists(const int32_t *list, size_t n, int32_t value)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i] == value)
@@ -24,7 +24,7 @@ static bool profile_lists(const int32_t *list, size_t n, int32_t value)
 	return n == 0;
 }
 
-static bool profile_lists_comm(const struct profile_filter *filter, const char *comm)
+static bool lists_comm(const struct profile_filter *filter, const char *comm)
 {
 	for (size_t i = 0; i < filter->n_comms; i++)
 		if (strcmp(filter->comms[i], comm) == 0)
@@ -40,7 +40,7 @@ static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 	return since_ns > UINT64_MAX - start ? UINT64_MAX : start + since_ns;
 }
 
-static int profile_choose(struct profile *p)
+static int choose(struct profile *p)
 {
 	const struct store_tables *t = p->tables;
 	const struct profile_filter *filter = p->filter;
@@ -54,9 +54,9 @@ static int profile_choose(struct profile *p)
 		const struct store_thread *thread = &t->threads[i];
 		int32_t pid = t->processes[thread->process].pid;
 
-		p->wanted[i] = profile_lists(filter->pids, filter->n_pids, pid) &&
-			       profile_lists(filter->tids, filter->n_tids, thread->tid) &&
-			       profile_lists_comm(filter, thread->comm);
+		p->wanted[i] = lists(filter->pids, filter->n_pids, pid) &&
+			       lists(filter->tids, filter->n_tids, thread->tid) &&
+			       lists_comm(filter, thread->comm);
 	}
 	return path_filter_new(filter, t, p->names, &p->choice);
 }
@@ -82,7 +82,7 @@ static void profile_count(struct profile *p, const struct profile_entry *entry)
 
 /* How many entries there can be, as far as the recording can be believed: what is not needed of the
  * room is never touched. */
-static uint32_t profile_expect(const struct profile *p)
+static uint32_t expect(const struct profile *p)
 {
 	uint64_t samples = p->tables->recording.samples;
 
@@ -91,9 +91,9 @@ static uint32_t profile_expect(const struct profile *p)
 					    : (uint32_t)samples;
 }
 
-static int profile_reserve_entry(struct profile *p)
+static int reserve_entry(struct profile *p)
 {
-	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : profile_expect(p);
+	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : expect(p);
 	struct profile_entry *entries;
 
 	if (p->n_entries < p->cap_entries)
@@ -159,7 +159,7 @@ static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32
 }
 
 /* An end reason as entries have it. */
-static uint8_t profile_reason(uint8_t end_reason)
+static uint8_t reason(uint8_t end_reason)
 {
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
@@ -175,8 +175,8 @@ static int profile_add(void *arg, const struct store_sample *sample)
 		return -EBADMSG;
 	if (!profile_sample(p, sample, &s))
 		return profile_is_known(p, sample) ? 0 : -EBADMSG;
-	s.end_reason = profile_reason(s.end_reason);
-	r = profile_reserve_entry(p);
+	s.end_reason = reason(s.end_reason);
+	r = reserve_entry(p);
 	if (r == 0)
 		r = profile_group(p, &s, &group);
 	if (r == 0)
@@ -197,7 +197,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 }
 
 /* A sample on the first pass over them. */
-static int profile_first_pass(void *arg, const struct store_sample *sample)
+static int first_pass(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
 	int r = reconstruct_see(p->reconstruct, sample);
@@ -216,7 +216,7 @@ static int profile_trim(void *arg, const struct store_sample *s)
 	return inferred ? path_suffix_path(p->trim, s->node, inferred, &node) : 0;
 }
 
-static int profile_trim_all(struct profile *p)
+static int trim_all(struct profile *p)
 {
 	int r = path_suffix_new(p->tables, &p->trim);
 
@@ -228,7 +228,7 @@ static int profile_trim_all(struct profile *p)
 }
 
 /* Makes the marks that the entries need. */
-static int profile_make_marks(struct profile *p)
+static int make_marks(struct profile *p)
 {
 	p->no_frames = names_mark(p->names, "[no frames]");
 	if (!p->no_frames)
@@ -254,10 +254,9 @@ void profile_free_sums(struct profile *p)
 }
 
 /* One pass over the samples, to entries. */
-static int profile_pass(struct profile *p,
-			int (*each)(void *arg, const struct store_sample *sample))
+static int pass(struct profile *p, int (*each)(void *arg, const struct store_sample *sample))
 {
-	int r = profile_choose(p);
+	int r = choose(p);
 
 	if (r == 0) {
 		p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
@@ -270,7 +269,7 @@ static int profile_pass(struct profile *p,
 }
 
 /* Takes a sample out of the entry that it is in, if any. */
-static int profile_take_out(struct profile *p, const struct store_sample *s)
+static int take_out(struct profile *p, const struct store_sample *s)
 {
 	struct store_sample known = *s;
 	uint32_t group, at;
@@ -278,7 +277,7 @@ static int profile_take_out(struct profile *p, const struct store_sample *s)
 
 	if (!p->wanted[s->thread] || s->time_ns < p->from_ns || s->time_ns > p->to_ns)
 		return 0;
-	known.end_reason = profile_reason(s->end_reason);
+	known.end_reason = reason(s->end_reason);
 	r = profile_group(p, &known, &group);
 	if (r == 0)
 		r = profile_find(p, group, s->node, &at);
@@ -290,7 +289,7 @@ static int profile_take_out(struct profile *p, const struct store_sample *s)
 }
 
 /* Moves the samples that were completed to the entries of their new paths. */
-static int profile_move(struct profile *p, uint32_t n_nodes)
+static int move(struct profile *p, uint32_t n_nodes)
 {
 	size_t n, kept = 0;
 	const struct reconstruct_done *done = reconstruct_done(p->reconstruct, &n);
@@ -304,7 +303,7 @@ static int profile_move(struct profile *p, uint32_t n_nodes)
 		p->first = first;
 	}
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = profile_take_out(p, &done[i].sample);
+		r = take_out(p, &done[i].sample);
 		if (r == 0)
 			r = profile_add(p, &done[i].sample);
 	}
@@ -316,7 +315,7 @@ static int profile_move(struct profile *p, uint32_t n_nodes)
 }
 
 /* Forgets what a pass made. */
-static void profile_forget(struct profile *p)
+static void forget(struct profile *p)
 {
 	profile_free_sums(p);
 	free(p->wanted);
@@ -327,7 +326,7 @@ static void profile_forget(struct profile *p)
 }
 
 /* Whether any of the paths is one that could be completed. */
-static bool profile_has_partial(const struct profile *p)
+static bool has_partial(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->n_entries; i++) {
 		const struct profile_entry *e = &p->entries[i];
@@ -350,9 +349,9 @@ static int profile_reconstruct(struct profile *p)
 		return r;
 	p->tables = reconstruct_tables(p->reconstruct);
 	if (!p->choice)
-		return profile_move(p, n_nodes);
-	profile_forget(p);
-	return profile_pass(p, profile_add);
+		return move(p, n_nodes);
+	forget(p);
+	return pass(p, profile_add);
 }
 
 int profile_sum_up(struct profile *p)
@@ -360,12 +359,12 @@ int profile_sum_up(struct profile *p)
 	int r = names_new(p->tables, &p->names);
 
 	if (r == 0 && p->filter->no_reconstructed)
-		r = profile_trim_all(p);
+		r = trim_all(p);
 	else if (r == 0)
 		r = reconstruct_new(p->reader, p->names, &p->reconstruct);
 	if (r == 0)
-		r = profile_pass(p, p->reconstruct ? profile_first_pass : profile_add);
-	if (r == 0 && p->reconstruct && profile_has_partial(p)) {
+		r = pass(p, p->reconstruct ? first_pass : profile_add);
+	if (r == 0 && p->reconstruct && has_partial(p)) {
 		r = profile_reconstruct(p);
 	} else {
 		reconstruct_free(p->reconstruct);
@@ -376,5 +375,5 @@ int profile_sum_up(struct profile *p)
 		return r;
 	for (uint32_t i = 0; i < p->n_entries; i++)
 		profile_count(p, &p->entries[i]);
-	return profile_make_marks(p);
+	return make_marks(p);
 }

@@ -77,7 +77,7 @@ bool reconstruct_wants(const struct store_tables *t, const struct store_sample *
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-static int reconstruct_child(struct reconstruct *r, uint32_t location, uint32_t *path)
+static int child(struct reconstruct *r, uint32_t location, uint32_t *path)
 {
 	uint32_t parent = *path, next = (uint32_t)r->paths.count;
 
@@ -112,7 +112,7 @@ static int reconstruct_path(struct reconstruct *r, const struct align *align,
 		link = l->caller;
 	}
 	for (size_t i = r->path.count; e == 0 && i-- > 0;)
-		e = reconstruct_child(r, r->path.items[i], &path);
+		e = child(r, r->path.items[i], &path);
 	*ret_path = path;
 	return e;
 }
@@ -156,8 +156,8 @@ static int reconstruct_origin(struct reconstruct *r, const struct align_sample *
 	return 0;
 }
 
-static int reconstruct_take(struct reconstruct *r, const struct align *align, uint32_t number,
-			    const struct store_sample *sample)
+static int take(struct reconstruct *r, const struct align *align, uint32_t number,
+		const struct store_sample *sample)
 {
 	const struct align_sample *s = align_sample(align, number);
 	struct reconstruct_done done = {.sample = *sample};
@@ -180,8 +180,8 @@ static int reconstruct_take(struct reconstruct *r, const struct align *align, ui
 
 /* Adds samples from `from` on until the slice is full. `ret_to`: the first one left out.
  * `numbers`: those that they have in the alignment, ALIGN_NONE: none. */
-static int reconstruct_fill(struct reconstruct *r, struct align *align, size_t from,
-			    uint32_t *numbers, size_t *ret_to)
+static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_t *numbers,
+		size_t *ret_to)
 {
 	uint64_t frames = 0;
 	size_t i = from;
@@ -207,14 +207,14 @@ static int reconstruct_fill(struct reconstruct *r, struct align *align, size_t f
 
 /* Completes the samples of one slice. `from`, `done`: where it begins, and up to which samples are
  * complete already; both are moved on. */
-static int reconstruct_slice(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
+static int slice(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
 {
 	struct align *align = NULL;
 	size_t to = *from, end;
 	int e = align_new(&align);
 
 	if (e == 0)
-		e = reconstruct_fill(r, align, *from, numbers, &to);
+		e = fill(r, align, *from, numbers, &to);
 	if (e == 0)
 		e = align_run(align);
 	end = to < r->samples.count ? to - (to - *from) / SLICE_OVERLAP : to;
@@ -222,7 +222,7 @@ static int reconstruct_slice(struct reconstruct *r, uint32_t *numbers, size_t *f
 		const struct store_sample *s = &r->samples.items[i];
 
 		if (numbers[i - *from] != ALIGN_NONE && reconstruct_wants(&r->tables, s))
-			e = reconstruct_take(r, align, numbers[i - *from], s);
+			e = take(r, align, numbers[i - *from], s);
 	}
 	*from = to < r->samples.count ? end - (to - end) : to;
 	*done = end;
@@ -271,7 +271,7 @@ static void reconstruct_step(struct reconstruct *r, struct reconstruct_near *nea
 }
 
 /* Marks those near a partial one, before and after. */
-static int reconstruct_mark_near(struct reconstruct *r)
+static int mark_near(struct reconstruct *r)
 {
 	size_t n_threads = (size_t)r->tables.n_threads + 1;
 	size_t n_programs = (size_t)r->tables.n_processes + 1;
@@ -291,7 +291,7 @@ static int reconstruct_mark_near(struct reconstruct *r)
 }
 
 /* Second pass: keeps those. A recording that grows has more of them now. */
-static int reconstruct_keep(void *arg, const struct store_sample *sample)
+static int keep(void *arg, const struct store_sample *sample)
 {
 	struct reconstruct *r = arg;
 	size_t i = r->n_seen++;
@@ -306,12 +306,12 @@ static int reconstruct_keep(void *arg, const struct store_sample *sample)
 	return 0;
 }
 
-static int reconstruct_choose(struct reconstruct *r)
+static int choose(struct reconstruct *r)
 {
-	int e = reconstruct_mark_near(r);
+	int e = mark_near(r);
 
 	if (e == 0)
-		e = store_reader_samples(r->reader, reconstruct_keep, r);
+		e = store_reader_samples(r->reader, keep, r);
 	free(r->marks.items);
 	r->marks.items = NULL;
 	r->marks.count = r->marks.cap = 0;
@@ -373,7 +373,7 @@ static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
 	return 0;
 }
 
-static int reconstruct_place(struct reconstruct *r)
+static int place(struct reconstruct *r)
 {
 	uint32_t *nodes;
 	size_t n_new = 0;
@@ -391,7 +391,7 @@ static int reconstruct_place(struct reconstruct *r)
 	return e;
 }
 
-static int reconstruct_compare(const void *a, const void *b)
+static int compare(const void *a, const void *b)
 {
 	const struct reconstruct_done *x = a, *y = b;
 
@@ -408,7 +408,7 @@ static void reconstruct_show(struct reconstruct *r)
 	for (uint32_t i = r->n_stored; i < r->origins.count; i++)
 		r->origins.items[i] = origin_at(r->interned, i - r->n_stored + 1);
 	if (r->done.count)
-		qsort(r->done.items, r->done.count, sizeof(*r->done.items), reconstruct_compare);
+		qsort(r->done.items, r->done.count, sizeof(*r->done.items), compare);
 	r->tables.origins = r->origins.items;
 	r->tables.n_origins = (uint32_t)r->origins.count;
 }
@@ -417,19 +417,19 @@ static int reconstruct_all(struct reconstruct *r)
 {
 	uint32_t *numbers = NULL;
 	size_t from = 0, done = 0;
-	int e = reconstruct_choose(r);
+	int e = choose(r);
 
 	if (e == 0) {
 		numbers = reallocarray(NULL, r->samples.count + 1, sizeof(*numbers));
 		e = numbers ? 0 : -ENOMEM;
 	}
 	while (e == 0 && done < r->samples.count)
-		e = reconstruct_slice(r, numbers, &from, &done);
+		e = slice(r, numbers, &from, &done);
 	free(numbers);
 	return e;
 }
 
-static int reconstruct_begin(struct reconstruct *r, const struct store_tables *t)
+static int begin(struct reconstruct *r, const struct store_tables *t)
 {
 	if (VEC_RESERVE(&r->paths, 1) < 0 || VEC_RESERVE(&r->origins, t->n_origins) < 0 ||
 	    origin_table_new(&r->interned) < 0)
@@ -453,7 +453,7 @@ int reconstruct_new(struct store_reader *reader, struct names *names,
 	r->tables = *t;
 	e = align_input_new(t, names, &r->evidence);
 	if (e == 0)
-		e = reconstruct_begin(r, t);
+		e = begin(r, t);
 	if (e < 0) {
 		reconstruct_free(r);
 		return e;
@@ -467,7 +467,7 @@ int reconstruct_run(struct reconstruct *r)
 	int e = reconstruct_all(r);
 
 	if (e == 0 && r->done.count)
-		e = reconstruct_place(r);
+		e = place(r);
 	free(r->samples.items);
 	r->samples.items = NULL;
 	r->samples.count = r->samples.cap = 0;
@@ -494,7 +494,7 @@ void reconstruct_map(const struct reconstruct *r, struct store_sample *sample)
 
 	if (align_input_is_whole(sample) || !r->done.count)
 		return;
-	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), reconstruct_compare);
+	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), compare);
 	if (!found)
 		return;
 	sample->node = found->to_node;

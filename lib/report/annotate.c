@@ -299,7 +299,7 @@ struct annotate_order {
 	const struct store_location *locations;
 };
 
-static int annotate_compare_lines(const void *a, const void *b, void *arg)
+static int compare_lines(const void *a, const void *b, void *arg)
 {
 	const struct annotate_order *order = arg;
 	const struct annotate_line *x = &order->lines[*(const uint32_t *)a];
@@ -309,7 +309,7 @@ static int annotate_compare_lines(const void *a, const void *b, void *arg)
 	return r ? r : (x->line > y->line) - (x->line < y->line);
 }
 
-static int annotate_compare_places(const void *a, const void *b, void *arg)
+static int compare_places(const void *a, const void *b, void *arg)
 {
 	const struct annotate_order *order = arg;
 	const struct store_location *x =
@@ -338,7 +338,7 @@ static int work_take_lines(const struct annotate_work *w, uint32_t function,
 		if (w->line_function.items[i] == function && w->lines.items[i].total)
 			numbers[f->n_lines++] = i;
 	if (f->n_lines)
-		qsort_r(numbers, f->n_lines, sizeof(*numbers), annotate_compare_lines, &order);
+		qsort_r(numbers, f->n_lines, sizeof(*numbers), compare_lines, &order);
 	for (uint32_t i = 0; i < f->n_lines; i++) {
 		f->lines[i] = w->line_info.items[numbers[i]];
 		f->lines[i].self = w->lines.items[numbers[i]].self;
@@ -369,8 +369,7 @@ static int work_take_places(const struct annotate_work *w, uint32_t function,
 		f->places[f->n_places++] = place;
 	}
 	if (f->n_places)
-		qsort_r(f->places, f->n_places, sizeof(*f->places), annotate_compare_places,
-			&order);
+		qsort_r(f->places, f->n_places, sizeof(*f->places), compare_places, &order);
 	return 0;
 }
 

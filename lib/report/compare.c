@@ -46,7 +46,7 @@ void compare_free(struct compare *c)
 	free(c);
 }
 
-static void compare_release(struct compare_state *c)
+static void release(struct compare_state *c)
 {
 	align_input_free(c->evidence);
 	common_prefix_free(c->prefix);
@@ -64,7 +64,7 @@ static void compare_release(struct compare_state *c)
 
 /* Whether a segment of a thread ends where none did before, which `caller` stands for: the first
  * frame that it lacks. */
-static bool compare_is_new(struct compare_thread *t, const struct align_frame *caller)
+static bool is_new(struct compare_thread *t, const struct align_frame *caller)
 {
 	uint64_t hash = hash_mix64((uint64_t)caller->id << 32 | caller->height) | 1;
 	uint64_t *end = &t->ends[hash / 2 % STACKD_ANCHOR_ENDS];
@@ -81,7 +81,7 @@ static bool compare_is_new(struct compare_thread *t, const struct align_frame *c
 }
 
 /* Whether a thread's last sample is one that stackd walks whole (bpf/segment.bpf.h). */
-static int compare_is_anchor(struct compare_thread *t, const struct align_frame *caller)
+static int is_anchor(struct compare_thread *t, const struct align_frame *caller)
 {
 	uint32_t n = t->taken;
 
@@ -91,7 +91,7 @@ static int compare_is_anchor(struct compare_thread *t, const struct align_frame 
 		t->ends = calloc(STACKD_ANCHOR_ENDS, sizeof(*t->ends));
 		t->credit = STACKD_ANCHOR_CREDIT;
 	}
-	return t->ends ? compare_is_new(t, caller) : -ENOMEM;
+	return t->ends ? is_new(t, caller) : -ENOMEM;
 }
 
 /* Whether a path of a thread is cut: 1 or 0, or -ENOMEM. */
@@ -107,7 +107,7 @@ static int compare_cuts(struct compare_state *c, uint32_t thread, const struct a
 		return hash_mix64(c->truths.count + 1) % 100 < o->percent;
 	if (o->no_anchors)
 		return 1;
-	r = compare_is_anchor(&c->threads[thread], &path[n - o->frames - 1]);
+	r = is_anchor(&c->threads[thread], &path[n - o->frames - 1]);
 	return r < 0 ? r : !r;
 }
 
@@ -120,8 +120,8 @@ static int compare_note(void *arg, const struct store_sample *sample)
 }
 
 /* Adds a path, which the caller has checked to be whole, to the truth and to the alignment. */
-static int compare_enter(struct compare_state *c, const struct store_sample *s,
-			 const struct align_frame *path, uint32_t n)
+static int enter(struct compare_state *c, const struct store_sample *s,
+		 const struct align_frame *path, uint32_t n)
 {
 	struct compare_truth truth = {.first = c->frames.count, .n_frames = n, .n_left = n};
 	bool no_heights = c->result->options.no_heights;
@@ -145,7 +145,7 @@ static int compare_enter(struct compare_state *c, const struct store_sample *s,
 			 truth.n_left == n);
 }
 
-static int compare_take(void *arg, const struct store_sample *sample)
+static int take(void *arg, const struct store_sample *sample)
 {
 	struct compare_state *c = arg;
 	const struct align_frame *path;
@@ -155,7 +155,7 @@ static int compare_take(void *arg, const struct store_sample *sample)
 	if (!align_input_is_whole(sample) || !profile_wants(c->profile, sample))
 		return 0;
 	r = align_input_path(c->evidence, sample, &path, &n);
-	return r == 0 && n ? compare_enter(c, sample, path, n) : r;
+	return r == 0 && n ? enter(c, sample, path, n) : r;
 }
 
 /* --- judging -------------------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ static int compare_order(const void *a, const void *b)
 	return x->symbol->number < y->symbol->number ? -1 : x->symbol->number > y->symbol->number;
 }
 
-static int compare_sum_up(struct compare_state *c)
+static int sum_up(struct compare_state *c)
 {
 	struct compare *to = c->result;
 	size_t n = names_symbol_count(c->result->names), kept = 0;
@@ -287,7 +287,7 @@ static int compare_align(struct compare_state *c)
 	return r == 0 ? common_prefix_new(c->align, &c->prefix) : r;
 }
 
-static int compare_prepare(struct compare_state *c)
+static int prepare(struct compare_state *c)
 {
 	const struct store_tables *t = store_reader_tables(profile_reader(c->profile));
 	int r = names_new(t, &c->result->names);
@@ -314,23 +314,23 @@ int compare_new(struct profile *profile, const struct compare_options *options,
 	if (!c.result)
 		return -ENOMEM;
 	c.result->options = *options;
-	r = compare_prepare(&c);
+	r = prepare(&c);
 	/* Without heights there is nothing to note but recursions, at which paths would be cut:
 	 * here they are the truth, and stay as they are. */
 	if (r == 0 && store_reader_tables(reader)->sizes)
 		r = store_reader_samples(reader, compare_note, &c);
 	if (r == 0)
-		r = store_reader_samples(reader, compare_take, &c);
+		r = store_reader_samples(reader, take, &c);
 	if (r == 0)
 		r = compare_align(&c);
 	if (r == 0)
-		r = compare_sum_up(&c);
+		r = sum_up(&c);
 	if (r == 0 && !c.result->cut)
 		r = -ENODATA;
 	if (r == 0)
 		*ret_compare = c.result;
 	else
 		compare_free(c.result);
-	compare_release(&c);
+	release(&c);
 	return r;
 }

@@ -11,12 +11,12 @@ static double compare_percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void compare_put_count(struct buf *b, const char *what, uint64_t part, uint64_t whole)
+static void put_count(struct buf *b, const char *what, uint64_t part, uint64_t whole)
 {
 	text_printf(b, "%-34s %10" PRIu64 "  %7.3f%%\n", what, part, compare_percent(part, whole));
 }
 
-static void compare_put_counts(struct buf *b, const struct compare *c)
+static void put_counts(struct buf *b, const struct compare *c)
 {
 	const struct compare_options *o = &c->options;
 
@@ -24,20 +24,19 @@ static void compare_put_counts(struct buf *b, const struct compare *c)
 		    o->frames - 1,
 		    o->percent == 100 && !o->no_anchors ? ", but for the anchors of --depth" : "",
 		    o->no_heights ? "; heights not used" : "");
-	compare_put_count(b, "samples", c->samples, c->samples);
-	compare_put_count(b, "  whole after alignment", c->whole, c->samples);
-	compare_put_count(b, "samples that were cut", c->cut, c->samples);
-	compare_put_count(b, "  aligned", c->aligned, c->cut);
-	compare_put_count(b, "  restored to their true path", c->right, c->cut);
-	compare_put_count(b, "  restored wrongly", c->wrong, c->cut);
-	compare_put_count(b, "frames inferred", c->inferred, c->inferred);
-	compare_put_count(b, "  wrong places", c->wrong_frames, c->inferred);
-	compare_put_count(b, "  wrong routines", c->wrong_routines, c->inferred);
+	put_count(b, "samples", c->samples, c->samples);
+	put_count(b, "  whole after alignment", c->whole, c->samples);
+	put_count(b, "samples that were cut", c->cut, c->samples);
+	put_count(b, "  aligned", c->aligned, c->cut);
+	put_count(b, "  restored to their true path", c->right, c->cut);
+	put_count(b, "  restored wrongly", c->wrong, c->cut);
+	put_count(b, "frames inferred", c->inferred, c->inferred);
+	put_count(b, "  wrong places", c->wrong_frames, c->inferred);
+	put_count(b, "  wrong routines", c->wrong_routines, c->inferred);
 	text_printf(b, "aligned in %.0f ms\n", c->align_seconds * 1000);
 }
 
-static void compare_put_routines(struct buf *b, const struct compare *c, size_t rows,
-				 unsigned width)
+static void put_routines(struct buf *b, const struct compare *c, size_t rows, unsigned width)
 {
 	text_put_raw(b, "\ntime in routines and what they call, in % of these samples\n"
 			"   truth  aligned    error  routine\n");
@@ -72,8 +71,8 @@ int compare_write_text(const struct compare *c, struct profile *profile,
 	struct buf b = {0};
 	int r = report_header_text(profile, options, out);
 
-	compare_put_counts(&b, c);
-	compare_put_routines(&b, c, routines, options->width);
+	put_counts(&b, c);
+	put_routines(&b, c, routines, options->width);
 	return compare_end(&b, r, out);
 }
 

@@ -87,7 +87,7 @@ void report_header_event(const struct store_recording *recording, struct buf *b)
 		text_printf(b, " every %" PRIu64, recording->period);
 }
 
-static uint64_t report_header_duration(const struct store_recording *recording)
+static uint64_t duration(const struct store_recording *recording)
 {
 	return recording->end_ns > recording->start_ns ? recording->end_ns - recording->start_ns
 						       : 0;
@@ -101,7 +101,7 @@ static void report_header_time(const struct store_recording *recording, struct b
 
 	if (localtime_r(&start, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm);
-	text_printf(b, "%s, for %.1f s", text, (double)report_header_duration(recording) / 1e9);
+	text_printf(b, "%s, for %.1f s", text, (double)duration(recording) / 1e9);
 	if (!recording->finished)
 		text_put_raw(b, " so far (it is still being recorded, or was cut off)");
 }
@@ -122,7 +122,7 @@ static void report_header_line(struct report_header *h)
 	}
 }
 
-static void report_header_field(struct report_header *h, const char *name, const char *value)
+static void field(struct report_header *h, const char *name, const char *value)
 {
 	if (!value || !*value)
 		return;
@@ -143,13 +143,13 @@ static uint64_t report_header_idle(const struct profile *profile)
 }
 
 /* Does the event come as time goes by? Of others, idle CPUs have hardly any. */
-static bool report_header_is_clock(const struct store_recording *recording)
+static bool is_clock(const struct store_recording *recording)
 {
 	return recording->event && (strcasestr(recording->event, "cpu-clock") ||
 				    strcasestr(recording->event, "cpu_clock"));
 }
 
-static void report_header_idle_line(struct report_header *h, const struct profile *profile)
+static void idle_line(struct report_header *h, const struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	uint64_t idle = report_header_idle(profile);
@@ -159,11 +159,11 @@ static void report_header_idle_line(struct report_header *h, const struct profil
 		return;
 	text_printf(&h->row, "# idle: %s%% of %s (%" PRIu64 " samples left out)",
 		    text_share(idle, idle + recording->samples + recording->lost, share),
-		    report_header_is_clock(recording) ? "the CPUs' time" : "all samples", idle);
+		    is_clock(recording) ? "the CPUs' time" : "all samples", idle);
 	report_header_line(h);
 }
 
-static void report_header_counts(struct report_header *h, const struct profile *profile)
+static void counts(struct report_header *h, const struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	uint64_t samples = profile_totals(profile)->samples;
@@ -174,7 +174,7 @@ static void report_header_counts(struct report_header *h, const struct profile *
 	report_header_line(h);
 	text_printf(&h->row, "# lost: %" PRIu64, recording->lost);
 	report_header_line(h);
-	report_header_idle_line(h, profile);
+	idle_line(h, profile);
 	text_put_raw(&h->row, "# quality: ");
 	report_header_quality(profile, &h->row);
 	report_header_line(h);
@@ -186,7 +186,7 @@ int report_header_text(const struct profile *profile, const struct report_option
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	struct report_header h = {.options = options, .out = out};
 
-	report_header_field(&h, "host", recording->host);
+	field(&h, "host", recording->host);
 	text_put_raw(&h.row, "# kernel: ");
 	text_put(&h.row, recording->kernel ? recording->kernel : "?", NULL);
 	text_put_raw(&h.row, " ");
@@ -196,18 +196,18 @@ int report_header_text(const struct profile *profile, const struct report_option
 	text_put_raw(&h.row, "# event: ");
 	report_header_event(recording, &h.row);
 	report_header_line(&h);
-	report_header_field(&h, "command", recording->command);
-	report_header_field(&h, "target", recording->target);
+	field(&h, "command", recording->command);
+	field(&h, "target", recording->target);
 	text_printf(&h.row, "# recording: %" PRId64 ", ", recording->id);
 	report_header_time(recording, &h.row);
 	report_header_line(&h);
-	report_header_counts(&h, profile);
-	report_header_field(&h, "note", recording->note);
+	counts(&h, profile);
+	field(&h, "note", recording->note);
 	buf_free(&h.row);
 	return h.r;
 }
 
-static void report_header_member(struct buf *b, const char *name, const char *value)
+static void member(struct buf *b, const char *name, const char *value)
 {
 	text_printf(b, ",\"%s\":", name);
 	text_put_json(b, value ? value : "");
@@ -219,18 +219,18 @@ void report_header_json(const struct profile *profile, struct buf *b)
 	const struct profile_totals *totals = profile_totals(profile);
 
 	text_printf(b, "\"recording\":%" PRId64, recording->id);
-	report_header_member(b, "host", recording->host);
-	report_header_member(b, "kernel", recording->kernel);
-	report_header_member(b, "arch", recording->arch);
+	member(b, "host", recording->host);
+	member(b, "kernel", recording->kernel);
+	member(b, "arch", recording->arch);
 	text_printf(b, ",\"cpus\":%u", recording->cpus);
-	report_header_member(b, "event", recording->event);
+	member(b, "event", recording->event);
 	text_printf(b, ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64, recording->frequency_hz,
 		    recording->period);
-	report_header_member(b, "command", recording->command);
-	report_header_member(b, "target", recording->target);
-	report_header_member(b, "note", recording->note);
+	member(b, "command", recording->command);
+	member(b, "target", recording->target);
+	member(b, "note", recording->note);
 	text_printf(b, ",\"start_unix_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"finished\":%s",
-		    recording->start_unix_ns, report_header_duration(recording),
+		    recording->start_unix_ns, duration(recording),
 		    recording->finished ? "true" : "false");
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));

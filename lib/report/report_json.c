@@ -40,7 +40,7 @@ struct report_json {
 	struct buf b;
 };
 
-static int report_json_drain(struct report_json *json, size_t least)
+static int drain(struct report_json *json, size_t least)
 {
 	return json->b.len >= least || json->b.failed ? text_flush(&json->b, json->out) : 0;
 }
@@ -60,8 +60,8 @@ static void report_json_sources(struct report_json *json, const struct frame_sou
 
 /* A child's samples are never more than its parent's: what is hidden hides all below it. Of
  * hidden rows only the topmost are counted. `shown` maps nodes to their index in the output. */
-static int report_json_node_list(struct report_json *json, const struct calltree *tree,
-				 uint64_t whole, uint32_t *shown)
+static int node_list(struct report_json *json, const struct calltree *tree, uint64_t whole,
+		     uint32_t *shown)
 {
 	uint32_t n, n_shown = 0, n_hidden = 0;
 	const struct calltree_node *nodes = calltree_nodes(tree, &n);
@@ -91,7 +91,7 @@ static int report_json_node_list(struct report_json *json, const struct calltree
 			report_json_sources(json, &json->view.sources.nodes[i]);
 		text_put_raw(&json->b, "}");
 		shown[i] = n_shown++;
-		r = report_json_drain(json, REPORT_JSON_CHUNK);
+		r = drain(json, REPORT_JSON_CHUNK);
 	}
 	text_put_raw(&json->b, "]");
 	report_json_hidden(json, n_hidden, hidden);
@@ -107,7 +107,7 @@ static int report_json_nodes(struct report_json *json, const struct calltree *tr
 	shown = calloc(n, sizeof(*shown));
 	if (!shown)
 		return -ENOMEM;
-	r = report_json_node_list(json, tree, whole, shown);
+	r = node_list(json, tree, whole, shown);
 	free(shown);
 	return r;
 }
@@ -186,7 +186,7 @@ static int report_json_time(struct report_json *json, const struct histogram *h,
 				    bin->symbol_samples);
 		else
 			text_put_raw(&json->b, "null,\"symbol_samples\":0}");
-		r = report_json_drain(json, REPORT_JSON_CHUNK);
+		r = drain(json, REPORT_JSON_CHUNK);
 	}
 	text_put_raw(&json->b, "]");
 	return r;
@@ -225,7 +225,7 @@ static int report_json_part(struct report_json *json, const struct histogram *h,
 	return r;
 }
 
-static int report_json_parts(struct report_json *json, const struct histogram *h)
+static int parts(struct report_json *json, const struct histogram *h)
 {
 	const struct groups *groups = &json->view.partition.groups;
 	uint64_t hidden = 0, all = profile_totals(json->view.profile)->samples;
@@ -266,14 +266,14 @@ static int report_json_symbols(struct report_json *json)
 			    symbol->is_kernel ? "true" : "false",
 			    symbol->is_mark ? "true" : "false",
 			    symbol->is_unnamed ? "true" : "false");
-		r = report_json_drain(json, REPORT_JSON_CHUNK);
+		r = drain(json, REPORT_JSON_CHUNK);
 	}
 	text_put_raw(&json->b, "]}\n");
 	return r;
 }
 
 /* What was asked for. */
-static void report_json_asked(struct report_json *json, const struct histogram *h)
+static void asked(struct report_json *json, const struct histogram *h)
 {
 	static const char *const views[] = {
 		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
@@ -303,12 +303,12 @@ static int report_json_write(struct report_json *json, const struct histogram *h
 
 	text_put_raw(&json->b, "{\"schema\":1,");
 	report_header_json(json->view.profile, &json->b);
-	report_json_asked(json, h);
-	r = report_json_parts(json, h);
+	asked(json, h);
+	r = parts(json, h);
 	if (r == 0)
 		r = report_json_symbols(json);
 	if (r == 0)
-		r = report_json_drain(json, 0);
+		r = drain(json, 0);
 	if (r == 0 && fflush(json->out) != 0)
 		r = -EIO;
 	return r;

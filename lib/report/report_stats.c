@@ -62,7 +62,7 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 	}
 }
 
-static int report_stats_make(struct profile *profile, struct report_stats *s)
+static int make(struct profile *profile, struct report_stats *s)
 {
 	const struct store_tables *t = profile_tables(profile);
 	uint64_t ring, samples = profile_totals(profile)->samples;
@@ -85,7 +85,7 @@ static void report_stats_number(struct buf *b, const char *name, double value)
 		text_printf(b, ",\"%s\":%.1f", name, value);
 }
 
-static void report_stats_json_reasons(struct buf *b, const struct report_stats *s)
+static void json_reasons(struct buf *b, const struct report_stats *s)
 {
 	const char *before = "";
 
@@ -105,11 +105,11 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	const struct store_tables *t = profile_tables(profile);
 	struct report_stats s;
 	struct buf b = {0};
-	int r = report_stats_make(profile, &s);
+	int r = make(profile, &s);
 
 	text_put_raw(&b, "{\"schema\":1,");
 	report_header_json(profile, &b);
-	report_stats_json_reasons(&b, &s);
+	json_reasons(&b, &s);
 	text_printf(&b, ",\"store_bytes\":%" PRIu64, t->store_bytes);
 	report_stats_number(&b, "store_bytes_per_sample", s.store_bytes);
 	report_stats_number(&b, "kernel_ns_per_sample", s.kernel_ns);
@@ -139,14 +139,13 @@ static uint64_t report_stats_value(const struct store_tables *t, const char *nam
 	return report_header_counter(t, name, &value) ? value : 0;
 }
 
-static double report_stats_percent(uint64_t part, uint64_t whole)
+static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
 /* How the kernel half's walks went, from its counters. */
-static void report_stats_text_walks(struct buf *b, const struct store_tables *t,
-				    const struct report_stats *s)
+static void text_walks(struct buf *b, const struct store_tables *t, const struct report_stats *s)
 {
 	uint64_t walks = report_stats_value(t, "kernel_walks");
 	uint64_t walked = report_stats_value(t, "kernel_frames");
@@ -160,15 +159,14 @@ static void report_stats_text_walks(struct buf *b, const struct store_tables *t,
 	text_printf(b, "walks: %" PRIu64 " in the kernel, %" PRIu64 " of them left to stackd\n",
 		    walks, report_stats_value(t, "kernel_fallbacks"));
 	text_printf(b, "frames: %.1f a walk, %.1f%% kept by the prefix", frames,
-		    report_stats_percent(kept, walked + kept));
+		    percent(kept, walked + kept));
 	if (s->kernel_ns >= 0 && frames > 0)
 		text_printf(b, ", %.1f ns a frame", s->kernel_ns / frames);
 	text_printf(b, "\nrule cache: %.1f%% hits (%" PRIu64 " misses)\n",
-		    report_stats_percent(hits, hits + misses), misses);
+		    percent(hits, hits + misses), misses);
 }
 
-static void report_stats_text_costs(struct buf *b, const struct store_tables *t,
-				    const struct report_stats *s)
+static void text_costs(struct buf *b, const struct store_tables *t, const struct report_stats *s)
 {
 	text_printf(b, "store: %" PRIu64 " bytes, %.1f a sample\n", t->store_bytes, s->store_bytes);
 	if (s->kernel_ns >= 0)
@@ -188,7 +186,7 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 	struct report_options options = {.utf8 = true};
 	struct report_stats s;
 	struct buf b = {0};
-	int r = report_stats_make(profile, &s);
+	int r = make(profile, &s);
 
 	if (r == 0)
 		r = report_header_text(profile, &options, out);
@@ -197,8 +195,8 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 		if (s.reasons[i])
 			text_printf(&b, "  %-14s %" PRIu64 "\n", end_reason_name((uint8_t)i),
 				    s.reasons[i]);
-	report_stats_text_costs(&b, t, &s);
-	report_stats_text_walks(&b, t, &s);
+	text_costs(&b, t, &s);
+	text_walks(&b, t, &s);
 	if (t->n_counters)
 		text_put_raw(&b, "counters:\n");
 	for (uint32_t i = 0; i < t->n_counters; i++) {

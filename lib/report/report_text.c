@@ -43,7 +43,7 @@ static const char *report_all(const struct report *report)
 	return profile_is_chosen(report->view.profile) ? "all chosen" : "all";
 }
 
-static int report_heading(struct report *report, uint32_t part)
+static int heading(struct report *report, uint32_t part)
 {
 	uint64_t all = profile_totals(report->view.profile)->samples;
 	char share[TEXT_SHARE_MAX];
@@ -102,7 +102,7 @@ static int report_flat_row(struct report *report, const struct flat_row *row)
 	return treeview_row(&report->row, report->options, row->self * 20 >= whole, report->out);
 }
 
-static int report_flat_rows(struct report *report, const struct flat *flat)
+static int flat_rows(struct report *report, const struct flat *flat)
 {
 	uint64_t hidden_self = 0, whole = report->view.whole;
 	uint32_t n_hidden = 0;
@@ -135,7 +135,7 @@ static int report_flat(struct report *report)
 		r = flat_make(report->view.profile, report->view.tree, &flat);
 	if (r < 0)
 		return r;
-	r = report_flat_rows(report, &flat);
+	r = flat_rows(report, &flat);
 	flat_free(&flat);
 	return r;
 }
@@ -167,7 +167,7 @@ static int report_callers(struct report *report)
 }
 
 /* How many of the part's samples go through the function, and hit in it. */
-static int report_around_sum(struct report *report, const struct report_view_around *around)
+static int around_sum(struct report *report, const struct report_view_around *around)
 {
 	char share[TEXT_SHARE_MAX];
 
@@ -181,8 +181,8 @@ static int report_around_sum(struct report *report, const struct report_view_aro
 	return report_line(report);
 }
 
-static int report_around_tree(struct report *report, const struct calltree *tree, uint64_t total,
-			      bool is_callers)
+static int around_tree(struct report *report, const struct calltree *tree, uint64_t total,
+		       bool is_callers)
 {
 	struct treeview_options options = {
 		.report = report->options, .whole = total, .is_callers = is_callers};
@@ -200,14 +200,14 @@ static int report_around(struct report *report)
 	int r = report_view_around(&report->view, report->options, &around);
 
 	if (r == 0)
-		r = report_around_sum(report, &around);
+		r = around_sum(report, &around);
 	if (r < 0 || !around.total)
 		return r;
-	r = report_around_tree(report, report->view.callers, around.total, true);
+	r = around_tree(report, report->view.callers, around.total, true);
 	if (r == 0)
 		r = report_cut(report, around.is_cut);
 	if (r == 0)
-		r = report_around_tree(report, report->view.callees, around.total, false);
+		r = around_tree(report, report->view.callees, around.total, false);
 	return r;
 }
 
@@ -220,8 +220,8 @@ static void report_bar(struct report *report, uint64_t part, uint64_t whole)
 		text_put_raw(&report->row, i >= n ? " " : report->options->utf8 ? "█" : "#");
 }
 
-static int report_time_row(struct report *report, const struct histogram *h, uint32_t i,
-			   const struct histogram_bin *bin, uint64_t most)
+static int time_row(struct report *report, const struct histogram *h, uint32_t i,
+		    const struct histogram_bin *bin, uint64_t most)
 {
 	char share[TEXT_SHARE_MAX];
 
@@ -254,7 +254,7 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 		    report->whole_name, (double)h->step_ns / 1e9);
 	r = report_line(report);
 	for (uint32_t i = 0; r == 0 && i < h->n_bins; i++)
-		r = report_time_row(report, h, i, &bins[i], most);
+		r = time_row(report, h, i, &bins[i], most);
 	return r;
 }
 
@@ -264,7 +264,7 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 
 	if (r < 0 || !report_view_has(&report->view, report->options))
 		return r;
-	r = report_heading(report, part);
+	r = heading(report, part);
 	if (r < 0)
 		return r;
 	switch (report->options->view) {
@@ -311,7 +311,7 @@ static int report_take(void *arg, size_t job, unsigned slot)
 			   &relay->spots[slot]);
 }
 
-static int report_large_parts(struct report *report, uint32_t n)
+static int large_parts(struct report *report, uint32_t n)
 {
 	struct report_relay relay = {.report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct relay_work work = {
@@ -327,7 +327,7 @@ static int report_large_parts(struct report *report, uint32_t n)
 	return r;
 }
 
-static int report_parts(struct report *report)
+static int parts(struct report *report)
 {
 	const struct groups *groups = &report->view.partition.groups;
 	uint64_t hidden = 0, all = profile_totals(report->view.profile)->samples;
@@ -339,7 +339,7 @@ static int report_parts(struct report *report)
 	       !treeview_is_small(groups->samples[groups->ranking[i]], all, report->options))
 		i++;
 	if (report_view_is_large(&report->view))
-		r = report_large_parts(report, i);
+		r = large_parts(report, i);
 	for (uint32_t at = 0; !report_view_is_large(&report->view) && r == 0 && at < i; at++)
 		r = report_part(report, groups->ranking[at], NULL);
 	if (r < 0 || i == groups->n_ranking)
@@ -365,7 +365,7 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 	if (r == 0)
 		r = report_header_text(profile, options, out);
 	if (r == 0)
-		r = report_parts(&report);
+		r = parts(&report);
 	if (r == 0 && fflush(out) != 0)
 		r = -EIO;
 	histogram_free(&report.histogram);

@@ -66,7 +66,7 @@ void timeline_free(struct timeline *c)
 	free(c);
 }
 
-static void timeline_release(struct timeline_maker *m)
+static void release(struct timeline_maker *m)
 {
 	uint32_t n = profile_tables(m->profile)->n_threads;
 
@@ -84,7 +84,7 @@ static void timeline_release(struct timeline_maker *m)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-static int timeline_keep_path(struct timeline_maker *m, const struct store_sample *s)
+static int keep_path(struct timeline_maker *m, const struct store_sample *s)
 {
 	size_t n;
 	const struct profile_frame *frames =
@@ -103,8 +103,7 @@ static int timeline_keep_path(struct timeline_maker *m, const struct store_sampl
 	return 0;
 }
 
-static int timeline_path_of(struct timeline_maker *m, const struct store_sample *s,
-			    uint32_t *ret_path)
+static int path_of(struct timeline_maker *m, const struct store_sample *s, uint32_t *ret_path)
 {
 	uint32_t group;
 	int r = int_map_enter(&m->groups, (uint64_t)s->origin << 8 | s->end_reason,
@@ -113,10 +112,10 @@ static int timeline_path_of(struct timeline_maker *m, const struct store_sample 
 	if (r == 0)
 		r = int_map_enter(&m->by_path, (uint64_t)group << 32 | s->node,
 				  (uint32_t)m->paths.count, ret_path);
-	return r == 0 && *ret_path == m->paths.count ? timeline_keep_path(m, s) : r;
+	return r == 0 && *ret_path == m->paths.count ? keep_path(m, s) : r;
 }
 
-static int timeline_take(void *arg, const struct store_sample *sample)
+static int take(void *arg, const struct store_sample *sample)
 {
 	struct timeline_maker *m = arg;
 	struct timeline_sample kept;
@@ -128,7 +127,7 @@ static int timeline_take(void *arg, const struct store_sample *sample)
 		return 0;
 	lane = &m->lanes[s.thread];
 	kept.time_ns = s.time_ns;
-	r = timeline_path_of(m, &s, &kept.path);
+	r = path_of(m, &s, &kept.path);
 	if (r < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
 		return r < 0 ? r : -ENOMEM;
 	lane->samples.items[lane->samples.count++] = kept;
@@ -137,7 +136,7 @@ static int timeline_take(void *arg, const struct store_sample *sample)
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
-static int timeline_compare_lines(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
 	const struct timeline_frame *x = *(const struct timeline_frame *const *)a;
 	const struct timeline_frame *y = *(const struct timeline_frame *const *)b;
@@ -148,8 +147,7 @@ static int timeline_compare_lines(const void *a, const void *b)
 }
 
 /* The line at which a run was seen most often, of those that are known. */
-static int timeline_find_line(struct timeline_maker *m, const struct frame_run *run,
-			      struct timeline_run *to)
+static int find_line(struct timeline_maker *m, const struct frame_run *run, struct timeline_run *to)
 {
 	size_t best = 0, same = 0;
 
@@ -166,12 +164,10 @@ static int timeline_find_line(struct timeline_maker *m, const struct frame_run *
 			m->lines.items[m->lines.count++] = frame;
 	}
 	if (m->lines.count)
-		qsort(m->lines.items, m->lines.count, sizeof(*m->lines.items),
-		      timeline_compare_lines);
+		qsort(m->lines.items, m->lines.count, sizeof(*m->lines.items), compare_lines);
 	for (size_t i = 0; i < m->lines.count; i++) {
-		same = i && !timeline_compare_lines(&m->lines.items[i - 1], &m->lines.items[i])
-			       ? same + 1
-			       : 1;
+		same = i && !compare_lines(&m->lines.items[i - 1], &m->lines.items[i]) ? same + 1
+										       : 1;
 		if (same <= best)
 			continue;
 		best = same;
@@ -200,7 +196,7 @@ static int timeline_run(void *arg, const struct frame_run *run)
 		.depth = run->depth,
 		.first = run->first,
 	};
-	int r = timeline_find_line(m, run, &to);
+	int r = find_line(m, run, &to);
 
 	if (r < 0 || VEC_RESERVE(&m->runs, 1) < 0)
 		return -ENOMEM;
@@ -208,7 +204,7 @@ static int timeline_run(void *arg, const struct frame_run *run)
 	return 0;
 }
 
-static int timeline_compare_runs(const void *a, const void *b)
+static int compare_runs(const void *a, const void *b)
 {
 	const struct timeline_run *x = a, *y = b;
 
@@ -217,13 +213,13 @@ static int timeline_compare_runs(const void *a, const void *b)
 	return x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
-static bool timeline_contains(const struct timeline_run *outer, const struct timeline_run *inner)
+static bool contains(const struct timeline_run *outer, const struct timeline_run *inner)
 {
 	return inner->first < outer->first + outer->samples;
 }
 
 /* Leaves out runs that one inside them takes up, and numbers the rows. `runs` is sorted. */
-static int timeline_nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *ret_rows)
+static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *ret_rows)
 {
 	VEC(size_t) open = {0}; /* kept runs, each in the one before */
 	size_t kept = 0;
@@ -232,7 +228,7 @@ static int timeline_nest(struct timeline_run *runs, size_t n, size_t *ret_n, uin
 	for (size_t i = 0; i < n; i++) {
 		struct timeline_run run = runs[i];
 
-		while (open.count && !timeline_contains(&runs[open.items[open.count - 1]], &run))
+		while (open.count && !contains(&runs[open.items[open.count - 1]], &run))
 			open.count--;
 		/* What comes next is inside the newest, or beside it. */
 		if (open.count && open.items[open.count - 1] == kept - 1 &&
@@ -257,7 +253,7 @@ static int timeline_nest(struct timeline_run *runs, size_t n, size_t *ret_n, uin
 /* --- threads -------------------------------------------------------------------------------- */
 
 /* Goes through the thread's samples. */
-static int timeline_pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
+static int pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
 {
 	int r = 0;
 
@@ -295,7 +291,7 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 	m->lane = lane;
 	m->runs.count = 0;
 	if (r == 0)
-		r = timeline_pass(m, runs, timeline_end(lane));
+		r = pass(m, runs, timeline_end(lane));
 	frame_runs_free(runs);
 	if (r < 0)
 		return r;
@@ -306,8 +302,8 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 		m->result->n_threads++;
 		return 0;
 	}
-	qsort(m->runs.items, m->runs.count, sizeof(*m->runs.items), timeline_compare_runs);
-	r = timeline_nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
+	qsort(m->runs.items, m->runs.count, sizeof(*m->runs.items), compare_runs);
+	r = nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
 	to->runs = r == 0 ? reallocarray(NULL, to->n_runs, sizeof(*to->runs)) : NULL;
 	if (!to->runs)
 		return -ENOMEM;
@@ -317,7 +313,7 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 	return 0;
 }
 
-static int timeline_compare_threads(const void *a, const void *b)
+static int compare_threads(const void *a, const void *b)
 {
 	const struct timeline_thread *x = a, *y = b;
 
@@ -327,7 +323,7 @@ static int timeline_compare_threads(const void *a, const void *b)
 }
 
 /* When the first sample was, and when the last one ends. */
-static void timeline_bounds(struct timeline_maker *m)
+static void bounds(struct timeline_maker *m)
 {
 	const struct store_tables *t = profile_tables(m->profile);
 	uint64_t first = UINT64_MAX, last = 0, start = t->recording.start_ns;
@@ -352,7 +348,7 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 	struct timeline *c = m->result;
 	int r = 0;
 
-	timeline_bounds(m);
+	bounds(m);
 	m->options.samples = options->samples;
 	m->options.duration = options->duration_ns;
 	if (!options->samples && !options->duration_ns) {
@@ -368,7 +364,7 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 		if (m->lanes[i].samples.count)
 			r = timeline_thread(m, i);
 	if (r == 0 && c->n_threads)
-		qsort(c->threads, c->n_threads, sizeof(*c->threads), timeline_compare_threads);
+		qsort(c->threads, c->n_threads, sizeof(*c->threads), compare_threads);
 	return r;
 }
 
@@ -381,14 +377,14 @@ int timeline_new(struct profile *profile, const struct timeline_options *options
 	m.result = calloc(1, sizeof(*m.result));
 	m.lanes = calloc((size_t)profile_tables(profile)->n_threads + 1, sizeof(*m.lanes));
 	if (m.result && m.lanes)
-		r = store_reader_samples(profile_reader(profile), timeline_take, &m);
+		r = store_reader_samples(profile_reader(profile), take, &m);
 	if (r == 0)
 		r = timeline_all(&m, options);
 	if (r == 0)
 		*ret_chronicle = m.result;
 	else
 		timeline_free(m.result);
-	timeline_release(&m);
+	release(&m);
 	return r;
 }
 

@@ -46,8 +46,7 @@ static void timeline_row(struct buf *b, const struct timeline *c, const struct t
 	buf_free(&row);
 }
 
-static void timeline_head(struct buf *b, const struct timeline_thread *thread,
-			  const struct store_tables *t)
+static void head(struct buf *b, const struct timeline_thread *thread, const struct store_tables *t)
 {
 	const struct store_thread *of = &t->threads[thread->thread];
 
@@ -75,7 +74,7 @@ int timeline_write_text(const struct timeline *c, struct profile *profile,
 	for (size_t i = 0; r == 0 && i < c->n_threads; i++) {
 		const struct timeline_thread *thread = &c->threads[i];
 
-		timeline_head(&b, thread, profile_tables(profile));
+		head(&b, thread, profile_tables(profile));
 		for (size_t k = 0; k < thread->n_runs; k++)
 			timeline_row(&b, c, &thread->runs[k], options);
 		r = text_flush(&b, out);

@@ -75,7 +75,7 @@ int treeview_row(struct buf *row, const struct report_options *options, bool str
 	return r;
 }
 
-static int treeview_compare(const void *a, const void *b, void *arg)
+static int compare(const void *a, const void *b, void *arg)
 {
 	const struct calltree *tree = arg;
 	uint32_t n, x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -86,7 +86,7 @@ static int treeview_compare(const void *a, const void *b, void *arg)
 	return strcmp(calltree_symbol(tree, x)->name, calltree_symbol(tree, y)->name);
 }
 
-static int treeview_add_child(struct treeview *v, uint32_t node)
+static int add_child(struct treeview *v, uint32_t node)
 {
 	if (v->n_children == v->cap_children) {
 		uint32_t cap = v->cap_children ? v->cap_children * 2 : 64;
@@ -116,12 +116,11 @@ static int treeview_children(struct treeview *v, uint32_t node)
 			v->n_hidden++;
 			v->hidden_samples += samples;
 		} else {
-			r = treeview_add_child(v, at);
+			r = add_child(v, at);
 		}
 	}
 	if (v->n_children > 1)
-		qsort_r(v->children, v->n_children, sizeof(*v->children), treeview_compare,
-			(void *)v->tree);
+		qsort_r(v->children, v->n_children, sizeof(*v->children), compare, (void *)v->tree);
 	return r;
 }
 
@@ -141,7 +140,7 @@ static int treeview_push(struct treeview *v, const struct treeview_item *item)
 }
 
 /* Puts the children found last on the stack, so that the largest comes off first. */
-static int treeview_push_children(struct treeview *v, uint32_t level, bool is_top)
+static int push_children(struct treeview *v, uint32_t level, bool is_top)
 {
 	uint32_t n = v->n_children + (v->n_hidden > 0);
 	bool branches = !is_top && n > 1;
@@ -164,7 +163,7 @@ static int treeview_push_children(struct treeview *v, uint32_t level, bool is_to
 	return r;
 }
 
-static int treeview_reserve_level(struct treeview *v, uint32_t level)
+static int reserve_level(struct treeview *v, uint32_t level)
 {
 	uint32_t cap = level * 2 + 64;
 	bool *open;
@@ -231,7 +230,7 @@ static void treeview_inferred(struct treeview *v, const struct calltree_node *no
 			    text_share(node->inferred, node->samples, share));
 }
 
-static void treeview_label(struct treeview *v, uint32_t node, uint32_t calls)
+static void label(struct treeview *v, uint32_t node, uint32_t calls)
 {
 	const struct profile_symbol *symbol = calltree_symbol(v->tree, node);
 	uint32_t parent = v->nodes[node].parent;
@@ -248,7 +247,7 @@ static void treeview_label(struct treeview *v, uint32_t node, uint32_t calls)
 	treeview_object(&v->row, text_basename(symbol->object), v->options->report);
 }
 
-static int treeview_write_hidden(struct treeview *v, const struct treeview_item *item)
+static int write_hidden(struct treeview *v, const struct treeview_item *item)
 {
 	char share[TEXT_SHARE_MAX];
 
@@ -262,7 +261,7 @@ static int treeview_write_hidden(struct treeview *v, const struct treeview_item 
 }
 
 /* Whether the only thing below `node` is the same function again: leaves its children found. */
-static bool treeview_calls_itself(struct treeview *v, uint32_t node, int *ret_r)
+static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 {
 	*ret_r = treeview_children(v, node);
 	return *ret_r == 0 && v->n_children == 1 && !v->n_hidden &&
@@ -271,14 +270,14 @@ static bool treeview_calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 }
 
 /* The last node of the row that starts with `node`, with the calls and self samples in it. */
-static int treeview_fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t *ret_calls,
-			 uint64_t *ret_self)
+static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t *ret_calls,
+		uint64_t *ret_self)
 {
 	uint32_t last = node, calls = 1;
 	uint64_t self = v->nodes[node].self;
 	int r;
 
-	while (treeview_calls_itself(v, last, &r)) {
+	while (calls_itself(v, last, &r)) {
 		last = v->children[0];
 		self += v->nodes[last].self;
 		calls++;
@@ -296,7 +295,7 @@ static int treeview_fold(struct treeview *v, uint32_t node, uint32_t *ret_last, 
 
 /* Says what is hidden below a row at its end, where no row of its own is needed: paths do not
  * part there as far as is shown. */
-static void treeview_hide(struct treeview *v)
+static void hide(struct treeview *v)
 {
 	char share[TEXT_SHARE_MAX];
 
@@ -307,11 +306,11 @@ static void treeview_hide(struct treeview *v)
 	v->n_hidden = 0;
 }
 
-static int treeview_write_node(struct treeview *v, const struct treeview_item *item)
+static int write_node(struct treeview *v, const struct treeview_item *item)
 {
 	uint64_t self, samples = v->nodes[item->node].samples;
 	uint32_t last, calls;
-	int r = treeview_fold(v, item->node, &last, &calls, &self);
+	int r = fold(v, item->node, &last, &calls, &self);
 
 	if (r == 0)
 		r = treeview_children(v, last);
@@ -321,10 +320,10 @@ static int treeview_write_node(struct treeview *v, const struct treeview_item *i
 	treeview_branches(v, item);
 	if (v->options->is_callers && !item->is_top)
 		text_put_raw(&v->row, v->options->report->utf8 ? "← " : "<- ");
-	treeview_label(v, item->node, calls);
-	treeview_hide(v);
+	label(v, item->node, calls);
+	hide(v);
 	r = treeview_row(&v->row, v->options->report, self * 20 >= v->options->whole, v->out);
-	return r < 0 ? r : treeview_push_children(v, item->level, false);
+	return r < 0 ? r : push_children(v, item->level, false);
 }
 
 int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out)
@@ -337,17 +336,17 @@ int treeview_write(const struct calltree *tree, const struct treeview_options *o
 	v.nodes = calltree_nodes(tree, &n);
 	r = treeview_children(&v, 0);
 	if (r == 0)
-		r = treeview_push_children(&v, 0, true);
+		r = push_children(&v, 0, true);
 	while (r == 0 && v.n_stack) {
 		struct treeview_item item = v.stack[--v.n_stack];
 
-		r = treeview_reserve_level(&v, item.level);
+		r = reserve_level(&v, item.level);
 		if (r == 0 && item.is_top && is_below_other && fputc('\n', out) == EOF)
 			r = -EIO;
 		is_below_other = true;
 		if (r == 0)
-			r = item.node == CALLTREE_NONE ? treeview_write_hidden(&v, &item)
-						       : treeview_write_node(&v, &item);
+			r = item.node == CALLTREE_NONE ? write_hidden(&v, &item)
+						       : write_node(&v, &item);
 	}
 	buf_free(&v.row);
 	free(v.stack);

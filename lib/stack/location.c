@@ -35,7 +35,7 @@ void location_table_free(struct location_table *table)
 	free(table);
 }
 
-static int location_grow_index(struct location_table *table)
+static int grow_index(struct location_table *table)
 {
 	struct slots grown;
 	int r = slots_grow(&table->index, &grown);
@@ -52,7 +52,7 @@ static int location_grow_index(struct location_table *table)
 	return 0;
 }
 
-static int location_grow_array(struct location_table *table)
+static int grow_array(struct location_table *table)
 {
 	size_t cap = table->cap ? table->cap + (size_t)table->cap / 2 : 64;
 	struct location *locations;
@@ -75,12 +75,12 @@ static int location_add(struct location_table *table, const struct location *loc
 	int r;
 
 	if (table->count == table->cap) {
-		r = location_grow_array(table);
+		r = grow_array(table);
 		if (r < 0)
 			return r;
 	}
 	if (slots_full(&table->index)) {
-		r = location_grow_index(table);
+		r = grow_index(table);
 		if (r < 0)
 			return r;
 	}
@@ -90,8 +90,8 @@ static int location_add(struct location_table *table, const struct location *loc
 	return 0;
 }
 
-static int location_intern_id(struct location_table *table, const struct location *loc, uint64_t id,
-			      uint32_t *ret_number)
+static int intern_id(struct location_table *table, const struct location *loc, uint64_t id,
+		     uint32_t *ret_number)
 {
 	const struct slots *index = &table->index;
 	const uint32_t mark = slots_mark(index, id);
@@ -113,11 +113,11 @@ static int location_intern_id(struct location_table *table, const struct locatio
 
 int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number)
 {
-	return location_intern_id(table, loc, location_id(loc->file_id, loc->offset), ret_number);
+	return intern_id(table, loc, location_id(loc->file_id, loc->offset), ret_number);
 }
 
 /* Asks memory for all that looking up locations with these ids reads. */
-static void location_foresee(const struct location_table *table, const uint64_t *ids, size_t count)
+static void foresee(const struct location_table *table, const uint64_t *ids, size_t count)
 {
 	const struct slots *index = &table->index;
 
@@ -138,9 +138,9 @@ int location_intern_all(struct location_table *table, const struct location *loc
 {
 	int r = 0;
 
-	location_foresee(table, ids, count);
+	foresee(table, ids, count);
 	for (size_t i = 0; i < count && r == 0; i++)
-		r = location_intern_id(table, &locs[i], ids[i], &ret_numbers[i]);
+		r = intern_id(table, &locs[i], ids[i], &ret_numbers[i]);
 	return r;
 }
 

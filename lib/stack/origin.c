@@ -97,21 +97,21 @@ void origin_table_free(struct origin_table *table)
 	free(table);
 }
 
-static uint64_t origin_hash_run(uint64_t hash, const struct origin_run *run)
+static uint64_t hash_run(uint64_t hash, const struct origin_run *run)
 {
 	return hash_chain(hash, hash_mix64((uint64_t)run->frames << 16 |
 					   (uint64_t)run->source << 8 | run->confidence));
 }
 
-static bool origin_alike(const struct origin_run *a, const struct origin_run *b)
+static bool alike(const struct origin_run *a, const struct origin_run *b)
 {
 	return a->source == b->source && a->confidence == b->confidence;
 }
 
 /* Appends the runs to the table's, normalised: alike ones joined, walked ones at the end left
  * out. */
-static int origin_append(struct origin_table *table, const struct origin *origin,
-			 struct origin_entry *ret_entry)
+static int append(struct origin_table *table, const struct origin *origin,
+		  struct origin_entry *ret_entry)
 {
 	struct origin_entry e = {
 		.first = table->runs.count, .height = origin->height, .is_whole = origin->is_whole};
@@ -127,7 +127,7 @@ static int origin_append(struct origin_table *table, const struct origin *origin
 
 		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
 			return -EINVAL;
-		if (e.n_runs && origin_alike(&runs[e.n_runs - 1], run) &&
+		if (e.n_runs && alike(&runs[e.n_runs - 1], run) &&
 		    run->frames <= UINT32_MAX - runs[e.n_runs - 1].frames)
 			runs[e.n_runs - 1].frames += run->frames;
 		else
@@ -136,14 +136,14 @@ static int origin_append(struct origin_table *table, const struct origin *origin
 	while (e.n_runs && runs[e.n_runs - 1].source == FRAME_SOURCE_WALKED)
 		e.n_runs--;
 	for (uint32_t i = 0; i < e.n_runs; i++)
-		e.hash = origin_hash_run(e.hash, &runs[i]);
+		e.hash = hash_run(e.hash, &runs[i]);
 	e.hash = hash_mix64(e.hash + e.is_whole + ((uint64_t)e.height << 1));
 	*ret_entry = e;
 	return 0;
 }
 
-static bool origin_equal(const struct origin_table *table, const struct origin_entry *a,
-			 const struct origin_entry *b)
+static bool equal(const struct origin_table *table, const struct origin_entry *a,
+		  const struct origin_entry *b)
 {
 	if (a->hash != b->hash || a->n_runs != b->n_runs || a->is_whole != b->is_whole ||
 	    a->height != b->height)
@@ -152,13 +152,13 @@ static bool origin_equal(const struct origin_table *table, const struct origin_e
 		const struct origin_run *x = &table->runs.items[a->first + i];
 		const struct origin_run *y = &table->runs.items[b->first + i];
 
-		if (x->frames != y->frames || !origin_alike(x, y))
+		if (x->frames != y->frames || !alike(x, y))
 			return false;
 	}
 	return true;
 }
 
-static int origin_grow(struct origin_table *table)
+static int grow(struct origin_table *table)
 {
 	struct slots grown;
 
@@ -180,7 +180,7 @@ static uint32_t origin_find(const struct origin_table *table, const struct origi
 	for (; table->index.slot[at]; at = (at + 1) & table->index.mask) {
 		uint32_t number = table->index.slot[at] - 1;
 
-		if (origin_equal(table, &table->entries.items[number], e))
+		if (equal(table, &table->entries.items[number], e))
 			return number;
 	}
 	return ORIGIN_WALKED;
@@ -190,11 +190,11 @@ int origin_intern(struct origin_table *table, const struct origin *origin, uint3
 {
 	struct origin_entry e = {0};
 	uint32_t number = ORIGIN_WALKED;
-	int r = origin_append(table, origin, &e);
+	int r = append(table, origin, &e);
 
 	if (r < 0)
 		return r;
-	if (VEC_RESERVE(&table->entries, 1) < 0 || origin_grow(table) < 0)
+	if (VEC_RESERVE(&table->entries, 1) < 0 || grow(table) < 0)
 		return -ENOMEM;
 	if (e.n_runs || e.height)
 		number = origin_find(table, &e);

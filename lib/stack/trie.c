@@ -56,7 +56,7 @@ void trie_free(struct trie *trie)
 	free(trie);
 }
 
-static int trie_grow_index(struct trie *trie)
+static int grow_index(struct trie *trie)
 {
 	struct slots grown;
 	int r = slots_grow(&trie->index, &grown);
@@ -74,7 +74,7 @@ static int trie_grow_index(struct trie *trie)
 	return 0;
 }
 
-static int trie_grow_nodes(struct trie *trie)
+static int grow_nodes(struct trie *trie)
 {
 	size_t cap = trie->cap + (size_t)trie->cap / 4;
 	struct trie_node *nodes;
@@ -98,12 +98,12 @@ static int trie_add(struct trie *trie, const struct trie_node *node, bool shares
 	int r;
 
 	if (trie->count == trie->cap) {
-		r = trie_grow_nodes(trie);
+		r = grow_nodes(trie);
 		if (r < 0)
 			return r;
 	}
 	if (slots_full(&trie->index)) {
-		r = trie_grow_index(trie);
+		r = grow_index(trie);
 		if (r < 0)
 			return r;
 	}

@@ -7,8 +7,8 @@
 
 #include <zstd.h>
 
-static int chunk_pack_column(ZSTD_CCtx *zstd, const struct buf *column, int level,
-			     struct buf *scratch, struct buf *ret_blob)
+static int pack_column(ZSTD_CCtx *zstd, const struct buf *column, int level, struct buf *scratch,
+		       struct buf *ret_blob)
 {
 	size_t bound = ZSTD_compressBound(column->len), n;
 
@@ -37,7 +37,7 @@ int chunk_pack(const struct buf *columns, size_t n_columns, int level, struct bu
 	int r = zstd ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n_columns; i++)
-		r = chunk_pack_column(zstd, &columns[i], level, &scratch, ret_blob);
+		r = pack_column(zstd, &columns[i], level, &scratch, ret_blob);
 	if (r == 0 && ret_blob->failed)
 		r = -ENOMEM;
 	buf_free(&scratch);
@@ -52,8 +52,8 @@ struct chunk_frame {
 };
 
 /* Finds the frames of a blob and what they will need. */
-static int chunk_find_frames(struct buf_reader *r, size_t n_columns, struct chunk_frame *frames,
-			     size_t *ret_total)
+static int find_frames(struct buf_reader *r, size_t n_columns, struct chunk_frame *frames,
+		       size_t *ret_total)
 {
 	size_t total = 0;
 
@@ -74,7 +74,7 @@ static int chunk_find_frames(struct buf_reader *r, size_t n_columns, struct chun
 	return r->at == r->end ? 0 : -EBADMSG;
 }
 
-static int chunk_unpack_frames(const struct chunk_frame *frames, struct chunk *chunk)
+static int unpack_frames(const struct chunk_frame *frames, struct chunk *chunk)
 {
 	uint8_t *at = chunk->raw;
 
@@ -99,13 +99,13 @@ int chunk_unpack(const void *blob, size_t len, size_t n_columns, struct chunk *r
 
 	if (n_columns > CHUNK_MAX_COLUMNS)
 		return -EBADMSG;
-	r = chunk_find_frames(&reader, n_columns, frames, &total);
+	r = find_frames(&reader, n_columns, frames, &total);
 	if (r < 0)
 		return r;
 	chunk.raw = malloc(total ? total : 1);
 	if (!chunk.raw)
 		return -ENOMEM;
-	r = chunk_unpack_frames(frames, &chunk);
+	r = unpack_frames(frames, &chunk);
 	if (r < 0) {
 		chunk_release(&chunk);
 		return r;

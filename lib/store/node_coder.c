@@ -48,7 +48,7 @@ void node_coder_fini(struct node_coder *c)
 }
 
 /* Makes the lists reach up to a location, and room for more nodes. */
-static int node_coder_reserve(struct node_coder *c, uint32_t location, size_t more)
+static int reserve(struct node_coder *c, uint32_t location, size_t more)
 {
 	size_t need = (size_t)location + 2;
 
@@ -65,13 +65,13 @@ static int node_coder_reserve(struct node_coder *c, uint32_t location, size_t mo
 }
 
 /* The list of what followed a node's location; the empty path's is the first. */
-static struct node_recent *node_recent_of(struct node_coder *c, uint32_t parent)
+static struct node_recent *recent_of(struct node_coder *c, uint32_t parent)
 {
 	return &c->recent.items[(uint32_t)(c->nodes.items[parent].location + 1)];
 }
 
 /* Moves a location to the front of a list, from `rank` or, for new ones, over its end. */
-static void node_recent_use(struct node_recent *recent, unsigned rank, uint32_t location)
+static void recent_use(struct node_recent *recent, unsigned rank, uint32_t location)
 {
 	if (rank >= NODE_RECENT)
 		rank = NODE_RECENT - 1;
@@ -82,13 +82,13 @@ static void node_recent_use(struct node_recent *recent, unsigned rank, uint32_t 
 
 static void node_coder_add(struct node_coder *c, const struct store_node *node, unsigned rank)
 {
-	node_recent_use(node_recent_of(c, node->parent), rank, node->location);
+	recent_use(recent_of(c, node->parent), rank, node->location);
 	c->nodes.items[c->nodes.count++] = *node;
 	if (node->location >= c->next_location)
 		c->next_location = node->location + 1;
 }
 
-static void node_put_parent(const struct node_coder *c, struct buf *columns, uint32_t parent)
+static void put_parent(const struct node_coder *c, struct buf *columns, uint32_t parent)
 {
 	uint32_t last = (uint32_t)c->nodes.count - 1, at = last;
 
@@ -103,10 +103,10 @@ static void node_put_parent(const struct node_coder *c, struct buf *columns, uin
 	buf_put_varint(&columns[NODE_FAR], last - parent);
 }
 
-static unsigned node_put_location(struct node_coder *c, struct buf *columns,
-				  const struct store_node *node)
+static unsigned put_location(struct node_coder *c, struct buf *columns,
+			     const struct store_node *node)
 {
-	const struct node_recent *recent = node_recent_of(c, node->parent);
+	const struct node_recent *recent = recent_of(c, node->parent);
 	unsigned rank = 0;
 
 	while (rank < NODE_RECENT && recent->location[rank] != node->location + 1)
@@ -124,15 +124,14 @@ static unsigned node_put_location(struct node_coder *c, struct buf *columns,
 
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node)
 {
-	if (node_coder_reserve(c, node->location, 1) < 0)
+	if (reserve(c, node->location, 1) < 0)
 		return -ENOMEM;
-	node_put_parent(c, columns, node->parent);
-	node_coder_add(c, node, node_put_location(c, columns, node));
+	put_parent(c, columns, node->parent);
+	node_coder_add(c, node, put_location(c, columns, node));
 	return 0;
 }
 
-static int node_get_parent(const struct node_coder *c, struct buf_reader *columns,
-			   uint32_t *ret_parent)
+static int get_parent(const struct node_coder *c, struct buf_reader *columns, uint32_t *ret_parent)
 {
 	uint32_t last = (uint32_t)c->nodes.count - 1, at = last;
 	unsigned up = buf_get_u8(&columns[NODE_UP]);
@@ -151,14 +150,14 @@ static int node_get_parent(const struct node_coder *c, struct buf_reader *column
 	return 0;
 }
 
-static int node_get_location(struct node_coder *c, struct buf_reader *columns, uint32_t parent,
-			     uint32_t *ret_location, unsigned *ret_rank)
+static int get_location(struct node_coder *c, struct buf_reader *columns, uint32_t parent,
+			uint32_t *ret_location, unsigned *ret_rank)
 {
 	unsigned rank = buf_get_u8(&columns[NODE_RANK]);
 	uint64_t location;
 
 	if (rank < NODE_RECENT) {
-		location = (uint64_t)node_recent_of(c, parent)->location[rank] - 1;
+		location = (uint64_t)recent_of(c, parent)->location[rank] - 1;
 	} else if (rank == NODE_NEXT) {
 		location = c->next_location;
 	} else if (rank == NODE_LITERAL) {
@@ -175,14 +174,14 @@ static int node_get_location(struct node_coder *c, struct buf_reader *columns, u
 	return 0;
 }
 
-static int node_get_one(struct node_coder *c, struct buf_reader *columns, uint32_t locations)
+static int get_one(struct node_coder *c, struct buf_reader *columns, uint32_t locations)
 {
 	struct store_node node;
 	unsigned rank;
-	int r = node_get_parent(c, columns, &node.parent);
+	int r = get_parent(c, columns, &node.parent);
 
 	if (r == 0)
-		r = node_get_location(c, columns, node.parent, &node.location, &rank);
+		r = get_location(c, columns, node.parent, &node.location, &rank);
 	if (r < 0)
 		return r;
 	if (node.location >= locations)
@@ -193,10 +192,10 @@ static int node_get_one(struct node_coder *c, struct buf_reader *columns, uint32
 
 int node_get_all(struct node_coder *c, struct buf_reader *columns, size_t count, uint32_t locations)
 {
-	int r = node_coder_reserve(c, locations ? locations - 1 : 0, count);
+	int r = reserve(c, locations ? locations - 1 : 0, count);
 
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = node_get_one(c, columns, locations);
+		r = get_one(c, columns, locations);
 	return r;
 }
 

@@ -72,7 +72,7 @@ void sample_codec_merge(const struct store_sample *a, size_t n_a, const struct s
 }
 
 /* The end of the ascending run that starts at `from`. */
-static size_t sample_run_end(const struct store_sample *s, size_t from, size_t count)
+static size_t run_end(const struct store_sample *s, size_t from, size_t count)
 {
 	size_t to = from + 1;
 
@@ -82,13 +82,13 @@ static size_t sample_run_end(const struct store_sample *s, size_t from, size_t c
 }
 
 /* Merges neighbouring runs pairwise from `s` to `to`; returns how many runs there were. */
-static size_t sample_merge_runs(const struct store_sample *s, size_t count, struct store_sample *to)
+static size_t merge_runs(const struct store_sample *s, size_t count, struct store_sample *to)
 {
 	size_t runs = 0;
 
 	for (size_t from = 0; from < count;) {
-		size_t middle = sample_run_end(s, from, count);
-		size_t end = middle < count ? sample_run_end(s, middle, count) : count;
+		size_t middle = run_end(s, from, count);
+		size_t end = middle < count ? run_end(s, middle, count) : count;
 
 		sample_codec_merge(s + from, middle - from, s + middle, end - middle, to + from);
 		runs += middle < count ? 2 : 1;
@@ -101,13 +101,13 @@ int sample_codec_sort(struct store_sample *samples, size_t count)
 {
 	struct store_sample *other;
 
-	if (count < 2 || sample_run_end(samples, 0, count) == count)
+	if (count < 2 || run_end(samples, 0, count) == count)
 		return 0;
 	other = reallocarray(NULL, count, sizeof(*other));
 	if (!other)
 		return -ENOMEM;
-	while (sample_merge_runs(samples, count, other) > 2) {
-		if (sample_merge_runs(other, count, samples) <= 2) {
+	while (merge_runs(samples, count, other) > 2) {
+		if (merge_runs(other, count, samples) <= 2) {
 			free(other);
 			return 0;
 		}
@@ -126,7 +126,7 @@ struct sample_runs {
 	uint64_t length;
 };
 
-static void sample_runs_flush(struct sample_runs *runs, struct buf *column)
+static void runs_flush(struct sample_runs *runs, struct buf *column)
 {
 	if (!runs->length)
 		return;
@@ -136,15 +136,15 @@ static void sample_runs_flush(struct sample_runs *runs, struct buf *column)
 	runs->length = 0;
 }
 
-static void sample_runs_put(struct sample_runs *runs, struct buf *column, uint64_t value)
+static void runs_put(struct sample_runs *runs, struct buf *column, uint64_t value)
 {
 	if (runs->length && value != runs->value)
-		sample_runs_flush(runs, column);
+		runs_flush(runs, column);
 	runs->value = value;
 	runs->length++;
 }
 
-static uint64_t sample_runs_get(struct sample_runs *runs, struct buf_reader *column)
+static uint64_t runs_get(struct sample_runs *runs, struct buf_reader *column)
 {
 	if (!runs->length) {
 		runs->value += (uint64_t)buf_get_svarint(column);
@@ -168,7 +168,7 @@ struct sample_nodes {
 	uint32_t count;
 };
 
-static int sample_nodes_init(struct sample_nodes *n, size_t samples)
+static int nodes_init(struct sample_nodes *n, size_t samples)
 {
 	size_t slots = 16;
 
@@ -180,13 +180,13 @@ static int sample_nodes_init(struct sample_nodes *n, size_t samples)
 	return n->slots && n->nodes ? 0 : -ENOMEM;
 }
 
-static void sample_nodes_fini(struct sample_nodes *n)
+static void nodes_fini(struct sample_nodes *n)
 {
 	free(n->slots);
 	free(n->nodes);
 }
 
-static void sample_nodes_put(struct sample_nodes *n, struct buf *columns, uint32_t node)
+static void nodes_put(struct sample_nodes *n, struct buf *columns, uint32_t node)
 {
 	size_t at = (node * 0x9e3779b1u) & n->mask;
 	uint32_t previous = n->count ? n->nodes[n->count - 1] : 0, symbol;
@@ -203,7 +203,7 @@ static void sample_nodes_put(struct sample_nodes *n, struct buf *columns, uint32
 	buf_put_u8(&columns[COLUMN_NODE_HIGH], (uint8_t)(symbol >> 8));
 }
 
-static uint32_t sample_nodes_get(struct sample_nodes *n, struct buf_reader *columns)
+static uint32_t nodes_get(struct sample_nodes *n, struct buf_reader *columns)
 {
 	uint32_t symbol = buf_get_u8(&columns[COLUMN_NODE_LOW]);
 	int64_t node;
@@ -227,7 +227,7 @@ static uint32_t sample_nodes_get(struct sample_nodes *n, struct buf_reader *colu
 
 /* --- encoding ------------------------------------------------------------------------------- */
 
-static int sample_compare_keys(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -235,7 +235,7 @@ static int sample_compare_keys(const void *a, const void *b)
 }
 
 /* The samples regrouped: (thread, index) in order. */
-static uint64_t *sample_group(const struct store_sample *samples, size_t count)
+static uint64_t *group(const struct store_sample *samples, size_t count)
 {
 	uint64_t *keys = reallocarray(NULL, count, sizeof(*keys));
 	bool sorted = true;
@@ -247,13 +247,12 @@ static uint64_t *sample_group(const struct store_sample *samples, size_t count)
 		sorted = sorted && (!i || keys[i - 1] < keys[i]);
 	}
 	if (!sorted)
-		qsort(keys, count, sizeof(*keys), sample_compare_keys);
+		qsort(keys, count, sizeof(*keys), compare_keys);
 	return keys;
 }
 
 /* The median distance between samples of one thread, of some of them; 1 at least. */
-static uint64_t sample_median_step(const struct store_sample *samples, const uint64_t *keys,
-				   size_t count)
+static uint64_t median_step(const struct store_sample *samples, const uint64_t *keys, size_t count)
 {
 	uint64_t steps[256] = {0};
 	size_t n = 0, stride = 1 + count / 256;
@@ -265,11 +264,11 @@ static uint64_t sample_median_step(const struct store_sample *samples, const uin
 		if (s->thread == previous->thread)
 			steps[n++] = s->time_ns - previous->time_ns;
 	}
-	qsort(steps, n, sizeof(*steps), sample_compare_keys);
+	qsort(steps, n, sizeof(*steps), compare_keys);
 	return n && steps[n / 2] ? steps[n / 2] : 1;
 }
 
-static void sample_put_distance(struct buf *columns, uint64_t distance, uint64_t step)
+static void put_distance(struct buf *columns, uint64_t distance, uint64_t step)
 {
 	uint64_t steps = distance / step + (distance % step > step / 2);
 	int64_t left = (int64_t)(distance - steps * step);
@@ -281,7 +280,7 @@ static void sample_put_distance(struct buf *columns, uint64_t distance, uint64_t
 	buf_put_varint(&columns[COLUMN_REST], zigzag >> 16);
 }
 
-static uint64_t sample_get_distance(struct buf_reader *columns, uint64_t step)
+static uint64_t get_distance(struct buf_reader *columns, uint64_t step)
 {
 	uint64_t steps = buf_get_varint(&columns[COLUMN_STEPS]);
 	uint64_t zigzag = buf_get_u8(&columns[COLUMN_LOW]);
@@ -291,7 +290,7 @@ static uint64_t sample_get_distance(struct buf_reader *columns, uint64_t step)
 	return steps * step + ((zigzag >> 1) ^ (zigzag & 1 ? UINT64_MAX : 0));
 }
 
-static size_t sample_group_end(const uint64_t *keys, size_t from, size_t count)
+static size_t group_end(const uint64_t *keys, size_t from, size_t count)
 {
 	size_t to = from + 1;
 
@@ -300,50 +299,49 @@ static size_t sample_group_end(const uint64_t *keys, size_t from, size_t count)
 	return to;
 }
 
-static void sample_put_groups(const struct store_sample *samples, const uint64_t *keys,
-			      size_t count, uint64_t step, struct buf *columns)
+static void put_groups(const struct store_sample *samples, const uint64_t *keys, size_t count,
+		       uint64_t step, struct buf *columns)
 {
 	uint32_t thread = 0;
 
 	buf_put_varint(&columns[COLUMN_GROUPS], samples[0].time_ns);
 	buf_put_varint(&columns[COLUMN_GROUPS], step);
 	for (size_t from = 0; from < count;) {
-		size_t to = sample_group_end(keys, from, count);
+		size_t to = group_end(keys, from, count);
 		const struct store_sample *first = &samples[(uint32_t)keys[from]];
 
 		buf_put_varint(&columns[COLUMN_GROUPS], first->thread - thread);
 		buf_put_varint(&columns[COLUMN_GROUPS], to - from);
 		buf_put_varint(&columns[COLUMN_GROUPS], first->time_ns - samples[0].time_ns);
 		for (size_t i = from + 1; i < to; i++)
-			sample_put_distance(columns,
-					    samples[(uint32_t)keys[i]].time_ns -
-						    samples[(uint32_t)keys[i - 1]].time_ns,
-					    step);
+			put_distance(columns,
+				     samples[(uint32_t)keys[i]].time_ns -
+					     samples[(uint32_t)keys[i - 1]].time_ns,
+				     step);
 		thread = first->thread;
 		from = to;
 	}
 }
 
-static int sample_put_rest(const struct store_sample *samples, const uint64_t *keys, size_t count,
-			   struct buf *columns)
+static int put_rest(const struct store_sample *samples, const uint64_t *keys, size_t count,
+		    struct buf *columns)
 {
 	struct sample_runs cpu = {0}, end = {0}, period = {0};
 	struct sample_nodes nodes = {0};
-	int r = sample_nodes_init(&nodes, count);
+	int r = nodes_init(&nodes, count);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct store_sample *s = &samples[(uint32_t)keys[i]];
 
-		sample_nodes_put(&nodes, columns, s->node);
-		sample_runs_put(&cpu, &columns[COLUMN_CPU], s->cpu);
-		sample_runs_put(&end, &columns[COLUMN_END],
-				(uint64_t)s->origin << 8 | s->end_reason);
-		sample_runs_put(&period, &columns[COLUMN_PERIOD], s->period);
+		nodes_put(&nodes, columns, s->node);
+		runs_put(&cpu, &columns[COLUMN_CPU], s->cpu);
+		runs_put(&end, &columns[COLUMN_END], (uint64_t)s->origin << 8 | s->end_reason);
+		runs_put(&period, &columns[COLUMN_PERIOD], s->period);
 	}
-	sample_runs_flush(&cpu, &columns[COLUMN_CPU]);
-	sample_runs_flush(&end, &columns[COLUMN_END]);
-	sample_runs_flush(&period, &columns[COLUMN_PERIOD]);
-	sample_nodes_fini(&nodes);
+	runs_flush(&cpu, &columns[COLUMN_CPU]);
+	runs_flush(&end, &columns[COLUMN_END]);
+	runs_flush(&period, &columns[COLUMN_PERIOD]);
+	nodes_fini(&nodes);
 	return r;
 }
 
@@ -351,14 +349,14 @@ int sample_codec_encode(const struct store_sample *samples, size_t count, int le
 			struct buf *ret_blob)
 {
 	struct buf columns[COLUMN_COUNT] = {0};
-	uint64_t *keys = sample_group(samples, count);
+	uint64_t *keys = group(samples, count);
 	int r = keys ? 0 : -ENOMEM;
 
 	if (r == 0) {
-		uint64_t step = sample_median_step(samples, keys, count);
+		uint64_t step = median_step(samples, keys, count);
 
-		sample_put_groups(samples, keys, count, step, columns);
-		r = sample_put_rest(samples, keys, count, columns);
+		put_groups(samples, keys, count, step, columns);
+		r = put_rest(samples, keys, count, columns);
 	}
 	if (r == 0)
 		r = chunk_pack(columns, COLUMN_COUNT, level, ret_blob);
@@ -370,7 +368,7 @@ int sample_codec_encode(const struct store_sample *samples, size_t count, int le
 
 /* --- decoding ------------------------------------------------------------------------------- */
 
-static int sample_get_groups(struct buf_reader *columns, size_t count, struct store_sample *samples)
+static int get_groups(struct buf_reader *columns, size_t count, struct store_sample *samples)
 {
 	struct buf_reader *groups = &columns[COLUMN_GROUPS];
 	uint64_t base = buf_get_varint(groups), step = buf_get_varint(groups), thread = 0;
@@ -385,7 +383,7 @@ static int sample_get_groups(struct buf_reader *columns, size_t count, struct st
 			return -EBADMSG;
 		for (size_t i = from; i < from + n; i++) {
 			if (i > from)
-				time += sample_get_distance(columns, step);
+				time += get_distance(columns, step);
 			samples[i].time_ns = time;
 			samples[i].thread = (uint32_t)thread;
 		}
@@ -394,7 +392,7 @@ static int sample_get_groups(struct buf_reader *columns, size_t count, struct st
 	return 0;
 }
 
-static int sample_get_rest(struct buf_reader *columns, size_t count, struct store_sample *samples)
+static int get_rest(struct buf_reader *columns, size_t count, struct store_sample *samples)
 {
 	struct sample_runs cpu = {0}, end = {0}, period = {0};
 	struct sample_nodes nodes = {0};
@@ -404,17 +402,17 @@ static int sample_get_rest(struct buf_reader *columns, size_t count, struct stor
 	if (!nodes.nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t c = sample_runs_get(&cpu, &columns[COLUMN_CPU]);
-		uint64_t e = sample_runs_get(&end, &columns[COLUMN_END]);
+		uint64_t c = runs_get(&cpu, &columns[COLUMN_CPU]);
+		uint64_t e = runs_get(&end, &columns[COLUMN_END]);
 
-		samples[i].node = sample_nodes_get(&nodes, columns);
+		samples[i].node = nodes_get(&nodes, columns);
 		samples[i].cpu = (uint16_t)c;
 		samples[i].end_reason = (uint8_t)e;
 		samples[i].origin = (uint32_t)(e >> 8);
-		samples[i].period = sample_runs_get(&period, &columns[COLUMN_PERIOD]);
+		samples[i].period = runs_get(&period, &columns[COLUMN_PERIOD]);
 		over |= (c >> 16) | (e >> 40);
 	}
-	sample_nodes_fini(&nodes);
+	nodes_fini(&nodes);
 	return over || cpu.length || end.length || period.length ? -EBADMSG : 0;
 }
 
@@ -429,9 +427,9 @@ int sample_codec_decode(const void *blob, size_t len, size_t count,
 	r = chunk_unpack(blob, len, COLUMN_COUNT, &chunk);
 	if (r < 0)
 		return r;
-	r = sample_get_groups(chunk.column, count, ret_samples);
+	r = get_groups(chunk.column, count, ret_samples);
 	if (r == 0)
-		r = sample_get_rest(chunk.column, count, ret_samples);
+		r = get_rest(chunk.column, count, ret_samples);
 	if (r == 0 && !chunk_done(&chunk))
 		r = -EBADMSG;
 	chunk_release(&chunk);

@@ -89,7 +89,7 @@ int store_db_errno(sqlite3 *db, int rc)
 }
 
 /* What went wrong and what to do, by errno; formats take the path alone. */
-static const char *store_db_explain(int r)
+static const char *explain(int r)
 {
 	switch (-r) {
 	case ENOENT:
@@ -114,7 +114,7 @@ static const char *store_db_explain(int r)
 
 char *store_db_sentence(const char *path, int r, uint32_t version, const char *detail)
 {
-	const char *known = store_db_explain(r);
+	const char *known = explain(r);
 	char *s = NULL;
 	int n;
 
@@ -135,7 +135,7 @@ char *store_db_sentence(const char *path, int r, uint32_t version, const char *d
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-static int store_db_harden(sqlite3 *db)
+static int harden(sqlite3 *db)
 {
 	sqlite3_extended_result_codes(db, 1);
 	sqlite3_busy_timeout(db, STORE_BUSY_MS);
@@ -148,14 +148,14 @@ static int store_db_harden(sqlite3 *db)
 	return store_db_errno(db, sqlite3_exec(db, "PRAGMA cell_size_check=ON", 0, 0, 0));
 }
 
-static int store_db_open_as(const char *name, int flags, sqlite3 **ret_db)
+static int open_as(const char *name, int flags, sqlite3 **ret_db)
 {
 	sqlite3 *db = NULL;
 	int rc = sqlite3_open_v2(name, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	int r = store_db_errno(db, rc);
 
 	if (r == 0)
-		r = store_db_harden(db);
+		r = harden(db);
 	if (r < 0) {
 		sqlite3_close(db);
 		return r;
@@ -175,7 +175,7 @@ int store_db_open(const char *path, int flags, sqlite3 **ret_db)
 	if (faccessat(AT_FDCWD, path, flags & SQLITE_OPEN_READWRITE ? R_OK | W_OK : R_OK,
 		      AT_EACCESS) < 0)
 		return -errno;
-	return store_db_open_as(path, flags, ret_db);
+	return open_as(path, flags, ret_db);
 }
 
 int store_db_open_immutable(const char *path, sqlite3 **ret_db)
@@ -194,12 +194,12 @@ int store_db_open_immutable(const char *path, sqlite3 **ret_db)
 			*to++ = path[i];
 	}
 	sprintf(to, "?immutable=1");
-	r = store_db_open_as(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db);
+	r = open_as(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db);
 	free(uri);
 	return r;
 }
 
-static uint32_t store_db_be32(const uint8_t *b)
+static uint32_t be32(const uint8_t *b)
 {
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
@@ -221,9 +221,9 @@ int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_versi
 	*ret_kind = size ? STORE_DB_OTHER : STORE_DB_EMPTY;
 	/* The offsets are those of SQLite's file format, section 1.3. */
 	if (size < (sqlite3_int64)sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0 ||
-	    store_db_be32(header + 68) != STORE_APPLICATION_ID)
+	    be32(header + 68) != STORE_APPLICATION_ID)
 		return 0;
-	*ret_version = store_db_be32(header + 60);
+	*ret_version = be32(header + 60);
 	*ret_kind = *ret_version > STORE_VERSION ? STORE_DB_NEWER : STORE_DB_STORE;
 	return 0;
 }
@@ -235,7 +235,7 @@ int store_db_exec(sqlite3 *db, const char *sql)
 	return store_db_errno(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
-static int store_db_create_locked(sqlite3 *db)
+static int create_locked(sqlite3 *db)
 {
 	char *marks;
 	int r;
@@ -254,7 +254,7 @@ static int store_db_create_locked(sqlite3 *db)
 
 /* Asks for incremental vacuum in the database that this connection is going to make. SQLite acts
  * on this pragma when it is compiled; running it as well would write a first page of its own. */
-static int store_db_prepare_vacuum(sqlite3 *db)
+static int prepare_vacuum(sqlite3 *db)
 {
 	sqlite3_stmt *stmt = NULL;
 	int rc = sqlite3_prepare_v2(db, "PRAGMA auto_vacuum=INCREMENTAL", -1, &stmt, NULL);
@@ -269,7 +269,7 @@ int store_db_create(sqlite3 *db)
 	uint32_t version;
 	int r;
 
-	r = store_db_prepare_vacuum(db);
+	r = prepare_vacuum(db);
 	if (r == 0)
 		r = store_db_exec(db, "BEGIN EXCLUSIVE");
 	if (r < 0)
@@ -277,7 +277,7 @@ int store_db_create(sqlite3 *db)
 	/* Somebody else may have made the schema until we got the lock. */
 	r = store_db_kind(db, &kind, &version);
 	if (r == 0 && kind == STORE_DB_EMPTY)
-		r = store_db_create_locked(db);
+		r = create_locked(db);
 	if (!sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return r;
@@ -299,7 +299,7 @@ static const char store_db_list[] =
 	"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
 
 /* Steps two listings of a schema side by side. */
-static int store_db_compare(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b)
+static int compare(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b)
 {
 	for (;;) {
 		int rc_a = sqlite3_step(a), rc_b = sqlite3_step(b);
@@ -326,7 +326,7 @@ int store_db_check_schema(sqlite3 *db)
 	sqlite3_stmt *a = NULL, *b = NULL;
 	int rc, r;
 
-	r = store_db_open_as(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh);
+	r = open_as(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh);
 	if (r == 0)
 		r = store_db_exec(fresh, store_db_schema);
 	if (r == 0) {
@@ -338,7 +338,7 @@ int store_db_check_schema(sqlite3 *db)
 		r = store_db_errno(fresh, rc);
 	}
 	if (r == 0)
-		r = store_db_compare(db, a, b);
+		r = compare(db, a, b);
 	sqlite3_finalize(a);
 	sqlite3_finalize(b);
 	sqlite3_close(fresh);

@@ -37,7 +37,7 @@ static const char *store_names_at(const struct store_names *names, uint32_t i, s
 	return (const char *)names->bytes.data + start;
 }
 
-static int store_names_grow_strings(struct store_names *names)
+static int grow_strings(struct store_names *names)
 {
 	struct slots grown;
 
@@ -63,7 +63,7 @@ int store_names_string(struct store_names *names, const char *s, size_t len, uin
 	const struct slots *index = &names->strings;
 	uint32_t number = (uint32_t)names->ends.count;
 
-	if (store_names_grow_strings(names) < 0 || VEC_RESERVE(&names->ends, 1) < 0)
+	if (grow_strings(names) < 0 || VEC_RESERVE(&names->ends, 1) < 0)
 		return -ENOMEM;
 	for (size_t at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 		size_t other_len;
@@ -87,12 +87,12 @@ int store_names_string(struct store_names *names, const char *s, size_t len, uin
 	return 0;
 }
 
-static uint64_t store_names_function_hash(const struct table_function *f)
+static uint64_t function_hash(const struct table_function *f)
 {
 	return hash_mix64(hash_mix64((uint64_t)f->name << 32 | f->file) + f->start);
 }
 
-static int store_names_grow_functions(struct store_names *names)
+static int grow_functions(struct store_names *names)
 {
 	struct slots grown;
 
@@ -101,7 +101,7 @@ static int store_names_grow_functions(struct store_names *names)
 	if (slots_grow(&names->function_index, &grown) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < names->functions.count; i++)
-		slots_put(&grown, store_names_function_hash(&names->functions.items[i]), i);
+		slots_put(&grown, function_hash(&names->functions.items[i]), i);
 	free(names->function_index.slot);
 	names->function_index = grown;
 	return 0;
@@ -110,11 +110,11 @@ static int store_names_grow_functions(struct store_names *names)
 int store_names_function(struct store_names *names, const struct table_function *f,
 			 uint32_t *ret_number, bool *ret_is_new)
 {
-	uint64_t hash = store_names_function_hash(f);
+	uint64_t hash = function_hash(f);
 	const struct slots *index = &names->function_index;
 	uint32_t number = (uint32_t)names->functions.count;
 
-	if (store_names_grow_functions(names) < 0 || VEC_RESERVE(&names->functions, 1) < 0)
+	if (grow_functions(names) < 0 || VEC_RESERVE(&names->functions, 1) < 0)
 		return -ENOMEM;
 	for (size_t at = hash & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 		const struct table_function *o = &names->functions.items[index->slot[at] - 1];

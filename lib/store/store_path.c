@@ -21,7 +21,7 @@
 #define STORE_PATH_FOLDER "/var/lib/stackd"
 
 /* A user or group number from the environment: decimal digits only, and not (uid_t)-1. */
-static bool store_path_env_id(const char *name, uint32_t *ret_id)
+static bool env_id(const char *name, uint32_t *ret_id)
 {
 	const char *s = getenv(name);
 	uint64_t id = 0;
@@ -47,7 +47,7 @@ char *store_path_default(void)
 
 	if (set && *set)
 		return strdup(set);
-	if (geteuid() == 0 && store_path_env_id("SUDO_UID", &sudo_uid))
+	if (geteuid() == 0 && env_id("SUDO_UID", &sudo_uid))
 		uid = sudo_uid;
 	if (asprintf(&path, "%s/%u/store.db", STORE_PATH_FOLDER, uid) < 0)
 		return NULL;
@@ -94,7 +94,7 @@ int store_path_prepare(const char *path)
 }
 
 /* Gives one file away; one that is missing or not root's is left alone. */
-static int store_path_give(const char *path, const char *suffix, uint32_t uid, uint32_t gid)
+static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid)
 {
 	char *name;
 	struct stat st;
@@ -122,10 +122,10 @@ int store_path_hand_over(const char *path)
 	uint32_t uid, gid = UINT32_MAX; /* (gid_t)-1: leave it */
 	int r = 0;
 
-	if (geteuid() != 0 || !store_path_env_id("SUDO_UID", &uid) || uid == 0)
+	if (geteuid() != 0 || !env_id("SUDO_UID", &uid) || uid == 0)
 		return 0;
-	store_path_env_id("SUDO_GID", &gid);
+	env_id("SUDO_GID", &gid);
 	for (unsigned i = 0; r == 0 && i < 3; i++)
-		r = store_path_give(path, suffixes[i], uid, gid);
+		r = give(path, suffixes[i], uid, gid);
 	return r;
 }

@@ -35,7 +35,7 @@ size_t table_columns(enum table_kind kind)
 }
 
 /* A 32-bit number as a difference to another; out of range marks the column. */
-static uint32_t table_get_delta(struct buf_reader *column, uint32_t to)
+static uint32_t get_delta(struct buf_reader *column, uint32_t to)
 {
 	int64_t v = (int64_t)(to + (uint64_t)buf_get_svarint(column));
 
@@ -44,7 +44,7 @@ static uint32_t table_get_delta(struct buf_reader *column, uint32_t to)
 	return column->failed ? 0 : (uint32_t)v;
 }
 
-static uint32_t table_get_u32(struct buf_reader *column)
+static uint32_t get_u32(struct buf_reader *column)
 {
 	uint64_t v = buf_get_varint(column);
 
@@ -99,7 +99,7 @@ struct table_function function_get(struct function_coder *c, struct buf_reader *
 	if (name > (uint64_t)UINT32_MAX + 1)
 		columns[0].failed = true;
 	f.name = name ? (uint32_t)(name - 1) : c->last_name + 1;
-	f.file = table_get_delta(&columns[1], c->last_file);
+	f.file = get_delta(&columns[1], c->last_file);
 	f.start = c->last_start + (uint64_t)buf_get_svarint(&columns[2]);
 	if (f.name > c->last_name)
 		c->last_name = f.name;
@@ -194,17 +194,17 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns)
 	struct table_line l;
 	uint64_t symbol, depth;
 
-	l.location = table_get_delta(&columns[0], c->last_location + 1);
+	l.location = get_delta(&columns[0], c->last_location + 1);
 	depth = buf_get_varint(&columns[1]);
 	l.depth = (uint32_t)(depth >> 1);
 	l.is_inlined = depth & 1;
 	if (depth >> 33)
 		columns[1].failed = true;
-	symbol = buf_get_u8(&columns[2]) | (uint64_t)table_get_u32(&columns[3]) << 8;
+	symbol = buf_get_u8(&columns[2]) | (uint64_t)get_u32(&columns[3]) << 8;
 	if (symbol > UINT32_MAX)
 		columns[3].failed = true;
 	l.function = symbol ? (uint32_t)(symbol - 1) : c->last_function;
-	l.line = table_get_delta(&columns[4], c->last_line);
+	l.line = get_delta(&columns[4], c->last_line);
 	if (l.function >= c->last_function)
 		c->last_function = l.function + 1;
 	c->last_location = l.location;
@@ -235,7 +235,7 @@ int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct o
 {
 	uint64_t coded = buf_get_varint(&columns[0]);
 	uint64_t n_runs = (coded & ~(uint64_t)ORIGIN_HAS_HEIGHT) >> 1;
-	uint32_t height = coded & ORIGIN_HAS_HEIGHT ? table_get_u32(&columns[0]) : 0;
+	uint32_t height = coded & ORIGIN_HAS_HEIGHT ? get_u32(&columns[0]) : 0;
 
 	if ((n_runs == 0 && !height) || n_runs > ORIGIN_MAX_RUNS)
 		return -EBADMSG;
@@ -244,7 +244,7 @@ int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct o
 
 		run->source = buf_get_u8(&columns[1]);
 		run->confidence = buf_get_u8(&columns[1]);
-		run->frames = table_get_u32(&columns[2]);
+		run->frames = get_u32(&columns[2]);
 		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
 			return -EBADMSG;
 	}
@@ -279,6 +279,6 @@ uint32_t size_get(struct size_coder *c, struct buf_reader *columns, const struct
 {
 	uint32_t *last = size_last(c, parent, node);
 
-	*last = table_get_delta(&columns[0], *last);
+	*last = get_delta(&columns[0], *last);
 	return *last;
 }

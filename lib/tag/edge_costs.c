@@ -48,7 +48,7 @@ static double edge_costs_weight(const struct edge_costs *costs, const struct edg
 }
 
 /* Works a row's costs out anew. Most edges of a long row are alike. */
-static void edge_costs_row_update(const struct edge_costs *costs, const struct edge_costs_row *row)
+static void row_update(const struct edge_costs *costs, const struct edge_costs_row *row)
 {
 	double total = 0, last = -1;
 	uint16_t cost = 0;
@@ -66,7 +66,7 @@ static void edge_costs_row_update(const struct edge_costs *costs, const struct e
 }
 
 /* Transparent neighbours must have been done before the nodes that see them. */
-static void edge_costs_node_min(struct edge_costs *costs, uint32_t node, bool down)
+static void node_min(struct edge_costs *costs, uint32_t node, bool down)
 {
 	struct edge_costs_row row = edge_costs_row(costs, node, down);
 	uint32_t *min = down ? costs->min_down : costs->min_up, least = EDGE_COSTS_NEVER;
@@ -83,19 +83,19 @@ static void edge_costs_node_min(struct edge_costs *costs, uint32_t node, bool do
 	min[node] = least;
 }
 
-static void edge_costs_fill(struct edge_costs *costs, bool down)
+static void fill(struct edge_costs *costs, bool down)
 {
 	uint32_t n = callgraph_count(costs->graph);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct edge_costs_row row = edge_costs_row(costs, i, down);
 
-		edge_costs_row_update(costs, &row);
+		row_update(costs, &row);
 	}
 	for (int real = 0; real < 2; real++)
 		for (uint32_t i = 0; i < n; i++)
 			if (callgraph_at(costs->graph, i)->is_transparent != real)
-				edge_costs_node_min(costs, i, down);
+				node_min(costs, i, down);
 }
 
 int edge_costs_init(struct edge_costs *costs, const struct callgraph *graph)
@@ -116,8 +116,8 @@ int edge_costs_init(struct edge_costs *costs, const struct callgraph *graph)
 		edge_costs_release(costs);
 		return -ENOMEM;
 	}
-	edge_costs_fill(costs, true);
-	edge_costs_fill(costs, false);
+	fill(costs, true);
+	fill(costs, false);
 	return 0;
 }
 
@@ -141,14 +141,14 @@ static bool edge_costs_count(struct edge_costs *costs, uint32_t node, uint32_t o
 			continue;
 		if (row.seen[i] < UINT32_MAX / 2)
 			row.seen[i]++;
-		edge_costs_row_update(costs, &row);
-		edge_costs_node_min(costs, node, down);
+		row_update(costs, &row);
+		node_min(costs, node, down);
 		return true;
 	}
 	return false;
 }
 
-static void edge_costs_learn_edge(struct edge_costs *costs, uint32_t caller, uint32_t callee)
+static void learn_edge(struct edge_costs *costs, uint32_t caller, uint32_t callee)
 {
 	edge_costs_count(costs, caller, callee, true);
 	edge_costs_count(costs, callee, caller, false);
@@ -168,7 +168,7 @@ void edge_costs_learn(struct edge_costs *costs, uint32_t caller, uint32_t callee
 		if (!callgraph_at(costs->graph, hub)->is_transparent ||
 		    !edge_costs_count(costs, hub, callee, true))
 			continue;
-		edge_costs_learn_edge(costs, caller, hub);
+		learn_edge(costs, caller, hub);
 		edge_costs_count(costs, callee, hub, false);
 		return;
 	}

@@ -53,7 +53,7 @@ void tag_batch_item_release(struct tag_batch_item *item)
 	item->n = 0;
 }
 
-static int tag_batch_keep(struct tag_batch_item *item, const struct tag_answer *answer)
+static int keep(struct tag_batch_item *item, const struct tag_answer *answer)
 {
 	item->status = answer->status;
 	item->is_cut = answer->is_cut;
@@ -78,8 +78,7 @@ static int tag_batch_keep(struct tag_batch_item *item, const struct tag_answer *
 }
 
 /* It is known from another item down: its path is known as soon as that one's is. */
-static int tag_batch_hang(struct tag_batch *b, struct tag_batch_item *item,
-			  const struct tag_answer *answer)
+static int hang(struct tag_batch *b, struct tag_batch_item *item, const struct tag_answer *answer)
 {
 	item->below = malloc(answer->n_below * sizeof(*item->below));
 	if (!item->below)
@@ -108,11 +107,11 @@ static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint6
 		return r;
 	item->spent_ns += answer.spent_ns;
 	b->pool_ns -= answer.spent_ns < b->pool_ns ? answer.spent_ns : b->pool_ns;
-	r = tag_batch_keep(item, &answer);
+	r = keep(item, &answer);
 	if (r < 0)
 		return r;
 	if (!answer.n && answer.below)
-		return tag_batch_hang(b, item, &answer);
+		return hang(b, item, &answer);
 	return item->status != TAG_SEARCH_NOT_IN_BUDGET;
 }
 
@@ -136,14 +135,14 @@ static int tag_batch_sweep(struct tag_batch *b, uint64_t budget_ns)
 
 /* --- attempts ------------------------------------------------------------------------------ */
 
-static uint32_t tag_batch_whole(const struct tag_batch *b, uint32_t number)
+static uint32_t whole(const struct tag_batch *b, uint32_t number)
 {
 	for (unsigned hops = 0; b->items[number].below && hops < TAG_BATCH_HOPS; hops++)
 		number = b->items[number].above;
 	return number;
 }
 
-static int tag_batch_compare(const void *x, const void *y, void *weights)
+static int compare(const void *x, const void *y, void *weights)
 {
 	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 	const uint32_t *weight = weights;
@@ -159,8 +158,8 @@ static void tag_batch_order(struct tag_batch *b)
 	memset(b->weight, 0, b->n * sizeof(*b->weight));
 	for (size_t i = 0; i < b->n; i++)
 		if (b->items[i].below && !b->items[i].n)
-			b->weight[tag_batch_whole(b, (uint32_t)i)]++;
-	qsort_r(b->left, b->n_left, sizeof(*b->left), tag_batch_compare, b->weight);
+			b->weight[whole(b, (uint32_t)i)]++;
+	qsort_r(b->left, b->n_left, sizeof(*b->left), compare, b->weight);
 }
 
 /* What hangs on an item calls on from its end: the first nodes, TAG_BATCH_CALLED at most. */
@@ -216,7 +215,7 @@ static int tag_batch_long(struct tag_batch *b, uint32_t number, uint64_t budget_
 
 /* Attempts until one is found: some of the tags with one budget, half as many with two, and so on,
  * each time from the first. 1: it is found; 0: there is no time left. */
-static int tag_batch_attempt(struct tag_batch *b, uint64_t budget_ns)
+static int attempt(struct tag_batch *b, uint64_t budget_ns)
 {
 	size_t share = b->n_left / TAG_BATCH_ATTEMPTS + 1;
 
@@ -240,7 +239,7 @@ static int tag_batch_attempt(struct tag_batch *b, uint64_t budget_ns)
 }
 
 /* Puts a path together: the first one of the item above, and what is below. 0 or -ENOMEM. */
-static int tag_batch_join(struct tag_batch *b, struct tag_batch_item *item)
+static int join(struct tag_batch *b, struct tag_batch_item *item)
 {
 	const struct tag_path *above = &b->items[item->above].paths[0];
 	uint32_t n = above->n + item->n_below, *nodes = malloc((n + 1) * sizeof(*nodes));
@@ -270,7 +269,7 @@ static int tag_batch_join(struct tag_batch *b, struct tag_batch_item *item)
 }
 
 /* Those that hang on items with paths get theirs. 0 or -ENOMEM. */
-static int tag_batch_join_all(struct tag_batch *b)
+static int join_all(struct tag_batch *b)
 {
 	bool again = b->n_hung != 0;
 	int r = 0;
@@ -282,14 +281,14 @@ static int tag_batch_join_all(struct tag_batch *b)
 
 			if (!item->below || item->n || !b->items[item->above].n)
 				continue;
-			r = tag_batch_join(b, item);
+			r = join(b, item);
 			again = r == 0;
 		}
 	}
 	return r;
 }
 
-static int tag_batch_pool(struct tag_batch *b, uint64_t budget_ns)
+static int pool(struct tag_batch *b, uint64_t budget_ns)
 {
 	unsigned sweep = 0;
 	int r = 0;
@@ -298,17 +297,17 @@ static int tag_batch_pool(struct tag_batch *b, uint64_t budget_ns)
 		if (sweep < sizeof(tag_batch_sweeps) / sizeof(*tag_batch_sweeps))
 			r = tag_batch_sweep(b, budget_ns / tag_batch_sweeps[sweep++] + 1);
 		else
-			r = tag_batch_attempt(b, budget_ns * 2);
+			r = attempt(b, budget_ns * 2);
 		if (r > 0)
 			sweep = 0;
-		if (r >= 0 && b->n_hung && tag_batch_join_all(b) < 0)
+		if (r >= 0 && b->n_hung && join_all(b) < 0)
 			r = -ENOMEM;
 	}
 	return r < 0 ? r : 0;
 }
 
 /* Paths from the roots serve all tags: a part of the time makes more of them than one tag would. */
-static int tag_batch_prepare(struct tag_batch *b)
+static int prepare(struct tag_batch *b)
 {
 	uint64_t spent_ns;
 	int r = tag_search_prepare(b->search, b->pool_ns / TAG_BATCH_PREPARE, &spent_ns);
@@ -317,7 +316,7 @@ static int tag_batch_prepare(struct tag_batch *b)
 	return r;
 }
 
-static int tag_batch_each(struct tag_batch *b, size_t n, uint64_t budget_ns)
+static int each(struct tag_batch *b, size_t n, uint64_t budget_ns)
 {
 	int r = 0;
 
@@ -345,7 +344,7 @@ int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_
 	if (!n || !budget_ns)
 		return 0;
 	if (all)
-		return tag_batch_each(&b, n, budget_ns);
+		return each(&b, n, budget_ns);
 	if (__builtin_mul_overflow(budget_ns, n, &b.pool_ns))
 		b.pool_ns = UINT64_MAX;
 	b.left = calloc(n, sizeof(*b.left));
@@ -359,9 +358,9 @@ int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_
 	if (r == 0 && n > 1)
 		r = tag_search_anchors(search, b.tags, (uint32_t)n);
 	if (r == 0 && n > 1)
-		r = tag_batch_prepare(&b);
+		r = prepare(&b);
 	if (r == 0)
-		r = tag_batch_pool(&b, budget_ns);
+		r = pool(&b, budget_ns);
 	tag_search_anchors(search, NULL, 0);
 	free(b.left);
 	free(b.tags);

@@ -65,7 +65,7 @@ static void tag_prefixes_mark(struct tag_prefixes *table, uint64_t tag)
 }
 
 /* Of the power of two that `n` entries need; nothing if it is there. */
-static int tag_prefixes_grow_filter(struct tag_prefixes *table, size_t n)
+static int grow_filter(struct tag_prefixes *table, size_t n)
 {
 	uint64_t words = table->filter_mask + 1, *filter;
 
@@ -84,7 +84,7 @@ static int tag_prefixes_grow_filter(struct tag_prefixes *table, size_t n)
 	return 0;
 }
 
-static int tag_prefixes_grow_index(struct tag_prefixes *table, size_t n)
+static int grow_index(struct tag_prefixes *table, size_t n)
 {
 	struct slots grown = {.mask = table->index.mask};
 
@@ -116,7 +116,7 @@ static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 }
 
 /* Makes room for `n` entries in all. 0, 1 if that is too much memory, -ENOMEM. */
-static int tag_prefixes_make_room(struct tag_prefixes *table, size_t n)
+static int make_room(struct tag_prefixes *table, size_t n)
 {
 	int r;
 
@@ -127,19 +127,19 @@ static int tag_prefixes_make_room(struct tag_prefixes *table, size_t n)
 	if (r == 0)
 		r = vec_reserve((void **)&table->cost, &table->cap_cost, n, sizeof(*table->cost));
 	if (r == 0)
-		r = tag_prefixes_grow_index(table, n);
-	return r < 0 ? r : tag_prefixes_grow_filter(table, n);
+		r = grow_index(table, n);
+	return r < 0 ? r : grow_filter(table, n);
 }
 
 /* 0, 1 if there is no memory for one more, -ENOMEM. */
-static int tag_prefixes_reserve(struct tag_prefixes *table)
+static int reserve(struct tag_prefixes *table)
 {
 	size_t n = table->entries.count;
 	int r;
 
 	if (n < table->room)
 		return 0;
-	r = tag_prefixes_make_room(table, n + n / 2 + 64);
+	r = make_room(table, n + n / 2 + 64);
 	if (r == 0)
 		table->room = n + n / 2 + 64;
 	table->is_full = table->is_full || r > 0;
@@ -159,8 +159,8 @@ static int tag_prefixes_again(struct tag_prefixes *table, uint32_t entry, uint32
 }
 
 /* 0, 1 if the table is full, -ENOMEM. */
-static int tag_prefixes_enter(struct tag_prefixes *table, uint32_t parent, uint32_t node,
-			      uint32_t cost, uint32_t *ret_entry)
+static int enter(struct tag_prefixes *table, uint32_t parent, uint32_t node, uint32_t cost,
+		 uint32_t *ret_entry)
 {
 	uint64_t id = callgraph_at(table->costs->graph, node)->id;
 	uint64_t tag = hash_chain(table->entries.items[parent].tag, id), hash = hash_mix64(tag);
@@ -181,7 +181,7 @@ static int tag_prefixes_enter(struct tag_prefixes *table, uint32_t parent, uint3
 		if (++same == TAG_PREFIXES_SAME)
 			return 0;
 	}
-	r = tag_prefixes_reserve(table);
+	r = reserve(table);
 	if (r)
 		return r;
 	*ret_entry = (uint32_t)table->entries.count;
@@ -195,22 +195,22 @@ static int tag_prefixes_enter(struct tag_prefixes *table, uint32_t parent, uint3
 int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost)
 {
 	uint32_t entry;
-	int r = tag_prefixes_enter(table, 0, node, cost, &entry);
+	int r = enter(table, 0, node, cost, &entry);
 
 	return r < 0 ? r : 0;
 }
 
 /* --- growing ------------------------------------------------------------------------------- */
 
-static void tag_prefixes_left_out(struct tag_prefixes *table, uint32_t cost)
+static void left_out(struct tag_prefixes *table, uint32_t cost)
 {
 	if (cost < table->next)
 		table->next = cost;
 }
 
 /* The callees in the row of `node`, which is the entry's node or a transparent one below it. */
-static int tag_prefixes_expand_row(struct tag_prefixes *table, uint32_t entry, uint32_t node,
-				   uint32_t base, size_t *steps)
+static int expand_row(struct tag_prefixes *table, uint32_t entry, uint32_t node, uint32_t base,
+		      size_t *steps)
 {
 	const struct edge_costs *costs = table->costs;
 	uint32_t count, first, child;
@@ -226,16 +226,16 @@ static int tag_prefixes_expand_row(struct tag_prefixes *table, uint32_t entry, u
 		    (callee->is_transparent && costs->min_down[callees[i]] == EDGE_COSTS_NEVER))
 			continue;
 		if (cost > table->target)
-			tag_prefixes_left_out(table, cost);
+			left_out(table, cost);
 		else if (callee->is_transparent)
-			r = tag_prefixes_expand_row(table, entry, callees[i], cost, steps);
+			r = expand_row(table, entry, callees[i], cost, steps);
 		else
-			r = tag_prefixes_enter(table, entry, callees[i], cost, &child);
+			r = enter(table, entry, callees[i], cost, &child);
 	}
 	return r;
 }
 
-static int tag_prefixes_expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
+static int expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
 {
 	uint32_t node = table->entries.items[entry].node, cost = table->cost[entry];
 	uint32_t least;
@@ -247,10 +247,10 @@ static int tag_prefixes_expand(struct tag_prefixes *table, uint32_t entry, size_
 	if (least == EDGE_COSTS_NEVER)
 		return 0;
 	if (cost + least > table->target) {
-		tag_prefixes_left_out(table, cost + least);
+		left_out(table, cost + least);
 		return 0;
 	}
-	return tag_prefixes_expand_row(table, entry, node, cost, steps);
+	return expand_row(table, entry, node, cost, steps);
 }
 
 /* Expands what is due: 0, 1 told to stop or full, -ENOMEM. */
@@ -263,7 +263,7 @@ static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixe
 		uint32_t entry = table->again.count ? table->again.items[--table->again.count]
 						    : (uint32_t)table->cursor++;
 
-		r = tag_prefixes_expand(table, entry, &steps);
+		r = expand(table, entry, &steps);
 		if (r == 0 && steps >= TAG_PREFIXES_STEPS) {
 			steps = 0;
 			r = stop->is_over(stop->arg);
@@ -273,7 +273,7 @@ static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixe
 }
 
 /* A limit that is so much wider holds about 2^bits times as many: room for them at once. */
-static int tag_prefixes_foresee(struct tag_prefixes *table, uint32_t wider)
+static int foresee(struct tag_prefixes *table, uint32_t wider)
 {
 	size_t n = table->entries.count;
 	unsigned bits = wider / EDGE_COSTS_BIT;
@@ -281,7 +281,7 @@ static int tag_prefixes_foresee(struct tag_prefixes *table, uint32_t wider)
 
 	if (bits > 16 || n << bits < table->room || n << bits > TAG_PREFIXES_FORESEEN)
 		return 0;
-	r = tag_prefixes_make_room(table, n << bits);
+	r = make_room(table, n << bits);
 	if (r == 0)
 		table->room = n << bits;
 	return r < 0 ? r : 0;
@@ -298,7 +298,7 @@ int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 	if (limit > TAG_PREFIXES_MAX_COST)
 		limit = TAG_PREFIXES_MAX_COST;
 	if (table->cursor == table->entries.count && limit > table->target) {
-		r = tag_prefixes_foresee(table, limit - table->target);
+		r = foresee(table, limit - table->target);
 		if (r < 0)
 			return r;
 		table->target = limit;
@@ -325,7 +325,7 @@ int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t
 
 	table->allowance = table->memory; /* a quarter is kept for this */
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = tag_prefixes_enter(table, entry, nodes[i], cost, &entry);
+		r = enter(table, entry, nodes[i], cost, &entry);
 	if (r == 0)
 		r = tag_prefixes_run(table, stop);
 	if (r > 0 && table->is_full)

@@ -45,7 +45,7 @@ static bool tag_search_is_over(void *arg)
 	return s->is_over;
 }
 
-static bool tag_search_never(void *arg)
+static bool never(void *arg)
 {
 	(void)arg;
 	return false;
@@ -60,7 +60,7 @@ static bool tag_search_step(struct tag_search *s, uint32_t steps)
 	return tag_search_is_over(s);
 }
 
-static void tag_search_begin(struct tag_search *s, uint64_t budget_ns)
+static void begin(struct tag_search *s, uint64_t budget_ns)
 {
 	s->start_ns = s->options.now_ns(s->options.now_arg);
 	if (__builtin_add_overflow(s->start_ns, budget_ns, &s->deadline_ns))
@@ -72,8 +72,8 @@ static void tag_search_begin(struct tag_search *s, uint64_t budget_ns)
 /* --- meeting ------------------------------------------------------------------------------- */
 
 /* The nodes of an entry of the table, then `node`, then the path below it. */
-static uint32_t *tag_search_join(const struct tag_search *s, uint32_t entry, uint32_t node,
-				 uint32_t depth, uint32_t *ret_n)
+static uint32_t *join(const struct tag_search *s, uint32_t entry, uint32_t node, uint32_t depth,
+		      uint32_t *ret_n)
 {
 	size_t above = tag_prefixes_path(&s->prefixes, entry, NULL, 0), n = above;
 	uint32_t *nodes = reallocarray(NULL, above + depth + 1, sizeof(*nodes));
@@ -99,7 +99,7 @@ static uint32_t tag_search_unmodelled(const struct tag_search *s, const uint32_t
 	return missing;
 }
 
-static bool tag_search_is_known(const struct tag_search *s, const uint32_t *nodes, uint32_t n)
+static bool is_known(const struct tag_search *s, const uint32_t *nodes, uint32_t n)
 {
 	for (size_t i = 0; i < s->n_paths; i++)
 		if (s->paths[i].n == n && memcmp(s->paths[i].nodes, nodes, n * sizeof(*nodes)) == 0)
@@ -107,12 +107,12 @@ static bool tag_search_is_known(const struct tag_search *s, const uint32_t *node
 	return false;
 }
 
-static void tag_search_keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
+static void keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 {
 	uint32_t missing = tag_search_unmodelled(s, nodes, n);
 	size_t at = s->n_paths;
 
-	if ((missing && s->options.strict) || tag_search_is_known(s, nodes, n)) {
+	if ((missing && s->options.strict) || is_known(s, nodes, n)) {
 		free(nodes);
 		return;
 	}
@@ -128,7 +128,7 @@ static void tag_search_keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 }
 
 /* What stands above `node`, at so many nodes above the leaf, may be in the table. */
-static int tag_search_meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
+static int meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t entries[TAG_SEARCH_PATHS], n;
 	size_t count = tag_prefixes_find(&s->prefixes, tag, entries, TAG_SEARCH_PATHS);
@@ -139,10 +139,10 @@ static int tag_search_meet(struct tag_search *s, uint64_t tag, uint32_t node, ui
 
 		if (!entries[i] && s->options.root != CALLGRAPH_NONE && node != s->options.root)
 			continue;
-		nodes = tag_search_join(s, entries[i], node, depth, &n);
+		nodes = join(s, entries[i], node, depth, &n);
 		if (!nodes)
 			return -ENOMEM;
-		tag_search_keep(s, nodes, n);
+		keep(s, nodes, n);
 	}
 	return 0;
 }
@@ -155,20 +155,20 @@ int tag_search_anchors(struct tag_search *s, const uint64_t *tags, uint32_t n)
 }
 
 /* What stands above `node` may be an anchor; the first one is kept. */
-static int tag_search_hang(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
+static int hang(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t anchor = s->below ? TAG_ANCHORS_NONE : tag_anchors_find(&s->anchors, tag);
 
 	if (anchor == TAG_ANCHORS_NONE)
 		return 0;
-	s->below = tag_search_join(s, 0, node, depth, &s->n_below);
+	s->below = join(s, 0, node, depth, &s->n_below);
 	s->anchor = anchor;
 	return s->below ? 0 : -ENOMEM;
 }
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-static void tag_search_beyond(struct tag_search *s, uint32_t cost)
+static void beyond(struct tag_search *s, uint32_t cost)
 {
 	if (cost < s->next)
 		s->next = cost;
@@ -177,7 +177,7 @@ static void tag_search_beyond(struct tag_search *s, uint32_t cost)
 static int tag_search_push(struct tag_search *s, const struct tag_search_state *state)
 {
 	if (state->depth >= TAG_SEARCH_DEPTH || s->stack.count >= TAG_SEARCH_STATES) {
-		tag_search_beyond(s, state->cost + EDGE_COSTS_BIT);
+		beyond(s, state->cost + EDGE_COSTS_BIT);
 		return 0;
 	}
 	if (s->stack.count == s->stack.cap && VEC_RESERVE(&s->stack, 1) < 0)
@@ -187,18 +187,18 @@ static int tag_search_push(struct tag_search *s, const struct tag_search_state *
 }
 
 /* Goes to a real node above the path; state->tag is that of the path above it. */
-static inline int tag_search_visit(struct tag_search *s, const struct tag_search_state *state)
+static inline int visit(struct tag_search *s, const struct tag_search_state *state)
 {
 	uint32_t least = s->nodes[state->node].least;
 	int r;
 
 	if (s->anchors.tags) {
-		r = tag_search_hang(s, state->tag, state->node, state->depth);
+		r = hang(s, state->tag, state->node, state->depth);
 		if (r < 0)
 			return r;
 	}
 	if (tag_prefixes_may_have(&s->prefixes, state->tag)) {
-		r = tag_search_meet(s, state->tag, state->node, state->depth);
+		r = meet(s, state->tag, state->node, state->depth);
 		if (r < 0)
 			return r;
 	}
@@ -206,12 +206,12 @@ static inline int tag_search_visit(struct tag_search *s, const struct tag_search
 		return 0;
 	if (state->cost + least <= s->limit)
 		return tag_search_push(s, state);
-	tag_search_beyond(s, state->cost + least);
+	beyond(s, state->cost + least);
 	return 0;
 }
 
 /* The k-th call of a function by itself in a row. */
-static uint32_t tag_search_run_cost(uint32_t k, uint32_t edge)
+static uint32_t run_cost(uint32_t k, uint32_t edge)
 {
 	uint32_t cost = 92 / k; /* 64 * log2((k + 1) / k) is about 92.3 / k */
 
@@ -220,20 +220,20 @@ static uint32_t tag_search_run_cost(uint32_t k, uint32_t edge)
 
 /* The state of a caller, by the edge to it; what stands above it will be asked for, which is why it
  * is fetched. False: the caller is beyond the limit. */
-static inline bool tag_search_caller(struct tag_search *s, const struct tag_search_state *from,
-				     uint32_t node, uint32_t price, struct tag_search_state *ret_to)
+static inline bool caller(struct tag_search *s, const struct tag_search_state *from, uint32_t node,
+			  uint32_t price, struct tag_search_state *ret_to)
 {
 	uint32_t run = 1;
 	uint64_t tag = from->tag;
 
 	if (node == from->node) {
 		run = from->run + 1;
-		price = tag_search_run_cost(from->run, price);
+		price = run_cost(from->run, price);
 		if (run > TAG_SEARCH_RUN)
 			return false;
 	}
 	if (from->cost + price > s->limit) {
-		tag_search_beyond(s, from->cost + price);
+		beyond(s, from->cost + price);
 		return false;
 	}
 	if (!s->nodes[node].is_transparent) {
@@ -245,7 +245,7 @@ static inline bool tag_search_caller(struct tag_search *s, const struct tag_sear
 }
 
 /* Goes to all callers of a state's node, some at a time. */
-static int tag_search_expand(struct tag_search *s, const struct tag_search_state *from)
+static int expand(struct tag_search *s, const struct tag_search_state *from)
 {
 	struct tag_search_state some[TAG_SEARCH_SOME];
 	uint32_t count, first;
@@ -257,10 +257,10 @@ static int tag_search_expand(struct tag_search *s, const struct tag_search_state
 		uint32_t n = 0;
 
 		for (; i < count && n < TAG_SEARCH_SOME; i++)
-			n += tag_search_caller(s, from, callers[i], prices[i], &some[n]);
+			n += caller(s, from, callers[i], prices[i], &some[n]);
 		for (uint32_t k = 0; r == 0 && k < n; k++)
 			r = s->nodes[some[k].node].is_transparent ? tag_search_push(s, &some[k])
-								  : tag_search_visit(s, &some[k]);
+								  : visit(s, &some[k]);
 	}
 	return r < 0 ? r : tag_search_step(s, count + 1);
 }
@@ -273,11 +273,11 @@ static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
 	int r;
 
 	if (cost > s->limit) {
-		tag_search_beyond(s, cost);
+		beyond(s, cost);
 		return 0;
 	}
 	s->stack.count = 0;
-	r = tag_search_visit(s, &state);
+	r = visit(s, &state);
 	while (r == 0 && s->stack.count) {
 		state = s->stack.items[--s->stack.count];
 		if (state.depth >= s->path.cap &&
@@ -285,12 +285,12 @@ static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
 				sizeof(*s->path.items)) < 0)
 			return -ENOMEM;
 		s->path.items[state.depth] = state.node;
-		r = tag_search_expand(s, &state);
+		r = expand(s, &state);
 	}
 	return r == 0 ? tag_search_step(s, 1) : r;
 }
 
-static int tag_search_hinted(struct tag_search *s, uint32_t leaf)
+static int hinted(struct tag_search *s, uint32_t leaf)
 {
 	uint32_t count, first;
 	const uint32_t *callers = callgraph_callers(s->graph, leaf, &count, &first);
@@ -313,11 +313,11 @@ static int tag_search_round(struct tag_search *s)
 	if (has_leaf && !s->query->leaf_is_hint)
 		return tag_search_walk(s, s->query->leaf, 0);
 	if (has_leaf) {
-		r = tag_search_hinted(s, s->query->leaf);
+		r = hinted(s, s->query->leaf);
 		any += TAG_SEARCH_ODD;
 	}
 	if (r == 0 && any > s->limit) {
-		tag_search_beyond(s, any);
+		beyond(s, any);
 		return 0;
 	}
 	for (uint32_t i = 0; r == 0 && i < callgraph_count(s->graph); i++)
@@ -328,28 +328,26 @@ static int tag_search_round(struct tag_search *s)
 
 /* --- the search ---------------------------------------------------------------------------- */
 
-static double tag_search_grown(uint64_t work, uint32_t by)
+static double grown(uint64_t work, uint32_t by)
 {
 	return (double)work * exp2((double)by / EDGE_COSTS_BIT);
 }
 
-static uint32_t tag_search_wider(uint32_t limit, uint32_t next)
+static uint32_t wider(uint32_t limit, uint32_t next)
 {
 	return next > limit + TAG_SEARCH_WIDER ? next : limit + TAG_SEARCH_WIDER;
 }
 
 /* Prepares the next round, which is to cover more than the one before it, of so many steps. */
-static int tag_search_widen(struct tag_search *s, uint64_t steps)
+static int widen(struct tag_search *s, uint64_t steps)
 {
 	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
 	struct tag_prefixes *table = &s->prefixes;
-	uint32_t walk =
-		s->next == EDGE_COSTS_NEVER ? s->limit : tag_search_wider(s->limit, s->next);
-	uint32_t grow = tag_search_wider(table->limit, table->next);
+	uint32_t walk = s->next == EDGE_COSTS_NEVER ? s->limit : wider(s->limit, s->next);
+	uint32_t grow = wider(table->limit, table->next);
 	bool can_grow = !table->is_full && table->next != EDGE_COSTS_NEVER;
-	double walk_work = tag_search_grown(steps, walk - s->limit);
-	double grow_work =
-		tag_search_grown(table->entries.count * TAG_SEARCH_INSERT, grow - table->limit);
+	double walk_work = grown(steps, walk - s->limit);
+	double grow_work = grown(table->entries.count * TAG_SEARCH_INSERT, grow - table->limit);
 
 	if (walk != s->limit && (!can_grow || walk_work <= grow_work + (double)steps)) {
 		s->limit = walk;
@@ -359,7 +357,7 @@ static int tag_search_widen(struct tag_search *s, uint64_t steps)
 }
 
 /* Whether there is nothing left to look at: one half has seen all that there is. */
-static bool tag_search_is_exhausted(const struct tag_search *s)
+static bool is_exhausted(const struct tag_search *s)
 {
 	const struct tag_prefixes *table = &s->prefixes;
 	bool leaf = s->query->leaf != CALLGRAPH_NONE && !s->query->leaf_is_hint;
@@ -369,7 +367,7 @@ static bool tag_search_is_exhausted(const struct tag_search *s)
 		table->next == EDGE_COSTS_NEVER && table->cursor == table->entries.count);
 }
 
-static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_status)
+static int rounds(struct tag_search *s, enum tag_search_status *ret_status)
 {
 	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
 	uint64_t before = 0;
@@ -381,11 +379,11 @@ static int tag_search_rounds(struct tag_search *s, enum tag_search_status *ret_s
 		r = tag_search_round(s);
 		if (r || ((s->n_paths || s->below) && !s->query->all))
 			break;
-		if (tag_search_is_exhausted(s)) {
+		if (is_exhausted(s)) {
 			*ret_status = TAG_SEARCH_NO_PATH;
 			return 0;
 		}
-		r = tag_search_widen(s, s->steps - before);
+		r = widen(s, s->steps - before);
 	}
 	return r < 0 ? r : 0;
 }
@@ -396,14 +394,14 @@ int tag_search_prepare(struct tag_search *s, uint64_t budget_ns, uint64_t *ret_s
 	struct tag_prefixes *table = &s->prefixes;
 	int r;
 
-	tag_search_begin(s, budget_ns);
+	begin(s, budget_ns);
 	r = budget_ns ? tag_prefixes_grow(table, table->limit, &stop) : 0;
 	while (r == 0 && budget_ns && !table->is_full && table->next != EDGE_COSTS_NEVER &&
 	       table->entries.count * TAG_SEARCH_ENTRY < s->options.memory_bytes / 4 &&
 	       !tag_search_is_over(s)) {
 		uint32_t limit = table->limit;
 
-		r = tag_prefixes_grow(table, tag_search_wider(limit, table->next), &stop);
+		r = tag_prefixes_grow(table, wider(limit, table->next), &stop);
 		if (table->limit == limit)
 			break; /* as far as it goes */
 	}
@@ -421,7 +419,7 @@ void tag_search_learn_calls(struct tag_search *s, const uint32_t *nodes, size_t 
 
 int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 {
-	const struct tag_prefixes_stop stop = {tag_search_never, NULL};
+	const struct tag_prefixes_stop stop = {never, NULL};
 	int r;
 
 	tag_search_learn_calls(s, nodes, n);
@@ -430,7 +428,7 @@ int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 }
 
 /* The tag of a thread that has called nothing yet. */
-static int tag_search_empty(struct tag_search *s)
+static int empty(struct tag_search *s)
 {
 	uint32_t *nodes = malloc(sizeof(*nodes));
 
@@ -451,12 +449,12 @@ int tag_search_run(struct tag_search *s, const struct tag_query *query,
 	    (query->leaf >= callgraph_count(s->graph) || s->nodes[query->leaf].is_transparent))
 		return -EINVAL;
 	tag_search_forget(s);
-	tag_search_begin(s, query->budget_ns);
+	begin(s, query->budget_ns);
 	s->query = query;
 	if (query->budget_ns && !query->tag && query->leaf == CALLGRAPH_NONE)
-		r = tag_search_empty(s);
+		r = empty(s);
 	else if (query->budget_ns)
-		r = tag_search_rounds(s, &status);
+		r = rounds(s, &status);
 	s->query = NULL;
 	if (r == 0 && s->n_paths == 1 && !s->options.keep_nothing)
 		r = tag_search_learn(s, s->paths[0].nodes, s->paths[0].n);

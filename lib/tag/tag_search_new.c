@@ -25,7 +25,7 @@ bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 
 /* Without a known root: those that the model marks, then what it says can be,
  * or what nobody calls. */
-static int tag_search_guess_roots(struct tag_search *s)
+static int guess_roots(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
 	int r = 0;
@@ -44,7 +44,7 @@ static int tag_search_guess_roots(struct tag_search *s)
 	return r;
 }
 
-static int tag_search_tables(struct tag_search *s)
+static int tables(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph);
 	int r;
@@ -64,7 +64,7 @@ static int tag_search_tables(struct tag_search *s)
 	if (r < 0)
 		return r;
 	return s->options.root == CALLGRAPH_NONE
-		       ? tag_search_guess_roots(s)
+		       ? guess_roots(s)
 		       : tag_prefixes_root(&s->prefixes, s->options.root, 0);
 }
 
@@ -87,7 +87,7 @@ int tag_search_new(const struct callgraph *graph, const struct tag_search_option
 		s->options.memory_bytes = TAG_SEARCH_MEMORY;
 	if (!s->options.now_ns)
 		s->options.now_ns = tag_search_clock;
-	r = tag_search_tables(s);
+	r = tables(s);
 	if (r < 0) {
 		tag_search_free(s);
 		return r;

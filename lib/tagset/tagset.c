@@ -33,7 +33,7 @@ int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number
 	return 0;
 }
 
-static void tagset_chains_release(struct tagset_chains *chains)
+static void chains_release(struct tagset_chains *chains)
 {
 	int_map_fini(&chains->heads);
 	free(chains->links.items);
@@ -65,12 +65,12 @@ void tagset_free(struct tagset *set)
 	free(set->nodes.items);
 	free(set->processes.items);
 	free(set->samples.items);
-	tagset_chains_release(&set->by_recording);
-	tagset_chains_release(&set->by_object);
-	tagset_chains_release(&set->by_location);
-	tagset_chains_release(&set->by_node);
-	tagset_chains_release(&set->by_process);
-	tagset_chains_release(&set->by_sample);
+	chains_release(&set->by_recording);
+	chains_release(&set->by_object);
+	chains_release(&set->by_location);
+	chains_release(&set->by_node);
+	chains_release(&set->by_process);
+	chains_release(&set->by_sample);
 	free(set);
 }
 

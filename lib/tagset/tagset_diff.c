@@ -29,7 +29,7 @@ void tagset_diff_release(struct tagset_diff *diff)
 
 /* --- significance -------------------------------------------------------------------------- */
 
-static double tagset_diff_log_binomial(double a, double n, double share)
+static double log_binomial(double a, double n, double share)
 {
 	return lgamma(n + 1) - lgamma(a + 1) - lgamma(n - a + 1) + a * log(share) +
 	       (n - a) * log1p(-share);
@@ -37,13 +37,13 @@ static double tagset_diff_log_binomial(double a, double n, double share)
 
 /* Sums the counts of one side of the mean that are no likelier than `limit`, from the mean's far
  * end inwards: beyond a count that is likelier there are only likelier ones. */
-static double tagset_diff_tail(uint64_t n, double share, double limit, bool upper)
+static double tail(uint64_t n, double share, double limit, bool upper)
 {
 	double sum = 0;
 
 	for (uint64_t i = 0; i <= n; i++) {
 		double at = upper ? (double)(n - i) : (double)i;
-		double p = exp(tagset_diff_log_binomial(at, (double)n, share));
+		double p = exp(log_binomial(at, (double)n, share));
 
 		if (p > limit * (1 + 1e-7))
 			break;
@@ -64,12 +64,12 @@ double tagset_diff_binomial(uint64_t a, uint64_t n, double share)
 
 		return z <= 0 ? 1 : erfc(z / sqrt(2));
 	}
-	limit = exp(tagset_diff_log_binomial((double)a, (double)n, share));
-	p = tagset_diff_tail(n, share, limit, false) + tagset_diff_tail(n, share, limit, true);
+	limit = exp(log_binomial((double)a, (double)n, share));
+	p = tail(n, share, limit, false) + tail(n, share, limit, true);
 	return p > 1 ? 1 : p;
 }
 
-static int tagset_diff_compare_p(const void *x, const void *y)
+static int compare_p(const void *x, const void *y)
 {
 	double a = (*(struct tagset_diff_row *const *)x)->p,
 	       b = (*(struct tagset_diff_row *const *)y)->p;
@@ -88,7 +88,7 @@ static int tagset_diff_judge(struct tagset_diff *diff)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < diff->n; i++)
 		order[i] = &diff->rows[i];
-	qsort(order, diff->n, sizeof(*order), tagset_diff_compare_p);
+	qsort(order, diff->n, sizeof(*order), compare_p);
 	for (uint32_t i = 0; i < diff->n; i++)
 		if (order[i]->p <= TAGSET_DIFF_FALSE * (i + 1) / diff->n)
 			significant = i + 1;
@@ -98,7 +98,7 @@ static int tagset_diff_judge(struct tagset_diff *diff)
 	return 0;
 }
 
-static void tagset_diff_row_finish(const struct tagset_diff *diff, struct tagset_diff_row *row)
+static void row_finish(const struct tagset_diff *diff, struct tagset_diff_row *row)
 {
 	const uint64_t *count = diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
 	double a = (double)diff->samples[0], b = (double)diff->samples[1];
@@ -118,7 +118,7 @@ static void tagset_diff_row_finish(const struct tagset_diff *diff, struct tagset
 		row->p = tagset_diff_binomial(count[0], count[0] + count[1], a / (a + b));
 }
 
-static int tagset_diff_compare_rows(const void *x, const void *y, void *arg)
+static int compare_rows(const void *x, const void *y, void *arg)
 {
 	const struct tagset_diff_row *a = x, *b = y;
 	double changes[2] = {fabs(a->change), fabs(b->change)};
@@ -134,13 +134,13 @@ static int tagset_diff_compare_rows(const void *x, const void *y, void *arg)
 /* --- functions ----------------------------------------------------------------------------- */
 
 /* The functions of a location, the enclosing one first: their texts within its names. */
-static const char *tagset_diff_next_function(const char *names, size_t *ret_len)
+static const char *next_function(const char *names, size_t *ret_len)
 {
 	*ret_len = strcspn(names, "\t");
 	return names;
 }
 
-static const char *tagset_diff_skip(const char *names, unsigned fields)
+static const char *skip(const char *names, unsigned fields)
 {
 	for (; fields; fields--) {
 		names += strcspn(names, "\t");
@@ -152,8 +152,7 @@ static const char *tagset_diff_skip(const char *names, unsigned fields)
 }
 
 /* A location without a function is shown as object+offset. */
-static int tagset_diff_unnamed(const struct tagset *set, const struct tagset_location *l,
-			       struct buf *b)
+static int unnamed(const struct tagset *set, const struct tagset_location *l, struct buf *b)
 {
 	const char *object = tagset_object_path(set, l->object);
 
@@ -171,37 +170,37 @@ static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *
 {
 	uint32_t n, function;
 	const struct tagset_location *l = &tagset_locations(set, &n)[location];
-	const char *names = tagset_diff_skip(tagset_escaped(set, l->names), 1);
+	const char *names = skip(tagset_escaped(set, l->names), 1);
 	struct buf b = {0};
 	int r = 0;
 
 	while (r == 0 && names) {
 		size_t len;
-		const char *name = tagset_diff_next_function(names, &len);
+		const char *name = next_function(names, &len);
 
 		buf_clear(&b);
 		buf_put(&b, name, len);
 		if (!len)
-			r = tagset_diff_unnamed(set, l, &b);
+			r = unnamed(set, l, &b);
 		buf_put_u8(&b, 0);
 		if (r == 0)
 			r = b.failed ? -ENOMEM
 				     : strings_intern(diff->names, (const char *)b.data, &function);
 		if (r == 0)
 			r = each(arg, function);
-		names = tagset_diff_skip(names, 3);
+		names = skip(names, 3);
 	}
 	buf_free(&b);
 	return r;
 }
 
-static int tagset_diff_last(void *arg, uint32_t function)
+static int last(void *arg, uint32_t function)
 {
 	*(uint32_t *)arg = function;
 	return 0;
 }
 
-static int tagset_diff_name_locations(struct tagset_diff *diff, const struct tagset *set)
+static int name_locations(struct tagset_diff *diff, const struct tagset *set)
 {
 	uint32_t n;
 	int r = strings_new(&diff->names);
@@ -211,13 +210,13 @@ static int tagset_diff_name_locations(struct tagset_diff *diff, const struct tag
 	if (r < 0 || !diff->function_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = tagset_diff_functions(diff, set, i, tagset_diff_last, &diff->function_of[i]);
+		r = tagset_diff_functions(diff, set, i, last, &diff->function_of[i]);
 	return r;
 }
 
 /* --- rows ---------------------------------------------------------------------------------- */
 
-static int tagset_diff_rows_new(struct tagset_diff *diff, uint32_t n)
+static int rows_new(struct tagset_diff *diff, uint32_t n)
 {
 	diff->rows = calloc((size_t)n + 1, sizeof(*diff->rows));
 	if (!diff->rows)
@@ -228,14 +227,14 @@ static int tagset_diff_rows_new(struct tagset_diff *diff, uint32_t n)
 	return 0;
 }
 
-static int tagset_diff_by_tag(struct tagset_diff *diff, const struct tagset *set)
+static int by_tag(struct tagset_diff *diff, const struct tagset *set)
 {
 	uint32_t n_nodes, n;
 	const struct tagset_sample *samples = tagset_samples(set, &n);
 	int r;
 
 	tagset_nodes(set, &n_nodes);
-	r = tagset_diff_rows_new(diff, n_nodes);
+	r = rows_new(diff, n_nodes);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct tagset_diff_row *row = &diff->rows[samples[i].node];
 
@@ -262,7 +261,7 @@ static int tagset_diff_count(void *arg, uint32_t function)
 	return 0;
 }
 
-static int tagset_diff_walk_samples(struct tagset_diff_walk *walk, const struct tagset *set)
+static int walk_samples(struct tagset_diff_walk *walk, const struct tagset *set)
 {
 	uint32_t n, unused;
 	const struct tagset_sample *samples = tagset_samples(set, &n);
@@ -284,20 +283,20 @@ static int tagset_diff_walk_samples(struct tagset_diff_walk *walk, const struct 
 	return r;
 }
 
-static int tagset_diff_by_function(struct tagset_diff *diff, const struct tagset *set)
+static int by_function(struct tagset_diff *diff, const struct tagset *set)
 {
 	struct tagset_diff_walk walk = {.diff = diff};
-	int r = tagset_diff_rows_new(diff, strings_count(diff->names));
+	int r = rows_new(diff, strings_count(diff->names));
 
 	walk.seen = calloc((size_t)diff->n + 1, sizeof(*walk.seen));
 	if (r == 0)
-		r = walk.seen ? tagset_diff_walk_samples(&walk, set) : -ENOMEM;
+		r = walk.seen ? walk_samples(&walk, set) : -ENOMEM;
 	free(walk.seen);
 	return r;
 }
 
 /* Rows without samples go (paths that only lead to others). */
-static void tagset_diff_drop_empty(struct tagset_diff *diff)
+static void drop_empty(struct tagset_diff *diff)
 {
 	uint32_t kept = 0;
 
@@ -317,21 +316,20 @@ int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, struct ta
 		if (!diff.samples[side])
 			return -ENODATA;
 	}
-	r = tagset_diff_name_locations(&diff, set);
+	r = name_locations(&diff, set);
 	if (r == 0)
-		r = by == TAGSET_DIFF_BY_TAG ? tagset_diff_by_tag(&diff, set)
-					     : tagset_diff_by_function(&diff, set);
+		r = by == TAGSET_DIFF_BY_TAG ? by_tag(&diff, set) : by_function(&diff, set);
 	if (r == 0) {
-		tagset_diff_drop_empty(&diff);
+		drop_empty(&diff);
 		for (uint32_t i = 0; i < diff.n; i++)
-			tagset_diff_row_finish(&diff, &diff.rows[i]);
+			row_finish(&diff, &diff.rows[i]);
 		r = tagset_diff_judge(&diff);
 	}
 	if (r < 0) {
 		tagset_diff_release(&diff);
 		return r;
 	}
-	qsort_r(diff.rows, diff.n, sizeof(*diff.rows), tagset_diff_compare_rows, NULL);
+	qsort_r(diff.rows, diff.n, sizeof(*diff.rows), compare_rows, NULL);
 	*ret_diff = diff;
 	return 0;
 }

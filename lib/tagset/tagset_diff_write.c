@@ -19,14 +19,13 @@ struct tagset_diff_writer {
 	VEC(uint32_t) path; /* nodes, root first */
 };
 
-static const uint64_t *tagset_diff_counts(const struct tagset_diff_writer *w,
-					  const struct tagset_diff_row *row)
+static const uint64_t *counts(const struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	return w->diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
 }
 
 /* The original of an escaped text, ended by 0. */
-static const char *tagset_diff_original(struct tagset_diff_writer *w, const char *escaped)
+static const char *original(struct tagset_diff_writer *w, const char *escaped)
 {
 	buf_clear(&w->name);
 	tagset_text(&w->name, escaped, strlen(escaped));
@@ -52,7 +51,7 @@ static int tagset_diff_path(struct tagset_diff_writer *w, uint32_t node)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-static void tagset_diff_text_header(struct tagset_diff_writer *w)
+static void text_header(struct tagset_diff_writer *w)
 {
 	for (unsigned side = 0; side < 2; side++) {
 		text_printf(&w->line, "# %c: %" PRIu64 " samples of ", "AB"[side],
@@ -72,7 +71,7 @@ static void tagset_diff_text_header(struct tagset_diff_writer *w)
 			  "function\n");
 }
 
-static int tagset_diff_text_path(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
+static int text_path(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
 	int r = tagset_diff_path(w, row->key);
@@ -82,8 +81,7 @@ static int tagset_diff_text_path(struct tagset_diff_writer *w, const struct tags
 	text_printf(&w->line, "  %016" PRIx64 "  ", tagset_nodes(w->set, &n)[row->key].tag);
 	for (size_t i = 0; i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? " > " : "");
-		text_put(&w->line,
-			 tagset_diff_original(w, tagset_diff_function(w->diff, w->path.items[i])),
+		text_put(&w->line, original(w, tagset_diff_function(w->diff, w->path.items[i])),
 			 NULL);
 	}
 	if (!w->path.count)
@@ -91,9 +89,9 @@ static int tagset_diff_text_path(struct tagset_diff_writer *w, const struct tags
 	return 0;
 }
 
-static int tagset_diff_text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
+static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
-	const uint64_t *count = tagset_diff_counts(w, row);
+	const uint64_t *count = counts(w, row);
 	double share[2], self[2];
 	int r = 0;
 
@@ -106,11 +104,10 @@ static int tagset_diff_text_row(struct tagset_diff_writer *w, const struct tagse
 	text_printf(&w->line, "%9.2f%9.2f%+9.2f%9.2f %c", share[0], share[1], 100 * row->change,
 		    100 * row->error, row->is_significant ? ' ' : '~');
 	if (w->diff->by == TAGSET_DIFF_BY_TAG) {
-		r = tagset_diff_text_path(w, row);
+		r = text_path(w, row);
 	} else {
 		text_printf(&w->line, "%10.2f%9.2f   ", self[0], self[1]);
-		text_put(&w->line, tagset_diff_original(w, tagset_diff_function(w->diff, row->key)),
-			 NULL);
+		text_put(&w->line, original(w, tagset_diff_function(w->diff, row->key)), NULL);
 	}
 	if (w->options->width)
 		text_cut(&w->line,
@@ -121,10 +118,9 @@ static int tagset_diff_text_row(struct tagset_diff_writer *w, const struct tagse
 	return r < 0 ? r : text_flush(&w->line, w->out);
 }
 
-static bool tagset_diff_is_shown(const struct tagset_diff_writer *w,
-				 const struct tagset_diff_row *row)
+static bool is_shown(const struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
-	const uint64_t *count = tagset_diff_counts(w, row);
+	const uint64_t *count = counts(w, row);
 	double a = (double)count[0] / (double)w->diff->samples[0];
 	double b = (double)count[1] / (double)w->diff->samples[1];
 
@@ -151,11 +147,11 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 	uint32_t hidden = 0, significant = 0;
 	int r = 0;
 
-	tagset_diff_text_header(&w);
+	text_header(&w);
 	for (uint32_t i = 0; r == 0 && i < diff->n; i++) {
 		significant += diff->rows[i].is_significant;
-		if (tagset_diff_is_shown(&w, &diff->rows[i]))
-			r = tagset_diff_text_row(&w, &diff->rows[i]);
+		if (is_shown(&w, &diff->rows[i]))
+			r = text_row(&w, &diff->rows[i]);
 		else
 			hidden++;
 	}
@@ -169,15 +165,14 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 
-static int tagset_diff_json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
+static int json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
 	int r;
 
 	if (w->diff->by == TAGSET_DIFF_BY_FUNCTION) {
 		text_put_raw(&w->line, "\"function\":");
-		text_put_json(&w->line,
-			      tagset_diff_original(w, tagset_diff_function(w->diff, row->key)));
+		text_put_json(&w->line, original(w, tagset_diff_function(w->diff, row->key)));
 		return 0;
 	}
 	text_printf(&w->line, "\"tag\":\"%016" PRIx64 "\",\"path\":[",
@@ -185,21 +180,19 @@ static int tagset_diff_json_key(struct tagset_diff_writer *w, const struct tagse
 	r = tagset_diff_path(w, row->key);
 	for (size_t i = 0; r == 0 && i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? "," : "");
-		text_put_json(
-			&w->line,
-			tagset_diff_original(w, tagset_diff_function(w->diff, w->path.items[i])));
+		text_put_json(&w->line,
+			      original(w, tagset_diff_function(w->diff, w->path.items[i])));
 	}
 	text_put_raw(&w->line, "]");
 	return r;
 }
 
-static int tagset_diff_json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row,
-				bool is_first)
+static int json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row, bool is_first)
 {
 	int r;
 
 	text_put_raw(&w->line, is_first ? "\n{" : ",\n{");
-	r = tagset_diff_json_key(w, row);
+	r = json_key(w, row);
 	if (r < 0)
 		return r;
 	text_printf(&w->line, ",\"self\":[%" PRIu64 ",%" PRIu64 "]", row->self[0], row->self[1]);
@@ -225,9 +218,9 @@ int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *d
 	}
 	text_put_raw(&w.line, "],\"rows\":[");
 	for (uint32_t i = 0; r == 0 && i < diff->n; i++) {
-		if (!tagset_diff_is_shown(&w, &diff->rows[i]))
+		if (!is_shown(&w, &diff->rows[i]))
 			continue;
-		r = tagset_diff_json_row(&w, &diff->rows[i], is_first);
+		r = json_row(&w, &diff->rows[i], is_first);
 		is_first = false;
 	}
 	text_put_raw(&w.line, "\n]}\n");

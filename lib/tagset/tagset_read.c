@@ -57,7 +57,7 @@ static int tagset_recording(struct tagset_reader *rd)
 }
 
 /* Of two paths the first in order, but any rather than none. */
-static void tagset_join_path(struct tagset *set, uint32_t *path, uint32_t other)
+static void join_path(struct tagset *set, uint32_t *path, uint32_t other)
 {
 	const char *a = strings_at(set->strings, *path), *b = strings_at(set->strings, other);
 
@@ -84,7 +84,7 @@ static int tagset_object(struct tagset_reader *rd)
 	at = tagset_chain(&set->by_object, identity);
 	if (at != TAGSET_NONE) {
 		at = set->by_object.links.items[at].number;
-		tagset_join_path(set, &set->objects.items[at].path, path);
+		join_path(set, &set->objects.items[at].path, path);
 		return tagset_line_name(rd, &rd->objects, number, 0, at);
 	}
 	at = (uint32_t)set->objects.count;
@@ -98,8 +98,8 @@ static int tagset_object(struct tagset_reader *rd)
 }
 
 /* The location of an object and an offset, entered if it is new. */
-static int tagset_enter_location(struct tagset *set, const struct tagset_location *location,
-				 uint32_t *ret_number)
+static int enter_location(struct tagset *set, const struct tagset_location *location,
+			  uint32_t *ret_number)
 {
 	struct tagset_chains *chains = &set->by_location;
 	uint64_t key = tagset_hash(location->object, location->offset, 0);
@@ -145,7 +145,7 @@ static int tagset_location(struct tagset_reader *rd)
 			rd, "the location's id does not follow from its object and offset");
 	r = strings_intern(set->strings, rd->fields[3], &l.offset);
 	if (r == 0)
-		r = tagset_enter_location(set, &l, &number);
+		r = enter_location(set, &l, &number);
 	if (r == 0)
 		r = tagset_line_name(rd, &rd->locations, l.id, dup, number);
 	if (r < 0)
@@ -159,7 +159,7 @@ static int tagset_location(struct tagset_reader *rd)
 	return 0;
 }
 
-static int tagset_inlined(struct tagset_reader *rd)
+static int inlined(struct tagset_reader *rd)
 {
 	uint64_t id;
 	uint32_t dup;
@@ -175,7 +175,7 @@ static int tagset_inlined(struct tagset_reader *rd)
 }
 
 /* Names that say more: first those with a function, then the longer, then the greater text. */
-static bool tagset_says_more(const char *a, const char *b)
+static bool says_more(const char *a, const char *b)
 {
 	const char *fa = strchr(a, '\t'), *fb = strchr(b, '\t');
 	bool has_a = fa && fa[1] != '\t', has_b = fb && fb[1] != '\t';
@@ -188,7 +188,7 @@ static bool tagset_says_more(const char *a, const char *b)
 }
 
 /* The location's names are complete: the next record is another. */
-static int tagset_end_location(struct tagset_reader *rd)
+static int end_location(struct tagset_reader *rd)
 {
 	struct tagset *set = rd->set;
 	struct tagset_location *l;
@@ -208,13 +208,12 @@ static int tagset_end_location(struct tagset_reader *rd)
 	if (r < 0)
 		return r;
 	if (l->names == TAGSET_NONE ||
-	    tagset_says_more(strings_at(set->strings, names), strings_at(set->strings, l->names)))
+	    says_more(strings_at(set->strings, names), strings_at(set->strings, l->names)))
 		l->names = names;
 	return 0;
 }
 
-static int tagset_enter_node(struct tagset *set, const struct tagset_node *node,
-			     uint32_t *ret_number)
+static int enter_node(struct tagset *set, const struct tagset_node *node, uint32_t *ret_number)
 {
 	struct tagset_chains *chains = &set->by_node;
 	uint64_t key = tagset_hash(node->parent, node->location, 0);
@@ -239,7 +238,7 @@ static int tagset_enter_node(struct tagset *set, const struct tagset_node *node,
 	return 0;
 }
 
-static int tagset_refer_node(struct tagset_reader *rd, const char *field, uint32_t *ret_node)
+static int refer_node(struct tagset_reader *rd, const char *field, uint32_t *ret_node)
 {
 	if (strcmp(field, "0000000000000000") == 0) {
 		*ret_node = 0;
@@ -257,7 +256,7 @@ static int tagset_tag(struct tagset_reader *rd)
 
 	if (!tagset_line_id(rd->fields[1], &node.tag, &dup))
 		return tagset_line_bad(rd, "'%.40s' is no tag", rd->fields[1]);
-	r = tagset_refer_node(rd, rd->fields[2], &node.parent);
+	r = refer_node(rd, rd->fields[2], &node.parent);
 	if (r == 0)
 		r = tagset_line_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
 	if (r < 0)
@@ -266,7 +265,7 @@ static int tagset_tag(struct tagset_reader *rd)
 	    node.tag)
 		return tagset_line_bad(rd, "the tag does not follow from its parent and location");
 	node.depth = set->nodes.items[node.parent].depth + 1;
-	r = tagset_enter_node(set, &node, &number);
+	r = enter_node(set, &node, &number);
 	return r < 0 ? r : tagset_line_name(rd, &rd->nodes, node.tag, dup, number);
 }
 
@@ -302,7 +301,7 @@ static int tagset_process(struct tagset_reader *rd)
 		set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
 }
 
-static int tagset_enter_sample(struct tagset_reader *rd, const struct tagset_sample *sample)
+static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sample)
 {
 	struct tagset *set = rd->set;
 	struct tagset_chains *chains = &set->by_sample;
@@ -333,7 +332,7 @@ static int tagset_sample(struct tagset_reader *rd)
 {
 	struct tagset_totals *totals = &rd->set->totals[rd->side];
 	struct tagset_sample s = {.side = rd->side};
-	int r = tagset_refer_node(rd, rd->fields[1], &s.node);
+	int r = refer_node(rd, rd->fields[1], &s.node);
 
 	if (r == 0)
 		r = tagset_line_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
@@ -350,7 +349,7 @@ static int tagset_sample(struct tagset_reader *rd)
 	r = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
 	if (r == 0)
 		r = tagset_line_join(rd, 6, &s.rest);
-	return r < 0 ? r : tagset_enter_sample(rd, &s);
+	return r < 0 ? r : enter_sample(rd, &s);
 }
 
 static const struct tagset_kind {
@@ -359,24 +358,24 @@ static const struct tagset_kind {
 	unsigned fields; /* at least, with the name */
 } tagset_kinds[] = {
 	{"sample", tagset_sample, 8},	    {"tag", tagset_tag, 4},
-	{"location", tagset_location, 8},   {"inlined", tagset_inlined, 5},
+	{"location", tagset_location, 8},   {"inlined", inlined, 5},
 	{"process", tagset_process, 6},	    {"object", tagset_object, 6},
 	{"recording", tagset_recording, 6},
 };
 
 /* --- lines --------------------------------------------------------------------------------- */
 
-static int tagset_record(struct tagset_reader *rd, char *line)
+static int record(struct tagset_reader *rd, char *line)
 {
 	int r = 0;
 
 	if (strcmp(line, "end") == 0) {
 		rd->has_end = true;
-		return tagset_end_location(rd);
+		return end_location(rd);
 	}
 	tagset_line_split(rd, line);
 	if (strcmp(rd->fields[0], "inlined") != 0)
-		r = tagset_end_location(rd);
+		r = end_location(rd);
 	for (size_t i = 0; r == 0 && i < sizeof(tagset_kinds) / sizeof(*tagset_kinds); i++) {
 		const struct tagset_kind *kind = &tagset_kinds[i];
 
@@ -390,7 +389,7 @@ static int tagset_record(struct tagset_reader *rd, char *line)
 	return r;
 }
 
-static int tagset_head(struct tagset_reader *rd, const char *line)
+static int head(struct tagset_reader *rd, const char *line)
 {
 	uint64_t version;
 
@@ -434,17 +433,17 @@ static int tagset_lines(struct tagset_reader *rd, FILE *in, char *line)
 	if (r == 0)
 		*line = '\0';
 	if (r >= 0)
-		r = tagset_head(rd, line);
+		r = head(rd, line);
 	else if (r == -EBADMSG) {
 		free(rd->error);
-		r = tagset_head(rd, "");
+		r = head(rd, "");
 	}
 	while (r == 0 && !rd->has_end) {
 		r = tagset_line(rd, in, line);
 		if (r == 0)
 			return tagset_line_bad(rd, "the file is cut short: it has no 'end'");
 		if (r > 0)
-			r = tagset_record(rd, line);
+			r = record(rd, line);
 	}
 	return r;
 }

@@ -27,7 +27,7 @@ struct tagset_writer {
 	uint32_t *location_dup, *node_dup; /* by number */
 };
 
-static int tagset_compare_text(const struct tagset_writer *w, uint32_t a, uint32_t b)
+static int compare_text(const struct tagset_writer *w, uint32_t a, uint32_t b)
 {
 	return a == b ? 0 : strcmp(tagset_escaped(w->set, a), tagset_escaped(w->set, b));
 }
@@ -38,25 +38,25 @@ static int tagset_compare_text(const struct tagset_writer *w, uint32_t a, uint32
 			return (a) < (b) ? -1 : 1;                                                 \
 	} while (0)
 
-static int tagset_compare_recordings(const void *x, const void *y, void *arg)
+static int compare_recordings(const void *x, const void *y, void *arg)
 {
 	const struct tagset_writer *w = arg;
 	const struct tagset_recording *a = &w->set->recordings.items[*(const uint32_t *)x];
 	const struct tagset_recording *b = &w->set->recordings.items[*(const uint32_t *)y];
 
 	TAGSET_COMPARE(a->start_unix_ns, b->start_unix_ns);
-	return tagset_compare_text(w, a->fields, b->fields);
+	return compare_text(w, a->fields, b->fields);
 }
 
-static int tagset_compare_objects(const void *x, const void *y, void *arg)
+static int compare_objects(const void *x, const void *y, void *arg)
 {
 	const struct tagset_writer *w = arg;
 
-	return tagset_compare_text(w, w->set->objects.items[*(const uint32_t *)x].identity,
-				   w->set->objects.items[*(const uint32_t *)y].identity);
+	return compare_text(w, w->set->objects.items[*(const uint32_t *)x].identity,
+			    w->set->objects.items[*(const uint32_t *)y].identity);
 }
 
-static int tagset_compare_locations(const void *x, const void *y, void *arg)
+static int compare_locations(const void *x, const void *y, void *arg)
 {
 	const struct tagset_writer *w = arg;
 	const struct tagset_location *a = &w->set->locations.items[*(const uint32_t *)x];
@@ -64,11 +64,11 @@ static int tagset_compare_locations(const void *x, const void *y, void *arg)
 
 	TAGSET_COMPARE(a->id, b->id);
 	TAGSET_COMPARE(w->objects.place[a->object], w->objects.place[b->object]);
-	return tagset_compare_text(w, a->offset, b->offset);
+	return compare_text(w, a->offset, b->offset);
 }
 
 /* Of one depth: their parents are in order. */
-static int tagset_compare_nodes(const void *x, const void *y, void *arg)
+static int compare_nodes(const void *x, const void *y, void *arg)
 {
 	const struct tagset_writer *w = arg;
 	const struct tagset_node *a = &w->set->nodes.items[*(const uint32_t *)x];
@@ -80,17 +80,17 @@ static int tagset_compare_nodes(const void *x, const void *y, void *arg)
 	return 0;
 }
 
-static int tagset_compare_processes(const void *x, const void *y, void *arg)
+static int compare_processes(const void *x, const void *y, void *arg)
 {
 	const struct tagset_writer *w = arg;
 	const struct tagset_process *a = &w->set->processes.items[*(const uint32_t *)x];
 	const struct tagset_process *b = &w->set->processes.items[*(const uint32_t *)y];
 
 	TAGSET_COMPARE(w->recordings.place[a->recording], w->recordings.place[b->recording]);
-	return tagset_compare_text(w, a->fields, b->fields);
+	return compare_text(w, a->fields, b->fields);
 }
 
-static int tagset_compare_samples(const void *x, const void *y, void *arg)
+static int compare_samples(const void *x, const void *y, void *arg)
 {
 	const struct tagset_writer *w = arg;
 	const struct tagset_sample *a = &w->set->samples.items[*(const uint32_t *)x];
@@ -99,11 +99,11 @@ static int tagset_compare_samples(const void *x, const void *y, void *arg)
 
 	TAGSET_COMPARE(w->nodes.place[a->node], w->nodes.place[b->node]);
 	TAGSET_COMPARE(w->processes.place[a->process], w->processes.place[b->process]);
-	order = tagset_compare_text(w, a->comm, b->comm);
-	return order ? order : tagset_compare_text(w, a->rest, b->rest);
+	order = compare_text(w, a->comm, b->comm);
+	return order ? order : compare_text(w, a->rest, b->rest);
 }
 
-static int tagset_order_new(struct tagset_order *order, size_t n)
+static int order_new(struct tagset_order *order, size_t n)
 {
 	order->items = calloc(n + 1, sizeof(*order->items));
 	order->place = calloc(n + 1, sizeof(*order->place));
@@ -114,30 +114,30 @@ static int tagset_order_new(struct tagset_order *order, size_t n)
 	return 0;
 }
 
-static void tagset_order_part(struct tagset_writer *w, struct tagset_order *order, size_t first,
-			      size_t end, int (*compare)(const void *, const void *, void *))
+static void order_part(struct tagset_writer *w, struct tagset_order *order, size_t first,
+		       size_t end, int (*compare)(const void *, const void *, void *))
 {
 	qsort_r(order->items + first, end - first, sizeof(*order->items), compare, w);
 	for (size_t i = first; i < end; i++)
 		order->place[order->items[i]] = (uint32_t)i;
 }
 
-static int tagset_sort(struct tagset_writer *w, struct tagset_order *order, size_t n,
-		       int (*compare)(const void *, const void *, void *))
+static int sort(struct tagset_writer *w, struct tagset_order *order, size_t n,
+		int (*compare)(const void *, const void *, void *))
 {
-	int r = tagset_order_new(order, n);
+	int r = order_new(order, n);
 
 	if (r == 0)
-		tagset_order_part(w, order, 0, n, compare);
+		order_part(w, order, 0, n, compare);
 	return r;
 }
 
 /* By depth (counting sort), then each depth by itself. */
-static int tagset_sort_nodes(struct tagset_writer *w)
+static int sort_nodes(struct tagset_writer *w)
 {
 	const struct tagset_node *nodes = w->set->nodes.items;
 	size_t n = w->set->nodes.count, deepest = 0, *first;
-	int r = tagset_order_new(&w->nodes, n);
+	int r = order_new(&w->nodes, n);
 
 	if (r < 0)
 		return r;
@@ -153,16 +153,15 @@ static int tagset_sort_nodes(struct tagset_writer *w)
 	for (size_t i = 0; i < n; i++)
 		w->nodes.items[first[nodes[i].depth]++] = (uint32_t)i;
 	for (size_t d = 0; d <= deepest; d++)
-		tagset_order_part(w, &w->nodes, d ? first[d - 1] : 0, first[d],
-				  tagset_compare_nodes);
+		order_part(w, &w->nodes, d ? first[d - 1] : 0, first[d], compare_nodes);
 	free(first);
 	return 0;
 }
 
 /* Which of several things with one id each is, in the file's order. */
-static int tagset_duplicates(const struct tagset_order *order, size_t n,
-			     uint64_t (*id_of)(const struct tagset *set, uint32_t number),
-			     const struct tagset *set, uint32_t *ret_dup)
+static int duplicates(const struct tagset_order *order, size_t n,
+		      uint64_t (*id_of)(const struct tagset *set, uint32_t number),
+		      const struct tagset *set, uint32_t *ret_dup)
 {
 	struct int_map first = {0};
 	uint32_t *seen = calloc(n + 1, sizeof(*seen));
@@ -185,36 +184,35 @@ static uint64_t tagset_location_id(const struct tagset *set, uint32_t number)
 	return set->locations.items[number].id;
 }
 
-static uint64_t tagset_node_tag(const struct tagset *set, uint32_t number)
+static uint64_t node_tag(const struct tagset *set, uint32_t number)
 {
 	return set->nodes.items[number].tag;
 }
 
-static int tagset_sort_all(struct tagset_writer *w)
+static int sort_all(struct tagset_writer *w)
 {
 	const struct tagset *set = w->set;
-	int r = tagset_sort(w, &w->recordings, set->recordings.count, tagset_compare_recordings);
+	int r = sort(w, &w->recordings, set->recordings.count, compare_recordings);
 
 	if (r == 0)
-		r = tagset_sort(w, &w->objects, set->objects.count, tagset_compare_objects);
+		r = sort(w, &w->objects, set->objects.count, compare_objects);
 	if (r == 0)
-		r = tagset_sort(w, &w->locations, set->locations.count, tagset_compare_locations);
+		r = sort(w, &w->locations, set->locations.count, compare_locations);
 	if (r == 0)
-		r = tagset_sort_nodes(w);
+		r = sort_nodes(w);
 	if (r == 0)
-		r = tagset_sort(w, &w->processes, set->processes.count, tagset_compare_processes);
+		r = sort(w, &w->processes, set->processes.count, compare_processes);
 	if (r == 0)
-		r = tagset_sort(w, &w->samples, set->samples.count, tagset_compare_samples);
+		r = sort(w, &w->samples, set->samples.count, compare_samples);
 	w->location_dup = calloc(set->locations.count + 1, sizeof(*w->location_dup));
 	w->node_dup = calloc(set->nodes.count + 1, sizeof(*w->node_dup));
 	if (!w->location_dup || !w->node_dup)
 		return -ENOMEM;
 	if (r == 0)
-		r = tagset_duplicates(&w->locations, set->locations.count, tagset_location_id, set,
-				      w->location_dup);
+		r = duplicates(&w->locations, set->locations.count, tagset_location_id, set,
+			       w->location_dup);
 	if (r == 0)
-		r = tagset_duplicates(&w->nodes, set->nodes.count, tagset_node_tag, set,
-				      w->node_dup);
+		r = duplicates(&w->nodes, set->nodes.count, node_tag, set, w->node_dup);
 	return r;
 }
 
@@ -226,25 +224,25 @@ static void tagset_put(struct tagset_writer *w, uint32_t text)
 	text_put_raw(&w->line, tagset_escaped(w->set, text));
 }
 
-static void tagset_put_id(struct tagset_writer *w, uint64_t id, uint32_t dup)
+static void put_id(struct tagset_writer *w, uint64_t id, uint32_t dup)
 {
 	text_printf(&w->line, "\t%016" PRIx64, id);
 	if (dup)
 		text_printf(&w->line, ".%u", dup);
 }
 
-static void tagset_put_node(struct tagset_writer *w, uint32_t node)
+static void put_node(struct tagset_writer *w, uint32_t node)
 {
-	tagset_put_id(w, w->set->nodes.items[node].tag, w->node_dup[node]);
+	put_id(w, w->set->nodes.items[node].tag, w->node_dup[node]);
 }
 
-static void tagset_put_recording(struct tagset_writer *w, uint32_t number)
+static void put_recording(struct tagset_writer *w, uint32_t number)
 {
 	text_put_raw(&w->line, "recording");
 	tagset_put(w, w->set->recordings.items[number].fields);
 }
 
-static void tagset_put_object(struct tagset_writer *w, uint32_t number)
+static void put_object(struct tagset_writer *w, uint32_t number)
 {
 	text_printf(&w->line, "object\t%u", w->objects.place[number]);
 	tagset_put(w, w->set->objects.items[number].identity);
@@ -252,13 +250,13 @@ static void tagset_put_object(struct tagset_writer *w, uint32_t number)
 }
 
 /* The names are four fields, then three for each inlined function. */
-static void tagset_put_location(struct tagset_writer *w, uint32_t number)
+static void put_location(struct tagset_writer *w, uint32_t number)
 {
 	const struct tagset_location *l = &w->set->locations.items[number];
 	const char *names = tagset_escaped(w->set, l->names);
 
 	text_put_raw(&w->line, "location");
-	tagset_put_id(w, l->id, w->location_dup[number]);
+	put_id(w, l->id, w->location_dup[number]);
 	text_printf(&w->line, "\t%u", w->objects.place[l->object]);
 	tagset_put(w, l->offset);
 	for (unsigned i = 0;; i++) {
@@ -266,7 +264,7 @@ static void tagset_put_location(struct tagset_writer *w, uint32_t number)
 
 		if (i > 3 && i % 3 == 1) {
 			text_put_raw(&w->line, "\ninlined");
-			tagset_put_id(w, l->id, w->location_dup[number]);
+			put_id(w, l->id, w->location_dup[number]);
 		}
 		text_put_raw(&w->line, "\t");
 		buf_put(&w->line, names, len);
@@ -276,19 +274,19 @@ static void tagset_put_location(struct tagset_writer *w, uint32_t number)
 	}
 }
 
-static void tagset_put_tag(struct tagset_writer *w, uint32_t number)
+static void put_tag(struct tagset_writer *w, uint32_t number)
 {
 	const struct tagset_node *n = &w->set->nodes.items[number];
 
 	if (!number)
 		return;
 	text_put_raw(&w->line, "tag");
-	tagset_put_node(w, number);
-	tagset_put_node(w, n->parent);
-	tagset_put_id(w, w->set->locations.items[n->location].id, w->location_dup[n->location]);
+	put_node(w, number);
+	put_node(w, n->parent);
+	put_id(w, w->set->locations.items[n->location].id, w->location_dup[n->location]);
 }
 
-static void tagset_put_process(struct tagset_writer *w, uint32_t number)
+static void put_process(struct tagset_writer *w, uint32_t number)
 {
 	const struct tagset_process *p = &w->set->processes.items[number];
 
@@ -297,20 +295,20 @@ static void tagset_put_process(struct tagset_writer *w, uint32_t number)
 	text_printf(&w->line, "\t%u", w->recordings.place[p->recording]);
 }
 
-static void tagset_put_sample(struct tagset_writer *w, uint32_t number)
+static void put_sample(struct tagset_writer *w, uint32_t number)
 {
 	const struct tagset_sample *s = &w->set->samples.items[number];
 
 	text_put_raw(&w->line, "sample");
-	tagset_put_node(w, s->node);
+	put_node(w, s->node);
 	text_printf(&w->line, "\t%u", w->processes.place[s->process]);
 	tagset_put(w, s->comm);
 	text_printf(&w->line, "\t%" PRIu64 "\t%" PRIu64, s->count, s->weight);
 	tagset_put(w, s->rest);
 }
 
-static int tagset_put_all(struct tagset_writer *w, const struct tagset_order *order, size_t n,
-			  void (*put)(struct tagset_writer *w, uint32_t number))
+static int put_all(struct tagset_writer *w, const struct tagset_order *order, size_t n,
+		   void (*put)(struct tagset_writer *w, uint32_t number))
 {
 	int r = 0;
 
@@ -332,23 +330,23 @@ static int tagset_write_lines(struct tagset_writer *w)
 	text_printf(&w->line, "stackd-tags %d\n", TAGSET_VERSION);
 	r = text_flush(&w->line, w->out);
 	if (r == 0)
-		r = tagset_put_all(w, &w->recordings, set->recordings.count, tagset_put_recording);
+		r = put_all(w, &w->recordings, set->recordings.count, put_recording);
 	if (r == 0)
-		r = tagset_put_all(w, &w->objects, set->objects.count, tagset_put_object);
+		r = put_all(w, &w->objects, set->objects.count, put_object);
 	if (r == 0)
-		r = tagset_put_all(w, &w->locations, set->locations.count, tagset_put_location);
+		r = put_all(w, &w->locations, set->locations.count, put_location);
 	if (r == 0)
-		r = tagset_put_all(w, &w->nodes, set->nodes.count, tagset_put_tag);
+		r = put_all(w, &w->nodes, set->nodes.count, put_tag);
 	if (r == 0)
-		r = tagset_put_all(w, &w->processes, set->processes.count, tagset_put_process);
+		r = put_all(w, &w->processes, set->processes.count, put_process);
 	if (r == 0)
-		r = tagset_put_all(w, &w->samples, set->samples.count, tagset_put_sample);
+		r = put_all(w, &w->samples, set->samples.count, put_sample);
 	if (r == 0 && (fputs("end\n", w->out) < 0 || fflush(w->out) != 0))
 		r = -EIO;
 	return r;
 }
 
-static void tagset_order_release(struct tagset_order *order)
+static void order_release(struct tagset_order *order)
 {
 	free(order->items);
 	free(order->place);
@@ -357,16 +355,16 @@ static void tagset_order_release(struct tagset_order *order)
 int tagset_write(const struct tagset *set, FILE *out)
 {
 	struct tagset_writer w = {.set = set, .out = out};
-	int r = tagset_sort_all(&w);
+	int r = sort_all(&w);
 
 	if (r == 0)
 		r = tagset_write_lines(&w);
-	tagset_order_release(&w.recordings);
-	tagset_order_release(&w.objects);
-	tagset_order_release(&w.locations);
-	tagset_order_release(&w.nodes);
-	tagset_order_release(&w.processes);
-	tagset_order_release(&w.samples);
+	order_release(&w.recordings);
+	order_release(&w.objects);
+	order_release(&w.locations);
+	order_release(&w.nodes);
+	order_release(&w.processes);
+	order_release(&w.samples);
 	free(w.location_dup);
 	free(w.node_dup);
 	buf_free(&w.line);

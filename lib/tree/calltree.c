@@ -73,8 +73,8 @@ void calltree_clear(struct calltree *tree)
 	tree->mark = NULL;
 }
 
-static int calltree_append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined,
-			   uint32_t key)
+static int append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined,
+		  uint32_t key)
 {
 	struct calltree_node *node;
 
@@ -132,8 +132,8 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 }
 
 /* The child of `parent` with this key, entered for the symbol if it is new. */
-static int calltree_enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
-			  bool is_inlined, uint32_t *ret_child)
+static int enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
+		 bool is_inlined, uint32_t *ret_child)
 {
 	uint32_t child;
 	int r = calltree_find(tree, parent, key, &child);
@@ -144,7 +144,7 @@ static int calltree_enter(struct calltree *tree, uint32_t parent, uint32_t key, 
 			r = int_map_enter(&tree->children, (uint64_t)parent << 32 | key, child,
 					  &child);
 		if (r == 0)
-			r = calltree_append(tree, parent, symbol, is_inlined, key);
+			r = append(tree, parent, symbol, is_inlined, key);
 	}
 	if (r == 0)
 		*ret_child = child;
@@ -155,10 +155,9 @@ int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_
 		   bool is_inlined, uint32_t *ret_child)
 {
 	if (tree->key == CALLTREE_BY_NAME)
-		return calltree_enter(tree, parent, symbol->name_number, symbol->number, false,
-				      ret_child);
-	return calltree_enter(tree, parent, symbol->number << 1 | is_inlined, symbol->number,
-			      is_inlined, ret_child);
+		return enter(tree, parent, symbol->name_number, symbol->number, false, ret_child);
+	return enter(tree, parent, symbol->number << 1 | is_inlined, symbol->number, is_inlined,
+		     ret_child);
 }
 
 /* Makes `stamp` stand for the mark. */
@@ -197,7 +196,7 @@ static int calltree_step(struct calltree *tree, const struct profile_filter *fil
 	if (tree->key == CALLTREE_BY_NAME)
 		return calltree_child(tree, *at, profile_symbol_at(tree->profile, symbol), false,
 				      at);
-	return calltree_enter(tree, *at, key, symbol, is_inlined, at);
+	return enter(tree, *at, key, symbol, is_inlined, at);
 }
 
 int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
@@ -216,7 +215,7 @@ int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
 }
 
 /* Places the frames of one trie node under `at`. */
-static int calltree_place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+static int place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
 	int r = calltree_frames(tree, t->nodes[trie_node].location, at);
@@ -242,8 +241,7 @@ bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
 }
 
 /* Notes that the first frames of a path that was just placed are inferred. */
-static int calltree_add_inferred(struct calltree *tree, const struct profile_entry *entry,
-				 uint32_t at)
+static int add_inferred(struct calltree *tree, const struct profile_entry *entry, uint32_t at)
 {
 	const struct store_node *nodes = profile_tables(tree->profile)->nodes;
 	uint32_t depth = 0, node = entry->node;
@@ -281,12 +279,12 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry)
 			r = -ENOMEM;
 	}
 	while (r == 0 && n)
-		r = calltree_place(tree, tree->climb[--n], &at);
+		r = place(tree, tree->climb[--n], &at);
 	if (r == 0 && at == 0)
 		r = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
 	if (r == 0)
 		tree->nodes[at].self += entry->samples;
-	return r == 0 && entry->origin ? calltree_add_inferred(tree, entry, at) : r;
+	return r == 0 && entry->origin ? add_inferred(tree, entry, at) : r;
 }
 
 void calltree_sum(struct calltree *tree)

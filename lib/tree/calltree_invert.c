@@ -53,8 +53,8 @@ static int64_t calltree_round(const struct calltree *tree, struct calltree *call
 }
 
 /* Places a runner at the top. */
-static int calltree_start_one(const struct calltree *tree, struct calltree *callers,
-			      struct calltree_runner *runner)
+static int start_one(const struct calltree *tree, struct calltree *callers,
+		     struct calltree_runner *runner)
 {
 	/* Whether it was inlined matters for a caller, not for the function asked about. */
 	int r = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
@@ -70,9 +70,8 @@ static int calltree_start_one(const struct calltree *tree, struct calltree *call
 /* One runner for each node where samples start from, and one more for each part of them whose first
  * frames are inferred. `outer` tells where the samples that end in a node start: 0, nowhere; NULL:
  * there. `plain` has room for a number for each node. */
-static int64_t calltree_start(const struct calltree *tree, const uint32_t *outer,
-			      struct calltree *callers, struct calltree_runner *runners,
-			      uint64_t *plain)
+static int64_t start(const struct calltree *tree, const uint32_t *outer, struct calltree *callers,
+		     struct calltree_runner *runners, uint64_t *plain)
 {
 	int64_t n = 0;
 	int r = 0;
@@ -88,13 +87,13 @@ static int64_t calltree_start(const struct calltree *tree, const uint32_t *outer
 		plain[from] -= part->samples;
 		runners[n] = (struct calltree_runner){
 			.source = from, .upto = part->upto, .samples = part->samples};
-		r = calltree_start_one(tree, callers, &runners[n++]);
+		r = start_one(tree, callers, &runners[n++]);
 	}
 	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
 		if (!plain[i])
 			continue;
 		runners[n] = (struct calltree_runner){.source = i, .samples = plain[i]};
-		r = calltree_start_one(tree, callers, &runners[n++]);
+		r = start_one(tree, callers, &runners[n++]);
 	}
 	return r < 0 ? r : n;
 }
@@ -110,7 +109,7 @@ static int calltree_run(const struct calltree *tree, const uint32_t *outer,
 	int64_t n = -ENOMEM;
 
 	if (runners && plain)
-		n = calltree_start(tree, outer, callers, runners, plain);
+		n = start(tree, outer, callers, runners, plain);
 	least = (uint64_t)(limits->percent / 100.0 * (double)callers->nodes[0].samples);
 	while (n > 0 && depth++ < limits->max_depth && callers->n_nodes < limits->max_nodes)
 		n = calltree_round(tree, callers, runners, n, least);
@@ -146,8 +145,8 @@ static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_aske
 }
 
 /* Copies what is below the outermost nodes; `place` gets where each node went. */
-static int calltree_copy(const struct calltree *tree, const uint32_t *outer,
-			 struct calltree *callees, uint32_t *place)
+static int copy(const struct calltree *tree, const uint32_t *outer, struct calltree *callees,
+		uint32_t *place)
 {
 	int r = 0;
 
@@ -185,7 +184,7 @@ int calltree_around(const struct calltree *tree, const bool *is_asked,
 {
 	uint32_t *outer = calltree_outer(tree, is_asked);
 	uint32_t *place = calloc(tree->n_nodes, sizeof(*place));
-	int r = outer && place ? calltree_copy(tree, outer, callees, place) : -ENOMEM;
+	int r = outer && place ? copy(tree, outer, callees, place) : -ENOMEM;
 
 	if (r == 0)
 		r = calltree_run(tree, outer, limits, callers, ret_cut);

@@ -21,7 +21,7 @@ struct flat_pass {
 	uint32_t *row;	/* by node */
 };
 
-static void flat_enter(struct flat_pass *pass, uint32_t node)
+static void enter(struct flat_pass *pass, uint32_t node)
 {
 	struct flat_row *row = &pass->flat->rows[pass->row[node]];
 
@@ -32,7 +32,7 @@ static void flat_enter(struct flat_pass *pass, uint32_t node)
 	}
 }
 
-static void flat_leave(struct flat_pass *pass, uint32_t node)
+static void leave(struct flat_pass *pass, uint32_t node)
 {
 	pass->open[pass->row[node]]--;
 }
@@ -42,18 +42,18 @@ static void flat_walk(struct flat_pass *pass)
 	uint32_t at = pass->nodes[0].first_child;
 
 	while (at != CALLTREE_NONE) {
-		flat_enter(pass, at);
+		enter(pass, at);
 		if (pass->nodes[at].first_child != CALLTREE_NONE) {
 			at = pass->nodes[at].first_child;
 			continue;
 		}
 		while (at && pass->nodes[at].next_sibling == CALLTREE_NONE) {
-			flat_leave(pass, at);
+			leave(pass, at);
 			at = pass->nodes[at].parent;
 		}
 		if (!at)
 			return;
-		flat_leave(pass, at);
+		leave(pass, at);
 		at = pass->nodes[at].next_sibling;
 	}
 }
@@ -75,7 +75,7 @@ static int flat_number(struct flat_pass *pass, uint32_t n_nodes)
 	return r;
 }
 
-static int flat_compare(const void *a, const void *b, void *arg)
+static int compare(const void *a, const void *b, void *arg)
 {
 	const struct flat_row *x = a, *y = b;
 	const struct profile *profile = arg;
@@ -103,7 +103,7 @@ int flat_make(const struct profile *profile, const struct calltree *tree, struct
 		r = flat_number(&pass, n);
 	if (r == 0) {
 		flat_walk(&pass);
-		qsort_r(flat.rows, flat.n, sizeof(*flat.rows), flat_compare, (void *)profile);
+		qsort_r(flat.rows, flat.n, sizeof(*flat.rows), compare, (void *)profile);
 		*ret_flat = flat;
 	} else {
 		flat_free(&flat);

@@ -39,7 +39,7 @@ static void groups_sort(const struct groups_sort *sort, const uint32_t *from, ui
 	first[0] = 0;
 }
 
-static int groups_compare(const void *a, const void *b, void *arg)
+static int compare(const void *a, const void *b, void *arg)
 {
 	const uint64_t *samples = arg;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -49,7 +49,7 @@ static int groups_compare(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-static void groups_rank(struct groups *g, const struct profile_entry *entries)
+static void rank(struct groups *g, const struct profile_entry *entries)
 {
 	for (uint32_t k = 0; k < g->n; k++) {
 		g->samples[k] = 0;
@@ -59,7 +59,7 @@ static void groups_rank(struct groups *g, const struct profile_entry *entries)
 			g->ranking[g->n_ranking++] = k;
 	}
 	if (g->n_ranking)
-		qsort_r(g->ranking, g->n_ranking, sizeof(*g->ranking), groups_compare, g->samples);
+		qsort_r(g->ranking, g->n_ranking, sizeof(*g->ranking), compare, g->samples);
 }
 
 int groups_make_by_entry(const struct profile *profile, const uint32_t *group_of_entry,
@@ -86,7 +86,7 @@ int groups_make_by_entry(const struct profile *profile, const uint32_t *group_of
 	groups_sort(&by_reason, g.order, order, (uint32_t)n, reasons, 256);
 	groups_sort(&by_group, order, g.order, (uint32_t)n, g.first, n_groups);
 	free(order);
-	groups_rank(&g, entries);
+	rank(&g, entries);
 	*ret_groups = g;
 	return 0;
 }

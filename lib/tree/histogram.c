@@ -84,7 +84,7 @@ static int histogram_add(void *arg, const struct store_sample *sample)
 }
 
 /* The span of time: of the filter, else of the recording; never empty. */
-static void histogram_span(struct histogram_pass *pass, uint32_t n_bins)
+static void span(struct histogram_pass *pass, uint32_t n_bins)
 {
 	const struct store_recording *rec = &profile_tables(pass->partition->profile)->recording;
 	const struct profile_filter *filter = profile_filter(pass->partition->profile);
@@ -99,7 +99,7 @@ static void histogram_span(struct histogram_pass *pass, uint32_t n_bins)
 	pass->h->step_ns = end ? (end - 1) / n_bins + 1 : 1;
 }
 
-static void histogram_pick(struct histogram_pass *pass)
+static void pick(struct histogram_pass *pass)
 {
 	for (size_t i = 0; i < pass->counts.count; i++) {
 		const struct histogram_count *count = &pass->counts.items[i];
@@ -125,11 +125,11 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 	h.bins = calloc(n + 1, sizeof(*h.bins));
 	for (size_t i = 0; h.bins && i < n; i++)
 		h.bins[i].symbol = UINT32_MAX;
-	histogram_span(&pass, n_bins);
+	span(&pass, n_bins);
 	if (h.bins)
 		r = store_reader_samples(profile_reader(partition->profile), histogram_add, &pass);
 	if (r == 0)
-		histogram_pick(&pass);
+		pick(&pass);
 	int_map_fini(&pass.by_key);
 	free(pass.counts.items);
 	if (r == 0)

@@ -15,7 +15,7 @@ static const char *partition_comm(const char *comm)
 }
 
 /* Numbers the commands; how many there are in *ret_parts. */
-static int partition_commands(struct partition *p, uint32_t *ret_parts)
+static int commands(struct partition *p, uint32_t *ret_parts)
 {
 	const struct store_tables *t = profile_tables(p->profile);
 	struct strings *comms;
@@ -41,7 +41,7 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 
 	*ret_parts = 1;
 	if (p->by == PARTITION_BY_COMMAND)
-		return partition_commands(p, ret_parts);
+		return commands(p, ret_parts);
 	for (uint32_t i = 0; i < t->n_threads && p->by != PARTITION_BY_ALL; i++)
 		p->part_of_thread[i] = p->by == PARTITION_BY_THREAD ? i : t->threads[i].process;
 	if (p->by != PARTITION_BY_ALL)
@@ -49,7 +49,7 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 	return 0;
 }
 
-static int partition_group(struct partition *p)
+static int group(struct partition *p)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p->profile, &n);
@@ -81,7 +81,7 @@ int partition_make(struct profile *profile, enum partition_by by, struct partiti
 	p.part_of_thread = calloc(n, sizeof(*p.part_of_thread));
 	p.first_of_part = calloc(n, sizeof(*p.first_of_part));
 	if (p.part_of_thread && p.first_of_part)
-		r = partition_group(&p);
+		r = group(&p);
 	if (r < 0)
 		partition_free(&p);
 	else
@@ -102,7 +102,7 @@ uint32_t partition_of(const struct partition *p, uint32_t thread, uint16_t cpu)
 	return p->by == PARTITION_BY_CPU ? cpu : p->part_of_thread[thread];
 }
 
-static void partition_put_process(const struct store_process *process, bool utf8, struct buf *b)
+static void put_process(const struct store_process *process, bool utf8, struct buf *b)
 {
 	text_printf(b, "process %d ", process->pid);
 	text_put_name(b, process->comm ? process->comm : "?", utf8);
@@ -114,7 +114,7 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 
 	switch (p->by) {
 	case PARTITION_BY_PROCESS:
-		partition_put_process(&t->processes[part], utf8, b);
+		put_process(&t->processes[part], utf8, b);
 		if (t->processes[part].exe && *t->processes[part].exe) {
 			text_put_raw(b, " (");
 			text_put_name(b, t->processes[part].exe, utf8);
@@ -125,7 +125,7 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 		text_printf(b, "thread %d ", t->threads[part].tid);
 		text_put_name(b, partition_comm(t->threads[part].comm), utf8);
 		text_put_raw(b, " of ");
-		partition_put_process(&t->processes[t->threads[part].process], utf8, b);
+		put_process(&t->processes[t->threads[part].process], utf8, b);
 		break;
 	case PARTITION_BY_COMMAND:
 		text_put_raw(b, "command ");
@@ -166,7 +166,7 @@ const char *partition_plural(const struct partition *p)
 	return plurals[p->by];
 }
 
-static void partition_put_json_process(const struct store_process *process, struct buf *b)
+static void put_json_process(const struct store_process *process, struct buf *b)
 {
 	text_printf(b, "\"pid\":%d,\"parent\":%d,\"comm\":", process->pid, process->parent);
 	text_put_json(b, process->comm ? process->comm : "");
@@ -180,7 +180,7 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 
 	switch (p->by) {
 	case PARTITION_BY_PROCESS:
-		partition_put_json_process(&t->processes[part], b);
+		put_json_process(&t->processes[part], b);
 		break;
 	case PARTITION_BY_THREAD:
 		text_printf(b, "\"tid\":%d,\"pid\":%d,\"comm\":", t->threads[part].tid,

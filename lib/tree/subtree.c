@@ -89,8 +89,8 @@ static uint32_t subtree_add(struct subtree_maker *m, struct subtree *spots, stru
 }
 
 /* Makes spots of an entry's path, as far as there are none, and counts its samples at the last. */
-static int subtree_touch(struct subtree_maker *m, struct subtree *spots, struct subtree_run *run,
-			 const struct profile_entry *entry)
+static int touch(struct subtree_maker *m, struct subtree *spots, struct subtree_run *run,
+		 const struct profile_entry *entry)
 {
 	uint32_t parent = SUBTREE_NONE;
 
@@ -116,8 +116,7 @@ static int subtree_touch(struct subtree_maker *m, struct subtree *spots, struct 
 
 /* Asks for what a later entry will be looked up in: entries of one part lie apart in all three
  * arrays, and waiting for them is most of what touching them takes. */
-static void subtree_fetch(const struct subtree_maker *m, const struct calltree_entries *of,
-			  size_t i)
+static void fetch(const struct subtree_maker *m, const struct calltree_entries *of, size_t i)
 {
 	if (i + 2 * SUBTREE_AHEAD < of->n)
 		__builtin_prefetch(&of->entries[of->order[i + 2 * SUBTREE_AHEAD]]);
@@ -141,9 +140,9 @@ static int subtree_run(struct subtree_maker *m, const struct calltree_entries *o
 	for (size_t i = 0; r == 0 && i < of->n; i++) {
 		const struct profile_entry *e = &of->entries[of->order[i]];
 
-		subtree_fetch(m, of, i);
+		fetch(m, of, i);
 		if (e->node && subtree_mark(m->profile, e) == mark)
-			r = subtree_touch(m, spots, &run, e);
+			r = touch(m, spots, &run, e);
 	}
 	if (r == 0)
 		r = VEC_RESERVE(&spots->runs, 1);
