@@ -56,6 +56,7 @@ class Word:
             and (f.symbol is None or f.symbol.endswith("@plt")),
             "@vdso": lambda f: f.object == "[vdso]",
             "@lib": lambda f: is_library(f.object),
+            "@loader": lambda f: os.path.basename(f.object).startswith("ld-linux"),
             "@exe": lambda f: f.symbol is None and not is_library(f.object),
         }
         self.test = special.get(self.text, lambda f: base_name(f.symbol) in self.names)

@@ -5,6 +5,7 @@
  *
  * EXPECT: main;steady;hop;far_leaf
  * EXPECT: main;steady;hop;@plt
+ * EXPECT: main;steady;hop;@loader+
  */
 #include "workload.h"
 

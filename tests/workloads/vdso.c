@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time asked for all the time: the leaf is in the vDSO.
+ * Time asked for all the time: the leaf is in the vDSO. The first call goes through the dynamic
+ * loader, which looks the function up.
  *
  * EXPECT: main;steady;ask;clock_gettime|__clock_gettime|clock_gettime@@GLIBC_2.17;@vdso+
  * EXPECT: main;steady;ask;@plt
+ * EXPECT: main;steady;ask;@loader+
  */
 #include <time.h>
 

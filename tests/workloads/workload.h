@@ -14,6 +14,7 @@
  *   name      a function        a|b       either name        name{8}   eight times
  *   @sigret   libc's signal trampoline    @plt      a linkage stub of the program
  *   @vdso     a frame in the vDSO         @lib      a frame in a shared library
+ *   @loader   a frame in the dynamic loader, which a call's first use of a stub leads to
  *   @exe      a frame of the program without a name         WORD+     once or more
  * A name also stands for the function's cold part, and for the name without what Rust adds.
  *
