@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "sym/naming.h"
 #include "store/store_writer.h"
@@ -412,16 +412,10 @@ static void *run(void *arg)
 
 static int start_thread(struct archive *a)
 {
-	sigset_t all, before;
-	int err;
+	int err = thread_start(run, a, &a->thread);
 
-	/* Signals are the main thread's, which reads them from a descriptor. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&a->thread, NULL, run, a);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	a->has_thread = !err;
-	return -err;
+	a->has_thread = err == 0;
+	return err;
 }
 
 int archive_new(const struct archive_options *options, const struct store_recording *info,

@@ -16,7 +16,6 @@
 #include <linux/membarrier.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "daemon/tables/extents.h"
 #include "daemon/base/map_window.h"
 #include "unwind/recipe.h"
@@ -421,15 +421,10 @@ static void *run(void *arg)
 
 static int start_thread(struct tables *t)
 {
-	sigset_t all, before;
-	int err;
+	int err = thread_start(run, t, &t->thread);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&t->thread, NULL, run, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	t->has_thread = !err;
-	return -err;
+	t->has_thread = err == 0;
+	return err;
 }
 
 int tables_new(const struct tables_maps *maps, struct tables **ret_tables)

@@ -11,9 +11,9 @@
  */
 #include "base/relay.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
+
+#include "base/thread.h"
 
 struct relay {
 	const struct relay_work *work;
@@ -96,20 +96,6 @@ static int relay_go(struct relay *r)
 	return result;
 }
 
-/* A thread that no signal is delivered to: they are the program's, not a library's. */
-static bool start(struct relay *r, pthread_t *ret_thread)
-{
-	sigset_t all, before;
-	bool is_started;
-
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-		return false;
-	is_started = pthread_create(ret_thread, NULL, relay_thread, r) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return is_started;
-}
-
 int relay_run(const struct relay_work *work)
 {
 	struct relay r = {
@@ -119,8 +105,8 @@ int relay_run(const struct relay_work *work)
 		.freed = PTHREAD_COND_INITIALIZER,
 	};
 	pthread_t thread;
-	/* One job is made sooner than a thread. */
-	bool is_helped = work->n > 1 && start(&r, &thread);
+	/* Starting a thread for a single job would take longer than doing it here. */
+	bool is_helped = work->n > 1 && thread_start(relay_thread, &r, &thread) == 0;
 	int result = relay_go(&r);
 
 	if (is_helped)

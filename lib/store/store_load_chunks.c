@@ -13,11 +13,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/big.h"
+#include "base/thread.h"
 #include "store/chunk.h"
 #include "store/reader_state.h"
 
@@ -348,18 +348,11 @@ static void *load_thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread, which no signal is delivered to; what it cannot do is done at once. */
+/* Loads the nodes in a thread of their own, or in the caller's if none can be started. */
 static void load_start(struct load *l, struct load_apart *ret_apart)
 {
-	sigset_t all, before;
-
 	*ret_apart = (struct load_apart){.l = l};
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
-		ret_apart->is_started =
-			pthread_create(&ret_apart->thread, NULL, load_thread, ret_apart) == 0;
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
+	ret_apart->is_started = thread_start(load_thread, ret_apart, &ret_apart->thread) == 0;
 	if (!ret_apart->is_started)
 		load_thread(ret_apart);
 }
