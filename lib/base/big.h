@@ -29,7 +29,7 @@ static inline void big_advise(void *items, size_t bytes)
 /* As malloc() and calloc() of n * size bytes; free() releases them. */
 static inline void *big_alloc(size_t n, size_t size)
 {
-	void *items = reallocarray(NULL, n, size);
+	void *items = vec_alloc(n, size);
 
 	big_advise(items, n * size);
 	return items;
@@ -53,8 +53,11 @@ static inline int big_reserve(void **items, size_t *cap, size_t need, size_t siz
 	return r;
 }
 
-/* As VEC_RESERVE(). */
+/* VEC_RESERVE() for an array that may become large. */
 #define BIG_RESERVE(v, more)                                                                       \
 	big_reserve((void **)&(v)->items, &(v)->cap, (v)->count + (more), sizeof(*(v)->items))
+
+/* VEC_GROW() for an array that may become large. */
+#define BIG_GROW(items, cap, need) big_reserve((void **)&(items), &(cap), (need), sizeof(*(items)))
 
 #endif

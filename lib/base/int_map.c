@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 
 #define INT_MAP_FIRST 64u /* slots */
 
@@ -39,7 +40,7 @@ static int grow(struct int_map *map)
 	struct int_map bigger = {.slots = map->slots ? map->slots * 2 : INT_MAP_FIRST,
 				 .used = map->used};
 
-	bigger.table = reallocarray(NULL, bigger.slots, sizeof(*bigger.table));
+	bigger.table = vec_alloc(bigger.slots, sizeof(*bigger.table));
 	if (!bigger.table)
 		return -ENOMEM;
 	memset(bigger.table, 0xff, bigger.slots * sizeof(*bigger.table));

@@ -10,6 +10,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/vec.h"
+
 struct strings_entry {
 	UT_hash_handle hh;
 	uint32_t number;
@@ -19,7 +21,8 @@ struct strings_entry {
 struct strings {
 	struct strings_entry *by_content;
 	struct strings_entry **by_number;
-	uint32_t count, cap;
+	uint32_t count;
+	size_t cap;
 };
 
 int strings_new(struct strings **ret_strings)
@@ -45,19 +48,9 @@ void strings_free(struct strings *strings)
 
 static int reserve(struct strings *strings)
 {
-	uint32_t cap = strings->cap ? strings->cap * 2 : 64;
-	struct strings_entry **by_number;
-
-	if (strings->count < strings->cap)
-		return 0;
 	if (strings->count >= UINT32_MAX / 2)
 		return -EOVERFLOW;
-	by_number = reallocarray(strings->by_number, cap, sizeof(*by_number));
-	if (!by_number)
-		return -ENOMEM;
-	strings->by_number = by_number;
-	strings->cap = cap;
-	return 0;
+	return VEC_GROW(strings->by_number, strings->cap, (size_t)strings->count + 1);
 }
 
 int strings_intern(struct strings *strings, const char *s, uint32_t *ret_number)

@@ -259,7 +259,7 @@ static int sort(struct callgraph *graph, bool by_caller)
 {
 	size_t n = graph->pairs.count;
 	uint32_t *at = calloc(graph->nodes.count + 1, sizeof(*at));
-	struct callgraph_pair *sorted = reallocarray(NULL, n + 1, sizeof(*sorted));
+	struct callgraph_pair *sorted = vec_alloc(n + 1, sizeof(*sorted));
 
 	if (!at || !sorted) {
 		free(at);

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "tree/calltree.h"
 #include "tree/groups.h"
 #include "base/strings.h"
@@ -29,7 +30,7 @@ struct folded {
 	struct calltree *tree;
 	struct buf line;       /* the path to the node at hand */
 	size_t *end_of_parent; /* by depth: where the line ends without the node's own name */
-	uint32_t cap_depth;
+	size_t cap_depth;
 };
 
 static int folded_group(struct folded *f)
@@ -68,15 +69,8 @@ static int folded_write_line(struct folded *f, uint64_t count)
 
 static int folded_enter(struct folded *f, uint32_t node, uint32_t depth, uint64_t self)
 {
-	if (depth >= f->cap_depth) {
-		uint32_t cap = depth * 2 + 64;
-		size_t *ends = reallocarray(f->end_of_parent, cap, sizeof(*ends));
-
-		if (!ends)
-			return -ENOMEM;
-		f->end_of_parent = ends;
-		f->cap_depth = cap;
-	}
+	if (VEC_GROW(f->end_of_parent, f->cap_depth, (size_t)depth + 1) < 0)
+		return -ENOMEM;
 	f->end_of_parent[depth] = f->line.len;
 	text_put_raw(&f->line, ";");
 	text_put(&f->line, calltree_symbol(f->tree, node)->name, FOLDED_SPECIAL);

@@ -31,6 +31,7 @@
 
 #include "base/big.h"
 #include "base/relay.h"
+#include "base/vec.h"
 #include "export/pprof_tables.h"
 #include "base/text.h"
 
@@ -43,7 +44,8 @@ struct pprof_path {
 	size_t cap;
 	uint32_t *nodes; /* by depth: trie nodes, ascending; 0 for the root mark */
 	size_t *len;	 /* by depth: bytes of the list from the root to here */
-	uint32_t depth, cap_depth;
+	uint32_t depth;
+	size_t cap_nodes, cap_len;
 	uint64_t mark; /* id of the mark's location; 0: none */
 };
 
@@ -51,7 +53,7 @@ struct pprof_path {
 struct pprof_block {
 	struct pprof_path path;
 	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
-	uint32_t cap_climb;
+	size_t cap_climb;
 	struct buf bytes;
 };
 
@@ -98,21 +100,9 @@ static int pprof_path_reserve(struct pprof_path *path)
 		path->bytes = bytes;
 		path->cap = cap;
 	}
-	if (path->depth == path->cap_depth) {
-		uint32_t cap = path->cap_depth ? path->cap_depth * 2 : 256;
-		uint32_t *nodes = reallocarray(path->nodes, cap, sizeof(*nodes));
-		size_t *len;
-
-		if (!nodes)
-			return -ENOMEM;
-		path->nodes = nodes;
-		len = reallocarray(path->len, cap, sizeof(*len));
-		if (!len)
-			return -ENOMEM;
-		path->len = len;
-		path->cap_depth = cap;
-	}
-	return 0;
+	if (VEC_GROW(path->nodes, path->cap_nodes, (size_t)path->depth + 1) < 0)
+		return -ENOMEM;
+	return VEC_GROW(path->len, path->cap_len, (size_t)path->depth + 1);
 }
 
 static int pprof_path_push(struct pprof_path *path, uint32_t node, uint64_t location)
@@ -143,15 +133,8 @@ static bool pprof_path_cut(struct pprof_path *path, uint32_t node)
 
 static bool pprof_climb_push(struct pprof_block *b, uint32_t n, uint32_t node)
 {
-	if (n == b->cap_climb) {
-		uint32_t cap = b->cap_climb ? b->cap_climb * 2 : 256;
-		uint32_t *climb = reallocarray(b->climb, cap, sizeof(*climb));
-
-		if (!climb)
-			return false;
-		b->climb = climb;
-		b->cap_climb = cap;
-	}
+	if (VEC_GROW(b->climb, b->cap_climb, (size_t)n + 1) < 0)
+		return false;
 	b->climb[n] = node;
 	return true;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/int_map.h"
+#include "base/vec.h"
 #include "report/report_view.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -21,9 +22,11 @@
 struct flame {
 	unsigned n_sides;
 	struct flame_node *nodes;
-	uint32_t n_nodes, cap_nodes;
+	uint32_t n_nodes;
+	size_t cap_nodes;
 	struct flame_symbol *symbols;
-	uint32_t n_symbols, cap_symbols;
+	uint32_t n_symbols;
+	size_t cap_symbols;
 	struct strings *names, *objects;
 	struct int_map by_text;	 /* (object, name and kind) -> symbol */
 	struct int_map children; /* (parent, symbol and whether inlined) -> node; of two sides */
@@ -36,7 +39,7 @@ struct flame_source {
 	unsigned side;
 	struct report_view_state view;
 	uint32_t *symbol_of; /* by the profile's symbol: ours; FLAME_NONE: not yet */
-	uint32_t n_symbols;
+	size_t n_symbols;
 	uint32_t *node_of; /* by the part's tree: ours */
 	uint32_t cap_node_of;
 };
@@ -46,15 +49,9 @@ static int flame_node(struct flame *flame, uint32_t parent, uint32_t symbol, boo
 {
 	struct flame_node *node;
 
-	if (flame->n_nodes == flame->cap_nodes) {
-		uint32_t cap = flame->cap_nodes ? flame->cap_nodes * 2 : 1024;
-		struct flame_node *nodes = reallocarray(flame->nodes, cap, sizeof(*nodes));
-
-		if (!nodes || cap > UINT32_MAX / 4)
-			return -ENOMEM;
-		flame->nodes = nodes;
-		flame->cap_nodes = cap;
-	}
+	if (flame->n_nodes >= UINT32_MAX / 4 ||
+	    VEC_GROW(flame->nodes, flame->cap_nodes, (size_t)flame->n_nodes + 1) < 0)
+		return -ENOMEM;
 	node = &flame->nodes[flame->n_nodes];
 	*node = (struct flame_node){.symbol = symbol,
 				    .parent = parent,
@@ -100,15 +97,8 @@ void flame_free(struct flame *flame)
 
 static int append_symbol(struct flame *flame, uint32_t name, uint32_t object, enum flame_kind kind)
 {
-	if (flame->n_symbols == flame->cap_symbols) {
-		uint32_t cap = flame->cap_symbols ? flame->cap_symbols * 2 : 256;
-		struct flame_symbol *symbols = reallocarray(flame->symbols, cap, sizeof(*symbols));
-
-		if (!symbols)
-			return -ENOMEM;
-		flame->symbols = symbols;
-		flame->cap_symbols = cap;
-	}
+	if (VEC_GROW(flame->symbols, flame->cap_symbols, (size_t)flame->n_symbols + 1) < 0)
+		return -ENOMEM;
 	flame->symbols[flame->n_symbols++] = (struct flame_symbol){
 		.name = strings_at(flame->names, name),
 		.object = strings_at(flame->objects, object),
@@ -160,18 +150,14 @@ static int flame_function(struct flame *flame, const struct profile_symbol *symb
 /* Ours for a symbol of the profile, more of which are named with every part. */
 static int flame_symbol_of(struct flame_source *source, uint32_t number, uint32_t *ret_symbol)
 {
-	uint32_t n = (uint32_t)profile_symbol_count(source->view.profile);
-	int r = 0;
+	size_t before = source->n_symbols;
+	int r = VEC_GROW(source->symbol_of, source->n_symbols,
+			 profile_symbol_count(source->view.profile));
 
-	if (number >= source->n_symbols) {
-		uint32_t *symbol_of = reallocarray(source->symbol_of, n, sizeof(*symbol_of));
-
-		if (!symbol_of)
-			return -ENOMEM;
-		while (source->n_symbols < n)
-			symbol_of[source->n_symbols++] = FLAME_NONE;
-		source->symbol_of = symbol_of;
-	}
+	if (r < 0)
+		return r;
+	for (size_t i = before; i < source->n_symbols; i++)
+		source->symbol_of[i] = FLAME_NONE;
 	if (source->symbol_of[number] == FLAME_NONE)
 		r = flame_function(source->flame, profile_symbol_at(source->view.profile, number),
 				   &source->symbol_of[number]);

@@ -26,7 +26,8 @@ struct pprof_tables {
 	uint32_t *ids;			  /* by location: its id; 0: it is not needed */
 	uint64_t *limits;		  /* by object: end of what is needed of it; 0: nothing */
 	struct pprof_function *functions; /* by symbol */
-	uint32_t n_functions, cap_functions;
+	uint32_t n_functions;
+	size_t cap_functions;
 	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
 	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1]; /* labels */
 	struct stack_table *paths; /* NULL: locations are those of the store */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/vec.h"
 #include "stack/end_reason.h"
 
 #define PPROF_RANKS 65536 /* what is used more often is not told apart */
@@ -88,21 +89,11 @@ static int pprof_number(struct pprof_tables *p)
 
 static int function_reserve(struct pprof_tables *p, uint32_t number)
 {
-	uint32_t cap = p->cap_functions ? p->cap_functions : 256;
-	struct pprof_function *functions;
+	int err = VEC_GROW_ZEROED(p->functions, p->cap_functions, (size_t)number + 1);
 
-	while (cap <= number)
-		cap *= 2;
-	if (cap > p->cap_functions) {
-		functions = reallocarray(p->functions, cap, sizeof(*functions));
-		if (!functions)
-			return -ENOMEM;
-		p->functions = functions;
-		p->cap_functions = cap;
-	}
-	while (p->n_functions <= number)
-		p->functions[p->n_functions++] = (struct pprof_function){0};
-	return 0;
+	if (err == 0 && p->n_functions <= number)
+		p->n_functions = number + 1;
+	return err;
 }
 
 /* pprof takes a name for demangled, and leaves it alone, if the linkage name is another. */

@@ -13,14 +13,17 @@
 #include <stdlib.h>
 
 #include "base/int_map.h"
+#include "base/vec.h"
 
 struct stack_table {
 	struct profile *profile;
 	const struct store_tables *t;
 	struct stack_table_stack *stacks;
-	uint32_t n_stacks, cap_stacks;
+	uint32_t n_stacks;
+	size_t cap_stacks;
 	struct stack_table_frame *frames;
-	uint32_t n_frames, cap_frames;
+	uint32_t n_frames;
+	size_t cap_frames;
 	uint32_t *first_frame;	 /* by location; STACK_TABLE_NONE: not there yet */
 	uint32_t *plain;	 /* by trie node: its stack as a plain path */
 	struct int_map variants; /* (origin, end reason) -> number, from 1 */
@@ -28,7 +31,8 @@ struct stack_table {
 	struct int_map children; /* (stack + 1, frame) -> stack, of paths that are not plain */
 	struct int_map shown;	 /* (location, symbol, is inferred) -> frame, of those paths */
 	uint32_t *climb;	 /* trie nodes that have no stack yet, leaf first */
-	uint32_t n_climb, cap_climb;
+	uint32_t n_climb;
+	size_t cap_climb;
 	bool is_shaped;
 };
 
@@ -46,27 +50,14 @@ static bool stack_table_is_plain(const struct stack_table *paths, uint32_t node,
 	       !profile_mark(paths->profile, end_reason, origin);
 }
 
-/* Doubles an array that is full. */
-static int grow(void *array, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap ? *cap * 2 : 256;
-	void **at = array, *grown;
-
-	if (n < *cap)
-		return 0;
-	if (more >= STACK_TABLE_NONE / 2)
-		return -ENOMEM;
-	grown = reallocarray(*at, more, size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	*cap = more;
-	return 0;
-}
+/* Makes room for one more element in an array of `n`, whose numbers must stay below
+ * STACK_TABLE_NONE. */
+#define GROW(array, n, cap)                                                                        \
+	((n) >= STACK_TABLE_NONE / 2 ? -ENOMEM : VEC_GROW(array, cap, (size_t)(n) + 1))
 
 static int add_stack(struct stack_table *paths, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	int r = grow(&paths->stacks, paths->n_stacks, &paths->cap_stacks, sizeof(*paths->stacks));
+	int r = GROW(paths->stacks, paths->n_stacks, paths->cap_stacks);
 
 	if (r < 0)
 		return r;
@@ -78,7 +69,7 @@ static int add_stack(struct stack_table *paths, uint32_t parent, uint32_t frame,
 static int add_frame(struct stack_table *paths, const struct profile_frame *frame,
 		     uint32_t inline_depth, uint32_t *ret)
 {
-	int r = grow(&paths->frames, paths->n_frames, &paths->cap_frames, sizeof(*paths->frames));
+	int r = GROW(paths->frames, paths->n_frames, paths->cap_frames);
 
 	if (r < 0)
 		return r;
@@ -117,7 +108,7 @@ static int enter_plain(struct stack_table *paths, uint32_t node)
 	paths->n_climb = 0;
 	for (; node && paths->plain[node] == STACK_TABLE_NONE;
 	     node = paths->t->nodes[node].parent) {
-		r = grow(&paths->climb, paths->n_climb, &paths->cap_climb, sizeof(*paths->climb));
+		r = GROW(paths->climb, paths->n_climb, paths->cap_climb);
 		if (r < 0)
 			return r;
 		paths->climb[paths->n_climb++] = node;

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/vec.h"
 #include "lbr/lbr_site.h"
 #include "lbr/lbr_stub.h"
 
@@ -35,9 +36,9 @@ struct leads_key {
 /* Where a function's jumps lead. */
 struct leads {
 	struct leads_key key;
-	bool anywhere; /* an indirect jump, or too many */
-	uint32_t n;
+	bool anywhere;	   /* an indirect jump, or too many */
 	uint64_t *targets; /* file offsets; owned */
+	size_t n, cap;
 	UT_hash_handle hh;
 };
 
@@ -194,7 +195,7 @@ static bool is_switch(const struct lbr_instruction *jump, const struct lbr_instr
 static void note_jump(struct leads *leads, const struct lbr_instruction *i,
 		      const struct lbr_instruction *before, uint64_t offset, uint64_t end)
 {
-	uint64_t target, *grown;
+	uint64_t target;
 
 	if (!lbr_is_direct(i)) {
 		leads->anywhere |= !is_switch(i, before);
@@ -203,18 +204,14 @@ static void note_jump(struct leads *leads, const struct lbr_instruction *i,
 	target = lbr_target(i, offset);
 	if (target >= leads->key.start && target < end)
 		return;
-	for (uint32_t n = 0; n < leads->n; n++) {
+	for (size_t n = 0; n < leads->n; n++) {
 		if (leads->targets[n] == target)
 			return;
 	}
-	grown = leads->n < MAX_JUMPS
-			? reallocarray(leads->targets, leads->n + 1, sizeof(*leads->targets))
-			: NULL;
-	if (!grown) {
+	if (leads->n == MAX_JUMPS || VEC_GROW(leads->targets, leads->cap, leads->n + 1) < 0) {
 		leads->anywhere = true;
 		return;
 	}
-	leads->targets = grown;
 	leads->targets[leads->n++] = target;
 }
 

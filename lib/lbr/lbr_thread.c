@@ -14,13 +14,14 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/vec.h"
 #include "lbr/lbr_run.h"
 
 struct lbr_thread {
 	pid_t tid;
 	struct lbr_step *steps;	  /* of the sample before, leaf first; owned */
 	struct lbr_frame *frames; /* the same; owned */
-	size_t n, room;
+	size_t n, cap_steps, cap_frames;
 	enum stackd_end_reason end;
 	UT_hash_handle hh;
 };
@@ -164,21 +165,10 @@ int lbr_thread_remember(struct lbr_thread *t, const struct lbr_run *run, enum st
 {
 	if (!run->in->n_entries && !run->in->n_walked)
 		return 0; /* says nothing of the thread's stack */
-	if (t->room < run->n) {
-		size_t room = run->n + 64;
-		struct lbr_step *steps = reallocarray(t->steps, room, sizeof(*steps));
-		struct lbr_frame *frames;
-
-		t->n = 0;
-		if (!steps)
-			return -ENOMEM;
-		t->steps = steps;
-		frames = reallocarray(t->frames, room, sizeof(*frames));
-		if (!frames)
-			return -ENOMEM;
-		t->frames = frames;
-		t->room = room;
-	}
+	t->n = 0;
+	if (VEC_GROW(t->steps, t->cap_steps, run->n) < 0 ||
+	    VEC_GROW(t->frames, t->cap_frames, run->n) < 0)
+		return -ENOMEM;
 	if (run->n) {
 		memcpy(t->steps, run->steps, run->n * sizeof(*run->steps));
 		memcpy(t->frames, run->frames, run->n * sizeof(*run->frames));

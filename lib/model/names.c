@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "proc/object.h"
 #include "base/int_map.h"
 #include "base/strings.h"
@@ -41,7 +42,8 @@ struct names {
 	uint32_t *keys;		      /* by frame */
 	uint32_t n_frames;
 	struct profile_symbol **symbols;
-	uint32_t n_symbols, cap_symbols;
+	uint32_t n_symbols;
+	size_t cap_symbols;
 	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
 	struct int_map raw, unnamed, shown;
 };
@@ -87,19 +89,9 @@ void names_free(struct names *names)
 
 static int reserve_symbol(struct names *names)
 {
-	uint32_t cap = names->cap_symbols ? names->cap_symbols * 2 : 64;
-	struct profile_symbol **symbols;
-
-	if (names->n_symbols < names->cap_symbols)
-		return 0;
-	if (cap > UINT32_MAX / 4)
+	if (names->n_symbols >= UINT32_MAX / 4)
 		return -ENOMEM;
-	symbols = reallocarray(names->symbols, cap, sizeof(*symbols));
-	if (!symbols)
-		return -ENOMEM;
-	names->symbols = symbols;
-	names->cap_symbols = cap;
-	return 0;
+	return VEC_GROW(names->symbols, names->cap_symbols, (size_t)names->n_symbols + 1);
 }
 
 /* The symbol with this shown name and object, made like `like` if it is new. */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "model/pattern.h"
 
 #define PATH_FILTER_IGNORED (1u << PROFILE_MAX_FOCUS)
@@ -56,23 +57,14 @@ static uint16_t of_symbol(const struct profile_filter *filter, const struct prof
 /* What symbols meet, worked out when first asked for. */
 struct path_filter_cache {
 	uint32_t *met; /* by symbol number: + 1; 0: not known yet */
-	uint32_t cap;
+	size_t cap;
 };
 
 static int look_up(struct path_filter_cache *cache, const struct profile_filter *filter,
 		   const struct profile_symbol *symbol, uint16_t *ret_met)
 {
-	if (symbol->number >= cache->cap) {
-		uint32_t cap = symbol->number * 2 + 256;
-		uint32_t *met = reallocarray(cache->met, cap, sizeof(*met));
-
-		if (!met)
-			return -ENOMEM;
-		for (uint32_t i = cache->cap; i < cap; i++)
-			met[i] = 0;
-		cache->met = met;
-		cache->cap = cap;
-	}
+	if (VEC_GROW_ZEROED(cache->met, cache->cap, (size_t)symbol->number + 1) < 0)
+		return -ENOMEM;
 	if (!cache->met[symbol->number])
 		cache->met[symbol->number] = of_symbol(filter, symbol) + 1u;
 	*ret_met = (uint16_t)(cache->met[symbol->number] - 1);

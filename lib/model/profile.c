@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "stack/location.h"
 
 enum profile_quality profile_quality_of(uint8_t end_reason)
@@ -85,7 +86,7 @@ int profile_tags(struct profile *p, const uint64_t **ret_tags)
 	int r = known ? 0 : store_reader_tags(p->reader, &known);
 
 	if (r == 0 && !p->tags && n < t->n_nodes) {
-		p->tags = reallocarray(NULL, t->n_nodes, sizeof(*p->tags));
+		p->tags = vec_alloc(t->n_nodes, sizeof(*p->tags));
 		if (!p->tags)
 			return -ENOMEM;
 		memcpy(p->tags, known, n * sizeof(*p->tags));
@@ -231,19 +232,7 @@ const uint32_t *profile_location_keys(struct profile *p, uint32_t location, size
 
 static bool reserve_path(struct profile *p, size_t need)
 {
-	size_t cap = p->cap_path ? p->cap_path : 64;
-	struct profile_frame *path;
-
-	if (need <= p->cap_path)
-		return true;
-	while (cap < need)
-		cap *= 2;
-	path = reallocarray(p->path, cap, sizeof(*path));
-	if (!path)
-		return false;
-	p->path = path;
-	p->cap_path = cap;
-	return true;
+	return VEC_GROW(p->path, p->cap_path, need) == 0;
 }
 
 /* Shortens a path as the filter says; the rest of it, in order. */

@@ -43,7 +43,8 @@ struct profile {
 	bool *wanted;		    /* by thread number */
 	struct path_filter *choice; /* or NULL */
 	struct profile_entry *entries;
-	uint32_t n_entries, cap_entries;
+	uint32_t n_entries;
+	size_t cap_entries;
 	/* Only while summing up: (thread, origin, end reason) -> group; the first entry of each
 	 * node and its group; (group, node) -> entry, for nodes with more. */
 	struct int_map lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/big.h"
+#include "base/vec.h"
 
 #define PROFILE_EXPECTED (2u << 20) /* entries for which there is room at once */
 
@@ -93,20 +94,11 @@ static uint32_t expect(const struct profile *p)
 
 static int reserve_entry(struct profile *p)
 {
-	uint32_t cap = p->cap_entries ? p->cap_entries * 2 : expect(p);
-	struct profile_entry *entries;
+	size_t need = p->n_entries ? (size_t)p->n_entries + 1 : expect(p);
 
-	if (p->n_entries < p->cap_entries)
-		return 0;
-	if (cap > UINT32_MAX / 4)
+	if (p->n_entries >= UINT32_MAX / 4)
 		return -ENOMEM;
-	entries = reallocarray(p->entries, cap, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	big_advise(entries, cap * sizeof(*entries));
-	p->entries = entries;
-	p->cap_entries = cap;
-	return 0;
+	return BIG_GROW(p->entries, p->cap_entries, need);
 }
 
 /* The number of the samples' thread (and CPU, if they are told apart), origin and end reason
@@ -294,7 +286,7 @@ static int move(struct profile *p, uint32_t n_nodes)
 	size_t n, kept = 0;
 	const struct reconstruct_done *done = reconstruct_done(p->reconstruct, &n);
 	struct profile_first *first =
-		reallocarray(p->first, (size_t)p->tables->n_nodes + 1, sizeof(*first));
+		vec_resize(p->first, (size_t)p->tables->n_nodes + 1, sizeof(*first));
 	int r = first ? 0 : -ENOMEM;
 
 	if (first) {

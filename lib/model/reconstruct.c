@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/big.h"
+#include "base/vec.h"
 #include "proc/object.h"
 #include "model/align_input.h"
 #include "base/int_map.h"
@@ -420,7 +421,7 @@ static int reconstruct_all(struct reconstruct *r)
 	int e = choose(r);
 
 	if (e == 0) {
-		numbers = reallocarray(NULL, r->samples.count + 1, sizeof(*numbers));
+		numbers = vec_alloc(r->samples.count + 1, sizeof(*numbers));
 		e = numbers ? 0 : -ENOMEM;
 	}
 	while (e == 0 && done < r->samples.count)

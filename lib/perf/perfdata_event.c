@@ -72,25 +72,12 @@ void perfdata_event_name(struct perfdata *p, uint32_t event, const char *name)
 
 static int reserve(struct perfdata_events *e)
 {
-	uint32_t cap = e->cap ? e->cap * 2 : 16;
-	void *grown;
+	size_t need = (size_t)e->count + 1;
 
-	if (e->count < e->cap)
-		return 0;
-	grown = reallocarray(e->items, cap, sizeof(*e->items));
-	if (!grown)
+	if (VEC_GROW(e->items, e->cap, need) < 0 ||
+	    VEC_GROW(e->read_formats, e->cap_read_formats, need) < 0)
 		return -ENOMEM;
-	e->items = grown;
-	grown = reallocarray(e->read_formats, cap, sizeof(*e->read_formats));
-	if (!grown)
-		return -ENOMEM;
-	e->read_formats = grown;
-	grown = reallocarray(e->has_sample_id, cap, sizeof(*e->has_sample_id));
-	if (!grown)
-		return -ENOMEM;
-	e->has_sample_id = grown;
-	e->cap = cap;
-	return 0;
+	return VEC_GROW(e->has_sample_id, e->cap_has_sample_id, need);
 }
 
 int perfdata_event_add(struct perfdata *p, const void *bytes, size_t size, uint64_t offset,

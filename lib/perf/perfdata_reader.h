@@ -58,7 +58,8 @@ struct perfdata_events {
 	struct perfdata_event *items;
 	uint64_t *read_formats; /* of each */
 	bool *has_sample_id;	/* sample_id_all of each */
-	uint32_t count, cap;
+	uint32_t count;
+	size_t cap, cap_read_formats, cap_has_sample_id;
 	struct perfdata_id *ids; /* open addressing */
 	size_t id_mask, n_ids;
 	uint64_t last_id; /* and what it was found to be */

@@ -22,11 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "proc/jit_map.h"
 #include "proc/proc_fs.h"
 
-#define MAX_BYTES (256u << 20)
-#define MAX_LINES (4u << 20)
+#define MAX_BYTES  (256u << 20)
+#define READ_BYTES ((size_t)64 << 10)
+#define MAX_LINES  (4u << 20)
 
 struct entry {
 	uint64_t start, end;
@@ -95,13 +97,8 @@ static int read_text(struct jit_map *map, int fd)
 	size_t cap = 0;
 
 	for (;;) {
-		if (map->size + 1 >= cap) {
-			cap = cap ? cap * 2 : 64 << 10;
-			char *text = realloc(map->text, cap);
-			if (!text)
-				return -ENOMEM;
-			map->text = text;
-		}
+		if (VEC_GROW(map->text, cap, map->size + READ_BYTES) < 0)
+			return -ENOMEM;
 		size_t room = cap - 1 - map->size;
 		if (room > MAX_BYTES - map->size)
 			room = MAX_BYTES - map->size;
@@ -164,14 +161,8 @@ static bool parse_line(const char *text, const char *line, struct entry *ret_ent
 
 static int add_entry(struct jit_map *map, const struct entry *entry)
 {
-	if (map->n_entries == map->entries_cap) {
-		size_t cap = map->entries_cap ? map->entries_cap * 2 : 1024;
-		struct entry *entries = realloc(map->entries, cap * sizeof(*entries));
-		if (!entries)
-			return -ENOMEM;
-		map->entries = entries;
-		map->entries_cap = cap;
-	}
+	if (VEC_GROW(map->entries, map->entries_cap, map->n_entries + 1) < 0)
+		return -ENOMEM;
 	map->entries[map->n_entries] = *entry;
 	map->entries[map->n_entries].line = (uint32_t)map->n_entries;
 	map->n_entries++;
@@ -250,14 +241,8 @@ static int add_piece(struct jit_map *map, uint64_t start, uint64_t end, uint32_t
 		last->end = end;
 		return 0;
 	}
-	if (map->n_pieces == map->pieces_cap) {
-		size_t cap = map->pieces_cap ? map->pieces_cap * 2 : 1024;
-		struct piece *pieces = realloc(map->pieces, cap * sizeof(*pieces));
-		if (!pieces)
-			return -ENOMEM;
-		map->pieces = pieces;
-		map->pieces_cap = cap;
-	}
+	if (VEC_GROW(map->pieces, map->pieces_cap, map->n_pieces + 1) < 0)
+		return -ENOMEM;
 	map->pieces[map->n_pieces++] = (struct piece){start, end, entry};
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "proc/mapping_set.h"
 
 struct mapping_set *mapping_set_new(void)
@@ -79,17 +80,7 @@ static uint32_t first_ending_above(const struct mapping_set *set, uint64_t addre
 
 static int reserve(struct mapping_set *set, uint32_t count)
 {
-	if (count <= set->cap)
-		return 0;
-	uint32_t cap = set->cap ? set->cap + set->cap / 2 : 16;
-	if (cap < count)
-		cap = count;
-	struct mapping *maps = realloc(set->maps, cap * sizeof(*maps));
-	if (!maps)
-		return -ENOMEM;
-	set->maps = maps;
-	set->cap = cap;
-	return 0;
+	return VEC_GROW(set->maps, set->cap, count);
 }
 
 /* Puts `n` mappings in place of those in [low, high). */

@@ -16,7 +16,8 @@
 
 struct mapping_set {
 	struct mapping *maps; /* owned, sorted */
-	uint32_t count, cap;
+	uint32_t count;
+	size_t cap;
 	uint32_t refs;
 };
 

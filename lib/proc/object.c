@@ -30,6 +30,7 @@
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "proc/object.h"
 #include "proc/object_elsewhere.h"
 #include "proc/object_open.h"
@@ -68,7 +69,8 @@ struct jit {
 struct object_table {
 	char *proc_root;
 	struct entry **entries; /* by number */
-	uint32_t count, cap;
+	uint32_t count;
+	size_t cap;
 	struct entry *by_file_id;
 	struct inode *by_inode;
 	struct jit *by_pid;
@@ -203,15 +205,7 @@ static struct entry *find_same(struct object_table *table, struct object *object
 
 static int reserve_entry(struct object_table *table)
 {
-	if (table->count < table->cap)
-		return 0;
-	uint32_t cap = table->cap ? table->cap * 2 : 64;
-	struct entry **entries = realloc(table->entries, cap * sizeof(struct entry *));
-	if (!entries)
-		return -ENOMEM;
-	table->entries = entries;
-	table->cap = cap;
-	return 0;
+	return VEC_GROW(table->entries, table->cap, (size_t)table->count + 1);
 }
 
 /* Enters a copy of `object`, whose file id is free; takes over its elf on success. */

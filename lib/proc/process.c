@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "proc/process_table.h"
 
 int process_table_new(struct object_table *objects, const char *proc_root,
@@ -66,20 +67,6 @@ void process_table_free(struct process_table *table)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-/* Room for one more element in a growing array. */
-static bool reserve(void **array, uint32_t count, uint32_t *cap, size_t size)
-{
-	if (count < *cap)
-		return true;
-	uint32_t want = *cap ? *cap + *cap / 2 : 256;
-	void *grown = realloc(*array, want * size);
-	if (!grown)
-		return false;
-	*array = grown;
-	*cap = want;
-	return true;
-}
-
 static void set_comm(char to[16], const char *comm)
 {
 	memset(to, 0, 16);
@@ -93,8 +80,7 @@ static bool add_thread_record(struct process_table *table, struct task *task, co
 		.number = table->n_threads, .process = task->process, .tid = task->tid};
 
 	set_comm(thread.comm, comm);
-	if (!reserve((void **)&table->threads, table->n_threads, &table->threads_cap,
-		     sizeof(*table->threads)))
+	if (VEC_GROW(table->threads, table->threads_cap, (size_t)table->n_threads + 1) < 0)
 		return false;
 	table->threads[table->n_threads] = thread;
 	task->number = table->n_threads++;
@@ -108,8 +94,7 @@ static bool add_process_record(struct process_table *table, struct instance *ins
 		.number = table->n_processes, .pid = instance->pid, .parent = parent};
 
 	set_comm(process.comm, comm);
-	if (!reserve((void **)&table->processes, table->n_processes, &table->processes_cap,
-		     sizeof(*table->processes)))
+	if (VEC_GROW(table->processes, table->processes_cap, (size_t)table->n_processes + 1) < 0)
 		return false;
 	table->processes[table->n_processes] = process;
 	instance->number = table->n_processes++;

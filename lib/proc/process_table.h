@@ -57,9 +57,11 @@ struct process_table {
 	struct object_table *objects; /* borrowed */
 	char *proc_root;
 	struct process *processes;
-	uint32_t n_processes, processes_cap;
+	uint32_t n_processes;
+	size_t processes_cap;
 	struct thread *threads;
-	uint32_t n_threads, threads_cap;
+	uint32_t n_threads;
+	size_t threads_cap;
 	struct instance *instances;
 	struct task *tasks;
 	struct instance *last; /* looked up, or NULL */

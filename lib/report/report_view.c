@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "model/pattern.h"
 
 /* Marks the functions that meet the pattern, among those that are named so far. */
@@ -16,7 +17,7 @@ static int view_ask(struct report_view_state *v)
 
 	if (n <= v->n_asked)
 		return 0;
-	is_asked = realloc(v->is_asked, n * sizeof(*is_asked));
+	is_asked = vec_resize(v->is_asked, n, sizeof(*is_asked));
 	if (!is_asked)
 		return -ENOMEM;
 	v->is_asked = is_asked;

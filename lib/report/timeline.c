@@ -304,7 +304,7 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 	}
 	qsort(m->runs.items, m->runs.count, sizeof(*m->runs.items), compare_runs);
 	r = nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
-	to->runs = r == 0 ? reallocarray(NULL, to->n_runs, sizeof(*to->runs)) : NULL;
+	to->runs = r == 0 ? vec_alloc(to->n_runs, sizeof(*to->runs)) : NULL;
 	if (!to->runs)
 		return -ENOMEM;
 	for (size_t i = 0; i < to->n_runs; i++)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define TREEVIEW_LEVELS_SHOWN 40 /* columns of branches; deeper rows say how deep they are */
 #define TREEVIEW_FOLD	      3	 /* calls of itself in a row from which a function is folded */
 
@@ -35,9 +37,10 @@ struct treeview {
 	struct treeview_item *stack;
 	size_t n_stack, cap_stack;
 	bool *open; /* by level, from 1 */
-	uint32_t cap_open;
+	size_t cap_open;
 	uint32_t *children; /* of the node asked about last: those to show, largest first */
-	uint32_t n_children, cap_children;
+	uint32_t n_children;
+	size_t cap_children;
 	uint32_t n_hidden;
 	uint64_t hidden_samples;
 };
@@ -88,15 +91,8 @@ static int compare(const void *a, const void *b, void *arg)
 
 static int add_child(struct treeview *v, uint32_t node)
 {
-	if (v->n_children == v->cap_children) {
-		uint32_t cap = v->cap_children ? v->cap_children * 2 : 64;
-		uint32_t *children = reallocarray(v->children, cap, sizeof(*children));
-
-		if (!children)
-			return -ENOMEM;
-		v->children = children;
-		v->cap_children = cap;
-	}
+	if (VEC_GROW(v->children, v->cap_children, (size_t)v->n_children + 1) < 0)
+		return -ENOMEM;
 	v->children[v->n_children++] = node;
 	return 0;
 }
@@ -126,15 +122,8 @@ static int treeview_children(struct treeview *v, uint32_t node)
 
 static int treeview_push(struct treeview *v, const struct treeview_item *item)
 {
-	if (v->n_stack == v->cap_stack) {
-		size_t cap = v->cap_stack ? v->cap_stack * 2 : 64;
-		struct treeview_item *stack = reallocarray(v->stack, cap, sizeof(*stack));
-
-		if (!stack)
-			return -ENOMEM;
-		v->stack = stack;
-		v->cap_stack = cap;
-	}
+	if (VEC_GROW(v->stack, v->cap_stack, v->n_stack + 1) < 0)
+		return -ENOMEM;
 	v->stack[v->n_stack++] = *item;
 	return 0;
 }
@@ -165,17 +154,7 @@ static int push_children(struct treeview *v, uint32_t level, bool is_top)
 
 static int reserve_level(struct treeview *v, uint32_t level)
 {
-	uint32_t cap = level * 2 + 64;
-	bool *open;
-
-	if (level < v->cap_open)
-		return 0;
-	open = realloc(v->open, cap * sizeof(*open));
-	if (!open)
-		return -ENOMEM;
-	v->open = open;
-	v->cap_open = cap;
-	return 0;
+	return VEC_GROW(v->open, v->cap_open, (size_t)level + 1);
 }
 
 static void treeview_branches(struct treeview *v, const struct treeview_item *item)

@@ -7,12 +7,13 @@
  */
 #include "stack/location.h"
 
+#include "base/vec.h"
 #include "stack/slots.h"
 
 struct location_table {
 	struct location *locations;
 	uint32_t count;
-	uint32_t cap;
+	size_t cap;
 	struct slots index;
 };
 
@@ -54,19 +55,9 @@ static int grow_index(struct location_table *table)
 
 static int grow_array(struct location_table *table)
 {
-	size_t cap = table->cap ? table->cap + (size_t)table->cap / 2 : 64;
-	struct location *locations;
-
-	if (table->cap >= UINT32_MAX - 1)
+	if (table->count >= UINT32_MAX - 1)
 		return -ENOMEM;
-	if (cap > UINT32_MAX - 1)
-		cap = UINT32_MAX - 1;
-	locations = reallocarray(table->locations, cap, sizeof(*locations));
-	if (!locations)
-		return -ENOMEM;
-	table->locations = locations;
-	table->cap = (uint32_t)cap;
-	return 0;
+	return VEC_GROW(table->locations, table->cap, (size_t)table->count + 1);
 }
 
 static int location_add(struct location_table *table, const struct location *loc, uint64_t id,
@@ -74,11 +65,9 @@ static int location_add(struct location_table *table, const struct location *loc
 {
 	int r;
 
-	if (table->count == table->cap) {
-		r = grow_array(table);
-		if (r < 0)
-			return r;
-	}
+	r = grow_array(table);
+	if (r < 0)
+		return r;
 	if (slots_full(&table->index)) {
 		r = grow_index(table);
 		if (r < 0)

@@ -16,6 +16,7 @@
 #include "stack/trie.h"
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "stack/slots.h"
 
 struct trie {
@@ -83,7 +84,7 @@ static int grow_nodes(struct trie *trie)
 		return -EOVERFLOW;
 	if (cap > UINT32_MAX)
 		cap = UINT32_MAX;
-	nodes = reallocarray(trie->nodes, cap, sizeof(*nodes));
+	nodes = vec_resize(trie->nodes, cap, sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
 	trie->nodes = nodes;

@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "store/chunk.h"
 
 enum sample_column {
@@ -103,7 +104,7 @@ int sample_codec_sort(struct store_sample *samples, size_t count)
 
 	if (count < 2 || run_end(samples, 0, count) == count)
 		return 0;
-	other = reallocarray(NULL, count, sizeof(*other));
+	other = vec_alloc(count, sizeof(*other));
 	if (!other)
 		return -ENOMEM;
 	while (merge_runs(samples, count, other) > 2) {
@@ -175,7 +176,7 @@ static int nodes_init(struct sample_nodes *n, size_t samples)
 	while (slots < samples * 2)
 		slots *= 2;
 	n->slots = calloc(slots, sizeof(*n->slots));
-	n->nodes = reallocarray(NULL, samples, sizeof(*n->nodes));
+	n->nodes = vec_alloc(samples, sizeof(*n->nodes));
 	n->mask = slots - 1;
 	return n->slots && n->nodes ? 0 : -ENOMEM;
 }
@@ -237,7 +238,7 @@ static int compare_keys(const void *a, const void *b)
 /* The samples regrouped: (thread, index) in order. */
 static uint64_t *group(const struct store_sample *samples, size_t count)
 {
-	uint64_t *keys = reallocarray(NULL, count, sizeof(*keys));
+	uint64_t *keys = vec_alloc(count, sizeof(*keys));
 	bool sorted = true;
 
 	if (!keys)
@@ -398,7 +399,7 @@ static int get_rest(struct buf_reader *columns, size_t count, struct store_sampl
 	struct sample_nodes nodes = {0};
 	uint64_t over = 0;
 
-	nodes.nodes = reallocarray(NULL, count, sizeof(*nodes.nodes));
+	nodes.nodes = vec_alloc(count, sizeof(*nodes.nodes));
 	if (!nodes.nodes)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {

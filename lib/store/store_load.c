@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "stack/location.h"
 #include "store/reader_state.h"
 
@@ -248,8 +249,8 @@ int store_reader_tags(struct store_reader *r, const uint64_t **ret_tags)
 		*ret_tags = r->tags;
 		return 0;
 	}
-	ids = reallocarray(NULL, (size_t)t->n_locations + 1, sizeof(*ids));
-	tags = reallocarray(NULL, t->n_nodes, sizeof(*tags));
+	ids = vec_alloc((size_t)t->n_locations + 1, sizeof(*ids));
+	tags = vec_alloc(t->n_nodes, sizeof(*tags));
 	if (!ids || !tags) {
 		free(ids);
 		free(tags);

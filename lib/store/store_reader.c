@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/vec.h"
 #include "store/reader_state.h"
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -177,8 +178,8 @@ static void reader_merge_lines(const struct store_tables *t, const struct store_
 int store_reader_add_lines(struct store_reader *r, const struct store_line *more, size_t n)
 {
 	struct store_tables *t = &r->tables;
-	struct store_line *lines = reallocarray(NULL, t->n_lines + n + 1, sizeof(*lines));
-	uint32_t *first = reallocarray(NULL, (size_t)t->n_locations + 1, sizeof(*first));
+	struct store_line *lines = vec_alloc(t->n_lines + n + 1, sizeof(*lines));
+	uint32_t *first = vec_alloc((size_t)t->n_locations + 1, sizeof(*first));
 
 	if (!lines || !first) {
 		free(lines);

@@ -34,6 +34,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "sym/debug_file.h"
 #include "sym/range_map.h"
 
@@ -85,19 +86,6 @@ struct dwarf_names {
 	uint64_t budget;
 	size_t line_bytes, max_line_bytes; /* of line tables in memory, about; 0: no limit */
 };
-
-/* Room for one more element of `size` bytes. */
-static void *grow(void *array, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? 2 * *cap : 8;
-
-	if (n < *cap)
-		return array;
-	array = realloc(array, more * size);
-	if (array)
-		*cap = more;
-	return array;
-}
 
 /* --- DIEs ---------------------------------------------------------------------------------- */
 
@@ -179,11 +167,9 @@ static int add_inlined_call(struct dwarf_names *names, struct unit *unit, struct
 			    Dwarf_Die *die, uint32_t parent, uint32_t depth)
 {
 	uint64_t line = 0;
-	struct inlined_call *calls = grow(in->calls, in->n, &in->cap, sizeof(*calls));
 
-	if (!calls)
+	if (VEC_GROW(in->calls, in->cap, in->n + 1) < 0)
 		return -ENOMEM;
-	in->calls = calls;
 	number_of(die, DW_AT_call_line, &line);
 	in->calls[in->n] = (struct inlined_call){
 		.function = name_of(die),
@@ -254,17 +240,12 @@ static int index_function(struct dwarf_names *names, struct unit *unit, struct f
 
 static int add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die *die)
 {
-	struct function *functions;
-
 	if (!names->functions_left ||
 	    (!dwarf_hasattr(die, DW_AT_low_pc) && !dwarf_hasattr(die, DW_AT_ranges)))
 		return 0;
 	names->functions_left--;
-	functions =
-		grow(unit->functions, unit->n_functions, &unit->cap_functions, sizeof(*functions));
-	if (!functions)
+	if (VEC_GROW(unit->functions, unit->cap_functions, unit->n_functions + 1) < 0)
 		return -ENOMEM;
-	unit->functions = functions;
 	unit->functions[unit->n_functions] = (struct function){.die = *die};
 	return add_ranges(names, die, &unit->map, (uint32_t)unit->n_functions++, 0);
 }
@@ -328,11 +309,8 @@ static int index_unit(struct dwarf_names *names, struct unit *unit)
 
 static int add_unit(struct dwarf_names *names, Dwarf_Die *die)
 {
-	struct unit *units = grow(names->units, names->n_units, &names->cap_units, sizeof(*units));
-
-	if (!units)
+	if (VEC_GROW(names->units, names->cap_units, names->n_units + 1) < 0)
 		return -ENOMEM;
-	names->units = units;
 	names->units[names->n_units] = (struct unit){.die = *die};
 	return add_ranges(names, die, &names->map, (uint32_t)names->n_units++, 0);
 }

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "elf/elf_note.h"
 
 #define KERNEL_PART	 0
@@ -74,16 +75,8 @@ static int add_part(struct kallsyms *k, const char *name, uint64_t start, uint64
 
 	if (k->n_parts == MAX_PARTS)
 		return -E2BIG;
-	if (k->n_parts == k->cap_parts) {
-		size_t cap = k->cap_parts ? 2 * k->cap_parts : 64;
-		struct part *parts = realloc(k->parts, cap * sizeof(*parts));
-
-		if (!parts)
-			return -ENOMEM;
-		k->parts = parts;
-		k->cap_parts = cap;
-	}
-	if (asprintf(&copy, name[0] == '[' ? "%s" : "[%s]", name) < 0)
+	if (VEC_GROW(k->parts, k->cap_parts, k->n_parts + 1) < 0 ||
+	    asprintf(&copy, name[0] == '[' ? "%s" : "[%s]", name) < 0)
 		return -ENOMEM;
 	part = &k->parts[k->n_parts];
 	*part = (struct part){.shown = {.name = copy, .start = start, .end = end}};
@@ -224,15 +217,8 @@ static int add_symbol(struct kallsyms *k, uint64_t address, char type, const cha
 {
 	struct kallsyms_part *shown = &k->parts[part].shown;
 
-	if (k->n_symbols == k->cap_symbols) {
-		size_t cap = k->cap_symbols ? 2 * k->cap_symbols : 16384;
-		struct symbol *symbols = realloc(k->symbols, cap * sizeof(*symbols));
-
-		if (!symbols)
-			return -ENOMEM;
-		k->symbols = symbols;
-		k->cap_symbols = cap;
-	}
+	if (VEC_GROW(k->symbols, k->cap_symbols, k->n_symbols + 1) < 0)
+		return -ENOMEM;
 	if (k->names.len > MAX_NAME_BLOB)
 		return -E2BIG;
 	if (k->parts[part].is_pseudo && address < shown->start)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/vec.h"
 #include "proc/jit_map.h"
 #include "sym/symbolizer.h"
 
@@ -29,7 +30,7 @@ struct naming {
 	struct symbolizer *symbolizer;
 	const struct kallsyms *ksyms; /* borrowed; NULL: none */
 	struct source *sources;
-	uint32_t n_sources;
+	size_t n_sources;
 	uint64_t uses;
 	size_t limit; /* bytes of symbols; 0: none */
 };
@@ -80,7 +81,7 @@ void naming_free(struct naming *n)
 	if (!n)
 		return;
 	symbolizer_free(n->symbolizer);
-	for (uint32_t i = 0; i < n->n_sources; i++) {
+	for (size_t i = 0; i < n->n_sources; i++) {
 		elf_file_free(n->sources[i].elf);
 		jit_map_free(n->sources[i].jit);
 	}
@@ -102,17 +103,8 @@ void naming_set_kallsyms(struct naming *n, const struct kallsyms *ksyms)
 
 static struct source *source_of(struct naming *n, const struct object *object)
 {
-	if (object->number >= n->n_sources) {
-		uint32_t count = object->number + 64;
-		struct source *grown = reallocarray(n->sources, count, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		for (uint32_t i = n->n_sources; i < count; i++)
-			grown[i] = (struct source){0};
-		n->sources = grown;
-		n->n_sources = count;
-	}
+	if (VEC_GROW_ZEROED(n->sources, n->n_sources, (size_t)object->number + 1) < 0)
+		return NULL;
 	return &n->sources[object->number];
 }
 
@@ -135,7 +127,7 @@ static void close_old_symbols(struct naming *n, const struct source *but, size_t
 		struct source *oldest = NULL;
 		size_t bytes = more;
 
-		for (uint32_t i = 0; i < n->n_sources; i++) {
+		for (size_t i = 0; i < n->n_sources; i++) {
 			struct source *s = &n->sources[i];
 
 			if (!s->symbols)
@@ -177,7 +169,7 @@ static size_t held_bytes(const struct naming *n)
 {
 	size_t bytes = 0;
 
-	for (uint32_t i = 0; i < n->n_sources; i++)
+	for (size_t i = 0; i < n->n_sources; i++)
 		bytes += n->sources[i].symbols ? symbolizer_object_bytes(n->sources[i].symbols) : 0;
 	return bytes;
 }

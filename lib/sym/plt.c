@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "sym/symtab.h"
 
 #define MAX_RELOCATIONS	    (4 * 1024 * 1024)
@@ -70,15 +71,8 @@ struct scan {
 
 static int append_slot(struct slots *slots, struct slot slot)
 {
-	if (slots->n == slots->cap) {
-		size_t cap = slots->cap ? 2 * slots->cap : 64;
-		struct slot *at = realloc(slots->at, cap * sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		slots->at = at;
-		slots->cap = cap;
-	}
+	if (VEC_GROW(slots->at, slots->cap, slots->n + 1) < 0)
+		return -ENOMEM;
 	slots->at[slots->n++] = slot;
 	return 0;
 }
@@ -227,15 +221,8 @@ static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *nam
 
 	if (plt->n_stubs == MAX_STUBS || plt->names.len > MAX_NAMES_BYTES)
 		return 0;
-	if (plt->n_stubs == plt->cap_stubs) {
-		size_t cap = plt->cap_stubs ? 2 * plt->cap_stubs : 64;
-		struct stub *stubs = realloc(plt->stubs, cap * sizeof(*stubs));
-
-		if (!stubs)
-			return -ENOMEM;
-		plt->stubs = stubs;
-		plt->cap_stubs = cap;
-	}
+	if (VEC_GROW(plt->stubs, plt->cap_stubs, plt->n_stubs + 1) < 0)
+		return -ENOMEM;
 	plt->stubs[plt->n_stubs++] =
 		(struct stub){.start = start, .end = start + len, .name = plt->names.len};
 	buf_put(&plt->names, name, name_len);

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
+
 #define NOTHING UINT32_MAX
 
 struct range_map_range {
@@ -33,15 +35,8 @@ int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t 
 {
 	if (start >= end)
 		return 0;
-	if (map->n_ranges == map->cap_ranges) {
-		size_t cap = map->cap_ranges ? 2 * map->cap_ranges : 8;
-		struct range_map_range *ranges = realloc(map->ranges, cap * sizeof(*ranges));
-
-		if (!ranges)
-			return -ENOMEM;
-		map->ranges = ranges;
-		map->cap_ranges = cap;
-	}
+	if (VEC_GROW(map->ranges, map->cap_ranges, map->n_ranges + 1) < 0)
+		return -ENOMEM;
 	map->ranges[map->n_ranges++] = (struct range_map_range){start, end, value, rank};
 	return 0;
 }

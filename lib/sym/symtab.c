@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "sym/plt.h"
 #include "sym/range_map.h"
 #include "sym/unwind_bounds.h"
@@ -90,15 +91,8 @@ static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 
 static int append(struct symtab *t, const struct symbol *symbol)
 {
-	if (t->n_symbols == t->cap_symbols) {
-		size_t cap = t->cap_symbols ? 2 * t->cap_symbols : 256;
-		struct symbol *symbols = realloc(t->symbols, cap * sizeof(*symbols));
-
-		if (!symbols)
-			return -ENOMEM;
-		t->symbols = symbols;
-		t->cap_symbols = cap;
-	}
+	if (VEC_GROW(t->symbols, t->cap_symbols, t->n_symbols + 1) < 0)
+		return -ENOMEM;
 	t->symbols[t->n_symbols++] = *symbol;
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/vec.h"
 #include "tag/tag_search_state.h"
 
 #define TAG_SEARCH_STEPS  4096		       /* between two looks at the clock */
@@ -76,7 +77,7 @@ static uint32_t *join(const struct tag_search *s, uint32_t entry, uint32_t node,
 		      uint32_t *ret_n)
 {
 	size_t above = tag_prefixes_path(&s->prefixes, entry, NULL, 0), n = above;
-	uint32_t *nodes = reallocarray(NULL, above + depth + 1, sizeof(*nodes));
+	uint32_t *nodes = vec_alloc(above + depth + 1, sizeof(*nodes));
 
 	if (!nodes)
 		return NULL;

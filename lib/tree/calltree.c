@@ -20,6 +20,7 @@
 
 #include "base/big.h"
 #include "base/int_map.h"
+#include "base/vec.h"
 
 int calltree_new(struct profile *profile, enum calltree_key key, struct calltree **ret_tree)
 {
@@ -76,20 +77,9 @@ void calltree_clear(struct calltree *tree)
 static int append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool is_inlined,
 		  uint32_t key)
 {
-	struct calltree_node *node;
-
-	if (tree->n_nodes == tree->cap_nodes) {
-		uint32_t cap = tree->cap_nodes * 2;
-
-		if (cap > UINT32_MAX / 4)
-			return -ENOMEM;
-		node = reallocarray(tree->nodes, cap, sizeof(*node));
-		if (!node)
-			return -ENOMEM;
-		big_advise(node, cap * sizeof(*node));
-		tree->nodes = node;
-		tree->cap_nodes = cap;
-	}
+	if (tree->n_nodes >= UINT32_MAX / 4 ||
+	    BIG_GROW(tree->nodes, tree->cap_nodes, (size_t)tree->n_nodes + 1) < 0)
+		return -ENOMEM;
 	tree->nodes[tree->n_nodes] = (struct calltree_node){
 		.symbol = symbol,
 		.parent = parent,
@@ -227,15 +217,8 @@ static int place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
 
 bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
 {
-	if (n == tree->cap_climb) {
-		uint32_t cap = tree->cap_climb ? tree->cap_climb * 2 : 256;
-		uint32_t *climb = reallocarray(tree->climb, cap, sizeof(*climb));
-
-		if (!climb)
-			return false;
-		tree->climb = climb;
-		tree->cap_climb = cap;
-	}
+	if (VEC_GROW(tree->climb, tree->cap_climb, (size_t)n + 1) < 0)
+		return false;
 	tree->climb[n] = trie_node;
 	return true;
 }

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
+
 struct calltree_runner {
 	uint32_t source; /* node of the source that was placed last */
 	uint32_t at;	 /* where in the tree of callers */
@@ -103,7 +105,7 @@ static int calltree_run(const struct calltree *tree, const uint32_t *outer,
 			bool *ret_cut)
 {
 	struct calltree_runner *runners =
-		reallocarray(NULL, tree->n_nodes + tree->inferred.count, sizeof(*runners));
+		vec_alloc(tree->n_nodes + tree->inferred.count, sizeof(*runners));
 	uint64_t *plain = calloc(tree->n_nodes, sizeof(*plain)), least;
 	uint32_t depth = 0;
 	int64_t n = -ENOMEM;

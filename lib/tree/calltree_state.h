@@ -35,13 +35,14 @@ struct calltree {
 	struct profile *profile;
 	enum calltree_key key;
 	struct calltree_node *nodes;
-	uint32_t n_nodes, cap_nodes;
+	uint32_t n_nodes;
+	size_t cap_nodes;
 	struct int_map children;       /* of nodes with many: (parent, key) -> node */
 	struct calltree_place *placed; /* by trie node; made at the first addition */
 	uint32_t stamp;
 	const struct profile_symbol *mark; /* that `stamp` stands for */
 	uint32_t *climb;		   /* trie nodes on the way down */
-	uint32_t cap_climb;
+	size_t cap_climb;
 	VEC(struct calltree_inferred) inferred;
 	struct calltree_large large;
 };

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
+
 #define CHUNK_BYTES    (1u << STACKD_CHUNK_SHIFT)
 #define FUNCTION_ALIGN 16 /* what compilers align functions to */
 
@@ -98,7 +100,7 @@ int recipe_table_build(struct recipe_table *table, const struct recipe_rows *row
 		return -ENOMEM;
 	if (table->chunk_count)
 		cut(table, rows);
-	fitted = realloc(table->rows, (table->row_count + 1) * sizeof(*fitted));
+	fitted = vec_resize(table->rows, table->row_count + 1, sizeof(*fitted));
 	if (fitted)
 		table->rows = fitted;
 	return 0;
