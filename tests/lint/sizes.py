@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Checks that no function is longer than 60 lines and no source file longer than 600. Prints each
+that is; exits with 1 if there is one. EXCEPTED names the functions that may be longer: they fill in
+one object or set up one test, and splitting them would only scatter a list."""
+
+import ast
+import sys
+
+import c_source
+
+FUNCTION_LINES = 60
+FILE_LINES = 600
+FOLDERS = ("bpf", "lib", "daemon", "cli", "libstacktag", "plugin", "tests", "bench")
+EXCEPTED = {}
+
+
+def functions_of(path, text):
+    """(name, first line, number of lines) of each function in a source file."""
+    if path.endswith(".py"):
+        for node in ast.walk(ast.parse(text, path)):
+            if isinstance(node, ast.FunctionDef):
+                yield node.name, node.lineno, node.end_lineno - node.lineno + 1
+        return
+    for item in c_source.declarations(c_source.blank(text)[0]):
+        if item.has_body:
+            yield item.name, item.first, item.last - item.first + 1
+
+
+def faults_of(path):
+    text = c_source.read(path)
+    lines = text.count("\n")
+    if lines > FILE_LINES:
+        yield "%s: the file has %d lines, over %d" % (path, lines, FILE_LINES)
+    for name, first, length in functions_of(path, text):
+        if length > FUNCTION_LINES and name not in EXCEPTED.get(path, ()):
+            yield "%s:%d: %s() has %d lines, over %d" % (path, first, name, length, FUNCTION_LINES)
+
+
+def main():
+    faults = [fault for path in c_source.files(FOLDERS, (".c", ".h", ".cc", ".py"))
+              for fault in faults_of(path)]
+    print("\n".join(faults) if faults else "no function over %d lines, no file over %d"
+          % (FUNCTION_LINES, FILE_LINES))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
