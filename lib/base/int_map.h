@@ -8,7 +8,7 @@
  * of a 64-bit key and a 32-bit value would be padded.
  *
  * uthash was rejected: it needs an allocation and some 80 bytes for each key. The tables of
- * stack/slots.h hold numbers alone, where the owner's array has the keys already.
+ * base/hash_index.h hold numbers alone, where the owner's array has the keys already.
  */
 #ifndef BASE_INT_MAP_H
 #define BASE_INT_MAP_H

@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "stack/slots.h"
+#include "base/hash_index.h"
 
 struct callgraph_pair {
 	uint32_t caller, callee;
@@ -33,7 +33,7 @@ struct callgraph_side {
 struct callgraph {
 	VEC(struct callgraph_node) nodes;
 	VEC(struct callgraph_pair) pairs; /* empty once sealed */
-	struct slots index;		  /* node numbers by callgraph_key() */
+	struct hash_index index;	  /* node numbers by callgraph_key() */
 	char **names;			  /* blocks that hold the names */
 	size_t n_names, cap_names;
 	size_t block_used, block_size; /* of the last one */
@@ -56,7 +56,7 @@ int callgraph_new(struct callgraph **ret_graph)
 
 	if (!graph)
 		return -ENOMEM;
-	if (slots_grow(&graph->index, &graph->index) < 0) {
+	if (hash_index_grow(&graph->index, &graph->index) < 0) {
 		free(graph);
 		return -ENOMEM;
 	}
@@ -109,16 +109,16 @@ static const char *keep_name(struct callgraph *graph, const char *name)
 
 static int grow_index(struct callgraph *graph)
 {
-	struct slots grown;
-	int r = slots_grow(&graph->index, &grown);
+	struct hash_index grown;
+	int r = hash_index_grow(&graph->index, &grown);
 
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < graph->nodes.count; i++)
-		slots_put(&grown,
-			  callgraph_key(graph->nodes.items[i].id,
-					graph->nodes.items[i].is_transparent),
-			  i);
+		hash_index_put(&grown,
+			       callgraph_key(graph->nodes.items[i].id,
+					     graph->nodes.items[i].is_transparent),
+			       i);
 	free(graph->index.slot);
 	graph->index = grown;
 	return 0;
@@ -136,7 +136,7 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 	if (number >= CALLGRAPH_MAX_NODES)
 		return -E2BIG;
 	r = VEC_RESERVE(&graph->nodes, 1);
-	if (r == 0 && slots_full(&graph->index))
+	if (r == 0 && hash_index_full(&graph->index))
 		r = grow_index(graph);
 	if (r < 0)
 		return r;
@@ -144,7 +144,7 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 	if (!added.name)
 		return -ENOMEM;
 	graph->nodes.items[graph->nodes.count++] = added;
-	slots_put(&graph->index, callgraph_key(node->id, node->is_transparent), number);
+	hash_index_put(&graph->index, callgraph_key(node->id, node->is_transparent), number);
 	graph->n_real += !node->is_transparent;
 	*ret_node = number;
 	return 0;
@@ -154,7 +154,7 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 static uint32_t probe(const struct callgraph *graph, uint64_t id, bool is_transparent,
 		      const char *name)
 {
-	const struct slots *index = &graph->index;
+	const struct hash_index *index = &graph->index;
 	size_t at = callgraph_key(id, is_transparent) & index->mask;
 
 	for (; index->slot[at]; at = (at + 1) & index->mask) {
@@ -496,7 +496,7 @@ uint64_t callgraph_memory_bytes(const struct callgraph *graph)
 					 : 2 * graph->pairs.cap;
 
 	return sizeof(*graph) + graph->nodes.cap * sizeof(*graph->nodes.items) +
-	       rows * sizeof(uint32_t) + slots_bytes(&graph->index) + graph->name_bytes;
+	       rows * sizeof(uint32_t) + hash_index_bytes(&graph->index) + graph->name_bytes;
 }
 
 const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_t node)

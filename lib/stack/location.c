@@ -8,13 +8,13 @@
 #include "stack/location.h"
 
 #include "base/vec.h"
-#include "stack/slots.h"
+#include "base/hash_index.h"
 
 struct location_table {
 	struct location *locations;
 	uint32_t count;
 	size_t cap;
-	struct slots index;
+	struct hash_index index;
 };
 
 int location_table_new(struct location_table **ret_table)
@@ -38,15 +38,15 @@ void location_table_free(struct location_table *table)
 
 static int grow_index(struct location_table *table)
 {
-	struct slots grown;
-	int r = slots_grow(&table->index, &grown);
+	struct hash_index grown;
+	int r = hash_index_grow(&table->index, &grown);
 
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct location *l = &table->locations[i];
 
-		slots_put_marked(&grown, location_id(l->file_id, l->offset), i);
+		hash_index_put_marked(&grown, location_id(l->file_id, l->offset), i);
 	}
 	free(table->index.slot);
 	table->index = grown;
@@ -68,13 +68,13 @@ static int location_add(struct location_table *table, const struct location *loc
 	r = grow_array(table);
 	if (r < 0)
 		return r;
-	if (slots_full(&table->index)) {
+	if (hash_index_full(&table->index)) {
 		r = grow_index(table);
 		if (r < 0)
 			return r;
 	}
 	table->locations[table->count] = *loc;
-	slots_put_marked(&table->index, id, table->count);
+	hash_index_put_marked(&table->index, id, table->count);
 	*ret_number = table->count++;
 	return 0;
 }
@@ -82,16 +82,16 @@ static int location_add(struct location_table *table, const struct location *loc
 static int intern_id(struct location_table *table, const struct location *loc, uint64_t id,
 		     uint32_t *ret_number)
 {
-	const struct slots *index = &table->index;
-	const uint32_t mark = slots_mark(index, id);
+	const struct hash_index *index = &table->index;
+	const uint32_t mark = hash_index_mark(index, id);
 
 	if (!index->slot)
 		return location_add(table, loc, id, ret_number);
 	for (size_t at = id & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-		uint32_t number = slots_number(index, index->slot[at]);
+		uint32_t number = hash_index_number(index, index->slot[at]);
 		const struct location *l = &table->locations[number];
 
-		if (slots_agree(index, index->slot[at], mark) && l->offset == loc->offset &&
+		if (hash_index_agrees(index, index->slot[at], mark) && l->offset == loc->offset &&
 		    l->file_id == loc->file_id) {
 			*ret_number = number;
 			return 0;
@@ -108,7 +108,7 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 /* Asks memory for all that looking up locations with these ids reads. */
 static void foresee(const struct location_table *table, const uint64_t *ids, size_t count)
 {
-	const struct slots *index = &table->index;
+	const struct hash_index *index = &table->index;
 
 	if (!index->slot)
 		return;
@@ -118,7 +118,7 @@ static void foresee(const struct location_table *table, const uint64_t *ids, siz
 		uint32_t slot = index->slot[ids[i] & index->mask];
 
 		if (slot)
-			__builtin_prefetch(&table->locations[slots_number(index, slot)]);
+			__builtin_prefetch(&table->locations[hash_index_number(index, slot)]);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "stack/slots.h"
+#include "base/hash_index.h"
 
 struct origin_entry {
 	uint64_t hash;
@@ -23,7 +23,7 @@ struct origin_entry {
 struct origin_table {
 	VEC(struct origin_entry) entries;
 	VEC(struct origin_run) runs;
-	struct slots index;
+	struct hash_index index;
 };
 
 const char *frame_source_name(uint8_t source)
@@ -160,14 +160,14 @@ static bool equal(const struct origin_table *table, const struct origin_entry *a
 
 static int grow(struct origin_table *table)
 {
-	struct slots grown;
+	struct hash_index grown;
 
-	if (!slots_full(&table->index))
+	if (!hash_index_full(&table->index))
 		return 0;
-	if (slots_grow(&table->index, &grown) < 0)
+	if (hash_index_grow(&table->index, &grown) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < table->entries.count; i++)
-		slots_put(&grown, table->entries.items[i].hash, i);
+		hash_index_put(&grown, table->entries.items[i].hash, i);
 	free(table->index.slot);
 	table->index = grown;
 	return 0;
@@ -202,7 +202,7 @@ int origin_intern(struct origin_table *table, const struct origin *origin, uint3
 		number = (uint32_t)table->entries.count;
 		table->entries.items[table->entries.count++] = e;
 		table->runs.count += e.n_runs;
-		slots_put(&table->index, e.hash, number);
+		hash_index_put(&table->index, e.hash, number);
 	}
 	*ret_number = number;
 	return 0;

@@ -3,7 +3,7 @@
  * The hashed trie: one array of 16-byte nodes, and an index of their numbers by tag.
  *
  *   nodes   [0] empty path   [1] {tag, parent, location}   [2] ...
- *   index   tag & mask -> node number + 1, marked, linear probing (stack/slots.h)
+ *   index   tag & mask -> node number + 1, marked, linear probing (base/hash_index.h)
  *
  * Looking a child up computes its tag (one multiplication and one xor) and probes once; a hit
  * compares tag, parent and location, all in one 16-byte node. The parent is compared too, so that
@@ -17,13 +17,13 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "stack/slots.h"
+#include "base/hash_index.h"
 
 struct trie {
 	struct trie_node *nodes;
 	uint32_t count;
 	uint32_t cap;
-	struct slots index;
+	struct hash_index index;
 	uint64_t collisions;
 };
 
@@ -37,7 +37,7 @@ int trie_new(struct trie **ret_trie)
 	if (!trie)
 		return -ENOMEM;
 	trie->nodes = calloc(TRIE_FIRST_CAP, sizeof(*trie->nodes));
-	if (!trie->nodes || slots_grow(&trie->index, &trie->index) < 0) {
+	if (!trie->nodes || hash_index_grow(&trie->index, &trie->index) < 0) {
 		trie_free(trie);
 		return -ENOMEM;
 	}
@@ -59,8 +59,8 @@ void trie_free(struct trie *trie)
 
 static int grow_index(struct trie *trie)
 {
-	struct slots grown;
-	int r = slots_grow(&trie->index, &grown);
+	struct hash_index grown;
+	int r = hash_index_grow(&trie->index, &grown);
 
 	if (r < 0)
 		return r;
@@ -68,7 +68,7 @@ static int grow_index(struct trie *trie)
 		if (i + TRIE_AHEAD < trie->count)
 			__builtin_prefetch(
 				&grown.slot[trie->nodes[i + TRIE_AHEAD].tag & grown.mask], 1);
-		slots_put_marked(&grown, trie->nodes[i].tag, i);
+		hash_index_put_marked(&grown, trie->nodes[i].tag, i);
 	}
 	free(trie->index.slot);
 	trie->index = grown;
@@ -103,13 +103,13 @@ static int trie_add(struct trie *trie, const struct trie_node *node, bool shares
 		if (r < 0)
 			return r;
 	}
-	if (slots_full(&trie->index)) {
+	if (hash_index_full(&trie->index)) {
 		r = grow_index(trie);
 		if (r < 0)
 			return r;
 	}
 	trie->nodes[trie->count] = *node;
-	slots_put_marked(&trie->index, node->tag, trie->count);
+	hash_index_put_marked(&trie->index, node->tag, trie->count);
 	trie->collisions += shares_tag;
 	*ret_node = trie->count++;
 	return 0;
@@ -118,20 +118,20 @@ static int trie_add(struct trie *trie, const struct trie_node *node, bool shares
 int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
 	       uint32_t *ret_node)
 {
-	const struct slots *index = &trie->index;
+	const struct hash_index *index = &trie->index;
 	struct trie_node node = {
 		.tag = hash_chain(trie->nodes[parent].tag, id),
 		.parent = parent,
 		.location = location,
 	};
-	const uint32_t mark = slots_mark(index, node.tag);
+	const uint32_t mark = hash_index_mark(index, node.tag);
 	bool shares_tag = node.tag == 0; /* with the empty path */
 
 	for (size_t at = node.tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-		uint32_t number = slots_number(index, index->slot[at]);
+		uint32_t number = hash_index_number(index, index->slot[at]);
 		const struct trie_node *n = &trie->nodes[number];
 
-		if (!slots_agree(index, index->slot[at], mark) || n->tag != node.tag)
+		if (!hash_index_agrees(index, index->slot[at], mark) || n->tag != node.tag)
 			continue;
 		if (n->parent == parent && n->location == location) {
 			*ret_node = number;
@@ -153,7 +153,7 @@ bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t locat
 
 void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count)
 {
-	const struct slots *index = &trie->index;
+	const struct hash_index *index = &trie->index;
 	uint64_t tag = trie->nodes[parent].tag;
 	uint64_t tags[FORESEEN_MAX];
 
@@ -166,14 +166,14 @@ void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids,
 	for (size_t i = 0; i < count; i++) {
 		uint32_t slot = index->slot[tags[i] & index->mask];
 
-		if (slot && slots_agree(index, slot, slots_mark(index, tags[i])))
-			__builtin_prefetch(&trie->nodes[slots_number(index, slot)]);
+		if (slot && hash_index_agrees(index, slot, hash_index_mark(index, tags[i])))
+			__builtin_prefetch(&trie->nodes[hash_index_number(index, slot)]);
 	}
 }
 
 void trie_foresee_slots(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count)
 {
-	const struct slots *index = &trie->index;
+	const struct hash_index *index = &trie->index;
 
 	while (count--) {
 		tag = hash_chain(tag, ids[count]);
@@ -188,12 +188,12 @@ const struct trie_node *trie_at(const struct trie *trie, uint32_t node)
 
 uint32_t trie_find(const struct trie *trie, uint64_t tag)
 {
-	const struct slots *index = &trie->index;
+	const struct hash_index *index = &trie->index;
 
 	if (tag == 0)
 		return TRIE_ROOT;
 	for (size_t at = tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
-		uint32_t number = slots_number(index, index->slot[at]);
+		uint32_t number = hash_index_number(index, index->slot[at]);
 
 		if (trie->nodes[number].tag == tag)
 			return number;
@@ -213,5 +213,5 @@ uint64_t trie_collisions(const struct trie *trie)
 
 size_t trie_memory_bytes(const struct trie *trie)
 {
-	return sizeof(*trie) + trie->cap * sizeof(*trie->nodes) + slots_bytes(&trie->index);
+	return sizeof(*trie) + trie->cap * sizeof(*trie->nodes) + hash_index_bytes(&trie->index);
 }

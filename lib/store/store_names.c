@@ -39,17 +39,17 @@ static const char *store_names_at(const struct store_names *names, uint32_t i, s
 
 static int grow_strings(struct store_names *names)
 {
-	struct slots grown;
+	struct hash_index grown;
 
-	if (!slots_full(&names->strings))
+	if (!hash_index_full(&names->strings))
 		return 0;
-	if (slots_grow(&names->strings, &grown) < 0)
+	if (hash_index_grow(&names->strings, &grown) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < names->ends.count; i++) {
 		size_t len;
 		const char *s = store_names_at(names, i, &len);
 
-		slots_put(&grown, store_names_hash(s, len), i);
+		hash_index_put(&grown, store_names_hash(s, len), i);
 	}
 	free(names->strings.slot);
 	names->strings = grown;
@@ -60,7 +60,7 @@ int store_names_string(struct store_names *names, const char *s, size_t len, uin
 		       bool *ret_is_new)
 {
 	uint64_t hash = store_names_hash(s, len);
-	const struct slots *index = &names->strings;
+	const struct hash_index *index = &names->strings;
 	uint32_t number = (uint32_t)names->ends.count;
 
 	if (grow_strings(names) < 0 || VEC_RESERVE(&names->ends, 1) < 0)
@@ -81,7 +81,7 @@ int store_names_string(struct store_names *names, const char *s, size_t len, uin
 		return -ENOMEM;
 	}
 	names->ends.items[names->ends.count++] = names->bytes.len;
-	slots_put(&names->strings, hash, number);
+	hash_index_put(&names->strings, hash, number);
 	*ret_number = number + 1;
 	*ret_is_new = true;
 	return 0;
@@ -94,14 +94,14 @@ static uint64_t function_hash(const struct table_function *f)
 
 static int grow_functions(struct store_names *names)
 {
-	struct slots grown;
+	struct hash_index grown;
 
-	if (!slots_full(&names->function_index))
+	if (!hash_index_full(&names->function_index))
 		return 0;
-	if (slots_grow(&names->function_index, &grown) < 0)
+	if (hash_index_grow(&names->function_index, &grown) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < names->functions.count; i++)
-		slots_put(&grown, function_hash(&names->functions.items[i]), i);
+		hash_index_put(&grown, function_hash(&names->functions.items[i]), i);
 	free(names->function_index.slot);
 	names->function_index = grown;
 	return 0;
@@ -111,7 +111,7 @@ int store_names_function(struct store_names *names, const struct table_function 
 			 uint32_t *ret_number, bool *ret_is_new)
 {
 	uint64_t hash = function_hash(f);
-	const struct slots *index = &names->function_index;
+	const struct hash_index *index = &names->function_index;
 	uint32_t number = (uint32_t)names->functions.count;
 
 	if (grow_functions(names) < 0 || VEC_RESERVE(&names->functions, 1) < 0)
@@ -126,7 +126,7 @@ int store_names_function(struct store_names *names, const struct table_function 
 		}
 	}
 	names->functions.items[names->functions.count++] = *f;
-	slots_put(&names->function_index, hash, number);
+	hash_index_put(&names->function_index, hash, number);
 	*ret_number = number + 1;
 	*ret_is_new = true;
 	return 0;

@@ -7,15 +7,15 @@
 #define STORE_STORE_NAMES_H
 
 #include "base/buf.h"
-#include "stack/slots.h"
+#include "base/hash_index.h"
 #include "store/table_codec.h"
 
 struct store_names {
-	struct buf bytes;     /* all strings, one after the other */
-	VEC(size_t) ends;     /* where each ends in them */
-	struct slots strings; /* by hash of the content */
+	struct buf bytes;	   /* all strings, one after the other */
+	VEC(size_t) ends;	   /* where each ends in them */
+	struct hash_index strings; /* by hash of the content */
 	VEC(struct table_function) functions;
-	struct slots function_index;
+	struct hash_index function_index;
 };
 
 void store_names_fini(struct store_names *names);

@@ -10,7 +10,7 @@
 
 int tag_anchors_set(struct tag_anchors *anchors, const uint64_t *tags, uint32_t n)
 {
-	struct slots index = {.mask = SLOTS_FIRST - 1};
+	struct hash_index index = {.mask = HASH_INDEX_FIRST - 1};
 
 	while (n > index.mask / 2)
 		index.mask = index.mask * 2 + 1;
@@ -21,7 +21,7 @@ int tag_anchors_set(struct tag_anchors *anchors, const uint64_t *tags, uint32_t 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t bit = UINT64_C(1) << (tags[i] & 63);
 
-		slots_put(&index, hash_mix64(tags[i]), i);
+		hash_index_put(&index, hash_mix64(tags[i]), i);
 		anchors->filter[tags[i] >> 6 & (TAG_ANCHORS_WORDS - 1)] |= bit;
 	}
 	free(anchors->index.slot);
@@ -38,7 +38,7 @@ void tag_anchors_release(struct tag_anchors *anchors)
 
 uint32_t tag_anchors_find(const struct tag_anchors *anchors, uint64_t tag)
 {
-	const struct slots *index = &anchors->index;
+	const struct hash_index *index = &anchors->index;
 
 	if (!anchors->tags || !tag_anchors_may_have(anchors, tag))
 		return TAG_ANCHORS_NONE;

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stack/slots.h"
+#include "base/hash_index.h"
 
 #define TAG_ANCHORS_WORDS 1024 /* of the filter */
 #define TAG_ANCHORS_NONE  UINT32_MAX
 
 struct tag_anchors {
 	const uint64_t *tags; /* borrowed; NULL: there are none */
-	struct slots index;
+	struct hash_index index;
 	uint64_t filter[TAG_ANCHORS_WORDS];
 };
 

@@ -30,7 +30,7 @@ int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs
 		.costs = costs, .memory = memory, .allowance = memory, .next = EDGE_COSTS_NEVER};
 	table->filter_mask = 1023;
 	table->filter = calloc(table->filter_mask + 1, sizeof(*table->filter));
-	if (!table->filter || slots_grow(&table->index, &table->index) < 0 ||
+	if (!table->filter || hash_index_grow(&table->index, &table->index) < 0 ||
 	    vec_reserve((void **)&table->entries.items, &table->entries.cap, 32,
 			sizeof(*table->entries.items)) < 0 ||
 	    vec_reserve((void **)&table->cost, &table->cap_cost, 32, sizeof(*table->cost)) < 0) {
@@ -40,7 +40,7 @@ int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs
 	table->entries.items[0] = (struct prefix){.node = CALLGRAPH_NONE};
 	table->cost[0] = 0;
 	table->entries.count = 1;
-	slots_put(&table->index, hash_mix64(0), 0);
+	hash_index_put(&table->index, hash_mix64(0), 0);
 	table->filter[0] |= 1;
 	table->cursor = 1;
 	table->room = 32;
@@ -86,7 +86,7 @@ static int grow_filter(struct tag_prefixes *table, size_t n)
 
 static int grow_index(struct tag_prefixes *table, size_t n)
 {
-	struct slots grown = {.mask = table->index.mask};
+	struct hash_index grown = {.mask = table->index.mask};
 
 	while (n * 10 > (grown.mask + 1) * 6)
 		grown.mask = grown.mask * 2 + 1;
@@ -96,7 +96,7 @@ static int grow_index(struct tag_prefixes *table, size_t n)
 	if (!grown.slot)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < table->entries.count; i++)
-		slots_put(&grown, hash_mix64(table->entries.items[i].tag), i);
+		hash_index_put(&grown, hash_mix64(table->entries.items[i].tag), i);
 	free(table->index.slot);
 	table->index = grown;
 	return 0;
@@ -112,7 +112,7 @@ static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 	while (filter * 64 < n * TAG_PREFIXES_FILTER)
 		filter *= 2;
 	return n * (sizeof(struct prefix) + sizeof(*table->cost)) + slots * sizeof(uint32_t) +
-	       slots_bytes(&table->index) + filter * sizeof(*table->filter);
+	       hash_index_bytes(&table->index) + filter * sizeof(*table->filter);
 }
 
 /* Makes room for `n` entries in all. 0, 1 if that is too much memory, -ENOMEM. */
@@ -187,7 +187,7 @@ static int enter(struct tag_prefixes *table, uint32_t parent, uint32_t node, uin
 	*ret_entry = (uint32_t)table->entries.count;
 	table->cost[table->entries.count] = (uint16_t)cost;
 	table->entries.items[table->entries.count++] = (struct prefix){tag, node, parent};
-	slots_put(&table->index, hash, *ret_entry);
+	hash_index_put(&table->index, hash, *ret_entry);
 	tag_prefixes_mark(table, tag);
 	return 0;
 }

@@ -14,7 +14,7 @@
 #define TAG_TAG_PREFIXES_H
 
 #include "base/vec.h"
-#include "stack/slots.h"
+#include "base/hash_index.h"
 #include "tag/edge_costs.h"
 
 struct prefix {
@@ -28,7 +28,7 @@ struct tag_prefixes {
 	VEC(struct prefix) entries;
 	uint16_t *cost; /* by entry; allocated with them */
 	size_t cap_cost;
-	struct slots index;
+	struct hash_index index;
 	uint64_t *filter;
 	uint64_t filter_mask;	/* words - 1 */
 	size_t room;		/* entries that fit into what is allocated */
