@@ -127,7 +127,7 @@ static int enter_some(struct thread_paths *p, const struct path *path, const uin
 	for (size_t i = from; i < end && !ids; i++)
 		made[i - from] = id_of(p, path->locations[i]);
 	ids = ids ? ids + from : made;
-	trie_foresee(p->trie, *node, ids, end - from);
+	trie_prefetch(p->trie, *node, ids, end - from);
 	for (size_t i = from; i < end && !err; i++) {
 		err = trie_child(p->trie, *node, path->locations[i], ids[i - from], node);
 		if (!err)

@@ -221,7 +221,7 @@ static void foresee(const struct walks *w, const struct stackd_header *header,
 		    const struct path *path, size_t n)
 {
 	if (path->count == header->kept && n < LOCATIONS_AT_ONCE)
-		trie_foresee_slots(w->trie, path->tag, &path->ids[path->count], n);
+		trie_prefetch_index(w->trie, path->tag, &path->ids[path->count], n);
 }
 
 /* Adds some of the record's next frames to the path. 1; 0: there are no more; -errno. */

@@ -106,7 +106,7 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 }
 
 /* Asks memory for all that looking up locations with these ids reads. */
-static void foresee(const struct location_table *table, const uint64_t *ids, size_t count)
+static void location_prefetch(const struct location_table *table, const uint64_t *ids, size_t count)
 {
 	const struct hash_index *index = &table->index;
 
@@ -127,7 +127,7 @@ int location_intern_all(struct location_table *table, const struct location *loc
 {
 	int r = 0;
 
-	foresee(table, ids, count);
+	location_prefetch(table, ids, count);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = intern_id(table, &locs[i], ids[i], &ret_numbers[i]);
 	return r;

@@ -149,16 +149,16 @@ bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t locat
 	return parent + 1 < trie->count && next->parent == parent && next->location == location;
 }
 
-#define FORESEEN_MAX 64u
+#define TRIE_PREFETCH_MAX 64u
 
-void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count)
+void trie_prefetch(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count)
 {
 	const struct hash_index *index = &trie->index;
 	uint64_t tag = trie->nodes[parent].tag;
-	uint64_t tags[FORESEEN_MAX];
+	uint64_t tags[TRIE_PREFETCH_MAX];
 
-	if (count > FORESEEN_MAX)
-		count = FORESEEN_MAX;
+	if (count > TRIE_PREFETCH_MAX)
+		count = TRIE_PREFETCH_MAX;
 	for (size_t i = 0; i < count; i++) {
 		tags[i] = tag = hash_chain(tag, ids[i]);
 		__builtin_prefetch(&index->slot[tag & index->mask]);
@@ -171,7 +171,7 @@ void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids,
 	}
 }
 
-void trie_foresee_slots(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count)
+void trie_prefetch_index(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count)
 {
 	const struct hash_index *index = &trie->index;
 

@@ -41,11 +41,11 @@ bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t locat
 
 /* Children one below the other, of `parent` on by these ids, will be asked for next: brings what
  * that needs into the cache. All at once, as each question by itself would wait for memory. */
-void trie_foresee(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count);
+void trie_prefetch(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count);
 
 /* The first half of that, which can be asked long before: where the slots of children by these ids,
  * the last one's first, below a path with this tag are. */
-void trie_foresee_slots(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count);
+void trie_prefetch_index(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count);
 
 /* Lives until the next trie_child(). `node` must be below trie_count(). */
 const struct trie_node *trie_at(const struct trie *trie, uint32_t node);

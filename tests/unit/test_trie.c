@@ -113,8 +113,8 @@ static void trie_tag_zero(void **state)
 	trie_free(t);
 }
 
-/* Foreseen or not, and of whatever is not there, a child is the same. */
-static void trie_foreseen_children(void **state)
+/* Prefetched or not, and of whatever is not there, a child is the same. */
+static void trie_prefetched_children(void **state)
 {
 	struct trie *t;
 	uint32_t node = TRIE_ROOT;
@@ -122,15 +122,15 @@ static void trie_foreseen_children(void **state)
 
 	(void)state;
 	assert_int_equal(trie_new(&t), 0);
-	trie_foresee(t, TRIE_ROOT, NULL, 0);
+	trie_prefetch(t, TRIE_ROOT, NULL, 0);
 	for (uint32_t i = 0; i < 200; i++)
 		ids[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
-	trie_foresee_slots(t, 0, ids, 200);
-	trie_foresee(t, TRIE_ROOT, ids, 200);
+	trie_prefetch_index(t, 0, ids, 200);
+	trie_prefetch(t, TRIE_ROOT, ids, 200);
 	for (uint32_t i = 0; i < 200; i++)
 		node = trie_enter(t, node, i, ids[i]);
 	assert_int_equal(node, 200);
-	trie_foresee(t, 100, ids + 100, 100);
+	trie_prefetch(t, 100, ids + 100, 100);
 	assert_int_equal(trie_enter(t, 100, 100, ids[100]), 101);
 	assert_int_equal(trie_count(t), 201);
 	trie_free(t);
@@ -170,7 +170,7 @@ int main(void)
 		cmocka_unit_test(trie_collisions_stay_apart),
 		cmocka_unit_test(trie_locations_with_one_id),
 		cmocka_unit_test(trie_tag_zero),
-		cmocka_unit_test(trie_foreseen_children),
+		cmocka_unit_test(trie_prefetched_children),
 		cmocka_unit_test(trie_memory_within_40_bytes),
 	};
 
