@@ -23,14 +23,14 @@ static bool is_end(const struct argp_option *o)
 int argp_table_each(const struct argp *argp,
 		    int (*each)(void *arg, const struct argp_option *option), void *arg)
 {
-	int r = 0;
+	int err = 0;
 
-	for (const struct argp_option *o = argp->options; !r && o && !is_end(o); o++)
+	for (const struct argp_option *o = argp->options; !err && o && !is_end(o); o++)
 		if (!(o->flags & OPTION_HIDDEN))
-			r = each(arg, o);
-	for (const struct argp_child *c = argp->children; !r && c && c->argp; c++)
-		r = argp_table_each(c->argp, each, arg);
-	return r;
+			err = each(arg, o);
+	for (const struct argp_child *c = argp->children; !err && c && c->argp; c++)
+		err = argp_table_each(c->argp, each, arg);
+	return err;
 }
 
 const struct argp_option *argp_table_find(const struct argp *argp, const char *name)

@@ -46,11 +46,11 @@ static inline void *big_calloc(size_t n, size_t size)
 static inline int big_reserve(void **items, size_t *cap, size_t need, size_t size)
 {
 	size_t before = *cap;
-	int r = vec_reserve(items, cap, need, size);
+	int err = vec_reserve(items, cap, need, size);
 
-	if (r == 0 && *cap != before)
+	if (err == 0 && *cap != before)
 		big_advise(*items, *cap * size);
-	return r;
+	return err;
 }
 
 /* VEC_RESERVE() for an array that may become large. */

@@ -57,16 +57,16 @@ int strings_intern(struct strings *strings, const char *s, uint32_t *ret_number)
 {
 	struct strings_entry *entry;
 	size_t len = strlen(s);
-	int r;
+	int err;
 
 	HASH_FIND(hh, strings->by_content, s, len, entry);
 	if (entry) {
 		*ret_number = entry->number;
 		return 0;
 	}
-	r = reserve(strings);
-	if (r < 0)
-		return r;
+	err = reserve(strings);
+	if (err < 0)
+		return err;
 	entry = calloc(1, sizeof(*entry) + len + 1);
 	if (!entry)
 		return -ENOMEM;

@@ -143,12 +143,12 @@ void text_cut(struct buf *b, unsigned columns)
 
 int text_flush(struct buf *b, FILE *out)
 {
-	int r = b->failed ? -ENOMEM : 0;
+	int err = b->failed ? -ENOMEM : 0;
 
-	if (!r && b->len && fwrite(b->data, 1, b->len, out) != b->len)
-		r = -EIO;
+	if (!err && b->len && fwrite(b->data, 1, b->len, out) != b->len)
+		err = -EIO;
 	buf_clear(b);
-	return r;
+	return err;
 }
 
 void text_put_json(struct buf *b, const char *s)

@@ -110,10 +110,10 @@ static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf,
 static int load_header(struct elf_file *file)
 {
 	Elf64_Ehdr *h = &file->header;
-	int r = read_exactly(file, 0, h, sizeof(*h));
+	int err = read_exactly(file, 0, h, sizeof(*h));
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_ident[EI_VERSION] != EV_CURRENT)
 		return -ENOEXEC;
@@ -136,16 +136,16 @@ static bool segment_is_sane(const Elf64_Phdr *p)
 static int load_segments(struct elf_file *file)
 {
 	size_t n = file->header.e_phnum;
-	int r;
+	int err;
 
 	file->program_headers = calloc(n, sizeof(*file->program_headers));
 	file->segments = calloc(n, sizeof(*file->segments));
 	if (!file->program_headers || !file->segments)
 		return -ENOMEM;
-	r = read_exactly(file, file->header.e_phoff, file->program_headers,
-			 n * sizeof(*file->program_headers));
-	if (r)
-		return r;
+	err = read_exactly(file, file->header.e_phoff, file->program_headers,
+			   n * sizeof(*file->program_headers));
+	if (err)
+		return err;
 	for (size_t i = 0; i < n; i++) {
 		const Elf64_Phdr *p = &file->program_headers[i];
 
@@ -281,16 +281,16 @@ static int hash_content(struct elf_file *file, uint64_t *ret_hash)
 
 static int load_id(struct elf_file *file)
 {
-	int r;
+	int err;
 
 	if (file->build_id_len) {
 		file->id = elf_file_id_from_build_id(file->build_id, file->build_id_len);
 		return 0;
 	}
-	r = hash_content(file, &file->id);
-	if (!r && !file->id)
+	err = hash_content(file, &file->id);
+	if (!err && !file->id)
 		file->id = 1;
-	return r;
+	return err;
 }
 
 /* --- opening ------------------------------------------------------------------------------- */
@@ -298,28 +298,28 @@ static int load_id(struct elf_file *file)
 /* `file` has its bytes (fd or image, and size); 0 or why it is not taken. */
 static int load(struct elf_file *file)
 {
-	int r = load_header(file);
+	int err = load_header(file);
 
-	if (!r)
-		r = load_segments(file);
-	if (r)
-		return r;
+	if (!err)
+		err = load_segments(file);
+	if (err)
+		return err;
 	elf_version(EV_CURRENT);
 	file->libelf = file->image ? elf_memory((char *)file->image, file->size)
 				   : elf_begin(file->fd, ELF_C_READ, NULL);
 	if (!file->libelf || elf_kind(file->libelf) != ELF_K_ELF)
 		return -ENOEXEC;
-	r = load_build_id(file);
-	return r ? r : load_id(file);
+	err = load_build_id(file);
+	return err ? err : load_id(file);
 }
 
-static int finish(struct elf_file *file, int r, struct elf_file **ret_file)
+static int finish(struct elf_file *file, int err, struct elf_file **ret_file)
 {
-	if (!r)
-		r = load(file);
-	if (r) {
+	if (!err)
+		err = load(file);
+	if (err) {
 		elf_file_free(file);
-		return r;
+		return err;
 	}
 	*ret_file = file;
 	return 0;

@@ -120,7 +120,7 @@ static int read_cache(struct search *s, const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat is;
 	ssize_t len = 0;
-	int r = 0;
+	int err = 0;
 
 	if (fd < 0)
 		return 0;
@@ -129,11 +129,11 @@ static int read_cache(struct search *s, const char *path)
 		if (s->cache)
 			len = read(fd, s->cache, (size_t)is.st_size);
 		else
-			r = -ENOMEM;
+			err = -ENOMEM;
 		s->cache_bytes = len > 0 ? (size_t)len : 0;
 	}
 	close(fd);
-	return r;
+	return err;
 }
 
 /* The path of a name in the cache, or NULL. */
@@ -260,21 +260,21 @@ int elf_libraries_each(const struct elf_file *file, const char *path, const char
 {
 	struct search *s = calloc(1, sizeof(*s));
 	char name[MAX_NAME], found[PATH_MAX] = "";
-	int r;
+	int err;
 
 	if (!s)
 		return -ENOMEM;
 	s->file = file;
 	set_folder(s, path);
 	read_headers(s, name);
-	r = read_cache(s, cache);
-	if (r == 0 && *name)
-		r = each(arg, name, find(s, name, found) ? found : NULL);
-	for (size_t i = 0; r == 0 && i < s->n_names; i++) {
+	err = read_cache(s, cache);
+	if (err == 0 && *name)
+		err = each(arg, name, find(s, name, found) ? found : NULL);
+	for (size_t i = 0; err == 0 && i < s->n_names; i++) {
 		if (read_dynamic_string(s, s->names[i], name))
-			r = each(arg, name, find(s, name, found) ? found : NULL);
+			err = each(arg, name, find(s, name, found) ? found : NULL);
 	}
 	free(s->cache);
 	free(s);
-	return r;
+	return err;
 }

@@ -75,9 +75,9 @@ static int open_map(const char *proc_root, pid_t pid)
 	struct stat st;
 	char path[64];
 
-	int r = proc_fs_status(proc_root, pid, &status);
-	if (r)
-		return r;
+	int err = proc_fs_status(proc_root, pid, &status);
+	if (err)
+		return err;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", status.ns_pid);
 	int path_fd = proc_fs_root_file(proc_root, pid, path, false);
 	if (path_fd < 0)
@@ -277,7 +277,7 @@ static int sweep(struct jit_map *map, struct heap *heap, uint64_t at, uint64_t t
 static int flatten(struct jit_map *map)
 {
 	struct heap heap = {.entries = map->entries};
-	int r = 0;
+	int err = 0;
 
 	if (!map->n_entries)
 		return 0;
@@ -285,14 +285,14 @@ static int flatten(struct jit_map *map)
 	if (!heap.at)
 		return -ENOMEM;
 	qsort(map->entries, map->n_entries, sizeof(*map->entries), compare_starts);
-	for (size_t i = 0; !r && i < map->n_entries; i++) {
+	for (size_t i = 0; !err && i < map->n_entries; i++) {
 		heap_push(&heap, (uint32_t)i);
 		bool is_last = i + 1 == map->n_entries;
-		r = sweep(map, &heap, map->entries[i].start,
-			  is_last ? UINT64_MAX : map->entries[i + 1].start);
+		err = sweep(map, &heap, map->entries[i].start,
+			    is_last ? UINT64_MAX : map->entries[i + 1].start);
 	}
 	free(heap.at);
-	return r;
+	return err;
 }
 
 int jit_map_load(const char *proc_root, pid_t pid, struct jit_map **ret_map)
@@ -304,15 +304,15 @@ int jit_map_load(const char *proc_root, pid_t pid, struct jit_map **ret_map)
 		return fd == -ENOENT || fd == -EACCES || fd == -ENOMEM ? fd : -EIO;
 	}
 	struct jit_map *map = calloc(1, sizeof(*map));
-	int r = map ? read_text(map, fd) : -ENOMEM;
+	int err = map ? read_text(map, fd) : -ENOMEM;
 	close(fd);
-	if (!r)
-		r = parse_text(map);
-	if (!r)
-		r = flatten(map);
-	if (r) {
+	if (!err)
+		err = parse_text(map);
+	if (!err)
+		err = flatten(map);
+	if (err) {
 		jit_map_free(map);
-		return r;
+		return err;
 	}
 	*ret_map = map;
 	return 0;

@@ -87,9 +87,9 @@ static int reserve(struct mapping_set *set, uint32_t count)
 static int replace(struct mapping_set *set, uint32_t low, uint32_t high, const struct mapping *by,
 		   uint32_t n)
 {
-	int r = reserve(set, set->count - (high - low) + n);
-	if (r)
-		return r;
+	int err = reserve(set, set->count - (high - low) + n);
+	if (err)
+		return err;
 	memmove(set->maps + low + n, set->maps + high, (set->count - high) * sizeof(*by));
 	if (n)
 		memcpy(set->maps + low, by, n * sizeof(*by));

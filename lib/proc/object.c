@@ -212,9 +212,9 @@ static int reserve_entry(struct object_table *table)
 static int enter(struct object_table *table, const struct object *object, const char *path,
 		 struct entry **ret_entry)
 {
-	int r = reserve_entry(table);
-	if (r)
-		return r;
+	int err = reserve_entry(table);
+	if (err)
+		return err;
 	struct entry *entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
@@ -246,9 +246,9 @@ int object_table_add(struct object_table *table, const struct object *object,
 	if (entry) {
 		elf_file_free(copy.elf);
 	} else {
-		int r = enter(table, &copy, copy.path, &entry);
-		if (r)
-			return r;
+		int err = enter(table, &copy, copy.path, &entry);
+		if (err)
+			return err;
 	}
 	*ret_object = &entry->object;
 	return 0;
@@ -284,10 +284,10 @@ static int resolve_jit(struct object_table *table, pid_t pid, struct entry **ret
 		if (!jit)
 			return -ENOMEM;
 		jit->pid = pid;
-		int r = enter_jit(table, pid, &jit->entry);
-		if (!r)
+		int err = enter_jit(table, pid, &jit->entry);
+		if (!err)
 			HASH_ADD(hh, table->by_pid, pid, sizeof(pid), jit);
-		if (r || !jit->hh.tbl) {
+		if (err || !jit->hh.tbl) {
 			free(jit);
 			return -ENOMEM;
 		}
@@ -352,7 +352,7 @@ static int resolve_vdso(struct object_table *table, const struct object_mapping 
 	bool compat = m->start <= UINT32_MAX;
 	struct entry **known = compat ? &table->vdso_compat : &table->vdso;
 	struct object object = {.kind = OBJECT_VDSO};
-	int r = 0;
+	int err = 0;
 
 	if (*known) {
 		*ret_entry = *known;
@@ -363,12 +363,12 @@ static int resolve_vdso(struct object_table *table, const struct object_mapping 
 	if (*ret_entry)
 		elf_file_free(object.elf);
 	else
-		r = enter(table, &object, compat ? "[vdso32]" : "[vdso]", ret_entry);
-	if (r)
+		err = enter(table, &object, compat ? "[vdso32]" : "[vdso]", ret_entry);
+	if (err)
 		elf_file_free(object.elf);
 	else
 		*known = *ret_entry;
-	return r;
+	return err;
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
@@ -408,12 +408,12 @@ static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 	HASH_FIND(hh, table->by_inode, &key, sizeof(key), inode);
 	if (!inode || !inode->entry)
 		return inode;
-	int r = -ENOENT;
+	int err = -ENOENT;
 	if (inode->has_stamp)
-		r = object_open_is_unchanged(table->proc_root, pid, m, &inode->stamp);
-	if (r == -ENOENT)
-		r = inode->is_pinned || inode->path_hash == hash_string(m->path);
-	return r ? inode : NULL;
+		err = object_open_is_unchanged(table->proc_root, pid, m, &inode->stamp);
+	if (err == -ENOENT)
+		err = inode->is_pinned || inode->path_hash == hash_string(m->path);
+	return err ? inode : NULL;
 }
 
 /* A cache: lack of memory makes the next look-up slower, no more. */
@@ -462,7 +462,7 @@ static int enter_file(struct object_table *table, const struct object_mapping *m
 	struct object object = {.kind = OBJECT_ELF, .elf = file->elf};
 	size_t len;
 	const uint8_t *build_id = elf_file_build_id(file->elf, &len);
-	int r = 0;
+	int err = 0;
 
 	object.build_id_len = (uint8_t)len;
 	if (build_id)
@@ -471,20 +471,20 @@ static int enter_file(struct object_table *table, const struct object_mapping *m
 	struct entry *entry = find_same(table, &object);
 	if (!entry) {
 		char *path = name_of(m, file->is_deleted);
-		r = path ? enter(table, &object, path, &entry) : -ENOMEM;
+		err = path ? enter(table, &object, path, &entry) : -ENOMEM;
 		free(path);
 	} else if (!entry->object.elf) {
 		entry->object.elf = file->elf;
 		entry->object.error = 0;
 	}
-	bool is_taken = !r && entry->object.elf == file->elf;
-	if (!r && m->inode && !m->build_id_len)
+	bool is_taken = !err && entry->object.elf == file->elf;
+	if (!err && m->inode && !m->build_id_len)
 		remember_inode(table, m, entry, file, is_taken);
 	if (!is_taken)
 		elf_file_free(file->elf);
-	if (!r)
+	if (!err)
 		*ret_entry = entry;
-	return r;
+	return err;
 }
 
 static int enter_unreadable(struct object_table *table, const struct object_mapping *m, int error,
@@ -492,7 +492,7 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 {
 	struct object object = unread_object(m);
 	char *path = name_of(m, true);
-	int r = 0;
+	int err = 0;
 
 	if (!path)
 		return -ENOMEM;
@@ -503,15 +503,15 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 					   hash_mix64((uint64_t)m->dev_major << 32 | m->dev_minor));
 	struct entry *entry = find_same(table, &object);
 	if (!entry)
-		r = enter(table, &object, path, &entry);
+		err = enter(table, &object, path, &entry);
 	else if (!entry->object.elf)
 		entry->object.error = error;
-	if (!r && m->inode && !m->build_id_len)
+	if (!err && m->inode && !m->build_id_len)
 		remember_inode(table, m, entry, NULL, false);
-	if (!r)
+	if (!err)
 		*ret_entry = entry;
 	free(path);
-	return r;
+	return err;
 }
 
 /* Is it time to try an unreadable one again? At every power of two. */
@@ -531,15 +531,15 @@ static bool is_memfd(const struct object_mapping *m)
 static int open_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 		     struct object_open_file *ret_file)
 {
-	int r = table->is_foreign && !m->build_id_len
-			? -ESTALE
-			: object_open(table->proc_root, pid, m, ret_file);
+	int err = table->is_foreign && !m->build_id_len
+			  ? -ESTALE
+			  : object_open(table->proc_root, pid, m, ret_file);
 	int elsewhere;
 
-	if (!r)
+	if (!err)
 		return 0;
 	elsewhere = object_elsewhere_open(table->elsewhere, m, ret_file);
-	return elsewhere == -ENOENT ? r : elsewhere;
+	return elsewhere == -ENOENT ? err : elsewhere;
 }
 
 static int resolve_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
@@ -560,12 +560,12 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		*ret_entry = entry;
 		return 0;
 	}
-	int r = open_file(table, pid, m, &file);
-	if (!r)
+	int err = open_file(table, pid, m, &file);
+	if (!err)
 		return enter_file(table, m, &file, ret_entry);
 	if (!is_memfd(m))
-		return enter_unreadable(table, m, r, ret_entry);
-	if (r == -ENOEXEC && m->inode)
+		return enter_unreadable(table, m, err, ret_entry);
+	if (err == -ENOEXEC && m->inode)
 		remember_inode(table, m, NULL, NULL, false);
 	return resolve_jit(table, pid, ret_entry);
 }
@@ -576,19 +576,19 @@ int object_table_resolve(struct object_table *table, pid_t pid, const struct obj
 			 const struct object **ret_object)
 {
 	struct entry *entry;
-	int r;
+	int err;
 
 	if (m->build_id_len > ELF_BUILD_ID_MAX || (m->build_id_len && !m->build_id))
 		return -ENOENT;
 	if (!strcmp(m->path, "[vdso]"))
-		r = resolve_vdso(table, m, &entry);
+		err = resolve_vdso(table, m, &entry);
 	else if (!m->build_id_len && object_open_is_anonymous(m->path))
-		r = resolve_jit(table, pid, &entry);
+		err = resolve_jit(table, pid, &entry);
 	else if (m->path[0] == '[' || starts_with(m->path, "anon_inode:"))
 		return -ENOENT;
 	else
-		r = resolve_file(table, pid, m, &entry);
-	if (!r)
+		err = resolve_file(table, pid, m, &entry);
+	if (!err)
 		*ret_object = &entry->object;
-	return r;
+	return err;
 }

@@ -41,17 +41,17 @@ int object_elsewhere_new(const char *root, const char *cache,
 			 struct object_elsewhere **ret_elsewhere)
 {
 	struct object_elsewhere *e = malloc(sizeof(*e));
-	int r;
+	int err;
 
 	if (!e)
 		return -ENOMEM;
 	*e = (struct object_elsewhere){.root = -1, .cache = -1};
 	if (cache)
 		open_folder(cache, &e->cache);
-	r = root ? open_folder(root, &e->root) : 0;
-	if (r) {
+	err = root ? open_folder(root, &e->root) : 0;
+	if (err) {
 		object_elsewhere_free(e);
-		return r;
+		return err;
 	}
 	*ret_elsewhere = e;
 	return 0;
@@ -96,13 +96,13 @@ static int take(const struct object_mapping *m, int fd, bool by_name,
 {
 	struct object_open_file file = {0};
 	struct stat st;
-	int r;
+	int err;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	r = elf_file_open(fd, &file.elf);
-	if (r)
-		return r;
+	err = elf_file_open(fd, &file.elf);
+	if (err)
+		return err;
 	if (!is_mapped(m, file.elf, by_name)) {
 		elf_file_free(file.elf);
 		return -ESTALE;
@@ -116,7 +116,7 @@ static int take(const struct object_mapping *m, int fd, bool by_name,
 static int try_path(const struct object_mapping *m, int folder, const char *path, bool by_name,
 		    struct object_open_file *ret_file)
 {
-	int named, fd, r;
+	int named, fd, err;
 
 	if (folder < 0)
 		return -ENOENT;
@@ -124,13 +124,13 @@ static int try_path(const struct object_mapping *m, int folder, const char *path
 	if (named < 0)
 		return named == -ENOTDIR ? -ENOENT : named;
 	fd = proc_fs_reopen(named);
-	r = fd;
+	err = fd;
 	if (fd >= 0) {
-		r = take(m, fd, by_name, ret_file);
+		err = take(m, fd, by_name, ret_file);
 		close(fd);
 	}
 	close(named);
-	return r;
+	return err;
 }
 
 static int try_root(const struct object_elsewhere *e, const struct object_mapping *m,
@@ -138,7 +138,7 @@ static int try_root(const struct object_elsewhere *e, const struct object_mappin
 {
 	size_t len = strlen(m->path);
 	char *path;
-	int r;
+	int err;
 
 	if (m->path[0] != '/')
 		return -ENOENT;
@@ -147,9 +147,9 @@ static int try_root(const struct object_elsewhere *e, const struct object_mappin
 	path = strndup(m->path, len);
 	if (!path)
 		return -ENOMEM;
-	r = try_path(m, e->root, path, true, ret_file);
+	err = try_path(m, e->root, path, true, ret_file);
 	free(path);
-	return r;
+	return err;
 }
 
 static int try_cache(const struct object_elsewhere *e, const struct object_mapping *m,
@@ -157,16 +157,16 @@ static int try_cache(const struct object_elsewhere *e, const struct object_mappi
 {
 	char path[sizeof(".build-id//elf") + 2 * ELF_BUILD_ID_MAX + 2] = ".build-id/";
 	size_t at = strlen(path);
-	int r;
+	int err;
 
 	if (m->build_id_len < 2 || m->build_id_len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
 	for (size_t i = 0; i < m->build_id_len; i++)
 		at += (size_t)sprintf(path + at, i == 1 ? "/%02x" : "%02x", m->build_id[i]);
 	strcpy(path + at, "/elf");
-	r = try_path(m, e->cache, path, false, ret_file);
-	if (r != -ENOENT)
-		return r;
+	err = try_path(m, e->cache, path, false, ret_file);
+	if (err != -ENOENT)
+		return err;
 	path[at] = '\0';
 	return try_path(m, e->cache, path, false, ret_file);
 }
@@ -174,13 +174,13 @@ static int try_cache(const struct object_elsewhere *e, const struct object_mappi
 int object_elsewhere_open(const struct object_elsewhere *e, const struct object_mapping *m,
 			  struct object_open_file *ret_file)
 {
-	int r, cached;
+	int err, cached;
 
 	if (!e)
 		return -ENOENT;
-	r = try_root(e, m, ret_file);
-	if (!r || r == -ENOMEM)
-		return r;
+	err = try_root(e, m, ret_file);
+	if (!err || err == -ENOMEM)
+		return err;
 	cached = try_cache(e, m, ret_file);
-	return cached == -ENOENT ? r : cached;
+	return cached == -ENOENT ? err : cached;
 }

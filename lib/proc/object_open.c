@@ -164,11 +164,11 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	if (!by_build_id && !is_mapped_inode(s, c, fd, &st))
 		return -ESTALE;
 	struct object_open_file file = {.stamp = stamp_of(&st)};
-	int r = elf_file_open(fd, &file.elf);
-	if (r == -ENOEXEC && by_build_id && !has_same_name(s, c))
+	int err = elf_file_open(fd, &file.elf);
+	if (err == -ENOEXEC && by_build_id && !has_same_name(s, c))
 		return -ESTALE;
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (by_build_id && !has_build_id(file.elf, s->m)) {
 		elf_file_free(file.elf);
 		return -ESTALE;
@@ -184,13 +184,13 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 	if (c->fd < 0)
 		return c->fd;
 	int fd = proc_fs_reopen(c->fd);
-	int r = fd;
+	int err = fd;
 	if (fd >= 0) {
-		r = open_verified(s, c, fd, ret_file);
+		err = open_verified(s, c, fd, ret_file);
 		close(fd);
 	}
 	close(c->fd);
-	return r;
+	return err;
 }
 
 /* Of several failures, the one that says most: what is wrong with the right file, then that
@@ -208,20 +208,20 @@ static int worse(int a, int b)
 	return rank_b > rank_a ? b : a;
 }
 
-/* By a name, in the process's root and in ours. `err` is what is known so far. */
-static int try_name(const struct search *s, const char *path, int err,
+/* Tries a name in the process's root and in ours. `worst` is the error of earlier candidates. */
+static int try_name(const struct search *s, const char *path, int worst,
 		    struct object_open_file *ret_file)
 {
 	struct candidate c = {.fd = proc_fs_root_file(s->proc_root, s->pid, path, true)};
-	int r = try_candidate(s, &c, ret_file);
-	if (!r)
+	int err = try_candidate(s, &c, ret_file);
+	if (!err)
 		return 0;
-	err = worse(err, r);
+	worst = worse(worst, err);
 
 	c.fd = open(path, O_PATH | O_CLOEXEC);
 	c.fd = c.fd < 0 ? -errno : c.fd;
-	r = try_candidate(s, &c, ret_file);
-	return r ? worse(err, r) : 0;
+	err = try_candidate(s, &c, ret_file);
+	return err ? worse(worst, err) : 0;
 }
 
 static bool has_name(const struct search *s, const char *path)
@@ -279,9 +279,9 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 	int fd = proc_fs_map_file(proc_root, pid, m->start, m->end);
 	if (fd < 0)
 		return -ENOENT;
-	int r = fstat(fd, &st);
+	int err = fstat(fd, &st);
 	close(fd);
-	if (r)
+	if (err)
 		return -ENOENT;
 	now = stamp_of(&st);
 	return is_same_stamp(&now, stamp);
@@ -309,8 +309,8 @@ int object_open_vdso(struct elf_file **ret_elf)
 
 	if (!range.start)
 		return -ENOENT;
-	int r = proc_fs_each_map("/proc", getpid(), find_vdso, &range);
-	if (r < 0 || !range.end)
+	int err = proc_fs_each_map("/proc", getpid(), find_vdso, &range);
+	if (err < 0 || !range.end)
 		return -ENOENT;
 	return elf_file_open_memory((const void *)range.start, range.end - range.start, ret_elf);
 }

@@ -148,18 +148,18 @@ int proc_fs_each_map(const char *root, pid_t pid,
 
 	char *line = NULL;
 	size_t size = 0;
-	int r = 0;
+	int err = 0;
 	errno = 0;
-	while (!r && getline(&line, &size, file) >= 0) {
+	while (!err && getline(&line, &size, file) >= 0) {
 		struct proc_fs_map map;
-		r = parse_map(line, &map) ? each(arg, &map) : -EBADMSG;
+		err = parse_map(line, &map) ? each(arg, &map) : -EBADMSG;
 		errno = 0;
 	}
-	if (!r && (ferror(file) || errno == ENOMEM))
-		r = access_error(errno ? errno : EIO);
+	if (!err && (ferror(file) || errno == ENOMEM))
+		err = access_error(errno ? errno : EIO);
 	free(line);
 	fclose(file);
-	return r;
+	return err;
 }
 
 /* --- folders --------------------------------------------------------------------------------- */
@@ -171,18 +171,18 @@ static int each_number(const char *path, int (*each)(void *arg, pid_t id), void 
 	if (!dir)
 		return access_error(errno);
 
-	int r = 0;
+	int err = 0;
 	errno = 0;
-	for (struct dirent *entry; !r && (entry = readdir(dir)); errno = 0) {
+	for (struct dirent *entry; !err && (entry = readdir(dir)); errno = 0) {
 		char *end;
 		long id = strtol(entry->d_name, &end, 10);
 		if (isdigit((unsigned char)entry->d_name[0]) && !*end && id > 0 && id <= INT_MAX)
-			r = each(arg, (pid_t)id);
+			err = each(arg, (pid_t)id);
 	}
-	if (!r && errno)
-		r = access_error(errno);
+	if (!err && errno)
+		err = access_error(errno);
 	closedir(dir);
-	return r;
+	return err;
 }
 
 int proc_fs_each_process(const char *root, int (*each)(void *arg, pid_t pid), void *arg)

@@ -317,15 +317,15 @@ static int own_jit_code(struct process_table *table, struct instance *instance)
 	struct object_mapping m = {.path = "//anon"};
 	const struct object *own;
 
-	int r = object_table_resolve(table->objects, instance->pid, &m, &own);
-	if (!r)
-		r = mapping_set_own(&instance->maps);
-	for (uint32_t i = 0; !r && i < instance->maps->count; i++) {
+	int err = object_table_resolve(table->objects, instance->pid, &m, &own);
+	if (!err)
+		err = mapping_set_own(&instance->maps);
+	for (uint32_t i = 0; !err && i < instance->maps->count; i++) {
 		struct mapping *map = &instance->maps->maps[i];
 		if (map->object->kind == OBJECT_JIT)
 			map->object = own;
 	}
-	return r;
+	return err;
 }
 
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,

@@ -51,9 +51,9 @@ int process_table_on_mmap(struct process_table *table, pid_t pid, const struct o
 	struct instance *instance = get_alive(table, pid);
 	if (!instance)
 		return -ENOMEM;
-	int r = process_table_map(table, pid, &instance->maps, m, &object);
-	if (r)
-		return r;
+	int err = process_table_map(table, pid, &instance->maps, m, &object);
+	if (err)
+		return err;
 	if (instance->wants_exe && object && object->kind == OBJECT_ELF) {
 		struct process *process = &table->processes[instance->number];
 		process->exe = strdup(m->path);

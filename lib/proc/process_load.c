@@ -26,13 +26,13 @@ int process_table_map(struct process_table *table, pid_t pid, struct mapping_set
 {
 	struct mapping map = {.start = m->start, .end = m->end, .offset = m->offset};
 
-	int r = object_table_resolve(table->objects, pid, m, &map.object);
-	if (r && r != -ENOENT)
-		return r;
-	int err = mapping_set_own(maps);
+	int err = object_table_resolve(table->objects, pid, m, &map.object);
+	bool has_object = !err;
+	if (!err || err == -ENOENT)
+		err = mapping_set_own(maps);
 	if (err)
 		return err;
-	if (r == -ENOENT)
+	if (!has_object)
 		return mapping_set_cut(*maps, m->start, m->end);
 	if (map.object->kind == OBJECT_JIT)
 		map.offset = map.start;
@@ -149,9 +149,9 @@ static int load_names(struct process_table *table, struct instance *instance)
 	struct task_loader loader = {.table = table, .instance = instance};
 	char *exe = NULL;
 
-	int r = proc_fs_each_task(table->proc_root, instance->pid, load_task, &loader);
-	if (r == -ENOMEM)
-		return r;
+	int err = proc_fs_each_task(table->proc_root, instance->pid, load_task, &loader);
+	if (err == -ENOMEM)
+		return err;
 	if (!proc_fs_exe(table->proc_root, instance->pid, &exe)) {
 		struct process *process = &table->processes[instance->number];
 		free(process->exe);
@@ -165,12 +165,12 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 {
 	struct map_loader loader = {.table = table, .pid = instance->pid};
 
-	int r = proc_fs_each_map(table->proc_root, maps_of, load_map, &loader);
-	if (!r && !loader.maps && instance->maps)
-		r = -ESRCH; /* it is ending: what is known is better */
-	if (r) {
+	int err = proc_fs_each_map(table->proc_root, maps_of, load_map, &loader);
+	if (!err && !loader.maps && instance->maps)
+		err = -ESRCH; /* it is ending: what is known is better */
+	if (err) {
 		mapping_set_unref(loader.maps);
-		return r;
+		return err;
 	}
 	mapping_set_unref(instance->maps);
 	instance->maps = loader.maps;
@@ -187,9 +187,9 @@ static int load_once(struct process_table *table, pid_t pid)
 	struct task_loader tasks = {.table = table, .living = pid};
 	struct proc_fs_stat before, after;
 
-	int r = proc_fs_stat(table->proc_root, pid, &before);
-	if (r)
-		return r;
+	int err = proc_fs_stat(table->proc_root, pid, &before);
+	if (err)
+		return err;
 	if (is_dead(&before)) {
 		tasks.living = 0;
 		proc_fs_each_task(table->proc_root, pid, find_living_task, &tasks);
@@ -199,26 +199,26 @@ static int load_once(struct process_table *table, pid_t pid)
 	struct instance *instance = get_instance(table, pid, &before);
 	if (!instance)
 		return -ENOMEM;
-	r = load_names(table, instance);
-	if (!r && tasks.living)
-		r = load_maps(table, instance, tasks.living);
-	if (r)
-		return r;
+	err = load_names(table, instance);
+	if (!err && tasks.living)
+		err = load_maps(table, instance, tasks.living);
+	if (err)
+		return err;
 	if (!tasks.living) { /* a zombie of which only the names are left */
 		process_table_end(table, instance);
 		return -ESRCH;
 	}
-	r = proc_fs_stat(table->proc_root, pid, &after);
-	return !r && after.start_ticks != before.start_ticks ? -EAGAIN : 0;
+	err = proc_fs_stat(table->proc_root, pid, &after);
+	return !err && after.start_ticks != before.start_ticks ? -EAGAIN : 0;
 }
 
 int process_table_load(struct process_table *table, pid_t pid)
 {
-	int r = -EAGAIN;
+	int err = -EAGAIN;
 
-	for (int i = 0; i < MAX_ATTEMPTS && r == -EAGAIN; i++)
-		r = load_once(table, pid);
-	return r == -EAGAIN ? -ESRCH : r;
+	for (int i = 0; i < MAX_ATTEMPTS && err == -EAGAIN; i++)
+		err = load_once(table, pid);
+	return err == -EAGAIN ? -ESRCH : err;
 }
 
 void process_table_revive(struct process_table *table, struct instance *instance)
@@ -243,16 +243,16 @@ struct process_loader {
 static int load_process(void *arg, pid_t pid)
 {
 	struct process_loader *loader = arg;
-	int r = process_table_load(loader->table, pid);
+	int err = process_table_load(loader->table, pid);
 
-	loader->count += !r;
-	return r == -ENOMEM ? r : 0;
+	loader->count += !err;
+	return err == -ENOMEM ? err : 0;
 }
 
 int process_table_load_all(struct process_table *table)
 {
 	struct process_loader loader = {.table = table};
-	int r = proc_fs_each_process(table->proc_root, load_process, &loader);
+	int err = proc_fs_each_process(table->proc_root, load_process, &loader);
 
-	return r ? r : loader.count;
+	return err ? err : loader.count;
 }

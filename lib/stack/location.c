@@ -39,10 +39,10 @@ void location_table_free(struct location_table *table)
 static int grow_index(struct location_table *table)
 {
 	struct hash_index grown;
-	int r = hash_index_grow(&table->index, &grown);
+	int err = hash_index_grow(&table->index, &grown);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct location *l = &table->locations[i];
 
@@ -63,15 +63,15 @@ static int grow_array(struct location_table *table)
 static int location_add(struct location_table *table, const struct location *loc, uint64_t id,
 			uint32_t *ret_number)
 {
-	int r;
+	int err;
 
-	r = grow_array(table);
-	if (r < 0)
-		return r;
+	err = grow_array(table);
+	if (err < 0)
+		return err;
 	if (hash_index_full(&table->index)) {
-		r = grow_index(table);
-		if (r < 0)
-			return r;
+		err = grow_index(table);
+		if (err < 0)
+			return err;
 	}
 	table->locations[table->count] = *loc;
 	hash_index_put_marked(&table->index, id, table->count);
@@ -125,12 +125,12 @@ static void location_prefetch(const struct location_table *table, const uint64_t
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers)
 {
-	int r = 0;
+	int err = 0;
 
 	location_prefetch(table, ids, count);
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = intern_id(table, &locs[i], ids[i], &ret_numbers[i]);
-	return r;
+	for (size_t i = 0; i < count && err == 0; i++)
+		err = intern_id(table, &locs[i], ids[i], &ret_numbers[i]);
+	return err;
 }
 
 uint32_t location_count(const struct location_table *table)

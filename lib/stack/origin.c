@@ -190,10 +190,10 @@ int origin_intern(struct origin_table *table, const struct origin *origin, uint3
 {
 	struct origin_entry e = {0};
 	uint32_t number = ORIGIN_WALKED;
-	int r = append(table, origin, &e);
+	int err = append(table, origin, &e);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	if (VEC_RESERVE(&table->entries, 1) < 0 || grow(table) < 0)
 		return -ENOMEM;
 	if (e.n_runs || e.height)

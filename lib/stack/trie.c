@@ -60,10 +60,10 @@ void trie_free(struct trie *trie)
 static int grow_index(struct trie *trie)
 {
 	struct hash_index grown;
-	int r = hash_index_grow(&trie->index, &grown);
+	int err = hash_index_grow(&trie->index, &grown);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (uint32_t i = 1; i < trie->count; i++) {
 		if (i + TRIE_AHEAD < trie->count)
 			__builtin_prefetch(
@@ -96,17 +96,17 @@ static int grow_nodes(struct trie *trie)
 static int trie_add(struct trie *trie, const struct trie_node *node, bool shares_tag,
 		    uint32_t *ret_node)
 {
-	int r;
+	int err;
 
 	if (trie->count == trie->cap) {
-		r = grow_nodes(trie);
-		if (r < 0)
-			return r;
+		err = grow_nodes(trie);
+		if (err < 0)
+			return err;
 	}
 	if (hash_index_full(&trie->index)) {
-		r = grow_index(trie);
-		if (r < 0)
-			return r;
+		err = grow_index(trie);
+		if (err < 0)
+			return err;
 	}
 	trie->nodes[trie->count] = *node;
 	hash_index_put_marked(&trie->index, node->tag, trie->count);

@@ -34,15 +34,15 @@ int chunk_pack(const struct buf *columns, size_t n_columns, int level, struct bu
 {
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
 	struct buf scratch = {0};
-	int r = zstd ? 0 : -ENOMEM;
+	int err = zstd ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < n_columns; i++)
-		r = pack_column(zstd, &columns[i], level, &scratch, ret_blob);
-	if (r == 0 && ret_blob->failed)
-		r = -ENOMEM;
+	for (size_t i = 0; err == 0 && i < n_columns; i++)
+		err = pack_column(zstd, &columns[i], level, &scratch, ret_blob);
+	if (err == 0 && ret_blob->failed)
+		err = -ENOMEM;
 	buf_free(&scratch);
 	ZSTD_freeCCtx(zstd);
-	return r;
+	return err;
 }
 
 struct chunk_frame {
@@ -95,20 +95,20 @@ int chunk_unpack(const void *blob, size_t len, size_t n_columns, struct chunk *r
 	struct chunk_frame frames[CHUNK_MAX_COLUMNS];
 	struct chunk chunk = {.n_columns = n_columns};
 	size_t total;
-	int r;
+	int err;
 
 	if (n_columns > CHUNK_MAX_COLUMNS)
 		return -EBADMSG;
-	r = find_frames(&reader, n_columns, frames, &total);
-	if (r < 0)
-		return r;
+	err = find_frames(&reader, n_columns, frames, &total);
+	if (err < 0)
+		return err;
 	chunk.raw = malloc(total ? total : 1);
 	if (!chunk.raw)
 		return -ENOMEM;
-	r = unpack_frames(frames, &chunk);
-	if (r < 0) {
+	err = unpack_frames(frames, &chunk);
+	if (err < 0) {
 		chunk_release(&chunk);
-		return r;
+		return err;
 	}
 	*ret_chunk = chunk;
 	return 0;

@@ -178,12 +178,12 @@ static int get_one(struct node_coder *c, struct buf_reader *columns, uint32_t lo
 {
 	struct store_node node;
 	unsigned rank;
-	int r = get_parent(c, columns, &node.parent);
+	int err = get_parent(c, columns, &node.parent);
 
-	if (r == 0)
-		r = get_location(c, columns, node.parent, &node.location, &rank);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = get_location(c, columns, node.parent, &node.location, &rank);
+	if (err < 0)
+		return err;
 	if (node.location >= locations)
 		return -EBADMSG;
 	node_coder_add(c, &node, rank);
@@ -192,11 +192,11 @@ static int get_one(struct node_coder *c, struct buf_reader *columns, uint32_t lo
 
 int node_get_all(struct node_coder *c, struct buf_reader *columns, size_t count, uint32_t locations)
 {
-	int r = reserve(c, locations ? locations - 1 : 0, count);
+	int err = reserve(c, locations ? locations - 1 : 0, count);
 
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = get_one(c, columns, locations);
-	return r;
+	for (size_t i = 0; err == 0 && i < count; i++)
+		err = get_one(c, columns, locations);
+	return err;
 }
 
 int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations)

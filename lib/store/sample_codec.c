@@ -329,9 +329,9 @@ static int put_rest(const struct store_sample *samples, const uint64_t *keys, si
 {
 	struct sample_runs cpu = {0}, end = {0}, period = {0};
 	struct sample_nodes nodes = {0};
-	int r = nodes_init(&nodes, count);
+	int err = nodes_init(&nodes, count);
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; err == 0 && i < count; i++) {
 		const struct store_sample *s = &samples[(uint32_t)keys[i]];
 
 		nodes_put(&nodes, columns, s->node);
@@ -343,7 +343,7 @@ static int put_rest(const struct store_sample *samples, const uint64_t *keys, si
 	runs_flush(&end, &columns[COLUMN_END]);
 	runs_flush(&period, &columns[COLUMN_PERIOD]);
 	nodes_fini(&nodes);
-	return r;
+	return err;
 }
 
 int sample_codec_encode(const struct store_sample *samples, size_t count, int level,
@@ -351,20 +351,20 @@ int sample_codec_encode(const struct store_sample *samples, size_t count, int le
 {
 	struct buf columns[COLUMN_COUNT] = {0};
 	uint64_t *keys = group(samples, count);
-	int r = keys ? 0 : -ENOMEM;
+	int err = keys ? 0 : -ENOMEM;
 
-	if (r == 0) {
+	if (err == 0) {
 		uint64_t step = median_step(samples, keys, count);
 
 		put_groups(samples, keys, count, step, columns);
-		r = put_rest(samples, keys, count, columns);
+		err = put_rest(samples, keys, count, columns);
 	}
-	if (r == 0)
-		r = chunk_pack(columns, COLUMN_COUNT, level, ret_blob);
+	if (err == 0)
+		err = chunk_pack(columns, COLUMN_COUNT, level, ret_blob);
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		buf_free(&columns[i]);
 	free(keys);
-	return r;
+	return err;
 }
 
 /* --- decoding ------------------------------------------------------------------------------- */
@@ -421,18 +421,18 @@ int sample_codec_decode(const void *blob, size_t len, size_t count,
 			struct store_sample *ret_samples)
 {
 	struct chunk chunk;
-	int r;
+	int err;
 
 	if (count == 0 || count > SAMPLE_CODEC_MAX)
 		return -EBADMSG;
-	r = chunk_unpack(blob, len, COLUMN_COUNT, &chunk);
-	if (r < 0)
-		return r;
-	r = get_groups(chunk.column, count, ret_samples);
-	if (r == 0)
-		r = get_rest(chunk.column, count, ret_samples);
-	if (r == 0 && !chunk_done(&chunk))
-		r = -EBADMSG;
+	err = chunk_unpack(blob, len, COLUMN_COUNT, &chunk);
+	if (err < 0)
+		return err;
+	err = get_groups(chunk.column, count, ret_samples);
+	if (err == 0)
+		err = get_rest(chunk.column, count, ret_samples);
+	if (err == 0 && !chunk_done(&chunk))
+		err = -EBADMSG;
 	chunk_release(&chunk);
-	return r == 0 ? sample_codec_sort(ret_samples, count) : r;
+	return err == 0 ? sample_codec_sort(ret_samples, count) : err;
 }

@@ -27,11 +27,11 @@
 
 int store_commit_failed(struct store_writer *w, int rc)
 {
-	int r = store_db_errno(w->db, rc);
+	int err = store_db_errno(w->db, rc);
 
 	free(w->error);
 	w->error = strdup(sqlite3_errmsg(w->db));
-	return r;
+	return err;
 }
 
 /* --- statements ----------------------------------------------------------------------------- */
@@ -47,10 +47,10 @@ static int commit_prepare(struct store_writer *w, const char *sql, sqlite3_stmt 
 static int commit_step(struct store_writer *w, sqlite3_stmt *stmt)
 {
 	int rc = sqlite3_step(stmt);
-	int r = rc == SQLITE_DONE ? 0 : store_commit_failed(w, rc);
+	int err = rc == SQLITE_DONE ? 0 : store_commit_failed(w, rc);
 
 	sqlite3_reset(stmt);
-	return r;
+	return err;
 }
 
 static int commit_exec(struct store_writer *w, const char *sql)
@@ -75,12 +75,12 @@ static void commit_bind_text(sqlite3_stmt *stmt, int at, const char *s)
 static int commit_objects(struct store_writer *w)
 {
 	sqlite3_stmt *stmt;
-	int r;
+	int err;
 
 	if (!w->objects.count)
 		return 0;
-	r = commit_prepare(w, "INSERT INTO objects VALUES(?,?,?,?,?,?,?)", &stmt);
-	for (size_t i = 0; r == 0 && i < w->objects.count; i++) {
+	err = commit_prepare(w, "INSERT INTO objects VALUES(?,?,?,?,?,?,?)", &stmt);
+	for (size_t i = 0; err == 0 && i < w->objects.count; i++) {
 		const struct store_object *o = &w->objects.items[i];
 
 		sqlite3_bind_int64(stmt, 1, w->recording);
@@ -90,21 +90,21 @@ static int commit_objects(struct store_writer *w)
 		commit_bind_text(stmt, 5, o->path);
 		sqlite3_bind_blob(stmt, 6, o->build_id, (int)o->build_id_len, SQLITE_STATIC);
 		commit_bind_text(stmt, 7, o->problem);
-		r = commit_step(w, stmt);
+		err = commit_step(w, stmt);
 	}
 	sqlite3_finalize(stmt);
-	return r;
+	return err;
 }
 
 static int commit_processes(struct store_writer *w)
 {
 	sqlite3_stmt *stmt;
-	int r;
+	int err;
 
 	if (!w->processes.count)
 		return 0;
-	r = commit_prepare(w, "INSERT INTO processes VALUES(?,?,?,?,?,?)", &stmt);
-	for (size_t i = 0; r == 0 && i < w->processes.count; i++) {
+	err = commit_prepare(w, "INSERT INTO processes VALUES(?,?,?,?,?,?)", &stmt);
+	for (size_t i = 0; err == 0 && i < w->processes.count; i++) {
 		const struct store_process *p = &w->processes.items[i];
 
 		sqlite3_bind_int64(stmt, 1, w->recording);
@@ -113,21 +113,21 @@ static int commit_processes(struct store_writer *w)
 		sqlite3_bind_int(stmt, 4, p->parent);
 		commit_bind_text(stmt, 5, p->comm);
 		commit_bind_text(stmt, 6, p->exe);
-		r = commit_step(w, stmt);
+		err = commit_step(w, stmt);
 	}
 	sqlite3_finalize(stmt);
-	return r;
+	return err;
 }
 
 static int commit_threads(struct store_writer *w)
 {
 	sqlite3_stmt *stmt;
-	int r;
+	int err;
 
 	if (!w->threads.count)
 		return 0;
-	r = commit_prepare(w, "INSERT INTO threads VALUES(?,?,?,?,?)", &stmt);
-	for (size_t i = 0; r == 0 && i < w->threads.count; i++) {
+	err = commit_prepare(w, "INSERT INTO threads VALUES(?,?,?,?,?)", &stmt);
+	for (size_t i = 0; err == 0 && i < w->threads.count; i++) {
 		const struct store_thread *t = &w->threads.items[i];
 
 		sqlite3_bind_int64(stmt, 1, w->recording);
@@ -135,21 +135,21 @@ static int commit_threads(struct store_writer *w)
 		commit_bind_u64(stmt, 3, t->process);
 		sqlite3_bind_int(stmt, 4, t->tid);
 		commit_bind_text(stmt, 5, t->comm);
-		r = commit_step(w, stmt);
+		err = commit_step(w, stmt);
 	}
 	sqlite3_finalize(stmt);
-	return r;
+	return err;
 }
 
 static int commit_counters(struct store_writer *w)
 {
 	sqlite3_stmt *stmt;
-	int r = commit_prepare(w,
-			       "INSERT INTO counters VALUES(?,?,?)"
-			       " ON CONFLICT(recording, name) DO UPDATE SET value=excluded.value",
-			       &stmt);
+	int err = commit_prepare(w,
+				 "INSERT INTO counters VALUES(?,?,?)"
+				 " ON CONFLICT(recording, name) DO UPDATE SET value=excluded.value",
+				 &stmt);
 
-	for (size_t i = 0; r == 0 && i < w->counters.count; i++) {
+	for (size_t i = 0; err == 0 && i < w->counters.count; i++) {
 		const struct writer_counter *c = &w->counters.items[i];
 
 		if (!c->is_dirty)
@@ -157,10 +157,10 @@ static int commit_counters(struct store_writer *w)
 		sqlite3_bind_int64(stmt, 1, w->recording);
 		commit_bind_text(stmt, 2, c->name);
 		commit_bind_u64(stmt, 3, c->value);
-		r = commit_step(w, stmt);
+		err = commit_step(w, stmt);
 	}
 	sqlite3_finalize(stmt);
-	return r;
+	return err;
 }
 
 void store_commit_forget_rows(struct store_writer *w)
@@ -186,15 +186,16 @@ int store_commit_begin(struct store_writer *w, const struct store_recording *inf
 	const char *texts[] = {info->host,   info->kernel, info->arch, info->command,
 			       info->target, info->event,  info->note};
 	sqlite3_stmt *stmt;
-	int r = commit_prepare(w,
+	int err =
+		commit_prepare(w,
 			       "INSERT INTO recordings(start_unix_ns, start_ns, end_ns, host,"
 			       " kernel, arch, command, target, event, note, frequency_hz, period,"
 			       " cpus, finished, samples, lost, kernel_ns, kernel_runs)"
 			       " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0,0,0)",
 			       &stmt);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	commit_bind_u64(stmt, 1, info->start_unix_ns);
 	commit_bind_u64(stmt, 2, info->start_ns);
 	commit_bind_u64(stmt, 3, info->end_ns < info->start_ns ? info->start_ns : info->end_ns);
@@ -203,23 +204,23 @@ int store_commit_begin(struct store_writer *w, const struct store_recording *inf
 	commit_bind_u64(stmt, 11, info->frequency_hz);
 	commit_bind_u64(stmt, 12, info->period);
 	commit_bind_u64(stmt, 13, info->cpus);
-	r = commit_step(w, stmt);
+	err = commit_step(w, stmt);
 	sqlite3_finalize(stmt);
-	if (r == 0)
+	if (err == 0)
 		w->recording = sqlite3_last_insert_rowid(w->db);
-	return r;
+	return err;
 }
 
 static int commit_recording(struct store_writer *w, const struct store_recording *info)
 {
 	sqlite3_stmt *stmt;
-	int r = commit_prepare(w,
-			       "UPDATE recordings SET end_ns=?, samples=?, lost=?, kernel_ns=?,"
-			       " kernel_runs=?, finished=?, note=COALESCE(?,note) WHERE id=?",
-			       &stmt);
+	int err = commit_prepare(w,
+				 "UPDATE recordings SET end_ns=?, samples=?, lost=?, kernel_ns=?,"
+				 " kernel_runs=?, finished=?, note=COALESCE(?,note) WHERE id=?",
+				 &stmt);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	commit_bind_u64(stmt, 1, info->end_ns);
 	commit_bind_u64(stmt, 2, info->samples);
 	commit_bind_u64(stmt, 3, info->lost);
@@ -228,11 +229,11 @@ static int commit_recording(struct store_writer *w, const struct store_recording
 	sqlite3_bind_int(stmt, 6, info->finished);
 	commit_bind_text(stmt, 7, info->note);
 	sqlite3_bind_int64(stmt, 8, w->recording);
-	r = commit_step(w, stmt);
-	if (r == 0 && sqlite3_changes(w->db) != 1)
-		r = -ESTALE; /* somebody deleted the recording */
+	err = commit_step(w, stmt);
+	if (err == 0 && sqlite3_changes(w->db) != 1)
+		err = -ESTALE; /* somebody deleted the recording */
 	sqlite3_finalize(stmt);
-	return r;
+	return err;
 }
 
 /* --- chunks --------------------------------------------------------------------------------- */
@@ -263,13 +264,13 @@ static int commit_pack(const struct writer_table *t, enum table_kind kind, int l
 		       struct writer_chunk *ret_chunk)
 {
 	struct writer_chunk c = {.kind = kind, .seq = t->seq, .count = t->count};
-	int r = chunk_pack(t->columns, table_columns(kind), level, &c.blob);
+	int err = chunk_pack(t->columns, table_columns(kind), level, &c.blob);
 
-	if (r < 0)
+	if (err < 0)
 		buf_free(&c.blob);
 	else
 		*ret_chunk = c;
-	return r;
+	return err;
 }
 
 int store_commit_seal(struct store_writer *w, enum table_kind kind)
@@ -290,27 +291,27 @@ int store_commit_seal(struct store_writer *w, enum table_kind kind)
 
 static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 {
-	int r = 0;
+	int err = 0;
 
-	for (unsigned kind = 0; r == 0 && kind < TABLE_KINDS; kind++) {
+	for (unsigned kind = 0; err == 0 && kind < TABLE_KINDS; kind++) {
 		if (w->tables[kind].count >= COMMIT_ENOUGH)
-			r = store_commit_seal(w, kind);
+			err = store_commit_seal(w, kind);
 	}
-	for (size_t i = 0; r == 0 && i < w->full.count; i++)
-		r = commit_chunk(w, stmt, &w->full.items[i], 0);
-	for (unsigned kind = 0; r == 0 && kind < TABLE_KINDS; kind++) {
+	for (size_t i = 0; err == 0 && i < w->full.count; i++)
+		err = commit_chunk(w, stmt, &w->full.items[i], 0);
+	for (unsigned kind = 0; err == 0 && kind < TABLE_KINDS; kind++) {
 		struct writer_chunk c;
 
 		if (!w->tables[kind].count ||
 		    (!w->tables[kind].is_dirty && level == CHUNK_LEVEL_TAIL))
 			continue;
-		r = commit_pack(&w->tables[kind], kind, level, &c);
-		if (r < 0)
-			return r;
-		r = commit_chunk(w, stmt, &c, 0);
+		err = commit_pack(&w->tables[kind], kind, level, &c);
+		if (err < 0)
+			return err;
+		err = commit_chunk(w, stmt, &c, 0);
 		buf_free(&c.blob);
 	}
-	return r;
+	return err;
 }
 
 /* How many of the samples are in full chunks. */
@@ -326,20 +327,20 @@ static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_l
 	const struct store_sample *s = w->samples.items;
 	size_t count = w->samples.count, full = commit_full_samples(w);
 	int full_level = count / COMMIT_SAMPLES > COMMIT_MANY ? CHUNK_LEVEL_TAIL : CHUNK_LEVEL_FULL;
-	int r = 0;
+	int err = 0;
 
-	for (size_t at = 0; r == 0 && at < count; at += COMMIT_SAMPLES) {
+	for (size_t at = 0; err == 0 && at < count; at += COMMIT_SAMPLES) {
 		size_t n = count - at < COMMIT_SAMPLES ? count - at : COMMIT_SAMPLES;
 		struct writer_chunk c = {.kind = TABLE_SAMPLES,
 					 .seq = w->sample_seq + (uint32_t)(at / COMMIT_SAMPLES),
 					 .count = (uint32_t)n};
 
-		r = sample_codec_encode(s + at, n, at < full ? full_level : tail_level, &c.blob);
-		if (r == 0)
-			r = commit_chunk(w, stmt, &c, s[at].time_ns);
+		err = sample_codec_encode(s + at, n, at < full ? full_level : tail_level, &c.blob);
+		if (err == 0)
+			err = commit_chunk(w, stmt, &c, s[at].time_ns);
 		buf_free(&c.blob);
 	}
-	return r;
+	return err;
 }
 
 /* --- the transaction ------------------------------------------------------------------------ */
@@ -348,24 +349,24 @@ static int commit_write(struct store_writer *w, const struct store_recording *in
 {
 	int tail_level = info->finished ? CHUNK_LEVEL_FULL : CHUNK_LEVEL_TAIL;
 	sqlite3_stmt *stmt = NULL;
-	int r = commit_recording(w, info);
+	int err = commit_recording(w, info);
 
-	if (r == 0)
-		r = commit_objects(w);
-	if (r == 0)
-		r = commit_processes(w);
-	if (r == 0)
-		r = commit_threads(w);
-	if (r == 0)
-		r = commit_counters(w);
-	if (r == 0)
-		r = commit_prepare_chunk(w, &stmt);
-	if (r == 0)
-		r = commit_tables(w, stmt, tail_level);
-	if (r == 0 && (w->samples.count > w->samples_written || info->finished))
-		r = commit_samples(w, stmt, tail_level);
+	if (err == 0)
+		err = commit_objects(w);
+	if (err == 0)
+		err = commit_processes(w);
+	if (err == 0)
+		err = commit_threads(w);
+	if (err == 0)
+		err = commit_counters(w);
+	if (err == 0)
+		err = commit_prepare_chunk(w, &stmt);
+	if (err == 0)
+		err = commit_tables(w, stmt, tail_level);
+	if (err == 0 && (w->samples.count > w->samples_written || info->finished))
+		err = commit_samples(w, stmt, tail_level);
 	sqlite3_finalize(stmt);
-	return r;
+	return err;
 }
 
 /* After success: keeps only what the next commit will need. */
@@ -391,21 +392,21 @@ static void commit_forget(struct store_writer *w)
 
 int store_writer_commit(struct store_writer *w, const struct store_recording *info)
 {
-	int r = sample_codec_sort(w->samples.items, w->samples.count);
+	int err = sample_codec_sort(w->samples.items, w->samples.count);
 
 	/* Sorting may have mixed written samples with new ones: the chunk is written anew. */
-	if (r < 0)
-		return r;
-	r = commit_exec(w, "BEGIN IMMEDIATE");
-	if (r < 0)
-		return r;
-	r = commit_write(w, info);
-	if (r == 0)
-		r = commit_exec(w, "COMMIT");
-	if (r < 0) {
+	if (err < 0)
+		return err;
+	err = commit_exec(w, "BEGIN IMMEDIATE");
+	if (err < 0)
+		return err;
+	err = commit_write(w, info);
+	if (err == 0)
+		err = commit_exec(w, "COMMIT");
+	if (err < 0) {
 		if (!sqlite3_get_autocommit(w->db))
 			sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
-		return r;
+		return err;
 	}
 	commit_forget(w);
 	if (info->finished)

@@ -89,9 +89,9 @@ int store_db_errno(sqlite3 *db, int rc)
 }
 
 /* What went wrong and what to do, by errno; formats take the path alone. */
-static const char *explain(int r)
+static const char *explain(int err)
 {
-	switch (-r) {
+	switch (-err) {
 	case ENOENT:
 		return "there is no such file or folder; name one that is there";
 	case EINVAL:
@@ -112,24 +112,24 @@ static const char *explain(int r)
 	}
 }
 
-char *store_db_sentence(const char *path, int r, uint32_t version, const char *detail)
+char *store_db_sentence(const char *path, int err, uint32_t version, const char *detail)
 {
-	const char *known = explain(r);
+	const char *known = explain(err);
 	char *s = NULL;
 	int n;
 
 	if (known)
 		n = asprintf(&s, "%s: %s", path, known);
-	else if (r == -ENOTSUP)
+	else if (err == -ENOTSUP)
 		n = asprintf(&s,
 			     "%s: the store has version %u and this program reads up to version "
 			     "%d; use the stackctl that wrote it, or a newer one",
 			     path, version, STORE_VERSION);
-	else if (r == -EBADMSG)
+	else if (err == -EBADMSG)
 		n = asprintf(&s, "%s: the store is damaged (%s); use a copy, or record again", path,
 			     detail);
 	else
-		n = asprintf(&s, "%s: cannot be opened: %s", path, strerror(-r));
+		n = asprintf(&s, "%s: cannot be opened: %s", path, strerror(-err));
 	return n < 0 ? NULL : s;
 }
 
@@ -152,13 +152,13 @@ static int open_as(const char *name, int flags, sqlite3 **ret_db)
 {
 	sqlite3 *db = NULL;
 	int rc = sqlite3_open_v2(name, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
-	int r = store_db_errno(db, rc);
+	int err = store_db_errno(db, rc);
 
-	if (r == 0)
-		r = harden(db);
-	if (r < 0) {
+	if (err == 0)
+		err = harden(db);
+	if (err < 0) {
 		sqlite3_close(db);
-		return r;
+		return err;
 	}
 	*ret_db = db;
 	return 0;
@@ -182,7 +182,7 @@ int store_db_open_immutable(const char *path, sqlite3 **ret_db)
 {
 	size_t len = strlen(path);
 	char *uri = malloc(3 * len + sizeof("file:?immutable=1")), *to = uri;
-	int r;
+	int err;
 
 	if (!uri)
 		return -ENOMEM;
@@ -194,9 +194,9 @@ int store_db_open_immutable(const char *path, sqlite3 **ret_db)
 			*to++ = path[i];
 	}
 	sprintf(to, "?immutable=1");
-	r = open_as(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db);
+	err = open_as(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db);
 	free(uri);
-	return r;
+	return err;
 }
 
 static uint32_t be32(const uint8_t *b)
@@ -238,18 +238,18 @@ int store_db_exec(sqlite3 *db, const char *sql)
 static int create_locked(sqlite3 *db)
 {
 	char *marks;
-	int r;
+	int err;
 
-	r = store_db_exec(db, store_db_schema);
-	if (r < 0)
-		return r;
+	err = store_db_exec(db, store_db_schema);
+	if (err < 0)
+		return err;
 	marks = sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d",
 				STORE_APPLICATION_ID, STORE_VERSION);
 	if (!marks)
 		return -ENOMEM;
-	r = store_db_exec(db, marks);
+	err = store_db_exec(db, marks);
 	sqlite3_free(marks);
-	return r < 0 ? r : store_db_exec(db, "COMMIT");
+	return err < 0 ? err : store_db_exec(db, "COMMIT");
 }
 
 /* Asks for incremental vacuum in the database that this connection is going to make. SQLite acts
@@ -267,32 +267,32 @@ int store_db_create(sqlite3 *db)
 {
 	enum store_db_kind kind;
 	uint32_t version;
-	int r;
+	int err;
 
-	r = prepare_vacuum(db);
-	if (r == 0)
-		r = store_db_exec(db, "BEGIN EXCLUSIVE");
-	if (r < 0)
-		return r;
+	err = prepare_vacuum(db);
+	if (err == 0)
+		err = store_db_exec(db, "BEGIN EXCLUSIVE");
+	if (err < 0)
+		return err;
 	/* Somebody else may have made the schema until we got the lock. */
-	r = store_db_kind(db, &kind, &version);
-	if (r == 0 && kind == STORE_DB_EMPTY)
-		r = create_locked(db);
+	err = store_db_kind(db, &kind, &version);
+	if (err == 0 && kind == STORE_DB_EMPTY)
+		err = create_locked(db);
 	if (!sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-	return r;
+	return err;
 }
 
 /* All versions have the same tables: they differ in what chunks may say. */
 int store_db_upgrade(sqlite3 *db)
 {
 	char *sql = sqlite3_mprintf("PRAGMA user_version=%d", STORE_VERSION);
-	int r = sql ? store_db_exec(db, sql) : -ENOMEM;
+	int err = sql ? store_db_exec(db, sql) : -ENOMEM;
 
 	sqlite3_free(sql);
-	if (r == 0)
+	if (err == 0)
 		sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	return r;
+	return err;
 }
 
 static const char store_db_list[] =
@@ -324,23 +324,23 @@ int store_db_check_schema(sqlite3 *db)
 {
 	sqlite3 *fresh = NULL;
 	sqlite3_stmt *a = NULL, *b = NULL;
-	int rc, r;
+	int rc, err;
 
-	r = open_as(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh);
-	if (r == 0)
-		r = store_db_exec(fresh, store_db_schema);
-	if (r == 0) {
+	err = open_as(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh);
+	if (err == 0)
+		err = store_db_exec(fresh, store_db_schema);
+	if (err == 0) {
 		rc = sqlite3_prepare_v2(db, store_db_list, -1, &a, NULL);
-		r = store_db_errno(db, rc);
+		err = store_db_errno(db, rc);
 	}
-	if (r == 0) {
+	if (err == 0) {
 		rc = sqlite3_prepare_v2(fresh, store_db_list, -1, &b, NULL);
-		r = store_db_errno(fresh, rc);
+		err = store_db_errno(fresh, rc);
 	}
-	if (r == 0)
-		r = compare(db, a, b);
+	if (err == 0)
+		err = compare(db, a, b);
 	sqlite3_finalize(a);
 	sqlite3_finalize(b);
 	sqlite3_close(fresh);
-	return r;
+	return err;
 }

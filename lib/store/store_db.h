@@ -66,6 +66,6 @@ int store_db_errno(sqlite3 *db, int rc);
 
 /* A malloc()ed sentence for the user: why `path` could not be opened, which failed with `r`.
  * `version`: the file's, for -ENOTSUP; `detail`: what is damaged, for -EBADMSG. */
-char *store_db_sentence(const char *path, int r, uint32_t version, const char *detail);
+char *store_db_sentence(const char *path, int err, uint32_t version, const char *detail);
 
 #endif

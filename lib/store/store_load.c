@@ -91,10 +91,10 @@ int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, 
 	for (int i = 0; rc == SQLITE_OK && i < n; i++)
 		rc = sqlite3_bind_int64(stmt, i + 1, parameters[i]);
 	if (rc != SQLITE_OK) {
-		int r = store_db_errno(db, rc);
+		int err = store_db_errno(db, rc);
 
 		sqlite3_finalize(stmt);
-		return r;
+		return err;
 	}
 	*ret_stmt = stmt;
 	return 0;
@@ -119,13 +119,13 @@ int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 	};
 	const char **texts[] = {&rec.host,   &rec.kernel, &rec.arch, &rec.command,
 				&rec.target, &rec.event,  &rec.note};
-	int r = 0;
+	int err = 0;
 
-	for (int i = 0; r == 0 && i < 7; i++)
-		r = load_text(row, 4 + i, arena, "", texts[i]);
-	if (r == 0)
+	for (int i = 0; err == 0 && i < 7; i++)
+		err = load_text(row, 4 + i, arena, "", texts[i]);
+	if (err == 0)
 		*ret_recording = rec;
-	return r;
+	return err;
 }
 
 static int load_object(struct store_reader *r, sqlite3_stmt *row)
@@ -135,15 +135,15 @@ static int load_object(struct store_reader *r, sqlite3_stmt *row)
 				 .file_id = load_u64(row, 2),
 				 .build_id_len = (size_t)sqlite3_column_bytes(row, 4)};
 	const void *build_id = sqlite3_column_blob(row, 4);
-	int e;
+	int err;
 
 	if (o.build_id_len > STORE_MAX_BUILD_ID)
 		return -EBADMSG;
-	e = load_text(row, 3, &r->arena, "", &o.path);
-	if (e == 0)
-		e = load_text(row, 5, &r->arena, NULL, &o.problem);
-	if (e < 0)
-		return e;
+	err = load_text(row, 3, &r->arena, "", &o.path);
+	if (err == 0)
+		err = load_text(row, 5, &r->arena, NULL, &o.problem);
+	if (err < 0)
+		return err;
 	o.build_id = (uint8_t *)store_load_copy(&r->arena, build_id, o.build_id_len);
 	if (!o.build_id || VEC_RESERVE(&r->objects, 1) < 0)
 		return -ENOMEM;
@@ -156,15 +156,15 @@ static int load_process(struct store_reader *r, sqlite3_stmt *row)
 	struct store_process p = {.number = (uint32_t)r->processes.count,
 				  .pid = sqlite3_column_int(row, 1),
 				  .parent = sqlite3_column_int(row, 2)};
-	int e = load_text(row, 3, &r->arena, "", &p.comm);
+	int err = load_text(row, 3, &r->arena, "", &p.comm);
 
-	if (e == 0)
-		e = load_text(row, 4, &r->arena, NULL, &p.exe);
-	if (e == 0)
-		e = VEC_RESERVE(&r->processes, 1);
-	if (e == 0)
+	if (err == 0)
+		err = load_text(row, 4, &r->arena, NULL, &p.exe);
+	if (err == 0)
+		err = VEC_RESERVE(&r->processes, 1);
+	if (err == 0)
 		r->processes.items[r->processes.count++] = p;
-	return e;
+	return err;
 }
 
 static int load_thread(struct store_reader *r, sqlite3_stmt *row)
@@ -172,15 +172,15 @@ static int load_thread(struct store_reader *r, sqlite3_stmt *row)
 	struct store_thread t = {.number = (uint32_t)r->threads.count,
 				 .process = (uint32_t)load_u64(row, 1),
 				 .tid = sqlite3_column_int(row, 2)};
-	int e = load_text(row, 3, &r->arena, "", &t.comm);
+	int err = load_text(row, 3, &r->arena, "", &t.comm);
 
-	if (e == 0 && load_u64(row, 1) >= r->processes.count)
-		e = -EBADMSG;
-	if (e == 0)
-		e = VEC_RESERVE(&r->threads, 1);
-	if (e == 0)
+	if (err == 0 && load_u64(row, 1) >= r->processes.count)
+		err = -EBADMSG;
+	if (err == 0)
+		err = VEC_RESERVE(&r->threads, 1);
+	if (err == 0)
 		r->threads.items[r->threads.count++] = t;
-	return e;
+	return err;
 }
 
 /* Calls `each` for the rows of a table, whose first column must count from 0. */
@@ -189,53 +189,53 @@ static int load_rows(struct store_reader *r, const char *table, const char *sql,
 {
 	sqlite3_stmt *stmt;
 	int64_t expected = 0;
-	int e, rc;
+	int err, rc;
 
 	r->damaged = table;
-	e = store_load_prepare(r->db, sql, &r->tables.recording.id, 1, &stmt);
-	if (e < 0)
-		return e;
+	err = store_load_prepare(r->db, sql, &r->tables.recording.id, 1, &stmt);
+	if (err < 0)
+		return err;
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		if (sqlite3_column_int64(stmt, 0) != expected || expected >= STORE_MAX_ROWS)
-			e = -EBADMSG;
-		if (e == 0)
-			e = each(r, stmt);
-		if (e < 0)
+			err = -EBADMSG;
+		if (err == 0)
+			err = each(r, stmt);
+		if (err < 0)
 			break;
 		expected++;
 	}
 	sqlite3_finalize(stmt);
-	return e < 0 ? e : store_db_errno(r->db, rc);
+	return err < 0 ? err : store_db_errno(r->db, rc);
 }
 
 /* Counters are numbered by name: each must be greater than the one before. */
 static int load_counters(struct store_reader *r)
 {
 	sqlite3_stmt *stmt;
-	int e, rc;
+	int err, rc;
 
 	r->damaged = "table counters";
-	e = store_load_prepare(r->db,
-			       "SELECT name, value FROM counters WHERE recording=? ORDER BY name",
-			       &r->tables.recording.id, 1, &stmt);
-	if (e < 0)
-		return e;
+	err = store_load_prepare(r->db,
+				 "SELECT name, value FROM counters WHERE recording=? ORDER BY name",
+				 &r->tables.recording.id, 1, &stmt);
+	if (err < 0)
+		return err;
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		struct store_counter c = {.value = load_u64(stmt, 1)};
 		size_t n = r->counters.count;
 
-		e = load_text(stmt, 0, &r->arena, "", &c.name);
-		if (e == 0 && (n >= STORE_MAX_COUNTERS ||
-			       (n && strcmp(r->counters.items[n - 1].name, c.name) >= 0)))
-			e = -EBADMSG;
-		if (e == 0)
-			e = VEC_RESERVE(&r->counters, 1);
-		if (e < 0)
+		err = load_text(stmt, 0, &r->arena, "", &c.name);
+		if (err == 0 && (n >= STORE_MAX_COUNTERS ||
+				 (n && strcmp(r->counters.items[n - 1].name, c.name) >= 0)))
+			err = -EBADMSG;
+		if (err == 0)
+			err = VEC_RESERVE(&r->counters, 1);
+		if (err < 0)
 			break;
 		r->counters.items[r->counters.count++] = c;
 	}
 	sqlite3_finalize(stmt);
-	return e < 0 ? e : store_db_errno(r->db, rc);
+	return err < 0 ? err : store_db_errno(r->db, rc);
 }
 
 /* --- tags ----------------------------------------------------------------------------------- */
@@ -273,22 +273,22 @@ int store_reader_tags(struct store_reader *r, const uint64_t **ret_tags)
 
 static int load_all_rows(struct store_reader *r)
 {
-	int e = load_rows(r, "table objects",
-			  "SELECT number, kind, file_id, path, build_id, problem FROM objects"
-			  " WHERE recording=? ORDER BY number",
-			  load_object);
+	int err = load_rows(r, "table objects",
+			    "SELECT number, kind, file_id, path, build_id, problem FROM objects"
+			    " WHERE recording=? ORDER BY number",
+			    load_object);
 
-	if (e == 0)
-		e = load_rows(r, "table processes",
-			      "SELECT number, pid, parent, comm, exe FROM processes"
-			      " WHERE recording=? ORDER BY number",
-			      load_process);
-	if (e == 0)
-		e = load_rows(r, "table threads",
-			      "SELECT number, process, tid, comm FROM threads"
-			      " WHERE recording=? ORDER BY number",
-			      load_thread);
-	return e == 0 ? load_counters(r) : e;
+	if (err == 0)
+		err = load_rows(r, "table processes",
+				"SELECT number, pid, parent, comm, exe FROM processes"
+				" WHERE recording=? ORDER BY number",
+				load_process);
+	if (err == 0)
+		err = load_rows(r, "table threads",
+				"SELECT number, process, tid, comm FROM threads"
+				" WHERE recording=? ORDER BY number",
+				load_thread);
+	return err == 0 ? load_counters(r) : err;
 }
 
 static void load_publish(struct store_reader *r)
@@ -317,13 +317,13 @@ static void load_publish(struct store_reader *r)
 
 int store_load_tables(struct store_reader *r)
 {
-	int e = load_all_rows(r);
+	int err = load_all_rows(r);
 
-	if (e == 0)
-		e = store_load_chunks(r);
-	if (e == 0)
+	if (err == 0)
+		err = store_load_chunks(r);
+	if (err == 0)
 		load_publish(r);
-	return e;
+	return err;
 }
 
 void store_load_free(struct store_reader *r)

@@ -67,16 +67,16 @@ static int load_location(struct load *l, struct buf_reader *columns)
 {
 	struct store_reader *r = l->r;
 	struct store_location loc = {.number = (uint32_t)r->locations.count};
-	int e;
+	int err;
 
 	if (r->locations.count >= STORE_MAX_LOCATIONS)
 		return -EBADMSG;
-	e = location_get(&l->location_coder, columns, (uint32_t)r->objects.count, &loc);
-	if (e == 0)
-		e = VEC_RESERVE(&r->locations, 1);
-	if (e == 0)
+	err = location_get(&l->location_coder, columns, (uint32_t)r->objects.count, &loc);
+	if (err == 0)
+		err = VEC_RESERVE(&r->locations, 1);
+	if (err == 0)
 		r->locations.items[r->locations.count++] = loc;
-	return e;
+	return err;
 }
 
 static int load_line(struct load *l, struct buf_reader *columns)
@@ -96,15 +96,15 @@ static int load_origin(struct load *l, struct buf_reader *columns)
 {
 	struct store_reader *r = l->r;
 	struct origin origin;
-	int e;
+	int err;
 
 	if (r->origins.count >= STORE_MAX_ORIGINS || r->runs.count >= STORE_MAX_RUNS)
 		return -EBADMSG;
 	if (VEC_RESERVE(&r->origins, 1) < 0 || VEC_RESERVE(&r->runs, ORIGIN_MAX_RUNS) < 0)
 		return -ENOMEM;
-	e = origin_get(columns, r->runs.items + r->runs.count, &origin);
-	if (e < 0)
-		return e;
+	err = origin_get(columns, r->runs.items + r->runs.count, &origin);
+	if (err < 0)
+		return err;
 	r->origins.items[r->origins.count++] = origin;
 	r->runs.count += origin.n_runs;
 	return 0;
@@ -180,27 +180,27 @@ static int load_nodes(struct load *l, struct buf_reader *columns, size_t count)
 static int load_chunk(struct load *l, const struct load_row *row, enum table_kind kind)
 {
 	struct chunk chunk;
-	int e;
+	int err;
 
 	if (row->count < 1 || row->count > TABLE_CODEC_MAX)
 		return -EBADMSG;
-	e = chunk_unpack(row->blob.data, row->blob.len, table_columns(kind), &chunk);
-	if (e < 0)
-		return e;
+	err = chunk_unpack(row->blob.data, row->blob.len, table_columns(kind), &chunk);
+	if (err < 0)
+		return err;
 	if (!load_kinds[kind].entry)
-		e = load_nodes(l, chunk.column, (size_t)row->count);
-	for (int64_t i = 0; e == 0 && load_kinds[kind].entry && i < row->count; i++)
-		e = load_kinds[kind].entry(l, chunk.column);
-	if (e == 0 && !chunk_done(&chunk))
-		e = -EBADMSG;
+		err = load_nodes(l, chunk.column, (size_t)row->count);
+	for (int64_t i = 0; err == 0 && load_kinds[kind].entry && i < row->count; i++)
+		err = load_kinds[kind].entry(l, chunk.column);
+	if (err == 0 && !chunk_done(&chunk))
+		err = -EBADMSG;
 	chunk_release(&chunk);
-	return e;
+	return err;
 }
 
 /* The next chunk's row; 1: there is none. */
 static int load_next(struct load *l, sqlite3_stmt *stmt, struct load_row *row)
 {
-	int rc, e = 1;
+	int rc, err = 1;
 
 	buf_clear(&row->blob);
 	pthread_mutex_lock(&l->lock);
@@ -210,26 +210,26 @@ static int load_next(struct load *l, sqlite3_stmt *stmt, struct load_row *row)
 		row->count = sqlite3_column_int64(stmt, 1);
 		buf_put(&row->blob, sqlite3_column_blob(stmt, 2),
 			(size_t)sqlite3_column_bytes(stmt, 2));
-		e = row->blob.failed ? -ENOMEM : 0;
+		err = row->blob.failed ? -ENOMEM : 0;
 	} else if (rc != SQLITE_DONE) {
-		e = store_db_errno(l->r->db, rc);
+		err = store_db_errno(l->r->db, rc);
 	}
 	pthread_mutex_unlock(&l->lock);
-	return e;
+	return err;
 }
 
 static int load_begin(struct load *l, enum table_kind kind, sqlite3_stmt **ret_stmt)
 {
 	const int64_t parameters[] = {l->r->tables.recording.id, kind};
-	int e;
+	int err;
 
 	pthread_mutex_lock(&l->lock);
-	e = store_load_prepare(l->r->db,
-			       "SELECT seq, count, data FROM chunks INDEXED BY chunks_by_kind"
-			       " WHERE recording=? AND kind=? ORDER BY seq",
-			       parameters, 2, ret_stmt);
+	err = store_load_prepare(l->r->db,
+				 "SELECT seq, count, data FROM chunks INDEXED BY chunks_by_kind"
+				 " WHERE recording=? AND kind=? ORDER BY seq",
+				 parameters, 2, ret_stmt);
 	pthread_mutex_unlock(&l->lock);
-	return e;
+	return err;
 }
 
 /* All chunks of a kind. */
@@ -238,20 +238,20 @@ static int load_all(struct load *l, enum table_kind kind)
 	struct load_row row = {0};
 	int64_t expected = 0;
 	sqlite3_stmt *stmt;
-	int e = load_begin(l, kind, &stmt);
+	int err = load_begin(l, kind, &stmt);
 
-	if (e < 0)
-		return e;
-	while ((e = load_next(l, stmt, &row)) == 0) {
-		e = row.seq == expected++ ? load_chunk(l, &row, kind) : -EBADMSG;
-		if (e < 0)
+	if (err < 0)
+		return err;
+	while ((err = load_next(l, stmt, &row)) == 0) {
+		err = row.seq == expected++ ? load_chunk(l, &row, kind) : -EBADMSG;
+		if (err < 0)
 			break;
 	}
 	buf_free(&row.blob);
 	pthread_mutex_lock(&l->lock);
 	sqlite3_finalize(stmt);
 	pthread_mutex_unlock(&l->lock);
-	return e < 0 ? e : 0;
+	return err < 0 ? err : 0;
 }
 
 /* The same in the caller's thread, which tells where damage is. */
@@ -309,7 +309,7 @@ static int load_place_lines(struct load *l)
 	size_t n = r->locations.count, count = l->lines.count;
 	uint32_t *first = calloc(n + 2, sizeof(*first));
 	struct store_line *lines = big_alloc(count + 1, sizeof(*lines));
-	int e = 0;
+	int err = 0;
 
 	r->line_first = first;
 	r->lines = lines;
@@ -325,9 +325,9 @@ static int load_place_lines(struct load *l)
 
 		lines[first[line->location + 1]++] = load_resolve(l, line);
 	}
-	for (size_t i = 0; e == 0 && i < n; i++)
-		e = load_sort_depths(lines + first[i], first[i + 1] - first[i]);
-	return e;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = load_sort_depths(lines + first[i], first[i + 1] - first[i]);
+	return err;
 }
 
 /* --- all ------------------------------------------------------------------------------------ */
@@ -357,14 +357,15 @@ static void load_start(struct load *l, struct load_apart *ret_apart)
 		load_thread(ret_apart);
 }
 
-/* Waits for it. `e`: how it went in this thread. */
-static int load_join(struct load_apart *apart, int e)
+/* Waits for the thread. `err` is the result of the caller's own part of the load. Returns the first
+ * error of the two. */
+static int load_join(struct load_apart *apart, int err)
 {
 	if (apart->is_started)
 		pthread_join(apart->thread, NULL);
-	if (e == 0 && apart->result < 0)
+	if (err == 0 && apart->result < 0)
 		apart->l->r->damaged = load_kinds[TABLE_NODES].name;
-	return e < 0 ? e : apart->result;
+	return err < 0 ? err : apart->result;
 }
 
 /* How many nodes there will be, as far as the file can be believed: room for them at once spares
@@ -374,13 +375,13 @@ static int load_expect_nodes(struct load *l)
 	const int64_t parameters[] = {l->r->tables.recording.id, TABLE_NODES};
 	sqlite3_stmt *stmt;
 	int64_t n = 0;
-	int e = store_load_prepare(l->r->db,
-				   "SELECT sum(count) FROM chunks INDEXED BY chunks_by_kind"
-				   " WHERE recording=? AND kind=?",
-				   parameters, 2, &stmt);
+	int err = store_load_prepare(l->r->db,
+				     "SELECT sum(count) FROM chunks INDEXED BY chunks_by_kind"
+				     " WHERE recording=? AND kind=?",
+				     parameters, 2, &stmt);
 
-	if (e < 0)
-		return e;
+	if (err < 0)
+		return err;
 	if (sqlite3_step(stmt) == SQLITE_ROW)
 		n = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
@@ -405,12 +406,12 @@ static int load_rest(struct load *l)
 {
 	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS, TABLE_LINES,
 						TABLE_ORIGINS};
-	int e = 0;
+	int err = 0;
 
-	for (size_t i = 0; e == 0 && i < sizeof(kinds) / sizeof(*kinds); i++)
-		e = load_here(l, kinds[i]);
-	if (e < 0)
-		return e;
+	for (size_t i = 0; err == 0 && i < sizeof(kinds) / sizeof(*kinds); i++)
+		err = load_here(l, kinds[i]);
+	if (err < 0)
+		return err;
 	load_place_runs(l->r);
 	l->r->damaged = "table chunks, lines";
 	return load_place_lines(l);
@@ -419,21 +420,21 @@ static int load_rest(struct load *l)
 static int load_everything(struct load *l)
 {
 	struct load_apart nodes;
-	int e = load_prepare(l);
+	int err = load_prepare(l);
 
-	if (e == 0)
-		e = load_here(l, TABLE_LOCATIONS);
-	if (e < 0)
-		return e;
+	if (err == 0)
+		err = load_here(l, TABLE_LOCATIONS);
+	if (err < 0)
+		return err;
 	load_start(l, &nodes);
-	e = load_join(&nodes, load_rest(l));
-	return e == 0 ? load_here(l, TABLE_SIZES) : e;
+	err = load_join(&nodes, load_rest(l));
+	return err == 0 ? load_here(l, TABLE_SIZES) : err;
 }
 
 int store_load_chunks(struct store_reader *r)
 {
 	struct load l = {.r = r, .lock = PTHREAD_MUTEX_INITIALIZER};
-	int e = load_everything(&l);
+	int err = load_everything(&l);
 
 	free(l.strings.items);
 	free(l.functions.items);
@@ -441,5 +442,5 @@ int store_load_chunks(struct store_reader *r)
 	free(l.size_coder);
 	location_coder_fini(&l.location_coder);
 	pthread_mutex_destroy(&l.lock);
-	return e;
+	return err;
 }

@@ -71,7 +71,7 @@ static int store_path_mkdir(const char *folder)
 int store_path_prepare(const char *path)
 {
 	char *folder = strdup(path), *last, *at;
-	int r = 0;
+	int err = 0;
 
 	if (!folder)
 		return -ENOMEM;
@@ -80,17 +80,17 @@ int store_path_prepare(const char *path)
 		*last = '\0';
 	else
 		*folder = '\0'; /* a file in the current folder */
-	for (at = folder; r == 0 && *at; at++) {
+	for (at = folder; err == 0 && *at; at++) {
 		if (*at != '/' || at == folder)
 			continue;
 		*at = '\0';
-		r = store_path_mkdir(folder);
+		err = store_path_mkdir(folder);
 		*at = '/';
 	}
-	if (r == 0 && *folder)
-		r = store_path_mkdir(folder);
+	if (err == 0 && *folder)
+		err = store_path_mkdir(folder);
 	free(folder);
-	return r;
+	return err;
 }
 
 /* Gives one file away; one that is missing or not root's is left alone. */
@@ -98,7 +98,7 @@ static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid
 {
 	char *name;
 	struct stat st;
-	int fd, r = 0;
+	int fd, err = 0;
 
 	if (asprintf(&name, "%s%s", path, suffix) < 0)
 		return -ENOMEM;
@@ -108,24 +108,24 @@ static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
-		r = -errno;
+		err = -errno;
 	else if (S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_uid == 0 &&
 		 fchownat(fd, "", uid, gid, AT_EMPTY_PATH) < 0)
-		r = -errno;
+		err = -errno;
 	close(fd);
-	return r;
+	return err;
 }
 
 int store_path_hand_over(const char *path)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm"};
 	uint32_t uid, gid = UINT32_MAX; /* (gid_t)-1: leave it */
-	int r = 0;
+	int err = 0;
 
 	if (geteuid() != 0 || !env_id("SUDO_UID", &uid) || uid == 0)
 		return 0;
 	env_id("SUDO_GID", &gid);
-	for (unsigned i = 0; r == 0 && i < 3; i++)
-		r = give(path, suffixes[i], uid, gid);
-	return r;
+	for (unsigned i = 0; err == 0 && i < 3; i++)
+		err = give(path, suffixes[i], uid, gid);
+	return err;
 }

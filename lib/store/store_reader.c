@@ -27,13 +27,13 @@ static uint64_t reader_size(const char *path, const char *suffix)
 {
 	struct stat st;
 	char *name;
-	int r;
+	int err;
 
 	if (asprintf(&name, "%s%s", path, suffix) < 0)
 		return 0;
-	r = stat(name, &st);
+	err = stat(name, &st);
 	free(name);
-	return r < 0 ? 0 : (uint64_t)st.st_size;
+	return err < 0 ? 0 : (uint64_t)st.st_size;
 }
 
 /* Begins the transaction: the snapshot is that of the first read. SQLite's result code. */
@@ -48,10 +48,10 @@ static int reader_begin(sqlite3 *db)
 static int reader_check_kind(sqlite3 *db, uint32_t *ret_version)
 {
 	enum store_db_kind kind;
-	int r = store_db_kind(db, &kind, ret_version);
+	int err = store_db_kind(db, &kind, ret_version);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	if (kind == STORE_DB_NEWER)
 		return -ENOTSUP;
 	return kind == STORE_DB_STORE ? 0 : -EINVAL;
@@ -66,23 +66,23 @@ static bool reader_can_be_immutable(int rc, const char *path)
 
 static int reader_open_db(const char *path, sqlite3 **db, uint32_t *ret_version)
 {
-	int r = store_db_open(path, SQLITE_OPEN_READONLY, db), rc;
+	int err = store_db_open(path, SQLITE_OPEN_READONLY, db), rc;
 
-	if (r == 0)
-		r = reader_check_kind(*db, ret_version);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = reader_check_kind(*db, ret_version);
+	if (err < 0)
+		return err;
 	rc = reader_begin(*db);
 	if (reader_can_be_immutable(rc, path)) {
 		sqlite3_close(*db);
 		*db = NULL;
-		r = store_db_open_immutable(path, db);
-		if (r < 0)
-			return r;
+		err = store_db_open_immutable(path, db);
+		if (err < 0)
+			return err;
 		rc = reader_begin(*db);
 	}
-	r = store_db_errno(*db, rc);
-	return r == 0 ? store_db_check_schema(*db) : r;
+	err = store_db_errno(*db, rc);
+	return err == 0 ? store_db_check_schema(*db) : err;
 }
 
 /* The recording's row; 0: the latest. */
@@ -91,23 +91,23 @@ static int reader_find(struct store_reader *r, int64_t recording)
 	const char *sql = recording ? STORE_LOAD_RECORDING "WHERE id=?"
 				    : STORE_LOAD_RECORDING "ORDER BY id DESC LIMIT 1";
 	sqlite3_stmt *stmt;
-	int e, rc;
+	int err, rc;
 
 	r->damaged = "table recordings";
-	e = store_load_prepare(r->db, sql, &recording, recording ? 1 : 0, &stmt);
-	if (e < 0)
-		return e;
+	err = store_load_prepare(r->db, sql, &recording, recording ? 1 : 0, &stmt);
+	if (err < 0)
+		return err;
 	rc = sqlite3_step(stmt);
 	if (rc == SQLITE_ROW)
-		e = store_load_recording(stmt, &r->arena, &r->tables.recording);
+		err = store_load_recording(stmt, &r->arena, &r->tables.recording);
 	else
-		e = rc == SQLITE_DONE ? -ENODATA : store_db_errno(r->db, rc);
+		err = rc == SQLITE_DONE ? -ENODATA : store_db_errno(r->db, rc);
 	sqlite3_finalize(stmt);
-	return e;
+	return err;
 }
 
 /* Says what is damaged: the table, and SQLite's view of it if it has one. */
-static char *reader_sentence(const struct store_reader *r, const char *path, int e,
+static char *reader_sentence(const struct store_reader *r, const char *path, int err,
 			     uint32_t version)
 {
 	int rc = r && r->db ? sqlite3_errcode(r->db) & 0xff : SQLITE_OK;
@@ -116,7 +116,7 @@ static char *reader_sentence(const struct store_reader *r, const char *path, int
 
 	snprintf(detail, sizeof(detail), "%s%s%s", r && r->damaged ? r->damaged : "its tables",
 		 is_sqlite ? ": " : "", is_sqlite ? sqlite3_errmsg(r->db) : "");
-	return store_db_sentence(path, e, version, detail);
+	return store_db_sentence(path, err, version, detail);
 }
 
 int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
@@ -124,23 +124,23 @@ int store_reader_open(const char *path, int64_t recording, struct store_reader *
 {
 	struct store_reader *r = calloc(1, sizeof(*r));
 	uint32_t version = 0;
-	int e = r ? 0 : -ENOMEM;
+	int err = r ? 0 : -ENOMEM;
 
-	if (e == 0)
-		e = reader_open_db(path, &r->db, &version);
-	if (e == 0)
-		e = reader_find(r, recording);
-	if (e == 0)
-		e = store_load_tables(r);
-	if (e == 0) {
+	if (err == 0)
+		err = reader_open_db(path, &r->db, &version);
+	if (err == 0)
+		err = reader_find(r, recording);
+	if (err == 0)
+		err = store_load_tables(r);
+	if (err == 0) {
 		r->tables.store_bytes = reader_size(path, "") + reader_size(path, "-wal");
 		*ret_reader = r;
 		return 0;
 	}
 	if (ret_error)
-		*ret_error = reader_sentence(r, path, e, version);
+		*ret_error = reader_sentence(r, path, err, version);
 	store_reader_close(r);
-	return e;
+	return err;
 }
 
 void store_reader_close(struct store_reader *reader)
@@ -202,14 +202,14 @@ static int reader_own_strings(struct store_recording *rec)
 {
 	const char **texts[] = {&rec->host,   &rec->kernel, &rec->arch, &rec->command,
 				&rec->target, &rec->event,  &rec->note};
-	int e = 0;
+	int err = 0;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		*texts[i] = e == 0 ? strdup(*texts[i]) : NULL;
+		*texts[i] = err == 0 ? strdup(*texts[i]) : NULL;
 		if (!*texts[i])
-			e = -ENOMEM;
+			err = -ENOMEM;
 	}
-	return e;
+	return err;
 }
 
 void store_recordings_free(struct store_recording *recordings, size_t count)
@@ -233,31 +233,31 @@ typedef VEC(struct store_recording) reader_list;
 static int reader_list_all(struct store_reader *r, reader_list *list)
 {
 	sqlite3_stmt *stmt;
-	int e, rc;
+	int err, rc;
 
 	r->damaged = "table recordings";
-	e = store_load_prepare(r->db, STORE_LOAD_RECORDING "ORDER BY id", NULL, 0, &stmt);
-	if (e < 0)
-		return e;
+	err = store_load_prepare(r->db, STORE_LOAD_RECORDING "ORDER BY id", NULL, 0, &stmt);
+	if (err < 0)
+		return err;
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		struct store_recording *rec;
 
-		e = VEC_RESERVE(list, 1);
-		if (e < 0)
+		err = VEC_RESERVE(list, 1);
+		if (err < 0)
 			break;
 		rec = &list->items[list->count];
-		e = store_load_recording(stmt, &r->arena, rec);
-		if (e < 0)
+		err = store_load_recording(stmt, &r->arena, rec);
+		if (err < 0)
 			break;
 		list->count++;
-		e = reader_own_strings(rec);
-		if (e == 0 && list->count > 1 && rec[-1].id >= rec->id)
-			e = -EBADMSG;
-		if (e < 0)
+		err = reader_own_strings(rec);
+		if (err == 0 && list->count > 1 && rec[-1].id >= rec->id)
+			err = -EBADMSG;
+		if (err < 0)
 			break;
 	}
 	sqlite3_finalize(stmt);
-	return e < 0 ? e : store_db_errno(r->db, rc);
+	return err < 0 ? err : store_db_errno(r->db, rc);
 }
 
 int store_list_recordings(const char *path, struct store_recording **ret_recordings,
@@ -266,18 +266,18 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 	struct store_reader *r = calloc(1, sizeof(*r));
 	reader_list list = {0};
 	uint32_t version = 0;
-	int e = r ? reader_open_db(path, &r->db, &version) : -ENOMEM;
+	int err = r ? reader_open_db(path, &r->db, &version) : -ENOMEM;
 
-	if (e == 0)
-		e = reader_list_all(r, &list);
-	if (e == 0) {
+	if (err == 0)
+		err = reader_list_all(r, &list);
+	if (err == 0) {
 		*ret_recordings = list.items;
 		*ret_count = list.count;
 	} else {
 		store_recordings_free(list.items, list.count);
 		if (ret_error)
-			*ret_error = reader_sentence(r, path, e, version);
+			*ret_error = reader_sentence(r, path, err, version);
 	}
 	store_reader_close(r);
-	return e;
+	return err;
 }

@@ -36,12 +36,12 @@ static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_v
 int store_retain_shrink(struct store_writer *w)
 {
 	int64_t before = INT64_MAX, now;
-	int r, rc;
+	int err, rc;
 
 	for (;;) {
-		r = retain_pragma(w, "PRAGMA freelist_count", &now);
-		if (r < 0 || now == 0 || now >= before)
-			return r;
+		err = retain_pragma(w, "PRAGMA freelist_count", &now);
+		if (err < 0 || now == 0 || now >= before)
+			return err;
 		before = now;
 		rc = sqlite3_exec(w->db, RETAIN_VACUUM, NULL, NULL, NULL);
 		if (rc != SQLITE_OK)
@@ -52,15 +52,15 @@ int store_retain_shrink(struct store_writer *w)
 static int retain_content_bytes(struct store_writer *w, uint64_t *ret_bytes)
 {
 	int64_t pages, unused, size;
-	int r = retain_pragma(w, "PRAGMA page_count", &pages);
+	int err = retain_pragma(w, "PRAGMA page_count", &pages);
 
-	if (r == 0)
-		r = retain_pragma(w, "PRAGMA freelist_count", &unused);
-	if (r == 0)
-		r = retain_pragma(w, "PRAGMA page_size", &size);
-	if (r == 0)
+	if (err == 0)
+		err = retain_pragma(w, "PRAGMA freelist_count", &unused);
+	if (err == 0)
+		err = retain_pragma(w, "PRAGMA page_size", &size);
+	if (err == 0)
 		*ret_bytes = (uint64_t)(pages - unused) * (uint64_t)size;
-	return r;
+	return err;
 }
 
 static int retain_delete(struct store_writer *w, int64_t recording)
@@ -151,23 +151,23 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 	size_t count = 0;
 	struct timespec ts;
 	uint64_t now_ns, bytes = 0;
-	int r, deleted = 0;
+	int err, deleted = 0;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	now_ns = (uint64_t)ts.tv_sec * RETAIN_S_TO_NS + (uint64_t)ts.tv_nsec;
-	r = retain_candidates(w, now_ns, &items, &count);
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	err = retain_candidates(w, now_ns, &items, &count);
+	for (size_t i = 0; err == 0 && i < count; i++) {
 		bool is_old = retain_is_old(&items[i], now_ns, max_age_s);
 
 		if (!is_old && max_bytes)
-			r = retain_content_bytes(w, &bytes);
-		if (r < 0 || !(is_old || (max_bytes && bytes > max_bytes)))
+			err = retain_content_bytes(w, &bytes);
+		if (err < 0 || !(is_old || (max_bytes && bytes > max_bytes)))
 			continue;
-		r = retain_delete(w, items[i].id);
-		deleted += r == 0;
+		err = retain_delete(w, items[i].id);
+		deleted += err == 0;
 	}
 	free(items);
-	if (r == 0 && deleted)
-		r = store_retain_shrink(w);
-	return r < 0 ? r : deleted;
+	if (err == 0 && deleted)
+		err = store_retain_shrink(w);
+	return err < 0 ? err : deleted;
 }

@@ -63,34 +63,34 @@ static int samples_list_chunks(struct samples *s)
 {
 	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
 	sqlite3_stmt *stmt;
-	int e, rc;
+	int err, rc;
 
-	e = store_load_prepare(s->r->db,
-			       "SELECT seq, count, first_ns FROM chunks INDEXED BY chunks_by_kind"
-			       " WHERE recording=? AND kind=? ORDER BY seq",
-			       parameters, 2, &stmt);
-	if (e < 0)
-		return e;
+	err = store_load_prepare(s->r->db,
+				 "SELECT seq, count, first_ns FROM chunks INDEXED BY chunks_by_kind"
+				 " WHERE recording=? AND kind=? ORDER BY seq",
+				 parameters, 2, &stmt);
+	if (err < 0)
+		return err;
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		struct samples_chunk c = {.seq = sqlite3_column_int64(stmt, 0),
 					  .count = sqlite3_column_int64(stmt, 1),
 					  .first_ns = (uint64_t)sqlite3_column_int64(stmt, 2)};
 
 		if (c.seq != (int64_t)s->chunks.count || c.count < 1 || c.count > SAMPLE_CODEC_MAX)
-			e = -EBADMSG;
-		if (e == 0)
-			e = VEC_RESERVE(&s->chunks, 1);
-		if (e < 0)
+			err = -EBADMSG;
+		if (err == 0)
+			err = VEC_RESERVE(&s->chunks, 1);
+		if (err < 0)
 			break;
 		s->chunks.items[s->chunks.count++] = c;
 	}
 	sqlite3_finalize(stmt);
-	if (e == 0)
-		e = store_db_errno(s->r->db, rc);
-	if (e == 0 && s->chunks.count)
+	if (err == 0)
+		err = store_db_errno(s->r->db, rc);
+	if (err == 0 && s->chunks.count)
 		qsort(s->chunks.items, s->chunks.count, sizeof(*s->chunks.items),
 		      samples_compare_chunks);
-	return e;
+	return err;
 }
 
 /* --- making a chunk's samples: in either thread ---------------------------------------------- */
@@ -98,7 +98,7 @@ static int samples_list_chunks(struct samples *s)
 /* Copies a chunk's blob; the lock is held. */
 static int samples_fetch(struct samples *s, const struct samples_chunk *c, struct buf *ret_blob)
 {
-	int rc, e = 0;
+	int rc, err = 0;
 
 	buf_clear(ret_blob);
 	sqlite3_bind_int64(s->stmt, 3, c->seq);
@@ -107,9 +107,9 @@ static int samples_fetch(struct samples *s, const struct samples_chunk *c, struc
 		buf_put(ret_blob, sqlite3_column_blob(s->stmt, 0),
 			(size_t)sqlite3_column_bytes(s->stmt, 0));
 	else
-		e = rc == SQLITE_DONE ? -EBADMSG : store_db_errno(s->r->db, rc);
+		err = rc == SQLITE_DONE ? -EBADMSG : store_db_errno(s->r->db, rc);
 	sqlite3_reset(s->stmt);
-	return ret_blob->failed ? -ENOMEM : e;
+	return ret_blob->failed ? -ENOMEM : err;
 }
 
 static int samples_check(const struct samples *s, const struct samples_chunk *c,
@@ -134,18 +134,19 @@ static int samples_make(void *arg, size_t job, unsigned slot)
 	struct samples *s = arg;
 	struct samples_slot *to = &s->slots[slot];
 	const struct samples_chunk *c = &s->chunks.items[job];
-	int e;
+	int err;
 
 	if (!to->decoded)
 		to->decoded = malloc(SAMPLE_CODEC_MAX * sizeof(*to->decoded));
 	if (!to->decoded)
 		return -ENOMEM;
 	pthread_mutex_lock(&s->lock);
-	e = samples_fetch(s, c, &to->blob);
+	err = samples_fetch(s, c, &to->blob);
 	pthread_mutex_unlock(&s->lock);
-	if (e == 0)
-		e = sample_codec_decode(to->blob.data, to->blob.len, (size_t)c->count, to->decoded);
-	return e == 0 ? samples_check(s, c, to->decoded) : e;
+	if (err == 0)
+		err = sample_codec_decode(to->blob.data, to->blob.len, (size_t)c->count,
+					  to->decoded);
+	return err == 0 ? samples_check(s, c, to->decoded) : err;
 }
 
 /* --- handing them out ------------------------------------------------------------------------ */
@@ -154,11 +155,11 @@ static int samples_make(void *arg, size_t job, unsigned slot)
 static int samples_emit(struct samples *s, const struct store_sample *samples, size_t count,
 			uint64_t until, size_t *at)
 {
-	int e = 0;
+	int err = 0;
 
-	while (e == 0 && *at < count && samples[*at].time_ns <= until)
-		e = s->each(s->arg, &samples[(*at)++]);
-	return e;
+	while (err == 0 && *at < count && samples[*at].time_ns <= until)
+		err = s->each(s->arg, &samples[(*at)++]);
+	return err;
 }
 
 /* Merges samples into what waits. */
@@ -188,13 +189,14 @@ static int samples_take(void *arg, size_t job, unsigned slot)
 	const struct store_sample *decoded = s->slots[slot].decoded;
 	size_t count = (size_t)s->chunks.items[job].count, at = 0;
 	uint64_t until = job + 1 < s->chunks.count ? s->chunks.items[job + 1].first_ns : UINT64_MAX;
-	int e = 0;
+	int err = 0;
 
 	if (s->done == s->waiting.count)
-		e = samples_emit(s, decoded, count, until, &at);
-	if (e == 0)
-		e = samples_merge(s, decoded + at, count - at);
-	return e == 0 ? samples_emit(s, s->waiting.items, s->waiting.count, until, &s->done) : e;
+		err = samples_emit(s, decoded, count, until, &at);
+	if (err == 0)
+		err = samples_merge(s, decoded + at, count - at);
+	return err == 0 ? samples_emit(s, s->waiting.items, s->waiting.count, until, &s->done)
+			: err;
 }
 
 static int samples_run(struct samples *s)
@@ -202,14 +204,14 @@ static int samples_run(struct samples *s)
 	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
 	const struct relay_work work = {
 		.n = s->chunks.count, .make = samples_make, .take = samples_take, .arg = s};
-	int e = store_load_prepare(s->r->db,
-				   "SELECT data FROM chunks WHERE recording=? AND kind=? AND seq=?",
-				   parameters, 2, &s->stmt);
+	int err = store_load_prepare(
+		s->r->db, "SELECT data FROM chunks WHERE recording=? AND kind=? AND seq=?",
+		parameters, 2, &s->stmt);
 
-	if (e == 0)
-		e = relay_run(&work);
+	if (err == 0)
+		err = relay_run(&work);
 	sqlite3_finalize(s->stmt);
-	return e;
+	return err;
 }
 
 int store_reader_samples(struct store_reader *reader,
@@ -217,10 +219,10 @@ int store_reader_samples(struct store_reader *reader,
 {
 	struct samples s = {
 		.r = reader, .lock = PTHREAD_MUTEX_INITIALIZER, .each = each, .arg = arg};
-	int e = samples_list_chunks(&s);
+	int err = samples_list_chunks(&s);
 
-	if (e == 0)
-		e = samples_run(&s);
+	if (err == 0)
+		err = samples_run(&s);
 	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
 		buf_free(&s.slots[i].blob);
 		free(s.slots[i].decoded);
@@ -228,5 +230,5 @@ int store_reader_samples(struct store_reader *reader,
 	pthread_mutex_destroy(&s.lock);
 	free(s.chunks.items);
 	free(s.waiting.items);
-	return e;
+	return err;
 }

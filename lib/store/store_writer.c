@@ -48,56 +48,56 @@ static int writer_touch(const char *path)
 static int writer_use_wal(sqlite3 *db)
 {
 	const struct timespec pause = {.tv_nsec = WRITER_PAUSE_MS * 1000000l};
-	int r = store_db_exec(db, "PRAGMA journal_mode=WAL");
+	int err = store_db_exec(db, "PRAGMA journal_mode=WAL");
 
-	for (int waited = 0; r == -EBUSY && waited < STORE_BUSY_MS; waited += WRITER_PAUSE_MS) {
+	for (int waited = 0; err == -EBUSY && waited < STORE_BUSY_MS; waited += WRITER_PAUSE_MS) {
 		nanosleep(&pause, NULL);
-		r = store_db_exec(db, "PRAGMA journal_mode=WAL");
+		err = store_db_exec(db, "PRAGMA journal_mode=WAL");
 	}
-	return r;
+	return err;
 }
 
 /* The pragmas that a writing connection runs with. */
 static int writer_configure(sqlite3 *db)
 {
 	int on = 1;
-	int r = writer_use_wal(db);
+	int err = writer_use_wal(db);
 
-	if (r == 0)
-		r = store_db_exec(db, "PRAGMA synchronous=NORMAL;"
-				      "PRAGMA journal_size_limit=4194304");
+	if (err == 0)
+		err = store_db_exec(db, "PRAGMA synchronous=NORMAL;"
+					"PRAGMA journal_size_limit=4194304");
 	/* The WAL and its index stay after the last connection: a reader that cannot write to
 	 * the folder could not make them. */
 	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
-	return r;
+	return err;
 }
 
 static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 {
 	enum store_db_kind kind;
-	int r = writer_touch(path);
+	int err = writer_touch(path);
 
-	if (r == 0)
-		r = store_db_open(path, SQLITE_OPEN_READWRITE, db);
-	if (r == 0)
-		r = store_db_kind(*db, &kind, ret_version);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = store_db_open(path, SQLITE_OPEN_READWRITE, db);
+	if (err == 0)
+		err = store_db_kind(*db, &kind, ret_version);
+	if (err < 0)
+		return err;
 	if (kind == STORE_DB_NEWER)
 		return -ENOTSUP;
 	if (kind == STORE_DB_OTHER)
 		return -EINVAL;
 	if (kind == STORE_DB_EMPTY) {
-		r = store_db_create(*db);
-		if (r < 0)
-			return r;
+		err = store_db_create(*db);
+		if (err < 0)
+			return err;
 	}
-	r = store_db_check_schema(*db);
-	if (r == 0)
-		r = writer_configure(*db);
-	if (r == 0 && kind == STORE_DB_STORE && *ret_version < STORE_VERSION)
-		r = store_db_upgrade(*db);
-	return r;
+	err = store_db_check_schema(*db);
+	if (err == 0)
+		err = writer_configure(*db);
+	if (err == 0 && kind == STORE_DB_STORE && *ret_version < STORE_VERSION)
+		err = store_db_upgrade(*db);
+	return err;
 }
 
 int store_writer_new(const char *path, const struct store_recording *info,
@@ -105,23 +105,23 @@ int store_writer_new(const char *path, const struct store_recording *info,
 {
 	struct store_writer *w = calloc(1, sizeof(*w));
 	uint32_t version = 0;
-	int r = w ? 0 : -ENOMEM;
+	int err = w ? 0 : -ENOMEM;
 
-	if (r == 0)
-		r = node_coder_init(&w->node_coder);
-	if (r == 0)
-		r = writer_open(path, &w->db, &version);
-	if (r == 0)
-		r = store_commit_begin(w, info);
-	if (r == 0) {
+	if (err == 0)
+		err = node_coder_init(&w->node_coder);
+	if (err == 0)
+		err = writer_open(path, &w->db, &version);
+	if (err == 0)
+		err = store_commit_begin(w, info);
+	if (err == 0) {
 		*ret_writer = w;
 		return 0;
 	}
 	if (ret_error)
-		*ret_error = store_db_sentence(path, r, version,
+		*ret_error = store_db_sentence(path, err, version,
 					       w && w->db ? sqlite3_errmsg(w->db) : "");
 	store_writer_free(w);
-	return r;
+	return err;
 }
 
 static void writer_close(sqlite3 *db)
@@ -293,33 +293,33 @@ static void writer_table_added(struct store_writer *w, enum table_kind kind)
 int store_writer_location(struct store_writer *w, const struct store_location *location)
 {
 	struct writer_table *t = &w->tables[TABLE_LOCATIONS];
-	int r;
+	int err;
 
 	if (location->number != t->total || location->object >= w->n_objects ||
 	    t->total >= STORE_MAX_LOCATIONS)
 		return -EINVAL;
-	r = writer_table_room(w, TABLE_LOCATIONS, WRITER_ENTRY_BYTES);
-	if (r == 0)
-		r = location_put(&w->location_coder, t->columns, location);
-	if (r == 0)
+	err = writer_table_room(w, TABLE_LOCATIONS, WRITER_ENTRY_BYTES);
+	if (err == 0)
+		err = location_put(&w->location_coder, t->columns, location);
+	if (err == 0)
 		writer_table_added(w, TABLE_LOCATIONS);
-	return r;
+	return err;
 }
 
 int store_writer_node(struct store_writer *w, const struct store_node *node)
 {
 	struct writer_table *t = &w->tables[TABLE_NODES];
-	int r;
+	int err;
 
 	if (node->parent > t->total || node->location >= w->tables[TABLE_LOCATIONS].total ||
 	    t->total >= STORE_MAX_NODES)
 		return -EINVAL;
-	r = writer_table_room(w, TABLE_NODES, WRITER_ENTRY_BYTES);
-	if (r == 0)
-		r = node_put(&w->node_coder, t->columns, node);
-	if (r == 0)
+	err = writer_table_room(w, TABLE_NODES, WRITER_ENTRY_BYTES);
+	if (err == 0)
+		err = node_put(&w->node_coder, t->columns, node);
+	if (err == 0)
 		writer_table_added(w, TABLE_NODES);
-	return r;
+	return err;
 }
 
 /* The number of a string in the store; 0 for NULL. */
@@ -328,18 +328,18 @@ static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_nu
 	struct writer_table *t = &w->tables[TABLE_STRINGS];
 	size_t len = s ? strnlen(s, STORE_MAX_STRING) : 0;
 	bool is_new = false;
-	int r;
+	int err;
 
 	*ret_number = 0;
 	if (!s)
 		return 0;
 	if (t->total >= STORE_MAX_STRINGS)
 		return -EINVAL;
-	r = writer_table_room(w, TABLE_STRINGS, len + 16);
-	if (r == 0)
-		r = store_names_string(&w->names, s, len, ret_number, &is_new);
-	if (r < 0 || !is_new)
-		return r;
+	err = writer_table_room(w, TABLE_STRINGS, len + 16);
+	if (err == 0)
+		err = store_names_string(&w->names, s, len, ret_number, &is_new);
+	if (err < 0 || !is_new)
+		return err;
 	string_put(t->columns, s, len);
 	writer_table_added(w, TABLE_STRINGS);
 	return 0;
@@ -351,16 +351,16 @@ static int writer_function(struct store_writer *w, const struct store_line *line
 {
 	struct table_function f = {.start = line->function_start};
 	bool is_new = false;
-	int r = writer_string(w, line->function, &f.name);
+	int err = writer_string(w, line->function, &f.name);
 
-	if (r == 0)
-		r = writer_string(w, line->file, &f.file);
-	if (r == 0)
-		r = writer_table_room(w, TABLE_FUNCTIONS, WRITER_ENTRY_BYTES);
-	if (r == 0)
-		r = store_names_function(&w->names, &f, ret_number, &is_new);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = writer_string(w, line->file, &f.file);
+	if (err == 0)
+		err = writer_table_room(w, TABLE_FUNCTIONS, WRITER_ENTRY_BYTES);
+	if (err == 0)
+		err = store_names_function(&w->names, &f, ret_number, &is_new);
+	if (err < 0)
+		return err;
 	--*ret_number;
 	if (is_new) {
 		function_put(&w->function_coder, w->tables[TABLE_FUNCTIONS].columns, &f);
@@ -376,16 +376,16 @@ int store_writer_line(struct store_writer *w, const struct store_line *line)
 			       .depth = line->depth,
 			       .line = line->line,
 			       .is_inlined = line->is_inlined};
-	int r;
+	int err;
 
 	if (line->location >= w->tables[TABLE_LOCATIONS].total || line->depth >= STORE_MAX_DEPTH ||
 	    t->total >= STORE_MAX_LINES)
 		return -EINVAL;
-	r = writer_function(w, line, &l.function);
-	if (r == 0)
-		r = writer_table_room(w, TABLE_LINES, WRITER_ENTRY_BYTES);
-	if (r < 0)
-		return r;
+	err = writer_function(w, line, &l.function);
+	if (err == 0)
+		err = writer_table_room(w, TABLE_LINES, WRITER_ENTRY_BYTES);
+	if (err < 0)
+		return err;
 	line_put(&w->line_coder, t->columns, &l);
 	writer_table_added(w, TABLE_LINES);
 	return 0;
@@ -395,7 +395,7 @@ int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size)
 {
 	struct writer_table *t = &w->tables[TABLE_SIZES];
 	const struct store_node *nodes = w->node_coder.nodes.items;
-	int r;
+	int err;
 
 	if (node != t->total + 1 || node > w->tables[TABLE_NODES].total)
 		return -EINVAL;
@@ -403,9 +403,9 @@ int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size)
 		w->size_coder = calloc(1, sizeof(*w->size_coder));
 	if (!w->size_coder)
 		return -ENOMEM;
-	r = writer_table_room(w, TABLE_SIZES, WRITER_ENTRY_BYTES);
-	if (r < 0)
-		return r;
+	err = writer_table_room(w, TABLE_SIZES, WRITER_ENTRY_BYTES);
+	if (err < 0)
+		return err;
 	size_put(w->size_coder, t->columns, &nodes[nodes[node].parent], &nodes[node], size);
 	writer_table_added(w, TABLE_SIZES);
 	return 0;
@@ -425,14 +425,14 @@ static bool writer_origin_is_good(const struct origin *origin)
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin)
 {
 	struct writer_table *t = &w->tables[TABLE_ORIGINS];
-	int r;
+	int err;
 
 	if (number != t->total + 1 || number >= STORE_MAX_ORIGINS ||
 	    w->n_runs + origin->n_runs > STORE_MAX_RUNS || !writer_origin_is_good(origin))
 		return -EINVAL;
-	r = writer_table_room(w, TABLE_ORIGINS, (size_t)origin->n_runs * 5 + 16);
-	if (r < 0)
-		return r;
+	err = writer_table_room(w, TABLE_ORIGINS, (size_t)origin->n_runs * 5 + 16);
+	if (err < 0)
+		return err;
 	origin_put(t->columns, origin);
 	w->n_runs += origin->n_runs;
 	writer_table_added(w, TABLE_ORIGINS);

@@ -78,13 +78,13 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 static int open_path(const char *path, struct elf_file **ret_file)
 {
 	int fd = open(path, OPEN_FLAGS);
-	int r;
+	int err;
 
 	if (fd < 0)
 		return -ENOENT;
-	r = elf_file_open(fd, ret_file);
+	err = elf_file_open(fd, ret_file);
 	close(fd);
-	return r;
+	return err;
 }
 
 /* Takes `path` over, and frees it. 0, -ENOENT for a file that is not there or not ours, -ENOMEM. */
@@ -92,11 +92,11 @@ static int try_path(char *path, const uint8_t *build_id, size_t len, const struc
 		    struct elf_file **ret_file)
 {
 	struct elf_file *file = NULL;
-	int r = path ? open_path(path, &file) : -ENOMEM;
+	int err = path ? open_path(path, &file) : -ENOMEM;
 
 	free(path);
-	if (r)
-		return r == -ENOMEM ? r : -ENOENT;
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
 	if (!belongs(file, build_id, len, link)) {
 		elf_file_free(file);
 		return -ENOENT;
@@ -138,17 +138,17 @@ static int open_from_debuginfod(struct debuginfod *debuginfod, const uint8_t *bu
 				struct elf_file **ret_file)
 {
 	struct elf_file *file = NULL;
-	int fd, r;
+	int fd, err;
 
 	if (!debuginfod || !build_id)
 		return -ENOENT;
 	fd = debuginfod_fetch(debuginfod, build_id, len);
 	if (fd < 0)
 		return -ENOENT;
-	r = elf_file_open(fd, &file);
+	err = elf_file_open(fd, &file);
 	close(fd);
-	if (r)
-		return r == -ENOMEM ? r : -ENOENT;
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
 	*ret_file = file;
 	return 0;
 }
@@ -200,24 +200,24 @@ static int open_by_link(const struct elf_file *file, const char *root, const cha
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	struct link link = {0};
 	char *dir;
-	int r;
+	int err;
 
 	if (!slash)
 		return -ENOENT;
-	r = read_link(file, &link);
-	if (r)
-		return r;
+	err = read_link(file, &link);
+	if (err)
+		return err;
 	dir = strndup(path, (size_t)(slash - path));
-	r = dir ? try_path(format(dir, "/", link.name, ""), build_id, len, &link, ret_debug)
-		: -ENOMEM;
-	if (r == -ENOENT)
-		r = try_path(format(dir, "/.debug/", link.name, ""), build_id, len, &link,
-			     ret_debug);
-	if (r == -ENOENT && root)
-		r = try_path(format(root, dir, "/", link.name), build_id, len, &link, ret_debug);
+	err = dir ? try_path(format(dir, "/", link.name, ""), build_id, len, &link, ret_debug)
+		  : -ENOMEM;
+	if (err == -ENOENT)
+		err = try_path(format(dir, "/.debug/", link.name, ""), build_id, len, &link,
+			       ret_debug);
+	if (err == -ENOENT && root)
+		err = try_path(format(root, dir, "/", link.name), build_id, len, &link, ret_debug);
 	free(dir);
 	free(link.name);
-	return r;
+	return err;
 }
 
 int debug_file_open(const struct elf_file *file, const char *root, const char *path,
@@ -225,13 +225,13 @@ int debug_file_open(const struct elf_file *file, const char *root, const char *p
 {
 	size_t len;
 	const uint8_t *build_id = elf_file_build_id(file, &len);
-	int r = open_by_build_id(root, build_id, len, ret_debug);
+	int err = open_by_build_id(root, build_id, len, ret_debug);
 
-	if (r == -ENOENT)
-		r = open_by_link(file, root, path, ret_debug);
-	if (r == -ENOENT)
-		r = open_from_debuginfod(debuginfod, build_id, len, ret_debug);
-	return r;
+	if (err == -ENOENT)
+		err = open_by_link(file, root, path, ret_debug);
+	if (err == -ENOENT)
+		err = open_from_debuginfod(debuginfod, build_id, len, ret_debug);
+	return err;
 }
 
 /* --- shared by several debug files --------------------------------------------------------- */
@@ -268,12 +268,12 @@ int debug_file_open_shared(const char *root, const char *name, const uint8_t *bu
 			   int *ret_fd, Elf **ret_elf)
 {
 	const char *tail = strstr(name, "/.dwz/");
-	int r;
+	int err;
 
 	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
-	r = try_shared(build_id_path(root, build_id, len), build_id, len, ret_fd, ret_elf);
-	if (r != -ENOENT || !tail || strstr(tail, "/../"))
-		return r;
+	err = try_shared(build_id_path(root, build_id, len), build_id, len, ret_fd, ret_elf);
+	if (err != -ENOENT || !tail || strstr(tail, "/../"))
+		return err;
 	return try_shared(format(root, tail, "", ""), build_id, len, ret_fd, ret_elf);
 }

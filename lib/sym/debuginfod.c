@@ -43,15 +43,15 @@ int debuginfod_new(struct debuginfod **ret_debuginfod)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	struct debuginfod *d;
-	int r;
+	int err;
 
 	if (!urls || !*urls)
 		return -ENOENT;
 	d = calloc(1, sizeof(*d));
-	r = d ? load(d) : -ENOMEM;
-	if (r) {
+	err = d ? load(d) : -ENOMEM;
+	if (err) {
 		debuginfod_free(d);
-		return r;
+		return err;
 	}
 	*ret_debuginfod = d;
 	return 0;

@@ -116,11 +116,11 @@ static int add_ranges(struct dwarf_names *names, Dwarf_Die *die, struct range_ma
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
-	int r = 0;
+	int err = 0;
 
-	while (!r && spend(names) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-		r = range_map_add(map, start, end, value, rank);
-	return r;
+	while (!err && spend(names) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		err = range_map_add(map, start, end, value, rank);
+	return err;
 }
 
 static const char *string_of(Dwarf_Die *die, unsigned name)
@@ -185,7 +185,7 @@ static int walk_inlines(struct dwarf_names *names, struct unit *unit, struct inl
 			Dwarf_Die *die, uint32_t parent, uint32_t depth)
 {
 	Dwarf_Die child;
-	int r = 0;
+	int err = 0;
 
 	if (depth == MAX_DEPTH || !first_child(names, die, &child))
 		return 0;
@@ -195,15 +195,15 @@ static int walk_inlines(struct dwarf_names *names, struct unit *unit, struct inl
 
 		if (tag == DW_TAG_inlined_subroutine) {
 			inner = (uint32_t)in->n;
-			r = add_inlined_call(names, unit, in, &child, parent, depth);
+			err = add_inlined_call(names, unit, in, &child, parent, depth);
 		} else if (tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
 			   tag != DW_TAG_catch_block) {
 			continue;
 		}
-		if (!r)
-			r = walk_inlines(names, unit, in, &child, inner, depth + 1);
-	} while (!r && next_sibling(names, &child));
-	return r;
+		if (!err)
+			err = walk_inlines(names, unit, in, &child, inner, depth + 1);
+	} while (!err && next_sibling(names, &child));
+	return err;
 }
 
 static void inlines_free(struct inlines *in)
@@ -219,16 +219,16 @@ static int index_function(struct dwarf_names *names, struct unit *unit, struct f
 {
 	struct inlines *in = calloc(1, sizeof(*in));
 	Dwarf_Addr start;
-	int r;
+	int err;
 
 	if (!in)
 		return -ENOMEM;
-	r = walk_inlines(names, unit, in, &f->die, NO_PARENT, 0);
-	if (!r)
-		r = range_map_seal(&in->map);
-	if (r) {
+	err = walk_inlines(names, unit, in, &f->die, NO_PARENT, 0);
+	if (!err)
+		err = range_map_seal(&in->map);
+	if (err) {
 		inlines_free(in);
-		return r;
+		return err;
 	}
 	f->name = name_of(&f->die);
 	f->start = dwarf_entrypc(&f->die, &start) ? 0 : start;
@@ -269,7 +269,7 @@ static int walk_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Di
 			  uint32_t depth)
 {
 	Dwarf_Die child;
-	int r = 0;
+	int err = 0;
 
 	if (depth == MAX_DEPTH || !first_child(names, die, &child))
 		return 0;
@@ -277,11 +277,11 @@ static int walk_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Di
 		int tag = dwarf_tag(&child);
 
 		if (tag == DW_TAG_subprogram)
-			r = add_function(names, unit, &child);
-		if (!r && is_scope(tag))
-			r = walk_functions(names, unit, &child, depth + 1);
-	} while (!r && next_sibling(names, &child));
-	return r;
+			err = add_function(names, unit, &child);
+		if (!err && is_scope(tag))
+			err = walk_functions(names, unit, &child, depth + 1);
+	} while (!err && next_sibling(names, &child));
+	return err;
 }
 
 static void unit_clear(struct unit *unit)
@@ -295,14 +295,14 @@ static void unit_clear(struct unit *unit)
 
 static int index_unit(struct dwarf_names *names, struct unit *unit)
 {
-	int r = walk_functions(names, unit, &unit->die, 0);
+	int err = walk_functions(names, unit, &unit->die, 0);
 
-	if (!r)
-		r = range_map_seal(&unit->map);
-	if (r)
+	if (!err)
+		err = range_map_seal(&unit->map);
+	if (err)
 		unit_clear(unit);
-	unit->is_indexed = !r;
-	return r;
+	unit->is_indexed = !err;
+	return err;
 }
 
 /* --- an object's units --------------------------------------------------------------------- */
@@ -321,13 +321,13 @@ static int index_object(struct dwarf_names *names)
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 	uint8_t type;
-	int r = 0;
+	int err = 0;
 
-	while (!r && names->n_units < MAX_UNITS && spend(names) &&
+	while (!err && names->n_units < MAX_UNITS && spend(names) &&
 	       !dwarf_get_units(names->dwarf, unit, &unit, NULL, &type, &die, NULL))
 		if (type == DW_UT_compile)
-			r = add_unit(names, &die);
-	return r ? r : range_map_seal(&names->map);
+			err = add_unit(names, &die);
+	return err ? err : range_map_seal(&names->map);
 }
 
 /* --- opening ------------------------------------------------------------------------------- */
@@ -338,16 +338,16 @@ static int attach_shared(struct dwarf_names *names, const char *debug_root)
 	const void *build_id;
 	const char *name;
 	ssize_t len = dwelf_dwarf_gnu_debugaltlink(names->dwarf, &name, &build_id);
-	int r;
+	int err;
 
 	if (!len)
 		return 0;
 	if (len < 0)
 		return -ENOENT;
-	r = debug_file_open_shared(debug_root, name, build_id, (size_t)len, &names->shared_fd,
-				   &names->shared_elf);
-	if (r)
-		return r;
+	err = debug_file_open_shared(debug_root, name, build_id, (size_t)len, &names->shared_fd,
+				     &names->shared_elf);
+	if (err)
+		return err;
 	names->shared_dwarf = dwarf_begin_elf(names->shared_elf, DWARF_C_READ, NULL);
 	if (!names->shared_dwarf)
 		return -ENOENT;
@@ -409,7 +409,7 @@ static int reload(struct dwarf_names *names)
 
 static int load(struct dwarf_names *names, const struct elf_file *file, const char *debug_root)
 {
-	int r;
+	int err;
 
 	names->shared_fd = -1;
 	names->functions_left = MAX_FUNCTIONS;
@@ -419,21 +419,21 @@ static int load(struct dwarf_names *names, const struct elf_file *file, const ch
 	names->dwarf = dwarf_begin_elf(names->elf, DWARF_C_READ, NULL);
 	if (!names->dwarf)
 		return -ENOENT;
-	r = attach_shared(names, debug_root);
-	if (!r)
-		r = index_object(names);
-	return !r && !names->n_units ? -ENOENT : r;
+	err = attach_shared(names, debug_root);
+	if (!err)
+		err = index_object(names);
+	return !err && !names->n_units ? -ENOENT : err;
 }
 
 int dwarf_names_new(const struct elf_file *file, const char *debug_root,
 		    struct dwarf_names **ret_names)
 {
 	struct dwarf_names *names = calloc(1, sizeof(*names));
-	int r = names ? load(names, file, debug_root) : -ENOMEM;
+	int err = names ? load(names, file, debug_root) : -ENOMEM;
 
-	if (r) {
+	if (err) {
 		dwarf_names_free(names);
-		return r;
+		return err;
 	}
 	*ret_names = names;
 	return 0;
@@ -462,11 +462,11 @@ static int find_function(struct dwarf_names *names, struct unit *unit, uint64_t 
 			 struct function **ret_function)
 {
 	uint32_t i;
-	int r = unit->is_indexed ? 0 : index_unit(names, unit);
+	int err = unit->is_indexed ? 0 : index_unit(names, unit);
 
 	*ret_function = NULL;
-	if (r || !range_map_find(&unit->map, vaddr, &i))
-		return r;
+	if (err || !range_map_find(&unit->map, vaddr, &i))
+		return err;
 	*ret_function = &unit->functions[i];
 	return (*ret_function)->inlines ? 0 : index_function(names, unit, *ret_function);
 }
@@ -498,17 +498,17 @@ static void count_lines(struct dwarf_names *names, struct unit *unit)
 static int find_unit(struct dwarf_names *names, uint64_t vaddr, struct unit **ret_unit)
 {
 	uint32_t i;
-	int r = 0;
+	int err = 0;
 
 	*ret_unit = NULL;
 	if (!range_map_find(&names->map, vaddr, &i))
 		return 0;
 	if (names->max_line_bytes && names->line_bytes > names->max_line_bytes &&
 	    !names->units[i].has_lines)
-		r = reload(names);
-	if (!r && range_map_find(&names->map, vaddr, &i))
+		err = reload(names);
+	if (!err && range_map_find(&names->map, vaddr, &i))
 		*ret_unit = &names->units[i];
-	return r;
+	return err;
 }
 
 /* From the innermost inlined call outwards. `at` holds where the innermost stands. */
@@ -546,13 +546,13 @@ int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 	struct dwarf_names_frame at = {0};
 	struct function *function;
 	struct unit *unit;
-	int r = find_unit(names, vaddr, &unit);
+	int err = find_unit(names, vaddr, &unit);
 
-	if (r || !unit)
-		return r;
-	r = find_function(names, unit, vaddr, &function);
-	if (r)
-		return r;
+	if (err || !unit)
+		return err;
+	err = find_function(names, unit, vaddr, &function);
+	if (err)
+		return err;
 	find_line(unit, vaddr, &at);
 	count_lines(names, unit);
 	if (!function && !at.file)

@@ -133,15 +133,15 @@ static int load_modules(struct kallsyms *k, const struct kallsyms_options *optio
 	FILE *f = open_at(options->proc_root, "modules");
 	char *line = NULL;
 	size_t cap = 0;
-	int r = 0;
+	int err = 0;
 
 	if (!f)
 		return 0;
-	while (!r && getline(&line, &cap, f) > 0)
-		r = load_module(k, line, options->sys_root);
+	while (!err && getline(&line, &cap, f) > 0)
+		err = load_module(k, line, options->sys_root);
 	free(line);
 	fclose(f);
-	return r;
+	return err;
 }
 
 /* The part of a module's symbols; one that is not in /proc/modules becomes a pseudo module. */
@@ -258,9 +258,9 @@ static int load_symbols(struct kallsyms *k, FILE *f)
 	bool is_start_exact = false;
 	char *line = NULL;
 	size_t cap = 0;
-	int r = 0;
+	int err = 0;
 
-	while (!r && getline(&line, &cap, f) > 0) {
+	while (!err && getline(&line, &cap, f) > 0) {
 		uint64_t address;
 		const char *module;
 		char type, *name;
@@ -272,12 +272,12 @@ static int load_symbols(struct kallsyms *k, FILE *f)
 		part = find_part(k, module);
 		if (part == KERNEL_PART)
 			note_bounds(k, address, name, &is_start_exact);
-		r = part < 0 ? part : add_symbol(k, address, type, name, part);
+		err = part < 0 ? part : add_symbol(k, address, type, name, part);
 	}
-	if (!r && ferror(f))
-		r = -EIO;
+	if (!err && ferror(f))
+		err = -EIO;
 	free(line);
-	return r;
+	return err;
 }
 
 static int compare_symbols(const void *a, const void *b, void *arg)
@@ -355,42 +355,42 @@ static int make_ranges(struct kallsyms *k)
 
 static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE *f)
 {
-	int r = add_part(k, "[kernel.kallsyms]", UINT64_MAX, 0);
+	int err = add_part(k, "[kernel.kallsyms]", UINT64_MAX, 0);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	load_build_id(&k->parts[KERNEL_PART].shown, options->sys_root, "kernel/notes");
-	r = load_modules(k, options);
-	if (!r)
-		r = load_symbols(k, f);
-	if (r)
-		return r;
+	err = load_modules(k, options);
+	if (!err)
+		err = load_symbols(k, f);
+	if (err)
+		return err;
 	if (!k->n_symbols)
 		return k->saw_line ? -EACCES : -ENOENT;
 	sort_symbols(k);
-	r = make_ranges(k);
-	if (r)
-		return r;
-	r = add_part(k, "[kernel.other]", KERNEL_HALF, UINT64_MAX);
-	return r < 0 ? r : 0;
+	err = make_ranges(k);
+	if (err)
+		return err;
+	err = add_part(k, "[kernel.other]", KERNEL_HALF, UINT64_MAX);
+	return err < 0 ? err : 0;
 }
 
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms)
 {
 	struct kallsyms *k;
 	FILE *f;
-	int r;
+	int err;
 
 	errno = ENOMEM;
 	f = open_at(options->proc_root, "kallsyms");
 	if (!f)
 		return errno == EPERM ? -EACCES : -errno;
 	k = calloc(1, sizeof(*k));
-	r = k ? load(k, options, f) : -ENOMEM;
+	err = k ? load(k, options, f) : -ENOMEM;
 	fclose(f);
-	if (r) {
+	if (err) {
 		kallsyms_free(k);
-		return r;
+		return err;
 	}
 	*ret_ksyms = k;
 	return 0;

@@ -141,25 +141,25 @@ static int keep_line(void *arg, const struct store_line *line)
 {
 	struct late_names *l = arg;
 	struct store_line kept = *line;
-	int r = VEC_RESERVE(&l->found, 1);
+	int err = VEC_RESERVE(&l->found, 1);
 
-	if (!r)
-		r = keep_text(l, line->function, &kept.function);
-	if (!r)
-		r = keep_text(l, line->file, &kept.file);
-	if (!r)
+	if (!err)
+		err = keep_text(l, line->function, &kept.function);
+	if (!err)
+		err = keep_text(l, line->file, &kept.file);
+	if (!err)
 		l->found.items[l->found.count++] = kept;
-	return r;
+	return err;
 }
 
 static int keep_start(void *arg, const struct store_line *line)
 {
 	struct late_names *l = arg;
-	int r = VEC_RESERVE(&l->starts, 1);
+	int err = VEC_RESERVE(&l->starts, 1);
 
-	if (!r)
+	if (!err)
 		l->starts.items[l->starts.count++] = *line;
-	return r;
+	return err;
 }
 
 /* --- what is missing ------------------------------------------------------------------------- */
@@ -209,15 +209,15 @@ static void mark_asked(struct late_names *l, const struct group *g)
 /* Looks for the object of a group, and what it will take to ask about it. 0 or -ENOMEM. */
 static int open_group(struct late_names *l, const struct store_tables *t, struct group *g)
 {
-	int r = late_objects_find(l->objects, t, l->missing.items[g->first].object, &g->object);
+	int err = late_objects_find(l->objects, t, l->missing.items[g->first].object, &g->object);
 
-	if (r == -ENOENT) {
+	if (err == -ENOENT) {
 		mark_asked(l, g);
 		g->object = NULL;
 		return 0;
 	}
 	naming_set_kallsyms(l->naming, late_objects_kallsyms(l->objects));
-	return r ? r : naming_unread(l->naming, g->object, &g->bytes);
+	return err ? err : naming_unread(l->naming, g->object, &g->bytes);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -232,66 +232,66 @@ static int compare_groups(const void *a, const void *b)
 static int make_groups(struct late_names *l, const struct store_tables *t, uint64_t until)
 {
 	const struct store_location *missing = l->missing.items;
-	int r = 0;
+	int err = 0;
 
 	l->groups.count = 0;
-	for (size_t i = 0, end; i < l->missing.count && now(l) < until && !r; i = end) {
+	for (size_t i = 0, end; i < l->missing.count && now(l) < until && !err; i = end) {
 		struct group g = {.first = i};
 
 		for (end = i + 1; end < l->missing.count; end++)
 			if (missing[end].object != missing[i].object)
 				break;
 		g.count = end - i;
-		r = VEC_RESERVE(&l->groups, 1);
-		if (!r)
-			r = open_group(l, t, &g);
+		err = VEC_RESERVE(&l->groups, 1);
+		if (!err)
+			err = open_group(l, t, &g);
 		l->left -= (uint32_t)g.count;
-		if (!r && g.object)
+		if (!err && g.object)
 			l->groups.items[l->groups.count++] = g;
 	}
 	if (l->groups.count > 1)
 		qsort(l->groups.items, l->groups.count, sizeof(*l->groups.items), compare_groups);
-	return r;
+	return err;
 }
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
 static int find_names(struct late_names *l, struct group *g, uint64_t until)
 {
-	int r = 0;
+	int err = 0;
 
-	for (; g->done < g->count && !r && now(l) < until; g->done++) {
+	for (; g->done < g->count && !err && now(l) < until; g->done++) {
 		const struct store_location *location = &l->missing.items[g->first + g->done];
 
-		r = naming_resolve(l->naming, g->object, location, keep_line, l);
+		err = naming_resolve(l->naming, g->object, location, keep_line, l);
 		l->asked.items[location->number] = 1;
 	}
-	return r;
+	return err;
 }
 
 static int find_starts(struct late_names *l, const struct group *g, uint64_t until)
 {
-	int r = 0;
+	int err = 0;
 
 	l->left += (uint32_t)(g->count - g->done);
 	if (g->object->kind != OBJECT_ELF)
 		return 0;
-	for (size_t i = g->done; i < g->count && !r && now(l) < until; i++)
-		r = naming_resolve_start(l->naming, g->object, &l->missing.items[g->first + i],
-					 keep_start, l);
-	return r;
+	for (size_t i = g->done; i < g->count && !err && now(l) < until; i++)
+		err = naming_resolve_start(l->naming, g->object, &l->missing.items[g->first + i],
+					   keep_start, l);
+	return err;
 }
 
 static int ask(struct late_names *l, const struct store_tables *t, uint64_t budget_ns)
 {
 	uint64_t start = now(l), names_until = start + budget_ns - budget_ns / STARTS_PART;
-	int r = make_groups(l, t, names_until);
+	int err = make_groups(l, t, names_until);
 
-	for (size_t i = 0; i < l->groups.count && !r; i++)
-		r = find_names(l, &l->groups.items[i], names_until);
-	for (size_t i = 0; i < l->groups.count && !r; i++)
-		r = find_starts(l, &l->groups.items[i], start + budget_ns);
-	return r;
+	for (size_t i = 0; i < l->groups.count && !err; i++)
+		err = find_names(l, &l->groups.items[i], names_until);
+	for (size_t i = 0; i < l->groups.count && !err; i++)
+		err = find_starts(l, &l->groups.items[i], start + budget_ns);
+	return err;
 }
 
 /* --- giving ---------------------------------------------------------------------------------- */
@@ -338,7 +338,7 @@ static bool is_same(const struct late_names *l, const struct store_tables *t)
 static int begin(struct late_names *l, const struct store_tables *t)
 {
 	const struct store_recording *rec = &t->recording;
-	int r = 0;
+	int err = 0;
 
 	if (!is_same(l, t))
 		forget(l);
@@ -347,28 +347,28 @@ static int begin(struct late_names *l, const struct store_tables *t)
 	l->start_ns = rec->start_ns;
 	l->starts.count = 0;
 	if (!l->objects)
-		r = late_objects_new(l->options.proc_root, l->options.sys_root, &l->objects);
-	if (!r && !l->naming) {
-		r = naming_new_quick(l->options.proc_root, &l->naming);
-		if (!r)
+		err = late_objects_new(l->options.proc_root, l->options.sys_root, &l->objects);
+	if (!err && !l->naming) {
+		err = naming_new_quick(l->options.proc_root, &l->naming);
+		if (!err)
 			naming_limit(l->naming, HELD_BYTES);
 	}
-	return r;
+	return err;
 }
 
 int late_names_find(struct late_names *l, struct store_reader *reader, uint64_t budget_ns)
 {
 	const struct store_tables *t = store_reader_tables(reader);
-	int r;
+	int err;
 
 	l->left = 0;
 	if (t->recording.finished)
 		return 0;
-	r = begin(l, t);
-	if (!r)
-		r = find_missing(l, t);
+	err = begin(l, t);
+	if (!err)
+		err = find_missing(l, t);
 	l->left = (uint32_t)l->missing.count;
-	if (!r && l->missing.count)
-		r = ask(l, t, budget_ns);
-	return r ? r : give(l, reader);
+	if (!err && l->missing.count)
+		err = ask(l, t, budget_ns);
+	return err ? err : give(l, reader);
 }

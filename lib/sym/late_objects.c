@@ -62,15 +62,15 @@ struct late_objects {
 int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late)
 {
 	struct late_objects *l = calloc(1, sizeof(*l));
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (!l)
 		return -ENOMEM;
 	l->proc_root = strdup(proc_root);
 	l->sys_root = strdup(sys_root);
 	if (l->proc_root && l->sys_root)
-		r = object_elsewhere_new("/", NULL, &l->own);
-	if (r) {
+		err = object_elsewhere_new("/", NULL, &l->own);
+	if (err) {
 		late_objects_free(l);
 		return -ENOMEM;
 	}
@@ -110,13 +110,13 @@ void late_objects_free(struct late_objects *l)
 static int stat_of(const struct late_objects *l, pid_t pid, const char *name, struct stat *ret_stat)
 {
 	char *path;
-	int r;
+	int err;
 
 	if (asprintf(&path, "%s/%d/%s", l->proc_root, pid, name) < 0)
 		return -ENOMEM;
-	r = stat(path, ret_stat) ? -ENOENT : 0;
+	err = stat(path, ret_stat) ? -ENOENT : 0;
 	free(path);
-	return r;
+	return err;
 }
 
 static bool is_known_root(const struct late_objects *l, const struct root *root)
@@ -137,7 +137,7 @@ static int add_root(struct late_objects *l, pid_t pid)
 	struct stat namespace, folder;
 	struct root root = {0};
 	char *path;
-	int r = 0;
+	int err = 0;
 
 	if (stat_of(l, pid, "ns/mnt", &namespace) || stat_of(l, pid, "root", &folder))
 		return 0;
@@ -146,11 +146,11 @@ static int add_root(struct late_objects *l, pid_t pid)
 	if (is_known_root(l, &root) || VEC_RESERVE(&l->roots, 1) ||
 	    asprintf(&path, "%s/%d/root", l->proc_root, pid) < 0)
 		return 0;
-	r = object_elsewhere_new(path, NULL, &root.files);
+	err = object_elsewhere_new(path, NULL, &root.files);
 	free(path);
-	if (!r)
+	if (!err)
 		l->roots.items[l->roots.count++] = root;
-	return r == -ENOMEM ? r : 0;
+	return err == -ENOMEM ? err : 0;
 }
 
 static uint32_t process_count(const struct store_tables *t)
@@ -160,11 +160,11 @@ static uint32_t process_count(const struct store_tables *t)
 
 static int add_roots(struct late_objects *l, const struct store_tables *t)
 {
-	int r = 0;
+	int err = 0;
 
-	for (; !r && l->n_rooted < process_count(t) && l->roots.count < MAX_ROOTS; l->n_rooted++)
-		r = add_root(l, t->processes[l->n_rooted].pid);
-	return r;
+	for (; !err && l->n_rooted < process_count(t) && l->roots.count < MAX_ROOTS; l->n_rooted++)
+		err = add_root(l, t->processes[l->n_rooted].pid);
+	return err;
 }
 
 /* The file that an object is, below a root. 0, -ENOMEM, or -ENOENT. */
@@ -178,10 +178,10 @@ static int open_in(const struct object_elsewhere *files, const struct store_obje
 	};
 	struct object_open_file file;
 	size_t len;
-	int r = object_elsewhere_open(files, &m, &file);
+	int err = object_elsewhere_open(files, &m, &file);
 
-	if (r)
-		return r == -ENOMEM ? r : -ENOENT;
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
 	elf_file_build_id(file.elf, &len);
 	/* Without a build-id it was taken by its name: its content decides. */
 	if (len != wanted->build_id_len || (!len && elf_file_id(file.elf) != wanted->file_id)) {
@@ -195,13 +195,13 @@ static int open_in(const struct object_elsewhere *files, const struct store_obje
 static int find_file(struct late_objects *l, const struct store_tables *t,
 		     const struct store_object *wanted, struct object *object)
 {
-	int r = open_in(l->own, wanted, &object->elf);
+	int err = open_in(l->own, wanted, &object->elf);
 
-	if (r == -ENOENT && add_roots(l, t))
+	if (err == -ENOENT && add_roots(l, t))
 		return -ENOMEM;
-	for (size_t i = 0; r == -ENOENT && i < l->roots.count; i++)
-		r = open_in(l->roots.items[i].files, wanted, &object->elf);
-	return r;
+	for (size_t i = 0; err == -ENOENT && i < l->roots.count; i++)
+		err = open_in(l->roots.items[i].files, wanted, &object->elf);
+	return err;
 }
 
 static int find_vdso(const struct store_object *wanted, struct object *object)
@@ -209,10 +209,10 @@ static int find_vdso(const struct store_object *wanted, struct object *object)
 	struct elf_file *elf;
 	const uint8_t *build_id;
 	size_t len;
-	int r = object_open_vdso(&elf);
+	int err = object_open_vdso(&elf);
 
-	if (r)
-		return r == -ENOMEM ? r : -ENOENT;
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
 	build_id = elf_file_build_id(elf, &len);
 	if (!len || len != wanted->build_id_len || memcmp(build_id, wanted->build_id, len) != 0) {
 		elf_file_free(elf);

@@ -113,14 +113,14 @@ static int add_relocation(struct scan *scan, const GElf_Shdr *shdr, const Elf64_
 			  bool is_lazy)
 {
 	struct slot slot = {.vaddr = rela->r_offset};
-	int r = 0;
+	int err = 0;
 
 	slot.name = relocation_name(scan, shdr, rela);
 	if (slot.name && *slot.name)
-		r = append_slot(&scan->all, slot);
-	if (!r && is_lazy)
-		r = append_slot(&scan->lazy, slot);
-	return r;
+		err = append_slot(&scan->all, slot);
+	if (!err && is_lazy)
+		err = append_slot(&scan->lazy, slot);
+	return err;
 }
 
 /* Piece by piece: they are many megabytes, of which few fill slots. */
@@ -128,9 +128,9 @@ static int load_relocations(struct scan *scan, const GElf_Shdr *shdr, bool is_la
 {
 	Elf64_Rela piece[RELOCATIONS_AT_ONCE];
 	uint64_t n = shdr->sh_size / sizeof(*piece);
-	int r = 0;
+	int err = 0;
 
-	for (uint64_t at = 0; !r && at < n; at += RELOCATIONS_AT_ONCE) {
+	for (uint64_t at = 0; !err && at < n; at += RELOCATIONS_AT_ONCE) {
 		uint64_t count = n - at < RELOCATIONS_AT_ONCE ? n - at : RELOCATIONS_AT_ONCE;
 		int64_t bytes = elf_file_read(scan->file, shdr->sh_offset + at * sizeof(*piece),
 					      piece, count * sizeof(*piece));
@@ -138,12 +138,12 @@ static int load_relocations(struct scan *scan, const GElf_Shdr *shdr, bool is_la
 		if (bytes < (int64_t)sizeof(*piece))
 			break;
 		count = (uint64_t)bytes / sizeof(*piece);
-		for (uint64_t i = 0; !r && i < count && scan->all.n < MAX_RELOCATIONS &&
+		for (uint64_t i = 0; !err && i < count && scan->all.n < MAX_RELOCATIONS &&
 				     scan->lazy.n < MAX_RELOCATIONS;
 		     i++)
-			r = add_relocation(scan, shdr, &piece[i], is_lazy);
+			err = add_relocation(scan, shdr, &piece[i], is_lazy);
 	}
-	return r;
+	return err;
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -241,23 +241,23 @@ static size_t stride_of(const uint8_t *code, size_t len, const GElf_Shdr *shdr)
 static int decode_stubs(struct scan *scan, const GElf_Shdr *shdr, const uint8_t *code, size_t len)
 {
 	size_t stride = stride_of(code, len, shdr);
-	int r = 0;
+	int err = 0;
 
-	for (size_t at = 0; !r && at + stride <= len; at += stride) {
+	for (size_t at = 0; !err && at + stride <= len; at += stride) {
 		uint64_t vaddr = shdr->sh_addr + at;
 		const char *name = decode(scan, code + at, stride, vaddr);
 
 		if (name)
-			r = add_stub(scan->plt, vaddr, stride, name);
+			err = add_stub(scan->plt, vaddr, stride, name);
 	}
-	return r;
+	return err;
 }
 
 static int load_stubs(struct scan *scan, const GElf_Shdr *shdr)
 {
 	uint8_t *code;
 	int64_t len;
-	int r;
+	int err;
 
 	if (shdr->sh_size > (uint64_t)MAX_STUBS * MAX_STUB_BYTES ||
 	    shdr->sh_size > UINT64_MAX - shdr->sh_addr)
@@ -266,9 +266,9 @@ static int load_stubs(struct scan *scan, const GElf_Shdr *shdr)
 	if (!code)
 		return -ENOMEM;
 	len = elf_file_read(scan->file, shdr->sh_offset, code, shdr->sh_size);
-	r = len > 0 ? decode_stubs(scan, shdr, code, (size_t)len) : 0;
+	err = len > 0 ? decode_stubs(scan, shdr, code, (size_t)len) : 0;
 	free(code);
-	return r;
+	return err;
 }
 
 static int compare_stubs(const void *a, const void *b)
@@ -300,9 +300,9 @@ static int each_section(struct scan *scan,
 			int (*visit)(struct scan *, const GElf_Shdr *, const char *))
 {
 	Elf_Scn *scn = NULL;
-	int r = 0;
+	int err = 0;
 
-	while (!r && (scn = elf_nextscn(scan->elf, scn))) {
+	while (!err && (scn = elf_nextscn(scan->elf, scn))) {
 		const char *name;
 		GElf_Shdr shdr;
 
@@ -310,40 +310,40 @@ static int each_section(struct scan *scan,
 			continue;
 		name = elf_strptr(scan->elf, scan->section_names, shdr.sh_name);
 		if (name)
-			r = visit(scan, &shdr, name);
+			err = visit(scan, &shdr, name);
 	}
-	return r;
+	return err;
 }
 
 static int load(struct scan *scan)
 {
-	int r;
+	int err;
 
 	if (elf_getshdrstrndx(scan->elf, &scan->section_names))
 		return 0;
-	r = each_section(scan, visit_relocations);
-	if (!r && scan->all.n) {
+	err = each_section(scan, visit_relocations);
+	if (!err && scan->all.n) {
 		qsort(scan->all.at, scan->all.n, sizeof(*scan->all.at), compare_slots);
-		r = each_section(scan, visit_stubs);
+		err = each_section(scan, visit_stubs);
 	}
-	if (!r && scan->plt->n_stubs)
+	if (!err && scan->plt->n_stubs)
 		qsort(scan->plt->stubs, scan->plt->n_stubs, sizeof(*scan->plt->stubs),
 		      compare_stubs);
-	return r;
+	return err;
 }
 
 int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt)
 {
 	struct scan scan = {.file = file, .elf = elf_file_libelf(file), .symtab = symtab};
-	int r;
+	int err;
 
 	scan.plt = calloc(1, sizeof(*scan.plt));
-	r = scan.plt ? load(&scan) : -ENOMEM;
+	err = scan.plt ? load(&scan) : -ENOMEM;
 	free(scan.all.at);
 	free(scan.lazy.at);
-	if (r) {
+	if (err) {
 		plt_free(scan.plt);
-		return r;
+		return err;
 	}
 	*ret_plt = scan.plt;
 	return 0;

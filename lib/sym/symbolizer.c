@@ -62,18 +62,18 @@ static char *copy_string(const char *s, int *r)
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym)
 {
 	struct symbolizer *sym = calloc(1, sizeof(*sym));
-	int r = 0;
+	int err = 0;
 
 	if (!sym)
 		return -ENOMEM;
 	sym->with_lines = options->with_lines;
 	sym->most_bytes = options->most_bytes;
-	sym->debug_root = copy_string(options->debug_root, &r);
-	if (!r && options->use_debuginfod && debuginfod_new(&sym->debuginfod) == -ENOMEM)
-		r = -ENOMEM;
-	if (r) {
+	sym->debug_root = copy_string(options->debug_root, &err);
+	if (!err && options->use_debuginfod && debuginfod_new(&sym->debuginfod) == -ENOMEM)
+		err = -ENOMEM;
+	if (err) {
 		symbolizer_free(sym);
-		return r;
+		return err;
 	}
 	*ret_sym = sym;
 	return 0;
@@ -124,16 +124,16 @@ int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const c
 			  struct symbolizer_object **ret_object)
 {
 	struct symbolizer_object *o = calloc(1, sizeof(*o));
-	int r = 0;
+	int err = 0;
 
 	if (!o)
 		return -ENOMEM;
 	o->sym = sym;
 	o->file = file;
-	o->path = copy_string(path, &r);
-	if (r) {
+	o->path = copy_string(path, &err);
+	if (err) {
 		object_free(o);
-		return r;
+		return err;
 	}
 	o->next = sym->objects;
 	sym->objects = o;
@@ -210,28 +210,28 @@ static struct contents contents_of(const struct elf_file *file)
 static int load_debug_file(struct symbolizer_object *o, struct contents c)
 {
 	const struct symbolizer *sym = o->sym;
-	int r;
+	int err;
 
 	if (c.has_symtab && (c.has_dwarf || !sym->with_lines))
 		return 0;
 	if (!sym->debug_root && !sym->debuginfod)
 		return 0;
-	r = debug_file_open(o->file, sym->debug_root, o->path, sym->debuginfod, &o->debug);
-	return r == -ENOMEM ? r : 0;
+	err = debug_file_open(o->file, sym->debug_root, o->path, sym->debuginfod, &o->debug);
+	return err == -ENOMEM ? err : 0;
 }
 
 /* Finds out what there is to load. */
 static int object_open(struct symbolizer_object *o)
 {
 	struct contents c, debug = {0};
-	int r;
+	int err;
 
 	if (o->is_opened)
 		return 0;
 	c = contents_of(o->file);
-	r = load_debug_file(o, c);
-	if (r)
-		return r;
+	err = load_debug_file(o, c);
+	if (err)
+		return err;
 	if (o->debug)
 		debug = contents_of(o->debug);
 	o->has_dwarf = c.has_dwarf;
@@ -249,18 +249,18 @@ static bool wants_lines(const struct symbolizer_object *o)
 static int object_load(struct symbolizer_object *o)
 {
 	const struct elf_file *with_dwarf;
-	int r = object_open(o);
+	int err = object_open(o);
 
-	if (!r)
-		r = symtab_new(o->file, o->debug, &o->symtab);
+	if (!err)
+		err = symtab_new(o->file, o->debug, &o->symtab);
 	with_dwarf = o->has_dwarf ? o->file : o->debug;
-	if (!r && wants_lines(o) && with_dwarf)
-		r = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
+	if (!err && wants_lines(o) && with_dwarf)
+		err = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
 	if (o->dwarf)
 		dwarf_names_limit(o->dwarf, o->sym->line_bytes);
-	if (r == -ENOMEM) {
+	if (err == -ENOMEM) {
 		object_unload(o);
-		return r;
+		return err;
 	}
 	o->is_loaded = true;
 	return 0;
@@ -268,11 +268,11 @@ static int object_load(struct symbolizer_object *o)
 
 int symbolizer_object_unread(struct symbolizer_object *o, size_t *ret_bytes)
 {
-	int r = object_open(o);
+	int err = object_open(o);
 
-	if (!r)
+	if (!err)
 		*ret_bytes = o->is_loaded ? 0 : o->bytes;
-	return r;
+	return err;
 }
 
 bool symbolizer_object_wants_order(struct symbolizer_object *o)
@@ -327,11 +327,11 @@ static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 static int resolve_bounds(struct symbolizer_object *o, uint64_t vaddr,
 			  struct symbolizer_frame *ret_frames, size_t max)
 {
-	int r = o->bounds ? 0 : unwind_bounds_new(o->file, &o->bounds);
-	uint64_t start = r ? 0 : offset_of(o, unwind_bounds_start(o->bounds, vaddr));
+	int err = o->bounds ? 0 : unwind_bounds_new(o->file, &o->bounds);
+	uint64_t start = err ? 0 : offset_of(o, unwind_bounds_start(o->bounds, vaddr));
 
-	if (r || !start)
-		return r;
+	if (err || !start)
+		return err;
 	if (max)
 		ret_frames[0] = (struct symbolizer_frame){.start = start};
 	return 1;
@@ -344,13 +344,13 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 	uint64_t vaddr, start;
 	const char *name;
 	bool has_symbol;
-	int n, r;
+	int n, err;
 
 	if (!elf_file_offset_to_vaddr(object->file, offset, &vaddr))
 		return 0;
-	r = object->is_loaded ? 0 : object_load(object);
-	if (r)
-		return r;
+	err = object->is_loaded ? 0 : object_load(object);
+	if (err)
+		return err;
 	n = resolve_dwarf(object, vaddr, ret_frames, max, &last);
 	if (n < 0)
 		return n;

@@ -125,31 +125,31 @@ static int load_table(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr 
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 1; !r && i < n && i < INT32_MAX && t->n_symbols < MAX_SYMBOLS; i++) {
+	for (size_t i = 1; !err && i < n && i < INT32_MAX && t->n_symbols < MAX_SYMBOLS; i++) {
 		GElf_Sym sym;
 
 		if (gelf_getsym(data, (int)i, &sym))
-			r = add_symbol(t, elf, &sym, shdr->sh_link);
+			err = add_symbol(t, elf, &sym, shdr->sh_link);
 	}
-	return r;
+	return err;
 }
 
 static int load_file(struct symtab *t, const struct elf_file *file)
 {
 	Elf *elf = elf_file_libelf(file);
 	Elf_Scn *scn = NULL;
-	int r = 0;
+	int err = 0;
 
-	while (!r && (scn = elf_nextscn(elf, scn))) {
+	while (!err && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
 
 		if (gelf_getshdr(scn, &shdr) &&
 		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
-			r = load_table(t, elf, scn, &shdr);
+			err = load_table(t, elf, scn, &shdr);
 	}
-	return r;
+	return err;
 }
 
 /* --- sorting ------------------------------------------------------------------------------- */
@@ -206,43 +206,43 @@ static void end_sizeless(struct symtab *t, const struct unwind_bounds *bounds)
 /* The order of the symbols is their rank: of aliases the first names the address. */
 static int make_map(struct symtab *t)
 {
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; !r && i < t->n_symbols; i++)
-		r = range_map_add(&t->map, t->symbols[i].start, t->symbols[i].end, (uint32_t)i,
-				  UINT32_MAX - (uint32_t)i);
-	return r ? r : range_map_seal(&t->map);
+	for (size_t i = 0; !err && i < t->n_symbols; i++)
+		err = range_map_add(&t->map, t->symbols[i].start, t->symbols[i].end, (uint32_t)i,
+				    UINT32_MAX - (uint32_t)i);
+	return err ? err : range_map_seal(&t->map);
 }
 
 static int load(struct symtab *t, const struct elf_file *file, const struct elf_file *debug)
 {
 	struct unwind_bounds *bounds = NULL;
-	int r = load_file(t, file);
+	int err = load_file(t, file);
 
-	if (!r && debug)
-		r = load_file(t, debug);
-	if (r)
-		return r;
+	if (!err && debug)
+		err = load_file(t, debug);
+	if (err)
+		return err;
 	if (t->n_symbols)
 		qsort(t->symbols, t->n_symbols, sizeof(*t->symbols), compare);
-	r = unwind_bounds_new(file, &bounds);
-	if (r)
-		return r;
+	err = unwind_bounds_new(file, &bounds);
+	if (err)
+		return err;
 	end_sizeless(t, bounds);
 	unwind_bounds_free(bounds);
-	r = make_map(t);
-	return r ? r : plt_new(file, t, &t->plt);
+	err = make_map(t);
+	return err ? err : plt_new(file, t, &t->plt);
 }
 
 int symtab_new(const struct elf_file *file, const struct elf_file *debug,
 	       struct symtab **ret_symtab)
 {
 	struct symtab *t = calloc(1, sizeof(*t));
-	int r = t ? load(t, file, debug) : -ENOMEM;
+	int err = t ? load(t, file, debug) : -ENOMEM;
 
-	if (r) {
+	if (err) {
 		symtab_free(t);
-		return r;
+		return err;
 	}
 	*ret_symtab = t;
 	return 0;

@@ -20,31 +20,31 @@ struct unwind_bounds {
 /* 0 or -ENOMEM. */
 static int load(struct unwind_bounds *b, const struct elf_file *file)
 {
-	int r = eh_frame_hdr_new(file, &b->hdr);
+	int err = eh_frame_hdr_new(file, &b->hdr);
 
-	if (!r)
-		r = eh_frame_hdr_load(b->hdr);
-	if (r == -ENODATA) {
+	if (!err)
+		err = eh_frame_hdr_load(b->hdr);
+	if (err == -ENODATA) {
 		eh_frame_hdr_free(b->hdr);
 		b->hdr = NULL;
 		return 0;
 	}
-	if (!r)
+	if (!err)
 		b->sizes = calloc(eh_frame_hdr_count(b->hdr), sizeof(*b->sizes));
-	return r || b->sizes ? r : -ENOMEM;
+	return err || b->sizes ? err : -ENOMEM;
 }
 
 int unwind_bounds_new(const struct elf_file *file, struct unwind_bounds **ret_bounds)
 {
 	struct unwind_bounds *b = calloc(1, sizeof(*b));
-	int r;
+	int err;
 
 	if (!b)
 		return -ENOMEM;
-	r = load(b, file);
-	if (r) {
+	err = load(b, file);
+	if (err) {
 		unwind_bounds_free(b);
-		return r;
+		return err;
 	}
 	*ret_bounds = b;
 	return 0;
