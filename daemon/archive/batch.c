@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Making and freeing batches; see batch.h. */
+#include "daemon/archive/batch.h"
+
+#include <stdlib.h>
+
+struct batch *batch_new(void)
+{
+	return calloc(1, sizeof(struct batch));
+}
+
+void batch_free(struct batch *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->n_processes; i++) {
+		free((char *)b->processes[i].comm);
+		free((char *)b->processes[i].exe);
+	}
+	for (size_t i = 0; i < b->n_threads; i++)
+		free((char *)b->threads[i].comm);
+	for (size_t i = 0; i < b->n_origins; i++)
+		free((void *)b->origins[i].runs);
+	free(b->objects);
+	free(b->locations);
+	free(b->processes);
+	free(b->threads);
+	free(b->nodes);
+	free(b->sizes);
+	free(b->origins);
+	free(b->samples);
+	free(b->counters);
+	free(b);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A batch holds everything that is new since the batch before, as rows of the store. The main loop
+ * fills it (model/outbox.h) and the archive's thread writes it (archive.h); it has one owner at a
+ * time.
+ */
+#ifndef ARCHIVE_BATCH_H
+#define ARCHIVE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc/object.h"
+#include "store/store.h"
+
+/* The batch owns all its arrays, and what they point to, except for the objects, which belong to
+ * the object table and live as long as that does. */
+struct batch {
+	const struct object **objects;
+	struct store_location *locations;
+	struct store_process *processes; /* with strings of their own */
+	struct store_thread *threads;	 /* with strings of their own */
+	struct store_node *nodes;
+	uint32_t *sizes;	/* of the nodes, in bytes of stack; NULL: not measured */
+	struct origin *origins; /* with runs of their own */
+	struct store_sample *samples;
+	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
+	struct batch_counter {
+		char name[40];
+		uint64_t value;
+	} * counters;
+	size_t n_counters;
+	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and
+					* must outlive the archive */
+	struct batch *next;	       /* used by the archive's queue */
+};
+
+/* An empty batch for batch_free(); NULL if there is no memory. */
+struct batch *batch_new(void);
+
+/* Frees a batch and all that it owns. NULL is fine. */
+void batch_free(struct batch *batch);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues of locations and the time of the next round; see naming_schedule.h. */
+#include "sym/naming_schedule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define PAUSE_FACTOR 200		   /* a pause, in CPU times of the round before it */
+#define MAX_WAIT_NS  UINT64_C(60000000000) /* no location waits longer, except for its round */
+
+struct naming_schedule {
+	struct naming_schedule_options with;
+	VEC(const struct object *) objects;  /* by number */
+	VEC(struct store_location) queued;   /* to be named */
+	VEC(struct store_location) nameless; /* of JIT code: to be asked for again */
+	uint64_t next_ns;		     /* when the next round is due */
+	uint64_t expensive_ns;		     /* when expensive objects are; 0: none is queued */
+};
+
+int naming_schedule_new(const struct naming_schedule_options *options,
+			struct naming_schedule **ret_schedule)
+{
+	struct naming_schedule *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->with = *options;
+	*ret_schedule = s;
+	return 0;
+}
+
+void naming_schedule_free(struct naming_schedule *s)
+{
+	if (!s)
+		return;
+	free(s->objects.items);
+	free(s->queued.items);
+	free(s->nameless.items);
+	free(s);
+}
+
+int naming_schedule_add_object(struct naming_schedule *s, const struct object *object)
+{
+	if (VEC_RESERVE(&s->objects, 1))
+		return -ENOMEM;
+	s->objects.items[s->objects.count++] = object;
+	return 0;
+}
+
+/* --- naming ---------------------------------------------------------------------------------- */
+
+struct counted_lines {
+	const struct naming_schedule *schedule;
+	int count;
+};
+
+static int pass_line(void *arg, const struct store_line *line)
+{
+	struct counted_lines *lines = arg;
+
+	lines->count++;
+	return lines->schedule->with.each(lines->schedule->with.arg, line);
+}
+
+static int name_location(struct naming_schedule *s, const struct store_location *location,
+			 bool is_last)
+{
+	const struct object *object = s->objects.items[location->object];
+	struct counted_lines lines = {.schedule = s};
+	int err = naming_resolve(s->with.naming, object, location, pass_line, &lines);
+
+	if (err || lines.count || naming_is_final(object) || is_last)
+		return err;
+	err = VEC_RESERVE(&s->nameless, 1);
+	if (!err)
+		s->nameless.items[s->nameless.count++] = *location;
+	return err;
+}
+
+static int compare_objects(const void *a, const void *b)
+{
+	const struct store_location *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const struct store_location *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Names locations of one object. */
+static int name_object(struct naming_schedule *s, struct store_location *locations, size_t count,
+		       bool is_last)
+{
+	int err = 0;
+
+	if (naming_wants_order(s->with.naming, s->objects.items[locations->object]))
+		qsort(locations, count, sizeof(*locations), compare_offsets);
+	for (size_t i = 0; i < count && !err; i++)
+		err = name_location(s, &locations[i], is_last);
+	return err;
+}
+
+/* Names locations object by object, since the symbols of only a few are held at a time. */
+static int name_locations(struct naming_schedule *s, struct store_location *locations, size_t count,
+			  bool is_last)
+{
+	int err = 0;
+
+	if (count)
+		qsort(locations, count, sizeof(*locations), compare_objects);
+	for (size_t i = 0, end; i < count && !err; i = end) {
+		for (end = i + 1; end < count; end++) {
+			if (locations[end].object != locations[i].object)
+				break;
+		}
+		err = name_object(s, &locations[i], end - i, is_last);
+	}
+	naming_rest(s->with.naming);
+	return err;
+}
+
+/* Asks again for names of JIT code; what still has none is queued again, unless `is_last`. */
+static int name_nameless(struct naming_schedule *s, bool is_last)
+{
+	size_t count = s->nameless.count;
+	struct store_location *again = s->nameless.items;
+	int err;
+
+	s->nameless = (typeof(s->nameless)){0};
+	err = name_locations(s, again, count, is_last);
+	free(again);
+	return err;
+}
+
+int naming_schedule_add_location(struct naming_schedule *s, const struct store_location *location)
+{
+	if (naming_is_quick(s->objects.items[location->object]))
+		return name_location(s, location, false);
+	if (VEC_RESERVE(&s->queued, 1))
+		return -ENOMEM;
+	s->queued.items[s->queued.count++] = *location;
+	return 0;
+}
+
+/* --- rounds ---------------------------------------------------------------------------------- */
+
+static void swap_locations(struct store_location *a, struct store_location *b)
+{
+	struct store_location kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/* Moves the queued locations of cheap objects to the front and returns their number. `kinds` has a
+ * zeroed element for each object. */
+static size_t move_cheap_first(struct naming_schedule *s, uint8_t *kinds)
+{
+	enum { NOT_ASKED, EXPENSIVE, CHEAP };
+	size_t cheap = 0;
+
+	for (size_t i = 0; i < s->queued.count; i++) {
+		struct store_location *location = &s->queued.items[i];
+		const struct object *object = s->objects.items[location->object];
+		uint8_t *kind = &kinds[location->object];
+
+		if (*kind == NOT_ASKED)
+			*kind = naming_is_dear(s->with.naming, object) ? EXPENSIVE : CHEAP;
+		if (*kind == CHEAP)
+			swap_locations(location, &s->queued.items[cheap++]);
+	}
+	return cheap;
+}
+
+/* Moves the locations that are due to the front of the queue and returns their number. */
+static size_t move_due_first(struct naming_schedule *s, uint64_t now_ns)
+{
+	uint8_t *kinds = calloc(s->objects.count + 1, sizeof(*kinds));
+	size_t due;
+
+	if (!kinds || (s->expensive_ns && now_ns >= s->expensive_ns)) {
+		free(kinds);
+		s->expensive_ns = 0;
+		return s->queued.count;
+	}
+	due = move_cheap_first(s, kinds);
+	free(kinds);
+	if (due < s->queued.count && !s->expensive_ns)
+		s->expensive_ns = now_ns + MAX_WAIT_NS;
+	return due;
+}
+
+static bool is_due(const struct naming_schedule *s, uint64_t now_ns)
+{
+	return now_ns >= s->next_ns || (s->expensive_ns && now_ns >= s->expensive_ns);
+}
+
+int naming_schedule_run(struct naming_schedule *s)
+{
+	uint64_t now_ns = s->with.now_ns(s->with.arg), start_ns = s->with.cpu_ns(s->with.arg);
+	uint64_t pause_ns;
+	size_t due;
+	int err;
+
+	if (!is_due(s, now_ns) || !(s->queued.count + s->nameless.count))
+		return 0;
+	due = move_due_first(s, now_ns);
+	err = name_nameless(s, false);
+	if (!err)
+		err = name_locations(s, s->queued.items, due, false);
+	s->queued.count -= due;
+	if (s->queued.count)
+		memmove(s->queued.items, s->queued.items + due,
+			s->queued.count * sizeof(*s->queued.items));
+	pause_ns = (s->with.cpu_ns(s->with.arg) - start_ns) * PAUSE_FACTOR;
+	s->next_ns = now_ns + (pause_ns < MAX_WAIT_NS ? pause_ns : MAX_WAIT_NS);
+	return err;
+}
+
+int naming_schedule_finish(struct naming_schedule *s)
+{
+	int err = name_locations(s, s->queued.items, s->queued.count, true);
+
+	s->queued.count = 0;
+	return err ? err : name_nameless(s, true);
+}

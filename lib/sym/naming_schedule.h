@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decides when the locations of a recording under way are named.
+ *
+ * Reading the symbols of a large file takes longer than everything else that a batch of locations
+ * needs, and symbols are too large to be kept (naming_limit()). So locations wait, and are named
+ * together, object by object:
+ *
+ *   - locations of the kernel and of JIT code are named as they come: their names are in memory,
+ *     or may be gone with their process;
+ *   - others are named in rounds. A round that took t of CPU time is followed by a pause of 200 t,
+ *     a minute at most: symbolization costs 0.5% of a CPU at most;
+ *   - locations of expensive objects, whose symbols would displace others, wait for a whole minute,
+ *     so a recording that is shorter reads those symbols once, at its end.
+ *
+ * JIT code that had no name when it came is asked for again in each round, and once at the end.
+ *
+ * It has no thread and reads no clock of its own: the caller says when a round may run, and passes
+ * the clocks, so tests pass theirs.
+ */
+#ifndef SYM_NAMING_SCHEDULE_H
+#define SYM_NAMING_SCHEDULE_H
+
+#include <stdint.h>
+
+#include "proc/object.h"
+#include "store/store.h"
+#include "sym/naming.h"
+
+struct naming_schedule;
+
+struct naming_schedule_options {
+	struct naming *naming; /* borrowed */
+
+	/* Nanoseconds of a monotonic clock, and of CPU time of the calling thread. */
+	uint64_t (*now_ns)(void *arg);
+	uint64_t (*cpu_ns)(void *arg);
+
+	/* Receives each line of a location, as in naming_resolve(). Nonzero stops the call under
+	 * way, which returns it. */
+	int (*each)(void *arg, const struct store_line *line);
+	void *arg; /* passed to the functions above */
+};
+
+/* The options are copied. 0 or -ENOMEM. */
+int naming_schedule_new(const struct naming_schedule_options *options,
+			struct naming_schedule **ret_schedule);
+void naming_schedule_free(struct naming_schedule *schedule); /* NULL is fine */
+
+/* Adds the next object: the first has number 0, and so on. It is borrowed until the schedule is
+ * freed. 0 or -ENOMEM. */
+int naming_schedule_add_object(struct naming_schedule *schedule, const struct object *object);
+
+/* Adds a location of an object that was added: names it, or queues it for a round. 0, -ENOMEM, or
+ * what `each` returned. */
+int naming_schedule_add_location(struct naming_schedule *schedule,
+				 const struct store_location *location);
+
+/* Runs a round if it is due. 0, -ENOMEM, or what `each` returned. */
+int naming_schedule_run(struct naming_schedule *schedule);
+
+/* Names all that is queued, at the end of a recording. 0, -ENOMEM, or what `each` returned. */
+int naming_schedule_finish(struct naming_schedule *schedule);
+
+#endif

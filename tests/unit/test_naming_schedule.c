@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * naming_schedule: when locations of a recording under way are named, with clocks of the test's
+ * own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sym/naming_schedule.h"
+
+#define SECOND UINT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+
+enum { PROGRAM, SMALL, LARGE, JIT, OBJECTS }; /* numbers of objects; SMALL has fewer symbols */
+
+static struct object objects[OBJECTS];
+static uint64_t offsets[OBJECTS];
+
+static struct {
+	struct naming *naming;
+	struct naming_schedule *schedule;
+	uint64_t now_ns, cpu_ns;
+	uint64_t cost_ns;	 /* CPU time between two looks at the clock */
+	int lines[OBJECTS * 10]; /* by location */
+	int answer;
+} fake;
+
+static uint64_t now_ns(void *arg)
+{
+	assert_ptr_equal(arg, &fake);
+	return fake.now_ns;
+}
+
+static uint64_t cpu_ns(void *arg)
+{
+	assert_ptr_equal(arg, &fake);
+	return fake.cpu_ns += fake.cost_ns;
+}
+
+static int take_line(void *arg, const struct store_line *line)
+{
+	assert_ptr_equal(arg, &fake);
+	fake.lines[line->location]++;
+	return fake.answer;
+}
+
+static void open_object(uint32_t number, const void *code)
+{
+	struct object *object = &objects[number];
+	struct link_map *map;
+	Dl_info info;
+	int fd;
+
+	assert_true(dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP));
+	fd = open(*map->l_name ? map->l_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	*object = (struct object){.number = number, .kind = OBJECT_ELF};
+	assert_int_equal(elf_file_open(fd, &object->elf), 0);
+	close(fd);
+	object->path = strdup(map->l_name);
+	assert_non_null(object->path);
+	assert_true(elf_file_vaddr_to_offset(object->elf, (uintptr_t)code - map->l_addr,
+					     &offsets[number]));
+}
+
+static size_t unread(uint32_t number)
+{
+	struct naming *naming;
+	size_t bytes;
+
+	assert_int_equal(naming_new("/proc", &naming), 0);
+	assert_int_equal(naming_unread(naming, &objects[number], &bytes), 0);
+	naming_free(naming);
+	return bytes;
+}
+
+static int open_objects(void **state)
+{
+	(void)state;
+	open_object(PROGRAM, (const void *)(uintptr_t)naming_new);
+	open_object(SMALL, dlsym(RTLD_DEFAULT, "elf_begin"));
+	open_object(LARGE, dlsym(RTLD_NEXT, "malloc"));
+	objects[JIT] = (struct object){.number = JIT, .kind = OBJECT_JIT, .pid = getpid()};
+	objects[JIT].path = strdup("[jit]");
+	offsets[JIT] = 0x1000;
+	return 0;
+}
+
+static int close_objects(void **state)
+{
+	(void)state;
+	for (int i = 0; i < OBJECTS; i++) {
+		elf_file_free(objects[i].elf);
+		free(objects[i].path);
+	}
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	struct naming_schedule_options options = {
+		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = take_line, .arg = &fake};
+
+	(void)state;
+	memset(&fake, 0, sizeof(fake));
+	fake.now_ns = 1000 * SECOND;
+	if (naming_new("/proc", &fake.naming))
+		return -1;
+	options.naming = fake.naming;
+	if (naming_schedule_new(&options, &fake.schedule))
+		return -1;
+	for (int i = 0; i < OBJECTS; i++) {
+		if (naming_schedule_add_object(fake.schedule, &objects[i]))
+			return -1;
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	naming_schedule_free(fake.schedule);
+	naming_free(fake.naming);
+	return 0;
+}
+
+/* Adds location `number`, at an object's known function. */
+static void add(uint32_t number, uint32_t object)
+{
+	const struct store_location location = {
+		.number = number, .object = object, .offset = offsets[object]};
+
+	assert_int_equal(naming_schedule_add_location(fake.schedule, &location), 0);
+}
+
+static void run(void)
+{
+	assert_int_equal(naming_schedule_run(fake.schedule), 0);
+}
+
+static void locations_wait_for_a_round(void **state)
+{
+	(void)state;
+	add(0, PROGRAM);
+	add(1, SMALL);
+	assert_int_equal(fake.lines[0] + fake.lines[1], 0);
+	run();
+	assert_true(fake.lines[0] > 0);
+	assert_true(fake.lines[1] > 0);
+	run();
+	assert_int_equal(fake.lines[0], 1); /* once */
+}
+
+/* A round of 10 ms is followed by a pause of 2 s. */
+static void a_round_pauses_for_its_cost(void **state)
+{
+	(void)state;
+	fake.cost_ns = SECOND / 100;
+	add(0, PROGRAM);
+	run();
+	add(1, PROGRAM);
+	fake.now_ns += 2 * SECOND - 1;
+	run();
+	assert_int_equal(fake.lines[1], 0);
+	fake.now_ns += 1;
+	run();
+	assert_true(fake.lines[1] > 0);
+}
+
+static void no_pause_exceeds_a_minute(void **state)
+{
+	(void)state;
+	fake.cost_ns = 10 * SECOND;
+	add(0, PROGRAM);
+	run();
+	add(1, PROGRAM);
+	fake.now_ns += MINUTE - 1;
+	run();
+	assert_int_equal(fake.lines[1], 0);
+	fake.now_ns += 1;
+	run();
+	assert_true(fake.lines[1] > 0);
+}
+
+/* Makes LARGE expensive, and SMALL not. */
+static void limit_symbols(void)
+{
+	size_t small = unread(SMALL), large = unread(LARGE);
+
+	assert_true(large > 4 * small);
+	naming_limit(fake.naming, 4 * small);
+	assert_true(naming_is_dear(fake.naming, &objects[LARGE]));
+	assert_false(naming_is_dear(fake.naming, &objects[SMALL]));
+}
+
+static void expensive_objects_wait_for_a_minute(void **state)
+{
+	(void)state;
+	limit_symbols();
+	add(0, LARGE);
+	add(1, SMALL);
+	add(2, LARGE);
+	run();
+	assert_true(fake.lines[1] > 0);
+	fake.now_ns += MINUTE / 2;
+	add(3, LARGE);
+	run();
+	fake.now_ns += MINUTE / 2 - 1;
+	run();
+	assert_int_equal(fake.lines[0] + fake.lines[2] + fake.lines[3], 0);
+	fake.now_ns += 1;
+	run(); /* the minute counts from the first of them */
+	assert_true(fake.lines[0] > 0 && fake.lines[2] > 0 && fake.lines[3] > 0);
+	assert_int_equal(fake.lines[1], 1);
+}
+
+static void the_end_names_all(void **state)
+{
+	(void)state;
+	limit_symbols();
+	fake.cost_ns = 10 * SECOND;
+	add(0, LARGE);
+	add(1, SMALL);
+	run();
+	add(2, SMALL);
+	run();
+	assert_int_equal(fake.lines[0] + fake.lines[2], 0);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_true(fake.lines[0] > 0 && fake.lines[2] > 0);
+}
+
+/* Code whose name comes later than its first sample; maps are read once a second at most. */
+static void jit_code_is_asked_for_again(void **state)
+{
+	char path[64];
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	add(0, JIT);
+	run();
+	assert_int_equal(fake.lines[0], 0);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("1000 100 late\n", file);
+	fclose(file);
+	sleep(1);
+	run();
+	assert_true(fake.lines[0] > 0);
+	add(1, JIT);
+	assert_true(fake.lines[1] > 0); /* at once: the process may end */
+	unlink(path);
+}
+
+static void an_error_is_passed_on(void **state)
+{
+	(void)state;
+	fake.answer = -EIO;
+	add(0, PROGRAM);
+	assert_int_equal(naming_schedule_run(fake.schedule), -EIO);
+	add(1, PROGRAM);
+	assert_int_equal(naming_schedule_finish(fake.schedule), -EIO);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(locations_wait_for_a_round), TEST(a_round_pauses_for_its_cost),
+		TEST(no_pause_exceeds_a_minute),  TEST(expensive_objects_wait_for_a_minute),
+		TEST(the_end_names_all),	  TEST(jit_code_is_asked_for_again),
+		TEST(an_error_is_passed_on),
+	};
+
+	return cmocka_run_group_tests(tests, open_objects, close_objects);
+}
