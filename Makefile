@@ -26,7 +26,7 @@ VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 
 LIB_SRC    = $(wildcard lib/*/*.c)
-DAEMON_SRC = $(wildcard daemon/*.c daemon/*/*.c)
+DAEMON_SRC = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
 C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
@@ -69,7 +69,7 @@ endif
 
 # --- the user half ---------------------------------------------------------------------------
 
-$(call OBJ,$(DAEMON_SRC)): $(B)/gen/stackd.skel.h
+$(B)/daemon/capture/sampler.o: $(B)/gen/stackd.skel.h
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -93,7 +93,11 @@ $(B)/lib/export/export_flamegraph.o: $(B)/gen/flamegraph.html.inc
 $(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
-$(B)/stackd: $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
+# The daemon but for its main(): tests link it.
+$(B)/libstackd-daemon.a: $(call OBJ,$(DAEMON_SRC))
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/stackd: $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
@@ -109,9 +113,9 @@ $(B)/bpf/%/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 $(B)/bpf/%/stackd.skel.h: $(B)/bpf/%/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
 
-$(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(call OBJ,$(DAEMON_SRC)) $(B)/libstackd.a
+$(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) -I$(@D) $(CFLAGS) $(LDFLAGS) -o $@ daemon/capture/sampler.c \
-		$(filter-out %/sampler.o %.h,$^) $(LDLIBS)
+		$(filter-out %.h,$^) $(LDLIBS)
 
 .PRECIOUS: $(B)/bpf/%/stackd.bpf.o $(B)/bpf/%/stackd.skel.h
 
@@ -173,14 +177,11 @@ man: $(B)/man/done
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
-		$(filter %.o,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka
+		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka
 
-# The daemon itself, whole but for its main().
-$(B)/tests/test_recorder: tests/unit/test_recorder.c $(call OBJ,$(filter-out daemon/main.c,$(DAEMON_SRC))) \
-		$(B)/libstackd.a
-	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ \
-		$(filter %.c %.o %.a,$^) $(LDLIBS) -lcmocka
+# These test parts of the daemon, on their own or all together (recorder).
+$(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix record recorder reorder ring \
+	segment tables tag_book tag_paths tagger): $(B)/libstackd-daemon.a
 
 unit-tests: $(TESTS)
 

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_START  "-- BEGIN PROG LOAD LOG --\n" /* libbpf's, around the verifier's words */
-#define LOG_END	   "-- END PROG LOAD LOG --"
-#define LAST_LINES 8
-#define LINE_BYTES 160 /* of a line that is shown: those with all registers are longer */
+#define LOG_START "-- BEGIN PROG LOAD LOG --\n" /* libbpf's, around the verifier's words */
+#define LOG_END	  "-- END PROG LOAD LOG --"
 
 /* --- the log -----------------------------------------------------------------------------------
  */
@@ -59,7 +57,7 @@ static const char *last_lines(const char *text, const char *end)
 	const char *at = end;
 	int lines = 0;
 
-	while (at > text && (at[-1] != '\n' || at == end || ++lines < LAST_LINES))
+	while (at > text && (at[-1] != '\n' || at == end || ++lines < LOAD_ERROR_LINES))
 		at--;
 	return at;
 }
@@ -76,8 +74,8 @@ static void put_lines(FILE *to, const struct load_log *log)
 		newline = memchr(at, '\n', (size_t)(end - at));
 		if (!newline)
 			newline = end;
-		if (newline - at > LINE_BYTES)
-			fprintf(to, "\n  | %.*s...", LINE_BYTES, at);
+		if (newline - at > LOAD_ERROR_LINE_BYTES)
+			fprintf(to, "\n  | %.*s...", LOAD_ERROR_LINE_BYTES, at);
 		else if (newline > at)
 			fprintf(to, "\n  | %.*s", (int)(newline - at), at);
 	}

@@ -15,6 +15,10 @@
  * stands in its last lines. */
 #define LOAD_LOG_BYTES 8192
 
+/* The part of it that an explanation shows. */
+#define LOAD_ERROR_LINES      8
+#define LOAD_ERROR_LINE_BYTES 160 /* longer lines, such as those with all registers, are cut */
+
 struct load_log {
 	char text[LOAD_LOG_BYTES]; /* NUL-terminated */
 	size_t length;

@@ -17,7 +17,7 @@
 
 #include "proc/branch_caps.h"
 
-#include "daemon/capture/event_spec.c"
+#include "daemon/capture/event_spec.h"
 
 static char root[] = "/tmp/stackd-branches-XXXXXX";
 

@@ -11,12 +11,15 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <linux/perf_event.h>
+
 #include "bpf_shim.h"
 
 #include "../../bpf/stackd.bpf.c"
-#include "daemon/model/branches.c"
-#include "daemon/capture/record.c"
-#include "daemon/capture/record_pool.c"
+#include "daemon/model/branches.h"
+#include "daemon/capture/record.h"
+#include "daemon/capture/record_pool.h"
 
 #define PID  123
 #define TID  456
@@ -219,14 +222,21 @@ static void wrong_paths_are_left_out(void **state)
 {
 	struct stackd_branch_record *sent = (struct stackd_branch_record *)records[0];
 	struct stackd_branch *branches = (struct stackd_branch *)(sent + 1);
+	const struct walk_input in = {.regs.r[STACKD_REG_RIP] = PC, .find = find_nothing};
+	struct walk_frame frames[8] = {{.address = PC, .offset = PC}};
+	struct branches_path path;
+	size_t count = 1;
 
 	(void)state;
 	open_daemon();
 	branches[0].flags |= (uint64_t)PERF_BR_SPEC_WRONG_PATH << 24;
 	branches[1].flags |= (uint64_t)PERF_BR_SPEC_CORRECT_PATH << 24;
 	branches_keep(d.branches, sent);
-	assert_int_equal(d.branches->n, 1);
-	assert_int_equal(d.branches->entries[0].from, calls[1].from);
+	assert_int_equal(branches_on_walk(d.branches, TID, &in, frames, 8, &count,
+					  STACKD_END_NO_RECIPE, &path),
+			 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(frames[1].address, calls[1].from);
 	branches[1].flags = (uint64_t)PERF_BR_SPEC_WRONG_PATH << 24;
 	branches_keep(d.branches, sent);
 	assert_false(branches_belong(d.branches, record_at(1)));

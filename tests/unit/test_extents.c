@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-#include "daemon/tables/extents.c"
+#include "daemon/tables/extents.h"
 #include "base/hash.h"
 
 #define SIZE   512

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Why the kernel did not take the program: told apart by what is known, and said within bounds. */
-#include "daemon/capture/load_error.c"
-
 #include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/capture/load_error.h"
 
 static void say(struct load_log *log, const char *format, ...)
 {
@@ -81,8 +88,8 @@ static void test_refusal(void **state)
 	assert_null(strstr(text, "failed to load object"));
 	assert_null(strstr(text, "6.1 or later"));
 	for (const char *at = text; (at = strchr(at, '\n')); at++, lines++)
-		assert_true(strcspn(at + 1, "\n") <= LINE_BYTES + 10);
-	assert_int_equal(lines, LAST_LINES);
+		assert_true(strcspn(at + 1, "\n") <= LOAD_ERROR_LINE_BYTES + 10);
+	assert_int_equal(lines, LOAD_ERROR_LINES);
 	free(text);
 	/* Of a short one, no more than the verifier's. */
 	log = (struct load_log){0};

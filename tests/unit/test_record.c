@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/capture/record.c"
-#include "daemon/capture/record_pool.c"
+#include "daemon/capture/record.h"
+#include "daemon/capture/record_pool.h"
 
 #define WRAP  (UINT64_C(1) << 48) /* nanoseconds: 78 hours */
 #define A_DAY UINT64_C(86400000000000)

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
-#include "daemon/capture/record_pool.c"
-#include "daemon/model/reorder.c"
+#include <stdlib.h>
+
+#include "daemon/capture/record_pool.h"
+#include "daemon/model/reorder.h"
 #include "base/hash.h"
 
 #define ROUNDS 200

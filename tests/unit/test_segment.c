@@ -15,8 +15,8 @@
 
 #include "../../bpf/stackd.bpf.c"
 
-#include "daemon/capture/record.c"
-#include "daemon/capture/record_pool.c"
+#include "daemon/capture/record.h"
+#include "daemon/capture/record_pool.h"
 
 #include "fake_process.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loading tables into the kernel half's arrays, and taking them out: daemon/tables/tables.c, with
- * files in memory for its maps and without its thread, so that every order is the test's.
+ * files in memory for its maps. The source is included, since the test runs it without its thread,
+ * so that every order is the test's, and fakes the system calls by which it waits for walks.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +24,8 @@ static int fake_usleep(unsigned int usec);
 #include "daemon/tables/tables.c"
 #undef syscall
 #undef usleep
-#include "daemon/tables/extents.c"
-#include "daemon/base/map_window.c"
+#include "daemon/tables/extents.h"
+#include "daemon/base/map_window.h"
 
 #include "cfi_asm.h"
 

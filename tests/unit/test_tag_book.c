@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
-#include "daemon/tags/tag_book.c"
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "daemon/tags/tag_book.h"
 
 #define ROOM 5
 

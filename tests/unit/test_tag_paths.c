@@ -5,9 +5,12 @@
  */
 #include "sym_program.h"
 
-#include "daemon/tags/tag_book.c"
-#include "daemon/tags/tag_paths.c"
-#include "daemon/tags/tagger.c"
+#include <bpf/bpf.h>
+#include <errno.h>
+
+#include "daemon/tags/tag_book.h"
+#include "daemon/tags/tag_paths.h"
+#include "daemon/tags/tagger.h"
 
 /* outer() and inner() keep a tag, alien() does not. */
 static const char code[] = "	.text\n"

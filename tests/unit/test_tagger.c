@@ -5,11 +5,13 @@
  */
 #include "sym_program.h"
 
+#include <bpf/bpf.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "daemon/tags/tagger.c"
+#include "daemon/tags/tagger.h"
 
 #define FD    7
 #define OTHER 0x7ffffff0 /* a pid that nobody has */
