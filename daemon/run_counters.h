@@ -6,7 +6,7 @@
 #ifndef RUN_COUNTERS_H
 #define RUN_COUNTERS_H
 
-#include "daemon/archive/archive.h"
+#include "daemon/archive/batch.h"
 #include "daemon/model/recorder.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/tables/tables.h"

@@ -318,7 +318,7 @@ static int queue_event(void *arg, struct sideband_event *event)
 {
 	struct session *s = arg;
 	struct reorder_item item = {.time_ns = event->time_ns, .event = event};
-	int err = recorder_foresee(s->recorder, event);
+	int err = recorder_prefetch_event(s->recorder, event);
 
 	if (!err)
 		err = reorder_push(s->queue, &item);
@@ -336,7 +336,7 @@ static int queue_record(void *arg, struct stackd_header *record)
 	if (!record)
 		return recorder_sample(s->recorder, NULL);
 	item.time_ns = record->time_ns;
-	err = recorder_foresee_sample(s->recorder, record);
+	err = recorder_prefetch_table(s->recorder, record);
 	if (!err)
 		err = reorder_push(s->queue, &item);
 	if (err)
@@ -441,12 +441,12 @@ static void empty(int fd)
 }
 
 /* Can what a tick finds wait for another? */
-static bool may_rest(const struct session *s)
+static bool may_idle(const struct session *s)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	return now - s->round_ns < ROUND_NS && now - s->commit_ns < COMMIT_NS &&
-	       !sideband_waits(s->sideband) && recorder_may_rest(s->recorder);
+	       !sideband_waits(s->sideband) && recorder_may_idle(s->recorder);
 }
 
 /* Is a round due? */
@@ -463,7 +463,7 @@ static bool on_wake(struct session *s, int fd)
 		s->is_over |= target_has_ended(s->target);
 	} else if (fd == s->tick) {
 		empty(fd);
-		return !may_rest(s);
+		return !may_idle(s);
 	}
 	return true;
 }

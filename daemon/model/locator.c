@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses to locations; see places.h. The kernel's symbols are read only when a kernel address
- * has come, and only to tell its parts (itself and its modules) apart: names are found later.
+ * Addresses to locations; see locator.h. The kernel's symbols are read when the first kernel
+ * address comes, to find out which part of the kernel (itself, or a module) holds it; names are
+ * found later.
  */
 #include "daemon/model/locator.h"
 
@@ -16,14 +17,14 @@ struct locator {
 	struct process_table *processes;
 	struct location_table *locations;
 
-	struct kallsyms *ksyms; /* NULL: not loaded, or not to be had */
+	struct kallsyms *ksyms; /* NULL: not loaded, or not readable */
 	bool ksyms_tried;
 	const struct object **kernel_parts; /* by part; NULL: not entered yet */
-	const struct object *unknown;	    /* for addresses of nowhere; NULL: not entered yet */
+	const struct object *unknown;	    /* "[unknown]"; NULL: not entered yet */
 };
 
 int locator_new(struct object_table *objects, struct process_table *processes,
-		struct location_table *locations, struct locator **ret_places)
+		struct location_table *locations, struct locator **ret_locator)
 {
 	struct locator *p = calloc(1, sizeof(*p));
 
@@ -32,7 +33,7 @@ int locator_new(struct object_table *objects, struct process_table *processes,
 	p->objects = objects;
 	p->processes = processes;
 	p->locations = locations;
-	*ret_places = p;
+	*ret_locator = p;
 	return 0;
 }
 
@@ -62,9 +63,9 @@ bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
 bool locator_find_code(void *arg, uint64_t address, const struct object **ret_object,
 		       uint64_t *ret_offset)
 {
-	const struct place_of *of = arg;
+	const struct locator_process *process = arg;
 
-	return locator_find(of->places, of->pid, address, ret_object, ret_offset);
+	return locator_find(process->locator, process->pid, address, ret_object, ret_offset);
 }
 
 int locator_nowhere(struct locator *p, const struct object **ret_object)
@@ -83,7 +84,7 @@ int locator_nowhere(struct locator *p, const struct object **ret_object)
 	return err;
 }
 
-int locator_enter(struct locator *p, const struct object *object, uint64_t offset, bool is_return,
+static int intern(struct locator *p, const struct object *object, uint64_t offset, bool is_return,
 		  uint32_t *ret_location)
 {
 	const struct location location = {
@@ -103,7 +104,7 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, uint32_t
 
 	if (err)
 		return err;
-	return locator_enter(p, object, frame->offset, frame->is_return, ret_location);
+	return intern(p, object, frame->offset, frame->is_return, ret_location);
 }
 
 /* --- of the kernel --------------------------------------------------------------------------- */
@@ -133,7 +134,7 @@ static uint64_t name_hash(const char *name)
 	return hash ? hash : 1;
 }
 
-/* The object of the kernel or module that holds an address. */
+/* Gives the object of the part of the kernel that holds an address. */
 static int kernel_object(struct locator *p, uint64_t address, const struct object **ret_object)
 {
 	const struct kallsyms_part *part;
@@ -171,7 +172,7 @@ int locator_of_kernel(struct locator *p, uint64_t address, bool is_return, uint3
 
 	if (err)
 		return err;
-	return locator_enter(p, object, lookup - object->address, is_return, ret_location);
+	return intern(p, object, lookup - object->address, is_return, ret_location);
 }
 
 const struct kallsyms *locator_kallsyms(const struct locator *p)

@@ -6,7 +6,7 @@
 #ifndef MODEL_OUTBOX_H
 #define MODEL_OUTBOX_H
 
-#include "daemon/archive/archive.h"
+#include "daemon/archive/batch.h"
 #include "daemon/model/thread_paths.h"
 #include "proc/process.h"
 #include "stack/origin.h"

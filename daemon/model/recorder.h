@@ -1,71 +1,91 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From records and side-band events, in the order of time, to what the store keeps: the process
- * table is brought up to date, stacks are walked, frames become locations, call paths become
- * nodes of the trie, and all that is new since the last time is collected into a batch.
+ * Turns records and side-band events, in the order of time, into what the store keeps: events
+ * update the process table; the stack of a record is walked, its frames become locations, its call
+ * path becomes a node of the trie; and all that is new since the last time is collected into a
+ * batch.
  *
  * Every record ends in exactly one end reason, and every one is counted.
  */
 #ifndef MODEL_RECORDER_H
 #define MODEL_RECORDER_H
 
-#include "daemon/archive/archive.h"
-#include "daemon/capture/sideband.h"
-#include "stackd_abi.h"
+#include "daemon/archive/batch.h"
 #include "daemon/capture/sampler.h"
+#include "daemon/capture/sideband.h"
 #include "daemon/tables/tables.h"
 #include "daemon/tags/tag_paths.h"
+#include "stackd_abi.h"
+#include "sym/kallsyms.h"
 
 struct recorder;
 
-/* `everyone`: side-band events of all processes matter (--all, --cgroup), not just those of
- * processes that were named and of their children. 0 or -ENOMEM. */
+/* `everyone`: side-band events of all processes matter (--all, --cgroup), rather than those of
+ * the processes that are loaded and of their children. `usual_period`: see record_period(). 0 or
+ * -errno. */
 int recorder_new(bool everyone, uint32_t usual_period, struct recorder **ret_recorder);
-void recorder_free(struct recorder *recorder);
+void recorder_free(struct recorder *recorder); /* NULL is fine */
 
-/* Records have heights (bpf/segment.bpf.h); before the first sample. */
+/* --- options: to be called before the first record ------------------------------------------- */
+
+/* Records have the heights of frames (bpf/segment.bpf.h). */
 void recorder_use_heights(struct recorder *recorder);
 
-/* WALKED records come with a copy of the stack, to judge them by. 0 or -ENOMEM. */
+/* Each WALKED record is followed by a copy of the stack, by which the walk is judged. 0 or
+ * -ENOMEM. */
 int recorder_use_judge(struct recorder *recorder);
 
-/* Reads a process that is to be profiled as it is now. 0 or -errno. */
-int recorder_load_process(struct recorder *recorder, pid_t pid);
-int recorder_load_all(struct recorder *recorder); /* every process of the machine */
-
-/* The tables that the kernel half walks by: what is missed in a record is asked for there. Also
- * makes the vDSO known. Borrowed; must outlive the recorder's last sample. */
+/* Sets the tables that the kernel half walks by, from which missed ones are requested, and makes
+ * the vDSO known there. Borrowed until the recorder is freed. */
 void recorder_use_tables(struct recorder *recorder, struct tables *tables);
 
-/* Programs that keep a tag (docs/TAGS.md) are recognised, and samples that are tags are taken.
- * `judge`: tags only check walks. 0 or -ENOMEM. */
+/* Recognizes programs that keep a tag (docs/TAGS.md), and takes samples that are tags. `maps` is
+ * copied; the maps themselves must outlive the recorder. `judge`: tags only check walks. 0 or
+ * -ENOMEM. */
 int recorder_use_tags(struct recorder *recorder, const struct sampler_tags *maps, bool judge);
 
-/* Now and then: what could not be found out at once is tried again. */
-void recorder_poll(struct recorder *recorder);
-
-/* Can samples wait for some tenths of a second? Not while tags are learned. */
-bool recorder_may_rest(const struct recorder *recorder);
-
-/* Samples come with branch records of that kind; `entries`: how many the processor has. 0 or
- * -ENOMEM. */
+/* Samples come with branch records, of calls that have not returned (`is_call_stack`) or of every
+ * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
 int recorder_use_branches(struct recorder *recorder, bool is_call_stack, unsigned entries);
 
-/* As soon as an event has been read: opens files that are new while they can still be had. */
-int recorder_foresee(struct recorder *recorder, const struct sideband_event *event);
+/* --- processes and side-band events ---------------------------------------------------------- */
 
-/* As soon as a record has been read: asks for tables that it misses, so that the next samples can
- * be walked in the kernel. 0 or -ENOMEM. */
-int recorder_foresee_sample(struct recorder *recorder, const struct stackd_header *header);
+/* Reads a process that is to be profiled from /proc. 0 or -errno. */
+int recorder_load_process(struct recorder *recorder, pid_t pid);
 
-/* In the order of time. 0 or -ENOMEM. `record` NULL: one that could not be read. */
+/* Reads every process of the machine. 0 or -errno. */
+int recorder_load_all(struct recorder *recorder);
+
+/* Opens the files that an event names while they can still be opened. To be called as soon as the
+ * event has been read. 0 or -ENOMEM. */
+int recorder_prefetch_event(struct recorder *recorder, const struct sideband_event *event);
+
+/* Asks for the table that a record has missed, so that the kernel half can walk the next samples.
+ * To be called as soon as the record has been read. 0 or -ENOMEM. */
+int recorder_prefetch_table(struct recorder *recorder, const struct stackd_header *record);
+
+/* Takes an event, in the order of time. 0 or -ENOMEM. */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
+
+/* Retries what could not be found out at once; to be called now and then. */
+void recorder_poll(struct recorder *recorder);
+
+/* Returns whether records may wait for some tenths of a second. They may not while tags are
+ * learned. */
+bool recorder_may_idle(const struct recorder *recorder);
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+/* Takes a record, in the order of time, which stays the caller's. NULL: it could not be read, and
+ * counts as lost. 0 or -ENOMEM. */
 int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
 
-/* What is new since the last call; NULL for lack of memory. The caller adds the totals. */
+/* Takes what is new since the last call, for batch_free(), without totals and counters. NULL if
+ * there is no memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);
 
-/* The kernel's symbols, loaded when the first kernel frame came; NULL before. */
+/* Returns the kernel's symbols, which are loaded when the first kernel frame comes; NULL before.
+ * They belong to the recorder. */
 const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);
 
 struct recorder_counts {
@@ -73,12 +93,12 @@ struct recorder_counts {
 	uint64_t end_reasons[STACKD_END_COUNT];
 	uint64_t complete, partial, lost; /* sums of them, by quality */
 	uint64_t collisions;		  /* tags that two paths share */
-	uint64_t out_of_sequence;	  /* walks that build on one that did not arrive */
+	uint64_t out_of_sequence;	  /* walks built on one that did not arrive */
 	uint64_t judged_right, judged_wrong;
-	uint64_t judged_cut;	/* right as far as the judge could see */
-	uint64_t tag_processes; /* that kept tags */
+	uint64_t judged_cut;	/* right as far as the copy went */
+	uint64_t tag_processes; /* processes that kept tags */
 	struct tag_paths_counts tags;
-	uint64_t sideband_lost; /* events that the kernel could not deliver */
+	uint64_t sideband_lost; /* events that the kernel had no room for */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 };
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads' last paths, and nodes for new ones; see paths.h. */
+/* Threads' last paths, and nodes for new ones; see thread_paths.h. */
 #include "daemon/model/thread_paths.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@ struct step {
 	uint32_t location, node, height;
 };
 
-/* The user part of a thread's remembered path, root first. */
+/* The user part of a thread's last path, root first. */
 struct last_path {
 	pid_t tid;
 	uint8_t sequence; /* of the record that it came from */
-	bool has_ended;	  /* the thread; see thread_paths_on_exit() */
+	bool has_ended;	  /* the thread has; see thread_paths_on_exit() */
 	struct step *steps;
 	size_t count, room;
 	UT_hash_handle hh;
@@ -30,7 +30,7 @@ struct thread_paths {
 	struct trie *trie;
 	struct location_table *locations;
 	struct last_path *threads;
-	pid_t ended[ENDED_THREADS]; /* the last ones that did, in turn */
+	pid_t ended[ENDED_THREADS]; /* the last ones that did, as a ring */
 	size_t n_ended;
 	uint64_t out_of_sequence;
 	bool has_heights;
@@ -81,8 +81,7 @@ uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 	return node < p->sizes.count ? p->sizes.items[node] : 0;
 }
 
-/* Notes how much stack lies between frame i of a path and its caller, for the node that was just
- * entered for it. */
+/* Keeps how much stack lies between frame i of a path and its caller, if its node is new. */
 static int note_size(struct thread_paths *p, const struct path *path, size_t i, uint32_t node)
 {
 	const struct location *l = location_at(p->locations, path->locations[i]);
@@ -106,72 +105,59 @@ static uint64_t id_of(const struct thread_paths *p, uint32_t location)
 	return location_id(l->file_id, l->offset);
 }
 
-/* Notes that frame i of a path is at a node. `steps`: NULL: not wanted. */
+/* Keeps what there is to keep of frame i, which has been entered as `node`. `steps`: the thread's
+ * path, which begins at frame path->added; or NULL. */
 static int take_step(struct thread_paths *p, const struct path *path, size_t i, uint32_t node,
 		     struct step *steps)
 {
 	if (steps)
-		steps[i] = (struct step){
+		steps[i - path->added] = (struct step){
 			.location = path->locations[i], .node = node, .height = path->heights[i]};
 	return note_size(p, path, i, node);
 }
 
-/* Enters frames [from, end) of a path, at most IDS_AT_ONCE; `ids`: of its frames, NULL: not known.
- */
-static int enter_some(struct thread_paths *p, const struct path *path, const uint64_t *ids,
-		      size_t from, size_t end, struct step *steps, uint32_t *node)
+/* Frames of a path that are to be entered. */
+struct range {
+	size_t from, end;
+	const uint64_t *ids; /* of all of the path's frames; NULL: not known */
+	struct step *steps;  /* as take_step() has it */
+};
+
+/* Enters a range of IDS_AT_ONCE frames at most, below *node. */
+static int enter_some(struct thread_paths *p, const struct path *path, const struct range *range,
+		      uint32_t *node)
 {
+	size_t from = range->from;
 	uint64_t made[IDS_AT_ONCE];
+	const uint64_t *ids = range->ids ? range->ids + from : made;
 	int err = 0;
 
-	for (size_t i = from; i < end && !ids; i++)
+	for (size_t i = from; i < range->end && !range->ids; i++)
 		made[i - from] = id_of(p, path->locations[i]);
-	ids = ids ? ids + from : made;
-	trie_prefetch(p->trie, *node, ids, end - from);
-	for (size_t i = from; i < end && !err; i++) {
+	trie_prefetch(p->trie, *node, ids, range->end - from);
+	for (size_t i = from; i < range->end && !err; i++) {
 		err = trie_child(p->trie, *node, path->locations[i], ids[i - from], node);
 		if (!err)
-			err = take_step(p, path, i, *node, steps);
+			err = take_step(p, path, i, *node, range->steps);
 	}
 	return err;
 }
 
-/* `steps` (NULL: not wanted) gets what was entered. */
-static int enter_steps(struct thread_paths *p, const struct path *path, const uint64_t *ids,
-		       size_t from, struct step *steps, uint32_t node, uint32_t *ret_node)
+/* Enters a range of frames below *node, which becomes the last one's. */
+static int enter_range(struct thread_paths *p, const struct path *path, struct range range,
+		       uint32_t *node)
 {
-	size_t end;
+	const size_t end = range.end;
 	int err = 0;
 
-	while (from < path->count && !err &&
-	       trie_next_is_child(p->trie, node, path->locations[from]))
-		err = take_step(p, path, from++, ++node, steps);
-	for (; from < path->count && !err; from = end) {
-		end = path->count - from < IDS_AT_ONCE ? path->count : from + IDS_AT_ONCE;
-		err = enter_some(p, path, ids, from, end, steps, &node);
+	while (range.from < end && !err &&
+	       trie_next_is_child(p->trie, *node, path->locations[range.from]))
+		err = take_step(p, path, range.from++, ++*node, range.steps);
+	for (; range.from < end && !err; range.from = range.end) {
+		range.end = end - range.from < IDS_AT_ONCE ? end : range.from + IDS_AT_ONCE;
+		err = enter_some(p, path, &range, node);
 	}
-	*ret_node = node;
 	return err;
-}
-
-int thread_paths_enter(struct thread_paths *p, const struct path *path, size_t from, uint32_t node,
-		       uint32_t *ret_node)
-{
-	return enter_steps(p, path, NULL, from, NULL, node, ret_node);
-}
-
-int thread_paths_enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
-			     uint32_t *ret_node)
-{
-	struct last_path *last;
-	uint32_t node = TRIE_ROOT;
-	size_t same = 0;
-
-	HASH_FIND_INT(p->threads, &tid, last);
-	while (last && same < path->count && same < last->count &&
-	       last->steps[same].location == path->locations[same])
-		node = last->steps[same++].node;
-	return thread_paths_enter(p, path, same, node, ret_node);
 }
 
 /* --- threads --------------------------------------------------------------------------------- */
@@ -206,7 +192,7 @@ static int make_room(struct last_path *last, size_t room)
 }
 
 int thread_paths_recall(struct thread_paths *p, const struct stackd_header *record,
-			struct path *path, uint32_t *ret_node)
+			struct path *path)
 {
 	const struct last_path *last = path_of_thread(p, (pid_t)record->tid);
 	size_t kept = record->kept;
@@ -221,27 +207,72 @@ int thread_paths_recall(struct thread_paths *p, const struct stackd_header *reco
 		path->locations[i] = last->steps[i].location;
 		path->heights[i] = last->steps[i].height;
 	}
-	path->count = kept;
-	*ret_node = kept ? last->steps[kept - 1].node : TRIE_ROOT;
-	path->tag = trie_at(p->trie, *ret_node)->tag;
+	path->kept = path->user = path->count = kept;
+	path->node = kept ? last->steps[kept - 1].node : TRIE_ROOT;
+	path->kept_tag = trie_at(p->trie, path->node)->tag;
 	return 0;
 }
 
-int thread_paths_enter_walked(struct thread_paths *p, const struct stackd_header *record,
-			      const struct path *path, uint32_t node, uint32_t *ret_node)
+/* Enters the user frames of a WALKED record but for the added ones, and keeps them for the thread,
+ * if the record says so. */
+static int enter_walk(struct thread_paths *p, const struct stackd_header *record,
+		      const struct path *path, uint32_t *node)
 {
+	struct range new = {.from = path->added + path->kept, .end = path->user, .ids = path->ids};
 	struct last_path *last;
-	int err;
 
 	if (record->flags & STACKD_NOT_REMEMBERED)
-		return enter_steps(p, path, path->ids, record->kept, NULL, node, ret_node);
+		return enter_range(p, path, new, node);
 	last = path_of_thread(p, (pid_t)record->tid);
-	if (!last || make_room(last, path->count))
+	if (!last || make_room(last, path->user - path->added))
 		return -ENOMEM;
-	err = enter_steps(p, path, path->ids, record->kept, last->steps, node, ret_node);
-	last->count = path->count;
+	last->count = path->user - path->added;
 	last->sequence = record->sequence;
-	return err;
+	new.steps = last->steps;
+	return enter_range(p, path, new, node);
+}
+
+static int enter_walked(struct thread_paths *p, const struct stackd_header *record,
+			const struct path *path, uint32_t *ret_node)
+{
+	struct range kernel = {.from = path->user, .end = path->count};
+	int err;
+
+	*ret_node = path->node;
+	err = enter_walk(p, record, path, ret_node);
+	if (path->added) {
+		kernel.from = 0;
+		*ret_node = TRIE_ROOT;
+	}
+	return err ? err : enter_range(p, path, kernel, ret_node);
+}
+
+/* Enters a whole path; what it shares with the thread's last one is not looked up again. */
+static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
+		       uint32_t *ret_node)
+{
+	struct range rest = {.end = path->count};
+	struct last_path *last;
+
+	*ret_node = TRIE_ROOT;
+	HASH_FIND_INT(p->threads, &tid, last);
+	while (last && rest.from < path->count && rest.from < last->count &&
+	       last->steps[rest.from].location == path->locations[rest.from])
+		*ret_node = last->steps[rest.from++].node;
+	return enter_range(p, path, rest, ret_node);
+}
+
+int thread_paths_enter(struct thread_paths *p, const struct stackd_header *record,
+		       const struct path *path, uint32_t *ret_node)
+{
+	struct range all = {.end = path->count};
+
+	if ((record->kind & STACKD_KIND_MASK) == STACKD_RECORD_WALKED)
+		return enter_walked(p, record, path, ret_node);
+	if (record->kind == STACKD_RECORD_STACK)
+		return enter_whole(p, (pid_t)record->tid, path, ret_node);
+	*ret_node = path->node; /* of a tag's path */
+	return enter_range(p, path, all, ret_node);
 }
 
 void thread_paths_forget(struct thread_paths *p, pid_t tid)
@@ -253,9 +284,9 @@ void thread_paths_forget(struct thread_paths *p, pid_t tid)
 		drop(p, last);
 }
 
-/* Between the exit event and the thread's last instruction in the kernel there can be samples
- * yet, which build on its path: that is forgotten when some more threads have ended. (A new
- * thread of the same number begins without: thread_paths_forget().) */
+/* Between the exit event and the thread's last instruction in the kernel there can be more samples,
+ * which build on its path. So the path is dropped only when ENDED_THREADS more threads have ended.
+ * (thread_paths_forget() drops it for a new thread of the same id.) */
 void thread_paths_on_exit(struct thread_paths *p, pid_t tid)
 {
 	pid_t *oldest = &p->ended[p->n_ended++ % ENDED_THREADS];

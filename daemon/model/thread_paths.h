@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call paths on their way into the trie.
+ * Enters call paths into the trie.
  *
- * Per thread the path of the kernel half's last remembered walk is kept as (location, node) pairs:
- * a WALKED record truncates it and adds its new frames, so tagging costs only what changed. A
- * STACK record leaves it as it is, as the kernel half does.
+ * For each thread it keeps the path of the last walk that the kernel half remembers, as (location,
+ * node) pairs. A WALKED record truncates that path and adds its new frames, so entering a path
+ * costs only what changed. A STACK record leaves the path unchanged, as the kernel half does.
  */
 #ifndef MODEL_THREAD_PATHS_H
 #define MODEL_THREAD_PATHS_H
@@ -21,55 +21,52 @@
 
 #define PATH_MAX_FRAMES (DWARF_WALK_MAX_FRAMES + STACKD_MAX_KERNEL_FRAMES)
 
-/* A path that is being put together, root first. */
+/*
+ * The call path of a record, root first:
+ *
+ *   added by branch records | kept from the thread's last walk | new user frames | kernel frames
+ *   0                  added                         added + kept              user          count
+ */
 struct path {
-	size_t count;
+	size_t added, kept, user, count;
+	uint32_t node;	   /* of the kept frames, which are entered already */
+	uint64_t kept_tag; /* of that node */
 	uint32_t locations[PATH_MAX_FRAMES];
 	uint32_t heights[PATH_MAX_FRAMES]; /* bytes to the end of the stack; 0: not known */
-	uint64_t ids[PATH_MAX_FRAMES];	   /* of the locations that a WALKED record adds */
-	uint64_t tag;			   /* of what it keeps */
+	uint64_t ids[PATH_MAX_FRAMES];	   /* of the new user frames of a WALKED record */
 };
 
 struct thread_paths;
 
-/* Borrowed. 0 or -ENOMEM. */
+/* `trie` and `locations` are borrowed. 0 or -ENOMEM. */
 int thread_paths_new(struct trie *trie, struct location_table *locations,
 		     struct thread_paths **ret_paths);
-void thread_paths_free(struct thread_paths *paths);
+void thread_paths_free(struct thread_paths *paths); /* NULL is fine */
 
-/* Frames have heights: of each node it is noted how much stack its frame has. */
+/* Makes it keep for each node the bytes of stack of its frame, from paths that have heights. */
 void thread_paths_use_heights(struct thread_paths *paths);
 
-/* Bytes of stack between a node's frame and its caller; 0: not known. */
+/* Returns the bytes of stack between a node's frame and its caller; 0: not known. */
 uint32_t thread_paths_size(const struct thread_paths *paths, uint32_t node);
 
-/* Enters a path's frames from `from` on below `node`; *ret_node: the last one's. 0 or -ENOMEM. */
-int thread_paths_enter(struct thread_paths *paths, const struct path *path, size_t from,
-		       uint32_t node, uint32_t *ret_node);
-
-/* Enters a whole path; what it shares with the thread's last one is not looked up again. */
-int thread_paths_enter_whole(struct thread_paths *paths, pid_t tid, const struct path *path,
-			     uint32_t *ret_node);
-
-/* --- a thread's last walk -------------------------------------------------------------------- */
-
-/* The frames of it that a WALKED record keeps, as `path`, and their node. 0; -ENOMEM; -EBADMSG:
- * this record does not build on the one that was last seen. */
+/* Starts the path of a WALKED record: sets the frames that the record keeps, and their node. 0;
+ * -ENOMEM; -EBADMSG: the record does not build on the last one that was seen. */
 int thread_paths_recall(struct thread_paths *paths, const struct stackd_header *record,
-			struct path *path, uint32_t *ret_node);
+			struct path *path);
 
-/* Enters the record's path below the node of what it kept, and remembers it for the next, unless
- * the record says that it will not be built upon. 0 or -ENOMEM. */
-int thread_paths_enter_walked(struct thread_paths *paths, const struct stackd_header *record,
-			      const struct path *path, uint32_t node, uint32_t *ret_node);
+/* Enters the path of a record, and gives the node of its leaf. The path of a WALKED record, without
+ * what branch records added, is kept for the thread's next record, unless the record says that the
+ * next one will not build on it. 0 or -ENOMEM. */
+int thread_paths_enter(struct thread_paths *paths, const struct stackd_header *record,
+		       const struct path *path, uint32_t *ret_node);
 
-/* A new thread with this number: it begins without. */
+/* Drops the path of a thread id, since a new thread has it. */
 void thread_paths_forget(struct thread_paths *paths, pid_t tid);
 
-/* A thread has ended; samples of its last moments may still come. */
+/* Says that a thread has ended. Samples of its last moments may still come. */
 void thread_paths_on_exit(struct thread_paths *paths, pid_t tid);
 
-uint64_t thread_paths_out_of_sequence(
-	const struct thread_paths *paths); /* records that could not be built upon */
+/* Returns the number of records that thread_paths_recall() refused. */
+uint64_t thread_paths_out_of_sequence(const struct thread_paths *paths);
 
 #endif

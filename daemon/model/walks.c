@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* From records to paths; see walks.h. */
+/* Call paths of records, kind by kind; see walks.h. */
 #include "daemon/model/walks.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/model/branches.h"
 #include "daemon/capture/record.h"
+#include "daemon/model/branches.h"
+
+/* At most so many origins are made for heights of first frames: later paths have no height. */
+#define MAX_HEIGHT_ORIGINS (1u << 20)
 
 struct walks {
-	const struct object_table *objects;
-	struct location_table *locations;
-	struct origin_table *origins;
-	struct locator *places;
-	const struct trie *trie;
+	struct walks_options with;
 	const struct tables *tables; /* NULL: none */
+	struct judge *judge;	     /* NULL: walks are not judged */
+	struct tag_paths *tags;	     /* NULL: tags are not looked at */
 	struct dwarf_walk *walk;
-	struct branches *branches; /* NULL: there are no branch records */
+	struct branches *branches;    /* NULL: there are no branch records */
+	struct stackd_tag_record tag; /* read along with the walk that comes next */
 	bool has_heights;
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
@@ -29,11 +31,7 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 
 	if (!w)
 		return -ENOMEM;
-	w->objects = options->objects;
-	w->locations = options->locations;
-	w->origins = options->origins;
-	w->places = options->places;
-	w->trie = options->trie;
+	w->with = *options;
 	err = dwarf_walk_new(&w->walk);
 	if (err) {
 		walks_free(w);
@@ -62,15 +60,19 @@ void walks_use_tables(struct walks *w, const struct tables *tables)
 	w->tables = tables;
 }
 
-int walks_use_branches(struct walks *w, bool is_call_stack, unsigned entries)
+void walks_use_judge(struct walks *w, struct judge *judge)
 {
-	return branches_new(w->walk, w->objects, is_call_stack, entries, &w->branches);
+	w->judge = judge;
 }
 
-void walks_keep_branches(struct walks *w, const struct stackd_branch_record *record)
+void walks_use_tags(struct walks *w, struct tag_paths *tags)
 {
-	if (w->branches)
-		branches_keep(w->branches, record);
+	w->tags = tags;
+}
+
+int walks_use_branches(struct walks *w, bool is_call_stack, unsigned entries)
+{
+	return branches_new(w->walk, w->with.objects, is_call_stack, entries, &w->branches);
 }
 
 void walks_forget(struct walks *w, pid_t tid)
@@ -78,7 +80,7 @@ void walks_forget(struct walks *w, pid_t tid)
 	branches_forget(w->branches, tid);
 }
 
-void walks_rest(struct walks *w)
+void walks_trim(struct walks *w)
 {
 	dwarf_walk_trim(w->walk);
 }
@@ -88,10 +90,51 @@ void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
 	dwarf_walk_get_stats(w->walk, ret_stats);
 }
 
+/* --- parts of every path --------------------------------------------------------------------- */
+
+/* Learns what the tag means that was read at the moment of the walk, if there is one. */
+static int learn_tag(struct walks *w, const struct stackd_header *record, const struct path *path,
+		     enum stackd_end_reason reason)
+{
+	const struct stackd_header *tag = &w->tag.header;
+
+	if (!w->tags || tag->tid != record->tid || tag->time_ns != record->time_ns)
+		return 0;
+	return tag_paths_learn(w->tags, &w->tag, path->locations, path->count, reason);
+}
+
+/* Makes the origin of a walked path tell the height at which it begins, unless branch records have
+ * given it an origin. */
+static int add_height(struct walks *w, const struct path *path, uint32_t *origin)
+{
+	const struct origin walked = {.height = path->heights[0]};
+
+	if (*origin != ORIGIN_WALKED || !w->has_heights || !path->count ||
+	    origin_count(w->with.origins) >= MAX_HEIGHT_ORIGINS)
+		return 0;
+	return origin_intern(w->with.origins, &walked, origin);
+}
+
+/* Adds the kernel's frames. The user part ends here. */
+static int add_kernel(struct walks *w, const struct stackd_header *record, struct path *path)
+{
+	const uint64_t *kernel = record_kernel(record);
+	int err = 0;
+
+	path->user = path->count;
+	for (size_t i = record->n_kernel; i-- > 0 && !err;) {
+		path->heights[path->count] = 0;
+		err = locator_of_kernel(w->with.locator, kernel[i], i > 0,
+					&path->locations[path->count++]);
+	}
+	return err;
+}
+
 static int keep_origin(struct walks *w, const struct branches_path *found, struct walks_end *end)
 {
 	end->origin = ORIGIN_WALKED;
-	return found->origin.n_runs ? origin_intern(w->origins, &found->origin, &end->origin) : 0;
+	return found->origin.n_runs ? origin_intern(w->with.origins, &found->origin, &end->origin)
+				    : 0;
 }
 
 /* --- STACK ----------------------------------------------------------------------------------- */
@@ -118,7 +161,7 @@ static int walk_with_branches(struct walks *w, const struct stackd_header *heade
 static int walk(struct walks *w, const struct stackd_stack_record *record, size_t *ret_count,
 		struct walks_end *ret_end)
 {
-	struct place_of of = {.places = w->places, .pid = (pid_t)record->pid};
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
 	const struct walk_input in = {
 		.regs = record->regs,
 		.stack =
@@ -128,12 +171,12 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		.stack_holes = record->holes,
 		.leaf = record->leaf,
 		.find = locator_find_code,
-		.arg = &of,
+		.arg = &process,
 	};
 	int err;
 
 	*ret_count = 0;
-	*ret_end = (struct walks_end){STACKD_END_NO_USER, ORIGIN_WALKED};
+	ret_end->reason = STACKD_END_NO_USER;
 	if (!(record->header.flags & STACKD_HAS_REGS))
 		return 0;
 	ret_end->reason = STACKD_END_FOREIGN_ABI;
@@ -146,7 +189,8 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		return err;
 	if (ret_end->reason != STACKD_END_ENTRY && record->header.flags & STACKD_IN_EXEC) {
 		*ret_count = 0; /* the old program's stack is gone, the new one's not begun */
-		*ret_end = (struct walks_end){STACKD_END_NO_USER, ORIGIN_WALKED};
+		ret_end->reason = STACKD_END_NO_USER;
+		ret_end->origin = ORIGIN_WALKED;
 	}
 	return 0;
 }
@@ -159,28 +203,46 @@ static uint64_t stack_end(const struct stackd_stack_record *record)
 	return record->stack_bytes ? record->regs.r[STACKD_REG_RSP] + record->stack_bytes : 0;
 }
 
-int walks_of_stack(struct walks *w, const struct stackd_stack_record *record, struct path *path,
-		   struct walks_end *ret_end)
+static int frames_of_stack(struct walks *w, const struct stackd_stack_record *record,
+			   struct path *path, struct walks_end *ret_end)
 {
 	const uint64_t end = stack_end(record);
 	size_t count;
 	int err = walk(w, record, &count, ret_end);
 
-	path->count = 0;
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct walk_frame *frame = &w->frames[count - 1 - i];
 		uint64_t height = end > frame->slot ? end - frame->slot : 0;
 
-		err = locator_of_frame(w->places, frame, &path->locations[i]);
+		err = locator_of_frame(w->with.locator, frame, &path->locations[i]);
 		path->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
 		path->count += !err;
 	}
 	return err;
 }
 
+static int take_stack(struct walks *w, const struct stackd_stack_record *record, struct path *path,
+		      struct walks_end *ret_end)
+{
+	const struct stackd_header *header = &record->header;
+	int err = frames_of_stack(w, record, path, ret_end);
+
+	if (err)
+		return err;
+	if (header->flags & STACKD_JUDGE) {
+		judge_hold(w->judge, header, path, ret_end->reason);
+		ret_end->is_sample = false;
+		return 0;
+	}
+	err = learn_tag(w, header, path, ret_end->reason);
+	if (!err)
+		err = add_height(w, path, &ret_end->origin);
+	return err ? err : add_kernel(w, header, path);
+}
+
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
-/* The location of a frame, which may be new. -EBADMSG: no such thing. */
+/* Finds the location of a frame. -EBADMSG: the frame names a file or slice that does not exist. */
 static int walked_location(struct walks *w, const struct stackd_header *header,
 			   const struct record_frame *frame, struct location *ret_location)
 {
@@ -197,14 +259,14 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 		pid_t pid = (pid_t)record_pid(header);
 		int err = 0;
 
-		if (!locator_find(w->places, pid, offset, &object, &offset))
-			err = locator_nowhere(w->places, &object);
+		if (!locator_find(w->with.locator, pid, offset, &object, &offset))
+			err = locator_nowhere(w->with.locator, &object);
 		if (err)
 			return err;
-	} else if (file > object_table_count(w->objects)) {
+	} else if (file > object_table_count(w->with.objects)) {
 		return -EBADMSG;
 	} else {
-		object = object_table_at(w->objects, file - 1);
+		object = object_table_at(w->with.objects, file - 1);
 	}
 	*ret_location = (struct location){
 		.file_id = object->file_id,
@@ -215,16 +277,15 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	return 0;
 }
 
-/* Asks memory for what entering the frames that a record adds will read: they are the path's next
- * n, leaf first. */
-static void foresee(const struct walks *w, const struct stackd_header *header,
-		    const struct path *path, size_t n)
+/* Prefetches what entering the path's next n frames will read; they stand leaf first. */
+static void prefetch(const struct walks *w, const struct stackd_header *header,
+		     const struct path *path, size_t n)
 {
 	if (path->count == header->kept && n < LOCATIONS_AT_ONCE)
-		trie_prefetch_index(w->trie, path->tag, &path->ids[path->count], n);
+		trie_prefetch_index(w->with.trie, path->kept_tag, &path->ids[path->count], n);
 }
 
-/* Adds some of the record's next frames to the path. 1; 0: there are no more; -errno. */
+/* Adds some of the record's next frames to the path. 1; 0: there are no more; -ENOMEM; -EBADMSG. */
 static int add_walked(struct walks *w, const struct stackd_header *header,
 		      struct record_frames *frames, struct path *path)
 {
@@ -246,8 +307,9 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 		err = more;
 	if (err)
 		return err;
-	foresee(w, header, path, n);
-	err = location_intern_all(w->locations, locations, ids, n, &path->locations[path->count]);
+	prefetch(w, header, path, n);
+	err = location_intern_all(w->with.locations, locations, ids, n,
+				  &path->locations[path->count]);
 	if (err)
 		return err;
 	path->count += n;
@@ -270,8 +332,8 @@ static void swap_ids(uint64_t *a, uint64_t *b)
 	*b = old;
 }
 
-/* Turns the path's frames from `from` on round: they came leaf first. */
-static void turn_round(struct path *path, size_t from)
+/* Reverses the path's frames from `from` on, which came leaf first. */
+static void reverse(struct path *path, size_t from)
 {
 	for (size_t i = from, j = path->count; i + 1 < j; i++) {
 		swap(&path->locations[i], &path->locations[--j]);
@@ -280,9 +342,9 @@ static void turn_round(struct path *path, size_t from)
 	}
 }
 
-int walks_of_walked(struct walks *w, const struct stackd_header *header, struct path *path)
+/* Adds the new frames of a record to those that it keeps. */
+static int frames_of_walked(struct walks *w, const struct stackd_header *header, struct path *path)
 {
-	const size_t kept = path->count;
 	struct record_frames frames;
 	int more;
 
@@ -291,46 +353,134 @@ int walks_of_walked(struct walks *w, const struct stackd_header *header, struct 
 		more = add_walked(w, header, &frames, path);
 	} while (more > 0);
 	if (!more)
-		turn_round(path, kept);
+		reverse(path, path->kept);
 	return more;
 }
 
+/* Makes room for `added` frames at the path's root. */
+static void shift(struct path *path, size_t added)
+{
+	_Static_assert(LBR_MAX_FRAMES <= PATH_MAX_FRAMES, "paths of lib/lbr must have room");
+	memmove(path->locations + added, path->locations, path->count * sizeof(path->locations[0]));
+	memmove(path->heights + added, path->heights, path->count * sizeof(path->heights[0]));
+	memmove(path->ids + added, path->ids, path->count * sizeof(path->ids[0]));
+	path->count += added;
+	path->added = added;
+}
+
 /* Puts the frames that branch records have added at the path's root. */
-static int add_at_root(struct walks *w, size_t more, struct path *path)
+static int add_at_root(struct walks *w, size_t added, struct path *path)
 {
 	int err = 0;
 
-	_Static_assert(LBR_MAX_FRAMES <= PATH_MAX_FRAMES, "what lib/lbr makes must have room");
-	memmove(path->locations + more, path->locations, path->count * sizeof(path->locations[0]));
-	memmove(path->heights + more, path->heights, path->count * sizeof(path->heights[0]));
-	path->count += more;
-	for (size_t i = 0; i < more && !err; i++) {
-		struct location added = branches_added(w->branches, i);
+	shift(path, added);
+	for (size_t i = 0; i < added && !err; i++) {
+		struct location location = branches_added(w->branches, i);
 
-		err = location_intern(w->locations, &added, &path->locations[i]);
+		err = location_intern(w->with.locations, &location, &path->locations[i]);
 		path->heights[i] = 0;
 	}
 	return err;
 }
 
-int walks_add_branches(struct walks *w, const struct stackd_header *header, struct path *path,
-		       struct walks_end *end, bool *ret_added)
+/* Compares the path with the sample's branch records, which may confirm it, or go on where the walk
+ * stopped. */
+static int add_branches(struct walks *w, const struct stackd_header *header, struct path *path,
+			struct walks_end *end)
 {
-	struct place_of of = {.places = w->places, .pid = (pid_t)record_pid(header)};
-	const struct walk_input in = {.find = locator_find_code, .arg = &of};
+	struct locator_process process = {.locator = w->with.locator,
+					  .pid = (pid_t)record_pid(header)};
+	const struct walk_input in = {.find = locator_find_code, .arg = &process};
 	struct branches_path found;
 	int err;
 
-	*ret_added = false;
 	if (!branches_belong(w->branches, header) || !path->count)
 		return 0;
-	err = branches_on_path(w->branches, (pid_t)header->tid, &in, w->locations, path->locations,
-			       path->count, end->reason, &found);
+	err = branches_on_path(w->branches, (pid_t)header->tid, &in, w->with.locations,
+			       path->locations, path->count, end->reason, &found);
 	if (!err)
 		err = keep_origin(w, &found, end);
 	if (err || !found.more)
 		return err;
-	*ret_added = true;
 	end->reason = found.end;
 	return add_at_root(w, found.more, path);
+}
+
+static int take_walked(struct walks *w, const struct stackd_header *header, struct path *path,
+		       struct walks_end *end)
+{
+	int err = thread_paths_recall(w->with.paths, header, path);
+
+	end->reason = header->end_reason;
+	if (!err)
+		err = frames_of_walked(w, header, path);
+	if (err)
+		return err;
+	judge_expect(w->judge, header, path);
+	err = learn_tag(w, header, path, end->reason);
+	if (!err)
+		err = add_branches(w, header, path, end);
+	if (!err)
+		err = add_height(w, path, &end->origin);
+	return err ? err : add_kernel(w, header, path);
+}
+
+/* --- TAG ------------------------------------------------------------------------------------- */
+
+/* Makes the origin of a path of which all user frames but the leaf are those of a tag. */
+static int tag_origin(struct walks *w, uint32_t frames, uint32_t *ret_origin)
+{
+	const struct origin_run run = {
+		.frames = frames - 1, .source = FRAME_SOURCE_TAG, .confidence = 100};
+	const struct origin origin = {.is_whole = true, .n_runs = 1, .runs = &run};
+
+	return frames > 1 ? origin_intern(w->with.origins, &origin, ret_origin) : 0;
+}
+
+static int take_tag(struct walks *w, const struct stackd_tag_record *record, struct path *path,
+		    struct walks_end *ret_end)
+{
+	const struct object *object;
+	struct tag_path found;
+	uint64_t offset;
+	int err = 0;
+
+	w->tag = *record;
+	ret_end->is_sample = !record->is_followed && w->tags;
+	if (!ret_end->is_sample)
+		return 0;
+	if (!locator_find(w->with.locator, (pid_t)record->pid, record->pc, &object, &offset)) {
+		offset = record->pc;
+		err = locator_nowhere(w->with.locator, &object);
+	}
+	if (!err)
+		err = tag_paths_take(w->tags, record, object, offset, &found);
+	if (err)
+		return err;
+	path->node = found.node;
+	ret_end->reason = found.reason;
+	err = tag_origin(w, found.frames, &ret_end->origin);
+	return err ? err : add_kernel(w, &record->header, path);
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+int walks_take(struct walks *w, const struct stackd_header *record, struct path *path,
+	       struct walks_end *ret_end)
+{
+	path->added = path->kept = path->user = path->count = 0;
+	*ret_end = (struct walks_end){.is_sample = true, .origin = ORIGIN_WALKED};
+	switch (record->kind & STACKD_KIND_MASK) {
+	case STACKD_RECORD_WALKED:
+		return take_walked(w, record, path, ret_end);
+	case STACKD_RECORD_TAG:
+		return take_tag(w, (const struct stackd_tag_record *)record, path, ret_end);
+	case STACKD_RECORD_BRANCHES:
+		if (w->branches)
+			branches_keep(w->branches, (const struct stackd_branch_record *)record);
+		ret_end->is_sample = false;
+		return 0;
+	default:
+		return take_stack(w, (const struct stackd_stack_record *)record, path, ret_end);
+	}
 }

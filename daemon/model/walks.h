@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks: the user part of a sample's path, from its record.
+ * Makes the call path of a record.
  *
- *   STACK  ──► the walk of the copied stack (lib/unwind) ──► frames ──┐
- *   WALKED ──► the frames that the kernel half found ─────────────────┴──► locations, root first
+ *   STACK  ──► walk of the copied stack (lib/unwind) ──► frames ──┐
+ *   WALKED ──► kept frames (thread_paths.h), new frames ──────────┼──► locations, root first
+ *   TAG    ──► the path that the tag stands for (tags/) ──────────┘
  *
- * Where there are branch records of the same sample, either is held against them.
+ * A path also has the kernel's frames, an end reason, and an origin. Where there are branch records
+ * or a tag of the same moment, they come in records of their own right before the sample's: they
+ * are kept until it comes, and its walk is compared with them.
  */
 #ifndef MODEL_WALKS_H
 #define MODEL_WALKS_H
@@ -14,12 +17,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/model/thread_paths.h"
+#include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
+#include "daemon/model/thread_paths.h"
+#include "daemon/tables/tables.h"
+#include "daemon/tags/tag_paths.h"
 #include "proc/object.h"
 #include "stack/origin.h"
 #include "stackd_abi.h"
-#include "daemon/tables/tables.h"
 #include "unwind/dwarf_walk.h"
 
 struct walks;
@@ -28,41 +33,42 @@ struct walks_options { /* all borrowed */
 	const struct object_table *objects;
 	struct location_table *locations;
 	struct origin_table *origins;
-	struct locator *places;
+	struct locator *locator;
 	const struct trie *trie;
+	struct thread_paths *paths;
 };
-int walks_new(const struct walks_options *options, struct walks **ret_walks); /* 0 or -ENOMEM */
-void walks_free(struct walks *walks);
 
-void walks_use_heights(struct walks *walks); /* WALKED records have them */
-void walks_use_tables(struct walks *walks, const struct tables *tables); /* WALKED: by segment */
+/* The options are copied, what they point to is borrowed. 0 or -ENOMEM. */
+int walks_new(const struct walks_options *options, struct walks **ret_walks);
+void walks_free(struct walks *walks); /* NULL is fine */
+
+/* What else there is, said before the first record. Pointers are borrowed. */
+void walks_use_heights(struct walks *walks); /* frames of WALKED records have heights */
+void walks_use_tables(struct walks *walks, const struct tables *tables); /* for slices of files */
+void walks_use_judge(struct walks *walks, struct judge *judge);
+void walks_use_tags(struct walks *walks, struct tag_paths *tags);
+
+/* Records come with branch records: of calls that have not returned (`is_call_stack`) or of every
+ * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
 int walks_use_branches(struct walks *walks, bool is_call_stack, unsigned entries);
 
-/* What branch records there are of the sample that comes next. */
-void walks_keep_branches(struct walks *walks, const struct stackd_branch_record *record);
-void walks_forget(struct walks *walks, pid_t tid); /* a new thread has this number */
+/* Drops what is kept for a thread id, since a new thread has it. */
+void walks_forget(struct walks *walks, pid_t tid);
 
-/* What comes of a record besides the path. */
+/* What a record yields besides the path. */
 struct walks_end {
+	bool is_sample; /* false: the record belongs to a sample, and is none itself */
 	enum stackd_end_reason reason;
 	uint32_t origin; /* of the path's frames */
 };
 
-/* Walks the copied stack of a STACK record. 0 or -ENOMEM. */
-int walks_of_stack(struct walks *walks, const struct stackd_stack_record *record, struct path *path,
-		   struct walks_end *ret_end);
+/* Makes the path of a record (record_read()), if it is a sample. 0; -ENOMEM; -EBADMSG: the record
+ * cannot be used. */
+int walks_take(struct walks *walks, const struct stackd_header *record, struct path *path,
+	       struct walks_end *ret_end);
 
-/* Adds the frames of a WALKED record to those that it kept, path->count. 0; -ENOMEM; -EBADMSG:
- * these are no frames. */
-int walks_of_walked(struct walks *walks, const struct stackd_header *record, struct path *path);
-
-/* Holds that path against the branch records. *ret_added: they go on where the walk stopped, and
- * those frames are now at the path's root. `end` is changed if they have a say. 0 or -ENOMEM. */
-int walks_add_branches(struct walks *walks, const struct stackd_header *record, struct path *path,
-		       struct walks_end *end, bool *ret_added);
-
-/* Between batches: drops unwind information that has not been used for long. */
-void walks_rest(struct walks *walks);
+/* Drops unwind information that has not been used for long; to be called between batches. */
+void walks_trim(struct walks *walks);
 
 void walks_get_stats(const struct walks *walks, struct dwarf_walk_stats *ret_stats);
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes in the recorder: read from /proc when they join, and followed by side-band events.
+ *
+ * Files can be gone, and samples without a table are expensive, so some things are done as soon as
+ * an event or a record has been read, before its turn in the order of time: new files are opened
+ * and missed tables are asked for. That is prefetching: whatever it cannot find out yet is found
+ * out in the order of time.
+ */
+#include <errno.h>
+
+#include "daemon/model/recorder_parts.h"
+#include "proc/proc_fs.h"
+
+/* --- from /proc ------------------------------------------------------------------------------ */
+
+static int look_for_tags(void *arg, pid_t pid)
+{
+	struct recorder *r = arg;
+
+	return r->tagger ? tagger_load(r->tagger, r->processes, pid) : 0;
+}
+
+int recorder_load_process(struct recorder *r, pid_t pid)
+{
+	int err = members_add(r->members, pid);
+
+	if (!err)
+		err = process_table_load(r->processes, pid);
+	return err ? err : look_for_tags(r, pid);
+}
+
+int recorder_load_all(struct recorder *r)
+{
+	int loaded = process_table_load_all(r->processes);
+
+	if (loaded < 0 || !r->tagger)
+		return loaded < 0 ? loaded : 0;
+	return proc_fs_each_process("/proc", look_for_tags, r);
+}
+
+/* --- prefetching ----------------------------------------------------------------------------- */
+
+static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
+			 const struct object *object)
+{
+	return r->tagger ? tagger_on_event(r->tagger, event, object) : 0;
+}
+
+int recorder_prefetch_event(struct recorder *r, const struct sideband_event *event)
+{
+	const struct object *object;
+	int err;
+
+	/* Children become members here already, so that their first mappings are seen in time.
+	 * (Rings are read one after the other, so a grandchild's event can come first: then it
+	 * becomes a member in recorder_event().) */
+	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid)) {
+		err = members_add(r->members, event->pid);
+		return err ? err : prefetch_tags(r, event, NULL);
+	}
+	if (!members_has(r->members, event->pid))
+		return 0;
+	if (event->kind != SIDEBAND_MMAP)
+		return prefetch_tags(r, event, NULL);
+	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
+	if (!err)
+		err = prefetch_tags(r, event, object);
+	if (!err && r->tables && !members_are_all(r->members) && object->elf)
+		err = tables_prepare(r->tables, object);
+	return err == -ENOMEM ? err : 0;
+}
+
+/*
+ * Asks for what the kernel half has missed: a file's inode, or its table.
+ *
+ * When the record has just been read (`early`), the process table may be behind. Then the inode
+ * numbers must agree, as they do on most filesystems; where they do not, the table is asked for in
+ * the order of time.
+ */
+static int request_table(struct recorder *r, const struct stackd_stack_record *record, bool early)
+{
+	const struct stackd_mapping *unknown = &record->unknown;
+	const struct mapping *m;
+
+	if (!r->tables)
+		return 0;
+	if (record->wanted && record->wanted <= object_table_count(r->objects))
+		return tables_want(r->tables, object_table_at(r->objects, record->wanted - 1),
+				   NULL);
+	if (!unknown->key.inode)
+		return 0;
+	/* A process that was just forked must not be read from /proc yet: in the order of time it
+	 * is still a copy of its parent. */
+	if (early && !process_table_knows(r->processes, (pid_t)record->pid))
+		return 0;
+	m = process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
+	if (!m || m->object->kind == OBJECT_JIT ||
+	    unknown->start - m->start + m->offset != unknown->offset)
+		return 0;
+	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
+		return 0;
+	return tables_want(r->tables, m->object, &unknown->key);
+}
+
+int recorder_prefetch_table(struct recorder *r, const struct stackd_header *record)
+{
+	if (record->kind != STACKD_RECORD_STACK)
+		return 0;
+	return request_table(r, (const struct stackd_stack_record *)record, true);
+}
+
+int recorder_request_table(struct recorder *r, const struct stackd_header *record)
+{
+	if (record->kind != STACKD_RECORD_STACK)
+		return 0;
+	return request_table(r, (const struct stackd_stack_record *)record, false);
+}
+
+/* --- in the order of time -------------------------------------------------------------------- */
+
+static int reload(void *arg, pid_t pid)
+{
+	struct recorder *r = arg;
+
+	return recorder_load_process(r, pid) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Reads the members from /proc again, since the kernel had no room for some events. */
+static int reload_members(struct recorder *r)
+{
+	return members_are_all(r->members) ? recorder_load_all(r)
+					   : members_each(r->members, reload, r);
+}
+
+static int on_exit_event(struct recorder *r, const struct sideband_event *event)
+{
+	int err = process_table_on_exit(r->processes, event->pid, event->tid);
+
+	thread_paths_on_exit(r->paths, event->tid);
+	if (!err && !process_table_knows(r->processes, event->pid))
+		members_remove(r->members, event->pid); /* that was its last thread */
+	return err;
+}
+
+static int on_fork_event(struct recorder *r, const struct sideband_event *event)
+{
+	thread_paths_forget(r->paths, event->tid);
+	walks_forget(r->walks, event->tid);
+	return process_table_on_fork(r->processes, event->pid, event->tid, event->parent_pid,
+				     event->parent_tid);
+}
+
+int recorder_event(struct recorder *r, const struct sideband_event *event)
+{
+	if (event->kind == SIDEBAND_LOST) {
+		r->sideband_lost += event->lost;
+		return reload_members(r);
+	}
+	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
+	    members_add(r->members, event->pid))
+		return -ENOMEM;
+	if (!members_has(r->members, event->pid))
+		return 0;
+	switch (event->kind) {
+	case SIDEBAND_MMAP:
+		return process_table_on_mmap(r->processes, event->pid, &event->mapping);
+	case SIDEBAND_COMM:
+		return process_table_on_comm(r->processes, event->pid, event->tid, event->text,
+					     event->is_exec);
+	case SIDEBAND_FORK:
+		return on_fork_event(r, event);
+	case SIDEBAND_EXIT:
+		return on_exit_event(r, event);
+	default:
+		return 0;
+	}
+}

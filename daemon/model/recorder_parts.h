@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder's parts, for its own three files alone; see recorder.h. */
+#ifndef MODEL_RECORDER_PARTS_H
+#define MODEL_RECORDER_PARTS_H
+
+#include "daemon/model/judge.h"
+#include "daemon/model/locator.h"
+#include "daemon/model/members.h"
+#include "daemon/model/outbox.h"
+#include "daemon/model/recorder.h"
+#include "daemon/model/thread_paths.h"
+#include "daemon/model/walks.h"
+#include "proc/process.h"
+#include "stack/location.h"
+#include "stack/origin.h"
+#include "stack/trie.h"
+
+struct recorder {
+	struct object_table *objects;
+	struct process_table *processes;
+	struct location_table *locations;
+	struct trie *trie;
+	struct origin_table *origins;
+
+	struct members *members;
+	struct locator *locator;
+	struct walks *walks;
+	struct thread_paths *paths;
+	struct judge *judge; /* NULL: walks are not judged */
+	struct outbox *outbox;
+	struct tables *tables; /* borrowed; NULL: none */
+	struct tagger *tagger; /* NULL: tags are not looked at */
+	struct tag_paths *tags;
+
+	uint32_t usual_period; /* of a sample */
+	struct path path;      /* of the sample at hand: too large for the stack */
+
+	uint64_t received, sideband_lost;
+	uint64_t end_reasons[STACKD_END_COUNT];
+};
+
+/* Asks for the table that a record has missed, now that all events before it are known. 0 or
+ * -ENOMEM. */
+int recorder_request_table(struct recorder *recorder, const struct stackd_header *record);
+
+#endif
