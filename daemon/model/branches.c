@@ -116,7 +116,7 @@ static int reconstruct(struct branches *b, pid_t tid, struct lbr_input *in,
 	b->n_frames = result.n_frames;
 	*ret_path = (struct branches_path){
 		.end = result.end,
-		.origin = {.is_whole = result.end == STACKD_END_ENTRY,
+		.origin = {.is_complete = result.end == STACKD_END_ENTRY,
 			   .runs = b->runs,
 			   .n_runs = lbr_runs(b->frames, b->n_frames, b->runs)},
 	};
@@ -223,7 +223,7 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 	if (err)
 		return err;
 	if (b->n_frames < in.n_walked) { /* it does not believe the walk, which was verified */
-		ret_path->origin = (struct origin){.is_whole = end == STACKD_END_ENTRY};
+		ret_path->origin = (struct origin){.is_complete = end == STACKD_END_ENTRY};
 		ret_path->end = end;
 		return 0;
 	}

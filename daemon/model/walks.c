@@ -432,7 +432,7 @@ static int tag_origin(struct walks *w, uint32_t frames, uint32_t *ret_origin)
 {
 	const struct origin_run run = {
 		.frames = frames - 1, .source = FRAME_SOURCE_TAG, .confidence = 100};
-	const struct origin origin = {.is_whole = true, .n_runs = 1, .runs = &run};
+	const struct origin origin = {.is_complete = true, .n_runs = 1, .runs = &run};
 
 	return frames > 1 ? origin_intern(w->with.origins, &origin, ret_origin) : 0;
 }

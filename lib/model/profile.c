@@ -185,7 +185,7 @@ enum profile_quality profile_quality(const struct profile *p, uint8_t end_reason
 
 	if (!origin_inferred(o))
 		return profile_quality_of(end_reason);
-	return o->is_whole ? PROFILE_RECONSTRUCTED : PROFILE_PARTIAL;
+	return o->is_complete ? PROFILE_RECONSTRUCTED : PROFILE_PARTIAL;
 }
 
 const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason, uint32_t origin)

@@ -140,7 +140,7 @@ static int reconstruct_origin(struct reconstruct *r, const struct align_sample *
 {
 	uint32_t count = origin_count(r->interned), number;
 	int e = reconstruct_runs(r, s, &r->origins.items[own]);
-	const struct origin origin = {.is_whole = s->is_complete,
+	const struct origin origin = {.is_complete = s->is_complete,
 				      .n_runs = (uint32_t)r->runs.count,
 				      .runs = r->runs.items};
 

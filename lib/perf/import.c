@@ -294,7 +294,7 @@ static void count(struct import *im, const struct import_stack_frames *path)
 
 	im->ends[path->end]++;
 	im->stale += path->stale;
-	im->inferred_whole += origin.is_whole && origin_inferred(&origin);
+	im->inferred_whole += origin.is_complete && origin_inferred(&origin);
 }
 
 static int keep(struct import *im, const struct perfdata_record *record)

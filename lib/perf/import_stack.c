@@ -416,7 +416,7 @@ static int keep_origin(struct import_stack *s, const struct lbr_result *result,
 		       uint32_t *ret_origin)
 {
 	const struct origin origin = {
-		.is_whole = result->end == STACKD_END_ENTRY,
+		.is_complete = result->end == STACKD_END_ENTRY,
 		.runs = s->runs,
 		.n_runs = lbr_runs(s->lbr_frames, result->n_frames, s->runs),
 	};

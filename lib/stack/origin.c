@@ -17,7 +17,7 @@ struct origin_entry {
 	size_t first; /* of its runs */
 	uint32_t n_runs;
 	uint32_t height;
-	bool is_whole;
+	bool is_complete;
 };
 
 struct origin_table {
@@ -113,8 +113,9 @@ static bool alike(const struct origin_run *a, const struct origin_run *b)
 static int append(struct origin_table *table, const struct origin *origin,
 		  struct origin_entry *ret_entry)
 {
-	struct origin_entry e = {
-		.first = table->runs.count, .height = origin->height, .is_whole = origin->is_whole};
+	struct origin_entry e = {.first = table->runs.count,
+				 .height = origin->height,
+				 .is_complete = origin->is_complete};
 	struct origin_run *runs;
 
 	if (origin->n_runs > ORIGIN_MAX_RUNS)
@@ -137,7 +138,7 @@ static int append(struct origin_table *table, const struct origin *origin,
 		e.n_runs--;
 	for (uint32_t i = 0; i < e.n_runs; i++)
 		e.hash = hash_run(e.hash, &runs[i]);
-	e.hash = hash_mix64(e.hash + e.is_whole + ((uint64_t)e.height << 1));
+	e.hash = hash_mix64(e.hash + e.is_complete + ((uint64_t)e.height << 1));
 	*ret_entry = e;
 	return 0;
 }
@@ -145,7 +146,7 @@ static int append(struct origin_table *table, const struct origin *origin,
 static bool equal(const struct origin_table *table, const struct origin_entry *a,
 		  const struct origin_entry *b)
 {
-	if (a->hash != b->hash || a->n_runs != b->n_runs || a->is_whole != b->is_whole ||
+	if (a->hash != b->hash || a->n_runs != b->n_runs || a->is_complete != b->is_complete ||
 	    a->height != b->height)
 		return false;
 	for (uint32_t i = 0; i < a->n_runs; i++) {
@@ -218,7 +219,7 @@ struct origin origin_at(const struct origin_table *table, uint32_t number)
 	const struct origin_entry *e = &table->entries.items[number];
 
 	return (struct origin){
-		.is_whole = e->is_whole,
+		.is_complete = e->is_complete,
 		.height = e->height,
 		.n_runs = e->n_runs,
 		.runs = e->n_runs ? table->runs.items + e->first : NULL,

@@ -46,9 +46,9 @@ struct origin_run {
 };
 
 struct origin {
-	bool is_whole;	 /* with its inferred frames the path begins at the thread's entry */
-	uint32_t height; /* bytes from the stack's end to the slot that the first frame's program
-			  * counter was read from; 0: not known */
+	bool is_complete; /* with its inferred frames the path begins at the thread's entry */
+	uint32_t height;  /* bytes from the stack's end to the slot that the first frame's program
+			   * counter was read from; 0: not known */
 	uint32_t n_runs;
 	const struct origin_run *runs; /* root first */
 };

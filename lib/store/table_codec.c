@@ -219,7 +219,7 @@ _Static_assert(ORIGIN_HAS_HEIGHT > ORIGIN_MAX_RUNS * 2 + 1, "a bit of its own");
 
 void origin_put(struct buf *columns, const struct origin *origin)
 {
-	uint64_t coded = (uint64_t)origin->n_runs * 2 + origin->is_whole;
+	uint64_t coded = (uint64_t)origin->n_runs * 2 + origin->is_complete;
 
 	buf_put_varint(&columns[0], origin->height ? coded | ORIGIN_HAS_HEIGHT : coded);
 	if (origin->height)
@@ -248,7 +248,7 @@ int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct o
 		if (!run->frames || run->source >= FRAME_SOURCE_COUNT || run->confidence > 100)
 			return -EBADMSG;
 	}
-	*ret_origin = (struct origin){.is_whole = coded & 1,
+	*ret_origin = (struct origin){.is_complete = coded & 1,
 				      .height = height,
 				      .n_runs = (uint32_t)n_runs,
 				      .runs = ret_runs};

@@ -169,7 +169,7 @@ static void make_names(struct maker *m)
 static void make_inferred(struct maker *m)
 {
 	struct origin_run run = {.frames = 2, .source = FRAME_SOURCE_ALIGNED, .confidence = 80};
-	struct origin origin = {.is_whole = true, .n_runs = 1, .runs = &run};
+	struct origin origin = {.is_complete = true, .n_runs = 1, .runs = &run};
 	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), of = thread(m, 12, "prog");
 	uint32_t in_main = node(m, node(m, 0, function(m, prog, 0x1020, "_start")),
 				function(m, prog, 0x1110, "main"));

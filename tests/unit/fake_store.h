@@ -230,12 +230,12 @@ static inline void fake_samples(struct store_reader *f, uint32_t thread, uint32_
 
 /* An origin; the runs are borrowed. */
 static inline uint32_t fake_origin(struct store_reader *f, const struct origin_run *runs,
-				   uint32_t n_runs, bool is_whole)
+				   uint32_t n_runs, bool is_complete)
 {
 	uint32_t n = f->tables.n_origins++;
 
 	FAKE_GROW(f->origins, n);
-	f->origins[n] = (struct origin){.is_whole = is_whole, .n_runs = n_runs, .runs = runs};
+	f->origins[n] = (struct origin){.is_complete = is_complete, .n_runs = n_runs, .runs = runs};
 	return n;
 }
 

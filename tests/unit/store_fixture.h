@@ -184,7 +184,7 @@ static UNUSED void fixture_make_origins(struct fixture *f)
 				.source = (uint8_t)fixture_random(FRAME_SOURCE_COUNT),
 				.confidence = (uint8_t)fixture_random(101)};
 		f->origins[i] =
-			(struct origin){.is_whole = fixture_random(2),
+			(struct origin){.is_complete = fixture_random(2),
 					.height = i % 3 ? (uint32_t)fixture_random(UINT32_MAX) : 0,
 					.n_runs = i % 6 == 1 && i % 3 ? 0 : n,
 					.runs = runs};
@@ -359,7 +359,7 @@ static UNUSED void fixture_assert_origins(const struct fixture *f, const struct 
 	for (uint32_t i = 1; i < f->n_origins; i++) {
 		const struct origin *a = &f->origins[i], *b = &t->origins[i];
 
-		assert_true(a->n_runs == b->n_runs && a->is_whole == b->is_whole);
+		assert_true(a->n_runs == b->n_runs && a->is_complete == b->is_complete);
 		assert_true(a->height == b->height);
 		for (uint32_t k = 0; k < a->n_runs; k++) {
 			assert_true(a->runs[k].frames == b->runs[k].frames);

@@ -262,7 +262,7 @@ static void a_walk_goes_on_by_records(void **state)
 	assert_int_equal(frames[1].address, calls[0].from);
 	assert_int_equal(frames[2].address, calls[1].from);
 	assert_int_equal(path.end, STACKD_END_NO_RECIPE);
-	assert_false(path.origin.is_whole);
+	assert_false(path.origin.is_complete);
 	assert_int_equal(path.origin.n_runs, 2);
 	assert_int_equal(path.origin.runs[0].source, FRAME_SOURCE_BRANCH);
 	assert_int_equal(path.origin.runs[0].frames, 2);

@@ -18,9 +18,9 @@
 	}
 
 static uint32_t origin_enter(struct origin_table *t, const struct origin_run *runs, uint32_t n,
-			     bool is_whole)
+			     bool is_complete)
 {
-	struct origin origin = {.is_whole = is_whole, .n_runs = n, .runs = runs};
+	struct origin origin = {.is_complete = is_complete, .n_runs = n, .runs = runs};
 	uint32_t number = UINT32_MAX;
 
 	assert_int_equal(origin_intern(t, &origin, &number), 0);
@@ -74,7 +74,7 @@ static void origin_equal_ones_are_one(void **state)
 	assert_int_not_equal(origin_enter(t, RUNS({3, FRAME_SOURCE_STITCHED, 99}), 1, true), a);
 	assert_int_equal(origin_at(t, a).n_runs, 1);
 	assert_int_equal(origin_at(t, a).runs[0].frames, 3);
-	assert_true(origin_at(t, a).is_whole);
+	assert_true(origin_at(t, a).is_complete);
 	origin_table_free(t);
 	origin_table_free(NULL);
 }

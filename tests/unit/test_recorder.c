@@ -200,7 +200,7 @@ static void calls_among_the_records_are_theirs(bool heights)
 	assert_int_equal(send_stack(), 0);
 	origin = only_origin(0, &batch);
 	assert_int_equal(frames_of(&origin, FRAME_SOURCE_BRANCH), CALLS);
-	assert_true(origin.is_whole);
+	assert_true(origin.is_complete);
 	assert_int_equal(batch->samples[0].end_reason, STACKD_END_ENTRY);
 	batch_free(batch);
 }
@@ -240,7 +240,7 @@ static void a_short_walk_goes_on_by_branches(bool heights)
 	assert_int_equal(send_walked(file, 3, heights), 0);
 	origin = only_origin(origins, &batch);
 	assert_int_equal(frames_of(&origin, FRAME_SOURCE_BRANCH), CALLS);
-	assert_false(origin.is_whole);
+	assert_false(origin.is_complete);
 	for (uint32_t at = batch->samples[0].node; at > node;
 	     at = batch->nodes[at - node - 1].parent)
 		depth++;
