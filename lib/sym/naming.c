@@ -145,7 +145,7 @@ static void close_old_symbols(struct naming *n, const struct source *but, size_t
 		malloc_trim(0);
 }
 
-void naming_rest(struct naming *n)
+void naming_trim(struct naming *n)
 {
 	if (n->limit)
 		close_old_symbols(n, NULL, 0);
@@ -174,7 +174,7 @@ static size_t held_bytes(const struct naming *n)
 	return bytes;
 }
 
-bool naming_is_dear(struct naming *n, const struct object *object)
+bool naming_is_expensive(struct naming *n, const struct object *object)
 {
 	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
 	size_t bytes;

@@ -24,15 +24,15 @@ void naming_free(struct naming *naming);
 
 /* Holds symbols of ELF objects in about so many bytes: those of the object that was asked for
  * longest ago go first, and are read again when it is asked for. It pays to ask for one object's
- * locations together. The object at hand may take more, until naming_rest(). 0: no limit. */
+ * locations together. The object at hand may take more, until naming_trim(). 0: no limit. */
 void naming_limit(struct naming *naming, size_t bytes);
 
 /* There is nothing to ask for just now. */
-void naming_rest(struct naming *naming);
+void naming_trim(struct naming *naming);
 
 /* Will the next question about this object read many symbols, and put others out for them, which
  * are read anew when they are asked for? Then it pays to ask seldom. */
-bool naming_is_dear(struct naming *naming, const struct object *object);
+bool naming_is_expensive(struct naming *naming, const struct object *object);
 
 /* Should its locations be asked for in order of offset? Its line tables are then more than what is
  * held at a time. (The store has locations in order of number in fewer bytes.) */

@@ -124,7 +124,7 @@ static int name_locations(struct naming_schedule *s, struct store_location *loca
 		}
 		err = name_object(s, &locations[i], end - i, is_last);
 	}
-	naming_rest(s->with.naming);
+	naming_trim(s->with.naming);
 	return err;
 }
 
@@ -174,7 +174,7 @@ static size_t move_cheap_first(struct naming_schedule *s, uint8_t *kinds)
 		uint8_t *kind = &kinds[location->object];
 
 		if (*kind == NOT_ASKED)
-			*kind = naming_is_dear(s->with.naming, object) ? EXPENSIVE : CHEAP;
+			*kind = naming_is_expensive(s->with.naming, object) ? EXPENSIVE : CHEAP;
 		if (*kind == CHEAP)
 			swap_locations(location, &s->queued.items[cheap++]);
 	}

@@ -109,7 +109,7 @@ static void check_names(size_t limit)
 			assert_int_equal(now.lines, first[i].lines);
 			assert_string_equal(now.function, first[i].function);
 		}
-		naming_rest(naming);
+		naming_trim(naming);
 	}
 	assert_string_equal(first[0].function, places[0].name);
 	assert_non_null(strstr(first[1].function, places[1].name));
@@ -135,8 +135,8 @@ static void with_room_for_some(void **state)
 	check_names(2 << 20);
 }
 
-/* An object is dear while its symbols are not there and have no room. */
-static void what_is_dear(void **state)
+/* An object is expensive while its symbols are not there and have no room. */
+static void when_an_object_is_expensive(void **state)
 {
 	static const size_t limits[] = {0, 1, (size_t)1 << 30};
 
@@ -147,12 +147,12 @@ static void what_is_dear(void **state)
 
 		assert_int_equal(naming_new("/proc", &naming), 0);
 		naming_limit(naming, limits[i]);
-		assert_int_equal(naming_is_dear(naming, &places[1].object), has_no_room);
+		assert_int_equal(naming_is_expensive(naming, &places[1].object), has_no_room);
 		ask(naming, &places[1]);
-		assert_false(naming_is_dear(naming, &places[1].object));
-		assert_int_equal(naming_is_dear(naming, &places[0].object), has_no_room);
-		naming_rest(naming);
-		assert_int_equal(naming_is_dear(naming, &places[1].object), has_no_room);
+		assert_false(naming_is_expensive(naming, &places[1].object));
+		assert_int_equal(naming_is_expensive(naming, &places[0].object), has_no_room);
+		naming_trim(naming);
+		assert_int_equal(naming_is_expensive(naming, &places[1].object), has_no_room);
 		naming_free(naming);
 	}
 }
@@ -178,7 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_limit),    cmocka_unit_test(with_room_for_none),
-		cmocka_unit_test(with_room_for_some), cmocka_unit_test(what_is_dear),
+		cmocka_unit_test(with_room_for_some), cmocka_unit_test(when_an_object_is_expensive),
 		cmocka_unit_test(what_wants_order),
 	};
 

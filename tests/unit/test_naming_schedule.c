@@ -202,8 +202,8 @@ static void limit_symbols(void)
 
 	assert_true(large > 4 * small);
 	naming_limit(fake.naming, 4 * small);
-	assert_true(naming_is_dear(fake.naming, &objects[LARGE]));
-	assert_false(naming_is_dear(fake.naming, &objects[SMALL]));
+	assert_true(naming_is_expensive(fake.naming, &objects[LARGE]));
+	assert_false(naming_is_expensive(fake.naming, &objects[SMALL]));
 }
 
 static void expensive_objects_wait_for_a_minute(void **state)
