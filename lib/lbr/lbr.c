@@ -74,7 +74,7 @@ static bool is_return_address(const struct lbr_input *in, uint64_t address)
 }
 
 /* The place of an entry in the ring; -1: not known. */
-static int place_of(const struct lbr_input *in, size_t entry)
+static int ring_position(const struct lbr_input *in, size_t entry)
 {
 	int64_t ring = in->ring;
 
@@ -97,7 +97,7 @@ static struct lbr_step *add_frame(struct lbr_run *run, const struct lbr_frame *f
 	run->frames[run->n++] = *frame;
 	*step = (struct lbr_step){.address = frame->address,
 				  .slot = frame->slot,
-				  .place = -1,
+				  .position = -1,
 				  .is_return = frame->is_return};
 	return step;
 }
@@ -105,7 +105,7 @@ static struct lbr_step *add_frame(struct lbr_run *run, const struct lbr_frame *f
 static void set_entry(struct lbr_run *run, struct lbr_step *step, size_t entry)
 {
 	step->entry = run->in->entries[entry];
-	step->place = place_of(run->in, entry);
+	step->position = ring_position(run->in, entry);
 }
 
 /* The byte by which code is looked up. */

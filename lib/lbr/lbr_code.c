@@ -112,10 +112,12 @@ void lbr_code_free(struct lbr_code_files *files)
 
 /* --- reading code ---------------------------------------------------------------------------- */
 
-static bool find(const struct lbr_code_view *view, uint64_t address, struct lbr_place *ret_place)
+static bool find(const struct lbr_code_view *view, uint64_t address,
+		 struct lbr_location *ret_location)
 {
-	return view->in->find(view->in->arg, address, &ret_place->object, &ret_place->offset) &&
-	       ret_place->object->elf;
+	return view->in->find(view->in->arg, address, &ret_location->object,
+			      &ret_location->offset) &&
+	       ret_location->object->elf;
 }
 
 static bool is_jump(const struct lbr_instruction *i)
@@ -125,36 +127,36 @@ static bool is_jump(const struct lbr_instruction *i)
 }
 
 static const struct lbr_site *site_at(const struct lbr_code_view *view,
-				      const struct lbr_place *place)
+				      const struct lbr_location *location)
 {
-	return lbr_site_at(view->files->sites, &view->files->decoder, place);
+	return lbr_site_at(view->files->sites, &view->files->decoder, location);
 }
 
 static uint64_t call_end(void *arg, uint64_t from)
 {
 	const struct lbr_code_view *view = arg;
 	const struct lbr_site *site;
-	struct lbr_place place;
+	struct lbr_location location;
 
-	if (!find(view, from, &place))
+	if (!find(view, from, &location))
 		return 0;
-	site = site_at(view, &place);
+	site = site_at(view, &location);
 	return site->kind == LBR_SITE_CALL ? from + site->length : 0;
 }
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-static bool function_of(const struct lbr_code_view *view, const struct lbr_place *place,
+static bool function_of(const struct lbr_code_view *view, const struct lbr_location *location,
 			uint64_t *ret_start, uint64_t *ret_end)
 {
-	return dwarf_walk_function(view->files->walk, place->object, place->offset, ret_start,
+	return dwarf_walk_function(view->files->walk, location->object, location->offset, ret_start,
 				   ret_end);
 }
 
 /* Stubs are few, and kept with the functions: by their place. */
-static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_place *place)
+static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_location *location)
 {
-	struct stub_key key = {.offset = place->offset, .object = place->object->number};
+	struct stub_key key = {.offset = location->offset, .object = location->object->number};
 	struct stub *stub;
 
 	HASH_FIND(hh, files->stubs, &key, sizeof(key), stub);
@@ -166,18 +168,18 @@ static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_plac
 	if (!stub)
 		return LBR_STUB_ANYWHERE;
 	stub->key = key;
-	stub->kind = lbr_stub_at(&files->decoder, place);
+	stub->kind = lbr_stub_at(&files->decoder, location);
 	HASH_ADD(hh, files->stubs, key, sizeof(key), stub);
 	return stub->kind;
 }
 
 /* Can the stub at a place, if there is one, lead to code of the file `goal`? */
-static bool stub_leads_to(struct lbr_code_files *files, const struct lbr_place *place,
+static bool stub_leads_to(struct lbr_code_files *files, const struct lbr_location *location,
 			  const struct object *goal)
 {
-	enum lbr_stub kind = stub_at(files, place);
+	enum lbr_stub kind = stub_at(files, location);
 
-	return kind == LBR_STUB_ANYWHERE || (kind == LBR_STUB_OUTSIDE && goal != place->object);
+	return kind == LBR_STUB_ANYWHERE || (kind == LBR_STUB_OUTSIDE && goal != location->object);
 }
 
 /* Does an indirect jump look like that of a switch? */
@@ -262,7 +264,7 @@ static struct leads *leads_of(struct lbr_code_files *files, const struct object 
 }
 
 /* From function to function by direct jumps, until the one that begins at `goal`. */
-static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_place at,
+static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_location at,
 			   const struct object *goal_object, uint64_t goal)
 {
 	uint64_t seen[MAX_HOPS], start, end;
@@ -302,52 +304,52 @@ static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_place at
 static enum lbr_fit fit(void *arg, uint64_t to, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_place target, place;
+	struct lbr_location target, location;
 	uint64_t start, end, pc_start, pc_end;
 
-	if (!find(view, to, &target) || !find(view, pc, &place))
+	if (!find(view, to, &target) || !find(view, pc, &location))
 		return LBR_FIT_UNKNOWN;
-	if (function_of(view, &target, &start, &end) && target.object == place.object &&
-	    place.offset >= start && place.offset < end)
+	if (function_of(view, &target, &start, &end) && target.object == location.object &&
+	    location.offset >= start && location.offset < end)
 		return LBR_FIT_SAME;
 	switch (stub_at(view->files, &target)) {
 	case LBR_STUB_ANYWHERE:
 		return LBR_FIT_JUMP;
 	case LBR_STUB_OUTSIDE:
-		return target.object == place.object ? LBR_FIT_NO : LBR_FIT_JUMP;
+		return target.object == location.object ? LBR_FIT_NO : LBR_FIT_JUMP;
 	case LBR_STUB_NONE:
 		break;
 	}
-	if (!function_of(view, &place, &pc_start, &pc_end))
+	if (!function_of(view, &location, &pc_start, &pc_end))
 		return LBR_FIT_UNKNOWN;
-	return follow(view, target, place.object, pc_start);
+	return follow(view, target, location.object, pc_start);
 }
 
 /* --- return addresses ------------------------------------------------------------------------ */
 
 /* `mov $15, %rax; syscall`: where the kernel lets signal handlers return to. */
-static bool is_sigreturn(const struct lbr_place *place)
+static bool is_sigreturn(const struct lbr_location *location)
 {
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	uint8_t bytes[sizeof(code)];
 
-	return elf_file_read(place->object->elf, place->offset, bytes, sizeof(bytes)) ==
+	return elf_file_read(location->object->elf, location->offset, bytes, sizeof(bytes)) ==
 		       sizeof(bytes) &&
 	       !memcmp(bytes, code, sizeof(code));
 }
 
 /* makecontext() puts the address of a function's start where a return address would be. */
-static bool is_function_start(const struct lbr_code_view *view, const struct lbr_place *place)
+static bool is_function_start(const struct lbr_code_view *view, const struct lbr_location *location)
 {
 	uint64_t start, end;
 
-	return function_of(view, place, &start, &end) && start == place->offset;
+	return function_of(view, location, &start, &end) && start == location->offset;
 }
 
 static bool is_local(void *arg, const struct lbr_entry *call)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_place from, to;
+	struct lbr_location from, to;
 	uint64_t start, end;
 
 	return find(view, call->from, &from) && find(view, call->to, &to) &&
@@ -360,11 +362,11 @@ static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
 	const struct lbr_site *site;
-	struct lbr_place place;
+	struct lbr_location location;
 
-	if (!find(view, address - DIRECT_CALL, &place))
+	if (!find(view, address - DIRECT_CALL, &location))
 		return LBR_FIT_UNKNOWN;
-	site = site_at(view, &place);
+	site = site_at(view, &location);
 	if (site->kind != LBR_SITE_CALL || site->length != DIRECT_CALL || !site->distance)
 		return LBR_FIT_UNKNOWN;
 	return fit(arg, address + (uint64_t)(int64_t)site->distance, pc);
@@ -373,24 +375,24 @@ static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
 static bool is_return_address(void *arg, uint64_t address)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_place place;
+	struct lbr_location location;
 
-	if (!view->in->find(view->in->arg, address - 1, &place.object, &place.offset))
+	if (!view->in->find(view->in->arg, address - 1, &location.object, &location.offset))
 		return false;
-	if (!place.object->elf)
+	if (!location.object->elf)
 		return true;
-	place.offset++;
-	return site_at(view, &place)->follows_call || is_sigreturn(&place) ||
-	       is_function_start(view, &place);
+	location.offset++;
+	return site_at(view, &location)->follows_call || is_sigreturn(&location) ||
+	       is_function_start(view, &location);
 }
 
 static bool is_entry(void *arg, uint64_t address, bool is_return)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_place place;
+	struct lbr_location location;
 
-	return find(view, address - is_return, &place) &&
-	       dwarf_walk_is_entry(view->files->walk, place.object, place.offset, is_return);
+	return find(view, address - is_return, &location) &&
+	       dwarf_walk_is_entry(view->files->walk, location.object, location.offset, is_return);
 }
 
 /* --- kinds of branch ------------------------------------------------------------------------- */
@@ -399,7 +401,7 @@ static bool is_entry(void *arg, uint64_t address, bool is_return)
 static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_place source, target;
+	struct lbr_location source, target;
 	uint64_t start, end;
 
 	if (!find(view, from, &source) || !find(view, to, &target) ||
@@ -413,11 +415,11 @@ static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 static enum lbr_kind kind(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_place place;
+	struct lbr_location location;
 
-	if (!find(view, from, &place))
+	if (!find(view, from, &location))
 		return LBR_KIND_UNKNOWN;
-	switch (site_at(view, &place)->kind) {
+	switch (site_at(view, &location)->kind) {
 	case LBR_SITE_NONE:
 		return LBR_KIND_UNKNOWN;
 	case LBR_SITE_CALL:

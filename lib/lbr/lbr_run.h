@@ -12,7 +12,7 @@
 struct lbr_step {
 	uint64_t address, slot;
 	struct lbr_entry entry; /* from 0: no entry stands behind it */
-	int place;		/* of that entry in the ring; -1: not known */
+	int position;		/* of that entry in the ring; -1: not known */
 	bool is_return;
 };
 

@@ -57,14 +57,15 @@ static void decode(struct lbr_site *site, const ZydisDecoder *decoder, const uin
 }
 
 static void read_site(struct lbr_site *site, const ZydisDecoder *decoder,
-		      const struct lbr_place *place)
+		      const struct lbr_location *location)
 {
 	uint8_t bytes[CALL_SITE_BYTES + MAX_INSTRUCTION];
-	size_t before = place->offset >= CALL_SITE_BYTES ? CALL_SITE_BYTES : 0;
-	int64_t got = elf_file_read(place->object->elf, place->offset - before, bytes,
+	size_t before = location->offset >= CALL_SITE_BYTES ? CALL_SITE_BYTES : 0;
+	int64_t got = elf_file_read(location->object->elf, location->offset - before, bytes,
 				    before + MAX_INSTRUCTION);
 
-	*site = (struct lbr_site){.offset = place->offset, .object = place->object->number + 1};
+	*site = (struct lbr_site){.offset = location->offset,
+				  .object = location->object->number + 1};
 	if (got < (int64_t)before)
 		return;
 	site->follows_call = before && call_site_ends(bytes, before);
@@ -72,12 +73,12 @@ static void read_site(struct lbr_site *site, const ZydisDecoder *decoder,
 }
 
 const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const ZydisDecoder *decoder,
-				   const struct lbr_place *place)
+				   const struct lbr_location *location)
 {
-	uint64_t hash = hash_mix64(place->offset ^ (uint64_t)place->object->number << 48);
+	uint64_t hash = hash_mix64(location->offset ^ (uint64_t)location->object->number << 48);
 	struct lbr_site *site = &sites->slots[hash % LBR_SITE_SLOTS];
 
-	if (site->offset != place->offset || site->object != place->object->number + 1)
-		read_site(site, decoder, place);
+	if (site->offset != location->offset || site->object != location->object->number + 1)
+		read_site(site, decoder, location);
 	return site;
 }

@@ -38,6 +38,6 @@ void lbr_sites_free(struct lbr_sites *sites);
 
 /* What is at a place. It lives until the next call. */
 const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const ZydisDecoder *decoder,
-				   const struct lbr_place *place);
+				   const struct lbr_location *location);
 
 #endif

@@ -25,11 +25,11 @@ bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
 	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, len, &ret->is, ret->operands));
 }
 
-bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_place *place,
+bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *location,
 		   struct lbr_instruction *ret)
 {
 	uint8_t bytes[MAX_CODE];
-	int64_t got = elf_file_read(place->object->elf, place->offset, bytes, sizeof(bytes));
+	int64_t got = elf_file_read(location->object->elf, location->offset, bytes, sizeof(bytes));
 
 	return got > 0 && lbr_decode(decoder, bytes, (size_t)got, ret);
 }
@@ -63,17 +63,17 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 	return -1;
 }
 
-static bool leads_outside(const struct lbr_place *place, const struct lbr_instruction *jump)
+static bool leads_outside(const struct lbr_location *location, const struct lbr_instruction *jump)
 {
 	const ZydisDecodedOperandMem *mem = &jump->operands[0].mem;
-	Elf *elf = elf_file_libelf(place->object->elf);
+	Elf *elf = elf_file_libelf(location->object->elf);
 	Elf_Scn *scn = NULL;
 	uint64_t vaddr;
 	int found = -1;
 
 	if (jump->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
 	    mem->base != ZYDIS_REGISTER_RIP || !elf ||
-	    !elf_file_offset_to_vaddr(place->object->elf, place->offset, &vaddr))
+	    !elf_file_offset_to_vaddr(location->object->elf, location->offset, &vaddr))
 		return false;
 	vaddr += jump->is.length + (uint64_t)mem->disp.value;
 	while (found < 0 && (scn = elf_nextscn(elf, scn)) != NULL) {
@@ -88,32 +88,32 @@ static bool leads_outside(const struct lbr_place *place, const struct lbr_instru
 
 /* --- shapes ---------------------------------------------------------------------------------- */
 
-static bool is_retpoline(const ZydisDecoder *decoder, struct lbr_place place,
+static bool is_retpoline(const ZydisDecoder *decoder, struct lbr_location location,
 			 struct lbr_instruction i)
 {
-	uint64_t to = lbr_is_direct(&i) ? lbr_target(&i, place.offset) : 0;
+	uint64_t to = lbr_is_direct(&i) ? lbr_target(&i, location.offset) : 0;
 
-	place.offset += i.is.length;
-	return to - place.offset <= 16 && lbr_decode_at(decoder, &place, &i) &&
+	location.offset += i.is.length;
+	return to - location.offset <= 16 && lbr_decode_at(decoder, &location, &i) &&
 	       (i.is.mnemonic == ZYDIS_MNEMONIC_PAUSE || i.is.mnemonic == ZYDIS_MNEMONIC_LFENCE ||
 		i.is.mnemonic == ZYDIS_MNEMONIC_INT3);
 }
 
-enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_place *at)
+enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location *at)
 {
-	struct lbr_place place = *at;
+	struct lbr_location location = *at;
 	struct lbr_instruction i;
 	bool pushed = false;
 
-	for (int n = 0; n < 3 && lbr_decode_at(decoder, &place, &i); n++) {
+	for (int n = 0; n < 3 && lbr_decode_at(decoder, &location, &i); n++) {
 		switch (i.is.mnemonic) {
 		case ZYDIS_MNEMONIC_JMP:
 			if (lbr_is_direct(&i))
 				return pushed ? LBR_STUB_ANYWHERE : LBR_STUB_NONE;
-			return leads_outside(&place, &i) ? LBR_STUB_OUTSIDE : LBR_STUB_ANYWHERE;
+			return leads_outside(&location, &i) ? LBR_STUB_OUTSIDE : LBR_STUB_ANYWHERE;
 		case ZYDIS_MNEMONIC_CALL:
-			return n == 0 && is_retpoline(decoder, place, i) ? LBR_STUB_ANYWHERE
-									 : LBR_STUB_NONE;
+			return n == 0 && is_retpoline(decoder, location, i) ? LBR_STUB_ANYWHERE
+									    : LBR_STUB_NONE;
 		case ZYDIS_MNEMONIC_PUSH:
 			if (pushed || i.operands[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 				return LBR_STUB_NONE;
@@ -124,7 +124,7 @@ enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_place *a
 		default:
 			return LBR_STUB_NONE;
 		}
-		place.offset += i.is.length;
+		location.offset += i.is.length;
 	}
 	return LBR_STUB_NONE;
 }

@@ -10,7 +10,7 @@
 #include "proc/object.h"
 
 /* A place in a file that can be read: object->elf is there. */
-struct lbr_place {
+struct lbr_location {
 	const struct object *object;
 	uint64_t offset;
 };
@@ -22,7 +22,7 @@ struct lbr_instruction {
 
 bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
 		struct lbr_instruction *ret);
-bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_place *place,
+bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *location,
 		   struct lbr_instruction *ret);
 
 static inline bool lbr_is_direct(const struct lbr_instruction *i)
@@ -44,6 +44,6 @@ enum lbr_stub {
 
 /* What kind of stub begins at a place, if one does: an entry of a PLT, a jump through a register
  * or memory, a retpoline. Reads the file's relocations: the caller keeps the answer. */
-enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_place *place);
+enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location *location);
 
 #endif

@@ -99,7 +99,7 @@ static bool is_same_frame(const struct lbr_step *a, const struct lbr_step *b)
 
 static bool is_same_entry(const struct lbr_step *a, const struct lbr_step *b)
 {
-	return a->place >= 0 && a->place == b->place && a->entry.from &&
+	return a->position >= 0 && a->position == b->position && a->entry.from &&
 	       a->entry.from == b->entry.from && a->entry.to == b->entry.to;
 }
 
