@@ -37,7 +37,7 @@
 #define MAX_NOTE_SECTIONS   4096
 #define HASHED_BYTES	    (64 * 1024)
 
-struct segment {
+struct load_header {
 	uint64_t offset, vaddr, size; /* the part that is in the file */
 	bool is_executable;
 };
@@ -50,8 +50,8 @@ struct elf_file {
 	Elf *libelf;	/* owned */
 	Elf64_Ehdr header;
 	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
-	struct segment *segments;    /* owned */
-	size_t n_segments;
+	struct load_header *loads;   /* owned */
+	size_t n_loads;
 	size_t note_bytes_left; /* of MAX_NOTE_BYTES, while the build-id is looked for */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	size_t build_id_len;
@@ -124,7 +124,7 @@ static int load_header(struct elf_file *file)
 	return 0;
 }
 
-static bool segment_is_sane(const Elf64_Phdr *p)
+static bool load_is_sane(const Elf64_Phdr *p)
 {
 	uint64_t end;
 
@@ -133,14 +133,14 @@ static bool segment_is_sane(const Elf64_Phdr *p)
 	       !__builtin_add_overflow(p->p_vaddr, p->p_memsz, &end);
 }
 
-static int load_segments(struct elf_file *file)
+static int read_program_headers(struct elf_file *file)
 {
 	size_t n = file->header.e_phnum;
 	int err;
 
 	file->program_headers = calloc(n, sizeof(*file->program_headers));
-	file->segments = calloc(n, sizeof(*file->segments));
-	if (!file->program_headers || !file->segments)
+	file->loads = calloc(n, sizeof(*file->loads));
+	if (!file->program_headers || !file->loads)
 		return -ENOMEM;
 	err = read_exactly(file, file->header.e_phoff, file->program_headers,
 			   n * sizeof(*file->program_headers));
@@ -151,9 +151,9 @@ static int load_segments(struct elf_file *file)
 
 		if (p->p_type != PT_LOAD)
 			continue;
-		if (!segment_is_sane(p))
+		if (!load_is_sane(p))
 			return -ENOEXEC;
-		file->segments[file->n_segments++] = (struct segment){
+		file->loads[file->n_loads++] = (struct load_header){
 			.offset = p->p_offset,
 			.vaddr = p->p_vaddr,
 			.size = p->p_filesz,
@@ -190,7 +190,7 @@ static int load_notes(struct elf_file *file, uint64_t offset, uint64_t len)
 	return file->build_id_len > 0;
 }
 
-static int load_build_id_from_segments(struct elf_file *file)
+static int load_build_id_from_headers(struct elf_file *file)
 {
 	int found = 0;
 
@@ -223,7 +223,7 @@ static int load_build_id(struct elf_file *file)
 	int found;
 
 	file->note_bytes_left = MAX_NOTE_BYTES;
-	found = load_build_id_from_segments(file);
+	found = load_build_id_from_headers(file);
 	if (!found)
 		found = load_build_id_from_sections(file);
 	return found < 0 ? found : 0;
@@ -301,7 +301,7 @@ static int load(struct elf_file *file)
 	int err = load_header(file);
 
 	if (!err)
-		err = load_segments(file);
+		err = read_program_headers(file);
 	if (err)
 		return err;
 	elf_version(EV_CURRENT);
@@ -385,7 +385,7 @@ void elf_file_free(struct elf_file *file)
 		close(file->fd);
 	free(file->image);
 	free(file->program_headers);
-	free(file->segments);
+	free(file->loads);
 	free(file);
 }
 
@@ -405,10 +405,10 @@ uint64_t elf_file_id(const struct elf_file *file)
 /* Locations are places in code, so where segments overlap in the file the executable one wins. */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
 {
-	const struct segment *best = NULL;
+	const struct load_header *best = NULL;
 
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct segment *s = &file->segments[i];
+	for (size_t i = 0; i < file->n_loads; i++) {
+		const struct load_header *s = &file->loads[i];
 
 		if (offset < s->offset || offset - s->offset >= s->size)
 			continue;
@@ -423,8 +423,8 @@ bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint
 
 bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_offset)
 {
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct segment *s = &file->segments[i];
+	for (size_t i = 0; i < file->n_loads; i++) {
+		const struct load_header *s = &file->loads[i];
 
 		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->size)
 			continue;
