@@ -88,25 +88,25 @@ int store_db_errno(sqlite3 *db, int rc)
 	}
 }
 
-/* What went wrong and what to do, by errno; formats take the path alone. */
+/* Returns the reason and the remedy for an errno; NULL if the sentence needs more than the path. */
 static const char *explain(int err)
 {
 	switch (-err) {
 	case ENOENT:
-		return "there is no such file or folder; name one that is there";
+		return "no such file or directory";
 	case EINVAL:
-		return "this is not a stackd store; name another file";
+		return "not a stackd store";
 	case EACCES:
 	case EPERM:
-		return "no permission to open the store; run as its owner or as root";
+		return "permission denied; run as the owner of the store or as root";
 	case EROFS:
-		return "the store is on a read-only file system; name another file";
+		return "read-only file system; choose another file";
 	case ENOSPC:
-		return "the disk is full; free some space or name another file";
+		return "no space left on the device; free some space or choose another file";
 	case EBUSY:
-		return "another program keeps the store locked; try again";
+		return "locked by another program; try again";
 	case ENODATA:
-		return "the store has no such recording; `stackctl list` shows what it has";
+		return "no such recording; `stackctl list` shows those of the store";
 	default:
 		return NULL;
 	}
@@ -122,14 +122,14 @@ char *store_db_sentence(const char *path, int err, uint32_t version, const char 
 		n = asprintf(&s, "%s: %s", path, known);
 	else if (err == -ENOTSUP)
 		n = asprintf(&s,
-			     "%s: the store has version %u and this program reads up to version "
-			     "%d; use the stackctl that wrote it, or a newer one",
+			     "%s: store version %u is newer than %d, the latest that this program "
+			     "reads; use a newer stackctl",
 			     path, version, STORE_VERSION);
 	else if (err == -EBADMSG)
-		n = asprintf(&s, "%s: the store is damaged (%s); use a copy, or record again", path,
+		n = asprintf(&s, "%s: damaged store (%s); use a copy or record again", path,
 			     detail);
 	else
-		n = asprintf(&s, "%s: cannot be opened: %s", path, strerror(-err));
+		n = asprintf(&s, "%s: cannot open: %s", path, strerror(-err));
 	return n < 0 ? NULL : s;
 }
 
