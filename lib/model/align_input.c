@@ -94,7 +94,7 @@ static int symbol_of(struct align_input *e, uint32_t symbol, struct align_input_
 	return 0;
 }
 
-bool align_input_is_whole(const struct store_sample *sample)
+bool align_input_is_complete(const struct store_sample *sample)
 {
 	return profile_quality_of(sample->end_reason) == PROFILE_COMPLETE;
 }
@@ -109,7 +109,7 @@ static uint32_t align_input_height(const struct align_input *e, const struct sto
 static bool align_input_is_flat(const struct align_input *e, const struct store_sample *sample)
 {
 	return !e->tables->sizes ||
-	       (!align_input_is_whole(sample) && !align_input_height(e, sample));
+	       (!align_input_is_complete(sample) && !align_input_height(e, sample));
 }
 
 void align_input_count(struct align_input *e, const struct store_sample *sample)
@@ -138,7 +138,7 @@ void align_input_note(struct align_input *e, const struct store_sample *sample)
 {
 	uint32_t height = align_input_height(e, sample), *base;
 
-	if (!align_input_is_whole(sample) || sample->thread >= e->tables->n_threads || !height)
+	if (!align_input_is_complete(sample) || sample->thread >= e->tables->n_threads || !height)
 		return;
 	base = &e->bases[sample->thread];
 	if (!*base || height < *base)
@@ -151,7 +151,7 @@ static uint32_t first(const struct align_input *e, const struct store_sample *sa
 	uint32_t base = e->bases[sample->thread], height = align_input_height(e, sample);
 
 	if (!base)
-		return align_input_is_whole(sample) ? 1 : 0;
+		return align_input_is_complete(sample) ? 1 : 0;
 	return height >= base ? height - base + 1 : 0;
 }
 
@@ -240,7 +240,8 @@ int align_input_path(struct align_input *e, const struct store_sample *sample,
 			continue;
 		}
 		/* That the entry's height is 1 says nothing about who called it. */
-		r = append(e, node, is_first && align_input_is_whole(sample) ? 0 : height, is_flat);
+		r = append(e, node, is_first && align_input_is_complete(sample) ? 0 : height,
+			   is_flat);
 	}
 	if (r == 0) {
 		*ret_frames = e->frames.items;
@@ -249,9 +250,9 @@ int align_input_path(struct align_input *e, const struct store_sample *sample,
 	return r;
 }
 
-bool align_input_begins(const struct align_input *e, const struct store_sample *sample)
+bool align_input_reaches_entry(const struct align_input *e, const struct store_sample *sample)
 {
-	return align_input_is_whole(sample) && !e->is_cut;
+	return align_input_is_complete(sample) && !e->is_cut;
 }
 
 uint32_t align_input_program(const struct align_input *e, uint32_t thread)

@@ -34,12 +34,13 @@ int align_input_path(struct align_input *evidence, const struct store_sample *sa
 		     const struct align_frame **ret_frames, uint32_t *ret_count);
 
 /* Whether a sample's path begins at the thread's entry, as the walk found it. */
-bool align_input_is_whole(const struct store_sample *sample);
+bool align_input_is_complete(const struct store_sample *sample);
 
 /* Whether the path that align_input_path() has just given does. Frames that are themselves inferred
  * (stitched) are left out of it; and without heights one is cut at its last frame of a routine that
  * calls itself, of which nobody can say which one it is. */
-bool align_input_begins(const struct align_input *evidence, const struct store_sample *sample);
+bool align_input_reaches_entry(const struct align_input *evidence,
+			       const struct store_sample *sample);
 
 /* A number for the program that a thread runs. */
 uint32_t align_input_program(const struct align_input *evidence, uint32_t thread);

@@ -72,7 +72,7 @@ void reconstruct_free(struct reconstruct *r)
 
 bool reconstruct_wants(const struct store_tables *t, const struct store_sample *s)
 {
-	return s->node && !align_input_is_whole(s) && s->origin < t->n_origins &&
+	return s->node && !align_input_is_complete(s) && s->origin < t->n_origins &&
 	       !origin_inferred(&t->origins[s->origin]);
 }
 
@@ -200,7 +200,7 @@ static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_
 		frames += count;
 		numbers[i - from] = align_count(align);
 		e = align_add(align, s->thread, align_input_program(r->evidence, s->thread),
-			      s->time_ns, path, count, align_input_begins(r->evidence, s));
+			      s->time_ns, path, count, align_input_reaches_entry(r->evidence, s));
 	}
 	*ret_to = i;
 	return e == -EOVERFLOW ? -ENOMEM : e;
@@ -493,7 +493,7 @@ void reconstruct_map(const struct reconstruct *r, struct store_sample *sample)
 	const struct reconstruct_done key = {.sample = *sample};
 	const struct reconstruct_done *found;
 
-	if (align_input_is_whole(sample) || !r->done.count)
+	if (align_input_is_complete(sample) || !r->done.count)
 		return;
 	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), compare);
 	if (!found)
