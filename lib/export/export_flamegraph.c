@@ -228,7 +228,7 @@ static void flamegraph_side(struct flamegraph *f, unsigned side)
 	text_put(&name, f->options->names[side] ? f->options->names[side] : recording->target,
 		 NULL);
 	flamegraph_text(f, "name", &name);
-	text_printf(&f->b, ",\"chosen\":%s}", profile_is_chosen(profile) ? "true" : "false");
+	text_printf(&f->b, ",\"chosen\":%s}", profile_is_filtered(profile) ? "true" : "false");
 }
 
 static void flamegraph_symbols(struct flamegraph *f)

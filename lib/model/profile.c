@@ -160,12 +160,12 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 	return true;
 }
 
-bool profile_is_chosen(const struct profile *p)
+bool profile_is_filtered(const struct profile *p)
 {
 	return p->totals.samples < p->tables->recording.samples;
 }
 
-bool profile_wants(const struct profile *p, const struct store_sample *sample)
+bool profile_includes(const struct profile *p, const struct store_sample *sample)
 {
 	struct store_sample s;
 

@@ -109,10 +109,10 @@ const struct profile_entry *profile_entries(const struct profile *profile, size_
 const struct profile_filter *profile_filter(const struct profile *profile); /* never NULL */
 
 /* Whether the filter left anything out. */
-bool profile_is_chosen(const struct profile *profile);
+bool profile_is_filtered(const struct profile *profile);
 
 /* Whether the filter leaves a sample in: for those who go through the reader's samples. */
-bool profile_wants(const struct profile *profile, const struct store_sample *sample);
+bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
 /* The same, and the sample as this profile has it: path, origin and end reason are others where
  * inferred frames are left out. */

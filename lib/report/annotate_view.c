@@ -251,7 +251,7 @@ static int view_head(struct view *v)
 	treeview_object(&v->row, f->symbol->object, v->options);
 	text_printf(&v->row, ": %" PRIu64 " samples have it in their path, %s%% of all%s", f->total,
 		    text_share(f->total, all, share),
-		    profile_is_chosen(v->profile) ? " chosen" : "");
+		    profile_is_filtered(v->profile) ? " chosen" : "");
 	text_printf(&v->row, "; %" PRIu64 " hit in it", f->self);
 	r = view_line(v, false);
 	if (r == 0 && v->code.problem[0]) {

@@ -152,7 +152,7 @@ static int take(void *arg, const struct store_sample *sample)
 	uint32_t n;
 	int r;
 
-	if (!align_input_is_complete(sample) || !profile_wants(c->profile, sample))
+	if (!align_input_is_complete(sample) || !profile_includes(c->profile, sample))
 		return 0;
 	r = align_input_path(c->evidence, sample, &path, &n);
 	return r == 0 && n ? enter(c, sample, path, n) : r;

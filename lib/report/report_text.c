@@ -40,7 +40,7 @@ static int report_line(struct report *report)
 /* "% of all" or, where a filter left something out, "% of all chosen". */
 static const char *report_all(const struct report *report)
 {
-	return profile_is_chosen(report->view.profile) ? "all chosen" : "all";
+	return profile_is_filtered(report->view.profile) ? "all chosen" : "all";
 }
 
 static int heading(struct report *report, uint32_t part)

@@ -152,7 +152,7 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
 
-	return wholes[p->by][profile_is_chosen(p->profile)];
+	return wholes[p->by][profile_is_filtered(p->profile)];
 }
 
 const char *partition_plural(const struct partition *p)

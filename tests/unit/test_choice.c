@@ -65,7 +65,7 @@ static void check(const struct profile_filter *filter, uint64_t samples)
 	assert_int_equal(profile_new(f, filter, &p), samples ? 0 : -ENODATA);
 	assert_int_equal(profile_totals(p)->samples, samples);
 	for (uint32_t i = 0; i < f->n_samples; i++)
-		left += profile_wants(p, &f->samples[i]);
+		left += profile_includes(p, &f->samples[i]);
 	assert_int_equal(left, samples);
 	profile_free(p);
 	fake_free(f);
