@@ -143,7 +143,7 @@ void path_filter_free(struct path_filter *choice)
 	free(choice);
 }
 
-bool path_filter_wants(const struct path_filter *choice, uint32_t node, const char *mark)
+bool path_filter_accepts(const struct path_filter *choice, uint32_t node, const char *mark)
 {
 	uint16_t met = choice->met[node];
 

@@ -19,6 +19,6 @@ int path_filter_new(const struct profile_filter *filter, const struct store_tabl
 void path_filter_free(struct path_filter *choice);
 
 /* Whether a path is chosen; `mark` is the name of its root mark, or NULL. */
-bool path_filter_wants(const struct path_filter *choice, uint32_t node, const char *mark);
+bool path_filter_accepts(const struct path_filter *choice, uint32_t node, const char *mark);
 
 #endif

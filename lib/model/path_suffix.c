@@ -74,7 +74,7 @@ static int path_suffix_climb(struct path_suffix *t, uint32_t node)
 	return 0;
 }
 
-int path_suffix_path(struct path_suffix *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
+int path_suffix_enter(struct path_suffix *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
 {
 	uint64_t key = (uint64_t)skip << 32 | node;
 	uint32_t at = int_map_find(&t->done, key);

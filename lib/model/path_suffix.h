@@ -17,12 +17,12 @@ void path_suffix_free(struct path_suffix *trim);
 
 /* The node of a path without its first `skip` frames; 0, the empty path, if there are no more.
  * `node` is one of the original trie. 0 or -ENOMEM. */
-int path_suffix_path(struct path_suffix *trim, uint32_t node, uint32_t skip, uint32_t *ret_node);
+int path_suffix_enter(struct path_suffix *trim, uint32_t node, uint32_t skip, uint32_t *ret_node);
 
-/* The same for a path that path_suffix_path() has had. */
+/* The same for a path that path_suffix_enter() has had. */
 uint32_t path_suffix_find(const struct path_suffix *trim, uint32_t node, uint32_t skip);
 
-/* The tables with all nodes so far; their addresses change with path_suffix_path(). */
+/* The tables with all nodes so far; their addresses change with path_suffix_enter(). */
 const struct store_tables *path_suffix_tables(const struct path_suffix *trim);
 
 #endif

@@ -155,7 +155,7 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		const struct profile_symbol *mark =
 			profile_mark((struct profile *)p, s.end_reason, s.origin);
 
-		return path_filter_wants(p->choice, s.node, mark ? mark->name : NULL);
+		return path_filter_accepts(p->choice, s.node, mark ? mark->name : NULL);
 	}
 	return true;
 }

@@ -192,7 +192,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 static int first_pass(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
-	int r = reconstruct_see(p->reconstruct, sample);
+	int r = reconstruct_note(p->reconstruct, sample);
 
 	return r == 0 ? profile_add(p, sample) : r;
 }
@@ -205,7 +205,7 @@ static int profile_trim(void *arg, const struct store_sample *s)
 
 	if (!profile_is_known(p, s))
 		return -EBADMSG;
-	return inferred ? path_suffix_path(p->trim, s->node, inferred, &node) : 0;
+	return inferred ? path_suffix_enter(p->trim, s->node, inferred, &node) : 0;
 }
 
 static int trim_all(struct profile *p)
@@ -325,7 +325,7 @@ static bool has_partial(const struct profile *p)
 		const struct store_sample s = {
 			.node = e->node, .origin = e->origin, .end_reason = e->end_reason};
 
-		if (reconstruct_wants(p->tables, &s))
+		if (reconstruct_is_candidate(p->tables, &s))
 			return true;
 	}
 	return false;

@@ -70,7 +70,7 @@ void reconstruct_free(struct reconstruct *r)
 	free(r);
 }
 
-bool reconstruct_wants(const struct store_tables *t, const struct store_sample *s)
+bool reconstruct_is_candidate(const struct store_tables *t, const struct store_sample *s)
 {
 	return s->node && !align_input_is_complete(s) && s->origin < t->n_origins &&
 	       !origin_inferred(&t->origins[s->origin]);
@@ -222,7 +222,7 @@ static int slice(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t 
 	for (size_t i = *done; e == 0 && i < end; i++) {
 		const struct store_sample *s = &r->samples.items[i];
 
-		if (numbers[i - *from] != ALIGN_NONE && reconstruct_wants(&r->tables, s))
+		if (numbers[i - *from] != ALIGN_NONE && reconstruct_is_candidate(&r->tables, s))
 			e = take(r, align, numbers[i - *from], s);
 	}
 	*from = to < r->samples.count ? end - (to - end) : to;
@@ -238,7 +238,7 @@ static int slice(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t 
 #define MARK_THREAD 2  /* bits to the left: the thread's number */
 
 /* First pass: which are partial. */
-int reconstruct_see(struct reconstruct *r, const struct store_sample *sample)
+int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
 {
 	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
 	    sample->thread > UINT32_MAX >> MARK_THREAD)
@@ -248,7 +248,7 @@ int reconstruct_see(struct reconstruct *r, const struct store_sample *sample)
 		return -ENOMEM;
 	r->marks.items[r->marks.count++] =
 		sample->thread << MARK_THREAD |
-		(reconstruct_wants(&r->tables, sample) ? MARK_WANTED | MARK_NEAR : 0);
+		(reconstruct_is_candidate(&r->tables, sample) ? MARK_WANTED | MARK_NEAR : 0);
 	return 0;
 }
 

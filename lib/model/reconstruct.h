@@ -22,7 +22,7 @@ struct reconstruct;
 
 /* Whether a sample is one that could be completed: its walk did not reach the entry, and nothing
  * of it is inferred yet. */
-bool reconstruct_wants(const struct store_tables *tables, const struct store_sample *sample);
+bool reconstruct_is_candidate(const struct store_tables *tables, const struct store_sample *sample);
 
 /* The reader and the names are borrowed. 0 or -ENOMEM. */
 int reconstruct_new(struct store_reader *reader, struct names *names,
@@ -31,7 +31,7 @@ void reconstruct_free(struct reconstruct *reconstruct);
 
 /* Sees a sample: all of the reader's, in order, before anything is completed. 0, -ENOMEM, -EBADMSG.
  */
-int reconstruct_see(struct reconstruct *reconstruct, const struct store_sample *sample);
+int reconstruct_note(struct reconstruct *reconstruct, const struct store_sample *sample);
 
 /* Completes what it can of those, going through the reader's samples once more. 0, -ENOMEM, or what
  * store_reader_samples() says. */
