@@ -294,7 +294,7 @@ static int report_make(void *arg, size_t job, unsigned slot)
 {
 	struct report_relay *relay = arg;
 	struct report_view_state *view = &relay->report->view;
-	struct calltree_entries of = report_view_entries(view, view->partition.groups.ranking[job]);
+	struct subtree_entries of = report_view_entries(view, view->partition.groups.ranking[job]);
 	int r;
 
 	pthread_mutex_lock(&relay->lock);

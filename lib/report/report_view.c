@@ -95,26 +95,26 @@ void report_view_free(struct report_view_state *v)
 	*v = (struct report_view_state){0};
 }
 
-struct calltree_entries report_view_entries(const struct report_view_state *v, uint32_t part)
+struct subtree_entries report_view_entries(const struct report_view_state *v, uint32_t part)
 {
 	const struct groups *groups = &v->partition.groups;
 	size_t n;
 
-	return (struct calltree_entries){.entries = profile_entries(v->profile, &n),
-					 .order = &groups->order[groups->first[part]],
-					 .n = groups->first[part + 1] - groups->first[part]};
+	return (struct subtree_entries){.entries = profile_entries(v->profile, &n),
+					.order = &groups->order[groups->first[part]],
+					.n = groups->first[part + 1] - groups->first[part]};
 }
 
 /* Sources are counted along whole paths. */
 bool report_view_is_large(const struct report_view_state *v)
 {
-	return v->percent > 0 && !v->with_sources && calltree_can_large(v->profile);
+	return v->percent > 0 && !v->with_sources && calltree_can_add_large(v->profile);
 }
 
 int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree,
 		      const struct subtree *spots)
 {
-	struct calltree_entries of = report_view_entries(v, part);
+	struct subtree_entries of = report_view_entries(v, part);
 	int r = 0;
 
 	v->whole = v->partition.groups.samples[part];

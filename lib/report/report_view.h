@@ -34,7 +34,7 @@ int report_view_new(struct profile *profile, const struct report_options *option
 void report_view_free(struct report_view_state *view);
 
 /* The entries of a part. */
-struct calltree_entries report_view_entries(const struct report_view_state *view, uint32_t part);
+struct subtree_entries report_view_entries(const struct report_view_state *view, uint32_t part);
 
 /* Whether a part's tree is made of its large nodes alone: then it needs spots. */
 bool report_view_is_large(const struct report_view_state *view);

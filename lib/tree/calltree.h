@@ -52,11 +52,11 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 /* Adds entries to an empty tree, whose spots are made already (spots.h), but in full only where
  * there are `least` samples: a node with fewer has what it calls as its own. Much quicker, where
  * that is enough. 0 or -ENOMEM. */
-int calltree_add_large(struct calltree *tree, const struct calltree_entries *of,
+int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
 		       const struct subtree *spots, double least);
 
 /* Whether it can be done for the profile, as its filter has paths shown. */
-bool calltree_can_large(const struct profile *profile);
+bool calltree_can_add_large(const struct profile *profile);
 
 /* Works out `samples` and `inferred` of all nodes from what was added; call once, after the last
  * addition. */

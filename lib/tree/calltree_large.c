@@ -149,12 +149,12 @@ static int large_infer(struct large_work *w, const struct profile_entry *entry)
 	return 0;
 }
 
-bool calltree_can_large(const struct profile *profile)
+bool calltree_can_add_large(const struct profile *profile)
 {
 	return !profile_filter(profile)->fold_recursion;
 }
 
-int calltree_add_large(struct calltree *tree, const struct calltree_entries *of,
+int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
 		       const struct subtree *spots, double least)
 {
 	struct large_work w = {.tree = tree, .spots = spots, .state = &tree->large, .least = least};

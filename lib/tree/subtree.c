@@ -116,7 +116,7 @@ static int touch(struct subtree_maker *m, struct subtree *spots, struct subtree_
 
 /* Asks for what a later entry will be looked up in: entries of one part lie apart in all three
  * arrays, and waiting for them is most of what touching them takes. */
-static void fetch(const struct subtree_maker *m, const struct calltree_entries *of, size_t i)
+static void fetch(const struct subtree_maker *m, const struct subtree_entries *of, size_t i)
 {
 	if (i + 2 * SUBTREE_AHEAD < of->n)
 		__builtin_prefetch(&of->entries[of->order[i + 2 * SUBTREE_AHEAD]]);
@@ -129,7 +129,7 @@ static void fetch(const struct subtree_maker *m, const struct calltree_entries *
 }
 
 /* The entries whose paths begin with `mark`, or without one. */
-static int subtree_run(struct subtree_maker *m, const struct calltree_entries *of,
+static int subtree_run(struct subtree_maker *m, const struct subtree_entries *of,
 		       const struct profile_symbol *mark, struct subtree *spots)
 {
 	struct subtree_run run = {.mark = mark, .root = SUBTREE_NONE};
@@ -158,7 +158,7 @@ static int subtree_run(struct subtree_maker *m, const struct calltree_entries *o
 	return 0;
 }
 
-int subtree_make(struct subtree_maker *m, const struct calltree_entries *of, struct subtree *spots)
+int subtree_make(struct subtree_maker *m, const struct subtree_entries *of, struct subtree *spots)
 {
 	const struct profile_symbol *marks[SUBTREE_MARKS];
 	size_t n_marks = 0;

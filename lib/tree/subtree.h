@@ -15,7 +15,7 @@
 #define SUBTREE_NONE UINT32_MAX
 
 /* Entries of the profile: some, by number. */
-struct calltree_entries {
+struct subtree_entries {
 	const struct profile_entry *entries;
 	const uint32_t *order;
 	size_t n;
@@ -50,7 +50,7 @@ int subtree_maker_new(struct profile *profile, struct subtree_maker **ret_maker)
 void subtree_maker_free(struct subtree_maker *maker);
 
 /* Fills `spots` anew, using its memory. 0 or -ENOMEM. */
-int subtree_make(struct subtree_maker *maker, const struct calltree_entries *of,
+int subtree_make(struct subtree_maker *maker, const struct subtree_entries *of,
 		 struct subtree *spots);
 
 /* The mark that an entry's path begins with; NULL: none. */

@@ -104,7 +104,7 @@ static struct calltree *make_tree(struct profile *p, double least)
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p, &n);
 	uint32_t *order = calloc(n, sizeof(*order));
-	struct calltree_entries of = {entries, order, n};
+	struct subtree_entries of = {entries, order, n};
 	struct subtree_maker *maker;
 	struct subtree spots = {0};
 	struct calltree *tree;
@@ -139,7 +139,7 @@ static void check(struct profile_filter filter, uint64_t seed, bool with_inferre
 
 	filter.no_reconstructed = !with_inferred;
 	assert_int_equal(profile_new(f, &filter, &p), 0);
-	assert_true(calltree_can_large(p));
+	assert_true(calltree_can_add_large(p));
 	whole = make_tree(p, 0);
 	calltree_nodes(whole, &n_whole);
 	for (double least = 1; least < 3000; least *= 2.5) {
@@ -173,7 +173,7 @@ static void test_filters(void **state)
 	check((struct profile_filter){.no_inlined = true}, 6, true);
 	check((struct profile_filter){.max_depth = 4}, 8, true);
 	assert_int_equal(profile_new(f, &folded, &p), 0);
-	assert_false(calltree_can_large(p)); /* a function's levels are no levels of the trie */
+	assert_false(calltree_can_add_large(p)); /* a function's levels are no levels of the trie */
 	profile_free(p);
 	fake_free(f);
 }
