@@ -237,7 +237,7 @@ static int pprof_sample(const struct pprof *p, struct pprof_block *b,
 
 	if (p->stacks)
 		r = pprof_path_go(p, b,
-				  1 + stack_table_find(pprof_tables_paths(p->tables), entry->node,
+				  1 + stack_table_find(pprof_tables_stacks(p->tables), entry->node,
 						       entry->end_reason, entry->origin),
 				  0);
 	else
@@ -324,8 +324,8 @@ static int pprof_run(struct pprof *p)
 	if (r < 0)
 		return r;
 	p->ids = pprof_tables_ids(p->tables);
-	if (pprof_tables_paths(p->tables))
-		p->stacks = stack_table_stacks(pprof_tables_paths(p->tables), &n_stacks);
+	if (pprof_tables_stacks(p->tables))
+		p->stacks = stack_table_stacks(pprof_tables_stacks(p->tables), &n_stacks);
 	work.n = pprof_blocks(p->n_tagged) + pprof_blocks(p->n_entries);
 	return relay_run(&work);
 }

@@ -320,7 +320,7 @@ uint32_t pprof_tables_strings(const struct pprof_tables *p)
 	return strings_count(p->strings);
 }
 
-const struct stack_table *pprof_tables_paths(const struct pprof_tables *p)
+const struct stack_table *pprof_tables_stacks(const struct pprof_tables *p)
 {
 	return p->paths;
 }

@@ -13,7 +13,7 @@
 #include "pprof.pb-c.h"
 #include "model/profile.h"
 
-/* The id of frame `number` of pprof_tables_paths(), and the first that no location has. */
+/* The id of frame `number` of pprof_tables_stacks(), and the first that no location has. */
 #define PPROF_LOCATION(number) ((uint64_t)(number) + 1)
 
 /* The first byte of what messages consist of: number of the field, kind of value. */
@@ -42,7 +42,7 @@ uint32_t pprof_tables_strings(const struct pprof_tables *tables);
 /* Where a filter changes the shape of paths, they are those of this table, and the ids of
  * locations are PPROF_LOCATION() of its frames. NULL otherwise: then they are those of the store.
  */
-const struct stack_table *pprof_tables_paths(const struct pprof_tables *tables);
+const struct stack_table *pprof_tables_stacks(const struct pprof_tables *tables);
 
 /* The ids of locations, by number; of those that are in no path, 0. */
 const uint32_t *pprof_tables_ids(const struct pprof_tables *tables);
