@@ -18,7 +18,7 @@ enum { CMD_ANNOTATE_JSON = 0x200, CMD_ANNOTATE_SOURCE, CMD_ANNOTATE_ROOT, CMD_AN
 
 struct cmd_annotate {
 	struct show show;
-	struct annotate_places places;
+	struct annotate_code_options code_options;
 	const char *name;
 	bool is_json;
 };
@@ -43,13 +43,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		show_children_begin(state, &args->show);
 		return 0;
 	case CMD_ANNOTATE_SOURCE:
-		args->places.source = arg;
+		args->code_options.source = arg;
 		return 0;
 	case CMD_ANNOTATE_ROOT:
-		args->places.root = arg;
+		args->code_options.root = arg;
 		return 0;
 	case CMD_ANNOTATE_INTEL:
-		args->places.intel = true;
+		args->code_options.intel = true;
 		return 0;
 	case CMD_ANNOTATE_JSON:
 		args->is_json = true;
@@ -84,9 +84,10 @@ static int cmd_annotate_write(const struct cmd_annotate *args, const struct prof
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_json)
-		r = annotate_write_json(profile, annotate, &args->places, output.file);
+		r = annotate_write_json(profile, annotate, &args->code_options, output.file);
 	else
-		r = annotate_write_text(profile, annotate, &args->places, &options, output.file);
+		r = annotate_write_text(profile, annotate, &args->code_options, &options,
+					output.file);
 	return output_end(&output, r);
 }
 

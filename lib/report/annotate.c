@@ -3,7 +3,7 @@
  * Where in functions samples are; see annotate.h.
  *
  *   pass 1  self and total of all functions that meet the pattern; the largest are chosen
- *   pass 2  for each location the places that it is of chosen functions: refs[]
+ *   pass 2  for each location the locations that it is of chosen functions: refs[]
  *   pass 3  each entry's path once more: what it goes through counts, by stamps, once
  *
  * A location can be of several chosen functions (one inlined into the other), and of one function
@@ -26,8 +26,8 @@ struct annotate_count {
 };
 
 struct annotate_ref {
-	uint32_t function, place, line; /* numbers of all functions' */
-	bool is_leaf;			/* the function is the innermost at the location */
+	uint32_t function, location, line; /* numbers of all functions' */
+	bool is_leaf;			   /* the function is the innermost at the location */
 };
 
 struct annotate_work {
@@ -35,10 +35,10 @@ struct annotate_work {
 	const char *pattern;
 	struct int_map chosen; /* symbol -> function */
 	VEC(const struct profile_symbol *) symbols;
-	VEC(struct annotate_count) functions, places, lines;
-	VEC(struct annotate_place) place_info; /* `line` is a number of all functions' */
+	VEC(struct annotate_count) functions, locations, lines;
+	VEC(struct annotate_location) location_info; /* `line` is a number of all functions' */
 	VEC(struct annotate_line) line_info;
-	VEC(uint32_t) place_function, line_function;
+	VEC(uint32_t) location_function, line_function;
 	struct int_map line_by_key;
 	VEC(struct annotate_ref) refs;
 	uint32_t *first_ref; /* by location, n + 1 */
@@ -50,11 +50,11 @@ static void work_free(struct annotate_work *w)
 	int_map_fini(&w->line_by_key);
 	free(w->symbols.items);
 	free(w->functions.items);
-	free(w->places.items);
+	free(w->locations.items);
 	free(w->lines.items);
-	free(w->place_info.items);
+	free(w->location_info.items);
 	free(w->line_info.items);
-	free(w->place_function.items);
+	free(w->location_function.items);
 	free(w->line_function.items);
 	free(w->refs.items);
 	free(w->first_ref);
@@ -179,7 +179,8 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 	return a->functions ? r : -ENOMEM;
 }
 
-/* --- pass 2: places and lines --------------------------------------------------------------- */
+/* --- pass 2: locations and lines ---------------------------------------------------------------
+ */
 
 /* The number of a line of a function. Files are equal where the store's strings are. */
 static int work_line(struct annotate_work *w, uint32_t function, const struct profile_frame *frame,
@@ -213,16 +214,16 @@ static int work_ref(struct annotate_work *w, uint32_t location, const struct pro
 		    uint32_t function, bool is_leaf)
 {
 	struct annotate_ref ref = {
-		.function = function, .place = (uint32_t)w->places.count, .is_leaf = is_leaf};
+		.function = function, .location = (uint32_t)w->locations.count, .is_leaf = is_leaf};
 	int r = work_line(w, function, frame, &ref.line);
 
-	if (r < 0 || VEC_RESERVE(&w->places, 1) < 0 || VEC_RESERVE(&w->place_info, 1) < 0 ||
-	    VEC_RESERVE(&w->place_function, 1) < 0 || VEC_RESERVE(&w->refs, 1) < 0)
+	if (r < 0 || VEC_RESERVE(&w->locations, 1) < 0 || VEC_RESERVE(&w->location_info, 1) < 0 ||
+	    VEC_RESERVE(&w->location_function, 1) < 0 || VEC_RESERVE(&w->refs, 1) < 0)
 		return -ENOMEM;
-	w->places.items[w->places.count++] = (struct annotate_count){0};
-	w->place_info.items[w->place_info.count++] = (struct annotate_place){
+	w->locations.items[w->locations.count++] = (struct annotate_count){0};
+	w->location_info.items[w->location_info.count++] = (struct annotate_location){
 		.location = location, .line = ref.line, .is_inlined = frame->is_inlined};
-	w->place_function.items[w->place_function.count++] = function;
+	w->location_function.items[w->location_function.count++] = function;
 	w->refs.items[w->refs.count++] = ref;
 	return 0;
 }
@@ -279,12 +280,12 @@ static void work_count(struct annotate_work *w)
 			     k++) {
 				const struct annotate_ref *ref = &w->refs.items[k];
 
-				count_total(&w->places.items[ref->place], i, samples);
+				count_total(&w->locations.items[ref->location], i, samples);
 				count_total(&w->lines.items[ref->line], i, samples);
 				if (at == entries[i].node)
-					w->places.items[ref->place].hit += samples;
+					w->locations.items[ref->location].hit += samples;
 				if (at == entries[i].node && ref->is_leaf) {
-					w->places.items[ref->place].self += samples;
+					w->locations.items[ref->location].self += samples;
 					w->lines.items[ref->line].self += samples;
 				}
 			}
@@ -309,13 +310,13 @@ static int compare_lines(const void *a, const void *b, void *arg)
 	return r ? r : (x->line > y->line) - (x->line < y->line);
 }
 
-static int compare_places(const void *a, const void *b, void *arg)
+static int compare_locations(const void *a, const void *b, void *arg)
 {
 	const struct annotate_order *order = arg;
 	const struct store_location *x =
-		&order->locations[((const struct annotate_place *)a)->location];
+		&order->locations[((const struct annotate_location *)a)->location];
 	const struct store_location *y =
-		&order->locations[((const struct annotate_place *)b)->location];
+		&order->locations[((const struct annotate_location *)b)->location];
 
 	if (x->object != y->object)
 		return x->object < y->object ? -1 : 1;
@@ -349,27 +350,28 @@ static int work_take_lines(const struct annotate_work *w, uint32_t function,
 	return 0;
 }
 
-static int work_take_places(const struct annotate_work *w, uint32_t function,
-			    struct annotate_function *f, const uint32_t *renumber)
+static int work_take_locations(const struct annotate_work *w, uint32_t function,
+			       struct annotate_function *f, const uint32_t *renumber)
 {
 	struct annotate_order order = {.locations = profile_tables(w->profile)->locations};
 
-	f->places = calloc(w->places.count + 1, sizeof(*f->places));
-	if (!f->places)
+	f->locations = calloc(w->locations.count + 1, sizeof(*f->locations));
+	if (!f->locations)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < w->places.count; i++) {
-		struct annotate_place place = w->place_info.items[i];
+	for (uint32_t i = 0; i < w->locations.count; i++) {
+		struct annotate_location here = w->location_info.items[i];
 
-		if (w->place_function.items[i] != function || !w->places.items[i].total)
+		if (w->location_function.items[i] != function || !w->locations.items[i].total)
 			continue;
-		place.self = w->places.items[i].self;
-		place.total = w->places.items[i].total;
-		place.hit = w->places.items[i].hit;
-		place.line = renumber[place.line];
-		f->places[f->n_places++] = place;
+		here.self = w->locations.items[i].self;
+		here.total = w->locations.items[i].total;
+		here.hit = w->locations.items[i].hit;
+		here.line = renumber[here.line];
+		f->locations[f->n_locations++] = here;
 	}
-	if (f->n_places)
-		qsort_r(f->places, f->n_places, sizeof(*f->places), compare_places, &order);
+	if (f->n_locations)
+		qsort_r(f->locations, f->n_locations, sizeof(*f->locations), compare_locations,
+			&order);
 	return 0;
 }
 
@@ -381,7 +383,7 @@ static int work_take(const struct annotate_work *w, struct annotate *a)
 	for (uint32_t i = 0; r == 0 && i < a->n; i++) {
 		r = work_take_lines(w, i, &a->functions[i], renumber);
 		if (r == 0)
-			r = work_take_places(w, i, &a->functions[i], renumber);
+			r = work_take_locations(w, i, &a->functions[i], renumber);
 	}
 	free(renumber);
 	return r;
@@ -426,7 +428,7 @@ int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
 void annotate_free(struct annotate *a)
 {
 	for (uint32_t i = 0; a->functions && i < a->n; i++) {
-		free(a->functions[i].places);
+		free(a->functions[i].locations);
 		free(a->functions[i].lines);
 	}
 	free(a->functions);

@@ -12,7 +12,7 @@
 
 #include "model/profile.h"
 
-struct annotate_place {
+struct annotate_location {
 	uint32_t location; /* number in the store's tables */
 	uint32_t line;	   /* index in the function's lines */
 	uint64_t self, total;
@@ -29,9 +29,9 @@ struct annotate_line {
 struct annotate_function {
 	const struct profile_symbol *symbol;
 	uint64_t self, total;
-	struct annotate_place *places; /* by object and offset */
-	struct annotate_line *lines;   /* by file and line */
-	uint32_t n_places, n_lines;
+	struct annotate_location *locations; /* by object and offset */
+	struct annotate_line *lines;	     /* by file and line */
+	uint32_t n_locations, n_lines;
 };
 
 struct annotate {

@@ -35,7 +35,7 @@
 struct code_work {
 	const struct profile *profile;
 	const struct annotate_function *function;
-	const struct annotate_places *places;
+	const struct annotate_code_options *options;
 	struct annotate_code *code;
 	struct symbolizer_object *symbols;
 	uint8_t *bytes;
@@ -51,7 +51,7 @@ static void code_problem(struct annotate_code *code, const char *path, const cha
 /* The file of an object, if it is the recorded one. */
 static int code_open(struct code_work *w, const struct store_object *object)
 {
-	const char *root = w->places->root ? w->places->root : "";
+	const char *root = w->options->root ? w->options->root : "";
 	char *path;
 	int fd, r;
 
@@ -76,21 +76,21 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	return r;
 }
 
-/* The place with most samples where the function is not inlined: its object is looked at. */
-static const struct annotate_place *code_main_place(const struct annotate_function *f)
+/* The here with most samples where the function is not inlined: its object is looked at. */
+static const struct annotate_location *code_main_location(const struct annotate_function *f)
 {
-	const struct annotate_place *best = NULL;
+	const struct annotate_location *best = NULL;
 
-	for (uint32_t i = 0; i < f->n_places; i++)
-		if (!f->places[i].is_inlined && (!best || f->places[i].total > best->total))
-			best = &f->places[i];
+	for (uint32_t i = 0; i < f->n_locations; i++)
+		if (!f->locations[i].is_inlined && (!best || f->locations[i].total > best->total))
+			best = &f->locations[i];
 	return best;
 }
 
-/* Where the function starts: as the store says of the place's outermost line. */
-static uint64_t code_start(const struct store_tables *t, const struct annotate_place *place)
+/* Where the function starts: as the store says of the here's outermost line. */
+static uint64_t code_start(const struct store_tables *t, const struct annotate_location *here)
 {
-	uint32_t first = t->line_first[place->location], n = t->line_first[place->location + 1];
+	uint32_t first = t->line_first[here->location], n = t->line_first[here->location + 1];
 	const struct store_line *line = n > first ? &t->lines[n - 1] : NULL;
 
 	return line ? line->function_start : 0;
@@ -108,11 +108,11 @@ static int code_end(struct code_work *w, uint32_t object)
 	if (elf_file_offset_to_vaddr(w->code->elf, w->start, &vaddr))
 		end_vaddr = unwind_bounds_end(bounds, vaddr);
 	unwind_bounds_free(bounds);
-	for (uint32_t i = 0; i < w->function->n_places; i++) {
-		const struct store_location *l = &t->locations[w->function->places[i].location];
+	for (uint32_t i = 0; i < w->function->n_locations; i++) {
+		const struct store_location *l = &t->locations[w->function->locations[i].location];
 
 		if (l->object == object && l->offset > last &&
-		    l->offset - w->start < CODE_MAX_BYTES && !w->function->places[i].is_inlined)
+		    l->offset - w->start < CODE_MAX_BYTES && !w->function->locations[i].is_inlined)
 			last = l->offset;
 	}
 	w->end = end_vaddr == UINT64_MAX ? last + CODE_TAIL : w->start + (end_vaddr - vaddr);
@@ -225,8 +225,8 @@ static int code_decode_all(struct code_work *w)
 	}
 	w->end = w->start + (uint64_t)len;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	ZydisFormatterInit(&formatter, w->places->intel ? ZYDIS_FORMATTER_STYLE_INTEL
-							: ZYDIS_FORMATTER_STYLE_ATT);
+	ZydisFormatterInit(&formatter, w->options->intel ? ZYDIS_FORMATTER_STYLE_INTEL
+							 : ZYDIS_FORMATTER_STYLE_ATT);
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
 				  ZYDIS_PADDING_DISABLED);
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING,
@@ -241,15 +241,15 @@ static int code_decode_all(struct code_work *w)
 	return r;
 }
 
-/* Gives each place's samples to the instruction that holds its byte. */
+/* Gives each here's samples to the instruction that holds its byte. */
 static void code_count(struct code_work *w, uint32_t object)
 {
 	const struct store_tables *t = profile_tables(w->profile);
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; i < w->function->n_places; i++) {
-		const struct annotate_place *place = &w->function->places[i];
-		const struct store_location *l = &t->locations[place->location];
+	for (uint32_t i = 0; i < w->function->n_locations; i++) {
+		const struct annotate_location *here = &w->function->locations[i];
+		const struct store_location *l = &t->locations[here->location];
 		struct annotate_instruction *is = w->code->instructions;
 
 		if (l->object != object || l->offset < w->start || l->offset >= w->end)
@@ -257,9 +257,9 @@ static void code_count(struct code_work *w, uint32_t object)
 		while (at + 1 < w->code->n && is[at + 1].offset <= l->offset)
 			at++;
 		if (at < w->code->n && is[at].offset <= l->offset) {
-			is[at].self += place->self;
-			is[at].total += place->total;
-			is[at].hit += place->hit;
+			is[at].self += here->self;
+			is[at].total += here->total;
+			is[at].hit += here->hit;
 		}
 	}
 }
@@ -267,19 +267,19 @@ static void code_count(struct code_work *w, uint32_t object)
 static int code_run(struct code_work *w)
 {
 	const struct store_tables *t = profile_tables(w->profile);
-	const struct annotate_place *place = code_main_place(w->function);
+	const struct annotate_location *here = code_main_location(w->function);
 	const struct symbolizer_options options = {.debug_root = "/usr/lib/debug",
 						   .with_lines = true};
 	uint32_t object;
 	int r;
 
-	if (!place) {
+	if (!here) {
 		snprintf(w->code->problem, sizeof(w->code->problem),
 			 "it is inlined everywhere, and has no code of its own");
 		return 0;
 	}
-	object = t->locations[place->location].object;
-	w->start = code_start(t, place);
+	object = t->locations[here->location].object;
+	w->start = code_start(t, here);
 	r = code_open(w, &t->objects[object]);
 	if (r == -ENOENT)
 		return 0;
@@ -302,11 +302,11 @@ static int code_run(struct code_work *w)
 }
 
 int annotate_code_make(const struct profile *profile, const struct annotate_function *function,
-		       const struct annotate_places *places, struct annotate_code *ret_code)
+		       const struct annotate_code_options *options, struct annotate_code *ret_code)
 {
 	struct annotate_code code = {0};
 	struct code_work w = {
-		.profile = profile, .function = function, .places = places, .code = &code};
+		.profile = profile, .function = function, .options = options, .code = &code};
 	int r = code_run(&w);
 
 	free(w.bytes);
@@ -357,7 +357,8 @@ static int source_slurp(const char *path, char **ret_text)
 }
 
 /* Where the compiler found it, below the folder given, and in that folder by its name alone. */
-static int source_find(const char *file, const struct annotate_places *places, char **ret_text)
+static int source_find(const char *file, const struct annotate_code_options *options,
+		       char **ret_text)
 {
 	const char *names[] = {file, file, text_basename(file)};
 	int r = 0;
@@ -365,9 +366,9 @@ static int source_find(const char *file, const struct annotate_places *places, c
 	for (int i = 0; r == 0 && !*ret_text && i < 3; i++) {
 		char *path;
 
-		if (i > 0 && !places->source)
+		if (i > 0 && !options->source)
 			break;
-		if (asprintf(&path, "%s%s%s", i ? places->source : "", i ? "/" : "", names[i]) < 0)
+		if (asprintf(&path, "%s%s%s", i ? options->source : "", i ? "/" : "", names[i]) < 0)
 			return -ENOMEM;
 		r = source_slurp(path, ret_text);
 		free(path);
@@ -375,12 +376,12 @@ static int source_find(const char *file, const struct annotate_places *places, c
 	return r;
 }
 
-int annotate_source_read(const char *file, const struct annotate_places *places,
+int annotate_source_read(const char *file, const struct annotate_code_options *options,
 			 struct annotate_source *ret_source)
 {
 	struct annotate_source s = {0};
 	size_t cap = 0;
-	int r = source_find(file, places, &s.text);
+	int r = source_find(file, options, &s.text);
 
 	for (char *at = s.text, *end; r == 0 && at && *at; at = end + 1) {
 		r = vec_reserve((void **)&s.lines, &cap, (size_t)s.n + 2, sizeof(*s.lines));

@@ -26,7 +26,7 @@ struct annotate_code {
 	struct elf_file *elf;
 };
 
-struct annotate_places {
+struct annotate_code_options {
 	const char *root;   /* folder in which the programs' paths are looked up; NULL: "/" */
 	const char *source; /* folder in which sources are looked for, too; or NULL */
 	bool intel;	    /* Intel's syntax; else AT&T's */
@@ -34,7 +34,7 @@ struct annotate_places {
 
 /* 0, also without instructions; or -ENOMEM. */
 int annotate_code_make(const struct profile *profile, const struct annotate_function *function,
-		       const struct annotate_places *places, struct annotate_code *ret_code);
+		       const struct annotate_code_options *options, struct annotate_code *ret_code);
 void annotate_code_free(struct annotate_code *code);
 
 /* A source file as lines, the first being lines[1]. */
@@ -45,7 +45,7 @@ struct annotate_source {
 };
 
 /* 0, also if the file is not there; or -ENOMEM. */
-int annotate_source_read(const char *file, const struct annotate_places *places,
+int annotate_source_read(const char *file, const struct annotate_code_options *options,
 			 struct annotate_source *ret_source);
 void annotate_source_free(struct annotate_source *source);
 

@@ -31,7 +31,7 @@
 struct view {
 	const struct profile *profile;
 	const struct annotate_function *function;
-	const struct annotate_places *places;
+	const struct annotate_code_options *code_options;
 	const struct report_options *options;
 	FILE *out;
 	struct buf row, side; /* a row, and one half of it */
@@ -314,14 +314,14 @@ static int view_body(struct view *v)
 
 static int view_function(struct view *v)
 {
-	int r = annotate_code_make(v->profile, v->function, v->places, &v->code);
+	int r = annotate_code_make(v->profile, v->function, v->code_options, &v->code);
 
 	v->left = !v->options->width		   ? VIEW_LEFT
 		  : v->options->width < VIEW_SIDES ? 0
 						   : v->options->width / 2;
 	view_choose_file(v);
 	if (r == 0 && v->file)
-		r = annotate_source_read(v->file, v->places, &v->source);
+		r = annotate_source_read(v->file, v->code_options, &v->source);
 	view_span(v);
 	if (r == 0)
 		r = view_head(v);
@@ -336,15 +336,15 @@ static int view_function(struct view *v)
 }
 
 int annotate_write_text(const struct profile *profile, const struct annotate *annotate,
-			const struct annotate_places *places, const struct report_options *options,
-			FILE *out)
+			const struct annotate_code_options *code_options,
+			const struct report_options *options, FILE *out)
 {
 	int r = report_header_text(profile, options, out);
 
 	for (uint32_t i = 0; r == 0 && i < annotate->n; i++) {
 		struct view v = {.profile = profile,
 				 .function = &annotate->functions[i],
-				 .places = places,
+				 .code_options = code_options,
 				 .options = options,
 				 .out = out};
 
@@ -394,10 +394,10 @@ static void json_code(struct buf *b, const struct annotate_code *code)
 }
 
 static int json_function(const struct profile *profile, const struct annotate_function *f,
-			 const struct annotate_places *places, struct buf *b)
+			 const struct annotate_code_options *code_options, struct buf *b)
 {
 	struct annotate_code code;
-	int r = annotate_code_make(profile, f, places, &code);
+	int r = annotate_code_make(profile, f, code_options, &code);
 
 	if (r < 0)
 		return r;
@@ -421,7 +421,7 @@ static int json_function(const struct profile *profile, const struct annotate_fu
 }
 
 int annotate_write_json(const struct profile *profile, const struct annotate *annotate,
-			const struct annotate_places *places, FILE *out)
+			const struct annotate_code_options *code_options, FILE *out)
 {
 	struct buf b = {0};
 	int r = 0;
@@ -431,7 +431,7 @@ int annotate_write_json(const struct profile *profile, const struct annotate *an
 	text_put_raw(&b, ",\"functions\":[");
 	for (uint32_t i = 0; r == 0 && i < annotate->n; i++) {
 		text_put_raw(&b, i ? "," : "");
-		r = json_function(profile, &annotate->functions[i], places, &b);
+		r = json_function(profile, &annotate->functions[i], code_options, &b);
 		if (r == 0 && b.len > VIEW_DRAIN)
 			r = text_flush(&b, out);
 	}

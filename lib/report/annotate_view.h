@@ -8,9 +8,9 @@
 #include "report/report.h"
 
 int annotate_write_text(const struct profile *profile, const struct annotate *annotate,
-			const struct annotate_places *places, const struct report_options *options,
-			FILE *out);
+			const struct annotate_code_options *code_options,
+			const struct report_options *options, FILE *out);
 int annotate_write_json(const struct profile *profile, const struct annotate *annotate,
-			const struct annotate_places *places, FILE *out);
+			const struct annotate_code_options *code_options, FILE *out);
 
 #endif

@@ -44,11 +44,11 @@ static void test_counts(void **state)
 	/* 40 with inl inlined into it, 20 in memcpy below it, 1 incomplete that hit in it */
 	assert_int_equal(f->total, 61);
 	assert_int_equal(f->self, 1);
-	assert_int_equal(f->n_places, 2);
-	assert_int_equal(f->places[0].total, 40);
-	assert_int_equal(f->places[0].self, 0);
-	assert_int_equal(f->places[1].total, 21);
-	assert_int_equal(f->places[1].self, 1);
+	assert_int_equal(f->n_locations, 2);
+	assert_int_equal(f->locations[0].total, 40);
+	assert_int_equal(f->locations[0].self, 0);
+	assert_int_equal(f->locations[1].total, 21);
+	assert_int_equal(f->locations[1].self, 1);
 	assert_int_equal(f->n_lines, 2);
 	assert_int_equal(f->lines[0].total + f->lines[1].total, 61);
 	assert_string_equal(f->lines[0].file, "x.c");
@@ -61,8 +61,8 @@ static void test_inlined(void **state)
 
 	(void)state;
 	assert_int_equal(m.a.functions->self, 40);
-	assert_int_equal(m.a.functions->n_places, 1);
-	assert_true(m.a.functions->places[0].is_inlined);
+	assert_int_equal(m.a.functions->n_locations, 1);
+	assert_true(m.a.functions->locations[0].is_inlined);
 	unmake(&m);
 	/* where inlined functions are not shown, their samples are the enclosing function's */
 	m = make(&(struct profile_filter){.no_inlined = true}, "app::work");
@@ -106,24 +106,24 @@ static void test_which(void **state)
 static void test_nothing_here(void **state)
 {
 	struct made m = make(NULL, "*");
-	const struct annotate_places places = {.root = "/nonexistent"};
+	const struct annotate_code_options code_options = {.root = "/nonexistent"};
 	struct report_options options = {0};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size), *full = fopen("/dev/full", "w");
 
 	(void)state;
-	assert_int_equal(annotate_write_text(m.p, &m.a, &places, &options, out), 0);
+	assert_int_equal(annotate_write_text(m.p, &m.a, &code_options, &options, out), 0);
 	options.width = 20;
-	assert_int_equal(annotate_write_text(m.p, &m.a, &places, &options, out), 0);
+	assert_int_equal(annotate_write_text(m.p, &m.a, &code_options, &options, out), 0);
 	fclose(out);
 	assert_non_null(strstr(text, "No such file or directory"));
 	assert_non_null(strstr(text, "its code is in no file"));
 	free(text);
-	assert_int_equal(annotate_write_text(m.p, &m.a, &places, &options, full), -EIO);
+	assert_int_equal(annotate_write_text(m.p, &m.a, &code_options, &options, full), -EIO);
 	fclose(full);
 	full = fopen("/dev/full", "w");
-	assert_int_equal(annotate_write_json(m.p, &m.a, &places, full), -EIO);
+	assert_int_equal(annotate_write_json(m.p, &m.a, &code_options, full), -EIO);
 	fclose(full);
 	unmake(&m);
 }
