@@ -38,7 +38,7 @@ struct callgrind_cost {
 struct callgrind {
 	struct profile *profile;
 	FILE *out;
-	struct stack_table *paths;
+	struct stack_table *table;
 	const struct stack_table_stack *stacks;
 	const struct stack_table_frame *frames;
 	uint32_t n_stacks, n_symbols;
@@ -65,7 +65,7 @@ static void callgrind_sum(struct callgrind *c)
 	const struct profile_entry *entries = profile_entries(c->profile, &n);
 
 	for (size_t i = 0; i < n; i++)
-		c->self[stack_table_find(c->paths, entries[i].node, entries[i].end_reason,
+		c->self[stack_table_find(c->table, entries[i].node, entries[i].end_reason,
 					 entries[i].origin)] += entries[i].samples;
 	for (uint32_t i = c->n_stacks; i-- > 0;) {
 		c->total[i] += c->self[i];
@@ -80,7 +80,7 @@ static void callgrind_sum(struct callgrind *c)
 struct callgrind_walk {
 	uint32_t *first_child, *next; /* STACK_TABLE_NONE ends */
 	uint32_t *path;		      /* by depth */
-	uint32_t *standing;	      /* by symbol: how often it is on the way */
+	uint32_t *on_path;	      /* by symbol: how often it is on the way */
 	uint32_t depth;
 };
 
@@ -88,7 +88,7 @@ static void callgrind_enter(struct callgrind *c, struct callgrind_walk *walk, ui
 {
 	uint32_t symbol = callgrind_frame(c, stack)->symbol->number;
 
-	if (!walk->standing[symbol]++)
+	if (!walk->on_path[symbol]++)
 		c->call[stack] = c->total[stack];
 	walk->path[walk->depth++] = stack;
 }
@@ -97,7 +97,7 @@ static void callgrind_leave(struct callgrind *c, struct callgrind_walk *walk)
 {
 	uint32_t stack = walk->path[--walk->depth];
 
-	walk->standing[callgrind_frame(c, stack)->symbol->number]--;
+	walk->on_path[callgrind_frame(c, stack)->symbol->number]--;
 }
 
 /* Depth first, down from a root. */
@@ -138,17 +138,17 @@ static int callgrind_fold_recursion(struct callgrind *c)
 {
 	struct callgrind_walk walk = {0};
 	uint32_t max = 0;
-	int r = callgrind_depth(c, &max);
+	int err = callgrind_depth(c, &max);
 
 	walk.first_child = malloc(((size_t)c->n_stacks + 1) * sizeof(uint32_t));
 	walk.next = malloc(((size_t)c->n_stacks + 1) * sizeof(uint32_t));
 	walk.path = calloc((size_t)max + 1, sizeof(uint32_t));
-	walk.standing = calloc((size_t)c->n_symbols + 1, sizeof(uint32_t));
-	if (!walk.first_child || !walk.next || !walk.path || !walk.standing)
-		r = -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++)
+	walk.on_path = calloc((size_t)c->n_symbols + 1, sizeof(uint32_t));
+	if (!walk.first_child || !walk.next || !walk.path || !walk.on_path)
+		err = -ENOMEM;
+	for (uint32_t i = 0; err == 0 && i < c->n_stacks; i++)
 		walk.first_child[i] = walk.next[i] = STACK_TABLE_NONE;
-	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++) {
+	for (uint32_t i = 0; err == 0 && i < c->n_stacks; i++) {
 		uint32_t parent = c->stacks[i].parent;
 
 		if (parent == STACK_TABLE_NONE)
@@ -156,14 +156,14 @@ static int callgrind_fold_recursion(struct callgrind *c)
 		walk.next[i] = walk.first_child[parent];
 		walk.first_child[parent] = i;
 	}
-	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++)
+	for (uint32_t i = 0; err == 0 && i < c->n_stacks; i++)
 		if (c->stacks[i].parent == STACK_TABLE_NONE)
 			callgrind_go(c, &walk, i);
 	free(walk.first_child);
 	free(walk.next);
 	free(walk.path);
-	free(walk.standing);
-	return r;
+	free(walk.on_path);
+	return err;
 }
 
 /* --- costs by function ----------------------------------------------------------------------- */
@@ -181,20 +181,20 @@ static int callgrind_compare(const void *a, const void *b)
 	return (x->callee_line > y->callee_line) - (x->callee_line < y->callee_line);
 }
 
-static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *frame, int *r)
+static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *frame, int *err)
 {
 	uint32_t number = 0;
 	int result = strings_intern(c->files, frame->file ? frame->file : "", &number);
 
-	if (*r == 0)
-		*r = result;
+	if (*err == 0)
+		*err = result;
 	return number;
 }
 
 /* A function has one file: lines of others (of a macro, say) become line 0 of it. */
-static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *frame, int *r)
+static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *frame, int *err)
 {
-	uint32_t file = callgrind_file(c, frame, r);
+	uint32_t file = callgrind_file(c, frame, err);
 
 	return file == c->file[frame->symbol->number] ? frame->line : 0;
 }
@@ -202,27 +202,27 @@ static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *
 static int callgrind_choose_files(struct callgrind *c)
 {
 	uint32_t n;
-	int r = 0;
+	int err = 0;
 
-	stack_table_frames(c->paths, &n);
-	callgrind_file(c, &(struct profile_frame){0}, &r); /* number 0: not known */
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	stack_table_frames(c->table, &n);
+	callgrind_file(c, &(struct profile_frame){0}, &err); /* number 0: not known */
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_frame *frame = &c->frames[i].frame;
 
 		if (!c->file[frame->symbol->number])
-			c->file[frame->symbol->number] = callgrind_file(c, frame, &r);
+			c->file[frame->symbol->number] = callgrind_file(c, frame, &err);
 	}
-	return r;
+	return err;
 }
 
 static int callgrind_collect(struct callgrind *c)
 {
 	size_t n = 0;
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < c->n_stacks; i++) {
+	for (uint32_t i = 0; err == 0 && i < c->n_stacks; i++) {
 		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
-		uint32_t line = callgrind_line(c, frame, &r);
+		uint32_t line = callgrind_line(c, frame, &err);
 
 		/* A function that only recursion goes through has a line, too, or it would have no
 		 * object. */
@@ -237,7 +237,7 @@ static int callgrind_collect(struct callgrind *c)
 		if (c->stacks[i].parent != STACK_TABLE_NONE) {
 			caller = callgrind_frame(c, c->stacks[i].parent);
 			c->costs[n].symbol = caller->symbol->number;
-			c->costs[n].line = callgrind_line(c, caller, &r);
+			c->costs[n].line = callgrind_line(c, caller, &err);
 		}
 		n++;
 	}
@@ -248,7 +248,7 @@ static int callgrind_collect(struct callgrind *c)
 		else
 			c->costs[c->n_costs++] = c->costs[i];
 	}
-	return r;
+	return err;
 }
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -266,15 +266,15 @@ static void callgrind_name(struct callgrind *c, const char *key, uint32_t number
 	text_put_raw(&c->b, "\n");
 }
 
-static void callgrind_function(struct callgrind *c, uint32_t number, const char *prefix, int *r)
+static void callgrind_function(struct callgrind *c, uint32_t number, const char *prefix, int *err)
 {
 	const struct profile_symbol *symbol = profile_symbol_at(c->profile, number);
 	uint32_t file = c->file[number], object = 0;
 	char key[8];
 	int result = strings_intern(c->objects, symbol->object, &object);
 
-	if (*r == 0)
-		*r = result;
+	if (*err == 0)
+		*err = result;
 	snprintf(key, sizeof(key), "%sob", prefix);
 	callgrind_name(c, key, object, symbol->object, &c->is_object_named[object]);
 	snprintf(key, sizeof(key), "%sf%s", prefix, *prefix ? "i" : "l");
@@ -286,9 +286,9 @@ static void callgrind_function(struct callgrind *c, uint32_t number, const char 
 static int callgrind_body(struct callgrind *c)
 {
 	uint32_t at = STACK_TABLE_NONE;
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < c->n_costs; i++) {
+	for (size_t i = 0; err == 0 && i < c->n_costs; i++) {
 		const struct callgrind_cost *cost = &c->costs[i];
 
 		if (cost->symbol != at || i == 0) {
@@ -296,19 +296,19 @@ static int callgrind_body(struct callgrind *c)
 			if (cost->symbol == CALLGRIND_ROOT)
 				text_put_raw(&c->b, "ob=(0) ???\nfl=(0) ???\nfn=(0) [root]\n");
 			else
-				callgrind_function(c, cost->symbol, "", &r);
+				callgrind_function(c, cost->symbol, "", &err);
 		}
 		at = cost->symbol;
 		if (cost->callee != STACK_TABLE_NONE) {
-			callgrind_function(c, cost->callee, "c", &r);
+			callgrind_function(c, cost->callee, "c", &err);
 			text_printf(&c->b, "calls=%" PRIu64 " %u\n", cost->samples,
 				    cost->callee_line);
 		}
 		text_printf(&c->b, "%u %" PRIu64 "\n", cost->line, cost->samples);
-		if (r == 0 && c->b.len >= CALLGRIND_DRAIN)
-			r = text_flush(&c->b, c->out);
+		if (err == 0 && c->b.len >= CALLGRIND_DRAIN)
+			err = text_flush(&c->b, c->out);
 	}
-	return r;
+	return err;
 }
 
 static void callgrind_head(struct callgrind *c)
@@ -331,12 +331,12 @@ static void callgrind_head(struct callgrind *c)
 static int callgrind_alloc(struct callgrind *c)
 {
 	uint32_t n_frames;
-	int r = stack_table_new(c->profile, &c->paths);
+	int err = stack_table_new(c->profile, &c->table);
 
-	if (r < 0)
-		return r;
-	c->stacks = stack_table_stacks(c->paths, &c->n_stacks);
-	c->frames = stack_table_frames(c->paths, &n_frames);
+	if (err < 0)
+		return err;
+	c->stacks = stack_table_stacks(c->table, &c->n_stacks);
+	c->frames = stack_table_frames(c->table, &n_frames);
 	c->n_symbols = (uint32_t)profile_symbol_count(c->profile);
 	c->self = calloc((size_t)c->n_stacks + 1, sizeof(*c->self));
 	c->total = calloc((size_t)c->n_stacks + 1, sizeof(*c->total));
@@ -350,38 +350,38 @@ static int callgrind_alloc(struct callgrind *c)
 	if (!c->self || !c->total || !c->call || !c->costs || !c->file || !c->is_there ||
 	    !c->is_named || !c->is_file_named || !c->is_object_named)
 		return -ENOMEM;
-	r = strings_new(&c->files);
-	return r < 0 ? r : strings_new(&c->objects);
+	err = strings_new(&c->files);
+	return err < 0 ? err : strings_new(&c->objects);
 }
 
 static int callgrind_write(struct callgrind *c)
 {
-	int r = callgrind_alloc(c);
+	int err = callgrind_alloc(c);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	callgrind_sum(c);
-	r = callgrind_fold_recursion(c);
-	if (r == 0)
-		r = callgrind_choose_files(c);
-	if (r == 0)
-		r = callgrind_collect(c);
-	if (r < 0)
-		return r;
+	err = callgrind_fold_recursion(c);
+	if (err == 0)
+		err = callgrind_choose_files(c);
+	if (err == 0)
+		err = callgrind_collect(c);
+	if (err < 0)
+		return err;
 	callgrind_head(c);
-	r = callgrind_body(c);
+	err = callgrind_body(c);
 	text_printf(&c->b, "\ntotals: %" PRIu64 "\n", profile_totals(c->profile)->samples);
-	return r < 0 ? r : text_flush(&c->b, c->out);
+	return err < 0 ? err : text_flush(&c->b, c->out);
 }
 
 int export_callgrind(struct profile *profile, FILE *out)
 {
 	struct callgrind c = {.profile = profile, .out = out};
-	int r = callgrind_write(&c);
+	int err = callgrind_write(&c);
 
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
-	stack_table_free(c.paths);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
+	stack_table_free(c.table);
 	free(c.self);
 	free(c.total);
 	free(c.call);
@@ -394,5 +394,5 @@ int export_callgrind(struct profile *profile, FILE *out)
 	strings_free(c.files);
 	strings_free(c.objects);
 	buf_free(&c.b);
-	return r;
+	return err;
 }

@@ -39,8 +39,8 @@ struct firefox {
 	struct profile *profile;
 	const struct store_tables *t;
 	FILE *out;
-	struct stack_table *paths;
-	struct thread_samples timeline;
+	struct stack_table *table;
+	struct thread_samples by_thread;
 	struct strings *strings, *resources; /* resources are known by their paths */
 	uint32_t *resource_lib;		     /* its library + 1; 0: none */
 	uint32_t *resource_name;	     /* string */
@@ -50,31 +50,31 @@ struct firefox {
 	struct buf b;
 };
 
-static void firefox_drain(struct firefox *f, size_t least, int *r)
+static void firefox_drain(struct firefox *f, size_t least, int *err)
 {
-	if (*r == 0 && (f->b.len >= least || f->b.failed))
-		*r = text_flush(&f->b, f->out);
+	if (*err == 0 && (f->b.len >= least || f->b.failed))
+		*err = text_flush(&f->b, f->out);
 }
 
-static uint32_t firefox_string(struct firefox *f, const char *s, int *r)
+static uint32_t firefox_string(struct firefox *f, const char *s, int *err)
 {
 	uint32_t number = 0;
 	int result = strings_intern(f->strings, s ? s : "", &number);
 
-	if (*r == 0)
-		*r = result;
+	if (*err == 0)
+		*err = result;
 	return number;
 }
 
 /* A column of a table: what `value` writes for each row. */
 static void firefox_column(struct firefox *f, const char *name, uint32_t n,
-			   void (*value)(struct firefox *f, uint32_t i), int *r)
+			   void (*value)(struct firefox *f, uint32_t i), int *err)
 {
 	text_printf(&f->b, ",\n\"%s\":[", name);
-	for (uint32_t i = 0; *r == 0 && i < n; i++) {
+	for (uint32_t i = 0; *err == 0 && i < n; i++) {
 		text_put_raw(&f->b, i ? "," : "");
 		value(f, i);
-		firefox_drain(f, FIREFOX_DRAIN, r);
+		firefox_drain(f, FIREFOX_DRAIN, err);
 	}
 	text_put_raw(&f->b, "]");
 }
@@ -87,11 +87,11 @@ struct firefox_column {
 
 /* A table of them; its name is preceded by `before`. */
 static void firefox_table(struct firefox *f, const char *before, const char *name, uint32_t n,
-			  const struct firefox_column *columns, int *r)
+			  const struct firefox_column *columns, int *err)
 {
 	text_printf(&f->b, "%s\"%s\":{\"length\":%u", before, name, n);
 	for (; columns->name; columns++)
-		firefox_column(f, columns->name, n, columns->value, r);
+		firefox_column(f, columns->name, n, columns->value, err);
 	text_put_raw(&f->b, "}");
 }
 
@@ -119,12 +119,12 @@ static const struct stack_table_frame *firefox_frame(struct firefox *f, uint32_t
 {
 	uint32_t n;
 
-	return &stack_table_frames(f->paths, &n)[i];
+	return &stack_table_frames(f->table, &n)[i];
 }
 
 static void firefox_prefix(struct firefox *f, uint32_t i)
 {
-	uint32_t n, parent = stack_table_stacks(f->paths, &n)[i].parent;
+	uint32_t n, parent = stack_table_stacks(f->table, &n)[i].parent;
 
 	if (parent == STACK_TABLE_NONE)
 		text_put_raw(&f->b, "null");
@@ -136,7 +136,7 @@ static void firefox_stack_frame(struct firefox *f, uint32_t i)
 {
 	uint32_t n;
 
-	text_printf(&f->b, "%u", stack_table_stacks(f->paths, &n)[i].frame);
+	text_printf(&f->b, "%u", stack_table_stacks(f->table, &n)[i].frame);
 }
 
 static void firefox_address(struct firefox *f, uint32_t i)
@@ -233,17 +233,17 @@ static void firefox_source_file(struct firefox *f, uint32_t i)
 
 /* --- tables ---------------------------------------------------------------------------------- */
 
-static void firefox_stack_table(struct firefox *f, int *r)
+static void firefox_stack_table(struct firefox *f, int *err)
 {
 	static const struct firefox_column columns[] = {
 		{"prefix", firefox_prefix}, {"frame", firefox_stack_frame}, {0}};
 	uint32_t n;
 
-	stack_table_stacks(f->paths, &n);
-	firefox_table(f, "", "stackTable", n, columns, r);
+	stack_table_stacks(f->table, &n);
+	firefox_table(f, "", "stackTable", n, columns, err);
 }
 
-static void firefox_frame_table(struct firefox *f, int *r)
+static void firefox_frame_table(struct firefox *f, int *err)
 {
 	static const struct firefox_column columns[] = {
 		{"address", firefox_address},	 {"inlineDepth", firefox_inline_depth},
@@ -253,11 +253,11 @@ static void firefox_frame_table(struct firefox *f, int *r)
 		{"column", firefox_null},	 {0}};
 	uint32_t n;
 
-	stack_table_frames(f->paths, &n);
-	firefox_table(f, ",\n", "frameTable", n, columns, r);
+	stack_table_frames(f->table, &n);
+	firefox_table(f, ",\n", "frameTable", n, columns, err);
 }
 
-static void firefox_func_table(struct firefox *f, int *r)
+static void firefox_func_table(struct firefox *f, int *err)
 {
 	static const struct firefox_column columns[] = {
 		{"name", firefox_func_name},	  {"isJS", firefox_false},
@@ -266,7 +266,7 @@ static void firefox_func_table(struct firefox *f, int *r)
 		{"columnNumber", firefox_null},	  {0}};
 	uint32_t n = f->n_symbols;
 
-	firefox_table(f, ",\n", "funcTable", n, columns, r);
+	firefox_table(f, ",\n", "funcTable", n, columns, err);
 }
 
 /* The id that symbol servers know a file by: the build-id's first 16 bytes as a GUID, the first
@@ -300,18 +300,18 @@ static void firefox_lib(struct firefox *f, const struct store_object *object)
 	text_put_raw(&f->b, "\"}");
 }
 
-static void firefox_libs(struct firefox *f, int *r)
+static void firefox_libs(struct firefox *f, int *err)
 {
 	text_put_raw(&f->b, ",\n\"libs\":[");
-	for (uint32_t i = 0; *r == 0 && i < f->t->n_objects; i++) {
+	for (uint32_t i = 0; *err == 0 && i < f->t->n_objects; i++) {
 		text_put_raw(&f->b, i ? ",\n" : "\n");
 		firefox_lib(f, &f->t->objects[i]);
-		firefox_drain(f, FIREFOX_DRAIN, r);
+		firefox_drain(f, FIREFOX_DRAIN, err);
 	}
 	text_put_raw(&f->b, "]");
 }
 
-static void firefox_resource_table(struct firefox *f, int *r)
+static void firefox_resource_table(struct firefox *f, int *err)
 {
 	static const struct firefox_column columns[] = {{"lib", firefox_resource_lib},
 							{"name", firefox_resource_name},
@@ -320,54 +320,54 @@ static void firefox_resource_table(struct firefox *f, int *r)
 							{0}};
 	uint32_t n = strings_count(f->resources);
 
-	firefox_table(f, ",\n", "resourceTable", n, columns, r);
+	firefox_table(f, ",\n", "resourceTable", n, columns, err);
 }
 
-static void firefox_shared(struct firefox *f, int *r)
+static void firefox_shared(struct firefox *f, int *err)
 {
 	uint32_t n = strings_count(f->strings);
 
 	text_put_raw(&f->b, ",\n\"shared\":{");
-	firefox_stack_table(f, r);
-	firefox_frame_table(f, r);
-	firefox_func_table(f, r);
-	firefox_resource_table(f, r);
+	firefox_stack_table(f, err);
+	firefox_frame_table(f, err);
+	firefox_func_table(f, err);
+	firefox_resource_table(f, err);
 	text_put_raw(&f->b, ",\n\"nativeSymbols\":{\"length\":0,\"address\":[],\"functionSize\":[],"
 			    "\"libIndex\":[],\"name\":[]}");
 	text_printf(&f->b, ",\n\"sources\":{\"length\":%u", n);
-	firefox_column(f, "uuid", n, firefox_null, r);
-	firefox_column(f, "filename", n, firefox_source_file, r);
+	firefox_column(f, "uuid", n, firefox_null, err);
+	firefox_column(f, "filename", n, firefox_source_file, err);
 	text_put_raw(&f->b, "}");
-	firefox_column(f, "stringArray", n, firefox_string_itself, r);
+	firefox_column(f, "stringArray", n, firefox_string_itself, err);
 	text_put_raw(&f->b, "}");
 }
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static void firefox_samples(struct firefox *f, uint32_t thread, int *r)
+static void firefox_samples(struct firefox *f, uint32_t thread, int *err)
 {
 	const struct thread_samples_sample *samples =
-		f->timeline.samples + f->timeline.first[thread];
-	size_t n = f->timeline.first[thread + 1] - f->timeline.first[thread];
+		f->by_thread.samples + f->by_thread.first[thread];
+	size_t n = f->by_thread.first[thread + 1] - f->by_thread.first[thread];
 	uint64_t before = f->t->recording.start_ns;
 
 	text_printf(&f->b, "\"samples\":{\"length\":%zu,\"weight\":null,\"weightType\":\"samples\"",
 		    n);
 	text_put_raw(&f->b, ",\n\"stack\":[");
-	for (size_t i = 0; *r == 0 && i < n; i++) {
+	for (size_t i = 0; *err == 0 && i < n; i++) {
 		text_printf(&f->b, i ? ",%u" : "%u",
-			    stack_table_find(f->paths, samples[i].node, samples[i].end_reason,
+			    stack_table_find(f->table, samples[i].node, samples[i].end_reason,
 					     samples[i].origin));
-		firefox_drain(f, FIREFOX_DRAIN, r);
+		firefox_drain(f, FIREFOX_DRAIN, err);
 	}
 	text_put_raw(&f->b, "],\n\"timeDeltas\":[");
-	for (size_t i = 0; *r == 0 && i < n; i++) {
+	for (size_t i = 0; *err == 0 && i < n; i++) {
 		uint64_t now = samples[i].time_ns > before ? samples[i].time_ns : before;
 
 		text_printf(&f->b, "%s%" PRIu64 ".%06" PRIu64, i ? "," : "",
 			    (now - before) / 1000000, (now - before) % 1000000);
 		before = now;
-		firefox_drain(f, FIREFOX_DRAIN, r);
+		firefox_drain(f, FIREFOX_DRAIN, err);
 	}
 	text_put_raw(&f->b, "]}");
 }
@@ -382,7 +382,7 @@ static uint64_t firefox_end_us(const struct firefox *f)
 		       : 1;
 }
 
-static void firefox_thread(struct firefox *f, uint32_t number, int *r)
+static void firefox_thread(struct firefox *f, uint32_t number, int *err)
 {
 	const struct store_thread *thread = &f->t->threads[number];
 	const struct store_process *process = &f->t->processes[thread->process];
@@ -398,21 +398,21 @@ static void firefox_thread(struct firefox *f, uint32_t number, int *r)
 			    "\"unregisterTime\":null,\"pausedRanges\":[],"
 			    "\"markers\":{\"length\":0,\"category\":[],\"data\":[],\"endTime\":[],"
 			    "\"name\":[],\"phase\":[],\"startTime\":[]},\n");
-	firefox_samples(f, number, r);
+	firefox_samples(f, number, err);
 	text_put_raw(&f->b, "}");
 }
 
-static void firefox_threads(struct firefox *f, int *r)
+static void firefox_threads(struct firefox *f, int *err)
 {
 	const char *before = "";
 
 	text_put_raw(&f->b, ",\n\"threads\":[");
-	for (uint32_t i = 0; *r == 0 && i < f->t->n_threads; i++) {
-		if (f->timeline.first[i] == f->timeline.first[i + 1])
+	for (uint32_t i = 0; *err == 0 && i < f->t->n_threads; i++) {
+		if (f->by_thread.first[i] == f->by_thread.first[i + 1])
 			continue;
 		text_put_raw(&f->b, before);
 		before = ",";
-		firefox_thread(f, i, r);
+		firefox_thread(f, i, err);
 	}
 	text_put_raw(&f->b, "]");
 }
@@ -484,44 +484,44 @@ static void firefox_meta(struct firefox *f)
 static int firefox_resources(struct firefox *f)
 {
 	size_t n = (size_t)f->t->n_objects + f->n_symbols + 1;
-	int r = strings_new(&f->resources);
+	int err = strings_new(&f->resources);
 
 	f->resource_lib = calloc(n, sizeof(*f->resource_lib));
 	f->resource_name = calloc(n, sizeof(*f->resource_name));
 	if (!f->resource_lib || !f->resource_name)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < f->t->n_objects; i++) {
+	for (uint32_t i = 0; err == 0 && i < f->t->n_objects; i++) {
 		const char *path = f->t->objects[i].path;
 		uint32_t number = 0;
 
-		r = strings_intern(f->resources, path ? path : "[unknown]", &number);
+		err = strings_intern(f->resources, path ? path : "[unknown]", &number);
 		if (!f->resource_lib[number])
 			f->resource_lib[number] = i + 1;
 	}
-	return r;
+	return err;
 }
 
-static void firefox_function(struct firefox *f, uint32_t i, int *r)
+static void firefox_function(struct firefox *f, uint32_t i, int *err)
 {
 	const struct profile_symbol *symbol = profile_symbol_at(f->profile, i);
 	uint32_t resource = 0;
 	int result = 0;
 
-	f->func_name[i] = firefox_string(f, symbol->name, r);
+	f->func_name[i] = firefox_string(f, symbol->name, err);
 	if (!*symbol->object)
 		return;
 	result = strings_intern(f->resources, symbol->object, &resource);
 	f->func_resource[i] = resource + 1;
-	if (*r == 0)
-		*r = result;
+	if (*err == 0)
+		*err = result;
 }
 
 /* Numbers strings and resources. */
 static int firefox_collect(struct firefox *f)
 {
 	uint32_t n_frames;
-	const struct stack_table_frame *frames = stack_table_frames(f->paths, &n_frames);
-	int r;
+	const struct stack_table_frame *frames = stack_table_frames(f->table, &n_frames);
+	int err;
 
 	f->n_symbols = (uint32_t)profile_symbol_count(f->profile);
 	f->func_name = calloc((size_t)f->n_symbols + 1, sizeof(*f->func_name));
@@ -529,51 +529,51 @@ static int firefox_collect(struct firefox *f)
 	f->func_resource = calloc((size_t)f->n_symbols + 1, sizeof(*f->func_resource));
 	if (!f->func_name || !f->func_file || !f->func_resource)
 		return -ENOMEM;
-	r = strings_new(&f->strings);
-	if (r == 0)
-		r = firefox_resources(f);
-	for (uint32_t i = 0; r == 0 && i < f->n_symbols; i++)
-		firefox_function(f, i, &r);
-	for (uint32_t i = 0; r == 0 && i < n_frames; i++) {
+	err = strings_new(&f->strings);
+	if (err == 0)
+		err = firefox_resources(f);
+	for (uint32_t i = 0; err == 0 && i < f->n_symbols; i++)
+		firefox_function(f, i, &err);
+	for (uint32_t i = 0; err == 0 && i < n_frames; i++) {
 		const struct profile_frame *frame = &frames[i].frame;
 
 		if (frame->file && !f->func_file[frame->symbol->number])
 			f->func_file[frame->symbol->number] =
-				firefox_string(f, frame->file, &r) + 1;
+				firefox_string(f, frame->file, &err) + 1;
 	}
-	for (uint32_t i = 0; r == 0 && i < strings_count(f->resources); i++)
-		f->resource_name[i] = firefox_string(f, strings_at(f->resources, i), &r);
-	return r;
+	for (uint32_t i = 0; err == 0 && i < strings_count(f->resources); i++)
+		f->resource_name[i] = firefox_string(f, strings_at(f->resources, i), &err);
+	return err;
 }
 
 static int firefox_write(struct firefox *f)
 {
-	int r = stack_table_new(f->profile, &f->paths);
+	int err = stack_table_new(f->profile, &f->table);
 
-	if (r == 0)
-		r = thread_samples_make(f->profile, &f->timeline);
-	if (r == 0)
-		r = firefox_collect(f);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = thread_samples_make(f->profile, &f->by_thread);
+	if (err == 0)
+		err = firefox_collect(f);
+	if (err < 0)
+		return err;
 	firefox_meta(f);
-	firefox_libs(f, &r);
-	firefox_shared(f, &r);
-	firefox_threads(f, &r);
+	firefox_libs(f, &err);
+	firefox_shared(f, &err);
+	firefox_threads(f, &err);
 	text_put_raw(&f->b, "}\n");
-	firefox_drain(f, 0, &r);
-	return r;
+	firefox_drain(f, 0, &err);
+	return err;
 }
 
 int export_firefox(struct profile *profile, FILE *out)
 {
 	struct firefox f = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r = firefox_write(&f);
+	int err = firefox_write(&f);
 
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
-	thread_samples_free(&f.timeline);
-	stack_table_free(f.paths);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
+	thread_samples_free(&f.by_thread);
+	stack_table_free(f.table);
 	strings_free(f.strings);
 	strings_free(f.resources);
 	free(f.resource_lib);
@@ -582,5 +582,5 @@ int export_firefox(struct profile *profile, FILE *out)
 	free(f.func_file);
 	free(f.func_resource);
 	buf_free(&f.b);
-	return r;
+	return err;
 }

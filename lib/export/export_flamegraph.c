@@ -327,32 +327,32 @@ static int flamegraph_page_around(struct flamegraph *f, FILE *out)
 	const char *page = (const char *)flamegraph_page;
 	const char *mark = strstr(page, FLAMEGRAPH_MARK);
 	const char *data = (const char *)f->b.data, *end = data + f->b.len;
-	int r = flamegraph_put(page, (size_t)(mark - page), out);
+	int err = flamegraph_put(page, (size_t)(mark - page), out);
 
-	while (r == 0 && data < end) {
+	while (err == 0 && data < end) {
 		const char *less = memchr(data, '<', (size_t)(end - data));
 		const char *upto = less ? less : end;
 
-		r = flamegraph_put(data, (size_t)(upto - data), out);
-		if (r == 0 && less)
-			r = flamegraph_put(FLAMEGRAPH_LESS, strlen(FLAMEGRAPH_LESS), out);
+		err = flamegraph_put(data, (size_t)(upto - data), out);
+		if (err == 0 && less)
+			err = flamegraph_put(FLAMEGRAPH_LESS, strlen(FLAMEGRAPH_LESS), out);
 		data = less ? less + 1 : end;
 	}
-	if (r == 0)
-		r = flamegraph_put(mark + strlen(FLAMEGRAPH_MARK),
-				   strlen(mark + strlen(FLAMEGRAPH_MARK)), out);
-	return r;
+	if (err == 0)
+		err = flamegraph_put(mark + strlen(FLAMEGRAPH_MARK),
+				     strlen(mark + strlen(FLAMEGRAPH_MARK)), out);
+	return err;
 }
 
 static int flamegraph_add(struct flamegraph *f)
 {
 	unsigned n = f->profiles[1] ? 2 : 1;
-	int r = flame_new(n, &f->flame);
+	int err = flame_new(n, &f->flame);
 
-	for (unsigned side = 0; r == 0 && side < n; side++)
-		r = flame_add(f->flame, f->profiles[side], f->options->by, side);
-	if (r < 0)
-		return r;
+	for (unsigned side = 0; err == 0 && side < n; side++)
+		err = flame_add(f->flame, f->profiles[side], f->options->by, side);
+	if (err < 0)
+		return err;
 	f->nodes = flame_nodes(f->flame, &f->n_nodes);
 	f->symbols = flame_symbols(f->flame, &f->n_symbols);
 	return flamegraph_weigh_symbols(f);
@@ -363,21 +363,21 @@ static int flamegraph_write(struct flamegraph *f, FILE *out)
 	size_t room = sizeof(flamegraph_page);
 	double least = 0;
 	int64_t n;
-	int r = flamegraph_add(f);
+	int err = flamegraph_add(f);
 
 	room = f->options->max_bytes > room ? f->options->max_bytes - room : 0;
-	if (r == 0 && f->options->max_bytes)
-		r = flamegraph_least(f, room, &least);
-	if (r < 0)
-		return r;
+	if (err == 0 && f->options->max_bytes)
+		err = flamegraph_least(f, room, &least);
+	if (err < 0)
+		return err;
 	least = fmax(least,
 		     ceil(f->options->percent_limit / 100 * flame_weight(f->flame, &f->nodes[0])));
 	n = flame_cut(f->flame, least);
 	if (n < 0)
 		return (int)n;
-	r = flamegraph_alloc(f, (uint32_t)n);
-	if (r < 0)
-		return r;
+	err = flamegraph_alloc(f, (uint32_t)n);
+	if (err < 0)
+		return err;
 	flamegraph_visit(f);
 	flamegraph_data(f, least);
 	return f->b.failed ? -ENOMEM : flamegraph_page_around(f, out);
@@ -387,10 +387,10 @@ int export_flamegraph(struct profile *const profiles[2], const struct flamegraph
 		      FILE *out)
 {
 	struct flamegraph f = {.profiles = profiles, .options = options};
-	int r = flamegraph_write(&f, out);
+	int err = flamegraph_write(&f, out);
 
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	flame_free(f.flame);
 	free(f.order);
 	free(f.symbol_number);
@@ -399,5 +399,5 @@ int export_flamegraph(struct profile *const profiles[2], const struct flamegraph
 	free(f.used_objects);
 	free(f.cost);
 	buf_free(&f.b);
-	return r;
+	return err;
 }

@@ -133,10 +133,10 @@ static int flame_svg_visit(struct flame_svg *s,
 	uint32_t at = 0, depth = 0;
 
 	for (;;) {
-		int r = each(s, at, depth);
+		int err = each(s, at, depth);
 
-		if (r < 0)
-			return r;
+		if (err < 0)
+			return err;
 		if (s->nodes[at].first_child != FLAME_NONE) {
 			at = s->nodes[at].first_child;
 			depth++;
@@ -151,7 +151,7 @@ static int flame_svg_visit(struct flame_svg *s,
 }
 
 /* Where its children stand: side by side. */
-static int flame_svg_place(struct flame_svg *s, uint32_t at, uint32_t depth)
+static int flame_svg_lay_out(struct flame_svg *s, uint32_t at, uint32_t depth)
 {
 	uint64_t left = s->left[at];
 
@@ -209,34 +209,34 @@ static void flame_svg_head(struct flame_svg *s, struct profile *profile)
 static int flame_svg_write(struct flame_svg *s, struct profile *profile)
 {
 	uint32_t n, n_symbols;
-	int r = flame_new(1, &s->flame);
+	int err = flame_new(1, &s->flame);
 
-	if (r == 0)
-		r = flame_add(s->flame, profile, s->options->by, 0);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = flame_add(s->flame, profile, s->options->by, 0);
+	if (err < 0)
+		return err;
 	s->nodes = flame_nodes(s->flame, &n);
 	s->symbols = flame_symbols(s->flame, &n_symbols);
 	s->left = calloc(n, sizeof(*s->left));
 	if (!s->left || flame_cut(s->flame, flame_svg_least(s, n)) < 0)
 		return -ENOMEM;
-	flame_svg_visit(s, flame_svg_place);
+	flame_svg_visit(s, flame_svg_lay_out);
 	flame_svg_head(s, profile);
-	r = flame_svg_visit(s, flame_svg_frame);
+	err = flame_svg_visit(s, flame_svg_frame);
 	text_put_raw(&s->b, "</svg>\n");
-	return r < 0 ? r : text_flush(&s->b, s->out);
+	return err < 0 ? err : text_flush(&s->b, s->out);
 }
 
 int export_flamegraph_svg(struct profile *profile, const struct flamegraph_options *options,
 			  FILE *out)
 {
 	struct flame_svg s = {.options = options, .out = out};
-	int r = flame_svg_write(&s, profile);
+	int err = flame_svg_write(&s, profile);
 
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	flame_free(s.flame);
 	free(s.left);
 	buf_free(&s.b);
-	return r;
+	return err;
 }

@@ -36,22 +36,23 @@ struct folded {
 static int folded_group(struct folded *f)
 {
 	const struct store_tables *t = profile_tables(f->profile);
-	int r = strings_new(&f->comms);
+	int err = strings_new(&f->comms);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	f->comm_of_thread = calloc((size_t)t->n_threads + 1, sizeof(*f->comm_of_thread));
 	if (!f->comm_of_thread)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < t->n_threads; i++) {
+	for (uint32_t i = 0; err == 0 && i < t->n_threads; i++) {
 		const char *comm = t->threads[i].comm;
 
-		r = strings_intern(f->comms, comm && *comm ? comm : "[unnamed]",
-				   &f->comm_of_thread[i]);
+		err = strings_intern(f->comms, comm && *comm ? comm : "[unnamed]",
+				     &f->comm_of_thread[i]);
 	}
-	if (r == 0)
-		r = groups_make(f->profile, f->comm_of_thread, strings_count(f->comms), &f->groups);
-	return r;
+	if (err == 0)
+		err = groups_make(f->profile, f->comm_of_thread, strings_count(f->comms),
+				  &f->groups);
+	return err;
 }
 
 static int folded_write_line(struct folded *f, uint64_t count)
@@ -85,10 +86,10 @@ static int folded_write_tree(struct folded *f)
 	uint32_t at = nodes[0].first_child;
 
 	while (at != CALLTREE_NONE) {
-		int r = folded_enter(f, at, depth, nodes[at].self);
+		int err = folded_enter(f, at, depth, nodes[at].self);
 
-		if (r < 0)
-			return r;
+		if (err < 0)
+			return err;
 		if (nodes[at].first_child != CALLTREE_NONE) {
 			at = nodes[at].first_child;
 			depth++;
@@ -110,16 +111,16 @@ static int folded_comm(struct folded *f, uint32_t comm)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(f->profile, &n);
-	int r = 0;
+	int err = 0;
 
 	calltree_clear(f->tree);
-	for (uint32_t i = f->groups.first[comm]; r == 0 && i < f->groups.first[comm + 1]; i++) {
+	for (uint32_t i = f->groups.first[comm]; err == 0 && i < f->groups.first[comm + 1]; i++) {
 		const struct profile_entry *e = &entries[f->groups.order[i]];
 
-		r = calltree_add(f->tree, e);
+		err = calltree_add(f->tree, e);
 	}
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	buf_clear(&f->line);
 	text_put(&f->line, strings_at(f->comms, comm), FOLDED_SPECIAL);
 	return folded_write_tree(f);
@@ -128,19 +129,19 @@ static int folded_comm(struct folded *f, uint32_t comm)
 int export_folded(struct profile *profile, FILE *out)
 {
 	struct folded f = {.profile = profile, .out = out};
-	int r = folded_group(&f);
+	int err = folded_group(&f);
 
-	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_NAME, &f.tree);
-	for (uint32_t i = 0; r == 0 && i < f.groups.n_ranking; i++)
-		r = folded_comm(&f, f.groups.ranking[i]);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = calltree_new(profile, CALLTREE_BY_NAME, &f.tree);
+	for (uint32_t i = 0; err == 0 && i < f.groups.n_ranking; i++)
+		err = folded_comm(&f, f.groups.ranking[i]);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	calltree_free(f.tree);
 	groups_free(&f.groups);
 	strings_free(f.comms);
 	free(f.comm_of_thread);
 	free(f.end_of_parent);
 	buf_free(&f.line);
-	return r;
+	return err;
 }

@@ -26,7 +26,7 @@
 struct export_json {
 	struct profile *profile;
 	const struct store_tables *t;
-	struct stack_table *paths;
+	struct stack_table *table;
 	FILE *out;
 	struct buf b;
 };
@@ -34,10 +34,10 @@ struct export_json {
 /* Begins element `i` of a list. */
 static int json_element(struct export_json *json, size_t i)
 {
-	int r = json->b.len >= JSON_DRAIN || json->b.failed ? text_flush(&json->b, json->out) : 0;
+	int err = json->b.len >= JSON_DRAIN || json->b.failed ? text_flush(&json->b, json->out) : 0;
 
 	text_put_raw(&json->b, i ? ",\n" : "\n");
-	return r;
+	return err;
 }
 
 static void json_string(struct export_json *json, const char *name, const char *value)
@@ -53,14 +53,14 @@ static const char *json_bool(bool value)
 
 static int json_threads(struct export_json *json)
 {
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, ",\n\"threads\":[");
-	for (uint32_t i = 0; r == 0 && i < json->t->n_threads; i++) {
+	for (uint32_t i = 0; err == 0 && i < json->t->n_threads; i++) {
 		const struct store_thread *thread = &json->t->threads[i];
 		const struct store_process *process = &json->t->processes[thread->process];
 
-		r = json_element(json, i);
+		err = json_element(json, i);
 		text_printf(&json->b, "{\"pid\":%d,\"tid\":%d,\"parent\":%d", process->pid,
 			    thread->tid, process->parent);
 		json_string(json, ",\"comm\":", thread->comm);
@@ -69,18 +69,18 @@ static int json_threads(struct export_json *json)
 		text_put_raw(&json->b, "}");
 	}
 	text_put_raw(&json->b, "]");
-	return r;
+	return err;
 }
 
 static int json_objects(struct export_json *json)
 {
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, ",\n\"objects\":[");
-	for (uint32_t i = 0; r == 0 && i < json->t->n_objects; i++) {
+	for (uint32_t i = 0; err == 0 && i < json->t->n_objects; i++) {
 		const struct store_object *object = &json->t->objects[i];
 
-		r = json_element(json, i);
+		err = json_element(json, i);
 		json_string(json, "{\"path\":", object->path);
 		text_printf(&json->b, ",\"file_id\":\"%016" PRIx64 "\",\"build_id\":\"",
 			    object->file_id);
@@ -90,19 +90,19 @@ static int json_objects(struct export_json *json)
 		text_put_raw(&json->b, "}");
 	}
 	text_put_raw(&json->b, "]");
-	return r;
+	return err;
 }
 
 static int json_symbols(struct export_json *json)
 {
 	size_t n = profile_symbol_count(json->profile);
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, ",\n\"symbols\":[");
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_symbol *symbol = profile_symbol_at(json->profile, i);
 
-		r = json_element(json, i);
+		err = json_element(json, i);
 		json_string(json, "{\"name\":", symbol->name);
 		json_string(json, ",\"object\":", symbol->object);
 		text_printf(&json->b, ",\"kernel\":%s,\"mark\":%s,\"unnamed\":%s}",
@@ -110,10 +110,10 @@ static int json_symbols(struct export_json *json)
 			    json_bool(symbol->is_unnamed));
 	}
 	text_put_raw(&json->b, "]");
-	return r;
+	return err;
 }
 
-static void json_place(struct export_json *json, const struct profile_frame *frame)
+static void json_location(struct export_json *json, const struct profile_frame *frame)
 {
 	const struct store_location *location = &json->t->locations[frame->location];
 
@@ -128,42 +128,42 @@ static void json_place(struct export_json *json, const struct profile_frame *fra
 static int json_frames(struct export_json *json)
 {
 	uint32_t n;
-	const struct stack_table_frame *frames = stack_table_frames(json->paths, &n);
-	int r = 0;
+	const struct stack_table_frame *frames = stack_table_frames(json->table, &n);
+	int err = 0;
 
 	text_put_raw(&json->b, ",\n\"frames\":[");
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_frame *frame = &frames[i].frame;
 
-		r = json_element(json, i);
+		err = json_element(json, i);
 		text_printf(&json->b, "{\"symbol\":%u,\"inlined\":%s", frame->symbol->number,
 			    json_bool(frame->is_inlined));
 		if (frame->is_inferred)
 			text_put_raw(&json->b, ",\"inferred\":true");
 		if (frame->location != UINT32_MAX)
-			json_place(json, frame);
+			json_location(json, frame);
 		text_put_raw(&json->b, "}");
 	}
 	text_put_raw(&json->b, "]");
-	return r;
+	return err;
 }
 
 static int json_stacks(struct export_json *json)
 {
 	uint32_t n;
-	const struct stack_table_stack *stacks = stack_table_stacks(json->paths, &n);
-	int r = 0;
+	const struct stack_table_stack *stacks = stack_table_stacks(json->table, &n);
+	int err = 0;
 
 	text_put_raw(&json->b, ",\n\"stacks\":[");
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		bool is_root = stacks[i].parent == STACK_TABLE_NONE;
 
-		r = json_element(json, i);
+		err = json_element(json, i);
 		text_printf(&json->b, "[%" PRId64 ",%u]", is_root ? -1 : (int64_t)stacks[i].parent,
 			    stacks[i].frame);
 	}
 	text_put_raw(&json->b, "]");
-	return r;
+	return err;
 }
 
 static int json_entries(struct export_json *json)
@@ -175,16 +175,16 @@ static int json_entries(struct export_json *json)
 	size_t n;
 	const struct profile_entry *entries = profile_entries(json->profile, &n);
 	const uint64_t *tags;
-	int r = profile_tags(json->profile, &tags);
+	int err = profile_tags(json->profile, &tags);
 
 	text_put_raw(&json->b, ",\n\"entries\":[");
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_entry *e = &entries[i];
 
-		r = json_element(json, i);
+		err = json_element(json, i);
 		text_printf(&json->b, "{\"thread\":%u,\"stack\":%u,\"tag\":\"%016" PRIx64 "\"",
 			    e->thread,
-			    stack_table_find(json->paths, e->node, e->end_reason, e->origin),
+			    stack_table_find(json->table, e->node, e->end_reason, e->origin),
 			    tags[e->node]);
 		text_printf(&json->b,
 			    ",\"quality\":\"%s\",\"end\":\"%s\",\"samples\":%" PRIu64
@@ -193,30 +193,30 @@ static int json_entries(struct export_json *json)
 			    e->weight);
 	}
 	text_put_raw(&json->b, "]}\n");
-	return r;
+	return err;
 }
 
 static int json_write(struct export_json *json)
 {
 	static int (*const parts[])(struct export_json *) = {
 		json_threads, json_objects, json_frames, json_symbols, json_stacks, json_entries};
-	int r = stack_table_new(json->profile, &json->paths);
+	int err = stack_table_new(json->profile, &json->table);
 
 	text_put_raw(&json->b, "{\"schema\":1,");
 	report_header_json(json->profile, &json->b);
-	for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(*parts); i++)
-		r = parts[i](json);
-	return r < 0 ? r : text_flush(&json->b, json->out);
+	for (size_t i = 0; err == 0 && i < sizeof(parts) / sizeof(*parts); i++)
+		err = parts[i](json);
+	return err < 0 ? err : text_flush(&json->b, json->out);
 }
 
 int export_json(struct profile *profile, FILE *out)
 {
 	struct export_json json = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r = json_write(&json);
+	int err = json_write(&json);
 
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
-	stack_table_free(json.paths);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
+	stack_table_free(json.table);
 	buf_free(&json.b);
-	return r;
+	return err;
 }

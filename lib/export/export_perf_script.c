@@ -118,22 +118,22 @@ static int perf_script_path(struct perf_script *ps, const struct store_sample *s
 {
 	uint32_t depth = 0, inferred = origin_inferred(profile_origin(ps->profile, s->origin));
 	const struct store_node *nodes = ps->tables->nodes;
-	int r = 0;
+	int err = 0;
 
 	for (uint32_t at = inferred ? s->node : 0; at; at = nodes[at].parent)
 		depth++;
-	for (uint32_t at = s->node; r == 0 && at; at = nodes[at].parent, depth--) {
+	for (uint32_t at = s->node; err == 0 && at; at = nodes[at].parent, depth--) {
 		uint32_t location = nodes[at].location;
 		bool is_inferred = inferred && depth <= inferred;
 		const struct perf_script_span *span =
 			&ps->spans[(size_t)location * 2 + is_inferred];
 
 		if (!span->len)
-			r = perf_script_location(ps, location, is_inferred);
-		if (r == 0)
+			err = perf_script_location(ps, location, is_inferred);
+		if (err == 0)
 			buf_put(&ps->entry, ps->text.data + span->at, span->len);
 	}
-	return r;
+	return err;
 }
 
 static int perf_script_sample(void *arg, const struct store_sample *sample)
@@ -141,33 +141,33 @@ static int perf_script_sample(void *arg, const struct store_sample *sample)
 	struct perf_script *ps = arg;
 	const struct profile_symbol *mark;
 	struct store_sample s;
-	int r;
+	int err;
 
 	if (!profile_sample(ps->profile, sample, &s))
 		return 0;
 	mark = profile_mark(ps->profile, s.end_reason, s.origin);
 	perf_script_head(ps, &s);
-	r = perf_script_path(ps, &s);
+	err = perf_script_path(ps, &s);
 	if (!mark && !s.node)
 		mark = profile_no_frames(ps->profile);
 	if (mark)
 		text_printf(&ps->entry, "\t%16x %s ([unknown])\n", 0, mark->name);
 	text_put_raw(&ps->entry, "\n");
-	return r < 0 ? r : text_flush(&ps->entry, ps->out);
+	return err < 0 ? err : text_flush(&ps->entry, ps->out);
 }
 
 int export_perf_script(struct profile *profile, FILE *out)
 {
 	struct perf_script ps = {.profile = profile, .tables = profile_tables(profile), .out = out};
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	ps.spans = calloc((size_t)ps.tables->n_locations * 2 + 1, sizeof(*ps.spans));
 	if (ps.spans)
-		r = store_reader_samples(profile_reader(profile), perf_script_sample, &ps);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+		err = store_reader_samples(profile_reader(profile), perf_script_sample, &ps);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	free(ps.spans);
 	buf_free(&ps.text);
 	buf_free(&ps.entry);
-	return r;
+	return err;
 }

@@ -110,10 +110,10 @@ static int pprof_path_push(struct pprof_path *path, uint32_t node, uint64_t loca
 	uint8_t bytes[PPROF_VARINT_MAX];
 	size_t used;
 	unsigned n;
-	int r = pprof_path_reserve(path);
+	int err = pprof_path_reserve(path);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	used = path->depth ? path->len[path->depth - 1] : 0;
 	n = pprof_varint(location, bytes);
 	memcpy(path->bytes + path->cap - used - n, bytes, n);
@@ -156,7 +156,7 @@ static int pprof_path_go(const struct pprof *p, struct pprof_block *b, uint32_t 
 {
 	struct pprof_path *path = &b->path;
 	uint32_t n = 0;
-	int r = 0;
+	int err = 0;
 
 	if (mark != path->mark)
 		path->depth = 0;
@@ -167,14 +167,14 @@ static int pprof_path_go(const struct pprof *p, struct pprof_block *b, uint32_t 
 	if (!node) {
 		path->depth = 0;
 		if (mark)
-			r = pprof_path_push(path, 0, mark);
+			err = pprof_path_push(path, 0, mark);
 	}
-	while (r == 0 && n) {
+	while (err == 0 && n) {
 		uint32_t at = b->climb[--n];
 
-		r = pprof_path_push(path, at, pprof_location(p, at));
+		err = pprof_path_push(path, at, pprof_location(p, at));
 	}
-	return r;
+	return err;
 }
 
 /* The label with a path's tag. */
@@ -233,18 +233,19 @@ static void pprof_put(const struct pprof *p, struct pprof_block *b,
 static int pprof_sample(const struct pprof *p, struct pprof_block *b,
 			const struct profile_entry *entry)
 {
-	int r;
+	int err;
 
 	if (p->stacks)
-		r = pprof_path_go(p, b,
-				  1 + stack_table_find(pprof_tables_stacks(p->tables), entry->node,
-						       entry->end_reason, entry->origin),
-				  0);
+		err = pprof_path_go(p, b,
+				    1 + stack_table_find(pprof_tables_stacks(p->tables),
+							 entry->node, entry->end_reason,
+							 entry->origin),
+				    0);
 	else
-		r = pprof_path_go(p, b, entry->node, pprof_tables_mark(p->tables, entry));
-	if (r == 0)
+		err = pprof_path_go(p, b, entry->node, pprof_tables_mark(p->tables, entry));
+	if (err == 0)
 		pprof_put(p, b, entry);
-	return r;
+	return err;
 }
 
 /* Appends a path's tag to the string table. */
@@ -269,7 +270,7 @@ static int pprof_make(void *arg, size_t job, unsigned slot)
 	struct pprof *p = arg;
 	struct pprof_block *b = &p->blocks[slot];
 	size_t tag_blocks = pprof_blocks(p->n_tagged), from = job * PPROF_BLOCK;
-	int r = 0;
+	int err = 0;
 
 	b->path.depth = 0;
 	if (job < tag_blocks) {
@@ -277,10 +278,10 @@ static int pprof_make(void *arg, size_t job, unsigned slot)
 			pprof_put_tag(p, b, p->tagged[i]);
 	} else {
 		from -= tag_blocks * PPROF_BLOCK;
-		for (size_t i = from; r == 0 && i < p->n_entries && i < from + PPROF_BLOCK; i++)
-			r = pprof_sample(p, b, &p->entries[i]);
+		for (size_t i = from; err == 0 && i < p->n_entries && i < from + PPROF_BLOCK; i++)
+			err = pprof_sample(p, b, &p->entries[i]);
 	}
-	return r;
+	return err;
 }
 
 static int pprof_take(void *arg, size_t job, unsigned slot)
@@ -315,14 +316,14 @@ static int pprof_run(struct pprof *p)
 {
 	struct relay_work work = {.make = pprof_make, .take = pprof_take, .arg = p};
 	uint32_t n_stacks;
-	int r = pprof_tables_new(p->profile, &p->tables);
+	int err = pprof_tables_new(p->profile, &p->tables);
 
-	if (r == 0)
-		r = pprof_tables_write(p->tables, p->out);
-	if (r == 0)
-		r = pprof_number_tags(p);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = pprof_tables_write(p->tables, p->out);
+	if (err == 0)
+		err = pprof_number_tags(p);
+	if (err < 0)
+		return err;
 	p->ids = pprof_tables_ids(p->tables);
 	if (pprof_tables_stacks(p->tables))
 		p->stacks = stack_table_stacks(pprof_tables_stacks(p->tables), &n_stacks);
@@ -333,12 +334,12 @@ static int pprof_run(struct pprof *p)
 int export_pprof(struct profile *profile, FILE *out)
 {
 	struct pprof p = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r;
+	int err;
 
 	p.entries = profile_entries(profile, &p.n_entries);
-	r = pprof_run(&p);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	err = pprof_run(&p);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	pprof_tables_free(p.tables);
 	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
 		free(p.blocks[i].path.bytes);
@@ -349,5 +350,5 @@ int export_pprof(struct profile *profile, FILE *out)
 	}
 	free(p.tagged);
 	free(p.tag_string);
-	return r;
+	return err;
 }

@@ -23,7 +23,7 @@ struct speedscope {
 	struct profile *profile;
 	const struct store_tables *t;
 	FILE *out;
-	struct thread_samples timeline;
+	struct thread_samples by_thread;
 	struct buf b;	    /* what is to be written */
 	struct buf weights; /* of the thread at hand */
 };
@@ -73,19 +73,19 @@ static void speedscope_name(struct speedscope *s, uint32_t thread)
 static int speedscope_thread(struct speedscope *s, uint32_t thread)
 {
 	const struct thread_samples_sample *samples =
-		s->timeline.samples + s->timeline.first[thread];
-	size_t n = s->timeline.first[thread + 1] - s->timeline.first[thread];
-	int r = 0;
+		s->by_thread.samples + s->by_thread.first[thread];
+	size_t n = s->by_thread.first[thread + 1] - s->by_thread.first[thread];
+	int err = 0;
 
 	text_put_raw(&s->b, "\n{\"type\":\"sampled\",\"name\":");
 	speedscope_name(s, thread);
 	text_printf(&s->b, ",\"unit\":\"none\",\"startValue\":0,\"endValue\":%zu,\"samples\":[", n);
 	buf_clear(&s->weights);
-	for (size_t i = 0, next; r == 0 && i < n; i = next) {
+	for (size_t i = 0, next; err == 0 && i < n; i = next) {
 		for (next = i + 1; next < n && speedscope_is_same(&samples[i], &samples[next]);)
 			next++;
 		text_put_raw(&s->b, i ? ",\n" : "\n");
-		r = speedscope_stack(s, &samples[i]);
+		err = speedscope_stack(s, &samples[i]);
 		text_printf(&s->weights, i ? ",%zu" : "%zu", next - i);
 	}
 	text_put_raw(&s->b, "],\"weights\":[");
@@ -93,34 +93,34 @@ static int speedscope_thread(struct speedscope *s, uint32_t thread)
 		return -ENOMEM;
 	buf_put(&s->b, s->weights.data, s->weights.len);
 	text_put_raw(&s->b, "]}");
-	return r;
+	return err;
 }
 
 static int speedscope_profiles(struct speedscope *s)
 {
 	const char *before = "";
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&s->b, ",\"profiles\":[");
-	for (uint32_t i = 0; r == 0 && i < s->t->n_threads; i++) {
-		if (s->timeline.first[i] == s->timeline.first[i + 1])
+	for (uint32_t i = 0; err == 0 && i < s->t->n_threads; i++) {
+		if (s->by_thread.first[i] == s->by_thread.first[i + 1])
 			continue;
 		text_put_raw(&s->b, before);
 		before = ",";
-		r = speedscope_thread(s, i);
+		err = speedscope_thread(s, i);
 	}
 	text_put_raw(&s->b, "]");
-	return r;
+	return err;
 }
 
 /* Written behind the profiles, which find out what there is; speedscope's samples do not care. */
 static int speedscope_frames(struct speedscope *s)
 {
 	size_t n = profile_symbol_count(s->profile);
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&s->b, ",\"shared\":{\"frames\":[");
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_symbol *symbol = profile_symbol_at(s->profile, (uint32_t)i);
 
 		text_put_raw(&s->b, i ? ",\n{\"name\":" : "\n{\"name\":");
@@ -130,10 +130,10 @@ static int speedscope_frames(struct speedscope *s)
 			text_put_json(&s->b, symbol->object);
 		}
 		text_put_raw(&s->b, "}");
-		r = speedscope_drain(s, SPEEDSCOPE_DRAIN);
+		err = speedscope_drain(s, SPEEDSCOPE_DRAIN);
 	}
 	text_put_raw(&s->b, "]}");
-	return r;
+	return err;
 }
 
 static void speedscope_head(struct speedscope *s)
@@ -151,21 +151,21 @@ static void speedscope_head(struct speedscope *s)
 int export_speedscope(struct profile *profile, FILE *out)
 {
 	struct speedscope s = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r = thread_samples_make(profile, &s.timeline);
+	int err = thread_samples_make(profile, &s.by_thread);
 
-	if (r == 0) {
+	if (err == 0) {
 		speedscope_head(&s);
-		r = speedscope_profiles(&s);
+		err = speedscope_profiles(&s);
 	}
-	if (r == 0)
-		r = speedscope_frames(&s);
+	if (err == 0)
+		err = speedscope_frames(&s);
 	text_put_raw(&s.b, "}\n");
-	if (r == 0)
-		r = speedscope_drain(&s, 0);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
-	thread_samples_free(&s.timeline);
+	if (err == 0)
+		err = speedscope_drain(&s, 0);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
+	thread_samples_free(&s.by_thread);
 	buf_free(&s.b);
 	buf_free(&s.weights);
-	return r;
+	return err;
 }

@@ -39,20 +39,20 @@ static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i
 {
 	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen)); /* by the first with that id */
 	struct int_map first = {0};
-	int r = seen ? 0 : -ENOMEM;
+	int err = seen ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		uint32_t at;
 
 		if (!needed[i])
 			continue;
-		r = int_map_enter(&first, id_of(x, i), i, &at);
-		if (r == 0)
+		err = int_map_enter(&first, id_of(x, i), i, &at);
+		if (err == 0)
 			ret_dup[i] = seen[at]++;
 	}
 	int_map_fini(&first);
 	free(seen);
-	return r;
+	return err;
 }
 
 static uint64_t tags_location_id(const struct export_tags *x, uint32_t i)
@@ -88,7 +88,7 @@ static int tags_mark(struct export_tags *x)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(x->profile, &n);
-	int r;
+	int err;
 
 	for (size_t i = 0; i < n; i++) {
 		x->nodes[entries[i].node] = true;
@@ -102,10 +102,10 @@ static int tags_mark(struct export_tags *x)
 		x->objects[x->t->locations[x->t->nodes[i].location].object] = true;
 	}
 	x->nodes[0] = true;
-	r = tags_number(tags_location_id, x, x->locations, x->t->n_locations, x->location_dup);
-	if (r == 0)
-		r = tags_number(tags_node_id, x, x->nodes, x->t->n_nodes, x->node_dup);
-	return r;
+	err = tags_number(tags_location_id, x, x->locations, x->t->n_locations, x->location_dup);
+	if (err == 0)
+		err = tags_number(tags_node_id, x, x->nodes, x->t->n_nodes, x->node_dup);
+	return err;
 }
 
 static void tags_text(struct export_tags *x, const char *s)
@@ -144,9 +144,9 @@ static int tags_objects(struct export_tags *x)
 	static const char *const kinds[] = {
 		[OBJECT_ELF] = "elf",	    [OBJECT_VDSO] = "vdso",	[OBJECT_JIT] = "jit",
 		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module", [OBJECT_TAG] = "tag"};
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < x->t->n_objects; i++) {
+	for (uint32_t i = 0; err == 0 && i < x->t->n_objects; i++) {
 		const struct store_object *object = &x->t->objects[i];
 		bool known = object->kind < sizeof(kinds) / sizeof(*kinds);
 
@@ -157,9 +157,9 @@ static int tags_objects(struct export_tags *x)
 		for (size_t k = 0; k < object->build_id_len; k++)
 			text_printf(&x->line, "%02x", object->build_id[k]);
 		tags_text(x, object->path);
-		r = tags_end(x);
+		err = tags_end(x);
 	}
-	return r;
+	return err;
 }
 
 /* A location's line, then one for each function inlined there, outermost first. */
@@ -168,12 +168,12 @@ static int tags_location(struct export_tags *x, uint32_t number)
 	const struct store_location *location = &x->t->locations[number];
 	const struct profile_frame *frames;
 	size_t count;
-	int r = 0;
+	int err = 0;
 
 	frames = profile_location_frames(x->profile, number, &count);
 	if (!frames)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; err == 0 && i < count; i++) {
 		text_put_raw(&x->line, i ? "inlined" : "location");
 		tags_id(x, tags_location_id(x, number), x->location_dup[number]);
 		if (i == 0)
@@ -182,16 +182,16 @@ static int tags_location(struct export_tags *x, uint32_t number)
 		tags_text(x, frames[i].symbol->is_unnamed ? "" : frames[i].symbol->name);
 		tags_text(x, frames[i].file);
 		text_printf(&x->line, "\t%u", frames[i].line);
-		r = tags_end(x);
+		err = tags_end(x);
 	}
-	return r;
+	return err;
 }
 
 static int tags_nodes(struct export_tags *x)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 1; r == 0 && i < x->t->n_nodes; i++) {
+	for (uint32_t i = 1; err == 0 && i < x->t->n_nodes; i++) {
 		const struct store_node *node = &x->t->nodes[i];
 
 		if (!x->nodes[i])
@@ -200,16 +200,16 @@ static int tags_nodes(struct export_tags *x)
 		tags_id(x, x->tags[i], x->node_dup[i]);
 		tags_id(x, x->tags[node->parent], x->node_dup[node->parent]);
 		tags_id(x, tags_location_id(x, node->location), x->location_dup[node->location]);
-		r = tags_end(x);
+		err = tags_end(x);
 	}
-	return r;
+	return err;
 }
 
 static int tags_processes(struct export_tags *x)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < x->t->n_processes; i++) {
+	for (uint32_t i = 0; err == 0 && i < x->t->n_processes; i++) {
 		const struct store_process *process = &x->t->processes[i];
 
 		if (!x->processes[i])
@@ -217,9 +217,9 @@ static int tags_processes(struct export_tags *x)
 		text_printf(&x->line, "process\t%u\t%d\t%d", i, process->pid, process->parent);
 		tags_text(x, process->comm);
 		tags_text(x, process->exe);
-		r = tags_end(x);
+		err = tags_end(x);
 	}
-	return r;
+	return err;
 }
 
 static int tags_samples(struct export_tags *x)
@@ -230,9 +230,9 @@ static int tags_samples(struct export_tags *x)
 						[PROFILE_LOST] = "partial"};
 	size_t n;
 	const struct profile_entry *entries = profile_entries(x->profile, &n);
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_entry *e = &entries[i];
 		const struct store_thread *thread = &x->t->threads[e->thread];
 
@@ -244,42 +244,42 @@ static int tags_samples(struct export_tags *x)
 			    thread->tid, end_reason_name(e->end_reason));
 		text_printf(&x->line, "\t%s\t%u", qualities[e->quality],
 			    origin_inferred(profile_origin(x->profile, e->origin)));
-		r = tags_end(x);
+		err = tags_end(x);
 	}
-	return r;
+	return err;
 }
 
 static int tags_write(struct export_tags *x)
 {
-	int r = tags_recording(x);
+	int err = tags_recording(x);
 
-	if (r == 0)
-		r = tags_objects(x);
-	for (uint32_t i = 0; r == 0 && i < x->t->n_locations; i++)
+	if (err == 0)
+		err = tags_objects(x);
+	for (uint32_t i = 0; err == 0 && i < x->t->n_locations; i++)
 		if (x->locations[i])
-			r = tags_location(x, i);
-	if (r == 0)
-		r = tags_nodes(x);
-	if (r == 0)
-		r = tags_processes(x);
-	if (r == 0)
-		r = tags_samples(x);
-	if (r == 0 && fputs("end\n", x->out) < 0)
-		r = -EIO;
-	if (r == 0 && fflush(x->out) != 0)
-		r = -EIO;
-	return r;
+			err = tags_location(x, i);
+	if (err == 0)
+		err = tags_nodes(x);
+	if (err == 0)
+		err = tags_processes(x);
+	if (err == 0)
+		err = tags_samples(x);
+	if (err == 0 && fputs("end\n", x->out) < 0)
+		err = -EIO;
+	if (err == 0 && fflush(x->out) != 0)
+		err = -EIO;
+	return err;
 }
 
 int export_tags(struct profile *profile, FILE *out)
 {
 	struct export_tags x = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int r = tags_alloc(&x);
+	int err = tags_alloc(&x);
 
-	if (r == 0)
-		r = tags_mark(&x);
-	if (r == 0)
-		r = tags_write(&x);
+	if (err == 0)
+		err = tags_mark(&x);
+	if (err == 0)
+		err = tags_write(&x);
 	free(x.objects);
 	free(x.locations);
 	free(x.nodes);
@@ -287,5 +287,5 @@ int export_tags(struct profile *profile, FILE *out)
 	free(x.location_dup);
 	free(x.node_dup);
 	buf_free(&x.line);
-	return r;
+	return err;
 }

@@ -113,17 +113,18 @@ static int flame_symbol(struct flame *flame, const char *name, const char *objec
 			enum flame_kind kind, uint32_t *ret_symbol)
 {
 	uint32_t name_number = 0, object_number = 0, next = flame->n_symbols;
-	int r = strings_intern(flame->names, name, &name_number);
+	int err = strings_intern(flame->names, name, &name_number);
 
-	if (r == 0)
-		r = strings_intern(flame->objects, object, &object_number);
-	if (r == 0)
-		r = int_map_enter(&flame->by_text,
-				  (uint64_t)object_number << 34 | (uint64_t)name_number << 2 | kind,
-				  next, ret_symbol);
-	if (r == 0 && *ret_symbol == next)
-		r = append_symbol(flame, name_number, object_number, kind);
-	return r;
+	if (err == 0)
+		err = strings_intern(flame->objects, object, &object_number);
+	if (err == 0)
+		err = int_map_enter(&flame->by_text,
+				    (uint64_t)object_number << 34 | (uint64_t)name_number << 2 |
+					    kind,
+				    next, ret_symbol);
+	if (err == 0 && *ret_symbol == next)
+		err = append_symbol(flame, name_number, object_number, kind);
+	return err;
 }
 
 /* Name and object of a function, escaped, one after the other in flame->text. */
@@ -151,18 +152,18 @@ static int flame_function(struct flame *flame, const struct profile_symbol *symb
 static int flame_symbol_of(struct flame_source *source, uint32_t number, uint32_t *ret_symbol)
 {
 	size_t before = source->n_symbols;
-	int r = VEC_GROW(source->symbol_of, source->n_symbols,
-			 profile_symbol_count(source->view.profile));
+	int err = VEC_GROW(source->symbol_of, source->n_symbols,
+			   profile_symbol_count(source->view.profile));
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (size_t i = before; i < source->n_symbols; i++)
 		source->symbol_of[i] = FLAME_NONE;
 	if (source->symbol_of[number] == FLAME_NONE)
-		r = flame_function(source->flame, profile_symbol_at(source->view.profile, number),
-				   &source->symbol_of[number]);
+		err = flame_function(source->flame, profile_symbol_at(source->view.profile, number),
+				     &source->symbol_of[number]);
 	*ret_symbol = source->symbol_of[number];
-	return r;
+	return err;
 }
 
 /* --- nodes ----------------------------------------------------------------------------------- */
@@ -172,14 +173,14 @@ static int child(struct flame *flame, uint32_t parent, uint32_t symbol, bool is_
 {
 	uint64_t key = (uint64_t)parent << 32 | symbol << 1 | is_inlined;
 	uint32_t next = flame->n_nodes;
-	int r;
+	int err;
 
 	if (flame->n_sides == 1)
 		return flame_node(flame, parent, symbol, is_inlined, ret_child);
-	r = int_map_enter(&flame->children, key, next, ret_child);
-	if (r == 0 && *ret_child == next)
-		r = flame_node(flame, parent, symbol, is_inlined, ret_child);
-	return r;
+	err = int_map_enter(&flame->children, key, next, ret_child);
+	if (err == 0 && *ret_child == next)
+		err = flame_node(flame, parent, symbol, is_inlined, ret_child);
+	return err;
 }
 
 static void flame_count(struct flame_source *source, uint32_t at, uint64_t total, uint64_t self,
@@ -197,7 +198,7 @@ static int copy(struct flame_source *source, uint32_t below)
 {
 	uint32_t n, symbol;
 	const struct calltree_node *nodes = calltree_nodes(source->view.tree, &n);
-	int r = 0;
+	int err = 0;
 
 	if (n > source->cap_node_of) {
 		free(source->node_of);
@@ -208,16 +209,16 @@ static int copy(struct flame_source *source, uint32_t below)
 	}
 	source->node_of[0] = below;
 	flame_count(source, below, nodes[0].samples, nodes[0].self, 0);
-	for (uint32_t i = 1; r == 0 && i < n; i++) {
-		r = flame_symbol_of(source, nodes[i].symbol, &symbol);
-		if (r == 0)
-			r = child(source->flame, source->node_of[nodes[i].parent], symbol,
-				  nodes[i].is_inlined, &source->node_of[i]);
-		if (r == 0)
+	for (uint32_t i = 1; err == 0 && i < n; i++) {
+		err = flame_symbol_of(source, nodes[i].symbol, &symbol);
+		if (err == 0)
+			err = child(source->flame, source->node_of[nodes[i].parent], symbol,
+				    nodes[i].is_inlined, &source->node_of[i]);
+		if (err == 0)
 			flame_count(source, source->node_of[i], nodes[i].samples, nodes[i].self,
 				    nodes[i].inferred);
 	}
-	return r;
+	return err;
 }
 
 static int flame_part(struct flame_source *source, const struct report_options *options,
@@ -225,21 +226,21 @@ static int flame_part(struct flame_source *source, const struct report_options *
 {
 	struct flame *flame = source->flame;
 	uint32_t symbol, below = 0;
-	int r = report_view_begin(&source->view, part, true, NULL);
+	int err = report_view_begin(&source->view, part, true, NULL);
 
-	if (r == 0 && options->by != PARTITION_BY_ALL) {
+	if (err == 0 && options->by != PARTITION_BY_ALL) {
 		buf_clear(&flame->text);
 		partition_put_name(&source->view.partition, part, options->utf8, &flame->text);
 		buf_put_u8(&flame->text, '\0');
-		r = flame->text.failed ? -ENOMEM
-				       : flame_symbol(flame, (const char *)flame->text.data, "",
-						      FLAME_PART, &symbol);
-		if (r == 0)
-			r = child(flame, 0, symbol, false, &below);
-		if (r == 0)
+		err = flame->text.failed ? -ENOMEM
+					 : flame_symbol(flame, (const char *)flame->text.data, "",
+							FLAME_PART, &symbol);
+		if (err == 0)
+			err = child(flame, 0, symbol, false, &below);
+		if (err == 0)
 			flame_count(source, 0, source->view.whole, 0, 0);
 	}
-	return r < 0 ? r : copy(source, below);
+	return err < 0 ? err : copy(source, below);
 }
 
 int flame_add(struct flame *flame, struct profile *profile, enum partition_by by, unsigned side)
@@ -247,14 +248,14 @@ int flame_add(struct flame *flame, struct profile *profile, enum partition_by by
 	struct flame_source source = {.flame = flame, .side = side};
 	const struct report_options options = {.by = by, .utf8 = true};
 	const struct groups *groups = &source.view.partition.groups;
-	int r = report_view_new(profile, &options, &source.view);
+	int err = report_view_new(profile, &options, &source.view);
 
-	for (uint32_t i = 0; r == 0 && i < groups->n_ranking; i++)
-		r = flame_part(&source, &options, groups->ranking[i]);
+	for (uint32_t i = 0; err == 0 && i < groups->n_ranking; i++)
+		err = flame_part(&source, &options, groups->ranking[i]);
 	report_view_free(&source.view);
 	free(source.symbol_of);
 	free(source.node_of);
-	return r;
+	return err;
 }
 
 unsigned flame_sides(const struct flame *flame)
@@ -294,14 +295,14 @@ double flame_weight(const struct flame *flame, const struct flame_node *node)
 	return most * (a > b ? a : b);
 }
 
-struct flame_place {
+struct flame_ranked {
 	uint64_t samples;
 	uint32_t node;
 };
 
 static int compare(const void *a, const void *b)
 {
-	const struct flame_place *x = a, *y = b;
+	const struct flame_ranked *x = a, *y = b;
 
 	if (x->samples != y->samples)
 		return x->samples < y->samples ? -1 : 1;
@@ -311,23 +312,23 @@ static int compare(const void *a, const void *b)
 int64_t flame_cut(struct flame *flame, double least)
 {
 	unsigned last = flame->n_sides - 1;
-	struct flame_place *places = calloc(flame->n_nodes, sizeof(*places));
+	struct flame_ranked *ranked = calloc(flame->n_nodes, sizeof(*ranked));
 	uint32_t n = 0;
 
-	if (!places)
+	if (!ranked)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < flame->n_nodes; i++) {
 		flame->nodes[i].first_child = flame->nodes[i].next = FLAME_NONE;
 		if (i && flame_weight(flame, &flame->nodes[i]) >= least)
-			places[n++] = (struct flame_place){flame->nodes[i].total[last], i};
+			ranked[n++] = (struct flame_ranked){flame->nodes[i].total[last], i};
 	}
-	qsort(places, n, sizeof(*places), compare);
+	qsort(ranked, n, sizeof(*ranked), compare);
 	for (uint32_t i = 0; i < n; i++) { /* each in front of the smaller ones */
-		struct flame_node *node = &flame->nodes[places[i].node];
+		struct flame_node *node = &flame->nodes[ranked[i].node];
 
 		node->next = flame->nodes[node->parent].first_child;
-		flame->nodes[node->parent].first_child = places[i].node;
+		flame->nodes[node->parent].first_child = ranked[i].node;
 	}
-	free(places);
+	free(ranked);
 	return (int64_t)n + 1;
 }

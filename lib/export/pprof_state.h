@@ -30,9 +30,9 @@ struct pprof_tables {
 	size_t cap_functions;
 	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
 	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1]; /* labels */
-	struct stack_table *paths; /* NULL: locations are those of the store */
+	struct stack_table *stack_table; /* NULL: locations are those of the store */
 	uint32_t tag_key;
-	int r; /* the first error of pprof_tables_string() */
+	int err; /* the first error of pprof_tables_string() */
 };
 
 /* The number of a string as shown: escaped. 0 and an error in p->r for lack of memory. */

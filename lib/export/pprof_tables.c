@@ -21,15 +21,15 @@
 uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 {
 	uint32_t number = 0;
-	int r;
+	int err;
 
 	buf_clear(&p->text);
 	text_put(&p->text, s ? s : "", NULL);
 	buf_put_u8(&p->text, '\0');
-	r = p->text.failed ? -ENOMEM
-			   : strings_intern(p->strings, (const char *)p->text.data, &number);
-	if (r < 0 && p->r == 0)
-		p->r = r;
+	err = p->text.failed ? -ENOMEM
+			     : strings_intern(p->strings, (const char *)p->text.data, &number);
+	if (err < 0 && p->err == 0)
+		p->err = err;
 	return number;
 }
 
@@ -101,10 +101,10 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 			  const char *linkage_name, const char *file)
 {
 	struct pprof_function *function;
-	int r = function_reserve(p, symbol->number);
+	int err = function_reserve(p, symbol->number);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	function = &p->functions[symbol->number];
 	if (!function->is_needed) {
 		function->is_needed = true;
@@ -115,7 +115,7 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 	}
 	if (!function->file && file)
 		function->file = pprof_tables_string(p, file);
-	return p->r;
+	return p->err;
 }
 
 static void limit(struct pprof_tables *p, const struct store_location *location)
@@ -132,19 +132,19 @@ static int pprof_location(struct pprof_tables *p, uint32_t number)
 	uint32_t first = p->t->line_first[number], n = p->t->line_first[number + 1] - first;
 	const struct profile_frame *frames;
 	size_t count;
-	int r = 0;
+	int err = 0;
 
 	frames = profile_location_frames(p->profile, number, &count);
 	if (!frames)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; err == 0 && i < count; i++) {
 		size_t at = count - 1 - i; /* the store has the innermost first */
 		const char *name = at < n ? p->t->lines[first + at].function : NULL;
 
-		r = pprof_function(p, frames[i].symbol, name, frames[i].file);
+		err = pprof_function(p, frames[i].symbol, name, frames[i].file);
 	}
 	limit(p, location);
-	return r;
+	return err;
 }
 
 static uint32_t pprof_reason(uint8_t end_reason)
@@ -162,7 +162,7 @@ static int collect_marks(struct pprof_tables *p)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p->profile, &n);
-	int r = 0;
+	int err = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t reason = pprof_reason(entries[i].end_reason);
@@ -173,20 +173,20 @@ static int collect_marks(struct pprof_tables *p)
 		else if (!entries[i].node)
 			p->marks[PPROF_REASONS] = profile_no_frames(p->profile);
 	}
-	for (size_t i = 0; r == 0 && i <= PPROF_REASONS; i++)
+	for (size_t i = 0; err == 0 && i <= PPROF_REASONS; i++)
 		if (p->marks[i])
-			r = pprof_function(p, p->marks[i], NULL, NULL);
-	return r;
+			err = pprof_function(p, p->marks[i], NULL, NULL);
+	return err;
 }
 
 static int collect_locations(struct pprof_tables *p)
 {
-	int r = pprof_number(p);
+	int err = pprof_number(p);
 
-	for (uint32_t i = 0; r == 0 && i < p->t->n_locations; i++)
+	for (uint32_t i = 0; err == 0 && i < p->t->n_locations; i++)
 		if (p->ids[i])
-			r = pprof_location(p, i);
-	return r < 0 ? r : collect_marks(p);
+			err = pprof_location(p, i);
+	return err < 0 ? err : collect_marks(p);
 }
 
 /* The same where paths are shown otherwise than the trie has them: a location for each frame. */
@@ -194,19 +194,19 @@ static int collect_frames(struct pprof_tables *p)
 {
 	const struct stack_table_frame *frames;
 	uint32_t n;
-	int r = stack_table_new(p->profile, &p->paths);
+	int err = stack_table_new(p->profile, &p->stack_table);
 
-	if (r < 0)
-		return r;
-	frames = stack_table_frames(p->paths, &n);
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	if (err < 0)
+		return err;
+	frames = stack_table_frames(p->stack_table, &n);
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_frame *frame = &frames[i].frame;
 
-		r = pprof_function(p, frame->symbol, NULL, frame->file);
+		err = pprof_function(p, frame->symbol, NULL, frame->file);
 		if (frame->location != UINT32_MAX)
 			limit(p, &p->t->locations[frame->location]);
 	}
-	return r;
+	return err;
 }
 
 /* --- labels ---------------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ static void pprof_label(struct pprof_tables *p, const char *key, const char *tex
 	buf_put_varint(b, len);
 	buf_put(b, bytes, len);
 	if (b->failed)
-		p->r = -ENOMEM;
+		p->err = -ENOMEM;
 }
 
 static int make_labels(struct pprof_tables *p)
@@ -254,39 +254,39 @@ static int make_labels(struct pprof_tables *p)
 	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
 		pprof_label(p, "quality", qualities[i], 0, &p->qualities[i]);
 	p->tag_key = pprof_tables_string(p, "tag");
-	return p->r;
+	return p->err;
 }
 
 static int fill(struct pprof_tables *p)
 {
 	const struct store_tables *t = p->t;
-	int r = strings_new(&p->strings);
+	int err = strings_new(&p->strings);
 
 	p->ids = calloc((size_t)t->n_locations + 1, sizeof(*p->ids));
 	p->limits = calloc((size_t)t->n_objects + 1, sizeof(*p->limits));
 	p->threads = calloc((size_t)t->n_threads + 1, sizeof(*p->threads));
-	if (r < 0 || !p->ids || !p->limits || !p->threads)
+	if (err < 0 || !p->ids || !p->limits || !p->threads)
 		return -ENOMEM;
 	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
 		return -EOVERFLOW;
 	pprof_tables_string(p, ""); /* number 0 */
-	r = stack_table_is_shaped(p->profile) ? collect_frames(p) : collect_locations(p);
-	return r < 0 ? r : make_labels(p);
+	err = stack_table_is_shaped(p->profile) ? collect_frames(p) : collect_locations(p);
+	return err < 0 ? err : make_labels(p);
 }
 
 int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables)
 {
 	struct pprof_tables *p = calloc(1, sizeof(*p));
-	int r;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->profile = profile;
 	p->t = profile_tables(profile);
-	r = fill(p);
-	if (r < 0) {
+	err = fill(p);
+	if (err < 0) {
 		pprof_tables_free(p);
-		return r;
+		return err;
 	}
 	*ret_tables = p;
 	return 0;
@@ -302,7 +302,7 @@ void pprof_tables_free(struct pprof_tables *p)
 		buf_free(&p->ends[i]);
 	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
 		buf_free(&p->qualities[i]);
-	stack_table_free(p->paths);
+	stack_table_free(p->stack_table);
 	free(p->threads);
 	free(p->ids);
 	free(p->limits);
@@ -322,7 +322,7 @@ uint32_t pprof_tables_strings(const struct pprof_tables *p)
 
 const struct stack_table *pprof_tables_stacks(const struct pprof_tables *p)
 {
-	return p->paths;
+	return p->stack_table;
 }
 
 const uint32_t *pprof_tables_ids(const struct pprof_tables *p)

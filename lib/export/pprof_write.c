@@ -48,7 +48,7 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	report_header_quality(p->profile, &b);
 	buf_put_u8(&b, '\0');
 	if (b.failed)
-		p->r = -ENOMEM;
+		p->err = -ENOMEM;
 	number = b.failed ? 0 : pprof_tables_string(p, (const char *)b.data);
 	buf_free(&b);
 	return number;
@@ -79,7 +79,7 @@ static int head(struct pprof_tables *p, FILE *out)
 	comment = pprof_comment(p);
 	message.comment = &comment;
 	message.n_comment = 1;
-	return p->r < 0 ? p->r : pprof_write(&message, &p->scratch, out);
+	return p->err < 0 ? p->err : pprof_write(&message, &p->scratch, out);
 }
 
 /* A build-id is hexadecimal there. */
@@ -94,9 +94,9 @@ static uint32_t pprof_build_id(struct pprof_tables *p, const struct store_object
 
 static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < p->t->n_objects; i++) {
+	for (uint32_t i = 0; err == 0 && i < p->t->n_objects; i++) {
 		const struct store_object *object = &p->t->objects[i];
 		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list = &mapping;
 		Pprof__Profile message = PPROF__PROFILE__INIT;
@@ -113,9 +113,9 @@ static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 		mapping.has_line_numbers = mapping.has_inline_frames = true;
 		message.mapping = &list;
 		message.n_mapping = 1;
-		r = p->r < 0 ? p->r : pprof_write(&message, &p->scratch, out);
+		err = p->err < 0 ? p->err : pprof_write(&message, &p->scratch, out);
 	}
-	return r;
+	return err;
 }
 
 static int pprof_write_one(struct pprof_tables *p, Pprof__Location *location, FILE *out)
@@ -134,7 +134,7 @@ static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *o
 	Pprof__Line *lines, **list;
 	const struct profile_frame *frames;
 	size_t count;
-	int r;
+	int err;
 
 	frames = profile_location_frames(p->profile, number, &count);
 	lines = frames ? calloc(count, sizeof(*lines)) : NULL;
@@ -154,16 +154,16 @@ static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *o
 	l.address = (l.mapping_id << PPROF_OBJECT_SHIFT) + location->offset + location->is_return;
 	l.line = list;
 	l.n_line = count;
-	r = pprof_write_one(p, &l, out);
+	err = pprof_write_one(p, &l, out);
 	free(list);
 	free(lines);
-	return r;
+	return err;
 }
 
 static int pprof_write_frame(struct pprof_tables *p, uint32_t number, FILE *out)
 {
 	uint32_t n;
-	const struct profile_frame *frame = &stack_table_frames(p->paths, &n)[number].frame;
+	const struct profile_frame *frame = &stack_table_frames(p->stack_table, &n)[number].frame;
 	Pprof__Location l = PPROF__LOCATION__INIT;
 	Pprof__Line line = PPROF__LINE__INIT, *list = &line;
 
@@ -185,29 +185,29 @@ static int pprof_write_frame(struct pprof_tables *p, uint32_t number, FILE *out)
 static int pprof_write_frames(struct pprof_tables *p, FILE *out)
 {
 	uint32_t n;
-	int r = 0;
+	int err = 0;
 
-	stack_table_frames(p->paths, &n);
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = pprof_write_frame(p, i, out);
-	return r;
+	stack_table_frames(p->stack_table, &n);
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		err = pprof_write_frame(p, i, out);
+	return err;
 }
 
 static int pprof_write_locations(struct pprof_tables *p, FILE *out)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < p->t->n_locations; i++)
+	for (uint32_t i = 0; err == 0 && i < p->t->n_locations; i++)
 		if (p->ids[i])
-			r = pprof_write_location(p, i, out);
-	return r;
+			err = pprof_write_location(p, i, out);
+	return err;
 }
 
 static int pprof_write_marks(struct pprof_tables *p, FILE *out)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i <= PPROF_REASONS; i++) {
+	for (uint32_t i = 0; err == 0 && i <= PPROF_REASONS; i++) {
 		Pprof__Location location = PPROF__LOCATION__INIT;
 		Pprof__Line line = PPROF__LINE__INIT, *list = &line;
 
@@ -217,16 +217,16 @@ static int pprof_write_marks(struct pprof_tables *p, FILE *out)
 		line.function_id = (uint64_t)p->marks[i]->number + 1;
 		location.line = &list;
 		location.n_line = 1;
-		r = pprof_write_one(p, &location, out);
+		err = pprof_write_one(p, &location, out);
 	}
-	return r;
+	return err;
 }
 
 static int pprof_write_functions(struct pprof_tables *p, FILE *out)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < p->n_functions; i++) {
+	for (uint32_t i = 0; err == 0 && i < p->n_functions; i++) {
 		Pprof__Function function = PPROF__FUNCTION__INIT, *list = &function;
 		Pprof__Profile message = PPROF__PROFILE__INIT;
 
@@ -238,17 +238,17 @@ static int pprof_write_functions(struct pprof_tables *p, FILE *out)
 		function.filename = p->functions[i].file;
 		message.function = &list;
 		message.n_function = 1;
-		r = pprof_write(&message, &p->scratch, out);
+		err = pprof_write(&message, &p->scratch, out);
 	}
-	return r;
+	return err;
 }
 
 static int pprof_write_strings(struct pprof_tables *p, FILE *out)
 {
 	uint32_t n = strings_count(p->strings);
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i += PPROF_CHUNK) {
+	for (uint32_t i = 0; err == 0 && i < n; i += PPROF_CHUNK) {
 		Pprof__Profile message = PPROF__PROFILE__INIT;
 		char *list[PPROF_CHUNK];
 
@@ -256,22 +256,22 @@ static int pprof_write_strings(struct pprof_tables *p, FILE *out)
 		for (size_t j = 0; j < message.n_string_table; j++)
 			list[j] = (char *)strings_at(p->strings, i + (uint32_t)j);
 		message.string_table = list;
-		r = pprof_write(&message, &p->scratch, out);
+		err = pprof_write(&message, &p->scratch, out);
 	}
-	return r;
+	return err;
 }
 
 int pprof_tables_write(struct pprof_tables *p, FILE *out)
 {
-	int r = head(p, out);
+	int err = head(p, out);
 
-	if (r == 0)
-		r = pprof_write_mappings(p, out);
-	if (r == 0)
-		r = p->paths ? pprof_write_frames(p, out) : pprof_write_locations(p, out);
-	if (r == 0)
-		r = pprof_write_marks(p, out);
-	if (r == 0)
-		r = pprof_write_functions(p, out);
-	return r < 0 ? r : pprof_write_strings(p, out);
+	if (err == 0)
+		err = pprof_write_mappings(p, out);
+	if (err == 0)
+		err = p->stack_table ? pprof_write_frames(p, out) : pprof_write_locations(p, out);
+	if (err == 0)
+		err = pprof_write_marks(p, out);
+	if (err == 0)
+		err = pprof_write_functions(p, out);
+	return err < 0 ? err : pprof_write_strings(p, out);
 }

@@ -43,11 +43,11 @@ bool stack_table_is_shaped(const struct profile *profile)
 	return filter->max_depth || filter->fold_recursion || filter->no_inlined;
 }
 
-static bool stack_table_is_plain(const struct stack_table *paths, uint32_t node, uint8_t end_reason,
+static bool stack_table_is_plain(const struct stack_table *table, uint32_t node, uint8_t end_reason,
 				 uint32_t origin)
 {
-	return !paths->is_shaped && node && origin == ORIGIN_WALKED &&
-	       !profile_mark(paths->profile, end_reason, origin);
+	return !table->is_shaped && node && origin == ORIGIN_WALKED &&
+	       !profile_mark(table->profile, end_reason, origin);
 }
 
 /* Makes room for one more element in an array of `n`, whose numbers must stay below
@@ -55,218 +55,218 @@ static bool stack_table_is_plain(const struct stack_table *paths, uint32_t node,
 #define GROW(array, n, cap)                                                                        \
 	((n) >= STACK_TABLE_NONE / 2 ? -ENOMEM : VEC_GROW(array, cap, (size_t)(n) + 1))
 
-static int add_stack(struct stack_table *paths, uint32_t parent, uint32_t frame, uint32_t *ret)
+static int add_stack(struct stack_table *table, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
-	int r = GROW(paths->stacks, paths->n_stacks, paths->cap_stacks);
+	int err = GROW(table->stacks, table->n_stacks, table->cap_stacks);
 
-	if (r < 0)
-		return r;
-	paths->stacks[paths->n_stacks] = (struct stack_table_stack){parent, frame};
-	*ret = paths->n_stacks++;
+	if (err < 0)
+		return err;
+	table->stacks[table->n_stacks] = (struct stack_table_stack){parent, frame};
+	*ret = table->n_stacks++;
 	return 0;
 }
 
-static int add_frame(struct stack_table *paths, const struct profile_frame *frame,
+static int add_frame(struct stack_table *table, const struct profile_frame *frame,
 		     uint32_t inline_depth, uint32_t *ret)
 {
-	int r = GROW(paths->frames, paths->n_frames, paths->cap_frames);
+	int err = GROW(table->frames, table->n_frames, table->cap_frames);
 
-	if (r < 0)
-		return r;
-	paths->frames[paths->n_frames] = (struct stack_table_frame){*frame, inline_depth};
-	*ret = paths->n_frames++;
+	if (err < 0)
+		return err;
+	table->frames[table->n_frames] = (struct stack_table_frame){*frame, inline_depth};
+	*ret = table->n_frames++;
 	return 0;
 }
 
 /* Puts the frames of a trie node on the stack *at. */
-static int put_node(struct stack_table *paths, uint32_t node, uint32_t *at)
+static int put_node(struct stack_table *table, uint32_t node, uint32_t *at)
 {
-	uint32_t location = paths->t->nodes[node].location, frame;
-	bool is_new = paths->first_frame[location] == STACK_TABLE_NONE;
+	uint32_t location = table->t->nodes[node].location, frame;
+	bool is_new = table->first_frame[location] == STACK_TABLE_NONE;
 	const struct profile_frame *frames;
 	size_t count;
-	int r = 0;
+	int err = 0;
 
-	frames = profile_location_frames(paths->profile, location, &count);
+	frames = profile_location_frames(table->profile, location, &count);
 	if (!frames)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && is_new && i < count; i++) {
-		r = add_frame(paths, &frames[i], (uint32_t)i, &frame);
-		if (r == 0 && i == 0)
-			paths->first_frame[location] = frame;
+	for (size_t i = 0; err == 0 && is_new && i < count; i++) {
+		err = add_frame(table, &frames[i], (uint32_t)i, &frame);
+		if (err == 0 && i == 0)
+			table->first_frame[location] = frame;
 	}
-	for (uint32_t i = 0; r == 0 && i < count; i++)
-		r = add_stack(paths, *at, paths->first_frame[location] + i, at);
-	return r;
+	for (uint32_t i = 0; err == 0 && i < count; i++)
+		err = add_stack(table, *at, table->first_frame[location] + i, at);
+	return err;
 }
 
-static int enter_plain(struct stack_table *paths, uint32_t node)
+static int enter_plain(struct stack_table *table, uint32_t node)
 {
 	uint32_t at = STACK_TABLE_NONE;
-	int r = 0;
+	int err = 0;
 
-	paths->n_climb = 0;
-	for (; node && paths->plain[node] == STACK_TABLE_NONE;
-	     node = paths->t->nodes[node].parent) {
-		r = GROW(paths->climb, paths->n_climb, paths->cap_climb);
-		if (r < 0)
-			return r;
-		paths->climb[paths->n_climb++] = node;
+	table->n_climb = 0;
+	for (; node && table->plain[node] == STACK_TABLE_NONE;
+	     node = table->t->nodes[node].parent) {
+		err = GROW(table->climb, table->n_climb, table->cap_climb);
+		if (err < 0)
+			return err;
+		table->climb[table->n_climb++] = node;
 	}
 	if (node)
-		at = paths->plain[node];
-	while (r == 0 && paths->n_climb) {
-		node = paths->climb[--paths->n_climb];
-		r = put_node(paths, node, &at);
-		paths->plain[node] = at;
+		at = table->plain[node];
+	while (err == 0 && table->n_climb) {
+		node = table->climb[--table->n_climb];
+		err = put_node(table, node, &at);
+		table->plain[node] = at;
 	}
-	return r;
+	return err;
 }
 
 /* The number of a frame as shown, entered if it is new. */
-static int stack_table_shown(struct stack_table *paths, const struct profile_frame *frame,
+static int stack_table_shown(struct stack_table *table, const struct profile_frame *frame,
 			     uint32_t depth, uint32_t *ret_number)
 {
 	uint64_t key =
 		(uint64_t)frame->location << 32 | frame->symbol->number << 1 | frame->is_inferred;
-	uint32_t number = int_map_find(&paths->shown, key);
-	int r = 0;
+	uint32_t number = int_map_find(&table->shown, key);
+	int err = 0;
 
 	if (number == INT_MAP_NONE) {
-		r = add_frame(paths, frame, depth, &number);
-		if (r == 0)
-			r = int_map_enter(&paths->shown, key, number, &number);
+		err = add_frame(table, frame, depth, &number);
+		if (err == 0)
+			err = int_map_enter(&table->shown, key, number, &number);
 	}
 	*ret_number = number;
-	return r;
+	return err;
 }
 
 /* Puts a frame on the stack *at. */
-static int stack_table_push(struct stack_table *paths, uint32_t frame, uint32_t *at)
+static int stack_table_push(struct stack_table *table, uint32_t frame, uint32_t *at)
 {
 	uint64_t key = (uint64_t)(*at + 1) << 32 | frame; /* STACK_TABLE_NONE + 1 is 0 */
-	uint32_t stack = int_map_find(&paths->children, key);
-	int r = 0;
+	uint32_t stack = int_map_find(&table->children, key);
+	int err = 0;
 
 	if (stack == INT_MAP_NONE) {
-		r = add_stack(paths, *at, frame, &stack);
-		if (r == 0)
-			r = int_map_enter(&paths->children, key, stack, &stack);
+		err = add_stack(table, *at, frame, &stack);
+		if (err == 0)
+			err = int_map_enter(&table->children, key, stack, &stack);
 	}
 	*at = stack;
-	return r;
+	return err;
 }
 
-static int enter_varied(struct stack_table *paths, const struct profile_entry *entry)
+static int enter_varied(struct stack_table *table, const struct profile_entry *entry)
 {
 	uint32_t variant, at = STACK_TABLE_NONE, depth = 0;
 	const struct profile_frame *frames;
 	size_t n;
-	int r = int_map_enter(&paths->variants, (uint64_t)entry->origin << 8 | entry->end_reason,
-			      (uint32_t)paths->variants.used + 1, &variant);
+	int err = int_map_enter(&table->variants, (uint64_t)entry->origin << 8 | entry->end_reason,
+				(uint32_t)table->variants.used + 1, &variant);
 
-	if (r < 0 ||
-	    int_map_find(&paths->varied, (uint64_t)variant << 32 | entry->node) != INT_MAP_NONE)
-		return r;
-	frames = profile_frames(paths->profile, entry->node, entry->end_reason, entry->origin, &n);
+	if (err < 0 ||
+	    int_map_find(&table->varied, (uint64_t)variant << 32 | entry->node) != INT_MAP_NONE)
+		return err;
+	frames = profile_frames(table->profile, entry->node, entry->end_reason, entry->origin, &n);
 	if (!frames)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		uint32_t frame;
 
 		depth = frames[i].is_inlined ? depth + 1 : 0;
-		r = stack_table_shown(paths, &frames[i], depth, &frame);
-		if (r == 0)
-			r = stack_table_push(paths, frame, &at);
+		err = stack_table_shown(table, &frames[i], depth, &frame);
+		if (err == 0)
+			err = stack_table_push(table, frame, &at);
 	}
-	return r < 0 ? r
-		     : int_map_enter(&paths->varied, (uint64_t)variant << 32 | entry->node, at,
-				     &at);
+	return err < 0 ? err
+		       : int_map_enter(&table->varied, (uint64_t)variant << 32 | entry->node, at,
+				       &at);
 }
 
-static int fill(struct stack_table *paths)
+static int fill(struct stack_table *table)
 {
 	size_t n;
-	const struct profile_entry *entries = profile_entries(paths->profile, &n);
-	int r = 0;
+	const struct profile_entry *entries = profile_entries(table->profile, &n);
+	int err = 0;
 
-	paths->first_frame = malloc(((size_t)paths->t->n_locations + 1) * sizeof(uint32_t));
-	paths->plain = malloc(((size_t)paths->t->n_nodes + 1) * sizeof(uint32_t));
-	if (!paths->first_frame || !paths->plain)
+	table->first_frame = malloc(((size_t)table->t->n_locations + 1) * sizeof(uint32_t));
+	table->plain = malloc(((size_t)table->t->n_nodes + 1) * sizeof(uint32_t));
+	if (!table->first_frame || !table->plain)
 		return -ENOMEM;
-	for (uint32_t i = 0; i <= paths->t->n_locations; i++)
-		paths->first_frame[i] = STACK_TABLE_NONE;
-	for (uint32_t i = 0; i <= paths->t->n_nodes; i++)
-		paths->plain[i] = STACK_TABLE_NONE;
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; i <= table->t->n_locations; i++)
+		table->first_frame[i] = STACK_TABLE_NONE;
+	for (uint32_t i = 0; i <= table->t->n_nodes; i++)
+		table->plain[i] = STACK_TABLE_NONE;
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_entry *e = &entries[i];
 
-		if (stack_table_is_plain(paths, e->node, e->end_reason, e->origin))
-			r = enter_plain(paths, e->node);
+		if (stack_table_is_plain(table, e->node, e->end_reason, e->origin))
+			err = enter_plain(table, e->node);
 		else
-			r = enter_varied(paths, e);
+			err = enter_varied(table, e);
 	}
-	return r;
+	return err;
 }
 
-int stack_table_new(struct profile *profile, struct stack_table **ret_paths)
+int stack_table_new(struct profile *profile, struct stack_table **ret_table)
 {
-	struct stack_table *paths = calloc(1, sizeof(*paths));
-	int r;
+	struct stack_table *table = calloc(1, sizeof(*table));
+	int err;
 
-	if (!paths)
+	if (!table)
 		return -ENOMEM;
-	paths->profile = profile;
-	paths->t = profile_tables(profile);
-	paths->is_shaped = stack_table_is_shaped(profile);
-	r = fill(paths);
-	if (r < 0) {
-		stack_table_free(paths);
-		return r;
+	table->profile = profile;
+	table->t = profile_tables(profile);
+	table->is_shaped = stack_table_is_shaped(profile);
+	err = fill(table);
+	if (err < 0) {
+		stack_table_free(table);
+		return err;
 	}
-	*ret_paths = paths;
+	*ret_table = table;
 	return 0;
 }
 
-void stack_table_free(struct stack_table *paths)
+void stack_table_free(struct stack_table *table)
 {
-	if (!paths)
+	if (!table)
 		return;
-	free(paths->stacks);
-	free(paths->frames);
-	free(paths->first_frame);
-	free(paths->plain);
-	free(paths->climb);
-	int_map_fini(&paths->variants);
-	int_map_fini(&paths->varied);
-	int_map_fini(&paths->children);
-	int_map_fini(&paths->shown);
-	free(paths);
+	free(table->stacks);
+	free(table->frames);
+	free(table->first_frame);
+	free(table->plain);
+	free(table->climb);
+	int_map_fini(&table->variants);
+	int_map_fini(&table->varied);
+	int_map_fini(&table->children);
+	int_map_fini(&table->shown);
+	free(table);
 }
 
-const struct stack_table_stack *stack_table_stacks(const struct stack_table *paths,
+const struct stack_table_stack *stack_table_stacks(const struct stack_table *table,
 						   uint32_t *ret_count)
 {
-	*ret_count = paths->n_stacks;
-	return paths->stacks;
+	*ret_count = table->n_stacks;
+	return table->stacks;
 }
 
-const struct stack_table_frame *stack_table_frames(const struct stack_table *paths,
+const struct stack_table_frame *stack_table_frames(const struct stack_table *table,
 						   uint32_t *ret_count)
 {
-	*ret_count = paths->n_frames;
-	return paths->frames;
+	*ret_count = table->n_frames;
+	return table->frames;
 }
 
-uint32_t stack_table_find(const struct stack_table *paths, uint32_t node, uint8_t end_reason,
+uint32_t stack_table_find(const struct stack_table *table, uint32_t node, uint8_t end_reason,
 			  uint32_t origin)
 {
 	uint32_t variant;
 
-	if (stack_table_is_plain(paths, node, end_reason, origin))
-		return paths->plain[node];
-	variant = int_map_find(&paths->variants, (uint64_t)origin << 8 | end_reason);
+	if (stack_table_is_plain(table, node, end_reason, origin))
+		return table->plain[node];
+	variant = int_map_find(&table->variants, (uint64_t)origin << 8 | end_reason);
 	if (variant == INT_MAP_NONE)
 		return STACK_TABLE_NONE;
-	return int_map_find(&paths->varied, (uint64_t)variant << 32 | node);
+	return int_map_find(&table->varied, (uint64_t)variant << 32 | node);
 }

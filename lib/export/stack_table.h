@@ -26,17 +26,17 @@ struct stack_table_frame {
 struct stack_table;
 
 /* Makes the table of all entries of a profile. 0 or -ENOMEM. */
-int stack_table_new(struct profile *profile, struct stack_table **ret_paths);
-void stack_table_free(struct stack_table *paths);
+int stack_table_new(struct profile *profile, struct stack_table **ret_table);
+void stack_table_free(struct stack_table *table);
 
 /* The tables; they live as long as `paths`. Frames are numbered as they are first needed. */
-const struct stack_table_stack *stack_table_stacks(const struct stack_table *paths,
+const struct stack_table_stack *stack_table_stacks(const struct stack_table *table,
 						   uint32_t *ret_count);
-const struct stack_table_frame *stack_table_frames(const struct stack_table *paths,
+const struct stack_table_frame *stack_table_frames(const struct stack_table *table,
 						   uint32_t *ret_count);
 
 /* The stack of a path that an entry of the profile has; STACK_TABLE_NONE for any other. */
-uint32_t stack_table_find(const struct stack_table *paths, uint32_t node, uint8_t end_reason,
+uint32_t stack_table_find(const struct stack_table *table, uint32_t node, uint8_t end_reason,
 			  uint32_t origin);
 
 /* Whether a filter changes the shape of paths: they are then not simply those of the trie. */

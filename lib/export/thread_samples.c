@@ -8,23 +8,23 @@
 
 struct thread_samples_filler {
 	struct profile *profile;
-	struct thread_samples *timeline;
+	struct thread_samples *sorted;
 	size_t *next; /* by thread */
 };
 
 static int thread_samples_add(void *arg, const struct store_sample *stored)
 {
 	struct thread_samples_filler *filler = arg;
-	const struct thread_samples *timeline = filler->timeline;
+	const struct thread_samples *sorted = filler->sorted;
 	struct store_sample sample;
 	size_t at;
 
 	if (!profile_sample(filler->profile, stored, &sample))
 		return 0;
 	at = filler->next[sample.thread]++;
-	if (at >= timeline->first[sample.thread + 1])
+	if (at >= sorted->first[sample.thread + 1])
 		return -EBADMSG;
-	timeline->samples[at] = (struct thread_samples_sample){
+	sorted->samples[at] = (struct thread_samples_sample){
 		.time_ns = sample.time_ns,
 		.node = sample.node,
 		.origin = sample.origin,
@@ -33,44 +33,44 @@ static int thread_samples_add(void *arg, const struct store_sample *stored)
 	return 0;
 }
 
-static void place(struct profile *profile, struct thread_samples *timeline)
+static void count_threads(struct profile *profile, struct thread_samples *sorted)
 {
 	size_t n, at = 0;
 	const struct profile_entry *entries = profile_entries(profile, &n);
 
 	for (size_t i = 0; i < n; i++)
-		timeline->first[entries[i].thread + 1] += entries[i].samples;
-	for (uint32_t i = 0; i <= timeline->n_threads; i++)
-		timeline->first[i] = at += timeline->first[i];
+		sorted->first[entries[i].thread + 1] += entries[i].samples;
+	for (uint32_t i = 0; i <= sorted->n_threads; i++)
+		sorted->first[i] = at += sorted->first[i];
 }
 
-int thread_samples_make(struct profile *profile, struct thread_samples *ret_timeline)
+int thread_samples_make(struct profile *profile, struct thread_samples *ret_samples)
 {
-	struct thread_samples timeline = {.n_threads = profile_tables(profile)->n_threads};
-	struct thread_samples_filler filler = {.profile = profile, .timeline = &timeline};
+	struct thread_samples sorted = {.n_threads = profile_tables(profile)->n_threads};
+	struct thread_samples_filler filler = {.profile = profile, .sorted = &sorted};
 	uint64_t samples = profile_totals(profile)->samples;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
-	timeline.first = calloc((size_t)timeline.n_threads + 1, sizeof(*timeline.first));
-	filler.next = calloc((size_t)timeline.n_threads + 1, sizeof(*filler.next));
-	timeline.samples = calloc(samples + 1, sizeof(*timeline.samples));
-	if (timeline.first && filler.next && timeline.samples) {
-		place(profile, &timeline);
-		for (uint32_t i = 0; i < timeline.n_threads; i++)
-			filler.next[i] = timeline.first[i];
-		r = store_reader_samples(profile_reader(profile), thread_samples_add, &filler);
+	sorted.first = calloc((size_t)sorted.n_threads + 1, sizeof(*sorted.first));
+	filler.next = calloc((size_t)sorted.n_threads + 1, sizeof(*filler.next));
+	sorted.samples = calloc(samples + 1, sizeof(*sorted.samples));
+	if (sorted.first && filler.next && sorted.samples) {
+		count_threads(profile, &sorted);
+		for (uint32_t i = 0; i < sorted.n_threads; i++)
+			filler.next[i] = sorted.first[i];
+		err = store_reader_samples(profile_reader(profile), thread_samples_add, &filler);
 	}
 	free(filler.next);
-	if (r < 0)
-		thread_samples_free(&timeline);
+	if (err < 0)
+		thread_samples_free(&sorted);
 	else
-		*ret_timeline = timeline;
-	return r;
+		*ret_samples = sorted;
+	return err;
 }
 
-void thread_samples_free(struct thread_samples *timeline)
+void thread_samples_free(struct thread_samples *sorted)
 {
-	free(timeline->samples);
-	free(timeline->first);
-	*timeline = (struct thread_samples){0};
+	free(sorted->samples);
+	free(sorted->first);
+	*sorted = (struct thread_samples){0};
 }

@@ -19,7 +19,7 @@ struct thread_samples {
 };
 
 /* 0, -ENOMEM, or what store_reader_samples() says. */
-int thread_samples_make(struct profile *profile, struct thread_samples *ret_timeline);
-void thread_samples_free(struct thread_samples *timeline);
+int thread_samples_make(struct profile *profile, struct thread_samples *ret_samples);
+void thread_samples_free(struct thread_samples *samples);
 
 #endif

@@ -100,19 +100,19 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 {
 	uint32_t name = 0, object = 0, at, number;
 	struct profile_symbol *symbol;
-	int r;
+	int err;
 
-	r = strings_intern(names->shown_names, like->name, &name);
-	if (r == 0)
-		r = strings_intern(names->strings, like->object, &object);
-	if (r == 0)
-		r = reserve_symbol(names);
-	if (r < 0)
-		return r;
+	err = strings_intern(names->shown_names, like->name, &name);
+	if (err == 0)
+		err = strings_intern(names->strings, like->object, &object);
+	if (err == 0)
+		err = reserve_symbol(names);
+	if (err < 0)
+		return err;
 	number = names->n_symbols;
-	r = int_map_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
-	if (r < 0)
-		return r;
+	err = int_map_enter(&names->shown, (uint64_t)object << 32 | name, number, &at);
+	if (err < 0)
+		return err;
 	if (at == number) {
 		symbol = malloc(sizeof(*symbol));
 		names->symbols[names->n_symbols++] = symbol; /* NULL: a hole, which stays one */
@@ -161,7 +161,7 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	uint64_t key = names_key(object, (uintptr_t)function);
 	uint32_t at = key ? int_map_find(&names->raw, key) : INT_MAP_NONE;
 	char *readable;
-	int r;
+	int err;
 
 	if (at != INT_MAP_NONE) {
 		*ret_symbol = names->symbols[at];
@@ -169,9 +169,9 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	}
 	readable = demangle(function);
 	like.name = readable ? readable : function;
-	r = names_symbol(names, &like, ret_symbol);
+	err = names_symbol(names, &like, ret_symbol);
 	free(readable);
-	return r < 0 || !key ? r : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
+	return err < 0 || !key ? err : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
 }
 
 /* By the function's start, if that is known: all its locations are one function. */
@@ -184,7 +184,7 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 	uint64_t key = names_key(location->object, start);
 	uint32_t at = key ? int_map_find(&names->unnamed, key) : INT_MAP_NONE;
 	char *name;
-	int r;
+	int err;
 
 	if (at != INT_MAP_NONE) {
 		*ret_symbol = names->symbols[at];
@@ -194,9 +194,10 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 		return -ENOMEM;
 	like.name = name;
 	like.is_unnamed = true;
-	r = names_symbol(names, &like, ret_symbol);
+	err = names_symbol(names, &like, ret_symbol);
 	free(name);
-	return r < 0 || !key ? r : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
+	return err < 0 || !key ? err
+			       : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
 /* The line of a location's frame: backwards, since the store has the innermost function first. NULL
@@ -227,10 +228,10 @@ static int look_up(struct names *names, uint32_t number)
 		const struct store_line *line = line_of(t, number, i);
 		bool is_inlined = line && line->is_inlined && i > 0; /* the outermost is not */
 		const struct profile_symbol *symbol;
-		int r = symbol_of(names, &t->locations[number], line, &symbol);
+		int err = symbol_of(names, &t->locations[number], line, &symbol);
 
-		if (r < 0)
-			return r;
+		if (err < 0)
+			return err;
 		names->keys[names->n_frames + i] = symbol->number << 1 | is_inlined;
 	}
 	names->spans[number] = (struct names_span){.first = names->n_frames, .count = count};
@@ -244,10 +245,10 @@ int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys
 	struct names_span *span = &names->spans[location];
 
 	if (!span->count) {
-		int r = look_up(names, location);
+		int err = look_up(names, location);
 
-		if (r < 0)
-			return r;
+		if (err < 0)
+			return err;
 	}
 	*ret_keys = &names->keys[span->first];
 	*ret_count = span->count;
@@ -276,10 +277,10 @@ int names_location(struct names *names, uint32_t location, const struct profile_
 		   uint32_t *ret_count)
 {
 	const uint32_t *keys;
-	int r = names_keys(names, location, &keys, ret_count);
+	int err = names_keys(names, location, &keys, ret_count);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	*ret_frames = &names->frames[names->spans[location].first];
 	if (!(*ret_frames)->symbol)
 		fill(names, location);

@@ -18,7 +18,7 @@
 #define PATH_FILTER_LEAF    (1u << (PROFILE_MAX_FOCUS + 1)) /* the leaf's function and object fit */
 
 struct path_filter {
-	const struct profile_filter *filter;
+	const struct profile_filter *wanted;
 	uint16_t *met; /* by node */
 	uint16_t all;  /* of met: what a chosen path has */
 };
@@ -78,76 +78,76 @@ static int path_filter_of_location(struct path_filter_cache *cache,
 	const struct profile_frame *frames;
 	uint32_t count;
 	uint16_t all = 0, met = 0;
-	int r = names_location(names, location, &frames, &count);
+	int err = names_location(names, location, &frames, &count);
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		r = look_up(cache, filter, frames[i].symbol, &met);
+	for (uint32_t i = 0; err == 0 && i < count; i++) {
+		err = look_up(cache, filter, frames[i].symbol, &met);
 		all |= met & (uint16_t)~PATH_FILTER_LEAF;
 	}
 	*ret_met = all | (met & PATH_FILTER_LEAF); /* the last frame is where it hit */
-	return r;
+	return err;
 }
 
-static int fill(struct path_filter *choice, const struct store_tables *t, struct names *names)
+static int fill(struct path_filter *filter, const struct store_tables *t, struct names *names)
 {
 	uint16_t *of_location = calloc((size_t)t->n_locations + 1, sizeof(*of_location));
 	struct path_filter_cache cache = {0};
-	int r = of_location ? 0 : -ENOMEM;
+	int err = of_location ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; r == 0 && i < t->n_locations; i++)
-		r = path_filter_of_location(&cache, choice->filter, names, i, &of_location[i]);
-	if (r == 0 && !choice->filter->symbols.n && !choice->filter->dsos.n)
-		choice->met[0] =
+	for (uint32_t i = 0; err == 0 && i < t->n_locations; i++)
+		err = path_filter_of_location(&cache, filter->wanted, names, i, &of_location[i]);
+	if (err == 0 && !filter->wanted->symbols.n && !filter->wanted->dsos.n)
+		filter->met[0] =
 			PATH_FILTER_LEAF; /* nothing is asked of a leaf, which is not there */
-	for (uint32_t i = 1; r == 0 && i < t->n_nodes; i++)
-		choice->met[i] = of_location[t->nodes[i].location] |
-				 (choice->met[t->nodes[i].parent] & (uint16_t)~PATH_FILTER_LEAF);
+	for (uint32_t i = 1; err == 0 && i < t->n_nodes; i++)
+		filter->met[i] = of_location[t->nodes[i].location] |
+				 (filter->met[t->nodes[i].parent] & (uint16_t)~PATH_FILTER_LEAF);
 	free(of_location);
 	free(cache.met);
-	return r;
+	return err;
 }
 
-int path_filter_new(const struct profile_filter *filter, const struct store_tables *tables,
-		    struct names *names, struct path_filter **ret_choice)
+int path_filter_new(const struct profile_filter *wanted, const struct store_tables *tables,
+		    struct names *names, struct path_filter **ret_filter)
 {
-	struct path_filter *choice;
-	int r = -ENOMEM;
+	struct path_filter *filter;
+	int err = -ENOMEM;
 
-	*ret_choice = NULL;
-	if (!filter ||
-	    !(filter->focus.n || filter->ignore.n || filter->symbols.n || filter->dsos.n))
+	*ret_filter = NULL;
+	if (!wanted ||
+	    !(wanted->focus.n || wanted->ignore.n || wanted->symbols.n || wanted->dsos.n))
 		return 0;
-	if (filter->focus.n > PROFILE_MAX_FOCUS)
+	if (wanted->focus.n > PROFILE_MAX_FOCUS)
 		return -EINVAL;
-	choice = calloc(1, sizeof(*choice));
-	if (!choice)
+	filter = calloc(1, sizeof(*filter));
+	if (!filter)
 		return -ENOMEM;
-	choice->filter = filter;
-	choice->all = (uint16_t)(((1u << filter->focus.n) - 1) | PATH_FILTER_LEAF);
-	choice->met = calloc((size_t)tables->n_nodes + 1, sizeof(*choice->met));
-	if (choice->met)
-		r = fill(choice, tables, names);
-	if (r < 0) {
-		path_filter_free(choice);
-		return r;
+	filter->wanted = wanted;
+	filter->all = (uint16_t)(((1u << wanted->focus.n) - 1) | PATH_FILTER_LEAF);
+	filter->met = calloc((size_t)tables->n_nodes + 1, sizeof(*filter->met));
+	if (filter->met)
+		err = fill(filter, tables, names);
+	if (err < 0) {
+		path_filter_free(filter);
+		return err;
 	}
-	*ret_choice = choice;
+	*ret_filter = filter;
 	return 0;
 }
 
-void path_filter_free(struct path_filter *choice)
+void path_filter_free(struct path_filter *filter)
 {
-	if (!choice)
+	if (!filter)
 		return;
-	free(choice->met);
-	free(choice);
+	free(filter->met);
+	free(filter);
 }
 
-bool path_filter_accepts(const struct path_filter *choice, uint32_t node, const char *mark)
+bool path_filter_accepts(const struct path_filter *filter, uint32_t node, const char *mark)
 {
-	uint16_t met = choice->met[node];
+	uint16_t met = filter->met[node];
 
 	if (mark)
-		met |= of_name(choice->filter, mark);
-	return (met & (choice->all | PATH_FILTER_IGNORED)) == choice->all;
+		met |= of_name(filter->wanted, mark);
+	return (met & (filter->all | PATH_FILTER_IGNORED)) == filter->all;
 }

@@ -14,11 +14,11 @@ struct path_filter;
 
 /* *ret_choice is NULL if the filter asks for no names. 0, -ENOMEM, -EINVAL: more than
  * PROFILE_MAX_FOCUS functions to focus on. */
-int path_filter_new(const struct profile_filter *filter, const struct store_tables *tables,
-		    struct names *names, struct path_filter **ret_choice);
-void path_filter_free(struct path_filter *choice);
+int path_filter_new(const struct profile_filter *wanted, const struct store_tables *tables,
+		    struct names *names, struct path_filter **ret_filter);
+void path_filter_free(struct path_filter *filter);
 
 /* Whether a path is chosen; `mark` is the name of its root mark, or NULL. */
-bool path_filter_accepts(const struct path_filter *choice, uint32_t node, const char *mark);
+bool path_filter_accepts(const struct path_filter *filter, uint32_t node, const char *mark);
 
 #endif

@@ -18,88 +18,88 @@ struct path_suffix {
 	struct int_map done;	 /* (skip, node) -> node */
 };
 
-int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_trim)
+int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_suffix)
 {
-	struct path_suffix *t = calloc(1, sizeof(*t));
+	struct path_suffix *suffix = calloc(1, sizeof(*suffix));
 
-	if (!t || VEC_RESERVE(&t->nodes, tables->n_nodes) < 0) {
-		path_suffix_free(t);
+	if (!suffix || VEC_RESERVE(&suffix->nodes, tables->n_nodes) < 0) {
+		path_suffix_free(suffix);
 		return -ENOMEM;
 	}
-	t->tables = *tables;
-	t->nodes.count = tables->n_nodes;
-	memcpy(t->nodes.items, tables->nodes, tables->n_nodes * sizeof(*t->nodes.items));
-	t->tables.nodes = t->nodes.items;
-	*ret_trim = t;
+	suffix->tables = *tables;
+	suffix->nodes.count = tables->n_nodes;
+	memcpy(suffix->nodes.items, tables->nodes, tables->n_nodes * sizeof(*suffix->nodes.items));
+	suffix->tables.nodes = suffix->nodes.items;
+	*ret_suffix = suffix;
 	return 0;
 }
 
-void path_suffix_free(struct path_suffix *t)
+void path_suffix_free(struct path_suffix *suffix)
 {
-	if (!t)
+	if (!suffix)
 		return;
-	free(t->nodes.items);
-	free(t->climb.items);
-	int_map_fini(&t->children);
-	int_map_fini(&t->done);
-	free(t);
+	free(suffix->nodes.items);
+	free(suffix->climb.items);
+	int_map_fini(&suffix->children);
+	int_map_fini(&suffix->done);
+	free(suffix);
 }
 
-static int child(struct path_suffix *t, uint32_t parent, uint32_t location, uint32_t *ret_node)
+static int child(struct path_suffix *suffix, uint32_t parent, uint32_t location, uint32_t *ret_node)
 {
 	uint32_t node;
 
-	if (VEC_RESERVE(&t->nodes, 1) < 0 || t->nodes.count >= UINT32_MAX - 1 ||
-	    int_map_enter(&t->children, (uint64_t)parent << 32 | location, (uint32_t)t->nodes.count,
-			  &node) < 0)
+	if (VEC_RESERVE(&suffix->nodes, 1) < 0 || suffix->nodes.count >= UINT32_MAX - 1 ||
+	    int_map_enter(&suffix->children, (uint64_t)parent << 32 | location,
+			  (uint32_t)suffix->nodes.count, &node) < 0)
 		return -ENOMEM;
 	*ret_node = node;
-	if (node < t->nodes.count)
+	if (node < suffix->nodes.count)
 		return 0;
-	t->nodes.items[t->nodes.count++] = (struct store_node){parent, location};
-	t->tables.nodes = t->nodes.items;
-	t->tables.n_nodes = (uint32_t)t->nodes.count;
+	suffix->nodes.items[suffix->nodes.count++] = (struct store_node){parent, location};
+	suffix->tables.nodes = suffix->nodes.items;
+	suffix->tables.n_nodes = (uint32_t)suffix->nodes.count;
 	return 0;
 }
 
 /* All locations of a path, leaf first. */
-static int path_suffix_climb(struct path_suffix *t, uint32_t node)
+static int path_suffix_climb(struct path_suffix *suffix, uint32_t node)
 {
-	t->climb.count = 0;
-	for (; node; node = t->nodes.items[node].parent) {
-		if (VEC_RESERVE(&t->climb, 1) < 0)
+	suffix->climb.count = 0;
+	for (; node; node = suffix->nodes.items[node].parent) {
+		if (VEC_RESERVE(&suffix->climb, 1) < 0)
 			return -ENOMEM;
-		t->climb.items[t->climb.count++] = t->nodes.items[node].location;
+		suffix->climb.items[suffix->climb.count++] = suffix->nodes.items[node].location;
 	}
 	return 0;
 }
 
-int path_suffix_enter(struct path_suffix *t, uint32_t node, uint32_t skip, uint32_t *ret_node)
+int path_suffix_enter(struct path_suffix *suffix, uint32_t node, uint32_t skip, uint32_t *ret_node)
 {
 	uint64_t key = (uint64_t)skip << 32 | node;
-	uint32_t at = int_map_find(&t->done, key);
-	int r = 0;
+	uint32_t at = int_map_find(&suffix->done, key);
+	int err = 0;
 
 	if (at == INT_MAP_NONE) {
 		at = 0;
-		r = path_suffix_climb(t, node);
-		for (size_t i = t->climb.count > skip ? t->climb.count - skip : 0;
-		     r == 0 && i-- > 0;)
-			r = child(t, at, t->climb.items[i], &at);
-		if (r == 0)
-			r = int_map_enter(&t->done, key, at, &at);
+		err = path_suffix_climb(suffix, node);
+		for (size_t i = suffix->climb.count > skip ? suffix->climb.count - skip : 0;
+		     err == 0 && i-- > 0;)
+			err = child(suffix, at, suffix->climb.items[i], &at);
+		if (err == 0)
+			err = int_map_enter(&suffix->done, key, at, &at);
 	}
-	if (r == 0)
+	if (err == 0)
 		*ret_node = at;
-	return r;
+	return err;
 }
 
-uint32_t path_suffix_find(const struct path_suffix *t, uint32_t node, uint32_t skip)
+uint32_t path_suffix_find(const struct path_suffix *suffix, uint32_t node, uint32_t skip)
 {
-	return int_map_find(&t->done, (uint64_t)skip << 32 | node);
+	return int_map_find(&suffix->done, (uint64_t)skip << 32 | node);
 }
 
-const struct store_tables *path_suffix_tables(const struct path_suffix *t)
+const struct store_tables *path_suffix_tables(const struct path_suffix *suffix)
 {
-	return &t->tables;
+	return &suffix->tables;
 }

@@ -35,17 +35,17 @@ int profile_new(struct store_reader *reader, const struct profile_filter *filter
 {
 	static const struct profile_filter everything;
 	struct profile *p = calloc(1, sizeof(*p));
-	int r;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->reader = reader;
 	p->tables = store_reader_tables(reader);
 	p->filter = filter ? filter : &everything;
-	r = profile_sum_up(p);
-	if (r < 0) {
+	err = profile_sum_up(p);
+	if (err < 0) {
 		profile_free(p);
-		return r;
+		return err;
 	}
 	*ret_profile = p;
 	return p->n_entries ? 0 : -ENODATA;
@@ -56,10 +56,10 @@ void profile_free(struct profile *p)
 	if (!p)
 		return;
 	names_free(p->names);
-	path_suffix_free(p->trim);
+	path_suffix_free(p->suffix);
 	reconstruct_free(p->reconstruct);
 	profile_free_sums(p);
-	path_filter_free(p->choice);
+	path_filter_free(p->path_filter);
 	free(p->wanted);
 	free(p->entries);
 	free(p->path);
@@ -83,9 +83,9 @@ int profile_tags(struct profile *p, const uint64_t **ret_tags)
 	const struct store_tables *t = p->tables;
 	uint32_t n = store_reader_tables(p->reader)->n_nodes;
 	const uint64_t *known = p->tags;
-	int r = known ? 0 : store_reader_tags(p->reader, &known);
+	int err = known ? 0 : store_reader_tags(p->reader, &known);
 
-	if (r == 0 && !p->tags && n < t->n_nodes) {
+	if (err == 0 && !p->tags && n < t->n_nodes) {
 		p->tags = vec_alloc(t->n_nodes, sizeof(*p->tags));
 		if (!p->tags)
 			return -ENOMEM;
@@ -99,9 +99,9 @@ int profile_tags(struct profile *p, const uint64_t **ret_tags)
 		}
 		known = p->tags;
 	}
-	if (r == 0)
+	if (err == 0)
 		*ret_tags = known;
-	return r;
+	return err;
 }
 
 const struct profile_totals *profile_totals(const struct profile *p)
@@ -128,11 +128,11 @@ static void profile_map(const struct profile *p, struct store_sample *s)
 
 	if (p->reconstruct)
 		reconstruct_map(p->reconstruct, s);
-	inferred = p->trim ? origin_inferred(profile_origin(p, s->origin)) : 0;
+	inferred = p->suffix ? origin_inferred(profile_origin(p, s->origin)) : 0;
 
 	if (!inferred)
 		return;
-	s->node = path_suffix_find(p->trim, s->node, inferred);
+	s->node = path_suffix_find(p->suffix, s->node, inferred);
 	s->origin = ORIGIN_WALKED;
 	if (profile_quality_of(s->end_reason) < PROFILE_PARTIAL)
 		s->end_reason = PROFILE_REASONS - 1;
@@ -150,12 +150,12 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 	if (s.node >= p->tables->n_nodes)
 		return false;
 	*ret_sample = s;
-	if (p->choice) {
+	if (p->path_filter) {
 		/* A const profile can still make the mark of a sample that it has not met. */
 		const struct profile_symbol *mark =
 			profile_mark((struct profile *)p, s.end_reason, s.origin);
 
-		return path_filter_accepts(p->choice, s.node, mark ? mark->name : NULL);
+		return path_filter_accepts(p->path_filter, s.node, mark ? mark->name : NULL);
 	}
 	return true;
 }

@@ -34,14 +34,14 @@ struct profile_last_group {
 struct profile {
 	struct store_reader *reader;
 	const struct store_tables *tables; /* the reader's, trim's or reconstruct's */
-	struct path_suffix *trim;	   /* NULL unless inferred frames are left out */
+	struct path_suffix *suffix;	   /* NULL unless inferred frames are left out */
 	struct reconstruct *reconstruct;   /* NULL unless partial paths could be completed */
 	uint64_t *tags; /* of the tables' nodes, if the reader has not them all */
 	struct names *names;
 	const struct profile_filter *filter;
-	uint64_t from_ns, to_ns;    /* CLOCK_MONOTONIC, both wanted */
-	bool *wanted;		    /* by thread number */
-	struct path_filter *choice; /* or NULL */
+	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both wanted */
+	bool *wanted;			 /* by thread number */
+	struct path_filter *path_filter; /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries;
 	size_t cap_entries;

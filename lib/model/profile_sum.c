@@ -59,7 +59,7 @@ static int choose(struct profile *p)
 			       lists(filter->tids, filter->n_tids, thread->tid) &&
 			       lists_comm(filter, thread->comm);
 	}
-	return path_filter_new(filter, t, p->names, &p->choice);
+	return path_filter_new(filter, t, p->names, &p->path_filter);
 }
 
 static void profile_count(struct profile *p, const struct profile_entry *entry)
@@ -108,20 +108,20 @@ static int profile_group(struct profile *p, const struct store_sample *s, uint32
 	struct profile_last_group *last;
 	uint32_t lane = s->thread;
 	uint64_t key;
-	int r = 0;
+	int err = 0;
 
 	if (p->filter->by_cpu)
-		r = int_map_enter(&p->lanes, (uint64_t)s->thread << 16 | s->cpu,
-				  (uint32_t)p->lanes.used, &lane);
-	if (r < 0)
-		return r;
+		err = int_map_enter(&p->lanes, (uint64_t)s->thread << 16 | s->cpu,
+				    (uint32_t)p->lanes.used, &lane);
+	if (err < 0)
+		return err;
 	/* On several CPUs threads take turns: each has its last group. */
 	last = &p->last_groups[s->thread];
 	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
 	if (!last->is_known || key != last->key)
-		r = int_map_enter(&p->groups, key, (uint32_t)p->groups.used, &last->group);
-	if (r < 0)
-		return r;
+		err = int_map_enter(&p->groups, key, (uint32_t)p->groups.used, &last->group);
+	if (err < 0)
+		return err;
 	last->is_known = true;
 	last->key = key;
 	*ret_group = last->group;
@@ -161,20 +161,20 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	struct profile *p = arg;
 	struct store_sample s;
 	uint32_t group, at;
-	int r;
+	int err;
 
 	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
 		return -EBADMSG;
 	if (!profile_sample(p, sample, &s))
 		return profile_is_known(p, sample) ? 0 : -EBADMSG;
 	s.end_reason = reason(s.end_reason);
-	r = reserve_entry(p);
-	if (r == 0)
-		r = profile_group(p, &s, &group);
-	if (r == 0)
-		r = profile_find(p, group, s.node, &at);
-	if (r < 0)
-		return r;
+	err = reserve_entry(p);
+	if (err == 0)
+		err = profile_group(p, &s, &group);
+	if (err == 0)
+		err = profile_find(p, group, s.node, &at);
+	if (err < 0)
+		return err;
 	if (at == p->n_entries)
 		p->entries[p->n_entries++] = (struct profile_entry){
 			.thread = s.thread,
@@ -192,9 +192,9 @@ static int profile_add(void *arg, const struct store_sample *sample)
 static int first_pass(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
-	int r = reconstruct_note(p->reconstruct, sample);
+	int err = reconstruct_note(p->reconstruct, sample);
 
-	return r == 0 ? profile_add(p, sample) : r;
+	return err == 0 ? profile_add(p, sample) : err;
 }
 
 /* Makes the path of a sample without its inferred frames. */
@@ -205,18 +205,18 @@ static int profile_trim(void *arg, const struct store_sample *s)
 
 	if (!profile_is_known(p, s))
 		return -EBADMSG;
-	return inferred ? path_suffix_enter(p->trim, s->node, inferred, &node) : 0;
+	return inferred ? path_suffix_enter(p->suffix, s->node, inferred, &node) : 0;
 }
 
 static int trim_all(struct profile *p)
 {
-	int r = path_suffix_new(p->tables, &p->trim);
+	int err = path_suffix_new(p->tables, &p->suffix);
 
-	if (r == 0)
-		r = store_reader_samples(p->reader, profile_trim, p);
-	if (r == 0)
-		p->tables = path_suffix_tables(p->trim);
-	return r;
+	if (err == 0)
+		err = store_reader_samples(p->reader, profile_trim, p);
+	if (err == 0)
+		p->tables = path_suffix_tables(p->suffix);
+	return err;
 }
 
 /* Makes the marks that the entries need. */
@@ -248,16 +248,16 @@ void profile_free_sums(struct profile *p)
 /* One pass over the samples, to entries. */
 static int pass(struct profile *p, int (*each)(void *arg, const struct store_sample *sample))
 {
-	int r = choose(p);
+	int err = choose(p);
 
-	if (r == 0) {
+	if (err == 0) {
 		p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
 		p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
-		r = p->first && p->last_groups ? 0 : -ENOMEM;
+		err = p->first && p->last_groups ? 0 : -ENOMEM;
 	}
-	if (r == 0)
-		r = store_reader_samples(p->reader, each, p);
-	return r;
+	if (err == 0)
+		err = store_reader_samples(p->reader, each, p);
+	return err;
 }
 
 /* Takes a sample out of the entry that it is in, if any. */
@@ -265,16 +265,16 @@ static int take_out(struct profile *p, const struct store_sample *s)
 {
 	struct store_sample known = *s;
 	uint32_t group, at;
-	int r;
+	int err;
 
 	if (!p->wanted[s->thread] || s->time_ns < p->from_ns || s->time_ns > p->to_ns)
 		return 0;
 	known.end_reason = reason(s->end_reason);
-	r = profile_group(p, &known, &group);
-	if (r == 0)
-		r = profile_find(p, group, s->node, &at);
-	if (r < 0)
-		return r;
+	err = profile_group(p, &known, &group);
+	if (err == 0)
+		err = profile_find(p, group, s->node, &at);
+	if (err < 0)
+		return err;
 	p->entries[at].samples--;
 	p->entries[at].weight -= s->period;
 	return 0;
@@ -287,23 +287,23 @@ static int move(struct profile *p, uint32_t n_nodes)
 	const struct reconstruct_done *done = reconstruct_done(p->reconstruct, &n);
 	struct profile_first *first =
 		vec_resize(p->first, (size_t)p->tables->n_nodes + 1, sizeof(*first));
-	int r = first ? 0 : -ENOMEM;
+	int err = first ? 0 : -ENOMEM;
 
 	if (first) {
 		memset(first + n_nodes, 0,
 		       ((size_t)p->tables->n_nodes + 1 - n_nodes) * sizeof(*first));
 		p->first = first;
 	}
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = take_out(p, &done[i].sample);
-		if (r == 0)
-			r = profile_add(p, &done[i].sample);
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		err = take_out(p, &done[i].sample);
+		if (err == 0)
+			err = profile_add(p, &done[i].sample);
 	}
 	for (uint32_t i = 0; i < p->n_entries; i++)
 		if (p->entries[i].samples)
 			p->entries[kept++] = p->entries[i];
 	p->n_entries = (uint32_t)kept;
-	return r;
+	return err;
 }
 
 /* Forgets what a pass made. */
@@ -312,8 +312,8 @@ static void forget(struct profile *p)
 	profile_free_sums(p);
 	free(p->wanted);
 	p->wanted = NULL;
-	path_filter_free(p->choice);
-	p->choice = NULL;
+	path_filter_free(p->path_filter);
+	p->path_filter = NULL;
 	p->n_entries = 0;
 }
 
@@ -335,12 +335,12 @@ static bool has_partial(const struct profile *p)
 static int profile_reconstruct(struct profile *p)
 {
 	uint32_t n_nodes = p->tables->n_nodes;
-	int r = reconstruct_run(p->reconstruct);
+	int err = reconstruct_run(p->reconstruct);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	p->tables = reconstruct_tables(p->reconstruct);
-	if (!p->choice)
+	if (!p->path_filter)
 		return move(p, n_nodes);
 	forget(p);
 	return pass(p, profile_add);
@@ -348,23 +348,23 @@ static int profile_reconstruct(struct profile *p)
 
 int profile_sum_up(struct profile *p)
 {
-	int r = names_new(p->tables, &p->names);
+	int err = names_new(p->tables, &p->names);
 
-	if (r == 0 && p->filter->no_reconstructed)
-		r = trim_all(p);
-	else if (r == 0)
-		r = reconstruct_new(p->reader, p->names, &p->reconstruct);
-	if (r == 0)
-		r = pass(p, p->reconstruct ? first_pass : profile_add);
-	if (r == 0 && p->reconstruct && has_partial(p)) {
-		r = profile_reconstruct(p);
+	if (err == 0 && p->filter->no_reconstructed)
+		err = trim_all(p);
+	else if (err == 0)
+		err = reconstruct_new(p->reader, p->names, &p->reconstruct);
+	if (err == 0)
+		err = pass(p, p->reconstruct ? first_pass : profile_add);
+	if (err == 0 && p->reconstruct && has_partial(p)) {
+		err = profile_reconstruct(p);
 	} else {
 		reconstruct_free(p->reconstruct);
 		p->reconstruct = NULL;
 	}
 	profile_free_sums(p);
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (uint32_t i = 0; i < p->n_entries; i++)
 		profile_count(p, &p->entries[i]);
 	return make_marks(p);

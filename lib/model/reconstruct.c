@@ -5,7 +5,7 @@
  *   samples ─► slice ─► align ─► inferred frames ─► nodes and origins ─► (time, thread, node) →
  * path └── the next one begins before this one's end
  *
- * A sample near the end of a slice has its evidence from after it in the next one, so it is
+ * A sample near the end of a slice has its input from after it in the next one, so it is
  * completed there. A sample has no number of its own: it is known by time, thread and node.
  *
  * The completed paths make a small trie of their own. When all are there, one pass over the
@@ -28,16 +28,16 @@
  * programs that it measures but one. */
 #define ALIGNED_CONFIDENCE 99
 
-#define SLICE_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
-#define SLICE_OVERLAP 8u	 /* one in so many samples of a slice are the next one's, too */
-#define ALIGN_INPUT_NEAR                                                                           \
+#define RECONSTRUCT_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
+#define RECONSTRUCT_OVERLAP 8u /* one in so many samples of a slice are the next one's, too */
+#define RECONSTRUCT_NEAR                                                                           \
 	256u /* samples of the thread, and of the program, around a partial one                    \
 	      */
 
 struct reconstruct {
 	struct store_reader *reader;
 	struct store_tables tables;
-	struct align_input *evidence;
+	struct align_input *input;
 	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
 	struct int_map children;      /* of paths: (parent, location) -> number */
 	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
@@ -56,7 +56,7 @@ void reconstruct_free(struct reconstruct *r)
 {
 	if (!r)
 		return;
-	align_input_free(r->evidence);
+	align_input_free(r->input);
 	free(r->paths.items);
 	free(r->marks.items);
 	free(r->nodes.items);
@@ -96,26 +96,26 @@ static int reconstruct_path(struct reconstruct *r, const struct align *align,
 {
 	const struct store_node *nodes = r->tables.nodes;
 	uint32_t path = 0, link = s->caller;
-	int e = 0;
+	int err = 0;
 
 	r->path.count = 0;
-	for (uint32_t at = own; e == 0 && at; at = nodes[at].parent) {
-		e = VEC_RESERVE(&r->path, 1);
-		if (e == 0)
+	for (uint32_t at = own; err == 0 && at; at = nodes[at].parent) {
+		err = VEC_RESERVE(&r->path, 1);
+		if (err == 0)
 			r->path.items[r->path.count++] = nodes[at].location;
 	}
-	for (uint32_t i = 0; e == 0 && i < s->n_inferred; i++) {
+	for (uint32_t i = 0; err == 0 && i < s->n_inferred; i++) {
 		const struct align_link *l = align_link(align, link);
 
-		e = VEC_RESERVE(&r->path, 1);
-		if (e == 0)
+		err = VEC_RESERVE(&r->path, 1);
+		if (err == 0)
 			r->path.items[r->path.count++] = l->frame.id;
 		link = l->caller;
 	}
-	for (size_t i = r->path.count; e == 0 && i-- > 0;)
-		e = child(r, r->path.items[i], &path);
+	for (size_t i = r->path.count; err == 0 && i-- > 0;)
+		err = child(r, r->path.items[i], &path);
 	*ret_path = path;
-	return e;
+	return err;
 }
 
 /* The inferred frames, and then where the sample's own come from. */
@@ -139,17 +139,17 @@ static int reconstruct_origin(struct reconstruct *r, const struct align_sample *
 			      uint32_t *ret_origin)
 {
 	uint32_t count = origin_count(r->interned), number;
-	int e = reconstruct_runs(r, s, &r->origins.items[own]);
+	int err = reconstruct_runs(r, s, &r->origins.items[own]);
 	const struct origin origin = {.is_complete = s->is_complete,
 				      .n_runs = (uint32_t)r->runs.count,
 				      .runs = r->runs.items};
 
-	if (e == 0)
-		e = origin_intern(r->interned, &origin, &number);
-	if (e == 0)
-		e = VEC_RESERVE(&r->origins, 1);
-	if (e < 0)
-		return e;
+	if (err == 0)
+		err = origin_intern(r->interned, &origin, &number);
+	if (err == 0)
+		err = VEC_RESERVE(&r->origins, 1);
+	if (err < 0)
+		return err;
 	/* Its runs may still move: they are looked up when all are there. */
 	if (number == count)
 		r->origins.items[r->origins.count++] = (struct origin){0};
@@ -163,18 +163,18 @@ static int take(struct reconstruct *r, const struct align *align, uint32_t numbe
 	const struct align_sample *s = align_sample(align, number);
 	struct reconstruct_done done = {.sample = *sample};
 	uint32_t own = r->origins.items[sample->origin].n_runs;
-	int e;
+	int err;
 
 	if (!s->n_inferred || (uint64_t)s->n_inferred + s->n_frames + own > ORIGIN_MAX_RUNS)
 		return 0;
-	e = reconstruct_path(r, align, s, sample->node, &done.to_node);
-	if (e == 0)
-		e = reconstruct_origin(r, s, sample->origin, &done.to_origin);
-	if (e == 0)
-		e = VEC_RESERVE(&r->done, 1);
-	if (e == 0)
+	err = reconstruct_path(r, align, s, sample->node, &done.to_node);
+	if (err == 0)
+		err = reconstruct_origin(r, s, sample->origin, &done.to_origin);
+	if (err == 0)
+		err = VEC_RESERVE(&r->done, 1);
+	if (err == 0)
 		r->done.items[r->done.count++] = done;
-	return e;
+	return err;
 }
 
 /* --- slices --------------------------------------------------------------------------------- */
@@ -186,56 +186,56 @@ static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_
 {
 	uint64_t frames = 0;
 	size_t i = from;
-	int e = 0;
+	int err = 0;
 
-	for (; e == 0 && i < r->samples.count && frames < SLICE_FRAMES; i++) {
+	for (; err == 0 && i < r->samples.count && frames < RECONSTRUCT_FRAMES; i++) {
 		const struct store_sample *s = &r->samples.items[i];
 		const struct align_frame *path;
 		uint32_t count;
 
 		numbers[i - from] = ALIGN_NONE;
-		e = align_input_path(r->evidence, s, &path, &count);
-		if (e < 0 || !count)
+		err = align_input_path(r->input, s, &path, &count);
+		if (err < 0 || !count)
 			continue;
 		frames += count;
 		numbers[i - from] = align_count(align);
-		e = align_add(align, s->thread, align_input_program(r->evidence, s->thread),
-			      s->time_ns, path, count, align_input_reaches_entry(r->evidence, s));
+		err = align_add(align, s->thread, align_input_program(r->input, s->thread),
+				s->time_ns, path, count, align_input_reaches_entry(r->input, s));
 	}
 	*ret_to = i;
-	return e == -EOVERFLOW ? -ENOMEM : e;
+	return err == -EOVERFLOW ? -ENOMEM : err;
 }
 
 /* Completes the samples of one slice. `from`, `done`: where it begins, and up to which samples are
  * complete already; both are moved on. */
-static int slice(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
+static int batch(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
 {
 	struct align *align = NULL;
 	size_t to = *from, end;
-	int e = align_new(&align);
+	int err = align_new(&align);
 
-	if (e == 0)
-		e = fill(r, align, *from, numbers, &to);
-	if (e == 0)
-		e = align_run(align);
-	end = to < r->samples.count ? to - (to - *from) / SLICE_OVERLAP : to;
-	for (size_t i = *done; e == 0 && i < end; i++) {
+	if (err == 0)
+		err = fill(r, align, *from, numbers, &to);
+	if (err == 0)
+		err = align_run(align);
+	end = to < r->samples.count ? to - (to - *from) / RECONSTRUCT_OVERLAP : to;
+	for (size_t i = *done; err == 0 && i < end; i++) {
 		const struct store_sample *s = &r->samples.items[i];
 
 		if (numbers[i - *from] != ALIGN_NONE && reconstruct_is_candidate(&r->tables, s))
-			e = take(r, align, numbers[i - *from], s);
+			err = take(r, align, numbers[i - *from], s);
 	}
 	*from = to < r->samples.count ? end - (to - end) : to;
 	*done = end;
 	align_free(align);
-	return e;
+	return err;
 }
 
-/* --- which samples are evidence ------------------------------------------------------------- */
+/* --- which samples are input ------------------------------------------------------------- */
 
-#define MARK_WANTED 1u /* partial */
-#define MARK_NEAR   2u /* of use for one */
-#define MARK_THREAD 2  /* bits to the left: the thread's number */
+#define MARK_CANDIDATE 1u /* partial */
+#define MARK_NEAR      2u /* of use for one */
+#define MARK_THREAD    2  /* bits to the left: the thread's number */
 
 /* First pass: which are partial. */
 int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
@@ -243,12 +243,12 @@ int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
 	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
 	    sample->thread > UINT32_MAX >> MARK_THREAD)
 		return -EBADMSG;
-	align_input_note(r->evidence, sample);
+	align_input_note(r->input, sample);
 	if (BIG_RESERVE(&r->marks, 1) < 0)
 		return -ENOMEM;
 	r->marks.items[r->marks.count++] =
 		sample->thread << MARK_THREAD |
-		(reconstruct_is_candidate(&r->tables, sample) ? MARK_WANTED | MARK_NEAR : 0);
+		(reconstruct_is_candidate(&r->tables, sample) ? MARK_CANDIDATE | MARK_NEAR : 0);
 	return 0;
 }
 
@@ -261,10 +261,10 @@ static void reconstruct_step(struct reconstruct *r, struct reconstruct_near *nea
 {
 	uint32_t thread = *mark >> MARK_THREAD;
 	uint32_t *own = &near->thread[thread];
-	uint32_t *program = &near->program[align_input_program(r->evidence, thread)];
+	uint32_t *program = &near->program[align_input_program(r->input, thread)];
 
-	if (*mark & MARK_WANTED)
-		*own = *program = ALIGN_INPUT_NEAR;
+	if (*mark & MARK_CANDIDATE)
+		*own = *program = RECONSTRUCT_NEAR;
 	if (*own || *program)
 		*mark |= MARK_NEAR;
 	*own -= *own > 0;
@@ -303,20 +303,20 @@ static int keep(void *arg, const struct store_sample *sample)
 	if (VEC_RESERVE(&r->samples, 1) < 0)
 		return -ENOMEM;
 	r->samples.items[r->samples.count++] = *sample;
-	align_input_count(r->evidence, sample);
+	align_input_count(r->input, sample);
 	return 0;
 }
 
 static int choose(struct reconstruct *r)
 {
-	int e = mark_near(r);
+	int err = mark_near(r);
 
-	if (e == 0)
-		e = store_reader_samples(r->reader, keep, r);
+	if (err == 0)
+		err = store_reader_samples(r->reader, keep, r);
 	free(r->marks.items);
 	r->marks.items = NULL;
 	r->marks.count = r->marks.cap = 0;
-	return e;
+	return err;
 }
 
 /* --- where completed paths are in the recording's trie --------------------------------------- */
@@ -374,25 +374,25 @@ static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
 	return 0;
 }
 
-static int place(struct reconstruct *r)
+static int enter_nodes(struct reconstruct *r)
 {
 	uint32_t *nodes;
 	size_t n_new = 0;
-	int e = reconstruct_find(r, &nodes);
+	int err = reconstruct_find(r, &nodes);
 
-	if (e < 0)
-		return e;
+	if (err < 0)
+		return err;
 	for (size_t i = 1; i < r->paths.count; i++)
 		n_new += !nodes[i];
 	if (n_new)
-		e = reconstruct_add(r, nodes, n_new);
-	for (size_t i = 0; e == 0 && i < r->done.count; i++)
+		err = reconstruct_add(r, nodes, n_new);
+	for (size_t i = 0; err == 0 && i < r->done.count; i++)
 		r->done.items[i].to_node = nodes[r->done.items[i].to_node];
 	free(nodes);
-	return e;
+	return err;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
 	const struct reconstruct_done *x = a, *y = b;
 
@@ -409,7 +409,7 @@ static void reconstruct_show(struct reconstruct *r)
 	for (uint32_t i = r->n_stored; i < r->origins.count; i++)
 		r->origins.items[i] = origin_at(r->interned, i - r->n_stored + 1);
 	if (r->done.count)
-		qsort(r->done.items, r->done.count, sizeof(*r->done.items), compare);
+		qsort(r->done.items, r->done.count, sizeof(*r->done.items), compare_samples);
 	r->tables.origins = r->origins.items;
 	r->tables.n_origins = (uint32_t)r->origins.count;
 }
@@ -418,16 +418,16 @@ static int reconstruct_all(struct reconstruct *r)
 {
 	uint32_t *numbers = NULL;
 	size_t from = 0, done = 0;
-	int e = choose(r);
+	int err = choose(r);
 
-	if (e == 0) {
+	if (err == 0) {
 		numbers = vec_alloc(r->samples.count + 1, sizeof(*numbers));
-		e = numbers ? 0 : -ENOMEM;
+		err = numbers ? 0 : -ENOMEM;
 	}
-	while (e == 0 && done < r->samples.count)
-		e = slice(r, numbers, &from, &done);
+	while (err == 0 && done < r->samples.count)
+		err = batch(r, numbers, &from, &done);
 	free(numbers);
-	return e;
+	return err;
 }
 
 static int begin(struct reconstruct *r, const struct store_tables *t)
@@ -446,18 +446,18 @@ int reconstruct_new(struct store_reader *reader, struct names *names,
 {
 	const struct store_tables *t = store_reader_tables(reader);
 	struct reconstruct *r = calloc(1, sizeof(*r));
-	int e;
+	int err;
 
 	if (!r)
 		return -ENOMEM;
 	r->reader = reader;
 	r->tables = *t;
-	e = align_input_new(t, names, &r->evidence);
-	if (e == 0)
-		e = begin(r, t);
-	if (e < 0) {
+	err = align_input_new(t, names, &r->input);
+	if (err == 0)
+		err = begin(r, t);
+	if (err < 0) {
 		reconstruct_free(r);
-		return e;
+		return err;
 	}
 	*ret_reconstruct = r;
 	return 0;
@@ -465,16 +465,16 @@ int reconstruct_new(struct store_reader *reader, struct names *names,
 
 int reconstruct_run(struct reconstruct *r)
 {
-	int e = reconstruct_all(r);
+	int err = reconstruct_all(r);
 
-	if (e == 0 && r->done.count)
-		e = place(r);
+	if (err == 0 && r->done.count)
+		err = enter_nodes(r);
 	free(r->samples.items);
 	r->samples.items = NULL;
 	r->samples.count = r->samples.cap = 0;
-	if (e == 0)
+	if (err == 0)
 		reconstruct_show(r);
-	return e;
+	return err;
 }
 
 const struct store_tables *reconstruct_tables(const struct reconstruct *r)
@@ -495,7 +495,7 @@ void reconstruct_map(const struct reconstruct *r, struct store_sample *sample)
 
 	if (align_input_is_complete(sample) || !r->done.count)
 		return;
-	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), compare);
+	found = bsearch(&key, r->done.items, r->done.count, sizeof(key), compare_samples);
 	if (!found)
 		return;
 	sample->node = found->to_node;

@@ -84,10 +84,10 @@ static const struct profile_frame *work_frames(const struct annotate_work *w, ui
 static int work_enter_function(struct annotate_work *w, const struct profile_symbol *symbol)
 {
 	uint32_t at;
-	int r = int_map_enter(&w->chosen, symbol->number, (uint32_t)w->symbols.count, &at);
+	int err = int_map_enter(&w->chosen, symbol->number, (uint32_t)w->symbols.count, &at);
 
-	if (r < 0 || at < w->symbols.count)
-		return r;
+	if (err < 0 || at < w->symbols.count)
+		return err;
 	if (VEC_RESERVE(&w->symbols, 1) < 0 || VEC_RESERVE(&w->functions, 1) < 0)
 		return -ENOMEM;
 	w->symbols.items[w->symbols.count++] = symbol;
@@ -100,12 +100,12 @@ static int work_meet(struct annotate_work *w, uint32_t location)
 {
 	size_t n;
 	const struct profile_frame *frames = work_frames(w, location, &n);
-	int r = frames ? 0 : -ENOMEM;
+	int err = frames ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < n; i++)
+	for (size_t i = 0; err == 0 && i < n; i++)
 		if (!w->pattern || pattern_is_function(w->pattern, frames[i].symbol->name))
-			r = work_enter_function(w, frames[i].symbol);
-	return r;
+			err = work_enter_function(w, frames[i].symbol);
+	return err;
 }
 
 static int work_count_functions(struct annotate_work *w)
@@ -152,7 +152,7 @@ static int work_compare_functions(const void *a, const void *b, void *arg)
 static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annotate *a)
 {
 	uint32_t n = (uint32_t)w->symbols.count, *order = calloc((size_t)n + 1, sizeof(*order));
-	int r = 0;
+	int err = 0;
 
 	if (!order)
 		return -ENOMEM;
@@ -164,19 +164,19 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 		a->n++;
 	a->functions = calloc((size_t)a->n + 1, sizeof(*a->functions));
 	int_map_clear(&w->chosen);
-	for (uint32_t i = 0; a->functions && r == 0 && i < a->n; i++) {
+	for (uint32_t i = 0; a->functions && err == 0 && i < a->n; i++) {
 		uint32_t at;
 
 		a->functions[i] =
 			(struct annotate_function){.symbol = w->symbols.items[order[i]],
 						   .self = w->functions.items[order[i]].self,
 						   .total = w->functions.items[order[i]].total};
-		r = int_map_enter(&w->chosen, a->functions[i].symbol->number, i, &at);
+		err = int_map_enter(&w->chosen, a->functions[i].symbol->number, i, &at);
 	}
 	for (uint32_t i = a->n; w->pattern && i < n; i++)
 		a->n_more += w->functions.items[order[i]].total > 0;
 	free(order);
-	return a->functions ? r : -ENOMEM;
+	return a->functions ? err : -ENOMEM;
 }
 
 /* --- pass 2: locations and lines ---------------------------------------------------------------
@@ -189,18 +189,18 @@ static int work_line(struct annotate_work *w, uint32_t function, const struct pr
 	uint32_t number = (uint32_t)w->lines.count;
 	uint64_t key = ((uint64_t)(uintptr_t)frame->file * 31 + function) * 0x9e3779b97f4a7c15u ^
 		       frame->line;
-	int r;
+	int err;
 
 	for (;; key++) { /* a key that another line has: the next one is tried */
-		r = int_map_enter(&w->line_by_key, key, number, ret_line);
-		if (r < 0 || *ret_line == number)
+		err = int_map_enter(&w->line_by_key, key, number, ret_line);
+		if (err < 0 || *ret_line == number)
 			break;
 		if (w->line_function.items[*ret_line] == function &&
 		    w->line_info.items[*ret_line].file == frame->file &&
 		    w->line_info.items[*ret_line].line == frame->line)
 			return 0;
 	}
-	if (r < 0 || VEC_RESERVE(&w->lines, 1) < 0 || VEC_RESERVE(&w->line_info, 1) < 0 ||
+	if (err < 0 || VEC_RESERVE(&w->lines, 1) < 0 || VEC_RESERVE(&w->line_info, 1) < 0 ||
 	    VEC_RESERVE(&w->line_function, 1) < 0)
 		return -ENOMEM;
 	w->lines.items[w->lines.count++] = (struct annotate_count){0};
@@ -215,9 +215,9 @@ static int work_ref(struct annotate_work *w, uint32_t location, const struct pro
 {
 	struct annotate_ref ref = {
 		.function = function, .location = (uint32_t)w->locations.count, .is_leaf = is_leaf};
-	int r = work_line(w, function, frame, &ref.line);
+	int err = work_line(w, function, frame, &ref.line);
 
-	if (r < 0 || VEC_RESERVE(&w->locations, 1) < 0 || VEC_RESERVE(&w->location_info, 1) < 0 ||
+	if (err < 0 || VEC_RESERVE(&w->locations, 1) < 0 || VEC_RESERVE(&w->location_info, 1) < 0 ||
 	    VEC_RESERVE(&w->location_function, 1) < 0 || VEC_RESERVE(&w->refs, 1) < 0)
 		return -ENOMEM;
 	w->locations.items[w->locations.count++] = (struct annotate_count){0};
@@ -233,33 +233,33 @@ static int work_location(struct annotate_work *w, uint32_t location)
 {
 	size_t n, first = w->refs.count;
 	const struct profile_frame *frames = work_frames(w, location, &n);
-	int r = frames ? 0 : -ENOMEM;
+	int err = frames ? 0 : -ENOMEM;
 
-	for (size_t i = n; r == 0 && i-- > 0;) {
+	for (size_t i = n; err == 0 && i-- > 0;) {
 		uint32_t f = int_map_find(&w->chosen, frames[i].symbol->number);
 		bool is_known = f == INT_MAP_NONE;
 
 		for (size_t k = first; k < w->refs.count; k++)
 			is_known = is_known || w->refs.items[k].function == f;
 		if (!is_known)
-			r = work_ref(w, location, &frames[i], f, i == n - 1);
+			err = work_ref(w, location, &frames[i], f, i == n - 1);
 	}
-	return r;
+	return err;
 }
 
 static int work_make_refs(struct annotate_work *w)
 {
 	uint32_t n = profile_tables(w->profile)->n_locations;
-	int r = 0;
+	int err = 0;
 
 	w->first_ref = calloc((size_t)n + 2, sizeof(*w->first_ref));
 	if (!w->first_ref)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		r = work_location(w, i);
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
+		err = work_location(w, i);
 		w->first_ref[i + 1] = (uint32_t)w->refs.count;
 	}
-	return r;
+	return err;
 }
 
 /* --- pass 3: counting ----------------------------------------------------------------------- */
@@ -305,9 +305,9 @@ static int compare_lines(const void *a, const void *b, void *arg)
 	const struct annotate_order *order = arg;
 	const struct annotate_line *x = &order->lines[*(const uint32_t *)a];
 	const struct annotate_line *y = &order->lines[*(const uint32_t *)b];
-	int r = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+	int by_file = strcmp(x->file ? x->file : "", y->file ? y->file : "");
 
-	return r ? r : (x->line > y->line) - (x->line < y->line);
+	return by_file ? by_file : (x->line > y->line) - (x->line < y->line);
 }
 
 static int compare_locations(const void *a, const void *b, void *arg)
@@ -378,34 +378,34 @@ static int work_take_locations(const struct annotate_work *w, uint32_t function,
 static int work_take(const struct annotate_work *w, struct annotate *a)
 {
 	uint32_t *renumber = calloc(w->lines.count + 1, sizeof(*renumber));
-	int r = renumber ? 0 : -ENOMEM;
+	int err = renumber ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; r == 0 && i < a->n; i++) {
-		r = work_take_lines(w, i, &a->functions[i], renumber);
-		if (r == 0)
-			r = work_take_locations(w, i, &a->functions[i], renumber);
+	for (uint32_t i = 0; err == 0 && i < a->n; i++) {
+		err = work_take_lines(w, i, &a->functions[i], renumber);
+		if (err == 0)
+			err = work_take_locations(w, i, &a->functions[i], renumber);
 	}
 	free(renumber);
-	return r;
+	return err;
 }
 
 static int work_run(struct annotate_work *w, uint32_t max, struct annotate *a)
 {
 	uint32_t n = profile_tables(w->profile)->n_locations;
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = work_meet(w, i);
-	if (r == 0)
-		r = work_count_functions(w);
-	if (r == 0)
-		r = work_keep_largest(w, max, a);
-	if (r == 0 && !a->n)
-		r = -ENOENT;
-	if (r == 0)
-		r = work_make_refs(w);
-	if (r < 0)
-		return r;
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		err = work_meet(w, i);
+	if (err == 0)
+		err = work_count_functions(w);
+	if (err == 0)
+		err = work_keep_largest(w, max, a);
+	if (err == 0 && !a->n)
+		err = -ENOENT;
+	if (err == 0)
+		err = work_make_refs(w);
+	if (err < 0)
+		return err;
 	work_count(w);
 	return work_take(w, a);
 }
@@ -415,14 +415,14 @@ int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
 {
 	struct annotate_work w = {.profile = profile, .pattern = pattern};
 	struct annotate a = {0};
-	int r = work_run(&w, pattern ? max : 1, &a);
+	int err = work_run(&w, pattern ? max : 1, &a);
 
 	work_free(&w);
-	if (r < 0)
+	if (err < 0)
 		annotate_free(&a);
 	else
 		*ret_annotate = a;
-	return r;
+	return err;
 }
 
 void annotate_free(struct annotate *a)

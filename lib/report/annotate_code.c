@@ -53,7 +53,7 @@ static int code_open(struct code_work *w, const struct store_object *object)
 {
 	const char *root = w->options->root ? w->options->root : "";
 	char *path;
-	int fd, r;
+	int fd, err;
 
 	if (object->kind != OBJECT_ELF) {
 		code_problem(w->code, object->path, "its code is in no file");
@@ -62,18 +62,18 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	if (asprintf(&path, "%s%s", root, object->path) < 0)
 		return -ENOMEM;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	r = fd < 0 ? -errno : elf_file_open(fd, &w->code->elf);
+	err = fd < 0 ? -errno : elf_file_open(fd, &w->code->elf);
 	if (fd >= 0)
 		close(fd);
-	if (r == 0 && elf_file_id(w->code->elf) != object->file_id) {
+	if (err == 0 && elf_file_id(w->code->elf) != object->file_id) {
 		code_problem(w->code, path, "is not the file that was recorded");
-		r = -ENOENT;
-	} else if (r < 0 && r != -ENOMEM) {
-		code_problem(w->code, path, strerror(-r));
-		r = -ENOENT;
+		err = -ENOENT;
+	} else if (err < 0 && err != -ENOMEM) {
+		code_problem(w->code, path, strerror(-err));
+		err = -ENOENT;
 	}
 	free(path);
-	return r;
+	return err;
 }
 
 /* The here with most samples where the function is not inlined: its object is looked at. */
@@ -101,10 +101,10 @@ static int code_end(struct code_work *w, uint32_t object)
 	const struct store_tables *t = profile_tables(w->profile);
 	struct unwind_bounds *bounds;
 	uint64_t vaddr, end_vaddr = UINT64_MAX, last = w->start;
-	int r = unwind_bounds_new(w->code->elf, &bounds);
+	int err = unwind_bounds_new(w->code->elf, &bounds);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	if (elf_file_offset_to_vaddr(w->code->elf, w->start, &vaddr))
 		end_vaddr = unwind_bounds_end(bounds, vaddr);
 	unwind_bounds_free(bounds);
@@ -181,27 +181,28 @@ static int code_decode(struct code_work *w, const ZydisDecoder *decoder,
 	char text[256];
 	struct buf b = {0};
 	uint64_t vaddr = at;
-	int r = vec_reserve((void **)&code->instructions, &w->cap, (size_t)code->n + 1, sizeof(i));
+	int err =
+		vec_reserve((void **)&code->instructions, &w->cap, (size_t)code->n + 1, sizeof(i));
 
 	elf_file_offset_to_vaddr(code->elf, at, &vaddr);
-	if (r == 0 &&
+	if (err == 0 &&
 	    ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, w->end - at, &is, operands)) &&
 	    ZYAN_SUCCESS(ZydisFormatterFormatInstruction(formatter, &is, operands,
 							 is.operand_count_visible, text,
 							 sizeof(text), vaddr, NULL))) {
 		i.length = is.length;
 		text_put_raw(&b, text);
-		r = code_target(w, &is, operands, vaddr, &b);
+		err = code_target(w, &is, operands, vaddr, &b);
 	} else {
 		text_printf(&b, "(bad) 0x%02x", *bytes);
 	}
 	buf_put_u8(&b, 0);
-	if (r == 0)
-		r = b.failed ? -ENOMEM : code_line(w, &i);
-	if (r < 0) {
+	if (err == 0)
+		err = b.failed ? -ENOMEM : code_line(w, &i);
+	if (err < 0) {
 		buf_free(&b);
 		free(i.inlined);
-		return r;
+		return err;
 	}
 	i.text = (char *)b.data;
 	code->instructions[code->n++] = i;
@@ -213,7 +214,7 @@ static int code_decode_all(struct code_work *w)
 	ZydisDecoder decoder;
 	ZydisFormatter formatter;
 	int64_t len;
-	int r = 0;
+	int err = 0;
 
 	w->bytes = calloc(1, w->end - w->start + 1);
 	if (!w->bytes)
@@ -233,12 +234,12 @@ static int code_decode_all(struct code_work *w)
 				  ZYDIS_PADDING_DISABLED);
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING,
 				  ZYDIS_PADDING_DISABLED);
-	for (uint64_t at = w->start; r == 0 && at < w->end;) {
-		r = code_decode(w, &decoder, &formatter, at);
-		if (r == 0)
+	for (uint64_t at = w->start; err == 0 && at < w->end;) {
+		err = code_decode(w, &decoder, &formatter, at);
+		if (err == 0)
 			at += w->code->instructions[w->code->n - 1].length;
 	}
-	return r;
+	return err;
 }
 
 /* Gives each here's samples to the instruction that holds its byte. */
@@ -271,7 +272,7 @@ static int code_run(struct code_work *w)
 	const struct symbolizer_options options = {.debug_root = "/usr/lib/debug",
 						   .with_lines = true};
 	uint32_t object;
-	int r;
+	int err;
 
 	if (!here) {
 		snprintf(w->code->problem, sizeof(w->code->problem),
@@ -280,25 +281,25 @@ static int code_run(struct code_work *w)
 	}
 	object = t->locations[here->location].object;
 	w->start = code_start(t, here);
-	r = code_open(w, &t->objects[object]);
-	if (r == -ENOENT)
+	err = code_open(w, &t->objects[object]);
+	if (err == -ENOENT)
 		return 0;
-	if (r == 0 && !w->start)
+	if (err == 0 && !w->start)
 		snprintf(w->code->problem, sizeof(w->code->problem),
 			 "where it starts is not known");
-	if (r < 0 || !w->start)
-		return r;
-	r = symbolizer_new(&options, &w->code->symbolizer);
-	if (r == 0)
-		r = symbolizer_object_new(w->code->symbolizer, w->code->elf,
-					  t->objects[object].path, &w->symbols);
-	if (r == 0)
-		r = code_end(w, object);
-	if (r == 0)
-		r = code_decode_all(w);
-	if (r == 0)
+	if (err < 0 || !w->start)
+		return err;
+	err = symbolizer_new(&options, &w->code->symbolizer);
+	if (err == 0)
+		err = symbolizer_object_new(w->code->symbolizer, w->code->elf,
+					    t->objects[object].path, &w->symbols);
+	if (err == 0)
+		err = code_end(w, object);
+	if (err == 0)
+		err = code_decode_all(w);
+	if (err == 0)
 		code_count(w, object);
-	return r;
+	return err;
 }
 
 int annotate_code_make(const struct profile *profile, const struct annotate_function *function,
@@ -307,14 +308,14 @@ int annotate_code_make(const struct profile *profile, const struct annotate_func
 	struct annotate_code code = {0};
 	struct code_work w = {
 		.profile = profile, .function = function, .options = options, .code = &code};
-	int r = code_run(&w);
+	int err = code_run(&w);
 
 	free(w.bytes);
-	if (r < 0)
+	if (err < 0)
 		annotate_code_free(&code);
 	else
 		*ret_code = code;
-	return r;
+	return err;
 }
 
 void annotate_code_free(struct annotate_code *code)
@@ -361,19 +362,19 @@ static int source_find(const char *file, const struct annotate_code_options *opt
 		       char **ret_text)
 {
 	const char *names[] = {file, file, text_basename(file)};
-	int r = 0;
+	int err = 0;
 
-	for (int i = 0; r == 0 && !*ret_text && i < 3; i++) {
+	for (int i = 0; err == 0 && !*ret_text && i < 3; i++) {
 		char *path;
 
 		if (i > 0 && !options->source)
 			break;
 		if (asprintf(&path, "%s%s%s", i ? options->source : "", i ? "/" : "", names[i]) < 0)
 			return -ENOMEM;
-		r = source_slurp(path, ret_text);
+		err = source_slurp(path, ret_text);
 		free(path);
 	}
-	return r;
+	return err;
 }
 
 int annotate_source_read(const char *file, const struct annotate_code_options *options,
@@ -381,11 +382,11 @@ int annotate_source_read(const char *file, const struct annotate_code_options *o
 {
 	struct annotate_source s = {0};
 	size_t cap = 0;
-	int r = source_find(file, options, &s.text);
+	int err = source_find(file, options, &s.text);
 
-	for (char *at = s.text, *end; r == 0 && at && *at; at = end + 1) {
-		r = vec_reserve((void **)&s.lines, &cap, (size_t)s.n + 2, sizeof(*s.lines));
-		if (r < 0)
+	for (char *at = s.text, *end; err == 0 && at && *at; at = end + 1) {
+		err = vec_reserve((void **)&s.lines, &cap, (size_t)s.n + 2, sizeof(*s.lines));
+		if (err < 0)
 			break;
 		s.lines[++s.n] = at;
 		end = strchrnul(at, '\n');
@@ -393,11 +394,11 @@ int annotate_source_read(const char *file, const struct annotate_code_options *o
 			break;
 		*end = '\0';
 	}
-	if (r < 0)
+	if (err < 0)
 		annotate_source_free(&s);
 	else
 		*ret_source = s;
-	return r;
+	return err;
 }
 
 void annotate_source_free(struct annotate_source *source)

@@ -176,16 +176,16 @@ static int view_rows(struct view *v, uint32_t line, uint32_t at)
 {
 	const struct annotate_line *l = line ? view_find_line(v, line) : NULL;
 	bool is_first = true, is_strong = l && view_is_hot(v, l->self);
-	int r = 0;
+	int err = 0;
 
 	if (line)
 		view_put_source(v, line);
 	if (line && !v->left) {
-		r = view_line(v, is_strong);
+		err = view_line(v, is_strong);
 		is_first = false;
 	}
 	if (!is_first && !at)
-		return r;
+		return err;
 	do {
 		const struct annotate_instruction *i = at ? &v->code.instructions[at - 1] : NULL;
 		bool is_hot = (i && view_is_hot(v, i->hit)) || (is_first && is_strong);
@@ -194,11 +194,11 @@ static int view_rows(struct view *v, uint32_t line, uint32_t at)
 			view_put_left(v);
 		if (i)
 			view_put_instruction(v, i);
-		r = view_line(v, is_hot);
+		err = view_line(v, is_hot);
 		at = i ? v->next[at - 1] : 0;
 		is_first = false;
-	} while (r == 0 && at);
-	return r;
+	} while (err == 0 && at);
+	return err;
 }
 
 /* Chains the instructions of each shown line; heads[0] is of those without one. */
@@ -244,7 +244,7 @@ static int view_head(struct view *v)
 	const struct annotate_function *f = v->function;
 	uint64_t all = profile_totals(v->profile)->samples;
 	char share[TEXT_SHARE_MAX];
-	int r;
+	int err;
 
 	text_put_raw(&v->row, "\n# ");
 	text_put_name(&v->row, f->symbol->name, v->options->utf8);
@@ -253,33 +253,33 @@ static int view_head(struct view *v)
 		    text_share(f->total, all, share),
 		    profile_is_filtered(v->profile) ? " chosen" : "");
 	text_printf(&v->row, "; %" PRIu64 " hit in it", f->self);
-	r = view_line(v, false);
-	if (r == 0 && v->code.problem[0]) {
+	err = view_line(v, false);
+	if (err == 0 && v->code.problem[0]) {
 		text_put_raw(&v->row, "# no instructions: ");
 		text_put_name(&v->row, v->code.problem, v->options->utf8);
-		r = view_line(v, false);
+		err = view_line(v, false);
 	}
-	if (r == 0 && v->file) {
+	if (err == 0 && v->file) {
 		text_put_raw(&v->row, "# source: ");
 		text_put_name(&v->row, v->file, v->options->utf8);
 		text_put_raw(&v->row, v->source.n ? "" : " (not here: see --source)");
-		r = view_line(v, false);
-	} else if (r == 0) {
+		err = view_line(v, false);
+	} else if (err == 0) {
 		text_put_raw(&v->row, "# source: not known: built without -g, or recorded so");
-		r = view_line(v, false);
+		err = view_line(v, false);
 	}
 	text_printf(&v->row, "# in %% of these %" PRIu64 " samples:", f->total);
-	if (r == 0)
-		r = view_line(v, false);
-	return r < 0 ? r : view_columns(v);
+	if (err == 0)
+		err = view_line(v, false);
+	return err < 0 ? err : view_columns(v);
 }
 
 /* Lines of other files: where parts of the function come from a header. */
 static int view_other_lines(struct view *v)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < v->function->n_lines; i++) {
+	for (uint32_t i = 0; err == 0 && i < v->function->n_lines; i++) {
 		const struct annotate_line *l = &v->function->lines[i];
 
 		if (view_same_file(v, l->file) && l->line)
@@ -290,72 +290,72 @@ static int view_other_lines(struct view *v)
 		text_put_name(&v->row, l->file ? l->file : "code without a line", v->options->utf8);
 		if (l->line)
 			text_printf(&v->row, ":%u", l->line);
-		r = view_line(v, view_is_hot(v, l->self));
+		err = view_line(v, view_is_hot(v, l->self));
 	}
-	return r;
+	return err;
 }
 
 static int view_body(struct view *v)
 {
 	uint32_t *heads = view_chain(v);
-	int r = heads ? 0 : -ENOMEM;
+	int err = heads ? 0 : -ENOMEM;
 
-	for (uint32_t line = v->first; r == 0 && line && line <= v->last; line++)
-		r = view_rows(v, line, heads[line - v->first + 1]);
-	if (r == 0)
-		r = view_other_lines(v);
-	if (r == 0 && heads[0]) {
+	for (uint32_t line = v->first; err == 0 && line && line <= v->last; line++)
+		err = view_rows(v, line, heads[line - v->first + 1]);
+	if (err == 0)
+		err = view_other_lines(v);
+	if (err == 0 && heads[0]) {
 		v->left = v->first ? v->left : 0;
-		r = view_rows(v, 0, heads[0]);
+		err = view_rows(v, 0, heads[0]);
 	}
 	free(heads);
-	return r;
+	return err;
 }
 
 static int view_function(struct view *v)
 {
-	int r = annotate_code_make(v->profile, v->function, v->code_options, &v->code);
+	int err = annotate_code_make(v->profile, v->function, v->code_options, &v->code);
 
 	v->left = !v->options->width		   ? VIEW_LEFT
 		  : v->options->width < VIEW_SIDES ? 0
 						   : v->options->width / 2;
 	view_choose_file(v);
-	if (r == 0 && v->file)
-		r = annotate_source_read(v->file, v->code_options, &v->source);
+	if (err == 0 && v->file)
+		err = annotate_source_read(v->file, v->code_options, &v->source);
 	view_span(v);
-	if (r == 0)
-		r = view_head(v);
-	if (r == 0)
-		r = view_body(v);
+	if (err == 0)
+		err = view_head(v);
+	if (err == 0)
+		err = view_body(v);
 	annotate_code_free(&v->code);
 	annotate_source_free(&v->source);
 	free(v->next);
 	buf_free(&v->row);
 	buf_free(&v->side);
-	return r;
+	return err;
 }
 
 int annotate_write_text(const struct profile *profile, const struct annotate *annotate,
 			const struct annotate_code_options *code_options,
 			const struct report_options *options, FILE *out)
 {
-	int r = report_header_text(profile, options, out);
+	int err = report_header_text(profile, options, out);
 
-	for (uint32_t i = 0; r == 0 && i < annotate->n; i++) {
+	for (uint32_t i = 0; err == 0 && i < annotate->n; i++) {
 		struct view v = {.profile = profile,
 				 .function = &annotate->functions[i],
 				 .code_options = code_options,
 				 .options = options,
 				 .out = out};
 
-		r = view_function(&v);
+		err = view_function(&v);
 	}
-	if (r == 0 && annotate->n_more &&
+	if (err == 0 && annotate->n_more &&
 	    fprintf(out, "\n# %u more functions of that name\n", annotate->n_more) < 0)
-		r = -EIO;
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
-	return r;
+		err = -EIO;
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
+	return err;
 }
 
 /* --- JSON ----------------------------------------------------------------------------------- */
@@ -397,10 +397,10 @@ static int json_function(const struct profile *profile, const struct annotate_fu
 			 const struct annotate_code_options *code_options, struct buf *b)
 {
 	struct annotate_code code;
-	int r = annotate_code_make(profile, f, code_options, &code);
+	int err = annotate_code_make(profile, f, code_options, &code);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	text_put_raw(b, "\n{\"name\":");
 	text_put_json(b, f->symbol->name);
 	text_put_raw(b, ",\"object\":");
@@ -424,22 +424,22 @@ int annotate_write_json(const struct profile *profile, const struct annotate *an
 			const struct annotate_code_options *code_options, FILE *out)
 {
 	struct buf b = {0};
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&b, "{\"schema\":1,");
 	report_header_json(profile, &b);
 	text_put_raw(&b, ",\"functions\":[");
-	for (uint32_t i = 0; r == 0 && i < annotate->n; i++) {
+	for (uint32_t i = 0; err == 0 && i < annotate->n; i++) {
 		text_put_raw(&b, i ? "," : "");
-		r = json_function(profile, &annotate->functions[i], code_options, &b);
-		if (r == 0 && b.len > VIEW_DRAIN)
-			r = text_flush(&b, out);
+		err = json_function(profile, &annotate->functions[i], code_options, &b);
+		if (err == 0 && b.len > VIEW_DRAIN)
+			err = text_flush(&b, out);
 	}
 	text_printf(&b, "],\"more\":%u}\n", annotate->n_more);
-	if (r == 0)
-		r = text_flush(&b, out);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(&b, out);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	buf_free(&b);
-	return r;
+	return err;
 }

@@ -26,7 +26,7 @@ struct compare_thread {
 
 struct compare_state {
 	struct profile *profile;
-	struct align_input *evidence;
+	struct align_input *input;
 	struct align *align;
 	struct common_prefix *prefix;
 	struct compare *result;
@@ -34,7 +34,7 @@ struct compare_state {
 	VEC(struct compare_truth) truths; /* by sample */
 	struct compare_thread *threads;	  /* by number */
 	uint32_t n_threads;
-	uint64_t *seen_truth, *seen_found; /* by symbol: the last sample that had it, + 1 */
+	uint64_t *seen_truth, *seen_aligned; /* by symbol: the last sample that had it, + 1 */
 };
 
 void compare_free(struct compare *c)
@@ -48,7 +48,7 @@ void compare_free(struct compare *c)
 
 static void release(struct compare_state *c)
 {
-	align_input_free(c->evidence);
+	align_input_free(c->input);
 	common_prefix_free(c->prefix);
 	align_free(c->align);
 	free(c->frames.items);
@@ -57,7 +57,7 @@ static void release(struct compare_state *c)
 		free(c->threads[i].ends);
 	free(c->threads);
 	free(c->seen_truth);
-	free(c->seen_found);
+	free(c->seen_aligned);
 }
 
 /* --- cutting -------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static int compare_cuts(struct compare_state *c, uint32_t thread, const struct a
 			uint32_t n)
 {
 	const struct compare_options *o = &c->result->options;
-	int r;
+	int err;
 
 	if (n <= o->frames)
 		return 0;
@@ -107,15 +107,15 @@ static int compare_cuts(struct compare_state *c, uint32_t thread, const struct a
 		return hash_mix64(c->truths.count + 1) % 100 < o->percent;
 	if (o->no_anchors)
 		return 1;
-	r = is_anchor(&c->threads[thread], &path[n - o->frames - 1]);
-	return r < 0 ? r : !r;
+	err = is_anchor(&c->threads[thread], &path[n - o->frames - 1]);
+	return err < 0 ? err : !err;
 }
 
 static int compare_note(void *arg, const struct store_sample *sample)
 {
 	struct compare_state *c = arg;
 
-	align_input_note(c->evidence, sample);
+	align_input_note(c->input, sample);
 	return 0;
 }
 
@@ -140,8 +140,8 @@ static int enter(struct compare_state *c, const struct store_sample *s,
 	if (cuts)
 		truth.n_left = c->result->options.frames;
 	c->truths.items[c->truths.count++] = truth;
-	return align_add(c->align, s->thread, align_input_program(c->evidence, s->thread),
-			 s->time_ns, c->frames.items + truth.first + n - truth.n_left, truth.n_left,
+	return align_add(c->align, s->thread, align_input_program(c->input, s->thread), s->time_ns,
+			 c->frames.items + truth.first + n - truth.n_left, truth.n_left,
 			 truth.n_left == n);
 }
 
@@ -150,12 +150,12 @@ static int take(void *arg, const struct store_sample *sample)
 	struct compare_state *c = arg;
 	const struct align_frame *path;
 	uint32_t n;
-	int r;
+	int err;
 
 	if (!align_input_is_complete(sample) || !profile_includes(c->profile, sample))
 		return 0;
-	r = align_input_path(c->evidence, sample, &path, &n);
-	return r == 0 && n ? enter(c, sample, path, n) : r;
+	err = align_input_path(c->input, sample, &path, &n);
+	return err == 0 && n ? enter(c, sample, path, n) : err;
 }
 
 /* --- judging -------------------------------------------------------------------------------- */
@@ -169,7 +169,7 @@ static void compare_judge(struct compare_state *c, uint32_t number)
 	bool is_wrong = s->is_complete && s->n_inferred != hidden;
 	struct compare *to = c->result;
 
-	to->whole += s->is_complete;
+	to->complete += s->is_complete;
 	if (!hidden)
 		return;
 	to->cut++;
@@ -215,18 +215,18 @@ static void compare_times(struct compare_state *c, uint32_t number)
 
 		compare_time(c->seen_truth, symbol, number, &routines[symbol].truth);
 		if (i >= truth->n_frames - truth->n_left)
-			compare_time(c->seen_found, symbol, number, &routines[symbol].found);
+			compare_time(c->seen_aligned, symbol, number, &routines[symbol].aligned);
 	}
 	for (uint32_t i = 0; i < s->n_inferred; i++) {
 		const struct align_link *l = align_link(c->align, link);
 
-		compare_time(c->seen_found, l->frame.symbol, number,
-			     &routines[l->frame.symbol].found);
+		compare_time(c->seen_aligned, l->frame.symbol, number,
+			     &routines[l->frame.symbol].aligned);
 		link = l->caller;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		compare_time(c->seen_found, prefix[i].symbol, number,
-			     &routines[prefix[i].symbol].found);
+		compare_time(c->seen_aligned, prefix[i].symbol, number,
+			     &routines[prefix[i].symbol].aligned);
 	routines[frames[truth->n_frames - 1].symbol].self++;
 }
 
@@ -248,8 +248,8 @@ static int sum_up(struct compare_state *c)
 
 	to->routines = calloc(n + 1, sizeof(*to->routines));
 	c->seen_truth = calloc(n + 1, sizeof(*c->seen_truth));
-	c->seen_found = calloc(n + 1, sizeof(*c->seen_found));
-	if (!to->routines || !c->seen_truth || !c->seen_found)
+	c->seen_aligned = calloc(n + 1, sizeof(*c->seen_aligned));
+	if (!to->routines || !c->seen_truth || !c->seen_aligned)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->truths.count; i++) {
 		compare_judge(c, i);
@@ -260,7 +260,7 @@ static int sum_up(struct compare_state *c)
 
 		/* The profile has its own symbols; those of one name and object are alike. */
 		routine.symbol = names_symbol_at(c->result->names, (uint32_t)i);
-		if (routine.truth || routine.found)
+		if (routine.truth || routine.aligned)
 			to->routines[kept++] = routine;
 	}
 	to->n_routines = kept;
@@ -281,26 +281,26 @@ static double compare_now(void)
 static int compare_align(struct compare_state *c)
 {
 	double start = compare_now();
-	int r = align_run(c->align);
+	int err = align_run(c->align);
 
 	c->result->align_seconds = compare_now() - start;
-	return r == 0 ? common_prefix_new(c->align, &c->prefix) : r;
+	return err == 0 ? common_prefix_new(c->align, &c->prefix) : err;
 }
 
 static int prepare(struct compare_state *c)
 {
 	const struct store_tables *t = store_reader_tables(profile_reader(c->profile));
-	int r = names_new(t, &c->result->names);
+	int err = names_new(t, &c->result->names);
 
 	c->n_threads = t->n_threads;
 	c->threads = calloc((size_t)t->n_threads + 1, sizeof(*c->threads));
 	if (!c->threads)
 		return -ENOMEM;
-	if (r == 0)
-		r = align_input_new(t, c->result->names, &c->evidence);
-	if (r == 0)
-		r = align_new(&c->align);
-	return r;
+	if (err == 0)
+		err = align_input_new(t, c->result->names, &c->input);
+	if (err == 0)
+		err = align_new(&c->align);
+	return err;
 }
 
 int compare_new(struct profile *profile, const struct compare_options *options,
@@ -308,29 +308,29 @@ int compare_new(struct profile *profile, const struct compare_options *options,
 {
 	struct compare_state c = {.profile = profile};
 	struct store_reader *reader = profile_reader(profile);
-	int r;
+	int err;
 
 	c.result = calloc(1, sizeof(*c.result));
 	if (!c.result)
 		return -ENOMEM;
 	c.result->options = *options;
-	r = prepare(&c);
+	err = prepare(&c);
 	/* Without heights there is nothing to note but recursions, at which paths would be cut:
 	 * here they are the truth, and stay as they are. */
-	if (r == 0 && store_reader_tables(reader)->sizes)
-		r = store_reader_samples(reader, compare_note, &c);
-	if (r == 0)
-		r = store_reader_samples(reader, take, &c);
-	if (r == 0)
-		r = compare_align(&c);
-	if (r == 0)
-		r = sum_up(&c);
-	if (r == 0 && !c.result->cut)
-		r = -ENODATA;
-	if (r == 0)
+	if (err == 0 && store_reader_tables(reader)->sizes)
+		err = store_reader_samples(reader, compare_note, &c);
+	if (err == 0)
+		err = store_reader_samples(reader, take, &c);
+	if (err == 0)
+		err = compare_align(&c);
+	if (err == 0)
+		err = sum_up(&c);
+	if (err == 0 && !c.result->cut)
+		err = -ENODATA;
+	if (err == 0)
 		*ret_compare = c.result;
 	else
 		compare_free(c.result);
 	release(&c);
-	return r;
+	return err;
 }

@@ -20,9 +20,9 @@ struct compare_options {
 
 struct compare_routine {
 	const struct profile_symbol *symbol;
-	uint64_t truth; /* samples with it anywhere in their path */
-	uint64_t found; /* the same of the aligned ones */
-	uint64_t self;	/* samples that hit in it */
+	uint64_t truth;	  /* samples with it anywhere in their path */
+	uint64_t aligned; /* the same of the aligned ones */
+	uint64_t self;	  /* samples that hit in it */
 };
 
 struct compare {
@@ -30,7 +30,7 @@ struct compare {
 	uint64_t samples; /* with whole paths: those that are compared */
 	uint64_t cut;
 	uint64_t aligned;  /* of the cut ones: got a frame */
-	uint64_t whole;	   /* of all: with what was inferred, begin at the entry */
+	uint64_t complete; /* of all: with what was inferred, begin at the entry */
 	uint64_t right;	   /* of the cut ones: have exactly their true path */
 	uint64_t wrong;	   /* of the cut ones: have a frame that is not theirs, or a false end */
 	uint64_t inferred; /* frames */

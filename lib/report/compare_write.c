@@ -25,7 +25,7 @@ static void put_counts(struct buf *b, const struct compare *c)
 		    o->percent == 100 && !o->no_anchors ? ", but for the anchors of --depth" : "",
 		    o->no_heights ? "; heights not used" : "");
 	put_count(b, "samples", c->samples, c->samples);
-	put_count(b, "  whole after alignment", c->whole, c->samples);
+	put_count(b, "  whole after alignment", c->complete, c->samples);
 	put_count(b, "samples that were cut", c->cut, c->samples);
 	put_count(b, "  aligned", c->aligned, c->cut);
 	put_count(b, "  restored to their true path", c->right, c->cut);
@@ -41,13 +41,13 @@ static void put_routines(struct buf *b, const struct compare *c, size_t rows, un
 	text_put_raw(b, "\ntime in routines and what they call, in % of these samples\n"
 			"   truth  aligned    error  routine\n");
 	for (size_t i = 0; i < rows && i < c->n_routines; i++) {
-		const struct compare_routine *r = &c->routines[i];
-		double truth = compare_percent(r->truth, c->samples);
-		double found = compare_percent(r->found, c->samples);
+		const struct compare_routine *routine = &c->routines[i];
+		double truth = compare_percent(routine->truth, c->samples);
+		double aligned = compare_percent(routine->aligned, c->samples);
 		struct buf row = {0};
 
-		text_printf(&row, "%7.2f%% %7.2f%% %+8.2f  ", truth, found, found - truth);
-		text_put(&row, r->symbol->name, NULL);
+		text_printf(&row, "%7.2f%% %7.2f%% %+8.2f  ", truth, aligned, aligned - truth);
+		text_put(&row, routine->symbol->name, NULL);
 		text_cut(&row, width);
 		buf_put(b, row.data, row.len);
 		text_put_raw(b, "\n");
@@ -55,25 +55,25 @@ static void put_routines(struct buf *b, const struct compare *c, size_t rows, un
 	}
 }
 
-static int compare_end(struct buf *b, int r, FILE *out)
+static int compare_end(struct buf *b, int err, FILE *out)
 {
-	if (r == 0)
-		r = text_flush(b, out);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(b, out);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	buf_free(b);
-	return r;
+	return err;
 }
 
 int compare_write_text(const struct compare *c, struct profile *profile,
 		       const struct report_options *options, size_t routines, FILE *out)
 {
 	struct buf b = {0};
-	int r = report_header_text(profile, options, out);
+	int err = report_header_text(profile, options, out);
 
 	put_counts(&b, c);
 	put_routines(&b, c, routines, options->width);
-	return compare_end(&b, r, out);
+	return compare_end(&b, err, out);
 }
 
 int compare_write_json(const struct compare *c, struct profile *profile, FILE *out)
@@ -88,7 +88,7 @@ int compare_write_json(const struct compare *c, struct profile *profile, FILE *o
 		    o->percent == 100 && !o->no_anchors ? "true" : "false",
 		    o->no_heights ? "false" : "true");
 	text_printf(&b, ",\"compared\":%" PRIu64 ",\"whole\":%" PRIu64 ",\"cut\":%" PRIu64,
-		    c->samples, c->whole, c->cut);
+		    c->samples, c->complete, c->cut);
 	text_printf(&b,
 		    ",\"aligned\":%" PRIu64 ",\"restored\":%" PRIu64
 		    ",\"restored_wrongly\":%" PRIu64,
@@ -99,15 +99,15 @@ int compare_write_json(const struct compare *c, struct profile *profile, FILE *o
 		    c->inferred, c->wrong_frames, c->wrong_routines);
 	text_printf(&b, ",\"align_seconds\":%.6f,\"routines\":[", c->align_seconds);
 	for (size_t i = 0; i < c->n_routines; i++) {
-		const struct compare_routine *r = &c->routines[i];
+		const struct compare_routine *routine = &c->routines[i];
 
 		text_put_raw(&b, i ? ",\n{\"name\":" : "\n{\"name\":");
-		text_put_json(&b, r->symbol->name);
+		text_put_json(&b, routine->symbol->name);
 		text_put_raw(&b, ",\"object\":");
-		text_put_json(&b, r->symbol->object);
+		text_put_json(&b, routine->symbol->object);
 		text_printf(&b,
 			    ",\"truth\":%" PRIu64 ",\"aligned\":%" PRIu64 ",\"self\":%" PRIu64 "}",
-			    r->truth, r->found, r->self);
+			    routine->truth, routine->aligned, routine->self);
 	}
 	text_put_raw(&b, "]}\n");
 	return compare_end(&b, 0, out);

@@ -110,15 +110,15 @@ struct report_header {
 	const struct report_options *options;
 	FILE *out;
 	struct buf row;
-	int r;
+	int err;
 };
 
 /* Ends a header line. */
 static void report_header_line(struct report_header *h)
 {
-	if (h->r == 0) {
+	if (h->err == 0) {
 		text_put_raw(&h->row, "\n");
-		h->r = text_flush(&h->row, h->out);
+		h->err = text_flush(&h->row, h->out);
 	}
 }
 
@@ -204,7 +204,7 @@ int report_header_text(const struct profile *profile, const struct report_option
 	counts(&h, profile);
 	field(&h, "note", recording->note);
 	buf_free(&h.row);
-	return h.r;
+	return h.err;
 }
 
 static void member(struct buf *b, const char *name, const char *value)

@@ -66,10 +66,10 @@ static int node_list(struct report_json *json, const struct calltree *tree, uint
 	uint32_t n, n_shown = 0, n_hidden = 0;
 	const struct calltree_node *nodes = calltree_nodes(tree, &n);
 	uint64_t hidden = 0;
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, "\"nodes\":[");
-	for (uint32_t i = 1; r == 0 && i < n; i++) {
+	for (uint32_t i = 1; err == 0 && i < n; i++) {
 		uint32_t up = nodes[i].parent;
 
 		shown[i] = CALLTREE_NONE;
@@ -91,25 +91,25 @@ static int node_list(struct report_json *json, const struct calltree *tree, uint
 			report_json_sources(json, &json->view.sources.nodes[i]);
 		text_put_raw(&json->b, "}");
 		shown[i] = n_shown++;
-		r = drain(json, REPORT_JSON_CHUNK);
+		err = drain(json, REPORT_JSON_CHUNK);
 	}
 	text_put_raw(&json->b, "]");
 	report_json_hidden(json, n_hidden, hidden);
-	return r;
+	return err;
 }
 
 static int report_json_nodes(struct report_json *json, const struct calltree *tree, uint64_t whole)
 {
 	uint32_t n, *shown;
-	int r;
+	int err;
 
 	calltree_nodes(tree, &n);
 	shown = calloc(n, sizeof(*shown));
 	if (!shown)
 		return -ENOMEM;
-	r = node_list(json, tree, whole, shown);
+	err = node_list(json, tree, whole, shown);
 	free(shown);
-	return r;
+	return err;
 }
 
 static int report_json_functions(struct report_json *json)
@@ -118,10 +118,10 @@ static int report_json_functions(struct report_json *json)
 	uint32_t n_hidden = 0;
 	uint64_t hidden = 0;
 	const char *before = "";
-	int r = flat_make(json->view.profile, json->view.tree, &flat);
+	int err = flat_make(json->view.profile, json->view.tree, &flat);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	text_put_raw(&json->b, "\"functions\":[");
 	for (uint32_t i = 0; i < flat.n; i++) {
 		const struct flat_row *row = &flat.rows[i];
@@ -146,37 +146,37 @@ static int report_json_functions(struct report_json *json)
 static int report_json_callers(struct report_json *json)
 {
 	bool is_cut = false;
-	int r = report_view_callers(&json->view, json->options->percent_limit, &is_cut);
+	int err = report_view_callers(&json->view, json->options->percent_limit, &is_cut);
 
-	if (r == 0)
-		r = report_json_nodes(json, json->view.callers, json->view.whole);
+	if (err == 0)
+		err = report_json_nodes(json, json->view.callers, json->view.whole);
 	text_printf(&json->b, ",\"cut\":%s", is_cut ? "true" : "false");
-	return r;
+	return err;
 }
 
 static int report_json_around(struct report_json *json)
 {
 	struct report_view_around around;
-	int r = report_view_around(&json->view, json->options, &around);
+	int err = report_view_around(&json->view, json->options, &around);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	text_printf(&json->b, "\"total\":%" PRIu64 ",\"self\":%" PRIu64 ",\"callers\":{",
 		    around.total, around.self);
-	r = report_json_nodes(json, json->view.callers, around.total);
+	err = report_json_nodes(json, json->view.callers, around.total);
 	text_printf(&json->b, ",\"cut\":%s},\"callees\":{", around.is_cut ? "true" : "false");
-	if (r == 0)
-		r = report_json_nodes(json, json->view.callees, around.total);
+	if (err == 0)
+		err = report_json_nodes(json, json->view.callees, around.total);
 	text_put_raw(&json->b, "}");
-	return r;
+	return err;
 }
 
 static int report_json_time(struct report_json *json, const struct histogram *h, uint32_t part)
 {
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, "\"bins\":[");
-	for (uint32_t i = 0; r == 0 && i < h->n_bins; i++) {
+	for (uint32_t i = 0; err == 0 && i < h->n_bins; i++) {
 		const struct histogram_bin *bin = &h->bins[(size_t)part * h->n_bins + i];
 
 		text_printf(&json->b, "%s\n{\"samples\":%" PRIu64 ",\"symbol\":", i ? "," : "",
@@ -186,10 +186,10 @@ static int report_json_time(struct report_json *json, const struct histogram *h,
 				    bin->symbol_samples);
 		else
 			text_put_raw(&json->b, "null,\"symbol_samples\":0}");
-		r = drain(json, REPORT_JSON_CHUNK);
+		err = drain(json, REPORT_JSON_CHUNK);
 	}
 	text_put_raw(&json->b, "]");
-	return r;
+	return err;
 }
 
 static int report_json_view(struct report_json *json, const struct histogram *h, uint32_t part)
@@ -213,16 +213,16 @@ static int report_json_view(struct report_json *json, const struct histogram *h,
 static int report_json_part(struct report_json *json, const struct histogram *h, uint32_t part,
 			    uint32_t *n)
 {
-	int r = report_view_begin(&json->view, part, json->options->view != REPORT_TIME, NULL);
+	int err = report_view_begin(&json->view, part, json->options->view != REPORT_TIME, NULL);
 
-	if (r < 0 || !report_view_has(&json->view, json->options))
-		return r;
+	if (err < 0 || !report_view_has(&json->view, json->options))
+		return err;
 	text_put_raw(&json->b, (*n)++ ? ",\n{" : "\n{");
 	partition_put_json(&json->view.partition, part, &json->b);
 	text_printf(&json->b, ",\"samples\":%" PRIu64 ",", json->view.whole);
-	r = report_json_view(json, h, part);
+	err = report_json_view(json, h, part);
 	text_put_raw(&json->b, "}");
-	return r;
+	return err;
 }
 
 static int parts(struct report_json *json, const struct histogram *h)
@@ -230,14 +230,14 @@ static int parts(struct report_json *json, const struct histogram *h)
 	const struct groups *groups = &json->view.partition.groups;
 	uint64_t hidden = 0, all = profile_totals(json->view.profile)->samples;
 	uint32_t i = 0, n = 0;
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, json->options->by == PARTITION_BY_PROCESS ? ",\"processes\":["
 									 : ",\"parts\":[");
-	for (; r == 0 && i < groups->n_ranking; i++) {
+	for (; err == 0 && i < groups->n_ranking; i++) {
 		if (treeview_is_small(groups->samples[groups->ranking[i]], all, json->options))
 			break;
-		r = report_json_part(json, h, groups->ranking[i], &n);
+		err = report_json_part(json, h, groups->ranking[i], &n);
 	}
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
@@ -245,16 +245,16 @@ static int parts(struct report_json *json, const struct histogram *h)
 		    json->options->by == PARTITION_BY_PROCESS ? "processes" : "parts",
 		    json->options->by == PARTITION_BY_PROCESS ? "processes" : "parts",
 		    groups->n_ranking - i, hidden);
-	return r;
+	return err;
 }
 
 static int report_json_symbols(struct report_json *json)
 {
 	size_t n = profile_symbol_count(json->view.profile);
-	int r = 0;
+	int err = 0;
 
 	text_put_raw(&json->b, ",\"symbols\":[");
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_symbol *symbol =
 			profile_symbol_at(json->view.profile, (uint32_t)i);
 
@@ -266,10 +266,10 @@ static int report_json_symbols(struct report_json *json)
 			    symbol->is_kernel ? "true" : "false",
 			    symbol->is_mark ? "true" : "false",
 			    symbol->is_unnamed ? "true" : "false");
-		r = drain(json, REPORT_JSON_CHUNK);
+		err = drain(json, REPORT_JSON_CHUNK);
 	}
 	text_put_raw(&json->b, "]}\n");
-	return r;
+	return err;
 }
 
 /* What was asked for. */
@@ -299,33 +299,33 @@ static void asked(struct report_json *json, const struct histogram *h)
 
 static int report_json_write(struct report_json *json, const struct histogram *h)
 {
-	int r;
+	int err;
 
 	text_put_raw(&json->b, "{\"schema\":1,");
 	report_header_json(json->view.profile, &json->b);
 	asked(json, h);
-	r = parts(json, h);
-	if (r == 0)
-		r = report_json_symbols(json);
-	if (r == 0)
-		r = drain(json, 0);
-	if (r == 0 && fflush(json->out) != 0)
-		r = -EIO;
-	return r;
+	err = parts(json, h);
+	if (err == 0)
+		err = report_json_symbols(json);
+	if (err == 0)
+		err = drain(json, 0);
+	if (err == 0 && fflush(json->out) != 0)
+		err = -EIO;
+	return err;
 }
 
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct report_json json = {.options = options, .out = out};
 	struct histogram histogram = {0};
-	int r = report_view_new(profile, options, &json.view);
+	int err = report_view_new(profile, options, &json.view);
 
-	if (r == 0 && options->view == REPORT_TIME)
-		r = histogram_make(&json.view.partition, options->n_bins, &histogram);
-	if (r == 0)
-		r = report_json_write(&json, &histogram);
+	if (err == 0 && options->view == REPORT_TIME)
+		err = histogram_make(&json.view.partition, options->n_bins, &histogram);
+	if (err == 0)
+		err = report_json_write(&json, &histogram);
 	histogram_free(&histogram);
 	report_view_free(&json.view);
 	buf_free(&json.b);
-	return r;
+	return err;
 }

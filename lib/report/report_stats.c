@@ -33,17 +33,17 @@ static int report_stats_collisions(struct profile *profile, uint64_t *ret_collis
 	const uint64_t *tags;
 	struct int_map first = {0};
 	uint64_t collisions = 0;
-	int r = profile_tags(profile, &tags);
+	int err = profile_tags(profile, &tags);
 
-	for (uint32_t i = 0; r == 0 && i < t->n_nodes; i++) {
+	for (uint32_t i = 0; err == 0 && i < t->n_nodes; i++) {
 		uint32_t node;
 
-		r = int_map_enter(&first, tags[i], i, &node);
-		collisions += r == 0 && node != i;
+		err = int_map_enter(&first, tags[i], i, &node);
+		collisions += err == 0 && node != i;
 	}
 	int_map_fini(&first);
 	*ret_collisions = collisions;
-	return r;
+	return err;
 }
 
 static void report_stats_reasons(const struct profile *profile, struct report_stats *s)
@@ -105,7 +105,7 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	const struct store_tables *t = profile_tables(profile);
 	struct report_stats s;
 	struct buf b = {0};
-	int r = make(profile, &s);
+	int err = make(profile, &s);
 
 	text_put_raw(&b, "{\"schema\":1,");
 	report_header_json(profile, &b);
@@ -124,12 +124,12 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 		text_printf(&b, ":%" PRIu64, t->counters[i].value);
 	}
 	text_put_raw(&b, "}}\n");
-	if (r == 0)
-		r = text_flush(&b, out);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(&b, out);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	buf_free(&b);
-	return r;
+	return err;
 }
 
 static uint64_t report_stats_value(const struct store_tables *t, const char *name)
@@ -186,10 +186,10 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 	struct report_options options = {.utf8 = true};
 	struct report_stats s;
 	struct buf b = {0};
-	int r = make(profile, &s);
+	int err = make(profile, &s);
 
-	if (r == 0)
-		r = report_header_text(profile, &options, out);
+	if (err == 0)
+		err = report_header_text(profile, &options, out);
 	text_put_raw(&b, "end reasons:\n");
 	for (unsigned i = 0; i <= STACKD_END_COUNT; i++)
 		if (s.reasons[i])
@@ -204,10 +204,10 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 		text_put(&b, t->counters[i].name, NULL);
 		text_printf(&b, " %" PRIu64 "\n", t->counters[i].value);
 	}
-	if (r == 0)
-		r = text_flush(&b, out);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(&b, out);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	buf_free(&b);
-	return r;
+	return err;
 }

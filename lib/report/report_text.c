@@ -72,20 +72,21 @@ static int report_tree(struct report *report)
 	struct treeview_options options = {.report = report->options,
 					   .whole = report->view.whole,
 					   .sources = with_sources ? &report->view.sources : NULL};
-	int r = 0;
+	int err = 0;
 
 	if (with_sources) {
 		frame_sources_put_sum(&report->view.sources.all, &report->row);
-		r = report_line(report);
+		err = report_line(report);
 	}
-	if (r == 0)
-		r = report_columns(report,
-				   with_sources ? "#  total    self  from, in %      call path "
-						  "from the root down, in % of "
-						: "#  total    self  call path from the root down, "
-						  "in % of ",
-				   "");
-	return r < 0 ? r : treeview_write(report->view.tree, &options, report->out);
+	if (err == 0)
+		err = report_columns(report,
+				     with_sources
+					     ? "#  total    self  from, in %      call path "
+					       "from the root down, in % of "
+					     : "#  total    self  call path from the root down, "
+					       "in % of ",
+				     "");
+	return err < 0 ? err : treeview_write(report->view.tree, &options, report->out);
 }
 
 static int report_flat_row(struct report *report, const struct flat_row *row)
@@ -107,37 +108,37 @@ static int flat_rows(struct report *report, const struct flat *flat)
 	uint64_t hidden_self = 0, whole = report->view.whole;
 	uint32_t n_hidden = 0;
 	char share[TEXT_SHARE_MAX];
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < flat->n; i++) {
+	for (uint32_t i = 0; err == 0 && i < flat->n; i++) {
 		if (treeview_is_small(flat->rows[i].total, whole, report->options)) {
 			n_hidden++;
 			hidden_self += flat->rows[i].self;
 		} else {
-			r = report_flat_row(report, &flat->rows[i]);
+			err = report_flat_row(report, &flat->rows[i]);
 		}
 	}
-	if (r == 0 && n_hidden) {
+	if (err == 0 && n_hidden) {
 		text_printf(&report->row, "  %5s%%          %8" PRIu64 "  (%u more, %s%%)",
 			    text_share(hidden_self, whole, share), hidden_self, n_hidden, share);
-		r = report_line(report);
+		err = report_line(report);
 	}
-	return r;
+	return err;
 }
 
 static int report_flat(struct report *report)
 {
 	struct flat flat = {0};
-	int r = report_columns(report, "#   self   total      self  function; % of ",
-			       ", and samples");
+	int err = report_columns(report, "#   self   total      self  function; % of ",
+				 ", and samples");
 
-	if (r == 0)
-		r = flat_make(report->view.profile, report->view.tree, &flat);
-	if (r < 0)
-		return r;
-	r = flat_rows(report, &flat);
+	if (err == 0)
+		err = flat_make(report->view.profile, report->view.tree, &flat);
+	if (err < 0)
+		return err;
+	err = flat_rows(report, &flat);
 	flat_free(&flat);
-	return r;
+	return err;
 }
 
 static int report_cut(struct report *report, bool is_cut)
@@ -154,16 +155,16 @@ static int report_callers(struct report *report)
 	struct treeview_options options = {
 		.report = report->options, .whole = report->view.whole, .is_callers = true};
 	bool is_cut;
-	int r = report_columns(report,
-			       "#   self  functions by self, with those that called them below, "
-			       "in % of ",
-			       "");
+	int err = report_columns(report,
+				 "#   self  functions by self, with those that called them below, "
+				 "in % of ",
+				 "");
 
-	if (r == 0)
-		r = report_view_callers(&report->view, report->options->percent_limit, &is_cut);
-	if (r == 0)
-		r = treeview_write(report->view.callers, &options, report->out);
-	return r < 0 ? r : report_cut(report, is_cut);
+	if (err == 0)
+		err = report_view_callers(&report->view, report->options->percent_limit, &is_cut);
+	if (err == 0)
+		err = treeview_write(report->view.callers, &options, report->out);
+	return err < 0 ? err : report_cut(report, is_cut);
 }
 
 /* How many of the part's samples go through the function, and hit in it. */
@@ -197,18 +198,18 @@ static int around_tree(struct report *report, const struct calltree *tree, uint6
 static int report_around(struct report *report)
 {
 	struct report_view_around around;
-	int r = report_view_around(&report->view, report->options, &around);
+	int err = report_view_around(&report->view, report->options, &around);
 
-	if (r == 0)
-		r = around_sum(report, &around);
-	if (r < 0 || !around.total)
-		return r;
-	r = around_tree(report, report->view.callers, around.total, true);
-	if (r == 0)
-		r = report_cut(report, around.is_cut);
-	if (r == 0)
-		r = around_tree(report, report->view.callees, around.total, false);
-	return r;
+	if (err == 0)
+		err = around_sum(report, &around);
+	if (err < 0 || !around.total)
+		return err;
+	err = around_tree(report, report->view.callers, around.total, true);
+	if (err == 0)
+		err = report_cut(report, around.is_cut);
+	if (err == 0)
+		err = around_tree(report, report->view.callees, around.total, false);
+	return err;
 }
 
 /* A bar of `part` of `whole`; one that is not empty is seen. */
@@ -244,7 +245,7 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 {
 	const struct histogram_bin *bins = &h->bins[(size_t)part * h->n_bins];
 	uint64_t most = 0;
-	int r;
+	int err;
 
 	for (uint32_t i = 0; i < h->n_bins; i++)
 		most = bins[i].samples > most ? bins[i].samples : most;
@@ -252,21 +253,22 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 		    "#     from   samples  in %% of %s; the function hit most, in %% "
 		    "of its row; steps of %.3f s",
 		    report->whole_name, (double)h->step_ns / 1e9);
-	r = report_line(report);
-	for (uint32_t i = 0; r == 0 && i < h->n_bins; i++)
-		r = time_row(report, h, i, &bins[i], most);
-	return r;
+	err = report_line(report);
+	for (uint32_t i = 0; err == 0 && i < h->n_bins; i++)
+		err = time_row(report, h, i, &bins[i], most);
+	return err;
 }
 
-static int report_part(struct report *report, uint32_t part, const struct subtree *spots)
+static int report_part(struct report *report, uint32_t part, const struct subtree *subtree)
 {
-	int r = report_view_begin(&report->view, part, report->options->view != REPORT_TIME, spots);
+	int err = report_view_begin(&report->view, part, report->options->view != REPORT_TIME,
+				    subtree);
 
-	if (r < 0 || !report_view_has(&report->view, report->options))
-		return r;
-	r = heading(report, part);
-	if (r < 0)
-		return r;
+	if (err < 0 || !report_view_has(&report->view, report->options))
+		return err;
+	err = heading(report, part);
+	if (err < 0)
+		return err;
 	switch (report->options->view) {
 	case REPORT_FLAT:
 		return report_flat(report);
@@ -287,7 +289,7 @@ struct report_relay {
 	struct report *report;
 	struct subtree_maker *maker;
 	pthread_mutex_t lock; /* of the maker */
-	struct subtree spots[RELAY_SLOTS];
+	struct subtree subtrees[RELAY_SLOTS];
 };
 
 static int report_make(void *arg, size_t job, unsigned slot)
@@ -295,12 +297,12 @@ static int report_make(void *arg, size_t job, unsigned slot)
 	struct report_relay *relay = arg;
 	struct report_view_state *view = &relay->report->view;
 	struct subtree_entries of = report_view_entries(view, view->partition.groups.ranking[job]);
-	int r;
+	int err;
 
 	pthread_mutex_lock(&relay->lock);
-	r = subtree_make(relay->maker, &of, &relay->spots[slot]);
+	err = subtree_make(relay->maker, &of, &relay->subtrees[slot]);
 	pthread_mutex_unlock(&relay->lock);
-	return r;
+	return err;
 }
 
 static int report_take(void *arg, size_t job, unsigned slot)
@@ -308,7 +310,7 @@ static int report_take(void *arg, size_t job, unsigned slot)
 	struct report_relay *relay = arg;
 
 	return report_part(relay->report, relay->report->view.partition.groups.ranking[job],
-			   &relay->spots[slot]);
+			   &relay->subtrees[slot]);
 }
 
 static int large_parts(struct report *report, uint32_t n)
@@ -316,15 +318,15 @@ static int large_parts(struct report *report, uint32_t n)
 	struct report_relay relay = {.report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
 	const struct relay_work work = {
 		.n = n, .make = report_make, .take = report_take, .arg = &relay};
-	int r = subtree_maker_new(report->view.profile, &relay.maker);
+	int err = subtree_maker_new(report->view.profile, &relay.maker);
 
-	if (r == 0)
-		r = relay_run(&work);
+	if (err == 0)
+		err = relay_run(&work);
 	subtree_maker_free(relay.maker);
 	for (unsigned i = 0; i < RELAY_SLOTS; i++)
-		subtree_free(&relay.spots[i]);
+		subtree_free(&relay.subtrees[i]);
 	pthread_mutex_destroy(&relay.lock);
-	return r;
+	return err;
 }
 
 static int parts(struct report *report)
@@ -333,17 +335,17 @@ static int parts(struct report *report)
 	uint64_t hidden = 0, all = profile_totals(report->view.profile)->samples;
 	char share[TEXT_SHARE_MAX];
 	uint32_t i = 0;
-	int r = 0;
+	int err = 0;
 
 	while (i < groups->n_ranking &&
 	       !treeview_is_small(groups->samples[groups->ranking[i]], all, report->options))
 		i++;
 	if (report_view_is_large(&report->view))
-		r = large_parts(report, i);
-	for (uint32_t at = 0; !report_view_is_large(&report->view) && r == 0 && at < i; at++)
-		r = report_part(report, groups->ranking[at], NULL);
-	if (r < 0 || i == groups->n_ranking)
-		return r;
+		err = large_parts(report, i);
+	for (uint32_t at = 0; !report_view_is_large(&report->view) && err == 0 && at < i; at++)
+		err = report_part(report, groups->ranking[at], NULL);
+	if (err < 0 || i == groups->n_ranking)
+		return err;
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
 	text_printf(&report->row, "\n# %u more %s: %" PRIu64 " samples, %s%% of %s",
@@ -355,21 +357,21 @@ static int parts(struct report *report)
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct report report = {.options = options, .out = out};
-	int r = report_view_new(profile, options, &report.view);
+	int err = report_view_new(profile, options, &report.view);
 
 	if (options->view == REPORT_TREE)
 		report.view.percent = options->percent_limit;
 	report.whole_name = partition_whole(&report.view.partition);
-	if (r == 0 && options->view == REPORT_TIME)
-		r = histogram_make(&report.view.partition, options->n_bins, &report.histogram);
-	if (r == 0)
-		r = report_header_text(profile, options, out);
-	if (r == 0)
-		r = parts(&report);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0 && options->view == REPORT_TIME)
+		err = histogram_make(&report.view.partition, options->n_bins, &report.histogram);
+	if (err == 0)
+		err = report_header_text(profile, options, out);
+	if (err == 0)
+		err = parts(&report);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	histogram_free(&report.histogram);
 	report_view_free(&report.view);
 	buf_free(&report.row);
-	return r;
+	return err;
 }

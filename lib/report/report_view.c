@@ -47,41 +47,41 @@ int report_find(struct profile *profile, const char *pattern)
 	bool *is_known = calloc((size_t)t->n_locations + 1, sizeof(*is_known));
 	size_t n;
 	const struct profile_entry *entries = profile_entries(profile, &n);
-	int r = is_seen && is_known ? 0 : -ENOMEM;
+	int err = is_seen && is_known ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		for (uint32_t at = entries[i].node; r == 0 && at && !is_seen[at];
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		for (uint32_t at = entries[i].node; err == 0 && at && !is_seen[at];
 		     at = t->nodes[at].parent) {
 			uint32_t location = t->nodes[at].location;
 
 			is_seen[at] = true;
 			if (!is_known[location])
-				r = view_location_meets(profile, location, pattern);
+				err = view_location_meets(profile, location, pattern);
 			is_known[location] = true;
 		}
 	}
 	free(is_seen);
 	free(is_known);
-	return r < 0 ? r : r ? 0 : -ENOENT;
+	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
 int report_view_new(struct profile *profile, const struct report_options *options,
 		    struct report_view_state *ret_view)
 {
 	struct report_view_state *v = ret_view;
-	int r;
+	int err;
 
 	*v = (struct report_view_state){.profile = profile,
 					.around = options->around,
 					.with_sources = options->with_sources};
-	r = partition_make(profile, options->by, &v->partition);
-	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->tree);
-	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->callers);
-	if (r == 0)
-		r = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->callees);
-	return r;
+	err = partition_make(profile, options->by, &v->partition);
+	if (err == 0)
+		err = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->tree);
+	if (err == 0)
+		err = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->callers);
+	if (err == 0)
+		err = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->callees);
+	return err;
 }
 
 void report_view_free(struct report_view_state *v)
@@ -112,10 +112,10 @@ bool report_view_is_large(const struct report_view_state *v)
 }
 
 int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree,
-		      const struct subtree *spots)
+		      const struct subtree *subtree)
 {
 	struct subtree_entries of = report_view_entries(v, part);
-	int r = 0;
+	int err = 0;
 
 	v->whole = v->partition.groups.samples[part];
 	if (!with_tree)
@@ -123,15 +123,16 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 	calltree_clear(v->tree);
 	if (report_view_is_large(v))
 		/* a little less, so that rounding cannot make a row that is shown a small one */
-		r = calltree_add_large(v->tree, &of, spots,
-				       v->percent * 0.00999999999 * (double)v->whole);
+		err = calltree_add_large(v->tree, &of, subtree,
+					 v->percent * 0.00999999999 * (double)v->whole);
 	else
-		for (size_t i = 0; r == 0 && i < of.n; i++)
-			r = calltree_add(v->tree, &of.entries[of.order[i]]);
+		for (size_t i = 0; err == 0 && i < of.n; i++)
+			err = calltree_add(v->tree, &of.entries[of.order[i]]);
 	calltree_sum(v->tree);
-	if (r == 0 && v->with_sources)
-		r = frame_sources_make(v->profile, v->tree, of.order, (uint32_t)of.n, &v->sources);
-	return r == 0 && v->around ? view_ask(v) : r;
+	if (err == 0 && v->with_sources)
+		err = frame_sources_make(v->profile, v->tree, of.order, (uint32_t)of.n,
+					 &v->sources);
+	return err == 0 && v->around ? view_ask(v) : err;
 }
 
 bool report_view_has(const struct report_view_state *v, const struct report_options *options)
@@ -163,13 +164,14 @@ int report_view_around(struct report_view_state *v, const struct report_options 
 	struct report_view_around around = {0};
 	const struct calltree_node *nodes;
 	uint32_t n;
-	int r;
+	int err;
 
 	calltree_clear(v->callers);
 	calltree_clear(v->callees);
-	r = calltree_around(v->tree, v->is_asked, &limits, v->callers, v->callees, &around.is_cut);
-	if (r < 0)
-		return r;
+	err = calltree_around(v->tree, v->is_asked, &limits, v->callers, v->callees,
+			      &around.is_cut);
+	if (err < 0)
+		return err;
 	nodes = calltree_nodes(v->callees, &n);
 	around.total = nodes[0].samples;
 	for (uint32_t i = 1; i < n; i++)

@@ -42,7 +42,7 @@ bool report_view_is_large(const struct report_view_state *view);
 /* Turns to a part; makes its tree, if asked to: of `spots`, if the view needs them. 0 or -ENOMEM.
  */
 int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree,
-		      const struct subtree *spots);
+		      const struct subtree *subtree);
 
 /* Whether there is anything to show of the part: a part in which the function of REPORT_AROUND
  * does not occur is left out. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chronology of threads; see chronicle.h.
+ * The chronology of threads; see timeline.h.
  *
  * Samples are sorted to their threads first. A path that comes again is looked up once: its frames
  * stand in one array, and a sample is a number of a path. Runs come from model/frame_runs.h as they
@@ -56,14 +56,14 @@ struct timeline_maker {
 	VEC(const struct timeline_frame *) lines;
 };
 
-void timeline_free(struct timeline *c)
+void timeline_free(struct timeline *timeline)
 {
-	if (!c)
+	if (!timeline)
 		return;
-	for (size_t i = 0; i < c->n_threads; i++)
-		free(c->threads[i].runs);
-	free(c->threads);
-	free(c);
+	for (size_t i = 0; i < timeline->n_threads; i++)
+		free(timeline->threads[i].runs);
+	free(timeline->threads);
+	free(timeline);
 }
 
 static void release(struct timeline_maker *m)
@@ -106,13 +106,13 @@ static int keep_path(struct timeline_maker *m, const struct store_sample *s)
 static int path_of(struct timeline_maker *m, const struct store_sample *s, uint32_t *ret_path)
 {
 	uint32_t group;
-	int r = int_map_enter(&m->groups, (uint64_t)s->origin << 8 | s->end_reason,
-			      (uint32_t)m->groups.used, &group);
+	int err = int_map_enter(&m->groups, (uint64_t)s->origin << 8 | s->end_reason,
+				(uint32_t)m->groups.used, &group);
 
-	if (r == 0)
-		r = int_map_enter(&m->by_path, (uint64_t)group << 32 | s->node,
-				  (uint32_t)m->paths.count, ret_path);
-	return r == 0 && *ret_path == m->paths.count ? keep_path(m, s) : r;
+	if (err == 0)
+		err = int_map_enter(&m->by_path, (uint64_t)group << 32 | s->node,
+				    (uint32_t)m->paths.count, ret_path);
+	return err == 0 && *ret_path == m->paths.count ? keep_path(m, s) : err;
 }
 
 static int take(void *arg, const struct store_sample *sample)
@@ -121,15 +121,15 @@ static int take(void *arg, const struct store_sample *sample)
 	struct timeline_sample kept;
 	struct timeline_lane *lane;
 	struct store_sample s;
-	int r;
+	int err;
 
 	if (!profile_sample(m->profile, sample, &s))
 		return 0;
 	lane = &m->lanes[s.thread];
 	kept.time_ns = s.time_ns;
-	r = path_of(m, &s, &kept.path);
-	if (r < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
-		return r < 0 ? r : -ENOMEM;
+	err = path_of(m, &s, &kept.path);
+	if (err < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
+		return err < 0 ? err : -ENOMEM;
 	lane->samples.items[lane->samples.count++] = kept;
 	return 0;
 }
@@ -196,9 +196,9 @@ static int timeline_run(void *arg, const struct frame_run *run)
 		.depth = run->depth,
 		.first = run->first,
 	};
-	int r = find_line(m, run, &to);
+	int err = find_line(m, run, &to);
 
-	if (r < 0 || VEC_RESERVE(&m->runs, 1) < 0)
+	if (err < 0 || VEC_RESERVE(&m->runs, 1) < 0)
 		return -ENOMEM;
 	m->runs.items[m->runs.count++] = to;
 	return 0;
@@ -255,9 +255,9 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 /* Goes through the thread's samples. */
 static int pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
 {
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < m->lane->samples.count; i++) {
+	for (size_t i = 0; err == 0 && i < m->lane->samples.count; i++) {
 		const struct timeline_sample *s = &m->lane->samples.items[i];
 		const struct timeline_path *path = &m->paths.items[s->path];
 
@@ -266,9 +266,9 @@ static int pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
 			return -ENOMEM;
 		for (uint32_t k = 0; k < path->count; k++)
 			m->symbols.items[k] = m->frames.items[path->first + k].symbol;
-		r = frame_runs_add(runs, s->time_ns, m->symbols.items, path->count);
+		err = frame_runs_add(runs, s->time_ns, m->symbols.items, path->count);
 	}
-	return r == 0 ? frame_runs_end(runs, end) : r;
+	return err == 0 ? frame_runs_end(runs, end) : err;
 }
 
 /* When a thread's last sample ends: as far behind it as samples stand apart on the average. */
@@ -286,15 +286,15 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 	struct timeline_thread *to = &m->result->threads[m->result->n_threads];
 	uint64_t start = profile_tables(m->profile)->recording.start_ns;
 	struct frame_runs *runs = NULL;
-	int r = frame_runs_new(&m->options, timeline_run, m, &runs);
+	int err = frame_runs_new(&m->options, timeline_run, m, &runs);
 
 	m->lane = lane;
 	m->runs.count = 0;
-	if (r == 0)
-		r = pass(m, runs, timeline_end(lane));
+	if (err == 0)
+		err = pass(m, runs, timeline_end(lane));
 	frame_runs_free(runs);
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	*to = (struct timeline_thread){.thread = thread, .samples = lane->samples.count};
 	to->start_ns = lane->samples.items[0].time_ns - start;
 	to->end_ns = timeline_end(lane) - start;
@@ -303,8 +303,8 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 		return 0;
 	}
 	qsort(m->runs.items, m->runs.count, sizeof(*m->runs.items), compare_runs);
-	r = nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
-	to->runs = r == 0 ? vec_alloc(to->n_runs, sizeof(*to->runs)) : NULL;
+	err = nest(m->runs.items, m->runs.count, &to->n_runs, &to->rows);
+	to->runs = err == 0 ? vec_alloc(to->n_runs, sizeof(*to->runs)) : NULL;
 	if (!to->runs)
 		return -ENOMEM;
 	for (size_t i = 0; i < to->n_runs; i++)
@@ -345,47 +345,48 @@ static void bounds(struct timeline_maker *m)
 static int timeline_all(struct timeline_maker *m, const struct timeline_options *options)
 {
 	const struct store_tables *t = profile_tables(m->profile);
-	struct timeline *c = m->result;
-	int r = 0;
+	struct timeline *timeline = m->result;
+	int err = 0;
 
 	bounds(m);
 	m->options.samples = options->samples;
 	m->options.duration = options->duration_ns;
 	if (!options->samples && !options->duration_ns) {
-		m->options.duration = (c->end_ns - c->start_ns) / TIMELINE_RUNS;
+		m->options.duration = (timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS;
 		m->options.samples = 2;
 	}
-	c->options.samples = m->options.samples;
-	c->options.duration_ns = m->options.duration;
-	c->threads = calloc((size_t)t->n_threads + 1, sizeof(*c->threads));
-	if (!c->threads)
+	timeline->options.samples = m->options.samples;
+	timeline->options.duration_ns = m->options.duration;
+	timeline->threads = calloc((size_t)t->n_threads + 1, sizeof(*timeline->threads));
+	if (!timeline->threads)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < t->n_threads; i++)
+	for (uint32_t i = 0; err == 0 && i < t->n_threads; i++)
 		if (m->lanes[i].samples.count)
-			r = timeline_thread(m, i);
-	if (r == 0 && c->n_threads)
-		qsort(c->threads, c->n_threads, sizeof(*c->threads), compare_threads);
-	return r;
+			err = timeline_thread(m, i);
+	if (err == 0 && timeline->n_threads)
+		qsort(timeline->threads, timeline->n_threads, sizeof(*timeline->threads),
+		      compare_threads);
+	return err;
 }
 
 int timeline_new(struct profile *profile, const struct timeline_options *options,
-		 struct timeline **ret_chronicle)
+		 struct timeline **ret_timeline)
 {
 	struct timeline_maker m = {.profile = profile};
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	m.result = calloc(1, sizeof(*m.result));
 	m.lanes = calloc((size_t)profile_tables(profile)->n_threads + 1, sizeof(*m.lanes));
 	if (m.result && m.lanes)
-		r = store_reader_samples(profile_reader(profile), take, &m);
-	if (r == 0)
-		r = timeline_all(&m, options);
-	if (r == 0)
-		*ret_chronicle = m.result;
+		err = store_reader_samples(profile_reader(profile), take, &m);
+	if (err == 0)
+		err = timeline_all(&m, options);
+	if (err == 0)
+		*ret_timeline = m.result;
 	else
 		timeline_free(m.result);
 	release(&m);
-	return r;
+	return err;
 }
 
 void timeline_label(struct buf *b, const struct timeline_run *run)
@@ -406,13 +407,13 @@ void timeline_label(struct buf *b, const struct timeline_run *run)
 	text_printf(b, ":%u]", run->line);
 }
 
-void timeline_threshold(struct buf *b, const struct timeline *c)
+void timeline_threshold(struct buf *b, const struct timeline *timeline)
 {
 	text_put_raw(b, "routines that a thread was in for at least ");
-	if (c->options.duration_ns)
-		text_printf(b, "%.1f ms", (double)c->options.duration_ns / 1e6);
-	if (c->options.duration_ns && c->options.samples)
+	if (timeline->options.duration_ns)
+		text_printf(b, "%.1f ms", (double)timeline->options.duration_ns / 1e6);
+	if (timeline->options.duration_ns && timeline->options.samples)
 		text_put_raw(b, " and ");
-	if (c->options.samples)
-		text_printf(b, "%" PRIu64 " samples", c->options.samples);
+	if (timeline->options.samples)
+		text_printf(b, "%" PRIu64 " samples", timeline->options.samples);
 }

@@ -53,19 +53,19 @@ struct timeline {
 
 /* 0, -ENOMEM, or what store_reader_samples() says. The profile must outlive it. */
 int timeline_new(struct profile *profile, const struct timeline_options *options,
-		 struct timeline **ret_chronicle);
-void timeline_free(struct timeline *chronicle);
+		 struct timeline **ret_timeline);
+void timeline_free(struct timeline *timeline);
 
 /* "X > Y > Z [file.c:12]", escaped. */
 struct buf;
 void timeline_label(struct buf *b, const struct timeline_run *run);
 
 /* "routines that a thread was in for at least 20.0 ms" */
-void timeline_threshold(struct buf *b, const struct timeline *chronicle);
+void timeline_threshold(struct buf *b, const struct timeline *timeline);
 
 /* Each 0, -ENOMEM, -EIO. */
-int timeline_write_text(const struct timeline *chronicle, struct profile *profile,
+int timeline_write_text(const struct timeline *timeline, struct profile *profile,
 			const struct report_options *options, FILE *out);
-int timeline_write_svg(const struct timeline *chronicle, struct profile *profile, FILE *out);
+int timeline_write_svg(const struct timeline *timeline, struct profile *profile, FILE *out);
 
 #endif

@@ -16,21 +16,21 @@
 #include "report/report_header.h"
 #include "report/svg.h"
 
-#define SVG_WIDTH  1600.0
-#define SVG_MARGIN 16.0
-#define SVG_ROW	   20.0
-#define SVG_HEAD   30.0 /* above a band: its thread */
-#define SVG_TOP	   96.0 /* above all: the title and the scale */
-#define SVG_TICKS  10
+#define TIMELINE_SVG_WIDTH  1600.0
+#define TIMELINE_SVG_MARGIN 16.0
+#define TIMELINE_SVG_ROW    20.0
+#define TIMELINE_SVG_HEAD   30.0 /* above a band: its thread */
+#define TIMELINE_SVG_TOP    96.0 /* above all: the title and the scale */
+#define TIMELINE_SVG_TICKS  10
 
-struct svg {
+struct timeline_svg {
 	struct buf b;
-	const struct timeline *chronicle;
+	const struct timeline *timeline;
 	FILE *out;
 	uint64_t left_out;
 };
 
-static void svg_put_name(struct svg *s, const char *name)
+static void put_name(struct timeline_svg *s, const char *name)
 {
 	struct buf b = {0};
 
@@ -38,15 +38,18 @@ static void svg_put_name(struct svg *s, const char *name)
 	svg_put_buf(&s->b, &b);
 }
 
-static double svg_x(const struct svg *s, uint64_t at_ns)
+static double x_of(const struct timeline_svg *s, uint64_t at_ns)
 {
-	const struct timeline *c = s->chronicle;
-	double whole = c->end_ns > c->start_ns ? (double)(c->end_ns - c->start_ns) : 1;
+	const struct timeline *timeline = s->timeline;
+	double whole = timeline->end_ns > timeline->start_ns
+			       ? (double)(timeline->end_ns - timeline->start_ns)
+			       : 1;
 
-	return SVG_MARGIN + (SVG_WIDTH - 2 * SVG_MARGIN) * (double)(at_ns - c->start_ns) / whole;
+	return TIMELINE_SVG_MARGIN + (TIMELINE_SVG_WIDTH - 2 * TIMELINE_SVG_MARGIN) *
+					     (double)(at_ns - timeline->start_ns) / whole;
 }
 
-static unsigned svg_hue(const char *name)
+static unsigned hue(const char *name)
 {
 	uint64_t hash = 0;
 
@@ -55,27 +58,27 @@ static unsigned svg_hue(const char *name)
 	return (unsigned)(hash % 360);
 }
 
-static double svg_height(const struct timeline *c)
+static double height_of(const struct timeline *timeline)
 {
-	double height = SVG_TOP + SVG_MARGIN;
+	double height = TIMELINE_SVG_TOP + TIMELINE_SVG_MARGIN;
 
-	for (size_t i = 0; i < c->n_threads; i++)
-		if (c->threads[i].n_runs)
-			height += SVG_HEAD + SVG_ROW * c->threads[i].rows;
+	for (size_t i = 0; i < timeline->n_threads; i++)
+		if (timeline->threads[i].n_runs)
+			height += TIMELINE_SVG_HEAD + TIMELINE_SVG_ROW * timeline->threads[i].rows;
 	return height;
 }
 
-static void svg_title_lines(struct svg *s, struct profile *profile)
+static void title_lines(struct timeline_svg *s, struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
-	double height = svg_height(s->chronicle);
+	double height = height_of(s->timeline);
 	struct buf b = {0};
 
-	svg_begin(&s->b, SVG_WIDTH, height);
-	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", SVG_MARGIN);
-	svg_put_name(s, recording->target ? recording->target : "");
-	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", SVG_MARGIN);
-	timeline_threshold(&b, s->chronicle);
+	svg_begin(&s->b, TIMELINE_SVG_WIDTH, height);
+	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", TIMELINE_SVG_MARGIN);
+	put_name(s, recording->target ? recording->target : "");
+	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", TIMELINE_SVG_MARGIN);
+	timeline_threshold(&b, s->timeline);
 	text_put_raw(&b, "; callers above what they call; hatched: mostly reconstructed; ");
 	report_header_quality(profile, &b);
 	svg_put_buf(&s->b, &b);
@@ -83,32 +86,33 @@ static void svg_title_lines(struct svg *s, struct profile *profile)
 }
 
 /* The scale: ten steps. */
-static void svg_scale(struct svg *s)
+static void scale(struct timeline_svg *s)
 {
-	const struct timeline *c = s->chronicle;
-	double height = svg_height(c);
+	const struct timeline *timeline = s->timeline;
+	double height = height_of(timeline);
 
-	for (unsigned i = 0; i <= SVG_TICKS; i++) {
-		uint64_t at = c->start_ns + (c->end_ns - c->start_ns) * i / SVG_TICKS;
-		double x = svg_x(s, at);
+	for (unsigned i = 0; i <= TIMELINE_SVG_TICKS; i++) {
+		uint64_t at = timeline->start_ns +
+			      (timeline->end_ns - timeline->start_ns) * i / TIMELINE_SVG_TICKS;
+		double x = x_of(s, at);
 
 		text_printf(&s->b,
 			    "<line class=\"l\" x1=\"%.1f\" x2=\"%.1f\" y1=\"72\" y2=\"%.0f\"/>", x,
-			    x, height - SVG_MARGIN);
+			    x, height - TIMELINE_SVG_MARGIN);
 		text_printf(&s->b,
 			    "<text class=\"g\" x=\"%.1f\" y=\"68\" text-anchor=\"%s\">%.3f s"
 			    "</text>\n",
 			    x,
-			    i == 0	     ? "start"
-			    : i == SVG_TICKS ? "end"
-					     : "middle",
+			    i == 0		      ? "start"
+			    : i == TIMELINE_SVG_TICKS ? "end"
+						      : "middle",
 			    (double)at / 1e9);
 	}
 }
 
 /* The label if it fits into so many pixels, else as much of the routine's name as does. */
-static void svg_text(struct svg *s, double x, double y, double width,
-		     const struct timeline_run *run)
+static void text(struct timeline_svg *s, double x, double y, double width,
+		 const struct timeline_run *run)
 {
 	unsigned columns = width > 2 * SVG_CHARACTER ? (unsigned)((width - 4) / SVG_CHARACTER) : 0;
 	struct buf b = {0};
@@ -126,7 +130,7 @@ static void svg_text(struct svg *s, double x, double y, double width,
 	text_put_raw(&s->b, "</text>");
 }
 
-static void svg_title(struct svg *s, const struct timeline_run *run)
+static void title(struct timeline_svg *s, const struct timeline_run *run)
 {
 	struct buf label = {0};
 
@@ -140,68 +144,68 @@ static void svg_title(struct svg *s, const struct timeline_run *run)
 	text_put_raw(&s->b, "</title>");
 }
 
-static void svg_bar(struct svg *s, const struct timeline_run *run, double top)
+static void bar(struct timeline_svg *s, const struct timeline_run *run, double top)
 {
-	double x = svg_x(s, run->start_ns), width = svg_x(s, run->end_ns) - x;
-	double y = top + SVG_ROW * run->row;
+	double x = x_of(s, run->start_ns), width = x_of(s, run->end_ns) - x;
+	double y = top + TIMELINE_SVG_ROW * run->row;
 
 	if (width < 0.33) {
 		s->left_out++;
 		return;
 	}
 	text_put_raw(&s->b, "<g>");
-	svg_title(s, run);
+	title(s, run);
 	text_printf(&s->b,
 		    "<rect class=\"r\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" ", x, y,
-		    width, SVG_ROW - 1);
-	text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", svg_hue(run->symbol->name));
+		    width, TIMELINE_SVG_ROW - 1);
+	text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", hue(run->symbol->name));
 	if (run->inferred * 2 > run->samples)
 		text_printf(&s->b,
 			    "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" "
 			    "fill=\"url(#i)\" pointer-events=\"none\"/>",
-			    x, y, width, SVG_ROW - 1);
-	svg_text(s, x, y, width, run);
+			    x, y, width, TIMELINE_SVG_ROW - 1);
+	text(s, x, y, width, run);
 	text_put_raw(&s->b, "</g>\n");
 }
 
-static int svg_thread(struct svg *s, const struct timeline_thread *thread,
-		      const struct store_tables *t, double top)
+static int thread(struct timeline_svg *s, const struct timeline_thread *thread,
+		  const struct store_tables *t, double top)
 {
 	const struct store_thread *of = &t->threads[thread->thread];
 
-	text_printf(&s->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">thread %d ", SVG_MARGIN,
-		    top + 20, of->tid);
-	svg_put_name(s, of->comm);
+	text_printf(&s->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">thread %d ",
+		    TIMELINE_SVG_MARGIN, top + 20, of->tid);
+	put_name(s, of->comm);
 	text_printf(&s->b, ", %" PRIu64 " samples</text>\n", thread->samples);
 	for (size_t i = 0; i < thread->n_runs; i++)
-		svg_bar(s, &thread->runs[i], top + SVG_HEAD);
+		bar(s, &thread->runs[i], top + TIMELINE_SVG_HEAD);
 	return text_flush(&s->b, s->out);
 }
 
-int timeline_write_svg(const struct timeline *c, struct profile *profile, FILE *out)
+int timeline_write_svg(const struct timeline *timeline, struct profile *profile, FILE *out)
 {
-	struct svg s = {.chronicle = c, .out = out};
-	double top = SVG_TOP - SVG_HEAD / 2;
-	int r = 0;
+	struct timeline_svg s = {.timeline = timeline, .out = out};
+	double top = TIMELINE_SVG_TOP - TIMELINE_SVG_HEAD / 2;
+	int err = 0;
 
-	svg_title_lines(&s, profile);
-	svg_scale(&s);
-	for (size_t i = 0; r == 0 && i < c->n_threads; i++) {
-		if (!c->threads[i].n_runs)
+	title_lines(&s, profile);
+	scale(&s);
+	for (size_t i = 0; err == 0 && i < timeline->n_threads; i++) {
+		if (!timeline->threads[i].n_runs)
 			continue;
-		r = svg_thread(&s, &c->threads[i], profile_tables(profile), top);
-		top += SVG_HEAD + SVG_ROW * c->threads[i].rows;
+		err = thread(&s, &timeline->threads[i], profile_tables(profile), top);
+		top += TIMELINE_SVG_HEAD + TIMELINE_SVG_ROW * timeline->threads[i].rows;
 	}
 	if (s.left_out)
 		text_printf(&s.b,
 			    "<text class=\"g\" x=\"%.0f\" y=\"46\" text-anchor=\"end\">%" PRIu64
 			    " too narrow to show</text>\n",
-			    SVG_WIDTH - SVG_MARGIN, s.left_out);
+			    TIMELINE_SVG_WIDTH - TIMELINE_SVG_MARGIN, s.left_out);
 	text_put_raw(&s.b, "</svg>\n");
-	if (r == 0)
-		r = text_flush(&s.b, out);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(&s.b, out);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	buf_free(&s.b);
-	return r;
+	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The chronology as text; see chronicle.h. A row for each run, with a bar that shows when it was:
+/* The chronology as text; see timeline.h. A row for each run, with a bar that shows when it was:
  *
  *     from s     to s samples
  *      0.000    8.012    7898 ██████████████  main > adi > x_solve [bt.c:46]
@@ -12,28 +12,29 @@
 
 #define TIMELINE_BAR 32u
 
-static void timeline_bar(struct buf *b, const struct timeline *c, const struct timeline_run *run,
-			 bool utf8)
+static void timeline_bar(struct buf *b, const struct timeline *timeline,
+			 const struct timeline_run *run, bool utf8)
 {
-	uint64_t whole = c->end_ns > c->start_ns ? c->end_ns - c->start_ns : 1;
+	uint64_t whole =
+		timeline->end_ns > timeline->start_ns ? timeline->end_ns - timeline->start_ns : 1;
 
 	for (unsigned i = 0; i < TIMELINE_BAR; i++) {
-		uint64_t from = c->start_ns + whole * i / TIMELINE_BAR;
-		uint64_t to = c->start_ns + whole * (i + 1) / TIMELINE_BAR;
+		uint64_t from = timeline->start_ns + whole * i / TIMELINE_BAR;
+		uint64_t to = timeline->start_ns + whole * (i + 1) / TIMELINE_BAR;
 		bool is_in = run->start_ns < to && run->end_ns > from;
 
 		text_put_raw(b, !is_in ? (utf8 ? "·" : ".") : utf8 ? "█" : "#");
 	}
 }
 
-static void timeline_row(struct buf *b, const struct timeline *c, const struct timeline_run *run,
-			 const struct report_options *options)
+static void timeline_row(struct buf *b, const struct timeline *timeline,
+			 const struct timeline_run *run, const struct report_options *options)
 {
 	struct buf row = {0};
 
 	text_printf(&row, "%10.3f %10.3f %8" PRIu64 " ", (double)run->start_ns / 1e9,
 		    (double)run->end_ns / 1e9, run->samples);
-	timeline_bar(&row, c, run, options->utf8);
+	timeline_bar(&row, timeline, run, options->utf8);
 	text_put_raw(&row, "  ");
 	for (uint32_t i = 0; i < run->row; i++)
 		text_put_raw(&row, "  ");
@@ -62,27 +63,27 @@ static void head(struct buf *b, const struct timeline_thread *thread, const stru
 				"[line]; inside one another\n");
 }
 
-int timeline_write_text(const struct timeline *c, struct profile *profile,
+int timeline_write_text(const struct timeline *timeline, struct profile *profile,
 			const struct report_options *options, FILE *out)
 {
-	int r = report_header_text(profile, options, out);
+	int err = report_header_text(profile, options, out);
 	struct buf b = {0};
 
 	text_put_raw(&b, "# ");
-	timeline_threshold(&b, c);
+	timeline_threshold(&b, timeline);
 	text_put_raw(&b, "\n");
-	for (size_t i = 0; r == 0 && i < c->n_threads; i++) {
-		const struct timeline_thread *thread = &c->threads[i];
+	for (size_t i = 0; err == 0 && i < timeline->n_threads; i++) {
+		const struct timeline_thread *thread = &timeline->threads[i];
 
 		head(&b, thread, profile_tables(profile));
 		for (size_t k = 0; k < thread->n_runs; k++)
-			timeline_row(&b, c, &thread->runs[k], options);
-		r = text_flush(&b, out);
+			timeline_row(&b, timeline, &thread->runs[k], options);
+		err = text_flush(&b, out);
 	}
-	if (r == 0)
-		r = text_flush(&b, out);
-	if (r == 0 && fflush(out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(&b, out);
+	if (err == 0 && fflush(out) != 0)
+		err = -EIO;
 	buf_free(&b);
-	return r;
+	return err;
 }

@@ -61,7 +61,7 @@ void treeview_object(struct buf *row, const char *object, const struct report_op
 
 int treeview_row(struct buf *row, const struct report_options *options, bool strong, FILE *out)
 {
-	int r;
+	int err;
 
 	text_cut(row, options->width);
 	while (row->len && row->data[row->len - 1] == ' ')
@@ -72,10 +72,10 @@ int treeview_row(struct buf *row, const struct report_options *options, bool str
 	}
 	if (fputs("\033[1m", out) < 0)
 		return -EIO;
-	r = text_flush(row, out);
-	if (r == 0 && fputs("\033[0m\n", out) < 0)
-		r = -EIO;
-	return r;
+	err = text_flush(row, out);
+	if (err == 0 && fputs("\033[0m\n", out) < 0)
+		err = -EIO;
+	return err;
 }
 
 static int compare(const void *a, const void *b, void *arg)
@@ -100,11 +100,11 @@ static int add_child(struct treeview *v, uint32_t node)
 /* Finds the children of a node, shown and hidden. */
 static int treeview_children(struct treeview *v, uint32_t node)
 {
-	int r = 0;
+	int err = 0;
 
 	v->n_children = v->n_hidden = 0;
 	v->hidden_samples = 0;
-	for (uint32_t at = v->nodes[node].first_child; r == 0 && at != CALLTREE_NONE;
+	for (uint32_t at = v->nodes[node].first_child; err == 0 && at != CALLTREE_NONE;
 	     at = v->nodes[at].next_sibling) {
 		uint64_t samples = v->nodes[at].samples;
 
@@ -112,12 +112,12 @@ static int treeview_children(struct treeview *v, uint32_t node)
 			v->n_hidden++;
 			v->hidden_samples += samples;
 		} else {
-			r = add_child(v, at);
+			err = add_child(v, at);
 		}
 	}
 	if (v->n_children > 1)
 		qsort_r(v->children, v->n_children, sizeof(*v->children), compare, (void *)v->tree);
-	return r;
+	return err;
 }
 
 static int treeview_push(struct treeview *v, const struct treeview_item *item)
@@ -135,21 +135,21 @@ static int push_children(struct treeview *v, uint32_t level, bool is_top)
 	bool branches = !is_top && n > 1;
 	struct treeview_item item = {
 		.level = level + branches, .is_branch = branches, .is_top = is_top};
-	int r = 0;
+	int err = 0;
 
 	if (v->n_hidden) {
 		item.node = CALLTREE_NONE;
 		item.hidden = v->n_hidden;
 		item.samples = v->hidden_samples;
 		item.is_last = true;
-		r = treeview_push(v, &item);
+		err = treeview_push(v, &item);
 	}
-	for (uint32_t i = v->n_children; r == 0 && i-- > 0;) {
+	for (uint32_t i = v->n_children; err == 0 && i-- > 0;) {
 		item.node = v->children[i];
 		item.is_last = !v->n_hidden && i == v->n_children - 1;
-		r = treeview_push(v, &item);
+		err = treeview_push(v, &item);
 	}
-	return r;
+	return err;
 }
 
 static int reserve_level(struct treeview *v, uint32_t level)
@@ -254,9 +254,9 @@ static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t 
 {
 	uint32_t last = node, calls = 1;
 	uint64_t self = v->nodes[node].self;
-	int r;
+	int err;
 
-	while (calls_itself(v, last, &r)) {
+	while (calls_itself(v, last, &err)) {
 		last = v->children[0];
 		self += v->nodes[last].self;
 		calls++;
@@ -269,7 +269,7 @@ static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t 
 	*ret_last = last;
 	*ret_calls = calls;
 	*ret_self = self;
-	return r;
+	return err;
 }
 
 /* Says what is hidden below a row at its end, where no row of its own is needed: paths do not
@@ -289,20 +289,20 @@ static int write_node(struct treeview *v, const struct treeview_item *item)
 {
 	uint64_t self, samples = v->nodes[item->node].samples;
 	uint32_t last, calls;
-	int r = fold(v, item->node, &last, &calls, &self);
+	int err = fold(v, item->node, &last, &calls, &self);
 
-	if (r == 0)
-		r = treeview_children(v, last);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = treeview_children(v, last);
+	if (err < 0)
+		return err;
 	treeview_columns(v, item->node, samples, self);
 	treeview_branches(v, item);
 	if (v->options->is_callers && !item->is_top)
 		text_put_raw(&v->row, v->options->report->utf8 ? "← " : "<- ");
 	label(v, item->node, calls);
 	hide(v);
-	r = treeview_row(&v->row, v->options->report, self * 20 >= v->options->whole, v->out);
-	return r < 0 ? r : push_children(v, item->level, false);
+	err = treeview_row(&v->row, v->options->report, self * 20 >= v->options->whole, v->out);
+	return err < 0 ? err : push_children(v, item->level, false);
 }
 
 int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out)
@@ -310,26 +310,26 @@ int treeview_write(const struct calltree *tree, const struct treeview_options *o
 	struct treeview v = {.tree = tree, .options = options, .out = out};
 	bool is_below_other = false;
 	uint32_t n;
-	int r;
+	int err;
 
 	v.nodes = calltree_nodes(tree, &n);
-	r = treeview_children(&v, 0);
-	if (r == 0)
-		r = push_children(&v, 0, true);
-	while (r == 0 && v.n_stack) {
+	err = treeview_children(&v, 0);
+	if (err == 0)
+		err = push_children(&v, 0, true);
+	while (err == 0 && v.n_stack) {
 		struct treeview_item item = v.stack[--v.n_stack];
 
-		r = reserve_level(&v, item.level);
-		if (r == 0 && item.is_top && is_below_other && fputc('\n', out) == EOF)
-			r = -EIO;
+		err = reserve_level(&v, item.level);
+		if (err == 0 && item.is_top && is_below_other && fputc('\n', out) == EOF)
+			err = -EIO;
 		is_below_other = true;
-		if (r == 0)
-			r = item.node == CALLTREE_NONE ? write_hidden(&v, &item)
-						       : write_node(&v, &item);
+		if (err == 0)
+			err = item.node == CALLTREE_NONE ? write_hidden(&v, &item)
+							 : write_node(&v, &item);
 	}
 	buf_free(&v.row);
 	free(v.stack);
 	free(v.open);
 	free(v.children);
-	return r;
+	return err;
 }

@@ -18,12 +18,12 @@ uint32_t tagset_chain(const struct tagset_chains *chains, uint64_t key)
 int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number)
 {
 	uint32_t link = (uint32_t)chains->links.count, head;
-	int r = VEC_RESERVE(&chains->links, 1);
+	int err = VEC_RESERVE(&chains->links, 1);
 
-	if (r == 0)
-		r = int_map_enter(&chains->heads, key, link, &head);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = int_map_enter(&chains->heads, key, link, &head);
+	if (err < 0)
+		return err;
 	chains->links.items[link] = (struct tagset_link){number, TAGSET_NONE};
 	if (head != link) { /* second in the chain: the head stays where it is */
 		chains->links.items[link].next = chains->links.items[head].next;

@@ -172,26 +172,27 @@ static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *
 	const struct tagset_location *l = &tagset_locations(set, &n)[location];
 	const char *names = skip(tagset_escaped(set, l->names), 1);
 	struct buf b = {0};
-	int r = 0;
+	int err = 0;
 
-	while (r == 0 && names) {
+	while (err == 0 && names) {
 		size_t len;
 		const char *name = next_function(names, &len);
 
 		buf_clear(&b);
 		buf_put(&b, name, len);
 		if (!len)
-			r = unnamed(set, l, &b);
+			err = unnamed(set, l, &b);
 		buf_put_u8(&b, 0);
-		if (r == 0)
-			r = b.failed ? -ENOMEM
-				     : strings_intern(diff->names, (const char *)b.data, &function);
-		if (r == 0)
-			r = each(arg, function);
+		if (err == 0)
+			err = b.failed ? -ENOMEM
+				       : strings_intern(diff->names, (const char *)b.data,
+							&function);
+		if (err == 0)
+			err = each(arg, function);
 		names = skip(names, 3);
 	}
 	buf_free(&b);
-	return r;
+	return err;
 }
 
 static int last(void *arg, uint32_t function)
@@ -203,15 +204,15 @@ static int last(void *arg, uint32_t function)
 static int name_locations(struct tagset_diff *diff, const struct tagset *set)
 {
 	uint32_t n;
-	int r = strings_new(&diff->names);
+	int err = strings_new(&diff->names);
 
 	tagset_locations(set, &n);
 	diff->function_of = calloc((size_t)n + 1, sizeof(*diff->function_of));
-	if (r < 0 || !diff->function_of)
+	if (err < 0 || !diff->function_of)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = tagset_diff_functions(diff, set, i, last, &diff->function_of[i]);
-	return r;
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		err = tagset_diff_functions(diff, set, i, last, &diff->function_of[i]);
+	return err;
 }
 
 /* --- rows ---------------------------------------------------------------------------------- */
@@ -231,17 +232,17 @@ static int by_tag(struct tagset_diff *diff, const struct tagset *set)
 {
 	uint32_t n_nodes, n;
 	const struct tagset_sample *samples = tagset_samples(set, &n);
-	int r;
+	int err;
 
 	tagset_nodes(set, &n_nodes);
-	r = rows_new(diff, n_nodes);
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	err = rows_new(diff, n_nodes);
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		struct tagset_diff_row *row = &diff->rows[samples[i].node];
 
 		row->self[samples[i].side] += samples[i].count;
 		row->total[samples[i].side] += samples[i].count;
 	}
-	return r;
+	return err;
 }
 
 struct tagset_diff_walk {
@@ -266,9 +267,9 @@ static int walk_samples(struct tagset_diff_walk *walk, const struct tagset *set)
 	uint32_t n, unused;
 	const struct tagset_sample *samples = tagset_samples(set, &n);
 	const struct tagset_node *nodes = tagset_nodes(set, &unused);
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		uint32_t at = samples[i].node;
 
 		walk->sample = &samples[i];
@@ -276,23 +277,23 @@ static int walk_samples(struct tagset_diff_walk *walk, const struct tagset *set)
 		if (at)
 			walk->diff->rows[walk->diff->function_of[nodes[at].location]]
 				.self[samples[i].side] += samples[i].count;
-		for (; r == 0 && at; at = nodes[at].parent)
-			r = tagset_diff_functions(walk->diff, set, nodes[at].location,
-						  tagset_diff_count, walk);
+		for (; err == 0 && at; at = nodes[at].parent)
+			err = tagset_diff_functions(walk->diff, set, nodes[at].location,
+						    tagset_diff_count, walk);
 	}
-	return r;
+	return err;
 }
 
 static int by_function(struct tagset_diff *diff, const struct tagset *set)
 {
 	struct tagset_diff_walk walk = {.diff = diff};
-	int r = rows_new(diff, strings_count(diff->names));
+	int err = rows_new(diff, strings_count(diff->names));
 
 	walk.seen = calloc((size_t)diff->n + 1, sizeof(*walk.seen));
-	if (r == 0)
-		r = walk.seen ? walk_samples(&walk, set) : -ENOMEM;
+	if (err == 0)
+		err = walk.seen ? walk_samples(&walk, set) : -ENOMEM;
 	free(walk.seen);
-	return r;
+	return err;
 }
 
 /* Rows without samples go (paths that only lead to others). */
@@ -309,25 +310,25 @@ static void drop_empty(struct tagset_diff *diff)
 int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, struct tagset_diff *ret_diff)
 {
 	struct tagset_diff diff = {.by = by};
-	int r;
+	int err;
 
 	for (uint32_t side = 0; side < TAGSET_SIDES; side++) {
 		diff.samples[side] = tagset_totals(set, side).samples;
 		if (!diff.samples[side])
 			return -ENODATA;
 	}
-	r = name_locations(&diff, set);
-	if (r == 0)
-		r = by == TAGSET_DIFF_BY_TAG ? by_tag(&diff, set) : by_function(&diff, set);
-	if (r == 0) {
+	err = name_locations(&diff, set);
+	if (err == 0)
+		err = by == TAGSET_DIFF_BY_TAG ? by_tag(&diff, set) : by_function(&diff, set);
+	if (err == 0) {
 		drop_empty(&diff);
 		for (uint32_t i = 0; i < diff.n; i++)
 			row_finish(&diff, &diff.rows[i]);
-		r = tagset_diff_judge(&diff);
+		err = tagset_diff_judge(&diff);
 	}
-	if (r < 0) {
+	if (err < 0) {
 		tagset_diff_release(&diff);
-		return r;
+		return err;
 	}
 	qsort_r(diff.rows, diff.n, sizeof(*diff.rows), compare_rows, NULL);
 	*ret_diff = diff;

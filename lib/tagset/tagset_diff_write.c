@@ -74,10 +74,10 @@ static void text_header(struct tagset_diff_writer *w)
 static int text_path(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
-	int r = tagset_diff_path(w, row->key);
+	int err = tagset_diff_path(w, row->key);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	text_printf(&w->line, "  %016" PRIx64 "  ", tagset_nodes(w->set, &n)[row->key].tag);
 	for (size_t i = 0; i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? " > " : "");
@@ -93,7 +93,7 @@ static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 {
 	const uint64_t *count = counts(w, row);
 	double share[2], self[2];
-	int r = 0;
+	int err = 0;
 
 	for (unsigned side = 0; side < 2; side++) {
 		share[side] = 100.0 * (double)count[side] / (double)w->diff->samples[side];
@@ -104,7 +104,7 @@ static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 	text_printf(&w->line, "%9.2f%9.2f%+9.2f%9.2f %c", share[0], share[1], 100 * row->change,
 		    100 * row->error, row->is_significant ? ' ' : '~');
 	if (w->diff->by == TAGSET_DIFF_BY_TAG) {
-		r = text_path(w, row);
+		err = text_path(w, row);
 	} else {
 		text_printf(&w->line, "%10.2f%9.2f   ", self[0], self[1]);
 		text_put(&w->line, original(w, tagset_diff_function(w->diff, row->key)), NULL);
@@ -115,7 +115,7 @@ static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 	if (w->options->color && row->is_significant)
 		text_put_raw(&w->line, "\033[m");
 	text_put_raw(&w->line, "\n");
-	return r < 0 ? r : text_flush(&w->line, w->out);
+	return err < 0 ? err : text_flush(&w->line, w->out);
 }
 
 static bool is_shown(const struct tagset_diff_writer *w, const struct tagset_diff_row *row)
@@ -128,16 +128,16 @@ static bool is_shown(const struct tagset_diff_writer *w, const struct tagset_dif
 	       100 * fmax(a, b) >= w->options->percent_limit;
 }
 
-static int tagset_diff_finish(struct tagset_diff_writer *w, int r)
+static int tagset_diff_finish(struct tagset_diff_writer *w, int err)
 {
-	if (r == 0)
-		r = text_flush(&w->line, w->out);
-	if (r == 0 && fflush(w->out) != 0)
-		r = -EIO;
+	if (err == 0)
+		err = text_flush(&w->line, w->out);
+	if (err == 0 && fflush(w->out) != 0)
+		err = -EIO;
 	buf_free(&w->line);
 	buf_free(&w->name);
 	free(w->path.items);
-	return r;
+	return err;
 }
 
 int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *diff,
@@ -145,13 +145,13 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 {
 	struct tagset_diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
 	uint32_t hidden = 0, significant = 0;
-	int r = 0;
+	int err = 0;
 
 	text_header(&w);
-	for (uint32_t i = 0; r == 0 && i < diff->n; i++) {
+	for (uint32_t i = 0; err == 0 && i < diff->n; i++) {
 		significant += diff->rows[i].is_significant;
 		if (is_shown(&w, &diff->rows[i]))
-			r = text_row(&w, &diff->rows[i]);
+			err = text_row(&w, &diff->rows[i]);
 		else
 			hidden++;
 	}
@@ -160,7 +160,7 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
 			    hidden);
 	text_put_raw(&w.line, "\n");
-	return tagset_diff_finish(&w, r);
+	return tagset_diff_finish(&w, err);
 }
 
 /* --- JSON ---------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 static int json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
-	int r;
+	int err;
 
 	if (w->diff->by == TAGSET_DIFF_BY_FUNCTION) {
 		text_put_raw(&w->line, "\"function\":");
@@ -177,24 +177,24 @@ static int json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *
 	}
 	text_printf(&w->line, "\"tag\":\"%016" PRIx64 "\",\"path\":[",
 		    tagset_nodes(w->set, &n)[row->key].tag);
-	r = tagset_diff_path(w, row->key);
-	for (size_t i = 0; r == 0 && i < w->path.count; i++) {
+	err = tagset_diff_path(w, row->key);
+	for (size_t i = 0; err == 0 && i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? "," : "");
 		text_put_json(&w->line,
 			      original(w, tagset_diff_function(w->diff, w->path.items[i])));
 	}
 	text_put_raw(&w->line, "]");
-	return r;
+	return err;
 }
 
 static int json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row, bool is_first)
 {
-	int r;
+	int err;
 
 	text_put_raw(&w->line, is_first ? "\n{" : ",\n{");
-	r = json_key(w, row);
-	if (r < 0)
-		return r;
+	err = json_key(w, row);
+	if (err < 0)
+		return err;
 	text_printf(&w->line, ",\"self\":[%" PRIu64 ",%" PRIu64 "]", row->self[0], row->self[1]);
 	text_printf(&w->line, ",\"total\":[%" PRIu64 ",%" PRIu64 "]", row->total[0], row->total[1]);
 	text_printf(&w->line, ",\"change\":%.9g,\"error\":%.9g,\"p\":%.6g,\"significant\":%s}",
@@ -207,7 +207,7 @@ int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *d
 {
 	struct tagset_diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
 	bool is_first = true;
-	int r = 0;
+	int err = 0;
 
 	text_printf(&w.line, "{\"schema\":1,\"by\":\"%s\",\"sides\":[",
 		    diff->by == TAGSET_DIFF_BY_TAG ? "tag" : "function");
@@ -217,12 +217,12 @@ int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *d
 		text_printf(&w.line, ",\"samples\":%" PRIu64 "}", diff->samples[side]);
 	}
 	text_put_raw(&w.line, "],\"rows\":[");
-	for (uint32_t i = 0; r == 0 && i < diff->n; i++) {
+	for (uint32_t i = 0; err == 0 && i < diff->n; i++) {
 		if (!is_shown(&w, &diff->rows[i]))
 			continue;
-		r = json_row(&w, &diff->rows[i], is_first);
+		err = json_row(&w, &diff->rows[i], is_first);
 		is_first = false;
 	}
 	text_put_raw(&w.line, "\n]}\n");
-	return tagset_diff_finish(&w, r);
+	return tagset_diff_finish(&w, err);
 }

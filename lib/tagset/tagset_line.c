@@ -103,17 +103,17 @@ static uint32_t tagset_line_find(const struct tagset_names *names, uint64_t id, 
 int tagset_line_name(struct tagset_reader *rd, struct tagset_names *names, uint64_t id,
 		     uint32_t dup, uint32_t number)
 {
-	int r;
+	int err;
 
 	if (tagset_line_find(names, id, dup) != TAGSET_NONE)
 		return tagset_line_bad(rd, "'%s' is named twice", rd->fields[1]);
-	r = VEC_RESERVE(&names->names, 1);
-	if (r == 0)
-		r = tagset_chain_add(&names->by_name, tagset_line_key(names, id, dup),
-				     (uint32_t)names->names.count);
-	if (r == 0)
+	err = VEC_RESERVE(&names->names, 1);
+	if (err == 0)
+		err = tagset_chain_add(&names->by_name, tagset_line_key(names, id, dup),
+				       (uint32_t)names->names.count);
+	if (err == 0)
 		names->names.items[names->names.count++] = (struct tagset_name){id, dup, number};
-	return r;
+	return err;
 }
 
 int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names, const char *field,

@@ -29,21 +29,21 @@ static int tagset_recording(struct tagset_reader *rd)
 	struct tagset *set = rd->set;
 	uint32_t fields, at;
 	uint64_t start;
-	int r;
+	int err;
 
 	if (!tagset_line_number(rd->fields[2], 10, &start))
 		return tagset_line_bad(rd, "'%.40s' is no time", rd->fields[2]);
-	r = tagset_line_join(rd, 1, &fields);
-	if (r < 0)
-		return r;
+	err = tagset_line_join(rd, 1, &fields);
+	if (err < 0)
+		return err;
 	at = tagset_chain(&set->by_recording, fields);
 	if (at == TAGSET_NONE) {
 		at = (uint32_t)set->recordings.count;
-		r = VEC_RESERVE(&set->recordings, 1);
-		if (r == 0)
-			r = tagset_chain_add(&set->by_recording, fields, at);
-		if (r < 0)
-			return r;
+		err = VEC_RESERVE(&set->recordings, 1);
+		if (err == 0)
+			err = tagset_chain_add(&set->by_recording, fields, at);
+		if (err < 0)
+			return err;
 		set->recordings.items[set->recordings.count++] =
 			(struct tagset_recording){start, fields, 0};
 	} else {
@@ -70,17 +70,17 @@ static int tagset_object(struct tagset_reader *rd)
 	struct tagset *set = rd->set;
 	uint64_t number, file_id;
 	uint32_t identity, path, at;
-	int r;
+	int err;
 
 	if (!tagset_line_number(rd->fields[1], 10, &number) ||
 	    !tagset_line_number(rd->fields[3], 16, &file_id))
 		return tagset_line_bad(rd, "no number or no file id");
-	r = strings_intern(set->strings, rd->fields[5], &path);
+	err = strings_intern(set->strings, rd->fields[5], &path);
 	rd->n_fields = 5;
-	if (r == 0)
-		r = tagset_line_join(rd, 2, &identity);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = tagset_line_join(rd, 2, &identity);
+	if (err < 0)
+		return err;
 	at = tagset_chain(&set->by_object, identity);
 	if (at != TAGSET_NONE) {
 		at = set->by_object.links.items[at].number;
@@ -88,11 +88,11 @@ static int tagset_object(struct tagset_reader *rd)
 		return tagset_line_name(rd, &rd->objects, number, 0, at);
 	}
 	at = (uint32_t)set->objects.count;
-	r = VEC_RESERVE(&set->objects, 1);
-	if (r == 0)
-		r = tagset_chain_add(&set->by_object, identity, at);
-	if (r < 0)
-		return r;
+	err = VEC_RESERVE(&set->objects, 1);
+	if (err == 0)
+		err = tagset_chain_add(&set->by_object, identity, at);
+	if (err < 0)
+		return err;
 	set->objects.items[set->objects.count++] = (struct tagset_object){identity, path, file_id};
 	return tagset_line_name(rd, &rd->objects, number, 0, at);
 }
@@ -103,7 +103,7 @@ static int enter_location(struct tagset *set, const struct tagset_location *loca
 {
 	struct tagset_chains *chains = &set->by_location;
 	uint64_t key = tagset_hash(location->object, location->offset, 0);
-	int r;
+	int err;
 
 	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
 	     at = chains->links.items[at].next) {
@@ -115,11 +115,11 @@ static int enter_location(struct tagset *set, const struct tagset_location *loca
 			return 0;
 		}
 	}
-	r = VEC_RESERVE(&set->locations, 1);
-	if (r == 0)
-		r = tagset_chain_add(chains, key, (uint32_t)set->locations.count);
-	if (r < 0)
-		return r;
+	err = VEC_RESERVE(&set->locations, 1);
+	if (err == 0)
+		err = tagset_chain_add(chains, key, (uint32_t)set->locations.count);
+	if (err < 0)
+		return err;
 	*ret_number = (uint32_t)set->locations.count;
 	set->locations.items[set->locations.count++] = *location;
 	return 0;
@@ -131,25 +131,25 @@ static int tagset_location(struct tagset_reader *rd)
 	struct tagset_location l = {.names = TAGSET_NONE};
 	uint64_t offset;
 	uint32_t dup, number = 0;
-	int r;
+	int err;
 
 	if (!tagset_line_id(rd->fields[1], &l.id, &dup))
 		return tagset_line_bad(rd, "'%.40s' is no id", rd->fields[1]);
-	r = tagset_line_refer(rd, &rd->objects, rd->fields[2], false, &l.object);
-	if (r < 0)
-		return r;
+	err = tagset_line_refer(rd, &rd->objects, rd->fields[2], false, &l.object);
+	if (err < 0)
+		return err;
 	if (!tagset_line_number(rd->fields[3], 16, &offset))
 		return tagset_line_bad(rd, "'%.40s' is no offset", rd->fields[3]);
 	if (location_id(set->objects.items[l.object].file_id, offset) != l.id)
 		return tagset_line_bad(
 			rd, "the location's id does not follow from its object and offset");
-	r = strings_intern(set->strings, rd->fields[3], &l.offset);
-	if (r == 0)
-		r = enter_location(set, &l, &number);
-	if (r == 0)
-		r = tagset_line_name(rd, &rd->locations, l.id, dup, number);
-	if (r < 0)
-		return r;
+	err = strings_intern(set->strings, rd->fields[3], &l.offset);
+	if (err == 0)
+		err = enter_location(set, &l, &number);
+	if (err == 0)
+		err = tagset_line_name(rd, &rd->locations, l.id, dup, number);
+	if (err < 0)
+		return err;
 	rd->location = number;
 	rd->location_name = l.id + dup;
 	for (unsigned i = 4; i < 8; i++) {
@@ -193,7 +193,7 @@ static int end_location(struct tagset_reader *rd)
 	struct tagset *set = rd->set;
 	struct tagset_location *l;
 	uint32_t names;
-	int r;
+	int err;
 
 	if (rd->location == TAGSET_NONE)
 		return 0;
@@ -203,10 +203,10 @@ static int end_location(struct tagset_reader *rd)
 	buf_put_u8(&rd->names, 0);
 	if (rd->names.failed)
 		return -ENOMEM;
-	r = strings_intern(set->strings, (const char *)rd->names.data, &names);
+	err = strings_intern(set->strings, (const char *)rd->names.data, &names);
 	buf_clear(&rd->names);
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	if (l->names == TAGSET_NONE ||
 	    says_more(strings_at(set->strings, names), strings_at(set->strings, l->names)))
 		l->names = names;
@@ -217,7 +217,7 @@ static int enter_node(struct tagset *set, const struct tagset_node *node, uint32
 {
 	struct tagset_chains *chains = &set->by_node;
 	uint64_t key = tagset_hash(node->parent, node->location, 0);
-	int r;
+	int err;
 
 	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
 	     at = chains->links.items[at].next) {
@@ -228,11 +228,11 @@ static int enter_node(struct tagset *set, const struct tagset_node *node, uint32
 			return 0;
 		}
 	}
-	r = VEC_RESERVE(&set->nodes, 1);
-	if (r == 0)
-		r = tagset_chain_add(chains, key, (uint32_t)set->nodes.count);
-	if (r < 0)
-		return r;
+	err = VEC_RESERVE(&set->nodes, 1);
+	if (err == 0)
+		err = tagset_chain_add(chains, key, (uint32_t)set->nodes.count);
+	if (err < 0)
+		return err;
 	*ret_number = (uint32_t)set->nodes.count;
 	set->nodes.items[set->nodes.count++] = *node;
 	return 0;
@@ -252,21 +252,21 @@ static int tagset_tag(struct tagset_reader *rd)
 	struct tagset *set = rd->set;
 	struct tagset_node node;
 	uint32_t dup, number;
-	int r;
+	int err;
 
 	if (!tagset_line_id(rd->fields[1], &node.tag, &dup))
 		return tagset_line_bad(rd, "'%.40s' is no tag", rd->fields[1]);
-	r = refer_node(rd, rd->fields[2], &node.parent);
-	if (r == 0)
-		r = tagset_line_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
-	if (r < 0)
-		return r;
+	err = refer_node(rd, rd->fields[2], &node.parent);
+	if (err == 0)
+		err = tagset_line_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
+	if (err < 0)
+		return err;
 	if (hash_chain(set->nodes.items[node.parent].tag, set->locations.items[node.location].id) !=
 	    node.tag)
 		return tagset_line_bad(rd, "the tag does not follow from its parent and location");
 	node.depth = set->nodes.items[node.parent].depth + 1;
-	r = enter_node(set, &node, &number);
-	return r < 0 ? r : tagset_line_name(rd, &rd->nodes, node.tag, dup, number);
+	err = enter_node(set, &node, &number);
+	return err < 0 ? err : tagset_line_name(rd, &rd->nodes, node.tag, dup, number);
 }
 
 static int tagset_process(struct tagset_reader *rd)
@@ -274,7 +274,7 @@ static int tagset_process(struct tagset_reader *rd)
 	struct tagset *set = rd->set;
 	struct tagset_process p = {0};
 	uint64_t number, recording = 0, key;
-	int r;
+	int err;
 
 	if (!tagset_line_number(rd->fields[1], 10, &number))
 		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[1]);
@@ -284,16 +284,17 @@ static int tagset_process(struct tagset_reader *rd)
 		return tagset_line_bad(rd, "a process of a recording that was not named before");
 	p.recording = rd->recordings.items[recording];
 	rd->n_fields = 6;
-	r = tagset_line_join(rd, 2, &p.fields);
-	if (r < 0)
-		return r;
+	err = tagset_line_join(rd, 2, &p.fields);
+	if (err < 0)
+		return err;
 	key = (uint64_t)p.recording << 32 | p.fields; /* exact: nothing else has it */
 	if (tagset_chain(&set->by_process, key) == TAGSET_NONE) {
-		r = VEC_RESERVE(&set->processes, 1);
-		if (r == 0)
-			r = tagset_chain_add(&set->by_process, key, (uint32_t)set->processes.count);
-		if (r < 0)
-			return r;
+		err = VEC_RESERVE(&set->processes, 1);
+		if (err == 0)
+			err = tagset_chain_add(&set->by_process, key,
+					       (uint32_t)set->processes.count);
+		if (err < 0)
+			return err;
 		set->processes.items[set->processes.count++] = p;
 	}
 	return tagset_line_name(
@@ -306,38 +307,39 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 	struct tagset *set = rd->set;
 	struct tagset_chains *chains = &set->by_sample;
 	uint64_t key = tagset_hash((uint64_t)sample->node << 32 | sample->process,
-				   (uint64_t)sample->comm << 32 | sample->rest, sample->side);
-	int r;
+				   (uint64_t)sample->comm << 32 | sample->remainder, sample->side);
+	int err;
 
 	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
 	     at = chains->links.items[at].next) {
 		struct tagset_sample *s = &set->samples.items[chains->links.items[at].number];
 
 		if (s->node == sample->node && s->process == sample->process &&
-		    s->comm == sample->comm && s->rest == sample->rest && s->side == sample->side) {
+		    s->comm == sample->comm && s->remainder == sample->remainder &&
+		    s->side == sample->side) {
 			s->count += sample->count; /* no overflow: the totals have none */
 			s->weight += sample->weight;
 			return 0;
 		}
 	}
-	r = VEC_RESERVE(&set->samples, 1);
-	if (r == 0)
-		r = tagset_chain_add(chains, key, (uint32_t)set->samples.count);
-	if (r == 0)
+	err = VEC_RESERVE(&set->samples, 1);
+	if (err == 0)
+		err = tagset_chain_add(chains, key, (uint32_t)set->samples.count);
+	if (err == 0)
 		set->samples.items[set->samples.count++] = *sample;
-	return r;
+	return err;
 }
 
 static int tagset_sample(struct tagset_reader *rd)
 {
 	struct tagset_totals *totals = &rd->set->totals[rd->side];
 	struct tagset_sample s = {.side = rd->side};
-	int r = refer_node(rd, rd->fields[1], &s.node);
+	int err = refer_node(rd, rd->fields[1], &s.node);
 
-	if (r == 0)
-		r = tagset_line_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = tagset_line_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
+	if (err < 0)
+		return err;
 	if (!tagset_line_number(rd->fields[4], 10, &s.count) ||
 	    !tagset_line_number(rd->fields[5], 10, &s.weight))
 		return tagset_line_bad(rd, "no count or no weight");
@@ -346,10 +348,10 @@ static int tagset_sample(struct tagset_reader *rd)
 		tagset_line_bad(rd, "the counts add up to more than 64 bits hold");
 		return -EOVERFLOW;
 	}
-	r = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
-	if (r == 0)
-		r = tagset_line_join(rd, 6, &s.rest);
-	return r < 0 ? r : enter_sample(rd, &s);
+	err = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
+	if (err == 0)
+		err = tagset_line_join(rd, 6, &s.remainder);
+	return err < 0 ? err : enter_sample(rd, &s);
 }
 
 static const struct tagset_kind {
@@ -367,7 +369,7 @@ static const struct tagset_kind {
 
 static int record(struct tagset_reader *rd, char *line)
 {
-	int r = 0;
+	int err = 0;
 
 	if (strcmp(line, "end") == 0) {
 		rd->has_end = true;
@@ -375,8 +377,8 @@ static int record(struct tagset_reader *rd, char *line)
 	}
 	tagset_line_split(rd, line);
 	if (strcmp(rd->fields[0], "inlined") != 0)
-		r = end_location(rd);
-	for (size_t i = 0; r == 0 && i < sizeof(tagset_kinds) / sizeof(*tagset_kinds); i++) {
+		err = end_location(rd);
+	for (size_t i = 0; err == 0 && i < sizeof(tagset_kinds) / sizeof(*tagset_kinds); i++) {
 		const struct tagset_kind *kind = &tagset_kinds[i];
 
 		if (strcmp(rd->fields[0], kind->name) != 0)
@@ -385,8 +387,8 @@ static int record(struct tagset_reader *rd, char *line)
 			return tagset_line_bad(rd, "a '%s' with too few fields", kind->name);
 		return kind->read(rd);
 	}
-	rd->set->skipped += r == 0;
-	return r;
+	rd->set->skipped += err == 0;
+	return err;
 }
 
 static int head(struct tagset_reader *rd, const char *line)
@@ -428,31 +430,31 @@ static int tagset_line(struct tagset_reader *rd, FILE *in, char *line)
 
 static int tagset_lines(struct tagset_reader *rd, FILE *in, char *line)
 {
-	int r = tagset_line(rd, in, line);
+	int err = tagset_line(rd, in, line);
 
-	if (r == 0)
+	if (err == 0)
 		*line = '\0';
-	if (r >= 0)
-		r = head(rd, line);
-	else if (r == -EBADMSG) {
+	if (err >= 0)
+		err = head(rd, line);
+	else if (err == -EBADMSG) {
 		free(rd->error);
-		r = head(rd, "");
+		err = head(rd, "");
 	}
-	while (r == 0 && !rd->has_end) {
-		r = tagset_line(rd, in, line);
-		if (r == 0)
+	while (err == 0 && !rd->has_end) {
+		err = tagset_line(rd, in, line);
+		if (err == 0)
 			return tagset_line_bad(rd, "the file is cut short: it has no 'end'");
-		if (r > 0)
-			r = record(rd, line);
+		if (err > 0)
+			err = record(rd, line);
 	}
-	return r;
+	return err;
 }
 
 int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error)
 {
 	struct tagset_reader rd = {.set = set, .side = side, .location = TAGSET_NONE};
 	char *line = malloc(TAGSET_MAX_LINE);
-	int r = line ? tagset_lines(&rd, in, line) : -ENOMEM;
+	int err = line ? tagset_lines(&rd, in, line) : -ENOMEM;
 
 	set->inputs++;
 	free(line);
@@ -462,9 +464,9 @@ int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error)
 	tagset_line_release(&rd.processes);
 	free(rd.recordings.items);
 	buf_free(&rd.names);
-	if (r < 0)
+	if (err < 0)
 		*ret_error = rd.error;
 	else
 		free(rd.error);
-	return r;
+	return err;
 }

@@ -16,7 +16,7 @@
 
 /* The numbers of one kind of thing in the file's order, and the other way round. */
 struct tagset_order {
-	uint32_t *items, *place;
+	uint32_t *items, *position;
 };
 
 struct tagset_writer {
@@ -63,7 +63,7 @@ static int compare_locations(const void *x, const void *y, void *arg)
 	const struct tagset_location *b = &w->set->locations.items[*(const uint32_t *)y];
 
 	TAGSET_COMPARE(a->id, b->id);
-	TAGSET_COMPARE(w->objects.place[a->object], w->objects.place[b->object]);
+	TAGSET_COMPARE(w->objects.position[a->object], w->objects.position[b->object]);
 	return compare_text(w, a->offset, b->offset);
 }
 
@@ -75,8 +75,8 @@ static int compare_nodes(const void *x, const void *y, void *arg)
 	const struct tagset_node *b = &w->set->nodes.items[*(const uint32_t *)y];
 
 	TAGSET_COMPARE(a->tag, b->tag);
-	TAGSET_COMPARE(w->nodes.place[a->parent], w->nodes.place[b->parent]);
-	TAGSET_COMPARE(w->locations.place[a->location], w->locations.place[b->location]);
+	TAGSET_COMPARE(w->nodes.position[a->parent], w->nodes.position[b->parent]);
+	TAGSET_COMPARE(w->locations.position[a->location], w->locations.position[b->location]);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ static int compare_processes(const void *x, const void *y, void *arg)
 	const struct tagset_process *a = &w->set->processes.items[*(const uint32_t *)x];
 	const struct tagset_process *b = &w->set->processes.items[*(const uint32_t *)y];
 
-	TAGSET_COMPARE(w->recordings.place[a->recording], w->recordings.place[b->recording]);
+	TAGSET_COMPARE(w->recordings.position[a->recording], w->recordings.position[b->recording]);
 	return compare_text(w, a->fields, b->fields);
 }
 
@@ -97,17 +97,17 @@ static int compare_samples(const void *x, const void *y, void *arg)
 	const struct tagset_sample *b = &w->set->samples.items[*(const uint32_t *)y];
 	int order;
 
-	TAGSET_COMPARE(w->nodes.place[a->node], w->nodes.place[b->node]);
-	TAGSET_COMPARE(w->processes.place[a->process], w->processes.place[b->process]);
+	TAGSET_COMPARE(w->nodes.position[a->node], w->nodes.position[b->node]);
+	TAGSET_COMPARE(w->processes.position[a->process], w->processes.position[b->process]);
 	order = compare_text(w, a->comm, b->comm);
-	return order ? order : compare_text(w, a->rest, b->rest);
+	return order ? order : compare_text(w, a->remainder, b->remainder);
 }
 
 static int order_new(struct tagset_order *order, size_t n)
 {
 	order->items = calloc(n + 1, sizeof(*order->items));
-	order->place = calloc(n + 1, sizeof(*order->place));
-	if (!order->items || !order->place)
+	order->position = calloc(n + 1, sizeof(*order->position));
+	if (!order->items || !order->position)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		order->items[i] = (uint32_t)i;
@@ -119,17 +119,17 @@ static void order_part(struct tagset_writer *w, struct tagset_order *order, size
 {
 	qsort_r(order->items + first, end - first, sizeof(*order->items), compare, w);
 	for (size_t i = first; i < end; i++)
-		order->place[order->items[i]] = (uint32_t)i;
+		order->position[order->items[i]] = (uint32_t)i;
 }
 
 static int sort(struct tagset_writer *w, struct tagset_order *order, size_t n,
 		int (*compare)(const void *, const void *, void *))
 {
-	int r = order_new(order, n);
+	int err = order_new(order, n);
 
-	if (r == 0)
+	if (err == 0)
 		order_part(w, order, 0, n, compare);
-	return r;
+	return err;
 }
 
 /* By depth (counting sort), then each depth by itself. */
@@ -137,10 +137,10 @@ static int sort_nodes(struct tagset_writer *w)
 {
 	const struct tagset_node *nodes = w->set->nodes.items;
 	size_t n = w->set->nodes.count, deepest = 0, *first;
-	int r = order_new(&w->nodes, n);
+	int err = order_new(&w->nodes, n);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (size_t i = 0; i < n; i++)
 		deepest = nodes[i].depth > deepest ? nodes[i].depth : deepest;
 	first = calloc(deepest + 2, sizeof(*first));
@@ -165,18 +165,18 @@ static int duplicates(const struct tagset_order *order, size_t n,
 {
 	struct int_map first = {0};
 	uint32_t *seen = calloc(n + 1, sizeof(*seen));
-	int r = seen ? 0 : -ENOMEM;
+	int err = seen ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		uint32_t at;
 
-		r = int_map_enter(&first, id_of(set, order->items[i]), (uint32_t)i, &at);
-		if (r == 0)
+		err = int_map_enter(&first, id_of(set, order->items[i]), (uint32_t)i, &at);
+		if (err == 0)
 			ret_dup[order->items[i]] = seen[at]++;
 	}
 	int_map_fini(&first);
 	free(seen);
-	return r;
+	return err;
 }
 
 static uint64_t tagset_location_id(const struct tagset *set, uint32_t number)
@@ -192,28 +192,28 @@ static uint64_t node_tag(const struct tagset *set, uint32_t number)
 static int sort_all(struct tagset_writer *w)
 {
 	const struct tagset *set = w->set;
-	int r = sort(w, &w->recordings, set->recordings.count, compare_recordings);
+	int err = sort(w, &w->recordings, set->recordings.count, compare_recordings);
 
-	if (r == 0)
-		r = sort(w, &w->objects, set->objects.count, compare_objects);
-	if (r == 0)
-		r = sort(w, &w->locations, set->locations.count, compare_locations);
-	if (r == 0)
-		r = sort_nodes(w);
-	if (r == 0)
-		r = sort(w, &w->processes, set->processes.count, compare_processes);
-	if (r == 0)
-		r = sort(w, &w->samples, set->samples.count, compare_samples);
+	if (err == 0)
+		err = sort(w, &w->objects, set->objects.count, compare_objects);
+	if (err == 0)
+		err = sort(w, &w->locations, set->locations.count, compare_locations);
+	if (err == 0)
+		err = sort_nodes(w);
+	if (err == 0)
+		err = sort(w, &w->processes, set->processes.count, compare_processes);
+	if (err == 0)
+		err = sort(w, &w->samples, set->samples.count, compare_samples);
 	w->location_dup = calloc(set->locations.count + 1, sizeof(*w->location_dup));
 	w->node_dup = calloc(set->nodes.count + 1, sizeof(*w->node_dup));
 	if (!w->location_dup || !w->node_dup)
 		return -ENOMEM;
-	if (r == 0)
-		r = duplicates(&w->locations, set->locations.count, tagset_location_id, set,
-			       w->location_dup);
-	if (r == 0)
-		r = duplicates(&w->nodes, set->nodes.count, node_tag, set, w->node_dup);
-	return r;
+	if (err == 0)
+		err = duplicates(&w->locations, set->locations.count, tagset_location_id, set,
+				 w->location_dup);
+	if (err == 0)
+		err = duplicates(&w->nodes, set->nodes.count, node_tag, set, w->node_dup);
+	return err;
 }
 
 /* --- lines --------------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static void put_recording(struct tagset_writer *w, uint32_t number)
 
 static void put_object(struct tagset_writer *w, uint32_t number)
 {
-	text_printf(&w->line, "object\t%u", w->objects.place[number]);
+	text_printf(&w->line, "object\t%u", w->objects.position[number]);
 	tagset_put(w, w->set->objects.items[number].identity);
 	tagset_put(w, w->set->objects.items[number].path);
 }
@@ -257,7 +257,7 @@ static void put_location(struct tagset_writer *w, uint32_t number)
 
 	text_put_raw(&w->line, "location");
 	put_id(w, l->id, w->location_dup[number]);
-	text_printf(&w->line, "\t%u", w->objects.place[l->object]);
+	text_printf(&w->line, "\t%u", w->objects.position[l->object]);
 	tagset_put(w, l->offset);
 	for (unsigned i = 0;; i++) {
 		size_t len = strcspn(names, "\t");
@@ -290,9 +290,9 @@ static void put_process(struct tagset_writer *w, uint32_t number)
 {
 	const struct tagset_process *p = &w->set->processes.items[number];
 
-	text_printf(&w->line, "process\t%u", w->processes.place[number]);
+	text_printf(&w->line, "process\t%u", w->processes.position[number]);
 	tagset_put(w, p->fields);
-	text_printf(&w->line, "\t%u", w->recordings.place[p->recording]);
+	text_printf(&w->line, "\t%u", w->recordings.position[p->recording]);
 }
 
 static void put_sample(struct tagset_writer *w, uint32_t number)
@@ -301,64 +301,64 @@ static void put_sample(struct tagset_writer *w, uint32_t number)
 
 	text_put_raw(&w->line, "sample");
 	put_node(w, s->node);
-	text_printf(&w->line, "\t%u", w->processes.place[s->process]);
+	text_printf(&w->line, "\t%u", w->processes.position[s->process]);
 	tagset_put(w, s->comm);
 	text_printf(&w->line, "\t%" PRIu64 "\t%" PRIu64, s->count, s->weight);
-	tagset_put(w, s->rest);
+	tagset_put(w, s->remainder);
 }
 
 static int put_all(struct tagset_writer *w, const struct tagset_order *order, size_t n,
 		   void (*put)(struct tagset_writer *w, uint32_t number))
 {
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		put(w, order->items[i]);
 		if (!w->line.len)
 			continue;
 		text_put_raw(&w->line, "\n");
-		r = text_flush(&w->line, w->out);
+		err = text_flush(&w->line, w->out);
 	}
-	return r;
+	return err;
 }
 
 static int tagset_write_lines(struct tagset_writer *w)
 {
 	const struct tagset *set = w->set;
-	int r;
+	int err;
 
 	text_printf(&w->line, "stackd-tags %d\n", TAGSET_VERSION);
-	r = text_flush(&w->line, w->out);
-	if (r == 0)
-		r = put_all(w, &w->recordings, set->recordings.count, put_recording);
-	if (r == 0)
-		r = put_all(w, &w->objects, set->objects.count, put_object);
-	if (r == 0)
-		r = put_all(w, &w->locations, set->locations.count, put_location);
-	if (r == 0)
-		r = put_all(w, &w->nodes, set->nodes.count, put_tag);
-	if (r == 0)
-		r = put_all(w, &w->processes, set->processes.count, put_process);
-	if (r == 0)
-		r = put_all(w, &w->samples, set->samples.count, put_sample);
-	if (r == 0 && (fputs("end\n", w->out) < 0 || fflush(w->out) != 0))
-		r = -EIO;
-	return r;
+	err = text_flush(&w->line, w->out);
+	if (err == 0)
+		err = put_all(w, &w->recordings, set->recordings.count, put_recording);
+	if (err == 0)
+		err = put_all(w, &w->objects, set->objects.count, put_object);
+	if (err == 0)
+		err = put_all(w, &w->locations, set->locations.count, put_location);
+	if (err == 0)
+		err = put_all(w, &w->nodes, set->nodes.count, put_tag);
+	if (err == 0)
+		err = put_all(w, &w->processes, set->processes.count, put_process);
+	if (err == 0)
+		err = put_all(w, &w->samples, set->samples.count, put_sample);
+	if (err == 0 && (fputs("end\n", w->out) < 0 || fflush(w->out) != 0))
+		err = -EIO;
+	return err;
 }
 
 static void order_release(struct tagset_order *order)
 {
 	free(order->items);
-	free(order->place);
+	free(order->position);
 }
 
 int tagset_write(const struct tagset *set, FILE *out)
 {
 	struct tagset_writer w = {.set = set, .out = out};
-	int r = sort_all(&w);
+	int err = sort_all(&w);
 
-	if (r == 0)
-		r = tagset_write_lines(&w);
+	if (err == 0)
+		err = tagset_write_lines(&w);
 	order_release(&w.recordings);
 	order_release(&w.objects);
 	order_release(&w.locations);
@@ -368,5 +368,5 @@ int tagset_write(const struct tagset *set, FILE *out)
 	free(w.location_dup);
 	free(w.node_dup);
 	buf_free(&w.line);
-	return r;
+	return err;
 }

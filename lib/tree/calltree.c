@@ -46,7 +46,7 @@ void calltree_free(struct calltree *tree)
 	if (!tree)
 		return;
 	free(tree->nodes);
-	free(tree->placed);
+	free(tree->index);
 	free(tree->climb);
 	free(tree->inferred.items);
 	free(tree->large.level.items);
@@ -113,10 +113,10 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	     at = tree->nodes[at].next_sibling) {
 		uint64_t entry = (uint64_t)parent << 32 | tree->nodes[at].key;
 		uint32_t same;
-		int r = int_map_enter(&tree->children, entry, at, &same);
+		int err = int_map_enter(&tree->children, entry, at, &same);
 
-		if (r < 0)
-			return r;
+		if (err < 0)
+			return err;
 	}
 	return 0;
 }
@@ -126,19 +126,19 @@ static int enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t 
 		 bool is_inlined, uint32_t *ret_child)
 {
 	uint32_t child;
-	int r = calltree_find(tree, parent, key, &child);
+	int err = calltree_find(tree, parent, key, &child);
 
-	if (r == 0 && child == CALLTREE_NONE) {
+	if (err == 0 && child == CALLTREE_NONE) {
 		child = tree->n_nodes;
 		if (tree->nodes[parent].n_children >= CALLTREE_LISTED)
-			r = int_map_enter(&tree->children, (uint64_t)parent << 32 | key, child,
-					  &child);
-		if (r == 0)
-			r = append(tree, parent, symbol, is_inlined, key);
+			err = int_map_enter(&tree->children, (uint64_t)parent << 32 | key, child,
+					    &child);
+		if (err == 0)
+			err = append(tree, parent, symbol, is_inlined, key);
 	}
-	if (r == 0)
+	if (err == 0)
 		*ret_child = child;
-	return r;
+	return err;
 }
 
 int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
@@ -153,11 +153,11 @@ int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_
 /* Makes `stamp` stand for the mark. */
 int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at)
 {
-	if (!tree->placed) {
+	if (!tree->index) {
 		uint32_t n = profile_tables(tree->profile)->n_nodes;
 
-		tree->placed = big_calloc((size_t)n + 1, sizeof(*tree->placed));
-		if (!tree->placed)
+		tree->index = big_calloc((size_t)n + 1, sizeof(*tree->index));
+		if (!tree->index)
 			return -ENOMEM;
 	}
 	if (mark != tree->mark) {
@@ -194,25 +194,25 @@ int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
 	const struct profile_filter *filter = profile_filter(tree->profile);
 	const uint32_t *keys;
 	size_t count;
-	int r = 0;
+	int err = 0;
 
 	keys = profile_location_keys(tree->profile, location, &count);
 	if (!keys)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = calltree_step(tree, filter, keys[i], at);
-	return r;
+	for (size_t i = 0; err == 0 && i < count; i++)
+		err = calltree_step(tree, filter, keys[i], at);
+	return err;
 }
 
 /* Places the frames of one trie node under `at`. */
-static int place(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+static int enter_frames(struct calltree *tree, uint32_t trie_node, uint32_t *at)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
-	int r = calltree_frames(tree, t->nodes[trie_node].location, at);
+	int err = calltree_frames(tree, t->nodes[trie_node].location, at);
 
-	if (r == 0)
-		tree->placed[trie_node] = (struct calltree_place){.stamp = tree->stamp, .at = *at};
-	return r;
+	if (err == 0)
+		tree->index[trie_node] = (struct calltree_index){.stamp = tree->stamp, .at = *at};
+	return err;
 }
 
 bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
@@ -238,7 +238,7 @@ static int add_inferred(struct calltree *tree, const struct profile_entry *entry
 		return 0;
 	if (VEC_RESERVE(&tree->inferred, 1) < 0)
 		return -ENOMEM;
-	node = tree->placed[node].at;
+	node = tree->index[node].at;
 	tree->inferred.items[tree->inferred.count++] =
 		(struct calltree_inferred){at, node, entry->samples};
 	tree->nodes[node].inferred += entry->samples;
@@ -249,25 +249,25 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
 	uint32_t n = 0, at, start;
-	int r;
+	int err;
 
-	r = calltree_begin(tree, profile_mark(tree->profile, entry->end_reason, entry->origin),
-			   &at);
-	for (start = entry->node; r == 0 && start; start = t->nodes[start].parent) {
-		if (tree->placed[start].stamp == tree->stamp) {
-			at = tree->placed[start].at;
+	err = calltree_begin(tree, profile_mark(tree->profile, entry->end_reason, entry->origin),
+			     &at);
+	for (start = entry->node; err == 0 && start; start = t->nodes[start].parent) {
+		if (tree->index[start].stamp == tree->stamp) {
+			at = tree->index[start].at;
 			break;
 		}
 		if (!calltree_push(tree, n++, start))
-			r = -ENOMEM;
+			err = -ENOMEM;
 	}
-	while (r == 0 && n)
-		r = place(tree, tree->climb[--n], &at);
-	if (r == 0 && at == 0)
-		r = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
-	if (r == 0)
+	while (err == 0 && n)
+		err = enter_frames(tree, tree->climb[--n], &at);
+	if (err == 0 && at == 0)
+		err = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
+	if (err == 0)
 		tree->nodes[at].self += entry->samples;
-	return r == 0 && entry->origin ? add_inferred(tree, entry, at) : r;
+	return err == 0 && entry->origin ? add_inferred(tree, entry, at) : err;
 }
 
 void calltree_sum(struct calltree *tree)

@@ -53,7 +53,7 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry);
  * there are `least` samples: a node with fewer has what it calls as its own. Much quicker, where
  * that is enough. 0 or -ENOMEM. */
 int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
-		       const struct subtree *spots, double least);
+		       const struct subtree *subtree, double least);
 
 /* Whether it can be done for the profile, as its filter has paths shown. */
 bool calltree_can_add_large(const struct profile *profile);

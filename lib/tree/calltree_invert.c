@@ -31,7 +31,7 @@ static int64_t calltree_round(const struct calltree *tree, struct calltree *call
 	for (int64_t i = 0; i < n; i++) {
 		struct calltree_runner run = runners[i];
 		uint32_t up = tree->nodes[run.source].parent;
-		int r;
+		int err;
 
 		if (callers->nodes[run.at].samples < least)
 			continue;
@@ -39,10 +39,10 @@ static int64_t calltree_round(const struct calltree *tree, struct calltree *call
 			callers->nodes[run.at].self += run.samples;
 			continue;
 		}
-		r = calltree_child(callers, run.at, calltree_symbol(tree, up),
-				   tree->nodes[up].is_inlined, &run.at);
-		if (r < 0)
-			return r;
+		err = calltree_child(callers, run.at, calltree_symbol(tree, up),
+				     tree->nodes[up].is_inlined, &run.at);
+		if (err < 0)
+			return err;
 		run.source = up;
 		callers->nodes[run.at].samples += run.samples;
 		if (up <= run.upto &&
@@ -59,11 +59,11 @@ static int start_one(const struct calltree *tree, struct calltree *callers,
 		     struct calltree_runner *runner)
 {
 	/* Whether it was inlined matters for a caller, not for the function asked about. */
-	int r = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
-			       &runner->at);
+	int err = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
+				 &runner->at);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	callers->nodes[runner->at].samples += runner->samples;
 	callers->nodes[0].samples += runner->samples;
 	return 0;
@@ -76,11 +76,11 @@ static int64_t start(const struct calltree *tree, const uint32_t *outer, struct 
 		     struct calltree_runner *runners, uint64_t *plain)
 {
 	int64_t n = 0;
-	int r = 0;
+	int err = 0;
 
 	for (uint32_t i = 1; i < tree->n_nodes; i++)
 		plain[outer ? outer[i] : i] += tree->nodes[i].self;
-	for (size_t i = 0; r == 0 && i < tree->inferred.count; i++) {
+	for (size_t i = 0; err == 0 && i < tree->inferred.count; i++) {
 		const struct calltree_inferred *part = &tree->inferred.items[i];
 		uint32_t from = outer ? outer[part->at] : part->at;
 
@@ -89,15 +89,15 @@ static int64_t start(const struct calltree *tree, const uint32_t *outer, struct 
 		plain[from] -= part->samples;
 		runners[n] = (struct calltree_runner){
 			.source = from, .upto = part->upto, .samples = part->samples};
-		r = start_one(tree, callers, &runners[n++]);
+		err = start_one(tree, callers, &runners[n++]);
 	}
-	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
+	for (uint32_t i = 1; err == 0 && i < tree->n_nodes; i++) {
 		if (!plain[i])
 			continue;
 		runners[n] = (struct calltree_runner){.source = i, .samples = plain[i]};
-		r = start_one(tree, callers, &runners[n++]);
+		err = start_one(tree, callers, &runners[n++]);
 	}
-	return r < 0 ? r : n;
+	return err < 0 ? err : n;
 }
 
 static int calltree_run(const struct calltree *tree, const uint32_t *outer,
@@ -148,36 +148,36 @@ static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_aske
 
 /* Copies what is below the outermost nodes; `place` gets where each node went. */
 static int copy(const struct calltree *tree, const uint32_t *outer, struct calltree *callees,
-		uint32_t *place)
+		uint32_t *copied)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 1; r == 0 && i < tree->n_nodes; i++) {
+	for (uint32_t i = 1; err == 0 && i < tree->n_nodes; i++) {
 		const struct calltree_node *node = &tree->nodes[i];
 		bool is_top = outer[i] == i;
 
 		if (!outer[i])
 			continue;
-		r = calltree_child(callees, is_top ? 0 : place[node->parent],
-				   calltree_symbol(tree, i), !is_top && node->is_inlined,
-				   &place[i]);
-		if (r == 0)
-			callees->nodes[place[i]].self += node->self;
+		err = calltree_child(callees, is_top ? 0 : copied[node->parent],
+				     calltree_symbol(tree, i), !is_top && node->is_inlined,
+				     &copied[i]);
+		if (err == 0)
+			callees->nodes[copied[i]].self += node->self;
 	}
-	for (size_t i = 0; r == 0 && i < tree->inferred.count; i++) {
+	for (size_t i = 0; err == 0 && i < tree->inferred.count; i++) {
 		struct calltree_inferred part = tree->inferred.items[i];
 
 		if (!outer[part.upto])
 			continue;
-		part.at = place[part.at];
-		part.upto = place[part.upto];
-		r = VEC_RESERVE(&callees->inferred, 1);
-		if (r < 0)
+		part.at = copied[part.at];
+		part.upto = copied[part.upto];
+		err = VEC_RESERVE(&callees->inferred, 1);
+		if (err < 0)
 			break;
 		callees->inferred.items[callees->inferred.count++] = part;
 		callees->nodes[part.upto].inferred += part.samples;
 	}
-	return r;
+	return err;
 }
 
 int calltree_around(const struct calltree *tree, const bool *is_asked,
@@ -185,14 +185,14 @@ int calltree_around(const struct calltree *tree, const bool *is_asked,
 		    struct calltree *callees, bool *ret_cut)
 {
 	uint32_t *outer = calltree_outer(tree, is_asked);
-	uint32_t *place = calloc(tree->n_nodes, sizeof(*place));
-	int r = outer && place ? copy(tree, outer, callees, place) : -ENOMEM;
+	uint32_t *copied = calloc(tree->n_nodes, sizeof(*copied));
+	int err = outer && copied ? copy(tree, outer, callees, copied) : -ENOMEM;
 
-	if (r == 0)
-		r = calltree_run(tree, outer, limits, callers, ret_cut);
-	if (r == 0)
+	if (err == 0)
+		err = calltree_run(tree, outer, limits, callers, ret_cut);
+	if (err == 0)
 		calltree_sum(callees);
 	free(outer);
-	free(place);
-	return r;
+	free(copied);
+	return err;
 }

@@ -22,7 +22,7 @@
 
 struct large_work {
 	struct calltree *tree;
-	const struct subtree *spots;
+	const struct subtree *subtree;
 	struct calltree_large *state; /* the tree's: kept from part to part */
 	double least;
 };
@@ -43,16 +43,16 @@ static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
 	struct calltree *tree = w->tree;
 
-	for (uint32_t i = list; i != SUBTREE_NONE; i = w->spots->items.items[i].next) {
-		const struct subtree_node *subtree_node = &w->spots->items.items[i];
-		struct large_arrival arrival = {i, at};
-		int r = calltree_frames(tree, nodes[subtree_node->node].location, &arrival.at);
+	for (uint32_t i = list; i != SUBTREE_NONE; i = w->subtree->nodes.items[i].next) {
+		const struct subtree_node *node = &w->subtree->nodes.items[i];
+		struct calltree_arrival arrival = {i, at};
+		int err = calltree_frames(tree, nodes[node->node].location, &arrival.at);
 
-		if (r == 0)
-			r = VEC_RESERVE(&w->state->next, 1);
-		if (r < 0)
-			return r;
-		large_count(tree, at, arrival.at, subtree_node->samples);
+		if (err == 0)
+			err = VEC_RESERVE(&w->state->next, 1);
+		if (err < 0)
+			return err;
+		large_count(tree, at, arrival.at, node->samples);
 		w->state->next.items[w->state->next.count++] = arrival;
 	}
 	return 0;
@@ -61,7 +61,7 @@ static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 /* The next level: the spots that arrived last are those whose children may arrive. */
 static void large_turn(struct large_work *w)
 {
-	struct large_arrival *items = w->state->level.items;
+	struct calltree_arrival *items = w->state->level.items;
 	size_t cap = w->state->level.cap;
 
 	w->state->level.items = w->state->next.items;
@@ -74,34 +74,33 @@ static void large_turn(struct large_work *w)
 
 static int large_descend(struct large_work *w)
 {
-	int r = 0;
+	int err = 0;
 
-	while (r == 0 && w->state->next.count) {
+	while (err == 0 && w->state->next.count) {
 		large_turn(w);
-		for (size_t i = 0; r == 0 && i < w->state->level.count; i++) {
-			struct large_arrival a = w->state->level.items[i];
+		for (size_t i = 0; err == 0 && i < w->state->level.count; i++) {
+			struct calltree_arrival a = w->state->level.items[i];
 
 			if ((double)w->tree->nodes[a.at].samples >= w->least)
-				r = large_arrive(w, w->spots->items.items[a.subtree_node].first,
-						 a.at);
+				err = large_arrive(w, w->subtree->nodes.items[a.node].first, a.at);
 		}
 	}
-	return r;
+	return err;
 }
 
 static int large_run(struct large_work *w, const struct subtree_run *run)
 {
 	struct calltree *tree = w->tree;
 	uint32_t at;
-	int r = calltree_begin(tree, run->mark, &at);
+	int err = calltree_begin(tree, run->mark, &at);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	w->state->level.count = w->state->next.count = 0;
 	tree->nodes[at].self += run->samples;
 	tree->nodes[at].samples += run->samples;
-	r = large_arrive(w, run->root, at);
-	return r < 0 ? r : large_descend(w);
+	err = large_arrive(w, run->root, at);
+	return err < 0 ? err : large_descend(w);
 }
 
 /* Where the samples of an entry arrived, and where the last of its inferred frames did: both are
@@ -112,21 +111,22 @@ static int large_find(struct large_work *w, const struct profile_entry *entry, u
 	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
 	struct calltree_inferred part = {.samples = entry->samples};
 	uint32_t n = 0, depth = 0;
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t at = entry->node; r == 0 && at; at = nodes[at].parent)
-		r = calltree_push(w->tree, n++, at) ? 0 : -ENOMEM;
-	if (r == 0)
-		r = calltree_begin(w->tree, subtree_mark(w->tree->profile, entry), &part.at);
+	for (uint32_t at = entry->node; err == 0 && at; at = nodes[at].parent)
+		err = calltree_push(w->tree, n++, at) ? 0 : -ENOMEM;
+	if (err == 0)
+		err = calltree_begin(w->tree, subtree_mark(w->tree->profile, entry), &part.at);
 	part.upto = part.at;
-	while (r == 0 && depth < n &&
+	while (err == 0 && depth < n &&
 	       (!depth || (double)w->tree->nodes[part.at].samples >= w->least)) {
-		r = calltree_frames(w->tree, nodes[w->tree->climb[n - ++depth]].location, &part.at);
+		err = calltree_frames(w->tree, nodes[w->tree->climb[n - ++depth]].location,
+				      &part.at);
 		if (depth <= inferred)
 			part.upto = part.at;
 	}
 	*ret_part = part;
-	return r;
+	return err;
 }
 
 /* Notes which frames of an entry are inferred. */
@@ -135,15 +135,15 @@ static int large_infer(struct large_work *w, const struct profile_entry *entry)
 	struct calltree *tree = w->tree;
 	uint32_t inferred = origin_inferred(profile_origin(tree->profile, entry->origin));
 	struct calltree_inferred part;
-	int r;
+	int err;
 
 	if (!inferred || !entry->node)
 		return 0;
-	r = large_find(w, entry, inferred, &part);
-	if (r == 0)
-		r = VEC_RESERVE(&tree->inferred, 1);
-	if (r < 0)
-		return r;
+	err = large_find(w, entry, inferred, &part);
+	if (err == 0)
+		err = VEC_RESERVE(&tree->inferred, 1);
+	if (err < 0)
+		return err;
 	tree->inferred.items[tree->inferred.count++] = part;
 	tree->nodes[part.upto].inferred += part.samples;
 	return 0;
@@ -155,20 +155,21 @@ bool calltree_can_add_large(const struct profile *profile)
 }
 
 int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
-		       const struct subtree *spots, double least)
+		       const struct subtree *subtree, double least)
 {
-	struct large_work w = {.tree = tree, .spots = spots, .state = &tree->large, .least = least};
-	int r = 0;
+	struct large_work w = {
+		.tree = tree, .subtree = subtree, .state = &tree->large, .least = least};
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < spots->runs.count; i++)
-		r = large_run(&w, &spots->runs.items[i]);
-	for (size_t i = 0; r == 0 && i < of->n; i++) {
+	for (size_t i = 0; err == 0 && i < subtree->runs.count; i++)
+		err = large_run(&w, &subtree->runs.items[i]);
+	for (size_t i = 0; err == 0 && i < of->n; i++) {
 		const struct profile_entry *e = &of->entries[of->order[i]];
 
 		if (!e->node)
-			r = calltree_add(tree, e);
+			err = calltree_add(tree, e);
 		else if (e->origin)
-			r = large_infer(&w, e);
+			err = large_infer(&w, e);
 	}
-	return r;
+	return err;
 }

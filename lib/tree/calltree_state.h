@@ -11,7 +11,7 @@
 #include "tree/calltree.h"
 #include "base/int_map.h"
 
-struct calltree_place {
+struct calltree_index {
 	uint32_t stamp; /* valid if it is the tree's */
 	uint32_t at;
 };
@@ -23,12 +23,12 @@ struct calltree_inferred {
 };
 
 /* See calltree_large.c. */
-struct large_arrival {
-	uint32_t subtree_node, at; /* at: the tree's node */
+struct calltree_arrival {
+	uint32_t node, at; /* at: the tree's node */
 };
 
 struct calltree_large {
-	VEC(struct large_arrival) level, next;
+	VEC(struct calltree_arrival) level, next;
 };
 
 struct calltree {
@@ -37,8 +37,8 @@ struct calltree {
 	struct calltree_node *nodes;
 	uint32_t n_nodes;
 	size_t cap_nodes;
-	struct int_map children;       /* of nodes with many: (parent, key) -> node */
-	struct calltree_place *placed; /* by trie node; made at the first addition */
+	struct int_map children;      /* of nodes with many: (parent, key) -> node */
+	struct calltree_index *index; /* by trie node; made at the first addition */
 	uint32_t stamp;
 	const struct profile_symbol *mark; /* that `stamp` stands for */
 	uint32_t *climb;		   /* trie nodes on the way down */

@@ -62,17 +62,17 @@ static void flat_walk(struct flat_pass *pass)
 static int flat_number(struct flat_pass *pass, uint32_t n_nodes)
 {
 	struct int_map rows = {0};
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 1; r == 0 && i < n_nodes; i++) {
+	for (uint32_t i = 1; err == 0 && i < n_nodes; i++) {
 		uint32_t symbol = pass->nodes[i].symbol;
 
-		r = int_map_enter(&rows, symbol, pass->flat->n, &pass->row[i]);
-		if (r == 0 && pass->row[i] == pass->flat->n)
+		err = int_map_enter(&rows, symbol, pass->flat->n, &pass->row[i]);
+		if (err == 0 && pass->row[i] == pass->flat->n)
 			pass->flat->rows[pass->flat->n++].symbol = symbol;
 	}
 	int_map_fini(&rows);
-	return r;
+	return err;
 }
 
 static int compare(const void *a, const void *b, void *arg)
@@ -93,15 +93,15 @@ int flat_make(const struct profile *profile, const struct calltree *tree, struct
 	struct flat flat = {0};
 	struct flat_pass pass = {.flat = &flat};
 	uint32_t n;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	pass.nodes = calltree_nodes(tree, &n);
 	pass.open = calloc(n, sizeof(*pass.open));
 	pass.row = calloc(n, sizeof(*pass.row));
 	flat.rows = calloc(n, sizeof(*flat.rows));
 	if (pass.open && pass.row && flat.rows)
-		r = flat_number(&pass, n);
-	if (r == 0) {
+		err = flat_number(&pass, n);
+	if (err == 0) {
 		flat_walk(&pass);
 		qsort_r(flat.rows, flat.n, sizeof(*flat.rows), compare, (void *)profile);
 		*ret_flat = flat;
@@ -110,7 +110,7 @@ int flat_make(const struct profile *profile, const struct calltree *tree, struct
 	}
 	free(pass.open);
 	free(pass.row);
-	return r;
+	return err;
 }
 
 void flat_free(struct flat *flat)

@@ -73,16 +73,16 @@ int frame_sources_make(struct profile *profile, const struct calltree *tree,
 	size_t n_entries;
 	const struct profile_entry *all = profile_entries(profile, &n_entries);
 	const struct calltree_node *nodes;
-	int r = 0;
+	int err = 0;
 
 	frame_sources_free(s);
 	nodes = calltree_nodes(tree, &s->n);
 	s->nodes = calloc(s->n, sizeof(*s->nodes));
 	if (!s->nodes)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		r = add_entry(profile, nodes, &all[entries[i]], s);
-	return r;
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		err = add_entry(profile, nodes, &all[entries[i]], s);
+	return err;
 }
 
 bool frame_sources_has_branches(const struct profile *profile)

@@ -97,30 +97,30 @@ int groups_make(const struct profile *profile, const uint32_t *group_of_thread, 
 	size_t n;
 	const struct profile_entry *entries = profile_entries(profile, &n);
 	uint32_t *group_of_entry = calloc(n + 1, sizeof(*group_of_entry));
-	int r;
+	int err;
 
 	if (!group_of_entry)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		group_of_entry[i] = group_of_thread[entries[i].thread];
-	r = groups_make_by_entry(profile, group_of_entry, n_groups, ret_groups);
+	err = groups_make_by_entry(profile, group_of_entry, n_groups, ret_groups);
 	free(group_of_entry);
-	return r;
+	return err;
 }
 
 int groups_by_process(const struct profile *profile, struct groups *ret_groups)
 {
 	const struct store_tables *t = profile_tables(profile);
 	uint32_t *process = calloc((size_t)t->n_threads + 1, sizeof(*process));
-	int r;
+	int err;
 
 	if (!process)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_threads; i++)
 		process[i] = t->threads[i].process;
-	r = groups_make(profile, process, t->n_processes, ret_groups);
+	err = groups_make(profile, process, t->n_processes, ret_groups);
 	free(process);
-	return r;
+	return err;
 }
 
 void groups_free(struct groups *groups)

@@ -62,21 +62,21 @@ static int histogram_add(void *arg, const struct store_sample *sample)
 	struct profile *profile = pass->partition->profile;
 	struct store_sample s;
 	uint32_t bin, symbol, at;
-	int r;
+	int err;
 
 	if (!profile_sample(profile, sample, &s))
 		return 0;
 	bin = partition_of(pass->partition, s.thread, s.cpu) * pass->h->n_bins +
 	      histogram_bin(pass, s.time_ns);
 	pass->h->bins[bin].samples++;
-	r = histogram_symbol(profile, &s, &symbol);
-	if (r == 0)
-		r = VEC_RESERVE(&pass->counts, 1);
-	if (r == 0)
-		r = int_map_enter(&pass->by_key, (uint64_t)bin << 32 | symbol,
-				  (uint32_t)pass->counts.count, &at);
-	if (r < 0)
-		return r;
+	err = histogram_symbol(profile, &s, &symbol);
+	if (err == 0)
+		err = VEC_RESERVE(&pass->counts, 1);
+	if (err == 0)
+		err = int_map_enter(&pass->by_key, (uint64_t)bin << 32 | symbol,
+				    (uint32_t)pass->counts.count, &at);
+	if (err < 0)
+		return err;
 	if (at == pass->counts.count)
 		pass->counts.items[pass->counts.count++] = (struct histogram_count){bin, symbol, 0};
 	pass->counts.items[at].samples++;
@@ -118,7 +118,7 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 	struct histogram h = {0};
 	struct histogram_pass pass = {.partition = partition, .h = &h};
 	size_t n = (size_t)partition->groups.n * n_bins;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	if (n >= UINT32_MAX)
 		return -EOVERFLOW;
@@ -127,16 +127,17 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 		h.bins[i].symbol = UINT32_MAX;
 	span(&pass, n_bins);
 	if (h.bins)
-		r = store_reader_samples(profile_reader(partition->profile), histogram_add, &pass);
-	if (r == 0)
+		err = store_reader_samples(profile_reader(partition->profile), histogram_add,
+					   &pass);
+	if (err == 0)
 		pick(&pass);
 	int_map_fini(&pass.by_key);
 	free(pass.counts.items);
-	if (r == 0)
+	if (err == 0)
 		*ret_histogram = h;
 	else
 		histogram_free(&h);
-	return r;
+	return err;
 }
 
 void histogram_free(struct histogram *histogram)

@@ -19,20 +19,20 @@ static int commands(struct partition *p, uint32_t *ret_parts)
 {
 	const struct store_tables *t = profile_tables(p->profile);
 	struct strings *comms;
-	int r = strings_new(&comms);
+	int err = strings_new(&comms);
 
-	for (uint32_t i = 0; r == 0 && i < t->n_threads; i++) {
+	for (uint32_t i = 0; err == 0 && i < t->n_threads; i++) {
 		uint32_t known = strings_count(comms);
 
-		r = strings_intern(comms, partition_comm(t->threads[i].comm),
-				   &p->part_of_thread[i]);
-		if (r == 0 && p->part_of_thread[i] == known)
+		err = strings_intern(comms, partition_comm(t->threads[i].comm),
+				     &p->part_of_thread[i]);
+		if (err == 0 && p->part_of_thread[i] == known)
 			p->first_of_part[known] = i;
 	}
-	if (r == 0)
+	if (err == 0)
 		*ret_parts = strings_count(comms);
 	strings_free(comms);
-	return r;
+	return err;
 }
 
 static int partition_number(struct partition *p, uint32_t *ret_parts)
@@ -54,11 +54,12 @@ static int group(struct partition *p)
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p->profile, &n);
 	uint32_t parts = 0, *of_entry;
-	int r;
+	int err;
 
 	if (p->by != PARTITION_BY_CPU) {
-		r = partition_number(p, &parts);
-		return r < 0 ? r : groups_make(p->profile, p->part_of_thread, parts, &p->groups);
+		err = partition_number(p, &parts);
+		return err < 0 ? err
+			       : groups_make(p->profile, p->part_of_thread, parts, &p->groups);
 	}
 	of_entry = calloc(n + 1, sizeof(*of_entry));
 	if (!of_entry)
@@ -67,26 +68,26 @@ static int group(struct partition *p)
 		of_entry[i] = entries[i].cpu;
 		parts = of_entry[i] >= parts ? of_entry[i] + 1 : parts;
 	}
-	r = groups_make_by_entry(p->profile, of_entry, parts, &p->groups);
+	err = groups_make_by_entry(p->profile, of_entry, parts, &p->groups);
 	free(of_entry);
-	return r;
+	return err;
 }
 
 int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition)
 {
 	size_t n = (size_t)profile_tables(profile)->n_threads + 1;
 	struct partition p = {.profile = profile, .by = by};
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	p.part_of_thread = calloc(n, sizeof(*p.part_of_thread));
 	p.first_of_part = calloc(n, sizeof(*p.first_of_part));
 	if (p.part_of_thread && p.first_of_part)
-		r = group(&p);
-	if (r < 0)
+		err = group(&p);
+	if (err < 0)
 		partition_free(&p);
 	else
 		*ret_partition = p;
-	return r;
+	return err;
 }
 
 void partition_free(struct partition *p)

@@ -38,10 +38,10 @@ struct subtree_run {
 
 /* Zeroed is empty. */
 struct subtree {
-	VEC(struct subtree_node) items;
+	VEC(struct subtree_node) nodes;
 	VEC(struct subtree_run) runs;
 };
-void subtree_free(struct subtree *spots);
+void subtree_free(struct subtree *subtree);
 
 struct subtree_maker;
 
@@ -51,7 +51,7 @@ void subtree_maker_free(struct subtree_maker *maker);
 
 /* Fills `spots` anew, using its memory. 0 or -ENOMEM. */
 int subtree_make(struct subtree_maker *maker, const struct subtree_entries *of,
-		 struct subtree *spots);
+		 struct subtree *subtree);
 
 /* The mark that an entry's path begins with; NULL: none. */
 const struct profile_symbol *subtree_mark(struct profile *profile,

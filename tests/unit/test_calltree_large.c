@@ -106,7 +106,7 @@ static struct calltree *make_tree(struct profile *p, double least)
 	uint32_t *order = calloc(n, sizeof(*order));
 	struct subtree_entries of = {entries, order, n};
 	struct subtree_maker *maker;
-	struct subtree spots = {0};
+	struct subtree subtree = {0};
 	struct calltree *tree;
 
 	assert_non_null(order);
@@ -118,13 +118,13 @@ static struct calltree *make_tree(struct profile *p, double least)
 		calltree_clear(tree);
 		for (size_t i = 0; least == 0 && i < n; i++)
 			assert_int_equal(calltree_add(tree, &entries[i]), 0);
-		assert_int_equal(subtree_make(maker, &of, &spots), 0);
+		assert_int_equal(subtree_make(maker, &of, &subtree), 0);
 		if (least > 0)
-			assert_int_equal(calltree_add_large(tree, &of, &spots, least), 0);
+			assert_int_equal(calltree_add_large(tree, &of, &subtree, least), 0);
 		calltree_sum(tree);
 	}
 	subtree_maker_free(maker);
-	subtree_free(&spots);
+	subtree_free(&subtree);
 	free(order);
 	return tree;
 }
