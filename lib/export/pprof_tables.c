@@ -152,12 +152,6 @@ static uint32_t pprof_reason(uint8_t end_reason)
 	return end_reason < STACKD_END_COUNT ? end_reason : STACKD_END_COUNT;
 }
 
-/* The mark says the end reason, so it is the same for all origins for which there is one. */
-static bool has_mark(const struct pprof_tables *p, const struct profile_entry *entry)
-{
-	return profile_mark(p->profile, entry->end_reason, entry->origin) != NULL;
-}
-
 static int collect_marks(struct pprof_tables *p)
 {
 	size_t n;
@@ -165,11 +159,11 @@ static int collect_marks(struct pprof_tables *p)
 	int err = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t reason = pprof_reason(entries[i].end_reason);
+		const struct profile_symbol *mark = profile_entry_mark(p->profile, &entries[i]);
 
-		if (has_mark(p, &entries[i]))
-			p->marks[reason] =
-				profile_mark(p->profile, entries[i].end_reason, entries[i].origin);
+		/* A mark names the end reason, so it is the same for all origins that have one. */
+		if (mark)
+			p->marks[pprof_reason(entries[i].end_reason)] = mark;
 		else if (!entries[i].node)
 			p->marks[PPROF_REASONS] = profile_no_frames(p->profile);
 	}
@@ -334,7 +328,7 @@ uint64_t pprof_tables_mark(const struct pprof_tables *p, const struct profile_en
 {
 	uint64_t first = PPROF_LOCATION(p->t->n_locations);
 
-	if (has_mark(p, entry))
+	if (profile_entry_mark(p->profile, entry))
 		return first + pprof_reason(entry->end_reason);
 	return entry->node ? 0 : first + PPROF_REASONS;
 }

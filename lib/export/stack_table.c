@@ -47,7 +47,7 @@ static bool stack_table_is_plain(const struct stack_table *table, uint32_t node,
 				 uint32_t origin)
 {
 	return !table->is_shaped && node && origin == ORIGIN_WALKED &&
-	       !profile_mark(table->profile, end_reason, origin);
+	       !profile_has_mark(table->profile, end_reason, origin);
 }
 
 /* Makes room for one more element in an array of `n`, whose numbers must stay below

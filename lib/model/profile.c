@@ -18,6 +18,8 @@
 #include "base/vec.h"
 #include "stack/location.h"
 
+#define PROFILE_MARK_NAME 80 /* bytes that a root mark's name may have, with its end */
+
 enum profile_quality profile_quality_of(uint8_t end_reason)
 {
 	switch (end_reason_quality(end_reason)) {
@@ -138,6 +140,24 @@ static void profile_map(const struct profile *p, struct store_sample *s)
 		s->end_reason = PROFILE_REASONS - 1;
 }
 
+/* Names the root mark of paths that end for a reason. */
+static void name_mark(uint8_t end_reason, char ret_name[PROFILE_MARK_NAME])
+{
+	snprintf(ret_name, PROFILE_MARK_NAME, "[incomplete: %s]", end_reason_name(end_reason));
+}
+
+/* Whether the path filter accepts a sample's path. The mark is named here rather than looked up,
+ * since a sample that is left out needs no symbol for it. */
+static bool accepts_path(const struct profile *p, const struct store_sample *s)
+{
+	bool has_mark = profile_has_mark(p, s->end_reason, s->origin);
+	char mark[PROFILE_MARK_NAME];
+
+	if (has_mark)
+		name_mark(s->end_reason, mark);
+	return path_filter_accepts(p->path_filter, s->node, has_mark ? mark : NULL);
+}
+
 bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		    struct store_sample *ret_sample)
 {
@@ -150,14 +170,7 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 	if (s.node >= p->tables->n_nodes)
 		return false;
 	*ret_sample = s;
-	if (p->path_filter) {
-		/* A const profile can still make the mark of a sample that it has not met. */
-		const struct profile_symbol *mark =
-			profile_mark((struct profile *)p, s.end_reason, s.origin);
-
-		return path_filter_accepts(p->path_filter, s.node, mark ? mark->name : NULL);
-	}
-	return true;
+	return !p->path_filter || accepts_path(p, &s);
 }
 
 bool profile_is_filtered(const struct profile *p)
@@ -188,18 +201,35 @@ enum profile_quality profile_quality(const struct profile *p, uint8_t end_reason
 	return o->is_complete ? PROFILE_RECONSTRUCTED : PROFILE_PARTIAL;
 }
 
+bool profile_has_mark(const struct profile *p, uint8_t end_reason, uint32_t origin)
+{
+	return profile_quality(p, end_reason, origin) >= PROFILE_PARTIAL;
+}
+
+/* The index of an end reason's mark. */
+static uint32_t mark_index(uint8_t end_reason)
+{
+	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
+}
+
 const struct profile_symbol *profile_mark(struct profile *p, uint8_t end_reason, uint32_t origin)
 {
-	uint32_t at = end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
-	char text[80];
+	const struct profile_symbol **mark = &p->marks[mark_index(end_reason)];
+	char name[PROFILE_MARK_NAME];
 
-	if (profile_quality(p, end_reason, origin) < PROFILE_PARTIAL)
+	if (!profile_has_mark(p, end_reason, origin))
 		return NULL;
-	if (!p->marks[at]) {
-		snprintf(text, sizeof(text), "[incomplete: %s]", end_reason_name(end_reason));
-		p->marks[at] = names_mark(p->names, text);
+	if (!*mark) {
+		name_mark(end_reason, name);
+		*mark = names_mark(p->names, name);
 	}
-	return p->marks[at];
+	return *mark;
+}
+
+const struct profile_symbol *profile_entry_mark(const struct profile *p,
+						const struct profile_entry *entry)
+{
+	return entry->quality >= PROFILE_PARTIAL ? p->marks[mark_index(entry->end_reason)] : NULL;
 }
 
 const struct profile_symbol *profile_no_frames(const struct profile *p)

@@ -134,10 +134,19 @@ const struct profile_frame *profile_location_frames(struct profile *profile, uin
 const uint32_t *profile_location_keys(struct profile *profile, uint32_t location,
 				      size_t *ret_count);
 
-/* The root mark of paths with this end reason and origin; NULL where there is none, or for lack
- * of memory (profile_new() has made those that its entries need, which therefore cannot fail). */
+/* Returns the root mark of paths with an end reason and an origin, and makes it if no entry has it;
+ * NULL where such paths have none, or for lack of memory. Making one changes the profile's symbols,
+ * so no other thread may use the profile meanwhile. */
 const struct profile_symbol *profile_mark(struct profile *profile, uint8_t end_reason,
 					  uint32_t origin);
+
+/* Returns the root mark of an entry's path, NULL if it has none. profile_new() has made the marks
+ * of all entries, so this only reads and cannot fail: a second thread may call it at any time. */
+const struct profile_symbol *profile_entry_mark(const struct profile *profile,
+						const struct profile_entry *entry);
+
+/* Whether paths with an end reason and an origin begin with a root mark. */
+bool profile_has_mark(const struct profile *profile, uint8_t end_reason, uint32_t origin);
 
 /* An origin by its number; numbers that are not known are walked ones. */
 const struct origin *profile_origin(const struct profile *profile, uint32_t origin);

@@ -251,8 +251,7 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry)
 	uint32_t n = 0, at, start;
 	int err;
 
-	err = calltree_begin(tree, profile_mark(tree->profile, entry->end_reason, entry->origin),
-			     &at);
+	err = calltree_begin(tree, profile_entry_mark(tree->profile, entry), &at);
 	for (start = entry->node; err == 0 && start; start = t->nodes[start].parent) {
 		if (tree->index[start].stamp == tree->stamp) {
 			at = tree->index[start].at;

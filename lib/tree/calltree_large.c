@@ -116,7 +116,8 @@ static int large_find(struct large_work *w, const struct profile_entry *entry, u
 	for (uint32_t at = entry->node; err == 0 && at; at = nodes[at].parent)
 		err = calltree_push(w->tree, n++, at) ? 0 : -ENOMEM;
 	if (err == 0)
-		err = calltree_begin(w->tree, subtree_mark(w->tree->profile, entry), &part.at);
+		err = calltree_begin(w->tree, profile_entry_mark(w->tree->profile, entry),
+				     &part.at);
 	part.upto = part.at;
 	while (err == 0 && depth < n &&
 	       (!depth || (double)w->tree->nodes[part.at].samples >= w->least)) {

@@ -25,14 +25,14 @@ struct subtree_index {
 };
 
 struct subtree_maker {
-	struct profile *profile;
+	const struct profile *profile;
 	const struct store_node *nodes;
 	struct subtree_index *index; /* by trie node */
 	uint32_t stamp;
 	VEC(uint32_t) climb; /* trie nodes that have no subtree_node yet, leaf first */
 };
 
-int subtree_maker_new(struct profile *profile, struct subtree_maker **ret_maker)
+int subtree_maker_new(const struct profile *profile, struct subtree_maker **ret_maker)
 {
 	const struct store_tables *t = profile_tables(profile);
 	struct subtree_maker *m = calloc(1, sizeof(*m));
@@ -64,14 +64,6 @@ void subtree_free(struct subtree *subtree)
 	free(subtree->nodes.items);
 	free(subtree->runs.items);
 	*subtree = (struct subtree){0};
-}
-
-const struct profile_symbol *subtree_mark(struct profile *profile,
-					  const struct profile_entry *entry)
-{
-	return entry->quality < PROFILE_PARTIAL
-		       ? NULL
-		       : profile_mark(profile, entry->end_reason, entry->origin);
 }
 
 /* There is room for it. */
@@ -141,7 +133,7 @@ static int subtree_run(struct subtree_maker *m, const struct subtree_entries *of
 		const struct profile_entry *e = &of->entries[of->order[i]];
 
 		fetch(m, of, i);
-		if (e->node && subtree_mark(m->profile, e) == mark)
+		if (e->node && profile_entry_mark(m->profile, e) == mark)
 			err = touch(m, subtree, &run, e);
 	}
 	if (err == 0)
@@ -167,7 +159,7 @@ int subtree_make(struct subtree_maker *m, const struct subtree_entries *of, stru
 	subtree->nodes.count = subtree->runs.count = 0;
 	for (size_t i = 0; i < of->n; i++) {
 		const struct profile_symbol *mark =
-			subtree_mark(m->profile, &of->entries[of->order[i]]);
+			profile_entry_mark(m->profile, &of->entries[of->order[i]]);
 		size_t k = n_marks;
 
 		while (k > 0 && marks[k - 1] != mark)

@@ -46,15 +46,11 @@ void subtree_free(struct subtree *subtree);
 struct subtree_maker;
 
 /* Borrows the profile. 0 or -ENOMEM. */
-int subtree_maker_new(struct profile *profile, struct subtree_maker **ret_maker);
+int subtree_maker_new(const struct profile *profile, struct subtree_maker **ret_maker);
 void subtree_maker_free(struct subtree_maker *maker);
 
 /* Fills `spots` anew, using its memory. 0 or -ENOMEM. */
 int subtree_make(struct subtree_maker *maker, const struct subtree_entries *of,
 		 struct subtree *subtree);
-
-/* The mark that an entry's path begins with; NULL: none. */
-const struct profile_symbol *subtree_mark(struct profile *profile,
-					  const struct profile_entry *entry);
 
 #endif

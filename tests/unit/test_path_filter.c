@@ -98,6 +98,24 @@ static void test_names(void **state)
 	check(&filter, 20);
 }
 
+/* A look at a sample that is left out must not make a symbol for its mark: it is done on a const
+ * profile, which a second thread may be reading. */
+static void test_looking_makes_no_marks(void **state)
+{
+	const struct profile_filter filter = {.ignore = NAMES("[incomplete: no_recipe]")};
+	struct store_reader *f = fake_small();
+	struct profile *p = NULL;
+
+	(void)state;
+	assert_int_equal(profile_new(f, &filter, &p), 0);
+	for (uint32_t i = 0; i < f->n_samples; i++)
+		profile_includes(p, &f->samples[i]);
+	for (uint32_t i = 0; i < profile_symbol_count(p); i++)
+		assert_string_not_equal(profile_symbol_at(p, i)->name, "[incomplete: no_recipe]");
+	profile_free(p);
+	fake_free(f);
+}
+
 static void test_times(void **state)
 {
 	const uint64_t step = 1003009;
@@ -171,9 +189,13 @@ static void test_shapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns), cmocka_unit_test(test_distances),
-		cmocka_unit_test(test_names),	 cmocka_unit_test(test_times),
-		cmocka_unit_test(test_shapes),	 cmocka_unit_test(test_too_much_focus),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_distances),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_looking_makes_no_marks),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_too_much_focus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
