@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording's paths as alignment wants them (align/align.h): frames with their routines and
- * heights. What reconstruction and its measurement share.
+ * Turns the paths of a recording into the input of alignment (align/align.h): frames with their
+ * routines and heights. Reconstruction and `align --compare` share it.
  *
- * Heights within a stack are counted from the lowest slot of a root frame, so that threads and runs
- * of one program are alike; the store has them from the stack's end (struct origin), so a partial
- * path's are only known where the thread has a whole one too. A leaf has none: its stack pointer
- * moves within the routine.
+ * The store keeps heights in bytes below the stack's end (struct origin). Here they are counted
+ * from the lowest slot of a root frame, so that threads and runs of one program agree. The heights
+ * of a partial path are therefore known only where its thread has a complete path as well. A leaf
+ * has no height, because its stack pointer moves within the routine.
  */
 #ifndef MODEL_ALIGN_INPUT_H
 #define MODEL_ALIGN_INPUT_H
@@ -16,32 +16,36 @@
 
 struct align_input;
 
-/* Both are borrowed. 0 or -ENOMEM. */
+/* Makes an input that knows no samples yet. `tables` and `names` are borrowed and must outlive it.
+ * Returns 0 or -ENOMEM. */
 int align_input_new(const struct store_tables *tables, struct names *names,
 		    struct align_input **ret_input);
-void align_input_free(struct align_input *input);
+void align_input_free(struct align_input *input); /* NULL is allowed */
 
-/* Notes where the stack of a sample begins; for all samples, before align_input_path(). */
+/* Notes the height at which a sample's stack begins. Must be called for every sample of the
+ * recording before the first align_input_path(). */
 void align_input_note(struct align_input *input, const struct store_sample *sample);
 
-/* Counts the routines that a path without heights has, and has more than once; for all samples
- * whose paths are asked for, before the first is. For lack of memory it leaves some out. */
+/* Counts the routines of a path without heights, and those that it has twice. Must be called for
+ * every sample whose path will be asked for, before the first align_input_path(). When memory runs
+ * out, the remaining routines of the path are not counted. */
 void align_input_count(struct align_input *input, const struct store_sample *sample);
 
-/* The frames of a sample's path, root first; they live until the next call. No frame where the
- * path is none that could be completed: it begins in the kernel, or is a tag. 0 or -ENOMEM. */
+/* Returns the frames of a sample's path, root first, in an array that lives until the next call.
+ * *ret_count is 0 for a path that cannot be completed: one that begins in the kernel or is a tag.
+ * Returns 0 or -ENOMEM. */
 int align_input_path(struct align_input *input, const struct store_sample *sample,
 		     const struct align_frame **ret_frames, uint32_t *ret_count);
 
-/* Whether a sample's path begins at the thread's entry, as the walk found it. */
+/* Whether the walk of a sample reached the thread's entry. */
 bool align_input_is_complete(const struct store_sample *sample);
 
-/* Whether the path that align_input_path() has just given does. Frames that are themselves inferred
- * (stitched) are left out of it; and without heights one is cut at its last frame of a routine that
- * calls itself, of which nobody can say which one it is. */
+/* Whether the frames that align_input_path() returned last, for this sample, begin at the thread's
+ * entry. They do not where stitched frames were left out, or where a path without heights was cut
+ * at its last frame of a recursive routine, since the call that it belongs to is not known. */
 bool align_input_reaches_entry(const struct align_input *input, const struct store_sample *sample);
 
-/* A number for the program that a thread runs. */
+/* Returns a number for the program that a thread runs: equal for processes of one executable. */
 uint32_t align_input_program(const struct align_input *input, uint32_t thread);
 
 #endif

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A run of samples; it lives as long as the call of frame_runs_each() that receives it. */
 struct frame_run {
 	uint32_t depth; /* the root has depth 1 */
 	uint32_t symbol;
@@ -44,8 +45,8 @@ int frame_runs_new(const struct frame_runs_options *options, frame_runs_each eac
 /* Frees a pass; NULL is allowed. Runs that are still open are not reported. */
 void frame_runs_free(struct frame_runs *runs);
 
-/* Adds the next sample with its symbols, root first. Returns 0, -ENOMEM, or what `each` returned.
- */
+/* Adds the next sample with its symbols, root first; the times of successive samples must not
+ * decrease. Returns 0, -ENOMEM, or what `each` returned. */
 int frame_runs_add(struct frame_runs *runs, uint64_t time, const uint32_t *symbols,
 		   size_t n_symbols);
 

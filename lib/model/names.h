@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of locations: from the store's tables to the frames that are shown. A part of the model
- * (model/profile.h), which is what everybody else uses.
+ * Names locations: turns the store's tables into the frames that reports show. Only the model
+ * (model/profile.h) and what completes paths for it use this; views use the model.
  *
- * A location is looked up when it is first asked for and then kept, so a view that hides most of
- * a recording demangles little of it.
+ * A location is named when it is first asked for, and the result is kept, so a view that hides most
+ * of a recording demangles little of it. No function here may run in two threads at once.
  */
 #ifndef MODEL_NAMES_H
 #define MODEL_NAMES_H
@@ -13,23 +13,28 @@
 
 struct names;
 
-int names_new(const struct store_tables *tables, struct names **ret_names); /* 0 or -ENOMEM */
-void names_free(struct names *names);
+/* Makes an empty table of names. `tables` is borrowed and must outlive it. Returns 0 or -ENOMEM. */
+int names_new(const struct store_tables *tables, struct names **ret_names);
+void names_free(struct names *names); /* frees all symbols; NULL is allowed */
 
-/* The frames of a location, the enclosing function first; at least one. They live until the next
- * call. 0 or -ENOMEM. */
+/* Returns the frames of a location, the enclosing function first; there is at least one. The frames
+ * are owned by `names` and live as long as it does. Returns 0 or -ENOMEM. */
 int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
 		   uint32_t *ret_count);
 
-/* The same as numbers, `symbol->number << 1 | is_inlined`: what trees are made of, without a look
- * at the frames and symbols themselves. */
+/* Returns the same frames as keys, `symbol->number << 1 | is_inlined`. Trees are built from keys,
+ * without touching frames or symbols. Lifetime and errors are those of names_location(). */
 int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
 	       uint32_t *ret_count);
 
-/* The symbol of a mark: entered once for each text. NULL for lack of memory. */
+/* Returns the symbol of a mark, which is entered once for each text; the text is copied. NULL for
+ * lack of memory. */
 const struct profile_symbol *names_mark(struct names *names, const char *text);
 
+/* Returns the number of symbols that have been entered so far. */
 uint32_t names_symbol_count(const struct names *names);
+
+/* Returns a symbol by its number, which must be below the count. */
 const struct profile_symbol *names_symbol_at(const struct names *names, uint32_t number);
 
 #endif

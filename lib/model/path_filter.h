@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which call paths a filter chooses by names (model/profile.h): of the function or object where
- * a sample hit, and of functions anywhere in its path. Inlined functions count like others.
+ * Decides which call paths pass the name filters of struct profile_filter: by the function or the
+ * object where a sample hit, and by functions anywhere in its path. Inlined functions count like
+ * others.
  *
- * Decided once for all nodes of the trie, root to leaf, so a sample is one look in an array.
+ * One pass over the trie, root to leaves, decides all nodes, so each sample costs one array access.
  */
 #ifndef MODEL_PATH_FILTER_H
 #define MODEL_PATH_FILTER_H
@@ -12,13 +13,14 @@
 
 struct path_filter;
 
-/* *ret_choice is NULL if the filter asks for no names. 0, -ENOMEM, -EINVAL: more than
- * PROFILE_MAX_FOCUS functions to focus on. */
+/* Makes the filter for all nodes of the tables. `wanted` is borrowed and must outlive it; `tables`
+ * and `names` are used during the call only. *ret_filter is NULL if `wanted` is NULL or has no name
+ * filter. Returns 0, -ENOMEM, or -EINVAL for more than PROFILE_MAX_FOCUS functions to focus on. */
 int path_filter_new(const struct profile_filter *wanted, const struct store_tables *tables,
 		    struct names *names, struct path_filter **ret_filter);
-void path_filter_free(struct path_filter *filter);
+void path_filter_free(struct path_filter *filter); /* NULL is allowed */
 
-/* Whether a path is chosen; `mark` is the name of its root mark, or NULL. */
+/* Whether the path of a node passes; `mark` is the name of the path's root mark, or NULL. */
 bool path_filter_accepts(const struct path_filter *filter, uint32_t node, const char *mark);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths without their root part: a recording's tables with more nodes in its trie, for paths that
- * lose their first frames (those that are inferred, when only what was observed is asked for).
- * Whoever reads the trie through path_suffix_tables() then needs to know nothing about it.
+ * Paths without their root part: a copy of a recording's tables whose trie has additional nodes,
+ * for paths that lose their first frames (the inferred ones, when a user asks for what was observed
+ * only). Code that reads the trie through path_suffix_tables() sees ordinary paths.
  */
 #ifndef MODEL_PATH_SUFFIX_H
 #define MODEL_PATH_SUFFIX_H
@@ -11,18 +11,22 @@
 
 struct path_suffix;
 
-/* The tables are borrowed. 0 or -ENOMEM. */
+/* Copies the trie of `tables`. All other tables are borrowed and must outlive the result. Returns 0
+ * or -ENOMEM. */
 int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_suffix);
-void path_suffix_free(struct path_suffix *suffix);
+void path_suffix_free(struct path_suffix *suffix); /* NULL is allowed */
 
-/* The node of a path without its first `skip` frames; 0, the empty path, if there are no more.
- * `node` is one of the original trie. 0 or -ENOMEM. */
+/* Returns the node of a path without its first `skip` frames, and makes it if it is new; node 0,
+ * the empty path, if no frame remains. `node` is a node of the original trie. Returns 0 or -ENOMEM.
+ */
 int path_suffix_enter(struct path_suffix *suffix, uint32_t node, uint32_t skip, uint32_t *ret_node);
 
-/* The same for a path that path_suffix_enter() has had. */
+/* Returns the node that path_suffix_enter() returned for the same arguments; UINT32_MAX if it was
+ * not called with them. */
 uint32_t path_suffix_find(const struct path_suffix *suffix, uint32_t node, uint32_t skip);
 
-/* The tables with all nodes so far; their addresses change with path_suffix_enter(). */
+/* Returns the tables with all nodes so far. They are owned by `suffix`; path_suffix_enter() moves
+ * the array of nodes. */
 const struct store_tables *path_suffix_tables(const struct path_suffix *suffix);
 
 #endif

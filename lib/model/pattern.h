@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a user writes for functions and objects: the name itself, or with '*' and '?' for any
- * letters and any one letter. A C++ function is also met by its name without arguments, and a
- * file by its name without folders.
+ * Matches the names of functions and objects that a user writes: the exact name, or a pattern in
+ * which '*' stands for any characters and '?' for one. A C++ function also matches by its name
+ * without arguments, and a file by its name without folders.
  */
 #ifndef MODEL_PATTERN_H
 #define MODEL_PATTERN_H
@@ -10,11 +10,15 @@
 #include <limits.h>
 #include <stdbool.h>
 
+/* Whether a demangled function name matches a pattern. */
 bool pattern_is_function(const char *pattern, const char *name);
+
+/* Whether the path of an object matches a pattern. */
 bool pattern_is_object(const char *pattern, const char *path);
 
-/* How far a function's name is from what was asked for, to tell what may have been meant: 0 if it
- * holds it, else edits from its last part; UINT_MAX if it is nothing like it. */
+/* Returns how far a function's name is from the one that was asked for, to suggest what may have
+ * been meant: 0 if it contains `asked`, else the edit distance (argp_table_distance()) of the last
+ * parts of both names; UINT_MAX if more than a quarter of the letters and one more differ. */
 unsigned pattern_distance(const char *asked, const char *name);
 
 #endif

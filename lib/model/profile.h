@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model behind all views and exports: a recording's samples, filtered, summed up by process,
- * thread and call path, with names.
+ * The profile of a recording, on which all views and exports work: its samples, filtered, summed up
+ * by thread and call path, with names.
  *
- * Display frames are made here, once for everybody: a location becomes one frame for its function
- * and one more for each function inlined there; a location without a name becomes
- * "libfoo.so+0x1a2b"; a path whose walk did not reach the thread's entry gets a root frame that
- * says so, "[incomplete: no_recipe]". Nothing inferred or missing is shown as observed: frames
- * that were not (stack/origin.h) are marked, or left out when the filter asks for that.
+ * The profile decides how frames are shown: a location becomes one frame for its function and one
+ * more for each function inlined there; a location without a name becomes "libfoo.so+0x1a2b"; a
+ * path whose walk did not reach the thread's entry gets a root mark, a frame that names the reason:
+ * "[incomplete: no_recipe]". Frames that were inferred rather than observed (stack/origin.h) are
+ * flagged, or left out when the filter asks for that.
+ *
+ * Functions that take a const profile only read it, so two threads may call them at once; the
+ * others enter names, and belong to one thread.
  */
 #ifndef MODEL_PROFILE_H
 #define MODEL_PROFILE_H
@@ -18,7 +21,7 @@
 
 #include "store/store_reader.h"
 
-#define PROFILE_MAX_FOCUS 14
+#define PROFILE_MAX_FOCUS 14 /* functions in profile_filter.focus */
 
 /* Names or patterns (model/pattern.h). */
 struct profile_patterns {
@@ -26,8 +29,9 @@ struct profile_patterns {
 	size_t n;
 };
 
-/* What to leave out, and how paths are shown. Zero-initialised: nothing, and as they are. All
- * conditions must hold; within one list it is enough to meet one, but for `focus`. */
+/* Selects samples and shapes their paths. A zeroed filter selects all samples and leaves paths as
+ * they are. A sample must meet every condition; within one list it is enough to meet one item,
+ * except in `focus`, whose items must all be met. The caller owns all arrays and strings. */
 struct profile_filter {
 	const int32_t *pids;
 	size_t n_pids;
@@ -35,26 +39,28 @@ struct profile_filter {
 	size_t n_tids;
 	const char *const *comms; /* exact thread names */
 	size_t n_comms;
-	uint64_t from_ns, to_ns;	 /* since the recording's start; to_ns 0: to its end */
+	uint64_t from_ns,
+		to_ns; /* since the recording's start; to_ns is exclusive, 0: to its end */
 	struct profile_patterns dsos;	 /* objects in which samples hit */
 	struct profile_patterns symbols; /* functions in which samples hit */
 	struct profile_patterns focus;	 /* functions that are all somewhere in the path */
 	struct profile_patterns ignore;	 /* functions that are nowhere in the path */
-	uint32_t max_depth;    /* frames of a path from the root that are shown; 0: all. What hit
-				* deeper counts as hit there */
-	bool fold_recursion;   /* a function that calls itself is one frame */
-	bool no_inlined;       /* leave out inlined frames: their time is their caller's */
-	bool by_cpu;	       /* entries tell CPUs apart */
-	bool no_reconstructed; /* leave out inferred frames: such paths are incomplete then */
+	uint32_t max_depth;    /* frames shown of a path, from the root; 0: all. A sample that hit
+				* deeper counts for the last frame that is shown. */
+	bool fold_recursion;   /* A function that calls itself directly is one frame. */
+	bool no_inlined;       /* Leaves out inlined frames; their time is their caller's. */
+	bool by_cpu;	       /* Gives each CPU entries of its own. */
+	bool no_reconstructed; /* Leaves out inferred frames; such paths are then incomplete. */
 };
 
-/* A function as shown: interned, so equal names in one object are one pointer. */
+/* A function as shown. Symbols are interned: equal names in one object have one address. They are
+ * owned by the profile and live as long as it does. */
 struct profile_symbol {
 	uint32_t number;      /* dense, from 0 */
-	uint32_t name_number; /* dense, from 0: symbols of equal name share it */
+	uint32_t name_number; /* dense, from 0; symbols of equal name share it */
 	const char *name;     /* demangled; "libfoo.so+0x1a2b"; "[incomplete: ...]" */
 	const char *object;   /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
-	bool is_mark;	      /* not a function: says what is missing */
+	bool is_mark;	      /* not a function, but a note that frames are missing */
 	bool is_kernel;
 	bool is_unnamed; /* name is object+offset */
 };
@@ -71,19 +77,21 @@ struct profile_frame {
 	uint8_t confidence; /* percent */
 };
 
-/* Samples of one thread with one call path, one end reason and one origin; of one CPU, if the
- * filter has by_cpu. */
+/* The samples of one thread with one call path, one end reason and one origin; and of one CPU if
+ * the filter has by_cpu. */
 struct profile_entry {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t node;
-	uint32_t origin; /* number in the store's tables */
-	uint8_t end_reason;
-	uint8_t quality; /* enum profile_quality */
-	uint16_t cpu;	 /* 0 without by_cpu */
+	uint32_t origin;    /* number in the store's tables */
+	uint8_t end_reason; /* enum stackd_end_reason; unknown ones share a number */
+	uint8_t quality;    /* enum profile_quality */
+	uint16_t cpu;	    /* 0 without by_cpu */
 	uint64_t samples;
 	uint64_t weight; /* sum of the periods */
 };
 
+/* Whether the walk reached the thread's entry, alignment completed the path, neither did, or the
+ * sample was lost. Paths from PROFILE_PARTIAL on begin with a root mark. */
 enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL, PROFILE_LOST };
 
 struct profile_totals {
@@ -93,44 +101,59 @@ struct profile_totals {
 
 struct profile;
 
-/* Sums up. 0; -ENODATA: no sample is left after the filter (*ret_profile is made all the same);
- * -EINVAL: too many functions to focus on; or what store_reader_samples() says. The reader and the
- * filter (NULL: none) are borrowed and must outlive the profile. */
+/* Sums the reader's samples up. The reader and the filter (NULL: none) are borrowed and must
+ * outlive the profile. Returns 0; -ENODATA if the filter leaves no sample (*ret_profile is made all
+ * the same, and must be freed); -EINVAL for too many functions to focus on; -ENOMEM; -EBADMSG for a
+ * sample that refers to nothing in the tables; or an error of store_reader_samples(). */
 int profile_new(struct store_reader *reader, const struct profile_filter *filter,
 		struct profile **ret_profile);
-void profile_free(struct profile *profile);
+void profile_free(struct profile *profile); /* NULL is allowed */
 
+/* Returns the reader that the profile was made from. */
 struct store_reader *profile_reader(const struct profile *profile);
-const struct store_tables *profile_tables(const struct profile *profile);
-/* The tags of their nodes, by number; [0] is 0. Borrowed. 0 or -ENOMEM. */
-int profile_tags(struct profile *profile, const uint64_t **ret_tags);
-const struct profile_totals *profile_totals(const struct profile *profile);
-const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
-const struct profile_filter *profile_filter(const struct profile *profile); /* never NULL */
 
-/* Whether the filter left anything out. */
+/* Returns the tables that entries refer to: the reader's, or a copy that is owned by the profile
+ * and has additional nodes and origins for completed or shortened paths. */
+const struct store_tables *profile_tables(const struct profile *profile);
+
+/* Returns the tags of all nodes of profile_tables(), by number; tag [0] is 0. The array is owned by
+ * the profile or its reader. Returns 0, -ENOMEM, or an error of store_reader_tags(). */
+int profile_tags(struct profile *profile, const uint64_t **ret_tags);
+
+/* Returns the numbers of samples after the filter; owned by the profile. */
+const struct profile_totals *profile_totals(const struct profile *profile);
+
+/* Returns all entries, in the order in which their first samples were met; owned by the profile. */
+const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
+
+/* Returns the filter; never NULL. */
+const struct profile_filter *profile_filter(const struct profile *profile);
+
+/* Whether the filter left any sample out. */
 bool profile_is_filtered(const struct profile *profile);
 
-/* Whether the filter leaves a sample in: for those who go through the reader's samples. */
+/* Whether the filter selects a sample of the reader. */
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
-/* The same, and the sample as this profile has it: path, origin and end reason are others where
- * inferred frames are left out. */
+/* Like profile_includes(), and returns the sample as the profile has it: completed paths have other
+ * nodes and origins, and where inferred frames are left out, the end reason differs as well.
+ * *ret_sample is untouched for samples that are left out. */
 bool profile_sample(const struct profile *profile, const struct store_sample *sample,
 		    struct store_sample *ret_sample);
 
-/* The frames of a path, root first, marks and inlined frames included, as the filter has paths
- * shown (max_depth, fold_recursion): an array that lives until the next call. NULL for lack of
- * memory. */
+/* Returns the frames of a path, root first, with its root mark and inlined frames, shaped as the
+ * filter says (max_depth, fold_recursion, no_inlined). The array is owned by the profile and lives
+ * until the next call. NULL for lack of memory. */
 const struct profile_frame *profile_frames(struct profile *profile, uint32_t node,
 					   uint8_t end_reason, uint32_t origin, size_t *ret_count);
 
-/* The frames that a location stands for, the enclosing function first, then those inlined into
- * it; same lifetime, never empty. NULL for lack of memory. */
+/* Returns the frames of a location, the enclosing function first, then those inlined into it; there
+ * is at least one. They live as long as the profile. NULL for lack of memory. */
 const struct profile_frame *profile_location_frames(struct profile *profile, uint32_t location,
 						    size_t *ret_count);
 
-/* The same as numbers, `symbol->number << 1 | is_inlined`; quicker. */
+/* Returns the same frames as keys, `symbol->number << 1 | is_inlined`, which is faster. Lifetime
+ * and failure are those of profile_location_frames(). */
 const uint32_t *profile_location_keys(struct profile *profile, uint32_t location,
 				      size_t *ret_count);
 
@@ -148,20 +171,24 @@ const struct profile_symbol *profile_entry_mark(const struct profile *profile,
 /* Whether paths with an end reason and an origin begin with a root mark. */
 bool profile_has_mark(const struct profile *profile, uint8_t end_reason, uint32_t origin);
 
-/* An origin by its number; numbers that are not known are walked ones. */
+/* Returns an origin by its number; unknown numbers count as walked. It lives as long as the
+ * profile. */
 const struct origin *profile_origin(const struct profile *profile, uint32_t origin);
 
-/* What stands for a path without any frame. */
+/* Returns the symbol that is shown for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
 
+/* Returns the number of symbols entered so far; it grows as locations are named. */
 size_t profile_symbol_count(const struct profile *profile);
+
+/* Returns a symbol by its number, which must be below the count. */
 const struct profile_symbol *profile_symbol_at(const struct profile *profile, uint32_t number);
 
-/* Of a path with this end reason and origin. */
+/* Returns the quality of a path with an end reason and an origin. */
 enum profile_quality profile_quality(const struct profile *profile, uint8_t end_reason,
 				     uint32_t origin);
 
-/* The same of a walk alone. */
+/* Returns the quality of a walk that ended for a reason, without any completion. */
 enum profile_quality profile_quality_of(uint8_t end_reason);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the model: profile_sum.c sums samples up into it, profile.c answers from it. No other
- * module includes this.
+ * The inside of a profile: profile_sum.c sums samples up into it, profile.c answers from it. No
+ * other module includes this.
  */
 #ifndef MODEL_PROFILE_STATE_H
 #define MODEL_PROFILE_STATE_H
@@ -13,12 +13,12 @@
 #include "model/path_suffix.h"
 #include "stackd_abi.h"
 
-/* How many end reasons the key of an entry tells apart. */
+/* The number of end reasons that the key of an entry distinguishes. */
 #define PROFILE_REASONS 32
 _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all unknown ones");
 
-/* Most nodes are met by one group alone, and nodes are numbered as they came: an array of them is
- * looked at in order, where an index would miss the cache for each sample. */
+/* The first entry of a node. Most nodes belong to one group only, and nodes are numbered as they
+ * came, so this array is read nearly in order, where a map would miss the cache for each sample. */
 struct profile_first {
 	uint32_t entry; /* + 1; 0: none */
 	uint32_t group;
@@ -33,39 +33,40 @@ struct profile_last_group {
 
 struct profile {
 	struct store_reader *reader;
-	const struct store_tables *tables; /* the reader's, trim's or reconstruct's */
+	const struct store_tables *tables; /* the reader's, suffix's or reconstruct's */
 	struct path_suffix *suffix;	   /* NULL unless inferred frames are left out */
 	struct reconstruct *reconstruct;   /* NULL unless partial paths could be completed */
-	uint64_t *tags; /* of the tables' nodes, if the reader has not them all */
+	uint64_t *tags; /* of the tables' nodes, if the reader lacks some; owned */
 	struct names *names;
 	const struct profile_filter *filter;
-	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both wanted */
-	bool *wanted;			 /* by thread number */
+	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
+	bool *wanted;			 /* by thread number: the filter selects it */
 	struct path_filter *path_filter; /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries;
 	size_t cap_entries;
-	/* Only while summing up: (thread, origin, end reason) -> group; the first entry of each
-	 * node and its group; (group, node) -> entry, for nodes with more. */
-	struct int_map lanes; /* (thread, CPU) -> number, with by_cpu; only while summing up */
-	struct profile_first *first;
-	struct int_map groups, by_key;
+	/* These exist only while samples are summed up. A group is a thread (and CPU, with
+	 * by_cpu), an origin and an end reason. */
+	struct int_map lanes;	     /* with by_cpu: (thread, CPU) -> lane */
+	struct profile_first *first; /* by node */
+	struct int_map groups;	     /* (lane or thread, origin, end reason) -> group */
+	struct int_map by_key;	     /* (group, node) -> entry, for a node's further groups */
 	struct profile_last_group *last_groups; /* by thread */
 	struct profile_totals totals;
 	const struct profile_symbol *marks[PROFILE_REASONS];
 	const struct profile_symbol *no_frames;
-	struct profile_frame *path; /* the answer of profile_frames() */
+	struct profile_frame *path; /* what profile_frames() returned last */
 	size_t cap_path;
 };
 
-/* Makes entries, totals and marks of the reader's samples, as the filter says. 0, -ENOMEM, or what
- * store_reader_samples() says. */
+/* Makes the entries, totals and marks from the reader's samples that the filter selects. Errors are
+ * those of profile_new(), except -ENODATA. */
 int profile_sum_up(struct profile *profile);
 
-/* Frees what is only there while summing up. */
+/* Frees what exists only while samples are summed up. */
 void profile_free_sums(struct profile *profile);
 
-/* Whether the numbers of a sample are those of the recording's tables. */
+/* Whether the thread, node and origin of a sample are in the recording's tables. */
 bool profile_is_known(const struct profile *profile, const struct store_sample *sample);
 
 #endif

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Partial paths completed by alignment (align/align.h) with the other paths of the thread and the
- * program: a recording's tables with more nodes and origins, and the samples that have them.
+ * Completes partial paths by aligning them (align/align.h) with the other paths of their thread and
+ * program. The result is a copy of a recording's tables with additional nodes and origins, and the
+ * samples that have them.
  *
- * It is done when a recording is read, not when it is written. A frame is inferred from what was
- * seen before and after it; the store then holds what was observed and nothing else, a recording
- * that is still running is completed as far as it can be now, and one made before an improvement
- * gains by it.
+ * Paths are completed when a recording is read, not when it is written. An inferred frame follows
+ * from samples before and after it; so the store holds only what was observed, a recording that is
+ * still running is completed as far as its samples allow now, and an older recording profits from
+ * a better algorithm.
  *
- * Partial paths are rare where the kernel's walk is at home, so the work follows their number, not
- * the recording's: evidence is sought among the samples around them, and the tables are copied only
- * if there is a path that no node stands for. Long recordings of segments are aligned in slices
- * that overlap, so memory is bounded.
+ * Partial paths are rare on a kernel that stackd walks stacks in, so the work follows their number
+ * rather than the recording's length: only samples near a partial one are aligned with it, and the
+ * tables are copied only if a path has no node yet. Long recordings of segments are aligned in
+ * batches that overlap, which bounds memory.
  */
 #ifndef MODEL_RECONSTRUCT_H
 #define MODEL_RECONSTRUCT_H
@@ -20,36 +21,40 @@
 
 struct reconstruct;
 
-/* Whether a sample is one that could be completed: its walk did not reach the entry, and nothing
- * of it is inferred yet. */
+/* Whether a sample's path may be completed: its walk did not reach the entry, and none of its
+ * frames is inferred yet. */
 bool reconstruct_is_candidate(const struct store_tables *tables, const struct store_sample *sample);
 
-/* The reader and the names are borrowed. 0 or -ENOMEM. */
+/* The reader and the names are borrowed and must outlive the result. Returns 0 or -ENOMEM. */
 int reconstruct_new(struct store_reader *reader, struct names *names,
 		    struct reconstruct **ret_reconstruct);
-void reconstruct_free(struct reconstruct *reconstruct);
+void reconstruct_free(struct reconstruct *reconstruct); /* NULL is allowed */
 
-/* Sees a sample: all of the reader's, in order, before anything is completed. 0, -ENOMEM, -EBADMSG.
- */
+/* Notes a sample. Must be called for all samples of the reader, in order, before reconstruct_run().
+ * Returns 0, -ENOMEM, or -EBADMSG for a sample whose thread or node is not in the tables. */
 int reconstruct_note(struct reconstruct *reconstruct, const struct store_sample *sample);
 
-/* Completes what it can of those, going through the reader's samples once more. 0, -ENOMEM, or what
- * store_reader_samples() says. */
+/* Completes paths, in a second pass over the reader's samples. Call it once. Returns 0, -ENOMEM, or
+ * an error of store_reader_samples(). */
 int reconstruct_run(struct reconstruct *reconstruct);
 
-/* The reader's tables with all nodes and origins. */
+/* Returns the reader's tables with all nodes and origins. They are owned by `reconstruct`; the
+ * tables that reconstruct_run() has not changed remain the reader's. */
 const struct store_tables *reconstruct_tables(const struct reconstruct *reconstruct);
 
-/* The samples that were completed, as the store has them. */
+/* A sample that was completed. */
 struct reconstruct_done {
-	struct store_sample sample;
-	uint32_t to_node, to_origin;
+	struct store_sample sample;  /* as the store has it */
+	uint32_t to_node, to_origin; /* in reconstruct_tables() */
 };
 
+/* Returns the samples that were completed, by time, thread and node. The array is owned by
+ * `reconstruct`. */
 const struct reconstruct_done *reconstruct_done(const struct reconstruct *reconstruct,
 						size_t *ret_count);
 
-/* Gives a sample the path and origin that it was completed with, if it was. */
+/* Gives a sample of the reader the path and origin that it was completed with; leaves a sample that
+ * was not completed as it is. */
 void reconstruct_map(const struct reconstruct *reconstruct, struct store_sample *sample);
 
 #endif
