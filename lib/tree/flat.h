@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a call tree with their self and total samples. */
+/* Lists the functions of a call tree with their self and total samples. */
 #ifndef TREE_FLAT_H
 #define TREE_FLAT_H
 
@@ -8,7 +8,7 @@
 struct flat_row {
 	uint32_t symbol;
 	uint64_t self;	   /* samples that hit in the function */
-	uint64_t total;	   /* samples with the function anywhere in their path, each counted once */
+	uint64_t total;	   /* samples that have it anywhere in their path, each counted once */
 	uint64_t inferred; /* of `total`, those in which the function is an inferred frame */
 };
 
@@ -17,8 +17,11 @@ struct flat {
 	uint32_t n;
 };
 
-/* Of a tree made with CALLTREE_BY_SYMBOL and summed up. 0 or -ENOMEM. */
+/* Makes the list of a tree that was made with CALLTREE_BY_SYMBOL and summed up. The caller frees it
+ * with flat_free(). Returns 0 or -ENOMEM. */
 int flat_make(const struct profile *profile, const struct calltree *tree, struct flat *ret_flat);
+
+/* Frees the rows and zeroes the list; a zeroed list is allowed. */
 void flat_free(struct flat *flat);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* When samples were taken: counts in equal steps of time, by part of a profile, each with the
- * function that was hit most in it. */
+/* Counts samples over time: in equal steps, for each part of a profile, with the function that was
+ * hit most in each step. */
 #ifndef TREE_HISTOGRAM_H
 #define TREE_HISTOGRAM_H
 
@@ -9,20 +9,24 @@
 struct histogram_bin {
 	uint64_t samples;
 	uint64_t symbol_samples; /* of them, those that hit in `symbol` */
-	uint32_t symbol;	 /* that was hit most; UINT32_MAX in an empty bin */
+	uint32_t symbol;	 /* the one that was hit most; UINT32_MAX in an empty bin */
 };
 
 struct histogram {
 	uint64_t from_ns, step_ns;  /* since the recording's start */
 	uint32_t n_bins;	    /* of each part */
-	struct histogram_bin *bins; /* of part p: bins[p * n_bins ..] */
+	struct histogram_bin *bins; /* part p has bins[p * n_bins] and those after it */
 };
 
 #define HISTOGRAM_MAX_BINS 10000u
 
-/* `n_bins` steps over the time that the filter leaves. 0, -ENOMEM, or what the reader says. */
+/* Counts in `n_bins` steps (at least 1) over the time that the filter selects. The caller frees the
+ * result with histogram_free(). Returns 0, -ENOMEM, -EOVERFLOW if parts times bins exceed 32 bits,
+ * or an error of store_reader_samples(). */
 int histogram_make(const struct partition *partition, uint32_t n_bins,
 		   struct histogram *ret_histogram);
+
+/* Frees the bins and zeroes the histogram, which may be zeroed already. */
 void histogram_free(struct histogram *histogram);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the trie that some entries touch: each node once, callers first, with the samples of
- * it and all below it. What a tree of large nodes (calltree.h) is made of.
+ * The subtree of the trie that some entries touch: each node once, callers first, with the samples
+ * of the node and of everything below it. calltree_add_large() (calltree.h) builds its tree from
+ * it.
  *
- * Only numbers of the trie and of entries are looked at, no names; so one thread may make the spots
- * of one part while another shows those of the part before.
+ * A subtree is made from numbers of the trie and of entries only, without names. So one thread may
+ * make the subtree of one part of a report while another thread shows the part before.
  */
 #ifndef TREE_SUBTREE_H
 #define TREE_SUBTREE_H
@@ -14,7 +15,7 @@
 
 #define SUBTREE_NONE UINT32_MAX
 
-/* Entries of the profile: some, by number. */
+/* Some entries of a profile: entries[order[i]] for each i below n. Both arrays are borrowed. */
 struct subtree_entries {
 	const struct profile_entry *entries;
 	const uint32_t *order;
@@ -23,33 +24,37 @@ struct subtree_entries {
 
 struct subtree_node {
 	uint32_t node;	      /* of the trie */
-	uint32_t parent;      /* subtree_node; SUBTREE_NONE: a root */
-	uint32_t first, next; /* children, as a list */
-	uint64_t samples;     /* of the node and all below it */
+	uint32_t parent;      /* in the subtree; SUBTREE_NONE for a root */
+	uint32_t first, next; /* the list of children, in the subtree; SUBTREE_NONE ends it */
+	uint64_t samples;     /* of the node and everything below it */
 };
 
-/* The spots of paths that begin with one mark, or without one; entries without any frame are in
- * none. */
+/* The nodes of the paths that begin with one root mark, or without one. Entries without any frame
+ * are in no run. */
 struct subtree_run {
 	const struct profile_symbol *mark; /* or NULL */
-	uint32_t root;			   /* the first subtree_node of the list of roots */
+	uint32_t root;			   /* the first node of the list of roots */
 	uint64_t samples;
 };
 
-/* Zeroed is empty. */
+/* A zeroed subtree is empty. */
 struct subtree {
 	VEC(struct subtree_node) nodes;
 	VEC(struct subtree_run) runs;
 };
+
+/* Frees the arrays and empties the subtree. */
 void subtree_free(struct subtree *subtree);
 
 struct subtree_maker;
 
-/* Borrows the profile. 0 or -ENOMEM. */
+/* Makes what is needed to make one subtree after the other. The profile is borrowed and must
+ * outlive it. Returns 0 or -ENOMEM. */
 int subtree_maker_new(const struct profile *profile, struct subtree_maker **ret_maker);
-void subtree_maker_free(struct subtree_maker *maker);
+void subtree_maker_free(struct subtree_maker *maker); /* NULL is allowed */
 
-/* Fills `spots` anew, using its memory. 0 or -ENOMEM. */
+/* Fills `subtree` anew from entries, reusing its memory. Two threads must not use one maker at
+ * once. Returns 0 or -ENOMEM. */
 int subtree_make(struct subtree_maker *maker, const struct subtree_entries *of,
 		 struct subtree *subtree);
 
