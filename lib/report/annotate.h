@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where in functions samples are: by source line and by place in the code. A place is a location
- * of the recording; what it is called and which line it is of stand in the store, so this needs
- * neither the program nor its source (report/annotate_code.h does).
+ * Locates the samples of functions within them: by source line and by location. The names and lines
+ * of locations are in the store, so this needs neither the program nor its source
+ * (report/annotate_code.h does).
  *
- * "self" are samples that hit there; "total" those that hit there or in something called from
- * there, each counted once however often a path goes through the place.
+ * "self" counts the samples that hit a location; "total" those that hit it or something called from
+ * it, each sample once, however often its path goes through the location.
  */
 #ifndef REPORT_ANNOTATE_H
 #define REPORT_ANNOTATE_H
@@ -16,12 +16,12 @@ struct annotate_location {
 	uint32_t location; /* number in the store's tables */
 	uint32_t line;	   /* index in the function's lines */
 	uint64_t self, total;
-	uint64_t hit;	 /* self, and what hit there in functions inlined into this one */
-	bool is_inlined; /* the function is inlined into another one there */
+	uint64_t hit;	 /* self, and samples that hit functions inlined into this one there */
+	bool is_inlined; /* The function is inlined into another one there. */
 };
 
 struct annotate_line {
-	const char *file; /* or NULL: not known */
+	const char *file; /* or NULL if it is not known */
 	uint32_t line;	  /* or 0 */
 	uint64_t self, total;
 };
@@ -37,13 +37,17 @@ struct annotate_function {
 struct annotate {
 	struct annotate_function *functions; /* most self first */
 	uint32_t n;
-	uint32_t n_more; /* functions that meet the pattern but are not among them */
+	uint32_t n_more; /* further functions that match the pattern */
 };
 
-/* The functions that meet a pattern (model/pattern.h; NULL: the one with most self), at most
- * `max` of them. 0, -ENOENT: no path goes through such a function; -ENOMEM. */
+/* Annotates the functions that match a pattern (model/pattern.h), at most `max` of them; without a
+ * pattern (NULL), the one with most self. The caller frees the result with annotate_free(); the
+ * profile must outlive it. Returns 0, -ENOENT if no path goes through such a function, or -ENOMEM.
+ */
 int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
 		  struct annotate *ret_annotate);
+
+/* Frees the arrays and zeroes the structure, which may be zeroed already. */
 void annotate_free(struct annotate *annotate);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a function that has samples, with its source lines, from the program's file
- * if it is still the one that was recorded; and the text of source files.
+ * Disassembles a function that has samples and finds the source line of each instruction, if the
+ * program's file is still the one that was recorded. Reads source files as well.
  */
 #ifndef REPORT_ANNOTATE_CODE_H
 #define REPORT_ANNOTATE_CODE_H
@@ -15,38 +15,46 @@ struct annotate_instruction {
 	char *inlined;	  /* the innermost function that it is inlined from, or NULL */
 	const char *file; /* of the function's own line; lives as long as the code; or NULL */
 	uint32_t line;
-	uint64_t self, total, hit; /* as of a place */
+	uint64_t self, total, hit; /* as in struct annotate_location */
 };
 
 struct annotate_code {
 	struct annotate_instruction *instructions;
 	uint32_t n;
-	char problem[200]; /* why there are none, or "" */
-	struct symbolizer *symbolizer;
+	char problem[200];	       /* why there are no instructions, or "" */
+	struct symbolizer *symbolizer; /* owns the names of files */
 	struct elf_file *elf;
 };
 
 struct annotate_code_options {
 	const char *root;   /* folder in which the programs' paths are looked up; NULL: "/" */
-	const char *source; /* folder in which sources are looked for, too; or NULL */
-	bool intel;	    /* Intel's syntax; else AT&T's */
+	const char *source; /* another folder in which sources are looked up, or NULL */
+	bool intel;	    /* Intel's syntax rather than AT&T's */
 };
 
-/* 0, also without instructions; or -ENOMEM. */
+/* Disassembles a function. If its file is not there or is another one, there are no instructions
+ * and `problem` says why. The caller frees the result with annotate_code_free(). Returns 0 or
+ * -ENOMEM. */
 int annotate_code_make(const struct profile *profile, const struct annotate_function *function,
 		       const struct annotate_code_options *options, struct annotate_code *ret_code);
+
+/* Frees everything and zeroes the structure, which may be zeroed already. */
 void annotate_code_free(struct annotate_code *code);
 
-/* A source file as lines, the first being lines[1]. */
+/* A source file in lines; the first is lines[1]. */
 struct annotate_source {
 	char *text;
 	char **lines;
-	uint32_t n; /* the last line's number; 0: the file is not there */
+	uint32_t n; /* number of the last line; 0 if the file is not there */
 };
 
-/* 0, also if the file is not there; or -ENOMEM. */
+/* Reads a source file: by its own path, then below options->source by its path and by its name. A
+ * file that is not there or cannot be read gives no lines. The caller frees the result with
+ * annotate_source_free(). Returns 0 or -ENOMEM. */
 int annotate_source_read(const char *file, const struct annotate_code_options *options,
 			 struct annotate_source *ret_source);
+
+/* Frees the text and zeroes the structure, which may be zeroed already. */
 void annotate_source_free(struct annotate_source *source);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Alignment held against the truth: a recording's whole paths are cut, aligned, and compared with
- * what they were.
+ * Measures alignment against the truth: cuts a recording's complete paths, aligns them, and
+ * compares the result with the original paths.
  *
- * All are cut to their top frames, but for the anchors that stackd --depth walks whole; or a share
- * of them, at random, as walks fail. A frame is right if it is the same place in code.
+ * Either all paths are cut to their top frames, except the anchors that `stackd --depth` would walk
+ * to the entry, or a random share of them, as when walks fail. An inferred frame is right if it has
+ * the location of the original one.
  */
 #ifndef REPORT_COMPARE_H
 #define REPORT_COMPARE_H
@@ -12,45 +13,50 @@
 #include "report/report.h"
 
 struct compare_options {
-	uint32_t frames;  /* that are left: the function that was hit and its callers; at least 1 */
-	uint32_t percent; /* of the samples that are cut: 1 to 100 */
-	bool no_anchors;  /* with 100 percent: cut these as well */
-	bool no_heights;  /* go by routines alone */
+	uint32_t frames;  /* kept of a cut path, the function that was hit included; at least 1 */
+	uint32_t percent; /* share of the samples that are cut: 1 to 100 */
+	bool no_anchors;  /* With 100 percent: cuts the anchors as well. */
+	bool no_heights;  /* Aligns by routines alone. */
 };
 
 struct compare_routine {
 	const struct profile_symbol *symbol;
-	uint64_t truth;	  /* samples with it anywhere in their path */
-	uint64_t aligned; /* the same of the aligned ones */
+	uint64_t truth;	  /* samples that have it anywhere in their original path */
+	uint64_t aligned; /* samples that have it anywhere in their aligned path */
 	uint64_t self;	  /* samples that hit in it */
 };
 
 struct compare {
 	struct compare_options options;
-	uint64_t samples; /* with whole paths: those that are compared */
-	uint64_t cut;
-	uint64_t aligned;  /* of the cut ones: got a frame */
-	uint64_t complete; /* of all: with what was inferred, begin at the entry */
-	uint64_t right;	   /* of the cut ones: have exactly their true path */
-	uint64_t wrong;	   /* of the cut ones: have a frame that is not theirs, or a false end */
-	uint64_t inferred; /* frames */
-	uint64_t wrong_frames;	 /* of these */
-	uint64_t wrong_routines; /* of these: not even the routine is right */
+	uint64_t samples;	 /* with complete paths: those that are compared */
+	uint64_t cut;		 /* of the samples */
+	uint64_t aligned;	 /* of the cut ones: got a frame */
+	uint64_t complete;	 /* of the samples: begin at the entry, with what was inferred */
+	uint64_t right;		 /* of the cut ones: have exactly their original path */
+	uint64_t wrong;		 /* of the cut ones: have a wrong frame or a wrong entry */
+	uint64_t inferred;	 /* frames */
+	uint64_t wrong_frames;	 /* of the inferred ones: at a wrong location */
+	uint64_t wrong_routines; /* of the wrong frames: of a wrong routine */
 	double align_seconds;
 	struct compare_routine *routines; /* most time first */
 	size_t n_routines;
-	struct names *names; /* what the symbols live in */
+	struct names *names; /* owns the symbols */
 };
 
-/* The profile's filter holds. 0; -ENODATA: no whole path is longer than that; -ENOMEM, or what
- * store_reader_samples() says. */
+/* Cuts, aligns and compares the samples that the profile's filter selects. Returns 0; -ENODATA if
+ * no complete path has more frames than are kept; -ENOMEM, or an error of store_reader_samples().
+ */
 int compare_new(struct profile *profile, const struct compare_options *options,
 		struct compare **ret_compare);
-void compare_free(struct compare *compare);
+void compare_free(struct compare *compare); /* NULL is allowed */
 
-/* With the recording's header. 0, -ENOMEM, -EIO. `routines`: how many rows. */
+/* Writes the report's header, the counts and the first `routines` routines as text. Returns 0,
+ * -ENOMEM, or -EIO if the stream failed. */
 int compare_write_text(const struct compare *compare, struct profile *profile,
 		       const struct report_options *options, size_t routines, FILE *out);
+
+/* Writes everything as one JSON object; docs/JSON.md has its members. Returns as
+ * compare_write_text() does. */
 int compare_write_json(const struct compare *compare, struct profile *profile, FILE *out);
 
 #endif

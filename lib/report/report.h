@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports: a profile as a call-path tree, a flat list, a tree of callers, what is around one
- * function, or when samples were taken; per process or otherwise (tree/partition.h), as text or
- * JSON. Each begins with the header: host, kernel, event, samples, lost and quality.
+ * The reports: a profile as a call-path tree, a flat list, a tree of callers, the callers and
+ * callees of one function, or samples over time; by process or otherwise (tree/partition.h), as
+ * text or JSON. Each begins with the header: host, kernel, event, samples, lost and quality.
  *
- * Every percentage says what it is of. All return 0, -ENOMEM, or -EIO
- * when the stream failed (a full disk, /dev/full, a closed pipe). Local time is that of TZ.
+ * Every percentage names what it is of. Times of day are in the time zone of TZ.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -21,25 +20,33 @@ enum report_view { REPORT_TREE, REPORT_FLAT, REPORT_CALLERS, REPORT_AROUND, REPO
 struct report_options {
 	enum report_view view;
 	enum partition_by by;
-	const char *around;   /* REPORT_AROUND: a pattern of functions (model/pattern.h) */
+	const char *around;   /* REPORT_AROUND: the functions, as a pattern (model/pattern.h) */
 	uint32_t n_bins;      /* REPORT_TIME: steps */
-	double percent_limit; /* rows below this share of their part are left out and summed up */
-	unsigned width;	      /* columns to fit rows in; 0: do not cut */
-	bool color;	      /* the rows that matter stand out */
-	bool utf8;	      /* names and branches may use characters beyond ASCII */
-	bool with_sources;    /* of REPORT_TREE: where each row's frames come from */
-	bool calls_apart;     /* a row for every call of a function by itself */
+	double percent_limit; /* rows below this share of their part are summed up in one row */
+	unsigned width;	      /* columns that rows are cut to; 0: rows are not cut */
+	bool color;	      /* Shows large rows in bold. */
+	bool utf8;	      /* Uses characters beyond ASCII in names and branches. */
+	bool with_sources;    /* REPORT_TREE: shows where each row's frames come from. */
+	bool calls_apart;     /* Shows each call of a recursive function as a row. */
 };
 
-/* Whether any path of a profile goes through a function that meets a pattern, as REPORT_AROUND
- * wants one. 0, -ENOENT, -ENOMEM. */
+/* Whether any path of a profile goes through a function that matches a pattern, as REPORT_AROUND
+ * needs. Returns 0, -ENOENT or -ENOMEM. */
 int report_find(struct profile *profile, const char *pattern);
 
+/* Writes a report as text. Returns 0, -ENOMEM, -EIO if the stream failed (a full disk, a closed
+ * pipe), or for REPORT_TIME an error of histogram_make(). */
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out);
+
+/* Writes a report as one JSON object; docs/JSON.md has its members. Returns as report_write_text()
+ * does. */
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out);
 
-/* The `stats` object of the command contract. */
+/* Writes the figures of a recording for `stackctl stats`: samples by end reason, sizes and costs.
+ * Returns 0, -ENOMEM, -EIO if the stream failed, or an error of profile_tags(). */
 int report_write_stats_json(struct profile *profile, FILE *out);
+
+/* Writes the same figures as text. Returns as report_write_stats_json() does. */
 int report_write_stats_text(struct profile *profile, FILE *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the report's two forms, text and JSON, share: the parts of a profile one after the other,
- * with the trees of the part at hand.
+ * The state that both forms of the report, text and JSON, share: the parts of a profile one after
+ * the other, with the trees of the current part.
  */
 #ifndef REPORT_REPORT_VIEW_H
 #define REPORT_REPORT_VIEW_H
@@ -18,45 +18,51 @@
 struct report_view_state {
 	struct profile *profile;
 	struct partition partition;
-	uint64_t whole; /* samples of the part at hand */
+	uint64_t whole; /* samples of the current part: its 100 % */
 	struct calltree *tree, *callers, *callees;
 	bool with_sources;
-	struct frame_sources sources; /* of `tree`, if they are wanted */
-	bool *is_asked;		      /* by symbol: REPORT_AROUND asks for it */
-	uint32_t n_asked;
-	const char *around;
-	double percent; /* rows below this share of a part are not looked at */
+	struct frame_sources sources; /* of `tree`, if with_sources */
+	bool *is_asked;		      /* by symbol: it matches `around` */
+	uint32_t n_asked;	      /* symbols that is_asked covers */
+	const char *around;	      /* the pattern of REPORT_AROUND, or NULL */
+	double percent; /* Only rows of at least this share of a part are needed; 0: all are. */
 };
 
-/* 0 or -ENOMEM. What is half made is freed by report_view_free(), also after an error. */
+/* Makes the state. The profile and options->around are borrowed. The caller frees it with
+ * report_view_free(), also after an error. Returns 0 or -ENOMEM. */
 int report_view_new(struct profile *profile, const struct report_options *options,
 		    struct report_view_state *ret_view);
+
+/* Frees what the state owns and zeroes it. */
 void report_view_free(struct report_view_state *view);
 
-/* The entries of a part. */
+/* Returns the entries of a part; their arrays are borrowed from the state. */
 struct subtree_entries report_view_entries(const struct report_view_state *view, uint32_t part);
 
-/* Whether a part's tree is made of its large nodes alone: then it needs spots. */
+/* Whether a part's tree is made of its large nodes only, for which report_view_begin() needs the
+ * part's subtree. */
 bool report_view_is_large(const struct report_view_state *view);
 
-/* Turns to a part; makes its tree, if asked to: of `spots`, if the view needs them. 0 or -ENOMEM.
- */
+/* Makes a part the current one, and its tree if `with_tree`. `subtree` is the part's if
+ * report_view_is_large(), else ignored. Returns 0 or -ENOMEM. */
 int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree,
 		      const struct subtree *subtree);
 
-/* Whether there is anything to show of the part: a part in which the function of REPORT_AROUND
- * does not occur is left out. */
+/* Whether the current part has anything to show: REPORT_AROUND leaves out parts in which the
+ * function does not occur. */
 bool report_view_has(const struct report_view_state *view, const struct report_options *options);
 
-/* Makes view->callers of the tree. 0 or -ENOMEM. */
+/* Makes view->callers from the current tree, with nodes of at least `percent` of its samples.
+ * *ret_cut is set if levels or nodes were left out. Returns 0 or -ENOMEM. */
 int report_view_callers(struct report_view_state *view, double percent, bool *ret_cut);
 
 struct report_view_around {
-	uint64_t total, self; /* samples through the function; of them, those that hit in it */
-	bool is_cut;
+	uint64_t total, self; /* samples through the function; those of them that hit it */
+	bool is_cut;	      /* The tree of callers was too large to be complete. */
 };
 
-/* Makes view->callers and view->callees, of what is around options->around. 0 or -ENOMEM. */
+/* Makes view->callers and view->callees of the functions that match options->around. Returns 0 or
+ * -ENOMEM. */
 int report_view_around(struct report_view_state *view, const struct report_options *options,
 		       struct report_view_around *ret_around);
 

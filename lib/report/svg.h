@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What pictures have in common: SVG files without scripts or anything from elsewhere. */
+/* The common parts of pictures: SVG files without scripts or references to other files. */
 #ifndef REPORT_SVG_H
 #define REPORT_SVG_H
 
 #include "base/text.h"
 
-#define SVG_CHARACTER 6.7 /* width of one of svg_begin()'s font, in pixels */
+#define SVG_CHARACTER 6.7 /* width of a character of svg_begin()'s font, in pixels */
 
-/* The head of a picture of that size, with a background and the classes
+/* Appends the head of a picture of that size in pixels, with a background and the classes
  *   t  a title, h  a heading, g  grey text, r  a bar, l  a line of a scale
- * and the pattern "i", which hatches what is inferred. */
+ * and the pattern "i", which hatches inferred frames. The caller appends "</svg>" at the end. */
 void svg_begin(struct buf *b, double width, double height);
 
-/* Text as XML has it. svg_put_buf() frees what it puts. */
+/* Appends text, escaped for XML. */
 void svg_put(struct buf *b, const char *text);
+
+/* Like svg_put(), of a buffer, which it frees. `b` has failed afterwards if `text` had. */
 void svg_put_buf(struct buf *b, struct buf *text);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chronology of a recording's threads: which routines were at work from when to when, after
- * the representative routines of Servat et al. (2016); see model/frame_runs.h.
+ * The timeline of a recording's threads: which routines they were in from when to when, after the
+ * representative routines of Servat et al. (2016); see model/frame_runs.h.
  *
  *   time ─►   main ────────────────────────────────────────
- *             main > adi ──────────────────────────────────       rows: what is inside what
+ *             main > adi ──────────────────────────────────       rows: nested runs
  *             adi > compute_rhs ───  adi > x_solve ───────
  *
- * A run stands for a routine that a thread was in, sample after sample, for at least the threshold.
- * Of runs that take up one and the same time only the innermost is kept: its label names two of
- * the callers. A sample's path is as the profile has it: completed where that was possible.
+ * A run is a routine that a thread was in, sample after sample, for at least the threshold. Of runs
+ * that cover the same time only the innermost is kept, and its label names two of the callers.
+ * Paths are the profile's, completed where that was possible.
  */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H
@@ -17,22 +17,22 @@
 #include "report/report.h"
 
 struct timeline_options {
-	uint64_t samples;     /* a run has at least so many, */
-	uint64_t duration_ns; /* and lasts at least so long; 0: a 200th of the recording */
+	uint64_t samples;     /* the least that a run has */
+	uint64_t duration_ns; /* the least that a run lasts; both 0: a 200th of the recording */
 };
 
 struct timeline_run {
 	const struct profile_symbol *symbol;
 	const struct profile_symbol *parent, *grandparent; /* or NULL */
-	const char *file; /* of the line that was seen most; or NULL */
+	const char *file; /* of the line that was sampled most, or NULL */
 	uint32_t line;
-	uint32_t row;		   /* from 0: how many kept runs it lies in */
+	uint32_t row;		   /* the number of kept runs around it */
 	uint64_t start_ns, end_ns; /* since the recording's start */
 	uint64_t samples;
-	uint64_t inferred; /* of them: in which this routine is inferred */
-	/* Used while it is made: */
+	uint64_t inferred; /* of the samples: those in which this routine is inferred */
+	/* These are used while the timeline is made. */
 	uint32_t depth;
-	uint64_t first;
+	uint64_t first; /* number of the thread's sample */
 };
 
 struct timeline_thread {
@@ -45,27 +45,32 @@ struct timeline_thread {
 };
 
 struct timeline {
-	struct timeline_options options; /* with the threshold that was taken */
+	struct timeline_options options; /* with the threshold that was used */
 	uint64_t start_ns, end_ns;
 	struct timeline_thread *threads; /* most samples first */
 	size_t n_threads;
 };
 
-/* 0, -ENOMEM, or what store_reader_samples() says. The profile must outlive it. */
+/* Makes the timeline of the samples that the profile's filter selects. The profile must outlive it.
+ * Returns 0, -ENOMEM, or an error of store_reader_samples(). */
 int timeline_new(struct profile *profile, const struct timeline_options *options,
 		 struct timeline **ret_timeline);
-void timeline_free(struct timeline *timeline);
+void timeline_free(struct timeline *timeline); /* NULL is allowed */
 
-/* "X > Y > Z [file.c:12]", escaped. */
 struct buf;
+
+/* Appends the label of a run, escaped for display: "X > Y > Z [file.c:12]". */
 void timeline_label(struct buf *b, const struct timeline_run *run);
 
-/* "routines that a thread was in for at least 20.0 ms" */
+/* Appends the threshold: "routines that a thread was in for at least 20.0 ms". */
 void timeline_threshold(struct buf *b, const struct timeline *timeline);
 
-/* Each 0, -ENOMEM, -EIO. */
+/* Writes the timeline as text, with the report's header. Returns 0, -ENOMEM, or -EIO if the stream
+ * failed. */
 int timeline_write_text(const struct timeline *timeline, struct profile *profile,
 			const struct report_options *options, FILE *out);
+
+/* Writes the timeline as an SVG picture. Returns as timeline_write_text() does. */
 int timeline_write_svg(const struct timeline *timeline, struct profile *profile, FILE *out);
 
 #endif

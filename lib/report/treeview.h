@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree as rows of text.
+ * Writes a call tree as rows of text.
  *
  *    total    self  call path
  *   100.0%    0.0%  _start  [sort]
@@ -10,11 +10,11 @@
  *    38.7%   38.7%  │  memcpy  [libc.so.6]
  *     0.0%    0.0%  └─ (2 more, <0.1%)
  *
- * A function with one caller's worth of children goes on in the same column: only where paths
- * part does the text move to the right. A function that calls itself again and again becomes one
- * row, with the number of calls and the self time of all. The object is named where it changes.
- * Rows below the limit are summed up: in a row where there are several others, else at the end of
- * the row that they are below ("(+2 more, 0.3%)"). An empty line parts the subtrees of the top.
+ * A function with a single child continues in the same column; the text moves to the right only
+ * where paths part. A function that calls itself repeatedly becomes one row, with the number of
+ * calls and the self time of all of them. The object is named where it changes. Rows below the
+ * limit are summed up: in a row of their own beside several others, else at the end of their
+ * parent's row ("(+2 more, 0.3%)"). An empty line separates the subtrees of the top.
  */
 #ifndef REPORT_TREEVIEW_H
 #define REPORT_TREEVIEW_H
@@ -27,24 +27,25 @@
 struct treeview_options {
 	const struct report_options *report;
 	uint64_t whole;			     /* samples that are 100 % */
-	const struct frame_sources *sources; /* shown in a column; NULL: not */
-	bool is_callers; /* rows below the first of a subtree call it; there is no self column */
+	const struct frame_sources *sources; /* shown in a column; NULL: no column */
+	bool is_callers; /* Children call their parents, and there is no self column. */
 };
 
-/* Writes the subtrees of node 0, largest first. 0, -ENOMEM, -EIO. */
+/* Writes the subtrees of node 0, largest first. Returns 0, -ENOMEM, or -EIO if the stream failed.
+ */
 int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out);
 
-/* Writes and empties a row, cut to the options' width; `strong` stands out where colours may be
- * used. Appends the line's end. For all views. */
+/* Writes a row with a line end, cut to the options' width, in bold if `strong` and colours are
+ * allowed; then empties it. All views use it. Returns as treeview_write() does. */
 int treeview_row(struct buf *row, const struct report_options *options, bool strong, FILE *out);
 
-/* Appends "   50.0%". */
+/* Appends a share in eight columns: "   50.0%". */
 void treeview_share(struct buf *row, uint64_t samples, uint64_t whole);
 
-/* Whether so many samples are less than the limit's share of `whole`. */
+/* Whether samples are less than the options' limit of `whole`. */
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options);
 
-/* Appends "  [object]". */
+/* Appends the name of an object: "  [object]". */
 void treeview_object(struct buf *row, const char *object, const struct report_options *options);
 
 #endif
