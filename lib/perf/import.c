@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of a record into the store; see import.h.
+ * The import's loop over records; see import.h.
  *
- * The recording is begun at the first sample: before that, it is not known what it is of. Then
- * all that is new (objects, processes, locations, nodes) goes to the writer before the sample
- * that refers to it, so the writer always has a whole recording. Names come at the end, once for
- * each location.
+ * The recording is created at the first sample, since only then its event is known. Names are
+ * resolved at the end, once for each location.
  */
 #include "perf/import.h"
 
@@ -21,9 +19,9 @@
 #include "perf/import_event.h"
 #include "perf/import_missing.h"
 #include "perf/import_note.h"
-#include "perf/import_stack.h"
 #include "perf/import_processes.h"
-#include "sym/naming.h"
+#include "perf/import_rows.h"
+#include "perf/import_stack.h"
 #include "proc/object_elsewhere.h"
 #include "stack/end_reason.h"
 #include "stack/trie.h"
@@ -33,42 +31,41 @@
 struct import {
 	struct perfdata *reader;
 	const struct import_options *options;
-	struct import_processes *world;
+	struct import_processes *processes;
 	struct import_stack *stack;
 	struct trie *trie;
 	struct origin_table *origins;
 
-	struct store_writer *writer; /* NULL: no sample has come yet */
+	struct store_writer *writer; /* NULL: there has been no sample yet */
+	struct import_rows rows;
 	struct store_recording info;
-	const struct perfdata_event *first; /* of the first sample */
-	const char *event;		    /* the chosen one's name */
+	const struct perfdata_event *first; /* the first sample's event */
+	const char *event;		    /* its name */
 	char *target, *note, *missing;
-	uint32_t sent_objects, sent_locations, sent_processes, sent_threads, sent_nodes,
-		sent_origins;
 
 	uint64_t ends[STACKD_END_COUNT];
-	uint64_t inferred_whole, stale, other_samples;
+	uint64_t inferred_complete, stale, other_samples;
 	char *error;
 };
 
-/* Notes the sentence of a failure. */
+/* Keeps the sentence of the first failure. Returns `err`. */
 static int fail(struct import *im, int r, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int fail(struct import *im, int r, const char *format, ...)
+static int fail(struct import *im, int err, const char *format, ...)
 {
 	va_list args;
 
 	if (im->error)
-		return r;
+		return err;
 	va_start(args, format);
 	if (vasprintf(&im->error, format, args) < 0)
 		im->error = NULL;
 	va_end(args);
-	return r;
+	return err;
 }
 
-/* --- which event ----------------------------------------------------------------------------- */
+/* --- choosing the event ---------------------------------------------------------------------- */
 
 static int several_events(struct import *im, const char *name)
 {
@@ -78,7 +75,8 @@ static int several_events(struct import *im, const char *name)
 		    im->event, name);
 }
 
-/* 1: the sample is wanted; 0: it is not; -EINVAL: nobody said which of several. */
+/* Returns 1: the sample is wanted; 0: it is not; -EINVAL: no event was named, and there are
+ * several. */
 static int choose(struct import *im, const char *name)
 {
 	if (im->options->n_events)
@@ -127,129 +125,27 @@ static int describe(struct import *im, const struct perfdata_event *e, uint64_t 
 
 static int begin(struct import *im, const struct perfdata_event *e, uint64_t start_ns)
 {
-	int r = describe(im, e, start_ns);
+	int err = describe(im, e, start_ns);
 
 	im->first = e;
-	return r ? r : store_writer_new(im->options->store, &im->info, &im->writer, &im->error);
+	if (!err)
+		err = store_writer_new(im->options->store, &im->info, &im->writer, &im->error);
+	im->rows = import_rows_of(im->writer, im->processes, im->trie, im->origins);
+	return err;
 }
 
-/* --- what is new ----------------------------------------------------------------------------- */
-
-static int send_objects(struct import *im)
-{
-	int r = 0;
-
-	for (; !r && im->sent_objects < object_table_count(im->world->objects);) {
-		const struct object *o = object_table_at(im->world->objects, im->sent_objects++);
-		const struct store_object row = {
-			.number = o->number,
-			.kind = o->kind,
-			.file_id = o->file_id,
-			.path = o->path,
-			.build_id = o->build_id,
-			.build_id_len = o->build_id_len,
-			.problem = o->error ? strerror(-o->error) : NULL,
-		};
-
-		r = store_writer_object(im->writer, &row);
-	}
-	return r;
-}
-
-static int send_locations(struct import *im)
-{
-	int r = 0;
-
-	for (; !r && im->sent_locations < location_count(im->world->locations);) {
-		const struct location *l = location_at(im->world->locations, im->sent_locations);
-		const struct store_location row = {
-			.number = im->sent_locations++,
-			.object = l->object,
-			.offset = l->offset,
-			.is_return = l->is_return,
-		};
-
-		r = store_writer_location(im->writer, &row);
-	}
-	return r;
-}
-
-static int send_processes(struct import *im)
-{
-	int r = 0;
-
-	for (; !r && im->sent_processes < process_table_process_count(im->world->table);) {
-		const struct process *p =
-			process_table_process_at(im->world->table, im->sent_processes++);
-		const struct store_process row = {
-			.number = p->number,
-			.pid = p->pid,
-			.parent = p->parent,
-			.comm = p->comm,
-			.exe = p->exe,
-		};
-
-		r = store_writer_process(im->writer, &row);
-	}
-	return r;
-}
-
-static int send_threads(struct import *im)
-{
-	int r = 0;
-
-	for (; !r && im->sent_threads < process_table_thread_count(im->world->table);) {
-		const struct thread *t =
-			process_table_thread_at(im->world->table, im->sent_threads++);
-		const struct store_thread row = {
-			.number = t->number, .process = t->process, .tid = t->tid, .comm = t->comm};
-
-		r = store_writer_thread(im->writer, &row);
-	}
-	return r;
-}
-
-static int send_paths(struct import *im)
-{
-	int r = 0;
-
-	for (; !r && im->sent_nodes < trie_count(im->trie); im->sent_nodes++) {
-		const struct trie_node *node = trie_at(im->trie, im->sent_nodes);
-		const struct store_node row = {.parent = node->parent, .location = node->location};
-
-		r = store_writer_node(im->writer, &row);
-	}
-	for (; !r && im->sent_origins < origin_count(im->origins); im->sent_origins++) {
-		const struct origin origin = origin_at(im->origins, im->sent_origins);
-
-		r = store_writer_origin(im->writer, im->sent_origins, &origin);
-	}
-	return r;
-}
-
-static int send_new(struct import *im)
-{
-	int r = send_objects(im);
-
-	if (!r)
-		r = send_locations(im);
-	if (!r)
-		r = send_processes(im);
-	if (!r)
-		r = send_threads(im);
-	return r ? r : send_paths(im);
-}
+/* --- commits ------------------------------------------------------------------------------- */
 
 static int commit(struct import *im, bool is_last)
 {
-	int r;
+	int err;
 
 	im->info.lost = perfdata_counts(im->reader)->lost;
 	im->info.finished = is_last;
-	r = store_writer_commit(im->writer, &im->info);
-	return r ? fail(im, r, "cannot write %s: %s", im->options->store,
-			store_writer_error(im->writer))
-		 : 0;
+	err = store_writer_commit(im->writer, &im->info);
+	return err ? fail(im, err, "cannot write %s: %s", im->options->store,
+			  store_writer_error(im->writer))
+		   : 0;
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -259,33 +155,34 @@ static bool same_frame(const struct import_frame *a, const struct import_frame *
 	return a->address == b->address && a->flags == b->flags;
 }
 
-/* Enters a path into the trie; what it shares with the thread's last one is not looked up again. */
+/* Enters a path into the trie. Takes over the nodes that it shares with the thread's last path. */
 static int enter_path(struct import *im, struct import_thread *thread,
 		      const struct import_stack_frames *path, uint32_t *ret_node)
 {
 	const struct import_frame *root = path->frames + path->count;
 	uint32_t node = TRIE_ROOT, location;
 	size_t i = 0;
-	int r = vec_reserve((void **)&thread->steps, &thread->steps_cap, path->count,
-			    sizeof(*thread->steps));
+	int err = vec_reserve((void **)&thread->steps, &thread->steps_cap, path->count,
+			      sizeof(*thread->steps));
 
 	while (i < path->count && i < thread->n_steps &&
 	       same_frame(&thread->steps[i].frame, root - 1 - i))
 		node = thread->steps[i++].node;
-	for (; !r && i < path->count; i++) {
+	for (; !err && i < path->count; i++) {
 		const struct import_frame *frame = root - 1 - i;
 		const struct location *l;
 
-		r = import_processes_locate(im->world, thread, frame, &location);
-		if (r)
+		err = import_processes_locate(im->processes, thread, frame, &location);
+		if (err)
 			break;
-		l = location_at(im->world->locations, location);
-		r = trie_child(im->trie, node, location, location_id(l->file_id, l->offset), &node);
+		l = location_at(im->processes->locations, location);
+		err = trie_child(im->trie, node, location, location_id(l->file_id, l->offset),
+				 &node);
 		thread->steps[i] = (struct import_step){.frame = *frame, .node = node};
 	}
-	thread->n_steps = r ? 0 : path->count;
+	thread->n_steps = err ? 0 : path->count;
 	*ret_node = node;
-	return r;
+	return err;
 }
 
 static void count(struct import *im, const struct import_stack_frames *path)
@@ -294,7 +191,7 @@ static void count(struct import *im, const struct import_stack_frames *path)
 
 	im->ends[path->end]++;
 	im->stale += path->stale;
-	im->inferred_whole += origin.is_complete && origin_inferred(&origin);
+	im->inferred_complete += origin.is_complete && origin_inferred(&origin);
 }
 
 static int keep(struct import *im, const struct perfdata_record *record)
@@ -306,103 +203,65 @@ static int keep(struct import *im, const struct perfdata_record *record)
 		.period = record->sample.period,
 		.cpu = record->cpu < UINT16_MAX ? (uint16_t)record->cpu : UINT16_MAX,
 	};
-	int r = import_processes_thread(im->world, record->pid, record->tid, &thread);
+	int err = import_processes_thread(im->processes, record->pid, record->tid, &thread);
 
-	if (!r)
-		r = import_stack_take(im->stack, record, &path);
-	if (!r)
-		r = enter_path(im, thread, &path, &sample.node);
-	if (r)
-		return r;
+	if (!err)
+		err = import_stack_take(im->stack, record, &path);
+	if (!err)
+		err = enter_path(im, thread, &path, &sample.node);
+	if (err)
+		return err;
 	sample.thread = thread->number;
 	sample.origin = path.origin;
 	sample.end_reason = (uint8_t)path.end;
 	if (record->time_ns > im->info.end_ns)
 		im->info.end_ns = record->time_ns;
 	count(im, &path);
-	r = send_new(im);
-	if (!r)
-		r = store_writer_sample(im->writer, &sample);
-	if (!r && ++im->info.samples % COMMIT_SAMPLES == 0)
-		r = commit(im, false);
-	return r;
+	err = import_rows_write_new(&im->rows);
+	if (!err)
+		err = store_writer_sample(im->writer, &sample);
+	if (!err && ++im->info.samples % COMMIT_SAMPLES == 0)
+		err = commit(im, false);
+	return err;
 }
 
 static int take_sample(struct import *im, const struct perfdata_record *record)
 {
 	const struct perfdata_event *e = perfdata_event(im->reader, record->event);
-	int r = choose(im, e->name);
+	int status = choose(im, e->name);
 
-	if (r <= 0) {
-		im->other_samples += r == 0;
-		return r;
+	if (status <= 0) {
+		im->other_samples += status == 0;
+		return status;
 	}
 	if (!im->event)
 		im->event = e->name;
 	if (!im->writer)
-		r = begin(im, e, record->time_ns);
+		status = begin(im, e, record->time_ns);
 	else
-		r = 0;
-	return r ? r : keep(im, record);
+		status = 0;
+	return status ? status : keep(im, record);
 }
 
 static int take(struct import *im, const struct perfdata_record *record)
 {
-	int r;
+	int err;
 
 	if (record->kind == PERFDATA_SAMPLE) {
-		r = take_sample(im, record);
+		err = take_sample(im, record);
 	} else {
 		import_stack_event(im->stack, record);
-		r = import_processes_event(im->world, record);
+		err = import_processes_event(im->processes, record);
 	}
-	if (r == -E2BIG)
+	if (err == -E2BIG)
 		return fail(im, -EBADMSG,
-			    "at offset %" PRIu64 ": more threads, or mappings of one process, than "
-			    "a machine can have",
+			    "at offset %" PRIu64 ": too many threads, or too many mappings of one "
+			    "process: the file is damaged",
 			    record->offset);
-	return r;
+	return err;
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
-
-static int keep_line(void *arg, const struct store_line *line)
-{
-	struct import *im = arg;
-
-	return store_writer_line(im->writer, line);
-}
-
-static int name_location(struct import *im, struct naming *naming, uint32_t number)
-{
-	const struct location *l = location_at(im->world->locations, number);
-	const struct object *object = object_table_at(im->world->objects, l->object);
-	const struct store_location location = {.number = number,
-						.object = l->object,
-						.offset = l->offset,
-						.is_return = l->is_return};
-	struct store_line line = {.location = number};
-
-	line.function =
-		import_kernel_name(im->world->kernel, object, l->offset, &line.function_start);
-	if (line.function)
-		return keep_line(im, &line);
-	return naming_resolve(naming, object, &location, keep_line, im);
-}
-
-static int name_locations(struct import *im)
-{
-	struct naming *naming;
-	int r = naming_new("/nonexistent", &naming);
-
-	if (r)
-		return r;
-	naming_set_kallsyms(naming, import_kernel_kallsyms(im->world->kernel));
-	for (uint32_t i = 0; !r && i < location_count(im->world->locations); i++)
-		r = name_location(im, naming, i);
-	naming_free(naming);
-	return r;
-}
 
 static int keep_counters(struct import *im)
 {
@@ -424,28 +283,27 @@ static int keep_counters(struct import *im)
 		{"end.lost_ring", c->lost},
 	};
 	char name[40];
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < STACKD_END_COUNT && !r; i++) {
+	for (unsigned i = 0; i < STACKD_END_COUNT && !err; i++) {
 		snprintf(name, sizeof(name), "end.%s", end_reason_name((uint8_t)i));
-		r = store_writer_counter(im->writer, name, im->ends[i]);
+		err = store_writer_counter(im->writer, name, im->ends[i]);
 	}
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]) && !r; i++)
-		r = store_writer_counter(im->writer, counters[i].name, counters[i].value);
-	return r;
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]) && !err; i++)
+		err = store_writer_counter(im->writer, counters[i].name, counters[i].value);
+	return err;
 }
 
 static int no_samples(struct import *im)
 {
 	if (im->other_samples)
 		return fail(im, -EINVAL,
-			    "no sample is of the event that was asked for; %" PRIu64
-			    " are of others",
+			    "no samples of the selected event; %" PRIu64 " of other events",
 			    im->other_samples);
-	return fail(im, -ENODATA, "it holds no samples");
+	return fail(im, -ENODATA, "no samples");
 }
 
-/* What is to be said of it is known at the end. */
+/* Writes the recording's note, which depends on all its samples. */
 static int keep_note(struct import *im)
 {
 	struct import_note_facts facts = {
@@ -455,12 +313,12 @@ static int keep_note(struct import *im)
 		.samples = im->info.samples,
 	};
 	const char *host = facts.info->host;
-	int r = import_missing(im->world,
-			       strcmp(host, im->options->machine->nodename) ? host : NULL,
-			       &im->missing);
+	int err = import_missing(im->processes,
+				 strcmp(host, im->options->machine->nodename) ? host : NULL,
+				 &im->missing);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	facts.missing = im->missing;
 	memcpy(facts.ends, im->ends, sizeof(facts.ends));
 	im->info.note = im->note = import_note(&facts);
@@ -469,15 +327,15 @@ static int keep_note(struct import *im)
 
 static int finish(struct import *im)
 {
-	int r = im->writer ? name_locations(im) : no_samples(im);
+	int err = im->writer ? import_rows_write_names(&im->rows) : no_samples(im);
 
-	if (!r)
-		r = send_new(im);
-	if (!r)
-		r = keep_note(im);
-	if (!r)
-		r = keep_counters(im);
-	return r ? r : commit(im, true);
+	if (!err)
+		err = import_rows_write_new(&im->rows);
+	if (!err)
+		err = keep_note(im);
+	if (!err)
+		err = keep_counters(im);
+	return err ? err : commit(im, true);
 }
 
 static void sum_up(const struct import *im, struct import_result *ret_result)
@@ -487,7 +345,7 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 		.event = im->event,
 		.samples = im->info.samples,
 		.lost = im->info.lost,
-		.reconstructed = im->inferred_whole,
+		.reconstructed = im->inferred_complete,
 		.other_samples = im->other_samples,
 		.missing = im->missing,
 	};
@@ -497,7 +355,7 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 		else
 			ret_result->partial += im->ends[i];
 	}
-	ret_result->complete -= im->inferred_whole;
+	ret_result->complete -= im->inferred_complete;
 }
 
 /* --- running --------------------------------------------------------------------------------- */
@@ -505,47 +363,47 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 static int look_elsewhere(struct import *im)
 {
 	struct object_elsewhere *elsewhere;
-	int r = object_elsewhere_new(im->options->symfs, im->options->cache, &elsewhere);
+	int err = object_elsewhere_new(im->options->symfs, im->options->cache, &elsewhere);
 
-	if (r)
-		return fail(im, r, "--symfs %s: %s", im->options->symfs, strerror(-r));
-	object_table_look_in(im->world->objects, elsewhere);
+	if (err)
+		return fail(im, err, "--symfs %s: %s", im->options->symfs, strerror(-err));
+	object_table_look_in(im->processes->objects, elsewhere);
 	return 0;
 }
 
-/* What needs the file's header: of a pipe, that is there when the first record is. */
+/* Makes what needs the file's header. A pipe's header is complete at its first record. */
 static int prepare(struct import *im)
 {
-	int r = import_processes_new(im->reader, im->options->machine, &im->world);
+	int err = import_processes_new(im->reader, im->options->machine, &im->processes);
 
-	if (!r)
-		r = look_elsewhere(im);
-	if (!r)
-		r = import_stack_new(im->reader, im->world, im->origins, &im->stack);
-	return r;
+	if (!err)
+		err = look_elsewhere(im);
+	if (!err)
+		err = import_stack_new(im->reader, im->processes, im->origins, &im->stack);
+	return err;
 }
 
 static int read_all(struct import *im)
 {
 	struct perfdata_record record;
-	int r = perfdata_next(im->reader, &record);
-	int failed = r == 1 ? prepare(im) : 0;
+	int status = perfdata_next(im->reader, &record);
+	int failed = status == 1 ? prepare(im) : 0;
 
-	while (!failed && r == 1) {
+	while (!failed && status == 1) {
 		failed = take(im, &record);
 		if (failed)
 			break;
-		r = perfdata_next(im->reader, &record);
+		status = perfdata_next(im->reader, &record);
 	}
 	if (failed)
 		return failed;
-	return r ? fail(im, r, "%s", perfdata_error(im->reader)) : 0;
+	return status ? fail(im, status, "%s", perfdata_error(im->reader)) : 0;
 }
 
 static void release(struct import *im)
 {
 	import_stack_free(im->stack);
-	import_processes_free(im->world);
+	import_processes_free(im->processes);
 	origin_table_free(im->origins);
 	trie_free(im->trie);
 	store_writer_free(im->writer);
@@ -558,25 +416,24 @@ static void release(struct import *im)
 int import_run(struct perfdata *reader, const struct import_options *options,
 	       struct import_result *ret_result, char **ret_error)
 {
-	struct import im = {
-		.reader = reader, .options = options, .sent_nodes = 1, .sent_origins = 1};
-	int r = trie_new(&im.trie);
+	struct import im = {.reader = reader, .options = options};
+	int err = trie_new(&im.trie);
 
-	if (!r)
-		r = origin_table_new(&im.origins);
-	if (!r)
-		r = read_all(&im);
-	if (!r)
-		r = finish(&im);
-	if (!r) {
+	if (!err)
+		err = origin_table_new(&im.origins);
+	if (!err)
+		err = read_all(&im);
+	if (!err)
+		err = finish(&im);
+	if (!err) {
 		sum_up(&im, ret_result);
 		im.missing = NULL;
 	} else if (im.writer) {
 		store_writer_discard(im.writer);
 	}
-	*ret_error = r ? im.error : NULL;
-	if (r)
+	*ret_error = err ? im.error : NULL;
+	if (err)
 		im.error = NULL;
 	release(&im);
-	return r;
+	return err;
 }

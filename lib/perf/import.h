@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf's recordings become ours: what perf/perfdata.h reads goes into a store as one recording.
+ * Converts a perf.data file, read by perf/perfdata.h, into one recording of a store.
  *
- *   perfdata ──┬─ mmap, comm, fork, exit ──► import_world: processes, objects, address ─► location
- *              └─ sample ──► import_stack: frames ──► import_path: node of the trie ──► store
+ *   perfdata ──┬─ mmap, comm, fork, exit ──► import_processes: address ──► location
+ *              └─ sample ──► import_stack: frames ──► node of the trie ──► import_rows ──► store
  *
- * Where a sample's frames come from, best first: its registers and stack (walked with lib/unwind,
- * the recordings of `--call-graph dwarf`), held against its branch records if it has them; branch
- * records in call-stack mode (`--call-graph lbr`); a call chain as the kernel walked it
- * (`--call-graph fp`), joined by the segment that branch records of every kind show (`-b`); the
- * sampled address alone.
+ * The frames of a sample come from the first of these sources that it has:
+ *   - its registers and stack (`--call-graph dwarf`), walked with lib/unwind and checked against
+ *     its branch records if there are any;
+ *   - branch records in call-stack mode (`--call-graph lbr`);
+ *   - the kernel's call chain (`--call-graph fp`), joined with the calls that branch records of
+ *     every kind show (`-b`);
+ *   - the sampled address alone.
  *
- * Files are taken if they are the recorded ones: by build-id (of the record or of the header's
- * table), or on the machine that recorded, by device and inode, or because somebody says so
- * (symfs). Other frames keep object and
- * offset, and with the same build-id they are the same locations as in recordings of our own.
+ * A file of this machine is used only if it is the recorded one: its build-id must match (that of
+ * the record or of the header's table) or, on the machine that recorded, device and inode must; or
+ * the user vouches for it (symfs). Frames of other files keep object and offset. With the same
+ * build-id these are the same locations as in stackd's own recordings.
  */
 #ifndef PERF_IMPORT_H
 #define PERF_IMPORT_H
@@ -26,31 +28,32 @@
 #include "stackd_abi.h"
 #include "store/store_writer.h"
 
-#define IMPORT_MAX_THREADS (1u << 20) /* of one file: more is not a recording of a machine */
+#define IMPORT_MAX_THREADS (1u << 20) /* of one file: no machine has more */
 
 struct import_options {
-	const char *store;	   /* path; made if it is not there */
-	const char *target;	   /* what the recording is said to be of: "perf.data" */
+	const char *store;	   /* path; created if missing */
+	const char *target;	   /* the recording's target: "perf.data" */
 	const char *const *events; /* names; NULL: the one that has samples */
 	size_t n_events;
-	const struct utsname *machine; /* ours: files and kernel may be the recorded ones */
-	const char *symfs;	       /* folder with the recorded machine's files; NULL */
-	const char *cache;	       /* perf's folder of files by build-id; NULL */
-	uint64_t unix_ns; /* about when the recording ended, if the file does not say */
+	const struct utsname *machine; /* this one, compared with the one that recorded */
+	const char *symfs;	       /* folder with the recorded machine's files, or NULL */
+	const char *cache;	       /* perf's folder of files by build-id, or NULL */
+	uint64_t unix_ns; /* approximate end of the recording, used if the file has no clock */
 };
 
 struct import_result {
 	int64_t recording;
-	const char *event; /* lives as long as the reader */
+	const char *event; /* borrowed from the reader */
 	uint64_t samples, lost, complete, reconstructed, partial;
 	uint64_t other_samples; /* of events that were not asked for */
-	char *missing;		/* what is to be said of missing files, malloc()ed; NULL: none is */
+	char *missing;		/* report on missing files; the caller frees it. NULL: none */
 };
 
-/* Imports all of it, and ends the recording as finished. 0; -ENODATA: there are no samples; what
- * the reader says; -EINVAL: several events have samples, or none is named so; -EBADMSG: more
- * threads than IMPORT_MAX_THREADS; what the store's writer says; -ENOMEM. On failure nothing is
- * left in the store, and *ret_error is a malloc()ed sentence or NULL. */
+/* Imports the whole file and marks the recording as finished. Borrows all arguments. Returns 0;
+ * -ENODATA: there are no samples; -EINVAL: several events have samples, or none has the wanted
+ * name; -EBADMSG: the file is damaged, or exceeds IMPORT_MAX_THREADS or IMPORT_MAX_MAPS; -ENOMEM;
+ * or an error of perfdata_next() or of the store's writer. On failure nothing is left in the store,
+ * and *ret_error is a malloc()ed sentence, or NULL. */
 int import_run(struct perfdata *reader, const struct import_options *options,
 	       struct import_result *ret_result, char **ret_error);
 

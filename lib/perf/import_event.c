@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of events; see import_event.h. */
+/* Comparison of event names; see import_event.h. */
 #include "perf/import_event.h"
 
 #include <string.h>
 
-/* A name without its PMU. */
+/* Finds the part of a name without its PMU; returns its length. */
 static size_t bare_name(const char *name, const char **ret_start)
 {
 	const char *slash = strchr(name, '/');

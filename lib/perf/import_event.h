@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of perf's events. Hybrid processors count one event on two kinds of core, under two names
- * ("cpu_core/cycles/" and "cpu_atom/cycles/"): for a reader that is one event.
+ * Compares names of perf's events. Hybrid processors count one event on two kinds of core, under
+ * two names ("cpu_core/cycles/" and "cpu_atom/cycles/"), which an import treats as one event.
  */
 #ifndef PERF_IMPORT_EVENT_H
 #define PERF_IMPORT_EVENT_H
@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Do two names count the same? */
+/* Whether two names stand for the same event: they are equal but for the PMU. */
 bool import_event_is_same(const char *a, const char *b);
 
-/* Is an event one of those that somebody asked for? "cycles" asks for "cycles:u" as well. */
+/* Whether an event is among the `n_wanted` names. A name without modifiers ("cycles") also matches
+ * events with modifiers ("cycles:u"). */
 bool import_event_is_among(const char *name, const char *const *wanted, size_t n_wanted);
 
 #endif

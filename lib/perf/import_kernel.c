@@ -19,19 +19,19 @@ struct symbol {
 };
 
 struct import_kernel {
-	const struct perfdata *reader;
+	struct perfdata *reader;
 	const struct utsname *machine;
 	struct object_table *objects;
 	struct mapping_set *maps;
-	uint32_t n_maps;	/* records of them */
-	struct kallsyms *ksyms; /* NULL: not ours, or not to be had */
+	uint32_t n_maps;	/* mmap and ksymbol records so far */
+	struct kallsyms *ksyms; /* NULL: another kernel's, or not readable */
 	bool is_checked;
 	VEC(struct symbol) symbols; /* of BPF programs; sorted when `is_sorted` */
 	bool is_sorted;
 	const struct object *bpf;
 };
 
-int import_kernel_new(const struct perfdata *reader, const struct utsname *machine,
+int import_kernel_new(struct perfdata *reader, const struct utsname *machine,
 		      struct object_table *objects, struct import_kernel **ret_kernel)
 {
 	struct import_kernel *k = calloc(1, sizeof(*k));
@@ -67,7 +67,7 @@ const struct kallsyms *import_kernel_kallsyms(const struct import_kernel *k)
 	return k->ksyms;
 }
 
-/* --- is it ours? ----------------------------------------------------------------------------- */
+/* --- the running kernel ---------------------------------------------------------------------- */
 
 static bool same_build_id(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
 {
@@ -82,8 +82,8 @@ static const struct kallsyms_part *part_named(const struct kallsyms *ksyms, cons
 	return NULL;
 }
 
-/* The kernel's part of our own, if it is the recorded kernel. */
-static bool is_ours(const struct import_kernel *k, const struct kallsyms *ksyms)
+/* Whether `ksyms`, of the running kernel, are of the recorded one, too. */
+static bool is_running(struct import_kernel *k, const struct kallsyms *ksyms)
 {
 	const struct perfdata_info *info = perfdata_info(k->reader);
 	const struct kallsyms_part *part = part_named(ksyms, KERNEL_NAME);
@@ -98,8 +98,9 @@ static bool is_ours(const struct import_kernel *k, const struct kallsyms *ksyms)
 	       !strcmp(info->host, k->machine->nodename);
 }
 
-/* Releases that differ are never the same kernel, and reading its symbols takes a while. */
-static void load_own(struct import_kernel *k)
+/* Loads the running kernel's symbols if it is the recorded one. Compares the releases first, since
+ * loading is slow. */
+static void load_running(struct import_kernel *k)
 {
 	const struct kallsyms_options options = {.proc_root = "/proc", .sys_root = "/sys"};
 
@@ -110,7 +111,7 @@ static void load_own(struct import_kernel *k)
 		return;
 	if (kallsyms_load(&options, &k->ksyms))
 		return;
-	if (!is_ours(k, k->ksyms)) {
+	if (!is_running(k, k->ksyms)) {
 		kallsyms_free(k->ksyms);
 		k->ksyms = NULL;
 	}
@@ -118,7 +119,7 @@ static void load_own(struct import_kernel *k)
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
-/* "/lib/modules/6.1/kernel/fs/ext4/ext4.ko.xz" is what kallsyms calls "[ext4]". */
+/* Converts "/lib/modules/6.1/kernel/fs/ext4/ext4.ko.xz" to the name in kallsyms: "[ext4]". */
 static void module_name(const char *path, char *ret_name, size_t size)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -139,7 +140,7 @@ static bool is_kernel_itself(const char *path)
 	return !strncmp(path, KERNEL_NAME, strlen(KERNEL_NAME)) || !strcmp(path, "[kernel]");
 }
 
-/* The object for a part, and the offset in it of the mapping's start. */
+/* Fills the object of a mapping (its path is set), and the offset in it of the mapping's start. */
 static void describe(struct import_kernel *k, const struct perfdata_mmap *m, bool is_kernel,
 		     struct object *ret_object, uint64_t *ret_offset)
 {
@@ -154,7 +155,7 @@ static void describe(struct import_kernel *k, const struct perfdata_mmap *m, boo
 		part = part_named(k->ksyms, ret_object->path);
 	if (part && len && part->build_id_len &&
 	    !same_build_id(build_id, len, part->build_id, part->build_id_len))
-		part = NULL; /* a module that was built anew since */
+		part = NULL; /* the module has been rebuilt since */
 	if (part) {
 		build_id = part->build_id;
 		len = part->build_id_len;
@@ -178,18 +179,18 @@ int import_kernel_mmap(struct import_kernel *k, const struct perfdata_mmap *m)
 	struct object object = {.kind = is_kernel ? OBJECT_KERNEL : OBJECT_MODULE};
 	struct mapping map = {.start = m->start, .end = m->start + m->len};
 	char name[256];
-	int r;
+	int err;
 
 	if (++k->n_maps > IMPORT_KERNEL_MAX_MAPS)
 		return -E2BIG;
 	if (map.end < map.start)
 		map.end = UINT64_MAX;
-	load_own(k);
+	load_running(k);
 	module_name(is_kernel ? KERNEL_NAME : m->path, name, sizeof(name));
 	object.path = name;
 	describe(k, m, is_kernel, &object, &map.offset);
-	r = object_table_add(k->objects, &object, &map.object);
-	return r ? r : mapping_set_insert(k->maps, &map);
+	err = object_table_add(k->objects, &object, &map.object);
+	return err ? err : mapping_set_insert(k->maps, &map);
 }
 
 bool import_kernel_find(const struct import_kernel *k, uint64_t address,
@@ -212,18 +213,18 @@ int import_kernel_symbol(struct import_kernel *k, const struct perfdata_ksymbol 
 	struct object object = {.kind = OBJECT_MODULE, .path = (char *)"[bpf]"};
 	struct mapping map = {.start = s->start, .end = s->start + s->len, .offset = s->start};
 	struct symbol symbol = {.start = map.start, .end = map.end};
-	int r = 0;
+	int err = 0;
 
 	if (map.end <= map.start || s->is_gone)
 		return map.end > map.start ? mapping_set_cut(k->maps, map.start, map.end) : 0;
 	if (++k->n_maps > IMPORT_KERNEL_MAX_MAPS)
 		return -E2BIG;
 	if (!k->bpf)
-		r = object_table_add(k->objects, &object, &k->bpf);
-	if (!r)
-		r = VEC_RESERVE(&k->symbols, 1);
-	if (r)
-		return r;
+		err = object_table_add(k->objects, &object, &k->bpf);
+	if (!err)
+		err = VEC_RESERVE(&k->symbols, 1);
+	if (err)
+		return err;
 	map.object = k->bpf;
 	symbol.name = strdup(s->name);
 	if (!symbol.name)
@@ -250,7 +251,7 @@ const char *import_kernel_name(struct import_kernel *k, const struct object *obj
 	if (!k->is_sorted)
 		qsort(k->symbols.items, high, sizeof(*k->symbols.items), compare_symbols);
 	k->is_sorted = true;
-	while (low < high) { /* the first that starts behind it */
+	while (low < high) { /* finds the first symbol that starts after `offset` */
 		size_t middle = low + (high - low) / 2;
 
 		if (k->symbols.items[middle].start <= offset)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorded kernel: where it and its modules lay, and whether it is the one that runs here.
+ * The recorded kernel: the addresses of its text and modules, and whether it is the running one.
  *
- * It is, if it has the build-id of ours, or, where the file does not say, if host and release are
- * ours. Then offsets are from our text start, as in recordings of our own, and /proc/kallsyms has
- * the names, though the recorded one may have lain elsewhere (KASLR): what is known of it is the
- * address of its reference symbol. Else offsets are from that symbol, and there are no names.
+ * The recorded kernel is the running one if their build-ids are equal or, where the file has none,
+ * if host and release are. Then offsets count from the running kernel's text start, as in stackd's
+ * own recordings, and /proc/kallsyms has the names. KASLR may have loaded the recorded kernel at
+ * another address; perf records the address of its reference symbol, which yields the distance.
+ * For any other kernel offsets count from that symbol, and there are no names.
  *
- * BPF programs are code that comes and goes. Their addresses mean nothing on another day, so
- * their names are taken from the recording itself.
+ * BPF programs are loaded and unloaded at run time, so their addresses mean nothing later: their
+ * names are taken from the recording itself.
  */
 #ifndef PERF_IMPORT_KERNEL_H
 #define PERF_IMPORT_KERNEL_H
@@ -22,26 +23,31 @@
 
 struct import_kernel;
 
-/* Borrows all three. 0 or -ENOMEM. */
-int import_kernel_new(const struct perfdata *reader, const struct utsname *machine,
+/* Borrows all three arguments until import_kernel_free(). Returns 0 or -ENOMEM. */
+int import_kernel_new(struct perfdata *reader, const struct utsname *machine,
 		      struct object_table *objects, struct import_kernel **ret_kernel);
-void import_kernel_free(struct import_kernel *kernel);
+void import_kernel_free(struct import_kernel *kernel); /* accepts NULL */
 
-/* Records of the kernel's code. 0, -ENOMEM, or -E2BIG (more than IMPORT_KERNEL_MAX_MAPS). */
-#define IMPORT_KERNEL_MAX_MAPS (1u << 16)
+#define IMPORT_KERNEL_MAX_MAPS (1u << 16) /* of both calls below together */
 
+/* Maps the kernel's text or a module. Returns 0, -ENOMEM, or -E2BIG: IMPORT_KERNEL_MAX_MAPS. */
 int import_kernel_mmap(struct import_kernel *kernel, const struct perfdata_mmap *mmap);
+
+/* Adds or removes a BPF program. Copies its name. Errors as import_kernel_mmap(). */
 int import_kernel_symbol(struct import_kernel *kernel, const struct perfdata_ksymbol *symbol);
 
-/* Where an address lies. false: nowhere. */
+/* Finds the object mapped at a kernel address, and the offset in it. The object belongs to the
+ * object table. false: nothing is mapped there. */
 bool import_kernel_find(const struct import_kernel *kernel, uint64_t address,
 			const struct object **ret_object, uint64_t *ret_offset);
 
-/* Names of BPF programs: NULL if `offset` of `object` is of none. */
+/* Returns the name of the BPF program at `offset` of `object`, and the offset of its start, or NULL
+ * if there is none. The name lives as long as `kernel`. */
 const char *import_kernel_name(struct import_kernel *kernel, const struct object *object,
 			       uint64_t offset, uint64_t *ret_start);
 
-/* Our own kernel's symbols, if they are the recorded one's; NULL. */
+/* Returns the running kernel's symbols if it is the recorded kernel, else NULL. They live as long
+ * as `kernel`. */
 const struct kallsyms *import_kernel_kallsyms(const struct import_kernel *kernel);
 
 #endif

@@ -1,59 +1,60 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of missing files; see import_missing.h. */
+/* The report on missing files; see import_missing.h. */
 #include "perf/import_missing.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum why { WHY_UNSURE, WHY_OTHER, WHY_NOT_FOUND, WHY_UNREADABLE, WHY_COUNT };
+enum reason { REASON_UNSURE, REASON_OTHER, REASON_NOT_FOUND, REASON_UNREADABLE, REASON_COUNT };
 
 struct missing {
-	uint32_t files, by_why[WHY_COUNT]; /* files: with sampled code, missing or not */
-	const char *path; /* of the one with most code sampled; NULL: none is missing */
+	uint32_t files; /* with sampled code, missing or not */
+	uint32_t by_reason[REASON_COUNT];
+	const char *path; /* of the missing file with the most locations; NULL: none is missing */
 };
 
-static enum why why_of(const struct object *object)
+static enum reason reason_of(const struct object *object)
 {
 	switch (object->error) {
-	case -ESTALE: /* a file of this name is there */
-		return object->build_id_len ? WHY_OTHER : WHY_UNSURE;
+	case -ESTALE: /* there is another file of this name */
+		return object->build_id_len ? REASON_OTHER : REASON_UNSURE;
 	case -ENOENT:
 	case -ENOTDIR:
 	case -ESRCH:
-		return WHY_NOT_FOUND;
+		return REASON_NOT_FOUND;
 	default:
-		return WHY_UNREADABLE;
+		return REASON_UNREADABLE;
 	}
 }
 
-/* How many locations each object has; calloc()ed. NULL: no memory. */
-static uint32_t *weigh(const struct import_processes *w)
+/* Counts the locations of each object; calloc()ed. NULL: out of memory. */
+static uint32_t *count_locations(const struct import_processes *p)
 {
 	uint32_t *locations =
-		calloc((size_t)object_table_count(w->objects) + 1, sizeof(*locations));
+		calloc((size_t)object_table_count(p->objects) + 1, sizeof(*locations));
 
-	for (uint32_t i = 0; locations && i < location_count(w->locations); i++)
-		locations[location_at(w->locations, i)->object]++;
+	for (uint32_t i = 0; locations && i < location_count(p->locations); i++)
+		locations[location_at(p->locations, i)->object]++;
 	return locations;
 }
 
-static int count(const struct import_processes *w, struct missing *ret_missing)
+static int count(const struct import_processes *p, struct missing *ret_missing)
 {
-	uint32_t *locations = weigh(w), most = 0;
+	uint32_t *locations = count_locations(p), most = 0;
 	struct missing m = {0};
 
 	if (!locations)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < object_table_count(w->objects); i++) {
-		const struct object *object = object_table_at(w->objects, i);
+	for (uint32_t i = 0; i < object_table_count(p->objects); i++) {
+		const struct object *object = object_table_at(p->objects, i);
 
 		if (object->kind != OBJECT_ELF || !locations[i])
 			continue;
 		m.files++;
 		if (object->elf)
 			continue;
-		m.by_why[why_of(object)]++;
+		m.by_reason[reason_of(object)]++;
 		if (locations[i] > most) {
 			most = locations[i];
 			m.path = object->path;
@@ -64,50 +65,50 @@ static int count(const struct import_processes *w, struct missing *ret_missing)
 	return 0;
 }
 
-static void write_why(FILE *f, const struct missing *m, const char *host)
+static void write_reasons(FILE *f, const struct missing *m, const char *host)
 {
-	static const char *const words[WHY_COUNT] = {
-		[WHY_UNSURE] = "recorded without a build-id",
-		[WHY_OTHER] = "with another build-id here",
-		[WHY_NOT_FOUND] = "not here",
-		[WHY_UNREADABLE] = "not readable",
+	static const char *const words[REASON_COUNT] = {
+		[REASON_UNSURE] = "recorded without a build-id",
+		[REASON_OTHER] = "with another build-id here",
+		[REASON_NOT_FOUND] = "not here",
+		[REASON_UNREADABLE] = "not readable",
 	};
 	const char *before = "";
 
-	for (int i = 0; i < WHY_COUNT; i++) {
-		if (!m->by_why[i])
+	for (int i = 0; i < REASON_COUNT; i++) {
+		if (!m->by_reason[i])
 			continue;
-		fprintf(f, "%s%u %s", before, m->by_why[i], words[i]);
-		if (i == WHY_UNSURE && host)
+		fprintf(f, "%s%u %s", before, m->by_reason[i], words[i]);
+		if (i == REASON_UNSURE && host)
 			fprintf(f, " on another host (%s)", *host ? host : "it has no name");
 		before = ", ";
 	}
 }
 
-int import_missing(const struct import_processes *world, const char *host, char **ret_sentence)
+int import_missing(const struct import_processes *processes, const char *host, char **ret_sentence)
 {
 	uint32_t missing = 0;
 	struct missing m;
 	size_t size;
 	FILE *f;
-	int r = count(world, &m);
+	int err = count(processes, &m);
 
 	*ret_sentence = NULL;
-	if (r || !m.path)
-		return r;
-	for (int i = 0; i < WHY_COUNT; i++)
-		missing += m.by_why[i];
+	if (err || !m.path)
+		return err;
+	for (int i = 0; i < REASON_COUNT; i++)
+		missing += m.by_reason[i];
 	f = open_memstream(ret_sentence, &size);
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "%u of %u program files were not taken (%s%s): ", missing, m.files, m.path,
+	fprintf(f, "%u of %u program files were not used (%s%s): ", missing, m.files, m.path,
 		missing > 1 ? ", ..." : "");
-	write_why(f, &m, host);
-	fputs("; stackctl import --symfs DIR takes them from below DIR", f);
-	if (m.by_why[WHY_UNSURE])
-		fputs(", --symfs / takes this host's", f);
-	r = ferror(f) ? -ENOMEM : 0;
-	if (fclose(f) || r) {
+	write_reasons(f, &m, host);
+	fputs("; stackctl import --symfs DIR reads them from DIR", f);
+	if (m.by_reason[REASON_UNSURE])
+		fputs(", --symfs / uses this host's", f);
+	err = ferror(f) ? -ENOMEM : 0;
+	if (fclose(f) || err) {
 		free(*ret_sentence);
 		*ret_sentence = NULL;
 		return -ENOMEM;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a user should know of an imported recording, for the head of each report: by whom it was
- * made, and where it has no whole call paths, what kind of recording it is, why that is so, and
- * what to record instead.
+ * The note on an imported recording, which every report shows in its head: the version of perf that
+ * recorded it and, where its call paths are not complete, the reason and what to record instead.
  */
 #ifndef PERF_IMPORT_NOTE_H
 #define PERF_IMPORT_NOTE_H
@@ -16,14 +15,14 @@ struct import_note_facts {
 	const struct perfdata_event *event;
 	struct import_stack_counts branches;
 	uint64_t samples;
-	uint64_t ends[STACKD_END_COUNT]; /* of those samples */
-	const char *missing;		 /* see import_missing(); NULL: nothing is */
+	uint64_t ends[STACKD_END_COUNT]; /* samples by end reason */
+	const char *missing;		 /* of import_missing(); NULL: no file is missing */
 };
 
-/* Was it recorded on another architecture than the one that is read here? */
+/* Whether the recording is of another architecture than x86, whose code cannot be read here. */
 bool import_note_is_foreign(const struct perfdata_info *info);
 
-/* One line, malloc()ed; NULL: out of memory. */
+/* Returns the note, one line that the caller frees; NULL: out of memory. */
 char *import_note(const struct import_note_facts *facts);
 
 #endif

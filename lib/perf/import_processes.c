@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, mappings and locations of a recording that is being imported; see import_world.h. */
+/* Processes, mappings and locations of a recording that is being imported; see
+ * import_processes.h. */
 #include "perf/import_processes.h"
 
 #include <errno.h>
@@ -11,83 +12,83 @@
 #include "perf/import.h"
 
 #define CACHE_SLOTS 65536u
-#define NO_ROOT	    "/nonexistent" /* in place of /proc: the processes are long gone */
+#define NO_ROOT	    "/nonexistent" /* instead of /proc: the recorded processes have ended */
 
-struct import_place {
+struct import_cached {
 	uint64_t address, state;
 	uint32_t flags, location;
 };
 
-int import_processes_new(const struct perfdata *reader, const struct utsname *machine,
-			 struct import_processes **ret_world)
+int import_processes_new(struct perfdata *reader, const struct utsname *machine,
+			 struct import_processes **ret_processes)
 {
-	struct import_processes *w = calloc(1, sizeof(*w));
-	int r;
+	struct import_processes *p = calloc(1, sizeof(*p));
+	int err;
 
-	if (!w)
+	if (!p)
 		return -ENOMEM;
-	w->states = w->kernel_state = 1;
-	w->cache = calloc(CACHE_SLOTS, sizeof(*w->cache));
-	r = w->cache ? object_table_new(NO_ROOT, &w->objects) : -ENOMEM;
-	if (!r)
-		r = process_table_new(w->objects, NO_ROOT, &w->table);
-	if (!r)
-		r = location_table_new(&w->locations);
-	if (!r)
-		r = import_kernel_new(reader, machine, w->objects, &w->kernel);
-	if (r) {
-		import_processes_free(w);
-		return r;
+	p->states = p->kernel_state = 1;
+	p->cache = calloc(CACHE_SLOTS, sizeof(*p->cache));
+	err = p->cache ? object_table_new(NO_ROOT, &p->objects) : -ENOMEM;
+	if (!err)
+		err = process_table_new(p->objects, NO_ROOT, &p->table);
+	if (!err)
+		err = location_table_new(&p->locations);
+	if (!err)
+		err = import_kernel_new(reader, machine, p->objects, &p->kernel);
+	if (err) {
+		import_processes_free(p);
+		return err;
 	}
 	if (strcmp(perfdata_info(reader)->host, machine->nodename))
-		object_table_trust_build_ids_alone(w->objects);
-	*ret_world = w;
+		object_table_trust_build_ids_alone(p->objects);
+	*ret_processes = p;
 	return 0;
 }
 
-void import_processes_free(struct import_processes *w)
+void import_processes_free(struct import_processes *p)
 {
 	struct import_process *process, *next_process;
 	struct import_thread *thread, *next_thread;
 
-	if (!w)
+	if (!p)
 		return;
-	HASH_ITER (hh, w->threads, thread, next_thread) {
-		HASH_DEL(w->threads, thread);
+	HASH_ITER (hh, p->by_tid, thread, next_thread) {
+		HASH_DEL(p->by_tid, thread);
 		free(thread->steps);
 		free(thread);
 	}
-	HASH_ITER (hh, w->processes, process, next_process) {
-		HASH_DEL(w->processes, process);
+	HASH_ITER (hh, p->by_pid, process, next_process) {
+		HASH_DEL(p->by_pid, process);
 		free(process);
 	}
-	import_kernel_free(w->kernel);
-	location_table_free(w->locations);
-	process_table_free(w->table);
-	object_table_free(w->objects);
-	free(w->cache);
-	free(w);
+	import_kernel_free(p->kernel);
+	location_table_free(p->locations);
+	process_table_free(p->table);
+	object_table_free(p->objects);
+	free(p->cache);
+	free(p);
 }
 
-static struct import_process *process_of(struct import_processes *w, uint32_t pid)
+static struct import_process *process_of(struct import_processes *p, uint32_t pid)
 {
 	struct import_process *process;
 
-	HASH_FIND(hh, w->processes, &pid, sizeof(pid), process);
+	HASH_FIND(hh, p->by_pid, &pid, sizeof(pid), process);
 	if (process)
 		return process;
 	process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	process->state = ++w->states;
-	HASH_ADD(hh, w->processes, pid, sizeof(pid), process);
+	process->state = ++p->states;
+	HASH_ADD(hh, p->by_pid, pid, sizeof(pid), process);
 	return process;
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static int on_mmap(struct import_processes *w, const struct perfdata_record *r,
+static int on_mmap(struct import_processes *p, const struct perfdata_record *r,
 		   struct import_process *process)
 {
 	const struct perfdata_mmap *m = &r->mmap;
@@ -107,114 +108,114 @@ static int on_mmap(struct import_processes *w, const struct perfdata_record *r,
 		return 0;
 	if (++process->n_maps > IMPORT_MAX_MAPS)
 		return -E2BIG;
-	return process_table_on_mmap(w->table, (pid_t)r->pid, &mapping);
+	return process_table_on_mmap(p->table, (pid_t)r->pid, &mapping);
 }
 
-static int on_task(struct import_processes *w, const struct perfdata_record *r)
+static int on_task(struct import_processes *p, const struct perfdata_record *r)
 {
 	const struct perfdata_task *task = &r->task;
 
 	if (r->kind == PERFDATA_EXIT)
-		return process_table_on_exit(w->table, (pid_t)r->pid, (pid_t)r->tid);
-	/* What perf wrote of a process that ran already is followed by its own mappings. */
+		return process_table_on_exit(p->table, (pid_t)r->pid, (pid_t)r->tid);
+	/* perf's records of a process that ran already include all its mappings. */
 	if (task->is_running && r->pid != task->parent_pid)
 		return 0;
-	return process_table_on_fork(w->table, (pid_t)r->pid, (pid_t)r->tid,
+	return process_table_on_fork(p->table, (pid_t)r->pid, (pid_t)r->tid,
 				     (pid_t)task->parent_pid, (pid_t)task->parent_tid);
 }
 
-static int on_kernel(struct import_processes *w, const struct perfdata_record *r)
+static int on_kernel(struct import_processes *p, const struct perfdata_record *r)
 {
-	w->kernel_state = ++w->states;
+	p->kernel_state = ++p->states;
 	if (r->kind == PERFDATA_KSYMBOL)
-		return import_kernel_symbol(w->kernel, &r->ksymbol);
-	return r->mmap.mode == PERFDATA_MODE_KERNEL ? import_kernel_mmap(w->kernel, &r->mmap) : 0;
+		return import_kernel_symbol(p->kernel, &r->ksymbol);
+	return r->mmap.mode == PERFDATA_MODE_KERNEL ? import_kernel_mmap(p->kernel, &r->mmap) : 0;
 }
 
-int import_processes_event(struct import_processes *w, const struct perfdata_record *r)
+int import_processes_event(struct import_processes *p, const struct perfdata_record *r)
 {
 	bool is_kernel = r->kind == PERFDATA_KSYMBOL ||
 			 (r->kind == PERFDATA_MMAP && r->mmap.mode != PERFDATA_MODE_USER);
 	struct import_process *process;
 
 	if (is_kernel)
-		return on_kernel(w, r);
+		return on_kernel(p, r);
 	if (r->kind == PERFDATA_LOST)
 		return 0;
-	process = process_of(w, r->pid);
+	process = process_of(p, r->pid);
 	if (!process)
 		return -ENOMEM;
-	process->state = ++w->states;
+	process->state = ++p->states;
 	switch (r->kind) {
 	case PERFDATA_MMAP:
-		return on_mmap(w, r, process);
+		return on_mmap(p, r, process);
 	case PERFDATA_COMM:
 		if (r->comm.is_exec)
 			process->n_maps = 0;
-		return process_table_on_comm(w->table, (pid_t)r->pid, (pid_t)r->tid, r->comm.comm,
+		return process_table_on_comm(p->table, (pid_t)r->pid, (pid_t)r->tid, r->comm.comm,
 					     r->comm.is_exec);
 	default:
-		return on_task(w, r);
+		return on_task(p, r);
 	}
 }
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static int find_thread(struct import_processes *w, uint32_t tid, struct import_thread **ret_thread)
+static int find_thread(struct import_processes *p, uint32_t tid, struct import_thread **ret_thread)
 {
-	struct import_thread *thread = w->last;
+	struct import_thread *thread = p->last;
 
 	if (!thread || thread->tid != tid)
-		HASH_FIND(hh, w->threads, &tid, sizeof(tid), thread);
-	if (!thread && HASH_COUNT(w->threads) >= IMPORT_MAX_THREADS)
+		HASH_FIND(hh, p->by_tid, &tid, sizeof(tid), thread);
+	if (!thread && HASH_COUNT(p->by_tid) >= IMPORT_MAX_THREADS)
 		return -E2BIG;
 	if (!thread) {
 		thread = calloc(1, sizeof(*thread));
 		if (!thread)
 			return -ENOMEM;
 		thread->tid = tid;
-		HASH_ADD(hh, w->threads, tid, sizeof(tid), thread);
+		HASH_ADD(hh, p->by_tid, tid, sizeof(tid), thread);
 	}
-	w->last = *ret_thread = thread;
+	p->last = *ret_thread = thread;
 	return 0;
 }
 
-int import_processes_thread(struct import_processes *w, uint32_t pid, uint32_t tid,
+int import_processes_thread(struct import_processes *p, uint32_t pid, uint32_t tid,
 			    struct import_thread **ret_thread)
 {
 	struct import_thread *thread;
 	const struct thread *known;
-	int r = find_thread(w, tid, &thread);
+	int err = find_thread(p, tid, &thread);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	if (!thread->process || thread->process->pid != pid) {
-		thread->process = process_of(w, pid);
+		thread->process = process_of(p, pid);
 		thread->state = 0;
 	}
 	if (!thread->process)
 		return -ENOMEM;
 	if (thread->state != thread->process->state) {
-		known = process_table_thread(w->table, (pid_t)pid, (pid_t)tid);
+		known = process_table_thread(p->table, (pid_t)pid, (pid_t)tid);
 		if (!known)
 			return -ENOMEM;
 		thread->number = known->number;
 		thread->n_steps = 0;
 	}
-	if (thread->kernel_state != w->kernel_state)
+	if (thread->kernel_state != p->kernel_state)
 		thread->n_steps = 0;
 	thread->state = thread->process->state;
-	thread->kernel_state = w->kernel_state;
+	thread->kernel_state = p->kernel_state;
 	*ret_thread = thread;
 	return 0;
 }
 
 /* --- addresses ------------------------------------------------------------------------------- */
 
-bool import_processes_find(struct import_processes *w, uint32_t pid, uint64_t address,
+bool import_processes_find(struct import_processes *p, uint32_t pid, uint64_t address,
 			   const struct object **ret_object, uint64_t *ret_offset)
 {
-	const struct mapping *m = process_table_mapping(w->table, (pid_t)pid, address);
+	const struct mapping *m = process_table_mapping(p->table, (pid_t)pid, address);
 
 	if (!m)
 		return false;
@@ -223,64 +224,64 @@ bool import_processes_find(struct import_processes *w, uint32_t pid, uint64_t ad
 	return true;
 }
 
-static int object_of_nowhere(struct import_processes *w, const struct object **ret_object)
+static int nowhere_object(struct import_processes *p, const struct object **ret_object)
 {
 	const struct object nowhere = {
 		.kind = OBJECT_JIT,
 		.file_id = hash_mix64(UINT64_C(0x6e6f7768657265)),
 		.path = "[unknown]",
 	};
-	int r = 0;
+	int err = 0;
 
-	if (!w->nowhere)
-		r = object_table_add(w->objects, &nowhere, &w->nowhere);
-	if (!r)
-		*ret_object = w->nowhere;
-	return r;
+	if (!p->nowhere)
+		err = object_table_add(p->objects, &nowhere, &p->nowhere);
+	if (!err)
+		*ret_object = p->nowhere;
+	return err;
 }
 
-static int look_up(struct import_processes *w, uint32_t pid, const struct import_frame *frame,
+static int look_up(struct import_processes *p, uint32_t pid, const struct import_frame *frame,
 		   uint32_t *ret_location)
 {
 	struct location location = {.is_return = frame->flags & IMPORT_FRAME_RETURN};
 	uint64_t address = frame->address - location.is_return;
 	const struct object *object;
 	bool is_found = false;
-	int r;
+	int err;
 
 	location.offset = address;
 	if (frame->flags & IMPORT_FRAME_KERNEL)
-		is_found = import_kernel_find(w->kernel, address, &object, &location.offset);
+		is_found = import_kernel_find(p->kernel, address, &object, &location.offset);
 	else if (!(frame->flags & IMPORT_FRAME_UNKNOWN))
-		is_found = import_processes_find(w, pid, address, &object, &location.offset);
+		is_found = import_processes_find(p, pid, address, &object, &location.offset);
 	if (!is_found) {
-		r = object_of_nowhere(w, &object);
-		if (r)
-			return r;
+		err = nowhere_object(p, &object);
+		if (err)
+			return err;
 	}
 	location.file_id = object->file_id;
 	location.object = object->number;
-	return location_intern(w->locations, &location, ret_location);
+	return location_intern(p->locations, &location, ret_location);
 }
 
-int import_processes_locate(struct import_processes *w, const struct import_thread *thread,
+int import_processes_locate(struct import_processes *p, const struct import_thread *thread,
 			    const struct import_frame *frame, uint32_t *ret_location)
 {
-	uint64_t state = frame->flags & IMPORT_FRAME_KERNEL ? w->kernel_state : thread->state;
+	uint64_t state = frame->flags & IMPORT_FRAME_KERNEL ? p->kernel_state : thread->state;
 	uint64_t hash = hash_mix64(frame->address + state * 2 + (frame->flags & 1));
-	struct import_place *place = &w->cache[hash & (CACHE_SLOTS - 1)];
-	int r;
+	struct import_cached *cached = &p->cache[hash & (CACHE_SLOTS - 1)];
+	int err;
 
-	if (place->address == frame->address && place->state == state &&
-	    place->flags == frame->flags) {
-		*ret_location = place->location;
+	if (cached->address == frame->address && cached->state == state &&
+	    cached->flags == frame->flags) {
+		*ret_location = cached->location;
 		return 0;
 	}
-	r = look_up(w, thread->process->pid, frame, ret_location);
-	if (!r)
-		*place = (struct import_place){.address = frame->address,
-					       .state = state,
-					       .flags = frame->flags,
-					       .location = *ret_location};
-	return r;
+	err = look_up(p, thread->process->pid, frame, ret_location);
+	if (!err)
+		*cached = (struct import_cached){.address = frame->address,
+						 .state = state,
+						 .flags = frame->flags,
+						 .location = *ret_location};
+	return err;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples to frames; see import_stack.h.
+ * From samples to frames; see import_stack.h.
  *
- * A call chain is cut by the kernel's markers into parts, by where their code ran:
+ * The kernel's markers divide a call chain by privilege level:
  *
  *   KERNEL  pc  return addresses...  USER  pc  return addresses...
  *
- * The kernel's part is always kept. The user's part is what the kernel's walk by frame pointers
- * gave; it is only looked at where there is nothing better: a program without frame pointers
- * fills it with chance finds.
+ * The kernel's part is always kept. The user's part comes from the kernel's walk by frame pointers
+ * and is used only where there is no better source, since it holds random addresses for programs
+ * without frame pointers.
  */
 #include "perf/import_stack.h"
 
@@ -27,13 +27,13 @@
 
 struct import_stack {
 	const struct perfdata *reader;
-	struct import_processes *world;
+	struct import_processes *processes;
 	struct origin_table *origins;
 	struct dwarf_walk *walk;
 	struct lbr *lbr;
 	struct lbr_code_files *files;
 
-	/* The sample at hand. */
+	/* The current sample. */
 	const struct perfdata_record *record;
 	const struct perfdata_event *event;
 	struct import_frame frames[MAX_FRAMES]; /* leaf first: the kernel's, then the user's */
@@ -50,34 +50,35 @@ struct import_stack {
 	bool is_foreign; /* recorded on another architecture: neither registers nor code are read */
 };
 
-/* What lib/lbr asks of code; the rest of it takes this for the view that it begins with. */
+/* Answers lib/lbr's questions on code. `view` comes first, since lbr_code's callbacks take a
+ * pointer to this for a pointer to their view. */
 struct branch_view {
 	struct lbr_code_view view;
 	struct lbr_code code;
 	const struct perfdata_sample *sample;
-	size_t known, unknown; /* branches, by whether it can be said what they are */
+	size_t known, unknown; /* branches, by whether their kind is known */
 };
 
-int import_stack_new(const struct perfdata *reader, struct import_processes *world,
+int import_stack_new(const struct perfdata *reader, struct import_processes *processes,
 		     struct origin_table *origins, struct import_stack **ret_stack)
 {
 	struct import_stack *s = calloc(1, sizeof(*s));
-	int r;
+	int err;
 
 	if (!s)
 		return -ENOMEM;
 	s->reader = reader;
-	s->world = world;
+	s->processes = processes;
 	s->origins = origins;
 	s->is_foreign = import_note_is_foreign(perfdata_info(reader));
-	r = dwarf_walk_new(&s->walk);
-	if (!r)
-		r = lbr_new(&s->lbr);
-	if (!r)
-		r = lbr_code_new(s->walk, &s->files);
-	if (r) {
+	err = dwarf_walk_new(&s->walk);
+	if (!err)
+		err = lbr_new(&s->lbr);
+	if (!err)
+		err = lbr_code_new(s->walk, &s->files);
+	if (err) {
 		import_stack_free(s);
-		return r;
+		return err;
 	}
 	*ret_stack = s;
 	return 0;
@@ -121,7 +122,7 @@ enum import_branches import_stack_branches(const struct perfdata_event *e)
 
 /* --- the call chain -------------------------------------------------------------------------- */
 
-/* The mode that a marker in a call chain begins. */
+/* Returns the mode of the frames after a marker. */
 static enum perfdata_mode mode_of_marker(uint64_t marker)
 {
 	switch (marker) {
@@ -179,7 +180,7 @@ static void split_chain(struct import_stack *s)
 		add_frame(s, sample->ip, sample->mode, false);
 }
 
-/* Why the chain ends where it does. */
+/* Determines the end reason of the call chain from its root frame. */
 static enum stackd_end_reason chain_end(const struct import_stack *s)
 {
 	const struct import_frame *root = s->n_chain ? &s->chain[s->n_chain - 1] : NULL;
@@ -193,7 +194,7 @@ static enum stackd_end_reason chain_end(const struct import_stack *s)
 				       !s->event->exclude_user
 			       ? STACKD_END_NO_USER
 			       : STACKD_END_AS_RECORDED;
-	if (import_processes_find(s->world, s->record->pid, root->address - is_return, &object,
+	if (import_processes_find(s->processes, s->record->pid, root->address - is_return, &object,
 				  &offset) &&
 	    dwarf_walk_is_entry(s->walk, object, offset, is_return))
 		return STACKD_END_ENTRY;
@@ -214,10 +215,11 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 {
 	const struct import_stack *s = arg;
 
-	return import_processes_find(s->world, s->record->pid, address, ret_object, ret_offset);
+	return import_processes_find(s->processes, s->record->pid, address, ret_object, ret_offset);
 }
 
-/* Where the kernel was entered from, if that is the last thing that the user's code did. */
+/* Finds the user address from which the kernel was entered, if the last branch in user code is that
+ * entry; else returns 0. */
 static uint64_t entered_from(const struct perfdata_sample *sample)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
@@ -229,7 +231,7 @@ static uint64_t entered_from(const struct perfdata_sample *sample)
 	return 0;
 }
 
-/* The user's program counter; 0: not known. */
+/* Returns the user's program counter; 0: not known. */
 static uint64_t user_ip(const struct import_stack *s)
 {
 	const struct perfdata_sample *sample = &s->record->sample;
@@ -258,7 +260,7 @@ static bool has_stack(const struct import_stack *s)
 	return s->in.stack_bytes > 0;
 }
 
-/* The walk of a sample that has registers, as s->walked. */
+/* Walks the stack of a sample that has registers, into s->walked. */
 static enum stackd_end_reason walk(struct import_stack *s, size_t *ret_count)
 {
 	struct lbr_code_view view = {.files = s->files, .in = &s->in};
@@ -282,7 +284,7 @@ static enum stackd_end_reason take_walk(struct import_stack *s, size_t *ret_user
 			.flags = s->walked[i].is_return ? IMPORT_FRAME_RETURN : 0,
 		};
 	if (!*ret_user && s->n_chain)
-		take_chain(s, ret_user); /* the sampled address, at least */
+		take_chain(s, ret_user); /* keeps the sampled address at least */
 	return end;
 }
 
@@ -325,7 +327,8 @@ static void prepare_branches(struct import_stack *s, struct lbr_input *ret_in)
 	}
 }
 
-/* What stands beside the branch records: a walk, or with branches of every kind the call chain. */
+/* Provides the frames that the branch records are checked against: a walk or, with branches of
+ * every kind, the call chain. */
 static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_input *in)
 {
 	in->walked = s->walked;
@@ -346,7 +349,8 @@ static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_i
 	in->walk_end = chain_end(s);
 }
 
-/* What the record itself says of a branch: newer processors, or --branch-filter save_type. */
+/* Returns the kind of a branch as recorded, which newer processors and --branch-filter save_type
+ * provide. */
 static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
@@ -371,7 +375,8 @@ static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_
 	return LBR_KIND_UNKNOWN;
 }
 
-/* What the code says counts for more: it knows longjmp. */
+/* Determines the kind of a branch from the code, else from the record: only the code shows that a
+ * jump is a longjmp. */
 static enum lbr_kind branch_kind(void *arg, uint64_t from, uint64_t to)
 {
 	struct branch_view *v = arg;
@@ -392,15 +397,15 @@ static int replay(struct import_stack *s, struct lbr_input *in, struct lbr_resul
 		.view = {.files = s->files, .in = &s->in},
 		.sample = &s->record->sample,
 	};
-	int r;
+	int err;
 
 	v.code = in->code = lbr_code_of(&v.view);
 	in->code.kind = branch_kind;
 	in->code.arg = &v;
-	r = lbr_replay(in, s->lbr_frames, LBR_MAX_FRAMES, ret_result);
-	s->counts.replayed += !r && v.known && !v.unknown;
-	s->counts.unknown_code += !r && v.unknown;
-	return r;
+	err = lbr_replay(in, s->lbr_frames, LBR_MAX_FRAMES, ret_result);
+	s->counts.replayed += !err && v.known && !v.unknown;
+	s->counts.unknown_code += !err && v.unknown;
+	return err;
 }
 
 static int reconstruct(struct import_stack *s, struct lbr_input *in, struct lbr_result *ret_result)
@@ -430,13 +435,13 @@ static int take_branches(struct import_stack *s, bool is_call_stack,
 {
 	struct lbr_result result = {0};
 	struct lbr_input in;
-	int r;
+	int err;
 
 	prepare_branches(s, &in);
 	prepare_walked(s, !is_call_stack, &in);
-	r = is_call_stack ? reconstruct(s, &in, &result) : replay(s, &in, &result);
-	if (r)
-		return r;
+	err = is_call_stack ? reconstruct(s, &in, &result) : replay(s, &in, &result);
+	if (err)
+		return err;
 	for (size_t i = 0; i < result.n_frames; i++)
 		s->frames[s->n_kernel + i] = (struct import_frame){
 			.address = s->lbr_frames[i].address,
@@ -448,7 +453,7 @@ static int take_branches(struct import_stack *s, bool is_call_stack,
 	return keep_origin(s, &result, &ret->origin);
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- samples --------------------------------------------------------------------------------- */
 
 int import_stack_take(struct import_stack *s, const struct perfdata_record *record,
 		      struct import_stack_frames *ret_frames)
@@ -457,7 +462,7 @@ int import_stack_take(struct import_stack *s, const struct perfdata_record *reco
 	struct import_stack_frames result = {.frames = s->frames, .origin = ORIGIN_WALKED};
 	bool is_call_stack, has_branches;
 	size_t n_user = 0;
-	int r = 0;
+	int err = 0;
 
 	s->record = record;
 	s->event = perfdata_event(s->reader, record->event);
@@ -467,13 +472,13 @@ int import_stack_take(struct import_stack *s, const struct perfdata_record *reco
 	split_chain(s);
 	prepare_walk(s);
 	if (has_branches)
-		r = take_branches(s, is_call_stack, &result, &n_user);
-	if (!r && !n_user)
+		err = take_branches(s, is_call_stack, &result, &n_user);
+	if (!err && !n_user)
 		result.end = s->event->sample_type & PERF_SAMPLE_STACK_USER
 				     ? take_walk(s, &n_user)
 				     : take_chain(s, &n_user);
 	result.count = s->n_kernel + n_user;
-	if (!r)
+	if (!err)
 		*ret_frames = result;
-	return r;
+	return err;
 }

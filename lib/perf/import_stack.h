@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames of a sample, from whatever the recording has of them; see import.h for the order.
+ * Finds the frames of a sample from the sources that the recording has; import.h has their order.
  */
 #ifndef PERF_IMPORT_STACK_H
 #define PERF_IMPORT_STACK_H
@@ -12,41 +12,45 @@
 struct import_stack;
 
 struct import_stack_frames {
-	const struct import_frame *frames; /* leaf first; until the next sample */
+	const struct import_frame *frames; /* leaf first; valid until the next sample */
 	size_t count;
 	enum stackd_end_reason end;
-	uint32_t origin; /* number */
-	size_t stale;	 /* branch records that were of no frame */
+	uint32_t origin; /* number in the origin table */
+	size_t stale;	 /* branch records that belonged to no frame */
 };
 
-/* All are borrowed. 0 or -ENOMEM. */
-int import_stack_new(const struct perfdata *reader, struct import_processes *world,
+/* Borrows all three arguments until import_stack_free(). Returns 0 or -ENOMEM. */
+int import_stack_new(const struct perfdata *reader, struct import_processes *processes,
 		     struct origin_table *origins, struct import_stack **ret_stack);
-void import_stack_free(struct import_stack *stack);
+void import_stack_free(struct import_stack *stack); /* accepts NULL */
 
-/* What ends a thread's past: to be told of each record that is no sample. */
+/* Forgets a thread's earlier branch records at its exec or exit. To be called with every record
+ * that is no sample. */
 void import_stack_event(struct import_stack *stack, const struct perfdata_record *record);
 
-/* 0 or -ENOMEM. */
+/* Finds the frames of a sample. *ret_frames points into `stack` until the next call. Returns 0 or
+ * -ENOMEM. */
 int import_stack_take(struct import_stack *stack, const struct perfdata_record *record,
 		      struct import_stack_frames *ret_frames);
 
-/* What the branch records of an event's samples are good for. */
+/* The kinds of branch records that an event's samples have. */
 enum import_branches {
 	IMPORT_BRANCHES_NONE,
 	IMPORT_BRANCHES_CALL_STACK, /* --call-graph lbr */
 	IMPORT_BRANCHES_ANY,	    /* -b: replayed for the calls and returns among them */
-	IMPORT_BRANCHES_SOME,	    /* some kinds alone: they say nothing of a call path */
+	IMPORT_BRANCHES_SOME,	    /* filtered by kind: no call path can be derived from them */
 };
 
+/* Classifies an event by its sample and branch types. */
 enum import_branches import_stack_branches(const struct perfdata_event *event);
 
 /* Samples with IMPORT_BRANCHES_ANY. */
 struct import_stack_counts {
-	uint64_t replayed;     /* what each branch is was known */
-	uint64_t unknown_code; /* it was not, of one at least */
+	uint64_t replayed;     /* the kind of every branch was known */
+	uint64_t unknown_code; /* that of at least one branch was not */
 };
 
+/* Returns the counts so far; they live as long as `stack`. */
 const struct import_stack_counts *import_stack_counts(const struct import_stack *stack);
 
 #endif

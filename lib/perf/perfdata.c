@@ -2,11 +2,11 @@
 /*
  * The reader's loop; see perfdata.h.
  *
- * A raw record is either perf's own (attributes, features, ends of rounds: taken at once, never
- * handed out) or the kernel's. The latter waits in the queue for its turn: perf drains its rings
- * one after another, and at the end of a round nothing can still come that is older than the
- * youngest record of the round before. A record without a time (what perf made up from /proc
- * before it began) is handed out where it stands.
+ * A raw record is either perf's own (attributes, features, ends of rounds) or the kernel's. perf's
+ * own are processed at once and never returned. The kernel's go through a queue that restores their
+ * order: perf reads its rings one after another, and after the end of a round no record can follow
+ * that is older than the youngest of the round before. A record without a time, which perf made
+ * from /proc before it began, is returned in file order.
  */
 #include "perf/perfdata.h"
 
@@ -56,7 +56,7 @@ const char *perfdata_keep(struct perfdata *p, const void *bytes, size_t max)
 int perfdata_open(int fd, struct perfdata **ret_reader, char **ret_error)
 {
 	struct perfdata *p = calloc(1, sizeof(*p));
-	int r;
+	int err;
 
 	*ret_error = NULL;
 	if (!p)
@@ -72,14 +72,14 @@ int perfdata_open(int fd, struct perfdata **ret_reader, char **ret_error)
 		.cpu_caps = "",
 		.clock_id = -1,
 	};
-	r = perfdata_input_init(&p->input, fd);
-	if (!r)
-		r = perfdata_header_read(p);
-	if (r) {
+	err = perfdata_input_init(&p->input, fd);
+	if (!err)
+		err = perfdata_header_read(p);
+	if (err) {
 		*ret_error = p->error_text;
 		p->error_text = NULL;
 		perfdata_free(p);
-		return r;
+		return err;
 	}
 	*ret_reader = p;
 	return 0;
@@ -115,7 +115,7 @@ static int take_feature(struct perfdata *p, const struct perfdata_raw *raw)
 				     raw->offset);
 }
 
-/* Records that are followed by bytes which their size does not count. */
+/* Skips the payload that follows a record and is not included in its size. */
 static int skip_payload(struct perfdata *p, const struct perfdata_raw *raw)
 {
 	const uint8_t *bytes = (const uint8_t *)(raw->header + 1);
@@ -169,14 +169,14 @@ static int take_own(struct perfdata *p, const struct perfdata_raw *raw)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-/* Reads one record. 1: it is to be handed out at once; 0: go on; -ENODATA: there are no more; or
- * an error, noted. */
+/* Reads one record. Returns 1: it is to be returned at once; 0: it was processed or queued;
+ * -ENODATA: there are no more; or an error, reported. */
 static int read_one(struct perfdata *p, struct perfdata_raw *raw)
 {
-	int r = perfdata_input_next(p, raw);
+	int status = perfdata_input_next(p, raw);
 
-	if (r <= 0)
-		return r ? r : -ENODATA;
+	if (status <= 0)
+		return status ? status : -ENODATA;
 	p->counts.records++;
 	if (raw->header->type >= PERFDATA_RECORD_USER)
 		return take_own(p, raw);
@@ -184,47 +184,47 @@ static int read_one(struct perfdata *p, struct perfdata_raw *raw)
 		p->counts.unknown_records++;
 		return 0;
 	}
-	r = perfdata_event_identify(p, raw);
-	if (r == 0)
+	status = perfdata_event_identify(p, raw);
+	if (status == 0)
 		p->counts.unknown_records++;
-	if (r <= 0)
-		return r;
+	if (status <= 0)
+		return status;
 	if (!raw->time_ns)
 		return 1;
-	if (raw->time_ns < p->order.handed_out_ns)
+	if (raw->time_ns < p->order.returned_ns)
 		p->counts.out_of_order++;
-	r = perfdata_order_push(&p->order, raw);
-	return r ? perfdata_fail(p, r, raw->offset, "out of memory") : 0;
+	status = perfdata_order_push(&p->order, raw);
+	return status ? perfdata_fail(p, status, raw->offset, "out of memory") : 0;
 }
 
 int perfdata_next(struct perfdata *p, struct perfdata_record *ret_record)
 {
 	struct perfdata_raw raw;
 	bool is_end = false;
-	int r = 0;
+	int status = 0;
 
-	while (r == 0) {
+	while (status == 0) {
 		if (p->error)
 			return p->error;
 		if (perfdata_order_pop(&p->order, &raw)) {
-			r = perfdata_decode(p, &raw, ret_record);
+			status = perfdata_decode(p, &raw, ret_record);
 			continue;
 		}
 		if (is_end)
 			return 0;
-		r = read_one(p, &raw);
-		if (r == 1)
-			r = perfdata_decode(p, &raw, ret_record);
-		if (r == -ENODATA) {
+		status = read_one(p, &raw);
+		if (status == 1)
+			status = perfdata_decode(p, &raw, ret_record);
+		if (status == -ENODATA) {
 			perfdata_order_end(&p->order);
 			is_end = true;
-			r = 0;
+			status = 0;
 		}
 	}
-	return r;
+	return status;
 }
 
-/* --- questions ------------------------------------------------------------------------------- */
+/* --- accessors ------------------------------------------------------------------------------- */
 
 const char *perfdata_error(const struct perfdata *p)
 {

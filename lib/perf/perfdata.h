@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading what `perf record` writes: a perf.data file, or its form for pipes.
+ * Reads the files that `perf record` writes: perf.data, or the format for pipes.
  *
- * The reader yields decoded records in the order of time. It knows the format's whole history
- * that is in use: attributes of every size, sample_id_all or not, several events told apart by
- * ids, zstd-compressed records, MMAP2 with inode or build-id, build-id tables with and without
- * sizes, header features before or after the data. The format is that of the kernel's tree:
- * include/uapi/linux/perf_event.h and
+ * The reader yields decoded records in the order of time. It reads all versions of the format that
+ * are in use: attributes of every size, with and without sample_id_all, several events
+ * distinguished by ids, zstd-compressed records, MMAP2 with inode or build-id, build-id tables with
+ * and without sizes, header features before or after the data. The kernel's tree defines the
+ * format, in include/uapi/linux/perf_event.h and
  * tools/perf/Documentation/perf.data-file-format.txt.
  *
- * Nothing in a file is trusted. Every length is checked against what holds it; memory is bounded
- * (PERFDATA_QUEUE_MAX for records that wait for their turn, PERFDATA_FEATURE_MAX for a header
- * section); what makes no sense ends the reading with -EBADMSG and a sentence that names the
- * offset in the file and the reason. Records of a kind that is not known here are skipped and
- * counted. Files of the other byte order are refused, and so are files in a folder
- * (`perf record --threads`), with a sentence each.
+ * Nothing in a file is trusted. Every length is checked against its container. Memory is bounded:
+ * by PERFDATA_QUEUE_MAX for the queue that restores the order of time, by PERFDATA_FEATURE_MAX for
+ * a header section. Invalid data ends the reading with -EBADMSG and a sentence with the offset in
+ * the file and the reason. Records of unknown types are skipped and counted. Files of the other
+ * byte order and directories (`perf record --threads`) are refused with -ENOTSUP.
  *
  * One thread at a time may use a reader.
  */
@@ -34,8 +33,8 @@
 
 /* An event as it was opened: the part of struct perf_event_attr that matters to readers. */
 struct perfdata_event {
-	const char *name; /* "cycles:u"; "" if the file does not say. Lives as long as the reader,
-			   * but can be replaced by a better one while a pipe is read */
+	const char *name; /* "cycles:u"; "" if not recorded. Lives as long as the reader; a later
+			   * record of a pipe can replace it */
 	uint32_t type;	  /* PERF_TYPE_... */
 	uint64_t config;
 	uint64_t period_or_hz; /* a frequency in Hz if `is_frequency` */
@@ -45,7 +44,7 @@ struct perfdata_event {
 	uint64_t sample_type;	 /* PERF_SAMPLE_... */
 	uint64_t branch_type;	 /* PERF_SAMPLE_BRANCH_... */
 	uint64_t user_regs;	 /* mask of perf's register numbers */
-	uint32_t user_stack;	 /* bytes that were to be copied; 0: none */
+	uint32_t user_stack;	 /* bytes of stack to copy for each sample; 0: none */
 	uint16_t max_stack;	 /* frames of a call chain; 0: the kernel's default */
 };
 
@@ -56,7 +55,7 @@ enum perfdata_kind {
 	PERFDATA_FORK,
 	PERFDATA_EXIT,
 	PERFDATA_LOST,	  /* samples that the kernel could not deliver */
-	PERFDATA_KSYMBOL, /* code of the kernel that comes and goes: BPF programs */
+	PERFDATA_KSYMBOL, /* kernel code loaded at run time: BPF programs */
 };
 
 /* Privilege level of an address: PERF_RECORD_MISC_CPUMODE_MASK. */
@@ -69,7 +68,7 @@ enum perfdata_mode {
 	PERFDATA_MODE_GUEST_USER,
 };
 
-/* A taken branch, as the file holds it. */
+/* A taken branch, in the file's format. */
 struct perfdata_branch {
 	uint64_t from, to;
 	uint64_t flags; /* PERFDATA_BRANCH_... */
@@ -79,7 +78,7 @@ struct perfdata_branch {
 #define PERFDATA_BRANCH_PREDICTED    ((uint64_t)1 << 1)
 #define PERFDATA_BRANCH_IN_TX	     ((uint64_t)1 << 2)
 #define PERFDATA_BRANCH_ABORT	     ((uint64_t)1 << 3)
-#define PERFDATA_BRANCH_CYCLES(f)    ((uint16_t)((f) >> 4)) /* since the branch before; 0: ? */
+#define PERFDATA_BRANCH_CYCLES(f)    ((uint16_t)((f) >> 4)) /* since the last branch; 0: unknown */
 #define PERFDATA_BRANCH_TYPE(f)	     ((f) >> 20 & 0xf)	    /* PERF_BR_...; 0: not known */
 
 #define PERFDATA_NO_HW_INDEX UINT64_MAX
@@ -88,13 +87,13 @@ enum perfdata_regs_abi { PERFDATA_REGS_NONE, PERFDATA_REGS_32, PERFDATA_REGS_64 
 
 struct perfdata_sample {
 	uint64_t ip;
-	uint64_t period; /* 1 if the file does not say */
+	uint64_t period; /* 1 if not recorded */
 	enum perfdata_mode mode;
 
 	/* Leaf first, with the kernel's PERF_CONTEXT_... markers in it. */
 	const uint64_t *callchain;
 	size_t n_callchain;
-	bool has_callchain; /* the event has them; an empty one is one, too */
+	bool has_callchain; /* the event has them; they can be empty */
 
 	/* The most recent first. */
 	const struct perfdata_branch *branches;
@@ -109,14 +108,14 @@ struct perfdata_sample {
 
 	/* The user stack from the stack pointer up. */
 	const uint8_t *stack;
-	size_t stack_bytes; /* that were copied */
-	size_t stack_room;  /* that were to be; stack_bytes == stack_room: there may be more */
+	size_t stack_bytes; /* copied */
+	size_t stack_room;  /* reserved; equal to stack_bytes: the stack may be longer */
 };
 
 struct perfdata_mmap {
 	uint64_t start, len; /* addresses */
 	uint64_t offset;     /* in the file; of the kernel: address of its reference symbol */
-	bool is_code;	     /* PROT_EXEC, or not said to be data */
+	bool is_code;	     /* PROT_EXEC, or not marked as data */
 	uint32_t dev_major, dev_minor;
 	uint64_t inode;		 /* 0: not known */
 	const uint8_t *build_id; /* of the record, else of the header's table; NULL: none */
@@ -162,11 +161,11 @@ struct perfdata_record {
 	};
 };
 
-/* What the header says of the recording's machine. Strings are "" where it says nothing; they
- * live as long as the reader. Of a pipe, what has been read so far. */
+/* The header's description of the recording and its machine. Strings are "" if not recorded; they
+ * live as long as the reader. A pipe's header arrives in records, so fields can appear later. */
 struct perfdata_info {
 	const char *host, *kernel, *perf_version, *arch, *cpu, *cpu_id;
-	const char *command;	    /* words joined by blanks */
+	const char *command;	    /* words, separated by blanks */
 	const char *cpu_caps;	    /* "branches=32,max_precise=3", of the core PMU */
 	uint32_t cpus;		    /* online; 0: not known */
 	uint64_t first_ns, last_ns; /* time of samples; 0: not known */
@@ -175,48 +174,53 @@ struct perfdata_info {
 	bool is_pipe, is_compressed;
 };
 
-/* What was met and not handed out. */
+/* Numbers of records read, returned and skipped. */
 struct perfdata_counts {
-	uint64_t records;	/* read, of every kind */
-	uint64_t samples;	/* handed out */
+	uint64_t records;	/* read, of every type */
+	uint64_t samples;	/* returned */
 	uint64_t aux_records;	/* AUX, AUXTRACE, ITRACE_START: traces are not decoded */
 	uint64_t aux_bytes;	/* of trace data, skipped */
-	uint64_t other_records; /* known and of no use here: switches, namespaces, maps of CPUs */
+	uint64_t other_records; /* known and not needed: switches, namespaces, maps of CPUs */
 	uint64_t unknown_records;
-	uint64_t out_of_order; /* handed out later than a younger one */
+	uint64_t out_of_order; /* returned after a younger one */
 	uint64_t lost;	       /* sum of the LOST records */
-	uint64_t data_bytes;   /* of records, as they stand in the file */
+	uint64_t data_bytes;   /* of records in the file, compressed if they are */
 };
 
 struct perfdata;
 
-/* Reads the header. `fd` is borrowed until the reader is freed: a regular file is read from its
- * start, anything else as a pipe. 0; -EBADMSG (not perf.data, damaged, cut off), -ENOTSUP (byte
- * order, folder form), -ENOMEM, or what read() says. On failure *ret_error is a malloc()ed
- * sentence (NULL where there was no memory for it). */
+/* Opens a reader and reads the header. `fd` is borrowed until the reader is freed: a regular file
+ * is read from its start, anything else as a pipe. Returns 0; -EBADMSG: not perf.data, damaged or
+ * truncated; -ENOTSUP: the other byte order, a directory, or a perf older than Linux 3.0; -ENOMEM;
+ * or an error of read(2). On failure *ret_error is a sentence that the caller frees, or NULL if
+ * there was no memory for it. */
 int perfdata_open(int fd, struct perfdata **ret_reader, char **ret_error);
-void perfdata_free(struct perfdata *reader);
+void perfdata_free(struct perfdata *reader); /* accepts NULL */
 
-/* The next record, in the order of time. 1 and a record; 0: the end; errors as above, with the
- * sentence in perfdata_error(), and the same again at the next call. */
+/* Reads the next record in the order of time. Pointers in it are valid until the next call. Returns
+ * 1 and a record; 0 at the end; or an error of perfdata_open(), with the sentence in
+ * perfdata_error(). Later calls return the same error. */
 int perfdata_next(struct perfdata *reader, struct perfdata_record *ret_record);
 
-/* "" as long as nothing is wrong. Lives as long as the reader. */
+/* Returns the sentence of the error, "" if there is none. Lives as long as the reader. */
 const char *perfdata_error(const struct perfdata *reader);
 
-/* Of a pipe, more can come while it is read. `index` must be below the count. */
+/* The number of events so far (a pipe can add some while it is read), and one of them: `index` must
+ * be below the number. The pointer is valid until the next perfdata_next(). */
 uint32_t perfdata_event_count(const struct perfdata *reader);
 const struct perfdata_event *perfdata_event(const struct perfdata *reader, uint32_t index);
 
+/* The header's contents and the counts up to now. Both live as long as the reader. */
 const struct perfdata_info *perfdata_info(const struct perfdata *reader);
 const struct perfdata_counts *perfdata_counts(const struct perfdata *reader);
 
-/* The build-id that the header's table gives to a path (for processes: pid is ignored, since perf
- * lists a file once); NULL and 0: none. */
-const uint8_t *perfdata_build_id(const struct perfdata *reader, const char *path, size_t *ret_len);
+/* Looks a path's build-id up in the header's table. (The table's pids are ignored: perf lists a
+ * file once.) Returns bytes that are valid until the next perfdata_next(), or NULL with length 0.
+ * Sorts the table first if it has changed. */
+const uint8_t *perfdata_build_id(struct perfdata *reader, const char *path, size_t *ret_len);
 
-/* A sample's user registers in DWARF's numbering, those that the file lacks as 0. false: it has
- * no 64-bit registers, or lacks the stack or instruction pointer. */
+/* Converts a sample's user registers to DWARF's numbering; those that were not recorded are 0.
+ * false: there are no 64-bit registers, or no stack or instruction pointer. */
 bool perfdata_user_regs(const struct perfdata_sample *sample, struct stackd_regs *ret_regs);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A raw record to a struct perfdata_record.
+ * Decodes a raw record to a struct perfdata_record.
  *
- * Layouts are those of include/uapi/linux/perf_event.h. Nothing is copied: arrays are lent where
- * they stand, which is aligned, since the record is and every field is a multiple of 8 bytes; one
- * that is not (raw data of an odd size) is refused.
+ * The layouts are those of include/uapi/linux/perf_event.h. Nothing is copied: arrays point into
+ * the record. They are aligned there, since the record is and all fields are multiples of 8 bytes;
+ * raw data of another size is refused.
  *
- * A sample is read up to its user stack. What stands behind that (weights, transactions, physical
- * addresses) is not looked at, so newer kernels may add to it.
+ * A sample is decoded up to its user stack. The fields after it (weights, transactions, physical
+ * addresses) are ignored, so newer kernels can add to them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 #define MISC_FORK_EXEC (1 << 13) /* PERF_RECORD_MISC_FORK_EXEC, which older headers lack */
 
-/* The part of a record that has not been read yet. Reading past the end gives 0 and notes it. */
+/* The part of a record that has not been read yet. Reads past the end return 0 and set `failed`. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool failed;
@@ -67,7 +67,7 @@ static const void *take_array(struct cursor *c, uint64_t count, unsigned words)
 	return take(c, count * 8 * words);
 }
 
-/* A string up to its NUL, which must be there. */
+/* A NUL-terminated string; fails if there is no NUL. */
 static const char *take_string(struct cursor *c)
 {
 	size_t room = (size_t)(c->end - c->at), len = strnlen((const char *)c->at, room);
@@ -222,7 +222,7 @@ static int decode_sample(struct perfdata *p, const struct perfdata_raw *raw, str
 
 /* --- other records --------------------------------------------------------------------------- */
 
-/* The sample_id at the end of a record: what it adds to the record itself. */
+/* Decodes the sample_id at the end of a record. */
 static void decode_trailer(const struct perfdata *p, const struct perfdata_raw *raw,
 			   struct cursor *c, struct perfdata_record *r)
 {
@@ -245,11 +245,11 @@ static void decode_trailer(const struct perfdata *p, const struct perfdata_raw *
 		r->cpu = take_u32(&trailer);
 }
 
-/* Is it a build-id that stands where device and inode stand otherwise? The flag alone does not say
- * so: while somebody else has an event with build-ids open, the kernel (6.18 and before) also sets
- * it in records of events without, whose bytes are device and inode still. (perf itself aborts
- * over such a file.) Where no event asked for build-ids, only perf inject can have put one there,
- * and then it is of a usual length. */
+/* Whether an MMAP2 record has a build-id instead of device and inode. The flag alone does not
+ * decide: while any event on the machine requests build-ids, kernels up to 6.18 also set it in
+ * records of other events, which still have device and inode. (perf itself aborts on such a file.)
+ * If no event of the file requested build-ids, only perf inject can have added one, and that has
+ * one of the usual lengths. */
 static bool is_build_id(const struct perfdata *p, uint16_t misc, const uint8_t *identity)
 {
 	static const uint8_t zeros[3];
@@ -283,7 +283,7 @@ static void decode_mmap2(const struct perfdata *p, struct cursor *c, uint16_t mi
 	m->is_code = m->is_code || prot & PROT_EXEC;
 }
 
-static void decode_mmap(const struct perfdata *p, const struct perfdata_raw *raw, struct cursor *c,
+static void decode_mmap(struct perfdata *p, const struct perfdata_raw *raw, struct cursor *c,
 			struct perfdata_record *r)
 {
 	const uint16_t misc = raw->header->misc;
@@ -340,13 +340,13 @@ static void decode_ksymbol(struct cursor *c, struct perfdata_record *r)
 	r->ksymbol.name = take_string(c);
 }
 
-/* perf can filter by BPF, and writes what did not pass as lost: that is marked. */
+/* Whether the lost samples were dropped by perf's BPF filter, which marks such records. */
 static bool is_filtered(const struct perfdata_raw *raw)
 {
 	return raw->header->type == PERF_RECORD_LOST_SAMPLES && raw->header->misc & 1u << 15;
 }
 
-/* 1, or 0: it is not handed out. */
+/* Returns 1, or 0: records of this type are not returned. */
 static int decode_other(struct perfdata *p, const struct perfdata_raw *raw, struct cursor *c,
 			struct perfdata_record *r)
 {
@@ -390,7 +390,7 @@ int perfdata_decode(struct perfdata *p, const struct perfdata_raw *raw,
 {
 	const uint8_t *start = (const uint8_t *)raw->header;
 	struct cursor c = {.at = start + sizeof(*raw->header), .end = start + raw->header->size};
-	int r;
+	int err;
 
 	*ret_record = (struct perfdata_record){
 		.offset = raw->offset,
@@ -401,12 +401,12 @@ int perfdata_decode(struct perfdata *p, const struct perfdata_raw *raw,
 	if (raw->header->type == PERF_RECORD_SAMPLE)
 		return decode_sample(p, raw, &c, ret_record);
 	decode_trailer(p, raw, &c, ret_record);
-	r = decode_other(p, raw, &c, ret_record);
+	err = decode_other(p, raw, &c, ret_record);
 	if (c.failed)
 		return perfdata_fail(p, -EBADMSG, raw->offset,
-				     "a record of type %u is cut off after %u bytes",
+				     "a record of type %u is truncated after %u bytes",
 				     raw->header->type, raw->header->size);
-	return r;
+	return err;
 }
 
 /* --- registers ------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attributes, and which record is of which event.
+ * The events' attributes, and the event of each record.
  *
- * With one event there is no question. With several, a record says by an id, which must stand at
- * the same place whatever the event is, since it is needed to know the layout: first and last
- * where PERF_SAMPLE_IDENTIFIER is set, else at a fixed distance. Where there are no ids, all
- * events must have one layout, and their samples cannot be told apart.
+ * If there are several events, a record has an id. The layout of a record depends on its event, so
+ * the id must be at the same position in the records of all events: it is the first and last field
+ * if PERF_SAMPLE_IDENTIFIER is set, else it is at a fixed distance from start and end. Without ids
+ * all events must have the same layout, and their samples cannot be distinguished.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 #define IDS_MAX ((size_t)4 << 20)
 
-/* What the kernel calls its own events, by PERF_COUNT_HW_... and PERF_COUNT_SW_... */
+/* perf's names of the generic events, by PERF_COUNT_HW_... and PERF_COUNT_SW_... */
 static const char *const hardware_names[] = {
 	"cycles",
 	"instructions",
@@ -125,16 +125,16 @@ int perfdata_event_add_record(struct perfdata *p, const struct perfdata_raw *raw
 	const uint8_t *bytes = (const uint8_t *)(raw->header + 1);
 	size_t have = raw->header->size - sizeof(*raw->header);
 	uint32_t size = 0, event;
-	int r;
+	int err;
 
 	if (have >= 8)
 		memcpy(&size, bytes + 4, sizeof(size));
 	if (size < PERF_ATTR_SIZE_VER0 || size > have)
 		return perfdata_fail(p, -EBADMSG, raw->offset,
-				     "an event's attribute says that it has %u bytes of %zu", size,
+				     "invalid size of an event's attribute: %u of %zu bytes", size,
 				     have);
-	r = perfdata_event_add(p, bytes, size, raw->offset, &event);
-	return r ? r : perfdata_event_add_ids(p, event, bytes + size, (have - size) / 8);
+	err = perfdata_event_add(p, bytes, size, raw->offset, &event);
+	return err ? err : perfdata_event_add_ids(p, event, bytes + size, (have - size) / 8);
 }
 
 int perfdata_event_update(struct perfdata *p, const struct perfdata_raw *raw)
@@ -150,7 +150,7 @@ int perfdata_event_update(struct perfdata *p, const struct perfdata_raw *raw)
 	memcpy(&kind, bytes, sizeof(kind));
 	memcpy(&id, bytes + 8, sizeof(id));
 	event = perfdata_event_by_id(&p->events, id);
-	if (kind != 2 || event == PERFDATA_NO_EVENT) /* units, scales, CPUs: of no use here */
+	if (kind != 2 || event == PERFDATA_NO_EVENT) /* the other kinds: units, scales, CPUs */
 		return 0;
 	name = perfdata_keep(p, bytes + 16, have - 16);
 	if (!name)
@@ -203,7 +203,7 @@ int perfdata_event_add_ids(struct perfdata *p, uint32_t event, const void *ids, 
 			return perfdata_fail(p, -ENOMEM, p->input.at, "out of memory");
 		slot = slot_of(e->ids, e->id_mask, id);
 		if (slot->event_plus_1)
-			continue; /* the first one that claims an id has it */
+			continue; /* the first event with an id keeps it */
 		*slot = (struct perfdata_id){.id = id, .event_plus_1 = event + 1};
 		e->n_ids++;
 	}
@@ -223,14 +223,14 @@ uint32_t perfdata_event_by_id(struct perfdata_events *e, uint64_t id)
 	return e->last_event;
 }
 
-/* --- where the id stands --------------------------------------------------------------------- */
+/* --- the position of the id ------------------------------------------------------------------ */
 
 static unsigned count_bits(uint64_t sample_type, uint64_t mask)
 {
 	return (unsigned)__builtin_popcountll(sample_type & mask);
 }
 
-/* In words behind the header; 0: it has none. */
+/* Returns the id's position in words after the header of a sample, plus 1; 0: it has none. */
 static unsigned id_from_start(uint64_t type)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -241,7 +241,7 @@ static unsigned id_from_start(uint64_t type)
 					    PERF_SAMPLE_ADDR);
 }
 
-/* In words before the record's end; 0: it has none. */
+/* Returns the id's distance in words from the end of another record; 0: it has none. */
 static unsigned id_from_end(uint64_t type)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -267,7 +267,7 @@ static int check_layouts(struct perfdata *p, uint64_t offset)
 		    (!e->id_from_start && other != type))
 			return perfdata_fail(p, -EBADMSG, offset,
 					     "events 0 and %u have different layouts, and their "
-					     "records cannot be told apart",
+					     "records have no ids",
 					     i);
 	}
 	if (e->count == 1)
@@ -329,7 +329,7 @@ static int identify_sample(struct perfdata *p, struct perfdata_raw *raw)
 	return 1;
 }
 
-/* What perf made up itself has an id of 0, and the first event's layout. */
+/* Records that perf made from /proc have the id 0 and the first event's layout. */
 static int identify_other(struct perfdata *p, struct perfdata_raw *raw)
 {
 	struct perfdata_events *e = &p->events;
@@ -360,7 +360,7 @@ static int identify_other(struct perfdata *p, struct perfdata_raw *raw)
 
 int perfdata_event_identify(struct perfdata *p, struct perfdata_raw *raw)
 {
-	int r;
+	int err;
 
 	if (!p->events.count)
 		return perfdata_fail(p, -EBADMSG, raw->offset,
@@ -368,9 +368,9 @@ int perfdata_event_identify(struct perfdata *p, struct perfdata_raw *raw)
 				     raw->header->type);
 	if (!p->events.is_checked && check_layouts(p, raw->offset))
 		return p->error;
-	r = raw->header->type == PERF_RECORD_SAMPLE ? identify_sample(p, raw)
-						    : identify_other(p, raw);
+	err = raw->header->type == PERF_RECORD_SAMPLE ? identify_sample(p, raw)
+						      : identify_other(p, raw);
 	if (raw->time_ns == UINT64_MAX)
 		raw->time_ns = 0;
-	return r;
+	return err;
 }

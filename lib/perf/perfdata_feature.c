@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the header's features say: the machine, the command, names of events, build-ids.
+ * The header's features: the machine, the command, names of events, build-ids.
  *
- * A feature that is damaged ends the reading: its length and those within it come from the same
- * writer as the records'. One that is only shorter than today's (an older perf) is fine.
+ * A truncated feature ends the reading, like a truncated record.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +15,8 @@
 
 #define STRING_MAX 65536 /* of one that is kept */
 
-/* The bytes of a feature. Reading past the end gives 0 and notes it. */
+/* The part of a feature that has not been read yet. Reads past the end return 0 and set `failed`.
+ */
 struct cursor {
 	const uint8_t *at;
 	size_t left;
@@ -52,7 +52,7 @@ static uint64_t get_u64(struct cursor *c)
 	return value;
 }
 
-/* A string with its length before it; not terminated, NULL if the feature is too short. */
+/* Reads a string after its length. It is not terminated; NULL: the feature is too short. */
 static const char *get_string(struct cursor *c, size_t *ret_size)
 {
 	uint32_t size = get_u32(c);
@@ -99,7 +99,7 @@ static int read_command(struct perfdata *p, struct cursor *c)
 {
 	uint32_t count = get_u32(c);
 	struct buf words = {0};
-	int r = 0;
+	int err = 0;
 
 	for (uint32_t i = 0; i < count && !c->failed && words.len < STRING_MAX; i++) {
 		size_t size;
@@ -110,17 +110,17 @@ static int read_command(struct perfdata *p, struct cursor *c)
 		buf_put(&words, word ? word : "", size);
 	}
 	if (words.len)
-		r = keep_buf(p, &words, &p->info.command);
+		err = keep_buf(p, &words, &p->info.command);
 	buf_free(&words);
-	return r;
+	return err;
 }
 
-/* Capabilities of one PMU: "name=value" joined by commas. */
+/* Reads the capabilities of one PMU as "name=value", separated by commas. */
 static int read_caps(struct perfdata *p, struct cursor *c, const char **ret_caps)
 {
 	uint32_t count = get_u32(c);
 	struct buf caps = {0};
-	int r = 0;
+	int err = 0;
 
 	for (uint32_t i = 0; i < count && !c->failed && caps.len < STRING_MAX; i++) {
 		size_t name_size, size;
@@ -135,27 +135,28 @@ static int read_caps(struct perfdata *p, struct cursor *c, const char **ret_caps
 		buf_put(&caps, value, size);
 	}
 	if (caps.len)
-		r = keep_buf(p, &caps, ret_caps);
+		err = keep_buf(p, &caps, ret_caps);
 	buf_free(&caps);
-	return r;
+	return err;
 }
 
-/* Those of all PMUs, of which "cpu" or, on hybrid machines, the first core one counts. */
+/* Reads the capabilities of all PMUs. Keeps those of "cpu" or, on hybrid machines, of the first
+ * core PMU. */
 static int read_pmu_caps(struct perfdata *p, struct cursor *c)
 {
 	uint32_t count = get_u32(c);
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; i < count && !c->failed && !r; i++) {
+	for (uint32_t i = 0; i < count && !c->failed && !err; i++) {
 		const char *caps = "", *pmu = "";
 
-		r = read_caps(p, c, &caps);
-		if (!r)
-			r = keep_string(p, c, &pmu);
-		if (!r && !strncmp(pmu, "cpu", 3) && !*p->info.cpu_caps)
+		err = read_caps(p, c, &caps);
+		if (!err)
+			err = keep_string(p, c, &pmu);
+		if (!err && !strncmp(pmu, "cpu", 3) && !*p->info.cpu_caps)
 			p->info.cpu_caps = caps;
 	}
-	return r;
+	return err;
 }
 
 /* --- names of events ------------------------------------------------------------------------- */
@@ -163,9 +164,9 @@ static int read_pmu_caps(struct perfdata *p, struct cursor *c)
 static int read_event_names(struct perfdata *p, struct cursor *c)
 {
 	uint32_t count = get_u32(c), attr_size = get_u32(c);
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; i < count && !c->failed && !r; i++) {
+	for (uint32_t i = 0; i < count && !c->failed && !err; i++) {
 		const char *name = "";
 		uint32_t event = i, n_ids;
 
@@ -176,17 +177,17 @@ static int read_event_names(struct perfdata *p, struct cursor *c)
 		c->at += attr_size;
 		c->left -= attr_size;
 		n_ids = get_u32(c);
-		r = keep_string(p, c, &name);
+		err = keep_string(p, c, &name);
 		for (uint32_t j = 0; j < n_ids && !c->failed; j++) {
 			uint64_t id = get_u64(c);
 
 			if (!j && perfdata_event_by_id(&p->events, id) != PERFDATA_NO_EVENT)
 				event = perfdata_event_by_id(&p->events, id);
 		}
-		if (!r && !c->failed && *name && event < p->events.count)
+		if (!err && !c->failed && *name && event < p->events.count)
 			perfdata_event_name(p, event, name);
 	}
-	return r;
+	return err;
 }
 
 /* --- build-ids ------------------------------------------------------------------------------- */
@@ -228,7 +229,7 @@ static int read_build_ids(struct perfdata *p, const uint8_t *bytes, size_t size,
 
 	while (size - at >= sizeof(struct perf_event_header)) {
 		struct perf_event_header header;
-		int r;
+		int err;
 
 		memcpy(&header, bytes + at, sizeof(header));
 		if (header.size < sizeof(header) || header.size > size - at)
@@ -236,9 +237,9 @@ static int read_build_ids(struct perfdata *p, const uint8_t *bytes, size_t size,
 					     "an entry of the build-id table has %u bytes of %zu",
 					     header.size, size - at);
 		memcpy(copy, bytes + at, header.size);
-		r = perfdata_feature_build_id(p, (const void *)copy, offset + at);
-		if (r)
-			return r;
+		err = perfdata_feature_build_id(p, (const void *)copy, offset + at);
+		if (err)
+			return err;
 		at += header.size;
 	}
 	return 0;
@@ -251,9 +252,8 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-const uint8_t *perfdata_build_id(const struct perfdata *reader, const char *path, size_t *ret_len)
+const uint8_t *perfdata_build_id(struct perfdata *p, const char *path, size_t *ret_len)
 {
-	struct perfdata *p = (struct perfdata *)reader; /* sorting is no change that shows */
 	struct perfdata_build_id key = {.path = path}, *found;
 
 	if (!p->build_ids_sorted && p->n_build_ids)
@@ -266,7 +266,7 @@ const uint8_t *perfdata_build_id(const struct perfdata *reader, const char *path
 	return found && found->len ? found->bytes : NULL;
 }
 
-/* --- all of them ----------------------------------------------------------------------------- */
+/* --- dispatch -------------------------------------------------------------------------------- */
 
 static int read_clock(struct perfdata *p, struct cursor *c)
 {
@@ -285,7 +285,7 @@ static int read_compression(struct perfdata *p, struct cursor *c, uint64_t offse
 	kind = get_u32(c);
 	if (kind > 1)
 		return perfdata_fail(p, -ENOTSUP, offset,
-				     "records are compressed by method %u: only zstd is known",
+				     "records are compressed by method %u: only zstd is supported",
 				     kind);
 	return 0;
 }
@@ -327,7 +327,7 @@ static int read_one(struct perfdata *p, uint64_t feature, struct cursor *c, uint
 		return read_compression(p, c, offset);
 	case PERFDATA_FEATURE_DIR_FORMAT:
 		return perfdata_fail(p, -ENOTSUP, offset,
-				     "one file of a folder, as perf record --threads makes them: "
+				     "one file of a directory that perf record --threads wrote: "
 				     "record without --threads");
 	default:
 		return 0;
@@ -338,16 +338,16 @@ int perfdata_feature_read(struct perfdata *p, uint64_t feature, const uint8_t *b
 			  uint64_t offset)
 {
 	struct cursor c = {.at = bytes, .left = size};
-	int r;
+	int err;
 
 	if (feature == PERFDATA_FEATURE_BUILD_ID)
 		return read_build_ids(p, bytes, size, offset);
-	r = read_one(p, feature, &c, offset);
-	if (r)
-		return perfdata_fail(p, r, offset, "%s", strerror(-r));
+	err = read_one(p, feature, &c, offset);
+	if (err)
+		return perfdata_fail(p, err, offset, "%s", strerror(-err));
 	if (c.failed)
 		return perfdata_fail(p, -EBADMSG, offset,
-				     "header feature %" PRIu64 " is cut off after %zu bytes",
+				     "header feature %" PRIu64 " is truncated after %zu bytes",
 				     feature, size);
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of perf.data: what include/uapi/linux/perf_event.h lacks, and what is newer than the
- * oldest header that we build with. For the reader, and for tests that write such files.
+ * The layout of perf.data, as far as include/uapi/linux/perf_event.h lacks it or the oldest
+ * supported version of that header does. Shared by the reader and the tests that write such files.
  *
- *   FILE := struct perfdata_file_header, attributes, records, and behind the records a struct
- *           perfdata_section for each bit that is set in `features`, in order, then the features
- *   PIPE := struct perfdata_pipe_header, records; attributes and features are records, too
+ *   FILE := struct perfdata_file_header, attributes, records, a struct perfdata_section for each
+ *           bit that is set in `features`, in order, the features
+ *   PIPE := struct perfdata_pipe_header, records (among them the attributes and features)
  */
 #ifndef PERF_PERFDATA_FORMAT_H
 #define PERF_PERFDATA_FORMAT_H
@@ -29,25 +29,25 @@ struct perfdata_pipe_header {
 struct perfdata_file_header {
 	uint64_t magic;
 	uint64_t size;	    /* of this header: 104 */
-	uint64_t attr_size; /* of an entry of `attrs`: an attribute and a struct perfdata_section
-			     * that says where its ids are */
+	uint64_t attr_size; /* of an entry of `attrs`: an attribute, and a struct perfdata_section
+			     * for its ids */
 	struct perfdata_section attrs, data, event_types;
 	uint64_t features[4]; /* bits of enum perfdata_feature */
 };
 
 _Static_assert(sizeof(struct perfdata_file_header) == 104, "the header of a perf.data file");
 
-/* Records that perf itself writes, beside those of the kernel (enum perf_event_type). */
+/* Types of records that perf itself writes. The kernel's are in enum perf_event_type. */
 enum perfdata_record_type {
-	PERFDATA_RECORD_USER = 64, /* the first of them */
+	PERFDATA_RECORD_USER = 64, /* the lowest */
 	PERFDATA_RECORD_ATTR = 64,
 	PERFDATA_RECORD_EVENT_TYPE = 65,
-	PERFDATA_RECORD_TRACING_DATA = 66, /* u32 size; the data follow the record */
+	PERFDATA_RECORD_TRACING_DATA = 66, /* u32 size; the data follows the record */
 	PERFDATA_RECORD_BUILD_ID = 67,
 	PERFDATA_RECORD_FINISHED_ROUND = 68,
 	PERFDATA_RECORD_ID_INDEX = 69,
 	PERFDATA_RECORD_AUXTRACE_INFO = 70,
-	PERFDATA_RECORD_AUXTRACE = 71, /* u64 size; the data follow the record */
+	PERFDATA_RECORD_AUXTRACE = 71, /* u64 size; the data follows the record */
 	PERFDATA_RECORD_AUXTRACE_ERROR = 72,
 	PERFDATA_RECORD_THREAD_MAP = 73,
 	PERFDATA_RECORD_CPU_MAP = 74,
@@ -56,10 +56,10 @@ enum perfdata_record_type {
 	PERFDATA_RECORD_STAT_ROUND = 77,
 	PERFDATA_RECORD_EVENT_UPDATE = 78,
 	PERFDATA_RECORD_TIME_CONV = 79,
-	PERFDATA_RECORD_FEATURE = 80, /* u64 feature, then its bytes */
+	PERFDATA_RECORD_FEATURE = 80, /* u64 feature, its bytes */
 	PERFDATA_RECORD_COMPRESSED = 81,
 	PERFDATA_RECORD_FINISHED_INIT = 82,
-	PERFDATA_RECORD_COMPRESSED2 = 83, /* u64 size, then so many bytes, padded to 8 */
+	PERFDATA_RECORD_COMPRESSED2 = 83, /* u64 size, that many bytes, padding to 8 */
 	PERFDATA_RECORD_BPF_METADATA = 84,
 	PERFDATA_RECORD_USER_COUNT,
 };
@@ -90,7 +90,7 @@ enum perfdata_feature {
 };
 
 /* An entry of the build-id table, and a record of type BUILD_ID; the path follows, with its NUL.
- * Without PERFDATA_MISC_BUILD_ID_SIZE in header.misc, `size` is of no meaning: then it is 20. */
+ * `size` is valid only if header.misc has PERFDATA_MISC_BUILD_ID_SIZE; else the size is 20. */
 struct perfdata_build_id_record {
 	struct perf_event_header header;
 	int32_t pid; /* -1: the host's */
@@ -103,11 +103,12 @@ _Static_assert(sizeof(struct perfdata_build_id_record) == 36, "an entry of the b
 
 #define PERFDATA_MISC_BUILD_ID_SIZE (1 << 15)
 
-/* Branch records hold a word of counters for each entry (Linux 6.8). */
+/* Bits of branch_sample_type; with the second, branch records have a word of counters for each
+ * entry (Linux 6.8). */
 #define PERFDATA_BRANCH_TYPE_HW_INDEX ((uint64_t)1 << 17)
 #define PERFDATA_BRANCH_TYPE_COUNTERS ((uint64_t)1 << 19)
 
-/* perf's numbers of x86's registers: bits of sample_regs_user. */
+/* perf's numbers of x86 registers: the bits of sample_regs_user. */
 enum perfdata_reg {
 	PERFDATA_REG_AX,
 	PERFDATA_REG_BX,

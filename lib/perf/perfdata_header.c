@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header of a file: where its records are, what its events are, and the features behind the
- * records. Of a pipe there is hardly a header; everything comes as records.
+ * The header of a file: the position of its records, its events, and the features after the
+ * records. A pipe's header has only a magic number and a size; the rest arrives as records.
  *
- * A file whose perf was killed has no features, and says that its records take no bytes: it is
- * refused, as perf does, since nothing tells where they end.
+ * A killed perf leaves a file without features whose header gives 0 bytes of records. Such a file
+ * is refused, as perf does, since the end of the records is not known.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,34 +16,35 @@
 
 #define ATTRS_SIZE_MAX ((size_t)16 << 20)
 
-static int fail_read(struct perfdata *p, int r, uint64_t offset, const char *what)
+static int fail_read(struct perfdata *p, int err, uint64_t offset, const char *what)
 {
-	if (r == -EBADMSG)
-		return perfdata_fail(p, r, offset, "the file ends within %s", what);
-	return perfdata_fail(p, r, offset, "cannot read %s: %s", what, strerror(-r));
+	if (err == -EBADMSG)
+		return perfdata_fail(p, err, offset, "the file ends within %s", what);
+	return perfdata_fail(p, err, offset, "cannot read %s: %s", what, strerror(-err));
 }
 
-/* A part of the file, malloc()ed. */
+/* Reads a section of the file into a malloc()ed buffer. */
 static int read_section(struct perfdata *p, const struct perfdata_section *section, size_t max,
 			const char *what, uint8_t **ret_bytes)
 {
 	uint8_t *bytes;
-	int r;
+	int err;
 
 	if (section->size > max)
 		return perfdata_fail(p, -EBADMSG, section->offset,
-				     "%s takes %" PRIu64 " bytes: more than makes sense", what,
-				     section->size);
+				     "%s has %" PRIu64 " bytes: more than the limit of %zu", what,
+				     section->size, max);
 	if (section->offset > p->input.limit || section->size > p->input.limit - section->offset)
 		return perfdata_fail(p, -EBADMSG, section->offset,
-				     "%s lies beyond the end of the file: it is cut off", what);
+				     "%s is beyond the end of the file: the file is truncated",
+				     what);
 	bytes = malloc((size_t)section->size + 1);
 	if (!bytes)
 		return perfdata_fail(p, -ENOMEM, section->offset, "out of memory");
-	r = perfdata_input_read_at(&p->input, section->offset, bytes, (size_t)section->size);
-	if (r) {
+	err = perfdata_input_read_at(&p->input, section->offset, bytes, (size_t)section->size);
+	if (err) {
 		free(bytes);
-		return fail_read(p, r, section->offset, what);
+		return fail_read(p, err, section->offset, what);
 	}
 	*ret_bytes = bytes;
 	return 0;
@@ -55,40 +56,40 @@ static int read_ids(struct perfdata *p, const uint8_t *where, uint32_t event)
 {
 	struct perfdata_section section;
 	uint8_t *bytes;
-	int r;
+	int err;
 
 	memcpy(&section, where, sizeof(section));
-	r = read_section(p, &section, ATTRS_SIZE_MAX, "the list of an event's ids", &bytes);
-	if (r)
-		return r;
-	r = perfdata_event_add_ids(p, event, bytes, (size_t)section.size / 8);
+	err = read_section(p, &section, ATTRS_SIZE_MAX, "the list of an event's ids", &bytes);
+	if (err)
+		return err;
+	err = perfdata_event_add_ids(p, event, bytes, (size_t)section.size / 8);
 	free(bytes);
-	return r;
+	return err;
 }
 
 static int read_attrs(struct perfdata *p, const struct perfdata_file_header *h)
 {
 	size_t tail = sizeof(struct perfdata_section), size = (size_t)h->attr_size;
 	uint8_t *bytes;
-	int r;
+	int err;
 
 	if (h->attr_size < PERF_ATTR_SIZE_VER0 + tail || h->attr_size > 65536)
 		return perfdata_fail(p, -EBADMSG, 16, "an attribute's size is %" PRIu64,
 				     h->attr_size);
-	r = read_section(p, &h->attrs, ATTRS_SIZE_MAX, "the list of events", &bytes);
-	if (r)
-		return r;
-	for (uint64_t at = 0; !r && at + size <= h->attrs.size; at += size) {
+	err = read_section(p, &h->attrs, ATTRS_SIZE_MAX, "the list of events", &bytes);
+	if (err)
+		return err;
+	for (uint64_t at = 0; !err && at + size <= h->attrs.size; at += size) {
 		uint32_t event;
 
-		r = perfdata_event_add(p, bytes + at, size - tail, h->attrs.offset + at, &event);
-		if (!r)
-			r = read_ids(p, bytes + at + size - tail, event);
+		err = perfdata_event_add(p, bytes + at, size - tail, h->attrs.offset + at, &event);
+		if (!err)
+			err = read_ids(p, bytes + at + size - tail, event);
 	}
 	free(bytes);
-	if (!r && !p->events.count)
-		r = perfdata_fail(p, -EBADMSG, h->attrs.offset, "the file describes no event");
-	return r;
+	if (!err && !p->events.count)
+		err = perfdata_fail(p, -EBADMSG, h->attrs.offset, "the file describes no event");
+	return err;
 }
 
 /* --- features -------------------------------------------------------------------------------- */
@@ -97,16 +98,16 @@ static int read_feature(struct perfdata *p, unsigned feature,
 			const struct perfdata_section *section)
 {
 	uint8_t *bytes;
-	int r = read_section(p, section, PERFDATA_FEATURE_MAX, "a header feature", &bytes);
+	int err = read_section(p, section, PERFDATA_FEATURE_MAX, "a header feature", &bytes);
 
-	if (r)
-		return r;
-	r = perfdata_feature_read(p, feature, bytes, (size_t)section->size, section->offset);
+	if (err)
+		return err;
+	err = perfdata_feature_read(p, feature, bytes, (size_t)section->size, section->offset);
 	free(bytes);
-	return r;
+	return err;
 }
 
-/* Is it of use here? The others (topologies, caches, debug data of BPF) are not even read. */
+/* Whether a feature is used here. The others (topologies, caches, BPF debug data) are not read. */
 static bool is_wanted(unsigned feature)
 {
 	return feature != PERFDATA_FEATURE_TRACING_DATA && feature != PERFDATA_FEATURE_AUXTRACE &&
@@ -120,21 +121,21 @@ static bool is_wanted(unsigned feature)
 static int read_features(struct perfdata *p, const struct perfdata_file_header *h)
 {
 	uint64_t at = h->data.offset + h->data.size;
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; i < PERFDATA_FEATURE_COUNT && !r; i++) {
+	for (unsigned i = 0; i < PERFDATA_FEATURE_COUNT && !err; i++) {
 		struct perfdata_section section;
 
 		if (!(h->features[i / 64] >> i % 64 & 1))
 			continue;
-		r = perfdata_input_read_at(&p->input, at, &section, sizeof(section));
-		if (r)
-			return fail_read(p, r, at, "the table of header features");
+		err = perfdata_input_read_at(&p->input, at, &section, sizeof(section));
+		if (err)
+			return fail_read(p, err, at, "the table of header features");
 		if (is_wanted(i))
-			r = read_feature(p, i, &section);
+			err = read_feature(p, i, &section);
 		at += sizeof(section);
 	}
-	return r;
+	return err;
 }
 
 /* --- the header ------------------------------------------------------------------------------ */
@@ -145,12 +146,11 @@ static int check_magic(struct perfdata *p, uint64_t magic)
 		return 0;
 	if (magic == PERFDATA_MAGIC_SWAPPED)
 		return perfdata_fail(p, -ENOTSUP, 0,
-				     "recorded on a machine of the other byte order (big-endian): "
-				     "such files are not read");
+				     "recorded on a big-endian machine, which is not supported");
 	if (magic == PERFDATA_MAGIC_OLD)
 		return perfdata_fail(
 			p, -ENOTSUP, 0,
-			"written by a perf of before Linux 3.0: record with a newer one");
+			"written by a perf older than Linux 3.0: record with a newer one");
 	return perfdata_fail(p, -EBADMSG, 0,
 			     "not a perf.data file: it does not begin with PERFILE2");
 }
@@ -158,16 +158,16 @@ static int check_magic(struct perfdata *p, uint64_t magic)
 static int check_data(struct perfdata *p, const struct perfdata_file_header *h, uint64_t file_size)
 {
 	if (h->data.offset < sizeof(*h) || h->data.offset > file_size)
-		return perfdata_fail(p, -EBADMSG, 40, "the records are said to begin at %" PRIu64,
+		return perfdata_fail(p, -EBADMSG, 40, "invalid offset of the records: %" PRIu64,
 				     h->data.offset);
 	if (!h->data.size)
 		return perfdata_fail(p, -EBADMSG, 48,
-				     "the header says that there are no records: perf record was "
-				     "killed before it could complete the file");
+				     "the header has no size of the records: perf record was "
+				     "killed before it completed the file");
 	if (h->data.size > file_size - h->data.offset)
 		return perfdata_fail(p, -EBADMSG, file_size,
-				     "the file ends here, and its records go on to %" PRIu64
-				     ": it is cut off",
+				     "the file ends here, but its records extend to %" PRIu64
+				     ": it is truncated",
 				     h->data.offset + h->data.size);
 	return 0;
 }
@@ -175,65 +175,64 @@ static int check_data(struct perfdata *p, const struct perfdata_file_header *h, 
 static int read_file_header(struct perfdata *p, uint64_t file_size)
 {
 	struct perfdata_file_header h;
-	int r = perfdata_input_read_at(&p->input, 0, &h, sizeof(h));
+	int err = perfdata_input_read_at(&p->input, 0, &h, sizeof(h));
 
-	if (r)
-		return fail_read(p, r, 0, "the header");
+	if (err)
+		return fail_read(p, err, 0, "the header");
 	if (h.size != sizeof(h))
 		return perfdata_fail(p, -EBADMSG, 8, "the header's size is %" PRIu64 ", not %zu",
 				     h.size, sizeof(h));
 	p->input.limit = file_size;
-	r = check_data(p, &h, file_size);
-	if (!r)
-		r = read_attrs(p, &h);
-	if (!r)
-		r = read_features(p, &h);
+	err = check_data(p, &h, file_size);
+	if (!err)
+		err = read_attrs(p, &h);
+	if (!err)
+		err = read_features(p, &h);
 	p->input.at = h.data.offset;
 	p->input.limit = h.data.offset + h.data.size;
-	return r;
+	return err;
 }
 
-/* Of a pipe; `h` has been read. */
+/* Checks the header of a pipe, which has been read into `h`. */
 static int check_pipe_header(struct perfdata *p, const struct perfdata_pipe_header *h)
 {
-	int r = check_magic(p, h->magic);
+	int err = check_magic(p, h->magic);
 
-	if (!r && h->size == sizeof(struct perfdata_file_header))
+	if (!err && h->size == sizeof(struct perfdata_file_header))
 		return perfdata_fail(p, -ENOTSUP, 8,
-				     "this is a file, and comes through a pipe: its header's end "
-				     "cannot be reached; give the file's name");
-	if (!r && h->size != sizeof(*h))
+				     "a perf.data file cannot be read from a pipe, since its "
+				     "header refers to its end: give the file's name");
+	if (!err && h->size != sizeof(*h))
 		return perfdata_fail(p, -EBADMSG, 8, "the header's size is %" PRIu64, h->size);
 	p->info.is_pipe = true;
-	return r;
+	return err;
 }
 
 int perfdata_header_read(struct perfdata *p)
 {
 	struct perfdata_pipe_header h;
 	struct stat st;
-	int r;
+	int err;
 
 	p->input.limit = UINT64_MAX;
 	if (fstat(p->input.fd, &st))
 		return perfdata_fail(p, -errno, 0, "%s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return perfdata_fail(
-			p, -ENOTSUP, 0,
-			"this is a folder, as perf record --threads makes them: record "
-			"without --threads");
+		return perfdata_fail(p, -ENOTSUP, 0,
+				     "a directory, as perf record --threads writes it: record "
+				     "without --threads");
 	if (!S_ISREG(st.st_mode)) {
 		p->input.is_pipe = true;
-		r = perfdata_input_read(&p->input, &h, sizeof(h));
-		return r ? fail_read(p, r, 0, "the header") : check_pipe_header(p, &h);
+		err = perfdata_input_read(&p->input, &h, sizeof(h));
+		return err ? fail_read(p, err, 0, "the header") : check_pipe_header(p, &h);
 	}
-	r = perfdata_input_read_at(&p->input, 0, &h, sizeof(h));
-	if (r)
-		return fail_read(p, r, 0, "the header");
-	r = check_magic(p, h.magic);
-	if (!r && h.size != sizeof(h))
+	err = perfdata_input_read_at(&p->input, 0, &h, sizeof(h));
+	if (err)
+		return fail_read(p, err, 0, "the header");
+	err = check_magic(p, h.magic);
+	if (!err && h.size != sizeof(h))
 		return read_file_header(p, (uint64_t)st.st_size);
 	p->input.at = sizeof(h);
 	p->input.limit = (uint64_t)st.st_size;
-	return r ? r : check_pipe_header(p, &h);
+	return err ? err : check_pipe_header(p, &h);
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From bytes to raw records.
+ * Splits the input into raw records.
  *
  *   file or pipe ──► buf ──┬──────────────────────────────► a record
  *                          └─ COMPRESSED ──► zstd ──► plain ─┘
  *
- * perf compresses all its records as one zstd stream that it cuts into COMPRESSED records, so a
- * record can begin in one and end in the next. A compressed record is decompressed step by step
- * into a buffer of fixed size: memory stays bounded whatever it claims to hold, and so does time
- * (PLAIN_RATIO_MAX).
+ * perf compresses its records as one zstd stream, which it splits into COMPRESSED records, so a
+ * record can begin in one and end in the next. They are decompressed in steps into a buffer of
+ * fixed size, which bounds memory; PLAIN_RATIO_MAX bounds time.
  *
- * A record is lent where it stands, or copied if it is not aligned: perf writes some of its own
- * records with sizes that are no multiple of 8. Files are read, not mapped: one that is cut short
- * meanwhile would end us by SIGBUS.
+ * A record is returned in place, or as a copy if it is not aligned: some of perf's own records have
+ * sizes that are no multiple of 8. The file is read, not mapped, since truncating a mapped file
+ * would raise SIGBUS.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +23,7 @@
 
 #define BUF_SIZE	((size_t)1 << 20)
 #define PLAIN_SIZE	((size_t)1 << 18)
-#define PLAIN_RATIO_MAX 1000 /* perf's own data pack to a tenth or so */
+#define PLAIN_RATIO_MAX 1000 /* perf's data compresses about tenfold */
 
 int perfdata_input_init(struct perfdata_input *in, int fd)
 {
@@ -58,7 +57,7 @@ int perfdata_input_read_at(const struct perfdata_input *in, uint64_t offset, voi
 	return 0;
 }
 
-/* Adds to buf what is there; the number of bytes, 0 at the end, or -errno. */
+/* Reads more bytes into `buf`. Returns their number, 0 at the end, or a negative errno. */
 static ssize_t fill(struct perfdata_input *in)
 {
 	uint64_t from = in->at + (in->end - in->start);
@@ -76,7 +75,8 @@ static ssize_t fill(struct perfdata_input *in)
 	return n < 0 ? -errno : n;
 }
 
-/* Makes at least `need` bytes stand at buf[start]. 1; 0: there are fewer; or -errno. */
+/* Makes at least `need` bytes available at buf[start]. Returns 1; 0: the input has fewer; or a
+ * negative errno. */
 static int need(struct perfdata_input *in, size_t need)
 {
 	if (in->end - in->start >= need)
@@ -101,10 +101,10 @@ static void drop(struct perfdata_input *in, size_t bytes)
 
 int perfdata_input_read(struct perfdata_input *in, void *buf, size_t size)
 {
-	int r = need(in, size);
+	int status = need(in, size);
 
-	if (r <= 0)
-		return r ? r : -EBADMSG;
+	if (status <= 0)
+		return status ? status : -EBADMSG;
 	memcpy(buf, in->buf + in->start, size);
 	drop(in, size);
 	return 0;
@@ -121,7 +121,7 @@ int perfdata_input_skip(struct perfdata *p, uint64_t bytes)
 	in->record = 0;
 	if (!in->is_pipe && bytes > in->limit - in->at)
 		return perfdata_fail(p, -EBADMSG, offset,
-				     "%" PRIu64 " bytes of trace data, and the records end before",
+				     "%" PRIu64 " bytes of trace data extend beyond the records",
 				     bytes);
 	while (bytes) {
 		size_t have = in->end - in->start;
@@ -136,7 +136,7 @@ int perfdata_input_skip(struct perfdata *p, uint64_t bytes)
 			return 0;
 		}
 		if (bytes && need(in, 1) <= 0)
-			return perfdata_fail(p, -EBADMSG, offset, "the trace data are cut off");
+			return perfdata_fail(p, -EBADMSG, offset, "the trace data is truncated");
 	}
 	return 0;
 }
@@ -147,17 +147,17 @@ static int check_size(struct perfdata *p, const struct perf_event_header *header
 {
 	if (header->size >= sizeof(*header))
 		return 0;
-	return perfdata_fail(p, -EBADMSG, offset, "a record's size is %u, less than its header's",
+	return perfdata_fail(p, -EBADMSG, offset, "a record's size is %u, less than its header",
 			     header->size);
 }
 
-static int cut_off(struct perfdata *p, size_t have, size_t wanted)
+static int truncated(struct perfdata *p, size_t have, size_t wanted)
 {
 	return perfdata_fail(p, -EBADMSG, p->input.at,
-			     "the data are cut off: %zu bytes of a record's %zu", have, wanted);
+			     "the data is truncated: %zu of a record's %zu bytes", have, wanted);
 }
 
-/* Lends `bytes`, a whole record. */
+/* Returns a complete record in place, or an aligned copy of it. */
 static void lend(struct perfdata_input *in, const uint8_t *bytes, size_t size,
 		 struct perfdata_raw *ret_raw)
 {
@@ -170,31 +170,31 @@ static void lend(struct perfdata_input *in, const uint8_t *bytes, size_t size,
 	*ret_raw = (struct perfdata_raw){.header = at, .offset = in->at};
 }
 
-/* A record of the file itself. 1; 0: the end; or an error. */
+/* Reads the next record of the file. Returns 1; 0 at the end; or an error, reported. */
 static int next_in_file(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;
 	struct perf_event_header header;
-	int r;
+	int status;
 
 	drop(in, in->record);
 	in->record = 0;
-	r = need(in, sizeof(header));
-	if (r < 0)
-		return perfdata_fail(p, r, in->at, "%s", strerror(-r));
-	if (r == 0) {
+	status = need(in, sizeof(header));
+	if (status < 0)
+		return perfdata_fail(p, status, in->at, "%s", strerror(-status));
+	if (status == 0) {
 		if (in->end == in->start && (in->is_pipe || in->at == in->limit))
 			return 0;
-		return cut_off(p, in->end - in->start, sizeof(header));
+		return truncated(p, in->end - in->start, sizeof(header));
 	}
 	memcpy(&header, in->buf + in->start, sizeof(header));
 	if (check_size(p, &header, in->at))
 		return p->error;
-	r = need(in, header.size);
-	if (r < 0)
-		return perfdata_fail(p, r, in->at, "%s", strerror(-r));
-	if (r == 0)
-		return cut_off(p, in->end - in->start, header.size);
+	status = need(in, header.size);
+	if (status < 0)
+		return perfdata_fail(p, status, in->at, "%s", strerror(-status));
+	if (status == 0)
+		return truncated(p, in->end - in->start, header.size);
 	in->record = header.size;
 	p->counts.data_bytes += header.size;
 	lend(in, in->buf + in->start, header.size, ret_raw);
@@ -206,7 +206,7 @@ static int next_in_file(struct perfdata *p, struct perfdata_raw *ret_raw)
 static int begin_packed(struct perfdata *p, const struct perfdata_raw *raw)
 {
 	struct perfdata_input *in = &p->input;
-	/* Not by raw: that can be a copy, which the next record overwrites. */
+	/* Does not use raw->header, which can be a copy that the next record overwrites. */
 	const uint8_t *bytes = in->buf + in->start + sizeof(*raw->header);
 	size_t size = raw->header->size - sizeof(*raw->header);
 	uint64_t stated;
@@ -218,7 +218,7 @@ static int begin_packed(struct perfdata *p, const struct perfdata_raw *raw)
 		memcpy(&stated, bytes, sizeof(stated));
 		if (stated > size - sizeof(stated))
 			return perfdata_fail(p, -EBADMSG, raw->offset,
-					     "compressed data are longer than their record");
+					     "compressed data is longer than its record");
 		bytes += sizeof(stated);
 		size = (size_t)stated;
 	}
@@ -235,36 +235,37 @@ static int begin_packed(struct perfdata *p, const struct perfdata_raw *raw)
 	return 0;
 }
 
-/* Decompresses more. 1: there is more; 0: the record is used up; or an error. */
+/* Decompresses more data. Returns 1; 0: the record is used up; or an error, reported. */
 static int unpack(struct perfdata *p)
 {
 	struct perfdata_input *in = &p->input;
 	ZSTD_outBuffer out = {.dst = in->plain, .size = PLAIN_SIZE};
-	size_t before, r;
+	size_t before, result;
 
 	memmove(in->plain, in->plain + in->plain_start, in->plain_end - in->plain_start);
 	in->plain_end -= in->plain_start;
 	in->plain_start = 0;
 	before = out.pos = in->plain_end;
-	r = ZSTD_decompressStream(in->zstd, &out, &in->packed);
-	if (ZSTD_isError(r))
-		return perfdata_fail(p, -EBADMSG, in->at, "compressed data are damaged: %s",
-				     ZSTD_getErrorName(r));
+	result = ZSTD_decompressStream(in->zstd, &out, &in->packed);
+	if (ZSTD_isError(result))
+		return perfdata_fail(p, -EBADMSG, in->at, "compressed data is damaged: %s",
+				     ZSTD_getErrorName(result));
 	in->plain_end = out.pos;
 	in->plain_bytes += out.pos - before;
 	if (in->plain_bytes / PLAIN_RATIO_MAX > in->packed_bytes + 4096)
 		return perfdata_fail(p, -EBADMSG, in->at,
-				     "data that unpack to more than %d times their size",
+				     "compressed data expands to more than %d times its size",
 				     PLAIN_RATIO_MAX);
 	return out.pos > before || in->packed.pos < in->packed.size;
 }
 
-/* A record from what was decompressed. 1; 0: there is no whole one any more; or an error. */
+/* Reads the next record of the decompressed data. Returns 1; 0: no complete one is left; or an
+ * error, reported. */
 static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;
 	struct perf_event_header header;
-	int r;
+	int status;
 
 	in->plain_start += in->plain_record;
 	in->plain_record = 0;
@@ -279,10 +280,10 @@ static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 		}
 		if (have >= sizeof(header) && have >= header.size)
 			break;
-		r = unpack(p);
-		if (r <= 0) {
+		status = unpack(p);
+		if (status <= 0) {
 			in->is_in_packed = false;
-			return r;
+			return status;
 		}
 	}
 	if (header.type == PERFDATA_RECORD_COMPRESSED || header.type == PERFDATA_RECORD_COMPRESSED2)
@@ -295,22 +296,22 @@ static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 int perfdata_input_next(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;
-	int r = 0;
+	int status = 0;
 
-	while (r == 0) {
+	while (status == 0) {
 		if (in->is_in_packed) {
-			r = next_in_packed(p, ret_raw);
+			status = next_in_packed(p, ret_raw);
 			continue;
 		}
-		r = next_in_file(p, ret_raw);
-		if (r == 0 && in->plain_end > in->plain_start)
+		status = next_in_file(p, ret_raw);
+		if (status == 0 && in->plain_end > in->plain_start)
 			return perfdata_fail(p, -EBADMSG, in->at,
-					     "the data are cut off within a compressed record");
-		if (r <= 0)
-			return r;
+					     "the data is truncated within a compressed record");
+		if (status <= 0)
+			return status;
 		if (ret_raw->header->type == PERFDATA_RECORD_COMPRESSED ||
 		    ret_raw->header->type == PERFDATA_RECORD_COMPRESSED2)
-			r = begin_packed(p, ret_raw);
+			status = begin_packed(p, ret_raw);
 	}
-	return r;
+	return status;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that wait for their turn.
+ * The queue that restores the order of time.
  *
- *   items:  [ handed out | ready, sorted | arrived since ]
- *                        head            ready           count
- *   blocks: the records' bytes, in order of arrival; a block is free again when its last record
- *           has been handed out
+ *   items:  [ returned | ready, sorted | arrived since ]
+ *                      head            ready           count
+ *   blocks: the records' bytes, in order of arrival; a block is free when its last record has been
+ *           returned
  *
- * A round of perf's is mostly a few sorted runs, one for each ring, so the queue is sorted by
- * merging when a round ends, and not kept as a heap, which would move each item a dozen times.
- * The record that was handed out last keeps its block until the next is asked for.
+ * A round of perf consists of a few sorted runs, one for each ring, so the queue is sorted by
+ * merging at the end of a round. A heap would move each item a dozen times. The block of the record
+ * that was returned last stays until the next call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@
 #define BLOCK_SIZE ((size_t)1 << 20)
 
 struct perfdata_block {
-	struct perfdata_block *next; /* among the spare ones */
+	struct perfdata_block *next; /* in the list of spare blocks */
 	size_t used;
-	uint32_t records; /* that have not been handed out */
+	uint32_t records; /* not returned yet */
 	uint64_t bytes[BLOCK_SIZE / 8];
 };
 
@@ -53,7 +53,7 @@ static struct perfdata_block *room_for(struct perfdata_order *o, size_t size)
 	o->spare = NULL;
 	block->used = 0;
 	block->records = 0;
-	o->open = block; /* the one before is freed with its last record */
+	o->open = block; /* the previous one is freed with its last record */
 	return block;
 }
 
@@ -99,7 +99,7 @@ static int compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* Makes ready what is not younger than `limit_ns`. */
+/* Sorts the queue; records that are not younger than `limit_ns` become ready. */
 static void sort_to(struct perfdata_order *o, uint64_t limit_ns)
 {
 	size_t sorted = o->head + 1;
@@ -132,7 +132,7 @@ bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw)
 		put_back(o, o->lent);
 	o->lent = NULL;
 	if (o->head == o->ready && o->bytes > PERFDATA_QUEUE_MAX) {
-		/* A file without rounds, or with one that is too large: the older half. */
+		/* The file has no rounds, or too long ones: return the older half. */
 		sort_to(o, 0);
 		o->ready = o->head + (o->count - o->head) / 2;
 	}
@@ -147,8 +147,8 @@ bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw)
 		.event = item->event,
 	};
 	o->bytes -= (ret_raw->header->size + 7u) & ~7u;
-	if (item->time_ns > o->handed_out_ns)
-		o->handed_out_ns = item->time_ns;
+	if (item->time_ns > o->returned_ns)
+		o->returned_ns = item->time_ns;
 	if (o->head == o->count)
 		o->head = o->count = o->ready = 0;
 	return true;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a reader, which the files of this module share.
+ * The state of a reader, which the perfdata files share.
  *
- *   perfdata_input   bytes of the file, and of what was compressed in it, as raw records
- *   perfdata_header  the file's header, attributes and feature sections
- *   perfdata_feature what a feature says
- *   perfdata_event   attributes, and which record is of which
- *   perfdata_order   raw records that wait for their turn
- *   perfdata_decode  a raw record to a struct perfdata_record
- *   perfdata         the loop around them
+ *   perfdata_input   splits the file, decompressed, into raw records
+ *   perfdata_header  reads the file's header, attributes and feature sections
+ *   perfdata_feature decodes a feature
+ *   perfdata_event   keeps the attributes, and finds the event of a record
+ *   perfdata_order   queues raw records to restore the order of time
+ *   perfdata_decode  decodes a raw record to a struct perfdata_record
+ *   perfdata         runs the loop around them
  *
- * Whatever fails says so once, by perfdata_fail(), with the offset and the reason.
+ * Every failure is reported once, by perfdata_fail(), with the offset and the reason. "An error,
+ * reported" below means a negative errno for which that has been done.
  */
 #ifndef PERF_PERFDATA_READER_H
 #define PERF_PERFDATA_READER_H
@@ -21,11 +22,11 @@
 #include "perf/perfdata.h"
 #include "perf/perfdata_format.h"
 
-/* A record as it stands in the file: checked to be whole, no more. */
+/* A complete record of the file, not yet decoded. */
 struct perfdata_raw {
 	const struct perf_event_header *header; /* 8-aligned */
-	uint64_t offset;			/* of it, or of the compressed record around it */
-	uint64_t time_ns;			/* 0: not known */
+	uint64_t offset;  /* in the file; that of a compressed record's start */
+	uint64_t time_ns; /* 0: not known */
 	uint32_t event;
 };
 
@@ -36,17 +37,17 @@ struct perfdata_input {
 	uint64_t limit; /* offset of the end of the records; UINT64_MAX: the end of the pipe */
 	uint8_t *buf;
 	size_t start, end;
-	size_t record; /* bytes from buf[start] that the last record took: dropped at the next */
+	size_t record; /* size of the record at buf[start], which the next call drops */
 
-	/* What is being decompressed: the record's bytes stay in `buf` until they are used up. */
-	ZSTD_DCtx *zstd; /* NULL: no compressed record was met yet */
+	/* Decompression. The compressed record stays in `buf` until it is used up. */
+	ZSTD_DCtx *zstd; /* NULL until the first compressed record */
 	ZSTD_inBuffer packed;
 	uint8_t *plain;
 	size_t plain_start, plain_end, plain_record;
 	uint64_t packed_bytes, plain_bytes; /* sums */
 	bool is_in_packed;
 
-	uint64_t scratch[65536 / 8]; /* a record that is not aligned */
+	uint64_t scratch[65536 / 8]; /* an aligned copy of an unaligned record */
 };
 
 struct perfdata_id {
@@ -62,11 +63,11 @@ struct perfdata_events {
 	size_t cap, cap_read_formats, cap_has_sample_id;
 	struct perfdata_id *ids; /* open addressing */
 	size_t id_mask, n_ids;
-	uint64_t last_id; /* and what it was found to be */
+	uint64_t last_id; /* looked up last, and its event */
 	uint32_t last_event;
-	bool has_build_ids; /* one asked for them in MMAP2 records */
-	/* Where an event's id stands, in words behind the header and before the end; 0: nowhere,
-	 * and then all events have one layout. */
+	bool has_build_ids; /* an event requests them in MMAP2 records */
+	/* The position of the event's id in a record, in words after the header (samples) and
+	 * before the end (others); 0: there is none, and all events have the same layout. */
 	unsigned id_from_start, id_from_end;
 	bool is_checked;
 };
@@ -83,10 +84,10 @@ struct perfdata_waiting {
 
 struct perfdata_order {
 	struct perfdata_waiting *items;
-	size_t count, cap, head, ready; /* items[head..ready) can be handed out */
+	size_t count, cap, head, ready; /* items[head..ready) can be returned */
 	struct perfdata_block *open, *spare, *lent;
 	size_t bytes;
-	uint64_t arrivals, round_max_ns, max_ns, handed_out_ns;
+	uint64_t arrivals, round_max_ns, max_ns, returned_ns;
 };
 
 struct perfdata_build_id {
@@ -104,79 +105,109 @@ struct perfdata {
 	struct perfdata_build_id *build_ids; /* sorted by path when `build_ids_sorted` */
 	size_t n_build_ids, build_ids_cap;
 	bool build_ids_sorted;
-	char **strings; /* owned: all that info and events point to */
+	char **strings; /* owned: those of info and events */
 	size_t n_strings, strings_cap;
 	int error;
 	char *error_text;
 };
 
-/* Notes the first failure with a sentence "at offset N: ..." and returns `error`. */
+/* Keeps the first failure, with the sentence "at offset N: ...". Returns the kept error. */
 int perfdata_fail(struct perfdata *p, int error, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A copy that lives as long as the reader, of at most `max` bytes and up to a NUL. Control
- * characters stay: whoever shows them escapes them. NULL for lack of memory. */
+/* Copies a string of at most `max` bytes, up to a NUL. The copy lives as long as the reader.
+ * Control characters are kept; printing must escape them. NULL: out of memory. */
 const char *perfdata_keep(struct perfdata *p, const void *bytes, size_t max);
 
 /* --- perfdata_input -------------------------------------------------------------------------- */
 
-int perfdata_input_init(struct perfdata_input *in, int fd); /* 0 or -ENOMEM */
-void perfdata_input_fini(struct perfdata_input *in);
+/* Initializes the input; `fd` is borrowed. Returns 0 or -ENOMEM. */
+int perfdata_input_init(struct perfdata_input *in, int fd);
+void perfdata_input_fini(struct perfdata_input *in); /* frees the buffers */
 
-/* Reads exactly `size` bytes at an offset of a regular file. 0; -EBADMSG: the file ends before. */
+/* Reads exactly `size` bytes at an offset of a regular file. Returns 0; -EBADMSG: the file is
+ * shorter; or an error of pread(2). */
 int perfdata_input_read_at(const struct perfdata_input *in, uint64_t offset, void *buf,
 			   size_t size);
 
-/* Reads the next `size` bytes of a pipe, before the first record. Errors as above. */
+/* Reads the next `size` bytes of a pipe, before the first record. Errors as
+ * perfdata_input_read_at(). */
 int perfdata_input_read(struct perfdata_input *in, void *buf, size_t size);
 
-/* The next raw record, from within a compressed one or not. 1; 0: the end; or an error, noted. The
- * bytes live until the next call. Its time and event are not filled. */
+/* Reads the next raw record, decompressed if it was compressed. Its bytes are valid until the next
+ * call; time and event are not set. Returns 1; 0 at the end; or an error, reported. */
 int perfdata_input_next(struct perfdata *p, struct perfdata_raw *ret_raw);
 
-/* The bytes that follow the last record and do not count in its size. 0 or an error, noted. */
+/* Skips the bytes after the last record that its size does not include. Returns 0 or an error,
+ * reported. */
 int perfdata_input_skip(struct perfdata *p, uint64_t bytes);
 
 /* --- perfdata_header, perfdata_feature ------------------------------------------------------- */
 
-int perfdata_header_read(struct perfdata *p); /* 0 or an error, noted */
+/* Reads the header and its features. Returns 0 or an error, reported. */
+int perfdata_header_read(struct perfdata *p);
 
-/* The bytes of a feature. `offset` is theirs. 0 or an error, noted. */
+/* Decodes a feature, whose bytes are at `offset` of the file. Returns 0 or an error, reported. */
 int perfdata_feature_read(struct perfdata *p, uint64_t feature, const uint8_t *bytes, size_t size,
 			  uint64_t offset);
+
+/* Adds an entry to the build-id table. `header` begins a struct perfdata_build_id_record. Returns 0
+ * or an error, reported. */
 int perfdata_feature_build_id(struct perfdata *p, const struct perf_event_header *header,
 			      uint64_t offset);
 
 /* --- perfdata_event -------------------------------------------------------------------------- */
 
-/* Enters an attribute of `size` bytes. 0 or an error, noted. */
+/* Adds the event of an attribute (struct perf_event_attr of `size` bytes). Returns 0 or an error,
+ * reported. */
 int perfdata_event_add(struct perfdata *p, const void *attr, size_t size, uint64_t offset,
 		       uint32_t *ret_index);
-int perfdata_event_add_ids(struct perfdata *p, uint32_t event, const void *ids, size_t count);
-int perfdata_event_add_record(struct perfdata *p, const struct perfdata_raw *raw); /* of a pipe */
-int perfdata_event_update(struct perfdata *p, const struct perfdata_raw *raw);
-uint32_t perfdata_event_by_id(struct perfdata_events *events, uint64_t id); /* or NO_EVENT */
-void perfdata_event_name(struct perfdata *p, uint32_t event, const char *name);
-void perfdata_event_fini(struct perfdata_events *events);
 
-/* Finds event and time of a record of the kernel's. 1; 0: it is of an event that the file does
- * not describe; or an error, noted. */
+/* Adds ids of an event: `count` words of 8 bytes. Returns 0 or an error, reported. */
+int perfdata_event_add_ids(struct perfdata *p, uint32_t event, const void *ids, size_t count);
+
+/* Adds an event and its ids from a record of a pipe. Returns 0 or an error, reported. */
+int perfdata_event_add_record(struct perfdata *p, const struct perfdata_raw *raw);
+
+/* Takes an event's name from an EVENT_UPDATE record. Returns 0 or an error, reported. */
+int perfdata_event_update(struct perfdata *p, const struct perfdata_raw *raw);
+
+/* Returns the index of the event with an id, or PERFDATA_NO_EVENT. */
+uint32_t perfdata_event_by_id(struct perfdata_events *events, uint64_t id);
+
+/* Sets an event's name, which must live as long as the reader. */
+void perfdata_event_name(struct perfdata *p, uint32_t event, const char *name);
+void perfdata_event_fini(struct perfdata_events *events); /* frees the arrays */
+
+/* Finds the event and the time of a kernel record. Returns 1; 0: the file does not describe its
+ * event; or an error, reported. */
 int perfdata_event_identify(struct perfdata *p, struct perfdata_raw *raw);
 
-/* Bytes of the sample_id at the end of records that are no samples. */
+/* Returns the size in bytes of the sample_id at the end of an event's records other than samples.
+ */
 size_t perfdata_event_trailer(const struct perfdata_events *events, uint32_t event);
 
 /* --- perfdata_order -------------------------------------------------------------------------- */
 
-int perfdata_order_push(struct perfdata_order *o, const struct perfdata_raw *raw); /* or -ENOMEM */
-void perfdata_order_round(struct perfdata_order *o); /* perf has emptied all its rings once */
-void perfdata_order_end(struct perfdata_order *o);   /* nothing more comes */
+/* Copies a record into the queue. Returns 0 or -ENOMEM. */
+int perfdata_order_push(struct perfdata_order *o, const struct perfdata_raw *raw);
+
+/* Ends a round, in which perf has read all its rings once: records that are not younger than the
+ * youngest of the round before become ready. */
+void perfdata_order_round(struct perfdata_order *o);
+
+/* Ends the input: all records become ready. */
+void perfdata_order_end(struct perfdata_order *o);
+
+/* Takes the oldest ready record, whose bytes are valid until the next call. Above
+ * PERFDATA_QUEUE_MAX the older half of the queue counts as ready. false: none is ready. */
 bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw);
-void perfdata_order_fini(struct perfdata_order *o);
+void perfdata_order_fini(struct perfdata_order *o); /* frees the queue */
 
 /* --- perfdata_decode ------------------------------------------------------------------------- */
 
-/* 1; 0: of a kind that is not handed out (counted); or an error, noted. */
+/* Decodes a record; its arrays and strings point into `raw`. Returns 1; 0: records of this type are
+ * not returned, only counted; or an error, reported. */
 int perfdata_decode(struct perfdata *p, const struct perfdata_raw *raw,
 		    struct perfdata_record *ret_record);
 

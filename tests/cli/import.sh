@@ -213,9 +213,9 @@ if unshare --uts true 2>/dev/null; then
     three_times unshare --uts bash -c "hostname elsewhere && perf record -q --no-bpf-event -e cpu-clock \
         -F 2000 -o '$tmp/foreign.data' --call-graph dwarf -- '$tmp/work' 6000"
     expect 0 "$stackctl" import "$tmp/foreign.data" -o "$store"
-    says 'program files were not taken (/'
+    says 'program files were not used (/'
     says 'recorded without a build-id on another host (elsewhere)'
-    says 'stackctl import --symfs DIR takes them from below DIR'
+    says 'stackctl import --symfs DIR reads them from DIR'
     expect 0 "$stackctl" report -i "$store"
     shows 'recorded without a build-id on another host (elsewhere)'
     expect 0 "$stackctl" import "$tmp/foreign.data" --symfs / -o "$store"

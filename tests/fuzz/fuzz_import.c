@@ -15,7 +15,7 @@
 
 struct fuzz {
 	struct perfdata *reader;
-	struct import_processes *world;
+	struct import_processes *processes;
 	struct origin_table *origins;
 	struct import_stack *stack;
 };
@@ -42,7 +42,7 @@ static int take_sample(struct fuzz *f, const struct perfdata_record *record)
 	struct import_stack_frames path;
 	struct import_thread *thread;
 	uint32_t location;
-	int r = import_processes_thread(f->world, record->pid, record->tid, &thread);
+	int r = import_processes_thread(f->processes, record->pid, record->tid, &thread);
 
 	if (!r)
 		r = import_stack_take(f->stack, record, &path);
@@ -51,8 +51,8 @@ static int take_sample(struct fuzz *f, const struct perfdata_record *record)
 	fuzz_check(path.count > 0 && path.end < STACKD_END_COUNT);
 	check_origin(f, &path);
 	for (size_t i = 0; !r && i < path.count; i++) {
-		r = import_processes_locate(f->world, thread, &path.frames[i], &location);
-		fuzz_check(r || location < location_count(f->world->locations));
+		r = import_processes_locate(f->processes, thread, &path.frames[i], &location);
+		fuzz_check(r || location < location_count(f->processes->locations));
 	}
 	return r;
 }
@@ -62,17 +62,17 @@ static int take(struct fuzz *f, const struct perfdata_record *record)
 	if (record->kind == PERFDATA_SAMPLE)
 		return take_sample(f, record);
 	import_stack_event(f->stack, record);
-	return import_processes_event(f->world, record);
+	return import_processes_event(f->processes, record);
 }
 
 static int prepare(struct fuzz *f)
 {
 	static const struct utsname machine = {.nodename = "host", .release = "fuzz"};
-	int r = import_processes_new(f->reader, &machine, &f->world);
+	int r = import_processes_new(f->reader, &machine, &f->processes);
 
 	if (!r)
 		r = origin_table_new(&f->origins);
-	return r ? r : import_stack_new(f->reader, f->world, f->origins, &f->stack);
+	return r ? r : import_stack_new(f->reader, f->processes, f->origins, &f->stack);
 }
 
 static void read_all(struct perfdata *reader)
@@ -90,7 +90,7 @@ static void read_all(struct perfdata *reader)
 	fuzz_check(!r || r == -E2BIG);
 	import_stack_free(f.stack);
 	origin_table_free(f.origins);
-	import_processes_free(f.world);
+	import_processes_free(f.processes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -125,7 +125,7 @@ static void expect_note(uint64_t sample_type, uint64_t branch_type, const char *
 		fail_msg("'%s' is not in: %s", part, note_of(&f));
 	if (!part)
 		assert_string_equal(note_of(&f),
-				    "imported from perf; 1 of 1 program files were not taken "
+				    "imported from perf; 1 of 1 program files were not used "
 				    "(/bin/x): 1 not here; stackctl import --symfs DIR takes them "
 				    "from below DIR");
 	tear_down(&f);

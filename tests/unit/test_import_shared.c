@@ -33,7 +33,7 @@ struct totals {
 
 struct file {
 	struct perfdata *reader;
-	struct import_processes *world;
+	struct import_processes *processes;
 	struct origin_table *origins;
 	struct import_stack *stack;
 	struct totals t;
@@ -116,7 +116,7 @@ static void check_places(struct file *f, const struct perfdata_record *r,
 		if (!is_user(frame))
 			continue;
 		f->t.user_frames++;
-		f->t.outside += !import_processes_find(f->world, r->pid, address, &object, &offset);
+		f->t.outside += !import_processes_find(f->processes, r->pid, address, &object, &offset);
 	}
 }
 
@@ -125,7 +125,7 @@ static void check_sample(struct file *f, const struct perfdata_record *r)
 	struct import_stack_frames path;
 	struct import_thread *thread;
 
-	assert_int_equal(import_processes_thread(f->world, r->pid, r->tid, &thread), 0);
+	assert_int_equal(import_processes_thread(f->processes, r->pid, r->tid, &thread), 0);
 	assert_int_equal(import_stack_take(f->stack, r, &path), 0);
 	assert_true(path.count > 0);
 	f->t.samples++;
@@ -140,9 +140,9 @@ static void open_world(struct file *f)
 {
 	static const struct utsname machine = {.nodename = "another", .release = "0"};
 
-	assert_int_equal(import_processes_new(f->reader, &machine, &f->world), 0);
+	assert_int_equal(import_processes_new(f->reader, &machine, &f->processes), 0);
 	assert_int_equal(origin_table_new(&f->origins), 0);
-	assert_int_equal(import_stack_new(f->reader, f->world, f->origins, &f->stack), 0);
+	assert_int_equal(import_stack_new(f->reader, f->processes, f->origins, &f->stack), 0);
 }
 
 static struct totals check_file(const char *path)
@@ -155,19 +155,19 @@ static struct totals check_file(const char *path)
 	assert_true(fd >= 0);
 	assert_int_equal(perfdata_open(fd, &f.reader, &error), 0);
 	while ((r = perfdata_next(f.reader, &record)) == 1) {
-		if (!f.world)
+		if (!f.processes)
 			open_world(&f);
 		if (record.kind == PERFDATA_SAMPLE) {
 			check_sample(&f, &record);
 			continue;
 		}
 		import_stack_event(f.stack, &record);
-		assert_int_equal(import_processes_event(f.world, &record), 0);
+		assert_int_equal(import_processes_event(f.processes, &record), 0);
 	}
 	assert_int_equal(r, 0);
 	import_stack_free(f.stack);
 	origin_table_free(f.origins);
-	import_processes_free(f.world);
+	import_processes_free(f.processes);
 	perfdata_free(f.reader);
 	close(fd);
 	printf("%s: %zu samples, %zu leaves as sampled, %zu frames, %zu of the user's, %zu of branch "

@@ -81,15 +81,15 @@ static void test_headers(void **state)
 	(void)state;
 	expect_header_refused(0, 0x1234, -EBADMSG, "not a perf.data file");
 	expect_header_refused(0, PERFDATA_MAGIC_SWAPPED, -ENOTSUP, "big-endian");
-	expect_header_refused(0, PERFDATA_MAGIC_OLD, -ENOTSUP, "before Linux 3.0");
+	expect_header_refused(0, PERFDATA_MAGIC_OLD, -ENOTSUP, "older than Linux 3.0");
 	expect_header_refused(8, 1000, -EBADMSG, "header's size is 1000");
 	expect_header_refused(16, 3, -EBADMSG, "attribute's size is 3");
-	expect_header_refused(24, UINT64_MAX - 7, -EBADMSG, "list of events lies beyond");
+	expect_header_refused(24, UINT64_MAX - 7, -EBADMSG, "list of events is beyond");
 	expect_header_refused(32, 0, -EBADMSG, "describes no event");
-	expect_header_refused(32, UINT64_MAX, -EBADMSG, "more than makes sense");
-	expect_header_refused(40, UINT64_MAX, -EBADMSG, "said to begin");
-	expect_header_refused(48, 0, -EBADMSG, "was killed before");
-	expect_header_refused(48, UINT64_MAX, -EBADMSG, "cut off");
+	expect_header_refused(32, UINT64_MAX, -EBADMSG, "more than the limit");
+	expect_header_refused(40, UINT64_MAX, -EBADMSG, "invalid offset");
+	expect_header_refused(48, 0, -EBADMSG, "was killed before it completed");
+	expect_header_refused(48, UINT64_MAX, -EBADMSG, "truncated");
 	expect_header_refused(72, 1 << 24 | 1 << 3, -EBADMSG, "header feature");
 }
 
@@ -194,13 +194,13 @@ static void test_records(void **state)
 	(void)state;
 
 	expect_record_refused(PERF_RECORD_COMM, "too short for its event", zeros, 8);
-	expect_record_refused(PERF_RECORD_COMM, "is cut off", ones, 40); /* a name without end */
-	expect_record_refused(PERF_RECORD_MMAP, "is cut off", zeros, 32);
-	expect_record_refused(PERFDATA_RECORD_ATTR, "attribute says", zeros, 64);
+	expect_record_refused(PERF_RECORD_COMM, "is truncated", ones, 40); /* a name without end */
+	expect_record_refused(PERF_RECORD_MMAP, "is truncated", zeros, 32);
+	expect_record_refused(PERFDATA_RECORD_ATTR, "size of an event's attribute", zeros, 64);
 	expect_record_refused(PERFDATA_RECORD_FEATURE, "without a number", zeros, 4);
 	expect_record_refused(PERFDATA_RECORD_BUILD_ID, "build-id table", zeros, 8);
 	expect_record_refused(PERFDATA_RECORD_AUXTRACE, "without a size", zeros, 0);
-	expect_record_refused(PERFDATA_RECORD_AUXTRACE, "records end before", ones, 48);
+	expect_record_refused(PERFDATA_RECORD_AUXTRACE, "extend beyond the records", ones, 48);
 	expect_record_refused(PERFDATA_RECORD_EVENT_UPDATE, "of no event", zeros, 8);
 }
 
@@ -325,12 +325,12 @@ static void test_compressed_and_damaged(void **state)
 	small(&m);
 	buf_put(&b, "this was never compressed", 25);
 	make_take(&m, PERFDATA_RECORD_COMPRESSED, 0, &b);
-	expect_packed_refused(&m, "compressed data are damaged");
+	expect_packed_refused(&m, "compressed data is damaged");
 
 	small(&m); /* ends within a record */
 	m.records.len -= 8;
 	compress(&m, 60000, PERFDATA_RECORD_COMPRESSED);
-	expect_packed_refused(&m, "cut off within a compressed record");
+	expect_packed_refused(&m, "truncated within a compressed record");
 
 	small(&m); /* within one another */
 	compress(&m, 60000, PERFDATA_RECORD_COMPRESSED);
@@ -340,7 +340,7 @@ static void test_compressed_and_damaged(void **state)
 	small(&m);
 	make_u64(&b, UINT64_MAX);
 	make_take(&m, PERFDATA_RECORD_COMPRESSED2, 0, &b);
-	expect_packed_refused(&m, "longer than their record");
+	expect_packed_refused(&m, "longer than its record");
 }
 
 /* 64 MiB of rounds, which do nothing, in a few KiB. */
