@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "callgraph/code_model.h"
+#include "callgraph/code_graph.h"
 
 #define DEPTH 10
 #define PART  (UINT64_C(1) << 25) /* tags at a time, about */
@@ -170,7 +170,7 @@ static int load(const char *path, struct callgraph **ret_graph)
 	if (r == 0)
 		r = callgraph_new(ret_graph);
 	if (r == 0)
-		r = code_model_functions(model, *ret_graph);
+		r = code_graph_functions(model, *ret_graph);
 	if (r == 0)
 		r = callgraph_seal(*ret_graph);
 	code_model_free(model);

@@ -79,11 +79,11 @@ static double bench_enumerate(const struct bench_case *c, const struct callgraph
 static double bench_decode(const struct callgraph *graph, const uint32_t *path, uint32_t n)
 {
 	struct tag_search_options options = {.root = 0};
-	struct tag_query query = {.tag = tag_search_tag(graph, path, n),
-				  .leaf = path[n - 1],
-				  .budget_ns = UINT64_C(60000000000)};
+	struct tag_search_query query = {.tag = tag_search_tag(graph, path, n),
+					 .leaf = path[n - 1],
+					 .budget_ns = UINT64_C(60000000000)};
 	struct tag_search *search;
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 	double start = now_s();
 	bool is_right;
 

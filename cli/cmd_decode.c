@@ -240,7 +240,7 @@ static const char *cmd_decode_status(const struct tag_batch_item *answer)
 static void text(struct cmd_decode_run *run, const struct tag_batch_item *answer)
 {
 	for (size_t i = 0; i < answer->n; i++) {
-		const struct tag_path *path = &answer->paths[i];
+		const struct tag_search_path *path = &answer->paths[i];
 
 		text_printf(&run->line, "%016" PRIx64 "\t%s", answer->tag,
 			    path->n ? "" : "[nothing called yet]");
@@ -271,7 +271,7 @@ static void json(struct cmd_decode_run *run, const struct tag_batch_item *answer
 		text_printf(&run->line, ",\"of\":\"%s\"", run->of_places ? "places" : "functions");
 	text_put_raw(&run->line, ",\"paths\":[");
 	for (size_t i = 0; i < answer->n; i++) {
-		const struct tag_path *path = &answer->paths[i];
+		const struct tag_search_path *path = &answer->paths[i];
 
 		text_printf(&run->line, "%s{\"unmodelled\":%u,\"functions\":[", i ? "," : "",
 			    path->unmodelled);

@@ -18,7 +18,7 @@
 #include "cmd.h"
 #include "elf/elf_libraries.h"
 #include "message.h"
-#include "callgraph/code_model.h"
+#include "callgraph/code_graph.h"
 #include "callgraph/plugin_model.h"
 #include "callgraph/observed_model.h"
 #include "tag_input.h"
@@ -209,8 +209,8 @@ static int decode_model_calls(const struct decode_load *load, struct callgraph *
 	if (!load->has_code)
 		return 0;
 	if (load->has_places)
-		return code_model_places(load->code, graph);
-	return code_model_has_hooks(load->code) ? code_model_functions(load->code, graph) : 0;
+		return code_graph_locations(load->code, graph);
+	return code_model_has_hooks(load->code) ? code_graph_functions(load->code, graph) : 0;
 }
 
 static int seal(const struct decode_load *load, struct callgraph **ret_graph)

@@ -17,7 +17,7 @@
 /* A frame whose function keeps a tag. */
 struct link {
 	size_t frame;
-	struct tag_place function;
+	struct tagged_code function;
 	bool is_doubtful; /* it may not be in the tag */
 };
 
@@ -69,7 +69,7 @@ static const struct object *object_of(const struct tag_paths *t, const struct lo
 }
 
 static bool find_function(const struct tag_paths *t, const struct object *object, uint64_t offset,
-			  struct tag_place *ret_function)
+			  struct tagged_code *ret_function)
 {
 	struct tagged_functions *functions = tagger_functions(t->with.tagger, object);
 	uint64_t vaddr;
@@ -310,7 +310,7 @@ static int take_mark(struct tag_paths *t, uint64_t tag, struct tag_path *ret_pat
 static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
 		  const struct object *object, uint64_t offset)
 {
-	struct tag_place function;
+	struct tagged_code function;
 	uint64_t entry;
 
 	if (object->number != meaning->object)

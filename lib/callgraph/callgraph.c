@@ -2,13 +2,13 @@
 /*
  * The call graph; see callgraph.h.
  *
- * While it is filled, edges are a plain list. Sealing turns the list into two sorted adjacency
- * arrays, one a direction (a row of node numbers for each node, all rows in one array), by two
- * passes of counting sort: first by the far end, then by the near end, so that every row comes out
- * ascending and equal edges stand side by side.
+ * While the graph is filled, its edges are a list. Sealing converts the list into two sorted
+ * adjacency arrays, one for each direction (compressed rows: a row of node numbers for each node,
+ * all rows in one array), by two passes of counting sort: by the far end, then by the near end.
+ * This makes every row ascending, with equal edges adjacent.
  *
- * Chains of transparent nodes are removed before that: what a transparent node reaches through
- * others becomes its own. The walk over them marks what it has seen, so cycles end it.
+ * Chains of transparent nodes are collapsed before that: a transparent node gets an edge to every
+ * real node that it reaches through others. The walk marks visited nodes, so cycles end it.
  */
 #include "callgraph/callgraph.h"
 
@@ -110,10 +110,10 @@ static const char *keep_name(struct callgraph *graph, const char *name)
 static int grow_index(struct callgraph *graph)
 {
 	struct hash_index grown;
-	int r = hash_index_grow(&graph->index, &grown);
+	int err = hash_index_grow(&graph->index, &grown);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (uint32_t i = 0; i < graph->nodes.count; i++)
 		hash_index_put(&grown,
 			       callgraph_key(graph->nodes.items[i].id,
@@ -129,17 +129,17 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 {
 	struct callgraph_node added = *node;
 	uint32_t number = (uint32_t)graph->nodes.count;
-	int r;
+	int err;
 
 	if (graph->is_sealed)
 		return -EBUSY;
 	if (number >= CALLGRAPH_MAX_NODES)
 		return -E2BIG;
-	r = VEC_RESERVE(&graph->nodes, 1);
-	if (r == 0 && hash_index_full(&graph->index))
-		r = grow_index(graph);
-	if (r < 0)
-		return r;
+	err = VEC_RESERVE(&graph->nodes, 1);
+	if (err == 0 && hash_index_full(&graph->index))
+		err = grow_index(graph);
+	if (err < 0)
+		return err;
 	added.name = keep_name(graph, node->name);
 	if (!added.name)
 		return -ENOMEM;
@@ -150,7 +150,7 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 	return 0;
 }
 
-/* The first node with this id, of this kind, and if given of this name. */
+/* Finds the first node with this id, of this kind and, unless `name` is NULL, of this name. */
 static uint32_t probe(const struct callgraph *graph, uint64_t id, bool is_transparent,
 		      const char *name)
 {
@@ -217,7 +217,7 @@ void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bit
 
 int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
 {
-	int r;
+	int err;
 
 	if (graph->is_sealed)
 		return -EBUSY;
@@ -225,9 +225,9 @@ int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
 		return -EINVAL;
 	if (graph->pairs.count >= CALLGRAPH_MAX_EDGES)
 		return -E2BIG;
-	r = VEC_RESERVE(&graph->pairs, 1);
-	if (r < 0)
-		return r;
+	err = VEC_RESERVE(&graph->pairs, 1);
+	if (err < 0)
+		return err;
 	graph->pairs.items[graph->pairs.count++] = (struct callgraph_pair){caller, callee};
 	return 0;
 }
@@ -254,7 +254,7 @@ static uint32_t callgraph_end(const struct callgraph_pair *pair, bool by_caller)
 	return by_caller ? pair->caller : pair->callee;
 }
 
-/* One stable pass of counting sort. */
+/* Sorts the edges by one end: a stable pass of counting sort. */
 static int sort(struct callgraph *graph, bool by_caller)
 {
 	size_t n = graph->pairs.count;
@@ -291,7 +291,7 @@ static void unique(struct callgraph *graph)
 	graph->pairs.count = kept;
 }
 
-/* The rows of one direction, of pairs sorted by their near end. */
+/* Makes the rows of one direction from pairs that are sorted by their near end. */
 static int callgraph_rows(const struct callgraph *graph, bool by_caller,
 			  struct callgraph_side *ret_side)
 {
@@ -318,21 +318,21 @@ static int callgraph_rows(const struct callgraph *graph, bool by_caller,
 
 static int sort_both(struct callgraph *graph)
 {
-	int r = sort(graph, false);
+	int err = sort(graph, false);
 
-	if (r == 0)
-		r = sort(graph, true);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = sort(graph, true);
+	if (err < 0)
+		return err;
 	unique(graph);
 	return callgraph_rows(graph, true, &graph->callees);
 }
 
 struct callgraph_walk {
-	VEC(uint32_t) queue; /* transparent nodes reached from one */
-	uint32_t *seen;	     /* by node: the one that it was last reached from, plus 1 */
+	VEC(uint32_t) queue; /* transparent nodes reached from the start */
+	uint32_t *seen;	     /* by node: the start that it was last reached from, plus 1 */
 	VEC(struct callgraph_pair) added;
-	size_t steps; /* edges looked at: a long chain would make them grow with its square */
+	size_t steps; /* visited edges, bounded since they grow with a chain's length squared */
 };
 
 static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start,
@@ -365,48 +365,48 @@ static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, 
 	return 0;
 }
 
-/* What `start` reaches through other transparent nodes becomes its own. */
+/* Adds edges from `start` to the real nodes that it reaches through other transparent nodes. */
 static int walk_from(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start)
 {
-	int r;
+	int err;
 
 	walk->queue.count = 0;
 	walk->seen[start] = start + 1;
-	r = walk_row(graph, walk, start, start);
-	for (size_t i = 0; r == 0 && i < walk->queue.count; i++)
-		r = walk_row(graph, walk, start, walk->queue.items[i]);
-	return r;
+	err = walk_row(graph, walk, start, start);
+	for (size_t i = 0; err == 0 && i < walk->queue.count; i++)
+		err = walk_row(graph, walk, start, walk->queue.items[i]);
+	return err;
 }
 
-/* A node that can call itself through a set gets an edge to itself, so that recursion through
- * pointers and virtual calls is as easily followed as any other. */
+/* Adds an edge to itself to each node that can call itself through a set, so that recursion through
+ * pointers and virtual calls costs the search as little as direct recursion. */
 static int self_edges(struct callgraph *graph)
 {
 	uint32_t n = (uint32_t)graph->nodes.count, count, first, n_back;
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t hub = 0; r == 0 && hub < n; hub++) {
+	for (uint32_t hub = 0; err == 0 && hub < n; hub++) {
 		const uint32_t *callees = callgraph_callees(graph, hub, &count, &first);
 
 		if (!graph->nodes.items[hub].is_transparent || graph->nodes.items[hub].unlikely)
 			continue;
-		for (uint32_t i = 0; r == 0 && i < count; i++) {
+		for (uint32_t i = 0; err == 0 && i < count; i++) {
 			const uint32_t *back =
 				callgraph_callees(graph, callees[i], &n_back, &first);
 
 			if (row_has(back, n_back, hub))
-				r = callgraph_edge(graph, callees[i], callees[i]);
+				err = callgraph_edge(graph, callees[i], callees[i]);
 		}
 	}
-	return r < 0 ? r : sort_both(graph);
+	return err < 0 ? err : sort_both(graph);
 }
 
-/* Edges between two transparent nodes go, those that were walked come. */
+/* Replaces the edges between transparent nodes by those that the walk has added. */
 static int replace(struct callgraph *graph, const struct callgraph_walk *walk)
 {
 	struct callgraph_pair *p = graph->pairs.items;
 	size_t kept = 0;
-	int r;
+	int err;
 
 	for (size_t i = 0; i < graph->pairs.count; i++)
 		if (!graph->nodes.items[p[i].caller].is_transparent ||
@@ -415,9 +415,9 @@ static int replace(struct callgraph *graph, const struct callgraph_walk *walk)
 	graph->pairs.count = kept;
 	if (kept + walk->added.count > CALLGRAPH_MAX_EDGES)
 		return -E2BIG;
-	r = VEC_RESERVE(&graph->pairs, walk->added.count + 1);
-	if (r < 0)
-		return r;
+	err = VEC_RESERVE(&graph->pairs, walk->added.count + 1);
+	if (err < 0)
+		return err;
 	if (walk->added.count)
 		memcpy(graph->pairs.items + kept, walk->added.items,
 		       walk->added.count * sizeof(*graph->pairs.items));
@@ -428,39 +428,39 @@ static int replace(struct callgraph *graph, const struct callgraph_walk *walk)
 static int flatten(struct callgraph *graph)
 {
 	struct callgraph_walk walk = {0};
-	int r = 0;
+	int err = 0;
 
 	walk.seen = calloc(graph->nodes.count + 1, sizeof(*walk.seen));
 	if (!walk.seen)
 		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < graph->nodes.count; i++)
+	for (uint32_t i = 0; err == 0 && i < graph->nodes.count; i++)
 		if (graph->nodes.items[i].is_transparent)
-			r = walk_from(graph, &walk, i);
-	if (r == 0)
-		r = replace(graph, &walk);
-	if (r == 0)
-		r = self_edges(graph);
+			err = walk_from(graph, &walk, i);
+	if (err == 0)
+		err = replace(graph, &walk);
+	if (err == 0)
+		err = self_edges(graph);
 	free(walk.seen);
 	free(walk.queue.items);
 	free(walk.added.items);
-	return r;
+	return err;
 }
 
 int callgraph_seal(struct callgraph *graph)
 {
-	int r;
+	int err;
 
 	if (graph->is_sealed)
 		return 0;
-	r = sort_both(graph);
-	if (r == 0 && graph->n_real != graph->nodes.count)
-		r = flatten(graph);
-	if (r == 0)
-		r = sort(graph, false);
-	if (r == 0)
-		r = callgraph_rows(graph, false, &graph->callers);
-	if (r < 0)
-		return r;
+	err = sort_both(graph);
+	if (err == 0 && graph->n_real != graph->nodes.count)
+		err = flatten(graph);
+	if (err == 0)
+		err = sort(graph, false);
+	if (err == 0)
+		err = callgraph_rows(graph, false, &graph->callers);
+	if (err < 0)
+		return err;
 	free(graph->pairs.items);
 	graph->pairs.items = NULL;
 	graph->pairs.count = graph->pairs.cap = 0;
@@ -468,7 +468,7 @@ int callgraph_seal(struct callgraph *graph)
 	return 0;
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
 bool callgraph_is_sealed(const struct callgraph *graph)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model that tags are decoded against: who can call whom.
+ * The call graph against which tags are decoded.
  *
- * A node is what a tag's chain is made of: a function of an instrumented program, or a location of
- * a recording. Some things pass calls on without standing in the chain: functions that were left
- * out of the instrumentation, and sets such as "whatever has its address taken and this type".
- * They are transparent nodes: the search walks through them and their id never enters a tag.
+ * A real node is a link of a tag's chain: a function of an instrumented program, or a location of a
+ * recording. A transparent node passes calls on without being a link: a function without
+ * instrumentation, or a set such as "all functions of this type whose address is taken". The
+ * search walks through it, and its id never enters a tag.
  *
- * A graph is filled, then sealed; only a sealed one can be asked for edges. Sealing replaces chains
- * of transparent nodes, so that between two real nodes stands at most one:
+ * A graph is filled, then sealed; edges can be queried only after that. Sealing collapses chains of
+ * transparent nodes, so that there is at most one between two real nodes:
  *
  *     f ──► g                 an edge
  *     f ──► (hub) ──► g, h    thousands of callers times thousands of targets, stored as their sum
@@ -28,63 +28,70 @@ struct callgraph;
 
 struct callgraph_node {
 	uint64_t id;
-	const char *name; /* as the model has it, mangled or not; lives as long as the graph */
+	const char *name; /* as in the model, mangled or not; lives as long as the graph */
 	bool is_transparent;
-	uint8_t unlikely; /* transparent: so many bits less likely than other callees */
+	uint8_t unlikely; /* transparent: calls through it are this many bits less likely */
 	bool is_root;	  /* paths are known to begin here */
-	bool is_entry;	  /* they can: its address is taken */
-	bool is_public;	  /* they can, too: foreign code may call it */
-	bool is_leaf;	  /* calls nothing: paths end here */
+	bool is_entry;	  /* paths can begin here: its address is taken */
+	bool is_public;	  /* paths can begin here: foreign code may call it */
+	bool is_leaf;	  /* calls nothing, so paths end here */
 };
 
-int callgraph_new(struct callgraph **ret_graph); /* 0 or -ENOMEM */
-void callgraph_free(struct callgraph *graph);
+/* Makes an empty graph. Returns 0 or -ENOMEM. */
+int callgraph_new(struct callgraph **ret_graph);
+void callgraph_free(struct callgraph *graph); /* accepts NULL */
 
-/* The node with this id and name, entered if it is new; equal ids with different names are
- * different nodes. The name is copied. 0, -ENOMEM, -E2BIG (CALLGRAPH_MAX_NODES), -EBUSY if sealed.
- */
+/* Finds the real node with this id and name, or adds it. Equal ids with different names are
+ * different nodes. Copies the name. Returns 0; -ENOMEM; -E2BIG: CALLGRAPH_MAX_NODES; -EBUSY: the
+ * node is new and the graph sealed. */
 int callgraph_node(struct callgraph *graph, uint64_t id, const char *name, uint32_t *ret_node);
 
-/* The same for a node that does not stand in tags. Its id is a key of its own kind. */
+/* The same for a transparent node, whose id is in a space of its own. */
 int callgraph_transparent(struct callgraph *graph, uint64_t id, const char *name,
 			  uint32_t *ret_node);
 
+/* Set an attribute of a node; see struct callgraph_node. */
 void callgraph_set_root(struct callgraph *graph, uint32_t node);
 void callgraph_set_entry(struct callgraph *graph, uint32_t node);
 void callgraph_set_public(struct callgraph *graph, uint32_t node);
 void callgraph_set_leaf(struct callgraph *graph, uint32_t node);
 void callgraph_set_unlikely(struct callgraph *graph, uint32_t node, unsigned bits);
 
-/* 0, -ENOMEM, -EINVAL (no such node), -E2BIG (CALLGRAPH_MAX_EDGES), -EBUSY if sealed. Repeated
- * edges count once. */
+/* Adds an edge; repeated edges count once. Returns 0; -ENOMEM; -EINVAL: no such node; -E2BIG:
+ * CALLGRAPH_MAX_EDGES; -EBUSY: the graph is sealed. */
 int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
 
-/* 0, -ENOMEM, or -E2BIG: chains of transparent nodes stand for more than CALLGRAPH_MAX_EDGES. */
+/* Seals the graph. Returns 0; -ENOMEM; -E2BIG: the transparent nodes collapse to more than
+ * CALLGRAPH_MAX_EDGES. After an error the graph can only be freed. */
 int callgraph_seal(struct callgraph *graph);
 
+/* The state of the graph: the numbers of all nodes and of the real ones, of edges, and of allocated
+ * bytes. Before sealing, repeated edges count. */
 bool callgraph_is_sealed(const struct callgraph *graph);
-uint32_t callgraph_count(const struct callgraph *graph);	/* nodes */
-uint32_t callgraph_count_real(const struct callgraph *graph);	/* that are not transparent */
-uint64_t callgraph_edge_count(const struct callgraph *graph);	/* of the sealed graph */
-uint64_t callgraph_memory_bytes(const struct callgraph *graph); /* allocated */
+uint32_t callgraph_count(const struct callgraph *graph);
+uint32_t callgraph_count_real(const struct callgraph *graph);
+uint64_t callgraph_edge_count(const struct callgraph *graph);
+uint64_t callgraph_memory_bytes(const struct callgraph *graph);
 
-/* Lives until the next callgraph_node(). `node` must be below callgraph_count(). */
+/* Returns a node, valid until a node is added. `node` must be below callgraph_count(). */
 const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_t node);
 
-/* The first node that stands in tags with this id, or with this name; CALLGRAPH_NONE. By id it is
- * a probe, by name a scan over all nodes. */
+/* Return the first real (or transparent) node with this id, or the first real node with this name;
+ * CALLGRAPH_NONE: there is none. Ids are hashed; a name takes a scan over all nodes. */
 uint32_t callgraph_find(const struct callgraph *graph, uint64_t id);
 uint32_t callgraph_find_transparent(const struct callgraph *graph, uint64_t id);
 uint32_t callgraph_find_name(const struct callgraph *graph, const char *name);
 
-/* Nodes on the other side of a node's edges, ascending, and the number of the first of these edges:
- * edges are numbered in this order, node by node, separately for the two directions. */
+/* Return the nodes that a node calls, or that call it, ascending, with their count and the number
+ * of the first of these edges. Edges are numbered in this order, node by node, separately for the
+ * two directions. The graph must be sealed; the array lives as long as it. */
 const uint32_t *callgraph_callees(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
 				  uint32_t *ret_first);
 const uint32_t *callgraph_callers(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
 				  uint32_t *ret_first);
 
-/* Whether one real node can call another, directly or through a transparent one. */
+/* Whether one real node can call another, directly or through a transparent one. The graph must be
+ * sealed. */
 bool callgraph_can_call(const struct callgraph *graph, uint32_t caller, uint32_t callee);
 
 #endif

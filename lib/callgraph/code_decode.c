@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a scan; see code_scan.h. Zydis decodes them.
+ * The instructions of a scan; see code_decode.h.
  *
- * Only what an instruction's fields say is used: where it branches to, which address it computes
- * (lea, mov $number). Registers are followed as far as an address that is loaded or copied, so that
+ * Only the fields of single instructions are evaluated: branch targets, and the addresses that lea
+ * and mov $number load. Registers are tracked through loads and copies of such addresses, so that
  * the argument of a hook of -finstrument-functions is known:
  *
  *     lea  f(%rip), %rdi ; call __cyg_profile_func_enter       f is entered here
@@ -11,10 +11,12 @@
  * f is this function, or one that is inlined in it. An address that is loaded for a hook does not
  * count as taken.
  *
- * An indirect jump is one of a switch if its target was added up, comes from a table with a scaled
- * index, or it has the prefix that compilers give to those ("notrack"); else it ends the function
- * with a call through a pointer.
+ * An indirect jump belongs to a switch if its target is a sum, or comes from a table with a scaled
+ * index, or if it has the prefix that compilers use for switches ("notrack"). Any other ends the
+ * function with a tail call through a pointer.
  */
+#include "callgraph/code_decode.h"
+
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -35,8 +37,9 @@ struct code_decode {
 	uint64_t vaddr; /* of the instruction */
 	ZydisDecodedInstruction is;
 	ZydisMnemonic before;
-	uint32_t holds[CODE_DECODE_REGISTERS]; /* functions whose address they have, plus 1 */
-	VEC(uint32_t) loaded, entered;	       /* functions: addresses loaded; of hooks */
+	uint32_t holds[CODE_DECODE_REGISTERS]; /* the function whose address is in it, plus 1 */
+	VEC(uint32_t) loaded;		       /* functions whose address is loaded */
+	VEC(uint32_t) entered;		       /* those that are a hook's argument */
 	unsigned seen;			       /* instructions of the function */
 	bool can_be_first;
 };
@@ -51,8 +54,8 @@ static bool is_memory(const struct code_decode *d)
 	return d->is.attributes & ZYDIS_ATTRIB_HAS_MODRM && d->is.raw.modrm.mod != 3;
 }
 
-/* The operand is memory at a distance from the instruction. */
-static bool relative(const struct code_decode *d, uint64_t *ret_vaddr)
+/* Whether the operand is memory relative to the program counter. */
+static bool is_relative(const struct code_decode *d, uint64_t *ret_vaddr)
 {
 	if (!(d->is.attributes & ZYDIS_ATTRIB_HAS_MODRM) || d->is.raw.modrm.mod != 0 ||
 	    d->is.raw.modrm.rm != 5)
@@ -71,7 +74,7 @@ static unsigned code_decode_rm(const struct code_decode *d)
 	return d->is.raw.modrm.rm | (unsigned)d->is.raw.rex.B << 3;
 }
 
-/* --- what was found ------------------------------------------------------------------------ */
+/* --- calls --------------------------------------------------------------------------------- */
 
 static int code_decode_add(struct code_decode *d, enum code_call_kind kind, uint32_t target,
 			   bool is_jump)
@@ -125,14 +128,14 @@ static int code_decode_function(struct code_decode *d, uint32_t target, bool is_
 	return code_decode_add(d, CODE_CALL_FUNCTION, target, is_jump);
 }
 
-/* A call or jump to a known place. */
+/* Adds a call of, or jump to, a known address. */
 static int direct(struct code_decode *d, uint64_t to, bool is_jump)
 {
 	uint32_t target = code_scanner_find(d->s, to), number;
 	const char *name;
 	char import[1024];
 	uint64_t start;
-	int r;
+	int err;
 
 	if (target != CODE_SCAN_NONE) {
 		if (d->s->functions.items[target].start == to) {
@@ -148,8 +151,8 @@ static int direct(struct code_decode *d, uint64_t to, bool is_jump)
 		return 0;
 	strcpy(import, name);
 	import[strcspn(import, "@")] = '\0'; /* "malloc@plt" */
-	r = strings_intern(d->s->names, import, &number);
-	return r < 0 ? -ENOMEM : code_decode_import(d, number, is_jump);
+	err = strings_intern(d->s->names, import, &number);
+	return err < 0 ? -ENOMEM : code_decode_import(d, number, is_jump);
 }
 
 static int pointer(struct code_decode *d, bool is_jump)
@@ -168,14 +171,14 @@ static bool is_switch(const struct code_decode *d)
 	return d->before == ZYDIS_MNEMONIC_ADD;
 }
 
-/* Through a register or memory, which may be a slot of the GOT. */
+/* Adds a call or jump through a register or memory, which may be a slot of the GOT. */
 static int indirect(struct code_decode *d, bool is_jump)
 {
 	const struct code_slot *slot = NULL;
 	uint64_t vaddr;
 	uint32_t held;
 
-	if (relative(d, &vaddr))
+	if (is_relative(d, &vaddr))
 		slot = code_scanner_slot(d->s, vaddr);
 	if (slot && slot->function != CODE_SCAN_NONE)
 		return code_decode_function(d, slot->function, is_jump);
@@ -206,7 +209,7 @@ static int load(struct code_decode *d, unsigned to, uint64_t vaddr)
 	return 0;
 }
 
-/* mov between registers, from a slot, or of a number. */
+/* Tracks a mov between registers, from a slot, or of a number. */
 static int code_decode_mov(struct code_decode *d)
 {
 	const struct code_slot *slot;
@@ -218,20 +221,20 @@ static int code_decode_mov(struct code_decode *d)
 		d->holds[code_decode_reg(d)] = d->holds[code_decode_rm(d)];
 	} else if (d->is.opcode == 0x8b) {
 		d->holds[code_decode_reg(d)] = 0;
-		slot = relative(d, &vaddr) ? code_scanner_slot(d->s, vaddr) : NULL;
+		slot = is_relative(d, &vaddr) ? code_scanner_slot(d->s, vaddr) : NULL;
 		if (slot && slot->function != CODE_SCAN_NONE)
 			d->holds[code_decode_reg(d)] = slot->function + 1;
 	} else if (d->s->is_fixed && d->is.opcode >= 0xb8 && d->is.opcode <= 0xbf) {
 		return load(d, (d->is.opcode & 7) | (unsigned)d->is.raw.rex.B << 3,
 			    d->is.raw.imm[0].value.u);
 	} else if (d->s->is_fixed && d->is.opcode == 0xc7) {
-		/* to memory: it holds nothing that is followed */
+		/* A store to memory takes the address, but changes no register. */
 		if (is_memory(d)) {
 			uint32_t kept = d->holds[0];
-			int r = load(d, 0, d->is.raw.imm[0].value.u);
+			int err = load(d, 0, d->is.raw.imm[0].value.u);
 
 			d->holds[0] = kept;
-			return r;
+			return err;
 		}
 		return load(d, code_decode_rm(d), d->is.raw.imm[0].value.u);
 	}
@@ -241,15 +244,15 @@ static int code_decode_mov(struct code_decode *d)
 static int code_decode_push(struct code_decode *d)
 {
 	uint32_t kept = d->holds[0];
-	int r = 0;
+	int err = 0;
 
 	if (d->s->is_fixed && d->is.opcode == 0x68)
-		r = load(d, 0, d->is.raw.imm[0].value.u);
+		err = load(d, 0, d->is.raw.imm[0].value.u);
 	d->holds[0] = kept;
-	return r;
+	return err;
 }
 
-/* What a function gets as an argument of the entry point's call: main, of the C library's start. */
+/* Marks main: the entry point passes it to the C library's start code as the first argument. */
 static void code_decode_main(struct code_decode *d)
 {
 	uint32_t main = d->holds[CODE_DECODE_RDI];
@@ -262,24 +265,24 @@ static void code_decode_main(struct code_decode *d)
 
 static int branch(struct code_decode *d, bool is_jump)
 {
-	bool is_relative = d->is.raw.imm[0].is_relative;
-	int r;
+	bool is_direct = d->is.raw.imm[0].is_relative;
+	int err;
 
 	if (!is_jump)
 		code_decode_main(d);
-	if (is_relative)
-		r = direct(d, next(d) + (uint64_t)d->is.raw.imm[0].value.s, is_jump);
+	if (is_direct)
+		err = direct(d, next(d) + (uint64_t)d->is.raw.imm[0].value.s, is_jump);
 	else
-		r = indirect(d, is_jump);
-	if (!is_jump) /* what the callee need not keep: rax, rcx, rdx, rsi, rdi, r8-r11 */
+		err = indirect(d, is_jump);
+	if (!is_jump) /* forget the caller-saved registers: rax, rcx, rdx, rsi, rdi, r8-r11 */
 		for (unsigned i = 0; i < CODE_DECODE_REGISTERS; i++)
 			if (0x0fc7u >> i & 1)
 				d->holds[i] = 0;
-	return r;
+	return err;
 }
 
-/* The outermost function clears %rbp before all else, as the ABI has it. */
-static void look_first(struct code_decode *d)
+/* Recognizes the outermost function: by the ABI, its first instruction clears %rbp. */
+static void check_first(struct code_decode *d)
 {
 	if (d->is.mnemonic == ZYDIS_MNEMONIC_ENDBR64 || ++d->seen > 1)
 		return;
@@ -292,7 +295,7 @@ static int instruction(struct code_decode *d)
 {
 	uint64_t vaddr;
 
-	look_first(d);
+	check_first(d);
 	switch (d->is.meta.category) {
 	case ZYDIS_CATEGORY_CALL:
 		return branch(d, false);
@@ -304,7 +307,7 @@ static int instruction(struct code_decode *d)
 	}
 	switch (d->is.mnemonic) {
 	case ZYDIS_MNEMONIC_LEA:
-		if (relative(d, &vaddr))
+		if (is_relative(d, &vaddr))
 			return load(d, code_decode_reg(d), vaddr);
 		d->holds[code_decode_reg(d)] = 0;
 		return 0;
@@ -328,8 +331,8 @@ static bool code_decode_has(const uint32_t *list, size_t n, uint32_t value)
 	return false;
 }
 
-/* Addresses that were loaded are taken, but for those that hooks got: in a hooked file's function,
- * its own. */
+/* Marks the functions whose address was loaded as taken, except for the arguments of hooks; in a
+ * function with hooks, its own address is one. */
 static void code_decode_end(struct code_decode *d)
 {
 	struct code_function *f = d->s->functions.items;
@@ -345,29 +348,29 @@ static void code_decode_end(struct code_decode *d)
 
 static int code_decode_bytes(struct code_decode *d, uint64_t start, size_t len)
 {
-	int r = 0;
+	int err = 0;
 
 	memset(d->holds, 0, sizeof(d->holds));
 	d->loaded.count = d->entered.count = 0;
 	d->seen = 0;
 	d->can_be_first = false;
 	d->before = ZYDIS_MNEMONIC_INVALID;
-	for (size_t at = 0; r == 0 && at < len;) {
+	for (size_t at = 0; err == 0 && at < len;) {
 		d->vaddr = start + at;
 		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&d->decoder, NULL, d->bytes + at,
 							      len - at, &d->is))) {
 			at++;
 			continue;
 		}
-		r = instruction(d);
+		err = instruction(d);
 		d->before = d->is.mnemonic;
 		at += d->is.length;
 	}
 	code_decode_end(d);
-	return r;
+	return err;
 }
 
-/* Bytes of a function into the buffer; how many. */
+/* Reads the bytes of a function into the buffer. Returns their number or a negative errno. */
 static int64_t code_decode_read(struct code_decode *d, const struct code_function *f)
 {
 	uint64_t len = f->end - f->start, offset;
@@ -385,12 +388,12 @@ static int64_t code_decode_read(struct code_decode *d, const struct code_functio
 	return elf_file_read(d->s->file, offset, d->bytes, len);
 }
 
-static int code_decode_all(struct code_decode *d)
+static int decode_functions(struct code_decode *d)
 {
 	uint64_t total = 0;
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < d->s->functions.count; i++) {
+	for (uint32_t i = 0; err == 0 && i < d->s->functions.count; i++) {
 		int64_t len = code_decode_read(d, &d->s->functions.items[i]);
 
 		d->function = i;
@@ -400,47 +403,47 @@ static int code_decode_all(struct code_decode *d)
 		total += (uint64_t)len;
 		if (total > CODE_SCAN_MAX_BYTES)
 			return -E2BIG;
-		r = code_decode_bytes(d, d->s->functions.items[i].start, (size_t)len);
+		err = code_decode_bytes(d, d->s->functions.items[i].start, (size_t)len);
 	}
-	return r;
+	return err;
 }
 
-int code_decode(struct code_scanner *s)
+int code_decode_all(struct code_scanner *s)
 {
 	struct code_decode d = {.s = s};
-	int r;
+	int err;
 
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&d.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return -EINVAL;
-	r = code_decode_all(&d);
+	err = decode_functions(&d);
 	free(d.bytes);
 	free(d.loaded.items);
 	free(d.entered.items);
-	return r;
+	return err;
 }
 
-int code_scan_instructions(const struct code_scan *scan, const struct elf_file *file,
-			   uint32_t function, int (*each)(void *arg, uint64_t vaddr), void *arg)
+int code_decode_each(const struct code_scan *scan, const struct elf_file *file, uint32_t function,
+		     int (*each)(void *arg, uint64_t vaddr), void *arg)
 {
 	struct code_scanner s = {.file = file};
 	struct code_decode d = {.s = &s};
 	const struct code_function *f = &scan->functions[function];
 	int64_t len = code_decode_read(&d, f);
-	int r = len < 0 ? (int)len : 0;
+	int err = len < 0 ? (int)len : 0;
 
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&d.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
-		r = -EINVAL;
-	for (int64_t at = 0; r == 0 && at < len;) {
+		err = -EINVAL;
+	for (int64_t at = 0; err == 0 && at < len;) {
 		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&d.decoder, NULL, d.bytes + at,
 							      (ZyanUSize)(len - at), &d.is))) {
 			at++;
 			continue;
 		}
-		r = each(arg, f->start + (uint64_t)at);
+		err = each(arg, f->start + (uint64_t)at);
 		at += d.is.length;
 	}
 	free(d.bytes);
-	return r;
+	return err;
 }

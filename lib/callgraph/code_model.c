@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of a model; see code_model.h. What is made of them: code_graph.c. */
+/* The files of a code model; see code_model.h. */
 #include "callgraph/code_model.h"
 
 #include <errno.h>
@@ -35,13 +35,13 @@ void code_model_free(struct code_model *model)
 int code_model_take(struct code_model *model, struct elf_file *file, const char *name)
 {
 	struct code_file f = {.file = file};
-	int r;
+	int err;
 
 	if (VEC_RESERVE(&model->files, 1) < 0)
 		return -ENOMEM;
-	r = code_scan_read(file, &f.scan);
-	if (r < 0)
-		return r;
+	err = code_scan_read(file, &f.scan);
+	if (err < 0)
+		return err;
 	f.name = strdup(text_basename(name));
 	if (!f.name) {
 		code_scan_release(&f.scan);

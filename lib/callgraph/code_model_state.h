@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the model and the graphs that are made of it share; see code_model.h. */
+/* The contents of a code model, shared with the graphs that are made of it; see code_model.h. */
 #ifndef CALLGRAPH_CODE_MODEL_STATE_H
 #define CALLGRAPH_CODE_MODEL_STATE_H
 
@@ -10,7 +10,7 @@
 struct code_file {
 	struct elf_file *file; /* owned */
 	struct code_scan scan;
-	char *name; /* without folders */
+	char *name; /* owned; without directories */
 };
 
 struct code_model {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of a scan: functions, slots, names; see code_scan.h.
+ * The tables of a scan; see code_scan.h.
  *
- *   .eh_frame_hdr   functions, made disjoint: one that lies in another is cut off
- *   symbols         functions that have no unwind entry
- *   relocations     which slot of the GOT holds which name, which functions data points to
- *                   names, and what other files can call
+ *   .eh_frame_hdr   functions, made disjoint: each ends where the next one starts
+ *   symbols         functions without an unwind entry, names, exports
+ *   relocations     names of the slots of the GOT, functions to which data points
  *
- * Compilers split functions: what is unlikely goes elsewhere, with an entry of its own. Such a part
- * is told by its symbol ("f.cold"), or by being jumped to by one function only, into which it jumps
- * back, or at a start that no function has (functions are aligned).
+ * Compilers move the unlikely code of a function elsewhere, with an unwind entry of its own. Such a
+ * part is recognized by its symbol ("f.cold"), or if only one function jumps to it and either the
+ * part jumps back into that function or its start is not aligned, as those of functions are.
  */
 #include "callgraph/code_scan.h"
 
@@ -20,12 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sym/unwind_bounds.h"
+#include "callgraph/code_decode.h"
 #include "callgraph/code_scan_state.h"
 #include "callgraph/tagged_functions.h"
+#include "sym/unwind_bounds.h"
 
 #define CODE_SCAN_MAX_SLOTS (1u << 22)
-#define CODE_SCAN_MAX_DATA  ((uint64_t)1 << 28) /* bytes looked through for addresses */
+#define CODE_SCAN_MAX_DATA  ((uint64_t)1 << 28) /* bytes searched for addresses */
 #define CODE_SCAN_ALIGNED   16
 
 void code_scan_release(struct code_scan *scan)
@@ -89,7 +89,7 @@ const struct code_slot *code_scanner_slot(const struct code_scanner *s, uint64_t
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* The stubs of the PLT have unwind entries, too, and are no functions. */
+/* Whether a vaddr is outside the PLT, whose stubs have unwind entries but are no functions. */
 static bool code_scan_is_code(Elf *elf, uint64_t vaddr)
 {
 	Elf_Scn *scn = NULL;
@@ -117,7 +117,7 @@ static int compare_functions(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Sorted, each cut off where the next one begins. */
+/* Sorts the functions and ends each where the next one starts. */
 static void disjoin(struct code_scanner *s)
 {
 	struct code_function *f = s->functions.items;
@@ -136,12 +136,40 @@ static void disjoin(struct code_scanner *s)
 	s->functions.count = kept;
 }
 
-static int symbol_function(struct code_scanner *s, const GElf_Sym *sym)
+typedef int (*symbol_step)(struct code_scanner *s, size_t strings, const GElf_Sym *sym);
+
+/* Calls `step` for every symbol of the file's tables, with the section of their strings. Passes on
+ * the first return value other than 0. */
+static int each_symbol(struct code_scanner *s, bool dynamic_only, symbol_step step)
+{
+	Elf *elf = elf_file_libelf(s->file);
+	Elf_Scn *scn = NULL;
+	int err = 0;
+
+	while (err == 0 && (scn = elf_nextscn(elf, scn))) {
+		Elf_Data *data;
+		GElf_Shdr shdr;
+		GElf_Sym sym;
+
+		if (!gelf_getshdr(scn, &shdr) ||
+		    (shdr.sh_type != SHT_DYNSYM && (shdr.sh_type != SHT_SYMTAB || dynamic_only)))
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (int i = 1; err == 0 && data && gelf_getsym(data, i, &sym); i++)
+			err = step(s, shdr.sh_link, &sym);
+	}
+	return err;
+}
+
+/* Adds the function of a symbol if no unwind entry covers it. */
+static int symbol_function(struct code_scanner *s, size_t strings, const GElf_Sym *sym)
 {
 	struct code_function f = {.start = sym->st_value, .end = sym->st_value + sym->st_size};
 
+	(void)strings;
 	if (GELF_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_shndx == SHN_UNDEF ||
-	    f.end <= f.start || s->functions.count > CODE_SCAN_MAX_SLOTS)
+	    f.end <= f.start || s->functions.count > CODE_SCAN_MAX_SLOTS ||
+	    search(s->functions.items, s->n_unwind, sym->st_value) != CODE_SCAN_NONE)
 		return 0;
 	if (VEC_RESERVE(&s->functions, 1) < 0)
 		return -ENOMEM;
@@ -149,67 +177,45 @@ static int symbol_function(struct code_scanner *s, const GElf_Sym *sym)
 	return 0;
 }
 
-/* Those that symbols know and no unwind entry covers. */
-static int symbol_functions(struct code_scanner *s, size_t n_sorted)
-{
-	Elf *elf = elf_file_libelf(s->file);
-	Elf_Scn *scn = NULL;
-	int r = 0;
-
-	while (r == 0 && (scn = elf_nextscn(elf, scn))) {
-		Elf_Data *data;
-		GElf_Shdr shdr;
-		GElf_Sym sym;
-
-		if (!gelf_getshdr(scn, &shdr) ||
-		    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (int i = 1; r == 0 && data && gelf_getsym(data, i, &sym); i++)
-			if (search(s->functions.items, n_sorted, sym.st_value) == CODE_SCAN_NONE)
-				r = symbol_function(s, &sym);
-	}
-	return r;
-}
-
 static int code_scan_functions(struct code_scanner *s)
 {
 	Elf *elf = elf_file_libelf(s->file);
 	struct unwind_bounds *bounds = NULL;
-	int r = unwind_bounds_new(s->file, &bounds);
+	int err = unwind_bounds_new(s->file, &bounds);
 
-	for (size_t i = 0; r == 0 && i < unwind_bounds_count(bounds); i++) {
+	for (size_t i = 0; err == 0 && i < unwind_bounds_count(bounds); i++) {
 		struct code_function f = {0};
 
 		if (!unwind_bounds_at(bounds, i, &f.start, &f.end) ||
 		    !code_scan_is_code(elf, f.start))
 			continue;
-		r = VEC_RESERVE(&s->functions, 1);
-		if (r == 0)
+		err = VEC_RESERVE(&s->functions, 1);
+		if (err == 0)
 			s->functions.items[s->functions.count++] = f;
 	}
 	unwind_bounds_free(bounds);
 	disjoin(s);
-	if (r == 0)
-		r = symbol_functions(s, s->functions.count);
+	s->n_unwind = s->functions.count;
+	if (err == 0)
+		err = each_symbol(s, false, symbol_function);
 	disjoin(s);
-	return r < 0 || s->functions.count ? r : -ENODATA;
+	return err < 0 || s->functions.count ? err : -ENODATA;
 }
 
 static int name_functions(struct code_scanner *s)
 {
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < s->functions.count; i++) {
+	for (uint32_t i = 0; err == 0 && i < s->functions.count; i++) {
 		struct code_function *f = &s->functions.items[i];
 		const char *name;
 		uint64_t start;
 
 		f->part_of = i;
 		if (symtab_find(s->symtab, f->start, &name, &start) && start == f->start)
-			r = strings_intern(s->names, name, &f->name);
+			err = strings_intern(s->names, name, &f->name);
 	}
-	return r;
+	return err;
 }
 
 /* --- relocations and data ------------------------------------------------------------------ */
@@ -220,7 +226,7 @@ static void take(struct code_scanner *s, uint32_t function)
 		s->functions.items[function].flags |= CODE_TAKEN;
 }
 
-/* Whether a symbol is a function of this file; its name, if it is any function's. */
+/* Returns the function of this file that a symbol defines, or CODE_SCAN_NONE; and its name. */
 static uint32_t symbol(const struct code_scanner *s, size_t table, size_t index,
 		       const char **ret_name)
 {
@@ -243,7 +249,7 @@ static int relocation(struct code_scanner *s, const GElf_Shdr *shdr, const GElf_
 	struct code_slot slot = {.vaddr = rela->r_offset, .function = CODE_SCAN_NONE};
 	const char *name = NULL;
 	bool stays = rela->r_offset >= s->relro_start && rela->r_offset < s->relro_end;
-	int r = 0;
+	int err = 0;
 
 	switch (GELF_R_TYPE(rela->r_info)) {
 	case R_X86_64_RELATIVE:
@@ -259,21 +265,21 @@ static int relocation(struct code_scanner *s, const GElf_Shdr *shdr, const GElf_
 	default:
 		return 0;
 	}
-	if (GELF_R_TYPE(rela->r_info) != R_X86_64_JUMP_SLOT) /* that is called, and nothing else */
+	if (GELF_R_TYPE(rela->r_info) != R_X86_64_JUMP_SLOT) /* these are only called */
 		take(s, slot.function);
 	if (stays && name && *name)
-		r = strings_intern(s->names, name, &slot.name);
-	if (r < 0 || !stays || (!slot.name && slot.function == CODE_SCAN_NONE) ||
+		err = strings_intern(s->names, name, &slot.name);
+	if (err < 0 || !stays || (!slot.name && slot.function == CODE_SCAN_NONE) ||
 	    s->slots.count >= CODE_SCAN_MAX_SLOTS)
-		return r;
-	r = VEC_RESERVE(&s->slots, 1);
-	if (r == 0)
+		return err;
+	err = VEC_RESERVE(&s->slots, 1);
+	if (err == 0)
 		s->slots.items[s->slots.count++] = slot;
-	return r;
+	return err;
 }
 
-/* Words of a file that is linked for one address: those that are a function's start are taken for
- * its address. */
+/* Searches data of a file that is not position-independent for words that equal a function's start;
+ * such a function's address counts as taken. */
 static void code_scan_words(struct code_scanner *s, const Elf_Data *data)
 {
 	for (size_t at = 0; at + sizeof(uint64_t) <= data->d_size; at += sizeof(uint64_t)) {
@@ -286,14 +292,14 @@ static void code_scan_words(struct code_scanner *s, const Elf_Data *data)
 }
 
 static int section(struct code_scanner *s, Elf_Scn *scn, const GElf_Shdr *shdr,
-		   uint64_t *looked_bytes)
+		   uint64_t *searched_bytes)
 {
 	bool is_rela = shdr->sh_type == SHT_RELA;
 	bool is_data =
 		s->is_fixed && (shdr->sh_type == SHT_PROGBITS || shdr->sh_type == SHT_INIT_ARRAY ||
 				shdr->sh_type == SHT_FINI_ARRAY);
 	Elf_Data *data;
-	int r = 0;
+	int err = 0;
 
 	if (!(shdr->sh_flags & SHF_ALLOC) || shdr->sh_flags & SHF_EXECINSTR ||
 	    (!is_rela && !is_data))
@@ -301,18 +307,18 @@ static int section(struct code_scanner *s, Elf_Scn *scn, const GElf_Shdr *shdr,
 	data = elf_getdata(scn, NULL);
 	if (!data || !data->d_buf)
 		return 0;
-	*looked_bytes += data->d_size;
-	if (*looked_bytes > CODE_SCAN_MAX_DATA)
+	*searched_bytes += data->d_size;
+	if (*searched_bytes > CODE_SCAN_MAX_DATA)
 		return -E2BIG;
 	if (is_data)
 		code_scan_words(s, data);
-	for (size_t i = 0; is_rela && r == 0 && i < data->d_size / sizeof(Elf64_Rela); i++) {
+	for (size_t i = 0; is_rela && err == 0 && i < data->d_size / sizeof(Elf64_Rela); i++) {
 		GElf_Rela rela;
 
 		if (gelf_getrela(data, (int)i, &rela))
-			r = relocation(s, shdr, &rela);
+			err = relocation(s, shdr, &rela);
 	}
-	return r;
+	return err;
 }
 
 static void relro(struct code_scanner *s)
@@ -344,61 +350,41 @@ static int code_scan_data(struct code_scanner *s)
 {
 	Elf *elf = elf_file_libelf(s->file);
 	Elf_Scn *scn = NULL;
-	uint64_t looked_bytes = 0;
-	int r = 0;
+	uint64_t searched_bytes = 0;
+	int err = 0;
 
 	relro(s);
 
-	while (r == 0 && (scn = elf_nextscn(elf, scn))) {
+	while (err == 0 && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
 
 		if (gelf_getshdr(scn, &shdr))
-			r = section(s, scn, &shdr, &looked_bytes);
+			err = section(s, scn, &shdr, &searched_bytes);
 	}
 	if (s->slots.count)
 		qsort(s->slots.items, s->slots.count, sizeof(*s->slots.items), compare_slots);
-	return r;
+	return err;
 }
 
 /* --- exports ------------------------------------------------------------------------------- */
 
-static int export(struct code_scanner *s, const char *name, uint64_t vaddr)
+static int export(struct code_scanner *s, size_t strings, const GElf_Sym *sym)
 {
-	struct code_export e = {.function = code_scanner_start(s, vaddr)};
-	int r;
+	const char *name = elf_strptr(elf_file_libelf(s->file), strings, sym->st_name);
+	struct code_export e = {.function = code_scanner_start(s, sym->st_value)};
+	int err;
 
-	if (e.function == CODE_SCAN_NONE || !name || !*name ||
+	if (sym->st_shndx == SHN_UNDEF || GELF_ST_BIND(sym->st_info) == STB_LOCAL ||
+	    e.function == CODE_SCAN_NONE || !name || !*name ||
 	    s->exports.count > CODE_SCAN_MAX_SLOTS)
 		return 0;
 	s->functions.items[e.function].flags |= CODE_PUBLIC;
-	r = strings_intern(s->names, name, &e.name);
-	if (r == 0)
-		r = VEC_RESERVE(&s->exports, 1);
-	if (r == 0)
+	err = strings_intern(s->names, name, &e.name);
+	if (err == 0)
+		err = VEC_RESERVE(&s->exports, 1);
+	if (err == 0)
 		s->exports.items[s->exports.count++] = e;
-	return r;
-}
-
-static int code_scan_exports(struct code_scanner *s)
-{
-	Elf *elf = elf_file_libelf(s->file);
-	Elf_Scn *scn = NULL;
-	int r = 0;
-
-	while (r == 0 && (scn = elf_nextscn(elf, scn))) {
-		Elf_Data *data;
-		GElf_Shdr shdr;
-		GElf_Sym sym;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_DYNSYM)
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (int i = 1; r == 0 && data && gelf_getsym(data, i, &sym); i++)
-			if (sym.st_shndx != SHN_UNDEF && GELF_ST_BIND(sym.st_info) != STB_LOCAL)
-				r = export(s, elf_strptr(elf, shdr.sh_link, sym.st_name),
-					   sym.st_value);
-	}
-	return r;
+	return err;
 }
 
 /* --- parts --------------------------------------------------------------------------------- */
@@ -450,7 +436,7 @@ static int parts(struct code_scanner *s)
 	return 0;
 }
 
-/* A part of a part belongs to the whole. */
+/* Makes parts of parts belong to the function itself. */
 static void code_scan_whole(struct code_scanner *s)
 {
 	struct code_function *f = s->functions.items;
@@ -469,21 +455,21 @@ static void code_scan_whole(struct code_scanner *s)
 static int begin(struct code_scanner *s)
 {
 	uint32_t none;
-	int r = strings_new(&s->names);
+	int err = strings_new(&s->names);
 
-	if (r == 0)
-		r = strings_intern(s->names, "", &none);
-	if (r == 0)
-		r = strings_intern(s->names, "__cyg_profile_func_enter", &s->hook_enter);
-	if (r == 0)
-		r = strings_intern(s->names, "__cyg_profile_func_exit", &s->hook_exit);
-	if (r == 0)
-		r = symtab_new(s->file, NULL, &s->symtab);
-	return r;
+	if (err == 0)
+		err = strings_intern(s->names, "", &none);
+	if (err == 0)
+		err = strings_intern(s->names, "__cyg_profile_func_enter", &s->hook_enter);
+	if (err == 0)
+		err = strings_intern(s->names, "__cyg_profile_func_exit", &s->hook_exit);
+	if (err == 0)
+		err = symtab_new(s->file, NULL, &s->symtab);
+	return err;
 }
 
-/* A file that is cut short lacks its section headers, which stand at its end. */
-static bool is_cut(const struct elf_file *file)
+/* Whether the file is truncated: the section headers, which are at its end, are missing. */
+static bool is_truncated(const struct elf_file *file)
 {
 	Elf *elf = elf_file_libelf(file);
 	GElf_Ehdr ehdr;
@@ -494,28 +480,28 @@ static bool is_cut(const struct elf_file *file)
 
 static int code_scan_run(struct code_scanner *s)
 {
-	int r = is_cut(s->file) ? -EBADMSG : begin(s);
+	int err = is_truncated(s->file) ? -EBADMSG : begin(s);
 
-	if (r == 0)
-		r = code_scan_functions(s);
-	if (r == 0)
-		r = name_functions(s);
-	if (r < 0)
-		return r;
+	if (err == 0)
+		err = code_scan_functions(s);
+	if (err == 0)
+		err = name_functions(s);
+	if (err < 0)
+		return err;
 	s->jumps_into = calloc(s->functions.count + 1, sizeof(*s->jumps_into));
 	if (!s->jumps_into)
 		return -ENOMEM;
 	memset(s->jumps_into, 0xff, (s->functions.count + 1) * sizeof(*s->jumps_into));
-	r = code_scan_data(s);
-	if (r == 0)
-		r = code_scan_exports(s);
-	if (r == 0)
-		r = code_decode(s);
-	if (r == 0)
-		r = parts(s);
-	if (r == 0)
+	err = code_scan_data(s);
+	if (err == 0)
+		err = each_symbol(s, true, export);
+	if (err == 0)
+		err = code_decode_all(s);
+	if (err == 0)
+		err = parts(s);
+	if (err == 0)
 		code_scan_whole(s);
-	return r;
+	return err;
 }
 
 static struct code_scan code_scan_finish(struct code_scanner *s)
@@ -537,15 +523,15 @@ static struct code_scan code_scan_finish(struct code_scanner *s)
 int code_scan_read(const struct elf_file *file, struct code_scan *ret_scan)
 {
 	struct code_scanner s = {.file = file, .is_fixed = !elf_file_is_position_independent(file)};
-	int r = code_scan_run(&s);
+	int err = code_scan_run(&s);
 	struct code_scan scan = code_scan_finish(&s);
 
 	symtab_free(s.symtab);
 	free(s.slots.items);
 	free(s.jumps_into);
-	if (r < 0)
+	if (err < 0)
 		code_scan_release(&scan);
 	else
 		*ret_scan = scan;
-	return r;
+	return err;
 }

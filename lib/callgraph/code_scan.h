@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the code of an ordinary file calls: its instructions decoded, function by function.
+ * Scans the code of an ordinary file for calls, function by function.
  *
- * Functions are the entries of .eh_frame, which also stripped files have, and what has a symbol and
- * no entry. Of each, this finds its calls and the jumps that leave it: to another function, through
- * the PLT or a slot of the GOT to a name, or through a pointer. And it finds the functions whose
- * address is taken, by code or data.
+ * The functions are the entries of .eh_frame, which stripped files have as well, and symbols
+ * without an entry. The scan finds a function's calls and the jumps that leave it: to another
+ * function, through the PLT or a slot of the GOT to a name, or through a pointer. It also finds the
+ * functions whose address is taken, by code or data.
  *
- * The file is not trusted: everything is bounded by CODE_SCAN_MAX_*; bytes that are no instructions
- * are skipped.
+ * The file is not trusted: CODE_SCAN_MAX_* bound the scan, and invalid instructions are skipped.
  */
 #ifndef CALLGRAPH_CODE_SCAN_H
 #define CALLGRAPH_CODE_SCAN_H
@@ -24,11 +23,11 @@
 #define CODE_SCAN_NONE	    UINT32_MAX
 
 enum code_function_flags {
-	CODE_TAKEN = 1,	   /* its address is stored or passed somewhere */
-	CODE_CALLED = 2,   /* directly, from this file */
-	CODE_PUBLIC = 4,   /* other files can name it */
-	CODE_FIRST = 8,	   /* nothing called it: the entry point, where threads begin */
-	CODE_MAIN = 16,	   /* the entry point takes its address */
+	CODE_TAKEN = 1,	   /* its address is stored or passed */
+	CODE_CALLED = 2,   /* this file calls it directly */
+	CODE_PUBLIC = 4,   /* other files can call it by name */
+	CODE_FIRST = 8,	   /* has no caller: the entry point, or the start of a thread */
+	CODE_MAIN = 16,	   /* the entry point passes its address */
 	CODE_HOOKED = 32,  /* calls the runtime of -finstrument-functions */
 	CODE_POINTER = 64, /* ends with a jump through a pointer */
 };
@@ -36,16 +35,16 @@ enum code_function_flags {
 struct code_function {
 	uint64_t start, end; /* vaddrs */
 	uint32_t flags;
-	uint32_t part_of;    /* the function that this is a split-off part of; or itself */
-	uint32_t first_call; /* its calls are those from here to the next function's */
-	uint32_t name;	     /* in names: "" if not known */
+	uint32_t part_of;    /* the function that this was split off from, else itself */
+	uint32_t first_call; /* its calls end at the next function's first */
+	uint32_t name;	     /* number in `names`; that of "" if not known */
 };
 
 enum code_call_kind {
 	CODE_CALL_FUNCTION, /* target: number of a function */
-	CODE_CALL_IMPORT,   /* target: of a name */
-	CODE_CALL_POINTER,
-	CODE_CALL_INLINED, /* no call: target is inlined here, by its hook's argument */
+	CODE_CALL_IMPORT,   /* target: number of a name */
+	CODE_CALL_POINTER,  /* target: CODE_SCAN_NONE */
+	CODE_CALL_INLINED,  /* no call: the hook's argument shows that target is inlined here */
 };
 
 struct code_call {
@@ -63,27 +62,23 @@ struct strings;
 
 struct code_scan {
 	uint64_t file_id;
-	uint64_t hooks_id;		 /* in its place, in tags of -finstrument-functions:
-					    tagged_functions_file_id() */
+	uint64_t hooks_id;		 /* replaces file_id in tags of -finstrument-functions; see
+					  * tagged_functions_file_id() */
 	struct code_function *functions; /* by start; disjoint */
-	struct code_call *calls;	 /* by function, then by place */
+	struct code_call *calls;	 /* by function and address */
 	struct code_export *exports;
 	struct strings *names;
 	size_t n_functions, n_calls, n_exports;
 	bool has_hooks; /* compiled with -finstrument-functions */
 };
 
-/* Scans a file. 0; -ENODATA: no functions are known in it; -EBADMSG: it is cut short; -E2BIG:
- * beyond the bounds; -ENOMEM. Release with code_scan_release(). */
+/* Scans a file, which is borrowed during the call. The caller releases the result by
+ * code_scan_release(). Returns 0; -ENODATA: no function is known; -EBADMSG: the file is truncated;
+ * -E2BIG: CODE_SCAN_MAX_BYTES or CODE_SCAN_MAX_CALLS; -EIO; -ENOMEM. */
 int code_scan_read(const struct elf_file *file, struct code_scan *ret_scan);
-void code_scan_release(struct code_scan *scan); /* empties it */
+void code_scan_release(struct code_scan *scan); /* frees and zeroes the contents */
 
-/* The function that holds a vaddr; CODE_SCAN_NONE. */
+/* Returns the number of the function that holds a vaddr, or CODE_SCAN_NONE. */
 uint32_t code_scan_find(const struct code_scan *scan, uint64_t vaddr);
-
-/* Calls `each` with the vaddr of every instruction of a function; a non-zero return stops and is
- * passed on. `file` is the one that was scanned. */
-int code_scan_instructions(const struct code_scan *scan, const struct elf_file *file,
-			   uint32_t function, int (*each)(void *arg, uint64_t vaddr), void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call graphs from observed paths; see tag_observed.h. */
+/* Call graphs from observed paths; see observed_model.h. */
 #include "callgraph/observed_model.h"
 
 #include <errno.h>
@@ -8,9 +8,8 @@
 
 #include "base/text.h"
 
-/* "function (object+offset)": a function alone would not tell its call sites apart. */
-static int observed_model_name(const struct tagset *set, const struct tagset_location *l,
-			       struct buf *b)
+/* Writes "function (object+offset)": the function alone would not distinguish its call sites. */
+static int write_name(const struct tagset *set, const struct tagset_location *l, struct buf *b)
 {
 	const char *names = tagset_escaped(set, l->names), *at = strchr(names, '\t');
 	size_t len = at ? strcspn(at + 1, "\t") : 0;
@@ -29,43 +28,42 @@ static int observed_model_name(const struct tagset *set, const struct tagset_loc
 	return b->failed ? -ENOMEM : 0;
 }
 
-static int observed_model_nodes(const struct tagset *set, struct callgraph *graph,
-				uint32_t *node_of)
+static int add_nodes(const struct tagset *set, struct callgraph *graph, uint32_t *node_of)
 {
 	uint32_t n;
 	const struct tagset_location *locations = tagset_locations(set, &n);
 	struct buf name = {0};
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		r = observed_model_name(set, &locations[i], &name);
-		if (r == 0)
-			r = callgraph_node(graph, locations[i].id, (const char *)name.data,
-					   &node_of[i]);
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
+		err = write_name(set, &locations[i], &name);
+		if (err == 0)
+			err = callgraph_node(graph, locations[i].id, (const char *)name.data,
+					     &node_of[i]);
 	}
 	buf_free(&name);
-	return r;
+	return err;
 }
 
 int observed_model_add(const struct tagset *set, struct callgraph *graph)
 {
 	uint32_t n, n_locations, *node_of;
 	const struct tagset_node *nodes = tagset_nodes(set, &n);
-	int r;
+	int err;
 
 	tagset_locations(set, &n_locations);
 	node_of = calloc((size_t)n_locations + 1, sizeof(*node_of));
 	if (!node_of)
 		return -ENOMEM;
-	r = observed_model_nodes(set, graph, node_of);
-	for (uint32_t i = 1; r == 0 && i < n; i++) {
+	err = add_nodes(set, graph, node_of);
+	for (uint32_t i = 1; err == 0 && i < n; i++) {
 		uint32_t to = node_of[nodes[i].location];
 
 		if (nodes[i].parent)
-			r = callgraph_edge(graph, node_of[nodes[nodes[i].parent].location], to);
+			err = callgraph_edge(graph, node_of[nodes[nodes[i].parent].location], to);
 		else
 			callgraph_set_root(graph, to);
 	}
 	free(node_of);
-	return r;
+	return err;
 }

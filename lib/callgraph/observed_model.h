@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models from recordings: who was seen to call whom. Their nodes are locations, so they decode tags
- * of stackd's own walks: those of other recordings of the same files.
+ * Call graphs from recordings: the calls that were observed. Their nodes are locations, so they
+ * decode tags of stackd's own walks in other recordings of the same files.
  */
 #ifndef CALLGRAPH_OBSERVED_MODEL_H
 #define CALLGRAPH_OBSERVED_MODEL_H
@@ -9,7 +9,8 @@
 #include "tagset/tagset.h"
 #include "callgraph/callgraph.h"
 
-/* Adds every call on a path of the set to a graph that is not sealed. 0, -ENOMEM, -E2BIG. */
+/* Adds every call on the set's paths to a graph that is not sealed. Copies all that it needs.
+ * Returns 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. */
 int observed_model_add(const struct tagset *set, struct callgraph *graph);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From sections to a call graph; see tag_model.h.
+ * From the plugin's sections to a call graph; see plugin_model.h.
  *
- * Everything is found through ids: a function's node by its id, a transparent node by a key made of
- * what it stands for. First all functions get their nodes, then come taken addresses (which fill
- * the sets) and calls, in any order.
+ * Nodes are found by ids: a function's node by its id, a set's by a key of its kind and a number.
+ * The nodes of functions are added first, then the members of sets (functions whose address is
+ * taken), then the calls.
  */
 #include "callgraph/plugin_model.h"
 
@@ -16,40 +16,40 @@
 #include "base/vec.h"
 
 struct plugin_model {
-	VEC(struct plugin_sections) files; /* copies */
+	VEC(struct plugin_sections) files; /* owned */
 	size_t n_functions;
 };
 
-/* What a transparent node stands for; its key is made of this and a number. */
-enum tag_set {
-	TAG_SET_LEFT_OUT, /* a function, by id */
-	TAG_SET_TAIL,	  /* what a function tail-calls, by id */
-	TAG_SET_SHAPE,	  /* functions whose address is taken, by shape */
-	TAG_SET_VIRTUAL,  /* those of them that are virtual */
-	TAG_SET_UNKNOWN,  /* functions whose address is taken and whose shape is not known */
-	TAG_SET_TAKEN,	  /* all whose address is taken */
-	TAG_SET_FOREIGN,  /* called back by foreign code: those */
-	TAG_SET_PUBLIC,	  /* ... and those that other files may call */
+/* The kinds of transparent nodes. A node's key is made of its kind and a number. */
+enum set {
+	SET_LEFT_OUT, /* one function without instrumentation, by id */
+	SET_TAIL,     /* the functions that a function tail-calls, by its node */
+	SET_SHAPE,    /* functions whose address is taken, by shape */
+	SET_VIRTUAL,  /* the virtual ones of them */
+	SET_UNKNOWN,  /* functions whose address is taken, of unknown shape */
+	SET_TAKEN,    /* all functions whose address is taken */
+	SET_FOREIGN,  /* the same, called back by foreign code */
+	SET_PUBLIC,   /* functions that other files may call */
 };
 
-static const char *const tag_set_names[] = {
-	[TAG_SET_LEFT_OUT] = "[left out]",    [TAG_SET_TAIL] = "[tail calls]",
-	[TAG_SET_SHAPE] = "[pointer]",	      [TAG_SET_VIRTUAL] = "[virtual]",
-	[TAG_SET_UNKNOWN] = "[unprototyped]", [TAG_SET_TAKEN] = "[any pointer]",
-	[TAG_SET_FOREIGN] = "[callback]",     [TAG_SET_PUBLIC] = "[public]",
+static const char *const set_names[] = {
+	[SET_LEFT_OUT] = "[left out]",	  [SET_TAIL] = "[tail calls]",
+	[SET_SHAPE] = "[pointer]",	  [SET_VIRTUAL] = "[virtual]",
+	[SET_UNKNOWN] = "[unprototyped]", [SET_TAKEN] = "[any pointer]",
+	[SET_FOREIGN] = "[callback]",	  [SET_PUBLIC] = "[public]",
 };
 
-/* How many bits less likely than a call that stands in the code. */
+/* How many bits less likely these are than a call in the code. */
 #define PLUGIN_MODEL_FOREIGN_BITS 3
 #define PLUGIN_MODEL_PUBLIC_BITS  8
 
-enum tag_fact { TAG_FACT_TAILS = 1, TAG_FACT_TAKEN = 2 };
+enum fact { FACT_TAILS = 1, FACT_TAKEN = 2 };
 
-struct tag_build {
+struct build {
 	const struct plugin_model *model;
 	struct callgraph *graph;
-	uint8_t *facts; /* by node of a function: enum tag_fact */
-	size_t n_known; /* nodes that functions have; those of sets come after them */
+	uint8_t *facts;	    /* by node of a function: enum fact */
+	size_t n_functions; /* nodes of functions; those of sets have higher numbers */
 	uint32_t shapeless, any, foreign, public;
 };
 
@@ -90,258 +90,256 @@ int plugin_model_take(struct plugin_model *model, struct plugin_sections *sectio
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
-static int tag_set_node(struct tag_build *b, enum tag_set set, uint64_t number, uint32_t *ret_node)
+static int set_node(struct build *b, enum set set, uint64_t number, uint32_t *ret_node)
 {
-	return callgraph_transparent(b->graph, hash_mix64(number + set) + set, tag_set_names[set],
+	return callgraph_transparent(b->graph, hash_mix64(number + set) + set, set_names[set],
 				     ret_node);
 }
 
-static int function_node(struct tag_build *b, const struct plugin_function *f)
+static int function_node(struct build *b, const struct plugin_function *f)
 {
 	uint32_t node;
-	int r;
+	int err;
 
 	if (f->flags & PLUGIN_FUNCTION_LEFT_OUT)
-		return tag_set_node(b, TAG_SET_LEFT_OUT, f->id, &node);
-	r = callgraph_node(b->graph, f->id, f->name, &node);
-	if (r < 0)
-		return r;
+		return set_node(b, SET_LEFT_OUT, f->id, &node);
+	err = callgraph_node(b->graph, f->id, f->name, &node);
+	if (err < 0)
+		return err;
 	if (f->flags & PLUGIN_FUNCTION_ROOT || strcmp(f->name, "main") == 0)
 		callgraph_set_root(b->graph, node);
 	if (f->flags & PLUGIN_FUNCTION_PUBLIC) {
 		callgraph_set_public(b->graph, node);
-		r = callgraph_edge(b->graph, b->public, node);
+		err = callgraph_edge(b->graph, b->public, node);
 	}
-	return r;
+	return err;
 }
 
-static int tag_set_new(struct tag_build *b, enum tag_set set, unsigned bits, uint32_t *ret_node)
+static int set_new(struct build *b, enum set set, unsigned bits, uint32_t *ret_node)
 {
-	int r = tag_set_node(b, set, 0, ret_node);
+	int err = set_node(b, set, 0, ret_node);
 
-	if (r == 0)
+	if (err == 0)
 		callgraph_set_unlikely(b->graph, *ret_node, bits);
-	return r;
+	return err;
 }
 
-static int tag_build_nodes(struct tag_build *b)
+static int build_nodes(struct build *b)
 {
-	int r = tag_set_new(b, TAG_SET_UNKNOWN, 0, &b->shapeless);
+	int err = set_new(b, SET_UNKNOWN, 0, &b->shapeless);
 
-	if (r == 0)
-		r = tag_set_new(b, TAG_SET_TAKEN, 0, &b->any);
-	if (r == 0)
-		r = tag_set_new(b, TAG_SET_FOREIGN, PLUGIN_MODEL_FOREIGN_BITS, &b->foreign);
-	if (r == 0)
-		r = tag_set_new(b, TAG_SET_PUBLIC, PLUGIN_MODEL_PUBLIC_BITS, &b->public);
-	for (size_t i = 0; r == 0 && i < b->model->files.count; i++) {
+	if (err == 0)
+		err = set_new(b, SET_TAKEN, 0, &b->any);
+	if (err == 0)
+		err = set_new(b, SET_FOREIGN, PLUGIN_MODEL_FOREIGN_BITS, &b->foreign);
+	if (err == 0)
+		err = set_new(b, SET_PUBLIC, PLUGIN_MODEL_PUBLIC_BITS, &b->public);
+	for (size_t i = 0; err == 0 && i < b->model->files.count; i++) {
 		const struct plugin_sections *s = &b->model->files.items[i];
 
-		for (size_t k = 0; r == 0 && k < s->n_functions; k++)
-			r = function_node(b, &s->functions[k]);
+		for (size_t k = 0; err == 0 && k < s->n_functions; k++)
+			err = function_node(b, &s->functions[k]);
 	}
-	return r;
+	return err;
 }
 
-/* The node of a function, real or left out; CALLGRAPH_NONE: its code is not instrumented. */
-static uint32_t tag_build_find(const struct tag_build *b, uint64_t id)
+/* Finds the node of a function, real or left out; CALLGRAPH_NONE: no section lists it. */
+static uint32_t build_find(const struct build *b, uint64_t id)
 {
 	uint32_t node = callgraph_find(b->graph, id);
 
 	if (node == CALLGRAPH_NONE)
-		node = callgraph_find_transparent(b->graph, hash_mix64(id + TAG_SET_LEFT_OUT) +
-								    TAG_SET_LEFT_OUT);
+		node = callgraph_find_transparent(b->graph,
+						  hash_mix64(id + SET_LEFT_OUT) + SET_LEFT_OUT);
 	return node;
 }
 
 /* --- edges --------------------------------------------------------------------------------- */
 
-/* `from` calls a function, so it seems to call what that tail-calls. A root begins a chain of its
- * own: nobody calls it. */
-static int tag_build_call(struct tag_build *b, uint32_t from, uint32_t to)
+/* Adds a call of a function and of those that it tail-calls. A root begins a new chain, so calls of
+ * it are left out. */
+static int build_call(struct build *b, uint32_t from, uint32_t to)
 {
 	uint32_t tail;
-	int r;
+	int err;
 
 	if (callgraph_at(b->graph, to)->is_root)
 		return 0;
-	r = callgraph_edge(b->graph, from, to);
-	if (r == 0 && to < b->n_known && b->facts[to] & TAG_FACT_TAILS) {
-		r = tag_set_node(b, TAG_SET_TAIL, to, &tail);
-		if (r == 0)
-			r = callgraph_edge(b->graph, from, tail);
+	err = callgraph_edge(b->graph, from, to);
+	if (err == 0 && to < b->n_functions && b->facts[to] & FACT_TAILS) {
+		err = set_node(b, SET_TAIL, to, &tail);
+		if (err == 0)
+			err = callgraph_edge(b->graph, from, tail);
 	}
-	return r;
+	return err;
 }
 
-/* The set of a shape. Functions whose shape is not known fit every one. */
-static int tag_build_shape(struct tag_build *b, enum tag_set set, uint64_t shape,
-			   uint32_t *ret_node)
+/* Finds or makes the set of a shape. It includes the functions of unknown shape. */
+static int build_shape(struct build *b, enum set set, uint64_t shape, uint32_t *ret_node)
 {
 	uint32_t before = callgraph_count(b->graph);
-	int r = 0;
+	int err = 0;
 
 	if (!shape) {
 		*ret_node = b->any;
 		return 0;
 	}
-	r = tag_set_node(b, set, shape, ret_node);
-	if (r == 0 && callgraph_count(b->graph) != before)
-		r = callgraph_edge(b->graph, *ret_node, b->shapeless);
-	return r;
+	err = set_node(b, set, shape, ret_node);
+	if (err == 0 && callgraph_count(b->graph) != before)
+		err = callgraph_edge(b->graph, *ret_node, b->shapeless);
+	return err;
 }
 
-static int tag_build_taken_as(struct tag_build *b, enum tag_set set, uint64_t shape, uint32_t node)
+static int build_taken_as(struct build *b, enum set set, uint64_t shape, uint32_t node)
 {
 	uint32_t hub;
-	int r = tag_build_shape(b, set, shape, &hub);
+	int err = build_shape(b, set, shape, &hub);
 
-	return r < 0 ? r : tag_build_call(b, hub, node);
+	return err < 0 ? err : build_call(b, hub, node);
 }
 
-static int tag_build_taken(struct tag_build *b, const struct plugin_function *f, uint32_t node)
+static int build_taken(struct build *b, const struct plugin_function *f, uint32_t node)
 {
-	int r = tag_build_call(b, b->any, node);
+	int err = build_call(b, b->any, node);
 
-	if (r == 0)
-		r = tag_build_call(b, b->foreign, node);
-	if (r == 0 && !f->shape)
-		return tag_build_call(b, b->shapeless, node);
-	if (r == 0)
-		r = tag_build_taken_as(b, TAG_SET_SHAPE, f->shape, node);
-	if (r == 0 && f->flags & PLUGIN_FUNCTION_VIRTUAL)
-		r = tag_build_taken_as(b, TAG_SET_VIRTUAL, f->shape, node);
-	return r;
+	if (err == 0)
+		err = build_call(b, b->foreign, node);
+	if (err == 0 && !f->shape)
+		return build_call(b, b->shapeless, node);
+	if (err == 0)
+		err = build_taken_as(b, SET_SHAPE, f->shape, node);
+	if (err == 0 && f->flags & PLUGIN_FUNCTION_VIRTUAL)
+		err = build_taken_as(b, SET_VIRTUAL, f->shape, node);
+	return err;
 }
 
-static int tag_build_target(struct tag_build *b, const struct plugin_edge *e, uint32_t from)
+static int build_target(struct build *b, const struct plugin_edge *e, uint32_t from)
 {
 	uint32_t to;
-	int r;
+	int err;
 
 	if (e->flags & PLUGIN_EDGE_INDIRECT) {
-		r = tag_build_shape(b,
-				    e->flags & PLUGIN_EDGE_METHOD ? TAG_SET_VIRTUAL : TAG_SET_SHAPE,
-				    e->callee, &to);
-		return r < 0 ? r : callgraph_edge(b->graph, from, to);
+		err = build_shape(b, e->flags & PLUGIN_EDGE_METHOD ? SET_VIRTUAL : SET_SHAPE,
+				  e->callee, &to);
+		return err < 0 ? err : callgraph_edge(b->graph, from, to);
 	}
-	to = tag_build_find(b, e->callee);
+	to = build_find(b, e->callee);
 	if (to != CALLGRAPH_NONE)
-		return tag_build_call(b, from, to);
-	r = callgraph_edge(b->graph, from, b->foreign);
-	return r < 0 ? r : callgraph_edge(b->graph, from, b->public);
+		return build_call(b, from, to);
+	err = callgraph_edge(b->graph, from, b->foreign);
+	return err < 0 ? err : callgraph_edge(b->graph, from, b->public);
 }
 
-static int tag_build_edge(struct tag_build *b, const struct plugin_edge *e)
+static int build_edge(struct build *b, const struct plugin_edge *e)
 {
-	uint32_t from = tag_build_find(b, e->caller), tail;
-	int r;
+	uint32_t from = build_find(b, e->caller), tail;
+	int err;
 
 	if (from == CALLGRAPH_NONE)
-		return 0; /* the caller's own record is gone: so is its code */
-	r = tag_build_target(b, e, from);
-	if (r < 0 || !(e->flags & PLUGIN_EDGE_TAIL))
-		return r;
-	r = tag_set_node(b, TAG_SET_TAIL, from, &tail);
-	return r < 0 ? r : tag_build_target(b, e, tail);
+		return 0; /* the linker has dropped the caller's code and record */
+	err = build_target(b, e, from);
+	if (err < 0 || !(e->flags & PLUGIN_EDGE_TAIL))
+		return err;
+	err = set_node(b, SET_TAIL, from, &tail);
+	return err < 0 ? err : build_target(b, e, tail);
 }
 
-typedef int (*tag_build_step)(struct tag_build *b, const struct plugin_edge *e);
+typedef int (*build_step)(struct build *b, const struct plugin_edge *e);
 
-static int tag_build_each(struct tag_build *b, tag_build_step step)
+static int build_each(struct build *b, build_step step)
 {
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < b->model->files.count; i++) {
+	for (size_t i = 0; err == 0 && i < b->model->files.count; i++) {
 		const struct plugin_sections *s = &b->model->files.items[i];
 
-		for (size_t k = 0; r == 0 && k < s->n_edges; k++)
-			r = step(b, &s->edges[k]);
+		for (size_t k = 0; err == 0 && k < s->n_edges; k++)
+			err = step(b, &s->edges[k]);
 	}
-	return r;
+	return err;
 }
 
-static int tag_step_tails(struct tag_build *b, const struct plugin_edge *e)
+static int mark_tails(struct build *b, const struct plugin_edge *e)
 {
 	uint32_t from;
 
 	if (e->flags & PLUGIN_EDGE_TAKEN || !(e->flags & PLUGIN_EDGE_TAIL))
 		return 0;
-	from = tag_build_find(b, e->caller);
+	from = build_find(b, e->caller);
 	if (from != CALLGRAPH_NONE)
-		b->facts[from] |= TAG_FACT_TAILS;
+		b->facts[from] |= FACT_TAILS;
 	return 0;
 }
 
-static int tag_step_taken(struct tag_build *b, const struct plugin_edge *e)
+static int mark_taken(struct build *b, const struct plugin_edge *e)
 {
 	uint32_t node;
 
 	if (!(e->flags & PLUGIN_EDGE_TAKEN))
 		return 0;
-	node = tag_build_find(b, e->callee);
+	node = build_find(b, e->callee);
 	if (node != CALLGRAPH_NONE)
-		b->facts[node] |= TAG_FACT_TAKEN;
+		b->facts[node] |= FACT_TAKEN;
 	return 0;
 }
 
-static int tag_step_calls(struct tag_build *b, const struct plugin_edge *e)
+static int build_if_call(struct build *b, const struct plugin_edge *e)
 {
-	return e->flags & PLUGIN_EDGE_TAKEN ? 0 : tag_build_edge(b, e);
+	return e->flags & PLUGIN_EDGE_TAKEN ? 0 : build_edge(b, e);
 }
 
-/* Functions whose address some file takes fill the sets. */
-static int tag_build_sets(struct tag_build *b)
+/* Adds the functions whose address is taken to the sets. */
+static int build_sets(struct build *b)
 {
-	int r = 0;
+	int err = 0;
 
-	for (size_t i = 0; r == 0 && i < b->model->files.count; i++) {
+	for (size_t i = 0; err == 0 && i < b->model->files.count; i++) {
 		const struct plugin_sections *s = &b->model->files.items[i];
 
-		for (size_t k = 0; r == 0 && k < s->n_functions; k++) {
-			uint32_t node = tag_build_find(b, s->functions[k].id);
+		for (size_t k = 0; err == 0 && k < s->n_functions; k++) {
+			uint32_t node = build_find(b, s->functions[k].id);
 
-			if (!(b->facts[node] & TAG_FACT_TAKEN))
+			if (!(b->facts[node] & FACT_TAKEN))
 				continue;
 			if (!callgraph_at(b->graph, node)->is_transparent)
 				callgraph_set_entry(b->graph, node);
-			r = tag_build_taken(b, &s->functions[k], node);
+			err = build_taken(b, &s->functions[k], node);
 		}
 	}
-	return r;
+	return err;
 }
 
-static int tag_build(struct tag_build *b)
+static int build(struct build *b)
 {
-	int r = callgraph_new(&b->graph);
+	int err = callgraph_new(&b->graph);
 
-	if (r == 0)
-		r = tag_build_nodes(b);
-	if (r < 0)
-		return r;
-	b->n_known = callgraph_count(b->graph);
-	b->facts = calloc(b->n_known + 1, sizeof(*b->facts));
+	if (err == 0)
+		err = build_nodes(b);
+	if (err < 0)
+		return err;
+	b->n_functions = callgraph_count(b->graph);
+	b->facts = calloc(b->n_functions + 1, sizeof(*b->facts));
 	if (!b->facts)
 		return -ENOMEM;
-	r = tag_build_each(b, tag_step_tails);
-	if (r == 0)
-		r = tag_build_each(b, tag_step_taken);
-	if (r == 0)
-		r = callgraph_edge(b->graph, b->any, b->shapeless);
-	if (r == 0)
-		r = tag_build_sets(b);
-	return r < 0 ? r : tag_build_each(b, tag_step_calls);
+	err = build_each(b, mark_tails);
+	if (err == 0)
+		err = build_each(b, mark_taken);
+	if (err == 0)
+		err = callgraph_edge(b->graph, b->any, b->shapeless);
+	if (err == 0)
+		err = build_sets(b);
+	return err < 0 ? err : build_each(b, build_if_call);
 }
 
 int plugin_model_graph(const struct plugin_model *model, struct callgraph **ret_graph)
 {
-	struct tag_build b = {.model = model};
-	int r = tag_build(&b);
+	struct build b = {.model = model};
+	int err = build(&b);
 
 	free(b.facts);
-	if (r < 0) {
+	if (err < 0) {
 		callgraph_free(b.graph);
-		return r;
+		return err;
 	}
 	*ret_graph = b.graph;
 	return 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of instrumented programs: the sections of its files, put together to a call graph of
- * function ids.
+ * Call graphs of programs that were compiled with the plugin, from the sections of their files.
+ * The nodes are function ids.
  *
- * What a compiler cannot know exactly becomes a set, a transparent node of the graph:
+ * Where the compiler does not know the callee, the graph has a set, which is a transparent node:
  *
- *     a call through a pointer     all functions of that shape whose address is taken
- *     a virtual call               of these, the virtual ones
- *     a call of foreign code       it may call back whatever has its address taken, and, less
- *                                  likely, whatever other files may call
- *     a tail call in F             whoever calls F seems to call what F tail-calls
+ *     a call through a pointer     calls all functions of that shape whose address is taken
+ *     a virtual call               calls the virtual ones of these
+ *     a call of foreign code       calls back any function whose address is taken and, less
+ *                                  likely, any function that other files may call
+ *     a tail call in F             appears as a call by the callers of F
  */
 #ifndef CALLGRAPH_PLUGIN_MODEL_H
 #define CALLGRAPH_PLUGIN_MODEL_H
@@ -19,16 +19,19 @@
 
 struct plugin_model;
 
-int plugin_model_new(struct plugin_model **ret_model); /* 0 or -ENOMEM */
-void plugin_model_free(struct plugin_model *model);
+/* Makes a model without files. Returns 0 or -ENOMEM. */
+int plugin_model_new(struct plugin_model **ret_model);
+void plugin_model_free(struct plugin_model *model); /* accepts NULL */
 
-/* One file of the program. The model takes what the sections own and leaves them empty. 0 or
- * -ENOMEM, with the sections as they were. */
+/* Adds a file of the program. Takes over the memory of the sections and leaves them empty. Returns
+ * 0; -ENOMEM: the sections are unchanged. */
 int plugin_model_take(struct plugin_model *model, struct plugin_sections *sections);
 
+/* The number of functions in all files. */
 size_t plugin_model_functions(const struct plugin_model *model);
 
-/* The graph of all files together, not sealed, so that more can be added. 0, -ENOMEM, -E2BIG. */
+/* Makes the graph of all files, which the caller frees. It is not sealed, so more can be added. It
+ * does not refer to the model. Returns 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. */
 int plugin_model_graph(const struct plugin_model *model, struct callgraph **ret_graph);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading .btloc and .btedge; see tag_sections.h.
+ * Reading .btloc and .btedge; see plugin_sections.h.
  *
- * Records follow each other and say their size, so there are two passes: one counts and checks,
- * the other fills arrays of the right size. Words of zero between records are padding of linkers.
- * A record of a version that is not known is skipped by its size, and counted.
+ * Records are consecutive and begin with their size. A first pass counts and checks them, a second
+ * fills arrays of that size. Words of zero between records are the linker's padding. Records of
+ * unknown versions are skipped and counted.
  */
 #include "callgraph/plugin_sections.h"
 
@@ -21,21 +21,21 @@
 #define PLUGIN_SECTIONS_MAX_RECORD  65536
 #define PLUGIN_SECTIONS_MAX_HEADERS 65536
 
-enum { TAG_LOC_MIN = 40, TAG_LOC_NAMES = 32, PLUGIN_EDGE_SIZE = 24 };
+enum { FUNCTION_MIN_SIZE = 40, FUNCTION_NAMES = 32, EDGE_SIZE = 24 }; /* bytes */
 
-struct tag_record_head {
+struct record_head {
 	uint32_t size;
 	uint16_t version, flags;
 };
 
-/* A walk over the records of one section. */
-struct tag_cursor {
+/* The position in the records of one section. */
+struct cursor {
 	const uint8_t *data;
 	size_t len, at, min;
 	struct plugin_sections_fault *fault;
 };
 
-static uint64_t tag_word(const uint8_t *at)
+static uint64_t word_at(const uint8_t *at)
 {
 	uint64_t word;
 
@@ -43,58 +43,57 @@ static uint64_t tag_word(const uint8_t *at)
 	return word;
 }
 
-static int tag_bad(const struct tag_cursor *c, const char *what)
+static int fail(const struct cursor *c, const char *what)
 {
 	c->fault->what = what;
 	c->fault->offset = c->at;
 	return -EBADMSG;
 }
 
-/* The next record: 1, *ret_record is its start; 0 at the end; -EBADMSG. */
-static int tag_next(struct tag_cursor *c, struct tag_record_head *ret_head,
-		    const uint8_t **ret_record)
+/* Finds the next record. Returns 1 and its start; 0 at the end; -EBADMSG. */
+static int next_record(struct cursor *c, struct record_head *ret_head, const uint8_t **ret_record)
 {
-	struct tag_record_head head;
+	struct record_head head;
 
-	while (c->len - c->at >= 8 && tag_word(c->data + c->at) == 0)
+	while (c->len - c->at >= 8 && word_at(c->data + c->at) == 0)
 		c->at += 8;
 	if (c->at == c->len)
 		return 0;
 	if (c->len - c->at < sizeof(head))
-		return tag_bad(c, "it ends within a record");
+		return fail(c, "it ends within a record");
 	memcpy(&head, c->data + c->at, sizeof(head));
 	if (head.size % 8 || head.size > PLUGIN_SECTIONS_MAX_RECORD || head.size < 8)
-		return tag_bad(c, "a record has an impossible size");
+		return fail(c, "a record has an impossible size");
 	if (head.size > c->len - c->at)
-		return tag_bad(c, "a record goes beyond its end");
+		return fail(c, "a record extends beyond its end");
 	if (head.version == PLUGIN_SECTIONS_VERSION && head.size < c->min)
-		return tag_bad(c, "a record is too small");
+		return fail(c, "a record is too small");
 	*ret_head = head;
 	*ret_record = c->data + c->at;
 	c->at += head.size;
 	return 1;
 }
 
-static int tag_count(struct tag_cursor c, size_t *ret_n, size_t *skipped)
+static int count_records(struct cursor c, size_t *ret_n, size_t *skipped)
 {
-	struct tag_record_head head;
+	struct record_head head;
 	const uint8_t *record;
 	size_t n = 0;
-	int r;
+	int result;
 
-	while ((r = tag_next(&c, &head, &record)) > 0) {
+	while ((result = next_record(&c, &head, &record)) > 0) {
 		if (head.version == PLUGIN_SECTIONS_VERSION)
 			n++;
 		else
 			++*skipped;
 	}
-	if (r == 0)
+	if (result == 0)
 		*ret_n = n;
-	return r;
+	return result;
 }
 
-/* The name that starts at *at of a record of `size` bytes; NULL if it does not end in it. */
-static const char *tag_name(const uint8_t *record, size_t size, size_t *at)
+/* Returns the name at *at of a record of `size` bytes, and advances *at; NULL: it has no end. */
+static const char *take_name(const uint8_t *record, size_t size, size_t *at)
 {
 	const char *name = (const char *)record + *at;
 	size_t len = strnlen(name, size - *at);
@@ -105,86 +104,85 @@ static const char *tag_name(const uint8_t *record, size_t size, size_t *at)
 	return name;
 }
 
-static int tag_fill_functions(struct tag_cursor c, struct plugin_function *functions)
+static int fill_functions(struct cursor c, struct plugin_function *functions)
 {
-	struct tag_record_head head;
+	struct record_head head;
 	const uint8_t *record;
-	int r;
+	int result;
 
-	while ((r = tag_next(&c, &head, &record)) > 0) {
-		size_t at = TAG_LOC_NAMES;
+	while ((result = next_record(&c, &head, &record)) > 0) {
+		size_t at = FUNCTION_NAMES;
 		struct plugin_function *f = functions;
 
 		if (head.version != PLUGIN_SECTIONS_VERSION)
 			continue;
 		f->flags = head.flags;
-		f->id = tag_word(record + 8);
-		f->vaddr = tag_word(record + 16);
-		f->shape = tag_word(record + 24);
-		f->name = tag_name(record, head.size, &at);
+		f->id = word_at(record + 8);
+		f->vaddr = word_at(record + 16);
+		f->shape = word_at(record + 24);
+		f->name = take_name(record, head.size, &at);
 		if (f->name && at < head.size)
-			f->file = tag_name(record, head.size, &at);
+			f->file = take_name(record, head.size, &at);
 		if (!f->name || !f->file) {
 			c.at -= head.size;
-			return tag_bad(&c, "a name does not end in its record");
+			return fail(&c, "a name does not end in its record");
 		}
 		functions++;
 	}
-	return r;
+	return result;
 }
 
-static void tag_fill_edges(struct tag_cursor c, struct plugin_edge *edges)
+static void fill_edges(struct cursor c, struct plugin_edge *edges)
 {
-	struct tag_record_head head;
+	struct record_head head;
 	const uint8_t *record;
 
-	while (tag_next(&c, &head, &record) > 0)
+	while (next_record(&c, &head, &record) > 0)
 		if (head.version == PLUGIN_SECTIONS_VERSION)
-			*edges++ = (struct plugin_edge){tag_word(record + 8), tag_word(record + 16),
+			*edges++ = (struct plugin_edge){word_at(record + 8), word_at(record + 16),
 							head.flags};
 }
 
-static int tag_parse(const struct tag_cursor *loc, const struct tag_cursor *edge,
-		     struct plugin_sections *s)
+static int parse(const struct cursor *loc, const struct cursor *edge, struct plugin_sections *s)
 {
-	int r;
+	int err;
 
 	loc->fault->section = ".btloc";
-	r = tag_count(*loc, &s->n_functions, &s->n_skipped);
-	if (r < 0)
-		return r;
+	err = count_records(*loc, &s->n_functions, &s->n_skipped);
+	if (err < 0)
+		return err;
 	s->functions = calloc(s->n_functions + 1, sizeof(*s->functions));
 	if (!s->functions)
 		return -ENOMEM;
-	r = tag_fill_functions(*loc, s->functions);
-	if (r < 0)
-		return r;
+	err = fill_functions(*loc, s->functions);
+	if (err < 0)
+		return err;
 	loc->fault->section = ".btedge";
-	r = tag_count(*edge, &s->n_edges, &s->n_skipped);
-	if (r < 0)
-		return r;
+	err = count_records(*edge, &s->n_edges, &s->n_skipped);
+	if (err < 0)
+		return err;
 	s->edges = calloc(s->n_edges + 1, sizeof(*s->edges));
 	if (!s->edges)
 		return -ENOMEM;
-	tag_fill_edges(*edge, s->edges);
+	fill_edges(*edge, s->edges);
 	return 0;
 }
 
-/* `names` becomes the result's, whatever comes of it. */
+/* Parses both sections. Takes over `names` (the bytes of .btloc), also on failure. */
 static int take(uint8_t *names, size_t names_len, const uint8_t *btedge, size_t btedge_len,
 		struct plugin_sections *ret_sections, struct plugin_sections_fault *ret_fault)
 {
 	struct plugin_sections_fault fault = {0};
 	struct plugin_sections s = {.names = names};
-	struct tag_cursor loc = {names, names_len, 0, TAG_LOC_MIN, &fault};
-	struct tag_cursor edge = {btedge, btedge_len, 0, PLUGIN_EDGE_SIZE, &fault};
-	int r = tag_parse(&loc, &edge, &s);
+	struct cursor loc = {names, names_len, 0, FUNCTION_MIN_SIZE, &fault};
+	struct cursor edge = {btedge, btedge_len, 0, EDGE_SIZE, &fault};
+	int err = parse(&loc, &edge, &s);
 
-	if (r < 0) {
+	if (err < 0) {
 		plugin_sections_release(&s);
-		if (r == -EBADMSG)
+		if (err == -EBADMSG)
 			*ret_fault = fault;
-		return r;
+		return err;
 	}
 	*ret_sections = s;
 	return 0;
@@ -213,7 +211,7 @@ void plugin_sections_release(struct plugin_sections *sections)
 
 /* --- in a file ----------------------------------------------------------------------------- */
 
-static bool tag_find(const struct elf_file *file, const char *name, GElf_Shdr *ret_shdr)
+static bool find_section(const struct elf_file *file, const char *name, GElf_Shdr *ret_shdr)
 {
 	Elf *elf = elf_file_libelf(file);
 	Elf_Scn *scn = NULL;
@@ -233,16 +231,17 @@ static bool tag_find(const struct elf_file *file, const char *name, GElf_Shdr *r
 	return false;
 }
 
-/* 0, -ENODATA (there is none), -EBADMSG, -ENOMEM, -EIO. */
-static int tag_load(const struct elf_file *file, const char *name, uint8_t **ret_data,
-		    size_t *ret_len, struct plugin_sections_fault *fault)
+/* Reads a section into a malloc()ed buffer. Returns 0; -ENODATA: there is none; -EBADMSG; -ENOMEM;
+ * -EIO. */
+static int load_section(const struct elf_file *file, const char *name, uint8_t **ret_data,
+			size_t *ret_len, struct plugin_sections_fault *fault)
 {
 	GElf_Shdr shdr;
 	uint8_t *data, last;
 	int64_t n;
 
 	*fault = (struct plugin_sections_fault){.section = name};
-	if (!tag_find(file, name, &shdr))
+	if (!find_section(file, name, &shdr))
 		return -ENODATA;
 	fault->what = "it is compressed or larger than 512 MiB";
 	if (shdr.sh_flags & SHF_COMPRESSED || shdr.sh_size > PLUGIN_SECTIONS_MAX_BYTES)
@@ -269,19 +268,19 @@ int plugin_sections_read(const struct elf_file *file, struct plugin_sections *re
 	struct plugin_sections_fault fault;
 	uint8_t *loc, *edge = NULL;
 	size_t loc_len, edge_len = 0;
-	int r = tag_load(file, ".btloc", &loc, &loc_len, &fault);
+	int err = load_section(file, ".btloc", &loc, &loc_len, &fault);
 
-	if (r == 0) {
-		r = tag_load(file, ".btedge", &edge, &edge_len, &fault);
-		if (r < 0 && r != -ENODATA)
+	if (err == 0) {
+		err = load_section(file, ".btedge", &edge, &edge_len, &fault);
+		if (err < 0 && err != -ENODATA)
 			free(loc);
 		else
-			r = take(loc, loc_len, edge, edge_len, ret_sections, &fault);
+			err = take(loc, loc_len, edge, edge_len, ret_sections, &fault);
 	}
 	free(edge);
-	if (r == -EBADMSG)
+	if (err == -EBADMSG)
 		*ret_fault = fault;
-	return r;
+	return err;
 }
 
 uint64_t plugin_sections_id(const char *name)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that keep a tag; see tag_functions.h.
+ * Functions that keep a tag; see tagged_functions.h.
  *
- * A place belongs to the function whose unwind entry covers it: entries and functions start at the
- * same addresses. Only the cold part of a function, which has an entry of its own, is found by its
- * symbol ("f.cold"), and what no entry is known of; the symbols are read when the first such place
- * is met.
+ * An address belongs to the function whose unwind entry covers it, since entries and functions
+ * start at the same addresses. Symbols are needed only for the cold part of a function ("f.cold"),
+ * which has an entry of its own, and for code without an entry. They are read when the first such
+ * address is looked up.
  */
 #include "callgraph/tagged_functions.h"
 
@@ -24,20 +24,20 @@
 #define MAX_SYMBOLS	(1u << 22)
 #define MAX_HEADERS	1024
 #define MAX_NOTE_BYTES	65536
-#define WINDOW_BYTES	256 /* of code that are looked at */
+#define WINDOW_BYTES	256 /* of code that is decoded to recognize a window */
 #define MAX_INSTRUCTION 15
 
 struct tagged_functions {
 	const struct elf_file *file; /* borrowed */
 	struct unwind_bounds *bounds;
 	struct symtab *symtab;		 /* NULL: not needed so far */
-	struct plugin_sections sections; /* functions by vaddr */
-	bool is_listed;			 /* else every function counts, */
-	uint64_t runtime[2];		 /* but for these */
-	uint64_t file_id;		 /* in their ids */
+	struct plugin_sections sections; /* functions sorted by vaddr */
+	bool is_listed;			 /* by .btloc; else all functions keep a tag */
+	uint64_t runtime[2];		 /* except for these; 0: not in this file */
+	uint64_t file_id;		 /* used in ids of functions that are not listed */
 };
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- construction ----------------------------------------------------------------------------- */
 
 static int by_vaddr(const void *a, const void *b)
 {
@@ -49,10 +49,10 @@ static int by_vaddr(const void *a, const void *b)
 static int read_list(struct tagged_functions *f)
 {
 	struct plugin_sections_fault fault;
-	int r = plugin_sections_read(f->file, &f->sections, &fault);
+	int err = plugin_sections_read(f->file, &f->sections, &fault);
 
-	if (r)
-		return r;
+	if (err)
+		return err;
 	f->is_listed = true;
 	if (f->sections.n_functions)
 		qsort(f->sections.functions, f->sections.n_functions,
@@ -60,8 +60,8 @@ static int read_list(struct tagged_functions *f)
 	return 0;
 }
 
-/* Are there names like those of the runtime among the strings of a symbol table? Few files have
- * them, and to compare each symbol's name takes ten times as long. */
+/* Whether a symbol table's strings contain names like those of the runtime. Few files have them,
+ * and comparing the name of each symbol takes ten times as long. */
 static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
 {
 	static const char start[] = "__cyg_profile_func_e";
@@ -71,9 +71,9 @@ static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
 	return data && data->d_buf && memmem(data->d_buf, data->d_size, start, strlen(start));
 }
 
-/* Looks for the two functions of the runtime in a symbol table: true if it calls them. Where it
- * holds them, in *ret_runtime. */
-static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
+/* Searches a symbol table for the two functions of the runtime. Returns whether the file calls
+ * them; sets their vaddrs if it defines them. */
+static bool find_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
 {
 	static const char *const names[] = {"__cyg_profile_func_enter", "__cyg_profile_func_exit"};
 	bool calls = false;
@@ -102,8 +102,9 @@ static bool look_for_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2]
 	return calls;
 }
 
-/* Does the file call the runtime of -finstrument-functions? It can hold it, too; but the C library
- * has functions of the same names that do nothing, and libstacktag.so is the runtime alone. */
+/* Whether the file calls the runtime of -finstrument-functions, or is a program that includes it.
+ * The definitions alone do not decide: the C library has empty functions of the same names, and
+ * libstacktag.so is only the runtime. */
 static bool calls_runtime(struct tagged_functions *f)
 {
 	struct elf_file *own;
@@ -111,11 +112,11 @@ static bool calls_runtime(struct tagged_functions *f)
 	uint64_t note;
 	bool calls = false;
 
-	/* A handle holds what was read through it, and this one lives on. */
+	/* libelf keeps all that was read through a handle; a clone's memory can be freed. */
 	if (elf_file_clone(f->file, &own))
 		return false;
 	while ((section = elf_nextscn(elf_file_libelf(own), section)))
-		calls |= look_for_runtime(elf_file_libelf(own), section, f->runtime);
+		calls |= find_runtime(elf_file_libelf(own), section, f->runtime);
 	elf_file_free(own);
 	return calls || (f->runtime[0] && tagged_functions_note(f->file, &note) &&
 			 elf_file_entry_vaddr(f->file));
@@ -124,20 +125,20 @@ static bool calls_runtime(struct tagged_functions *f)
 int tagged_functions_new(const struct elf_file *file, struct tagged_functions **ret_functions)
 {
 	struct tagged_functions *f = calloc(1, sizeof(*f));
-	int r;
+	int err;
 
 	if (!f)
 		return -ENOMEM;
 	f->file = file;
 	f->file_id = tagged_functions_file_id(file);
-	r = read_list(f);
-	if (r == -ENODATA && calls_runtime(f))
-		r = 0;
-	if (!r)
-		r = unwind_bounds_new(file, &f->bounds);
-	if (r) {
+	err = read_list(f);
+	if (err == -ENODATA && calls_runtime(f))
+		err = 0;
+	if (!err)
+		err = unwind_bounds_new(file, &f->bounds);
+	if (err) {
 		tagged_functions_free(f);
-		return r;
+		return err;
 	}
 	*ret_functions = f;
 	return 0;
@@ -153,7 +154,7 @@ void tagged_functions_free(struct tagged_functions *functions)
 	free(functions);
 }
 
-/* --- finding ---------------------------------------------------------------------------------- */
+/* --- lookup ----------------------------------------------------------------------------------- */
 
 static const struct plugin_function *find_start(const struct tagged_functions *f, uint64_t vaddr)
 {
@@ -172,7 +173,7 @@ static bool find_symbol(struct tagged_functions *f, uint64_t vaddr, const char *
 	return symtab_find(f->symtab, vaddr, ret_name, ret_start) && *ret_name;
 }
 
-/* The function that a symbol "NAME.cold" is a part of. */
+/* Finds the function NAME of a vaddr whose symbol is "NAME.cold". */
 static const struct plugin_function *find_cold(struct tagged_functions *f, uint64_t vaddr)
 {
 	static const char cold[] = ".cold";
@@ -224,9 +225,9 @@ static bool find_unlisted(const struct tagged_functions *f, uint64_t start, uint
 	return true;
 }
 
-/* The part of a function that holds a vaddr, by its unwind entry; where there is no index of those
- * (static programs), by its symbol. */
-static bool find_part(struct tagged_functions *f, uint64_t vaddr, struct tag_place *ret_part)
+/* Finds the part of a function that holds a vaddr, by its unwind entry or, in files without an
+ * index of those (static programs), by its symbol. */
+static bool find_part(struct tagged_functions *f, uint64_t vaddr, struct tagged_code *ret_part)
 {
 	uint64_t start = unwind_bounds_start(f->bounds, vaddr);
 	uint64_t end = start ? unwind_bounds_end(f->bounds, vaddr) : vaddr + 1;
@@ -234,21 +235,21 @@ static bool find_part(struct tagged_functions *f, uint64_t vaddr, struct tag_pla
 
 	if (!start && !find_symbol(f, vaddr, &name, &start))
 		return false;
-	*ret_part = (struct tag_place){.start = start, .end = end, .entry = start};
+	*ret_part = (struct tagged_code){.start = start, .end = end, .entry = start};
 	return true;
 }
 
-bool tagged_functions_find(struct tagged_functions *f, uint64_t vaddr, struct tag_place *ret_place)
+bool tagged_functions_find(struct tagged_functions *f, uint64_t vaddr, struct tagged_code *ret_code)
 {
 	const struct plugin_function *function;
-	struct tag_place found;
+	struct tagged_code found;
 
 	if (!find_part(f, vaddr, &found))
 		return false;
 	if (!f->is_listed) {
 		if (!find_unlisted(f, found.start, &found.id))
 			return false;
-		*ret_place = found;
+		*ret_code = found;
 		return true;
 	}
 	function = find_start(f, found.start);
@@ -259,13 +260,13 @@ bool tagged_functions_find(struct tagged_functions *f, uint64_t vaddr, struct ta
 	found.id = function->id;
 	found.entry = function->vaddr;
 	found.is_root = function->flags & PLUGIN_FUNCTION_ROOT;
-	*ret_place = found;
+	*ret_code = found;
 	return true;
 }
 
 bool tagged_functions_is_runtime(struct tagged_functions *f, uint64_t vaddr)
 {
-	struct tag_place part;
+	struct tagged_code part;
 
 	return f->runtime[0] && find_part(f, vaddr, &part) &&
 	       (part.start == f->runtime[0] || part.start == f->runtime[1]);
@@ -281,8 +282,8 @@ static bool stores_to_fs(const ZydisDecodedInstruction *instruction,
 	       operands[0].mem.segment == ZYDIS_REGISTER_FS;
 }
 
-/* What the instructions from a vaddr on say: calls `each` for one after the other, at most
- * WINDOW_BYTES of them, until it gives other than 0, which is passed on; 0: the code ended. */
+/* Calls `each` for the instructions from a vaddr on, up to WINDOW_BYTES. Passes on the first return
+ * value other than 0; returns 0 at the end of the code. */
 static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 			    int (*each)(const ZydisDecodedInstruction *is,
 					const ZydisDecodedOperand *operands, uint64_t vaddr,
@@ -293,7 +294,7 @@ static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 	ZydisDecoder decoder;
 	uint64_t offset;
 	int64_t len;
-	int r = 0;
+	int result = 0;
 
 	if (!elf_file_vaddr_to_offset(f->file, vaddr, &offset))
 		return 0;
@@ -301,22 +302,23 @@ static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return 0;
-	for (int64_t at = 0; !r && at < len && at < WINDOW_BYTES;) {
+	for (int64_t at = 0; !result && at < len && at < WINDOW_BYTES;) {
 		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 		ZydisDecodedInstruction is;
 
 		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, code + at, (ZyanUSize)(len - at),
 						       &is, operands)))
 			return 0;
-		r = each(&is, operands, vaddr + (uint64_t)at, arg);
+		result = each(&is, operands, vaddr + (uint64_t)at, arg);
 		at += is.length;
 	}
-	return r;
+	return result;
 }
 
-/* Towards what changes the tag, or the function's end: 1; the function does other things: -1. */
-static int look_ahead(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
-		      uint64_t vaddr, uint64_t arg)
+/* Returns 1 at an instruction that sets the tag or ends the function, -1 at another call or branch.
+ */
+static int find_change(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
+		       uint64_t vaddr, uint64_t arg)
 {
 	(void)vaddr;
 	(void)arg;
@@ -329,10 +331,10 @@ static int look_ahead(const ZydisDecodedInstruction *is, const ZydisDecodedOpera
 		       : 0;
 }
 
-/* From a function's start to the place `until`: 1 if there; the function's first call, which is
- * that of the runtime, comes before: -1. */
-static int look_for_call(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
-			 uint64_t vaddr, uint64_t until)
+/* Returns 1 at the address `until`, -1 at a call before it: the first call of a function is that of
+ * the runtime. */
+static int find_call(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
+		     uint64_t vaddr, uint64_t until)
 {
 	(void)operands;
 	if (vaddr >= until)
@@ -342,17 +344,18 @@ static int look_for_call(const ZydisDecodedInstruction *is, const ZydisDecodedOp
 
 bool tagged_functions_is_window(struct tagged_functions *f, uint64_t vaddr)
 {
-	struct tag_place part;
+	struct tagged_code part;
 
-	if (each_instruction(f, vaddr, look_ahead, 0) > 0)
+	if (each_instruction(f, vaddr, find_change, 0) > 0)
 		return true;
 	return !f->is_listed && find_part(f, vaddr, &part) &&
-	       each_instruction(f, part.start, look_for_call, vaddr) > 0;
+	       each_instruction(f, part.start, find_call, vaddr) > 0;
 }
 
 /* --- the note --------------------------------------------------------------------------------- */
 
-/* The note's word, from a segment of notes that is linked for `vaddr`. */
+/* Finds the vaddr of the note's word in the notes of a program header that is linked for `vaddr`.
+ */
 static bool find_word(const uint8_t *bytes, size_t len, uint64_t vaddr, uint64_t *ret_word)
 {
 	size_t at = 0, desc, next;

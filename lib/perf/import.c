@@ -228,19 +228,19 @@ static int keep(struct import *im, const struct perfdata_record *record)
 static int take_sample(struct import *im, const struct perfdata_record *record)
 {
 	const struct perfdata_event *e = perfdata_event(im->reader, record->event);
-	int status = choose(im, e->name);
+	int result = choose(im, e->name);
 
-	if (status <= 0) {
-		im->other_samples += status == 0;
-		return status;
+	if (result <= 0) {
+		im->other_samples += result == 0;
+		return result;
 	}
 	if (!im->event)
 		im->event = e->name;
 	if (!im->writer)
-		status = begin(im, e, record->time_ns);
+		result = begin(im, e, record->time_ns);
 	else
-		status = 0;
-	return status ? status : keep(im, record);
+		result = 0;
+	return result ? result : keep(im, record);
 }
 
 static int take(struct import *im, const struct perfdata_record *record)
@@ -386,18 +386,18 @@ static int prepare(struct import *im)
 static int read_all(struct import *im)
 {
 	struct perfdata_record record;
-	int status = perfdata_next(im->reader, &record);
-	int failed = status == 1 ? prepare(im) : 0;
+	int result = perfdata_next(im->reader, &record);
+	int failed = result == 1 ? prepare(im) : 0;
 
-	while (!failed && status == 1) {
+	while (!failed && result == 1) {
 		failed = take(im, &record);
 		if (failed)
 			break;
-		status = perfdata_next(im->reader, &record);
+		result = perfdata_next(im->reader, &record);
 	}
 	if (failed)
 		return failed;
-	return status ? fail(im, status, "%s", perfdata_error(im->reader)) : 0;
+	return result ? fail(im, result, "%s", perfdata_error(im->reader)) : 0;
 }
 
 static void release(struct import *im)

@@ -173,10 +173,10 @@ static int take_own(struct perfdata *p, const struct perfdata_raw *raw)
  * -ENODATA: there are no more; or an error, reported. */
 static int read_one(struct perfdata *p, struct perfdata_raw *raw)
 {
-	int status = perfdata_input_next(p, raw);
+	int result = perfdata_input_next(p, raw);
 
-	if (status <= 0)
-		return status ? status : -ENODATA;
+	if (result <= 0)
+		return result ? result : -ENODATA;
 	p->counts.records++;
 	if (raw->header->type >= PERFDATA_RECORD_USER)
 		return take_own(p, raw);
@@ -184,44 +184,44 @@ static int read_one(struct perfdata *p, struct perfdata_raw *raw)
 		p->counts.unknown_records++;
 		return 0;
 	}
-	status = perfdata_event_identify(p, raw);
-	if (status == 0)
+	result = perfdata_event_identify(p, raw);
+	if (result == 0)
 		p->counts.unknown_records++;
-	if (status <= 0)
-		return status;
+	if (result <= 0)
+		return result;
 	if (!raw->time_ns)
 		return 1;
 	if (raw->time_ns < p->order.returned_ns)
 		p->counts.out_of_order++;
-	status = perfdata_order_push(&p->order, raw);
-	return status ? perfdata_fail(p, status, raw->offset, "out of memory") : 0;
+	result = perfdata_order_push(&p->order, raw);
+	return result ? perfdata_fail(p, result, raw->offset, "out of memory") : 0;
 }
 
 int perfdata_next(struct perfdata *p, struct perfdata_record *ret_record)
 {
 	struct perfdata_raw raw;
 	bool is_end = false;
-	int status = 0;
+	int result = 0;
 
-	while (status == 0) {
+	while (result == 0) {
 		if (p->error)
 			return p->error;
 		if (perfdata_order_pop(&p->order, &raw)) {
-			status = perfdata_decode(p, &raw, ret_record);
+			result = perfdata_decode(p, &raw, ret_record);
 			continue;
 		}
 		if (is_end)
 			return 0;
-		status = read_one(p, &raw);
-		if (status == 1)
-			status = perfdata_decode(p, &raw, ret_record);
-		if (status == -ENODATA) {
+		result = read_one(p, &raw);
+		if (result == 1)
+			result = perfdata_decode(p, &raw, ret_record);
+		if (result == -ENODATA) {
 			perfdata_order_end(&p->order);
 			is_end = true;
-			status = 0;
+			result = 0;
 		}
 	}
-	return status;
+	return result;
 }
 
 /* --- accessors ------------------------------------------------------------------------------- */

@@ -101,10 +101,10 @@ static void drop(struct perfdata_input *in, size_t bytes)
 
 int perfdata_input_read(struct perfdata_input *in, void *buf, size_t size)
 {
-	int status = need(in, size);
+	int result = need(in, size);
 
-	if (status <= 0)
-		return status ? status : -EBADMSG;
+	if (result <= 0)
+		return result ? result : -EBADMSG;
 	memcpy(buf, in->buf + in->start, size);
 	drop(in, size);
 	return 0;
@@ -175,14 +175,14 @@ static int next_in_file(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;
 	struct perf_event_header header;
-	int status;
+	int result;
 
 	drop(in, in->record);
 	in->record = 0;
-	status = need(in, sizeof(header));
-	if (status < 0)
-		return perfdata_fail(p, status, in->at, "%s", strerror(-status));
-	if (status == 0) {
+	result = need(in, sizeof(header));
+	if (result < 0)
+		return perfdata_fail(p, result, in->at, "%s", strerror(-result));
+	if (result == 0) {
 		if (in->end == in->start && (in->is_pipe || in->at == in->limit))
 			return 0;
 		return truncated(p, in->end - in->start, sizeof(header));
@@ -190,10 +190,10 @@ static int next_in_file(struct perfdata *p, struct perfdata_raw *ret_raw)
 	memcpy(&header, in->buf + in->start, sizeof(header));
 	if (check_size(p, &header, in->at))
 		return p->error;
-	status = need(in, header.size);
-	if (status < 0)
-		return perfdata_fail(p, status, in->at, "%s", strerror(-status));
-	if (status == 0)
+	result = need(in, header.size);
+	if (result < 0)
+		return perfdata_fail(p, result, in->at, "%s", strerror(-result));
+	if (result == 0)
 		return truncated(p, in->end - in->start, header.size);
 	in->record = header.size;
 	p->counts.data_bytes += header.size;
@@ -265,7 +265,7 @@ static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;
 	struct perf_event_header header;
-	int status;
+	int result;
 
 	in->plain_start += in->plain_record;
 	in->plain_record = 0;
@@ -280,10 +280,10 @@ static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 		}
 		if (have >= sizeof(header) && have >= header.size)
 			break;
-		status = unpack(p);
-		if (status <= 0) {
+		result = unpack(p);
+		if (result <= 0) {
 			in->is_in_packed = false;
-			return status;
+			return result;
 		}
 	}
 	if (header.type == PERFDATA_RECORD_COMPRESSED || header.type == PERFDATA_RECORD_COMPRESSED2)
@@ -296,22 +296,22 @@ static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 int perfdata_input_next(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;
-	int status = 0;
+	int result = 0;
 
-	while (status == 0) {
+	while (result == 0) {
 		if (in->is_in_packed) {
-			status = next_in_packed(p, ret_raw);
+			result = next_in_packed(p, ret_raw);
 			continue;
 		}
-		status = next_in_file(p, ret_raw);
-		if (status == 0 && in->plain_end > in->plain_start)
+		result = next_in_file(p, ret_raw);
+		if (result == 0 && in->plain_end > in->plain_start)
 			return perfdata_fail(p, -EBADMSG, in->at,
 					     "the data is truncated within a compressed record");
-		if (status <= 0)
-			return status;
+		if (result <= 0)
+			return result;
 		if (ret_raw->header->type == PERFDATA_RECORD_COMPRESSED ||
 		    ret_raw->header->type == PERFDATA_RECORD_COMPRESSED2)
-			status = begin_packed(p, ret_raw);
+			result = begin_packed(p, ret_raw);
 	}
-	return status;
+	return result;
 }

@@ -53,7 +53,7 @@ void tag_batch_item_release(struct tag_batch_item *item)
 	item->n = 0;
 }
 
-static int keep(struct tag_batch_item *item, const struct tag_answer *answer)
+static int keep(struct tag_batch_item *item, const struct tag_search_answer *answer)
 {
 	item->status = answer->status;
 	item->is_cut = answer->is_cut;
@@ -78,7 +78,8 @@ static int keep(struct tag_batch_item *item, const struct tag_answer *answer)
 }
 
 /* It is known from another item down: its path is known as soon as that one's is. */
-static int hang(struct tag_batch *b, struct tag_batch_item *item, const struct tag_answer *answer)
+static int hang(struct tag_batch *b, struct tag_batch_item *item,
+		const struct tag_search_answer *answer)
 {
 	item->below = malloc(answer->n_below * sizeof(*item->below));
 	if (!item->below)
@@ -95,21 +96,22 @@ static int hang(struct tag_batch *b, struct tag_batch_item *item, const struct t
 static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint64_t budget_ns,
 			 bool all)
 {
-	struct tag_query query = {.tag = item->tag,
-				  .leaf = item->leaf,
-				  .leaf_is_hint = item->leaf_is_hint,
-				  .all = all,
-				  .budget_ns = budget_ns < b->pool_ns ? budget_ns : b->pool_ns};
-	struct tag_answer answer;
-	int r = tag_search_run(b->search, &query, &answer);
+	struct tag_search_query query = {.tag = item->tag,
+					 .leaf = item->leaf,
+					 .leaf_is_hint = item->leaf_is_hint,
+					 .all = all,
+					 .budget_ns =
+						 budget_ns < b->pool_ns ? budget_ns : b->pool_ns};
+	struct tag_search_answer answer;
+	int result = tag_search_run(b->search, &query, &answer);
 
-	if (r < 0)
-		return r;
+	if (result < 0)
+		return result;
 	item->spent_ns += answer.spent_ns;
 	b->pool_ns -= answer.spent_ns < b->pool_ns ? answer.spent_ns : b->pool_ns;
-	r = keep(item, &answer);
-	if (r < 0)
-		return r;
+	result = keep(item, &answer);
+	if (result < 0)
+		return result;
 	if (!answer.n && answer.below)
 		return hang(b, item, &answer);
 	return item->status != TAG_SEARCH_NOT_IN_BUDGET;
@@ -119,18 +121,18 @@ static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint6
 static int tag_batch_sweep(struct tag_batch *b, uint64_t budget_ns)
 {
 	size_t kept = 0, n = b->n_left;
-	int r = 0;
+	int result = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (r >= 0 && b->pool_ns)
-			r = tag_batch_try(b, &b->items[b->left[i]], budget_ns, false);
+		if (result >= 0 && b->pool_ns)
+			result = tag_batch_try(b, &b->items[b->left[i]], budget_ns, false);
 		else
-			r = r < 0 ? r : 0;
-		if (r <= 0)
+			result = result < 0 ? result : 0;
+		if (result <= 0)
 			b->left[kept++] = b->left[i];
 	}
 	b->n_left = kept;
-	return r < 0 ? r : (int)(n - kept);
+	return result < 0 ? result : (int)(n - kept);
 }
 
 /* --- attempts ------------------------------------------------------------------------------ */
@@ -201,16 +203,16 @@ static int tag_batch_long(struct tag_batch *b, uint32_t number, uint64_t budget_
 	uint32_t ends[TAG_BATCH_ENDS], leaf = item->leaf;
 	unsigned n = leaf == CALLGRAPH_NONE ? tag_batch_ends(b, number, ends) : 0;
 	bool is_hint = item->leaf_is_hint;
-	int r = n ? 0 : tag_batch_try(b, item, budget_ns, false);
+	int result = n ? 0 : tag_batch_try(b, item, budget_ns, false);
 
-	for (unsigned i = 0; r == 0 && i < n; i++) {
+	for (unsigned i = 0; result == 0 && i < n; i++) {
 		item->leaf = ends[i];
 		item->leaf_is_hint = true;
-		r = tag_batch_try(b, item, budget_ns / n + 1, false);
+		result = tag_batch_try(b, item, budget_ns / n + 1, false);
 	}
 	item->leaf = leaf;
 	item->leaf_is_hint = is_hint;
-	return r;
+	return result;
 }
 
 /* Attempts until one is found: some of the tags with one budget, half as many with two, and so on,
@@ -221,11 +223,11 @@ static int attempt(struct tag_batch *b, uint64_t budget_ns)
 
 	tag_batch_order(b);
 	for (size_t i = 0; b->n_left && b->pool_ns;) {
-		int r = tag_batch_long(b, b->left[i], budget_ns);
+		int result = tag_batch_long(b, b->left[i], budget_ns);
 
-		if (r < 0)
-			return r;
-		if (r) {
+		if (result < 0)
+			return result;
+		if (result) {
 			b->left[i] = b->left[--b->n_left];
 			return 1;
 		}
@@ -241,9 +243,9 @@ static int attempt(struct tag_batch *b, uint64_t budget_ns)
 /* Puts a path together: the first one of the item above, and what is below. 0 or -ENOMEM. */
 static int join(struct tag_batch *b, struct tag_batch_item *item)
 {
-	const struct tag_path *above = &b->items[item->above].paths[0];
+	const struct tag_search_path *above = &b->items[item->above].paths[0];
 	uint32_t n = above->n + item->n_below, *nodes = malloc((n + 1) * sizeof(*nodes));
-	struct tag_path *path = calloc(1, sizeof(*path));
+	struct tag_search_path *path = calloc(1, sizeof(*path));
 
 	if (!nodes || !path) {
 		free(nodes);
@@ -253,7 +255,7 @@ static int join(struct tag_batch *b, struct tag_batch_item *item)
 	if (above->n)
 		memcpy(nodes, above->nodes, above->n * sizeof(*nodes));
 	memcpy(nodes + above->n, item->below, item->n_below * sizeof(*nodes));
-	*path = (struct tag_path){nodes, n, above->unmodelled};
+	*path = (struct tag_search_path){nodes, n, above->unmodelled};
 	path->unmodelled +=
 		above->n && !callgraph_can_call(b->graph, nodes[above->n - 1], nodes[above->n]);
 	b->n_hung--;
@@ -272,59 +274,59 @@ static int join(struct tag_batch *b, struct tag_batch_item *item)
 static int join_all(struct tag_batch *b)
 {
 	bool again = b->n_hung != 0;
-	int r = 0;
+	int err = 0;
 
 	while (again) {
 		again = false;
-		for (size_t i = 0; r == 0 && i < b->n; i++) {
+		for (size_t i = 0; err == 0 && i < b->n; i++) {
 			struct tag_batch_item *item = &b->items[i];
 
 			if (!item->below || item->n || !b->items[item->above].n)
 				continue;
-			r = join(b, item);
-			again = r == 0;
+			err = join(b, item);
+			again = err == 0;
 		}
 	}
-	return r;
+	return err;
 }
 
 static int pool(struct tag_batch *b, uint64_t budget_ns)
 {
 	unsigned sweep = 0;
-	int r = 0;
+	int result = 0;
 
-	while (r >= 0 && b->n_left && b->pool_ns) {
+	while (result >= 0 && b->n_left && b->pool_ns) {
 		if (sweep < sizeof(tag_batch_sweeps) / sizeof(*tag_batch_sweeps))
-			r = tag_batch_sweep(b, budget_ns / tag_batch_sweeps[sweep++] + 1);
+			result = tag_batch_sweep(b, budget_ns / tag_batch_sweeps[sweep++] + 1);
 		else
-			r = attempt(b, budget_ns * 2);
-		if (r > 0)
+			result = attempt(b, budget_ns * 2);
+		if (result > 0)
 			sweep = 0;
-		if (r >= 0 && b->n_hung && join_all(b) < 0)
-			r = -ENOMEM;
+		if (result >= 0 && b->n_hung && join_all(b) < 0)
+			result = -ENOMEM;
 	}
-	return r < 0 ? r : 0;
+	return result < 0 ? result : 0;
 }
 
 /* Paths from the roots serve all tags: a part of the time makes more of them than one tag would. */
 static int prepare(struct tag_batch *b)
 {
 	uint64_t spent_ns;
-	int r = tag_search_prepare(b->search, b->pool_ns / TAG_BATCH_PREPARE, &spent_ns);
+	int err = tag_search_prepare(b->search, b->pool_ns / TAG_BATCH_PREPARE, &spent_ns);
 
 	b->pool_ns -= spent_ns < b->pool_ns ? spent_ns : b->pool_ns;
-	return r;
+	return err;
 }
 
 static int each(struct tag_batch *b, size_t n, uint64_t budget_ns)
 {
-	int r = 0;
+	int result = 0;
 
-	for (size_t i = 0; r >= 0 && i < n; i++) {
+	for (size_t i = 0; result >= 0 && i < n; i++) {
 		b->pool_ns = budget_ns;
-		r = tag_batch_try(b, &b->items[i], budget_ns, true);
+		result = tag_batch_try(b, &b->items[i], budget_ns, true);
 	}
-	return r < 0 ? r : 0;
+	return result < 0 ? result : 0;
 }
 
 int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_t n,
@@ -335,7 +337,7 @@ int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_
 			      .is_strict = tag_search_is_strict(search),
 			      .items = items,
 			      .n = n};
-	int r;
+	int err;
 
 	if (n >= UINT32_MAX)
 		return -EINVAL;
@@ -350,20 +352,20 @@ int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_
 	b.left = calloc(n, sizeof(*b.left));
 	b.tags = calloc(n, sizeof(*b.tags));
 	b.weight = calloc(n, sizeof(*b.weight));
-	r = b.left && b.tags && b.weight ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	err = b.left && b.tags && b.weight ? 0 : -ENOMEM;
+	for (size_t i = 0; err == 0 && i < n; i++) {
 		b.left[b.n_left++] = (uint32_t)i;
 		b.tags[i] = items[i].tag;
 	}
-	if (r == 0 && n > 1)
-		r = tag_search_anchors(search, b.tags, (uint32_t)n);
-	if (r == 0 && n > 1)
-		r = prepare(&b);
-	if (r == 0)
-		r = pool(&b, budget_ns);
+	if (err == 0 && n > 1)
+		err = tag_search_anchors(search, b.tags, (uint32_t)n);
+	if (err == 0 && n > 1)
+		err = prepare(&b);
+	if (err == 0)
+		err = pool(&b, budget_ns);
 	tag_search_anchors(search, NULL, 0);
 	free(b.left);
 	free(b.tags);
 	free(b.weight);
-	return r;
+	return err;
 }

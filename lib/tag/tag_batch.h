@@ -10,13 +10,13 @@
 
 struct tag_batch_item {
 	uint64_t tag;
-	uint32_t leaf; /* as in struct tag_query */
+	uint32_t leaf; /* as in struct tag_search_query */
 	bool leaf_is_hint;
 	/* what came out; paths are owned by the item */
 	enum tag_search_status status;
 	bool is_cut;
 	uint64_t spent_ns;
-	struct tag_path *paths;
+	struct tag_search_path *paths;
 	size_t n;
 	/* while searching: the item above this one, and the path from there; owned */
 	uint32_t above, n_below, *below;

@@ -37,7 +37,7 @@ int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs
 		tag_prefixes_release(table);
 		return -ENOMEM;
 	}
-	table->entries.items[0] = (struct prefix){.node = CALLGRAPH_NONE};
+	table->entries.items[0] = (struct tag_prefix){.node = CALLGRAPH_NONE};
 	table->cost[0] = 0;
 	table->entries.count = 1;
 	hash_index_put(&table->index, hash_mix64(0), 0);
@@ -111,39 +111,40 @@ static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 		slots *= 2;
 	while (filter * 64 < n * TAG_PREFIXES_FILTER)
 		filter *= 2;
-	return n * (sizeof(struct prefix) + sizeof(*table->cost)) + slots * sizeof(uint32_t) +
-	       hash_index_bytes(&table->index) + filter * sizeof(*table->filter);
+	return n * (sizeof(struct tag_prefix) + sizeof(*table->cost)) + slots * sizeof(uint32_t) +
+	       slots_bytes(&table->index) + filter * sizeof(*table->filter);
 }
 
 /* Makes room for `n` entries in all. 0, 1 if that is too much memory, -ENOMEM. */
 static int make_room(struct tag_prefixes *table, size_t n)
 {
-	int r;
+	int result;
 
 	if (n >= UINT32_MAX - 1 || tag_prefixes_memory(table, n) > table->allowance)
 		return 1;
-	r = vec_reserve((void **)&table->entries.items, &table->entries.cap, n,
-			sizeof(*table->entries.items));
-	if (r == 0)
-		r = vec_reserve((void **)&table->cost, &table->cap_cost, n, sizeof(*table->cost));
-	if (r == 0)
-		r = grow_index(table, n);
-	return r < 0 ? r : grow_filter(table, n);
+	result = vec_reserve((void **)&table->entries.items, &table->entries.cap, n,
+			     sizeof(*table->entries.items));
+	if (result == 0)
+		result = vec_reserve((void **)&table->cost, &table->cap_cost, n,
+				     sizeof(*table->cost));
+	if (result == 0)
+		result = grow_index(table, n);
+	return result < 0 ? result : grow_filter(table, n);
 }
 
 /* 0, 1 if there is no memory for one more, -ENOMEM. */
 static int reserve(struct tag_prefixes *table)
 {
 	size_t n = table->entries.count;
-	int r;
+	int result;
 
 	if (n < table->room)
 		return 0;
-	r = make_room(table, n + n / 2 + 64);
-	if (r == 0)
+	result = make_room(table, n + n / 2 + 64);
+	if (result == 0)
 		table->room = n + n / 2 + 64;
-	table->is_full = table->is_full || r > 0;
-	return r;
+	table->is_full = table->is_full || result > 0;
+	return result;
 }
 
 /* An entry that is there: made cheaper if it was dearer. */
@@ -165,13 +166,13 @@ static int enter(struct tag_prefixes *table, uint32_t parent, uint32_t node, uin
 	uint64_t id = callgraph_at(table->costs->graph, node)->id;
 	uint64_t tag = hash_chain(table->entries.items[parent].tag, id), hash = hash_mix64(tag);
 	unsigned same = 0;
-	int r;
+	int err;
 
 	for (size_t at = hash & table->index.mask;
 	     tag_prefixes_may_have(table, tag) && table->index.slot[at];
 	     at = (at + 1) & table->index.mask) {
 		uint32_t entry = table->index.slot[at] - 1;
-		const struct prefix *p = &table->entries.items[entry];
+		const struct tag_prefix *p = &table->entries.items[entry];
 
 		if (p->tag != tag)
 			continue;
@@ -181,12 +182,12 @@ static int enter(struct tag_prefixes *table, uint32_t parent, uint32_t node, uin
 		if (++same == TAG_PREFIXES_SAME)
 			return 0;
 	}
-	r = reserve(table);
-	if (r)
-		return r;
+	err = reserve(table);
+	if (err)
+		return err;
 	*ret_entry = (uint32_t)table->entries.count;
 	table->cost[table->entries.count] = (uint16_t)cost;
-	table->entries.items[table->entries.count++] = (struct prefix){tag, node, parent};
+	table->entries.items[table->entries.count++] = (struct tag_prefix){tag, node, parent};
 	hash_index_put(&table->index, hash, *ret_entry);
 	tag_prefixes_mark(table, tag);
 	return 0;
@@ -195,9 +196,9 @@ static int enter(struct tag_prefixes *table, uint32_t parent, uint32_t node, uin
 int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost)
 {
 	uint32_t entry;
-	int r = enter(table, 0, node, cost, &entry);
+	int err = enter(table, 0, node, cost, &entry);
 
-	return r < 0 ? r : 0;
+	return err < 0 ? err : 0;
 }
 
 /* --- growing ------------------------------------------------------------------------------- */
@@ -215,10 +216,10 @@ static int expand_row(struct tag_prefixes *table, uint32_t entry, uint32_t node,
 	const struct edge_costs *costs = table->costs;
 	uint32_t count, first, child;
 	const uint32_t *callees = callgraph_callees(costs->graph, node, &count, &first);
-	int r = 0;
+	int result = 0;
 
 	*steps += count;
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
+	for (uint32_t i = 0; result == 0 && i < count; i++) {
 		const struct callgraph_node *callee = callgraph_at(costs->graph, callees[i]);
 		uint32_t cost = base + costs->down[first + i];
 
@@ -228,11 +229,11 @@ static int expand_row(struct tag_prefixes *table, uint32_t entry, uint32_t node,
 		if (cost > table->target)
 			left_out(table, cost);
 		else if (callee->is_transparent)
-			r = expand_row(table, entry, callees[i], cost, steps);
+			result = expand_row(table, entry, callees[i], cost, steps);
 		else
-			r = enter(table, entry, callees[i], cost, &child);
+			result = enter(table, entry, callees[i], cost, &child);
 	}
-	return r;
+	return result;
 }
 
 static int expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
@@ -257,19 +258,19 @@ static int expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
 static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixes_stop *stop)
 {
 	size_t steps = 0;
-	int r = 0;
+	int result = 0;
 
-	while (r == 0 && (table->again.count || table->cursor < table->entries.count)) {
+	while (result == 0 && (table->again.count || table->cursor < table->entries.count)) {
 		uint32_t entry = table->again.count ? table->again.items[--table->again.count]
 						    : (uint32_t)table->cursor++;
 
-		r = expand(table, entry, &steps);
-		if (r == 0 && steps >= TAG_PREFIXES_STEPS) {
+		result = expand(table, entry, &steps);
+		if (result == 0 && steps >= TAG_PREFIXES_STEPS) {
 			steps = 0;
-			r = stop->is_over(stop->arg);
+			result = stop->is_over(stop->arg);
 		}
 	}
-	return r;
+	return result;
 }
 
 /* A limit that is so much wider holds about 2^bits times as many: room for them at once. */
@@ -277,20 +278,20 @@ static int foresee(struct tag_prefixes *table, uint32_t wider)
 {
 	size_t n = table->entries.count;
 	unsigned bits = wider / EDGE_COSTS_BIT;
-	int r;
+	int result;
 
 	if (bits > 16 || n << bits < table->room || n << bits > TAG_PREFIXES_FORESEEN)
 		return 0;
-	r = make_room(table, n << bits);
-	if (r == 0)
+	result = make_room(table, n << bits);
+	if (result == 0)
 		table->room = n << bits;
-	return r < 0 ? r : 0;
+	return result < 0 ? result : 0;
 }
 
 int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 		      const struct tag_prefixes_stop *stop)
 {
-	int r;
+	int result;
 
 	if (table->is_full)
 		return 0;
@@ -298,22 +299,22 @@ int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 	if (limit > TAG_PREFIXES_MAX_COST)
 		limit = TAG_PREFIXES_MAX_COST;
 	if (table->cursor == table->entries.count && limit > table->target) {
-		r = foresee(table, limit - table->target);
-		if (r < 0)
-			return r;
+		result = foresee(table, limit - table->target);
+		if (result < 0)
+			return result;
 		table->target = limit;
 		table->next = EDGE_COSTS_NEVER;
 		table->cursor = 0;
 	}
-	r = tag_prefixes_run(table, stop);
-	if (r == 0)
+	result = tag_prefixes_run(table, stop);
+	if (result == 0)
 		table->limit = table->target;
-	if (r > 0 && table->is_full) {
+	if (result > 0 && table->is_full) {
 		table->cursor = table->entries.count;
 		table->next = table->limit; /* something was left out */
-		r = 0;
+		result = 0;
 	}
-	return r;
+	return result;
 }
 
 int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t n,
@@ -321,16 +322,16 @@ int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t
 {
 	uint32_t near = TAG_PREFIXES_NEAR * EDGE_COSTS_BIT, entry = 0;
 	uint32_t cost = table->target > near ? table->target - near : 0;
-	int r = 0;
+	int result = 0;
 
 	table->allowance = table->memory; /* a quarter is kept for this */
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = enter(table, entry, nodes[i], cost, &entry);
-	if (r == 0)
-		r = tag_prefixes_run(table, stop);
-	if (r > 0 && table->is_full)
-		r = 0;
-	return r;
+	for (size_t i = 0; result == 0 && i < n; i++)
+		result = enter(table, entry, nodes[i], cost, &entry);
+	if (result == 0)
+		result = tag_prefixes_run(table, stop);
+	if (result > 0 && table->is_full)
+		result = 0;
+	return result;
 }
 
 /* --- asking -------------------------------------------------------------------------------- */

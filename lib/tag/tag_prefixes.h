@@ -17,7 +17,7 @@
 #include "base/hash_index.h"
 #include "tag/edge_costs.h"
 
-struct prefix {
+struct tag_prefix {
 	uint64_t tag;
 	uint32_t node; /* CALLGRAPH_NONE for the empty path */
 	uint32_t parent;
@@ -25,7 +25,7 @@ struct prefix {
 
 struct tag_prefixes {
 	const struct edge_costs *costs;
-	VEC(struct prefix) entries;
+	VEC(struct tag_prefix) entries;
 	uint16_t *cost; /* by entry; allocated with them */
 	size_t cap_cost;
 	struct hash_index index;

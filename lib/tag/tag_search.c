@@ -124,7 +124,7 @@ static void keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 	}
 	for (; at && s->paths[at - 1].unmodelled > missing; at--)
 		s->paths[at] = s->paths[at - 1];
-	s->paths[at] = (struct tag_path){nodes, n, missing};
+	s->paths[at] = (struct tag_search_path){nodes, n, missing};
 	s->n_paths++;
 }
 
@@ -191,17 +191,17 @@ static int tag_search_push(struct tag_search *s, const struct tag_search_state *
 static inline int visit(struct tag_search *s, const struct tag_search_state *state)
 {
 	uint32_t least = s->nodes[state->node].least;
-	int r;
+	int err;
 
 	if (s->anchors.tags) {
-		r = hang(s, state->tag, state->node, state->depth);
-		if (r < 0)
-			return r;
+		err = hang(s, state->tag, state->node, state->depth);
+		if (err < 0)
+			return err;
 	}
 	if (tag_prefixes_may_have(&s->prefixes, state->tag)) {
-		r = meet(s, state->tag, state->node, state->depth);
-		if (r < 0)
-			return r;
+		err = meet(s, state->tag, state->node, state->depth);
+		if (err < 0)
+			return err;
 	}
 	if (least == EDGE_COSTS_NEVER)
 		return 0;
@@ -252,18 +252,19 @@ static int expand(struct tag_search *s, const struct tag_search_state *from)
 	uint32_t count, first;
 	const uint32_t *callers = callgraph_callers(s->graph, from->node, &count, &first);
 	const uint16_t *prices = s->costs.up + first;
-	int r = 0;
+	int result = 0;
 
-	for (uint32_t i = 0; r == 0 && i < count;) {
+	for (uint32_t i = 0; result == 0 && i < count;) {
 		uint32_t n = 0;
 
 		for (; i < count && n < TAG_SEARCH_SOME; i++)
 			n += caller(s, from, callers[i], prices[i], &some[n]);
-		for (uint32_t k = 0; r == 0 && k < n; k++)
-			r = s->nodes[some[k].node].is_transparent ? tag_search_push(s, &some[k])
-								  : visit(s, &some[k]);
+		for (uint32_t k = 0; result == 0 && k < n; k++)
+			result = s->nodes[some[k].node].is_transparent
+					 ? tag_search_push(s, &some[k])
+					 : visit(s, &some[k]);
 	}
-	return r < 0 ? r : tag_search_step(s, count + 1);
+	return result < 0 ? result : tag_search_step(s, count + 1);
 }
 
 /* All paths from one leaf upwards within the limit. 0; 1: the time is over; -ENOMEM. */
@@ -271,36 +272,37 @@ static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
 {
 	struct tag_search_state state = {hash_unchain(s->query->tag, s->nodes[leaf].id), leaf, cost,
 					 0, 1};
-	int r;
+	int result;
 
 	if (cost > s->limit) {
 		beyond(s, cost);
 		return 0;
 	}
 	s->stack.count = 0;
-	r = visit(s, &state);
-	while (r == 0 && s->stack.count) {
+	result = visit(s, &state);
+	while (result == 0 && s->stack.count) {
 		state = s->stack.items[--s->stack.count];
 		if (state.depth >= s->path.cap &&
 		    vec_reserve((void **)&s->path.items, &s->path.cap, state.depth + 1,
 				sizeof(*s->path.items)) < 0)
 			return -ENOMEM;
 		s->path.items[state.depth] = state.node;
-		r = expand(s, &state);
+		result = expand(s, &state);
 	}
-	return r == 0 ? tag_search_step(s, 1) : r;
+	return result == 0 ? tag_search_step(s, 1) : result;
 }
 
 static int hinted(struct tag_search *s, uint32_t leaf)
 {
 	uint32_t count, first;
 	const uint32_t *callers = callgraph_callers(s->graph, leaf, &count, &first);
-	int r = tag_search_walk(s, leaf, 0);
+	int result = tag_search_walk(s, leaf, 0);
 
-	for (uint32_t i = 0; r == 0 && i < count; i++)
+	for (uint32_t i = 0; result == 0 && i < count; i++)
 		if (!s->nodes[callers[i]].is_transparent)
-			r = tag_search_walk(s, callers[i], s->costs.up[first + i] + EDGE_COSTS_BIT);
-	return r;
+			result = tag_search_walk(s, callers[i],
+						 s->costs.up[first + i] + EDGE_COSTS_BIT);
+	return result;
 }
 
 /* One round. 0; 1: the time is over; -ENOMEM. */
@@ -308,23 +310,23 @@ static int tag_search_round(struct tag_search *s)
 {
 	uint32_t any = edge_costs_of_choice(callgraph_count_real(s->graph));
 	bool has_leaf = s->query->leaf != CALLGRAPH_NONE;
-	int r = 0;
+	int result = 0;
 
 	s->next = EDGE_COSTS_NEVER;
 	if (has_leaf && !s->query->leaf_is_hint)
 		return tag_search_walk(s, s->query->leaf, 0);
 	if (has_leaf) {
-		r = hinted(s, s->query->leaf);
+		result = hinted(s, s->query->leaf);
 		any += TAG_SEARCH_ODD;
 	}
-	if (r == 0 && any > s->limit) {
+	if (result == 0 && any > s->limit) {
 		beyond(s, any);
 		return 0;
 	}
-	for (uint32_t i = 0; r == 0 && i < callgraph_count(s->graph); i++)
+	for (uint32_t i = 0; result == 0 && i < callgraph_count(s->graph); i++)
 		if (!s->nodes[i].is_transparent)
-			r = tag_search_walk(s, i, any);
-	return r;
+			result = tag_search_walk(s, i, any);
+	return result;
 }
 
 /* --- the search ---------------------------------------------------------------------------- */
@@ -372,42 +374,42 @@ static int rounds(struct tag_search *s, enum tag_search_status *ret_status)
 {
 	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
 	uint64_t before = 0;
-	int r = tag_prefixes_grow(&s->prefixes, s->prefixes.limit, &stop);
+	int result = tag_prefixes_grow(&s->prefixes, s->prefixes.limit, &stop);
 
 	s->limit = 0;
-	while (r == 0) {
+	while (result == 0) {
 		before = s->steps;
-		r = tag_search_round(s);
-		if (r || ((s->n_paths || s->below) && !s->query->all))
+		result = tag_search_round(s);
+		if (result || ((s->n_paths || s->below) && !s->query->all))
 			break;
 		if (is_exhausted(s)) {
 			*ret_status = TAG_SEARCH_NO_PATH;
 			return 0;
 		}
-		r = widen(s, s->steps - before);
+		result = widen(s, s->steps - before);
 	}
-	return r < 0 ? r : 0;
+	return result < 0 ? result : 0;
 }
 
 int tag_search_prepare(struct tag_search *s, uint64_t budget_ns, uint64_t *ret_spent_ns)
 {
 	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
 	struct tag_prefixes *table = &s->prefixes;
-	int r;
+	int result;
 
 	begin(s, budget_ns);
-	r = budget_ns ? tag_prefixes_grow(table, table->limit, &stop) : 0;
-	while (r == 0 && budget_ns && !table->is_full && table->next != EDGE_COSTS_NEVER &&
+	result = budget_ns ? tag_prefixes_grow(table, table->limit, &stop) : 0;
+	while (result == 0 && budget_ns && !table->is_full && table->next != EDGE_COSTS_NEVER &&
 	       table->entries.count * TAG_SEARCH_ENTRY < s->options.memory_bytes / 4 &&
 	       !tag_search_is_over(s)) {
 		uint32_t limit = table->limit;
 
-		r = tag_prefixes_grow(table, wider(limit, table->next), &stop);
+		result = tag_prefixes_grow(table, wider(limit, table->next), &stop);
 		if (table->limit == limit)
 			break; /* as far as it goes */
 	}
 	*ret_spent_ns = s->options.now_ns(s->options.now_arg) - s->start_ns;
-	return r < 0 ? r : 0;
+	return result < 0 ? result : 0;
 }
 
 void tag_search_learn_calls(struct tag_search *s, const uint32_t *nodes, size_t n)
@@ -421,11 +423,11 @@ void tag_search_learn_calls(struct tag_search *s, const uint32_t *nodes, size_t 
 int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 {
 	const struct tag_prefixes_stop stop = {never, NULL};
-	int r;
+	int result;
 
 	tag_search_learn_calls(s, nodes, n);
-	r = tag_prefixes_learn(&s->prefixes, nodes, n, &stop);
-	return r < 0 ? r : 0;
+	result = tag_prefixes_learn(&s->prefixes, nodes, n, &stop);
+	return result < 0 ? result : 0;
 }
 
 /* The tag of a thread that has called nothing yet. */
@@ -435,16 +437,16 @@ static int empty(struct tag_search *s)
 
 	if (!nodes)
 		return -ENOMEM;
-	s->paths[0] = (struct tag_path){.nodes = nodes};
+	s->paths[0] = (struct tag_search_path){.nodes = nodes};
 	s->n_paths = 1;
 	return 0;
 }
 
-int tag_search_run(struct tag_search *s, const struct tag_query *query,
-		   struct tag_answer *ret_answer)
+int tag_search_run(struct tag_search *s, const struct tag_search_query *query,
+		   struct tag_search_answer *ret_answer)
 {
 	enum tag_search_status status = TAG_SEARCH_NOT_IN_BUDGET;
-	int r = 0;
+	int err = 0;
 
 	if (query->leaf != CALLGRAPH_NONE &&
 	    (query->leaf >= callgraph_count(s->graph) || s->nodes[query->leaf].is_transparent))
@@ -453,15 +455,15 @@ int tag_search_run(struct tag_search *s, const struct tag_query *query,
 	begin(s, query->budget_ns);
 	s->query = query;
 	if (query->budget_ns && !query->tag && query->leaf == CALLGRAPH_NONE)
-		r = empty(s);
+		err = empty(s);
 	else if (query->budget_ns)
-		r = rounds(s, &status);
+		err = rounds(s, &status);
 	s->query = NULL;
-	if (r == 0 && s->n_paths == 1 && !s->options.keep_nothing)
-		r = tag_search_learn(s, s->paths[0].nodes, s->paths[0].n);
-	if (r < 0)
-		return r;
-	*ret_answer = (struct tag_answer){
+	if (err == 0 && s->n_paths == 1 && !s->options.keep_nothing)
+		err = tag_search_learn(s, s->paths[0].nodes, s->paths[0].n);
+	if (err < 0)
+		return err;
+	*ret_answer = (struct tag_search_answer){
 		.status = s->n_paths ? TAG_SEARCH_FOUND : status,
 		.anchor = s->anchor,
 		.below = s->below,

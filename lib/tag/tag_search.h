@@ -38,7 +38,7 @@ enum tag_search_status {
 	TAG_SEARCH_NO_PATH,	  /* there is none in the graph */
 };
 
-struct tag_query {
+struct tag_search_query {
 	uint64_t tag;
 	uint32_t leaf;	   /* the path's last node; CALLGRAPH_NONE: not known */
 	bool leaf_is_hint; /* it may be another: an uninstrumented callee, an unfinished prologue */
@@ -46,19 +46,19 @@ struct tag_query {
 	uint64_t budget_ns; /* 0: nothing is tried */
 };
 
-struct tag_path {
+struct tag_search_path {
 	const uint32_t *nodes; /* root first */
 	uint32_t n;
 	uint32_t unmodelled; /* calls in it that the graph does not have */
 };
 
-struct tag_answer {
+struct tag_search_answer {
 	enum tag_search_status status;
 	uint32_t anchor;       /* if no path was found: the number of an anchor above it, and */
 	const uint32_t *below; /* the nodes from there down; CALLGRAPH_NONE: there is none */
 	uint32_t n_below;
-	struct tag_path *paths; /* all that were found, fewest unmodelled calls first; live until
-				 * the next query */
+	struct tag_search_path *paths; /* all that were found, fewest unmodelled calls first; live
+					* until the next query */
 	size_t n;
 	bool is_cut;	   /* there were more than are kept */
 	uint64_t steps;	   /* edges looked at */
@@ -71,8 +71,8 @@ int tag_search_new(const struct callgraph *graph, const struct tag_search_option
 void tag_search_free(struct tag_search *search);
 
 /* 0, whatever the status; -ENOMEM; -EINVAL (no such leaf). */
-int tag_search_run(struct tag_search *search, const struct tag_query *query,
-		   struct tag_answer *ret_answer);
+int tag_search_run(struct tag_search *search, const struct tag_search_query *query,
+		   struct tag_search_answer *ret_answer);
 
 /* Spends time on the table of prefixes, before many tags are asked for: a quarter of its memory at
  * most. 0 or -ENOMEM. */

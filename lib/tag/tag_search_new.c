@@ -28,41 +28,41 @@ bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 static int guess_roots(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
-	int r = 0;
+	int err = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		marked += callgraph_at(s->graph, i)->is_root;
 		others += tag_search_is_entry(s->graph, i) && !callgraph_at(s->graph, i)->is_root;
 	}
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		if (callgraph_at(s->graph, i)->is_root)
-			r = tag_prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
+			err = tag_prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
 		else if (tag_search_is_entry(s->graph, i))
-			r = tag_prefixes_root(&s->prefixes, i,
-					      edge_costs_of_choice(others) + TAG_SEARCH_ODD);
+			err = tag_prefixes_root(&s->prefixes, i,
+						edge_costs_of_choice(others) + TAG_SEARCH_ODD);
 	}
-	return r;
+	return err;
 }
 
 static int tables(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph);
-	int r;
+	int err;
 
 	s->nodes = calloc((size_t)n + 1, sizeof(*s->nodes));
 	if (!s->nodes)
 		return -ENOMEM;
-	r = edge_costs_init(&s->costs, s->graph);
-	if (r < 0)
-		return r;
+	err = edge_costs_init(&s->costs, s->graph);
+	if (err < 0)
+		return err;
 	for (uint32_t i = 0; i < n; i++) {
 		s->nodes[i].id = callgraph_at(s->graph, i)->id;
 		s->nodes[i].is_transparent = callgraph_at(s->graph, i)->is_transparent;
 		s->nodes[i].least = s->costs.min_up[i];
 	}
-	r = tag_prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
-	if (r < 0)
-		return r;
+	err = tag_prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
+	if (err < 0)
+		return err;
 	return s->options.root == CALLGRAPH_NONE
 		       ? guess_roots(s)
 		       : tag_prefixes_root(&s->prefixes, s->options.root, 0);
@@ -72,7 +72,7 @@ int tag_search_new(const struct callgraph *graph, const struct tag_search_option
 		   struct tag_search **ret_search)
 {
 	struct tag_search *s;
-	int r;
+	int err;
 
 	if (!callgraph_is_sealed(graph) ||
 	    (options->root != CALLGRAPH_NONE && options->root >= callgraph_count(graph)))
@@ -87,10 +87,10 @@ int tag_search_new(const struct callgraph *graph, const struct tag_search_option
 		s->options.memory_bytes = TAG_SEARCH_MEMORY;
 	if (!s->options.now_ns)
 		s->options.now_ns = tag_search_clock;
-	r = tables(s);
-	if (r < 0) {
+	err = tables(s);
+	if (err < 0) {
 		tag_search_free(s);
-		return r;
+		return err;
 	}
 	*ret_search = s;
 	return 0;

@@ -40,11 +40,11 @@ struct tag_search {
 	uint64_t steps, until_look;
 	uint64_t start_ns, deadline_ns;
 	bool is_over, is_cut;
-	const struct tag_query *query;
+	const struct tag_search_query *query;
 	struct tag_anchors anchors;
 	uint32_t anchor, n_below; /* what was come to; CALLGRAPH_NONE: nothing */
 	uint32_t *below;	  /* owned */
-	struct tag_path paths[TAG_SEARCH_PATHS];
+	struct tag_search_path paths[TAG_SEARCH_PATHS];
 	size_t n_paths;
 };
 

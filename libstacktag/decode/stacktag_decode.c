@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
-#include "callgraph/code_model.h"
+#include "callgraph/code_graph.h"
 #include "callgraph/tagged_functions.h"
 #include "callgraph/plugin_model.h"
 #include "tag/tag_search.h"
@@ -42,13 +42,13 @@ static int take_listed(struct load *load, const struct elf_file *file)
 {
 	struct plugin_sections_fault fault;
 	struct plugin_sections sections;
-	int r = plugin_sections_read(file, &sections, &fault);
+	int err = plugin_sections_read(file, &sections, &fault);
 
-	if (r)
-		return r == -ENOMEM ? r : -ENODATA;
-	r = plugin_model_take(load->listed, &sections);
+	if (err)
+		return err == -ENOMEM ? err : -ENODATA;
+	err = plugin_model_take(load->listed, &sections);
 	plugin_sections_release(&sections);
-	return r;
+	return err;
 }
 
 static bool keeps_tags(const struct elf_file *file)
@@ -63,23 +63,23 @@ static bool keeps_tags(const struct elf_file *file)
 
 static int take_file(struct load *load, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 	struct elf_file *file;
 
 	if (fd < 0)
 		return 0;
-	r = elf_file_open(fd, &file);
+	err = elf_file_open(fd, &file);
 	close(fd);
-	if (r)
-		return r == -ENOMEM ? r : 0;
-	r = take_listed(load, file);
-	if (r == -ENODATA) {
-		r = keeps_tags(file) ? code_model_take(load->hooked, file, path) : -ENODATA;
-		if (!r)
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = take_listed(load, file);
+	if (err == -ENODATA) {
+		err = keeps_tags(file) ? code_model_take(load->hooked, file, path) : -ENODATA;
+		if (!err)
 			return 0; /* the model has the file now */
 	}
 	elf_file_free(file);
-	return r == -ENOMEM ? r : 0;
+	return err == -ENOMEM ? err : 0;
 }
 
 static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -93,50 +93,50 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
 static int make_graph(const struct load *load, struct callgraph **ret_graph)
 {
 	struct callgraph *graph = NULL;
-	int r = plugin_model_graph(load->listed, &graph);
+	int err = plugin_model_graph(load->listed, &graph);
 
-	if (!r && code_model_has_hooks(load->hooked))
-		r = code_model_functions(load->hooked, graph);
-	if (!r && !callgraph_count_real(graph))
-		r = -ENODATA;
-	if (!r)
-		r = callgraph_seal(graph);
-	if (!r)
+	if (!err && code_model_has_hooks(load->hooked))
+		err = code_graph_functions(load->hooked, graph);
+	if (!err && !callgraph_count_real(graph))
+		err = -ENODATA;
+	if (!err)
+		err = callgraph_seal(graph);
+	if (!err)
 		*ret_graph = graph;
 	else
 		callgraph_free(graph);
-	return r;
+	return err;
 }
 
 static int read_program(struct callgraph **ret_graph)
 {
 	struct load load = {0};
-	int r = plugin_model_new(&load.listed);
+	int err = plugin_model_new(&load.listed);
 
-	if (!r)
-		r = code_model_new(&load.hooked);
-	if (!r)
-		r = dl_iterate_phdr(on_object, &load);
-	if (!r)
-		r = make_graph(&load, ret_graph);
+	if (!err)
+		err = code_model_new(&load.hooked);
+	if (!err)
+		err = dl_iterate_phdr(on_object, &load);
+	if (!err)
+		err = make_graph(&load, ret_graph);
 	plugin_model_free(load.listed);
 	code_model_free(load.hooked);
-	return r;
+	return err;
 }
 
 int stacktag_decoder_new(struct stacktag_decoder **ret_decoder)
 {
 	const struct tag_search_options options = {.root = CALLGRAPH_NONE};
 	struct stacktag_decoder *decoder = calloc(1, sizeof(*decoder));
-	int r = decoder ? read_program(&decoder->graph) : -ENOMEM;
+	int err = decoder ? read_program(&decoder->graph) : -ENOMEM;
 
-	if (!r)
-		r = tag_search_new(decoder->graph, &options, &decoder->search);
-	if (!r)
+	if (!err)
+		err = tag_search_new(decoder->graph, &options, &decoder->search);
+	if (!err)
 		*ret_decoder = decoder;
 	else
 		stacktag_decoder_free(decoder);
-	return r;
+	return err;
 }
 
 void stacktag_decoder_free(struct stacktag_decoder *decoder)
@@ -151,7 +151,7 @@ void stacktag_decoder_free(struct stacktag_decoder *decoder)
 
 /* --- decoding --------------------------------------------------------------------------------- */
 
-static int take_names(struct stacktag_decoder *decoder, const struct tag_path *path)
+static int take_names(struct stacktag_decoder *decoder, const struct tag_search_path *path)
 {
 	if (decoder->room < path->n) {
 		const char **names = reallocarray(decoder->names, path->n, sizeof(*names));
@@ -169,23 +169,23 @@ static int take_names(struct stacktag_decoder *decoder, const struct tag_path *p
 int stacktag_decode(struct stacktag_decoder *decoder, uint64_t tag, unsigned budget_ms,
 		    const char *const **ret_names, size_t *ret_count)
 {
-	const struct tag_query query = {
+	const struct tag_search_query query = {
 		.tag = tag, .leaf = CALLGRAPH_NONE, .budget_ns = budget_ms * UINT64_C(1000000)};
-	struct tag_path empty = {0}, *path = &empty;
-	struct tag_answer answer;
-	int r = 0;
+	struct tag_search_path empty = {0}, *path = &empty;
+	struct tag_search_answer answer;
+	int err = 0;
 
 	if (tag) {
-		r = tag_search_run(decoder->search, &query, &answer);
-		if (!r && answer.status != TAG_SEARCH_FOUND)
-			r = answer.status == TAG_SEARCH_NO_PATH ? -ENOENT : -ETIMEDOUT;
-		if (!r)
+		err = tag_search_run(decoder->search, &query, &answer);
+		if (!err && answer.status != TAG_SEARCH_FOUND)
+			err = answer.status == TAG_SEARCH_NO_PATH ? -ENOENT : -ETIMEDOUT;
+		if (!err)
 			path = &answer.paths[0];
 	}
-	if (!r)
-		r = take_names(decoder, path);
-	if (r)
-		return r;
+	if (!err)
+		err = take_names(decoder, path);
+	if (err)
+		return err;
 	*ret_names = decoder->names;
 	*ret_count = path->n;
 	return 0;

@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "base/strings.h"
 #include "stack/location.h"
-#include "callgraph/code_model.h"
+#include "callgraph/code_graph.h"
 #include "callgraph/code_scan.h"
 
 #ifdef __clang__ /* it makes no clones */
@@ -150,7 +150,7 @@ static void functions_call_each_other(void **state)
 
 	(void)state;
 	assert_int_equal(callgraph_new(&graph), 0);
-	assert_int_equal(code_model_functions(model, graph), 0);
+	assert_int_equal(code_graph_functions(model, graph), 0);
 	assert_int_equal(callgraph_seal(graph), 0);
 	caller = callgraph_find_name(graph, "code_caller");
 	callee = callgraph_find_name(graph, "code_callee");
@@ -184,7 +184,7 @@ static void places_are_call_sites_and_instructions(void **state)
 
 	(void)state;
 	assert_int_equal(callgraph_new(&graph), 0);
-	assert_int_equal(code_model_places(model, graph), 0);
+	assert_int_equal(code_graph_locations(model, graph), 0);
 	assert_int_equal(callgraph_seal(graph), 0);
 	assert_int_equal(code_scan_read(file, &scan), 0);
 	callee = function_named(&scan, "code_callee");

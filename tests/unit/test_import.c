@@ -316,7 +316,7 @@ static void test_several_events(void **state)
 	add_two_events(&f);
 	f.events[f.n_events++] = "branches";
 	assert_int_equal(import(&f), -EINVAL);
-	assert_non_null(strstr(f.error, "3 are of others"));
+	assert_non_null(strstr(f.error, "3 of other events"));
 	tear_down(&f);
 }
 

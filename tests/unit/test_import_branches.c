@@ -126,8 +126,8 @@ static void expect_note(uint64_t sample_type, uint64_t branch_type, const char *
 	if (!part)
 		assert_string_equal(note_of(&f),
 				    "imported from perf; 1 of 1 program files were not used "
-				    "(/bin/x): 1 not here; stackctl import --symfs DIR takes them "
-				    "from below DIR");
+				    "(/bin/x): 1 not here; stackctl import --symfs DIR reads them "
+				    "from DIR");
 	tear_down(&f);
 }
 

@@ -353,7 +353,7 @@ static void test_a_bomb(void **state)
 	for (size_t i = 0; i < (8u << 20); i++)
 		make_round(&m);
 	compress(&m, 60000, PERFDATA_RECORD_COMPRESSED);
-	expect_packed_refused(&m, "times their size");
+	expect_packed_refused(&m, "times its size");
 }
 
 /* --- chance ---------------------------------------------------------------------------------- */

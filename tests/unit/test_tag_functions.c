@@ -72,7 +72,7 @@ static void listed_functions_are_found(void **state)
 {
 	struct elf_file *file = assemble("listed.so", list, "");
 	struct tagged_functions *functions = NULL;
-	struct tag_place place = {0};
+	struct tagged_code place = {0};
 
 	(void)state;
 	assert_int_equal(tagged_functions_new(file, &functions), 0);
@@ -116,7 +116,7 @@ static void windows_are_where_the_tag_changes(void **state)
 static void check_hooked(const struct elf_file *file)
 {
 	struct tagged_functions *functions = NULL;
-	struct tag_place place;
+	struct tagged_code place;
 	uint64_t at = program_offset(file, "other");
 
 	assert_int_equal(tagged_functions_new(file, &functions), 0);
@@ -148,7 +148,7 @@ static void the_runtime_is_not_hooked(void **state)
 				    "__cyg_profile_func_enter:	.cfi_startproc\n"
 				    "	ret\n	.cfi_endproc\n";
 	struct tagged_functions *functions = NULL;
-	struct tag_place place;
+	struct tagged_code place;
 	struct elf_file *file;
 	char text[1024];
 	uint64_t at;
@@ -226,7 +226,7 @@ static void the_note_says_where(void **state)
 static void ask(const struct elf_file *file)
 {
 	struct tagged_functions *functions = NULL;
-	struct tag_place place;
+	struct tagged_code place;
 	uint64_t word;
 
 	tagged_functions_note(file, &word);

@@ -189,8 +189,8 @@ static void free_program(struct program *p)
 /* Whether the model has the path of these ids (ended by 0). */
 static bool has_path(struct program *p, const uint64_t *ids)
 {
-	struct tag_query query = {.leaf = CALLGRAPH_NONE, .budget_ns = 200 * 1000000};
-	struct tag_answer answer;
+	struct tag_search_query query = {.leaf = CALLGRAPH_NONE, .budget_ns = 200 * 1000000};
+	struct tag_search_answer answer;
 	uint32_t n = 0;
 
 	for (; ids[n]; n++)

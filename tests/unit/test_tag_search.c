@@ -52,16 +52,16 @@ static struct tag_search *new_search(const struct callgraph *graph,
 	return search;
 }
 
-static struct tag_answer ask(struct tag_search *search, uint64_t tag, uint32_t leaf)
+static struct tag_search_answer ask(struct tag_search *search, uint64_t tag, uint32_t leaf)
 {
-	struct tag_query query = {.tag = tag, .leaf = leaf, .budget_ns = LONG_NS};
-	struct tag_answer answer;
+	struct tag_search_query query = {.tag = tag, .leaf = leaf, .budget_ns = LONG_NS};
+	struct tag_search_answer answer;
 
 	assert_int_equal(tag_search_run(search, &query, &answer), 0);
 	return answer;
 }
 
-static void assert_path(const struct tag_answer *answer, const uint32_t *nodes, uint32_t n)
+static void assert_path(const struct tag_search_answer *answer, const uint32_t *nodes, uint32_t n)
 {
 	assert_int_equal(answer->status, TAG_SEARCH_FOUND);
 	assert_true(answer->n >= 1);
@@ -89,7 +89,7 @@ static void random_paths_are_found(void **state)
 
 		callgraph_callers(graph, 0, &n_callers, &first);
 		for (int k = 0; k < 4; k++) {
-			struct tag_answer answer;
+			struct tag_search_answer answer;
 			uint32_t n = cases[c].length - (uint32_t)k, leaf;
 
 			random_path(&random, graph, path, n);
@@ -113,7 +113,7 @@ static void all_paths_that_fit_are_reported(void **state)
 	uint32_t left[] = {root, a, leaf}, right[3], third[3];
 	struct tag_search_options options = {.root = root};
 	struct tag_search *search;
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 
 	(void)state;
 	b = enter(graph, 5, "b"); /* two functions with one id */
@@ -151,9 +151,9 @@ static void absence_is_told_from_want_of_time(void **state)
 	uint32_t leaf = enter(graph, 13, "leaf");
 	uint64_t time = 0;
 	struct tag_search_options options = {.root = top, .now_ns = ticking, .now_arg = &time};
-	struct tag_query query = {.tag = 4711, .leaf = leaf, .budget_ns = LONG_NS};
+	struct tag_search_query query = {.tag = 4711, .leaf = leaf, .budget_ns = LONG_NS};
 	struct tag_search *search;
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 
 	(void)state;
 	edge(graph, top, middle);
@@ -192,9 +192,9 @@ static void cycles_end_with_the_budget(void **state)
 
 	(void)state;
 	for (uint64_t tag = 1; tag < 4; tag++) {
-		struct tag_query query = {
+		struct tag_search_query query = {
 			.tag = tag, .leaf = CALLGRAPH_NONE, .budget_ns = 200 * 1000000};
-		struct tag_answer answer;
+		struct tag_search_answer answer;
 
 		assert_int_equal(tag_search_run(search, &query, &answer), 0);
 		assert_int_equal(answer.status, TAG_SEARCH_NOT_IN_BUDGET);
@@ -212,9 +212,9 @@ static void equal_ids_stay_bounded(void **state)
 	struct callgraph *graph = new_graph();
 	uint64_t time = 0;
 	struct tag_search_options options = {.root = 0, .now_ns = ticking, .now_arg = &time};
-	struct tag_query query = {.tag = 0, .leaf = 3, .budget_ns = 100 * 1000000};
+	struct tag_search_query query = {.tag = 0, .leaf = 3, .budget_ns = 100 * 1000000};
 	struct tag_search *search;
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 	char name[16];
 
 	(void)state;
@@ -243,7 +243,7 @@ static void an_unmodelled_call_is_marked(void **state)
 	struct tag_search_options options = {.root = 0};
 	struct tag_search *search = new_search(graph, &options);
 	uint32_t path[10] = {0}, bad[10], tail[5];
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 
 	(void)state;
 	random_path(&random, graph, path, 10);
@@ -274,7 +274,7 @@ static void transparent_nodes_are_walked_through(void **state)
 	uint32_t b = enter(graph, 23, "b"), left_out, hub, again;
 	struct tag_search_options options = {.root = CALLGRAPH_NONE, .strict = true};
 	struct tag_search *search;
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 
 	(void)state;
 	assert_int_equal(callgraph_transparent(graph, 21, "left out", &left_out), 0);
@@ -312,7 +312,7 @@ static void deep_recursion_is_found(void **state)
 	uint32_t path[1000] = {0}, n = 3;
 	struct tag_search_options options = {.root = 0};
 	struct tag_search *search;
-	struct tag_answer answer;
+	struct tag_search_answer answer;
 	char name[16];
 
 	(void)state;
@@ -347,7 +347,8 @@ static void decoded_paths_help_the_next(void **state)
 	(void)state;
 	random_path(&random, graph, path, 60);
 	for (uint32_t n = 4; n <= 60; n += 4) {
-		struct tag_answer answer = ask(search, tag_search_tag(graph, path, n), path[n - 1]);
+		struct tag_search_answer answer =
+			ask(search, tag_search_tag(graph, path, n), path[n - 1]);
 
 		assert_path(&answer, path, n);
 	}
