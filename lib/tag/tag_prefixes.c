@@ -112,7 +112,7 @@ static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 	while (filter * 64 < n * TAG_PREFIXES_FILTER)
 		filter *= 2;
 	return n * (sizeof(struct tag_prefix) + sizeof(*table->cost)) + slots * sizeof(uint32_t) +
-	       slots_bytes(&table->index) + filter * sizeof(*table->filter);
+	       hash_index_bytes(&table->index) + filter * sizeof(*table->filter);
 }
 
 /* Makes room for `n` entries in all. 0, 1 if that is too much memory, -ENOMEM. */
