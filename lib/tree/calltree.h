@@ -13,9 +13,10 @@
 #include "model/profile.h"
 #include "tree/subtree.h"
 
-#define CALLTREE_NONE	UINT32_MAX
-#define CALLTREE_LISTED 8 /* children that are searched as a list; nodes with more have an index   \
-			   */
+#define CALLTREE_NONE UINT32_MAX
+#define CALLTREE_LISTED                                                                            \
+	8 /* children that are searched as a list; nodes with more have an index                   \
+	   */
 
 /* Node 0 is the top: it has no symbol and counts all samples. A child's number is larger than its
  * parent's. */

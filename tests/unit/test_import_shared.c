@@ -116,7 +116,8 @@ static void check_places(struct file *f, const struct perfdata_record *r,
 		if (!is_user(frame))
 			continue;
 		f->t.user_frames++;
-		f->t.outside += !import_processes_find(f->processes, r->pid, address, &object, &offset);
+		f->t.outside +=
+			!import_processes_find(f->processes, r->pid, address, &object, &offset);
 	}
 }
 
