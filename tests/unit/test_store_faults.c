@@ -323,7 +323,7 @@ static void faults_create_on_full(const char *folder)
 	struct store_writer *w = NULL;
 
 	CHILD_CHECK(store_writer_new(path, &info, &w, &error) == -ENOSPC);
-	CHILD_CHECK(error && strstr(error, "full"));
+	CHILD_CHECK(error && strstr(error, "no space left"));
 	free(error);
 	free(path);
 }
