@@ -84,10 +84,20 @@ sources() { packaging/sources.sh "$@"; }
 
 lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
 
-lint_tidy() {
-    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' |
-        xargs -P "$jobs" -n 6 sh -c 'clang-tidy --quiet "$@" -- -std=gnu17 -D_GNU_SOURCE -I. -Ilib \
-            -Ibpf -Ibuild/gen -DSTACKD_VERSION=\"0\" 2>&1' tidy
+each_source() { # SCRIPT: run with some of the source files that ship as its arguments
+    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' | xargs -P "$jobs" -n 6 sh -c "$1" each
+}
+
+# The version may be any string: __FILE__ is one that no shell unquotes.
+flags='-std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ibpf -Ibuild/gen -DSTACKD_VERSION=__FILE__'
+
+lint_tidy() { each_source "clang-tidy --quiet \"\$@\" -- $flags 2>&1"; }
+
+lint_dead_stores() {
+    local others=core,unix,security,apiModeling,nullability,optin,valist
+    each_source "clang --analyze --analyzer-output text -Xanalyzer -analyzer-werror \
+        -Xanalyzer -analyzer-disable-checker=$others \
+        -Xanalyzer -analyzer-checker=deadcode.DeadStores $flags \"\$@\" 2>&1"
 }
 
 lint_shell() { { sources '*.sh'; echo .ci/run; } | xargs shellcheck; }
@@ -111,8 +121,8 @@ lint_checked() {
 }
 
 do_lint() {
-    export -f sources lint_format lint_tidy lint_shell lint_python lint_layers lint_checked
-    export jobs
+    export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python lint_layers lint_checked
+    export jobs flags
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/flamegraph.html.inc
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell
@@ -121,6 +131,7 @@ do_lint() {
     spawn lint-checked bash -o pipefail -c lint_checked
     wait
     run lint-tidy bash -o pipefail -c lint_tidy
+    run lint-dead-stores bash -o pipefail -c lint_dead_stores
 }
 
 # So do those that let other programs read what stackctl exports.
@@ -136,7 +147,8 @@ do_exports() {
 
 # The live tests judge and report for themselves, in the same form.
 do_live() {
-    timeout 1200 /usr/bin/python3 tests/live/run.py --logs "$logs" </dev/null | tee -a "$results"
+    timeout 1800 /usr/bin/python3 tests/live/run.py --logs "$logs" --jobs "$jobs" </dev/null |
+        tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL live-' "$results" || say "FAIL live: the tests broke off" ;;
@@ -209,6 +221,29 @@ do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     esac
 }
 
+timed() { # COMMAND...: a group; its seconds, of this shell's children as well, go to the log of times
+    local begin=$SECONDS
+    "$@"
+    echo "$*: $((SECONDS - begin)) s; CPU of all so far: $(times | tail -n 1)" >>"$logs/times"
+}
+
+# All groups run in two lanes: one that tests this build here, and one that waits for other systems'
+# roots, kernels and containers much of the time.
+all_here() {
+    timed do_unit
+    timed do_cli
+    timed do_exports
+    timed do_live
+}
+
+all_elsewhere() {
+    timed do_lint
+    timed do_deb
+    timed do_kernels --compilers one 6.1 6.12 own
+    timed do_distro quick trixie
+    timed do_container
+}
+
 # ---------------------------------------------------------------------------------------------
 
 rm -rf "$logs"
@@ -225,16 +260,10 @@ for group in "${@:-all}"; do
     all)
         begin_deb
         begin_distro trixie
-        do_build full
-        do_lint
-        do_unit
-        do_cli
-        do_exports
-        do_deb
-        do_live
-        do_kernels --compilers one 6.1 6.12 own
-        do_distro quick trixie
-        do_container
+        timed do_build full
+        all_here &
+        all_elsewhere &
+        wait
         ;;
     distros)
         for release in bookworm trixie sid; do

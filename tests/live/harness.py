@@ -39,15 +39,16 @@ class Failed(Exception):
     """The project does not do what it promises."""
 
 
-Test = collections.namedtuple("Test", "name run needs_bpf")
+Test = collections.namedtuple("Test", "name run needs_bpf alone")
 TESTS = []
 
 
-def live(function=None, *, name=None, needs_bpf=True):
-    """Registers a test under its function's name, `test_` stripped."""
+def live(function=None, *, name=None, needs_bpf=True, alone=False):
+    """Registers a test under its function's name, `test_` stripped. `alone`: no other live test may
+    run beside it."""
     def register(function):
         TESTS.append(Test("live-" + (name or function.__name__.replace("test_", "", 1)), function,
-                          needs_bpf))
+                          needs_bpf, alone))
         return function
     return register(function) if function else register
 

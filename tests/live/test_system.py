@@ -314,7 +314,7 @@ def test_demo():
         shutil.rmtree(build + "/demo", ignore_errors=True)
 
 
-@live
+@live(alone=True)
 def test_idle():
     """Idle CPUs are counted and left out, whatever else runs. (On a machine that is never idle
     nothing is left out; that the figures agree is checked all the same.)"""
