@@ -76,84 +76,85 @@ static inline int judge_saved_reg(int i)
 
 /* --- libdw's side -------------------------------------------------------------------------- */
 
-/* One operation on the stack; false if it is not one that call frames hold. */
-static inline bool judge_step(const struct judge *j, const Dwarf_Op *op, uint64_t cfa, uint64_t *s,
-			      int *n)
+/* The operations that push a value; false if this is none of them. */
+static inline bool judge_push(const struct judge *j, const Dwarf_Op *op, uint64_t cfa,
+			      uint64_t *ret)
 {
-	uint64_t a, b;
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16)
+		*ret = j->regs[op->atom - DW_OP_breg0] + op->number;
+	else if (op->atom == DW_OP_bregx && op->number < STACKD_REG_COUNT)
+		*ret = j->regs[op->number] + op->number2;
+	else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
+		*ret = op->atom - DW_OP_lit0;
+	else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)
+		*ret = op->number;
+	else if (op->atom == DW_OP_call_frame_cfa)
+		*ret = cfa;
+	else
+		return false;
+	return true;
+}
 
-	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16) {
-		s[(*n)++] = j->regs[op->atom - DW_OP_breg0] + op->number;
-		return true;
-	}
-	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
-		s[(*n)++] = op->atom - DW_OP_lit0;
-		return true;
-	}
-	switch (op->atom) {
-	case DW_OP_bregx:
-		if (op->number >= STACKD_REG_COUNT)
-			return false;
-		s[(*n)++] = j->regs[op->number] + op->number2;
-		return true;
-	case DW_OP_call_frame_cfa:
-		s[(*n)++] = cfa;
-		return true;
-	case DW_OP_const1u:
-	case DW_OP_const1s:
-	case DW_OP_const2u:
-	case DW_OP_const2s:
-	case DW_OP_const4u:
-	case DW_OP_const4s:
-	case DW_OP_const8u:
-	case DW_OP_const8s:
-	case DW_OP_constu:
-	case DW_OP_consts:
-		s[(*n)++] = op->number;
-		return true;
-	}
-	if (!*n)
+/* The operations that replace the top of the stack; false if this is none of them. */
+static inline bool judge_unary(const Dwarf_Op *op, uint64_t *top)
+{
+	if (op->atom == DW_OP_deref)
+		*top = judge_memory(*top);
+	else if (op->atom == DW_OP_plus_uconst)
+		*top += op->number;
+	else
 		return false;
-	a = s[*n - 1];
-	switch (op->atom) {
-	case DW_OP_drop:
-		*n -= 1;
-		return true;
-	case DW_OP_deref:
-		s[*n - 1] = judge_memory(a);
-		return true;
-	case DW_OP_plus_uconst:
-		s[*n - 1] = a + op->number;
-		return true;
-	}
-	if (*n < 2)
-		return false;
-	b = s[*n - 2];
-	*n -= 1;
+	return true;
+}
+
+/* The operations on the two topmost values, of which `a` is the top; false if this is none. */
+static inline bool judge_binary(const Dwarf_Op *op, uint64_t b, uint64_t a, uint64_t *ret)
+{
 	switch (op->atom) {
 	case DW_OP_plus:
-		s[*n - 1] = b + a;
+		*ret = b + a;
 		return true;
 	case DW_OP_minus:
-		s[*n - 1] = b - a;
+		*ret = b - a;
 		return true;
 	case DW_OP_mul:
-		s[*n - 1] = b * a;
+		*ret = b * a;
 		return true;
 	case DW_OP_and:
-		s[*n - 1] = b & a;
+		*ret = b & a;
 		return true;
 	case DW_OP_shl:
-		s[*n - 1] = a < 64 ? b << a : 0;
+		*ret = a < 64 ? b << a : 0;
 		return true;
 	case DW_OP_ge:
-		s[*n - 1] = (int64_t)b >= (int64_t)a;
+		*ret = (int64_t)b >= (int64_t)a;
 		return true;
 	}
 	return false;
 }
 
-/* The value that an expression locates: what stands at its result, or the result itself. */
+/* Applies one operation to the stack of n values; false if it does not occur in call frame
+ * information, or if the stack has too few values. */
+static inline bool judge_step(const struct judge *j, const Dwarf_Op *op, uint64_t cfa, uint64_t *s,
+			      int *n)
+{
+	if (judge_push(j, op, cfa, &s[*n])) {
+		*n += 1;
+		return true;
+	}
+	if (*n && op->atom == DW_OP_drop) {
+		*n -= 1;
+		return true;
+	}
+	if (*n && judge_unary(op, &s[*n - 1]))
+		return true;
+	if (*n < 2 || !judge_binary(op, s[*n - 2], s[*n - 1], &s[*n - 2]))
+		return false;
+	*n -= 1;
+	return true;
+}
+
+/* Evaluates an expression: its result if is_value, else the word in memory at its result. */
 static inline bool judge_eval(const struct judge *j, const Dwarf_Op *ops, size_t n_ops,
 			      uint64_t cfa, bool is_value, uint64_t *ret)
 {

@@ -172,7 +172,7 @@ static void test_comparisons(void **state)
 	}
 }
 
-/* Makes the whole stack visible: a, b, c (top) become a + 10b + 100c. */
+/* Combines the stack into one number: a, b, c (top) become a + 10b + 100c. */
 #define SHOW3 OP(lit10), OP(mul), OP(plus), OP(lit10), OP(mul), OP(plus)
 
 static void test_shuffles(void **state)
@@ -302,8 +302,7 @@ static void test_plt_expression(void **state)
 
 /* --- decoding ------------------------------------------------------------------------------ */
 
-/* Decodes the block behind three other bytes, in memory of its own, so that a sanitizer sees a read
- * beyond it. */
+/* Decodes the block from offset 3 of a heap copy, so that a sanitizer reports reads beyond it. */
 static int decode(const uint8_t *block, size_t len, enum dwarf_expr_use use,
 		  struct dwarf_expr_op *ops, size_t *ret_count)
 {
@@ -317,53 +316,56 @@ static int decode(const uint8_t *block, size_t len, enum dwarf_expr_use use,
 	return err;
 }
 
+/* A block as it stands in the section: its length, then the operations of `decoded`. */
+static const uint8_t block[] = {28,
+				DW_OP_const1s,
+				0xff,
+				DW_OP_const2u,
+				0xfe,
+				0xff,
+				DW_OP_const2s,
+				0xfe,
+				0xff,
+				DW_OP_const4s,
+				0xfd,
+				0xff,
+				0xff,
+				0xff,
+				DW_OP_constu,
+				0x80,
+				0x01,
+				DW_OP_bregx,
+				0x07,
+				0x78,
+				DW_OP_breg6,
+				0x70,
+				DW_OP_skip,
+				0xfd,
+				0xff,
+				DW_OP_lit5,
+				DW_OP_plus_uconst,
+				0xff,
+				0x01};
+
+static const struct dwarf_expr_op decoded[] = {
+	{DW_OP_call_frame_cfa, 0, 0, UINT64_MAX},
+	{DW_OP_const1s, (uint64_t)-1, 0, 0},
+	{DW_OP_const2u, 0xfffe, 0, 2},
+	{DW_OP_const2s, (uint64_t)-2, 0, 5},
+	{DW_OP_const4s, (uint64_t)-3, 0, 8},
+	{DW_OP_constu, 128, 0, 13},
+	{DW_OP_bregx, 7, (uint64_t)-8, 16},
+	{DW_OP_breg6, (uint64_t)-16, 0, 19},
+	{DW_OP_skip, (uint64_t)-3, 0, 21},
+	{DW_OP_lit5, 0, 0, 24},
+	{DW_OP_plus_uconst, 255, 0, 25},
+	{DW_OP_stack_value, 0, 0, 28},
+};
+
 static void test_decoding(void **state)
 {
-	static const uint8_t block[] = {28,
-					DW_OP_const1s,
-					0xff,
-					DW_OP_const2u,
-					0xfe,
-					0xff,
-					DW_OP_const2s,
-					0xfe,
-					0xff,
-					DW_OP_const4s,
-					0xfd,
-					0xff,
-					0xff,
-					0xff,
-					DW_OP_constu,
-					0x80,
-					0x01,
-					DW_OP_bregx,
-					0x07,
-					0x78,
-					DW_OP_breg6,
-					0x70,
-					DW_OP_skip,
-					0xfd,
-					0xff,
-					DW_OP_lit5,
-					DW_OP_plus_uconst,
-					0xff,
-					0x01};
-	static const struct dwarf_expr_op expected[] = {
-		{DW_OP_call_frame_cfa, 0, 0, UINT64_MAX},
-		{DW_OP_const1s, (uint64_t)-1, 0, 0},
-		{DW_OP_const2u, 0xfffe, 0, 2},
-		{DW_OP_const2s, (uint64_t)-2, 0, 5},
-		{DW_OP_const4s, (uint64_t)-3, 0, 8},
-		{DW_OP_constu, 128, 0, 13},
-		{DW_OP_bregx, 7, (uint64_t)-8, 16},
-		{DW_OP_breg6, (uint64_t)-16, 0, 19},
-		{DW_OP_skip, (uint64_t)-3, 0, 21},
-		{DW_OP_lit5, 0, 0, 24},
-		{DW_OP_plus_uconst, 255, 0, 25},
-		{DW_OP_stack_value, 0, 0, 28},
-	};
 	struct dwarf_expr_op ops[DWARF_EXPR_MAX_OPS];
-	size_t n, all = COUNT(expected);
+	size_t n, all = COUNT(decoded);
 
 	(void)state;
 	for (int use = DWARF_EXPR_OF_CFA; use <= DWARF_EXPR_OF_VALUE; use++) {
@@ -373,10 +375,10 @@ static void test_decoding(void **state)
 		assert_int_equal(decode(block, sizeof(block), use, ops, &n), 0);
 		assert_int_equal(n, all - skipped - cut);
 		for (size_t i = 0; i < n; i++) {
-			assert_int_equal(ops[i].atom, expected[i + skipped].atom);
-			assert_true(ops[i].number == expected[i + skipped].number);
-			assert_true(ops[i].number2 == expected[i + skipped].number2);
-			assert_true(ops[i].offset == expected[i + skipped].offset);
+			assert_int_equal(ops[i].atom, decoded[i + skipped].atom);
+			assert_true(ops[i].number == decoded[i + skipped].number);
+			assert_true(ops[i].number2 == decoded[i + skipped].number2);
+			assert_true(ops[i].offset == decoded[i + skipped].offset);
 		}
 	}
 }

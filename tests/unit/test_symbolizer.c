@@ -1,74 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * symbolizer: programs whose names, inlined calls and lines are known, compiled in several ways;
- * symbols of every kind; PLT stubs; separate debug files and impostors.
+ * symbols of every kind; PLT stubs.
  */
-#include "sym_program.h"
+#include "symbolizer_case.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sys/stat.h>
-
-#define FRAMES 8
-
-struct opened {
-	struct elf_file *file;
-	struct symbolizer *sym;
-	struct symbolizer_object *object;
-};
-
-static const struct symbolizer_options no_debug_files = {.with_lines = true};
-
-static struct opened open_with(const char *name, const struct symbolizer_options *options)
-{
-	struct opened o = {.file = program_open(name)};
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
-	assert_int_equal(symbolizer_new(options, &o.sym), 0);
-	assert_int_equal(symbolizer_object_new(o.sym, o.file, path, &o.object), 0);
-	return o;
-}
-
-static void close_opened(struct opened *o)
-{
-	symbolizer_free(o->sym);
-	elf_file_free(o->file);
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = text ? strlen(text) : 0, n = strlen(end);
-
-	return len >= n && !strcmp(text + len - n, end);
-}
 
 /* --- inlined calls and lines --------------------------------------------------------------- */
-
-static void check_chain(struct opened *o, uint64_t mark, uint64_t outer)
-{
-	static const struct {
-		const char *function;
-		uint32_t line;
-	} expected[] = {{"inner", 3}, {"middle", 7}, {"outer", 11}};
-	struct symbolizer_frame frames[FRAMES];
-
-	assert_int_equal(symbolizer_resolve(o->object, mark, frames, FRAMES), 3);
-	for (int i = 0; i < 3; i++) {
-		assert_string_equal(frames[i].function, expected[i].function);
-		assert_true(ends_with(frames[i].file, "/inlined.c"));
-		assert_int_equal(frames[i].line, expected[i].line);
-		assert_int_equal(frames[i].is_inlined, i < 2);
-	}
-	assert_int_equal(frames[0].start, 0);
-	assert_true(frames[2].start == outer);
-}
-
-static void compile_inlined(const char *compiler, const char *flags)
-{
-	program_write("inlined.c", program_inlined);
-	assert_int_equal(program_shell("%s -O2 %s -o inlined $PWD/inlined.c", compiler, flags), 0);
-}
 
 static void test_inlined_calls(void **state)
 {
@@ -236,23 +176,6 @@ static const char assembly[] = ".text\n"
 			       ".set lying, _start\n"
 			       ".data\n.globl data\ndata: .quad 1\n";
 
-static void expect_name(struct opened *o, uint64_t offset, const char *name, uint64_t start)
-{
-	struct symbolizer_frame frame = {0};
-	int n = symbolizer_resolve(o->object, offset, &frame, 1);
-
-	if (!name) { /* at most where it starts, by the unwind information */
-		assert_true(n == 0 || n == 1);
-		assert_null(frame.function);
-		assert_true(!n || (frame.start && frame.start <= offset));
-		return;
-	}
-	assert_int_equal(n, 1);
-	assert_string_equal(frame.function, name);
-	assert_true(frame.start == start);
-	assert_false(frame.is_inlined);
-}
-
 static void test_kinds_of_symbols(void **state)
 {
 	struct opened o;
@@ -405,179 +328,6 @@ static void test_static_ifunc(void **state)
 	check_stub("ifunc", "mark", "indirect@plt");
 }
 
-/* --- separate debug files ------------------------------------------------------------------ */
-
-/* Compiles, splits into "stripped" and "inlined.debug"; where the places are. */
-static void split(const char *flags, uint64_t *ret_mark, uint64_t *ret_outer)
-{
-	struct elf_file *file;
-
-	compile_inlined("cc", flags);
-	file = program_open("inlined");
-	*ret_mark = program_offset(file, "mark");
-	*ret_outer = program_offset(file, "outer");
-	elf_file_free(file);
-	assert_int_equal(program_shell("rm -rf debug .debug && mkdir debug .debug && "
-				       "objcopy --only-keep-debug inlined inlined.debug && "
-				       "strip -o stripped inlined && "
-				       "objcopy --add-gnu-debuglink=inlined.debug stripped"),
-			 0);
-}
-
-static void debug_root(char *path, size_t len)
-{
-	snprintf(path, len, "%s/debug", program_dir);
-}
-
-static void test_debug_file_by_build_id(void **state)
-{
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
-	uint64_t mark, outer;
-	struct elf_file *file;
-	const uint8_t *id;
-	struct opened o;
-	char hex[41];
-	size_t len;
-
-	(void)state;
-	debug_root(root, sizeof(root));
-	split("-g -Wl,--build-id=sha1", &mark, &outer);
-	file = program_open("stripped");
-	id = elf_file_build_id(file, &len);
-	assert_int_equal(len, 20);
-	for (int i = 0; i < 20; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
-	elf_file_free(file);
-	assert_int_equal(program_shell("mkdir -p debug/.build-id/%.2s && mv inlined.debug "
-				       "debug/.build-id/%.2s/%s.debug",
-				       hex, hex, hex + 2),
-			 0);
-	o = open_with("stripped", &no_debug_files);
-	expect_name(&o, mark, NULL, 0);
-	close_opened(&o);
-	o = open_with("stripped", &options);
-	check_chain(&o, mark, outer);
-	close_opened(&o);
-	/* an impostor: another program's */
-	program_write("other.c", "int main(void) { return 7; }\n");
-	assert_int_equal(
-		program_shell("cc -g -o debug/.build-id/%.2s/%s.debug other.c", hex, hex + 2), 0);
-	o = open_with("stripped", &options);
-	expect_name(&o, mark, NULL, 0);
-	close_opened(&o);
-}
-
-static void test_debug_file_by_link(void **state)
-{
-	static const char *const places[] = {".", ".debug", "debug/$PWD"};
-	static const char *const flags[] = {"-g -Wl,--build-id=sha1", "-g -Wl,--build-id=none"};
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
-	uint64_t mark, outer;
-	struct opened o;
-
-	(void)state;
-	debug_root(root, sizeof(root));
-	for (size_t i = 0; i < 6; i++) {
-		split(flags[i % 2], &mark, &outer);
-		assert_int_equal(program_shell("mkdir -p debug/$PWD && mv inlined.debug x && "
-					       "mv x %s/inlined.debug",
-					       places[i / 2]),
-				 0);
-		o = open_with("stripped", &options);
-		check_chain(&o, mark, outer);
-		close_opened(&o);
-		/* one changed byte at its end: the checksum (or the build-id) tells */
-		assert_int_equal(program_shell("printf x >>%s/inlined.debug", places[i / 2]), 0);
-		if (i % 2 == 0)
-			continue;
-		o = open_with("stripped", &options);
-		expect_name(&o, mark, NULL, 0);
-		close_opened(&o);
-	}
-}
-
-/* A pipe in the debug file's place must not stop us. */
-static void test_debug_file_is_a_pipe(void **state)
-{
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
-	uint64_t mark, outer;
-	struct opened o;
-
-	(void)state;
-	debug_root(root, sizeof(root));
-	split("-g", &mark, &outer);
-	assert_int_equal(program_shell("rm inlined.debug && mkfifo inlined.debug"), 0);
-	o = open_with("stripped", &options);
-	expect_name(&o, mark, NULL, 0);
-	close_opened(&o);
-	assert_int_equal(program_shell("rm inlined.debug"), 0);
-}
-
-/* What several debug files share is found by its build-id, and without it DWARF is not used. */
-static void test_shared_debug_file(void **state)
-{
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
-	uint64_t mark, outer;
-	struct opened o;
-
-	(void)state;
-	debug_root(root, sizeof(root));
-	split("-gdwarf-4", &mark, &outer);
-	if (program_shell("command -v dwz >/dev/null && cp inlined one && cp inlined two && "
-			  "mkdir -p debug/.dwz && "
-			  "dwz -m debug/.dwz/shared -M /usr/lib/debug/.dwz/shared one two"))
-		skip();
-	o = open_with("one", &options);
-	check_chain(&o, mark, outer);
-	close_opened(&o);
-	assert_int_equal(program_shell("rm debug/.dwz/shared"), 0);
-	o = open_with("one", &options);
-	expect_name(&o, mark, "outer", outer);
-	close_opened(&o);
-}
-
-static void test_debuginfod(void **state)
-{
-	const struct symbolizer_options options = {.use_debuginfod = true, .with_lines = true};
-	uint64_t mark, outer;
-	struct elf_file *file;
-	const uint8_t *id;
-	char path[256], hex[41];
-	struct opened o;
-	size_t len;
-	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_NODELETE);
-
-	(void)state;
-	if (!library)
-		skip();
-	split("-g -Wl,--build-id=sha1", &mark, &outer);
-	file = program_open("stripped");
-	id = elf_file_build_id(file, &len);
-	for (int i = 0; i < 20; i++)
-		sprintf(hex + 2 * i, "%02x", id[i]);
-	elf_file_free(file);
-	assert_int_equal(program_shell("mkdir -p server/buildid/%s && "
-				       "mv inlined.debug server/buildid/%s/debuginfo",
-				       hex, hex),
-			 0);
-	snprintf(path, sizeof(path), "%s/cache", program_dir);
-	setenv("DEBUGINFOD_CACHE_PATH", path, 1);
-	unsetenv("DEBUGINFOD_URLS");
-	o = open_with("stripped", &options);
-	expect_name(&o, mark, NULL, 0);
-	close_opened(&o);
-	snprintf(path, sizeof(path), "file://%s/server/", program_dir);
-	setenv("DEBUGINFOD_URLS", path, 1);
-	o = open_with("stripped", &options);
-	check_chain(&o, mark, outer);
-	close_opened(&o);
-	dlclose(library);
-}
-
 /* --- real files ---------------------------------------------------------------------------- */
 
 static int find_libc(struct dl_phdr_info *info, size_t size, void *arg)
@@ -635,11 +385,6 @@ int main(void)
 		cmocka_unit_test(test_plt_stubs),
 		cmocka_unit_test(test_lazy_ibt_plt),
 		cmocka_unit_test(test_static_ifunc),
-		cmocka_unit_test(test_debug_file_by_build_id),
-		cmocka_unit_test(test_debug_file_by_link),
-		cmocka_unit_test(test_debug_file_is_a_pipe),
-		cmocka_unit_test(test_shared_debug_file),
-		cmocka_unit_test(test_debuginfod),
 		cmocka_unit_test(test_libc),
 		cmocka_unit_test(test_free_nothing),
 	};
