@@ -221,10 +221,13 @@ do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     esac
 }
 
-timed() { # COMMAND...: a group; its seconds, of this shell's children as well, go to the log of times
+timed() { # COMMAND...: a group; the log of times gets its seconds, and its lane's CPU time so far
     local begin=$SECONDS
     "$@"
-    echo "$*: $((SECONDS - begin)) s; CPU of all so far: $(times | tail -n 1)" >>"$logs/times"
+    {
+        echo "$*: $((SECONDS - begin)) s"
+        times
+    } >>"$logs/times"
 }
 
 # All groups run in two lanes: one that tests this build here, and one that waits for other systems'
