@@ -46,7 +46,7 @@ check_shared quipper-branch-4.14.perf.data 13
 check_shared quipper-branch-hw-index.perf.data 5
 head -c 6000 $shared/kdab-call-stack.perf.data >"$tmp/cut"
 expect 2 "$stackctl" import "$tmp/cut" -o "$store"
-says 'it is truncated'
+says 'the file is truncated'
 expect 2 bash -c "cat $shared/kdab-call-stack.perf.data | $stackctl import - -o $store"
 says "give the file's name"
 finish
