@@ -4,6 +4,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -71,6 +72,9 @@ class Screen:
 
     def wait_for(self, text):
         self.wait(lambda lines: any(text in line for line in lines), repr(text))
+
+    def wait_for_match(self, pattern):
+        self.wait(lambda lines: any(re.search(pattern, line) for line in lines), repr(pattern))
 
     def finish(self):
         """Reads to the end; the exit status (negative: the signal that ended it)."""
