@@ -1,8 +1,8 @@
 # stackd: build, test, measure, install. `make help` lists the targets.
 #
 #   V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan,
-#   CC=clang builds with clang, WERROR=1 makes errors of warnings (tests/check.sh does). Everything
-#   that is made goes into $(B).
+#   CC=clang builds with clang, WERROR=1 turns warnings into errors (tests/check.sh does). All
+#   output goes into $(B).
 
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
@@ -42,14 +42,14 @@ help:
 
 # --- the kernel half -------------------------------------------------------------------------
 #
-# `make dist` compiles it once, and puts its skeleton into bpf/prebuilt/: where that is of these very
+# `make dist` compiles it once, and puts its skeleton into bpf/prebuilt/: if that was made of these
 # sources, neither clang nor bpftool is needed.
 
 PREBUILT := $(if $(wildcard bpf/prebuilt/sources),$(shell sha256sum -c --status bpf/prebuilt/sources 2>/dev/null && \
 	      echo bpf/prebuilt/stackd.skel.h))
 
-# Where clang looks for headers when it compiles for this machine: for BPF it leaves out the folder
-# that has <asm/types.h>, which is another one in each distribution.
+# The folders that clang searches for headers when it compiles for this machine: for BPF it leaves out
+# the one of <asm/types.h>, which depends on the distribution.
 BPF_CLANG = $(CLANG)
 BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -fdebug-prefix-map=$(CURDIR)=. $(STRICT) -Ibpf \
 	$(shell $(BPF_CLANG) -v -E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
@@ -104,7 +104,7 @@ $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lncursesw -ltinfo
 
 # The daemon with the program of another clang, which tests/kernels tries: build/bpf/clang-19/stackd.
-# A newer object in that folder, which another root's compiler has made, is taken as it is.
+# A newer object in that folder, made by the compiler of another root, is used unchanged.
 $(B)/bpf/%/stackd.bpf.o: BPF_CLANG = $*
 $(B)/bpf/%/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
@@ -194,10 +194,10 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(filter %.o,$^) $(B)/libstackd.a $(LDLIBS)
 
-# The published alignment algorithm: what lib/align is tested and measured against.
+# The published alignment algorithm, which tests and bench compare lib/align with.
 $(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o
 
-# What the walk is measured on and against: programs with frame pointers, and the kernel's walk.
+# bench/walk.py needs programs with frame pointers, and the kernel's walk to compare with.
 WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/getstack
 
 $(B)/gen/getstack.bpf.o: bench/getstack.bpf.c
@@ -241,7 +241,7 @@ $(WORKLOADS)-tagged: $(WORKLOADS) $(B)/libstacktag.a $(B)/libstacktag.so.1 $(PLU
 
 workloads: $(WORKLOADS) $(WORKLOADS)-tagged
 
-# Emulated branch records: a tool for valgrind, its programs, and what scores call paths by them.
+# Emulated branch records: a tool for valgrind, its programs, and the scorer of call paths.
 $(B)/emulator/score: tests/emulator/score.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(B)/libstackd.a $(LDLIBS)

@@ -1,17 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How well alignment finds call paths: align.py quick|full [PROGRAM...].
+"""Measures how well alignment completes call paths: align.py quick|full [PROGRAM...].
 
-The six programs of bench.py, one with the call tree of NAS BT, and others are recorded whole, with
-heights; `stackctl align --compare` cuts, aligns and holds the result against the truth. Those that
-have no entry in programs.py show what the rules of lib/align/accept.c are worth elsewhere.
+The six programs of bench.py, one with the call tree of NAS BT, and others are recorded with
+complete paths and heights; `stackctl align --compare` cuts and aligns them, and compares the result
+with the recorded paths. Programs without an entry in programs.py show how the rules of
+lib/align/accept.c do elsewhere.
 
-  segments  at 2+1 frames: samples whole, samples and frames inferred wrongly, frames of the wrong
+  segments  at 2+1 frames: complete samples, samples and frames inferred wrongly, frames of the wrong
             function, and the error of the time of the ten biggest functions, with what they call
   cut       a tenth of the stacks cut at random to 8 frames: restored exactly, and wrongly
   depths    time of routines from 0+1 to 6+1 frames beside the truth
   speed     CPU time of aligning, by the number of samples (build/bench/align_speed)
-  capture   kernel time a sample of --depth 2 beside the whole verified walk and bpf_get_stack
+  capture   kernel time a sample of --depth 2 beside the complete verified walk and bpf_get_stack
 
 A target that is missed is marked with "MISSED"; the exit status is then 1. quick is the BT-like
 program and lmp, briefly."""
@@ -96,7 +97,7 @@ def commands(size):
 
 
 def record(name, store, work, size):
-    """A recording of a program, whole, with heights."""
+    """A recording of a program with complete paths and heights."""
     if name == "git":
         repository(work, size)
     command = commands(size).get(name)
@@ -131,7 +132,7 @@ def judge(value, limit, least=False):
 
 
 def time_error(got):
-    """Of the ten biggest routines: the largest error in points, and whose it is."""
+    """The largest error, in points, among the ten biggest routines, and the name of that routine."""
     rows = [(abs(row["aligned"] - row["truth"]), row["name"]) for row in got["routines"][:10]]
     error, name = max(rows)
     return percent(error, got["compared"]), name
@@ -177,7 +178,7 @@ def depths(stores):
             tables.append({(row["name"], row["object"]): percent(row["aligned"], got["compared"])
                            for row in got["routines"]})
         got = compare(store, "--depth", "0")
-        # What every sample is in says nothing: the biggest of those that share the time.
+        # Routines that are in every sample are left out: the biggest of the others.
         rows = [row for row in got["routines"] if percent(row["truth"], got["compared"]) < 95][:10]
         print("\n%s: %% of time in a routine and what it calls, by frames\n%s   truth  routine" % (
             name, "".join("%8s" % ("%d+1" % depth) for depth in range(len(tables)))))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long alignment takes, by the number of samples:
+ * Measures the time that alignment takes, by the number of samples:
  *
  *   align_speed [quick|full]      exit status 1: a target is missed
  *
@@ -75,7 +75,7 @@ static void step_compiler(struct history *h)
 	while (h->depth < want) {
 		uint32_t caller = h->depth ? h->stack[h->depth - 1].symbol : 0;
 
-		/* A routine calls eight others, from a place each. */
+		/* A routine calls eight others, from one call site each. */
 		uint32_t site = draw(h, 8);
 
 		push(h, (uint32_t)(hash_mix64(caller * 8 + site) % 300), site);

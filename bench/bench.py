@@ -7,7 +7,7 @@ bytes of copied stack, and under stackd, all in one go and at the same frequency
 
   complete   % of the stacks whose outermost frame is the thread's entry. All are scored by one
              program over the text of `perf script`, perf's own or stackctl's.
-  bytes      on disk, of the whole file, for each sample
+  bytes      size of the file per sample
   cpu        user and system time of target and profiler, relative to the target's alone
   export     seconds until the recording is folded stacks: `perf script` into an awk script, or
              `stackctl export --folded`
@@ -136,8 +136,8 @@ COLUMNS = [Perf("perf fp", "fp"), Perf("perf dwarf 8K", "dwarf,8192"),
 
 def profile(column, program, command, work, output):
     """The cost of a run under a profiler, and what it recorded. perf 6.1 at times aborts while
-    others' BPF programs come and go on the machine, even when told not to record them, so each
-    gets three tries."""
+    others' BPF programs come and go on the machine, even with the option not to record them, so
+    each gets three tries."""
     for tries_left in (2, 1, 0):
         try:
             return cost(program, column.record(work, command, output), output), column.read(work)

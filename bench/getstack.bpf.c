@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What stackd's program is measured against: the kernel's own walk along frame pointers, and a
- * program that does nothing, whose time is what measuring itself costs.
+ * Programs to compare stackd's with: the kernel's own walk along frame pointers, and an empty
+ * program, whose time is the overhead of measuring.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How quickly stackctl imports what perf recorded, beside perf script on the same file:
+"""Measures the speed of stackctl import beside perf script on the same recordings of perf:
 bench/import.py [quick|full]
 
 A real recording of call chains (frame pointers, changing stacks) is made once, and its samples
 are repeated with later times until there are enough of them. Importing is done by one thread, so
 its processor time is what is counted; perf's is given in the same unit. Branch records are emulated
-ones of perl (tests/emulator), with 32 entries, alone: perf script is asked for what it makes of
-them, in call-stack mode call paths, else the records as they are.
+ones of perl (tests/emulator), with 32 entries, alone: perf script prints call paths in
+call-stack mode, and the records themselves otherwise.
 """
 
 import os
@@ -95,7 +95,7 @@ def seconds(command):
 
 
 def emulated(folder):
-    """Recordings of branch records alone: their names, files and what perf script is asked for."""
+    """Recordings of branch records alone: their names, files and options of perf script."""
     sys.path.insert(0, os.path.join(ROOT, "tests/emulator"))
     from emulate import PROGRAMS, emulate
     prefix = emulate("perl", *PROGRAMS["perl"], folder, 2000)

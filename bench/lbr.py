@@ -84,15 +84,15 @@ def row(name, ring, prefix, folder, least_exact):
 
 
 def draw(name, number, folder):
-    """One run in an environment of its own: what lib/lbr makes of each ring, and in all."""
+    """One run in an environment of its own: the scores of lib/lbr for each ring, and their sum."""
     dice = random.Random(f"{name} {number}")
-    place = os.path.join(folder, f"{number}-" + "x" * dice.randrange(200))
+    inputs = os.path.join(folder, f"{number}-" + "x" * dice.randrange(200))
     command, period = PROGRAMS[name]
-    os.mkdir(place)
-    program = shutil.copy(command[0], place)
-    prefix = emulate(name, [program, *command[1:]], period, place, 250, dice.randrange(4096))
+    os.mkdir(inputs)
+    program = shutil.copy(command[0], inputs)
+    prefix = emulate(name, [program, *command[1:]], period, inputs, 250, dice.randrange(4096))
     got = [score(f"{prefix}.stack{ring}.data", prefix + ".truth", ring) for ring in RINGS]
-    shutil.rmtree(place)
+    shutil.rmtree(inputs)
     return got
 
 
@@ -100,7 +100,7 @@ def environments(folder, draws):
     print(f"\n{draws} environments each (lengths of the program's path and of the environment): "
           "paths by lib/lbr, with the stack")
     print("program     samples   exact %, worst draw   wrong frames   "
-          "said to be whole and not exact | met")
+          "reported as complete, not exact | met")
     for name in DRAWN:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             runs = list(pool.map(lambda number, name=name: draw(name, number, folder),
@@ -109,7 +109,7 @@ def environments(folder, draws):
         worst = min(one["exact"] / one["samples"] for one in got)
         wrong, overclaimed = (sum(one[key] for one in got) for key in ("wrong", "overclaimed"))
         met = [target(wrong == 0, f"{name}: {wrong} wrong frames in {draws} environments"),
-               target(overclaimed == 0, f"{name}: {overclaimed} paths said to be whole and not "
+               target(overclaimed == 0, f"{name}: {overclaimed} paths reported as complete but not "
                       f"exact, in {draws} environments"),
                target(worst >= LEAST_EXACT, f"{name}: {100 * worst:.1f} % exact in a draw")]
         print(f"{name:11} {sum(one['samples'] for one in got):7} {100 * worst:21.1f} {wrong:14} "
@@ -137,7 +137,7 @@ def main():
           "perf stitched")
     with tempfile.TemporaryDirectory() as folder:
         environments(folder, DRAWS // 10 if "quick" in sys.argv else DRAWS)
-    print("targets: no wrong frame, none said to be whole and not exact, each draw at least 99 % "
+    print("targets: no wrong frame, none reported as complete but not exact, each draw at least 99 % "
           "exact")
     print(f"{left_out} samples are in no row: taken between setting the stack pointer and jumping, "
           "when two paths are true")

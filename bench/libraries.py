@@ -6,9 +6,9 @@
          one a line, and prints how many are then in memory, and how many MiB their files have
   load   loads those, and computes for so many seconds
 
-What replaces functions of the C library (sanitizers, allocators, preloads) or talks to a launcher
-as soon as it is loaded (MPI) is left out by name; what cannot be loaded is left out; and what ends
-the program, or does not come back, is found by trying again without it."""
+Libraries that replace functions of the C library (sanitizers, allocators, preloads) or that connect
+to a launcher when loaded (MPI) are excluded by name; those that cannot be loaded are left out; those
+that end the program or hang are found by retrying without them."""
 
 import ctypes
 import glob
@@ -51,7 +51,7 @@ def mapped():
 
 
 def trial(names):
-    """What was loaded, what was then in memory, and what ended or stopped the program (or None)."""
+    """The loaded libraries, the mapped ones, and the one that ended or hung the program."""
     process = subprocess.Popen([sys.executable, __file__, "try"], text=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
@@ -60,12 +60,12 @@ def trial(names):
     except subprocess.TimeoutExpired:
         process.kill()
         said = process.communicate()[0]
-    told = {"try": [], "has": [], "map": []}
+    lines = {"try": [], "has": [], "map": []}
     for line in said.splitlines():
         word, _, name = line.partition(" ")
-        if word in told:  # libraries may print, too
-            told[word].append(name)
-    return told["has"], told["map"], None if told["map"] else told["try"][-1]
+        if word in lines:  # libraries may print, too
+            lines[word].append(name)
+    return lines["has"], lines["map"], None if lines["map"] else lines["try"][-1]
 
 
 def find(file):

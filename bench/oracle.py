@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Is every sample's path the true one? oracle.py [ROUNDS]
+"""Checks that the path of every sample is the true one: oracle.py [ROUNDS]
 
 The workloads of the live tests, each of which promises its call paths, sampled at 4,999 Hz (the
 deep one at 199, for the size of its text): with the verified prefix started by stackd and attached

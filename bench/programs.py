@@ -43,8 +43,8 @@ SELECT count(*) FROM t WHERE b > 'A';
 
 
 def sources(work, size):
-    """As many files to compile in one command: without a shell around it, whose maps confuse
-    perf's unwinder."""
+    """A command that compiles n files, without a shell around it, whose maps confuse perf's
+    unwinder."""
     for number in range(size):
         shutil.copy(HERE + "/templates.cc", "%s/t%d.cc" % (work, number))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How quickly a recording is shown: report.py quick|full.
+"""Measures the time to show a recording: report.py quick|full.
 
 g++, clang++ and lmp, as bench/ runs them, recorded together by stackd and by perf at the same
 frequency: for real, nothing is repeated or made up. `full` goes on until stackd has a million
@@ -141,7 +141,7 @@ def print_rows(rows):
 
 
 def judge_exports(rows, page):
-    """What is to hold of pprof's form and of a flame graph, for a million samples."""
+    """Targets of the pprof export and of the flame graph, for a million samples."""
     _, samples, seconds, _, _ = next(row for row in rows if "--pprof" in row[0])
     size, opening = os.path.getsize(page), open_page(page)
     seconds *= 1e6 / samples
@@ -170,7 +170,7 @@ def judge(rows, perf_rows, is_full, more):
     for good, text in checks + more:
         print("%-6s %s" % ("holds" if good else "MISSED", text))
         kept = kept and good
-    # What a report costs at all weighs more on fewer samples: `quick` shows, `full` judges.
+    # The fixed cost of a report weighs more on fewer samples: only `full` judges.
     return kept or not is_full
 
 

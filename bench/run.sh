@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py; without names, walk.py
-# report.py, lbr.py, import.py and tags too.
+# Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py. Without
+# PROGRAM, also runs walk.py, report.py, lbr.py, import.py and tags.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL

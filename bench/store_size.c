@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a sample costs in a store, in bytes and in time, without recording anything: a made-up
- * program is sampled a million times, and committed once per 1,000 samples.
+ * Measures the bytes and the time that a sample costs in a store, without recording: a million
+ * samples are generated, and committed 1,000 at a time.
  *
  * The program is a random call graph: functions of some call sites each, popular callees being
- * called from many places. From one sample to the next its stack loses some frames and grows
+ * called from many call sites. From one sample to the next its stack loses some frames and grows
  * others. `few` is a simulation code: few functions, one hot loop. `many` is a compiler: many
  * functions, recursion, nearly every sample a path that was not seen before; how much of the
  * stack changes, and how far the leaf moves, is set so that new nodes and locations per sample
@@ -28,7 +28,7 @@ struct program {
 	uint32_t functions, sites; /* call sites per function */
 	uint32_t hot;		   /* of the functions, those that most calls go to */
 	uint32_t depth, change;	   /* usual depth of the stack; frames that change */
-	uint32_t leaf;		   /* places in a function where a sample can hit */
+	uint32_t leaf;		   /* instructions of a function where a sample can hit */
 };
 
 static const struct program programs[] = {

@@ -13,7 +13,7 @@
 
 #define UNTAGGED __attribute__((noinline, no_instrument_function))
 
-/* What is behind the call keeps it from becoming a loop. */
+/* The code behind the call keeps the compiler from making a loop of it. */
 static __attribute__((noinline, noclone)) unsigned recurse(unsigned depth)
 {
 	unsigned below = depth > 1 ? recurse(depth - 1) : 0;

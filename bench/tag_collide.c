@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many call paths of a program share a tag: tag_collide PATHS FILE...
+ * Counts the call paths of a program that share a tag: tag_collide PATHS FILE...
  *
  * The paths are those of the program's call graph (direct calls and tail calls, decoded from the
  * binary, by function) of up to 10 functions, from every function that nothing calls directly:
@@ -87,7 +87,7 @@ static void enumerate(struct paths *p)
 					only);
 }
 
-/* How many paths there are of each length: for each node, those that end there. */
+/* Counts the paths of each length: for each node, those that end there. */
 static void count_paths(const struct callgraph *graph, double ret_count[DEPTH + 1])
 {
 	uint32_t nodes = callgraph_count(graph);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Tags searched for and counted, beside Besnard et al. (2019): tag_search.py quick|full [PART...]
 
-  collide    call paths of six programs, by their call graphs: how many share a tag
+  collide    call paths of six programs, by their call graphs: the number that share a tag
   observed   programs from Debian's source packages, compiled with the plugin and run under
-             `stackd --tags only`: how many of their tags `stackctl decode` finds, by search alone
+             `stackd --tags only`: the share of their tags that `stackctl decode` finds by search
 
 Ends with 1 if a target is missed."""
 
@@ -119,7 +119,7 @@ def collide_rows(limit):
 # --- observed tags ---------------------------------------------------------------------------
 
 def observed(path, arguments, work):
-    """{tag: samples} of a run, what stackd says of it."""
+    """{tag: samples} of a run, and the output of stackd."""
     store, export = work + "/run.db", work + "/run.tags"
     for old in (store, store + "-wal", store + "-shm"):
         if os.path.exists(old):
@@ -148,7 +148,7 @@ def observed(path, arguments, work):
 
 
 def decode(path, counts):
-    """How many of the tags, and of the samples, are found; milliseconds of processor time a tag."""
+    """The shares of tags and of samples that are found; milliseconds of processor time per tag."""
     words = "".join("%016x\n" % tag for tag, _ in counts.most_common())
     done = subprocess.run([BUILD + "/stackctl", "decode", "--json", "--budget", str(BUDGET_MS),
                            "-m", path], input=words, capture_output=True, text=True, check=False)

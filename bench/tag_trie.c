@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the hashed trie costs on the paths of a real recording: frames hashed and found each second,
- * and bytes for each distinct path.
+ * Measures the hashed trie on the paths of a real recording: frames hashed and found per second,
+ * and bytes per distinct path.
  *
  *   tag_trie STORE...
  *
- * Every sample's whole path, root to leaf, is put in frame by frame, as if nothing were known of
- * the sample before (the daemon does better: it keeps a thread's last path, and puts in only what
- * has changed). All are put in once, then again and again for a second: those are the repeated
- * ones, of which the fastest round is told, in processor time. Prints a line for each store:
+ * Every sample's whole path, root to leaf, is inserted frame by frame, without using the sample
+ * before it (the daemon keeps a thread's last path, and inserts only what has changed). All are
+ * inserted once, then again and again for a second: those are the repeated
+ * ones, of which the fastest round is printed, in processor time. A line for each store has:
  *
  *   frames/s of the first time, frames/s of the repeated ones, nodes, bytes a node, samples, frames
  */

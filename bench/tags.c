@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What decoding a tag costs, beside the enumeration of Besnard et al. (2019, figure 3b): random
- * graphs of so many nodes and callees each, paths of so many nodes, root and leaf known.
+ * Measures the time to decode a tag beside the enumeration of Besnard et al. (2019, figure 3b), in
+ * random graphs of a given size and degree, for paths of a given length with known root and leaf.
  *
  *   tags [quick|full]     quick: two tags a case, enumeration given up after 2 s; full: 8, 60 s
  *
@@ -25,7 +25,7 @@ static const struct bench_case {
 	{256, 12, 14, 2000, 8 * 3600},
 };
 
-/* Of processor time: what else the machine does is not what is measured. */
+/* Processor time, which does not depend on the load of the machine. */
 static double now_s(void)
 {
 	struct timespec t;

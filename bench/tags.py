@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What tags cost and save, beside Besnard et al. (2019): tags.py quick|full [PART...]
+"""Measures the costs and savings of tags, beside Besnard et al. (2019): tags.py quick|full [PART...]
 
   trie      frames hashed and found each second, on the paths of recordings of the six programs
   storage   these recordings beside arrays of addresses: 8 bytes for each frame of each sample
@@ -36,7 +36,7 @@ LEAST_FRAMES_PER_S, MOST_NODE_BYTES = 20e6, 40
 MOST_CALL_RATIO, PAPER_CALL_NS = 0.5, 4.76
 LEAST_STORAGE_RATIO = 20
 
-# What of a store the paths take: numbers of chunks (lib/store/table_codec.h), and in the chunks of
+# The parts of a store that hold paths: numbers of chunks (lib/store/table_codec.h), and in chunks of
 # samples the columns of nodes (lib/store/sample_codec.c).
 LOCATIONS, NODES, SAMPLES, SIZES = 2, 4, 5, 7
 NODE_COLUMNS = (5, 6, 7)
@@ -101,8 +101,8 @@ def columns_of(blob):
 
 
 def path_bytes(store):
-    """Bytes of a store that tell the samples' paths: which node each has, the nodes, the locations;
-    and all that its chunks take."""
+    """Bytes of a store that hold the samples' paths (their nodes, the nodes' table, the locations),
+    and of all of its chunks."""
     database = sqlite3.connect("file:%s?mode=ro" % store, uri=True)
     paths = 0
     for kind, blob in database.execute("SELECT kind, data FROM chunks"):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the compilers of bench/ and the demo have to compile: templates in depth, and much of the
-// standard library. DEPTH scales the work.
+// The compilers of bench/ and the demo compile this file: deep templates, and much of the standard
+// library. DEPTH scales the work.
 #include <algorithm>
 #include <map>
 #include <memory>

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the walk in the kernel costs and whether it is right: walk.py quick|full [PART...].
+"""Measures the cost of the walk in the kernel, and judges its paths: walk.py quick|full [PART...].
 
   against   kernel time a sample, net of an empty program's, of stackd's walk and of the kernel's
             own along frame pointers (bpf_get_stack), in turns on the same running process: with
             a steady stack of 100 frames; with stacks that change, those of a small program and
             those of the programs of bench.py, recorded and replayed (replay.c); quick: g++'s
-  prefix    how a stack's unchanged part is found, by mode and frequency: share of right stacks,
+  prefix    the verified prefix, by mode and frequency: share of right stacks,
             as judged by the daemon's own walk of each stack, and kernel time a sample
   bytes     in the ring and in the store, and complete stacks, on the programs of bench.py
-  store     bytes a sample of the whole file after about a million samples: of lmp, and of g++ and
+  store     size of the file per sample after about a million samples: of lmp, and of g++ and
             clang++ compiling this project's sources, optimised in two ways
   cpu       of target and profiler at 9,973 Hz, over that of `perf record` without call graphs
   recipes   seconds for the recipes of libLLVM
@@ -76,7 +76,7 @@ def statistics_of(store):
 
 
 def fdinfo(pid, pattern):
-    """All matches of a pattern in what the kernel says of a process's files."""
+    """All matches of a pattern in /proc/PID/fdinfo of a process."""
     found = []
     for name in glob.glob("/proc/%d/fdinfo/*" % pid):
         with contextlib.suppress(OSError), open(name, encoding="ascii") as file:
@@ -172,8 +172,8 @@ def recorded(program, work, full):
 def cost_of_walks(work, command, turns, seconds):
     """Frames, and nanoseconds a sample of the kernel's walk and of ours, net of an empty program.
 
-    All are attached to the process at once, as how fast the machine is changes by the second; and
-    anew for each turn, as who comes first of two that come close together pays for both."""
+    All are attached to the process at once, since the speed of the machine changes by the second;
+    and again for each turn, since the first of two programs that run in succession pays for both."""
     theirs, ours, frames = [], [], []
     with running([BUILD + "/bench/" + command[0], *command[1:]]) as process:
         time.sleep(0.3)
@@ -307,8 +307,8 @@ def perf_cpu(work, command):
     return usage.ru_utime + usage.ru_stime
 
 
-# At which each program takes half a minute: the start of a recording takes some 0.3 s, most of
-# which the kernel needs to check the program, and this is about the rate.
+# Sizes with which each program takes half a minute: the start of a recording takes some 0.3 s, mostly
+# in the verifier, and this measures the rate.
 LONG = {"lmp": 12, "g++": 6, "clang++": 6, "python3": 36, "openssl": 30, "sqlite3": 42}
 
 
@@ -372,7 +372,7 @@ class Memory:
         return bool(status)
 
     def watch(self, until):
-        """Until that, a function, says that it is over, or stackd ends."""
+        """Watches until the function `until` returns true, or stackd ends."""
         maps, seen = {}, True
         while seen and not until():
             seen = self.look()
@@ -381,10 +381,10 @@ class Memory:
             time.sleep(0.05)
         self.kernel = sum(maps.values()) / 2**20
 
-    def end(self, is_told):
-        """Names are found at the end, which takes memory: the peak is looked for up to then."""
+    def end(self, interrupt):
+        """Names are looked up at the end, which takes memory: the peak includes that."""
         rss, own = self.rss, self.own
-        if is_told:
+        if interrupt:
             self.process.send_signal(signal.SIGINT)
         while self.look():
             time.sleep(0.002)

@@ -23,7 +23,7 @@ rm -rf "$demo"
 mkdir -p "$demo"
 trap 'exit 130' INT TERM
 
-# Where g++ is ccache, it is to run the compiler all the same.
+# If g++ is ccache, the cache is disabled, so that the compiler runs.
 export CCACHE_DISABLE=1
 show() {
     printf '\n\033[1m$ %s\033[0m\n' "$*"
@@ -37,7 +37,7 @@ lines=$(wc -l <"$demo/report")
 [ "$lines" -le 70 ] || echo "... $((lines - 70)) more lines"
 printf '\n\033[1m$ %s\033[0m\n' "$build/stackctl stats --json -i $store"
 "$build/stackctl" stats --json -i "$store"
-# Who called sudo goes on without it.
+# Under sudo, the files are given to the user.
 [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$build"
 cat <<END
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Makes a Debian package of what `make install` installs: packaging/deb.sh BUILD-FOLDER VERSION
 #
-# The programs are those of the build, so a package takes seconds; what it depends on is worked out
-# from them. The service is installed, neither enabled nor started: profiling a whole machine is
-# its owner's decision (systemctl enable --now stackd).
+# The programs are those of the build, so a package takes seconds; its dependencies are derived from
+# them. The service is installed, but neither enabled nor started: profiling a whole machine is its
+# owner's decision (systemctl enable --now stackd).
 set -eu
 cd "$(dirname "$0")/.."
 build=$1 version=$2-1
@@ -55,7 +55,7 @@ License: GPL-2.0-only
  On Debian systems, the text of the licence is in /usr/share/common-licenses/GPL-2.
 END
 
-# --- what it needs, and who it is
+# --- dependencies and description
 printf 'Source: %s\nMaintainer: %s\n\nPackage: %s\nArchitecture: any\n' \
     "$name" "$maintainer" "$name" >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info -S"$root" \
@@ -87,7 +87,7 @@ Description: kernel-assisted call-path profiler
  its own call path.
 END
 
-# --- the service: known to systemd when it is there, gone without a trace when it is purged
+# --- the service: registered with systemd on installation, removed completely on purge
 cat >"$root/DEBIAN/postinst" <<'END'
 #!/bin/sh
 set -e

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Makes a tarball of the sources: packaging/dist.sh BUILD-FOLDER VERSION
 #
-# With them comes the program that runs in the kernel, compiled: bpf/prebuilt/stackd.skel.h, and the
-# checksums of the sources that it was made of. Where they are unchanged, everything is built without
-# clang and bpftool, and every distribution's stackd loads the very same program.
+# The tarball includes the compiled BPF program, bpf/prebuilt/stackd.skel.h, and checksums of its
+# sources. While those are unchanged, everything is built without clang and bpftool, and stackd loads
+# the same program on every distribution.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1 name=stackd-$2

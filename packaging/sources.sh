@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Prints the names of the project's files, also where it is no clone, or another user's:
+# Prints the names of the project's files, also outside of a clone, or in another user's clone:
 # packaging/sources.sh [PATTERN]...
 cd "$(dirname "$0")/.." || exit 1
 [ $# != 0 ] || set -- '*'

@@ -4,10 +4,10 @@
 #
 # Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
 # exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
-# test's whole output stands in build/check/NAME.log. A test program passes with status 0, is
+# test's output is in build/check/NAME.log. A test program passes with status 0, is
 # skipped with 77 (its last line of output is the reason), and fails with any other.
 #
-# A skip is for what this machine cannot do, never for what the project cannot.
+# A test skips for want of something in the machine, never for a fault of the project.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC B SAN DEBUG
@@ -108,7 +108,7 @@ import ast, sys
 ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
 }
 
-# Who may include whom: tests/lint/layers.txt.
+# The includes that tests/lint/layers.txt allows.
 lint_layers() { tests/lint/layers.py; }
 
 # Every pointer that may be NULL in the program goes through CHECKED (bpf/scratch.bpf.h).
@@ -134,7 +134,7 @@ do_lint() {
     run lint-dead-stores bash -o pipefail -c lint_dead_stores
 }
 
-# So do those that let other programs read what stackctl exports.
+# The tests in which other programs read the exports; they judge and report for themselves.
 do_exports() {
     ./deps.sh exports >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     timeout 600 python3 tests/exports/run.py --logs "$logs" </dev/null | tee -a "$results"
@@ -145,7 +145,7 @@ do_exports() {
     esac
 }
 
-# The live tests judge and report for themselves, in the same form.
+# The live tests, which report in the same form.
 do_live() {
     timeout 1800 /usr/bin/python3 tests/live/run.py --logs "$logs" --jobs "$jobs" </dev/null |
         tee -a "$results"
@@ -156,7 +156,7 @@ do_live() {
     esac
 }
 
-# And those of the Debian package, whose root is made while other tests run.
+# The tests of the Debian package, whose root is made while other tests run.
 begin_deb() {
     ./deps.sh package deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     deb_root=$(mktemp -d)
@@ -177,7 +177,7 @@ do_deb() {
     esac
 }
 
-# Those in roots of other releases of Debian: CI tries one, whose root is made while other tests run.
+# The tests in roots of other releases of Debian: CI runs one, whose root is made beside other tests.
 begin_distro() { # RELEASE
     mkdir -p "$logs/distros"
     ./deps.sh deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
@@ -198,7 +198,7 @@ do_distro() { # test|quick RELEASE
     esac
 }
 
-# The Dockerfile, and what a container must be allowed to do.
+# The Dockerfile, and the rights that a container needs.
 do_container() {
     ./deps.sh container >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     LOGS=$logs timeout 900 tests/container/run.sh </dev/null | tee -a "$results"
@@ -209,7 +209,7 @@ do_container() {
     esac
 }
 
-# So do those on other kernels, by the programs of other compilers: of those that can be had here.
+# The tests on other kernels, and of the programs of other compilers, as far as they are available.
 do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     ./deps.sh kernels >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     ./deps.sh compilers >>"$logs/deps.log" 2>&1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A made-up thread: memory in which every word is a place in that memory, and registers that all
- * differ. So whatever a rule reads or adds up leads to words that can be read on, two different
- * ways to compute a place give different words, and a CFA read from memory lies above rsp.
+ * A generated thread: every word of its memory is an address in that memory, and all registers
+ * differ. Whatever a rule reads or adds up can thus be dereferenced again, two different ways to
+ * compute an address give different words, and a CFA read from memory lies above rsp.
  *
  *   start      rsp             words and other registers point here            end
  *   |--- 1/8 ---|------ 1/8 ------|---------------- 1/2 ----------------|-- 1/4 --|
@@ -24,7 +24,7 @@
 
 static uint8_t *agree_memory;
 
-/* A place in the middle half, 8-byte aligned. */
+/* An address in the middle half, 8-byte aligned. */
 static inline uint64_t agree_place(uint64_t seed)
 {
 	return AGREE_MEMORY_START + AGREE_MEMORY_BYTES / 4 +

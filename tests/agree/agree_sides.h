@@ -33,7 +33,8 @@ struct side {
 	uint32_t known;
 };
 
-/* What a frame knows: all that were interrupted do, all that wait the callee-saved ones only. */
+/* The registers that a frame knows: all if it was interrupted, the callee-saved ones if it waits.
+ */
 #define SIDE_LEAF   0xffffu
 #define SIDE_WAITER WALK_KEPT_REGS
 

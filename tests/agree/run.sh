@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Compares the kernel half's walk with libdw over real files: tests/agree/run.sh [quick|full].
 #
-# quick takes a few files that every Debian has. full takes all that the list names, of the
-# packages that the project builds, tests and measures with, and the largest others of this
-# machine up to 64 files. What is missing is named. How it is compared: walk_agree.c.
+# quick compares a few files that every Debian has; full compares all of the list, which are of the
+# packages that the project builds, tests and measures with, and the largest others of this machine,
+# up to 64 files. Missing files are named. walk_agree.c describes the comparison.
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 unset MAKEFLAGS MFLAGS MAKELEVEL

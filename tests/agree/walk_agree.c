@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does the kernel half step to the caller that libdw names? Its own walk source (bpf/walk.h) is
- * built here for user space, under sanitizers, and makes one step from the first, the middle and
+ * Checks that the kernel half steps to the caller that libdw finds. Its walk (bpf/walk.h) is built
+ * here for user space, under sanitizers, and makes one step from the first, the middle and
  * the last byte of every function of the files on the command line, and from the first byte of
  * each row in between (--rows). libdw's rule for the same byte, evaluated in the same made-up
  * thread (agree_memory.h), says what is right: the caller's pc, rsp and callee-saved registers,
@@ -11,7 +11,7 @@
  * a call to return, where only the callee-saved ones do. Where the kernel half leaves a frame to
  * the daemon, the daemon's walk is judged instead; it is compared with libdw everywhere.
  *
- * To show that the comparison can tell, the kernel half also steps by a rule with one number
+ * To show that the comparison finds errors, the kernel half also steps by a rule with one number
  * changed, another number at each address; every such step must come out as wrong.
  *
  * A function is an entry of .eh_frame or .debug_frame. Exit status 1 if anything is wrong.
@@ -24,19 +24,19 @@
 #include "agree_sides.h"
 #include "cfi/cfi_index.h"
 
-/* What comes out at an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
+/* The verdicts on an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
 #define AGREE_KINDS(X)                                                                             \
 	X(SAME, 0, "same caller")                                                                  \
 	X(ENDS, 0, "same: the outermost frame, its return address is undefined")                   \
-	X(LEFT_RULE, 0, "left to the daemon: no fixed rule can say it")                            \
+	X(LEFT_RULE, 0, "left to the daemon: no fixed rule can express it")                        \
 	X(LEFT_PROGRESS, 0, "left to the daemon: the CFA is not above rsp")                        \
 	X(NO_ANSWER, 0, "libdw has no answer, nor have we: no CFA, or one in a lost register")     \
 	X(ONLY_OURS, 0, "libdw has no answer, the recipe has")                                     \
-	X(LEFT_WRONG, 1, "left to the daemon, whose walk does not do as libdw says")               \
+	X(LEFT_WRONG, 1, "left to the daemon, whose walk differs from libdw")                      \
 	X(DAEMON, 1, "the kernel half is right, the daemon's walk is not")                         \
 	X(NONE, 1, "libdw has a rule, the recipe has none")                                        \
 	X(STOPS, 1, "libdw has an answer, the kernel half stops")                                  \
-	X(END, 1, "only one of them says that the stack ends")                                     \
+	X(END, 1, "only one of them ends the stack")                                               \
 	X(PC, 1, "the return address, or its slot, differs")                                       \
 	X(RSP, 1, "the stack pointer differs")                                                     \
 	X(SAVED, 1, "a callee-saved register, or its slot, differs")                               \
@@ -212,7 +212,7 @@ static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
 		dwarf_frame_info(frame, NULL, &end, &is_signal);
 	leaf = step(rule, &daemon_rule, frame, vaddr, SIDE_LEAF);
 	waiter = step(rule, &daemon_rule, frame, vaddr, SIDE_WAITER);
-	/* That a waiting frame has lost a register says nothing about its rule. */
+	/* A waiting frame may have lost a register; its rule is not wrong for that. */
 	worst = waiter > leaf && waiter != AGREE_NO_ANSWER ? waiter : leaf;
 	if (!a->counts[worst]++)
 		a->first[worst] = vaddr;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stackctl align and timeline: what they show, and what they say about bad input.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# stackctl align and timeline: their output, and their errors for bad input.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -48,7 +48,7 @@ assert text.count("http") == 1 and "<script" not in text
 PY
 "$stackctl" timeline -i "$store" --threshold 5 >"$tmp/t.txt"
 "$stackctl" timeline -i "$store" --threshold 5 --svg >"$tmp/t.svg"
-python3 tests/cli/timeline.py "$tmp/t.txt" "$tmp/t.svg" || fail "the picture tells other than the text"
+python3 tests/cli/timeline.py "$tmp/t.txt" "$tmp/t.svg" || fail "the picture differs from the text"
 sed 's/width="9[0-9.]*"/width="700"/' "$tmp/t.svg" >"$tmp/bad.svg"
 python3 tests/cli/timeline.py "$tmp/t.txt" "$tmp/bad.svg" 2>"$tmp/err" && fail "a wrong bar passes"
 make_store "$tmp/h.db" hostile

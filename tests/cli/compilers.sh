@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A warning of a compiler that we have not tried ends nobody's build: only the tests ask for that.
-# And any clang here finds the headers of the program, whichever compiler the rest is built by.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# Warnings of untested compilers do not fail a build: only the tests set WERROR. Every clang here
+# finds the headers of the BPF program, whichever compiler builds the remainder.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-commands() { # VARIABLE=VALUE...: what make would run for all that it can build
+commands() { # VARIABLE=VALUE...: the commands that make would run for all targets
     make -n B="$tmp/none" "$@" all unit-tests workloads walk-bench 2>"$tmp/errors" ||
         fail "make -n $*: $(tail -n 3 "$tmp/errors")"
 }

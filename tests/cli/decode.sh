@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # stackctl decode: tags of a program that the plugin instrumented, tags of recordings by what other
 # recordings observed, and bad input.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -110,10 +110,10 @@ class File:
         return mix((mix(self.id) + offset) & MASK)
 files, tag = {}, 0
 for k, word in enumerate(sys.argv[2:]):
-    path, _, place = word.rpartition("=")
+    path, _, step = word.rpartition("=")
     path = path or sys.argv[1]
     files[path] = files.get(path) or File(path)
-    name, n = place.split(":")
+    name, n = step.split(":")
     tag = tag * 11 & MASK ^ files[path].location(name, int(n), k + 3 < len(sys.argv))
 print(f"{tag:016x}")
 END

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# deps.sh, with package managers that only pretend: what is missing is installed, what cannot be had
-# is named and keeps nothing else from being installed, and only what is required is an error.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# deps.sh, with fake package managers: missing packages are installed; unavailable ones are named, do
+# not prevent the installation of others, and are an error only if required.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 bin=$tmp/bin
@@ -24,7 +24,7 @@ pretend() { # COMMAND: its script is standard input
     { echo '#!/bin/sh' && cat; } >"$bin/$1" && chmod +x "$bin/$1"
 }
 
-# What is offered and installed are files; what breaks cannot be installed.
+# The packages that are available, installed, and broken are files.
 manager() { # apt|dnf
     rm -f "$bin"/{apt-get,apt-cache,dpkg-query,dnf,rpm}
     if [ "$1" = apt ]; then
@@ -78,7 +78,7 @@ installed gcc-13-plugin-dev lib-dev new-dev
 deps 0 build
 cat "$tmp/out" "$tmp/err" | grep -q . && fail "says something where all is there"
 
-# Optional: everything else is installed, and it is named. Required: so, too, and it is an error.
+# An unavailable package is named and the others are installed; if it is required, that is an error.
 offered lib-dev old-dev new-dev
 deps 0 build
 installed lib-dev old-dev
@@ -88,7 +88,7 @@ deps 1 build test
 installed gcc-13-plugin-dev lib-dev test-dev
 says 'apt has not: old-dev or new-dev (for writing)'
 
-# One that does not install keeps nothing else out.
+# A package that fails to install does not prevent the others.
 offered lib-dev old-dev gcc-13-plugin-dev
 echo lib-dev >"$tmp/broken"
 deps 1 build
@@ -101,14 +101,14 @@ deps 0 build
 installed lib-dev old-dev
 says 'goes without gcc-13-plugin-dev (the plugin): apt could not install it'
 
-# Lists that cannot be brought up to date are said, and used.
+# Lists that cannot be updated are reported, and used.
 offered lib-dev old-dev gcc-13-plugin-dev
 echo 100 >"$bin/apt-get.update"
 deps 0 build
 says 'apt cannot bring its lists up to date'
 installed gcc-13-plugin-dev lib-dev old-dev
 
-# Who is not root is told what is missing; what is optional is no reason.
+# Without root, the missing required packages are named; optional ones are no error.
 pretend id <<<'echo 1000'
 offered lib-dev old-dev
 deps 4 build
@@ -129,7 +129,7 @@ deps 1 build
 installed gcc-plugin-devel lib-devel test-devel
 says 'dnf has not: - (for writing)'
 
-# No manager that is known: said, and the build goes on.
+# An unknown package manager is reported, and the build continues.
 rm "$bin/dnf"
 deps 0 build
 says 'neither apt-get nor dnf is here'

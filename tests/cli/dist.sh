@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# make dist: what comes with the tarball is enough to build a stackd that records, where there is
-# neither clang nor bpftool; and it is not taken for sources that it was not made of.
-# shellcheck disable=SC1091,SC2154,SC2016 # what common gives, and what the shell of a test expands
+# make dist: the tarball builds a stackd that records, without clang and bpftool; its prebuilt
+# program is not used for other sources than its own.
+# shellcheck disable=SC1091,SC2154,SC2016 # set by tests/cli/common; expanded by the shell of a test
 . "$(dirname "$0")/common"
 
 build=$(dirname "$(realpath "$stackctl")")
@@ -21,8 +21,7 @@ sum=$(sha256sum <"$tarball")
 expect 0 make -s dist B="$tmp/b"
 [ "$sum" = "$(sha256sum <"$tarball")" ] || fail "two tarballs of the same sources differ"
 
-# Objects that do not depend on the program are taken from the build that is there; nothing of the
-# program is.
+# Only objects that do not depend on the BPF program are copied from the existing build.
 mkdir "$tree/build"
 cp -a "$build"/{lib,libstackd.a} "$tree/build/"
 mkdir "$tree/build/gen"
@@ -42,7 +41,7 @@ fi
 expect 0 make -n -C "$tree" "${none[@]}" install DESTDIR="$tmp/root"
 grep -q /nonexistent "$tmp/out" && fail "make install wants clang or bpftool"
 
-# Sources that were changed want a compiler.
+# Changed sources need a compiler.
 echo '/* changed */' >>"$tree/bpf/walk.h"
 expect 0 make -n -C "$tree" "${none[@]}" build/stackd
 shows /nonexistent/clang

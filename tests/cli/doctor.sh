@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # stackctl doctor: its form, and machines that lack something.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 export STACKD_STORE=$tmp/none.db
@@ -17,14 +17,14 @@ is() { # CHECK STATUS
     [ "$(status_of "$1")" = "$2" ] || fail "$1 is not $2: $(grep -F "\"$1\"" "$tmp/out")"
 }
 
-# --- this machine, whatever it is
+# --- this machine, with unknown results
 "$stackctl" doctor --json >"$tmp/out" 2>"$tmp/err"
 status=$?
 python3 - "$tmp/out" "$status" <<'END' || fail 'form of --json'
 import json, sys
 d = json.load(open(sys.argv[1]))
 ids = [c["id"] for c in d["checks"]]
-# Scripts know checks by these: one may be added, none be renamed.
+# Scripts identify checks by these names: they may be added to, but not renamed.
 known = """kernel.version kernel.btf kernel.bpf rights perf.paranoid perf.event perf.rate perf.cpu-limit
     pmu.cycles pmu.branch-records kallsyms memlock debuginfo store""".split()
 assert d["schema"] == 1 and len(ids) == len(set(ids)) and set(known) <= set(ids), ids

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stackctl merge and diff: exact, in any order, honest about noise, clear about bad input.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# stackctl merge and diff: exact sums in any order, no significance for noise, errors for bad input.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Recordings at the limits: none of a sample, a recursion of 10,000 frames, a million paths, names
+# Recordings at the limits: no sample, a recursion of 10,000 frames, a million paths, names
 # that try to break out; by every view, within bounded memory.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -24,7 +24,7 @@ views() { # STATUS RECORDING [OPTION...]
 views 3 2
 says 'has no samples'
 expect 3 "$stackctl" annotate -i "$store" --recording 2
-# One from another machine, whose programs are not here: names stand in the store.
+# A recording of another machine, whose programs are not here: names come from the store.
 expect 0 "$stackctl" report -i "$store" --recording 1
 shows 'app::work()  [prog]'
 expect 0 "$stackctl" annotate -i "$store" --recording 1 'app::work'

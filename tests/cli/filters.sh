@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The filters that all verbs share: what they leave is the same everywhere, and what they cannot
-# mean is said.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# The filters that all verbs share: they leave the same samples everywhere, and invalid ones are
+# errors.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -43,7 +43,7 @@ expect 0 "$stackctl" export --folded -i "$store" --symbol fact --fold-recursion
 expect 0 "$stackctl" export --folded -i "$store" --symbol fact --max-depth 2
 [ "$(cat "$tmp/out")" = 'prog;_start;main 10' ] || fail "cut: $(cat "$tmp/out")"
 
-# --- what leaves nothing, or means nothing
+# --- filters without samples, and invalid filters
 expect 3 "$stackctl" report -i "$store" --symbol wrk
 says "did you mean 'app::work()'"
 expect 3 "$stackctl" report -i "$store" --focus factt

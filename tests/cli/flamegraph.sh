@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stackctl flamegraph, as far as no browser is needed: what is wrong is said, files are bounded, and
-# a million paths fit.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# stackctl flamegraph, as far as no browser is needed: errors are reported, files are bounded, and a
+# million paths fit.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -13,7 +13,7 @@ page() { # ARGUMENTS...: a page of them is made
     grep -q '^</html>$' "$tmp/page.html" || fail "no whole page: $*"
     ! grep -oE '(src|href)="[^"]*"' "$tmp/page.html" | grep -vq '="data:' || fail "not self-contained"
 }
-data() { # PYTHON: says that it is true of the page's data, d
+data() { # PYTHON: asserts that it is true of the page's data, d
     python3 - "$tmp/page.html" "$1" <<'END' || fail "$1"
 import json, re, sys
 d = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read(), re.S)[1])

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Habits that all verbs have, new ones too: help, guesses at misspelt options, failures of output,
-# pipes closed early, progress where a person is looking.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# The behaviour that all verbs share: help, suggestions for misspelt options, failures of output,
+# pipes that are closed early, progress on a terminal.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -43,8 +43,7 @@ for verb in $verbs; do
     expect 2 "$stackctl" "$verb" --no-frobnicate
 done
 
-# Whoever reads a pipe may have seen enough: killed by SIGPIPE without a word, even where a parent
-# ignores that.
+# A reader may close a pipe early: SIGPIPE ends the program silently, even if a parent ignores that.
 python3 - "$stackctl" "${writers[@]}" <<'END' || fail 'a closed pipe'
 import os, signal, subprocess, sys
 for command in sys.argv[2:]:

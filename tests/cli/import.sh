@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# stackctl import: what this machine's perf records in its modes, as perf script shows it, and what
-# is refused.
+# stackctl import: recordings of this machine's perf in its modes, compared with perf script, and
+# files that are refused.
 #
 # Only cpu-clock is sampled: no test needs a PMU. While any event with build-ids is open on the
 # machine (stackd has one), the kernel marks all mmap records as having build-ids, and perf 6.1
 # aborts over those that have none; so what perf script is to read is recorded with them. It has
 # three tries all the same.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 export HOME=$tmp # perf would fill a cache there
 store=$tmp/s.db
 
-# --- what is refused, with the offset and the reason
+# --- refused files, with the offset and the reason
 echo 'no perf.data, but a text' >"$tmp/text"
 expect 2 "$stackctl" import "$tmp/text" -o "$store"
 says "cannot import $tmp/text: at offset 0: not a perf.data file"
@@ -95,7 +95,7 @@ def samples(path):
             entry = None
         elif line[0] in " \t":
             if "[incomplete: " in line or line.rstrip().endswith((" (inlined)", " [reconstructed]")):
-                continue  # what perf was told to leave out, and what it cannot say
+                continue  # left out by an option of perf, or unknown to it
             found = PLACE.match(line)
             assert found, line
             where = os.path.basename(found[5])
@@ -121,7 +121,7 @@ assert ours[1] == theirs[1], (ours[1], theirs[1])
 for mine, perfs in zip(ours[2:], theirs[2:]):
     for key in ("leaf", "middle", "top", "recurse", "main"):
         assert mine[("work", key)] == perfs[("work", key)], (key, mine, perfs)
-    # Of everything else, by object: the choice among a function's names is each tool's own.
+    # Other functions are compared by object: tools choose differently among the names of a function.
     by_object = [collections.Counter() for _ in range(2)]
     for counter, sums in zip((mine, perfs), by_object):
         for (where, name), n in counter.items():
@@ -163,10 +163,10 @@ expect 0 "$stackctl" stats --json -i "$store"
 python3 -c '
 import json, sys
 stats = json.load(open(sys.argv[1]))
-whole = stats["quality"]["complete"]
-assert whole >= 0.98 * stats["samples"] > 20, stats' "$tmp/out" || fail 'dwarf: paths that are not whole'
+complete = stats["quality"]["complete"]
+assert complete >= 0.98 * stats["samples"] > 20, stats' "$tmp/out" || fail 'dwarf: incomplete paths'
 
-# Two events: which one is for the user to say.
+# With two events, the user must choose one.
 three_times perf record -q --no-bpf-event --buildid-mmap -e cpu-clock -e page-faults -c 1000000 -g \
     -o "$tmp/two.data" -- "$tmp/work" 2000
 three_times perf script -i "$tmp/two.data" -F event >"$tmp/two"
@@ -177,7 +177,7 @@ fi
 expect 0 "$stackctl" import "$tmp/two.data" -e cpu-clock -o "$store"
 says 'samples of cpu-clock'
 
-# The program is gone, and another in its place: its frames keep their offsets, not false names.
+# The program was replaced by another: its frames keep their offsets, and get no false names.
 names_of_work() { # 0: its functions have their names; 1: objects and offsets; else: neither
     expect 0 "$stackctl" export --perf-script -i "$store" -o "$tmp/ours"
     if grep -q 'leaf+.*/work)' "$tmp/ours" && grep -q 'main+.*/work)' "$tmp/ours"; then
@@ -197,7 +197,7 @@ expect 0 "$stackctl" import "$tmp/fp.data" -o "$store"
 names_of_work
 [ $? = 1 ] || fail 'frames of a program that is gone'
 
-# Where its file still is: below a folder, or in perf's cache by build-id.
+# The file is still available below a folder, or in perf's cache by build-id.
 expect 0 "$stackctl" import "$tmp/fp.data" --symfs "$tmp/root" -o "$store"
 names_of_work || fail 'names of a program below --symfs'
 expect 0 env PERF_BUILDID_DIR="$tmp/cache" "$stackctl" import "$tmp/fp.data" -o "$store"
@@ -207,7 +207,7 @@ expect 0 "$stackctl" report -i "$store"
 shows 'stackctl import --symfs DIR'
 expect 0 "$stackctl" import "$tmp/dwarf.data" --symfs "$tmp/root" -o "$store"
 names_of_work || fail 'names of a walked program below --symfs'
-# A program without a build-id, from another host: that file is not taken unless somebody says so.
+# A program of another host without a build-id: a file of its name is used only with an option.
 ${CC:-cc} -O1 -g -fno-omit-frame-pointer -Wl,--build-id=none -o "$tmp/work" "$tmp/work.c" || exit 1
 if unshare --uts true 2>/dev/null; then
     three_times unshare --uts bash -c "hostname elsewhere && perf record -q --no-bpf-event -e cpu-clock \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # stackctl import on files that perf recorded on machines with a PMU: counts are those of their
 # README, and every frame is of its sample.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db

@@ -92,7 +92,7 @@ static uint32_t thread(struct maker *m, int pid, const char *comm)
 	return m->threads++;
 }
 
-/* Another thread of a thread's process: nothing that it does tells of the first one's paths. */
+/* Another thread of a thread's process: its samples are no evidence for the first one's paths. */
 static uint32_t sibling(struct maker *m, uint32_t of, int tid, const char *comm)
 {
 	struct store_thread t = {m->threads, of, tid, comm};

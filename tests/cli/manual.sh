@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What is made from the tables of options: manual pages that mandoc has nothing to say about, and
-# completion in bash and zsh that knows every option. And what surrounds argp: "did you mean",
-# --no- forms.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# Output that is generated from the tables of options: manual pages without warnings of mandoc, and
+# completion of every option in bash and zsh; and the additions to argp: "did you mean", --no- forms.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
@@ -12,7 +11,7 @@ make_store "$store" small
 # --- manual pages
 verbs=$("$stackctl" help --verbs)
 [ "$(echo "$verbs" | wc -l)" -ge 5 ] || fail "verbs: $verbs"
-# What the last command wrote is a page, and has the options that "$@" --help shows.
+# Asserts that the last command wrote a page with the options that "$@" --help shows.
 is_page() {
     if command -v mandoc >/dev/null; then
         mandoc -Tlint -Wwarning <"$tmp/out" >"$tmp/lint" || fail "$*: $(head -n 5 "$tmp/lint")"
@@ -38,7 +37,7 @@ expect 1 sh -c '"$1" --man >/dev/full' - "$stackd"
 expect 2 "$stackctl" help --man frobnicate
 
 # --- completion
-complete_bash() { # WORDS...: what bash would offer for the last
+complete_bash() { # WORDS...: the completions that bash offers for the last word
     PATH="$(dirname "$stackctl"):$PATH" bash -c '
         source <(stackctl completion bash)
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))

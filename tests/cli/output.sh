@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What stackctl writes: files appear whole or not at all, sums agree across formats, names cannot
+# The output of stackctl: files are replaced atomically, sums agree across formats, names cannot
 # break out, a reader that closes early is no error.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db
 make_store "$store" small hostile cut
 
-# --- -o FILE: replaced when whole, else left as it was
+# --- -o FILE: replaced when complete, else left unchanged
 echo old >"$tmp/file"
 expect 3 "$stackctl" export --folded -i "$store" --pid 4711 -o "$tmp/file"
 [ "$(cat "$tmp/file")" = old ] || fail 'a failed export changed the old file'

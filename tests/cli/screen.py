@@ -18,8 +18,7 @@ except ImportError:
     print("python3-pyte is not installed")
     sys.exit(77)
 
-# How long something may take that is bound to come: a limit for a test that fails, nothing that
-# a test that passes waits for.
+# The limit for an expected event: only a failing test waits that long.
 PATIENCE_S = 60
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The runtime for -finstrument-functions: programs in C, C++ and Fortran, by gcc and clang, know the
 # tag of their path; the in-process decoder, which reads their code, names it.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/stacktag_common"
 compile "$tmp/expect.o" gcc -Ilibstacktag -c "$sources/expect.c"
 

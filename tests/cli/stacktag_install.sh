@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # make install, and building programs that keep tags with what it has installed, by pkg-config.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/stacktag_common"
 prefix=$tmp/usr
 make -s B="$build" PREFIX="$prefix" install >"$tmp/log" 2>&1 || fail "make install: $(tail "$tmp/log")"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the GCC plugin makes of a program: on every way into and out of functions (calls, tail calls,
-# exceptions, longjmp) the tag is that of the path, computed as docs/TAGS.md says, and the in-process
-# decoder names it. And its options, and what is said about wrong ones.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# Programs that the GCC plugin has instrumented: on every way into and out of functions (calls, tail
+# calls, exceptions, longjmp) the tag is that of the path, computed as docs/TAGS.md specifies, and the
+# in-process decoder names it; and the plugin's options, valid and invalid.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/stacktag_common"
 plugin=$build/stacktag.so
 option=-fplugin-arg-stacktag
@@ -35,7 +35,7 @@ printf 'int library(void);\nvolatile int none;\nint main(void) { return library(
 tagged "$tmp/ways" gcc "$tmp/main.c" "$tmp/libways.so" -Wl,--export-dynamic -Wl,-rpath,"$tmp"
 passes "$tmp/ways" "ways.c in a library"
 
-# --- what is left out. What a path has for: the leaf, the small function, ...
+# --- functions that are left out. The part of a path for: the leaf, the small function, ...
 left_out() { # LEAF SMALL INNER SKIPPED SKIPPED2 BEGUN ARGUMENTS...
     tagged "$tmp/left_out" gcc -DLEAF="\"$1\"" -DSMALL="\"$2\"" -DINNER="\"$3\"" -DSKIPPED="\"$4\"" \
         -DSKIPPED2="\"$5\"" -DBEGUN="\"$6\"" "${@:7}" "$sources"/left_out.c

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The exit statuses of stackctl and what it says: 0 done, 1 failed, 2 usage or unreadable input,
+# The exit statuses and messages of stackctl: 0 done, 1 failed, 2 usage or unreadable input,
 # 3 no samples, 4 permission missing.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 store=$tmp/s.db

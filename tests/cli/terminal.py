@@ -43,7 +43,7 @@ def colours_and_pager():
         os.unlink(folder + "/paged")
         status, text = shown("report", "--json", env=pager)
         assert status == 0 and b'"schema"' in text and not os.listdir(folder), text
-    # One that is left early is no error; one that is not there is not missed.
+    # Leaving a pager early is no error; nor is a missing pager.
     status, _ = shown("report", env={"PAGER": "head -n 1"})
     assert status == 0, status
     status, _ = shown("report", env={"PAGER": "true"})
@@ -58,7 +58,7 @@ def colours_and_pager():
 
 
 def binary():
-    """A terminal gets the formats that are text, and of the others why not."""
+    """Text formats are written to a terminal; binary ones are refused with the reason."""
     asked = subprocess.run([STACKCTL, "export"], stderr=subprocess.PIPE, text=True, check=False)
     formats = re.findall(r"--([a-z-]+)", asked.stderr.splitlines()[0])
     assert {"pprof", "folded", "json"} <= set(formats), asked
@@ -162,7 +162,7 @@ def top_otherwise():
         screen.wait_for("no recording yet")
         screen.send("q")
         assert screen.finish() == 0
-    # What cannot be shown is said, and where there is no terminal.
+    # Views that cannot be shown, and a missing terminal, are errors.
     status, text = shown("top", "--recording", "9")
     assert status == 2 and b"no such recording" in text, text
     status, text = shown("top", env={"TERM": "no-such-terminal"})
@@ -184,7 +184,8 @@ def read_until(file, pattern):
 
 
 def progress():
-    """What takes more than a second says so on a terminal: here, waiting for who reads it."""
+    """An operation of more than a second shows its progress on a terminal: here, waiting for its
+    reader."""
     with tempfile.TemporaryDirectory() as folder:
         fifos = [folder + "/%d" % i for i in range(4)]
         for fifo in fifos:

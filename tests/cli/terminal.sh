@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What stackctl does where a person is looking: colours, a pager, rows that fit, and top.
-# shellcheck disable=SC1091,SC2154 # what common gives
+# stackctl on a terminal: colours, a pager, rows that fit, and top.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
 make_store "$tmp/s.db" small hostile small

@@ -30,8 +30,8 @@ def bars_of(svg):
     for group in svg.iter(SVG + "g"):
         name, times = group.find(SVG + "title").text.split("\n")[:2]
         match = re.match(r"([0-9.]+) s to ([0-9.]+) s, (\d+) samples?", times)
-        place = {key: float(group.find(SVG + "rect").get(key)) for key in ("x", "y", "width")}
-        bars.append((match[1], match[2], match[3], name, place))
+        box = {key: float(group.find(SVG + "rect").get(key)) for key in ("x", "y", "width")}
+        bars.append((match[1], match[2], match[3], name, box))
     return bars
 
 
@@ -55,16 +55,16 @@ def main():
         [row for row in rows if row[:4] not in [bar[:4] for bar in bars]],
         [bar for bar in bars if bar[:4] not in [row[:4] for row in rows]])
     for bar in bars:
-        start, end, place = float(bar[0]), float(bar[1]), bar[4]
-        assert abs(place["x"] - x_of(start)) <= slack, ("begins elsewhere", bar, x_of(start))
-        assert abs(place["x"] + place["width"] - x_of(end)) <= slack + 1, ("ends elsewhere", bar)
-    # What is within another is below it.
+        start, end, box = float(bar[0]), float(bar[1]), bar[4]
+        assert abs(box["x"] - x_of(start)) <= slack, ("begins elsewhere", bar, x_of(start))
+        assert abs(box["x"] + box["width"] - x_of(end)) <= slack + 1, ("ends elsewhere", bar)
+    # A nested bar is below its caller.
     inside = []
     for row in rows:
-        place = next(bar[4] for bar in bars if bar[:4] == row[:4])
+        box = next(bar[4] for bar in bars if bar[:4] == row[:4])
         del inside[row[4]:]
-        assert not inside or place["y"] > inside[-1], ("not below its caller", row)
-        inside.append(place["y"])
+        assert not inside or box["y"] > inside[-1], ("not below its caller", row)
+        inside.append(box["y"])
     print("%d bars" % len(bars))
 
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The Dockerfile: built with podman from a base image that debootstrap makes (no registry is asked),
-# and run as README says, with all rights and with the fewest that do.
+# and run as README describes, with all rights and with the fewest that suffice.
 #
 #   tests/container/run.sh      prints a line a test, as tests/check.sh does; LOGS is for logs
 #
@@ -33,7 +33,7 @@ end_targets() {
 
 pod() { podman --root "$folder/storage" --runroot "$folder/run" --cgroup-manager cgroupfs "$@"; }
 
-# Where a right to raise limits is missing (CAP_SYS_RESOURCE), podman's own cannot be set.
+# Without the right to raise limits (CAP_SYS_RESOURCE), podman cannot set its own.
 files=$(ulimit -H -n) processes=$(ulimit -H -u)
 [ "$processes" != unlimited ] && [ "$processes" -lt 32768 ] || processes=32768
 limits=(--pids-limit 0 --ulimit "nofile=$files:$files" --ulimit "nproc=$processes:$processes")
@@ -99,12 +99,12 @@ records() { # OPTIONS...
         shows command '/dash\]'
 }
 
-shows() { # STORE PATTERN OPTIONS...: whole paths, with such a row
+shows() { # STORE PATTERN OPTIONS...: complete paths, with such a row
     build/stackctl report -i "$folder/data/$1.db" --view flat "${@:3}" >"$folder/report" || return 1
     head -n 20 "$folder/report"
     if ! grep -Eq 'samples: [1-9][0-9]+' "$folder/report" || ! grep -q "$2" "$folder/report" ||
         ! grep -Eq 'quality: (9[5-9]|100)\.[0-9]% complete' "$folder/report"; then
-        echo "wrong: $1: few samples, no whole paths, or nothing of $2"
+        echo "wrong: $1: few samples, no complete paths, or nothing of $2"
         return 1
     fi
 }
@@ -114,7 +114,7 @@ fewest() {
     sed -n 's/^ *\(--security-opt .*--cap-drop [^\]*\)\\$/\1/p' README.md | grep .
 }
 
-# Each of these capabilities is needed: without any of them stackd fails, or has no whole paths.
+# Each of these capabilities is needed: without any of them stackd fails, or has no complete paths.
 needs_each() {
     local options name
     options=$(fewest) || { echo 'wrong: README has no line of capabilities' && return 1; }

@@ -39,7 +39,7 @@ package() {
     make -s B="$build" deb && lintian --fail-on error "$build"/stackd_*.deb
 }
 
-# Each says what it is about before it fails, for the log is all that one sees.
+# Prints each step before it runs, so that the log shows which one failed.
 expect() { # WORDS COMMAND...
     local words=$1
     shift

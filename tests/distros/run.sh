@@ -25,7 +25,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 
 live=(chain threads fork-exec dlopen-dlclose signal-handler vdso exceptions rust-names threads-attached
     uretprobe all status_of_command)
-# What asks the most of libraries and compilers.
+# The tests that depend most on libraries and compilers.
 quick_unit='elf|recipe|walk|cfi|symbolizer|recorder|store|proc_real|demangle|code_model|tag_search|export'
 
 # --- roots -----------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ relay() { # NAME COMMAND...: a command that prints lines as tests/check.sh does
     rm -rf "${logs:?}/$name" && cp -r "$root/src/build/check" "$logs/$name" 2>/dev/null
 }
 
-# The demo builds everything; what it shows must be whole.
+# The demo builds everything; its output must be complete.
 demo() {
     within make -C /src demo || return 1
     grep -Eq 'samples: [1-9][0-9]{2}' "$log_of_demo" || { echo 'wrong: few samples' && return 1; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two halves of the emulator share: the tool, and the files that it writes. */
+/* The interface between the two halves of the emulator: the tool, and the writer of its files. */
 #ifndef EMULATOR_H
 #define EMULATOR_H
 

@@ -253,7 +253,7 @@ static void put_text(struct out *out, const HChar *text)
 	put(out, zeroes, ((n + 8) & ~7ull) - n);
 }
 
-/* What the machine is: emulated, and how many branch records it has. */
+/* Describes the machine: emulated, with its number of branch records. */
 static void put_features(struct out *out, const struct perf_event_attr *a, UInt branches)
 {
 	static const HChar event[] = "emulated-instructions:u";
@@ -503,8 +503,8 @@ static void add_stack(const struct emulator *e, UInt file, const VexGuestAMD64St
 		return;
 	add8(PERF_SAMPLE_REGS_ABI_64);
 	add(regs, sizeof(regs));
-	/* As much room as was asked for; but what the stack does not fill is not written out, one
-	 * word excepted, by which a reader knows that the stack ended. */
+	/* At most the size that was asked for. If the stack is smaller, one word more is written,
+	 * by which a reader knows that the stack ended. */
 	if (copied < room)
 		room = copied + 8;
 	add8(room);

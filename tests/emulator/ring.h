@@ -4,13 +4,13 @@
  * with. No library is used: the emulator lives inside valgrind, where there is none.
  *
  * In call-stack mode (Intel SDM volume 3, 18.9; kernel: arch/x86/events/intel/lbr.c) the ring has
- * `size` places and one that is the top. A call moves the top on and writes (from, to) there,
- * over whatever it meets; a return empties the top and moves it back, whatever it is. The kernel
- * reads from the top back until it meets an empty place. So
- *   - more calls than places lose the oldest; after as many returns nothing is left;
- *   - a return without its call (signal handlers) takes somebody else's entry;
- *   - a call to the next instruction stays until some other return takes it.
- * With any branch nothing is ever taken out.
+ * `size` slots, one of which is the top. A call advances the top and overwrites it with (from, to);
+ * a return clears the top and moves it back, whichever call it is of. The kernel reads from the top
+ * back to the first empty slot. Hence
+ *   - more calls than slots lose the oldest; after as many returns nothing is left;
+ *   - a return without its call (signal handlers) removes another call's entry;
+ *   - a call to the next instruction stays until some other return removes it.
+ * In the mode that records any branch, no entry is ever removed.
  */
 #ifndef EMULATOR_RING_H
 #define EMULATOR_RING_H
@@ -92,7 +92,7 @@ static inline int truth_left(const struct truth_entry *e, unsigned long sp)
 	return sp < e->slot && e->slot - sp > TRUTH_FAR;
 }
 
-/* How many entries have ended. */
+/* Removes the entries that have ended; returns their number. */
 static inline unsigned truth_prune(struct truth *t, unsigned long sp)
 {
 	unsigned i, before = t->n;

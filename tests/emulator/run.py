@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Call paths from emulated branch records, sample by sample against the truth.
 
-What is checked: with stack memory in the sample no frame is wrong, nearly every path is exact and
-each that is not is said to be incomplete, whatever the ring's size; with branch records alone a path is never better without looking at the
-code. And the emulator itself: its records have the shape of a real recording, of which
-`run.py recorded` checks the same (it is not part of the project, and lies beside some checkouts).
+Checks that with stack memory in the sample no frame is wrong, nearly every path is exact and every
+other one is reported as incomplete, whatever the ring's size; that with branch records alone no
+path is better without reading the code; and that the emulator's records have the shape of a real
+recording, of which `run.py recorded` checks the same (it is not part of the project, and lies
+beside some checkouts).
 """
 import os
 import re
@@ -38,7 +39,7 @@ def check_program(name, command, period, folder, least_exact):
         check(got["exact"] >= least_exact * got["samples"],
               f"{name} {ring}: {got['exact']} of {got['samples']} exact with the stack")
         check(got["overclaimed"] == 0,
-              f"{name} {ring}: {got['overclaimed']} paths are said to be whole and are not exact")
+              f"{name} {ring}: {got['overclaimed']} paths are reported as complete, but not exact")
         check(got["branch"] > 0, f"{name} {ring}: no frame comes from a branch record")
         alone = score(f"{prefix}.ring{ring}.data", truth, ring)
         print(f"{name:12} ring {ring:2} alone     ", alone)
@@ -47,7 +48,7 @@ def check_program(name, command, period, folder, least_exact):
     got = score(f"{prefix}.any.data", truth)
     print(f"{name:12} any branch       ", got)
     check(got["wrong"] == 0, f"{name}: {got['wrong']} wrong frames in replayed segments")
-    check(got["overclaimed"] == 0, f"{name}: {got['overclaimed']} segments are said to be whole")
+    check(got["overclaimed"] == 0, f"{name}: {got['overclaimed']} segments are reported as complete")
     check(got["branch"] > got["samples"], f"{name}: segments of one frame only")
 
 
@@ -73,7 +74,7 @@ def check_shape(path, what, calls):
     check(len(inside) >= 0.8 * len(stacks), f"{what}: samples without main")
     check(all(calls <= len(s) <= calls + 2 for s in inside), f"{what}: more than two calls below main")
     for stack in inside:
-        # Each call is made near the place that the call before went to.
+        # Each call is made near the target of the call before it.
         for (newer, _), (_, older) in zip(stack, stack[1:]):
             check(0 <= newer - older < 8192, f"{what}: {newer:x} was not called by way of {older:x}")
 
@@ -103,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(check_program, name, command, period, folder, 0.99)
                 for name, (command, period) in PROGRAMS.items()]
-        # The interrupted stack is not in the sample: nothing wrong, but less that is whole, and
+        # The interrupted stack is not in the sample: no frame is wrong, but fewer are complete, and
         # none of the others is said to be.
         jobs.append(pool.submit(check_program, "altstack", *ALTSTACK, folder, 0.5))
         jobs.append(pool.submit(check_emulator, folder))

@@ -15,8 +15,8 @@
  * other.
  *
  * Prints: samples, exact ones, frames of the truth, wrong and missing ones, samples whose path is
- * said to be incomplete, and those whose path is said to be whole and is not exact; and what the
- * frames came from (walked, prefix, branch, stitched). --text cannot tell the last three.
+ * reported as incomplete, and those whose path is reported as complete but is not exact; and the
+ * sources of frames (walked, prefix, branch, stitched). --text cannot distinguish the last three.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ struct map {
 	struct file *file;
 };
 
-/* A place in a file; of the truth, the range of addresses that mean it. */
+/* A location in a file; in the truth, the range of addresses that count as it. */
 struct point {
 	const struct file *file;
 	uint64_t first, last;

@@ -24,7 +24,7 @@ KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013",
 
 
 def why_not():
-    """What is missing for a browser, or an empty string."""
+    """The component that a browser lacks, or an empty string."""
     for command in ("chromium", "chromedriver"):
         if not shutil.which(command):
             return command + " is not installed"
@@ -122,7 +122,7 @@ class Browser:
                                                     "actions": actions}]})
 
     def point(self, x, y, click=False):
-        """Moves the mouse to a place of the page, and clicks if told to."""
+        """Moves the mouse to a position in the page, and clicks on request."""
         actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "origin": "viewport"}]
         if click:
             actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
@@ -137,7 +137,7 @@ class Browser:
         return self.call("POST", "/se/log", {"type": kind})
 
     def complaints(self):
-        """What the console has in the way of errors."""
+        """The errors on the console."""
         return [entry["message"] for entry in self.log("browser") if entry["level"] == "SEVERE"]
 
     def requests(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the exports share: stores to export, what the reports say of them, and the
-programs that read exports."""
+"""Helpers of the tests of the exports: stores to export, their reports, and the programs that read
+exports."""
 
 import collections
 import json
@@ -123,7 +123,7 @@ def export(store, form, *options):
     return path
 
 
-# --- what reports say ----------------------------------------------------------------------------
+# --- reports -------------------------------------------------------------------------------------
 
 Function = collections.namedtuple("Function", "name object self total")
 

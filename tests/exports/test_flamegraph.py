@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The flame graph, looked at in a browser: what it shows, and what clicks and keys do."""
+"""The flame graph, looked at in a browser: its contents, and the effect of clicks and keys."""
 
 import os
 
@@ -70,7 +70,7 @@ class Page:
         return image
 
     def colors(self, node, share):
-        """How many colours the middle row of a frame has, at some share of its width; and the
+        """The number of colours in the middle row of a frame, at some share of its width; and the
         first of them, as red, green, blue."""
         return self.browser.run("""
             const [node, share] = arguments, f = window.flamegraph;

@@ -55,22 +55,22 @@ def pprof_raw(path):
 def check_pprof(kind):
     store = STORES.get(kind)
     path = export(store, "pprof")
-    wanted, whole = functions(store), report(store)
+    wanted, parts = functions(store), report(store)
     unique, shared = by_name(wanted)
     top = pprof_top(path)
     print(pprof("-top", path)[:1500])
     if kind in ("small", "inferred", "real"):  # pprof lays out odd names as it likes
         compare({name: rows[0] for name, rows in top.items() if name not in shared}, unique,
                 "pprof -top, " + kind)
-    check(sum(flat for rows in top.values() for flat, _ in rows) == whole["samples"], "flat's sum")
+    check(sum(flat for rows in top.values() for flat, _ in rows) == parts["samples"], "flat's sum")
     samples = pprof_raw(path)
-    check(sum(sample[0] for sample in samples) == whole["samples"], "pprof -raw: samples")
+    check(sum(sample[0] for sample in samples) == parts["samples"], "pprof -raw: samples")
     quality = collections.Counter()
     for count, _, labels in samples:
         check({"pid", "tid", "comm", "tag", "quality"} <= set(labels), "labels %r" % labels)
         check(re.fullmatch("[0-9a-f]{16}", labels["tag"]), "tag %r" % labels)
         quality[labels["quality"]] += count
-    check(quality == {name: n for name, n in whole["quality"].items() if n}, "quality %r" % quality)
+    check(quality == {name: n for name, n in parts["quality"].items() if n}, "quality %r" % quality)
 
 
 @exports
@@ -109,12 +109,12 @@ def test_callgrind():
         path, wanted = export(store, "callgrind"), functions(store)
         own, inclusive = annotate(path, "no"), annotate(path, "yes")
         check(sum(own.values()) == report(store)["samples"], kind + ": the sum of own costs", own)
-        if kind in ("hostile", "names"):  # the list shows no such names whole
+        if kind in ("hostile", "names"):  # the list truncates such names
             continue
         own.pop(("[root]", ""), 0)
         root = inclusive.pop(("[root]", ""))
         check(root == report(store)["samples"], "[root] has %d" % root)
-        _, shared = by_name(wanted)  # it tells functions of one name apart by source alone
+        _, shared = by_name(wanted)  # it distinguishes functions of one name by source alone
         compare({key: (own.get(key, 0), inclusive[key]) for key in inclusive
                  if key[0] not in shared},
                 {key: counts for key, counts in wanted.items() if key[0] not in shared},
@@ -177,7 +177,7 @@ def largest_thread(store):
 
 
 def check_loaded(rows, wanted, what):
-    """What a table shows of the report's functions: it has room for the first ones only."""
+    """The functions of the report that a table shows: it has room for the first ones only."""
     unique, shared = by_name(wanted)
     shown = {name: counts for name, counts in rows.items() if name not in shared}
     compare(shown, {name: unique.get(name) for name in shown}, what)
@@ -322,7 +322,7 @@ def test_perf_script():
             compare({"sum": own_sum(got)}, {"sum": own_sum(rows)}, what)
             if kind not in ("small", "real"):
                 continue
-            # A function that is inlined in one place and not in another is two to the importer,
+            # A function that is inlined by one caller and not by another is two to the importer,
             # which takes "inlined" for an object.
             unique, several = by_name(rows)[0], by_name(got)[1]
             named = {name: counts for name, counts in unique.items()

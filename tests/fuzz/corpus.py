@@ -5,8 +5,8 @@
 Small programs are compiled here, each for a kind of call frame information (frame pointers,
 realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
 files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
-DIRECTORY/cfi; the linker's index and what follows it in its segment, with the header that
-fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr. What fuzzing finds goes to the same places.
+DIRECTORY/cfi; the linker's index and the bytes after it in its program header, with the header that
+fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr. Fuzzing adds its findings to the same folders.
 """
 
 import pathlib

@@ -118,7 +118,7 @@ static void check_bounds_at(const struct fuzz *f, size_t i)
 		fuzz_check(start < end);
 }
 
-/* What cfi_single.h promises: a CIE and an entry, whole, the entry pointing back to the CIE. */
+/* Checks what cfi_single.h promises: a complete CIE, and an entry that points back to it. */
 static void check_entry(const struct fuzz *f, uint64_t vaddr)
 {
 	const struct cfi_section *section;

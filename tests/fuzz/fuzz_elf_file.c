@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzz target: a whole file, through everything that reads one: identity, address arithmetic, and
+ * Fuzz target: an ELF file, given to everything that reads one: identity, address arithmetic, and
  * the search for call frame sections with their decompression. Files of an odd size are read from
  * memory, the others through a descriptor, as the daemon does.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every compiled table promises, whatever it was compiled from; aborts where it does not. */
+/* Checks the invariants of a compiled table, and aborts where one is violated. */
 #ifndef TESTS_FUZZ_TABLE_H
 #define TESTS_FUZZ_TABLE_H
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Fuzzes everything that parses files which others control: a profiled process, or who recorded.
+# Fuzzes all parsers of untrusted files, those of profiled processes and of recordings.
 #
 #   tests/fuzz/run.sh SECONDS [TARGET]...   fuzzes each target for SECONDS, one after another
 #   tests/fuzz/run.sh replay                runs each target once over its corpus

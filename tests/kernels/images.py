@@ -28,7 +28,7 @@ AGE_SECONDS = 24 * 3600  # of lists that are asked without fetching them again
 
 
 class Lists:
-    """What is known of a release's packages."""
+    """The packages of a release."""
 
     def __init__(self, release):
         self.options = ["-o", "APT::Sandbox::User=root"]

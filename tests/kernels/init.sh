@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=dash
 # The first process of the machine in which a kernel is tried (see run.py): makes recordings, and
-# sends the folder of their stores, logs and statuses down the second serial line. What is right
-# or wrong is for run.py to say, outside.
+# sends the folder of their stores, logs and statuses down the second serial line. run.py judges
+# them outside.
 export PATH=/bin LC_ALL=C STACKD_DEBUG=1
 # A process of a second can be over before its names are looked for.
 export KEEP_PERF_MAP=1
@@ -64,7 +64,7 @@ record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 5
 record unreadable --judge -F 997 --ring-bytes 64M -- /workloads/unreadable 4
 record lossy --judge -F 1997 --ring-bytes 256K -- /workloads/deep 2
 
-# The daemon has to work, too: no more than it can bear, with two processors.
+# The daemon needs CPU time as well: a load that two processors can bear.
 start threads
 record attached --judge -F 997 --ring-bytes 128M --duration 2 --pid "$started"
 end
@@ -77,7 +77,7 @@ echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
 record cgroup -F 997 --duration 2 --cgroup /tmp/cgroup/one
 end
 
-# Programs that keep a tag: walks beside the tags, then tags in place of walks.
+# Programs that keep a tag: walks beside the tags, then tags instead of walks.
 if [ -d /workloads/tagged-plugin ]; then
     cat >/tmp/tagged.sh <<'EOF'
 export PATH=/bin
@@ -90,7 +90,7 @@ EOF
     record tags -F 997 -- /workloads/tagged-plugin/chain 6
 fi
 
-# The programs of other compilers: what is most different, and options that compile other code in.
+# The programs of other compilers: the most different paths, and options that compile other code in.
 for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     name=${daemon#/bin/stackd-}

@@ -6,15 +6,15 @@ The kernel half must load and be right on every kernel from 6.1 on, and each has
 and other structures. So Debian's kernels are booted in an emulated machine (qemu without KVM: it works
 wherever this runs), with a file system in memory that holds just the programs, the workloads and
 their libraries. init.sh, the machine's only script, makes recordings there and sends the stores
-out; they are judged here, by what the live tests judge by.
+out; they are judged here, by the criteria of the live tests.
 
-What a compiler makes of the program decides whether a verifier takes it. In the same boot the
+The compiler's code decides whether a verifier accepts the program. In the same boot the
 programs of the other compilers that are there (compilers.py) make short recordings: of all of them,
 or with `--compilers one` of another one on each kernel. "own" is the kernel of this machine, on
 which all of them do that without an emulator.
 
-Prints a line a test as tests/check.sh does. What the machine printed is in DIR/kernel-VERSION.log,
-and all it sent in DIR/kernel-VERSION/."""
+Prints a line a test as tests/check.sh does. The machine's console is in DIR/kernel-VERSION.log,
+and the files that it sent in DIR/kernel-VERSION/."""
 
 import argparse
 import collections
@@ -43,8 +43,8 @@ from harness import Failed, Skip, check  # noqa: E402
 
 OWN = "own"  # the machine's kernel, without an emulator
 
-# How long a machine may say nothing new, in processor time of its emulator: what else runs here
-# does not count. And on the clock, for one that waits for nothing.
+# The longest time without new output of a machine: in CPU time of its emulator, which does not
+# depend on the load here; and on the clock, for a machine that hangs idle.
 SILENT_CPU_SECONDS = 240
 SILENT_SECONDS = 900
 
@@ -55,13 +55,13 @@ WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recur
              "jit", "registers", "exceptions", "inlined", "cpp_names", "rust_names", "memfd")
 SOURCES = {"chain_static": "chain", "chain_nonpie": "chain", "chain_static_pie": "chain",
            "plt_ibt": "plt"}
-# What the programs of other compilers record, as pairs: what is most different.
+# The most different workloads, as pairs, which the programs of other compilers record.
 SHORT = ("chain", "threads", "signal_handler", "alloca", "ucontext", "plugin")
 
-# Under which names their samples appear, where it is not the first 15 letters of their own.
+# The thread names of their samples, if not the first 15 letters of their own.
 NAMES = {"fork_exec": {"fork_exec", "exe"}, "memfd": {"memfd", "memfd:chain"}}
 
-# How fast an emulated machine is depends on what else runs here. So there are few samples at times,
+# The speed of an emulated machine depends on the load here. So there are few samples at times,
 # starting takes long against the second of the steady state, and a function that replaces its stack
 # is met more often; but none may be wrong.
 AT_LEAST = 25
@@ -121,7 +121,7 @@ def initramfs(daemons):
 
 
 def boot(image, archive, log, sent):
-    """Runs the machine to its end. What it said goes to `log`, what it sent to `sent`."""
+    """Runs the machine to its end. Its console goes to `log`, its files to `sent`."""
     command = ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi",
                "-cpu", "max", "-smp", "2", "-m", "2048", "-kernel", image, "-initrd", archive,
                "-append", "console=ttyS0 quiet no_timer_check panic=-1 oops=panic",
@@ -146,7 +146,7 @@ def cpu_seconds(pid):
 
 
 def wait_for(machine, log):
-    """Waits until the machine ends, as long as it goes on saying what it does."""
+    """Waits until the machine ends, as long as it goes on printing."""
     size, since, cpu = -1, time.monotonic(), 0
     while machine.poll() is None:
         time.sleep(0.5)
@@ -165,7 +165,7 @@ def wait_for(machine, log):
 # --- judging -------------------------------------------------------------------------------------
 
 class Sent:
-    """What a machine sent."""
+    """The files that a machine sent."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -187,7 +187,7 @@ class Sent:
         return harness.Recording(os.path.join(self.folder, name + ".db"))
 
     def samples(self, name, commands):
-        """Those of the processes with one of these names."""
+        """The samples of processes with one of these names."""
         if name not in self.samples_of:
             by_command = collections.defaultdict(list)
             for sample in self.recording(name).samples():
@@ -301,7 +301,7 @@ def check_alternate(sent):
 
 
 def check_unreadable(sent):
-    """Pages of the stack that come and go: a path is whole, or what can be known of it."""
+    """Pages of the stack that come and go: a path is complete, or ends at the unreadable page."""
     stats = sent.recording("unreadable").stats()
     check_judged(sent, "unreadable", stats["counters"])
     check(stats["lost"] == 0, "lost samples", stats)
@@ -311,7 +311,7 @@ def check_unreadable(sent):
 
 
 def check_lossy(sent):
-    """A ring too small for what is sent: whole samples are lost, and none is wrong. The small
+    """A ring too small for what is sent: samples are lost completely, and none is wrong. The small
     ones, from before the steady state, are not."""
     if not sent.recording("lossy").stats()["lost"]:
         raise Skip("the ring was large enough: nothing was lost")
@@ -337,7 +337,7 @@ def check_tags_judged(sent):
 
 
 def check_tags(sent):
-    """Tags took the place of walks, and the paths are right."""
+    """Tags replaced walks, and the paths are right."""
     needs_tags(sent)
     counters = sent.recording("tags").stats()["counters"]
     print(counters)
@@ -354,7 +354,7 @@ def check_compiler(sent, name):
 
 
 def check_options(sent, name):
-    """So is it with the code of options that leave out much of the usual."""
+    """The same with options that compile much of the program out."""
     stats = sent.recording(name).stats()
     check(stats["samples"] >= AT_LEAST and not stats["lost"], "%(samples)d samples" % stats, stats)
     check(stats["counters"]["kernel_walks"] - stats["counters"]["kernel_fallbacks"] >= AT_LEAST,
@@ -449,7 +449,7 @@ def try_kernel(version, logs, daemons):
 
 
 def record_here(folder, name, daemon, *arguments):
-    """As init.sh's record."""
+    """Records like init.sh."""
     path = os.path.join(folder, name)
     result = harness.run(daemon, "-o", path + ".db", "-F", 997, *arguments, timeout=120,
                          env={"STACKD_DEBUG": "1", "WORKLOADS": harness.WORKLOADS})
@@ -459,7 +459,7 @@ def record_here(folder, name, daemon, *arguments):
 
 
 def make_daemons(log, ret_lines):
-    """Those of all compilers but the default: {name: path}. A compiler that fails has a line."""
+    """The daemons of all compilers but the default: {name: path}; a failed compiler has a line."""
     daemons = {}
     for version, root in compilers.found().items():
         def make(version=version, root=root):

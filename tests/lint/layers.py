@@ -46,7 +46,7 @@ def resolve(folder, name):
 
 
 def fault_of(folder, name, layers):
-    """What is wrong with an include, or None."""
+    """The fault of an include, or None."""
     path = resolve(folder, name)
     if path is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the workloads promise (see tests/workloads/workload.h), and whether a stack keeps it.
+"""Compares stacks with the paths that the workloads declare (tests/workloads/workload.h).
 
 A path of the EXPECT lines becomes a list of words, each a test of one frame. A stack is run
 through all paths of its workload at once, as through a small automaton: it is right if it walks
@@ -144,7 +144,7 @@ class Expectation:
             return not any(name.startswith("steady") for name in names)
         on_the_way = not all(word.test(frame)
                              for word, frame in zip(words_of("main")[1:3], frames[1:3]))
-        # Of a program without names: what calls a library is its start or its end
+        # In a program without names, the frame that calls a library is its start or its end
         # (workload_ready(), workload_end()), since its paths are within the program.
         unnamed = all(word.text == "@exe" for words in self.paths for word in words[3:])
         return on_the_way or (unnamed and any(is_library(frame.object) for frame in frames[3:]))
@@ -160,16 +160,16 @@ class Expectation:
                 and len(names) <= len(self.covered) + 1 and self.ends_like(frames))
 
     @staticmethod
-    def _walks(words, frames, places=frozenset([0])):
+    def _walks(words, frames, states=frozenset([0])):
         for frame in frames:
             following = set()
-            for place in places:
-                if place > 0 and words[place - 1].many and words[place - 1].test(frame):
-                    following.add(place)
-                if place < len(words) and words[place].test(frame):
-                    following.add(place + 1)
-            places = following
-            if not places:
+            for state in states:
+                if state > 0 and words[state - 1].many and words[state - 1].test(frame):
+                    following.add(state)
+                if state < len(words) and words[state].test(frame):
+                    following.add(state + 1)
+            states = following
+            if not states:
                 return False
         return True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the live tests share: running programs under stackd, and reading what was recorded.
+"""Helpers of the live tests: run programs under stackd, and read the recordings.
 
 A test is a function with @live; it passes by returning, fails by raising Failed (or anything),
 and is skipped by raising Skip with the reason. Tests run one after the other, for they measure.
@@ -293,8 +293,8 @@ def check_chains(samples, expectation, at_least=40):
 
 
 def check_covered(samples, at_least=40, outside_percent=2.0):
-    """The workload that makes its callers' frames unreadable, and readable again: a path is whole,
-    or it is just what can be known and says why it ends. Which of them the leaf tells."""
+    """The workload that makes its callers' frames unreadable, and readable again: a path is
+    complete, or ends at the unreadable frame with the reason. The leaf determines which."""
     expectation = chains.Expectation.of_source("unreadable")
     expectation.outside_percent = outside_percent
     whole, cut = [], []

@@ -86,8 +86,8 @@ ENTRY_BYTES = 64  # _start is no longer than this in programs of glibc's and in 
 
 
 @functools.lru_cache(maxsize=None)
-def entry_places(path):
-    """Where `_start` may show: the file offset and the linked address of the ELF entry. Empty for
+def entry_addresses(path):
+    """The addresses of `_start`: the file offset and the linked address of the ELF entry. Empty for
     a file that is neither a program nor the loader: a library's entry is no thread's."""
     if re.search(r"\.so(\.|$)", path) and not LOADER.search(path):
         return ()
@@ -102,12 +102,12 @@ def entry_places(path):
             table = file.read(phentsize * phnum)
     except OSError:
         return ()
-    places = {entry}
+    addresses = {entry}
     for at in range(0, len(table) - 55, phentsize):
         kind, _, offset, vaddr, _, filesz = struct.unpack_from("<IIQQQQ", table, at)
         if kind == 1 and vaddr <= entry < vaddr + filesz:
-            places.add(entry - vaddr + offset)
-    return tuple(places)
+            addresses.add(entry - vaddr + offset)
+    return tuple(addresses)
 
 
 def is_complete(frames):
@@ -119,7 +119,7 @@ def is_complete(frames):
     base = root.symbol.split("@")[0] if root.symbol else None
     if base in THREAD_ENTRIES:
         return True
-    places = entry_places(root.object)
-    if base == "_start" and places:
+    addresses = entry_addresses(root.object)
+    if base == "_start" and addresses:
         return True
-    return any(0 <= root.ip - place <= ENTRY_BYTES for place in places)
+    return any(0 <= root.ip - address <= ENTRY_BYTES for address in addresses)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Segments: stackd --depth keeps the top of each stack, and alignment finds the rest. What it finds
-is compared, path by path, with what the workload promises."""
+"""Segments: stackd --depth keeps the top of each stack, and alignment infers the callers. Paths are
+compared, one by one, with those that the workload declares."""
 
 import os
 
@@ -19,16 +19,16 @@ def segments(workload, depth):
             check(len(samples) == stats["samples"], "a sample is missing", stats)
             check(stats["end_reasons"].get("segment", 0) > len(samples) / 2,
                   "most walks end after the segment", stats)
-            # What nothing else tells of is walked whole: that is rare, and has to be earned.
+            # Segments without evidence are extended to the root: that is rare, and has a budget.
             check(stats["end_reasons"].get("entry", 0) < len(samples) / 6 + 100,
                   "few walks go to the entry", stats)
-            whole = [s for s in samples
+            complete = [s for s in samples
                      if not (s.frames[0].symbol or "").startswith("[incomplete:")]
-            check(stats["quality"]["partial"] == len(samples) - len(whole),
-                  "what is not whole is marked", stats)
+            check(stats["quality"]["partial"] == len(samples) - len(complete),
+                  "partial paths are marked", stats)
             check(stats["quality"]["reconstructed"] > len(samples) / 2,
                   "most paths are reconstructed", stats)
-            check_chains(whole, Expectation.of_source(workload))
+            check_chains(complete, Expectation.of_source(workload))
             observed = recording.stats()["quality"]
             check(observed["reconstructed"] == 0 and
                   observed["complete"] == stats["quality"]["complete"], "observed alone", observed)

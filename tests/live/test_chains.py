@@ -60,7 +60,7 @@ for _name, (_source, _frequency) in SHAPES.items():
 
 @live
 def test_stripped():
-    """Without symbols the frames keep their places and show object and offset."""
+    """Without symbols, frames are the same, and show object and offset."""
     expectation = Expectation(["@exe;@exe;@exe;@exe;@exe"])
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--",
@@ -73,8 +73,8 @@ def test_stripped():
 
 @live
 def test_uretprobe():
-    """Return addresses that the kernel has replaced. Every sample of user mode is whole. In the
-    kernel, while it replaces one, there are moments when nothing tells the true one: those samples
+    """Return addresses that the kernel has replaced. Every sample of user mode is complete. In
+    the kernel, while it replaces one, the true one is nowhere for a moment: those samples
     are marked, and the others have their true path."""
     expectation = Expectation.of_source("uretprobe")
     tried = run(WORKLOADS + "/uretprobe", 1)
@@ -88,13 +88,13 @@ def test_uretprobe():
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--judge", "--",
                               WORKLOADS + "/uretprobe", 2)
         stats, samples = recording.stats(), recording.samples()
-        whole = [s for s in samples if not (s.frames[0].symbol or "").startswith("[incomplete:")]
-        print(stats["quality"], stats["end_reasons"], len(whole))
+        complete = [s for s in samples if not (s.frames[0].symbol or "").startswith("[incomplete:")]
+        print(stats["quality"], stats["end_reasons"], len(complete))
         check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
-        check(len(samples) - len(whole) == stats["quality"]["partial"], "unmarked", stats)
-        check(len(whole) > len(samples) * 0.9, "too few whole stacks", len(whole), len(samples))
+        check(len(samples) - len(complete) == stats["quality"]["partial"], "unmarked", stats)
+        check(len(complete) > len(samples) * 0.9, "too few complete stacks", len(complete), len(samples))
         check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
-        check_chains(whole, expectation)
+        check_chains(complete, expectation)
 
 
 def is_handling(sample):
@@ -102,8 +102,8 @@ def is_handling(sample):
 
 
 def is_replacing(sample):
-    """Between the replacement of a return address and its entry into the kernel's list, nothing
-    tells the true one: the walk ends right above the function's entry, at the trampoline."""
+    """Between the replacement of a return address and its entry into the kernel's list, the true
+    one is nowhere: the walk ends right above the function's entry, at the trampoline."""
     if len(user_frames(sample)) != 3 or not is_handling(sample):
         return False
     _, trampoline, leaf = user_frames(sample)
@@ -114,7 +114,7 @@ def is_replacing(sample):
 @live
 def test_uprobe_handling():
     """In the kernel, while it handles a probe, it changes registers one after the other. A clock
-    that is ten times as fast meets that often: every stack is whole, but for those of the one
+    that is ten times as fast meets that often: every stack is complete, except in that
     moment."""
     expectation = Expectation.of_source("uretprobe")
     tried = run(WORKLOADS + "/uretprobe", 1)
@@ -171,12 +171,12 @@ def test_sigaltstack():
                               WORKLOADS + "/sigaltstack", 2)
         samples, stats = recording.samples(), recording.stats()
         marked = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
-        whole = [s for s in samples if s not in set(marked)]
-        print(stats["quality"], stats["end_reasons"], len(whole), {"cut": len(marked)})
+        complete = [s for s in samples if s not in set(marked)]
+        print(stats["quality"], stats["end_reasons"], len(complete), {"cut": len(marked)})
         check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
-        check(len(whole) > len(samples) * 0.9, "too few whole stacks", len(whole), len(samples))
+        check(len(complete) > len(samples) * 0.9, "too few complete stacks", len(complete), len(samples))
         check(len(marked) == stats["quality"]["partial"], "not every cut stack is marked", stats)
-        check_chains(whole, expectation)
+        check_chains(complete, expectation)
         wrong = [chains.text_of(s.frames) for s in marked
                  if not is_at_end(s) and not expectation.ends_like(user_frames(s)[1:])]
         check(not wrong, "%d cut stacks are wrong" % len(wrong), *wrong[:5])

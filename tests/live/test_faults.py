@@ -45,7 +45,7 @@ def test_pid_ends_while_attaching():
 
 @live
 def test_no_rights():
-    """A user without rights: exit 4, and the message tells what would help."""
+    """A user without rights: exit 4, and the message names the remedy."""
     with scratch() as folder:
         os.chmod(folder, 0o777)
         program = shutil.copy(STACKD, folder + "/stackd")
@@ -96,8 +96,8 @@ def test_lbr_software_event():
 
 @live
 def test_lbr_anyway():
-    """Where nothing has branch records, the way of reading them is gone all the same: the kernel
-    says for each sample that there are none, and the walks are as without."""
+    """Without branch records in the processor, the code that reads them runs all the same: the
+    kernel returns none for each sample, and the walks are unchanged."""
     if os.path.exists("/sys/bus/event_source/devices/cpu/caps/branches"):
         raise Skip("this CPU has branch records")
     with scratch() as folder:
@@ -351,7 +351,7 @@ def test_ring_overflow():
         check(stats["lost"] > 1000, "nothing was lost", stats)
         check(stats["samples"] == len(samples), "stats and export differ", stats, len(samples))
         counters = {**stats, **stats.get("counters", {})}
-        check("started" in counters, "stats does not tell how many samples started", stats)
+        check("started" in counters, "stats has no counter of started samples", stats)
         check(counters["started"] == stats["samples"] + stats["lost"],
               "started is not kept plus lost", stats)
         check(stats["quality"]["complete"] == len(samples), "a loss made others incomplete", stats)
@@ -384,9 +384,9 @@ def overwrite(path, offset, data):
 def lies():
     """name: what is done to the library's file while a program runs in it. Its code stays."""
     dice = random.Random(3)
-    places = section_ends(WORKLOADS + "/libdl_one.so")
+    ends = section_ends(WORKLOADS + "/libdl_one.so")
     garbage = bytes(dice.randrange(256) for _ in range(1 << 16))
-    symtab, strtab, eh = places[".symtab"], places[".strtab"], places[".eh_frame"]
+    symtab, strtab, eh = ends[".symtab"], ends[".strtab"], ends[".eh_frame"]
     yield "cut behind its segments", lambda p: os.truncate(p, symtab[0] + 24)
     yield "symbols of garbage", lambda p: overwrite(p, symtab[0], garbage[:symtab[1]])
     yield "names of garbage", lambda p: overwrite(p, strtab[0], garbage[:strtab[1]])
@@ -471,7 +471,7 @@ def daemon_that_is_refused(folder):
 
 @live
 def test_refused():
-    """What the verifier refuses is said to be that, whatever the kernel's version and rights."""
+    """A refusal by the verifier is reported as such, whatever the kernel's version and rights."""
     with scratch() as folder:
         result = run(daemon_that_is_refused(folder), "-o", folder + "/store.db", "--", "true",
                      env={"STACKD_DEBUG": None})

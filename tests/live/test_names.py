@@ -64,7 +64,7 @@ def locations(recording):
 
 
 def unnamed_rows(recording):
-    """Of the flat list: how many rows there are, and the names of those without one."""
+    """The number of rows of the flat list, and the labels of those without a name."""
     report = json.loads(recording.text("report", "--view", "flat", "--json", "--percent-limit",
                                        "0"))
     symbols = [report["symbols"][row["symbol"]]

@@ -48,8 +48,8 @@ def self_names(frames):
 
 
 def inclusive_names(top, frames):
-    """Of stacks that reach the program's top function: perf's often break in libc, below or
-    above it."""
+    """The stacks that reach the program's top function: perf's often break in libc, below or above
+    it."""
     names = {bare(frame.symbol) for frame in frames}
     return names - BELOW_MAIN if top in names else None
 

@@ -14,7 +14,7 @@ from harness import (SIGINT, SIGKILL, SIGSTOP, WORKLOADS as FOLDER, Daemon, Reco
 
 STEPS = 6000
 
-# Those that step through code of their own: a switch to another thread or process shows nothing.
+# The workloads of one thread: switches to other threads or processes add no new paths.
 WORKLOADS = ("chain", "chain_static", "recursion", "dlopen_dlclose", "plugin", "signal_handler",
              "vdso", "plt", "plt_ibt", "redzone", "alloca", "realigned",
              "realigned_fp", "ucontext", "tail_calls", "noreturn", "jit", "registers",
@@ -75,13 +75,13 @@ def record_steps(name, steps, store):
 
 
 def judge(recording, expectation):
-    """How many walks of the kernel half were judged, all of them right."""
+    """The number of judged walks of the kernel half, all of them right."""
     stats = recording.stats()
     counters = stats["counters"]
     print(stats)
     check(counters["judged_wrong"] == 0, "%(judged_wrong)d walks differ from the daemon's" % counters)
     # Steps, unlike a clock, are as many in a library's switch of stacks as there are
-    # instructions in it: how many says nothing.
+    # instructions in it: their number means nothing.
     if not expectation.torn_percent:
         expectation.outside_percent = 100
         check_chains(recording.samples(), expectation)

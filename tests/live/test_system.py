@@ -37,7 +37,7 @@ def end_by_signal(number):
 
 @live
 def test_number_of_samples():
-    """As many as the program's CPU time has sampling intervals."""
+    """The number of samples is that of sampling intervals in the program's CPU time."""
     with scratch() as folder, workload("chain") as process:
         with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
             daemon.wait_recording()
@@ -226,7 +226,7 @@ def test_all():
 
 
 class IdleTime:
-    """How long CPUs have been idle, or waiting for a disk, as the kernel accounts it: looked at every
+    """The time that CPUs were idle, or waiting for a disk, as the kernel accounts it: read every
     few hundredths of a second, for between() any two moments."""
 
     def __init__(self):
@@ -263,7 +263,7 @@ def is_in_idle_loop(sample):
 
 
 def check_idle(folder, *words):
-    """As much idle time is counted as /proc/stat has, and none of it is in the call paths, unless
+    """The counted idle time is that of /proc/stat, and none of it is in the call paths, unless
     it was asked for."""
     with IdleTime() as idle_time:
         recording, result = record(folder + "/s.db", "-F", 997, "--duration", 3, *words)
@@ -274,7 +274,7 @@ def check_idle(folder, *words):
     counters = stats["counters"]
     check(counters["started"] == counters["sent"] + counters["lost_ring"] + counters["idle"],
           "samples are neither sent, lost nor idle", counters)
-    check(stats["idle"] == counters["idle"], "stats tells another figure", stats)
+    check(stats["idle"] == counters["idle"], "stats has another figure", stats)
     idle = [sample for sample in recording.samples() if is_in_idle_loop(sample)]
     if "--idle" in words:
         check(not stats["idle"], "idle samples are counted and recorded", stats)
@@ -356,7 +356,7 @@ def test_cgroup():
 
 @live
 def test_sudo_store():
-    """What `sudo stackd` recorded, the user's `stackctl report` finds and may read."""
+    """The user's `stackctl report` finds and may read the recording of `sudo stackd`."""
     uid = 64991
     home = "/var/lib/stackd/%d" % uid
     env = {"SUDO_UID": str(uid), "SUDO_GID": str(uid), "STACKD_STORE": None}

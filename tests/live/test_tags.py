@@ -59,7 +59,7 @@ def judged_once(folder, path):
 
 
 def judged(folder, path):
-    """What the oracle says of a run: the counters. Of several runs, where a busy machine lets there
+    """The counters of the oracle for a run, or for several runs, where a busy machine lets there
     be few samples."""
     counts, errors = Counter(), ""
     for _ in range(5):
@@ -82,7 +82,7 @@ def mix(x):
 
 
 def tag_below(tag, source, name):
-    """Of the path with a tag, and a function of that file below it."""
+    """True for a path with a tag, and a function of that file below it."""
     h = 0
     for byte in name.encode() if name == "main" else name.encode() + b"\0" + source.encode():
         h = mix((h + byte + 1) % 2**64)
@@ -112,7 +112,7 @@ TORN = {
 
 @functools.lru_cache(maxsize=None)
 def code_of(program, library, names):
-    """Where functions lie that a library of a program's exports: ranges of addresses, which are
+    """The functions that a library of a program exports: ranges of addresses, which are
     offsets in the file, too."""
     path = re.search(r"%s => (\S+)" % re.escape(library), run("ldd", program).out).group(1)
     rows = re.findall(r"^ *\d+: ([0-9a-f]+) +(\d+) FUNC .* (\w+)@", run(
@@ -129,8 +129,8 @@ def is_torn(name, line):
     library, names, tags = TORN[name]
     tag, frames = int(line.split()[1], 16), line.split(": ", 1)[1].split()
     frames = frames[max((i + 1 for i, frame in enumerate(frames) if "*" in frame), default=0):]
-    places = [frame.rsplit("+", 1) for frame in frames if frame.startswith(library)]
-    return tag in tags and any(int(at, 16) in code for _, at in places
+    offsets = [frame.rsplit("+", 1) for frame in frames if frame.startswith(library)]
+    return tag in tags and any(int(at, 16) in code for _, at in offsets
                                for code in code_of(os.path.join(PLUGIN, name), library, names))
 
 
@@ -253,8 +253,8 @@ def test_tags_only():
 
 @live
 def test_decode_both_kinds():
-    """Of an instrumented program, decode finds the tags that it keeps and those of stackd's walks,
-    and tells which is which."""
+    """In an instrumented program, decode finds the tags that it keeps and those of stackd's walks,
+    and distinguishes them."""
     needs_plugin()
     program = PLUGIN + "/chain"
     with scratch() as folder:

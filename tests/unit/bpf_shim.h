@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half in user space: what bpf/ needs of the kernel, in a form that the sanitizers can
- * watch. Include this first, then bpf/stackd.bpf.c, whole and as it is.
+ * The kernel half in user space, under the sanitizers: stands in for everything that bpf/ needs of
+ * the kernel. Include this first, then bpf/stackd.bpf.c, unmodified.
  *
  *   maps               arrays on the heap, by the address of the map's declaration
  *   bpf_loop()         a loop
  *   BOUNDED()          must find that the index is within bounds, which the kernel half has checked
  *   settings           variables that a test may set
  *   kernel structures  those of kernel_types.h, filled in by the test
- *   user memory        struct shim_region, page by page: what was never written is not there
+ *   user memory        struct shim_region, page by page; pages that were never written fault
  *   ring buffer        the function that the test sets
  */
 #ifndef BPF_SHIM_H
@@ -22,7 +22,7 @@
 
 #include <linux/bpf.h>
 
-/* In place of libbpf's headers. */
+/* Keeps libbpf's headers from being included. */
 #define __BPF_HELPERS__
 #define __BPF_CORE_READ_H__
 
@@ -205,7 +205,7 @@ static inline void shim_write_word(uint64_t address, uint64_t word)
 	shim_write(address, &word, sizeof(word));
 }
 
-/* As the kernel's: a copy of all, or zeroes and an error. */
+/* Copies all or, like the kernel's, zeroes the target and fails. */
 static inline long bpf_probe_read_user(void *to, __u32 len, const void *from)
 {
 	uint64_t address = (uint64_t)(uintptr_t)from, at;
@@ -225,7 +225,7 @@ static inline long bpf_probe_read_user(void *to, __u32 len, const void *from)
 
 static inline long bpf_probe_read_kernel(void *to, __u32 len, const void *from)
 {
-	if (!from) /* what stands for "none" here; the helper refuses it as well */
+	if (!from) /* NULL means "none" here; the helper refuses it as well */
 		return -14;
 	memcpy(to, from, len);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of damaged files need: a real file in memory that may be changed, and numbers that are
- * random but the same in every run. */
+/* Helpers of tests of damaged files: a real file in memory that may be changed, and random numbers
+ * that are the same in every run. */
 #ifndef TESTS_DAMAGE_H
 #define TESTS_DAMAGE_H
 

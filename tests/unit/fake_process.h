@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A made-up process for the kernel half in user space: the threads of fake_thread.h with their
- * mappings, code and recipes, as the maps have them, and samples of them. Include bpf_shim.h,
+ * A generated process for the kernel half in user space: the threads of fake_thread.h with their
+ * mappings, code and recipes in the BPF maps, and samples of them. Include bpf_shim.h,
  * bpf/stackd.bpf.c and daemon/capture/record.c first.
  */
 #ifndef FAKE_PROCESS_H
@@ -62,7 +62,7 @@ static inline void change_mappings(void)
 	mm.mm_mt.ma_root = (void *)((uintptr_t)node | MAPLE_LEAF << 3 | 2);
 }
 
-/* Which of the plugin's files is mapped: 2 or 3. They hold the same code. */
+/* The file that is mapped as the plugin: 2 or 3. Both hold the same code. */
 static inline void map_plugin(int file)
 {
 	plugin_file = file;
@@ -208,7 +208,7 @@ static inline uint64_t location_in(const struct record_frame *frame)
 	       (frame->is_exact ? STACKD_LOCATION_EXACT : 0);
 }
 
-/* The same of a frame that is known to be one. */
+/* The location of a frame of the true path. */
 static inline uint64_t location_of(const struct fake_frame *frame)
 {
 	uint64_t address = frame->pc - !frame->is_exact, file, base = 0;

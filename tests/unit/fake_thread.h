@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that run a made-up program: they call, return, allocate on the stack, take signals and
- * switch stacks at random, and what a compiler's code would write to the stack is written there.
- * So the true call path is known at every moment, and so are the registers.
+ * Threads that run a generated program: they call, return, allocate on the stack, take signals and
+ * switch stacks at random, and write to the stack as compiled code would. The true call path and
+ * the registers are known at every moment.
  *
- * The program is made to mislead whoever guesses: few functions, few call sites and few frame
- * sizes, so that the same return addresses come to stand in the same slots over and over; frames
- * with holes, in which those of earlier calls stay; callee-saved registers that hold what they held
- * in other frames; calls through pointers, which return to one place from different functions.
+ * The program is hard to guess about: few functions, few call sites and few frame sizes, so that
+ * the same return addresses recur in the same slots; frames with holes, in which return addresses
+ * of earlier calls stay; callee-saved registers that keep their values from other frames; calls
+ * through pointers, in which different functions return to one address.
  *
  *   main stack   coroutine's stack   alternate signal stack     one mapping for each thread
  *
@@ -157,7 +157,7 @@ static inline int fake_callee(struct fake_machine *m)
 	return m->callees[fake_random(m, m->n_callees)];
 }
 
-/* The same, but not JIT code: who calls those must have been called by an instruction. */
+/* A callee other than JIT code, whose caller must have been called by an instruction. */
 static inline int fake_first_callee(struct fake_machine *m)
 {
 	int function = fake_callee(m);
@@ -235,7 +235,7 @@ static inline struct stackd_rule fake_rule(const struct fake_function *f)
 
 /* --- running ------------------------------------------------------------------------------- */
 
-/* What a register may hold in a body that has saved it: anything, best of all what it, or another,
+/* A value for a register that the body has saved: any, preferably one that it or another register
  * held in some other frame. */
 static inline uint64_t fake_junk(struct fake_machine *m, struct fake_chain *c)
 {

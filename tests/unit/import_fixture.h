@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A perf.data file that a test has made, imported into a store, and what that holds. */
+/* A perf.data file that a test has written, imported into a store, and the contents of that. */
 #ifndef IMPORT_FIXTURE_H
 #define IMPORT_FIXTURE_H
 
@@ -17,7 +17,7 @@
 #define PID    4711
 #define SAMPLE (MAKE_PLAIN | PERF_SAMPLE_CALLCHAIN)
 
-/* What a test has made, imported. */
+/* A generated perf.data file, and the store that it was imported into. */
 struct fixture {
 	struct make make;
 	char folder[32], path[64];

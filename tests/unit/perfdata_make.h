@@ -95,7 +95,7 @@ static inline void make_record(struct make *m, uint32_t type, uint16_t misc, con
 	buf_put(&m->records, body->data, body->len);
 }
 
-/* The same, and the body is freed. */
+/* Adds a record, and frees the body. */
 static inline void make_take(struct make *m, uint32_t type, uint16_t misc, struct buf *body)
 {
 	make_record(m, type, misc, body);
@@ -109,7 +109,7 @@ static inline void make_feature(struct make *m, unsigned feature, struct buf *bo
 	*body = (struct buf){0};
 }
 
-/* As perf writes strings: with their length before, and room for 64. */
+/* A string as perf writes it: its length, then the string padded to a multiple of 64. */
 static inline void make_string(struct buf *b, const char *s)
 {
 	size_t len = strlen(s) + 1, room = (len + 63) & ~(size_t)63;
@@ -189,7 +189,7 @@ static inline void make_mmap2(struct make *m, uint32_t pid, uint64_t start, uint
 		&b);
 }
 
-/* Of the kernel, or a module, in pid -1. */
+/* A mapping of the kernel or of a module, in pid -1. */
 static inline void make_kernel_mmap(struct make *m, uint64_t start, uint64_t len, uint64_t offset,
 				    const char *path)
 {
@@ -240,7 +240,7 @@ static inline void make_round(struct make *m)
 	make_take(m, PERFDATA_RECORD_FINISHED_ROUND, 0, &b);
 }
 
-/* --- the whole ------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------- */
 
 static inline void make_file_header(const struct make *m, struct buf *out)
 {
@@ -295,7 +295,7 @@ static inline void make_put_record(struct buf *out, uint32_t type, const struct 
 	buf_put(out, body->data, body->len);
 }
 
-/* What perf writes into a pipe. */
+/* The file in the form that perf writes into a pipe. */
 static inline void make_pipe(const struct make *m, struct buf *out)
 {
 	make_words(out, 2, PERFDATA_MAGIC, (uint64_t)16);

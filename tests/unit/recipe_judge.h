@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares a file's compiled recipes with what libdw says about the same addresses.
+ * Compares a file's compiled recipes with libdw's rules for the same addresses.
  *
- * libdw gives each rule as a DWARF expression. Both are evaluated in one made-up frame: registers
+ * libdw gives each rule as a DWARF expression. Both are evaluated in one generated frame: registers
  * hold random numbers, and the word at an address is a hash of the address, so that two ways to
  * compute a CFA or a slot agree only if they are the same way. Compared are the CFA, the return
  * address, and the caller's six callee-saved registers.
@@ -292,8 +292,8 @@ static inline size_t judge_nop(const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Whether libdw has no rule from before `vaddr` to the next 16-byte boundary, has one there, and
- * the bytes between do nothing. */
+/* True if libdw has no rule from before `vaddr` to the next 16-byte boundary, has one there, and
+ * the bytes between are no-ops. */
 static inline bool judge_is_padding(const struct judge *j, uint64_t vaddr)
 {
 	uint64_t end = (vaddr | 15) + 1, start = vaddr, offset;
@@ -419,7 +419,7 @@ static inline void judge_our_rows(struct judge *j)
 	}
 }
 
-/* Judges the whole file. */
+/* Judges all rows of a file. */
 static inline void judge_file(struct judge *j, const struct elf_file *file,
 			      const struct recipe_table *table)
 {
@@ -464,7 +464,8 @@ static inline uint64_t judge_total(const struct judge *j)
 	return n;
 }
 
-/* Those where the recipe contradicts libdw. Where libdw has no rule, neither is wrong. */
+/* The number of addresses where the recipe contradicts libdw. Without a rule of libdw, neither is
+ * wrong. */
 static inline uint64_t judge_wrong(const struct judge *j)
 {
 	return judge_total(j) - j->counts[JUDGE_AGREE] - j->counts[JUDGE_DAEMON] -

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of recipe tables share: compiling assembled sections, and looking into what came
- * of them. */
+/* Helpers of the tests of recipe tables: compile assembled sections, and look up rows of the
+ * result. */
 #ifndef RECIPE_TABLE_CASE_H
 #define RECIPE_TABLE_CASE_H
 
@@ -21,7 +21,7 @@ static inline uint64_t refused(const struct recipe_table *t, enum recipe_refusal
 	return recipe_table_stats(t)->refused[why];
 }
 
-/* What makes a table a table; checked for every one that a test compiles. */
+/* Checks the invariants of a table; done for every table that a test compiles. */
 static inline void assert_sound(const struct recipe_table *t)
 {
 	size_t row_count, rule_count, chunk_count;
@@ -73,7 +73,7 @@ static inline size_t row_count(const struct recipe_table *t)
 	return count;
 }
 
-/* The CFA's offset, by which these tests tell FDEs apart; 0 where nothing covers. */
+/* The offset of the CFA, which identifies an FDE in these tests; 0 where there is no row. */
 static inline int32_t cfa_at(const struct recipe_table *t, uint64_t n)
 {
 	const struct stackd_rule *rule = rule_at(t, n);

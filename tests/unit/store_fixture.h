@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the store share: a scratch folder, a fixed-seed random recording in memory,
- * handing it to a writer, and comparing what a reader yields with it.
+ * Helpers of the tests of the store: a scratch folder, a fixed-seed random recording in memory,
+ * handing it to a writer, and comparing a reader's contents with it.
  */
 #ifndef STORE_FIXTURE_H
 #define STORE_FIXTURE_H
@@ -34,8 +34,8 @@ static UNUSED uint64_t fixture_random(uint64_t below)
 	return hash_mix64(fixture_seed) % below;
 }
 
-/* A folder of this test, in memory where there is such a place, since SQLite waits for the disk at
- * every checkpoint; removed by fixture_remove(). */
+/* A folder of this test, in /dev/shm if that exists, since SQLite waits for the disk at every
+ * checkpoint; fixture_remove() removes it. */
 static UNUSED char *fixture_folder(void)
 {
 	const char *parent = getenv("TMPDIR");
@@ -423,7 +423,7 @@ static UNUSED struct store_writer *fixture_writer(const char *path)
 	return w;
 }
 
-/* A whole recording at once: returns its id. */
+/* Writes all of a recording; returns its id. */
 static UNUSED int64_t fixture_record(const char *path, struct fixture *f)
 {
 	struct store_recording info = fixture_info();

@@ -21,7 +21,7 @@
 #include "align/union_find.h"
 #include "base/hash.h"
 
-/* A frame of routine r, called from place r * 10 + site, at a height. */
+/* A frame of routine r, called from location r * 10 + site, at a height. */
 #define FRAME(r, height) ((struct align_frame){(r)*10, r, height})
 
 static struct align *fresh(void)
@@ -78,7 +78,7 @@ static void align_infers_from_neighbours(void **state)
 	align_free(NULL);
 }
 
-/* Where the neighbours have different callers and nothing else tells, there is silence. */
+/* If the neighbours have different callers and there is no other evidence, nothing is inferred. */
 static void align_is_silent_in_doubt(void **state)
 {
 	struct align *a = fresh();
@@ -138,7 +138,7 @@ static void align_call_graph(void **state)
 	align_free(a);
 }
 
-/* Where no sample reaches the entry, callers are inferred, and the sample stays partial. */
+/* If no sample reaches the entry, callers are inferred, and the sample stays partial. */
 static void align_no_entry(void **state)
 {
 	struct align *a = fresh();
@@ -172,8 +172,8 @@ static void align_stacks_are_apart(void **state)
 	align_free(a);
 }
 
-/* Two callers take turns. What the frame itself calls, and from where, tells which one it was, if
- * the neighbours do not favour the other. */
+/* Two callers take turns. The callees and call sites of the frame determine its caller, unless the
+ * neighbours favour the other. */
 static void align_donors(void **state)
 {
 	struct align_frame one[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200), FRAME(4, 300),

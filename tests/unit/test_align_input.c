@@ -94,7 +94,7 @@ static void input_a_million_routines(void **state)
 	align_free(a);
 }
 
-/* The same million below one root each: whole ones are no evidence for the others. */
+/* The same million, below one root each: complete samples are no evidence for the others. */
 static void input_no_common_routine(void **state)
 {
 	struct align *a = fresh();

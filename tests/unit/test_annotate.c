@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples by source line and place. */
+/* Samples by source line and instruction. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -102,7 +102,8 @@ static void test_which(void **state)
 	unmake(&m);
 }
 
-/* Where neither programs nor sources are: what the store has is shown, and what is missing said. */
+/* Without programs and sources, the contents of the store are shown, and the missing files named.
+ */
 static void test_nothing_here(void **state)
 {
 	struct made m = make(NULL, "*");

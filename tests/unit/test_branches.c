@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of branch records: the kernel half, whole and as it is, is given some by a helper of our
- * own; what it sends is fed to the daemon's functions, and comes out as frames of a path. (The
- * machines that this is tested on have no branch records: there the helper says so.)
+ * The journey of branch records: a stand-in for the kernel's helper gives some to the unmodified
+ * kernel half; its records go through the daemon's functions, and become frames of a path. (On
+ * machines without branch records, the kernel's helper only returns an error.)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -195,7 +195,7 @@ static void records_belong_to_their_sample(void **state)
 	close_daemon();
 }
 
-/* As the daemon takes it from the ring; one that lies about its size is refused. */
+/* Reads a record as it arrives in the ring; a wrong size is refused. */
 static void records_are_read(void **state)
 {
 	struct stackd_branch_record *sent = (struct stackd_branch_record *)records[0];
@@ -217,7 +217,7 @@ static void records_are_read(void **state)
 	record_reader_free(reader);
 }
 
-/* What an AMD processor ran ahead to and took back is in the record, but is no branch. */
+/* AMD processors also record speculative branches that were not taken; those are ignored. */
 static void wrong_paths_are_left_out(void **state)
 {
 	struct stackd_branch_record *sent = (struct stackd_branch_record *)records[0];
@@ -271,7 +271,7 @@ static void a_walk_goes_on_by_records(void **state)
 	close_daemon();
 }
 
-/* --- places ---------------------------------------------------------------------------------- */
+/* --- locations ------------------------------------------------------------------------------- */
 
 /* One file, mapped at 0x400000. */
 static bool find_file(void *arg, uint64_t address, const struct object **ret_object,
@@ -282,7 +282,7 @@ static bool find_file(void *arg, uint64_t address, const struct object **ret_obj
 	return address >= 0x400000 && address < 0x500000;
 }
 
-static void a_path_of_places_goes_on_by_records(void **state)
+static void a_path_of_locations_goes_on_by_records(void **state)
 {
 	const struct object file = {.kind = OBJECT_ELF, .file_id = 5, .path = (char *)"/a/file"};
 	const struct object *object;
@@ -309,7 +309,7 @@ static void a_path_of_places_goes_on_by_records(void **state)
 	added = branches_added(d.branches, 1);
 	assert_int_equal(added.offset, calls[0].from - 0x400000);
 	assert_int_equal(added.object, object->number);
-	/* A walk that reached the entry is whole: nothing is added to it. */
+	/* A walk that reached the entry is complete: nothing is added to it. */
 	assert_int_equal(branches_on_path(d.branches, TID, &in, locations, &leaf, 1,
 					  STACKD_END_ENTRY, &path),
 			 0);
@@ -330,7 +330,7 @@ int main(void)
 		T(records_belong_to_their_sample),
 		T(wrong_paths_are_left_out),
 		T(a_walk_goes_on_by_records),
-		T(a_path_of_places_goes_on_by_records),
+		T(a_path_of_locations_goes_on_by_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

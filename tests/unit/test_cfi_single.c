@@ -151,7 +151,7 @@ static const Elf64_Phdr *table_of(const uint8_t *bytes)
 	return NULL;
 }
 
-/* Asks for an index everywhere, and uses those that come. */
+/* Requests an index for every byte, and uses those that are returned. */
 static void use_damaged(const uint8_t *bytes, size_t size, uint64_t around)
 {
 	struct elf_file *file;

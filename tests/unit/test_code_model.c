@@ -25,7 +25,7 @@
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
 
-/* What is called here must stay a call. */
+/* The compiler must not inline these calls. */
 NOINLINE int code_callee(int n);
 NOINLINE int code_by_pointer(int n);
 NOINLINE int code_caller(int n);
@@ -80,7 +80,7 @@ static uint32_t function_named(const struct code_scan *scan, const char *name)
 	return 0;
 }
 
-/* How many calls of `from` are of a kind, to a target (any: CODE_SCAN_NONE). */
+/* The number of calls of a kind from `from` to a target (any: CODE_SCAN_NONE). */
 static unsigned calls(const struct code_scan *scan, uint32_t from, enum code_call_kind kind,
 		      uint32_t target)
 {

@@ -126,7 +126,7 @@ static void its_own(void **state)
 	assert_int_equal(f.n, 1);
 }
 
-/* Where there is no cache the usual folders are looked into. */
+/* Without a cache, the default folders are searched. */
 static void without_a_cache(void **state)
 {
 	unsigned right = 0;

@@ -141,7 +141,7 @@ static void free_wide(struct store_reader *f)
 	fake_free(f);
 }
 
-/* What there is no room for is left out, the smallest first, and nothing else changes. */
+/* A limit of size leaves out the smallest nodes first, and changes nothing else. */
 static void test_room(void **state)
 {
 	struct flamegraph_options options = {.by = PARTITION_BY_COMMAND};

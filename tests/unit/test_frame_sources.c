@@ -109,7 +109,8 @@ static void test_has_branches(void **state)
 	fake_free(without);
 }
 
-/* What does not fit into the column is left out; nothing shows as all or nothing that is not. */
+/* Sources that do not fit into the column are left out; a share is never rounded to all or nothing.
+ */
 static void test_column(void **state)
 {
 	const struct frame_source_counts all = {.by = {5, 4, 3, 2, 1}};

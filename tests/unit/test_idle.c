@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of idle CPUs: the kernel half, whole and as it is, counts them and sends nothing; what
- * interrupts do in the idle task is sampled, and so is everything with --idle (bpf/idle.bpf.h).
+ * Samples of idle CPUs: the unmodified kernel half counts them and sends nothing; interrupts in the
+ * idle task are sampled, and with --idle everything is (bpf/idle.bpf.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>

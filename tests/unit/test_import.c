@@ -63,7 +63,7 @@ static void test_call_chains(void **state)
 	tear_down(&f);
 }
 
-/* The same address is other code after the library there was replaced by another. */
+/* An address means other code after another library was mapped over the first. */
 static void test_mappings_change(void **state)
 {
 	struct fixture f;
@@ -290,7 +290,7 @@ static void add_two_events(struct fixture *f)
 	}
 }
 
-/* Which of them is for the user to say, and nothing is left behind by the try. */
+/* With several events the user must choose one; a refused import leaves no recording behind. */
 static void test_several_events(void **state)
 {
 	struct store_recording *recordings;

@@ -56,7 +56,7 @@ static void test_branch_records(void **state)
 	tear_down(&f);
 }
 
-/* What a branch is stands in the record, if it stands nowhere else. */
+/* The kind of a branch is taken from its record if the code is not available. */
 static void test_any_branch(void **state)
 {
 	struct fixture f;
@@ -70,7 +70,7 @@ static void test_any_branch(void **state)
 			      {0x402020, 0x401045, PERF_BR_RET}, {0x401040, 0x402000, PERF_BR_CALL},
 			      {0x401010, 0x401030, PERF_BR_COND},
 			      {0x400100, 0x401000, PERF_BR_CALL}));
-	/* In the kernel: the user's code was left by a system call. */
+	/* A sample of the kernel: a system call has left the user's code. */
 	add_branches(&f.make, 3, 0xffffffff81000010,
 		     BRANCHES({0x401090, 0xffffffff81000000, PERF_BR_SYSCALL},
 			      {0x400100, 0x401000, PERF_BR_CALL}));

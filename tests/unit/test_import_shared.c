@@ -21,7 +21,7 @@
 #define FOLDER	 "../shared/lbr/"
 #define MAX_CALL 8 /* bytes of a call instruction, at most */
 
-/* What was found, all samples of a file together. */
+/* Sums over all samples of a file. */
 struct totals {
 	size_t samples, frames, user_frames;
 	size_t outside;	   /* user frames in no known code */
@@ -52,7 +52,7 @@ static size_t find_branch(const struct perfdata_sample *s, size_t at, uint64_t a
 	return at;
 }
 
-/* The same for a call chain's word. */
+/* The index of the word in the call chain, from `at` on; n_callchain: none. */
 static size_t find_word(const struct perfdata_sample *s, size_t at, uint64_t address)
 {
 	while (at < s->n_callchain && s->callchain[at] != address)
@@ -60,7 +60,8 @@ static size_t find_word(const struct perfdata_sample *s, size_t at, uint64_t add
 	return at;
 }
 
-/* Where user mode goes on: the sampled address, or below the kernel's frames the registers'. */
+/* The address where user mode continues: the sampled one or, below kernel frames, the registers'.
+ */
 static bool is_program_counter(const struct perfdata_sample *s, uint64_t address)
 {
 	struct stackd_regs regs;
@@ -69,9 +70,9 @@ static bool is_program_counter(const struct perfdata_sample *s, uint64_t address
 	       (perfdata_user_regs(s, &regs) && address == regs.r[STACKD_REG_RIP]);
 }
 
-/* Each frame is a program counter, the next of the call chain, or a call among the branch records
- * that were not used yet. The chain is used up in the end, but for the user's part of it where
- * branch records in call-stack mode are in its place. */
+/* Each frame is a program counter, the next entry of the call chain, or a call among the branch
+ * records that were not used yet. In the end the chain is used up, except for its user part if
+ * branch records in call-stack mode replace that. */
 static void check_order(struct file *f, const struct perfdata_record *r,
 			const struct import_stack_frames *path)
 {
@@ -184,7 +185,7 @@ static void test_call_stack_mode(void **state)
 	(void)state;
 
 	assert_int_equal(t.samples, 29);
-	assert_int_equal(t.leaves, 17); /* of the kernel's, the chain knows the place better */
+	assert_int_equal(t.leaves, 17); /* in the kernel, the call chain is more precise */
 	assert_true(t.branches >= 17 * 2);
 	assert_int_equal(t.outside, 8); /* perf itself, before it became the program */
 }

@@ -162,7 +162,8 @@ static void lbr_walk_goes_on(void **state)
 	assert_int_equal(f.frames[3].source, FRAME_SOURCE_WALKED);
 }
 
-/* An entry counts only above the slot of the one before, and whole memory disproves the rest. */
+/* An entry counts only above the slot of the one before, and memory that was read completely
+ * disproves the others. */
 static void lbr_order_of_slots(void **state)
 {
 	(void)state;
@@ -269,7 +270,7 @@ static void lbr_replaced_return(void **state)
 	f.direct[1] = 4;
 	reconstruct();
 	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(9, 0x20));
-	/* Nor against one of which nobody knows where it leads. */
+	/* Nor does it stand against a call whose target is unknown. */
 	f.direct[0] = 0;
 	reconstruct();
 	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(9, 0x20));
@@ -295,11 +296,11 @@ static void lbr_stitched(void **state)
 	       RETURN(1, 0x10));
 	assert_int_equal(f.frames[5].source, FRAME_SOURCE_STITCHED);
 	assert_false(f.frames[5].is_verified);
-	/* The same calls elsewhere in the ring are others. */
+	/* The same entries at other indexes of the ring are other calls. */
 	f.in.top = 1;
 	reconstruct();
 	assert_int_equal(f.result.n_frames, 5);
-	/* And another thread's are none of this one's. */
+	/* Entries of another thread are not stitched to this one's. */
 	f.in.top = 0;
 	assert_int_equal(lbr_reconstruct(f.lbr, THREAD + 1, &f.in, f.frames, MAX, &f.result), 0);
 	assert_int_equal(f.result.n_frames, 5);
@@ -309,7 +310,7 @@ static void lbr_stitched(void **state)
 	assert_int_equal(f.result.n_frames, 5);
 }
 
-/* A recursion deeper than the ring: the same call stood in the same place twice. */
+/* A recursion deeper than the ring: the same call was at the same index twice. */
 static void lbr_recursion(void **state)
 {
 	(void)state;

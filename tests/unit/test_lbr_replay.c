@@ -90,7 +90,7 @@ static void replay_unknown(void **state)
 	ENTRIES(&f.in, {IN(8, 0x3d), IN(8, 0x50)}, CALL(2, 0x20, 8), CALL(1, 0x10, 2));
 	replay();
 	EXPECT(IN(8, 0x90));
-	/* What it called after that stands. */
+	/* Calls that follow it are kept. */
 	f.in.ip = IN(4, 0x90);
 	ENTRIES(&f.in, CALL(3, 0x20, 4), {IN(8, 0x4d), IN(3, 0)}, {IN(8, 0x3d), IN(8, 0x50)},
 		CALL(2, 0x20, 8), CALL(1, 0x10, 2));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code of this program that has no call frame information, and what its bytes tell. */
+/* Rules from the instructions of code that has no call frame information. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "unwind/leaf_rule.h"
 #include "walk_self.h"
 
-/* As frame_dummy of the compiler's runtime, and an epilogue. Never called. */
+/* Code like frame_dummy of the compiler's runtime, and an epilogue. Never called. */
 __asm__(".pushsection .text\n"
 	".globl leaf_before, leaf_dummy, leaf_stub, leaf_epilogue\n"
 	"leaf_before: .zero 16, 0x90\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the kernel did not take the program: told apart by what is known, and said within bounds. */
+/* The kernel refuses the program: the cause is derived from the log, and the message is bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static void say(struct load_log *log, const char *format, ...)
 	va_end(args);
 }
 
-/* As libbpf and the verifier say it. */
+/* Messages of libbpf and of the verifier. */
 static void refuse(struct load_log *log, int lines)
 {
 	say(log, "libbpf: prog '%s': BPF program load failed: %s\n", "p", "Permission denied");
@@ -91,7 +91,7 @@ static void test_refusal(void **state)
 		assert_true(strcspn(at + 1, "\n") <= LOAD_ERROR_LINE_BYTES + 10);
 	assert_int_equal(lines, LOAD_ERROR_LINES);
 	free(text);
-	/* Of a short one, no more than the verifier's. */
+	/* Of a short log, only the verifier's lines are shown. */
 	log = (struct load_log){0};
 	refuse(&log, 1);
 	load_error_explain(&failure, &text);

@@ -38,7 +38,8 @@ static void location_numbers_are_dense(void **state)
 	location_table_free(NULL);
 }
 
-/* Files whose ids meet: hash_mix64(f1) + o1 == hash_mix64(f2) + o2 gives one id for two places. */
+/* Files whose ids meet: hash_mix64(f1) + o1 == hash_mix64(f2) + o2 gives one id for two locations.
+ */
 static void location_same_id_stays_two(void **state)
 {
 	struct location_table *t;

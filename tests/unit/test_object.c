@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which object a mapping leads to, in a made-up /proc with real ELF files. */
+/* The object of a mapping, in a generated /proc with real ELF files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -62,8 +62,8 @@ static struct object_mapping by_build_id(const struct object *object, const char
 	};
 }
 
-/* maps tells device and inode, events tell the build-id: one object. Once the build-id is known
- * nothing is looked at any more. */
+/* maps has device and inode, events have the build-id: both find one object. Once the build-id is
+ * known, no file is opened any more. */
 static void test_two_ways_one_object(void **state)
 {
 	struct context *c = *state;
@@ -88,7 +88,7 @@ static void test_two_ways_one_object(void **state)
 	free(path);
 }
 
-/* The same content at two inodes. */
+/* One content at two inodes. */
 static void test_copies_are_one(void **state)
 {
 	struct context *c = *state;
@@ -371,7 +371,7 @@ static void test_elsewhere_by_build_id(void **state)
 	assert_non_null(look_for(c, NULL, cache, &m)->elf);
 	free(fixture_elf_file(c->f, name, 0x12));
 	assert_int_equal(look_for(c, NULL, cache, &m)->error, -ESTALE);
-	/* As old versions of perf have it. */
+	/* The layout of old versions of perf. */
 	memcpy(name + strlen("cache/.build-id/"), "12", 2);
 	name[at] = '\0';
 	id[0] = 0x12;
@@ -528,7 +528,7 @@ static void test_add(void **state)
 	assert_int_equal(object_table_add(c->table, &module, &again), 0);
 	assert_ptr_equal(again, b);
 
-	/* The same first eight bytes, another build-id: no common file id. */
+	/* Build-ids that differ only after eight bytes give different file ids. */
 	kernel.build_id[8]++;
 	assert_int_equal(object_table_add(c->table, &kernel, &again), 0);
 	assert_ptr_not_equal(again, a);

@@ -55,7 +55,7 @@ static struct profile_patterns names_of(const char *const *items)
 	return patterns;
 }
 
-/* That a filter leaves so many samples, by the profile's sum and sample by sample. */
+/* Asserts the number of samples that a filter leaves, by the profile's sum and sample by sample. */
 static void check(const struct profile_filter *filter, uint64_t samples)
 {
 	struct store_reader *f = fake_small();
@@ -145,7 +145,7 @@ static void test_too_much_focus(void **state)
 	check(&filter, 90);
 }
 
-/* What is shown of paths: the same by path and in the tree. */
+/* The shown part of paths is the same by path and in the tree. */
 static void check_shape(const struct profile_filter *filter, uint32_t node, size_t frames,
 			uint32_t depth)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading perf.data: every field of every record that is handed out, the order of time, events
- * told apart by ids, header features, the form for pipes.
+ * Reading perf.data: every field of every record, the order of time, events identified by ids,
+ * header features, the form for pipes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -211,7 +211,7 @@ static void test_rounds_are_sorted(void **state)
 	close_fixture(&f);
 }
 
-/* What comes later than its round promised is handed out all the same, and counted. */
+/* A record that comes later than its round promised is still returned, and counted. */
 static void test_late_records_are_counted(void **state)
 {
 	struct fixture f = {0};

@@ -2,13 +2,13 @@
 /*
  * The verified prefix never gives a wrong stack.
  *
- * The kernel half, whole and as it is, samples made-up threads whose true call path is known
+ * The unmodified kernel half samples generated threads whose true call path is known
  * (fake_thread.h), and a daemon of a few lines puts the records together: kept part of the path
  * before, then the new frames. Meanwhile records are lost, threads take each other's state, die and
  * come back under their number, mappings change, and other files come to lie at the same addresses.
  *
  * With --prefix verified and with none every path must be the true one, frame by frame. First and
- * second match guess; that they are found wrong shows that this test can tell.
+ * second match guess; that they are found wrong shows that this test finds wrong paths.
  *
  * PREFIX_PROGRAMS=N runs N programs instead of a few, PREFIX_FIRST=N begins with that one.
  */
@@ -150,7 +150,7 @@ static void sample_and_compare(int thread)
 		known[thread] = path;
 }
 
-/* What happens to a process besides its own doing. */
+/* Now and then replaces the plugin, changes mappings, reuses a thread id, or calls exec. */
 static void disturb(int thread)
 {
 	struct fake_thread *t = &machine.threads[thread];
@@ -255,7 +255,7 @@ static void test_the_verified_prefix_is_right(void **state)
 	assert_true(outcome.kept > outcome.frames / 10);
 }
 
-/* Where the kernel does not count the changes of mappings: before 6.4. */
+/* Before Linux 6.4, the kernel does not count changes of mappings. */
 static void test_the_verified_prefix_is_right_on_older_kernels(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What events in their order make of processes, threads and mappings. */
+/* Events, applied in order, update processes, threads and mappings. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ static void map_jit(struct context *c, pid_t pid, uint64_t start, uint64_t size)
 	assert_int_equal(process_table_on_mmap(c->table, pid, &m), 0);
 }
 
-/* Which build-id (its first byte) is mapped there, and where in the file; 0 for nothing. */
+/* The first byte of the build-id that is mapped at an address, and the file offset; 0: none. */
 static unsigned at(struct context *c, pid_t pid, uint64_t address, uint64_t *ret_offset)
 {
 	const struct mapping *m = process_table_mapping(c->table, pid, address);
@@ -93,7 +93,7 @@ static void test_replace_and_cut(void **state)
 	assert_int_equal(at(c, 7, 0x18000, NULL), 0);
 	assert_int_equal(at(c, 7, 0xffff, NULL), 0);
 
-	/* dlclose, then dlopen of another at the same place */
+	/* dlclose, then dlopen of another library at the same address */
 	map(c, 7, c->b, 0x12000, 0x1000);
 	assert_int_equal(at(c, 7, 0x11fff, NULL), 0xaa);
 	assert_int_equal(at(c, 7, 0x12000, &offset), 0xbb);
@@ -103,7 +103,7 @@ static void test_replace_and_cut(void **state)
 	map(c, 7, c->b, 0x10000, 0x8000);
 	assert_int_equal(at(c, 7, 0x13000, NULL), 0xbb);
 
-	/* What holds no code still takes the place of what did. */
+	/* A mapping without code still replaces those below it. */
 	struct object_mapping uprobes = {.start = 0x11000, .end = 0x12000, .path = "[uprobes]"};
 	assert_int_equal(process_table_on_mmap(c->table, 7, &uprobes), 0);
 	assert_int_equal(at(c, 7, 0x11000, NULL), 0);
@@ -261,7 +261,7 @@ static void test_pid_reuse(void **state)
 	assert_true(process_table_thread(c->table, 8, 8)->number != thread);
 	assert_string_equal(process_table_process_at(c->table, one)->comm, "one");
 
-	/* The exit was lost: the next fork tells all the same. */
+	/* The exit event was lost: the next fork of that pid implies it. */
 	uint32_t count = process_table_process_count(c->table);
 	assert_int_equal(process_table_on_fork(c->table, 8, 8, 1, 1), 0);
 	assert_int_equal(process_table_process(c->table, 8)->number, count);
@@ -439,7 +439,7 @@ static void test_never_heard_of(void **state)
 	free(line);
 }
 
-/* Ever new addresses that are unmapped again, which no event tells of. */
+/* Mappings at ever new addresses, which are unmapped again without an event. */
 static void test_bounded_mappings(void **state)
 {
 	struct context *c = *state;

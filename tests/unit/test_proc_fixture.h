@@ -186,7 +186,7 @@ static inline char *fixture_elf_file(struct fixture *f, const char *name, uint8_
 	return fixture_path(f, name);
 }
 
-/* The mapping of a file as /proc/PID/maps tells it: by device and inode. */
+/* The mapping of a file as in /proc/PID/maps: by device and inode. */
 static inline struct object_mapping fixture_mapping(const char *path, uint64_t start)
 {
 	struct stat st;

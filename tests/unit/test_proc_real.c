@@ -142,7 +142,7 @@ static void test_self(void **state)
 	assert_int_equal(m->object->kind, OBJECT_ELF);
 	assert_string_equal(m->object->path, exe);
 	assert_non_null(m->object->elf);
-	/* offset and vaddr belong to the same place: the bytes are the code's */
+	/* offset and vaddr are of the same byte: the file has the code's bytes there */
 	uint64_t offset = (uintptr_t)test_self - m->start + m->offset;
 	uint8_t bytes[16];
 	assert_int_equal(elf_file_read(m->object->elf, offset, bytes, sizeof(bytes)),
@@ -246,9 +246,9 @@ static void test_jit(void **state)
 	char *zero = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(code != MAP_FAILED && shared != MAP_FAILED && zero != MAP_FAILED);
 	load_self(c);
-	const char *const places[] = {code + 4096, shared + 5, zero};
+	const char *const addresses[] = {code + 4096, shared + 5, zero};
 	for (int i = 0; i < 3; i++) {
-		const struct mapping *m = at(c, places[i]);
+		const struct mapping *m = at(c, addresses[i]);
 		assert_int_equal(m->object->kind, OBJECT_JIT);
 		assert_int_equal(m->object->pid, getpid());
 		assert_true(m->offset == m->start);

@@ -90,7 +90,7 @@ static void test_frame_pointer_function(void **state)
 	recipe_table_free(t);
 }
 
-/* Each with a state that is told from the one before by its CFA. */
+/* Every kind of advance; each new state has another CFA. */
 static void test_advances(void **state)
 {
 	struct recipe_table *t = compile_fde(
@@ -183,7 +183,7 @@ static void test_cfa_instructions(void **state)
 	recipe_table_free(t);
 }
 
-/* What is remembered holds the CFA as well as the registers. */
+/* A remembered state has the CFA as well as the registers. */
 static void test_remember_and_restore(void **state)
 {
 	struct recipe_table *t = compile_fde(CODE(
@@ -346,7 +346,8 @@ static void test_deref(void **state)
 	recipe_table_free(t);
 }
 
-/* As gcc's unwinder has it, after expressions that can be said and that cannot. */
+/* DW_CFA_def_cfa_register after an expression keeps the last offset, as in gcc's unwinder, whether
+ * or not the expression fits a fixed rule. */
 static void test_register_after_expression(void **state)
 {
 	struct recipe_table *t = compile_fde(
@@ -363,7 +364,8 @@ static void test_register_after_expression(void **state)
 	recipe_table_free(t);
 }
 
-/* What gcc writes for main() with a realigned stack: first the CFA is in r10, then behind rbp. */
+/* gcc's code for main() with a realigned stack: the CFA is in r10 first, then in memory below rbp.
+ */
 static void test_realigned(void **state)
 {
 	struct recipe_table *t = compile_fde(
@@ -420,7 +422,7 @@ static void put_slot(struct buf *b, uint8_t reg, int offset)
 	buf_free(&operand.b);
 }
 
-/* As the C library describes its return trampoline; `rbx` is where it says that rbx is. */
+/* The C library's description of its signal trampoline; `rbx` is the offset of rbx in it. */
 static struct recipe_table *compile_signal(const char *augmentation, int rbx)
 {
 	static const uint8_t regs[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};

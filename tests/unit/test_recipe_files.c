@@ -226,8 +226,8 @@ static void test_section_headers_that_lie(void **state)
 	free(bytes);
 }
 
-/* Numbers that are too large for the file header stand in section 0 (gABI, "Extended Section
- * Header"); fewer sections may be told so too. */
+/* Numbers that are too large for the file header are in section 0 (gABI, "Extended Section
+ * Header"); a file with fewer sections may use that, too. */
 static void test_extended_section_numbers(void **state)
 {
 	size_t size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How sections are read: their formats, CIE versions and augmentations, encodings, and damaged
+/* The formats of sections: DWARF formats, CIE versions and augmentations, encodings, and damaged
  * bytes. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -67,7 +67,8 @@ static void test_what_adding_leaves_out(void **state)
 	recipe_rows_free(&rows);
 }
 
-/* As recipe_section.c keeps the rows of FDEs: each list counts from an offset of its own. */
+/* Rows of several FDEs as recipe_section.c keeps them: each list counts from an offset of its own.
+ */
 static void test_parts(void **state)
 {
 	struct recipe_rows rows = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How entries become a table: FDEs that touch, overlap or leave gaps, chunks, the two sections
+/* Entries become a table: FDEs that touch, overlap or leave gaps, chunks, the two sections
  * together, and the rules that rows name. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void test_overlap(void **state)
 	recipe_table_free(t);
 }
 
-/* .eh_frame has the places that both cover, also where .debug_frame begins earlier. */
+/* .eh_frame has precedence where both cover an address, even if .debug_frame begins earlier. */
 static void test_two_sections(void **state)
 {
 	struct cfi_asm eh = {.is_eh_frame = true}, debug = {0};
@@ -316,7 +316,7 @@ static void test_a_share_of_the_shared_rules(void **state)
 	recipe_rules_array(all, &n);
 	assert_int_equal(n, 3 + 950);
 	assert_int_equal(lost, 50);
-	/* What is there already is nobody's: 908 to 957. */
+	/* The rules of `two` overlap none of those: 908 to 957 were refused. */
 	assert_int_equal(recipe_rules_remap(all, two, 100, rows, &lost), 0);
 	recipe_rules_array(all, &n);
 	assert_int_equal(n, 3 + 950 + 100);

@@ -98,7 +98,7 @@ static void test_completes(void **state)
 	fake_free(w.f);
 }
 
-/* What a sample's own frames come from is known of the completed path, too. */
+/* A completed path keeps the sources of the sample's own frames. */
 static void test_own_sources(void **state)
 {
 	static const struct origin_run runs[] = {{2, FRAME_SOURCE_BRANCH, 90}};
@@ -135,7 +135,7 @@ static void test_own_sources(void **state)
 	fake_free(w.f);
 }
 
-/* Another thread of another program tells nothing; nor does anything about a kernel stack. */
+/* A thread of another program is no evidence, and a kernel stack is never completed. */
 static void test_leaves_alone(void **state)
 {
 	struct world w = world_new();
@@ -157,8 +157,8 @@ static void test_leaves_alone(void **state)
 	fake_free(w.f);
 }
 
-/* Without heights a routine that calls itself is anywhere in its recursion: that it stood right
- * below main before and after tells nothing of the time between. */
+/* Without heights, the level of a recursion is unknown: that the routine was called by main before
+ * and after is no evidence for the time between. */
 static void test_recursion(void **state)
 {
 	struct world w = world_new();

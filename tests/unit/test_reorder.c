@@ -125,7 +125,7 @@ static void test_late_items_are_counted_and_handed_out(void **state)
 	assert_int_equal(reorder_late(q), 2);
 	assert_pops(q, 101, 50, 4);
 	assert_pops(q, 101, 99, 3);
-	/* Those moved no clock back. */
+	/* Late entries do not move the clock back. */
 	push(q, 99, 5, false);
 	assert_int_equal(reorder_late(q), 3);
 	reorder_free(q);
@@ -167,7 +167,7 @@ struct arrival {
 	bool is_event, is_gone;
 };
 
-/* What has to come next: the least by time, then events, then arrival. MOST: nothing. */
+/* The expected next arrival: ordered by time, then events first, then arrival. MOST: none. */
 static uint32_t next_of(const struct arrival *all, uint32_t n, uint64_t horizon_ns)
 {
 	uint32_t best = MOST;

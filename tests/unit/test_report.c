@@ -165,8 +165,8 @@ static json_t *json_of(struct store_reader *f, enum report_view view)
 	return json;
 }
 
-/* Of a tree: what the top holds and what all selfs add up to are the process's samples, and a
- * node's samples are its self and its children's. */
+/* In a tree, the samples of the roots, and the sum of all self samples, are the process's samples;
+ * a node's samples are its self samples and its children's. */
 static void check_nodes(const json_t *process)
 {
 	const json_t *nodes = json_object_get(process, "nodes"), *node;
@@ -426,7 +426,7 @@ static void test_stats(void **state)
 	assert_int_equal(member(json, "recording"), 7);
 	assert_int_equal(member(json, "samples"), 100);
 	assert_int_equal(member(json, "lost"), 5);
-	assert_int_equal(member(json, "idle"), 0); /* as in recordings that do not tell */
+	assert_int_equal(member(json, "idle"), 0); /* as in recordings without that counter */
 	quality = json_object_get(json, "quality");
 	assert_int_equal(member(quality, "complete"), 99);
 	assert_int_equal(member(quality, "reconstructed"), 0);
@@ -444,7 +444,7 @@ static void test_stats(void **state)
 	fake_free(f);
 }
 
-/* What idle CPUs were sampled is told once, as a share of all that was. */
+/* Samples of idle CPUs are reported once, as a share of all samples. */
 static void test_idle(void **state)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Segments (--depth): the kernel half, whole and as it is, samples a made-up thread
- * (fake_process.h). A segment has the top frames of the true path, and those samples that are
- * anchors, and no others, have all of it (bpf/segment.bpf.h).
+ * Segments (--depth): the unmodified kernel half samples a generated thread (fake_process.h). A
+ * segment has the top frames of the true path; anchors, and no other samples, have all of it
+ * (bpf/segment.bpf.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ static void read_path(struct path *ret_path)
 	}
 }
 
-/* Takes a sample of thread 0, and checks it, whole or segment. Is it whole? */
-static bool is_walked_whole(void)
+/* Takes a sample of thread 0 and checks its path; true if it is complete, false for a segment. */
+static bool is_complete_sample(void)
 {
 	static struct fake_frame frames[FAKE_DEPTH];
 	static struct path path;
@@ -74,16 +74,16 @@ static bool is_walked_whole(void)
 	return !cut;
 }
 
-/* The same for the thread's next sample that is not one of those that are walked whole anyway. */
-static bool is_next_whole(uint32_t *taken)
+/* The same for the thread's next sample that is not a periodic anchor. */
+static bool is_next_complete(uint32_t *taken)
 {
 	for (;;) {
 		uint32_t n = ++*taken;
-		bool is_whole = is_walked_whole();
+		bool is_complete = is_complete_sample();
 
 		if (n % STACKD_ANCHOR_EVERY && (n > STACKD_ANCHOR_EVERY || n & (n - 1)))
-			return is_whole;
-		assert_true(is_whole);
+			return is_complete;
+		assert_true(is_complete);
 	}
 }
 
@@ -103,14 +103,14 @@ static void go_to(int depth)
 	}
 }
 
-static void expect(uint32_t *taken, uint32_t samples, bool is_whole)
+static void expect(uint32_t *taken, uint32_t samples, bool is_complete)
 {
 	for (uint32_t i = 0; i < samples; i++)
-		assert_int_equal(is_next_whole(taken), is_whole);
+		assert_int_equal(is_next_complete(taken), is_complete);
 }
 
-/* A segment that ends at a new place is walked whole, until what was put by for that is spent;
- * then eight that end at known ones earn one more. */
+/* A segment that ends at a new location is extended to the root until the budget is spent; then
+ * eight segments that end at known locations pay for one more. */
 static void check_anchors(void)
 {
 	const int depth = 8, most = STACKD_ANCHOR_CREDIT / STACKD_ANCHOR_PRICE;
@@ -118,7 +118,7 @@ static void check_anchors(void)
 
 	go_to(depth);
 	expect(&taken, 1, true);
-	expect(&taken, 2 * STACKD_ANCHOR_EVERY, false); /* the place is known now */
+	expect(&taken, 2 * STACKD_ANCHOR_EVERY, false); /* the location is known now */
 	for (int i = 1; i <= most; i++) {
 		go_to(depth + i);
 		expect(&taken, 1, true);

@@ -69,7 +69,7 @@ static int faults_count_each(void *arg, const struct store_sample *s)
 	return 0;
 }
 
-/* How many samples the latest recording has; they must be the fixture's first ones. */
+/* The number of samples of the latest recording, which must be the fixture's first ones. */
 static uint32_t faults_samples(const struct fixture *f, const char *path, int64_t recording)
 {
 	struct faults_count c = {.expected = f->samples, .limit = f->n_samples};
@@ -82,7 +82,7 @@ static uint32_t faults_samples(const struct fixture *f, const char *path, int64_
 
 /* --- killed --------------------------------------------------------------------------------- */
 
-/* Commits a few samples at a time for ever, and tells through the pipe what is committed. */
+/* Commits a few samples at a time for ever, and writes the committed number to the pipe. */
 static void faults_write_for_ever(struct fixture *f, const char *path, int pipe_fd)
 {
 	struct store_recording info = fixture_info();
@@ -96,13 +96,13 @@ static void faults_write_for_ever(struct fixture *f, const char *path, int pipe_
 	}
 }
 
-static uint32_t faults_last_told(int pipe_fd)
+static uint32_t faults_last_reported(int pipe_fd)
 {
-	uint32_t told = 0, next;
+	uint32_t reported = 0, next;
 
 	while (read(pipe_fd, &next, sizeof(next)) == sizeof(next))
-		told = next;
-	return told;
+		reported = next;
+	return reported;
 }
 
 static void faults_kill(void **state)
@@ -114,7 +114,7 @@ static void faults_kill(void **state)
 	for (unsigned round = 0; round < 20; round++) {
 		struct fixture f = fixture_make(20000, 2000, round);
 		struct store_recording *list;
-		uint32_t told;
+		uint32_t reported;
 		size_t count;
 		int fds[2];
 		pid_t pid;
@@ -127,19 +127,19 @@ static void faults_kill(void **state)
 		usleep((useconds_t)(round * round * 200));
 		kill(pid, SIGKILL);
 		faults_wait(pid);
-		told = faults_last_told(fds[0]);
+		reported = faults_last_reported(fds[0]);
 		close(fds[0]);
 		if (access(path, F_OK) == 0 &&
 		    store_list_recordings(path, &list, &count, NULL) == 0) {
 			assert_true((int64_t)count >= recordings);
 			if ((int64_t)count > recordings)
-				assert_true(faults_samples(&f, path, 0) >= told);
+				assert_true(faults_samples(&f, path, 0) >= reported);
 			else
-				assert_int_equal(told, 0);
+				assert_int_equal(reported, 0);
 			recordings = (int64_t)count;
 			store_recordings_free(list, count);
 		} else {
-			assert_int_equal(told, 0);
+			assert_int_equal(reported, 0);
 			assert_int_equal(recordings, 0);
 		}
 		fixture_free(&f);
@@ -182,7 +182,7 @@ static void faults_read_while_written(void **state)
 	}
 	kill(pid, SIGKILL);
 	faults_wait(pid);
-	assert_true(faults_samples(&f, path, 2) >= faults_last_told(fds[0]));
+	assert_true(faults_samples(&f, path, 2) >= faults_last_reported(fds[0]));
 	assert_int_equal(faults_samples(&f, path, id), f.n_samples);
 	close(fds[0]);
 	fixture_free(&f);
@@ -459,7 +459,7 @@ static void faults_read_only_folder(void **state)
 	fixture_remove(folder);
 }
 
-/* What `sudo stackd` does: the file is given to the user, while it is being written and after. */
+/* `sudo stackd` gives the file to the user, both while it is being written and after. */
 static void faults_hand_over(void **state)
 {
 	char *folder, *path, *other;

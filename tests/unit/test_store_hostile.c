@@ -86,7 +86,7 @@ static int hostile_each(void *arg, const struct store_sample *sample)
 	return 0;
 }
 
-/* What a report would touch: every string and number of the tables. */
+/* Reads every string and number of the tables, as a report does. */
 static uint64_t hostile_use(const struct store_tables *t)
 {
 	uint64_t sum = 0;
@@ -418,7 +418,7 @@ static void hostile_written(void **state)
 
 /* SQL that turns a good store into one that must be refused as damaged. */
 static const char *const hostile_sql[] = {
-	/* a view that never ends, in a table's place; a trigger; one more table; other columns */
+	/* a table replaced by a view that never ends; a trigger; one more table; other columns */
 	("DROP TABLE objects; CREATE VIEW objects AS WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL"
 	 " SELECT n FROM r) SELECT 1 recording, 0 number, 0 kind, 0 file_id, '' path, x'' build_id,"
 	 " '' problem FROM r"),

@@ -52,7 +52,7 @@ static void test_little_room(void **state)
 	close_opened(&o);
 }
 
-/* Not asked for, or more of them than there is to be read. */
+/* Lines are not requested, or exceed most_bytes. */
 static void test_without_lines(void **state)
 {
 	static const struct symbolizer_options ways[] = {{.with_lines = false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbolizer on files that were cut short or had bytes changed: answers may be missing or odd,
- * but every question ends, and no sanitizer has anything to say.
+ * symbolizer on files that were cut short or had bytes changed: names may be missing or wrong, but
+ * every call returns, and no sanitizer reports an error.
  */
 #include "sym_program.h"
 
@@ -27,7 +27,7 @@ static size_t compile(const char *flags)
 	return (size_t)size;
 }
 
-/* Asks all over the file. The number of named answers. */
+/* Resolves offsets all over the file; returns the number of names. */
 static int ask(const uint8_t *bytes, size_t size)
 {
 	static const struct symbolizer_options options = {.with_lines = true};

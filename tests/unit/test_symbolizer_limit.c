@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbolizer: with a limit on line tables, what an address is called stays what it was, in any
- * order of the questions, and less memory is held. The object is this program, of many units.
+ * symbolizer: a limit on line tables changes no name, in any order of look-ups, and reduces the
+ * memory in use. The object is this program, which has many units.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void close_opened(struct opened *o)
 	elf_file_free(o->file);
 }
 
-/* The executable segment. */
+/* Finds the executable program header. */
 static int find_text(void **state)
 {
 	struct opened o = open_self(0);
@@ -159,7 +159,7 @@ static void less_is_held(void **state)
 
 	(void)state;
 	if (!bytes_in_use())
-		skip(); /* the sanitizers' malloc() does not tell */
+		skip(); /* the sanitizers' malloc() has no statistics */
 	for (int i = 0; i < 2; i++) {
 		struct opened o = open_self(i ? 20000 : 0);
 		struct buf text = {0};

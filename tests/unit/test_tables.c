@@ -307,8 +307,8 @@ static void test_refused_files_have_a_reason(void **state)
 
 /* --- the thread ------------------------------------------------------------------------------ */
 
-/* What the thread counts can be read at any time, as of its last request. (A sanitizer of threads
- * sees here whether it is written only under the lock.) */
+/* The thread's counters can be read at any time, as of its last request. (ThreadSanitizer checks
+ * here that they are written only under the lock.) */
 static void test_counts_are_read_while_the_thread_counts(void **state)
 {
 	struct tables *model = make_tables(100), *t;

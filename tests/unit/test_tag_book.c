@@ -14,7 +14,7 @@
 
 #define ROOM 5
 
-/* What the kernel half knows. */
+/* The map of the kernel half. */
 static struct stackd_known_tag known[64];
 static size_t n_known;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions of a file keep a tag, and where in them it is not theirs: lib/tag/tag_functions.
- * Small libraries are assembled while this runs; damaged copies of them must do no harm. */
+/* Finds the functions of a file that keep a tag, and the code in them where the tag is not theirs,
+ * in small libraries that are assembled while this runs, and in damaged copies of them. */
 #include "sym_program.h"
 
 #include <errno.h>
@@ -222,7 +222,7 @@ static void the_note_says_where(void **state)
 	elf_file_free(file);
 }
 
-/* Asks a damaged file everything. */
+/* Reads everything of a damaged file. */
 static void ask(const struct elf_file *file)
 {
 	struct tagged_functions *functions = NULL;

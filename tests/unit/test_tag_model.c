@@ -186,7 +186,7 @@ static void free_program(struct program *p)
 	buf_free(&p->edge);
 }
 
-/* Whether the model has the path of these ids (ended by 0). */
+/* True if the model has the path of these ids (terminated by 0). */
 static bool has_path(struct program *p, const uint64_t *ids)
 {
 	struct tag_search_query query = {.leaf = CALLGRAPH_NONE, .budget_ns = 200 * 1000000};
@@ -221,7 +221,7 @@ static void edges_become_calls(void **state)
 	assert_true(has_path(&p, PATH(MAIN, WORK)));
 	assert_true(has_path(&p, PATH(MAIN, DEEP)));	      /* through what is left out */
 	assert_true(has_path(&p, PATH(MAIN, WORK, COMPARE))); /* called back */
-	assert_true(has_path(&p, PATH(MAIN, WORK, BY_TAIL))); /* in COMPARE's place */
+	assert_true(has_path(&p, PATH(MAIN, WORK, BY_TAIL))); /* a tail call of COMPARE */
 	assert_true(has_path(&p, PATH(MAIN, DEEP, METHOD)));
 	assert_true(has_path(&p, PATH(MAIN, WORK, OTHER)));
 	assert_true(has_path(&p, PATH(MAIN, WORK, METHOD)));

@@ -36,7 +36,7 @@ static const char code[] = "	.text\n"
 			   "	.section .btloc, \"\", @progbits\n"
 			   "	record outer, 11\n	record inner, 22\n";
 
-static uint64_t known; /* how many tags the kernel half was told */
+static uint64_t known; /* number of tags that were sent to the kernel half */
 
 int bpf_map_lookup_elem(int fd, const void *key, void *value)
 {
@@ -137,7 +137,7 @@ static struct tag_paths_counts counts(void)
 	return c;
 }
 
-/* A whole walk from outer() to a label in what it called, under a tag. */
+/* A complete walk from outer() to a label in what it called, under a tag. */
 static void learn(uint64_t tag, const char *leaf)
 {
 	const struct stackd_tag_record record = {.program = 1, .tag = tag};

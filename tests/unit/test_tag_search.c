@@ -104,7 +104,7 @@ static void random_paths_are_found(void **state)
 	}
 }
 
-/* Of two paths with one tag both are reported, in the order of the calls that they lack. */
+/* Both paths of a shared tag are reported, in the order of the calls that they lack. */
 static void all_paths_that_fit_are_reported(void **state)
 {
 	struct callgraph *graph = new_graph();
@@ -144,7 +144,7 @@ static void all_paths_that_fit_are_reported(void **state)
 	callgraph_free(graph);
 }
 
-static void absence_is_told_from_want_of_time(void **state)
+static void absence_differs_from_timeout(void **state)
 {
 	struct callgraph *graph = new_graph();
 	uint32_t top = enter(graph, 11, "top"), middle = enter(graph, 12, "middle");
@@ -335,7 +335,7 @@ static void deep_recursion_is_found(void **state)
 	callgraph_free(graph);
 }
 
-/* What one tag taught makes a much longer path of the same program findable. */
+/* A decoded path makes a much longer path of the same program findable. */
 static void decoded_paths_help_the_next(void **state)
 {
 	struct random_source random = {4};
@@ -432,7 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_paths_are_found),
 		cmocka_unit_test(all_paths_that_fit_are_reported),
-		cmocka_unit_test(absence_is_told_from_want_of_time),
+		cmocka_unit_test(absence_differs_from_timeout),
 		cmocka_unit_test(cycles_end_with_the_budget),
 		cmocka_unit_test(equal_ids_stay_bounded),
 		cmocka_unit_test(an_unmodelled_call_is_marked),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processes keep a tag, as the kernel half is told: daemon/tags/tagger.c, with this very
- * process in the part of the recorded one, and a map of the kernel's that is a list here.
+ * daemon/tags/tagger.c sends the processes that keep a tag to the kernel half. This process stands
+ * in for the recorded one, and a list for the BPF map.
  */
 #include "sym_program.h"
 
@@ -22,7 +22,7 @@ static struct {
 } rows[8];
 static size_t n_rows, room;
 
-/* What libstacktag would fill; the note of a test's file leads here. */
+/* The word that libstacktag would fill; the note of a test's file points here. */
 static volatile int64_t word;
 
 static struct tagger *t;
@@ -101,7 +101,7 @@ static struct object assemble(const char *name, const char *text, uint32_t numbe
 			       .elf = program_open(name)};
 }
 
-/* As if the file were mapped where its word is this program's. */
+/* Maps a file so that its word is this program's. */
 static int map(pid_t pid, const struct object *object)
 {
 	struct sideband_event event = {.kind = SIDEBAND_MMAP, .pid = pid};
@@ -293,7 +293,7 @@ static void programs_are_told_apart(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* What the kernel half has no room for is walked, and never counted as told. */
+/* Processes beyond the capacity of the map are walked, and not counted as tagged. */
 static void a_full_map_is_no_error(void **state)
 {
 	(void)state;

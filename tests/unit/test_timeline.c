@@ -101,7 +101,7 @@ static void test_runs(void **state)
 	assert_int_equal(t->runs[1].row, 1);
 	assert_int_equal(t->runs[1].start_ns, 0);
 	assert_int_equal(t->runs[1].end_ns, 4000000);
-	/* cell takes up its solve, and most of it was in its second place. */
+	/* cell takes all of its solve, mostly at its second line. */
 	assert_string_equal(label(&t->runs[2]), "adi<x & y> > solve > cell [x.c:7]");
 	assert_int_equal(t->runs[2].samples, 6);
 	assert_string_equal(t->runs[3].symbol->name, "solve");

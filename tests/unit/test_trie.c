@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hashed trie: sharing, tags, collisions told apart, memory. */
+/* The hashed trie: sharing, tags, collisions resolved, memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -31,7 +31,7 @@ static char *written(const struct profile_filter *filter, writer write,
 	return text;
 }
 
-/* That the text after the header is this. */
+/* Asserts the text after the header. */
 static void check_text(const struct profile_filter *filter, const struct report_options *options,
 		       const char *golden)
 {
@@ -157,7 +157,7 @@ static uint64_t sum(const json_t *list, const char *name)
 	return n;
 }
 
-/* That the rows of a part add up to it. */
+/* Asserts that the rows of a part add up to it. */
 static void check_part(const json_t *part, enum report_view view)
 {
 	switch (view) {

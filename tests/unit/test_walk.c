@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks of the test's own threads. What is right is said by libgcc's unwinder, which shares no
- * code with lib/unwind, and by code that is written here for its call chain.
+ * Walks of the test's own threads, compared with libgcc's unwinder, which shares no code with
+ * lib/unwind, and with code that is written here for its call chain.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -351,7 +351,7 @@ static void test_frame_pointer_step_from_jit(void **state)
 	assert_guessed((uint64_t)code, caller);
 }
 
-/* The same code with rbp led astray: no step, and the reason says that there is no recipe. */
+/* The same code with a wrong rbp: no step, and the reason is the missing recipe. */
 static void test_frame_pointer_is_checked(void **state)
 {
 	uint64_t slot;
@@ -419,8 +419,8 @@ static void test_plt(void **state)
 	self_map_free(map);
 }
 
-/* What was dropped for lack of use is read again, and says the same. */
-static void test_rest(void **state)
+/* Unused call frame information that was trimmed is read again, with the same result. */
+static void test_trim(void **state)
 {
 	struct self_map *map = self_map_new();
 	uint64_t offset = 0, start[2], end[2];
@@ -428,12 +428,12 @@ static void test_rest(void **state)
 	struct dwarf_walk *walk;
 
 	(void)state;
-	assert_true(self_find(map, (uint64_t)test_rest, &object, &offset));
+	assert_true(self_find(map, (uint64_t)test_trim, &object, &offset));
 	assert_int_equal(dwarf_walk_new(&walk), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_true(dwarf_walk_function(walk, object, offset, &start[i], &end[i]));
 		assert_true(start[i] <= offset && offset < end[i]);
-		for (int rests = 0; rests < 3; rests++)
+		for (int trims = 0; trims < 3; trims++)
 			dwarf_walk_trim(walk);
 	}
 	assert_int_equal(start[0], start[1]);
@@ -459,7 +459,7 @@ int main(void)
 		cmocka_unit_test(test_frame_pointer_step_from_jit),
 		cmocka_unit_test(test_frame_pointer_is_checked),
 		cmocka_unit_test(test_plt),
-		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_trim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where and why walks end: stacks that were cut, start code, limits, files that are not there,
- * and stacks that lie. And the cache, over several walks.
+ * The ends of walks and their reasons: stacks that were cut, start code, limits, missing files, and
+ * forged stacks; and the cache, over several walks.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -303,7 +303,7 @@ static void assert_outer_found(enum stackd_leaf leaf, const uint64_t *words, siz
 	dwarf_walk_free(walk);
 }
 
-/* The kernel half tells by the code that was interrupted where its frame is. */
+/* The kernel half has determined from the interrupted code how much of its frame exists. */
 static void test_leaf_of_made_code(void **state)
 {
 	const uint64_t outer = MADE_CODE + 0x20;

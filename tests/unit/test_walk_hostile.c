@@ -74,7 +74,7 @@ static void compile_all(const struct cfi_index *index, size_t stride, struct rul
 	}
 }
 
-/* Of all libraries that the test is linked with, nearly every rule fits the fixed form. */
+/* Nearly every rule of the libraries that this test is linked with fits the fixed form. */
 static void test_real_libraries(void **state)
 {
 	static char paths[64][256];
@@ -184,7 +184,7 @@ static void test_flipped_bytes(void **state)
 	free(good);
 }
 
-/* Every entry of a real file cut short at some place: nothing is read beyond. */
+/* Every entry of a real file cut short at random: nothing is read beyond. */
 static void test_cut_files(void **state)
 {
 	size_t size, len = 0, at;

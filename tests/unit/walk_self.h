@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The test program as its own patient: its mappings as objects, and snapshots of its threads
+ * The test program walks itself: its mappings as objects, and snapshots of its threads
  * (registers and a copy of the stack), to be walked by lib/unwind.
  */
 #ifndef WALK_SELF_H
@@ -155,7 +155,7 @@ static inline _Unwind_Reason_Code self_on_frame(struct _Unwind_Context *context,
 	return _URC_NO_REASON;
 }
 
-/* Copies without the sanitizer's eyes: stacks are full of bytes that it forbids to read. */
+/* Copies without instrumentation: stacks have red zones that the sanitizer forbids to read. */
 static inline void copy_raw(void *to, uint64_t from, size_t len)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
@@ -188,7 +188,7 @@ static inline __attribute__((always_inline)) void take_registers(struct stackd_r
 			 : "rax", "memory");
 }
 
-/* Of the calling thread, up to `end` (0: the end of its stack). */
+/* Copies registers and stack of the calling thread, up to `end` (0: the end of its stack). */
 static __attribute__((noinline, unused)) void take_snapshot_to(struct snapshot *s, uint64_t end)
 {
 	uint64_t sp;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Children all the time: each works a little as a copy of its parent, then becomes another
- * program (this one again, told to be the other) and works a little more.
+ * program (this one again, with another argument) and works a little more.
  *
  * EXPECT: main;steady;parent_leaf
  * EXPECT: main;steady;turn;@lib+

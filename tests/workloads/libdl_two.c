@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A library for dlopen_dlclose.c and plugin.c. Of the same size and shape as libdl_one.c, so that
- * the one can take the other's place in memory. */
+ * either can be mapped at the address that the other had. */
 #include "workload.h"
 
 void two_entry(void);

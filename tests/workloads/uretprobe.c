@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions whose return the kernel watches: while one runs, the address of a trampoline stands in
- * place of its return address. `first` calls itself through `second`, so several are in place at
+ * Functions whose return the kernel watches: while one runs, the address of a trampoline
+ * replaces its return address. `first` calls itself through `second`, so several are replaced at
  * once; `leave` comes back by longjmp, which leaves the kernel's note of it behind.
  *
  * The program sets the probes itself, on its own functions. Without the right to, or in a kernel

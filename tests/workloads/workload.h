@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every workload shares.
- *
  * A workload is a program whose true call path is known at every instant: each of its functions
- * can be reached by exactly one path, so the function that a sample hits tells the whole chain.
- * The chains stand in the comment at the head of each source, where the live tests read them:
+ * can be reached by exactly one path, so the function that a sample hits determines the call path.
+ * The comment at the head of each source declares the paths, where the live tests read them:
  *
  *   EXPECT: main;steady;a;leaf      a path, root to leaf; each of its beginnings that reaches a
  *                                   function whose name starts with `steady` is right, too

@@ -22,7 +22,7 @@ extern "C" {
 void expect(const char *path);
 void expect_tag(const char *path, uint64_t tag); /* the same of a tag taken before */
 
-/* How many expectations there were, and how many failed. */
+/* The number of expectations, and of those that failed. */
 extern unsigned expected, failed;
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What options of the plugin leave out: LEAF, SMALL, SKIPPED, BEGUN are what a path has there. */
+/* Functions that options of the plugin leave out. LEAF, SMALL, SKIPPED and BEGUN expand to their
+ * part of the expected path. */
 #include <setjmp.h>
 #include <stacktag.h>
 #include <stdio.h>
@@ -21,14 +22,14 @@ NOINLINE void inner(const char *path)
 	numbers[0] = 0;
 }
 
-/* Of a few statements; */
+/* A function of few statements. */
 NOINLINE void small(void)
 {
 	inner("main" SMALL INNER);
 	numbers[1] = 0;
 }
 
-/* of many. */
+/* A function of many statements. */
 NOINLINE void large(void)
 {
 	for (unsigned i = 0; i < 16; i++)

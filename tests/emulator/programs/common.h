@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the emulator's programs share: random numbers that are the same in every run, and some work
- * to be sampled in. */
+/* Helpers of the emulator's programs: random numbers that are the same in every run, and work to be
+ * sampled in. */
 #ifndef COMMON_H
 #define COMMON_H
 
