@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares the recipes of each file given on the command line with libdw, address by address, and
- * prints the agreement in % and each kind of disagreement with its first address. How it is
- * compared stands in tests/unit/recipe_judge.h. Exit status 1 if any recipe is wrong.
+ * prints the agreement in % and each kind of disagreement with its first address.
+ * tests/unit/recipe_judge.h describes the comparison. Exit status 1 if any recipe is wrong.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "recipe_file.h"
 #include "recipe_judge.h"
 
 struct totals {
 	uint64_t files, counts[JUDGE_COUNT], total, wrong;
 };
 
-static double percent(uint64_t part, uint64_t whole)
+static double percent(uint64_t part, uint64_t total)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 100.0;
+	return total ? 100.0 * (double)part / (double)total : 100.0;
 }
 
 static void print_judged(const char *path, const struct judge *j)
@@ -34,30 +30,22 @@ static void print_judged(const char *path, const struct judge *j)
 
 static int judge_path(const char *path, struct totals *totals)
 {
-	struct elf_file *file = NULL;
-	struct recipe_table *table = NULL;
+	struct recipe_file f;
 	struct judge j;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int err = recipe_file_open(path, &f);
 
-	r = fd < 0 ? -errno : elf_file_open(fd, &file);
-	if (!r)
-		r = recipe_compile(file, &table);
-	if (!r) {
-		judge_file(&j, file, table);
+	if (!err)
+		err = recipe_compile(f.elf, &f.table);
+	if (!err) {
+		judge_file(&j, f.elf, f.table);
 		print_judged(path, &j);
 		totals->files++;
 		totals->total += judge_total(&j);
 		totals->wrong += judge_wrong(&j);
 		for (int i = 0; i < JUDGE_COUNT; i++)
 			totals->counts[i] += j.counts[i];
-	} else {
-		fprintf(stderr, "%s: %s\n", path, strerror(-r));
 	}
-	recipe_table_free(table);
-	elf_file_free(file);
-	if (fd >= 0)
-		close(fd);
-	return r;
+	return recipe_file_close(&f, path, err);
 }
 
 int main(int argc, char **argv)

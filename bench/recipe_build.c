@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the recipes of each file given on the command line, and prints what they cost:
- * milliseconds of CPU, rows, bytes, and what was refused. At the end, how many different rules
- * all the files have together: the kernel holds one array of rules for all.
+ * Builds the recipes of each file given on the command line, and prints their cost:
+ * milliseconds of CPU, rows, bytes, and refused entries. The last line has the number of different
+ * rules of all files together: the kernel holds one array of rules for all.
  *
  * "B/row" is the table without its rules (rows and chunk index) over the rows that the file's
  * call frame information states: what a table without any merging would have to hold. "+rules"
  * counts the file's own rules as well, as if no other file shared them.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "unwind/recipe.h"
+#include "recipe_file.h"
 #include "unwind/recipe_rules.h"
 
 static double cpu_ms(void)
@@ -60,41 +55,33 @@ static int share_rules(struct recipe_rules *all, const struct recipe_table *tabl
 	size_t count;
 	struct stackd_row *rows;
 	uint64_t refused = 0;
-	int r;
+	int err;
 
 	recipe_table_rows(table, &count);
 	rows = calloc(count + 1, sizeof(*rows));
-	r = rows ? recipe_rules_remap(all, table, RECIPE_MAX_RULES, rows, &refused) : -ENOMEM;
+	err = rows ? recipe_rules_remap(all, table, RECIPE_MAX_RULES, rows, &refused) : -ENOMEM;
 	if (refused)
 		printf("    %llu rows found no room among the shared rules\n",
 		       (unsigned long long)refused);
 	free(rows);
-	return r;
+	return err;
 }
 
 static int build(const char *path, struct recipe_rules *all)
 {
 	const char *slash = strrchr(path, '/');
-	struct elf_file *file = NULL;
-	struct recipe_table *table = NULL;
+	struct recipe_file f;
 	double start = cpu_ms(), opened;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int err = recipe_file_open(path, &f);
 
-	r = fd < 0 ? -errno : elf_file_open(fd, &file);
 	opened = cpu_ms();
-	if (!r)
-		r = recipe_compile(file, &table);
-	if (!r) {
-		print_table(slash ? slash + 1 : path, table, opened - start, cpu_ms() - opened);
-		r = share_rules(all, table);
+	if (!err)
+		err = recipe_compile(f.elf, &f.table);
+	if (!err) {
+		print_table(slash ? slash + 1 : path, f.table, opened - start, cpu_ms() - opened);
+		err = share_rules(all, f.table);
 	}
-	if (r)
-		fprintf(stderr, "%s: %s\n", path, strerror(-r));
-	recipe_table_free(table);
-	elf_file_free(file);
-	if (fd >= 0)
-		close(fd);
-	return r;
+	return recipe_file_close(&f, path, err);
 }
 
 int main(int argc, char **argv)

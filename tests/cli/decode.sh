@@ -79,13 +79,7 @@ cat >"$tmp/chain.py" <<'END'
 # The tag of a path of functions: each waits at its n-th call, the last is at its n-th instruction.
 # A word is FUNCTION:N, or FILE=FUNCTION:N for one of another file than the program.
 import re, subprocess, sys
-MASK = (1 << 64) - 1
-def mix(x):
-    x ^= x >> 30
-    x = x * 0xBF58476D1CE4E5B9 & MASK
-    x ^= x >> 27
-    x = x * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
+from tag_hash import chain, location_id
 def run(*words):
     return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
 class File:
@@ -107,14 +101,14 @@ class File:
             i = [k for k, c in enumerate(code) if c[1].startswith("call")][i] + 1
         vaddr = code[i][0] - waits
         offset = next(vaddr - l[1] + l[0] for l in self.loads if l[1] <= vaddr < l[1] + l[3])
-        return mix((mix(self.id) + offset) & MASK)
+        return location_id(self.id, offset)
 files, tag = {}, 0
 for k, word in enumerate(sys.argv[2:]):
     path, _, step = word.rpartition("=")
     path = path or sys.argv[1]
     files[path] = files.get(path) or File(path)
     name, n = step.split(":")
-    tag = tag * 11 & MASK ^ files[path].location(name, int(n), k + 3 < len(sys.argv))
+    tag = chain(tag, files[path].location(name, int(n), k + 3 < len(sys.argv)))
 print(f"{tag:016x}")
 END
 cp "$tmp/plain" "$tmp/stripped"
@@ -122,7 +116,7 @@ strip "$tmp/stripped"
 for path in '_start:0 start:0 work:1 middle:1 leaf:1' '_start:0 start:0 work:0 tail:0 leaf:0' \
     '_start:0 start:0 work:0 middle:0 leaf:1'; do # the last: tail() has left for middle()
     # shellcheck disable=SC2086
-    tag=$(python3 "$tmp/chain.py" "$tmp/plain" $path) || fail "chain $path"
+    tag=$(PYTHONPATH=tests/cli python3 "$tmp/chain.py" "$tmp/plain" $path) || fail "chain $path"
     for model in plain stripped; do
         expect 0 "$stackctl" decode -m "$tmp/$model" --strict --budget 2000 "$tag"
         [ "$(sed 's/.*\t//; s/>/\n/g' "$tmp/out" | wc -l)" = 5 ] || fail "$path: $(cat "$tmp/out")"
@@ -142,7 +136,7 @@ gcc -O2 -fno-inline -nostdlib -shared -fPIC -Wl,--build-id "$tmp/near.c" -o "$tm
     fail 'building the library'
 gcc -O2 -nostdlib -fasynchronous-unwind-tables -Wl,--build-id,--eh-frame-hdr "$tmp/user.c" \
     -o "$tmp/user" "$tmp/lib/libnear.so" "-Wl,-rpath,\$ORIGIN/lib" || fail 'building with a library'
-tag=$(python3 "$tmp/chain.py" "$tmp/user" _start:0 start:0 work:1 middle:1 \
+tag=$(PYTHONPATH=tests/cli python3 "$tmp/chain.py" "$tmp/user" _start:0 start:0 work:1 middle:1 \
     "$tmp/lib/libnear.so=near:0" "$tmp/lib/libnear.so=far:0") || fail 'chain through a library'
 expect 0 "$stackctl" decode -m "$tmp/user" --strict --budget 2000 "$tag"
 [ "$(sed 's/.*\t//; s/ ([^)]*)//g' "$tmp/out")" = '_start > start > work > middle > near > far' ] ||

@@ -11,20 +11,9 @@ import subprocess
 import sys
 from collections import Counter
 
-MASK = (1 << 64) - 1
+from tag_hash import chain, location_id
+
 NAMES = ["main", "work", "a b", "evil\\x09tab", "std::vector<int>::at(int)", "", "größer", "x\\x5cy"]
-
-
-def mix(x):
-    x ^= x >> 30
-    x = x * 0xBF58476D1CE4E5B9 & MASK
-    x ^= x >> 27
-    x = x * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-
-
-def location_id(object_id, offset):
-    return mix((mix(object_id) + offset) & MASK)
 
 
 def make(rng, path, recording):
@@ -49,7 +38,7 @@ def make(rng, path, recording):
         location = rng.choice(locations)
         child = (*parent, location)
         if child not in paths:
-            paths[child] = paths[parent] * 11 & MASK ^ ids[location]
+            paths[child] = chain(paths[parent], ids[location])
             lines.append(f"tag\t{paths[child]:016x}\t{paths[parent]:016x}\t{ids[location]:016x}")
     for n in range(3):
         lines.append(f"process\t{n}\t{100 + n}\t1\tcomm{n}\t/bin/p{n}")
@@ -131,7 +120,7 @@ def check_diff(stackctl, files, truth):
         for key, count in truth[side].items():
             tag = 0
             for o, offset in key[0]:
-                tag = tag * 11 & MASK ^ location_id(0x1111 * (o + 1), offset)
+                tag = chain(tag, location_id(0x1111 * (o + 1), offset))
             by_tag[f"{tag:016x}"] += count
         assert +sides[side] == by_tag, "diff by tag"
     for by in "tag", "function":

@@ -102,21 +102,15 @@ END
 [ $? = 1 ] || fail 'merge > /dev/full: not 1'
 
 # --- a hostile file: many names for one thing take no longer than as many things
-python3 - >"$tmp/many" <<'END'
-MASK = (1 << 64) - 1
-def mix(x):
-    x ^= x >> 30
-    x = x * 0xBF58476D1CE4E5B9 & MASK
-    x ^= x >> 27
-    x = x * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-place = f"{mix(mix(7) + 16 & MASK):016x}"
+PYTHONPATH=tests/cli python3 - >"$tmp/many" <<'END'
+from tag_hash import location_id
+location = f"{location_id(7, 16):016x}"
 print(f"stackd-tags 1\nrecording\t1\t5\th\tk\te\nobject\t1\telf\t{7:016x}\t\t/x")
 names = [""] + [f".{i}" for i in range(1, 200000)]
 for name in names:
-    print(f"location\t{place}{name}\t1\t10\tpc\tf\t\t0")
+    print(f"location\t{location}{name}\t1\t10\tpc\tf\t\t0")
 for name in names:
-    print(f"tag\t{place}{name}\t{0:016x}\t{place}")
+    print(f"tag\t{location}{name}\t{0:016x}\t{location}")
 print("end")
 END
 (ulimit -t 10 && exec "$stackctl" merge "$tmp/many") >"$tmp/out" 2>"$tmp/err" ||

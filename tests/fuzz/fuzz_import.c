@@ -6,12 +6,10 @@
  * more frames than there are.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "perf/import_stack.h"
+#include "fuzz_reader.h"
 #include "perf/import_processes.h"
+#include "perf/import_stack.h"
 
 struct fuzz {
 	struct perfdata *reader;
@@ -19,12 +17,6 @@ struct fuzz {
 	struct origin_table *origins;
 	struct import_stack *stack;
 };
-
-static void fuzz_check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_origin(const struct fuzz *f, const struct import_stack_frames *path)
 {
@@ -93,22 +85,7 @@ static void read_all(struct perfdata *reader)
 	import_processes_free(f.processes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	struct perfdata *reader;
-	char *error = NULL;
-
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	if (perfdata_open(fd, &reader, &error)) {
-		free(error);
-	} else {
-		read_all(reader);
-		perfdata_free(reader);
-	}
-	close(fd);
-	return 0;
+	return fuzz_read(data, size, read_all);
 }

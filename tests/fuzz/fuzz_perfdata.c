@@ -5,18 +5,9 @@
  * of known events, in the order of time unless it is counted. What it refuses, it must explain.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "perf/perfdata.h"
-
-static void fuzz_check(int holds)
-{
-	if (!holds)
-		abort();
-}
+#include "fuzz_reader.h"
 
 static uint64_t touch(const void *bytes, size_t size)
 {
@@ -82,23 +73,7 @@ static void read_all(struct perfdata *reader)
 	(void)sum;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	struct perfdata *reader;
-	char *error = NULL;
-
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	if (perfdata_open(fd, &reader, &error)) {
-		fuzz_check(error && !strncmp(error, "at offset ", 10));
-		free(error);
-	} else {
-		read_all(reader);
-		perfdata_free(reader);
-	}
-	close(fd);
-	return 0;
+	return fuzz_read(data, size, read_all);
 }

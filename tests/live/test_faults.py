@@ -266,22 +266,27 @@ def test_disk_fills_while_recording():
         check(len(Recording(store).samples()) >= committed, "what was committed is gone")
 
 
+def good_store(folder):
+    """Records folder/good.db; its content, all in one file."""
+    good = folder + "/good.db"
+    record(good, "-q", "--", WORKLOADS + "/recursion", 1)
+    with sqlite3.connect(good) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return open(good, "rb").read()
+
+
 @live
 def test_input_not_a_store():
     """Not a store, empty, cut short, garbled, from a newer version: exit 2 and the file named;
     stackd refuses to write into them and leaves them as they are."""
     with scratch() as folder:
-        good = folder + "/good.db"
-        record(good, "-q", "--", WORKLOADS + "/recursion", 1)
-        with sqlite3.connect(good) as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        content = open(good, "rb").read()
+        content = good_store(folder)
         bad = {"text": b"this is not a store\n" * 100, "cut": content[:len(content) // 2],
                "head": content[:100], "elf": open(STACKD, "rb").read(100000)}
         for name, data in bad.items():
             with open(folder + "/" + name, "wb") as file:
                 file.write(data)
-        shutil.copy(good, folder + "/newer")
+        shutil.copy(folder + "/good.db", folder + "/newer")
         newer = sqlite3.connect(folder + "/newer")
         newer.execute("PRAGMA user_version = 1000")
         newer.close()
@@ -310,11 +315,7 @@ def test_input_not_a_store():
 def test_garbled_store():
     """A store with bytes changed at random: an answer or exit 2 or 3, never a crash or a hang."""
     with scratch() as folder:
-        good = folder + "/good.db"
-        record(good, "-q", "--", WORKLOADS + "/recursion", 1)
-        with sqlite3.connect(good) as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        content = open(good, "rb").read()
+        content = good_store(folder)
         dice = random.Random(7)
         for turn in range(60):
             data = bytearray(content)

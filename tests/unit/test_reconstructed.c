@@ -81,22 +81,41 @@ static void test_totals_and_frames(void **state)
 
 typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
 
+/* An output in memory of a recording, with or without the reconstructed frames. */
+struct output {
+	struct store_reader *store;
+	struct profile *profile;
+	FILE *file;
+	char *text;
+	size_t size;
+};
+
+static void open_output(struct output *o, bool no_reconstructed)
+{
+	struct profile_filter filter = {.no_reconstructed = no_reconstructed};
+
+	o->store = store_with_origins();
+	o->file = open_memstream(&o->text, &o->size);
+	assert_int_equal(profile_new(o->store, &filter, &o->profile), 0);
+}
+
+/* The text, which the caller frees. */
+static char *close_output(struct output *o)
+{
+	fclose(o->file);
+	profile_free(o->profile);
+	fake_free(o->store);
+	return o->text;
+}
+
 static char *written(bool no_reconstructed, writer write, enum report_view view)
 {
 	struct report_options options = {.view = view, .utf8 = true};
-	struct profile_filter filter = {.no_reconstructed = no_reconstructed};
-	struct store_reader *f = store_with_origins();
-	struct profile *p;
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	struct output o;
 
-	assert_int_equal(profile_new(f, &filter, &p), 0);
-	assert_int_equal(write(p, &options, out), 0);
-	fclose(out);
-	profile_free(p);
-	fake_free(f);
-	return text;
+	open_output(&o, no_reconstructed);
+	assert_int_equal(write(o.profile, &options, o.file), 0);
+	return close_output(&o);
 }
 
 static void check_text(bool no_reconstructed, enum report_view view, const char *golden)
@@ -198,19 +217,11 @@ static void test_json(void **state)
 
 static char *exported(int (*export)(struct profile *, FILE *), bool no_reconstructed)
 {
-	struct profile_filter filter = {.no_reconstructed = no_reconstructed};
-	struct store_reader *f = store_with_origins();
-	struct profile *p;
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	struct output o;
 
-	assert_int_equal(profile_new(f, &filter, &p), 0);
-	assert_int_equal(export(p, out), 0);
-	fclose(out);
-	profile_free(p);
-	fake_free(f);
-	return text;
+	open_output(&o, no_reconstructed);
+	assert_int_equal(export(o.profile, o.file), 0);
+	return close_output(&o);
 }
 
 static unsigned count(const char *text, const char *what)

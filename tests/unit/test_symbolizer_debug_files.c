@@ -39,21 +39,25 @@ static void build_id_text(const char *name, char ret_hex[41])
 	elf_file_free(file);
 }
 
-static void debug_root(char *path, size_t len)
+/* Debug files are looked up in the folder `debug` of the scratch folder, too. */
+static char root[256];
+static const struct symbolizer_options with_root = {.debug_root = root, .with_lines = true};
+
+static int setup(void **state)
 {
-	snprintf(path, len, "%s/debug", program_dir);
+	if (program_setup(state))
+		return -1;
+	snprintf(root, sizeof(root), "%s/debug", program_dir);
+	return 0;
 }
 
 static void test_debug_file_by_build_id(void **state)
 {
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
 	uint64_t mark, outer;
 	struct opened o;
 	char hex[41];
 
 	(void)state;
-	debug_root(root, sizeof(root));
 	split("-g -Wl,--build-id=sha1", &mark, &outer);
 	build_id_text("stripped", hex);
 	assert_int_equal(program_shell("mkdir -p debug/.build-id/%.2s && mv inlined.debug "
@@ -63,14 +67,14 @@ static void test_debug_file_by_build_id(void **state)
 	o = open_with("stripped", &no_debug_files);
 	expect_name(&o, mark, NULL, 0);
 	close_opened(&o);
-	o = open_with("stripped", &options);
+	o = open_with("stripped", &with_root);
 	check_chain(&o, mark, outer);
 	close_opened(&o);
 	/* the debug file of another program */
 	program_write("other.c", "int main(void) { return 7; }\n");
 	assert_int_equal(
 		program_shell("cc -g -o debug/.build-id/%.2s/%s.debug other.c", hex, hex + 2), 0);
-	o = open_with("stripped", &options);
+	o = open_with("stripped", &with_root);
 	expect_name(&o, mark, NULL, 0);
 	close_opened(&o);
 }
@@ -79,27 +83,24 @@ static void test_debug_file_by_link(void **state)
 {
 	static const char *const folders[] = {".", ".debug", "debug/$PWD"};
 	static const char *const flags[] = {"-g -Wl,--build-id=sha1", "-g -Wl,--build-id=none"};
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
 	uint64_t mark, outer;
 	struct opened o;
 
 	(void)state;
-	debug_root(root, sizeof(root));
 	for (size_t i = 0; i < 6; i++) {
 		split(flags[i % 2], &mark, &outer);
 		assert_int_equal(program_shell("mkdir -p debug/$PWD && mv inlined.debug x && "
 					       "mv x %s/inlined.debug",
 					       folders[i / 2]),
 				 0);
-		o = open_with("stripped", &options);
+		o = open_with("stripped", &with_root);
 		check_chain(&o, mark, outer);
 		close_opened(&o);
 		/* One more byte at its end: the checksum differs, a build-id does not. */
 		assert_int_equal(program_shell("printf x >>%s/inlined.debug", folders[i / 2]), 0);
 		if (i % 2 == 0)
 			continue;
-		o = open_with("stripped", &options);
+		o = open_with("stripped", &with_root);
 		expect_name(&o, mark, NULL, 0);
 		close_opened(&o);
 	}
@@ -108,16 +109,13 @@ static void test_debug_file_by_link(void **state)
 /* A pipe under the debug file's name must not block the symbolizer. */
 static void test_debug_file_is_a_pipe(void **state)
 {
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
 	uint64_t mark, outer;
 	struct opened o;
 
 	(void)state;
-	debug_root(root, sizeof(root));
 	split("-g", &mark, &outer);
 	assert_int_equal(program_shell("rm inlined.debug && mkfifo inlined.debug"), 0);
-	o = open_with("stripped", &options);
+	o = open_with("stripped", &with_root);
 	expect_name(&o, mark, NULL, 0);
 	close_opened(&o);
 	assert_int_equal(program_shell("rm inlined.debug"), 0);
@@ -127,23 +125,20 @@ static void test_debug_file_is_a_pipe(void **state)
  * used. */
 static void test_shared_debug_file(void **state)
 {
-	char root[256];
-	const struct symbolizer_options options = {.debug_root = root, .with_lines = true};
 	uint64_t mark, outer;
 	struct opened o;
 
 	(void)state;
-	debug_root(root, sizeof(root));
 	split("-gdwarf-4", &mark, &outer);
 	if (program_shell("command -v dwz >/dev/null && cp inlined one && cp inlined two && "
 			  "mkdir -p debug/.dwz && "
 			  "dwz -m debug/.dwz/shared -M /usr/lib/debug/.dwz/shared one two"))
 		skip();
-	o = open_with("one", &options);
+	o = open_with("one", &with_root);
 	check_chain(&o, mark, outer);
 	close_opened(&o);
 	assert_int_equal(program_shell("rm debug/.dwz/shared"), 0);
-	o = open_with("one", &options);
+	o = open_with("one", &with_root);
 	expect_name(&o, mark, "outer", outer);
 	close_opened(&o);
 }
@@ -189,5 +184,5 @@ int main(void)
 		cmocka_unit_test(test_debuginfod),
 	};
 
-	return cmocka_run_group_tests(tests, program_setup, program_teardown);
+	return cmocka_run_group_tests(tests, setup, program_teardown);
 }
