@@ -28,6 +28,7 @@ const char *argp_table_guess(const struct argp *argp, const char *name);
 /* How many single-letter edits lead from one word to the other (Levenshtein), for words below
  * ARGP_TABLE_FAR letters; that for longer ones. */
 #define ARGP_TABLE_FAR 96
+/* Returns that distance. */
 unsigned argp_table_distance(const char *a, const char *b);
 
 /* Writes what completion needs of each long option: a line of its name, its argument ("" for
@@ -46,6 +47,7 @@ struct argp_table_page {
 /* The date of a manual page: that of `epoch` (what SOURCE_DATE_EPOCH says, so that a build can be
  * repeated), or that of `now` if it is NULL. */
 #define ARGP_TABLE_DATE 16
+/* Writes "YYYY-MM-DD" and a NUL. */
 void argp_table_date(const char *epoch, time_t now, char ret_date[static ARGP_TABLE_DATE]);
 
 /* Writes a manual page in the man(7) format. The first line of argp->doc becomes the name line,

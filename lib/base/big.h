@@ -17,6 +17,7 @@
 #define BIG_BYTES (4u << 20) /* below that a huge page would mostly be waste */
 #define BIG_PAGE  4096u
 
+/* Asks the kernel to back an array with huge pages, if it is large enough to gain from them. */
 static inline void big_advise(void *items, size_t bytes)
 {
 	uintptr_t from = ((uintptr_t)items + BIG_PAGE - 1) & ~(uintptr_t)(BIG_PAGE - 1);
@@ -35,6 +36,7 @@ static inline void *big_alloc(size_t n, size_t size)
 	return items;
 }
 
+/* calloc() of an array that may be large: huge pages are asked for. NULL for lack of memory. */
 static inline void *big_calloc(size_t n, size_t size)
 {
 	void *items = calloc(n, size);
@@ -43,6 +45,7 @@ static inline void *big_calloc(size_t n, size_t size)
 	return items;
 }
 
+/* Grows an array to `need` items at least, as vec_reserve() does, on huge pages. 0 or -ENOMEM. */
 static inline int big_reserve(void **items, size_t *cap, size_t need, size_t size)
 {
 	size_t before = *cap;

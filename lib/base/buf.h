@@ -22,6 +22,8 @@ struct buf {
 
 void buf_free(struct buf *b);  /* releases the memory; `b` is empty and usable again */
 void buf_clear(struct buf *b); /* empties, keeps the memory, clears `failed` */
+
+/* Appends bytes; for lack of memory it sets `failed` and appends nothing. */
 void buf_put(struct buf *b, const void *bytes, size_t len);
 void buf_put_long_varint(struct buf *b, uint64_t v); /* what buf_put_varint() leaves to it */
 
@@ -49,6 +51,7 @@ struct buf_reader {
 	bool failed;		 /* a read went past the end, or a varint was longer than 64 bits */
 };
 
+/* Returns a reader of borrowed bytes. */
 struct buf_reader buf_reader(const void *data, size_t len);
 static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is called most of all */
 {
@@ -58,7 +61,11 @@ static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is call
 	}
 	return *r->at++;
 }
+
+/* Reads what buf_put_varint() wrote; 0 and `failed` if it is cut or too long. */
 uint64_t buf_get_varint(struct buf_reader *r);
+
+/* Reads what buf_put_svarint() wrote; errors as buf_get_varint(). */
 int64_t buf_get_svarint(struct buf_reader *r);
 
 #endif

@@ -47,6 +47,7 @@ const char *text_basename(const char *path);
 /* A share in percent with one decimal that never rounds to all or to nothing: "100.0" and "0.0"
  * are exact, "<0.1" and "99.9" may not be. Without the sign; returns `ret_text`. */
 #define TEXT_SHARE_MAX 8
+/* Writes the share into ret_text, which it returns. */
 const char *text_share(uint64_t part, uint64_t whole, char ret_text[TEXT_SHARE_MAX]);
 
 #endif

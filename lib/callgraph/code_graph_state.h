@@ -44,6 +44,7 @@ static inline bool code_graph_is_in(const struct code_graph *b, uint32_t file)
 	return !b->only_hooked || b->model->files.items[file].scan.has_hooks;
 }
 
+/* Returns the function that a reference names. */
 static inline const struct code_function *code_graph_function(const struct code_graph *b,
 							      struct code_ref ref)
 {

@@ -37,9 +37,16 @@ void flame_free(struct flame *flame);
 /* Adds a profile's samples as those of a side. 0 or -ENOMEM. */
 int flame_add(struct flame *flame, struct profile *profile, enum partition_by by, unsigned side);
 
+/* Returns the number of sides: 1, or 2 of a comparison. */
 unsigned flame_sides(const struct flame *flame);
+
+/* Returns the nodes, parents before children; they live until the next flame_add(). */
 const struct flame_node *flame_nodes(const struct flame *flame, uint32_t *ret_count);
+
+/* Returns the symbols that nodes refer to by number; they live as the nodes do. */
 const struct flame_symbol *flame_symbols(const struct flame *flame, uint32_t *ret_count);
+
+/* Returns the number of objects that symbols refer to. */
 uint32_t flame_objects(const struct flame *flame);
 
 /* A node's samples in units of the larger side's: the larger of the two, as shares go. */

@@ -160,6 +160,8 @@ struct lbr_result {
 struct lbr;
 
 int lbr_new(struct lbr **ret_lbr); /* 0 or -ENOMEM */
+
+/* NULL is fine. */
 void lbr_free(struct lbr *lbr);
 
 /* Forgets what a thread's samples have shown: it ended, or called exec. */

@@ -34,6 +34,8 @@ struct lbr_site {
 struct lbr_sites;
 
 int lbr_sites_new(struct lbr_sites **ret_sites); /* 0 or -ENOMEM */
+
+/* NULL is fine. */
 void lbr_sites_free(struct lbr_sites *sites);
 
 /* What is at a place. It lives until the next call. */

@@ -20,11 +20,15 @@ struct lbr_instruction {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
+/* Decodes the instruction at the start of `len` bytes. False: there is no valid one. */
 bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
 		struct lbr_instruction *ret);
+
+/* Decodes the instruction at a location of a file. False: it cannot be read, or is not valid. */
 bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *location,
 		   struct lbr_instruction *ret);
 
+/* True of a jump or call whose target the instruction itself states. */
 static inline bool lbr_is_direct(const struct lbr_instruction *i)
 {
 	return i->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;

@@ -22,7 +22,11 @@ struct mapping_set {
 };
 
 struct mapping_set *mapping_set_new(void); /* with one reference; NULL for lack of memory */
+
+/* Takes one more reference and returns the set. */
 struct mapping_set *mapping_set_ref(struct mapping_set *set);
+
+/* Gives a reference back; the last one frees the set. NULL is fine. */
 void mapping_set_unref(struct mapping_set *set);
 
 /* Makes `*set` the caller's alone (a copy if others hold it; a new set if NULL). 0 or -ENOMEM. */

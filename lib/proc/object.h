@@ -68,6 +68,8 @@ void object_table_trust_build_ids_alone(struct object_table *table);
 
 /* Where else files are looked for (object_elsewhere.h); the table's from now on. */
 struct object_elsewhere;
+
+/* Takes over `elsewhere`, in place of an earlier one. */
 void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere);
 
 /* The object that process `pid` has mapped there. 0 with an object that lives as long as the
@@ -92,7 +94,10 @@ int object_table_add(struct object_table *table, const struct object *object,
 uint64_t object_jit_id(pid_t pid, uint64_t start_ticks);
 uint64_t object_next_id(uint64_t file_id);
 
+/* Returns the number of objects. */
 uint32_t object_table_count(const struct object_table *table);
+
+/* Returns an object by its number, which must be below the count; it lives as the table does. */
 const struct object *object_table_at(const struct object_table *table, uint32_t number);
 
 #endif

@@ -38,14 +38,19 @@ struct proc_fs_stat {
 	pid_t parent;
 	uint64_t start_ticks; /* since boot: with the pid, which process it is */
 };
+
+/* Reads /proc/PID/stat. 0, -ESRCH (there is no such process), or another -errno. */
 int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat);
 
 struct proc_fs_status {
 	uid_t uid, euid;
 	pid_t ns_pid; /* the pid that the process has in its own pid namespace */
 };
+
+/* Reads /proc/PID/status; errors as proc_fs_stat(). */
 int proc_fs_status(const char *root, pid_t pid, struct proc_fs_status *ret_status);
 
+/* Reads a thread's name; errors as proc_fs_stat(). */
 int proc_fs_comm(const char *root, pid_t pid, pid_t tid, char ret_comm[PROC_FS_COMM_SIZE]);
 
 /* The path of the main executable, malloc()ed. Kernel threads have none: -ESRCH. */

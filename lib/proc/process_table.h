@@ -89,10 +89,14 @@ struct task *process_table_begin_task(struct process_table *table, struct instan
 bool process_table_name_task(struct process_table *table, struct instance *instance,
 			     struct task *task, const char *comm);
 
+/* Marks a thread as ended. */
 void process_table_end_task(struct process_table *table, struct instance *instance,
 			    struct task *task);
+
+/* Marks a process as ended, with all its threads, and drops its mappings. */
 void process_table_end(struct process_table *table, struct instance *instance);
 
+/* True while a thread of the process lives. */
 static inline bool process_table_is_alive(const struct instance *instance)
 {
 	return instance->living_tasks > 0;

@@ -36,6 +36,8 @@ static inline uint64_t location_id(uint64_t file_id, uint64_t offset)
 struct location_table;
 
 int location_table_new(struct location_table **ret_table); /* 0 or -ENOMEM */
+
+/* Frees the table; NULL is fine. */
 void location_table_free(struct location_table *table);
 
 /* The number of a location, entered if it is new. 0 or -ENOMEM. */
@@ -44,9 +46,11 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 /* The same of up to LOCATIONS_AT_ONCE with these ids, in their order: one wait for memory instead
  * of one each. */
 #define LOCATIONS_AT_ONCE 32u
+/* 0 or -ENOMEM. */
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
+/* Returns the number of locations entered. */
 uint32_t location_count(const struct location_table *table);
 
 /* Lives until the next location_intern(). `number` must be below location_count(). */

@@ -65,6 +65,8 @@ struct origin_run origin_run_of(const struct origin *origin, uint32_t index);
 struct origin_table;
 
 int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
+
+/* Frees the table; NULL is fine. */
 void origin_table_free(struct origin_table *table);
 
 /* The number of an origin, entered if it is new; neighbouring runs that are alike become one.

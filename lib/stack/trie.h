@@ -28,6 +28,8 @@ struct trie_node {
 };
 
 int trie_new(struct trie **ret_trie); /* 0 or -ENOMEM */
+
+/* Frees the trie; NULL is fine. */
 void trie_free(struct trie *trie);
 
 /* The child of `parent` by `location`, entered if it is new. `id` is the location's id

@@ -18,6 +18,7 @@ struct store_names {
 	struct hash_index function_index;
 };
 
+/* Releases what the names hold, not the struct. */
 void store_names_fini(struct store_names *names);
 
 /* The number of a string (1 and up), entered if it is new: *ret_is_new. 0 for NULL.

@@ -58,6 +58,8 @@ int store_writer_counter(struct store_writer *w, const char *name, uint64_t valu
  * in memory) or freed; after -ESTALE (somebody deleted the recording) only freed. */
 int store_writer_commit(struct store_writer *w, const struct store_recording *info);
 
+/* Returns the sentence about the last failure, "" if there was none; it lives until the next
+ * call. */
 const char *store_writer_error(const struct store_writer *w);
 
 /* Takes the recording that was begun out of the store again: the run did not come about. Then the

@@ -39,6 +39,7 @@ enum table_kind {
 #define ORIGIN_COLUMNS	 3u
 #define SIZE_COLUMNS	 1u
 
+/* Returns the number of columns of a kind of table. */
 size_t table_columns(enum table_kind kind);
 
 /* A string; when decoding it is borrowed from the column, and not terminated. */
@@ -57,13 +58,19 @@ struct function_coder {
 	uint32_t last_file;
 	uint64_t last_start;
 };
+
+/* Appends a function. */
 void function_put(struct function_coder *c, struct buf *columns, const struct table_function *f);
+
+/* Reads what function_put() wrote; the columns' `failed` tells whether it could. */
 struct table_function function_get(struct function_coder *c, struct buf_reader *columns);
 
 struct location_coder {
 	uint32_t last_object;
 	VEC(uint64_t) last_offset; /* by object */
 };
+
+/* Releases what the coder holds. */
 void location_coder_fini(struct location_coder *c);
 /* 0 or -ENOMEM, with nothing put. `objects`: how many there are. */
 int location_put(struct location_coder *c, struct buf *columns, const struct store_location *l);
@@ -80,7 +87,11 @@ struct line_coder {
 	uint32_t last_function; /* the largest number so far + 1 */
 	uint32_t last_line;
 };
+
+/* Appends a line of a location. */
 void line_put(struct line_coder *c, struct buf *columns, const struct table_line *l);
+
+/* Reads what line_put() wrote; the columns' `failed` tells whether it could. */
 struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 
 /* An origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or -EBADMSG. */
@@ -92,8 +103,12 @@ int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct o
 struct size_coder {
 	uint32_t last[SIZE_SITES];
 };
+
+/* Appends the size of a node's frame. */
 void size_put(struct size_coder *c, struct buf *columns, const struct store_node *parent,
 	      const struct store_node *node, uint32_t size);
+
+/* Reads what size_put() wrote; the columns' `failed` tells whether it could. */
 uint32_t size_get(struct size_coder *c, struct buf_reader *columns, const struct store_node *parent,
 		  const struct store_node *node);
 
@@ -107,7 +122,11 @@ struct node_coder {
 	VEC(struct node_recent) recent; /* by the parent's location + 1 */
 	uint32_t next_location;		/* the largest so far + 1 */
 };
+
+/* 0 or -ENOMEM. */
 int node_coder_init(struct node_coder *c);
+
+/* Releases what the coder holds. */
 void node_coder_fini(struct node_coder *c);
 /* 0 or -ENOMEM, with nothing put. */
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node);

@@ -22,6 +22,7 @@ struct late_names_options {
 	void *now_arg;
 };
 
+/* 0 or -ENOMEM; the caller frees *ret_names. */
 int late_names_new(const struct late_names_options *options, struct late_names **ret_names);
 
 /* After the readers that were given names: it has their strings. NULL is fine. */

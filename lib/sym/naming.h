@@ -38,6 +38,7 @@ bool naming_is_expensive(struct naming *naming, const struct object *object);
  * held at a time. (The store has locations in order of number in fewer bytes.) */
 bool naming_wants_order(struct naming *naming, const struct object *object);
 
+/* Lends the kernel's symbols; NULL: kernel functions have no names. */
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 
 /* Calls `each` with every line of a location (see struct store_line; strings are lent for the

@@ -24,6 +24,7 @@ void tag_anchors_release(struct tag_anchors *anchors);
 /* The number of a tag in the table; TAG_ANCHORS_NONE. */
 uint32_t tag_anchors_find(const struct tag_anchors *anchors, uint64_t tag);
 
+/* False: the table does not have the tag. True: tag_anchors_find() has to look. */
 static inline bool tag_anchors_may_have(const struct tag_anchors *anchors, uint64_t tag)
 {
 	return anchors->filter[tag >> 6 & (TAG_ANCHORS_WORDS - 1)] >> (tag & 63) & 1;

@@ -47,7 +47,10 @@ struct tag_prefixes_stop {
 	void *arg;
 };
 
+/* Makes an empty table that takes at most `memory` bytes; `costs` is borrowed. 0 or -ENOMEM. */
 int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory);
+
+/* Releases what the table holds, not the struct. */
 void tag_prefixes_release(struct tag_prefixes *table);
 
 /* A path of one node. 0 or -ENOMEM. */
@@ -68,6 +71,7 @@ static inline uint64_t tag_prefixes_bits(uint64_t tag)
 	return UINT64_C(1) << (tag & 63) | UINT64_C(1) << (tag >> 58);
 }
 
+/* False: the table does not have the tag. True: it has to be looked up. */
 static inline bool tag_prefixes_may_have(const struct tag_prefixes *table, uint64_t tag)
 {
 	return !(tag_prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);

@@ -88,7 +88,10 @@ void tag_search_learn_calls(struct tag_search *search, const uint32_t *nodes, si
 /* Makes a path known without a search: the edges and paths of a recording, say. 0 or -ENOMEM. */
 int tag_search_learn(struct tag_search *search, const uint32_t *nodes, size_t n);
 
+/* Returns the call graph that was given. */
 const struct callgraph *tag_search_graph(const struct tag_search *search);
+
+/* True if only calls of the graph are followed. */
 bool tag_search_is_strict(const struct tag_search *search);
 uint64_t tag_search_prefixes(const struct tag_search *search); /* in the table */
 

@@ -53,6 +53,8 @@ struct tagset_totals {
 };
 
 int tagset_new(struct tagset **ret_set); /* 0 or -ENOMEM */
+
+/* NULL is fine. */
 void tagset_free(struct tagset *set);
 
 /* Adds an export. 0; -EINVAL: it is none; -ENOTSUP: of another version; -EBADMSG: broken or cut
@@ -63,6 +65,7 @@ int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error);
 /* Writes all of it as an export. 0, -ENOMEM, -EIO. */
 int tagset_write(const struct tagset *set, FILE *out);
 
+/* Returns the number of recordings that were read, each counted once. */
 uint32_t tagset_recordings(const struct tagset *set);
 uint32_t tagset_repeated(const struct tagset *set); /* recordings that more than one input had */
 uint64_t tagset_skipped(const struct tagset *set);  /* lines of kinds that are not known here */

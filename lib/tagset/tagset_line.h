@@ -67,6 +67,7 @@ int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names
 		      bool is_id, uint32_t *ret_number);
 void tagset_line_release(struct tagset_names *names);
 
+/* Mixes three numbers into one. */
 static inline uint64_t tagset_hash(uint64_t a, uint64_t b, uint64_t c)
 {
 	return hash_mix64(hash_mix64(hash_mix64(a) + b) + c);

@@ -36,6 +36,7 @@ bool frame_sources_has_branches(const struct profile *profile);
 /* Appends the shares of a node's sources in percent, largest first, as far as they fit into
  * FRAME_SOURCES_COLUMN characters: "br 61 wa 39?". The '?' marks that some are not verified. */
 #define FRAME_SOURCES_COLUMN 14
+/* Appends the column to a row; on lack of memory the row is marked as failed. */
 void frame_sources_put(const struct frame_source_counts *counts, struct buf *row);
 
 /* Appends the legend of the letters with the sums of all samples: "# frames from: ...". */
