@@ -66,11 +66,11 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static void check(int r, const char *what)
+static void check(int err, const char *what)
 {
-	if (r >= 0)
+	if (err >= 0)
 		return;
-	fprintf(stderr, "store_size: %s: %s\n", what, strerror(-r));
+	fprintf(stderr, "store_size: %s: %s\n", what, strerror(-err));
 	exit(1);
 }
 

@@ -156,25 +156,25 @@ static uint64_t collisions(struct paths *p, uint64_t *ret_paths)
 
 static int load(const char *path, struct callgraph **ret_graph)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 	struct code_model *model = NULL;
 	struct elf_file *file = NULL;
 
-	r = fd < 0 ? -errno : elf_file_open(fd, &file);
+	err = fd < 0 ? -errno : elf_file_open(fd, &file);
 	if (fd >= 0)
 		close(fd);
-	if (r == 0)
-		r = code_model_new(&model);
-	if (r == 0)
-		r = code_model_take(model, file, path);
-	if (r == 0)
-		r = callgraph_new(ret_graph);
-	if (r == 0)
-		r = code_graph_functions(model, *ret_graph);
-	if (r == 0)
-		r = callgraph_seal(*ret_graph);
+	if (err == 0)
+		err = code_model_new(&model);
+	if (err == 0)
+		err = code_model_take(model, file, path);
+	if (err == 0)
+		err = callgraph_new(ret_graph);
+	if (err == 0)
+		err = code_graph_functions(model, *ret_graph);
+	if (err == 0)
+		err = callgraph_seal(*ret_graph);
 	code_model_free(model);
-	return r;
+	return err;
 }
 
 static int measure(const char *path, uint64_t limit)
@@ -183,10 +183,10 @@ static int measure(const char *path, uint64_t limit)
 	double count[DEPTH + 1], total = 0;
 	struct callgraph *graph;
 	uint64_t paths, found, most;
-	int r = load(path, &graph);
+	int err = load(path, &graph);
 
-	if (r < 0) {
-		fprintf(stderr, "tag_collide: %s: %s\n", path, strerror(-r));
+	if (err < 0) {
+		fprintf(stderr, "tag_collide: %s: %s\n", path, strerror(-err));
 		return 1;
 	}
 	p.graph = graph;

@@ -30,11 +30,11 @@ struct bench {
 	VEC(uint32_t) ends; /* of the samples' paths in `frames` */
 };
 
-static void check(int r, const char *what)
+static void check(int err, const char *what)
 {
-	if (r >= 0)
+	if (err >= 0)
 		return;
-	fprintf(stderr, "tag_trie: %s: %s\n", what, strerror(-r));
+	fprintf(stderr, "tag_trie: %s: %s\n", what, strerror(-err));
 	exit(1);
 }
 

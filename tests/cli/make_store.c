@@ -26,13 +26,13 @@ struct maker {
 	struct store_recording info;
 	uint32_t objects, locations, nodes, processes, threads;
 	uint32_t origin; /* of samples from now on */
-	int r;		 /* the first error */
+	int err;	 /* the first error */
 };
 
-static void keep(struct maker *m, int r)
+static void keep(struct maker *m, int err)
 {
-	if (m->r == 0)
-		m->r = r;
+	if (m->err == 0)
+		m->err = err;
 }
 
 static uint32_t object(struct maker *m, enum object_kind kind, const char *path)
@@ -235,9 +235,9 @@ static int make(const char *path, const char *kind)
 				   .finished = true}};
 	char *error = NULL;
 
-	m.r = store_writer_new(path, &m.info, &m.writer, &error);
-	if (m.r < 0) {
-		fprintf(stderr, "make_store: %s\n", error ? error : strerror(-m.r));
+	m.err = store_writer_new(path, &m.info, &m.writer, &error);
+	if (m.err < 0) {
+		fprintf(stderr, "make_store: %s\n", error ? error : strerror(-m.err));
 		return 1;
 	}
 	if (strcmp(kind, "small") == 0)
@@ -260,9 +260,9 @@ static int make(const char *path, const char *kind)
 		keep(&m, -EINVAL);
 	keep(&m, store_writer_commit(m.writer, &m.info));
 	store_writer_free(m.writer);
-	if (m.r < 0)
-		fprintf(stderr, "make_store: %s: %s\n", kind, strerror(-m.r));
-	return m.r < 0;
+	if (m.err < 0)
+		fprintf(stderr, "make_store: %s: %s\n", kind, strerror(-m.err));
+	return m.err < 0;
 }
 
 int main(int argc, char **argv)

@@ -69,14 +69,14 @@ static int open_around(uint64_t vaddr, const uint8_t *bytes, size_t len, struct 
 		.phdr[1] = {.p_type = PT_GNU_EH_FRAME, .p_vaddr = vaddr},
 	};
 	uint8_t *image = malloc(sizeof(head) + len);
-	int r;
+	int err;
 
 	fuzz_check(image != NULL);
 	memcpy(image, &head, sizeof(head));
 	memcpy(image + sizeof(head), bytes, len);
-	r = elf_file_open_memory(image, sizeof(head) + len, ret_file);
+	err = elf_file_open_memory(image, sizeof(head) + len, ret_file);
 	free(image);
-	return r;
+	return err;
 }
 
 /* --- promises ----------------------------------------------------------------------------------

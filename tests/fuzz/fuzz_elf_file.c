@@ -12,16 +12,16 @@
 
 static int open_file(const uint8_t *data, size_t size, struct elf_file **ret_file)
 {
-	int fd, r;
+	int fd, err;
 
 	if (size % 2)
 		return elf_file_open_memory(data, size, ret_file);
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	r = elf_file_open(fd, ret_file);
+	err = elf_file_open(fd, ret_file);
 	close(fd);
-	return r;
+	return err;
 }
 
 static void check_arithmetic(const struct elf_file *file, uint64_t vaddr)

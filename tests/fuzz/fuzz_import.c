@@ -34,19 +34,19 @@ static int take_sample(struct fuzz *f, const struct perfdata_record *record)
 	struct import_stack_frames path;
 	struct import_thread *thread;
 	uint32_t location;
-	int r = import_processes_thread(f->processes, record->pid, record->tid, &thread);
+	int err = import_processes_thread(f->processes, record->pid, record->tid, &thread);
 
-	if (!r)
-		r = import_stack_take(f->stack, record, &path);
-	if (r)
-		return r;
+	if (!err)
+		err = import_stack_take(f->stack, record, &path);
+	if (err)
+		return err;
 	fuzz_check(path.count > 0 && path.end < STACKD_END_COUNT);
 	check_origin(f, &path);
-	for (size_t i = 0; !r && i < path.count; i++) {
-		r = import_processes_locate(f->processes, thread, &path.frames[i], &location);
-		fuzz_check(r || location < location_count(f->processes->locations));
+	for (size_t i = 0; !err && i < path.count; i++) {
+		err = import_processes_locate(f->processes, thread, &path.frames[i], &location);
+		fuzz_check(err || location < location_count(f->processes->locations));
 	}
-	return r;
+	return err;
 }
 
 static int take(struct fuzz *f, const struct perfdata_record *record)
@@ -60,26 +60,26 @@ static int take(struct fuzz *f, const struct perfdata_record *record)
 static int prepare(struct fuzz *f)
 {
 	static const struct utsname machine = {.nodename = "host", .release = "fuzz"};
-	int r = import_processes_new(f->reader, &machine, &f->processes);
+	int err = import_processes_new(f->reader, &machine, &f->processes);
 
-	if (!r)
-		r = origin_table_new(&f->origins);
-	return r ? r : import_stack_new(f->reader, f->processes, f->origins, &f->stack);
+	if (!err)
+		err = origin_table_new(&f->origins);
+	return err ? err : import_stack_new(f->reader, f->processes, f->origins, &f->stack);
 }
 
 static void read_all(struct perfdata *reader)
 {
 	struct fuzz f = {.reader = reader};
 	struct perfdata_record record;
-	int r = 0;
+	int err = 0;
 
-	while (!r && perfdata_next(reader, &record) == 1) {
+	while (!err && perfdata_next(reader, &record) == 1) {
 		if (!f.stack)
-			r = prepare(&f);
-		if (!r)
-			r = take(&f, &record);
+			err = prepare(&f);
+		if (!err)
+			err = take(&f, &record);
 	}
-	fuzz_check(!r || r == -E2BIG);
+	fuzz_check(!err || err == -E2BIG);
 	import_stack_free(f.stack);
 	origin_table_free(f.origins);
 	import_processes_free(f.processes);

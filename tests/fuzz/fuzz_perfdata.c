@@ -58,15 +58,15 @@ static void read_all(struct perfdata *reader)
 	struct perfdata_record record;
 	uint64_t last_ns = 0, late = 0;
 	volatile uint64_t sum = 0;
-	int r;
+	int status;
 
-	while ((r = perfdata_next(reader, &record)) == 1) {
+	while ((status = perfdata_next(reader, &record)) == 1) {
 		late += record.time_ns && record.time_ns < last_ns;
 		last_ns = record.time_ns > last_ns ? record.time_ns : last_ns;
 		sum += touch_record(reader, &record);
 	}
 	fuzz_check(late <= perfdata_counts(reader)->out_of_order);
-	fuzz_check(!r == !*perfdata_error(reader));
+	fuzz_check(!status == !*perfdata_error(reader));
 	for (uint32_t i = 0; i < perfdata_event_count(reader); i++)
 		sum += strlen(perfdata_event(reader, i)->name);
 	sum += strlen(perfdata_info(reader)->command) + strlen(perfdata_info(reader)->cpu_caps);

@@ -54,10 +54,10 @@ int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg)
 {
 	for (uint32_t i = 0; i < reader->n_samples; i++) {
-		int r = each(arg, &reader->samples[i]);
+		int err = each(arg, &reader->samples[i]);
 
-		if (r)
-			return r;
+		if (err)
+			return err;
 	}
 	return 0;
 }

@@ -71,7 +71,7 @@ static inline int import(struct fixture *f)
 	};
 	struct perfdata *reader;
 	struct buf bytes = {0};
-	int fd, r;
+	int fd, err;
 
 	uname(&machine);
 	make_file(&f->make, &bytes);
@@ -79,11 +79,11 @@ static inline int import(struct fixture *f)
 	buf_free(&bytes);
 	assert_int_equal(perfdata_open(fd, &reader, &f->error), 0);
 	f->result.missing = NULL;
-	r = import_run(reader, &options, &f->result, &f->error);
+	err = import_run(reader, &options, &f->result, &f->error);
 	free(f->result.missing);
 	perfdata_free(reader);
 	close(fd);
-	return r;
+	return err;
 }
 
 static inline void import_and_read(struct fixture *f)

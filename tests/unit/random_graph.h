@@ -31,32 +31,32 @@ static inline struct callgraph *random_graph(struct random_source *random, uint3
 {
 	struct callgraph *graph;
 	uint32_t *order = calloc(nodes, sizeof(*order)), number;
-	int r = order ? callgraph_new(&graph) : -1;
+	int err = order ? callgraph_new(&graph) : -1;
 
-	if (r < 0) {
+	if (err < 0) {
 		free(order);
 		return NULL;
 	}
-	for (uint32_t i = 0; r == 0 && i < nodes; i++) {
+	for (uint32_t i = 0; err == 0 && i < nodes; i++) {
 		char name[16];
 
 		order[i] = i;
 		snprintf(name, sizeof(name), "f%u", i);
-		r = callgraph_node(graph, random_next(random), name, &number);
+		err = callgraph_node(graph, random_next(random), name, &number);
 	}
-	for (uint32_t i = 0; r == 0 && i < nodes; i++) {
-		for (uint32_t k = 0; r == 0 && k < degree; k++) {
+	for (uint32_t i = 0; err == 0 && i < nodes; i++) {
+		for (uint32_t k = 0; err == 0 && k < degree; k++) {
 			uint32_t other = k + random_below(random, nodes - k), swap = order[k];
 
 			order[k] = order[other];
 			order[other] = swap;
-			r = callgraph_edge(graph, i, order[k]);
+			err = callgraph_edge(graph, i, order[k]);
 		}
 	}
 	free(order);
-	if (r == 0)
-		r = callgraph_seal(graph);
-	if (r < 0) {
+	if (err == 0)
+		err = callgraph_seal(graph);
+	if (err < 0) {
 		callgraph_free(graph);
 		return NULL;
 	}

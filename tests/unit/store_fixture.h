@@ -400,12 +400,12 @@ static UNUSED struct store_reader *fixture_open(const char *path, int64_t record
 {
 	struct store_reader *r = NULL;
 	char *error = NULL;
-	int e = store_reader_open(path, recording, &r, &error);
+	int err = store_reader_open(path, recording, &r, &error);
 
-	if (e < 0)
+	if (err < 0)
 		print_error("%s\n", error ? error : "no sentence");
 	free(error);
-	assert_int_equal(e, 0);
+	assert_int_equal(err, 0);
 	return r;
 }
 
@@ -414,12 +414,12 @@ static UNUSED struct store_writer *fixture_writer(const char *path)
 	struct store_recording info = fixture_info();
 	struct store_writer *w = NULL;
 	char *error = NULL;
-	int e = store_writer_new(path, &info, &w, &error);
+	int err = store_writer_new(path, &info, &w, &error);
 
-	if (e < 0)
+	if (err < 0)
 		print_error("%s\n", error ? error : "no sentence");
 	free(error);
-	assert_int_equal(e, 0);
+	assert_int_equal(err, 0);
 	return w;
 }
 

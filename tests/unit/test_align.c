@@ -79,7 +79,7 @@ static void align_infers_from_neighbours(void **state)
 }
 
 /* If the neighbours have different callers and there is no other evidence, nothing is inferred. */
-static void align_is_silent_in_doubt(void **state)
+static void align_infers_nothing_in_doubt(void **state)
 {
 	struct align *a = fresh();
 
@@ -156,7 +156,7 @@ static void align_no_entry(void **state)
 	align_free(a);
 }
 
-static void align_stacks_are_apart(void **state)
+static void align_stacks_are_separate(void **state)
 {
 	struct align_frame complete[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};
 	struct align *a = fresh();
@@ -566,11 +566,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(align_infers_from_neighbours),
-		cmocka_unit_test(align_is_silent_in_doubt),
+		cmocka_unit_test(align_infers_nothing_in_doubt),
 		cmocka_unit_test(align_recursion),
 		cmocka_unit_test(align_call_graph),
 		cmocka_unit_test(align_no_entry),
-		cmocka_unit_test(align_stacks_are_apart),
+		cmocka_unit_test(align_stacks_are_separate),
 		cmocka_unit_test(align_donors),
 		cmocka_unit_test(align_donors_in_other_stacks),
 		cmocka_unit_test(align_parts_of_the_work),

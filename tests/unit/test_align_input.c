@@ -47,15 +47,15 @@ static void input_none(void **state)
 
 static void input_one_sample(void **state)
 {
-	for (unsigned whole = 0; whole < 2; whole++) {
+	for (unsigned is_complete = 0; is_complete < 2; is_complete++) {
 		struct align *a = fresh();
 		struct align_frame f = FRAME(7, 9);
 
 		(void)state;
-		add(a, 1, 5, whole, 1, &f);
+		add(a, 1, 5, is_complete, 1, &f);
 		assert_int_equal(align_run(a), 0);
 		assert_int_equal(align_sample(a, 0)->n_inferred, 0);
-		assert_int_equal(align_sample(a, 0)->is_complete, whole);
+		assert_int_equal(align_sample(a, 0)->is_complete, is_complete);
 		align_free(a);
 	}
 }
@@ -163,10 +163,10 @@ static void input_thread_ends_in_the_middle(void **state)
 	unseen = align_count(a);
 	add(a, 1, 22, false, 2, last);
 	for (uint64_t t = 23; t < 60; t++) {
-		struct align_frame whole[] = {FRAME(1, 0), FRAME(2, 100), FRAME(5, 300),
-					      FRAME(6, 400)};
+		struct align_frame is_complete[] = {FRAME(1, 0), FRAME(2, 100), FRAME(5, 300),
+						    FRAME(6, 400)};
 
-		add(a, 2, t, true, 4, whole);
+		add(a, 2, t, true, 4, is_complete);
 	}
 	assert_int_equal(align_run(a), 0);
 	assert_int_equal(align_sample(a, doubtful)->n_inferred, 0);
@@ -177,7 +177,7 @@ static void input_thread_ends_in_the_middle(void **state)
 }
 
 /* More than are aligned at once, of one thread, and of several: none is left out or done twice. */
-static void input_more_than_a_slice(void **state)
+static void input_larger_than_slice(void **state)
 {
 	for (uint32_t stacks = 1; stacks <= 4; stacks += 3) {
 		const uint32_t n = 300000;
@@ -207,7 +207,7 @@ int main(void)
 		cmocka_unit_test(input_no_common_routine),
 		cmocka_unit_test(input_out_of_order),
 		cmocka_unit_test(input_thread_ends_in_the_middle),
-		cmocka_unit_test(input_more_than_a_slice),
+		cmocka_unit_test(input_larger_than_slice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

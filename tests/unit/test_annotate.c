@@ -82,7 +82,7 @@ static void test_recursion(void **state)
 	unmake(&m);
 }
 
-static void test_which(void **state)
+static void test_choice_of_functions(void **state)
 {
 	struct made m = make(NULL, NULL);
 	struct annotate a;
@@ -104,7 +104,7 @@ static void test_which(void **state)
 
 /* Without programs and sources, the contents of the store are shown, and the missing files named.
  */
-static void test_nothing_here(void **state)
+static void test_missing_files(void **state)
 {
 	struct made m = make(NULL, "*");
 	const struct annotate_code_options code_options = {.root = "/nonexistent"};
@@ -132,9 +132,9 @@ static void test_nothing_here(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts),	     cmocka_unit_test(test_inlined),
-		cmocka_unit_test(test_recursion),    cmocka_unit_test(test_which),
-		cmocka_unit_test(test_nothing_here),
+		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_inlined),
+		cmocka_unit_test(test_recursion),     cmocka_unit_test(test_choice_of_functions),
+		cmocka_unit_test(test_missing_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

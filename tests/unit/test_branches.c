@@ -117,7 +117,7 @@ static void branches_are_sent_before_the_sample(void **state)
 	assert_int_equal(counted(STACKD_COUNT_SENT), 2);
 }
 
-static void no_branches_are_no_loss(void **state)
+static void missing_branches_are_no_loss(void **state)
 {
 	static const long answers[] = {-ENOENT, -EINVAL, 1 << 20};
 
@@ -135,7 +135,7 @@ static void no_branches_are_no_loss(void **state)
 	assert_int_equal(counted(STACKD_COUNT_NO_BRANCHES), 3);
 }
 
-static void a_full_ring_is_counted(void **state)
+static void full_ring_is_counted(void **state)
 {
 	(void)state;
 	is_full = true;
@@ -245,7 +245,7 @@ static void wrong_paths_are_left_out(void **state)
 
 /* A walk that ended at the leaf goes on by the records. Nothing is known of the code here, so the
  * calls themselves stand for the return addresses. */
-static void a_walk_goes_on_by_records(void **state)
+static void branches_extend_walk(void **state)
 {
 	const struct walk_input in = {.regs.r[STACKD_REG_RIP] = PC, .find = find_nothing};
 	struct walk_frame frames[8] = {{.address = PC, .offset = PC}};
@@ -282,7 +282,7 @@ static bool find_file(void *arg, uint64_t address, const struct object **ret_obj
 	return address >= 0x400000 && address < 0x500000;
 }
 
-static void a_path_of_locations_goes_on_by_records(void **state)
+static void branches_extend_path_of_locations(void **state)
 {
 	const struct object file = {.kind = OBJECT_ELF, .file_id = 5, .path = (char *)"/a/file"};
 	const struct object *object;
@@ -324,13 +324,13 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(branches_are_sent_before_the_sample),
-		T(no_branches_are_no_loss),
-		T(a_full_ring_is_counted),
+		T(missing_branches_are_no_loss),
+		T(full_ring_is_counted),
 		T(records_are_read),
 		T(records_belong_to_their_sample),
 		T(wrong_paths_are_left_out),
-		T(a_walk_goes_on_by_records),
-		T(a_path_of_locations_goes_on_by_records),
+		T(branches_extend_walk),
+		T(branches_extend_path_of_locations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

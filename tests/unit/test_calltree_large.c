@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree of large nodes alone is the whole tree, as far as nodes are large. */
+/* A tree of large nodes alone has exactly the large nodes of the complete tree. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include "tree/calltree.h"
 
 #define FUNCTIONS 12u
-#define PLACES	  60u
+#define LOCATIONS 60u
 #define NODES	  6000u
 #define ORIGINS	  4u
 
@@ -40,7 +40,7 @@ static struct store_reader *make_random(uint64_t seed)
 	random_state = seed;
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
 		snprintf(names[i], sizeof(names[i]), "f%u", i);
-	for (uint32_t i = 0; i < PLACES; i++) {
+	for (uint32_t i = 0; i < LOCATIONS; i++) {
 		fake_location(f, prog, 0x1000 + i * 16, true);
 		for (uint32_t k = below(4) ? 0 : 1 + below(2); k > 0; k--)
 			fake_line(f, names[below(FUNCTIONS)], 0, true);
@@ -52,7 +52,7 @@ static struct store_reader *make_random(uint64_t seed)
 	for (uint32_t i = 0; i < NODES; i++) {
 		/* near the root, or at the end of what was made last: wide and deep */
 		uint32_t n = f->tables.n_nodes, parent = below(3) ? below(n < 40 ? n : 40) : n - 1;
-		uint32_t node = fake_node(f, parent, below(PLACES));
+		uint32_t node = fake_node(f, parent, below(LOCATIONS));
 
 		if (below(2))
 			fake_samples(f, thread, node,
@@ -76,26 +76,26 @@ static uint32_t find(const struct calltree_node *nodes, uint32_t parent, uint32_
 }
 
 /* Compares what is below two nodes that stand for each other; the number of large nodes. */
-static uint32_t compare(const struct calltree_node *whole, uint32_t w,
+static uint32_t compare(const struct calltree_node *all, uint32_t w,
 			const struct calltree_node *part, uint32_t p, double least)
 {
-	uint32_t n_whole = 0, n_part = 0, large = 1;
+	uint32_t n_all = 0, n_part = 0, large = 1;
 
-	assert_int_equal(whole[w].samples, part[p].samples);
-	assert_int_equal(whole[w].inferred, part[p].inferred);
-	if ((double)whole[w].samples < least)
+	assert_int_equal(all[w].samples, part[p].samples);
+	assert_int_equal(all[w].inferred, part[p].inferred);
+	if ((double)all[w].samples < least)
 		return 0;
-	assert_int_equal(whole[w].self, part[p].self);
-	for (uint32_t at = whole[w].first_child; at != CALLTREE_NONE; at = whole[at].next_sibling) {
-		uint32_t same = find(part, p, whole[at].key);
+	assert_int_equal(all[w].self, part[p].self);
+	for (uint32_t at = all[w].first_child; at != CALLTREE_NONE; at = all[at].next_sibling) {
+		uint32_t same = find(part, p, all[at].key);
 
 		assert_int_not_equal(same, CALLTREE_NONE);
-		large += compare(whole, at, part, same, least);
-		n_whole++;
+		large += compare(all, at, part, same, least);
+		n_all++;
 	}
 	for (uint32_t at = part[p].first_child; at != CALLTREE_NONE; at = part[at].next_sibling)
 		n_part++;
-	assert_int_equal(n_whole, n_part);
+	assert_int_equal(n_all, n_part);
 	return large;
 }
 
@@ -134,24 +134,24 @@ static void check(struct profile_filter filter, uint64_t seed, bool with_inferre
 {
 	struct store_reader *f = make_random(seed);
 	struct profile *p;
-	struct calltree *whole;
-	uint32_t n_whole, n_part;
+	struct calltree *all;
+	uint32_t n_all, n_part;
 
 	filter.no_reconstructed = !with_inferred;
 	assert_int_equal(profile_new(f, &filter, &p), 0);
 	assert_true(calltree_can_add_large(p));
-	whole = make_tree(p, 0);
-	calltree_nodes(whole, &n_whole);
+	all = make_tree(p, 0);
+	calltree_nodes(all, &n_all);
 	for (double least = 1; least < 3000; least *= 2.5) {
 		struct calltree *part = make_tree(p, least);
 		const struct calltree_node *nodes = calltree_nodes(part, &n_part);
-		uint32_t n = compare(calltree_nodes(whole, &n_whole), 0, nodes, 0, least);
+		uint32_t n = compare(calltree_nodes(all, &n_all), 0, nodes, 0, least);
 
-		assert_true(n > 0 && n_part <= n_whole);
-		assert_true(least < 30 || n_part < n_whole);
+		assert_true(n > 0 && n_part <= n_all);
+		assert_true(least < 30 || n_part < n_all);
 		calltree_free(part);
 	}
-	calltree_free(whole);
+	calltree_free(all);
 	profile_free(p);
 	fake_free(f);
 }

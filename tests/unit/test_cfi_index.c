@@ -58,7 +58,8 @@ static enum cfi_refusal run(const void *program, size_t len)
 #define PASSES(...)  RUNS(ACCEPTED, __VA_ARGS__)
 #define REFUSED(...) RUNS(REFUSED_INSTRUCTION, __VA_ARGS__)
 
-/* Programs are padded with nops to 8 - 1 = 7 bytes (after 9 of the head): 7, 15, ... are whole. */
+/* Programs are padded with nops to 8 - 1 = 7 bytes (after 9 of the head): 7, 15, ... are complete.
+ */
 static void test_programs(void **state)
 {
 	uint8_t remembers[CFI_MACHINE_DEPTH + 1];
@@ -123,8 +124,8 @@ static void test_entries(void **state)
 	put_fde(&b, put_entry(&b, 0, good_cie, sizeof(good_cie)), program, sizeof(program));
 	put_fde(&b, 0, program, sizeof(program));
 	assert_int_equal(count_entries(&b), 2);
-	for (size_t whole = b.len; b.len; b.len--)
-		assert_int_equal(count_entries(&b), b.len == whole ? 2 : b.len >= 48);
+	for (size_t all = b.len; b.len; b.len--)
+		assert_int_equal(count_entries(&b), b.len == all ? 2 : b.len >= 48);
 }
 
 /* Version 4, absolute addresses, return address at CFA - 8, rbx saved from the fourth byte on. */

@@ -31,7 +31,7 @@
 struct library {
 	char path[256];
 	struct elf_file *file;
-	struct cfi_index *whole;
+	struct cfi_index *index;
 };
 
 struct tally {
@@ -57,22 +57,22 @@ static void open_library(struct library *library)
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_file_open(fd, &library->file), 0);
-	assert_int_equal(cfi_index_new(library->file, &library->whole), 0);
+	assert_int_equal(cfi_index_new(library->file, &library->index), 0);
 	close(fd);
 }
 
 static void close_library(struct library *library)
 {
-	cfi_index_free(library->whole);
+	cfi_index_free(library->index);
 	elf_file_free(library->file);
 }
 
-static void assert_same_rule(const struct cfi_index *whole, const struct cfi_index *near,
+static void assert_same_rule(const struct cfi_index *index, const struct cfi_index *near,
 			     uint64_t vaddr)
 {
 	struct walk_rule expected, rule;
 
-	assert_int_equal(walk_rule_compile(whole, vaddr, &expected), 0);
+	assert_int_equal(walk_rule_compile(index, vaddr, &expected), 0);
 	assert_int_equal(walk_rule_compile(near, vaddr, &rule), 0);
 	assert_memory_equal(&rule.fast, &expected.fast, sizeof(rule.fast));
 	assert_int_equal(rule.is_signal, expected.is_signal);
@@ -89,11 +89,11 @@ static void check_at(const struct library *library, uint64_t vaddr, struct tally
 {
 	uint64_t start = 0, end = 0, near_start = 0, near_end = 0;
 	struct cfi_index *near = NULL;
-	bool found = cfi_index_find(library->whole, vaddr, &start, &end);
-	int r = cfi_index_new_at(library->file, vaddr, &near);
+	bool found = cfi_index_find(library->index, vaddr, &start, &end);
+	int err = cfi_index_new_at(library->file, vaddr, &near);
 
-	if (r) {
-		assert_int_equal(r, -ENODATA);
+	if (err) {
+		assert_int_equal(err, -ENODATA);
 		assert_null(near);
 		tally->untold++;
 		return;
@@ -101,7 +101,7 @@ static void check_at(const struct library *library, uint64_t vaddr, struct tally
 	assert_int_equal(cfi_index_find(near, vaddr, &near_start, &near_end), found);
 	assert_int_equal(near_start, start);
 	assert_int_equal(near_end, end);
-	assert_same_rule(library->whole, near, vaddr);
+	assert_same_rule(library->index, near, vaddr);
 	cfi_index_free(near);
 	tally->same++;
 	tally->found += found;
@@ -109,12 +109,12 @@ static void check_at(const struct library *library, uint64_t vaddr, struct tally
 
 static void check_library(const struct library *library, struct tally *tally)
 {
-	size_t count = cfi_index_count(library->whole), stride = count / PER_FILE + 1;
+	size_t count = cfi_index_count(library->index), stride = count / PER_FILE + 1;
 
 	for (size_t i = 0; i < count; i += stride) {
 		uint64_t start, end;
 
-		cfi_index_range(library->whole, i, &start, &end);
+		cfi_index_range(library->index, i, &start, &end);
 		const uint64_t at[] = {start - 1, start, start + (end - start) / 2, end - 1, end};
 
 		for (size_t k = 0; k < COUNT(at); k++)

@@ -105,7 +105,7 @@ static unsigned imports(const struct code_scan *scan, uint32_t from, const char 
 	return n;
 }
 
-static void a_scan_finds_calls(void **state)
+static void scan_finds_calls(void **state)
 {
 	struct elf_file *file = open_self();
 	struct code_scan scan;
@@ -166,7 +166,7 @@ static void functions_call_each_other(void **state)
 	code_model_free(model);
 }
 
-static uint32_t place(const struct callgraph *graph, const struct elf_file *file, uint64_t vaddr)
+static uint32_t node_at(const struct callgraph *graph, const struct elf_file *file, uint64_t vaddr)
 {
 	uint64_t offset;
 
@@ -174,7 +174,7 @@ static uint32_t place(const struct callgraph *graph, const struct elf_file *file
 	return callgraph_find(graph, location_id(elf_file_id(file), offset));
 }
 
-static void places_are_call_sites_and_instructions(void **state)
+static void nodes_are_call_sites_and_instructions(void **state)
 {
 	struct code_model *model = model_of_self();
 	struct elf_file *file = open_self();
@@ -190,13 +190,13 @@ static void places_are_call_sites_and_instructions(void **state)
 	callee = function_named(&scan, "code_callee");
 	caller = function_named(&scan, "code_caller");
 	by_pointer = function_named(&scan, "code_by_pointer");
-	leaf = place(graph, file, scan.functions[callee].start);
+	leaf = node_at(graph, file, scan.functions[callee].start);
 	assert_true(leaf != CALLGRAPH_NONE && callgraph_at(graph, leaf)->is_leaf);
 	assert_non_null(strstr(callgraph_at(graph, leaf)->name, "code_callee (self+0x"));
 	for (uint32_t c = scan.functions[caller].first_call;
 	     c < scan.functions[caller + 1].first_call; c++) {
-		uint32_t site = place(graph, file, scan.calls[c].last);
-		uint32_t at_pointer = place(graph, file, scan.functions[by_pointer].start);
+		uint32_t site = node_at(graph, file, scan.calls[c].last);
+		uint32_t at_pointer = node_at(graph, file, scan.functions[by_pointer].start);
 
 		assert_true(site != CALLGRAPH_NONE);
 		if (scan.calls[c].kind == CODE_CALL_FUNCTION && scan.calls[c].target == callee)
@@ -261,9 +261,9 @@ static void damaged_files_are_survived(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_scan_finds_calls),
+		cmocka_unit_test(scan_finds_calls),
 		cmocka_unit_test(functions_call_each_other),
-		cmocka_unit_test(places_are_call_sites_and_instructions),
+		cmocka_unit_test(nodes_are_call_sites_and_instructions),
 		cmocka_unit_test(damaged_files_are_survived),
 	};
 

@@ -273,7 +273,7 @@ static void assert_none(const struct made *m, size_t size)
 	elf_file_free(file);
 }
 
-static void test_lying_headers(void **state)
+static void test_forged_headers(void **state)
 {
 	static const uint8_t odd[] = {0x00, 0x01, 0x02, 0x0b, 0x10, 0x1c, 0x33, 0x50, 0x9b, 0xff};
 	struct made good = make(), m;
@@ -411,7 +411,7 @@ static void test_entry(void **state)
 	elf_file_free(file);
 }
 
-static void test_lying_entries(void **state)
+static void test_forged_entries(void **state)
 {
 	struct made good = make(), m;
 	struct cfi_sections sections;
@@ -485,12 +485,12 @@ int main(void)
 		cmocka_unit_test(test_far_rows),
 		cmocka_unit_test(test_own_file),
 		cmocka_unit_test(test_shrinking_file),
-		cmocka_unit_test(test_lying_headers),
+		cmocka_unit_test(test_forged_headers),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_unsorted),
 		cmocka_unit_test(test_count_beyond_bound),
 		cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_lying_entries),
+		cmocka_unit_test(test_forged_entries),
 		cmocka_unit_test(test_bounds),
 	};
 

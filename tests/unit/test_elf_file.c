@@ -80,7 +80,7 @@ static int open_made(const struct made *m, struct elf_file **ret_file)
 	return elf_file_open_memory(m, sizeof(*m), ret_file);
 }
 
-static void test_made_file(void **state)
+static void test_generated_file(void **state)
 {
 	struct made m = make();
 	struct elf_file *file = NULL;
@@ -147,7 +147,7 @@ static void test_file_ids(void **state)
 	elf_file_free(file);
 }
 
-static void test_lying_headers(void **state)
+static void test_forged_headers(void **state)
 {
 	struct made good = make(), m;
 	struct elf_file *file = (struct elf_file *)8;
@@ -177,7 +177,7 @@ static void test_lying_headers(void **state)
 #undef REFUSED
 }
 
-static void test_lying_notes(void **state)
+static void test_forged_notes(void **state)
 {
 	struct made good = make(), m;
 	struct elf_file *file = NULL;
@@ -217,12 +217,12 @@ static void test_every_prefix(void **state)
 	(void)state;
 	for (size_t size = 0; size < sizeof(m); size++) {
 		struct elf_file *file = NULL;
-		int r = elf_file_open_memory(&m, size, &file);
+		int err = elf_file_open_memory(&m, size, &file);
 
 		if (size < offsetof(struct made, abi))
-			assert_int_equal(r, -ENOEXEC);
+			assert_int_equal(err, -ENOEXEC);
 		else
-			assert_int_equal(r, 0);
+			assert_int_equal(err, 0);
 		elf_file_free(file);
 	}
 }
@@ -323,11 +323,11 @@ static void test_vdso(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made_file),
+		cmocka_unit_test(test_generated_file),
 		cmocka_unit_test(test_address_arithmetic),
 		cmocka_unit_test(test_file_ids),
-		cmocka_unit_test(test_lying_headers),
-		cmocka_unit_test(test_lying_notes),
+		cmocka_unit_test(test_forged_headers),
+		cmocka_unit_test(test_forged_notes),
 		cmocka_unit_test(test_every_prefix),
 		cmocka_unit_test(test_reads_are_bounded),
 		cmocka_unit_test(test_file_is_cut_while_open),

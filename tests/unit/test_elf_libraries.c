@@ -79,17 +79,17 @@ static void write_file(const char *name, const void *bytes, size_t len)
 
 static int look(const char *path, const char *cache)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 	struct elf_file *file;
 
 	assert_true(fd >= 0);
-	r = elf_file_open(fd, &file);
+	err = elf_file_open(fd, &file);
 	close(fd);
-	if (r < 0)
-		return r;
-	r = elf_libraries_each(file, path, cache, keep, NULL);
+	if (err < 0)
+		return err;
+	err = elf_libraries_each(file, path, cache, keep, NULL);
 	elf_file_free(file);
-	return r;
+	return err;
 }
 
 /* --- this program ---------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static int is_found(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void its_own(void **state)
+static void libraries_of_this_program(void **state)
 {
 	unsigned right = 0;
 
@@ -127,7 +127,7 @@ static void its_own(void **state)
 }
 
 /* Without a cache, the default folders are searched. */
-static void without_a_cache(void **state)
+static void default_folders_without_cache(void **state)
 {
 	unsigned right = 0;
 
@@ -184,7 +184,7 @@ static void make(int64_t search_tag)
 	strcpy(made.strings + AT_PATH, "/nowhere::$ORIGIN:${ORIGIN}/sub");
 }
 
-static void its_search_path(void **state)
+static void search_path_of_file(void **state)
 {
 	static const int64_t tags[] = {DT_RUNPATH, DT_RPATH};
 	char one[256], two[256];
@@ -234,7 +234,7 @@ static void make_cache(void)
 	strcpy(cache.strings + 100, "/etc/passwd");
 }
 
-static void the_cache(void **state)
+static void cache_of_libraries(void **state)
 {
 	char at[256];
 
@@ -265,9 +265,9 @@ static void the_cache(void **state)
 	assert_string_equal(f.path[0], "none");
 }
 
-static void tables_that_lie(void **state)
+static void forged_tables_are_harmless(void **state)
 {
-	int r;
+	int err;
 
 	(void)state;
 	make(DT_RUNPATH);
@@ -277,8 +277,8 @@ static void tables_that_lie(void **state)
 		memset((char *)&other + sizeof(made.ehdr) + i, 0xff, 4);
 		write_file("made", &other, sizeof(other));
 		f.n = 0;
-		r = look(in_folder("made"), in_folder("none"));
-		assert_true(r == 0 || r == -ENOEXEC); /* headers that lie */
+		err = look(in_folder("made"), in_folder("none"));
+		assert_true(err == 0 || err == -ENOEXEC); /* headers that lie */
 		assert_true(f.n <= 3);
 	}
 	memset(made.strings, 'x', sizeof(made.strings)); /* no end */
@@ -292,8 +292,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(its_own),   T(without_a_cache), T(its_search_path),
-		T(the_cache), T(tables_that_lie),
+		T(libraries_of_this_program),  T(default_folders_without_cache),
+		T(search_path_of_file),	       T(cache_of_libraries),
+		T(forged_tables_are_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

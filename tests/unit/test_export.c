@@ -159,7 +159,7 @@ static void test_perf_script_names_stay_in_their_line(void **state)
 	fake_free(f);
 }
 
-/* Reads a tags export back and checks that it is whole: every id is defined before it is used,
+/* Reads a tags export back and checks that it is consistent: every id is defined before it is used,
  * every tag is the chain of its parent and its location, and the counts add up. */
 struct tags_reader {
 	uint64_t locations[64], tags[64];
@@ -239,7 +239,7 @@ static void test_tags_of_a_part(void **state)
 	fake_free(f);
 }
 
-static void test_tags_tell_collisions_apart(void **state)
+static void test_colliding_tags_get_suffixes(void **state)
 {
 	struct store_reader *f = fake_small();
 	char *text, expected[80];
@@ -288,7 +288,7 @@ int main(void)
 		cmocka_unit_test(test_perf_script_names_stay_in_their_line),
 		cmocka_unit_test(test_tags),
 		cmocka_unit_test(test_tags_of_a_part),
-		cmocka_unit_test(test_tags_tell_collisions_apart),
+		cmocka_unit_test(test_colliding_tags_get_suffixes),
 		cmocka_unit_test(test_failing_output),
 	};
 

@@ -75,7 +75,7 @@ static void test_room_is_taken_from_the_start(void **state)
 	extents_free(NULL);
 }
 
-static void test_a_hole_is_filled_if_it_is_large_enough(void **state)
+static void test_first_fitting_hole_is_filled(void **state)
 {
 	struct extents *e = NULL;
 	uint32_t first;
@@ -99,7 +99,7 @@ static void test_a_hole_is_filled_if_it_is_large_enough(void **state)
 	extents_free(e);
 }
 
-static void test_what_is_not_taken_is_not_given_back(void **state)
+static void test_free_of_unused_range_is_ignored(void **state)
 {
 	struct extents *e = NULL;
 	uint32_t first;
@@ -204,8 +204,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_room_is_taken_from_the_start),
-		cmocka_unit_test(test_a_hole_is_filled_if_it_is_large_enough),
-		cmocka_unit_test(test_what_is_not_taken_is_not_given_back),
+		cmocka_unit_test(test_first_fitting_hole_is_filled),
+		cmocka_unit_test(test_free_of_unused_range_is_ignored),
 		cmocka_unit_test(test_the_largest_arrays_do_not_overflow),
 		cmocka_unit_test(test_random_takes_and_gives),
 	};

@@ -147,12 +147,12 @@ static void test_room(void **state)
 	struct flamegraph_options options = {.by = PARTITION_BY_COMMAND};
 	struct store_reader *f = fake_wide(300, 0);
 	char *text = page_of(NULL, f, &options);
-	size_t whole = strlen(text), n;
+	size_t unlimited = strlen(text), n;
 	json_t *root;
 
 	(void)state;
 	free(text);
-	options.max_bytes = whole - 3000;
+	options.max_bytes = unlimited - 3000;
 	text = page_of(NULL, f, &options);
 	assert_true(strlen(text) <= options.max_bytes);
 	root = data_of(text);

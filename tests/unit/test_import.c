@@ -106,7 +106,7 @@ static void test_processes(void **state)
 	tear_down(&f);
 }
 
-static void test_a_bpf_program_has_its_recorded_name(void **state)
+static void test_bpf_program_has_its_recorded_name(void **state)
 {
 	struct fixture f;
 	struct buf b = {0};
@@ -424,7 +424,7 @@ int main(void)
 		cmocka_unit_test(test_call_chains),
 		cmocka_unit_test(test_mappings_change),
 		cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_a_bpf_program_has_its_recorded_name),
+		cmocka_unit_test(test_bpf_program_has_its_recorded_name),
 		cmocka_unit_test(test_names_by_build_id),
 		cmocka_unit_test(test_stacks_are_walked),
 		cmocka_unit_test(test_another_architecture),

@@ -151,12 +151,12 @@ static struct totals check_file(const char *path)
 {
 	struct file f = {0};
 	struct perfdata_record record;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
 	char *error;
 
 	assert_true(fd >= 0);
 	assert_int_equal(perfdata_open(fd, &f.reader, &error), 0);
-	while ((r = perfdata_next(f.reader, &record)) == 1) {
+	while ((status = perfdata_next(f.reader, &record)) == 1) {
 		if (!f.processes)
 			open_world(&f);
 		if (record.kind == PERFDATA_SAMPLE) {
@@ -166,7 +166,7 @@ static struct totals check_file(const char *path)
 		import_stack_event(f.stack, &record);
 		assert_int_equal(import_processes_event(f.processes, &record), 0);
 	}
-	assert_int_equal(r, 0);
+	assert_int_equal(status, 0);
 	import_stack_free(f.stack);
 	origin_table_free(f.origins);
 	import_processes_free(f.processes);

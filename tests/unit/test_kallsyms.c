@@ -198,7 +198,7 @@ static void test_missing(void **state)
 }
 
 /* Without modules, notes and marks: names are found all the same. */
-static void test_bare(void **state)
+static void test_kallsyms_alone(void **state)
 {
 	struct kallsyms_options bare = {.proc_root = root, .sys_root = "/nonexistent"};
 	struct kallsyms *k = NULL;
@@ -220,12 +220,12 @@ static void test_this_machine(void **state)
 	static const struct kallsyms_options real = {"/proc", "/sys"};
 	struct kallsyms *k = NULL;
 	const struct kallsyms_part *part;
-	int r = kallsyms_load(&real, &k);
+	int err = kallsyms_load(&real, &k);
 
 	(void)state;
-	if (r == -EACCES || r == -ENOENT)
+	if (err == -EACCES || err == -ENOENT)
 		skip();
-	assert_int_equal(r, 0);
+	assert_int_equal(err, 0);
 	part = part_at(k, UINT64_C(0xffffffffffff0000), "[kernel.other]");
 	assert_int_equal(part->build_id_len, 0);
 	kallsyms_free(k);
@@ -234,9 +234,9 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),  cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_hidden), cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_bare),   cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_names),	       cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_hidden),	       cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_kallsyms_alone), cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

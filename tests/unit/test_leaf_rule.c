@@ -64,7 +64,7 @@ static void assert_plain(const char *code)
 	assert_int_equal(rule.ra_offset, -8);
 }
 
-static void a_function_is_entered(void **state)
+static void entered_function_has_rule(void **state)
 {
 	(void)state;
 	assert_plain(leaf_dummy);
@@ -73,7 +73,7 @@ static void a_function_is_entered(void **state)
 	assert_int_equal(rule_at(leaf_before + 12).cfa, STACKD_CFA_NONE);
 }
 
-static void a_stub_has_no_frame(void **state)
+static void stub_has_no_frame(void **state)
 {
 	(void)state;
 	assert_plain(leaf_stub);
@@ -81,7 +81,7 @@ static void a_stub_has_no_frame(void **state)
 	assert_int_equal(rule_at(leaf_stub + 13).cfa, STACKD_CFA_NONE);
 }
 
-static void a_function_is_left(void **state)
+static void epilogue_has_rule(void **state)
 {
 	struct stackd_rule rule = rule_at(leaf_epilogue);
 
@@ -96,9 +96,9 @@ static void a_function_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_function_is_entered),
-		cmocka_unit_test(a_stub_has_no_frame),
-		cmocka_unit_test(a_function_is_left),
+		cmocka_unit_test(entered_function_has_rule),
+		cmocka_unit_test(stub_has_no_frame),
+		cmocka_unit_test(epilogue_has_rule),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -20,18 +20,19 @@
 
 #include "sym/naming.h"
 
-#define PLACES 3
+#define FUNCTIONS 3
 
 /* Functions of three files, and where they lie in them. */
-struct place {
+struct function {
 	struct object object;
 	uint64_t offset;
 	const char *name;
 };
 
-static struct place places[PLACES];
+static struct function functions[FUNCTIONS];
 
-static void find_place(struct place *place, uint32_t number, const char *name, const void *code)
+static void find_function(struct function *function, uint32_t number, const char *name,
+			  const void *code)
 {
 	struct link_map *map;
 	uint64_t vaddr;
@@ -41,30 +42,31 @@ static void find_place(struct place *place, uint32_t number, const char *name, c
 	assert_true(dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP));
 	fd = open(*map->l_name ? map->l_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	*place = (struct place){.object = {.number = number, .kind = OBJECT_ELF}, .name = name};
-	assert_int_equal(elf_file_open(fd, &place->object.elf), 0);
+	*function =
+		(struct function){.object = {.number = number, .kind = OBJECT_ELF}, .name = name};
+	assert_int_equal(elf_file_open(fd, &function->object.elf), 0);
 	close(fd);
-	place->object.path = strdup(map->l_name);
-	assert_non_null(place->object.path);
+	function->object.path = strdup(map->l_name);
+	assert_non_null(function->object.path);
 	vaddr = (uint64_t)(uintptr_t)code - map->l_addr;
-	assert_true(elf_file_vaddr_to_offset(place->object.elf, vaddr, &place->offset));
+	assert_true(elf_file_vaddr_to_offset(function->object.elf, vaddr, &function->offset));
 }
 
 static int find_places(void **state)
 {
 	(void)state;
-	find_place(&places[0], 0, "naming_new", (const void *)(uintptr_t)naming_new);
-	find_place(&places[1], 1, "malloc", dlsym(RTLD_NEXT, "malloc"));
-	find_place(&places[2], 2, "elf_begin", dlsym(RTLD_DEFAULT, "elf_begin"));
+	find_function(&functions[0], 0, "naming_new", (const void *)(uintptr_t)naming_new);
+	find_function(&functions[1], 1, "malloc", dlsym(RTLD_NEXT, "malloc"));
+	find_function(&functions[2], 2, "elf_begin", dlsym(RTLD_DEFAULT, "elf_begin"));
 	return 0;
 }
 
 static int free_places(void **state)
 {
 	(void)state;
-	for (int i = 0; i < PLACES; i++) {
-		elf_file_free(places[i].object.elf);
-		free(places[i].object.path);
+	for (int i = 0; i < FUNCTIONS; i++) {
+		elf_file_free(functions[i].object.elf);
+		free(functions[i].object.path);
 	}
 	return 0;
 }
@@ -84,25 +86,26 @@ static int keep_last(void *arg, const struct store_line *line)
 	return 0;
 }
 
-static struct last_line ask(struct naming *naming, const struct place *place)
+static struct last_line ask(struct naming *naming, const struct function *function)
 {
-	struct store_location location = {.object = place->object.number, .offset = place->offset};
+	struct store_location location = {.object = function->object.number,
+					  .offset = function->offset};
 	struct last_line last = {.lines = 0};
 
-	assert_int_equal(naming_resolve(naming, &place->object, &location, keep_last, &last), 0);
+	assert_int_equal(naming_resolve(naming, &function->object, &location, keep_last, &last), 0);
 	return last;
 }
 
 static void check_names(size_t limit)
 {
-	struct last_line first[PLACES];
+	struct last_line first[FUNCTIONS];
 	struct naming *naming;
 
 	assert_int_equal(naming_new("/proc", &naming), 0);
 	naming_limit(naming, limit);
 	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < PLACES; i++) {
-			struct last_line now = ask(naming, &places[i]);
+		for (int i = 0; i < FUNCTIONS; i++) {
+			struct last_line now = ask(naming, &functions[i]);
 
 			if (!round)
 				first[i] = now;
@@ -111,32 +114,32 @@ static void check_names(size_t limit)
 		}
 		naming_trim(naming);
 	}
-	assert_string_equal(first[0].function, places[0].name);
-	assert_non_null(strstr(first[1].function, places[1].name));
-	assert_string_equal(first[2].function, places[2].name);
+	assert_string_equal(first[0].function, functions[0].name);
+	assert_non_null(strstr(first[1].function, functions[1].name));
+	assert_string_equal(first[2].function, functions[2].name);
 	naming_free(naming);
 }
 
-static void without_a_limit(void **state)
+static void no_limit_keeps_all(void **state)
 {
 	(void)state;
 	check_names(0);
 }
 
-static void with_room_for_none(void **state)
+static void limit_of_no_object(void **state)
 {
 	(void)state;
 	check_names(1);
 }
 
-static void with_room_for_some(void **state)
+static void limit_of_some_objects(void **state)
 {
 	(void)state;
 	check_names(2 << 20);
 }
 
 /* An object is expensive while its symbols are not there and have no room. */
-static void when_an_object_is_expensive(void **state)
+static void object_without_room_is_expensive(void **state)
 {
 	static const size_t limits[] = {0, 1, (size_t)1 << 30};
 
@@ -147,18 +150,18 @@ static void when_an_object_is_expensive(void **state)
 
 		assert_int_equal(naming_new("/proc", &naming), 0);
 		naming_limit(naming, limits[i]);
-		assert_int_equal(naming_is_expensive(naming, &places[1].object), has_no_room);
-		ask(naming, &places[1]);
-		assert_false(naming_is_expensive(naming, &places[1].object));
-		assert_int_equal(naming_is_expensive(naming, &places[0].object), has_no_room);
+		assert_int_equal(naming_is_expensive(naming, &functions[1].object), has_no_room);
+		ask(naming, &functions[1]);
+		assert_false(naming_is_expensive(naming, &functions[1].object));
+		assert_int_equal(naming_is_expensive(naming, &functions[0].object), has_no_room);
 		naming_trim(naming);
-		assert_int_equal(naming_is_expensive(naming, &places[1].object), has_no_room);
+		assert_int_equal(naming_is_expensive(naming, &functions[1].object), has_no_room);
 		naming_free(naming);
 	}
 }
 
 /* This program has line tables; without a limit, all of them are held. */
-static void what_wants_order(void **state)
+static void order_is_requested_under_limit(void **state)
 {
 	static const size_t limits[] = {0, 1, (size_t)1 << 30};
 
@@ -168,8 +171,8 @@ static void what_wants_order(void **state)
 
 		assert_int_equal(naming_new("/proc", &naming), 0);
 		naming_limit(naming, limits[i]);
-		assert_int_equal(naming_wants_order(naming, &places[0].object), limits[i] == 1);
-		assert_false(naming_wants_order(naming, &places[2].object) && limits[i] != 1);
+		assert_int_equal(naming_wants_order(naming, &functions[0].object), limits[i] == 1);
+		assert_false(naming_wants_order(naming, &functions[2].object) && limits[i] != 1);
 		naming_free(naming);
 	}
 }
@@ -177,9 +180,11 @@ static void what_wants_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_limit),    cmocka_unit_test(with_room_for_none),
-		cmocka_unit_test(with_room_for_some), cmocka_unit_test(when_an_object_is_expensive),
-		cmocka_unit_test(what_wants_order),
+		cmocka_unit_test(no_limit_keeps_all),
+		cmocka_unit_test(limit_of_no_object),
+		cmocka_unit_test(limit_of_some_objects),
+		cmocka_unit_test(object_without_room_is_expensive),
+		cmocka_unit_test(order_is_requested_under_limit),
 	};
 
 	return cmocka_run_group_tests(tests, find_places, free_places);

@@ -165,7 +165,7 @@ static void locations_wait_for_a_round(void **state)
 }
 
 /* A round of 10 ms is followed by a pause of 2 s. */
-static void a_round_pauses_for_its_cost(void **state)
+static void pause_follows_cost_of_round(void **state)
 {
 	(void)state;
 	fake.cost_ns = SECOND / 100;
@@ -227,7 +227,7 @@ static void expensive_objects_wait_for_a_minute(void **state)
 	assert_int_equal(fake.lines[1], 1);
 }
 
-static void the_end_names_all(void **state)
+static void end_names_all_locations(void **state)
 {
 	(void)state;
 	limit_symbols();
@@ -243,7 +243,7 @@ static void the_end_names_all(void **state)
 }
 
 /* Code whose name comes later than its first sample; maps are read once a second at most. */
-static void jit_code_is_asked_for_again(void **state)
+static void jit_code_is_looked_up_again(void **state)
 {
 	char path[64];
 	FILE *file;
@@ -266,7 +266,7 @@ static void jit_code_is_asked_for_again(void **state)
 	unlink(path);
 }
 
-static void an_error_is_passed_on(void **state)
+static void error_is_passed_on(void **state)
 {
 	(void)state;
 	fake.answer = -EIO;
@@ -281,10 +281,10 @@ static void an_error_is_passed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(locations_wait_for_a_round), TEST(a_round_pauses_for_its_cost),
+		TEST(locations_wait_for_a_round), TEST(pause_follows_cost_of_round),
 		TEST(no_pause_exceeds_a_minute),  TEST(expensive_objects_wait_for_a_minute),
-		TEST(the_end_names_all),	  TEST(jit_code_is_asked_for_again),
-		TEST(an_error_is_passed_on),
+		TEST(end_names_all_locations),	  TEST(jit_code_is_looked_up_again),
+		TEST(error_is_passed_on),
 	};
 
 	return cmocka_run_group_tests(tests, open_objects, close_objects);

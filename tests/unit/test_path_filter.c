@@ -100,7 +100,7 @@ static void test_names(void **state)
 
 /* A look at a sample that is left out must not make a symbol for its mark: it is done on a const
  * profile, which a second thread may be reading. */
-static void test_looking_makes_no_marks(void **state)
+static void test_filter_makes_no_symbols(void **state)
 {
 	const struct profile_filter filter = {.ignore = NAMES("[incomplete: no_recipe]")};
 	struct store_reader *f = fake_small();
@@ -129,7 +129,7 @@ static void test_times(void **state)
 	check(&(struct profile_filter){.to_ns = UINT64_MAX}, 100);
 }
 
-static void test_too_much_focus(void **state)
+static void test_number_of_focus_patterns(void **state)
 {
 	const char *many[PROFILE_MAX_FOCUS + 1];
 	struct profile_filter filter = {.focus = {many, PROFILE_MAX_FOCUS + 1}};
@@ -192,10 +192,10 @@ int main(void)
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_distances),
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_looking_makes_no_marks),
+		cmocka_unit_test(test_filter_makes_no_symbols),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_too_much_focus),
+		cmocka_unit_test(test_number_of_focus_patterns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

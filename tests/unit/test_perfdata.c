@@ -24,12 +24,12 @@ struct fixture {
 static void open_bytes(struct fixture *f, struct buf *bytes)
 {
 	char *error = NULL;
-	int r;
+	int err;
 
 	f->fd = make_fd(bytes->data, bytes->len);
 	buf_free(bytes);
-	r = perfdata_open(f->fd, &f->reader, &error);
-	if (r)
+	err = perfdata_open(f->fd, &f->reader, &error);
+	if (err)
 		fail_msg("not opened: %s", error);
 }
 
@@ -231,7 +231,7 @@ static void test_late_records_are_counted(void **state)
 }
 
 /* Many of random times, more than a block of the queue holds: nothing is lost or changed. */
-static void test_a_long_queue(void **state)
+static void test_long_queue(void **state)
 {
 	enum { COUNT = 60000 };
 	struct fixture f = {0};
@@ -353,7 +353,7 @@ static void test_mappings(void **state)
 
 /* The kernel marks records as having a build-id that have device and inode, where another event on
  * the machine has asked for build-ids. */
-static void test_a_false_mark_of_a_build_id(void **state)
+static void test_false_build_id_flag(void **state)
 {
 	static const uint8_t device_and_inode[20] = {3, 0, 0, 0, 77};
 	struct fixture f = {0};
@@ -409,7 +409,7 @@ static void test_tasks(void **state)
 }
 
 /* AUX traces, switches and kinds that are not known: over them, and counted. */
-static void test_what_is_skipped(void **state)
+static void test_skipped_records(void **state)
 {
 	static const uint32_t types[] = {PERF_RECORD_AUX, PERF_RECORD_SWITCH, 60, 200};
 	struct fixture f = {0};
@@ -530,7 +530,7 @@ static void test_the_form_for_pipes(void **state)
 }
 
 /* Through a real pipe, in pieces. */
-static void test_a_real_pipe(void **state)
+static void test_read_from_pipe(void **state)
 {
 	struct fixture f = {0};
 	struct buf bytes = {0};
@@ -561,16 +561,16 @@ int main(void)
 		cmocka_unit_test(test_registers_of_a_32_bit_task),
 		cmocka_unit_test(test_rounds_are_sorted),
 		cmocka_unit_test(test_late_records_are_counted),
-		cmocka_unit_test(test_a_long_queue),
+		cmocka_unit_test(test_long_queue),
 		cmocka_unit_test(test_events_by_identifier),
 		cmocka_unit_test(test_events_by_id),
 		cmocka_unit_test(test_mappings),
-		cmocka_unit_test(test_a_false_mark_of_a_build_id),
+		cmocka_unit_test(test_false_build_id_flag),
 		cmocka_unit_test(test_tasks),
-		cmocka_unit_test(test_what_is_skipped),
+		cmocka_unit_test(test_skipped_records),
 		cmocka_unit_test(test_features),
 		cmocka_unit_test(test_the_form_for_pipes),
-		cmocka_unit_test(test_a_real_pipe),
+		cmocka_unit_test(test_read_from_pipe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,23 +21,23 @@ static int64_t read_all(const void *bytes, size_t len, char *ret_error, size_t s
 	struct perfdata_record record;
 	struct perfdata *reader;
 	char *error = NULL;
-	int fd = make_fd(bytes, len), r = perfdata_open(fd, &reader, &error);
+	int fd = make_fd(bytes, len), status = perfdata_open(fd, &reader, &error);
 	int64_t samples = 0;
 
 	snprintf(ret_error, size, "%s", error ? error : "");
 	free(error);
-	if (r) {
+	if (status) {
 		close(fd);
-		return r;
+		return status;
 	}
-	while ((r = perfdata_next(reader, &record)) == 1)
+	while ((status = perfdata_next(reader, &record)) == 1)
 		samples += record.kind == PERFDATA_SAMPLE;
 	snprintf(ret_error, size, "%s", perfdata_error(reader));
-	if (r)
-		assert_int_equal(perfdata_next(reader, &record), r); /* and stays so */
+	if (status)
+		assert_int_equal(perfdata_next(reader, &record), status); /* and stays so */
 	perfdata_free(reader);
 	close(fd);
-	return r ? r : samples;
+	return status ? status : samples;
 }
 
 static void expect_refused(const void *bytes, size_t len, int wanted, const char *words)
@@ -106,7 +106,7 @@ static void test_cut_files(void **state)
 	assert_int_equal(read_all(bytes.data, bytes.len, error, sizeof(error)), 2);
 	for (size_t len = 0; len < bytes.len; len++) {
 		if (read_all(bytes.data, len, error, sizeof(error)) >= 0)
-			fail_msg("%zu of %zu bytes are taken for the whole", len, bytes.len);
+			fail_msg("%zu of %zu bytes were accepted", len, bytes.len);
 		assert_true(!strncmp(error, "at offset ", 10));
 	}
 	buf_free(&bytes);
@@ -118,16 +118,16 @@ static void test_cut_pipes(void **state)
 {
 	struct make m = {0};
 	struct buf bytes = {0};
-	size_t whole = 0;
+	size_t n_accepted = 0;
 	char error[512];
 	(void)state;
 
 	small(&m);
 	make_pipe(&m, &bytes);
 	for (size_t len = 0; len <= bytes.len; len++)
-		whole += read_all(bytes.data, len, error, sizeof(error)) >= 0;
+		n_accepted += read_all(bytes.data, len, error, sizeof(error)) >= 0;
 	/* Behind the header, attribute, feature, mapping and the two samples. */
-	assert_int_equal(whole, 6);
+	assert_int_equal(n_accepted, 6);
 	buf_free(&bytes);
 	make_free(&m);
 }
@@ -204,7 +204,7 @@ static void test_records(void **state)
 	expect_record_refused(PERFDATA_RECORD_EVENT_UPDATE, "of no event", zeros, 8);
 }
 
-static void test_a_record_without_a_size(void **state)
+static void test_record_without_size(void **state)
 {
 	struct make m = {0};
 	struct buf bytes = {0};
@@ -218,7 +218,7 @@ static void test_a_record_without_a_size(void **state)
 	make_free(&m);
 }
 
-static void test_events_that_cannot_be_told_apart(void **state)
+static void test_events_without_ids(void **state)
 {
 	struct make m = {0};
 	struct buf bytes = {0};
@@ -233,7 +233,7 @@ static void test_events_that_cannot_be_told_apart(void **state)
 	make_free(&m);
 }
 
-static void test_a_file_through_a_pipe(void **state)
+static void test_file_through_pipe(void **state)
 {
 	struct make m = {0};
 	struct buf bytes = {0};
@@ -344,7 +344,7 @@ static void test_compressed_and_damaged(void **state)
 }
 
 /* 64 MiB of rounds, which do nothing, in a few KiB. */
-static void test_a_bomb(void **state)
+static void test_decompression_bomb(void **state)
 {
 	struct make m = {0};
 	(void)state;
@@ -392,12 +392,12 @@ int main(void)
 		cmocka_unit_test(test_cut_pipes),
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_a_record_without_a_size),
-		cmocka_unit_test(test_events_that_cannot_be_told_apart),
-		cmocka_unit_test(test_a_file_through_a_pipe),
+		cmocka_unit_test(test_record_without_size),
+		cmocka_unit_test(test_events_without_ids),
+		cmocka_unit_test(test_file_through_pipe),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_compressed_and_damaged),
-		cmocka_unit_test(test_a_bomb),
+		cmocka_unit_test(test_decompression_bomb),
 		cmocka_unit_test(test_random_damage),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,14 +50,14 @@ static void count_branches(const struct perfdata_sample *s, struct found *f)
 static struct found read_file(const char *path)
 {
 	struct found f = {.user_min = UINT32_MAX, .min = UINT32_MAX};
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
 	struct perfdata_record record;
 	struct perfdata *reader;
 	char *error;
 
 	assert_true(fd >= 0);
 	assert_int_equal(perfdata_open(fd, &reader, &error), 0);
-	while ((r = perfdata_next(reader, &record)) == 1) {
+	while ((status = perfdata_next(reader, &record)) == 1) {
 		const struct perfdata_sample *s = &record.sample;
 
 		if (record.kind != PERFDATA_SAMPLE)
@@ -69,7 +69,7 @@ static struct found read_file(const char *path)
 		f.with_stack += s->stack_room == 8192;
 		count_branches(s, &f);
 	}
-	assert_int_equal(r, 0);
+	assert_int_equal(status, 0);
 	assert_int_equal(perfdata_counts(reader)->unknown_records, 0);
 	perfdata_free(reader);
 	close(fd);

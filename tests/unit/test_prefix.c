@@ -239,7 +239,7 @@ static void run_mode(enum stackd_prefix mode, bool counts_changes)
 	assert_int_equal(outcome.out_of_sequence, 0);
 }
 
-static void test_whole_walks_are_right(void **state)
+static void test_complete_walks_are_right(void **state)
 {
 	(void)state;
 	run_mode(STACKD_PREFIX_NONE, true);
@@ -264,9 +264,9 @@ static void test_the_verified_prefix_is_right_on_older_kernels(void **state)
 	assert_true(outcome.kept > outcome.frames / 10);
 }
 
-/* Stacks that are left to the daemon come whole, though only in part through the ring, and do not
- * disturb the walks between them. */
-static void test_copies_are_whole(void **state)
+/* Stacks that are left to the daemon arrive complete, though only in part through the ring, and do
+ * not disturb the walks between them. */
+static void test_copies_are_complete(void **state)
 {
 	(void)state;
 	has_copies = true;
@@ -290,10 +290,10 @@ static void test_guesses_are_found_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole_walks_are_right),
+		cmocka_unit_test(test_complete_walks_are_right),
 		cmocka_unit_test(test_the_verified_prefix_is_right),
 		cmocka_unit_test(test_the_verified_prefix_is_right_on_older_kernels),
-		cmocka_unit_test(test_copies_are_whole),
+		cmocka_unit_test(test_copies_are_complete),
 		cmocka_unit_test(test_guesses_are_found_wrong),
 	};
 

@@ -370,7 +370,7 @@ static void test_zombie_leader(void **state)
 	assert_int_equal(process_table_load(c->table, 8), 0);
 	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
 
-	/* A zombie as a whole has a name, and nothing else. */
+	/* A zombie process has a name, and nothing else. */
 	fixture_process(c->f, 20, 1, 600, "dead", "");
 	fixture_write_pid(c->f, 20, "stat",
 			  "20 (dead) Z 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 600 0\n");
@@ -404,7 +404,7 @@ static void test_revived(void **state)
 	free(line);
 }
 
-static void test_never_heard_of(void **state)
+static void test_unknown_process(void **state)
 {
 	struct context *c = *state;
 	char *line = maps_line(c->a, 0x10000, 0x11000);
@@ -491,7 +491,7 @@ int main(void)
 		TEST(test_load),
 		TEST(test_zombie_leader),
 		TEST(test_revived),
-		TEST(test_never_heard_of),
+		TEST(test_unknown_process),
 		TEST(test_bounded_mappings),
 		TEST(test_many_short_processes),
 	};

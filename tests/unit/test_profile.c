@@ -199,7 +199,7 @@ static void test_text_is_safe(void **state)
 	check_text("a;b\\x3b", ";\\", "a\\x3bb\\x5cx3b");
 }
 
-static void test_shares_never_lie(void **state)
+static void test_shares_are_never_rounded_to_all(void **state)
 {
 	char s[TEXT_SHARE_MAX];
 
@@ -222,7 +222,7 @@ int main(void)
 		cmocka_unit_test(test_refuses_numbers_out_of_range),
 		cmocka_unit_test(test_quality_of_reasons),
 		cmocka_unit_test(test_text_is_safe),
-		cmocka_unit_test(test_shares_never_lie),
+		cmocka_unit_test(test_shares_are_never_rounded_to_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,7 +264,7 @@ static void test_refused_rules(void **state)
 							0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01));
 }
 
-static void test_rsp_as_cfa_is_fine(void **state)
+static void test_rsp_as_cfa(void **state)
 {
 	struct recipe_table *t = compile_fde(CODE(DW_CFA_val_offset, 7, 0));
 
@@ -478,7 +478,7 @@ int main(void)
 		cmocka_unit_test(test_remember_and_restore),
 		cmocka_unit_test(test_remember_is_bounded),
 		cmocka_unit_test(test_refused_rules),
-		cmocka_unit_test(test_rsp_as_cfa_is_fine),
+		cmocka_unit_test(test_rsp_as_cfa),
 		cmocka_unit_test(test_undefined_return_address_is_the_end),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_almost_plt),

@@ -137,8 +137,8 @@ static void test_no_section_headers(void **state)
 	size_t size, count, stripped_count;
 	uint8_t *bytes = damage_load_self(&size);
 	Elf64_Ehdr *header = (void *)bytes;
-	struct recipe_table *whole = compile_bytes(bytes, size), *stripped;
-	const struct stackd_row *rows = recipe_table_rows(whole, &count), *stripped_rows;
+	struct recipe_table *table = compile_bytes(bytes, size), *stripped;
+	const struct stackd_row *rows = recipe_table_rows(table, &count), *stripped_rows;
 
 	(void)state;
 	header->e_shoff = 0;
@@ -148,7 +148,7 @@ static void test_no_section_headers(void **state)
 	assert_true(count > 100);
 	assert_int_equal(stripped_count, count);
 	assert_memory_equal(stripped_rows, rows, count * sizeof(*rows));
-	recipe_table_free(whole);
+	recipe_table_free(table);
 	recipe_table_free(stripped);
 	free(bytes);
 }
@@ -178,7 +178,7 @@ static void assert_refused(const uint8_t *bytes, size_t size, enum recipe_refusa
 	recipe_table_free(table);
 }
 
-static void test_section_that_lies(void **state)
+static void test_forged_section(void **state)
 {
 	size_t size;
 	uint8_t *bytes = damage_load_self(&size);
@@ -208,7 +208,7 @@ static void assert_headers_lie(const uint8_t *bytes, size_t size, bool do_lie)
 	recipe_table_free(table);
 }
 
-static void test_section_headers_that_lie(void **state)
+static void test_forged_section_headers(void **state)
 {
 	size_t size;
 	uint8_t *bytes = damage_load_self(&size);
@@ -357,8 +357,8 @@ int main(void)
 		cmocka_unit_test(test_own_libraries),
 		cmocka_unit_test(test_signal_trampoline),
 		cmocka_unit_test(test_no_section_headers),
-		cmocka_unit_test(test_section_that_lies),
-		cmocka_unit_test(test_section_headers_that_lie),
+		cmocka_unit_test(test_forged_section),
+		cmocka_unit_test(test_forged_section_headers),
 		cmocka_unit_test(test_extended_section_numbers),
 		cmocka_unit_test(test_compressed_debug_frame),
 		cmocka_unit_test(test_refusals_have_names),

@@ -235,7 +235,7 @@ static void test_wrong_cie_instructions(void **state)
 
 /* --- damage -------------------------------------------------------------------------------- */
 
-static void test_ranges_that_lie(void **state)
+static void test_forged_ranges(void **state)
 {
 	struct cfi_asm a = {0};
 	struct recipe_table *t;
@@ -276,7 +276,7 @@ static void test_offsets_beyond_the_limit(void **state)
 	buf_free(&a.b);
 }
 
-static void test_cie_pointers_that_lie(void **state)
+static void test_forged_cie_pointers(void **state)
 {
 	struct cfi_asm a = {.is_eh_frame = true};
 	struct recipe_table *t;
@@ -380,9 +380,9 @@ int main(void)
 		cmocka_unit_test(test_encodings),
 		cmocka_unit_test(test_cie_behind_its_fde),
 		cmocka_unit_test(test_wrong_cie_instructions),
-		cmocka_unit_test(test_ranges_that_lie),
+		cmocka_unit_test(test_forged_ranges),
 		cmocka_unit_test(test_offsets_beyond_the_limit),
-		cmocka_unit_test(test_cie_pointers_that_lie),
+		cmocka_unit_test(test_forged_cie_pointers),
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_damaged_sections),
 		cmocka_unit_test(test_section_limit),

@@ -43,7 +43,7 @@ static void test_distances(void **state)
 	recipe_rows_free(&rows);
 }
 
-static void test_what_adding_leaves_out(void **state)
+static void test_redundant_rows(void **state)
 {
 	struct recipe_rows rows = {0};
 	struct recipe_rows_reader reader;
@@ -158,7 +158,7 @@ static void test_overlay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_distances), cmocka_unit_test(test_what_adding_leaves_out),
+		cmocka_unit_test(test_distances), cmocka_unit_test(test_redundant_rows),
 		cmocka_unit_test(test_parts),	  cmocka_unit_test(test_size),
 		cmocka_unit_test(test_overlay),
 	};

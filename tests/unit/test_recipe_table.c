@@ -302,7 +302,7 @@ static void test_full_shared_rules(void **state)
 	recipe_table_free(two);
 }
 
-static void test_a_share_of_the_shared_rules(void **state)
+static void test_limited_share_of_rules(void **state)
 {
 	struct recipe_table *one = compile_rules(8, 1000), *two = compile_rules(908, 200);
 	struct stackd_row *rows = calloc(row_count(one) + row_count(two), sizeof(*rows));
@@ -340,7 +340,7 @@ int main(void)
 		cmocka_unit_test(test_more_rules_than_a_row_can_name),
 		cmocka_unit_test(test_rules_are_shared),
 		cmocka_unit_test(test_full_shared_rules),
-		cmocka_unit_test(test_a_share_of_the_shared_rules),
+		cmocka_unit_test(test_limited_share_of_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ struct world {
 	struct store_reader *f;
 	uint32_t start, in_main, work, loop, leaf, kernel; /* locations */
 	uint32_t thread, other;
-	uint32_t whole, cut, deep; /* nodes */
+	uint32_t complete, cut, deep; /* nodes */
 	uint64_t time;
 };
 
@@ -36,8 +36,8 @@ static struct world world_new(void)
 	w.thread = fake_thread(w.f, process, 12, "prog");
 	w.other = fake_thread(w.f, fake_process(w.f, 13, "else"), 13, "else");
 	w.f->processes[1].exe = "/bin/else";
-	w.whole = fake_node(w.f, fake_node(w.f, fake_node(w.f, 0, w.start), w.in_main), w.work);
-	w.whole = fake_node(w.f, fake_node(w.f, w.whole, w.loop), w.leaf);
+	w.complete = fake_node(w.f, fake_node(w.f, fake_node(w.f, 0, w.start), w.in_main), w.work);
+	w.complete = fake_node(w.f, fake_node(w.f, w.complete, w.loop), w.leaf);
 	w.cut = fake_node(w.f, fake_node(w.f, 0, w.loop), w.leaf);
 	return w;
 }
@@ -67,17 +67,17 @@ static void test_completes(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
-		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 		sample(&w, w.thread, w.cut, STACKD_END_SEGMENT);
 	}
-	sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+	sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 	p = profile_of(&w, NULL);
 	assert_int_equal(profile_totals(p)->complete, 21);
 	assert_int_equal(profile_totals(p)->reconstructed, 20);
 	assert_int_equal(profile_totals(p)->partial, 0);
 	entries = profile_entries(p, &n_entries);
 	for (size_t i = 0; i < n_entries; i++) {
-		assert_int_equal(entries[i].node, w.whole); /* no second node of that path */
+		assert_int_equal(entries[i].node, w.complete); /* no second node of that path */
 		frames = profile_frames(p, entries[i].node, entries[i].end_reason,
 					entries[i].origin, &n);
 		assert_int_equal(n, 5);
@@ -111,11 +111,11 @@ static void test_own_sources(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
-		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 		sample(&w, w.thread, w.cut, STACKD_END_STACK_CUT);
 		w.f->samples[w.f->n_samples - 1].origin = origin;
 	}
-	sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+	sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 	p = profile_of(&w, NULL);
 	entries = profile_entries(p, &n_entries);
 	for (size_t i = 0; i < n_entries; i++) {
@@ -136,7 +136,7 @@ static void test_own_sources(void **state)
 }
 
 /* A thread of another program is no evidence, and a kernel stack is never completed. */
-static void test_leaves_alone(void **state)
+static void test_other_threads_are_not_completed(void **state)
 {
 	struct world w = world_new();
 	uint32_t kernel = fake_node(w.f, 0, w.kernel);
@@ -144,7 +144,7 @@ static void test_leaves_alone(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
-		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 		sample(&w, w.other, w.cut, STACKD_END_SEGMENT);
 		sample(&w, w.thread, kernel, STACKD_END_NO_MAPPING);
 		sample(&w, w.thread, 0, STACKD_END_NO_MAPPING);
@@ -171,10 +171,10 @@ static void test_recursion(void **state)
 		node = fake_node(w.f, fake_node(w.f, node, w.work), w.loop);
 	node = fake_node(w.f, node, w.leaf);
 	for (unsigned i = 0; i < 20; i++) {
-		sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+		sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 		sample(&w, w.thread, cut, STACKD_END_SEGMENT);
 	}
-	sample(&w, w.thread, w.whole, STACKD_END_ENTRY);
+	sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 	p = profile_of(&w, NULL);
 	assert_int_equal(profile_totals(p)->reconstructed, 20);
 	profile_free(p);
@@ -188,7 +188,7 @@ static void test_recursion(void **state)
 }
 
 /* One sample; all partial; and samples at one moment. */
-static void test_little(void **state)
+static void test_few_samples(void **state)
 {
 	struct world w = world_new();
 	struct profile *p;
@@ -211,9 +211,11 @@ static void test_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_completes),    cmocka_unit_test(test_own_sources),
-		cmocka_unit_test(test_leaves_alone), cmocka_unit_test(test_recursion),
-		cmocka_unit_test(test_little),
+		cmocka_unit_test(test_completes),
+		cmocka_unit_test(test_own_sources),
+		cmocka_unit_test(test_other_threads_are_not_completed),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

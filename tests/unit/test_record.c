@@ -98,7 +98,7 @@ static void every_field_arrives(void **state)
 	record_pool_give_back(read);
 }
 
-static void time_is_the_nearest(void **state)
+static void time_is_nearest_possible(void **state)
 {
 	const uint64_t times[] = {0, 1, A_DAY, WRAP - 1, WRAP, WRAP + 1, 7 * WRAP - 1, 7 * WRAP};
 
@@ -118,7 +118,7 @@ static void time_is_the_nearest(void **state)
 	}
 }
 
-static void what_is_cut_off_is_refused(void **state)
+static void truncated_record_is_refused(void **state)
 {
 	struct stackd_header *read;
 
@@ -134,7 +134,7 @@ static void what_is_cut_off_is_refused(void **state)
 	record_pool_give_back(read);
 }
 
-static void more_than_any_walk_has_is_refused(void **state)
+static void too_many_frames_are_refused(void **state)
 {
 	size_t size = sizeof(sent.header) + UINT16_MAX + 1;
 	uint8_t *large = calloc(1, size);
@@ -182,10 +182,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_field_arrives, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(time_is_the_nearest, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_cut_off_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(more_than_any_walk_has_is_refused, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(time_is_nearest_possible, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(truncated_record_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(too_many_frames_are_refused, set_up, tear_down),
 		cmocka_unit_test(records_wait_in_their_pool),
 	};
 

@@ -138,14 +138,14 @@ static int send_walked(uint32_t file, int frames, bool heights)
 	assert_true(frames <= DEPTH + 2);
 	for (int i = 0; i < frames; i++) {
 		uint64_t address = i ? snap.expected[i] - 1 : snap.regs.r[STACKD_REG_RIP];
-		uint64_t place = (uint64_t)file << 48 | file_offset(address) |
-				 (i ? 0 : STACKD_LOCATION_EXACT);
+		uint64_t location = (uint64_t)file << 48 | file_offset(address) |
+				    (i ? 0 : STACKD_LOCATION_EXACT);
 		uint32_t height = 1000 - 32 * (uint32_t)(frames - i);
 
 		if (heights)
 			at = put(at, &height, sizeof(height));
 		at = put(at, &mark, sizeof(mark));
-		at = put(at, &place, sizeof(place));
+		at = put(at, &location, sizeof(location));
 	}
 	if (heights)
 		at = put(at, &(uint32_t){8}, sizeof(uint32_t));
@@ -205,20 +205,20 @@ static void calls_among_the_records_are_theirs(bool heights)
 	batch_free(batch);
 }
 
-static void a_copied_stack_with_branches(void **state)
+static void copied_stack_with_branches(void **state)
 {
 	(void)state;
 	calls_among_the_records_are_theirs(false);
 }
 
-static void a_copied_stack_with_branches_and_heights(void **state)
+static void copied_stack_with_branches_and_heights(void **state)
 {
 	(void)state;
 	calls_among_the_records_are_theirs(true);
 }
 
 /* The kernel half saw the top alone: what the records have beyond it is added at the root. */
-static void a_short_walk_goes_on_by_branches(bool heights)
+static void check_short_walk_is_extended(bool heights)
 {
 	struct recorder_counts counts;
 	struct origin origin;
@@ -250,16 +250,16 @@ static void a_short_walk_goes_on_by_branches(bool heights)
 	assert_int_equal(counts.end_reasons[STACKD_END_LOST_RECORD], 0);
 }
 
-static void a_walk_with_branches(void **state)
+static void walk_with_branches(void **state)
 {
 	(void)state;
-	a_short_walk_goes_on_by_branches(false);
+	check_short_walk_is_extended(false);
 }
 
-static void a_walk_with_branches_and_heights(void **state)
+static void walk_with_branches_and_heights(void **state)
 {
 	(void)state;
-	a_short_walk_goes_on_by_branches(true);
+	check_short_walk_is_extended(true);
 }
 
 /* Another thread's, or none at all: every frame is as the walk found it. */
@@ -277,7 +277,7 @@ static void without_branches_frames_are_walked(void **state)
 	batch_free(batch);
 }
 
-static void a_height_is_kept(void **state)
+static void height_is_kept(void **state)
 {
 	struct origin origin;
 	struct batch *batch;
@@ -296,12 +296,12 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(a_copied_stack_with_branches),
-		T(a_copied_stack_with_branches_and_heights),
-		T(a_walk_with_branches),
-		T(a_walk_with_branches_and_heights),
+		T(copied_stack_with_branches),
+		T(copied_stack_with_branches_and_heights),
+		T(walk_with_branches),
+		T(walk_with_branches_and_heights),
 		T(without_branches_frames_are_walked),
-		T(a_height_is_kept),
+		T(height_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

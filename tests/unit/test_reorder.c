@@ -145,7 +145,7 @@ static void test_the_first_and_the_last_moment(void **state)
 	reorder_free(q);
 }
 
-static void test_a_full_queue_is_freed_with_what_waits(void **state)
+static void test_full_queue_is_freed_with_its_entries(void **state)
 {
 	struct reorder *q = NULL;
 
@@ -231,7 +231,7 @@ int main(void)
 		cmocka_unit_test(test_events_come_before_samples_of_the_same_time),
 		cmocka_unit_test(test_late_items_are_counted_and_handed_out),
 		cmocka_unit_test(test_the_first_and_the_last_moment),
-		cmocka_unit_test(test_a_full_queue_is_freed_with_what_waits),
+		cmocka_unit_test(test_full_queue_is_freed_with_its_entries),
 		cmocka_unit_test(test_random_rounds),
 	};
 

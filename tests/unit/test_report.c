@@ -487,12 +487,12 @@ static void test_failing_output(void **state)
 	assert_int_equal(profile_new(f, NULL, &p), 0);
 	for (int i = 0; i < 4; i++) {
 		FILE *full = fopen("/dev/full", "w");
-		int r = i == 0	 ? report_write_text(p, &options, full)
-			: i == 1 ? report_write_json(p, &options, full)
-			: i == 2 ? report_write_stats_json(p, full)
-				 : report_write_stats_text(p, full);
+		int err = i == 0   ? report_write_text(p, &options, full)
+			  : i == 1 ? report_write_json(p, &options, full)
+			  : i == 2 ? report_write_stats_json(p, full)
+				   : report_write_stats_text(p, full);
 
-		assert_int_equal(r, -EIO);
+		assert_int_equal(err, -EIO);
 		fclose(full);
 	}
 	profile_free(p);

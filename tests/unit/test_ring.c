@@ -113,7 +113,7 @@ static int each(void *arg, void *data, size_t size)
 	return f->answer;
 }
 
-static void is_empty_at_first(void **state)
+static void ring_starts_empty(void **state)
 {
 	struct fake *f = *state;
 
@@ -121,7 +121,7 @@ static void is_empty_at_first(void **state)
 }
 
 /* Small and large ones, beyond a window's size, ten times around. */
-static void comes_round(void **state)
+static void ring_wraps(void **state)
 {
 	struct fake *f = *state;
 	uint64_t in = 0;
@@ -157,7 +157,7 @@ static size_t mapped_bytes(void)
 	return bytes;
 }
 
-static void shows_no_more_than_a_window(void **state)
+static void ring_maps_one_window(void **state)
 {
 	struct fake *f = *state;
 	size_t before = mapped_bytes();
@@ -168,7 +168,7 @@ static void shows_no_more_than_a_window(void **state)
 	assert_true(mapped_bytes() - before <= DATA_BYTES / 4 + PAGE);
 }
 
-static void waits_for_what_is_being_written(void **state)
+static void ring_waits_for_busy_record(void **state)
 {
 	struct fake *f = *state;
 	uint64_t at;
@@ -182,7 +182,7 @@ static void waits_for_what_is_being_written(void **state)
 	assert_int_equal(ring_drain(f->ring, each, f), 2);
 }
 
-static void leaves_out_what_was_given_up(void **state)
+static void discarded_records_are_skipped(void **state)
 {
 	struct fake *f = *state;
 
@@ -193,7 +193,7 @@ static void leaves_out_what_was_given_up(void **state)
 	assert_int_equal(*f->consumer, f->written);
 }
 
-static void stops_when_told(void **state)
+static void ring_stops_on_request(void **state)
 {
 	struct fake *f = *state;
 
@@ -209,12 +209,12 @@ static void stops_when_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(is_empty_at_first, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(comes_round, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(shows_no_more_than_a_window, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(waits_for_what_is_being_written, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(leaves_out_what_was_given_up, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stops_when_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ring_starts_empty, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ring_wraps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ring_maps_one_window, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ring_waits_for_busy_record, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(discarded_records_are_skipped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ring_stops_on_request, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

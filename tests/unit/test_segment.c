@@ -137,7 +137,7 @@ static void check_anchors(void)
 	expect(&taken, 1, false);
 }
 
-static void test_segments_with_new_ends_are_walked_whole(void **state)
+static void test_segments_with_new_ends_are_extended(void **state)
 {
 	(void)state;
 	prefix_mode = STACKD_PREFIX_NONE;
@@ -162,7 +162,7 @@ static void test_segments_with_new_ends_are_walked_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segments_with_new_ends_are_walked_whole),
+		cmocka_unit_test(test_segments_with_new_ends_are_extended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,7 +232,7 @@ static void check_case(struct literal_sample *s, uint32_t n)
 
 /* Random segments of few routines, where recursion and accidents abound; and segments cut from
  * the paths of a tree, as the paper has them. */
-static void servat_is_as_the_literal_one(void **state)
+static void servat_matches_literal_algorithm(void **state)
 {
 	static struct literal_sample s[MAX_SAMPLES];
 
@@ -273,7 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(servat_worked_example),
 		cmocka_unit_test(servat_selection),
-		cmocka_unit_test(servat_is_as_the_literal_one),
+		cmocka_unit_test(servat_matches_literal_algorithm),
 		cmocka_unit_test(servat_bad_input),
 	};
 

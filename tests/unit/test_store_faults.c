@@ -295,12 +295,12 @@ static void faults_fill_and_free(const char *path, const char *ballast)
 	struct store_writer *w;
 	char *error = NULL;
 	int64_t first = fixture_record(path, &f);
-	int r = 0;
+	int err = 0;
 
 	CHILD_CHECK(store_writer_new(path, &info, &w, &error) == 0);
 	fixture_put(&g, w, 100);
-	r = store_writer_commit(w, &info);
-	CHILD_CHECK(r == -ENOSPC);
+	err = store_writer_commit(w, &info);
+	CHILD_CHECK(err == -ENOSPC);
 	CHILD_CHECK(strlen(store_writer_error(w)) > 0);
 	CHILD_CHECK(store_writer_commit(w, &info) == -ENOSPC);
 	CHILD_CHECK(faults_samples(&f, path, first) == f.n_samples);
@@ -395,10 +395,10 @@ static void faults_become_nobody(void)
 static int faults_try(const char *path, char **ret_error)
 {
 	struct store_reader *r = NULL;
-	int e = store_reader_open(path, 0, &r, ret_error);
+	int err = store_reader_open(path, 0, &r, ret_error);
 
 	store_reader_close(r);
-	return e;
+	return err;
 }
 
 static void faults_nobody_reads(const char *path)

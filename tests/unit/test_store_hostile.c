@@ -112,19 +112,19 @@ static int hostile_try(const char *path)
 	struct store_reader *r = NULL;
 	char *error = NULL;
 	uint64_t last = 0;
-	int e = store_reader_open(path, 0, &r, &error);
+	int err = store_reader_open(path, 0, &r, &error);
 
-	if (e < 0) {
+	if (err < 0) {
 		assert_non_null(error);
 		assert_non_null(strstr(error, path));
 		free(error);
-		return e;
+		return err;
 	}
 	assert_null(error);
 	hostile_use(store_reader_tables(r));
-	e = store_reader_samples(r, hostile_each, &last);
+	err = store_reader_samples(r, hostile_each, &last);
 	store_reader_close(r);
-	return e;
+	return err;
 }
 
 /* --- other files ---------------------------------------------------------------------------- */
@@ -318,21 +318,21 @@ static void hostile_cut(void **state)
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *cut = fixture_path(folder, "cut.db");
 	struct fixture f = fixture_make(3000, 2000, 31);
-	struct hostile_file whole;
+	struct hostile_file good;
 	unsigned valid = 0, tried = 0;
 
 	(void)state;
 	fixture_record(path, &f);
-	whole = hostile_read(path);
-	for (size_t len = 0; len < whole.len; len += len < 200 ? 9 : 997) {
+	good = hostile_read(path);
+	for (size_t len = 0; len < good.len; len += len < 200 ? 9 : 997) {
 		hostile_unlink(cut);
-		hostile_write(cut, whole.bytes, len);
+		hostile_write(cut, good.bytes, len);
 		valid += hostile_try(cut) == 0;
 		tried++;
 	}
 	assert_true(tried > 50);
 	assert_int_equal(valid, 0);
-	free(whole.bytes);
+	free(good.bytes);
 	free(path);
 	free(cut);
 	fixture_free(&f);
@@ -344,12 +344,12 @@ static void hostile_flipped(void **state)
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *bad = fixture_path(folder, "bad.db");
 	struct fixture f = fixture_make(1500, 800, 32);
-	struct hostile_file whole;
+	struct hostile_file good;
 	unsigned errors = 0;
 
 	(void)state;
 	fixture_record(path, &f);
-	whole = hostile_read(path);
+	good = hostile_read(path);
 	fixture_seed = 33;
 	for (unsigned round = 0; round < 700; round++) {
 		uint8_t saved[4];
@@ -357,21 +357,21 @@ static void hostile_flipped(void **state)
 
 		/* most flips go where the structure is: the starts of pages */
 		for (unsigned i = 0; i < 4; i++) {
-			at[i] = fixture_random(whole.len);
+			at[i] = fixture_random(good.len);
 			if (round % 2)
 				at[i] = at[i] / 4096 * 4096 + fixture_random(120);
-			at[i] = at[i] < whole.len ? at[i] : 0;
-			saved[i] = whole.bytes[at[i]];
-			whole.bytes[at[i]] ^= (uint8_t)(1u << fixture_random(8));
+			at[i] = at[i] < good.len ? at[i] : 0;
+			saved[i] = good.bytes[at[i]];
+			good.bytes[at[i]] ^= (uint8_t)(1u << fixture_random(8));
 		}
 		hostile_unlink(bad);
-		hostile_write(bad, whole.bytes, whole.len);
+		hostile_write(bad, good.bytes, good.len);
 		errors += hostile_try(bad) < 0;
 		for (unsigned i = 4; i-- > 0;)
-			whole.bytes[at[i]] = saved[i];
+			good.bytes[at[i]] = saved[i];
 	}
 	assert_true(errors > 100);
-	free(whole.bytes);
+	free(good.bytes);
 	free(path);
 	free(bad);
 	fixture_free(&f);
@@ -385,21 +385,21 @@ static void hostile_written(void **state)
 	char *bad = fixture_path(folder, "bad.db");
 	struct fixture f = fixture_make(300, 100, 34);
 	struct store_recording info = fixture_info();
-	struct hostile_file whole;
+	struct hostile_file good;
 
 	(void)state;
 	fixture_record(path, &f);
-	whole = hostile_read(path);
+	good = hostile_read(path);
 	fixture_seed = 35;
 	for (unsigned round = 0; round < 100; round++) {
-		size_t at = fixture_random(whole.len) / 4096 * 4096 + fixture_random(120);
+		size_t at = fixture_random(good.len) / 4096 * 4096 + fixture_random(120);
 		struct store_writer *w = NULL;
-		uint8_t saved = whole.bytes[at];
+		uint8_t saved = good.bytes[at];
 
-		whole.bytes[at] ^= (uint8_t)(1u << fixture_random(8));
+		good.bytes[at] ^= (uint8_t)(1u << fixture_random(8));
 		hostile_unlink(bad);
-		hostile_write(bad, whole.bytes, whole.len);
-		whole.bytes[at] = saved;
+		hostile_write(bad, good.bytes, good.len);
+		good.bytes[at] = saved;
 		if (store_writer_new(bad, &info, &w, NULL) < 0)
 			continue;
 		store_writer_counter(w, "entry", 1);
@@ -407,7 +407,7 @@ static void hostile_written(void **state)
 		store_writer_retain(w, 1, 1);
 		store_writer_free(w);
 	}
-	free(whole.bytes);
+	free(good.bytes);
 	free(path);
 	free(bad);
 	fixture_free(&f);
@@ -464,25 +464,25 @@ static void hostile_traps(void **state)
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *bad = fixture_path(folder, "bad.db");
 	struct fixture f = fixture_make(1000, 500, 36);
-	struct hostile_file whole;
+	struct hostile_file good;
 
 	(void)state;
 	fixture_record(path, &f);
-	whole = hostile_read(path);
-	hostile_write(bad, whole.bytes, whole.len);
+	good = hostile_read(path);
+	hostile_write(bad, good.bytes, good.len);
 	assert_int_equal(hostile_try(bad), 0);
 	for (unsigned i = 0; i < sizeof(hostile_sql) / sizeof(*hostile_sql); i++) {
-		int e;
+		int err;
 
 		hostile_unlink(bad);
-		hostile_write(bad, whole.bytes, whole.len);
+		hostile_write(bad, good.bytes, good.len);
 		hostile_execute(bad, hostile_sql[i]);
-		e = hostile_try(bad);
-		if (e != -EBADMSG)
-			print_error("%d after %s\n", e, hostile_sql[i]);
-		assert_int_equal(e, -EBADMSG);
+		err = hostile_try(bad);
+		if (err != -EBADMSG)
+			print_error("%d after %s\n", err, hostile_sql[i]);
+		assert_int_equal(err, -EBADMSG);
 	}
-	free(whole.bytes);
+	free(good.bytes);
 	free(path);
 	free(bad);
 	fixture_free(&f);

@@ -35,7 +35,7 @@ static void test_inlined_calls(void **state)
 	}
 }
 
-static void test_little_room(void **state)
+static void test_few_frames(void **state)
 {
 	struct symbolizer_frame frames[FRAMES] = {0};
 	struct opened o;
@@ -375,7 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inlined_calls),
-		cmocka_unit_test(test_little_room),
+		cmocka_unit_test(test_few_frames),
 		cmocka_unit_test(test_without_lines),
 		cmocka_unit_test(test_starts_alone),
 		cmocka_unit_test(test_dwarf_names_functions),

@@ -120,8 +120,8 @@ static void test_flipped_bytes_compressed(void **state)
 	flip_rounds("-gdwarf-5 -gz", rounds(), 3);
 }
 
-/* Section by section: its whole content replaced, its size and offset made absurd. */
-static void test_lying_sections(void **state)
+/* Section by section: all of its content replaced, its size and offset made absurd. */
+static void test_forged_sections(void **state)
 {
 	static const uint64_t absurd[] = {
 		0, 1, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_MAX - 24, 0x100000000};
@@ -150,7 +150,7 @@ int main(void)
 		cmocka_unit_test(test_flipped_bytes_dwarf_5),
 		cmocka_unit_test(test_flipped_bytes_dwarf_4),
 		cmocka_unit_test(test_flipped_bytes_compressed),
-		cmocka_unit_test(test_lying_sections),
+		cmocka_unit_test(test_forged_sections),
 	};
 
 	return cmocka_run_group_tests(tests, program_setup, program_teardown);

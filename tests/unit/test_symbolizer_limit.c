@@ -108,7 +108,7 @@ static size_t bytes_in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-static void names_stay(void **state)
+static void limit_changes_no_name(void **state)
 {
 	static const size_t limits[] = {1, 50000, 1 << 30};
 	struct opened o = open_self(0);
@@ -131,7 +131,7 @@ static void names_stay(void **state)
 	buf_free(&expected);
 }
 
-static void names_stay_in_any_order(void **state)
+static void limit_changes_no_name_in_any_order(void **state)
 {
 	struct opened with = open_self(1), without = open_self(0);
 	uint64_t size = text_end - text_start;
@@ -153,7 +153,7 @@ static void names_stay_in_any_order(void **state)
 	close_opened(&without);
 }
 
-static void less_is_held(void **state)
+static void limit_reduces_memory(void **state)
 {
 	size_t before, held[2];
 
@@ -178,9 +178,9 @@ static void less_is_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_stay),
-		cmocka_unit_test(names_stay_in_any_order),
-		cmocka_unit_test(less_is_held),
+		cmocka_unit_test(limit_changes_no_name),
+		cmocka_unit_test(limit_changes_no_name_in_any_order),
+		cmocka_unit_test(limit_reduces_memory),
 	};
 
 	return cmocka_run_group_tests_name("symbolizer_limit", tests, find_text, NULL);

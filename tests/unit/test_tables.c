@@ -152,7 +152,7 @@ static void test_rows_are_given_back_after_a_grace_period(void **state)
 	drop_tables(t);
 }
 
-static void test_time_has_to_do_where_there_is_no_grace_period(void **state)
+static void test_time_replaces_grace_period(void **state)
 {
 	struct tables *t = make_tables(20);
 	uint32_t first;
@@ -185,7 +185,7 @@ static void test_all_victims_of_a_request_are_the_least_used(void **state)
 	drop_tables(t);
 }
 
-static void test_none_goes_for_what_never_fits(void **state)
+static void test_oversized_request_evicts_nothing(void **state)
 {
 	struct tables *t = make_tables(30);
 	uint32_t first;
@@ -214,7 +214,7 @@ static struct recipe_table *make_table(uint32_t from, uint32_t count)
 
 /* A walk that has read n_chunks before a table comes, and is_loaded after it, must not take the
  * file for one without recipes. */
-static void test_a_file_with_rows_is_never_an_empty_one(void **state)
+static void test_file_with_rows_is_never_empty(void **state)
 {
 	struct tables *t = make_tables(4000);
 	struct recipe_table *table = make_table(8, 100), *empty = make_table(8, 0);
@@ -335,10 +335,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_are_given_back_after_a_grace_period),
-		cmocka_unit_test(test_time_has_to_do_where_there_is_no_grace_period),
+		cmocka_unit_test(test_time_replaces_grace_period),
 		cmocka_unit_test(test_all_victims_of_a_request_are_the_least_used),
-		cmocka_unit_test(test_none_goes_for_what_never_fits),
-		cmocka_unit_test(test_a_file_with_rows_is_never_an_empty_one),
+		cmocka_unit_test(test_oversized_request_evicts_nothing),
+		cmocka_unit_test(test_file_with_rows_is_never_empty),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),

@@ -61,7 +61,7 @@ static void teach(struct tag_book *book, uint32_t program, uint64_t tag, uint32_
 	assert_int_equal(tag_book_teach(book, program, tag, &meaning), 0);
 }
 
-static void what_was_taught_is_known(void **state)
+static void learned_tag_is_known(void **state)
 {
 	struct tag_book *book = NULL;
 
@@ -81,7 +81,7 @@ static void what_was_taught_is_known(void **state)
 }
 
 /* Never more than there is room for, and what is on its way is still understood. */
-static void a_full_book_starts_anew(void **state)
+static void full_book_is_emptied(void **state)
 {
 	struct tag_book *book = NULL;
 
@@ -104,7 +104,7 @@ static void a_full_book_starts_anew(void **state)
 	tag_book_free(book);
 }
 
-static void without_a_kernel_half(void **state)
+static void book_works_without_kernel_half(void **state)
 {
 	struct tag_book *book = NULL;
 
@@ -122,9 +122,9 @@ static void without_a_kernel_half(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_taught_is_known),
-		cmocka_unit_test(a_full_book_starts_anew),
-		cmocka_unit_test(without_a_kernel_half),
+		cmocka_unit_test(learned_tag_is_known),
+		cmocka_unit_test(full_book_is_emptied),
+		cmocka_unit_test(book_works_without_kernel_half),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,32 +72,32 @@ static void listed_functions_are_found(void **state)
 {
 	struct elf_file *file = assemble("listed.so", list, "");
 	struct tagged_functions *functions = NULL;
-	struct tagged_code place = {0};
+	struct tagged_code code = {0};
 
 	(void)state;
 	assert_int_equal(tagged_functions_new(file, &functions), 0);
-	assert_true(tagged_functions_find(functions, vaddr_of(file, "kept_in"), &place));
-	assert_int_equal(place.id, 11);
-	assert_int_equal(place.entry, vaddr_of(file, "kept"));
-	assert_int_equal(place.start, place.entry);
-	assert_int_equal(place.end, vaddr_of(file, "left"));
-	assert_false(place.is_root);
-	assert_true(tagged_functions_find(functions, vaddr_of(file, "root"), &place));
-	assert_int_equal(place.id, 33);
-	assert_true(place.is_root);
-	assert_true(tagged_functions_find(functions, vaddr_of(file, "kept_cold_in"), &place));
-	assert_int_equal(place.id, 11);
-	assert_int_equal(place.entry, vaddr_of(file, "kept"));
-	assert_int_equal(place.start, vaddr_of(file, "kept.cold"));
-	assert_false(tagged_functions_find(functions, vaddr_of(file, "left"), &place));
-	assert_false(tagged_functions_find(functions, vaddr_of(file, "other"), &place));
-	assert_false(tagged_functions_find(functions, 0, &place));
-	assert_false(tagged_functions_find(functions, UINT64_MAX, &place));
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "kept_in"), &code));
+	assert_int_equal(code.id, 11);
+	assert_int_equal(code.entry, vaddr_of(file, "kept"));
+	assert_int_equal(code.start, code.entry);
+	assert_int_equal(code.end, vaddr_of(file, "left"));
+	assert_false(code.is_root);
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "root"), &code));
+	assert_int_equal(code.id, 33);
+	assert_true(code.is_root);
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "kept_cold_in"), &code));
+	assert_int_equal(code.id, 11);
+	assert_int_equal(code.entry, vaddr_of(file, "kept"));
+	assert_int_equal(code.start, vaddr_of(file, "kept.cold"));
+	assert_false(tagged_functions_find(functions, vaddr_of(file, "left"), &code));
+	assert_false(tagged_functions_find(functions, vaddr_of(file, "other"), &code));
+	assert_false(tagged_functions_find(functions, 0, &code));
+	assert_false(tagged_functions_find(functions, UINT64_MAX, &code));
 	tagged_functions_free(functions);
 	elf_file_free(file);
 }
 
-static void windows_are_where_the_tag_changes(void **state)
+static void windows_cover_tag_changes(void **state)
 {
 	struct elf_file *file = assemble("windows.so", list, "");
 	struct tagged_functions *functions = NULL;
@@ -116,15 +116,15 @@ static void windows_are_where_the_tag_changes(void **state)
 static void check_hooked(const struct elf_file *file)
 {
 	struct tagged_functions *functions = NULL;
-	struct tagged_code place;
+	struct tagged_code code;
 	uint64_t at = program_offset(file, "other");
 
 	assert_int_equal(tagged_functions_new(file, &functions), 0);
-	assert_true(tagged_functions_find(functions, vaddr_of(file, "other") + 1, &place));
-	assert_int_equal(place.entry, vaddr_of(file, "other"));
+	assert_true(tagged_functions_find(functions, vaddr_of(file, "other") + 1, &code));
+	assert_int_equal(code.entry, vaddr_of(file, "other"));
 	assert_int_equal(tagged_functions_file_id(file), elf_file_id(file));
-	assert_int_equal(place.id, hash_mix64(hash_mix64(elf_file_id(file)) + at));
-	assert_false(tagged_functions_find(functions, vaddr_of(file, "left"), &place));
+	assert_int_equal(code.id, hash_mix64(hash_mix64(elf_file_id(file)) + at));
+	assert_false(tagged_functions_find(functions, vaddr_of(file, "left"), &code));
 	assert_false(tagged_functions_is_runtime(functions, vaddr_of(file, "other")));
 	tagged_functions_free(functions);
 }
@@ -141,14 +141,14 @@ static void hooked_files_have_no_list(void **state)
 }
 
 /* A static program holds the runtime, whose functions keep no tag. */
-static void the_runtime_is_not_hooked(void **state)
+static void runtime_is_not_hooked(void **state)
 {
 	static const char hooks[] = "	.text\n	.globl __cyg_profile_func_enter\n"
 				    "	.type __cyg_profile_func_enter, @function\n"
 				    "__cyg_profile_func_enter:	.cfi_startproc\n"
 				    "	ret\n	.cfi_endproc\n";
 	struct tagged_functions *functions = NULL;
-	struct tagged_code place;
+	struct tagged_code code;
 	struct elf_file *file;
 	char text[1024];
 	uint64_t at;
@@ -161,7 +161,7 @@ static void the_runtime_is_not_hooked(void **state)
 	assert_int_equal(tagged_functions_new(file, &functions), 0);
 	at = vaddr_of(file, "__cyg_profile_func_enter");
 	assert_true(tagged_functions_is_runtime(functions, at));
-	assert_false(tagged_functions_find(functions, at, &place));
+	assert_false(tagged_functions_find(functions, at, &code));
 	tagged_functions_free(functions);
 	elf_file_free(file);
 }
@@ -204,7 +204,7 @@ static void ordinary_files_keep_none(void **state)
 	elf_file_free(file);
 }
 
-static void the_note_says_where(void **state)
+static void note_gives_address(void **state)
 {
 	struct elf_file *file;
 	char text[512];
@@ -226,7 +226,7 @@ static void the_note_says_where(void **state)
 static void ask(const struct elf_file *file)
 {
 	struct tagged_functions *functions = NULL;
-	struct tagged_code place;
+	struct tagged_code code;
 	uint64_t word;
 
 	tagged_functions_note(file, &word);
@@ -234,15 +234,15 @@ static void ask(const struct elf_file *file)
 	if (tagged_functions_new(file, &functions))
 		return;
 	for (uint64_t vaddr = 0; vaddr < 0x3000; vaddr += 61) {
-		if (tagged_functions_find(functions, vaddr, &place))
-			assert_true(place.start <= vaddr && vaddr < place.end);
+		if (tagged_functions_find(functions, vaddr, &code))
+			assert_true(code.start <= vaddr && vaddr < code.end);
 		tagged_functions_is_window(functions, vaddr);
 		tagged_functions_is_runtime(functions, vaddr);
 	}
 	tagged_functions_free(functions);
 }
 
-static void damage_does_no_harm(void **state)
+static void damaged_files_are_harmless(void **state)
 {
 	struct elf_file *file, *damaged;
 	char text[2048], path[256];
@@ -285,13 +285,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listed_functions_are_found),
-		cmocka_unit_test(windows_are_where_the_tag_changes),
+		cmocka_unit_test(windows_cover_tag_changes),
 		cmocka_unit_test(hooked_files_have_no_list),
-		cmocka_unit_test(the_runtime_is_not_hooked),
+		cmocka_unit_test(runtime_is_not_hooked),
 		cmocka_unit_test(files_without_build_id_have_an_id),
 		cmocka_unit_test(ordinary_files_keep_none),
-		cmocka_unit_test(the_note_says_where),
-		cmocka_unit_test(damage_does_no_harm),
+		cmocka_unit_test(note_gives_address),
+		cmocka_unit_test(damaged_files_are_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, program_setup, program_teardown);

@@ -159,7 +159,7 @@ static struct tag_path take(uint32_t program, uint64_t tag, const char *leaf)
 
 /* --- judging --------------------------------------------------------------------------------- */
 
-static void a_walk_that_fits_is_learned(void **state)
+static void matching_walk_is_learned(void **state)
 {
 	(void)state;
 	learn(f.both, "inner_in");
@@ -171,7 +171,7 @@ static void a_walk_that_fits_is_learned(void **state)
 	assert_int_equal(known, 1);
 }
 
-static void a_frame_too_many_or_too_few_is_wrong(void **state)
+static void extra_or_missing_frame_is_wrong(void **state)
 {
 	const struct stackd_tag_record record = {.program = 1, .tag = f.both};
 	uint32_t leaf = at("inner_in", false);
@@ -191,7 +191,7 @@ static void a_frame_too_many_or_too_few_is_wrong(void **state)
 }
 
 /* Before a function has set its tag, or after it gave it back: what is learned is its caller's. */
-static void entering_and_leaving_is_told_apart(void **state)
+static void caller_has_tag_in_prologue_and_epilogue(void **state)
 {
 	(void)state;
 	learn(f.only_outer, "inner");
@@ -205,7 +205,7 @@ static void entering_and_leaving_is_told_apart(void **state)
 	assert_int_equal(counts().learned, 2);
 }
 
-static void a_walk_that_is_cut_says_nothing(void **state)
+static void cut_walk_is_not_judged(void **state)
 {
 	const struct stackd_tag_record record = {.program = 1, .tag = 12345};
 	uint32_t leaf = at("inner_in", false);
@@ -216,7 +216,7 @@ static void a_walk_that_is_cut_says_nothing(void **state)
 	assert_int_equal(counts().wrong + counts().learned, 0);
 }
 
-static void a_judge_learns_nothing(void **state)
+static void judge_learns_nothing(void **state)
 {
 	(void)state;
 	use(true);
@@ -229,7 +229,7 @@ static void a_judge_learns_nothing(void **state)
 
 /* --- taking ---------------------------------------------------------------------------------- */
 
-static void a_known_tag_gives_the_path(void **state)
+static void known_tag_gives_path(void **state)
 {
 	const struct trie_node *node;
 	struct tag_path path;
@@ -248,7 +248,7 @@ static void a_known_tag_gives_the_path(void **state)
 	assert_int_equal(counts().unknown, 0);
 }
 
-static void an_unknown_tag_stands_for_itself(void **state)
+static void unknown_tag_is_its_own_path(void **state)
 {
 	struct tag_path path;
 
@@ -270,13 +270,13 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(a_walk_that_fits_is_learned),
-		T(a_frame_too_many_or_too_few_is_wrong),
-		T(entering_and_leaving_is_told_apart),
-		T(a_walk_that_is_cut_says_nothing),
-		T(a_judge_learns_nothing),
-		T(a_known_tag_gives_the_path),
-		T(an_unknown_tag_stands_for_itself),
+		T(matching_walk_is_learned),
+		T(extra_or_missing_frame_is_wrong),
+		T(caller_has_tag_in_prologue_and_epilogue),
+		T(cut_walk_is_not_judged),
+		T(judge_learns_nothing),
+		T(known_tag_gives_path),
+		T(unknown_tag_is_its_own_path),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, program_teardown);

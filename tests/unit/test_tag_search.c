@@ -236,7 +236,7 @@ static void equal_ids_stay_bounded(void **state)
 	callgraph_free(graph);
 }
 
-static void an_unmodelled_call_is_marked(void **state)
+static void unmodelled_call_is_marked(void **state)
 {
 	struct random_source random = {3};
 	struct callgraph *graph = random_graph(&random, 100, 4);
@@ -357,7 +357,7 @@ static void decoded_paths_help_the_next(void **state)
 }
 
 /* One budget for many: what is left over by tags that are near known paths finds the first ones. */
-static void a_batch_shares_its_budget(void **state)
+static void batch_shares_its_budget(void **state)
 {
 	enum { TAGS = 40, LENGTH = 12, SHARED = 9 };
 	struct random_source random = {11};
@@ -397,7 +397,7 @@ static void a_batch_shares_its_budget(void **state)
 	callgraph_free(graph);
 }
 
-static void graphs_say_no(void **state)
+static void invalid_graphs_are_refused(void **state)
 {
 	struct callgraph *graph = new_graph();
 	struct tag_search_options options = {.root = CALLGRAPH_NONE};
@@ -435,12 +435,12 @@ int main(void)
 		cmocka_unit_test(absence_differs_from_timeout),
 		cmocka_unit_test(cycles_end_with_the_budget),
 		cmocka_unit_test(equal_ids_stay_bounded),
-		cmocka_unit_test(an_unmodelled_call_is_marked),
+		cmocka_unit_test(unmodelled_call_is_marked),
 		cmocka_unit_test(transparent_nodes_are_walked_through),
 		cmocka_unit_test(deep_recursion_is_found),
 		cmocka_unit_test(decoded_paths_help_the_next),
-		cmocka_unit_test(a_batch_shares_its_budget),
-		cmocka_unit_test(graphs_say_no),
+		cmocka_unit_test(batch_shares_its_budget),
+		cmocka_unit_test(invalid_graphs_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,7 +175,7 @@ static int tear_down(void **state)
 
 /* --- the tests ------------------------------------------------------------------------------- */
 
-static void a_word_is_waited_for(void **state)
+static void tag_word_is_awaited(void **state)
 {
 	(void)state;
 	word = 0;
@@ -207,7 +207,7 @@ static void *wait_for(void *lock)
 }
 
 /* A process ends with its last thread, whichever that is. */
-static void a_thread_that_ends_is_no_process(void **state)
+static void process_ends_with_last_thread(void **state)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	const struct sideband_event other = {
@@ -229,7 +229,7 @@ static void a_thread_that_ends_is_no_process(void **state)
 	assert_null(published(getpid()));
 }
 
-static void files_without_tags_say_nothing(void **state)
+static void files_without_tags_are_ignored(void **state)
 {
 	(void)state;
 	assert_int_equal(map(getpid(), &plain), 0);
@@ -244,7 +244,7 @@ static void files_without_tags_say_nothing(void **state)
 	assert_false(tagger_is_runtime(t, &second, 0));
 }
 
-static void a_child_is_like_its_parent(void **state)
+static void child_inherits_tags_of_parent(void **state)
 {
 	(void)state;
 	word = 0;
@@ -267,7 +267,7 @@ static void a_child_is_like_its_parent(void **state)
 }
 
 /* A tag has one meaning in a program: another file with functions makes it another one. */
-static void programs_are_told_apart(void **state)
+static void programs_have_separate_tags(void **state)
 {
 	pid_t child = fork();
 	uint32_t first;
@@ -294,7 +294,7 @@ static void programs_are_told_apart(void **state)
 }
 
 /* Processes beyond the capacity of the map are walked, and not counted as tagged. */
-static void a_full_map_is_no_error(void **state)
+static void full_map_is_no_error(void **state)
 {
 	(void)state;
 	room = 1;
@@ -311,9 +311,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(a_word_is_waited_for),       T(files_without_tags_say_nothing),
-		T(a_child_is_like_its_parent), T(programs_are_told_apart),
-		T(a_full_map_is_no_error),     T(a_thread_that_ends_is_no_process),
+		T(tag_word_is_awaited),		  T(files_without_tags_are_ignored),
+		T(child_inherits_tags_of_parent), T(programs_have_separate_tags),
+		T(full_map_is_no_error),	  T(process_ends_with_last_thread),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

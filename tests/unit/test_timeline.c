@@ -112,7 +112,7 @@ static void test_runs(void **state)
 	world_free(&w);
 }
 
-static void test_threshold_in_time(void **state)
+static void test_threshold_of_duration(void **state)
 {
 	const struct timeline_options options = {.duration_ns = 6000000}, none = {0};
 	struct world w = world_new();
@@ -158,7 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_threshold_in_time),
+		cmocka_unit_test(test_threshold_of_duration),
 		cmocka_unit_test(test_picture),
 	};
 

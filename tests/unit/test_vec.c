@@ -27,7 +27,7 @@ static void test_grows(void **state)
 	free(v.items);
 }
 
-static void test_zeroes_the_new(void **state)
+static void test_new_elements_are_zero(void **state)
 {
 	uint64_t *items = NULL;
 	size_t cap = 0, before;
@@ -72,7 +72,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_zeroes_the_new),
+		cmocka_unit_test(test_new_elements_are_zero),
 		cmocka_unit_test(test_overflow),
 	};
 

@@ -42,7 +42,7 @@ static void check_text(const struct profile_filter *filter, const struct report_
 	free(text);
 }
 
-static void test_around(void **state)
+static void test_views_around_function(void **state)
 {
 	struct report_options options = {
 		.view = REPORT_AROUND, .around = "app::work", .by = PARTITION_BY_ALL};
@@ -222,7 +222,7 @@ static void test_parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_around),
+		cmocka_unit_test(test_views_around_function),
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_parts),

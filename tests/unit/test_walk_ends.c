@@ -30,28 +30,28 @@ static void test_cut_stack(void **state)
 	struct self_map *map = self_map_new();
 	struct walk_input in;
 	struct dwarf_walk *walk;
-	size_t last = 0, whole, n_whole;
+	size_t last = 0, complete, n_complete;
 
 	(void)state;
 	recurse(&snap, 40);
 	in = snapshot_input(&snap, map);
 	in.stack_cut = true;
-	whole = in.stack_bytes;
-	n_whole = (size_t)snap.n_expected;
+	complete = in.stack_bytes;
+	n_complete = (size_t)snap.n_expected;
 	assert_int_equal(dwarf_walk_new(&walk), 0);
-	for (size_t bytes = 0; bytes <= whole; bytes += bytes < 8192 ? 8 : 512) {
+	for (size_t bytes = 0; bytes <= complete; bytes += bytes < 8192 ? 8 : 512) {
 		enum stackd_end_reason reason;
 
 		in.stack_bytes = bytes;
 		reason = walk_with(walk, &in);
 		assert_int_equal(reason,
-				 n_frames == n_whole ? STACKD_END_ENTRY : STACKD_END_STACK_CUT);
-		assert_true(n_frames >= last && n_frames >= 1 && n_frames <= n_whole);
+				 n_frames == n_complete ? STACKD_END_ENTRY : STACKD_END_STACK_CUT);
+		assert_true(n_frames >= last && n_frames >= 1 && n_frames <= n_complete);
 		for (size_t i = 1; i < n_frames; i++)
 			assert_int_equal(frames[i].address, snap.expected[i]);
 		last = n_frames;
 	}
-	assert_int_equal(last, n_whole);
+	assert_int_equal(last, n_complete);
 	in.stack_bytes = 64;
 	in.stack_cut = false;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_UNREADABLE);
@@ -304,7 +304,7 @@ static void assert_outer_found(enum stackd_leaf leaf, const uint64_t *words, siz
 }
 
 /* The kernel half has determined from the interrupted code how much of its frame exists. */
-static void test_leaf_of_made_code(void **state)
+static void test_leaf_of_jit_code(void **state)
 {
 	const uint64_t outer = MADE_CODE + 0x20;
 	const uint64_t none[] = {outer, 7, 0, 0};
@@ -327,7 +327,7 @@ int main(void)
 		cmocka_unit_test(test_object_without_file),
 		cmocka_unit_test(test_hostile_stacks_end),
 		cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_leaf_of_made_code),
+		cmocka_unit_test(test_leaf_of_jit_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,7 +204,7 @@ static void test_cut_files(void **state)
 }
 
 /* A section that says it is huge costs no memory. */
-static void test_lying_size(void **state)
+static void test_forged_size(void **state)
 {
 	size_t size;
 	uint8_t *bytes = damage_load_self(&size);
@@ -226,7 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_real_libraries),
-		cmocka_unit_test(test_lying_size),
+		cmocka_unit_test(test_forged_size),
 		cmocka_unit_test(test_cut_files),
 		cmocka_unit_test(test_flipped_bytes),
 	};

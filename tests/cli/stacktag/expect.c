@@ -59,18 +59,18 @@ void expect_tag(const char *path, uint64_t tag)
 	const char *const *names;
 	char text[1000];
 	size_t n;
-	int r;
+	int err;
 
 	expected++;
 #ifdef COMPUTED
 	if (tag != compute(path))
 		fail(path, "another tag");
 #endif
-	r = decoder ? 0 : stacktag_decoder_new(&decoder);
-	if (!r)
-		r = stacktag_decode(decoder, tag, 10000, &names, &n);
-	if (r) {
-		snprintf(text, sizeof(text), "not decoded: %s", strerror(-r));
+	err = decoder ? 0 : stacktag_decoder_new(&decoder);
+	if (!err)
+		err = stacktag_decode(decoder, tag, 10000, &names, &n);
+	if (err) {
+		snprintf(text, sizeof(text), "not decoded: %s", strerror(-err));
 		fail(path, text);
 		return;
 	}
