@@ -55,9 +55,10 @@ def inclusive_names(top, frames):
 
 
 def perf_text(folder, command):
-    """perf's samples as text. perf 6.1 aborts over the build ids of some recordings that are made
-    beside other profilers: it neither collects them nor the BPF programs of others (nor writes
-    them into a cache in the home folder), and is given three tries, for reading can abort, too."""
+    """perf's samples as text. While another profiler asks the kernel for build-ids of all
+    processes, as stackd --all does, the kernel marks perf's own records of mappings as having
+    build-ids, too, which they have not, and perf 6.1 aborts over them. So these tests run alone,
+    and perf is given three tries, since what else this machine records is not ours."""
     data = folder + "/perf.data"
     for _ in range(3):
         perf = run("perf", "record", "-q", "--no-bpf-event", "--no-buildid", "-e",
@@ -111,7 +112,7 @@ def register(name, program, top, command):
         """The ten hottest functions of either, by self and by inclusive share: within 3 points
         of perf's."""
         agreement(program, top, command)
-    live(test, name="agrees-with-perf-" + name)
+    live(test, name="agrees-with-perf-" + name, alone=True)
 
 
 for _name, (_program, _top, _command) in PROGRAMS.items():
