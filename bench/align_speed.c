@@ -219,24 +219,24 @@ static double time_literal(const struct segments *s)
 	servat_free(paper);
 	start = now_s();
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint32_t at = literal_index(s, i, pivot), n = s->first[i + 1] - s->first[i], height;
+		uint32_t at = literal_index(s, i, pivot), n = s->first[i + 1] - s->first[i], depth;
 
 		if (at == UINT32_MAX)
 			continue;
 		literal_insert(&all[i], s->symbols + s->first[i], n);
 		if (before != UINT32_MAX) {
-			height = all[before].n - (s->first[before + 1] - s->first[before]) +
-				 literal_index(s, before, pivot);
-			if (at < height)
-				literal_insert(&all[i], all[before].path, height - at);
-			for (uint32_t k = 0; at > height && k < i; k++)
+			depth = all[before].n - (s->first[before + 1] - s->first[before]) +
+				literal_index(s, before, pivot);
+			if (at < depth)
+				literal_insert(&all[i], all[before].path, depth - at);
+			for (uint32_t k = 0; at > depth && k < i; k++)
 				if (all[k].n)
 					literal_insert(&all[k], s->symbols + s->first[i],
-						       at - height);
+						       at - depth);
 		}
 		before = i;
 	}
-	/* Step two: each of the rest looks for its routines in all that are aligned. */
+	/* Step two: each other segment is searched for routines of aligned ones. */
 	for (uint32_t i = 0; i < s->n; i++) {
 		bool found = all[i].n > 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Made-up code for lib/lbr: a function is a page (its number is the address >> 12), calls are five
- * bytes long, and a table says which functions jump into which.
+ * Generated code for lib/lbr: a function is a page (its number is the address >> 12), calls are
+ * five bytes long, and a table says which functions jump into which.
  */
 #ifndef LBR_FIXTURE_H
 #define LBR_FIXTURE_H
@@ -44,7 +44,7 @@ static struct fixture {
 
 	uint64_t jumps[2];	   /* from function, into function */
 	uint64_t maybe;		   /* a function with an indirect jump */
-	uint64_t unknown;	   /* a function of which nothing is known */
+	uint64_t unknown;	   /* an unknown function */
 	uint64_t root;		   /* the function where the thread begins */
 	uint64_t direct[2];	   /* a return address, and the function that its call is of */
 	struct lbr_walked on[MAX]; /* what walk_on finds from the address `on_from` */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes perf.data for tests, in file and in pipe form: records and features are collected as
- * bytes, and put together at the end. Nothing is checked: tests also write what is wrong.
+ * bytes, and put together at the end. Nothing is checked, since tests also write invalid files.
  */
 #ifndef PERFDATA_MAKE_H
 #define PERFDATA_MAKE_H
@@ -321,7 +321,7 @@ static inline void make_pipe(const struct make *m, struct buf *out)
 	assert(!out->failed);
 }
 
-/* A descriptor to read these bytes from. */
+/* A file descriptor with these bytes. */
 static inline int make_fd(const void *bytes, size_t len)
 {
 	int fd = memfd_create("perf.data", MFD_CLOEXEC);

@@ -378,7 +378,7 @@ static inline void judge_at(struct judge *j, uint64_t vaddr, uint64_t *ret_end)
 	kind = judge_compare(j, frame, rule, vaddr);
 	free(frame);
 	if (!frame && kind == JUDGE_AGREE) {
-		j->no_code++; /* they are legion, and would flatter the share */
+		j->no_code++; /* they are numerous, and would raise the share */
 		return;
 	}
 	if (!j->counts[kind]++)

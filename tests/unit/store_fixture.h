@@ -25,7 +25,7 @@
 
 #define UNUSED __attribute__((unused))
 
-/* A generator that yields the same on every machine. */
+/* Random numbers that are the same on every machine. */
 static uint64_t fixture_seed;
 
 static UNUSED uint64_t fixture_random(uint64_t below)
@@ -251,7 +251,7 @@ static UNUSED uint32_t fixture_size(uint32_t node)
 	while ((f)->done_##kinds < (uint64_t)(f)->n_##kinds * (share) / 100)                       \
 	assert_int_equal(store_writer_##kind(w, &(f)->kinds[(f)->done_##kinds++]), 0)
 
-/* Hands over what is new up to `share` percent of everything. */
+/* Hands over the entries that are new, up to `share` percent of all. */
 static UNUSED void fixture_put(struct fixture *f, struct store_writer *w, unsigned share)
 {
 	FIXTURE_PUT(f, w, object, objects, 100);

@@ -412,7 +412,7 @@ static void align_parts_of_the_work(void **state)
 		assert_int_equal(align_run(a), 0);
 		assert_string_equal(path_of(a, 225), is_to_and_fro ? "3" : "123");
 		assert_string_equal(path_of(a, 725), is_to_and_fro ? "3" : "143");
-		assert_string_equal(path_of(a, 475), "3"); /* at the change: nobody can say */
+		assert_string_equal(path_of(a, 475), "3"); /* at the change: unknown */
 		align_free(a);
 	}
 	(void)state;

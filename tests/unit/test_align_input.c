@@ -75,7 +75,7 @@ static void input_identical(void **state)
 	align_free(a);
 }
 
-/* No routine twice: there is nothing to go by, and it says so. */
+/* No routine occurs twice: without evidence, no caller is inferred. */
 static void input_a_million_routines(void **state)
 {
 	struct align *a = fresh();
@@ -143,8 +143,8 @@ static void input_out_of_order(void **state)
 	align_free(a);
 }
 
-/* A thread ends: what it last did was seen before but not afterwards, and what another thread does
- * later is no evidence for it. */
+/* A thread ends: its last samples have a neighbour before them only, and later samples of another
+ * thread are no evidence for it. */
 static void input_thread_ends_in_the_middle(void **state)
 {
 	struct align_frame one[] = {FRAME(1, 0), FRAME(2, 100), FRAME(3, 200)};

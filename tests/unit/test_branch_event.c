@@ -100,13 +100,13 @@ static void caps_without(void **state)
 {
 	(void)state;
 	assert_int_equal(caps().kind, BRANCH_CAPS_NO_PMU);
-	/* A flag that shines through into a virtual machine is no PMU. */
+	/* A CPU flag that a virtual machine inherits from its host is no PMU. */
 	put("cpuinfo", "vendor_id\t: AuthenticAMD\nflags\t\t: fpu amd_lbr_v2 sse\n");
 	assert_int_equal(caps().kind, BRANCH_CAPS_NO_PMU);
 	put("cpuinfo", "vendor_id\t: GenuineIntel\n");
 	put("bus/event_source/devices/cpu/type", "4\n");
 	assert_int_equal(caps().kind, BRANCH_CAPS_NONE);
-	/* Nonsense is none. */
+	/* Invalid contents are no PMU. */
 	put("bus/event_source/devices/cpu/caps/branches", "many\n");
 	assert_int_equal(caps().kind, BRANCH_CAPS_NONE);
 	put("bus/event_source/devices/cpu/caps/branches", "4000000000\n");

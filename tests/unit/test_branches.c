@@ -32,7 +32,7 @@ static struct task_struct task;
 static struct bpf_perf_event_data context;
 static uint8_t records[8][4096];
 static size_t sizes[8], n_records;
-static long answer; /* the helper's, instead of records */
+static long answer; /* an error of the helper, instead of records */
 static bool is_full;
 
 static long give_branches(void *to, size_t size)
@@ -243,8 +243,8 @@ static void wrong_paths_are_left_out(void **state)
 	close_daemon();
 }
 
-/* A walk that ended at the leaf goes on by the records. Nothing is known of the code here, so the
- * calls themselves stand for the return addresses. */
+/* Branch records extend a walk that ended at the leaf. The code is unknown here, so the addresses
+ * of the calls replace the return addresses. */
 static void branches_extend_walk(void **state)
 {
 	const struct walk_input in = {.regs.r[STACKD_REG_RIP] = PC, .find = find_nothing};

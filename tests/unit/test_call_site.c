@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recogniser of call instructions. */
+/* Call instructions are recognised before a return address. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

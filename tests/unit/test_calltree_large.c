@@ -50,7 +50,7 @@ static struct store_reader *make_random(uint64_t seed)
 	for (uint32_t i = 0; i < ORIGINS; i++)
 		origins[i] = fake_origin(f, &runs[i], 1, i % 2);
 	for (uint32_t i = 0; i < NODES; i++) {
-		/* near the root, or at the end of what was made last: wide and deep */
+		/* near the root, or below the newest node: wide and deep */
 		uint32_t n = f->tables.n_nodes, parent = below(3) ? below(n < 40 ? n : 40) : n - 1;
 		uint32_t node = fake_node(f, parent, below(LOCATIONS));
 
@@ -75,7 +75,7 @@ static uint32_t find(const struct calltree_node *nodes, uint32_t parent, uint32_
 	return at;
 }
 
-/* Compares what is below two nodes that stand for each other; the number of large nodes. */
+/* Compares the subtrees of two corresponding nodes; returns the number of large nodes. */
 static uint32_t compare(const struct calltree_node *all, uint32_t w,
 			const struct calltree_node *part, uint32_t p, double least)
 {
@@ -129,7 +129,7 @@ static struct calltree *make_tree(struct profile *p, double least)
 	return tree;
 }
 
-/* `with_inferred`: the paths that samples have by inference are shown. */
+/* `with_inferred`: inferred frames are shown. */
 static void check(struct profile_filter filter, uint64_t seed, bool with_inferred)
 {
 	struct store_reader *f = make_random(seed);
@@ -173,7 +173,8 @@ static void test_filters(void **state)
 	check((struct profile_filter){.no_inlined = true}, 6, true);
 	check((struct profile_filter){.max_depth = 4}, 8, true);
 	assert_int_equal(profile_new(f, &folded, &p), 0);
-	assert_false(calltree_can_add_large(p)); /* a function's levels are no levels of the trie */
+	assert_false(
+		calltree_can_add_large(p)); /* levels of functions differ from levels of the trie */
 	profile_free(p);
 	fake_free(f);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information made by hand: which entries an index has, which rows their instructions
- * make, and sections that are compressed or lie.
+ * Generated call frame information: the entries of an index, the rows of their instructions, and
+ * sections that are compressed or forged.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The entries that an index has of a section. */
+/* The number of entries in the index of a section. */
 static size_t count_entries(const struct bytes *b)
 {
 	struct elf_file *file = make_file(".eh_frame", 0, b->data, b->len);
@@ -31,7 +31,7 @@ static size_t count_entries(const struct bytes *b)
 	return n;
 }
 
-/* Why the last row of a program is refused, or CFI_ACCEPTED. */
+/* The reason for which the last row of a program is refused, or CFI_ACCEPTED. */
 static enum cfi_refusal run(const void *program, size_t len)
 {
 	struct bytes b = {.len = 0};
@@ -76,7 +76,7 @@ static void test_programs(void **state)
 	REFUSED(0, 0, 0, 0, 0, 0x0e, 0x80);
 	REFUSED(0, 0, 0, 0, 0, 0, 0x86);
 	REFUSED(0, 0, 0, 0, 0x0f, 3, 0x30);
-	/* registers that no walk keeps cost nothing */
+	/* registers that no walk restores are skipped */
 	PASSES(0x05, 0xff, 0xff, 0xff, 0x3f, 1);
 	PASSES(0x07, 0x80, 0x02);
 	PASSES(0x07, 0xff, 0x01);

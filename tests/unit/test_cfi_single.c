@@ -84,7 +84,7 @@ static void assert_same_rule(const struct cfi_index *index, const struct cfi_ind
 	walk_rule_free(&rule);
 }
 
-/* An address of which the one entry says something. */
+/* Compares the rules at an address that the one entry covers. */
 static void check_at(const struct library *library, uint64_t vaddr, struct tally *tally)
 {
 	uint64_t start = 0, end = 0, near_start = 0, near_end = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The codecs: round trips at the edges, and blobs that lie. */
+/* The codecs: round trips at the limits, and forged blobs. */
 #include "store_fixture.h"
 
 #include <errno.h>
@@ -192,7 +192,7 @@ static void chunk_sort_is_stable(void **state)
 	}
 }
 
-/* Valid frames with random content: what a liar with zstd would write. */
+/* Valid zstd frames with random content. */
 static void chunk_samples_hostile(void **state)
 {
 	static struct store_sample decoded[SAMPLE_CODEC_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries that a file names: those of this very program, as the loader has mapped them; a made
- * file with a search path, a made cache, and tables that lie.
+ * Libraries that a file names: those of this program, as the loader has mapped them; a generated
+ * file with a search path, a generated cache, and forged tables.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-/* Lives until the call after the next. */
+/* Valid until the call after the next. */
 static const char *in_folder(const char *name)
 {
 	static char paths[2][256];
@@ -139,7 +139,7 @@ static void default_folders_without_cache(void **state)
 
 /* --- made files ------------------------------------------------------------------------------ */
 
-/* One segment, at vaddr 0x1000 + its offset, with a dynamic section and its strings. */
+/* One program header, at vaddr 0x1000 + its offset, with a dynamic section and its strings. */
 static struct made {
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr phdr[2];

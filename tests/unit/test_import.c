@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * perf.data into a store: paths, processes, objects that are here and that are not, the kernel's
- * frames, stacks to be walked, several events, and what is refused.
+ * frames, stacks to be walked, several events, and refused files.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -214,7 +214,7 @@ static void test_stacks_are_walked(void **state)
 	tear_down(&f);
 }
 
-/* Registers of another architecture look like ours, and are not. */
+/* Registers of another architecture have the same form, and must not be used. */
 static void test_another_architecture(void **state)
 {
 	struct perf_event_attr *attr;
@@ -395,7 +395,7 @@ static void test_random_damage(void **state)
 	tear_down(&f);
 }
 
-/* Damage behind good samples: all or nothing. */
+/* Damage after valid samples: nothing is imported. */
 static void test_damage_leaves_nothing(void **state)
 {
 	struct store_recording *recordings;

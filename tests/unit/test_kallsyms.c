@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kallsyms: a made-up kernel in a directory, hidden and broken ones, and this machine's own. */
+/* kallsyms: a generated kernel in a folder, hidden and broken ones, and this machine's own. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -197,7 +197,7 @@ static void test_missing(void **state)
 	assert_null(k);
 }
 
-/* Without modules, notes and marks: names are found all the same. */
+/* Without modules, notes and marks, names are found as well. */
 static void test_kallsyms_alone(void **state)
 {
 	struct kallsyms_options bare = {.proc_root = root, .sys_root = "/nonexistent"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call paths from branch records: what is kept, what is left out as stale, and what comes from
- * where.
+ * Call paths from branch records: entries that are kept, stale entries that are left out, and the
+ * sources of frames.
  */
 #include "lbr_fixture.h"
 
@@ -34,7 +34,7 @@ static void lbr_longjmp(void **state)
 	assert_int_equal(f.result.n_stale, 2);
 }
 
-/* The path before the ring's oldest entry is not known, and what fits nowhere is not shown. */
+/* The path before the ring's oldest entry is unknown, and entries that fit nowhere are left out. */
 static void lbr_all_stale(void **state)
 {
 	(void)state;
@@ -55,7 +55,7 @@ static void lbr_zero_length_call(void **state)
 	EXPECT(IN(2, 0x90), RETURN(1, 0x10));
 }
 
-/* 1 calls 2, which jumps into 3; then one that may have, and one of which nothing is known. */
+/* 1 calls 2, which jumps into 3; then a function with an indirect jump, and an unknown one. */
 static void lbr_tail_calls(void **state)
 {
 	(void)state;
@@ -179,7 +179,7 @@ static void lbr_order_of_slots(void **state)
 	assert_true(f.frames[2].is_verified);
 }
 
-/* A frame-pointer step that skips a caller is not believed. */
+/* A frame-pointer step that skips a caller is rejected. */
 static void lbr_guess(void **state)
 {
 	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false},
@@ -197,7 +197,7 @@ static void lbr_guess(void **state)
 	ENTRIES(&f.in, CALL(3, 0x10, 4), CALL(2, 0x20, 3), CALL(1, 0x10, 2));
 	reconstruct();
 	EXPECT(IN(4, 2), RETURN(3, 0x10), RETURN(2, 0x20), RETURN(1, 0x10));
-	/* With the skipped call unknown, the guess is what there is. */
+	/* If the skipped call is unknown, the guess is kept. */
 	ENTRIES(&f.in, CALL(2, 0x20, 3), CALL(1, 0x10, 2));
 	reconstruct();
 	EXPECT(IN(4, 2), RETURN(2, 0x20), RETURN(1, 0x10));

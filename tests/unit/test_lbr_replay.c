@@ -23,7 +23,7 @@ static void replay_segment(void **state)
 	replay();
 	EXPECT(IN(5, 0x33), RETURN(4, 0x20), RETURN(2, 0x40));
 	assert_int_equal(f.result.end, STACKD_END_STACK_CUT);
-	/* A chain of the leaf alone says nothing against them. */
+	/* A chain of the leaf alone does not contradict them. */
 	f.in.walked = &(struct lbr_walked){IN(5, 0x33), 0, false, false};
 	f.in.n_walked = 1;
 	replay();
@@ -102,7 +102,7 @@ static void replay_unknown(void **state)
 		CALL(2, 0x20, 8), CALL(1, 0x10, 2));
 	replay();
 	EXPECT(IN(3, 0x90), RETURN(2, 0x40), RETURN(1, 0x10));
-	/* A jump out of what it called, to somebody of whom nobody knows whether it still stood. */
+	/* A callee jumps to a function that may have returned already. */
 	f.in.ip = IN(2, 0x90);
 	ENTRIES(&f.in, {IN(4, 0x2e), IN(2, 0x60)}, CALL(3, 0x20, 4), {IN(8, 0x4d), IN(3, 0)},
 		CALL(2, 0x20, 8), CALL(1, 0x10, 2));

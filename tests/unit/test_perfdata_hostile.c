@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf.data that is damaged, cut off, or made to do harm: refused with an offset and a reason,
- * never a crash. And what is compressed, sound or not.
+ * perf.data that is damaged, truncated or malicious: refused with an offset and a reason, never a
+ * crash; and compressed records, valid or not.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "perf/perfdata.h"
 #include "perfdata_make.h"
 
-/* Reads all of it. The number of samples, or the error with its sentence. */
+/* Reads all of it; returns the number of samples, or the error with its message. */
 static int64_t read_all(const void *bytes, size_t len, char *ret_error, size_t size)
 {
 	struct perfdata_record record;
@@ -343,7 +343,7 @@ static void test_compressed_and_damaged(void **state)
 	expect_packed_refused(&m, "longer than its record");
 }
 
-/* 64 MiB of rounds, which do nothing, in a few KiB. */
+/* 64 MiB of empty rounds, in a few KiB. */
 static void test_decompression_bomb(void **state)
 {
 	struct make m = {0};
@@ -358,7 +358,7 @@ static void test_decompression_bomb(void **state)
 
 /* --- chance ---------------------------------------------------------------------------------- */
 
-/* Flips bits and changes lengths of a sound file: whatever comes of it, it ends. */
+/* Flips bits and changes lengths of a valid file: reading always ends. */
 static void test_random_damage(void **state)
 {
 	struct make m = {0};

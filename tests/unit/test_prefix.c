@@ -5,7 +5,7 @@
  * The unmodified kernel half samples generated threads whose true call path is known
  * (fake_thread.h), and a daemon of a few lines puts the records together: kept part of the path
  * before, then the new frames. Meanwhile records are lost, threads take each other's state, die and
- * come back under their number, mappings change, and other files come to lie at the same addresses.
+ * reuse thread ids, mappings change, and other files are mapped at the same addresses.
  *
  * With --prefix verified and with none every path must be the true one, frame by frame. First and
  * second match guess; that they are found wrong shows that this test finds wrong paths.
@@ -57,7 +57,7 @@ static long receive(const void *data, size_t size)
 	return 0;
 }
 
-/* false: the kept part is not what the record means. */
+/* false: the kept part differs from the one that the record refers to */
 static bool put_together(const struct path *before, struct path *ret_path)
 {
 	static uint64_t frames[MAX_FRAMES];
@@ -94,7 +94,7 @@ static void print_wrong(const struct path *path, const struct fake_frame *frames
 			(unsigned long long)(i < n ? location_of(&frames[i]) : 0));
 }
 
-/* The stack of a record is that of the thread, put together again. */
+/* Asserts that the reassembled stack of a record is that of the thread. */
 static void check_copy(const struct stackd_stack_record *stack)
 {
 	const uint8_t *bytes = (const uint8_t *)(record_kernel(record) + record->n_kernel);

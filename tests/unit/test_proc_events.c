@@ -380,7 +380,7 @@ static void test_zombie_leader(void **state)
 	free(line);
 }
 
-/* An exit was counted too early (a thread was never heard of): /proc shows that it lives. */
+/* An exit was counted too early (a thread was unknown): /proc shows that it lives. */
 static void test_revived(void **state)
 {
 	struct context *c = *state;
@@ -430,7 +430,7 @@ static void test_unknown_process(void **state)
 	assert_int_equal(process_table_on_comm(c->table, 34, 34, "exec", true), 0);
 	assert_string_equal(process_table_process(c->table, 34)->comm, "exec");
 
-	/* A thread that was never heard of, of a process that has ended: no new life. */
+	/* An unknown thread of a process that has ended does not revive it. */
 	fixture_process_gone(c->f, 30);
 	assert_int_equal(process_table_on_exit(c->table, 30, 30), 0);
 	assert_string_equal(process_table_thread(c->table, 30, 35)->comm, "there");
@@ -455,7 +455,7 @@ static void test_bounded_mappings(void **state)
 	free(line);
 }
 
-/* Records of the ended stay, what is needed to find them by pid does not. */
+/* Entries of ended processes stay; the index that finds them by pid drops them. */
 static void test_many_short_processes(void **state)
 {
 	struct context *c = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A made-up /proc in a temporary folder, and copies of a real ELF file (the test's own) with
+ * A generated /proc in a temporary folder, and copies of a real ELF file (the test's own) with
  * build-ids of the test's choice.
  */
 #ifndef TEST_PROC_FIXTURE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The formats of /proc, with what hostile names can do to them. */
+/* The formats of /proc, with hostile names in them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -63,7 +63,7 @@ static void test_against_model(void **state)
 		unsigned start = (unsigned)rand() % PAGES;
 		unsigned end = start + (unsigned)rand() % (PAGES - start + 1);
 		const struct object *object = &objects[rand() % 3];
-		/* Often such that it continues what may be there. */
+		/* A mapping that often continues an existing one. */
 		uint64_t offset = (uint64_t)(rand() % 3 ? start : (unsigned)rand() % 9) * 0x1000;
 		if (rand() % 4 == 0) {
 			assert_int_equal(mapping_set_cut(set, start * 0x1000, end * 0x1000), 0);

@@ -60,7 +60,7 @@ static const struct mapping *at(struct context *c, const void *address)
 	return m;
 }
 
-/* map_files is for those with a capability; without it deleted files stay unread. */
+/* map_files needs a capability; without it, deleted files cannot be read. */
 static bool can_use_map_files(void)
 {
 	struct fixture *f = fixture_new();

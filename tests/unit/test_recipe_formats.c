@@ -74,7 +74,7 @@ static void test_cie_versions(void **state)
 	}
 }
 
-/* A personality and a language's table come before R, and must be passed over rightly. */
+/* A personality and a language's table precede R, and must be skipped by their true sizes. */
 static void test_augmentation(void **state)
 {
 	struct cfi_asm a = {.is_eh_frame = true};
@@ -124,7 +124,7 @@ static struct recipe_table *compile_encoded(uint8_t encoding)
 {
 	struct cfi_asm a = {.is_eh_frame = true};
 	static const uint8_t sizes[16] = {8, 0, 2, 4, 8, 0, 0, 0, 0, 0, 2, 4, 8};
-	/* Near enough for two bytes with a sign. */
+	/* The distance fits two signed bytes. */
 	uint64_t start = (encoding & 0x70) == DW_EH_PE_pcrel ? 0xc000 : 0x4000;
 	struct cfi_section section;
 	struct recipe_load segment = {start, CFI_ASM_OFFSET, 0x1000};
@@ -244,7 +244,7 @@ static void test_forged_ranges(void **state)
 	cfi_asm_usual_cie(&a);
 	put_fde(&a, 0, 0, 24);			 /* empty */
 	put_fde(&a, CFI_ASM_BYTES - 8, 16, 24);	 /* leaves its segment */
-	put_fde(&a, -CFI_ASM_CODE, 16, 24);	 /* vaddr 0: what a linker dropped */
+	put_fde(&a, -CFI_ASM_CODE, 16, 24);	 /* vaddr 0: dropped by the linker */
 	put_fde(&a, 0, -(CFI_ASM_CODE - 1), 24); /* wraps around */
 	put_fde(&a, CFI_ASM_BYTES - 8, 8, 32);	 /* the last that is right */
 	t = compile(&a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of rows in words: what goes in comes out, near and far, and what adding leaves out. */
+/* Lists of rows in words: rows that are added are read back, near and far; redundant ones are not
+ * kept. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

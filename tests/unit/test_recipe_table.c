@@ -23,7 +23,7 @@ static void test_order_gaps_and_merging(void **state)
 	cfi_asm_usual_cie(&a);
 	put_fde(&a, 0x300, 0x40, 24);
 	put_fde(&a, 0x100, 0x20, 24);
-	put_fde(&a, 0x120, 0x20, 24); /* touches the one before, and says the same */
+	put_fde(&a, 0x120, 0x20, 24); /* touches the one before, and has the same rule */
 	put_fde(&a, 0x210, 0x10, 32);
 	t = compile(&a);
 	assert_int_equal(cfa_at(t, 0x13f), 24);
@@ -71,7 +71,7 @@ static void test_overlap(void **state)
 	(void)state;
 	cfi_asm_usual_cie(&a);
 	put_fde(&a, 0x120, 0x40, 24); /* its second half is the last one's */
-	put_fde(&a, 0x100, 0x30, 32); /* starts earlier: has what both want */
+	put_fde(&a, 0x100, 0x30, 32); /* starts earlier: gets the bytes that both cover */
 	put_fde(&a, 0x108, 0x08, 40); /* inside */
 	put_fde(&a, 0x100, 0x30, 48); /* the same start, later in the section */
 	cfi_asm_fde(&a, 0x140, 0x40,
@@ -167,7 +167,7 @@ static void test_one_byte_in_the_last_chunk(void **state)
 	recipe_table_free(t);
 }
 
-/* Random FDEs, placed as the rules say, byte by byte. */
+/* Random FDEs against a model with a rule for each byte. */
 static void test_against_a_model(void **state)
 {
 	enum { BYTES = 0x30000, FDES = 400 };
@@ -193,7 +193,7 @@ static void test_against_a_model(void **state)
 				fdes[i].len = BYTES - fdes[i].at;
 			put_fde(&a, fdes[i].at, fdes[i].len, (uint8_t)(1 + i % 100));
 		}
-		/* The lowest start first, then the first: what is taken stays taken. */
+		/* The lowest start has precedence, then the first in the section. */
 		for (uint32_t at = 0; at < BYTES; at += 32) {
 			for (uint32_t i = 0; i < FDES; i++) {
 				for (uint32_t n = 0; fdes[i].at == at && n < fdes[i].len; n++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Partial paths of a recording: completed by those around them, shown as inferred, left out when
- * asked; and what must not be completed is not.
+ * Partial paths of a recording: completed from the samples around them, shown as inferred, left out
+ * on request; and paths that must not be completed.
  */
 #include <stdarg.h>
 #include <stddef.h>

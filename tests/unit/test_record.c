@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WALKED records as they come from the ring: the packed header, whose times have 48 bits, and
- * records that are cut off or lie about what they hold.
+ * WALKED records as they arrive in the ring: the packed header, whose times have 48 bits, and
+ * records that are truncated or have wrong counts.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -45,7 +45,8 @@ static int tear_down(void **state)
 static struct stackd_header *read_at(uint64_t now_ns, size_t bytes)
 {
 	struct stackd_header *read = NULL;
-	uint8_t *exact = malloc(sizeof(sent.header) + bytes); /* the sanitizer sees its end */
+	uint8_t *exact =
+		malloc(sizeof(sent.header) + bytes); /* the sanitizer sees reads beyond it */
 	int err;
 
 	assert_non_null(exact);

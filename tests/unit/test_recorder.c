@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's recorder, fed with records of this very process: a snapshot of its own stack as the
+ * The daemon's recorder, fed with records of this process: a snapshot of its own stack as the
  * STACK record that the kernel half would have sent, the same stack as a WALKED one, and the calls
  * that made it as branch records (the machines that this is tested on have none of their own).
  */

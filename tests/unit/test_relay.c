@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs are taken in order, whatever made them, and an error ends the run where it is. */
+/* Jobs are consumed in order, whichever thread produced them, and an error ends the run. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -89,7 +89,7 @@ static void test_older_than_the_horizon_goes_out_in_order(void **state)
 	reorder_free(q);
 }
 
-/* At one time: what an event says holds for the samples of its moment. */
+/* At equal times, an event applies to the samples of that time. */
 static void test_events_come_before_samples_of_the_same_time(void **state)
 {
 	struct reorder *q = NULL;

@@ -329,7 +329,7 @@ static void test_self_call_is_one_row(void **state)
 	fake_free(f);
 }
 
-/* Branches at each of many levels: the rows stay of bounded width. */
+/* Branches at each of many levels: the width of rows is bounded. */
 static void test_deep_branches(void **state)
 {
 	struct store_reader *f = fake_new();

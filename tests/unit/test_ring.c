@@ -25,7 +25,7 @@
 struct fake {
 	int fd;
 	uint8_t *data;	    /* two views */
-	uint64_t *consumer; /* theirs */
+	uint64_t *consumer; /* of the kernel */
 	uint64_t *producer;
 	uint64_t written;
 	struct ring *ring;

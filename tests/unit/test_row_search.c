@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half's search in a chunk of rows: the last row at or before an offset, however the
- * rows are spread; held against a search from one end.
+ * The kernel half's search in a chunk of rows: the last row at or before an offset, for any
+ * distribution of rows; compared with a search from one end.
  */
 #include <setjmp.h>
 #include <stdarg.h>

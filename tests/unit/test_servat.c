@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The paper's alignment: its worked example, and generated cases against a slow version that does
- * what the text says, literally: gaps are inserted into arrays, sample by sample.
+ * The paper's alignment: its worked example, and generated cases against a slow version that
+ * follows the text literally: gaps are inserted into arrays, sample by sample.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,19 +63,19 @@ static void literal_insert(struct literal_sample *s, const uint32_t *frames, uin
 	s->n += n;
 }
 
-/* Puts `own[at]` of a sample at the height `height` of `other`'s path. */
+/* Aligns `own[at]` of a sample with the depth `depth` of `other`'s path. */
 static void literal_join(struct literal_sample *all, uint32_t n, struct literal_sample *s,
-			 uint32_t at, const struct literal_sample *other, uint32_t height)
+			 uint32_t at, const struct literal_sample *other, uint32_t depth)
 {
 	memcpy(s->path, s->own, s->n_own * sizeof(*s->own));
-	if (at < height) { /* lower: it gets gaps, filled with the other's frames */
+	if (at < depth) { /* lower: it gets gaps, filled with the other's frames */
 		s->n = s->n_own;
-		literal_insert(s, other->path, height - at);
+		literal_insert(s, other->path, depth - at);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) /* higher: all that are aligned get them */
 		if (all[i].n)
-			literal_insert(&all[i], s->own, at - height);
+			literal_insert(&all[i], s->own, at - depth);
 	s->n = s->n_own;
 }
 
@@ -87,8 +87,8 @@ static uint32_t literal_own_index(const struct literal_sample *s, uint32_t symbo
 	return UINT32_MAX;
 }
 
-/* The height at which a sample's own frame stands now. */
-static uint32_t literal_height(const struct literal_sample *s, uint32_t own)
+/* The current depth of a sample's own frame. */
+static uint32_t literal_depth(const struct literal_sample *s, uint32_t own)
 {
 	return s->n - s->n_own + own;
 }
@@ -106,7 +106,7 @@ static void literal_align(struct literal_sample *s, uint32_t n)
 			struct literal_sample *before = &s[order[n_order - 1]];
 
 			literal_join(s, n, &s[i], at, before,
-				     literal_height(before, literal_own_index(before, pivot)));
+				     literal_depth(before, literal_own_index(before, pivot)));
 		} else {
 			memcpy(s[i].path, s[i].own, sizeof(s[i].own));
 			s[i].n = s[i].n_own;
@@ -124,7 +124,7 @@ static void literal_align(struct literal_sample *s, uint32_t n)
 					if (other->own[k] != s[i].own[at])
 						continue;
 					literal_join(s, n, &s[i], at, other,
-						     literal_height(other, k));
+						     literal_depth(other, k));
 					order[n_order++] = i;
 					done = true;
 				}
@@ -155,7 +155,7 @@ static void servat_worked_example(void **state)
 		assert_int_equal(servat_path(p, i, path, 8), lengths[i]);
 		assert_memory_equal(path, expected[i], lengths[i] * sizeof(*path));
 	}
-	assert_int_equal(servat_path(p, 1, path, 2), 6); /* no more than there is room for */
+	assert_int_equal(servat_path(p, 1, path, 2), 6); /* at most the capacity */
 	assert_int_equal(path[1], A);
 	servat_free(p);
 	servat_free(NULL);
@@ -230,7 +230,7 @@ static void check_case(struct literal_sample *s, uint32_t n)
 	servat_free(p);
 }
 
-/* Random segments of few routines, where recursion and accidents abound; and segments cut from
+/* Random segments of few routines, with much recursion and many coincidences; and segments cut from
  * the paths of a tree, as the paper has them. */
 static void servat_matches_literal_algorithm(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "store/store_path.h"
 
-/* In a forked child, where cmocka's asserts would not end the right process. */
+/* For forked children, where cmocka's asserts would end the wrong process. */
 #define CHILD_CHECK(condition)                                                                     \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -271,7 +271,7 @@ static void faults_start_while_locked(void **state)
 	fixture_remove(folder);
 }
 
-/* Somebody deletes the recording that is being written. */
+/* Another process deletes the recording that is being written. */
 static void faults_deleted_meanwhile(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
@@ -438,7 +438,7 @@ static void faults_read_only_folder(void **state)
 	(void)state;
 	faults_need_root("faults_read_only_folder");
 	folder = fixture_folder();
-	path = fixture_path(folder, "a?b#c%41.db"); /* characters that a URI would eat */
+	path = fixture_path(folder, "a?b#c%41.db"); /* characters with a meaning in URIs */
 	wal = fixture_path(folder, "a?b#c%41.db-wal");
 	shm = fixture_path(folder, "a?b#c%41.db-shm");
 	f = fixture_make(500, 100, 5);

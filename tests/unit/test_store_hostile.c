@@ -106,7 +106,7 @@ static uint64_t hostile_use(const struct store_tables *t)
 	return sum;
 }
 
-/* Reads all that there is: 0, or the error, which comes with a sentence. */
+/* Reads everything; returns 0 or the error, which has a message. */
 static int hostile_try(const char *path)
 {
 	struct store_reader *r = NULL;
@@ -192,7 +192,7 @@ static void hostile_other_files(void **state)
 	fixture_remove(folder);
 }
 
-/* Somebody else's database, with a WAL that SQLite would like to write back. */
+/* A foreign database, with a WAL that SQLite would write back. */
 static void hostile_other_database(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
@@ -230,7 +230,7 @@ static void hostile_other_database(void **state)
 	fixture_remove(folder);
 }
 
-/* An empty file is nothing to read, and a new store to write. */
+/* An empty file cannot be read, and becomes a new store when written. */
 static void hostile_empty_file(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
@@ -427,7 +427,7 @@ static const char *const hostile_sql[] = {
 	"DROP TABLE counters",
 	"ALTER TABLE threads RENAME COLUMN tid TO thread_id",
 	"DROP INDEX chunks_by_kind; CREATE INDEX chunks_by_kind ON chunks(recording, kind, seq)",
-	/* numbers that lead nowhere */
+	/* references to missing rows */
 	"UPDATE threads SET process=99 WHERE number=3",
 	"UPDATE threads SET process=-1 WHERE number=3",
 	"DELETE FROM objects WHERE number=4",

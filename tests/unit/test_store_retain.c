@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Retention: what is deleted, what never is, and that the file shrinks. */
+/* Retention deletes old recordings, keeps running ones, and shrinks the file. */
 #include "store_fixture.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int64_t retain_record(const char *path, uint64_t age_s, bool finished, ui
 	return id;
 }
 
-/* The ids that are there, as a string of digits. */
+/* The ids of the recordings, as a string of digits. */
 static void retain_assert_ids(const char *path, const char *expected)
 {
 	struct store_recording *list;
@@ -105,7 +105,8 @@ static void retain_by_size(void **state)
 	r = fixture_open(path, 4);
 	fixture_assert_paths(&kept, r);
 	fixture_assert_samples(r, kept.samples, kept.n_samples);
-	assert_int_equal(store_writer_retain(w, 0, 1), 1); /* beside a reader of what goes */
+	assert_int_equal(store_writer_retain(w, 0, 1),
+			 1); /* beside a reader of the deleted recording */
 	retain_assert_ids(path, "35");
 	fixture_assert_samples(r, kept.samples, kept.n_samples);
 	store_reader_close(r);
@@ -119,7 +120,7 @@ static void retain_by_size(void **state)
 	fixture_remove(folder);
 }
 
-/* A run that did not come about leaves no recording, and the others alone. */
+/* A discarded run leaves no recording, and does not touch the others. */
 static void discard(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");

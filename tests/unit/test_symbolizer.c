@@ -75,7 +75,7 @@ static void test_without_lines(void **state)
 	}
 }
 
-/* Starts need none of the tables of names. */
+/* Looking up starts loads no tables of names. */
 static void test_starts_alone(void **state)
 {
 	struct symbolizer_frame frame;
@@ -154,7 +154,7 @@ static const char assembly[] = ".text\n"
 			       ".type table, @object\n"
 			       "_start: .skip 32, 0x90\n"
 			       ".size _start, 32\n"
-			       ".skip 16, 0xcc\n" /* 32: nobody's */
+			       ".skip 16, 0xcc\n" /* 32: of no function */
 			       "local_alias: global_alias: aaa_weak_alias:\n"
 			       ".skip 8, 0x90\n" /* 48 */
 			       "label_in_sized: .skip 8, 0x90\n"

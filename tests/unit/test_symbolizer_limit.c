@@ -22,7 +22,7 @@
 #include "sym/symbolizer.h"
 
 #define FRAMES 16
-#define STEP   64 /* bytes of code between two questions */
+#define STEP   64 /* bytes of code between two look-ups */
 
 struct opened {
 	struct elf_file *file;
@@ -75,7 +75,7 @@ static int find_text(void **state)
 	return text_end > text_start ? 0 : -1;
 }
 
-/* All that is known of an offset, as a line of text. */
+/* The frames of an offset, as a line of text. */
 static void ask(struct symbolizer_object *object, uint64_t offset, struct buf *text)
 {
 	struct symbolizer_frame frames[FRAMES];

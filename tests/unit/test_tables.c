@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <elf.h>
 
-/* The calls by which the code under test waits. */
+/* Replacements of the system calls by which the code under test waits. */
 static long fake_syscall(long number, int command, int flags, int cpu);
 static int fake_usleep(unsigned int usec);
 #define syscall fake_syscall
@@ -34,13 +34,13 @@ static int fake_usleep(unsigned int usec);
 
 static struct {
 	const struct tables *tables;
-	uint32_t rows;	 /* what must still be taken while walks end */
+	uint32_t rows;	 /* rows that must not be reused while walks end */
 	bool is_falling; /* by ten each time */
 	bool is_refused;
 	int barriers, sleeps;
 } waiting;
 
-/* While walks end, no entry leads to the victim's rows, and nobody else has them. */
+/* While walks end, no entry refers to the victim's rows, and no other table has them. */
 static void check_wait(void)
 {
 	uint32_t rows = 0;
@@ -273,7 +273,7 @@ static void serve_object(struct tables *t, const struct object *object)
 	assert_true(is_known(t, object->number + 1));
 }
 
-/* Files that are not there or lie in their headers: each has a reason, and none is loaded. */
+/* Missing files and files with forged headers: each has a reason, and none is loaded. */
 static void test_refused_files_have_a_reason(void **state)
 {
 	struct tables *t = make_tables(1000);
