@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stacks of a recording, once more: replay FILE SECONDS. The file has a line for each sample,
+ * Replays the stacks of a recording: replay FILE SECONDS. The file has a line for each sample,
  * in the order of time: a number for each frame, root first. For a millisecond each, this program
  * is where they were: it returns from what is no longer there and calls what is new, so successive
  * stacks share what they shared then. Meanwhile it reads a megabyte of memory, as programs do.
@@ -28,7 +28,7 @@ typedef void (*function)(void);
 extern char functions[]; /* STRIDE bytes each */
 function next(void);
 
-/* In assembly, for their number. */
+/* In assembly, since there are many of them. */
 __asm__("	.text\n"
 	"	.balign 64\n"
 	"functions:\n"
@@ -94,7 +94,7 @@ static __attribute__((noipa)) unsigned dwell(void)
 	return sum;
 }
 
-/* The program is at `path`: does the stack that it is to have begin so? */
+/* True if `path`, where the program is, is a prefix of the next stack. */
 static int is_on_the_way(const struct stack *stack)
 {
 	return depth <= stack->depth && !memcmp(path, stack->frames, depth * sizeof(*path));

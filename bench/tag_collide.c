@@ -113,7 +113,7 @@ static void count_paths(const struct callgraph *graph, double ret_count[DEPTH + 
 	free(next);
 }
 
-/* By all bytes, the least first: eight passes. */
+/* A radix sort by bytes, the least significant first: eight passes. */
 static void sort(uint64_t *tags, uint64_t *other, size_t n)
 {
 	for (unsigned shift = 0; shift < 64; shift += 16) {
@@ -132,7 +132,7 @@ static void sort(uint64_t *tags, uint64_t *other, size_t n)
 	}
 }
 
-/* Paths whose tag another path has already. */
+/* Counts paths whose tag another path has, too. */
 static uint64_t collisions(struct paths *p, uint64_t *ret_paths)
 {
 	uint64_t *other = malloc(p->room * sizeof(*other)), found = 0;

@@ -5,7 +5,7 @@
  *
  *   tag_trie STORE...
  *
- * Every sample's whole path, root to leaf, is inserted frame by frame, without using the sample
+ * Every sample's complete path, root to leaf, is inserted frame by frame, without using the sample
  * before it (the daemon keeps a thread's last path, and inserts only what has changed). All are
  * inserted once, then again and again for a second: those are the repeated
  * ones, of which the fastest round is printed, in processor time. A line for each store has:
@@ -77,7 +77,7 @@ static int add_sample(void *arg, const struct store_sample *sample)
 	return 0;
 }
 
-/* Puts every path in: the sum of the nodes reached, so that nothing is optimised away. */
+/* Inserts every path; returns the sum of the nodes, so that nothing is optimised away. */
 static uint64_t put_all(const struct bench *b, struct trie *trie)
 {
 	uint64_t sum = 0;

@@ -58,7 +58,7 @@ static void enumerate(struct enumeration *e, uint32_t node, uint64_t parent, uin
 		enumerate(e, callees[i], tag, depth + 1);
 }
 
-/* Seconds of the enumeration; negative: it was given up, and this is what it would have taken. */
+/* Seconds of the enumeration; negative: an estimate, since it was given up. */
 static double bench_enumerate(const struct bench_case *c, const struct callgraph *graph,
 			      uint64_t tag, double limit_s)
 {

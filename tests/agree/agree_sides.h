@@ -158,7 +158,7 @@ static inline enum side_found side_register(Dwarf_Frame *frame, int reg,
 	return SIDE_VALUE;
 }
 
-/* 0, or -1: libdw cannot say where the CFA is. */
+/* 0, or -1: libdw has no CFA. */
 static inline int side_cfa(Dwarf_Frame *frame, struct dwarf_expr_context *c)
 {
 	struct dwarf_expr_result result;

@@ -3,8 +3,8 @@
  * Checks that the kernel half steps to the caller that libdw finds. Its walk (bpf/walk.h) is built
  * here for user space, under sanitizers, and makes one step from the first, the middle and
  * the last byte of every function of the files on the command line, and from the first byte of
- * each row in between (--rows). libdw's rule for the same byte, evaluated in the same made-up
- * thread (agree_memory.h), says what is right: the caller's pc, rsp and callee-saved registers,
+ * each row in between (--rows). libdw's rule for the same byte, evaluated in the same generated
+ * thread (agree_memory.h), is the reference: the caller's pc, rsp and callee-saved registers,
  * which of them have a value, and the slots that they came from.
  *
  * Each step is made twice: as a leaf, where every register counts, and as a frame that waits for
@@ -83,7 +83,7 @@ struct totals {
 
 /* --- one step ------------------------------------------------------------------------------ */
 
-/* Is what waits above the same? `by_slot`: the slots count too. */
+/* Compares the callers; with `by_slot`, their slots as well. */
 static enum agree_kind compare_callers(const struct side *ours, const struct side *theirs,
 				       bool by_slot)
 {
@@ -126,7 +126,7 @@ static enum agree_kind compare(const struct side *ours, const struct side *their
 	return compare_callers(ours, theirs, by_slot);
 }
 
-/* Steps as a leaf by a rule that is a little wrong, where the right one does as libdw says. */
+/* Steps as a leaf by a rule with one wrong number, where the right one agrees with libdw. */
 static void step_wrongly(struct agree *a, const struct stackd_rule *rule, Dwarf_Frame *frame,
 			 uint64_t vaddr)
 {

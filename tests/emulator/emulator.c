@@ -65,7 +65,7 @@ static void on_thread(ThreadId parent, ThreadId child)
 {
 	struct emulated_thread *t = e.threads[child];
 
-	if (t) { /* its number was another's before */
+	if (t) { /* its thread id was another thread's before */
 		VG_(free)(t->truth.stack);
 		VG_(free)(t);
 		e.threads[child] = NULL;
@@ -141,7 +141,7 @@ static void on_signal_frame(Addr start, SizeT size, ThreadId tid)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-/* Varied by a quarter, so that no loop keeps step with it. */
+/* Varied by a quarter, so that no loop is synchronous with it. */
 static ULong next_period(void)
 {
 	seed ^= seed << 13;

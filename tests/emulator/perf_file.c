@@ -7,7 +7,7 @@
  *   S TIME TID IP           a sample; its path follows, leaf's caller first
  *   X                       of a sample: the stack pointer has been set to that of an outer frame,
  *                           and the jump there is still to come (the last instructions of
- *                           longjmp, and of throwing): which path is true is a matter of taste
+ *                           longjmp, and of throwing): either path is accepted as true
  *   C FROM ADDRESS          a call that has not returned, and its return address
  *   O ADDRESS               what the program has put into that call's slot since, if it has
  *   T ADDRESS               the return address of a signal handler

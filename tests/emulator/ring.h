@@ -81,7 +81,7 @@ struct truth_entry {
 struct truth {
 	struct truth_entry *stack; /* TRUTH_MAX */
 	unsigned n;
-	unsigned lost; /* calls that there was no room for */
+	unsigned lost; /* calls beyond the capacity */
 };
 
 /* A signal's frame on a stack of its own, when the stack pointer is on another, far below. */

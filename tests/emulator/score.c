@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds call paths against the emulator's truth, sample by sample:
+ * Compares call paths with the emulator's truth, sample by sample:
  *
  *   score DATA TRUTH          paths of an emulated perf.data, as lib/lbr reconstructs them
  *   score --text FILE TRUTH   paths as perf script, or stackctl export --perf-script, printed them
@@ -251,7 +251,7 @@ static void print_path(const char *title, const struct path *path)
 	printf("\n");
 }
 
-/* If the path is short of one frame, and there is one whose return address has become the next
+/* If the path lacks one frame, and there is one whose return address has become the next
  * frame's own: they count as one, and it may have either's. */
 static void merge_replaced(void)
 {
@@ -270,8 +270,8 @@ static void merge_replaced(void)
 	}
 }
 
-/* `is_whole`: the path is said to be. */
-static void compare(bool is_whole)
+/* `is_complete`: the path is reported as complete. */
+static void compare(bool is_complete)
 {
 	size_t n, m, from = 0, right;
 
@@ -296,7 +296,7 @@ static void compare(bool is_whole)
 	s.totals.wrong += s.is.n - right;
 	s.totals.missing += s.want.n - right;
 	s.totals.exact += right == s.is.n && right == s.want.n;
-	s.totals.overclaimed += is_whole && (right != s.is.n || right != s.want.n);
+	s.totals.overclaimed += is_complete && (right != s.is.n || right != s.want.n);
 	if (s.verbose && (right != s.is.n || right != s.want.n)) {
 		print_path(right == s.is.n ? "missing, is:" : "WRONG, is:", &s.is);
 		print_path("  want:", &s.want);

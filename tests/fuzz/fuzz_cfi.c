@@ -26,7 +26,7 @@
 struct fuzz {
 	struct recipe_load load;
 	struct recipe_table *table;
-	bool is_plain; /* no address has more than one entry, and the table has all */
+	bool is_plain; /* no address has more than one entry, and the table has every entry */
 };
 
 static uint64_t get64(const uint8_t *p)

@@ -4,10 +4,10 @@
  * one entry that it leads to, indexed and made a rule, and the bounds of functions.
  *
  *   input := u64 vaddr of the index, u64 vaddr that is asked for first     little-endian
- *            the bytes from the index to the end of its segment
+ *            the bytes from the index to the end of its program header
  *
- * A file is made around them, of that one segment. Beyond memory errors, it checks that a look-up
- * is true to the rows, from the file and from memory alike, and that bounds hold what they are of.
+ * They are put into a file of one program header. Beyond memory errors, it checks that look-ups in
+ * the file and in memory agree with the rows, and that bounds contain the address that they are of.
  */
 #include <elf.h>
 #include <endian.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzz target: a perf.data file through the importer, up to the store: processes and mappings, call
- * chains, walks of copied stacks, branch records of both kinds, in code that is really there (see
+ * chains, walks of copied stacks, branch records of both kinds, in code that exists (see
  * make_perfdata.c). Every sample has a path, every frame a location, and an origin speaks of no
  * more frames than there are.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzz target: a perf.data file, or what perf writes into a pipe (the header says which). What the
- * reader hands out is touched to its last byte, and must be what the interface promises: aligned,
- * of known events, in the order of time unless it is counted. What it refuses, it must explain.
+ * Fuzz target: a perf.data file, or what perf writes into a pipe (the header says which). All
+ * bytes that the reader returns are read, and must be as the interface promises: aligned, of known
+ * events, in the order of time unless counted as late. A refused file must have a reason.
  */
 #include <stdio.h>
 #include <string.h>

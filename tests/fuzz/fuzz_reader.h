@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens a fuzzer's input as perf.data. What the reader refuses, it must explain with an offset. */
+/* Opens a fuzzer's input as perf.data. A refused input must have an error with an offset. */
 #ifndef TESTS_FUZZ_READER_H
 #define TESTS_FUZZ_READER_H
 

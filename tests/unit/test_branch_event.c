@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch records, asked for: what the processor has, as made-up trees of /sys and /proc say, and
+ * Branch records, asked for: what the processor has, as generated trees of /sys and /proc say, and
  * what the event is then opened with.
  */
 #include <setjmp.h>

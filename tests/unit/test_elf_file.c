@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * elf_file: made-up files of which every header is known, real files of the system, and files
+ * elf_file: generated files of which every header is known, real files of the system, and files
  * that lie or were cut short.
  */
 #include <stdarg.h>

@@ -40,7 +40,7 @@ NOINLINE void large(void)
 	numbers[2] = 0;
 }
 
-/* Left out by name, it puts right what comes back to it. */
+/* Left out by name; it restores the tag after its calls. */
 NOINLINE void skipped_jump(void)
 {
 	inner("main" SKIPPED INNER);
