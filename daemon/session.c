@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run, from options to summary; see session.h.
+ * Runs the daemon from options to summary; see session.h.
  *
- * One epoll loop. Whatever wakes it (the ring a quarter full, the side-band half full, a tenth of
- * a second gone by, a signal, the target's end), it does one round: read the side-band, read the
- * ring, and hand out in the order of time what is older than the start of the round before. A
- * record that was being written while its ring was read is there at the next round, so nothing
- * older than that can still come. Once a second what is new goes to the archive.
+ * Everything happens in one epoll loop (base/wakeups.h). The ring a quarter full, the side-band
+ * half full, a tick of a tenth of a second, a signal, or the target's end each start a round: read
+ * the side-band, read the ring, and hand out in the order of time all records that are older than
+ * the start of the round before. A record that was being written while its ring was read is there
+ * at the next round, so nothing older than that can still come. Once a second a batch of new rows
+ * goes to the archive.
  *
- * A round begins with cold caches, which is much of its cost: while there are only samples, a tick
- * in three makes one. What is new of processes and mappings is looked at with the next tick.
+ * A round begins with cold caches, which is much of its cost. While there are only samples, one
+ * tick in three starts a round; side-band events are read at the next tick.
  */
 #include "daemon/session.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -31,6 +28,7 @@
 #include "base/clock.h"
 #include "daemon/capture/event_choice.h"
 #include "daemon/base/log.h"
+#include "daemon/base/wakeups.h"
 #include "daemon/no_samples.h"
 #include "daemon/capture/record_pool.h"
 #include "daemon/model/recorder.h"
@@ -42,9 +40,9 @@
 #include "store/store_path.h"
 #include "daemon/capture/target.h"
 
-#define TICK_NS	  100000000u  /* the side-band is looked at */
-#define ROUND_NS  250000000u  /* a round at least when a tick finds so much time gone by */
-#define LAG_NS	  10000000u   /* records are in their rings after this time */
+#define TICK_NS	  100000000u  /* between looks at the side-band */
+#define ROUND_NS  250000000u  /* a tick starts a round when the last one is so long ago */
+#define LAG_NS	  10000000u   /* a record is in its ring after this time */
 #define COMMIT_NS 1000000000u /* between batches */
 #define PRIORITY  (-10) /* of the loop, as nice(1) counts; tables.c has the same for its thread */
 
@@ -61,8 +59,7 @@ struct session {
 	struct tables *tables;
 	struct archive *archive;
 
-	int epoll, signals, tick, deadline; /* descriptors; -1: none */
-	sigset_t old_mask;
+	struct wakeups wakeups;
 
 	struct store_recording info;
 	struct utsname host;
@@ -72,14 +69,12 @@ struct session {
 	bool is_over;
 };
 
-/* --- setting up: what can be refused --------------------------------------------------------- */
-
-/* Says an error that came with a sentence (freed) or without. */
-static void say(char *sentence, const char *what, int err)
+/* Logs an error: its sentence, which is freed, or without one `what` and the errno's text. */
+static void log_failure(char *sentence, const char *what, int err)
 {
-	char *rest = sentence, *line;
+	char *remainder = sentence, *line;
 
-	while ((line = strsep(&rest, "\n")))
+	while ((line = strsep(&remainder, "\n")))
 		log_error("%s", line);
 	if (!sentence)
 		log_error("%s: %s", what, strerror(-err));
@@ -88,7 +83,8 @@ static void say(char *sentence, const char *what, int err)
 
 /* --- setting up: the parts ------------------------------------------------------------------- */
 
-/* One descriptor for each object and event: as many as the kernel lets us have. */
+/* Raises the limit of open files as far as the kernel allows: each object and each event takes a
+ * descriptor. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -99,9 +95,9 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* On a busy machine a daemon of equal priority waits for its turn while the ring fills, above all
- * in the first moments, when samples carry whole stacks because no table is loaded yet. A priority
- * that was chosen by the user is left alone. */
+/* Raises the daemon's priority unless the user has set one. On a busy machine a daemon of equal
+ * priority waits for its turn while the ring fills, above all in the first moments, when samples
+ * carry whole stacks because no table is loaded yet. */
 static void raise_priority(void)
 {
 	errno = 0;
@@ -109,46 +105,7 @@ static void raise_priority(void)
 		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right to, it stays */
 }
 
-static int watch(struct session *s, int fd)
-{
-	struct epoll_event want = {.events = EPOLLIN, .data.fd = fd};
-
-	if (fd < 0)
-		return 0;
-	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
-}
-
-static int new_timer(uint64_t first_ns, uint64_t every_ns)
-{
-	struct itimerspec spec = {
-		.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
-		.it_interval = {(time_t)(every_ns / 1000000000u), (long)(every_ns % 1000000000u)},
-	};
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd >= 0)
-		timerfd_settime(fd, 0, &spec, NULL);
-	return fd;
-}
-
-static int make_loop(struct session *s)
-{
-	sigset_t ends;
-	int err;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, &s->old_mask);
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	s->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
-	s->tick = new_timer(TICK_NS, TICK_NS);
-	if (s->epoll < 0 || s->signals < 0 || s->tick < 0)
-		return -errno;
-	err = watch(s, s->signals);
-	return err ? err : watch(s, s->tick);
-}
-
+/* Fills in the recording's row of the store. */
 static void describe(struct session *s, const char *command_line, char *target)
 {
 	struct store_recording *info = &s->info;
@@ -186,9 +143,10 @@ static enum exit_status open_store(struct session *s)
 		err = archive_new(&archive, &s->info, &s->archive, &sentence);
 	if (!err) {
 		store_path_hand_over(s->path);
-		return watch(s, archive_poll_fd(s->archive)) ? STATUS_FAILED : STATUS_DONE;
+		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
+									       : STATUS_DONE;
 	}
-	say(sentence, s->path ? s->path : "store", err);
+	log_failure(sentence, s->path ? s->path : "store", err);
 	return STATUS_FAILED;
 }
 
@@ -208,7 +166,7 @@ static enum exit_status open_sampler(struct session *s)
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
 		.table_bytes = s->options->table_bytes,
-		/* What is verified of a stack costs by its depth: --prefix is refused beside it. */
+		/* Verification cost grows with depth, so --depth excludes --prefix. */
 		.prefix = s->options->segment_frames ? STACKD_PREFIX_NONE : s->options->prefix,
 		.heights = s->options->heights,
 		.segment_frames = s->options->segment_frames,
@@ -225,7 +183,7 @@ static enum exit_status open_sampler(struct session *s)
 	int err = sampler_new(&options, &s->sampler, &sentence);
 
 	if (err) {
-		say(sentence, "BPF", err);
+		log_failure(sentence, "BPF", err);
 		return exit_status_of(err);
 	}
 	sampler_tables_maps(s->sampler, &maps);
@@ -267,7 +225,7 @@ static enum exit_status open_target(struct session *s)
 	int err = target_new(s->options, &s->target, &sentence);
 
 	if (err)
-		say(sentence, "target", err);
+		log_failure(sentence, "target", err);
 	return err ? STATUS_FAILED : STATUS_DONE;
 }
 
@@ -276,10 +234,10 @@ static enum exit_status make_parts(struct session *s)
 	bool everyone = s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP;
 	int err;
 
-	/* After the command was forked: it keeps its own limit and priority. */
+	/* The command is forked already: it keeps the inherited limit and priority. */
 	raise_file_limit();
 	raise_priority();
-	err = make_loop(s);
+	err = wakeups_open(&s->wakeups, TICK_NS);
 	if (!err)
 		err = reorder_new(&s->queue);
 	if (!err)
@@ -299,16 +257,15 @@ static enum exit_status make_parts(struct session *s)
 
 static int watch_parts(struct session *s)
 {
-	int err = watch(s, sampler_poll_fd(s->sampler));
+	struct wakeups *w = &s->wakeups;
+	int err = wakeups_watch(w, sampler_poll_fd(s->sampler));
 
 	if (!err)
-		err = watch(s, sideband_poll_fd(s->sideband));
+		err = wakeups_watch(w, sideband_poll_fd(s->sideband));
 	if (!err)
-		err = watch(s, target_poll_fd(s->target));
-	if (!err && s->options->duration_s > 0) {
-		s->deadline = new_timer((uint64_t)(s->options->duration_s * 1e9), 0);
-		err = s->deadline < 0 ? -errno : watch(s, s->deadline);
-	}
+		err = wakeups_watch(w, target_poll_fd(s->target));
+	if (!err && s->options->duration_s > 0)
+		err = wakeups_set_deadline(w, (uint64_t)(s->options->duration_s * 1e9));
 	return err;
 }
 
@@ -360,7 +317,8 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 	return err;
 }
 
-/* Reads everything that waits; hands out what is old enough, or all of it. */
+/* Reads all pending events and records, and hands out those that are old enough; the last round
+ * hands out all. */
 static int do_round(struct session *s, bool is_last)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
@@ -432,15 +390,7 @@ static int submit(struct session *s)
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
-static void empty(int fd)
-{
-	uint64_t buf[16];
-
-	while (read(fd, buf, sizeof(buf)) > 0)
-		;
-}
-
-/* Can what a tick finds wait for another? */
+/* Returns whether the next tick is early enough for all that is pending. */
 static bool may_idle(const struct session *s)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -449,20 +399,19 @@ static bool may_idle(const struct session *s)
 	       !sideband_waits(s->sideband) && recorder_may_idle(s->recorder);
 }
 
-/* Is a round due? */
+/* Handles a readable descriptor. Returns whether a round is due. */
 static bool on_wake(struct session *s, int fd)
 {
-	struct signalfd_siginfo info;
+	struct wakeups *w = &s->wakeups;
 
-	if (fd == s->signals) {
-		while (read(fd, &info, sizeof(info)) == sizeof(info))
-			s->is_over = true;
-	} else if (fd == s->deadline || fd == archive_poll_fd(s->archive)) {
+	if (fd == w->signals) {
+		s->is_over |= wakeups_take_signals(w);
+	} else if (fd == w->deadline || fd == archive_poll_fd(s->archive)) {
 		s->is_over = true;
 	} else if (fd == target_poll_fd(s->target)) {
 		s->is_over |= target_has_ended(s->target);
-	} else if (fd == s->tick) {
-		empty(fd);
+	} else if (fd == w->tick) {
+		wakeups_take_tick(w);
 		return !may_idle(s);
 	}
 	return true;
@@ -470,15 +419,14 @@ static bool on_wake(struct session *s, int fd)
 
 static int loop(struct session *s)
 {
-	struct epoll_event woken[8];
-	int err = 0;
+	int fds[8], err = 0;
 
 	while (!err && !s->is_over) {
-		int n = epoll_wait(s->epoll, woken, 8, -1);
+		int n = wakeups_wait(&s->wakeups, fds, 8);
 		bool is_due = false;
 
 		for (int i = 0; i < n; i++)
-			is_due |= on_wake(s, woken[i].data.fd);
+			is_due |= on_wake(s, fds[i]);
 		if (!is_due)
 			continue;
 		err = do_round(s, false);
@@ -508,7 +456,7 @@ static enum exit_status sum_up(struct session *s)
 	return n.samples ? STATUS_DONE : STATUS_NO_SAMPLES;
 }
 
-/* Records until it is over, and ends in order: what has been sampled is kept. */
+/* Records until the run is over, then writes every sample that was taken before it ended. */
 static enum exit_status record(struct session *s)
 {
 	char *sentence = NULL;
@@ -567,12 +515,6 @@ static enum exit_status set_up(struct session *s, const char *command_line, char
 	return status;
 }
 
-static void close_if_open(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 static void tear_down(struct session *s)
 {
 	target_free(s->target);
@@ -582,22 +524,13 @@ static void tear_down(struct session *s)
 	reorder_free(s->queue);
 	sideband_free(s->sideband);
 	sampler_free(s->sampler);
-	close_if_open(s->epoll);
-	close_if_open(s->signals);
-	close_if_open(s->tick);
-	close_if_open(s->deadline);
+	wakeups_close(&s->wakeups);
 	free(s->path);
 }
 
 enum exit_status session_run(const struct options *options, const char *command_line)
 {
-	struct session s = {
-		.options = options,
-		.epoll = -1,
-		.signals = -1,
-		.tick = -1,
-		.deadline = -1,
-	};
+	struct session s = {.options = options, .wakeups = WAKEUPS_NONE};
 	char *target = options_target(options);
 	enum exit_status status;
 

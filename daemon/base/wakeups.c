@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Timers, signals and epoll; see wakeups.h. */
+#include "daemon/base/wakeups.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MAX_WOKEN 8
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+static int new_timer(uint64_t first_ns, uint64_t every_ns)
+{
+	const struct itimerspec spec = {
+		.it_value = timespec_of(first_ns),
+		.it_interval = timespec_of(every_ns),
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0)
+		timerfd_settime(fd, 0, &spec, NULL);
+	return fd;
+}
+
+int wakeups_open(struct wakeups *w, uint64_t tick_ns)
+{
+	sigset_t ends;
+	int err;
+
+	*w = WAKEUPS_NONE;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	w->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+	w->tick = new_timer(tick_ns, tick_ns);
+	if (w->epoll < 0 || w->signals < 0 || w->tick < 0)
+		return -errno;
+	err = wakeups_watch(w, w->signals);
+	return err ? err : wakeups_watch(w, w->tick);
+}
+
+int wakeups_watch(struct wakeups *w, int fd)
+{
+	struct epoll_event want = {.events = EPOLLIN, .data.fd = fd};
+
+	if (fd < 0)
+		return 0;
+	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
+}
+
+int wakeups_set_deadline(struct wakeups *w, uint64_t after_ns)
+{
+	w->deadline = new_timer(after_ns, 0);
+	return w->deadline < 0 ? -errno : wakeups_watch(w, w->deadline);
+}
+
+int wakeups_wait(const struct wakeups *w, int *ret_fds, int max)
+{
+	struct epoll_event woken[MAX_WOKEN];
+	int n = epoll_wait(w->epoll, woken, max < MAX_WOKEN ? max : MAX_WOKEN, -1);
+
+	for (int i = 0; i < n; i++)
+		ret_fds[i] = woken[i].data.fd;
+	return n < 0 ? 0 : n;
+}
+
+bool wakeups_take_signals(struct wakeups *w)
+{
+	struct signalfd_siginfo info;
+	bool any = false;
+
+	while (read(w->signals, &info, sizeof(info)) == sizeof(info))
+		any = true;
+	return any;
+}
+
+void wakeups_take_tick(struct wakeups *w)
+{
+	uint64_t ticks;
+
+	while (read(w->tick, &ticks, sizeof(ticks)) > 0)
+		;
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void wakeups_close(struct wakeups *w)
+{
+	close_if_open(w->epoll);
+	close_if_open(w->signals);
+	close_if_open(w->tick);
+	close_if_open(w->deadline);
+	*w = WAKEUPS_NONE;
+}
