@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder's parts, how they are made, and what they count; see recorder.h.
+ * Makes and frees the recorder's parts, and sums up their counters; see recorder.h.
  *
  *   side-band event ──► recorder_event.c ──► process table, members, tagger
  *
- *   record ──► recorder_sample.c ──► walks ──► thread_paths ──► outbox ──► batch
+ *   record ──► recorder_sample.c ──► tables (a request), walks, thread_paths, outbox ──► batch
  */
 #include "daemon/model/recorder.h"
 
@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "daemon/model/recorder_parts.h"
+#include "daemon/model/recorder_internal.h"
 #include "stack/end_reason.h"
 
 /* --- making and freeing ---------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ bool recorder_may_idle(const struct recorder *r)
 	return !r->tagger || tagger_is_idle(r->tagger);
 }
 
-/* --- what has come of it --------------------------------------------------------------------- */
+/* --- results --------------------------------------------------------------------------------- */
 
 struct batch *recorder_take_batch(struct recorder *r)
 {

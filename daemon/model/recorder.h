@@ -67,7 +67,7 @@ int recorder_prefetch_table(struct recorder *recorder, const struct stackd_heade
 /* Takes an event, in the order of time. 0 or -ENOMEM. */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
 
-/* Retries what could not be found out at once; to be called now and then. */
+/* Polls processes whose tags could not be read yet; to be called at each round. */
 void recorder_poll(struct recorder *recorder);
 
 /* Returns whether records may wait for some tenths of a second. They may not while tags are
@@ -91,7 +91,7 @@ const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);
 struct recorder_counts {
 	uint64_t received; /* records */
 	uint64_t end_reasons[STACKD_END_COUNT];
-	uint64_t complete, partial, lost; /* sums of them, by quality */
+	uint64_t complete, partial, lost; /* sums of these, by quality */
 	uint64_t collisions;		  /* tags that two paths share */
 	uint64_t out_of_sequence;	  /* walks built on one that did not arrive */
 	uint64_t judged_right, judged_wrong;
@@ -101,6 +101,8 @@ struct recorder_counts {
 	uint64_t sideband_lost; /* events that the kernel had no room for */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 };
+
+/* Gives the counters so far. */
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes in the recorder: read from /proc when they join, and followed by side-band events.
+ * Reads processes from /proc when they join, and follows them by side-band events; see recorder.h.
  *
- * Files can be gone, and samples without a table are expensive, so some things are done as soon as
- * an event or a record has been read, before its turn in the order of time: new files are opened
- * and missed tables are asked for. That is prefetching: whatever it cannot find out yet is found
- * out in the order of time.
+ * A file can be deleted before its event's turn in the order of time. So files are prefetched:
+ * opened as soon as the event has been read. Whatever fails then is tried again in order.
  */
 #include <errno.h>
 
-#include "daemon/model/recorder_parts.h"
+#include "daemon/model/recorder_internal.h"
 #include "proc/proc_fs.h"
 
 /* --- from /proc ------------------------------------------------------------------------------ */
@@ -69,52 +67,6 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	if (!err && r->tables && !members_are_all(r->members) && object->elf)
 		err = tables_prepare(r->tables, object);
 	return err == -ENOMEM ? err : 0;
-}
-
-/*
- * Asks for what the kernel half has missed: a file's inode, or its table.
- *
- * When the record has just been read (`early`), the process table may be behind. Then the inode
- * numbers must agree, as they do on most filesystems; where they do not, the table is asked for in
- * the order of time.
- */
-static int request_table(struct recorder *r, const struct stackd_stack_record *record, bool early)
-{
-	const struct stackd_mapping *unknown = &record->unknown;
-	const struct mapping *m;
-
-	if (!r->tables)
-		return 0;
-	if (record->wanted && record->wanted <= object_table_count(r->objects))
-		return tables_want(r->tables, object_table_at(r->objects, record->wanted - 1),
-				   NULL);
-	if (!unknown->key.inode)
-		return 0;
-	/* A process that was just forked must not be read from /proc yet: in the order of time it
-	 * is still a copy of its parent. */
-	if (early && !process_table_knows(r->processes, (pid_t)record->pid))
-		return 0;
-	m = process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
-	if (!m || m->object->kind == OBJECT_JIT ||
-	    unknown->start - m->start + m->offset != unknown->offset)
-		return 0;
-	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
-		return 0;
-	return tables_want(r->tables, m->object, &unknown->key);
-}
-
-int recorder_prefetch_table(struct recorder *r, const struct stackd_header *record)
-{
-	if (record->kind != STACKD_RECORD_STACK)
-		return 0;
-	return request_table(r, (const struct stackd_stack_record *)record, true);
-}
-
-int recorder_request_table(struct recorder *r, const struct stackd_header *record)
-{
-	if (record->kind != STACKD_RECORD_STACK)
-		return 0;
-	return request_table(r, (const struct stackd_stack_record *)record, false);
 }
 
 /* --- in the order of time -------------------------------------------------------------------- */

@@ -1,12 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* One record on its way to the batch: its thread, its call path, the path's node, its row. */
+/*
+ * Takes a record: requests the table that it has missed, makes its call path, enters the path into
+ * the trie, and adds the sample's row to the batch; see recorder.h.
+ *
+ * Samples without a table are expensive, so the table is prefetched: requested as soon as the
+ * record has been read, before its turn in the order of time. A request that fails then, since the
+ * process table may be behind, is made again in order.
+ */
 #include <errno.h>
 
 #include "daemon/capture/record.h"
-#include "daemon/model/recorder_parts.h"
+#include "daemon/model/recorder_internal.h"
 
-/* *ret_end says whether it was a sample, and the end reason. 0; -ENOMEM; -EBADMSG: the record
- * cannot be used. */
+/* --- requests of tables ---------------------------------------------------------------------- */
+
+/*
+ * Requests what the kernel half has missed: a file's inode, or its table. `early`: the record is
+ * not in the order of time yet. Then the inode numbers must agree, as they do on most filesystems;
+ * where they do not, the table is requested in order.
+ */
+static int request_table(struct recorder *r, const struct stackd_header *header, bool early)
+{
+	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
+	const struct stackd_mapping *unknown = &record->unknown;
+	const struct mapping *m;
+
+	if (header->kind != STACKD_RECORD_STACK || !r->tables)
+		return 0;
+	if (record->wanted && record->wanted <= object_table_count(r->objects))
+		return tables_want(r->tables, object_table_at(r->objects, record->wanted - 1),
+				   NULL);
+	if (!unknown->key.inode)
+		return 0;
+	/* A process that was just forked must not be read from /proc yet: in the order of time it
+	 * is still a copy of its parent. */
+	if (early && !process_table_knows(r->processes, (pid_t)record->pid))
+		return 0;
+	m = process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
+	if (!m || m->object->kind == OBJECT_JIT ||
+	    unknown->start - m->start + m->offset != unknown->offset)
+		return 0;
+	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
+		return 0;
+	return tables_want(r->tables, m->object, &unknown->key);
+}
+
+int recorder_prefetch_table(struct recorder *r, const struct stackd_header *record)
+{
+	return request_table(r, record, true);
+}
+
+/* --- in the order of time -------------------------------------------------------------------- */
+
+/* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
+ * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
 {
 	const struct thread *thread =
@@ -17,7 +64,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 
 	if (!thread)
 		return -ENOMEM;
-	err = recorder_request_table(r, record);
+	err = request_table(r, record, false);
 	if (!err)
 		err = walks_take(r->walks, record, &r->path, ret_end);
 	if (err || !ret_end->is_sample)

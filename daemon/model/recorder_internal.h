@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder's parts, for its own three files alone; see recorder.h. */
-#ifndef MODEL_RECORDER_PARTS_H
-#define MODEL_RECORDER_PARTS_H
+/* Defines struct recorder for the recorder's own files, recorder*.c; see recorder.h. */
+#ifndef MODEL_RECORDER_INTERNAL_H
+#define MODEL_RECORDER_INTERNAL_H
 
 #include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
@@ -38,9 +38,5 @@ struct recorder {
 	uint64_t received, sideband_lost;
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
-
-/* Asks for the table that a record has missed, now that all events before it are known. 0 or
- * -ENOMEM. */
-int recorder_request_table(struct recorder *recorder, const struct stackd_header *record);
 
 #endif
