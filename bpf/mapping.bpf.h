@@ -245,7 +245,7 @@ static __always_inline void add_seen(struct scratch *s, __u64 number)
 	m->location =
 		number == STACKD_FILE_NONE ? start & STACKD_LOCATION_MASK : number << 48 | offset;
 	m->name = (__u32)mix(mix(mix(start) + s->vma.end) + offset + (number << 48)) | 1;
-	m->n_segments = 0;
+	m->n_slices = 0;
 }
 
 /* Bytes: larger offsets in files, and mappings, are left to the daemon. So offsets have 39 bits. */

@@ -274,9 +274,9 @@ static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* The segments of the mapping's file: they are given when its table is loaded. Global, so that it
- * is verified once. */
-__noinline int ask_segments(struct scratch *given)
+/* Looks up the slices of the mapping's file, which are set when its table is loaded. Global, so
+ * that it is verified once. */
+__noinline int ask_slices(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct seen_mapping *m;
@@ -289,35 +289,35 @@ __noinline int ask_segments(struct scratch *given)
 	number = m->location >> 48;
 	file = CHECKED(bpf_map_lookup_elem(&files, &number));
 	if (file) {
-		m->n_segments = file->n_segments;
-		m->first_segment = file->first_segment;
+		m->n_slices = file->n_slices;
+		m->first_slice = file->first_slice;
 	}
 	return 0;
 }
 
-/* Adds the frame in short form, or in near form if it is in the segment of the one before. false:
+/* Adds the frame in short form, or in near form if it is in the slice of the one before. false:
  * it has neither. */
 static __always_inline bool put_short(struct scratch *s, __u64 location)
 {
-	__u64 segment = location >> STACKD_SEGMENT_SHIFT, offset = location & STACKD_SEGMENT_MASK;
+	__u64 slice = location >> STACKD_SLICE_SHIFT, offset = location & STACKD_SLICE_MASK;
 	__u32 at = s->bytes;
 	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
 	const struct seen_mapping *m = seen_at(s);
 	__u64 number;
 
-	if (segment == s->segment) {
+	if (slice == s->slice) {
 		PUT_WORD(to, offset);
 		s->bytes = at + 3;
 		return true;
 	}
-	if (!m->n_segments)
-		ask_segments(s);
-	number = segment & (STACKD_LOCATION_MASK >> STACKD_SEGMENT_SHIFT);
-	if (number >= m->n_segments)
+	if (!m->n_slices)
+		ask_slices(s);
+	number = slice & (STACKD_LOCATION_MASK >> STACKD_SLICE_SHIFT);
+	if (number >= m->n_slices)
 		return false;
-	PUT_WORD(to, (m->first_segment + number) << 24 | STACKD_FRAME_SHORT | offset);
+	PUT_WORD(to, (m->first_slice + number) << 24 | STACKD_FRAME_SHORT | offset);
 	s->bytes = at + 4;
-	s->segment = segment;
+	s->slice = slice;
 	return true;
 }
 

@@ -54,11 +54,10 @@ struct guard {
 /* A mapping that samples have met. */
 struct seen_mapping {
 	__u64 start;
-	__u64 size;	/* 0: there is none */
-	__u64 location; /* of `start` */
-	__u32 name;	/* hash of all these: never 0 */
-	__u16 first_segment,
-		n_segments; /* its file's, as in struct stackd_file; 0: not asked yet */
+	__u64 size;		     /* 0: there is none */
+	__u64 location;		     /* of `start` */
+	__u32 name;		     /* hash of all these: never 0 */
+	__u16 first_slice, n_slices; /* its file's, as in struct stackd_file; 0: not asked yet */
 };
 
 /* Whose they are: a process between two changes to its mappings. */
@@ -119,7 +118,7 @@ struct scratch {
 	__u64 stamp;	   /* of its mappings */
 	__u64 zero;	   /* slot of the return address of 0 that ended the stack; 0: none did */
 	__u64 location;	   /* of the frame, without the exact bit */
-	__u64 segment;	   /* location that the last frame's segment begins with; ~0: none */
+	__u64 slice;	   /* location that the last frame's slice begins with; ~0: none */
 	__u32 n_new;	   /* frames */
 	__u32 kept;	   /* frames that the prefix gave */
 	__u32 bytes;	   /* of the record's frames */

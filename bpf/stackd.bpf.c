@@ -189,7 +189,7 @@ static __always_inline void start_bytes(struct scratch *s)
 	const struct stackd_stack_record *record = &s->record;
 	bool has_pid = record->pid != record->header.tid;
 
-	s->segment = ~0ull;
+	s->slice = ~0ull;
 	s->bytes = 0;
 	s->walked_form = STACKD_FORM_WALKED;
 	if (record->header.flags & STACKD_IN_KERNEL)

@@ -154,24 +154,24 @@ struct stackd_header {
 /*
  * A user frame on its way: locations leave the kernel, not addresses. Three forms, low byte first:
  *
- *   near   3 bytes: offset, in the segment of the frame before
- *   short  4 bytes: STACKD_FRAME_SHORT | offset, segment << 24
+ *   near   3 bytes: offset, in the slice of the file that the frame before is in
+ *   short  4 bytes: STACKD_FRAME_SHORT | offset, slice << 24
  *   long   4 bytes STACKD_FRAME_LONG, then 8 of the location
  *
- * Where heights are asked for (segment.bpf.h), a frame follows 4 bytes with its height, and one
- * more height follows the last frame.
+ * If heights are recorded (segment.bpf.h), 4 bytes with its height precede each frame, and one more
+ * height follows the last frame.
  *
- * A file's segments, of 8 MiB each, are numbered from its stackd_file.first_segment on. A location
+ * A file is cut into slices of 8 MiB, numbered from its stackd_file.first_slice on. A location
  * is file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up
  * (the program counter if `exact`, else the return address - 1). Code without a file, and the
  * leaf of a walk that knows no mapping, have the number STACKD_FILE_NONE and an address. The first
  * frame is always exact; of the others, in near and short form, none is.
  */
-#define STACKD_SEGMENT_SHIFT  23
-#define STACKD_SEGMENT_COUNT  255
-#define STACKD_SEGMENT_MASK   ((1u << STACKD_SEGMENT_SHIFT) - 1)
+#define STACKD_SLICE_SHIFT    23
+#define STACKD_SLICE_COUNT    255
+#define STACKD_SLICE_MASK     ((1u << STACKD_SLICE_SHIFT) - 1)
 #define STACKD_FRAME_SHORT    (1u << 23)
-#define STACKD_FRAME_LONG     0xff800000u /* there is no segment 255 */
+#define STACKD_FRAME_LONG     0xff800000u /* there is no slice 255 */
 #define STACKD_LOCATION_EXACT ((__u64)1 << 47)
 #define STACKD_LOCATION_MASK  (STACKD_LOCATION_EXACT - 1)
 #define STACKD_FILE_NONE      0
@@ -341,9 +341,9 @@ struct stackd_rule {
 struct stackd_file {
 	__u32 chunk_base;
 	__u32 first_chunk;
-	__u32 n_chunks;	     /* 0: no table (yet, any more, or at all) */
-	__u16 first_segment; /* of its short frames; STACKD_SEGMENT_COUNT: it has none */
-	__u16 n_segments;
+	__u32 n_chunks;	   /* 0: no table (yet, any more, or at all) */
+	__u16 first_slice; /* of its short frames; STACKD_SLICE_COUNT: it has none */
+	__u16 n_slices;
 	__u32 is_loaded; /* it has no recipes, and will have none; never where n_chunks is not 0 */
 	__u32 uses;	 /* counted up by the kernel half: what eviction goes by */
 };

@@ -68,13 +68,14 @@ static size_t kernel_bytes(const struct stackd_header *header)
 	return (size_t)header->n_kernel * 8;
 }
 
-/* What stands before the frames of a WALKED record. */
+/* Returns the bytes before the frames of a WALKED record. */
 static size_t front_bytes(const struct stackd_header *header)
 {
 	return (header->kind & STACKD_HAS_PID ? 4 : 0) + (header->kind & STACKD_HAS_PERIOD ? 4 : 0);
 }
 
-/* The bytes that another than a WALKED record says it has; more than any has if it lies. */
+/* Returns the size that a record other than WALKED states; more than any record has if its fields
+ * contradict each other. */
 static size_t size_said(const struct stackd_header *header, size_t size)
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
@@ -262,7 +263,7 @@ void record_frames(const struct stackd_header *record, bool has_heights,
 	};
 }
 
-/* -EBADMSG: it is cut off. */
+/* Reads a number of so many bytes. 0; -EBADMSG: the record ends before. */
 static int take_number(struct record_frames *f, int bytes, uint64_t *ret_number)
 {
 	if (f->end - f->at < bytes)
@@ -274,42 +275,49 @@ static int take_number(struct record_frames *f, int bytes, uint64_t *ret_number)
 
 static int take_long(struct record_frames *f, struct record_frame *frame)
 {
-	int err = take_number(f, 8, &frame->place);
+	int err = take_number(f, 8, &frame->location);
 
-	frame->has_segment = false;
-	frame->is_exact = frame->place & STACKD_LOCATION_EXACT;
-	return err ? err : 1;
+	frame->has_slice = false;
+	frame->is_exact = frame->location & STACKD_LOCATION_EXACT;
+	return err;
+}
+
+/* Reads a frame in near, short or long form. 0 or -EBADMSG. */
+static int take_frame(struct record_frames *f, struct record_frame *frame)
+{
+	uint64_t slice;
+	int err = take_number(f, 3, &frame->location);
+
+	if (!err && frame->location & STACKD_FRAME_SHORT) {
+		err = take_number(f, 1, &slice);
+		if (!err && slice == STACKD_FRAME_LONG >> 24)
+			return take_long(f, frame);
+		if (!err)
+			f->slice = (uint32_t)slice;
+	}
+	frame->location &= STACKD_SLICE_MASK;
+	frame->slice = f->slice;
+	return err;
 }
 
 int record_frames_next(struct record_frames *f, struct record_frame *ret_frame)
 {
-	struct record_frame frame = {.has_segment = true, .is_exact = f->is_first};
-	uint64_t segment, height = 0;
-	int r = 0;
+	struct record_frame frame = {.has_slice = true, .is_exact = f->is_first};
+	uint64_t height = 0;
+	int err = 0;
 
 	if (f->at != f->end && f->has_heights)
-		r = take_number(f, 4, &height);
-	if (!r && f->at == f->end) {
+		err = take_number(f, 4, &height);
+	if (!err && f->at == f->end) {
 		f->below = (uint32_t)height;
 		return 0;
 	}
 	frame.height = (uint32_t)height;
 	f->is_first = false;
-	if (!r)
-		r = take_number(f, 3, &frame.place);
-	if (!r && frame.place & STACKD_FRAME_SHORT) {
-		r = take_number(f, 1, &segment);
-		if (!r && segment == STACKD_FRAME_LONG >> 24)
-			r = take_long(f, &frame);
-		else if (!r)
-			f->segment = (uint32_t)segment;
-	}
-	if (r < 0)
-		return r;
-	if (frame.has_segment) {
-		frame.place &= STACKD_SEGMENT_MASK;
-		frame.segment = f->segment;
-	}
+	if (!err)
+		err = take_frame(f, &frame);
+	if (err)
+		return err;
 	*ret_frame = frame;
 	return 1;
 }

@@ -9,7 +9,7 @@
 #include "daemon/capture/record.h"
 #include "daemon/model/branches.h"
 
-/* At most so many origins are made for heights of first frames: later paths have no height. */
+/* Limits the origins made for heights of first frames; paths beyond it have no height. */
 #define MAX_HEIGHT_ORIGINS (1u << 20)
 
 struct walks {
@@ -103,7 +103,7 @@ static int learn_tag(struct walks *w, const struct stackd_header *record, const 
 	return tag_paths_learn(w->tags, &w->tag, path->locations, path->count, reason);
 }
 
-/* Makes the origin of a walked path tell the height at which it begins, unless branch records have
+/* Sets the height at which a walked path begins in its origin, unless branch records have
  * given it an origin. */
 static int add_height(struct walks *w, const struct path *path, uint32_t *origin)
 {
@@ -195,7 +195,7 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 	return 0;
 }
 
-/* Where the stack of a record ends, if its copy goes that far. */
+/* Returns the end of the stack of a record, if its copy goes that far. */
 static uint64_t stack_end(const struct stackd_stack_record *record)
 {
 	if (record->header.flags & (STACKD_STACK_CUT | STACKD_STACK_FAULT))
@@ -247,13 +247,13 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 			   const struct record_frame *frame, struct location *ret_location)
 {
 	const struct object *object = NULL;
-	uint64_t offset = frame->place & STACKD_LOCATION_MASK, base;
-	uint32_t file = (uint32_t)(frame->place >> 48);
+	uint64_t offset = frame->location & STACKD_LOCATION_MASK, base;
+	uint32_t file = (uint32_t)(frame->location >> 48);
 
-	if (frame->has_segment) {
-		if (!w->tables || !tables_segment(w->tables, frame->segment, &file, &base))
+	if (frame->has_slice) {
+		if (!w->tables || !tables_slice(w->tables, frame->slice, &file, &base))
 			return -EBADMSG;
-		offset = base + frame->place;
+		offset = base + frame->location;
 	}
 	if (file == STACKD_FILE_NONE) {
 		pid_t pid = (pid_t)record_pid(header);

@@ -39,11 +39,11 @@ struct request {
 	const struct object *object;
 	struct stackd_inode key;
 	bool has_key;
-	bool is_early; /* nobody has missed it yet */
+	bool is_early; /* a prefetch: no walk has missed it yet */
 	struct request *next;
 };
 
-struct segment {
+struct slice {
 	uint32_t file;
 	uint64_t offset;
 };
@@ -55,7 +55,7 @@ struct tables {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
-	struct request *first;	 /* what has been missed, then what is early */
+	struct request *first;	 /* missed tables, then prefetched ones */
 	struct request *serving; /* taken out of the list; NULL: none */
 	bool is_ending;
 	struct tables_counts counts; /* as they were after the last request */
@@ -71,11 +71,11 @@ struct tables {
 	uint32_t *uses_before;
 	uint32_t *rules_of; /* by file number: rules that came with it */
 
-	uint32_t n_segments; /* read by the recorder, after the records that name them */
-	struct segment segments[STACKD_SEGMENT_COUNT];
+	uint32_t n_slices; /* read by the recorder, after the records that name them */
+	struct slice slices[STACKD_SLICE_COUNT];
 };
 
-/* Is there nothing more to load? */
+/* Returns whether a file's table is loaded, or known to be empty. */
 static bool is_known(const struct tables *t, uint32_t number)
 {
 	const struct stackd_file *file = &t->maps.files[number];
@@ -84,7 +84,7 @@ static bool is_known(const struct tables *t, uint32_t number)
 	       __atomic_load_n(&file->is_loaded, __ATOMIC_RELAXED);
 }
 
-/* What has no rows, and will have none: walks no longer ask for it. */
+/* Marks a file as one that has no rows, and will have none: walks no longer request it. */
 static void set_empty(struct tables *t, uint32_t number)
 {
 	__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
@@ -161,29 +161,28 @@ static void load_new_rules(struct tables *t)
 		t->maps.rules[t->rules_loaded] = rules[t->rules_loaded];
 }
 
-/* Gives a file's short frames their segments, once; they stay when the table is evicted. */
-static void give_segments(struct tables *t, struct stackd_file *file, uint32_t number,
-			  uint32_t first_chunk, size_t n_chunks)
+/* Numbers the slices of a file, once; they stay when the table is evicted. */
+static void give_slices(struct tables *t, struct stackd_file *file, uint32_t number,
+			uint32_t first_chunk, size_t n_chunks)
 {
 	uint64_t end = ((uint64_t)first_chunk + n_chunks) << STACKD_CHUNK_SHIFT;
-	uint32_t need =
-		(uint32_t)((end + (1u << STACKD_SEGMENT_SHIFT) - 1) >> STACKD_SEGMENT_SHIFT);
-	uint32_t first = t->n_segments;
+	uint32_t need = (uint32_t)((end + (1u << STACKD_SLICE_SHIFT) - 1) >> STACKD_SLICE_SHIFT);
+	uint32_t first = t->n_slices;
 
-	if (file->n_segments || need > STACKD_SEGMENT_COUNT - first)
+	if (file->n_slices || need > STACKD_SLICE_COUNT - first)
 		return;
 	for (uint32_t i = 0; i < need; i++)
-		t->segments[first + i] = (struct segment){
+		t->slices[first + i] = (struct slice){
 			.file = number,
-			.offset = (uint64_t)i << STACKD_SEGMENT_SHIFT,
+			.offset = (uint64_t)i << STACKD_SLICE_SHIFT,
 		};
-	__atomic_store_n(&t->n_segments, first + need, __ATOMIC_RELEASE);
-	file->first_segment = (uint16_t)first;
-	__atomic_store_n(&file->n_segments, (uint16_t)need, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->n_slices, first + need, __ATOMIC_RELEASE);
+	file->first_slice = (uint16_t)first;
+	__atomic_store_n(&file->n_slices, (uint16_t)need, __ATOMIC_RELEASE);
 }
 
-/* How many rules may come with a file: a quarter of those that no other file has taken, so that one
- * with rules without end leaves most of them to others, however often it is loaded. */
+/* Returns how many rules a file may still add. A file gets a quarter of the rules that no other
+ * file has taken, so one with very many leaves most to others, however often it is loaded. */
 static size_t rules_left_to(const struct tables *t, uint32_t number)
 {
 	size_t count, share;
@@ -297,7 +296,7 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 		t->row_of[number] = first_row;
 		file->chunk_base = base;
 		file->first_chunk = first_chunk;
-		give_segments(t, file, number, first_chunk, n_chunks);
+		give_slices(t, file, number, first_chunk, n_chunks);
 	}
 	if (n_chunks)
 		__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
@@ -306,7 +305,7 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	return 0;
 }
 
-/* Why an object has no table at all. What has no file by its nature is not refused. */
+/* Counts the reason that an object has no table. Objects without a file are not refused. */
 static void refuse_file(struct tables *t, const struct object *object, int err)
 {
 	enum recipe_refusal why =
@@ -317,8 +316,8 @@ static void refuse_file(struct tables *t, const struct object *object, int err)
 	set_empty(t, object->number + 1);
 }
 
-/* Compiles and loads an object's recipes. 0, also without a readable file: then it has none;
- * what take_room() says. */
+/* Compiles and loads an object's recipes. 0, also for an object without a readable file, which has
+ * no recipes; else an error of take_room(). */
 static int load_object(struct tables *t, const struct object *object)
 {
 	struct recipe_table *table = NULL;
@@ -359,7 +358,7 @@ static void serve(struct tables *t, const struct request *r)
 	if (t->own.evicted > evicted)
 		forget_uses(t);
 	if (err && !r->is_early) {
-		/* Too large for the room there is: as if it had no recipes, the daemon walks. */
+		/* It is too large: the daemon walks its frames, as if it had no recipes. */
 		set_empty(t, number);
 		t->own.refused++;
 	}
@@ -367,7 +366,7 @@ static void serve(struct tables *t, const struct request *r)
 		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);
 }
 
-/* Shows the thread's counts to others; with the lock held. */
+/* Copies the thread's counts for tables_counts(). Called with the lock held. */
 static void publish(struct tables *t)
 {
 	t->own.rows = extents_used(t->rows);
@@ -375,7 +374,8 @@ static void publish(struct tables *t)
 	t->counts = t->own;
 }
 
-/* What making tables has left in the heap; with the lock held. false: hardly anything. */
+/* Trims the heap if tables were made since the last time. Called with the lock held, which it
+ * releases meanwhile. Returns whether it did. */
 static bool give_back(struct tables *t)
 {
 	if (t->bytes_made < MUCH_BYTES)
@@ -391,7 +391,7 @@ static void *run(void *arg)
 {
 	struct tables *t = arg;
 
-	/* Without the right to it, as it is. */
+	/* Without the right to, the priority stays. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICE);
 	pthread_mutex_lock(&t->lock);
 	for (;;) {
@@ -548,13 +548,12 @@ int tables_prepare(struct tables *t, const struct object *object)
 	return ask(t, &(struct request){.object = object, .is_early = true});
 }
 
-bool tables_segment(const struct tables *t, uint32_t segment, uint32_t *ret_file,
-		    uint64_t *ret_offset)
+bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, uint64_t *ret_offset)
 {
-	if (segment >= __atomic_load_n(&t->n_segments, __ATOMIC_ACQUIRE))
+	if (slice >= __atomic_load_n(&t->n_slices, __ATOMIC_ACQUIRE))
 		return false;
-	*ret_file = t->segments[segment].file;
-	*ret_offset = t->segments[segment].offset;
+	*ret_file = t->slices[slice].file;
+	*ret_offset = t->slices[slice].offset;
 	return true;
 }
 

@@ -166,8 +166,8 @@ static inline void make_files(void)
 
 		shim_put(&inodes, i, &key, &i);
 		file[i] = (struct stackd_file){.n_chunks = 1, .is_loaded = 1};
-		file[i].first_segment = (uint16_t)(i - 1);
-		file[i].n_segments = i < 3; /* file 3's frames are long */
+		file[i].first_slice = (uint16_t)(i - 1);
+		file[i].n_slices = i < 3; /* file 3's frames are long */
 	}
 }
 
@@ -202,9 +202,9 @@ struct path {
 /* The location of a frame. */
 static inline uint64_t location_in(const struct record_frame *frame)
 {
-	if (!frame->has_segment)
-		return frame->place;
-	return (uint64_t)(frame->segment + 1) << 48 | frame->place |
+	if (!frame->has_slice)
+		return frame->location;
+	return (uint64_t)(frame->slice + 1) << 48 | frame->location |
 	       (frame->is_exact ? STACKD_LOCATION_EXACT : 0);
 }
 
