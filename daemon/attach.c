@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attaching; see attach.h. */
+/* Attaches to processes, a cgroup, or all CPUs; see attach.h. */
 #include "daemon/attach.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "daemon/base/log.h"
 
-/* The processes that are in the cgroup already. */
+/* Loads the processes that are in the cgroup already. */
 static int load_cgroup(const struct attach *a)
 {
 	int fd = openat(target_cgroup_fd(a->target), "cgroup.procs", O_RDONLY | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To the target: its processes, or all CPUs, get the event, and the recorder learns what runs
- * already. Errors are said here.
+ * Attaches to the target: opens the event on its processes or on all CPUs, and loads the running
+ * processes into the recorder. Logs its own errors.
  */
 #ifndef ATTACH_H
 #define ATTACH_H
@@ -21,6 +21,7 @@ struct attach { /* all borrowed */
 	struct sampler *sampler;
 };
 
+/* Opens the event on the target. Logs what fails; returns the status to exit with. */
 enum exit_status attach(const struct attach *attach);
 
 #endif

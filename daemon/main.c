@@ -8,7 +8,7 @@
 #include "daemon/base/options.h"
 #include "daemon/session.h"
 
-/* The words of the command line with spaces between, malloc()ed. */
+/* Joins the command line with spaces. The result is malloc()ed; NULL without memory. */
 static char *join(int argc, char **argv)
 {
 	char *text = NULL;
@@ -23,8 +23,8 @@ static char *join(int argc, char **argv)
 }
 
 /* A daemon that runs for weeks gives back what it does not need: symbol tables come and go, and
- * must not leave holes in the heap. What is needed anew each second, such as a batch's arrays,
- * stays: to have its pages cleared and entered each time is a tenth of all that the daemon does. */
+ * must not leave holes in the heap. Memory that is needed anew each second, such as a batch's
+ * arrays, stays mapped: faulting its pages in each time was a tenth of the daemon's CPU time. */
 static void give_memory_back(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);

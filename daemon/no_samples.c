@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why there are no samples; see no_samples.h. */
+/* Finds the reason from the counters and the target's CPU time; see no_samples.h. */
 #include "daemon/no_samples.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "daemon/base/log.h"
 
-/* What would sample sooner: "a higher -F than 997", "a lower -c than 1000000". */
+/* Formats the option that samples sooner: "a higher -F than 997", "a lower -c than 1000000". */
 static const char *remedy(const struct options *options, char *buf, size_t size)
 {
 	if (options->period)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a recording has no samples, and what to do about it. */
+/* Explains why a recording has no samples, and names the remedy. */
 #ifndef NO_SAMPLES_H
 #define NO_SAMPLES_H
 
@@ -7,7 +7,7 @@
 #include "daemon/status.h"
 #include "daemon/capture/target.h"
 
-/* Logs it as a warning. */
+/* Logs the reason and the remedy as a warning. */
 void no_samples_warn(const struct options *options, struct target *target,
 		     const struct status_numbers *numbers);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters' names; see run_counters.h. A name stands in stores: it is for ever. */
+/* Names the counters; see run_counters.h. Names are in stores on disk, so they never change. */
 #include "daemon/run_counters.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters of a run, as they stand in the store by name (`stackctl stats`): with them the
- * kernel half, the daemon's parts and the store prove to each other that nothing was dropped.
+ * Collects the counters of a run under the names that the store keeps (`stackctl stats`). The sums
+ * of the kernel half, the daemon and the store must agree, so a dropped sample shows.
  */
 #ifndef RUN_COUNTERS_H
 #define RUN_COUNTERS_H
@@ -15,13 +15,14 @@ struct run_counters {
 	struct sampler_counts sampled;
 	struct recorder_counts recorded;
 	struct tables_counts tables;
-	uint64_t waiting, late; /* in the queue; events that came too late for it */
+	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 
-/* Gives them to a batch that has none. 0 or -ENOMEM. */
+/* Allocates the counters of a batch that has none, and fills them in. The batch owns them. 0 or
+ * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
 
-/* Logs what looks like a mistake, of ours or in how the program was built. */
+/* Warns about counters that do not add up, and about tags that disagree with walks. */
 void run_counters_warn(const struct run_counters *counters, bool tags_only);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sd_notify(); see service.h. */
+/* Calls sd_notify(); see service.h. */
 #include "daemon/service.h"
 
 #include <systemd/sd-daemon.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of the daemon: sets everything up, records until it is over, sums up. */
+/* Runs the daemon once: sets everything up, records until the run is over, prints the summary. */
 #ifndef SESSION_H
 #define SESSION_H
 
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
 
-/* Runs; says what goes wrong itself. `command_line` is stackd's own, for the store. */
+/* Runs, and logs its own errors. `command_line` is stackd's, for the store. Returns the status to
+ * exit with. */
 enum exit_status session_run(const struct options *options, const char *command_line);
 
 #endif

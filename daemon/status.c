@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The status line and the summary; see status.h. */
+/* Formats the status line and the summary; see status.h. */
 #include "daemon/status.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ void status_start(struct status *status, uint64_t now_ns)
 	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cpu_ns()};
 }
 
-/* ", idle 41.0%": of all that was sampled, so with a clock of the CPUs' time. */
+/* Formats ", idle 41.0%" as a share of all samples taken, lost and idle ones included. */
 static const char *idle_share(const struct status_numbers *n, char *buf, size_t size)
 {
 	*buf = '\0';

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How it goes, in one line: samples a second, losses, quality, and what stackd itself costs. On a
- * terminal it is renewed every second, a service manager is told, and the summary ends the run.
+ * Shows the progress of a run in one line: samples a second, losses, quality, and stackd's own CPU
+ * use. The line is renewed every second on a terminal and sent to the service manager; a summary
+ * ends the run.
  */
 #ifndef STATUS_H
 #define STATUS_H
@@ -15,16 +16,18 @@ struct status_numbers {
 };
 
 struct status {
-	struct status_numbers last; /* what was shown last */
+	struct status_numbers last; /* of the line before */
 	uint64_t last_cpu_ns;
 };
 
+/* Starts the first line's interval. `now_ns`: CLOCK_MONOTONIC. */
 void status_start(struct status *status, uint64_t now_ns);
 
-/* Shows the line; `quiet`: only to a service manager. */
+/* Shows the line; `quiet`: sends it to the service manager alone. */
 void status_show(struct status *status, const struct status_numbers *now, bool quiet);
 
-/* "12345 samples, 0 lost, 99.9% complete, ..." into `buf`, with "idle 41.0%" if CPUs were. */
+/* Writes "12345 samples, 0 lost, 99.9% complete, ..." to `buf`, with "idle 41.0%" if any sample hit
+ * an idle CPU. */
 void status_summary(const struct status_numbers *n, char *buf, unsigned long size);
 
 #endif

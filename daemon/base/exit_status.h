@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exit statuses of the command contract. */
+/* Defines the exit statuses that README documents. */
 #ifndef BASE_EXIT_STATUS_H
 #define BASE_EXIT_STATUS_H
 
@@ -13,7 +13,7 @@ enum exit_status {
 	STATUS_UNSUPPORTED = 4, /* permission or kernel support is missing */
 };
 
-/* The one for what failed with -errno `err`. */
+/* Returns the status for a failure with the negative errno `err`. */
 static inline enum exit_status exit_status_of(int err)
 {
 	return err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ? STATUS_UNSUPPORTED

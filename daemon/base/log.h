@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon says: whole sentences on stderr, one a line. Under systemd each line carries
- * its priority for the journal; on a terminal it clears the status line first.
+ * Logs messages to stderr, one a line. Under systemd each line carries its priority for the
+ * journal; on a terminal it clears the status line first.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -10,11 +10,14 @@
 
 enum log_priority { LOG_PRIORITY_ERROR = 3, LOG_PRIORITY_WARNING = 4, LOG_PRIORITY_INFO = 6 };
 
-/* Once, at the start: finds out whether stderr goes to the journal, or to a terminal. */
+/* Finds out whether stderr goes to the journal or to a terminal. To be called once, at the start.
+ */
 void log_setup(void);
 
+/* Returns whether stderr is a terminal. */
 bool log_is_terminal(void);
 
+/* Logs a message, printf-like, without a newline at its end. */
 __attribute__((format(printf, 2, 3))) void log_message(enum log_priority priority,
 						       const char *format, ...);
 

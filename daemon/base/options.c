@@ -186,7 +186,7 @@ static void set_duration(struct argp_state *state, struct options *options, cons
 		argp_error(state, "--duration '%s': expected seconds above 0", arg);
 }
 
-/* What only together is wrong, and what goes without saying. */
+/* Rejects options that exclude each other, and sets the defaults. */
 static void settle(struct argp_state *state, struct options *options)
 {
 	if (options->target == TARGET_NONE)
@@ -204,7 +204,7 @@ static void settle(struct argp_state *state, struct options *options)
 		options->frequency = 997;
 }
 
-/* What to profile, by which event, and where to. */
+/* Parses the options of the target, the event and the output. */
 static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
@@ -258,7 +258,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* How stacks are captured. */
+/* Parses the options of how stacks are captured. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;

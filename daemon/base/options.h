@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of stackd. */
+/* Parses the command line of stackd. */
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
 
@@ -32,7 +32,7 @@ struct options {
 	enum stackd_tags tags;
 	bool idle; /* sample idle CPUs, too */
 	bool walk_in_daemon;
-	bool heights;		 /* measure how far from the stack's end frames are */
+	bool heights;		 /* record the height of each frame */
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */
 	bool judge;		 /* check every walk of the kernel half by one of the daemon's */
 	bool judge_tags;	 /* ...and by the tag that the program keeps */
@@ -40,7 +40,7 @@ struct options {
 	uint64_t keep_bytes;
 	bool quiet;
 	bool lbr;
-	bool lbr_anyway; /* also where no branch records are known of */
+	bool lbr_anyway; /* even if the processor is not known to have branch records */
 };
 
 /* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. `stackd --man` writes
@@ -48,7 +48,7 @@ struct options {
 void options_parse(int argc, char **argv, struct options *ret_options);
 void options_free(struct options *options);
 
-/* The target in words ("pid 123,456", "all", ...), malloc()ed. */
+/* Describes the target ("pid 123,456", "all", ...). The result is malloc()ed. */
 char *options_target(const struct options *options);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cgroups by name; see cgroup.h. What is mounted where is read from /proc/self/mountinfo, which
- * also tells the controllers of a folder of version 1: by the device number of its file system.
+ * Finds cgroups by name; see cgroup.h. The mounts are read from /proc/self/mountinfo, which also
+ * has the controllers of a folder of version 1, by the device number of its file system.
  */
 #include "daemon/capture/cgroup.h"
 
@@ -22,7 +22,7 @@
 #define LINE_BYTES (3 * PATH_BYTES)
 #define WHAT_BYTES (2 * NAME_MAX)
 
-/* Where cgroups are mounted. */
+/* The mounts of cgroups. */
 struct cgroup_mounts {
 	dev_t device;		    /* of the folder that was given */
 	char path[PATH_BYTES];	    /* of the cgroups that perf takes; empty: they are nowhere */
@@ -30,7 +30,7 @@ struct cgroup_mounts {
 	char controllers[NAME_MAX]; /* of the mount with `device`, if it is of version 1 */
 };
 
-/* Is the word one of a list with commas? */
+/* Returns whether a list with commas has the word. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -41,16 +41,16 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* One line of mountinfo: "36 35 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu". */
+/* Reads a line of mountinfo: "36 35 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu". */
 static void take_mount(struct cgroup_mounts *mounts, char *line)
 {
 	char path[PATH_BYTES], type[16], options[NAME_MAX];
-	const char *rest = strstr(line, " - ");
+	const char *type_field = strstr(line, " - ");
 	unsigned major, minor;
 	bool is_v1;
 
-	if (!rest || sscanf(line, "%*d %*d %u:%u %*s %4095s", &major, &minor, path) != 3 ||
-	    sscanf(rest, " - %15s %*s %254s", type, options) != 2)
+	if (!type_field || sscanf(line, "%*d %*d %u:%u %*s %4095s", &major, &minor, path) != 3 ||
+	    sscanf(type_field, " - %15s %*s %254s", type, options) != 2)
 		return;
 	is_v1 = strcmp(type, "cgroup") == 0;
 	if (is_v1 && makedev(major, minor) == mounts->device)
@@ -76,7 +76,8 @@ static void read_mounts(dev_t device, struct cgroup_mounts *ret_mounts)
 		fclose(file);
 }
 
-/* Is the folder something else than a cgroup that perf takes? What, in words. */
+/* Returns whether the folder is anything but a cgroup that perf takes, and describes it in `what`.
+ */
 static bool is_other(int fd, const struct cgroup_mounts *mounts, char *what, size_t size)
 {
 	struct statfs fs;
@@ -99,15 +100,16 @@ static void explain(char **ret_error, const char *path, const char *what,
 		    const struct cgroup_mounts *mounts)
 {
 	const char *kind = mounts->is_v1 ? "those of perf_event" : "version 2";
-	int r;
+	int length;
 
 	if (*mounts->path)
-		r = asprintf(ret_error, "--cgroup '%s': %s; cgroups of %s are mounted at %s", path,
-			     what, kind, mounts->path);
+		length = asprintf(ret_error, "--cgroup '%s': %s; cgroups of %s are mounted at %s",
+				  path, what, kind, mounts->path);
 	else
-		r = asprintf(ret_error, "--cgroup '%s': %s; cgroups of version 2 are not mounted",
-			     path, what);
-	if (r < 0)
+		length = asprintf(ret_error,
+				  "--cgroup '%s': %s; cgroups of version 2 are not mounted", path,
+				  what);
+	if (length < 0)
 		*ret_error = NULL;
 }
 

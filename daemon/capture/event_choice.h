@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is sampled by: the event that the options name, with branch records if they ask for them,
- * and what the user has to know when this machine has no such thing. Errors are said here.
+ * Chooses the event to sample by: the one that the options name, with branch records if they ask
+ * for them. Logs its own errors, and explains what this machine lacks.
  */
 #ifndef CAPTURE_EVENT_CHOICE_H
 #define CAPTURE_EVENT_CHOICE_H
@@ -14,16 +14,17 @@
 struct event_choice {
 	struct event_spec spec;
 	struct branch_caps branches; /* with --lbr */
-	const char *note;	     /* what the recording should say of it; NULL: nothing */
+	const char *note;	     /* for the recording, about the choice; NULL: none. Static */
 };
 
-/* From the options alone, and what the machine says of itself. */
+/* Chooses by the options and by the processor's branch records, without opening the event. */
 enum exit_status event_choice_make(const struct options *options, struct event_choice *ret_choice);
 
-/* Tries the event, and takes the one that it may fall back to. */
+/* Opens the event once, and falls back to cpu-clock if it may. `quiet`: without a message. */
 enum exit_status event_choice_probe(struct event_choice *choice, bool quiet);
 
-/* Says why the kernel refused the event with -errno `err`. */
+/* Logs why the kernel refused the event with the negative errno `err`; returns the status to exit
+ * with. */
 enum exit_status event_choice_explain(const struct event_choice *choice, int err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an event's name to what perf_event_open() wants. Names are libpfm4's ("cycles:u",
+ * Turns an event's name into the attributes of perf_event_open(). Names are libpfm4's ("cycles:u",
  * "perf::CPU-CLOCK", "ix86arch::UNHALTED_CORE_CYCLES") and perf's raw codes ("r1a8", "r1a8:u").
  */
 #ifndef CAPTURE_EVENT_SPEC_H
@@ -13,30 +13,30 @@
 struct event_spec {
 	struct perf_event_attr attr; /* type, config, exclude_*, freq, sample_period/_freq */
 	char name[128];		     /* as shown: "cpu-clock:u" */
-	bool may_fall_back;	     /* cycles: cpu-clock does where there is no PMU */
+	bool may_fall_back;	     /* cycles may: to cpu-clock, if there is no PMU */
 };
 
-/* `name` NULL means cycles. Exactly one of `frequency` and `period` is not 0. 0; -ENOENT: no such
- * event, and *ret_error is a malloc()ed sentence. */
+/* Parses an event's name; NULL means cycles. Exactly one of `frequency` and `period` is not 0. 0;
+ * -ENOENT: no such event, and *ret_error is a malloc()ed sentence. */
 int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		     struct event_spec *ret_spec, char **ret_error);
 
-/* Can the event have branch records? The kernel's own ones cannot. */
+/* Returns whether the event can have branch records, which software events cannot. */
 bool event_spec_may_branch(const struct event_spec *spec);
 
 /* Asks for branch records with each sample: calls that have not returned, or branches of every
- * kind; of user mode. Falling back takes that back: cpu-clock can have none. */
+ * kind; of user mode. event_spec_fall_back() undoes this, since cpu-clock can have none. */
 void event_spec_add_branches(struct event_spec *spec, bool is_call_stack);
 
 /* Turns the event into cpu-clock, with the same modifiers. A period of cycles cannot be kept: it
  * is taken as nanoseconds. */
 void event_spec_fall_back(struct event_spec *spec);
 
-/* The events that each sample stands for, where that is known beforehand: a period that was asked
- * for, or that of a clock's frequency. 0: it changes, or does not fit. */
+/* Returns the events that each sample stands for, if known beforehand: the requested period, or the
+ * one that a clock has at the requested frequency. 0: it varies, or exceeds 32 bits. */
 uint32_t event_spec_usual_period(const struct event_spec *spec);
 
-/* kernel.perf_event_max_sample_rate; 0 if it cannot be read. */
+/* Returns kernel.perf_event_max_sample_rate; 0 if it cannot be read. */
 uint64_t event_spec_max_frequency(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the kernel did not take the BPF program; see load_error.h. */
+/* Reads the reason out of errno, capabilities and the verifier's log; see load_error.h. */
 #include "daemon/capture/load_error.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ void load_log_add(struct load_log *log, const char *format, va_list args)
 	free(text);
 }
 
-/* Where the verifier's words end; NULL: it has said nothing. */
+/* Returns the end of the verifier's output; NULL: there is none. */
 static const char *verifier_end(const struct load_log *log)
 {
 	const char *end = NULL;

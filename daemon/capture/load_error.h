@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why the kernel did not take the BPF program, told from what can be known after it has failed: its
- * errors alone tell little, as the verifier's refusal, missing rights and maps that are too large
- * can all be "Permission denied".
+ * Explains why the kernel refused the BPF program. The errno alone does not determine the reason:
+ * the verifier's refusal, missing capabilities and maps that are too large can all be "Permission
+ * denied". So capabilities, BTF, the kernel's release and the verifier's log are looked at, too.
  */
 #ifndef CAPTURE_LOAD_ERROR_H
 #define CAPTURE_LOAD_ERROR_H
@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The end of what libbpf says, as it says it. A verifier's log can have megabytes; what is wrong
- * stands in its last lines. */
+/* Bytes kept of libbpf's messages: the last ones. A verifier's log can have megabytes, and the
+ * error is in its last lines. */
 #define LOAD_LOG_BYTES 8192
 
-/* The part of it that an explanation shows. */
+/* An explanation shows the last lines of the log. */
 #define LOAD_ERROR_LINES      8
 #define LOAD_ERROR_LINE_BYTES 160 /* longer lines, such as those with all registers, are cut */
 
@@ -32,7 +32,7 @@ struct load_failure {
 	const char
 		*btf_path;   /* of the kernel's type information, if that cannot be read; or NULL */
 	bool may_load;	     /* this process can load programs of this kind */
-	const char *release; /* of the kernel, as uname tells it */
+	const char *release; /* of the kernel, by uname() */
 	const char *compiler; /* of the program, with its version; or NULL */
 	const struct load_log *log;
 };
@@ -41,16 +41,17 @@ enum load_reason {
 	LOAD_NO_TYPES,	 /* a kernel without BTF */
 	LOAD_NO_RIGHT,	 /* the process lacks capabilities */
 	LOAD_OLD_KERNEL, /* before 6.1 */
-	LOAD_REFUSED,	 /* by the verifier: its log says why */
+	LOAD_REFUSED,	 /* by the verifier, whose log has the reason */
 	LOAD_NO_MEMORY,
 	LOAD_OTHER,
 };
 
+/* Determines the reason of a failure. */
 enum load_reason load_error_reason(const struct load_failure *failure);
 
-/* The same for the user: *ret_error is a malloc()ed sentence, with the verifier's last lines below
- * it if there are any; NULL without memory. The error that the exit status goes by: -EPERM, -ENOMEM
- * or -EOPNOTSUPP. */
+/* Explains a failure to the user: *ret_error is a malloc()ed sentence, followed by the verifier's
+ * last lines if there are any; NULL without memory. Returns the error for exit_status_of(): -EPERM,
+ * -ENOMEM or -EOPNOTSUPP. */
 int load_error_explain(const struct load_failure *failure, char **ret_error);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of records; see record_pool.h.
+ * Allocates records in blocks; see record_pool.h.
  *
  *   block   used, live, is_open | its address, record | its address, record | ...
  *
- * One block of a pool is open: records are laid at its end. A block that is closed goes when its
- * last record does.
+ * One block of a pool is open and takes new records at its end. A closed block is freed with its
+ * last record.
  */
 #include "daemon/capture/record_pool.h"
 
@@ -16,7 +16,7 @@
 
 #define BLOCK_BYTES 65536u
 #ifdef __SANITIZE_ADDRESS__
-#define LARGE_BYTES 0u /* all have a block of their own, and nobody reads beyond unseen */
+#define LARGE_BYTES 0u /* all have a block of their own, so that overruns are found */
 #else
 #define LARGE_BYTES (BLOCK_BYTES / 8) /* larger ones have a block of their own */
 #endif
@@ -67,7 +67,7 @@ void record_pool_free(struct record_pool *pool)
 	free(pool);
 }
 
-/* Lays a record of so many bytes at the end of a block that has room. */
+/* Allocates `bytes` at the end of a block that has room. */
 static void *block_take(struct block *block, size_t bytes)
 {
 	struct block **owner = (struct block **)&block->bytes[block->used / 8];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for records that wait: thousands of small ones a second, which go in about the order in
- * which they came. They are laid one after the other into blocks; a block goes with its last.
+ * Allocates records that wait in the queue: thousands of small ones a second, freed in about the
+ * order in which they came. They lie one after the other in blocks; a block is freed with its last
+ * record.
  */
 #ifndef CAPTURE_RECORD_POOL_H
 #define CAPTURE_RECORD_POOL_H
@@ -12,14 +13,14 @@ struct record_pool;
 
 int record_pool_new(struct record_pool **ret_pool); /* 0 or -ENOMEM */
 
-/* Records that are still there stay. */
+/* Frees the pool, but not the records that were taken from it: each is still to be given back. */
 void record_pool_free(struct record_pool *pool);
 
-/* `size` bytes, aligned to 8, not zeroed; NULL: there is no memory. `pool` NULL: in a block of
- * their own. */
+/* Allocates `size` bytes, aligned to 8, not zeroed. `pool` NULL: in a block of their own. To be
+ * given back, never free()d: they lie inside a block. NULL without memory. */
 void *record_pool_take(struct record_pool *pool, size_t size);
 
-/* Bytes that were taken from any pool, or NULL. */
+/* Frees bytes that were taken from any pool, or NULL. */
 void record_pool_give_back(void *record);
 
 #endif

@@ -56,8 +56,8 @@ struct sampler {
 
 /* --- loading --------------------------------------------------------------------------------- */
 
-/* The end of what libbpf has said while a program was loaded: its callback is told no more than the
- * words, so there is one for the process. */
+/* The end of libbpf's messages while a program is loaded. It is global, since libbpf's callback has
+ * no argument of the caller's. */
 static struct load_log said;
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
@@ -80,7 +80,7 @@ static const char *btf_path(char *buf, size_t size)
 	return buf;
 }
 
-/* Why the program could not be loaded, and what helps. Frees the sampler. */
+/* Explains why the program could not be loaded, and names the remedy. Frees the sampler. */
 static int explain_load(struct sampler *s, int err, char **ret_error)
 {
 	struct load_failure failure = {.err = err, .log = &said};

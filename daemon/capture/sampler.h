@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half, from here: loads the BPF program, opens the perf events that run it on what
- * is to be profiled, and hands out the records of the ring buffer.
+ * Drives the kernel half: loads the BPF program, opens the perf events that run it on the target,
+ * and hands out the records of the ring buffer.
  *
  * Scope is left to perf: events of processes are opened on each thread and inherited by all that
  * it starts later, events of a cgroup or of the whole machine on each CPU. (A filter in the
@@ -26,7 +26,7 @@ struct sampler_options {
 	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
 	uint64_t table_bytes; /* of kernel memory for recipe tables */
 	enum stackd_prefix prefix;
-	bool heights;		 /* with each frame, its distance from the stack's end */
+	bool heights;		 /* record the height of each frame */
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */
 	uint32_t usual_period;	 /* see record_period() */
 	bool branches;		 /* read branch records */
@@ -43,13 +43,13 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		char **ret_error);
 void sampler_free(struct sampler *sampler);
 
-/* Tries the event on this process, and falls back to cpu-clock if it may. 0, or what
- * perf_event_open() says. */
+/* Tries the event on this process, and falls back to cpu-clock if it may. 0, or the negative errno
+ * of perf_event_open(). */
 int sampler_probe(struct event_spec *spec);
 
 /* Opens the event on all threads of a process, until a scan of its threads finds no new one.
- * The number of threads; -ESRCH (the process is gone),
- * or what perf_event_open() says. */
+ * Returns the number of threads; -ESRCH (the process has ended), or the negative errno of
+ * perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
@@ -60,12 +60,13 @@ void sampler_stop(struct sampler *sampler);
 
 int sampler_poll_fd(const struct sampler *sampler); /* readable when records wait */
 
-/* The kernel half's tables, mapped into this process; borrowed. */
+/* Gives the kernel half's maps of recipe tables. They belong to the sampler. */
 void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_maps);
 
-/* Calls `each` for every record that waits, and gives it the record: malloc()ed. One that cannot be
- * read (see record_read()) is passed as NULL: it counts as lost. The number of records; a non-zero
- * return of `each` stops and is passed on. */
+/* Calls `each` for every pending record and hands it over: it is from a record_pool, so its owner
+ * calls record_pool_give_back(), never free(). A record that cannot be read (see record_read()) is
+ * passed as NULL and counts as lost. Returns the number of records; a non-zero return of `each`
+ * stops and is passed on. */
 int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
@@ -75,6 +76,8 @@ struct sampler_tags {
 	uint32_t *n_tagged; /* borrowed */
 	uint32_t max_known;
 };
+
+/* Gives the maps of tags. They belong to the sampler. */
 void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_tags);
 
 struct sampler_counts {
@@ -82,6 +85,8 @@ struct sampler_counts {
 	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
 	uint64_t ring_bytes;   /* bytes of records taken from the ring */
 };
+
+/* Gives the counters so far. */
 void sampler_counts(const struct sampler *sampler, struct sampler_counts *ret_counts);
 
 #endif

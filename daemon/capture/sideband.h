@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf's side-band: what processes and threads do to their names and mappings, from one dummy
- * event a CPU that counts nothing. Times are CLOCK_MONOTONIC, as those of samples.
+ * Reads perf's side-band: mmap, comm, fork and exit events, from one dummy event a CPU that counts
+ * nothing. Times are CLOCK_MONOTONIC, like those of samples.
  *
- * It covers the whole machine (or the cgroup); whom it concerns is decided by the reader.
+ * It covers the whole machine (or the cgroup); the reader selects the processes that matter.
  */
 #ifndef CAPTURE_SIDEBAND_H
 #define CAPTURE_SIDEBAND_H
@@ -37,11 +37,11 @@ void sideband_free(struct sideband *sideband);
 /* A descriptor that becomes readable when a buffer is half full. */
 int sideband_poll_fd(const struct sideband *sideband);
 
-/* Whether there are events. */
+/* Returns whether events are pending. */
 bool sideband_waits(const struct sideband *sideband);
 
-/* Hands over every waiting event; `each` owns it (free()). A non-zero return of `each` stops and
- * is passed on; -ENOMEM. */
+/* Hands over every pending event, malloc()ed: `each` owns it. A non-zero return of `each` stops and
+ * is passed on. 0 or -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is being profiled, and whether it still runs: given processes (watched by pidfd), a command
- * that is started here (held back until sampling is set up), a cgroup, or everything.
+ * Finds the target and watches whether it still runs: given processes (by pidfd), a command that is
+ * started here (held back until sampling is set up), a cgroup, or everything.
  */
 #ifndef CAPTURE_TARGET_H
 #define CAPTURE_TARGET_H
@@ -17,20 +17,22 @@ int target_new(const struct options *options, struct target **ret_target, char *
 /* Ends a command that still runs (SIGTERM) and frees. NULL is fine. */
 void target_free(struct target *target);
 
-/* The processes to attach to; none for cgroups and everything. */
+/* Returns the processes to attach to; none for cgroups and everything. They belong to the target.
+ */
 const pid_t *target_pids(const struct target *target, size_t *ret_count);
 
-int target_cgroup_fd(const struct target *target); /* -1 unless it is a cgroup */
+/* Returns the descriptor of the cgroup's folder, which is the target's; -1: it is no cgroup. */
+int target_cgroup_fd(const struct target *target);
 
-/* Lets the command go on to its exec. 0, or why the command could not be run: negative errno. */
+/* Lets the command go on to its exec. 0, or the negative errno of the exec. */
 int target_start(struct target *target);
 
-/* The CPU time that the command has used, with the children that it waited for. false: it still
+/* Gives the CPU time that the command and the children it waited for have used. false: it still
  * runs, or the target is no command. */
 bool target_command_cpu(struct target *target, uint64_t *ret_ns);
 
-/* A descriptor that becomes readable when one of the processes ends; -1 for none. After that,
- * target_has_ended() says whether all of them have. */
+/* Returns a descriptor that becomes readable when one of the processes ends, which is the target's;
+ * -1: there is none. Then target_has_ended() returns whether all of them have. */
 int target_poll_fd(const struct target *target);
 bool target_has_ended(struct target *target);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch records and walks; see branches.h.
+ * Compares branch records with walks; see branches.h.
  *
  * A walk of the daemon's has addresses and the copied stack, all that lib/lbr can use. A walk of
- * the kernel's is a list of places in files: so the records' addresses are made places too, and
- * both go to lib/lbr as numbers of one kind, object + 1 << OBJECT_SHIFT | offset. It does nothing
- * with an address but ask what code is there and compare it with others of the same file.
+ * the kernel's is a list of locations. So both it and the records' addresses are passed to lib/lbr
+ * as packed locations, object + 1 << OBJECT_SHIFT | offset: it only looks up the code at an address
+ * and compares the address with others of the same file.
  */
 #include "daemon/model/branches.h"
 
@@ -29,7 +29,7 @@ struct branches {
 	uint32_t tid;
 	uint64_t time_ns;
 	size_t n;
-	struct lbr_entry entries[STACKD_MAX_BRANCHES], places[STACKD_MAX_BRANCHES];
+	struct lbr_entry entries[STACKD_MAX_BRANCHES], packed[STACKD_MAX_BRANCHES];
 
 	struct lbr_walked walked[LBR_MAX_FRAMES];
 	struct lbr_frame frames[LBR_MAX_FRAMES]; /* the path, leaf first */
@@ -161,36 +161,36 @@ int branches_on_walk(struct branches *b, pid_t tid, const struct walk_input *wal
 	return 0;
 }
 
-/* --- places ---------------------------------------------------------------------------------- */
+/* --- packed locations ------------------------------------------------------------------------ */
 
-static uint64_t place_of(const struct object *object, uint64_t offset)
+static uint64_t pack(const struct object *object, uint64_t offset)
 {
 	if (object->number >= OBJECT_MAX || offset > OFFSET_MASK)
 		return 0;
 	return (uint64_t)(object->number + 1) << OBJECT_SHIFT | offset;
 }
 
-static uint64_t place_of_address(const struct walk_input *in, uint64_t address)
+static uint64_t pack_address(const struct walk_input *in, uint64_t address)
 {
 	const struct object *object;
 	uint64_t offset;
 
 	if (!in->find(in->arg, address, &object, &offset))
 		return 0;
-	return place_of(object, offset);
+	return pack(object, offset);
 }
 
-/* The find function where addresses are places. */
-static bool find_place(void *arg, uint64_t place, const struct object **ret_object,
-		       uint64_t *ret_offset)
+/* The `find` of a walk_input whose addresses are packed locations. */
+static bool find_packed(void *arg, uint64_t packed, const struct object **ret_object,
+			uint64_t *ret_offset)
 {
 	const struct branches *b = arg;
-	uint64_t number = place >> OBJECT_SHIFT;
+	uint64_t number = packed >> OBJECT_SHIFT;
 
 	if (!number || number > object_table_count(b->objects))
 		return false;
 	*ret_object = object_table_at(b->objects, (uint32_t)(number - 1));
-	*ret_offset = place & OFFSET_MASK;
+	*ret_offset = packed & OFFSET_MASK;
 	return true;
 }
 
@@ -198,31 +198,31 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 		     const struct location_table *locations, const uint32_t *path, size_t count,
 		     enum stackd_end_reason end, struct branches_path *ret_path)
 {
-	const struct walk_input places = {.find = find_place, .arg = b};
-	struct lbr_code_view view = {.files = b->files, .in = &places};
+	const struct walk_input packed = {.find = find_packed, .arg = b};
+	struct lbr_code_view view = {.files = b->files, .in = &packed};
 	struct lbr_input in = {
-		.entries = b->places,
+		.entries = b->packed,
 		.walk_end = end,
 		.n_walked = count < LBR_MAX_FRAMES ? count : LBR_MAX_FRAMES,
 	};
 	int err;
 
 	for (size_t i = 0; i < b->n; i++)
-		b->places[i] =
-			(struct lbr_entry){.from = place_of_address(walk, b->entries[i].from),
-					   .to = place_of_address(walk, b->entries[i].to)};
+		b->packed[i] = (struct lbr_entry){.from = pack_address(walk, b->entries[i].from),
+						  .to = pack_address(walk, b->entries[i].to)};
 	for (size_t i = 0; i < in.n_walked; i++) {
 		const struct location *l = location_at(locations, path[count - 1 - i]);
 
 		b->walked[i] = (struct lbr_walked){
-			.address = place_of(object_table_at(b->objects, l->object), l->offset) +
+			.address = pack(object_table_at(b->objects, l->object), l->offset) +
 				   l->is_return,
 			.is_return = l->is_return};
 	}
 	err = reconstruct(b, tid, &in, &view, ret_path);
 	if (err)
 		return err;
-	if (b->n_frames < in.n_walked) { /* it does not believe the walk, which was verified */
+	if (b->n_frames <
+	    in.n_walked) { /* lib/lbr drops walked frames, which are verified: keep the walk */
 		ret_path->origin = (struct origin){.is_complete = end == STACKD_END_ENTRY};
 		ret_path->end = end;
 		return 0;
@@ -234,12 +234,12 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 struct location branches_added(const struct branches *b, size_t i)
 {
 	const struct lbr_frame *f = &b->frames[b->n_frames - 1 - i];
-	uint64_t place = f->address - f->is_return;
+	uint64_t packed = f->address - f->is_return;
 	const struct object *object =
-		object_table_at(b->objects, (uint32_t)(place >> OBJECT_SHIFT) - 1);
+		object_table_at(b->objects, (uint32_t)(packed >> OBJECT_SHIFT) - 1);
 
 	return (struct location){.file_id = object->file_id,
-				 .offset = place & OFFSET_MASK,
+				 .offset = packed & OFFSET_MASK,
 				 .object = object->number,
 				 .is_return = f->is_return};
 }

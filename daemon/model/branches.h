@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch records of live samples: they come in a record of their own right before the sample's,
- * are kept until that comes, and are held against its walk (lib/lbr).
+ * Compares the branch records of live samples with their walks (lib/lbr). They come in a record of
+ * their own right before the sample's, and are kept until that comes.
  */
 #ifndef MODEL_BRANCHES_H
 #define MODEL_BRANCHES_H
@@ -25,35 +25,35 @@ int branches_new(struct dwarf_walk *walk, const struct object_table *objects, bo
 		 unsigned entries, struct branches **ret_branches);
 void branches_free(struct branches *branches);
 
-/* A thread has ended, or its number is used anew. */
+/* Drops the records of a thread id that has ended or is used anew. */
 void branches_forget(struct branches *branches, pid_t tid);
 
 /* Keeps a BRANCHES record until the sample's comes. */
 void branches_keep(struct branches *branches, const struct stackd_branch_record *record);
 
-/* Are there records of this sample? NULL `branches`: never. */
+/* Returns whether branch records of this sample are kept. NULL `branches`: never. */
 bool branches_belong(const struct branches *branches, const struct stackd_header *header);
 
-/* What a path has become. */
+/* The result of the comparison. */
 struct branches_path {
 	enum stackd_end_reason end;
 	struct origin origin; /* of the user frames; its runs live until the next call */
-	size_t more;	      /* frames that were added at the root */
+	size_t more;	      /* frames added at the root */
 };
 
-/* Holds a walk from a copied stack against the records: `frames`, leaf first, with room for `max`,
- * become the path. 0 or -ENOMEM. */
+/* Compares a walk of a copied stack with the records, and turns `frames`, leaf first, with room for
+ * `max`, into the path. 0 or -ENOMEM. */
 int branches_on_walk(struct branches *branches, pid_t tid, const struct walk_input *in,
 		     struct walk_frame *frames, size_t max, size_t *count,
 		     enum stackd_end_reason end, struct branches_path *ret_path);
 
-/* The same for a path of locations, root first, of a walk that is not here: `in` has `find` and
- * `arg` only. What is added is given by branches_added(). 0 or -ENOMEM. */
+/* Compares a path of locations, root first, that the kernel half has walked: `in` has `find` and
+ * `arg` alone. branches_added() returns the added frames. 0 or -ENOMEM. */
 int branches_on_path(struct branches *branches, pid_t tid, const struct walk_input *in,
 		     const struct location_table *locations, const uint32_t *path, size_t count,
 		     enum stackd_end_reason end, struct branches_path *ret_path);
 
-/* Frame `i`, from the root, of those that branches_on_path() has added. */
+/* Returns frame `i`, from the root, of those that branches_on_path() has added. */
 struct location branches_added(const struct branches *branches, size_t i);
 
 #endif

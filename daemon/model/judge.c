@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks held against the daemon's; see judge.h. STACKD_DEBUG in the environment shows the wrong
+/* Compares walks with the daemon's; see judge.h. STACKD_DEBUG in the environment prints the wrong
  * ones. */
 #include "daemon/model/judge.h"
 
@@ -82,8 +82,8 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 
 	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
 		return;
-	/* A thread that has not run yet is told by a stack that cannot be read. Its maker can touch
-	 * that between the walk and the copy, in which its leaf is all there is. */
+	/* A thread that has not run yet has a stack that cannot be read. Its creator can touch that
+	 * stack between the walk and the copy, whose path then is the leaf alone. */
 	if (!judge->count && count == 1)
 		return;
 	missing = judge->count - count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The judge (--judge): with a walk of the kernel's comes a copy of the stack, which the daemon
- * walks again; both must have found the same path.
+ * Checks the kernel half's walks (--judge): each comes with a copy of the stack, which the daemon
+ * walks again; both must find the same path.
  */
 #ifndef MODEL_JUDGE_H
 #define MODEL_JUDGE_H
@@ -14,16 +14,18 @@
 
 struct judge;
 
+/* The tables are borrowed. 0 or -ENOMEM. */
 int judge_new(const struct object_table *objects, const struct location_table *locations,
-	      struct judge **ret_judge); /* borrowed; 0 or -ENOMEM */
-void judge_free(struct judge *judge);
+	      struct judge **ret_judge);
+void judge_free(struct judge *judge); /* NULL is fine */
 
-/* The user part of a WALKED record. (NULL `judge`, in all of these: nothing is judged.) */
+/* Keeps the user part of a WALKED record's path for judge_hold(). NULL `judge`, here and below:
+ * nothing is checked. */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path);
 
-/* The path that the daemon's walk has made of the copy that came with it. Where that could not
- * finish (the copy is of one stack, and the thread is on another that a signal handler has), what
- * it saw must be the end of the path. */
+/* Compares that path with the one that the daemon has walked from the copy. If its walk could not
+ * finish (the copy is of one stack, and a signal handler runs on another), the frames that it found
+ * must be the leaf end of the kernel half's. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason);
 
@@ -31,6 +33,8 @@ struct judge_counts {
 	uint64_t right, wrong;
 	uint64_t cut; /* right as far as the judge could see */
 };
+
+/* Returns the counts so far. */
 struct judge_counts judge_counts(const struct judge *judge);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses to locations; see locator.h. The kernel's symbols are read when the first kernel
+ * Maps addresses to locations; see locator.h. The kernel's symbols are read when the first kernel
  * address comes, to find out which part of the kernel (itself, or a module) holds it; names are
  * found later.
  */

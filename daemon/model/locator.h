@@ -28,11 +28,12 @@ void locator_free(struct locator *locator); /* NULL is fine */
 bool locator_find(const struct locator *locator, pid_t pid, uint64_t address,
 		  const struct object **ret_object, uint64_t *ret_offset);
 
-/* locator_find() as the `find` of a walk (struct walk_input), whose `arg` is a locator_process. */
+/* The `arg` of a walk (struct walk_input) whose `find` is locator_find_code(). */
 struct locator_process {
 	const struct locator *locator; /* borrowed */
 	pid_t pid;
 };
+/* Finds the code at an address of the process `locator_process`; see locator_find(). */
 bool locator_find_code(void *locator_process, uint64_t address, const struct object **ret_object,
 		       uint64_t *ret_offset);
 

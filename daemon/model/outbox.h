@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The outbox: samples as they come, and with them, batch by batch, what the tables have got since
- * the batch before. The tables number their rows densely, so what was sent is a count of each.
+ * Collects the rows of the next batch: samples as they come, and the rows that were added to the
+ * tables since the batch before. The tables number their rows densely, so one count per table says
+ * which rows were sent.
  */
 #ifndef MODEL_OUTBOX_H
 #define MODEL_OUTBOX_H
@@ -13,7 +14,7 @@
 
 struct outbox;
 
-/* Where the rows come from; all borrowed. */
+/* The tables that the rows are taken from; all borrowed. */
 struct outbox_tables {
 	const struct object_table *objects;
 	const struct location_table *locations;
@@ -24,14 +25,15 @@ struct outbox_tables {
 };
 
 int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox); /* 0 or -ENOMEM */
-void outbox_free(struct outbox *outbox);
+void outbox_free(struct outbox *outbox);					/* NULL is fine */
 
-/* Nodes are sent with their sizes. */
+/* Sends nodes with the bytes of stack of their frames. */
 void outbox_use_sizes(struct outbox *outbox);
 
-int outbox_keep(struct outbox *outbox, const struct store_sample *sample); /* 0 or -ENOMEM */
+/* Adds a sample, which is copied. 0 or -ENOMEM. */
+int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
 
-/* All that is new since the last call; the caller's. NULL for lack of memory. */
+/* Takes all rows that are new since the last call, for batch_free(). NULL without memory. */
 struct batch *outbox_take(struct outbox *outbox);
 
 #endif

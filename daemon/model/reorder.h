@@ -18,26 +18,27 @@
 
 struct reorder;
 
-/* What waits: exactly one of the two is set. Records are from a record_pool, events malloc()ed;
+/* A queued item: exactly one of the two is set. Records are from a record_pool, events malloc()ed;
  * both are owned by the queue until they are handed out, then by whoever takes them. */
 struct reorder_item {
 	uint64_t time_ns;
-	struct stackd_header *sample; /* a whole record */
+	struct stackd_header *sample; /* an expanded record (record_read()) */
 	struct sideband_event *event;
 };
 
 int reorder_new(struct reorder **ret_queue); /* 0 or -ENOMEM */
-void reorder_free(struct reorder *queue);
+void reorder_free(struct reorder *queue);    /* NULL is fine; frees what waits, too */
 
 /* Takes over the item; -ENOMEM leaves it with the caller. */
 int reorder_push(struct reorder *queue, const struct reorder_item *item);
 
-/* The oldest item that is older than `horizon_ns`. false: none. */
+/* Takes the oldest item, if it is older than `horizon_ns`. false: there is none. */
 bool reorder_pop(struct reorder *queue, uint64_t horizon_ns, struct reorder_item *ret_item);
 
+/* Returns how many items are queued. */
 size_t reorder_waiting(const struct reorder *queue);
 
-/* Items that came after a younger one had been handed out. */
+/* Returns how many items came after a younger one had been handed out. */
 uint64_t reorder_late(const struct reorder *queue);
 
 #endif

@@ -42,7 +42,7 @@ struct walks_options { /* all borrowed */
 int walks_new(const struct walks_options *options, struct walks **ret_walks);
 void walks_free(struct walks *walks); /* NULL is fine */
 
-/* What else there is, said before the first record. Pointers are borrowed. */
+/* Options, to be set before the first record. Pointers are borrowed. */
 void walks_use_heights(struct walks *walks); /* frames of WALKED records have heights */
 void walks_use_tables(struct walks *walks, const struct tables *tables); /* for slices of files */
 void walks_use_judge(struct walks *walks, struct judge *judge);
@@ -55,7 +55,7 @@ int walks_use_branches(struct walks *walks, bool is_call_stack, unsigned entries
 /* Drops what is kept for a thread id, since a new thread has it. */
 void walks_forget(struct walks *walks, pid_t tid);
 
-/* What a record yields besides the path. */
+/* The result of walks_take() besides the path. */
 struct walks_end {
 	bool is_sample; /* false: the record belongs to a sample, and is none itself */
 	enum stackd_end_reason reason;
@@ -70,6 +70,7 @@ int walks_take(struct walks *walks, const struct stackd_header *record, struct p
 /* Drops unwind information that has not been used for long; to be called between batches. */
 void walks_trim(struct walks *walks);
 
+/* Gives the statistics of the walks in the daemon. */
 void walks_get_stats(const struct walks *walks, struct dwarf_walk_stats *ret_stats);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dictionary of tags: which call path a program's tag stands for, learned from walks.
+ * Maps each tag of a program to its call path, learned from walks.
  *
- * A tag names the instrumented functions of a path, not places in them, nor code that is not
- * instrumented. What is kept of the walk is therefore its part from the root to the innermost
- * instrumented function. It is entered only if its functions, chained, give the tag: that way a
+ * A tag identifies the instrumented functions of a path, not the locations in them, nor code that
+ * is not instrumented. So the entry holds the part of the walk from the root to the innermost
+ * instrumented function. It is added only if its functions, chained, give the tag: that way a
  * sample between a function's first instruction and its change of the tag does no harm.
  *
- * The kernel half is told which tags are known. It has room for so many; when they are more, all
- * are forgotten there and learned again. Here they are kept for one more round, since samples may
- * be on their way.
+ * The kernel half has a bounded set of the known tags. When it is full, it is emptied and learned
+ * again. Entries are kept here for one more round, since samples may be on their way.
  */
 #ifndef TAGS_TAG_BOOK_H
 #define TAGS_TAG_BOOK_H
@@ -22,7 +21,7 @@
 
 struct tag_book;
 
-/* What a tag stands for: a path to its innermost instrumented function. */
+/* The meaning of a tag: a path to its innermost instrumented function. */
 struct tag_meaning {
 	uint32_t caller;     /* the trie's node of the path up to that function's caller */
 	uint32_t waiting;    /* the function's location where it waits for a call; UINT32_MAX: none
@@ -34,18 +33,20 @@ struct tag_meaning {
 	uint8_t end_reason;  /* of the walk that it was learned from */
 };
 
-/* `max`: how many the kernel half has room for; `known_fd` -1: there is none. 0 or -ENOMEM. */
+/* `max`: the size of the kernel half's set, whose descriptor `known_fd` is borrowed (-1: there is
+ * none). 0 or -ENOMEM. */
 int tag_book_new(int known_fd, uint32_t max, struct tag_book **ret_book);
 void tag_book_free(struct tag_book *book);
 
-/* 0 or -ENOMEM. What is known already stays as it is. */
+/* Adds the meaning of a tag, unless it is known already. 0 or -ENOMEM. */
 int tag_book_teach(struct tag_book *book, uint32_t program, uint64_t tag,
 		   const struct tag_meaning *meaning);
 
-/* NULL: not known. Lives until the next tag_book_teach(). */
+/* Returns the meaning of a tag, valid until the next tag_book_teach(). NULL: not known. */
 const struct tag_meaning *tag_book_find(const struct tag_book *book, uint32_t program,
 					uint64_t tag);
 
-uint64_t tag_book_count(const struct tag_book *book); /* ever learned */
+/* Returns how many tags were ever learned. */
+uint64_t tag_book_count(const struct tag_book *book);
 
 #endif

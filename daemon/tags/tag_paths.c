@@ -277,17 +277,17 @@ int tag_paths_learn(struct tag_paths *t, const struct stackd_tag_record *record,
 static int add_frame(struct tag_paths *t, const struct object *object, uint64_t offset,
 		     uint32_t parent, uint32_t *ret_node)
 {
-	const struct location place = {
+	const struct location leaf = {
 		.file_id = object->file_id,
 		.offset = offset,
 		.object = object->number,
 	};
 	uint32_t location;
-	int err = location_intern(t->with.locations, &place, &location);
+	int err = location_intern(t->with.locations, &leaf, &location);
 
 	if (err)
 		return err;
-	return trie_child(t->with.trie, parent, location, location_id(place.file_id, offset),
+	return trie_child(t->with.trie, parent, location, location_id(leaf.file_id, offset),
 			  ret_node);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognising processes that keep tags; see tagger.h. */
+/* Recognizes processes that keep tags; see tagger.h. */
 #include "daemon/tags/tagger.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -18,7 +18,7 @@
 
 #define MAX_PROGRAMS 1000000u
 
-/* What an object has to do with tags, found out once. */
+/* An object's note and tagged functions, read once. */
 struct part {
 	bool is_known;
 	bool has_note;
@@ -37,7 +37,7 @@ struct keeper {
 	pid_t pid;
 	uint64_t identity; /* of its program so far */
 	uint64_t word;	   /* address of the word; 0: none is mapped */
-	int64_t offset;	   /* what it says; 0: nothing yet */
+	int64_t offset;	   /* the value of the word; 0: not filled yet */
 	UT_hash_handle hh;
 };
 
@@ -133,7 +133,7 @@ bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t o
 
 /* --- programs --------------------------------------------------------------------------------- */
 
-/* Which executable a process runs. */
+/* Identifies the executable that a process runs. */
 static uint64_t identity_of_exe(pid_t pid)
 {
 	struct stat is;
@@ -146,7 +146,7 @@ static uint64_t identity_of_exe(pid_t pid)
 			  (uint64_t)is.st_ctim.tv_sec * 1000000000u + (uint64_t)is.st_ctim.tv_nsec);
 }
 
-/* The number of a program; 0: there are too many. */
+/* Returns the number of a program; 0: there are too many. */
 static uint32_t number_of(struct tagger *t, uint64_t identity)
 {
 	struct program *program;
@@ -186,7 +186,7 @@ static struct keeper *add_process(struct tagger *t, pid_t pid)
 	return process;
 }
 
-/* Tells the kernel half what is known of a process. What it has no room for is walked. */
+/* Enters a process into the kernel half's map. A process that does not fit is walked. */
 static void publish(struct tagger *t, const struct keeper *process)
 {
 	__u32 pid = (__u32)process->pid;
