@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Asking early for what the walk's next frames will want.
+ * Prefetches the rules of the walk's next frames.
  *
- * What a new frame costs is mostly its entry of the rule cache, which has to come from memory:
- * between two samples the program has the processor's caches to itself. And they come one after the
- * other, as each tells where the next return address is. Where a program keeps frame pointers, they
- * tell that at once. So loads that nothing waits for are issued for many frames together, and the
- * processor makes them at the same time.
+ * Most of the cost of a new frame is a cache miss on its entry of the rule cache, since the program
+ * fills the processor's caches between two samples. The misses are serial, as each rule leads to
+ * the next return address. Where a program keeps frame pointers, their chain leads to the return
+ * addresses without rules. So the entries of many frames are loaded together along it, and the
+ * processor overlaps the misses.
  *
- * Nothing of it is believed. Where rbp is no frame pointer the chain ends soon, and what was loaded
- * is not looked at.
+ * The walk does not rely on the chain. Where rbp is no frame pointer it ends soon, and the loaded
+ * entries go unused.
  */
 #ifndef AHEAD_BPF_H
 #define AHEAD_BPF_H
@@ -20,7 +20,8 @@
 #define AHEAD_FRAMES 16 /* at once */
 #define AHEAD_FROM   1	/* the first frame that a cached rule is wanted for, but the leaf */
 
-/* Does a remembered frame have this slot and return address? Moves *probe rootwards to it. */
+/* Returns whether a remembered frame has this slot and return address. Moves *probe rootwards to
+ * it. */
 static __always_inline bool is_marked(const struct thread_state *state, __u32 *probe, __u64 slot,
 				      __u64 ra)
 {
@@ -37,7 +38,7 @@ static __always_inline bool is_marked(const struct thread_state *state, __u32 *p
 	return false;
 }
 
-/* Global, so that it is verified once. */
+/* Loads the entries along the chain of frame pointers. Global, so that it is verified once. */
 __noinline int fetch_ahead(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

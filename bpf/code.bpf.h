@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the bytes of the program's code tell, where no recipe does or where it is wrong.
+ * Reads the program's instructions where there is no recipe, or where the recipe is wrong.
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H
@@ -9,7 +9,7 @@
 
 #define SYSCALL 0x050f /* the instruction */
 
-/* Does a return address follow a call instruction: e8 rel32, or ff /2 in two to seven bytes? */
+/* Returns whether a return address follows a call: e8 rel32, or ff /2 in two to seven bytes. */
 static __always_inline bool follows_call(__u64 ra)
 {
 	__u8 code[8] = {0};
@@ -25,8 +25,9 @@ static __always_inline bool follows_call(__u64 ra)
 	return false;
 }
 
-/* At the end of a function that realigns its stack gcc's unwind information is wrong: it still goes
- * by rbp, which has been restored. Is this such a place: ret, or lea -8(%r10),%rsp? */
+/* Returns whether an instruction is ret, or lea -8(%r10),%rsp. At the end of a function that
+ * realigns its stack gcc's unwind information is wrong there: it still uses rbp, which has been
+ * restored. */
 static __always_inline bool at_return(__u64 pc)
 {
 	__u32 code;
@@ -37,8 +38,8 @@ static __always_inline bool at_return(__u64 pc)
 	       code == 0xf8628d49;
 }
 
-/* How far the function is in making its frame, by the code that its leaf is at: enum stackd_leaf.
- * Global, so that it is verified once. */
+/* Determines from the instructions at a leaf how much of its function's prologue or epilogue has
+ * run: enum stackd_leaf. Global, so that it is verified once. */
 __noinline int leaf_at(__u64 pc)
 {
 	__u8 code[9] = {0};

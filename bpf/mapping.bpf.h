@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From an address to a file and an offset in it, inside the interrupt.
+ * Maps an address to a file and an offset in it, inside the interrupt.
  *
  * The kernel offers bpf_find_vma(), which takes a lock and, in an interrupt, an inter-processor
  * interrupt to give it back: some 5 us. So the tree of the mappings (a maple tree since 6.1) is
@@ -8,8 +8,8 @@
  * node away meanwhile; then what is read is checked (the mapping must belong to this address
  * space and hold the address), and in doubt there is no answer and the daemon walks.
  *
- * What must never happen is a stale answer: a library that was unloaded and another mapped in its
- * place. So what was found counts only while a stamp is the current one:
+ * A stale result, after a library was unloaded and another mapped at its address, must never be
+ * used. So a result is valid only while its stamp is the current one:
  *
  *   stamp = the kernel's own count of changes to the mappings
  *
@@ -18,7 +18,7 @@
  *
  * The file of a mapping is known by its inode. A file that the daemon has made known has a number
  * in `inodes`, whichever process maps it, so a new process of known files is walked from its
- * first sample. Another goes into the record, for the daemon to make known.
+ * first sample. An unknown file is put into the record, for the daemon to make known.
  */
 #ifndef MAPPING_BPF_H
 #define MAPPING_BPF_H
@@ -145,7 +145,7 @@ static __always_inline __u64 change_time(struct inode *inode)
 }
 
 /* Looks up the mapping of an address: s->vma. Only what costs little; the file is
- * vma_file(). 0, or 1: there is none, or it cannot be told just now. */
+ * vma_file(). 0, or 1: there is none, or it cannot be read just now. */
 __noinline int vma_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The verified prefix: successive stacks of a thread share their root part, so walk only what
- * changed and verify the rest (after Perks et al., whose first and second match guess it).
+ * The verified prefix: successive stacks of a thread share their root part, so only the changed
+ * frames are walked and the others verified (after Perks et al., whose first and second match guess
+ * instead).
  *
  * Per thread the last walk is remembered, root first, as marks: for each frame the slot of its
  * return address and the return address. A new walk goes on until its frame's slot and return
- * address are those of a mark; then every mark below must still hold. If all do, the rest is the
- * same stack: from the same place in the same code, a rule finds the caller from rsp, and rsp is
- * the slot plus eight.
+ * address are those of a mark; then every mark below must still hold. If all do, the
+ * remaining frames are the same: from the same location, a rule finds the caller from rsp, and rsp
+ * is the slot plus eight.
  *
  *      leaf                                             root
  *   new  f9 f8 f7 ─┐ slot and return address of f6 match mark 6
@@ -26,7 +27,7 @@
  * that was interrupted has its own. And a CFA that was read from memory (realigned stacks, signal
  * frames): that slot is compared as well, as is the return address of 0 where a stack ends by one.
  *
- * Of most frames that go by rbp nothing needs to be written down for that: their function was
+ * Most frames whose CFA comes from rbp need no guard for that: their function was
  * called by one that ends its frame right above where rbp points to, and itself calls one that
  * pushes rbp first thing. Then what the slot below the frame's own holds is 8 less than the next
  * mark's slot. Such a mark is plain; fewer cache lines are what makes a walk cheap, since between
@@ -251,7 +252,8 @@ static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_sta
 	       *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) == plain_rbp(state, index);
 }
 
-/* What is to be true of a mark besides its return address. Global, so that it is verified once. */
+/* Checks the conditions of a mark besides its return address. Global, so that it is verified once.
+ */
 __noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel's own probes of user code have changed in a thread, and what was there.
+ * Undoes the changes that the kernel's uprobes and uretprobes have made to a thread.
  *
  * A uretprobe replaces the function's return address by that of a trampoline, and keeps the true
  * one in a list of the task's. The trampoline is at the start of a page, where hardly any return
@@ -15,8 +15,8 @@
  *   - an instruction of one byte is executed in the kernel (`push %rbp` nearly always is). Then the
  *     breakpoint is still the byte before the program counter, but has been dealt with;
  *   - the trampoline's system call sets the stack pointer and the program counter to where the
- *     function returns to, shows them to the probe's handlers, and takes them back. What tells that
- *     it is under way are the words that the trampoline has pushed: the three registers' values.
+ *     function returns to, shows them to the probe's handlers, and restores them. While
+ *     it runs, the words that the trampoline has pushed, the three registers' values, give it away.
  *
  * A walk from such a pair takes a saved register for a return address; if it is 0, the path even
  * looks complete. Only one moment is left in which nothing that can be read has the true return
@@ -97,7 +97,7 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 	return !(ra & (PAGE_SIZE - 1));
 }
 
-/* Puts the true return address in place of the trampoline's, which the walk has come to. 1: done;
+/* Replaces the trampoline's return address, which the walk has come to, by the true one. 1: done;
  * 0: it is not one. Global, so that it is verified once. */
 __noinline int restore_return(struct scratch *given)
 {
@@ -116,7 +116,7 @@ __noinline int restore_return(struct scratch *given)
 }
 
 /*
- * How far above rsp the returning function's slot is, by the place in the trampoline: its one
+ * How far above rsp the returning function's slot is, by the position in the trampoline: its one
  * instruction, or from 6.11 on
  *
  *   0 push %rax, 1 push %rcx, 2 push %r11, 4 mov, 11 syscall, 13 pop %r11, 15 pop %rcx, 16 ret

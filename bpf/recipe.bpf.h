@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From a code address to its location and its rule.
+ * Finds the location and the rule of a code address.
  *
  * The mapping gives the location (mapping.bpf.h), and the location the rule, for all processes that
  * have the file: so a new one of a known program finds the cache of rules warm. Locations are few
@@ -137,7 +137,7 @@ __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 	return low;
 }
 
-/* Where a rule holds: offsets in the file. */
+/* The range in which a rule holds: offsets in the file. */
 struct rule_range {
 	__u64 from, to;
 };

@@ -28,13 +28,13 @@
 #define MAX_FIXES    8
 
 /*
- * What is remembered of a frame: whatever must still be true for it, and all below it, to be the
- * same frame in the next sample (see prefix.bpf.h). For most frames that is the return address,
- * so marks are small, many to a cache line; what else there is stands in the frame's guard.
+ * A remembered frame: the conditions under which it, and all below it, are the same in the next
+ * sample (see prefix.bpf.h). For most frames that is the return address, so marks are small, many
+ * to a cache line; any further conditions are in the frame's guard.
  */
 struct mark {
-	__u64 slot; /* where its return address stood, and flags */
-	__u64 ra;   /* and which */
+	__u64 slot; /* address of the return address, and flags */
+	__u64 ra;   /* the return address */
 };
 
 struct guard {
@@ -54,13 +54,14 @@ struct guard {
 /* A mapping that samples have met. */
 struct seen_mapping {
 	__u64 start;
-	__u64 size;		     /* 0: there is none */
-	__u64 location;		     /* of `start` */
-	__u32 name;		     /* hash of all these: never 0 */
-	__u16 first_slice, n_slices; /* its file's, as in struct stackd_file; 0: not asked yet */
+	__u64 size;	/* 0: there is none */
+	__u64 location; /* of `start` */
+	__u32 name;	/* hash of all these: never 0 */
+	__u16 first_slice,
+		n_slices; /* its file's, as in struct stackd_file; 0: not looked up yet */
 };
 
-/* Whose they are: a process between two changes to its mappings. */
+/* The owner of mappings: a process between two changes to them. */
 struct seen_space {
 	__u64 space, stamp;
 	__u32 next;
@@ -128,12 +129,12 @@ struct scratch {
 	__u32 state;	   /* index of the thread's state; UINT32_MAX: none */
 	__u32 check;	   /* verification: mark at hand; +1 */
 	__u32 check_from;
-	__u32 broken_register; /* it failed over a register, whose place depends on check_from */
+	__u32 broken_register; /* it failed at a register, whose slot depends on check_from */
 	__u32 matched_before;  /* the frame above matched: for PREFIX_SECOND */
 	__u32 n_fixes;
 	__u32 rule_hits, rule_misses;
 	__u32 wanted_file;   /* known, but its table is not loaded; 0: none */
-	__u32 is_anchor;     /* walked to the entry although only segments are wanted */
+	__u32 is_anchor;     /* walked to the entry although segments are captured */
 	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
 	struct {
 		__u16 mark, reg;
@@ -198,8 +199,8 @@ struct {
 	__type(value, struct stackd_counters);
 } counters SEC(".maps");
 
-/* What the daemon sets before the program is loaded. The tests in user space, which compile all
- * this too, have their own of this and of the next. */
+/* A constant that the daemon sets before the program is loaded. The tests in user space compile
+ * these headers with definitions of their own of this macro and of the next. */
 #ifndef SETTING
 #define SETTING const volatile
 #endif
@@ -216,8 +217,8 @@ struct {
 #endif
 
 /*
- * Makes the compiler forget what it knows of a value. It leaves out a comparison whose outcome it
- * can tell, and the verifier, which cannot, misses a bound then. So it is with a loop's counter
+ * Makes the compiler forget what it knows of a value. It omits a comparison whose outcome it
+ * can determine, and the verifier, which cannot, misses a bound then. One case is a loop's counter
  * that has two bounds, a constant and another: clang 23 counts from 0 down to minus the lesser of
  * them, and before 6.13 the verifier does not know that one after the minus.
  */
@@ -257,7 +258,7 @@ static __always_inline void count(__u32 counter)
 	asm volatile("*(u32 *)(%0 + 0) = %1" : : "r"(to), "r"((__u64)(word)) : "memory")
 #endif
 
-/* Numbers in a record need no alignment. */
+/* Stores the low `count` bytes of a number, without alignment. */
 static __always_inline void put_bytes(__u8 *to, __u64 value, int count)
 {
 	for (int i = 0; i < count; i++)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Segments and heights: what alignment goes by (lib/align).
+ * Captures segments and heights, by which alignment joins partial paths (lib/align).
  *
  * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
- * depend on how deep the stack is. What lies below is told by anchors, few samples whose walk goes
- * to the entry:
+ * depend on how deep the stack is. The frames below are known from anchors, the few samples whose
+ * walk goes to the entry:
  *
  *   - of each thread the samples 1, 2, 4, 8, ... 128 and then each 128th;
- *   - where a segment ends at a return address and a slot that are new to the thread: nothing but a
- *     whole walk tells what is there. These are earned by segments that end where others did, eight
- *     for one: a program whose stacks are never the same again, as a compiler's, would gain little
- *     by them, and pays as little. Only the last few ends are remembered, so that a part of the
- *     program that comes back is looked at again.
+ *   - samples whose segment ends at a return address and a slot that are new to the thread: only a
+ *     complete walk can find the frames below these. Eight segments that end where others did earn
+ *     one such anchor: so a program whose stacks hardly ever repeat, such as a compiler, which
+ * gains little by them, also pays little. Only the last few ends are remembered, so that a part of
+ *     the program that comes back gets anchors again.
  *
- * Heights tell how far above a frame the stack ends, in bytes: at one place in code, frames of one
- * height are nearly always of one call. In a record each frame then follows its height (of the slot
- * that its program counter was read from; of the stack pointer for the leaf), and after the last
- * frame stands the height of the slot that the walk came to. 0: not known.
+ * The height of a frame is its distance from the stack's end, in bytes: at one location, frames of
+ * one height are nearly always of one call. In a record each frame's height precedes it (that of
+ * the slot that its program counter was read from; of the stack pointer for the leaf), and the
+ * height of the slot that the walk stopped at follows the last frame. 0: not known.
  */
 #ifndef SEGMENT_BPF_H
 #define SEGMENT_BPF_H
@@ -26,8 +26,8 @@
 SETTING __u32 segment_frames = 0; /* frames of a walk; 0: all, to the thread's entry */
 SETTING __u32 with_heights = 0;
 
-/* Is the place that a segment has come to new to the thread, and can it have an anchor? Ends are
- * kept in the last marks, which an anchor's path hardly reaches. */
+/* Returns whether a segment's end is new to the thread and the thread has earned an anchor. Ends
+ * are kept in the last marks, which an anchor's path hardly ever reaches. */
 static __always_inline bool segment_is_news(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -50,7 +50,7 @@ static __always_inline bool segment_is_news(struct scratch *s)
 	return true;
 }
 
-/* Has the walk as many frames as it is to have? */
+/* Returns whether the walk has all the frames of a segment. */
 static __always_inline bool segment_is_full(struct scratch *s, __u32 frames)
 {
 	if (!segment_frames || frames < segment_frames || s->is_anchor)
@@ -64,7 +64,7 @@ static __always_inline bool segment_is_full(struct scratch *s, __u32 frames)
 static __always_inline bool put_height(struct scratch *s)
 {
 	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_RSP];
-	/* On another stack, which a signal handler has, it wraps around or is too much. */
+	/* On another stack, such as a signal handler's, it wraps around or is too large. */
 	__u64 height = s->stack_end - slot, most = s->stack_end - s->record.regs.r[STACKD_REG_RSP];
 	__u32 at = s->bytes;
 

@@ -18,7 +18,7 @@ SETTING __u32 stack_limit = 65536; /* bytes of user stack in a record, at most; 
 #define MAX_PAGES     (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
 #define COMPARE_BYTES 64 /* a turn */
 
-/* What stands in a page of a stack that nobody has touched yet. */
+/* The content of a page of a stack that was never written. */
 static const __u8 no_page[PAGE_SIZE];
 
 /* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not

@@ -34,7 +34,7 @@ SETTING __u64 wakeup_bytes = 1 << 20;	 /* wake the daemon when so much waits */
 SETTING __u32 walk_here = 1;		 /* 0: leave every walk to the daemon */
 SETTING __u32 usual_period = 0;		 /* of a sample: goes without saying; 0: there is none */
 SETTING __u32 judge = 0;		 /* send the stack as well, for the daemon to compare */
-SETTING char compiler[64] = __VERSION__; /* for whoever is told that it was refused */
+SETTING char compiler[64] = __VERSION__; /* for the message if the verifier refuses it */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 
@@ -183,7 +183,7 @@ static __always_inline bool put_frame(struct scratch *s, bool first)
 	return true;
 }
 
-/* What stands in front of the frames. */
+/* Writes the fields in front of the frames. */
 static __always_inline void start_bytes(struct scratch *s)
 {
 	const struct stackd_stack_record *record = &s->record;

@@ -2,9 +2,8 @@
 /*
  * The one header that the kernel half (bpf/) and the user half (daemon/) share.
  *
- * It fixes: the reasons for which a sample's walk can end, the kinds of record that the
- * kernel half puts into the ring buffer, the tables from which it walks, and the counters with
- * which the two halves prove to each other that nothing was dropped silently.
+ * It defines the end reasons of walks, the records of the ring buffer, the tables that walks use,
+ * and the counters by which the two halves check that no sample was dropped silently.
  *
  *   WALKED := struct stackd_walked           the kernel half has walked the stack
  *             u32 pid, period                each only if a bit of `form` says so
@@ -16,11 +15,11 @@
  *             u64 kernel[n_kernel]
  *             u8  stack[stack_bytes]         from regs' rsp upwards; its last `shared` bytes
  *                                            are left out
- *   TAG    := struct stackd_tag_record       the program has told its call path itself
+ *   TAG    := struct stackd_tag_record       an instrumented program keeps this tag of its path
  *             u64 kernel[n_kernel]
- *   BRANCHES := struct stackd_branch_record  no sample: what the processor remembers of branches
- *             struct stackd_branch [n]         at the thread's next record, of the same time;
- *                                              newest first
+ *   BRANCHES := struct stackd_branch_record  no sample: the processor's branch records for the
+ *             struct stackd_branch [n]         thread's next record, of the same time; newest
+ *                                              first
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
@@ -39,8 +38,8 @@
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
- * Names appear in `stackctl stats --json` and in stores: a name is for ever. New reasons go to
- * the end: the numbers stand in stores.
+ * Names appear in `stackctl stats --json` and in stores, so they never change. New reasons are
+ * added at the end, since stores hold the numbers, too.
  */
 #define STACKD_END_REASONS(X)                                                                      \
 	X(ENTRY, "entry", COMPLETE, "the walk reached the thread's entry")                         \
@@ -77,8 +76,8 @@ enum stackd_record_flags {
 	STACKD_STACK_FAULT = 1 << 3,	/* the copy met an unreadable page and stops before it */
 	STACKD_COMPAT = 1 << 4,		/* a 32-bit task */
 	STACKD_NOT_REMEMBERED = 1 << 5, /* WALKED: the thread's next walk does not build on it */
-	STACKD_JUDGE = 1 << 6,		/* STACK: no sample, but what to check the WALKED record
-					 * before it by */
+	STACKD_JUDGE = 1 << 6,		/* STACK: no sample, but the stack of the WALKED record
+					 * before it, which the daemon checks */
 	STACKD_IN_EXEC = 1 << 7,	/* within execve: the registers can be of a program that
 					 * is gone */
 };
@@ -96,7 +95,7 @@ struct stackd_regs {
 	__u64 r[STACKD_REG_COUNT];
 };
 
-/* How far a function that was interrupted is in making its frame. */
+/* The part of a function's prologue or epilogue that has run at an interrupted leaf. */
 enum stackd_leaf {
 	STACKD_LEAF_MADE,   /* rbp is its frame pointer, if it uses one */
 	STACKD_LEAF_NONE,   /* nothing pushed yet, or everything popped: at push %rbp, or at ret */
@@ -110,21 +109,20 @@ enum stackd_record_kind {
 	STACKD_RECORD_BRANCHES = 4,
 };
 
-/* Bits of header.kind, and of stackd_walked.form: what a WALKED record has in front of its
- * frames. */
+/* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
 #define STACKD_KIND_MASK  0x0f
 #define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
 #define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
 
-/* The rest of stackd_walked.form. */
+/* The other bits of stackd_walked.form. */
 #define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
 #define STACKD_FORM_IN_KERNEL	   0x01 /* STACKD_IN_KERNEL */
 #define STACKD_FORM_NOT_REMEMBERED 0x02 /* STACKD_NOT_REMEMBERED */
 
 /*
- * What a WALKED record begins with in the ring. Nearly every record is one, and most have few
- * frames: so this is packed. The daemon makes a stackd_header of it when it reads the record, whose
- * size gives the frames'.
+ * The header of a WALKED record in the ring. It is packed, since nearly all records are WALKED and
+ * most have few frames. The daemon expands it to a stackd_header when it reads the record; the
+ * record's size gives that of the frames.
  */
 struct stackd_walked {
 	__u64 form : 8;
@@ -141,7 +139,7 @@ struct stackd_header {
 	__u8 version;	 /* STACKD_ABI_VERSION */
 	__u8 kind;	 /* enum stackd_record_kind, and the bits above */
 	__u8 flags;	 /* enum stackd_record_flags */
-	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half gave it up */
+	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half gave up */
 	__u32 tid;	 /* thread id, initial pid namespace */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	__u16 cpu;	 /* where the sample was taken */
@@ -152,7 +150,7 @@ struct stackd_header {
 };
 
 /*
- * A user frame on its way: locations leave the kernel, not addresses. Three forms, low byte first:
+ * A user frame of a WALKED record: a location, not an address. It has three forms, low byte first:
  *
  *   near   3 bytes: offset, in the slice of the file that the frame before is in
  *   short  4 bytes: STACKD_FRAME_SHORT | offset, slice << 24
@@ -204,7 +202,7 @@ struct stackd_stack_record {
 	__u32 shared;	   /* of which left out */
 	__u32 number;	   /* counts the CPU's STACK records that can be built upon; 0: none may */
 	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
-	__u8 leaf;	   /* enum stackd_leaf; told by the code itself, so only it */
+	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
 	__u8 pad;
 	__u64 holes; /* bit i: page i of the stack, the stack pointer's being 0, was not in
 		      * memory: never written, or on its way; its bytes are 0 here */
@@ -214,8 +212,8 @@ struct stackd_stack_record {
 
 /*
  * The tag that an instrumented program keeps of its call path (docs/TAGS.md). If `is_followed`, it
- * is no sample: the thread's next record, of the same time, is a walk of the same stack, and tells
- * what the tag means.
+ * is no sample: the thread's next record, of the same time, is a walk of the same stack, from which
+ * the daemon learns the tag's path.
  */
 struct stackd_tag_record {
 	struct stackd_header header;
@@ -256,7 +254,7 @@ struct stackd_known_tag {
 	__u32 pad;
 };
 
-/* What is made of the tags of instrumented programs. */
+/* How the tags of instrumented programs are used. */
 enum stackd_tags {
 	STACKD_TAGS_AUTO, /* a stack is walked when its tag is not known yet */
 	STACKD_TAGS_ONLY, /* no stack is walked */
@@ -268,7 +266,7 @@ enum stackd_counter {
 	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
 	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
 	STACKD_COUNT_LOST_RING, /* it was full */
-	STACKD_COUNT_WALKS,	/* walks in the kernel, whatever came of them */
+	STACKD_COUNT_WALKS,	/* walks in the kernel, with any result */
 	STACKD_COUNT_FALLBACKS, /* of which: given up, left to the daemon */
 	STACKD_COUNT_FRAMES,	/* frames walked */
 	STACKD_COUNT_KEPT,	/* frames that the verified prefix saved */
@@ -308,9 +306,9 @@ struct stackd_row {
 #define STACKD_CHUNK_SHIFT 16
 
 enum stackd_cfa {
-	STACKD_CFA_NONE,   /* no recipe: no unwind information covers this place */
+	STACKD_CFA_NONE,   /* no recipe: no unwind information covers this location */
 	STACKD_CFA_END,	   /* the outermost frame: its return address is undefined */
-	STACKD_CFA_DAEMON, /* a rule that cannot be said here: the daemon's walk goes on */
+	STACKD_CFA_DAEMON, /* a rule that this struct cannot express: left to the daemon */
 	STACKD_CFA_REG,	   /* CFA = reg + cfa_offset */
 	STACKD_CFA_DEREF,  /* CFA = *(reg + cfa_offset) + cfa_add (realigned stacks) */
 	STACKD_CFA_PLT,	   /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_add ? 8 : 0) */
@@ -345,10 +343,11 @@ struct stackd_file {
 	__u16 first_slice; /* of its short frames; STACKD_SLICE_COUNT: it has none */
 	__u16 n_slices;
 	__u32 is_loaded; /* it has no recipes, and will have none; never where n_chunks is not 0 */
-	__u32 uses;	 /* counted up by the kernel half: what eviction goes by */
+	__u32 uses;	 /* counted up by the kernel half; eviction goes by it */
 };
 
-/* How walks use the thread's walk before (Perks et al., section 3: first and second match). */
+/* The way in which walks use the thread's walk before (Perks et al., section 3: first and second
+ * match). */
 enum stackd_prefix {
 	STACKD_PREFIX_VERIFIED, /* every remembered return address below is compared */
 	STACKD_PREFIX_SECOND,	/* two matches in a row are believed */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Many steps at once, where they are as most are.
+ * The fast path: walks batches of common frames.
  *
  * Nearly all new frames have a return address whose rule is in the cache, and a rule that gives the
  * CFA from rsp or from a frame pointer that was pushed the usual way; all that they need of the
- * stack is in the window. The general step (walk.h) asks much that is known of these: which
+ * stack is in the window. The general step (walk.h) checks conditions that hold for these: which
  * registers are valid, whether a signal came in between, whether the window has to grow. A stride
- * takes up to STRIDE_FRAMES of them and asks only whether they are such. It stops before the first
- * that is not, or that looks like a remembered frame: the general way goes on from there, and takes
- * at least that one. What is noted of a frame is the same either way.
+ * takes up to STRIDE_FRAMES of them and checks only that they are common frames. It stops before
+ * the first that is not, or that looks like a remembered frame: the general step takes at least
+ * that one. Both record the same data of a frame.
  */
 #ifndef STRIDE_BPF_H
 #define STRIDE_BPF_H
@@ -21,7 +21,8 @@
 
 #define STRIDE_FRAMES AHEAD_FRAMES
 
-/* Can the walk's frame be a remembered one? Also if that would take long to tell. */
+/* Returns whether the walk's frame may be a remembered one; true if a full search would take long.
+ */
 static __always_inline bool stride_may_match(struct scratch *s, const struct thread_state *state)
 {
 	__u64 slot = s->walk.slot;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tag that an instrumented program keeps of its own call path (docs/TAGS.md): one read of
- * thread-local memory in place of a walk.
+ * Reads the tag that an instrumented program keeps of its own call path (docs/TAGS.md): one read of
+ * thread-local memory replaces a walk.
  *
  * The variable is at one distance from the thread pointer in all threads of a process. The daemon
- * finds the distance and enters the process here. Between an exec and the daemon's hearing of it
- * the entry is about a program that is gone: so the kernel half notes at which exec it has used
- * an entry first, and another exec's it does not use.
+ * finds the distance and enters the process in a map. Between an exec and the daemon's update the
+ * entry is stale: so the kernel half stores the exec at which it first used an entry, and ignores
+ * the entry at any other.
  *
- * A tag of 0 is never enough: no instrumented function has been called yet (or the memory is not
- * what it is taken for).
+ * A tag of 0 never replaces a walk: no instrumented function has been called yet, or the memory is
+ * not a tag.
  */
 #ifndef TAG_BPF_H
 #define TAG_BPF_H
@@ -19,7 +19,7 @@
 
 SETTING __u32 tag_mode = STACKD_TAGS_OFF; /* enum stackd_tags */
 
-/* How many processes there are in `tagged`: without any, nothing has to be looked up. */
+/* The number of entries in `tagged`: 0 saves the look-up. */
 __u32 n_tagged;
 
 struct {
@@ -41,10 +41,10 @@ struct {
 enum tag_use {
 	TAG_WALK,   /* there is none */
 	TAG_LEARN,  /* its path is not known: walk as well */
-	TAG_ENOUGH, /* it is all that is needed */
+	TAG_ENOUGH, /* it replaces the walk */
 };
 
-/* The process, if it keeps a tag in this exec. */
+/* Returns the process's entry, if it keeps a tag in this exec. */
 static __always_inline struct stackd_tagged *tag_process(const struct scratch *s,
 							 struct task_struct *task)
 {
@@ -61,7 +61,7 @@ static __always_inline struct stackd_tagged *tag_process(const struct scratch *s
 	return process->space == space ? process : NULL;
 }
 
-/* Reads the tag into s->tagged.record, and tells what it is good for. */
+/* Reads the tag into s->tagged.record, and returns how to use it. */
 static __always_inline enum tag_use tag_read(struct scratch *s, struct task_struct *task)
 {
 	struct stackd_tag_record *record = &s->tagged.record;

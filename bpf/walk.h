@@ -50,7 +50,7 @@ struct walk {
 	__u32 is_lean;	  /* restores rbp alone */
 };
 
-/* What a step says besides an end reason. */
+/* Results of a step other than an end reason. */
 #define WALK_GO_ON 255
 #define WALK_AGAIN 254 /* from the leaf, with all registers: a lean walk lacks one */
 
@@ -61,7 +61,7 @@ static __always_inline int walk_is_valid(const struct walk *w, __u32 reg)
 	return w->valid >> (reg & (WALK_REGS - 1)) & 1;
 }
 
-/* After a step: what a caller can rely on. */
+/* Drops the registers that are not preserved across a call. */
 static __always_inline void walk_keep(struct walk *w)
 {
 	w->valid &= w->is_lean ? WALK_LEAN_REGS : WALK_KEPT_REGS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading the user stack: in bulk, never word by word.
+ * Reads the user stack in bulk, never word by word.
  *
  * A read of eight bytes of user memory costs some 80 ns, one of eight KiB some 330 ns. So words
  * come from a window: a copy of the stack that starts at the stack pointer and grows in doubling
@@ -18,11 +18,11 @@
 #define WINDOW_FIRST 4096 /* bytes of the first copy, if nothing is known of the stack */
 
 /*
- * Where stacks end. A thread's stack hardly ever moves, so the answer of the mapping look-up is
- * kept in a small cache of this CPU. An entry is used only for the task it was made for, and only
- * while the stack pointer is inside. Its mapping may have been split or joined to another since,
- * which a walk does not mind (a window reads on behind its end); a copy for the daemon, which ends
- * there, asks anew.
+ * The bounds of a thread's stack. A stack hardly ever moves, so the result of the mapping look-up
+ * is kept in a small cache of this CPU. An entry is used only for the task it was made for, and
+ * only while the stack pointer is inside. Its mapping may have been split or joined to another
+ * since, which does not affect a walk (a window reads on behind its end); a copy for the daemon,
+ * which ends there, looks the mapping up again.
  */
 struct stack_bounds {
 	__u64 start_time; /* with tid: the task */
@@ -40,8 +40,8 @@ struct {
 	__type(value, struct stack_bounds);
 } bounds_cache SEC(".maps");
 
-/* The end of the stack that the sample hit: s->stack_end; 0 if it cannot be told just now. Global,
- * so that it is verified once. */
+/* Sets s->stack_end to the end of the stack that the sample hit; 0 if it cannot be found just now.
+ * Global, so that it is verified once. */
 __noinline int find_stack_end(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -73,7 +73,7 @@ __noinline int find_stack_end(struct scratch *given)
 	return 0;
 }
 
-/* The next look-up asks the mappings. */
+/* Drops a thread's bounds, so that the next look-up reads the mappings. */
 static __always_inline void forget_stack_end(__u32 tid)
 {
 	__u32 slot = tid % BOUNDS_SLOTS;
@@ -182,7 +182,7 @@ __noinline int window_miss(struct scratch *given, __u64 address)
 		offset = 0;
 	}
 	if (offset + 8 > s->window_copied && window_grow(s, offset + 8)) {
-		/* Where the stack's end is not known, a hole ends the window: on behind it. */
+		/* If the stack's end is not known, a hole ends the window; go on behind it. */
 		window_move(s, address);
 		offset = 0;
 		if (window_grow(s, 8))
