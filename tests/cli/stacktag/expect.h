@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Does the program's tag name the path that a test says? For the programs of tests/cli/stacktag.sh;
- * expect.c is compiled without tags. */
+/* Compares the program's tag with the path that a test expects, for the programs of
+ * stacktag_functions.sh and stacktag_plugin.sh; expect.c is compiled without tags. */
 #ifndef EXPECT_H
 #define EXPECT_H
 
