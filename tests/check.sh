@@ -111,6 +111,12 @@ ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
 # The includes that tests/lint/layers.txt allows.
 lint_layers() { tests/lint/layers.py; }
 
+# Every function of a header has a comment.
+lint_headers() { tests/lint/headers.py; }
+
+# No function over 60 lines, no file over 600.
+lint_sizes() { tests/lint/sizes.py; }
+
 # Every pointer that may be NULL in the program goes through CHECKED (bpf/scratch.bpf.h).
 lint_checked() {
     local bad
@@ -121,13 +127,16 @@ lint_checked() {
 }
 
 do_lint() {
-    export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python lint_layers lint_checked
+    export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
+        lint_layers lint_headers lint_sizes lint_checked
     export jobs flags
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/flamegraph.html.inc
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell
     spawn lint-python bash -o pipefail -c lint_python
     spawn lint-layers bash -o pipefail -c lint_layers
+    spawn lint-headers bash -o pipefail -c lint_headers
+    spawn lint-sizes bash -o pipefail -c lint_sizes
     spawn lint-checked bash -o pipefail -c lint_checked
     wait
     run lint-tidy bash -o pipefail -c lint_tidy
