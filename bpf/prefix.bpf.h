@@ -252,8 +252,7 @@ static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_sta
 	       *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) == plain_rbp(state, index);
 }
 
-/* Checks the conditions of a mark besides its return address. Global, so that it is verified once.
- */
+/* Checks the further conditions of a mark. Global, so that it is verified once. */
 __noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 {
 	struct scratch *s = CHECKED(given);
@@ -265,8 +264,8 @@ __noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
 }
 
-/* The common guard, that of a frame pointer saved by a frame that is checked as well: does it
- * hold? If not, or if that is not all that it says, guard_holds() has to look. */
+/* Returns whether the common guard holds: that of a frame pointer saved by a frame that is checked
+ * as well. false: guard_holds() has to check. */
 static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The archive's thread and its queue; see archive.h.
+ * Runs the archive's thread and its queue; see archive.h.
  *
  *   submit ──► queue ──► write rows ──► commit ──► name what is due (sym/naming_schedule.h)
  *                             ▲                                │

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making and freeing batches; see batch.h. */
+/* Allocates and frees batches; see batch.h. */
 #include "daemon/archive/batch.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages and the status line; see log.h. */
+/* Prints messages and the status line; see log.h. */
 #include "daemon/base/log.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole pages around the part that is wanted; see map_window.h. */
+/* Maps whole pages around the requested part; see map_window.h. */
 #include "daemon/base/map_window.h"
 
 #include <errno.h>

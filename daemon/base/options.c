@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of stackd; see options.h. */
+/* Parses the command line by argp; see options.h. */
 #include "daemon/base/options.h"
 
 #include <argp.h>
@@ -107,7 +107,7 @@ static uint64_t number(struct argp_state *state, const char *option, const char 
 	return value;
 }
 
-/* A number with an optional K, M or G. */
+/* Parses a number with an optional K, M or G. */
 static uint64_t bytes(struct argp_state *state, const char *option, const char *text,
 		      uint64_t least, uint64_t most)
 {
@@ -139,7 +139,7 @@ static const char *const tag_modes[] = {
 };
 static const char *const walks[] = {"kernel", "daemon", NULL};
 
-/* The index of a word in a NULL-terminated list. */
+/* Returns the index of a word in a NULL-terminated list. */
 static int one_of(struct argp_state *state, const char *option, const char *text,
 		  const char *const *words)
 {
@@ -312,7 +312,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* It holds what all CPUs have to say while the daemon is busy. */
+/* The default ring holds the records of all CPUs while the daemon is busy. */
 static uint64_t usual_ring(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -321,7 +321,7 @@ static uint64_t usual_ring(void)
 	return bytes < 8 << 20 ? 8 << 20 : bytes > 64 << 20 ? 64 << 20 : bytes;
 }
 
-/* Writes stackd(8), of what --help is made of. */
+/* Writes stackd(8) from the text of --help. */
 static enum exit_status manual(const struct argp *argp)
 {
 	char date[ARGP_TABLE_DATE];

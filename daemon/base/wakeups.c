@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Timers, signals and epoll; see wakeups.h. */
+/* Opens timers, signals and epoll; see wakeups.h. */
 #include "daemon/base/wakeups.h"
 
 #include <errno.h>

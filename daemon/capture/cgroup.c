@@ -76,8 +76,7 @@ static void read_mounts(dev_t device, struct cgroup_mounts *ret_mounts)
 		fclose(file);
 }
 
-/* Returns whether the folder is anything but a cgroup that perf takes, and describes it in `what`.
- */
+/* Returns whether the folder is no cgroup that perf takes, and describes it in `what`. */
 static bool is_other(int fd, const struct cgroup_mounts *mounts, char *what, size_t size)
 {
 	struct statfs fs;
@@ -113,7 +112,7 @@ static void explain(char **ret_error, const char *path, const char *what,
 		*ret_error = NULL;
 }
 
-/* Opens a folder if it is a cgroup that perf takes. 0, or -errno with what it is instead. */
+/* Opens a folder if it is a cgroup that perf takes. 0, or -errno with a description of it. */
 static int try_folder(const char *folder, struct cgroup_mounts *mounts, int *ret_fd, char *what,
 		      size_t size)
 {

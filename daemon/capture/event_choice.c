@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Choosing the event; see event_choice.h. */
+/* Chooses and probes the event; see event_choice.h. */
 #include "daemon/capture/event_choice.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static enum exit_status parse(const struct options *o, struct event_choice *choi
 	return STATUS_DONE;
 }
 
-/* Branch records are asked for with the event. */
+/* Adds the request of branch records to the event. */
 static enum exit_status add_branches(const struct options *o, struct event_choice *choice)
 {
 	const char *sys_root = getenv("STACKD_SYS_ROOT"), *proc_root = getenv("STACKD_PROC_ROOT");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event names; see event_spec.h. */
+/* Parses event names by libpfm4; see event_spec.h. */
 #include "daemon/capture/event_spec.h"
 
 #include <ctype.h>
@@ -45,7 +45,7 @@ static bool parse_raw(const char *name, struct perf_event_attr *attr)
 	return parse_modifiers(end, attr);
 }
 
-/* libpfm4's own answer; PFM_SUCCESS or its error. */
+/* Encodes a name by libpfm4. PFM_SUCCESS or its error. */
 static int parse_named(const char *name, struct perf_event_attr *attr)
 {
 	pfm_perf_encode_arg_t arg = {.attr = attr, .size = sizeof(arg)};

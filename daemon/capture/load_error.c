@@ -51,7 +51,7 @@ static const char *verifier_end(const struct load_log *log)
 	return end;
 }
 
-/* The start of the last lines before `end`. */
+/* Returns the start of the last lines before `end`. */
 static const char *last_lines(const char *text, const char *end)
 {
 	const char *at = end;

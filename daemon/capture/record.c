@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading records; see record.h. */
+/* Checks and expands records; see record.h. */
 #include "daemon/capture/record.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 	}
 }
 
-/* Puts the end of the stack back, and remembers it for the next record. */
+/* Restores the end of the stack, and keeps it for the next record. */
 static int complete_stack(struct record_reader *r, struct stackd_stack_record *stack)
 {
 	uint8_t *bytes = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
@@ -122,13 +122,13 @@ static int complete_stack(struct record_reader *r, struct stackd_stack_record *s
 	return 0;
 }
 
-/* The time nearest to now_ns that has these lowest 48 bits. */
+/* Returns the time nearest to now_ns that has these lowest 48 bits. */
 static uint64_t whole_time(uint64_t low, uint64_t now_ns)
 {
 	return now_ns + (uint64_t)((int64_t)((low - now_ns) << 16) >> 16);
 }
 
-/* The header of a WALKED record as others have it, but for header.bytes. */
+/* Expands the header of a WALKED record, but for header.bytes. */
 static struct stackd_header walked_header(const struct stackd_walked *w, uint64_t now_ns)
 {
 	return (struct stackd_header){
@@ -210,7 +210,7 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	return 0;
 }
 
-/* --- what is in them ------------------------------------------------------------------------- */
+/* --- fields ---------------------------------------------------------------------------------- */
 
 static const uint8_t *bytes_of(const struct stackd_header *record)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A window that moves along the ring; see ring.h.
+ * Reads the ring through a window that moves along it; see ring.h.
  *
  *   consumer's page | producer's page | data | data once more
  *
- * That is what the map's descriptor shows. Positions are counts of bytes since the beginning; a
+ * This is the layout of the map's file. Positions are counts of bytes since the beginning; a
  * record lies at its position modulo the ring's size, and goes on in the second view of the data
- * where the first ends. Each begins with 8 bytes: its length, of which two bits say that it is
- * still being written, or that it was given up.
+ * where the first ends. Each begins with 8 bytes: its length, two bits of which mean that it is
+ * still being written, or was discarded.
  */
 #include "daemon/capture/ring.h"
 
@@ -74,7 +74,7 @@ void ring_free(struct ring *ring)
 	free(ring);
 }
 
-/* Shows `bytes` bytes from `offset` of the data on, and more behind them. */
+/* Maps at least `bytes` bytes of the data from `offset` on. */
 static int move_window(struct ring *ring, size_t offset, size_t bytes)
 {
 	size_t left = 2 * ring->bytes - offset;
@@ -93,7 +93,7 @@ static int move_window(struct ring *ring, size_t offset, size_t bytes)
 	return 0;
 }
 
-/* `bytes` bytes from a position on. */
+/* Gives `bytes` bytes from a position on, moving the window if need be. */
 static int look_at(struct ring *ring, uint64_t position, size_t bytes, void **ret_data)
 {
 	size_t offset = position & (ring->bytes - 1), skip = offset - ring->window_at;
@@ -110,8 +110,8 @@ static int look_at(struct ring *ring, uint64_t position, size_t bytes, void **re
 	return 0;
 }
 
-/* The record at a position: 1, with *ret_next behind it, and *ret_data NULL if it was given up; 0
- * if it is still being written. */
+/* Gives the record at a position. 1, with *ret_next behind it, and *ret_data NULL if it was
+ * discarded; 0 if it is still being written. */
 static int next_record(struct ring *ring, uint64_t position, void **ret_data, size_t *ret_size,
 		       uint64_t *ret_next)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading the program, opening events, reading records; see sampler.h. */
+/* Loads the program, opens events, reads records; see sampler.h. */
 #include "daemon/capture/sampler.h"
 
 #include <bpf/bpf.h>
@@ -95,7 +95,7 @@ static int explain_load(struct sampler *s, int err, char **ret_error)
 	}
 	uname(&name);
 	failure.release = name.release;
-	/* The attempt talks to libbpf, too. */
+	/* The probe would add to libbpf's messages. */
 	libbpf_set_print(NULL);
 	failure.may_load = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
 	sampler_free(s);
@@ -111,7 +111,7 @@ static uint32_t ring_size(uint64_t bytes)
 	return (uint32_t)size;
 }
 
-/* The arrays that depend on the number of CPUs and on the options. */
+/* Sizes the arrays that depend on the number of CPUs and on the options. */
 static int size_maps(struct sampler *s, const struct sampler_options *options, uint32_t cpus)
 {
 	struct stackd_bpf *skel = s->skel;
@@ -359,8 +359,8 @@ static int add_thread(struct sampler *s, const struct event_spec *spec, pid_t ti
 	return 0;
 }
 
-/* One scan of /proc/PID/task: opens the event on threads that have none yet. How many those
- * were, or -errno. A thread that ends meanwhile is no error. */
+/* Scans /proc/PID/task once: opens the event on threads that have none yet. Returns their number,
+ * or -errno. A thread that ends meanwhile is no error. */
 static int scan_threads(struct sampler *s, const struct event_spec *spec, pid_t pid, bool late)
 {
 	char path[64];
@@ -417,7 +417,7 @@ int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cg
 
 void sampler_stop(struct sampler *s)
 {
-	/* All at about the same time. */
+	/* Disables all events at about the same time. */
 	for (size_t i = 0; i < s->n_events; i++)
 		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
 	/* A thread that was just being made may have inherited one as it was before: closing takes
@@ -468,7 +468,7 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	return ring_drain(s->ring, on_record, s);
 }
 
-/* Adds up what the CPUs have counted. */
+/* Sums the counters of all CPUs. */
 static void add_counters(const struct sampler *s, uint64_t *totals)
 {
 	int cpus = libbpf_num_possible_cpus();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading perf's side-band rings; see sideband.h for what for.
+ * Reads perf's side-band rings; see sideband.h.
  *
  * Each CPU has a ring of pages that the kernel writes and this code reads: one control page with
  * the positions, then the data. A record may wrap around the end of the data, so it is copied out
  * before it is looked at. Records end with the sample id (tid and time, as asked for by
- * sample_id_all), so the time stands in the last eight bytes.
+ * sample_id_all), so the last eight bytes are the time.
  */
 #include "daemon/capture/sideband.h"
 
@@ -161,7 +161,7 @@ struct task_body { /* PERF_RECORD_FORK and PERF_RECORD_EXIT */
 	uint64_t time;
 };
 
-/* An event with room for the text that stands in the record from `text` to its end. */
+/* Allocates an event with the text that the record has from `text` to its end. */
 static struct sideband_event *new_event(enum sideband_kind kind, const char *text, const char *end)
 {
 	size_t len = text ? strnlen(text, (size_t)(end - text)) : 0;
@@ -240,7 +240,7 @@ static struct sideband_event *from_lost(const uint64_t *body)
 	return event;
 }
 
-/* 0 with an event, or with NULL for records that say nothing here; -ENOMEM. */
+/* Converts a record. 0 with an event, or with NULL for records of other kinds; -ENOMEM. */
 static int to_event(const struct perf_event_header *header, struct sideband_event **ret_event)
 {
 	const void *body = header + 1;
@@ -293,7 +293,7 @@ static int drain_ring(struct sideband *s, struct ring *ring,
 
 		copy_out(s, ring, tail, header, sizeof(*header));
 		if (header->size < sizeof(*header) + 16) {
-			tail = head; /* never seen; the rest cannot be told apart */
+			tail = head; /* never seen; the records after it cannot be found */
 			break;
 		}
 		copy_out(s, ring, tail, s->record, header->size);

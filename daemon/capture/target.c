@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding, starting and watching what is profiled; see target.h. */
+/* Finds, starts and watches the target; see target.h. */
 #include "daemon/capture/target.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static int find_processes(struct target *t, char **ret_error)
 
 /* --- a command ------------------------------------------------------------------------------- */
 
-/* In the child: waits for the word to go, then becomes the command. */
+/* Runs in the child: waits for target_start(), then executes the command. */
 static void become_command(char **command, int go, int failed)
 {
 	char byte;

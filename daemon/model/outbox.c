@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches of what is new; see outbox.h. */
+/* Fills batches with new rows; see outbox.h. */
 #include "daemon/model/outbox.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ int outbox_keep(struct outbox *o, const struct store_sample *sample)
 	return 0;
 }
 
-/* --- what the tables have got -------------------------------------------------------------- */
+/* --- new rows of the tables ------------------------------------------------------------------ */
 
 static int take_objects(struct outbox *o, struct batch *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads' last paths, and nodes for new ones; see thread_paths.h. */
+/* Keeps the threads' last paths, and enters new ones into the trie; see thread_paths.h. */
 #include "daemon/model/thread_paths.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 	return node < p->sizes.count ? p->sizes.items[node] : 0;
 }
 
-/* Keeps how much stack lies between frame i of a path and its caller, if its node is new. */
+/* Keeps the bytes of stack between frame i of a path and its caller, if its node is new. */
 static int note_size(struct thread_paths *p, const struct path *path, size_t i, uint32_t node)
 {
 	const struct location *l = location_at(p->locations, path->locations[i]);
@@ -105,7 +105,7 @@ static uint64_t id_of(const struct thread_paths *p, uint32_t location)
 	return location_id(l->file_id, l->offset);
 }
 
-/* Keeps what there is to keep of frame i, which has been entered as `node`. `steps`: the thread's
+/* Keeps the size and the step of frame i, which has been entered as `node`. `steps`: the thread's
  * path, which begins at frame path->added; or NULL. */
 static int take_step(struct thread_paths *p, const struct path *path, size_t i, uint32_t node,
 		     struct step *steps)
@@ -247,19 +247,20 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 	return err ? err : enter_range(p, path, kernel, ret_node);
 }
 
-/* Enters a whole path; what it shares with the thread's last one is not looked up again. */
+/* Enters a complete record's path; frames that it shares with the thread's last one are not looked
+ * up again. */
 static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
 		       uint32_t *ret_node)
 {
-	struct range rest = {.end = path->count};
+	struct range remainder = {.end = path->count};
 	struct last_path *last;
 
 	*ret_node = TRIE_ROOT;
 	HASH_FIND_INT(p->threads, &tid, last);
-	while (last && rest.from < path->count && rest.from < last->count &&
-	       last->steps[rest.from].location == path->locations[rest.from])
-		*ret_node = last->steps[rest.from++].node;
-	return enter_range(p, path, rest, ret_node);
+	while (last && remainder.from < path->count && remainder.from < last->count &&
+	       last->steps[remainder.from].location == path->locations[remainder.from])
+		*ret_node = last->steps[remainder.from++].node;
+	return enter_range(p, path, remainder, ret_node);
 }
 
 int thread_paths_enter(struct thread_paths *p, const struct stackd_header *record,

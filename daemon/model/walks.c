@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call paths of records, kind by kind; see walks.h. */
+/* Makes call paths of records, kind by kind; see walks.h. */
 #include "daemon/model/walks.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
 
 /* --- parts of every path --------------------------------------------------------------------- */
 
-/* Learns what the tag means that was read at the moment of the walk, if there is one. */
+/* Learns the path of the tag that was read at the moment of the walk, if there is one. */
 static int learn_tag(struct walks *w, const struct stackd_header *record, const struct path *path,
 		     enum stackd_end_reason reason)
 {
@@ -139,7 +139,7 @@ static int keep_origin(struct walks *w, const struct branches_path *found, struc
 
 /* --- STACK ----------------------------------------------------------------------------------- */
 
-/* Holds the walk in w->frames against the sample's branch records. */
+/* Compares the walk in w->frames with the sample's branch records. */
 static int walk_with_branches(struct walks *w, const struct stackd_header *header,
 			      const struct walk_input *in, size_t *count, struct walks_end *end)
 {
@@ -277,7 +277,7 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	return 0;
 }
 
-/* Prefetches what entering the path's next n frames will read; they stand leaf first. */
+/* Prefetches the trie's entries of the path's next n frames, which are leaf first. */
 static void prefetch(const struct walks *w, const struct stackd_header *header,
 		     const struct path *path, size_t n)
 {
@@ -427,7 +427,7 @@ static int take_walked(struct walks *w, const struct stackd_header *header, stru
 
 /* --- TAG ------------------------------------------------------------------------------------- */
 
-/* Makes the origin of a path of which all user frames but the leaf are those of a tag. */
+/* Makes the origin of a path whose user frames but the leaf are those of a tag. */
 static int tag_origin(struct walks *w, uint32_t frames, uint32_t *ret_origin)
 {
 	const struct origin_run run = {

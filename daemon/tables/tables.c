@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiling and loading recipe tables; see tables.h.
+ * Compiles and loads recipe tables; see tables.h.
  *
  * Order matters, since the kernel half reads while this writes: rules first, then rows and
  * chunks, then the file's entry, and the inode last. Eviction goes the other way: the entry is
  * cleared, then every walk that may have read it ends, then its room is given back.
  *
- * A file that has rows never has is_loaded, which says that there are none: a walk looks at the
- * two one after the other, and between its looks a table may come.
+ * is_loaded means that a file has no rows, and is never set for one that has: a walk reads the two
+ * one after the other, and a table may be loaded in between.
  */
 #include "daemon/tables/tables.h"
 
@@ -99,8 +99,8 @@ static uint32_t uses_of(const struct tables *t, uint32_t file)
 
 /*
  * Waits until all walks have ended that are under way. The kernel runs them within RCU's read side,
- * and this membarrier is a grace period; with one CPU it is nothing, but there no walk is under way
- * while we run. A kernel with CPUs that have no tick refuses it: then time has to do.
+ * and this membarrier is a grace period. With one CPU it does nothing, but there no walk is under
+ * way while this runs. A kernel with tickless CPUs refuses it: then a pause replaces it.
  */
 static void wait_for_walks(void)
 {
@@ -108,16 +108,16 @@ static void wait_for_walks(void)
 		usleep(WALKS_END_US);
 }
 
-/* From here on, uses count for the next request that evicts. Within one they go on counting for
- * all its victims: since the first of them, there were hardly any. */
+/* Starts to count uses anew, for the next request that evicts. The victims of one request share a
+ * count, since hardly any uses come between them. */
 static void forget_uses(struct tables *t)
 {
 	for (uint32_t f = 1; f < t->maps.n_files; f++)
 		t->uses_before[f] = __atomic_load_n(&t->maps.files[f].uses, __ATOMIC_RELAXED);
 }
 
-/* Takes the table that was used least since the last request that evicted out. false: there is
- * none. */
+/* Evicts the table that was used least since the last request that evicted. false: there is none.
+ */
 static bool evict_one(struct tables *t)
 {
 	uint32_t victim = 0;
@@ -138,8 +138,8 @@ static bool evict_one(struct tables *t)
 	return true;
 }
 
-/* Takes room, evicting as often as it needs, if it may: none for what would not fit if all were
- * gone. 0 or -ENOSPC, -E2BIG, -ENOMEM. */
+/* Allocates an extent, evicting tables as needed, if it may; it evicts none if the extent exceeds
+ * the whole array. 0 or -ENOSPC, -E2BIG, -ENOMEM. */
 static int take_room(struct tables *t, struct extents *extents, uint32_t count, uint32_t *ret_first)
 {
 	int err;
@@ -192,7 +192,7 @@ static size_t rules_left_to(const struct tables *t, uint32_t number)
 	return share > t->rules_of[number] ? share - t->rules_of[number] : 0;
 }
 
-/* Writes a table's rows from number `first` on, some at a time: what is mapped is resident. */
+/* Writes a table's rows from number `first` on, some at a time, since mapped pages are resident. */
 static int write_rows(struct tables *t, const struct recipe_table *table, const uint32_t *numbers,
 		      uint32_t first, size_t count)
 {
@@ -213,7 +213,7 @@ static int write_rows(struct tables *t, const struct recipe_table *table, const 
 	return 0;
 }
 
-/* The kernel's numbers for a table's rules; the caller frees. */
+/* Returns the kernel half's numbers of a table's rules, for free(). */
 static int take_rules(struct tables *t, uint32_t number, const struct recipe_table *table,
 		      uint32_t **ret_numbers)
 {
@@ -252,7 +252,7 @@ static int load_rows(struct tables *t, uint32_t number, const struct recipe_tabl
 	return 0;
 }
 
-/* Takes room for a table's chunks and the end entry, and writes them. */
+/* Allocates and writes a table's chunks and the end entry. */
 static int load_chunks(struct tables *t, const uint32_t *chunks, size_t n_chunks,
 		       uint32_t first_row, uint32_t *ret_base)
 {
@@ -503,7 +503,7 @@ static bool is_asked_for(const struct tables *t, const struct request *wanted)
 	return false;
 }
 
-/* Enters it at the end of its kind. */
+/* Queues a request behind those of its kind. */
 static int enter(struct tables *t, const struct request *wanted)
 {
 	struct request **at = &t->first, *r = malloc(sizeof(*r));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dictionary of tags; see tag_book.h. Two hash tables: of this round, and of the one before. */
+/* Keeps two hash tables of tags, of this round and of the one before; see tag_book.h. */
 #include "daemon/tags/tag_book.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -60,7 +60,7 @@ static struct entry *find(struct entry *entries, const struct stackd_known_tag *
 	return entry;
 }
 
-/* The kernel half has no more room. */
+/* Starts a round: empties the kernel half's set, which is full. */
 static void start_anew(struct tag_book *book)
 {
 	struct entry *entry, *next;

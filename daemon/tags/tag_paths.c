@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tags and call paths; see tag_paths.h. */
+/* Checks, learns and resolves tags; see tag_paths.h. */
 #include "daemon/tags/tag_paths.h"
 
 #include <errno.h>
@@ -94,8 +94,8 @@ static int find_links(struct tag_paths *t, const uint32_t *path, size_t count)
 	return 0;
 }
 
-/* The tag of the links, without those whose bits are set in `dropped` (by their number among the
- * doubtful ones); *ret_last is the last one that counts, or NULL. */
+/* Computes the tag of the links, without those whose bits are set in `dropped` (by their number
+ * among the doubtful ones); *ret_last is the last one that counts, or NULL. */
 static uint64_t chain(const struct tag_paths *t, uint32_t dropped, const struct link **ret_last)
 {
 	uint32_t doubt = 1;
@@ -125,8 +125,8 @@ static bool is_runtime(const struct tag_paths *t, uint32_t location)
 	return tagger_is_runtime(t->with.tagger, object_of(t, l), l->offset);
 }
 
-/* May the function not be in the tag? It was interrupted where that changes, or it is just calling
- * the runtime for that. */
+/* Returns whether the tag may lack the function: it was interrupted where it changes the tag, or it
+ * is just calling the runtime to do so. */
 static bool is_doubtful(const struct tag_paths *t, const struct link *link, const uint32_t *path,
 			size_t count)
 {
@@ -172,13 +172,13 @@ static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *pat
 	if (doubts && t->links.items[t->links.count - 1].frame + 1 == count &&
 	    t->links.items[t->links.count - 1].is_doubtful)
 		return BETWEEN;
-	/* The runtime was jumped to: whose exit it is, the stack does not tell any more. */
+	/* The runtime was jumped to, so the stack does not show which function exits. */
 	if (count && is_runtime(t, path[count - 1]))
 		return BETWEEN;
 	return WRONG;
 }
 
-/* Shows a path that differs from its tag, for whoever mends it (STACKD_DEBUG). */
+/* Prints a path that differs from its tag, for debugging (STACKD_DEBUG). */
 static void show_wrong(const struct tag_paths *t, const struct stackd_tag_record *record,
 		       const uint32_t *path, size_t count)
 {
@@ -291,7 +291,7 @@ static int add_frame(struct tag_paths *t, const struct object *object, uint64_t 
 			  ret_node);
 }
 
-/* A tag without a path stands for itself. */
+/* Gives the path of a tag that is not known: a mark with the tag itself. */
 static int take_mark(struct tag_paths *t, uint64_t tag, struct tag_path *ret_path)
 {
 	const struct object mark = {
@@ -322,7 +322,7 @@ static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
 	       entry == meaning->entry;
 }
 
-/* The path of the innermost function of the tag, as it waits for a call. */
+/* Gives the path of the tag's innermost function at the location where it waits for a call. */
 static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, uint32_t *ret_node)
 {
 	const struct object *object = object_table_at(t->with.objects, meaning->object);

@@ -93,7 +93,7 @@ bool tagger_is_idle(const struct tagger *t)
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* NULL for lack of memory. */
+/* Returns an object's part, read when first needed; NULL without memory. */
 static struct part *part_of(struct tagger *t, const struct object *object)
 {
 	size_t need = (size_t)object->number + 1;
@@ -209,7 +209,7 @@ struct word {
 	int64_t value;
 };
 
-/* Reads the word by way of a thread. 1: done; 0: that one has ended, and has no memory any more. */
+/* Reads the word through a thread. 1: done; 0: the thread has ended, and has no memory any more. */
 static int read_word_by(void *arg, pid_t tid)
 {
 	struct word *word = arg;
@@ -228,7 +228,7 @@ static int read_word_by(void *arg, pid_t tid)
 	return got == (ssize_t)sizeof(word->value);
 }
 
-/* Reads the word of a process; 0 as long as it is not filled. */
+/* Reads the word of a process; 0: it is not filled yet. */
 static int64_t read_word(const struct keeper *process)
 {
 	struct word word = {.pid = process->pid, .address = process->word};
@@ -238,7 +238,7 @@ static int64_t read_word(const struct keeper *process)
 	return word.value;
 }
 
-/* Asks a process for its offset; published when there is one. */
+/* Reads a process's offset, and publishes it if it is set. */
 static void ask(struct tagger *t, struct keeper *process)
 {
 	process->offset = read_word(process);
@@ -249,7 +249,7 @@ static void ask(struct tagger *t, struct keeper *process)
 	publish(t, process);
 }
 
-/* A process has mapped an object's code: its byte `offset` is at `address`. */
+/* Takes a new mapping of an object's code: its byte `offset` is at `address`. */
 static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint64_t address,
 		  uint64_t offset)
 {
@@ -362,7 +362,7 @@ int tagger_on_event(struct tagger *t, const struct sideband_event *event,
 	return 0;
 }
 
-/* A process that is looked into. */
+/* The argument of a walk over a process's mappings. */
 struct look {
 	struct tagger *tagger;
 	struct process_table *processes;
