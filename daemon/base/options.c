@@ -67,8 +67,8 @@ static const struct argp_option argp_options[] = {
 	 "of each thread that are walked whole (its 1st, 2nd, 4th, ... 128th, then each 128th)",
 	 2},
 	{"heights", OPTION_HEIGHTS, NULL, 0,
-	 "keep how far from the stack's end frames are: with it, paths that a walk could not finish "
-	 "are found more often",
+	 "record each frame's distance from the stack's end, by which alignment completes more of "
+	 "the paths that a walk could not finish",
 	 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
 	 "check each of the kernel's walks by one of the daemon's; counts are in stackctl stats",
@@ -80,8 +80,8 @@ static const struct argp_option argp_options[] = {
 	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
 	 "walk always, and check each walk by the program's tag; counts are in stackctl stats", 2},
 	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
-	 "with the branch records of the processor, which confirm walks and go on where they end; "
-	 "with =anyway also where none are known of, which tries the way without them",
+	 "record the processor's branch records, which confirm walks and continue those that "
+	 "stopped; =anyway runs even if the processor is not known to have them",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -147,7 +147,7 @@ static int one_of(struct argp_state *state, const char *option, const char *text
 		if (!strcmp(text, words[i]))
 			return i;
 	}
-	argp_error(state, "%s '%s': see --help for the words that it takes", option, text);
+	argp_error(state, "%s '%s': invalid value; --help lists the valid ones", option, text);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ static void set_duration(struct argp_state *state, struct options *options, cons
 static void settle(struct argp_state *state, struct options *options)
 {
 	if (options->target == TARGET_NONE)
-		argp_error(state, "what to profile? --pid N, --all, --cgroup PATH or -- COMMAND");
+		argp_error(state, "no target: give --pid N, --all, --cgroup PATH or -- COMMAND");
 	if (options->frequency && options->period)
 		argp_error(state, "--freq and --count exclude each other");
 	if (options->segment_frames && options->is_prefix_given &&

@@ -22,8 +22,8 @@ static enum exit_status parse(const struct options *o, struct event_choice *choi
 		return STATUS_USAGE;
 	}
 	if (limit && o->frequency > limit) {
-		log_error("--freq %" PRIu64 " is above the kernel's limit of %" PRIu64
-			  " Hz: take less, or raise kernel.perf_event_max_sample_rate",
+		log_error("--freq %" PRIu64 " exceeds the kernel's limit of %" PRIu64
+			  " Hz: lower it, or raise kernel.perf_event_max_sample_rate",
 			  o->frequency, limit);
 		return STATUS_USAGE;
 	}

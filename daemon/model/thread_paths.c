@@ -247,8 +247,8 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 	return err ? err : enter_range(p, path, kernel, ret_node);
 }
 
-/* Enters a complete record's path; frames that it shares with the thread's last one are not looked
- * up again. */
+/* Enters all frames of a path; those that it shares with the thread's last path are not looked up
+ * again. */
 static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
 		       uint32_t *ret_node)
 {
