@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What argp adds to every table of options. */
+/* The options that argp adds to every table. */
 static const struct argp_option argp_table_builtin[] = {
 	{"help", '?', NULL, 0, "Show the options", -1},
 	{"usage", 0x1000, NULL, 0, "Show the options, in short", -1},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program's argp tables say, for other readers than argp: manual pages, completion in
- * shells, and guesses at what a misspelt option should have been. The tables are the one source
- * of all of them, and of --help.
+ * Reads a program's argp tables for purposes other than parsing: manual pages, shell completion,
+ * and suggestions for a misspelt option. The tables are the one source of all of them and of
+ * --help.
  */
 #ifndef BASE_ARGP_TABLE_H
 #define BASE_ARGP_TABLE_H
@@ -25,14 +25,14 @@ const struct argp_option *argp_table_find(const struct argp *argp, const char *n
 /* The long option that a misspelt name is closest to; NULL if none is close. */
 const char *argp_table_guess(const struct argp *argp, const char *name);
 
-/* How many single-letter edits lead from one word to the other (Levenshtein), for words below
- * ARGP_TABLE_FAR letters; that for longer ones. */
 #define ARGP_TABLE_FAR 96
-/* Returns that distance. */
+
+/* Returns the Levenshtein distance of two words: the number of single-letter edits from one to the
+ * other. Returns ARGP_TABLE_FAR if either has that many letters or more. */
 unsigned argp_table_distance(const char *a, const char *b);
 
-/* Writes what completion needs of each long option: a line of its name, its argument ("" for
- * none) and its description, parted by tabs. 0, or -EIO if the stream failed. */
+/* Writes one line for each long option, for shell completion: its name, its argument ("" for none)
+ * and its description, separated by tabs. Returns 0, or -EIO if the stream failed. */
 int argp_table_list(const struct argp *argp, FILE *out);
 
 struct argp_table_page {
@@ -40,14 +40,14 @@ struct argp_table_page {
 	int section;	      /* of the manual: 1 or 8 */
 	const char *version;  /* "stackd 0.1.0" */
 	const char *date;     /* "2026-11-21" */
-	const char *exits;    /* what the exit statuses say, or NULL */
+	const char *exits;    /* the meanings of the exit statuses, or NULL */
 	const char *see_also; /* "stackd(8), stackctl(1)", or NULL */
 };
 
-/* The date of a manual page: that of `epoch` (what SOURCE_DATE_EPOCH says, so that a build can be
- * repeated), or that of `now` if it is NULL. */
 #define ARGP_TABLE_DATE 16
-/* Writes "YYYY-MM-DD" and a NUL. */
+
+/* Writes the date of a manual page, YYYY-MM-DD in UTC: that of `epoch` (the value of
+ * SOURCE_DATE_EPOCH, which makes a build reproducible), or that of `now` if `epoch` is NULL. */
 void argp_table_date(const char *epoch, time_t now, char ret_date[static ARGP_TABLE_DATE]);
 
 /* Writes a manual page in the man(7) format. The first line of argp->doc becomes the name line,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large arrays that are looked at here and there: in huge pages, if the kernel has some.
+ * Large arrays with random access: they are placed in huge pages, if the kernel has some.
  *
- * A recording's arrays are tens of megabytes each, and a report jumps about in several of them at
- * once. With pages of 4 KiB that is a fault for every page and a miss of the TLB for most steps:
- * together a fifth of a report's time. It is advice; without it all works, and takes longer.
+ * A recording's arrays are tens of megabytes each, and a report accesses several of them at random.
+ * With pages of 4 KiB every page costs a fault and most accesses a TLB miss: together a fifth of a
+ * report's time. The kernel takes the request as advice; without huge pages a report only takes
+ * longer.
  */
 #ifndef BASE_BIG_H
 #define BASE_BIG_H
@@ -17,7 +18,7 @@
 #define BIG_BYTES (4u << 20) /* below that a huge page would mostly be waste */
 #define BIG_PAGE  4096u
 
-/* Asks the kernel to back an array with huge pages, if it is large enough to gain from them. */
+/* Requests huge pages for the whole pages of an array (MADV_HUGEPAGE), if it has BIG_BYTES. */
 static inline void big_advise(void *items, size_t bytes)
 {
 	uintptr_t from = ((uintptr_t)items + BIG_PAGE - 1) & ~(uintptr_t)(BIG_PAGE - 1);
@@ -27,7 +28,8 @@ static inline void big_advise(void *items, size_t bytes)
 		madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
-/* As malloc() and calloc() of n * size bytes; free() releases them. */
+/* Allocates `n` elements of `size` bytes each, not initialised; free() releases them. Returns NULL
+ * if memory is short or the size overflows. */
 static inline void *big_alloc(size_t n, size_t size)
 {
 	void *items = vec_alloc(n, size);
@@ -36,7 +38,7 @@ static inline void *big_alloc(size_t n, size_t size)
 	return items;
 }
 
-/* calloc() of an array that may be large: huge pages are asked for. NULL for lack of memory. */
+/* Does what big_alloc() does, with all bytes 0. */
 static inline void *big_calloc(size_t n, size_t size)
 {
 	void *items = calloc(n, size);
@@ -45,7 +47,7 @@ static inline void *big_calloc(size_t n, size_t size)
 	return items;
 }
 
-/* Grows an array to `need` items at least, as vec_reserve() does, on huge pages. 0 or -ENOMEM. */
+/* Does what vec_reserve() does, and requests huge pages for an array that has grown. */
 static inline int big_reserve(void **items, size_t *cap, size_t need, size_t size)
 {
 	size_t before = *cap;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growable byte buffer and a bounded reader: what every codec here is written with.
+ * A growable byte buffer and a bounded reader: the base of every codec of the project.
  *
  * Writers append; the first failed allocation makes the buffer `failed`, and every later append
  * a no-op, so that callers check once, at the end. Readers never leave their bounds: a read past
@@ -23,9 +23,11 @@ struct buf {
 void buf_free(struct buf *b);  /* releases the memory; `b` is empty and usable again */
 void buf_clear(struct buf *b); /* empties, keeps the memory, clears `failed` */
 
-/* Appends bytes; for lack of memory it sets `failed` and appends nothing. */
+/* Appends bytes; if memory is short it sets `failed` and appends nothing. */
 void buf_put(struct buf *b, const void *bytes, size_t len);
-void buf_put_long_varint(struct buf *b, uint64_t v); /* what buf_put_varint() leaves to it */
+
+/* The slow path of buf_put_varint(), for values of more than 7 bits. */
+void buf_put_long_varint(struct buf *b, uint64_t v);
 
 static inline void buf_put_u8(struct buf *b, uint8_t v) /* here, since it is called most of all */
 {
@@ -51,8 +53,9 @@ struct buf_reader {
 	bool failed;		 /* a read went past the end, or a varint was longer than 64 bits */
 };
 
-/* Returns a reader of borrowed bytes. */
+/* Returns a reader of `len` bytes at `data`, which are borrowed. */
 struct buf_reader buf_reader(const void *data, size_t len);
+
 static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is called most of all */
 {
 	if (r->failed || r->at == r->end) {
@@ -62,10 +65,10 @@ static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is call
 	return *r->at++;
 }
 
-/* Reads what buf_put_varint() wrote; 0 and `failed` if it is cut or too long. */
+/* Reads a number of buf_put_varint(); 0 and `failed` if it is cut or too long. */
 uint64_t buf_get_varint(struct buf_reader *r);
 
-/* Reads what buf_put_svarint() wrote; errors as buf_get_varint(). */
+/* Reads a number of buf_put_svarint(); errors as buf_get_varint(). */
 int64_t buf_get_svarint(struct buf_reader *r);
 
 #endif

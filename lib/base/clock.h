@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Reads a clock, in nanoseconds. */
+/* Returns the time of a clock in nanoseconds. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;

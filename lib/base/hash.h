@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two hash primitives that names of call paths are made of. Both are part of the recording
+ * The two hash primitives behind tags, the names of call paths. Both are part of the recording
  * format: a change here changes every tag.
  */
 #ifndef BASE_HASH_H
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* 11 * HASH_INVERSE_11 == 1 modulo 2^64: what makes MIX invertible one step. */
+/* 11 * HASH_INVERSE_11 == 1 modulo 2^64, so MIX can be inverted one step. */
 #define HASH_INVERSE_11 UINT64_C(0x2e8ba2e8ba2e8ba3)
 
 /* A bijection of 64-bit values in which every input bit reaches every output bit

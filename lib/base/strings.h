@@ -7,18 +7,20 @@
 
 struct strings;
 
-int strings_new(struct strings **ret_strings); /* 0 or -ENOMEM */
+/* Makes an empty table, which the caller frees with strings_free(). Returns 0 or -ENOMEM. */
+int strings_new(struct strings **ret_strings);
 
 /* Frees the table and its strings; NULL is fine. */
 void strings_free(struct strings *strings);
 
-/* The number of a string, entered (copied) if it is new. 0, -ENOMEM, -EOVERFLOW (2^31). */
+/* Finds the number of a string; a new string is copied and gets the next number. Returns 0,
+ * -ENOMEM, or -EOVERFLOW (2^31 strings). */
 int strings_intern(struct strings *strings, const char *s, uint32_t *ret_number);
 
 /* Lives as long as the table. `number` must come from strings_intern(). */
 const char *strings_at(const struct strings *strings, uint32_t number);
 
-/* Returns the number of strings entered. */
+/* Returns the number of strings. */
 uint32_t strings_count(const struct strings *strings);
 
 #endif

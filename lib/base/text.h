@@ -20,10 +20,10 @@
 /* Appends `s`, escaped; so are the ASCII characters in `also`, if given. */
 void text_put(struct buf *b, const char *s, const char *also);
 
-/* The same for a place that shows ASCII only: every other character is escaped. */
+/* Does the same for output in ASCII: every other character is escaped. */
 void text_put_ascii(struct buf *b, const char *s);
 
-/* One of the two, as the reader's terminal shows UTF-8 or not. */
+/* Appends `name` by text_put() if the terminal shows UTF-8, else by text_put_ascii(). */
 void text_put_name(struct buf *b, const char *name, bool utf8);
 
 /* Appends `s` as it is. */
@@ -44,10 +44,10 @@ void text_put_json(struct buf *b, const char *s);
 /* The part of a path after its last '/'. */
 const char *text_basename(const char *path);
 
-/* A share in percent with one decimal that never rounds to all or to nothing: "100.0" and "0.0"
- * are exact, "<0.1" and "99.9" may not be. Without the sign; returns `ret_text`. */
 #define TEXT_SHARE_MAX 8
-/* Writes the share into ret_text, which it returns. */
+
+/* Formats a share in percent with one decimal, without the sign. It never rounds to all or to
+ * nothing: "100.0" and "0.0" are exact, "<0.1" and "99.9" may not be. Returns `ret_text`. */
 const char *text_share(uint64_t part, uint64_t whole, char ret_text[TEXT_SHARE_MAX]);
 
 #endif

@@ -6,14 +6,14 @@
  * notes), and it is read here, by pread() into memory of our own and with bounds, once, at the
  * start:
  *
- *   file header ──► program headers ──► PT_LOAD: segments[]   offset <-> vaddr
+ *   file header ──► program headers ──► PT_LOAD headers       offset <-> vaddr
  *                                   └─► PT_NOTE: build-id     (else the SHT_NOTE sections)
  *
  * Everything after that (symbols, CFI, DWARF) goes through libelf, which reads from our duplicate
  * of the descriptor with pread() as well: ELF_C_READ, never ELF_C_READ_MMAP. libelf holds what it
  * read, so a file that is cut short later makes a read fail and nothing else.
  *
- * Segments are not checked against the size of the file: separate debug files keep the program
+ * PT_LOADs are not checked against the size of the file: separate debug files keep the program
  * headers of the file that they belong to, and a file that was cut short still has an identity.
  */
 #include "elf/elf_file.h"
@@ -402,7 +402,7 @@ uint64_t elf_file_id(const struct elf_file *file)
 	return file->id;
 }
 
-/* Locations are places in code, so where segments overlap in the file the executable one wins. */
+/* Locations lie in code, so where PT_LOADs overlap in the file the executable one wins. */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
 {
 	const struct load_header *best = NULL;

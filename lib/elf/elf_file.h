@@ -6,7 +6,7 @@
  * with bounds, never memory-mapped (a file cut short under a mapping would kill the reader with
  * SIGBUS), and a file that lies makes calls fail, never crash.
  *
- * Three kinds of number for a place in a file, kept apart by name:
+ * Three kinds of number refer to a byte of a file, kept apart by name:
  *   offset   bytes from the start of the file: what locations hold
  *   vaddr    the address the file was linked for: what symbol tables and CFI hold
  *   address  where it is in a running process: mapping arithmetic, lib/proc
@@ -25,8 +25,8 @@ typedef struct Elf Elf;
 #define ELF_BUILD_ID_MAX 20
 
 /* Opens the file behind `fd`. The descriptor is duplicated: the caller keeps its own.
- * 0, or -ENOEXEC (not an ELF file for x86-64, or headers that lie), -ENOMEM, -EIO, or what
- * dup() and read() say. `*ret_file` is owned by the caller and untouched on failure. */
+ * Returns 0, -ENOEXEC (not an ELF file for x86-64, or inconsistent headers), -ENOMEM, -EIO, or the
+ * -errno of dup() or read(). The caller frees `*ret_file`, which is untouched on failure. */
 int elf_file_open(int fd, struct elf_file **ret_file);
 
 /* The same for an image in memory (the vDSO); the bytes are copied. */
@@ -52,7 +52,8 @@ uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
 /* The inode number behind the descriptor, on its own filesystem; 0 for an image. */
 uint64_t elf_file_inode(const struct elf_file *file);
 
-/* Through the PT_LOAD segments. false: no segment holds it. */
+/* Convert between offset and vaddr by the PT_LOAD program headers. false: none of them covers it.
+ */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);
 bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_offset);
 

@@ -4,7 +4,8 @@
  *
  * The cache is the format that glibc 2.32 and later write, ldconfig's "new" one: a header, a sorted
  * table of {flags, name, path, ..., hardware}, and the strings, at offsets from the header.
- * Variants for special hardware are passed over: which of them a processor got cannot be told here.
+ * Variants for special hardware are passed over: the file does not show which of them a processor
+ * gets.
  */
 #include "elf/elf_libraries.h"
 

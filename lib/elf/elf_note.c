@@ -2,7 +2,7 @@
 /*
  * Notes: a header, a name and a descriptor, each padded; see elf_note.h.
  *
- * The padding is 4 bytes in nearly all files and 8 in some segments that hold property notes, and
+ * The padding is 4 bytes in nearly all files and 8 in some PT_NOTEs that hold property notes, and
  * files disagree with their own alignment field; so 4 is tried first, then 8.
  */
 #include "elf/elf_note.h"

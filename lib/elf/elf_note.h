@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF notes: finding the GNU build-id in the bytes of a note segment, section or sysfs file. */
+/* Finds the GNU build-id in ELF notes: the bytes of a PT_NOTE, a section or a sysfs file. */
 #ifndef ELF_ELF_NOTE_H
 #define ELF_ELF_NOTE_H
 
@@ -8,8 +8,8 @@
 
 #include "elf/elf_file.h"
 
-/* Copies the build-id that stands in `notes` to `ret_id` and returns its length, 1 to
- * ELF_BUILD_ID_MAX; 0 and nothing copied if there is none. Trusts nothing in the bytes. */
+/* Copies the build-id in `notes` to `ret_id` and returns its length, 1 to ELF_BUILD_ID_MAX. Returns
+ * 0 and copies nothing if there is none. The bytes are not trusted. */
 size_t elf_note_build_id(const void *notes, size_t len, uint8_t ret_id[ELF_BUILD_ID_MAX]);
 
 #endif

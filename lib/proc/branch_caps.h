@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What branch records this machine's processor has, as the kernel tells in /sys and /proc.
+ * The branch records of this machine's processor, as the kernel reports them in /sys and /proc.
  *
- * Intel's core PMUs say how many there are, and have a call-stack mode. AMD's LbrExtV2 says so in
- * the same place, and knows branches of every kind only. Without a PMU there is no place to say it.
+ * Intel's core PMUs report their number and have a call-stack mode. AMD's LbrExtV2 reports it in
+ * the same file and records branches of every kind only. Without a PMU the kernel reports nothing.
  */
 #ifndef PROC_BRANCH_CAPS_H
 #define PROC_BRANCH_CAPS_H
@@ -19,7 +19,7 @@ enum branch_caps_kind {
 
 struct branch_caps {
 	enum branch_caps_kind kind;
-	unsigned entries; /* 0: none, or not said */
+	unsigned entries; /* 0: none, or not reported */
 	char pmu[16];	  /* "cpu", "cpu_core", "cpu_atom"; "" without */
 	char vendor[32];  /* "GenuineIntel"; "" if not known */
 };

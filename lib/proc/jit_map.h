@@ -22,7 +22,7 @@ void jit_map_free(struct jit_map *map);
 /* The name of the code at an address, or NULL; borrowed from the map. */
 const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start);
 
-/* Returns the number of lines that made no sense. */
+/* Returns the number of lines that were skipped because they make no sense. */
 uint64_t jit_map_skipped_lines(const struct jit_map *map);
 
 #endif

@@ -83,7 +83,7 @@ static int reserve(struct mapping_set *set, uint32_t count)
 	return VEC_GROW(set->maps, set->cap, count);
 }
 
-/* Puts `n` mappings in place of those in [low, high). */
+/* Replaces the mappings in [low, high) by `n` others. */
 static int replace(struct mapping_set *set, uint32_t low, uint32_t high, const struct mapping *by,
 		   uint32_t n)
 {

@@ -23,10 +23,10 @@ struct mapping_set {
 
 struct mapping_set *mapping_set_new(void); /* with one reference; NULL for lack of memory */
 
-/* Takes one more reference and returns the set. */
+/* Takes one more reference and returns `set`. */
 struct mapping_set *mapping_set_ref(struct mapping_set *set);
 
-/* Gives a reference back; the last one frees the set. NULL is fine. */
+/* Drops a reference; the last one frees the set. NULL is fine. */
 void mapping_set_unref(struct mapping_set *set);
 
 /* Makes `*set` the caller's alone (a copy if others hold it; a new set if NULL). 0 or -ENOMEM. */
@@ -42,7 +42,7 @@ int mapping_set_cut(struct mapping_set *set, uint64_t start, uint64_t end);
 /* Drops every mapping that does not touch one of `kept`, which is sorted. */
 void mapping_set_keep(struct mapping_set *set, const struct mapping_set *kept);
 
-/* The mapping that holds an address, or NULL. `hint` remembers the last answer's place. */
+/* The mapping that holds an address, or NULL. `hint` keeps the index of the last answer. */
 struct mapping *mapping_set_find(const struct mapping_set *set, uint64_t address, uint32_t *hint);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *   build-id of the mapping ─────────────► file id ─► entry ◄─ number (dense array)
  *   device, inode ─► by_inode ─► entry        ▲
- *   pid ─► by_pid ─► entry (JIT)              └── what opening the file says
+ *   pid ─► by_pid ─► entry (JIT)              └── the result of opening the file
  *
  * The file id is what makes an object: /proc/PID/maps names a file by device and inode, events
  * name it by build-id, and two hosts' containers have one library at several inodes; all lead to
@@ -398,7 +398,7 @@ static struct inode_key inode_key(const struct object_mapping *m)
 		.inode = m->inode, .dev_major = m->dev_major, .dev_minor = m->dev_minor};
 }
 
-/* What by_inode says of the mapped file, if that still holds. */
+/* Looks the mapped file up in by_inode; the answer counts only if the file is unchanged. */
 static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 				   const struct object_mapping *m)
 {

@@ -2,16 +2,16 @@
 /*
  * Objects: the files that code was mapped from, each once, however many processes map it.
  *
- * An object is found again by what the kernel says of a mapping (build-id, else device, inode
+ * An object is found again by the kernel's description of a mapping (build-id, else device, inode
  * and change time), so a file is opened once per content and not once per process. The vDSO, the
  * kernel, its modules and a process's JIT code are objects too. Objects have dense numbers from 0
  * and are never removed: locations, caches and the store refer to them by number.
  *
  * Opening follows the mapping, not the name: /proc/PID/map_files (right for deleted and replaced
  * files, memfds and other mount namespaces), then /proc/PID/root/PATH, then PATH, and the latter
- * two only if device and inode, or the build-id, say that it is the mapped file. An object whose
- * file cannot be had has no `elf` and says why in `error`; its frames stay unnamed. It is tried
- * again when it is mapped again, so `elf` can appear later: once, inside object_table_resolve().
+ * two only if device and inode, or the build-id, prove that it is the mapped file. An object whose
+ * file cannot be opened has no `elf`, and `error` holds the reason; its frames stay unnamed. The
+ * next mapping tries again, so `elf` can appear later: once, inside object_table_resolve().
  */
 #ifndef PROC_OBJECT_H
 #define PROC_OBJECT_H
@@ -50,7 +50,7 @@ struct object_mapping {
 	uint64_t start, end; /* addresses */
 	uint64_t offset;     /* in the file, bytes */
 	uint32_t dev_major, dev_minor;
-	uint64_t inode;		 /* 0: not known (a build-id stands in its place), or no file */
+	uint64_t inode;		 /* 0: not known (the record has a build-id instead), or no file */
 	const uint8_t *build_id; /* NULL: not known */
 	uint8_t build_id_len;
 	const char *path; /* "//anon", "[vdso]", "/memfd:x (deleted)", ...; never NULL */
@@ -66,10 +66,10 @@ void object_table_free(struct object_table *table);
  * name is only taken if the mapping's build-id is its own, and so is the vDSO. */
 void object_table_trust_build_ids_alone(struct object_table *table);
 
-/* Where else files are looked for (object_elsewhere.h); the table's from now on. */
 struct object_elsewhere;
 
-/* Takes over `elsewhere`, in place of an earlier one. */
+/* Makes the table look for files in `elsewhere` as well (object_elsewhere.h). The table owns it
+ * from now on and frees the one that it had. */
 void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere);
 
 /* The object that process `pid` has mapped there. 0 with an object that lives as long as the

@@ -11,15 +11,15 @@
 
 struct object_elsewhere;
 
-/* Either may be NULL; both are opened now. 0; -ENOMEM; what open() says of `root`, which somebody
- * named. A `cache` that is not there is none. */
+/* Opens both folders now; either may be NULL, and a `cache` that does not exist counts as NULL.
+ * Returns 0, -ENOMEM, or the -errno of opening `root`. */
 int object_elsewhere_new(const char *root, const char *cache,
 			 struct object_elsewhere **ret_elsewhere);
 void object_elsewhere_free(struct object_elsewhere *elsewhere);
 
-/* Opens the mapped file, which is taken by its build-id; below `root` also if the mapping has
- * none, since then somebody has said that it is. 0; -ENOENT; -ESTALE (another file); what
- * elf_file_open() says. `elsewhere` may be NULL. */
+/* Opens the mapped file. It is accepted by its build-id; below `root` also if the mapping has none,
+ * since the user has vouched for that folder. Returns 0, -ENOENT, -ESTALE (another file), or an
+ * error of elf_file_open(). `elsewhere` may be NULL. */
 int object_elsewhere_open(const struct object_elsewhere *elsewhere, const struct object_mapping *m,
 			  struct object_open_file *ret_file);
 

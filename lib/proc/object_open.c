@@ -193,7 +193,7 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 	return err;
 }
 
-/* Of several failures, the one that says most: what is wrong with the right file, then that
+/* Picks the most specific of several failures: a fault of the right file, then that
  * there were only wrong ones, then that there were none. */
 static int worse(int a, int b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a mapping to the file behind it: how the mapped file is found, and how it is made sure
- * that it is the mapped one. No state: object.c remembers what was opened.
+ * From a mapping to the file behind it: finds the file, and proves that it is the mapped one. Keeps
+ * no state: object.c remembers the opened files.
  */
 #ifndef PROC_OBJECT_OPEN_H
 #define PROC_OBJECT_OPEN_H
@@ -12,7 +12,7 @@
 
 #include "proc/object.h"
 
-/* Which file it is and in which state: a file that is rewritten in place gets another stamp. */
+/* Identifies a file and its state: a file that is rewritten in place gets another stamp. */
 struct object_open_stamp {
 	dev_t dev;
 	ino_t inode;
@@ -32,19 +32,22 @@ struct object_open_file {
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		struct object_open_file *ret_file);
 
-/* Has the mapped file still the stamp that it had when it was opened? Does not open it. 1: yes;
- * 0: no, or another file is mapped there; -ENOENT: nothing can be said. */
+/* Checks whether the mapped file still has the stamp that it had when it was opened, without
+ * opening it. Returns 1 (it has), 0 (it has changed, or another file is mapped there), or -ENOENT
+ * (unknown).
+ */
 int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct object_mapping *m,
 			     const struct object_open_stamp *stamp);
 
-/* Does a path end as the kernel writes those of unlinked files? (So can a real name.) */
+/* Returns whether a path ends in " (deleted)", as the kernel marks unlinked files. A real name can
+ * end so too. */
 bool object_open_is_deleted(const char *path);
 
-/* Is it memory without a file, however the kernel or perf names it? */
+/* Returns whether a path is a name that the kernel or perf gives to memory without a file. */
 bool object_open_is_anonymous(const char *path);
 
-/* The kernel's vDSO, from our own process: the same for all. 0, -ENOENT (there is none), or what
- * elf_file_open_memory() says. */
+/* Reads the kernel's vDSO from this process; it is the same in all. The caller frees *ret_elf.
+ * Returns 0, -ENOENT (there is none), or an error of elf_file_open_memory(). */
 int object_open_vdso(struct elf_file **ret_elf);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What /proc says of a process. This is the only code that knows the formats of its files.
+ * Reads the files of /proc/PID. This is the only code that knows their formats.
  *
  * `root` is "/proc" but for tests. A process can vanish between any two calls and between two
  * reads of one file: that is -ESRCH, never a crash. Errors of all: -ESRCH (no such process or
- * task), -EACCES (not ours to read), -ENOMEM, -EBADMSG (not the format of a /proc file), or what
- * open() and read() say.
+ * task), -EACCES (not ours to read), -ENOMEM, -EBADMSG (not the format of a /proc file), or the
+ * -errno of open() or read().
  */
 #ifndef PROC_PROC_FS_H
 #define PROC_PROC_FS_H
@@ -39,7 +39,7 @@ struct proc_fs_stat {
 	uint64_t start_ticks; /* since boot: with the pid, which process it is */
 };
 
-/* Reads /proc/PID/stat. 0, -ESRCH (there is no such process), or another -errno. */
+/* Reads /proc/PID/stat. */
 int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat);
 
 struct proc_fs_status {
@@ -47,10 +47,10 @@ struct proc_fs_status {
 	pid_t ns_pid; /* the pid that the process has in its own pid namespace */
 };
 
-/* Reads /proc/PID/status; errors as proc_fs_stat(). */
+/* Reads /proc/PID/status. */
 int proc_fs_status(const char *root, pid_t pid, struct proc_fs_status *ret_status);
 
-/* Reads a thread's name; errors as proc_fs_stat(). */
+/* Reads the name of a thread, NUL-terminated and padded with NULs. */
 int proc_fs_comm(const char *root, pid_t pid, pid_t tid, char ret_comm[PROC_FS_COMM_SIZE]);
 
 /* The path of the main executable, malloc()ed. Kernel threads have none: -ESRCH. */

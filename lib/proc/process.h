@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process table: which process had which code mapped where, at the moment up to which events
- * have been applied.
+ * The process table: the code mappings of each process at the moment up to which events have been
+ * applied.
  *
  * It starts from /proc (process_table_load) and is kept current by events in time order (those of
  * perf's side-band). It has no history: the caller holds samples back until every earlier event
@@ -80,7 +80,7 @@ const struct thread *process_table_thread(struct process_table *table, pid_t pid
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);
 
-/* Has this process been heard of, and is it running? Loads nothing. */
+/* Returns whether the table has this process, and it is running. Loads nothing. */
 bool process_table_knows(struct process_table *table, pid_t pid);
 
 /* By dense number, for the store. */

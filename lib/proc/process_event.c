@@ -151,7 +151,7 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 	}
 	struct instance *parent = process_table_find(table, parent_pid);
 	if (!parent && !instance && !process_table_load(table, pid)) {
-		/* The child itself is a better witness than what its parent is by now. */
+		/* The child's own state is more reliable than its parent's present one. */
 		instance = process_table_find(table, pid);
 		instance->is_loaded = false;
 		return 0;

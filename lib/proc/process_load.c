@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes as /proc shows them: at the start, when one turns up that no event told of, and when
- * what events said is in doubt.
+ * Loads processes from /proc: at the start, when a process appears that no event reported, and when
+ * the events about one are in doubt.
  *
  * /proc shows the present, and a process can end, call exec or be followed by another with its
  * pid between two reads. Its start time is therefore read before and after: if it differs, all
- * is read again. The mappings are gathered beside and take the old ones' place only when they
+ * is read again. The mappings are gathered apart and replace the old ones only when they
  * are whole.
  *
  * Where the main thread has ended and others go on, /proc/PID/maps is empty, but not that of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the process table, shared by process.c (records, look-ups), process_event.c
- * (what events change) and process_load.c (what /proc says). Not for others.
+ * (events) and process_load.c (/proc). Not for others.
  *
  *   records    processes[], threads[]: by dense number, never removed
  *   instances  by pid: which record the pid stands for now, its mappings, its living threads
@@ -22,7 +22,7 @@
 
 #define PROCESS_TABLE_ENDED_KEPT 4096
 
-/* Mappings of one process beyond which those that are gone are looked for in /proc. */
+/* With more mappings than this, a process's stale ones are looked for in /proc. */
 #define PROCESS_TABLE_PRUNE_AT 16384
 
 struct instance {
@@ -33,7 +33,7 @@ struct instance {
 	struct mapping_set *maps; /* NULL: none */
 	uint32_t hint;		  /* of mapping_set_find() */
 	uint32_t prune_at;
-	bool is_loaded;	   /* from /proc: an event may tell of its start again */
+	bool is_loaded;	   /* from /proc: an event may report its start again */
 	bool wants_exe;	   /* exec was seen: the next file mapped is the executable */
 	bool is_end_sure;  /* /proc has been asked after its end */
 	UT_hash_handle hh; /* instances, key pid */
@@ -47,7 +47,7 @@ struct task {
 	UT_hash_handle hh; /* tasks, key tid */
 };
 
-/* The last that ended, a ring. */
+/* A slot of the ring of those that ended last. */
 struct ended {
 	pid_t id;
 	uint32_t number; /* that it stood for */
@@ -77,7 +77,7 @@ struct instance *process_table_find(struct process_table *table, pid_t pid); /* 
 /* The instance of a pid; one that was never heard of is loaded, else entered without mappings. */
 struct instance *process_table_get(struct process_table *table, pid_t pid);
 
-/* A new record for a pid: what it stood for before, with its mappings, is over. */
+/* Begins a new record for a pid: the process that had it before, and its mappings, are gone. */
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
 				     const char *comm);
 
@@ -89,14 +89,15 @@ struct task *process_table_begin_task(struct process_table *table, struct instan
 bool process_table_name_task(struct process_table *table, struct instance *instance,
 			     struct task *task, const char *comm);
 
-/* Marks a thread as ended. */
+/* Marks a task as ended. With its last living task the instance ends as well. */
 void process_table_end_task(struct process_table *table, struct instance *instance,
 			    struct task *task);
 
-/* Marks a process as ended, with all its threads, and drops its mappings. */
+/* Marks an instance as ended and drops its mappings. It stays findable until
+ * PROCESS_TABLE_ENDED_KEPT others have ended after it. */
 void process_table_end(struct process_table *table, struct instance *instance);
 
-/* True while a thread of the process lives. */
+/* Returns whether a task of the instance is alive. */
 static inline bool process_table_is_alive(const struct instance *instance)
 {
 	return instance->living_tasks > 0;
@@ -111,8 +112,8 @@ int process_table_map(struct process_table *table, pid_t pid, struct mapping_set
 /* Drops mappings that are no longer there, once there are very many. */
 void process_table_prune(struct process_table *table, struct instance *instance);
 
-/* An instance that events have ended, while a sample says that it lives: asks /proc, once, and
- * loads it again if it is the same process. */
+/* Handles a sample of an instance that has ended by events: reads /proc, once, and loads the
+ * instance again if it is still the same process. */
 void process_table_revive(struct process_table *table, struct instance *instance);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locations: places in code that mean the same on every run and host, interned to small numbers.
+ * Locations identify code in the same way on every run and host, interned to small numbers.
  *
  * A location is (file id, file offset). For a frame that was interrupted (the leaf, or a frame
  * under a signal handler) the offset is the program counter's. For a frame that waits for a call
@@ -37,20 +37,20 @@ struct location_table;
 
 int location_table_new(struct location_table **ret_table); /* 0 or -ENOMEM */
 
-/* Frees the table; NULL is fine. */
+/* Frees the table and its locations; NULL is fine. */
 void location_table_free(struct location_table *table);
 
 /* The number of a location, entered if it is new. 0 or -ENOMEM. */
 int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number);
 
-/* The same of up to LOCATIONS_AT_ONCE with these ids, in their order: one wait for memory instead
- * of one each. */
 #define LOCATIONS_AT_ONCE 32u
-/* 0 or -ENOMEM. */
+
+/* Does the same for up to LOCATIONS_AT_ONCE locations with these ids, in their order. Their cache
+ * misses overlap, since all are prefetched first. Returns 0 or -ENOMEM. */
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
-/* Returns the number of locations entered. */
+/* Returns the number of locations. */
 uint32_t location_count(const struct location_table *table);
 
 /* Lives until the next location_intern(). `number` must be below location_count(). */

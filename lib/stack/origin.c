@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interning of origins; see origin.h. The runs of all origins stand in one array, an entry says
+ * Interning of origins; see origin.h. The runs of all origins are kept in one array, an entry names
  * where its own begin; equal ones are found by a hash of their content.
  */
 #include "stack/origin.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Origins: where the frames of a sample's path come from.
+ * Origins: the sources of the frames of a sample's path.
  *
  * Nearly always all frames are as the walk found them: that is origin 0. Otherwise an origin is a
  * list of runs, root to leaf, each of some frames (nodes of the trie, inlined functions not
  * counted) with one source; frames beyond the last run are walked ones. Origins repeat, so they
  * are interned: samples, and the store, refer to them by number.
  *
- * A frame is inferred if its source says so, or if any frame nearer to the leaf is: that it
- * belongs to this sample then rests on an inference. So what is inferred is always the root part
- * of a path, and origin_inferred() is how many frames of it.
+ * A frame is inferred if its source is, or if any frame nearer to the leaf is: only an inference
+ * then connects it to this sample. So the inferred frames are always the root part of a path, and
+ * origin_inferred() returns their number.
  */
 #ifndef STACK_ORIGIN_H
 #define STACK_ORIGIN_H
@@ -27,7 +27,8 @@
 	X(BRANCH, "branch", true, "a call among the processor's branch records")                   \
 	X(STITCHED, "stitched", false, "of the thread's sample before, which this one overlaps")   \
 	X(ALIGNED, "aligned", false, "of other samples, by alignment")                             \
-	X(TAG, "tag", true, "a function of the program's own tag, at the place of its first walk")
+	X(TAG, "tag", true,                                                                        \
+	  "a function of the program's own tag, at the location of its first walk")
 
 enum frame_source {
 #define FRAME_SOURCE_X(e, name, is_observed, meaning) FRAME_SOURCE_##e,
@@ -56,7 +57,7 @@ struct origin {
 #define ORIGIN_WALKED	0u    /* the number of the origin without runs and height */
 #define ORIGIN_MAX_RUNS 4096u /* of one origin */
 
-/* How many frames at the root are inferred. */
+/* Returns the number of inferred frames at the root. */
 uint32_t origin_inferred(const struct origin *origin);
 
 /* The run that a frame belongs to, `index` from the root; a walked one beyond the last. */
@@ -66,7 +67,7 @@ struct origin_table;
 
 int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
 
-/* Frees the table; NULL is fine. */
+/* Frees the table and its origins; NULL is fine. */
 void origin_table_free(struct origin_table *table);
 
 /* The number of an origin, entered if it is new; neighbouring runs that are alike become one.

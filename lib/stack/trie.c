@@ -92,7 +92,7 @@ static int grow_nodes(struct trie *trie)
 	return 0;
 }
 
-/* Enters a node that a probe did not find; `shares_tag` tells that an older node has its tag. */
+/* Enters a node that a probe did not find; `shares_tag`: an older node has its tag. */
 static int trie_add(struct trie *trie, const struct trie_node *node, bool shares_tag,
 		    uint32_t *ret_node)
 {

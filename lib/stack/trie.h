@@ -41,12 +41,12 @@ int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t i
  * were entered right after their parent, and one look at the next node finds those. */
 bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t location);
 
-/* Children one below the other, of `parent` on by these ids, will be asked for next: brings what
- * that needs into the cache. All at once, as each question by itself would wait for memory. */
+/* Prefetches the index slots and nodes of a chain of children, from `parent` on by these ids, which
+ * will be looked up next. Their cache misses overlap, while single look-ups would add up. */
 void trie_prefetch(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count);
 
-/* The first half of that, which can be asked long before: where the slots of children by these ids,
- * the last one's first, below a path with this tag are. */
+/* Prefetches only the index slots of children by these ids, the last one's first, below a path with
+ * this tag. It can run long before, since it needs no node. */
 void trie_prefetch_index(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count);
 
 /* Lives until the next trie_child(). `node` must be below trie_count(). */
