@@ -63,7 +63,7 @@ static int64_t negated(int64_t offset)
 	return offset == INT64_MIN ? INT64_MAX : -offset;
 }
 
-/* Where the next byte is in the section, whose limit keeps that within 31 bits. */
+/* Returns the next byte's offset in the section, whose limit keeps that within 31 bits. */
 static uint32_t offset_in_section(const struct cfi_machine *m)
 {
 	return (uint32_t)(m->r.at - m->section->data);

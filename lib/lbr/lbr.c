@@ -73,7 +73,7 @@ static bool is_return_address(const struct lbr_input *in, uint64_t address)
 	return !in->code.is_return_address || in->code.is_return_address(in->code.arg, address);
 }
 
-/* The place of an entry in the ring; -1: not known. */
+/* Returns the index of an entry in the ring; -1 if it is not known. */
 static int ring_position(const struct lbr_input *in, size_t entry)
 {
 	int64_t ring = in->ring;
@@ -192,7 +192,8 @@ static void add_from_entry(struct lbr_run *run, size_t entry, uint64_t slot, uin
 	run->next = entry + 1;
 }
 
-/* Where the return addresses above the last frame begin: 0 where that is not known. */
+/* Returns the address from which to search for return addresses above the last frame; 0 if it is
+ * not known. */
 static uint64_t search_from(const struct lbr_run *run)
 {
 	const struct lbr_memory *m = &run->in->memory;
@@ -430,7 +431,7 @@ static bool may_chain(const struct lbr_run *run, enum stackd_end_reason end)
 {
 	if (!run->in->memory.len && !run->in->n_walked)
 		return true;
-	/* Whole stack memory that has no return address of an entry proves that entry stale. */
+	/* Complete stack memory without the return address of an entry proves that entry stale. */
 	return (!run->in->memory.len || run->in->memory.is_cut || end == STACKD_END_STACK_CUT) &&
 	       !run->met_signal && !count_stale(run, true);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call paths from branch records: the last 8 to 32 calls that the processor remembers (Intel's
- * last-branch records in call-stack mode), held against what stands in memory.
+ * last-branch records in call-stack mode), checked against the stack in memory.
  *
  * In that mode a call pushes (from, to) and a return pops, so the records, newest first, are the
  * sampled path from the leaf on; nearly. What makes them differ:
@@ -26,15 +26,15 @@
  *   3. above the copied stack, or where none was copied: entries that fit what they are said to
  *      have called (lbr_code.fit), the others are left out;
  *   4. beyond the ring: the thread's stack before, from the frame on that has the same slot and
- *      return address; else from the entry on that is the same in the same place of the ring, as
+ *      return address; else from the entry on that is the same at the same index of the ring, as
  *      perf's --stitch-lbr does, but only if no entry of the ring was left out, and if that stack
  *      reached the thread's entry: else frames that are gone would be handed on for ever.
  *
  * Above a copied stack 3 and 4 hold only as long as the walk has confirmed each entry in turn and
- * met no signal: what the ring says above a disorder is likely wrong.
+ * met no signal: the ring's entries above a disorder are likely wrong.
  *
  * Every frame says where it comes from and whether memory or recipes stand behind it; nothing
- * inferred is shown as observed. What is left is for alignment, which the caller has.
+ * inferred is shown as observed. Paths that stay partial are left to alignment, the caller's part.
  *
  * Sources: Intel SDM volume 3, 18.9 ("LBR call-stack profiling"); for stitching, perf's
  * documentation of --stitch-lbr.
@@ -58,8 +58,8 @@ struct lbr_entry {
 	uint64_t from, to;
 };
 
-/* Was the branch of a record taken for good? AMD's processors also record what they ran ahead to,
- * and took back. `flags`: the last word of the kernel's struct perf_branch_entry. */
+/* Returns whether the branch of a record was retired: AMD's processors also record branches of
+ * mispredicted paths. `flags` is the last word of the kernel's struct perf_branch_entry. */
 static inline bool lbr_was_taken(uint64_t flags)
 {
 	return (flags >> 24 & 3) != PERF_BR_SPEC_WRONG_PATH;
@@ -70,7 +70,7 @@ struct lbr_frame {
 	uint64_t slot;	  /* where that stood in the stack; 0: not known */
 	uint8_t source;	  /* enum frame_source */
 	bool is_return;	  /* waits for a call to return */
-	bool is_verified; /* the walk, or a return address in memory, says so as well */
+	bool is_verified; /* the walk, or a return address in memory, confirms it */
 };
 
 /* A frame that somebody has walked already, leaf first. */
@@ -80,10 +80,10 @@ struct lbr_walked {
 	bool is_guess; /* found by a frame pointer, not by a recipe */
 };
 
-/* How the code between a call's target and a program counter hangs together. */
+/* The connection in code between a call's target and a program counter. */
 enum lbr_fit {
-	LBR_FIT_NO,	 /* that call did not lead there, unless by jumps that nobody can foresee */
-	LBR_FIT_MAYBE,	 /* the target's function has an indirect jump */
+	LBR_FIT_NO,    /* that call did not lead there, unless by jumps that cannot be predicted */
+	LBR_FIT_MAYBE, /* the target's function has an indirect jump */
 	LBR_FIT_UNKNOWN, /* nothing is known of the code */
 	LBR_FIT_JUMP,	 /* through a stub, a thunk or direct jumps */
 	LBR_FIT_SAME,	 /* the same function */
@@ -97,8 +97,8 @@ enum lbr_kind {
 	LBR_KIND_RETURN,
 };
 
-/* What is known of the code, and the walk: for real processes lbr_code.h makes this. Every
- * function may be NULL, and then nothing is known. */
+/* Questions about the code, and the walk: for real processes lbr_code.h makes this. Every function
+ * may be NULL, and then nothing is known. */
 struct lbr_code {
 	enum lbr_fit (*fit)(void *arg, uint64_t to, uint64_t pc);
 
@@ -108,7 +108,7 @@ struct lbr_code {
 	/* Does a call go on in its own function, behind that one's start? */
 	bool (*is_local)(void *arg, const struct lbr_entry *call);
 
-	/* What the branch at `from` is. */
+	/* Returns the kind of the branch at `from`. */
 	enum lbr_kind (*kind)(void *arg, uint64_t from, uint64_t to);
 
 	/* Can a call return to this address: is there a call before it, or has something else put
@@ -118,7 +118,7 @@ struct lbr_code {
 	/* fit() of the direct call that returns to `address`; UNKNOWN: there is none. */
 	enum lbr_fit (*call_fit)(void *arg, uint64_t address, uint64_t pc);
 
-	/* Does a frame at this place begin its thread's stack? */
+	/* Returns whether a frame at this address begins its thread's stack. */
 	bool (*is_entry)(void *arg, uint64_t address, bool is_return);
 
 	/* Walks on from a return address whose slot is known: frames above that one, at most
@@ -140,7 +140,7 @@ struct lbr_input {
 	const struct lbr_entry *entries; /* newest first; borrowed */
 	size_t n_entries;
 	unsigned ring; /* entries that the processor has; 0: not known */
-	int64_t top;   /* place of the newest one in the ring (HW_INDEX); -1: not known */
+	int64_t top;   /* index of the newest one in the ring (HW_INDEX); -1: not known */
 	struct lbr_memory memory; /* len 0: none */
 
 	/* The walk, if there was one: `n_walked` 0 if not. */
@@ -153,7 +153,7 @@ struct lbr_input {
 
 struct lbr_result {
 	size_t n_frames;
-	enum stackd_end_reason end; /* ENTRY: the path is whole */
+	enum stackd_end_reason end; /* ENTRY: the path is complete */
 	size_t n_stale;		    /* entries that were left out: they are of no frame */
 };
 
@@ -161,10 +161,10 @@ struct lbr;
 
 int lbr_new(struct lbr **ret_lbr); /* 0 or -ENOMEM */
 
-/* NULL is fine. */
+/* Frees it, with the state of all threads. */
 void lbr_free(struct lbr *lbr);
 
-/* Forgets what a thread's samples have shown: it ended, or called exec. */
+/* Forgets the samples of a thread, which has ended or called exec. */
 void lbr_forget(struct lbr *lbr, pid_t tid);
 
 /* The path of one sample, leaf first, into `frames`, which has room for `max`. The samples of a
@@ -179,14 +179,14 @@ int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
 int lbr_replay(const struct lbr_input *in, struct lbr_frame *frames, size_t max,
 	       struct lbr_result *ret_result);
 
-/* How sure a frame is that joins in the same slot, an entry that only fits its neighbours, and one
- * that was stitched; percent. */
+/* Confidence, in percent, of a frame that joins in the same slot, of an entry that only fits its
+ * neighbours, and of one that was stitched. */
 #define LBR_CONFIDENCE_PREFIX 95
 #define LBR_CONFIDENCE_CHAIN  90
 #define LBR_CONFIDENCE_STITCH 70
 
-/* The runs of a path, for origin_intern(): root first. `runs` has room for `n` frames' worth. How
- * many there are. */
+/* Writes the runs of a path, for origin_intern(): root first. `runs` has room for `n`. Returns
+ * their number. */
 uint32_t lbr_runs(const struct lbr_frame *frames, size_t n, struct origin_run *runs);
 
 #endif

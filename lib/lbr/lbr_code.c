@@ -33,7 +33,7 @@ struct leads_key {
 	uint32_t pad;
 };
 
-/* Where a function's jumps lead. */
+/* The targets of a function's jumps. */
 struct leads {
 	struct leads_key key;
 	bool anywhere;	   /* an indirect jump, or too many */
@@ -153,7 +153,7 @@ static bool function_of(const struct lbr_code_view *view, const struct lbr_locat
 				   ret_end);
 }
 
-/* Stubs are few, and kept with the functions: by their place. */
+/* Stubs are few, and cached beside the functions by their locations. */
 static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_location *location)
 {
 	struct stub_key key = {.offset = location->offset, .object = location->object->number};
@@ -173,7 +173,7 @@ static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_loca
 	return stub->kind;
 }
 
-/* Can the stub at a place, if there is one, lead to code of the file `goal`? */
+/* Returns whether there is a stub at a location that can lead to code of the file `goal`. */
 static bool stub_leads_to(struct lbr_code_files *files, const struct lbr_location *location,
 			  const struct object *goal)
 {

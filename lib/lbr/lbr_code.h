@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lib/lbr asks of code, answered from real files: the ranges of functions by call frame
+ * Answers the questions of struct lbr_code from real files: the ranges of functions by call frame
  * information, the instructions at a branch's two ends, and the jumps that lead out of a function.
  *
- * One serves all processes of an object table: what it finds out of a function is kept by file and
- * offset. Files that a profiled process controls are read with bounds: a function is looked
- * through for LBR_CODE_MAX_BYTES at most, and so many functions are kept, then all are forgotten.
+ * One object serves all processes of an object table: its results are cached by file and offset.
+ * Files that a profiled process controls are read with bounds: at most LBR_CODE_MAX_BYTES of a
+ * function are scanned, and the cache is emptied at LBR_CODE_MAX_FUNCTIONS functions.
  */
 #ifndef LBR_LBR_CODE_H
 #define LBR_LBR_CODE_H

@@ -8,8 +8,8 @@
  *           └── still running ──────────────────┴──► f, h: the last frames of the path
  *
  * A return without its call was of a frame that is older than the records: it empties what was
- * replayed so far (there is nothing below it that could be running) and says nothing of what is
- * above. What is left is a segment: exact, as far as it goes. A walk or a call chain of the same
+ * replayed so far (nothing below it can be running) and reveals nothing of the frames above. The
+ * result is a segment: exact, as far as it goes. A walk or a call chain of the same
  * sample is joined to it: where a chain of frame pointers has left out the caller of a function
  * that keeps none, the segment has it.
  *
@@ -46,7 +46,7 @@ static bool returns_to(const struct lbr_entry *call, uint64_t address)
 	return address - call->from - 1 < MAX_CALL;
 }
 
-/* One more than the place of the call that returns to an address; 0: there is none. */
+/* Returns one more than the index of the call that returns to an address; 0 if there is none. */
 static size_t find_call(const struct live *live, uint64_t to)
 {
 	size_t n = live->n;
@@ -71,7 +71,7 @@ static void on_unknown(struct live *live, uint64_t to)
 		live->calls[live->n++] = NULL;
 }
 
-/* What was called since the function was, where a jump leads back to it. */
+/* Drops the calls made since the call of the function that a long jump leads back to. */
 static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t to)
 {
 	while (live->n && live->calls[live->n - 1] && in->code.fit &&

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One reconstruction under way, and what is remembered of a thread between two: shared by the
- * parts of lib/lbr alone.
+ * One reconstruction under way, and the state of a thread between two: shared by the parts of
+ * lib/lbr alone.
  */
 #ifndef LBR_LBR_RUN_H
 #define LBR_LBR_RUN_H
 
 #include "lbr/lbr.h"
 
-/* What a frame is compared by in the thread's next sample. */
+/* A frame as the thread's next sample is compared with it. */
 struct lbr_step {
 	uint64_t address, slot;
 	struct lbr_entry entry; /* from 0: no entry stands behind it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places in code, remembered; see lbr_site.h. */
+/* The cache of decoded instructions; see lbr_site.h. */
 #include "lbr/lbr_site.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places in code that branch records name over and over: what the instruction there is, and whether
- * a call can return there. Reading and decoding one costs a system call and some 200 ns; a table of
- * LBR_SITE_SLOTS entries, in which a place has one slot, remembers nearly all of a recording's.
+ * A cache of decoded instructions at the locations that branch records name over and over: the kind
+ * of instruction, and whether a call can return there. Reading and decoding one costs a system call
+ * and some 200 ns. The cache is direct-mapped: each location has one slot of LBR_SITE_SLOTS, which
+ * is enough for nearly all of a recording's.
  */
 #ifndef LBR_LBR_SITE_H
 #define LBR_LBR_SITE_H
@@ -35,10 +36,10 @@ struct lbr_sites;
 
 int lbr_sites_new(struct lbr_sites **ret_sites); /* 0 or -ENOMEM */
 
-/* NULL is fine. */
+/* Frees the cache. */
 void lbr_sites_free(struct lbr_sites *sites);
 
-/* What is at a place. It lives until the next call. */
+/* Returns the decoded instruction at a location, which lives until the next call. */
 const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const ZydisDecoder *decoder,
 				   const struct lbr_location *location);
 

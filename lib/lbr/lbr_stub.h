@@ -9,7 +9,7 @@
 
 #include "proc/object.h"
 
-/* A place in a file that can be read: object->elf is there. */
+/* A location in a file that can be read: object->elf is not NULL. */
 struct lbr_location {
 	const struct object *object;
 	uint64_t offset;
@@ -20,21 +20,22 @@ struct lbr_instruction {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-/* Decodes the instruction at the start of `len` bytes. False: there is no valid one. */
+/* Decodes the instruction at the start of `len` bytes. false: they do not hold one. */
 bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
 		struct lbr_instruction *ret);
 
-/* Decodes the instruction at a location of a file. False: it cannot be read, or is not valid. */
+/* Reads and decodes the instruction at a location. false: it cannot be read, or is none. */
 bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *location,
 		   struct lbr_instruction *ret);
 
-/* True of a jump or call whose target the instruction itself states. */
+/* Returns whether a branch is direct: its operand is the distance to its target. */
 static inline bool lbr_is_direct(const struct lbr_instruction *i)
 {
 	return i->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 }
 
-/* Where a direct branch at `offset` goes; in file offsets, since a file's code is one piece. */
+/* Returns the target of a direct branch at `offset`, as a file offset: a file's code is contiguous.
+ */
 static inline uint64_t lbr_target(const struct lbr_instruction *i, uint64_t offset)
 {
 	return offset + i->is.length + (uint64_t)i->operands[0].imm.value.s;
@@ -42,12 +43,14 @@ static inline uint64_t lbr_target(const struct lbr_instruction *i, uint64_t offs
 
 enum lbr_stub {
 	LBR_STUB_NONE,	   /* no stub */
-	LBR_STUB_ANYWHERE, /* leads to whatever a register or a word in memory says */
+	LBR_STUB_ANYWHERE, /* jumps through a register or a word in memory */
 	LBR_STUB_OUTSIDE,  /* the same, and that is a function of another file */
 };
 
-/* What kind of stub begins at a place, if one does: an entry of a PLT, a jump through a register
- * or memory, a retpoline. Reads the file's relocations: the caller keeps the answer. */
+/* Returns the kind of stub that begins at a location, if one does: an entry of a PLT, a jump
+ * through a register or memory, a retpoline. Reads the file's relocations, so the caller caches the
+ * answer.
+ */
 enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location *location);
 
 #endif

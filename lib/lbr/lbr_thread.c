@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a thread's sample before knows of the frames that this one's ring has lost.
+ * Restores frames that a sample's ring has lost from the thread's previous sample.
  *
  * By memory: a frame that had the same slot and the same return address then, and whose callee
  * has not moved either, is the same frame; what was above it is above it now. By the ring: the
- * oldest entry that was kept, if the same call stood in the same place of the ring then, has not
+ * oldest entry that was kept, if the same call stood at the same index of the ring then, has not
  * been popped since, or was called again from a frame at the same depth; this is what perf's
  * --stitch-lbr believes, too. Frames that were themselves stitched stay so, and are handed on
  * from sample to sample as long as each one joins.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks: what is large in a store, as blobs of compressed columns.
+ * Chunks: the large data of a store, as blobs of compressed columns.
  *
  * Numbers of one kind stand beside each other (all first differences of time, then all CPUs, and
  * so on), and every column is a zstd frame of its own: its entropy coder then learns that
@@ -10,7 +10,7 @@
  *   column := varint frame_bytes, zstd frame with its content size
  *
  * Nothing in a blob is trusted: a column beyond CHUNK_COLUMN_MAX is refused before it is
- * allocated, and a decoder says with chunk_done() that it consumed every byte.
+ * allocated, and a decoder checks with chunk_done() that it consumed every byte.
  */
 #ifndef STORE_CHUNK_H
 #define STORE_CHUNK_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trie nodes as columns: what is most of a store of a program with ever new paths.
+ * Trie nodes as columns. They are most of the store of a program with ever new paths.
  *
- * A new path hangs off the previous one at some height, and goes on as a chain. So a node's
- * parent is told as the number of steps from the previous node towards the root: 0 in a chain.
+ * A new path branches off the previous one at some depth, and goes on as a chain. So a node's
+ * parent is coded as the number of steps from the previous node towards the root: 0 in a chain.
  * A frame's successors are few (a call site calls one function, and that has some call sites of
- * its own), so a node's location is told as a rank among the last few locations that followed
+ * its own), so a node's location is coded as a rank among the last few locations that followed
  * its parent's location, wherever in the trie that was.
  *
  *   column   content

@@ -16,11 +16,11 @@ struct reader_arena {
 
 struct store_reader {
 	sqlite3 *db;
-	const char *damaged; /* what was being read when damage was met */
+	const char *damaged; /* the table that was being read when damage was met */
 	struct reader_arena arena;
 	struct store_tables tables;
 
-	/* What the pointers in `tables` lead to. */
+	/* The pointers in `tables` lead to these. */
 	VEC(struct store_object) objects;
 	VEC(struct store_process) processes;
 	VEC(struct store_thread) threads;
@@ -49,7 +49,7 @@ int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, 
 int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 			 struct store_recording *ret_recording);
 
-/* All tables of tables.recording. 0 or -errno; r->damaged tells the table of -EBADMSG. */
+/* All tables of tables.recording. 0 or -errno; r->damaged names the table of -EBADMSG. */
 int store_load_tables(struct store_reader *r);
 void store_load_free(struct store_reader *r);
 

@@ -13,7 +13,7 @@
  *            node's first appearance in the chunk
  *   NODES    those nodes: zigzag difference to the previous of them
  *   CPU, END, PERIOD   runs: zigzag difference to the previous value, length; END is the end
- *            reason and, from bit 8 on, the origin: what was inferred goes with why it had to be
+ *            reason and, from bit 8 on, the origin, since the two go together
  *
  * P is the median distance (of some). A timer's samples stand a whole number of periods apart, give
  * or take some microseconds of latency, so steps are nearly all 1 and what is left is small; its

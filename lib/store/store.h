@@ -12,7 +12,7 @@
  * time order, and the trie nodes as (parent, location), without tags: a tag is recomputed from
  * the chain when the recording is read.
  *
- * This header is what the writing and the reading half share.
+ * The writing and the reading half share this header.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -26,7 +26,8 @@
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
 #define STORE_VERSION	     2 /* 1 had no origins; it is read, and a writer makes it a 2 */
 
-/* What a recording was made of and how it ended. Strings are owned by whoever filled them. */
+/* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
+ */
 struct store_recording {
 	int64_t id;			  /* from 1, grows over the life of a store */
 	uint64_t start_unix_ns;		  /* wall clock at start_ns */
@@ -36,7 +37,7 @@ struct store_recording {
 	const char *command;		  /* stackd's own command line */
 	const char *target;    /* "pid 123", "all", "cgroup /x", or the command that was run */
 	const char *event;     /* canonical name, "cpu-clock" */
-	const char *note;      /* what the user should know ("no PMU: fell back to ..."), or "" */
+	const char *note;      /* a note for the user ("no PMU: fell back to ..."), or "" */
 	uint64_t frequency_hz; /* 0: a fixed period */
 	uint64_t period;       /* 0: a frequency */
 	uint32_t cpus;

@@ -6,7 +6,7 @@
  *   write     BEGIN IMMEDIATE; new rows, full chunks, last chunks, the recording's row; COMMIT
  *   forget    what was written leaves memory, except for the last chunk of each kind
  *
- * Nothing is forgotten before SQLite says that the transaction is in the file, so a commit that
+ * Nothing is forgotten before SQLite confirms that the transaction is in the file, so a commit that
  * failed can be repeated. Full chunks are packed with more effort, once; last chunks cheaply,
  * since they are packed again at the next commit, unless they are large enough to be closed.
  */
@@ -314,12 +314,12 @@ static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 	return err;
 }
 
-/* How many of the samples are in full chunks. */
+/* Returns the number of samples that fill whole chunks. */
 static size_t commit_full_samples(const struct store_writer *w)
 {
-	size_t count = w->samples.count, rest = count % COMMIT_SAMPLES;
+	size_t count = w->samples.count, remainder = count % COMMIT_SAMPLES;
 
-	return rest < COMMIT_ENOUGH ? count - rest : count;
+	return remainder < COMMIT_ENOUGH ? count - remainder : count;
 }
 
 static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_level)

@@ -12,7 +12,7 @@
  * header must be in the main file from the start, which is why the schema is made with a rollback
  * journal and WAL mode is switched on afterwards.
  *
- * A hostile file could hold a view or a trigger in a table's place, and make a SELECT run for
+ * A hostile file could hold a view or a trigger instead of a table, and make a SELECT run for
  * ever; so the schema is compared with that of a fresh one, text by text, before anything is
  * asked. SQLite itself runs with the settings that it recommends for untrusted files.
  */
@@ -283,7 +283,7 @@ int store_db_create(sqlite3 *db)
 	return err;
 }
 
-/* All versions have the same tables: they differ in what chunks may say. */
+/* All versions have the same tables: they differ in the content that chunks may have. */
 int store_db_upgrade(sqlite3 *db)
 {
 	char *sql = sqlite3_mprintf("PRAGMA user_version=%d", STORE_VERSION);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the writer and the reader of a store share: opening SQLite files that are not to be
- * trusted, the schema, and SQLite's errors as negative errno.
+ * The common base of a store's writer and reader: opens untrusted SQLite files, makes and checks
+ * the schema, and converts SQLite's errors to negative errno.
  */
 #ifndef STORE_STORE_DB_H
 #define STORE_STORE_DB_H
@@ -12,8 +12,8 @@
 
 #include "store/table_codec.h"
 
-/* The largest numbers of entries that a recording may have: what bounds the memory that a
- * hostile store can make a reader use. */
+/* The largest numbers of entries that a recording may have. They bound the memory that a hostile
+ * store can make a reader use. */
 #define STORE_MAX_ROWS	    (1u << 24) /* objects, processes, threads: each */
 #define STORE_MAX_LOCATIONS (1u << 26)
 #define STORE_MAX_LINES	    (1u << 26)
@@ -29,7 +29,7 @@
 
 #define STORE_BUSY_MS 10000 /* for so long a connection waits for the locks of others */
 
-/* What the first bytes of a file say. */
+/* The kind of a file, by its header. */
 enum store_db_kind {
 	STORE_DB_EMPTY, /* no bytes at all */
 	STORE_DB_STORE,
@@ -37,10 +37,11 @@ enum store_db_kind {
 	STORE_DB_OTHER,
 };
 
-/* Opens an existing file; touches nothing. `flags` are SQLite's. -errno. */
+/* Opens an existing file; touches nothing. `flags` are SQLite's. The caller closes *ret_db with
+ * sqlite3_close(). Returns 0 or -errno. */
 int store_db_open(const char *path, int flags, sqlite3 **ret_db);
 
-/* Like it, for a file in a folder that cannot be written and that nobody else writes. */
+/* Does the same for a file in a folder that is not writable and that nobody else writes. */
 int store_db_open_immutable(const char *path, sqlite3 **ret_db);
 
 /* Looks at the file's header, past SQLite: no lock, no journal, nothing written. 0 or -errno. */
@@ -64,7 +65,7 @@ int store_db_exec(sqlite3 *db, const char *sql);
 /* A result code of SQLite's as a negative errno; 0 for SQLITE_OK, _ROW and _DONE. */
 int store_db_errno(sqlite3 *db, int rc);
 
-/* A malloc()ed sentence for the user: why `path` could not be opened, which failed with `r`.
+/* Returns a malloc()ed sentence for the user that explains why opening `path` failed with `err`.
  * `version`: the file's, for -ENOTSUP; `detail`: what is damaged, for -EBADMSG. */
 char *store_db_sentence(const char *path, int err, uint32_t version, const char *detail);
 

@@ -23,7 +23,7 @@
 
 #define LOAD_EXPECTED (16 << 20) /* nodes for which there is room at once */
 
-/* What exists only while loading. */
+/* The state that exists only during a load. */
 struct load {
 	struct store_reader *r;
 	pthread_mutex_t lock;	   /* of the connection */
@@ -134,8 +134,9 @@ static int load_size(struct load *l, struct buf_reader *columns)
 	return 0;
 }
 
-/* The runs have their final place: each origin's stand after those of the one before. */
-static void load_place_runs(struct store_reader *r)
+/* Links each origin to its runs, whose addresses are final now: they follow those of the origin
+ * before. */
+static void load_link_runs(struct store_reader *r)
 {
 	const struct origin_run *at = r->runs.items;
 
@@ -254,7 +255,7 @@ static int load_all(struct load *l, enum table_kind kind)
 	return err < 0 ? err : 0;
 }
 
-/* The same in the caller's thread, which tells where damage is. */
+/* Does the same in the caller's thread, and records the damaged table. */
 static int load_here(struct load *l, enum table_kind kind)
 {
 	l->r->damaged = load_kinds[kind].name;
@@ -368,8 +369,8 @@ static int load_join(struct load_apart *apart, int err)
 	return err < 0 ? err : apart->result;
 }
 
-/* How many nodes there will be, as far as the file can be believed: room for them at once spares
- * moving them as they become more. */
+/* Reserves room for the nodes by the number that the file claims, within a limit, so that they are
+ * not moved as they become more. */
 static int load_expect_nodes(struct load *l)
 {
 	const int64_t parameters[] = {l->r->tables.recording.id, TABLE_NODES};
@@ -401,7 +402,7 @@ static int load_prepare(struct load *l)
 	return node_coder_init(&r->nodes) < 0 ? -ENOMEM : load_expect_nodes(l);
 }
 
-/* What lines and samples refer to, but for nodes. */
+/* Loads all that lines and samples refer to, except for nodes. */
 static int load_rest(struct load *l)
 {
 	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS, TABLE_LINES,
@@ -412,7 +413,7 @@ static int load_rest(struct load *l)
 		err = load_here(l, kinds[i]);
 	if (err < 0)
 		return err;
-	load_place_runs(l->r);
+	load_link_runs(l->r);
 	l->r->damaged = "table chunks, lines";
 	return load_place_lines(l);
 }

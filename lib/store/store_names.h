@@ -18,11 +18,11 @@ struct store_names {
 	struct hash_index function_index;
 };
 
-/* Releases what the names hold, not the struct. */
+/* Frees the strings and functions and leaves an empty table. */
 void store_names_fini(struct store_names *names);
 
-/* The number of a string (1 and up), entered if it is new: *ret_is_new. 0 for NULL.
- * 0 or -ENOMEM. */
+/* Finds the number of a string: 1 and up, or 0 for NULL. A new string is copied and gets the next
+ * number; *ret_is_new reports that. Returns 0 or -ENOMEM. */
 int store_names_string(struct store_names *names, const char *s, size_t len, uint32_t *ret_number,
 		       bool *ret_is_new);
 

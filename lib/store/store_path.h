@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where stackd stores and stackctl looks when neither is told: STACKD_STORE if it is set, else
+ * The default path of the store, for stackd and stackctl alike: STACKD_STORE if it is set, else
  * /var/lib/stackd/UID/store.db, where UID is that of the invoking user (SUDO_UID under sudo).
  * So `sudo stackd --pid N` and then `stackctl report` as the same user meet at one file. The
  * folder stays root's and the file becomes the user's; a service's is /var/lib/stackd/0.

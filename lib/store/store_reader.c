@@ -106,7 +106,7 @@ static int reader_find(struct store_reader *r, int64_t recording)
 	return err;
 }
 
-/* Says what is damaged: the table, and SQLite's view of it if it has one. */
+/* Names the damaged table, with SQLite's own message if it has one. */
 static char *reader_sentence(const struct store_reader *r, const char *path, int err,
 			     uint32_t version)
 {

@@ -53,7 +53,7 @@ struct store_tables {
 	uint64_t store_bytes; /* of the whole file, with its WAL */
 };
 
-/* Returns the tables; they live as long as the reader. */
+/* Returns the tables, which the reader owns. */
 const struct store_tables *store_reader_tables(const struct store_reader *reader);
 
 /* Adds names to the tables, for this reader alone: nothing is written. The lines are in order of

@@ -21,16 +21,16 @@
 static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_value)
 {
 	sqlite3_stmt *stmt = NULL;
-	int rc = sqlite3_prepare_v2(w->db, sql, -1, &stmt, NULL), r = 0;
+	int rc = sqlite3_prepare_v2(w->db, sql, -1, &stmt, NULL), err = 0;
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
 	if (rc == SQLITE_ROW)
 		*ret_value = sqlite3_column_int64(stmt, 0);
 	else
-		r = store_commit_failed(w, rc);
+		err = store_commit_failed(w, rc);
 	sqlite3_finalize(stmt);
-	return rc == SQLITE_DONE ? -EIO : r;
+	return rc == SQLITE_DONE ? -EIO : err;
 }
 
 int store_retain_shrink(struct store_writer *w)
@@ -70,7 +70,7 @@ static int retain_delete(struct store_writer *w, int64_t recording)
 		"DELETE FROM processes WHERE recording=?", "DELETE FROM threads WHERE recording=?",
 		"DELETE FROM counters WHERE recording=?",  "DELETE FROM recordings WHERE id=?",
 	};
-	int rc = sqlite3_exec(w->db, "BEGIN IMMEDIATE", NULL, NULL, NULL), r;
+	int rc = sqlite3_exec(w->db, "BEGIN IMMEDIATE", NULL, NULL, NULL), err;
 
 	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(statements) / sizeof(*statements); i++) {
 		sqlite3_stmt *stmt = NULL;
@@ -86,10 +86,10 @@ static int retain_delete(struct store_writer *w, int64_t recording)
 		rc = sqlite3_exec(w->db, "COMMIT", NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		return 0;
-	r = store_commit_failed(w, rc);
+	err = store_commit_failed(w, rc);
 	if (!sqlite3_get_autocommit(w->db))
 		sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
-	return r;
+	return err;
 }
 
 int store_writer_discard(struct store_writer *w)

@@ -182,7 +182,7 @@ static int samples_merge(struct samples *s, const struct store_sample *samples, 
 	return 0;
 }
 
-/* What comes before the next chunk is handed out, what does not waits. */
+/* Hands out the samples that are older than the next chunk; the others wait. */
 static int samples_take(void *arg, size_t job, unsigned slot)
 {
 	struct samples *s = arg;

@@ -21,7 +21,8 @@
 
 /* A chunk of a table is full at TABLE_CODEC_MAX entries, or when a column reaches this. */
 #define WRITER_COLUMN_BYTES (4u << 20)
-/* What an entry without text puts into a column, at most: with that none gets so long. */
+/* The most bytes that an entry without text adds to a column: such columns stay below that limit.
+ */
 #define WRITER_ENTRY_BYTES 16u
 
 #define WRITER_PAUSE_MS 10 /* between two attempts to get a lock */

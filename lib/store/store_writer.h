@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writing a recording. The caller hands over what is new as it appears and commits about once a
- * second; between commits everything is in memory, so a failed commit (disk full) can say so and
+ * second; between commits everything is in memory, so a failed commit (disk full) is reported and
  * leaves all earlier commits intact.
  *
  * The last chunk of samples and of nodes is written again at each commit until it is full, so
@@ -53,17 +53,17 @@ int store_writer_sample(struct store_writer *w, const struct store_sample *sampl
 /* A named total (end reasons, losses, cache statistics): replaces its value. */
 int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);
 
-/* Commits all that is new, with end_ns, samples, lost, kernel_ns, kernel_runs, finished and (if it
+/* Commits all new data, with end_ns, samples, lost, kernel_ns, kernel_runs, finished and (if it
  * is not NULL) note of `info`. After an error the writer can be committed again (the data is still
  * in memory) or freed; after -ESTALE (somebody deleted the recording) only freed. */
 int store_writer_commit(struct store_writer *w, const struct store_recording *info);
 
-/* Returns the sentence about the last failure, "" if there was none; it lives until the next
- * call. */
+/* Returns SQLite's text for the last error, or "" if there was none. The writer owns it, and the
+ * next error replaces it. */
 const char *store_writer_error(const struct store_writer *w);
 
-/* Takes the recording that was begun out of the store again: the run did not come about. Then the
- * writer can only be freed. 0 or an error. */
+/* Removes the recording that was begun from the store, since its run failed to start. Afterwards
+ * the writer can only be freed. Returns 0 or an error as above. */
 int store_writer_discard(struct store_writer *w);
 
 /* Deletes recordings that ended more than `max_age_s` ago, then the oldest ones until the file's

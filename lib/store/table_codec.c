@@ -11,8 +11,8 @@
  *               function: 0 for the next new one, else 1 + its number, in bytes: LOW, the others |
  *               line: zigzag difference
  *   sizes       zigzag difference to the last size at the same pair of locations (by a hash)
- *   origins     number of runs, marks of whole paths and heights, height | source and confidence |
- *               frames
+ *   origins     number of runs, marks of complete paths and heights, height | source and confidence
+ * | frames
  */
 #include "store/table_codec.h"
 

@@ -39,7 +39,7 @@ enum table_kind {
 #define ORIGIN_COLUMNS	 3u
 #define SIZE_COLUMNS	 1u
 
-/* Returns the number of columns of a kind of table. */
+/* Returns the number of columns of a kind of chunk. */
 size_t table_columns(enum table_kind kind);
 
 /* A string; when decoding it is borrowed from the column, and not terminated. */
@@ -59,7 +59,7 @@ struct function_coder {
 	uint64_t last_start;
 };
 
-/* Appends a function. */
+/* A function: one column for each member. */
 void function_put(struct function_coder *c, struct buf *columns, const struct table_function *f);
 
 /* Reads what function_put() wrote; the columns' `failed` tells whether it could. */
@@ -70,7 +70,7 @@ struct location_coder {
 	VEC(uint64_t) last_offset; /* by object */
 };
 
-/* Releases what the coder holds. */
+/* Frees the coder's memory, not the coder itself. */
 void location_coder_fini(struct location_coder *c);
 /* 0 or -ENOMEM, with nothing put. `objects`: how many there are. */
 int location_put(struct location_coder *c, struct buf *columns, const struct store_location *l);
@@ -88,7 +88,7 @@ struct line_coder {
 	uint32_t last_line;
 };
 
-/* Appends a line of a location. */
+/* A line of a location. The function is its number + 1. */
 void line_put(struct line_coder *c, struct buf *columns, const struct table_line *l);
 
 /* Reads what line_put() wrote; the columns' `failed` tells whether it could. */
@@ -98,13 +98,13 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 void origin_put(struct buf *columns, const struct origin *origin);
 int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin);
 
-/* Node sizes, told as the difference to the last one at the same call site. */
+/* Node sizes, coded as the difference to the last one at the same call site. */
 #define SIZE_SITES 65536u
 struct size_coder {
 	uint32_t last[SIZE_SITES];
 };
 
-/* Appends the size of a node's frame. */
+/* The size of `node`, whose parent is `parent`: the two locations select the last size. */
 void size_put(struct size_coder *c, struct buf *columns, const struct store_node *parent,
 	      const struct store_node *node, uint32_t size);
 
@@ -123,11 +123,12 @@ struct node_coder {
 	uint32_t next_location;		/* the largest so far + 1 */
 };
 
-/* 0 or -ENOMEM. */
+/* Makes a coder that holds the empty path. Returns 0 or -ENOMEM. */
 int node_coder_init(struct node_coder *c);
 
-/* Releases what the coder holds. */
+/* Frees the coder's memory, not the coder itself. */
 void node_coder_fini(struct node_coder *c);
+
 /* 0 or -ENOMEM, with nothing put. */
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node);
 /* Appends to c->nodes. 0, -ENOMEM, -EBADMSG (a parent that is no earlier node, a location that

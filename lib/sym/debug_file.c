@@ -236,7 +236,7 @@ int debug_file_open(const struct elf_file *file, const char *root, const char *p
 
 /* --- shared by several debug files --------------------------------------------------------- */
 
-/* Takes `path` over. Not by elf_file.c: such a file has no segments and is no program. */
+/* Takes `path` over. elf_file.c does not open such files: they have no program headers. */
 static int try_shared(char *path, const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
 {
 	struct stat st;

@@ -13,8 +13,8 @@
  * A name beyond a limit is shown as it is.
  *
  * Suffixes: compilers' ".cold", ".part.0" become " [clone .cold]". The demangler does that for C++
- * and drops them for Rust, so there it is done here; ".llvm.123" says nothing and is dropped. What
- * follows '@' ("@plt", a symbol version) is kept as it is.
+ * and drops them for Rust, so there it is done here; ".llvm.123" means nothing to a reader and is
+ * dropped. The part after '@' ("@plt", a symbol version) is kept as it is.
  */
 #include "sym/demangle.h"
 
@@ -48,7 +48,7 @@ static bool is_mangled(const char *name)
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
-/* Where the suffixes of a Rust name start: after the hash of an older name, which may hold dots
+/* Finds the start of a Rust name's suffixes: after the hash of an older name, which may hold dots
  * before that, and at the first dot of a new one. */
 static const char *rust_suffix(const char *mangled)
 {

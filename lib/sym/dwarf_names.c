@@ -250,7 +250,7 @@ static int add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die 
 	return add_ranges(names, die, &unit->map, (uint32_t)unit->n_functions++, 0);
 }
 
-/* Where functions with code can stand. */
+/* Returns whether DIEs of this tag can contain functions with code. */
 static bool is_scope(int tag)
 {
 	switch (tag) {
@@ -355,9 +355,9 @@ static int attach_shared(struct dwarf_names *names, const char *debug_root)
 	return 0;
 }
 
-/* libdw expands each compressed section of DWARF when it opens a file. Where variables are, a sixth
- * of a library's, is of no use here: it is told that there is nothing. (Of a file that is not
- * compressed it reads what it is asked for.) */
+/* Hides the location lists of variables from libdw, which expands each compressed section of DWARF
+ * when it opens a file. They are a sixth of a library's DWARF and of no use here. (Sections that
+ * are not compressed are read on demand.) */
 static void hide_locations(Elf *elf)
 {
 	Elf_Scn *scn = NULL;

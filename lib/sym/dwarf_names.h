@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What DWARF knows of an address: the function, the functions inlined there, and their lines. */
+/* Looks an address up in DWARF: the function, the functions inlined there, and their lines. */
 #ifndef SYM_DWARF_NAMES_H
 #define SYM_DWARF_NAMES_H
 

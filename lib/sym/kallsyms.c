@@ -10,7 +10,7 @@
  * Pseudo modules ("[bpf]", "[__builtin__ftrace]") stand in kallsyms but not in /proc/modules: they
  * are no range, their functions lie between those of others. So an address belongs to the part of
  * the function before it if that is a pseudo module's, else to the range that holds it. Since
- * Linux 6.4 a module's memory is in several places while /proc/modules still gives one start and
+ * Linux 6.4 a module's memory is in several ranges while /proc/modules still gives one start and
  * the sum of the sizes, so a range may reach too far, and is cut at the next one.
  *
  * The linker's marks ("_etext", "__sched_text_end") are symbols like functions. They stay in the
@@ -445,8 +445,8 @@ static const struct range *range_of(const struct kallsyms *k, uint64_t address)
 }
 
 /* A pseudo module's function goes on up to the next function, but not into a range that starts
- * after it, nor beyond what such functions have: kallsyms tells no sizes, and where the last one
- * ends anything may follow. */
+ * after it, nor beyond what such functions have: kallsyms has no sizes, and anything may follow
+ * the last one. */
 static size_t part_of(const struct kallsyms *k, uint64_t address, const struct symbol *before)
 {
 	const struct range *range = range_of(k, address);

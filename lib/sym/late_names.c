@@ -3,7 +3,7 @@
  * Names that come late; see late_names.h.
  *
  *   locations without lines ─► by object ─► names, quick objects first ─► kept ─┐
- *                                      └─► the rest of them: starts ────────────┴─► the reader
+ *                                      └─► the others: starts ──────────────────┴─► the reader
  *
  * A location is asked about once: what cannot be found now will not be found at the next look
  * either, and of code made at run time stackd itself learns the names. Only a start that stands for

@@ -22,7 +22,8 @@ struct late_names_options {
 	void *now_arg;
 };
 
-/* 0 or -ENOMEM; the caller frees *ret_names. */
+/* The options are copied; the strings in them are borrowed until late_names_free(). Returns 0 or
+ * -ENOMEM. */
 int late_names_new(const struct late_names_options *options, struct late_names **ret_names);
 
 /* After the readers that were given names: it has their strings. NULL is fine. */

@@ -15,7 +15,7 @@
 #define MAX_LINES   64		 /* inline depth that is kept */
 #define QUICK_BYTES (256u << 20) /* of an object's tables, as they are estimated */
 
-/* What is held for an object, by its number. */
+/* The symbols that are held for an object, by its number. */
 struct source {
 	bool is_opened;
 	struct elf_file *elf; /* our own handle */
@@ -117,8 +117,8 @@ static void close_symbols(struct source *source)
 	source->is_opened = false;
 }
 
-/* Closes what was used longest ago, but one, until the rest and `more` bytes are within the
- * limit. */
+/* Closes the least recently used sources, except for `but`, until the others and `more` bytes are
+ * within the limit. */
 static void close_old_symbols(struct naming *n, const struct source *but, size_t more)
 {
 	bool has_closed = false;
@@ -306,7 +306,7 @@ int naming_resolve(struct naming *n, const struct object *object,
 		start -= name ? object->address : 0;
 		break;
 	case OBJECT_TAG:
-		break; /* not a place in code */
+		break; /* not code */
 	}
 	return give_name(location, name, start, each, arg);
 }

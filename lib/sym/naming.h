@@ -27,7 +27,7 @@ void naming_free(struct naming *naming);
  * locations together. The object at hand may take more, until naming_trim(). 0: no limit. */
 void naming_limit(struct naming *naming, size_t bytes);
 
-/* There is nothing to ask for just now. */
+/* Brings the memory back within the limit. To be called when no more questions are pending. */
 void naming_trim(struct naming *naming);
 
 /* Will the next question about this object read many symbols, and put others out for them, which
@@ -38,11 +38,11 @@ bool naming_is_expensive(struct naming *naming, const struct object *object);
  * held at a time. (The store has locations in order of number in fewer bytes.) */
 bool naming_wants_order(struct naming *naming, const struct object *object);
 
-/* Lends the kernel's symbols; NULL: kernel functions have no names. */
+/* Sets the kernel's symbols, which are borrowed until naming_free(); NULL: none. */
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 
 /* Calls `each` with every line of a location (see struct store_line; strings are lent for the
- * call). No call: nothing is known. 0, -ENOMEM, or what `each` said. */
+ * call). No call: nothing is known. Returns 0, -ENOMEM, or the nonzero result of `each`. */
 int naming_resolve(struct naming *naming, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg);
@@ -52,7 +52,7 @@ int naming_resolve(struct naming *naming, const struct object *object,
 int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
 
 /* Calls `each` with one line without a name, but with the function's start, if an ELF object's
- * unwind information knows it. That is quick. Errors as above. */
+ * unwind information has it. That is quick. Errors as naming_resolve(). */
 int naming_resolve_start(struct naming *naming, const struct object *object,
 			 const struct store_location *location,
 			 int (*each)(void *arg, const struct store_line *line), void *arg);

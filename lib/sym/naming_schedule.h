@@ -15,8 +15,8 @@
  *
  * JIT code that had no name when it came is asked for again in each round, and once at the end.
  *
- * It has no thread and reads no clock of its own: the caller says when a round may run, and passes
- * the clocks, so tests pass theirs.
+ * It has no thread and reads no clock of its own: the caller decides when a round may run, and
+ * passes the clocks, so tests pass theirs.
  */
 #ifndef SYM_NAMING_SCHEDULE_H
 #define SYM_NAMING_SCHEDULE_H

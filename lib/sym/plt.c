@@ -56,7 +56,7 @@ struct plt {
 	struct buf names;
 };
 
-/* What building needs. */
+/* The state of one scan of the stubs. */
 struct scan {
 	const struct elf_file *file;
 	Elf *elf;
@@ -180,7 +180,7 @@ static bool is_jump(const uint8_t *code)
 	return code[0] == 0xff && code[1] == 0x25;
 }
 
-/* Where the jump at `code[i]` of the stub at `vaddr` takes its target from. */
+/* Returns the slot from which the jump at `code[i]` of the stub at `vaddr` loads its target. */
 static uint64_t jump_slot(const uint8_t *code, size_t i, uint64_t vaddr)
 {
 	return vaddr + i + 6 + (uint64_t)(int64_t)(int32_t)read_u32(code + i + 2);
@@ -201,7 +201,7 @@ static const char *lazy_name(const struct scan *scan, uint32_t index, uint64_t v
 	return target == vaddr ? slot->name : NULL;
 }
 
-/* Where the stub of `len` bytes at `vaddr` leads. */
+/* Returns the name of the function that the stub of `len` bytes at `vaddr` leads to. */
 static const char *decode(const struct scan *scan, const uint8_t *code, size_t len, uint64_t vaddr)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};

@@ -6,7 +6,7 @@
  *                    └─► dwarf_names.c  inlined calls, lines   (object, else debug file)
  *
  * The enclosing function is named by its symbol where there is one: that is the name by which
- * other tools know it, and it tells cold parts and clones apart, which DWARF does not. DWARF
+ * other tools know it, and it distinguishes cold parts and clones, which DWARF does not. DWARF
  * names it where the symbol table was stripped.
  *
  * An object's tables are read at the first question, so that objects which never occur in a stack

@@ -40,7 +40,7 @@ struct symbolizer_frame {
 	bool is_inlined;      /* inlined into the next frame of the answer */
 };
 
-/* 0 or -ENOMEM; the caller frees *ret_sym. */
+/* The options are copied, debug_root included. Returns 0 or -ENOMEM. */
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym);
 void symbolizer_free(struct symbolizer *sym); /* and its objects */
 

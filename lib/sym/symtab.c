@@ -11,8 +11,8 @@
  *    unwind entry or the end of the section, whichever comes first. In a stripped file most
  *    functions have no symbol, and only the unwind entry keeps the symbol from swallowing them.
  *    Inside a symbol with a size it is a label, and names nothing.
- *  - Data in executable sections has its place in the map and no name, so that no function before
- *    it reaches over it.
+ *  - Data in executable sections is in the map without a name, so that no function before it
+ *    extends over it.
  *
  * PLT stubs have no symbols: plt.c finds out where they lead. They are asked first.
  *

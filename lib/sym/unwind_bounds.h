@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where functions end, by the file's index of unwind entries (.eh_frame_hdr). */
+/* Bounds of functions, from the file's index of unwind entries (.eh_frame_hdr). */
 #ifndef SYM_UNWIND_BOUNDS_H
 #define SYM_UNWIND_BOUNDS_H
 
@@ -19,8 +19,8 @@ void unwind_bounds_free(struct unwind_bounds *bounds);
  * that covers it, else the start of the next; UINT64_MAX if not known. */
 uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr);
 
-/* Where the entry that covers `vaddr` starts: the function's start, whatever its name; 0: none
- * covers it. */
+/* Returns the start of the entry that covers `vaddr`, which is the function's start, whatever its
+ * name; 0 if none covers it. */
 uint64_t unwind_bounds_start(const struct unwind_bounds *bounds, uint64_t vaddr);
 
 /* All entries, by number: where they start and end. false: there is no such entry, or it is not

@@ -52,7 +52,7 @@ struct walk_input {
 	bool is_return;	      /* regs' rip is a return address */
 	uint64_t stack_start; /* address of stack[0]; 0: regs' rsp */
 
-	/* Where an address lies: fills object and file offset, or returns false. */
+	/* Resolves an address to an object and a file offset; false: it is in none. */
 	bool (*find)(void *arg, uint64_t address, const struct object **ret_object,
 		     uint64_t *ret_offset);
 	void *arg;

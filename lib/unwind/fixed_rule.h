@@ -18,7 +18,8 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
  * with the rule as it was. */
 enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct stackd_rule *rule);
 
-/* Where each register, by DWARF number, stands in the kernel's struct sigcontext: bytes from r8. */
+/* The offset of each register, by DWARF number, in the kernel's struct sigcontext: bytes from r8.
+ */
 extern const uint8_t fixed_rule_sigcontext[STACKD_REG_COUNT];
 
 #endif

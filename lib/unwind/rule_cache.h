@@ -41,7 +41,7 @@ void rule_cache_fini(struct rule_cache *cache);
 /* Forgets all rules. */
 void rule_cache_clear(struct rule_cache *cache);
 
-/* Where the search for a rule begins, before the mask. */
+/* Returns the index at which the search for a rule begins, before the mask. */
 static inline size_t rule_cache_hash(uint32_t object, uint64_t offset)
 {
 	return (size_t)hash_mix64(offset ^ (uint64_t)object << 40);

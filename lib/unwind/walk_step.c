@@ -171,8 +171,8 @@ static int read_register(const struct dwarf_expr_context *c, uint64_t reg, uint6
 	return 0;
 }
 
-/* Where the caller's value of a register is: *ret_where is its address, or the value itself. 0, or
- * an error of dwarf_expr_eval(); -ENODATA where the row says nothing of use. */
+/* Locates the caller's value of a register: *ret_where is its address, or the value itself. Returns
+ * 0, an error of dwarf_expr_eval(), or -ENODATA if the row has no usable rule. */
 static int locate(const struct slow_rule *slow, const struct walk_register *reg,
 		  const struct dwarf_expr_context *c, bool *ret_is_address, uint64_t *ret_where)
 {
