@@ -125,7 +125,7 @@ int argp_table_list(const struct argp *argp, FILE *out)
 
 /* --- the manual ----------------------------------------------------------------------------- */
 
-/* A line's text, with what roff would understand made literal. Returns after the line's end. */
+/* Writes a line's text with roff's special characters escaped. Returns after the line's end. */
 static const char *man_text(const char *at, FILE *out)
 {
 	if (*at == '.' || *at == '\'')

@@ -3,7 +3,7 @@
  * Jobs that two threads do; see relay.h.
  *
  *      taken ────► claimed         both count up; claimed < taken + RELAY_SLOTS
- *        │ slots with what is made or being made
+ *        │ slots of jobs made or being made
  *
  * Job i has slot i % RELAY_SLOTS. The caller takes the next job if it is made, makes one itself if
  * there is one to claim, and else waits for the other thread. The lock is held to count, never

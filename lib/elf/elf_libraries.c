@@ -91,7 +91,7 @@ static void read_dynamic(struct search *s, uint64_t offset)
 	}
 }
 
-/* Reads what the program headers lead to; the loader's path, or "". */
+/* Reads the dynamic section and the loader's path ("" for none) by the program headers. */
 static void read_headers(struct search *s, char ret_loader[MAX_NAME])
 {
 	Elf *elf = elf_file_libelf(s->file);

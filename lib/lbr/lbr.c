@@ -14,7 +14,7 @@
  *   the thread's stack before (lbr_thread.c)
  *
  * `next` is the first entry that no frame has used yet. It only grows, so an entry makes one
- * frame at most, and what lies between two that are used is stale.
+ * frame at most, and entries between two that are used are stale.
  */
 #include "lbr/lbr.h"
 
@@ -162,7 +162,7 @@ static bool memory_word(const struct lbr_memory *m, uint64_t address, uint64_t *
 }
 
 /* Looks for the return address of a call at and above `slot`, below `end` (0: to the end of the
- * copy). The lowest one counts: what is above it can be of frames before. */
+ * copy). The lowest one counts: those above it can be left over from earlier frames. */
 static bool find_return(const struct lbr_run *run, size_t entry, uint64_t slot, uint64_t end,
 			uint64_t *ret_slot, uint64_t *ret_address)
 {
@@ -218,8 +218,8 @@ static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *g
 	       find_return(run, entry, from, guess->slot, &slot, &address);
 }
 
-/* Does a recipe say that the return address is in a register, while the call's stands in memory?
- * longjmp's does, when it has only begun to set the registers of where it goes. */
+/* Returns whether a recipe finds the return address in a register, while the call's is in memory.
+ * longjmp's does, while it is still setting the registers of its target. */
 static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 {
 	const struct lbr_input *in = run->in;
@@ -383,7 +383,7 @@ static void add_entry(struct lbr_run *run, size_t entry)
 	run->next = entry + 1;
 }
 
-/* A leaf that nobody knows: what the newest call went to. */
+/* Adds the target of the newest call as the leaf, if the sample has no program counter. */
 static void add_unknown_leaf(struct lbr_run *run)
 {
 	size_t first = next_usable(run->in, 0);

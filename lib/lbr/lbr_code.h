@@ -18,13 +18,13 @@
 
 struct lbr_code_files;
 
-/* `walk` is borrowed, and knows the functions' ranges. 0 or -ENOMEM. */
+/* `walk` supplies the functions' ranges; it is borrowed. Returns 0 or -ENOMEM. */
 int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files);
 void lbr_code_free(struct lbr_code_files *files);
 
-/* One process's view, for one call of lbr_reconstruct() or lbr_replay(): what lies where, and the
- * sample's registers and stack, if any (stack_bytes 0: none). Borrowed: it must outlive the call.
- * `room` is for one walk. */
+/* One process's view, for one call of lbr_reconstruct() or lbr_replay(): its mappings, and the
+ * sample's registers and stack, if any (stack_bytes 0: none). Both members are borrowed, and must
+ * outlive the call. */
 struct lbr_code_view {
 	struct lbr_code_files *files;
 	const struct walk_input *in;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch records of every kind: the last branches that were taken, whatever they were.
+ * Branch records of every kind: the last branches that were taken, not only calls.
  *
  *   oldest                                                       newest   sampled at
  *   jump  call f  jump  call g  return  jump  call h  jump  jump  ...       ip

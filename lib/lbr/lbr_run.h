@@ -34,12 +34,13 @@ struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid);
 /* Room for LBR_MAX_FRAMES steps; one run at a time. */
 struct lbr_step *lbr_scratch(struct lbr *lbr);
 
-/* Adds to a path that ended early, for the reason `end`, what the thread's sample before had
- * above its last frame; `in_order`: no entry of the ring was left out. Why the path ends now. */
+/* Extends a path that ended early, for the reason `end`, by the frames that the thread's previous
+ * sample had above its last frame. `in_order`: no entry of the ring was left out. Returns the
+ * reason why the path ends now. */
 enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *thread, struct lbr_run *run,
 					   enum stackd_end_reason end, bool in_order);
 
-/* The path becomes what the next sample continues by. 0 or -ENOMEM. */
+/* Keeps the path, so that the thread's next sample can continue by it. Returns 0 or -ENOMEM. */
 int lbr_thread_remember(struct lbr_thread *thread, const struct lbr_run *run,
 			enum stackd_end_reason end);
 

@@ -164,7 +164,7 @@ enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *t, struct lb
 int lbr_thread_remember(struct lbr_thread *t, const struct lbr_run *run, enum stackd_end_reason end)
 {
 	if (!run->in->n_entries && !run->in->n_walked)
-		return 0; /* says nothing of the thread's stack */
+		return 0; /* no evidence of the thread's stack */
 	t->n = 0;
 	if (VEC_GROW(t->steps, t->cap_steps, run->n) < 0 ||
 	    VEC_GROW(t->frames, t->cap_frames, run->n) < 0)

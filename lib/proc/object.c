@@ -6,13 +6,13 @@
  *   device, inode ─► by_inode ─► entry        ▲
  *   pid ─► by_pid ─► entry (JIT)              └── the result of opening the file
  *
- * The file id is what makes an object: /proc/PID/maps names a file by device and inode, events
- * name it by build-id, and two hosts' containers have one library at several inodes; all lead to
- * one object because, after opening, an object is looked up by its file id. by_inode is only a
- * cache that saves the opening: an entry holds for as long as the file's stamp (size and change
- * time) is what it was when the file was opened. If the file cannot be looked at any more (the
- * process is gone), the entry still holds if the object keeps that inode open, so that its number
- * cannot have been given to another file, or if the name is the same too.
+ * The file id identifies an object: /proc/PID/maps names a file by device and inode, events name it
+ * by build-id, and two hosts' containers have one library at several inodes; all lead to one object
+ * because, after opening, an object is looked up by its file id. by_inode is only a cache that
+ * saves the opening: an entry holds for as long as the file's stamp (size and change time) is the
+ * same as when the file was opened. If the file cannot be looked at any more (the process is gone),
+ * the entry still holds if the object keeps that inode open, so that its number cannot have been
+ * given to another file, or if the name is the same too.
  *
  * Two different build-ids with the same first eight bytes do not share an object: the second
  * gets the next free id of a fixed sequence.
@@ -76,7 +76,7 @@ struct object_table {
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
 	struct object_elsewhere *elsewhere; /* NULL: nowhere */
-	bool is_foreign; /* nothing here is what was mapped, unless its build-id says so */
+	bool is_foreign; /* only a build-id can prove that a file here is the mapped one */
 };
 
 int object_table_new(const char *proc_root, struct object_table **ret_table)
@@ -261,8 +261,8 @@ static bool starts_with(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* The process is told apart by pid and start time from others, by find_same() from itself before
- * it called exec. */
+/* Finds or makes the object of a process's JIT code. Pid and start time distinguish the process
+ * from others, find_same() from itself before it called exec. */
 static int enter_jit(struct object_table *table, pid_t pid, struct entry **ret_entry)
 {
 	struct proc_fs_stat stat = {0};
@@ -445,7 +445,8 @@ static void remember_inode(struct object_table *table, const struct object_mappi
 		inode->stamp = file->stamp;
 }
 
-/* The path of a mapping without what the kernel adds; the caller's. NULL for lack of memory. */
+/* Returns the path of a mapping without the kernel's suffix, which the caller frees; NULL if memory
+ * is short. */
 static char *name_of(const struct object_mapping *m, bool is_deleted)
 {
 	size_t len = strlen(m->path);
@@ -570,7 +571,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 	return resolve_jit(table, pid, ret_entry);
 }
 
-/* --- what a mapping is ----------------------------------------------------------------------- */
+/* --- kinds of mappings ----------------------------------------------------------------------- */
 
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object)

@@ -35,7 +35,7 @@
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
-#define DELETED " (deleted)" /* what the kernel puts behind the name of an unlinked file */
+#define DELETED " (deleted)" /* the kernel appends it to the name of an unlinked file */
 
 bool object_open_is_deleted(const char *path)
 {

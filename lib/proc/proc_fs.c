@@ -46,8 +46,8 @@ static int open_at(const char *root, pid_t pid, const char *name, int flags)
 	return fd < 0 ? access_error(errno) : fd;
 }
 
-/* Reads a whole small file into `buf`, NUL-terminated; what does not fit is left out. The number
- * of bytes, or -errno. */
+/* Reads a small file into `buf`, NUL-terminated and cut to its size. Returns the number of bytes,
+ * or -errno. */
 static ssize_t read_small(const char *root, pid_t pid, const char *name, char *buf, size_t size)
 {
 	int fd = open_at(root, pid, name, O_RDONLY);

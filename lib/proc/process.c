@@ -273,7 +273,7 @@ struct instance *process_table_get(struct process_table *table, pid_t pid)
 	instance = process_table_find(table, pid);
 	if (instance)
 		return instance;
-	/* As perf shows those of which it knows nothing; 0 is the idle task. */
+	/* perf names unknown processes in the same way; 0 is the idle task. */
 	snprintf(comm, sizeof(comm), pid ? ":%d" : "swapper", pid);
 	return process_table_begin(table, pid, 0, comm);
 }

@@ -9,7 +9,7 @@
  * its own, unless /proc shows another start time for the pid by now.
  *
  * A process ends with its last thread, not with its first. Exits of threads that exec has
- * replaced come for a record that is over, and are told apart by its number.
+ * replaced come for a record that has ended; its number distinguishes them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 
 #include "proc/process_table.h"
 
-/* The living instance of a pid that an event speaks of. If it was taken for ended, an exit or a
- * fork was missed: what /proc has is taken, or a new instance without mappings. */
+/* Returns the living instance of an event's pid. If the table has it as ended, an exit or a fork
+ * was missed: the process is loaded from /proc, or else begins anew without mappings. */
 static struct instance *get_alive(struct process_table *table, pid_t pid)
 {
 	struct instance *instance = process_table_get(table, pid);

@@ -51,7 +51,7 @@ struct chunk_frame {
 	size_t content;
 };
 
-/* Finds the frames of a blob and what they will need. */
+/* Finds the frames of a blob and their unpacked sizes. */
 static int find_frames(struct buf_reader *r, size_t n_columns, struct chunk_frame *frames,
 		       size_t *ret_total)
 {

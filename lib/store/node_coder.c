@@ -64,7 +64,7 @@ static int reserve(struct node_coder *c, uint32_t location, size_t more)
 	return 0;
 }
 
-/* The list of what followed a node's location; the empty path's is the first. */
+/* Returns the list of locations that followed a node's location; the empty path's is the first. */
 static struct node_recent *recent_of(struct node_coder *c, uint32_t parent)
 {
 	return &c->recent.items[(uint32_t)(c->nodes.items[parent].location + 1)];

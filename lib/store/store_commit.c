@@ -4,7 +4,7 @@
  *
  *   prepare   samples are sorted, cut into chunks and packed; so are the tables' last chunks
  *   write     BEGIN IMMEDIATE; new rows, full chunks, last chunks, the recording's row; COMMIT
- *   forget    what was written leaves memory, except for the last chunk of each kind
+ *   forget    the written data is freed, except for the last chunk of each kind
  *
  * Nothing is forgotten before SQLite confirms that the transaction is in the file, so a commit that
  * failed can be repeated. Full chunks are packed with more effort, once; last chunks cheaply,

@@ -2,8 +2,9 @@
 /*
  * A store as a SQLite file.
  *
- * What a user would look at with the sqlite3 shell is in ordinary tables; what is large is in
- * `chunks`, whose rows are long blobs on overflow pages, a hundred or so for a million samples.
+ * The data that a user would look at with the sqlite3 shell is in ordinary tables; the large data
+ * is in `chunks`, whose rows are long blobs on overflow pages, a hundred or so for a million
+ * samples.
  *
  * A file that is not a store must not be touched, and opening a SQLite file does touch it: SQLite
  * rolls a journal back, or checkpoints a WAL. So the first 100 bytes are read through SQLite's

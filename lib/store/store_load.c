@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a file that is not trusted to arrays that are: every number is checked against what it
+ * Loads an untrusted file into trusted arrays: every number is checked against the table that it
  * refers to before it is kept, and every table against its limit before it grows.
  *
- * This file has the small tables, as rows; store_load_chunks.c the large ones. Rows must be
- * numbered densely in order. That is also what bounds the time: a damaged b-tree can offer the same
- * pages again and again, but not with ever new numbers.
+ * This file loads the small tables, as rows; store_load_chunks.c the large ones. Rows must be
+ * numbered densely in order. That also bounds the time: a damaged b-tree can offer the same pages
+ * again and again, but not with ever new numbers.
  */
 #include <errno.h>
 #include <stdlib.h>

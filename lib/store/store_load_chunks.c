@@ -8,7 +8,7 @@
  *   locations ──► strings, functions, lines, origins ──► lines by location ──┐
  *       └───────► nodes ─────────────────────────────────────────────────────┴──► sizes
  *
- * A connection to SQLite is for one thread at a time, so what asks it something holds a lock; rows
+ * A connection to SQLite is for one thread at a time, so every query holds a lock; rows
  * are copied, and unpacked and decoded without it.
  */
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a recording, and the list of those that a store has. Its samples: store_samples.c.
+ * Opens recordings, and lists those that a store has; store_samples.c reads their samples.
  *
- * The whole life of a reader is one SQLite read transaction: what is committed meanwhile is not
- * seen, and what is deleted meanwhile stays readable.
+ * The whole life of a reader is one SQLite read transaction: data committed meanwhile is not seen,
+ * and data deleted meanwhile stays readable.
  *
  * A WAL store needs its -shm file even to be read. Where that cannot be opened or made (a
  * read-only folder or file system) and the -wal is empty or missing, the main file is all there

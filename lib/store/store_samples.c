@@ -3,12 +3,13 @@
  * The samples of a recording, in time order.
  *
  * Chunks are sorted inside, and nearly always follow each other in time; but a sample that arrived
- * late stands in a later chunk. So chunks are read in order of their first sample, and what is
- * later than the next chunk's first sample waits to be merged with it. Mostly nothing waits, and
- * samples are handed out from where they were decoded.
+ * late stands in a later chunk. So chunks are read in order of their first sample, and samples that
+ * are later than the next chunk's first one wait to be merged with it. Mostly none waits, and
+ * samples are handed out from the buffer that they were decoded into.
  *
- * Decoding takes as long as what is done with the samples: two threads do it (base/relay.h). A
- * connection to SQLite is for one at a time, so fetching a blob is locked, and decoding it not.
+ * Decoding takes as long as processing the samples, so two threads do it (base/relay.h). A
+ * connection to SQLite is for one thread at a time, so blobs are fetched under a lock and decoded
+ * without it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -151,7 +152,7 @@ static int samples_make(void *arg, size_t job, unsigned slot)
 
 /* --- handing them out ------------------------------------------------------------------------ */
 
-/* Hands out what is not later than `until`; `*at` is moved on. */
+/* Hands out the samples that are not later than `until`, and advances `*at`. */
 static int samples_emit(struct samples *s, const struct store_sample *samples, size_t count,
 			uint64_t until, size_t *at)
 {
@@ -162,7 +163,7 @@ static int samples_emit(struct samples *s, const struct store_sample *samples, s
 	return err;
 }
 
-/* Merges samples into what waits. */
+/* Merges samples into the waiting ones. */
 static int samples_merge(struct samples *s, const struct store_sample *samples, size_t count)
 {
 	size_t left = s->waiting.count - s->done;

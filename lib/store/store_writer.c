@@ -177,7 +177,7 @@ const char *store_writer_error(const struct store_writer *w)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-/* Copies a string that may be NULL, cut to what a store takes. */
+/* Copies a string that may be NULL, cut to STORE_MAX_STRING. */
 static int writer_copy(const char *s, const char **ret_copy)
 {
 	*ret_copy = s ? strndup(s, STORE_MAX_STRING) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the writer: what has been handed over (store_writer.c fills it), and what of it has
- * reached the file (store_commit.c and store_retain.c). No other module includes this.
+ * Inside the writer: the data handed over (store_writer.c fills it), and the part of it that is in
+ * the file (store_commit.c and store_retain.c). No other module includes this.
  */
 #ifndef STORE_WRITER_STATE_H
 #define STORE_WRITER_STATE_H

@@ -2,9 +2,9 @@
 /*
  * Separate debug files; see debug_file.h.
  *
- * The object says where to look (its build-id, the name in .gnu_debuglink), and the object may
- * lie: names that hold a '/' are not followed, a candidate is opened so that a pipe or device
- * cannot stop us, and is used only if it has the object's build-id. An object without build-id
+ * The object names the candidates (by its build-id, and in .gnu_debuglink), and it is not trusted:
+ * names that hold a '/' are not followed, a candidate is opened so that a pipe or device cannot
+ * block, and is used only if it has the object's build-id. An object without build-id
  * has a checksum over the whole debug file instead.
  */
 #include "sym/debug_file.h"

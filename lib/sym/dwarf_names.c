@@ -315,7 +315,7 @@ static int add_unit(struct dwarf_names *names, Dwarf_Die *die)
 	return add_ranges(names, die, &names->map, (uint32_t)names->n_units++, 0);
 }
 
-/* Asking dwarf_get_units() for no sub-DIE is what keeps libdw from opening .dwo files. */
+/* dwarf_get_units() is not asked for sub-DIEs, so libdw does not open .dwo files. */
 static int index_object(struct dwarf_names *names)
 {
 	Dwarf_CU *unit = NULL;
@@ -379,7 +379,7 @@ static void hide_locations(Elf *elf)
 	}
 }
 
-/* Frees what libdw has made of the DWARF, and all that points into it. */
+/* Frees libdw's tables of the DWARF, and all that points into them. */
 static void unload(struct dwarf_names *names)
 {
 	for (size_t i = 0; i < names->n_units; i++)

@@ -5,9 +5,9 @@
  *   locations without lines ─► by object ─► names, quick objects first ─► kept ─┐
  *                                      └─► the others: starts ──────────────────┴─► the reader
  *
- * A location is asked about once: what cannot be found now will not be found at the next look
- * either, and of code made at run time stackd itself learns the names. Only a start that stands for
- * a name for which there was no time is not kept.
+ * A location is asked about once: a name that cannot be found now will not be found at the next
+ * look either, and stackd itself records the names of code made at run time. Only a start that
+ * replaces a name for which there was no time is not kept.
  *
  * The quickest objects come first: those whose tables are held already, then by the size of what
  * has to be read. So a budget that is too small for the largest program leaves that one without
@@ -162,7 +162,7 @@ static int keep_start(void *arg, const struct store_line *line)
 	return err;
 }
 
-/* --- what is missing ------------------------------------------------------------------------- */
+/* --- locations without names ----------------------------------------------------------------- */
 
 static bool has_lines(const struct store_tables *t, uint32_t location)
 {
@@ -206,7 +206,7 @@ static void mark_asked(struct late_names *l, const struct group *g)
 		l->asked.items[l->missing.items[g->first + i].number] = 1;
 }
 
-/* Looks for the object of a group, and what it will take to ask about it. 0 or -ENOMEM. */
+/* Finds the object of a group, and the bytes that naming it will read. Returns 0 or -ENOMEM. */
 static int open_group(struct late_names *l, const struct store_tables *t, struct group *g)
 {
 	int err = late_objects_find(l->objects, t, l->missing.items[g->first].object, &g->object);
@@ -312,7 +312,7 @@ static int give(struct late_names *l, struct store_reader *reader)
 	l->given.count = 0;
 	if (VEC_RESERVE(&l->given, l->found.count + l->starts.count))
 		return -ENOMEM;
-	/* The store can have a name by now for what was found before. */
+	/* The store can have names by now that were found here before. */
 	for (size_t i = 0; i < l->found.count; i++)
 		if (!has_lines(t, l->found.items[i].location))
 			l->given.items[l->given.count++] = l->found.items[i];
@@ -326,7 +326,7 @@ static int give(struct late_names *l, struct store_reader *reader)
 
 /* --- a look ---------------------------------------------------------------------------------- */
 
-/* Is it what was looked at before, which can only have grown? */
+/* Returns whether this is the recording of the last look, which can only have grown. */
 static bool is_same(const struct late_names *l, const struct store_tables *t)
 {
 	const struct store_recording *rec = &t->recording;

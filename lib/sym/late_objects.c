@@ -6,8 +6,8 @@
  *                  (containers), each root once; a deleted file is not looked for
  *   vDSO           our own
  *   kernel, module the part of /proc/kallsyms of that name, which only some users may read
- *   JIT code       the recorded process, if it still lives: its file id says by pid and start time
- *                  which it is, and it must still run the same program
+ *   JIT code       the recorded process, if it still lives: its file id identifies it by pid and
+ *                  start time, and it must still run the same program
  *
  * The first three have a build-id in the store and one here, and the two must be equal. The path
  * and the pids are the recording's, which may come from anywhere: object_elsewhere.h opens regular
@@ -287,7 +287,7 @@ static bool has_jit(const struct store_tables *t, uint64_t file_id)
 	return false;
 }
 
-/* The JIT code that a process has now: after an exec, what it had before is not there any more. */
+/* Finds the JIT code that a process has now; an exec has discarded what it had before. */
 static uint64_t latest_jit(const struct store_tables *t, uint64_t file_id)
 {
 	for (uint32_t i = 0; i < t->n_objects; i++) {
@@ -316,7 +316,7 @@ static int find_jit(struct late_objects *l, const struct store_tables *t,
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-/* Fills in what is here of it. 0, -ENOENT, -ENOMEM. */
+/* Fills in the object from this machine. Returns 0, -ENOENT or -ENOMEM. */
 static int find(struct late_objects *l, const struct store_tables *t,
 		const struct store_object *wanted, struct object *object)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking the right source for a name; see naming.h. */
+/* Chooses the source of a location's name by the kind of its object; see naming.h. */
 #include "sym/naming.h"
 
 #include <errno.h>

@@ -128,7 +128,8 @@ static int name_locations(struct naming_schedule *s, struct store_location *loca
 	return err;
 }
 
-/* Asks again for names of JIT code; what still has none is queued again, unless `is_last`. */
+/* Asks again for names of JIT code; locations still without one are queued again, unless `is_last`.
+ */
 static int name_nameless(struct naming_schedule *s, bool is_last)
 {
 	size_t count = s->nameless.count;

@@ -230,7 +230,7 @@ static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *nam
 	return plt->names.failed ? -ENOMEM : 0;
 }
 
-/* Bytes of an entry; linkers do not always say. */
+/* Returns the bytes of an entry; linkers do not always set them. */
 static size_t stride_of(const uint8_t *code, size_t len, const GElf_Shdr *shdr)
 {
 	if (shdr->sh_entsize == 8 || len < 16)

@@ -41,7 +41,7 @@ int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t 
 	return 0;
 }
 
-/* By start; what shall lie on top comes last. */
+/* Orders ranges by start; of equal ones the innermost comes last. */
 static int compare(const void *a, const void *b)
 {
 	const struct range_map_range *x = a, *y = b;

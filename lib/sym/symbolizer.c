@@ -166,8 +166,8 @@ struct contents {
 	size_t line_bytes;
 };
 
-/* As measured on Debian's libraries: what is made of a section is about as large as itself, and a
- * compressed one grows threefold. Line tables have five times their section's size. */
+/* Estimates the memory that a section's tables take. Measured on Debian's libraries: about the size
+ * of the section, three times that of a compressed one, and five times that of a line table's. */
 static size_t table_bytes(const GElf_Shdr *shdr, const char *name)
 {
 	bool is_table = shdr->sh_type == SHT_SYMTAB || shdr->sh_type == SHT_STRTAB ||
@@ -220,7 +220,7 @@ static int load_debug_file(struct symbolizer_object *o, struct contents c)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Finds out what there is to load. */
+/* Finds the tables of an object that can be loaded. */
 static int object_open(struct symbolizer_object *o)
 {
 	struct contents c, debug = {0};

@@ -52,7 +52,7 @@ struct symtab {
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* The executable section that a symbol says it is in. */
+/* Returns the executable section that a symbol names. */
 static bool section_of(Elf *elf, const GElf_Sym *sym, GElf_Shdr *ret_shdr)
 {
 	Elf_Scn *scn;
