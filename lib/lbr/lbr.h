@@ -161,7 +161,7 @@ struct lbr;
 
 int lbr_new(struct lbr **ret_lbr); /* 0 or -ENOMEM */
 
-/* Frees it, with the state of all threads. */
+/* Frees it, with the state of all threads; NULL is fine. */
 void lbr_free(struct lbr *lbr);
 
 /* Forgets the samples of a thread, which has ended or called exec. */

@@ -36,7 +36,7 @@ struct lbr_sites;
 
 int lbr_sites_new(struct lbr_sites **ret_sites); /* 0 or -ENOMEM */
 
-/* Frees the cache. */
+/* Frees the cache; NULL is fine. */
 void lbr_sites_free(struct lbr_sites *sites);
 
 /* Returns the decoded instruction at a location, which lives until the next call. */

@@ -59,10 +59,10 @@ struct function_coder {
 	uint64_t last_start;
 };
 
-/* A function: one column for each member. */
+/* Appends a function. */
 void function_put(struct function_coder *c, struct buf *columns, const struct table_function *f);
 
-/* Reads what function_put() wrote; the columns' `failed` tells whether it could. */
+/* Reads what function_put() wrote; a fault marks its column `failed`. */
 struct table_function function_get(struct function_coder *c, struct buf_reader *columns);
 
 struct location_coder {
@@ -88,10 +88,10 @@ struct line_coder {
 	uint32_t last_line;
 };
 
-/* A line of a location. The function is its number + 1. */
+/* Appends a line of a location. */
 void line_put(struct line_coder *c, struct buf *columns, const struct table_line *l);
 
-/* Reads what line_put() wrote; the columns' `failed` tells whether it could. */
+/* Reads what line_put() wrote; a fault marks its column `failed`. */
 struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 
 /* An origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or -EBADMSG. */
@@ -104,11 +104,11 @@ struct size_coder {
 	uint32_t last[SIZE_SITES];
 };
 
-/* The size of `node`, whose parent is `parent`: the two locations select the last size. */
+/* Appends the size of `node`, whose parent is `parent`. */
 void size_put(struct size_coder *c, struct buf *columns, const struct store_node *parent,
 	      const struct store_node *node, uint32_t size);
 
-/* Reads what size_put() wrote; the columns' `failed` tells whether it could. */
+/* Reads what size_put() wrote; a fault marks its column `failed`. */
 uint32_t size_get(struct size_coder *c, struct buf_reader *columns, const struct store_node *parent,
 		  const struct store_node *node);
 
