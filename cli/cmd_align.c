@@ -111,35 +111,35 @@ static int cmd_align_write(const struct cmd_align *args, const struct input_open
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int r, status = output_begin_paged(args->show.output,
-					   args->is_json ? NULL : args->show.terminal.pager,
-					   &output);
+	int err, status = output_begin_paged(args->show.output,
+					     args->is_json ? NULL : args->show.terminal.pager,
+					     &output);
 
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_json)
-		r = compare_write_json(compare, open->profile, output.file);
+		err = compare_write_json(compare, open->profile, output.file);
 	else
-		r = compare_write_text(compare, open->profile, &options, args->routines,
-				       output.file);
-	return output_end(&output, r);
+		err = compare_write_text(compare, open->profile, &options, args->routines,
+					 output.file);
+	return output_end(&output, err);
 }
 
 static int cmd_align_run(void *arg, const struct input_open *open)
 {
 	const struct cmd_align *args = arg;
 	struct compare *compare = NULL;
-	int status, r = compare_new(open->profile, &args->options, &compare);
+	int status, err = compare_new(open->profile, &args->options, &compare);
 
-	if (r == -ENODATA) {
+	if (err == -ENODATA) {
 		message("recording %lld has no whole path of more than %u frames: record whole "
 			"stacks (without --depth), or ask for a smaller --depth",
 			(long long)profile_tables(open->profile)->recording.id,
 			args->options.frames);
 		return CMD_NO_SAMPLES;
 	}
-	if (r < 0) {
-		message("cannot align: %s", strerror(-r));
+	if (err < 0) {
+		message("cannot align: %s", strerror(-err));
 		return CMD_FAILED;
 	}
 	status = cmd_align_write(args, open, compare);

@@ -77,32 +77,32 @@ static int cmd_annotate_write(const struct cmd_annotate *args, const struct prof
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int r, status = output_begin_paged(args->show.output,
-					   args->is_json ? NULL : args->show.terminal.pager,
-					   &output);
+	int err, status = output_begin_paged(args->show.output,
+					     args->is_json ? NULL : args->show.terminal.pager,
+					     &output);
 
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_json)
-		r = annotate_write_json(profile, annotate, &args->code_options, output.file);
+		err = annotate_write_json(profile, annotate, &args->code_options, output.file);
 	else
-		r = annotate_write_text(profile, annotate, &args->code_options, &options,
-					output.file);
-	return output_end(&output, r);
+		err = annotate_write_text(profile, annotate, &args->code_options, &options,
+					  output.file);
+	return output_end(&output, err);
 }
 
 static int cmd_annotate_run(void *arg, const struct input_open *open)
 {
 	const struct cmd_annotate *args = arg;
 	struct annotate annotate;
-	int status, r = annotate_make(open->profile, args->name, CMD_ANNOTATE_MAX, &annotate);
+	int status, err = annotate_make(open->profile, args->name, CMD_ANNOTATE_MAX, &annotate);
 
-	if (r == -ENOENT) {
+	if (err == -ENOENT) {
 		input_no_function(open->profile, args->name ? args->name : "*");
 		return CMD_NO_SAMPLES;
 	}
-	if (r < 0) {
-		message("%s", strerror(-r));
+	if (err < 0) {
+		message("%s", strerror(-err));
 		return CMD_FAILED;
 	}
 	status = cmd_annotate_write(args, open->profile, &annotate);

@@ -326,17 +326,17 @@ static int cmd_decode_stdin(struct cmd_decode_run *run)
 {
 	char *line = NULL;
 	size_t cap = 0;
-	int r = 0;
+	int err = 0;
 
-	while (r == 0 && getline(&line, &cap, stdin) > 0) {
+	while (err == 0 && getline(&line, &cap, stdin) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		if (*line)
-			r = cmd_decode_ask(run, line);
+			err = cmd_decode_ask(run, line);
 	}
-	if (r == 0 && ferror(stdin))
-		r = -EIO;
+	if (err == 0 && ferror(stdin))
+		err = -EIO;
 	free(line);
-	return r;
+	return err;
 }
 
 static int cmd_decode_answer(struct cmd_decode_both *both, struct cmd_decode_run *run,
@@ -357,25 +357,25 @@ static int answers(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
 	size_t k = 0;
-	int r;
+	int err;
 
 	if (run->args->is_json)
 		text_put_raw(&run->line, "{\"schema\":1,\"tags\":[");
-	r = text_flush(&run->line, run->out);
-	for (size_t i = 0; r == 0 && i < run->items.count; i++) {
+	err = text_flush(&run->line, run->out);
+	for (size_t i = 0; err == 0 && i < run->items.count; i++) {
 		const struct tag_batch_item *item = &run->items.items[i], *other = NULL;
 
 		if (item->status != TAG_SEARCH_FOUND && k < again->items.count)
 			other = &again->items.items[k++];
 		if (other && other->status != TAG_SEARCH_NO_PATH)
-			r = cmd_decode_answer(both, again, other);
+			err = cmd_decode_answer(both, again, other);
 		else
-			r = cmd_decode_answer(both, run, item);
+			err = cmd_decode_answer(both, run, item);
 	}
 	if (run->args->is_json)
 		text_printf(&run->line, "\n],\"asked\":%" PRIu64 ",\"found\":%" PRIu64 "}\n",
 			    both->asked, both->found[0] + both->found[1]);
-	return r < 0 ? r : text_flush(&run->line, run->out);
+	return err < 0 ? err : text_flush(&run->line, run->out);
 }
 
 static int batch(struct cmd_decode_run *run)
@@ -429,7 +429,7 @@ static int cmd_decode_places(struct cmd_decode_both *both)
 	struct decode_model model = run->args->model;
 	enum decode_kind kind;
 	bool is_needed = false;
-	int r = 0;
+	int err = 0;
 
 	for (size_t i = 0; i < run->items.count; i++)
 		is_needed |= run->items.items[i].status != TAG_SEARCH_FOUND;
@@ -437,29 +437,29 @@ static int cmd_decode_places(struct cmd_decode_both *both)
 	if (run->of_places || !is_needed ||
 	    decode_model_graph(&model, &again->graph, &kind) != CMD_DONE)
 		return 0;
-	r = begin(again);
-	if (r)
-		return r == -ENOENT ? 0 : r;
-	for (size_t i = 0; r == 0 && i < run->items.count; i++)
+	err = begin(again);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (size_t i = 0; err == 0 && i < run->items.count; i++)
 		if (run->items.items[i].status != TAG_SEARCH_FOUND)
-			r = cmd_decode_again(run, &run->items.items[i], again);
-	return r ? r : batch(again);
+			err = cmd_decode_again(run, &run->items.items[i], again);
+	return err ? err : batch(again);
 }
 
 static int cmd_decode_tags(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0];
-	int r = 0;
+	int err = 0;
 
-	for (unsigned i = 0; r == 0 && i < run->args->n_tags; i++)
-		r = cmd_decode_ask(run, run->args->tags[i]);
-	if (r == 0 && !run->args->n_tags)
-		r = cmd_decode_stdin(run);
-	if (r == 0)
-		r = batch(run);
-	if (r == 0)
-		r = cmd_decode_places(both);
-	return r < 0 ? r : answers(both);
+	for (unsigned i = 0; err == 0 && i < run->args->n_tags; i++)
+		err = cmd_decode_ask(run, run->args->tags[i]);
+	if (err == 0 && !run->args->n_tags)
+		err = cmd_decode_stdin(run);
+	if (err == 0)
+		err = batch(run);
+	if (err == 0)
+		err = cmd_decode_places(both);
+	return err < 0 ? err : answers(both);
 }
 
 static void release(struct cmd_decode_run *run)
@@ -497,14 +497,14 @@ static int cmd_decode_search(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0];
 	struct output output;
-	int r = begin(run), status;
+	int err = begin(run), status;
 
-	if (r == -ENOENT) {
+	if (err == -ENOENT) {
 		message("the model has no function '%s' for a root", run->args->root);
 		return CMD_USAGE;
 	}
-	if (r < 0) {
-		message("%s", strerror(-r));
+	if (err < 0) {
+		message("%s", strerror(-err));
 		return CMD_FAILED;
 	}
 	status = output_begin(run->args->output, &output);

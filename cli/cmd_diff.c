@@ -120,14 +120,14 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 static int compare(const struct cmd_diff *args, const struct tagset *set)
 {
 	struct tagset_diff diff;
-	int status, r = tagset_diff_make(set, args->by, &diff);
+	int status, err = tagset_diff_make(set, args->by, &diff);
 
-	if (r == -ENODATA) {
+	if (err == -ENODATA) {
 		message("one of the two has no samples: there is nothing to compare");
 		return CMD_NO_SAMPLES;
 	}
-	if (r < 0) {
-		message("%s", strerror(-r));
+	if (err < 0) {
+		message("%s", strerror(-err));
 		return CMD_FAILED;
 	}
 	status = cmd_diff_write(args, set, &diff);

@@ -69,9 +69,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int cmd_import_status(int r)
+static int cmd_import_status(int err)
 {
-	switch (r) {
+	switch (err) {
 	case -ENODATA:
 		return CMD_NO_SAMPLES;
 	case -EACCES:
@@ -89,26 +89,26 @@ static int cmd_import_status(int r)
 }
 
 /* Says why it failed; `sentence` is freed. */
-static int fail(const struct cmd_import *args, int r, char *sentence)
+static int fail(const struct cmd_import *args, int err, char *sentence)
 {
-	message("cannot import %s: %s", args->file, sentence ? sentence : strerror(-r));
+	message("cannot import %s: %s", args->file, sentence ? sentence : strerror(-err));
 	free(sentence);
-	return cmd_import_status(r);
+	return cmd_import_status(err);
 }
 
 /* The store's path, with its folder if it is the default one; malloc()ed. */
 static int cmd_import_store(const struct cmd_import *args, char **ret_path)
 {
 	char *path = args->output ? strdup(args->output) : store_path_default();
-	int r = path ? 0 : -ENOMEM;
+	int err = path ? 0 : -ENOMEM;
 
-	if (!r && !args->output)
-		r = store_path_prepare(path);
-	if (r) {
+	if (!err && !args->output)
+		err = store_path_prepare(path);
+	if (err) {
 		message("cannot make the folder of %s: %s; write elsewhere with -o FILE",
-			path ? path : "the store", strerror(-r));
+			path ? path : "the store", strerror(-err));
 		free(path);
-		return cmd_import_status(r);
+		return cmd_import_status(err);
 	}
 	*ret_path = path;
 	return CMD_DONE;
@@ -167,15 +167,15 @@ static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader
 	};
 	struct import_result result;
 	char *sentence, *cache;
-	int r;
+	int err;
 
 	uname(&machine);
 	cache = cmd_import_cache();
 	options.cache = cache;
-	r = import_run(reader, &options, &result, &sentence);
+	err = import_run(reader, &options, &result, &sentence);
 	free(cache);
-	if (r)
-		return fail(args, r, sentence);
+	if (err)
+		return fail(args, err, sentence);
 	if (!args->output)
 		store_path_hand_over(path);
 	summary(&result, path);
@@ -187,10 +187,10 @@ static int cmd_import_open(const struct cmd_import *args, int fd)
 {
 	struct perfdata *reader;
 	char *sentence, *path;
-	int status, r = perfdata_open(fd, &reader, &sentence);
+	int status, err = perfdata_open(fd, &reader, &sentence);
 
-	if (r)
-		return fail(args, r, sentence);
+	if (err)
+		return fail(args, err, sentence);
 	status = cmd_import_store(args, &path);
 	if (status == CMD_DONE) {
 		status = cmd_import_run(args, reader, fd, path);

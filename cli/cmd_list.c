@@ -159,11 +159,11 @@ static int cmd_list_run(struct cmd_list *list)
 {
 	struct store_recording *recordings = NULL;
 	char *error = NULL;
-	int status, r;
+	int status, err;
 
-	r = store_list_recordings(list->path, &recordings, &list->n, &error);
-	if (r < 0)
-		return input_explain(&list->input, list->path, r, error);
+	err = store_list_recordings(list->path, &recordings, &list->n, &error);
+	if (err < 0)
+		return input_explain(&list->input, list->path, err, error);
 	list->recordings = recordings;
 	status = cmd_list_write(list);
 	store_recordings_free(recordings, list->n);

@@ -194,29 +194,29 @@ static int cmd_report_lbr(const struct input_open *open)
 static int cmd_report_find(const struct cmd_report *args, const struct input_open *open)
 {
 	const char *name = args->options.around;
-	int r = name ? report_find(open->profile, name) : 0;
+	int err = name ? report_find(open->profile, name) : 0;
 
-	if (r == -ENOENT)
+	if (err == -ENOENT)
 		input_no_function(open->profile, name);
-	else if (r < 0)
+	else if (err < 0)
 		message("out of memory");
-	return r == -ENOENT ? CMD_NO_SAMPLES : r < 0 ? CMD_FAILED : CMD_DONE;
+	return err == -ENOENT ? CMD_NO_SAMPLES : err < 0 ? CMD_FAILED : CMD_DONE;
 }
 
 static int cmd_report_write(const struct cmd_report *args, const struct input_open *open)
 {
 	struct output output;
-	int r, status = output_begin_paged(args->show.output,
-					   args->is_json ? NULL : args->show.terminal.pager,
-					   &output);
+	int err, status = output_begin_paged(args->show.output,
+					     args->is_json ? NULL : args->show.terminal.pager,
+					     &output);
 
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_json)
-		r = report_write_json(open->profile, &args->options, output.file);
+		err = report_write_json(open->profile, &args->options, output.file);
 	else
-		r = report_write_text(open->profile, &args->options, output.file);
-	return output_end(&output, r);
+		err = report_write_text(open->profile, &args->options, output.file);
+	return output_end(&output, err);
 }
 
 static int cmd_report_run(void *arg, const struct input_open *open)

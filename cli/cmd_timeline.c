@@ -85,26 +85,27 @@ static int cmd_timeline_write(const struct cmd_timeline *args, const struct inpu
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int r, status = output_begin_paged(
-		       args->show.output, args->is_svg ? NULL : args->show.terminal.pager, &output);
+	int err, status = output_begin_paged(args->show.output,
+					     args->is_svg ? NULL : args->show.terminal.pager,
+					     &output);
 
 	if (status != CMD_DONE)
 		return status;
 	if (args->is_svg)
-		r = timeline_write_svg(chronicle, open->profile, output.file);
+		err = timeline_write_svg(chronicle, open->profile, output.file);
 	else
-		r = timeline_write_text(chronicle, open->profile, &options, output.file);
-	return output_end(&output, r);
+		err = timeline_write_text(chronicle, open->profile, &options, output.file);
+	return output_end(&output, err);
 }
 
 static int cmd_timeline_run(void *arg, const struct input_open *open)
 {
 	const struct cmd_timeline *args = arg;
 	struct timeline *chronicle = NULL;
-	int status, r = timeline_new(open->profile, &args->options, &chronicle);
+	int status, err = timeline_new(open->profile, &args->options, &chronicle);
 
-	if (r < 0) {
-		message("cannot make the timeline: %s", strerror(-r));
+	if (err < 0) {
+		message("cannot make the timeline: %s", strerror(-err));
 		return CMD_FAILED;
 	}
 	status = cmd_timeline_write(args, open, chronicle);

@@ -108,10 +108,10 @@ static void top_move(struct top *top, int64_t to)
 static int top_update(struct top *top)
 {
 	struct top_state *s = &top->state;
-	int r = top_model_rows(top->model, s->view, s->sort, &top->rows, &top->n_rows);
+	int err = top_model_rows(top->model, s->view, s->sort, &top->rows, &top->n_rows);
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	for (uint32_t i = 0; s->cursor && i < top->n_rows; i++) {
 		if (top->rows[i].key == s->cursor) {
 			/* At the top of the list it stays there, to show what is largest now. */
@@ -124,9 +124,9 @@ static int top_update(struct top *top)
 }
 
 /* A store without a recording has one soon: stackd is just beginning. */
-static bool top_is_early(const struct top *top, int r)
+static bool top_is_early(const struct top *top, int err)
 {
-	return r == -ENODATA && !top->input.recording;
+	return err == -ENODATA && !top->input.recording;
 }
 
 static int top_look(struct top *top)
@@ -134,20 +134,20 @@ static int top_look(struct top *top)
 	struct top_state *s = &top->state;
 	double start = top_now();
 	char *error = NULL;
-	int r;
+	int err;
 
 	top_model_set_window(top->model, s->window);
 	top_model_set_pid(top->model, s->pid);
-	r = top_model_refresh(top->model, &error);
+	err = top_model_refresh(top->model, &error);
 	s->error[0] = '\0';
-	if (r < 0 && !top_is_early(top, r))
-		snprintf(s->error, sizeof(s->error), "%s", error ? error : strerror(-r));
+	if (err < 0 && !top_is_early(top, err))
+		snprintf(s->error, sizeof(s->error), "%s", error ? error : strerror(-err));
 	free(error);
-	if (r == -ENOMEM)
-		return r;
-	r = top_update(top);
+	if (err == -ENOMEM)
+		return err;
+	err = top_update(top);
 	s->cost = top_now() - start;
-	return r;
+	return err;
 }
 
 /* --- keys ----------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static int top_enter(struct top *top)
 	struct top_state *s = &top->state;
 	const struct top_row *row = top->n_rows ? &top->rows[s->at] : NULL;
 	uint64_t key;
-	int r;
+	int err;
 
 	if (!row)
 		return 0;
@@ -174,8 +174,8 @@ static int top_enter(struct top *top)
 	switch (s->view) {
 	case TOP_FUNCTIONS:
 		key = top_model_callers_key(key);
-		r = top_model_open(top->model, key, true);
-		return r < 0 ? r : top_show(top, TOP_CALLERS, key);
+		err = top_model_open(top->model, key, true);
+		return err < 0 ? err : top_show(top, TOP_CALLERS, key);
 	case TOP_PROCESSES:
 		s->pid = row->pid;
 		s->pid_row = key;
@@ -185,8 +185,8 @@ static int top_enter(struct top *top)
 		s->cursor = 0;
 		return top_look(top);
 	default:
-		r = row->has_more ? top_model_open(top->model, key, !row->is_open) : 0;
-		return r < 0 ? r : top_update(top);
+		err = row->has_more ? top_model_open(top->model, key, !row->is_open) : 0;
+		return err < 0 ? err : top_update(top);
 	}
 }
 
@@ -200,9 +200,9 @@ static int top_close(struct top *top)
 	if (!row || s->view == TOP_FUNCTIONS || s->view == TOP_PROCESSES)
 		return 0;
 	if (row->is_open) {
-		int r = top_model_open(top->model, row->key, false);
+		int err = top_model_open(top->model, row->key, false);
 
-		return r < 0 ? r : top_update(top);
+		return err < 0 ? err : top_update(top);
 	}
 	while (at > 0 && top->rows[at].level >= row->level)
 		at--;
@@ -346,16 +346,16 @@ static void top_draw(const struct top *top)
 static int top_loop(struct top *top)
 {
 	double due = top_now();
-	int r = 0;
+	int err = 0;
 
-	while (r == 0 && !top->is_done && !top_signal) {
+	while (err == 0 && !top->is_done && !top_signal) {
 		double left = due - top_now();
 		int key;
 
 		if (left <= 0 && !top->state.is_paused) {
 			double rest = top->state.interval;
 
-			r = top_look(top);
+			err = top_look(top);
 			if (rest < top->state.cost / TOP_MOST_LOAD)
 				rest = top->state.cost / TOP_MOST_LOAD;
 			due = top_now() + rest;
@@ -364,34 +364,34 @@ static int top_loop(struct top *top)
 		top_draw(top);
 		key = top_screen_key(top->state.is_paused ? 1000 : (int)(left * 1e3) + 1);
 		if (key >= 0)
-			r = top_key(top, key);
+			err = top_key(top, key);
 	}
-	return r;
+	return err;
 }
 
 /* A store that cannot be read at all is said before the screen is taken. */
 static int top_first_look(struct top *top)
 {
 	char *error = NULL, *path = input_path(&top->input);
-	int r, status = CMD_DONE;
+	int err, status = CMD_DONE;
 
 	if (!path) {
 		message("out of memory");
 		return CMD_FAILED;
 	}
 	top_model_set_window(top->model, top->state.window);
-	r = top_model_refresh(top->model, &error);
-	if (top_is_early(top, r))
+	err = top_model_refresh(top->model, &error);
+	if (top_is_early(top, err))
 		free(error);
-	else if (r < 0)
-		status = input_explain(&top->input, path, r, error);
+	else if (err < 0)
+		status = input_explain(&top->input, path, err, error);
 	free(path);
 	return status;
 }
 
 static int top_run(struct top *top)
 {
-	int r, status = top_first_look(top);
+	int err, status = top_first_look(top);
 
 	if (status != CMD_DONE)
 		return status;
@@ -402,11 +402,11 @@ static int top_run(struct top *top)
 		return CMD_USAGE;
 	}
 	top_watch_signals();
-	r = top_loop(top);
+	err = top_loop(top);
 	top_screen_end();
-	if (r < 0)
-		message("%s", strerror(-r));
-	return r < 0 ? CMD_FAILED : CMD_DONE;
+	if (err < 0)
+		message("%s", strerror(-err));
+	return err < 0 ? CMD_FAILED : CMD_DONE;
 }
 
 int cmd_top(int argc, char **argv)

@@ -91,42 +91,42 @@ static int decode_model_sections(struct decode_load *load, const char *path,
 {
 	struct plugin_sections sections;
 	struct plugin_sections_fault fault;
-	int r = plugin_sections_read(file, &sections, &fault);
+	int err = plugin_sections_read(file, &sections, &fault);
 
-	if (r == 0) {
-		r = plugin_model_take(load->model, &sections);
+	if (err == 0) {
+		err = plugin_model_take(load->model, &sections);
 		plugin_sections_release(&sections);
 	}
-	if (r == -EBADMSG)
+	if (err == -EBADMSG)
 		message("%s: its section %s is damaged at offset 0x%" PRIx64 ": %s", path,
 			fault.section, fault.offset, fault.what);
-	return r;
+	return err;
 }
 
 /* Takes the file for its code, or frees it. 0 or as code_model_take(). */
 static int decode_model_code(struct decode_load *load, const char *path, struct elf_file *file)
 {
-	int r = code_model_take(load->code, file, path);
+	int err = code_model_take(load->code, file, path);
 
-	load->has_code |= r == 0;
-	if (r)
+	load->has_code |= err == 0;
+	if (err)
 		elf_file_free(file);
-	return r;
+	return err;
 }
 
-static int decode_model_status(const char *path, int r, bool told)
+static int decode_model_status(const char *path, int err, bool told)
 {
-	if (r == -ENODATA)
+	if (err == -ENODATA)
 		message("%s has no functions that are known: no section .btloc, no unwind "
 			"information, no symbols",
 			path);
-	else if (r == -EBADMSG && !told)
+	else if (err == -EBADMSG && !told)
 		message("%s is cut short: its section headers are missing", path);
-	else if (r < 0 && !told)
-		message("cannot read %s: %s", path, strerror(-r));
-	if (r == 0)
+	else if (err < 0 && !told)
+		message("cannot read %s: %s", path, strerror(-err));
+	if (err == 0)
 		return CMD_DONE;
-	return r == -ENODATA || r == -EBADMSG || r == -E2BIG ? CMD_USAGE : CMD_FAILED;
+	return err == -ENODATA || err == -EBADMSG || err == -E2BIG ? CMD_USAGE : CMD_FAILED;
 }
 
 /* Takes the file, or frees it; `given`: by the user, else it is a library. */
@@ -136,33 +136,33 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 	struct decode_namer namer = {load, path};
 	bool with_sections = given ? !load->from->places : !load->has_places;
 	bool told = false;
-	int r = 0;
+	int err = 0;
 
 	if (!load->from->is_alone)
-		r = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, library, &namer);
-	if (r == 0) {
-		r = with_sections ? decode_model_sections(load, path, file) : -ENODATA;
-		told = r == -EBADMSG;
+		err = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, library, &namer);
+	if (err == 0) {
+		err = with_sections ? decode_model_sections(load, path, file) : -ENODATA;
+		told = err == -EBADMSG;
 	}
-	if (r == -ENODATA && (given || load->has_places))
+	if (err == -ENODATA && (given || load->has_places))
 		return decode_model_status(path, decode_model_code(load, path, file), false);
 	elf_file_free(file);
 	/* A library that keeps no tags has no part in tags of a program that does. */
-	return r == -ENODATA ? CMD_DONE : decode_model_status(path, r, told);
+	return err == -ENODATA ? CMD_DONE : decode_model_status(path, err, told);
 }
 
 static int decode_model_read(struct decode_load *load, const char *path, bool given)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 	struct elf_file *file;
 
-	r = fd < 0 ? -ENOEXEC : elf_file_open(fd, &file);
+	err = fd < 0 ? -ENOEXEC : elf_file_open(fd, &file);
 	if (fd >= 0)
 		close(fd);
-	if (r == 0)
+	if (err == 0)
 		return decode_model_file(load, path, file, given);
-	if (r != -ENOEXEC || !given) {
-		message("cannot read %s: %s", path, strerror(-r));
+	if (err != -ENOEXEC || !given) {
+		message("cannot read %s: %s", path, strerror(-err));
 		return given ? CMD_FAILED : CMD_USAGE;
 	}
 	load->has_observed = true;
@@ -216,21 +216,21 @@ static int decode_model_calls(const struct decode_load *load, struct callgraph *
 static int seal(const struct decode_load *load, struct callgraph **ret_graph)
 {
 	struct callgraph *graph = NULL;
-	int r = plugin_model_graph(load->model, &graph);
+	int err = plugin_model_graph(load->model, &graph);
 
-	if (r == 0 && load->has_observed && decode_model_kind(load) == DECODE_PLACES)
-		r = observed_model_add(load->observed, graph);
-	if (r == 0)
-		r = decode_model_calls(load, graph);
-	if (r == 0)
-		r = callgraph_seal(graph);
-	if (r == 0) {
+	if (err == 0 && load->has_observed && decode_model_kind(load) == DECODE_PLACES)
+		err = observed_model_add(load->observed, graph);
+	if (err == 0)
+		err = decode_model_calls(load, graph);
+	if (err == 0)
+		err = callgraph_seal(graph);
+	if (err == 0) {
 		*ret_graph = graph;
 		return CMD_DONE;
 	}
 	callgraph_free(graph);
-	message("cannot make a call graph of the model: %s", strerror(-r));
-	return r == -E2BIG ? CMD_USAGE : CMD_FAILED;
+	message("cannot make a call graph of the model: %s", strerror(-err));
+	return err == -E2BIG ? CMD_USAGE : CMD_FAILED;
 }
 
 int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph,

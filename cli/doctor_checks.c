@@ -77,11 +77,11 @@ static int read_text(const char *root, const char *name, char *ret_text, size_t 
 static int read_number(const char *root, const char *name, long *ret_number)
 {
 	char text[64], *end;
-	int r = read_text(root, name, text, sizeof(text));
+	int err = read_text(root, name, text, sizeof(text));
 	long number;
 
-	if (r < 0)
-		return r;
+	if (err < 0)
+		return err;
 	number = strtol(text, &end, 10);
 	if (end == text)
 		return -EINVAL;
@@ -95,25 +95,25 @@ static int read_field(const char *root, const char *name, const char *key, char 
 {
 	char path[512], *line = NULL;
 	size_t cap = 0;
-	int r = -ENOENT;
+	int err = -ENOENT;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
-	while (r == -ENOENT && getline(&line, &cap, file) > 0) {
+	while (err == -ENOENT && getline(&line, &cap, file) > 0) {
 		char *colon = strchr(line, ':');
 
 		if (strncmp(line, key, strlen(key)) != 0 || !colon)
 			continue;
 		snprintf(ret_value, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
 		ret_value[strcspn(ret_value, "\n")] = '\0';
-		r = 0;
+		err = 0;
 	}
 	free(line);
 	fclose(file);
-	return r;
+	return err;
 }
 
 /* Whether this process may load BPF programs and open events of others. */
@@ -184,22 +184,22 @@ static void check_kernel_btf(machine *m, finding *f)
 
 static void check_kernel_bpf(machine *m, finding *f)
 {
-	int r;
+	int probed;
 
 	if (!has_rights(m)) {
 		found(f, DOCTOR_OK, "not tried: this user may not load BPF programs");
 		return;
 	}
 	libbpf_set_print(NULL);
-	r = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL);
-	if (r == 1)
-		r = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL);
-	if (r == 1) {
+	probed = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL);
+	if (probed == 1)
+		probed = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL);
+	if (probed == 1) {
 		found(f, DOCTOR_OK, "perf_event programs and ring buffers can be made");
 		return;
 	}
 	found(f, DOCTOR_FAIL, "a BPF program of type perf_event cannot be loaded%s%s",
-	      r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+	      probed < 0 ? ": " : "", probed < 0 ? strerror(-probed) : "");
 	remedy(f,
 	       "boot a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y; in a container, "
 	       "allow bpf() (--cap-add BPF --cap-add PERFMON)");
@@ -223,10 +223,10 @@ static void check_kallsyms(machine *m, finding *f)
 {
 	char line[256] = "";
 	long restrict_level = 0;
-	int r = read_text(m->proc_root, "kallsyms", line, sizeof(line));
+	int err = read_text(m->proc_root, "kallsyms", line, sizeof(line));
 
 	read_number(m->proc_root, "sys/kernel/kptr_restrict", &restrict_level);
-	if (r < 0 || !line[0]) {
+	if (err < 0 || !line[0]) {
 		found(f, DOCTOR_WARN, "there are no kernel symbols: kernel frames stay unnamed");
 		remedy(f, "boot a kernel with CONFIG_KALLSYMS=y");
 	} else if (strtoull(line, NULL, 16)) {
@@ -279,15 +279,15 @@ static void check_perf_paranoid(machine *m, finding *f)
 
 static void check_perf_event(machine *m, finding *f)
 {
-	int r = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0);
+	int err = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0);
 
-	if (r == 0) {
+	if (err == 0) {
 		found(f, DOCTOR_OK, "the event cpu-clock can be opened");
-	} else if ((r == -EACCES || r == -EPERM) && !has_rights(m)) {
+	} else if ((err == -EACCES || err == -EPERM) && !has_rights(m)) {
 		found(f, DOCTOR_OK, "not tried: this user may not open events");
 	} else {
-		found(f, DOCTOR_FAIL, "the event cpu-clock cannot be opened: %s", strerror(-r));
-		remedy(f, r == -ENOSYS
+		found(f, DOCTOR_FAIL, "the event cpu-clock cannot be opened: %s", strerror(-err));
+		remedy(f, err == -ENOSYS
 				  ? "boot a kernel with CONFIG_PERF_EVENTS=y"
 				  : "in a container, allow perf_event_open() (--cap-add PERFMON)");
 	}
@@ -295,17 +295,17 @@ static void check_perf_event(machine *m, finding *f)
 
 static void check_pmu_cycles(machine *m, finding *f)
 {
-	int r = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0);
+	int err = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0);
 
-	if (r == 0) {
+	if (err == 0) {
 		found(f, DOCTOR_OK, "the processor counts cycles");
-	} else if ((r == -EACCES || r == -EPERM) && !has_rights(m)) {
+	} else if ((err == -EACCES || err == -EPERM) && !has_rights(m)) {
 		found(f, DOCTOR_OK, "not tried: this user may not open events");
 	} else {
 		found(f, DOCTOR_WARN,
 		      "no hardware cycles here (%s), as in most virtual machines: "
 		      "stackd samples by cpu-clock instead",
-		      strerror(-r));
+		      strerror(-err));
 		remedy(f, "give the virtual machine a PMU (qemu: -cpu host,pmu=on), or do without");
 	}
 }
@@ -395,9 +395,9 @@ static void check_debuginfo(machine *m, finding *f)
 	}
 }
 
-static void found_store(const char *path, int r, size_t n, const char *error, finding *f)
+static void found_store(const char *path, int err, size_t n, const char *error, finding *f)
 {
-	switch (r) {
+	switch (err) {
 	case 0:
 		found(f, DOCTOR_OK, "%s: %zu recordings, store version %d", path, n, STORE_VERSION);
 		break;
@@ -417,7 +417,8 @@ static void found_store(const char *path, int r, size_t n, const char *error, fi
 		remedy(f, "sudo stackctl, or set STACKD_STORE to a store of your own");
 		break;
 	default:
-		found(f, DOCTOR_WARN, "%s cannot be used: %s", path, error ? error : strerror(-r));
+		found(f, DOCTOR_WARN, "%s cannot be used: %s", path,
+		      error ? error : strerror(-err));
 		remedy(f,
 		       "move the file away, or write elsewhere: stackd -o FILE, stackctl -i FILE");
 		break;
@@ -429,16 +430,16 @@ static void check_store(machine *m, finding *f)
 	struct store_recording *recordings = NULL;
 	char *error = NULL, *path = store_path_default();
 	size_t n = 0;
-	int r;
+	int err;
 
 	(void)m;
 	if (!path) {
 		found(f, DOCTOR_WARN, "out of memory");
 		return;
 	}
-	r = store_list_recordings(path, &recordings, &n, &error);
-	found_store(path, r, n, error, f);
-	if (r == 0)
+	err = store_list_recordings(path, &recordings, &n, &error);
+	found_store(path, err, n, error, f);
+	if (err == 0)
 		store_recordings_free(recordings, n);
 	free(error);
 	free(path);

@@ -340,12 +340,12 @@ static void nothing_left(const struct input *input, const char *path, int64_t id
 static int sum_up(const struct input *input, const char *path, struct input_open *open)
 {
 	const struct store_tables *t = store_reader_tables(open->reader);
-	int r = profile_new(open->reader, &input->filter, &open->profile);
+	int err = profile_new(open->reader, &input->filter, &open->profile);
 
-	if (r == 0)
+	if (err == 0)
 		return CMD_DONE;
-	if (r != -ENODATA)
-		return input_explain(input, path, r, NULL);
+	if (err != -ENODATA)
+		return input_explain(input, path, err, NULL);
 	if (t->recording.samples)
 		nothing_left(input, path, t->recording.id, open->profile);
 	else
@@ -417,35 +417,35 @@ static bool wants_names(const struct input *input)
 /* Finds the names that a recording has not yet. */
 static int find_names(const struct input *input, struct input_open *open)
 {
-	int r;
+	int err;
 
 	if (store_reader_tables(open->reader)->recording.finished || !wants_names(input))
 		return 0;
-	r = input_late_names(&open->late);
-	if (r == 0)
-		r = late_names_find(open->late, open->reader, INPUT_NAMES_NS);
-	if (r == 0 && late_names_left(open->late))
+	err = input_late_names(&open->late);
+	if (err == 0)
+		err = late_names_find(open->late, open->reader, INPUT_NAMES_NS);
+	if (err == 0 && late_names_left(open->late))
 		message("there was no time to find the names of %u places in code: they are shown "
 			"as object+offset",
 			late_names_left(open->late));
-	return r;
+	return err;
 }
 
 int input_open(const struct input *input, struct input_open *ret_open)
 {
 	struct input_open open = {0};
 	char *error = NULL, *path = input_path(input);
-	int r, status;
+	int err, status;
 
 	if (!path) {
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	r = store_reader_open(path, input->recording, &open.reader, &error);
-	if (r == 0)
-		r = find_names(input, &open);
-	if (r < 0)
-		status = input_explain(input, path, r, error);
+	err = store_reader_open(path, input->recording, &open.reader, &error);
+	if (err == 0)
+		err = find_names(input, &open);
+	if (err < 0)
+		status = input_explain(input, path, err, error);
 	else
 		status = sum_up(input, path, &open);
 	free(path);

@@ -73,11 +73,11 @@ static int open_temp(struct output *output)
 	}
 	fd = mkstemp(output->temp);
 	if (fd < 0) {
-		int r = -errno;
+		int err = -errno;
 
 		free(output->temp);
 		output->temp = NULL;
-		return r;
+		return err;
 	}
 	watch_signals(output->temp);
 	fchmod(fd, 0666 & ~mask);
@@ -158,7 +158,7 @@ int output_begin(const char *path, struct output *ret_output)
 {
 	struct output output = {0};
 	struct stat st;
-	int r = 0;
+	int err = 0;
 
 	/* What reads a pipe may be slow on purpose, and may have the terminal: a pager. */
 	if ((!path || strcmp(path, "-") == 0) && !is_file(STDOUT_FILENO))
@@ -178,23 +178,23 @@ int output_begin(const char *path, struct output *ret_output)
 	if (stat(output.path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		output.file = S_ISDIR(st.st_mode) ? NULL : fopen(output.path, "w");
 		if (!output.file)
-			r = S_ISDIR(st.st_mode) ? -EISDIR : -errno;
+			err = S_ISDIR(st.st_mode) ? -EISDIR : -errno;
 	} else {
-		r = open_temp(&output);
+		err = open_temp(&output);
 	}
-	if (r < 0)
-		return fail(&output, path, -r);
+	if (err < 0)
+		return fail(&output, path, -err);
 	*ret_output = output;
 	return CMD_DONE;
 }
 
-int output_end(struct output *output, int r)
+int output_end(struct output *output, int err)
 {
-	int error_number = r == -EIO && errno ? errno : -r;
+	int error_number = err == -EIO && errno ? errno : -err;
 	const char *path = output->path ? output->path : "standard output";
 
 	terminal_progress_end();
-	if (output->pager && (r == 0 || error_number == EPIPE))
+	if (output->pager && (err == 0 || error_number == EPIPE))
 		return end_pager(output);
 	errno = 0;
 	if (ferror(output->file) && !error_number)

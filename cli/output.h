@@ -24,8 +24,8 @@ int output_begin(const char *path, struct output *ret_output);
  * cannot be run is not missed. */
 int output_begin_paged(const char *path, const char *pager, struct output *ret_output);
 
-/* Ends what output_begin() began. `r` is what the writing said: 0 or negative errno, with errno
- * as it left it. A cmd_status; a message has been given if it is not CMD_DONE. */
-int output_end(struct output *output, int r);
+/* Ends what output_begin() began. `err` is the result of the writing: 0 or negative errno, with
+ * errno as it left it. A cmd_status; a message has been given if it is not CMD_DONE. */
+int output_end(struct output *output, int err);
 
 #endif

@@ -37,13 +37,13 @@ static bool tag_input_is_store(FILE *in)
 static int tag_input_read(const struct tag_input *input, struct tagset *set, FILE *in)
 {
 	char *error = NULL;
-	int r = tagset_read(set, in, input->side, &error);
+	int err = tagset_read(set, in, input->side, &error);
 
-	if (r == 0)
+	if (err == 0)
 		return CMD_DONE;
-	message("cannot read %s: %s", input->name, error ? error : strerror(-r));
+	message("cannot read %s: %s", input->name, error ? error : strerror(-err));
 	free(error);
-	return r == -ENOMEM || r == -EIO || r == -EOVERFLOW ? CMD_FAILED : CMD_USAGE;
+	return err == -ENOMEM || err == -EIO || err == -EOVERFLOW ? CMD_FAILED : CMD_USAGE;
 }
 
 /* An export of an opened recording, in memory. */
@@ -52,16 +52,16 @@ static int export(const struct tag_input *input, struct tagset *set, struct prof
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size), *in;
-	int r = out ? export_tags(profile, out) : -ENOMEM, status = CMD_FAILED;
+	int err = out ? export_tags(profile, out) : -ENOMEM, status = CMD_FAILED;
 
-	if (out && fclose(out) != 0 && r == 0)
-		r = -ENOMEM;
-	in = r == 0 ? fmemopen(text, size, "r") : NULL;
+	if (out && fclose(out) != 0 && err == 0)
+		err = -ENOMEM;
+	in = err == 0 ? fmemopen(text, size, "r") : NULL;
 	if (in) {
 		status = tag_input_read(input, set, in);
 		fclose(in);
 	} else {
-		message("cannot read %s: %s", input->name, strerror(r < 0 ? -r : ENOMEM));
+		message("cannot read %s: %s", input->name, strerror(err < 0 ? -err : ENOMEM));
 	}
 	free(text);
 	return status;
@@ -85,10 +85,10 @@ static int tag_input_all(const struct tag_input *input, struct tagset *set)
 	struct store_recording *recordings;
 	size_t n;
 	char *error = NULL;
-	int r = store_list_recordings(input->path, &recordings, &n, &error), status = CMD_DONE;
+	int err = store_list_recordings(input->path, &recordings, &n, &error), status = CMD_DONE;
 
-	if (r < 0)
-		return input_explain(&options, input->path, r, error);
+	if (err < 0)
+		return input_explain(&options, input->path, err, error);
 	for (size_t i = 0; status == CMD_DONE && i < n; i++)
 		if (recordings[i].samples)
 			status = tag_input_recording(input, set, recordings[i].id);

@@ -123,27 +123,27 @@ int top_model_refresh(struct top_model *m, char **ret_error)
 {
 	char *path = input_path(m->input);
 	struct top_model next = *m;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	next.reader = NULL;
 	next.profile = NULL;
 	if (path)
-		r = store_reader_open(path, m->input->recording, &next.reader, ret_error);
+		err = store_reader_open(path, m->input->recording, &next.reader, ret_error);
 	free(path);
-	if (r == 0)
-		r = late_names_find(m->late, next.reader, TOP_NAMES_NS);
-	if (r < 0) {
+	if (err == 0)
+		err = late_names_find(m->late, next.reader, TOP_NAMES_NS);
+	if (err < 0) {
 		store_reader_close(next.reader);
-		return r;
+		return err;
 	}
 	next.filter = model_filter(m, &store_reader_tables(next.reader)->recording);
 	model_drop(m);
 	m->filter = next.filter;
 	m->reader = next.reader;
-	r = profile_new(m->reader, &m->filter, &m->profile);
-	if (r < 0 && r != -ENODATA)
+	err = profile_new(m->reader, &m->filter, &m->profile);
+	if (err < 0 && err != -ENODATA)
 		model_drop(m);
-	return r == -ENODATA ? 0 : r;
+	return err == -ENODATA ? 0 : err;
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
@@ -166,81 +166,81 @@ uint64_t top_model_callers_key(uint64_t function_key)
 
 static int model_add(struct top_model *m, const struct top_row *row)
 {
-	int r = VEC_RESERVE(&m->rows, 1);
+	int err = VEC_RESERVE(&m->rows, 1);
 
-	if (r == 0)
+	if (err == 0)
 		m->rows.items[m->rows.count++] = *row;
-	return r;
+	return err;
 }
 
 static int model_make_tree(struct top_model *m)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(m->profile, &n);
-	int r;
+	int err;
 
 	if (m->tree)
 		return 0;
-	r = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->tree);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = calltree_add(m->tree, &entries[i]);
-	if (r == 0)
+	err = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->tree);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = calltree_add(m->tree, &entries[i]);
+	if (err == 0)
 		calltree_sum(m->tree);
-	return r;
+	return err;
 }
 
 static int model_make_callers(struct top_model *m)
 {
 	struct calltree_limits limits = {TOP_LEAST * 100, TOP_LEVELS, TOP_NODES};
 	bool is_cut;
-	int r = 0;
+	int err = 0;
 
 	if (m->callers)
 		return 0;
-	r = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->callers);
-	return r == 0 ? calltree_invert(m->tree, &limits, m->callers, &is_cut) : r;
+	err = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->callers);
+	return err == 0 ? calltree_invert(m->tree, &limits, m->callers, &is_cut) : err;
 }
 
 static int model_functions(struct top_model *m)
 {
 	struct flat flat;
-	int r = flat_make(m->profile, m->tree, &flat);
+	int err = flat_make(m->profile, m->tree, &flat);
 
-	for (uint32_t i = 0; r == 0 && i < flat.n; i++) {
+	for (uint32_t i = 0; err == 0 && i < flat.n; i++) {
 		const struct profile_symbol *s = profile_symbol_at(m->profile, flat.rows[i].symbol);
 
-		r = model_add(m, &(struct top_row){.key = model_key(0, s),
-						   .total = flat.rows[i].total,
-						   .self = flat.rows[i].self,
-						   .name = s->name,
-						   .object = s->object});
+		err = model_add(m, &(struct top_row){.key = model_key(0, s),
+						     .total = flat.rows[i].total,
+						     .self = flat.rows[i].self,
+						     .name = s->name,
+						     .object = s->object});
 	}
-	if (r == 0)
+	if (err == 0)
 		flat_free(&flat);
-	return r;
+	return err;
 }
 
 static int model_processes(struct top_model *m)
 {
 	const struct store_tables *t = profile_tables(m->profile);
 	struct groups groups;
-	int r = groups_by_process(m->profile, &groups);
+	int err = groups_by_process(m->profile, &groups);
 
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; r == 0 && i < groups.n_ranking; i++) {
+	if (err < 0)
+		return err;
+	for (uint32_t i = 0; err == 0 && i < groups.n_ranking; i++) {
 		const struct store_process *p = &t->processes[groups.ranking[i]];
 		uint64_t samples = groups.samples[groups.ranking[i]];
 
-		r = model_add(m, &(struct top_row){.key = (uint64_t)p->number + 1,
-						   .total = samples,
-						   .self = samples,
-						   .name = p->comm ? p->comm : "?",
-						   .object = p->exe ? p->exe : "",
-						   .pid = p->pid});
+		err = model_add(m, &(struct top_row){.key = (uint64_t)p->number + 1,
+						     .total = samples,
+						     .self = samples,
+						     .name = p->comm ? p->comm : "?",
+						     .object = p->exe ? p->exe : "",
+						     .pid = p->pid});
 	}
 	groups_free(&groups);
-	return r;
+	return err;
 }
 
 static bool model_is_open(const struct top_model *m, uint64_t key, uint64_t samples, uint64_t all)
@@ -280,20 +280,20 @@ static int model_push(struct top_model *m, const struct model_order *order, uint
 {
 	size_t from = m->children.count;
 	uint64_t all = order->nodes[0].samples;
-	int r = 0;
+	int err = 0;
 
-	for (uint32_t at = order->nodes[node].first_child; r == 0 && at != CALLTREE_NONE;
+	for (uint32_t at = order->nodes[node].first_child; err == 0 && at != CALLTREE_NONE;
 	     at = order->nodes[at].next_sibling) {
 		if ((double)order->nodes[at].samples < TOP_LEAST * (double)all)
 			continue;
-		r = VEC_RESERVE(&m->children, 1);
-		if (r == 0)
+		err = VEC_RESERVE(&m->children, 1);
+		if (err == 0)
 			m->children.items[m->children.count++] = at;
 	}
-	if (r == 0 && m->children.count - from > 1)
+	if (err == 0 && m->children.count - from > 1)
 		qsort_r(m->children.items + from, m->children.count - from, sizeof(uint32_t),
 			model_compare_nodes, (void *)order);
-	return r;
+	return err;
 }
 
 /* The rows of a tree, depth first. `keys` and `levels` have room for a number for each node. */
@@ -302,13 +302,13 @@ static int model_tree_rows(struct top_model *m, const struct calltree *tree, boo
 {
 	struct model_order order = {.tree = tree};
 	uint32_t n;
-	int r;
+	int err;
 
 	order.nodes = calltree_nodes(tree, &n);
 	keys[0] = is_callers ? 0 : 1;
 	m->children.count = 0;
-	r = model_push(m, &order, 0);
-	while (r == 0 && m->children.count) {
+	err = model_push(m, &order, 0);
+	while (err == 0 && m->children.count) {
 		uint32_t at = m->children.items[--m->children.count];
 		const struct calltree_node *node = &order.nodes[at];
 		const struct profile_symbol *s = calltree_symbol(tree, at);
@@ -324,32 +324,32 @@ static int model_tree_rows(struct top_model *m, const struct calltree *tree, boo
 			keys[at] = top_model_callers_key(keys[at]);
 		row.key = keys[at];
 		row.level = levels[at] = node->parent ? levels[node->parent] + 1 : 0;
-		r = model_push(m, &order, at);
+		err = model_push(m, &order, at);
 		row.has_more = m->children.count > pushed;
 		row.is_open = row.has_more &&
 			      model_is_open(m, row.key, node->samples, order.nodes[0].samples);
 		if (!row.is_open)
 			m->children.count = pushed;
-		if (r == 0)
-			r = model_add(m, &row);
+		if (err == 0)
+			err = model_add(m, &row);
 	}
-	return r;
+	return err;
 }
 
 static int model_tree(struct top_model *m, const struct calltree *tree, bool is_callers)
 {
 	uint32_t n, *levels;
 	uint64_t *keys;
-	int r = -ENOMEM;
+	int err = -ENOMEM;
 
 	calltree_nodes(tree, &n);
 	keys = calloc(n, sizeof(*keys));
 	levels = calloc(n, sizeof(*levels));
 	if (keys && levels)
-		r = model_tree_rows(m, tree, is_callers, keys, levels);
+		err = model_tree_rows(m, tree, is_callers, keys, levels);
 	free(keys);
 	free(levels);
-	return r;
+	return err;
 }
 
 static int model_compare_rows(const void *a, const void *b, void *arg)
@@ -369,20 +369,20 @@ static int model_compare_rows(const void *a, const void *b, void *arg)
 int top_model_rows(struct top_model *m, enum top_view view, enum top_sort sort,
 		   const struct top_row **ret_rows, uint32_t *ret_count)
 {
-	int r = 0;
+	int err = 0;
 
 	m->rows.count = 0;
 	if (m->profile)
-		r = model_make_tree(m);
-	if (r == 0 && m->profile && view == TOP_CALLERS)
-		r = model_make_callers(m);
-	if (r == 0 && m->profile)
-		r = view == TOP_FUNCTIONS   ? model_functions(m)
-		    : view == TOP_PROCESSES ? model_processes(m)
-		    : view == TOP_PATHS	    ? model_tree(m, m->tree, false)
-					    : model_tree(m, m->callers, true);
-	if (r < 0)
-		return r;
+		err = model_make_tree(m);
+	if (err == 0 && m->profile && view == TOP_CALLERS)
+		err = model_make_callers(m);
+	if (err == 0 && m->profile)
+		err = view == TOP_FUNCTIONS   ? model_functions(m)
+		      : view == TOP_PROCESSES ? model_processes(m)
+		      : view == TOP_PATHS     ? model_tree(m, m->tree, false)
+					      : model_tree(m, m->callers, true);
+	if (err < 0)
+		return err;
 	if ((view == TOP_FUNCTIONS || view == TOP_PROCESSES) && m->rows.count)
 		qsort_r(m->rows.items, m->rows.count, sizeof(*m->rows.items), model_compare_rows,
 			&sort);
