@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where in functions samples are; see annotate.h.
+ * Samples by location within functions; see annotate.h.
  *
  *   pass 1  self and total of all functions that meet the pattern; the largest are chosen
  *   pass 2  for each location the locations that it is of chosen functions: refs[]
@@ -19,7 +19,7 @@
 #include "base/int_map.h"
 #include "model/pattern.h"
 
-/* Samples of a function, a line or a place, and the last entry that was counted in `total`. */
+/* Samples of a function, a line or a location, and the last entry that was counted in `total`. */
 struct annotate_count {
 	uint64_t self, total, hit;
 	uint32_t stamp; /* entry + 1 */

@@ -5,8 +5,9 @@
  * A location is a file offset, and the file is known by its id: one of another build is not
  * disassembled, since its bytes mean something else. Zydis decodes, a library that the branch
  * records need as well; binutils' objdump through a pipe would have been the alternative: another
- * program at run time, whose text would have to be read back. What cannot be decoded is shown as
- * a byte. A function ends where the unwind information says, else a little after its last sample.
+ * program at run time, whose text would have to be read back. Bytes that
+ * cannot be decoded are shown as such. A function ends where the unwind information ends it, else a
+ * little after its last sample.
  */
 #include "report/annotate_code.h"
 
@@ -87,7 +88,7 @@ static const struct annotate_location *code_main_location(const struct annotate_
 	return best;
 }
 
-/* Where the function starts: as the store says of the here's outermost line. */
+/* Returns the start of the function: that of the outermost line at `here`; 0 if unknown. */
 static uint64_t code_start(const struct store_tables *t, const struct annotate_location *here)
 {
 	uint32_t first = t->line_first[here->location], n = t->line_first[here->location + 1];
@@ -357,7 +358,8 @@ static int source_slurp(const char *path, char **ret_text)
 	return !text && n < 0 ? -ENOMEM : 0;
 }
 
-/* Where the compiler found it, below the folder given, and in that folder by its name alone. */
+/* Looks for a source at the compiler's path, at that path below the given folder, and by its name
+ * in that folder. */
 static int source_find(const char *file, const struct annotate_code_options *options,
 		       char **ret_text)
 {

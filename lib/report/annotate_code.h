@@ -33,7 +33,7 @@ struct annotate_code_options {
 };
 
 /* Disassembles a function. If its file is not there or is another one, there are no instructions
- * and `problem` says why. The caller frees the result with annotate_code_free(). Returns 0 or
+ * and `problem` is the reason. The caller frees the result with annotate_code_free(). Returns 0 or
  * -ENOMEM. */
 int annotate_code_make(const struct profile *profile, const struct annotate_function *function,
 		       const struct annotate_code_options *options, struct annotate_code *ret_code);

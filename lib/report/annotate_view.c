@@ -3,9 +3,9 @@
  * Annotated functions as text or JSON; see annotate_view.h.
  *
  * Text has source on the left and the instructions of each line on its right, in the order of
- * their addresses: a line that the compiler spread over the function has all of them in one
- * place. Shown are the lines from the first to the last that the function's code or samples are
- * of. Instructions without a line come last.
+ * their addresses: a line that the compiler spread over the function has all of them
+ * together. The text spans the first to the last line that the function's code or samples belong
+ * to. Instructions without a line come last.
  *
  * JSON: {"schema":1, the members of the header, "functions":[{"name","object","self","total",
  * "problem": why there are no instructions, or "", "lines":[{"file","line","self","total"}],
@@ -101,7 +101,7 @@ static void view_span_line(struct view *v, uint32_t line)
 	v->last = line > v->last ? line : v->last;
 }
 
-/* Which lines are shown. */
+/* Determines the first and the last line to show. */
 static void view_span(struct view *v)
 {
 	for (uint32_t i = 0; i < v->function->n_lines; i++)
@@ -225,7 +225,7 @@ static uint32_t *view_chain(struct view *v)
 
 /* --- a function ----------------------------------------------------------------------------- */
 
-/* What stands in the columns. */
+/* Writes the heading of the columns. */
 static int view_columns(struct view *v)
 {
 	text_put_raw(&v->side,

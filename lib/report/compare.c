@@ -17,7 +17,7 @@ struct compare_truth {
 	uint32_t n_frames, n_left;
 };
 
-/* What stackd --depth knows of a thread. */
+/* The state that stackd --depth keeps for a thread; struct thread_state of bpf/prefix.bpf.h. */
 struct compare_thread {
 	uint32_t taken;	 /* samples so far */
 	uint32_t credit; /* for anchors */
@@ -62,8 +62,21 @@ static void release(struct compare_state *c)
 
 /* --- cutting -------------------------------------------------------------------------------- */
 
-/* Whether a segment of a thread ends where none did before, which `caller` stands for: the first
- * frame that it lacks. */
+/*
+ * Whether a segment of a thread ends at a location where none did before, and the thread has the
+ * credit for an anchor. `caller` is the first frame that the segment lacks.
+ *
+ * This repeats segment_is_news() of bpf/segment.bpf.h and shares its constants (stackd_abi.h),
+ * which are those of a token bucket. A segment with a known end adds one token, an anchor takes
+ * PRICE:
+ *
+ *   anchors <= (CREDIT + segments) / (PRICE + 1)
+ *
+ * PRICE = 8: in the long run anchors are at most one sample in nine (11 %), which bounds the cost
+ * of any program; one whose stacks never repeat earns none. Measured shares: python3 10 %, sqlite3
+ * 4.7 %, most others near 0, all below the bound. CREDIT = 64, eight times PRICE: a thread that
+ * starts, or that enters another phase, can have eight anchors in a row.
+ */
 static bool is_new(struct compare_thread *t, const struct align_frame *caller)
 {
 	uint64_t hash = hash_mix64((uint64_t)caller->id << 32 | caller->height) | 1;
@@ -80,7 +93,7 @@ static bool is_new(struct compare_thread *t, const struct align_frame *caller)
 	return true;
 }
 
-/* Whether a thread's last sample is one that stackd walks whole (bpf/segment.bpf.h). */
+/* Whether stackd walks a thread's last sample to the entry (bpf/segment.bpf.h). */
 static int is_anchor(struct compare_thread *t, const struct align_frame *caller)
 {
 	uint32_t n = t->taken;
@@ -119,7 +132,7 @@ static int compare_note(void *arg, const struct store_sample *sample)
 	return 0;
 }
 
-/* Adds a path, which the caller has checked to be whole, to the truth and to the alignment. */
+/* Adds a path, which the caller has checked to be complete, to the truth and to the alignment. */
 static int enter(struct compare_state *c, const struct store_sample *s,
 		 const struct align_frame *path, uint32_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes of comparing an alignment with the truth, as text and JSON; see compare.h. */
+/* Writes the comparison of an alignment with the truth as text and JSON; see compare.h. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -20,18 +20,18 @@ static void put_counts(struct buf *b, const struct compare *c)
 {
 	const struct compare_options *o = &c->options;
 
-	text_printf(b, "\nwhole paths, %u %% of them cut to %u+1 frames%s%s\n", o->percent,
+	text_printf(b, "\ncomplete paths, %u %% of them cut to %u+1 frames%s%s\n", o->percent,
 		    o->frames - 1,
 		    o->percent == 100 && !o->no_anchors ? ", but for the anchors of --depth" : "",
 		    o->no_heights ? "; heights not used" : "");
 	put_count(b, "samples", c->samples, c->samples);
-	put_count(b, "  whole after alignment", c->complete, c->samples);
+	put_count(b, "  complete after alignment", c->complete, c->samples);
 	put_count(b, "samples that were cut", c->cut, c->samples);
 	put_count(b, "  aligned", c->aligned, c->cut);
 	put_count(b, "  restored to their true path", c->right, c->cut);
 	put_count(b, "  restored wrongly", c->wrong, c->cut);
 	put_count(b, "frames inferred", c->inferred, c->inferred);
-	put_count(b, "  wrong places", c->wrong_frames, c->inferred);
+	put_count(b, "  wrong locations", c->wrong_frames, c->inferred);
 	put_count(b, "  wrong routines", c->wrong_routines, c->inferred);
 	text_printf(b, "aligned in %.0f ms\n", c->align_seconds * 1000);
 }

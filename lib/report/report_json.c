@@ -5,7 +5,7 @@
  *   "schema": 1, the members of the header (recording, host, kernel, ..., samples, lost, quality)
  *   "view": "tree" | "flat" | "callers" | "around" | "time",  "percent_limit": number, "by": ...
  *   "processes" (by process) or "parts": [ largest first
- *     { "pid", "parent", "comm", "exe" or what else tells the part, "samples",
+ *     { "pid", "parent", "comm", "exe" or another key of the part, "samples",
  *       "hidden_processes" is a member of the top object: parts below the limit
  *       tree, callers:  "nodes": [ {"parent": index or -1, "symbol", "inlined", "total", "self",
  *                                "reconstructed"} ]
@@ -272,7 +272,7 @@ static int report_json_symbols(struct report_json *json)
 	return err;
 }
 
-/* What was asked for. */
+/* Writes the options of the report: view, limit and grouping. */
 static void asked(struct report_json *json, const struct histogram *h)
 {
 	static const char *const views[] = {

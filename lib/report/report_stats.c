@@ -144,7 +144,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* How the kernel half's walks went, from its counters. */
+/* Writes the outcome of the walks in the kernel, from the BPF program's counters. */
 static void text_walks(struct buf *b, const struct store_tables *t, const struct report_stats *s)
 {
 	uint64_t walks = report_stats_value(t, "kernel_walks");

@@ -167,7 +167,7 @@ static int report_callers(struct report *report)
 	return err < 0 ? err : report_cut(report, is_cut);
 }
 
-/* How many of the part's samples go through the function, and hit in it. */
+/* Writes how many of the part's samples go through the function, and how many hit in it. */
 static int around_sum(struct report *report, const struct report_view_around *around)
 {
 	char share[TEXT_SHARE_MAX];

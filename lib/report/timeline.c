@@ -17,7 +17,7 @@
 #include "base/int_map.h"
 #include "base/text.h"
 
-#define TIMELINE_RUNS  200u /* in a row, at most, unless told otherwise */
+#define TIMELINE_RUNS  200u /* in a row, at most, by default */
 #define TIMELINE_COVER 98u  /* percent of a run that make one inside it the same run */
 
 struct timeline_frame {
@@ -230,7 +230,7 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 
 		while (open.count && !contains(&runs[open.items[open.count - 1]], &run))
 			open.count--;
-		/* What comes next is inside the newest, or beside it. */
+		/* The next run is inside the newest one, or after it. */
 		if (open.count && open.items[open.count - 1] == kept - 1 &&
 		    run.samples * 100 >= runs[kept - 1].samples * TIMELINE_COVER) {
 			open.count--;

@@ -5,7 +5,7 @@
  * A thread is a band, a run a bar in it, callers above what they call; time runs to the right. A
  * bar's colour comes from the routine's name, so it is the same everywhere; hatched are those whose
  * routine is inferred in most samples. Pointing at a bar shows all of its label. Bars narrower than
- * a third of a pixel are left out, and how many those were is said.
+ * a third of a pixel are left out, and their number is printed.
  */
 #include <errno.h>
 #include <inttypes.h>

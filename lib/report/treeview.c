@@ -3,8 +3,8 @@
  * A call tree as rows of text; see treeview.h.
  *
  * A recording can hold paths of ten thousand frames, so nothing here recurses: rows that are to
- * be written wait on an explicit stack. `open[level]` tells for each column of branches on the
- * left whether it goes on below; rows come in depth-first order, so it is always that of the
+ * be written wait on an explicit stack. `open[level]` is whether a column of branches on the
+ * left continues below; rows come in depth-first order, so it is always that of the
  * row's own ancestors.
  */
 #include "report/treeview.h"
@@ -197,7 +197,7 @@ static void treeview_columns(struct treeview *v, uint32_t node, uint64_t samples
 		frame_sources_put(&v->options->sources->nodes[node], &v->row);
 }
 
-/* Says in how many of a row's samples its frame was not observed. */
+/* Writes in how many of a row's samples its frame was not observed. */
 static void treeview_inferred(struct treeview *v, const struct calltree_node *node)
 {
 	char share[TEXT_SHARE_MAX];
@@ -272,7 +272,7 @@ static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t 
 	return err;
 }
 
-/* Says what is hidden below a row at its end, where no row of its own is needed: paths do not
+/* Writes what is hidden below a row at its end, where no row of its own is needed: paths do not
  * part there as far as is shown. */
 static void hide(struct treeview *v)
 {
