@@ -2,9 +2,9 @@
 /*
  * stackctl decode: from tags to call paths, with nothing but a model of who calls whom.
  *
- * What a model is, decode_model.h says; how it is searched, lib/tag/tag_batch.h. Tags that are not
- * found among the functions of instrumented files are looked for once more, in a graph of the
- * places in their code: nothing about a tag tells which of the two it is of.
+ * decode_model.h explains models, lib/tag/tag_batch.h the search. A tag does not show whether it is
+ * of functions or of code locations, so tags that are not found among the functions of instrumented
+ * files are searched once more in a graph of the locations in their code.
  */
 #include <argp.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ enum {
 	CMD_DECODE_BUDGET_MS,
 	CMD_DECODE_ALL,
 	CMD_DECODE_STRICT,
-	CMD_DECODE_PLACES,
+	CMD_DECODE_LOCATIONS,
 	CMD_DECODE_ALONE,
 	CMD_DECODE_JSON
 };
@@ -50,8 +50,8 @@ static const struct argp_option cmd_decode_options[] = {
 	 "Who calls whom: an instrumented file, any program or library (with those that it names), a "
 	 "store, or a tag export; may be repeated",
 	 1},
-	{"places", CMD_DECODE_PLACES, 0, 0,
-	 "Only tags of stackd's own walks, which are of places in code (default: also those that "
+	{"places", CMD_DECODE_LOCATIONS, 0, 0,
+	 "Only tags of stackd's own walks, which are of code locations (default: also those that "
 	 "instrumented files keep)",
 	 1},
 	{"no-libraries", CMD_DECODE_ALONE, 0, 0,
@@ -100,8 +100,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_DECODE_STRICT:
 		args->strict = true;
 		return 0;
-	case CMD_DECODE_PLACES:
-		args->model.places = true;
+	case CMD_DECODE_LOCATIONS:
+		args->model.locations = true;
 		return 0;
 	case CMD_DECODE_ALONE:
 		args->model.is_alone = true;
@@ -137,14 +137,14 @@ struct cmd_decode_run {
 	VEC(struct tag_batch_item) items;
 	struct cmd_decode_name *names;
 	bool has_names;
-	bool of_places; /* what tags are of, in this graph */
+	bool of_locations; /* tags of this graph are of code locations, not of functions */
 	int status;
 };
 
-/* Tags of functions; and those that were not found, as tags of places. */
+/* The search for tags of functions, and the one for the remaining tags as tags of locations. */
 struct cmd_decode_both {
 	struct cmd_decode_run runs[2]; /* without a graph: not needed */
-	uint64_t asked, found[2];      /* found: of functions, of places */
+	uint64_t asked, found[2];      /* found: of functions, of locations */
 };
 
 /* Nodes by readable name. */
@@ -268,7 +268,8 @@ static void json(struct cmd_decode_run *run, const struct tag_batch_item *answer
 		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64,
 		    is_first ? "" : ",", answer->tag, cmd_decode_status(answer), answer->spent_ns);
 	if (answer->status == TAG_SEARCH_FOUND)
-		text_printf(&run->line, ",\"of\":\"%s\"", run->of_places ? "places" : "functions");
+		text_printf(&run->line, ",\"of\":\"%s\"",
+			    run->of_locations ? "places" : "functions");
 	text_put_raw(&run->line, ",\"paths\":[");
 	for (size_t i = 0; i < answer->n; i++) {
 		const struct tag_search_path *path = &answer->paths[i];
@@ -349,7 +350,7 @@ static int cmd_decode_answer(struct cmd_decode_both *both, struct cmd_decode_run
 	else
 		text(run, item);
 	both->asked++;
-	both->found[run->of_places] += is_found;
+	both->found[run->of_locations] += is_found;
 	return text_flush(&run->line, run->out);
 }
 
@@ -405,8 +406,8 @@ static int begin(struct cmd_decode_run *run)
 	return tag_search_new(run->graph, &options, &run->search);
 }
 
-/* Asks for a tag once more. Places have names of their own: a leaf that was given may have none
- * here, and a tag's 64 bits do without. */
+/* Queues a tag for the second search. Locations have names of their own, so a given leaf may be
+ * missing from this graph; the 64 bits of a tag suffice without it. */
 static int cmd_decode_again(const struct cmd_decode_run *from, const struct tag_batch_item *item,
 			    struct cmd_decode_run *to)
 {
@@ -422,8 +423,8 @@ static int cmd_decode_again(const struct cmd_decode_run *from, const struct tag_
 	return 0;
 }
 
-/* Looks for what was not found among functions as tags of places. */
-static int cmd_decode_places(struct cmd_decode_both *both)
+/* Searches the tags that were not found among functions as tags of locations. */
+static int cmd_decode_locations(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
 	struct decode_model model = run->args->model;
@@ -433,8 +434,8 @@ static int cmd_decode_places(struct cmd_decode_both *both)
 
 	for (size_t i = 0; i < run->items.count; i++)
 		is_needed |= run->items.items[i].status != TAG_SEARCH_FOUND;
-	model.places = model.is_again = true;
-	if (run->of_places || !is_needed ||
+	model.locations = model.is_again = true;
+	if (run->of_locations || !is_needed ||
 	    decode_model_graph(&model, &again->graph, &kind) != CMD_DONE)
 		return 0;
 	err = begin(again);
@@ -458,7 +459,7 @@ static int cmd_decode_tags(struct cmd_decode_both *both)
 	if (err == 0)
 		err = batch(run);
 	if (err == 0)
-		err = cmd_decode_places(both);
+		err = cmd_decode_locations(both);
 	return err < 0 ? err : answers(both);
 }
 
@@ -476,21 +477,21 @@ static void release(struct cmd_decode_run *run)
 /* "5 of 6 tags decoded: 2 of functions, as instrumented programs keep them, ..." */
 static void summary(const struct cmd_decode_both *both)
 {
-	uint64_t functions = both->found[0], places = both->found[1];
+	uint64_t functions = both->found[0], locations = both->found[1];
 	const char *kinds =
-		both->runs[0].of_places ? "places in code" : "functions or places in code";
+		both->runs[0].of_locations ? "code locations" : "functions or code locations";
 
-	if (both->runs[0].of_places && both->asked == 1 && places)
+	if (both->runs[0].of_locations && both->asked == 1 && locations)
 		return;
-	if (!functions && !places)
+	if (!functions && !locations)
 		message("0 of %" PRIu64 " tags decoded, as paths of %s", both->asked, kinds);
-	else if (both->runs[0].of_places)
-		message("%" PRIu64 " of %" PRIu64 " tags decoded", places, both->asked);
+	else if (both->runs[0].of_locations)
+		message("%" PRIu64 " of %" PRIu64 " tags decoded", locations, both->asked);
 	else
 		message("%" PRIu64 " of %" PRIu64 " tags decoded: %" PRIu64
 			" of functions (an instrumented program's), %" PRIu64
-			" of places in code (stackd's own)",
-			functions + places, both->asked, functions, places);
+			" of code locations (stackd's own)",
+			functions + locations, both->asked, functions, locations);
 }
 
 static int cmd_decode_search(struct cmd_decode_both *both)
@@ -539,13 +540,13 @@ int cmd_decode(int argc, char **argv)
 	int status;
 
 	for (int i = 0; i < 2; i++)
-		both.runs[i] =
-			(struct cmd_decode_run){.args = &args, .of_places = i, .status = CMD_DONE};
+		both.runs[i] = (struct cmd_decode_run){
+			.args = &args, .of_locations = i, .status = CMD_DONE};
 	options_parse(&argp, argc, argv, &args);
 	status = decode_model_graph(&args.model, &both.runs[0].graph, &kind);
 	if (status != CMD_DONE)
 		return status;
-	both.runs[0].of_places = kind == DECODE_PLACES;
+	both.runs[0].of_locations = kind == DECODE_LOCATIONS;
 	status = cmd_decode_search(&both);
 	release(&both.runs[0]);
 	release(&both.runs[1]);

@@ -13,7 +13,7 @@
 #include "tag_input.h"
 #include "terminal.h"
 
-#define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything unless told otherwise */
+#define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything by default */
 
 enum { CMD_DIFF_BY = 0x200, CMD_DIFF_PERCENT, CMD_DIFF_JSON, CMD_DIFF_SIGNIFICANT };
 

@@ -88,7 +88,7 @@ static int cmd_import_status(int err)
 	}
 }
 
-/* Says why it failed; `sentence` is freed. */
+/* Reports the failure and returns the exit status; frees `sentence`. */
 static int fail(const struct cmd_import *args, int err, char *sentence)
 {
 	message("cannot import %s: %s", args->file, sentence ? sentence : strerror(-err));
@@ -114,7 +114,7 @@ static int cmd_import_store(const struct cmd_import *args, char **ret_path)
 	return CMD_DONE;
 }
 
-/* Where perf keeps files by build-id; malloc()ed or NULL. */
+/* Returns perf's build-id cache folder, malloc()ed, or NULL. */
 static char *cmd_import_cache(void)
 {
 	const char *named = getenv("PERF_BUILDID_DIR"), *home = getenv("HOME");

@@ -14,7 +14,7 @@
 #include "tree/frame_sources.h"
 #include "show.h"
 
-#define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything unless told otherwise */
+#define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything by default */
 
 #define CMD_REPORT_BINS 40
 
@@ -184,7 +184,7 @@ static int cmd_report_lbr(const struct input_open *open)
 			(long long)recording->id);
 	else
 		message("recording %lld has no branch records: record with them first: "
-			"sudo stackd --lbr --pid PID ('stackctl doctor' tells whether this "
+			"sudo stackd --lbr --pid PID ('stackctl doctor' checks whether this "
 			"processor can)",
 			(long long)recording->id);
 	return CMD_NO_SAMPLES;
@@ -242,8 +242,8 @@ int cmd_report(int argc, char **argv)
 		       "  stackctl report --view flat --by all --from 10s --to 20s\n"
 		       "  stackctl report --around malloc --ignore '*test*'\n"
 		       "  stackctl report --view time --pid 1234\n\n"
-		       "Every percentage says what it is of. A path whose walk did not reach the "
-		       "thread's entry begins with a mark that says why.\n",
+		       "Every percentage names its base. A path whose walk did not reach the "
+		       "thread's entry begins with a mark that gives the reason.\n",
 		.children = show_children,
 	};
 	struct cmd_report args = {.percent_limit = -1};

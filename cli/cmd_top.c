@@ -369,7 +369,7 @@ static int top_loop(struct top *top)
 	return err;
 }
 
-/* A store that cannot be read at all is said before the screen is taken. */
+/* Reads the store once before the screen is set up, so that an error is printed to the terminal. */
 static int top_first_look(struct top *top)
 {
 	char *error = NULL, *path = input_path(&top->input);

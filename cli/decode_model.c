@@ -36,7 +36,7 @@ struct decode_load {
 	struct code_model *code;
 	struct tagset *observed;
 	bool has_observed, has_code;
-	bool has_places; /* paths of call sites are looked for, and not of functions */
+	bool has_locations; /* paths of call sites are looked for, and not of functions */
 	struct decode_file files[DECODE_MODEL_FILES];
 	unsigned n_files;
 };
@@ -114,15 +114,15 @@ static int decode_model_code(struct decode_load *load, const char *path, struct 
 	return err;
 }
 
-static int decode_model_status(const char *path, int err, bool told)
+static int decode_model_status(const char *path, int err, bool is_reported)
 {
 	if (err == -ENODATA)
 		message("%s has no functions that are known: no section .btloc, no unwind "
 			"information, no symbols",
 			path);
-	else if (err == -EBADMSG && !told)
+	else if (err == -EBADMSG && !is_reported)
 		message("%s is cut short: its section headers are missing", path);
-	else if (err < 0 && !told)
+	else if (err < 0 && !is_reported)
 		message("cannot read %s: %s", path, strerror(-err));
 	if (err == 0)
 		return CMD_DONE;
@@ -134,21 +134,21 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 			     bool given)
 {
 	struct decode_namer namer = {load, path};
-	bool with_sections = given ? !load->from->places : !load->has_places;
-	bool told = false;
+	bool with_sections = given ? !load->from->locations : !load->has_locations;
+	bool is_reported = false;
 	int err = 0;
 
 	if (!load->from->is_alone)
 		err = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, library, &namer);
 	if (err == 0) {
 		err = with_sections ? decode_model_sections(load, path, file) : -ENODATA;
-		told = err == -EBADMSG;
+		is_reported = err == -EBADMSG;
 	}
-	if (err == -ENODATA && (given || load->has_places))
+	if (err == -ENODATA && (given || load->has_locations))
 		return decode_model_status(path, decode_model_code(load, path, file), false);
 	elf_file_free(file);
 	/* A library that keeps no tags has no part in tags of a program that does. */
-	return err == -ENODATA ? CMD_DONE : decode_model_status(path, err, told);
+	return err == -ENODATA ? CMD_DONE : decode_model_status(path, err, is_reported);
 }
 
 static int decode_model_read(struct decode_load *load, const char *path, bool given)
@@ -183,10 +183,10 @@ static int read_all(struct decode_load *load)
 		status = decode_model_read(load, load->files[i].path, true);
 	if (status != CMD_DONE)
 		return status;
-	load->has_places =
-		load->has_code && (load->from->places || (!plugin_model_functions(load->model) &&
-							  !code_model_has_hooks(load->code)));
-	/* Without one of the libraries some paths are not found; that was said. */
+	load->has_locations =
+		load->has_code && (load->from->locations || (!plugin_model_functions(load->model) &&
+							     !code_model_has_hooks(load->code)));
+	/* Without one of the libraries some paths are not found; a message has been given. */
 	for (; status != CMD_FAILED && i < load->n_files; i++)
 		status = decode_model_read(load, load->files[i].path, false);
 	return status == CMD_FAILED ? CMD_FAILED : CMD_DONE;
@@ -199,16 +199,16 @@ static enum decode_kind decode_model_kind(const struct decode_load *load)
 	bool has_functions =
 		plugin_model_functions(load->model) || code_model_has_hooks(load->code);
 
-	return has_functions && !load->has_places && !load->from->places ? DECODE_FUNCTIONS
-									 : DECODE_PLACES;
+	return has_functions && !load->has_locations && !load->from->locations ? DECODE_FUNCTIONS
+									       : DECODE_LOCATIONS;
 }
 
-/* What the code of files calls. Those that keep no tags have no part in tags of others. */
+/* Adds the calls in the files' code. Files that keep no tags have no part in tags of others. */
 static int decode_model_calls(const struct decode_load *load, struct callgraph *graph)
 {
 	if (!load->has_code)
 		return 0;
-	if (load->has_places)
+	if (load->has_locations)
 		return code_graph_locations(load->code, graph);
 	return code_model_has_hooks(load->code) ? code_graph_functions(load->code, graph) : 0;
 }
@@ -218,7 +218,7 @@ static int seal(const struct decode_load *load, struct callgraph **ret_graph)
 	struct callgraph *graph = NULL;
 	int err = plugin_model_graph(load->model, &graph);
 
-	if (err == 0 && load->has_observed && decode_model_kind(load) == DECODE_PLACES)
+	if (err == 0 && load->has_observed && decode_model_kind(load) == DECODE_LOCATIONS)
 		err = observed_model_add(load->observed, graph);
 	if (err == 0)
 		err = decode_model_calls(load, graph);

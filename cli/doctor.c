@@ -132,8 +132,8 @@ int cmd_doctor(int argc, char **argv)
 	static const struct argp argp = {
 		.options = doctor_options,
 		.parser = parse,
-		.doc = "Checks what this machine can record, and says what is missing and what "
-		       "would help.",
+		.doc = "Checks what this machine can record, and reports what is missing and "
+		       "how to fix it.",
 	};
 	const char *proc_root = getenv("STACKD_PROC_ROOT"), *sys_root = getenv("STACKD_SYS_ROOT");
 	struct doctor doctor = {.machine = {proc_root && *proc_root ? proc_root : "/proc",

@@ -13,7 +13,8 @@
 
 enum doctor_status { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
-/* What the checks look at; other roots than "/proc" and "/sys" simulate another machine. */
+/* The file systems that the checks read; other roots than "/proc" and "/sys" simulate another
+ * machine. */
 struct doctor_machine {
 	const char *proc_root;
 	const char *sys_root;

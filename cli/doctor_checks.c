@@ -3,9 +3,9 @@
  * The checks of stackctl doctor, a function each; the table is at the end.
  *
  * Checks ask the machine rather than guess from its version: they open an event, load a program.
- * What only root may try is not held against a user: recording is done with sudo, so a check says
- * what it could not see and leaves the verdict to `rights`, which warns a user and fails for a
- * root without capabilities (a container).
+ * Checks that need root do not fail for a user, since recording is done with sudo: they report what
+ * they could not see and leave the verdict to `rights`, which warns a user and fails for a root
+ * without capabilities (a container).
  */
 #include "doctor.h"
 #include "proc/branch_caps.h"

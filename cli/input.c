@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What verbs read; see input.h. */
+/* Opens the input of verbs; see input.h. */
 #include "input.h"
 
 #include <errno.h>
@@ -318,7 +318,7 @@ void input_no_function(const struct profile *profile, const char *name)
 	buf_free(&b);
 }
 
-/* Why the filter leaves nothing, and what to look at. */
+/* Reports that the filter selects no sample, with the nearest name if a name was given. */
 static void nothing_left(const struct input *input, const char *path, int64_t id,
 			 const struct profile *profile)
 {
@@ -425,7 +425,7 @@ static int find_names(const struct input *input, struct input_open *open)
 	if (err == 0)
 		err = late_names_find(open->late, open->reader, INPUT_NAMES_NS);
 	if (err == 0 && late_names_left(open->late))
-		message("there was no time to find the names of %u places in code: they are shown "
+		message("no time to symbolize %u code locations: they are shown "
 			"as object+offset",
 			late_names_left(open->late));
 	return err;

@@ -37,11 +37,11 @@ char *input_path(const struct input *input);
  * not CMD_DONE. */
 int input_part(const char *name, char **ret_path, int64_t *ret_recording);
 
-/* Says what is wrong with a store and gives the exit status for it. `error` is the reader's
+/* Reports why a store cannot be read and returns the exit status. `error` is the reader's
  * sentence (freed here) or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
 
-/* Says that no path goes through a function, and which may have been meant. */
+/* Reports that no path goes through a function, and suggests a similar name. */
 void input_no_function(const struct profile *profile, const char *name);
 
 /* Names for recordings that have not all of their own yet (sym/late_names.h). 0 or -ENOMEM. */

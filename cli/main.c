@@ -109,7 +109,7 @@ static int main_run(const struct verb *verb, int argc, char **argv)
 	return verb->run(argc, argv);
 }
 
-/* The manual page of stackctl itself: the verbs in place of options. */
+/* Writes the manual page of stackctl itself, with verbs instead of options. */
 static void main_man(FILE *out)
 {
 	char date[ARGP_TABLE_DATE];
@@ -143,7 +143,7 @@ static void list(FILE *out)
 			fprintf(out, "%s\n", verbs[i].name);
 }
 
-/* Has a verb describe its options, in place of reading them. */
+/* Makes a verb describe its options instead of parsing them. */
 static int describe(const char *name, enum options_mode mode)
 {
 	const struct verb *verb = main_find(name);
@@ -182,7 +182,7 @@ static void complete_verbs(FILE *out)
 			fprintf(out, "%s\t\t%s\n", verbs[i].name, verbs[i].help);
 }
 
-/* What the completion scripts ask: the verbs, or a verb's options. */
+/* Answers the completion scripts: lists the verbs, or a verb's options. */
 static int complete(int argc, char **argv)
 {
 	if (argc < 2)

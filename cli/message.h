@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stackctl says on standard error: one line, "stackctl: ...". */
+/* Prints a message of stackctl on standard error, as one line "stackctl: ...". */
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 

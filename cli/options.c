@@ -79,7 +79,7 @@ static void options_remove(char **argv, int *argc, int at, int count)
 	*argc -= count;
 }
 
-/* How many words an option at `at` takes: 2 if its value is the next word. */
+/* Counts the words of the option at `at`: 2 if its value is the next word. */
 static int options_words(const struct argp *argp, char **argv, int argc, int at)
 {
 	char name[OPTIONS_NAME_MAX];

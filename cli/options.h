@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How every verb reads its options: argp, with what people of today expect around it.
+ * Option parsing of all verbs: argp, with additions that users of current tools expect.
  *
  * - "did you mean" for a misspelt option;
  * - `--no-X` takes back an `--X` that stands before it, of any kind (an alias can set what a call

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a verb writes; see output.h. The new file is made beside the one it will replace, so that
+ * Output of verbs; see output.h. The new file is made beside the one it will replace, so that
  * the rename stays within one file system. Signals that end stackctl remove it first.
  */
 #include "output.h"
@@ -19,7 +19,7 @@
 #include "message.h"
 #include "terminal.h"
 
-/* What the signal handler removes: a signal handler has no other way to be told. */
+/* The temporary file, which the signal handler removes; handlers take no argument. */
 static char output_doomed[PATH_MAX];
 
 static void on_signal(int number)
@@ -40,7 +40,7 @@ static void watch_signals(const char *temp)
 		sigaction(signals[i], &action, NULL);
 }
 
-/* What could not be written is not tried again at exit. */
+/* Discards unwritten output, so that exit() does not try to write it again. */
 static void forget(void)
 {
 	__fpurge(stdout);
@@ -85,8 +85,8 @@ static int open_temp(struct output *output)
 	return output->file ? 0 : -ENOMEM;
 }
 
-/* In the child: becomes the pager. It is told to end at once where all fits on the screen, to pass
- * colours through and to scroll long lines to the side; a shell runs it, since it may have options.
+/* In the child: becomes the pager. LESS makes it exit at once if everything fits on the screen,
+ * pass colours through and scroll long lines sideways. A shell runs it, since it may have options.
  */
 static void become_pager(const char *pager)
 {
@@ -160,7 +160,8 @@ int output_begin(const char *path, struct output *ret_output)
 	struct stat st;
 	int err = 0;
 
-	/* What reads a pipe may be slow on purpose, and may have the terminal: a pager. */
+	/* The reader of a pipe may be a pager, which owns the terminal and reads at the user's
+	 * pace. */
 	if ((!path || strcmp(path, "-") == 0) && !is_file(STDOUT_FILENO))
 		terminal_progress_end();
 	else

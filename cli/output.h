@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a verb writes: standard output, or a file that appears under its name only when it is
- * whole. A failed or interrupted export leaves the old file as it was, and no half one.
+ * Output of a verb: standard output, or a file that replaces the old one only when it is complete.
+ * A failed or interrupted export leaves the old file as it was, and no partial one.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H

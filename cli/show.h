@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What verbs have in common that show one recording as text: where it is read, and how and where
- * it is shown. */
+/* Shared by the verbs that show one recording as text: the input, the terminal and the output. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
@@ -18,8 +17,8 @@ struct show {
 extern const struct argp_child show_children[];
 void show_children_begin(struct argp_state *state, struct show *show);
 
-/* How wide, in what colours and letters: a pager scrolls to the side. When the terminal is set up.
- */
+/* Returns width, colours and character set; the width is unlimited under a pager, which scrolls
+ * sideways. Requires terminal_setup(). */
 struct report_options show_options(const struct show *show);
 
 /* Sets the terminal up, opens the recording and runs `run` on it. The exit status: its, or that of

@@ -22,7 +22,7 @@ struct tag_input {
 	uint32_t side;
 };
 
-/* What a file that starts with these bytes is. */
+/* Does the file begin with a store's magic? */
 static bool tag_input_is_store(FILE *in)
 {
 	static const char magic[] = "SQLite format 3";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inputs of the verbs that work by tag: a store or a tag export, told apart by content. A store is
+ * Inputs of the verbs that work by tag: a store or a tag export, detected by content. A store is
  * named as FILE or as FILE@ID for one recording of it; @ID alone is one of the default store.
  */
 #ifndef CLI_TAG_INPUT_H

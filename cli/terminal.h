@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a verb may do with the terminal: colours, a pager, progress; as the options say, else
- * only where a person is looking. A verb makes terminal_argp a child of its own argp, gives it a
+ * Terminal settings of a verb: colours, a pager and progress, as its options set them; by default
+ * only if the stream is a terminal. A verb makes terminal_argp a child of its own argp, gives it a
  * zeroed struct terminal, and calls terminal_setup() before it reads or writes anything. Progress
  * is every verb's: options_parse() begins it.
  */

@@ -3,8 +3,8 @@
  * The model of stackctl top; see top_model.h.
  *
  * Each look opens the store anew, as a report would: nothing is kept between two looks but which
- * rows are open, and the names that stackd has not entered yet, so what is shown is never anything
- * else than what `report --from ...` says. The key of a row is a hash over the names on the way to
+ * rows are open, and the names that stackd has not entered yet, so the rows always equal those of
+ * `report --from ...`. The key of a row is a hash over the names on the way to
  * it.
  *
  * A row of a tree that was never touched is open if it has a tenth of all samples: the hot paths

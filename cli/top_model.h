@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stackctl top shows, without the screen: the last seconds of a recording that may still be
- * written, as rows of functions, call paths, callers or processes.
+ * The contents of stackctl top, without the screen: the last seconds of a recording that may still
+ * be written, as rows of functions, call paths, callers or processes.
  *
  * A row is known by a key that is the same after the next look at the store, so that what is
  * open stays open and the cursor stays on its row while numbers change around it.
@@ -33,7 +33,7 @@ struct top_model;
 int top_model_new(const struct input *input, struct top_model **ret_model);
 void top_model_free(struct top_model *model);
 
-/* What of the recording is looked at. */
+/* Select the part of the recording that the next refresh reads. */
 void top_model_set_window(struct top_model *model, double seconds); /* 0: all of it */
 void top_model_set_pid(struct top_model *model, int32_t pid);	    /* 0: as the input says */
 

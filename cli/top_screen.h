@@ -26,7 +26,7 @@ struct top_state {
 int top_screen_begin(void);
 void top_screen_end(void);
 
-/* How many rows fit. */
+/* Returns the number of rows that fit on the screen. */
 uint32_t top_screen_rows(void);
 
 void top_screen_draw(const struct top_state *state, const struct profile *profile,

@@ -273,5 +273,5 @@ def test_decode_both_kinds():
     check(any("leaf" in name for name in found[0]["paths"][0]["functions"]), "not the path",
           result.out)
     check("main" in found[1]["paths"][0]["functions"][0], "not the path", result.out)
-    check("2 of 2 tags decoded: 1 of functions" in result.err and "1 of places" in result.err,
-          "no kinds", result.err)
+    check("2 of 2 tags decoded: 1 of functions" in result.err
+          and "1 of code locations" in result.err, "no kinds", result.err)
