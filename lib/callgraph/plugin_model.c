@@ -39,7 +39,7 @@ static const char *const set_names[] = {
 	[SET_FOREIGN] = "[callback]",	  [SET_PUBLIC] = "[public]",
 };
 
-/* How many bits less likely these are than a call in the code. */
+/* Likelihood of these calls below that of a call in the code, in bits. */
 #define PLUGIN_MODEL_FOREIGN_BITS 3
 #define PLUGIN_MODEL_PUBLIC_BITS  8
 

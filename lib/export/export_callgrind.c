@@ -11,7 +11,7 @@
  *
  * Own and inclusive cost are then the report's self and total for every function.
  *
- * Processes are not told apart by the format; export them one by one (--pid) if that matters.
+ * The format does not distinguish processes; export them one by one (--pid) if that matters.
  */
 #include "export/export.h"
 
@@ -26,7 +26,7 @@
 
 #define CALLGRIND_DRAIN 65536 /* bytes after which the buffer is written out */
 
-#define CALLGRIND_ROOT UINT32_MAX /* stands for "[root]" in place of a symbol */
+#define CALLGRIND_ROOT UINT32_MAX /* stands for "[root]" instead of a symbol */
 
 /* Samples of a function's line; with a callee, those of calls from there. */
 struct callgrind_cost {

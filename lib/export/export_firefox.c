@@ -7,9 +7,9 @@
  *      ▲                             ─► funcTable: a symbol of the model ─► resourceTable: its
  * object threads[].samples: one each, in time order, by time since the one before
  *
- * Categories tell user code, the kernel, root marks of incomplete paths and frames that were not
- * observed apart. Strings: name of
- * symbol i is string i, then come the objects' paths and the files of the sources.
+ * Categories distinguish user code, the kernel, root marks of incomplete paths and frames that were
+ * not observed apart. Strings: name of symbol i is string i, then come the objects' paths and the
+ * files of the sources.
  */
 #include "export/export.h"
 
@@ -419,8 +419,8 @@ static void firefox_threads(struct firefox *f, int *err)
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
-/* The header of the reports, in the place where the profiler shows what it knows about a profile.
- */
+/* Writes the header of the reports to meta.extra, which the profiler shows as the profile's
+ * information. */
 static void firefox_extra(struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;

@@ -150,7 +150,7 @@ static int flame_svg_visit(struct flame_svg *s,
 	}
 }
 
-/* Where its children stand: side by side. */
+/* Lays the children of a box out side by side. */
 static int flame_svg_lay_out(struct flame_svg *s, uint32_t at, uint32_t depth)
 {
 	uint64_t left = s->left[at];

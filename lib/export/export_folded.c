@@ -2,7 +2,7 @@
 /*
  * Folded stacks: "comm;root;...;leaf count", one line per distinct path, for flame graphs.
  *
- * Threads of one name are one, of whatever process, and functions are told apart by name alone,
+ * Threads of one name are one, of whatever process, and functions are distinguished by name alone,
  * so no two lines have the same path. In names, ';', backslash, control characters and bytes that
  * are not UTF-8 become \xNN: readers split at ';' and at the last space. Nothing else is touched;
  * spaces are common in C++ names, and readers of this format expect them.

@@ -7,8 +7,8 @@
  *   "threads": [...], "objects": [...], "symbols": [...], "frames": [...],
  *   "stacks": [[parent, frame], ...], "entries": [...]
  *
- * What refers to something gives its index, and comes after it but for frames to symbols. An
- * element stands in a line of its own.
+ * References are indices, and follow the element that they refer to, except from frames to symbols.
+ * Each element is on a line of its own.
  */
 #include "export/export.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `perf script` prints, for the many tools that read it:
+ * The output format of `perf script`, which many tools read:
  *
  *   comm  pid/tid   [cpu] seconds.micros:     period event:
  *   <tab>        address symbol+0xoffset (object)
  *   (an empty line)
  *
  * as with -F comm,pid,tid,cpu,time,period,event,ip,sym,symoff,dso. Frames come leaf first; an
- * inlined function has "(inlined)" in place of its object; one without a name is "[unknown]".
+ * inlined function has "(inlined)" instead of its object; one without a name is "[unknown]".
  *
- * The address is the place in the object's file (perf: in the object), for a frame that waits for
- * a call to return the one it returns to: a recording keeps no run-time addresses. For JIT code
+ * The address is the offset in the object's file (perf: in the object); for a caller, that of its
+ * return address: a recording keeps no run-time addresses. For JIT code
  * it is the address, for the kernel the distance from its text's start.
  *
  * A path that is incomplete has its mark as last entry: a reader of a merged flame graph must see

@@ -7,7 +7,7 @@
  * are the model's symbols, so that pprof's flat and cum are the report's self and total; nothing
  * is left for pprof to look up in files. A path that is incomplete has its mark as root.
  *
- * A recording knows places in files, not addresses: object i is mapped, file offset 0 first, at
+ * A recording has file offsets, not addresses: object i is mapped, file offset 0 first, at
  * an address of its own.
  *
  * A million samples have some forty million frames, most of them shared with the sample before.
@@ -49,7 +49,7 @@ struct pprof_path {
 	uint64_t mark; /* id of the mark's location; 0: none */
 };
 
-/* What one block is encoded with, and to. */
+/* The working state and the output of one block. */
 struct pprof_block {
 	struct pprof_path path;
 	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
@@ -191,7 +191,7 @@ static size_t pprof_tag_label(const struct pprof *p, uint32_t node, uint8_t *ret
 	return (size_t)(at - ret_bytes);
 }
 
-/* What of a sample is not its path, encoded. */
+/* Encodes the fields of a sample other than its path; returns their size. */
 static size_t pprof_values(const struct profile_entry *entry, uint8_t *ret_bytes)
 {
 	uint8_t *at = ret_bytes + 2;

@@ -53,7 +53,7 @@ static int speedscope_stack(struct speedscope *s, const struct thread_samples_sa
 	return speedscope_drain(s, SPEEDSCOPE_DRAIN);
 }
 
-/* The name shows in a list of threads: what tells them apart comes first. */
+/* The name is shown in a list of threads, so the ids that distinguish them come first. */
 static void speedscope_name(struct speedscope *s, uint32_t thread)
 {
 	const struct store_thread *t = &s->t->threads[thread];

@@ -32,7 +32,7 @@ struct export_tags {
 	uint32_t *location_dup, *node_dup; /* how many before it have the same id; 0: none */
 };
 
-/* How often each of `n` ids came before. `needed` ones alone are numbered. */
+/* Numbers the occurrences of equal ids among the first `n`; only `needed` ones are counted. */
 static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i),
 		       const struct export_tags *x, const bool *needed, uint32_t n,
 		       uint32_t *ret_dup)

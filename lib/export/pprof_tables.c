@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tables of a pprof file have in them; see pprof_tables.h. pprof_write.c writes them.
+ * Collects the tables of a pprof file; see pprof_tables.h. pprof_write.c writes them.
  *
  * Numbers of objects and functions are those of the store and the model plus one, since pprof's
  * begin at 1. Locations are numbered by how often they are used, and root marks are locations
@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "stack/end_reason.h"
 
-#define PPROF_RANKS 65536 /* what is used more often is not told apart */
+#define PPROF_RANKS 65536 /* higher use counts share the last rank */
 
 uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 {
@@ -35,7 +35,7 @@ uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 
 /* --- collecting ------------------------------------------------------------------------------ */
 
-/* How often entries have a location in their paths, by location; 0: it is not needed. */
+/* Counts the paths of entries that have a location, by location; 0: it is not needed. */
 static uint32_t *pprof_count(struct pprof_tables *p)
 {
 	size_t n;

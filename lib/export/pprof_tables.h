@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the samples of a pprof file refer to: strings, mappings, locations, functions, and labels
- * that many samples share. A part of export_pprof.c.
+ * The tables that the samples of a pprof file refer to: strings, mappings, locations, functions,
+ * and labels that many samples share. A part of export_pprof.c.
  */
 #ifndef EXPORT_PPROF_TABLES_H
 #define EXPORT_PPROF_TABLES_H
@@ -36,12 +36,11 @@ void pprof_tables_free(struct pprof_tables *tables);
 /* Writes everything but samples, among it all strings up to now. 0, -ENOMEM, -EIO. */
 int pprof_tables_write(struct pprof_tables *tables, FILE *out);
 
-/* How many strings there are: the number of the next one. */
+/* Returns the number of strings, which is the index of the next one. */
 uint32_t pprof_tables_strings(const struct pprof_tables *tables);
 
-/* Where a filter changes the shape of paths, they are those of this table, and the ids of
- * locations are PPROF_LOCATION() of its frames. NULL otherwise: then they are those of the store.
- */
+/* If a filter changes the shape of paths, returns the table of the changed paths, in which location
+ * ids are PPROF_LOCATION() of its frames. Otherwise NULL: the paths are those of the store. */
 const struct stack_table *pprof_tables_stacks(const struct pprof_tables *tables);
 
 /* The ids of locations, by number; of those that are in no path, 0. */

@@ -18,7 +18,8 @@ struct thread_samples {
 	uint32_t n_threads;
 };
 
-/* 0, -ENOMEM, or what store_reader_samples() says. */
+/* Groups the samples that the profile's filter selects by thread; the caller frees the result with
+ * thread_samples_free(). Returns 0, -ENOMEM, or an error of store_reader_samples(). */
 int thread_samples_make(struct profile *profile, struct thread_samples *ret_samples);
 void thread_samples_free(struct thread_samples *samples);
 

@@ -22,7 +22,7 @@ struct align_input {
 	const struct store_tables *tables;
 	struct names *names;
 	uint32_t *programs; /* by process */
-	uint32_t *bases;    /* by thread: the lowest root of a whole path; 0: not known */
+	uint32_t *bases;    /* by thread: the lowest root of a complete path; 0: not known */
 	VEC(uint32_t) nodes;
 	VEC(struct align_frame) frames;
 
@@ -243,7 +243,7 @@ int align_input_path(struct align_input *input, const struct store_sample *sampl
 			input->is_cut = true;
 			continue;
 		}
-		/* That the entry's height is 1 says nothing about who called it. */
+		/* The entry's height is always 1, so it does not identify a caller. */
 		err = append(input, node, is_first && align_input_is_complete(sample) ? 0 : height,
 			     is_flat);
 	}

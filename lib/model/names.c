@@ -134,7 +134,7 @@ static bool is_nowhere(const struct store_object *object)
 	return !object->path || !strcmp(object->path, "[unknown]");
 }
 
-/* What is the same for all symbols of an object. */
+/* Returns a symbol with the fields that all symbols of an object share. */
 static struct profile_symbol of_object(const struct store_object *object)
 {
 	return (struct profile_symbol){

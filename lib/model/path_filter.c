@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which call paths are chosen by names; see choice.h.
+ * Selection of call paths by names; see path_filter.h.
  *
  *   by symbol: `met`      which --focus patterns it meets, whether --ignore, --symbol or --dso
  *   by location: the union over its frames; --symbol and --dso of the innermost alone
@@ -54,7 +54,7 @@ static uint16_t of_symbol(const struct profile_filter *filter, const struct prof
 	return met;
 }
 
-/* What symbols meet, worked out when first asked for. */
+/* The patterns that symbols match, computed on first use. */
 struct path_filter_cache {
 	uint32_t *met; /* by symbol number: + 1; 0: not known yet */
 	size_t cap;

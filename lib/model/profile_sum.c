@@ -4,7 +4,7 @@
  *
  * One pass over the samples sums them up by (thread, node, end reason, origin), and notes which are
  * partial. Those are rare: if there are any, those that can be completed (model/reconstruct.h)
- * then move to the entries of their whole paths.
+ * then move to the entries of their complete paths.
  */
 #include "model/profile_state.h"
 
@@ -81,8 +81,8 @@ static void profile_count(struct profile *p, const struct profile_entry *entry)
 	}
 }
 
-/* How many entries there can be, as far as the recording can be believed: what is not needed of the
- * room is never touched. */
+/* Returns the number of entries to reserve, from the samples that the recording states, within
+ * limits. Memory of entries that are not used is never touched. */
 static uint32_t expect(const struct profile *p)
 {
 	uint64_t samples = p->tables->recording.samples;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a step along the call graph costs the search: minus the binary logarithm of its likelihood,
- * in 1/64 bit, so that about 2^bits paths lie within a cost and a chain of sole callees is free.
+ * The cost of a step along the call graph in the search: minus the binary logarithm of its
+ * likelihood, in 1/64 bit, so that about 2^bits paths lie within a cost and a chain of sole callees
+ * is free.
  *
  * At first all callees of a function (and, the other way, all its callers) are equally likely.
  * Every decoded path teaches: an edge seen k times in a row of n edges seen s times in all has the

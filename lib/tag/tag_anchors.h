@@ -17,7 +17,7 @@ struct tag_anchors {
 	uint64_t filter[TAG_ANCHORS_WORDS];
 };
 
-/* In place of those that were there. 0 or -ENOMEM. */
+/* Replaces the table by `n` tags, which are borrowed. Returns 0 or -ENOMEM. */
 int tag_anchors_set(struct tag_anchors *anchors, const uint64_t *tags, uint32_t n);
 void tag_anchors_release(struct tag_anchors *anchors);
 

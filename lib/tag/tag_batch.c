@@ -137,7 +137,8 @@ static int tag_batch_sweep(struct tag_batch *b, uint64_t budget_ns)
 
 /* --- attempts ------------------------------------------------------------------------------ */
 
-static uint32_t whole(const struct tag_batch *b, uint32_t number)
+/* Follows the items that an item depends on, up to TAG_BATCH_HOPS of them. */
+static uint32_t outermost(const struct tag_batch *b, uint32_t number)
 {
 	for (unsigned hops = 0; b->items[number].below && hops < TAG_BATCH_HOPS; hops++)
 		number = b->items[number].above;
@@ -154,17 +155,18 @@ static int compare(const void *x, const void *y, void *weights)
 	return (a > b) - (a < b);
 }
 
-/* Those on which most others hang come first: sorts what is left. */
+/* Sorts the remaining items: those that most others depend on come first. */
 static void tag_batch_order(struct tag_batch *b)
 {
 	memset(b->weight, 0, b->n * sizeof(*b->weight));
 	for (size_t i = 0; i < b->n; i++)
 		if (b->items[i].below && !b->items[i].n)
-			b->weight[whole(b, (uint32_t)i)]++;
+			b->weight[outermost(b, (uint32_t)i)]++;
 	qsort_r(b->left, b->n_left, sizeof(*b->left), compare, b->weight);
 }
 
-/* What hangs on an item calls on from its end: the first nodes, TAG_BATCH_CALLED at most. */
+/* Collects the first nodes that dependent items call from an item's end, TAG_BATCH_CALLED at most.
+ */
 static unsigned tag_batch_called(const struct tag_batch *b, uint32_t number, uint32_t *ret_nodes)
 {
 	unsigned n = 0;
@@ -270,7 +272,7 @@ static int join(struct tag_batch *b, struct tag_batch_item *item)
 	return tag_search_learn(b->search, nodes, n);
 }
 
-/* Those that hang on items with paths get theirs. 0 or -ENOMEM. */
+/* Completes the items that depend on items with paths. Returns 0 or -ENOMEM. */
 static int join_all(struct tag_batch *b)
 {
 	bool again = b->n_hung != 0;

@@ -21,7 +21,7 @@
 #define TAG_PREFIXES_STEPS    4096 /* between two looks at the clock */
 #define TAG_PREFIXES_NEAR     8	   /* bits: how far around a decoded path the table is filled */
 #define TAG_PREFIXES_MAX_COST 60000u
-#define TAG_PREFIXES_FORESEEN (1u << 22)
+#define TAG_PREFIXES_RESERVED (1u << 22)
 #define TAG_PREFIXES_FILTER   16 /* bits an entry, at least half of that */
 
 int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory)
@@ -254,7 +254,7 @@ static int expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
 	return expand_row(table, entry, node, cost, steps);
 }
 
-/* Expands what is due: 0, 1 told to stop or full, -ENOMEM. */
+/* Expands the remaining entries. Returns 0; 1: stopped or full; -ENOMEM. */
 static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixes_stop *stop)
 {
 	size_t steps = 0;
@@ -273,14 +273,14 @@ static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixe
 	return result;
 }
 
-/* A limit that is so much wider holds about 2^bits times as many: room for them at once. */
-static int foresee(struct tag_prefixes *table, uint32_t wider)
+/* Reserves memory for a limit that is `wider`: the table grows about 2^bits times. */
+static int reserve_wider(struct tag_prefixes *table, uint32_t wider)
 {
 	size_t n = table->entries.count;
 	unsigned bits = wider / EDGE_COSTS_BIT;
 	int result;
 
-	if (bits > 16 || n << bits < table->room || n << bits > TAG_PREFIXES_FORESEEN)
+	if (bits > 16 || n << bits < table->room || n << bits > TAG_PREFIXES_RESERVED)
 		return 0;
 	result = make_room(table, n << bits);
 	if (result == 0)
@@ -299,7 +299,7 @@ int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 	if (limit > TAG_PREFIXES_MAX_COST)
 		limit = TAG_PREFIXES_MAX_COST;
 	if (table->cursor == table->entries.count && limit > table->target) {
-		result = foresee(table, limit - table->target);
+		result = reserve_wider(table, limit - table->target);
 		if (result < 0)
 			return result;
 		table->target = limit;

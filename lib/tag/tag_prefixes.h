@@ -2,7 +2,7 @@
 /*
  * The half of the search that goes down from the roots: a table of call paths by tag, the likely
  * ones first. It is kept from tag to tag, so what one tag needed is there for the next, and paths
- * that were decoded stand in it as new places to start from.
+ * that were decoded are in it as new starting points.
  *
  *   entry 0                     the empty path, tag 0
  *   entry n: tag, last node, entry of the path without it, cost
@@ -41,7 +41,7 @@ struct tag_prefixes {
 	VEC(uint32_t) again;	/* entries that became cheaper while growing */
 };
 
-/* What tells a long operation to stop; called every few thousand steps. */
+/* Interrupts a long operation if is_over() returns true; called every few thousand steps. */
 struct tag_prefixes_stop {
 	bool (*is_over)(void *arg);
 	void *arg;
@@ -57,7 +57,7 @@ void tag_prefixes_release(struct tag_prefixes *table);
 int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost);
 
 /* Grows the table to all paths within `limit`, or goes on growing it to the limit before. 0;
- * 1: told to stop; -ENOMEM. A full table is no error: is_full tells. */
+ * 1: stopped; -ENOMEM. A full table is no error; is_full is set. */
 int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 		      const struct tag_prefixes_stop *stop);
 

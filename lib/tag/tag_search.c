@@ -128,7 +128,7 @@ static void keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 	s->n_paths++;
 }
 
-/* What stands above `node`, at so many nodes above the leaf, may be in the table. */
+/* Looks the path above `node`, which is `depth` nodes above the leaf, up in the table. */
 static int meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t entries[TAG_SEARCH_PATHS], n;
@@ -155,7 +155,7 @@ int tag_search_anchors(struct tag_search *s, const uint64_t *tags, uint32_t n)
 	return tag_anchors_set(&s->anchors, tags, n);
 }
 
-/* What stands above `node` may be an anchor; the first one is kept. */
+/* Looks the path above `node` up among the anchors; keeps the first one found. */
 static int hang(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t anchor = s->below ? TAG_ANCHORS_NONE : tag_anchors_find(&s->anchors, tag);

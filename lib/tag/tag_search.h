@@ -8,7 +8,7 @@
  * off one possible leaf after another and asks the table for what is left. That squares the number
  * of paths covered by a given work. Both halves go from likely to unlikely (tag/edge_costs.h).
  *
- * What a search learns stays in it: decoded paths make further ones of the same program quick.
+ * A search keeps what it learns: decoded paths make further ones of the same program fast.
  *
  * A prefix and a suffix that meet make 64 bits agree, also when the graph lacks the call between
  * them (a call through a pointer, usually). Such a path is an answer too, with the call counted as

@@ -23,8 +23,8 @@ bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 	return n->is_root || n->is_entry || count == 0;
 }
 
-/* Without a known root: those that the model marks, then what it says can be,
- * or what nobody calls. */
+/* Without a known root: functions that the model marks as roots, then its possible
+ * roots, or functions without callers. */
 static int guess_roots(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the search share: making one (tag_search_new.c), searching (tag_search.c). */
+/* Shared by the parts of the search: construction (tag_search_new.c), searching (tag_search.c). */
 #ifndef TAG_TAG_SEARCH_STATE_H
 #define TAG_TAG_SEARCH_STATE_H
 
@@ -20,8 +20,8 @@ struct tag_search_state {
 	uint32_t run;	/* how often the node stands below itself in a row, itself included */
 };
 
-/* What the walk needs of a node, in one piece. After learning, `least` may be too large: then the
- * node's callers are come to later than they could be. */
+/* The fields of a node that the walk reads, side by side. After learning, `least` may be too large:
+ * then the walk reaches the node's callers later than it could. */
 struct tag_search_node {
 	uint64_t id;
 	uint32_t least; /* edge_costs.min_up */

@@ -44,7 +44,7 @@ struct tagset_sample {
 	uint32_t node, process;
 	uint32_t comm;		/* text */
 	uint32_t remainder;	/* text: TID and what follows it, parted by tabs */
-	uint32_t side;		/* of which input: what tagset_read() was told */
+	uint32_t side;		/* of which input, as passed to tagset_read() */
 	uint64_t count, weight; /* never overflow */
 };
 

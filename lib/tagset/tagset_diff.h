@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What changed between two recordings: the two sides of a tag set compared, by call path or by
+ * Differences between two recordings: the two sides of a tag set compared, by call path or by
  * function, as shares of each side's samples.
  *
  * Sampling has an error, and most of what differs between two runs is that. A row is significant if

@@ -31,7 +31,7 @@ void tagset_line_split(struct tagset_reader *rd, char *line)
 		char *tab = strchr(line, '\t');
 
 		rd->fields[rd->n_fields++] = line;
-		/* What is beyond the last field that is looked at stays together. */
+		/* The text after the last field stays in one piece. */
 		if (!tab || rd->n_fields == TAGSET_MAX_FIELDS)
 			return;
 		*tab = '\0';

@@ -7,8 +7,8 @@
  * reference must have been named before, a location's id must follow from its object and offset, a
  * tag from its parent and location.
  *
- * What two files say differently about one thing must not depend on their order: of an object's
- * paths the smallest is kept, of a location's names those that say more, then the greater text.
+ * Conflicts between two files are resolved independently of their order: of an object's paths the
+ * smallest is kept, of a location's names the more detailed ones, then the greater text.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the reading and the writing half of a tag set share; see tagset.h. */
+/* Shared by the reading and the writing half of a tag set; see tagset.h. */
 #ifndef TAGSET_TAGSET_STATE_H
 #define TAGSET_TAGSET_STATE_H
 

@@ -158,7 +158,7 @@ static int sort_nodes(struct tagset_writer *w)
 	return 0;
 }
 
-/* Which of several things with one id each is, in the file's order. */
+/* Numbers the items of equal ids, in the file's order. */
 static int duplicates(const struct tagset_order *order, size_t n,
 		      uint64_t (*id_of)(const struct tagset *set, uint32_t number),
 		      const struct tagset *set, uint32_t *ret_dup)

@@ -4,7 +4,7 @@
  *
  * Inverting goes level by level. A runner stands for the samples that end in one node of the
  * source; in each round all runners step to their caller, and the tree of callers gets or finds
- * the node for it under the one where the runner was. Runners whose place is below the limit
+ * the node for it under the one where the runner was. Runners whose node is below the limit
  * stop: that bounds the work by levels * runners, and what is left out is below what is shown.
  */
 #include "tree/calltree_state.h"
@@ -70,8 +70,8 @@ static int start_one(const struct calltree *tree, struct calltree *callers,
 }
 
 /* One runner for each node where samples start from, and one more for each part of them whose first
- * frames are inferred. `outer` tells where the samples that end in a node start: 0, nowhere; NULL:
- * there. `plain` has room for a number for each node. */
+ * frames are inferred. `outer` is the node where the samples that end in a node start: 0, nowhere;
+ * NULL: the node itself. `plain` has room for a number for each node. */
 static int64_t start(const struct calltree *tree, const uint32_t *outer, struct calltree *callers,
 		     struct calltree_runner *runners, uint64_t *plain)
 {
@@ -146,7 +146,7 @@ static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_aske
 	return outer;
 }
 
-/* Copies what is below the outermost nodes; `place` gets where each node went. */
+/* Copies what is below the outermost nodes; `place` maps each node to its copy. */
 static int copy(const struct calltree *tree, const uint32_t *outer, struct calltree *callees,
 		uint32_t *copied)
 {

@@ -103,8 +103,8 @@ static int large_run(struct large_work *w, const struct subtree_run *run)
 	return err < 0 ? err : large_descend(w);
 }
 
-/* Where the samples of an entry arrived, and where the last of its inferred frames did: both are
- * the same where what called it is small already. */
+/* Finds the node that an entry's samples reached, and that of the last of its inferred frames. They
+ * are the same if one of its callers is below the limit already. */
 static int large_find(struct large_work *w, const struct profile_entry *entry, uint32_t inferred,
 		      struct calltree_inferred *ret_part)
 {

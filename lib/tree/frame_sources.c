@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where frames come from; see sources.h.
+ * Sources of frames; see frame_sources.h.
  *
  * The tree merges paths of all origins, and must stay fast for reports that do not ask: so this
  * goes down the tree once more with each entry's frames, and counts beside it.
