@@ -85,11 +85,11 @@ NOT_US static uint64_t file_id_of_headers(const uint8_t *at, size_t n)
 NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, uintptr_t function)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
-	const Elf64_Phdr *segments = (const Elf64_Phdr *)(image + header->e_phoff);
+	const Elf64_Phdr *phdrs = (const Elf64_Phdr *)(image + header->e_phoff);
 	uint64_t file = 0, offset = 0;
 
 	for (size_t i = 0; i < header->e_phnum; i++) {
-		const Elf64_Phdr *s = &segments[i];
+		const Elf64_Phdr *s = &phdrs[i];
 		const uint8_t *start = (const uint8_t *)(base + s->p_vaddr);
 
 		if (s->p_type == PT_NOTE && !file)
@@ -98,8 +98,7 @@ NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, uintptr_
 			offset = function - (uintptr_t)start + s->p_offset;
 	}
 	if (!file)
-		file = file_id_of_headers((const uint8_t *)segments,
-					  header->e_phnum * sizeof(*segments));
+		file = file_id_of_headers((const uint8_t *)phdrs, header->e_phnum * sizeof(*phdrs));
 	return hash_mix64(hash_mix64(file) + offset);
 }
 

@@ -24,7 +24,7 @@ extern "C" {
  * instrumented functions. Costs a read; may be called in signal handlers. */
 uint64_t stacktag_get(void);
 
-/* What stacktag_get() reads, for code that the compiler generates. */
+/* The variable that stacktag_get() reads; compiler-generated code accesses it directly. */
 extern __thread volatile uint64_t stacktag_current __attribute__((tls_model("initial-exec")));
 
 #pragma GCC visibility pop

@@ -4,12 +4,12 @@
  *
  *	entry		saved = stacktag_current; stacktag_current = saved * 11 ^ id
  *	return		stacktag_current = saved
- *	tail call	stacktag_current = saved, before it: the callee takes our place
+ *	tail call	stacktag_current = saved, before it: the callee replaces us
  *	landing pad	stacktag_current = saved * 11 ^ id: an exception came from deeper down
  *	setjmp() etc.	the same behind it: longjmp() may have come from deeper down
  *
  * So who leaves in an unusual way has nothing to do, and who is arrived at puts things right; a
- * function without such places pays for one load and two stores. `saved` is a local variable, in
+ * function without such points pays for one load and two stores. `saved` is a local variable, in
  * a register or on the stack as the compiler sees fit.
  *
  * The pass is the last one before code is generated: what has been inlined is part of its caller,
@@ -74,7 +74,7 @@ static tree declare_tag(void)
 
 /* --- statements ------------------------------------------------------------------------------- */
 
-/* What a function has to do with the tag. */
+/* How a function handles the tag. */
 struct keeper {
 	uint64_t id;
 	bool is_kept; /* false: it is left out, and only restores */
@@ -176,9 +176,9 @@ static bool comes_back(gcall *call)
 	       fits(options.switches, called_name(call));
 }
 
-/* --- where a function has to put things right ------------------------------------------------- */
+/* --- points where a function restores the tag ------------------------------------------------- */
 
-struct places {
+struct points {
 	auto_vec<gimple *> returns;    /* and tail calls: before them */
 	auto_vec<gcall *> comebacks;   /* after them */
 	auto_vec<basic_block> landing; /* at their start */
@@ -186,20 +186,20 @@ struct places {
 	unsigned calls = 0;
 };
 
-static void look_at_call(gcall *call, uint64_t id, struct places *places)
+static void look_at_call(gcall *call, uint64_t id, struct points *points)
 {
 	edge_record edge;
 
 	if (gimple_call_tail_p(call) && !gimple_call_must_tail_p(call) && !is_surely_jump(call))
 		gimple_call_set_tail(call, false);
 	if (gimple_call_tail_p(call))
-		places->returns.safe_push(call);
+		points->returns.safe_push(call);
 	if (comes_back(call))
-		places->comebacks.safe_push(call);
+		points->comebacks.safe_push(call);
 	if (!edge_of_call(id, call, &edge))
 		return;
-	places->calls++;
-	places->edges.insert(edge);
+	points->calls++;
+	points->edges.insert(edge);
 }
 
 static bool is_landing(basic_block bb)
@@ -218,21 +218,21 @@ static bool is_landing(basic_block bb)
 	return false;
 }
 
-static void find_places(function *fun, uint64_t id, struct places *places)
+static void find_points(function *fun, uint64_t id, struct points *points)
 {
 	basic_block bb;
 
 	FOR_EACH_BB_FN(bb, fun)
 	{
 		if (is_landing(bb))
-			places->landing.safe_push(bb);
+			points->landing.safe_push(bb);
 		for (auto at = gsi_start_bb(bb); !gsi_end_p(at); gsi_next(&at)) {
 			gimple *stmt = gsi_stmt(at);
 
 			if (gimple_code(stmt) == GIMPLE_RETURN)
-				places->returns.safe_push(stmt);
+				points->returns.safe_push(stmt);
 			else if (gcall *call = dyn_cast<gcall *>(stmt))
-				look_at_call(call, id, places);
+				look_at_call(call, id, points);
 		}
 	}
 }
@@ -264,10 +264,10 @@ static bool is_untouchable(tree fndecl)
 	       lookup_attribute("interrupt", DECL_ATTRIBUTES(fndecl)) || is_resolver(fndecl);
 }
 
-static bool is_left_out(tree fndecl, const struct places *places)
+static bool is_left_out(tree fndecl, const struct points *points)
 {
 	if (lookup_attribute("no_instrument_function", DECL_ATTRIBUTES(fndecl)) ||
-	    (!options.leaves && !places->calls))
+	    (!options.leaves && !points->calls))
 		return true;
 	if (options.min_size &&
 	    (unsigned)estimate_num_insns_fn(fndecl, &eni_size_weights) < options.min_size)
@@ -309,18 +309,18 @@ static void enter_after(gcall *call, const struct keeper *k)
 	}
 }
 
-static void keep_tag(function *fun, struct keeper *k, struct places *places)
+static void keep_tag(function *fun, struct keeper *k, struct points *points)
 {
 	enter_at_entry(fun, k);
-	for (basic_block bb : places->landing) {
+	for (basic_block bb : points->landing) {
 		gimple_stmt_iterator at = gsi_after_labels(bb);
 
 		gsi_insert_seq_before(&at, enter_seq(k), GSI_SAME_STMT);
 	}
-	for (gcall *call : places->comebacks)
+	for (gcall *call : points->comebacks)
 		enter_after(call, k);
 	if (k->is_kept) {
-		for (gimple *stmt : places->returns) {
+		for (gimple *stmt : points->returns) {
 			gimple_stmt_iterator at = gsi_for_stmt(stmt);
 
 			gsi_insert_seq_before(&at, leave_seq(k), GSI_SAME_STMT);
@@ -333,18 +333,18 @@ static unsigned run_on(function *fun)
 {
 	tree fndecl = fun->decl;
 	struct keeper k = {function_id(fndecl), false, false, NULL_TREE};
-	struct places places;
+	struct points points;
 	bool restores;
 
-	find_places(fun, k.id, &places);
-	k.is_kept = !is_untouchable(fndecl) && !is_left_out(fndecl, &places);
+	find_points(fun, k.id, &points);
+	k.is_kept = !is_untouchable(fndecl) && !is_left_out(fndecl, &points);
 	k.is_root = fits(options.roots, linkage_name(fndecl));
 	record_function(fndecl, (k.is_kept ? 0 : LOC_LEFT_OUT) | (k.is_root ? LOC_ROOT : 0),
-			places.edges);
-	restores = !places.landing.is_empty() || !places.comebacks.is_empty();
+			points.edges);
+	restores = !points.landing.is_empty() || !points.comebacks.is_empty();
 	if (is_untouchable(fndecl) || (!k.is_kept && !restores))
 		return 0;
-	keep_tag(fun, &k, &places);
+	keep_tag(fun, &k, &points);
 	return TODO_update_ssa_only_virtuals;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the GCC plugin say to each other.
+ * The interfaces between the parts of the GCC plugin.
  *
  *   plugin.cc    options, what is left out, where the pass goes
  *   pass.cc      the pass: keeps the tag in every function

@@ -134,7 +134,7 @@ void record_function(tree fndecl, unsigned flags, const std::set<edge_record> &e
 	functions.push_back(record);
 }
 
-/* What is declared as a leaf returns without ever calling back. */
+/* A function that is declared as a leaf returns without calling back. */
 static bool never_calls_back(gcall *call, tree callee)
 {
 	cgraph_node *node = cgraph_node::get(callee);
