@@ -21,15 +21,14 @@ enum {
 	CMD_ALIGN_SHARE,
 	CMD_ALIGN_ANCHORS,
 	CMD_ALIGN_HEIGHTS,
-	CMD_ALIGN_ROUTINES,
-	CMD_ALIGN_JSON
+	CMD_ALIGN_ROUTINES
 };
 
 struct cmd_align {
 	struct show show;
 	struct compare_options options;
 	size_t routines;
-	bool is_compared, is_json;
+	bool is_compared;
 };
 
 static const struct argp_option cmd_align_options[] = {
@@ -45,8 +44,6 @@ static const struct argp_option cmd_align_options[] = {
 	 "Cut also those paths that stackd --depth would leave whole", 3},
 	{"no-heights", CMD_ALIGN_HEIGHTS, 0, 0, "Go by routines alone, as without --heights", 3},
 	{"routines", CMD_ALIGN_ROUTINES, "N", 0, "Rows of the table of routines (default 10)", 3},
-	{"json", CMD_ALIGN_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
 	{0},
 };
 
@@ -90,12 +87,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_ALIGN_ROUTINES:
 		args->routines = cmd_align_number(state, "routines", arg, 0, 1000000);
 		return 0;
-	case CMD_ALIGN_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->show.output = arg;
-		return 0;
 	case ARGP_KEY_END:
 		if (!args->is_compared)
 			argp_error(state, "--compare is missing: reports align by themselves, this "
@@ -111,13 +102,11 @@ static int cmd_align_write(const struct cmd_align *args, const struct input_open
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int err, status = output_begin_paged(args->show.output,
-					     args->is_json ? NULL : args->show.terminal.pager,
-					     &output);
+	int err, status = show_output_begin(&args->show, args->show.output.is_json, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	if (args->is_json)
+	if (args->show.output.is_json)
 		err = compare_write_json(compare, open->profile, output.file);
 	else
 		err = compare_write_text(compare, open->profile, &options, args->routines,

@@ -14,13 +14,12 @@
 
 #define CMD_ANNOTATE_MAX 20u /* functions */
 
-enum { CMD_ANNOTATE_JSON = 0x200, CMD_ANNOTATE_SOURCE, CMD_ANNOTATE_ROOT, CMD_ANNOTATE_INTEL };
+enum { CMD_ANNOTATE_SOURCE = 0x200, CMD_ANNOTATE_ROOT, CMD_ANNOTATE_INTEL };
 
 struct cmd_annotate {
 	struct show show;
 	struct annotate_code_options code_options;
 	const char *name;
-	bool is_json;
 };
 
 static const struct argp_option cmd_annotate_options[] = {
@@ -29,8 +28,6 @@ static const struct argp_option cmd_annotate_options[] = {
 	{"root", CMD_ANNOTATE_ROOT, "DIR", 0, "Look for programs and libraries below this folder",
 	 3},
 	{"intel", CMD_ANNOTATE_INTEL, 0, 0, "Intel's syntax of instructions (default: AT&T's)", 3},
-	{"json", CMD_ANNOTATE_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
 	{0},
 };
 
@@ -50,12 +47,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_ANNOTATE_INTEL:
 		args->code_options.intel = true;
-		return 0;
-	case CMD_ANNOTATE_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->show.output = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->name)
@@ -77,13 +68,11 @@ static int cmd_annotate_write(const struct cmd_annotate *args, const struct prof
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int err, status = output_begin_paged(args->show.output,
-					     args->is_json ? NULL : args->show.terminal.pager,
-					     &output);
+	int err, status = show_output_begin(&args->show, args->show.output.is_json, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	if (args->is_json)
+	if (args->show.output.is_json)
 		err = annotate_write_json(profile, annotate, &args->code_options, output.file);
 	else
 		err = annotate_write_text(profile, annotate, &args->code_options, &options,

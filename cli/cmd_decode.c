@@ -32,17 +32,17 @@ enum {
 	CMD_DECODE_ALL,
 	CMD_DECODE_STRICT,
 	CMD_DECODE_LOCATIONS,
-	CMD_DECODE_ALONE,
-	CMD_DECODE_JSON
+	CMD_DECODE_ALONE
 };
 
 struct cmd_decode {
 	struct decode_model model;
 	char **tags;
 	unsigned n_tags;
-	const char *output, *root;
+	const char *root;
+	struct output_options output;
 	double budget_ms;
-	bool all, strict, is_json;
+	bool all, strict;
 };
 
 static const struct argp_option cmd_decode_options[] = {
@@ -50,10 +50,11 @@ static const struct argp_option cmd_decode_options[] = {
 	 "Who calls whom: an instrumented file, any program or library (with those that it names), a "
 	 "store, or a tag export; may be repeated",
 	 1},
-	{"places", CMD_DECODE_LOCATIONS, 0, 0,
+	{"locations", CMD_DECODE_LOCATIONS, 0, 0,
 	 "Only tags of stackd's own walks, which are of code locations (default: also those that "
 	 "instrumented files keep)",
 	 1},
+	{"places", CMD_DECODE_LOCATIONS, 0, OPTION_HIDDEN, "The former name of --locations", 1},
 	{"no-libraries", CMD_DECODE_ALONE, 0, 0,
 	 "Only the files given, not the libraries that they name", 1},
 	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
@@ -64,8 +65,6 @@ static const struct argp_option cmd_decode_options[] = {
 	{"all", CMD_DECODE_ALL, 0, 0, "Look for more paths after the first, for the whole budget",
 	 2},
 	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that the model does not have", 2},
-	{"json", CMD_DECODE_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
 	{0},
 };
 
@@ -83,6 +82,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct cmd_decode *args = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->output;
+		return 0;
 	case 'm':
 		if (args->model.n_files == DECODE_MODEL_FILES)
 			argp_error(state, "--model: more than %d are given", DECODE_MODEL_FILES);
@@ -105,12 +107,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_DECODE_ALONE:
 		args->model.is_alone = true;
-		return 0;
-	case CMD_DECODE_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->output = arg;
 		return 0;
 	case ARGP_KEY_ARGS:
 		args->tags = state->argv + state->next;
@@ -217,7 +213,7 @@ static void cmd_decode_name(struct cmd_decode_run *run, uint32_t node)
 	const char *name = callgraph_at(run->graph, node)->name;
 	char *readable = demangle(name);
 
-	if (run->args->is_json)
+	if (run->args->output.is_json)
 		text_put_json(&run->line, readable ? readable : name);
 	else
 		text_put(&run->line, readable ? readable : name, NULL);
@@ -345,7 +341,7 @@ static int cmd_decode_answer(struct cmd_decode_both *both, struct cmd_decode_run
 {
 	bool is_found = item->status == TAG_SEARCH_FOUND;
 
-	if (run->args->is_json)
+	if (run->args->output.is_json)
 		json(run, item, !both->asked);
 	else
 		text(run, item);
@@ -360,7 +356,7 @@ static int answers(struct cmd_decode_both *both)
 	size_t k = 0;
 	int err;
 
-	if (run->args->is_json)
+	if (run->args->output.is_json)
 		text_put_raw(&run->line, "{\"schema\":1,\"tags\":[");
 	err = text_flush(&run->line, run->out);
 	for (size_t i = 0; err == 0 && i < run->items.count; i++) {
@@ -373,7 +369,7 @@ static int answers(struct cmd_decode_both *both)
 		else
 			err = cmd_decode_answer(both, run, item);
 	}
-	if (run->args->is_json)
+	if (run->args->output.is_json)
 		text_printf(&run->line, "\n],\"asked\":%" PRIu64 ",\"found\":%" PRIu64 "}\n",
 			    both->asked, both->found[0] + both->found[1]);
 	return err < 0 ? err : text_flush(&run->line, run->out);
@@ -508,7 +504,7 @@ static int cmd_decode_search(struct cmd_decode_both *both)
 		message("%s", strerror(-err));
 		return CMD_FAILED;
 	}
-	status = output_begin(run->args->output, &output);
+	status = output_begin(run->args->output.path, &output);
 	if (status != CMD_DONE)
 		return status;
 	run->out = both->runs[1].out = output.file;
@@ -523,6 +519,7 @@ static int cmd_decode_search(struct cmd_decode_both *both)
 
 int cmd_decode(int argc, char **argv)
 {
+	static const struct argp_child children[] = {{&output_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_decode_options,
 		.parser = parse,
@@ -533,6 +530,7 @@ int cmd_decode(int argc, char **argv)
 		       "Without tags they are read from standard input, one a line. All paths that "
 		       "fit are shown; '>?' marks a call that the model does not have, which is "
 		       "usually one through a pointer. The status is 3 if no tag was decoded.",
+		.children = children,
 	};
 	struct cmd_decode args = {.budget_ms = CMD_DECODE_BUDGET};
 	struct cmd_decode_both both = {0};

@@ -15,16 +15,16 @@
 
 #define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything by default */
 
-enum { CMD_DIFF_BY = 0x200, CMD_DIFF_PERCENT, CMD_DIFF_JSON, CMD_DIFF_SIGNIFICANT };
+enum { CMD_DIFF_BY = 0x200, CMD_DIFF_PERCENT, CMD_DIFF_SIGNIFICANT };
 
 struct cmd_diff {
 	struct terminal terminal;
 	const char *inputs[2];
 	unsigned n;
-	const char *output;
+	struct output_options output;
 	enum tagset_diff_by by;
 	double percent_limit; /* negative: not given */
-	bool is_json, only_significant;
+	bool only_significant;
 };
 
 static const struct argp_option cmd_diff_options[] = {
@@ -33,8 +33,6 @@ static const struct argp_option cmd_diff_options[] = {
 	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Only what changed beyond noise", 1},
 	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", 0,
 	 "Leave out what is below this share in both (default 0.1; with --json 0)", 1},
-	{"json", CMD_DIFF_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 2},
-	{"output", 'o', "FILE", 0, "Write to this file", 2},
 	{0},
 };
 
@@ -64,6 +62,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->terminal;
+		state->child_inputs[1] = &args->output;
 		return 0;
 	case CMD_DIFF_BY:
 		parse_by(state, arg, args);
@@ -73,12 +72,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_DIFF_PERCENT:
 		parse_percent(state, arg, args);
-		return 0;
-	case CMD_DIFF_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->output = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n == 2)
@@ -101,20 +94,21 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 		.names = {args->inputs[0], args->inputs[1]},
 		.only_significant = args->only_significant,
 		.percent_limit = args->percent_limit >= 0 ? args->percent_limit
-				 : args->is_json	  ? 0
+				 : args->output.is_json	  ? 0
 							  : CMD_DIFF_LIMIT,
 		.color = args->terminal.color,
 		.width = args->terminal.pager ? 0 : args->terminal.width,
 	};
 	struct output output;
-	int status = output_begin_paged(args->output, args->is_json ? NULL : args->terminal.pager,
-					&output);
+	int status = output_begin_paged(
+		args->output.path, args->output.is_json ? NULL : args->terminal.pager, &output);
 
 	if (status != CMD_DONE)
 		return status;
 	return output_end(&output,
-			  args->is_json ? tagset_diff_write_json(set, diff, &options, output.file)
-					: tagset_diff_write_text(set, diff, &options, output.file));
+			  args->output.is_json
+				  ? tagset_diff_write_json(set, diff, &options, output.file)
+				  : tagset_diff_write_text(set, diff, &options, output.file));
 }
 
 static int compare(const struct cmd_diff *args, const struct tagset *set)
@@ -137,7 +131,8 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 
 int cmd_diff(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&terminal_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&terminal_argp, 0, NULL, 0}, {&output_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_diff_options,
 		.parser = parse,
@@ -155,7 +150,7 @@ int cmd_diff(int argc, char **argv)
 	int status = CMD_DONE;
 
 	options_parse(&argp, argc, argv, &args);
-	terminal_setup(&args.terminal, args.output);
+	terminal_setup(&args.terminal, args.output.path);
 	if (tagset_new(&set) < 0) {
 		message("out of memory");
 		return CMD_FAILED;

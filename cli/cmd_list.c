@@ -25,41 +25,25 @@
 
 #define CMD_LIST_RECENT_NS (UINT64_C(10) * 1000000000)
 
-enum { CMD_LIST_JSON = 0x200 };
-
 struct cmd_list {
 	struct input input;
-	const char *output;
-	bool is_json;
+	struct output_options output;
 	const char *path;
 	uint64_t now_unix_ns;
 	const struct store_recording *recordings;
 	size_t n;
 };
 
-static const struct argp_option cmd_list_options[] = {
-	{"json", CMD_LIST_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
-	{0},
-};
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_list *args = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &args->input;
-		return 0;
-	case CMD_LIST_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->output = arg;
-		return 0;
-	default:
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
 		return ARGP_ERR_UNKNOWN;
-	}
+	state->child_inputs[0] = &args->input;
+	state->child_inputs[1] = &args->output;
+	return 0;
 }
 
 static uint64_t duration(const struct store_recording *recording)
@@ -142,11 +126,11 @@ static int cmd_list_write(const struct cmd_list *list)
 {
 	struct output output;
 	struct buf b = {0};
-	int status = output_begin(list->output, &output);
+	int status = output_begin(list->output.path, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	if (list->is_json)
+	if (list->output.is_json)
 		json(list, &b);
 	else
 		text(list, &b);
@@ -172,9 +156,9 @@ static int cmd_list_run(struct cmd_list *list)
 
 int cmd_list(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&input_store_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&input_store_argp, 0, NULL, 0}, {&output_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
-		.options = cmd_list_options,
 		.parser = parse,
 		.doc = "Lists the recordings of a store.",
 		.children = children,

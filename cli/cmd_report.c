@@ -24,15 +24,14 @@ enum {
 	CMD_REPORT_BY,
 	CMD_REPORT_BINS_OPTION,
 	CMD_REPORT_LBR,
-	CMD_REPORT_PERCENT,
-	CMD_REPORT_JSON
+	CMD_REPORT_PERCENT
 };
 
 struct cmd_report {
 	struct show show;
 	struct report_options options;
 	double percent_limit; /* negative: not given */
-	bool is_json, is_lbr;
+	bool is_lbr;
 };
 
 static const struct argp_option cmd_report_options[] = {
@@ -51,8 +50,6 @@ static const struct argp_option cmd_report_options[] = {
 	 "With a column of where frames come from: br(anch record), wa(lk), pr(efix), st(itched), "
 	 "al(igned), ta(g); '?' marks what is not verified. Of the tree",
 	 3},
-	{"json", CMD_REPORT_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
 	{0},
 };
 
@@ -140,12 +137,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_REPORT_LBR:
 		args->is_lbr = true;
 		return 0;
-	case CMD_REPORT_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->show.output = arg;
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -155,9 +146,9 @@ static void complete(struct cmd_report *args)
 {
 	struct report_options *options = &args->options;
 
-	options->percent_limit = args->percent_limit >= 0 ? args->percent_limit
-				 : args->is_json	  ? 0
-							  : CMD_REPORT_LIMIT;
+	options->percent_limit = args->percent_limit >= 0    ? args->percent_limit
+				 : args->show.output.is_json ? 0
+							     : CMD_REPORT_LIMIT;
 	options->with_sources = args->is_lbr;
 	options->calls_apart = args->show.input.is_unfolded;
 	/* A pager scrolls to the side. */
@@ -206,13 +197,11 @@ static int cmd_report_find(const struct cmd_report *args, const struct input_ope
 static int cmd_report_write(const struct cmd_report *args, const struct input_open *open)
 {
 	struct output output;
-	int err, status = output_begin_paged(args->show.output,
-					     args->is_json ? NULL : args->show.terminal.pager,
-					     &output);
+	int err, status = show_output_begin(&args->show, args->show.output.is_json, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	if (args->is_json)
+	if (args->show.output.is_json)
 		err = report_write_json(open->profile, &args->options, output.file);
 	else
 		err = report_write_text(open->profile, &args->options, output.file);

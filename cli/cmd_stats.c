@@ -10,44 +10,28 @@
 #include "output.h"
 #include "report/report.h"
 
-enum { CMD_STATS_JSON = 0x200 };
-
 struct cmd_stats {
 	struct input input;
-	const char *output;
-	bool is_json;
-};
-
-static const struct argp_option cmd_stats_options[] = {
-	{"json", CMD_STATS_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
-	{0},
+	struct output_options output;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_stats *args = state->input;
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &args->input;
-		return 0;
-	case CMD_STATS_JSON:
-		args->is_json = true;
-		return 0;
-	case 'o':
-		args->output = arg;
-		return 0;
-	default:
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
 		return ARGP_ERR_UNKNOWN;
-	}
+	state->child_inputs[0] = &args->input;
+	state->child_inputs[1] = &args->output;
+	return 0;
 }
 
 int cmd_stats(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&output_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
-		.options = cmd_stats_options,
 		.parser = parse,
 		.doc = "Shows the figures of a recording: samples, losses, quality, cost.",
 		.children = children,
@@ -61,11 +45,12 @@ int cmd_stats(int argc, char **argv)
 	status = input_open(&args.input, &open);
 	if (!open.profile)
 		return status;
-	written = output_begin(args.output, &output);
+	written = output_begin(args.output.path, &output);
 	if (written == CMD_DONE)
-		written = output_end(
-			&output, args.is_json ? report_write_stats_json(open.profile, output.file)
-					      : report_write_stats_text(open.profile, output.file));
+		written = output_end(&output,
+				     args.output.is_json
+					     ? report_write_stats_json(open.profile, output.file)
+					     : report_write_stats_text(open.profile, output.file));
 	input_close(&open);
 	return written != CMD_DONE ? written : status;
 }

@@ -63,7 +63,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		show_children_begin(state, &args->show);
+		state->child_inputs[0] = &args->show.input;
+		state->child_inputs[1] = &args->show.terminal;
 		return 0;
 	case CMD_TIMELINE_THRESHOLD:
 		threshold(state, arg, &args->options);
@@ -72,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->is_svg = true;
 		return 0;
 	case 'o':
-		args->show.output = arg;
+		args->show.output.path = arg;
 		args->is_svg = args->is_svg || cmd_timeline_is_svg(arg);
 		return 0;
 	default:
@@ -85,9 +86,7 @@ static int cmd_timeline_write(const struct cmd_timeline *args, const struct inpu
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
-	int err, status = output_begin_paged(args->show.output,
-					     args->is_svg ? NULL : args->show.terminal.pager,
-					     &output);
+	int err, status = show_output_begin(&args->show, args->is_svg, &output);
 
 	if (status != CMD_DONE)
 		return status;
@@ -115,6 +114,8 @@ static int cmd_timeline_run(void *arg, const struct input_open *open)
 
 int cmd_timeline(int argc, char **argv)
 {
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_timeline_options,
 		.parser = parse,
@@ -126,7 +127,7 @@ int cmd_timeline(int argc, char **argv)
 		       "  stackctl timeline -o timeline.svg\n\n"
 		       "A routine's time goes from its first sample to the first one elsewhere. Of "
 		       "routines that take up the same time only the innermost is shown.\n",
-		.children = show_children,
+		.children = children,
 	};
 	struct cmd_timeline args = {0};
 

@@ -19,6 +19,32 @@
 #include "message.h"
 #include "terminal.h"
 
+enum { OUTPUT_JSON = 0x400 };
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct output_options *options = state->input;
+
+	switch (key) {
+	case OUTPUT_JSON:
+		options->is_json = true;
+		return 0;
+	case 'o':
+		options->path = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_option output_argp_options[] = {
+	{"json", OUTPUT_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 3},
+	{0},
+};
+
+const struct argp output_argp = {.options = output_argp_options, .parser = parse};
+
 /* The temporary file, which the signal handler removes; handlers take no argument. */
 static char output_doomed[PATH_MAX];
 

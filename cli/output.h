@@ -6,8 +6,19 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include <argp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
+
+/* Where a verb is asked to write, and in which form: the options --output and --json, which a verb
+ * gets by making output_argp a child of its own argp, with a zeroed struct as its input. */
+struct output_options {
+	const char *path; /* NULL: standard output */
+	bool is_json;
+};
+
+extern const struct argp output_argp;
 
 struct output {
 	FILE *file;

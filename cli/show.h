@@ -4,22 +4,27 @@
 #define CLI_SHOW_H
 
 #include "input.h"
+#include "output.h"
 #include "report/report.h"
 #include "terminal.h"
 
 struct show {
 	struct input input;
 	struct terminal terminal;
-	const char *output; /* or NULL: standard output */
+	struct output_options output;
 };
 
-/* The options of both, as an argp's children; show_children_begin() is for ARGP_KEY_INIT. */
+/* The options of all three, as an argp's children; show_children_begin() is for ARGP_KEY_INIT. */
 extern const struct argp_child show_children[];
 void show_children_begin(struct argp_state *state, struct show *show);
 
 /* Returns width, colours and character set; the width is unlimited under a pager, which scrolls
  * sideways. Requires terminal_setup(). */
 struct report_options show_options(const struct show *show);
+
+/* Begins the output: through the pager, unless it `is_data`, for programs. Errors as
+ * output_begin(). */
+int show_output_begin(const struct show *show, bool is_data, struct output *ret_output);
 
 /* Sets the terminal up, opens the recording and runs `run` on it. The exit status: its, or that of
  * what went wrong before. */
