@@ -151,6 +151,16 @@ int text_flush(struct buf *b, FILE *out)
 	return err;
 }
 
+int text_end(struct buf *b, FILE *out, int err)
+{
+	if (!err)
+		err = text_flush(b, out);
+	if (!err && fflush(out) != 0)
+		err = -EIO;
+	buf_free(b);
+	return err;
+}
+
 void text_put_json(struct buf *b, const char *s)
 {
 	const uint8_t *at = (const uint8_t *)s;

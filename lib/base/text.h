@@ -38,6 +38,11 @@ void text_cut(struct buf *b, unsigned columns);
 /* Writes the content and empties the buffer. 0, -ENOMEM if an append had failed, -EIO. */
 int text_flush(struct buf *b, FILE *out);
 
+/* Ends what a writer appended: writes the rest unless `err` says that the writer failed, has the
+ * file hand over what it holds, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as
+ * fflush() left it. */
+int text_end(struct buf *b, FILE *out, int err);
+
 /* Writes `s` as a JSON string, quotes included; bytes that are not UTF-8 become \\xNN. */
 void text_put_json(struct buf *b, const char *s);
 

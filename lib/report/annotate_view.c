@@ -436,10 +436,5 @@ int annotate_write_json(const struct profile *profile, const struct annotate *an
 			err = text_flush(&b, out);
 	}
 	text_printf(&b, "],\"more\":%u}\n", annotate->n_more);
-	if (err == 0)
-		err = text_flush(&b, out);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	buf_free(&b);
-	return err;
+	return text_end(&b, out, err);
 }

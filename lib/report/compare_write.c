@@ -57,12 +57,7 @@ static void put_routines(struct buf *b, const struct compare *c, size_t rows, un
 
 static int compare_end(struct buf *b, int err, FILE *out)
 {
-	if (err == 0)
-		err = text_flush(b, out);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	buf_free(b);
-	return err;
+	return text_end(b, out, err);
 }
 
 int compare_write_text(const struct compare *c, struct profile *profile,

@@ -124,12 +124,7 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 		text_printf(&b, ":%" PRIu64, t->counters[i].value);
 	}
 	text_put_raw(&b, "}}\n");
-	if (err == 0)
-		err = text_flush(&b, out);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	buf_free(&b);
-	return err;
+	return text_end(&b, out, err);
 }
 
 static uint64_t report_stats_value(const struct store_tables *t, const char *name)
@@ -204,10 +199,5 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 		text_put(&b, t->counters[i].name, NULL);
 		text_printf(&b, " %" PRIu64 "\n", t->counters[i].value);
 	}
-	if (err == 0)
-		err = text_flush(&b, out);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	buf_free(&b);
-	return err;
+	return text_end(&b, out, err);
 }

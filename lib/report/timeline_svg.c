@@ -202,10 +202,5 @@ int timeline_write_svg(const struct timeline *timeline, struct profile *profile,
 			    " too narrow to show</text>\n",
 			    TIMELINE_SVG_WIDTH - TIMELINE_SVG_MARGIN, s.left_out);
 	text_put_raw(&s.b, "</svg>\n");
-	if (err == 0)
-		err = text_flush(&s.b, out);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	buf_free(&s.b);
-	return err;
+	return text_end(&s.b, out, err);
 }

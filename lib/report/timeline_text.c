@@ -80,10 +80,5 @@ int timeline_write_text(const struct timeline *timeline, struct profile *profile
 			timeline_row(&b, timeline, &thread->runs[k], options);
 		err = text_flush(&b, out);
 	}
-	if (err == 0)
-		err = text_flush(&b, out);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	buf_free(&b);
-	return err;
+	return text_end(&b, out, err);
 }

@@ -130,11 +130,7 @@ static bool is_shown(const struct tagset_diff_writer *w, const struct tagset_dif
 
 static int tagset_diff_finish(struct tagset_diff_writer *w, int err)
 {
-	if (err == 0)
-		err = text_flush(&w->line, w->out);
-	if (err == 0 && fflush(w->out) != 0)
-		err = -EIO;
-	buf_free(&w->line);
+	err = text_end(&w->line, w->out, err);
 	buf_free(&w->name);
 	free(w->path.items);
 	return err;
