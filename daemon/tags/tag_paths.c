@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "daemon/tags/tag_book.h"
+#include "daemon/tags/known_tags.h"
 
 #define MAX_DOUBTS 4 /* frames of one path at which the tag may be about to change */
 
@@ -23,7 +23,7 @@ struct link {
 
 struct tag_paths {
 	struct tag_paths_options with;
-	struct tag_book *book;
+	struct known_tags *book;
 	const struct object *mark; /* the object of tags without a path; NULL: not entered yet */
 	VEC(struct link) links;
 	struct tag_paths_counts counts;
@@ -37,7 +37,7 @@ int tag_paths_new(const struct tag_paths_options *options, struct tag_paths **re
 	if (!t)
 		return -ENOMEM;
 	t->with = *options;
-	err = tag_book_new(options->known_fd, options->max_known, &t->book);
+	err = known_tags_new(options->known_fd, options->max_known, &t->book);
 	if (err) {
 		tag_paths_free(t);
 		return err;
@@ -50,7 +50,7 @@ void tag_paths_free(struct tag_paths *t)
 {
 	if (!t)
 		return;
-	tag_book_free(t->book);
+	known_tags_free(t->book);
 	free(t->links.items);
 	free(t);
 }
@@ -58,7 +58,7 @@ void tag_paths_free(struct tag_paths *t)
 void tag_paths_counts(const struct tag_paths *t, struct tag_paths_counts *ret_counts)
 {
 	*ret_counts = t->counts;
-	ret_counts->learned = tag_book_count(t->book);
+	ret_counts->learned = known_tags_count(t->book);
 }
 
 /* --- the functions of a walk that keep a tag -------------------------------------------------- */
@@ -235,7 +235,7 @@ static int teach(struct tag_paths *t, const struct stackd_tag_record *record, co
 		return 0;
 	meaning.end = meaning.start + (last->function.end - last->function.start);
 	err = enter(t, path, last->frame, &meaning.caller);
-	return err ? err : tag_book_teach(t->book, record->program, record->tag, &meaning);
+	return err ? err : known_tags_teach(t->book, record->program, record->tag, &meaning);
 }
 
 int tag_paths_learn(struct tag_paths *t, const struct stackd_tag_record *record,
@@ -266,7 +266,7 @@ int tag_paths_learn(struct tag_paths *t, const struct stackd_tag_record *record,
 		show_wrong(t, record, path, count);
 		return 0;
 	}
-	if (!last || t->with.judge || tag_book_find(t->book, record->program, record->tag))
+	if (!last || t->with.judge || known_tags_find(t->book, record->program, record->tag))
 		return 0;
 	return teach(t, record, path, last, reason);
 }
@@ -338,7 +338,7 @@ static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, 
 int tag_paths_take(struct tag_paths *t, const struct stackd_tag_record *record,
 		   const struct object *object, uint64_t offset, struct tag_path *ret_path)
 {
-	const struct tag_meaning *meaning = tag_book_find(t->book, record->program, record->tag);
+	const struct tag_meaning *meaning = known_tags_find(t->book, record->program, record->tag);
 	struct tag_path path = {.frames = 1};
 	int err = 0;
 

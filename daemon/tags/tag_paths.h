@@ -5,7 +5,7 @@
  *
  * A walk is checked against the tag whenever both are there: the functions of the path that keep a
  * tag, chained, must give it. So an instrumented program checks the walk frame by frame, and every
- * entry of the dictionary (tag_book.h) is checked. The two can differ though both are right: a
+ * entry of the dictionary (known_tags.h) is checked. The two can differ though both are right: a
  * function has been entered and has not changed the tag yet, or has restored it and not returned
  * yet. The instructions at the sample's location determine whether it is one of these
  * (tagged_functions_is_window()).
@@ -21,7 +21,7 @@
 
 struct tag_paths;
 
-/* All pointers are borrowed. `known_fd` and `max_known` as tag_book_new(); `judge`: only check
+/* All pointers are borrowed. `known_fd` and `max_known` as known_tags_new(); `judge`: only check
  * walks, and never let the kernel half skip one. */
 struct tag_paths_options {
 	struct object_table *objects;

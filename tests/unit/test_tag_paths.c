@@ -8,7 +8,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
-#include "daemon/tags/tag_book.h"
+#include "daemon/tags/known_tags.h"
 #include "daemon/tags/tag_paths.h"
 #include "daemon/tags/tagger.h"
 

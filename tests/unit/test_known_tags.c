@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dictionary of tags: daemon/tags/tag_book.c, with a kernel half that is a list here. */
+/* The dictionary of tags: daemon/tags/known_tags.c, with a kernel half that is a list here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
-#include "daemon/tags/tag_book.h"
+#include "daemon/tags/known_tags.h"
 
 #define ROOM 5
 
@@ -54,69 +54,69 @@ static bool kernel_knows(uint32_t program, uint64_t tag)
 	return where(&key) < n_known;
 }
 
-static void teach(struct tag_book *book, uint32_t program, uint64_t tag, uint32_t caller)
+static void teach(struct known_tags *book, uint32_t program, uint64_t tag, uint32_t caller)
 {
 	const struct tag_meaning meaning = {.caller = caller};
 
-	assert_int_equal(tag_book_teach(book, program, tag, &meaning), 0);
+	assert_int_equal(known_tags_teach(book, program, tag, &meaning), 0);
 }
 
 static void learned_tag_is_known(void **state)
 {
-	struct tag_book *book = NULL;
+	struct known_tags *book = NULL;
 
 	(void)state;
 	n_known = 0;
-	assert_int_equal(tag_book_new(7, ROOM, &book), 0);
-	assert_null(tag_book_find(book, 1, 10));
+	assert_int_equal(known_tags_new(7, ROOM, &book), 0);
+	assert_null(known_tags_find(book, 1, 10));
 	teach(book, 1, 10, 100);
 	teach(book, 2, 10, 200); /* another program's */
 	teach(book, 1, 10, 300); /* stays as it is */
-	assert_int_equal(tag_book_find(book, 1, 10)->caller, 100);
-	assert_int_equal(tag_book_find(book, 2, 10)->caller, 200);
-	assert_null(tag_book_find(book, 1, 200));
+	assert_int_equal(known_tags_find(book, 1, 10)->caller, 100);
+	assert_int_equal(known_tags_find(book, 2, 10)->caller, 200);
+	assert_null(known_tags_find(book, 1, 200));
 	assert_true(kernel_knows(1, 10) && kernel_knows(2, 10) && !kernel_knows(1, 200));
-	assert_int_equal(tag_book_count(book), 2);
-	tag_book_free(book);
+	assert_int_equal(known_tags_count(book), 2);
+	known_tags_free(book);
 }
 
 /* Never more than there is room for, and what is on its way is still understood. */
 static void full_book_is_emptied(void **state)
 {
-	struct tag_book *book = NULL;
+	struct known_tags *book = NULL;
 
 	(void)state;
 	n_known = 0;
-	assert_int_equal(tag_book_new(7, ROOM, &book), 0);
+	assert_int_equal(known_tags_new(7, ROOM, &book), 0);
 	for (uint32_t tag = 1; tag <= 40; tag++) {
 		teach(book, 1, tag, tag);
 		assert_true(kernel_knows(1, tag));
-		assert_int_equal(tag_book_find(book, 1, tag)->caller, tag);
+		assert_int_equal(known_tags_find(book, 1, tag)->caller, tag);
 		for (uint32_t old = tag > ROOM ? tag - ROOM : 1; old < tag; old++)
-			assert_int_equal(tag_book_find(book, 1, old)->caller, old);
+			assert_int_equal(known_tags_find(book, 1, old)->caller, old);
 		assert_true(n_known <= ROOM);
 	}
 	for (size_t i = 0; i < n_known; i++)
-		assert_non_null(tag_book_find(book, known[i].program, known[i].tag));
-	assert_int_equal(tag_book_count(book), 40);
+		assert_non_null(known_tags_find(book, known[i].program, known[i].tag));
+	assert_int_equal(known_tags_count(book), 40);
 	teach(book, 1, 1, 77); /* forgotten, learned again */
-	assert_int_equal(tag_book_find(book, 1, 1)->caller, 77);
-	tag_book_free(book);
+	assert_int_equal(known_tags_find(book, 1, 1)->caller, 77);
+	known_tags_free(book);
 }
 
 static void book_works_without_kernel_half(void **state)
 {
-	struct tag_book *book = NULL;
+	struct known_tags *book = NULL;
 
 	(void)state;
 	n_known = 0;
-	assert_int_equal(tag_book_new(-1, 1000, &book), 0);
+	assert_int_equal(known_tags_new(-1, 1000, &book), 0);
 	for (uint32_t tag = 1; tag < 900; tag++)
 		teach(book, 3, tag, tag);
-	assert_int_equal(tag_book_find(book, 3, 555)->caller, 555);
+	assert_int_equal(known_tags_find(book, 3, 555)->caller, 555);
 	assert_int_equal(n_known, 0);
-	tag_book_free(book);
-	tag_book_free(NULL);
+	known_tags_free(book);
+	known_tags_free(NULL);
 }
 
 int main(void)

@@ -10,8 +10,8 @@
  * The kernel half has a bounded set of the known tags. When it is full, it is emptied and learned
  * again. Entries are kept here for one more round, since samples may be on their way.
  */
-#ifndef TAGS_TAG_BOOK_H
-#define TAGS_TAG_BOOK_H
+#ifndef TAGS_KNOWN_TAGS_H
+#define TAGS_KNOWN_TAGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #include "stackd_abi.h"
 
-struct tag_book;
+struct known_tags;
 
 /* The meaning of a tag: a path to its innermost instrumented function. */
 struct tag_meaning {
@@ -35,18 +35,18 @@ struct tag_meaning {
 
 /* `max`: the size of the kernel half's set, whose descriptor `known_fd` is borrowed (-1: there is
  * none). 0 or -ENOMEM. */
-int tag_book_new(int known_fd, uint32_t max, struct tag_book **ret_book);
-void tag_book_free(struct tag_book *book);
+int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_book);
+void known_tags_free(struct known_tags *tags);
 
 /* Adds the meaning of a tag, unless it is known already. 0 or -ENOMEM. */
-int tag_book_teach(struct tag_book *book, uint32_t program, uint64_t tag,
-		   const struct tag_meaning *meaning);
+int known_tags_teach(struct known_tags *tags, uint32_t program, uint64_t tag,
+		     const struct tag_meaning *meaning);
 
-/* Returns the meaning of a tag, valid until the next tag_book_teach(). NULL: not known. */
-const struct tag_meaning *tag_book_find(const struct tag_book *book, uint32_t program,
-					uint64_t tag);
+/* Returns the meaning of a tag, valid until the next known_tags_teach(). NULL: not known. */
+const struct tag_meaning *known_tags_find(const struct known_tags *tags, uint32_t program,
+					  uint64_t tag);
 
 /* Returns how many tags were ever learned. */
-uint64_t tag_book_count(const struct tag_book *book);
+uint64_t known_tags_count(const struct known_tags *tags);
 
 #endif
