@@ -21,7 +21,7 @@ struct known_tags {
 	uint64_t taught;
 };
 
-int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_book)
+int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_tags)
 {
 	struct known_tags *tags = calloc(1, sizeof(*tags));
 
@@ -29,7 +29,7 @@ int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_book)
 		return -ENOMEM;
 	tags->known_fd = known_fd;
 	tags->max = max;
-	*ret_book = tags;
+	*ret_tags = tags;
 	return 0;
 }
 

@@ -35,7 +35,7 @@ struct tag_meaning {
 
 /* `max`: the size of the kernel half's set, whose descriptor `known_fd` is borrowed (-1: there is
  * none). 0 or -ENOMEM. */
-int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_book);
+int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_tags);
 void known_tags_free(struct known_tags *tags);
 
 /* Adds the meaning of a tag, unless it is known already. 0 or -ENOMEM. */
