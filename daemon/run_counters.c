@@ -110,6 +110,8 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add_recorder(&c->recorded, b);
 	add(b, "waiting", c->waiting);
 	add(b, "late_events", c->late);
+	add(b, "idle_ns", c->idle.idle_ns);
+	add(b, "cpus_ns", c->idle.cpus_ns);
 	add_tables(&c->tables, b);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #define RUN_COUNTERS_H
 
 #include "daemon/archive/batch.h"
+#include "daemon/base/idle_time.h"
 #include "daemon/model/recorder.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/tables/tables.h"
@@ -15,6 +16,7 @@ struct run_counters {
 	struct sampler_counts sampled;
 	struct recorder_counts recorded;
 	struct tables_counts tables;
+	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 

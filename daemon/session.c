@@ -64,7 +64,8 @@ struct session {
 	struct store_recording info;
 	struct utsname host;
 	struct status status;
-	uint64_t round_ns; /* when the last round began */
+	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
+	uint64_t round_ns;	     /* when the last round began */
 	uint64_t commit_ns;
 	bool is_over;
 };
@@ -345,6 +346,7 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	tables_counts(s->tables, &ret_counters->tables);
 	ret_counters->waiting = reorder_waiting(s->queue);
 	ret_counters->late = reorder_late(s->queue);
+	ret_counters->idle = idle_time_since(&s->idle_since);
 }
 
 static struct status_numbers numbers(const struct run_counters *counters)
@@ -356,6 +358,7 @@ static struct status_numbers numbers(const struct run_counters *counters)
 		.samples = recorded->complete + recorded->partial,
 		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
 		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
+		.times = counters->idle,
 		.complete = recorded->complete,
 		.partial = recorded->partial,
 	};
@@ -464,6 +467,8 @@ static enum exit_status record(struct session *s)
 
 	s->round_ns = s->commit_ns = clock_ns(CLOCK_MONOTONIC);
 	status_start(&s->status, s->round_ns);
+	if (s->options->target == TARGET_ALL)
+		s->idle_since = idle_time_now();
 	service_ready();
 	err = loop(s);
 	service_stopping();

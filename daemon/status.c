@@ -29,13 +29,12 @@ void status_start(struct status *status, uint64_t now_ns)
 	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cpu_ns()};
 }
 
-/* Formats ", idle 41.0%" as a share of all samples taken, lost and idle ones included. */
+/* Formats ", idle 41.0%", a share of the time of all CPUs. */
 static const char *idle_share(const struct status_numbers *n, char *buf, size_t size)
 {
 	*buf = '\0';
-	if (n->idle)
-		snprintf(buf, size, ", idle %.1f%%",
-			 percent(n->idle, n->samples + n->lost + n->idle));
+	if (n->times.idle_ns)
+		snprintf(buf, size, ", idle %.1f%%", percent(n->times.idle_ns, n->times.cpus_ns));
 	return buf;
 }
 

@@ -10,9 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/base/idle_time.h"
+
 struct status_numbers {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
-	uint64_t samples, lost, idle, complete, partial;
+	uint64_t samples, lost, complete, partial;
+	uint64_t idle;		 /* samples that hit idle CPUs */
+	struct idle_times times; /* of the CPUs, if the whole machine is recorded */
 };
 
 struct status {
@@ -26,8 +30,8 @@ void status_start(struct status *status, uint64_t now_ns);
 /* Shows the line; `quiet`: sends it to the service manager alone. */
 void status_show(struct status *status, const struct status_numbers *now, bool quiet);
 
-/* Writes "12345 samples, 0 lost, 99.9% complete, ..." to `buf`, with "idle 41.0%" if any sample hit
- * an idle CPU. */
+/* Writes "12345 samples, 0 lost, 99.9% complete, ..." to `buf`, with "idle 41.0%" if the whole
+ * machine was recorded and any of it was idle. */
 void status_summary(const struct status_numbers *n, char *buf, unsigned long size);
 
 #endif

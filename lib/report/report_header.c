@@ -142,6 +142,23 @@ static uint64_t report_header_idle(const struct profile *profile)
 	return report_header_counter(profile_tables(profile), "idle", &idle) ? idle : 0;
 }
 
+/* Writes the share of the CPUs' time that was idle. false: older recordings did not measure it, and
+ * estimate it from samples. */
+static bool put_idle_time(struct report_header *h, const struct profile *profile)
+{
+	uint64_t idle_ns = 0, cpus_ns = 0;
+	char share[TEXT_SHARE_MAX];
+
+	if (!report_header_counter(profile_tables(profile), "idle_ns", &idle_ns) ||
+	    !report_header_counter(profile_tables(profile), "cpus_ns", &cpus_ns) || !cpus_ns)
+		return false;
+	text_printf(&h->row, "# idle: %s%% of the CPUs' time", text_share(idle_ns, cpus_ns, share));
+	if (report_header_idle(profile))
+		text_printf(&h->row, " (%" PRIu64 " samples left out)",
+			    report_header_idle(profile));
+	return true;
+}
+
 /* Does the event come as time goes by? Of others, idle CPUs have hardly any. */
 static bool is_clock(const struct store_recording *recording)
 {
@@ -155,11 +172,13 @@ static void idle_line(struct report_header *h, const struct profile *profile)
 	uint64_t idle = report_header_idle(profile);
 	char share[TEXT_SHARE_MAX];
 
-	if (!idle)
-		return;
-	text_printf(&h->row, "# idle: %s%% of %s (%" PRIu64 " samples left out)",
-		    text_share(idle, idle + recording->samples + recording->lost, share),
-		    is_clock(recording) ? "the CPUs' time" : "all samples", idle);
+	if (!put_idle_time(h, profile)) {
+		if (!idle)
+			return;
+		text_printf(&h->row, "# idle: %s%% of %s (%" PRIu64 " samples left out)",
+			    text_share(idle, idle + recording->samples + recording->lost, share),
+			    is_clock(recording) ? "the CPUs' time" : "all samples", idle);
+	}
 	report_header_line(h);
 }
 

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 import shutil
+import time
 
 import perf_script
 from harness import ROOT, Recording, Skip, check, live, record, run, scratch, user_frames
@@ -58,9 +59,11 @@ def perf_text(folder, command):
     """perf's samples as text. While another profiler asks the kernel for build-ids of all
     processes, as stackd --all does, the kernel marks perf's own records of mappings as having
     build-ids, too, which they have not, and perf 6.1 aborts over them. So these tests run alone,
-    and perf is given three tries, since what else this machine records is not ours."""
+    and perf is given four tries with pauses, since what else this machine records is not
+    ours (other lanes of tests/check.sh among it)."""
     data = folder + "/perf.data"
-    for _ in range(3):
+    for pause in (0, 5, 20, 60):
+        time.sleep(pause)
         perf = run("perf", "record", "-q", "--no-bpf-event", "--no-buildid", "-e",
                    "cpu-clock:u", "-F", 1997, "--call-graph", "dwarf,32768", "-o", data, "--",
                    *command, timeout=120)

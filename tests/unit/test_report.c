@@ -444,15 +444,18 @@ static void test_stats(void **state)
 	fake_free(f);
 }
 
-/* Samples of idle CPUs are reported once, as a share of all samples. */
+/* Idle time is reported once: as measured, or else estimated by samples. */
 static void test_idle(void **state)
 {
 	static const struct {
 		const char *event, *line;
+		uint64_t idle_ns; /* of 2000; 0: not measured */
 	} cases[] = {
-		{"cpu-clock", "\n# idle: 40.0% of the CPUs' time (70 samples left out)\n"},
-		{"perf::CPU-CLOCK", "\n# idle: 40.0% of the CPUs' time (70 samples left out)\n"},
-		{"cycles", "\n# idle: 40.0% of all samples (70 samples left out)\n"}};
+		{"cpu-clock", "\n# idle: 75.0% of the CPUs' time (70 samples left out)\n", 1500},
+		{"cycles", "\n# idle: 25.0% of the CPUs' time (70 samples left out)\n", 500},
+		{"cpu-clock", "\n# idle: 40.0% of the CPUs' time (70 samples left out)\n", 0},
+		{"perf::CPU-CLOCK", "\n# idle: 40.0% of the CPUs' time (70 samples left out)\n", 0},
+		{"cycles", "\n# idle: 40.0% of all samples (70 samples left out)\n", 0}};
 	struct report_options options = {0};
 
 	(void)state;
@@ -462,6 +465,10 @@ static void test_idle(void **state)
 		json_t *json;
 
 		fake_counter(f, "idle", 70);
+		if (cases[i].idle_ns) {
+			fake_counter(f, "idle_ns", cases[i].idle_ns);
+			fake_counter(f, "cpus_ns", 2000);
+		}
 		fake_done(f)->tables.recording.lost = 5;
 		f->tables.recording.samples = 100;
 		f->tables.recording.event = cases[i].event;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures how long the CPUs were idle, as the kernel accounts it in /proc/stat.
+ *
+ * Samples cannot show it: since Linux 6.18 at the latest, the timer of a clock event rests on most
+ * idle CPUs, and hardware events count nothing there.
+ */
+#ifndef DAEMON_IDLE_TIME_H
+#define DAEMON_IDLE_TIME_H
+
+#include <stdint.h>
+
+/* A moment from which idle time is measured; all 0: none. */
+struct idle_time {
+	uint64_t at_ns;	  /* CLOCK_MONOTONIC */
+	uint64_t idle_ns; /* of all CPUs since boot, waiting for disks included */
+};
+
+/* Time since that moment, summed over all CPUs. */
+struct idle_times {
+	uint64_t idle_ns, cpus_ns; /* cpus_ns: idle or not; 0: not measured */
+};
+
+/* Returns the present moment; all 0 if /proc/stat cannot be read. */
+struct idle_time idle_time_now(void);
+
+/* Returns the times from a moment until now; all 0 if either cannot be read. idle_ns never exceeds
+ * cpus_ns. */
+struct idle_times idle_time_since(const struct idle_time *start);
+
+#endif
