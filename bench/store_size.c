@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "stack/location.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 #include "store/store_reader.h"
 #include "store/store_writer.h"
 
@@ -52,7 +52,7 @@ struct run {
 	const struct program *program;
 	struct store_writer *w;
 	struct location_table *locations;
-	struct trie *trie;
+	struct tag_trie *trie;
 	uint64_t seed;
 	uint32_t function[256], node[256]; /* the stack, root first */
 	uint32_t depth;
@@ -117,10 +117,11 @@ static uint32_t run_location(struct run *run, uint32_t function, uint32_t offset
 static uint32_t run_child(struct run *run, uint32_t parent, uint32_t location)
 {
 	const struct location *l = location_at(run->locations, location);
-	uint32_t node, known = trie_count(run->trie);
+	uint32_t node, known = tag_trie_count(run->trie);
 
-	check(trie_child(run->trie, parent, location, location_id(l->file_id, l->offset), &node),
-	      "trie_child");
+	check(tag_trie_child(run->trie, parent, location, location_id(l->file_id, l->offset),
+			     &node),
+	      "tag_trie_child");
 	if (node == known)
 		check(store_writer_node(run->w, &(struct store_node){parent, location}),
 		      "store_writer_node");
@@ -192,7 +193,7 @@ static void run_program(const struct program *p, uint64_t samples, const char *p
 
 	check(store_writer_new(path, &info, &run.w, NULL), "store_writer_new");
 	check(location_table_new(&run.locations), "location_table_new");
-	check(trie_new(&run.trie), "trie_new");
+	check(tag_trie_new(&run.trie), "tag_trie_new");
 	check(store_writer_object(run.w, &(struct store_object){.file_id = 42, .path = "/bin/x"}),
 	      "store_writer_object");
 	check(store_writer_process(run.w, &(struct store_process){.pid = 1, .comm = "x"}),
@@ -217,7 +218,7 @@ static void run_program(const struct program *p, uint64_t samples, const char *p
 	}
 	store_writer_free(run.w);
 	location_table_free(run.locations);
-	trie_free(run.trie);
+	tag_trie_free(run.trie);
 	run_read(path, p->name, samples, worst * 1e3, all * 1e3);
 }
 

@@ -20,7 +20,7 @@
 
 #include "base/vec.h"
 #include "stack/location.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 #include "store/store_reader.h"
 
 struct bench {
@@ -78,18 +78,19 @@ static int add_sample(void *arg, const struct store_sample *sample)
 }
 
 /* Inserts every path; returns the sum of the nodes, so that nothing is optimised away. */
-static uint64_t put_all(const struct bench *b, struct trie *trie)
+static uint64_t put_all(const struct bench *b, struct tag_trie *trie)
 {
 	uint64_t sum = 0;
 	size_t at = 0;
 
 	for (size_t i = 0; i < b->ends.count; i++) {
-		uint32_t node = TRIE_ROOT;
+		uint32_t node = TAG_TRIE_ROOT;
 
 		for (; at < b->ends.items[i]; at++) {
 			uint32_t location = b->frames.items[at];
 
-			check(trie_child(trie, node, location, b->ids[location], &node), "trie");
+			check(tag_trie_child(trie, node, location, b->ids[location], &node),
+			      "trie");
 		}
 		sum += node;
 	}
@@ -97,7 +98,7 @@ static uint64_t put_all(const struct bench *b, struct trie *trie)
 }
 
 /* The fastest of the repeated rounds of a second, in seconds. */
-static double put_again(const struct bench *b, struct trie *trie, uint64_t sum)
+static double put_again(const struct bench *b, struct tag_trie *trie, uint64_t sum)
 {
 	double start = now_s(), least = 1e9, before = start, now;
 
@@ -115,7 +116,7 @@ static void bench_store(const char *path)
 {
 	struct bench b = {0};
 	struct store_reader *reader;
-	struct trie *trie;
+	struct tag_trie *trie;
 	double start, first, again;
 	uint64_t sum;
 
@@ -124,16 +125,16 @@ static void bench_store(const char *path)
 	bench_ids(&b);
 	check(store_reader_samples(reader, add_sample, &b), path);
 	check(b.frames.count ? 0 : -ENODATA, path);
-	check(trie_new(&trie), "trie");
+	check(tag_trie_new(&trie), "trie");
 	start = now_s();
 	sum = put_all(&b, trie);
 	first = now_s() - start;
 	again = put_again(&b, trie, sum);
 	printf("%.0f %.0f %u %.2f %zu %zu\n", (double)b.frames.count / first,
-	       (double)b.frames.count / again, trie_count(trie) - 1,
-	       (double)trie_memory_bytes(trie) / (trie_count(trie) - 1), b.ends.count,
+	       (double)b.frames.count / again, tag_trie_count(trie) - 1,
+	       (double)tag_trie_memory_bytes(trie) / (tag_trie_count(trie) - 1), b.ends.count,
 	       b.frames.count);
-	trie_free(trie);
+	tag_trie_free(trie);
 	free(b.ids);
 	free(b.frames.items);
 	free(b.ends.items);

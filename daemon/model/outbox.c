@@ -100,7 +100,7 @@ static int take_locations(struct outbox *o, struct batch *b)
 
 static int take_nodes(struct outbox *o, struct batch *b)
 {
-	uint32_t count = trie_count(o->from.trie);
+	uint32_t count = tag_trie_count(o->from.trie);
 
 	b->nodes = calloc(count - o->sent.nodes + 1, sizeof(*b->nodes));
 	if (o->has_sizes)
@@ -108,7 +108,7 @@ static int take_nodes(struct outbox *o, struct batch *b)
 	if (!b->nodes || (o->has_sizes && !b->sizes))
 		return -ENOMEM;
 	for (; o->sent.nodes < count; o->sent.nodes++) {
-		const struct trie_node *node = trie_at(o->from.trie, o->sent.nodes);
+		const struct tag_trie_node *node = tag_trie_at(o->from.trie, o->sent.nodes);
 
 		if (b->sizes)
 			b->sizes[b->n_nodes] = thread_paths_size(o->from.paths, o->sent.nodes);

@@ -18,7 +18,7 @@ struct outbox;
 struct outbox_tables {
 	const struct object_table *objects;
 	const struct location_table *locations;
-	const struct trie *trie;
+	const struct tag_trie *trie;
 	const struct origin_table *origins;
 	const struct process_table *processes;
 	const struct thread_paths *paths; /* for the sizes of nodes */

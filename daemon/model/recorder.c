@@ -27,7 +27,7 @@ static int make_tables(struct recorder *r)
 	if (!err)
 		err = location_table_new(&r->locations);
 	if (!err)
-		err = trie_new(&r->trie);
+		err = tag_trie_new(&r->trie);
 	return err ? err : origin_table_new(&r->origins);
 }
 
@@ -89,7 +89,7 @@ void recorder_free(struct recorder *r)
 	thread_paths_free(r->paths);
 	locator_free(r->locator);
 	origin_table_free(r->origins);
-	trie_free(r->trie);
+	tag_trie_free(r->trie);
 	location_table_free(r->locations);
 	process_table_free(r->processes);
 	object_table_free(r->objects);
@@ -186,7 +186,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 	walks_get_stats(r->walks, &walk);
 	*ret_counts = (struct recorder_counts){
 		.received = r->received,
-		.collisions = trie_collisions(r->trie),
+		.collisions = tag_trie_collisions(r->trie),
 		.out_of_sequence = thread_paths_out_of_sequence(r->paths),
 		.judged_right = judged.right,
 		.judged_wrong = judged.wrong,

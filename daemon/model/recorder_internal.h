@@ -13,13 +13,13 @@
 #include "proc/process.h"
 #include "stack/location.h"
 #include "stack/origin.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 
 struct recorder {
 	struct object_table *objects;
 	struct process_table *processes;
 	struct location_table *locations;
-	struct trie *trie;
+	struct tag_trie *trie;
 	struct origin_table *origins;
 
 	struct members *members;

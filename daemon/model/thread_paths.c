@@ -27,7 +27,7 @@ struct last_path {
 };
 
 struct thread_paths {
-	struct trie *trie;
+	struct tag_trie *trie;
 	struct location_table *locations;
 	struct last_path *threads;
 	pid_t ended[ENDED_THREADS]; /* the last ones that did, as a ring */
@@ -37,7 +37,7 @@ struct thread_paths {
 	VEC(uint32_t) sizes; /* by node, where there are heights */
 };
 
-int thread_paths_new(struct trie *trie, struct location_table *locations,
+int thread_paths_new(struct tag_trie *trie, struct location_table *locations,
 		     struct thread_paths **ret_paths)
 {
 	struct thread_paths *p = calloc(1, sizeof(*p));
@@ -134,9 +134,9 @@ static int enter_some(struct thread_paths *p, const struct path *path, const str
 
 	for (size_t i = from; i < range->end && !range->ids; i++)
 		made[i - from] = id_of(p, path->locations[i]);
-	trie_prefetch(p->trie, *node, ids, range->end - from);
+	tag_trie_prefetch(p->trie, *node, ids, range->end - from);
 	for (size_t i = from; i < range->end && !err; i++) {
-		err = trie_child(p->trie, *node, path->locations[i], ids[i - from], node);
+		err = tag_trie_child(p->trie, *node, path->locations[i], ids[i - from], node);
 		if (!err)
 			err = take_step(p, path, i, *node, range->steps);
 	}
@@ -151,7 +151,7 @@ static int enter_range(struct thread_paths *p, const struct path *path, struct r
 	int err = 0;
 
 	while (range.from < end && !err &&
-	       trie_next_is_child(p->trie, *node, path->locations[range.from]))
+	       tag_trie_next_is_child(p->trie, *node, path->locations[range.from]))
 		err = take_step(p, path, range.from++, ++*node, range.steps);
 	for (; range.from < end && !err; range.from = range.end) {
 		range.end = end - range.from < IDS_AT_ONCE ? end : range.from + IDS_AT_ONCE;
@@ -208,8 +208,8 @@ int thread_paths_recall(struct thread_paths *p, const struct stackd_header *reco
 		path->heights[i] = last->steps[i].height;
 	}
 	path->kept = path->user = path->count = kept;
-	path->node = kept ? last->steps[kept - 1].node : TRIE_ROOT;
-	path->kept_tag = trie_at(p->trie, path->node)->tag;
+	path->node = kept ? last->steps[kept - 1].node : TAG_TRIE_ROOT;
+	path->kept_tag = tag_trie_at(p->trie, path->node)->tag;
 	return 0;
 }
 
@@ -242,7 +242,7 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 	err = enter_walk(p, record, path, ret_node);
 	if (path->added) {
 		kernel.from = 0;
-		*ret_node = TRIE_ROOT;
+		*ret_node = TAG_TRIE_ROOT;
 	}
 	return err ? err : enter_range(p, path, kernel, ret_node);
 }
@@ -255,7 +255,7 @@ static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *pat
 	struct range remainder = {.end = path->count};
 	struct last_path *last;
 
-	*ret_node = TRIE_ROOT;
+	*ret_node = TAG_TRIE_ROOT;
 	HASH_FIND_INT(p->threads, &tid, last);
 	while (last && remainder.from < path->count && remainder.from < last->count &&
 	       last->steps[remainder.from].location == path->locations[remainder.from])

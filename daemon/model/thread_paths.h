@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "stack/location.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 #include "stackd_abi.h"
 #include "unwind/dwarf_walk.h"
 
@@ -39,7 +39,7 @@ struct path {
 struct thread_paths;
 
 /* `trie` and `locations` are borrowed. 0 or -ENOMEM. */
-int thread_paths_new(struct trie *trie, struct location_table *locations,
+int thread_paths_new(struct tag_trie *trie, struct location_table *locations,
 		     struct thread_paths **ret_paths);
 void thread_paths_free(struct thread_paths *paths); /* NULL is fine */
 

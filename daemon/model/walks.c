@@ -282,7 +282,7 @@ static void prefetch(const struct walks *w, const struct stackd_header *header,
 		     const struct path *path, size_t n)
 {
 	if (path->count == header->kept && n < LOCATIONS_AT_ONCE)
-		trie_prefetch_index(w->with.trie, path->kept_tag, &path->ids[path->count], n);
+		tag_trie_prefetch_index(w->with.trie, path->kept_tag, &path->ids[path->count], n);
 }
 
 /* Adds some of the record's next frames to the path. 1; 0: there are no more; -ENOMEM; -EBADMSG. */

@@ -34,7 +34,7 @@ struct walks_options { /* all borrowed */
 	struct location_table *locations;
 	struct origin_table *origins;
 	struct locator *locator;
-	const struct trie *trie;
+	const struct tag_trie *trie;
 	struct thread_paths *paths;
 };
 

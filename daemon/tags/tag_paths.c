@@ -204,14 +204,14 @@ static void show_wrong(const struct tag_paths *t, const struct stackd_tag_record
 /* Enters path[0..count) and gives its node. */
 static int enter(struct tag_paths *t, const uint32_t *path, size_t count, uint32_t *ret_node)
 {
-	uint32_t node = TRIE_ROOT;
+	uint32_t node = TAG_TRIE_ROOT;
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct location *l = location_at(t->with.locations, path[i]);
 
-		err = trie_child(t->with.trie, node, path[i], location_id(l->file_id, l->offset),
-				 &node);
+		err = tag_trie_child(t->with.trie, node, path[i],
+				     location_id(l->file_id, l->offset), &node);
 	}
 	*ret_node = node;
 	return err;
@@ -287,8 +287,8 @@ static int add_frame(struct tag_paths *t, const struct object *object, uint64_t 
 
 	if (err)
 		return err;
-	return trie_child(t->with.trie, parent, location, location_id(leaf.file_id, offset),
-			  ret_node);
+	return tag_trie_child(t->with.trie, parent, location, location_id(leaf.file_id, offset),
+			      ret_node);
 }
 
 /* Gives the path of a tag that is not known: a mark with the tag itself. */
@@ -304,7 +304,7 @@ static int take_mark(struct tag_paths *t, uint64_t tag, struct tag_path *ret_pat
 	t->counts.unknown++;
 	ret_path->frames = 1;
 	ret_path->reason = STACKD_END_TAG_UNKNOWN;
-	return err ? err : add_frame(t, t->mark, tag, TRIE_ROOT, &ret_path->node);
+	return err ? err : add_frame(t, t->mark, tag, TAG_TRIE_ROOT, &ret_path->node);
 }
 
 static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
@@ -331,8 +331,8 @@ static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, 
 	if (meaning->waiting == UINT32_MAX)
 		return add_frame(t, object, meaning->entry, meaning->caller, ret_node);
 	l = location_at(t->with.locations, meaning->waiting);
-	return trie_child(t->with.trie, meaning->caller, meaning->waiting,
-			  location_id(l->file_id, l->offset), ret_node);
+	return tag_trie_child(t->with.trie, meaning->caller, meaning->waiting,
+			      location_id(l->file_id, l->offset), ret_node);
 }
 
 int tag_paths_take(struct tag_paths *t, const struct stackd_tag_record *record,
@@ -344,7 +344,7 @@ int tag_paths_take(struct tag_paths *t, const struct stackd_tag_record *record,
 
 	if (!record->program) {
 		path.reason = STACKD_END_NO_TAG;
-		path.node = TRIE_ROOT;
+		path.node = TAG_TRIE_ROOT;
 	} else if (!meaning) {
 		return take_mark(t, record->tag, ret_path);
 	} else {

@@ -15,7 +15,7 @@
 
 #include "proc/object.h"
 #include "stack/location.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 #include "stackd_abi.h"
 #include "daemon/tags/tagger.h"
 
@@ -26,7 +26,7 @@ struct tag_paths;
 struct tag_paths_options {
 	struct object_table *objects;
 	struct location_table *locations;
-	struct trie *trie;
+	struct tag_trie *trie;
 	struct tagger *tagger;
 	int known_fd;
 	uint32_t max_known;

@@ -24,7 +24,7 @@
 #include "perf/import_stack.h"
 #include "proc/object_elsewhere.h"
 #include "stack/end_reason.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 
 #define COMMIT_SAMPLES (1u << 18)
 
@@ -33,7 +33,7 @@ struct import {
 	const struct import_options *options;
 	struct import_processes *processes;
 	struct import_stack *stack;
-	struct trie *trie;
+	struct tag_trie *trie;
 	struct origin_table *origins;
 
 	struct store_writer *writer; /* NULL: there has been no sample yet */
@@ -160,7 +160,7 @@ static int enter_path(struct import *im, struct import_thread *thread,
 		      const struct import_stack_frames *path, uint32_t *ret_node)
 {
 	const struct import_frame *root = path->frames + path->count;
-	uint32_t node = TRIE_ROOT, location;
+	uint32_t node = TAG_TRIE_ROOT, location;
 	size_t i = 0;
 	int err = vec_reserve((void **)&thread->steps, &thread->steps_cap, path->count,
 			      sizeof(*thread->steps));
@@ -176,8 +176,8 @@ static int enter_path(struct import *im, struct import_thread *thread,
 		if (err)
 			break;
 		l = location_at(im->processes->locations, location);
-		err = trie_child(im->trie, node, location, location_id(l->file_id, l->offset),
-				 &node);
+		err = tag_trie_child(im->trie, node, location, location_id(l->file_id, l->offset),
+				     &node);
 		thread->steps[i] = (struct import_step){.frame = *frame, .node = node};
 	}
 	thread->n_steps = err ? 0 : path->count;
@@ -405,7 +405,7 @@ static void release(struct import *im)
 	import_stack_free(im->stack);
 	import_processes_free(im->processes);
 	origin_table_free(im->origins);
-	trie_free(im->trie);
+	tag_trie_free(im->trie);
 	store_writer_free(im->writer);
 	free(im->target);
 	free(im->note);
@@ -417,7 +417,7 @@ int import_run(struct perfdata *reader, const struct import_options *options,
 	       struct import_result *ret_result, char **ret_error)
 {
 	struct import im = {.reader = reader, .options = options};
-	int err = trie_new(&im.trie);
+	int err = tag_trie_new(&im.trie);
 
 	if (!err)
 		err = origin_table_new(&im.origins);

@@ -7,15 +7,15 @@
 #include "sym/naming.h"
 
 struct import_rows import_rows_of(struct store_writer *writer,
-				  const struct import_processes *processes, const struct trie *trie,
-				  const struct origin_table *origins)
+				  const struct import_processes *processes,
+				  const struct tag_trie *trie, const struct origin_table *origins)
 {
 	return (struct import_rows){
 		.writer = writer,
 		.processes = processes,
 		.trie = trie,
 		.origins = origins,
-		.written = {.nodes = TRIE_ROOT + 1, .origins = ORIGIN_WALKED + 1},
+		.written = {.nodes = TAG_TRIE_ROOT + 1, .origins = ORIGIN_WALKED + 1},
 	};
 }
 
@@ -103,8 +103,8 @@ static int write_paths(struct import_rows *rows)
 {
 	int err = 0;
 
-	for (; !err && rows->written.nodes < trie_count(rows->trie); rows->written.nodes++) {
-		const struct trie_node *node = trie_at(rows->trie, rows->written.nodes);
+	for (; !err && rows->written.nodes < tag_trie_count(rows->trie); rows->written.nodes++) {
+		const struct tag_trie_node *node = tag_trie_at(rows->trie, rows->written.nodes);
 		const struct store_node row = {.parent = node->parent, .location = node->location};
 
 		err = store_writer_node(rows->writer, &row);

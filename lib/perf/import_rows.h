@@ -11,13 +11,13 @@
 
 #include "perf/import_processes.h"
 #include "stack/origin.h"
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 #include "store/store_writer.h"
 
 struct import_rows {
 	struct store_writer *writer;
 	const struct import_processes *processes;
-	const struct trie *trie;
+	const struct tag_trie *trie;
 	const struct origin_table *origins;
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
@@ -26,8 +26,8 @@ struct import_rows {
 
 /* Makes the state of a recording in which nothing has been written. Borrows all arguments. */
 struct import_rows import_rows_of(struct store_writer *writer,
-				  const struct import_processes *processes, const struct trie *trie,
-				  const struct origin_table *origins);
+				  const struct import_processes *processes,
+				  const struct tag_trie *trie, const struct origin_table *origins);
 
 /* Writes what has been added to the tables since the last call. Returns 0 or an error of the
  * store's writer. */

@@ -205,21 +205,22 @@ int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
 }
 
 /* Places the frames of one trie node under `at`. */
-static int enter_frames(struct calltree *tree, uint32_t trie_node, uint32_t *at)
+static int enter_frames(struct calltree *tree, uint32_t tag_trie_node, uint32_t *at)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
-	int err = calltree_frames(tree, t->nodes[trie_node].location, at);
+	int err = calltree_frames(tree, t->nodes[tag_trie_node].location, at);
 
 	if (err == 0)
-		tree->index[trie_node] = (struct calltree_index){.stamp = tree->stamp, .at = *at};
+		tree->index[tag_trie_node] =
+			(struct calltree_index){.stamp = tree->stamp, .at = *at};
 	return err;
 }
 
-bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node)
+bool calltree_push(struct calltree *tree, uint32_t n, uint32_t tag_trie_node)
 {
 	if (VEC_GROW(tree->climb, tree->cap_climb, (size_t)n + 1) < 0)
 		return false;
-	tree->climb[n] = trie_node;
+	tree->climb[n] = tag_trie_node;
 	return true;
 }
 

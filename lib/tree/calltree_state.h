@@ -60,6 +60,6 @@ int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uin
 int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at);
 
 /* Stores a trie node as climb[n]. Returns false for lack of memory. */
-bool calltree_push(struct calltree *tree, uint32_t n, uint32_t trie_node);
+bool calltree_push(struct calltree *tree, uint32_t n, uint32_t tag_trie_node);
 
 #endif

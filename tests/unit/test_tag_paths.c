@@ -97,7 +97,7 @@ static int set_up(void **state)
 	assert_int_equal(object_table_new("/nowhere", &f.with.objects), 0);
 	assert_int_equal(object_table_add(f.with.objects, &object, &f.file), 0);
 	assert_int_equal(location_table_new(&f.with.locations), 0);
-	assert_int_equal(trie_new(&f.with.trie), 0);
+	assert_int_equal(tag_trie_new(&f.with.trie), 0);
 	assert_int_equal(tagger_new(&maps, &f.with.tagger), 0);
 	f.only_outer = hash_chain(0, 11);
 	f.both = hash_chain(f.only_outer, 22);
@@ -109,7 +109,7 @@ static int tear_down(void **state)
 {
 	tag_paths_free(f.paths);
 	tagger_free(f.with.tagger);
-	trie_free(f.with.trie);
+	tag_trie_free(f.with.trie);
 	location_table_free(f.with.locations);
 	object_table_free(f.with.objects);
 	(void)state;
@@ -231,7 +231,7 @@ static void judge_learns_nothing(void **state)
 
 static void known_tag_gives_path(void **state)
 {
-	const struct trie_node *node;
+	const struct tag_trie_node *node;
 	struct tag_path path;
 
 	(void)state;
@@ -239,9 +239,9 @@ static void known_tag_gives_path(void **state)
 	path = take(1, f.both, "inner_back");
 	assert_int_equal(path.frames, 2);
 	assert_int_equal(path.reason, STACKD_END_ENTRY);
-	node = trie_at(f.with.trie, path.node);
+	node = tag_trie_at(f.with.trie, path.node);
 	assert_int_equal(node->location, at("inner_back", false));
-	assert_int_equal(trie_at(f.with.trie, node->parent)->location, at("outer_back", true));
+	assert_int_equal(tag_trie_at(f.with.trie, node->parent)->location, at("outer_back", true));
 	/* In code that keeps no tag: one frame more. */
 	path = take(1, f.both, "alien_in");
 	assert_int_equal(path.frames, 3);
@@ -258,7 +258,8 @@ static void unknown_tag_is_its_own_path(void **state)
 	assert_int_equal(path.reason, STACKD_END_TAG_UNKNOWN);
 	assert_int_equal(path.frames, 1);
 	assert_int_equal(
-		location_at(f.with.locations, trie_at(f.with.trie, path.node)->location)->offset,
+		location_at(f.with.locations, tag_trie_at(f.with.trie, path.node)->location)
+			->offset,
 		f.both);
 	assert_int_equal(counts().unknown, 1);
 	path = take(0, 0, "inner_in");

@@ -13,42 +13,42 @@
  * Memory: nodes grow by a quarter at a time (16 to 20 bytes a node; realloc() of a large block
  * moves pages, not bytes), the index costs 6 to 12: at most 32 bytes a node.
  */
-#include "stack/trie.h"
+#include "stack/tag_trie.h"
 
 #include "base/hash.h"
 #include "base/vec.h"
 #include "base/hash_index.h"
 
-struct trie {
-	struct trie_node *nodes;
+struct tag_trie {
+	struct tag_trie_node *nodes;
 	uint32_t count;
 	uint32_t cap;
 	struct hash_index index;
 	uint64_t collisions;
 };
 
-#define TRIE_FIRST_CAP 64u
-#define TRIE_AHEAD     16u /* nodes: as far ahead memory is asked for slots */
+#define TAG_TRIE_FIRST_CAP 64u
+#define TAG_TRIE_AHEAD	   16u /* nodes: as far ahead memory is asked for slots */
 
-int trie_new(struct trie **ret_trie)
+int tag_trie_new(struct tag_trie **ret_trie)
 {
-	struct trie *trie = calloc(1, sizeof(*trie));
+	struct tag_trie *trie = calloc(1, sizeof(*trie));
 
 	if (!trie)
 		return -ENOMEM;
-	trie->nodes = calloc(TRIE_FIRST_CAP, sizeof(*trie->nodes));
+	trie->nodes = calloc(TAG_TRIE_FIRST_CAP, sizeof(*trie->nodes));
 	if (!trie->nodes || hash_index_grow(&trie->index, &trie->index) < 0) {
-		trie_free(trie);
+		tag_trie_free(trie);
 		return -ENOMEM;
 	}
-	trie->cap = TRIE_FIRST_CAP;
-	trie->nodes[TRIE_ROOT] = (struct trie_node){.location = UINT32_MAX};
+	trie->cap = TAG_TRIE_FIRST_CAP;
+	trie->nodes[TAG_TRIE_ROOT] = (struct tag_trie_node){.location = UINT32_MAX};
 	trie->count = 1;
 	*ret_trie = trie;
 	return 0;
 }
 
-void trie_free(struct trie *trie)
+void tag_trie_free(struct tag_trie *trie)
 {
 	if (!trie)
 		return;
@@ -57,7 +57,7 @@ void trie_free(struct trie *trie)
 	free(trie);
 }
 
-static int grow_index(struct trie *trie)
+static int grow_index(struct tag_trie *trie)
 {
 	struct hash_index grown;
 	int err = hash_index_grow(&trie->index, &grown);
@@ -65,9 +65,9 @@ static int grow_index(struct trie *trie)
 	if (err < 0)
 		return err;
 	for (uint32_t i = 1; i < trie->count; i++) {
-		if (i + TRIE_AHEAD < trie->count)
+		if (i + TAG_TRIE_AHEAD < trie->count)
 			__builtin_prefetch(
-				&grown.slot[trie->nodes[i + TRIE_AHEAD].tag & grown.mask], 1);
+				&grown.slot[trie->nodes[i + TAG_TRIE_AHEAD].tag & grown.mask], 1);
 		hash_index_put_marked(&grown, trie->nodes[i].tag, i);
 	}
 	free(trie->index.slot);
@@ -75,10 +75,10 @@ static int grow_index(struct trie *trie)
 	return 0;
 }
 
-static int grow_nodes(struct trie *trie)
+static int grow_nodes(struct tag_trie *trie)
 {
 	size_t cap = trie->cap + (size_t)trie->cap / 4;
-	struct trie_node *nodes;
+	struct tag_trie_node *nodes;
 
 	if (trie->cap == UINT32_MAX)
 		return -EOVERFLOW;
@@ -93,8 +93,8 @@ static int grow_nodes(struct trie *trie)
 }
 
 /* Enters a node that a probe did not find; `shares_tag`: an older node has its tag. */
-static int trie_add(struct trie *trie, const struct trie_node *node, bool shares_tag,
-		    uint32_t *ret_node)
+static int tag_trie_add(struct tag_trie *trie, const struct tag_trie_node *node, bool shares_tag,
+			uint32_t *ret_node)
 {
 	int err;
 
@@ -115,11 +115,11 @@ static int trie_add(struct trie *trie, const struct trie_node *node, bool shares
 	return 0;
 }
 
-int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
-	       uint32_t *ret_node)
+int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, uint64_t id,
+		   uint32_t *ret_node)
 {
 	const struct hash_index *index = &trie->index;
-	struct trie_node node = {
+	struct tag_trie_node node = {
 		.tag = hash_chain(trie->nodes[parent].tag, id),
 		.parent = parent,
 		.location = location,
@@ -129,7 +129,7 @@ int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t i
 
 	for (size_t at = node.tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 		uint32_t number = hash_index_number(index, index->slot[at]);
-		const struct trie_node *n = &trie->nodes[number];
+		const struct tag_trie_node *n = &trie->nodes[number];
 
 		if (!hash_index_agrees(index, index->slot[at], mark) || n->tag != node.tag)
 			continue;
@@ -139,26 +139,27 @@ int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t i
 		}
 		shares_tag = true;
 	}
-	return trie_add(trie, &node, shares_tag, ret_node);
+	return tag_trie_add(trie, &node, shares_tag, ret_node);
 }
 
-bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t location)
+bool tag_trie_next_is_child(const struct tag_trie *trie, uint32_t parent, uint32_t location)
 {
-	const struct trie_node *next = &trie->nodes[parent + 1];
+	const struct tag_trie_node *next = &trie->nodes[parent + 1];
 
 	return parent + 1 < trie->count && next->parent == parent && next->location == location;
 }
 
-#define TRIE_PREFETCH_MAX 64u
+#define TAG_TRIE_PREFETCH_MAX 64u
 
-void trie_prefetch(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count)
+void tag_trie_prefetch(const struct tag_trie *trie, uint32_t parent, const uint64_t *ids,
+		       size_t count)
 {
 	const struct hash_index *index = &trie->index;
 	uint64_t tag = trie->nodes[parent].tag;
-	uint64_t tags[TRIE_PREFETCH_MAX];
+	uint64_t tags[TAG_TRIE_PREFETCH_MAX];
 
-	if (count > TRIE_PREFETCH_MAX)
-		count = TRIE_PREFETCH_MAX;
+	if (count > TAG_TRIE_PREFETCH_MAX)
+		count = TAG_TRIE_PREFETCH_MAX;
 	for (size_t i = 0; i < count; i++) {
 		tags[i] = tag = hash_chain(tag, ids[i]);
 		__builtin_prefetch(&index->slot[tag & index->mask]);
@@ -171,7 +172,8 @@ void trie_prefetch(const struct trie *trie, uint32_t parent, const uint64_t *ids
 	}
 }
 
-void trie_prefetch_index(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count)
+void tag_trie_prefetch_index(const struct tag_trie *trie, uint64_t tag, const uint64_t *ids,
+			     size_t count)
 {
 	const struct hash_index *index = &trie->index;
 
@@ -181,17 +183,17 @@ void trie_prefetch_index(const struct trie *trie, uint64_t tag, const uint64_t *
 	}
 }
 
-const struct trie_node *trie_at(const struct trie *trie, uint32_t node)
+const struct tag_trie_node *tag_trie_at(const struct tag_trie *trie, uint32_t node)
 {
 	return &trie->nodes[node];
 }
 
-uint32_t trie_find(const struct trie *trie, uint64_t tag)
+uint32_t tag_trie_find(const struct tag_trie *trie, uint64_t tag)
 {
 	const struct hash_index *index = &trie->index;
 
 	if (tag == 0)
-		return TRIE_ROOT;
+		return TAG_TRIE_ROOT;
 	for (size_t at = tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 		uint32_t number = hash_index_number(index, index->slot[at]);
 
@@ -201,17 +203,17 @@ uint32_t trie_find(const struct trie *trie, uint64_t tag)
 	return UINT32_MAX;
 }
 
-uint32_t trie_count(const struct trie *trie)
+uint32_t tag_trie_count(const struct tag_trie *trie)
 {
 	return trie->count;
 }
 
-uint64_t trie_collisions(const struct trie *trie)
+uint64_t tag_trie_collisions(const struct tag_trie *trie)
 {
 	return trie->collisions;
 }
 
-size_t trie_memory_bytes(const struct trie *trie)
+size_t tag_trie_memory_bytes(const struct tag_trie *trie)
 {
 	return sizeof(*trie) + trie->cap * sizeof(*trie->nodes) + hash_index_bytes(&trie->index);
 }

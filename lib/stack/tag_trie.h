@@ -10,53 +10,55 @@
  * A tag is a hash: two paths can share one. Nodes are found by tag and then compared by (parent,
  * location), so paths with the same tag get nodes of their own; each such event is counted.
  */
-#ifndef STACK_TRIE_H
-#define STACK_TRIE_H
+#ifndef STACK_TAG_TRIE_H
+#define STACK_TAG_TRIE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct trie;
+struct tag_trie;
 
-#define TRIE_ROOT 0u
+#define TAG_TRIE_ROOT 0u
 
-struct trie_node {
+struct tag_trie_node {
 	uint64_t tag;
 	uint32_t parent;
 	uint32_t location;
 };
 
-int trie_new(struct trie **ret_trie); /* 0 or -ENOMEM */
+int tag_trie_new(struct tag_trie **ret_trie); /* 0 or -ENOMEM */
 
 /* Frees the trie; NULL is fine. */
-void trie_free(struct trie *trie);
+void tag_trie_free(struct tag_trie *trie);
 
 /* The child of `parent` by `location`, entered if it is new. `id` is the location's id
  * (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
-int trie_child(struct trie *trie, uint32_t parent, uint32_t location, uint64_t id,
-	       uint32_t *ret_node);
+int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, uint64_t id,
+		   uint32_t *ret_node);
 
 /* Whether node parent + 1 is the child of `parent` by `location`. Most children that are asked for
  * were entered right after their parent, and one look at the next node finds those. */
-bool trie_next_is_child(const struct trie *trie, uint32_t parent, uint32_t location);
+bool tag_trie_next_is_child(const struct tag_trie *trie, uint32_t parent, uint32_t location);
 
 /* Prefetches the index slots and nodes of a chain of children, from `parent` on by these ids, which
  * will be looked up next. Their cache misses overlap, while single look-ups would add up. */
-void trie_prefetch(const struct trie *trie, uint32_t parent, const uint64_t *ids, size_t count);
+void tag_trie_prefetch(const struct tag_trie *trie, uint32_t parent, const uint64_t *ids,
+		       size_t count);
 
 /* Prefetches only the index slots of children by these ids, the last one's first, below a path with
  * this tag. It can run long before, since it needs no node. */
-void trie_prefetch_index(const struct trie *trie, uint64_t tag, const uint64_t *ids, size_t count);
+void tag_trie_prefetch_index(const struct tag_trie *trie, uint64_t tag, const uint64_t *ids,
+			     size_t count);
 
-/* Lives until the next trie_child(). `node` must be below trie_count(). */
-const struct trie_node *trie_at(const struct trie *trie, uint32_t node);
+/* Lives until the next tag_trie_child(). `node` must be below tag_trie_count(). */
+const struct tag_trie_node *tag_trie_at(const struct tag_trie *trie, uint32_t node);
 
 /* The first node with this tag (the oldest, where several share it); UINT32_MAX for none. */
-uint32_t trie_find(const struct trie *trie, uint64_t tag);
+uint32_t tag_trie_find(const struct tag_trie *trie, uint64_t tag);
 
-uint32_t trie_count(const struct trie *trie);	   /* nodes, with the empty path */
-uint64_t trie_collisions(const struct trie *trie); /* nodes whose tag an older node has */
-size_t trie_memory_bytes(const struct trie *trie); /* allocated for nodes and index */
+uint32_t tag_trie_count(const struct tag_trie *trie);	   /* nodes, with the empty path */
+uint64_t tag_trie_collisions(const struct tag_trie *trie); /* nodes whose tag an older node has */
+size_t tag_trie_memory_bytes(const struct tag_trie *trie); /* allocated for nodes and index */
 
 #endif
