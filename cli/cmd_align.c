@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl align: how well call paths are found from the tops of stacks: a recording's own whole
- * paths are cut and aligned, and the result is held against them. */
+/* stackctl align: measures how well call paths are completed from the tops of stacks. It cuts a
+ * recording's complete paths, aligns them, and compares the result with them. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -35,14 +35,14 @@ static const struct argp_option cmd_align_options[] = {
 	{"depth", CMD_ALIGN_DEPTH, "N", 0,
 	 "Cut paths to the function that was hit and its N callers (default 2)", 3},
 	{"compare", CMD_ALIGN_COMPARE, 0, 0,
-	 "Hold the aligned paths against the whole ones: what is right, what is wrong, and the time "
-	 "of each routine (the only thing there is to do)",
+	 "Compare the aligned paths with the complete ones: right and wrong paths and frames, and the "
+	 "time of each routine (required)",
 	 3},
 	{"share", CMD_ALIGN_SHARE, "PERCENT", 0,
 	 "Cut this share of the paths, at random, as walks fail (default 100: all)", 3},
 	{"no-anchors", CMD_ALIGN_ANCHORS, 0, 0,
-	 "Cut also those paths that stackd --depth would leave whole", 3},
-	{"no-heights", CMD_ALIGN_HEIGHTS, 0, 0, "Go by routines alone, as without --heights", 3},
+	 "Cut also the paths that stackd --depth would record complete", 3},
+	{"no-heights", CMD_ALIGN_HEIGHTS, 0, 0, "Align by routines alone, as without --heights", 3},
 	{"routines", CMD_ALIGN_ROUTINES, "N", 0, "Rows of the table of routines (default 10)", 3},
 	{0},
 };
@@ -121,8 +121,8 @@ static int cmd_align_run(void *arg, const struct input_open *open)
 	int status, err = compare_new(open->profile, &args->options, &compare);
 
 	if (err == -ENODATA) {
-		message("recording %lld has no whole path of more than %u frames: record whole "
-			"stacks (without --depth), or ask for a smaller --depth",
+		message("recording %lld has no complete path of more than %u frames: record "
+			"without --depth, or ask for a smaller --depth",
 			(long long)profile_tables(open->profile)->recording.id,
 			args->options.frames);
 		return CMD_NO_SAMPLES;
@@ -142,7 +142,7 @@ int cmd_align(int argc, char **argv)
 		.options = cmd_align_options,
 		.parser = parse,
 		.doc = "Shows how well call paths can be found from the tops of stacks: cuts a "
-		       "recording's whole paths, aligns them and holds the result against the truth."
+		       "recording's complete paths, aligns them and compares the result with them."
 		       "\vExamples:\n\n"
 		       "  stackd --heights -o s.db -- ./program\n"
 		       "  stackctl align -i s.db --depth 2 --compare\n"

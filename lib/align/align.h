@@ -37,7 +37,7 @@
  *
  * Where most samples are complete, because partial ones are walks that failed, more than the first
  * frame is compared: complete samples that have the same frame with the same callees above it, in
- * this or another thread of the program, are donors of whole paths (donor.c). Their paths take
+ * this or another thread of the program, are donors of complete paths (donor.c). Their paths take
  * precedence over single callers.
  *
  * Every inferred frame was observed, with its height if that is known, as the caller of the next.

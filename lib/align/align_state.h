@@ -7,7 +7,7 @@
  *                   into the processor's caches: the time is linear in the samples
  *   collect.c       collects the evidence of a slice: history, call edges, majorities
  *   infer_caller.c  infers the caller of a frame at a moment
- *   donor.c         finds complete samples that can supply the whole path of a partial one
+ *   donor.c         finds complete samples that can supply the path of a partial one
  *   accept.c        the rules that both obey
  *   links.c         inferred frames
  *   complete.c      completes samples: links callers until the entry, or until none is accepted

@@ -2,9 +2,8 @@
 /*
  * ELF files that a profiled process controls; see elf_file.h.
  *
- * What identity and address arithmetic need is little (the file header, the program headers, the
- * notes), and it is read here, by pread() into memory of our own and with bounds, once, at the
- * start:
+ * Identity and address arithmetic need little (the file header, the program headers, the notes).
+ * It is read here once, at the start, by pread() into memory of our own and with bounds:
  *
  *   file header ──► program headers ──► PT_LOAD headers       offset <-> vaddr
  *                                   └─► PT_NOTE: build-id     (else the SHT_NOTE sections)

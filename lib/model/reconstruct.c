@@ -252,7 +252,7 @@ int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
 	return 0;
 }
 
-/* How many more samples are near the last partial one, by thread and by program. */
+/* Counts how many more samples are near the last partial one, by thread and by program. */
 struct reconstruct_near {
 	uint32_t *thread, *program;
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSTEAD "for whole paths record with --call-graph lbr or dwarf, or with stackd"
+#define INSTEAD "for complete paths record with --call-graph lbr or dwarf, or with stackd"
 
 bool import_note_is_foreign(const struct perfdata_info *info)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What perf's side-band events change.
+ * Applies perf's side-band events to the table of processes.
  *
  * Events and /proc overlap: the caller opens the events first and loads afterwards, so that
  * nothing falls between, and the events that were queued meanwhile are applied to a state that

@@ -105,7 +105,7 @@ struct subtree_entries report_view_entries(const struct report_view_state *v, ui
 					.n = groups->first[part + 1] - groups->first[part]};
 }
 
-/* Sources are counted along whole paths. */
+/* Sources are counted along complete paths. */
 bool report_view_is_large(const struct report_view_state *v)
 {
 	return v->percent > 0 && !v->with_sources && calltree_can_add_large(v->profile);

@@ -8,7 +8,7 @@
  * locations, functions, processes, threads, trie nodes), as lib/proc and lib/stack number them;
  * so a recording is deleted by one key, and nothing refers across recordings.
  *
- * What is large goes into blobs, delta-coded and zstd-compressed (store/chunk.h): the samples in
+ * Large data go into blobs, delta-coded and zstd-compressed (store/chunk.h): the samples in
  * time order, and the trie nodes as (parent, location), without tags: a tag is recomputed from
  * the chain when the recording is read.
  *

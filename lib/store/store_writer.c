@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recording consists of, taken in as it appears.
+ * Takes the parts of a recording in as they appear.
  *
  * Objects, processes and threads wait as rows; strings, functions, locations, lines and nodes go
  * straight through their coders into the columns of a chunk, since they cost most and come in

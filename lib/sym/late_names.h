@@ -5,7 +5,8 @@
  * budget of time; the store is not written. What has no name, or was not reached in time, is
  * grouped by function through the file's unwind information.
  *
- * What was found is kept, so that the next look at the recording begins where the last one ended.
+ * Names that were found are kept, so that the next look at the recording begins where the last one
+ * ended.
  */
 #ifndef SYM_LATE_NAMES_H
 #define SYM_LATE_NAMES_H

@@ -146,7 +146,7 @@ static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_aske
 	return outer;
 }
 
-/* Copies what is below the outermost nodes; `place` maps each node to its copy. */
+/* Copies what is below the outermost nodes; `copied` maps each node to its copy. */
 static int copy(const struct calltree *tree, const uint32_t *outer, struct calltree *callees,
 		uint32_t *copied)
 {
