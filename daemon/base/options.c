@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/argp_table.h"
+#include "base/vec.h"
 #include "daemon/base/exit_status.h"
 #include "stackd_abi.h"
 
@@ -156,13 +157,10 @@ static void add_pids(struct argp_state *state, struct options *options, char *li
 	char *rest = NULL;
 
 	for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
-		pid_t *grown = reallocarray(options->pids, options->n_pids + 1, sizeof(pid_t));
-
-		if (!grown) {
+		if (VEC_GROW(options->pids, options->pids_cap, options->n_pids + 1)) {
 			argp_failure(state, STATUS_FAILED, ENOMEM, "--pid");
 			return;
 		}
-		options->pids = grown;
 		options->pids[options->n_pids++] = (pid_t)number(state, "--pid", one, 1, INT32_MAX);
 	}
 	if (!options->n_pids)

@@ -15,7 +15,7 @@ enum target_kind { TARGET_NONE, TARGET_PIDS, TARGET_ALL, TARGET_CGROUP, TARGET_C
 struct options {
 	enum target_kind target;
 	pid_t *pids; /* owned */
-	size_t n_pids;
+	size_t n_pids, pids_cap;
 	const char *cgroup;
 	char **command; /* NULL-terminated, argv's own */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/capture/record_pool.h"
+#include "base/vec.h"
 
 /* The stack of a CPU's last STACK record: its last `bytes`. */
 struct previous {
@@ -18,7 +19,7 @@ struct previous {
 struct record_reader {
 	struct record_pool *pool;
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
-	size_t n_cpus;
+	size_t n_cpus;		/* for which there is room */
 };
 
 int record_reader_new(struct record_reader **ret_reader)
@@ -48,16 +49,8 @@ void record_reader_free(struct record_reader *r)
 
 static struct previous *previous_of(struct record_reader *r, uint16_t cpu)
 {
-	if (cpu >= r->n_cpus) {
-		size_t count = (size_t)cpu + 1;
-		struct previous **grown = reallocarray(r->cpus, count, sizeof(struct previous *));
-
-		if (!grown)
-			return NULL;
-		while (r->n_cpus < count)
-			grown[r->n_cpus++] = NULL;
-		r->cpus = grown;
-	}
+	if (VEC_GROW_ZEROED(r->cpus, r->n_cpus, (size_t)cpu + 1))
+		return NULL;
 	if (!r->cpus[cpu])
 		r->cpus[cpu] = calloc(1, sizeof(*r->cpus[cpu]));
 	return r->cpus[cpu];

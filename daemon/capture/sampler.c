@@ -22,6 +22,7 @@
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
 #include "stackd.skel.h"
+#include "base/vec.h"
 
 struct sampler {
 	struct stackd_bpf *skel;
@@ -30,9 +31,9 @@ struct sampler {
 	bool enable_on_exec;
 
 	int *events; /* perf event descriptors */
-	size_t n_events;
+	size_t n_events, events_cap;
 	pid_t *threads; /* which threads have one */
-	size_t n_threads;
+	size_t n_threads, threads_cap;
 
 	/* sampler_drain()'s caller */
 	int (*each)(void *arg, struct stackd_header *record);
@@ -262,13 +263,10 @@ void sampler_free(struct sampler *s)
 /* Keeps a descriptor open until the end. */
 static int keep(struct sampler *s, int fd)
 {
-	int *grown = reallocarray(s->events, s->n_events + 1, sizeof(int));
-
-	if (!grown) {
+	if (VEC_GROW(s->events, s->events_cap, s->n_events + 1)) {
 		close(fd);
 		return -ENOMEM;
 	}
-	s->events = grown;
 	s->events[s->n_events++] = fd;
 	return 0;
 }
@@ -346,12 +344,10 @@ static bool has_thread(const struct sampler *s, pid_t tid)
 
 static int add_thread(struct sampler *s, const struct event_spec *spec, pid_t tid, bool late)
 {
-	pid_t *grown = reallocarray(s->threads, s->n_threads + 1, sizeof(*s->threads));
 	int err;
 
-	if (!grown)
+	if (VEC_GROW(s->threads, s->threads_cap, s->n_threads + 1))
 		return -ENOMEM;
-	s->threads = grown;
 	err = open_event(s, spec, tid, -1, 0, late);
 	if (err)
 		return err;

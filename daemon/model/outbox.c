@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/vec.h"
 
 struct outbox {
 	struct outbox_tables from;
@@ -51,15 +52,8 @@ int outbox_keep(struct outbox *o, const struct store_sample *sample)
 {
 	struct batch *b = o->batch;
 
-	if (b->n_samples == o->samples_room) {
-		size_t room = o->samples_room ? o->samples_room * 2 : 1024;
-		struct store_sample *grown = reallocarray(b->samples, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		b->samples = grown;
-		o->samples_room = room;
-	}
+	if (VEC_GROW(b->samples, o->samples_room, b->n_samples + 1))
+		return -ENOMEM;
 	b->samples[b->n_samples++] = *sample;
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "daemon/capture/record_pool.h"
+#include "base/vec.h"
 
 struct slot {
 	struct reorder_item item;
@@ -71,9 +72,6 @@ static bool before(const struct slot *a, const struct slot *b)
 /* Makes room for one more at the row's end: by moving it to the front if half of it is free. */
 static int reserve_row(struct reorder *q)
 {
-	size_t room = q->row_room ? q->row_room * 2 : 1024;
-	struct slot *row;
-
 	if (q->end < q->row_room)
 		return 0;
 	if (q->first && q->first >= q->row_room / 2) {
@@ -82,27 +80,15 @@ static int reserve_row(struct reorder *q)
 		q->first = 0;
 		return 0;
 	}
-	row = reallocarray(q->row, room, sizeof(*row));
-	if (!row)
-		return -ENOMEM;
-	q->row = row;
-	q->row_room = room;
-	return 0;
+	return VEC_GROW(q->row, q->row_room, q->end + 1);
 }
 
 static int push_heap(struct reorder *q, const struct slot *slot)
 {
 	size_t i;
 
-	if (q->count == q->room) {
-		size_t room = q->room ? q->room * 2 : 1024;
-		struct slot *heap = reallocarray(q->heap, room, sizeof(*heap));
-
-		if (!heap)
-			return -ENOMEM;
-		q->heap = heap;
-		q->room = room;
-	}
+	if (VEC_GROW(q->heap, q->room, q->count + 1))
+		return -ENOMEM;
 	for (i = q->count++; i > 0 && before(slot, &q->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		q->heap[i] = q->heap[(i - 1) / 2];
 	q->heap[i] = *slot;

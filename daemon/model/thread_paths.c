@@ -179,16 +179,7 @@ static struct last_path *path_of_thread(struct thread_paths *p, pid_t tid)
 
 static int make_room(struct last_path *last, size_t room)
 {
-	struct step *steps;
-
-	if (room <= last->room)
-		return 0;
-	steps = reallocarray(last->steps, room + 32, sizeof(*steps));
-	if (!steps)
-		return -ENOMEM;
-	last->steps = steps;
-	last->room = room + 32;
-	return 0;
+	return VEC_GROW(last->steps, last->room, room);
 }
 
 int thread_paths_recall(struct thread_paths *p, const struct stackd_header *record,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/vec.h"
 
 struct extent {
 	uint32_t first, count;
@@ -13,7 +14,8 @@ struct extent {
 struct extents {
 	uint32_t size, used;
 	struct extent *taken; /* sorted */
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 };
 
 int extents_new(uint32_t size, struct extents **ret_extents)
@@ -45,15 +47,8 @@ int extents_take(struct extents *e, uint32_t count, uint32_t *ret_first)
 		first = e->taken[i].first + e->taken[i].count;
 	if (i == e->count && e->size - first < count)
 		return -ENOSPC;
-	if (e->count == e->room) {
-		uint32_t room = e->room ? e->room * 2 : 64;
-		struct extent *grown = reallocarray(e->taken, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		e->taken = grown;
-		e->room = room;
-	}
+	if (VEC_GROW(e->taken, e->room, (size_t)e->count + 1))
+		return -ENOMEM;
 	memmove(e->taken + i + 1, e->taken + i, (e->count - i) * sizeof(*e->taken));
 	e->taken[i] = (struct extent){.first = first, .count = count};
 	e->count++;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "elf/elf_file.h"
+#include "base/vec.h"
 #include "callgraph/code_graph.h"
 #include "callgraph/tagged_functions.h"
 #include "callgraph/plugin_model.h"
@@ -153,14 +154,8 @@ void stacktag_decoder_free(struct stacktag_decoder *decoder)
 
 static int take_names(struct stacktag_decoder *decoder, const struct tag_search_path *path)
 {
-	if (decoder->room < path->n) {
-		const char **names = reallocarray(decoder->names, path->n, sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		decoder->names = names;
-		decoder->room = path->n;
-	}
+	if (VEC_GROW(decoder->names, decoder->room, path->n))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < path->n; i++)
 		decoder->names[i] = callgraph_at(decoder->graph, path->nodes[i])->name;
 	return 0;
