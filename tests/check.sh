@@ -58,7 +58,7 @@ do_build() {
 
 do_unit() {
     run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san unit-tests
-    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
+    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
     for source in tests/unit/test_*.c; do
         [ -e "$source" ] || continue
         name=$(basename "$source" .c)

@@ -84,6 +84,7 @@ typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
 /* An output in memory of a recording, with or without the reconstructed frames. */
 struct output {
 	struct store_reader *store;
+	struct profile_filter filter; /* which the profile borrows */
 	struct profile *profile;
 	FILE *file;
 	char *text;
@@ -92,11 +93,10 @@ struct output {
 
 static void open_output(struct output *o, bool no_reconstructed)
 {
-	struct profile_filter filter = {.no_reconstructed = no_reconstructed};
-
+	o->filter = (struct profile_filter){.no_reconstructed = no_reconstructed};
 	o->store = store_with_origins();
 	o->file = open_memstream(&o->text, &o->size);
-	assert_int_equal(profile_new(o->store, &filter, &o->profile), 0);
+	assert_int_equal(profile_new(o->store, &o->filter, &o->profile), 0);
 }
 
 /* The text, which the caller frees. */
