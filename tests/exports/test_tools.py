@@ -3,16 +3,16 @@
 
 import base64
 import collections
-import contextlib
 import glob
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 
-from common import (ROOT, STORES, Failed, by_name, check, compare, export, exports, flat,
-                    functions, need, node, npm, report, run, shared_browser)
+from common import (ROOT, STORES, by_name, check, compare, export, exports, flat, functions, need,
+                    node, npm, report, run, shared_browser)
 
 STORE_KINDS = ("small", "inferred", "hostile", "names", "real")
 
@@ -217,67 +217,88 @@ def test_folded():
 # --- Firefox's profiler --------------------------------------------------------------------------
 
 class Firefox:
-    """Its command line: one program keeps a profile, others ask it."""
+    """Its command line's daemon, one for each profile, which answers a line of JSON with another.
+
+    It is asked at its socket. The command line's own client first sees whether the daemon lives:
+    it gives the connection a second, counted from before node has started up, and on a busy machine
+    takes a live daemon for a dead one and removes its files."""
 
     def __init__(self):
         self.script = os.path.join(npm("@firefox-devtools/profiler-cli"), "dist/profiler-cli.js")
-        self.environment = dict(os.environ, HOME=STORES.folder,
+        self.environment = dict(os.environ, HOME=STORES.folder, PROFILER_CLI_NO_SYMBOLICATE="1",
                                 PROFILER_CLI_SESSION_DIR=STORES.path("sessions"))
         self.sessions = 0
 
-    def session(self):
-        """A new one for each profile: what another has left behind is not taken for it."""
-        return "s%d" % self.sessions
-
-    def call(self, *arguments):
-        return run(node(), self.script, *arguments, "--session", self.session(),
-                   env=self.environment)
-
-    def is_ready(self, keeper):
-        """By what it writes down. To ask too early makes the asker take the session for a dead one
-        and remove it."""
-        check(keeper.poll() is None, "the profiler's command line ended early")
-        try:
-            with open(STORES.path("sessions/%s.log" % self.session()), encoding="utf-8") as log:
-                return "Profile loaded" in log.read()
-        except FileNotFoundError:
-            return False
-
     def load(self, path, wanted, width=3):
-        """The same as load_once(): now and then the keeper loses its session."""
-        for _ in range(2):
-            with contextlib.suppress(Failed):
-                return self.load_once(path, wanted, width)
-        return self.load_once(path, wanted, width)
-
-    def load_once(self, path, wanted, width):
         """{(pid, tid, name)[:width]: {(function, library): (self, total)}}; None for those not
         wanted."""
-        os.makedirs(STORES.path("sessions"), exist_ok=True)
+        folder = STORES.path("sessions")
+        os.makedirs(folder, exist_ok=True)
         self.sessions += 1
-        keeper = subprocess.Popen([node(), self.script, "--daemon", path, "--session",
-                                   self.session()], env=self.environment, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
-        try:
-            end = time.monotonic() + 120
-            while not self.is_ready(keeper):
-                check(time.monotonic() < end, "the profile was not loaded in two minutes: " + path)
-                time.sleep(0.05)
-            threads = json.loads(self.call("thread", "list", "--json", "--limit", "0"))
-            keys = {thread["threadHandle"]:
-                    (int(thread["pid"]), thread["tid"], thread["name"])[:width]
-                    for thread in threads["threads"]}
-            return {key: self.functions(thread) if key in wanted else None
-                    for thread, key in keys.items()}
-        finally:
-            keeper.terminate()
-            keeper.wait()
+        session = "s%d" % self.sessions
+        with subprocess.Popen([node(), self.script, "--daemon", path, "--session", session],
+                              env=self.environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as daemon:
+            try:
+                with FirefoxProfile(daemon, os.path.join(folder, session + ".sock")) as profile:
+                    return {thread[:width]: profile.functions(handle)
+                            if thread[:width] in wanted else None
+                            for handle, thread in profile.threads().items()}
+            finally:
+                daemon.terminate()
 
-    def functions(self, thread):
-        answer = json.loads(self.call("thread", "functions", "--json", "--include-idle", "--limit",
-                                      "0", "--thread", thread))
+
+class FirefoxProfile:
+    """A connection to the daemon of one profile."""
+
+    def __init__(self, daemon, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        end = time.monotonic() + 120
+        while not self.connects(path):
+            self.wait(daemon, end)
+        self.lines = self.socket.makefile(encoding="utf-8")
+        while self.ask({"type": "status"})["type"] != "ready":
+            self.wait(daemon, end)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.lines.close()
+        self.socket.close()
+
+    @staticmethod
+    def wait(daemon, end):
+        check(daemon.poll() is None, "the profiler's command line ended early")
+        check(time.monotonic() < end, "the profile was not loaded in two minutes")
+        time.sleep(0.05)
+
+    def connects(self, path):
+        try:
+            self.socket.connect(path)
+            return True
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+
+    def ask(self, message):
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+        answer = json.loads(self.lines.readline() or '{"type": "error", "error": "it has gone"}')
+        check(answer["type"] != "error", "the profiler's command line: %s" % answer.get("error"))
+        return answer
+
+    def command(self, **words):
+        return self.ask({"type": "command", "command": words})["result"]
+
+    def threads(self):
+        """{handle: (pid, tid, name)}"""
+        rows = self.command(command="thread", subcommand="list", threadListOptions={"limit": 0})
+        return {row["threadHandle"]: (int(row["pid"]), row["tid"], row["name"])
+                for row in rows["threads"]}
+
+    def functions(self, handle):
+        rows = self.command(command="thread", subcommand="functions", thread=handle, includeIdle=True)
         return {(row["name"], row.get("library") or ""): (row["selfSamples"], row["totalSamples"])
-                for row in answer["functions"]}
+                for row in rows["functions"]}
 
 
 def threads_of(store, most=2):
