@@ -23,10 +23,15 @@
  * only while the stack pointer is inside. Its mapping may have been split or joined to another
  * since, which does not affect a walk (a window reads on behind its end); a copy for the daemon,
  * which ends there, looks the mapping up again.
+ *
+ * A mapping may hold several stacks: glibc 2.42 makes the guard between two threads' stacks by
+ * madvise(), which does not split a mapping, and a program may carve its threads' stacks from one.
+ * glibc and musl place a thread's control block, to which the thread pointer points, above all of
+ * its frames, so the stack ends there at the latest.
  */
 struct stack_bounds {
 	__u64 start_time; /* with tid: the task */
-	__u64 start, end; /* of the mapping */
+	__u64 start, end; /* of the mapping, but for what lies above the thread's control block */
 	__u32 tid;
 	__u32 pad;
 };
@@ -49,6 +54,7 @@ __noinline int find_stack_end(struct scratch *given)
 	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
 	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
 	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack, sp, end;
+	__u64 control_block = task->thread.fsbase;
 
 	if (!s)
 		return 1;
@@ -64,6 +70,8 @@ __noinline int find_stack_end(struct scratch *given)
 		cached->start_time = start_time;
 		cached->start = s->vma.start;
 		cached->end = s->vma.end;
+		if (sp < control_block && control_block < s->vma.end)
+			cached->end = control_block;
 	}
 	end = cached->end;
 	/* Above the main thread's entry lie only arguments and environment. */

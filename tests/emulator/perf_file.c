@@ -488,15 +488,27 @@ static void add_branches(UInt file, const struct emulated_thread *t)
 	}
 }
 
-/* The stack from the stack pointer to the end of its mapping, or as far as it is wanted. */
+/* The end of the stack: of its mapping, or of the thread's control block if that is in it. Above
+ * the block there may be a guard, of which valgrind does not know: glibc 2.42 makes it by
+ * madvise().
+ */
+static Addr stack_end(const VexGuestAMD64State *s)
+{
+	const NSegment *segment = VG_(am_find_nsegment)(s->guest_RSP);
+	Addr end = segment && segment->hasR ? segment->end + 1 : s->guest_RSP;
+
+	return s->guest_RSP < s->guest_FS_CONST && s->guest_FS_CONST < end ? s->guest_FS_CONST
+									   : end;
+}
+
+/* The stack from the stack pointer to its end, or as far as it is wanted. */
 static void add_stack(const struct emulator *e, UInt file, const VexGuestAMD64State *s)
 {
 	const ULong regs[] = {s->guest_RAX, s->guest_RBX, s->guest_RCX, s->guest_RDX, s->guest_RSI,
 			      s->guest_RDI, s->guest_RBP, s->guest_RSP, s->guest_RIP, s->guest_R8,
 			      s->guest_R9,  s->guest_R10, s->guest_R11, s->guest_R12, s->guest_R13,
 			      s->guest_R14, s->guest_R15};
-	const NSegment *segment = VG_(am_find_nsegment)(s->guest_RSP);
-	ULong there = segment && segment->hasR ? segment->end + 1 - s->guest_RSP : 0;
+	ULong there = stack_end(s) - s->guest_RSP;
 	ULong room = (ULong)e->stack_bytes & ~7ull, copied = there < room ? there & ~7ull : room;
 
 	if (!has_stack(file))
