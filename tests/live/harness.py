@@ -352,5 +352,16 @@ def record(store, *arguments, timeout=120, env=None):
     return Recording(store), result
 
 
+def record_attached(store, process, seconds, *arguments):
+    """Records a running process until it has had so many seconds of CPU time, however long that
+    takes on a busy machine; the recording, and stackd's Result."""
+    with Daemon(store, *arguments, "--pid", process.pid) as daemon:
+        daemon.wait_recording()
+        wait_cpu(process.pid, seconds)
+        result = daemon.finish(signal.SIGINT)
+    check(result.status == DONE, "stackd: status %d" % result.status, result.err)
+    return Recording(store), result
+
+
 SIGINT, SIGTERM, SIGSTOP, SIGCONT, SIGKILL = (signal.SIGINT, signal.SIGTERM, signal.SIGSTOP,
                                               signal.SIGCONT, signal.SIGKILL)

@@ -14,8 +14,8 @@ import time
 from chains import Expectation
 from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGSTOP,
                      STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
-                     check_chains, check_fault, check_whole, live, record, run, scratch,
-                     small_disk, user_frames, wait_cpu, workload)
+                     check_chains, check_fault, check_whole, live, record, record_attached, run,
+                     scratch, small_disk, user_frames, wait_cpu, workload)
 
 
 # --- targets and options -------------------------------------------------------------------------
@@ -407,11 +407,8 @@ def register_lie(name, falsify):
             library = shutil.copy(WORKLOADS + "/libdl_one.so", folder + "/lib.so")
             with workload("plugin", 60, library) as process:
                 falsify(library)
-                result = run(STACKD, "-o", folder + "/s.db", "-F", 997, "--duration", 1, "--pid",
-                             process.pid, timeout=30)
+                recording, _ = record_attached(folder + "/s.db", process, 0.5, "-F", 997)
                 check(process.poll() is None, "the program did not survive")
-            check(result.status == DONE, "status %d" % result.status, result.err)
-            recording = Recording(folder + "/s.db")
             stats, samples = recording.stats(), recording.samples()
             print(stats, *list(recording.folded().items())[:4], sep="\n")
             check(len(samples) > 50 and stats["lost"] == 0, "samples are missing", stats)
@@ -440,8 +437,7 @@ def test_hostile_jit_map():
             with open(path, "wb") as file:
                 file.write(b"zz yy nonsense\n0 ffffffffffffffff everything\n" + b"\xff" * 100000
                            + b"\n1000 10\n1000 10 \n" + b"7fff00000000 10 a\tb\x1b[31m\n")
-            recording, _ = record(folder + "/s.db", "-F", 997, "--duration", 1, "--pid",
-                                  process.pid)
+            recording, _ = record_attached(folder + "/s.db", process, 0.5, "-F", 997)
         finally:
             os.unlink(path)
         check_chains(check_whole(recording), Expectation.of_source("chain"))

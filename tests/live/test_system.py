@@ -105,7 +105,7 @@ def test_end_of_target():
     with scratch() as folder:
         with workload("chain", 2) as first, workload("recursion", 3) as second:
             recording, result = record(folder + "/s.db", "-F", 997, "--pid",
-                                       "%d,%d" % (first.pid, second.pid), timeout=20)
+                                       "%d,%d" % (first.pid, second.pid))
             check_end(result)
         samples = check_whole(recording)
         check_chains([s for s in samples if s.comm == "chain"], CHAIN)
