@@ -85,13 +85,14 @@ int locator_nowhere(struct locator *p, const struct object **ret_object)
 }
 
 static int intern(struct locator *p, const struct object *object, uint64_t offset, bool is_return,
-		  uint32_t *ret_location)
+		  uint8_t provenance, uint32_t *ret_location)
 {
 	const struct location location = {
 		.file_id = object->file_id,
 		.offset = offset,
 		.object = object->number,
 		.is_return = is_return,
+		.provenance = provenance,
 	};
 
 	return location_intern(p->locations, &location, ret_location);
@@ -104,7 +105,7 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, uint32_t
 
 	if (err)
 		return err;
-	return intern(p, object, frame->offset, frame->is_return, ret_location);
+	return intern(p, object, frame->offset, frame->is_return, frame->provenance, ret_location);
 }
 
 /* --- of the kernel --------------------------------------------------------------------------- */
@@ -172,7 +173,8 @@ int locator_of_kernel(struct locator *p, uint64_t address, bool is_return, uint3
 
 	if (err)
 		return err;
-	return intern(p, object, lookup - object->address, is_return, ret_location);
+	return intern(p, object, lookup - object->address, is_return, PROVENANCE_NONE,
+		      ret_location);
 }
 
 const struct kallsyms *locator_kallsyms(const struct locator *p)

@@ -327,17 +327,6 @@ static enum lbr_fit fit(void *arg, uint64_t to, uint64_t pc)
 
 /* --- return addresses ------------------------------------------------------------------------ */
 
-/* `mov $15, %rax; syscall`: where the kernel lets signal handlers return to. */
-static bool is_sigreturn(const struct lbr_location *location)
-{
-	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	uint8_t bytes[sizeof(code)];
-
-	return elf_file_read(location->object->elf, location->offset, bytes, sizeof(bytes)) ==
-		       sizeof(bytes) &&
-	       !memcmp(bytes, code, sizeof(code));
-}
-
 /* makecontext() puts the address of a function's start where a return address would be. */
 static bool is_function_start(const struct lbr_code_view *view, const struct lbr_location *location)
 {
@@ -382,7 +371,8 @@ static bool is_return_address(void *arg, uint64_t address)
 	if (!location.object->elf)
 		return true;
 	location.offset++;
-	return site_at(view, &location)->follows_call || is_sigreturn(&location) ||
+	return site_at(view, &location)->follows_call ||
+	       dwarf_walk_is_sigreturn(location.object->elf, location.offset) ||
 	       is_function_start(view, &location);
 }
 

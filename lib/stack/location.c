@@ -138,6 +138,11 @@ uint32_t location_count(const struct location_table *table)
 	return table->count;
 }
 
+void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance)
+{
+	table->locations[number].provenance = provenance;
+}
+
 const struct location *location_at(const struct location_table *table, uint32_t number)
 {
 	return &table->locations[number];

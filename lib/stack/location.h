@@ -25,6 +25,7 @@ struct location {
 	uint64_t offset;
 	uint32_t object; /* the recording's number of the object; not part of the identity */
 	bool is_return;
+	uint8_t provenance; /* enum provenance, of the rule there; not part of the identity */
 };
 
 /* The well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
@@ -52,6 +53,9 @@ int location_intern_all(struct location_table *table, const struct location *loc
 
 /* Returns the number of locations. */
 uint32_t location_count(const struct location_table *table);
+
+/* Sets the provenance of a location, which is known after it was entered. */
+void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance);
 
 /* Lives until the next location_intern(). `number` must be below location_count(). */
 const struct location *location_at(const struct location_table *table, uint32_t number);

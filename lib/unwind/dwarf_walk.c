@@ -64,6 +64,7 @@ struct run {
 	struct walk_memory memory;
 	struct walk_state state;
 	bool is_guess;
+	uint8_t provenance; /* of the last step's rule */
 };
 
 int dwarf_walk_new(struct dwarf_walk **ret_walk)
@@ -179,7 +180,7 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
 
 /* The code `mov $15, %rax; syscall`, which C libraries without CFI for it return from signal
  * handlers with; the program counter is at either instruction, or behind, in the system call. */
-static bool is_sigreturn(const struct elf_file *elf, uint64_t offset)
+bool dwarf_walk_is_sigreturn(const struct elf_file *elf, uint64_t offset)
 {
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	static const uint8_t at[] = {0, 7, sizeof(code)};
@@ -302,6 +303,16 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 	return err ? err : finish_rule(wo, wo->index, object->elf, vaddr, offset, is_return, rule);
 }
 
+/* Where call frame information is silent, a few bytes of code may tell (leaf_rule.h, sigreturn);
+ * where they do not, a frame pointer is tried. */
+static void set_provenance(struct walk_rule *rule)
+{
+	if (rule->fast.cfa == STACKD_CFA_NONE)
+		rule->provenance = PROVENANCE_FRAME_POINTER;
+	else if (rule->provenance == PROVENANCE_NONE)
+		rule->provenance = PROVENANCE_ANALYSED;
+}
+
 static int make_rule(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 		     bool is_return, struct walk_rule *ret_rule)
 {
@@ -317,8 +328,10 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 	}
 	if (err)
 		return err;
-	if (rule.fast.cfa == STACKD_CFA_NONE && is_sigreturn(object->elf, offset + is_return))
+	if (rule.fast.cfa == STACKD_CFA_NONE &&
+	    dwarf_walk_is_sigreturn(object->elf, offset + is_return))
 		set_sigreturn(&rule);
+	set_provenance(&rule);
 	*ret_rule = rule;
 	return 0;
 }
@@ -369,7 +382,7 @@ static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp,
 		return false;
 	if (!object->elf)
 		return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
-	if (is_sigreturn(object->elf, offset + 1))
+	if (dwarf_walk_is_sigreturn(object->elf, offset + 1))
 		return true; /* the kernel put it there */
 	if (offset + 1 < sizeof(bytes))
 		return false;
@@ -448,6 +461,7 @@ static enum stackd_end_reason to_caller(struct run *run, const struct object *ob
 	bool is_entry;
 
 	run->is_guess = false;
+	run->provenance = PROVENANCE_FRAME_POINTER;
 	if (!object->elf)
 		return step_by_frame_pointer(
 			run, run->state.slot ? STACKD_LEAF_MADE : run->in->leaf,
@@ -456,6 +470,7 @@ static enum stackd_end_reason to_caller(struct run *run, const struct object *ob
 	if (!rule)
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
+	run->provenance = rule->provenance;
 	if (rule->fast.cfa == STACKD_CFA_NONE)
 		reason = step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
 	else
@@ -504,6 +519,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			break;
 		}
 		reason = to_caller(&run, frame->object, frame->offset);
+		frame->provenance = run.provenance;
 		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
 			reason = STACKD_END_ENTRY;
 		if (reason != WALK_GOES_ON)

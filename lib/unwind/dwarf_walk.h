@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "proc/object.h"
+#include "stack/provenance.h"
 #include "stackd_abi.h"
 
 #define DWARF_WALK_MAX_FRAMES 4096
@@ -33,6 +34,7 @@ struct walk_frame {
 				      * 0 for the leaf */
 	bool is_return;		     /* waits for a call to return (see stack/location.h) */
 	bool is_guess;		     /* found by a validated frame-pointer step */
+	uint8_t provenance;	     /* of the rule that leads on; NONE: the walk ends here */
 };
 
 struct walk_input {
@@ -86,6 +88,10 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
  * by the file's entry point. For stacks that something else has walked. */
 bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 bool is_return);
+
+/* Whether the code at a file offset is that which signal handlers return to, in C libraries that
+ * have no call frame information for it. */
+bool dwarf_walk_is_sigreturn(const struct elf_file *elf, uint64_t offset);
 
 struct dwarf_walk_stats {
 	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;

@@ -34,6 +34,7 @@
 #include "cfi/cfi_section.h"
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
+#include "unwind/provenance_map.h"
 #include "unwind/recipe_refusal.h"
 
 #define RECIPE_MAX_FDES	  (1u << 22)
@@ -84,6 +85,10 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 
 /* Gives the counts of what the table was compiled from, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
+
+/* Gives the provenances of the rules, which are the caller's from now on, for
+ * provenance_map_free(); NULL: all are of call frame information. */
+struct provenance_map *recipe_table_take_provenance(struct recipe_table *table);
 
 /* The rule for a file offset: the fixed rule NONE where nothing covers it. Never NULL. For a
  * return address, ask for the byte before it. */

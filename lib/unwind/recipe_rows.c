@@ -81,15 +81,21 @@ static uint32_t step(struct layer *layer)
 	return offset;
 }
 
+/* Steps to the next row of either, whose offset it returns. */
+static uint32_t step_both(struct layer *up, struct layer *low)
+{
+	bool lower_first = !up->has_next || (low->has_next && low->next.offset < up->next.offset);
+
+	return step(lower_first ? low : up);
+}
+
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower)
 {
 	struct recipe_rows both = {0};
 	struct layer up = layer_of(upper), low = layer_of(lower);
 
 	while (up.has_next || low.has_next) {
-		bool lower_first =
-			!up.has_next || (low.has_next && low.next.offset < up.next.offset);
-		uint32_t offset = step(lower_first ? &low : &up);
+		uint32_t offset = step_both(&up, &low);
 
 		if (recipe_rows_add(&both, offset,
 				    up.rule == STACKD_RULE_NONE ? low.rule : up.rule)) {
@@ -99,5 +105,28 @@ int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *low
 	}
 	recipe_rows_free(upper);
 	*upper = both;
+	return 0;
+}
+
+int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows *lower,
+		      uint16_t mark, struct recipe_rows *ret_shown)
+{
+	struct recipe_rows shown = {0};
+	struct layer up = layer_of(upper), low = layer_of(lower);
+
+	while (up.has_next || low.has_next) {
+		uint32_t offset = step_both(&up, &low);
+		bool is_upper = up.rule != STACKD_RULE_NONE;
+
+		if (!is_upper && low.rule == STACKD_RULE_NONE)
+			continue;
+		if (is_upper && recipe_rows_is_empty(&shown))
+			continue;
+		if (recipe_rows_add(&shown, offset, is_upper ? STACKD_RULE_NONE : mark)) {
+			recipe_rows_free(&shown);
+			return -ENOMEM;
+		}
+	}
+	*ret_shown = shown;
 	return 0;
 }

@@ -60,6 +60,12 @@ int recipe_rows_add(struct recipe_rows *rows, uint32_t offset, uint16_t rule);
  * NONE. Returns 0, or -ENOMEM with both as they were. */
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower);
 
+/* Lists where `lower` has a rule and `upper` has none: rows with the rule `mark` there, and NONE
+ * where `upper` has one. Where neither has, the row before goes on. Returns 0, or -ENOMEM; the
+ * caller frees *ret_shown, untouched on failure, with recipe_rows_free(). */
+int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows *lower,
+		      uint16_t mark, struct recipe_rows *ret_shown);
+
 /* Whether a list has no rows. */
 bool recipe_rows_is_empty(const struct recipe_rows *rows);
 

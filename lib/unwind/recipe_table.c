@@ -103,7 +103,7 @@ int recipe_table_build(struct recipe_table *table, const struct recipe_rows *row
 	fitted = vec_resize(table->rows, table->row_count + 1, sizeof(*fitted));
 	if (fitted)
 		table->rows = fitted;
-	return 0;
+	return provenance_map_new(&table->provenance, &table->map);
 }
 
 /* --- the table ----------------------------------------------------------------------------- */
@@ -115,6 +115,8 @@ void recipe_table_free(struct recipe_table *table)
 	free(table->rows);
 	free(table->chunks);
 	recipe_rules_free(table->rules);
+	recipe_rows_free(&table->provenance);
+	provenance_map_free(table->map);
 	free(table);
 }
 
@@ -140,6 +142,14 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table)
 {
 	return &table->stats;
+}
+
+struct provenance_map *recipe_table_take_provenance(struct recipe_table *table)
+{
+	struct provenance_map *map = table->map;
+
+	table->map = NULL;
+	return map;
 }
 
 const struct stackd_rule *recipe_lookup(const struct recipe_table *table, uint64_t offset)

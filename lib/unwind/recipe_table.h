@@ -14,6 +14,8 @@ struct recipe_table {
 	uint32_t first_chunk;
 	size_t chunk_count;
 	struct recipe_rules *rules;
+	struct recipe_rows provenance; /* enum provenance; NONE: of call frame information */
+	struct provenance_map *map;    /* made of it by recipe_table_build() */
 	struct recipe_stats stats;
 };
 

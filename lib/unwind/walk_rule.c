@@ -104,11 +104,12 @@ static int make_slow(const struct cfi_row *row, struct slow_rule **ret_slow)
 
 int walk_rule_compile(const struct cfi_index *index, uint64_t vaddr, struct walk_rule *ret_rule)
 {
-	struct walk_rule rule = {.fast.cfa = STACKD_CFA_DAEMON};
+	struct walk_rule rule = {.fast.cfa = STACKD_CFA_DAEMON, .provenance = PROVENANCE_CFI};
 	struct cfi_row row;
 
 	if (!cfi_index_row(index, vaddr, &row)) {
 		rule.fast.cfa = STACKD_CFA_NONE;
+		rule.provenance = PROVENANCE_NONE;
 	} else if (row.refused == CFI_ACCEPTED) {
 		rule.is_signal = row.is_signal_frame;
 		if (fixed_rule_make(&row.state, row.is_signal_frame, &rule.fast) !=

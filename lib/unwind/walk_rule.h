@@ -15,6 +15,7 @@
 
 #include "cfi/cfi_index.h"
 #include "cfi/dwarf_expr.h"
+#include "stack/provenance.h"
 #include "stackd_abi.h"
 
 /* Operations of an expression, in slow_rule.ops. */
@@ -40,6 +41,7 @@ struct walk_rule {
 	struct stackd_rule fast;
 	bool is_signal;		/* the caller was interrupted, and did not call */
 	bool is_entry;		/* in the function at the file's entry address */
+	uint8_t provenance;	/* enum provenance; of STACKD_CFA_NONE that of the guess instead */
 	struct slow_rule *slow; /* owned; may be NULL */
 };
 

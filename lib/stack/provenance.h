@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Provenances: where the unwinding rule of a location comes from, by which the caller of a frame
+ * there is found.
+ *
+ * Unwind information says what the compiler or the assembly's author knows. All else is weaker, so
+ * the daemon checks steps by such rules against the code (lbr/lbr_step.h), and reports show them.
+ */
+#ifndef STACK_PROVENANCE_H
+#define STACK_PROVENANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(enumerator, name, letters, meaning). Numbers and names stand in stores and in output: they are
+ * for ever, new ones go to the end. The letters are those of reports' columns. */
+#define PROVENANCES(X)                                                                             \
+	X(NONE, "none", "--", "no rule of ours: the kernel's own walk, or a walk ends there")      \
+	X(CFI, "cfi", "wa", "unwind information: .eh_frame or .debug_frame")                       \
+	X(RUNTIME_TABLE, "runtime_table", "rt", "a table that the program's own runtime uses")     \
+	X(ANALYSED, "analysed", "an", "analysis of the instructions")                              \
+	X(FRAME_POINTER, "frame_pointer", "fp", "a frame pointer, which the code may not keep")
+
+enum provenance {
+#define PROVENANCE_X(e, name, letters, meaning) PROVENANCE_##e,
+	PROVENANCES(PROVENANCE_X)
+#undef PROVENANCE_X
+		PROVENANCE_COUNT
+};
+
+/* The name in output: "cfi", ...; "unknown" for numbers that this version does not know. */
+const char *provenance_name(uint8_t provenance);
+
+/* The two letters of a report's column; "??" for unknown numbers. */
+const char *provenance_letters(uint8_t provenance);
+
+/* Whether a step by such a rule is to be checked against the code. */
+static inline bool provenance_is_weak(uint8_t provenance)
+{
+	return provenance > PROVENANCE_CFI;
+}
+
+#endif

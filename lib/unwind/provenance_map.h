@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file's rules by provenance: ranges of file offsets whose rules do not come from call frame
+ * information. Most files have none of them, and then there is no map at all.
+ *
+ * It stands beside a compiled table (recipe.h), and outlives it: eight bytes a range, in order of
+ * offset. An offset that no rule covers may have the provenance of its neighbours, which joins
+ * ranges that only padding parts.
+ */
+#ifndef UNWIND_PROVENANCE_MAP_H
+#define UNWIND_PROVENANCE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/provenance.h"
+#include "unwind/recipe_rows.h"
+
+#define PROVENANCE_MAP_MAX (1u << 16) /* ranges of a file */
+
+struct provenance_map;
+
+/* Makes the map of the ranges in `rows`, whose rules are enum provenance; NONE (0) is call frame
+ * information. *ret_map is NULL if there are no others. Of a file with more than PROVENANCE_MAP_MAX
+ * ranges, the rest counts as the last one that is not CFI: its steps are checked once too often.
+ * Returns 0 or -ENOMEM. The caller frees *ret_map with provenance_map_free(). */
+int provenance_map_new(const struct recipe_rows *rows, struct provenance_map **ret_map);
+void provenance_map_free(struct provenance_map *map); /* NULL is fine */
+
+/* The provenance of the rule of a file offset that has one; `map` NULL: CFI everywhere. */
+enum provenance provenance_map_at(const struct provenance_map *map, uint64_t offset);
+
+/* Returns the number of ranges, those of CFI between others included; 0 of NULL. */
+size_t provenance_map_count(const struct provenance_map *map);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lays rules of other sources over or under the rows that call frame information came to, and keeps
+ * their provenance: the one way by which such rules get into a table.
+ *
+ *   recipe_section_compile() ─► rows ─► recipe_layer_below(), _above() ─► recipe_table_build()
+ *                                                └─► provenance of the table (provenance_map.h)
+ */
+#ifndef UNWIND_RECIPE_LAYER_H
+#define UNWIND_RECIPE_LAYER_H
+
+#include "stack/provenance.h"
+#include "unwind/recipe_table.h"
+
+/* Lays `layer` below `rows`: its rules hold where `rows` has NONE. Returns 0, or -ENOMEM with
+ * `rows` as it was. */
+int recipe_layer_below(struct recipe_table *table, struct recipe_rows *rows,
+		       const struct recipe_rows *layer, enum provenance provenance);
+
+/* Lays `layer` above `rows`: its rules hold wherever they are not NONE. `layer` is used up.
+ * Returns 0, or -ENOMEM with `rows` as it was. */
+int recipe_layer_above(struct recipe_table *table, struct recipe_rows *rows,
+		       struct recipe_rows *layer, enum provenance provenance);
+
+#endif
