@@ -48,7 +48,8 @@ static const struct argp_option cmd_report_options[] = {
 	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
 	{"lbr", CMD_REPORT_LBR, 0, 0,
 	 "With a column of where frames come from: br(anch record), wa(lk), pr(efix), st(itched), "
-	 "al(igned), ta(g); '?' marks what is not verified. Of the tree",
+	 "al(igned), ta(g); '?' marks what is not verified. Walked by rules other than unwind "
+	 "information: rt (the runtime's table), an(alysed code), fp (a frame pointer). Of the tree",
 	 3},
 	{0},
 };
@@ -161,12 +162,14 @@ static void complete(struct cmd_report *args)
 		options->n_bins = CMD_REPORT_BINS;
 }
 
-/* --lbr is about frames of branch records: where there are none, what would make some. */
+/* --lbr is about frames of branch records, and of rules other than unwind information: where there
+ * are neither, what would make some. */
 static int cmd_report_lbr(const struct input_open *open)
 {
 	const struct store_recording *recording = &profile_tables(open->profile)->recording;
 
-	if (frame_sources_has_branches(open->profile))
+	if (frame_sources_has_branches(open->profile) ||
+	    frame_sources_has_weak_rules(open->profile))
 		return CMD_DONE;
 	if (strncmp(recording->target, "import ", 7) == 0)
 		message("recording %lld was imported and has no paths from branch records: record "

@@ -87,6 +87,7 @@ static int take_locations(struct outbox *o, struct batch *b)
 			.object = l->object,
 			.offset = l->offset,
 			.is_return = l->is_return,
+			.provenance = l->provenance,
 		};
 	}
 	return 0;

@@ -277,6 +277,25 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	return 0;
 }
 
+/* The provenance of the rule by which the kernel half walked on from a location: code without a
+ * file has none but the frame pointer, and addresses in no mapping lead nowhere. */
+static uint8_t walked_provenance(const struct walks *w, const struct location *l)
+{
+	const struct object *object = object_table_at(w->with.objects, l->object);
+
+	if (object->kind != OBJECT_ELF && object->kind != OBJECT_VDSO)
+		return object->pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
+	return w->tables ? tables_provenance(w->tables, object, l->offset) : PROVENANCE_CFI;
+}
+
+/* Sets the provenance of the locations that are new since there were `known`. */
+static void note_provenances(struct walks *w, uint32_t known)
+{
+	for (uint32_t i = known; i < location_count(w->with.locations); i++)
+		location_set_provenance(w->with.locations, i,
+					walked_provenance(w, location_at(w->with.locations, i)));
+}
+
 /* Prefetches the trie's entries of the path's next n frames, which are leaf first. */
 static void prefetch(const struct walks *w, const struct stackd_header *header,
 		     const struct path *path, size_t n)
@@ -291,6 +310,7 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 {
 	struct location locations[LOCATIONS_AT_ONCE];
 	uint64_t *ids = &path->ids[path->count];
+	uint32_t known = location_count(w->with.locations);
 	struct record_frame frame;
 	size_t n = 0;
 	int more = 1, err = 0;
@@ -312,6 +332,7 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 				  &path->locations[path->count]);
 	if (err)
 		return err;
+	note_provenances(w, known);
 	path->count += n;
 	return n == LOCATIONS_AT_ONCE;
 }

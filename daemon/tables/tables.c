@@ -73,6 +73,10 @@ struct tables {
 
 	uint32_t n_slices; /* read by the recorder, after the records that name them */
 	struct slice slices[STACKD_SLICE_COUNT];
+
+	/* By file number, read by the recorder: set once, before the file's first walk, and kept
+	 * when the table is evicted. Owned; NULL: all rules are of call frame information. */
+	struct provenance_map **provenances;
 };
 
 /* Returns whether a file's table is loaded, or known to be empty. */
@@ -316,6 +320,17 @@ static void refuse_file(struct tables *t, const struct object *object, int err)
 	set_empty(t, object->number + 1);
 }
 
+/* Keeps the provenances of a file's rules, unless an earlier table of it has left them. */
+static void keep_provenances(struct tables *t, uint32_t number, struct recipe_table *table)
+{
+	struct provenance_map *map = recipe_table_take_provenance(table);
+
+	if (t->provenances[number])
+		provenance_map_free(map);
+	else
+		__atomic_store_n(&t->provenances[number], map, __ATOMIC_RELEASE);
+}
+
 /* Compiles and loads an object's recipes. 0, also for an object without a readable file, which has
  * no recipes; else an error of take_room(). */
 static int load_object(struct tables *t, const struct object *object)
@@ -328,6 +343,7 @@ static int load_object(struct tables *t, const struct object *object)
 	if (!err && elf)
 		err = recipe_compile(elf, &table);
 	if (table) {
+		keep_provenances(t, object->number + 1, table);
 		err = load_table(t, object->number + 1, table);
 		t->own.loaded += !err;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
@@ -440,7 +456,10 @@ int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));
 	t->uses_before = calloc(maps->n_files, sizeof(*t->uses_before));
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
-	err = t->row_of && t->uses_before && t->rules_of ? recipe_rules_new(&t->rules) : -ENOMEM;
+	t->provenances = calloc(maps->n_files, sizeof(*t->provenances));
+	err = t->row_of && t->uses_before && t->rules_of && t->provenances
+		      ? recipe_rules_new(&t->rules)
+		      : -ENOMEM;
 	if (!err)
 		err = extents_new(maps->n_rows, &t->rows);
 	if (!err)
@@ -483,6 +502,9 @@ void tables_free(struct tables *t)
 	free(t->row_of);
 	free(t->uses_before);
 	free(t->rules_of);
+	for (uint32_t f = 0; t->provenances && f < t->maps.n_files; f++)
+		provenance_map_free(t->provenances[f]);
+	free(t->provenances);
 	free(t);
 }
 
@@ -555,6 +577,17 @@ bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, ui
 	*ret_file = t->slices[slice].file;
 	*ret_offset = t->slices[slice].offset;
 	return true;
+}
+
+enum provenance tables_provenance(const struct tables *t, const struct object *object,
+				  uint64_t offset)
+{
+	uint32_t number = object->number + 1;
+
+	if (number >= t->maps.n_files)
+		return PROVENANCE_CFI;
+	return provenance_map_at(__atomic_load_n(&t->provenances[number], __ATOMIC_ACQUIRE),
+				 offset);
 }
 
 void tables_counts(struct tables *t, struct tables_counts *ret_counts)

@@ -54,6 +54,10 @@ int tables_prepare(struct tables *tables, const struct object *object);
 bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_file,
 		  uint64_t *ret_offset);
 
+/* The provenance of the rule at an object's file offset, in a table that walks have used. */
+enum provenance tables_provenance(const struct tables *tables, const struct object *object,
+				  uint64_t offset);
+
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
 	uint64_t rows, rules;

@@ -20,6 +20,7 @@
 #include "report/report_header.h"
 #include "base/text.h"
 #include "stack/end_reason.h"
+#include "stack/provenance.h"
 
 #define JSON_DRAIN 65536 /* bytes after which the buffer is written out */
 
@@ -119,6 +120,8 @@ static void json_location(struct export_json *json, const struct profile_frame *
 
 	text_printf(&json->b, ",\"object\":%u,\"offset\":%" PRIu64 ",\"return\":%s",
 		    location->object, location->offset, json_bool(location->is_return));
+	if (location->provenance != PROVENANCE_NONE)
+		json_string(json, ",\"provenance\":", provenance_name(location->provenance));
 	if (frame->file)
 		json_string(json, ",\"file\":", frame->file);
 	if (frame->line)

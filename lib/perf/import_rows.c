@@ -55,6 +55,7 @@ static int write_locations(struct import_rows *rows)
 			.object = l->object,
 			.offset = l->offset,
 			.is_return = l->is_return,
+			.provenance = l->provenance,
 		};
 
 		err = store_writer_location(rows->writer, &row);

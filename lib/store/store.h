@@ -24,7 +24,9 @@
 #include "stack/origin.h"
 
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
-#define STORE_VERSION	     2 /* 1 had no origins; it is read, and a writer makes it a 2 */
+/* Older versions are read, and a writer makes them one of this. 1 had no origins, 2 no provenances,
+ * and fewer end reasons. */
+#define STORE_VERSION 3
 
 /* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
  */
@@ -63,6 +65,7 @@ struct store_location {
 	uint32_t object;
 	uint64_t offset;
 	bool is_return;
+	uint8_t provenance; /* enum provenance; NONE in stores of versions that had none */
 };
 
 /* One function at a location; depth 0 is the innermost inlined one. */

@@ -34,6 +34,7 @@ struct load {
 	struct location_coder location_coder;
 	struct line_coder line_coder;
 	struct size_coder *size_coder;
+	size_t n_provenances;
 };
 
 static int load_string(struct load *l, struct buf_reader *columns)
@@ -77,6 +78,14 @@ static int load_location(struct load *l, struct buf_reader *columns)
 	if (err == 0)
 		r->locations.items[r->locations.count++] = loc;
 	return err;
+}
+
+/* Locations without one, in older stores, keep NONE. */
+static int load_provenance(struct load *l, struct buf_reader *columns)
+{
+	if (l->n_provenances >= l->r->locations.count)
+		return -EBADMSG;
+	return provenance_get(columns, &l->r->locations.items[l->n_provenances++].provenance);
 }
 
 static int load_line(struct load *l, struct buf_reader *columns)
@@ -162,6 +171,7 @@ static const struct load_kind load_kinds[TABLE_KINDS] = {
 	[TABLE_NODES] = {"table chunks, nodes", NULL},
 	[TABLE_ORIGINS] = {"table chunks, origins", load_origin},
 	[TABLE_SIZES] = {"table chunks, sizes", load_size},
+	[TABLE_PROVENANCES] = {"table chunks, provenances", load_provenance},
 };
 
 struct load_row {
@@ -406,7 +416,7 @@ static int load_prepare(struct load *l)
 static int load_rest(struct load *l)
 {
 	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS, TABLE_LINES,
-						TABLE_ORIGINS};
+						TABLE_ORIGINS, TABLE_PROVENANCES};
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stack/provenance.h"
 #include "store/writer_state.h"
 
 /* A chunk of a table is full at TABLE_CODEC_MAX entries, or when a column reaches this. */
@@ -297,14 +298,19 @@ int store_writer_location(struct store_writer *w, const struct store_location *l
 	int err;
 
 	if (location->number != t->total || location->object >= w->n_objects ||
-	    t->total >= STORE_MAX_LOCATIONS)
+	    t->total >= STORE_MAX_LOCATIONS || location->provenance >= PROVENANCE_COUNT)
 		return -EINVAL;
 	err = writer_table_room(w, TABLE_LOCATIONS, WRITER_ENTRY_BYTES);
 	if (err == 0)
-		err = location_put(&w->location_coder, t->columns, location);
+		err = writer_table_room(w, TABLE_PROVENANCES, WRITER_ENTRY_BYTES);
 	if (err == 0)
-		writer_table_added(w, TABLE_LOCATIONS);
-	return err;
+		err = location_put(&w->location_coder, t->columns, location);
+	if (err < 0)
+		return err;
+	provenance_put(w->tables[TABLE_PROVENANCES].columns, location->provenance);
+	writer_table_added(w, TABLE_LOCATIONS);
+	writer_table_added(w, TABLE_PROVENANCES);
+	return 0;
 }
 
 int store_writer_node(struct store_writer *w, const struct store_node *node)

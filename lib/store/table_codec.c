@@ -12,7 +12,8 @@
  *               line: zigzag difference
  *   sizes       zigzag difference to the last size at the same pair of locations (by a hash)
  *   origins     number of runs, marks of complete paths and heights, height | source and confidence
- * | frames
+ *               | frames
+ *   provenances of locations, in their order: a byte each
  */
 #include "store/table_codec.h"
 
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "stack/provenance.h"
 
 size_t table_columns(enum table_kind kind)
 {
@@ -28,7 +30,7 @@ size_t table_columns(enum table_kind kind)
 		[TABLE_STRINGS] = STRING_COLUMNS,     [TABLE_FUNCTIONS] = FUNCTION_COLUMNS,
 		[TABLE_LOCATIONS] = LOCATION_COLUMNS, [TABLE_LINES] = LINE_COLUMNS,
 		[TABLE_NODES] = NODE_COLUMNS,	      [TABLE_ORIGINS] = ORIGIN_COLUMNS,
-		[TABLE_SIZES] = SIZE_COLUMNS,
+		[TABLE_SIZES] = SIZE_COLUMNS,	      [TABLE_PROVENANCES] = PROVENANCE_COLUMNS,
 	};
 
 	return columns[kind];
@@ -170,6 +172,17 @@ int location_get(struct location_coder *c, struct buf_reader *columns, uint32_t 
 	ret_location->offset = c->last_offset.items[object];
 	ret_location->is_return = coded & 1;
 	return 0;
+}
+
+void provenance_put(struct buf *columns, uint8_t provenance)
+{
+	buf_put_u8(&columns[0], provenance);
+}
+
+int provenance_get(struct buf_reader *columns, uint8_t *ret_provenance)
+{
+	*ret_provenance = buf_get_u8(&columns[0]);
+	return *ret_provenance < PROVENANCE_COUNT ? 0 : -EBADMSG;
 }
 
 /* --- lines ---------------------------------------------------------------------------------- */

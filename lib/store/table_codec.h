@@ -24,20 +24,22 @@ enum table_kind {
 	TABLE_LOCATIONS,
 	TABLE_LINES,
 	TABLE_NODES,
-	TABLE_SAMPLES, /* no table: sample_codec.h has its chunks */
-	TABLE_ORIGINS, /* since version 2 */
-	TABLE_SIZES,   /* of nodes; since version 2, and only where they were measured */
+	TABLE_SAMPLES,	   /* no table: sample_codec.h has its chunks */
+	TABLE_ORIGINS,	   /* since version 2 */
+	TABLE_SIZES,	   /* of nodes; since version 2, and only where they were measured */
+	TABLE_PROVENANCES, /* of locations; since version 3 */
 	TABLE_KINDS
 };
 
 /* Columns by kind. */
-#define STRING_COLUMNS	 2u
-#define FUNCTION_COLUMNS 3u
-#define LOCATION_COLUMNS 5u
-#define LINE_COLUMNS	 5u
-#define NODE_COLUMNS	 6u
-#define ORIGIN_COLUMNS	 3u
-#define SIZE_COLUMNS	 1u
+#define STRING_COLUMNS	   2u
+#define FUNCTION_COLUMNS   3u
+#define LOCATION_COLUMNS   5u
+#define LINE_COLUMNS	   5u
+#define NODE_COLUMNS	   6u
+#define ORIGIN_COLUMNS	   3u
+#define SIZE_COLUMNS	   1u
+#define PROVENANCE_COLUMNS 1u
 
 /* Returns the number of columns of a kind of chunk. */
 size_t table_columns(enum table_kind kind);
@@ -76,6 +78,10 @@ void location_coder_fini(struct location_coder *c);
 int location_put(struct location_coder *c, struct buf *columns, const struct store_location *l);
 int location_get(struct location_coder *c, struct buf_reader *columns, uint32_t objects,
 		 struct store_location *ret_location);
+
+/* The provenance of a location's rule. 0 or -EBADMSG. */
+void provenance_put(struct buf *columns, uint8_t provenance);
+int provenance_get(struct buf_reader *columns, uint8_t *ret_provenance);
 
 struct table_line {
 	uint32_t location, depth, function, line;

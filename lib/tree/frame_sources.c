@@ -38,10 +38,12 @@ static uint32_t find_child(const struct calltree_node *nodes, uint32_t parent,
 }
 
 static void count(struct frame_source_counts *counts, const struct profile_frame *frame,
-		  uint64_t samples)
+		  uint8_t provenance, uint64_t samples)
 {
 	if (frame->source < FRAME_SOURCE_COUNT)
 		counts->by[frame->source] += samples;
+	if (frame->source == FRAME_SOURCE_WALKED)
+		counts->rules[provenance] += samples;
 	if (frame->confidence < 100)
 		counts->unsure += samples;
 }
@@ -52,17 +54,21 @@ static int add_entry(struct profile *profile, const struct calltree_node *nodes,
 	size_t n;
 	const struct profile_frame *frames =
 		profile_frames(profile, entry->node, entry->end_reason, entry->origin, &n);
+	const struct store_location *locations = profile_tables(profile)->locations;
 	uint32_t at = 0;
 
 	if (!frames)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && at != CALLTREE_NONE; i++) {
+		uint8_t provenance;
+
 		at = find_child(nodes, at, &frames[i]);
 		if (at == CALLTREE_NONE || frames[i].symbol->is_mark)
 			continue;
-		count(&s->nodes[at], &frames[i], entry->samples);
+		provenance = locations[frames[i].location].provenance;
+		count(&s->nodes[at], &frames[i], provenance, entry->samples);
 		if (!frames[i].is_inlined)
-			count(&s->all, &frames[i], entry->samples);
+			count(&s->all, &frames[i], provenance, entry->samples);
 	}
 	return 0;
 }
@@ -102,28 +108,61 @@ bool frame_sources_has_branches(const struct profile *profile)
 	return false;
 }
 
-/* --- text ------------------------------------------------------------------------------------ */
-
-static uint64_t sum(const struct frame_source_counts *counts)
+bool frame_sources_has_weak_rules(const struct profile *profile)
 {
-	uint64_t all = 0;
+	const struct store_tables *t = profile_tables(profile);
 
-	for (int i = 0; i < FRAME_SOURCE_COUNT; i++)
-		all += counts->by[i];
-	return all;
+	for (uint32_t i = 0; i < t->n_locations; i++) {
+		if (provenance_is_weak(t->locations[i].provenance))
+			return true;
+	}
+	return false;
 }
 
-/* The source with most samples that is not in `done`; FRAME_SOURCE_COUNT: none is left. */
-static int largest(const struct frame_source_counts *counts, uint32_t done)
-{
-	int most = FRAME_SOURCE_COUNT;
+/* --- text ------------------------------------------------------------------------------------ */
 
-	for (int i = 0; i < FRAME_SOURCE_COUNT; i++) {
-		if (counts->by[i] && !(done >> i & 1) &&
-		    (most == FRAME_SOURCE_COUNT || counts->by[i] > counts->by[most]))
-			most = i;
-	}
-	return most;
+#define MAX_PARTS (FRAME_SOURCE_COUNT + PROVENANCE_COUNT)
+
+/* What a column tells apart: sources, and the rules of walked frames. */
+struct part {
+	const char *letters, *name;
+	uint64_t samples;
+};
+
+struct parts {
+	struct part list[MAX_PARTS]; /* largest first */
+	size_t n;
+	uint64_t samples; /* of all */
+};
+
+/* Adds a part that has samples behind those that have as many. */
+static void add_part(struct parts *parts, const char *letters, const char *name, uint64_t samples)
+{
+	size_t at = samples ? parts->n++ : 0;
+
+	parts->samples += samples;
+	if (!samples)
+		return;
+	for (; at && parts->list[at - 1].samples < samples; at--)
+		parts->list[at] = parts->list[at - 1];
+	parts->list[at] = (struct part){letters, name, samples};
+}
+
+/* Walked frames are "walked" unless their rule is weak; in older stores no rule is known. */
+static void list_parts(const struct frame_source_counts *counts, struct parts *ret_parts)
+{
+	uint64_t weak = 0;
+
+	*ret_parts = (struct parts){0};
+	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
+		weak += provenance_is_weak(i) ? counts->rules[i] : 0;
+	for (uint8_t i = 0; i < FRAME_SOURCE_COUNT; i++)
+		add_part(ret_parts, short_names[i], frame_source_name(i),
+			 counts->by[i] - (i == FRAME_SOURCE_WALKED ? weak : 0));
+	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
+		if (provenance_is_weak(i))
+			add_part(ret_parts, provenance_letters(i), provenance_name(i),
+				 counts->rules[i]);
 }
 
 /* Rounded, but what is neither nothing nor all never shows as such. */
@@ -136,17 +175,16 @@ static unsigned percent(uint64_t part, uint64_t whole)
 
 void frame_sources_put(const struct frame_source_counts *counts, struct buf *row)
 {
+	struct parts parts;
 	char text[64] = "";
-	uint64_t all = sum(counts);
-	uint32_t done = 0;
 	size_t len = 0;
 
-	for (int i = largest(counts, 0); i < FRAME_SOURCE_COUNT; i = largest(counts, done)) {
+	list_parts(counts, &parts);
+	for (size_t i = 0; i < parts.n; i++) {
 		char one[16];
-		int n = snprintf(one, sizeof(one), "%s%s %u", len ? " " : "", short_names[i],
-				 percent(counts->by[i], all));
+		int n = snprintf(one, sizeof(one), "%s%s %u", len ? " " : "", parts.list[i].letters,
+				 percent(parts.list[i].samples, parts.samples));
 
-		done |= 1u << i;
 		if (len + (size_t)n + (counts->unsure > 0) > FRAME_SOURCES_COLUMN)
 			break;
 		memcpy(text + len, one, (size_t)n + 1);
@@ -160,16 +198,15 @@ void frame_sources_put(const struct frame_source_counts *counts, struct buf *row
 
 void frame_sources_put_sum(const struct frame_source_counts *all, struct buf *row)
 {
-	uint64_t frames = sum(all);
+	struct parts parts;
 	char share[TEXT_SHARE_MAX];
-	uint32_t done = 0;
 
+	list_parts(all, &parts);
 	text_put_raw(row, "# frames from:");
-	for (int i = largest(all, 0); i < FRAME_SOURCE_COUNT; i = largest(all, done)) {
-		text_printf(row, "%s %s %s (%s%%)", done ? "," : "", short_names[i],
-			    frame_source_name((uint8_t)i), text_share(all->by[i], frames, share));
-		done |= 1u << i;
-	}
+	for (size_t i = 0; i < parts.n; i++)
+		text_printf(row, "%s %s %s (%s%%)", i ? "," : "", parts.list[i].letters,
+			    parts.list[i].name,
+			    text_share(parts.list[i].samples, parts.samples, share));
 	text_printf(row, "; ? not verified by walk or memory (%s%%)",
-		    text_share(all->unsure, frames, share));
+		    text_share(all->unsure, parts.samples, share));
 }
