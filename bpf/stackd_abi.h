@@ -60,7 +60,8 @@
 	X(SEGMENT, "segment", PARTIAL, "only the top frames were asked for")                       \
 	X(TAG_UNKNOWN, "tag_unknown", PARTIAL,                                                     \
 	  "the program's tag alone was taken: its path is not known")                              \
-	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")
+	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")    \
+	X(WRONG_CALLER, "wrong_caller", PARTIAL, "the caller that was found calls something else")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,

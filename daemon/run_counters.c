@@ -10,7 +10,7 @@
 #include "daemon/base/log.h"
 #include "stack/end_reason.h"
 
-#define MAX_COUNTERS (STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 32)
+#define MAX_COUNTERS (STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 48)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -80,6 +80,10 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "tags_wrong", c->tags.wrong);
 	add(b, "tags_unchecked", c->tags.unchecked);
 	add(b, "frame_pointer_steps", c->frame_pointer_steps);
+	add(b, "steps_confirmed", c->steps.confirmed);
+	add(b, "steps_probable", c->steps.probable);
+	add(b, "steps_wrong", c->steps.wrong);
+	add(b, "steps_unchecked", c->steps.unchecked);
 }
 
 static void add_tables(const struct tables_counts *c, struct batch *b)

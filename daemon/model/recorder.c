@@ -197,6 +197,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.cache_hits = walk.cache_hits,
 		.cache_misses = walk.cache_misses,
 		.frame_pointer_steps = walk.frame_pointer_steps,
+		.steps = walks_steps(r->walks),
 	};
 	if (r->tags)
 		tag_paths_counts(r->tags, &ret_counts->tags);

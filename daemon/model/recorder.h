@@ -13,6 +13,7 @@
 #include "daemon/archive/batch.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/sideband.h"
+#include "daemon/model/steps.h"
 #include "daemon/tables/tables.h"
 #include "daemon/tags/tag_paths.h"
 #include "stackd_abi.h"
@@ -100,6 +101,7 @@ struct recorder_counts {
 	struct tag_paths_counts tags;
 	uint64_t sideband_lost; /* events that the kernel had no room for */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
+	struct steps_counts steps;
 };
 
 /* Gives the counters so far. */

@@ -21,6 +21,7 @@ struct last_path {
 	pid_t tid;
 	uint8_t sequence; /* of the record that it came from */
 	bool has_ended;	  /* the thread has; see thread_paths_on_exit() */
+	bool is_weak;	  /* as path.is_weak */
 	struct step *steps;
 	size_t count, room;
 	UT_hash_handle hh;
@@ -93,7 +94,7 @@ static int note_size(struct thread_paths *p, const struct path *path, size_t i, 
 		return -ENOMEM;
 	while (p->sizes.count <= node)
 		p->sizes.items[p->sizes.count++] = 0;
-	if (i && l->is_return && heights[i - 1] && heights[i] > heights[i - 1])
+	if (i > path->cut && l->is_return && heights[i - 1] && heights[i] > heights[i - 1])
 		p->sizes.items[node] = heights[i] - heights[i - 1];
 	return 0;
 }
@@ -199,6 +200,7 @@ int thread_paths_recall(struct thread_paths *p, const struct stackd_header *reco
 		path->heights[i] = last->steps[i].height;
 	}
 	path->kept = path->user = path->count = kept;
+	path->is_weak = kept && last->is_weak;
 	path->node = kept ? last->steps[kept - 1].node : TAG_TRIE_ROOT;
 	path->kept_tag = tag_trie_at(p->trie, path->node)->tag;
 	return 0;
@@ -219,6 +221,7 @@ static int enter_walk(struct thread_paths *p, const struct stackd_header *record
 		return -ENOMEM;
 	last->count = path->user - path->added;
 	last->sequence = record->sequence;
+	last->is_weak = path->is_weak;
 	new.steps = last->steps;
 	return enter_range(p, path, new, node);
 }
@@ -231,8 +234,8 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 
 	*ret_node = path->node;
 	err = enter_walk(p, record, path, ret_node);
-	if (path->added) {
-		kernel.from = 0;
+	if (path->added || path->cut) {
+		kernel.from = path->cut;
 		*ret_node = TAG_TRIE_ROOT;
 	}
 	return err ? err : enter_range(p, path, kernel, ret_node);
@@ -243,12 +246,12 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
 		       uint32_t *ret_node)
 {
-	struct range remainder = {.end = path->count};
+	struct range remainder = {.from = path->cut, .end = path->count};
 	struct last_path *last;
 
 	*ret_node = TAG_TRIE_ROOT;
 	HASH_FIND_INT(p->threads, &tid, last);
-	while (last && remainder.from < path->count && remainder.from < last->count &&
+	while (last && !path->cut && remainder.from < path->count && remainder.from < last->count &&
 	       last->steps[remainder.from].location == path->locations[remainder.from])
 		*ret_node = last->steps[remainder.from++].node;
 	return enter_range(p, path, remainder, ret_node);

@@ -8,6 +8,7 @@
 
 #include "daemon/capture/record.h"
 #include "daemon/model/branches.h"
+#include "daemon/model/steps.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
 #define MAX_HEIGHT_ORIGINS (1u << 20)
@@ -18,6 +19,7 @@ struct walks {
 	struct judge *judge;	     /* NULL: walks are not judged */
 	struct tag_paths *tags;	     /* NULL: tags are not looked at */
 	struct dwarf_walk *walk;
+	struct steps *steps;
 	struct branches *branches;    /* NULL: there are no branch records */
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
 	bool has_heights;
@@ -33,6 +35,8 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 		return -ENOMEM;
 	w->with = *options;
 	err = dwarf_walk_new(&w->walk);
+	if (!err)
+		err = steps_new(options->objects, options->locations, &w->steps);
 	if (err) {
 		walks_free(w);
 		return err;
@@ -47,6 +51,7 @@ void walks_free(struct walks *w)
 		return;
 	branches_free(w->branches);
 	dwarf_walk_free(w->walk);
+	steps_free(w->steps);
 	free(w);
 }
 
@@ -90,6 +95,11 @@ void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
 	dwarf_walk_get_stats(w->walk, ret_stats);
 }
 
+struct steps_counts walks_steps(const struct walks *w)
+{
+	return steps_counts(w->steps);
+}
+
 /* --- parts of every path --------------------------------------------------------------------- */
 
 /* Learns the path of the tag that was read at the moment of the walk, if there is one. */
@@ -107,12 +117,22 @@ static int learn_tag(struct walks *w, const struct stackd_header *record, const 
  * given it an origin. */
 static int add_height(struct walks *w, const struct path *path, uint32_t *origin)
 {
-	const struct origin walked = {.height = path->heights[0]};
+	const struct origin walked = {.height = path->heights[path->cut]};
 
 	if (*origin != ORIGIN_WALKED || !w->has_heights || !path->count ||
 	    origin_count(w->with.origins) >= MAX_HEIGHT_ORIGINS)
 		return 0;
 	return origin_intern(w->with.origins, &walked, origin);
+}
+
+/* Checks the steps of a path that has its user frames only. */
+static int check_steps(struct walks *w, struct path *path, struct walks_end *end)
+{
+	int err = steps_check(w->steps, path, end->reason == STACKD_END_ENTRY);
+
+	if (!err && path->cut)
+		end->reason = STACKD_END_WRONG_CALLER;
+	return err;
 }
 
 /* Adds the kernel's frames. The user part ends here. */
@@ -235,6 +255,8 @@ static int take_stack(struct walks *w, const struct stackd_stack_record *record,
 		return 0;
 	}
 	err = learn_tag(w, header, path, ret_end->reason);
+	if (!err)
+		err = check_steps(w, path, ret_end);
 	if (!err)
 		err = add_height(w, path, &ret_end->origin);
 	return err ? err : add_kernel(w, header, path);
@@ -440,6 +462,8 @@ static int take_walked(struct walks *w, const struct stackd_header *header, stru
 	judge_expect(w->judge, header, path);
 	err = learn_tag(w, header, path, end->reason);
 	if (!err)
+		err = check_steps(w, path, end);
+	if (!err && !path->cut)
 		err = add_branches(w, header, path, end);
 	if (!err)
 		err = add_height(w, path, &end->origin);
@@ -489,7 +513,8 @@ static int take_tag(struct walks *w, const struct stackd_tag_record *record, str
 int walks_take(struct walks *w, const struct stackd_header *record, struct path *path,
 	       struct walks_end *ret_end)
 {
-	path->added = path->kept = path->user = path->count = 0;
+	path->added = path->kept = path->user = path->count = path->cut = 0;
+	path->is_weak = false;
 	*ret_end = (struct walks_end){.is_sample = true, .origin = ORIGIN_WALKED};
 	switch (record->kind & STACKD_KIND_MASK) {
 	case STACKD_RECORD_WALKED:

@@ -19,6 +19,7 @@
 
 #include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
+#include "daemon/model/steps.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/tables/tables.h"
 #include "daemon/tags/tag_paths.h"
@@ -72,5 +73,8 @@ void walks_trim(struct walks *walks);
 
 /* Gives the statistics of the walks in the daemon. */
 void walks_get_stats(const struct walks *walks, struct dwarf_walk_stats *ret_stats);
+
+/* Returns the verdicts on steps by rules other than unwind information. */
+struct steps_counts walks_steps(const struct walks *walks);
 
 #endif

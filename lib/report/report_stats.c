@@ -5,8 +5,9 @@
  * JSON: {"schema":1, the members of the report's header, "end_reasons":{name: samples},
  * "store_bytes", "store_bytes_per_sample", "kernel_ns_per_sample" (null if it was not measured),
  * "ring_bytes_per_sample" (null without the counter ring_bytes), "processes", "threads",
- * "objects", "locations", "nodes", "collisions", "counters":{name: value}}. End reasons of lost
- * samples come from the recording's counters "end.REASON": the samples are not there.
+ * "objects", "locations", "nodes", "collisions", "provenances":{name: locations}, "steps":{verdict:
+ * pairs} (null without their counters), "counters":{name: value}}. End reasons of lost samples come
+ * from the recording's counters "end.REASON": the samples are not there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include "base/text.h"
 #include "stackd_abi.h"
 #include "stack/end_reason.h"
+#include "stack/provenance.h"
 
 struct report_stats {
 	uint64_t reasons[STACKD_END_COUNT + 1];
@@ -77,6 +79,50 @@ static int make(struct profile *profile, struct report_stats *s)
 	return report_stats_collisions(profile, &s->collisions);
 }
 
+/* Counts a recording's locations by the provenance of their rules. */
+static void count_provenances(const struct store_tables *t, uint64_t *ret_counts)
+{
+	memset(ret_counts, 0, PROVENANCE_COUNT * sizeof(*ret_counts));
+	for (uint32_t i = 0; i < t->n_locations; i++)
+		ret_counts[t->locations[i].provenance]++;
+}
+
+/* The verdicts on steps, as counters and in output. */
+static const char *const verdicts[] = {"confirmed", "probable", "wrong", "unchecked"};
+#define VERDICTS (sizeof(verdicts) / sizeof(verdicts[0]))
+
+/* false: the recording is of a version that did not check steps, or was imported. */
+static bool report_stats_steps(const struct store_tables *t, uint64_t ret_counts[VERDICTS])
+{
+	char name[64];
+
+	for (size_t i = 0; i < VERDICTS; i++) {
+		snprintf(name, sizeof(name), "steps_%s", verdicts[i]);
+		if (!report_header_counter(t, name, &ret_counts[i]))
+			return false;
+	}
+	return true;
+}
+
+static void json_rules(struct buf *b, const struct store_tables *t)
+{
+	uint64_t provenances[PROVENANCE_COUNT], steps[VERDICTS];
+
+	count_provenances(t, provenances);
+	text_put_raw(b, ",\"provenances\":{");
+	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
+		text_printf(b, "%s\"%s\":%" PRIu64, i ? "," : "", provenance_name(i),
+			    provenances[i]);
+	text_put_raw(b, "},\"steps\":");
+	if (!report_stats_steps(t, steps)) {
+		text_put_raw(b, "null");
+		return;
+	}
+	for (size_t i = 0; i < VERDICTS; i++)
+		text_printf(b, "%s\"%s\":%" PRIu64, i ? "," : "{", verdicts[i], steps[i]);
+	text_put_raw(b, "}");
+}
+
 static void report_stats_number(struct buf *b, const char *name, double value)
 {
 	if (value < 0)
@@ -116,8 +162,9 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	report_stats_number(&b, "ring_bytes_per_sample", s.ring_bytes);
 	text_printf(&b, ",\"processes\":%u,\"threads\":%u,\"objects\":%u,\"locations\":%u",
 		    t->n_processes, t->n_threads, t->n_objects, t->n_locations);
-	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64 ",\"counters\":{", t->n_nodes,
-		    s.collisions);
+	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64, t->n_nodes, s.collisions);
+	json_rules(&b, t);
+	text_put_raw(&b, ",\"counters\":{");
 	for (uint32_t i = 0; i < t->n_counters; i++) {
 		text_put_raw(&b, i ? "," : "");
 		text_put_json(&b, t->counters[i].name);
@@ -161,6 +208,32 @@ static void text_walks(struct buf *b, const struct store_tables *t, const struct
 		    percent(hits, hits + misses), misses);
 }
 
+/* Writes where the rules of walks come from, if not all are unwind information, and how the steps
+ * by the others were judged. */
+static void text_rules(struct buf *b, const struct store_tables *t)
+{
+	uint64_t provenances[PROVENANCE_COUNT], steps[VERDICTS], weak = 0, checked = 0;
+
+	count_provenances(t, provenances);
+	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
+		weak += provenance_is_weak(i) ? provenances[i] : 0;
+	if (!weak)
+		return;
+	text_put_raw(b, "rules of locations:");
+	for (uint8_t i = PROVENANCE_CFI; i < PROVENANCE_COUNT; i++)
+		if (provenances[i])
+			text_printf(b, " %s %" PRIu64, provenance_name(i), provenances[i]);
+	text_put_raw(b, "\n");
+	if (!report_stats_steps(t, steps))
+		return;
+	for (size_t i = 0; i < VERDICTS; i++)
+		checked += steps[i];
+	text_printf(b, "steps by other rules than cfi: %" PRIu64, checked);
+	for (size_t i = 0; i < VERDICTS; i++)
+		text_printf(b, ", %" PRIu64 " %s", steps[i], verdicts[i]);
+	text_put_raw(b, "\n");
+}
+
 static void text_costs(struct buf *b, const struct store_tables *t, const struct report_stats *s)
 {
 	text_printf(b, "store: %" PRIu64 " bytes, %.1f a sample\n", t->store_bytes, s->store_bytes);
@@ -192,6 +265,7 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 				    s.reasons[i]);
 	text_costs(&b, t, &s);
 	text_walks(&b, t, &s);
+	text_rules(&b, t);
 	if (t->n_counters)
 		text_put_raw(&b, "counters:\n");
 	for (uint32_t i = 0; i < t->n_counters; i++) {

@@ -23,17 +23,16 @@ static size_t operand_bytes(const uint8_t *modrm, size_t len)
 	return n;
 }
 
-bool call_site_ends(const uint8_t *bytes, size_t len)
+unsigned call_site_kinds(const uint8_t *bytes, size_t len)
 {
 	const uint8_t *end = bytes + len;
+	unsigned kinds = len >= 5 && end[-5] == 0xe8 ? CALL_SITE_DIRECT : 0;
 
-	if (len >= 5 && end[-5] == 0xe8)
-		return true;
 	for (size_t n = 2; n <= 7 && n <= len; n++) {
 		const uint8_t *at = end - n;
 
 		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 && operand_bytes(at + 1, n - 1) == n - 1)
-			return true;
+			kinds |= CALL_SITE_INDIRECT;
 	}
-	return false;
+	return kinds;
 }

@@ -15,8 +15,20 @@
 
 #define CALL_SITE_BYTES 7
 
-/* Whether the `len` bytes before a return address end in a call; CALL_SITE_BYTES of them are
- * enough. */
-bool call_site_ends(const uint8_t *bytes, size_t len);
+enum call_site_kind {
+	CALL_SITE_DIRECT =
+		1, /* E8: its target is the signed number in the last four bytes further */
+	CALL_SITE_INDIRECT = 2,
+};
+
+/* Returns the kinds of call that the `len` bytes before a return address can end in: bits of enum
+ * call_site_kind, both for some bytes. CALL_SITE_BYTES of them are enough. */
+unsigned call_site_kinds(const uint8_t *bytes, size_t len);
+
+/* Whether they end in a call. */
+static inline bool call_site_ends(const uint8_t *bytes, size_t len)
+{
+	return call_site_kinds(bytes, len) != 0;
+}
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps verdicts on pairs of caller and callee; see steps.h. STACKD_DEBUG in the environment prints
+ * the wrong ones. */
+#include "daemon/model/steps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/int_map.h"
+#include "lbr/lbr_step.h"
+
+struct steps {
+	const struct object_table *objects;
+	const struct location_table *locations;
+	struct lbr_reach *reach; /* NULL until a step is to be checked */
+	struct int_map pairs;	 /* caller << 32 | callee, locations: enum lbr_step */
+	uint64_t counts[LBR_STEP_COUNT];
+};
+
+int steps_new(const struct object_table *objects, const struct location_table *locations,
+	      struct steps **ret_steps)
+{
+	struct steps *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->objects = objects;
+	s->locations = locations;
+	*ret_steps = s;
+	return 0;
+}
+
+void steps_free(struct steps *s)
+{
+	if (!s)
+		return;
+	lbr_reach_free(s->reach);
+	int_map_fini(&s->pairs);
+	free(s);
+}
+
+/* --- pairs ----------------------------------------------------------------------------------- */
+
+static struct lbr_location code_at(const struct steps *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+
+	return (struct lbr_location){object_table_at(s->objects, l->object), l->offset};
+}
+
+static void show_wrong(const struct lbr_step_pair *pair)
+{
+	if (getenv("STACKD_DEBUG"))
+		fprintf(stderr, "wrong step: %s+0x%llx is no caller of %s+0x%llx\n",
+			pair->caller.object->path, (unsigned long long)pair->caller.offset + 1,
+			pair->callee.object->path, (unsigned long long)pair->callee.offset);
+}
+
+/* Checks a pair that is new. 0 or -ENOMEM. */
+static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
+		 uint32_t *ret_verdict)
+{
+	const struct lbr_step_pair pair = {code_at(s, caller), code_at(s, callee), is_entry};
+	int err = s->reach ? 0 : lbr_reach_new(&s->reach);
+
+	if (err)
+		return err;
+	*ret_verdict = lbr_step_check(s->reach, &pair);
+	s->counts[*ret_verdict]++;
+	if (*ret_verdict == LBR_STEP_WRONG)
+		show_wrong(&pair);
+	return int_map_set(&s->pairs, (uint64_t)caller << 32 | callee, *ret_verdict);
+}
+
+static int verdict_on(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
+		      uint32_t *ret_verdict)
+{
+	*ret_verdict = int_map_find(&s->pairs, (uint64_t)caller << 32 | callee);
+	return *ret_verdict == INT_MAP_NONE ? judge(s, caller, callee, is_entry, ret_verdict) : 0;
+}
+
+/* --- paths ----------------------------------------------------------------------------------- */
+
+/* Whether the caller of a frame was found by a weak rule. A frame that was interrupted made no
+ * call. */
+static bool is_to_be_checked(const struct steps *s, uint32_t caller, uint32_t callee)
+{
+	return provenance_is_weak(location_at(s->locations, callee)->provenance) &&
+	       location_at(s->locations, caller)->is_return;
+}
+
+/* The frames that the thread's last path had were checked with it, but where the wrong step was is
+ * not kept: paths with weak rules are looked through again. */
+int steps_check(struct steps *s, struct path *path, bool is_complete)
+{
+	size_t first = path->is_weak || !path->kept ? 1 : path->kept;
+	uint32_t verdict;
+	int err;
+
+	path->cut = 0;
+	for (size_t i = first; i < path->count; i++) {
+		uint32_t caller = path->locations[i - 1], callee = path->locations[i];
+
+		if (!is_to_be_checked(s, caller, callee))
+			continue;
+		path->is_weak = true;
+		err = verdict_on(s, caller, callee, is_complete && i == 1, &verdict);
+		if (err)
+			return err;
+		if (verdict == LBR_STEP_WRONG)
+			path->cut = i;
+	}
+	return 0;
+}
+
+struct steps_counts steps_counts(const struct steps *s)
+{
+	return (struct steps_counts){
+		.unchecked = s->counts[LBR_STEP_UNCHECKED],
+		.confirmed = s->counts[LBR_STEP_CONFIRMED],
+		.probable = s->counts[LBR_STEP_PROBABLE],
+		.wrong = s->counts[LBR_STEP_WRONG],
+	};
+}

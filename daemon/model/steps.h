@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks the steps of paths that were made by rules other than unwind information: whether the
+ * caller's code calls the frame below (lbr/lbr_step.h). Each pair of locations is checked once, and
+ * its verdict kept, so that a path costs one look-up for each such step.
+ *
+ * A path is believed from the leaf up to its first wrong step: what lies beyond it is not reported.
+ */
+#ifndef MODEL_STEPS_H
+#define MODEL_STEPS_H
+
+#include "daemon/model/thread_paths.h"
+#include "proc/object.h"
+
+struct steps;
+
+/* The tables are borrowed. 0 or -ENOMEM. */
+int steps_new(const struct object_table *objects, const struct location_table *locations,
+	      struct steps **ret_steps);
+void steps_free(struct steps *steps); /* NULL is fine */
+
+/* Checks the user frames of a path, which are all that it has yet: sets path->cut and
+ * path->is_weak. `is_complete`: the first frame begins the thread's stack. 0 or -ENOMEM. */
+int steps_check(struct steps *steps, struct path *path, bool is_complete);
+
+/* Pairs, by verdict. */
+struct steps_counts {
+	uint64_t unchecked, confirmed, probable, wrong;
+};
+
+/* Returns the counts so far. */
+struct steps_counts steps_counts(const struct steps *steps);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A search over basic blocks; see lbr_reach.h.
+ *
+ *   todo ──► block: instruction by instruction ──► its jumps' targets ──► todo
+ *              └─ ends: ret, jmp, ud2, hlt, int3, or where the search has been
+ *
+ * A call is taken to return, also one that never does: then the flow goes on into what follows,
+ * which can only reach too much. Stubs are as in lbr_stub.h; a word in memory that holds a function
+ * of another file cannot lead to this one.
+ */
+#include "lbr/lbr_reach.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+
+#define READ_BYTES    4096 /* of code, at once */
+#define MAX_LENGTH    15   /* bytes of an instruction */
+#define MAX_RETPOLINE 16   /* bytes that a retpoline's call skips, at most */
+#define KEPT_SLOTS    4096 /* of the map of seen instructions, from one question to the next */
+
+struct lbr_reach {
+	ZydisDecoder decoder;
+	struct int_map stubs; /* by offset and object: enum lbr_stub */
+
+	/* The question at hand. */
+	const struct object *object;
+	const struct lbr_location *goal;
+	uint64_t goal_vaddr;	  /* UINT64_MAX: in another object */
+	struct int_map seen;	  /* instructions, by vaddr */
+	VEC(uint64_t) todo;	  /* vaddrs */
+	bool is_reached, is_open; /* open: there is flow that could not be followed */
+
+	uint64_t code_vaddr; /* of code[0] */
+	size_t code_len;
+	uint8_t code[READ_BYTES];
+};
+
+int lbr_reach_new(struct lbr_reach **ret_reach)
+{
+	struct lbr_reach *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	ZydisDecoderInit(&r->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	*ret_reach = r;
+	return 0;
+}
+
+void lbr_reach_free(struct lbr_reach *r)
+{
+	if (!r)
+		return;
+	int_map_fini(&r->stubs);
+	int_map_fini(&r->seen);
+	free(r->todo.items);
+	free(r);
+}
+
+/* --- reading code ---------------------------------------------------------------------------- */
+
+static bool read_code(struct lbr_reach *r, uint64_t vaddr)
+{
+	uint64_t offset;
+	int64_t got;
+
+	r->code_len = 0;
+	if (!elf_file_vaddr_to_offset(r->object->elf, vaddr, &offset))
+		return false;
+	got = elf_file_read(r->object->elf, offset, r->code, sizeof(r->code));
+	if (got <= 0)
+		return false;
+	r->code_vaddr = vaddr;
+	r->code_len = (size_t)got;
+	return true;
+}
+
+/* Decodes the instruction at a vaddr. false: there is none. */
+static bool decode(struct lbr_reach *r, uint64_t vaddr, struct lbr_instruction *ret)
+{
+	uint64_t at = vaddr - r->code_vaddr;
+
+	if (at >= r->code_len || (r->code_len - at < MAX_LENGTH && r->code_len == READ_BYTES)) {
+		if (!read_code(r, vaddr))
+			return false;
+		at = 0;
+	}
+	return lbr_decode(&r->decoder, r->code + at, r->code_len - at, ret);
+}
+
+/* --- jumps ----------------------------------------------------------------------------------- */
+
+static void follow(struct lbr_reach *r, uint64_t vaddr)
+{
+	if (int_map_find(&r->seen, vaddr) != INT_MAP_NONE)
+		return;
+	if (r->todo.count >= LBR_REACH_MAX_INSTRUCTIONS || VEC_RESERVE(&r->todo, 1)) {
+		r->is_open = true;
+		return;
+	}
+	r->todo.items[r->todo.count++] = vaddr;
+}
+
+static enum lbr_stub stub_at(struct lbr_reach *r, uint64_t vaddr)
+{
+	struct lbr_location location = {.object = r->object};
+	uint32_t found;
+
+	if (!elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset))
+		return LBR_STUB_ANYWHERE;
+	found = int_map_find_wide(&r->stubs, location.offset, r->object->number);
+	if (found != INT_MAP_NONE)
+		return found;
+	if (r->stubs.used >= LBR_REACH_MAX_STUBS)
+		int_map_clear(&r->stubs);
+	found = lbr_stub_at(&r->decoder, &location);
+	int_map_enter_wide(&r->stubs, location.offset, r->object->number, found, &found);
+	return found;
+}
+
+/* A jump through a word of the linkage table may leave the file for good; any other may lead
+ * anywhere. */
+static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *jump)
+{
+	bool is_word = jump->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		       jump->operands[0].mem.base == ZYDIS_REGISTER_RIP;
+
+	if (is_word && stub_at(r, vaddr) == LBR_STUB_OUTSIDE)
+		r->is_reached |= r->goal->object != r->object;
+	else
+		r->is_open = true;
+}
+
+static uint64_t target_of(const struct lbr_instruction *i, uint64_t vaddr)
+{
+	return vaddr + i->is.length + (uint64_t)i->operands[0].imm.value.s;
+}
+
+/* A call over a few bytes is a retpoline: an indirect jump. */
+static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *call)
+{
+	uint64_t skipped =
+		lbr_is_direct(call) ? target_of(call, vaddr) - vaddr - call->is.length : 0;
+
+	r->is_open |= skipped && skipped <= MAX_RETPOLINE;
+}
+
+/* Notes where an instruction leads to. Returns whether the next one follows it. */
+static bool take(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *i)
+{
+	switch (i->is.meta.category) {
+	case ZYDIS_CATEGORY_RET:
+		return false;
+	case ZYDIS_CATEGORY_CALL:
+		take_call(r, vaddr, i);
+		return true;
+	case ZYDIS_CATEGORY_COND_BR:
+		follow(r, target_of(i, vaddr));
+		return true;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		if (lbr_is_direct(i))
+			follow(r, target_of(i, vaddr));
+		else
+			take_indirect(r, vaddr, i);
+		return false;
+	default:
+		break;
+	}
+	switch (i->is.mnemonic) {
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_INT3:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* --- the search ------------------------------------------------------------------------------ */
+
+/* Notes an instruction as seen. false: it was, or there is no more room. */
+static bool enter(struct lbr_reach *r, uint64_t vaddr)
+{
+	uint32_t number = (uint32_t)r->seen.used, found;
+
+	if (int_map_find(&r->seen, vaddr) != INT_MAP_NONE)
+		return false;
+	if (number < LBR_REACH_MAX_INSTRUCTIONS && !int_map_enter(&r->seen, vaddr, number, &found))
+		return true;
+	r->is_open = true;
+	return false;
+}
+
+static void walk_block(struct lbr_reach *r, uint64_t vaddr)
+{
+	struct lbr_instruction i;
+	bool goes_on = true;
+
+	while (goes_on && enter(r, vaddr) && decode(r, vaddr, &i)) {
+		if (r->goal_vaddr - vaddr < i.is.length) {
+			r->is_reached = true;
+			return;
+		}
+		goes_on = take(r, vaddr, &i);
+		vaddr += i.is.length;
+	}
+}
+
+static void prepare(struct lbr_reach *r, const struct object *object,
+		    const struct lbr_location *goal)
+{
+	if (r->seen.slots > KEPT_SLOTS)
+		int_map_fini(&r->seen);
+	int_map_clear(&r->seen);
+	r->todo.count = 0;
+	r->is_reached = r->is_open = false;
+	if (r->object != object)
+		r->code_len = 0;
+	r->object = object;
+	r->goal = goal;
+	r->goal_vaddr = UINT64_MAX;
+}
+
+enum lbr_fit lbr_reach(struct lbr_reach *r, const struct object *object, uint64_t vaddr,
+		       const struct lbr_location *goal)
+{
+	struct lbr_instruction first;
+
+	prepare(r, object, goal);
+	if ((goal->object == object &&
+	     !elf_file_offset_to_vaddr(object->elf, goal->offset, &r->goal_vaddr)) ||
+	    !decode(r, vaddr, &first))
+		return LBR_FIT_UNKNOWN;
+	follow(r, vaddr);
+	while (r->todo.count && !r->is_reached)
+		walk_block(r, r->todo.items[--r->todo.count]);
+	if (r->is_reached)
+		return LBR_FIT_JUMP;
+	return r->is_open ? LBR_FIT_MAYBE : LBR_FIT_NO;
+}

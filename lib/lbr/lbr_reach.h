@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Follows the flow of code from a call's target: can it come to a certain instruction without
+ * another call that has not returned?
+ *
+ * lbr_code.h answers the same for functions whose ranges are known from call frame information.
+ * Here no ranges are needed: jumps are followed, tail calls among them, and calls return. What is
+ * not reached in this way is not of that call, unless an indirect jump led there.
+ *
+ * The bytes are hostile: LBR_REACH_MAX_INSTRUCTIONS bound the work of one question.
+ */
+#ifndef LBR_LBR_REACH_H
+#define LBR_LBR_REACH_H
+
+#include "lbr/lbr.h"
+#include "lbr/lbr_stub.h"
+
+#define LBR_REACH_MAX_INSTRUCTIONS 16384
+#define LBR_REACH_MAX_STUBS	   65536 /* cached; with more, the cache is emptied */
+
+struct lbr_reach;
+
+int lbr_reach_new(struct lbr_reach **ret_reach); /* 0 or -ENOMEM */
+void lbr_reach_free(struct lbr_reach *reach);	 /* NULL is fine */
+
+/* Follows the code of a file, whose elf is not NULL, from a vaddr. `goal` is any byte of the
+ * instruction, and may be in another object, which a linkage stub leads to. LBR_FIT_JUMP: the
+ * instruction is reached; LBR_FIT_MAYBE: not all flow could be followed, because of an indirect
+ * jump or the limit; LBR_FIT_NO; LBR_FIT_UNKNOWN: there is no code at the vaddr, or no memory. */
+enum lbr_fit lbr_reach(struct lbr_reach *reach, const struct object *object, uint64_t vaddr,
+		       const struct lbr_location *goal);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* From the bytes before a return address to a verdict; see lbr_step.h. */
+#include "lbr/lbr_step.h"
+
+#include <string.h>
+
+#include "unwind/call_site.h"
+#include "unwind/dwarf_walk.h"
+
+/* Follows a direct call: the distance to its target is the last four bytes before the return
+ * address. */
+static enum lbr_fit follow_direct(struct lbr_reach *reach, const struct lbr_step_pair *pair,
+				  const uint8_t *end)
+{
+	const struct object *object = pair->caller.object;
+	uint64_t vaddr;
+	int32_t distance;
+
+	memcpy(&distance, end - sizeof(distance), sizeof(distance));
+	if (!elf_file_offset_to_vaddr(object->elf, pair->caller.offset, &vaddr))
+		return LBR_FIT_UNKNOWN;
+	return lbr_reach(reach, object, vaddr + 1 + (uint64_t)(int64_t)distance, &pair->callee);
+}
+
+/* No call returns there: the kernel makes the frame of a signal handler return to code of its own,
+ * and the start of a stack is made by hand. */
+static enum lbr_step without_call(const struct lbr_step_pair *pair)
+{
+	if (pair->is_entry ||
+	    dwarf_walk_is_sigreturn(pair->caller.object->elf, pair->caller.offset + 1))
+		return LBR_STEP_PROBABLE;
+	return LBR_STEP_WRONG;
+}
+
+enum lbr_step lbr_step_check(struct lbr_reach *reach, const struct lbr_step_pair *pair)
+{
+	const struct elf_file *elf = pair->caller.object->elf;
+	uint64_t end = pair->caller.offset + 1;
+	size_t len = end < CALL_SITE_BYTES ? (size_t)end : CALL_SITE_BYTES;
+	uint8_t bytes[CALL_SITE_BYTES];
+	enum lbr_fit fit = LBR_FIT_NO;
+	unsigned kinds;
+
+	if (!elf || !elf_file_read_whole(elf, end - len, bytes, len))
+		return LBR_STEP_UNCHECKED;
+	kinds = call_site_kinds(bytes, len);
+	if (!kinds)
+		return without_call(pair);
+	if (kinds & CALL_SITE_DIRECT)
+		fit = follow_direct(reach, pair, bytes + len);
+	if (fit == LBR_FIT_JUMP)
+		return LBR_STEP_CONFIRMED;
+	return fit == LBR_FIT_MAYBE || kinds & CALL_SITE_INDIRECT ? LBR_STEP_PROBABLE
+								  : LBR_STEP_WRONG;
+}

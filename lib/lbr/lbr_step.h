@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks a step of a walk against the code: was the frame really called by the one that the step
+ * found? As HPCToolkit does for its analysed rules (Tallent et al., PLDI 2009, section 3.4), where
+ * unwind information does not vouch for a rule.
+ */
+#ifndef LBR_LBR_STEP_H
+#define LBR_LBR_STEP_H
+
+#include "lbr/lbr_reach.h"
+
+enum lbr_step {
+	LBR_STEP_UNCHECKED, /* the caller's code cannot be read */
+	LBR_STEP_CONFIRMED, /* it calls a place from which jumps lead to the callee */
+	LBR_STEP_PROBABLE,  /* its call is indirect, or an indirect jump may lead to the callee */
+	LBR_STEP_WRONG,	    /* it calls something else, or nothing */
+	LBR_STEP_COUNT,
+};
+
+/* A step. `caller` is the call's last byte, `callee` the byte that the frame below is looked up by;
+ * objects without an elf are code that cannot be read. */
+struct lbr_step_pair {
+	struct lbr_location caller, callee;
+	bool is_entry; /* the caller begins the stack: a return address may be put there by hand */
+};
+
+/* Checks a step; the answer costs up to some milliseconds, so the caller keeps it. */
+enum lbr_step lbr_step_check(struct lbr_reach *reach, const struct lbr_step_pair *pair);
+
+#endif
