@@ -59,7 +59,8 @@ static void line(struct maker *m, uint32_t depth, const char *function, uint64_t
 
 static uint32_t location(struct maker *m, uint32_t in, uint64_t offset, bool is_return)
 {
-	struct store_location l = {m->locations, in, offset, is_return};
+	struct store_location l = {
+		.number = m->locations, .object = in, .offset = offset, .is_return = is_return};
 
 	keep(m, store_writer_location(m->writer, &l));
 	return m->locations++;

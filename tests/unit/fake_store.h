@@ -164,7 +164,8 @@ static inline uint32_t fake_location(struct store_reader *f, uint32_t object, ui
 
 	FAKE_GROW(f->locations, n);
 	FAKE_GROW(f->line_first, n + 1);
-	f->locations[n] = (struct store_location){n, object, offset, is_return};
+	f->locations[n] = (struct store_location){
+		.number = n, .object = object, .offset = offset, .is_return = is_return};
 	f->line_first[n + 1] = f->tables.n_lines;
 	return n;
 }

@@ -20,6 +20,7 @@
 
 #include "base/hash.h"
 #include "stack/location.h"
+#include "stack/provenance.h"
 #include "store/store_reader.h"
 #include "store/store_writer.h"
 
@@ -129,7 +130,8 @@ static UNUSED void fixture_make_entries(struct fixture *f)
 			.number = i,
 			.object = (uint32_t)fixture_random(f->n_objects),
 			.offset = i % 100 ? fixture_random(1 << 25) : fixture_random(UINT64_MAX),
-			.is_return = fixture_random(2)};
+			.is_return = fixture_random(2),
+			.provenance = (uint8_t)fixture_random(PROVENANCE_COUNT)};
 	for (uint32_t i = 1; i < f->n_nodes; i++)
 		f->nodes[i] = (struct store_node){
 			.parent = fixture_random(4) ? i - 1 : (uint32_t)fixture_random(i),
@@ -318,6 +320,7 @@ static UNUSED void fixture_assert_paths(const struct fixture *f, struct store_re
 		assert_true(t->locations[i].object == f->locations[i].object);
 		assert_true(t->locations[i].offset == f->locations[i].offset);
 		assert_true(t->locations[i].is_return == f->locations[i].is_return);
+		assert_true(t->locations[i].provenance == f->locations[i].provenance);
 	}
 	assert_int_equal(t->n_nodes, f->n_nodes);
 	assert_int_equal(t->nodes[0].location, UINT32_MAX);

@@ -109,6 +109,65 @@ static void test_has_branches(void **state)
 	fake_free(without);
 }
 
+/* main by unwind information; work, in 9 of 10 samples, by a frame pointer and an analysed rule. */
+static struct store_reader *weak_rules(void)
+{
+	struct store_reader *f = fake_new();
+	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = fake_function(f, prog, 0x1110, true, "main");
+	uint32_t work = fake_function(f, prog, 0x1220, false, "work");
+	uint32_t work_2 = fake_function(f, prog, 0x1230, false, "work");
+	uint32_t work_3 = fake_function(f, prog, 0x1240, false, "work");
+	uint32_t thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
+	uint32_t root = fake_node(f, 0, in_main);
+
+	f->locations[in_main].provenance = PROVENANCE_CFI;
+	f->locations[work].provenance = PROVENANCE_FRAME_POINTER;
+	f->locations[work_2].provenance = PROVENANCE_ANALYSED;
+	fake_samples(f, thread, fake_node(f, root, work), STACKD_END_ENTRY, 70);
+	fake_samples(f, thread, fake_node(f, root, work_2), STACKD_END_ENTRY, 20);
+	fake_samples(f, thread, fake_node(f, root, work_3), STACKD_END_ENTRY, 10);
+	return fake_done(f);
+}
+
+static int provenance_of(const json_t *node, const char *name)
+{
+	return (int)json_integer_value(json_object_get(json_object_get(node, "provenances"), name));
+}
+
+static void test_weak_rules(void **state)
+{
+	struct store_reader *f = weak_rules();
+	char *text = written(f, report_write_text, true);
+	const json_t *nodes;
+	struct profile *p;
+	json_t *root;
+
+	(void)state;
+	assert_non_null(strstr(text, "# frames from: wa walked (55.0%), fp frame_pointer (35.0%), "
+				     "an analysed (10.0%);"));
+	assert_non_null(strstr(text, "  100.0%  100.0%  fp 70 an 20     work"));
+	assert_non_null(strstr(text, "  100.0%    0.0%  wa 100          main"));
+	free(text);
+	text = written(f, report_write_json, true);
+	root = json_loads(text, 0, NULL);
+	nodes = json_object_get(json_array_get(json_object_get(root, "processes"), 0), "nodes");
+	check_node(json_array_get(nodes, 1), 0, 0, 100, 0);
+	assert_int_equal(provenance_of(json_array_get(nodes, 0), "cfi"), 100);
+	assert_int_equal(provenance_of(json_array_get(nodes, 1), "cfi"), 0);
+	assert_int_equal(provenance_of(json_array_get(nodes, 1), "none"), 10);
+	assert_int_equal(provenance_of(json_array_get(nodes, 1), "frame_pointer"), 70);
+	assert_int_equal(provenance_of(json_array_get(nodes, 1), "analysed"), 20);
+	assert_int_equal(provenance_of(json_array_get(nodes, 1), "runtime_table"), 0);
+	json_decref(root);
+	free(text);
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	assert_true(frame_sources_has_weak_rules(p));
+	assert_false(frame_sources_has_branches(p));
+	profile_free(p);
+	fake_free(f);
+}
+
 /* Sources that do not fit into the column are left out; a share is never rounded to all or nothing.
  */
 static void test_column(void **state)
@@ -137,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_has_branches),
 		cmocka_unit_test(test_column),
+		cmocka_unit_test(test_weak_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,6 +214,8 @@ static void store_refuses_numbers(void **state)
 	assert_int_equal(store_writer_location(w, &location), -EINVAL);
 	location = (struct store_location){.number = f.n_locations, .object = f.n_objects};
 	assert_int_equal(store_writer_location(w, &location), -EINVAL);
+	location = (struct store_location){.number = f.n_locations, .provenance = PROVENANCE_COUNT};
+	assert_int_equal(store_writer_location(w, &location), -EINVAL);
 	node.parent = f.n_nodes;
 	assert_int_equal(store_writer_node(w, &node), -EINVAL);
 	node = (struct store_node){.parent = 0, .location = f.n_locations};

@@ -283,8 +283,8 @@ static unsigned hostile_version(const char *path)
 	return version;
 }
 
-/* A store of version 1 (no origins) is read as it is, and becomes one of this version when
- * something is added. */
+/* A store of version 1 (no origins, no provenances) is read as it is, and becomes one of this
+ * version when something is added. */
 static void hostile_older_version(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
@@ -297,7 +297,9 @@ static void hostile_older_version(void **state)
 		free((struct origin_run *)old.origins[i].runs);
 	old.n_origins = 1;
 	fixture_record(path, &old);
-	hostile_execute(path, "PRAGMA user_version=1");
+	hostile_execute(path, "PRAGMA user_version=1; DELETE FROM chunks WHERE kind=8");
+	for (uint32_t i = 0; i < old.n_locations; i++)
+		old.locations[i].provenance = PROVENANCE_NONE;
 	assert_int_equal(hostile_version(path), 1);
 	fixture_assert_all(&old, path, 1);
 	assert_int_equal(hostile_version(path), 1);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps of walks are judged by the code: assembled shapes of calls, callees, tail calls and stubs.
+ * None of this code ever runs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+
+#include "lbr/lbr_step.h"
+#include "walk_self.h"
+
+/* clang-format off */
+__asm__(".pushsection .text\n"
+	/* Calls, each with a label behind it: the return address. */
+	"call plain\nto_plain: ret; int3\n"
+	"call branchy\nto_branchy: ret; int3\n"
+	"call tail\nto_tail: ret; int3\n"
+	"call *%rax\nto_pointer: ret; int3\n"
+	"call *8(%r12,%rax,8)\nto_table: ret; int3\n"
+	"call getpid@PLT\nto_import: ret; int3\n"
+	"call tail_import\nto_tail_import: ret; int3\n"
+	"call dispatch\nto_dispatch: ret; int3\n"
+	"call switcher\nto_switch: ret; int3\n"
+	"call thunk\nto_thunk: ret; int3\n"
+	"call endless\nto_long: ret; int3\n"
+	"call middle\nto_middle: ret; int3\n"
+	"call trap\nto_trap: ret; int3\n"
+	"nop\nno_call: ret\n"
+	/* call *0x44332211(%rax,%rbp,8), whose last bytes look like a direct call. */
+	".byte 0xff, 0x94, 0xe8, 0x11, 0x22, 0x33, 0x44\nambiguous: ret\n"
+	/* What they call. */
+	"plain: push %rbx\nplain_in: pop %rbx; ret\n"
+	"behind_plain: nop; ret\n"
+	"branchy: test %edi, %edi; je 2f; 1: dec %edi; jne 1b\n"
+	"call plain\nin_branchy: ret\n"
+	"2: jmp branchy_far; .zero 64, 0xcc\n"
+	"branchy_far: nop; ret\n"
+	"tail: test %edi, %edi; jne tail_2; ret; int3\n"
+	"tail_2: add $8, %rsp; jmp plain\n"
+	"tail_import: xor %edi, %edi; jmp getpid@PLT\n"
+	"dispatch: jmp *%rax\n"
+	"switcher: lea 1f(%rip), %rdx; movslq (%rdx,%rdi,4), %rax; add %rdx, %rax; jmp *%rax\n"
+	"1: .long 0, 0\nswitch_case: nop; ret\n"
+	"thunk: call 2f; 1: pause; lfence; jmp 1b; 2: mov %rax, (%rsp); ret\n"
+	"endless: .zero 20000, 0x90; ret\n"
+	"middle: sub $8, %rsp; call plain\nin_middle: add $8, %rsp; ret\n"
+	"trap: ud2\nbehind_trap: nop; hlt\nbehind_hlt: nop; ret\n"
+	".popsection\n");
+/* clang-format on */
+extern const char to_plain[], to_branchy[], to_tail[], to_pointer[], to_table[], to_import[],
+	to_tail_import[], to_dispatch[], to_switch[], to_thunk[], to_long[], to_middle[], to_trap[],
+	no_call[], ambiguous[], plain[], plain_in[], behind_plain[], in_branchy[], branchy_far[],
+	tail_2[], switch_case[], in_middle[], behind_trap[], behind_hlt[];
+
+static struct self_map *map;
+static struct lbr_reach *reach;
+
+static int set_up(void **state)
+{
+	(void)state;
+	map = self_map_new();
+	return map && !lbr_reach_new(&reach) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	lbr_reach_free(reach);
+	self_map_free(map);
+	return 0;
+}
+
+/* The byte that is `back` bytes before a label. */
+static struct lbr_location location_of(const char *label, uint64_t back)
+{
+	struct lbr_location location = {0};
+
+	assert_true(self_find(map, (uint64_t)label - back, &location.object, &location.offset));
+	return location;
+}
+
+/* The verdict on a frame at a program counter, or before a return address, whose caller returns to
+ * `to`. */
+static enum lbr_step step_of(const char *to, const char *callee, bool is_return)
+{
+	return lbr_step_check(reach,
+			      &(struct lbr_step_pair){.caller = location_of(to, 1),
+						      .callee = location_of(callee, is_return)});
+}
+
+static enum lbr_step step(const char *to, const char *callee)
+{
+	return step_of(to, callee, false);
+}
+
+/* Code of the C library. */
+static const char *libc_code(void)
+{
+	return (const char *)(uintptr_t)dlsym(RTLD_DEFAULT, "getpid");
+}
+
+static void direct_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_plain, plain), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_plain, plain_in), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_plain, behind_plain), LBR_STEP_WRONG);
+	assert_int_equal(step(to_plain, tail_2), LBR_STEP_WRONG);
+	assert_int_equal(step(to_plain, libc_code()), LBR_STEP_WRONG);
+}
+
+static void flow_within_the_callee(void **state)
+{
+	(void)state;
+	assert_int_equal(step_of(to_branchy, in_branchy, true), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_branchy, branchy_far), LBR_STEP_CONFIRMED);
+	assert_int_equal(step_of(to_branchy, branchy_far, true), LBR_STEP_WRONG);
+}
+
+/* to_middle calls middle, which calls plain: a step that misses middle's frame is wrong. */
+static void skipped_frame(void **state)
+{
+	(void)state;
+	assert_int_equal(step_of(to_middle, in_middle, true), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(in_middle, plain_in), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_middle, plain_in), LBR_STEP_WRONG);
+}
+
+static void tail_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_tail, tail_2), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_tail, plain_in), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_tail, branchy_far), LBR_STEP_WRONG);
+}
+
+static void indirect_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_pointer, plain), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_table, libc_code()), LBR_STEP_PROBABLE);
+	assert_int_equal(step(ambiguous, plain), LBR_STEP_PROBABLE);
+}
+
+static void indirect_jumps(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_dispatch, plain), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_dispatch, libc_code()), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_switch, switch_case), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_thunk, plain), LBR_STEP_PROBABLE);
+}
+
+static void linkage_stubs(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_import, libc_code()), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_tail_import, libc_code()), LBR_STEP_CONFIRMED);
+	assert_int_equal(step(to_import, plain), LBR_STEP_WRONG);
+	assert_int_equal(step(to_tail_import, plain), LBR_STEP_WRONG);
+}
+
+static void flow_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_trap, behind_trap), LBR_STEP_WRONG);
+	assert_int_equal(step(to_trap, behind_hlt), LBR_STEP_WRONG);
+}
+
+static void search_is_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(step(to_long, branchy_far), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_plain, plain_in), LBR_STEP_CONFIRMED); /* nothing is left */
+	assert_int_equal(step(to_plain, behind_plain), LBR_STEP_WRONG);
+}
+
+/* Only the start of a stack may be put there by hand, as makecontext() does. */
+static void no_call_before(void **state)
+{
+	struct lbr_step_pair pair = {.caller = location_of(no_call, 1),
+				     .callee = location_of(plain, 0)};
+
+	(void)state;
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_WRONG);
+	pair.is_entry = true;
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_PROBABLE);
+}
+
+/* JIT code, and files that could not be opened; and a file that ends there. */
+static void unreadable_code(void **state)
+{
+	const struct object jit = {.number = 99, .kind = OBJECT_JIT};
+	struct lbr_step_pair pair = {.caller = {&jit, 0x1000}, .callee = location_of(plain, 0)};
+
+	(void)state;
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_UNCHECKED);
+	pair.caller = location_of(to_plain, 1);
+	pair.caller.offset = UINT32_MAX;
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_UNCHECKED);
+	pair.caller = location_of(to_pointer, 1);
+	pair.callee = (struct lbr_location){&jit, 0x1000};
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_PROBABLE);
+	pair.caller = location_of(to_plain, 1);
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_WRONG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(direct_calls),	     cmocka_unit_test(flow_within_the_callee),
+		cmocka_unit_test(skipped_frame),     cmocka_unit_test(tail_calls),
+		cmocka_unit_test(indirect_calls),    cmocka_unit_test(indirect_jumps),
+		cmocka_unit_test(linkage_stubs),     cmocka_unit_test(flow_ends),
+		cmocka_unit_test(search_is_bounded), cmocka_unit_test(no_call_before),
+		cmocka_unit_test(unreadable_code),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

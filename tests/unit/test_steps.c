@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Paths end before a wrong step, also where the kernel half keeps the frames beyond it, and each
+ * pair of caller and callee is judged once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/model/steps.h"
+#include "walk_self.h"
+
+/* outer calls middle, which calls leaf; nobody calls other. Never run. */
+/* clang-format off */
+__asm__(".pushsection .text\n"
+	"outer: call middle\nin_outer: ret\n"
+	"middle: call leaf\nin_middle: ret\n"
+	"other: call leaf\nin_other: ret\n"
+	"leaf: nop\nin_leaf: ret\n"
+	".popsection\n");
+/* clang-format on */
+extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[];
+
+#define TID 7
+
+static struct fixture {
+	struct self_map *map;
+	struct object_table *objects;
+	struct location_table *locations;
+	struct tag_trie *trie;
+	struct thread_paths *paths;
+	struct steps *steps;
+	struct path path;
+	struct stackd_header record;
+	uint32_t outer, middle, other, leaf, leaf_2; /* locations */
+} f;
+
+static uint32_t location_of(const char *label, bool is_return, enum provenance provenance)
+{
+	struct location location = {.is_return = is_return, .provenance = (uint8_t)provenance};
+	const struct object *object;
+	uint32_t number;
+
+	assert_true(self_find(f.map, (uint64_t)label - is_return, &object, &location.offset));
+	object = object_table_at(f.objects, 0);
+	location.file_id = object->file_id;
+	assert_int_equal(location_intern(f.locations, &location, &number), 0);
+	return number;
+}
+
+static void add_object(void)
+{
+	struct object object = {.kind = OBJECT_ELF, .file_id = 1, .path = (char *)"/proc/self/exe"};
+	int fd = open(object.path, O_RDONLY | O_CLOEXEC);
+	const struct object *added;
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	close(fd);
+	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
+	assert_int_equal(added->number, 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	f.map = self_map_new();
+	assert_non_null(f.map);
+	assert_int_equal(object_table_new("/proc", &f.objects), 0);
+	assert_int_equal(location_table_new(&f.locations), 0);
+	assert_int_equal(tag_trie_new(&f.trie), 0);
+	assert_int_equal(thread_paths_new(f.trie, f.locations, &f.paths), 0);
+	assert_int_equal(steps_new(f.objects, f.locations, &f.steps), 0);
+	add_object();
+	f.outer = location_of(in_outer, true, PROVENANCE_CFI);
+	f.middle = location_of(in_middle, true, PROVENANCE_ANALYSED);
+	f.other = location_of(in_other, true, PROVENANCE_ANALYSED);
+	f.leaf = location_of(leaf, false, PROVENANCE_FRAME_POINTER);
+	f.leaf_2 = location_of(in_leaf, false, PROVENANCE_RUNTIME_TABLE);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	steps_free(f.steps);
+	thread_paths_free(f.paths);
+	tag_trie_free(f.trie);
+	location_table_free(f.locations);
+	object_table_free(f.objects);
+	self_map_free(f.map);
+	return 0;
+}
+
+/* A WALKED record that keeps `kept` frames and has `n` new ones, root first: its sample's frames.
+ */
+static size_t take(size_t kept, const uint32_t *locations, size_t n, uint32_t *ret_frames)
+{
+	uint32_t node;
+	size_t depth = 0;
+
+	f.record = (struct stackd_header){.kind = STACKD_RECORD_WALKED,
+					  .tid = TID,
+					  .kept = (uint16_t)kept,
+					  .sequence = (uint8_t)(f.record.sequence + 1)};
+	f.path.added = f.path.cut = 0;
+	assert_int_equal(thread_paths_recall(f.paths, &f.record, &f.path), 0);
+	for (size_t i = 0; i < n; i++) {
+		const struct location *l = location_at(f.locations, locations[i]);
+
+		f.path.locations[f.path.count] = locations[i];
+		f.path.ids[f.path.count++] = location_id(l->file_id, l->offset);
+	}
+	f.path.user = f.path.count;
+	assert_int_equal(steps_check(f.steps, &f.path, true), 0);
+	assert_int_equal(thread_paths_enter(f.paths, &f.record, &f.path, &node), 0);
+	for (; node; node = tag_trie_at(f.trie, node)->parent)
+		ret_frames[depth++] = tag_trie_at(f.trie, node)->location;
+	return depth; /* leaf first */
+}
+
+static void assert_counts(uint64_t confirmed, uint64_t wrong)
+{
+	struct steps_counts counts = steps_counts(f.steps);
+
+	assert_int_equal(counts.confirmed, confirmed);
+	assert_int_equal(counts.wrong, wrong);
+	assert_int_equal(counts.probable + counts.unchecked, 0);
+}
+
+static void right_steps(void **state)
+{
+	const uint32_t path[] = {f.outer, f.middle, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	assert_int_equal(take(0, path, 3, frames), 3);
+	assert_int_equal(f.path.cut, 0);
+	assert_counts(2, 0);
+	assert_int_equal(take(0, path, 3, frames), 3);
+	assert_counts(2, 0);
+}
+
+static void path_ends_before_wrong_step(void **state)
+{
+	const uint32_t path[] = {f.outer, f.other, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	assert_int_equal(take(0, path, 3, frames), 2);
+	assert_int_equal(frames[0], f.leaf);
+	assert_int_equal(frames[1], f.other);
+	assert_counts(1, 1);
+}
+
+/* The thread's next walk keeps frames beyond the wrong step, and then drops them. */
+static void kept_frames_stay_cut(void **state)
+{
+	const uint32_t path[] = {f.outer, f.other, f.leaf}, right[] = {f.middle, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	assert_int_equal(take(0, path, 3, frames), 2);
+	assert_int_equal(take(2, &f.leaf_2, 1, frames), 2);
+	assert_int_equal(f.path.cut, 1);
+	assert_int_equal(frames[0], f.leaf_2);
+	assert_counts(2, 1);
+	assert_int_equal(take(1, right, 2, frames), 3);
+	assert_int_equal(f.path.cut, 0);
+	assert_int_equal(frames[2], f.outer);
+	assert_counts(4, 1);
+}
+
+/* A rule of unwind information, and a frame that was interrupted. */
+static void steps_that_are_not_checked(void **state)
+{
+	uint32_t path[] = {f.outer, f.other}, frames[8];
+
+	(void)state;
+	location_set_provenance(f.locations, f.other, PROVENANCE_CFI);
+	assert_int_equal(take(0, path, 2, frames), 2);
+	path[0] = f.leaf;
+	path[1] = f.leaf_2;
+	assert_int_equal(take(0, path, 2, frames), 2);
+	assert_counts(0, 0);
+	assert_false(f.path.is_weak);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(right_steps),
+		T(path_ends_before_wrong_step),
+		T(kept_frames_stay_cut),
+		T(steps_that_are_not_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
