@@ -139,13 +139,14 @@ static uint64_t target_of(const struct lbr_instruction *i, uint64_t vaddr)
 	return vaddr + i->is.length + (uint64_t)i->operands[0].imm.value.s;
 }
 
-/* A call over a few bytes is a retpoline: an indirect jump. */
+/* A call over a few bytes can be a retpoline's: an indirect jump. */
 static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *call)
 {
 	uint64_t skipped =
 		lbr_is_direct(call) ? target_of(call, vaddr) - vaddr - call->is.length : 0;
 
-	r->is_open |= skipped && skipped <= MAX_RETPOLINE;
+	if (skipped && skipped <= MAX_RETPOLINE)
+		r->is_open |= stub_at(r, vaddr) == LBR_STUB_ANYWHERE;
 }
 
 /* Notes where an instruction leads to. Returns whether the next one follows it. */

@@ -304,11 +304,11 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 }
 
 /* Where call frame information is silent, a few bytes of code may tell (leaf_rule.h, sigreturn);
- * where they do not, a frame pointer is tried. */
+ * where they do not, a frame pointer is tried. Start code has no caller to be found. */
 static void set_provenance(struct walk_rule *rule)
 {
 	if (rule->fast.cfa == STACKD_CFA_NONE)
-		rule->provenance = PROVENANCE_FRAME_POINTER;
+		rule->provenance = rule->is_entry ? PROVENANCE_NONE : PROVENANCE_FRAME_POINTER;
 	else if (rule->provenance == PROVENANCE_NONE)
 		rule->provenance = PROVENANCE_ANALYSED;
 }

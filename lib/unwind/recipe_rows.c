@@ -72,21 +72,24 @@ static struct layer layer_of(const struct recipe_rows *rows)
 	return layer;
 }
 
-static uint32_t step(struct layer *layer)
+static void step(struct layer *layer)
 {
-	uint32_t offset = layer->next.offset;
-
 	layer->rule = layer->next.rule;
 	layer->has_next = recipe_rows_next(&layer->reader, &layer->next);
-	return offset;
 }
 
-/* Steps to the next row of either, whose offset it returns. */
+/* Steps to the next offset at which either has a row, which it returns. */
 static uint32_t step_both(struct layer *up, struct layer *low)
 {
-	bool lower_first = !up->has_next || (low->has_next && low->next.offset < up->next.offset);
+	uint32_t offset = up->has_next && (!low->has_next || up->next.offset <= low->next.offset)
+				  ? up->next.offset
+				  : low->next.offset;
 
-	return step(lower_first ? low : up);
+	if (up->has_next && up->next.offset == offset)
+		step(up);
+	if (low->has_next && low->next.offset == offset)
+		step(low);
+	return offset;
 }
 
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower)
@@ -116,17 +119,31 @@ int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows 
 
 	while (up.has_next || low.has_next) {
 		uint32_t offset = step_both(&up, &low);
-		bool is_upper = up.rule != STACKD_RULE_NONE;
+		bool is_shown = up.rule == STACKD_RULE_NONE && low.rule != STACKD_RULE_NONE;
 
-		if (!is_upper && low.rule == STACKD_RULE_NONE)
-			continue;
-		if (is_upper && recipe_rows_is_empty(&shown))
-			continue;
-		if (recipe_rows_add(&shown, offset, is_upper ? STACKD_RULE_NONE : mark)) {
+		if (recipe_rows_add(&shown, offset, is_shown ? mark : STACKD_RULE_NONE)) {
 			recipe_rows_free(&shown);
 			return -ENOMEM;
 		}
 	}
 	*ret_shown = shown;
+	return 0;
+}
+
+int recipe_rows_joined(const struct recipe_rows *rows, const struct recipe_rows *rules,
+		       struct recipe_rows *ret_joined)
+{
+	struct recipe_rows joined = {0};
+	struct layer row = layer_of(rows), rule = layer_of(rules);
+
+	while (row.has_next || rule.has_next) {
+		uint32_t offset = step_both(&row, &rule);
+
+		if (rule.rule != STACKD_RULE_NONE && recipe_rows_add(&joined, offset, row.rule)) {
+			recipe_rows_free(&joined);
+			return -ENOMEM;
+		}
+	}
+	*ret_joined = joined;
 	return 0;
 }

@@ -61,10 +61,15 @@ int recipe_rows_add(struct recipe_rows *rows, uint32_t offset, uint16_t rule);
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower);
 
 /* Lists where `lower` has a rule and `upper` has none: rows with the rule `mark` there, and NONE
- * where `upper` has one. Where neither has, the row before goes on. Returns 0, or -ENOMEM; the
- * caller frees *ret_shown, untouched on failure, with recipe_rows_free(). */
+ * elsewhere. Returns 0, or -ENOMEM; the caller frees *ret_shown, untouched on failure, with
+ * recipe_rows_free(). */
 int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows *lower,
 		      uint16_t mark, struct recipe_rows *ret_shown);
+
+/* Lists the rows of `rows` where `rules` has a rule; where it has none, the row before goes on. As
+ * recipe_rows_shown(). */
+int recipe_rows_joined(const struct recipe_rows *rows, const struct recipe_rows *rules,
+		       struct recipe_rows *ret_joined);
 
 /* Whether a list has no rows. */
 bool recipe_rows_is_empty(const struct recipe_rows *rows);

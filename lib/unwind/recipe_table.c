@@ -83,6 +83,21 @@ static uint32_t first_offset(const struct recipe_rows *rows)
 	return first.offset;
 }
 
+/* Usually all rules are of call frame information, and there is nothing to make. */
+static int build_provenances(struct recipe_table *table, const struct recipe_rows *rows)
+{
+	struct recipe_rows joined = {0};
+	int err = recipe_rows_is_empty(&table->provenance)
+			  ? 0
+			  : recipe_rows_joined(&table->provenance, rows, &joined);
+
+	if (!err)
+		err = provenance_map_new(&joined, &table->map);
+	recipe_rows_free(&joined);
+	recipe_rows_free(&table->provenance);
+	return err;
+}
+
 int recipe_table_build(struct recipe_table *table, const struct recipe_rows *rows)
 {
 	struct stackd_row *fitted;
@@ -103,7 +118,7 @@ int recipe_table_build(struct recipe_table *table, const struct recipe_rows *row
 	fitted = vec_resize(table->rows, table->row_count + 1, sizeof(*fitted));
 	if (fitted)
 		table->rows = fitted;
-	return provenance_map_new(&table->provenance, &table->map);
+	return build_provenances(table, rows);
 }
 
 /* --- the table ----------------------------------------------------------------------------- */

@@ -64,7 +64,7 @@ static void check_layers(uint64_t seed)
 	assert_true(recipe_rows_is_empty(&above));
 	assert_int_equal(recipe_layer_below(&table, &rows, &below, PROVENANCE_RUNTIME_TABLE), 0);
 	assert_int_equal(recipe_layer_below(&table, &rows, &last, PROVENANCE_ANALYSED), 0);
-	assert_int_equal(provenance_map_new(&table.provenance, &table.map), 0);
+	assert_int_equal(recipe_table_build(&table, &rows), 0);
 	for (uint32_t at = 0; at < SPAN; at++) {
 		const struct recipe_rows *const order[] = {&upper, &cfi, &below, &last};
 		uint16_t rule = STACKD_RULE_NONE;
@@ -80,8 +80,9 @@ static void check_layers(uint64_t seed)
 	recipe_rows_free(&below);
 	recipe_rows_free(&last);
 	recipe_rows_free(&upper);
-	recipe_rows_free(&table.provenance);
-	provenance_map_free(table.map);
+	provenance_map_free(recipe_table_take_provenance(&table));
+	free(table.rows);
+	free(table.chunks);
 }
 
 static void test_layers(void **state)
@@ -103,11 +104,13 @@ static void test_usual_files(void **state)
 	assert_null(map);
 	assert_int_equal(provenance_map_at(map, 4711), PROVENANCE_CFI);
 	assert_int_equal(recipe_layer_below(&table, &nothing, &go, PROVENANCE_RUNTIME_TABLE), 0);
-	assert_int_equal(provenance_map_new(&table.provenance, &map), 0);
+	assert_int_equal(recipe_table_build(&table, &nothing), 0);
+	map = recipe_table_take_provenance(&table);
 	assert_int_equal(provenance_map_count(map), 1);
 	assert_int_equal(provenance_map_at(map, 1u << 31), PROVENANCE_RUNTIME_TABLE);
 	provenance_map_free(map);
-	recipe_rows_free(&table.provenance);
+	free(table.rows);
+	free(table.chunks);
 	recipe_rows_free(&cfi);
 	recipe_rows_free(&go);
 	recipe_rows_free(&nothing);

@@ -265,7 +265,7 @@ static void hostile_newer_version(void **state)
 	hostile_refused(path, -ENOTSUP);
 	assert_int_equal(store_reader_open(path, 0, &r, &error), -ENOTSUP);
 	assert_non_null(strstr(error, "4711"));
-	assert_non_null(strstr(error, "newer than 2"));
+	assert_non_null(strstr(error, "newer than 3"));
 	assert_non_null(strstr(error, "newer stackctl"));
 	free(error);
 	fixture_free(&f);

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Where the rules of frames come from, and the check of steps by rules that are not of unwind
+information: no path that is shown has a wrong step."""
+
+import collections
+import json
+import re
+
+from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_frames
+
+PATHS = {"steady": "main steady", "outer": "main steady outer",
+         "inner": "main steady outer inner", "chooser": "main steady chooser",
+         "chosen": "main steady chooser chosen", "wrapper": "main steady wrapper"}
+WRONG = "[incomplete: wrong_caller]"
+
+
+def functions(sample):
+    """The names of a sample's user frames from main or the root mark on."""
+    names = [frame.symbol or "?" for frame in user_frames(sample)]
+    return names[names.index("main"):] if "main" in names else names
+
+
+def is_steady(sample):
+    names = functions(sample)
+    return names and not is_at_end(sample) and ("steady" in names or names[0] == WRONG)
+
+
+def judge(sample):
+    names = functions(sample)
+    if names[0] == WRONG:
+        return "cut" if len(names) == 2 else "wrong"
+    return "right" if " ".join(names) == PATHS.get(names[-1]) else "wrong"
+
+
+def check_frames(recording):
+    """Every frame of the model has the provenance of its code."""
+    model = json.loads(recording.text("export", "--json"))
+    found = collections.defaultdict(set)
+    for frame in model["frames"]:
+        symbol = model["symbols"][frame["symbol"]]
+        if not symbol["mark"] and not symbol["kernel"]:
+            found[symbol["name"]].add(frame.get("provenance"))
+    print(dict(found))
+    for name in ("main", "steady", "outer", "inner", "chooser", "wrapper"):
+        check("frame_pointer" in found[name] and found[name] <= {"frame_pointer", "analysed"},
+              "%s has another provenance" % name, found[name])
+    check(found["__libc_start_call_main"] == {"cfi"} or found["_start"] <= {"cfi"},
+          "the C library has unwind information", dict(found))
+
+
+def check_report(recording):
+    text = recording.text("report", "--lbr", *recording.OBSERVED)
+    check("fp frame_pointer (" in text and "wa walked (" in text, "no legend", text)
+    rows = [line for line in text.splitlines() if "─ outer" in line]
+    check(any(re.search(r"  fp \d+ ", row) for row in rows), "no column", text)
+    report = json.loads(recording.text("report", "--lbr", "--json", *recording.OBSERVED))
+    for node in report["processes"][0]["nodes"]:
+        name = report["symbols"][node["symbol"]]["name"]
+        if name == "outer":
+            check(node["provenances"]["frame_pointer"] > node["total"] * 0.9, "outer", node)
+        check(sum(node["provenances"].values()) == node["sources"]["walked"], "sums differ", node)
+
+
+@live
+def test_provenance():
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/frame_pointers",
+                                   3)
+        samples = [s for s in recording.samples() if is_steady(s)]
+        stats = recording.stats()
+        verdicts = collections.Counter(judge(s) for s in samples)
+        odd = collections.Counter(";".join(functions(s)) for s in samples if judge(s) == "wrong")
+        print(result.err, stats["quality"], stats["end_reasons"], stats["steps"],
+              stats["provenances"], verdicts, odd.most_common(10), sep="\n")
+        check(not verdicts["wrong"], "paths are wrong", odd)
+        check(verdicts["right"] > 500 and verdicts["cut"] > 100, "too few samples", verdicts)
+        check(not any(functions(s)[-1] == "bare" for s in samples if judge(s) != "cut"),
+              "a frame pointer cannot lead out of bare")
+        check(stats["end_reasons"]["wrong_caller"] >= verdicts["cut"], "end reasons", stats)
+        steps = stats["steps"]
+        check(steps["confirmed"] >= 5 and steps["probable"] >= 1 and steps["wrong"] >= 1
+              and steps["unchecked"] == 0, "verdicts", steps)
+        check(stats["provenances"]["frame_pointer"] >= 6 and stats["provenances"]["cfi"] >= 1,
+              "provenances", stats["provenances"])
+        check_frames(recording)
+        check_report(recording)
+
+
+@live
+def test_provenance_cfi():
+    """Programs with unwind information have no steps to check, and nothing new to show."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/chain", 1)
+        stats = recording.stats()
+        print(stats["provenances"], stats["steps"], stats["end_reasons"])
+        weak = sum(stats["provenances"][name] for name in ("runtime_table", "frame_pointer"))
+        check(weak == 0 and stats["provenances"]["cfi"] > 5, "provenances", stats["provenances"])
+        check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
+              "steps", stats["steps"])
