@@ -77,7 +77,8 @@ struct lbr_frame {
 struct lbr_walked {
 	uint64_t address, slot; /* as above; slot 0: not known */
 	bool is_return;
-	bool is_guess; /* found by a frame pointer, not by a recipe */
+	bool is_guess;	    /* found by a frame pointer, not by a recipe */
+	uint8_t provenance; /* enum provenance, of the rule that leads on; NONE: not known */
 };
 
 /* The connection in code between a call's target and a program counter. */

@@ -431,7 +431,8 @@ static size_t convert(const struct walk_frame *from, size_t n, struct lbr_walked
 		to[i] = (struct lbr_walked){.address = from[i].address,
 					    .slot = from[i].slot,
 					    .is_return = from[i].is_return,
-					    .is_guess = from[i].is_guess};
+					    .is_guess = from[i].is_guess,
+					    .provenance = from[i].provenance};
 	return n;
 }
 

@@ -243,7 +243,8 @@ static int nowhere_object(struct import_processes *p, const struct object **ret_
 static int look_up(struct import_processes *p, uint32_t pid, const struct import_frame *frame,
 		   uint32_t *ret_location)
 {
-	struct location location = {.is_return = frame->flags & IMPORT_FRAME_RETURN};
+	struct location location = {.is_return = frame->flags & IMPORT_FRAME_RETURN,
+				    .provenance = IMPORT_FRAME_PROVENANCE_OF(frame->flags)};
 	uint64_t address = frame->address - location.is_return;
 	const struct object *object;
 	bool is_found = false;

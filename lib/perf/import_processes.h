@@ -25,8 +25,12 @@
 
 struct import_frame {
 	uint64_t address; /* program counter or return address */
-	uint32_t flags;	  /* IMPORT_FRAME_... */
+	uint32_t flags;	  /* IMPORT_FRAME_..., and the provenance of the rule that led on */
 };
+
+/* The provenance of the rule of a frame that was walked here, in its flags. */
+#define IMPORT_FRAME_PROVENANCE(provenance) ((uint32_t)(provenance) << 8)
+#define IMPORT_FRAME_PROVENANCE_OF(flags)   ((uint8_t)((flags) >> 8))
 
 /* A frame of a thread's last path, and its node of the trie. */
 struct import_step {

@@ -281,7 +281,8 @@ static enum stackd_end_reason take_walk(struct import_stack *s, size_t *ret_user
 	for (size_t i = 0; i < *ret_user; i++)
 		s->frames[s->n_kernel + i] = (struct import_frame){
 			.address = s->walked[i].address,
-			.flags = s->walked[i].is_return ? IMPORT_FRAME_RETURN : 0,
+			.flags = (s->walked[i].is_return ? IMPORT_FRAME_RETURN : 0) |
+				 IMPORT_FRAME_PROVENANCE(s->walked[i].provenance),
 		};
 	if (!*ret_user && s->n_chain)
 		take_chain(s, ret_user); /* keeps the sampled address at least */

@@ -20,6 +20,9 @@
  * padding, where no program counter ever is, or the last instruction of assembly whose writer ended
  * its description too early; and a row for each would make tables a quarter larger.
  *
+ * Rules of other sources are laid over and under those of call frame information, which keeps their
+ * provenance (recipe_layer.h).
+ *
  * The bytes are hostile: a profiled process controls its files. Time is linear in the size of the
  * sections (n log n in the number of CIEs), memory is bounded by the limits below, and whatever
  * lies or exceeds a limit is refused and counted by reason. Nothing here keeps global state.

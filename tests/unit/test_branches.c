@@ -297,7 +297,7 @@ static void branches_extend_path_of_locations(void **state)
 	assert_int_equal(object_table_add(d.objects, &file, &object), 0);
 	assert_int_equal(location_table_new(&locations), 0);
 	in.arg = (void *)object;
-	added = (struct location){5, PC - 0x400000, object->number, false};
+	added = (struct location){.file_id = 5, .offset = PC - 0x400000, .object = object->number};
 	assert_int_equal(location_intern(locations, &added, &leaf), 0);
 	assert_int_equal(branches_on_path(d.branches, TID, &in, locations, &leaf, 1,
 					  STACKD_END_TOO_DEEP, &path),

@@ -113,10 +113,10 @@ static void lbr_limits(void **state)
 
 static void lbr_walk_confirmed(void **state)
 {
-	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false},
-					    {RETURN(3, 0x10), STACK + 8, true, false},
-					    {RETURN(2, 0x20), STACK + 40, true, false},
-					    {RETURN(1, 0x10), STACK + 80, true, false}};
+	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false, 0},
+					    {RETURN(3, 0x10), STACK + 8, true, false, 0},
+					    {RETURN(2, 0x20), STACK + 40, true, false, 0},
+					    {RETURN(1, 0x10), STACK + 80, true, false, 0}};
 
 	(void)state;
 	use_stack(false);
@@ -139,7 +139,7 @@ static void lbr_walk_confirmed(void **state)
 /* The walk does not know the leaf's function: entries bridge it, and it goes on. */
 static void lbr_walk_goes_on(void **state)
 {
-	const struct lbr_walked leaf = {IN(4, 2), 0, false, false};
+	const struct lbr_walked leaf = {IN(4, 2), 0, false, false, 0};
 
 	(void)state;
 	use_stack(false);
@@ -149,8 +149,8 @@ static void lbr_walk_goes_on(void **state)
 	f.in.n_walked = 1;
 	f.in.walk_end = STACKD_END_NO_RECIPE;
 	f.on_from = RETURN(3, 0x10);
-	f.on[0] = (struct lbr_walked){RETURN(2, 0x20), STACK + 72, true, false};
-	f.on[1] = (struct lbr_walked){RETURN(1, 0x10), STACK + 96, true, false};
+	f.on[0] = (struct lbr_walked){RETURN(2, 0x20), STACK + 72, true, false, 0};
+	f.on[1] = (struct lbr_walked){RETURN(1, 0x10), STACK + 96, true, false, 0};
 	f.n_on = 2;
 	f.on_end = STACKD_END_ENTRY;
 	ENTRIES(&f.in, CALL(8, 0x10, 4), CALL(3, 0x10, 4), CALL(2, 0x20, 3));
@@ -182,9 +182,9 @@ static void lbr_order_of_slots(void **state)
 /* A frame-pointer step that skips a caller is rejected. */
 static void lbr_guess(void **state)
 {
-	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false},
-					    {RETURN(2, 0x20), STACK + 72, true, true},
-					    {RETURN(1, 0x10), STACK + 96, true, true}};
+	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false, 0},
+					    {RETURN(2, 0x20), STACK + 72, true, true, 0},
+					    {RETURN(1, 0x10), STACK + 96, true, true, 0}};
 
 	(void)state;
 	use_stack(false);
@@ -208,9 +208,9 @@ static void lbr_guess(void **state)
  * has returned, or that another function made, is not added. */
 static void lbr_local_call(void **state)
 {
-	const struct lbr_walked walked[] = {{IN(4, 0xc), 0, false, false},
-					    {RETURN(3, 0x10), STACK + 8, true, false},
-					    {RETURN(1, 0x10), STACK + 80, true, false}};
+	const struct lbr_walked walked[] = {{IN(4, 0xc), 0, false, false, 0},
+					    {RETURN(3, 0x10), STACK + 8, true, false, 0},
+					    {RETURN(1, 0x10), STACK + 80, true, false, 0}};
 
 	(void)state;
 	use_stack(false);
@@ -243,9 +243,9 @@ static void lbr_local_call(void **state)
  * lead to the leaf. */
 static void lbr_replaced_return(void **state)
 {
-	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false},
-					    {RETURN(2, 0x20), STACK + 24, true, false},
-					    {RETURN(9, 0x20), STACK + 32, true, false}};
+	const struct lbr_walked walked[] = {{IN(4, 2), 0, false, false, 0},
+					    {RETURN(2, 0x20), STACK + 24, true, false, 0},
+					    {RETURN(9, 0x20), STACK + 32, true, false, 0}};
 
 	(void)state;
 	use_stack(false);
@@ -255,8 +255,8 @@ static void lbr_replaced_return(void **state)
 	f.direct[0] = RETURN(2, 0x20);
 	f.direct[1] = 3;
 	f.on_from = RETURN(3, 0x10);
-	f.on[0] = (struct lbr_walked){RETURN(2, 0x20), STACK + 72, true, false};
-	f.on[1] = (struct lbr_walked){RETURN(1, 0x10), STACK + 96, true, false};
+	f.on[0] = (struct lbr_walked){RETURN(2, 0x20), STACK + 72, true, false, 0};
+	f.on[1] = (struct lbr_walked){RETURN(1, 0x10), STACK + 96, true, false, 0};
 	f.n_on = 2;
 	f.on_end = STACKD_END_ENTRY;
 	ENTRIES(&f.in, CALL(3, 0x10, 4), CALL(2, 0x20, 3));
@@ -335,12 +335,12 @@ static void lbr_recursion(void **state)
 
 static void lbr_prefix(void **state)
 {
-	const struct lbr_walked before[] = {{IN(4, 2), 0, false, false},
-					    {RETURN(3, 0x10), STACK + 8, true, false},
-					    {RETURN(2, 0x20), STACK + 40, true, false},
-					    {RETURN(1, 0x10), STACK + 9000, true, false}};
-	const struct lbr_walked now[] = {{IN(5, 2), 0, false, false},
-					 {RETURN(2, 0x20), STACK + 40, true, false}};
+	const struct lbr_walked before[] = {{IN(4, 2), 0, false, false, 0},
+					    {RETURN(3, 0x10), STACK + 8, true, false, 0},
+					    {RETURN(2, 0x20), STACK + 40, true, false, 0},
+					    {RETURN(1, 0x10), STACK + 9000, true, false, 0}};
+	const struct lbr_walked now[] = {{IN(5, 2), 0, false, false, 0},
+					 {RETURN(2, 0x20), STACK + 40, true, false, 0}};
 
 	(void)state;
 	use_stack(true);

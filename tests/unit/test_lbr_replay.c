@@ -24,7 +24,7 @@ static void replay_segment(void **state)
 	EXPECT(IN(5, 0x33), RETURN(4, 0x20), RETURN(2, 0x40));
 	assert_int_equal(f.result.end, STACKD_END_STACK_CUT);
 	/* A chain of the leaf alone does not contradict them. */
-	f.in.walked = &(struct lbr_walked){IN(5, 0x33), 0, false, false};
+	f.in.walked = &(struct lbr_walked){IN(5, 0x33), 0, false, false, 0};
 	f.in.n_walked = 1;
 	replay();
 	EXPECT(IN(5, 0x33), RETURN(4, 0x20), RETURN(2, 0x40));
@@ -33,9 +33,9 @@ static void replay_segment(void **state)
 /* The chain of frame pointers has no 4. */
 static void replay_joined(void **state)
 {
-	const struct lbr_walked chain[] = {{IN(5, 0x33), 0, false, false},
-					   {RETURN(2, 0x40), 0, true, false},
-					   {RETURN(1, 0x70), 0, true, false}};
+	const struct lbr_walked chain[] = {{IN(5, 0x33), 0, false, false, 0},
+					   {RETURN(2, 0x40), 0, true, false, 0},
+					   {RETURN(1, 0x70), 0, true, false, 0}};
 
 	(void)state;
 	f.in.walked = chain;
