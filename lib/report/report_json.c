@@ -54,11 +54,12 @@ static void report_json_sources(struct report_json *json, const struct frame_sou
 {
 	text_put_raw(&json->b, ",\"sources\":{");
 	for (unsigned i = 0; i < FRAME_SOURCE_COUNT; i++)
-		text_printf(&json->b, "\"%s\":%" PRIu64 ",", frame_source_name(i), counts->by[i]);
+		text_printf(&json->b, "\"%s\":%" PRIu64 ",", frame_source_name((uint8_t)i),
+			    counts->by[i]);
 	text_printf(&json->b, "\"unverified\":%" PRIu64 "},\"provenances\":{", counts->unsure);
-	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
-		text_printf(&json->b, "%s\"%s\":%" PRIu64, i ? "," : "", provenance_name(i),
-			    counts->rules[i]);
+	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
+		text_printf(&json->b, "%s\"%s\":%" PRIu64, i ? "," : "",
+			    provenance_name((uint8_t)i), counts->rules[i]);
 	text_put_raw(&json->b, "}");
 }
 

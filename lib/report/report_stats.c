@@ -110,8 +110,8 @@ static void json_rules(struct buf *b, const struct store_tables *t)
 
 	count_provenances(t, provenances);
 	text_put_raw(b, ",\"provenances\":{");
-	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
-		text_printf(b, "%s\"%s\":%" PRIu64, i ? "," : "", provenance_name(i),
+	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
+		text_printf(b, "%s\"%s\":%" PRIu64, i ? "," : "", provenance_name((uint8_t)i),
 			    provenances[i]);
 	text_put_raw(b, "},\"steps\":");
 	if (!report_stats_steps(t, steps)) {
@@ -215,14 +215,14 @@ static void text_rules(struct buf *b, const struct store_tables *t)
 	uint64_t provenances[PROVENANCE_COUNT], steps[VERDICTS], weak = 0, checked = 0;
 
 	count_provenances(t, provenances);
-	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
-		weak += provenance_is_weak(i) ? provenances[i] : 0;
+	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
+		weak += provenance_is_weak((uint8_t)i) ? provenances[i] : 0;
 	if (!weak)
 		return;
 	text_put_raw(b, "rules of locations:");
-	for (uint8_t i = PROVENANCE_CFI; i < PROVENANCE_COUNT; i++)
+	for (unsigned i = PROVENANCE_CFI; i < PROVENANCE_COUNT; i++)
 		if (provenances[i])
-			text_printf(b, " %s %" PRIu64, provenance_name(i), provenances[i]);
+			text_printf(b, " %s %" PRIu64, provenance_name((uint8_t)i), provenances[i]);
 	text_put_raw(b, "\n");
 	if (!report_stats_steps(t, steps))
 		return;

@@ -154,15 +154,15 @@ static void list_parts(const struct frame_source_counts *counts, struct parts *r
 	uint64_t weak = 0;
 
 	*ret_parts = (struct parts){0};
-	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
-		weak += provenance_is_weak(i) ? counts->rules[i] : 0;
-	for (uint8_t i = 0; i < FRAME_SOURCE_COUNT; i++)
-		add_part(ret_parts, short_names[i], frame_source_name(i),
+	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
+		weak += provenance_is_weak((uint8_t)i) ? counts->rules[i] : 0;
+	for (unsigned i = 0; i < FRAME_SOURCE_COUNT; i++)
+		add_part(ret_parts, short_names[i], frame_source_name((uint8_t)i),
 			 counts->by[i] - (i == FRAME_SOURCE_WALKED ? weak : 0));
-	for (uint8_t i = 0; i < PROVENANCE_COUNT; i++)
-		if (provenance_is_weak(i))
-			add_part(ret_parts, provenance_letters(i), provenance_name(i),
-				 counts->rules[i]);
+	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
+		if (provenance_is_weak((uint8_t)i))
+			add_part(ret_parts, provenance_letters((uint8_t)i),
+				 provenance_name((uint8_t)i), counts->rules[i]);
 }
 
 /* Rounded, but what is neither nothing nor all never shows as such. */

@@ -10,7 +10,8 @@ from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_fra
 
 PATHS = {"steady": "main steady", "outer": "main steady outer",
          "inner": "main steady outer inner", "chooser": "main steady chooser",
-         "chosen": "main steady chooser chosen", "wrapper": "main steady wrapper"}
+         "chosen": "main steady chooser chosen", "wrapper": "main steady wrapper",
+         "bare": "main steady wrapper bare"}  # at its ret, where the instruction tells
 WRONG = "[incomplete: wrong_caller]"
 
 
@@ -74,8 +75,8 @@ def test_provenance():
               stats["provenances"], verdicts, odd.most_common(10), sep="\n")
         check(not verdicts["wrong"], "paths are wrong", odd)
         check(verdicts["right"] > 500 and verdicts["cut"] > 100, "too few samples", verdicts)
-        check(not any(functions(s)[-1] == "bare" for s in samples if judge(s) != "cut"),
-              "a frame pointer cannot lead out of bare")
+        bare = collections.Counter(judge(s) for s in samples if functions(s)[-1] == "bare")
+        check(bare["right"] < bare["cut"] / 4, "a frame pointer cannot lead out of bare", bare)
         check(stats["end_reasons"]["wrong_caller"] >= verdicts["cut"], "end reasons", stats)
         steps = stats["steps"]
         check(steps["confirmed"] >= 5 and steps["probable"] >= 1 and steps["wrong"] >= 1

@@ -192,10 +192,8 @@ static void test_column(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_has_branches),
-		cmocka_unit_test(test_column),
+		cmocka_unit_test(test_text),	     cmocka_unit_test(test_json),
+		cmocka_unit_test(test_has_branches), cmocka_unit_test(test_column),
 		cmocka_unit_test(test_weak_rules),
 	};
 
