@@ -84,6 +84,7 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "steps_probable", c->steps.probable);
 	add(b, "steps_wrong", c->steps.wrong);
 	add(b, "steps_unchecked", c->steps.unchecked);
+	add(b, "steps_postponed", c->steps.postponed);
 }
 
 static void add_tables(const struct tables_counts *c, struct batch *b)

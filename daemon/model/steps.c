@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/int_map.h"
 #include "lbr/lbr_step.h"
 
@@ -15,11 +16,18 @@ struct steps {
 	const struct location_table *locations;
 	struct lbr_reach *reach; /* NULL until a step is to be checked */
 	struct int_map pairs;	 /* caller << 32 | callee, locations: enum lbr_step */
-	uint64_t counts[LBR_STEP_COUNT];
+	uint64_t counts[LBR_STEP_COUNT], postponed;
+	uint64_t (*clock)(void);
+	int64_t credit_ns;
 };
 
+static uint64_t thread_clock(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int steps_new(const struct object_table *objects, const struct location_table *locations,
-	      struct steps **ret_steps)
+	      uint64_t (*clock)(void), struct steps **ret_steps)
 {
 	struct steps *s = calloc(1, sizeof(*s));
 
@@ -27,6 +35,8 @@ int steps_new(const struct object_table *objects, const struct location_table *l
 		return -ENOMEM;
 	s->objects = objects;
 	s->locations = locations;
+	s->clock = clock ? clock : thread_clock;
+	s->credit_ns = STEPS_SAVED_NS;
 	*ret_steps = s;
 	return 0;
 }
@@ -57,16 +67,22 @@ static void show_wrong(const struct lbr_step_pair *pair)
 			pair->callee.object->path, (unsigned long long)pair->callee.offset);
 }
 
-/* Checks a pair that is new. 0 or -ENOMEM. */
+/* Checks a pair that is new, if there is time for it. 0 or -ENOMEM. */
 static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
 		 uint32_t *ret_verdict)
 {
 	const struct lbr_step_pair pair = {code_at(s, caller), code_at(s, callee), is_entry};
 	int err = s->reach ? 0 : lbr_reach_new(&s->reach);
+	uint64_t start;
 
-	if (err)
+	*ret_verdict = LBR_STEP_UNCHECKED;
+	if (!err && s->credit_ns <= 0)
+		s->postponed++;
+	if (err || s->credit_ns <= 0)
 		return err;
+	start = s->clock();
 	*ret_verdict = lbr_step_check(s->reach, &pair);
+	s->credit_ns -= (int64_t)(s->clock() - start);
 	s->counts[*ret_verdict]++;
 	if (*ret_verdict == LBR_STEP_WRONG)
 		show_wrong(&pair);
@@ -99,6 +115,7 @@ int steps_check(struct steps *s, struct path *path, bool is_complete)
 	int err;
 
 	path->cut = 0;
+	s->credit_ns += s->credit_ns < STEPS_SAVED_NS ? STEPS_EARNED_NS : 0;
 	for (size_t i = first; i < path->count; i++) {
 		uint32_t caller = path->locations[i - 1], callee = path->locations[i];
 
@@ -121,5 +138,6 @@ struct steps_counts steps_counts(const struct steps *s)
 		.confirmed = s->counts[LBR_STEP_CONFIRMED],
 		.probable = s->counts[LBR_STEP_PROBABLE],
 		.wrong = s->counts[LBR_STEP_WRONG],
+		.postponed = s->postponed,
 	};
 }

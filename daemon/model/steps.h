@@ -5,6 +5,10 @@
  * its verdict kept, so that a path costs one look-up for each such step.
  *
  * A path is believed from the leaf up to its first wrong step: what lies beyond it is not reported.
+ *
+ * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
+ * budget of CPU time: STEPS_EARNED_NS for each path, saved up to STEPS_SAVED_NS. Without any left,
+ * a new pair waits until it is met again, and counts as postponed.
  */
 #ifndef MODEL_STEPS_H
 #define MODEL_STEPS_H
@@ -12,20 +16,23 @@
 #include "daemon/model/thread_paths.h"
 #include "proc/object.h"
 
+#define STEPS_EARNED_NS 200000	  /* a fifth of a CPU at 997 Hz */
+#define STEPS_SAVED_NS	200000000 /* a usual program's pairs: some 50 us each */
+
 struct steps;
 
-/* The tables are borrowed. 0 or -ENOMEM. */
+/* The tables are borrowed. `clock` gives CPU time in ns; NULL: the thread's. 0 or -ENOMEM. */
 int steps_new(const struct object_table *objects, const struct location_table *locations,
-	      struct steps **ret_steps);
+	      uint64_t (*clock)(void), struct steps **ret_steps);
 void steps_free(struct steps *steps); /* NULL is fine */
 
 /* Checks the user frames of a path, which are all that it has yet: sets path->cut and
  * path->is_weak. `is_complete`: the first frame begins the thread's stack. 0 or -ENOMEM. */
 int steps_check(struct steps *steps, struct path *path, bool is_complete);
 
-/* Pairs, by verdict. */
+/* Pairs, by verdict; and steps of paths that were taken without one. */
 struct steps_counts {
-	uint64_t unchecked, confirmed, probable, wrong;
+	uint64_t unchecked, confirmed, probable, wrong, postponed;
 };
 
 /* Returns the counts so far. */

@@ -36,7 +36,7 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	w->with = *options;
 	err = dwarf_walk_new(&w->walk);
 	if (!err)
-		err = steps_new(options->objects, options->locations, &w->steps);
+		err = steps_new(options->objects, options->locations, NULL, &w->steps);
 	if (err) {
 		walks_free(w);
 		return err;

@@ -35,6 +35,7 @@ static struct fixture {
 	struct steps *steps;
 	struct path path;
 	struct stackd_header record;
+	uint64_t now_ns, check_ns;
 	uint32_t outer, middle, other, leaf, leaf_2; /* locations */
 } f;
 
@@ -64,6 +65,12 @@ static void add_object(void)
 	assert_int_equal(added->number, 0);
 }
 
+/* Each check takes as long as the test says. */
+static uint64_t read_clock(void)
+{
+	return f.now_ns += f.check_ns;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -74,7 +81,7 @@ static int set_up(void **state)
 	assert_int_equal(location_table_new(&f.locations), 0);
 	assert_int_equal(tag_trie_new(&f.trie), 0);
 	assert_int_equal(thread_paths_new(f.trie, f.locations, &f.paths), 0);
-	assert_int_equal(steps_new(f.objects, f.locations, &f.steps), 0);
+	assert_int_equal(steps_new(f.objects, f.locations, read_clock, &f.steps), 0);
 	add_object();
 	f.outer = location_of(in_outer, true, PROVENANCE_CFI);
 	f.middle = location_of(in_middle, true, PROVENANCE_ANALYSED);
@@ -190,14 +197,31 @@ static void steps_that_are_not_checked(void **state)
 	assert_false(f.path.is_weak);
 }
 
+/* A pair that there is no time for is taken as it is, and judged when it is met again. */
+static void budget_is_kept(void **state)
+{
+	const uint32_t path[] = {f.outer, f.other, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	f.check_ns = STEPS_SAVED_NS + STEPS_EARNED_NS * 3 / 2;
+	assert_int_equal(take(0, path, 3, frames), 2);
+	assert_counts(0, 1); /* leaf's caller had to wait */
+	assert_int_equal(steps_counts(f.steps).postponed, 1);
+	assert_int_equal(take(0, path, 3, frames), 2);
+	assert_int_equal(steps_counts(f.steps).postponed, 2);
+	assert_int_equal(take(0, path, 3, frames), 2);
+	assert_counts(1, 1);
+	assert_int_equal(steps_counts(f.steps).postponed, 2);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(right_steps),
-		T(path_ends_before_wrong_step),
-		T(kept_frames_stay_cut),
-		T(steps_that_are_not_checked),
+		T(right_steps),		 T(path_ends_before_wrong_step),
+		T(kept_frames_stay_cut), T(steps_that_are_not_checked),
+		T(budget_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
