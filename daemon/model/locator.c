@@ -105,7 +105,11 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, uint32_t
 
 	if (err)
 		return err;
-	return intern(p, object, frame->offset, frame->is_return, frame->provenance, ret_location);
+	err = intern(p, object, frame->offset, frame->is_return, frame->provenance, ret_location);
+	/* Where a frame pointer led nowhere at first, it may lead on now. */
+	if (!err && provenance_is_weak(frame->provenance))
+		location_set_provenance(p->locations, *ret_location, frame->provenance);
+	return err;
 }
 
 /* --- of the kernel --------------------------------------------------------------------------- */

@@ -493,6 +493,15 @@ static bool enter_frame(const struct run *run, struct walk_frame *frame)
 	return find(run, frame->address, s->is_return, &frame->object, &frame->offset);
 }
 
+/* A frame pointer that leads nowhere is no rule. */
+static uint8_t provenance_of_step(const struct run *run, enum stackd_end_reason reason)
+{
+	bool is_found = reason == WALK_GOES_ON || reason == STACKD_END_ENTRY;
+
+	return run->provenance == PROVENANCE_FRAME_POINTER && !is_found ? PROVENANCE_NONE
+									: run->provenance;
+}
+
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
 					struct walk_frame *frames, size_t max_frames,
 					size_t *ret_count)
@@ -519,7 +528,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			break;
 		}
 		reason = to_caller(&run, frame->object, frame->offset);
-		frame->provenance = run.provenance;
+		frame->provenance = provenance_of_step(&run, reason);
 		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
 			reason = STACKD_END_ENTRY;
 		if (reason != WALK_GOES_ON)
