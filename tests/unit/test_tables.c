@@ -28,6 +28,7 @@ static int fake_usleep(unsigned int usec);
 #include "daemon/base/map_window.h"
 
 #include "cfi_asm.h"
+#include "unwind/recipe_table.h"
 
 #define FILES  8
 #define CHUNKS 64
@@ -102,7 +103,9 @@ static struct tables *make_tables(uint32_t n_rows)
 	t->row_of = calloc(FILES, sizeof(*t->row_of));
 	t->uses_before = calloc(FILES, sizeof(*t->uses_before));
 	t->rules_of = calloc(FILES, sizeof(*t->rules_of));
-	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before && t->rules_of);
+	t->provenances = calloc(FILES, sizeof(*t->provenances));
+	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before && t->rules_of &&
+		    t->provenances);
 	assert_int_equal(recipe_rules_new(&t->rules), 0);
 	assert_int_equal(extents_new(n_rows, &t->rows), 0);
 	assert_int_equal(extents_new(CHUNKS, &t->chunks), 0);
@@ -259,6 +262,39 @@ static void test_one_file_does_not_take_all_rules(void **state)
 	drop_tables(t);
 }
 
+/* A table whose rules from an offset on are of the runtime's own. */
+static struct recipe_table *make_runtime_table(uint32_t offset)
+{
+	struct recipe_table *table = make_table(8, 10);
+	struct recipe_rows rows = {0};
+
+	assert_int_equal(recipe_rows_add(&rows, offset, PROVENANCE_RUNTIME_TABLE), 0);
+	assert_int_equal(provenance_map_new(&rows, &table->map), 0);
+	recipe_rows_free(&rows);
+	return table;
+}
+
+/* The recorder asks for locations of walks whose table may be gone by then; the first table's
+ * answer stays. */
+static void test_provenances_outlive_tables(void **state)
+{
+	struct tables *t = make_tables(100);
+	struct recipe_table *table = make_runtime_table(100), *again = make_runtime_table(5);
+	const struct object object = {.number = 2}, other = {.number = 1},
+			    beyond = {.number = FILES};
+
+	(void)state;
+	keep_provenances(t, object.number + 1, table);
+	recipe_table_free(table);
+	keep_provenances(t, object.number + 1, again);
+	recipe_table_free(again);
+	assert_int_equal(tables_provenance(t, &object, 99), PROVENANCE_CFI);
+	assert_int_equal(tables_provenance(t, &object, 100), PROVENANCE_RUNTIME_TABLE);
+	assert_int_equal(tables_provenance(t, &other, 100), PROVENANCE_CFI);
+	assert_int_equal(tables_provenance(t, &beyond, 100), PROVENANCE_CFI);
+	drop_tables(t);
+}
+
 static struct object open_bytes(const void *bytes, size_t size, uint32_t number)
 {
 	struct object object = {.kind = OBJECT_ELF, .number = number};
@@ -340,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_oversized_request_evicts_nothing),
 		cmocka_unit_test(test_file_with_rows_is_never_empty),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
+		cmocka_unit_test(test_provenances_outlive_tables),
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};

@@ -324,6 +324,9 @@ static void assert_guessed(uint64_t code, uint64_t caller)
 	assert_true(frames[3].is_guess);
 	assert_int_equal(frames[4].address, caller);
 	assert_false(frames[4].is_guess);
+	assert_int_equal(frames[1].provenance, PROVENANCE_CFI);
+	assert_int_equal(frames[2].provenance, PROVENANCE_FRAME_POINTER);
+	assert_int_equal(frames[3].provenance, PROVENANCE_CFI);
 	snapshot_free(&snap);
 }
 
@@ -366,6 +369,8 @@ static void test_frame_pointer_is_checked(void **state)
 		memcpy(snap.stack + slot, &word, 8);
 		assert_int_equal(walk_snapshot(false),
 				 delta ? STACKD_END_NO_RECIPE : STACKD_END_ENTRY);
+		assert_int_equal(frames[2].provenance,
+				 delta ? PROVENANCE_NONE : PROVENANCE_FRAME_POINTER);
 	}
 	snapshot_free(&snap);
 }
