@@ -13,6 +13,7 @@
 
 #include "fake_store.h"
 #include "report/report.h"
+#include "stack/provenance.h"
 
 typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
 
@@ -438,9 +439,63 @@ static void test_stats(void **state)
 	assert_true(json_real_value(json_object_get(json, "kernel_ns_per_sample")) == 250.0);
 	assert_true(json_real_value(json_object_get(json, "ring_bytes_per_sample")) == 40.0);
 	assert_int_equal(member(json, "collisions"), 1);
+	assert_true(json_is_null(json_object_get(json, "steps"))); /* not checked */
+	assert_int_equal(member(json_object_get(json, "provenances"), "none"),
+			 f->tables.n_locations);
 	json_decref(json);
 	free(text);
 	profile_free(p);
+	fake_free(f);
+}
+
+static char *stats_of(struct store_reader *f, int (*write)(struct profile *, FILE *))
+{
+	struct profile *p;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	assert_int_equal(write(p, out), 0);
+	fclose(out);
+	profile_free(p);
+	return text;
+}
+
+/* Where rules come from, and the verdicts on steps by those that are not unwind information. */
+static void test_stats_of_rules(void **state)
+{
+	struct store_reader *f = fake_small();
+	json_t *json, *steps, *provenances;
+	char *text;
+
+	(void)state;
+	fake_counter(f, "steps_confirmed", 7);
+	fake_counter(f, "steps_probable", 5);
+	fake_counter(f, "steps_wrong", 3);
+	fake_counter(f, "steps_unchecked", 1);
+	fake_done(f);
+	f->locations[0].provenance = PROVENANCE_CFI;
+	f->locations[1].provenance = f->locations[2].provenance = PROVENANCE_ANALYSED;
+	text = stats_of(f, report_write_stats_json);
+	json = json_loads(text, 0, NULL);
+	steps = json_object_get(json, "steps");
+	provenances = json_object_get(json, "provenances");
+	assert_int_equal(member(steps, "confirmed"), 7);
+	assert_int_equal(member(steps, "probable"), 5);
+	assert_int_equal(member(steps, "wrong"), 3);
+	assert_int_equal(member(steps, "unchecked"), 1);
+	assert_int_equal(member(provenances, "cfi"), 1);
+	assert_int_equal(member(provenances, "analysed"), 2);
+	assert_int_equal(member(provenances, "frame_pointer"), 0);
+	json_decref(json);
+	free(text);
+	text = stats_of(f, report_write_stats_text);
+	assert_non_null(strstr(text, "\nrules of locations: cfi 1 analysed 2\n"));
+	assert_non_null(strstr(text,
+			       "\nsteps by other rules than cfi: 16, 7 confirmed, 5 probable, "
+			       "3 wrong, 1 unchecked\n"));
+	free(text);
 	fake_free(f);
 }
 
@@ -520,6 +575,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_stats_of_rules),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_failing_output),
 	};
