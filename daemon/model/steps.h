@@ -4,11 +4,11 @@
  * caller's code calls the frame below (lbr/lbr_step.h). Each pair of locations is checked once, and
  * its verdict kept, so that a path costs one look-up for each such step.
  *
- * A path is believed from the leaf up to its first wrong step: what lies beyond it is not reported.
+ * A path ends before its first wrong step, counted from the leaf.
  *
  * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
  * budget of CPU time: STEPS_EARNED_NS for each path, saved up to STEPS_SAVED_NS. Without any left,
- * a new pair waits until it is met again, and counts as postponed.
+ * a new pair is checked when it is next met, and counts as postponed.
  */
 #ifndef MODEL_STEPS_H
 #define MODEL_STEPS_H

@@ -125,13 +125,16 @@ static int add_height(struct walks *w, const struct path *path, uint32_t *origin
 	return origin_intern(w->with.origins, &walked, origin);
 }
 
-/* Checks the steps of a path that has its user frames only. */
+/* Checks the steps of a path that has its user frames only. An origin counts its frames from the
+ * root, so it does not hold for a path that is cut there. */
 static int check_steps(struct walks *w, struct path *path, struct walks_end *end)
 {
 	int err = steps_check(w->steps, path, end->reason == STACKD_END_ENTRY);
 
-	if (!err && path->cut)
+	if (!err && path->cut) {
 		end->reason = STACKD_END_WRONG_CALLER;
+		end->origin = ORIGIN_WALKED;
+	}
 	return err;
 }
 

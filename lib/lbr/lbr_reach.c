@@ -5,9 +5,9 @@
  *   todo ──► block: instruction by instruction ──► its jumps' targets ──► todo
  *              └─ ends: ret, jmp, ud2, hlt, int3, or where the search has been
  *
- * A call is taken to return, also one that never does: then the flow goes on into what follows,
- * which can only reach too much. Stubs are as in lbr_stub.h; a word in memory that holds a function
- * of another file cannot lead to this one.
+ * Every call is assumed to return. After one that does not, the flow continues into the code behind
+ * it, which can only add to what is reached. Stubs are as in lbr_stub.h; a word in memory that
+ * holds a function of another file cannot lead to this one.
  */
 #include "lbr/lbr_reach.h"
 
@@ -29,10 +29,10 @@ struct lbr_reach {
 	/* The question at hand. */
 	const struct object *object;
 	const struct lbr_location *goal;
-	uint64_t goal_vaddr;	  /* UINT64_MAX: in another object */
-	struct int_map seen;	  /* instructions, by vaddr */
-	VEC(uint64_t) todo;	  /* vaddrs */
-	bool is_reached, is_open; /* open: there is flow that could not be followed */
+	uint64_t goal_vaddr;	     /* UINT64_MAX: in another object */
+	struct int_map seen;	     /* instructions, by vaddr */
+	VEC(uint64_t) todo;	     /* vaddrs */
+	bool is_reached, is_partial; /* partial: there is flow that could not be followed */
 
 	uint64_t code_vaddr; /* of code[0] */
 	size_t code_len;
@@ -98,7 +98,7 @@ static void follow(struct lbr_reach *r, uint64_t vaddr)
 	if (int_map_find(&r->seen, vaddr) != INT_MAP_NONE)
 		return;
 	if (r->todo.count >= LBR_REACH_MAX_INSTRUCTIONS || VEC_RESERVE(&r->todo, 1)) {
-		r->is_open = true;
+		r->is_partial = true;
 		return;
 	}
 	r->todo.items[r->todo.count++] = vaddr;
@@ -131,7 +131,7 @@ static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_
 	if (is_word && stub_at(r, vaddr) == LBR_STUB_OUTSIDE)
 		r->is_reached |= r->goal->object != r->object;
 	else
-		r->is_open = true;
+		r->is_partial = true;
 }
 
 static uint64_t target_of(const struct lbr_instruction *i, uint64_t vaddr)
@@ -146,7 +146,7 @@ static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_inst
 		lbr_is_direct(call) ? target_of(call, vaddr) - vaddr - call->is.length : 0;
 
 	if (skipped && skipped <= MAX_RETPOLINE)
-		r->is_open |= stub_at(r, vaddr) == LBR_STUB_ANYWHERE;
+		r->is_partial |= stub_at(r, vaddr) == LBR_STUB_ANYWHERE;
 }
 
 /* Notes where an instruction leads to. Returns whether the next one follows it. */
@@ -193,7 +193,7 @@ static bool enter(struct lbr_reach *r, uint64_t vaddr)
 		return false;
 	if (number < LBR_REACH_MAX_INSTRUCTIONS && !int_map_enter(&r->seen, vaddr, number, &found))
 		return true;
-	r->is_open = true;
+	r->is_partial = true;
 	return false;
 }
 
@@ -219,7 +219,7 @@ static void prepare(struct lbr_reach *r, const struct object *object,
 		int_map_fini(&r->seen);
 	int_map_clear(&r->seen);
 	r->todo.count = 0;
-	r->is_reached = r->is_open = false;
+	r->is_reached = r->is_partial = false;
 	if (r->object != object)
 		r->code_len = 0;
 	r->object = object;
@@ -242,5 +242,5 @@ enum lbr_fit lbr_reach(struct lbr_reach *r, const struct object *object, uint64_
 		walk_block(r, r->todo.items[--r->todo.count]);
 	if (r->is_reached)
 		return LBR_FIT_JUMP;
-	return r->is_open ? LBR_FIT_MAYBE : LBR_FIT_NO;
+	return r->is_partial ? LBR_FIT_MAYBE : LBR_FIT_NO;
 }

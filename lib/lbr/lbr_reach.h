@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows the flow of code from a call's target: can it come to a certain instruction without
- * another call that has not returned?
+ * Follows the flow of code from a call's target, to determine whether it can reach an instruction
+ * before that call returns.
  *
- * lbr_code.h answers the same for functions whose ranges are known from call frame information.
- * Here no ranges are needed: jumps are followed, tail calls among them, and calls return. What is
- * not reached in this way is not of that call, unless an indirect jump led there.
+ * lbr_code.h answers the same question for functions whose ranges are known from call frame
+ * information. This search needs no ranges: it follows jumps, tail calls among them, and assumes
+ * that calls return. An instruction that it does not reach was not reached by that call, unless by
+ * an indirect jump.
  *
  * The bytes are hostile: LBR_REACH_MAX_INSTRUCTIONS bound the work of one question.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks a step of a walk against the code: was the frame really called by the one that the step
- * found? As HPCToolkit does for its analysed rules (Tallent et al., PLDI 2009, section 3.4), where
- * unwind information does not vouch for a rule.
+ * Checks a step of a walk against the code: whether the caller that the step found calls the frame
+ * below. HPCToolkit validates the steps of its analysed rules in this way (Tallent, Mellor-Crummey,
+ * Fagan, "Binary analysis for measurement and attribution of program performance", PLDI 2009).
  */
 #ifndef LBR_LBR_STEP_H
 #define LBR_LBR_STEP_H
@@ -11,7 +11,7 @@
 
 enum lbr_step {
 	LBR_STEP_UNCHECKED, /* the caller's code cannot be read */
-	LBR_STEP_CONFIRMED, /* it calls a place from which jumps lead to the callee */
+	LBR_STEP_CONFIRMED, /* it calls code from which jumps lead to the callee */
 	LBR_STEP_PROBABLE,  /* its call is indirect, or an indirect jump may lead to the callee */
 	LBR_STEP_WRONG,	    /* it calls something else, or nothing */
 	LBR_STEP_COUNT,

@@ -3,8 +3,8 @@
  * Provenances: where the unwinding rule of a location comes from, by which the caller of a frame
  * there is found.
  *
- * Unwind information says what the compiler or the assembly's author knows. All else is weaker, so
- * the daemon checks steps by such rules against the code (lbr/lbr_step.h), and reports show them.
+ * Unwind information comes from the compiler or the assembly's author. All other rules are weaker,
+ * so the daemon checks their steps against the code (lbr/lbr_step.h), and reports show them.
  */
 #ifndef STACK_PROVENANCE_H
 #define STACK_PROVENANCE_H
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(enumerator, name, letters, meaning). Numbers and names stand in stores and in output: they are
- * for ever, new ones go to the end. The letters are those of reports' columns. */
+/* X(enumerator, name, letters, meaning). Stores and output have the numbers and names: they
+ * never change, and new ones go to the end. The letters are those of reports' columns. */
 #define PROVENANCES(X)                                                                             \
-	X(NONE, "none", "--", "no rule of ours: the kernel's own walk, or a walk ends there")      \
+	X(NONE, "none", "--", "no rule: the kernel's own frames, or a walk ends there")            \
 	X(CFI, "cfi", "wa", "unwind information: .eh_frame or .debug_frame")                       \
 	X(RUNTIME_TABLE, "runtime_table", "rt", "a table that the program's own runtime uses")     \
 	X(ANALYSED, "analysed", "an", "analysis of the instructions")                              \

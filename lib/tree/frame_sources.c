@@ -123,7 +123,7 @@ bool frame_sources_has_weak_rules(const struct profile *profile)
 
 #define MAX_PARTS (FRAME_SOURCE_COUNT + PROVENANCE_COUNT)
 
-/* What a column tells apart: sources, and the rules of walked frames. */
+/* A part of a column: a source, or a kind of rule of walked frames. */
 struct part {
 	const char *letters, *name;
 	uint64_t samples;

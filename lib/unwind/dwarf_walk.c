@@ -303,8 +303,8 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 	return err ? err : finish_rule(wo, wo->index, object->elf, vaddr, offset, is_return, rule);
 }
 
-/* Where call frame information is silent, a few bytes of code may tell (leaf_rule.h, sigreturn);
- * where they do not, a frame pointer is tried. Start code has no caller to be found. */
+/* Without call frame information, a rule came from a few bytes of code (leaf_rule.h, sigreturn), or
+ * a frame pointer is tried. Start code has no caller. */
 static void set_provenance(struct walk_rule *rule)
 {
 	if (rule->fast.cfa == STACKD_CFA_NONE)

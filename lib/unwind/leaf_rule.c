@@ -201,7 +201,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 		      uint64_t offset, struct walk_rule *rule)
 {
 	uint8_t code[12] = {0};
-	uint8_t provenance = rule->provenance; /* of what covers the code, also at its ret */
+	uint8_t provenance = rule->provenance;
 	bool is_entry = rule->is_entry, is_read;
 	int err = 0;
 

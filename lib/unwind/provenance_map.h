@@ -3,9 +3,9 @@
  * A file's rules by provenance: ranges of file offsets whose rules do not come from call frame
  * information. Most files have none of them, and then there is no map at all.
  *
- * It stands beside a compiled table (recipe.h), and outlives it: eight bytes a range, in order of
- * offset. An offset that no rule covers may have the provenance of its neighbours, which joins
- * ranges that only padding parts.
+ * The map is made with a compiled table (recipe.h), and is kept when that is evicted: eight bytes a
+ * range, in order of offset. An offset without a rule may have the provenance of its neighbours,
+ * which joins ranges that are separated by padding alone.
  */
 #ifndef UNWIND_PROVENANCE_MAP_H
 #define UNWIND_PROVENANCE_MAP_H
@@ -22,7 +22,8 @@ struct provenance_map;
 
 /* Makes the map of the ranges in `rows`, whose rules are enum provenance; NONE (0) is call frame
  * information. *ret_map is NULL if there are no others. Of a file with more than PROVENANCE_MAP_MAX
- * ranges, the rest counts as the last one that is not CFI: its steps are checked once too often.
+ * ranges, all further code has that of the last one that is not CFI: too many of its steps are
+ * checked, rather than too few.
  * Returns 0 or -ENOMEM. The caller frees *ret_map with provenance_map_free(). */
 int provenance_map_new(const struct recipe_rows *rows, struct provenance_map **ret_map);
 void provenance_map_free(struct provenance_map *map); /* NULL is fine */

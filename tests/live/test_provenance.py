@@ -11,7 +11,7 @@ from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_fra
 PATHS = {"steady": "main steady", "outer": "main steady outer",
          "inner": "main steady outer inner", "chooser": "main steady chooser",
          "chosen": "main steady chooser chosen", "wrapper": "main steady wrapper",
-         "bare": "main steady wrapper bare"}  # at its ret, where the instruction tells
+         "bare": "main steady wrapper bare"}  # at its ret, which has a rule of its own
 WRONG = "[incomplete: wrong_caller]"
 
 

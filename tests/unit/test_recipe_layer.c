@@ -42,7 +42,7 @@ static struct recipe_rows random_rows(uint64_t seed, uint16_t first)
 	return rows;
 }
 
-/* The provenance tells by which list a rule came. */
+/* Each list has rules of its own. */
 static enum provenance expected(uint16_t rule)
 {
 	return rule >= 30   ? PROVENANCE_ANALYSED

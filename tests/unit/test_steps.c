@@ -65,7 +65,7 @@ static void add_object(void)
 	assert_int_equal(added->number, 0);
 }
 
-/* Each check takes as long as the test says. */
+/* Each check takes f.check_ns. */
 static uint64_t read_clock(void)
 {
 	return f.now_ns += f.check_ns;
@@ -206,7 +206,7 @@ static void budget_is_kept(void **state)
 	(void)state;
 	f.check_ns = STEPS_SAVED_NS + STEPS_EARNED_NS * 3 / 2;
 	assert_int_equal(take(0, path, 3, frames), 2);
-	assert_counts(0, 1); /* leaf's caller had to wait */
+	assert_counts(0, 1); /* leaf's caller is not checked yet */
 	assert_int_equal(steps_counts(f.steps).postponed, 1);
 	assert_int_equal(take(0, path, 3, frames), 2);
 	assert_int_equal(steps_counts(f.steps).postponed, 2);
