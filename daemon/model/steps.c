@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps verdicts on pairs of caller and callee; see steps.h. STACKD_DEBUG in the environment prints
- * the wrong ones. */
+/*
+ * Keeps verdicts on pairs of caller and callee; see steps.h.
+ *
+ * In the environment, STACKD_DEBUG prints the wrong ones. STACKD_CHECK_STEPS has the steps of
+ * unwind information checked as well, which are right: tests measure by it how often the check is
+ * not.
+ */
 #include "daemon/model/steps.h"
 
 #include <errno.h>
@@ -19,6 +24,7 @@ struct steps {
 	uint64_t counts[LBR_STEP_COUNT], postponed;
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
+	bool checks_all; /* also the steps of unwind information */
 };
 
 static uint64_t thread_clock(void)
@@ -37,6 +43,7 @@ int steps_new(const struct object_table *objects, const struct location_table *l
 	s->locations = locations;
 	s->clock = clock ? clock : thread_clock;
 	s->credit_ns = STEPS_SAVED_NS;
+	s->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
 	*ret_steps = s;
 	return 0;
 }
@@ -102,7 +109,10 @@ static int verdict_on(struct steps *s, uint32_t caller, uint32_t callee, bool is
  * call. */
 static bool is_to_be_checked(const struct steps *s, uint32_t caller, uint32_t callee)
 {
-	return provenance_is_weak(location_at(s->locations, callee)->provenance) &&
+	uint8_t provenance = location_at(s->locations, callee)->provenance;
+
+	return (provenance_is_weak(provenance) ||
+		(s->checks_all && provenance == PROVENANCE_CFI)) &&
 	       location_at(s->locations, caller)->is_return;
 }
 

@@ -6,7 +6,8 @@
  * lbr_code.h answers the same question for functions whose ranges are known from call frame
  * information. This search needs no ranges: it follows jumps, tail calls among them, and assumes
  * that calls return. An instruction that it does not reach was not reached by that call, unless by
- * an indirect jump.
+ * an indirect jump. Landing pads of exceptions are not reached either, since the unwinder jumps
+ * there; code that has them has call frame information.
  *
  * The bytes are hostile: LBR_REACH_MAX_INSTRUCTIONS bound the work of one question.
  */

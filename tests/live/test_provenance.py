@@ -5,6 +5,7 @@ information: no path that is shown has a wrong step."""
 import collections
 import json
 import re
+import sys
 
 from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_frames
 
@@ -98,3 +99,26 @@ def test_provenance_cfi():
         check(weak == 0 and stats["provenances"]["cfi"] > 5, "provenances", stats["provenances"])
         check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
               "steps", stats["steps"])
+
+
+@live
+def test_provenance_verdicts():
+    """No right step has the verdict wrong: those of unwind information, which are right, are checked
+    as well."""
+    programs = [[WORKLOADS + "/" + name, 1] for name in (
+        "tail_calls", "plt", "plt_ibt", "ucontext", "signal_handler", "noreturn", "dlopen_dlclose",
+        "realigned", "chain_static", "threads")]
+    programs.append([sys.executable, "-c", "for i in range(40): sorted(str(j) for j in range(9999))"])
+    sums = collections.Counter()
+    with scratch() as folder:
+        for program in programs:
+            recording, result = record(folder + "/s.db", "-F", 997, "--", *program,
+                                       env={"STACKD_CHECK_STEPS": "1", "STACKD_DEBUG": "1"})
+            stats = recording.stats()
+            print(program[0], stats["steps"], stats["end_reasons"])
+            sums.update(stats["steps"])
+            check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
+                  "a right step is called wrong", program[0],
+                  *[line for line in result.err.splitlines() if "wrong step" in line][:5])
+            check(stats["steps"]["confirmed"] >= 5, "nothing was confirmed", program[0])
+    print(sums)
