@@ -25,6 +25,7 @@
 struct lbr_reach {
 	ZydisDecoder decoder;
 	struct int_map stubs; /* by offset and object: enum lbr_stub */
+	struct int_map own;   /* the same: own_target() */
 
 	/* The question at hand. */
 	const struct object *object;
@@ -55,6 +56,7 @@ void lbr_reach_free(struct lbr_reach *r)
 	if (!r)
 		return;
 	int_map_fini(&r->stubs);
+	int_map_fini(&r->own);
 	int_map_fini(&r->seen);
 	free(r->todo.items);
 	free(r);
@@ -104,34 +106,53 @@ static void follow(struct lbr_reach *r, uint64_t vaddr)
 	r->todo.items[r->todo.count++] = vaddr;
 }
 
-static enum lbr_stub stub_at(struct lbr_reach *r, uint64_t vaddr)
+static enum lbr_stub stub_at(struct lbr_reach *r, const struct lbr_location *location)
 {
-	struct lbr_location location = {.object = r->object};
-	uint32_t found;
+	uint32_t found = int_map_find_wide(&r->stubs, location->offset, location->object->number);
 
-	if (!elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset))
-		return LBR_STUB_ANYWHERE;
-	found = int_map_find_wide(&r->stubs, location.offset, r->object->number);
 	if (found != INT_MAP_NONE)
 		return found;
 	if (r->stubs.used >= LBR_REACH_MAX_STUBS)
 		int_map_clear(&r->stubs);
-	found = lbr_stub_at(&r->decoder, &location);
-	int_map_enter_wide(&r->stubs, location.offset, r->object->number, found, &found);
+	found = lbr_stub_at(&r->decoder, location);
+	int_map_enter_wide(&r->stubs, location->offset, location->object->number, found, &found);
 	return found;
 }
 
-/* A jump through a word of the linkage table may leave the file for good; any other may lead
- * anywhere. */
+/* Returns the vaddr of the function of the same file that a linkage stub leads to; 0: none. */
+static uint64_t own_target(struct lbr_reach *r, const struct lbr_location *location)
+{
+	uint32_t found = int_map_find_wide(&r->own, location->offset, location->object->number);
+	uint64_t vaddr;
+
+	if (found != INT_MAP_NONE)
+		return found;
+	if (r->own.used >= LBR_REACH_MAX_STUBS)
+		int_map_clear(&r->own);
+	vaddr = lbr_stub_own_target(&r->decoder, location);
+	found = vaddr < INT_MAP_NONE ? (uint32_t)vaddr : 0;
+	int_map_enter_wide(&r->own, location->offset, location->object->number, found, &found);
+	return found;
+}
+
+/* A jump through a word of the linkage table may leave the file for good, or leads to a function of
+ * its own unless that is interposed; any other may lead anywhere. */
 static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *jump)
 {
+	struct lbr_location location = {.object = r->object};
 	bool is_word = jump->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-		       jump->operands[0].mem.base == ZYDIS_REGISTER_RIP;
+		       jump->operands[0].mem.base == ZYDIS_REGISTER_RIP &&
+		       elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset);
+	uint64_t target;
 
-	if (is_word && stub_at(r, vaddr) == LBR_STUB_OUTSIDE)
+	if (is_word && stub_at(r, &location) == LBR_STUB_OUTSIDE) {
 		r->is_reached |= r->goal->object != r->object;
-	else
-		r->is_partial = true;
+		return;
+	}
+	target = is_word ? own_target(r, &location) : 0;
+	if (target)
+		follow(r, target);
+	r->is_partial = true;
 }
 
 static uint64_t target_of(const struct lbr_instruction *i, uint64_t vaddr)
@@ -142,11 +163,13 @@ static uint64_t target_of(const struct lbr_instruction *i, uint64_t vaddr)
 /* A call over a few bytes can be a retpoline's: an indirect jump. */
 static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *call)
 {
+	struct lbr_location location = {.object = r->object};
 	uint64_t skipped =
 		lbr_is_direct(call) ? target_of(call, vaddr) - vaddr - call->is.length : 0;
 
-	if (skipped && skipped <= MAX_RETPOLINE)
-		r->is_partial |= stub_at(r, vaddr) == LBR_STUB_ANYWHERE;
+	if (skipped && skipped <= MAX_RETPOLINE &&
+	    elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset))
+		r->is_partial |= stub_at(r, &location) == LBR_STUB_ANYWHERE;
 }
 
 /* Notes where an instruction leads to. Returns whether the next one follows it. */

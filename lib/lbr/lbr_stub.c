@@ -36,19 +36,20 @@ bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *locat
 
 /* --- relocations ----------------------------------------------------------------------------- */
 
-static bool is_undefined(Elf *elf, size_t section, uint64_t symbol)
+/* Returns whether a relocation names a symbol, which it gives. */
+static bool find_symbol(Elf *elf, size_t section, uint64_t number, GElf_Sym *ret_symbol)
 {
 	Elf_Scn *scn = elf_getscn(elf, section);
 	Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
-	GElf_Sym sym;
 
-	return symbol && symbol < INT32_MAX && data && data->d_buf &&
-	       gelf_getsym(data, (int)symbol, &sym) && sym.st_shndx == SHN_UNDEF;
+	return number && number < INT32_MAX && data && data->d_buf &&
+	       gelf_getsym(data, (int)number, ret_symbol);
 }
 
-/* Looks for the relocation of `slot` in one section. 1: it names a symbol of another file; 0: it
- * does not; -1: it is not here. */
-static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64_t slot)
+/* Looks for the relocation of `slot` in one section. 1: it names a symbol; 0: it names none; -1: it
+ * is not here. */
+static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64_t slot,
+			 GElf_Sym *ret_symbol)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Rela) : 0;
@@ -58,12 +59,14 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 
 		if (!gelf_getrela(data, (int)i, &rela) || rela.r_offset != slot)
 			continue;
-		return is_undefined(elf, header->sh_link, GELF_R_SYM(rela.r_info));
+		return find_symbol(elf, header->sh_link, GELF_R_SYM(rela.r_info), ret_symbol);
 	}
 	return -1;
 }
 
-static bool leads_outside(const struct lbr_location *location, const struct lbr_instruction *jump)
+/* Finds the symbol by which the word is filled that a jump goes through. */
+static bool symbol_of(const struct lbr_location *location, const struct lbr_instruction *jump,
+		      GElf_Sym *ret_symbol)
 {
 	const ZydisDecodedOperandMem *mem = &jump->operands[0].mem;
 	Elf *elf = elf_file_libelf(location->object->elf);
@@ -81,9 +84,27 @@ static bool leads_outside(const struct lbr_location *location, const struct lbr_
 
 		if (gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA &&
 		    header.sh_flags & SHF_ALLOC)
-			found = relocation_in(elf, scn, &header, vaddr);
+			found = relocation_in(elf, scn, &header, vaddr, ret_symbol);
 	}
 	return found == 1;
+}
+
+static bool leads_outside(const struct lbr_location *location, const struct lbr_instruction *jump)
+{
+	GElf_Sym symbol;
+
+	return symbol_of(location, jump, &symbol) && symbol.st_shndx == SHN_UNDEF;
+}
+
+uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_location *location)
+{
+	struct lbr_instruction jump;
+	GElf_Sym symbol;
+
+	if (!lbr_decode_at(decoder, location, &jump) || !symbol_of(location, &jump, &symbol) ||
+	    symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+		return 0;
+	return symbol.st_value;
 }
 
 /* --- shapes ---------------------------------------------------------------------------------- */

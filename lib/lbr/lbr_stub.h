@@ -53,4 +53,10 @@ enum lbr_stub {
  */
 enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location *location);
 
+/* Returns the vaddr of the function of the same file to which the jump at a location leads through
+ * the linkage table, unless another file interposes that function; 0: there is none. Reads the
+ * file's relocations, too.
+ */
+uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_location *location);
+
 #endif

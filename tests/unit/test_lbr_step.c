@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 
 #include "lbr/lbr_step.h"
+#include "sym_program.h"
 #include "walk_self.h"
 
 /* clang-format off */
@@ -166,6 +167,42 @@ static void linkage_stubs(void **state)
 	assert_int_equal(step(to_tail_import, plain), LBR_STEP_WRONG);
 }
 
+/* A library's calls of its own functions go through its linkage table, too. */
+static void own_linkage_stubs(void **state)
+{
+	char folder[] = "/tmp/stackd-step-XXXXXX", command[512];
+	struct object object = {.number = 98, .path = (char *)"own.so"};
+	struct lbr_step_pair pair = {.caller.object = &object, .callee.object = &object};
+	uint64_t to, leaf, other;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(command, sizeof(command),
+		 "cd %s && printf '%%s\\n' '.text' '.globl leaf, other' '.type leaf,@function' "
+		 "'.type other,@function' 'to: call leaf@PLT' 'ret' 'leaf: nop' 'ret' "
+		 "'other: nop' 'ret' '.size leaf, 2' '.size other, 2' > own.s && "
+		 "gcc -shared -nostdlib -o own.so own.s",
+		 folder);
+	assert_int_equal(system(command), 0);
+	snprintf(command, sizeof(command), "%s/own.so", folder);
+	fd = open(command, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	close(fd);
+	to = program_offset(object.elf, "to");
+	leaf = program_offset(object.elf, "leaf");
+	other = program_offset(object.elf, "other");
+	pair.caller.offset = to + 4;
+	pair.callee.offset = leaf;
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_CONFIRMED);
+	pair.callee.offset = other; /* another file may have a function of that name */
+	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_PROBABLE);
+	elf_file_free(object.elf);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 static void flow_ends(void **state)
 {
 	(void)state;
@@ -214,12 +251,12 @@ static void unreadable_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(direct_calls),	     cmocka_unit_test(flow_within_the_callee),
-		cmocka_unit_test(skipped_frame),     cmocka_unit_test(tail_calls),
-		cmocka_unit_test(indirect_calls),    cmocka_unit_test(indirect_jumps),
-		cmocka_unit_test(linkage_stubs),     cmocka_unit_test(flow_ends),
-		cmocka_unit_test(search_is_bounded), cmocka_unit_test(no_call_before),
-		cmocka_unit_test(unreadable_code),
+		cmocka_unit_test(direct_calls),	  cmocka_unit_test(flow_within_the_callee),
+		cmocka_unit_test(skipped_frame),  cmocka_unit_test(tail_calls),
+		cmocka_unit_test(indirect_calls), cmocka_unit_test(indirect_jumps),
+		cmocka_unit_test(linkage_stubs),  cmocka_unit_test(own_linkage_stubs),
+		cmocka_unit_test(flow_ends),	  cmocka_unit_test(search_is_bounded),
+		cmocka_unit_test(no_call_before), cmocka_unit_test(unreadable_code),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
