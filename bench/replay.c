@@ -61,10 +61,12 @@ __asm__("	.text\n"
 	"	.set i, i + 1\n"
 	"	.endr\n");
 
-static struct stack {
+struct stack {
 	uint16_t *frames;
 	size_t depth;
-} * stacks;
+};
+
+static struct stack *stacks;
 static size_t n_stacks, at_stack;
 
 static uint16_t path[MAX_DEPTH]; /* where the program is */

@@ -211,7 +211,7 @@ struct {
 #define BOUNDED(index, limit)                                                                      \
 	({                                                                                         \
 		__u64 bounded_ = (index);                                                          \
-		asm volatile("%0 &= %1" : "+r"(bounded_) : "i"((limit)-1));                        \
+		asm volatile("%0 &= %1" : "+r"(bounded_) : "i"(-1 + (limit)));                     \
 		bounded_;                                                                          \
 	})
 #endif

@@ -30,8 +30,7 @@ static bool tag_input_is_store(FILE *in)
 	bool is = fread(head, 1, sizeof(head), in) == sizeof(head) &&
 		  memcmp(head, magic, sizeof(magic)) == 0;
 
-	rewind(in);
-	return is;
+	return fseek(in, 0, SEEK_SET) == 0 && is;
 }
 
 static int tag_input_read(const struct tag_input *input, struct tagset *set, FILE *in)

@@ -23,13 +23,11 @@ make -s B="$build" install DESTDIR="$root" PREFIX=/usr >/dev/null
 # --- as Debian wants its files
 doc=$root/usr/share/doc/$name
 lib=$root/usr/lib/$(gcc -print-multiarch)
-mkdir -p "$doc" "$lib/pkgconfig" "$root/lib/systemd/system"
+mkdir -p "$doc" "$lib/pkgconfig"
 mv "$root"/usr/lib/lib* "$lib"
 mv "$root"/usr/lib/pkgconfig/*.pc "$lib/pkgconfig"
 rmdir "$root/usr/lib/pkgconfig"
 sed -i "s|^libdir=.*|libdir=${lib#"$root"}|" "$lib"/pkgconfig/*.pc
-mv "$root"/usr/lib/systemd/system/stackd.service "$root/lib/systemd/system"
-rm -r "$root/usr/lib/systemd"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
     "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1
 [ ! -e "$root/usr/lib/stackd/stacktag.so" ] || strip --strip-unneeded "$root/usr/lib/stackd/stacktag.so"

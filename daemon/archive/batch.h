@@ -13,6 +13,11 @@
 #include "proc/object.h"
 #include "store/store.h"
 
+struct batch_counter {
+	char name[40];
+	uint64_t value;
+};
+
 /* The batch owns all its arrays, and what they point to, except for the objects, which belong to
  * the object table and live as long as that does. */
 struct batch {
@@ -25,10 +30,7 @@ struct batch {
 	struct origin *origins; /* with runs of their own */
 	struct store_sample *samples;
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
-	struct batch_counter {
-		char name[40];
-		uint64_t value;
-	} * counters;
+	struct batch_counter *counters;
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and
 					* must outlive the archive */

@@ -251,10 +251,11 @@ static int pprof_sample(const struct pprof *p, struct pprof_block *b,
 /* Appends a path's tag to the string table. */
 static void pprof_put_tag(const struct pprof *p, struct pprof_block *b, uint32_t node)
 {
+	static const char digits[] = "0123456789abcdef";
 	uint8_t field[2 + 16] = {PPROF_PROFILE_STRING, 16};
 
 	for (unsigned i = 0; i < 16; i++)
-		field[2 + i] = (uint8_t) "0123456789abcdef"[p->tags[node] >> (60 - 4 * i) & 15];
+		field[2 + i] = (uint8_t)digits[p->tags[node] >> (60 - 4 * i) & 15];
 	buf_put(&b->bytes, field, sizeof(field));
 }
 

@@ -30,7 +30,7 @@ class Page:
     def check_quiet(self):
         """Nothing was fetched, nothing went wrong, and no name became a script."""
         check(not self.browser.complaints(), "complaints")
-        fine = ("file://" + self.path, "data:", "chrome:")
+        fine = ("file://" + self.path, "data:", "chrome:", "chrome-untrusted:")
         asked = [url for url in self.browser.requests() if not url.startswith(fine)]
         check(not asked, "the page asked for %s" % asked)
         check(self.browser.run("return document.scripts.length") == 2, "scripts")

@@ -35,8 +35,8 @@ struct store_reader {
 /* Grows `array` to hold entry `n`: by doubling whenever n is a power of two. */
 #define FAKE_GROW(array, n)                                                                        \
 	do {                                                                                       \
-		if (((n) & ((n)-1)) == 0)                                                          \
-			(array) = realloc((array), sizeof(*(array)) * ((n) ? (n)*2 : 1));          \
+		if (((n) & (-1 + (n))) == 0)                                                       \
+			(array) = realloc((array), sizeof(*(array)) * ((n) ? 2 * (n) : 1));        \
 	} while (0)
 
 const struct store_tables *store_reader_tables(const struct store_reader *reader)

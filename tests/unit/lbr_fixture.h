@@ -23,13 +23,10 @@
 #define THREAD 7
 
 /* A call at `at` in function `f` to function `g`. */
-#define CALL(f, at, g)                                                                             \
-	{                                                                                          \
-		((uint64_t)(f) << 12) + (at), (uint64_t)(g) << 12                                  \
-	}
-#define IN(f, at)     (((uint64_t)(f) << 12) + (at))
-#define RETURN(f, at) (IN(f, at) + 5)
-#define COUNT(x)      (sizeof(x) / sizeof((x)[0]))
+#define CALL(f, at, g) ((struct lbr_entry){IN(f, at), IN(g, 0)})
+#define IN(f, at)      (((uint64_t)(f) << 12) + (at))
+#define RETURN(f, at)  (IN(f, at) + 5)
+#define COUNT(x)       (sizeof(x) / sizeof((x)[0]))
 #define ENTRIES(in, ...)                                                                           \
 	set_entries(in, (const struct lbr_entry[]){__VA_ARGS__},                                   \
 		    COUNT(((const struct lbr_entry[]){__VA_ARGS__})))

@@ -22,7 +22,7 @@
 #include "base/hash.h"
 
 /* A frame of routine r, called from location r * 10 + site, at a height. */
-#define FRAME(r, height) ((struct align_frame){(r)*10, r, height})
+#define FRAME(r, height) ((struct align_frame){10 * (r), r, height})
 
 static struct align *fresh(void)
 {

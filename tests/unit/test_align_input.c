@@ -17,7 +17,7 @@
 #define MILLION 1000000u
 
 /* A frame of routine r at a height. */
-#define FRAME(r, height) ((struct align_frame){(r)*10, r, height})
+#define FRAME(r, height) ((struct align_frame){10 * (r), r, height})
 
 static struct align *fresh(void)
 {

@@ -19,14 +19,8 @@ struct call_case {
 	bool is_call;
 };
 
-#define CALL(bytes)                                                                                \
-	{                                                                                          \
-		bytes, sizeof(bytes) - 1, true                                                     \
-	}
-#define NONE(bytes)                                                                                \
-	{                                                                                          \
-		bytes, sizeof(bytes) - 1, false                                                    \
-	}
+#define CALL(bytes) ((struct call_case){bytes, sizeof(bytes) - 1, true})
+#define NONE(bytes) ((struct call_case){bytes, sizeof(bytes) - 1, false})
 
 static void test_call_sites(void **state)
 {

@@ -127,7 +127,7 @@ static void test_arithmetic(void **state)
 	GIVES(12, OP(lit2), OP(plus_uconst, .number = 10));
 	GIVES(5, CONST(-5), OP(abs));
 	GIVES(-5, OP(lit5), OP(neg));
-	GIVES(~UINT64_C(5), OP(lit5), OP(not ));
+	GIVES(~UINT64_C(5), OP(lit5), (struct dwarf_expr_op){.atom = DW_OP_not});
 	GIVES(4, OP(lit6), OP(lit12), OP(and));
 	GIVES(14, OP(lit6), OP(lit12), OP(or));
 	GIVES(10, OP(lit6), OP(lit12), OP(xor));

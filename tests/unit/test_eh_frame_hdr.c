@@ -58,7 +58,7 @@ struct made {
 
 #define AT(member)	((int32_t)(offsetof(struct made, member) - offsetof(struct made, index)))
 #define ROW_ENTRY(i)	(AT(entries) + (int32_t)((i) * sizeof(struct entry)))
-#define START_OF(i)	(BASE + CODE + (uint64_t)(i)*STEP)
+#define START_OF(i)	(BASE + CODE + STEP * (uint64_t)(i))
 #define ENTRY_VADDR(i)	(BASE + (uint64_t)ROW_ENTRY(i))
 #define ENTRY_OFFSET(i) (offsetof(struct made, entries) + (i) * sizeof(struct entry))
 

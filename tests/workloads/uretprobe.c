@@ -159,6 +159,7 @@ static uint64_t offset_of(void (*function)(unsigned))
 static void watch(void (*function)(unsigned), bool at_entry)
 {
 	static const char devices[] = "/sys/bus/event_source/devices/uprobe/";
+	static const char self[] = "/proc/self/exe";
 	char path[128];
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 	long type, bit;
@@ -173,7 +174,7 @@ static void watch(void (*function)(unsigned), bool at_entry)
 	}
 	attr.type = (uint32_t)type;
 	attr.config = at_entry ? 0 : 1ull << bit;
-	attr.uprobe_path = (uint64_t)(uintptr_t) "/proc/self/exe";
+	attr.uprobe_path = (uint64_t)(uintptr_t)self;
 	attr.probe_offset = offset_of(function);
 	if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0) {
 		perror("no uretprobe");
