@@ -105,6 +105,29 @@ static void add_tables(const struct tables_counts *c, struct batch *b)
 	}
 }
 
+#define SUBTRACT(from, what)                                                                       \
+	subtract((uint64_t *)&(from), (const uint64_t *)&(what), sizeof(what) / sizeof(uint64_t))
+
+/* Subtracts the counts of a struct that has nothing else. */
+static void subtract(uint64_t *from, const uint64_t *counts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		from[i] = from[i] > counts[i] ? from[i] - counts[i] : 0;
+}
+
+struct run_counters run_counters_since(const struct run_counters *now,
+				       const struct run_counters *start)
+{
+	struct run_counters since = *now;
+
+	SUBTRACT(since.sampled, start->sampled);
+	SUBTRACT(since.recorded, start->recorded);
+	SUBTRACT(since.tables, start->tables);
+	SUBTRACT(since.idle, start->idle);
+	since.late -= start->late;
+	return since;
+}
+
 int run_counters_put(const struct run_counters *c, struct batch *b)
 {
 	b->counters = calloc(MAX_COUNTERS, sizeof(*b->counters));

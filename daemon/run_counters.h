@@ -20,6 +20,11 @@ struct run_counters {
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 
+/* Gives what was counted since `start`. What is no count (bytes in the ring, items in the queue)
+ * stays as it is. */
+struct run_counters run_counters_since(const struct run_counters *now,
+				       const struct run_counters *start);
+
 /* Allocates the counters of a batch that has none, and fills them in. The batch owns them. 0 or
  * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -28,6 +27,7 @@
 #include "base/clock.h"
 #include "daemon/capture/event_choice.h"
 #include "daemon/base/log.h"
+#include "daemon/base/own_limits.h"
 #include "daemon/base/wakeups.h"
 #include "daemon/no_samples.h"
 #include "daemon/capture/record_pool.h"
@@ -39,12 +39,12 @@
 #include "daemon/status.h"
 #include "store/store_path.h"
 #include "daemon/capture/target.h"
+#include "daemon/window.h"
 
 #define TICK_NS	  100000000u  /* between looks at the side-band */
 #define ROUND_NS  250000000u  /* a tick starts a round when the last one is so long ago */
 #define LAG_NS	  10000000u   /* a record is in its ring after this time */
 #define COMMIT_NS 1000000000u /* between batches */
-#define PRIORITY  (-10) /* of the loop, as nice(1) counts; tables.c has the same for its thread */
 
 struct session {
 	const struct options *options;
@@ -61,8 +61,11 @@ struct session {
 
 	struct wakeups wakeups;
 
-	struct store_recording info;
+	struct store_recording info; /* of the window at hand, as all times below */
 	struct utsname host;
+	struct window window;
+	struct run_counters before; /* what earlier windows have counted */
+	int64_t first_recording;
 	struct status status;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	uint64_t round_ns;	     /* when the last round began */
@@ -84,26 +87,12 @@ static void log_failure(char *sentence, const char *what, int err)
 
 /* --- setting up: the parts ------------------------------------------------------------------- */
 
-/* Raises the limit of open files as far as the kernel allows: each object and each event takes a
- * descriptor. */
-static void raise_file_limit(void)
+/* Begins a window at a moment of both clocks. */
+static void begin_window(struct session *s, uint64_t unix_ns, uint64_t mono_ns)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* Raises the daemon's priority unless the user has set one. On a busy machine a daemon of equal
- * priority waits for its turn while the ring fills, above all in the first moments, when samples
- * carry whole stacks because no table is loaded yet. */
-static void raise_priority(void)
-{
-	errno = 0;
-	if (!getpriority(PRIO_PROCESS, 0) && !errno)
-		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right to, it stays */
+	s->window = window_begin(s->options->window_ns, unix_ns, mono_ns);
+	s->info.start_unix_ns = s->window.start_unix_ns;
+	s->info.start_ns = s->info.end_ns = mono_ns;
 }
 
 /* Fills in the recording's row of the store. */
@@ -122,9 +111,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->frequency_hz = s->options->frequency;
 	info->period = s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	info->start_unix_ns = clock_ns(CLOCK_REALTIME);
-	info->start_ns = clock_ns(CLOCK_MONOTONIC);
-	info->end_ns = info->start_ns;
+	info->run = s->options->window_ns != 0;
+	begin_window(s, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC));
 }
 
 static enum exit_status open_store(struct session *s)
@@ -143,6 +131,7 @@ static enum exit_status open_store(struct session *s)
 	if (!err)
 		err = archive_new(&archive, &s->info, &s->archive, &sentence);
 	if (!err) {
+		s->first_recording = archive_recording(s->archive);
 		store_path_hand_over(s->path);
 		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
 									       : STATUS_DONE;
@@ -236,8 +225,8 @@ static enum exit_status make_parts(struct session *s)
 	int err;
 
 	/* The command is forked already: it keeps the inherited limit and priority. */
-	raise_file_limit();
-	raise_priority();
+	own_limits_raise_files();
+	own_limits_raise_priority();
 	err = wakeups_open(&s->wakeups, TICK_NS);
 	if (!err)
 		err = reorder_new(&s->queue);
@@ -268,6 +257,86 @@ static int watch_parts(struct session *s)
 	if (!err && s->options->duration_s > 0)
 		err = wakeups_set_deadline(w, (uint64_t)(s->options->duration_s * 1e9));
 	return err;
+}
+
+/* --- batches --------------------------------------------------------------------------------- */
+
+static void count(const struct session *s, struct run_counters *ret_counters)
+{
+	sampler_counts(s->sampler, &ret_counters->sampled);
+	recorder_counts(s->recorder, &ret_counters->recorded);
+	tables_counts(s->tables, &ret_counters->tables);
+	ret_counters->waiting = reorder_waiting(s->queue);
+	ret_counters->late = reorder_late(s->queue);
+	ret_counters->idle = idle_time_since(&s->idle_since);
+}
+
+static struct status_numbers numbers(const struct run_counters *counters)
+{
+	const struct recorder_counts *recorded = &counters->recorded;
+
+	return (struct status_numbers){
+		.now_ns = clock_ns(CLOCK_MONOTONIC),
+		.samples = recorded->complete + recorded->partial,
+		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
+		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
+		.times = counters->idle,
+		.complete = recorded->complete,
+		.partial = recorded->partial,
+	};
+}
+
+/* Fills in the counters and totals of a batch, as of now. */
+static int fill_in(struct session *s, struct batch *b, const struct run_counters *all)
+{
+	const struct run_counters counters = run_counters_since(all, &s->before);
+	const struct status_numbers n = numbers(&counters);
+
+	b->totals = s->info;
+	b->totals.end_ns = n.now_ns;
+	b->totals.samples = n.samples;
+	b->totals.lost = n.lost;
+	b->totals.kernel_ns = counters.sampled.run_ns;
+	b->totals.kernel_runs = counters.sampled.runs;
+	return run_counters_put(&counters, b);
+}
+
+/* Hands what is new to the archive. `end`: it is the last of the window. */
+static int submit(struct session *s, bool end)
+{
+	struct batch *b = recorder_take_batch(s->recorder);
+	struct run_counters counters;
+	struct status_numbers n;
+
+	if (!b)
+		return -ENOMEM;
+	count(s, &counters);
+	n = numbers(&counters);
+	if (fill_in(s, b, &counters)) {
+		batch_free(b);
+		return -ENOMEM;
+	}
+	if (end) {
+		b->totals.end_ns = s->window.end_ns;
+		begin_window(s, clock_ns(CLOCK_REALTIME) - (n.now_ns - s->window.end_ns),
+			     s->window.end_ns);
+		b->ends_window = true;
+		b->after = s->info;
+		s->before = counters;
+	}
+	archive_set_kallsyms(s->archive, recorder_kallsyms(s->recorder));
+	archive_submit(s->archive, b);
+	s->commit_ns = n.now_ns;
+	status_show(&s->status, &n, s->options->quiet);
+	return 0;
+}
+
+/* Ends the window and begins the next. All samples before its end are handed out. */
+static int cut(struct session *s)
+{
+	int err = submit(s, true);
+
+	return err ? err : recorder_begin_anew(s->recorder);
 }
 
 /* --- rounds ---------------------------------------------------------------------------------- */
@@ -318,6 +387,22 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 	return err;
 }
 
+/* Hands out what is older than the horizon; on the way the window is cut where it ends. */
+static int hand_out_windows(struct session *s, uint64_t horizon_ns)
+{
+	int err = 0;
+
+	if (horizon_ns != UINT64_MAX &&
+	    window_is_torn(&s->window, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)))
+		s->window.end_ns = horizon_ns;
+	while (!err && horizon_ns != UINT64_MAX && s->window.end_ns <= horizon_ns) {
+		err = hand_out(s, s->window.end_ns);
+		if (!err)
+			err = cut(s);
+	}
+	return err ? err : hand_out(s, horizon_ns);
+}
+
 /* Reads all pending events and records, and hands out those that are old enough; the last round
  * hands out all. */
 static int do_round(struct session *s, bool is_last)
@@ -334,61 +419,7 @@ static int do_round(struct session *s, bool is_last)
 		err = sideband_drain(s->sideband, queue_event, s);
 	recorder_poll(s->recorder);
 	s->round_ns = start;
-	return err ? err : hand_out(s, is_last ? UINT64_MAX : horizon);
-}
-
-/* --- batches --------------------------------------------------------------------------------- */
-
-static void count(const struct session *s, struct run_counters *ret_counters)
-{
-	sampler_counts(s->sampler, &ret_counters->sampled);
-	recorder_counts(s->recorder, &ret_counters->recorded);
-	tables_counts(s->tables, &ret_counters->tables);
-	ret_counters->waiting = reorder_waiting(s->queue);
-	ret_counters->late = reorder_late(s->queue);
-	ret_counters->idle = idle_time_since(&s->idle_since);
-}
-
-static struct status_numbers numbers(const struct run_counters *counters)
-{
-	const struct recorder_counts *recorded = &counters->recorded;
-
-	return (struct status_numbers){
-		.now_ns = clock_ns(CLOCK_MONOTONIC),
-		.samples = recorded->complete + recorded->partial,
-		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
-		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
-		.times = counters->idle,
-		.complete = recorded->complete,
-		.partial = recorded->partial,
-	};
-}
-
-static int submit(struct session *s)
-{
-	struct batch *b = recorder_take_batch(s->recorder);
-	struct run_counters counters;
-	struct status_numbers n;
-
-	if (!b)
-		return -ENOMEM;
-	count(s, &counters);
-	n = numbers(&counters);
-	b->totals = s->info;
-	b->totals.end_ns = n.now_ns;
-	b->totals.samples = n.samples;
-	b->totals.lost = n.lost;
-	b->totals.kernel_ns = counters.sampled.run_ns;
-	b->totals.kernel_runs = counters.sampled.runs;
-	if (run_counters_put(&counters, b)) {
-		batch_free(b);
-		return -ENOMEM;
-	}
-	archive_set_kallsyms(s->archive, recorder_kallsyms(s->recorder));
-	archive_submit(s->archive, b);
-	s->commit_ns = n.now_ns;
-	status_show(&s->status, &n, s->options->quiet);
-	return 0;
+	return err ? err : hand_out_windows(s, is_last ? UINT64_MAX : horizon);
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */
@@ -434,16 +465,28 @@ static int loop(struct session *s)
 			continue;
 		err = do_round(s, false);
 		if (!err && clock_ns(CLOCK_MONOTONIC) - s->commit_ns >= COMMIT_NS)
-			err = submit(s);
+			err = submit(s, false);
 	}
 	return err;
+}
+
+/* Names the recordings of the run. */
+static const char *recordings(const struct session *s, char *text, size_t size)
+{
+	int64_t last = archive_recording(s->archive);
+
+	if (last == s->first_recording)
+		snprintf(text, size, "recording %" PRId64, last);
+	else
+		snprintf(text, size, "recordings %" PRId64 "..%" PRId64, s->first_recording, last);
+	return text;
 }
 
 static enum exit_status sum_up(struct session *s)
 {
 	struct run_counters counters;
 	struct status_numbers n;
-	char text[256];
+	char text[256], name[64];
 
 	count(s, &counters);
 	n = numbers(&counters);
@@ -451,8 +494,7 @@ static enum exit_status sum_up(struct session *s)
 	service_status(text);
 	log_status(NULL);
 	if (!s->options->quiet)
-		log_info("%s; recording %" PRId64 " in %s", text, archive_recording(s->archive),
-			 s->path);
+		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)), s->path);
 	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
 	if (!n.samples)
 		no_samples_warn(s->options, s->target, &n);
@@ -476,7 +518,7 @@ static enum exit_status record(struct session *s)
 	if (!err)
 		err = do_round(s, true);
 	if (!err)
-		err = submit(s);
+		err = submit(s, false);
 	stored = archive_finish(s->archive, &sentence);
 	if (err)
 		log_error("recording ended early: %s", strerror(-err));

@@ -28,9 +28,11 @@
 #include "store/store_writer.h"
 #include "sym/naming_schedule.h"
 
-#define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
+#define NAMES_BYTES   (12u << 20) /* of symbols that are held, about */
+#define TURN_ATTEMPTS 30	  /* to begin a window in a busy store: 5 minutes in all */
 
 struct archive {
+	struct archive_options options;
 	struct store_writer *writer;
 	struct naming *names;
 	pthread_t thread;
@@ -45,9 +47,9 @@ struct archive {
 
 	/* The thread's own. */
 	struct naming_schedule *schedule;
-	uint32_t n_sizes, n_origins;   /* rows written */
-	struct store_recording totals; /* of the last batch */
-	int error;		       /* the first one; archive_finish() reads it after the join */
+	uint32_t n_objects, n_sizes, n_origins; /* rows written */
+	struct store_recording totals;		/* of the last batch */
+	int error; /* the first one; archive_finish() reads it after the join */
 	char *error_text;
 };
 
@@ -65,7 +67,7 @@ static int write_objects(struct archive *a, const struct batch *b)
 	for (size_t i = 0; i < b->n_objects && !err; i++) {
 		const struct object *object = b->objects[i];
 		struct store_object row = {
-			.number = object->number,
+			.number = a->n_objects++,
 			.kind = object->kind,
 			.file_id = object->file_id,
 			.path = object->path,
@@ -156,6 +158,74 @@ static int schedule_names(struct archive *a, const struct batch *b)
 	return err;
 }
 
+static int open_names(struct archive *a)
+{
+	struct naming_schedule_options options = {
+		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = write_line, .arg = a};
+	int err = naming_new("/proc", &a->names);
+
+	if (err)
+		return err;
+	naming_limit(a->names, NAMES_BYTES);
+	options.naming = a->names;
+	return naming_schedule_new(&options, &a->schedule);
+}
+
+static void close_names(struct archive *a)
+{
+	naming_schedule_free(a->schedule);
+	naming_free(a->names);
+	a->schedule = NULL;
+	a->names = NULL;
+}
+
+/* --- the thread: windows --------------------------------------------------------------------- */
+
+/* Deletes what is older, or more, than is to be kept. A store that is busy has it done with the
+ * next window. */
+static int retain(struct archive *a)
+{
+	int deleted = 0;
+
+	if (a->options.keep_age_s || a->options.keep_bytes)
+		deleted = store_writer_retain(a->writer, a->options.keep_age_s,
+					      a->options.keep_bytes);
+	return deleted < 0 && deleted != -EBUSY ? deleted : 0;
+}
+
+/* Commits the last of a window, and begins the next. */
+static int turn_window(struct archive *a, const struct store_recording *after)
+{
+	int err;
+
+	if (!a->totals.finished) {
+		a->totals.finished = true;
+		err = store_writer_commit(a->writer, &a->totals);
+		if (err) {
+			a->totals.finished = false;
+			return err;
+		}
+	}
+	return store_writer_next_window(a->writer, after);
+}
+
+/* Closes the recording and begins the next. Another writer that holds the store for long is waited
+ * for; batches queue up meanwhile. */
+static int next_window(struct archive *a, const struct store_recording *after)
+{
+	int err = naming_schedule_finish(a->schedule), turned = -EBUSY;
+
+	for (int i = 0; !err && turned == -EBUSY && i < TURN_ATTEMPTS; i++)
+		turned = turn_window(a, after);
+	if (err || turned)
+		return err ? err : turned;
+	a->n_objects = a->n_sizes = a->n_origins = 0;
+	a->totals = *after;
+	close_names(a);
+	err = open_names(a);
+	return err ? err : retain(a);
+}
+
 /* --- the thread: its loop -------------------------------------------------------------------- */
 
 /* Waits for the next batch; NULL: it is time to end. */
@@ -177,6 +247,15 @@ static struct batch *take(struct archive *a)
 	return b;
 }
 
+/* Commits a batch, whose rows are written, and closes the window if that is due. */
+static int end_batch(struct archive *a, const struct batch *b)
+{
+	if (b->ends_window)
+		return next_window(a, &b->after);
+	commit(a);
+	return a->error ? 0 : naming_schedule_run(a->schedule);
+}
+
 static void *run(void *arg)
 {
 	struct archive *a = arg;
@@ -194,9 +273,7 @@ static void *run(void *arg)
 		err = a->error ? 0 : schedule_names(a, b);
 		if (err)
 			fail(a, err);
-		if (!a->error)
-			commit(a);
-		err = a->error ? 0 : naming_schedule_run(a->schedule);
+		err = a->error ? 0 : end_batch(a, b);
 		if (err)
 			fail(a, err);
 		batch_free(b);
@@ -214,19 +291,6 @@ static int start_thread(struct archive *a)
 	return err;
 }
 
-static int open_names(struct archive *a)
-{
-	struct naming_schedule_options options = {
-		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = write_line, .arg = a};
-	int err = naming_new("/proc", &a->names);
-
-	if (err)
-		return err;
-	naming_limit(a->names, NAMES_BYTES);
-	options.naming = a->names;
-	return naming_schedule_new(&options, &a->schedule);
-}
-
 int archive_new(const struct archive_options *options, const struct store_recording *info,
 		struct archive **ret_archive, char **ret_error)
 {
@@ -235,6 +299,7 @@ int archive_new(const struct archive_options *options, const struct store_record
 
 	if (!a)
 		return -ENOMEM;
+	a->options = *options;
 	a->last = &a->first;
 	a->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
@@ -242,10 +307,8 @@ int archive_new(const struct archive_options *options, const struct store_record
 	err = a->failed_fd < 0 ? -errno : open_names(a);
 	if (!err)
 		err = store_writer_new(options->path, info, &a->writer, ret_error);
-	if (!err && (options->keep_age_s || options->keep_bytes)) {
-		err = store_writer_retain(a->writer, options->keep_age_s, options->keep_bytes);
-		err = err < 0 ? err : 0;
-	}
+	if (!err)
+		err = retain(a);
 	if (!err)
 		err = start_thread(a);
 	if (err) {
@@ -334,8 +397,7 @@ void archive_free(struct archive *a)
 		batch_free(b);
 	}
 	store_writer_free(a->writer);
-	naming_schedule_free(a->schedule);
-	naming_free(a->names);
+	close_names(a);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	if (a->failed_fd >= 0)

@@ -16,7 +16,7 @@
 struct archive;
 
 struct archive_options {
-	const char *path;
+	const char *path;		 /* read by archive_new() alone */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
 };
 
@@ -25,7 +25,10 @@ struct archive_options {
 int archive_new(const struct archive_options *options, const struct store_recording *info,
 		struct archive **ret_archive, char **ret_error);
 
-/* Takes over a batch. It never waits for the disk. */
+/* Takes over a batch. It never waits for the disk. With a batch that ends a window the recording is
+ * closed, with all its names, and the next one begins; then old ones are deleted as the options
+ * say.
+ */
 void archive_submit(struct archive *archive, struct batch *batch);
 
 /* Sets the kernel's symbols, once they are loaded. They are borrowed until the archive is freed. */
@@ -42,7 +45,8 @@ int archive_finish(struct archive *archive, char **ret_error);
 /* Deletes the recording from the store, if the run could not start. */
 void archive_discard(struct archive *archive);
 
-/* Returns the recording's id in the store. */
+/* Returns the recording's id in the store; of a run that is cut into windows, the last one's. To be
+ * called before the first batch, or after archive_finish(). */
 int64_t archive_recording(const struct archive *archive);
 
 /* Ends the thread, drops batches that are not written yet, and frees. Without archive_finish() the

@@ -34,6 +34,8 @@ struct batch {
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and
 					* must outlive the archive */
+	bool ends_window;	       /* the recording ends with it, and another begins: */
+	struct store_recording after;  /* its row; its strings as those of totals */
 	struct batch *next;	       /* used by the archive's queue */
 };
 

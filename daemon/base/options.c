@@ -10,9 +10,13 @@
 #include <unistd.h>
 
 #include "base/argp_table.h"
+#include "base/duration.h"
 #include "base/vec.h"
 #include "daemon/base/exit_status.h"
 #include "stackd_abi.h"
+
+#define SECOND_NS	UINT64_C(1000000000)
+#define LEAST_WINDOW_NS SECOND_NS
 
 const char *argp_program_version = "stackd " STACKD_VERSION;
 
@@ -21,6 +25,7 @@ enum {
 	OPTION_STACK,
 	OPTION_RING,
 	OPTION_LBR,
+	OPTION_WINDOW,
 	OPTION_AGE,
 	OPTION_SIZE,
 	OPTION_TABLES,
@@ -87,10 +92,18 @@ static const struct argp_option argp_options[] = {
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
 	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
-	{"keep-age", OPTION_AGE, "DAYS", 0, "first delete recordings of the store older than this",
+	{"window", OPTION_WINDOW, "TIME", 0,
+	 "cut the recording into windows of this length, aligned to the clock (1h: on the hour; units "
+	 "s, m, h, d); each is a recording by itself, and stackctl adds them up (--since 2h)",
+	 3},
+	{"keep-age", OPTION_AGE, "DAYS", 0,
+	 "delete recordings of the store older than this (or a time with a unit: 12h), at the start "
+	 "and after each window",
 	 3},
 	{"keep-bytes", OPTION_SIZE, "BYTES", 0,
-	 "first delete its oldest recordings above this size", 3},
+	 "delete its oldest recordings above this size, at the start and after each window, so it "
+	 "exceeds this by one window at most",
+	 3},
 	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
 	{0}};
 
@@ -184,6 +197,26 @@ static void set_duration(struct argp_state *state, struct options *options, cons
 		argp_error(state, "--duration '%s': expected seconds above 0", arg);
 }
 
+static void set_window(struct argp_state *state, struct options *options, const char *arg)
+{
+	if (!duration_parse(arg, &options->window_ns) || options->window_ns < LEAST_WINDOW_NS)
+		argp_error(state, "--window '%s': expected a time from 1s, such as 10m or 1h", arg);
+}
+
+/* Takes days, or a time with a unit. */
+static void set_age(struct argp_state *state, struct options *options, const char *arg)
+{
+	uint64_t ns;
+
+	if (*arg && strspn(arg, "0123456789") == strlen(arg)) {
+		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
+		return;
+	}
+	if (!duration_parse(arg, &ns) || ns < SECOND_NS)
+		argp_error(state, "--keep-age '%s': expected days, or a time such as 12h", arg);
+	options->keep_age_s = ns / SECOND_NS;
+}
+
 /* Rejects options that exclude each other, and sets the defaults. */
 static void settle(struct argp_state *state, struct options *options)
 {
@@ -238,7 +271,10 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		set_duration(state, options, arg);
 		break;
 	case OPTION_AGE:
-		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
+		set_age(state, options, arg);
+		break;
+	case OPTION_WINDOW:
+		set_window(state, options, arg);
 		break;
 	case OPTION_SIZE:
 		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, INT64_MAX);

@@ -38,6 +38,7 @@ struct options {
 	bool judge_tags;	 /* ...and by the tag that the program keeps */
 	uint64_t keep_age_s;	 /* retention; 0: no limit */
 	uint64_t keep_bytes;
+	uint64_t window_ns; /* the recording is cut each such time; 0: it is not */
 	bool quiet;
 	bool lbr;
 	bool lbr_anyway; /* even if the processor is not known to have branch records */

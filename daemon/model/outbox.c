@@ -15,6 +15,8 @@ struct outbox {
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
 	} sent;
+	VEC(uint32_t) rows; /* by object: the number of its row, + 1; 0: it has none */
+	uint32_t n_rows;
 };
 
 int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox)
@@ -40,7 +42,17 @@ void outbox_free(struct outbox *o)
 	if (!o)
 		return;
 	batch_free(o->batch);
+	free(o->rows.items);
 	free(o);
+}
+
+void outbox_begin_anew(struct outbox *o)
+{
+	o->sent.objects = object_table_count(o->from.objects);
+	o->sent.locations = o->sent.processes = o->sent.threads = 0;
+	o->sent.nodes = o->sent.origins = 1;
+	o->rows.count = 0;
+	o->n_rows = 0;
 }
 
 void outbox_use_sizes(struct outbox *o)
@@ -60,15 +72,33 @@ int outbox_keep(struct outbox *o, const struct store_sample *sample)
 
 /* --- new rows of the tables ------------------------------------------------------------------ */
 
+/* Gives an object a row, unless it has one. There is room for it. */
+static void add_row(struct outbox *o, struct batch *b, uint32_t object)
+{
+	uint32_t *row = &o->rows.items[object];
+
+	if (*row)
+		return;
+	*row = ++o->n_rows;
+	b->objects[b->n_objects++] = object_table_at(o->from.objects, object);
+}
+
+/* Takes the new objects, and those that new locations lie in. */
 static int take_objects(struct outbox *o, struct batch *b)
 {
 	uint32_t count = object_table_count(o->from.objects);
+	uint32_t n_locations = location_count(o->from.locations);
+	size_t most = (size_t)count - o->sent.objects + n_locations - o->sent.locations;
 
-	b->objects = calloc(count - o->sent.objects + 1, sizeof(const struct object *));
-	if (!b->objects)
+	b->objects = calloc(most + 1, sizeof(const struct object *));
+	if (!b->objects || VEC_RESERVE(&o->rows, count - o->rows.count) < 0)
 		return -ENOMEM;
+	while (o->rows.count < count)
+		o->rows.items[o->rows.count++] = 0;
 	for (; o->sent.objects < count; o->sent.objects++)
-		b->objects[b->n_objects++] = object_table_at(o->from.objects, o->sent.objects);
+		add_row(o, b, o->sent.objects);
+	for (uint32_t i = o->sent.locations; i < n_locations; i++)
+		add_row(o, b, location_at(o->from.locations, i)->object);
 	return 0;
 }
 
@@ -84,7 +114,7 @@ static int take_locations(struct outbox *o, struct batch *b)
 
 		b->locations[b->n_locations++] = (struct store_location){
 			.number = o->sent.locations,
-			.object = l->object,
+			.object = o->rows.items[l->object] - 1,
 			.offset = l->offset,
 			.is_return = l->is_return,
 			.provenance = l->provenance,

@@ -2,7 +2,8 @@
 /*
  * Collects the rows of the next batch: samples as they come, and the rows that were added to the
  * tables since the batch before. The tables number their rows densely, so one count per table says
- * which rows were sent.
+ * which rows were sent. The table of objects outlives a recording that is cut into windows: each
+ * window has rows of its own for those that it needs, under numbers of its own.
  */
 #ifndef MODEL_OUTBOX_H
 #define MODEL_OUTBOX_H
@@ -32,6 +33,10 @@ void outbox_use_sizes(struct outbox *outbox);
 
 /* Adds a sample, which is copied. 0 or -ENOMEM. */
 int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
+
+/* Begins anew, after the tables were cleared: the next batches are of another recording. An object
+ * that was known before gets a row again when a location lies in it. */
+void outbox_begin_anew(struct outbox *outbox);
 
 /* Takes all rows that are new since the last call, for batch_free(). NULL without memory. */
 struct batch *outbox_take(struct outbox *outbox);

@@ -173,6 +173,25 @@ struct batch *recorder_take_batch(struct recorder *r)
 	return outbox_take(r->outbox);
 }
 
+int recorder_begin_anew(struct recorder *r)
+{
+	int err = thread_paths_begin_anew(r->paths);
+
+	if (!err)
+		err = process_table_renumber(r->processes);
+	if (!err)
+		err = tag_trie_clear(r->trie);
+	if (err)
+		return err;
+	location_table_clear(r->locations);
+	origin_table_clear(r->origins);
+	outbox_begin_anew(r->outbox);
+	walks_begin_anew(r->walks);
+	if (r->tags)
+		tag_paths_begin_anew(r->tags);
+	return 0;
+}
+
 const struct kallsyms *recorder_kallsyms(const struct recorder *r)
 {
 	return locator_kallsyms(r->locator);

@@ -85,6 +85,11 @@ int recorder_sample(struct recorder *recorder, const struct stackd_header *recor
  * there is no memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);
 
+/* Begins anew, after a batch was taken: locations, paths, processes and threads are numbered from 0
+ * again, and what has ended is forgotten. The next batch belongs to another recording of the store.
+ * 0 or -ENOMEM. */
+int recorder_begin_anew(struct recorder *recorder);
+
 /* Returns the kernel's symbols, which are loaded when the first kernel frame comes; NULL before.
  * They belong to the recorder. */
 const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);

@@ -57,6 +57,11 @@ void steps_free(struct steps *s)
 	free(s);
 }
 
+void steps_begin_anew(struct steps *s)
+{
+	int_map_fini(&s->pairs);
+}
+
 /* --- pairs ----------------------------------------------------------------------------------- */
 
 static struct lbr_location code_at(const struct steps *s, uint32_t number)

@@ -26,6 +26,9 @@ int steps_new(const struct object_table *objects, const struct location_table *l
 	      uint64_t (*clock)(void), struct steps **ret_steps);
 void steps_free(struct steps *steps); /* NULL is fine */
 
+/* Forgets all verdicts, since the locations were cleared. The counts go on. */
+void steps_begin_anew(struct steps *steps);
+
 /* Checks the user frames of a path, which are all that it has yet: sets path->cut and
  * path->is_weak. `is_complete`: the first frame begins the thread's stack. 0 or -ENOMEM. */
 int steps_check(struct steps *steps, struct path *path, bool is_complete);

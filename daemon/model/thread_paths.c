@@ -24,6 +24,7 @@ struct last_path {
 	bool is_weak;	  /* as path.is_weak */
 	struct step *steps;
 	size_t count, room;
+	struct location *apart; /* of the steps, while those are not entered; NULL: they are */
 	UT_hash_handle hh;
 };
 
@@ -54,6 +55,7 @@ int thread_paths_new(struct tag_trie *trie, struct location_table *locations,
 static void drop(struct thread_paths *p, struct last_path *last)
 {
 	HASH_DEL(p->threads, last);
+	free(last->apart);
 	free(last->steps);
 	free(last);
 }
@@ -82,20 +84,20 @@ uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 	return node < p->sizes.count ? p->sizes.items[node] : 0;
 }
 
-/* Keeps the bytes of stack between frame i of a path and its caller, if its node is new. */
-static int note_size(struct thread_paths *p, const struct path *path, size_t i, uint32_t node)
+/* Keeps the bytes of stack between a step and its caller, if its node is new. `below`: the caller's
+ * height, 0 if it is not known. */
+static int note_size(struct thread_paths *p, const struct step *step, uint32_t below)
 {
-	const struct location *l = location_at(p->locations, path->locations[i]);
-	const uint32_t *heights = path->heights;
+	const struct location *l = location_at(p->locations, step->location);
 
-	if (!p->has_heights || node < p->sizes.count)
+	if (!p->has_heights || step->node < p->sizes.count)
 		return 0;
-	if (VEC_RESERVE(&p->sizes, node + 1 - p->sizes.count) < 0)
+	if (VEC_RESERVE(&p->sizes, step->node + 1 - p->sizes.count) < 0)
 		return -ENOMEM;
-	while (p->sizes.count <= node)
+	while (p->sizes.count <= step->node)
 		p->sizes.items[p->sizes.count++] = 0;
-	if (i > path->cut && l->is_return && heights[i - 1] && heights[i] > heights[i - 1])
-		p->sizes.items[node] = heights[i] - heights[i - 1];
+	if (l->is_return && below && step->height > below)
+		p->sizes.items[step->node] = step->height - below;
 	return 0;
 }
 
@@ -111,10 +113,12 @@ static uint64_t id_of(const struct thread_paths *p, uint32_t location)
 static int take_step(struct thread_paths *p, const struct path *path, size_t i, uint32_t node,
 		     struct step *steps)
 {
+	const struct step step = {
+		.location = path->locations[i], .node = node, .height = path->heights[i]};
+
 	if (steps)
-		steps[i - path->added] = (struct step){
-			.location = path->locations[i], .node = node, .height = path->heights[i]};
-	return note_size(p, path, i, node);
+		steps[i - path->added] = step;
+	return note_size(p, &step, i > path->cut ? path->heights[i - 1] : 0);
 }
 
 /* Frames of a path that are to be entered. */
@@ -178,6 +182,60 @@ static struct last_path *path_of_thread(struct thread_paths *p, pid_t tid)
 	return last;
 }
 
+/* Takes the locations of a thread's path out of the table. */
+static int set_apart(const struct thread_paths *p, struct last_path *last)
+{
+	struct location *apart = vec_alloc(last->count + 1, sizeof(*apart));
+
+	if (!apart)
+		return -ENOMEM;
+	for (size_t i = 0; i < last->count; i++)
+		apart[i] = *location_at(p->locations, last->steps[i].location);
+	last->apart = apart;
+	return 0;
+}
+
+int thread_paths_begin_anew(struct thread_paths *p)
+{
+	struct last_path *last, *next;
+	int err = 0;
+
+	HASH_ITER (hh, p->threads, last, next) {
+		if (last->apart || set_apart(p, last) == 0)
+			continue;
+		err = -ENOMEM;
+		drop(p, last);
+	}
+	free(p->sizes.items);
+	p->sizes = (typeof(p->sizes)){0};
+	return err;
+}
+
+/* Enters the steps of a thread's path that is kept apart. */
+static int enter_again(struct thread_paths *p, struct last_path *last)
+{
+	uint32_t node = TAG_TRIE_ROOT;
+	int err = 0;
+
+	for (size_t i = 0; last->apart && i < last->count && !err; i++) {
+		const struct location *l = &last->apart[i];
+		struct step *step = &last->steps[i];
+
+		err = location_intern(p->locations, l, &step->location);
+		if (!err)
+			err = tag_trie_child(p->trie, node, step->location,
+					     location_id(l->file_id, l->offset), &node);
+		step->node = node;
+		if (!err)
+			err = note_size(p, step, i ? step[-1].height : 0);
+	}
+	if (!err) {
+		free(last->apart);
+		last->apart = NULL;
+	}
+	return err;
+}
+
 static int make_room(struct last_path *last, size_t room)
 {
 	return VEC_GROW(last->steps, last->room, room);
@@ -186,10 +244,10 @@ static int make_room(struct last_path *last, size_t room)
 int thread_paths_recall(struct thread_paths *p, const struct stackd_header *record,
 			struct path *path)
 {
-	const struct last_path *last = path_of_thread(p, (pid_t)record->tid);
+	struct last_path *last = path_of_thread(p, (pid_t)record->tid);
 	size_t kept = record->kept;
 
-	if (!last)
+	if (!last || enter_again(p, last))
 		return -ENOMEM;
 	if (kept && (kept > last->count || record->sequence != (uint8_t)(last->sequence + 1))) {
 		p->out_of_sequence++;
@@ -251,6 +309,8 @@ static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *pat
 
 	*ret_node = TAG_TRIE_ROOT;
 	HASH_FIND_INT(p->threads, &tid, last);
+	if (last && last->apart)
+		last = NULL;
 	while (last && !path->cut && remainder.from < path->count && remainder.from < last->count &&
 	       last->steps[remainder.from].location == path->locations[remainder.from])
 		*ret_node = last->steps[remainder.from++].node;

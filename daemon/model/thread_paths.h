@@ -68,6 +68,11 @@ int thread_paths_enter(struct thread_paths *paths, const struct stackd_header *r
 /* Drops the path of a thread id, since a new thread has it. */
 void thread_paths_forget(struct thread_paths *paths, pid_t tid);
 
+/* To be called before the trie and the locations are cleared: keeps the paths that the next records
+ * build on apart from them, and enters each again when its thread's next record comes. 0, or
+ * -ENOMEM with some paths dropped. */
+int thread_paths_begin_anew(struct thread_paths *paths);
+
 /* Says that a thread has ended. Samples of its last moments may still come. */
 void thread_paths_on_exit(struct thread_paths *paths, pid_t tid);
 

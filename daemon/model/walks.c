@@ -85,6 +85,11 @@ void walks_forget(struct walks *w, pid_t tid)
 	branches_forget(w->branches, tid);
 }
 
+void walks_begin_anew(struct walks *w)
+{
+	steps_begin_anew(w->steps);
+}
+
 void walks_trim(struct walks *w)
 {
 	dwarf_walk_trim(w->walk);

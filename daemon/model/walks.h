@@ -68,6 +68,9 @@ struct walks_end {
 int walks_take(struct walks *walks, const struct stackd_header *record, struct path *path,
 	       struct walks_end *ret_end);
 
+/* Forgets what is kept by number of location, since these were cleared. */
+void walks_begin_anew(struct walks *walks);
+
 /* Drops unwind information that has not been used for long; to be called between batches. */
 void walks_trim(struct walks *walks);
 

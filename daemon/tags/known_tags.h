@@ -23,12 +23,12 @@ struct known_tags;
 
 /* The meaning of a tag: a path to its innermost instrumented function. */
 struct tag_meaning {
-	uint32_t caller;     /* the trie's node of the path up to that function's caller */
-	uint32_t waiting;    /* the function's location where it waits for a call; UINT32_MAX: none
-			      * was seen */
-	uint32_t frames;     /* of the path with the function */
-	uint32_t object;     /* that holds the function; file offsets in it: */
-	uint64_t entry;	     /* where the function starts */
+	uint32_t caller;  /* node of the path up to that function's caller, in the learned trie */
+	uint32_t waiting; /* the function's location where it waits for a call; UINT32_MAX: none
+			   * was seen */
+	uint32_t frames;  /* of the path with the function */
+	uint32_t object;  /* that holds the function; file offsets in it: */
+	uint64_t entry;	  /* where the function starts */
 	uint64_t start, end; /* the part of its code that was seen */
 	uint8_t end_reason;  /* of the walk that it was learned from */
 };

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks, learns and resolves tags; see tag_paths.h. */
+/*
+ * Checks, learns and resolves tags; see tag_paths.h.
+ *
+ * Meanings outlive the windows of a recording, whose tries begin anew. So the paths that tags stand
+ * for are in a trie of their own, and are entered into the window's when a sample needs them.
+ */
 #include "daemon/tags/tag_paths.h"
 
 #include <errno.h>
@@ -25,6 +30,10 @@ struct tag_paths {
 	struct tag_paths_options with;
 	struct known_tags *book;
 	const struct object *mark; /* the object of tags without a path; NULL: not entered yet */
+	struct location_table *locations; /* of the paths that were learned */
+	struct tag_trie *learned;
+	VEC(uint32_t) nodes;   /* by learned node: the one in with.trie; 0: not entered yet */
+	VEC(uint32_t) pending; /* learned nodes that are being entered, leaf first */
 	VEC(struct link) links;
 	struct tag_paths_counts counts;
 };
@@ -38,6 +47,10 @@ int tag_paths_new(const struct tag_paths_options *options, struct tag_paths **re
 		return -ENOMEM;
 	t->with = *options;
 	err = known_tags_new(options->known_fd, options->max_known, &t->book);
+	if (!err)
+		err = location_table_new(&t->locations);
+	if (!err)
+		err = tag_trie_new(&t->learned);
 	if (err) {
 		tag_paths_free(t);
 		return err;
@@ -51,8 +64,17 @@ void tag_paths_free(struct tag_paths *t)
 	if (!t)
 		return;
 	known_tags_free(t->book);
+	tag_trie_free(t->learned);
+	location_table_free(t->locations);
+	free(t->nodes.items);
+	free(t->pending.items);
 	free(t->links.items);
 	free(t);
+}
+
+void tag_paths_begin_anew(struct tag_paths *t)
+{
+	t->nodes.count = 0;
 }
 
 void tag_paths_counts(const struct tag_paths *t, struct tag_paths_counts *ret_counts)
@@ -201,17 +223,19 @@ static void show_wrong(const struct tag_paths *t, const struct stackd_tag_record
 	fputc('\n', stderr);
 }
 
-/* Enters path[0..count) and gives its node. */
+/* Enters path[0..count) into the learned trie and gives its node. */
 static int enter(struct tag_paths *t, const uint32_t *path, size_t count, uint32_t *ret_node)
 {
-	uint32_t node = TAG_TRIE_ROOT;
+	uint32_t node = TAG_TRIE_ROOT, location;
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct location *l = location_at(t->with.locations, path[i]);
 
-		err = tag_trie_child(t->with.trie, node, path[i],
-				     location_id(l->file_id, l->offset), &node);
+		err = location_intern(t->locations, l, &location);
+		if (!err)
+			err = tag_trie_child(t->learned, node, location,
+					     location_id(l->file_id, l->offset), &node);
 	}
 	*ret_node = node;
 	return err;
@@ -223,7 +247,7 @@ static int teach(struct tag_paths *t, const struct stackd_tag_record *record, co
 	const struct location *l = location_at(t->with.locations, path[last->frame]);
 	const struct object *object = object_of(t, l);
 	struct tag_meaning meaning = {
-		.waiting = l->is_return ? path[last->frame] : UINT32_MAX,
+		.waiting = UINT32_MAX,
 		.frames = (uint32_t)last->frame + 1,
 		.object = l->object,
 		.end_reason = (uint8_t)reason,
@@ -234,7 +258,9 @@ static int teach(struct tag_paths *t, const struct stackd_tag_record *record, co
 	    !elf_file_vaddr_to_offset(object->elf, last->function.entry, &meaning.entry))
 		return 0;
 	meaning.end = meaning.start + (last->function.end - last->function.start);
-	err = enter(t, path, last->frame, &meaning.caller);
+	err = l->is_return ? location_intern(t->locations, l, &meaning.waiting) : 0;
+	if (!err)
+		err = enter(t, path, last->frame, &meaning.caller);
 	return err ? err : known_tags_teach(t->book, record->program, record->tag, &meaning);
 }
 
@@ -273,6 +299,19 @@ int tag_paths_learn(struct tag_paths *t, const struct stackd_tag_record *record,
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
+/* Adds a location below a node. */
+static int add_location(struct tag_paths *t, const struct location *l, uint32_t parent,
+			uint32_t *ret_node)
+{
+	uint32_t number;
+	int err = location_intern(t->with.locations, l, &number);
+
+	if (err)
+		return err;
+	return tag_trie_child(t->with.trie, parent, number, location_id(l->file_id, l->offset),
+			      ret_node);
+}
+
 /* Adds a frame below a node. */
 static int add_frame(struct tag_paths *t, const struct object *object, uint64_t offset,
 		     uint32_t parent, uint32_t *ret_node)
@@ -282,13 +321,47 @@ static int add_frame(struct tag_paths *t, const struct object *object, uint64_t 
 		.offset = offset,
 		.object = object->number,
 	};
-	uint32_t location;
-	int err = location_intern(t->with.locations, &leaf, &location);
 
-	if (err)
-		return err;
-	return tag_trie_child(t->with.trie, parent, location, location_id(leaf.file_id, offset),
-			      ret_node);
+	return add_location(t, &leaf, parent, ret_node);
+}
+
+/* Lists the nodes of a learned path that are not entered yet. *ret_node is the entered node that
+ * they are below. 0 or -ENOMEM. */
+static int find_pending(struct tag_paths *t, uint32_t learned, uint32_t *ret_node)
+{
+	uint32_t count = tag_trie_count(t->learned), at = learned;
+
+	if (VEC_RESERVE(&t->nodes, count - t->nodes.count) < 0)
+		return -ENOMEM;
+	while (t->nodes.count < count)
+		t->nodes.items[t->nodes.count++] = 0;
+	for (t->pending.count = 0; at != TAG_TRIE_ROOT && !t->nodes.items[at];
+	     at = tag_trie_at(t->learned, at)->parent) {
+		if (VEC_RESERVE(&t->pending, 1) < 0)
+			return -ENOMEM;
+		t->pending.items[t->pending.count++] = at;
+	}
+	*ret_node = at == TAG_TRIE_ROOT ? TAG_TRIE_ROOT : t->nodes.items[at];
+	return 0;
+}
+
+/* Gives the node of a learned path in with.trie. */
+static int find_node(struct tag_paths *t, uint32_t learned, uint32_t *ret_node)
+{
+	uint32_t node;
+	int err = find_pending(t, learned, &node);
+
+	while (!err && t->pending.count) {
+		uint32_t next = t->pending.items[--t->pending.count];
+		uint32_t location = tag_trie_at(t->learned, next)->location;
+
+		err = add_location(t, location_at(t->locations, location), node, &node);
+		if (!err)
+			t->nodes.items[next] = node;
+	}
+	if (!err)
+		*ret_node = node;
+	return err;
 }
 
 /* Gives the path of a tag that is not known: a mark with the tag itself. */
@@ -322,17 +395,15 @@ static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
 	       entry == meaning->entry;
 }
 
-/* Gives the path of the tag's innermost function at the location where it waits for a call. */
-static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, uint32_t *ret_node)
+/* Adds the tag's innermost function below its caller's node, at the location where it waits for a
+ * call. */
+static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, uint32_t *node)
 {
 	const struct object *object = object_table_at(t->with.objects, meaning->object);
-	const struct location *l;
 
 	if (meaning->waiting == UINT32_MAX)
-		return add_frame(t, object, meaning->entry, meaning->caller, ret_node);
-	l = location_at(t->with.locations, meaning->waiting);
-	return tag_trie_child(t->with.trie, meaning->caller, meaning->waiting,
-			      location_id(l->file_id, l->offset), ret_node);
+		return add_frame(t, object, meaning->entry, *node, node);
+	return add_location(t, location_at(t->locations, meaning->waiting), *node, node);
 }
 
 int tag_paths_take(struct tag_paths *t, const struct stackd_tag_record *record,
@@ -351,9 +422,9 @@ int tag_paths_take(struct tag_paths *t, const struct stackd_tag_record *record,
 		bool is_leaf = is_in(t, meaning, object, offset);
 
 		path.reason = meaning->end_reason;
-		path.node = meaning->caller;
 		path.frames = meaning->frames + !is_leaf;
-		if (!is_leaf)
+		err = find_node(t, meaning->caller, &path.node);
+		if (!err && !is_leaf)
 			err = take_waiting(t, meaning, &path.node);
 	}
 	if (!err)

@@ -42,6 +42,9 @@ void tag_paths_free(struct tag_paths *paths); /* NULL is fine */
 int tag_paths_learn(struct tag_paths *paths, const struct stackd_tag_record *record,
 		    const uint32_t *path, size_t count, enum stackd_end_reason reason);
 
+/* To be called when the trie and the locations are cleared: what tags mean is kept. */
+void tag_paths_begin_anew(struct tag_paths *paths);
+
 /* The user path that a tag stands for. */
 struct tag_path {
 	uint32_t node;

@@ -70,6 +70,10 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 			  pid_t parent_tid);
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
+/* Forgets the records of processes and threads that have ended long ago, and numbers the others
+ * anew, densely from 0. Their names stay as they are. 0, or -ENOMEM with the table unchanged. */
+int process_table_renumber(struct process_table *table);
+
 /* Lookups. Pointers live until the next event, load or lookup by pid (objects: as long as their
  * table). A pid that was never heard of is loaded from /proc if it is there, else entered without
  * mappings and with a name as perf gives it, ":PID"; NULL only for lack of memory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the process table, shared by process.c (records, look-ups), process_event.c
- * (events) and process_load.c (/proc). Not for others.
+ * (events), process_load.c (/proc) and process_renumber.c. Not for others.
  *
- *   records    processes[], threads[]: by dense number, never removed
+ *   records    processes[], threads[]: by dense number, removed by process_table_renumber() alone
  *   instances  by pid: which record the pid stands for now, its mappings, its living threads
  *   tasks      by tid: which thread record the tid stands for now
  *

@@ -27,12 +27,18 @@ int location_table_new(struct location_table **ret_table)
 	return 0;
 }
 
+void location_table_clear(struct location_table *table)
+{
+	free(table->locations);
+	free(table->index.slot);
+	*table = (struct location_table){0};
+}
+
 void location_table_free(struct location_table *table)
 {
 	if (!table)
 		return;
-	free(table->locations);
-	free(table->index.slot);
+	location_table_clear(table);
 	free(table);
 }
 

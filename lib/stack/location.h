@@ -51,6 +51,9 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
+/* Removes all locations and gives their memory back; numbers begin at 0 again. */
+void location_table_clear(struct location_table *table);
+
 /* Returns the number of locations. */
 uint32_t location_count(const struct location_table *table);
 

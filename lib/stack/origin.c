@@ -87,6 +87,21 @@ int origin_table_new(struct origin_table **ret_table)
 	return 0;
 }
 
+void origin_table_clear(struct origin_table *table)
+{
+	struct origin_entry *first = realloc(table->entries.items, sizeof(*first));
+
+	free(table->runs.items);
+	free(table->index.slot);
+	table->runs = (typeof(table->runs)){0};
+	table->index = (struct hash_index){0};
+	table->entries.count = 1;
+	if (first) {
+		table->entries.items = first;
+		table->entries.cap = 1;
+	}
+}
+
 void origin_table_free(struct origin_table *table)
 {
 	if (!table)

@@ -70,6 +70,9 @@ int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
 /* Frees the table and its origins; NULL is fine. */
 void origin_table_free(struct origin_table *table);
 
+/* Removes all origins but ORIGIN_WALKED and gives their memory back. */
+void origin_table_clear(struct origin_table *table);
+
 /* The number of an origin, entered if it is new; neighbouring runs that are alike become one.
  * Walked runs alone, without a height, are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run without
  * frames, an unknown source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */

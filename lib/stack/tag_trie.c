@@ -30,21 +30,44 @@ struct tag_trie {
 #define TAG_TRIE_FIRST_CAP 64u
 #define TAG_TRIE_AHEAD	   16u /* nodes: as far ahead memory is asked for slots */
 
+/* Makes a trie of the empty path alone. 0 or -ENOMEM. */
+static int make_empty(struct tag_trie *ret_trie)
+{
+	struct tag_trie trie = {.cap = TAG_TRIE_FIRST_CAP, .count = 1};
+
+	trie.nodes = calloc(TAG_TRIE_FIRST_CAP, sizeof(*trie.nodes));
+	if (!trie.nodes || hash_index_grow(&trie.index, &trie.index) < 0) {
+		free(trie.nodes);
+		return -ENOMEM;
+	}
+	trie.nodes[TAG_TRIE_ROOT] = (struct tag_trie_node){.location = UINT32_MAX};
+	*ret_trie = trie;
+	return 0;
+}
+
 int tag_trie_new(struct tag_trie **ret_trie)
 {
 	struct tag_trie *trie = calloc(1, sizeof(*trie));
 
-	if (!trie)
-		return -ENOMEM;
-	trie->nodes = calloc(TAG_TRIE_FIRST_CAP, sizeof(*trie->nodes));
-	if (!trie->nodes || hash_index_grow(&trie->index, &trie->index) < 0) {
-		tag_trie_free(trie);
+	if (!trie || make_empty(trie) < 0) {
+		free(trie);
 		return -ENOMEM;
 	}
-	trie->cap = TAG_TRIE_FIRST_CAP;
-	trie->nodes[TAG_TRIE_ROOT] = (struct tag_trie_node){.location = UINT32_MAX};
-	trie->count = 1;
 	*ret_trie = trie;
+	return 0;
+}
+
+int tag_trie_clear(struct tag_trie *trie)
+{
+	struct tag_trie empty;
+	int err = make_empty(&empty);
+
+	if (err < 0)
+		return err;
+	empty.collisions = trie->collisions;
+	free(trie->nodes);
+	free(trie->index.slot);
+	*trie = empty;
 	return 0;
 }
 

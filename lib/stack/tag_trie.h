@@ -32,6 +32,10 @@ int tag_trie_new(struct tag_trie **ret_trie); /* 0 or -ENOMEM */
 /* Frees the trie; NULL is fine. */
 void tag_trie_free(struct tag_trie *trie);
 
+/* Removes all nodes but the empty path and gives their memory back. The count of collisions goes
+ * on. 0, or -ENOMEM with the trie unchanged. */
+int tag_trie_clear(struct tag_trie *trie);
+
 /* The child of `parent` by `location`, entered if it is new. `id` is the location's id
  * (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
 int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, uint64_t id,

@@ -42,7 +42,8 @@ int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, 
 /* The columns of `recordings` in the order in which store_load_recording() takes them. */
 #define STORE_LOAD_RECORDING                                                                       \
 	"SELECT id, start_unix_ns, start_ns, end_ns, host, kernel, arch, command, target, event,"  \
-	" note, frequency_hz, period, cpus, finished, samples, lost, kernel_ns, kernel_runs"       \
+	" note, frequency_hz, period, cpus, finished, samples, lost, kernel_ns, kernel_runs,"      \
+	" (SELECT value FROM counters WHERE recording=id AND name='" STORE_RUN_COUNTER "')"        \
 	" FROM recordings "
 
 /* One row; its strings go to the arena. 0, -ENOMEM, -EBADMSG. */

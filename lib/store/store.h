@@ -8,6 +8,10 @@
  * locations, functions, processes, threads, trie nodes), as lib/proc and lib/stack number them;
  * so a recording is deleted by one key, and nothing refers across recordings.
  *
+ * A long run is cut into windows, each a recording by itself: its end is the next one's start, and
+ * each can be read, and deleted, without the others. The counter "window.run" of a window names its
+ * run.
+ *
  * Large data go into blobs, delta-coded and zstd-compressed (store/chunk.h): the samples in
  * time order, and the trie nodes as (parent, location), without tags: a tag is recomputed from
  * the chain when the recording is read.
@@ -31,7 +35,8 @@
 /* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
  */
 struct store_recording {
-	int64_t id;			  /* from 1, grows over the life of a store */
+	int64_t id;  /* from 1, grows over the life of a store */
+	int64_t run; /* the first recording of the run that this one is a window of; 0: of none */
 	uint64_t start_unix_ns;		  /* wall clock at start_ns */
 	uint64_t start_ns;		  /* CLOCK_MONOTONIC */
 	uint64_t end_ns;		  /* of the last commit */

@@ -60,6 +60,12 @@ static int commit_exec(struct store_writer *w, const char *sql)
 	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
 }
 
+static void commit_roll_back(struct store_writer *w)
+{
+	if (!sqlite3_get_autocommit(w->db))
+		sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
 static void commit_bind_u64(sqlite3_stmt *stmt, int at, uint64_t value)
 {
 	sqlite3_bind_int64(stmt, at, (int64_t)value);
@@ -181,7 +187,7 @@ void store_commit_forget_rows(struct store_writer *w)
 
 /* --- the recording -------------------------------------------------------------------------- */
 
-int store_commit_begin(struct store_writer *w, const struct store_recording *info)
+static int commit_insert_recording(struct store_writer *w, const struct store_recording *info)
 {
 	const char *texts[] = {info->host,   info->kernel, info->arch, info->command,
 			       info->target, info->event,  info->note};
@@ -206,9 +212,47 @@ int store_commit_begin(struct store_writer *w, const struct store_recording *inf
 	commit_bind_u64(stmt, 13, info->cpus);
 	err = commit_step(w, stmt);
 	sqlite3_finalize(stmt);
-	if (err == 0)
-		w->recording = sqlite3_last_insert_rowid(w->db);
 	return err;
+}
+
+/* Marks a recording as a window of a run. */
+static int commit_insert_run(struct store_writer *w, int64_t recording, int64_t run)
+{
+	sqlite3_stmt *stmt;
+	int err = commit_prepare(w, "INSERT INTO counters VALUES(?,'" STORE_RUN_COUNTER "',?)",
+				 &stmt);
+
+	if (err < 0)
+		return err;
+	sqlite3_bind_int64(stmt, 1, recording);
+	sqlite3_bind_int64(stmt, 2, run);
+	err = commit_step(w, stmt);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+int store_commit_begin(struct store_writer *w, const struct store_recording *info)
+{
+	int64_t recording = 0, run = w->run;
+	int err = commit_exec(w, "BEGIN IMMEDIATE");
+
+	if (err < 0)
+		return err;
+	err = commit_insert_recording(w, info);
+	if (err == 0) {
+		recording = sqlite3_last_insert_rowid(w->db);
+		run = !info->run ? 0 : run ? run : recording;
+		err = run ? commit_insert_run(w, recording, run) : 0;
+	}
+	if (err == 0)
+		err = commit_exec(w, "COMMIT");
+	if (err < 0) {
+		commit_roll_back(w);
+		return err;
+	}
+	w->recording = recording;
+	w->run = run;
+	return 0;
 }
 
 static int commit_recording(struct store_writer *w, const struct store_recording *info)
@@ -404,12 +448,11 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
 	if (err == 0)
 		err = commit_exec(w, "COMMIT");
 	if (err < 0) {
-		if (!sqlite3_get_autocommit(w->db))
-			sqlite3_exec(w->db, "ROLLBACK", NULL, NULL, NULL);
+		commit_roll_back(w);
 		return err;
 	}
 	commit_forget(w);
-	if (info->finished)
+	if (info->finished && !w->run)
 		store_retain_shrink(w);
 	return 0;
 }

@@ -116,6 +116,7 @@ int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 		.lost = load_u64(row, 16),
 		.kernel_ns = load_u64(row, 17),
 		.kernel_runs = load_u64(row, 18),
+		.run = sqlite3_column_int64(row, 19),
 	};
 	const char **texts[] = {&rec.host,   &rec.kernel, &rec.arch, &rec.command,
 				&rec.target, &rec.event,  &rec.note};
@@ -216,7 +217,8 @@ static int load_counters(struct store_reader *r)
 
 	r->damaged = "table counters";
 	err = store_load_prepare(r->db,
-				 "SELECT name, value FROM counters WHERE recording=? ORDER BY name",
+				 "SELECT name, value FROM counters WHERE recording=?"
+				 " AND name<>'" STORE_RUN_COUNTER "' ORDER BY name",
 				 &r->tables.recording.id, 1, &stmt);
 	if (err < 0)
 		return err;

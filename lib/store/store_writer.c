@@ -135,10 +135,9 @@ static void writer_close(sqlite3 *db)
 	sqlite3_close(db);
 }
 
-void store_writer_free(struct store_writer *w)
+/* Frees all that the recording has in memory. */
+static void writer_forget(struct store_writer *w)
 {
-	if (!w)
-		return;
 	store_commit_forget_rows(w);
 	free(w->objects.items);
 	free(w->processes.items);
@@ -158,6 +157,30 @@ void store_writer_free(struct store_writer *w)
 	location_coder_fini(&w->location_coder);
 	node_coder_fini(&w->node_coder);
 	free(w->size_coder);
+}
+
+int store_writer_next_window(struct store_writer *w, const struct store_recording *info)
+{
+	struct store_writer next = {.db = w->db, .run = w->run, .error = w->error};
+	int err = node_coder_init(&next.node_coder);
+
+	if (err == 0)
+		err = store_commit_begin(&next, info);
+	w->error = next.error;
+	if (err < 0) {
+		node_coder_fini(&next.node_coder);
+		return err;
+	}
+	writer_forget(w);
+	*w = next;
+	return 0;
+}
+
+void store_writer_free(struct store_writer *w)
+{
+	if (!w)
+		return;
+	writer_forget(w);
 	if (w->recording)
 		writer_close(w->db);
 	else

@@ -22,14 +22,20 @@
 struct store_writer;
 
 /* Opens or makes the store at `path` and begins a recording (committed at once; `info->id` is
- * ignored). -ENOTSUP: the file is a store of a newer version; -EINVAL: it is not a store; such
- * files are not touched. -EBADMSG: it is a damaged one. On failure *ret_error, if asked for, is a
- * malloc()ed sentence. A new file gets mode 0600. */
+ * ignored; a nonzero `info->run`: it is the first window of a run). -ENOTSUP: the file is a store
+ * of a newer version; -EINVAL: it is not a store; such files are not touched. -EBADMSG: it is a
+ * damaged one. On failure *ret_error, if asked for, is a malloc()ed sentence. A new file gets mode
+ * 0600. */
 int store_writer_new(const char *path, const struct store_recording *info,
 		     struct store_writer **ret_writer, char **ret_error);
 
 /* Frees without committing; NULL is fine. */
 void store_writer_free(struct store_writer *writer);
+
+/* Begins the next window of the run, after the one before has been committed as finished. All
+ * numbers begin at 0 again. `info` as above. 0, or -errno with the writer as it was: the call may
+ * be made again. */
+int store_writer_next_window(struct store_writer *w, const struct store_recording *info);
 
 int64_t store_writer_recording(const struct store_writer *writer); /* its id */
 

@@ -35,6 +35,7 @@ struct writer_counter {
 struct store_writer {
 	sqlite3 *db;
 	int64_t recording;
+	int64_t run; /* the first recording of the run that is cut into windows; 0: it is not */
 	char *error; /* the last one's text, or NULL */
 
 	/* Rows that wait for the next commit, and how many there have been. */
@@ -63,7 +64,8 @@ struct store_writer {
 /* Notes SQLite's text for the last failure, and returns it as a negative errno. */
 int store_commit_failed(struct store_writer *w, int rc);
 
-/* Inserts the row of the recording and commits it: sets w->recording. 0 or -errno. */
+/* Inserts the row of the recording and commits it: sets w->recording, and for a window w->run,
+ * unless the run has begun before. 0 or -errno. */
 int store_commit_begin(struct store_writer *w, const struct store_recording *info);
 
 /* Packs a table's chunk and starts the next one. 0 or -ENOMEM with the table unchanged. */

@@ -476,6 +476,49 @@ static void test_many_short_processes(void **state)
 	assert_string_equal(process_table_process(c->table, 100)->comm, ":100");
 }
 
+/* What runs keeps its names under new numbers, and so does what has ended just now. */
+static void test_renumber(void **state)
+{
+	struct context *c = *state;
+	const struct thread *thread;
+
+	for (int i = 0; i < 10000; i++) {
+		assert_int_equal(process_table_on_fork(c->table, 100 + i, 100 + i, 1, 1), 0);
+		assert_int_equal(process_table_on_comm(c->table, 100 + i, 100 + i, "short", false),
+				 0);
+		if (i != 7)
+			assert_int_equal(process_table_on_exit(c->table, 100 + i, 100 + i), 0);
+	}
+	assert_true(process_table_process_count(c->table) >= 10000);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(process_table_renumber(c->table), 0);
+		assert_true(process_table_process_count(c->table) < 4200);
+		assert_true(process_table_thread_count(c->table) < 4200);
+	}
+	for (uint32_t i = 0; i < process_table_process_count(c->table); i++)
+		assert_int_equal(process_table_process_at(c->table, i)->number, i);
+	for (uint32_t i = 0; i < process_table_thread_count(c->table); i++) {
+		thread = process_table_thread_at(c->table, i);
+		assert_int_equal(thread->number, i);
+		assert_int_equal(process_table_process_at(c->table, thread->process)->pid,
+				 thread->tid);
+	}
+	thread = process_table_thread(c->table, 107, 107);
+	assert_string_equal(thread->comm, "short");
+	assert_true(process_table_knows(c->table, 107));
+	thread = process_table_thread(c->table, 10099, 10099);
+	assert_string_equal(thread->comm, "short");
+	assert_false(process_table_knows(c->table, 10099));
+	/* As many again push out all that had ended before. */
+	for (int i = 0; i < 5000; i++) {
+		assert_int_equal(process_table_on_fork(c->table, 50000 + i, 50000 + i, 1, 1), 0);
+		assert_int_equal(process_table_on_exit(c->table, 50000 + i, 50000 + i), 0);
+	}
+	assert_int_equal(process_table_renumber(c->table), 0);
+	assert_string_equal(process_table_process(c->table, 10099)->comm, ":10099");
+	assert_string_equal(process_table_process(c->table, 107)->comm, "short");
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
@@ -494,6 +537,7 @@ int main(void)
 		TEST(test_unknown_process),
 		TEST(test_bounded_mappings),
 		TEST(test_many_short_processes),
+		TEST(test_renumber),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

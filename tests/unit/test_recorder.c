@@ -125,6 +125,25 @@ static uint8_t *put(uint8_t *to, const void *from, size_t size)
 	return to + size;
 }
 
+/* A walk that found the thread's last walk unchanged, but for the last of its `frames`. */
+static int send_kept(uint32_t file, int frames, uint8_t sequence)
+{
+	struct {
+		struct stackd_header header;
+		uint8_t bytes[12];
+	} sent = {.header = header_of(STACKD_RECORD_WALKED)};
+	const uint32_t mark = STACKD_FRAME_LONG;
+	uint64_t location = (uint64_t)file << 48 | file_offset(snap.regs.r[STACKD_REG_RIP]) |
+			    STACKD_LOCATION_EXACT;
+
+	put(put(sent.bytes, &mark, sizeof(mark)), &location, sizeof(location));
+	sent.header.bytes = sizeof(sent.bytes);
+	sent.header.kept = (uint16_t)(frames - 1);
+	sent.header.sequence = sequence;
+	sent.header.end_reason = STACKD_END_ENTRY;
+	return recorder_sample(recorder, &sent.header);
+}
+
 /* The top `frames` of the snapshot's stack as the kernel half's walk, with heights if `heights`. */
 static int send_walked(uint32_t file, int frames, bool heights)
 {
@@ -292,6 +311,66 @@ static void height_is_kept(void **state)
 	batch_free(batch);
 }
 
+/* The locations of a batch's only sample, leaf first, as (object row, offset) pairs. */
+static size_t only_path(const struct batch *batch, struct store_location *ret_path)
+{
+	size_t n = 0;
+
+	assert_int_equal(batch->n_samples, 1);
+	for (uint32_t at = batch->samples[0].node; at; at = batch->nodes[at - 1].parent)
+		ret_path[n++] = batch->locations[batch->nodes[at - 1].location];
+	return n;
+}
+
+/* A walk that builds on one of the window before has the same path, and its window has all rows
+ * that it needs and no others. */
+static void window_begins_anew(void **state)
+{
+	struct store_location before[DEPTH + 2], after[DEPTH + 2];
+	struct recorder_counts counts;
+	struct batch *batch;
+	uint32_t file;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	assert_int_equal(send_stack(), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	file = file_number(batch);
+	batch_free(batch);
+	assert_int_equal(recorder_begin_anew(recorder), 0);
+	assert_int_equal(send_walked(file, DEPTH, false), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	n = only_path(batch, before);
+	assert_int_equal(n, DEPTH);
+	assert_int_equal(batch->n_objects, 1);
+	assert_int_equal(batch->objects[0]->number + 1, file);
+	batch_free(batch);
+	for (uint8_t window = 1; window < 3; window++) {
+		assert_int_equal(recorder_begin_anew(recorder), 0);
+		assert_int_equal(send_kept(file, DEPTH, window), 0);
+		batch = recorder_take_batch(recorder);
+		assert_non_null(batch);
+		assert_int_equal(only_path(batch, after), n);
+		for (size_t i = 0; i < n; i++) {
+			assert_true(after[i].offset == before[i].offset);
+			assert_true(after[i].is_return == before[i].is_return);
+			assert_int_equal(after[i].object, 0);
+		}
+		assert_int_equal(batch->n_objects, 1);
+		assert_int_equal(batch->n_nodes, n);
+		assert_int_equal(batch->samples[0].thread, batch->threads[0].number);
+		assert_int_equal(batch->processes[batch->threads[0].process].pid, getpid());
+		batch_free(batch);
+	}
+	recorder_counts(recorder, &counts);
+	assert_int_equal(counts.received, 4);
+	assert_int_equal(counts.end_reasons[STACKD_END_LOST_RECORD], 0);
+	assert_int_equal(counts.out_of_sequence, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -302,6 +381,7 @@ int main(void)
 		T(walk_with_branches_and_heights),
 		T(without_branches_frames_are_walked),
 		T(height_is_kept),
+		T(window_begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -345,6 +345,54 @@ static void store_long_names(void **state)
 	fixture_remove(folder);
 }
 
+/* Each window is a recording by itself, and its numbers begin at 0. */
+static void store_windows(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct fixture windows[] = {fixture_make(3000, 900, 7), fixture_make(10, 3, 8),
+				    fixture_make(20000, 400, 9)};
+	struct store_recording info = fixture_info(), *list;
+	struct store_writer *w;
+	size_t count;
+
+	(void)state;
+	store_writer_free(fixture_writer(path)); /* a recording that is no window */
+	info.run = 1;
+	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(store_writer_counter(w, "n", (uint64_t)i), 0);
+		fixture_put(&windows[i], w, 50);
+		assert_int_equal(store_writer_commit(w, &info), 0);
+		fixture_put(&windows[i], w, 100);
+		info.finished = i < 2;
+		assert_int_equal(store_writer_commit(w, &info), 0);
+		info.finished = false;
+		if (i < 2)
+			assert_int_equal(store_writer_next_window(w, &info), 0);
+		assert_int_equal(store_writer_recording(w), i < 2 ? 3 + i : 4);
+	}
+	store_writer_free(w); /* as kill -9 would: the last is not finished */
+	assert_int_equal(store_list_recordings(path, &list, &count, NULL), 0);
+	assert_int_equal(count, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(list[i].id, i + 1);
+		assert_int_equal(list[i].run, i ? 2 : 0);
+		assert_int_equal(list[i].finished, i == 1 || i == 2);
+	}
+	store_recordings_free(list, count);
+	for (int i = 0; i < 3; i++) {
+		struct store_reader *r = fixture_open(path, 2 + i);
+
+		assert_int_equal(store_reader_tables(r)->n_counters, 1);
+		assert_int_equal(store_reader_tables(r)->counters[0].value, i);
+		store_reader_close(r);
+		fixture_assert_all(&windows[i], path, 2 + i);
+		fixture_free(&windows[i]);
+	}
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +406,7 @@ int main(void)
 		cmocka_unit_test(store_reader_snapshot),
 		cmocka_unit_test(store_each_can_stop),
 		cmocka_unit_test(store_long_names),
+		cmocka_unit_test(store_windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

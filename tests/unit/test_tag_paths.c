@@ -248,6 +248,31 @@ static void known_tag_gives_path(void **state)
 	assert_int_equal(counts().unknown, 0);
 }
 
+/* A new window has an empty trie, in which the tag's path is entered again. */
+static void known_tag_outlives_window(void **state)
+{
+	const struct tag_trie_node *node;
+	struct tag_path path;
+
+	(void)state;
+	learn(f.both, "inner_in");
+	for (int window = 0; window < 3; window++) {
+		assert_int_equal(tag_trie_clear(f.with.trie), 0);
+		location_table_clear(f.with.locations);
+		tag_paths_begin_anew(f.paths);
+		path = take(1, f.both, "inner_back");
+		node = tag_trie_at(f.with.trie, path.node);
+		assert_int_equal(tag_trie_count(f.with.trie), 3);
+		assert_int_equal(location_count(f.with.locations), 2);
+		assert_int_equal(node->location, at("inner_back", false));
+		assert_int_equal(tag_trie_at(f.with.trie, node->parent)->location,
+				 at("outer_back", true));
+		path = take(1, f.both, "alien_in");
+		assert_int_equal(path.frames, 3);
+	}
+	assert_int_equal(counts().unknown, 0);
+}
+
 static void unknown_tag_is_its_own_path(void **state)
 {
 	struct tag_path path;
@@ -277,6 +302,7 @@ int main(void)
 		T(cut_walk_is_not_judged),
 		T(judge_learns_nothing),
 		T(known_tag_gives_path),
+		T(known_tag_outlives_window),
 		T(unknown_tag_is_its_own_path),
 	};
 

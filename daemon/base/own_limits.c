@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Raises the daemon's limits; see own_limits.h. */
+#include "daemon/base/own_limits.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#define PRIORITY (-10) /* of the loop, as nice(1) counts; tables.c has the same for its thread */
+
+void own_limits_raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void own_limits_raise_priority(void)
+{
+	errno = 0;
+	if (!getpriority(PRIO_PROCESS, 0) && !errno)
+		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right to, it stays */
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The windows that a long recording is cut into (--window): when each ends.
+ *
+ * Windows are aligned to the wall clock, in local time: those of an hour end on the hour, those of
+ * a day at midnight. Samples have times of CLOCK_MONOTONIC, so a window's end is a time of that
+ * clock, and each window has a pair of times of both clocks. Where the wall clock was set, or the
+ * machine was suspended, that pair does not hold any more: then the window ends early, so that
+ * every sample can be found by the wall clock of its moment.
+ */
+#ifndef WINDOW_H
+#define WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct window {
+	uint64_t length_ns;	/* 0: the recording is not cut */
+	uint64_t start_unix_ns; /* wall clock at start_ns */
+	uint64_t start_ns;	/* CLOCK_MONOTONIC */
+	uint64_t end_ns;	/* UINT64_MAX: never */
+};
+
+/* Begins a window at start_ns, when the wall clock was unix_ns: about, since the wall clock is slewed
+ * and the two are not read at one moment. So a window that begins where one ends is said to begin
+ * there exactly. */
+struct window window_begin(uint64_t length_ns, uint64_t unix_ns, uint64_t start_ns);
+
+/* Returns whether the wall clock has moved against the monotonic one since the window began, by
+ * more than the slewing of NTP explains. */
+bool window_is_torn(const struct window *window, uint64_t unix_ns, uint64_t mono_ns);
+
+/* Returns the time from a moment of the wall clock to the end of a window that begins then. What is
+ * left of an aligned window is joined to the next one if it is very short: the two clocks are not
+ * read at one moment, so the end of a window can seem to be just before the next one's start.
+ * `offset_s`: seconds that local time is ahead of UTC. */
+uint64_t window_left_ns(uint64_t length_ns, uint64_t unix_ns, int64_t offset_s);
+
+#endif
