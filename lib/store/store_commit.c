@@ -453,6 +453,6 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
 	}
 	commit_forget(w);
 	if (info->finished && !w->run)
-		store_retain_shrink(w);
+		store_retain_shrink(w, 0);
 	return 0;
 }

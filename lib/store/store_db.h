@@ -27,6 +27,8 @@
 #define STORE_MAX_BUILD_ID  64u
 #define STORE_MAX_BLOB	    (64u << 20) /* bytes of a chunk */
 
+#define STORE_WAL_BYTES (4u << 20) /* the WAL is cut to this size when it is written anew */
+
 #define STORE_RUN_COUNTER "window.run" /* see store.h */
 
 #define STORE_BUSY_MS 10000 /* for so long a connection waits for the locks of others */

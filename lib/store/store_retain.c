@@ -2,6 +2,8 @@
 /*
  * Retention: old recordings are deleted, one per transaction, and the pages that this frees are
  * given back to the file system by incremental vacuum, some megabytes per transaction.
+ * Between the windows of a run as many are kept as the last window took, for the next one: so the
+ * file of a service does not grow and shrink each hour, and exceeds its limit by a window at most.
  *
  * VACUUM was rejected: it writes the whole store once more, and needs that much free space at
  * the very moment when there may be none.
@@ -14,9 +16,10 @@
 
 #include "store/writer_state.h"
 
-#define RETAIN_LIVE_S  60u
-#define RETAIN_S_TO_NS UINT64_C(1000000000)
-#define RETAIN_VACUUM  "PRAGMA incremental_vacuum(2048)"
+#define RETAIN_LIVE_S	60u
+#define RETAIN_S_TO_NS	UINT64_C(1000000000)
+#define RETAIN_VACUUM	2048 /* pages that a transaction gives back */
+#define RETAIN_WAL_PART 8    /* the part of the limit that is left to the WAL */
 
 static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_value)
 {
@@ -33,33 +36,57 @@ static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_v
 	return rc == SQLITE_DONE ? -EIO : err;
 }
 
-int store_retain_shrink(struct store_writer *w)
+/* Gives the value of a pragma that counts pages, in bytes. */
+static int retain_pages(struct store_writer *w, const char *sql, uint64_t *ret_bytes)
 {
-	int64_t before = INT64_MAX, now;
-	int err, rc;
+	int64_t pages, size;
+	int err = retain_pragma(w, sql, &pages);
 
-	for (;;) {
-		err = retain_pragma(w, "PRAGMA freelist_count", &now);
-		if (err < 0 || now == 0 || now >= before)
-			return err;
-		before = now;
-		rc = sqlite3_exec(w->db, RETAIN_VACUUM, NULL, NULL, NULL);
-		if (rc != SQLITE_OK)
-			return store_commit_failed(w, rc);
-	}
-}
-
-static int retain_content_bytes(struct store_writer *w, uint64_t *ret_bytes)
-{
-	int64_t pages, unused, size;
-	int err = retain_pragma(w, "PRAGMA page_count", &pages);
-
-	if (err == 0)
-		err = retain_pragma(w, "PRAGMA freelist_count", &unused);
 	if (err == 0)
 		err = retain_pragma(w, "PRAGMA page_size", &size);
 	if (err == 0)
-		*ret_bytes = (uint64_t)(pages - unused) * (uint64_t)size;
+		*ret_bytes = (uint64_t)pages * (uint64_t)size;
+	return err;
+}
+
+int store_retain_content(struct store_writer *w, uint64_t *ret_bytes)
+{
+	uint64_t all, unused;
+	int err = retain_pages(w, "PRAGMA page_count", &all);
+
+	if (err == 0)
+		err = retain_pages(w, "PRAGMA freelist_count", &unused);
+	if (err == 0)
+		*ret_bytes = all - unused;
+	return err;
+}
+
+/* Runs a pragma that sets a number. 0 or -errno. */
+static int retain_set(struct store_writer *w, const char *pragma, uint64_t value)
+{
+	char *sql = sqlite3_mprintf("PRAGMA %s(%llu)", pragma, (unsigned long long)value);
+	int rc = sql ? sqlite3_exec(w->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
+}
+
+int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes)
+{
+	int64_t before = INT64_MAX, now, page;
+	int err = retain_pragma(w, "PRAGMA page_size", &page);
+
+	while (err == 0) {
+		int64_t keep = (int64_t)(keep_bytes / (uint64_t)page);
+
+		err = retain_pragma(w, "PRAGMA freelist_count", &now);
+		if (err < 0 || now <= keep || now >= before)
+			break;
+		before = now;
+		err = retain_set(
+			w, "incremental_vacuum",
+			(uint64_t)(now - keep < RETAIN_VACUUM ? now - keep : RETAIN_VACUUM));
+	}
 	return err;
 }
 
@@ -139,35 +166,78 @@ static int retain_candidates(struct store_writer *w, uint64_t now_ns,
 	return 0;
 }
 
+struct retain_limits {
+	uint64_t age_s, bytes; /* 0: no limit */
+};
+
 static bool retain_is_old(const struct retain_candidate *c, uint64_t now_ns, uint64_t max_age_s)
 {
 	return max_age_s && c->ended_ns < now_ns &&
 	       (now_ns - c->ended_ns) / RETAIN_S_TO_NS >= max_age_s;
 }
 
-int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes)
+/* Limits the WAL, which is a part of what the store takes on the disk. *ret_bytes is that part. It
+ * is checkpointed when half of that is used, since the commit that reaches it may be large. */
+static int retain_limit_wal(struct store_writer *w, uint64_t max_bytes, uint64_t *ret_bytes)
 {
-	struct retain_candidate *items = NULL;
-	size_t count = 0;
-	struct timespec ts;
-	uint64_t now_ns, bytes = 0;
-	int err, deleted = 0;
+	uint64_t bytes = max_bytes / RETAIN_WAL_PART;
+	int64_t page;
+	int err = retain_pragma(w, "PRAGMA page_size", &page);
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now_ns = (uint64_t)ts.tv_sec * RETAIN_S_TO_NS + (uint64_t)ts.tv_nsec;
-	err = retain_candidates(w, now_ns, &items, &count);
+	bytes = bytes < STORE_WAL_BYTES ? bytes : STORE_WAL_BYTES;
+	if (err == 0)
+		err = retain_set(w, "journal_size_limit", bytes);
+	if (err == 0)
+		err = retain_set(w, "wal_autocheckpoint", bytes / 2 / (uint64_t)page + 1);
+	*ret_bytes = bytes;
+	return err;
+}
+
+/* Deletes candidates, oldest first, until the rest is neither too old nor too much. Returns how
+ * many, or -errno. */
+static int retain_delete_some(struct store_writer *w, const struct retain_candidate *items,
+			      size_t count, uint64_t now_ns, const struct retain_limits *limits)
+{
+	uint64_t bytes = 0;
+	int err = 0, deleted = 0;
+
 	for (size_t i = 0; err == 0 && i < count; i++) {
-		bool is_old = retain_is_old(&items[i], now_ns, max_age_s);
+		bool is_old = retain_is_old(&items[i], now_ns, limits->age_s);
 
-		if (!is_old && max_bytes)
-			err = retain_content_bytes(w, &bytes);
-		if (err < 0 || !(is_old || (max_bytes && bytes > max_bytes)))
+		if (!is_old && limits->bytes)
+			err = store_retain_content(w, &bytes);
+		if (err < 0 || !(is_old || (limits->bytes && bytes > limits->bytes)))
 			continue;
 		err = retain_delete(w, items[i].id);
 		deleted += err == 0;
 	}
+	return err < 0 ? err : deleted;
+}
+
+int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes)
+{
+	struct retain_limits limits = {.age_s = max_age_s};
+	struct retain_candidate *items = NULL;
+	size_t count = 0;
+	struct timespec ts;
+	uint64_t now_ns, wal_bytes;
+	int err = 0, deleted;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	now_ns = (uint64_t)ts.tv_sec * RETAIN_S_TO_NS + (uint64_t)ts.tv_nsec;
+	if (max_bytes) {
+		err = retain_limit_wal(w, max_bytes, &wal_bytes);
+		limits.bytes = max_bytes - wal_bytes;
+	}
+	if (err == 0)
+		err = retain_candidates(w, now_ns, &items, &count);
+	if (err < 0)
+		return err;
+	deleted = retain_delete_some(w, items, count, now_ns, &limits);
 	free(items);
-	if (err == 0 && deleted)
-		err = store_retain_shrink(w);
+	if (deleted > 0)
+		err = store_retain_shrink(w, w->window_bytes);
+	if (err == 0 && deleted >= 0)
+		err = store_retain_content(w, &w->start_bytes);
 	return err < 0 ? err : deleted;
 }

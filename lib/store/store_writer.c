@@ -59,7 +59,8 @@ static int writer_use_wal(sqlite3 *db)
 	return err;
 }
 
-/* The pragmas that a writing connection runs with. */
+/* The pragmas that a writing connection runs with. Distributions build SQLite so that it overwrites
+ * what is deleted, which would write each deleted window to the WAL once more. */
 static int writer_configure(sqlite3 *db)
 {
 	int on = 1;
@@ -67,6 +68,7 @@ static int writer_configure(sqlite3 *db)
 
 	if (err == 0)
 		err = store_db_exec(db, "PRAGMA synchronous=NORMAL;"
+					"PRAGMA secure_delete=FAST;"
 					"PRAGMA journal_size_limit=4194304");
 	/* The WAL and its index stay after the last connection: a reader that cannot write to
 	 * the folder could not make them. */
@@ -113,6 +115,8 @@ int store_writer_new(const char *path, const struct store_recording *info,
 		err = node_coder_init(&w->node_coder);
 	if (err == 0)
 		err = writer_open(path, &w->db, &version);
+	if (err == 0)
+		err = store_retain_content(w, &w->start_bytes);
 	if (err == 0)
 		err = store_commit_begin(w, info);
 	if (err == 0) {
@@ -164,6 +168,10 @@ int store_writer_next_window(struct store_writer *w, const struct store_recordin
 	struct store_writer next = {.db = w->db, .run = w->run, .error = w->error};
 	int err = node_coder_init(&next.node_coder);
 
+	if (err == 0)
+		err = store_retain_content(w, &next.start_bytes);
+	if (next.start_bytes > w->start_bytes)
+		next.window_bytes = next.start_bytes - w->start_bytes;
 	if (err == 0)
 		err = store_commit_begin(&next, info);
 	w->error = next.error;

@@ -73,8 +73,10 @@ const char *store_writer_error(const struct store_writer *w);
 int store_writer_discard(struct store_writer *w);
 
 /* Deletes recordings that ended more than `max_age_s` ago, then the oldest ones until the file's
- * content is within `max_bytes`; 0 means no limit. Never the recording being written. The number
- * deleted, or -errno. */
+ * content and the WAL are within `max_bytes`; 0 means no limit. Never the recording being written.
+ * Is it called after each store_writer_next_window(), the store exceeds `max_bytes` by what one
+ * window takes at most; the pages of deleted windows are used again. The number deleted, or -errno.
+ */
 int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes);
 
 #endif

@@ -35,6 +35,8 @@ struct writer_counter {
 struct store_writer {
 	sqlite3 *db;
 	int64_t recording;
+	uint64_t start_bytes;  /* of the file's content when the window began */
+	uint64_t window_bytes; /* what the window before added to it */
 	int64_t run; /* the first recording of the run that is cut into windows; 0: it is not */
 	char *error; /* the last one's text, or NULL */
 
@@ -74,7 +76,11 @@ int store_commit_seal(struct store_writer *w, enum table_kind kind);
 /* Frees the strings of waiting rows. */
 void store_commit_forget_rows(struct store_writer *w);
 
-/* Gives the pages that no recording uses back to the file system, in small transactions. */
-int store_retain_shrink(struct store_writer *w);
+/* Gives the pages that no recording uses back to the file system, in small transactions, but for
+ * `keep_bytes` of them, which what is written next can use. */
+int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes);
+
+/* Gives the bytes of the pages that recordings use. 0 or -errno. */
+int store_retain_content(struct store_writer *w, uint64_t *ret_bytes);
 
 #endif

@@ -138,12 +138,111 @@ static void discard(void **state)
 	fixture_remove(folder);
 }
 
+/* What the store takes on the disk. */
+static size_t retain_disk(const char *path)
+{
+	char *wal;
+	size_t bytes;
+
+	assert_true(asprintf(&wal, "%s-wal", path) > 0);
+	bytes = retain_size(path) + retain_size(wal);
+	free(wal);
+	return bytes;
+}
+
+/* What a large window of the test below takes. */
+static size_t retain_window_size(const char *folder)
+{
+	char *path = fixture_path(folder, "one.db");
+	size_t bytes;
+
+	retain_record(path, 0, true, 1);
+	bytes = retain_size(path);
+	free(path);
+	return bytes;
+}
+
+/* Large and small windows below a limit of 2 MB: at any commit the store takes the limit and one
+ * window at most, and after each turn the newest ones that fit are left. */
+static void retain_while_running(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	const size_t limit = 2 << 20, largest = retain_window_size(folder);
+	struct store_recording info = fixture_info(), *list;
+	size_t peak = 0, early = 0, count;
+	struct store_writer *w;
+
+	(void)state;
+	info.start_unix_ns = retain_now_ns();
+	info.run = 1;
+	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+	for (uint64_t i = 0; i < 40; i++) {
+		struct fixture f = fixture_make(i % 7 ? 20000 : 10000, 2000, i);
+
+		for (unsigned share = 0; share <= 100; share += 20) {
+			fixture_put(&f, w, share);
+			info.finished = share == 100;
+			assert_int_equal(store_writer_commit(w, &info), 0);
+			peak = retain_disk(path) > peak ? retain_disk(path) : peak;
+		}
+		info.finished = false;
+		assert_int_equal(store_writer_next_window(w, &info), 0);
+		assert_true(store_writer_retain(w, 0, limit) >= 0);
+		if (i == 20)
+			early = peak;
+		fixture_free(&f);
+	}
+	assert_true(early > limit * 3 / 4);
+	assert_true(peak <= limit + largest);
+	assert_true(peak <= early + largest / 4); /* it does not creep up */
+	assert_int_equal(store_list_recordings(path, &list, &count, NULL), 0);
+	assert_true(count >= limit / 2 / largest && count <= 2 * limit / largest);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(list[i].id, 41 - count + i + 1);
+	store_recordings_free(list, count);
+	store_writer_free(w);
+	free(path);
+	fixture_remove(folder);
+}
+
+/* Windows are deleted when their end, not their run's, is too long ago. */
+static void retain_windows_by_age(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct store_recording info = fixture_info();
+	struct store_writer *w;
+
+	(void)state;
+	info.run = 1;
+	info.start_unix_ns = retain_now_ns() - UINT64_C(5000) * 1000000000;
+	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		info.end_ns = info.start_ns + UINT64_C(1000) * 1000000000;
+		info.finished = true;
+		assert_int_equal(store_writer_commit(w, &info), 0);
+		info.finished = false;
+		info.start_ns = info.end_ns;
+		info.start_unix_ns += UINT64_C(1000) * 1000000000;
+		assert_int_equal(store_writer_next_window(w, &info), 0);
+	}
+	retain_assert_ids(path, "123456");
+	assert_int_equal(store_writer_retain(w, 2500, 0), 2);
+	retain_assert_ids(path, "3456");
+	assert_int_equal(store_writer_retain(w, 500, 0), 2); /* one ended just now */
+	retain_assert_ids(path, "56");
+	store_writer_free(w);
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(retain_by_age),
 		cmocka_unit_test(retain_by_size),
 		cmocka_unit_test(discard),
+		cmocka_unit_test(retain_while_running),
+		cmocka_unit_test(retain_windows_by_age),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
