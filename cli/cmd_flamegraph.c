@@ -129,7 +129,7 @@ static int diff(struct cmd_flamegraph *args, struct profile *profile)
 	struct input input = {.filter = args->input.filter};
 	struct input_open open;
 	char *path = NULL;
-	int status = input_part(args->before, &path, &input.recording);
+	int status = input_part(args->before, &path, &input);
 
 	if (status != CMD_DONE)
 		return status;

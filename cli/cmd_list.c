@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl list: the recordings of a store.
+ * stackctl list: the recordings of a store. The windows of a run are one line, but with -v.
  *
  * JSON: {"schema":1,"store":path,"recordings":[{"recording","start_unix_ns","duration_ns",
- * "host","target","command","event","frequency_hz","period","samples","lost","state"}]}, oldest
- * first. The state is "done", "running" or "cut off": a recording that is not finished is being
- * written if its last commit is recent, since commits come about once a second.
+ * "host","target","command","event","frequency_hz","period","samples","lost","state", and of
+ * windows "run": the number of its first}]}, oldest first, each window by itself. The state is
+ * "done", "running" or "cut off": a recording that is not finished is being written if its last
+ * commit is recent, since commits come about once a second.
  */
 #include <argp.h>
 #include <errno.h>
@@ -27,6 +28,7 @@
 
 struct cmd_list {
 	struct input input;
+	bool verbose;
 	struct output_options output;
 	const char *path;
 	uint64_t now_unix_ns;
@@ -39,6 +41,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct cmd_list *args = state->input;
 
 	(void)arg;
+	args->verbose |= key == 'v';
+	if (key == 'v')
+		return 0;
 	if (key != ARGP_KEY_INIT)
 		return ARGP_ERR_UNKNOWN;
 	state->child_inputs[0] = &args->input;
@@ -48,31 +53,52 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static uint64_t duration(const struct store_recording *recording)
 {
-	return recording->end_ns > recording->start_ns ? recording->end_ns - recording->start_ns
-						       : 0;
+	return store_range_end(recording) - recording->start_unix_ns;
+}
+
+static bool is_same_run(const struct store_recording *a, const struct store_recording *b)
+{
+	return a == b || (a->run && a->run == b->run);
 }
 
 static const char *cmd_list_state(const struct cmd_list *list, const struct store_recording *rec)
 {
-	uint64_t last = rec->start_unix_ns + duration(rec);
-
 	if (rec->finished)
 		return "done";
-	return last + CMD_LIST_RECENT_NS > list->now_unix_ns ? "running" : "cut off";
+	return store_range_end(rec) + CMD_LIST_RECENT_NS > list->now_unix_ns ? "running"
+									     : "cut off";
 }
 
-static void cmd_list_row(const struct cmd_list *list, const struct store_recording *rec,
-			 struct buf *b)
+/* Returns the columns of numbers: where runs are one line, it has two. */
+static int id_width(const struct cmd_list *list)
 {
+	for (size_t i = 0; i < list->n && !list->verbose; i++) {
+		if (list->recordings[i].run)
+			return 12;
+	}
+	return 5;
+}
+
+/* Writes the line of recordings `rec` to `last`, which are one or the windows of one run. */
+static void cmd_list_row(const struct cmd_list *list, const struct store_recording *rec,
+			 const struct store_recording *last, struct buf *b)
+{
+	uint64_t samples = 0, lost = 0, span = store_range_end(last) - rec->start_unix_ns;
+	char ids[48];
 	time_t start = (time_t)(rec->start_unix_ns / 1000000000);
 	char when[64] = "?";
 	struct tm tm;
 
 	if (localtime_r(&start, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	text_printf(b, "%5" PRId64 "  %-19s  %8.1f s  %9" PRIu64 "  %7" PRIu64 "  %-7s  ", rec->id,
-		    when, (double)duration(rec) / 1e9, rec->samples, rec->lost,
-		    cmd_list_state(list, rec));
+	snprintf(ids, sizeof(ids), rec == last ? "%" PRId64 : "%" PRId64 "..%" PRId64, rec->id,
+		 last->id);
+	for (const struct store_recording *r = rec; r <= last; r++) {
+		samples += is_same_run(rec, r) ? r->samples : 0;
+		lost += is_same_run(rec, r) ? r->lost : 0;
+	}
+	text_printf(b, "%*s  %-19s  %8.1f s  %9" PRIu64 "  %7" PRIu64 "  %-7s  ", id_width(list),
+		    ids, when, (double)span / 1e9, samples, lost, cmd_list_state(list, last));
 	text_put(b, rec->event, NULL);
 	if (rec->frequency_hz)
 		text_printf(b, " at %" PRIu64 " Hz", rec->frequency_hz);
@@ -80,15 +106,41 @@ static void cmd_list_row(const struct cmd_list *list, const struct store_recordi
 		text_printf(b, " every %" PRIu64, rec->period);
 	text_put_raw(b, "  ");
 	text_put(b, rec->target, NULL);
+	if (rec->run && rec != last)
+		text_put_raw(b, " (windows)");
 	text_put_raw(b, "\n");
+}
+
+/* Returns the last window of the run that a recording begins. */
+static const struct store_recording *last_of_run(const struct cmd_list *list, size_t at)
+{
+	const struct store_recording *last = &list->recordings[at];
+
+	for (size_t i = at + 1; i < list->n && !list->verbose; i++)
+		last = is_same_run(last, &list->recordings[i]) ? &list->recordings[i] : last;
+	return last;
+}
+
+/* Whether a line before has shown the run. */
+static bool is_shown(const struct cmd_list *list, size_t at)
+{
+	for (size_t i = 0; i < at && !list->verbose; i++) {
+		if (is_same_run(&list->recordings[i], &list->recordings[at]))
+			return true;
+	}
+	return false;
 }
 
 static void text(const struct cmd_list *list, struct buf *b)
 {
-	text_put_raw(b, "   id  started               duration    samples     lost  state    "
-			"event  target\n");
-	for (size_t i = 0; i < list->n; i++)
-		cmd_list_row(list, &list->recordings[i], b);
+	text_printf(b,
+		    "%*s  started               duration    samples     lost  state    "
+		    "event  target\n",
+		    id_width(list), "id");
+	for (size_t i = 0; i < list->n; i++) {
+		if (!is_shown(list, i))
+			cmd_list_row(list, &list->recordings[i], last_of_run(list, i), b);
+	}
 }
 
 static void member(struct buf *b, const char *name, const char *value)
@@ -115,9 +167,12 @@ static void json(const struct cmd_list *list, struct buf *b)
 		member(b, "event", rec->event);
 		text_printf(b,
 			    ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64
-			    ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"state\":\"%s\"}",
+			    ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"state\":\"%s\"",
 			    rec->frequency_hz, rec->period, rec->samples, rec->lost,
 			    cmd_list_state(list, rec));
+		if (rec->run)
+			text_printf(b, ",\"run\":%" PRId64, rec->run);
+		text_put_raw(b, "}");
 	}
 	text_put_raw(b, "]}\n");
 }
@@ -158,9 +213,12 @@ int cmd_list(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
 		{&input_store_argp, 0, NULL, 0}, {&output_argp, 0, NULL, 0}, {0}};
+	static const struct argp_option options[] = {
+		{"verbose", 'v', NULL, 0, "Show each window of a run", 3}, {0}};
 	static const struct argp argp = {
+		.options = options,
 		.parser = parse,
-		.doc = "Lists the recordings of a store.",
+		.doc = "Lists the recordings of a store; the windows of a run as one.",
 		.children = children,
 	};
 	struct cmd_list list = {0};

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cmd.h"
+#include "input_range.h"
 #include "message.h"
 #include "sym/late_names.h"
 #include "model/pattern.h"
@@ -28,6 +29,7 @@ enum {
 	INPUT_SYMBOL,
 	INPUT_FOCUS,
 	INPUT_IGNORE,
+	INPUT_SINCE,
 	INPUT_FROM,
 	INPUT_TO,
 	INPUT_DEPTH,
@@ -45,7 +47,11 @@ static const struct argp_option input_store_options[] = {
 
 static const struct argp_option input_options[] = {
 	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
-	{"recording", INPUT_RECORDING, "ID", 0, "This recording of it (default: the latest)", 1},
+	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
+	 "This recording of it (default: the latest), or all from one to another, added up", 1},
+	{"since", INPUT_SINCE, "TIME", 0,
+	 "All that was recorded in this time until now (2h, 3d), or since a moment as for --from",
+	 1},
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
 	{"comm", INPUT_COMM, "NAME", 0, "Only threads of this name; may be repeated", 2},
@@ -62,9 +68,10 @@ static const struct argp_option input_options[] = {
 	{"ignore", INPUT_IGNORE, "NAME", 0, "No paths through this function; may be repeated", 2},
 	{"from", INPUT_FROM, "TIME", 0,
 	 "Only samples from this time on, in seconds since the recording's start, or with a unit: "
-	 "ms, s, m, h",
+	 "ms, s, m, h; or from a moment on, in any recordings of the latest one's target: 14:05, "
+	 "yesterday 14:05, 2026-11-22 14:05:30",
 	 2},
-	{"to", INPUT_TO, "TIME", 0, "Only samples before this time", 2},
+	{"to", INPUT_TO, "TIME", 0, "Only samples before this time, or moment", 2},
 	{"max-depth", INPUT_DEPTH, "N", 0,
 	 "Show N frames of each path from the root down, and count what is deeper there", 2},
 	{"fold-recursion", INPUT_FOLD, 0, 0, "Show a function that calls itself as one frame", 2},
@@ -96,16 +103,6 @@ static void parse_ids(struct argp_state *state, const char *what, const char *ar
 	}
 }
 
-static void parse_recording(struct argp_state *state, const char *arg, struct input *input)
-{
-	char *end;
-
-	errno = 0;
-	input->recording = strtoll(arg, &end, 10);
-	if (errno || end == arg || *end || input->recording <= 0)
-		argp_error(state, "--recording: '%s' is not a number from 1", arg);
-}
-
 static void parse_name(struct argp_state *state, const char *what, const char *arg,
 		       const char **names, size_t *n)
 {
@@ -124,23 +121,6 @@ static void parse_pattern(struct argp_state *state, const char *what, const char
 	parse_name(state, what, arg, names, &patterns->n);
 }
 
-static uint64_t parse_time(struct argp_state *state, const char *what, const char *arg)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = {{"", 1e9},	  {"s", 1e9},  {"ms", 1e6},   {"us", 1e3},
-		     {"ns", 1.0}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
-	char *end;
-	double value = strtod(arg, &end);
-
-	for (size_t i = 0; end != arg && i < sizeof(units) / sizeof(*units); i++)
-		if (strcmp(end, units[i].unit) == 0 && value >= 0 && value * units[i].ns < 1e18)
-			return (uint64_t)(value * units[i].ns);
-	argp_error(state, "--%s: '%s' is not a time such as 1.5, 20ms or 3m", what, arg);
-	return 0;
-}
-
 static uint32_t parse_depth(struct argp_state *state, const char *arg)
 {
 	char *end;
@@ -155,8 +135,6 @@ static uint32_t parse_depth(struct argp_state *state, const char *arg)
 
 static void check(struct argp_state *state, const struct profile_filter *filter)
 {
-	if (filter->to_ns && filter->from_ns >= filter->to_ns)
-		argp_error(state, "--from is not before --to");
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
 		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
 }
@@ -206,7 +184,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		input->path = arg;
 		return 0;
 	case INPUT_RECORDING:
-		parse_recording(state, arg, input);
+		input_range_numbers(state, arg, input);
 		return 0;
 	case INPUT_PID:
 		input->filter.pids = input->pids;
@@ -220,15 +198,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		input->filter.comms = input->comms;
 		parse_name(state, "comm", arg, input->comms, &input->filter.n_comms);
 		return 0;
+	case INPUT_SINCE:
+		input->since = arg;
+		return 0;
 	case INPUT_FROM:
-		input->filter.from_ns = parse_time(state, "from", arg);
+		input->from = arg;
 		return 0;
 	case INPUT_TO:
-		input->filter.to_ns = parse_time(state, "to", arg);
-		if (!input->filter.to_ns)
-			argp_error(state, "--to: nothing is before the start");
+		input->to = arg;
 		return 0;
 	case ARGP_KEY_END:
+		input_range_times(state, input);
 		check(state, &input->filter);
 		return 0;
 	case INPUT_NO_RECONSTRUCTED:
@@ -272,7 +252,7 @@ int input_explain(const struct input *input, const char *path, int error_number,
 	else
 		message("cannot read %s: %s", path, strerror(-error_number));
 	/* An empty store is no wrong argument: there is just nothing in it yet. */
-	if (error_number == -ENODATA && !input->recording)
+	if (error_number == -ENODATA && !input->recording && !input->range.first)
 		status = CMD_NO_SAMPLES;
 	free(error);
 	return status;
@@ -355,35 +335,6 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	return CMD_NO_SAMPLES;
 }
 
-int input_part(const char *name, char **ret_path, int64_t *ret_recording)
-{
-	const char *at = strrchr(name, '@');
-	FILE *whole = fopen(name, "re");
-	int64_t recording = 0;
-	char *end, *path;
-
-	if (whole)
-		fclose(whole);
-	if (!whole && at && at[1]) {
-		errno = 0;
-		recording = strtoll(at + 1, &end, 10);
-		if (errno || *end || recording <= 0) {
-			message("%s: '%s' is not the number of a recording", name, at + 1);
-			return CMD_USAGE;
-		}
-		path = at == name ? store_path_default() : strndup(name, (size_t)(at - name));
-	} else {
-		path = strdup(name);
-	}
-	if (!path) {
-		message("out of memory");
-		return CMD_FAILED;
-	}
-	*ret_path = path;
-	*ret_recording = recording;
-	return CMD_DONE;
-}
-
 /* Time that is spent on names: where others use the processor, or a file comes from a slow disk, a
  * reader may wait eight times as long, rather than show less. */
 static uint64_t input_now(void *arg)
@@ -441,7 +392,7 @@ int input_open(const struct input *input, struct input_open *ret_open)
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	err = store_reader_open(path, input->recording, &open.reader, &error);
+	err = input_open_reader(input, path, &open.reader, &error);
 	if (err == 0)
 		err = find_names(input, &open);
 	if (err < 0)

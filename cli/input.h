@@ -12,12 +12,16 @@
 #include <stdint.h>
 
 #include "model/profile.h"
+#include "store/store_range.h"
 
 #define INPUT_MAX 64 /* of each of pids, tids, and names of one kind */
 
 struct input {
-	const char *path;  /* NULL: the default store */
-	int64_t recording; /* 0: the latest */
+	const char *path;	       /* NULL: the default store */
+	int64_t recording;	       /* 0: the latest */
+	const char *since, *from, *to; /* as given, or NULL */
+	bool is_range;		       /* all of the range are read, rather than one recording */
+	struct store_range range;
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX];
@@ -32,10 +36,16 @@ extern const struct argp input_store_argp;
 /* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
 char *input_path(const struct input *input);
 
-/* Parts FILE@ID, or @ID of the default store, unless there is a file of the whole name: *ret_path
- * is malloc()ed, *ret_recording 0 if none is named. A cmd_status; a message has been given if it is
- * not CMD_DONE. */
-int input_part(const char *name, char **ret_path, int64_t *ret_recording);
+/* Parts FILE@ID or FILE@ID..ID, or without FILE of the default store, unless there is a file of the
+ * whole name: *ret_path is malloc()ed, and the numbers go to *input if there are any. A cmd_status;
+ * a message has been given if it is not CMD_DONE. */
+int input_part(const char *name, char **ret_path, struct input *input);
+
+/* Opens the recording or the range that is asked for; see store_reader_open_range(). Recordings
+ * that were left out have been reported. */
+struct store_reader;
+int input_open_reader(const struct input *input, const char *path, struct store_reader **ret_reader,
+		      char **ret_error);
 
 /* Reports why a store cannot be read and returns the exit status. `error` is the reader's
  * sentence (freed here) or NULL. */

@@ -18,7 +18,7 @@
 struct tag_input {
 	const char *name; /* as it was given */
 	char *path;
-	int64_t recording; /* 0: not named */
+	struct input part; /* the recordings that are named, if any */
 	uint32_t side;
 };
 
@@ -66,12 +66,14 @@ static int export(const struct tag_input *input, struct tagset *set, struct prof
 	return status;
 }
 
-static int tag_input_recording(const struct tag_input *input, struct tagset *set, int64_t recording)
+static int tag_input_recording(const struct tag_input *input, struct tagset *set,
+			       struct input options)
 {
-	struct input options = {.path = input->path, .recording = recording};
 	struct input_open open;
-	int status = input_open(&options, &open);
+	int status;
 
+	options.path = input->path;
+	status = input_open(&options, &open);
 	if (status == CMD_DONE)
 		status = export(input, set, open.profile);
 	input_close(&open);
@@ -90,7 +92,8 @@ static int tag_input_all(const struct tag_input *input, struct tagset *set)
 		return input_explain(&options, input->path, err, error);
 	for (size_t i = 0; status == CMD_DONE && i < n; i++)
 		if (recordings[i].samples)
-			status = tag_input_recording(input, set, recordings[i].id);
+			status = tag_input_recording(input, set,
+						     (struct input){.recording = recordings[i].id});
 	store_recordings_free(recordings, n);
 	return status;
 }
@@ -111,15 +114,15 @@ static int tag_input_open(const struct tag_input *input, struct tagset *set,
 	fclose(in);
 	if (!is_store)
 		return status;
-	return which == TAG_INPUT_ALL && !input->recording
+	return which == TAG_INPUT_ALL && !input->part.recording && !input->part.is_range
 		       ? tag_input_all(input, set)
-		       : tag_input_recording(input, set, input->recording);
+		       : tag_input_recording(input, set, input->part);
 }
 
 int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which)
 {
 	struct tag_input input = {.name = name, .side = side};
-	int status = input_part(input.name, &input.path, &input.recording);
+	int status = input_part(input.name, &input.path, &input.part);
 
 	if (status == CMD_DONE)
 		status = tag_input_open(&input, set, which);

@@ -128,7 +128,7 @@ int top_model_refresh(struct top_model *m, char **ret_error)
 	next.reader = NULL;
 	next.profile = NULL;
 	if (path)
-		err = store_reader_open(path, m->input->recording, &next.reader, ret_error);
+		err = input_open_reader(m->input, path, &next.reader, ret_error);
 	free(path);
 	if (err == 0)
 		err = late_names_find(m->late, next.reader, TOP_NAMES_NS);

@@ -106,6 +106,15 @@ static void report_header_time(const struct store_recording *recording, struct b
 		text_put_raw(b, " so far (it is still being recorded, or was cut off)");
 }
 
+static void report_header_number(const struct store_tables *tables, struct buf *b)
+{
+	text_printf(b, "# recording: %" PRId64, tables->recording.id);
+	if (tables->n_recordings > 1)
+		text_printf(b, "..%" PRId64 " (%u added up)", tables->last_recording,
+			    tables->n_recordings);
+	text_put_raw(b, ", ");
+}
+
 struct report_header {
 	const struct report_options *options;
 	FILE *out;
@@ -217,7 +226,7 @@ int report_header_text(const struct profile *profile, const struct report_option
 	report_header_line(&h);
 	field(&h, "command", recording->command);
 	field(&h, "target", recording->target);
-	text_printf(&h.row, "# recording: %" PRId64 ", ", recording->id);
+	report_header_number(profile_tables(profile), &h.row);
 	report_header_time(recording, &h.row);
 	report_header_line(&h);
 	counts(&h, profile);
@@ -234,10 +243,14 @@ static void member(struct buf *b, const char *name, const char *value)
 
 void report_header_json(const struct profile *profile, struct buf *b)
 {
-	const struct store_recording *recording = &profile_tables(profile)->recording;
+	const struct store_tables *tables = profile_tables(profile);
+	const struct store_recording *recording = &tables->recording;
 	const struct profile_totals *totals = profile_totals(profile);
 
 	text_printf(b, "\"recording\":%" PRId64, recording->id);
+	if (tables->n_recordings > 1)
+		text_printf(b, ",\"last_recording\":%" PRId64 ",\"recordings\":%u",
+			    tables->last_recording, tables->n_recordings);
 	member(b, "host", recording->host);
 	member(b, "kernel", recording->kernel);
 	member(b, "arch", recording->arch);

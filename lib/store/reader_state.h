@@ -14,6 +14,16 @@ struct reader_arena {
 	struct reader_block *blocks; /* the newest first */
 };
 
+/* A recording that was added up with others; see store_join.c. */
+struct reader_part {
+	struct store_reader *window;	     /* its connection is the whole's */
+	uint32_t *threads, *nodes, *origins; /* the whole's numbers, by the recording's own */
+	uint64_t from_ns,
+		to_ns;	   /* samples of these times, by the recording's clock; to is exclusive */
+	uint64_t start_ns; /* on the recording's clock */
+	uint64_t base_ns;  /* the same moment on the whole's */
+};
+
 struct store_reader {
 	sqlite3 *db;
 	const char *damaged; /* the table that was being read when damage was met */
@@ -32,7 +42,8 @@ struct store_reader {
 	uint64_t *tags;		    /* NULL until they are asked for */
 	VEC(struct origin) origins; /* their runs are set when all are loaded */
 	VEC(struct origin_run) runs;
-	VEC(uint32_t) sizes; /* [0] is the empty path's */
+	VEC(uint32_t) sizes;	       /* [0] is the empty path's */
+	VEC(struct reader_part) parts; /* none: of one recording */
 };
 
 /* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */
@@ -52,7 +63,11 @@ int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 
 /* All tables of tables.recording. 0 or -errno; r->damaged names the table of -EBADMSG. */
 int store_load_tables(struct store_reader *r);
+/* Publishes the reader's arrays in its tables. */
+void store_load_publish(struct store_reader *r);
 void store_load_free(struct store_reader *r);
+/* Frees the arrays; strings, and the numbers of entries, stay. */
+void store_load_free_arrays(struct store_reader *r);
 
 /* The part of it that chunks have, when objects are there. */
 int store_load_chunks(struct store_reader *r);

@@ -293,7 +293,7 @@ static int load_all_rows(struct store_reader *r)
 	return err == 0 ? load_counters(r) : err;
 }
 
-static void load_publish(struct store_reader *r)
+void store_load_publish(struct store_reader *r)
 {
 	struct store_tables *t = &r->tables;
 
@@ -324,11 +324,13 @@ int store_load_tables(struct store_reader *r)
 	if (err == 0)
 		err = store_load_chunks(r);
 	if (err == 0)
-		load_publish(r);
+		store_load_publish(r);
+	r->tables.n_recordings = 1;
+	r->tables.last_recording = r->tables.recording.id;
 	return err;
 }
 
-void store_load_free(struct store_reader *r)
+void store_load_free_arrays(struct store_reader *r)
 {
 	free(r->objects.items);
 	free(r->processes.items);
@@ -342,5 +344,33 @@ void store_load_free(struct store_reader *r)
 	free(r->runs.items);
 	free(r->sizes.items);
 	node_coder_fini(&r->nodes);
+	r->objects = (typeof(r->objects)){0};
+	r->processes = (typeof(r->processes)){0};
+	r->threads = (typeof(r->threads)){0};
+	r->counters = (typeof(r->counters)){0};
+	r->locations = (typeof(r->locations)){0};
+	r->origins = (typeof(r->origins)){0};
+	r->runs = (typeof(r->runs)){0};
+	r->sizes = (typeof(r->sizes)){0};
+	r->lines = NULL;
+	r->line_first = NULL;
+	r->tags = NULL;
+}
+
+static void load_free_part(struct reader_part *part)
+{
+	free(part->threads);
+	free(part->nodes);
+	free(part->origins);
+	store_load_free(part->window);
+	free(part->window);
+}
+
+void store_load_free(struct store_reader *r)
+{
+	for (size_t i = 0; i < r->parts.count; i++)
+		load_free_part(&r->parts.items[i]);
+	free(r->parts.items);
+	store_load_free_arrays(r);
 	load_arena_free(&r->arena);
 }

@@ -19,6 +19,7 @@
 
 #include "base/vec.h"
 #include "store/reader_state.h"
+#include "store/store_join.h"
 
 /* --- opening -------------------------------------------------------------------------------- */
 
@@ -278,6 +279,92 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 		if (ret_error)
 			*ret_error = reader_sentence(r, path, err, version);
 	}
+	store_reader_close(r);
+	return err;
+}
+
+/* --- several recordings as one -------------------------------------------------------------- */
+
+/* Loads a recording in the snapshot of `r`, and adds it to the join. */
+static int reader_add(struct store_reader *r, struct store_join *join, int64_t recording)
+{
+	struct store_reader *window = calloc(1, sizeof(*window));
+	int err;
+
+	if (!window)
+		return -ENOMEM;
+	window->db = r->db;
+	err = reader_find(window, recording);
+	if (err == 0)
+		err = store_load_tables(window);
+	if (err < 0) {
+		r->damaged = window->damaged;
+		store_load_free(window);
+		free(window);
+		return err;
+	}
+	return store_join_add(join, window);
+}
+
+static int reader_join(struct store_reader *r, const struct store_range *range, const int64_t *ids,
+		       size_t n)
+{
+	struct store_join *join;
+	int err = store_join_new(r, &join);
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = reader_add(r, join, ids[i]);
+	if (err == 0)
+		err = store_join_finish(join, range);
+	store_join_free(join);
+	return err;
+}
+
+/* Chooses the recordings, and joins them. An error of the choice has its sentence. */
+static int reader_load_range(struct store_reader *r, const struct store_range *range,
+			     const char *path, char **ret_sentence)
+{
+	reader_list list = {0};
+	struct store_range_choice choice = {0};
+	int err = reader_list_all(r, &list);
+
+	if (err == 0) {
+		err = store_range_choose(range, list.items, list.count, &choice);
+		if (err == -ENODATA || err == -EXDEV)
+			*ret_sentence =
+				store_range_sentence(range, path, list.items, list.count, err);
+	}
+	r->tables.left_out = (uint32_t)choice.left_out;
+	if (err == 0)
+		err = reader_join(r, range, choice.ids, choice.n);
+	free(choice.ids);
+	store_recordings_free(list.items, list.count);
+	return err;
+}
+
+int store_reader_open_range(const char *path, const struct store_range *range,
+			    struct store_reader **ret_reader, char **ret_error)
+{
+	struct store_reader *r = calloc(1, sizeof(*r));
+	char *sentence = NULL;
+	uint32_t version = 0;
+	int err = r ? 0 : -ENOMEM;
+
+	if (err == 0)
+		err = reader_open_db(path, &r->db, &version);
+	if (err == 0)
+		err = reader_load_range(r, range, path, &sentence);
+	if (err == 0) {
+		r->tables.store_bytes = reader_size(path, "") + reader_size(path, "-wal");
+		*ret_reader = r;
+		return 0;
+	}
+	if (ret_error)
+		*ret_error = sentence ? sentence : reader_sentence(r, path, err, version);
+	else
+		free(sentence);
 	store_reader_close(r);
 	return err;
 }

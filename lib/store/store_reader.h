@@ -11,6 +11,7 @@
 #define STORE_STORE_READER_H
 
 #include "store/store.h"
+#include "store/store_range.h"
 
 struct store_reader;
 
@@ -20,6 +21,14 @@ struct store_reader;
 int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
 		      char **ret_error);
 void store_reader_close(struct store_reader *reader);
+
+/* Opens all recordings of a range as one, which begins and ends with the range: paths are added up
+ * by tag, threads and processes by number and name. Its times go on from those of its first
+ * recording; where the clock was set back, or recordings overlap, one follows the other. Errors as
+ * above; with times, -ENODATA: nothing was recorded then; -EXDEV: the recordings count different
+ * events. */
+int store_reader_open_range(const char *path, const struct store_range *range,
+			    struct store_reader **ret_reader, char **ret_error);
 
 /* All recordings of a store, oldest first, without opening any. The array and its strings are
  * freed by store_recordings_free(). Errors as above. */
@@ -35,7 +44,10 @@ struct store_counter {
 /* The tables; borrowed until close. lines are sorted by (location, depth), and line_first has
  * n_locations + 1 entries: the lines of location i are lines[line_first[i] .. line_first[i+1]). */
 struct store_tables {
-	struct store_recording recording;
+	struct store_recording recording; /* of several recordings: the least number */
+	int64_t last_recording;		  /* the largest number */
+	uint32_t n_recordings;		  /* 1, or more that were added up */
+	uint32_t left_out;		  /* of another target, host or event, in the same time */
 	const struct store_object *objects;
 	const struct store_location *locations;
 	const struct store_line *lines;

@@ -21,6 +21,7 @@
 #include "stackd_abi.h"
 #include "store/reader_state.h"
 #include "store/sample_codec.h"
+#include "store/store_join.h"
 
 /* Samples that may wait for a later chunk at once: 512 MiB of them. */
 #define SAMPLES_MAX_WAITING (1u << 24)
@@ -220,8 +221,11 @@ int store_reader_samples(struct store_reader *reader,
 {
 	struct samples s = {
 		.r = reader, .lock = PTHREAD_MUTEX_INITIALIZER, .each = each, .arg = arg};
-	int err = samples_list_chunks(&s);
+	int err;
 
+	if (reader->parts.count)
+		return store_join_samples(reader, each, arg);
+	err = samples_list_chunks(&s);
 	if (err == 0)
 		err = samples_run(&s);
 	for (unsigned i = 0; i < RELAY_SLOTS; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a store for the tests of stackctl: make_store FILE KIND..., one recording each:
+ * Makes a store for the tests of stackctl: make_store FILE KIND..., one recording each, of the
+ * event $STORE_EVENT, or cpu-clock:
  *
  *   small     100 samples of two processes: inlined and recursive calls, kernel frames, a
  *             function without a name, one incomplete path
@@ -12,9 +13,12 @@
  *   cut       50 samples, never finished, ended long ago
  *   deep      10 samples of a function that has called itself 10,000 times
  *   wide      a million samples, each of a path of its own
+ *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
+ *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc/object.h"
@@ -105,7 +109,7 @@ static uint32_t sibling(struct maker *m, uint32_t of, int tid, const char *comm)
 static void samples(struct maker *m, uint32_t of, uint32_t leaf, uint8_t reason, int count)
 {
 	while (count--) {
-		struct store_sample s = {.time_ns = 1000000000 + m->info.samples++ * 1003009,
+		struct store_sample s = {.time_ns = m->info.start_ns + m->info.samples++ * 1003009,
 					 .period = 1003009,
 					 .thread = of,
 					 .node = leaf,
@@ -219,6 +223,23 @@ static void make_wide(struct maker *m)
 	}
 }
 
+static void make_windows(struct maker *m)
+{
+	for (int i = 0; i < 6; i++) {
+		make_program(m, i % 2 ? 45 : 0);
+		m->info.end_ns = m->info.start_ns + 600000000000;
+		m->info.finished = i < 5;
+		keep(m, store_writer_commit(m->writer, &m->info));
+		if (i == 5 || m->err)
+			return;
+		m->info.start_ns = m->info.end_ns;
+		m->info.start_unix_ns += 600000000000;
+		m->info.samples = m->objects = m->locations = m->nodes = m->processes = 0;
+		m->threads = 0;
+		keep(m, store_writer_next_window(m->writer, &m->info));
+	}
+}
+
 static int make(const char *path, const char *kind)
 {
 	struct maker m = {.info = {.start_unix_ns = 1700000000000000000ull,
@@ -236,6 +257,12 @@ static int make(const char *path, const char *kind)
 				   .finished = true}};
 	char *error = NULL;
 
+	if (getenv("STORE_EVENT"))
+		m.info.event = getenv("STORE_EVENT");
+	if (strcmp(kind, "windows") == 0) {
+		m.info.run = 1;
+		m.info.start_unix_ns = 1700043000000000000;
+	}
 	m.err = store_writer_new(path, &m.info, &m.writer, &error);
 	if (m.err < 0) {
 		fprintf(stderr, "make_store: %s\n", error ? error : strerror(-m.err));
@@ -257,6 +284,8 @@ static int make(const char *path, const char *kind)
 		make_deep(&m);
 	else if (strcmp(kind, "wide") == 0)
 		make_wide(&m);
+	else if (strcmp(kind, "windows") == 0)
+		make_windows(&m);
 	else if (strcmp(kind, "empty") != 0)
 		keep(&m, -EINVAL);
 	keep(&m, store_writer_commit(m.writer, &m.info));

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of the options of input.h that chooses recordings, by number or by time. */
+#ifndef CLI_INPUT_RANGE_H
+#define CLI_INPUT_RANGE_H
+
+#include "input.h"
+
+/* Parses the argument of --recording. */
+void input_range_numbers(struct argp_state *state, const char *arg, struct input *input);
+
+/* Parses --since, --from and --to, when all options were read. */
+void input_range_times(struct argp_state *state, struct input *input);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Adds recordings up to one: inside the reader; see store_join.c.
+ */
+#ifndef STORE_STORE_JOIN_H
+#define STORE_STORE_JOIN_H
+
+#include "store/reader_state.h"
+#include "store/store_range.h"
+
+struct store_join;
+
+/* Begins a join in a reader without tables. 0 or -ENOMEM. */
+int store_join_new(struct store_reader *r, struct store_join **ret_join);
+
+/* Adds a recording, whose tables are loaded. The join takes `window` over; it may read samples from
+ * it, and nothing else. 0, -ENOMEM, -EBADMSG. */
+int store_join_add(struct store_join *join, struct store_reader *window);
+
+/* Makes the reader's tables of all that was added; samples outside of the range are left out. 0 or
+ * -ENOMEM. */
+int store_join_finish(struct store_join *join, const struct store_range *range);
+
+/* Frees the join, not the reader's tables. NULL is fine. */
+void store_join_free(struct store_join *join);
+
+/* As store_reader_samples(), of all recordings that were added. */
+int store_join_samples(struct store_reader *r,
+		       int (*each)(void *arg, const struct store_sample *sample), void *arg);
+
+#endif

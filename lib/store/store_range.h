@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranges of recordings: those of a span of numbers, or of a span of time by the wall clock, such as
+ * the windows of a long run. Recordings that are added up must count the same event.
+ */
+#ifndef STORE_STORE_RANGE_H
+#define STORE_STORE_RANGE_H
+
+#include "store/store.h"
+
+/* A zeroed range is that of all recordings. */
+struct store_range {
+	int64_t first, last;   /* numbers; 0: no limit */
+	uint64_t from_unix_ns; /* samples from here on; 0: from the start */
+	uint64_t to_unix_ns;   /* samples before this; 0: to the end */
+};
+
+/* Returns the wall clock's time at a recording's end, as far as it is committed. */
+uint64_t store_range_end(const struct store_recording *recording);
+
+struct store_range_choice {
+	int64_t *ids; /* in order of their start by the wall clock; the caller frees them */
+	size_t n;
+	size_t left_out;
+};
+
+/* Chooses recordings of `all`, which are in order of their numbers. With limits of time, recordings
+ * of another target, host or event than the newest in the range are left out, and counted. 0;
+ * -ENOMEM; -ENODATA: none is in the range; -EXDEV: numbers alone were given, and their recordings
+ * count different events. */
+int store_range_choose(const struct store_range *range, const struct store_recording *all, size_t n,
+		       struct store_range_choice *ret_choice);
+
+/* Returns a malloc()ed sentence for the user about an error of store_range_choose(), with the
+ * remedy, or NULL without memory. */
+char *store_range_sentence(const struct store_range *range, const char *path,
+			   const struct store_recording *all, size_t n, int err);
+
+#endif
