@@ -16,10 +16,11 @@
 
 #include "store/writer_state.h"
 
-#define RETAIN_LIVE_S	60u
-#define RETAIN_S_TO_NS	UINT64_C(1000000000)
-#define RETAIN_VACUUM	2048 /* pages that a transaction gives back */
-#define RETAIN_WAL_PART 8    /* the part of the limit that is left to the WAL */
+#define RETAIN_LIVE_S	 60u
+#define RETAIN_S_TO_NS	 UINT64_C(1000000000)
+#define RETAIN_VACUUM	 2048	      /* pages that a transaction gives back */
+#define RETAIN_WAIT_MS	 200	      /* for readers, when the WAL is emptied */
+#define RETAIN_WAL_LEAST (128u << 10) /* a small commit rewrites a dozen pages */
 
 static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_value)
 {
@@ -124,6 +125,14 @@ int store_writer_discard(struct store_writer *w)
 	return retain_delete(w, w->recording);
 }
 
+/* Empties the WAL, unless a reader needs it for longer than a moment. */
+static void retain_empty_wal(struct store_writer *w)
+{
+	sqlite3_busy_timeout(w->db, RETAIN_WAIT_MS);
+	sqlite3_wal_checkpoint_v2(w->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(w->db, STORE_BUSY_MS);
+}
+
 struct retain_candidate {
 	int64_t id;
 	uint64_t ended_ns; /* wall clock */
@@ -177,18 +186,20 @@ static bool retain_is_old(const struct retain_candidate *c, uint64_t now_ns, uin
 }
 
 /* Limits the WAL, which is a part of what the store takes on the disk. *ret_bytes is that part. It
- * is checkpointed when half of that is used, since the commit that reaches it may be large. */
+ * is checkpointed when a quarter of that is used, since the commit that reaches it may be large. */
 static int retain_limit_wal(struct store_writer *w, uint64_t max_bytes, uint64_t *ret_bytes)
 {
-	uint64_t bytes = max_bytes / RETAIN_WAL_PART;
+	uint64_t bytes = max_bytes / 8;
 	int64_t page;
 	int err = retain_pragma(w, "PRAGMA page_size", &page);
 
+	if (bytes < RETAIN_WAL_LEAST)
+		bytes = max_bytes / 2 < RETAIN_WAL_LEAST ? max_bytes / 2 : RETAIN_WAL_LEAST;
 	bytes = bytes < STORE_WAL_BYTES ? bytes : STORE_WAL_BYTES;
 	if (err == 0)
 		err = retain_set(w, "journal_size_limit", bytes);
 	if (err == 0)
-		err = retain_set(w, "wal_autocheckpoint", bytes / 2 / (uint64_t)page + 1);
+		err = retain_set(w, "wal_autocheckpoint", bytes / 4 / (uint64_t)page + 1);
 	*ret_bytes = bytes;
 	return err;
 }
@@ -237,6 +248,8 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 	free(items);
 	if (deleted > 0)
 		err = store_retain_shrink(w, w->window_bytes);
+	if (err == 0 && max_bytes)
+		retain_empty_wal(w);
 	if (err == 0 && deleted >= 0)
 		err = store_retain_content(w, &w->start_bytes);
 	return err < 0 ? err : deleted;

@@ -32,6 +32,7 @@ import test_tables  # noqa: E402,F401
 import test_top  # noqa: E402,F401
 import test_perf  # noqa: E402,F401
 import test_tags  # noqa: E402,F401
+import test_windows  # noqa: E402,F401
 
 
 def run_here(test, options):
