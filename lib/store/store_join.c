@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adds up recordings, which are mostly the windows of one run; see store_reader.h.
+ * Adds up recordings, which are mostly the windows of one run; see store_reader.h. One recording's
+ * tables are in memory at a time, besides the whole's.
  *
  *   objects              by kind, file id and path
  *   locations            by file id and offset, as everywhere
@@ -8,9 +9,6 @@
  *   processes, threads   by number and names
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
- *
- * One recording's tables are in memory at a time, besides the whole's; what stays of each are its
- * strings, and the whole's numbers of its threads, nodes and origins.
  */
 #include "store/store_join.h"
 
@@ -257,8 +255,13 @@ static int join_location(struct store_join *j, const struct store_location *l, u
 	int err = location_intern(j->places, &key, ret_number);
 	struct store_location *copy;
 
-	if (err < 0 || *ret_number < j->r->locations.count)
+	if (err < 0)
 		return err;
+	if (*ret_number < j->r->locations.count) {
+		copy = &j->r->locations.items[*ret_number];
+		copy->provenance = copy->provenance ? copy->provenance : l->provenance;
+		return 0;
+	}
 	if (VEC_RESERVE(&j->r->locations, 1) < 0 || VEC_RESERVE(&j->has_lines, 1) < 0)
 		return -ENOMEM;
 	copy = &j->r->locations.items[j->r->locations.count++];
@@ -498,9 +501,8 @@ static int join_place_origins(struct store_join *j)
 
 static int join_compare_counters(const void *a, const void *b)
 {
-	const struct store_counter *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
+	return strcmp(((const struct store_counter *)a)->name,
+		      ((const struct store_counter *)b)->name);
 }
 
 /* A time of the wall clock on a recording's own. */
@@ -566,8 +568,7 @@ struct join_samples {
 	void *arg;
 };
 
-/* Samples that came late, after the window that they are of was closed, are in the next. They are
- * given its first moment, so that all are in order of time. */
+/* A sample that came after its window was closed is in the next one, at that one's first moment. */
 static int join_sample(void *arg, const struct store_sample *sample)
 {
 	struct join_samples *s = arg;
@@ -592,9 +593,8 @@ int store_join_samples(struct store_reader *r,
 	struct join_samples s = {.each = each, .arg = arg};
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < r->parts.count; i++) {
-		s.part = &r->parts.items[i];
+	s.part = r->parts.items;
+	for (size_t i = 0; err == 0 && i < r->parts.count; i++, s.part++)
 		err = store_reader_samples(s.part->window, join_sample, &s);
-	}
 	return err;
 }

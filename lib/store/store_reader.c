@@ -86,11 +86,15 @@ static int reader_open_db(const char *path, sqlite3 **db, uint32_t *ret_version)
 	return err == 0 ? store_db_check_schema(*db) : err;
 }
 
-/* The recording's row; 0: the latest. */
+/* The recording's row; 0: the latest, but a window that has just begun has no samples yet, and then
+ * it is the one before. */
 static int reader_find(struct store_reader *r, int64_t recording)
 {
-	const char *sql = recording ? STORE_LOAD_RECORDING "WHERE id=?"
-				    : STORE_LOAD_RECORDING "ORDER BY id DESC LIMIT 1";
+	const char *sql =
+		recording ? STORE_LOAD_RECORDING "WHERE id=?"
+			  : STORE_LOAD_RECORDING
+			"ORDER BY samples=0 AND finished=0 AND id IN (SELECT recording FROM counters"
+			" WHERE name='" STORE_RUN_COUNTER "' AND value<recording), id DESC LIMIT 1";
 	sqlite3_stmt *stmt;
 	int err, rc;
 
