@@ -112,6 +112,8 @@ static void report_header_number(const struct store_tables *tables, struct buf *
 	if (tables->n_recordings > 1)
 		text_printf(b, "..%" PRId64 " (%u added up)", tables->last_recording,
 			    tables->n_recordings);
+	else if (tables->recording.run)
+		text_printf(b, " (window of run %" PRId64 ")", tables->recording.run);
 	text_put_raw(b, ", ");
 }
 

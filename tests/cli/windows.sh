@@ -36,6 +36,10 @@ expect 0 "$stackctl" list --json -i "$store"
 [ "$(grep -c '"run":2}' "$tmp/out")" = 6 ] || fail "list --json: $(cat "$tmp/out")"
 
 # --- by number
+expect 0 "$stackctl" report -i "$store" --recording 3
+shows '# recording: 3 (window of run 2), 2023-11-15 10:20:00'
+expect 0 "$stackctl" report -i "$store"
+shows '# recording: 8, '
 left 100 --recording 3
 left 600 --recording 2..7
 left 200 --recording 3..4

@@ -341,6 +341,46 @@ static void failures_name_remedy(void **state)
 	fixture_remove(folder);
 }
 
+static void latest_is(const char *path, int64_t id)
+{
+	struct store_reader *r = fixture_open(path, 0);
+
+	assert_int_equal(store_reader_tables(r)->recording.id, id);
+	store_reader_close(r);
+}
+
+/* The latest recording is a window with samples, unless no window of the run has any. */
+static void begun_window_is_not_latest(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct store_recording info = fixture_info();
+	struct store_writer *w;
+
+	(void)state;
+	info.run = 1;
+	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+	latest_is(path, 1);
+	info.samples = 5;
+	info.finished = true;
+	assert_int_equal(store_writer_commit(w, &info), 0);
+	info.samples = 0;
+	info.finished = false;
+	assert_int_equal(store_writer_next_window(w, &info), 0);
+	latest_is(path, 1);
+	info.samples = 1;
+	assert_int_equal(store_writer_commit(w, &info), 0);
+	latest_is(path, 2);
+	info.samples = 0;
+	info.finished = true;
+	assert_int_equal(store_writer_commit(w, &info), 0);
+	latest_is(path, 2); /* nothing happened in it, and it is over */
+	store_writer_free(w);
+	store_writer_free(fixture_writer(path));
+	latest_is(path, 3); /* no window */
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +389,7 @@ int main(void)
 		cmocka_unit_test(one_is_itself),
 		cmocka_unit_test(times_cut),
 		cmocka_unit_test(failures_name_remedy),
+		cmocka_unit_test(begun_window_is_not_latest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
