@@ -21,9 +21,9 @@ struct window {
 	uint64_t end_ns;	/* UINT64_MAX: never */
 };
 
-/* Begins a window at start_ns, when the wall clock was unix_ns: about, since the wall clock is slewed
- * and the two are not read at one moment. So a window that begins where one ends is said to begin
- * there exactly. */
+/* Begins a window at start_ns, when the wall clock was unix_ns: about, since the wall clock is
+ * slewed and the two are not read at one moment. So a window that begins where one ends is said to
+ * begin there exactly. */
 struct window window_begin(uint64_t length_ns, uint64_t unix_ns, uint64_t start_ns);
 
 /* Returns whether the wall clock has moved against the monotonic one since the window began, by
