@@ -300,6 +300,8 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	}
 	if (rule->cfa == STACKD_CFA_DAEMON)
 		end = STACKD_END_BAD_RECIPE;
+	else if (rule->cfa == STACKD_CFA_SWITCH)
+		end = STACKD_END_STACK_SWITCH;
 	else if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
 		end = STACKD_END_BAD_RECIPE;
 	else if (rule->cfa == STACKD_CFA_NONE)

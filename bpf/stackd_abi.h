@@ -61,7 +61,10 @@
 	X(TAG_UNKNOWN, "tag_unknown", PARTIAL,                                                     \
 	  "the program's tag alone was taken: its path is not known")                              \
 	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")    \
-	X(WRONG_CALLER, "wrong_caller", PARTIAL, "the caller that was found calls something else")
+	X(WRONG_CALLER, "wrong_caller", PARTIAL,                                                   \
+	  "the caller that was found calls something else")                                        \
+	X(STACK_SWITCH, "stack_switch", PARTIAL,                                                   \
+	  "the caller is on another stack: Go's runtime has switched stacks")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,
@@ -315,6 +318,7 @@ enum stackd_cfa {
 	STACKD_CFA_PLT,	   /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_add ? 8 : 0) */
 	STACKD_CFA_SIGNAL, /* the kernel's signal frame: every register stands in the sigcontext at
 			    * rsp + cfa_offset (offset of r8 in it is 0) */
+	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
 };
 
 /* Callee-saved registers that a rule can restore, in the order of stackd_rule.saved. */

@@ -207,7 +207,12 @@ static void read_record(const struct pclntab *t, const uint8_t *at, struct pclnt
 	f->flags = has_units ? id[1] : 0;
 }
 
-#define RECORD_BYTES 44 /* at most, with an entry of 8 bytes; smaller ones are not at the end */
+/* The bytes of a record up to its id and flags. */
+static size_t record_bytes(const struct pclntab *t)
+{
+	return t->word + 32 + (t->version >= PCLNTAB_GO_1_16 ? 4 : 0) +
+	       (t->version >= PCLNTAB_GO_1_20 ? 4 : 0);
+}
 
 bool pclntab_get(const struct pclntab *t, size_t number, struct pclntab_function *ret_function)
 {
@@ -220,7 +225,7 @@ bool pclntab_get(const struct pclntab *t, size_t number, struct pclntab_function
 	record = read_word(pair + t->word, t->word);
 	if (t->version >= PCLNTAB_GO_1_16)
 		record += record > t->size ? 0 : t->functions;
-	if (record > t->size || t->size - record < RECORD_BYTES - (8 - t->word))
+	if (record > t->size || t->size - record < record_bytes(t))
 		return false;
 	*ret_function = (struct pclntab_function){
 		.start = entry_of(t, number),

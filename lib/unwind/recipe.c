@@ -31,7 +31,7 @@ int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
 
 	if (err)
 		return err;
-	err = recipe_section_compile_owned(&sections, loads, load_count, ret_table);
+	err = recipe_section_compile_owned(file, &sections, loads, load_count, ret_table);
 	cfi_section_release(&sections);
 	return err;
 }

@@ -49,6 +49,7 @@
 struct recipe_stats {
 	uint64_t fdes;				/* whose rows are in the table */
 	uint64_t cfi_rows;			/* rows that these FDEs state, before merging */
+	uint64_t go_rows;			/* that Go's table of functions comes to */
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
 };
 

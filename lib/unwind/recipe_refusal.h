@@ -16,6 +16,7 @@
 	X(FILE_HEADERS, "file_headers", FILE, "not an ELF file for x86-64, or its headers lie")    \
 	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
 	CFI_REFUSALS(X)                                                                            \
+	X(GO_TABLE, "go_table", SECTION, "Go's table of functions lies about its parts")           \
 	X(PROGRAM_HEADERS, "program_headers", SECTION,                                             \
 	  "the file has more executable program headers than the limit")                           \
 	X(FDE_PROGRAM_HEADER, "fde_program_header", FDE,                                           \

@@ -18,6 +18,7 @@
 #include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
 #include "unwind/fixed_rule.h"
+#include "unwind/recipe_go.h"
 #include "unwind/recipe_table.h"
 
 struct fde_range {
@@ -362,9 +363,10 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	return c;
 }
 
-/* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section. */
-static int compile(const struct cfi_section *sections, uint8_t **bytes, size_t section_count,
-		   const struct recipe_load *loads, size_t load_count,
+/* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section, `file` is
+ * NULL or has other tables besides. */
+static int compile(const struct elf_file *file, const struct cfi_section *sections, uint8_t **bytes,
+		   size_t section_count, const struct recipe_load *loads, size_t load_count,
 		   struct recipe_table **ret_table)
 {
 	struct recipe_table *table = calloc(1, sizeof(*table));
@@ -376,6 +378,8 @@ static int compile(const struct cfi_section *sections, uint8_t **bytes, size_t s
 		c = new_compiler(table, loads, load_count);
 		err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
 	}
+	if (!err && file)
+		err = recipe_go_lay(file, table, &rows);
 	if (!err)
 		err = recipe_table_build(table, &rows);
 	recipe_rows_free(&rows);
@@ -391,14 +395,15 @@ int recipe_section_compile(const struct cfi_section *sections, size_t section_co
 			   const struct recipe_load *loads, size_t load_count,
 			   struct recipe_table **ret_table)
 {
-	return compile(sections, NULL, section_count, loads, load_count, ret_table);
+	return compile(NULL, sections, NULL, section_count, loads, load_count, ret_table);
 }
 
-int recipe_section_compile_owned(struct cfi_sections *sections, const struct recipe_load *loads,
-				 size_t load_count, struct recipe_table **ret_table)
+int recipe_section_compile_owned(const struct elf_file *file, struct cfi_sections *sections,
+				 const struct recipe_load *loads, size_t load_count,
+				 struct recipe_table **ret_table)
 {
-	int err = compile(sections->items, sections->bytes, sections->count, loads, load_count,
-			  ret_table);
+	int err = compile(file, sections->items, sections->bytes, sections->count, loads,
+			  load_count, ret_table);
 
 	for (int i = 0; !err && i < CFI_REFUSED_COUNT; i++)
 		(*ret_table)->stats.refused[recipe_refusal_of_cfi(i)] += sections->refused[i];

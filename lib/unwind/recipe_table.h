@@ -21,9 +21,11 @@ struct recipe_table {
 
 /* As recipe_section_compile(), of the sections of a file: frees the bytes of each as soon as they
  * have been read, before the rest takes its memory, and counts what kept sections from being read.
- * The caller releases `sections`. */
-int recipe_section_compile_owned(struct cfi_sections *sections, const struct recipe_load *loads,
-				 size_t load_count, struct recipe_table **ret_table);
+ * Go's table of the file, if it has one, is laid below them (recipe_go.h). The caller releases
+ * `sections`. */
+int recipe_section_compile_owned(const struct elf_file *file, struct cfi_sections *sections,
+				 const struct recipe_load *loads, size_t load_count,
+				 struct recipe_table **ret_table);
 
 /* Cuts a list of rows into chunks: fills table->rows and table->chunks. Returns 0 or -ENOMEM, with
  * a table that can be freed. */

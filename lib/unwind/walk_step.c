@@ -314,6 +314,8 @@ enum stackd_end_reason walk_step(const struct walk_rule *rule, const struct walk
 		return step_signal(rule, memory, state);
 	case STACKD_CFA_END:
 		return STACKD_END_ENTRY;
+	case STACKD_CFA_SWITCH:
+		return STACKD_END_STACK_SWITCH;
 	}
 	return rule->slow ? step_slow(rule, memory, state) : STACKD_END_BAD_RECIPE;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Go's rules in a file's recipes; see recipe_go.h. */
+#include "unwind/recipe_go.h"
+
+#include <errno.h>
+
+#include "go/go_rules.h"
+
+struct layers {
+	struct recipe_table *table;
+	struct recipe_rows special; /* above call frame information; NONE where it holds */
+	struct recipe_rows usual;   /* below it */
+};
+
+static int number_of(struct recipe_table *table, const struct stackd_rule *rule)
+{
+	int number = recipe_rules_add(table->rules, rule);
+
+	if (number != -ENOSPC)
+		return number;
+	table->stats.refused[RECIPE_REFUSED_RULE_LIMIT]++;
+	return STACKD_RULE_DAEMON;
+}
+
+/* Appends a row to its layer, and NONE to the other. */
+static int take_row(void *arg, const struct go_rules_row *row)
+{
+	struct layers *l = arg;
+	int number = number_of(l->table, &row->rule), err;
+	uint32_t offset = (uint32_t)row->offset;
+
+	if (number < 0)
+		return number;
+	if (row->offset >= RECIPE_MAX_OFFSET || l->usual.count >= RECIPE_MAX_ROWS ||
+	    l->special.count >= RECIPE_MAX_ROWS)
+		return -ENOSPC;
+	l->table->stats.go_rows++;
+	err = recipe_rows_add(&l->usual, offset,
+			      row->is_special ? STACKD_RULE_NONE : (uint16_t)number);
+	if (err)
+		return err;
+	return recipe_rows_add(&l->special, offset,
+			       row->is_special ? (uint16_t)number : STACKD_RULE_NONE);
+}
+
+static void refuse(struct recipe_table *table, enum recipe_refusal why)
+{
+	table->stats.refused[why]++;
+}
+
+/* Lays special rows over those of call frame information over the usual ones. */
+static int merge(struct layers *l, struct recipe_rows *rows)
+{
+	struct recipe_rows below;
+	int err;
+
+	if (recipe_rows_is_empty(&l->usual))
+		return 0;
+	err = recipe_rows_is_empty(rows) ? 0 : recipe_rows_overlay(&l->special, rows);
+	if (!err)
+		err = recipe_rows_overlay(&l->special, &l->usual);
+	if (err)
+		return err;
+	below = *rows;
+	*rows = l->special;
+	l->special = below;
+	return 0;
+}
+
+int recipe_go_lay(const struct elf_file *file, struct recipe_table *table, struct recipe_rows *rows)
+{
+	struct layers layers = {.table = table};
+	struct pclntab *go;
+	int err = pclntab_read(file, &go);
+
+	if (err == -EINVAL)
+		refuse(table, RECIPE_REFUSED_GO_TABLE);
+	if (err)
+		return err == -ENOENT || err == -EINVAL ? 0 : err;
+	err = go_rules_each(go, file, take_row, &layers);
+	pclntab_free(go);
+	if (err == -ENOSPC) {
+		refuse(table, RECIPE_REFUSED_ROW_LIMIT);
+		err = 0;
+	} else if (!err) {
+		err = merge(&layers, rows);
+	}
+	recipe_rows_free(&layers.special);
+	recipe_rows_free(&layers.usual);
+	return err;
+}
