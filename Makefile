@@ -146,7 +146,7 @@ $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(B)/gen -MMD -MP -c $< -o $@
 
-$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(wildcard $(foreach part,base elf cfi stack sym callgraph tag,lib/$(part)/*.c)))
+$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(wildcard $(foreach part,base elf cfi go stack sym callgraph tag,lib/$(part)/*.c)))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/libstacktag-decode.so.1: $(DECODE_SRC:%.c=$(B)/pic/%.o) $(PIC)

@@ -3,7 +3,8 @@
  * Names for file offsets; see symbolizer.h.
  *
  *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, PLT stubs)
- *                    └─► dwarf_names.c  inlined calls, lines   (object, else debug file)
+ *                    ├─► dwarf_names.c  inlined calls, lines   (object, else debug file)
+ *                    └─► go/pclntab.c   functions, lines       (Go programs: what the others lack)
  *
  * The enclosing function is named by its symbol where there is one: that is the name by which
  * other tools know it, and it distinguishes cold parts and clones, which DWARF does not. DWARF
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "go/pclntab.h"
 #include "sym/debug_file.h"
 #include "sym/debuginfod.h"
 #include "sym/dwarf_names.h"
@@ -48,6 +50,8 @@ struct symbolizer_object {
 	struct symtab *symtab;	      /* NULL until loaded */
 	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
 	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
+	struct pclntab *go;	      /* NULL: no Go program, or not needed so far */
+	bool has_tried_go;
 };
 
 static char *copy_string(const char *s, int *r)
@@ -83,6 +87,9 @@ static void object_unload(struct symbolizer_object *o)
 {
 	unwind_bounds_free(o->bounds);
 	o->bounds = NULL;
+	pclntab_free(o->go);
+	o->go = NULL;
+	o->has_tried_go = false;
 	dwarf_names_free(o->dwarf);
 	symtab_free(o->symtab);
 	elf_file_free(o->debug);
@@ -337,6 +344,36 @@ static int resolve_bounds(struct symbolizer_object *o, uint64_t vaddr,
 	return 1;
 }
 
+static int load_go(struct symbolizer_object *o)
+{
+	int err = o->has_tried_go ? 0 : pclntab_read(o->file, &o->go);
+
+	if (err == -ENOMEM)
+		return err;
+	if (o->go && !o->has_tried_go)
+		o->bytes += pclntab_bytes(o->go);
+	o->has_tried_go = true;
+	return 0;
+}
+
+/* Go's own table names what symbols and DWARF do not, and has the lines of what DWARF does not. One
+ * frame, 0 or -ENOMEM. */
+static int resolve_go(struct symbolizer_object *o, uint64_t vaddr, struct symbolizer_frame *ret)
+{
+	struct pclntab_function function;
+	int err = load_go(o);
+
+	if (err || !o->go || !pclntab_find(o->go, vaddr, &function) || !function.name)
+		return err;
+	*ret = (struct symbolizer_frame){
+		.function = function.name,
+		.start = offset_of(o, function.start),
+	};
+	if (wants_lines(o))
+		pclntab_line(o->go, &function, vaddr, &ret->file, &ret->line);
+	return 1;
+}
+
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max)
 {
@@ -354,6 +391,13 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 	n = resolve_dwarf(object, vaddr, ret_frames, max, &last);
 	if (n < 0)
 		return n;
+	if (!n) {
+		n = resolve_go(object, vaddr, &last);
+		if (n < 0)
+			return n;
+		if (n && max)
+			ret_frames[0] = last;
+	}
 	has_symbol = symtab_find(object->symtab, vaddr, &name, &start);
 	if (!has_symbol)
 		return n ? n : resolve_bounds(object, vaddr, ret_frames, max);
