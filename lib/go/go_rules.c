@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW	   65536 /* bytes of code that are kept: functions come in order of address */
-#define SIGCONTEXT 40	 /* from rsp on return from a handler to r8 in the sigcontext */
-#define REACH	   16	 /* bytes around a change of rsp that are looked at */
+#define BORROWS_WITHIN 64    /* bytes of a function, in which rsp is put by */
+#define WINDOW	       65536 /* bytes of code that are kept: functions come in order of address */
+#define SIGCONTEXT     40    /* from rsp on return from a handler to r8 in the sigcontext */
+#define REACH	       16    /* bytes around a change of rsp that are looked at */
 
 struct reader {
 	const struct pclntab *table;
@@ -43,6 +44,9 @@ enum go_stack go_rules_stack(const char *name)
 		{"asmcgocall_no_g", GO_STACK_SWITCH},
 		{"asmcgocall_landingpad", GO_STACK_SWITCH},
 		{"cgocallback", GO_STACK_SWITCH},
+		{"nanotime1", GO_STACK_BORROWS},
+		{"walltime", GO_STACK_BORROWS},
+		{"walltime1", GO_STACK_BORROWS},
 		{"sigreturn", GO_STACK_SIGNAL},
 		{"sigreturn__sigaction", GO_STACK_SIGNAL},
 	};
@@ -52,6 +56,8 @@ enum go_stack go_rules_stack(const char *name)
 		len -= 5;
 	if (len >= 10 && !strncmp(name, "_rt0_amd64", 10))
 		return strstr(name, "_lib") ? GO_STACK_USUAL : GO_STACK_OUTERMOST;
+	if (len == 8 && !strncmp(name, "time.now", 8))
+		return GO_STACK_BORROWS;
 	if (len < 8 || strncmp(name, "runtime.", 8) != 0)
 		return GO_STACK_USUAL;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -175,6 +181,42 @@ static int take_special(struct reader *r, const struct pclntab_function *f, enum
 	return put(r, f->start - (f->start > r->load->p_vaddr), &rule, true);
 }
 
+/* The end of the first `mov %rsp,%r12` in a function; 0: there is none in the bytes looked at. */
+static uint64_t old_rsp_from(struct reader *r, const struct pclntab_function *f)
+{
+	uint64_t offset = r->load->p_offset + (f->start - r->load->p_vaddr);
+	uint64_t size = f->end - f->start;
+	uint8_t code[BORROWS_WITHIN];
+	const uint8_t *at;
+	int64_t n = elf_file_read(r->file, offset, code, size < sizeof(code) ? size : sizeof(code));
+
+	at = n > 0 ? memmem(code, (size_t)n, "\x49\x89\xe4", 3) : NULL;
+	return at ? f->start + (uint64_t)(at - code) + 3 : 0;
+}
+
+/* The function's frame before it takes the thread's stack, and by %r12 from then on. */
+static int take_borrowing(struct reader *r, const struct pclntab_function *f)
+{
+	struct stackd_rule rule = {.cfa = STACKD_CFA_SWITCH};
+	struct pclntab_values values = pclntab_values_begin(r->table, f, f->pcsp);
+	uint64_t from = old_rsp_from(r, f), start, end;
+	int32_t delta;
+	int err = 0;
+
+	while (from && !err && pclntab_values_next(&values, &start, &end, &delta)) {
+		if (delta < 0 || delta > INT32_MAX - 8)
+			break;
+		rule = rule_of(delta, false);
+		err = put(r, start, &rule, true);
+		if (from < start || from >= end)
+			continue;
+		rule.reg = 12;
+		return err ? err : put(r, from, &rule, true);
+	}
+	rule = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
+	return err ? err : put(r, f->start, &rule, true);
+}
+
 static bool find_load(struct reader *r, const struct pclntab_function *f)
 {
 	size_t count;
@@ -218,6 +260,8 @@ static int take_function(struct reader *r, const struct pclntab_function *f)
 	if (err || (!is_in_load(r, f) && !find_load(r, f)))
 		return err;
 	r->end = f->end;
+	if (stack == GO_STACK_BORROWS)
+		return take_borrowing(r, f);
 	if (stack != GO_STACK_USUAL)
 		return take_special(r, f, stack);
 	return f->pcsp ? take_deltas(r, f) : put(r, f->start, &none, false);

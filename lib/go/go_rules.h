@@ -16,6 +16,8 @@
  *   switches    systemstack, mcall, morestack, gogo, asmcgocall, cgocallback: what is above their
  *               frame are words of another use of this stack. The path ends there, with a reason of
  *               its own (STACKD_END_STACK_SWITCH).
+ *   borrows     time.now, nanotime1, walltime: they call the vDSO on the thread's own stack, with
+ *               their rsp in r12, which C preserves: CFA = r12 + delta + 8 from there on.
  *   signal      sigreturn, to which the kernel lets signal handlers return: every register stands
  * in the kernel's signal frame. Return addresses are looked up by the byte before them, so its rule
  * begins one byte before it.
@@ -51,6 +53,7 @@ enum go_stack {
 	GO_STACK_USUAL,	    /* returns to its caller on the same stack */
 	GO_STACK_OUTERMOST, /* has no caller */
 	GO_STACK_SWITCH,    /* what is above its frame is another stack's */
+	GO_STACK_BORROWS,   /* calls the vDSO on the thread's stack, with its own rsp in r12 */
 	GO_STACK_SIGNAL,    /* returns from a signal's handler */
 };
 

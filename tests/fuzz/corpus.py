@@ -6,7 +6,8 @@ Small programs are compiled here, each for a kind of call frame information (fra
 realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
 files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
 DIRECTORY/cfi; the linker's index and the bytes after it in its program header, with the header that
-fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr. Fuzzing adds its findings to the same folders.
+fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr; small tables of Go functions, made here, to
+DIRECTORY/pclntab. Fuzzing adds its findings to the same folders.
 """
 
 import pathlib
@@ -126,10 +127,43 @@ def add_file(out, name, elf):
         write(out / "cfi", name + ".both", struct.pack("<QQQQB", 0, *segment, 3) + data)
 
 
+def go_table(version):
+    """The text's address and a .gopclntab of three functions: Go 1.2, 1.16, 1.18 or 1.20."""
+    is_first, has_text = version == 2, version >= 18
+    word, text = ("I" if has_text else "Q"), 0x401000
+    base = 0 if has_text else text
+    names = b"\0runtime.goexit\0main.work\0main.main\0"
+    values = b"\0\x02\x04\x30\x1b\x2f\x01\0\x04\x20\0\x16\x08\x02\x18\0"
+    magic = {2: 0xfffffffb, 16: 0xfffffffa, 18: 0xfffffff0, 20: 0xfffffff1}[version]
+    head = struct.pack("<IIQ", magic, 0x08010000, 3)
+    header = 16 + 7 * 8 + 4 if is_first else len(head) + 8 + 8 * has_text + 40
+    offsets = [header, header + len(names), header + len(names) + 8,
+               header + len(names) + 16, header + len(names) + 16 + len(values)]
+    record = 40 + 4 * (not has_text) + 4 * (version == 20)
+    list_size = 0 if is_first else 7 * struct.calcsize("<" + word)
+    first = offsets[4] + list_size - (0 if is_first else offsets[4])
+    functions = b"".join(struct.pack("<" + 2 * word, base + 32 * i, first + record * i)
+                         for i in range(3)) + struct.pack("<" + word, base + 96)
+    shift, name = (offsets[3], offsets[0]) if is_first else (0, 0)
+    records = b"".join(
+        (struct.pack("<" + word, base + 32 * i) +
+         struct.pack("<IIIIIIIII", name + at, 0, 0, shift + 1, shift + 8, shift + 11, 0, 0, 10) +
+         bytes(4)).ljust(record, b"\0")[:record] for i, at in enumerate((1, 16, 26)))
+    parts = names + struct.pack("<II", 0, 1) + b"\0a/b.go\0" + values
+    if is_first:
+        table = head + functions + struct.pack("<I", offsets[1]) + parts + records
+    else:
+        table = (head + struct.pack("<Q", 1) + struct.pack("<Q", text) * has_text +
+                 struct.pack("<5Q", *offsets) + parts + functions + records)
+    return struct.pack("<Q", text) + table
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
-    for kind in ("elf_file", "cfi", "eh_frame_hdr"):
+    for kind in ("elf_file", "cfi", "eh_frame_hdr", "pclntab"):
         (out / kind).mkdir(parents=True, exist_ok=True)
+    for version in (2, 16, 18, 20):
+        write(out / "pclntab", f"go_1_{version}", go_table(version))
     with tempfile.TemporaryDirectory() as work:
         for name, (language, source, flags) in PROGRAMS.items():
             path = pathlib.Path(work) / name

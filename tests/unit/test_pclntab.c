@@ -393,6 +393,8 @@ static void knows_the_runtime(void **state)
 	assert_int_equal(go_rules_stack("runtime.mstart1"), GO_STACK_USUAL);
 	assert_int_equal(go_rules_stack("_rt0_amd64_linux"), GO_STACK_OUTERMOST);
 	assert_int_equal(go_rules_stack("_rt0_amd64_linux_lib"), GO_STACK_USUAL);
+	assert_int_equal(go_rules_stack("time.now"), GO_STACK_BORROWS);
+	assert_int_equal(go_rules_stack("runtime.nanotime1.abi0"), GO_STACK_BORROWS);
 	assert_int_equal(go_rules_stack("runtime.mcall"), GO_STACK_SWITCH);
 	assert_int_equal(go_rules_stack("runtime.asmcgocall.abi0"), GO_STACK_SWITCH);
 	assert_int_equal(go_rules_stack("runtime.cgocallbackg"), GO_STACK_USUAL);
