@@ -396,7 +396,8 @@ static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_NONE)
 		return STACKD_REG_RBP;
-	if (rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF)
+	if (rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF &&
+	    rule->cfa != STACKD_CFA_OTHER)
 		return STACKD_REG_RSP;
 	return rule->reg & (WALK_REGS - 1);
 }

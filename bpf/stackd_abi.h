@@ -319,6 +319,7 @@ enum stackd_cfa {
 	STACKD_CFA_SIGNAL, /* the kernel's signal frame: every register stands in the sigcontext at
 			    * rsp + cfa_offset (offset of r8 in it is 0) */
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
+	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
 };
 
 /* Callee-saved registers that a rule can restore, in the order of stackd_rule.saved. */

@@ -164,7 +164,7 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 	end = walk_cfa(w, rule, &cfa);
 	if (end)
 		return end;
-	if (cfa <= w->r[STACKD_REG_RSP])
+	if (cfa <= w->r[STACKD_REG_RSP] && rule->cfa != STACKD_CFA_OTHER)
 		return STACKD_END_NO_PROGRESS;
 	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;

@@ -210,6 +210,7 @@ static int take_borrowing(struct reader *r, const struct pclntab_function *f)
 		err = put(r, start, &rule, true);
 		if (from < start || from >= end)
 			continue;
+		rule.cfa = STACKD_CFA_OTHER;
 		rule.reg = 12;
 		return err ? err : put(r, from, &rule, true);
 	}
