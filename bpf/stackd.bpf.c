@@ -257,6 +257,21 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
 }
 
+/* To the caller. WALK_GO_ON, WALK_AGAIN or an end reason. */
+static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
+{
+	if (rule->cfa == STACKD_CFA_DAEMON)
+		return STACKD_END_BAD_RECIPE;
+	if (rule->cfa == STACKD_CFA_SWITCH)
+		return STACKD_END_STACK_SWITCH;
+	if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
+		return STACKD_END_BAD_RECIPE;
+	if (rule->cfa == STACKD_CFA_NONE)
+		return s->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
+							     : STACKD_END_NO_RECIPE;
+	return walk_step(&s->walk, rule);
+}
+
 /* One frame: 1 ends the walk, with the reason in s->end. */
 static long walk_frame(__u32 turn, struct scratch **at)
 {
@@ -298,17 +313,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
-	if (rule->cfa == STACKD_CFA_DAEMON)
-		end = STACKD_END_BAD_RECIPE;
-	else if (rule->cfa == STACKD_CFA_SWITCH)
-		end = STACKD_END_STACK_SWITCH;
-	else if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
-		end = STACKD_END_BAD_RECIPE;
-	else if (rule->cfa == STACKD_CFA_NONE)
-		end = s->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
-							    : STACKD_END_NO_RECIPE;
-	else
-		end = walk_step(&s->walk, rule);
+	end = step_by_rule(s, rule);
 	if (end == WALK_AGAIN) {
 		walk_again(s);
 		return 0;

@@ -61,8 +61,7 @@
 	X(TAG_UNKNOWN, "tag_unknown", PARTIAL,                                                     \
 	  "the program's tag alone was taken: its path is not known")                              \
 	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")    \
-	X(WRONG_CALLER, "wrong_caller", PARTIAL,                                                   \
-	  "the caller that was found calls something else")                                        \
+	X(WRONG_CALLER, "wrong_caller", PARTIAL, "the caller that was found calls something else") \
 	X(STACK_SWITCH, "stack_switch", PARTIAL,                                                   \
 	  "the caller is on another stack: Go's runtime has switched stacks")
 

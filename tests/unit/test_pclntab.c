@@ -16,6 +16,7 @@
 
 #include "go/go_rules.h"
 #include "go/pclntab.h"
+#include "sym/symbolizer.h"
 #include "unwind/recipe.h"
 
 #define TEXT	   UINT64_C(0x401000)
@@ -375,6 +376,42 @@ static void makes_rules(void **state)
 	}
 }
 
+/* A function that keeps its rsp in r12 while it is on the thread's stack; a stack that it may be
+ * below. Without the instruction, the walk ends there. */
+static void follows_borrowed_stacks(void **state)
+{
+	static const char *const code[] = {"\x90\x49\x89\xe4", "\x90\x49\x89\xe5"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct made m = make(120);
+		struct recipe_table *t;
+		struct elf_file *file;
+		size_t size;
+		uint8_t *bytes;
+
+		memcpy(memmem(m.bytes, m.size, "main.work", 9), "time.now\0", 9);
+		bytes = make_file(&m, code[i], &size);
+		assert_int_equal(elf_file_open_memory(bytes, size, &file), 0);
+		assert_int_equal(recipe_compile(file, &t), 0);
+		if (i == 0) {
+			const struct stackd_rule *rule = recipe_lookup(t, 0x1028);
+
+			check_rule(t, 0x22, STACKD_CFA_REG, 8, 0);
+			check_rule(t, 0x27, STACKD_CFA_REG, 32, 0);
+			check_rule(t, 0x28, STACKD_CFA_OTHER, 32, 0);
+			check_rule(t, 0x3f, STACKD_CFA_OTHER, 32, 0);
+			assert_int_equal(rule->reg, 12);
+		} else {
+			check_rule(t, 0x22, STACKD_CFA_SWITCH, 0, 0);
+			check_rule(t, 0x3f, STACKD_CFA_SWITCH, 0, 0);
+		}
+		recipe_table_free(t);
+		elf_file_free(file);
+		free(bytes);
+	}
+}
+
 /* Where the code does not say that rbp is saved, no rule does. */
 static void is_certain_of_rbp(void **state)
 {
@@ -383,6 +420,33 @@ static void is_certain_of_rbp(void **state)
 	(void)state;
 	check_rule(t, 0x30, STACKD_CFA_REG, 32, 0);
 	recipe_table_free(t);
+}
+
+/* A stripped program's functions and lines have their names. */
+static void names_code(void **state)
+{
+	struct symbolizer_options options = {.with_lines = true};
+	struct made m = make(120);
+	struct symbolizer_object *object;
+	struct symbolizer_frame frame;
+	struct symbolizer *sym;
+	struct elf_file *file;
+	size_t size;
+	uint8_t *bytes = make_file(&m, "", &size);
+
+	(void)state;
+	assert_int_equal(elf_file_open_memory(bytes, size, &file), 0);
+	assert_int_equal(symbolizer_new(&options, &sym), 0);
+	assert_int_equal(symbolizer_object_new(sym, file, NULL, &object), 0);
+	assert_int_equal(symbolizer_resolve(object, 0x1028, &frame, 1), 1);
+	assert_string_equal(frame.function, "main.work");
+	assert_string_equal(frame.file, "/src/work.go");
+	assert_int_equal(frame.start, 0x1020);
+	assert_int_equal(frame.line, 11);
+	assert_int_equal(symbolizer_resolve(object, 0x1000 + 0x20 * FUNCTIONS, &frame, 1), 0);
+	symbolizer_free(sym);
+	elf_file_free(file);
+	free(bytes);
 }
 
 static void knows_the_runtime(void **state)
@@ -412,7 +476,9 @@ int main(void)
 		cmocka_unit_test(ends_values_that_do_not_lead_on),
 		cmocka_unit_test(makes_rules),
 		cmocka_unit_test(is_certain_of_rbp),
+		cmocka_unit_test(follows_borrowed_stacks),
 		cmocka_unit_test(knows_the_runtime),
+		cmocka_unit_test(names_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
