@@ -140,6 +140,8 @@ struct scratch {
 		__u16 mark, reg;
 	} fixes[MAX_FIXES];
 
+	struct stackd_rule switching; /* of a step to another stack */
+
 	/* The mapping look-up. */
 	__u32 seen_first; /* of the process */
 	__u32 at;	  /* the last one that was met */

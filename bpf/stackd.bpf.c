@@ -26,6 +26,7 @@
 #include "recipe.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
+#include "step.bpf.h"
 #include "stride.bpf.h"
 #include "tag.bpf.h"
 
@@ -122,50 +123,6 @@ static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_e
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
-/* A rule of a function that realigns its stack: something in it stands at a distance from rbp. */
-static __always_inline bool is_realigned(const struct stackd_rule *rule)
-{
-	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
-}
-
-/* To the caller whose return address is in `slot`, if it is one. */
-static __always_inline int step_to(struct walk *w, __u64 slot)
-{
-	__u64 pc;
-
-	if (walk_read(w, slot, &pc) || !follows_call(pc))
-		return STACKD_END_NO_RECIPE;
-	w->r[STACKD_REG_RSP] = slot + 8;
-	walk_keep(w);
-	w->pc = pc;
-	w->slot = slot;
-	w->deref = 0;
-	w->is_exact = 0;
-	return WALK_GO_ON;
-}
-
-/* Code that a program has made itself has no recipe: a step by the frame pointer, if what it finds
- * is a return address. (Of a file's code without a recipe more can be told than that, by its
- * symbols and its bytes: the daemon does.) */
-static __always_inline int step_by_frame_pointer(struct scratch *s)
-{
-	struct walk *w = &s->walk;
-	int leaf = w->is_exact ? leaf_at(w->pc) : STACKD_LEAF_MADE;
-	__u64 rsp = w->r[STACKD_REG_RSP], rbp = w->r[STACKD_REG_RBP];
-	int end;
-
-	if (leaf == STACKD_LEAF_PUSHED)
-		rbp = rsp;
-	if (leaf != STACKD_LEAF_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))
-		return STACKD_END_NO_RECIPE;
-	end = step_to(w, leaf == STACKD_LEAF_NONE ? rsp : rbp + 8);
-	if (end == WALK_GO_ON && leaf != STACKD_LEAF_NONE && walk_restore(w, STACKD_REG_RBP, rbp))
-		end = STACKD_END_NO_RECIPE;
-	if (end == WALK_GO_ON)
-		w->frame++;
-	return end;
-}
-
 /* Adds the frame's location to the record. */
 static __always_inline bool put_frame(struct scratch *s, bool first)
 {
@@ -232,6 +189,9 @@ __noinline int walk_from_leaf(struct scratch *given)
 	s->walk.valid = wanted;
 	s->walk.is_exact = 1;
 	s->walk.frame = 0;
+	s->walk.is_scheduler = 0;
+	s->walk.has_left = 0;
+	s->walk.is_once = 0;
 	s->n_new = 0;
 	s->kept = 0;
 	s->n_fixes = 0;
@@ -255,21 +215,6 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 {
 	return rule->cfa == STACKD_CFA_END ||
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
-}
-
-/* To the caller. WALK_GO_ON, WALK_AGAIN or an end reason. */
-static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
-{
-	if (rule->cfa == STACKD_CFA_DAEMON)
-		return STACKD_END_BAD_RECIPE;
-	if (rule->cfa == STACKD_CFA_SWITCH)
-		return STACKD_END_STACK_SWITCH;
-	if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
-		return STACKD_END_BAD_RECIPE;
-	if (rule->cfa == STACKD_CFA_NONE)
-		return s->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
-							     : STACKD_END_NO_RECIPE;
-	return walk_step(&s->walk, rule);
 }
 
 /* One frame: 1 ends the walk, with the reason in s->end. */
@@ -433,7 +378,7 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 {
 	const struct stackd_header *header = &s->record.header;
 	struct thread_state *state = state_at(s);
-	bool remember = state && s->end == STACKD_END_ENTRY;
+	bool remember = state && s->end == STACKD_END_ENTRY && !s->walk.is_once;
 	__u32 bytes = s->bytes, kernel;
 
 	if (bytes > MAX_BYTES)

@@ -319,6 +319,16 @@ enum stackd_cfa {
 			    * rsp + cfa_offset (offset of r8 in it is 0) */
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
 	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
+	/* Go's runtime (lib/go/go_stack.h): */
+	STACKD_CFA_SCHEDULER, /* as REG; the goroutine that the thread ran is given up */
+	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, and did not call */
+	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; its
+			       * pc stands there, too, if ra_offset is 0. cfa_offset: of g from the
+			       * thread pointer; saved: of g.m, m.curg and g.sched. With another
+			       * reg than rsp: CFA = rsp, pc = *(reg + cfa_offset), or reg if
+			       * cfa_add */
+	STACKD_CFA_DEPTH,     /* CFA = hi - depth + cfa_add: g = *(rsp + cfa_offset),
+			       * hi = *(g + saved[0]), depth = *(rsp + saved[1]) */
 };
 
 /* Callee-saved registers that a rule can restore, in the order of stackd_rule.saved. */

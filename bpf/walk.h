@@ -41,13 +41,16 @@ struct walk {
 	__u64 r[WALK_REGS];
 	struct walk_origin origin[WALK_REGS];
 	__u64 pc;
-	__u64 slot;	  /* where the pc was read from; 0 for the leaf */
-	__u64 deref;	  /* last step: the slot that gave the CFA; 0: none did */
-	__u64 deref_word; /* and what it held */
-	__u32 valid;	  /* a bit for each register */
-	__u32 is_exact;	  /* the pc was interrupted there: not a return address */
-	__u32 frame;	  /* number of the frame, counted from the leaf */
-	__u32 is_lean;	  /* restores rbp alone */
+	__u64 slot;	    /* where the pc was read from; 0 for the leaf */
+	__u64 deref;	    /* last step: the slot that gave the CFA; 0: none did */
+	__u64 deref_word;   /* and what it held */
+	__u32 valid;	    /* a bit for each register */
+	__u32 is_exact;	    /* the pc was interrupted there: not a return address */
+	__u32 frame;	    /* number of the frame, counted from the leaf */
+	__u32 is_lean;	    /* restores rbp alone */
+	__u32 is_scheduler; /* has met a frame of Go's scheduler (STACKD_CFA_SCHEDULER) */
+	__u32 has_left;	    /* has gone from a thread's stack to that of its goroutine, by g */
+	__u32 is_once;	    /* has gone by words that marks do not know: not to be remembered */
 };
 
 /* Results of a step other than an end reason. */
@@ -152,8 +155,8 @@ static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *
 	return 0;
 }
 
-/* One step by a rule of kind REG, DEREF, PLT or SIGNAL. WALK_GO_ON, or an end reason with the
- * walk as it was, but for registers; WALK_AGAIN from a lean walk only. */
+/* One step by a rule of kind REG, DEREF, PLT, SIGNAL, OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or
+ * an end reason with the walk as it was, but for registers; WALK_AGAIN from a lean walk only. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa, pc, slot;
@@ -168,6 +171,8 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 		return STACKD_END_NO_PROGRESS;
 	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;
+	if (rule->cfa == STACKD_CFA_SCHEDULER)
+		w->is_scheduler = 1;
 	slot = cfa + (__u64)(__s64)rule->ra_offset;
 	if (walk_read(w, slot, &pc) || walk_saved(w, rule, cfa))
 		return STACKD_END_UNREADABLE;
@@ -175,7 +180,7 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 	walk_keep(w);
 	w->pc = pc;
 	w->slot = slot;
-	w->is_exact = 0;
+	w->is_exact = rule->cfa == STACKD_CFA_INJECTED;
 	w->frame++;
 	return pc ? WALK_GO_ON : STACKD_END_ENTRY;
 }

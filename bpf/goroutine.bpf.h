@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Steps from a thread's system stack to the stack of the goroutine that it runs, in Go programs.
+ *
+ * Rules of the kinds GOROUTINE and DEPTH say where the runtime itself would find that stack when it
+ * returns there (lib/go/go_stack.h). What is read that way is not believed before it fits: the
+ * goroutine must be this thread's, its stack pointer within its stack, and the frame that the walk
+ * is at must not be on that stack already. Everything else ends the path.
+ *
+ * These words are no part of a stack, so that no mark of the verified prefix knows of them: a walk
+ * that has gone by them is not remembered. Yet the thread's last remembered walk may match on the
+ * goroutine's stack as ever.
+ */
+#ifndef GOROUTINE_BPF_H
+#define GOROUTINE_BPF_H
+
+#include "scratch.bpf.h"
+#include "window.bpf.h"
+
+static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_word)
+{
+	return !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)(address + offset));
+}
+
+/* Is an address in the stack of this g? The bounds of it are a g's first field. */
+static __always_inline bool is_on_stack_of(__u64 g, __u64 address)
+{
+	__u64 bounds[2];
+
+	return !bpf_probe_read_user(bounds, sizeof(bounds), (const void *)g) &&
+	       bounds[0] < bounds[1] && address - bounds[0] < bounds[1] - bounds[0];
+}
+
+/* To the caller, at `pc`. Its return address stood below the CFA, or would have. */
+static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
+{
+	w->r[STACKD_REG_RSP] = cfa;
+	w->valid = 1u << STACKD_REG_RSP;
+	w->deref = 0;
+	w->pc = pc;
+	w->slot = cfa - 8;
+	w->is_exact = is_exact;
+	w->frame++;
+	return pc ? WALK_GO_ON : STACKD_END_STACK_SWITCH;
+}
+
+/* In gogo, a goroutine's stack pointer is set, and its code is still to be jumped to: to where that
+ * is, which a register points to, or holds (cfa_add). */
+static __always_inline int step_into(struct walk *w, const struct stackd_rule *rule)
+{
+	__u64 pc = w->r[rule->reg & (WALK_REGS - 1)];
+
+	if (!walk_is_valid(w, rule->reg))
+		return w->is_lean ? WALK_AGAIN : STACKD_END_STACK_SWITCH;
+	if (!rule->cfa_add && !read_apart(pc, rule->cfa_offset, &pc))
+		return STACKD_END_UNREADABLE;
+	return arrive(w, w->r[STACKD_REG_RSP], pc, true);
+}
+
+/* By g, once in a walk: the thread has one goroutine, which has left its stack at one place. */
+static __always_inline int step_to_goroutine(struct walk *w, const struct stackd_rule *rule)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool is_called_by_pc = !rule->ra_offset;
+	__u64 g, thread, goroutine, its_thread, sched[2], cfa;
+
+	if (w->has_left || !read_apart(task->thread.fsbase, rule->cfa_offset, &g) ||
+	    !read_apart(g, rule->saved[0], &thread) ||
+	    !read_apart(thread, rule->saved[1], &goroutine))
+		return STACKD_END_STACK_SWITCH;
+	if (!goroutine || w->is_scheduler)
+		return is_called_by_pc ? STACKD_END_ENTRY : STACKD_END_STACK_SWITCH;
+	if (!read_apart(goroutine, rule->saved[0], &its_thread) || its_thread != thread ||
+	    bpf_probe_read_user(sched, sizeof(sched),
+				(const void *)(goroutine + (__s64)rule->saved[2])) ||
+	    !is_on_stack_of(goroutine, sched[0]) || is_on_stack_of(goroutine, w->r[STACKD_REG_RSP]))
+		return STACKD_END_STACK_SWITCH;
+	w->has_left = 1;
+	cfa = sched[0] + (__s64)rule->cfa_add;
+	if (!is_called_by_pc && !read_apart(cfa, -8, &sched[1]))
+		return STACKD_END_UNREADABLE;
+	return arrive(w, cfa, sched[1], false);
+}
+
+/* By what a frame on the system stack holds. */
+static __always_inline int step_by_depth(struct walk *w, const struct stackd_rule *rule)
+{
+	__u64 rsp = w->r[STACKD_REG_RSP], g, hi, depth, sp, cfa, pc;
+
+	if (!read_apart(rsp, rule->cfa_offset, &g) || !read_apart(rsp, rule->saved[1], &depth) ||
+	    !read_apart(g, rule->saved[0], &hi))
+		return STACKD_END_STACK_SWITCH;
+	sp = hi - depth;
+	if (!is_on_stack_of(g, sp) || (is_on_stack_of(g, rsp) && sp <= rsp))
+		return STACKD_END_STACK_SWITCH;
+	cfa = sp + (__s64)rule->cfa_add;
+	if (!read_apart(cfa, -8, &pc))
+		return STACKD_END_UNREADABLE;
+	return arrive(w, cfa, pc, false);
+}
+
+/* By the rule in s->switching. WALK_GO_ON, or an end reason. Global, so that it is verified once.
+ */
+__noinline int step_to_other_stack(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return STACKD_END_STACK_SWITCH;
+	s->walk.is_once = 1;
+	if (s->switching.reg != STACKD_REG_RSP)
+		return step_into(&s->walk, &s->switching);
+	return s->switching.cfa == STACKD_CFA_DEPTH ? step_by_depth(&s->walk, &s->switching)
+						    : step_to_goroutine(&s->walk, &s->switching);
+}
+
+#endif

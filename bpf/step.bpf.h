@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A walk's step to the caller: by a rule, or by the frame pointer where there is none. */
+#ifndef STEP_BPF_H
+#define STEP_BPF_H
+
+#include "code.bpf.h"
+#include "goroutine.bpf.h"
+#include "scratch.bpf.h"
+#include "window.bpf.h"
+
+/* A rule of a function that realigns its stack: something in it stands at a distance from rbp. */
+static __always_inline bool is_realigned(const struct stackd_rule *rule)
+{
+	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
+}
+
+/* To the caller whose return address is in `slot`, if it is one. */
+static __always_inline int step_to(struct walk *w, __u64 slot)
+{
+	__u64 pc;
+
+	if (walk_read(w, slot, &pc) || !follows_call(pc))
+		return STACKD_END_NO_RECIPE;
+	w->r[STACKD_REG_RSP] = slot + 8;
+	walk_keep(w);
+	w->pc = pc;
+	w->slot = slot;
+	w->deref = 0;
+	w->is_exact = 0;
+	return WALK_GO_ON;
+}
+
+/* Code that a program has made itself has no recipe: a step by the frame pointer, if what it finds
+ * is a return address. (Of a file's code without a recipe more can be told than that, by its
+ * symbols and its bytes: the daemon does.) */
+static __always_inline int step_by_frame_pointer(struct scratch *s)
+{
+	struct walk *w = &s->walk;
+	int leaf = w->is_exact ? leaf_at(w->pc) : STACKD_LEAF_MADE;
+	__u64 rsp = w->r[STACKD_REG_RSP], rbp = w->r[STACKD_REG_RBP];
+	int end;
+
+	if (leaf == STACKD_LEAF_PUSHED)
+		rbp = rsp;
+	if (leaf != STACKD_LEAF_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))
+		return STACKD_END_NO_RECIPE;
+	end = step_to(w, leaf == STACKD_LEAF_NONE ? rsp : rbp + 8);
+	if (end == WALK_GO_ON && leaf != STACKD_LEAF_NONE && walk_restore(w, STACKD_REG_RBP, rbp))
+		end = STACKD_END_NO_RECIPE;
+	if (end == WALK_GO_ON)
+		w->frame++;
+	return end;
+}
+
+/* To the caller. WALK_GO_ON, WALK_AGAIN or an end reason. */
+static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
+{
+	if (rule->cfa == STACKD_CFA_DAEMON)
+		return STACKD_END_BAD_RECIPE;
+	if (rule->cfa == STACKD_CFA_SWITCH)
+		return STACKD_END_STACK_SWITCH;
+	if (rule->cfa == STACKD_CFA_GOROUTINE || rule->cfa == STACKD_CFA_DEPTH) {
+		s->switching = *rule;
+		return step_to_other_stack(s);
+	}
+	if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
+		return STACKD_END_BAD_RECIPE;
+	if (rule->cfa == STACKD_CFA_NONE)
+		return s->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
+							     : STACKD_END_NO_RECIPE;
+	return walk_step(&s->walk, rule);
+}
+
+#endif
