@@ -10,30 +10,8 @@
  * found, rbp counts as unchanged. No rule for Go's code needs it, and none leads from Go's code to
  * C's.
  *
- * Some functions of the runtime do not return to who called them on the same stack:
- *
- *   outermost   goexit, mstart, rt0_go and the entries before it: the path ends, complete
- *   switches    systemstack, mcall, morestack, gogo, asmcgocall, cgocallback: what is above their
- *               frame are words of another use of this stack. The path ends there, with a reason of
- *               its own (STACKD_END_STACK_SWITCH).
- *   borrows     time.now, nanotime1, walltime: they call the vDSO on the thread's own stack, with
- *               their rsp in r12, which C preserves: CFA = r12 + delta + 8 from there on.
- *   signal      sigreturn, to which the kernel lets signal handlers return: every register stands
- * in the kernel's signal frame. Return addresses are looked up by the byte before them, so its rule
- * begins one byte before it.
- *
- * How a walk could go on at a switch, which is not done yet. On the thread's system stack (g0), a
- * return address in systemstack, mcall's or morestack's callee, or asmcgocall means: the goroutine
- * is m.curg, and its stack goes on at curg.sched.sp with curg.sched.pc (systemstack and mcall save
- * both; for asmcgocall it is the slot that holds the old rsp). g is in TLS at fs:-8 in Go's own
- * executables, at fs:*runtime.tlsg elsewhere; while on g0, that is g0, so the way is
- *   g0 = *(fs - 8), m = g0->m, curg = m->curg, sp = curg->sched.sp, pc = curg->sched.pc.
- * The kernel half would need, per file: the offset of g in TLS, and the offsets of g.m, m.curg,
- * g.sched.sp and .pc. g.sched follows stack, stackguards, _panic, _defer and m: 0x38 and 0x40, the
- * same from Go 1.5 to 1.24; g.m is at 0x30; m.curg is at 0xc0 up to 1.22 and at 0xb8 to 0xc0 since,
- * so it must be told by the version in .go.buildinfo, or by the code of runtime.systemstack, which
- * reads it (`mov 0xc0(%rbx),%rax`). Nothing may be believed that does not lie in
- * curg.stack.lo .. curg.stack.hi, and the verified prefix must know that the stacks differ.
+ * Some functions of the runtime do not return to who called them on the same stack: go_stack.h has
+ * them, and what their rules are.
  *
  * The bytes are hostile: time is linear in the sizes of the table and the text.
  */
@@ -47,18 +25,6 @@
 #include "elf/elf_file.h"
 #include "go/pclntab.h"
 #include "stackd_abi.h"
-
-/* What a function of the runtime does to the stack. */
-enum go_stack {
-	GO_STACK_USUAL,	    /* returns to its caller on the same stack */
-	GO_STACK_OUTERMOST, /* has no caller */
-	GO_STACK_SWITCH,    /* what is above its frame is another stack's */
-	GO_STACK_BORROWS,   /* calls the vDSO on the thread's stack, with its own rsp in r12 */
-	GO_STACK_SIGNAL,    /* returns from a signal's handler */
-};
-
-/* Tells it by the function's name, with or without the suffix of its ABI. NULL is usual. */
-enum go_stack go_rules_stack(const char *name);
 
 struct go_rules_row {
 	uint64_t offset; /* in the file */
@@ -75,5 +41,12 @@ typedef int go_rules_take(void *arg, const struct go_rules_row *row);
  * `take` says. */
 int go_rules_each(const struct pclntab *table, const struct elf_file *file, go_rules_take *take,
 		  void *arg);
+
+/* Finds the rule at a vaddr; its kind is STACKD_CFA_NONE if there is none, or the function is
+ * larger than any honest one, which bounds the time. As part of a whole table's rules it is the
+ * same, but for morestack's: it takes systemstack's code as well, and ends the path here. Returns 0
+ * or -ENOMEM. */
+int go_rules_at(const struct pclntab *table, const struct elf_file *file, uint64_t vaddr,
+		struct go_rules_row *ret_row);
 
 #endif

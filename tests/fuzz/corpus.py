@@ -126,6 +126,20 @@ def add_file(out, name, elf):
         data = eh.ljust(half, b"\0") + debug.ljust(half, b"\0")
         write(out / "cfi", name + ".both", struct.pack("<QQQQB", 0, *segment, 3) + data)
 
+# Code of Go's runtime: what is left of systemstack, asmcgocall and gogo from where they call.
+GO_CODE = {
+    "systemstack":
+        ("4889dc4889fa488b3fffd764488b0425f8ffffff488b5830488b83c00000006448890425"
+         "f8ffffff488b603848c7403800000000c348"),
+    "asmcgocall":
+        ("ffd0488b7c2430488b7708482b7424286448893c25f8ffffff4889f489442418c34883ec"
+         "404883e4f048c74424300000000048895424284889df4889d9ffd0488b7424284889f489"
+         "442418c3"),
+    "gogo":
+        ("488b23488b4320488b5318488b6b3048c7030000000048c743200000000048c743180000"
+         "000048c7433000000000488b5b08ffe3"),
+}
+
 
 def go_table(version):
     """The text's address and a .gopclntab of three functions: Go 1.2, 1.16, 1.18 or 1.20."""
@@ -164,6 +178,8 @@ def main():
         (out / kind).mkdir(parents=True, exist_ok=True)
     for version in (2, 16, 18, 20):
         write(out / "pclntab", f"go_1_{version}", go_table(version))
+    for name, code in GO_CODE.items():
+        write(out / "pclntab", name, bytes.fromhex(code))
     with tempfile.TemporaryDirectory() as work:
         for name, (language, source, flags) in PROGRAMS.items():
             path = pathlib.Path(work) / name

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzz target: Go's table of functions: all functions, names, values and lines, and the search by
- * address. The first 8 bytes are the address of the text.
+ * address. The first 8 bytes are the address of the text. And the runtime's code that switches
+ * stacks, which is all of them.
  */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "go/go_rules.h"
+#include "go/go_stack.h"
+#include "go/go_switch.h"
 #include "go/pclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +42,7 @@ static void read_function(const struct pclntab *t, const struct pclntab_function
 	uint32_t line;
 
 	check(f->start <= f->end);
-	go_rules_stack(f->name);
+	go_stack_of(f->name);
 	read_values(t, f, f->pcsp);
 	if (f->start == f->end)
 		return;
@@ -47,6 +50,28 @@ static void read_function(const struct pclntab *t, const struct pclntab_function
 	check(found.start == f->start && found.end == f->end);
 	if (pclntab_line(t, f, f->end - 1, &file, &line))
 		check(strlen(file) < SIZE_MAX && line);
+}
+
+/* Any bytes may be code. What is found of it lies in it. */
+static void read_code(const uint8_t *code, size_t size)
+{
+	struct go_goroutine goroutine = {.sp = 0x38};
+	struct go_cgo_frame frame;
+	struct go_switch found = {0};
+	struct go_gogo gogo;
+
+	check(go_switch_sets_rsp(code, size) <= size);
+	go_switch_morestack(code, size, &goroutine);
+	if (go_switch_gogo(code, size, &gogo))
+		check(gogo.from < gogo.loaded && gogo.loaded < gogo.end && gogo.end < size);
+	if (go_switch_systemstack(code, size, &found, &goroutine)) {
+		check(found.call < found.back && found.back <= size);
+		check(goroutine.m >= 0 && goroutine.curg >= 0 && goroutine.sp >= 0);
+	}
+	for (size_t from = 0; go_switch_asmcgocall(code, size, from, &found, &frame);) {
+		check(found.call > from && found.call < found.back && found.back <= size);
+		from = found.call;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -57,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < sizeof(text))
 		return -1;
+	read_code(data, size);
 	memcpy(&text, data, sizeof(text));
 	if (pclntab_open(data + sizeof(text), size - sizeof(text), text, &t))
 		return 0;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "go/go_rules.h"
+#include "go/go_stack.h"
 #include "go/pclntab.h"
 #include "sym/symbolizer.h"
 #include "unwind/recipe.h"
@@ -376,14 +377,15 @@ static void makes_rules(void **state)
 	}
 }
 
-/* A function that keeps its rsp in r12 while it is on the thread's stack; a stack that it may be
- * below. Without the instruction, the walk ends there. */
+/* A function that keeps its rsp in r12 or rbx while it is on the thread's stack; a stack that it
+ * may be below. Without the instruction, the walk ends there. */
 static void follows_borrowed_stacks(void **state)
 {
-	static const char *const code[] = {"\x90\x49\x89\xe4", "\x90\x49\x89\xe5"};
+	static const char *const code[] = {"\x90\x49\x89\xe4", "\x90\x48\x89\xe3",
+					   "\x90\x49\x89\xe5"};
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct made m = make(120);
 		struct recipe_table *t;
 		struct elf_file *file;
@@ -394,14 +396,14 @@ static void follows_borrowed_stacks(void **state)
 		bytes = make_file(&m, code[i], &size);
 		assert_int_equal(elf_file_open_memory(bytes, size, &file), 0);
 		assert_int_equal(recipe_compile(file, &t), 0);
-		if (i == 0) {
+		if (i < 2) {
 			const struct stackd_rule *rule = recipe_lookup(t, 0x1028);
 
 			check_rule(t, 0x22, STACKD_CFA_REG, 8, 0);
 			check_rule(t, 0x27, STACKD_CFA_REG, 32, 0);
 			check_rule(t, 0x28, STACKD_CFA_OTHER, 32, 0);
 			check_rule(t, 0x3f, STACKD_CFA_OTHER, 32, 0);
-			assert_int_equal(rule->reg, 12);
+			assert_int_equal(rule->reg, i ? 3 : 12);
 		} else {
 			check_rule(t, 0x22, STACKD_CFA_SWITCH, 0, 0);
 			check_rule(t, 0x3f, STACKD_CFA_SWITCH, 0, 0);
@@ -452,19 +454,29 @@ static void names_code(void **state)
 static void knows_the_runtime(void **state)
 {
 	(void)state;
-	assert_int_equal(go_rules_stack("runtime.goexit"), GO_STACK_OUTERMOST);
-	assert_int_equal(go_rules_stack("runtime.mstart.abi0"), GO_STACK_OUTERMOST);
-	assert_int_equal(go_rules_stack("runtime.mstart1"), GO_STACK_USUAL);
-	assert_int_equal(go_rules_stack("_rt0_amd64_linux"), GO_STACK_OUTERMOST);
-	assert_int_equal(go_rules_stack("_rt0_amd64_linux_lib"), GO_STACK_USUAL);
-	assert_int_equal(go_rules_stack("time.now"), GO_STACK_BORROWS);
-	assert_int_equal(go_rules_stack("runtime.nanotime1.abi0"), GO_STACK_BORROWS);
-	assert_int_equal(go_rules_stack("runtime.mcall"), GO_STACK_SWITCH);
-	assert_int_equal(go_rules_stack("runtime.asmcgocall.abi0"), GO_STACK_SWITCH);
-	assert_int_equal(go_rules_stack("runtime.cgocallbackg"), GO_STACK_USUAL);
-	assert_int_equal(go_rules_stack("main.systemstack"), GO_STACK_USUAL);
-	assert_int_equal(go_rules_stack("runtime."), GO_STACK_USUAL);
-	assert_int_equal(go_rules_stack(NULL), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of("runtime.goexit"), GO_STACK_OUTERMOST);
+	assert_int_equal(go_stack_of("runtime.mstart.abi0"), GO_STACK_OUTERMOST);
+	assert_int_equal(go_stack_of("runtime.mstart1"), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of("_rt0_amd64_linux"), GO_STACK_OUTERMOST);
+	assert_int_equal(go_stack_of("_rt0_amd64_linux_lib"), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of("time.now"), GO_STACK_BORROWS);
+	assert_int_equal(go_stack_of("runtime.nanotime1.abi0"), GO_STACK_BORROWS);
+	assert_int_equal(go_stack_of("runtime.vgetrandom1"), GO_STACK_BORROWS);
+	assert_int_equal(go_stack_of("racecall"), GO_STACK_BORROWS);
+	assert_int_equal(go_stack_of("runtime.mcall"), GO_STACK_MCALL);
+	assert_int_equal(go_stack_of("runtime.asmcgocall.abi0"), GO_STACK_ASMCGOCALL);
+	assert_int_equal(go_stack_of("runtime.systemstack"), GO_STACK_SYSTEMSTACK);
+	assert_int_equal(go_stack_of("runtime.morestack"), GO_STACK_MORESTACK);
+	assert_int_equal(go_stack_of("runtime.morestack_noctxt"), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of("gogo"), GO_STACK_GOGO);
+	assert_int_equal(go_stack_of("runtime.gogo.abi0"), GO_STACK_GOGO);
+	assert_int_equal(go_stack_of("runtime.cgocallback"), GO_STACK_SWITCH);
+	assert_int_equal(go_stack_of("runtime.schedule"), GO_STACK_SCHEDULER);
+	assert_int_equal(go_stack_of("runtime.asyncPreempt"), GO_STACK_INJECTED);
+	assert_int_equal(go_stack_of("runtime.cgocallbackg"), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of("main.systemstack"), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of("runtime."), GO_STACK_USUAL);
+	assert_int_equal(go_stack_of(NULL), GO_STACK_USUAL);
 }
 
 int main(void)

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads instructions; see go_switch.h. Only the few forms are known that Go's assembler uses. */
+#include "go/go_switch.h"
+
+#include <string.h>
+
+#define RSP 4 /* in the numbering of instructions */
+
+struct code {
+	const uint8_t *at, *end;
+};
+
+static bool take(struct code *c, const char *bytes, size_t count)
+{
+	if ((size_t)(c->end - c->at) < count || memcmp(c->at, bytes, count) != 0)
+		return false;
+	c->at += count;
+	return true;
+}
+
+static bool take_number(struct code *c, size_t bytes, int32_t *ret_number)
+{
+	int32_t wide;
+
+	if ((size_t)(c->end - c->at) < bytes)
+		return false;
+	if (bytes == sizeof(wide)) {
+		memcpy(&wide, c->at, sizeof(wide));
+		*ret_number = wide;
+	} else {
+		*ret_number = c->at[0] < 0x80 ? c->at[0] : c->at[0] - 0x100;
+	}
+	c->at += bytes;
+	return true;
+}
+
+/* Takes `opcode offset(%from),%to` of 64-bit registers without REX.R and REX.B. */
+static bool take_memory(struct code *c, uint8_t opcode, unsigned from, unsigned *ret_to,
+			int32_t *ret_offset)
+{
+	static const size_t bytes[] = {0, 1, 4};
+	uint8_t modrm;
+
+	*ret_offset = 0;
+	if (c->end - c->at < 3 || c->at[0] != 0x48 || c->at[1] != opcode)
+		return false;
+	modrm = c->at[2];
+	c->at += 3;
+	if (modrm >> 6 == 3 || (modrm & 7) != from || (from == 5 && modrm >> 6 == 0) ||
+	    (from == RSP && !take(c, "\x24", 1)))
+		return false;
+	*ret_to = modrm >> 3 & 7;
+	return !bytes[modrm >> 6] || take_number(c, bytes[modrm >> 6], ret_offset);
+}
+
+static bool take_load(struct code *c, unsigned from, unsigned *ret_to, int32_t *ret_offset)
+{
+	return take_memory(c, 0x8b, from, ret_to, ret_offset);
+}
+
+/* Takes the load or store (opcode 8b or 89) of a word at a fixed place in the thread's own memory:
+ * by a number, or by %rcx, which has it already. */
+static bool take_thread_local(struct code *c, uint8_t opcode, bool by_rcx, unsigned *ret_reg,
+			      int32_t *ret_offset)
+{
+	if (c->end - c->at < 4 || c->at[0] != 0x64 || c->at[1] != 0x48 || c->at[2] != opcode)
+		return false;
+	*ret_reg = c->at[3] >> 3 & 7;
+	c->at += 4;
+	if (by_rcx)
+		return (c->at[-1] & 0xc7) == 1;
+	return (c->at[-1] & 0xc7) == 4 && take(c, "\x25", 1) && take_number(c, 4, ret_offset);
+}
+
+/* Takes `mov $-8,%rcx`, which some programs have before they use it. */
+static bool take_rcx(struct code *c, int32_t *ret_offset)
+{
+	return take(c, "\x48\xc7\xc1", 3) && take_number(c, 4, ret_offset);
+}
+
+static bool fits(int32_t offset)
+{
+	return offset >= 0 && offset <= INT16_MAX - 8 && !(offset & 7);
+}
+
+/* What follows the call in systemstack. */
+static bool take_way_back(struct code *c, struct go_goroutine *ret)
+{
+	int32_t by_rcx = 0, g = 0, again = 0, m, curg, sp;
+	bool has_rcx = take_rcx(c, &by_rcx);
+	unsigned g0, thread, goroutine, stored, to;
+
+	if (!take_thread_local(c, 0x8b, has_rcx, &g0, &g) || g0 == RSP ||
+	    !take_load(c, g0, &thread, &m) || thread == RSP ||
+	    !take_load(c, thread, &goroutine, &curg) || goroutine == RSP ||
+	    !take_thread_local(c, 0x89, has_rcx, &stored, &again) || stored != goroutine ||
+	    !take_load(c, goroutine, &to, &sp) || to != RSP || again != g)
+		return false;
+	if (!fits(m) || !fits(curg) || !fits(sp))
+		return false;
+	*ret = (struct go_goroutine){.g = has_rcx ? by_rcx : g,
+				     .m = (int16_t)m,
+				     .curg = (int16_t)curg,
+				     .sp = (int16_t)sp};
+	return true;
+}
+
+/* Whether the bytes before a return address can be `call *%reg` of one of the first eight
+ * registers, or `call` of a fixed address. */
+static bool can_be_call(const uint8_t *code, size_t ret)
+{
+	return (ret >= 2 && code[ret - 2] == 0xff && (code[ret - 1] & 0xf8) == 0xd0) ||
+	       (ret >= 5 && code[ret - 5] == 0xe8);
+}
+
+bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *ret_switch,
+			   struct go_goroutine *ret_goroutine)
+{
+	for (size_t at = 0; at < size; at++) {
+		struct code c = {code + at, code + size};
+
+		if (!can_be_call(code, at) || !take_way_back(&c, ret_goroutine))
+			continue;
+		*ret_switch = (struct go_switch){.call = at, .back = (size_t)(c.at - code)};
+		return true;
+	}
+	return false;
+}
+
+/* What follows a call in asmcgocall. */
+static bool take_cgo_way_back(struct code *c, struct go_cgo_frame *ret)
+{
+	unsigned g, to, other;
+	int32_t first, hi, depth, unused;
+
+	take_rcx(c, &unused);
+	if (!take_load(c, RSP, &g, &first) || g == RSP || !fits(first))
+		return false;
+	if (take(c, "\x48\x89", 2)) {
+		*ret = (struct go_cgo_frame){.depth = (int16_t)first, .is_same = true};
+		return c->at < c->end && *c->at++ == (0xc0 | g << 3 | RSP);
+	}
+	if (!take_load(c, g, &to, &hi) || to == RSP || !fits(hi) ||
+	    !take_memory(c, 0x2b, RSP, &other, &depth) || other != to || !fits(depth))
+		return false;
+	*ret = (struct go_cgo_frame){.g = first, .hi = (int16_t)hi, .depth = (int16_t)depth};
+	return true;
+}
+
+bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
+			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame)
+{
+	for (size_t at = from + 1; at < size; at++) {
+		struct code c = {code + at, code + size};
+
+		if (!can_be_call(code, at) || !take_cgo_way_back(&c, ret_frame))
+			continue;
+		*ret_switch = (struct go_switch){.call = at, .back = (size_t)(c.at - code)};
+		return true;
+	}
+	return false;
+}
+
+bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine)
+{
+	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi) */
+	uint8_t saves[] = {0x48, 0x8b, 0x04, 0x24, 0x48, 0x89, 0x46, 0, 0x48,
+			   0x8d, 0x44, 0x24, 0x08, 0x48, 0x89, 0x46, 0};
+
+	if (goroutine->sp > INT8_MAX - 8)
+		return false;
+	saves[7] = (uint8_t)(goroutine->sp + 8);
+	saves[16] = (uint8_t)goroutine->sp;
+	return memmem(code, size, saves, sizeof(saves)) != NULL;
+}
+
+bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo)
+{
+	static const uint8_t sets[] = {0x48, 0x8b, 0x23}; /* mov (%rbx),%rsp */
+	/* mov 8(%rbx),%rbx; jmp *%rbx */
+	static const uint8_t leaves[] = {0x48, 0x8b, 0x5b, 0x08, 0xff, 0xe3};
+	const uint8_t *from = memmem(code, size, sets, sizeof(sets)), *end;
+
+	end = from ? memmem(from, size - (size_t)(from - code), leaves, sizeof(leaves)) : NULL;
+	if (!end)
+		return false;
+	*ret_gogo = (struct go_gogo){
+		.from = (size_t)(from - code) + sizeof(sets),
+		.loaded = (size_t)(end - code) + 4,
+		.end = (size_t)(end - code) + 5,
+	};
+	return true;
+}
+
+/* The length of an instruction that begins with a REX prefix and moves something to rsp, or masks
+ * it; 0: it is none. (A lea by another register and a scale does not occur.) */
+static size_t length_of_set(const uint8_t *code, size_t size)
+{
+	static const size_t displacement[] = {0, 1, 4, 0};
+	uint8_t modrm = size < 3 ? 0 : code[2];
+	unsigned mode = modrm >> 6;
+	bool has_sib = mode != 3 && (modrm & 7) == 4;
+
+	if (size < 3 || (code[0] & 0xf8) != 0x48)
+		return 0;
+	if (code[1] == 0x89 && !(code[0] & 1) && (modrm & 0xc7) == (0xc0 | RSP))
+		return 3;
+	if (code[1] == 0x83 && !(code[0] & 1) && modrm == 0xe4)
+		return 4;
+	if (code[1] == 0x81 && !(code[0] & 1) && modrm == 0xe4)
+		return 7;
+	if (code[1] == 0x8d && !(code[0] & 4) && (modrm >> 3 & 7) == RSP && mode != 3 && !has_sib)
+		return 3 + displacement[mode];
+	if (code[1] == 0x8b && !(code[0] & 4) && (modrm >> 3 & 7) == RSP)
+		return 3 + has_sib + displacement[mode];
+	return 0;
+}
+
+size_t go_switch_sets_rsp(const uint8_t *code, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		size_t length = length_of_set(code + i, size - i);
+
+		if (length)
+			return length < size - i ? i + length : size;
+	}
+	return size;
+}

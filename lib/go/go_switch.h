@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the runtime's assembly switches stacks, read from its instructions: they have the offsets of
+ * the structures in them that differ from one version of Go to another. What does not look as
+ * expected is not guessed.
+ *
+ * A thread runs the runtime's own work on its system stack (g0's), and leaves the goroutine's
+ * where it is. systemstack comes back from there as follows; before Go 1.21 without frame pointer,
+ * in position-independent programs with -8 in a register of its own first:
+ *
+ *     call *%rdi
+ *     mov  %fs:-8,%rax       g0           (g of the thread)
+ *     mov  0x30(%rax),%rbx   its thread   (g.m)
+ *     mov  0xc0(%rbx),%rax   goroutine    (m.curg)
+ *     mov  %rax,%fs:-8
+ *     mov  0x38(%rax),%rsp   its stack    (g.sched.sp)
+ *
+ * asmcgocall (since Go 1.22 by a function of its own, asmcgocall_landingpad) has the goroutine and
+ * the depth of its stack in its frame on the system stack, or the stack pointer itself if it was on
+ * a system stack already:
+ *
+ *     call *%rax                               call *%rax
+ *     mov  0x30(%rsp),%rdi   goroutine         mov  0x28(%rsp),%rsi
+ *     mov  0x8(%rdi),%rsi    g.stack.hi        mov  %rsi,%rsp
+ *     sub  0x28(%rsp),%rsi   depth
+ *
+ * The bytes are hostile: nothing outside of them is read, and time is linear in their number.
+ */
+#ifndef GO_GO_SWITCH_H
+#define GO_GO_SWITCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Offsets by which a thread finds where its goroutine left its own stack. */
+struct go_goroutine {
+	int32_t g;    /* from the thread pointer: of the g that the thread runs */
+	int16_t m;    /* in a g: of its thread */
+	int16_t curg; /* in that: of the goroutine */
+	int16_t sp;   /* in a g: sched.sp; sched.pc follows it */
+};
+
+/* Parts of a function, as offsets in its code. */
+struct go_switch {
+	size_t call; /* its return address */
+	size_t back; /* behind the instruction that sets rsp back */
+};
+
+/* Finds where systemstack calls its argument. false: it is none as above. */
+bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *ret_switch,
+			   struct go_goroutine *ret_goroutine);
+
+/* What asmcgocall keeps in its frame: offsets from rsp. */
+struct go_cgo_frame {
+	int32_t g;     /* of the goroutine; not if `is_same` */
+	int16_t hi;    /* in it: stack.hi */
+	int16_t depth; /* below stack.hi; if `is_same`, of the stack pointer itself */
+	bool is_same;  /* it was on a system stack before, too */
+};
+
+/* Finds the next of asmcgocall's calls that returns behind `from`. false: there is none. */
+bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
+			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
+
+/* Whether morestack saves where it was called in this goroutine's sched.pc and sched.sp. */
+bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);
+
+/* Where gogo is on a goroutine's stack: from `from` on, with the place in its code in 8(%rbx); from
+ * `loaded` to before `end`, in %rbx. */
+struct go_gogo {
+	size_t from, loaded, end;
+};
+
+/* false: it does not look so. */
+bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo);
+
+/* Finds the end of the first instruction that sets rsp to something else than a distance from it: a
+ * mov or lea to it, or an and. Bytes inside of other instructions may be mistaken for one, but none
+ * is missed. Returns `size` if there is none. */
+size_t go_switch_sets_rsp(const uint8_t *code, size_t size);
+
+#endif
