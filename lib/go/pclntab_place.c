@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a file has its .gopclntab: by the section's name, which `strip` and Go's linker leave, or,
- * without section headers, by the magic number at a multiple of 16 in the program headers that
- * hold no code.
+ * Where a file has its .gopclntab: by the section's name, which `strip` and Go's linker leave.
+ * Other linkers may put it into another section, and there may be no section headers: then it is
+ * found by the magic number at a multiple of 16 in the program headers that hold no code.
  *
  * In position-independent files the text's address in the table is a relocation, whose addend is
  * looked for in .rela.dyn. Newer linkers may write no address at all (Go 1.26): then the start of
@@ -44,6 +44,7 @@ bool pclntab_place_version(const uint8_t *bytes, size_t size, enum pclntab_versi
 
 struct sections {
 	Elf64_Shdr table, text, rela; /* sh_type SHT_NULL: not found */
+	bool is_go;		      /* has a section that only Go programs have */
 };
 
 static bool read_header(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint64_t i,
@@ -59,6 +60,8 @@ static void take_section(const Elf64_Shdr *shdr, const char *name, struct sectio
 {
 	if (!strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab"))
 		sections->table = *shdr;
+	else if (!strcmp(name, ".go.buildinfo") || !strcmp(name, ".note.go.buildid"))
+		sections->is_go = true;
 	else if (!strcmp(name, ".text"))
 		sections->text = *shdr;
 	else if (!strcmp(name, ".rela") || !strcmp(name, ".rela.dyn"))
@@ -205,7 +208,8 @@ int pclntab_place_find(const struct elf_file *file, struct pclntab_place *ret_pl
 	if (sections.table.sh_type != SHT_NULL) {
 		place.offset = sections.table.sh_offset;
 		place.size = sections.table.sh_size;
-	} else if (sections.text.sh_type != SHT_NULL || !find_by_magic(file, &place)) {
+	} else if ((sections.text.sh_type != SHT_NULL && !sections.is_go) ||
+		   !find_by_magic(file, &place)) {
 		return -ENOENT;
 	}
 	if (place.size < 32 || place.size > PCLNTAB_MAX_BYTES || place.offset > INT64_MAX)
