@@ -13,6 +13,9 @@
  * function's last instruction. A program counter that was interrupted (the leaf, and what a
  * signal frame leads to) is looked up as it is.
  *
+ * In Go programs the runtime's own table stands in where there is no CFI, and says where stacks are
+ * switched (go/go_stack.h).
+ *
  * Where the walk ends well: the return address is undefined (glibc's _start, clone and clone3), or
  * it is 0, or the frame is in the function at the file's entry address, or in one that nobody
  * called (compile_at), and no caller can be found for it. The last is for start code that has no
@@ -27,6 +30,7 @@
 
 #include "base/vec.h"
 #include "cfi/eh_frame_hdr.h"
+#include "go/go_rules.h"
 #include "unwind/call_site.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
@@ -41,11 +45,14 @@
 /* An object's CFI, and what it says of the object's entry address. The CFI is only needed for new
  * rules: it is dropped when it was not used for a while, and read again where it must be. */
 struct walk_object {
-	bool is_complete;		 /* all CFI was read: `index` has it, or there is none */
-	bool has_entry;			 /* whether the function at the entry address is known */
-	uint32_t singles;		 /* rules that were made from single entries */
-	uint32_t max_singles;		 /* at most; 0: not known */
-	struct cfi_index *index;	 /* owned; NULL: no CFI, or not read */
+	bool is_complete;	 /* all CFI was read: `index` has it, or there is none */
+	bool has_entry;		 /* whether the function at the entry address is known */
+	uint32_t singles;	 /* rules that were made from single entries */
+	uint32_t max_singles;	 /* at most; 0: not known */
+	struct cfi_index *index; /* owned; NULL: no CFI, or not read */
+	struct pclntab *go;	 /* owned; NULL: no Go program, or not read */
+	bool has_go;		 /* it may be one */
+	bool has_tried_go;
 	uint64_t used;			 /* when; counted in trims */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 };
@@ -85,8 +92,10 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 {
 	if (!walk)
 		return;
-	for (size_t i = 0; i < walk->objects.count; i++)
+	for (size_t i = 0; i < walk->objects.count; i++) {
 		cfi_index_free(walk->objects.items[i].index);
+		pclntab_free(walk->objects.items[i].go);
+	}
 	free(walk->objects.items);
 	rule_cache_fini(&walk->cache);
 	free(walk);
@@ -154,7 +163,11 @@ void dwarf_walk_trim(struct dwarf_walk *walk)
 		struct walk_object *wo = &walk->objects.items[i];
 
 		wo->singles = 0;
-		if (!wo->index || wo->used + 1 >= walk->trims)
+		if (wo->used + 1 >= walk->trims)
+			continue;
+		pclntab_free(wo->go);
+		wo->go = NULL;
+		if (!wo->index)
 			continue;
 		cfi_index_free(wo->index);
 		wo->index = NULL;
@@ -218,12 +231,45 @@ static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_ret
 	return err;
 }
 
-/* Adds to a rule of the CFI what the entry address and the code say. */
-static int finish_rule(const struct walk_object *wo, const struct cfi_index *index,
+/* What Go's table says, if the object has one: in the same order as in the kernel half's tables
+ * (recipe_go.h). */
+static int add_go(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
+		  struct walk_rule *rule, bool *ret_is_go)
+{
+	struct go_rules_row row;
+	int err = 0;
+
+	*ret_is_go = false;
+	if (!wo->go && (wo->has_go || !wo->has_tried_go)) {
+		err = pclntab_read(elf, &wo->go);
+		wo->has_go = !err;
+		wo->has_tried_go = true;
+	}
+	if (!wo->go)
+		return err == -ENOMEM ? err : 0;
+	err = go_rules_at(wo->go, elf, vaddr, &row);
+	if (err || (!row.is_special &&
+		    (rule->fast.cfa != STACKD_CFA_NONE || row.rule.cfa == STACKD_CFA_NONE)))
+		return err;
+	walk_rule_free(rule);
+	*rule = (struct walk_rule){.fast = row.rule, .is_entry = rule->is_entry};
+	rule->is_signal = row.rule.cfa == STACKD_CFA_SIGNAL || row.rule.cfa == STACKD_CFA_INJECTED;
+	*ret_is_go = true;
+	return 0;
+}
+
+/* Adds to a rule of the CFI what Go's table, the entry address and the code say. */
+static int finish_rule(struct walk_object *wo, const struct cfi_index *index,
 		       const struct elf_file *elf, uint64_t vaddr, uint64_t offset, bool is_return,
 		       struct walk_rule *rule)
 {
+	bool is_go;
+	int err;
+
 	rule->is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
+	err = add_go(wo, elf, vaddr, rule, &is_go);
+	if (err || is_go)
+		return err;
 	return is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
 }
 

@@ -10,8 +10,9 @@
  * of the slot. The register has its value back, and the copy of the stack begins above it.
  *
  * The caller's rsp is above the frame's, so that a walk always comes nearer to the stack's end;
- * only a signal frame may lead anywhere, and the limit of frames bounds those. The caller's rsp is
- * the CFA, but for assembly that says otherwise (GHC's StgRun: the CFA is its own rsp).
+ * only a signal frame may lead anywhere, and the vDSO's caller in Go, and the limit of frames
+ * bounds those. Other ways to another stack end the walk: the copy is of one stack. The caller's
+ * rsp is the CFA, but for assembly that says otherwise (GHC's StgRun: the CFA is its own rsp).
  */
 #include "unwind/walk_step.h"
 
@@ -26,11 +27,11 @@ enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t 
 	return m->is_cut && address >= m->start ? STACKD_END_STACK_CUT : STACKD_END_UNREADABLE;
 }
 
-static bool makes_progress(const struct walk_state *s, uint64_t cfa, bool is_signal)
+static bool makes_progress(const struct walk_state *s, uint64_t cfa, bool is_anywhere)
 {
 	uint64_t rsp = s->r[STACKD_REG_RSP];
 
-	return is_signal || cfa > rsp || (s->may_be_at_cfa && cfa == rsp);
+	return is_anywhere || cfa > rsp || (s->may_be_at_cfa && cfa == rsp);
 }
 
 static void become_caller(struct walk_state *s, uint64_t cfa, uint64_t pc, uint64_t slot,
@@ -94,16 +95,18 @@ static void restore_saved(const struct stackd_rule *rule, const struct walk_memo
 static enum stackd_end_reason step_fast(const struct walk_rule *rule, const struct walk_memory *m,
 					struct walk_state *s)
 {
+	bool is_anywhere = rule->is_signal || rule->fast.cfa == STACKD_CFA_OTHER;
 	uint64_t cfa = 0, slot, pc;
 	enum stackd_end_reason reason = fast_cfa(&rule->fast, m, s, &cfa);
 
 	if (reason != WALK_GOES_ON)
 		return reason;
-	if (!makes_progress(s, cfa, rule->is_signal))
+	if (!makes_progress(s, cfa, is_anywhere))
 		return STACKD_END_NO_PROGRESS;
 	slot = cfa + (uint64_t)(int64_t)rule->fast.ra_offset;
 	if (!walk_memory_read8(m, slot, &pc))
-		return walk_memory_reason(m, slot);
+		return is_anywhere && !rule->is_signal ? STACKD_END_STACK_SWITCH
+						       : walk_memory_reason(m, slot);
 	restore_saved(&rule->fast, m, s, cfa);
 	s->known &= WALK_KNOWN_AFTER_CALL;
 	become_caller(s, cfa, pc, slot, rule->is_signal);
@@ -309,12 +312,17 @@ enum stackd_end_reason walk_step(const struct walk_rule *rule, const struct walk
 	case STACKD_CFA_REG:
 	case STACKD_CFA_DEREF:
 	case STACKD_CFA_PLT:
+	case STACKD_CFA_OTHER:
+	case STACKD_CFA_SCHEDULER:
+	case STACKD_CFA_INJECTED:
 		return step_fast(rule, memory, state);
 	case STACKD_CFA_SIGNAL:
 		return step_signal(rule, memory, state);
 	case STACKD_CFA_END:
 		return STACKD_END_ENTRY;
 	case STACKD_CFA_SWITCH:
+	case STACKD_CFA_GOROUTINE:
+	case STACKD_CFA_DEPTH:
 		return STACKD_END_STACK_SWITCH;
 	}
 	return rule->slow ? step_slow(rule, memory, state) : STACKD_END_BAD_RECIPE;
