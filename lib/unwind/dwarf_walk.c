@@ -253,6 +253,7 @@ static int add_go(struct walk_object *wo, const struct elf_file *elf, uint64_t v
 		return err;
 	walk_rule_free(rule);
 	*rule = (struct walk_rule){.fast = row.rule, .is_entry = rule->is_entry};
+	rule->provenance = PROVENANCE_RUNTIME_TABLE;
 	rule->is_signal = row.rule.cfa == STACKD_CFA_SIGNAL || row.rule.cfa == STACKD_CFA_INJECTED;
 	*ret_is_go = true;
 	return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "go/go_rules.h"
+#include "unwind/recipe_layer.h"
 
 struct layers {
 	struct recipe_table *table;
@@ -49,22 +50,15 @@ static void refuse(struct recipe_table *table, enum recipe_refusal why)
 }
 
 /* Lays special rows over those of call frame information over the usual ones. */
-static int merge(struct layers *l, struct recipe_rows *rows)
+static int lay(struct layers *l, struct recipe_rows *rows)
 {
-	struct recipe_rows below;
 	int err;
 
 	if (recipe_rows_is_empty(&l->usual))
 		return 0;
-	err = recipe_rows_is_empty(rows) ? 0 : recipe_rows_overlay(&l->special, rows);
-	if (!err)
-		err = recipe_rows_overlay(&l->special, &l->usual);
-	if (err)
-		return err;
-	below = *rows;
-	*rows = l->special;
-	l->special = below;
-	return 0;
+	err = recipe_layer_below(l->table, rows, &l->usual, PROVENANCE_RUNTIME_TABLE);
+	return err ? err
+		   : recipe_layer_above(l->table, rows, &l->special, PROVENANCE_RUNTIME_TABLE);
 }
 
 int recipe_go_lay(const struct elf_file *file, struct recipe_table *table, struct recipe_rows *rows)
@@ -83,7 +77,7 @@ int recipe_go_lay(const struct elf_file *file, struct recipe_table *table, struc
 		refuse(table, RECIPE_REFUSED_ROW_LIMIT);
 		err = 0;
 	} else if (!err) {
-		err = merge(&layers, rows);
+		err = lay(&layers, rows);
 	}
 	recipe_rows_free(&layers.special);
 	recipe_rows_free(&layers.usual);
