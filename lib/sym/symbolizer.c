@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "go/go_stack.h"
 #include "go/pclntab.h"
 #include "sym/debug_file.h"
 #include "sym/debuginfod.h"
@@ -356,6 +357,16 @@ static int load_go(struct symbolizer_object *o)
 	return 0;
 }
 
+/* Finds the function of a vaddr. The return address of signals' handlers is the first byte of
+ * sigreturn, and looked up by the byte before. */
+static bool find_go(const struct pclntab *go, uint64_t vaddr, struct pclntab_function *ret)
+{
+	if (pclntab_find(go, vaddr + 1, ret) && ret->start == vaddr + 1 &&
+	    go_stack_of(ret->name) == GO_STACK_SIGNAL)
+		return true;
+	return pclntab_find(go, vaddr, ret) && ret->name;
+}
+
 /* Go's own table names what symbols and DWARF do not, and has the lines of what DWARF does not. One
  * frame, 0 or -ENOMEM. */
 static int resolve_go(struct symbolizer_object *o, uint64_t vaddr, struct symbolizer_frame *ret)
@@ -363,7 +374,7 @@ static int resolve_go(struct symbolizer_object *o, uint64_t vaddr, struct symbol
 	struct pclntab_function function;
 	int err = load_go(o);
 
-	if (err || !o->go || !pclntab_find(o->go, vaddr, &function) || !function.name)
+	if (err || !o->go || !find_go(o->go, vaddr, &function))
 		return err;
 	*ret = (struct symbolizer_frame){
 		.function = function.name,
