@@ -94,6 +94,7 @@ static void add_tables(const struct tables_counts *c, struct batch *b)
 	add(b, "tables_refused", c->refused);
 	add(b, "table_rows", c->rows);
 	add(b, "table_rules", c->rules);
+	add(b, "table_go_rows", c->go_rows);
 	add(b, "table_compile_ns", c->compile_ns);
 	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++) {
 		char name[40];

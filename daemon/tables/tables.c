@@ -346,6 +346,7 @@ static int load_object(struct tables *t, const struct object *object)
 		keep_provenances(t, object->number + 1, table);
 		err = load_table(t, object->number + 1, table);
 		t->own.loaded += !err;
+		t->own.go_rows += err ? 0 : recipe_table_stats(table)->go_rows;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM) {

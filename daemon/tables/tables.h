@@ -61,6 +61,8 @@ enum provenance tables_provenance(const struct tables *tables, const struct obje
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
 	uint64_t rows, rules;
+	uint64_t go_rows; /* of those loaded: that Go's tables of functions came to, before merging
+			   */
 	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files and parts of them, by reason */
 	uint64_t compile_ns;
 };
