@@ -23,6 +23,7 @@
 
 #include "agree_sides.h"
 #include "cfi/cfi_index.h"
+#include "go/go_rules.h"
 
 /* The verdicts on an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
 #define AGREE_KINDS(X)                                                                             \
@@ -30,6 +31,7 @@
 	X(ENDS, 0, "same: the outermost frame, its return address is undefined")                   \
 	X(LEFT_RULE, 0, "left to the daemon: no fixed rule can express it")                        \
 	X(LEFT_PROGRESS, 0, "left to the daemon: the CFA is not above rsp")                        \
+	X(GO, 0, "Go's runtime: call frame information does not know that it switches stacks")     \
 	X(NO_ANSWER, 0, "libdw has no answer, nor have we: no CFA, or one in a lost register")     \
 	X(ONLY_OURS, 0, "libdw has no answer, the recipe has")                                     \
 	X(LEFT_WRONG, 1, "left to the daemon, whose walk differs from libdw")                      \
@@ -68,6 +70,7 @@ struct agree {
 	const struct elf_file *file;
 	struct recipe_table *table; /* owned, as all below */
 	struct cfi_index *index;
+	struct pclntab *go; /* NULL: no Go program */
 	Dwarf *dwarf;
 	Dwarf_CFI *eh, *debug; /* the latter is of `dwarf` */
 	uint64_t functions;
@@ -191,6 +194,19 @@ static Dwarf_Frame *libdw_frame(const struct agree *a, uint64_t vaddr)
 	return NULL;
 }
 
+static void count(struct agree *a, enum agree_kind kind, uint64_t vaddr)
+{
+	if (!a->counts[kind]++)
+		a->first[kind] = vaddr;
+}
+
+static bool is_go_special(const struct agree *a, uint64_t vaddr)
+{
+	struct go_rules_row row;
+
+	return a->go && !go_rules_at(a->go, a->file, vaddr, &row) && row.is_special;
+}
+
 /* Judges an address; its row ends at *ret_end, which is above it. 0 or -ENOMEM. */
 static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
 {
@@ -201,8 +217,14 @@ static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
 	uint64_t offset = UINT64_MAX;
 	enum agree_kind leaf, waiter, worst;
 	bool is_signal;
-	int err = walk_rule_compile(a->index, vaddr, &daemon_rule);
+	int err;
 
+	*ret_end = vaddr + 1;
+	if (is_go_special(a, vaddr)) {
+		count(a, AGREE_GO, vaddr);
+		return 0;
+	}
+	err = walk_rule_compile(a->index, vaddr, &daemon_rule);
 	if (err)
 		return err;
 	elf_file_vaddr_to_offset(a->file, vaddr, &offset);
@@ -214,11 +236,11 @@ static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
 	waiter = step(rule, &daemon_rule, frame, vaddr, SIDE_WAITER);
 	/* A waiting frame may have lost a register; its rule is not wrong for that. */
 	worst = waiter > leaf && waiter != AGREE_NO_ANSWER ? waiter : leaf;
-	if (!a->counts[worst]++)
-		a->first[worst] = vaddr;
+	count(a, worst, vaddr);
 	if (leaf == AGREE_SAME)
 		step_wrongly(a, rule, frame, vaddr);
-	*ret_end = end > vaddr ? end : vaddr + 1;
+	if (end > vaddr)
+		*ret_end = end;
 	walk_rule_free(&daemon_rule);
 	free(frame);
 	return 0;
@@ -253,6 +275,8 @@ static int agree_file(struct agree *a, bool rows)
 		err = cfi_index_new(a->file, &a->index);
 	if (!err)
 		open_libdw(a);
+	if (!err && pclntab_read(a->file, &a->go) == -ENOMEM)
+		err = -ENOMEM;
 	for (size_t i = 0; !err && i < cfi_index_count(a->index); i++) {
 		cfi_index_range(a->index, i, &start, &end);
 		err = agree_function(a, start, end, rows);
@@ -348,6 +372,7 @@ static int agree_path(const char *path, bool rows, struct totals *totals)
 		add_file(totals, &a);
 	}
 	cfi_index_free(a.index);
+	pclntab_free(a.go);
 	dwarf_end(a.dwarf);
 	dwarf_cfi_end(a.eh);
 	recipe_table_free(a.table);
