@@ -24,6 +24,7 @@ import test_align  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)
 import test_faults  # noqa: E402,F401
+import test_go  # noqa: E402,F401
 import test_names  # noqa: E402,F401
 import test_provenance  # noqa: E402,F401
 import test_steps  # noqa: E402,F401

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Stripped Go programs: every path is one that the program's instructions allow, on whatever stacks
+it lies, and all but those of the first moments go to a goroutine's or a thread's start.
+
+The instructions are those of the same program before it was stripped."""
+
+import os
+import shutil
+
+from go_calls import Calls, check_edges, plain
+from harness import ROOT, Skip, check, hits_page_fault, live, record, run, scratch
+
+# What has no caller: a goroutine's start and a thread's. On the system stack mcall, and morestack
+# when it has given its goroutine up.
+ROOTS = {"runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux",
+         "runtime.mcall", "runtime.morestack", "runtime.clone"}
+C_ROOTS = {"_start", "clone", "clone3", "__clone3"}
+
+
+def build(folder, name, *how):
+    """A program without symbols, made with these options of objcopy, and the same with them."""
+    if not shutil.which("go"):
+        raise Skip("there is no Go compiler")
+    source = os.path.join(ROOT, "tests", "workloads", name + ".go")
+    twin, path = os.path.join(folder, name + "-full"), os.path.join(folder, name)
+    result = run("go", "build", "-o", twin, source, timeout=300,
+                 env={"GOCACHE": os.path.join(folder, "cache")})
+    check(result.status == 0, "go build", result.err)
+    result = run("objcopy", "--strip-all", *how, twin, path)
+    check(result.status == 0 and "no symbols" in run("nm", path).err, "objcopy", result.err)
+    return path, twin
+
+
+def is_incomplete(sample):
+    return str(sample.frames[0].symbol).startswith("[incomplete") if sample.frames else False
+
+
+def check_program(name, roots, is_known_end, *how):
+    """Records a program, stripped in this way, and checks its paths. How many frames of each
+    function there were."""
+    with scratch() as folder:
+        path, twin = build(folder, name, *how)
+        recording, result = record(folder + "/s.db", "--judge", "-F", 1997, "--ring-bytes", "64M",
+                                   "--", path, 4)
+        print(result.err)
+        stats, samples = recording.stats(), recording.samples()
+        counters = stats["counters"]
+        pairs, seen = check_edges(samples, path, Calls(twin))
+        ours = [sample for sample in samples if any(f.object == path for f in sample.frames)]
+        whole = [sample for sample in ours if not is_incomplete(sample)]
+        odd = {plain(str(s.frames[0].symbol)) for s in whole} - roots
+        early = [s for s in ours if is_incomplete(s) and not is_known_end(s)
+                 and not hits_page_fault(s)]
+        print({"samples": len(ours), "whole": len(whole), "early": len(early), "pairs": pairs},
+              stats["end_reasons"], sorted(seen.items(), key=lambda item: -item[1])[:40])
+        check(not odd, "complete paths begin in %s" % sorted(odd))
+        check(counters["judged_wrong"] == 0 and counters["judged_right"] > 100,
+              "the daemon finds other paths", counters)
+        check(counters["steps_wrong"] == 0 and counters["steps_confirmed"] > 50,
+              "stackd's own check finds wrong steps, or none", counters)
+        # The kernel half ends no path; the daemon, which walks what comes before the program's
+        # table is loaded, has the copy of one stack alone.
+        check(len(early) <= counters["kernel_fallbacks"], "%d paths end early" % len(early),
+              counters["kernel_fallbacks"])
+        check(len(whole) > 500, "only %d complete paths" % len(whole))
+        return seen
+
+
+def needs(seen, *functions):
+    for function in functions:
+        check(seen.get(function, 0) >= 20, "only %d frames of %s, so nothing is shown of it"
+              % (seen.get(function, 0), function))
+
+
+@live
+def test_go():
+    seen = check_program("goroutines", ROOTS, lambda sample: False)
+    needs(seen, "runtime.systemstack", "runtime.morestack", "runtime.mcall", "main.deep",
+          "main.talk")
+
+
+@live
+def test_go_in_other_section():
+    """The table is found by its first bytes where other linkers have put it into another section."""
+    seen = check_program("goroutines", ROOTS, lambda sample: False,
+                         "--rename-section", ".gopclntab=.data.rel.ro")
+    needs(seen, "runtime.systemstack", "runtime.morestack")
+
+
+@live
+def test_go_with_c():
+    """C's frames lie on the thread's stack, between Go's. Where C calls Go again, the path ends."""
+    seen = check_program(
+        "cgo_calls", ROOTS | C_ROOTS,
+        lambda sample: sample.frames[1].symbol == "runtime.cgocallback" and
+        sample.frames[0].symbol == "[incomplete: stack_switch]")
+    needs(seen, "runtime.asmcgocall", "main.call_c", "runtime.cgocallback")

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+// A Go program that calls C functions, which call Go functions. Arguments: how many seconds.
+package main
+
+/*
+static unsigned long burn(unsigned long n)
+{
+	volatile unsigned long sum = 0;
+
+	for (unsigned long i = 0; i < n; i++)
+		sum += i;
+	return sum;
+}
+
+extern long go_back(long);
+
+static long there(long n)
+{
+	return go_back(n) + (long)burn(20000);
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+//export go_back
+func go_back(n C.long) C.long {
+	sum := n
+	for i := C.long(0); i < 20000; i++ {
+		sum += i ^ n
+	}
+	return sum
+}
+
+func call_c() int {
+	return int(C.burn(50000)) + int(C.there(3))
+}
+
+func main() {
+	seconds, err := strconv.ParseFloat(os.Args[1], 64)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	until := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	for time.Now().Before(until) {
+		call_c()
+	}
+}
