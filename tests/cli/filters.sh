@@ -8,22 +8,6 @@
 store=$tmp/s.db
 make_store "$store" small
 
-left() { # SAMPLES OPTIONS...: by every verb
-    local wanted=$1 sum
-    shift
-    expect 0 "$stackctl" stats --json -i "$store" "$@"
-    grep -q "\"samples\":$wanted," "$tmp/out" || fail "stats $*: not $wanted"
-    expect 0 "$stackctl" report --json -i "$store" "$@"
-    sum=$(grep -o '"exe":"[^"]*","samples":[0-9]*' "$tmp/out" | awk -F: '{n += $NF} END {print n}')
-    [ "$sum" = "$wanted" ] || fail "report $*: $sum"
-    expect 0 "$stackctl" export --folded -i "$store" "$@"
-    sum=$(awk '{n += $NF} END {print n}' "$tmp/out")
-    [ "$sum" = "$wanted" ] || fail "folded $*: $sum"
-    expect 0 "$stackctl" export --perf-script -i "$store" "$@"
-    sum=$(grep -c '^$' "$tmp/out")
-    [ "$sum" = "$wanted" ] || fail "perf-script $*: $sum"
-}
-
 left 100
 left 80 --pid 12
 left 61 --symbol 'app::work'

@@ -7,24 +7,6 @@
 store=$tmp/s.db
 make_store "$store" small windows after
 
-left() { # SAMPLES OPTIONS...: by every verb
-    local wanted=$1 sum
-    shift
-    expect 0 "$stackctl" stats --json -i "$store" "$@"
-    grep -q "\"samples\":$wanted," "$tmp/out" || fail "stats $*: not $wanted: $(head -c 600 "$tmp/out")"
-    expect 0 "$stackctl" report --json -i "$store" "$@"
-    sum=$(grep -o '"exe":"[^"]*","samples":[0-9]*' "$tmp/out" | awk -F: '{n += $NF} END {print n}')
-    [ "$sum" = "$wanted" ] || fail "report $*: $sum"
-    expect 0 "$stackctl" export --folded -i "$store" "$@"
-    sum=$(awk '{n += $NF} END {print n}' "$tmp/out")
-    [ "$sum" = "$wanted" ] || fail "folded $*: $sum"
-    expect 0 "$stackctl" export --perf-script -i "$store" "$@"
-    sum=$(grep -c '^$' "$tmp/out")
-    [ "$sum" = "$wanted" ] || fail "perf-script $*: $sum"
-    awk '/^[^ \t]/ {sub(":", "", $(NF - 2)); t = $(NF - 2) + 0; if (t < last) exit 1; last = t}' "$tmp/out" ||
-        fail "perf-script $*: not in order of time"
-}
-
 # --- list: a run is one line
 expect 0 "$stackctl" list -i "$store"
 [ "$(wc -l <"$tmp/out")" = 4 ] || fail "list: $(cat "$tmp/out")"
