@@ -22,7 +22,8 @@ static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_w
 	return !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)(address + offset));
 }
 
-/* Is an address in the stack of this g? The bounds of it are a g's first field. */
+/* Returns whether an address is in the stack of a g, whose first field is the bounds of its stack.
+ */
 static __always_inline bool is_on_stack_of(__u64 g, __u64 address)
 {
 	__u64 bounds[2];
@@ -31,7 +32,8 @@ static __always_inline bool is_on_stack_of(__u64 g, __u64 address)
 	       bounds[0] < bounds[1] && address - bounds[0] < bounds[1] - bounds[0];
 }
 
-/* To the caller, at `pc`. Its return address stood below the CFA, or would have. */
+/* Moves the walk to the caller, whose pc is given: as after a return, the stack pointer is the CFA.
+ */
 static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
 {
 	w->r[STACKD_REG_RSP] = cfa;
@@ -44,8 +46,8 @@ static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_e
 	return pc ? WALK_GO_ON : STACKD_END_STACK_SWITCH;
 }
 
-/* In gogo, a goroutine's stack pointer is set, and its code is still to be jumped to: to where that
- * is, which a register points to, or holds (cfa_add). */
+/* Steps out of gogo after it has loaded a goroutine's stack pointer, and before it jumps to the
+ * goroutine's pc: a register points to that pc, or holds it if cfa_add is set. */
 static __always_inline int step_into(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 pc = w->r[rule->reg & (WALK_REGS - 1)];
@@ -57,7 +59,8 @@ static __always_inline int step_into(struct walk *w, const struct stackd_rule *r
 	return arrive(w, w->r[STACKD_REG_RSP], pc, true);
 }
 
-/* By g, once in a walk: the thread has one goroutine, which has left its stack at one place. */
+/* Steps to the goroutine that g's thread runs, whose saved pc and stack pointer are in its g. Done
+ * once in a walk at most, since the goroutine has left its stack at one place. */
 static __always_inline int step_to_goroutine(struct walk *w, const struct stackd_rule *rule)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -82,7 +85,8 @@ static __always_inline int step_to_goroutine(struct walk *w, const struct stackd
 	return arrive(w, cfa, sched[1], false);
 }
 
-/* By what a frame on the system stack holds. */
+/* Steps to the goroutine by what a frame on the system stack keeps: g, and how deep its stack was.
+ */
 static __always_inline int step_by_depth(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 rsp = w->r[STACKD_REG_RSP], g, hi, depth, sp, cfa, pc;
