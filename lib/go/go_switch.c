@@ -58,7 +58,7 @@ static bool take_load(struct code *c, unsigned from, unsigned *ret_to, int32_t *
 	return take_memory(c, 0x8b, from, ret_to, ret_offset);
 }
 
-/* Takes the load or store (opcode 8b or 89) of a word at a fixed place in the thread's own memory:
+/* Takes the load or store (opcode 8b or 89) of a word at a fixed offset in the thread's own memory:
  * by a number, or by %rcx, which has it already. */
 static bool take_thread_local(struct code *c, uint8_t opcode, bool by_rcx, unsigned *ret_reg,
 			      int32_t *ret_offset)

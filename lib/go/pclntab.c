@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's formats; see pclntab.h. Where it is in a file: pclntab_place.c.
+ * The table's formats; see pclntab.h. Where it is in a file: pclntab_find.c.
  *
  *   header ─► functions  { entry, offset of the record } ..., end of the last
  *                              └─► record  entry, name, ..., pcsp, pcfile, pcln, ..., unit, id
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "go/pclntab_place.h"
+#include "go/pclntab_find.h"
 
 struct pclntab {
 	uint8_t *bytes; /* owned */
@@ -107,7 +107,7 @@ static int open_header(struct pclntab *t, uint64_t text)
 	uint64_t count;
 	int err;
 
-	if (!pclntab_place_version(t->bytes, t->size, &t->version) || !read_at(t, 8, 8, &count) ||
+	if (!pclntab_find_version(t->bytes, t->size, &t->version) || !read_at(t, 8, 8, &count) ||
 	    count > PCLNTAB_MAX_FUNCTIONS)
 		return -EINVAL;
 	t->count = count;
@@ -154,20 +154,20 @@ int pclntab_open(const uint8_t *bytes, size_t size, uint64_t text, struct pclnta
 
 int pclntab_read(const struct elf_file *file, struct pclntab **ret_table)
 {
-	struct pclntab_place place;
+	struct pclntab_extent extent;
 	uint8_t *bytes;
-	int err = pclntab_place_find(file, &place);
+	int err = pclntab_find_in(file, &extent);
 
 	if (err)
 		return err;
-	bytes = malloc(place.size);
+	bytes = malloc(extent.size);
 	if (!bytes)
 		return -ENOMEM;
-	if (!elf_file_read_whole(file, place.offset, bytes, place.size)) {
+	if (!elf_file_read_whole(file, extent.offset, bytes, extent.size)) {
 		free(bytes);
 		return -EINVAL;
 	}
-	return open_owned(bytes, place.size, place.text, ret_table);
+	return open_owned(bytes, extent.size, extent.text, ret_table);
 }
 
 void pclntab_free(struct pclntab *t)

@@ -30,7 +30,7 @@ struct join_index {
 
 struct store_join {
 	struct store_reader *r;
-	struct location_table *places;
+	struct location_table *locations;
 	struct tag_trie *trie;
 	struct origin_table *origins;
 	struct join_index objects, processes, threads;
@@ -47,7 +47,7 @@ struct join_numbers {
 int store_join_new(struct store_reader *r, struct store_join **ret_join)
 {
 	struct store_join *j = calloc(1, sizeof(*j));
-	int err = j ? location_table_new(&j->places) : -ENOMEM;
+	int err = j ? location_table_new(&j->locations) : -ENOMEM;
 
 	if (err == 0)
 		err = tag_trie_new(&j->trie);
@@ -72,7 +72,7 @@ void store_join_free(struct store_join *j)
 {
 	if (!j)
 		return;
-	location_table_free(j->places);
+	location_table_free(j->locations);
 	tag_trie_free(j->trie);
 	origin_table_free(j->origins);
 	join_index_fini(&j->objects);
@@ -252,7 +252,7 @@ static int join_location(struct store_join *j, const struct store_location *l, u
 				     .offset = l->offset,
 				     .object = object,
 				     .is_return = l->is_return};
-	int err = location_intern(j->places, &key, ret_number);
+	int err = location_intern(j->locations, &key, ret_number);
 	struct store_location *copy;
 
 	if (err < 0)
@@ -310,7 +310,7 @@ static int join_node(struct store_join *j, const struct store_node *node,
 		     const struct join_numbers *n, const uint32_t *nodes, uint32_t *ret_number)
 {
 	uint32_t location = n->locations[node->location];
-	const struct location *l = location_at(j->places, location);
+	const struct location *l = location_at(j->locations, location);
 
 	return tag_trie_child(j->trie, nodes[node->parent], location,
 			      location_id(l->file_id, l->offset), ret_number);
@@ -433,7 +433,7 @@ int store_join_add(struct store_join *j, struct store_reader *window)
 /* --- the whole ------------------------------------------------------------------------------ */
 
 /* Puts the lines in order of location; those of one are in order already. */
-static int join_place_lines(struct store_join *j)
+static int join_move_lines(struct store_join *j)
 {
 	size_t n = j->r->locations.count;
 	uint32_t *first = calloc(n + 2, sizeof(*first));
@@ -453,7 +453,7 @@ static int join_place_lines(struct store_join *j)
 }
 
 /* Copies the nodes with their tags out of the trie. */
-static int join_place_nodes(struct store_join *j)
+static int join_move_nodes(struct store_join *j)
 {
 	uint32_t count = tag_trie_count(j->trie);
 	struct store_reader *r = j->r;
@@ -476,7 +476,7 @@ static int join_place_nodes(struct store_join *j)
 	return 0;
 }
 
-static int join_place_origins(struct store_join *j)
+static int join_move_origins(struct store_join *j)
 {
 	uint32_t count = origin_count(j->origins);
 	struct store_reader *r = j->r;
@@ -543,12 +543,12 @@ static void join_limit(struct store_reader *r, const struct store_range *range)
 int store_join_finish(struct store_join *j, const struct store_range *range)
 {
 	struct store_reader *r = j->r;
-	int err = join_place_lines(j);
+	int err = join_move_lines(j);
 
 	if (err == 0)
-		err = join_place_nodes(j);
+		err = join_move_nodes(j);
 	if (err == 0)
-		err = join_place_origins(j);
+		err = join_move_origins(j);
 	if (err < 0)
 		return err;
 	if (r->counters.count)

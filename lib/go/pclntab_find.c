@@ -8,7 +8,7 @@
  * looked for in .rela.dyn. Newer linkers may write no address at all (Go 1.26): then the start of
  * the section .text stands in for it, which is right for what Go's own linker makes.
  */
-#include "go/pclntab_place.h"
+#include "go/pclntab_find.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define BLOCK_BYTES  4096
 #define ALIGN	     16
 
-bool pclntab_place_version(const uint8_t *bytes, size_t size, enum pclntab_version *ret_version)
+bool pclntab_find_version(const uint8_t *bytes, size_t size, enum pclntab_version *ret_version)
 {
 	static const uint8_t magics[] = {
 		[PCLNTAB_GO_1_2] = 0xfb,
@@ -100,7 +100,7 @@ static bool is_header(const uint8_t *bytes, uint64_t room)
 	enum pclntab_version version;
 	uint64_t word;
 
-	if (!pclntab_place_version(bytes, HEADER_BYTES, &version))
+	if (!pclntab_find_version(bytes, HEADER_BYTES, &version))
 		return false;
 	memcpy(&word, bytes + 8, 8);
 	if (word > PCLNTAB_MAX_FUNCTIONS || word > room / 8)
@@ -113,7 +113,7 @@ static bool is_header(const uint8_t *bytes, uint64_t room)
 	return true;
 }
 
-static bool scan(const struct elf_file *file, const Elf64_Phdr *p, struct pclntab_place *place)
+static bool scan(const struct elf_file *file, const Elf64_Phdr *p, struct pclntab_extent *extent)
 {
 	uint8_t block[BLOCK_BYTES + HEADER_BYTES];
 
@@ -125,8 +125,8 @@ static bool scan(const struct elf_file *file, const Elf64_Phdr *p, struct pclnta
 
 			if (from >= p->p_filesz || !is_header(block + i, p->p_filesz - from))
 				continue;
-			place->offset = p->p_offset + from;
-			place->size = p->p_filesz - from;
+			extent->offset = p->p_offset + from;
+			extent->size = p->p_filesz - from;
 			return true;
 		}
 		if (n <= 0)
@@ -135,13 +135,13 @@ static bool scan(const struct elf_file *file, const Elf64_Phdr *p, struct pclnta
 	return false;
 }
 
-static bool find_by_magic(const struct elf_file *file, struct pclntab_place *place)
+static bool find_by_magic(const struct elf_file *file, struct pclntab_extent *extent)
 {
 	size_t count;
 	const Elf64_Phdr *p = elf_file_program_headers(file, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (p[i].p_type == PT_LOAD && !(p[i].p_flags & PF_X) && scan(file, &p[i], place))
+		if (p[i].p_type == PT_LOAD && !(p[i].p_flags & PF_X) && scan(file, &p[i], extent))
 			return true;
 	}
 	return false;
@@ -199,22 +199,22 @@ static uint64_t find_text(const struct elf_file *file, const struct sections *se
 	return sections->text.sh_addr;
 }
 
-int pclntab_place_find(const struct elf_file *file, struct pclntab_place *ret_place)
+int pclntab_find_in(const struct elf_file *file, struct pclntab_extent *ret_extent)
 {
-	struct pclntab_place place = {0};
+	struct pclntab_extent extent = {0};
 	struct sections sections;
 
 	find_sections(file, &sections);
 	if (sections.table.sh_type != SHT_NULL) {
-		place.offset = sections.table.sh_offset;
-		place.size = sections.table.sh_size;
+		extent.offset = sections.table.sh_offset;
+		extent.size = sections.table.sh_size;
 	} else if ((sections.text.sh_type != SHT_NULL && !sections.is_go) ||
-		   !find_by_magic(file, &place)) {
+		   !find_by_magic(file, &extent)) {
 		return -ENOENT;
 	}
-	if (place.size < 32 || place.size > PCLNTAB_MAX_BYTES || place.offset > INT64_MAX)
+	if (extent.size < 32 || extent.size > PCLNTAB_MAX_BYTES || extent.offset > INT64_MAX)
 		return -EINVAL;
-	place.text = find_text(file, &sections, place.offset);
-	*ret_place = place;
+	extent.text = find_text(file, &sections, extent.offset);
+	*ret_extent = extent;
 	return 0;
 }
