@@ -23,11 +23,14 @@ note() { # to the console, with the time since the start
 }
 
 daemon=stackd
+# A recording lasts as long as its target has not had its CPU time, which an emulator on a busy
+# machine may not give it in a minute. run.py ends a machine that hangs; the limit here is for one
+# that works on forever.
 record() { # NAME ARGUMENTS...: one recording
     name=$1
     shift
     note "$name"
-    timeout 60 "$daemon" -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null
+    timeout 600 "$daemon" -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null
     echo $? >"/out/$name.status"
 }
 
