@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* From ranges of a file to rows: reads the bytes, solves, and writes rules in order; see
+ * analysis.h. */
+#include "analysis/analysis.h"
+
+#include <string.h>
+
+#include "analysis/function_starts.h"
+#include "analysis/solve.h"
+
+#define SIGCONTEXT_OFFSET 40 /* of r8 in it, from the kernel's ucontext on */
+
+struct analysis {
+	VEC(struct code_area) areas;
+	uint8_t *bytes;
+	struct code code;
+	struct solver *solver;
+	struct function_starts starts;
+	struct analysis_stats stats;
+};
+
+static uint64_t size_of(const struct analysis_input *in)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < in->range_count && size < ANALYSIS_MAX_BYTES; i++) {
+		uint64_t len = in->ranges[i].end - in->ranges[i].start;
+
+		size += len < ANALYSIS_MAX_BYTES - size ? len : ANALYSIS_MAX_BYTES - size;
+	}
+	return size;
+}
+
+static int read_ranges(struct analysis *a, const struct analysis_input *in)
+{
+	uint64_t total = size_of(in), first = 0;
+
+	a->bytes = malloc(total + 1);
+	if (!a->bytes || VEC_RESERVE(&a->areas, in->range_count + 1))
+		return -ENOMEM;
+	for (size_t i = 0; i < in->range_count; i++) {
+		uint64_t all = in->ranges[i].end - in->ranges[i].start, offset;
+		uint64_t len = all < total - first ? all : total - first;
+
+		a->stats.left_out += all - len;
+		if (!len || !elf_file_vaddr_to_offset(in->elf, in->ranges[i].start, &offset) ||
+		    !elf_file_read_whole(in->elf, offset, a->bytes + first, len)) {
+			a->stats.left_out += len;
+			continue;
+		}
+		a->areas.items[a->areas.count++] = (struct code_area){
+			.vaddr = in->ranges[i].start,
+			.size = len,
+			.first = (uint32_t)first,
+			.bytes = a->bytes + first,
+			.is_first = in->ranges[i].is_first,
+		};
+		first += len;
+	}
+	return 0;
+}
+
+/* Files at a fixed address, and programs that an interpreter starts, begin at their entry. Of
+ * libraries, the linker may have set it to anything. */
+static bool has_entry(const struct elf_file *elf)
+{
+	uint64_t vaddr;
+
+	return !elf_file_is_position_independent(elf) ||
+	       elf_file_header_vaddr(elf, PT_INTERP, &vaddr);
+}
+
+/* By falling trust. */
+static int solve_all(struct analysis *a, const struct analysis_input *in)
+{
+	int err = 0;
+
+	if (has_entry(in->elf))
+		err = solve_add_entry(a->solver, elf_file_entry_vaddr(in->elf));
+	for (size_t i = 0; i < a->starts.certain.count && !err; i++)
+		err = solve_add_function(a->solver, a->starts.certain.items[i]);
+	if (!err)
+		err = solve_certain(a->solver);
+	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
+		err = solve_pointer(a->solver, a->starts.pointers.items[i]);
+	return err ? err : solve_likely(a->solver);
+}
+
+/* Bytes of the return from a signal's handler at byte `b` of an area: mov $15,%eax or rax; syscall.
+ * 0: it is not there. */
+static uint32_t sigreturn_bytes(const struct code_area *area, uint64_t b)
+{
+	static const uint8_t by_eax[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t by_rax[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+
+	if (area->size - b >= sizeof(by_eax) && !memcmp(area->bytes + b, by_eax, sizeof(by_eax)))
+		return sizeof(by_eax);
+	if (area->size - b >= sizeof(by_rax) && !memcmp(area->bytes + b, by_rax, sizeof(by_rax)))
+		return sizeof(by_rax);
+	return 0;
+}
+
+struct emission {
+	struct analysis *analysis;
+	const struct code_area *area;
+	struct stackd_rule last;
+	uint32_t inside;    /* bytes of the instruction that are left */
+	uint32_t in_signal; /* bytes that are left of what returns from a handler */
+};
+
+/* The rule at a byte. Returns false: that of the byte before. Bytes that nothing led to have no
+ * rule, but for the insides of instructions. The kernel returns from a handler to the first byte of
+ * the code that ends it, which is looked up one byte before: a no-op, where the C library is
+ * written for that. */
+static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
+{
+	struct analysis_stats *stats = &e->analysis->stats;
+	enum analysis_abstained why;
+	int has = solve_rule(e->analysis->solver, e->area->first + b, ret_rule, &why);
+
+	if (!has && e->inside) {
+		e->inside--;
+		return false;
+	}
+	e->inside = has ? solve_length(e->analysis->solver, e->area->first + b) : 0;
+	e->inside -= e->inside != 0;
+	stats->instructions += has != 0;
+	if (has == 2)
+		stats->abstained[why]++;
+	if (has != 1)
+		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
+	return true;
+}
+
+static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
+{
+	if (!e->in_signal && e->area->bytes[b] == 0x90 && sigreturn_bytes(e->area, b + 1))
+		e->in_signal = 1 + sigreturn_bytes(e->area, b + 1);
+	else if (!e->in_signal)
+		e->in_signal = sigreturn_bytes(e->area, b);
+	if (!e->in_signal)
+		return false;
+	e->in_signal--;
+	*ret_rule = (struct stackd_rule){
+		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_RSP, .cfa_offset = SIGCONTEXT_OFFSET};
+	return true;
+}
+
+/* Gives the rows of an area. */
+static int emit_area(struct analysis *a, const struct analysis_input *in,
+		     const struct code_area *area, analysis_row_fn *emit, void *arg)
+{
+	static const struct stackd_rule none;
+	struct emission e = {.analysis = a, .area = area, .last = {.cfa = UINT8_MAX}};
+	struct stackd_rule rule;
+	uint64_t offset;
+	int err = 0;
+
+	if (!elf_file_vaddr_to_offset(in->elf, area->vaddr, &offset))
+		return 0;
+	for (uint32_t b = 0; b < area->size && !err; b++) {
+		bool is_new = rule_at(&e, b, &rule), is_signal = signal_rule_at(&e, b, &rule);
+
+		if (!is_new && !is_signal && e.last.cfa == STACKD_CFA_SIGNAL)
+			rule = none;
+		else if (!is_new && !is_signal)
+			continue;
+		if (!memcmp(&rule, &e.last, sizeof(rule)))
+			continue;
+		err = emit(arg, offset + b, &rule);
+		e.last = rule;
+	}
+	return err ? err : emit(arg, offset + area->size, &none);
+}
+
+static int analyse(struct analysis *a, const struct analysis_input *in)
+{
+	int err = read_ranges(a, in);
+
+	if (!err && in->has_starts)
+		err = function_starts_read(in->elf, &a->starts);
+	else if (!err)
+		err = noreturn_finish(&a->starts.noreturn);
+	if (!err)
+		err = code_init(&a->code, in->elf, a->areas.items, a->areas.count);
+	for (size_t i = 0; i < in->called_count && !err; i++)
+		code_mark(&a->code, in->called[i], CODE_CALLED);
+	if (!err)
+		err = solve_new(&a->code, &a->starts.noreturn, &a->solver);
+	return err ? err : solve_all(a, in);
+}
+
+int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *arg,
+		 struct analysis_stats *ret_stats)
+{
+	struct analysis a = {0};
+	int err = analyse(&a, in);
+
+	if (err == -E2BIG) { /* no rule would be sound */
+		a.stats.left_out += a.code.size;
+		a.areas.count = 0;
+		err = 0;
+	}
+	for (size_t i = 0; i < a.areas.count && !err; i++)
+		err = emit_area(&a, in, &a.areas.items[i], emit, arg);
+	if (!err) {
+		a.stats.functions = solve_function_count(a.solver);
+		*ret_stats = a.stats;
+	}
+	solve_free(a.solver);
+	code_fini(&a.code);
+	function_starts_free(&a.starts);
+	free(a.areas.items);
+	free(a.bytes);
+	return err;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Areas by number and by address, and the first pass; see code.h. */
+#include "analysis/code.h"
+
+#include "analysis/jump_table.h"
+
+/* --- bytes --------------------------------------------------------------------------------- */
+
+const struct code_area *code_area_of(const struct code *c, uint32_t at)
+{
+	size_t low = 0, high = c->area_count;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (c->areas[middle].first <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &c->areas[low];
+}
+
+uint32_t code_find(const struct code *c, uint64_t vaddr)
+{
+	size_t low = 0, high = c->area_count;
+
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (c->areas[middle].vaddr <= vaddr)
+			low = middle;
+		else
+			high = middle;
+	}
+	if (low == high || vaddr < c->areas[low].vaddr ||
+	    vaddr - c->areas[low].vaddr >= c->areas[low].size)
+		return CODE_NONE;
+	return c->areas[low].first + (uint32_t)(vaddr - c->areas[low].vaddr);
+}
+
+bool code_decode(const struct code *c, const struct code_area *area, uint32_t at, struct insn *i)
+{
+	uint64_t from = at - area->first, left = area->size - from;
+
+	if (left >= 2 && !area->bytes[from] && !area->bytes[from + 1])
+		return false;
+	return insn_decode(&c->decoder, area->bytes + from,
+			   left < INSN_MAX_BYTES ? left : INSN_MAX_BYTES, area->vaddr + from, i);
+}
+
+void code_mark(struct code *c, uint64_t vaddr, enum code_mark mark)
+{
+	uint32_t at = code_find(c, vaddr);
+
+	if (at != CODE_NONE)
+		c->marks[at] |= (uint8_t)mark;
+}
+
+uint32_t code_padding_bytes(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	struct insn i;
+
+	if (!area->bytes[at - area->first])
+		return 1;
+	return code_decode(c, area, at, &i) && i.is_padding ? i.length : 0;
+}
+
+bool code_ends_at(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	uint32_t end = code_end(area), from = at;
+
+	if (at < end && c->marks[at] & (CODE_PINNED | CODE_ENDBR))
+		return true;
+	while (at < end && at - from < CODE_FUNCTION_ALIGN && !(c->marks[at] & CODE_LEADER)) {
+		uint32_t padding = code_padding_bytes(c, area, at);
+
+		if (!padding)
+			break;
+		at += padding;
+	}
+	return at > from && at < end &&
+	       (c->marks[at] & CODE_PINNED || !(c->marks[at] & CODE_LEADER)) &&
+	       !(code_vaddr(area, at) % CODE_FUNCTION_ALIGN);
+}
+
+/* --- the first pass ------------------------------------------------------------------------ */
+
+struct sweep {
+	struct code *code;
+	const struct code_area *area;
+	struct jump_hints hints;
+	bool is_absolute; /* the file's code is at its vaddr, so that numbers can be addresses */
+	bool is_end;	  /* nothing falls into the next instruction */
+	bool is_padding;  /* what stands before it is an end, or padding */
+	bool is_after_call;
+	bool is_first; /* nothing but padding stands before it at all */
+};
+
+static int note_data(struct code *c, uint64_t vaddr)
+{
+	if (VEC_RESERVE(&c->data, 1))
+		return -ENOMEM;
+	c->data.items[c->data.count++] = vaddr;
+	return 0;
+}
+
+/* Marks what an instruction refers to. */
+static int mark_targets(struct sweep *s, const struct insn *i)
+{
+	struct code *c = s->code;
+	uint64_t table;
+
+	if (i->flow == INSN_JUMP || i->flow == INSN_BRANCH)
+		code_mark(c, i->target, CODE_LEADER);
+	else if (i->flow == INSN_CALL)
+		code_mark(c, i->target, CODE_CALLED);
+	if (jump_hints_address(&s->hints, i, &table))
+		return note_data(c, table);
+	if (i->idiom != INSN_ADDRESS || (i->is_number && !s->is_absolute))
+		return 0;
+	if (code_find(c, i->target) == CODE_NONE)
+		return i->is_number ? 0 : note_data(c, i->target);
+	code_mark(c, i->target, CODE_POINTED);
+	return 0;
+}
+
+/* Marks what an instruction is by itself and by what stands before it. */
+static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
+{
+	bool is_aligned = !(code_vaddr(s->area, at) % CODE_FUNCTION_ALIGN);
+	uint8_t *mark = &s->code->marks[at];
+
+	*mark |= CODE_SWEPT;
+	if (i->is_endbr && (!s->is_after_call || is_aligned))
+		*mark |= CODE_ENDBR;
+	if (s->is_end && s->is_padding && !i->is_padding && (is_aligned || s->is_first))
+		*mark |= CODE_PADDED;
+}
+
+static void step(struct sweep *s, const struct insn *i)
+{
+	s->is_padding = i->is_padding || i->flow == INSN_RETURN || i->flow == INSN_JUMP;
+	s->is_first &= i->is_padding;
+	if (!i->is_padding)
+		s->is_end = i->flow == INSN_RETURN || i->flow == INSN_JUMP ||
+			    i->flow == INSN_JUMP_INDIRECT || i->flow == INSN_STOP;
+	s->is_after_call = i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT;
+	jump_hints_apply(&s->hints, i);
+}
+
+static int sweep(struct code *c, const struct code_area *area)
+{
+	struct sweep s = {.code = c,
+			  .area = area,
+			  .is_absolute = !elf_file_is_position_independent(c->elf),
+			  .is_end = true,
+			  .is_padding = true,
+			  .is_first = area->is_first};
+	struct insn i;
+	int err = 0;
+
+	jump_hints_init(&s.hints);
+	for (uint32_t at = area->first; at < code_end(area) && !err; at += i.length) {
+		bool is_zero = s.is_end && !area->bytes[at - area->first];
+
+		if (is_zero || !code_decode(c, area, at, &i)) {
+			i.length = 1;
+			s.is_end = s.is_padding = true;
+			continue;
+		}
+		mark_itself(&s, &i, at);
+		err = mark_targets(&s, &i);
+		step(&s, &i);
+	}
+	return err;
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int code_init(struct code *c, const struct elf_file *elf, const struct code_area *areas,
+	      size_t count)
+{
+	int err = 0;
+
+	*c = (struct code){.elf = elf, .areas = areas, .area_count = count};
+	for (size_t i = 0; i < count; i++)
+		c->size += (uint32_t)areas[i].size;
+	c->marks = calloc(c->size + 1, 1);
+	if (!c->marks)
+		return -ENOMEM;
+	insn_decoder_init(&c->decoder);
+	for (size_t i = 0; i < count && !err; i++)
+		err = sweep(c, &areas[i]);
+	if (c->data.count)
+		qsort(c->data.items, c->data.count, sizeof(*c->data.items), compare);
+	return err;
+}
+
+void code_fini(struct code *c)
+{
+	free(c->marks);
+	free(c->data.items);
+	memset(c, 0, sizeof(*c));
+}
+
+uint64_t code_data_end(const struct code *c, uint64_t vaddr)
+{
+	size_t low = 0, high = c->data.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (c->data.items[middle] <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < c->data.count ? c->data.items[low] : UINT64_MAX;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code that is analysed: its bytes, and what a first pass over them tells of each.
+ *
+ * The pass decodes every area from its first byte to its last. Data between functions can put it
+ * out of step for some instructions, so what it finds are likelihoods.
+ */
+#ifndef ANALYSIS_CODE_H
+#define ANALYSIS_CODE_H
+
+#include "analysis/insn.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+#define CODE_NONE	    UINT32_MAX
+#define CODE_FUNCTION_ALIGN 16 /* what compilers align functions to */
+
+struct code_area { /* one range */
+	uint64_t vaddr, size;
+	uint32_t first; /* number of its first byte: bytes of all areas are numbered in order */
+	const uint8_t *bytes; /* borrowed */
+	bool is_first;	      /* no code stands before it that could go on into it */
+};
+
+enum code_mark {
+	CODE_PINNED = 1, /* a function's start */
+	CODE_LEADER = 2, /* jumps lead there */
+	CODE_SWEPT = 4,	 /* an instruction begins there, by the first pass */
+	CODE_CALLED = 8,
+	CODE_POINTED = 16, /* an instruction has its address as a number */
+	CODE_PADDED = 32,  /* the first instruction behind padding that nothing falls into */
+	CODE_ENDBR = 64,   /* endbr64 that is not behind a call, where setjmp's returns have it */
+};
+
+struct code {
+	const struct elf_file *elf;    /* borrowed, as are the areas */
+	const struct code_area *areas; /* in order */
+	size_t area_count;
+	uint32_t size; /* of all areas */
+	ZydisDecoder decoder;
+	uint8_t *marks;	    /* by byte; enum code_mark */
+	VEC(uint64_t) data; /* vaddr of jump tables, and of what lea refers to, in order */
+};
+
+/* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0 or -ENOMEM;
+ * the caller frees *ret_code with code_fini() in either case. */
+int code_init(struct code *ret_code, const struct elf_file *elf, const struct code_area *areas,
+	      size_t count);
+void code_fini(struct code *code);
+
+/* The area that a byte is in. */
+const struct code_area *code_area_of(const struct code *code, uint32_t at);
+
+/* The number of the byte at `vaddr`; CODE_NONE: it is in no area. */
+uint32_t code_find(const struct code *code, uint64_t vaddr);
+
+/* The address of a byte of an area. */
+static inline uint64_t code_vaddr(const struct code_area *area, uint32_t at)
+{
+	return area->vaddr + (at - area->first);
+}
+
+/* The number behind an area's last byte. */
+static inline uint32_t code_end(const struct code_area *area)
+{
+	return area->first + (uint32_t)area->size;
+}
+
+/* Decodes the instruction at byte `at` of an area. Returns false where there is none: zeroes, which
+ * would add %al to *rax, are data or padding. */
+bool code_decode(const struct code *code, const struct code_area *area, uint32_t at,
+		 struct insn *ret_insn);
+
+/* Bytes of the padding at byte `at` of an area: of one no-op or int3, or one of the zeroes that
+ * Free Pascal pads with. 0: there is none. */
+uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
+
+/* Whether a function ends before byte `at`, which stands behind a call: another one begins there,
+ * or padding, up to an instruction that no jump leads to. */
+bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
+
+/* Marks the byte at `vaddr`, if it is in an area. */
+void code_mark(struct code *code, uint64_t vaddr, enum code_mark mark);
+
+/* The vaddr behind `vaddr` where the next thing begins that code refers to; UINT64_MAX: none does.
+ */
+uint64_t code_data_end(const struct code *code, uint64_t vaddr);
+
+#endif

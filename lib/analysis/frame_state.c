@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Effects of instructions on a frame; see frame_state.h. */
+#include "analysis/frame_state.h"
+
+#include <string.h>
+
+#define RBX	     3
+#define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+
+static const uint8_t dwarf_numbers[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* The index in stackd_rule.saved of a register, or -1. */
+static int saved_index(unsigned reg)
+{
+	if (reg == INSN_RBP)
+		return 0;
+	if (reg == RBX)
+		return 1;
+	return reg >= 12 && reg < 16 ? (int)reg - 10 : -1;
+}
+
+void frame_state_init(struct frame_state *ret_state)
+{
+	memset(ret_state, 0, sizeof(*ret_state));
+	ret_state->reg[INSN_RSP] = (struct frame_value){-8, FRAME_CFA};
+}
+
+void frame_state_forget(struct frame_state *ret_state)
+{
+	memset(ret_state, 0, sizeof(*ret_state));
+	ret_state->changed = ((1u << STACKD_SAVED_COUNT) - 1) | FRAME_RBP_KEPT;
+}
+
+static struct frame_value moved(struct frame_value v, int64_t by)
+{
+	int64_t sum = v.offset + by;
+
+	if (v.origin == FRAME_UNKNOWN || sum > INT32_MAX / 2 || sum < INT32_MIN / 2)
+		return (struct frame_value){0};
+	v.offset = (int32_t)sum;
+	return v;
+}
+
+static bool same(struct frame_value a, struct frame_value b)
+{
+	return a.origin == b.origin && a.offset == b.offset;
+}
+
+/* Gives a register another value. */
+static void assign(struct frame_state *s, unsigned reg, struct frame_value v)
+{
+	int k = saved_index(reg);
+
+	if (reg >= INSN_NO_REG)
+		return;
+	s->reg[reg] = v;
+	if (k >= 0)
+		s->changed |= 1u << k;
+	if (reg == INSN_RBP)
+		s->changed &= ~FRAME_BOTTOM;
+}
+
+/* Writes a register to a slot. */
+static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
+{
+	int k = saved_index(reg);
+
+	if (slot.origin == FRAME_UNKNOWN)
+		return;
+	if (slot.origin == FRAME_ALIGNED && s->held.origin && s->held_at == slot.offset)
+		s->held = (struct frame_value){0};
+	if (reg < INSN_NO_REG && slot.origin == FRAME_ALIGNED && s->reg[reg].origin == FRAME_CFA) {
+		s->held = s->reg[reg];
+		s->held_at = slot.offset;
+	}
+	if (k >= 0 && !(s->changed >> k & 1) && s->saved[k].origin == FRAME_UNKNOWN &&
+	    (slot.origin != FRAME_CFA || slot.offset < -8))
+		s->saved[k] = slot;
+}
+
+/* Reads a register from a slot. */
+static void load(struct frame_state *s, unsigned reg, struct frame_value slot)
+{
+	int k = saved_index(reg);
+	bool is_held = slot.origin == FRAME_ALIGNED && s->held.origin && s->held_at == slot.offset;
+
+	assign(s, reg, is_held ? s->held : (struct frame_value){0});
+	if (k >= 0 && slot.origin && same(s->saved[k], slot)) {
+		s->changed &= ~(1u << k);
+		s->saved[k] = (struct frame_value){0};
+	}
+}
+
+static void pop(struct frame_state *s, unsigned reg)
+{
+	struct frame_value top = s->reg[INSN_RSP];
+
+	s->reg[INSN_RSP] = moved(top, 8);
+	load(s, reg, top);
+}
+
+static void zero(struct frame_state *s, unsigned reg)
+{
+	bool is_bottom =
+		reg == INSN_RBP && !(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN;
+
+	assign(s, reg, (struct frame_value){0});
+	if (is_bottom)
+		s->changed |= FRAME_BOTTOM;
+}
+
+/* Whether a slot is below rsp, so that it no longer belongs to the frame, and no walk reads it. */
+static bool is_below(const struct frame_state *s, struct frame_value slot)
+{
+	struct frame_value top = s->reg[INSN_RSP];
+
+	return slot.origin && slot.origin == top.origin && slot.offset < top.offset;
+}
+
+/* Registers that callees do not preserve are lost, and what was below rsp. Not so the CFA in one,
+ * if the function called is of the same code: whoever has it nowhere else needs it to return, and
+ * so calls nothing that changes it. (Who has it elsewhere, has his rule from there: see base_of().)
+ */
+static void apply_call(struct frame_state *s, bool is_local)
+{
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (is_below(s, s->saved[k]))
+			s->saved[k] = (struct frame_value){0};
+	}
+	for (unsigned r = 0; r < 16; r++) {
+		if (CALLER_SAVED >> r & 1 && !(is_local && s->reg[r].origin == FRAME_CFA))
+			s->reg[r] = (struct frame_value){0};
+	}
+}
+
+static void apply_other(struct frame_state *s, uint32_t written)
+{
+	for (unsigned r = 0; r < 16; r++) {
+		if (written >> r & 1)
+			assign(s, r, (struct frame_value){0});
+	}
+}
+
+static void align(struct frame_state *s)
+{
+	for (unsigned r = 0; r < 16; r++) {
+		if (s->reg[r].origin == FRAME_ALIGNED)
+			s->reg[r] = (struct frame_value){0};
+	}
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (s->saved[k].origin == FRAME_ALIGNED) {
+			s->saved[k] = (struct frame_value){0};
+			s->changed |= 1u << k;
+		}
+	}
+	s->held = (struct frame_value){0};
+	s->held_at = 0;
+	s->reg[INSN_RSP] = (struct frame_value){0, FRAME_ALIGNED};
+}
+
+bool frame_state_ignores(const struct frame_state *s, const struct insn *i)
+{
+	if (i->op != INSN_OTHER || i->reads_rbp || i->flow == INSN_CALL ||
+	    i->flow == INSN_CALL_INDIRECT)
+		return false;
+	for (uint32_t left = i->written; left; left &= left - 1) {
+		unsigned r = (unsigned)__builtin_ctz(left);
+		int k = saved_index(r);
+
+		if (s->reg[r].origin || (k >= 0 && !(s->changed >> k & 1)) || r == INSN_RBP)
+			return false;
+	}
+	return true;
+}
+
+/* Notes that the caller's rbp may be in another place from now on. */
+static void note_read(struct frame_state *s)
+{
+	if (!(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN)
+		s->changed |= FRAME_RBP_KEPT;
+}
+
+static bool is_tracked(const struct frame_state *s, const struct insn *i)
+{
+	return i->op == INSN_STORE && s->reg[i->dst].origin;
+}
+
+void frame_state_apply(struct frame_state *s, const struct insn *i)
+{
+	if (i->reads_rbp && !is_tracked(s, i))
+		note_read(s);
+	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT) {
+		apply_call(s, i->is_local);
+		return;
+	}
+	switch (i->op) {
+	case INSN_PUSH:
+		s->reg[INSN_RSP] = moved(s->reg[INSN_RSP], -8);
+		store(s, i->src, s->reg[INSN_RSP]);
+		break;
+	case INSN_POP:
+		pop(s, i->dst);
+		break;
+	case INSN_LEAVE:
+		s->reg[INSN_RSP] = s->reg[INSN_RBP];
+		pop(s, INSN_RBP);
+		break;
+	case INSN_COPY:
+		assign(s, i->dst, moved(s->reg[i->src], i->disp));
+		break;
+	case INSN_LOAD:
+		load(s, i->dst, moved(s->reg[i->src], i->disp));
+		break;
+	case INSN_STORE:
+		store(s, i->src, moved(s->reg[i->dst], i->disp));
+		break;
+	case INSN_ALIGN:
+		align(s);
+		break;
+	case INSN_ZERO:
+		zero(s, i->dst);
+		break;
+	default:
+		apply_other(s, i->written);
+		break;
+	}
+}
+
+bool frame_state_join(struct frame_state *into, const struct frame_state *other)
+{
+	struct frame_state before = *into;
+
+	if (!memcmp(into, other, sizeof(*into)))
+		return false;
+	for (unsigned r = 0; r < 16; r++) {
+		if (!same(into->reg[r], other->reg[r]))
+			into->reg[r] = (struct frame_value){0};
+	}
+	into->changed = (into->changed | other->changed) &
+			~(FRAME_BOTTOM & ~(into->changed & other->changed));
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (!same(into->saved[k], other->saved[k]))
+			into->saved[k] = (struct frame_value){0};
+	}
+	if (!same(into->held, other->held) || into->held_at != other->held_at) {
+		into->held = (struct frame_value){0};
+		into->held_at = 0;
+	}
+	return memcmp(&before, into, sizeof(before)) != 0;
+}
+
+bool frame_state_is_at_return(const struct frame_state *s)
+{
+	return s->reg[INSN_RSP].origin == FRAME_CFA && s->reg[INSN_RSP].offset == -8;
+}
+
+/* The register of a set that has a known distance from the CFA. */
+static unsigned base_among(const struct frame_state *s, uint32_t registers)
+{
+	for (unsigned r = 0; r < 16; r++) {
+		if (registers >> r & 1 && s->reg[r].origin == FRAME_CFA)
+			return r;
+	}
+	return INSN_NO_REG;
+}
+
+/* The register that the CFA is best told from: rbp as compilers' CFI has it, then rsp, then one
+ * that outlives calls. */
+static unsigned base_of(const struct frame_state *s)
+{
+	static const struct frame_value frame = {-16, FRAME_CFA};
+
+	if (same(s->reg[INSN_RBP], frame) && same(s->saved[0], frame))
+		return INSN_RBP;
+	if (s->reg[INSN_RSP].origin == FRAME_CFA)
+		return INSN_RSP;
+	if (s->reg[INSN_RBP].origin == FRAME_CFA)
+		return INSN_RBP;
+	return base_among(s, ~CALLER_SAVED);
+}
+
+/* CFA = *(base + ...) + ... */
+static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
+{
+	unsigned base = s->reg[INSN_RBP].origin == FRAME_ALIGNED ? INSN_RBP : INSN_RSP;
+
+	struct frame_value slot = {s->held_at, FRAME_ALIGNED};
+
+	if (!s->held.origin || s->reg[base].origin != FRAME_ALIGNED || s->held.offset < -32767 ||
+	    s->held.offset > 32767 || is_below(s, slot))
+		return false;
+	rule->cfa = STACKD_CFA_DEREF;
+	rule->reg = dwarf_numbers[base];
+	rule->cfa_offset = s->held_at - s->reg[base].offset;
+	rule->cfa_add = (int16_t)-s->held.offset;
+	return true;
+}
+
+static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
+{
+	unsigned base = base_of(s);
+
+	rule->ra_offset = -8;
+	if (base == INSN_NO_REG && set_held_cfa(s, rule))
+		return true;
+	if (base == INSN_NO_REG)
+		base = base_among(s, CALLER_SAVED);
+	if (base == INSN_NO_REG)
+		return false;
+	rule->cfa = STACKD_CFA_REG;
+	rule->reg = dwarf_numbers[base];
+	rule->cfa_offset = -s->reg[base].offset;
+	return base != INSN_RSP || rule->cfa_offset >= 8;
+}
+
+bool frame_state_lost_rbp(const struct frame_state *s)
+{
+	return s->changed & 1 && s->saved[0].origin == FRAME_UNKNOWN;
+}
+
+/* Whether a saved register has no slot that a walk could read. */
+static bool is_slotless(const struct frame_state *s, int k)
+{
+	return s->saved[k].origin == FRAME_UNKNOWN || is_below(s, s->saved[k]);
+}
+
+/* Functions within a file may have rules of their own about registers, and change one that they
+ * have never read: then their callers need it no more, and have saved it. All that is lost is its
+ * value in the caller's frame; no rule for a call tells the CFA by a register that the function
+ * called does not preserve. But rbp, by which many do, may have been kept where nobody saw it. */
+static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
+{
+	unsigned base = s->reg[INSN_RBP].origin == FRAME_ALIGNED ? INSN_RBP : INSN_RSP;
+
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		int64_t at = s->saved[k].offset;
+
+		if (is_slotless(s, k)) {
+			if (!k && s->changed & 1 &&
+			    (s->saved[k].origin || s->changed & FRAME_RBP_KEPT))
+				return false;
+			continue;
+		}
+		if (s->saved[k].origin == FRAME_ALIGNED) {
+			if (s->reg[base].origin != FRAME_ALIGNED)
+				return false;
+			at -= s->reg[base].offset;
+			rule->saved_reg = dwarf_numbers[base];
+			rule->saved_via_reg |= (uint8_t)(1u << k);
+		}
+		if (at < INT16_MIN || at > INT16_MAX)
+			return false;
+		rule->saved[k] = (int16_t)at;
+	}
+	return true;
+}
+
+/* At the bottom, no return address is left on the stack. */
+static bool is_bottom(const struct frame_state *s)
+{
+	struct frame_value top = s->reg[INSN_RSP];
+
+	return s->changed & FRAME_BOTTOM && !(top.origin == FRAME_CFA && top.offset <= -8);
+}
+
+bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,
+		      enum analysis_abstained *ret_why)
+{
+	memset(ret_rule, 0, sizeof(*ret_rule));
+	if (is_bottom(s)) {
+		ret_rule->cfa = STACKD_CFA_END;
+		return true;
+	}
+	*ret_why = ANALYSIS_ABSTAINED_CFA;
+	if (!set_cfa(s, ret_rule))
+		return false;
+	*ret_why = ANALYSIS_ABSTAINED_SAVED;
+	return set_saved(s, ret_rule);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frame before an instruction: which registers have a known distance from the CFA, and where
+ * the caller's values of callee-saved registers are.
+ *
+ * There are two origins for distances: the CFA, and, from a realignment of rsp on, the realigned
+ * stack. A slot of the latter can hold a value of the former: then CFA = *(reg + N) + M.
+ */
+#ifndef ANALYSIS_FRAME_STATE_H
+#define ANALYSIS_FRAME_STATE_H
+
+#include <stdbool.h>
+
+#include "analysis/analysis.h"
+#include "analysis/insn.h"
+
+enum frame_origin {
+	FRAME_UNKNOWN,
+	FRAME_CFA,
+	FRAME_ALIGNED,
+};
+
+struct frame_value {
+	int32_t offset;	 /* bytes from the origin; 0 where it is unknown */
+	uint32_t origin; /* enum frame_origin */
+};
+
+/* No padding, so that states can be compared as bytes. */
+struct frame_state {
+	struct frame_value reg[16];
+	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots; unknown: none */
+	struct frame_value held; /* the value of that slot of the realigned stack: see held_at */
+	int32_t held_at;
+	uint32_t changed; /* bit i: saved register i may not hold the caller's value;
+			   * and the flags below */
+};
+
+/* rbp was set to 0 and not saved: by this, code says that it has no caller (psABI, "The Stack
+ * Frame"). */
+#define FRAME_BOTTOM (1u << 8)
+
+/* The caller's rbp was read, and may be kept where nothing is known of. */
+#define FRAME_RBP_KEPT (1u << 9)
+
+/* The state at a function's first instruction: CFA = rsp + 8. */
+void frame_state_init(struct frame_state *ret_state);
+
+/* The state in which nothing is known. */
+void frame_state_forget(struct frame_state *ret_state);
+
+/* Whether an instruction leaves the state as it is; false: it may not. */
+bool frame_state_ignores(const struct frame_state *s, const struct insn *i);
+
+/* Changes the state by an instruction. */
+void frame_state_apply(struct frame_state *s, const struct insn *i);
+
+/* Reduces `into` to what holds in both states. Returns whether it changed. */
+bool frame_state_join(struct frame_state *into, const struct frame_state *other);
+
+/* Whether the stack pointer is at its distance of a function's first instruction. */
+bool frame_state_is_at_return(const struct frame_state *s);
+
+/* Whether the caller's rbp is lost: changed, and nowhere to be found. */
+bool frame_state_lost_rbp(const struct frame_state *s);
+
+/* Makes the rule of a state; it is STACKD_CFA_END where code has no caller. Returns false where
+ * there is none, with the reason. */
+bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,
+		      enum analysis_abstained *ret_why);
+
+#endif

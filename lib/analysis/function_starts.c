@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the sections of symbols and relocations by libelf; see function_starts.h.
+ *
+ * Files at a fixed address have no relocations for their pointers, and packed ones (RELR) name no
+ * values: there, any word of the data that is an address of code may be a pointer.
+ */
+#include "analysis/function_starts.h"
+
+#include <gelf.h>
+#include <string.h>
+
+#define PIECE_BYTES 65536u
+/* Of all sections together, which a lying file has overlap each other. */
+#define MAX_SECTION_BYTES (UINT64_C(512) << 20)
+
+#ifndef SHT_RELR
+#define SHT_RELR 19
+#endif
+
+/* gcc's names for parts of functions that are jumped to, in the middle of a frame. */
+static bool is_part(const char *name)
+{
+	return name && strstr(name, ".cold");
+}
+
+static int add_pointer(struct function_starts *starts, uint64_t vaddr)
+{
+	if (VEC_RESERVE(&starts->pointers, 1))
+		return -ENOMEM;
+	starts->pointers.items[starts->pointers.count++] = vaddr;
+	return 0;
+}
+
+/* --- sections ------------------------------------------------------------------------------ */
+
+static int read_symbols(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
+			struct function_starts *starts)
+{
+	GElf_Sym symbol;
+
+	for (int i = 0;
+	     starts->certain.count < FUNCTION_STARTS_MAX && gelf_getsym(data, i, &symbol); i++) {
+		int type = GELF_ST_TYPE(symbol.st_info);
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF ||
+		    is_part(name))
+			continue;
+		if (VEC_RESERVE(&starts->certain, 1) ||
+		    noreturn_add_function(&starts->noreturn, name, symbol.st_value))
+			return -ENOMEM;
+		starts->certain.items[starts->certain.count++] = symbol.st_value;
+	}
+	return 0;
+}
+
+/* The symbols that a section of relocations refers to; NULL: none. */
+static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_symbols)
+{
+	Elf_Scn *section = elf_getscn(elf, header->sh_link);
+
+	if (!section || !gelf_getshdr(section, ret_symbols) ||
+	    (ret_symbols->sh_type != SHT_DYNSYM && ret_symbols->sh_type != SHT_SYMTAB))
+		return NULL;
+	return elf_getdata(section, NULL);
+}
+
+static int read_relocations(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
+			    struct function_starts *starts)
+{
+	GElf_Shdr symbols_header;
+	Elf_Data *symbols = symbols_of(elf, header, &symbols_header);
+	GElf_Rela rela;
+	GElf_Sym symbol;
+	int err = 0;
+
+	for (int i = 0;
+	     !err && starts->pointers.count < FUNCTION_STARTS_MAX && gelf_getrela(data, i, &rela);
+	     i++) {
+		uint64_t type = GELF_R_TYPE(rela.r_info);
+
+		if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
+			err = add_pointer(starts, (uint64_t)rela.r_addend);
+		else if (symbols && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+			 gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &symbol))
+			err = noreturn_add_slot(
+				&starts->noreturn,
+				elf_strptr(elf, symbols_header.sh_link, symbol.st_name),
+				rela.r_offset);
+	}
+	return err;
+}
+
+struct reading {
+	Elf *elf;
+	struct function_starts *starts;
+	uint64_t bytes; /* of the sections so far */
+	bool has_packed;
+};
+
+static int read_section(struct reading *r, Elf_Scn *section)
+{
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	if (!gelf_getshdr(section, &header))
+		return 0;
+	r->has_packed |= header.sh_type == SHT_RELR;
+	if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM &&
+	    (header.sh_type != SHT_RELA || !(header.sh_flags & SHF_ALLOC)))
+		return 0;
+	if (header.sh_size > MAX_SECTION_BYTES - r->bytes)
+		return 0;
+	r->bytes += header.sh_size;
+	data = elf_getdata(section, NULL);
+	if (!data)
+		return 0;
+	if (header.sh_type == SHT_RELA)
+		return read_relocations(r->elf, data, &header, r->starts);
+	return read_symbols(r->elf, data, &header, r->starts);
+}
+
+/* --- words of data ------------------------------------------------------------------------- */
+
+static bool is_code(const Elf64_Phdr *headers, size_t count, uint64_t vaddr)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X &&
+		    vaddr >= headers[i].p_vaddr && vaddr - headers[i].p_vaddr < headers[i].p_filesz)
+			return true;
+	}
+	return false;
+}
+
+static int read_words(const struct elf_file *file, const Elf64_Phdr *data,
+		      const Elf64_Phdr *headers, size_t count, struct function_starts *starts)
+{
+	static const uint64_t max = FUNCTION_STARTS_MAX_DATA;
+	uint64_t end = data->p_filesz < max ? data->p_filesz : max;
+	uint64_t words[PIECE_BYTES / 8];
+	int err = 0;
+
+	for (uint64_t at = -data->p_vaddr & 7; at < end && !err; at += sizeof(words)) {
+		int64_t got = elf_file_read(file, data->p_offset + at, words,
+					    end - at < sizeof(words) ? end - at : sizeof(words));
+
+		for (int64_t k = 0; k < got / 8 && !err; k++) {
+			if (starts->pointers.count < FUNCTION_STARTS_MAX &&
+			    is_code(headers, count, words[k]))
+				err = add_pointer(starts, words[k]);
+		}
+	}
+	return err;
+}
+
+static int read_data(const struct elf_file *file, struct function_starts *starts)
+{
+	size_t count;
+	const Elf64_Phdr *p = elf_file_program_headers(file, &count);
+	int err = 0, loads = 0;
+
+	for (size_t i = 0; i < count && !err && loads < 16; i++) {
+		if (p[i].p_type != PT_LOAD || p[i].p_flags & PF_X)
+			continue;
+		loads++;
+		err = read_words(file, &p[i], p, count < 64 ? count : 64, starts);
+	}
+	return err;
+}
+
+int function_starts_read(const struct elf_file *file, struct function_starts *starts)
+{
+	struct reading r = {.elf = elf_file_libelf(file),
+			    .starts = starts,
+			    .has_packed = !elf_file_is_position_independent(file)};
+	Elf_Scn *section = NULL;
+	int err = 0;
+
+	while (!err && r.elf && (section = elf_nextscn(r.elf, section)))
+		err = read_section(&r, section);
+	if (!err && r.has_packed)
+		err = read_data(file, starts);
+	return err ? err : noreturn_finish(&starts->noreturn);
+}
+
+void function_starts_free(struct function_starts *starts)
+{
+	noreturn_fini(&starts->noreturn);
+	free(starts->certain.items);
+	free(starts->pointers.items);
+	memset(starts, 0, sizeof(*starts));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts of functions that a file states: symbols, its entry, and pointers in its data; and which
+ * functions do not return, by their names. */
+#ifndef ANALYSIS_FUNCTION_STARTS_H
+#define ANALYSIS_FUNCTION_STARTS_H
+
+#include "analysis/noreturn.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+#define FUNCTION_STARTS_MAX (1u << 22)
+/* Of data in which pointers are looked for that no relocation names. */
+#define FUNCTION_STARTS_MAX_DATA (16u << 20)
+
+struct function_starts {	/* zeroed is empty; vaddr, in no order */
+	VEC(uint64_t) certain;	/* symbols of functions */
+	VEC(uint64_t) pointers; /* to functions, data, or labels */
+	struct noreturn noreturn;
+};
+
+/* Reads a file's starts, at most FUNCTION_STARTS_MAX of a kind. Returns 0 or -ENOMEM; the
+ * caller frees *starts with function_starts_free() in either case. */
+int function_starts_read(const struct elf_file *elf, struct function_starts *starts);
+
+/* Frees the lists and empties them. */
+void function_starts_free(struct function_starts *starts);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoding by Zydis, and what of an instruction matters to a frame; see insn.h.
+ *
+ * Operands cost twice what the rest of an instruction does, so they are only decoded where they
+ * are asked for: not of jumps, and not the implicit ones of instructions that have none that is a
+ * general register.
+ */
+#include "analysis/insn.h"
+
+#include <string.h>
+
+#define MAX_SCALED_NUMBER 0xffff /* bounds of tables are smaller */
+
+void insn_decoder_init(ZydisDecoder *ret_decoder)
+{
+	ZydisDecoderInit(ret_decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+}
+
+static unsigned number_of(ZydisRegister reg)
+{
+	ZydisRegister whole;
+
+	if (reg >= ZYDIS_REGISTER_RAX && reg <= ZYDIS_REGISTER_R15)
+		return reg - ZYDIS_REGISTER_RAX;
+	if (reg == ZYDIS_REGISTER_NONE || reg > ZYDIS_REGISTER_RAX)
+		return INSN_NO_REG;
+	whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+	if (whole < ZYDIS_REGISTER_RAX || whole > ZYDIS_REGISTER_R15)
+		return INSN_NO_REG;
+	return whole - ZYDIS_REGISTER_RAX;
+}
+
+/* The number of an operand that is a register of 64 bits. */
+static unsigned wide(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 64 ? number_of(o->reg.value)
+								       : INSN_NO_REG;
+}
+
+static bool is_flat(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.segment != ZYDIS_REGISTER_FS &&
+	       o->mem.segment != ZYDIS_REGISTER_GS;
+}
+
+/* The base of memory at base + displacement; INSN_NO_REG for any other operand. */
+static unsigned based(const ZydisDecodedOperand *o)
+{
+	if (!is_flat(o) || o->mem.index != ZYDIS_REGISTER_NONE ||
+	    o->mem.base < ZYDIS_REGISTER_RAX || o->mem.base > ZYDIS_REGISTER_R15)
+		return INSN_NO_REG;
+	return number_of(o->mem.base);
+}
+
+static void set(struct insn *i, enum insn_op op, unsigned dst, unsigned src, int64_t disp)
+{
+	i->op = op;
+	i->dst = (uint8_t)dst;
+	i->src = (uint8_t)src;
+	i->disp = (int32_t)disp;
+}
+
+static bool is_register(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+static bool is_immediate(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+}
+
+/* --- tables -------------------------------------------------------------------------------- */
+
+/* A load of `entry` bytes into dst from a table that an index register chooses from. */
+static void classify_entry(const ZydisDecodedOperand *memory, unsigned dst, unsigned entry,
+			   bool is_unsigned, struct insn *i)
+{
+	if (!is_flat(memory) || memory->mem.index == ZYDIS_REGISTER_NONE ||
+	    memory->mem.scale != entry || memory->mem.base == ZYDIS_REGISTER_RIP)
+		return;
+	i->idiom = INSN_ENTRY;
+	i->dst = (uint8_t)dst;
+	i->src = (uint8_t)number_of(memory->mem.base);
+	i->disp = (int32_t)memory->mem.disp.value;
+	i->entry = (uint8_t)entry;
+	i->is_unsigned = is_unsigned;
+}
+
+static void classify_extension(const ZydisDecodedOperand *o, struct insn *i, bool is_unsigned)
+{
+	if (is_register(&o[0]) && (o[1].size == 32 || o[1].size == 16))
+		classify_entry(&o[1], number_of(o[0].reg.value), o[1].size / 8, is_unsigned, i);
+}
+
+static void classify_bound(const ZydisDecodedOperand *o, struct insn *i)
+{
+	uint64_t mask = o[0].size < 64 ? (UINT64_C(1) << o[0].size) - 1 : UINT64_MAX;
+
+	if (!is_immediate(&o[1]) || (o[1].imm.value.u & mask) > MAX_SCALED_NUMBER)
+		return;
+	i->idiom = INSN_BOUND;
+	i->number = (uint32_t)(o[1].imm.value.u & mask);
+}
+
+/* --- data ---------------------------------------------------------------------------------- */
+
+static void classify_mov(const ZydisDecodedOperand *o, struct insn *i)
+{
+	unsigned to = wide(&o[0]), from = wide(&o[1]);
+
+	if (to != INSN_NO_REG && from != INSN_NO_REG)
+		set(i, INSN_COPY, to, from, 0);
+	else if (to != INSN_NO_REG && based(&o[1]) != INSN_NO_REG)
+		set(i, INSN_LOAD, to, based(&o[1]), o[1].mem.disp.value);
+	else if (from != INSN_NO_REG && based(&o[0]) != INSN_NO_REG)
+		set(i, INSN_STORE, based(&o[0]), from, o[0].mem.disp.value);
+	else if (to != INSN_NO_REG)
+		classify_entry(&o[1], to, 8, true, i);
+	if (is_register(&o[0]) && is_immediate(&o[1]) && o[0].size == 32) {
+		i->idiom = INSN_ADDRESS;
+		i->is_number = true;
+		i->dst = (uint8_t)number_of(o[0].reg.value);
+		i->target = o[1].imm.value.u & UINT32_MAX;
+	}
+}
+
+static void classify_lea(const ZydisDecodedOperand *o, struct insn *i, uint64_t next)
+{
+	if (o[1].mem.base == ZYDIS_REGISTER_RIP) {
+		i->idiom = INSN_ADDRESS;
+		i->dst = (uint8_t)number_of(o[0].reg.value);
+		i->target = next + (uint64_t)o[1].mem.disp.value;
+	} else if (wide(&o[0]) != INSN_NO_REG && based(&o[1]) != INSN_NO_REG) {
+		set(i, INSN_COPY, wide(&o[0]), based(&o[1]), o[1].mem.disp.value);
+	}
+}
+
+static void classify_sum(const ZydisDecodedOperand *o, struct insn *i, int sign)
+{
+	if (is_immediate(&o[1]) && wide(&o[0]) != INSN_NO_REG &&
+	    o[1].imm.value.s >= INT32_MIN / 2 && o[1].imm.value.s <= INT32_MAX / 2) {
+		set(i, INSN_COPY, wide(&o[0]), wide(&o[0]), sign * o[1].imm.value.s);
+	} else if (sign > 0 && wide(&o[0]) != INSN_NO_REG && wide(&o[1]) != INSN_NO_REG) {
+		i->idiom = INSN_SUM;
+		i->dst = (uint8_t)wide(&o[0]);
+		i->src = (uint8_t)wide(&o[1]);
+	}
+}
+
+static void classify_and(const ZydisDecodedOperand *o, struct insn *i)
+{
+	if (wide(&o[0]) == INSN_RSP && is_immediate(&o[1]) && o[1].imm.value.s < 0)
+		set(i, INSN_ALIGN, INSN_RSP, INSN_RSP, 0);
+	else if (is_register(&o[0]))
+		classify_bound(o, i);
+}
+
+static void classify_xor(const ZydisDecodedOperand *o, struct insn *i)
+{
+	if (is_register(&o[0]) && is_register(&o[1]) && o[0].reg.value == o[1].reg.value &&
+	    o[0].size >= 32 && number_of(o[0].reg.value) != INSN_NO_REG)
+		set(i, INSN_ZERO, number_of(o[0].reg.value), INSN_NO_REG, 0);
+}
+
+/* What the instruction does to registers and stack. */
+static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct insn *i,
+			  uint64_t next)
+{
+	switch (m) {
+	case ZYDIS_MNEMONIC_PUSH:
+		if (o[0].size == 64 || is_immediate(&o[0]))
+			set(i, INSN_PUSH, INSN_RSP, wide(&o[0]), 0);
+		break;
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		set(i, INSN_PUSH, INSN_RSP, INSN_NO_REG, 0);
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		if (o[0].size == 64)
+			set(i, INSN_POP, wide(&o[0]), INSN_RSP, 0);
+		break;
+	case ZYDIS_MNEMONIC_POPFQ:
+		set(i, INSN_POP, INSN_NO_REG, INSN_RSP, 0);
+		break;
+	case ZYDIS_MNEMONIC_LEAVE:
+		set(i, INSN_LEAVE, INSN_RSP, INSN_RBP, 0);
+		break;
+	case ZYDIS_MNEMONIC_MOV:
+		classify_mov(o, i);
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		classify_lea(o, i, next);
+		break;
+	case ZYDIS_MNEMONIC_ADD:
+		classify_sum(o, i, 1);
+		break;
+	case ZYDIS_MNEMONIC_SUB:
+		classify_sum(o, i, -1);
+		break;
+	case ZYDIS_MNEMONIC_AND:
+		classify_and(o, i);
+		break;
+	case ZYDIS_MNEMONIC_XOR:
+		classify_xor(o, i);
+		break;
+	case ZYDIS_MNEMONIC_CMP:
+		classify_bound(o, i);
+		break;
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_MOVSX:
+		classify_extension(o, i, false);
+		break;
+	case ZYDIS_MNEMONIC_MOVZX:
+		classify_extension(o, i, true);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- flow ---------------------------------------------------------------------------------- */
+
+static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uint64_t next)
+{
+	bool is_direct = is->raw.imm[0].is_relative;
+
+	if (is->meta.category == ZYDIS_CATEGORY_CALL)
+		i->flow = is_direct ? INSN_CALL : INSN_CALL_INDIRECT;
+	else if (is->meta.category == ZYDIS_CATEGORY_COND_BR)
+		i->flow = INSN_BRANCH;
+	else if (is->meta.category == ZYDIS_CATEGORY_UNCOND_BR)
+		i->flow = is_direct ? INSN_JUMP : INSN_JUMP_INDIRECT;
+	else if (is->meta.category == ZYDIS_CATEGORY_RET)
+		i->flow = INSN_RETURN;
+	else if (is->mnemonic == ZYDIS_MNEMONIC_UD2 || is->mnemonic == ZYDIS_MNEMONIC_HLT ||
+		 is->mnemonic == ZYDIS_MNEMONIC_INT3)
+		i->flow = INSN_STOP;
+	if (i->flow != INSN_NEXT && is_direct)
+		i->target = next + (uint64_t)is->raw.imm[0].value.s;
+	if (i->flow == INSN_CALL && i->target == next) { /* which is how code finds its address */
+		i->flow = INSN_NEXT;
+		set(i, INSN_PUSH, INSN_RSP, INSN_NO_REG, 0);
+	}
+	if (is->mnemonic == ZYDIS_MNEMONIC_JNBE || is->mnemonic == ZYDIS_MNEMONIC_JBE ||
+	    is->mnemonic == ZYDIS_MNEMONIC_JNB || is->mnemonic == ZYDIS_MNEMONIC_JB) {
+		i->idiom = INSN_BOUND_TEST;
+		i->number = is->mnemonic == ZYDIS_MNEMONIC_JNB || is->mnemonic == ZYDIS_MNEMONIC_JB;
+	}
+}
+
+/* An indirect jump or call: by a register, a table, or a word of memory. */
+static void classify_indirect(const ZydisDecodedOperand *o, struct insn *i, uint64_t next)
+{
+	i->src = (uint8_t)wide(&o[0]);
+	if (is_flat(&o[0]) && o[0].mem.base == ZYDIS_REGISTER_RIP) {
+		i->idiom = INSN_SLOT;
+		i->target = next + (uint64_t)o[0].mem.disp.value;
+	} else if (i->flow == INSN_JUMP_INDIRECT) {
+		classify_entry(&o[0], INSN_NO_REG, 8, true, i);
+	}
+}
+
+/* --- decoding ------------------------------------------------------------------------------ */
+
+/* Whether an instruction's implicit operands are no general registers, or rsp as its kind has it.
+ */
+static bool has_plain_operands(const ZydisDecodedInstruction *is)
+{
+	switch (is->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+	case ZYDIS_MNEMONIC_NEG:
+	case ZYDIS_MNEMONIC_NOT:
+		return true;
+	default:
+		return is->meta.category == ZYDIS_CATEGORY_CMOV ||
+		       is->meta.category == ZYDIS_CATEGORY_SETCC ||
+		       is->meta.category == ZYDIS_CATEGORY_DATAXFER ||
+		       is->meta.category == ZYDIS_CATEGORY_SSE ||
+		       is->meta.category == ZYDIS_CATEGORY_AVX ||
+		       is->meta.category == ZYDIS_CATEGORY_AVX2 ||
+		       is->meta.category == ZYDIS_CATEGORY_AVX512 ||
+		       is->meta.category == ZYDIS_CATEGORY_LOGICAL_FP ||
+		       is->meta.category == ZYDIS_CATEGORY_BROADCAST ||
+		       is->meta.category == ZYDIS_CATEGORY_CONVERT;
+	}
+}
+
+static uint8_t operand_count(const ZydisDecodedInstruction *is, const struct insn *i)
+{
+	switch (i->flow) {
+	case INSN_JUMP:
+	case INSN_BRANCH:
+	case INSN_CALL:
+	case INSN_RETURN:
+	case INSN_STOP:
+		return 0;
+	case INSN_JUMP_INDIRECT:
+	case INSN_CALL_INDIRECT:
+		return 1;
+	}
+	if (i->is_padding || i->is_endbr)
+		return 0;
+	return has_plain_operands(is) ? is->operand_count_visible : is->operand_count;
+}
+
+static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct insn *i)
+{
+	for (unsigned k = 0; k < count; k++) {
+		unsigned number = is_register(&o[k]) ? number_of(o[k].reg.value) : INSN_NO_REG;
+
+		if (number == INSN_NO_REG)
+			continue;
+		if (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			i->written |= 1u << number;
+		if (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ && number == INSN_RBP)
+			i->reads_rbp = true;
+	}
+}
+
+bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
+		 struct insn *ret_insn)
+{
+	ZydisDecoderContext context;
+	ZydisDecodedInstruction is;
+	ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
+	struct insn *i = ret_insn;
+	uint8_t count;
+
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, &context, code, size, &is)))
+		return false;
+	*i = (struct insn){.length = is.length, .dst = INSN_NO_REG, .src = INSN_NO_REG};
+	i->is_padding = is.mnemonic == ZYDIS_MNEMONIC_NOP || is.mnemonic == ZYDIS_MNEMONIC_INT3;
+	i->is_endbr = is.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+	classify_flow(&is, i, vaddr + is.length);
+	count = operand_count(&is, i);
+	if (!count)
+		return true;
+	memset(o, 0, 2 * sizeof(*o));
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(decoder, &context, &is, o, count)))
+		return false;
+	if (i->flow != INSN_NEXT) {
+		classify_indirect(o, i, vaddr + is.length);
+		return true;
+	}
+	note_registers(o, count, i);
+	classify_data(is.mnemonic, o, i, vaddr + is.length);
+	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO;
+	return true;
+}

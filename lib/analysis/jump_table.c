@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The hints of a path, and the entries of a table; see jump_table.h. */
+#include "analysis/jump_table.h"
+
+#include <string.h>
+
+#define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+
+enum hint_kind { HINT_NONE, HINT_ADDRESS, HINT_ENTRY, HINT_TARGET };
+
+void jump_hints_init(struct jump_hints *ret_hints)
+{
+	memset(ret_hints, 0, sizeof(*ret_hints));
+	ret_hints->compared = ret_hints->bound = -1;
+}
+
+static void forget(struct jump_hints *h, uint32_t registers)
+{
+	for (unsigned r = 0; registers && h->has_any; r++, registers >>= 1) {
+		if (registers & 1)
+			h->reg[r].kind = HINT_NONE;
+	}
+}
+
+bool jump_hints_address(const struct jump_hints *h, const struct insn *i, uint64_t *ret_address)
+{
+	uint64_t base = 0;
+
+	if (i->idiom != INSN_ENTRY)
+		return false;
+	if (i->src < 16) {
+		if (h->reg[i->src].kind != HINT_ADDRESS)
+			return false;
+		base = h->reg[i->src].address;
+	}
+	*ret_address = base + (uint64_t)(int64_t)i->disp;
+	return true;
+}
+
+static struct jump_hint after_entry(const struct jump_hints *h, const struct insn *i)
+{
+	struct jump_hint hint = {.entry = i->entry, .is_unsigned = i->is_unsigned};
+
+	if (jump_hints_address(h, i, &hint.address))
+		hint.kind = i->entry == 8 ? HINT_TARGET : HINT_ENTRY;
+	return hint;
+}
+
+static struct jump_hint after_sum(const struct jump_hint *a, const struct jump_hint *b)
+{
+	struct jump_hint hint = {0};
+
+	if (a->kind == HINT_ADDRESS && b->kind == HINT_ENTRY)
+		return after_sum(b, a);
+	if (a->kind == HINT_ENTRY && b->kind == HINT_ADDRESS) {
+		hint = *a;
+		hint.kind = HINT_TARGET;
+		hint.base = b->address;
+	}
+	return hint;
+}
+
+static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_hint *hint)
+{
+	switch (i->idiom) {
+	case INSN_ADDRESS:
+		*hint = (struct jump_hint){.kind = HINT_ADDRESS, .address = i->target};
+		break;
+	case INSN_ENTRY:
+		*hint = after_entry(h, i);
+		break;
+	case INSN_SUM:
+		*hint = after_sum(&h->reg[i->dst & 15], &h->reg[i->src & 15]);
+		break;
+	case INSN_BOUND:
+		h->compared = (int32_t)i->number;
+		break;
+	case INSN_BOUND_TEST:
+		h->bound = h->compared - (int32_t)i->number;
+		break;
+	default:
+		break;
+	}
+}
+
+/* The registers that an instruction writes. */
+static uint32_t written_by(const struct insn *i)
+{
+	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT)
+		return CALLER_SAVED;
+	return i->written;
+}
+
+void jump_hints_apply(struct jump_hints *h, const struct insn *i)
+{
+	struct jump_hint hint = {0};
+
+	apply_idiom(h, i, &hint);
+	if (i->op == INSN_COPY && !i->disp && i->src < 16)
+		hint = h->reg[i->src];
+	forget(h, written_by(i));
+	if (hint.kind == HINT_NONE || i->dst >= 16)
+		return;
+	h->reg[i->dst] = hint;
+	h->has_any = true;
+}
+
+bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
+		      struct jump_table *ret_table)
+{
+	struct jump_hint hint = {0};
+
+	if (i->idiom == INSN_ENTRY)
+		hint = after_entry(h, i);
+	else if (i->src < 16)
+		hint = h->reg[i->src];
+	if (hint.kind != HINT_TARGET)
+		return false;
+	*ret_table = (struct jump_table){
+		.address = hint.address,
+		.base = hint.base,
+		.entry = hint.entry,
+		.is_unsigned = hint.is_unsigned,
+		.bound = h->bound,
+	};
+	return true;
+}
+
+/* --- entries ------------------------------------------------------------------------------- */
+
+static uint64_t read_entry(const struct jump_table *t, const uint8_t *at)
+{
+	uint64_t word = 0;
+	unsigned unused = 64 - 8 * t->entry;
+
+	memcpy(&word, at, t->entry);
+	if (t->is_unsigned || !unused)
+		return word;
+	return (uint64_t)((int64_t)(word << unused) >> unused);
+}
+
+size_t jump_table_read(const struct jump_table *t, const struct elf_file *elf, uint64_t end,
+		       uint64_t *ret_targets)
+{
+	uint8_t bytes[JUMP_TABLE_MAX_ENTRIES * 8];
+	uint64_t count = JUMP_TABLE_MAX_ENTRIES, offset;
+	int64_t got;
+
+	if (t->bound >= 0 && (uint64_t)t->bound < count)
+		count = (uint64_t)t->bound + 1;
+	if (end > t->address && (end - t->address) / t->entry < count)
+		count = (end - t->address) / t->entry;
+	if (!elf_file_vaddr_to_offset(elf, t->address, &offset))
+		return 0;
+	got = elf_file_read(elf, offset, bytes, count * t->entry);
+	if (got < 0)
+		return 0;
+	count = (uint64_t)got / t->entry;
+	for (uint64_t k = 0; k < count; k++)
+		ret_targets[k] = t->base + read_entry(t, bytes + k * t->entry);
+	return count;
+}

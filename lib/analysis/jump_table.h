@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jump tables: what a path's instructions say of the table that an indirect jump takes its target
+ * from.
+ *
+ *   cmp $5,%eax; ja default                      bound 5
+ *   lea table(%rip),%rdx                         rdx is an address
+ *   movslq (%rdx,%rax,4),%rax                    rax is an entry of the table
+ *   add %rdx,%rax; jmp *%rax                     rax is a target: entry + address
+ *
+ * Entries of 8 bytes are targets by themselves. Where no bound is known, a table ends where the
+ * next thing begins that code refers to.
+ */
+#ifndef ANALYSIS_JUMP_TABLE_H
+#define ANALYSIS_JUMP_TABLE_H
+
+#include <stddef.h>
+
+#include "analysis/insn.h"
+#include "elf/elf_file.h"
+
+#define JUMP_TABLE_MAX_ENTRIES 1024
+
+struct jump_table {
+	uint64_t address, base; /* vaddr; a target is base + entry */
+	uint32_t entry;		/* bytes: 2, 4 or 8 */
+	bool is_unsigned;
+	int32_t bound; /* number of the last entry; -1: not known */
+};
+
+/* What is known of a register. */
+struct jump_hint {
+	uint8_t kind; /* enum, in jump_table.c; 0: nothing */
+	uint8_t entry;
+	bool is_unsigned;
+	uint64_t address, base;
+};
+
+struct jump_hints { /* zeroed by jump_hints_init() */
+	struct jump_hint reg[16];
+	int32_t compared, bound; /* -1: none */
+	bool has_any;
+};
+
+/* Nothing is known. */
+void jump_hints_init(struct jump_hints *ret_hints);
+
+/* Follows an instruction. */
+void jump_hints_apply(struct jump_hints *hints, const struct insn *i);
+
+/* The table that an instruction loads from; false: it is none such, or from where is not known. */
+bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
+			uint64_t *ret_address);
+
+/* The table of an indirect jump, before the jump is applied. */
+bool jump_hints_table(const struct jump_hints *hints, const struct insn *i,
+		      struct jump_table *ret_table);
+
+/* Reads the targets of a table up to its bound or the vaddr `end`, at most JUMP_TABLE_MAX_ENTRIES.
+ * Returns how many. */
+size_t jump_table_read(const struct jump_table *table, const struct elf_file *elf, uint64_t end,
+		       uint64_t *ret_targets);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Names, and the linkage stubs that lead to them; see noreturn.h. */
+#include "analysis/noreturn.h"
+
+#include <string.h>
+
+#define STUB_BYTES 16
+
+/* Complete names. */
+static const char *const names[] = {
+	"abort",
+	"exit",
+	"_exit",
+	"_Exit",
+	"quick_exit",
+	"pthread_exit",
+	"thrd_exit",
+	"longjmp",
+	"_longjmp",
+	"siglongjmp",
+	"__longjmp",
+	"__longjmp_chk",
+	"__stack_chk_fail",
+	"__stack_chk_fail_local",
+	"__fortify_fail",
+	"__chk_fail",
+	"__libc_fatal",
+	"__assert",
+	"__assert_fail",
+	"__assert_perror_fail",
+	"__libc_assert_fail",
+	"__malloc_assert",
+	"g_abort",
+	"g_assertion_message",
+	"g_assertion_message_expr",
+	"_Unwind_Resume",
+	"__cxa_throw",
+	"__cxa_rethrow",
+	"__cxa_bad_cast",
+	"__cxa_bad_typeid",
+	"__cxa_throw_bad_array_new_length",
+	"__cxa_throw_bad_array_length",
+	"__cxa_call_unexpected",
+	"__cxa_call_terminate",
+	"__cxa_pure_virtual",
+	"__cxa_deleted_virtual",
+	"__clang_call_terminate",
+	"_ZSt9terminatev",
+	"_ZSt10unexpectedv",
+	"rust_begin_unwind",
+	"rust_panic",
+};
+
+/* Parts of names: std::__throw_...() of libstdc++, and core::panicking::...() of Rust. */
+static const char *const parts[] = {
+	"__throw_", "4core9panicking", "handle_alloc_error", "unwrap_failed", "expect_failed",
+};
+
+bool noreturn_is_name(const char *name)
+{
+	if (!name || !*name)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (strstr(name, parts[i]))
+			return true;
+	}
+	return false;
+}
+
+int noreturn_add_function(struct noreturn *n, const char *name, uint64_t vaddr)
+{
+	if (!noreturn_is_name(name))
+		return 0;
+	if (VEC_RESERVE(&n->functions, 1))
+		return -ENOMEM;
+	n->functions.items[n->functions.count++] = vaddr;
+	return 0;
+}
+
+int noreturn_add_slot(struct noreturn *n, const char *name, uint64_t vaddr)
+{
+	if (!noreturn_is_name(name))
+		return 0;
+	if (VEC_RESERVE(&n->slots, 1))
+		return -ENOMEM;
+	n->slots.items[n->slots.count++] = vaddr;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int noreturn_finish(struct noreturn *n)
+{
+	if (n->functions.count)
+		qsort(n->functions.items, n->functions.count, sizeof(uint64_t), compare);
+	if (n->slots.count)
+		qsort(n->slots.items, n->slots.count, sizeof(uint64_t), compare);
+	n->cache = calloc(NORETURN_CACHE, sizeof(*n->cache));
+	return n->cache ? 0 : -ENOMEM;
+}
+
+void noreturn_fini(struct noreturn *n)
+{
+	free(n->functions.items);
+	free(n->slots.items);
+	free(n->cache);
+	memset(n, 0, sizeof(*n));
+}
+
+bool noreturn_has_slot(const struct noreturn *n, uint64_t slot)
+{
+	return n->slots.count &&
+	       bsearch(&slot, n->slots.items, n->slots.count, sizeof(slot), compare);
+}
+
+/* [endbr64] [bnd] jmp *slot(%rip) */
+static bool is_stub(const struct noreturn *n, const struct elf_file *elf, uint64_t vaddr)
+{
+	uint8_t code[STUB_BYTES];
+	uint64_t offset;
+
+	if (!elf_file_vaddr_to_offset(elf, vaddr, &offset) ||
+	    elf_file_read(elf, offset, code, sizeof(code)) != sizeof(code))
+		return false;
+	for (unsigned i = 0; i <= 5; i++) {
+		int32_t distance;
+
+		if (code[i] != 0xff || code[i + 1] != 0x25)
+			continue;
+		memcpy(&distance, code + i + 2, sizeof(distance));
+		return noreturn_has_slot(n, vaddr + i + 6 + (uint64_t)(int64_t)distance);
+	}
+	return false;
+}
+
+bool noreturn_has_function(struct noreturn *n, const struct elf_file *elf, uint64_t vaddr)
+{
+	struct noreturn_cached *c = &n->cache[(vaddr >> 4 ^ vaddr >> 14) & (NORETURN_CACHE - 1)];
+
+	if (c->is_known && c->vaddr == vaddr)
+		return c->does_not_return;
+	*c = (struct noreturn_cached){.vaddr = vaddr, .is_known = true};
+	c->does_not_return =
+		(n->functions.count &&
+		 bsearch(&vaddr, n->functions.items, n->functions.count, sizeof(vaddr), compare)) ||
+		(n->slots.count && is_stub(n, elf, vaddr));
+	return c->does_not_return;
+}

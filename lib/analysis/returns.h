@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which functions return: what follows a call is only reached if the function called does.
+ *
+ * No function is taken to return until a path of it is seen to, or may. What waits for that is
+ * released then; what still waits when all paths have been followed never runs, so functions that
+ * call each other and never return are found, too. The work is linear in what is entered.
+ */
+#ifndef ANALYSIS_RETURNS_H
+#define ANALYSIS_RETURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct returns_function {
+	uint32_t first; /* number of its first link, plus 1; 0: none */
+	bool does;
+};
+
+/* What a function's return leads to. */
+struct returns_link {
+	uint32_t number; /* of an item, or of a function that returns, too */
+	uint32_t next;	 /* number plus 1; 0: none */
+	bool is_item;
+};
+
+struct returns { /* zeroed is empty */
+	VEC(struct returns_function) functions;
+	VEC(struct returns_link) links;
+	VEC(uint32_t) found;	/* functions whose links are to be followed */
+	VEC(uint32_t) released; /* items */
+};
+
+/* Frees all, and leaves it empty. */
+void returns_fini(struct returns *returns);
+
+/* Adds a function. Returns 0 or -ENOMEM, as all below that have a result but those of type bool. */
+int returns_add(struct returns *returns, uint32_t *ret_function);
+
+/* Whether a function has been seen to return. */
+static inline bool returns_does(const struct returns *returns, uint32_t function)
+{
+	return returns->functions.items[function].does;
+}
+
+/* A function returns. */
+int returns_set(struct returns *returns, uint32_t function);
+
+/* A function returns if `other` does. */
+int returns_follow(struct returns *returns, uint32_t function, uint32_t other);
+
+/* An item, a number of the caller's, waits until a function returns. */
+int returns_wait(struct returns *returns, uint32_t function, uint32_t item);
+
+/* Takes an item that was released, in no order; false: there is none. */
+bool returns_take(struct returns *returns, uint32_t *ret_item);
+
+#endif

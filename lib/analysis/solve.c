@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The work list; see solve.h.
+ *
+ * A byte of code has the number of the state before the instruction that begins there. A join only
+ * ever takes away, and after MAX_VISITS nothing is left to a state, so the work is linear in the
+ * size of the code.
+ */
+#include "analysis/solve.h"
+
+#include "analysis/owners.h"
+#include "analysis/returns.h"
+#include "analysis/states.h"
+#include "analysis/work.h"
+
+#define MAX_VISITS  8
+#define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
+#define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
+#define MAX_DOUBT   65536 /* bytes that are withdrawn behind a call that does not return */
+
+struct solver {
+	struct code *code;
+	struct noreturn *noreturn;
+	struct states states;
+	struct returns returns;
+	uint32_t *state, *owner; /* by byte */
+	uint8_t *visits;
+	struct owners owners;
+	uint32_t first_guess; /* owners from that one on began where code only may begin */
+	struct work_list strong;
+	struct work_list weak;	 /* what follows calls, where jumps lead, too */
+	struct work_list parked; /* at the instructions behind calls; items of returns */
+	struct hint_pool hints;
+	uint64_t functions;
+	uint64_t steps;	  /* instructions that paths have come to */
+	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */
+};
+
+/* A path that is followed. */
+struct path {
+	const struct code_area *area;
+	struct work w;
+	struct jump_hints hints;
+	struct insn insn; /* at w.at, which has been applied to w.state */
+};
+
+/* Pushes a path's work at another byte, with its hints. */
+static int push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
+		     uint32_t owner)
+{
+	struct work w = p->w;
+
+	w.at = at;
+	w.owner = owner;
+	w.hints = hint_pool_keep(&s->hints, &p->hints);
+	return work_push(list, &w);
+}
+
+/* --- owners -------------------------------------------------------------------------------- */
+
+static void fail(struct solver *s, uint32_t owner, enum analysis_abstained why)
+{
+	owners_fail(&s->owners, owner, why);
+}
+
+static void confirm(struct solver *s, uint32_t owner)
+{
+	owners_confirm(&s->owners, owner);
+}
+
+static uint32_t function_of(const struct solver *s, uint32_t owner)
+{
+	return s->owners.items.items[owner].function;
+}
+
+static bool is_guess(const struct solver *s, uint32_t owner)
+{
+	return owner >= s->first_guess;
+}
+
+static bool is_pinned(const struct solver *s, uint32_t at)
+{
+	return s->code->marks[at] & CODE_PINNED;
+}
+
+static bool is_at_return(const struct solver *s, const struct work *w)
+{
+	return frame_state_is_at_return(states_get(&s->states, w->state));
+}
+
+/* A path returns, or may, for all that is known. */
+static int set_returns(struct solver *s, uint32_t owner)
+{
+	return returns_set(&s->returns, function_of(s, owner));
+}
+
+/* Begins a function at a byte, once. */
+static int begin_function(struct solver *s, uint32_t at)
+{
+	struct work w = {.at = at, .state = STATES_ENTRY, .hints = HINT_POOL_NONE};
+	uint32_t function;
+
+	if (is_pinned(s, at))
+		return 0;
+	if (returns_add(&s->returns, &function) || owners_add(&s->owners, function, &w.owner))
+		return -ENOMEM;
+	s->code->marks[at] |= CODE_PINNED;
+	s->state[at] = STATES_NONE;
+	s->owner[at] = w.owner;
+	s->functions++;
+	return work_push(&s->strong, &w);
+}
+
+/* --- joins --------------------------------------------------------------------------------- */
+
+/* A path that comes to code of the same frame. */
+static int meet(struct solver *s, const struct work *w)
+{
+	uint32_t other = s->owner[w->at];
+
+	if (other == w->owner)
+		return 0;
+	if (is_guess(s, other)) /* they may be parts of one function, so they are judged as one */
+		owners_unite(&s->owners, other, w->owner);
+	else
+		confirm(s, w->owner);
+	return returns_follow(&s->returns, function_of(s, w->owner), function_of(s, other));
+}
+
+/* A path that comes to code of another frame. */
+static int join(struct solver *s, struct work *w, bool is_weak)
+{
+	uint32_t before = s->state[w->at], other = s->owner[w->at];
+	struct frame_state joined;
+	int err = returns_follow(&s->returns, function_of(s, w->owner), function_of(s, other));
+
+	if (err)
+		return err;
+	if (is_guess(s, w->owner) && other != w->owner) {
+		/* A guess that leads into a known frame in another way is wrong. */
+		if (!is_weak)
+			fail(s, w->owner, ANALYSIS_ABSTAINED_CFA);
+		return 0;
+	}
+	if (is_pinned(s, w->at) || is_weak)
+		return 0;
+	joined = *states_get(&s->states, before);
+	if (!frame_state_join(&joined, states_get(&s->states, w->state)))
+		return 0;
+	w->state = STATES_UNKNOWN;
+	if ((s->visits[w->at] & VISITS_MASK) < MAX_VISITS) {
+		s->visits[w->at]++;
+		w->state = states_number(&s->states, &joined);
+	}
+	if (w->state == STATES_NONE)
+		return -ENOMEM;
+	s->state[w->at] = w->state;
+	return w->state != before;
+}
+
+/* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
+ * state in w->state; 0: it does not; -ENOMEM. */
+static int arrive(struct solver *s, struct work *w, bool is_weak)
+{
+	if (is_pinned(s, w->at) && w->state != STATES_ENTRY)
+		return returns_follow(&s->returns, function_of(s, w->owner),
+				      function_of(s, s->owner[w->at]));
+	if (!s->state[w->at]) {
+		s->state[w->at] = w->state;
+		s->owner[w->at] = w->owner;
+		return 1;
+	}
+	if (s->state[w->at] == w->state)
+		return meet(s, w);
+	return join(s, w, is_weak);
+}
+
+/* --- jumps --------------------------------------------------------------------------------- */
+
+/* A jump out of the code: a tail call. */
+static int leave_code(struct solver *s, const struct path *p, bool returns)
+{
+	if (is_at_return(s, &p->w))
+		confirm(s, p->w.owner);
+	return returns ? set_returns(s, p->w.owner) : 0;
+}
+
+/* A jump to where nobody knows. That speaks for no guess: the parts of a switch end in such jumps.
+ */
+static int lose_path(struct solver *s, const struct path *p)
+{
+	if (is_at_return(s, &p->w) && !is_guess(s, p->w.owner))
+		confirm(s, p->w.owner);
+	return set_returns(s, p->w.owner);
+}
+
+static int tail_call(struct solver *s, const struct path *p, uint32_t at)
+{
+	uint32_t owner = p->w.owner;
+
+	if (!is_at_return(s, &p->w))
+		fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
+	else if (!is_guess(s, owner))
+		confirm(s, owner);
+	return returns_follow(&s->returns, function_of(s, owner), function_of(s, s->owner[at]));
+}
+
+/* Goes where a jump or a branch leads. */
+static int follow_jump(struct solver *s, const struct path *p)
+{
+	uint32_t at = code_find(s->code, p->insn.target), owner = p->w.owner;
+
+	if (at == CODE_NONE)
+		return leave_code(
+			s, p, !noreturn_has_function(s->noreturn, s->code->elf, p->insn.target));
+	if (is_pinned(s, at))
+		return tail_call(s, p, at);
+	/* It is perhaps a tail call: what goes wrong there is not wrong here. */
+	if (p->w.state == STATES_ENTRY && !is_guess(s, owner) &&
+	    owners_add(&s->owners, function_of(s, owner), &owner))
+		return -ENOMEM;
+	return push_path(s, &s->strong, p, at, owner);
+}
+
+/* Follows the entries of a jump table, as far as they lead to instructions, and not to the table's
+ * base: so do the zeroes behind a table, and before the first entry that is used. */
+static int follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
+{
+	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
+	uint64_t end = code_data_end(s->code, table->address);
+	size_t count = jump_table_read(table, s->code->elf, end, targets), followed = 0;
+
+	for (size_t k = 0; k < count; k++) {
+		uint32_t at = code_find(s->code, targets[k]);
+
+		if (!k && targets[k] == table->base)
+			continue;
+		if (s->entries++ >= s->code->size || at == CODE_NONE || targets[k] == table->base ||
+		    !(s->code->marks[at] & CODE_SWEPT))
+			break;
+		if (push_path(s, &s->strong, p, at, p->w.owner))
+			return -ENOMEM;
+		followed++;
+	}
+	return followed ? 0 : lose_path(s, p);
+}
+
+static int follow_indirect(struct solver *s, const struct path *p)
+{
+	struct jump_table table;
+
+	if (p->insn.idiom == INSN_SLOT)
+		return leave_code(s, p, !noreturn_has_slot(s->noreturn, p->insn.target));
+	if (jump_hints_table(&p->hints, &p->insn, &table))
+		return follow_table(s, p, &table);
+	return lose_path(s, p);
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+/* Goes on behind a call. Where a function can begin there, what goes wrong is not wrong before. */
+static int follow_return(struct solver *s, const struct code_area *area, struct work *w)
+{
+	bool is_leader = s->code->marks[w->at] & CODE_LEADER;
+
+	if (!is_leader && !(code_vaddr(area, w->at) % CODE_FUNCTION_ALIGN) && !s->state[w->at] &&
+	    !is_guess(s, w->owner) && owners_add_doubt(&s->owners, w->at, w->owner, &w->owner))
+		return -ENOMEM;
+	return work_push(is_leader ? &s->weak : &s->strong, w);
+}
+
+/* Whether a call's function is known not to return, by its name. */
+static bool is_noreturn(const struct solver *s, const struct insn *i)
+{
+	if (i->flow == INSN_CALL)
+		return noreturn_has_function(s->noreturn, s->code->elf, i->target);
+	return i->idiom == INSN_SLOT && noreturn_has_slot(s->noreturn, i->target);
+}
+
+static int follow_call(struct solver *s, struct path *p)
+{
+	const struct insn *i = &p->insn;
+	uint32_t callee = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
+	uint32_t at = p->w.at + i->length;
+	int err = callee == CODE_NONE ? 0 : begin_function(s, callee);
+
+	if (err || is_noreturn(s, i))
+		return err;
+	if (at >= code_end(p->area))
+		return set_returns(s, p->w.owner);
+	if (code_ends_at(s->code, p->area, at))
+		return 0;
+	p->w.at = at;
+	p->w.hints = hint_pool_keep(&s->hints, &p->hints);
+	if (callee == CODE_NONE)
+		return follow_return(s, p->area, &p->w);
+	if (work_push(&s->parked, &p->w))
+		return -ENOMEM;
+	return returns_wait(&s->returns, function_of(s, s->owner[callee]),
+			    (uint32_t)s->parked.count - 1);
+}
+
+/* A call that was waiting returns. */
+static int resume(struct solver *s, uint32_t item)
+{
+	struct work w = s->parked.items[item];
+
+	return follow_return(s, code_area_of(s->code, w.at), &w);
+}
+
+/* --- flow ---------------------------------------------------------------------------------- */
+
+static int leave_function(struct solver *s, const struct work *w)
+{
+	if (is_at_return(s, w))
+		confirm(s, w->owner);
+	else
+		fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
+	return set_returns(s, w->owner);
+}
+
+/* Leaves an instruction. Returns 1: the path goes on behind it; 0; -ENOMEM. */
+static int leave(struct solver *s, struct path *p)
+{
+	int err;
+
+	switch (p->insn.flow) {
+	case INSN_NEXT:
+		return 1;
+	case INSN_BRANCH:
+		err = follow_jump(s, p);
+		return err ? err : 1;
+	case INSN_JUMP:
+		return follow_jump(s, p);
+	case INSN_JUMP_INDIRECT:
+		return follow_indirect(s, p);
+	case INSN_CALL:
+	case INSN_CALL_INDIRECT:
+		return follow_call(s, p);
+	case INSN_RETURN:
+		return leave_function(s, &p->w);
+	default:
+		return 0;
+	}
+}
+
+/* Applies the path's instruction to its state. */
+static int apply(struct solver *s, struct path *p)
+{
+	const struct frame_state *before = states_get(&s->states, p->w.state);
+	struct frame_state after;
+
+	jump_hints_apply(&p->hints, &p->insn);
+	if (p->insn.flow == INSN_RETURN || frame_state_ignores(before, &p->insn))
+		return 0;
+	p->insn.is_local =
+		p->insn.flow == INSN_CALL && code_find(s->code, p->insn.target) != CODE_NONE;
+	after = *before;
+	frame_state_apply(&after, &p->insn);
+	p->w.state = states_number(&s->states, &after);
+	return p->w.state == STATES_NONE ? -ENOMEM : 0;
+}
+
+/* Whether a function's first instruction, or that behind its endbr64, saves a register, as code
+ * that only parts of functions begin with does not: it may be one that never returns. */
+static bool begins_function(const struct solver *s, const struct path *p)
+{
+	static const uint32_t preserved = 0xf028; /* rbx, rbp, r12 to r15 */
+
+	return p->w.state == STATES_ENTRY && p->insn.op == INSN_PUSH && p->insn.src < 16 &&
+	       preserved >> p->insn.src & 1 &&
+	       (is_pinned(s, p->w.at) || (p->w.at >= 4 && is_pinned(s, p->w.at - 4)));
+}
+
+/* Follows one path until it ends or joins another. */
+static int run(struct solver *s, const struct work *w, bool is_weak)
+{
+	struct path p = {.area = code_area_of(s->code, w->at), .w = *w};
+	int go_on;
+
+	hint_pool_take(&s->hints, w->hints, &p.hints);
+	go_on = arrive(s, &p.w, is_weak);
+	while (go_on > 0) {
+		uint8_t *visits = &s->visits[p.w.at];
+
+		if (s->steps++ >= FREE_STEPS + s->code->size / 2)
+			return -E2BIG;
+		if (!code_decode(s->code, p.area, p.w.at, &p.insn)) {
+			fail(s, p.w.owner, ANALYSIS_ABSTAINED_CODE);
+			return set_returns(s, p.w.owner);
+		}
+		*visits = (uint8_t)(p.insn.length << 4 | (*visits & VISITS_MASK));
+		if (begins_function(s, &p))
+			confirm(s, p.w.owner);
+		if (apply(s, &p))
+			return -ENOMEM;
+		go_on = leave(s, &p);
+		if (go_on <= 0)
+			break;
+		p.w.at += p.insn.length;
+		if (p.w.at >= code_end(p.area))
+			return set_returns(s, p.w.owner);
+		go_on = arrive(s, &p.w, false);
+	}
+	return go_on;
+}
+
+/* Follows all paths; those behind calls, where jumps lead, too, last. */
+static int drain(struct solver *s)
+{
+	uint32_t item;
+	int err = 0;
+
+	while (!err) {
+		if (returns_take(&s->returns, &item)) {
+			err = resume(s, item);
+		} else if (s->strong.count) {
+			const struct work w = s->strong.items[--s->strong.count];
+
+			err = run(s, &w, false);
+		} else if (s->weak.count) {
+			const struct work w = s->weak.items[--s->weak.count];
+
+			err = run(s, &w, true);
+		} else {
+			break;
+		}
+	}
+	return err;
+}
+
+/* --- functions ----------------------------------------------------------------------------- */
+
+int solve_add_function(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+
+	return at == CODE_NONE ? 0 : begin_function(s, at);
+}
+
+int solve_add_entry(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+	int err = at == CODE_NONE ? 0 : begin_function(s, at);
+
+	if (!err && at != CODE_NONE)
+		s->owners.items.items[s->owner[at]].is_entry = true;
+	return err;
+}
+
+/* Withdraws what follows a call and failed, and takes it for a function. */
+static void withdraw(struct solver *s, const struct doubt *d)
+{
+	for (uint32_t b = d->at; b < s->code->size && b - d->at < MAX_DOUBT &&
+				 (!s->state[b] || s->owner[b] == d->owner);
+	     b++)
+		s->state[b] = STATES_NONE;
+	s->code->marks[d->at] |= CODE_PADDED;
+}
+
+int solve_certain(struct solver *s)
+{
+	int err = drain(s);
+	size_t count;
+
+	owners_settle(&s->owners, &count);
+	while (count-- > 0)
+		withdraw(s, &s->owners.doubts.items[count]);
+	s->first_guess = (uint32_t)s->owners.items.count;
+	return err;
+}
+
+/* Begins a function where nothing led to. */
+static int guess(struct solver *s, uint32_t at)
+{
+	int err = s->state[at] ? 0 : begin_function(s, at);
+
+	return err ? err : drain(s);
+}
+
+int solve_pointer(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+
+	return at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT) ? 0 : guess(s, at);
+}
+
+static int guess_marked(struct solver *s, uint8_t marks)
+{
+	int err = 0;
+
+	for (uint32_t at = 0; at < s->code->size && !err; at++) {
+		if (s->code->marks[at] & marks)
+			err = guess(s, at);
+	}
+	return err;
+}
+
+int solve_likely(struct solver *s)
+{
+	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(marks) && !err; i++)
+		err = guess_marked(s, marks[i]);
+	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
+		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)
+			fail(s, (uint32_t)i, ANALYSIS_ABSTAINED_RETURN);
+	}
+	return err;
+}
+
+/* --- results ------------------------------------------------------------------------------- */
+
+int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
+	       enum analysis_abstained *ret_why)
+{
+	const struct frame_state *state;
+	const struct owner *owner;
+
+	if (!s->state[at])
+		return 0;
+	owner = owners_get(&s->owners, s->owner[at]);
+	if (owner->is_entry) {
+		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
+		return 1;
+	}
+	if (owner->failed) {
+		*ret_why = (enum analysis_abstained)(owner->failed - 1);
+		return 2;
+	}
+	state = states_get(&s->states, s->state[at]);
+	if (!frame_state_rule(state, ret_rule, ret_why))
+		return 2;
+	/* Only callers that it returns to are known not to need rbp. */
+	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_rbp(state) ||
+	    returns_does(&s->returns, owner->function))
+		return 1;
+	*ret_why = ANALYSIS_ABSTAINED_SAVED;
+	return 2;
+}
+
+uint32_t solve_length(const struct solver *s, uint32_t at)
+{
+	return s->state[at] ? s->visits[at] >> 4 : 0;
+}
+
+uint64_t solve_function_count(const struct solver *s)
+{
+	return s->functions;
+}
+
+int solve_new(struct code *code, struct noreturn *noreturn, struct solver **ret_solver)
+{
+	struct solver *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->code = code;
+	s->noreturn = noreturn;
+	s->first_guess = UINT32_MAX;
+	s->state = calloc(code->size + 1, sizeof(*s->state));
+	s->owner = calloc(code->size + 1, sizeof(*s->owner));
+	s->visits = calloc(code->size + 1, 1);
+	if (!s->state || !s->owner || !s->visits || states_init(&s->states)) {
+		solve_free(s);
+		return -ENOMEM;
+	}
+	*ret_solver = s;
+	return 0;
+}
+
+void solve_free(struct solver *s)
+{
+	if (!s)
+		return;
+	free(s->state);
+	free(s->owner);
+	free(s->visits);
+	states_fini(&s->states);
+	returns_fini(&s->returns);
+	owners_fini(&s->owners);
+	free(s->strong.items);
+	free(s->weak.items);
+	free(s->parked.items);
+	hint_pool_fini(&s->hints);
+	free(s);
+}

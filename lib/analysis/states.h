@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A set of frame states, each with a number: code has far fewer different ones than instructions,
+ * and equal ones have equal numbers.
+ *
+ * Numbers are never given back. Where code has more states than STATES_MAX, which only hostile code
+ * has, nothing is known of the rest.
+ */
+#ifndef ANALYSIS_STATES_H
+#define ANALYSIS_STATES_H
+
+#include "analysis/frame_state.h"
+#include "base/vec.h"
+
+#define STATES_MAX (1u << 18) /* 50 MB */
+
+/* Numbers that every set has. */
+#define STATES_NONE    0 /* no state; also the result where memory is short */
+#define STATES_UNKNOWN 1 /* nothing is known of the frame */
+#define STATES_ENTRY   2 /* at a function's first instruction */
+
+struct states { /* zeroed can be freed */
+	VEC(struct frame_state) items;
+	VEC(uint32_t) slots; /* hash table of numbers; 0: free */
+};
+
+/* Makes a set of the states above. Returns 0 or -ENOMEM; states_fini() frees it in either case. */
+int states_init(struct states *ret_states);
+void states_fini(struct states *states);
+
+/* Returns the number of a state, which is copied; STATES_NONE where memory is short. */
+uint32_t states_number(struct states *states, const struct frame_state *state);
+
+/* Returns a state by its number; it lives until the next states_number(). */
+static inline const struct frame_state *states_get(const struct states *states, uint32_t number)
+{
+	return &states->items.items[number];
+}
+
+#endif
