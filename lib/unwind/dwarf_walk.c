@@ -4,6 +4,7 @@
  *
  *   pc ──find──► object, offset ──cache──► rule ──walk_step──► the caller's registers ──► pc
  *                                  └miss──► cfi_index (one per object) ──► walk_rule
+ *                                                └none──► analysed_rules
  *
  * An object's first rules are each made from an index of one entry: mostly there are not many more,
  * since the kernel half has its table soon. All of the CFI is read for addresses that have no such
@@ -31,6 +32,7 @@
 #include "base/vec.h"
 #include "cfi/eh_frame_hdr.h"
 #include "go/go_rules.h"
+#include "unwind/analysed_rules.h"
 #include "unwind/call_site.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
@@ -55,6 +57,7 @@ struct walk_object {
 	bool has_tried_go;
 	uint64_t used;			 /* when; counted in trims */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
+	struct analysed_rules analysed;	 /* for code that no CFI covers */
 };
 
 struct dwarf_walk {
@@ -95,6 +98,7 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 	for (size_t i = 0; i < walk->objects.count; i++) {
 		cfi_index_free(walk->objects.items[i].index);
 		pclntab_free(walk->objects.items[i].go);
+		analysed_rules_drop(&walk->objects.items[i].analysed);
 	}
 	free(walk->objects.items);
 	rule_cache_fini(&walk->cache);
@@ -167,6 +171,7 @@ void dwarf_walk_trim(struct dwarf_walk *walk)
 			continue;
 		pclntab_free(wo->go);
 		wo->go = NULL;
+		analysed_rules_drop(&wo->analysed);
 		if (!wo->index)
 			continue;
 		cfi_index_free(wo->index);
@@ -271,6 +276,10 @@ static int finish_rule(struct walk_object *wo, const struct cfi_index *index,
 	err = add_go(wo, elf, vaddr, rule, &is_go);
 	if (err || is_go)
 		return err;
+	if (rule->fast.cfa == STACKD_CFA_NONE &&
+	    !dwarf_walk_is_sigreturn(elf, offset + is_return) &&
+	    analysed_rules_find(&wo->analysed, elf, offset, &rule->fast))
+		return -ENOMEM;
 	return is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
 }
 

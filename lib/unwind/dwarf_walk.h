@@ -8,8 +8,9 @@
  * a probe a frame. The walk is the fallback of the kernel's own; tests/agree holds both against
  * libdw.
  *
- * Where an object has no CFI for an address, a frame-pointer step is tried, and taken only if
- * the return address that it finds follows a call instruction.
+ * Where an object has no CFI for an address, its instructions may tell the rule; else a
+ * frame-pointer step is tried, and taken only if the return address that it finds follows a call
+ * instruction.
  */
 #ifndef UNWIND_DWARF_WALK_H
 #define UNWIND_DWARF_WALK_H

@@ -22,7 +22,9 @@ static size_t find_loads(const struct elf_file *file, struct recipe_load *ret_lo
 	return n;
 }
 
-int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
+/* `others`: NULL, or the file whose other rules are wanted, too. */
+static int compile(const struct elf_file *file, const struct elf_file *others,
+		   struct recipe_table **ret_table)
 {
 	struct recipe_load loads[RECIPE_MAX_LOADS + 1];
 	size_t load_count = find_loads(file, loads);
@@ -31,7 +33,17 @@ int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
 
 	if (err)
 		return err;
-	err = recipe_section_compile_owned(file, &sections, loads, load_count, ret_table);
+	err = recipe_section_compile_owned(others, &sections, loads, load_count, ret_table);
 	cfi_section_release(&sections);
 	return err;
+}
+
+int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
+{
+	return compile(file, file, ret_table);
+}
+
+int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table)
+{
+	return compile(file, NULL, ret_table);
 }

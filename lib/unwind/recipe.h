@@ -14,9 +14,10 @@
  *                        v
  *   rules    struct stackd_rule, each different from all others; the first three are fixed
  *
- * An offset that no unwind information covers has rule NONE. A rule that struct stackd_rule cannot
- * say has rule DAEMON, and its reason is counted. One exception from both: fewer than 16 bytes
- * before a function that is aligned to 16 keep the rule of the function before them. They are
+ * Code that no unwind information covers has the rules that its instructions tell
+ * (recipe_analysis.h); where they tell none, it has rule NONE. A rule that struct stackd_rule
+ * cannot say has rule DAEMON, and its reason is counted. One exception from both: fewer than 16
+ * bytes before a function that is aligned to 16 keep the rule of the function before them. They are
  * padding, where no program counter ever is, or the last instruction of assembly whose writer ended
  * its description too early; and a row for each would make tables a quarter larger.
  *
@@ -51,14 +52,21 @@ struct recipe_stats {
 	uint64_t cfi_rows;			/* rows that these FDEs state, before merging */
 	uint64_t go_rows;			/* that Go's table of functions comes to */
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
+	uint64_t analysed_bytes;		/* of code that nothing else covers */
+	uint64_t analysed_rows;
 };
 
 struct recipe_table;
 
-/* Compiles the call frame information of a file, which is read only during the call. A file without
- * any yields an empty table. Returns 0, -ENOMEM, or what elf_file_read() says. The caller frees
- * *ret_table, which is untouched on failure, with recipe_table_free(). */
+/* Compiles the call frame information of a file, which is read only during the call, and analyses
+ * the code that it does not cover (recipe_analysis.h). A file without any yields an empty table.
+ * Returns 0, -ENOMEM, or what elf_file_read() says. The caller frees *ret_table, which is untouched
+ * on failure, with recipe_table_free(). */
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table);
+
+/* Compiles the call frame information alone; for the rest as recipe_compile(). For those who
+ * compare it with other readers of it, or with what the instructions tell. */
+int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table);
 
 void recipe_table_free(struct recipe_table *table); /* NULL is fine */
 

@@ -35,6 +35,8 @@
 	X(SAVED_BASES, "saved_bases", ROW, "slots relative to more than one register")             \
 	X(SIGNAL_FRAME, "signal_frame", ROW, "a signal frame unlike the kernel's")                 \
 	X(RANGE, "range", ROW, "an offset does not fit")                                           \
+	X(ANALYSIS_LIMIT, "analysis_limit", SECTION,                                               \
+	  "more code without unwind information than is analysed, or it cannot be read")           \
 	X(RULE_LIMIT, "rule_limit", ROW, "more different rules than the limit")                    \
 	X(RULE_SHARE, "rule_share", ROW,                                                           \
 	  "more new rules than the file's share of those that all files have together")

@@ -5,7 +5,7 @@
  *   section ─► CIEs (cfi_cies.h)
  *          └─► FDEs ─► machine ─► rows ─► rule numbers
  *                         all FDEs in order of address ─► rows (rule from this offset on)
- *   sections' rows, the earlier section over the later ─► chunks
+ *   sections' rows, the earlier section over the later, over analysed code's ─► chunks
  *
  * Of FDEs that overlap, the one with the lower start has the common part, of those the first in the
  * section; what the other has beyond it stays. They are counted.
@@ -18,6 +18,7 @@
 #include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
 #include "unwind/fixed_rule.h"
+#include "unwind/recipe_analysis.h"
 #include "unwind/recipe_go.h"
 #include "unwind/recipe_table.h"
 
@@ -363,6 +364,18 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	return c;
 }
 
+/* Lays the rules of Go's table and those of analysed code below the others, and cuts the rows into
+ * chunks. */
+static int finish(const struct compiler *c, const struct elf_file *file, struct recipe_table *table,
+		  struct recipe_rows *rows)
+{
+	int err = file ? recipe_go_lay(file, table, rows) : 0;
+
+	if (!err && file)
+		err = recipe_analysis_lay(file, c->loads, c->load_count, table, rows);
+	return err ? err : recipe_table_build(table, rows);
+}
+
 /* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section, `file` is
  * NULL or has other tables besides. */
 static int compile(const struct elf_file *file, const struct cfi_section *sections, uint8_t **bytes,
@@ -378,10 +391,8 @@ static int compile(const struct elf_file *file, const struct cfi_section *sectio
 		c = new_compiler(table, loads, load_count);
 		err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
 	}
-	if (!err && file)
-		err = recipe_go_lay(file, table, &rows);
 	if (!err)
-		err = recipe_table_build(table, &rows);
+		err = finish(c, file, table, &rows);
 	recipe_rows_free(&rows);
 	free(c);
 	if (err)

@@ -21,8 +21,8 @@ struct recipe_table {
 
 /* As recipe_section_compile(), of the sections of a file: frees the bytes of each as soon as they
  * have been read, before the rest takes its memory, and counts what kept sections from being read.
- * Go's table of the file, if it has one, is laid below them (recipe_go.h). The caller releases
- * `sections`. */
+ * Of the file, if it is given, Go's table is laid below them (recipe_go.h), and code that they do
+ * not cover is analysed (recipe_analysis.h). The caller releases `sections`. */
 int recipe_section_compile_owned(const struct elf_file *file, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,
 				 struct recipe_table **ret_table);

@@ -269,7 +269,7 @@ static int agree_function(struct agree *a, uint64_t start, uint64_t end, bool ro
 static int agree_file(struct agree *a, bool rows)
 {
 	uint64_t start, end;
-	int err = recipe_compile(a->file, &a->table);
+	int err = recipe_compile_cfi(a->file, &a->table);
 
 	if (!err)
 		err = cfi_index_new(a->file, &a->index);

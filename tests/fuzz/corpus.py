@@ -5,9 +5,10 @@
 Small programs are compiled here, each for a kind of call frame information (frame pointers,
 realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
 files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
-DIRECTORY/cfi; the linker's index and the bytes after it in its program header, with the header that
-fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr; small tables of Go functions, made here, to
-DIRECTORY/pclntab. Fuzzing adds its findings to the same folders.
+DIRECTORY/cfi; their code, with the header that fuzz_analysis wants, to DIRECTORY/analysis; the
+linker's index and the bytes after it in its program header, with the header that fuzz_eh_frame_hdr
+wants, to DIRECTORY/eh_frame_hdr; small tables of Go functions, made here, to DIRECTORY/pclntab.
+Fuzzing adds its findings to the same folders.
 """
 
 import pathlib
@@ -37,6 +38,18 @@ long FUNCTION(long a, long b, long c, long d, long e, long f) {
     long g = use(a), h = use(b), i = use(c), j = use(d), k = use(e), l = use(f);
     return use(g * h) + use(i * j) + use(k * l) + use(g + h + i + j + k + l); }
 """
+SWITCH = """
+#include <stdlib.h>
+int f0(void) { return 3; }
+static __attribute__((noinline, noreturn)) void stop(int n) { for (;;) f0(); }
+int FUNCTION(int n) {
+    char *p = __builtin_alloca(n);
+    switch (n) {
+    case 0: return f0(); case 1: f0(); return 7; case 2: stop(n); case 3: return f0() * 2;
+    case 4: f0(); f0(); break; case 5: p[n] = 1; f0(); break; case 6: return n * f0();
+    default: stop(2); }
+    return p[0]; }
+"""
 ASSEMBLY = """
 __asm__(".text; .globl odd; .type odd, @function; odd: .cfi_startproc; .cfi_signal_frame;"
         ".cfi_remember_state; .cfi_def_cfa_offset 16; nop; .cfi_register %rbp, %r11; nop;"
@@ -65,6 +78,9 @@ PROGRAMS = {
     "two_sections": ("c", '__asm__(".cfi_sections .eh_frame, .debug_frame");' + ASSEMBLY +
                      SAVED.replace("FUNCTION", "g"), "-O2 -shared -fPIC -g1"),
     "no_build_id": ("c", ASSEMBLY, "-O2 -shared -fPIC -Wl,--build-id=none"),
+    "switch": ("c", SWITCH, "-O2 -fno-asynchronous-unwind-tables -shared -fPIC"),
+    "switch_fixed": ("c", SWITCH + "void _start(void) { FUNCTION(2); }",
+                     "-O2 -fno-asynchronous-unwind-tables -fno-pic -no-pie -static"),
     "exceptions": ("c++", CXX, "-O2 -shared -fPIC"),
 }
 
@@ -107,8 +123,17 @@ def add_index(out, name, elf):
                 write(out / "eh_frame_hdr", name, struct.pack("<QQ", index, start) + data)
 
 
+def add_code(out, name, elf):
+    found, _ = sections(elf)
+    for section, _, vaddr, data in found:
+        if section == ".text":
+            for flags in range(4):
+                write(out / "analysis", "%s.%d" % (name, flags), struct.pack("<QB", vaddr << 16, flags) + data)
+
+
 def add_file(out, name, elf):
     write(out / "elf_file", name, elf)
+    add_code(out, name, elf)
     write(out / "elf_file", name + "_odd", elf + b"\0" * (1 - len(elf) % 2))
     add_index(out, name, elf)
     found, segment = sections(elf)
@@ -174,7 +199,7 @@ def go_table(version):
 
 def main():
     out = pathlib.Path(sys.argv[1])
-    for kind in ("elf_file", "cfi", "eh_frame_hdr", "pclntab"):
+    for kind in ("analysis", "elf_file", "cfi", "eh_frame_hdr", "pclntab"):
         (out / kind).mkdir(parents=True, exist_ok=True)
     for version in (2, 16, 18, 20):
         write(out / "pclntab", f"go_1_{version}", go_table(version))

@@ -12,9 +12,9 @@ cd "$(dirname "$0")/../.."
 
 clang=${CLANG:-clang}
 out=build/fuzz
-targets='cfi eh_frame_hdr elf_file pclntab perfdata import'
+targets='analysis cfi eh_frame_hdr elf_file pclntab perfdata import'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
-modules='base elf cfi go unwind proc stack lbr perf'
+modules='base elf cfi analysis go unwind proc stack lbr perf'
 
 if ! echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
     $clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null; then

@@ -304,11 +304,8 @@ static inline bool judge_is_padding(const struct judge *j, uint64_t vaddr)
 	if (!frame)
 		return false;
 	free(frame);
-	for (; end - start < 16; start--) {
+	for (frame = NULL; !frame && end - start < 16; start -= !frame)
 		frame = judge_frame(j, start - 1);
-		if (frame)
-			break;
-	}
 	free(frame);
 	if (!elf_file_vaddr_to_offset(j->file, start, &offset) ||
 	    elf_file_read(j->file, offset, bytes, end - start) != (int64_t)(end - start))

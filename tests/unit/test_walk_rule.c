@@ -214,7 +214,7 @@ static void test_signal_return_without_cfi(void **state)
 		assert_int_equal(frames[1].slot, 0x7000 + 168);
 		assert_false(frames[1].is_return);
 	}
-	assert_int_equal(walk_file(bare_code, sizeof(bare_code), CODE_AT + 102, 0, stack,
+	assert_int_equal(walk_file(bare_code, sizeof(bare_code), CODE_AT + 112, 0, stack,
 				   COUNT(stack), frames, &n),
 			 STACKD_END_NO_RECIPE);
 }

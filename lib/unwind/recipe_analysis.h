@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules from instructions (analysis/analysis.h) in a file's recipes: below all others, for the code
+ * that nothing else covers, and only for that.
+ *
+ * Files whose call frame information covers all their code have such code, too: some hundred bytes
+ * of start code. It is analysed by itself; only of files with more are symbols and pointers read,
+ * and the rest of the code is searched for calls.
+ */
+#ifndef UNWIND_RECIPE_ANALYSIS_H
+#define UNWIND_RECIPE_ANALYSIS_H
+
+#include "analysis/analysis.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "unwind/recipe_table.h"
+
+struct recipe_gaps {			  /* zeroed is empty; the owner frees items */
+	VEC(struct analysis_range) items; /* in order */
+	uint64_t bytes;
+};
+
+/* Finds the code that `rows` have no rule for, padding before functions left out. Returns 0 or
+ * -ENOMEM, with *gaps to be freed in either case. */
+int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *loads,
+		     size_t load_count, const struct recipe_rows *rows, struct recipe_gaps *gaps);
+
+/* Merges the rules of that code into `rows`, which all else came to. Numbers are those of
+ * table->rules; what is refused is counted in table->stats. Returns 0 or -ENOMEM. */
+int recipe_analysis_lay(const struct elf_file *file, const struct recipe_load *loads,
+			size_t load_count, struct recipe_table *table, struct recipe_rows *rows);
+
+#endif
