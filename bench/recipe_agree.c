@@ -35,7 +35,7 @@ static int judge_path(const char *path, struct totals *totals)
 	int err = recipe_file_open(path, &f);
 
 	if (!err)
-		err = recipe_compile(f.elf, &f.table);
+		err = recipe_compile_cfi(f.elf, &f.table);
 	if (!err) {
 		judge_file(&j, f.elf, f.table);
 		print_judged(path, &j);

@@ -2,6 +2,7 @@
 """Every sample of every workload has exactly the path that the workload promises: started by
 stackd, and attached to while it runs."""
 
+import collections
 import os
 import shutil
 
@@ -22,6 +23,8 @@ SHAPES = {name: (name, FREQUENCY) for name in (
     "registers", "rust_names", "cpp_names", "exceptions", "inlined")}
 SHAPES.update({name: ("chain", FREQUENCY) for name in (
     "chain_nonpie", "chain_static", "chain_static_pie")})
+BARE = ("chain", "alloca", "realigned", "recursion", "redzone", "registers", "tail_calls", "noreturn")
+SHAPES.update({"bare_" + name: (name, FREQUENCY) for name in BARE})
 SHAPES["plt_ibt"] = ("plt", FREQUENCY)
 SHAPES["realigned_fp"] = ("realigned", FREQUENCY)
 SHAPES["deep"] = ("deep", 199)
@@ -56,6 +59,40 @@ for _name, (_source, _frequency) in {**SHAPES, **STARTED_ONLY}.items():
     started(_name, _source, _frequency)
 for _name, (_source, _frequency) in SHAPES.items():
     attached(_name, _source, _frequency)
+
+
+def steady_paths(samples):
+    """How many samples have each path: its functions from main() on, each once."""
+    paths = collections.Counter(
+        tuple(dict.fromkeys(chains.base_name(frame.symbol) for frame in user_frames(sample)
+                            if frame.symbol))
+        for sample in samples)
+    return {path[path.index("main"):]: count for path, count in paths.items() if "main" in path}
+
+
+def missing_paths(paths, others):
+    """Those that are so frequent that chance does not keep them from being among the others."""
+    return [path for path, count in paths.items()
+            if count > sum(paths.values()) * 0.02 and path not in others]
+
+
+@live
+def test_twins():
+    """Programs without unwind information have the paths of their twins that have it, and the two
+    walks agree on every sample."""
+    with scratch() as folder:
+        for name in ("alloca", "realigned", "registers", "recursion"):
+            paths = []
+            for program in (name, "bare_" + name):
+                recording, _ = record("%s/%s.db" % (folder, program), "-F", FREQUENCY, "--judge",
+                                      "--", os.path.join(WORKLOADS, program), 1)
+                counters = recording.stats()["counters"]
+                check(counters["judged_wrong"] == 0 and counters["judged_right"] > 100,
+                      program + ": walks differ from the daemon's", counters)
+                paths.append(steady_paths(recording.samples()))
+            print(name, *paths, sep="\n")
+            missing = missing_paths(*paths) + missing_paths(*reversed(paths))
+            check(len(paths[0]) > 1 and not missing, name + " and its twin differ", *missing)
 
 
 @live

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Withholds the call frame information of each file on the command line from the analyser, and
+ * compares its rules with those of that information, for every instruction that it covers (padding
+ * left out). Prints a line for each file, in millionths of the instructions, and the same for
+ * calls, whose rules are those of callers:
+ *
+ *   equal    the same CFA, and the same slots of saved registers
+ *   form     the CFA from another register, or a register that only one of the two says is in a
+ *            slot: both can be true, and this does not settle it
+ *   wrong    another distance of the CFA from the same register, or another slot
+ *   none     the analyser has no rule
+ */
+#include <Zydis/Zydis.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "analysis/analysis.h"
+#include "analysis/insn.h"
+#include "base/vec.h"
+#include "cfi/cfi_index.h"
+#include "recipe_file.h"
+#include "unwind/recipe_analysis.h"
+
+enum judged { EQUAL, FORM, WRONG, NONE, JUDGED_COUNT };
+
+struct row {
+	uint64_t offset;
+	struct stackd_rule rule;
+};
+
+struct agree {
+	VEC(struct row) rows;
+	uint64_t all[JUDGED_COUNT], calls[JUDGED_COUNT];
+	unsigned shown; /* wrong ones still to be printed */
+};
+
+static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
+{
+	struct agree *a = arg;
+
+	if (VEC_RESERVE(&a->rows, 1))
+		return -ENOMEM;
+	a->rows.items[a->rows.count++] = (struct row){offset, *rule};
+	return 0;
+}
+
+static const struct stackd_rule *find_row(const struct agree *a, uint64_t offset)
+{
+	static const struct stackd_rule none;
+	size_t low = 0, high = a->rows.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (a->rows.items[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &a->rows.items[low - 1].rule : &none;
+}
+
+/* A slot below rsp is one that was popped: the register holds the same. */
+static bool is_popped(const struct stackd_rule *rule, int slot)
+{
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP &&
+	       -slot > rule->cfa_offset;
+}
+
+static enum judged judge_saved(const struct stackd_rule *ours, const struct stackd_rule *cfi)
+{
+	enum judged worst = EQUAL;
+
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
+		if (ours->saved[i] == cfi->saved[i] ||
+		    (!ours->saved[i] && is_popped(ours, cfi->saved[i])))
+			continue;
+		if (ours->saved[i] && cfi->saved[i])
+			return WRONG;
+		worst = FORM;
+	}
+	return worst;
+}
+
+static enum judged judge(const struct stackd_rule *ours, const struct stackd_rule *cfi)
+{
+	if (ours->cfa == STACKD_CFA_NONE)
+		return NONE;
+	if (!memcmp(ours, cfi, sizeof(*ours)))
+		return EQUAL;
+	if (ours->cfa != cfi->cfa || ours->reg != cfi->reg || ours->saved_via_reg ||
+	    cfi->saved_via_reg)
+		return FORM;
+	if (ours->cfa_offset != cfi->cfa_offset || ours->cfa_add != cfi->cfa_add)
+		return WRONG;
+	return judge_saved(ours, cfi);
+}
+
+static void show(uint64_t vaddr, const struct stackd_rule *ours, const struct stackd_rule *cfi)
+{
+	printf("    0x%llx: r%u%+d, CFI r%u%+d;", (unsigned long long)vaddr, ours->reg,
+	       ours->cfa_offset, cfi->reg, cfi->cfa_offset);
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++)
+		printf(" %d/%d", ours->saved[i], cfi->saved[i]);
+	printf("\n");
+}
+
+static void judge_range(struct agree *a, const struct recipe_file *f, const uint8_t *code,
+			uint64_t start, uint64_t size, uint64_t offset)
+{
+	ZydisDecoder decoder;
+	struct insn i;
+
+	insn_decoder_init(&decoder);
+	for (uint64_t b = 0; b < size; b += i.length) {
+		const struct stackd_rule *ours, *cfi = recipe_lookup(f->table, offset + b);
+		enum judged j;
+
+		if (!insn_decode(&decoder, code + b, size - b, start + b, &i))
+			return;
+		if (i.is_padding || (cfi->cfa != STACKD_CFA_REG && cfi->cfa != STACKD_CFA_DEREF))
+			continue;
+		ours = find_row(a, offset + b);
+		j = judge(ours, cfi);
+		a->all[j]++;
+		if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT)
+			a->calls[j]++;
+		if (j == WRONG && a->shown) {
+			a->shown--;
+			show(start + b, ours, cfi);
+		}
+	}
+}
+
+static int judge_all(struct agree *a, const struct recipe_file *f)
+{
+	struct cfi_index *index;
+	int err = cfi_index_new(f->elf, &index);
+
+	for (size_t i = 0; !err && i < cfi_index_count(index); i++) {
+		uint64_t start, end, offset;
+		uint8_t *code;
+
+		cfi_index_range(index, i, &start, &end);
+		code = end - start < ANALYSIS_MAX_BYTES ? malloc(end - start + 1) : NULL;
+		if (code && elf_file_vaddr_to_offset(f->elf, start, &offset) &&
+		    elf_file_read_whole(f->elf, offset, code, end - start))
+			judge_range(a, f, code, start, end - start, offset);
+		free(code);
+	}
+	if (!err)
+		cfi_index_free(index);
+	return err;
+}
+
+static void print_counts(const char *kind, const uint64_t *n)
+{
+	uint64_t total = n[EQUAL] + n[FORM] + n[WRONG] + n[NONE];
+
+	printf("  %s %9llu:", kind, (unsigned long long)total);
+	for (int i = 0; i < JUDGED_COUNT; i++) {
+		static const char *const names[] = {"equal", "form", "wrong", "none"};
+
+		printf("  %s %.0f", names[i], total ? 1e6 * (double)n[i] / (double)total : 0);
+	}
+	printf("\n");
+}
+
+/* All code of the file, as if it had no call frame information. */
+static int find_code(const struct recipe_file *f, struct recipe_gaps *gaps)
+{
+	struct recipe_load loads[16];
+	struct recipe_rows none = {0};
+	size_t count, n = 0;
+	const Elf64_Phdr *p = elf_file_program_headers(f->elf, &count);
+
+	for (size_t i = 0; i < count && n < 16; i++) {
+		if (p[i].p_type == PT_LOAD && p[i].p_flags & PF_X)
+			loads[n++] = (struct recipe_load){.vaddr = p[i].p_vaddr,
+							  .offset = p[i].p_offset,
+							  .size = p[i].p_filesz};
+	}
+	return recipe_gaps_find(f->elf, loads, n, &none, gaps);
+}
+
+static int analyse(struct agree *a, const struct recipe_file *f, const char *path)
+{
+	struct recipe_gaps gaps = {0};
+	struct analysis_input in = {.elf = f->elf, .has_starts = true};
+	struct analysis_stats stats;
+	struct timespec from, to;
+	int err = find_code(f, &gaps);
+
+	in.ranges = gaps.items.items;
+	in.range_count = gaps.items.count;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	if (!err)
+		err = analysis_run(&in, add_row, a, &stats);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	free(gaps.items.items);
+	if (err)
+		return err;
+	printf("%s  %.1f MB/s, %llu functions, %llu instructions; abstained: CFA %llu saved %llu "
+	       "return %llu code %llu\n",
+	       path,
+	       (double)gaps.bytes / 1e6 /
+		       ((double)(to.tv_sec - from.tv_sec) +
+			1e-9 * (double)(to.tv_nsec - from.tv_nsec)),
+	       (unsigned long long)stats.functions, (unsigned long long)stats.instructions,
+	       (unsigned long long)stats.abstained[0], (unsigned long long)stats.abstained[1],
+	       (unsigned long long)stats.abstained[2], (unsigned long long)stats.abstained[3]);
+	return 0;
+}
+
+static int judge_path(const char *path, unsigned shown)
+{
+	struct agree a = {.shown = shown};
+	struct recipe_file f;
+	int err = recipe_file_open(path, &f);
+
+	if (!err)
+		err = recipe_compile_cfi(f.elf, &f.table);
+	if (!err)
+		err = analyse(&a, &f, path);
+	if (!err)
+		err = judge_all(&a, &f);
+	if (!err) {
+		print_counts("all  ", a.all);
+		print_counts("calls", a.calls);
+	}
+	free(a.rows.items);
+	return recipe_file_close(&f, path, err);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned shown = argc > 2 && argv[1][0] == '-' ? (unsigned)atoi(argv[1] + 1) : 0;
+	int failed = 0;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: analysis_agree [-WRONG_ONES_SHOWN] FILE...\n");
+		return 2;
+	}
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] != '-')
+			failed |= judge_path(argv[i], shown) != 0;
+	}
+	return failed;
+}
