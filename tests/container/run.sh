@@ -15,9 +15,23 @@ folder=$PWD/build/container
 base=docker.io/library/debian:trixie-slim
 export LC_ALL=C.UTF-8
 
+# In a chroot the kernel names the files of other mount namespaces from outside of its root.
+is_chroot() {
+    local sleeper path
+    path=$(readlink -f "$(command -v sleep)")
+    unshare --mount sleep 10 &
+    sleeper=$!
+    sleep 0.5
+    ! grep -q " $path\$" "/proc/$sleeper/maps"
+    set -- $?
+    kill "$sleeper"
+    return "$1"
+}
+
 if [ "${1:-}" != inside ]; then
     [ "$(id -u)" = 0 ] || { echo 'SKIP container-build: needs root' && exit 0; }
     command -v podman >/dev/null || { echo 'SKIP container-build: podman is not to be had here' && exit 0; }
+    is_chroot && echo 'SKIP container-build: in a chroot, files of containers have other paths' && exit 0
     mkdir -p "$folder"
     exec unshare --mount --propagation private "$0" inside
 fi

