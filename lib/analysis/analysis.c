@@ -70,6 +70,16 @@ static bool has_entry(const struct elf_file *elf)
 	       elf_file_header_vaddr(elf, PT_INTERP, &vaddr);
 }
 
+/* What other code takes the address of, and where a function can begin, is one: programs in C call
+ * their parts in assembly by such addresses. Tables of numbers are taken the address of, too. */
+static bool begins_there(const struct code *code, uint64_t vaddr)
+{
+	uint32_t at = code_find(code, vaddr);
+
+	return at != CODE_NONE && code->marks[at] & (CODE_PADDED | CODE_ENDBR) &&
+	       code_is_sane(code, at);
+}
+
 /* By falling trust. */
 static int solve_all(struct analysis *a, const struct analysis_input *in)
 {
@@ -79,6 +89,10 @@ static int solve_all(struct analysis *a, const struct analysis_input *in)
 		err = solve_add_entry(a->solver, elf_file_entry_vaddr(in->elf));
 	for (size_t i = 0; i < a->starts.certain.count && !err; i++)
 		err = solve_add_function(a->solver, a->starts.certain.items[i]);
+	for (size_t i = 0; i < in->pointed_count && !err; i++) {
+		if (begins_there(&a->code, in->pointed[i]))
+			err = solve_add_function(a->solver, in->pointed[i]);
+	}
 	if (!err)
 		err = solve_certain(a->solver);
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
@@ -185,6 +199,8 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 		err = code_init(&a->code, in->elf, a->areas.items, a->areas.count);
 	for (size_t i = 0; i < in->called_count && !err; i++)
 		code_mark(&a->code, in->called[i], CODE_CALLED);
+	for (size_t i = 0; i < in->pointed_count && !err; i++)
+		code_mark(&a->code, in->pointed[i], CODE_POINTED);
 	if (!err)
 		err = solve_new(&a->code, &a->starts.noreturn, &a->solver);
 	return err ? err : solve_all(a, in);

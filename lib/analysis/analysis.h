@@ -39,6 +39,8 @@ struct analysis_input {
 	size_t range_count;
 	const uint64_t *called; /* what code outside of the ranges seems to call (vaddr) */
 	size_t called_count;
+	const uint64_t *pointed; /* and what it takes the address of */
+	size_t pointed_count;
 	bool has_starts; /* symbols and pointers are read: they cost more than a few ranges do */
 };
 

@@ -4,6 +4,8 @@
 
 #include "analysis/jump_table.h"
 
+#define SANE_INSNS 32
+
 /* --- bytes --------------------------------------------------------------------------------- */
 
 const struct code_area *code_area_of(const struct code *c, uint32_t at)
@@ -82,6 +84,21 @@ bool code_ends_at(const struct code *c, const struct code_area *area, uint32_t a
 	return at > from && at < end &&
 	       (c->marks[at] & CODE_PINNED || !(c->marks[at] & CODE_LEADER)) &&
 	       !(code_vaddr(area, at) % CODE_FUNCTION_ALIGN);
+}
+
+bool code_is_sane(const struct code *c, uint32_t at)
+{
+	const struct code_area *area = code_area_of(c, at);
+	struct insn i;
+
+	for (int n = 0; n < SANE_INSNS && at < code_end(area); n++) {
+		if (!code_decode(c, area, at, &i) || i.flow == INSN_STOP)
+			return false;
+		if (i.flow == INSN_RETURN || i.flow == INSN_JUMP || i.flow == INSN_JUMP_INDIRECT)
+			return true;
+		at += i.length;
+	}
+	return true;
 }
 
 /* --- the first pass ------------------------------------------------------------------------ */

@@ -79,6 +79,10 @@ uint32_t code_padding_bytes(const struct code *code, const struct code_area *are
  * or padding, up to an instruction that no jump leads to. */
 bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
 
+/* Whether the instructions from byte `at` on to where they go elsewhere, some dozens at most, are
+ * such as compilers make. Data seldom looks like that. */
+bool code_is_sane(const struct code *code, uint32_t at);
+
 /* Marks the byte at `vaddr`, if it is in an area. */
 void code_mark(struct code *code, uint64_t vaddr, enum code_mark mark);
 

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define MAX_SCALED_NUMBER 0xffff /* bounds of tables are smaller */
+#define PRESERVED	  0xf028u /* rbx, rbp, r12 to r15 */
+#define MAX_SCALED_NUMBER 0xffff  /* bounds of tables are smaller */
 
 void insn_decoder_init(ZydisDecoder *ret_decoder)
 {
@@ -69,6 +70,11 @@ static bool is_register(const ZydisDecodedOperand *o)
 static bool is_immediate(const ZydisDecodedOperand *o)
 {
 	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+}
+
+bool insn_saves_register(const struct insn *i)
+{
+	return i->op == INSN_PUSH && i->src < 16 && PRESERVED >> i->src & 1;
 }
 
 /* --- tables -------------------------------------------------------------------------------- */

@@ -71,6 +71,9 @@ struct insn {
 /* Makes a decoder for insn_decode(). */
 void insn_decoder_init(ZydisDecoder *ret_decoder);
 
+/* Whether an instruction pushes a register that functions preserve. */
+bool insn_saves_register(const struct insn *insn);
+
 /* Decodes the instruction at `vaddr`, whose bytes are code[0 .. size). Returns false where they are
  * no instruction. */
 bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define MAX_UNUSED   8	     /* entries of a table before the first that is used */
 #define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 
 enum hint_kind { HINT_NONE, HINT_ADDRESS, HINT_ENTRY, HINT_TARGET };
@@ -105,6 +106,14 @@ void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 	h->has_any = true;
 }
 
+bool jump_hints_target(const struct jump_hints *h, const struct insn *i, uint64_t *ret_target)
+{
+	if (i->idiom != INSN_NO_IDIOM || i->src >= 16 || h->reg[i->src].kind != HINT_ADDRESS)
+		return false;
+	*ret_target = h->reg[i->src].address;
+	return true;
+}
+
 bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
 		      struct jump_table *ret_table)
 {
@@ -124,6 +133,11 @@ bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
 		.bound = h->bound,
 	};
 	return true;
+}
+
+bool jump_table_is_unused(const struct jump_table *t, size_t k, uint64_t target, bool leads_on)
+{
+	return (!k && target == t->base) || (k < MAX_UNUSED && t->bound < 0 && !leads_on);
 }
 
 /* --- entries ------------------------------------------------------------------------------- */

@@ -52,9 +52,18 @@ void jump_hints_apply(struct jump_hints *hints, const struct insn *i);
 bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
 			uint64_t *ret_address);
 
+/* The address that an indirect jump goes to, where the path has it from an instruction; before the
+ * jump is applied. */
+bool jump_hints_target(const struct jump_hints *hints, const struct insn *i, uint64_t *ret_target);
+
 /* The table of an indirect jump, before the jump is applied. */
 bool jump_hints_table(const struct jump_hints *hints, const struct insn *i,
 		      struct jump_table *ret_table);
+
+/* Whether entry `k`, where none before it is used, is not used itself: zero, or where no bound is
+ * known, one of the table before, whose jump is another one. `leads_on`: it leads to an instruction
+ * behind the jump. */
+bool jump_table_is_unused(const struct jump_table *table, size_t k, uint64_t target, bool leads_on);
 
 /* Reads the targets of a table up to its bound or the vaddr `end`, at most JUMP_TABLE_MAX_ENTRIES.
  * Returns how many. */

@@ -157,3 +157,10 @@ bool noreturn_has_function(struct noreturn *n, const struct elf_file *elf, uint6
 		(n->slots.count && is_stub(n, elf, vaddr));
 	return c->does_not_return;
 }
+
+bool noreturn_is_call(struct noreturn *n, const struct elf_file *elf, const struct insn *i)
+{
+	if (i->flow == INSN_CALL)
+		return noreturn_has_function(n, elf, i->target);
+	return i->idiom == INSN_SLOT && noreturn_has_slot(n, i->target);
+}

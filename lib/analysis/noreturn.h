@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/insn.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
@@ -40,6 +41,10 @@ int noreturn_finish(struct noreturn *noreturn);
 
 /* Whether what a slot holds does not return. */
 bool noreturn_has_slot(const struct noreturn *noreturn, uint64_t slot);
+
+/* Whether a call's function is known not to return. */
+bool noreturn_is_call(struct noreturn *noreturn, const struct elf_file *elf,
+		      const struct insn *call);
 
 /* Whether the function at `vaddr` does not return, or the stub there leads to one that does not. */
 bool noreturn_has_function(struct noreturn *noreturn, const struct elf_file *elf, uint64_t vaddr);

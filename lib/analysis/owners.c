@@ -2,10 +2,13 @@
 /* Lists of owners and doubts; see owners.h. */
 #include "analysis/owners.h"
 
+#define MAX_LEANS 8 /* of a chain of functions that each end in the next */
+
 void owners_fini(struct owners *o)
 {
 	free(o->items.items);
 	free(o->doubts.items);
+	free(o->leans.items);
 	memset(o, 0, sizeof(*o));
 }
 
@@ -55,6 +58,31 @@ void owners_fail(struct owners *o, uint32_t owner, enum analysis_abstained why)
 void owners_confirm(struct owners *o, uint32_t owner)
 {
 	root_of(o, owner)->is_confirmed = true;
+}
+
+int owners_lean_on(struct owners *o, uint32_t owner, uint32_t on)
+{
+	if (VEC_RESERVE(&o->leans, 1))
+		return -ENOMEM;
+	o->leans.items[o->leans.count++] = (struct owners_lean){owner, on};
+	return 0;
+}
+
+void owners_settle_leans(struct owners *o)
+{
+	bool has_new = true;
+
+	for (int turn = 0; turn < MAX_LEANS && has_new; turn++) {
+		has_new = false;
+		for (size_t i = 0; i < o->leans.count; i++) {
+			struct owner *owner = root_of(o, o->leans.items[i].owner);
+			const struct owner *on = root_of(o, o->leans.items[i].on);
+
+			if (owner->is_confirmed || !on->is_confirmed || on->failed)
+				continue;
+			owner->is_confirmed = has_new = true;
+		}
+	}
 }
 
 void owners_unite(struct owners *o, uint32_t a, uint32_t b)

@@ -22,9 +22,15 @@ struct doubt {
 	uint32_t at, owner, parent; /* it is the owner's, which went on from the parent's */
 };
 
+/* A guess that ends in another owner's function. */
+struct owners_lean {
+	uint32_t owner, on;
+};
+
 struct owners { /* zeroed is empty */
 	VEC(struct owner) items;
 	VEC(struct doubt) doubts; /* in order of owner */
+	VEC(struct owners_lean) leans;
 };
 
 /* Frees all, and leaves it empty. */
@@ -45,6 +51,13 @@ void owners_fail(struct owners *owners, uint32_t owner, enum analysis_abstained 
 
 /* The owner came to a return, or to another owner's frame. */
 void owners_confirm(struct owners *owners, uint32_t owner);
+
+/* An owner is confirmed if another one is that it ends in, once owners_settle_leans() is called.
+ * Returns 0 or -ENOMEM. */
+int owners_lean_on(struct owners *owners, uint32_t owner, uint32_t on);
+
+/* Confirms all that lean on what is confirmed and has not failed, through others, too. */
+void owners_settle_leans(struct owners *owners);
 
 /* From now on, two owners fail and are confirmed together. */
 void owners_unite(struct owners *owners, uint32_t a, uint32_t b);

@@ -158,6 +158,17 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 	return w->state != before;
 }
 
+/* Whether what led to a byte was a guess that has failed: a path may take the byte over, at times.
+ */
+static bool is_free(struct solver *s, uint32_t at)
+{
+	if (!is_guess(s, s->owner[at]) || !owners_get(&s->owners, s->owner[at])->failed ||
+	    is_pinned(s, at) || (s->visits[at] & VISITS_MASK) >= MAX_VISITS)
+		return false;
+	s->visits[at]++;
+	return true;
+}
+
 /* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
  * state in w->state; 0: it does not; -ENOMEM. */
 static int arrive(struct solver *s, struct work *w, bool is_weak)
@@ -165,7 +176,7 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 	if (is_pinned(s, w->at) && w->state != STATES_ENTRY)
 		return returns_follow(&s->returns, function_of(s, w->owner),
 				      function_of(s, s->owner[w->at]));
-	if (!s->state[w->at]) {
+	if (!s->state[w->at] || is_free(s, w->at)) {
 		s->state[w->at] = w->state;
 		s->owner[w->at] = w->owner;
 		return 1;
@@ -202,17 +213,18 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 		fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
 	else if (!is_guess(s, owner))
 		confirm(s, owner);
+	else if (owners_lean_on(&s->owners, owner, s->owner[at]))
+		return -ENOMEM;
 	return returns_follow(&s->returns, function_of(s, owner), function_of(s, s->owner[at]));
 }
 
 /* Goes where a jump or a branch leads. */
-static int follow_jump(struct solver *s, const struct path *p)
+static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 {
-	uint32_t at = code_find(s->code, p->insn.target), owner = p->w.owner;
+	uint32_t at = code_find(s->code, target), owner = p->w.owner;
 
 	if (at == CODE_NONE)
-		return leave_code(
-			s, p, !noreturn_has_function(s->noreturn, s->code->elf, p->insn.target));
+		return leave_code(s, p, !noreturn_has_function(s->noreturn, s->code->elf, target));
 	if (is_pinned(s, at))
 		return tail_call(s, p, at);
 	/* It is perhaps a tail call: what goes wrong there is not wrong here. */
@@ -223,7 +235,7 @@ static int follow_jump(struct solver *s, const struct path *p)
 }
 
 /* Follows the entries of a jump table, as far as they lead to instructions, and not to the table's
- * base: so do the zeroes behind a table, and before the first entry that is used. */
+ * base: so do the zeroes behind a table. */
 static int follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
@@ -232,11 +244,12 @@ static int follow_table(struct solver *s, const struct path *p, const struct jum
 
 	for (size_t k = 0; k < count; k++) {
 		uint32_t at = code_find(s->code, targets[k]);
+		bool leads = at != CODE_NONE && targets[k] != table->base &&
+			     s->code->marks[at] & CODE_SWEPT;
 
-		if (!k && targets[k] == table->base)
+		if (!followed && jump_table_is_unused(table, k, targets[k], leads && at > p->w.at))
 			continue;
-		if (s->entries++ >= s->code->size || at == CODE_NONE || targets[k] == table->base ||
-		    !(s->code->marks[at] & CODE_SWEPT))
+		if (s->entries++ >= s->code->size || !leads)
 			break;
 		if (push_path(s, &s->strong, p, at, p->w.owner))
 			return -ENOMEM;
@@ -248,11 +261,14 @@ static int follow_table(struct solver *s, const struct path *p, const struct jum
 static int follow_indirect(struct solver *s, const struct path *p)
 {
 	struct jump_table table;
+	uint64_t target;
 
 	if (p->insn.idiom == INSN_SLOT)
 		return leave_code(s, p, !noreturn_has_slot(s->noreturn, p->insn.target));
 	if (jump_hints_table(&p->hints, &p->insn, &table))
 		return follow_table(s, p, &table);
+	if (jump_hints_target(&p->hints, &p->insn, &target))
+		return follow_jump(s, p, target);
 	return lose_path(s, p);
 }
 
@@ -269,14 +285,6 @@ static int follow_return(struct solver *s, const struct code_area *area, struct 
 	return work_push(is_leader ? &s->weak : &s->strong, w);
 }
 
-/* Whether a call's function is known not to return, by its name. */
-static bool is_noreturn(const struct solver *s, const struct insn *i)
-{
-	if (i->flow == INSN_CALL)
-		return noreturn_has_function(s->noreturn, s->code->elf, i->target);
-	return i->idiom == INSN_SLOT && noreturn_has_slot(s->noreturn, i->target);
-}
-
 static int follow_call(struct solver *s, struct path *p)
 {
 	const struct insn *i = &p->insn;
@@ -284,7 +292,7 @@ static int follow_call(struct solver *s, struct path *p)
 	uint32_t at = p->w.at + i->length;
 	int err = callee == CODE_NONE ? 0 : begin_function(s, callee);
 
-	if (err || is_noreturn(s, i))
+	if (err || noreturn_is_call(s->noreturn, s->code->elf, i))
 		return err;
 	if (at >= code_end(p->area))
 		return set_returns(s, p->w.owner);
@@ -328,10 +336,10 @@ static int leave(struct solver *s, struct path *p)
 	case INSN_NEXT:
 		return 1;
 	case INSN_BRANCH:
-		err = follow_jump(s, p);
+		err = follow_jump(s, p, p->insn.target);
 		return err ? err : 1;
 	case INSN_JUMP:
-		return follow_jump(s, p);
+		return follow_jump(s, p, p->insn.target);
 	case INSN_JUMP_INDIRECT:
 		return follow_indirect(s, p);
 	case INSN_CALL:
@@ -365,10 +373,7 @@ static int apply(struct solver *s, struct path *p)
  * that only parts of functions begin with does not: it may be one that never returns. */
 static bool begins_function(const struct solver *s, const struct path *p)
 {
-	static const uint32_t preserved = 0xf028; /* rbx, rbp, r12 to r15 */
-
-	return p->w.state == STATES_ENTRY && p->insn.op == INSN_PUSH && p->insn.src < 16 &&
-	       preserved >> p->insn.src & 1 &&
+	return p->w.state == STATES_ENTRY && insn_saves_register(&p->insn) &&
 	       (is_pinned(s, p->w.at) || (p->w.at >= 4 && is_pinned(s, p->w.at - 4)));
 }
 
@@ -485,12 +490,13 @@ int solve_pointer(struct solver *s, uint64_t vaddr)
 	return at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT) ? 0 : guess(s, at);
 }
 
-static int guess_marked(struct solver *s, uint8_t marks)
+/* Where the first pass found no instruction, a mark is one of bytes that only look like a call. */
+static int guess_marked(struct solver *s, uint8_t mark)
 {
 	int err = 0;
 
 	for (uint32_t at = 0; at < s->code->size && !err; at++) {
-		if (s->code->marks[at] & marks)
+		if (s->code->marks[at] & mark && s->code->marks[at] & CODE_SWEPT)
 			err = guess(s, at);
 	}
 	return err;
@@ -503,6 +509,7 @@ int solve_likely(struct solver *s)
 
 	for (size_t i = 0; i < sizeof(marks) && !err; i++)
 		err = guess_marked(s, marks[i]);
+	owners_settle_leans(&s->owners);
 	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
 		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)
 			fail(s, (uint32_t)i, ANALYSIS_ABSTAINED_RETURN);

@@ -3,7 +3,7 @@
  * Gaps in a file's rows, and what their code's instructions tell; see recipe_analysis.h.
  *
  *   rows ─► file offsets with rule NONE ─► those of sections with code ─► analysis ─► rows
- *   the other code ─► calls into the gaps ──────────────────────────────────┘
+ *   the other code ─► calls into the gaps, addresses in them ─────────────────┘
  */
 #include "unwind/recipe_analysis.h"
 
@@ -17,10 +17,11 @@
 #define FEW_BYTES      4096 /* of start code; */
 #define FEW_PART       8    /* if that is so small a part of all code */
 #define MAX_LOADS      16
-#define MAX_CALLS      (1u << 20)
-#define MAX_CALL_BYTES (UINT64_C(128) << 20) /* that are searched for calls */
+#define MAX_REFERENCES (1u << 20)
+#define MAX_SEARCHED   (UINT64_C(128) << 20) /* bytes of code */
 #define PIECE_BYTES    65536u
 #define CALL_BYTES     5
+#define LEA_BYTES      7
 
 static bool is_worth(uint64_t start, uint64_t end)
 {
@@ -177,11 +178,11 @@ int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *load
 	return err;
 }
 
-/* --- calls into them ----------------------------------------------------------------------- */
+/* --- references to them -------------------------------------------------------------------- */
 
-struct calls {
+struct references {
 	const struct recipe_gaps *gaps;
-	VEC(uint64_t) targets;
+	VEC(uint64_t) called, pointed;
 	uint64_t searched; /* bytes */
 };
 
@@ -200,56 +201,95 @@ static bool is_in_gap(const struct recipe_gaps *gaps, uint64_t vaddr)
 	return low && vaddr < gaps->items.items[low - 1].end;
 }
 
+/* The address that a distance of 32 bits leads to, which is the last part of an instruction. */
+static uint64_t target_of(const uint8_t *distance, uint64_t vaddr)
+{
+	int32_t value;
+
+	memcpy(&value, distance, sizeof(value));
+	return vaddr + sizeof(value) + (uint64_t)(int64_t)value;
+}
+
+/* Whether it leads into a gap from elsewhere. */
+static bool is_reference(const struct references *r, uint64_t from, uint64_t target)
+{
+	return is_in_gap(r->gaps, target) && !is_in_gap(r->gaps, from);
+}
+
 /* Any byte e8 may begin a call. Hardly any that begins none leads to an instruction in a gap. */
-static int search_piece(struct calls *c, const uint8_t *bytes, size_t len, uint64_t vaddr)
+static int search_calls(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
 {
 	const uint8_t *at = bytes, *end = bytes + len;
 
 	while (end - at >= CALL_BYTES && (at = memchr(at, 0xe8, (size_t)(end - at) - 4))) {
-		int32_t distance;
-		uint64_t target;
+		uint64_t target = target_of(at + 1, vaddr + (uint64_t)(at + 1 - bytes));
 
-		memcpy(&distance, at + 1, sizeof(distance));
-		target = vaddr + (uint64_t)(at - bytes) + CALL_BYTES + (uint64_t)(int64_t)distance;
 		at++;
-		if (!is_in_gap(c->gaps, target))
+		if (!is_reference(r, vaddr + (uint64_t)(at - bytes), target))
 			continue;
-		if (c->targets.count >= MAX_CALLS)
+		if (r->called.count >= MAX_REFERENCES)
 			return 0;
-		if (VEC_RESERVE(&c->targets, 1))
+		if (VEC_RESERVE(&r->called, 1))
 			return -ENOMEM;
-		c->targets.items[c->targets.count++] = target;
+		r->called.items[r->called.count++] = target;
 	}
 	return 0;
 }
 
-static int search_load(struct calls *c, const struct elf_file *file, const struct recipe_load *load,
-		       uint8_t *piece)
+/* lea distance(%rip), of a register of 64 bits; `opcode` is its second byte. */
+static bool is_lea(const uint8_t *opcode)
+{
+	return (opcode[-1] == 0x48 || opcode[-1] == 0x4c) && (opcode[1] & 0xc7) == 0x05;
+}
+
+static int search_pointers(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
+{
+	const uint8_t *at = bytes + 1, *end = bytes + len;
+
+	while (end - at >= LEA_BYTES - 1 && (at = memchr(at, 0x8d, (size_t)(end - at) - 5))) {
+		uint64_t target = target_of(at + 2, vaddr + (uint64_t)(at + 2 - bytes));
+
+		at++;
+		if (!is_lea(at - 1) || !is_reference(r, vaddr + (uint64_t)(at - bytes), target))
+			continue;
+		if (r->pointed.count >= MAX_REFERENCES)
+			return 0;
+		if (VEC_RESERVE(&r->pointed, 1))
+			return -ENOMEM;
+		r->pointed.items[r->pointed.count++] = target;
+	}
+	return 0;
+}
+
+static int search_load(struct references *r, const struct elf_file *file,
+		       const struct recipe_load *load, uint8_t *piece)
 {
 	int err = 0;
 
-	for (uint64_t at = 0; at < load->size && c->searched < MAX_CALL_BYTES && !err;
-	     at += PIECE_BYTES - CALL_BYTES + 1) {
+	for (uint64_t at = 0; at < load->size && r->searched < MAX_SEARCHED && !err;
+	     at += PIECE_BYTES - LEA_BYTES + 1) {
 		uint64_t left = load->size - at;
 		int64_t got = elf_file_read(file, load->offset + at, piece,
 					    left < PIECE_BYTES ? left : PIECE_BYTES);
 
-		if (got <= 0)
+		if (got < LEA_BYTES)
 			break;
-		c->searched += (uint64_t)got;
-		err = search_piece(c, piece, (size_t)got, load->vaddr + at);
+		r->searched += (uint64_t)got;
+		err = search_calls(r, piece, (size_t)got, load->vaddr + at);
+		if (!err)
+			err = search_pointers(r, piece, (size_t)got, load->vaddr + at);
 	}
 	return err;
 }
 
-static int find_calls(struct calls *c, const struct elf_file *file, const struct recipe_load *loads,
-		      size_t load_count)
+static int find_references(struct references *r, const struct elf_file *file,
+			   const struct recipe_load *loads, size_t load_count)
 {
 	uint8_t *piece = malloc(PIECE_BYTES);
 	int err = piece ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < load_count && i < MAX_LOADS && !err; i++)
-		err = search_load(c, file, &loads[i], piece);
+		err = search_load(r, file, &loads[i], piece);
 	free(piece);
 	return err;
 }
@@ -307,7 +347,7 @@ static bool is_much(const struct recipe_load *loads, size_t load_count, uint64_t
 static int analyse(const struct elf_file *file, const struct recipe_load *loads, size_t load_count,
 		   const struct recipe_gaps *gaps, struct layer *layer)
 {
-	struct calls calls = {.gaps = gaps};
+	struct references found = {.gaps = gaps};
 	struct analysis_input in = {
 		.elf = file,
 		.ranges = gaps->items.items,
@@ -315,13 +355,16 @@ static int analyse(const struct elf_file *file, const struct recipe_load *loads,
 		.has_starts = is_much(loads, load_count, gaps->bytes),
 	};
 	struct analysis_stats stats;
-	int err = in.has_starts ? find_calls(&calls, file, loads, load_count) : 0;
+	int err = in.has_starts ? find_references(&found, file, loads, load_count) : 0;
 
-	in.called = calls.targets.items;
-	in.called_count = calls.targets.count;
+	in.called = found.called.items;
+	in.called_count = found.called.count;
+	in.pointed = found.pointed.items;
+	in.pointed_count = found.pointed.count;
 	if (!err)
 		err = analysis_run(&in, take_row, layer, &stats);
-	free(calls.targets.items);
+	free(found.called.items);
+	free(found.pointed.items);
 	if (err)
 		return err;
 	layer->table->stats.analysed_bytes += gaps->bytes;
