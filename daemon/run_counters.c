@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "daemon/base/log.h"
 #include "stack/end_reason.h"
 
@@ -164,4 +165,19 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 	if (tags_only && !recorded->tag_processes)
 		log_warning("no process kept a tag of its call path: compile with the stacktag "
 			    "plugin, or leave out --tags only");
+}
+
+struct status_numbers run_counters_numbers(const struct run_counters *counters)
+{
+	const struct recorder_counts *recorded = &counters->recorded;
+
+	return (struct status_numbers){
+		.now_ns = clock_ns(CLOCK_MONOTONIC),
+		.samples = recorded->complete + recorded->partial,
+		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
+		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
+		.times = counters->idle,
+		.complete = recorded->complete,
+		.partial = recorded->partial,
+	};
 }

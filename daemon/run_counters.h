@@ -10,6 +10,7 @@
 #include "daemon/base/idle_time.h"
 #include "daemon/model/recorder.h"
 #include "daemon/capture/sampler.h"
+#include "daemon/status.h"
 #include "daemon/tables/tables.h"
 
 struct run_counters {
@@ -24,6 +25,9 @@ struct run_counters {
  * stays as it is. */
 struct run_counters run_counters_since(const struct run_counters *now,
 				       const struct run_counters *start);
+
+/* Gives what the status line shows of them, as of now. */
+struct status_numbers run_counters_numbers(const struct run_counters *counters);
 
 /* Allocates the counters of a batch that has none, and fills them in. The batch owns them. 0 or
  * -ENOMEM. */

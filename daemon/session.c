@@ -31,6 +31,7 @@
 #include "daemon/base/wakeups.h"
 #include "daemon/no_samples.h"
 #include "daemon/capture/record_pool.h"
+#include "daemon/model/hold.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/reorder.h"
 #include "daemon/run_counters.h"
@@ -41,10 +42,11 @@
 #include "daemon/capture/target.h"
 #include "daemon/window.h"
 
-#define TICK_NS	  100000000u  /* between looks at the side-band */
-#define ROUND_NS  250000000u  /* a tick starts a round when the last one is so long ago */
-#define LAG_NS	  10000000u   /* a record is in its ring after this time */
-#define COMMIT_NS 1000000000u /* between batches */
+#define TICK_NS	     100000000u /* between looks at the side-band */
+#define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
+#define HOLD_POLL_US 5000
+#define LAG_NS	     10000000u	 /* a record is in its ring after this time */
+#define COMMIT_NS    1000000000u /* between batches */
 
 struct session {
 	const struct options *options;
@@ -55,6 +57,7 @@ struct session {
 	struct sampler *sampler;
 	struct sideband *sideband;
 	struct reorder *queue;
+	struct hold hold;
 	struct recorder *recorder;
 	struct tables *tables;
 	struct archive *archive;
@@ -271,26 +274,11 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->idle = idle_time_since(&s->idle_since);
 }
 
-static struct status_numbers numbers(const struct run_counters *counters)
-{
-	const struct recorder_counts *recorded = &counters->recorded;
-
-	return (struct status_numbers){
-		.now_ns = clock_ns(CLOCK_MONOTONIC),
-		.samples = recorded->complete + recorded->partial,
-		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
-		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
-		.times = counters->idle,
-		.complete = recorded->complete,
-		.partial = recorded->partial,
-	};
-}
-
 /* Fills in the counters and totals of a batch, as of now. */
 static int fill_in(struct session *s, struct batch *b, const struct run_counters *all)
 {
 	const struct run_counters counters = run_counters_since(all, &s->before);
-	const struct status_numbers n = numbers(&counters);
+	const struct status_numbers n = run_counters_numbers(&counters);
 
 	b->totals = s->info;
 	b->totals.end_ns = n.now_ns;
@@ -311,7 +299,7 @@ static int submit(struct session *s, bool end)
 	if (!b)
 		return -ENOMEM;
 	count(s, &counters);
-	n = numbers(&counters);
+	n = run_counters_numbers(&counters);
 	if (fill_in(s, b, &counters)) {
 		batch_free(b);
 		return -ENOMEM;
@@ -403,6 +391,13 @@ static int hand_out_windows(struct session *s, uint64_t horizon_ns)
 	return err ? err : hand_out(s, horizon_ns);
 }
 
+/* Whether what has been read is to wait for tables. */
+static bool is_held(struct session *s)
+{
+	return hold_goes_on(&s->hold, recorder_awaits_tables(s->recorder),
+			    clock_ns(CLOCK_MONOTONIC), reorder_waiting(s->queue));
+}
+
 /* Reads all pending events and records, and hands out those that are old enough; the last round
  * hands out all. */
 static int do_round(struct session *s, bool is_last)
@@ -419,7 +414,11 @@ static int do_round(struct session *s, bool is_last)
 		err = sideband_drain(s->sideband, queue_event, s);
 	recorder_poll(s->recorder);
 	s->round_ns = start;
-	return err ? err : hand_out_windows(s, is_last ? UINT64_MAX : horizon);
+	while (is_last && is_held(s))
+		usleep(HOLD_POLL_US);
+	if (err || is_held(s))
+		return err;
+	return hand_out_windows(s, is_last ? UINT64_MAX : horizon);
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */
@@ -489,7 +488,7 @@ static enum exit_status sum_up(struct session *s)
 	char text[256], name[64];
 
 	count(s, &counters);
-	n = numbers(&counters);
+	n = run_counters_numbers(&counters);
 	status_summary(&n, text, sizeof(text));
 	service_status(text);
 	log_status(NULL);

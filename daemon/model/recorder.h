@@ -40,6 +40,9 @@ int recorder_use_judge(struct recorder *recorder);
  * the vDSO known there. Borrowed until the recorder is freed. */
 void recorder_use_tables(struct recorder *recorder, struct tables *tables);
 
+/* Whether tables are still to be loaded whose rules records that have been read may need. */
+bool recorder_awaits_tables(const struct recorder *recorder);
+
 /* Recognizes programs that keep a tag (docs/TAGS.md), and takes samples that are tags. `maps` is
  * copied; the maps themselves must outlive the recorder. `judge`: tags only check walks. 0 or
  * -ENOMEM. */

@@ -60,9 +60,16 @@ void walks_use_heights(struct walks *w)
 	w->has_heights = true;
 }
 
-void walks_use_tables(struct walks *w, const struct tables *tables)
+static int find_rule(void *tables, const struct object *object, uint64_t offset,
+		     struct stackd_rule *ret_rule)
+{
+	return tables_rule(tables, object, offset, ret_rule);
+}
+
+void walks_use_tables(struct walks *w, struct tables *tables)
 {
 	w->tables = tables;
+	dwarf_walk_use_rules(w->walk, find_rule, tables);
 }
 
 void walks_use_judge(struct walks *w, struct judge *judge)

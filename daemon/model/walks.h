@@ -45,7 +45,7 @@ void walks_free(struct walks *walks); /* NULL is fine */
 
 /* Options, to be set before the first record. Pointers are borrowed. */
 void walks_use_heights(struct walks *walks); /* frames of WALKED records have heights */
-void walks_use_tables(struct walks *walks, const struct tables *tables); /* for slices of files */
+void walks_use_tables(struct walks *walks, struct tables *tables); /* for slices of files */
 void walks_use_judge(struct walks *walks, struct judge *judge);
 void walks_use_tags(struct walks *walks, struct tag_paths *tags);
 

@@ -25,8 +25,10 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "daemon/tables/extents.h"
 #include "daemon/base/map_window.h"
+#include "daemon/tables/extents.h"
+#include "daemon/tables/loaded_rule.h"
+#include "daemon/tables/requests.h"
 #include "unwind/recipe.h"
 #include "unwind/recipe_rules.h"
 
@@ -34,14 +36,6 @@
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* of tables made */
-
-struct request {
-	const struct object *object;
-	struct stackd_inode key;
-	bool has_key;
-	bool is_early; /* a prefetch: no walk has missed it yet */
-	struct request *next;
-};
 
 struct slice {
 	uint32_t file;
@@ -489,12 +483,7 @@ void tables_free(struct tables *t)
 		pthread_mutex_unlock(&t->lock);
 		pthread_join(t->thread, NULL);
 	}
-	while (t->first) {
-		struct request *r = t->first;
-
-		t->first = r->next;
-		free(r);
-	}
+	requests_free(t->first);
 	extents_free(t->rows);
 	extents_free(t->chunks);
 	recipe_rules_free(t->rules);
@@ -509,37 +498,10 @@ void tables_free(struct tables *t)
 	free(t);
 }
 
-static bool is_same(const struct request *a, const struct request *b)
-{
-	return a->object == b->object && a->has_key == b->has_key &&
-	       !memcmp(&a->key, &b->key, sizeof(a->key));
-}
-
 static bool is_asked_for(const struct tables *t, const struct request *wanted)
 {
-	if (t->serving && is_same(t->serving, wanted))
-		return true;
-	for (const struct request *r = t->first; r; r = r->next) {
-		if (is_same(r, wanted) && r->is_early <= wanted->is_early)
-			return true;
-	}
-	return false;
-}
-
-/* Queues a request behind those of its kind. */
-static int enter(struct tables *t, const struct request *wanted)
-{
-	struct request **at = &t->first, *r = malloc(sizeof(*r));
-
-	if (!r)
-		return -ENOMEM;
-	while (*at && (*at)->is_early <= wanted->is_early)
-		at = &(*at)->next;
-	*r = *wanted;
-	r->next = *at;
-	*at = r;
-	pthread_cond_signal(&t->change);
-	return 0;
+	return (t->serving && requests_are_same(t->serving, wanted)) ||
+	       requests_have(t->first, wanted);
 }
 
 static int ask(struct tables *t, const struct request *wanted)
@@ -548,7 +510,8 @@ static int ask(struct tables *t, const struct request *wanted)
 
 	pthread_mutex_lock(&t->lock);
 	if (!is_asked_for(t, wanted))
-		err = enter(t, wanted);
+		err = requests_enter(&t->first, wanted);
+	pthread_cond_signal(&t->change);
 	pthread_mutex_unlock(&t->lock);
 	return err;
 }
@@ -589,6 +552,33 @@ enum provenance tables_provenance(const struct tables *t, const struct object *o
 		return PROVENANCE_CFI;
 	return provenance_map_at(__atomic_load_n(&t->provenances[number], __ATOMIC_ACQUIRE),
 				 offset);
+}
+
+int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
+		struct stackd_rule *ret_rule)
+{
+	uint32_t number = object->number + 1;
+	int err = number < t->maps.n_files ? loaded_rule_find(&t->maps, number, offset, ret_rule)
+					   : -ENOENT;
+
+	if (err != -ENOENT)
+		return err;
+	if (number < t->maps.n_files && !is_known(t, number)) {
+		err = tables_want(t, object, NULL);
+		return err ? err : -EAGAIN;
+	}
+	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
+	return 0;
+}
+
+bool tables_are_wanted(struct tables *t)
+{
+	bool is_wanted;
+
+	pthread_mutex_lock(&t->lock);
+	is_wanted = (t->serving && !t->serving->is_early) || (t->first && !t->first->is_early);
+	pthread_mutex_unlock(&t->lock);
+	return is_wanted;
 }
 
 void tables_counts(struct tables *t, struct tables_counts *ret_counts)

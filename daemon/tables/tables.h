@@ -58,6 +58,14 @@ bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_fil
 enum provenance tables_provenance(const struct tables *tables, const struct object *object,
 				  uint64_t offset);
 
+/* The rule at an object's file offset, of any provenance; STACKD_CFA_NONE where there is none. 0;
+ * -EAGAIN: the table is not loaded, and was requested now; -ENOMEM. */
+int tables_rule(struct tables *tables, const struct object *object, uint64_t offset,
+		struct stackd_rule *ret_rule);
+
+/* Whether tables that walks have missed are still to be loaded. */
+bool tables_are_wanted(struct tables *tables);
+
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
 	uint64_t rows, rules;

@@ -132,6 +132,22 @@ static void classify_mov(const ZydisDecodedOperand *o, struct insn *i)
 	}
 }
 
+/* Memory at base + index + displacement. */
+static bool is_sum(const ZydisDecodedOperand *o)
+{
+	return o->mem.base >= ZYDIS_REGISTER_RAX && o->mem.base <= ZYDIS_REGISTER_R15 &&
+	       o->mem.index >= ZYDIS_REGISTER_RAX && o->mem.index <= ZYDIS_REGISTER_R15 &&
+	       o->mem.scale == 1;
+}
+
+static void classify_addition(struct insn *i, unsigned dst, unsigned a, unsigned b)
+{
+	i->idiom = INSN_SUM;
+	i->dst = (uint8_t)dst;
+	i->src = (uint8_t)a;
+	i->addend = (uint8_t)b;
+}
+
 static void classify_lea(const ZydisDecodedOperand *o, struct insn *i, uint64_t next)
 {
 	if (o[1].mem.base == ZYDIS_REGISTER_RIP) {
@@ -140,6 +156,10 @@ static void classify_lea(const ZydisDecodedOperand *o, struct insn *i, uint64_t 
 		i->target = next + (uint64_t)o[1].mem.disp.value;
 	} else if (wide(&o[0]) != INSN_NO_REG && based(&o[1]) != INSN_NO_REG) {
 		set(i, INSN_COPY, wide(&o[0]), based(&o[1]), o[1].mem.disp.value);
+	} else if (wide(&o[0]) != INSN_NO_REG && is_sum(&o[1])) {
+		classify_addition(i, wide(&o[0]), number_of(o[1].mem.base),
+				  number_of(o[1].mem.index));
+		i->disp = (int32_t)o[1].mem.disp.value;
 	}
 }
 
@@ -149,9 +169,7 @@ static void classify_sum(const ZydisDecodedOperand *o, struct insn *i, int sign)
 	    o[1].imm.value.s >= INT32_MIN / 2 && o[1].imm.value.s <= INT32_MAX / 2) {
 		set(i, INSN_COPY, wide(&o[0]), wide(&o[0]), sign * o[1].imm.value.s);
 	} else if (sign > 0 && wide(&o[0]) != INSN_NO_REG && wide(&o[1]) != INSN_NO_REG) {
-		i->idiom = INSN_SUM;
-		i->dst = (uint8_t)wide(&o[0]);
-		i->src = (uint8_t)wide(&o[1]);
+		classify_addition(i, wide(&o[0]), wide(&o[0]), wide(&o[1]));
 	}
 }
 

@@ -43,7 +43,7 @@ enum insn_idiom {
 	INSN_ADDRESS,	 /* dst = target */
 	INSN_ENTRY,	 /* dst = the entry of the table at src + disp (INSN_NO_REG: at disp) that
 			  * another register chooses */
-	INSN_SUM,	 /* dst += src */
+	INSN_SUM,	 /* dst = src + addend + disp */
 	INSN_BOUND,	 /* a number is compared with `number`, or reduced to at most that */
 	INSN_BOUND_TEST, /* goes by an unsigned comparison: up to it, or `number` less */
 	INSN_SLOT,	 /* calls or jumps to what the word at `target` holds */
@@ -55,6 +55,7 @@ struct insn {
 	uint8_t op;   /* enum insn_op */
 	uint8_t idiom;
 	uint8_t dst, src;
+	uint8_t addend;
 	uint8_t entry; /* bytes of a table's entry; its numbers are signed, but those of 8 bytes */
 	bool is_padding; /* nop or int3 */
 	bool is_endbr;

@@ -71,7 +71,8 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 		*hint = after_entry(h, i);
 		break;
 	case INSN_SUM:
-		*hint = after_sum(&h->reg[i->dst & 15], &h->reg[i->src & 15]);
+		*hint = after_sum(&h->reg[i->addend & 15], &h->reg[i->src & 15]);
+		hint->base += (uint64_t)(int64_t)i->disp;
 		break;
 	case INSN_BOUND:
 		h->compared = (int32_t)i->number;

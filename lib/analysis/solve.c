@@ -158,25 +158,27 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 	return w->state != before;
 }
 
-/* Whether what led to a byte was a guess that has failed: a path may take the byte over, at times.
- */
-static bool is_free(struct solver *s, uint32_t at)
+/* Whether a guess led to a byte that has failed: a path may take the byte over, at times. */
+static bool has_failed(const struct solver *s, uint32_t at)
 {
-	if (!is_guess(s, s->owner[at]) || !owners_get(&s->owners, s->owner[at])->failed ||
-	    is_pinned(s, at) || (s->visits[at] & VISITS_MASK) >= MAX_VISITS)
-		return false;
-	s->visits[at]++;
-	return true;
+	return s->state[at] && is_guess(s, s->owner[at]) &&
+	       owners_get(&s->owners, s->owner[at])->failed &&
+	       (s->visits[at] & VISITS_MASK) < MAX_VISITS;
 }
 
 /* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
  * state in w->state; 0: it does not; -ENOMEM. */
 static int arrive(struct solver *s, struct work *w, bool is_weak)
 {
+	if (has_failed(s, w->at)) {
+		s->visits[w->at]++;
+		s->state[w->at] = STATES_NONE;
+		s->code->marks[w->at] &= (uint8_t)~CODE_PINNED;
+	}
 	if (is_pinned(s, w->at) && w->state != STATES_ENTRY)
 		return returns_follow(&s->returns, function_of(s, w->owner),
 				      function_of(s, s->owner[w->at]));
-	if (!s->state[w->at] || is_free(s, w->at)) {
+	if (!s->state[w->at]) {
 		s->state[w->at] = w->state;
 		s->owner[w->at] = w->owner;
 		return 1;
@@ -225,7 +227,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 
 	if (at == CODE_NONE)
 		return leave_code(s, p, !noreturn_has_function(s->noreturn, s->code->elf, target));
-	if (is_pinned(s, at))
+	if (is_pinned(s, at) && !has_failed(s, at))
 		return tail_call(s, p, at);
 	/* It is perhaps a tail call: what goes wrong there is not wrong here. */
 	if (p->w.state == STATES_ENTRY && !is_guess(s, owner) &&

@@ -21,6 +21,7 @@
 #include "base/vec.h"
 #include "lbr/lbr_site.h"
 #include "lbr/lbr_stub.h"
+#include "unwind/sigreturn.h"
 
 #define MAX_JUMPS 64 /* out of one function; with more, it may lead anywhere */
 #define MAX_HOPS  16 /* functions looked at for one answer */
@@ -372,7 +373,7 @@ static bool is_return_address(void *arg, uint64_t address)
 		return true;
 	location.offset++;
 	return site_at(view, &location)->follows_call ||
-	       dwarf_walk_is_sigreturn(location.object->elf, location.offset) ||
+	       sigreturn_is_at(location.object->elf, location.offset) ||
 	       is_function_start(view, &location);
 }
 

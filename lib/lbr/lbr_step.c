@@ -6,6 +6,7 @@
 
 #include "unwind/call_site.h"
 #include "unwind/dwarf_walk.h"
+#include "unwind/sigreturn.h"
 
 /* Follows a direct call: the distance to its target is the last four bytes before the return
  * address. */
@@ -26,8 +27,7 @@ static enum lbr_fit follow_direct(struct lbr_reach *reach, const struct lbr_step
  * and the start of a stack is made by hand. */
 static enum lbr_step without_call(const struct lbr_step_pair *pair)
 {
-	if (pair->is_entry ||
-	    dwarf_walk_is_sigreturn(pair->caller.object->elf, pair->caller.offset + 1))
+	if (pair->is_entry || sigreturn_is_at(pair->caller.object->elf, pair->caller.offset + 1))
 		return LBR_STEP_PROBABLE;
 	return LBR_STEP_WRONG;
 }

@@ -30,14 +30,16 @@ static int make(const struct elf_file *elf, struct recipe_table **ret_table)
 	return err;
 }
 
-int analysed_rules_find(struct analysed_rules *rules, const struct elf_file *elf, uint64_t offset,
-			struct stackd_rule *ret_rule)
+int analysed_rules_find(struct analysed_rules *rules, const struct analysed_source *source,
+			const struct object *object, uint64_t offset, struct stackd_rule *ret_rule)
 {
 	int err = 0;
 
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
-	if (!rules->is_known && code_bytes(elf) <= ANALYSED_RULES_MAX_CODE)
-		err = make(elf, &rules->table);
+	if (source->find)
+		return source->find(source->arg, object, offset, ret_rule);
+	if (!rules->is_known && code_bytes(object->elf) <= ANALYSED_RULES_MAX_CODE)
+		err = make(object->elf, &rules->table);
 	if (err == -ENOMEM)
 		return err;
 	rules->is_known = true;

@@ -36,6 +36,7 @@
 #include "unwind/call_site.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
+#include "unwind/sigreturn.h"
 #include "unwind/walk_step.h"
 
 #define ENTRY_BYTES 64 /* of start code that has no CFI */
@@ -65,6 +66,8 @@ struct dwarf_walk {
 	VEC(struct walk_object) objects; /* by number; owned */
 	uint64_t trims;
 	struct dwarf_walk_stats stats;
+	struct analysed_source source;
+	struct walk_rule provisional; /* has nothing of its own to free */
 };
 
 /* One walk under way. */
@@ -103,6 +106,11 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 	free(walk->objects.items);
 	rule_cache_fini(&walk->cache);
 	free(walk);
+}
+
+void dwarf_walk_use_rules(struct dwarf_walk *walk, dwarf_walk_rule_fn *find, void *arg)
+{
+	walk->source = (struct analysed_source){find, arg};
 }
 
 void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats)
@@ -196,29 +204,6 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
 	return true;
 }
 
-/* The code `mov $15, %rax; syscall`, which C libraries without CFI for it return from signal
- * handlers with; the program counter is at either instruction, or behind, in the system call. */
-bool dwarf_walk_is_sigreturn(const struct elf_file *elf, uint64_t offset)
-{
-	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	static const uint8_t at[] = {0, 7, sizeof(code)};
-	uint8_t bytes[sizeof(code)];
-
-	for (size_t i = 0; i < sizeof(at) && at[i] <= offset; i++)
-		if (elf_file_read(elf, offset - at[i], bytes, sizeof(bytes)) == sizeof(bytes) &&
-		    !memcmp(bytes, code, sizeof(code)))
-			return true;
-	return false;
-}
-
-static void set_sigreturn(struct walk_rule *rule)
-{
-	rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SIGNAL,
-					  .reg = STACKD_REG_RSP,
-					  .cfa_offset = 40}; /* uc_mcontext in ucontext_t */
-	rule->is_signal = true;
-}
-
 /* The rule of the code before a return address. Nobody called where the address is a function's
  * start and nothing covers the byte before: the address was put there by hand, as makecontext()
  * does, and the rule of the function's start holds; if that leads nowhere, it is an entry. */
@@ -265,10 +250,11 @@ static int add_go(struct walk_object *wo, const struct elf_file *elf, uint64_t v
 }
 
 /* Adds to a rule of the CFI what Go's table, the entry address and the code say. */
-static int finish_rule(struct walk_object *wo, const struct cfi_index *index,
-		       const struct elf_file *elf, uint64_t vaddr, uint64_t offset, bool is_return,
-		       struct walk_rule *rule)
+static int finish_rule(struct dwarf_walk *walk, const struct object *object, struct walk_object *wo,
+		       const struct cfi_index *index, uint64_t vaddr, uint64_t offset,
+		       bool is_return, struct walk_rule *rule)
 {
+	const struct elf_file *elf = object->elf;
 	bool is_go;
 	int err;
 
@@ -276,10 +262,12 @@ static int finish_rule(struct walk_object *wo, const struct cfi_index *index,
 	err = add_go(wo, elf, vaddr, rule, &is_go);
 	if (err || is_go)
 		return err;
-	if (rule->fast.cfa == STACKD_CFA_NONE &&
-	    !dwarf_walk_is_sigreturn(elf, offset + is_return) &&
-	    analysed_rules_find(&wo->analysed, elf, offset, &rule->fast))
-		return -ENOMEM;
+	if (rule->fast.cfa == STACKD_CFA_NONE && !sigreturn_is_at(elf, offset + is_return))
+		err = analysed_rules_find(&wo->analysed, &walk->source, object, offset,
+					  &rule->fast);
+	rule->is_provisional = err == -EAGAIN;
+	if (err == -ENOMEM)
+		return err;
 	return is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
 }
 
@@ -327,9 +315,11 @@ static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
 }
 
 /* Makes a rule without all of the CFI. -ENODATA: that cannot tell. */
-static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
-			    uint64_t offset, bool is_return, struct walk_rule *rule)
+static int make_single_rule(struct dwarf_walk *walk, const struct object *object,
+			    struct walk_object *wo, uint64_t vaddr, uint64_t offset, bool is_return,
+			    struct walk_rule *rule)
 {
+	const struct elf_file *elf = object->elf;
 	struct cfi_index *index;
 	int err;
 
@@ -343,7 +333,7 @@ static int make_single_rule(struct walk_object *wo, const struct elf_file *elf, 
 		return err == -ENOMEM ? err : -ENODATA;
 	err = compile_near(elf, vaddr, is_return, index, rule);
 	if (!err)
-		err = finish_rule(wo, index, elf, vaddr, offset, is_return, rule);
+		err = finish_rule(walk, object, wo, index, vaddr, offset, is_return, rule);
 	cfi_index_free(index);
 	return err;
 }
@@ -356,7 +346,7 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 
 	if (!err && wo->index)
 		err = compile_at(wo->index, vaddr, is_return, rule);
-	return err ? err : finish_rule(wo, wo->index, object->elf, vaddr, offset, is_return, rule);
+	return err ? err : finish_rule(walk, object, wo, wo->index, vaddr, offset, is_return, rule);
 }
 
 /* Without call frame information, a rule came from a few bytes of code (leaf_rule.h, sigreturn), or
@@ -378,15 +368,14 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 	int err = find_object(walk, object, &wo);
 
 	if (!err && elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
-		err = make_single_rule(wo, object->elf, vaddr, offset, is_return, &rule);
+		err = make_single_rule(walk, object, wo, vaddr, offset, is_return, &rule);
 		if (err == -ENODATA)
 			err = make_rule_of_all(walk, object, vaddr, offset, is_return, &rule);
 	}
 	if (err)
 		return err;
-	if (rule.fast.cfa == STACKD_CFA_NONE &&
-	    dwarf_walk_is_sigreturn(object->elf, offset + is_return))
-		set_sigreturn(&rule);
+	if (rule.fast.cfa == STACKD_CFA_NONE && sigreturn_is_at(object->elf, offset + is_return))
+		sigreturn_rule(&rule);
 	set_provenance(&rule);
 	*ret_rule = rule;
 	return 0;
@@ -406,6 +395,10 @@ static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct ob
 	walk->stats.cache_misses++;
 	if (make_rule(walk, object, offset, is_return, &rule))
 		return NULL;
+	if (rule.is_provisional) {
+		walk->provisional = rule;
+		return &walk->provisional;
+	}
 	return rule_cache_insert(&walk->cache, object->number, offset, &rule);
 }
 
@@ -438,7 +431,7 @@ static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp,
 		return false;
 	if (!object->elf)
 		return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
-	if (dwarf_walk_is_sigreturn(object->elf, offset + 1))
+	if (sigreturn_is_at(object->elf, offset + 1))
 		return true; /* the kernel put it there */
 	if (offset + 1 < sizeof(bytes))
 		return false;

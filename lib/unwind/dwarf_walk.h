@@ -70,6 +70,15 @@ struct dwarf_walk;
 int dwarf_walk_new(struct dwarf_walk **ret_walk);
 void dwarf_walk_free(struct dwarf_walk *walk); /* NULL is fine */
 
+/* Finds the rule at an object's file offset in tables that were made before; STACKD_CFA_NONE where
+ * there is none. Returns 0; -EAGAIN: they are still being made; or -ENOMEM. */
+typedef int dwarf_walk_rule_fn(void *arg, const struct object *object, uint64_t offset,
+			       struct stackd_rule *ret_rule);
+
+/* From now on, rules of code that no CFI covers are found by `find`; otherwise the walk analyses
+ * such code itself (analysed_rules.h). */
+void dwarf_walk_use_rules(struct dwarf_walk *walk, dwarf_walk_rule_fn *find, void *arg);
+
 /* To be called now and then: drops the CFI that was not needed since the call before the last. */
 void dwarf_walk_trim(struct dwarf_walk *walk);
 
@@ -89,10 +98,6 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
  * by the file's entry point. For stacks that something else has walked. */
 bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 bool is_return);
-
-/* Whether the code at a file offset is that which signal handlers return to, in C libraries that
- * have no call frame information for it. */
-bool dwarf_walk_is_sigreturn(const struct elf_file *elf, uint64_t offset);
 
 struct dwarf_walk_stats {
 	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds records back while the tables are made that they have missed.
+ *
+ * The daemon walks the first samples of a file itself, and finds rules of call frame information at
+ * once. Those of code without it come from the tables, which take a while for a large file: ten
+ * megabytes a second. Records that are handed out earlier have incomplete paths.
+ */
+#ifndef MODEL_HOLD_H
+#define MODEL_HOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HOLD_NS	     2000000000u /* at most, until no table is awaited */
+#define HOLD_RECORDS 8192	 /* no longer once so many wait */
+
+struct hold { /* zeroed: nothing is held */
+	uint64_t since_ns;
+};
+
+/* Whether records that wait are to be held on, at a moment of the monotonic clock. `awaits`: tables
+ * are being made. */
+bool hold_goes_on(struct hold *hold, bool awaits, uint64_t now_ns, size_t waiting);
+
+#endif

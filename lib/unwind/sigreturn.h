@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The code that signal handlers return to, in C libraries that have no call frame information for
+ * it. */
+#ifndef UNWIND_SIGRETURN_H
+#define UNWIND_SIGRETURN_H
+
+#include "elf/elf_file.h"
+#include "unwind/walk_rule.h"
+
+/* Whether that code is at a file offset. */
+bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset);
+
+/* Sets the rule of that code. */
+void sigreturn_rule(struct walk_rule *ret_rule);
+
+#endif
