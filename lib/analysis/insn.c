@@ -358,6 +358,27 @@ static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct 
 	}
 }
 
+/* Whether what an instruction reads is not a value that it could keep: of rbp, which it leaves as
+ * it is. */
+static bool only_computes(const ZydisDecodedInstruction *is, const struct insn *i)
+{
+	if (i->op != INSN_OTHER || i->written >> INSN_RBP & 1)
+		return false;
+	switch (is->mnemonic) {
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_IMUL:
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
 		 struct insn *ret_insn)
 {
@@ -385,6 +406,6 @@ bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, 
 	}
 	note_registers(o, count, i);
 	classify_data(is.mnemonic, o, i, vaddr + is.length);
-	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO;
+	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO && !only_computes(&is, i);
 	return true;
 }

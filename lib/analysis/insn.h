@@ -60,7 +60,7 @@ struct insn {
 	bool is_padding; /* nop or int3 */
 	bool is_endbr;
 	bool is_local;	  /* a call within the code: set by who knows that, not by decoding */
-	bool reads_rbp;	  /* as a value, other than by push */
+	bool reads_rbp;	  /* as a value that it may keep, other than by push */
 	bool is_unsigned; /* the table's entries are */
 	bool is_number;	  /* INSN_ADDRESS: it is a plain number, and may be none */
 	int32_t disp;

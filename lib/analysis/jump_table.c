@@ -154,17 +154,31 @@ static uint64_t read_entry(const struct jump_table *t, const uint8_t *at)
 	return (uint64_t)((int64_t)(word << unused) >> unused);
 }
 
+static uint64_t entries_before(const struct jump_table *t, uint64_t end)
+{
+	return end > t->address ? (end - t->address) / t->entry : JUMP_TABLE_MAX_ENTRIES;
+}
+
+size_t jump_table_end(const struct jump_table *t, uint64_t end, size_t count, size_t unused)
+{
+	uint64_t its = entries_before(t, end);
+
+	if (t->bound < 0 && its < JUMP_TABLE_MAX_ENTRIES)
+		its += unused;
+	return its < count ? its : count;
+}
+
 size_t jump_table_read(const struct jump_table *t, const struct elf_file *elf, uint64_t end,
 		       uint64_t *ret_targets)
 {
 	uint8_t bytes[JUMP_TABLE_MAX_ENTRIES * 8];
-	uint64_t count = JUMP_TABLE_MAX_ENTRIES, offset;
+	uint64_t count = JUMP_TABLE_MAX_ENTRIES, more = t->bound < 0 ? MAX_UNUSED : 0, offset;
 	int64_t got;
 
 	if (t->bound >= 0 && (uint64_t)t->bound < count)
 		count = (uint64_t)t->bound + 1;
-	if (end > t->address && (end - t->address) / t->entry < count)
-		count = (end - t->address) / t->entry;
+	if (entries_before(t, end) + more < count)
+		count = entries_before(t, end) + more;
 	if (!elf_file_vaddr_to_offset(elf, t->address, &offset))
 		return 0;
 	got = elf_file_read(elf, offset, bytes, count * t->entry);

@@ -65,8 +65,12 @@ bool jump_hints_table(const struct jump_hints *hints, const struct insn *i,
  * behind the jump. */
 bool jump_table_is_unused(const struct jump_table *table, size_t k, uint64_t target, bool leads_on);
 
-/* Reads the targets of a table up to its bound or the vaddr `end`, at most JUMP_TABLE_MAX_ENTRIES.
- * Returns how many. */
+/* The number of the last entry that is the table's, plus 1, of `count` that were read. The first
+ * `unused` ones are not used; without a bound, the next table has as many, which are this one's. */
+size_t jump_table_end(const struct jump_table *table, uint64_t end, size_t count, size_t unused);
+
+/* Reads the targets of a table up to its bound or the vaddr `end`, and without a bound, some more;
+ * at most JUMP_TABLE_MAX_ENTRIES. Returns how many. */
 size_t jump_table_read(const struct jump_table *table, const struct elf_file *elf, uint64_t end,
 		       uint64_t *ret_targets);
 

@@ -240,17 +240,19 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
  * base: so do the zeroes behind a table. */
 static int follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
 {
-	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
-	uint64_t end = code_data_end(s->code, table->address);
-	size_t count = jump_table_read(table, s->code->elf, end, targets), followed = 0;
+	uint64_t targets[JUMP_TABLE_MAX_ENTRIES], end = code_data_end(s->code, table->address);
+	size_t count = jump_table_read(table, s->code->elf, end, targets), unused = 0, followed = 0;
 
-	for (size_t k = 0; k < count; k++) {
+	for (size_t k = 0; k < jump_table_end(table, end, count, unused); k++) {
 		uint32_t at = code_find(s->code, targets[k]);
 		bool leads = at != CODE_NONE && targets[k] != table->base &&
 			     s->code->marks[at] & CODE_SWEPT;
 
-		if (!followed && jump_table_is_unused(table, k, targets[k], leads && at > p->w.at))
+		if (!followed &&
+		    jump_table_is_unused(table, k, targets[k], leads && at > p->w.at)) {
+			unused = k + 1;
 			continue;
+		}
 		if (s->entries++ >= s->code->size || !leads)
 			break;
 		if (push_path(s, &s->strong, p, at, p->w.owner))

@@ -28,6 +28,8 @@ extern const char __executable_start[];
 #define LABEL(name) extern const char name[]
 
 __asm__(".text\n.p2align 4\n"
+	/* So much code that more than itself is searched for what refers to it. */
+	".fill 4096, 1, 0xcc\n"
 	"code_start:\n"
 
 	/* Several epilogues, and a cold part that is entered in the middle of the frame. */
@@ -111,17 +113,53 @@ __asm__(".text\n.p2align 4\n"
 		"padded") "ret\n.balign 16, 0\n.fill 16, 1, 0\n"
 			  "zeroes_end: sub $56, %rsp\nzeroes_made: call *%rdi\nadd $56, %rsp\nret\n"
 
+			  /* Two functions of different frames that share a part, which jumps
+			      where they say: only this program's code says that they begin there.
+			    */
+			  ".p2align 4\nown_a: sub $24, %rsp\ntest %edi, %edi\nown_a_in: je own_shared\n"
+			  "add $24, %rsp\nret\n"
+			  ".p2align 4\nown_b: sub $40, %rsp\ntest %edi, %edi\nown_b_in: je own_shared\n"
+			  "add $40, %rsp\nret\n"
+			  "own_shared: call *%rsi\njmp *%r8\n"
+
 			  /* A system call that ends the unwind information, as in the C library's
-			     clone(). */
+						       clone(). */
 			  ".p2align 4\n.cfi_startproc\nthread_made: .fill 14, 1, 0x90\nsyscall\n.cfi_endproc\n"
 			  "thread_behind: test %rax, %rax\nje 1f\nret\n1: xor %ebp, %ebp\ncall *%r8\nret\n"
 
 	/* A part of a function that a pointer leads to, and no flow: what is guessed fails at ret.
 	 */
-	FUNCTION("parted") "push %rbx\nsub $32, %rsp\nlea part(%rip), %rax\njmp *%rax\n.p2align 4\n"
+	FUNCTION("parted") "push %rbx\nsub $32, %rsp\nlea part(%rip), %rax\nneg %rax\nneg %rax\n"
+			   "jmp *%rax\n.p2align 4\n"
 			   "part: call *%rsi\nadd $32, %rsp\npop %rbx\nret\n"
-			   ".p2align 4\nswitch_not: ret\n"
-			   "code_end:\n");
+	/* A part that a register leads to, which has its address. */
+	FUNCTION("led") "push %rbx\nlea led_part(%rip), %r8\ntest %edi, %edi\njmp *%r8\n"
+			"led_part: call *%rsi\npop %rbx\nret\n"
+
+	/* dav1d's tables have no bound, and are used from an entry on: what stands
+	   before it is of the table before. */
+	FUNCTION("shifted") "sub $8, %rsp\nlea late_table - 8(%rip), %rax\ntzcnt %edi, %edi\n"
+			    "movslq (%rax,%rdi,4), %rdi\nadd %rax, %rdi\njmp *%rdi\n"
+			    "shifted_2: nop\nadd $8, %rsp\nret\nshifted_3: nop\nadd $8, %rsp\nret\n"
+			    ".section .rodata\n.p2align 2\n.long parted - late_table + 8, -1\n"
+			    "late_table: .long shifted_2 - late_table + 8\n"
+			    "later_base: .long shifted_3 - late_table + 8, 0, 0\n.text\n" FUNCTION(
+				    "refers_later") "lea later_base(%rip), %rax\nret\n"
+
+	/* A distance that is added with a displacement. */
+	FUNCTION(
+		"displaced") "lea displaced(%rip), %r11\npush %rbx\n"
+			     "movslq displaced_table - displaced(%r11,%rdi,4), %rdi\n"
+			     "lea displaced_table - displaced(%r11,%rdi), %rdi\njmp *%rdi\n"
+			     "displaced_0: nop\npop %rbx\nret\n"
+			     "displaced_table: .long displaced_0 - displaced_table\n"
+
+			     /* Functions with a name of their own in nobody's symbols: one ends in
+				the other. */
+			     ".p2align 4\nends_in: cmpl $2, 8(%rsp)\njne ends_other\njmp ends_other\n"
+			     ".p2align 4\nends_other: mov %rdi, %rax\nret\n"
+			     ".p2align 4\nswitch_not: ret\n"
+			     "code_end:\n");
 
 LABEL(code_start);
 LABEL(code_end);
@@ -296,6 +334,17 @@ static void test_dispatch(void **state)
 	CHECK(dispatched_1_in, STACKD_REG_RSP, 32);
 }
 
+/* Ways that jumps lead to. */
+static void test_jumps(void **state)
+{
+	CHECK(led_part, STACKD_REG_RSP, 16);
+	CHECK(shifted_2, STACKD_REG_RSP, 16);
+	CHECK(shifted_3, STACKD_REG_RSP, 16);
+	CHECK(displaced_0, STACKD_REG_RSP, 16);
+	CHECK(ends_in, STACKD_REG_RSP, 8);
+	CHECK(ends_other, STACKD_REG_RSP, 8);
+}
+
 static void test_abstains(void **state)
 {
 	CHECK_KIND(contradicts_met, STACKD_CFA_NONE);
@@ -387,6 +436,34 @@ static void test_recipes(void **state)
 	assert_true(elf_file_vaddr_to_offset(r->elf, vaddr_of(thread_behind), &offset));
 	assert_int_equal(recipe_lookup(table, offset - 1)->cfa, STACKD_CFA_REG);
 	assert_int_equal(recipe_lookup(table, offset)->cfa, STACKD_CFA_NONE);
+	recipe_table_free(table);
+}
+
+static void check_recipe(const struct rules *r, const struct recipe_table *table, const char *label,
+			 int kind, int cfa_offset)
+{
+	uint64_t offset;
+
+	assert_true(elf_file_vaddr_to_offset(r->elf, vaddr_of(label), &offset));
+	assert_int_equal(recipe_lookup(table, offset)->cfa, kind);
+	assert_int_equal(recipe_lookup(table, offset)->cfa_offset, cfa_offset);
+}
+
+/* What code with call frame information takes the address of begins a function. */
+static void test_pointed(void **state)
+{
+	struct recipe_table *table;
+	LABEL(own_a);
+	LABEL(own_b);
+	LABEL(own_a_in);
+	LABEL(own_b_in);
+	LABEL(own_shared);
+
+	__asm__ volatile("" : : "r"(own_a), "r"(own_b));
+	assert_int_equal(recipe_compile(((struct rules *)*state)->elf, &table), 0);
+	check_recipe(*state, table, own_a_in, STACKD_CFA_REG, 32);
+	check_recipe(*state, table, own_b_in, STACKD_CFA_REG, 48);
+	check_recipe(*state, table, own_shared, STACKD_CFA_NONE, 0);
 	recipe_table_free(table);
 }
 
@@ -495,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_noreturn),
 		cmocka_unit_test(test_switch),
 		cmocka_unit_test(test_dispatch),
+		cmocka_unit_test(test_jumps),
 		cmocka_unit_test(test_abstains),
 		cmocka_unit_test(test_bottom),
 		cmocka_unit_test(test_signal_return),
@@ -502,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_function_starts),
 		cmocka_unit_test(test_noreturn_names),
 		cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_pointed),
 		cmocka_unit_test(test_ranges_beyond_the_file),
 		cmocka_unit_test(test_maze),
 		cmocka_unit_test(test_emit_fails),

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -341,6 +342,47 @@ static void test_refused_files_have_a_reason(void **state)
 	drop_tables(t);
 }
 
+/* --- rules that are read back ---------------------------------------------------------------- */
+
+static void check_rule(struct tables *t, const struct object *object,
+		       const struct recipe_table *table, uint64_t offset)
+{
+	struct stackd_rule rule;
+
+	assert_int_equal(tables_rule(t, object, offset, &rule), 0);
+	assert_memory_equal(&rule, recipe_lookup(table, offset), sizeof(rule));
+}
+
+/* The daemon's walk has the same rules as the kernel half, or knows that they are to come. */
+static void test_rules_are_read_back(void **state)
+{
+	struct tables *t = make_tables(100000);
+	struct object object = {.kind = OBJECT_ELF, .number = 1};
+	const struct object beyond = {.number = FILES};
+	struct recipe_table *table;
+	struct stackd_rule rule;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	close(fd);
+	assert_int_equal(recipe_compile(object.elf, &table), 0);
+	assert_false(tables_are_wanted(t));
+	assert_int_equal(tables_rule(t, &object, 0x1000, &rule), -EAGAIN);
+	assert_true(tables_are_wanted(t));
+	assert_int_equal(load_object(t, &object), 0);
+	for (uint64_t offset = 0; offset < 300000; offset += 61)
+		check_rule(t, &object, table, offset);
+	check_rule(t, &object, table, UINT64_C(1) << 40);
+	assert_int_equal(tables_rule(t, &beyond, 0, &rule), 0);
+	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
+	t->maps.files[object.number + 1].n_chunks = 0; /* evicted */
+	assert_int_equal(tables_rule(t, &object, 0x1000, &rule), -EAGAIN);
+	recipe_table_free(table);
+	elf_file_free(object.elf);
+	drop_tables(t);
+}
+
 /* --- the thread ------------------------------------------------------------------------------ */
 
 /* The thread's counters can be read at any time, as of its last request. (ThreadSanitizer checks
@@ -378,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 		cmocka_unit_test(test_provenances_outlive_tables),
 		cmocka_unit_test(test_refused_files_have_a_reason),
+		cmocka_unit_test(test_rules_are_read_back),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};
 
