@@ -343,11 +343,18 @@ struct stackd_rule {
 	__s16 ra_offset;  /* the return address stands at CFA + ra_offset; -8 in nearly all code */
 	__s16 saved[STACKD_SAVED_COUNT]; /* CFA-relative slot of the caller's register; 0: it is
 					  * unchanged */
-	__u8 saved_reg;	    /* DWARF number of the register that the bits below refer to */
+	__u8 saved_reg;	    /* bits 0 to 3: DWARF number of the register that the bits below refer
+			     * to; 4 to 7: see STACKD_KEPT */
 	__u8 saved_via_reg; /* bit i: saved[i] is relative to saved_reg as it is in this frame, not
 			     * to the CFA; 0 then is a slot like any other. Realigned frames save
 			     * rbp at 0(rbp), which has no fixed distance from their CFA */
 };
+
+/* The DWARF number, plus 1, of a caller-saved register that the rule's function leaves as it is; 0:
+ * none is known. A caller may have its CFA in it. For the daemon's walk; the kernel half ends
+ * there. */
+#define STACKD_KEPT(rule)      ((rule)->saved_reg >> 4)
+#define STACKD_SAVED_REG(rule) ((rule)->saved_reg & 15)
 
 /* A file's table, by file number: chunks[chunk_base + i] is the first row of the chunk
  * first_chunk + i, in the map `rows`; there are n_chunks of them and one end entry. */

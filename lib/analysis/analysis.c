@@ -16,6 +16,7 @@ struct analysis {
 	struct code code;
 	struct solver *solver;
 	struct function_starts starts;
+	struct keeps keeps;
 	struct analysis_stats stats;
 };
 
@@ -202,8 +203,10 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 	for (size_t i = 0; i < in->pointed_count && !err; i++)
 		code_mark(&a->code, in->pointed[i], CODE_POINTED);
 	if (!err)
-		err = solve_new(&a->code, &a->starts.noreturn, &a->solver);
-	return err ? err : solve_all(a, in);
+		err = solve_new(&a->code, &a->starts.noreturn, &a->keeps, &a->solver);
+	if (!err)
+		err = solve_all(a, in);
+	return err ? err : keeps_settle(&a->keeps, &a->code);
 }
 
 int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *arg,
@@ -224,6 +227,7 @@ int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *a
 		*ret_stats = a.stats;
 	}
 	solve_free(a.solver);
+	keeps_fini(&a.keeps);
 	code_fini(&a.code);
 	function_starts_free(&a.starts);
 	free(a.areas.items);

@@ -296,6 +296,20 @@ static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
 	return true;
 }
 
+unsigned frame_state_lone_register(const struct frame_state *s)
+{
+	struct stackd_rule unused;
+
+	if (base_of(s) != INSN_NO_REG || set_held_cfa(s, &unused))
+		return INSN_NO_REG;
+	return base_among(s, CALLER_SAVED);
+}
+
+unsigned frame_state_dwarf_number(unsigned reg)
+{
+	return dwarf_numbers[reg];
+}
+
 static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = base_of(s);

@@ -63,6 +63,12 @@ bool frame_state_is_at_return(const struct frame_state *s);
 /* Whether the caller's rbp is lost: changed, and nowhere to be found. */
 bool frame_state_lost_rbp(const struct frame_state *s);
 
+/* The register that alone has the CFA, if callees need not preserve it; INSN_NO_REG otherwise. */
+unsigned frame_state_lone_register(const struct frame_state *s);
+
+/* The DWARF number of a register. */
+unsigned frame_state_dwarf_number(unsigned reg);
+
 /* Makes the rule of a state; it is STACKD_CFA_END where code has no caller. Returns false where
  * there is none, with the reason. */
 bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,

@@ -8,33 +8,12 @@
  */
 #include "analysis/solve.h"
 
-#include "analysis/owners.h"
-#include "analysis/returns.h"
-#include "analysis/states.h"
-#include "analysis/work.h"
+#include "analysis/solve_internal.h"
 
 #define MAX_VISITS  8
 #define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
 #define MAX_DOUBT   65536 /* bytes that are withdrawn behind a call that does not return */
-
-struct solver {
-	struct code *code;
-	struct noreturn *noreturn;
-	struct states states;
-	struct returns returns;
-	uint32_t *state, *owner; /* by byte */
-	uint8_t *visits;
-	struct owners owners;
-	uint32_t first_guess; /* owners from that one on began where code only may begin */
-	struct work_list strong;
-	struct work_list weak;	 /* what follows calls, where jumps lead, too */
-	struct work_list parked; /* at the instructions behind calls; items of returns */
-	struct hint_pool hints;
-	uint64_t functions;
-	uint64_t steps;	  /* instructions that paths have come to */
-	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */
-};
 
 /* A path that is followed. */
 struct path {
@@ -356,6 +335,19 @@ static int leave(struct solver *s, struct path *p)
 	}
 }
 
+/* Notes whether a call leads to the same code, and what it counts on the function to keep. */
+static int note_local_call(struct solver *s, struct insn *i, const struct frame_state *before)
+{
+	uint32_t callee = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
+	unsigned reg;
+
+	if (callee == CODE_NONE)
+		return 0;
+	i->is_local = true;
+	reg = frame_state_lone_register(before);
+	return reg == INSN_NO_REG ? 0 : keeps_want(s->keeps, callee, reg);
+}
+
 /* Applies the path's instruction to its state. */
 static int apply(struct solver *s, struct path *p)
 {
@@ -365,8 +357,8 @@ static int apply(struct solver *s, struct path *p)
 	jump_hints_apply(&p->hints, &p->insn);
 	if (p->insn.flow == INSN_RETURN || frame_state_ignores(before, &p->insn))
 		return 0;
-	p->insn.is_local =
-		p->insn.flow == INSN_CALL && code_find(s->code, p->insn.target) != CODE_NONE;
+	if (note_local_call(s, &p->insn, before))
+		return -ENOMEM;
 	after = *before;
 	frame_state_apply(&after, &p->insn);
 	p->w.state = states_number(&s->states, &after);
@@ -519,81 +511,4 @@ int solve_likely(struct solver *s)
 			fail(s, (uint32_t)i, ANALYSIS_ABSTAINED_RETURN);
 	}
 	return err;
-}
-
-/* --- results ------------------------------------------------------------------------------- */
-
-int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
-	       enum analysis_abstained *ret_why)
-{
-	const struct frame_state *state;
-	const struct owner *owner;
-
-	if (!s->state[at])
-		return 0;
-	owner = owners_get(&s->owners, s->owner[at]);
-	if (owner->is_entry) {
-		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
-		return 1;
-	}
-	if (owner->failed) {
-		*ret_why = (enum analysis_abstained)(owner->failed - 1);
-		return 2;
-	}
-	state = states_get(&s->states, s->state[at]);
-	if (!frame_state_rule(state, ret_rule, ret_why))
-		return 2;
-	/* Only callers that it returns to are known not to need rbp. */
-	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_rbp(state) ||
-	    returns_does(&s->returns, owner->function))
-		return 1;
-	*ret_why = ANALYSIS_ABSTAINED_SAVED;
-	return 2;
-}
-
-uint32_t solve_length(const struct solver *s, uint32_t at)
-{
-	return s->state[at] ? s->visits[at] >> 4 : 0;
-}
-
-uint64_t solve_function_count(const struct solver *s)
-{
-	return s->functions;
-}
-
-int solve_new(struct code *code, struct noreturn *noreturn, struct solver **ret_solver)
-{
-	struct solver *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->code = code;
-	s->noreturn = noreturn;
-	s->first_guess = UINT32_MAX;
-	s->state = calloc(code->size + 1, sizeof(*s->state));
-	s->owner = calloc(code->size + 1, sizeof(*s->owner));
-	s->visits = calloc(code->size + 1, 1);
-	if (!s->state || !s->owner || !s->visits || states_init(&s->states)) {
-		solve_free(s);
-		return -ENOMEM;
-	}
-	*ret_solver = s;
-	return 0;
-}
-
-void solve_free(struct solver *s)
-{
-	if (!s)
-		return;
-	free(s->state);
-	free(s->owner);
-	free(s->visits);
-	states_fini(&s->states);
-	returns_fini(&s->returns);
-	owners_fini(&s->owners);
-	free(s->strong.items);
-	free(s->weak.items);
-	free(s->parked.items);
-	hint_pool_fini(&s->hints);
-	free(s);
 }

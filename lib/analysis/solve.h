@@ -13,13 +13,15 @@
 #include "analysis/analysis.h"
 #include "analysis/code.h"
 #include "analysis/frame_state.h"
+#include "analysis/keeps.h"
 #include "analysis/noreturn.h"
 
 struct solver;
 
-/* Makes a solver of some code, which is borrowed and whose marks it changes. Returns 0 or -ENOMEM;
- * the caller frees *ret_solver with solve_free(). */
-int solve_new(struct code *code, struct noreturn *noreturn, struct solver **ret_solver);
+/* Makes a solver of some code, which is borrowed and whose marks it changes; what callers count on
+ * is entered into `keeps`. Returns 0 or -ENOMEM; the caller frees *ret_solver with solve_free(). */
+int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
+	      struct solver **ret_solver);
 void solve_free(struct solver *s); /* NULL is fine */
 
 /* A function certainly begins at `vaddr`: flow will begin there, and flow that comes by does not go

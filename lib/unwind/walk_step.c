@@ -76,8 +76,8 @@ static void restore_saved(const struct stackd_rule *rule, const struct walk_memo
 #define X(name, number) number,
 	static const uint8_t registers[] = {STACKD_SAVED_REGS(X)};
 #undef X
-	uint64_t base = s->r[rule->saved_reg];
-	bool has_base = s->known >> rule->saved_reg & 1;
+	uint64_t base = s->r[STACKD_SAVED_REG(rule)];
+	bool has_base = s->known >> STACKD_SAVED_REG(rule) & 1;
 
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
 		bool via_reg = rule->saved_via_reg >> i & 1;
@@ -96,6 +96,7 @@ static enum stackd_end_reason step_fast(const struct walk_rule *rule, const stru
 					struct walk_state *s)
 {
 	bool is_anywhere = rule->is_signal || rule->fast.cfa == STACKD_CFA_OTHER;
+	uint32_t kept = STACKD_KEPT(&rule->fast) ? 1u << (STACKD_KEPT(&rule->fast) - 1) : 0;
 	uint64_t cfa = 0, slot, pc;
 	enum stackd_end_reason reason = fast_cfa(&rule->fast, m, s, &cfa);
 
@@ -108,7 +109,7 @@ static enum stackd_end_reason step_fast(const struct walk_rule *rule, const stru
 		return is_anywhere && !rule->is_signal ? STACKD_END_STACK_SWITCH
 						       : walk_memory_reason(m, slot);
 	restore_saved(&rule->fast, m, s, cfa);
-	s->known &= WALK_KNOWN_AFTER_CALL;
+	s->known &= WALK_KNOWN_AFTER_CALL | kept;
 	become_caller(s, cfa, pc, slot, rule->is_signal);
 	return WALK_GOES_ON;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that keep a register that they need not keep, for a caller that counts on it.
+ *
+ * Code in assembly that realigns the stack may have its CFA in a caller-saved register alone, and
+ * call a part of its own file that leaves that register as it is. Walks from that part on know the
+ * caller's register only if they are told so: each instruction of the part says which one is kept
+ * (STACKD_KEPT of its rule). The part's flow is followed to its returns; nothing in it may write
+ * the register, and nothing may call.
+ */
+#ifndef ANALYSIS_KEEPS_H
+#define ANALYSIS_KEEPS_H
+
+#include "analysis/code.h"
+#include "base/int_map.h"
+
+struct keeps {		       /* zeroed is empty */
+	struct int_map wanted; /* function's byte and register */
+	struct int_map kept;   /* register, by byte of an instruction */
+	VEC(uint64_t) list;    /* the keys of `wanted` */
+	uint64_t followed;     /* instructions */
+	bool is_void;	       /* there was too much to follow */
+};
+
+/* Frees all, and leaves it empty. */
+void keeps_fini(struct keeps *keeps);
+
+/* A caller counts on the function at byte `at` to keep a register. Returns 0 or -ENOMEM. */
+int keeps_want(struct keeps *keeps, uint32_t at, unsigned reg);
+
+/* Follows all those functions. Returns 0 or -ENOMEM. */
+int keeps_settle(struct keeps *keeps, const struct code *code);
+
+/* Gives the register that is kept at an instruction; false: none is. */
+bool keeps_at(const struct keeps *keeps, uint32_t at, unsigned *ret_reg);
+
+#endif

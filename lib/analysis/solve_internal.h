@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The solver's state, which solve.c changes and solve_rule.c reads. */
+#ifndef ANALYSIS_SOLVE_INTERNAL_H
+#define ANALYSIS_SOLVE_INTERNAL_H
+
+#include "analysis/owners.h"
+#include "analysis/returns.h"
+#include "analysis/solve.h"
+#include "analysis/states.h"
+#include "analysis/work.h"
+
+struct solver {
+	struct code *code;
+	struct noreturn *noreturn;
+	struct keeps *keeps;
+	struct states states;
+	struct returns returns;
+	uint32_t *state, *owner; /* by byte */
+	uint8_t *visits;
+	struct owners owners;
+	uint32_t first_guess; /* owners from that one on began where code only may begin */
+	struct work_list strong;
+	struct work_list weak;	 /* what follows calls, where jumps lead, too */
+	struct work_list parked; /* at the instructions behind calls; items of returns */
+	struct hint_pool hints;
+	uint64_t functions;
+	uint64_t steps;	  /* instructions that paths have come to */
+	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */
+};
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes and frees the solver, and reads the rules off its states; see solve.h. */
+#include "analysis/solve_internal.h"
+
+int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
+	       enum analysis_abstained *ret_why)
+{
+	const struct frame_state *state;
+	const struct owner *owner;
+	unsigned kept;
+
+	if (!s->state[at])
+		return 0;
+	owner = owners_get(&s->owners, s->owner[at]);
+	if (owner->is_entry) {
+		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
+		return 1;
+	}
+	if (owner->failed) {
+		*ret_why = (enum analysis_abstained)(owner->failed - 1);
+		return 2;
+	}
+	state = states_get(&s->states, s->state[at]);
+	if (!frame_state_rule(state, ret_rule, ret_why))
+		return 2;
+	if (keeps_at(s->keeps, at, &kept))
+		ret_rule->saved_reg |= (uint8_t)((frame_state_dwarf_number(kept) + 1) << 4);
+	/* Only callers that it returns to are known not to need rbp. */
+	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_rbp(state) ||
+	    returns_does(&s->returns, owner->function))
+		return 1;
+	*ret_why = ANALYSIS_ABSTAINED_SAVED;
+	return 2;
+}
+
+uint32_t solve_length(const struct solver *s, uint32_t at)
+{
+	return s->state[at] ? s->visits[at] >> 4 : 0;
+}
+
+uint64_t solve_function_count(const struct solver *s)
+{
+	return s->functions;
+}
+
+int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
+	      struct solver **ret_solver)
+{
+	struct solver *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->code = code;
+	s->noreturn = noreturn;
+	s->keeps = keeps;
+	s->first_guess = UINT32_MAX;
+	s->state = calloc(code->size + 1, sizeof(*s->state));
+	s->owner = calloc(code->size + 1, sizeof(*s->owner));
+	s->visits = calloc(code->size + 1, 1);
+	if (!s->state || !s->owner || !s->visits || states_init(&s->states)) {
+		solve_free(s);
+		return -ENOMEM;
+	}
+	*ret_solver = s;
+	return 0;
+}
+
+void solve_free(struct solver *s)
+{
+	if (!s)
+		return;
+	free(s->state);
+	free(s->owner);
+	free(s->visits);
+	states_fini(&s->states);
+	returns_fini(&s->returns);
+	owners_fini(&s->owners);
+	free(s->strong.items);
+	free(s->weak.items);
+	free(s->parked.items);
+	hint_pool_fini(&s->hints);
+	free(s);
+}
