@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOLD_NS	     2000000000u /* at most, until no table is awaited */
-#define HOLD_RECORDS 8192	 /* no longer once so many wait */
+#define HOLD_NS	     UINT64_C(4000000000) /* at most, until no table is awaited */
+#define HOLD_RECORDS 6000	 /* no longer once so many wait */
 
 struct hold { /* zeroed: nothing is held */
 	uint64_t since_ns;

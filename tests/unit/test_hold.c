@@ -31,9 +31,9 @@ static void test_ends(void **state)
 	(void)state;
 	assert_true(hold_goes_on(&hold, true, NOW, 10));
 	assert_false(hold_goes_on(&hold, true, NOW + HOLD_NS, 10));
-	assert_false(hold_goes_on(&hold, true, NOW + 3 * (uint64_t)HOLD_NS, 10));
-	assert_false(hold_goes_on(&hold, false, NOW + 3 * (uint64_t)HOLD_NS, 10));
-	assert_true(hold_goes_on(&hold, true, NOW + 3 * (uint64_t)HOLD_NS, 10));
+	assert_false(hold_goes_on(&hold, true, NOW + 3 * HOLD_NS, 10));
+	assert_false(hold_goes_on(&hold, false, NOW + 3 * HOLD_NS, 10));
+	assert_true(hold_goes_on(&hold, true, NOW + 3 * HOLD_NS, 10));
 }
 
 static void test_holds_no_more_than_that(void **state)
