@@ -10,6 +10,9 @@
  *            slot: both can be true, and this does not settle it
  *   wrong    another distance of the CFA from the same register, or another slot
  *   none     the analyser has no rule
+ *
+ * Code that only exceptions lead to is left out: without unwind information, there are none. How
+ * much that is, is printed, too, and what the analyser abstained for, by reason.
  */
 #include <Zydis/Zydis.h>
 #include <stdlib.h>
@@ -17,8 +20,10 @@
 
 #include "analysis/analysis.h"
 #include "analysis/insn.h"
+#include "base/int_map.h"
 #include "base/vec.h"
 #include "cfi/cfi_index.h"
+#include "landing_pads.h"
 #include "recipe_file.h"
 #include "unwind/recipe_analysis.h"
 
@@ -32,7 +37,8 @@ struct row {
 struct agree {
 	VEC(struct row) rows;
 	uint64_t all[JUDGED_COUNT], calls[JUDGED_COUNT];
-	unsigned shown; /* wrong ones still to be printed */
+	struct int_map landed; /* instructions without a rule that exceptions lead to, by vaddr */
+	unsigned shown;	       /* wrong ones still to be printed */
 };
 
 static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
@@ -60,6 +66,51 @@ static const struct stackd_rule *find_row(const struct agree *a, uint64_t offset
 	}
 	return low ? &a->rows.items[low - 1].rule : &none;
 }
+
+/* --- landing pads -------------------------------------------------------------------------- */
+
+static int land(struct agree *a, const struct recipe_file *f, const ZydisDecoder *decoder,
+		struct landing_pads *todo)
+{
+	uint64_t vaddr = todo->items.items[--todo->items.count], offset;
+	uint8_t code[INSN_MAX_BYTES];
+	uint32_t unused;
+	struct insn i;
+
+	while (elf_file_vaddr_to_offset(f->elf, vaddr, &offset) &&
+	       find_row(a, offset)->cfa == STACKD_CFA_NONE &&
+	       int_map_find(&a->landed, vaddr) == INT_MAP_NONE) {
+		int64_t got = elf_file_read(f->elf, offset, code, sizeof(code));
+
+		if (got <= 0 || !insn_decode(decoder, code, (size_t)got, vaddr, &i))
+			return 0;
+		if (int_map_enter(&a->landed, vaddr, 1, &unused) || VEC_RESERVE(&todo->items, 1))
+			return -ENOMEM;
+		if (i.flow == INSN_JUMP || i.flow == INSN_BRANCH)
+			todo->items.items[todo->items.count++] = i.target;
+		if (i.flow == INSN_JUMP || i.flow == INSN_RETURN || i.flow == INSN_STOP ||
+		    i.flow == INSN_JUMP_INDIRECT)
+			return 0;
+		vaddr += i.length;
+	}
+	return 0;
+}
+
+/* Follows the code that begins at landing pads, as far as it has no rules. */
+static int land_all(struct agree *a, const struct recipe_file *f)
+{
+	struct landing_pads todo = {0};
+	ZydisDecoder decoder;
+	int err = landing_pads_find(f->elf, &todo);
+
+	insn_decoder_init(&decoder);
+	while (!err && todo.items.count)
+		err = land(a, f, &decoder, &todo);
+	free(todo.items.items);
+	return err;
+}
+
+/* --- comparing ----------------------------------------------------------------------------- */
 
 /* A slot below rsp is one that was popped: the register holds the same. */
 static bool is_popped(const struct stackd_rule *rule, int slot)
@@ -119,7 +170,8 @@ static void judge_range(struct agree *a, const struct recipe_file *f, const uint
 
 		if (!insn_decode(&decoder, code + b, size - b, start + b, &i))
 			return;
-		if (i.is_padding || (cfi->cfa != STACKD_CFA_REG && cfi->cfa != STACKD_CFA_DEREF))
+		if (i.is_padding || (cfi->cfa != STACKD_CFA_REG && cfi->cfa != STACKD_CFA_DEREF) ||
+		    int_map_find(&a->landed, start + b) != INT_MAP_NONE)
 			continue;
 		ours = find_row(a, offset + b);
 		j = judge(ours, cfi);
@@ -224,12 +276,16 @@ static int judge_path(const char *path, unsigned shown)
 	if (!err)
 		err = analyse(&a, &f, path);
 	if (!err)
+		err = land_all(&a, &f);
+	if (!err)
 		err = judge_all(&a, &f);
 	if (!err) {
 		print_counts("all  ", a.all);
 		print_counts("calls", a.calls);
+		printf("  landed %zu\n", a.landed.used);
 	}
 	free(a.rows.items);
+	int_map_fini(&a.landed);
 	return recipe_file_close(&f, path, err);
 }
 

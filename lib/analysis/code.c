@@ -142,6 +142,16 @@ static int mark_targets(struct sweep *s, const struct insn *i)
 	return 0;
 }
 
+/* Whether push %rbp; mov %rsp,%rbp is at a byte, which hardly anything but functions begins with.
+ */
+static bool makes_frame(const struct code_area *area, uint32_t at)
+{
+	static const uint8_t made[] = {0x55, 0x48, 0x89, 0xe5};
+	uint64_t from = at - area->first;
+
+	return area->size - from >= sizeof(made) && !memcmp(area->bytes + from, made, sizeof(made));
+}
+
 /* Marks what an instruction is by itself and by what stands before it. */
 static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 {
@@ -151,7 +161,8 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	*mark |= CODE_SWEPT;
 	if (i->is_endbr && (!s->is_after_call || is_aligned))
 		*mark |= CODE_ENDBR;
-	if (s->is_end && s->is_padding && !i->is_padding && (is_aligned || s->is_first))
+	if (s->is_end && s->is_padding && !i->is_padding &&
+	    (is_aligned || s->is_first || makes_frame(s->area, at)))
 		*mark |= CODE_PADDED;
 }
 

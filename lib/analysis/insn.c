@@ -94,9 +94,41 @@ static void classify_entry(const ZydisDecodedOperand *memory, unsigned dst, unsi
 	i->is_unsigned = is_unsigned;
 }
 
+/* Memory at base + index + displacement. */
+static bool is_sum(const ZydisDecodedOperand *o)
+{
+	return o->mem.base >= ZYDIS_REGISTER_RAX && o->mem.base <= ZYDIS_REGISTER_R15 &&
+	       o->mem.index >= ZYDIS_REGISTER_RAX && o->mem.index <= ZYDIS_REGISTER_R15 &&
+	       o->mem.scale == 1;
+}
+
+/* A load of 32 bits that unoptimised code extends, and has multiplied the number for. */
+static void classify_short_load(const ZydisDecodedOperand *o, struct insn *i)
+{
+	classify_entry(&o[1], number_of(o[0].reg.value), 4, true, i);
+	if (!is_flat(&o[1]) || !is_sum(&o[1]))
+		return;
+	i->idiom = INSN_ENTRY;
+	i->dst = (uint8_t)number_of(o[0].reg.value);
+	i->src = (uint8_t)number_of(o[1].mem.base);
+	i->addend = (uint8_t)number_of(o[1].mem.index);
+	i->disp = (int32_t)o[1].mem.disp.value;
+	i->entry = 4;
+	i->is_unsigned = true;
+}
+
+static void set_extended(struct insn *i, unsigned dst, unsigned src)
+{
+	i->idiom = INSN_EXTENDED;
+	i->dst = (uint8_t)dst;
+	i->src = (uint8_t)src;
+}
+
 static void classify_extension(const ZydisDecodedOperand *o, struct insn *i, bool is_unsigned)
 {
-	if (is_register(&o[0]) && (o[1].size == 32 || o[1].size == 16))
+	if (is_register(&o[0]) && is_register(&o[1]) && o[1].size == 32 && !is_unsigned)
+		set_extended(i, number_of(o[0].reg.value), number_of(o[1].reg.value));
+	else if (is_register(&o[0]) && (o[1].size == 32 || o[1].size == 16))
 		classify_entry(&o[1], number_of(o[0].reg.value), o[1].size / 8, is_unsigned, i);
 }
 
@@ -124,20 +156,14 @@ static void classify_mov(const ZydisDecodedOperand *o, struct insn *i)
 		set(i, INSN_STORE, based(&o[0]), from, o[0].mem.disp.value);
 	else if (to != INSN_NO_REG)
 		classify_entry(&o[1], to, 8, true, i);
+	else if (is_register(&o[0]) && o[0].size == 32)
+		classify_short_load(o, i);
 	if (is_register(&o[0]) && is_immediate(&o[1]) && o[0].size == 32) {
 		i->idiom = INSN_ADDRESS;
 		i->is_number = true;
 		i->dst = (uint8_t)number_of(o[0].reg.value);
 		i->target = o[1].imm.value.u & UINT32_MAX;
 	}
-}
-
-/* Memory at base + index + displacement. */
-static bool is_sum(const ZydisDecodedOperand *o)
-{
-	return o->mem.base >= ZYDIS_REGISTER_RAX && o->mem.base <= ZYDIS_REGISTER_R15 &&
-	       o->mem.index >= ZYDIS_REGISTER_RAX && o->mem.index <= ZYDIS_REGISTER_R15 &&
-	       o->mem.scale == 1;
 }
 
 static void classify_addition(struct insn *i, unsigned dst, unsigned a, unsigned b)
@@ -231,6 +257,9 @@ static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct 
 	case ZYDIS_MNEMONIC_CMP:
 		classify_bound(o, i);
 		break;
+	case ZYDIS_MNEMONIC_CDQE:
+		set_extended(i, 0, 0);
+		break;
 	case ZYDIS_MNEMONIC_MOVSXD:
 	case ZYDIS_MNEMONIC_MOVSX:
 		classify_extension(o, i, false);
@@ -312,6 +341,13 @@ static bool has_plain_operands(const ZydisDecodedInstruction *is)
 	case ZYDIS_MNEMONIC_NEG:
 	case ZYDIS_MNEMONIC_NOT:
 		return true;
+	case ZYDIS_MNEMONIC_CBW:
+	case ZYDIS_MNEMONIC_CWDE:
+	case ZYDIS_MNEMONIC_CDQE:
+	case ZYDIS_MNEMONIC_CWD:
+	case ZYDIS_MNEMONIC_CDQ:
+	case ZYDIS_MNEMONIC_CQO:
+		return false;
 	default:
 		return is->meta.category == ZYDIS_CATEGORY_CMOV ||
 		       is->meta.category == ZYDIS_CATEGORY_SETCC ||
@@ -390,7 +426,8 @@ bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, 
 
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, &context, code, size, &is)))
 		return false;
-	*i = (struct insn){.length = is.length, .dst = INSN_NO_REG, .src = INSN_NO_REG};
+	*i = (struct insn){
+		.length = is.length, .dst = INSN_NO_REG, .src = INSN_NO_REG, .addend = INSN_NO_REG};
 	i->is_padding = is.mnemonic == ZYDIS_MNEMONIC_NOP || is.mnemonic == ZYDIS_MNEMONIC_INT3;
 	i->is_endbr = is.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
 	classify_flow(&is, i, vaddr + is.length);

@@ -42,7 +42,8 @@ enum insn_idiom {
 	INSN_NO_IDIOM,
 	INSN_ADDRESS,	 /* dst = target */
 	INSN_ENTRY,	 /* dst = the entry of the table at src + disp (INSN_NO_REG: at disp) that
-			  * another register chooses */
+			  * another register chooses; or at addend + disp, if it has one */
+	INSN_EXTENDED,	 /* dst = the lower 32 bits of src, sign-extended */
 	INSN_SUM,	 /* dst = src + addend + disp */
 	INSN_BOUND,	 /* a number is compared with `number`, or reduced to at most that */
 	INSN_BOUND_TEST, /* goes by an unsigned comparison: up to it, or `number` less */

@@ -23,16 +23,25 @@ static void forget(struct jump_hints *h, uint32_t registers)
 	}
 }
 
+/* The register that an entry's table is at. */
+static unsigned table_register(const struct jump_hints *h, const struct insn *i)
+{
+	bool is_other = i->addend < 16 && h->reg[i->addend].kind == HINT_ADDRESS;
+
+	return is_other ? i->addend : i->src;
+}
+
 bool jump_hints_address(const struct jump_hints *h, const struct insn *i, uint64_t *ret_address)
 {
 	uint64_t base = 0;
+	unsigned reg = i->idiom == INSN_ENTRY ? table_register(h, i) : INSN_NO_REG;
 
 	if (i->idiom != INSN_ENTRY)
 		return false;
-	if (i->src < 16) {
-		if (h->reg[i->src].kind != HINT_ADDRESS)
+	if (reg < 16) {
+		if (h->reg[reg].kind != HINT_ADDRESS)
 			return false;
-		base = h->reg[i->src].address;
+		base = h->reg[reg].address;
 	}
 	*ret_address = base + (uint64_t)(int64_t)i->disp;
 	return true;
@@ -61,6 +70,17 @@ static struct jump_hint after_sum(const struct jump_hint *a, const struct jump_h
 	return hint;
 }
 
+static struct jump_hint after_extension(const struct jump_hint *from)
+{
+	struct jump_hint hint = {0};
+
+	if (from->kind == HINT_ENTRY && from->entry == 4) {
+		hint = *from;
+		hint.is_unsigned = false;
+	}
+	return hint;
+}
+
 static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_hint *hint)
 {
 	switch (i->idiom) {
@@ -69,6 +89,9 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 		break;
 	case INSN_ENTRY:
 		*hint = after_entry(h, i);
+		break;
+	case INSN_EXTENDED:
+		*hint = after_extension(&h->reg[i->src & 15]);
 		break;
 	case INSN_SUM:
 		*hint = after_sum(&h->reg[i->addend & 15], &h->reg[i->src & 15]);
