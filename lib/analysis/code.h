@@ -29,6 +29,7 @@ enum code_mark {
 	CODE_CALLED = 8,
 	CODE_POINTED = 16, /* an instruction has its address as a number */
 	CODE_PADDED = 32,  /* the first instruction behind padding that nothing falls into */
+	CODE_TAKEN = 128,  /* a path has taken it over from a guess that had failed */
 	CODE_ENDBR = 64,   /* endbr64 that is not behind a call, where setjmp's returns have it */
 };
 

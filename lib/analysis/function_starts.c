@@ -2,8 +2,9 @@
 /*
  * Reads the sections of symbols and relocations by libelf; see function_starts.h.
  *
- * Files at a fixed address have no relocations for their pointers, and packed ones (RELR) name no
- * values: there, any word of the data that is an address of code may be a pointer.
+ * Files at a fixed address have no relocations for their pointers: there, any word of the data that
+ * is an address of code may be a pointer. Packed relocations (RELR; gABI, "Relative Relocation
+ * Table") name no values: these are read where they stand.
  */
 #include "analysis/function_starts.h"
 
@@ -93,11 +94,47 @@ static int read_relocations(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 }
 
 struct reading {
+	const struct elf_file *file;
 	Elf *elf;
 	struct function_starts *starts;
 	uint64_t bytes; /* of the sections so far */
-	bool has_packed;
 };
+
+/* Adds the value of the word at `vaddr`. */
+static int add_word(struct reading *r, uint64_t vaddr)
+{
+	uint64_t offset, word;
+
+	if (!elf_file_vaddr_to_offset(r->file, vaddr, &offset) ||
+	    !elf_file_read_whole(r->file, offset, &word, sizeof(word)))
+		return 0;
+	return add_pointer(r->starts, word);
+}
+
+/* An even word is the address of a relocated word; the bits of an odd one, but for the lowest, say
+ * which of the 63 words that follow are relocated, too. */
+static int read_packed(struct reading *r, const Elf_Data *data)
+{
+	const uint64_t *words = data->d_buf;
+	uint64_t next = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < data->d_size / sizeof(*words) && !err; i++) {
+		uint64_t bits = words[i];
+
+		if (r->starts->pointers.count >= FUNCTION_STARTS_MAX)
+			break;
+		if (!(bits & 1)) {
+			err = add_word(r, bits);
+			next = bits + 8;
+			continue;
+		}
+		for (uint64_t left = bits >> 1; left && !err; left &= left - 1)
+			err = add_word(r, next + 8 * (uint64_t)__builtin_ctzll(left));
+		next += 63 * 8;
+	}
+	return err;
+}
 
 static int read_section(struct reading *r, Elf_Scn *section)
 {
@@ -106,8 +143,8 @@ static int read_section(struct reading *r, Elf_Scn *section)
 
 	if (!gelf_getshdr(section, &header))
 		return 0;
-	r->has_packed |= header.sh_type == SHT_RELR;
 	if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM &&
+	    header.sh_type != SHT_RELR &&
 	    (header.sh_type != SHT_RELA || !(header.sh_flags & SHF_ALLOC)))
 		return 0;
 	if (header.sh_size > MAX_SECTION_BYTES - r->bytes)
@@ -116,6 +153,8 @@ static int read_section(struct reading *r, Elf_Scn *section)
 	data = elf_getdata(section, NULL);
 	if (!data)
 		return 0;
+	if (header.sh_type == SHT_RELR)
+		return data->d_buf ? read_packed(r, data) : 0;
 	if (header.sh_type == SHT_RELA)
 		return read_relocations(r->elf, data, &header, r->starts);
 	return read_symbols(r->elf, data, &header, r->starts);
@@ -171,15 +210,17 @@ static int read_data(const struct elf_file *file, struct function_starts *starts
 
 int function_starts_read(const struct elf_file *file, struct function_starts *starts)
 {
-	struct reading r = {.elf = elf_file_libelf(file),
-			    .starts = starts,
-			    .has_packed = !elf_file_is_position_independent(file)};
+	struct reading r = {
+		.file = file,
+		.elf = elf_file_libelf(file),
+		.starts = starts,
+	};
 	Elf_Scn *section = NULL;
 	int err = 0;
 
 	while (!err && r.elf && (section = elf_nextscn(r.elf, section)))
 		err = read_section(&r, section);
-	if (!err && r.has_packed)
+	if (!err && !elf_file_is_position_independent(file))
 		err = read_data(file, starts);
 	return err ? err : noreturn_finish(&starts->noreturn);
 }

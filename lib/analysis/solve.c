@@ -97,7 +97,7 @@ static int meet(struct solver *s, const struct work *w)
 {
 	uint32_t other = s->owner[w->at];
 
-	if (other == w->owner)
+	if (other == w->owner || (is_guess(s, other) && owners_get(&s->owners, other)->failed))
 		return 0;
 	if (is_guess(s, other)) /* they may be parts of one function, so they are judged as one */
 		owners_unite(&s->owners, other, w->owner);
@@ -137,12 +137,11 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 	return w->state != before;
 }
 
-/* Whether a guess led to a byte that has failed: a path may take the byte over, at times. */
+/* Whether a guess led to a byte that has failed: a path may take the byte over, once. */
 static bool has_failed(const struct solver *s, uint32_t at)
 {
 	return s->state[at] && is_guess(s, s->owner[at]) &&
-	       owners_get(&s->owners, s->owner[at])->failed &&
-	       (s->visits[at] & VISITS_MASK) < MAX_VISITS;
+	       owners_get(&s->owners, s->owner[at])->failed && !(s->code->marks[at] & CODE_TAKEN);
 }
 
 /* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
@@ -150,9 +149,10 @@ static bool has_failed(const struct solver *s, uint32_t at)
 static int arrive(struct solver *s, struct work *w, bool is_weak)
 {
 	if (has_failed(s, w->at)) {
-		s->visits[w->at]++;
+		s->visits[w->at] = 0;
 		s->state[w->at] = STATES_NONE;
 		s->code->marks[w->at] &= (uint8_t)~CODE_PINNED;
+		s->code->marks[w->at] |= CODE_TAKEN;
 	}
 	if (is_pinned(s, w->at) && w->state != STATES_ENTRY)
 		return returns_follow(&s->returns, function_of(s, w->owner),
