@@ -13,6 +13,7 @@
 #define MAX_VISITS  8
 #define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
+#define MAX_ZEROES  16	  /* in a row, in a table */
 #define MAX_DOUBT   65536 /* bytes that are withdrawn behind a call that does not return */
 
 /* A path that is followed. */
@@ -99,10 +100,14 @@ static int meet(struct solver *s, const struct work *w)
 
 	if (other == w->owner || (is_guess(s, other) && owners_get(&s->owners, other)->failed))
 		return 0;
-	if (is_guess(s, other)) /* they may be parts of one function, so they are judged as one */
+	if (is_guess(s, other) && is_pinned(s, w->at)) { /* what falls into a function */
+		if (owners_lean_on(&s->owners, w->owner, other))
+			return -ENOMEM;
+	} else if (is_guess(s, other)) { /* parts of one function, perhaps: judged as one */
 		owners_unite(&s->owners, other, w->owner);
-	else
+	} else {
 		confirm(s, w->owner);
+	}
 	return returns_follow(&s->returns, function_of(s, w->owner), function_of(s, other));
 }
 
@@ -215,12 +220,13 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	return push_path(s, &s->strong, p, at, owner);
 }
 
-/* Follows the entries of a jump table, as far as they lead to instructions, and not to the table's
- * base: so do the zeroes behind a table. */
+/* Follows the entries of a jump table, as far as they lead to instructions. To the table's base
+ * lead zeroes: those of numbers that are not used, if they are few, and those behind a table. */
 static int follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES], end = code_data_end(s->code, table->address);
-	size_t count = jump_table_read(table, s->code->elf, end, targets), unused = 0, followed = 0;
+	size_t count = jump_table_read(table, s->code->elf, end, targets);
+	size_t unused = 0, followed = 0, zeroes = 0;
 
 	for (size_t k = 0; k < jump_table_end(table, end, count, unused); k++) {
 		uint32_t at = code_find(s->code, targets[k]);
@@ -232,11 +238,14 @@ static int follow_table(struct solver *s, const struct path *p, const struct jum
 			unused = k + 1;
 			continue;
 		}
+		if (table->bound >= 0 && targets[k] == table->base && zeroes++ < MAX_ZEROES)
+			continue;
 		if (s->entries++ >= s->code->size || !leads)
 			break;
 		if (push_path(s, &s->strong, p, at, p->w.owner))
 			return -ENOMEM;
 		followed++;
+		zeroes = 0;
 	}
 	return followed ? 0 : lose_path(s, p);
 }
