@@ -259,6 +259,9 @@ static int follow_indirect(struct solver *s, const struct path *p)
 		return leave_code(s, p, !noreturn_has_slot(s->noreturn, p->insn.target));
 	if (jump_hints_table(&p->hints, &p->insn, &table))
 		return follow_table(s, p, &table);
+	if (p->insn.src < 16 &&
+	    labels_jump(&s->labels, function_of(s, p->w.owner), p->insn.src, &p->w, &s->strong))
+		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))
 		return follow_jump(s, p, target);
 	return lose_path(s, p);
@@ -357,6 +360,16 @@ static int note_local_call(struct solver *s, struct insn *i, const struct frame_
 	return reg == INSN_NO_REG ? 0 : keeps_want(s->keeps, callee, reg);
 }
 
+/* Notes the address of another instruction than a function's first. */
+static int note_label(struct solver *s, const struct path *p)
+{
+	uint32_t at = p->insn.is_number ? CODE_NONE : code_find(s->code, p->insn.target);
+
+	if (at == CODE_NONE || is_pinned(s, at) || !(s->code->marks[at] & CODE_SWEPT))
+		return 0;
+	return labels_add(&s->labels, function_of(s, p->w.owner), p->insn.dst, at, &s->strong);
+}
+
 /* Applies the path's instruction to its state. */
 static int apply(struct solver *s, struct path *p)
 {
@@ -364,6 +377,8 @@ static int apply(struct solver *s, struct path *p)
 	struct frame_state after;
 
 	jump_hints_apply(&p->hints, &p->insn);
+	if (p->insn.idiom == INSN_ADDRESS && note_label(s, p))
+		return -ENOMEM;
 	if (p->insn.flow == INSN_RETURN || frame_state_ignores(before, &p->insn))
 		return 0;
 	if (note_local_call(s, &p->insn, before))

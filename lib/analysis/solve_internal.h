@@ -3,6 +3,7 @@
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
+#include "analysis/labels.h"
 #include "analysis/owners.h"
 #include "analysis/returns.h"
 #include "analysis/solve.h"
@@ -23,6 +24,7 @@ struct solver {
 	struct work_list weak;	 /* what follows calls, where jumps lead, too */
 	struct work_list parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
+	struct labels labels;
 	uint64_t functions;
 	uint64_t steps;	  /* instructions that paths have come to */
 	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */

@@ -79,5 +79,6 @@ void solve_free(struct solver *s)
 	free(s->weak.items);
 	free(s->parked.items);
 	hint_pool_fini(&s->hints);
+	labels_fini(&s->labels);
 	free(s);
 }

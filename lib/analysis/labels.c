@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Two lists for each function and register; see labels.h. */
+#include "analysis/labels.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum kind { LABEL, JUMP };
+
+void labels_fini(struct labels *l)
+{
+	int_map_fini(&l->known);
+	int_map_fini(&l->groups);
+	free(l->items.items);
+	free(l->entries.items);
+	memset(l, 0, sizeof(*l));
+}
+
+static int find_group(struct labels *l, uint32_t function, unsigned reg,
+		      struct labels_group **ret_group)
+{
+	uint64_t key = (uint64_t)function << 4 | reg;
+	uint32_t number = int_map_find(&l->groups, key);
+
+	if (number == INT_MAP_NONE) {
+		number = (uint32_t)l->items.count;
+		if (VEC_RESERVE(&l->items, 1) || int_map_set(&l->groups, key, number))
+			return -ENOMEM;
+		l->items.items[l->items.count++] = (struct labels_group){0};
+	}
+	*ret_group = &l->items.items[number];
+	return 0;
+}
+
+/* Enters a label or a jump. Returns 1, 0: it was known, or there are too many; or -ENOMEM. */
+static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint32_t what,
+		 const struct work *work)
+{
+	uint32_t *first = kind == JUMP ? &g->first_jump : &g->first_label;
+	uint64_t key = (uint64_t)(g - l->items.items) << 33 | (uint64_t)kind << 32 | what;
+
+	if (int_map_find(&l->known, key) != INT_MAP_NONE ||
+	    (g->labels + 1) * (g->jumps + 1) > LABELS_MAX_PAIRS)
+		return 0;
+	if (VEC_RESERVE(&l->entries, 1) || int_map_set(&l->known, key, 1))
+		return -ENOMEM;
+	l->entries.items[l->entries.count] = (struct labels_entry){*work, *first};
+	*first = (uint32_t)++l->entries.count;
+	g->labels += kind == LABEL;
+	g->jumps += kind == JUMP;
+	return 1;
+}
+
+static int push(struct work_list *list, const struct work *jump, uint32_t at)
+{
+	struct work w = *jump;
+
+	w.at = at;
+	w.hints = HINT_POOL_NONE;
+	return work_push(list, &w);
+}
+
+int labels_add(struct labels *l, uint32_t function, unsigned reg, uint32_t at,
+	       struct work_list *list)
+{
+	const struct work label = {.at = at};
+	struct labels_group *g;
+	int err = find_group(l, function, reg, &g);
+
+	if (!err)
+		err = enter(l, g, LABEL, at, &label);
+	if (err <= 0)
+		return err;
+	err = 0;
+	for (uint32_t n = g->first_jump; n && !err; n = l->entries.items[n - 1].next)
+		err = push(list, &l->entries.items[n - 1].work, at);
+	return err;
+}
+
+int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct work *jump,
+		struct work_list *list)
+{
+	struct labels_group *g;
+	int err = find_group(l, function, reg, &g);
+
+	if (!err)
+		err = enter(l, g, JUMP, jump->state, jump);
+	if (err <= 0)
+		return err;
+	err = 0;
+	for (uint32_t n = g->first_label; n && !err; n = l->entries.items[n - 1].next)
+		err = push(list, jump, l->entries.items[n - 1].work.at);
+	return err;
+}

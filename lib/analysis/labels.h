@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jumps by a register that a function has put one of several addresses of its own code in: the
+ * inner loops of libgmp go on like that. A path brings one address to such a jump; any other that
+ * the same function puts in the same register leads on from there as well.
+ */
+#ifndef ANALYSIS_LABELS_H
+#define ANALYSIS_LABELS_H
+
+#include "analysis/work.h"
+#include "base/int_map.h"
+
+#define LABELS_MAX_PAIRS 256 /* of addresses and jumps, for each function and register */
+
+struct labels_entry {
+	struct work work; /* of a jump; of an address: `at` alone */
+	uint32_t next;	  /* number plus 1; 0: none */
+};
+
+struct labels_group {			  /* of a function and a register */
+	uint32_t first_label, first_jump; /* numbers plus 1; 0: none */
+	uint32_t labels, jumps;
+};
+
+struct labels {		      /* zeroed is empty */
+	struct int_map known; /* what was added */
+	struct int_map groups;
+	VEC(struct labels_group) items;
+	VEC(struct labels_entry) entries;
+};
+
+/* Frees all, and leaves it empty. */
+void labels_fini(struct labels *labels);
+
+/* A function puts the address of byte `at` in a register. Pushes what the jumps that are known lead
+ * on with to `list`. Returns 0 or -ENOMEM, as the next. */
+int labels_add(struct labels *labels, uint32_t function, unsigned reg, uint32_t at,
+	       struct work_list *list);
+
+/* A function jumps by a register, with `jump`'s state, owner and hints. Pushes what leads on from
+ * there to the addresses that are known. */
+int labels_jump(struct labels *labels, uint32_t function, unsigned reg, const struct work *jump,
+		struct work_list *list);
+
+#endif
