@@ -27,7 +27,7 @@ DEFAULT = ["/bin/bash"] + [
 ]
 MAX_BYTES = 32 << 20  # larger files have more code than is analysed
 WORST = 8
-Result = collections.namedtuple("Result", "path kind count equal form wrong none")
+Result = collections.namedtuple("Result", "path kind count equal form wrong cfi none")
 
 
 def is_elf(path):
@@ -61,7 +61,7 @@ def show(result):
 
 
 def show_head():
-    print(f"{'file':44} {'of':6} {'count':>9} {'equal':>7} {'form':>7} {'wrong':>7} {'none':>7}")
+    print(f"{'file':44} {'of':6} {'count':>9} {'equal':>7} {'form':>7} {'wrong':>7} {'cfi':>7} {'none':>7}")
 
 
 def total(results, kind):
@@ -69,7 +69,7 @@ def total(results, kind):
     count = sum(result.count for result in of_kind)
     return Result("%d files" % len(of_kind), kind, count, *(
         round(sum(result.count * result[column] for result in of_kind) / max(count, 1))
-        for column in range(3, 7)))
+        for column in range(3, 8)))
 
 
 def compare_machine(seconds):
@@ -87,7 +87,7 @@ def compare_machine(seconds):
     show_head()
     for kind in ("all", "calls"):
         show(total(results, kind))
-    for kind, column in (("all", 5), ("calls", 5), ("all", 6)):
+    for kind, column in (("all", 5), ("calls", 5), ("all", 7)):
         print("most %s of %s:" % (Result._fields[column], kind))
         of_kind = [result for result in results if result.kind == kind]
         for result in sorted(of_kind, key=lambda r: -r.count * r[column])[:WORST]:

@@ -9,6 +9,9 @@
  *   form     the CFA from another register, or a register that only one of the two says is in a
  *            slot: both can be true, and this does not settle it
  *   wrong    another distance of the CFA from the same register, or another slot
+ *   cfi      as wrong, but the instructions say that ours is right: both are equal before a push, a
+ *            pop or a sum of rsp, and only ours moves with it. (clang's call frame information says
+ *            late what an epilogue does, and some says nothing of what inline assembly pushes.)
  *   none     the analyser has no rule
  *
  * Code that only exceptions lead to is left out: without unwind information, there are none. How
@@ -27,7 +30,7 @@
 #include "recipe_file.h"
 #include "unwind/recipe_analysis.h"
 
-enum judged { EQUAL, FORM, WRONG, NONE, JUDGED_COUNT };
+enum judged { EQUAL, FORM, WRONG, CFI, NONE, JUDGED_COUNT };
 
 struct row {
 	uint64_t offset;
@@ -148,6 +151,40 @@ static enum judged judge(const struct stackd_rule *ours, const struct stackd_rul
 	return judge_saved(ours, cfi);
 }
 
+/* How far an instruction moves rsp up; false: by no known distance. */
+static bool moves_by(const struct insn *i, int32_t *ret_bytes)
+{
+	*ret_bytes = 0;
+	if (i->op == INSN_PUSH)
+		*ret_bytes = -8;
+	else if (i->op == INSN_POP && i->dst != INSN_RSP)
+		*ret_bytes = 8;
+	else if (i->op == INSN_COPY && i->dst == INSN_RSP && i->src == INSN_RSP)
+		*ret_bytes = i->disp;
+	else
+		return !(i->written >> INSN_RSP & 1) && i->op != INSN_LEAVE && i->op != INSN_ALIGN;
+	return true;
+}
+
+/* The instruction before, in a row. */
+struct before {
+	struct insn insn;
+	const struct stackd_rule *ours;
+	bool is_settled; /* its rule is known to be right */
+};
+
+/* Whether ours follows from the instruction before. */
+static bool follows(const struct before *b, const struct stackd_rule *ours)
+{
+	int32_t bytes;
+
+	return b->is_settled && b->insn.flow != INSN_JUMP && b->insn.flow != INSN_RETURN &&
+	       b->insn.flow != INSN_JUMP_INDIRECT && b->insn.flow != INSN_STOP &&
+	       b->ours->reg == STACKD_REG_RSP && ours->reg == STACKD_REG_RSP &&
+	       b->ours->cfa == STACKD_CFA_REG && ours->cfa == STACKD_CFA_REG &&
+	       moves_by(&b->insn, &bytes) && ours->cfa_offset == b->ours->cfa_offset - bytes;
+}
+
 static void show(uint64_t vaddr, const struct stackd_rule *ours, const struct stackd_rule *cfi)
 {
 	printf("    0x%llx: r%u%+d, CFI r%u%+d;", (unsigned long long)vaddr, ours->reg,
@@ -160,6 +197,7 @@ static void show(uint64_t vaddr, const struct stackd_rule *ours, const struct st
 static void judge_range(struct agree *a, const struct recipe_file *f, const uint8_t *code,
 			uint64_t start, uint64_t size, uint64_t offset)
 {
+	struct before before = {0};
 	ZydisDecoder decoder;
 	struct insn i;
 
@@ -175,6 +213,9 @@ static void judge_range(struct agree *a, const struct recipe_file *f, const uint
 			continue;
 		ours = find_row(a, offset + b);
 		j = judge(ours, cfi);
+		if (j == WRONG && follows(&before, ours))
+			j = CFI;
+		before = (struct before){i, ours, j == EQUAL || j == CFI};
 		a->all[j]++;
 		if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT)
 			a->calls[j]++;
@@ -208,11 +249,11 @@ static int judge_all(struct agree *a, const struct recipe_file *f)
 
 static void print_counts(const char *kind, const uint64_t *n)
 {
-	uint64_t total = n[EQUAL] + n[FORM] + n[WRONG] + n[NONE];
+	uint64_t total = n[EQUAL] + n[FORM] + n[WRONG] + n[CFI] + n[NONE];
 
 	printf("  %s %9llu:", kind, (unsigned long long)total);
 	for (int i = 0; i < JUDGED_COUNT; i++) {
-		static const char *const names[] = {"equal", "form", "wrong", "none"};
+		static const char *const names[] = {"equal", "form", "wrong", "cfi", "none"};
 
 		printf("  %s %.0f", names[i], total ? 1e6 * (double)n[i] / (double)total : 0);
 	}

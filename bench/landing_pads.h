@@ -52,10 +52,12 @@ static inline int landing_read_table(const struct elf_file *elf, uint64_t vaddr,
 			      ? elf_file_read(elf, offset, bytes, sizeof(bytes))
 			      : 0;
 	struct cfi_reader r = cfi_reader_of(bytes, got > 0 ? (size_t)got : 0), sites;
+	const struct cfi_section section = {.data = bytes, .vaddr = vaddr};
 	uint8_t encoding;
 
-	if (cfi_reader_u8(&r) != 0xff) /* pads count from elsewhere: nobody makes that */
-		return 0;
+	encoding = cfi_reader_u8(&r);
+	if (encoding != 0xff) /* what pads count from; 0, where parts of functions are apart */
+		function = cfi_entry_read_address(&section, &r, encoding);
 	if (cfi_reader_u8(&r) != 0xff)
 		cfi_reader_uleb(&r);
 	encoding = cfi_reader_u8(&r);

@@ -202,6 +202,9 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 		code_mark(&a->code, in->called[i], CODE_CALLED);
 	for (size_t i = 0; i < in->pointed_count && !err; i++)
 		code_mark(&a->code, in->pointed[i], CODE_POINTED);
+	/* Where no instruction begins, the word is a number. */
+	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
+		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
 	if (!err)
 		err = solve_new(&a->code, &a->starts.noreturn, &a->keeps, &a->solver);
 	if (!err)

@@ -68,22 +68,42 @@ uint32_t code_padding_bytes(const struct code *c, const struct code_area *area, 
 	return code_decode(c, area, at, &i) && i.is_padding ? i.length : 0;
 }
 
+void code_mark_pointed(struct code *c, uint64_t vaddr)
+{
+	uint32_t at = code_find(c, vaddr);
+
+	if (at != CODE_NONE && c->marks[at] & CODE_SWEPT)
+		c->marks[at] |= CODE_POINTED;
+}
+
+/* Whether the instruction at an aligned byte, behind padding or a call, begins a function. */
+static bool begins(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	uint8_t marks = c->marks[at];
+	struct insn i;
+
+	if (marks & (CODE_PINNED | CODE_POINTED) || !(marks & CODE_LEADER))
+		return true;
+	return code_decode(c, area, at, &i) && insn_saves_register(&i);
+}
+
 bool code_ends_at(const struct code *c, const struct code_area *area, uint32_t at)
 {
 	uint32_t end = code_end(area), from = at;
 
 	if (at < end && c->marks[at] & (CODE_PINNED | CODE_ENDBR))
 		return true;
-	while (at < end && at - from < CODE_FUNCTION_ALIGN && !(c->marks[at] & CODE_LEADER)) {
+	while (at < end && at - from < CODE_FUNCTION_ALIGN &&
+	       (!(c->marks[at] & CODE_LEADER) || at == from)) {
 		uint32_t padding = code_padding_bytes(c, area, at);
 
 		if (!padding)
 			break;
 		at += padding;
 	}
-	return at > from && at < end &&
-	       (c->marks[at] & CODE_PINNED || !(c->marks[at] & CODE_LEADER)) &&
-	       !(code_vaddr(area, at) % CODE_FUNCTION_ALIGN);
+	if (at >= end || code_vaddr(area, at) % CODE_FUNCTION_ALIGN)
+		return false;
+	return at > from ? begins(c, area, at) : c->marks[at] & CODE_POINTED;
 }
 
 bool code_is_sane(const struct code *c, uint32_t at)

@@ -77,7 +77,8 @@ bool code_decode(const struct code *code, const struct code_area *area, uint32_t
 uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
 
 /* Whether a function ends before byte `at`, which stands behind a call: another one begins there,
- * or padding, up to an instruction that no jump leads to. */
+ * or padding, up to an instruction that no jump leads to, or one that functions begin with: it
+ * saves a register, or code and data elsewhere have its address. */
 bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
 
 /* Whether the instructions from byte `at` on to where they go elsewhere, some dozens at most, are
@@ -86,6 +87,9 @@ bool code_is_sane(const struct code *code, uint32_t at);
 
 /* Marks the byte at `vaddr`, if it is in an area. */
 void code_mark(struct code *code, uint64_t vaddr, enum code_mark mark);
+
+/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there. */
+void code_mark_pointed(struct code *code, uint64_t vaddr);
 
 /* The vaddr behind `vaddr` where the next thing begins that code refers to; UINT64_MAX: none does.
  */
