@@ -40,6 +40,8 @@ struct row {
 struct agree {
 	VEC(struct row) rows;
 	uint64_t all[JUDGED_COUNT], calls[JUDGED_COUNT];
+	struct int_map
+		jumped; /* CFA's distance from rsp at jumps to a vaddr, of rules that are right */
 	struct int_map landed; /* instructions without a rule that exceptions lead to, by vaddr */
 	unsigned shown;	       /* wrong ones still to be printed */
 };
@@ -170,8 +172,36 @@ static bool moves_by(const struct insn *i, int32_t *ret_bytes)
 struct before {
 	struct insn insn;
 	const struct stackd_rule *ours;
-	bool is_settled; /* its rule is known to be right */
+	bool is_settled;		    /* its rule is known to be right */
+	int32_t pushed[STACKD_SAVED_COUNT]; /* slots that pushes of this function wrote; 0: none */
 };
+
+/* Notes the slot that an instruction pushes a saved register to. */
+static void note_push(struct before *b)
+{
+	static const uint8_t registers[STACKD_SAVED_COUNT] = {5, 3, 12, 13, 14, 15};
+
+	if (b->insn.op != INSN_PUSH || !b->is_settled || b->ours->reg != STACKD_REG_RSP)
+		return;
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (registers[k] == b->insn.src && !b->pushed[k])
+			b->pushed[k] = -b->ours->cfa_offset - 8;
+	}
+}
+
+/* Whether the CFA is the same, and the slots that differ are where registers were pushed. */
+static bool has_pushed(const struct before *b, const struct stackd_rule *ours,
+		       const struct stackd_rule *cfi)
+{
+	if (ours->cfa_offset != cfi->cfa_offset || ours->cfa_add != cfi->cfa_add)
+		return false;
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (ours->saved[k] && ours->saved[k] != cfi->saved[k] &&
+		    ours->saved[k] != b->pushed[k])
+			return false;
+	}
+	return true;
+}
 
 /* Whether ours follows from the instruction before. */
 static bool follows(const struct before *b, const struct stackd_rule *ours)
@@ -183,6 +213,22 @@ static bool follows(const struct before *b, const struct stackd_rule *ours)
 	       b->ours->reg == STACKD_REG_RSP && ours->reg == STACKD_REG_RSP &&
 	       b->ours->cfa == STACKD_CFA_REG && ours->cfa == STACKD_CFA_REG &&
 	       moves_by(&b->insn, &bytes) && ours->cfa_offset == b->ours->cfa_offset - bytes;
+}
+
+/* Notes where an instruction jumps to; the first jump counts. */
+static void note_jump(struct agree *a, const struct before *b)
+{
+	uint32_t unused;
+
+	if ((b->insn.flow == INSN_JUMP || b->insn.flow == INSN_BRANCH) && b->is_settled &&
+	    b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_RSP)
+		int_map_enter(&a->jumped, b->insn.target, (uint32_t)b->ours->cfa_offset, &unused);
+}
+
+static bool is_jumped_to(const struct agree *a, uint64_t vaddr, const struct stackd_rule *ours)
+{
+	return ours->cfa == STACKD_CFA_REG && ours->reg == STACKD_REG_RSP &&
+	       int_map_find(&a->jumped, vaddr) == (uint32_t)ours->cfa_offset;
 }
 
 static void show(uint64_t vaddr, const struct stackd_rule *ours, const struct stackd_rule *cfi)
@@ -205,6 +251,7 @@ static void judge_range(struct agree *a, const struct recipe_file *f, const uint
 	for (uint64_t b = 0; b < size; b += i.length) {
 		const struct stackd_rule *ours, *cfi = recipe_lookup(f->table, offset + b);
 		enum judged j;
+		bool is_right;
 
 		if (!insn_decode(&decoder, code + b, size - b, start + b, &i))
 			return;
@@ -213,9 +260,14 @@ static void judge_range(struct agree *a, const struct recipe_file *f, const uint
 			continue;
 		ours = find_row(a, offset + b);
 		j = judge(ours, cfi);
-		if (j == WRONG && follows(&before, ours))
+		is_right = follows(&before, ours) || is_jumped_to(a, start + b, ours);
+		if (j == WRONG && (is_right || has_pushed(&before, ours, cfi)))
 			j = CFI;
-		before = (struct before){i, ours, j == EQUAL || j == CFI};
+		before.insn = i;
+		before.ours = ours;
+		before.is_settled = is_right || j == EQUAL || j == CFI;
+		note_push(&before);
+		note_jump(a, &before);
 		a->all[j]++;
 		if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT)
 			a->calls[j]++;
@@ -308,7 +360,7 @@ static int analyse(struct agree *a, const struct recipe_file *f, const char *pat
 
 static int judge_path(const char *path, unsigned shown)
 {
-	struct agree a = {.shown = shown};
+	struct agree a = {0};
 	struct recipe_file f;
 	int err = recipe_file_open(path, &f);
 
@@ -320,6 +372,12 @@ static int judge_path(const char *path, unsigned shown)
 		err = land_all(&a, &f);
 	if (!err)
 		err = judge_all(&a, &f);
+	/* Once more, with the jumps that lead back. */
+	memset(a.all, 0, sizeof(a.all));
+	memset(a.calls, 0, sizeof(a.calls));
+	a.shown = shown;
+	if (!err)
+		err = judge_all(&a, &f);
 	if (!err) {
 		print_counts("all  ", a.all);
 		print_counts("calls", a.calls);
@@ -327,6 +385,7 @@ static int judge_path(const char *path, unsigned shown)
 	}
 	free(a.rows.items);
 	int_map_fini(&a.landed);
+	int_map_fini(&a.jumped);
 	return recipe_file_close(&f, path, err);
 }
 

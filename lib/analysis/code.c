@@ -87,6 +87,17 @@ static bool begins(const struct code *c, const struct code_area *area, uint32_t 
 	return code_decode(c, area, at, &i) && insn_saves_register(&i);
 }
 
+/* Whether two instructions save registers, one after the other. What a function pushes for another
+ * one is seldom that. */
+static bool saves_registers(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	struct insn first, second;
+
+	return code_decode(c, area, at, &first) && insn_saves_register(&first) &&
+	       at + first.length < code_end(area) &&
+	       code_decode(c, area, at + first.length, &second) && insn_saves_register(&second);
+}
+
 bool code_ends_at(const struct code *c, const struct code_area *area, uint32_t at)
 {
 	uint32_t end = code_end(area), from = at;
@@ -103,7 +114,8 @@ bool code_ends_at(const struct code *c, const struct code_area *area, uint32_t a
 	}
 	if (at >= end || code_vaddr(area, at) % CODE_FUNCTION_ALIGN)
 		return false;
-	return at > from ? begins(c, area, at) : c->marks[at] & CODE_POINTED;
+	return at > from ? begins(c, area, at)
+			 : c->marks[at] & CODE_POINTED || saves_registers(c, area, at);
 }
 
 bool code_is_sane(const struct code *c, uint32_t at)
