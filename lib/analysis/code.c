@@ -143,7 +143,8 @@ struct sweep {
 	bool is_end;	  /* nothing falls into the next instruction */
 	bool is_padding;  /* what stands before it is an end, or padding */
 	bool is_after_call;
-	bool is_first; /* nothing but padding stands before it at all */
+	bool is_behind_call; /* but for padding */
+	bool is_first;	     /* nothing but padding stands before it at all */
 };
 
 static int note_data(struct code *c, uint64_t vaddr)
@@ -196,12 +197,17 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	if (s->is_end && s->is_padding && !i->is_padding &&
 	    (is_aligned || s->is_first || makes_frame(s->area, at)))
 		*mark |= CODE_PADDED;
+	/* A call that does not return, perhaps: jumps do not lead to such an instruction. */
+	if (s->is_behind_call && s->is_padding && is_aligned && insn_saves_register(i))
+		*mark |= CODE_PADDED;
 }
 
 static void step(struct sweep *s, const struct insn *i)
 {
 	s->is_padding = i->is_padding || i->flow == INSN_RETURN || i->flow == INSN_JUMP;
 	s->is_first &= i->is_padding;
+	if (!i->is_padding)
+		s->is_behind_call = i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT;
 	if (!i->is_padding)
 		s->is_end = i->flow == INSN_RETURN || i->flow == INSN_JUMP ||
 			    i->flow == INSN_JUMP_INDIRECT || i->flow == INSN_STOP;

@@ -158,7 +158,8 @@ static void classify_mov(const ZydisDecodedOperand *o, struct insn *i)
 		classify_entry(&o[1], to, 8, true, i);
 	else if (is_register(&o[0]) && o[0].size == 32)
 		classify_short_load(o, i);
-	if (is_register(&o[0]) && is_immediate(&o[1]) && o[0].size == 32) {
+	if (is_register(&o[0]) && is_immediate(&o[1]) && o[0].size >= 32 &&
+	    (o[0].size == 32 || o[1].imm.value.u <= INT32_MAX)) {
 		i->idiom = INSN_ADDRESS;
 		i->is_number = true;
 		i->dst = (uint8_t)number_of(o[0].reg.value);
