@@ -359,12 +359,25 @@ static int queue_record(void *arg, struct stackd_header *record)
 	return err;
 }
 
+/* Whether the next item is a record that is to wait for its table. */
+static bool is_held(struct session *s, uint64_t horizon_ns)
+{
+	const struct reorder_item *next = reorder_peek(s->queue, horizon_ns);
+	bool awaits = next && next->sample && recorder_awaits_table(s->recorder, next->sample);
+
+	return hold_goes_on(&s->hold, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
+			    reorder_waiting(s->queue));
+}
+
+/* Returns 0; 1: a record is held, and all that is younger; or an error. */
 static int hand_out(struct session *s, uint64_t horizon_ns)
 {
 	struct reorder_item item;
+	bool held = false;
 	int err = 0;
 
-	while (!err && reorder_pop(s->queue, horizon_ns, &item)) {
+	while (!err && !(held = is_held(s, horizon_ns)) &&
+	       reorder_pop(s->queue, horizon_ns, &item)) {
 		if (item.event)
 			err = recorder_event(s->recorder, item.event);
 		else
@@ -372,7 +385,7 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 		free(item.event);
 		record_pool_give_back(item.sample);
 	}
-	return err;
+	return err ? err : held;
 }
 
 /* Hands out what is older than the horizon; on the way the window is cut where it ends. */
@@ -391,13 +404,6 @@ static int hand_out_windows(struct session *s, uint64_t horizon_ns)
 	return err ? err : hand_out(s, horizon_ns);
 }
 
-/* Whether what has been read is to wait for tables. */
-static bool is_held(struct session *s)
-{
-	return hold_goes_on(&s->hold, recorder_awaits_tables(s->recorder),
-			    clock_ns(CLOCK_MONOTONIC), reorder_waiting(s->queue));
-}
-
 /* Reads all pending events and records, and hands out those that are old enough; the last round
  * hands out all. */
 static int do_round(struct session *s, bool is_last)
@@ -414,11 +420,11 @@ static int do_round(struct session *s, bool is_last)
 		err = sideband_drain(s->sideband, queue_event, s);
 	recorder_poll(s->recorder);
 	s->round_ns = start;
-	while (is_last && is_held(s))
-		usleep(HOLD_POLL_US);
-	if (err || is_held(s))
-		return err;
-	return hand_out_windows(s, is_last ? UINT64_MAX : horizon);
+	if (!err)
+		err = hand_out_windows(s, is_last ? UINT64_MAX : horizon);
+	while (err > 0 && is_last && !usleep(HOLD_POLL_US))
+		err = hand_out_windows(s, UINT64_MAX);
+	return err > 0 ? 0 : err;
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */

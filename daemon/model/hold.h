@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds records back while the tables are made that they have missed.
+ * Holds a record back while the table is made that it has missed, and all younger ones.
  *
  * The daemon walks the first samples of a file itself, and finds rules of call frame information at
  * once. Those of code without it come from the tables, which take a while for a large file: ten
@@ -13,15 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOLD_NS	     UINT64_C(4000000000) /* at most, until no table is awaited */
-#define HOLD_RECORDS 6000	 /* no longer once so many wait */
+#define HOLD_NS	     UINT64_C(4000000000) /* at most, until a record awaits none */
+#define HOLD_RECORDS 6000		  /* no longer once so many wait */
 
 struct hold { /* zeroed: nothing is held */
 	uint64_t since_ns;
 };
 
-/* Whether records that wait are to be held on, at a moment of the monotonic clock. `awaits`: tables
- * are being made. */
+/* Whether a record is to be held on, at a moment of the monotonic clock. `awaits`: its table is
+ * being made. */
 bool hold_goes_on(struct hold *hold, bool awaits, uint64_t now_ns, size_t waiting);
 
 #endif

@@ -133,11 +133,6 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 		tables_want(tables, object, &key);
 }
 
-bool recorder_awaits_tables(const struct recorder *r)
-{
-	return r->tables && tables_are_wanted(r->tables);
-}
-
 int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
 {
 	const struct tagger_maps tagger = {maps->tagged_fd, maps->n_tagged};

@@ -40,9 +40,6 @@ int recorder_use_judge(struct recorder *recorder);
  * the vDSO known there. Borrowed until the recorder is freed. */
 void recorder_use_tables(struct recorder *recorder, struct tables *tables);
 
-/* Whether tables are still to be loaded whose rules records that have been read may need. */
-bool recorder_awaits_tables(const struct recorder *recorder);
-
 /* Recognizes programs that keep a tag (docs/TAGS.md), and takes samples that are tags. `maps` is
  * copied; the maps themselves must outlive the recorder. `judge`: tags only check walks. 0 or
  * -ENOMEM. */
@@ -77,6 +74,10 @@ void recorder_poll(struct recorder *recorder);
 /* Returns whether records may wait for some tenths of a second. They may not while tags are
  * learned. */
 bool recorder_may_idle(const struct recorder *recorder);
+
+/* Whether a record, the next in the order of time, has missed a table that is still to be loaded.
+ * Asks for it. */
+bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header *record);
 
 /* --- samples --------------------------------------------------------------------------------- */
 

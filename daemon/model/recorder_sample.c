@@ -15,34 +15,55 @@
 /* --- requests of tables ---------------------------------------------------------------------- */
 
 /*
- * Requests what the kernel half has missed: a file's inode, or its table. `early`: the record is
- * not in the order of time yet. Then the inode numbers must agree, as they do on most filesystems;
- * where they do not, the table is requested in order.
+ * The object whose inode or table the kernel half has missed; NULL: none, or which is not known.
+ * `early`: the record is not in the order of time yet. Then the inode numbers must agree, as they
+ * do on most filesystems; where they do not, the table is requested in order. `ret_key`: what the
+ * kernel half is to know it by; NULL: it does.
  */
-static int request_table(struct recorder *r, const struct stackd_header *header, bool early)
+static const struct object *missed_object(struct recorder *r, const struct stackd_header *header,
+					  bool early, const struct stackd_inode **ret_key)
 {
 	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
 	const struct stackd_mapping *unknown = &record->unknown;
 	const struct mapping *m;
 
+	*ret_key = NULL;
 	if (header->kind != STACKD_RECORD_STACK || !r->tables)
-		return 0;
+		return NULL;
 	if (record->wanted && record->wanted <= object_table_count(r->objects))
-		return tables_want(r->tables, object_table_at(r->objects, record->wanted - 1),
-				   NULL);
+		return object_table_at(r->objects, record->wanted - 1);
 	if (!unknown->key.inode)
-		return 0;
+		return NULL;
 	/* A process that was just forked must not be read from /proc yet: in the order of time it
 	 * is still a copy of its parent. */
 	if (early && !process_table_knows(r->processes, (pid_t)record->pid))
-		return 0;
+		return NULL;
 	m = process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
 	if (!m || m->object->kind == OBJECT_JIT ||
 	    unknown->start - m->start + m->offset != unknown->offset)
-		return 0;
+		return NULL;
 	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
-		return 0;
-	return tables_want(r->tables, m->object, &unknown->key);
+		return NULL;
+	*ret_key = &unknown->key;
+	return m->object;
+}
+
+/* Requests what the kernel half has missed: a file's inode, or its table. */
+static int request_table(struct recorder *r, const struct stackd_header *header, bool early)
+{
+	const struct stackd_inode *key;
+	const struct object *object = missed_object(r, header, early, &key);
+
+	return object ? tables_want(r->tables, object, key) : 0;
+}
+
+bool recorder_awaits_table(struct recorder *r, const struct stackd_header *record)
+{
+	const struct stackd_inode *key;
+	const struct object *object = missed_object(r, record, false, &key);
+
+	return object && object->elf && !tables_have(r->tables, object) &&
+	       !tables_want(r->tables, object, key);
 }
 
 int recorder_prefetch_table(struct recorder *r, const struct stackd_header *record)

@@ -145,13 +145,28 @@ static void pop_heap(struct reorder *q)
 	sift_down(q, &last);
 }
 
-bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *ret_item)
+/* The oldest slot; NULL: there is none. */
+static const struct slot *oldest(const struct reorder *q, bool *ret_is_in_heap)
 {
 	const struct slot *next = q->first < q->end ? &q->row[q->first] : NULL;
-	bool is_in_heap = q->count && (!next || before(&q->heap[0], next));
 
-	if (is_in_heap)
-		next = &q->heap[0];
+	*ret_is_in_heap = q->count && (!next || before(&q->heap[0], next));
+	return *ret_is_in_heap ? &q->heap[0] : next;
+}
+
+const struct reorder_item *reorder_peek(const struct reorder *q, uint64_t horizon_ns)
+{
+	bool is_in_heap;
+	const struct slot *next = oldest(q, &is_in_heap);
+
+	return next && next->item.time_ns < horizon_ns ? &next->item : NULL;
+}
+
+bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *ret_item)
+{
+	bool is_in_heap;
+	const struct slot *next = oldest(q, &is_in_heap);
+
 	if (!next || next->item.time_ns >= horizon_ns)
 		return false;
 	*ret_item = next->item;

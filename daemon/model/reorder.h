@@ -35,6 +35,10 @@ int reorder_push(struct reorder *queue, const struct reorder_item *item);
 /* Takes the oldest item, if it is older than `horizon_ns`. false: there is none. */
 bool reorder_pop(struct reorder *queue, uint64_t horizon_ns, struct reorder_item *ret_item);
 
+/* The item that reorder_pop() would give, which stays; NULL: there is none. It lives until the next
+ * push or pop. */
+const struct reorder_item *reorder_peek(const struct reorder *queue, uint64_t horizon_ns);
+
 /* Returns how many items are queued. */
 size_t reorder_waiting(const struct reorder *queue);
 

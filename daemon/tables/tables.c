@@ -571,14 +571,9 @@ int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 	return 0;
 }
 
-bool tables_are_wanted(struct tables *t)
+bool tables_have(const struct tables *t, const struct object *object)
 {
-	bool is_wanted;
-
-	pthread_mutex_lock(&t->lock);
-	is_wanted = (t->serving && !t->serving->is_early) || (t->first && !t->first->is_early);
-	pthread_mutex_unlock(&t->lock);
-	return is_wanted;
+	return object->number + 1 >= t->maps.n_files || is_known(t, object->number + 1);
 }
 
 void tables_counts(struct tables *t, struct tables_counts *ret_counts)

@@ -63,8 +63,8 @@ enum provenance tables_provenance(const struct tables *tables, const struct obje
 int tables_rule(struct tables *tables, const struct object *object, uint64_t offset,
 		struct stackd_rule *ret_rule);
 
-/* Whether tables that walks have missed are still to be loaded. */
-bool tables_are_wanted(struct tables *tables);
+/* Whether an object's table is loaded, or it is known that it has none. */
+bool tables_have(const struct tables *tables, const struct object *object);
 
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */

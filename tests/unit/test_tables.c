@@ -367,10 +367,11 @@ static void test_rules_are_read_back(void **state)
 	assert_int_equal(elf_file_open(fd, &object.elf), 0);
 	close(fd);
 	assert_int_equal(recipe_compile(object.elf, &table), 0);
-	assert_false(tables_are_wanted(t));
+	assert_false(tables_have(t, &object));
 	assert_int_equal(tables_rule(t, &object, 0x1000, &rule), -EAGAIN);
-	assert_true(tables_are_wanted(t));
+	assert_non_null(t->first);
 	assert_int_equal(load_object(t, &object), 0);
+	assert_true(tables_have(t, &object));
 	for (uint64_t offset = 0; offset < 300000; offset += 61)
 		check_rule(t, &object, table, offset);
 	check_rule(t, &object, table, UINT64_C(1) << 40);
