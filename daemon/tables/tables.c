@@ -29,6 +29,7 @@
 #include "daemon/tables/extents.h"
 #include "daemon/tables/loaded_rule.h"
 #include "daemon/tables/requests.h"
+#include "daemon/tables/slices.h"
 #include "unwind/recipe.h"
 #include "unwind/recipe_rules.h"
 
@@ -36,11 +37,6 @@
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* of tables made */
-
-struct slice {
-	uint32_t file;
-	uint64_t offset;
-};
 
 struct tables {
 	struct tables_maps maps;
@@ -65,8 +61,7 @@ struct tables {
 	uint32_t *uses_before;
 	uint32_t *rules_of; /* by file number: rules that came with it */
 
-	uint32_t n_slices; /* read by the recorder, after the records that name them */
-	struct slice slices[STACKD_SLICE_COUNT];
+	struct slices slices;
 
 	/* By file number, read by the recorder: set once, before the file's first walk, and kept
 	 * when the table is evicted. Owned; NULL: all rules are of call frame information. */
@@ -82,7 +77,7 @@ static bool is_known(const struct tables *t, uint32_t number)
 	       __atomic_load_n(&file->is_loaded, __ATOMIC_RELAXED);
 }
 
-/* Marks a file as one that has no rows, and will have none: walks no longer request it. */
+/* A file has no rows, and will have none: walks no longer request it. */
 static void set_empty(struct tables *t, uint32_t number)
 {
 	__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
@@ -106,16 +101,14 @@ static void wait_for_walks(void)
 		usleep(WALKS_END_US);
 }
 
-/* Starts to count uses anew, for the next request that evicts. The victims of one request share a
- * count, since hardly any uses come between them. */
+/* Counts uses anew, for the next request that evicts: the victims of one share a count. */
 static void forget_uses(struct tables *t)
 {
 	for (uint32_t f = 1; f < t->maps.n_files; f++)
 		t->uses_before[f] = __atomic_load_n(&t->maps.files[f].uses, __ATOMIC_RELAXED);
 }
 
-/* Evicts the table that was used least since the last request that evicted. false: there is none.
- */
+/* Evicts the table that was used least since the last request that evicted; false: none is left. */
 static bool evict_one(struct tables *t)
 {
 	uint32_t victim = 0;
@@ -157,26 +150,6 @@ static void load_new_rules(struct tables *t)
 
 	for (; t->rules_loaded < count; t->rules_loaded++)
 		t->maps.rules[t->rules_loaded] = rules[t->rules_loaded];
-}
-
-/* Numbers the slices of a file, once; they stay when the table is evicted. */
-static void give_slices(struct tables *t, struct stackd_file *file, uint32_t number,
-			uint32_t first_chunk, size_t n_chunks)
-{
-	uint64_t end = ((uint64_t)first_chunk + n_chunks) << STACKD_CHUNK_SHIFT;
-	uint32_t need = (uint32_t)((end + (1u << STACKD_SLICE_SHIFT) - 1) >> STACKD_SLICE_SHIFT);
-	uint32_t first = t->n_slices;
-
-	if (file->n_slices || need > STACKD_SLICE_COUNT - first)
-		return;
-	for (uint32_t i = 0; i < need; i++)
-		t->slices[first + i] = (struct slice){
-			.file = number,
-			.offset = (uint64_t)i << STACKD_SLICE_SHIFT,
-		};
-	__atomic_store_n(&t->n_slices, first + need, __ATOMIC_RELEASE);
-	file->first_slice = (uint16_t)first;
-	__atomic_store_n(&file->n_slices, (uint16_t)need, __ATOMIC_RELEASE);
 }
 
 /* Returns how many rules a file may still add. A file gets a quarter of the rules that no other
@@ -294,7 +267,7 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 		t->row_of[number] = first_row;
 		file->chunk_base = base;
 		file->first_chunk = first_chunk;
-		give_slices(t, file, number, first_chunk, n_chunks);
+		slices_give(&t->slices, file, number, first_chunk, n_chunks);
 	}
 	if (n_chunks)
 		__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
@@ -327,7 +300,8 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 
 /* Compiles and loads an object's recipes. 0, also for an object without a readable file, which has
  * no recipes; else an error of take_room(). */
-static int load_object(struct tables *t, const struct object *object)
+static int load_object(struct tables *t, const struct object *object,
+		       const struct analysis_stop *stop)
 {
 	struct recipe_table *table = NULL;
 	struct elf_file *elf = NULL;
@@ -335,7 +309,7 @@ static int load_object(struct tables *t, const struct object *object)
 	int err = object->elf ? elf_file_clone(object->elf, &elf) : object->error;
 
 	if (!err && elf)
-		err = recipe_compile(elf, &table);
+		err = recipe_compile_until(elf, stop, &table);
 	if (table) {
 		keep_provenances(t, object->number + 1, table);
 		err = load_table(t, object->number + 1, table);
@@ -343,7 +317,7 @@ static int load_object(struct tables *t, const struct object *object)
 		t->own.go_rows += err ? 0 : recipe_table_stats(table)->go_rows;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
-	} else if (err != -ENOMEM) {
+	} else if (err != -ENOMEM && err != -ECANCELED) {
 		refuse_file(t, object, err);
 		err = 0;
 	}
@@ -353,21 +327,37 @@ static int load_object(struct tables *t, const struct object *object)
 	return err;
 }
 
-static void serve(struct tables *t, const struct request *r)
+/* Whether a prefetch that is under way is to be given up: a walk has missed another table. */
+static bool is_in_the_way(void *arg)
 {
+	struct tables *t = arg;
+	bool is_it;
+
+	pthread_mutex_lock(&t->lock);
+	is_it = t->is_ending || (t->serving->is_early && t->first && !t->first->is_early);
+	pthread_mutex_unlock(&t->lock);
+	return is_it;
+}
+
+/* Returns 0, or -ECANCELED: the prefetch is to be made again. */
+static int serve(struct tables *t, const struct request *r)
+{
+	const struct analysis_stop stop = {is_in_the_way, t};
 	uint32_t number = r->object->number + 1;
 	uint64_t evicted = t->own.evicted;
 	int err = 0;
 
 	if (number >= t->maps.n_files) {
 		t->own.refused++;
-		return;
+		return 0;
 	}
 	t->may_evict = !r->is_early;
 	if (!is_known(t, number))
-		err = load_object(t, r->object);
+		err = load_object(t, r->object, &stop);
 	if (t->own.evicted > evicted)
 		forget_uses(t);
+	if (err == -ECANCELED)
+		return err;
 	if (err && !r->is_early) {
 		/* It is too large: the daemon walks its frames, as if it had no recipes. */
 		set_empty(t, number);
@@ -375,6 +365,7 @@ static void serve(struct tables *t, const struct request *r)
 	}
 	if (r->has_key)
 		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);
+	return 0;
 }
 
 /* Copies the thread's counts for tables_counts(). Called with the lock held. */
@@ -385,8 +376,8 @@ static void publish(struct tables *t)
 	t->counts = t->own;
 }
 
-/* Trims the heap if tables were made since the last time. Called with the lock held, which it
- * releases meanwhile. Returns whether it did. */
+/* Trims the heap if tables were made since. Called with the lock, which it releases meanwhile.
+ * Returns whether it did. */
 static bool give_back(struct tables *t)
 {
 	if (t->bytes_made < MUCH_BYTES)
@@ -402,11 +393,11 @@ static void *run(void *arg)
 {
 	struct tables *t = arg;
 
-	/* Without the right to, the priority stays. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICE);
 	pthread_mutex_lock(&t->lock);
 	for (;;) {
-		struct request *r = t->first;
+		struct request *r = t->first, now;
+		int err;
 
 		if (t->is_ending)
 			break;
@@ -417,11 +408,14 @@ static void *run(void *arg)
 		}
 		t->first = r->next;
 		t->serving = r;
+		now = *r;
 		pthread_mutex_unlock(&t->lock);
-		serve(t, r);
+		err = serve(t, &now);
 		pthread_mutex_lock(&t->lock);
 		publish(t);
 		t->serving = NULL;
+		if (err) /* without memory, it is made when it is missed */
+			requests_enter(&t->first, r);
 		free(r);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -509,6 +503,9 @@ static int ask(struct tables *t, const struct request *wanted)
 	int err = 0;
 
 	pthread_mutex_lock(&t->lock);
+	/* A prefetch that is under way is what is missed now: it must not begin anew. */
+	if (t->serving && t->serving->object == wanted->object)
+		t->serving->is_early &= wanted->is_early;
 	if (!is_asked_for(t, wanted))
 		err = requests_enter(&t->first, wanted);
 	pthread_cond_signal(&t->change);
@@ -536,11 +533,7 @@ int tables_prepare(struct tables *t, const struct object *object)
 
 bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, uint64_t *ret_offset)
 {
-	if (slice >= __atomic_load_n(&t->n_slices, __ATOMIC_ACQUIRE))
-		return false;
-	*ret_file = t->slices[slice].file;
-	*ret_offset = t->slices[slice].offset;
-	return true;
+	return slices_find(&t->slices, slice, ret_file, ret_offset);
 }
 
 enum provenance tables_provenance(const struct tables *t, const struct object *object,
@@ -557,18 +550,17 @@ enum provenance tables_provenance(const struct tables *t, const struct object *o
 int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 		struct stackd_rule *ret_rule)
 {
-	uint32_t number = object->number + 1;
-	int err = number < t->maps.n_files ? loaded_rule_find(&t->maps, number, offset, ret_rule)
-					   : -ENOENT;
+	int err = -ENOENT;
 
+	if (object->number + 1 < t->maps.n_files)
+		err = loaded_rule_find(&t->maps, object->number + 1, offset, ret_rule);
 	if (err != -ENOENT)
 		return err;
-	if (number < t->maps.n_files && !is_known(t, number)) {
-		err = tables_want(t, object, NULL);
-		return err ? err : -EAGAIN;
-	}
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
-	return 0;
+	if (tables_have(t, object))
+		return 0;
+	err = tables_want(t, object, NULL);
+	return err ? err : -EAGAIN;
 }
 
 bool tables_have(const struct tables *t, const struct object *object)

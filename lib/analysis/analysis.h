@@ -33,7 +33,14 @@ struct analysis_range {
 	bool is_first; /* no code stands before it that could go on into it */
 };
 
+/* Whether an analysis is to be given up; asked now and then. */
+struct analysis_stop { /* zeroed: never */
+	bool (*is_due)(void *arg);
+	void *arg;
+};
+
 struct analysis_input {
+	struct analysis_stop stop;
 	const struct elf_file *elf;
 	const struct analysis_range *ranges; /* to be analysed; in order, they do not overlap */
 	size_t range_count;
@@ -65,8 +72,8 @@ struct analysis_stats {
  * is none. Returns 0, or an error that ends the analysis. */
 typedef int analysis_row_fn(void *arg, uint64_t offset, const struct stackd_rule *rule);
 
-/* Analyses the ranges and gives their rows in order of vaddr. Returns 0, -ENOMEM, or what `emit`
- * returned. *ret_stats is set on success only. */
+/* Analyses the ranges and gives their rows in order of vaddr. Returns 0, -ENOMEM, -ECANCELED: it
+ * was given up, or what `emit` returned. *ret_stats is set on success only. */
 int analysis_run(const struct analysis_input *input, analysis_row_fn *emit, void *arg,
 		 struct analysis_stats *ret_stats);
 

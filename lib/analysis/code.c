@@ -2,6 +2,8 @@
 /* Areas by number and by address, and the first pass; see code.h. */
 #include "analysis/code.h"
 
+#include <errno.h>
+
 #include "analysis/jump_table.h"
 
 #define SANE_INSNS 32
@@ -235,6 +237,8 @@ static int sweep(struct code *c, const struct code_area *area)
 			s.is_end = s.is_padding = true;
 			continue;
 		}
+		if (code_must_stop(c))
+			return -ECANCELED;
 		mark_itself(&s, &i, at);
 		err = mark_targets(&s, &i);
 		step(&s, &i);
@@ -252,11 +256,12 @@ static int compare(const void *a, const void *b)
 }
 
 int code_init(struct code *c, const struct elf_file *elf, const struct code_area *areas,
-	      size_t count)
+	      size_t count, const struct analysis_stop *stop)
 {
 	int err = 0;
 
-	*c = (struct code){.elf = elf, .areas = areas, .area_count = count};
+	*c = (struct code){.elf = elf, .areas = areas, .area_count = count, .stop = *stop};
+	c->until_stop = CODE_STOP_EVERY;
 	for (size_t i = 0; i < count; i++)
 		c->size += (uint32_t)areas[i].size;
 	c->marks = calloc(c->size + 1, 1);

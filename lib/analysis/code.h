@@ -8,10 +8,12 @@
 #ifndef ANALYSIS_CODE_H
 #define ANALYSIS_CODE_H
 
+#include "analysis/analysis.h"
 #include "analysis/insn.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
+#define CODE_STOP_EVERY	    65536 /* instructions: 20 ms */
 #define CODE_NONE	    UINT32_MAX
 #define CODE_FUNCTION_ALIGN 16 /* what compilers align functions to */
 
@@ -34,7 +36,9 @@ enum code_mark {
 };
 
 struct code {
-	const struct elf_file *elf;    /* borrowed, as are the areas */
+	const struct elf_file *elf; /* borrowed, as are the areas */
+	struct analysis_stop stop;
+	uint32_t until_stop;	       /* instructions, until it is asked */
 	const struct code_area *areas; /* in order */
 	size_t area_count;
 	uint32_t size; /* of all areas */
@@ -43,10 +47,19 @@ struct code {
 	VEC(uint64_t) data; /* vaddr of jump tables, and of what lea refers to, in order */
 };
 
-/* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0 or -ENOMEM;
- * the caller frees *ret_code with code_fini() in either case. */
+/* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0, -ENOMEM or
+ * -ECANCELED; the caller frees *ret_code with code_fini() in either case. */
 int code_init(struct code *ret_code, const struct elf_file *elf, const struct code_area *areas,
-	      size_t count);
+	      size_t count, const struct analysis_stop *stop);
+
+/* Whether the work is to be given up; to be called for each instruction. */
+static inline bool code_must_stop(struct code *code)
+{
+	if (!code->stop.is_due || --code->until_stop)
+		return false;
+	code->until_stop = CODE_STOP_EVERY;
+	return code->stop.is_due(code->stop.arg);
+}
 void code_fini(struct code *code);
 
 /* The area that a byte is in. */

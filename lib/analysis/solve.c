@@ -410,6 +410,8 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 
 		if (s->steps++ >= FREE_STEPS + s->code->size / 2)
 			return -E2BIG;
+		if (code_must_stop(s->code))
+			return -ECANCELED;
 		if (!code_decode(s->code, p.area, p.w.at, &p.insn)) {
 			fail(s, p.w.owner, ANALYSIS_ABSTAINED_CODE);
 			return set_returns(s, p.w.owner);

@@ -3,6 +3,7 @@
  * recipe.h. */
 #include "unwind/recipe.h"
 
+#include "unwind/recipe_analysis.h"
 #include "unwind/recipe_table.h"
 
 /* Lists the executable program headers, up to one more than the limit, which then is counted. */
@@ -22,8 +23,7 @@ static size_t find_loads(const struct elf_file *file, struct recipe_load *ret_lo
 	return n;
 }
 
-/* `others`: NULL, or the file whose other rules are wanted, too. */
-static int compile(const struct elf_file *file, const struct elf_file *others,
+static int compile(const struct elf_file *file, const struct recipe_others *others,
 		   struct recipe_table **ret_table)
 {
 	struct recipe_load loads[RECIPE_MAX_LOADS + 1];
@@ -38,12 +38,20 @@ static int compile(const struct elf_file *file, const struct elf_file *others,
 	return err;
 }
 
+int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,
+			 struct recipe_table **ret_table)
+{
+	const struct recipe_others others = {.file = file, .stop = *stop};
+
+	return compile(file, &others, ret_table);
+}
+
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
 {
-	return compile(file, file, ret_table);
+	return recipe_compile_until(file, &(struct analysis_stop){0}, ret_table);
 }
 
 int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table)
 {
-	return compile(file, NULL, ret_table);
+	return compile(file, &(struct recipe_others){0}, ret_table);
 }

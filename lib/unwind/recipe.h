@@ -35,6 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/analysis.h"
 #include "cfi/cfi_section.h"
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
@@ -63,6 +64,11 @@ struct recipe_table;
  * Returns 0, -ENOMEM, or what elf_file_read() says. The caller frees *ret_table, which is untouched
  * on failure, with recipe_table_free(). */
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table);
+
+/* As recipe_compile(), for as long as `stop` is not due, once analysing code takes a while: then it
+ * returns -ECANCELED. */
+int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,
+			 struct recipe_table **ret_table);
 
 /* Compiles the call frame information alone; for the rest as recipe_compile(). For those who
  * compare it with other readers of it, or with what the instructions tell. */

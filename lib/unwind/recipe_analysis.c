@@ -344,11 +344,13 @@ static bool is_much(const struct recipe_load *loads, size_t load_count, uint64_t
 	return bytes >= FEW_BYTES || bytes >= all / FEW_PART;
 }
 
-static int analyse(const struct elf_file *file, const struct recipe_load *loads, size_t load_count,
-		   const struct recipe_gaps *gaps, struct layer *layer)
+static int analyse(const struct recipe_others *others, const struct recipe_load *loads,
+		   size_t load_count, const struct recipe_gaps *gaps, struct layer *layer)
 {
+	const struct elf_file *file = others->file;
 	struct references found = {.gaps = gaps};
 	struct analysis_input in = {
+		.stop = others->stop,
 		.elf = file,
 		.ranges = gaps->items.items,
 		.range_count = gaps->items.count,
@@ -372,15 +374,16 @@ static int analyse(const struct elf_file *file, const struct recipe_load *loads,
 	return 0;
 }
 
-int recipe_analysis_lay(const struct elf_file *file, const struct recipe_load *loads,
+int recipe_analysis_lay(const struct recipe_others *others, const struct recipe_load *loads,
 			size_t load_count, struct recipe_table *table, struct recipe_rows *rows)
 {
+	const struct elf_file *file = others->file;
 	struct recipe_gaps gaps = {0};
 	struct layer layer = {.table = table};
 	int err = recipe_gaps_find(file, loads, load_count, rows, &gaps);
 
 	if (!err && gaps.items.count)
-		err = analyse(file, loads, load_count, &gaps, &layer);
+		err = analyse(others, loads, load_count, &gaps, &layer);
 	if (!err && !recipe_rows_is_empty(&layer.rows))
 		err = recipe_layer_below(table, rows, &layer.rows, PROVENANCE_ANALYSED);
 	recipe_rows_free(&layer.rows);

@@ -25,9 +25,15 @@ struct recipe_gaps {			  /* zeroed is empty; the owner frees items */
 int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *loads,
 		     size_t load_count, const struct recipe_rows *rows, struct recipe_gaps *gaps);
 
+/* What other tables than call frame information a file's recipes are to have. */
+struct recipe_others {
+	const struct elf_file *file; /* NULL: none */
+	struct analysis_stop stop;
+};
+
 /* Merges the rules of that code into `rows`, which all else came to. Numbers are those of
- * table->rules; what is refused is counted in table->stats. Returns 0 or -ENOMEM. */
-int recipe_analysis_lay(const struct elf_file *file, const struct recipe_load *loads,
+ * table->rules; what is refused is counted in table->stats. Returns 0, -ENOMEM or -ECANCELED. */
+int recipe_analysis_lay(const struct recipe_others *others, const struct recipe_load *loads,
 			size_t load_count, struct recipe_table *table, struct recipe_rows *rows);
 
 #endif

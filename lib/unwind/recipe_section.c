@@ -366,21 +366,20 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 
 /* Lays the rules of Go's table and those of analysed code below the others, and cuts the rows into
  * chunks. */
-static int finish(const struct compiler *c, const struct elf_file *file, struct recipe_table *table,
-		  struct recipe_rows *rows)
+static int finish(const struct compiler *c, const struct recipe_others *others,
+		  struct recipe_table *table, struct recipe_rows *rows)
 {
-	int err = file ? recipe_go_lay(file, table, rows) : 0;
+	int err = others->file ? recipe_go_lay(others->file, table, rows) : 0;
 
-	if (!err && file)
-		err = recipe_analysis_lay(file, c->loads, c->load_count, table, rows);
+	if (!err && others->file)
+		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }
 
-/* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section, `file` is
- * NULL or has other tables besides. */
-static int compile(const struct elf_file *file, const struct cfi_section *sections, uint8_t **bytes,
-		   size_t section_count, const struct recipe_load *loads, size_t load_count,
-		   struct recipe_table **ret_table)
+/* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section. */
+static int compile(const struct recipe_others *others, const struct cfi_section *sections,
+		   uint8_t **bytes, size_t section_count, const struct recipe_load *loads,
+		   size_t load_count, struct recipe_table **ret_table)
 {
 	struct recipe_table *table = calloc(1, sizeof(*table));
 	struct recipe_rows rows = {0};
@@ -392,7 +391,7 @@ static int compile(const struct elf_file *file, const struct cfi_section *sectio
 		err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
 	}
 	if (!err)
-		err = finish(c, file, table, &rows);
+		err = finish(c, others, table, &rows);
 	recipe_rows_free(&rows);
 	free(c);
 	if (err)
@@ -406,14 +405,16 @@ int recipe_section_compile(const struct cfi_section *sections, size_t section_co
 			   const struct recipe_load *loads, size_t load_count,
 			   struct recipe_table **ret_table)
 {
-	return compile(NULL, sections, NULL, section_count, loads, load_count, ret_table);
+	static const struct recipe_others none;
+
+	return compile(&none, sections, NULL, section_count, loads, load_count, ret_table);
 }
 
-int recipe_section_compile_owned(const struct elf_file *file, struct cfi_sections *sections,
+int recipe_section_compile_owned(const struct recipe_others *others, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,
 				 struct recipe_table **ret_table)
 {
-	int err = compile(file, sections->items, sections->bytes, sections->count, loads,
+	int err = compile(others, sections->items, sections->bytes, sections->count, loads,
 			  load_count, ret_table);
 
 	for (int i = 0; !err && i < CFI_REFUSED_COUNT; i++)

@@ -7,6 +7,8 @@
 #include "unwind/recipe_rows.h"
 #include "unwind/recipe_rules.h"
 
+struct recipe_others;
+
 struct recipe_table {
 	struct stackd_row *rows; /* owned, as all below */
 	size_t row_count;
@@ -21,9 +23,9 @@ struct recipe_table {
 
 /* As recipe_section_compile(), of the sections of a file: frees the bytes of each as soon as they
  * have been read, before the rest takes its memory, and counts what kept sections from being read.
- * Of the file, if it is given, Go's table is laid below them (recipe_go.h), and code that they do
- * not cover is analysed (recipe_analysis.h). The caller releases `sections`. */
-int recipe_section_compile_owned(const struct elf_file *file, struct cfi_sections *sections,
+ * Of the others' file, if it is given, Go's table is laid below them (recipe_go.h), and code that
+ * they do not cover is analysed (recipe_analysis.h). The caller releases `sections`. */
+int recipe_section_compile_owned(const struct recipe_others *others, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,
 				 struct recipe_table **ret_table);
 

@@ -7,6 +7,7 @@
 /* cmocka needs those above. */
 #include <cmocka.h>
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,10 +74,38 @@ static void test_maze(void **state)
 	free(bytes);
 }
 
+static bool is_due(void *arg)
+{
+	return ++*(int *)arg == 2;
+}
+
+/* The work is given up when it is asked to. */
+static void test_stops(void **state)
+{
+	enum { SIZE = 3 * 200000 };
+	int asked = 0;
+	struct analysis_range range = {0x1000, 0x1000 + SIZE, true};
+	struct analysis_input in = {.stop = {is_due, &asked}, .ranges = &range, .range_count = 1};
+	struct analysis_stats stats;
+	struct elf_file *elf;
+	uint8_t *bytes = make_maze(SIZE);
+	size_t count = 0;
+
+	(void)state;
+	assert_int_equal(elf_file_open_memory(bytes, 0x1000 + SIZE, &elf), 0);
+	in.elf = elf;
+	assert_int_equal(analysis_run(&in, count_row, &count, &stats), -ECANCELED);
+	assert_int_equal(asked, 2);
+	assert_int_equal(count, 0);
+	elf_file_free(elf);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_maze),
+		cmocka_unit_test(test_stops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

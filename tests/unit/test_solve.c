@@ -135,8 +135,8 @@ __asm__(".text\n.p2align 4\n"
 
 	/* A part of a function that a pointer leads to, and no flow: what is guessed fails at ret.
 	 */
-	FUNCTION("parted") "push %rbx\nsub $32, %rsp\nlea part(%rip), %rax\nneg %rax\nneg %rax\n"
-			   "jmp *%rax\n.p2align 4\n"
+	FUNCTION("parted") "push %rbx\nsub $32, %rsp\nlea part(%rip), %rax\nxchg %rax, %rdx\n"
+			   "jmp *%rdx\n.p2align 4\n"
 			   "part: call *%rsi\nadd $32, %rsp\npop %rbx\nret\n"
 	/* A part that a register leads to, which has its address. */
 	FUNCTION("led") "push %rbx\nlea led_part(%rip), %r8\ntest %edi, %edi\njmp *%r8\n"
@@ -359,6 +359,8 @@ static void test_jumps(void **state)
 	CHECK(shifted_2, STACKD_REG_RSP, 16);
 	CHECK(shifted_3, STACKD_REG_RSP, 16);
 	CHECK(displaced_0, STACKD_REG_RSP, 16);
+	CHECK(several_one, STACKD_REG_RSP, 16);
+	CHECK(several_two, STACKD_REG_RSP, 16);
 	CHECK(ends_in, STACKD_REG_RSP, 8);
 	CHECK(ends_other, STACKD_REG_RSP, 8);
 }
