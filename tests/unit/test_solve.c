@@ -153,19 +153,24 @@ __asm__(".text\n.p2align 4\n"
 				    "refers_later") "lea later_base(%rip), %rax\nret\n"
 
 	/* A distance that is added with a displacement. */
-	FUNCTION(
-		"displaced") "lea displaced(%rip), %r11\npush %rbx\n"
-			     "movslq displaced_table - displaced(%r11,%rdi,4), %rdi\n"
-			     "lea displaced_table - displaced(%r11,%rdi), %rdi\njmp *%rdi\n"
-			     "displaced_0: nop\npop %rbx\nret\n"
-			     "displaced_table: .long displaced_0 - displaced_table\n"
+	FUNCTION("displaced") "lea displaced(%rip), %r11\npush %rbx\n"
+			      "movslq displaced_table - displaced(%r11,%rdi,4), %rdi\n"
+			      "lea displaced_table - displaced(%r11,%rdi), %rdi\njmp *%rdi\n"
+			      "displaced_0: nop\npop %rbx\nret\n"
+			      "displaced_table: .long displaced_0 - displaced_table\n"
 
-			     /* Functions with a name of their own in nobody's symbols: one ends in
+	/* One of several addresses, as in libgmp. */
+	FUNCTION(
+		"several") "push %rbx\ntest %edi, %edi\njs 1f\nlea several_one(%rip), %r14\njmp 2f\n"
+			   "1: lea several_two(%rip), %r14\n2: nop\njmp *%r14\n"
+			   "several_one: nop\npop %rbx\nret\nseveral_two: nop\npop %rbx\nret\n"
+
+			   /* Functions with a name of their own in nobody's symbols: one ends in
 				the other. */
-			     ".p2align 4\nends_in: cmpl $2, 8(%rsp)\njne ends_other\njmp ends_other\n"
-			     ".p2align 4\nends_other: mov %rdi, %rax\nret\n"
-			     ".p2align 4\nswitch_not: ret\n"
-			     "code_end:\n");
+			   ".p2align 4\nends_in: cmpl $2, 8(%rsp)\njne ends_other\njmp ends_other\n"
+			   ".p2align 4\nends_other: mov %rdi, %rax\nret\n"
+			   ".p2align 4\nswitch_not: ret\n"
+			   "code_end:\n");
 
 LABEL(code_start);
 LABEL(code_end);
