@@ -25,10 +25,16 @@ def fetch(work, sources):
     apt = ["apt-get", "-qq", "-o", "Dir::Etc::SourceList=" + work + "/sources.list",
            "-o", "Dir::Etc::SourceParts=/dev/null", "-o", "Dir::State::Lists=" + work + "/lists",
            "-o", "APT::Sandbox::User=root"]
-    for command in (["update"], ["source", "--download-only"] + [s.package for s in sources]):
+    # The release itself, where an archive of updates does not have what it lists.
+    release = min((line.split()[2] for line in lines), key=len, default="")
+    packages = [source.package for source in sources]
+    for command in (["update"], ["source", "--download-only"] + packages,
+                    ["source", "--download-only", "-t", release] + packages):
         done = subprocess.run(apt + command, cwd=work, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise OSError((done.stderr.strip() or "apt-get failed").split("\n")[0])
+        if command[0] == "source" and not done.returncode:
+            break
+    if done.returncode:
+        raise OSError((done.stderr.strip() or "apt-get failed").split("\n")[0])
     return {source.name: unpack(source, work) for source in sources}
 
 

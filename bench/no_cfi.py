@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "live")]
 
 import debian_source  # noqa: E402
+import twins  # noqa: E402
 
 
 STACKD, STACKCTL = (os.path.join(ROOT, "build", name) for name in ("stackd", "stackctl"))
@@ -215,6 +216,8 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         if not words or "programs" in words:
             measure_programs(work, seconds)
+    if not words or "twins" in words:
+        twins.measure(debian_source)
 
 
 if __name__ == "__main__":
