@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py. Without
-# PROGRAM, also runs walk.py, report.py, lbr.py, import.py and tags.
+# PROGRAM, also runs walk.py, report.py, lbr.py, import.py, tags, analysis.py and no_cfi.py.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
 make -s all walk-bench emulator build/bench/recipe_build build/bench/tags build/bench/tag_trie build/bench/tag_collide \
-	build/bench/align_speed build/bench/bt
+	build/bench/align_speed build/bench/bt build/bench/analysis_agree
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
@@ -19,4 +19,6 @@ python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/tags.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/tag_search.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/align.py "$1" || status=1
+[ $# -gt 1 ] || python3 bench/analysis.py || status=1
+[ $# -gt 1 ] || python3 bench/no_cfi.py || status=1
 exit $status
