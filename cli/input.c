@@ -22,6 +22,7 @@
 
 enum {
 	INPUT_RECORDING = 0x100,
+	INPUT_METRIC,
 	INPUT_PID,
 	INPUT_TID,
 	INPUT_COMM,
@@ -51,6 +52,10 @@ static const struct argp_option input_options[] = {
 	 "This recording of it (default: the latest), or all from one to another, added up", 1},
 	{"since", INPUT_SINCE, "TIME", 0,
 	 "All that was recorded in this time until now (2h, 3d), or since a moment as for --from",
+	 1},
+	{"metric", INPUT_METRIC, "NAME", 0,
+	 "What is summed up by call path (default: cpu, the samples of the event); `stackctl stats` "
+	 "lists what a recording has",
 	 1},
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
@@ -133,6 +138,16 @@ static uint32_t parse_depth(struct argp_state *state, const char *arg)
 	return (uint32_t)value;
 }
 
+static void parse_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
+{
+	struct buf b = {0};
+
+	if (metric_find(arg, ret_metric))
+		return;
+	metric_put_names(UINT32_MAX, &b);
+	argp_error(state, "--metric: '%s' is none of %.*s", arg, (int)b.len, (const char *)b.data);
+}
+
 static void check(struct argp_state *state, const struct profile_filter *filter)
 {
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
@@ -185,6 +200,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case INPUT_RECORDING:
 		input_range_numbers(state, arg, input);
+		return 0;
+	case INPUT_METRIC:
+		parse_metric(state, arg, &input->filter.metric);
 		return 0;
 	case INPUT_PID:
 		input->filter.pids = input->pids;
@@ -317,6 +335,24 @@ static void nothing_left(const struct input *input, const char *path, int64_t id
 	buf_free(&b);
 }
 
+/* Whether the recording has any record of the metric; else reports which metrics it has. */
+static bool has_metric(const struct input *input, const char *path, const struct input_open *open)
+{
+	const struct metric_info *metric = metric_info(input->filter.metric);
+	struct buf b = {0};
+	uint32_t series;
+
+	if (metric->series == SERIES_CPU || store_reader_series(open->reader, &series) < 0 ||
+	    series >> metric->series & 1)
+		return true;
+	metric_put_names(series, &b);
+	message("recording %lld in %s has no %s; what it has: %.*s",
+		(long long)store_reader_tables(open->reader)->recording.id, path, metric->name,
+		(int)b.len, b.len ? (const char *)b.data : "");
+	buf_free(&b);
+	return false;
+}
+
 static int sum_up(const struct input *input, const char *path, struct input_open *open)
 {
 	const struct store_tables *t = store_reader_tables(open->reader);
@@ -326,6 +362,8 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 		return CMD_DONE;
 	if (err != -ENODATA)
 		return input_explain(input, path, err, NULL);
+	if (!has_metric(input, path, open))
+		return CMD_NO_SAMPLES;
 	if (t->recording.samples)
 		nothing_left(input, path, t->recording.id, open->profile);
 	else

@@ -102,9 +102,9 @@ static void screen_counts(const struct top_state *state, const struct profile *p
 			  struct buf *b)
 {
 	const struct profile_totals *totals = profile_totals(profile);
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 
-	text_printf(b, "%" PRIu64 " samples", totals->samples);
+	text_put_raw(b, metric_amount(profile_filter(profile)->metric, totals->samples, amount));
 	if (state->window > 0)
 		text_printf(b, " in the last %g s", state->window);
 	text_printf(b, ", %s%% complete", text_share(totals->complete, totals->samples, share));

@@ -24,6 +24,7 @@
 
 struct flame_svg {
 	const struct flamegraph_options *options;
+	enum metric metric;
 	struct flame *flame;
 	const struct flame_node *nodes;
 	const struct flame_symbol *symbols;
@@ -100,7 +101,7 @@ static int flame_svg_frame(struct flame_svg *s, uint32_t at, uint32_t depth)
 	double width = (double)node->total[0] * scale;
 	double row = s->options->is_flame ? s->rows - 1 - depth : depth;
 	double y = FLAME_SVG_TOP + row * FLAME_SVG_ROW;
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 
 	text_put_raw(&s->b, "<g><title>");
 	svg_put(&s->b, symbol->name);
@@ -109,7 +110,7 @@ static int flame_svg_frame(struct flame_svg *s, uint32_t at, uint32_t depth)
 		svg_put(&s->b, symbol->object);
 		text_put_raw(&s->b, "]");
 	}
-	text_printf(&s->b, "\n%" PRIu64 " samples, %s%%</title>", node->total[0],
+	text_printf(&s->b, "\n%s, %s%%</title>", metric_amount(s->metric, node->total[0], amount),
 		    text_share(node->total[0], s->nodes[0].total[0], share));
 	flame_svg_rect(s, x, y, width);
 	text_put_raw(&s->b, "class=\"r\" fill=\"");
@@ -187,6 +188,7 @@ static void flame_svg_head(struct flame_svg *s, struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	struct buf title = {0}, facts = {0};
+	char amount[METRIC_AMOUNT_MAX];
 
 	svg_begin(&s->b, FLAME_SVG_WIDTH,
 		  FLAME_SVG_TOP + s->rows * FLAME_SVG_ROW + FLAME_SVG_MARGIN);
@@ -198,7 +200,9 @@ static void flame_svg_head(struct flame_svg *s, struct profile *profile)
 		 NULL);
 	svg_put_buf(&s->b, &title);
 	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"42\">", FLAME_SVG_MARGIN);
-	text_printf(&facts, "%" PRIu64 " samples of ", profile_totals(profile)->samples);
+	text_printf(&facts, "%s of ",
+		    metric_amount(profile_filter(profile)->metric, profile_totals(profile)->samples,
+				  amount));
 	report_header_event(recording, &facts);
 	text_printf(&facts, ", %" PRIu64 " lost; ", recording->lost);
 	report_header_quality(profile, &facts);
@@ -210,6 +214,8 @@ static int flame_svg_write(struct flame_svg *s, struct profile *profile)
 {
 	uint32_t n, n_symbols;
 	int err = flame_new(1, &s->flame);
+
+	s->metric = profile_filter(profile)->metric;
 
 	if (err == 0)
 		err = flame_add(s->flame, profile, s->options->by, 0);

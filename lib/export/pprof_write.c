@@ -60,13 +60,17 @@ static int head(struct pprof_tables *p, FILE *out)
 	Pprof__Profile message = PPROF__PROFILE__INIT;
 	Pprof__ValueType types[2] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT};
 	Pprof__ValueType *type_list[2] = {&types[0], &types[1]};
-	bool is_time = strstr(recording->event, "clock") != NULL;
+	enum metric number = profile_filter(p->profile)->metric;
+	const struct metric_info *metric = metric_info(number);
+	bool is_cpu = number == METRIC_CPU, is_time = strstr(recording->event, "clock") != NULL;
 	int64_t comment;
 
-	types[0].type = pprof_tables_string(p, "samples");
+	types[0].type = pprof_tables_string(p, metric->records);
 	types[0].unit = pprof_tables_string(p, "count");
-	types[1].type = pprof_tables_string(p, is_time ? "cpu" : recording->event);
-	types[1].unit = pprof_tables_string(p, is_time ? "nanoseconds" : "count");
+	types[1].type =
+		pprof_tables_string(p, is_cpu && !is_time ? recording->event : metric->name);
+	types[1].unit = pprof_tables_string(p, is_cpu && is_time ? "nanoseconds"
+								 : metric_unit_name(number));
 	message.sample_type = type_list;
 	message.n_sample_type = 2;
 	message.default_sample_type = types[0].type;

@@ -44,6 +44,7 @@ int profile_new(struct store_reader *reader, const struct profile_filter *filter
 	p->reader = reader;
 	p->tables = store_reader_tables(reader);
 	p->filter = filter ? filter : &everything;
+	p->metric = metric_info(p->filter->metric);
 	err = profile_sum_up(p);
 	if (err < 0) {
 		profile_free(p);
@@ -169,13 +170,31 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 	profile_map(p, &s);
 	if (s.node >= p->tables->n_nodes)
 		return false;
+	if (p->metric->is_count)
+		s.period = 1;
 	*ret_sample = s;
 	return !p->path_filter || accepts_path(p, &s);
 }
 
 bool profile_is_filtered(const struct profile *p)
 {
-	return p->totals.samples < p->tables->recording.samples;
+	return p->totals.records < p->recorded;
+}
+
+uint64_t profile_amount(const struct profile *p, const struct store_sample *record)
+{
+	return p->metric->series == SERIES_CPU ? 1 : record->period;
+}
+
+uint64_t profile_recorded(const struct profile *p)
+{
+	return p->recorded;
+}
+
+int profile_records(const struct profile *p,
+		    int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	return store_reader_records(p->reader, p->metric->series, each, arg);
 }
 
 bool profile_includes(const struct profile *p, const struct store_sample *sample)

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stack/metric.h"
 #include "store/store_reader.h"
 
 #define PROFILE_MAX_FOCUS 14 /* functions in profile_filter.focus */
@@ -33,6 +34,7 @@ struct profile_patterns {
  * they are. A sample must meet every condition; within one list it is enough to meet one item,
  * except in `focus`, whose items must all be met. The caller owns all arrays and strings. */
 struct profile_filter {
+	enum metric metric; /* what is summed up; samples are its records then */
 	const int32_t *pids;
 	size_t n_pids;
 	const int32_t *tids;
@@ -86,8 +88,8 @@ struct profile_entry {
 	uint8_t end_reason; /* enum stackd_end_reason; unknown ones share a number */
 	uint8_t quality;    /* enum profile_quality */
 	uint16_t cpu;	    /* 0 without by_cpu */
-	uint64_t samples;
-	uint64_t weight; /* sum of the periods */
+	uint64_t samples; /* as views add them up: of another metric than cpu, the sum of values */
+	uint64_t weight;  /* sum of the periods, or of the metric's values */
 };
 
 /* Whether the walk reached the thread's entry, alignment completed the path, neither did, or the
@@ -95,7 +97,8 @@ struct profile_entry {
 enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL, PROFILE_LOST };
 
 struct profile_totals {
-	uint64_t samples, weight;		   /* after the filter */
+	uint64_t samples, weight;		   /* after the filter; as in entries */
+	uint64_t records;			   /* samples, or records of the metric */
 	uint64_t complete, reconstructed, partial; /* samples, after the filter */
 };
 
@@ -129,6 +132,18 @@ const struct profile_entry *profile_entries(const struct profile *profile, size_
 /* Returns the filter; never NULL. */
 const struct profile_filter *profile_filter(const struct profile *profile);
 
+/* Returns the number of the metric's records before the filter. */
+uint64_t profile_recorded(const struct profile *profile);
+
+/* Calls `each` for every record of the profile's metric, before the filter, as
+ * store_reader_records() does; profile_sample() then tells what the profile has of it. */
+int profile_records(const struct profile *profile,
+		    int (*each)(void *arg, const struct store_sample *record), void *arg);
+
+/* Returns what views add up for a record that profile_sample() returned: 1 for a sample, the value
+ * for a record of another metric. */
+uint64_t profile_amount(const struct profile *profile, const struct store_sample *record);
+
 /* Whether the filter left any sample out. */
 bool profile_is_filtered(const struct profile *profile);
 
@@ -136,7 +151,8 @@ bool profile_is_filtered(const struct profile *profile);
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
 /* Like profile_includes(), and returns the sample as the profile has it: completed paths have other
- * nodes and origins, and where inferred frames are left out, the end reason differs as well.
+ * nodes and origins, and where inferred frames are left out, the end reason differs as well; of a
+ * metric that counts records, the period is 1.
  * *ret_sample is untouched for samples that are left out. */
 bool profile_sample(const struct profile *profile, const struct store_sample *sample,
 		    struct store_sample *ret_sample);

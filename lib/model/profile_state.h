@@ -39,6 +39,8 @@ struct profile {
 	uint64_t *tags; /* of the tables' nodes, if the reader lacks some; owned */
 	struct names *names;
 	const struct profile_filter *filter;
+	const struct metric_info *metric;
+	uint64_t recorded;		 /* the metric's records, before the filter */
 	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
 	bool *wanted;			 /* by thread number: the filter selects it */
 	struct path_filter *path_filter; /* or NULL */

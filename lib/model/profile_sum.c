@@ -156,6 +156,7 @@ static uint8_t reason(uint8_t end_reason)
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
 
+/* Adds a record to its entry. */
 static int profile_add(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
@@ -183,8 +184,9 @@ static int profile_add(void *arg, const struct store_sample *sample)
 			.end_reason = s.end_reason,
 			.cpu = p->filter->by_cpu ? s.cpu : 0,
 			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin)};
-	p->entries[at].samples++;
+	p->entries[at].samples += profile_amount(p, &s);
 	p->entries[at].weight += s.period;
+	p->totals.records++;
 	return 0;
 }
 
@@ -195,6 +197,15 @@ static int first_pass(void *arg, const struct store_sample *sample)
 	int err = reconstruct_note(p->reconstruct, sample);
 
 	return err == 0 ? profile_add(p, sample) : err;
+}
+
+/* A record of a metric other than samples of the event. */
+static int metric_pass(void *arg, const struct store_sample *record)
+{
+	struct profile *p = arg;
+
+	p->recorded++;
+	return profile_add(p, record);
 }
 
 /* Makes the path of a sample without its inferred frames. */
@@ -213,7 +224,7 @@ static int trim_all(struct profile *p)
 	int err = path_suffix_new(p->tables, &p->suffix);
 
 	if (err == 0)
-		err = store_reader_samples(p->reader, profile_trim, p);
+		err = profile_records(p, profile_trim, p);
 	if (err == 0)
 		p->tables = path_suffix_tables(p->suffix);
 	return err;
@@ -256,7 +267,7 @@ static int pass(struct profile *p, int (*each)(void *arg, const struct store_sam
 		err = p->first && p->last_groups ? 0 : -ENOMEM;
 	}
 	if (err == 0)
-		err = store_reader_samples(p->reader, each, p);
+		err = profile_records(p, each, p);
 	return err;
 }
 
@@ -277,6 +288,7 @@ static int take_out(struct profile *p, const struct store_sample *s)
 		return err;
 	p->entries[at].samples--;
 	p->entries[at].weight -= s->period;
+	p->totals.records--;
 	return 0;
 }
 
@@ -315,6 +327,7 @@ static void forget(struct profile *p)
 	path_filter_free(p->path_filter);
 	p->path_filter = NULL;
 	p->n_entries = 0;
+	p->totals.records = 0;
 }
 
 /* Whether any of the paths is one that could be completed. */
@@ -346,16 +359,25 @@ static int profile_reconstruct(struct profile *p)
 	return pass(p, profile_add);
 }
 
+/* Samples of the event: partial paths among them may be completed. */
+static int sum_samples(struct profile *p)
+{
+	int err = 0;
+
+	p->recorded = p->tables->recording.samples;
+	if (p->filter->no_reconstructed)
+		err = trim_all(p);
+	else
+		err = reconstruct_new(p->reader, p->names, &p->reconstruct);
+	return err == 0 ? pass(p, p->reconstruct ? first_pass : profile_add) : err;
+}
+
 int profile_sum_up(struct profile *p)
 {
 	int err = names_new(p->tables, &p->names);
 
-	if (err == 0 && p->filter->no_reconstructed)
-		err = trim_all(p);
-	else if (err == 0)
-		err = reconstruct_new(p->reader, p->names, &p->reconstruct);
 	if (err == 0)
-		err = pass(p, p->reconstruct ? first_pass : profile_add);
+		err = p->metric->series == SERIES_CPU ? sum_samples(p) : pass(p, metric_pass);
 	if (err == 0 && p->reconstruct && has_partial(p)) {
 		err = profile_reconstruct(p);
 	} else {

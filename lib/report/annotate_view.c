@@ -243,13 +243,14 @@ static int view_head(struct view *v)
 {
 	const struct annotate_function *f = v->function;
 	uint64_t all = profile_totals(v->profile)->samples;
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 	int err;
 
 	text_put_raw(&v->row, "\n# ");
 	text_put_name(&v->row, f->symbol->name, v->options->utf8);
 	treeview_object(&v->row, f->symbol->object, v->options);
-	text_printf(&v->row, ": %" PRIu64 " samples have it in their path, %s%% of all%s", f->total,
+	text_printf(&v->row, ": %s have it in their path, %s%% of all%s",
+		    metric_amount(profile_filter(v->profile)->metric, f->total, amount),
 		    text_share(f->total, all, share),
 		    profile_is_filtered(v->profile) ? " chosen" : "");
 	text_printf(&v->row, "; %" PRIu64 " hit in it", f->self);
@@ -268,7 +269,8 @@ static int view_head(struct view *v)
 		text_put_raw(&v->row, "# source: not known: built without -g, or recorded so");
 		err = view_line(v, false);
 	}
-	text_printf(&v->row, "# in %% of these %" PRIu64 " samples:", f->total);
+	text_printf(&v->row, "# in %% of these %s:",
+		    metric_amount(profile_filter(v->profile)->metric, f->total, amount));
 	if (err == 0)
 		err = view_line(v, false);
 	return err < 0 ? err : view_columns(v);

@@ -193,14 +193,28 @@ static void idle_line(struct report_header *h, const struct profile *profile)
 	report_header_line(h);
 }
 
+/* Of another metric than samples: its name, its sum, and of how many records that is. */
+static void metric_line(struct report_header *h, const struct profile *profile)
+{
+	enum metric metric = profile_filter(profile)->metric;
+	char amount[METRIC_AMOUNT_MAX];
+
+	text_printf(&h->row, "# metric: %s, %s", metric_info(metric)->name,
+		    metric_amount(metric, profile_totals(profile)->samples, amount));
+	report_header_line(h);
+}
+
 static void counts(struct report_header *h, const struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
-	uint64_t samples = profile_totals(profile)->samples;
+	const struct metric_info *metric = metric_info(profile_filter(profile)->metric);
+	uint64_t records = profile_totals(profile)->records;
 
-	text_printf(&h->row, "# samples: %" PRIu64, samples);
-	if (samples < recording->samples)
-		text_printf(&h->row, " chosen of %" PRIu64, recording->samples);
+	if (metric->series != SERIES_CPU)
+		metric_line(h, profile);
+	text_printf(&h->row, "# %s: %" PRIu64, metric->records, records);
+	if (profile_is_filtered(profile))
+		text_printf(&h->row, " chosen of %" PRIu64, profile_recorded(profile));
 	report_header_line(h);
 	text_printf(&h->row, "# lost: %" PRIu64, recording->lost);
 	report_header_line(h);
@@ -266,6 +280,10 @@ void report_header_json(const struct profile *profile, struct buf *b)
 	text_printf(b, ",\"start_unix_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"finished\":%s",
 		    recording->start_unix_ns, duration(recording),
 		    recording->finished ? "true" : "false");
+	if (profile_filter(profile)->metric != METRIC_CPU)
+		text_printf(b, ",\"metric\":\"%s\",\"unit\":\"%s\",\"records\":%" PRIu64,
+			    metric_info(profile_filter(profile)->metric)->name,
+			    metric_unit_name(profile_filter(profile)->metric), totals->records);
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

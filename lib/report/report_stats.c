@@ -5,9 +5,10 @@
  * JSON: {"schema":1, the members of the report's header, "end_reasons":{name: samples},
  * "store_bytes", "store_bytes_per_sample", "kernel_ns_per_sample" (null if it was not measured),
  * "ring_bytes_per_sample" (null without the counter ring_bytes), "processes", "threads",
- * "objects", "locations", "nodes", "collisions", "provenances":{name: locations}, "steps":{verdict:
- * pairs} (null without their counters), "counters":{name: value}}. End reasons of lost samples come
- * from the recording's counters "end.REASON": the samples are not there.
+ * "objects", "locations", "nodes", "collisions", "metrics":"NAME, ...", "provenances":{name:
+ * locations}, "steps":{verdict: pairs} (null without their counters), "counters":{name: value}}.
+ * End reasons of lost samples come from the recording's counters "end.REASON": the samples are not
+ * there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 #include "stack/provenance.h"
 
 struct report_stats {
+	uint32_t series; /* of which there are records */
 	uint64_t reasons[STACKD_END_COUNT + 1];
 	uint64_t collisions; /* nodes whose tag an earlier node has */
 	double kernel_ns;    /* per sample; negative if not measured */
@@ -67,7 +69,11 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 static int make(struct profile *profile, struct report_stats *s)
 {
 	const struct store_tables *t = profile_tables(profile);
-	uint64_t ring, samples = profile_totals(profile)->samples;
+	uint64_t ring, samples = profile_totals(profile)->records;
+	int err = store_reader_series(profile_reader(profile), &s->series);
+
+	if (err < 0)
+		return err;
 
 	report_stats_reasons(profile, s);
 	s->kernel_ns = s->ring_bytes = -1;
@@ -163,6 +169,9 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	text_printf(&b, ",\"processes\":%u,\"threads\":%u,\"objects\":%u,\"locations\":%u",
 		    t->n_processes, t->n_threads, t->n_objects, t->n_locations);
 	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64, t->n_nodes, s.collisions);
+	text_put_raw(&b, ",\"metrics\":\"");
+	metric_put_names(s.series, &b);
+	text_put_raw(&b, "\"");
 	json_rules(&b, t);
 	text_put_raw(&b, ",\"counters\":{");
 	for (uint32_t i = 0; i < t->n_counters; i++) {
@@ -263,6 +272,9 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 		if (s.reasons[i])
 			text_printf(&b, "  %-14s %" PRIu64 "\n", end_reason_name((uint8_t)i),
 				    s.reasons[i]);
+	text_put_raw(&b, "metrics: ");
+	metric_put_names(s.series, &b);
+	text_put_raw(&b, "\n");
 	text_costs(&b, t, &s);
 	text_walks(&b, t, &s);
 	text_rules(&b, t);

@@ -43,8 +43,16 @@ static const char *report_all(const struct report *report)
 	return profile_is_filtered(report->view.profile) ? "all chosen" : "all";
 }
 
+/* An amount as the profile's metric has it. */
+static const char *report_amount(const struct report *report, uint64_t value,
+				 char ret_text[static METRIC_AMOUNT_MAX])
+{
+	return metric_amount(profile_filter(report->view.profile)->metric, value, ret_text);
+}
+
 static int heading(struct report *report, uint32_t part)
 {
+	char amount[METRIC_AMOUNT_MAX];
 	uint64_t all = profile_totals(report->view.profile)->samples;
 	char share[TEXT_SHARE_MAX];
 
@@ -52,7 +60,8 @@ static int heading(struct report *report, uint32_t part)
 		return -EIO;
 	text_put_raw(&report->row, "# ");
 	partition_put_name(&report->view.partition, part, report->options->utf8, &report->row);
-	text_printf(&report->row, ": %" PRIu64 " samples, %s%% of %s", report->view.whole,
+	text_printf(&report->row, ": %s, %s%% of %s",
+		    report_amount(report, report->view.whole, amount),
 		    text_share(report->view.whole, all, share), report_all(report));
 	return report_line(report);
 }
@@ -170,14 +179,16 @@ static int report_callers(struct report *report)
 /* Writes how many of the part's samples go through the function, and how many hit in it. */
 static int around_sum(struct report *report, const struct report_view_around *around)
 {
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 
 	text_put_raw(&report->row, "# ");
 	text_put_name(&report->row, report->options->around, report->options->utf8);
-	text_printf(&report->row, ": %" PRIu64 " samples have it in their path, %s%% of ",
-		    around->total, text_share(around->total, report->view.whole, share));
+	text_printf(&report->row, ": %s have it in their path, %s%% of ",
+		    report_amount(report, around->total, amount),
+		    text_share(around->total, report->view.whole, share));
 	text_put_raw(&report->row, report->whole_name);
-	text_printf(&report->row, "; %" PRIu64 " hit in it, %s%%", around->self,
+	text_printf(&report->row, "; %s hit in it, %s%%",
+		    report_amount(report, around->self, amount),
 		    text_share(around->self, report->view.whole, share));
 	return report_line(report);
 }
@@ -187,11 +198,12 @@ static int around_tree(struct report *report, const struct calltree *tree, uint6
 {
 	struct treeview_options options = {
 		.report = report->options, .whole = total, .is_callers = is_callers};
+	char amount[METRIC_AMOUNT_MAX];
 
 	text_printf(&report->row,
-		    is_callers ? "#  total  called by, in %% of these %" PRIu64 " samples"
-			       : "#  total    self  calls, in %% of these %" PRIu64 " samples",
-		    total);
+		    is_callers ? "#  total  called by, in %% of these %s"
+			       : "#  total    self  calls, in %% of these %s",
+		    report_amount(report, total, amount));
 	return report_line(report) < 0 ? -EIO : treeview_write(tree, &options, report->out);
 }
 
@@ -224,10 +236,13 @@ static void report_bar(struct report *report, uint64_t part, uint64_t whole)
 static int time_row(struct report *report, const struct histogram *h, uint32_t i,
 		    const struct histogram_bin *bin, uint64_t most)
 {
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 
-	text_printf(&report->row, "%10.3f  %8" PRIu64, (double)(h->from_ns + i * h->step_ns) / 1e9,
-		    bin->samples);
+	text_printf(&report->row, "%10.3f  ", (double)(h->from_ns + i * h->step_ns) / 1e9);
+	if (profile_filter(report->view.profile)->metric == METRIC_CPU)
+		text_printf(&report->row, "%8" PRIu64, bin->samples);
+	else
+		text_printf(&report->row, "%12s", report_amount(report, bin->samples, amount));
 	treeview_share(&report->row, bin->samples, report->view.whole);
 	text_put_raw(&report->row, "  ");
 	report_bar(report, bin->samples, most);
@@ -250,8 +265,10 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 	for (uint32_t i = 0; i < h->n_bins; i++)
 		most = bins[i].samples > most ? bins[i].samples : most;
 	text_printf(&report->row,
-		    "#     from   samples  in %% of %s; the function hit most, in %% "
+		    "#     from  %s  in %% of %s; the function hit most, in %% "
 		    "of its row; steps of %.3f s",
+		    profile_filter(report->view.profile)->metric == METRIC_CPU ? " samples"
+									       : "      amount",
 		    report->whole_name, (double)h->step_ns / 1e9);
 	err = report_line(report);
 	for (uint32_t i = 0; err == 0 && i < h->n_bins; i++)
@@ -333,7 +350,7 @@ static int parts(struct report *report)
 {
 	const struct groups *groups = &report->view.partition.groups;
 	uint64_t hidden = 0, all = profile_totals(report->view.profile)->samples;
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 	uint32_t i = 0;
 	int err = 0;
 
@@ -348,9 +365,10 @@ static int parts(struct report *report)
 		return err;
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
-	text_printf(&report->row, "\n# %u more %s: %" PRIu64 " samples, %s%% of %s",
-		    groups->n_ranking - i, partition_plural(&report->view.partition), hidden,
-		    text_share(hidden, all, share), report_all(report));
+	text_printf(&report->row, "\n# %u more %s: %s, %s%% of %s", groups->n_ranking - i,
+		    partition_plural(&report->view.partition),
+		    report_amount(report, hidden, amount), text_share(hidden, all, share),
+		    report_all(report));
 	return report_line(report);
 }
 

@@ -358,25 +358,27 @@ static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 	return err;
 }
 
-/* Returns the number of samples that fill whole chunks. */
-static size_t commit_full_samples(const struct store_writer *w)
+/* Returns the number of records that fill whole chunks. */
+static size_t commit_full_records(const struct writer_series *series)
 {
-	size_t count = w->samples.count, remainder = count % COMMIT_SAMPLES;
+	size_t count = series->records.count, remainder = count % COMMIT_SAMPLES;
 
 	return remainder < COMMIT_ENOUGH ? count - remainder : count;
 }
 
-static int commit_samples(struct store_writer *w, sqlite3_stmt *stmt, int tail_level)
+static int commit_series(struct store_writer *w, uint32_t number, sqlite3_stmt *stmt,
+			 int tail_level)
 {
-	const struct store_sample *s = w->samples.items;
-	size_t count = w->samples.count, full = commit_full_samples(w);
+	const struct writer_series *series = &w->series[number];
+	const struct store_sample *s = series->records.items;
+	size_t count = series->records.count, full = commit_full_records(series);
 	int full_level = count / COMMIT_SAMPLES > COMMIT_MANY ? CHUNK_LEVEL_TAIL : CHUNK_LEVEL_FULL;
 	int err = 0;
 
 	for (size_t at = 0; err == 0 && at < count; at += COMMIT_SAMPLES) {
 		size_t n = count - at < COMMIT_SAMPLES ? count - at : COMMIT_SAMPLES;
-		struct writer_chunk c = {.kind = TABLE_SAMPLES,
-					 .seq = w->sample_seq + (uint32_t)(at / COMMIT_SAMPLES),
+		struct writer_chunk c = {.kind = table_series_kind(number),
+					 .seq = series->seq + (uint32_t)(at / COMMIT_SAMPLES),
 					 .count = (uint32_t)n};
 
 		err = sample_codec_encode(s + at, n, at < full ? full_level : tail_level, &c.blob);
@@ -407,17 +409,29 @@ static int commit_write(struct store_writer *w, const struct store_recording *in
 		err = commit_prepare_chunk(w, &stmt);
 	if (err == 0)
 		err = commit_tables(w, stmt, tail_level);
-	if (err == 0 && (w->samples.count > w->samples_written || info->finished))
-		err = commit_samples(w, stmt, tail_level);
+	for (uint32_t i = 0; err == 0 && i < SERIES_COUNT; i++) {
+		if (w->series[i].records.count > w->series[i].written || info->finished)
+			err = commit_series(w, i, stmt, tail_level);
+	}
 	sqlite3_finalize(stmt);
 	return err;
+}
+
+static void commit_forget_full(struct writer_series *s)
+{
+	size_t full = commit_full_records(s);
+
+	s->records.count -= full;
+	if (full && s->records.count)
+		memmove(s->records.items, s->records.items + full,
+			s->records.count * sizeof(*s->records.items));
+	s->seq += (uint32_t)((full + COMMIT_SAMPLES - 1) / COMMIT_SAMPLES);
+	s->written = s->records.count;
 }
 
 /* After success: keeps only what the next commit will need. */
 static void commit_forget(struct store_writer *w)
 {
-	size_t full = commit_full_samples(w);
-
 	store_commit_forget_rows(w);
 	for (size_t i = 0; i < w->counters.count; i++)
 		w->counters.items[i].is_dirty = false;
@@ -426,19 +440,17 @@ static void commit_forget(struct store_writer *w)
 	w->full.count = 0;
 	for (unsigned kind = 0; kind < TABLE_KINDS; kind++)
 		w->tables[kind].is_dirty = false;
-	w->samples.count -= full;
-	if (full && w->samples.count)
-		memmove(w->samples.items, w->samples.items + full,
-			w->samples.count * sizeof(*w->samples.items));
-	w->sample_seq += (uint32_t)((full + COMMIT_SAMPLES - 1) / COMMIT_SAMPLES);
-	w->samples_written = w->samples.count;
+	for (unsigned i = 0; i < SERIES_COUNT; i++)
+		commit_forget_full(&w->series[i]);
 }
 
 int store_writer_commit(struct store_writer *w, const struct store_recording *info)
 {
-	int err = sample_codec_sort(w->samples.items, w->samples.count);
+	int err = 0;
 
-	/* Sorting may have mixed written samples with new ones: the chunk is written anew. */
+	/* Sorting may mix written records with new ones: the chunk is written anew. */
+	for (unsigned i = 0; err == 0 && i < SERIES_COUNT; i++)
+		err = sample_codec_sort(w->series[i].records.items, w->series[i].records.count);
 	if (err < 0)
 		return err;
 	err = commit_exec(w, "BEGIN IMMEDIATE");

@@ -587,7 +587,7 @@ static int join_sample(void *arg, const struct store_sample *sample)
 	return s->each(s->arg, &whole);
 }
 
-int store_join_samples(struct store_reader *r,
+int store_join_records(struct store_reader *r, enum metric_series series,
 		       int (*each)(void *arg, const struct store_sample *sample), void *arg)
 {
 	struct join_samples s = {.each = each, .arg = arg};
@@ -595,6 +595,6 @@ int store_join_samples(struct store_reader *r,
 
 	s.part = r->parts.items;
 	for (size_t i = 0; err == 0 && i < r->parts.count; i++, s.part++)
-		err = store_reader_samples(s.part->window, join_sample, &s);
+		err = store_reader_records(s.part->window, series, join_sample, &s);
 	return err;
 }

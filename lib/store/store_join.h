@@ -24,8 +24,8 @@ int store_join_finish(struct store_join *join, const struct store_range *range);
 /* Frees the join, not the reader's tables. NULL is fine. */
 void store_join_free(struct store_join *join);
 
-/* As store_reader_samples(), of all recordings that were added. */
-int store_join_samples(struct store_reader *r,
+/* As store_reader_records(), of all recordings that were added. */
+int store_join_records(struct store_reader *r, enum metric_series series,
 		       int (*each)(void *arg, const struct store_sample *sample), void *arg);
 
 #endif

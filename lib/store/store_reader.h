@@ -10,6 +10,7 @@
 #ifndef STORE_STORE_READER_H
 #define STORE_STORE_READER_H
 
+#include "stack/metric.h"
 #include "store/store.h"
 #include "store/store_range.h"
 
@@ -83,5 +84,14 @@ int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags);
  * -EBADMSG, -ENOMEM, -EIO. */
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg);
+
+/* Tells which series the recordings have records of: bit 1 << number, without those that this
+ * version does not know. 0 or -errno. */
+int store_reader_series(struct store_reader *reader, uint32_t *ret_series);
+
+/* The same as store_reader_samples() for any series (stack/metric.h), whose values are the periods;
+ * one that the recording does not have is empty. */
+int store_reader_records(struct store_reader *reader, enum metric_series series,
+			 int (*each)(void *arg, const struct store_sample *record), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of a recording, in time order.
+ * The samples of a recording, or the records of another series, in time order.
  *
  * Chunks are sorted inside, and nearly always follow each other in time; but a sample that arrived
  * late stands in a later chunk. So chunks are read in order of their first sample, and samples that
@@ -41,6 +41,7 @@ typedef VEC(struct store_sample) samples_waiting;
 
 struct samples {
 	struct store_reader *r;
+	uint32_t kind; /* of the series' chunks */
 	VEC(struct samples_chunk) chunks;
 	pthread_mutex_t lock; /* of the statement and its connection */
 	sqlite3_stmt *stmt;
@@ -63,7 +64,7 @@ static int samples_compare_chunks(const void *a, const void *b)
 /* Lists the chunks of samples, in order of their first sample. */
 static int samples_list_chunks(struct samples *s)
 {
-	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
+	const int64_t parameters[] = {s->r->tables.recording.id, s->kind};
 	sqlite3_stmt *stmt;
 	int err, rc;
 
@@ -203,7 +204,7 @@ static int samples_take(void *arg, size_t job, unsigned slot)
 
 static int samples_run(struct samples *s)
 {
-	const int64_t parameters[] = {s->r->tables.recording.id, TABLE_SAMPLES};
+	const int64_t parameters[] = {s->r->tables.recording.id, s->kind};
 	const struct relay_work work = {
 		.n = s->chunks.count, .make = samples_make, .take = samples_take, .arg = s};
 	int err = store_load_prepare(
@@ -216,15 +217,59 @@ static int samples_run(struct samples *s)
 	return err;
 }
 
+static int samples_add_series(struct store_reader *reader, uint32_t *series)
+{
+	const int64_t parameters[] = {reader->tables.recording.id};
+	sqlite3_stmt *stmt;
+	int rc, err;
+
+	err = store_load_prepare(reader->db,
+				 "SELECT DISTINCT kind FROM chunks INDEXED BY chunks_by_kind"
+				 " WHERE recording=?",
+				 parameters, 1, &stmt);
+	if (err < 0)
+		return err;
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		int64_t kind = sqlite3_column_int64(stmt, 0);
+
+		for (uint32_t i = 0; i < SERIES_COUNT; i++)
+			*series |= (uint32_t)(kind == table_series_kind(i)) << i;
+	}
+	sqlite3_finalize(stmt);
+	return store_db_errno(reader->db, rc);
+}
+
+int store_reader_series(struct store_reader *reader, uint32_t *ret_series)
+{
+	uint32_t series = 0;
+	int err = 0;
+
+	if (!reader->parts.count)
+		err = samples_add_series(reader, &series);
+	for (size_t i = 0; err == 0 && i < reader->parts.count; i++)
+		err = samples_add_series(reader->parts.items[i].window, &series);
+	*ret_series = series;
+	return err;
+}
+
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg)
 {
-	struct samples s = {
-		.r = reader, .lock = PTHREAD_MUTEX_INITIALIZER, .each = each, .arg = arg};
+	return store_reader_records(reader, SERIES_CPU, each, arg);
+}
+
+int store_reader_records(struct store_reader *reader, enum metric_series series,
+			 int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	struct samples s = {.r = reader,
+			    .kind = table_series_kind(series),
+			    .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .each = each,
+			    .arg = arg};
 	int err;
 
 	if (reader->parts.count)
-		return store_join_samples(reader, each, arg);
+		return store_join_records(reader, series, each, arg);
 	err = samples_list_chunks(&s);
 	if (err == 0)
 		err = samples_run(&s);

@@ -156,7 +156,8 @@ static void writer_forget(struct store_writer *w)
 	for (size_t i = 0; i < w->full.count; i++)
 		buf_free(&w->full.items[i].blob);
 	free(w->full.items);
-	free(w->samples.items);
+	for (unsigned i = 0; i < SERIES_COUNT; i++)
+		free(w->series[i].records.items);
 	store_names_fini(&w->names);
 	location_coder_fini(&w->location_coder);
 	node_coder_fini(&w->node_coder);
@@ -477,13 +478,21 @@ int store_writer_origin(struct store_writer *w, uint32_t number, const struct or
 	return 0;
 }
 
-int store_writer_sample(struct store_writer *w, const struct store_sample *sample)
+int store_writer_record(struct store_writer *w, enum metric_series series,
+			const struct store_sample *sample)
 {
+	struct writer_series *s = &w->series[series];
+
 	if (sample->thread >= w->n_threads || sample->node > w->tables[TABLE_NODES].total ||
 	    sample->origin > w->tables[TABLE_ORIGINS].total)
 		return -EINVAL;
-	if (VEC_RESERVE(&w->samples, 1) < 0)
+	if (VEC_RESERVE(&s->records, 1) < 0)
 		return -ENOMEM;
-	w->samples.items[w->samples.count++] = *sample;
+	s->records.items[s->records.count++] = *sample;
 	return 0;
+}
+
+int store_writer_sample(struct store_writer *w, const struct store_sample *sample)
+{
+	return store_writer_record(w, SERIES_CPU, sample);
 }

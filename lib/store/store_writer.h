@@ -17,6 +17,7 @@
 #ifndef STORE_STORE_WRITER_H
 #define STORE_STORE_WRITER_H
 
+#include "stack/metric.h"
 #include "store/store.h"
 
 struct store_writer;
@@ -55,6 +56,9 @@ int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);
  * runs. */
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin);
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample);
+/* The same into another series than samples: its value is sample->period. */
+int store_writer_record(struct store_writer *w, enum metric_series series,
+			const struct store_sample *record);
 
 /* A named total (end reasons, losses, cache statistics): replaces its value. */
 int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);

@@ -31,6 +31,17 @@ enum table_kind {
 	TABLE_KINDS
 };
 
+/* Chunks of a series of records other than samples (stack/metric.h) have the kind
+ * TABLE_SERIES + its number, and the form of those of samples. Readers that do not know a series
+ * do not ask for it. */
+#define TABLE_SERIES 64u
+
+/* Returns the kind of a series' chunks. */
+static inline uint32_t table_series_kind(uint32_t series)
+{
+	return series ? TABLE_SERIES + series : TABLE_SAMPLES;
+}
+
 /* Columns by kind. */
 #define STRING_COLUMNS	   2u
 #define FUNCTION_COLUMNS   3u

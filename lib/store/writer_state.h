@@ -6,6 +6,7 @@
 #ifndef STORE_WRITER_STATE_H
 #define STORE_WRITER_STATE_H
 
+#include "stack/metric.h"
 #include "store/chunk.h"
 #include "store/store_db.h"
 #include "store/store_names.h"
@@ -30,6 +31,13 @@ struct writer_counter {
 	char *name;
 	uint64_t value;
 	bool is_dirty;
+};
+
+/* A series' records: those of the last chunk, and the new ones. */
+struct writer_series {
+	VEC(struct store_sample) records;
+	uint32_t seq;	/* of the chunk that the first of them belongs to */
+	size_t written; /* how many of them a commit has written */
 };
 
 struct store_writer {
@@ -58,9 +66,7 @@ struct store_writer {
 	struct node_coder node_coder;
 	struct size_coder *size_coder; /* NULL until the first size */
 
-	VEC(struct store_sample) samples; /* those of the last chunk, and the new ones */
-	uint32_t sample_seq;		  /* of the chunk that the first of them belongs to */
-	size_t samples_written;		  /* how many of them a commit has written */
+	struct writer_series series[SERIES_COUNT];
 };
 
 /* Notes SQLite's text for the last failure, and returns it as a negative errno. */

@@ -68,7 +68,7 @@ static int histogram_add(void *arg, const struct store_sample *sample)
 		return 0;
 	bin = partition_of(pass->partition, s.thread, s.cpu) * pass->h->n_bins +
 	      histogram_bin(pass, s.time_ns);
-	pass->h->bins[bin].samples++;
+	pass->h->bins[bin].samples += profile_amount(profile, &s);
 	err = histogram_symbol(profile, &s, &symbol);
 	if (err == 0)
 		err = VEC_RESERVE(&pass->counts, 1);
@@ -79,7 +79,7 @@ static int histogram_add(void *arg, const struct store_sample *sample)
 		return err;
 	if (at == pass->counts.count)
 		pass->counts.items[pass->counts.count++] = (struct histogram_count){bin, symbol, 0};
-	pass->counts.items[at].samples++;
+	pass->counts.items[at].samples += profile_amount(profile, &s);
 	return 0;
 }
 
@@ -127,8 +127,7 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 		h.bins[i].symbol = UINT32_MAX;
 	span(&pass, n_bins);
 	if (h.bins)
-		err = store_reader_samples(profile_reader(partition->profile), histogram_add,
-					   &pass);
+		err = profile_records(partition->profile, histogram_add, &pass);
 	if (err == 0)
 		pick(&pass);
 	int_map_fini(&pass.by_key);

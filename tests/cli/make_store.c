@@ -13,6 +13,8 @@
  *   cut       50 samples, never finished, ended long ago
  *   deep      10 samples of a function that has called itself 10,000 times
  *   wide      a million samples, each of a path of its own
+ *   metrics   the small one with instances of a region: of work() 3 of 2 ms, of which 1.5 ms CPU
+ *             time, and 1 of 4 ms under main() alone, which sent 5 KiB
  *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
  *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  */
@@ -223,6 +225,28 @@ static void make_wide(struct maker *m)
 	}
 }
 
+static void instance(struct maker *m, uint32_t leaf, uint64_t time_ns, uint64_t cpu_ns)
+{
+	struct store_sample s = {.time_ns = m->info.end_ns++, .period = time_ns, .node = leaf};
+
+	keep(m, store_writer_record(m->writer, SERIES_REGION_TIME, &s));
+	s.period = cpu_ns;
+	keep(m, store_writer_record(m->writer, SERIES_REGION_CPU, &s));
+}
+
+static void make_metrics(struct maker *m)
+{
+	uint32_t in_main = 2, work = 3; /* the nodes that make_program() makes first */
+	struct store_sample sent = {.period = 5120, .node = in_main};
+
+	make_program(m, 0);
+	for (int i = 0; i < 3; i++)
+		instance(m, work, 2000000, 1500000);
+	instance(m, in_main, 4000000, 0);
+	sent.time_ns = m->info.end_ns;
+	keep(m, store_writer_record(m->writer, SERIES_MPI_SENT, &sent));
+}
+
 static void make_windows(struct maker *m)
 {
 	for (int i = 0; i < 6; i++) {
@@ -284,6 +308,8 @@ static int make(const char *path, const char *kind)
 		make_deep(&m);
 	else if (strcmp(kind, "wide") == 0)
 		make_wide(&m);
+	else if (strcmp(kind, "metrics") == 0)
+		make_metrics(&m);
 	else if (strcmp(kind, "windows") == 0)
 		make_windows(&m);
 	else if (strcmp(kind, "empty") != 0)

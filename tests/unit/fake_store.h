@@ -62,6 +62,19 @@ int store_reader_samples(struct store_reader *reader,
 	return 0;
 }
 
+int store_reader_records(struct store_reader *reader, enum metric_series series,
+			 int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	return series == SERIES_CPU ? store_reader_samples(reader, each, arg) : 0;
+}
+
+int store_reader_series(struct store_reader *reader, uint32_t *ret_series)
+{
+	(void)reader;
+	*ret_series = 1u << SERIES_CPU;
+	return 0;
+}
+
 static inline struct store_reader *fake_new(void)
 {
 	struct store_reader *f = calloc(1, sizeof(*f));

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of metrics; see metric.h. */
+#include "stack/metric.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static const struct metric_info metrics[METRIC_COUNT] = {
+	[METRIC_CPU] = {"cpu", SERIES_CPU, METRIC_EVENTS, false, "samples"},
+	[METRIC_REGION_VISITS] = {"region.visits", SERIES_REGION_TIME, METRIC_TIMES, true,
+				  "instances"},
+	[METRIC_REGION_TIME] = {"region.time", SERIES_REGION_TIME, METRIC_NS, false, "instances"},
+	[METRIC_REGION_CPU] = {"region.cpu", SERIES_REGION_CPU, METRIC_NS, false, "instances"},
+	[METRIC_MPI_SENT] = {"mpi.sent", SERIES_MPI_SENT, METRIC_BYTES, false, "calls"},
+	[METRIC_MPI_RECEIVED] = {"mpi.received", SERIES_MPI_RECEIVED, METRIC_BYTES, false, "calls"},
+};
+
+const struct metric_info *metric_info(enum metric metric)
+{
+	return &metrics[metric];
+}
+
+const char *metric_unit_name(enum metric metric)
+{
+	switch (metrics[metric].unit) {
+	case METRIC_NS:
+		return "nanoseconds";
+	case METRIC_BYTES:
+		return "bytes";
+	default:
+		return "count";
+	}
+}
+
+/* Writes a value in the largest unit of which it is at least one. */
+static void put_scaled(uint64_t value, unsigned step, const char *const *units,
+		       char ret_text[static METRIC_AMOUNT_MAX])
+{
+	double scaled = (double)value;
+	unsigned i = 0;
+
+	while (scaled >= step && units[i + 1]) {
+		scaled /= step;
+		i++;
+	}
+	snprintf(ret_text, METRIC_AMOUNT_MAX, "%.*f %s", i ? 3 : 0, scaled, units[i]);
+}
+
+const char *metric_amount(enum metric metric, uint64_t value,
+			  char ret_text[static METRIC_AMOUNT_MAX])
+{
+	static const char *const times[] = {"ns", "us", "ms", "s", NULL};
+	static const char *const bytes[] = {"bytes", "KiB", "MiB", "GiB", "TiB", NULL};
+
+	switch (metrics[metric].unit) {
+	case METRIC_NS:
+		put_scaled(value, 1000, times, ret_text);
+		break;
+	case METRIC_BYTES:
+		put_scaled(value, 1024, bytes, ret_text);
+		break;
+	default:
+		snprintf(ret_text, METRIC_AMOUNT_MAX, "%" PRIu64 " %s", value,
+			 metrics[metric].records);
+	}
+	return ret_text;
+}
+
+void metric_put_names(uint32_t series, struct buf *b)
+{
+	const char *before = "";
+
+	for (unsigned i = 0; i < METRIC_COUNT; i++) {
+		if (!(series >> metrics[i].series & 1))
+			continue;
+		text_printf(b, "%s%s", before, metrics[i].name);
+		before = ", ";
+	}
+}
+
+bool metric_find(const char *name, enum metric *ret_metric)
+{
+	for (unsigned i = 0; i < METRIC_COUNT; i++) {
+		if (strcmp(metrics[i].name, name) == 0) {
+			*ret_metric = i;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Metrics: what is measured by call path.
+ *
+ * Samples of time, instances of regions and what they carried are all records of one form (time,
+ * thread, call path, value), which share the trie, the store and every view. A source of records
+ * writes a series; a metric is one way to read a series: the sum of its values, or the number of
+ * its records.
+ */
+#ifndef STACK_METRIC_H
+#define STACK_METRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define METRIC_AMOUNT_MAX 40 /* bytes of what metric_amount() writes */
+
+/* The series of a recording. The numbers stand in stores: new ones go to the end. */
+enum metric_series {
+	SERIES_CPU,	     /* samples of an event; the value is the period */
+	SERIES_REGION_TIME,  /* an instance of a region at its end; ns of wall time */
+	SERIES_REGION_CPU,   /* the same; ns of CPU time */
+	SERIES_MPI_SENT,     /* bytes that an MPI call sent */
+	SERIES_MPI_RECEIVED, /* bytes that one received */
+	SERIES_COUNT
+};
+
+enum metric {
+	METRIC_CPU, /* the default */
+	METRIC_REGION_VISITS,
+	METRIC_REGION_TIME,
+	METRIC_REGION_CPU,
+	METRIC_MPI_SENT,
+	METRIC_MPI_RECEIVED,
+	METRIC_COUNT
+};
+
+enum metric_unit {
+	METRIC_EVENTS, /* of the recording's event: ns if it is a clock */
+	METRIC_NS,
+	METRIC_BYTES,
+	METRIC_TIMES, /* how often */
+};
+
+struct metric_info {
+	const char *name; /* "region.time" */
+	enum metric_series series;
+	enum metric_unit unit;
+	bool is_count;	     /* each record counts 1, whatever its value */
+	const char *records; /* what a record of the series is, in the plural: "samples" */
+};
+
+/* Returns what is known of a metric, which must be below METRIC_COUNT. */
+const struct metric_info *metric_info(enum metric metric);
+
+/* Returns the name of a metric's unit as JSON and pprof have it: "nanoseconds", "bytes", "count".
+ */
+const char *metric_unit_name(enum metric metric);
+
+/* Writes an amount as views show it, "123 samples" or "1.234 s", and returns ret_text. */
+const char *metric_amount(enum metric metric, uint64_t value,
+			  char ret_text[static METRIC_AMOUNT_MAX]);
+
+/* Appends the names of the metrics that come from one of the series (bit 1 << number), with commas
+ * between them. */
+void metric_put_names(uint32_t series, struct buf *b);
+
+/* Finds a metric by its name. Returns false if there is none. */
+bool metric_find(const char *name, enum metric *ret_metric);
+
+#endif

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Metrics other than samples: every view adds up their values, and names them.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" metrics
+
+has() { # PATTERN: a line of the last command's standard output matches
+    grep -q -- "$1" "$tmp/out" || fail "standard output lacks '$1': $(head -n 30 "$tmp/out")"
+}
+
+folded() { # METRIC LINE...: the folded export has these lines
+    local metric=$1
+    shift
+    expect 0 "$stackctl" export --folded -i "$store" --metric "$metric"
+    printf '%s\n' "$@" | sort | diff - <(sort "$tmp/out") >"$tmp/diff" || fail "$metric: $(cat "$tmp/diff")"
+}
+
+folded region.visits 'prog;_start;main 1' 'prog;_start;main;app::work() 3'
+folded region.time 'prog;_start;main 4000000' 'prog;_start;main;app::work() 6000000'
+folded region.cpu 'prog;_start;main;app::work() 4500000'
+folded mpi.sent 'prog;_start;main 5120'
+# Samples are what they are without a metric's name.
+expect 0 "$stackctl" export --folded -i "$store"
+cp "$tmp/out" "$tmp/samples"
+expect 0 "$stackctl" export --folded -i "$store" --metric cpu
+cmp "$tmp/samples" "$tmp/out" || fail 'cpu is not the samples'
+
+# --- every view
+for view in tree flat callers time 'around --around main'; do
+    # shellcheck disable=SC2086 # a view and its options
+    expect 0 "$stackctl" report -i "$store" --metric region.time --view $view
+    has '# metric: region.time, 10.000 ms'
+    has '# instances: 4'
+    has '# process 12 prog.*10.000 ms, 100.0%'
+done
+expect 0 "$stackctl" report -i "$store" --metric region.time
+has '60.0% .*app::work()'
+expect 0 "$stackctl" report -i "$store" --metric region.visits
+has '# process 12 prog.*: 4 instances, 100.0%'
+has '75.0% .*app::work()'
+expect 0 "$stackctl" report -i "$store" --metric mpi.sent
+has '# process 12 prog.*: 5.000 KiB'
+expect 0 "$stackctl" report -i "$store" --metric region.time --symbol 'app::work'
+has '# instances: 3 chosen of 4'
+expect 0 "$stackctl" annotate -i "$store" --metric region.time 'app::work'
+has '6.000 ms have it in their path, 60.0% of all'
+expect 0 "$stackctl" timeline -i "$store" --metric region.time
+expect 0 "$stackctl" report -i "$store" --metric region.time --json
+python3 - "$tmp/out" <<'END' || fail 'JSON'
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+assert report["metric"] == "region.time" and report["unit"] == "nanoseconds", report
+assert report["records"] == 4 and report["samples"] == 10000000, report
+assert max(node["total"] for node in report["processes"][0]["nodes"]) == 10000000
+END
+expect 0 "$stackctl" flamegraph -i "$store" --metric region.time -o "$tmp/f.svg"
+grep -q '6.000 ms, 60.0%' "$tmp/f.svg" || fail 'no amounts in the SVG'
+expect 0 "$stackctl" flamegraph -i "$store" --metric region.time -o "$tmp/f.html"
+grep -q '"unit":"nanoseconds"' "$tmp/f.html" || fail 'no unit in the page'
+expect 0 "$stackctl" export --pprof -i "$store" --metric mpi.sent -o "$tmp/p.pb"
+grep -aq 'mpi.sent' "$tmp/p.pb" || fail 'no metric in the pprof export'
+expect 0 "$stackctl" stats -i "$store"
+has '^metrics: cpu, region.visits, region.time, region.cpu, mpi.sent$'
+expect 0 "$stackctl" stats -i "$store" --json
+has '"metrics":"cpu, region.visits, region.time, region.cpu, mpi.sent"'
+
+# --- added up with recordings that do not have the metric
+make_store "$store" metrics small metrics
+expect 0 "$stackctl" export --folded -i "$store" --metric region.visits --recording 1..4
+[ "$(sort "$tmp/out" | tail -n 1)" = 'prog;_start;main;app::work() 9' ] || fail "added up: $(cat "$tmp/out")"
+
+# --- there is none
+expect 3 "$stackctl" report -i "$store" --recording 3 --metric region.time
+says 'has no region.time; what it has: cpu'
+expect 3 "$stackctl" report -i "$store" --metric mpi.received
+says 'has no mpi.received; what it has: cpu, region.visits, region.time, region.cpu, mpi.sent'
+expect 2 "$stackctl" report -i "$store" --metric tine
+says "'tine' is none of cpu, region.visits"
+finish
