@@ -163,15 +163,22 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine)
 {
-	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi) */
-	uint8_t saves[] = {0x48, 0x8b, 0x04, 0x24, 0x48, 0x89, 0x46, 0, 0x48,
-			   0x8d, 0x44, 0x24, 0x08, 0x48, 0x89, 0x46, 0};
+	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi): since
+	 * Go 1.24 the goroutine is in %rdi. */
+	static const uint8_t modrms[] = {0x46, 0x47};
+	uint8_t saves[] = {0x48, 0x8b, 0x04, 0x24, 0x48, 0x89, 0, 0, 0x48,
+			   0x8d, 0x44, 0x24, 0x08, 0x48, 0x89, 0, 0};
 
 	if (goroutine->sp > INT8_MAX - 8)
 		return false;
 	saves[7] = (uint8_t)(goroutine->sp + 8);
 	saves[16] = (uint8_t)goroutine->sp;
-	return memmem(code, size, saves, sizeof(saves)) != NULL;
+	for (size_t i = 0; i < sizeof(modrms); i++) {
+		saves[6] = saves[15] = modrms[i];
+		if (memmem(code, size, saves, sizeof(saves)))
+			return true;
+	}
+	return false;
 }
 
 bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo)
