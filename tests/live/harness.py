@@ -134,10 +134,10 @@ def workload(name, seconds=60, *arguments, **more):
 
 
 def cpu_seconds(pid):
-    """The CPU time that a process has had, in seconds."""
+    """The CPU time that a process has had, and its children that have ended, in seconds."""
     with open("/proc/%d/stat" % pid, encoding="ascii") as file:
         words = file.read().rsplit(")", 1)[1].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_cpu(pid, seconds):

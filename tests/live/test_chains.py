@@ -9,8 +9,8 @@ import shutil
 import chains
 from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_covered, check_whole, is_at_end, live, record, run, scratch,
-                     user_frames, workload)
+                     check_covered, check_whole, is_at_end, live, record, record_attached, run,
+                     scratch, user_frames, workload)
 
 FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))  # bench/oracle.py's is another
 PREFIX = "--prefix=" + os.environ.get("STACKD_TEST_PREFIX", "verified")
@@ -47,8 +47,8 @@ def started(name, source, frequency):
 def attached(name, source, frequency):
     def test():
         with scratch() as folder, workload(name) as process:
-            recording, result = record(folder + "/s.db", PREFIX, "-F", frequency, "--duration", 1.5,
-                                       "--pid", process.pid)
+            recording, result = record_attached(folder + "/s.db", process, 1.5, PREFIX, "-F",
+                                                frequency)
             print(result.err)
             expectation = Expectation.of_source(source)
             check_chains(check_whole(recording, expectation.torn_percent), expectation)
@@ -248,8 +248,8 @@ def test_unreadable_daemon():
 @live
 def test_unreadable_attached():
     with scratch() as folder, workload("unreadable") as process:
-        check_unreadable(record(folder + "/s.db", PREFIX, "-F", FREQUENCY, "--duration", 1.5,
-                                "--pid", process.pid)[0])
+        check_unreadable(record_attached(folder + "/s.db", process, 1.5, PREFIX, "-F",
+                                         FREQUENCY)[0])
 
 
 @live
@@ -259,8 +259,7 @@ def test_deleted_program():
         program = shutil.copy(WORKLOADS + "/chain", folder + "/gone")
         with background(program, 60, ready="READY") as process:
             os.unlink(program)
-            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--duration", 1.5, "--pid",
-                                  process.pid)
+            recording, _ = record_attached(folder + "/s.db", process, 1.5, "-F", FREQUENCY)
         check_chains(check_whole(recording), Expectation.of_source("chain"))
 
 
@@ -272,8 +271,7 @@ def test_replaced_library():
         with workload("plugin", 60, library) as process:
             shutil.copy(WORKLOADS + "/libdl_two.so", folder + "/new.so")
             os.rename(folder + "/new.so", library)
-            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--duration", 1.5, "--pid",
-                                  process.pid)
+            recording, _ = record_attached(folder + "/s.db", process, 1.5, "-F", FREQUENCY)
         check_chains(check_whole(recording), Expectation.of_source("plugin"))
 
 
