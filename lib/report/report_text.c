@@ -187,8 +187,11 @@ static int around_sum(struct report *report, const struct report_view_around *ar
 		    report_amount(report, around->total, amount),
 		    text_share(around->total, report->view.whole, share));
 	text_put_raw(&report->row, report->whole_name);
-	text_printf(&report->row, "; %s hit in it, %s%%",
-		    report_amount(report, around->self, amount),
+	if (profile_filter(report->view.profile)->metric == METRIC_CPU)
+		snprintf(amount, sizeof(amount), "%" PRIu64, around->self);
+	else
+		report_amount(report, around->self, amount);
+	text_printf(&report->row, "; %s hit in it, %s%%", amount,
 		    text_share(around->self, report->view.whole, share));
 	return report_line(report);
 }
