@@ -451,7 +451,7 @@ def try_kernel(version, logs, daemons):
 def record_here(folder, name, daemon, *arguments):
     """Records like init.sh."""
     path = os.path.join(folder, name)
-    result = harness.run(daemon, "-o", path + ".db", "-F", 997, *arguments, timeout=120,
+    result = harness.run(daemon, "-o", path + ".db", "-F", 997, *arguments, timeout=600,
                          env={"STACKD_DEBUG": "1", "WORKLOADS": harness.WORKLOADS})
     for suffix, text in ((".log", result.err), (".status", str(result.status))):
         with open(path + suffix, "w", encoding="utf-8") as file:
