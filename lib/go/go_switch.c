@@ -163,8 +163,8 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine)
 {
-	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi): since
-	 * Go 1.24 the goroutine is in %rdi. */
+	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi):
+	 * since Go 1.24 the goroutine is in %rdi. */
 	static const uint8_t modrms[] = {0x46, 0x47};
 	uint8_t saves[] = {0x48, 0x8b, 0x04, 0x24, 0x48, 0x89, 0, 0, 0x48,
 			   0x8d, 0x44, 0x24, 0x08, 0x48, 0x89, 0, 0};
