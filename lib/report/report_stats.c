@@ -5,7 +5,7 @@
  * JSON: {"schema":1, the members of the report's header, "end_reasons":{name: samples},
  * "store_bytes", "store_bytes_per_sample", "kernel_ns_per_sample" (null if it was not measured),
  * "ring_bytes_per_sample" (null without the counter ring_bytes), "processes", "threads",
- * "objects", "locations", "nodes", "collisions", "metrics":"NAME, ...", "provenances":{name:
+ * "objects", "locations", "nodes", "collisions", "metrics":[NAME, ...], "provenances":{name:
  * locations}, "steps":{verdict: pairs} (null without their counters), "counters":{name: value}}.
  * End reasons of lost samples come from the recording's counters "end.REASON": the samples are not
  * there.
@@ -152,6 +152,20 @@ static void json_reasons(struct buf *b, const struct report_stats *s)
 	text_put_raw(b, "}");
 }
 
+static void json_metrics(struct buf *b, uint32_t series)
+{
+	const char *before = "";
+
+	text_put_raw(b, ",\"metrics\":[");
+	for (unsigned i = 0; i < METRIC_COUNT; i++) {
+		if (!(series >> metric_info(i)->series & 1))
+			continue;
+		text_printf(b, "%s\"%s\"", before, metric_info(i)->name);
+		before = ",";
+	}
+	text_put_raw(b, "]");
+}
+
 int report_write_stats_json(struct profile *profile, FILE *out)
 {
 	const struct store_tables *t = profile_tables(profile);
@@ -169,9 +183,7 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	text_printf(&b, ",\"processes\":%u,\"threads\":%u,\"objects\":%u,\"locations\":%u",
 		    t->n_processes, t->n_threads, t->n_objects, t->n_locations);
 	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64, t->n_nodes, s.collisions);
-	text_put_raw(&b, ",\"metrics\":\"");
-	metric_put_names(s.series, &b);
-	text_put_raw(&b, "\"");
+	json_metrics(&b, s.series);
 	json_rules(&b, t);
 	text_put_raw(&b, ",\"counters\":{");
 	for (uint32_t i = 0; i < t->n_counters; i++) {

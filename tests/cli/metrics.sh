@@ -65,7 +65,7 @@ grep -aq 'mpi.sent' "$tmp/p.pb" || fail 'no metric in the pprof export'
 expect 0 "$stackctl" stats -i "$store"
 has '^metrics: cpu, region.visits, region.time, region.cpu, mpi.sent$'
 expect 0 "$stackctl" stats -i "$store" --json
-has '"metrics":"cpu, region.visits, region.time, region.cpu, mpi.sent"'
+shows '"metrics":["cpu","region.visits","region.time","region.cpu","mpi.sent"]'
 
 # --- added up with recordings that do not have the metric
 make_store "$store" metrics small metrics
