@@ -20,19 +20,22 @@ struct cmd_export_format {
 	const char *name;
 	int (*write)(struct profile *profile, FILE *out);
 	const char *help;
-	bool is_binary; /* not for a terminal's eyes */
+	bool is_binary;	  /* not for a terminal's eyes */
+	bool has_metrics; /* else it can say samples alone */
 };
 
 static const struct cmd_export_format cmd_export_formats[] = {
-	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs", false},
+	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs", false,
+	 true},
 	{"perf-script", export_perf_script, "As perf script prints samples, one entry for each",
+	 false, false},
+	{"pprof", export_pprof, "For pprof: go tool pprof FILE", true, true},
+	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread", false,
 	 false},
-	{"pprof", export_pprof, "For pprof: go tool pprof FILE", true},
-	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread", false},
-	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false},
-	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false},
-	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false},
-	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false},
+	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false, false},
+	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, false},
+	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false, true},
+	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false, false},
 };
 
 #define CMD_EXPORT_FORMATS (sizeof(cmd_export_formats) / sizeof(*cmd_export_formats))
@@ -75,11 +78,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* A terminal would take bytes of a binary format for commands. */
+/* Whether the format can say what is asked for. A terminal would take bytes of a binary one for
+ * commands. */
 static int check(const struct cmd_export *args)
 {
 	const char *path = args->output && strcmp(args->output, "-") != 0 ? args->output : NULL;
 
+	if (!args->format->has_metrics &&
+	    input_only_samples(&args->input, args->format->name) != CMD_DONE)
+		return CMD_USAGE;
 	if (!args->format->is_binary || path || !isatty(STDOUT_FILENO))
 		return CMD_DONE;
 	message("--%s is a binary format and not written to a terminal: say -o FILE, or put a pipe "

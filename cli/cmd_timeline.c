@@ -132,5 +132,7 @@ int cmd_timeline(int argc, char **argv)
 	struct cmd_timeline args = {0};
 
 	options_parse(&argp, argc, argv, &args);
+	if (input_only_samples(&args.show.input, "timeline") != CMD_DONE)
+		return CMD_USAGE;
 	return show_run(&args.show, cmd_timeline_run, &args);
 }

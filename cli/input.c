@@ -276,6 +276,17 @@ int input_explain(const struct input *input, const char *path, int error_number,
 	return status;
 }
 
+int input_only_samples(const struct input *input, const char *what)
+{
+	const char *name = metric_info(input->filter.metric)->name;
+
+	if (input->filter.metric == METRIC_CPU)
+		return CMD_DONE;
+	message("%s shows samples, and no metric like '%s': 'stackctl report --metric %s' does",
+		what, name, name);
+	return CMD_USAGE;
+}
+
 /* The function that is closest to what was asked for; NULL if nothing is close. */
 static const char *input_guess(const struct profile *profile, const char *name)
 {

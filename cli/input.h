@@ -51,6 +51,9 @@ int input_open_reader(const struct input *input, const char *path, struct store_
  * sentence (freed here) or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
 
+/* Whether samples are asked for, as `what` shows alone. CMD_DONE; CMD_USAGE, with a message. */
+int input_only_samples(const struct input *input, const char *what);
+
 /* Reports that no path goes through a function, and suggests a similar name. */
 void input_no_function(const struct profile *profile, const char *name);
 

@@ -104,7 +104,8 @@ static void screen_counts(const struct top_state *state, const struct profile *p
 	const struct profile_totals *totals = profile_totals(profile);
 	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 
-	text_put_raw(b, metric_amount(profile_filter(profile)->metric, totals->samples, amount));
+	text_put_raw(
+		b, metric_amount(profile_filter(profile)->metric, profile_total(profile), amount));
 	if (state->window > 0)
 		text_printf(b, " in the last %g s", state->window);
 	text_printf(b, ", %s%% complete", text_share(totals->complete, totals->samples, share));
@@ -217,7 +218,7 @@ static void screen_help(void)
 static void screen_rows(const struct top_state *state, const struct profile *profile,
 			const struct top_row *rows, uint32_t n_rows)
 {
-	uint64_t all = profile ? profile_totals(profile)->samples : 0;
+	uint64_t all = profile ? profile_total(profile) : 0;
 	uint32_t fit = top_screen_rows();
 	struct buf b = {0};
 

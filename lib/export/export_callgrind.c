@@ -66,7 +66,7 @@ static void callgrind_sum(struct callgrind *c)
 
 	for (size_t i = 0; i < n; i++)
 		c->self[stack_table_find(c->table, entries[i].node, entries[i].end_reason,
-					 entries[i].origin)] += entries[i].samples;
+					 entries[i].origin)] += profile_entry_amount(&entries[i]);
 	for (uint32_t i = c->n_stacks; i-- > 0;) {
 		c->total[i] += c->self[i];
 		if (c->stacks[i].parent != STACK_TABLE_NONE)
@@ -314,7 +314,7 @@ static int callgrind_body(struct callgrind *c)
 static void callgrind_head(struct callgrind *c)
 {
 	const struct store_recording *recording = &profile_tables(c->profile)->recording;
-	uint64_t samples = profile_totals(c->profile)->samples;
+	uint64_t samples = profile_total(c->profile);
 
 	text_put_raw(&c->b, "# callgrind format\nversion: 1\ncreator: stackd\ncmd: ");
 	text_put(&c->b, recording->target, NULL);
@@ -370,7 +370,7 @@ static int callgrind_write(struct callgrind *c)
 		return err;
 	callgrind_head(c);
 	err = callgrind_body(c);
-	text_printf(&c->b, "\ntotals: %" PRIu64 "\n", profile_totals(c->profile)->samples);
+	text_printf(&c->b, "\ntotals: %" PRIu64 "\n", profile_total(c->profile));
 	return err < 0 ? err : text_flush(&c->b, c->out);
 }
 

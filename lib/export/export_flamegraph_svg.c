@@ -201,8 +201,7 @@ static void flame_svg_head(struct flame_svg *s, struct profile *profile)
 	svg_put_buf(&s->b, &title);
 	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"42\">", FLAME_SVG_MARGIN);
 	text_printf(&facts, "%s of ",
-		    metric_amount(profile_filter(profile)->metric, profile_totals(profile)->samples,
-				  amount));
+		    metric_amount(profile_filter(profile)->metric, profile_total(profile), amount));
 	report_header_event(recording, &facts);
 	text_printf(&facts, ", %" PRIu64 " lost; ", recording->lost);
 	report_header_quality(profile, &facts);

@@ -163,7 +163,7 @@ int export_perf_script(struct profile *profile, FILE *out)
 
 	ps.spans = calloc((size_t)ps.tables->n_locations * 2 + 1, sizeof(*ps.spans));
 	if (ps.spans)
-		err = profile_records(profile, perf_script_sample, &ps);
+		err = store_reader_samples(profile_reader(profile), perf_script_sample, &ps);
 	if (err == 0 && fflush(out) != 0)
 		err = -EIO;
 	free(ps.spans);

@@ -58,7 +58,7 @@ int thread_samples_make(struct profile *profile, struct thread_samples *ret_samp
 		count_threads(profile, &sorted);
 		for (uint32_t i = 0; i < sorted.n_threads; i++)
 			filler.next[i] = sorted.first[i];
-		err = profile_records(profile, thread_samples_add, &filler);
+		err = store_reader_samples(profile_reader(profile), thread_samples_add, &filler);
 	}
 	free(filler.next);
 	if (err < 0)

@@ -178,12 +178,17 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 
 bool profile_is_filtered(const struct profile *p)
 {
-	return p->totals.records < p->recorded;
+	return p->totals.samples < p->recorded;
 }
 
 uint64_t profile_amount(const struct profile *p, const struct store_sample *record)
 {
 	return p->metric->series == SERIES_CPU ? 1 : record->period;
+}
+
+uint64_t profile_total(const struct profile *p)
+{
+	return p->metric->series == SERIES_CPU ? p->totals.samples : p->totals.weight;
 }
 
 uint64_t profile_recorded(const struct profile *p)

@@ -34,7 +34,7 @@ struct profile_patterns {
  * they are. A sample must meet every condition; within one list it is enough to meet one item,
  * except in `focus`, whose items must all be met. The caller owns all arrays and strings. */
 struct profile_filter {
-	enum metric metric; /* what is summed up; samples are its records then */
+	enum metric metric; /* what is summed up; "samples" are its records then */
 	const int32_t *pids;
 	size_t n_pids;
 	const int32_t *tids;
@@ -84,21 +84,27 @@ struct profile_frame {
 struct profile_entry {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t node;
-	uint32_t origin;    /* number in the store's tables */
-	uint8_t end_reason; /* enum stackd_end_reason; unknown ones share a number */
-	uint8_t quality;    /* enum profile_quality */
-	uint16_t cpu;	    /* 0 without by_cpu */
-	uint64_t samples; /* as views add them up: of another metric than cpu, the sum of values */
-	uint64_t weight;  /* sum of the periods, or of the metric's values */
+	uint32_t origin;       /* number in the store's tables */
+	uint8_t end_reason;    /* enum stackd_end_reason; unknown ones share a number */
+	uint8_t quality : 7;   /* enum profile_quality */
+	uint8_t is_valued : 1; /* see profile_entry_amount() */
+	uint16_t cpu;	       /* 0 without by_cpu */
+	uint64_t samples;
+	uint64_t weight; /* sum of the periods, or of the metric's values */
 };
+
+/* Returns what views add up: samples, or the values of another metric. */
+static inline uint64_t profile_entry_amount(const struct profile_entry *entry)
+{
+	return entry->is_valued ? entry->weight : entry->samples;
+}
 
 /* Whether the walk reached the thread's entry, alignment completed the path, neither did, or the
  * sample was lost. Paths from PROFILE_PARTIAL on begin with a root mark. */
 enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL, PROFILE_LOST };
 
 struct profile_totals {
-	uint64_t samples, weight;		   /* after the filter; as in entries */
-	uint64_t records;			   /* samples, or records of the metric */
+	uint64_t samples, weight;		   /* after the filter */
 	uint64_t complete, reconstructed, partial; /* samples, after the filter */
 };
 
@@ -139,6 +145,9 @@ uint64_t profile_recorded(const struct profile *profile);
  * store_reader_records() does; profile_sample() then tells what the profile has of it. */
 int profile_records(const struct profile *profile,
 		    int (*each)(void *arg, const struct store_sample *record), void *arg);
+
+/* Returns the sum of what views add up, of all entries. */
+uint64_t profile_total(const struct profile *profile);
 
 /* Returns what views add up for a record that profile_sample() returned: 1 for a sample, the value
  * for a record of another metric. */

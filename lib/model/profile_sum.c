@@ -183,10 +183,10 @@ static int profile_add(void *arg, const struct store_sample *sample)
 			.origin = s.origin,
 			.end_reason = s.end_reason,
 			.cpu = p->filter->by_cpu ? s.cpu : 0,
-			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin)};
-	p->entries[at].samples += profile_amount(p, &s);
+			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin),
+			.is_valued = p->metric->series != SERIES_CPU};
+	p->entries[at].samples++;
 	p->entries[at].weight += s.period;
-	p->totals.records++;
 	return 0;
 }
 
@@ -288,7 +288,6 @@ static int take_out(struct profile *p, const struct store_sample *s)
 		return err;
 	p->entries[at].samples--;
 	p->entries[at].weight -= s->period;
-	p->totals.records--;
 	return 0;
 }
 
@@ -327,7 +326,6 @@ static void forget(struct profile *p)
 	path_filter_free(p->path_filter);
 	p->path_filter = NULL;
 	p->n_entries = 0;
-	p->totals.records = 0;
 }
 
 /* Whether any of the paths is one that could be completed. */

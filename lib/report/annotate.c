@@ -126,9 +126,11 @@ static int work_count_functions(struct annotate_work *w)
 
 				if (f == INT_MAP_NONE)
 					continue;
-				count_total(&w->functions.items[f], i, entries[i].samples);
+				count_total(&w->functions.items[f], i,
+					    profile_entry_amount(&entries[i]));
 				if (at == entries[i].node && k == n - 1)
-					w->functions.items[f].self += entries[i].samples;
+					w->functions.items[f].self +=
+						profile_entry_amount(&entries[i]);
 			}
 		}
 	}
@@ -271,7 +273,7 @@ static void work_count(struct annotate_work *w)
 	const struct profile_entry *entries = profile_entries(w->profile, &n_entries);
 
 	for (uint32_t i = 0; i < n_entries; i++) {
-		uint64_t samples = entries[i].samples;
+		uint64_t samples = profile_entry_amount(&entries[i]);
 
 		for (uint32_t at = entries[i].node; at; at = t->nodes[at].parent) {
 			uint32_t location = t->nodes[at].location;

@@ -242,7 +242,7 @@ static int view_columns(struct view *v)
 static int view_head(struct view *v)
 {
 	const struct annotate_function *f = v->function;
-	uint64_t all = profile_totals(v->profile)->samples;
+	uint64_t all = profile_total(v->profile);
 	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 	int err;
 
@@ -253,7 +253,8 @@ static int view_head(struct view *v)
 		    metric_amount(profile_filter(v->profile)->metric, f->total, amount),
 		    text_share(f->total, all, share),
 		    profile_is_filtered(v->profile) ? " chosen" : "");
-	text_printf(&v->row, "; %" PRIu64 " hit in it", f->self);
+	text_printf(&v->row, "; %s hit in it",
+		    metric_number(profile_filter(v->profile)->metric, f->self, amount));
 	err = view_line(v, false);
 	if (err == 0 && v->code.problem[0]) {
 		text_put_raw(&v->row, "# no instructions: ");

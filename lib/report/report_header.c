@@ -200,7 +200,7 @@ static void metric_line(struct report_header *h, const struct profile *profile)
 	char amount[METRIC_AMOUNT_MAX];
 
 	text_printf(&h->row, "# metric: %s, %s", metric_info(metric)->name,
-		    metric_amount(metric, profile_totals(profile)->samples, amount));
+		    metric_amount(metric, profile_total(profile), amount));
 	report_header_line(h);
 }
 
@@ -208,7 +208,7 @@ static void counts(struct report_header *h, const struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	const struct metric_info *metric = metric_info(profile_filter(profile)->metric);
-	uint64_t records = profile_totals(profile)->records;
+	uint64_t records = profile_totals(profile)->samples;
 
 	if (metric->series != SERIES_CPU)
 		metric_line(h, profile);
@@ -281,9 +281,10 @@ void report_header_json(const struct profile *profile, struct buf *b)
 		    recording->start_unix_ns, duration(recording),
 		    recording->finished ? "true" : "false");
 	if (profile_filter(profile)->metric != METRIC_CPU)
-		text_printf(b, ",\"metric\":\"%s\",\"unit\":\"%s\",\"records\":%" PRIu64,
+		text_printf(b, ",\"metric\":\"%s\",\"unit\":\"%s\",\"amount\":%" PRIu64,
 			    metric_info(profile_filter(profile)->metric)->name,
-			    metric_unit_name(profile_filter(profile)->metric), totals->records);
+			    metric_unit_name(profile_filter(profile)->metric),
+			    profile_total(profile));
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

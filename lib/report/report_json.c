@@ -233,7 +233,7 @@ static int report_json_part(struct report_json *json, const struct histogram *h,
 static int parts(struct report_json *json, const struct histogram *h)
 {
 	const struct groups *groups = &json->view.partition.groups;
-	uint64_t hidden = 0, all = profile_totals(json->view.profile)->samples;
+	uint64_t hidden = 0, all = profile_total(json->view.profile);
 	uint32_t i = 0, n = 0;
 	int err = 0;
 

@@ -69,7 +69,7 @@ static void report_stats_reasons(const struct profile *profile, struct report_st
 static int make(struct profile *profile, struct report_stats *s)
 {
 	const struct store_tables *t = profile_tables(profile);
-	uint64_t ring, samples = profile_totals(profile)->records;
+	uint64_t ring, samples = profile_totals(profile)->samples;
 	int err = store_reader_series(profile_reader(profile), &s->series);
 
 	if (err < 0)

@@ -50,10 +50,26 @@ static const char *report_amount(const struct report *report, uint64_t value,
 	return metric_amount(profile_filter(report->view.profile)->metric, value, ret_text);
 }
 
+/* The same where its noun is clear. */
+static const char *report_number(const struct report *report, uint64_t value,
+				 char ret_text[static METRIC_AMOUNT_MAX])
+{
+	return metric_number(profile_filter(report->view.profile)->metric, value, ret_text);
+}
+
+/* What a column of amounts is headed by. */
+static const char *report_noun(const struct report *report)
+{
+	enum metric metric = profile_filter(report->view.profile)->metric;
+
+	return metric_info(metric)->is_count || metric == METRIC_CPU ? metric_info(metric)->records
+								     : metric_info(metric)->name;
+}
+
 static int heading(struct report *report, uint32_t part)
 {
 	char amount[METRIC_AMOUNT_MAX];
-	uint64_t all = profile_totals(report->view.profile)->samples;
+	uint64_t all = profile_total(report->view.profile);
 	char share[TEXT_SHARE_MAX];
 
 	if (fputs("\n", report->out) < 0)
@@ -102,10 +118,11 @@ static int report_flat_row(struct report *report, const struct flat_row *row)
 {
 	const struct profile_symbol *symbol = profile_symbol_at(report->view.profile, row->symbol);
 	uint64_t whole = report->view.whole;
+	char amount[METRIC_AMOUNT_MAX];
 
 	treeview_share(&report->row, row->self, whole);
 	treeview_share(&report->row, row->total, whole);
-	text_printf(&report->row, "  %8" PRIu64 "  ", row->self);
+	text_printf(&report->row, "  %8s  ", report_number(report, row->self, amount));
 	text_put_name(&report->row, symbol->name, report->options->utf8);
 	if (!symbol->is_mark)
 		treeview_object(&report->row, symbol->object, report->options);
@@ -116,7 +133,7 @@ static int flat_rows(struct report *report, const struct flat *flat)
 {
 	uint64_t hidden_self = 0, whole = report->view.whole;
 	uint32_t n_hidden = 0;
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < flat->n; i++) {
@@ -128,8 +145,9 @@ static int flat_rows(struct report *report, const struct flat *flat)
 		}
 	}
 	if (err == 0 && n_hidden) {
-		text_printf(&report->row, "  %5s%%          %8" PRIu64 "  (%u more, %s%%)",
-			    text_share(hidden_self, whole, share), hidden_self, n_hidden, share);
+		text_printf(&report->row, "  %5s%%          %8s  (%u more, %s%%)",
+			    text_share(hidden_self, whole, share),
+			    report_number(report, hidden_self, amount), n_hidden, share);
 		err = report_line(report);
 	}
 	return err;
@@ -138,9 +156,11 @@ static int flat_rows(struct report *report, const struct flat *flat)
 static int report_flat(struct report *report)
 {
 	struct flat flat = {0};
-	int err = report_columns(report, "#   self   total      self  function; % of ",
-				 ", and samples");
+	char after[64];
+	int err;
 
+	snprintf(after, sizeof(after), ", and %s", report_noun(report));
+	err = report_columns(report, "#   self   total      self  function; % of ", after);
 	if (err == 0)
 		err = flat_make(report->view.profile, report->view.tree, &flat);
 	if (err < 0)
@@ -187,11 +207,8 @@ static int around_sum(struct report *report, const struct report_view_around *ar
 		    report_amount(report, around->total, amount),
 		    text_share(around->total, report->view.whole, share));
 	text_put_raw(&report->row, report->whole_name);
-	if (profile_filter(report->view.profile)->metric == METRIC_CPU)
-		snprintf(amount, sizeof(amount), "%" PRIu64, around->self);
-	else
-		report_amount(report, around->self, amount);
-	text_printf(&report->row, "; %s hit in it, %s%%", amount,
+	text_printf(&report->row, "; %s hit in it, %s%%",
+		    report_number(report, around->self, amount),
 		    text_share(around->self, report->view.whole, share));
 	return report_line(report);
 }
@@ -241,11 +258,8 @@ static int time_row(struct report *report, const struct histogram *h, uint32_t i
 {
 	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 
-	text_printf(&report->row, "%10.3f  ", (double)(h->from_ns + i * h->step_ns) / 1e9);
-	if (profile_filter(report->view.profile)->metric == METRIC_CPU)
-		text_printf(&report->row, "%8" PRIu64, bin->samples);
-	else
-		text_printf(&report->row, "%12s", report_amount(report, bin->samples, amount));
+	text_printf(&report->row, "%10.3f  %8s", (double)(h->from_ns + i * h->step_ns) / 1e9,
+		    report_number(report, bin->samples, amount));
 	treeview_share(&report->row, bin->samples, report->view.whole);
 	text_put_raw(&report->row, "  ");
 	report_bar(report, bin->samples, most);
@@ -268,11 +282,9 @@ static int report_time(struct report *report, const struct histogram *h, uint32_
 	for (uint32_t i = 0; i < h->n_bins; i++)
 		most = bins[i].samples > most ? bins[i].samples : most;
 	text_printf(&report->row,
-		    "#     from  %s  in %% of %s; the function hit most, in %% "
+		    "#     from  %8s  in %% of %s; the function hit most, in %% "
 		    "of its row; steps of %.3f s",
-		    profile_filter(report->view.profile)->metric == METRIC_CPU ? " samples"
-									       : "      amount",
-		    report->whole_name, (double)h->step_ns / 1e9);
+		    report_noun(report), report->whole_name, (double)h->step_ns / 1e9);
 	err = report_line(report);
 	for (uint32_t i = 0; err == 0 && i < h->n_bins; i++)
 		err = time_row(report, h, i, &bins[i], most);
@@ -352,7 +364,7 @@ static int large_parts(struct report *report, uint32_t n)
 static int parts(struct report *report)
 {
 	const struct groups *groups = &report->view.partition.groups;
-	uint64_t hidden = 0, all = profile_totals(report->view.profile)->samples;
+	uint64_t hidden = 0, all = profile_total(report->view.profile);
 	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 	uint32_t i = 0;
 	int err = 0;
@@ -382,7 +394,9 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 
 	if (options->view == REPORT_TREE)
 		report.view.percent = options->percent_limit;
-	report.whole_name = partition_whole(&report.view.partition);
+	report.whole_name = profile_filter(profile)->metric == METRIC_CPU
+				    ? partition_whole(&report.view.partition)
+				    : metric_info(profile_filter(profile)->metric)->name;
 	if (err == 0 && options->view == REPORT_TIME)
 		err = histogram_make(&report.view.partition, options->n_bins, &report.histogram);
 	if (err == 0)

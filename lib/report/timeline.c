@@ -378,7 +378,7 @@ int timeline_new(struct profile *profile, const struct timeline_options *options
 	m.result = calloc(1, sizeof(*m.result));
 	m.lanes = calloc((size_t)profile_tables(profile)->n_threads + 1, sizeof(*m.lanes));
 	if (m.result && m.lanes)
-		err = profile_records(profile, take, &m);
+		err = store_reader_samples(profile_reader(profile), take, &m);
 	if (err == 0)
 		err = timeline_all(&m, options);
 	if (err == 0)

@@ -49,7 +49,7 @@ static void put_scaled(uint64_t value, unsigned step, const char *const *units,
 	snprintf(ret_text, METRIC_AMOUNT_MAX, "%.*f %s", i ? 3 : 0, scaled, units[i]);
 }
 
-const char *metric_amount(enum metric metric, uint64_t value,
+const char *metric_number(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX])
 {
 	static const char *const times[] = {"ns", "us", "ms", "s", NULL};
@@ -63,9 +63,19 @@ const char *metric_amount(enum metric metric, uint64_t value,
 		put_scaled(value, 1024, bytes, ret_text);
 		break;
 	default:
-		snprintf(ret_text, METRIC_AMOUNT_MAX, "%" PRIu64 " %s", value,
-			 metrics[metric].records);
+		snprintf(ret_text, METRIC_AMOUNT_MAX, "%" PRIu64, value);
 	}
+	return ret_text;
+}
+
+const char *metric_amount(enum metric metric, uint64_t value,
+			  char ret_text[static METRIC_AMOUNT_MAX])
+{
+	const struct metric_info *info = &metrics[metric];
+
+	metric_number(metric, value, ret_text);
+	if (info->unit == METRIC_EVENTS || info->unit == METRIC_TIMES)
+		snprintf(ret_text, METRIC_AMOUNT_MAX, "%" PRIu64 " %s", value, info->records);
 	return ret_text;
 }
 

@@ -63,6 +63,10 @@ const char *metric_unit_name(enum metric metric);
 const char *metric_amount(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
+/* The same without the noun of what is counted: "123", "1.234 s". */
+const char *metric_number(enum metric metric, uint64_t value,
+			  char ret_text[static METRIC_AMOUNT_MAX]);
+
 /* Appends the names of the metrics that come from one of the series (bit 1 << number), with commas
  * between them. */
 void metric_put_names(uint32_t series, struct buf *b);

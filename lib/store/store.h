@@ -29,8 +29,8 @@
 
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
 /* Older versions are read, and a writer makes them one of this. 1 had no origins, 2 no provenances,
- * and fewer end reasons. */
-#define STORE_VERSION 3
+ * 3 neither the end reason stack_switch nor series of records beside samples. */
+#define STORE_VERSION 4
 
 /* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
  */

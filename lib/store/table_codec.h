@@ -32,8 +32,7 @@ enum table_kind {
 };
 
 /* Chunks of a series of records other than samples (stack/metric.h) have the kind
- * TABLE_SERIES + its number, and the form of those of samples. Readers that do not know a series
- * do not ask for it. */
+ * TABLE_SERIES + its number, and the form of those of samples; since version 4. */
 #define TABLE_SERIES 64u
 
 /* Returns the kind of a series' chunks. */

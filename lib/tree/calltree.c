@@ -241,8 +241,8 @@ static int add_inferred(struct calltree *tree, const struct profile_entry *entry
 		return -ENOMEM;
 	node = tree->index[node].at;
 	tree->inferred.items[tree->inferred.count++] =
-		(struct calltree_inferred){at, node, entry->samples};
-	tree->nodes[node].inferred += entry->samples;
+		(struct calltree_inferred){at, node, profile_entry_amount(entry)};
+	tree->nodes[node].inferred += profile_entry_amount(entry);
 	return 0;
 }
 
@@ -266,7 +266,7 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry)
 	if (err == 0 && at == 0)
 		err = calltree_child(tree, 0, profile_no_frames(tree->profile), false, &at);
 	if (err == 0)
-		tree->nodes[at].self += entry->samples;
+		tree->nodes[at].self += profile_entry_amount(entry);
 	return err == 0 && entry->origin ? add_inferred(tree, entry, at) : err;
 }
 

@@ -109,7 +109,7 @@ static int large_find(struct large_work *w, const struct profile_entry *entry, u
 		      struct calltree_inferred *ret_part)
 {
 	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
-	struct calltree_inferred part = {.samples = entry->samples};
+	struct calltree_inferred part = {.samples = profile_entry_amount(entry)};
 	uint32_t n = 0, depth = 0;
 	int err = 0;
 

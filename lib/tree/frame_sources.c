@@ -66,9 +66,9 @@ static int add_entry(struct profile *profile, const struct calltree_node *nodes,
 		if (at == CALLTREE_NONE || frames[i].symbol->is_mark)
 			continue;
 		provenance = locations[frames[i].location].provenance;
-		count(&s->nodes[at], &frames[i], provenance, entry->samples);
+		count(&s->nodes[at], &frames[i], provenance, profile_entry_amount(entry));
 		if (!frames[i].is_inlined)
-			count(&s->all, &frames[i], provenance, entry->samples);
+			count(&s->all, &frames[i], provenance, profile_entry_amount(entry));
 	}
 	return 0;
 }

@@ -54,7 +54,7 @@ static void rank(struct groups *g, const struct profile_entry *entries)
 	for (uint32_t k = 0; k < g->n; k++) {
 		g->samples[k] = 0;
 		for (uint32_t i = g->first[k]; i < g->first[k + 1]; i++)
-			g->samples[k] += entries[g->order[i]].samples;
+			g->samples[k] += profile_entry_amount(&entries[g->order[i]]);
 		if (g->samples[k])
 			g->ranking[g->n_ranking++] = k;
 	}

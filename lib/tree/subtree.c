@@ -101,8 +101,8 @@ static int touch(struct subtree_maker *m, struct subtree *subtree, struct subtre
 		return -ENOMEM;
 	for (size_t i = m->climb.count; i-- > 0;)
 		parent = subtree_add(m, subtree, run, m->climb.items[i], parent);
-	subtree->nodes.items[parent].samples += entry->samples;
-	run->samples += entry->samples;
+	subtree->nodes.items[parent].samples += profile_entry_amount(entry);
+	run->samples += profile_entry_amount(entry);
 	return 0;
 }
 

@@ -47,13 +47,18 @@ expect 0 "$stackctl" report -i "$store" --metric region.time --symbol 'app::work
 has '# instances: 3 chosen of 4'
 expect 0 "$stackctl" annotate -i "$store" --metric region.time 'app::work'
 has '6.000 ms have it in their path, 60.0% of all'
-expect 0 "$stackctl" timeline -i "$store" --metric region.time
+expect 0 "$stackctl" report -i "$store" --metric region.time --view flat
+has 'function; % of region.time, and region.time$'
+has ' 60.0%   60.0%  6.000 ms  app::work()'
+expect 0 "$stackctl" report -i "$store" --metric region.visits --view flat
+has ' 75.0%   75.0%         3  app::work()'
 expect 0 "$stackctl" report -i "$store" --metric region.time --json
 python3 - "$tmp/out" <<'END' || fail 'JSON'
 import json, sys
 report = json.load(open(sys.argv[1], encoding="utf-8"))
 assert report["metric"] == "region.time" and report["unit"] == "nanoseconds", report
-assert report["records"] == 4 and report["samples"] == 10000000, report
+assert report["samples"] == 4 and report["amount"] == 10000000, report
+assert sum(report["quality"].values()) == 4, report
 assert max(node["total"] for node in report["processes"][0]["nodes"]) == 10000000
 END
 expect 0 "$stackctl" flamegraph -i "$store" --metric region.time -o "$tmp/f.svg"
@@ -62,6 +67,16 @@ expect 0 "$stackctl" flamegraph -i "$store" --metric region.time -o "$tmp/f.html
 grep -q '"unit":"nanoseconds"' "$tmp/f.html" || fail 'no unit in the page'
 expect 0 "$stackctl" export --pprof -i "$store" --metric mpi.sent -o "$tmp/p.pb"
 grep -aq 'mpi.sent' "$tmp/p.pb" || fail 'no metric in the pprof export'
+
+# --- what shows samples alone says so
+for verb in timeline 'export --perf-script' 'export --speedscope' 'export --firefox' 'export --callgrind' \
+    'export --tags'; do
+    # shellcheck disable=SC2086 # a verb and its option
+    expect 2 "$stackctl" $verb -i "$store" --metric region.time
+    says "shows samples, and no metric like 'region.time'"
+done
+expect 2 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store" -o "$tmp/d.html"
+says "--diff shows samples"
 expect 0 "$stackctl" stats -i "$store"
 has '^metrics: cpu, region.visits, region.time, region.cpu, mpi.sent$'
 expect 0 "$stackctl" stats -i "$store" --json

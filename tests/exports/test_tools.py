@@ -84,6 +84,14 @@ def test_pprof():
         top = pprof_top(export(store, "pprof", *options))
         compare({name: rows[0] for name, rows in top.items() if name not in shared}, unique,
                 "pprof %s" % options)
+    check_pprof_metric()
+
+
+def check_pprof_metric():
+    """A metric's instances are counted, and its values added up beside them."""
+    samples = pprof_raw(export(STORES.get("metrics"), "pprof", "--metric", "region.time"))
+    counts, values = sum(sample[0] for sample in samples), sum(sample[1] for sample in samples)
+    check((counts, values) == (4, 10000000), "pprof of a metric: %d, %d" % (counts, values))
 
 
 # --- callgrind -----------------------------------------------------------------------------------
