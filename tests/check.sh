@@ -246,10 +246,10 @@ all_here() {
     timed do_cli
     timed do_exports
     timed do_live
+    timed do_lint
 }
 
 all_elsewhere() {
-    timed do_lint
     timed do_deb
     timed do_kernels --compilers one 6.1 6.12 own
     timed do_distro quick trixie
