@@ -90,12 +90,11 @@ static void log_failure(char *sentence, const char *what, int err)
 
 /* --- setting up: the parts ------------------------------------------------------------------- */
 
-/* Begins a window at a moment of both clocks. */
-static void begin_window(struct session *s, uint64_t unix_ns, uint64_t mono_ns)
+static void begin_window(struct session *s, struct window window)
 {
-	s->window = window_begin(s->options->window_ns, unix_ns, mono_ns);
-	s->info.start_unix_ns = s->window.start_unix_ns;
-	s->info.start_ns = s->info.end_ns = mono_ns;
+	s->window = window;
+	s->info.start_unix_ns = window.start_unix_ns;
+	s->info.start_ns = s->info.end_ns = window.start_ns;
 }
 
 /* Fills in the recording's row of the store. */
@@ -115,7 +114,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->period = s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	info->run = s->options->window_ns != 0;
-	begin_window(s, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC));
+	begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),
+				     clock_ns(CLOCK_MONOTONIC)));
 }
 
 static enum exit_status open_store(struct session *s)
@@ -306,8 +306,8 @@ static int submit(struct session *s, bool end)
 	}
 	if (end) {
 		b->totals.end_ns = s->window.end_ns;
-		begin_window(s, clock_ns(CLOCK_REALTIME) - (n.now_ns - s->window.end_ns),
-			     s->window.end_ns);
+		begin_window(s, window_next(&s->window, clock_ns(CLOCK_REALTIME) -
+								(n.now_ns - s->window.end_ns)));
 		b->ends_window = true;
 		b->after = s->info;
 		s->before = counters;

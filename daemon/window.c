@@ -32,17 +32,22 @@ struct window window_begin(uint64_t length_ns, uint64_t unix_ns, uint64_t start_
 				.start_unix_ns = unix_ns,
 				.start_ns = start_ns,
 				.end_ns = UINT64_MAX};
-	uint64_t left_ns;
 
-	if (!length_ns)
-		return window;
-	left_ns = window_left_ns(length_ns, unix_ns, offset_at(unix_ns));
-	window.end_ns = start_ns + left_ns;
-	if (left_ns > length_ns && left_ns - length_ns <= JITTER_NS)
-		window.start_unix_ns += left_ns - length_ns;
-	else if (left_ns <= length_ns && length_ns - left_ns <= JITTER_NS)
-		window.start_unix_ns -= length_ns - left_ns;
+	if (length_ns)
+		window.end_ns = start_ns + window_left_ns(length_ns, unix_ns, offset_at(unix_ns));
 	return window;
+}
+
+struct window window_next(const struct window *before, uint64_t unix_ns)
+{
+	struct window next = window_begin(before->length_ns, unix_ns, before->end_ns);
+	uint64_t left_ns = next.end_ns - next.start_ns;
+
+	if (left_ns > next.length_ns && left_ns - next.length_ns <= JITTER_NS)
+		next.start_unix_ns += left_ns - next.length_ns;
+	else if (left_ns <= next.length_ns && next.length_ns - left_ns <= JITTER_NS)
+		next.start_unix_ns -= next.length_ns - left_ns;
+	return next;
 }
 
 bool window_is_torn(const struct window *window, uint64_t unix_ns, uint64_t mono_ns)

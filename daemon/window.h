@@ -21,10 +21,13 @@ struct window {
 	uint64_t end_ns;	/* UINT64_MAX: never */
 };
 
-/* Begins a window at start_ns, when the wall clock was unix_ns: about, since the wall clock is
- * slewed and the two are not read at one moment. So a window that begins where one ends is said to
- * begin there exactly. */
+/* Begins a run's first window, at a moment of both clocks. */
 struct window window_begin(uint64_t length_ns, uint64_t unix_ns, uint64_t start_ns);
+
+/* Begins the window after one of some length, at its end, when the wall clock was unix_ns: about,
+ * since the wall clock is slewed and the two are not read at one moment. So it is said to begin
+ * where an aligned window does if that is within 50 ms. */
+struct window window_next(const struct window *before, uint64_t unix_ns);
 
 /* Returns whether the wall clock has moved against the monotonic one since the window began, by
  * more than the slewing of NTP explains. */

@@ -48,19 +48,27 @@ static void ends_on_the_hour(void **state)
 /* The clocks are read one after the other, so a window can seem to begin a little off. */
 static void little_is_left_to_the_next(void **state)
 {
-	struct window w;
+	struct window w, before = {.length_ns = HOUR, .end_ns = SECOND};
 
 	(void)state;
 	use_zone("UTC");
-	w = window_begin(HOUR, EVENING + HOUR / 2 - 1000, SECOND);
-	assert_true(w.end_ns == SECOND + 1000 + HOUR);
+	w = window_next(&before, EVENING + HOUR / 2 - 1000);
+	assert_true(w.start_ns == SECOND && w.end_ns == SECOND + 1000 + HOUR);
 	assert_true(w.start_unix_ns == EVENING + HOUR / 2);
-	w = window_begin(HOUR, EVENING + HOUR / 2 + 1000, SECOND);
+	w = window_next(&before, EVENING + HOUR / 2 + 1000);
 	assert_true(w.end_ns == SECOND - 1000 + HOUR);
 	assert_true(w.start_unix_ns == EVENING + HOUR / 2);
-	w = window_begin(HOUR, EVENING + HOUR / 2 - SECOND, 0);
-	assert_true(w.end_ns == SECOND + HOUR);
+	w = window_next(&before, EVENING + HOUR / 2 - SECOND);
+	assert_true(w.end_ns == SECOND + SECOND + HOUR);
 	assert_true(w.start_unix_ns == EVENING + HOUR / 2 - SECOND);
+	/* A first window begins when it does, so that it ends where it says. */
+	for (int64_t off = -45; off <= 45; off += 90) {
+		uint64_t at = EVENING + HOUR / 2 + (uint64_t)(off * (int64_t)SECOND / 1000);
+
+		w = window_begin(HOUR, at, 7 * SECOND);
+		assert_true(w.start_unix_ns == at);
+		assert_true(at + (w.end_ns - w.start_ns) == EVENING + HOUR * 3 / 2);
+	}
 	for (uint64_t at = 0; at < 2 * SECOND; at += 7654321) {
 		uint64_t left = window_left_ns(2 * SECOND, EVENING + at, 3600);
 
