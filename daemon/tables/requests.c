@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define QUICK_NS UINT64_C(100000000)
+#define LONG_NS	 UINT64_C(1000000000)
+
 bool requests_are_same(const struct request *a, const struct request *b)
 {
 	return a->object == b->object && a->has_key == b->has_key &&
@@ -21,13 +24,26 @@ bool requests_have(const struct request *first, const struct request *wanted)
 	return false;
 }
 
+/* 0 is the most urgent. */
+static unsigned rank(const struct request *r, uint64_t spent_ns)
+{
+	return r->is_early ? 3 : (spent_ns >= QUICK_NS) + (spent_ns >= LONG_NS);
+}
+
+bool requests_give_way(const struct request *serving, uint64_t spent_ns,
+		       const struct request *waiting)
+{
+	return waiting && (serving->is_early || serving->spent_ns < LONG_NS) &&
+	       rank(waiting, waiting->spent_ns) < rank(serving, serving->spent_ns + spent_ns);
+}
+
 int requests_enter(struct request **first, const struct request *wanted)
 {
 	struct request **at = first, *r = malloc(sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
-	while (*at && (*at)->is_early <= wanted->is_early)
+	while (*at && rank(*at, (*at)->spent_ns) <= rank(wanted, wanted->spent_ns))
 		at = &(*at)->next;
 	*r = *wanted;
 	r->next = *at;

@@ -45,7 +45,7 @@ struct tables {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
-	struct request *first;	 /* missed tables, then prefetched ones */
+	struct request *first;	 /* the most urgent one */
 	struct request *serving; /* taken out of the list; NULL: none */
 	bool is_ending;
 	struct tables_counts counts; /* as they were after the last request */
@@ -53,6 +53,7 @@ struct tables {
 	/* The thread's own. */
 	struct tables_counts own;
 	bool may_evict;	   /* for the request at hand */
+	uint64_t since_ns; /* CPU time when it was begun */
 	size_t bytes_made; /* of tables, since memory was last given back */
 	struct extents *rows, *chunks;
 	struct recipe_rules *rules;
@@ -327,19 +328,23 @@ static int load_object(struct tables *t, const struct object *object,
 	return err;
 }
 
-/* Whether a prefetch that is under way is to be given up: a walk has missed another table. */
+/* Whether the table that is being made is to be given up: a more urgent one waits. */
 static bool is_in_the_way(void *arg)
 {
 	struct tables *t = arg;
+	uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->since_ns;
 	bool is_it;
 
 	pthread_mutex_lock(&t->lock);
-	is_it = t->is_ending || (t->serving->is_early && t->first && !t->first->is_early);
+	is_it = requests_give_way(t->serving, spent_ns, t->first);
+	if (is_it)
+		t->serving->spent_ns += spent_ns;
+	is_it |= t->is_ending;
 	pthread_mutex_unlock(&t->lock);
 	return is_it;
 }
 
-/* Returns 0, or -ECANCELED: the prefetch is to be made again. */
+/* Returns 0, or -ECANCELED: the table is to be made again. */
 static int serve(struct tables *t, const struct request *r)
 {
 	const struct analysis_stop stop = {is_in_the_way, t};
@@ -408,6 +413,7 @@ static void *run(void *arg)
 		}
 		t->first = r->next;
 		t->serving = r;
+		t->since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		now = *r;
 		pthread_mutex_unlock(&t->lock);
 		err = serve(t, &now);
