@@ -63,7 +63,9 @@
 	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")    \
 	X(WRONG_CALLER, "wrong_caller", PARTIAL, "the caller that was found calls something else") \
 	X(STACK_SWITCH, "stack_switch", PARTIAL,                                                   \
-	  "the caller is on another stack: Go's runtime has switched stacks")
+	  "the caller is on another stack: Go's runtime has switched stacks")                      \
+	X(RUNTIME_CODE, "runtime_code", PARTIAL,                                                   \
+	  "code made at run time, of which its instructions do not tell the frame")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,

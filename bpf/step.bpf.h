@@ -8,6 +8,26 @@
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
+/* Processes whose code made at run time keeps no frame pointer. The daemon reads that code, so it
+ * walks such stacks. (A process that gets the number of one that has ended costs more until it is
+ * evicted.) */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32); /* thread group id */
+	__type(value, __u32);
+} left_code SEC(".maps");
+
+/* Whether there are any: 0 saves the look-up. */
+__u32 has_left_code;
+
+static __always_inline bool is_left(const struct scratch *s)
+{
+	__u32 pid = s->record.pid;
+
+	return has_left_code && CHECKED(bpf_map_lookup_elem(&left_code, &pid));
+}
+
 /* A rule of a function that realigns its stack: something in it stands at a distance from rbp. */
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
@@ -40,6 +60,8 @@ static __always_inline int step_by_frame_pointer(struct scratch *s)
 	__u64 rsp = w->r[STACKD_REG_RSP], rbp = w->r[STACKD_REG_RBP];
 	int end;
 
+	if (is_left(s))
+		return STACKD_END_NO_RECIPE;
 	if (leaf == STACKD_LEAF_PUSHED)
 		rbp = rsp;
 	if (leaf != STACKD_LEAF_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))

@@ -439,6 +439,8 @@ void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 		.files = s->files.data,
 		.n_files = bpf_map__max_entries(s->skel->maps.files),
 		.inodes_fd = bpf_map__fd(s->skel->maps.inodes),
+		.left_code_fd = bpf_map__fd(s->skel->maps.left_code),
+		.has_left_code = &s->skel->bss->has_left_code,
 	};
 }
 

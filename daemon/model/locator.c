@@ -48,10 +48,15 @@ void locator_free(struct locator *p)
 
 /* --- of a process ---------------------------------------------------------------------------- */
 
+const struct mapping *locator_mapping(const struct locator *p, pid_t pid, uint64_t address)
+{
+	return process_table_mapping(p->processes, pid, address);
+}
+
 bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
 		  const struct object **ret_object, uint64_t *ret_offset)
 {
-	const struct mapping *m = process_table_mapping(p->processes, pid, address);
+	const struct mapping *m = locator_mapping(p, pid, address);
 
 	if (!m)
 		return false;

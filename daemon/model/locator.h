@@ -28,6 +28,10 @@ void locator_free(struct locator *locator); /* NULL is fine */
 bool locator_find(const struct locator *locator, pid_t pid, uint64_t address,
 		  const struct object **ret_object, uint64_t *ret_offset);
 
+/* Returns the mapping at an address of a process, as process_table_mapping() does; NULL: the
+ * address lies in no executable mapping. */
+const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, uint64_t address);
+
 /* The `arg` of a walk (struct walk_input) whose `find` is locator_find_code(). */
 struct locator_process {
 	const struct locator *locator; /* borrowed */

@@ -19,6 +19,9 @@
 struct steps {
 	const struct object_table *objects;
 	const struct location_table *locations;
+	struct runtime_code *code; /* NULL: code without a file is not checked */
+	steps_bare_fn *bare;
+	void *bare_arg;
 	struct lbr_reach *reach; /* NULL until a step is to be checked */
 	struct int_map pairs;	 /* caller << 32 | callee, locations: enum lbr_step */
 	uint64_t counts[LBR_STEP_COUNT], postponed;
@@ -57,6 +60,13 @@ void steps_free(struct steps *s)
 	free(s);
 }
 
+void steps_use_code(struct steps *s, struct runtime_code *code, steps_bare_fn *bare, void *arg)
+{
+	s->code = code;
+	s->bare = bare;
+	s->bare_arg = arg;
+}
+
 void steps_begin_anew(struct steps *s)
 {
 	int_map_fini(&s->pairs);
@@ -64,11 +74,15 @@ void steps_begin_anew(struct steps *s)
 
 /* --- pairs ----------------------------------------------------------------------------------- */
 
+/* The code of a location. That which a process has made is in its memory. */
 static struct lbr_location code_at(const struct steps *s, uint32_t number)
 {
 	const struct location *l = location_at(s->locations, number);
+	const struct object *object = object_table_at(s->objects, l->object), *code = NULL;
 
-	return (struct lbr_location){object_table_at(s->objects, l->object), l->offset};
+	if (object->kind == OBJECT_JIT && s->code)
+		code = runtime_code_at(s->code, object->pid, l->offset);
+	return (struct lbr_location){code ? code : object, l->offset};
 }
 
 static void show_wrong(const struct lbr_step_pair *pair)
@@ -79,11 +93,34 @@ static void show_wrong(const struct lbr_step_pair *pair)
 			pair->callee.object->path, (unsigned long long)pair->callee.offset);
 }
 
+/* Whether a frame pointer was followed out of code of a process that is known to keep none. */
+static bool is_bare(const struct steps *s, uint32_t callee)
+{
+	const struct location *l = location_at(s->locations, callee);
+	const struct object *object = object_table_at(s->objects, l->object);
+
+	if (!s->code || object->kind != OBJECT_JIT || l->provenance != PROVENANCE_FRAME_POINTER ||
+	    !runtime_code_is_bare(s->code, object->pid, l->offset, l->is_return))
+		return false;
+	s->bare(s->bare_arg, object->pid);
+	return true;
+}
+
+static enum lbr_step check(const struct steps *s, uint32_t caller, uint32_t callee, bool is_entry)
+{
+	bool is_skip = is_bare(s, callee);
+	const struct lbr_step_pair pair = {code_at(s, caller), code_at(s, callee), is_entry};
+	enum lbr_step verdict = is_skip ? LBR_STEP_WRONG : lbr_step_check(s->reach, &pair);
+
+	if (verdict == LBR_STEP_WRONG)
+		show_wrong(&pair);
+	return verdict;
+}
+
 /* Checks a pair that is new, if there is time for it. 0 or -ENOMEM. */
 static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
 		 uint32_t *ret_verdict)
 {
-	const struct lbr_step_pair pair = {code_at(s, caller), code_at(s, callee), is_entry};
 	int err = s->reach ? 0 : lbr_reach_new(&s->reach);
 	uint64_t start;
 
@@ -93,11 +130,9 @@ static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entr
 	if (err || s->credit_ns <= 0)
 		return err;
 	start = s->clock();
-	*ret_verdict = lbr_step_check(s->reach, &pair);
+	*ret_verdict = check(s, caller, callee, is_entry);
 	s->credit_ns -= (int64_t)(s->clock() - start);
 	s->counts[*ret_verdict]++;
-	if (*ret_verdict == LBR_STEP_WRONG)
-		show_wrong(&pair);
 	return int_map_set(&s->pairs, (uint64_t)caller << 32 | callee, *ret_verdict);
 }
 

@@ -15,6 +15,7 @@
 
 #include "daemon/model/thread_paths.h"
 #include "proc/object.h"
+#include "unwind/runtime_code.h"
 
 #define STEPS_EARNED_NS 200000	  /* a fifth of a CPU at 997 Hz */
 #define STEPS_SAVED_NS	200000000 /* a usual program's pairs: some 50 us each */
@@ -28,6 +29,13 @@ void steps_free(struct steps *steps); /* NULL is fine */
 
 /* Forgets all verdicts, since the locations were cleared. The counts go on. */
 void steps_begin_anew(struct steps *steps);
+
+/* Takes a process whose code without a file keeps no frame pointers, although steps were made by
+ * them. */
+typedef void steps_bare_fn(void *arg, pid_t pid);
+
+/* Makes it check steps in code that no file has by `code`, which is borrowed. */
+void steps_use_code(struct steps *steps, struct runtime_code *code, steps_bare_fn *bare, void *arg);
 
 /* Checks the user frames of a path, which are all that it has yet: sets path->cut and
  * path->is_weak. `is_complete`: the first frame begins the thread's stack. 0 or -ENOMEM. */

@@ -8,6 +8,7 @@
 
 #include "daemon/capture/record.h"
 #include "daemon/model/branches.h"
+#include "daemon/model/code_memory.h"
 #include "daemon/model/steps.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
@@ -19,12 +20,21 @@ struct walks {
 	struct judge *judge;	     /* NULL: walks are not judged */
 	struct tag_paths *tags;	     /* NULL: tags are not looked at */
 	struct dwarf_walk *walk;
+	struct runtime_code *code;
 	struct steps *steps;
 	struct branches *branches;    /* NULL: there are no branch records */
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
 	bool has_heights;
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
+
+static void leave_code(void *arg, pid_t pid)
+{
+	const struct walks *w = arg;
+
+	if (w->tables)
+		tables_leave_code(w->tables, pid);
+}
 
 int walks_new(const struct walks_options *options, struct walks **ret_walks)
 {
@@ -37,10 +47,14 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	err = dwarf_walk_new(&w->walk);
 	if (!err)
 		err = steps_new(options->objects, options->locations, NULL, &w->steps);
+	if (!err)
+		err = runtime_code_new(code_memory_read, options->locator, NULL, &w->code);
 	if (err) {
 		walks_free(w);
 		return err;
 	}
+	dwarf_walk_use_code(w->walk, w->code);
+	steps_use_code(w->steps, w->code, leave_code, w);
 	*ret_walks = w;
 	return 0;
 }
@@ -52,6 +66,7 @@ void walks_free(struct walks *w)
 	branches_free(w->branches);
 	dwarf_walk_free(w->walk);
 	steps_free(w->steps);
+	runtime_code_free(w->code);
 	free(w);
 }
 
@@ -100,6 +115,7 @@ void walks_begin_anew(struct walks *w)
 void walks_trim(struct walks *w)
 {
 	dwarf_walk_trim(w->walk);
+	runtime_code_tick(w->code);
 }
 
 void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
@@ -204,6 +220,7 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_holes = record->holes,
+		.pid = process.pid,
 		.leaf = record->leaf,
 		.find = locator_find_code,
 		.arg = &process,

@@ -430,14 +430,6 @@ static void *run(void *arg)
 
 /* --- from the main loop ---------------------------------------------------------------------- */
 
-static int start_thread(struct tables *t)
-{
-	int err = thread_start(run, t, &t->thread);
-
-	t->has_thread = err == 0;
-	return err;
-}
-
 int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 {
 	struct tables *t = calloc(1, sizeof(*t));
@@ -462,7 +454,8 @@ int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 	if (!err) {
 		load_new_rules(t);
 		publish(t);
-		err = start_thread(t);
+		err = thread_start(run, t, &t->thread);
+		t->has_thread = !err;
 	}
 	if (err) {
 		tables_free(t);
@@ -540,6 +533,14 @@ int tables_prepare(struct tables *t, const struct object *object)
 bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, uint64_t *ret_offset)
 {
 	return slices_find(&t->slices, slice, ret_file, ret_offset);
+}
+
+void tables_leave_code(const struct tables *t, pid_t pid)
+{
+	const uint32_t key = (uint32_t)pid, is_left = 1;
+
+	if (!bpf_map_update_elem(t->maps.left_code_fd, &key, &is_left, BPF_ANY))
+		*t->maps.has_left_code = 1;
 }
 
 enum provenance tables_provenance(const struct tables *t, const struct object *object,

@@ -207,6 +207,8 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
 	if (!err)
 		err = solve_new(&a->code, &a->starts.noreturn, &a->keeps, &a->solver);
+	if (!err && in->needs_returns)
+		solve_need_returns(a->solver);
 	if (!err)
 		err = solve_all(a, in);
 	return err ? err : keeps_settle(&a->keeps, &a->code);

@@ -43,11 +43,6 @@ static void fail(struct solver *s, uint32_t owner, enum analysis_abstained why)
 	owners_fail(&s->owners, owner, why);
 }
 
-static void confirm(struct solver *s, uint32_t owner)
-{
-	owners_confirm(&s->owners, owner);
-}
-
 static uint32_t function_of(const struct solver *s, uint32_t owner)
 {
 	return s->owners.items.items[owner].function;
@@ -56,6 +51,13 @@ static uint32_t function_of(const struct solver *s, uint32_t owner)
 static bool is_guess(const struct solver *s, uint32_t owner)
 {
 	return owner >= s->first_guess;
+}
+
+/* Confirms an owner that was not seen to return. */
+static void confirm_unreturned(struct solver *s, uint32_t owner)
+{
+	if (!s->needs_returns || !is_guess(s, owner))
+		owners_confirm(&s->owners, owner);
 }
 
 static bool is_pinned(const struct solver *s, uint32_t at)
@@ -106,7 +108,7 @@ static int meet(struct solver *s, const struct work *w)
 	} else if (is_guess(s, other)) { /* parts of one function, perhaps: judged as one */
 		owners_unite(&s->owners, other, w->owner);
 	} else {
-		confirm(s, w->owner);
+		owners_confirm(&s->owners, w->owner);
 	}
 	return returns_follow(&s->returns, function_of(s, w->owner), function_of(s, other));
 }
@@ -178,7 +180,7 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 static int leave_code(struct solver *s, const struct path *p, bool returns)
 {
 	if (is_at_return(s, &p->w))
-		confirm(s, p->w.owner);
+		confirm_unreturned(s, p->w.owner);
 	return returns ? set_returns(s, p->w.owner) : 0;
 }
 
@@ -187,7 +189,7 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 static int lose_path(struct solver *s, const struct path *p)
 {
 	if (is_at_return(s, &p->w) && !is_guess(s, p->w.owner))
-		confirm(s, p->w.owner);
+		owners_confirm(&s->owners, p->w.owner);
 	return set_returns(s, p->w.owner);
 }
 
@@ -198,7 +200,7 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 	if (!is_at_return(s, &p->w))
 		fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
 	else if (!is_guess(s, owner))
-		confirm(s, owner);
+		owners_confirm(&s->owners, owner);
 	else if (owners_lean_on(&s->owners, owner, s->owner[at]))
 		return -ENOMEM;
 	return returns_follow(&s->returns, function_of(s, owner), function_of(s, s->owner[at]));
@@ -316,7 +318,7 @@ static int resume(struct solver *s, uint32_t item)
 static int leave_function(struct solver *s, const struct work *w)
 {
 	if (is_at_return(s, w))
-		confirm(s, w->owner);
+		owners_confirm(&s->owners, w->owner);
 	else
 		fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
 	return set_returns(s, w->owner);
@@ -418,7 +420,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 		}
 		*visits = (uint8_t)(p.insn.length << 4 | (*visits & VISITS_MASK));
 		if (begins_function(s, &p))
-			confirm(s, p.w.owner);
+			confirm_unreturned(s, p.w.owner);
 		if (apply(s, &p))
 			return -ENOMEM;
 		go_on = leave(s, &p);
@@ -454,6 +456,11 @@ static int drain(struct solver *s)
 		}
 	}
 	return err;
+}
+
+void solve_need_returns(struct solver *s)
+{
+	s->needs_returns = true;
 }
 
 /* --- functions ----------------------------------------------------------------------------- */

@@ -24,6 +24,11 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
 	      struct solver **ret_solver);
 void solve_free(struct solver *s); /* NULL is fine */
 
+/* From now on code that may be a function is believed to be one only if it returns. Otherwise a
+ * jump out of the code, or a saved register, will do, as tail calls and functions that never return
+ * have. */
+void solve_need_returns(struct solver *s);
+
 /* A function certainly begins at `vaddr`: flow will begin there, and flow that comes by does not go
  * on into it. Addresses outside of the code are ignored. Returns 0 or -ENOMEM, as all that follow.
  */

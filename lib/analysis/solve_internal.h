@@ -25,6 +25,7 @@ struct solver {
 	struct work_list parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
 	struct labels labels;
+	bool needs_returns; /* by guesses */
 	uint64_t functions;
 	uint64_t steps;	  /* instructions that paths have come to */
 	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */

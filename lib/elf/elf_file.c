@@ -44,6 +44,7 @@ struct load_header {
 struct elf_file {
 	int fd;		/* owned; -1 for an image */
 	uint8_t *image; /* owned; NULL for a file */
+	uint64_t first; /* offset of the image's first byte: 0 but for code of a process */
 	uint64_t size;	/* bytes */
 	uint64_t inode; /* 0 for an image */
 	Elf *libelf;	/* owned */
@@ -79,6 +80,7 @@ static int64_t read_fd(int fd, uint64_t offset, void *buf, size_t len)
 
 int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
+	offset -= file->first;
 	if (offset >= file->size)
 		return 0;
 	if (len > file->size - offset)
@@ -368,8 +370,32 @@ int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_f
 	return finish(file, file->image ? 0 : -ENOMEM, ret_file);
 }
 
+int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf_file **ret_file)
+{
+	struct elf_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return -ENOMEM;
+	file->fd = -1;
+	file->first = address;
+	file->size = size;
+	file->image = malloc(size ? size : 1);
+	file->loads = calloc(1, sizeof(*file->loads));
+	if (!file->image || !file->loads) {
+		elf_file_free(file);
+		return -ENOMEM;
+	}
+	memcpy(file->image, code, size);
+	file->loads[file->n_loads++] = (struct load_header){
+		.offset = address, .vaddr = address, .size = size, .is_executable = true};
+	*ret_file = file;
+	return 0;
+}
+
 int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file)
 {
+	if (file->first)
+		return elf_file_of_code(file->image, file->size, file->first, ret_file);
 	if (file->image)
 		return elf_file_open_memory(file->image, file->size, ret_file);
 	return elf_file_open(file->fd, ret_file);

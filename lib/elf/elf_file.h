@@ -32,6 +32,11 @@ int elf_file_open(int fd, struct elf_file **ret_file);
 /* The same for an image in memory (the vDSO); the bytes are copied. */
 int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file);
 
+/* Makes a file of code that no file has, copied from the memory of a process, where it stood at
+ * `address`: its offsets and vaddrs are addresses, and it has no headers or sections. Returns 0 or
+ * -ENOMEM. */
+int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf_file **ret_file);
+
 /* Opens the same file once more, for another thread (libelf's handle is for one). Errors as
  * elf_file_open(). */
 int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file);

@@ -64,6 +64,12 @@ void lbr_reach_free(struct lbr_reach *r)
 
 /* --- reading code ---------------------------------------------------------------------------- */
 
+/* Code that a process has made has no linkage tables, and only a piece of it is known. */
+static bool is_made(const struct object *object)
+{
+	return object->kind == OBJECT_JIT;
+}
+
 static bool read_code(struct lbr_reach *r, uint64_t vaddr)
 {
 	uint64_t offset;
@@ -140,13 +146,14 @@ static uint64_t own_target(struct lbr_reach *r, const struct lbr_location *locat
 static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *jump)
 {
 	struct lbr_location location = {.object = r->object};
-	bool is_word = jump->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+	bool is_word = !is_made(r->object) && jump->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
 		       jump->operands[0].mem.base == ZYDIS_REGISTER_RIP &&
 		       elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset);
 	uint64_t target;
 
 	if (is_word && stub_at(r, &location) == LBR_STUB_OUTSIDE) {
-		r->is_reached |= r->goal->object != r->object;
+		r->is_reached |= r->goal->object != r->object && !is_made(r->goal->object);
+		r->is_partial |= is_made(r->goal->object);
 		return;
 	}
 	target = is_word ? own_target(r, &location) : 0;
@@ -167,8 +174,10 @@ static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_inst
 	uint64_t skipped =
 		lbr_is_direct(call) ? target_of(call, vaddr) - vaddr - call->is.length : 0;
 
-	if (skipped && skipped <= MAX_RETPOLINE &&
-	    elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset))
+	if (is_made(r->object))
+		r->is_partial |= skipped && skipped <= MAX_RETPOLINE;
+	else if (skipped && skipped <= MAX_RETPOLINE &&
+		 elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset))
 		r->is_partial |= stub_at(r, &location) == LBR_STUB_ANYWHERE;
 }
 
@@ -225,7 +234,11 @@ static void walk_block(struct lbr_reach *r, uint64_t vaddr)
 	struct lbr_instruction i;
 	bool goes_on = true;
 
-	while (goes_on && enter(r, vaddr) && decode(r, vaddr, &i)) {
+	while (goes_on && enter(r, vaddr)) {
+		if (!decode(r, vaddr, &i)) {
+			r->is_partial |= is_made(r->object);
+			return;
+		}
 		if (r->goal_vaddr - vaddr < i.is.length) {
 			r->is_reached = true;
 			return;
@@ -243,7 +256,7 @@ static void prepare(struct lbr_reach *r, const struct object *object,
 	int_map_clear(&r->seen);
 	r->todo.count = 0;
 	r->is_reached = r->is_partial = false;
-	if (r->object != object)
+	if (r->object != object || is_made(object))
 		r->code_len = 0;
 	r->object = object;
 	r->goal = goal;

@@ -9,16 +9,21 @@
 #include "unwind/sigreturn.h"
 
 /* Follows a direct call: the distance to its target is the last four bytes before the return
- * address. */
+ * address. Code that a process has made is at its addresses, in pieces: its functions are looked
+ * for in the callee's. */
 static enum lbr_fit follow_direct(struct lbr_reach *reach, const struct lbr_step_pair *pair,
 				  const uint8_t *end)
 {
-	const struct object *object = pair->caller.object;
-	uint64_t vaddr;
+	bool is_made = pair->caller.object->kind == OBJECT_JIT;
+	const struct object *object = is_made && pair->callee.object->kind == OBJECT_JIT
+					      ? pair->callee.object
+					      : pair->caller.object;
+	uint64_t vaddr = pair->caller.offset;
 	int32_t distance;
 
 	memcpy(&distance, end - sizeof(distance), sizeof(distance));
-	if (!elf_file_offset_to_vaddr(object->elf, pair->caller.offset, &vaddr))
+	if (!object->elf ||
+	    (!is_made && !elf_file_offset_to_vaddr(object->elf, pair->caller.offset, &vaddr)))
 		return LBR_FIT_UNKNOWN;
 	return lbr_reach(reach, object, vaddr + 1 + (uint64_t)(int64_t)distance, &pair->callee);
 }
@@ -50,6 +55,8 @@ enum lbr_step lbr_step_check(struct lbr_reach *reach, const struct lbr_step_pair
 		fit = follow_direct(reach, pair, bytes + len);
 	if (fit == LBR_FIT_JUMP)
 		return LBR_STEP_CONFIRMED;
+	if (fit == LBR_FIT_UNKNOWN && pair->caller.object->kind == OBJECT_JIT)
+		return LBR_STEP_UNCHECKED; /* the function is in another piece, or in a file */
 	return fit == LBR_FIT_MAYBE || kinds & CALL_SITE_INDIRECT ? LBR_STEP_PROBABLE
 								  : LBR_STEP_WRONG;
 }

@@ -33,11 +33,11 @@
 #include "cfi/eh_frame_hdr.h"
 #include "go/go_rules.h"
 #include "unwind/analysed_rules.h"
-#include "unwind/call_site.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
 #include "unwind/sigreturn.h"
-#include "unwind/walk_step.h"
+#include "unwind/walk_run.h"
+#include "unwind/weak_step.h"
 
 #define ENTRY_BYTES 64 /* of start code that has no CFI */
 /* Rules of an object that are made from single entries before all its CFI is read: together they
@@ -65,19 +65,10 @@ struct dwarf_walk {
 	struct rule_cache cache;
 	VEC(struct walk_object) objects; /* by number; owned */
 	uint64_t trims;
+	struct runtime_code *code; /* borrowed; NULL: code without a file cannot be read */
 	struct dwarf_walk_stats stats;
 	struct analysed_source source;
 	struct walk_rule provisional; /* has nothing of its own to free */
-};
-
-/* One walk under way. */
-struct run {
-	struct dwarf_walk *walk;
-	const struct walk_input *in;
-	struct walk_memory memory;
-	struct walk_state state;
-	bool is_guess;
-	uint8_t provenance; /* of the last step's rule */
 };
 
 int dwarf_walk_new(struct dwarf_walk **ret_walk)
@@ -111,6 +102,11 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 void dwarf_walk_use_rules(struct dwarf_walk *walk, dwarf_walk_rule_fn *find, void *arg)
 {
 	walk->source = (struct analysed_source){find, arg};
+}
+
+void dwarf_walk_use_code(struct dwarf_walk *walk, struct runtime_code *code)
+{
+	walk->code = code;
 }
 
 void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats)
@@ -411,99 +407,25 @@ bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, u
 	return rule && (rule->is_entry || rule->fast.cfa == STACKD_CFA_END);
 }
 
-/* --- the frame-pointer step ---------------------------------------------------------------- */
-
-static bool find(const struct run *run, uint64_t pc, bool is_return, const struct object **object,
-		 uint64_t *offset)
-{
-	return run->in->find(run->in->arg, pc - is_return, object, offset);
-}
-
-/* Whether a return address that was guessed can be one. Where the caller's code cannot be read
- * (JIT), the saved frame pointer must lead upwards as well. */
-static bool is_plausible_return(const struct run *run, uint64_t pc, uint64_t fp, uint64_t saved)
-{
-	const struct object *object;
-	uint8_t bytes[CALL_SITE_BYTES];
-	uint64_t offset;
-
-	if (!find(run, pc, true, &object, &offset))
-		return false;
-	if (!object->elf)
-		return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
-	if (sigreturn_is_at(object->elf, offset + 1))
-		return true; /* the kernel put it there */
-	if (offset + 1 < sizeof(bytes))
-		return false;
-	return elf_file_read(object->elf, offset + 1 - sizeof(bytes), bytes, sizeof(bytes)) ==
-		       sizeof(bytes) &&
-	       call_site_ends(bytes, sizeof(bytes));
-}
-
-/* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
- * the frame that is left ends. */
-static enum stackd_end_reason step_to(struct run *run, uint64_t below, uint64_t slot, uint64_t fp,
-				      enum stackd_end_reason failure)
-{
-	struct walk_state *s = &run->state;
-	uint64_t pc;
-
-	if (!walk_memory_read8(&run->memory, slot, &pc))
-		return failure;
-	if (!pc && !fp)
-		return STACKD_END_ENTRY;
-	if (!is_plausible_return(run, pc, below, fp))
-		return failure;
-	s->r[STACKD_REG_RBP] = fp;
-	s->r[STACKD_REG_RSP] = slot + 8;
-	s->r[STACKD_REG_RIP] = pc;
-	s->known = WALK_KNOWN_AFTER_GUESS;
-	s->slot = slot;
-	s->is_return = true;
-	s->may_be_at_cfa = false;
-	run->is_guess = true;
-	run->walk->stats.frame_pointer_steps++;
-	return WALK_GOES_ON;
-}
-
-/* push %rbp; mov %rsp, %rbp, of which the code at the leaf may not have done all yet. Answers
- * `failure` if what is there does not look like it. */
-static enum stackd_end_reason step_by_frame_pointer(struct run *run, enum stackd_leaf leaf,
-						    enum stackd_end_reason failure)
-{
-	const struct walk_state *s = &run->state;
-	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
-
-	if (!(s->known >> STACKD_REG_RBP & 1))
-		return failure;
-	if (leaf == STACKD_LEAF_NONE)
-		return step_to(run, rsp, rsp, fp, failure);
-	if (leaf == STACKD_LEAF_PUSHED)
-		fp = rsp;
-	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
-		return failure;
-	return step_to(run, fp, fp + 8, saved, failure);
-}
-
 /* --- the walk ------------------------------------------------------------------------------ */
 
 /* At the entry function, whatever keeps the walk from going on is the end of the stack: all but
  * memory that is missing. */
-static enum stackd_end_reason at_entry(const struct run *run, enum stackd_end_reason reason)
+static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_end_reason reason)
 {
 	const struct object *object;
 	uint64_t offset;
 
 	if (reason == STACKD_END_STACK_CUT || reason == STACKD_END_UNREADABLE)
 		return reason;
-	if (reason == WALK_GOES_ON &&
-	    find(run, run->state.r[STACKD_REG_RIP], run->state.is_return, &object, &offset))
+	if (reason == WALK_GOES_ON && walk_run_find(run, run->state.r[STACKD_REG_RIP],
+						    run->state.is_return, &object, &offset))
 		return reason;
 	return STACKD_END_ENTRY;
 }
 
-static enum stackd_end_reason to_caller(struct run *run, const struct object *object,
-					uint64_t offset)
+static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
+					const struct object *object, uint64_t offset)
 {
 	const struct walk_rule *rule;
 	enum stackd_end_reason reason;
@@ -512,23 +434,21 @@ static enum stackd_end_reason to_caller(struct run *run, const struct object *ob
 	run->is_guess = false;
 	run->provenance = PROVENANCE_FRAME_POINTER;
 	if (!object->elf)
-		return step_by_frame_pointer(
-			run, run->state.slot ? STACKD_LEAF_MADE : run->in->leaf,
-			object->kind == OBJECT_JIT ? STACKD_END_NO_RECIPE : STACKD_END_NO_OBJECT);
-	rule = get_rule(run->walk, object, offset, run->state.is_return);
+		return weak_step_without_file(run, object);
+	rule = get_rule(walk, object, offset, run->state.is_return);
 	if (!rule)
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
 	run->provenance = rule->provenance;
 	if (rule->fast.cfa == STACKD_CFA_NONE)
-		reason = step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+		reason = weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
 	else
 		reason = walk_step(rule, &run->memory, &run->state);
 	return is_entry ? at_entry(run, reason) : reason;
 }
 
 /* Fills the frame of the present state. false: no mapping is known. */
-static bool enter_frame(const struct run *run, struct walk_frame *frame)
+static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 {
 	const struct walk_state *s = &run->state;
 
@@ -539,11 +459,11 @@ static bool enter_frame(const struct run *run, struct walk_frame *frame)
 		.is_return = s->is_return,
 		.is_guess = run->is_guess,
 	};
-	return find(run, frame->address, s->is_return, &frame->object, &frame->offset);
+	return walk_run_find(run, frame->address, s->is_return, &frame->object, &frame->offset);
 }
 
 /* A frame pointer that leads nowhere is no rule. */
-static uint8_t provenance_of_step(const struct run *run, enum stackd_end_reason reason)
+static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_reason reason)
 {
 	bool is_found = reason == WALK_GOES_ON || reason == STACKD_END_ENTRY;
 
@@ -555,9 +475,9 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 					struct walk_frame *frames, size_t max_frames,
 					size_t *ret_count)
 {
-	struct run run = {
-		.walk = walk,
+	struct walk_run run = {
 		.in = in,
+		.code = walk->code,
 		.memory = {in->stack,
 			   in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_RSP],
 			   in->stack_bytes, in->stack_cut, in->stack_holes},
@@ -576,7 +496,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			reason = STACKD_END_NO_MAPPING;
 			break;
 		}
-		reason = to_caller(&run, frame->object, frame->offset);
+		reason = to_caller(walk, &run, frame->object, frame->offset);
 		frame->provenance = provenance_of_step(&run, reason);
 		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
 			reason = STACKD_END_ENTRY;
@@ -585,6 +505,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		reason = STACKD_END_TOO_DEEP;
 	}
 	walk->stats.frames += n;
+	walk->stats.frame_pointer_steps += run.guesses;
 	*ret_count = n;
 	return reason;
 }

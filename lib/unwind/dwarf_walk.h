@@ -10,7 +10,7 @@
  *
  * Where an object has no CFI for an address, its instructions may tell the rule; else a
  * frame-pointer step is tried, and taken only if the return address that it finds follows a call
- * instruction.
+ * instruction. weak_step.h has such steps, and those out of code without a file.
  */
 #ifndef UNWIND_DWARF_WALK_H
 #define UNWIND_DWARF_WALK_H
@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "proc/object.h"
 #include "stack/provenance.h"
@@ -46,6 +47,8 @@ struct walk_input {
 	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
 			       * in memory; its bytes are not known */
 
+	pid_t pid; /* whose code without a file can be read (dwarf_walk_use_code()); 0: nobody's */
+
 	enum stackd_leaf
 		leaf; /* for code that no ELF file has: how far it is in making its frame */
 
@@ -62,6 +65,7 @@ struct walk_input {
 };
 
 struct dwarf_walk;
+struct runtime_code;
 
 /* Makes a walker, for one thread at a time. It serves all processes of one object table: the rules
  * and CFI that it keeps are found by the objects' numbers. A file is read where a rule is made, and
@@ -78,6 +82,9 @@ typedef int dwarf_walk_rule_fn(void *arg, const struct object *object, uint64_t 
 /* From now on, rules of code that no CFI covers are found by `find`; otherwise the walk analyses
  * such code itself (analysed_rules.h). */
 void dwarf_walk_use_rules(struct dwarf_walk *walk, dwarf_walk_rule_fn *find, void *arg);
+
+/* Makes it read code without a file by `code`, which is borrowed; NULL: it cannot be read. */
+void dwarf_walk_use_code(struct dwarf_walk *walk, struct runtime_code *code);
 
 /* To be called now and then: drops the CFI that was not needed since the call before the last. */
 void dwarf_walk_trim(struct dwarf_walk *walk);

@@ -49,6 +49,13 @@ static bool is_return(const uint8_t *code)
 	return code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3);
 }
 
+bool leaf_rule_is_return(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[2] = {0};
+
+	return elf_file_read(elf, offset, code, sizeof(code)) > 0 && is_return(code);
+}
+
 static bool is_realigned_return(const uint8_t *code)
 {
 	static const uint8_t from_r10[] = {0x49, 0x8d, 0x62, 0xf8}; /* lea -8(%r10),%rsp */

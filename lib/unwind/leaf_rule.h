@@ -16,4 +16,7 @@
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule);
 
+/* Whether the instruction at a file offset returns. */
+bool leaf_rule_is_return(const struct elf_file *elf, uint64_t offset);
+
 #endif

@@ -50,7 +50,8 @@ def rooted(frames):
 
 def is_kernel(frame):
     return frame.object.startswith("[") and frame.object not in ("[vdso]", "[vsyscall]",
-                                                                 "[unknown]", "[heap]", "[stack]")
+                                                                 "[unknown]", "[heap]", "[stack]",
+                                                                 "[jit]")
 
 
 def read(stream):

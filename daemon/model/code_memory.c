@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * By process_vm_readv(), which stops at the first page that cannot be read; see code_memory.h.
+ *
+ * The mappings are those of the moment up to which events have been applied, and the memory is that
+ * of now: another process may have the pid by then. It has no such code at the address, or what it
+ * has is as hostile as any.
+ */
+#include "daemon/model/code_memory.h"
+
+#include <sys/uio.h>
+
+#include "daemon/model/locator.h"
+
+#define PAGE_BYTES UINT64_C(4096)
+
+static size_t read_at(pid_t pid, uint64_t address, uint8_t *bytes, size_t len)
+{
+	const struct iovec to = {bytes, len}, from = {(void *)(uintptr_t)address, len};
+	ssize_t got = len ? process_vm_readv(pid, &to, 1, &from, 1, 0) : 0;
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* How many of the `before` bytes ahead of an address can be read: whole pages, from there back. */
+static uint64_t readable_before(pid_t pid, uint64_t address, uint64_t before)
+{
+	uint64_t len = 0, page = address % PAGE_BYTES ? address % PAGE_BYTES : PAGE_BYTES;
+	uint8_t byte;
+
+	while (len < before && read_at(pid, address - len - 1, &byte, 1)) {
+		len = page < before ? page : before;
+		page += PAGE_BYTES;
+	}
+	return len;
+}
+
+size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			uint8_t *bytes, uint64_t *ret_start)
+{
+	const struct mapping *m = locator_mapping(locator, pid, address);
+	size_t got;
+
+	if (!m)
+		return 0;
+	if (before > address - m->start)
+		before = address - m->start;
+	if (after > m->end - address)
+		after = m->end - address;
+	got = read_at(pid, address - before, bytes, before + after);
+	if (got <= before) {
+		before = readable_before(pid, address, before);
+		got = read_at(pid, address - before, bytes, before + after);
+	}
+	*ret_start = address - before;
+	return got > before ? got : 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads executable memory of processes: code that no file has (unwind/runtime_code.h). */
+#ifndef MODEL_CODE_MEMORY_H
+#define MODEL_CODE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* As runtime_code_read_fn; `locator`, whose mappings bound what is read, is a struct locator. */
+size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			uint8_t *bytes, uint64_t *ret_start);
+
+#endif

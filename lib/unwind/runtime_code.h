@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules for code that programs make at run time, from its instructions in their memory.
+ *
+ * No file has such code, and nothing says where its functions begin. It is read in pieces, where
+ * samples hit, and analysed as code of files without unwind information is (analysis/analysis.h),
+ * but more strictly: a rule is given only for functions that were seen to return. Much of this code
+ * has none: traces of LuaJIT and the code of Guile are entered by jumps, with their caller's frame.
+ *
+ *   (process, address) ─► piece: bytes, rows
+ *                           └─ read again after each runtime_code_tick(), and analysed again if its
+ *                              bytes have changed
+ *
+ * A sample may be older than the bytes. So a step by such a rule holds only if it comes to a return
+ * address behind a call, and is checked as all steps by analysed rules are (lbr/lbr_step.h).
+ *
+ * Bounds: RUNTIME_CODE_PIECES, of RUNTIME_CODE_BYTES each, and CPU time: RUNTIME_CODE_EARNED_NS for
+ * each tick, saved up to RUNTIME_CODE_SAVED_NS. Without any left there are no new rules.
+ */
+#ifndef UNWIND_RUNTIME_CODE_H
+#define UNWIND_RUNTIME_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proc/object.h"
+#include "stackd_abi.h"
+
+#define RUNTIME_CODE_PIECES 128
+#define RUNTIME_CODE_CORE   (32u << 10) /* bytes of a piece whose rules are used; */
+#define RUNTIME_CODE_MARGIN                                                                        \
+	(16u << 10) /* and that are read before and behind, for functions that                     \
+		     * begin or end there */
+#define RUNTIME_CODE_BYTES (RUNTIME_CODE_CORE + 2 * RUNTIME_CODE_MARGIN)
+
+#define RUNTIME_CODE_EARNED_NS 100000000 /* with a tick each second: a tenth of a CPU */
+#define RUNTIME_CODE_SAVED_NS  500000000 /* about 3 MB of code */
+
+struct runtime_code;
+
+/* Reads a process's executable memory, as it is now, around an address: from *ret_start, at most
+ * `before` bytes ahead of it, to at most `after` bytes behind. Returns the number of bytes; 0: the
+ * address cannot be read, or is not in executable memory. */
+typedef size_t runtime_code_read_fn(void *arg, pid_t pid, uint64_t address, uint64_t before,
+				    uint64_t after, uint8_t *bytes, uint64_t *ret_start);
+
+/* `clock` gives CPU time in ns; NULL: the thread's. Returns 0 or -ENOMEM. */
+int runtime_code_new(runtime_code_read_fn *read, void *arg, uint64_t (*clock)(void),
+		     struct runtime_code **ret_code);
+void runtime_code_free(struct runtime_code *code); /* NULL is fine */
+
+/* To be called about once a second: the pieces are compared with memory when they are next used. */
+void runtime_code_tick(struct runtime_code *code);
+
+/* Finds the code at an address of a process, as an object of its own kind whose elf has the bytes
+ * around it, at offsets that are addresses. NULL: it cannot be read, or there is no time left. The
+ * object lives until the next call for another address or the next tick. */
+const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint64_t address);
+
+/* Gives the rule at an address, that of a return address minus 1. STACKD_CFA_NONE: there is none.
+ */
+void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
+		       struct stackd_rule *ret_rule);
+
+/* Whether the code at an address, that of a return address minus 1, is known to have a frame
+ * without a frame pointer: a step by rbp out of it skips callers. */
+bool runtime_code_is_bare(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* A walk under way: what dwarf_walk.c shares with the steps of weak_step.c. */
+#ifndef UNWIND_WALK_RUN_H
+#define UNWIND_WALK_RUN_H
+
+#include "unwind/dwarf_walk.h"
+#include "unwind/walk_step.h"
+
+struct walk_run {
+	const struct walk_input *in;
+	struct runtime_code *code; /* NULL: code without a file cannot be read */
+	struct walk_memory memory;
+	struct walk_state state;
+	uint64_t guesses; /* steps by a frame pointer */
+	bool is_guess;
+	uint8_t provenance; /* of the last step's rule */
+};
+
+/* Finds the code at an address, which is a return address or not. */
+static inline bool walk_run_find(const struct walk_run *run, uint64_t pc, bool is_return,
+				 const struct object **ret_object, uint64_t *ret_offset)
+{
+	return run->in->find(run->in->arg, pc - is_return, ret_object, ret_offset);
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps by frame pointers, and in code without a file; see weak_step.h.
+ *
+ * Code without a file is made at run time, or of a file that is no ELF file (SBCL's core). Of its
+ * bytes in memory runtime_code.h tells rules.
+ */
+#include "unwind/weak_step.h"
+
+#include <errno.h>
+
+#include "unwind/call_site.h"
+#include "unwind/sigreturn.h"
+#include "unwind/runtime_code.h"
+
+/* --- return addresses ---------------------------------------------------------------------- */
+
+enum answer {
+	NO,
+	YES,
+	UNKNOWN, /* the code cannot be read */
+};
+
+static enum answer follows_call_in(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t bytes[CALL_SITE_BYTES];
+
+	if (offset < sizeof(bytes) ||
+	    elf_file_read(elf, offset - sizeof(bytes), bytes, sizeof(bytes)) != sizeof(bytes))
+		return NO;
+	return call_site_ends(bytes, sizeof(bytes)) ? YES : NO;
+}
+
+/* Whether there is a call before an address; the kernel puts that of sigreturn there, too. */
+static enum answer follows_call(const struct walk_run *run, uint64_t pc)
+{
+	const struct object *object;
+	uint64_t offset;
+
+	if (!walk_run_find(run, pc, true, &object, &offset))
+		return NO;
+	if (object->elf && sigreturn_is_at(object->elf, offset + 1))
+		return YES;
+	if (object->elf)
+		return follows_call_in(object->elf, offset + 1);
+	object = run->code ? runtime_code_at(run->code, run->in->pid, pc - 1) : NULL;
+	return object ? follows_call_in(object->elf, pc) : UNKNOWN;
+}
+
+/* Whether a return address that was guessed can be one. Where the caller's code cannot be read, the
+ * saved frame pointer must lead upwards as well. */
+static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_t fp,
+				uint64_t saved)
+{
+	enum answer answer = follows_call(run, pc);
+
+	if (answer != UNKNOWN)
+		return answer == YES;
+	return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
+}
+
+/* --- frame pointers ------------------------------------------------------------------------ */
+
+/* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
+ * the frame that is left ends. */
+static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint64_t slot,
+				      uint64_t fp, enum stackd_end_reason failure)
+{
+	struct walk_state *s = &run->state;
+	uint64_t pc;
+
+	if (!walk_memory_read8(&run->memory, slot, &pc))
+		return failure;
+	if (!pc && !fp)
+		return STACKD_END_ENTRY;
+	if (!is_plausible_return(run, pc, below, fp))
+		return failure;
+	s->r[STACKD_REG_RBP] = fp;
+	s->r[STACKD_REG_RSP] = slot + 8;
+	s->r[STACKD_REG_RIP] = pc;
+	s->known = WALK_KNOWN_AFTER_GUESS;
+	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	run->is_guess = true;
+	run->guesses++;
+	return WALK_GOES_ON;
+}
+
+enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum stackd_leaf leaf,
+						  enum stackd_end_reason failure)
+{
+	const struct walk_state *s = &run->state;
+	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
+
+	if (!(s->known >> STACKD_REG_RBP & 1))
+		return failure;
+	if (leaf == STACKD_LEAF_NONE)
+		return step_to(run, rsp, rsp, fp, failure);
+	if (leaf == STACKD_LEAF_PUSHED)
+		fp = rsp;
+	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
+		return failure;
+	return step_to(run, fp, fp + 8, saved, failure);
+}
+
+/* --- code without a file ------------------------------------------------------------------- */
+
+/* A walk that ends in code of an unreadable ELF file lacks that file; in other code nothing could
+ * say more. */
+static enum stackd_end_reason without_rule(const struct object *object)
+{
+	return object->kind == OBJECT_JIT || object->error == -ENOEXEC ? STACKD_END_RUNTIME_CODE
+								       : STACKD_END_NO_OBJECT;
+}
+
+/* By a rule of the code's instructions. The bytes may be newer than the sample: what does not lead
+ * to a return address does not hold. */
+static enum stackd_end_reason step_by_code(struct walk_run *run, const struct stackd_rule *rule)
+{
+	const struct walk_rule whole = {.fast = *rule};
+	const struct walk_state before = run->state;
+	enum stackd_end_reason reason = walk_step(&whole, &run->memory, &run->state);
+
+	run->provenance = PROVENANCE_ANALYSED;
+	if (reason != WALK_GOES_ON || follows_call(run, run->state.r[STACKD_REG_RIP]) == YES)
+		return reason;
+	run->state = before;
+	return STACKD_END_BAD_RETURN;
+}
+
+enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object)
+{
+	const struct walk_state *s = &run->state;
+	struct stackd_rule rule = {.cfa = STACKD_CFA_NONE};
+
+	if (run->code)
+		runtime_code_rule(run->code, run->in->pid, s->r[STACKD_REG_RIP] - s->is_return,
+				  s->is_return, &rule);
+	if (rule.cfa != STACKD_CFA_NONE)
+		return step_by_code(run, &rule);
+	return weak_step_by_frame_pointer(run, s->slot ? STACKD_LEAF_MADE : run->in->leaf,
+					  without_rule(object));
+}

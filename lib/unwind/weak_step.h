@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps whose rules nothing states: by frame pointers, and in code without a file. They lead only
+ * to return addresses that follow a call.
+ */
+#ifndef UNWIND_WEAK_STEP_H
+#define UNWIND_WEAK_STEP_H
+
+#include "unwind/walk_run.h"
+
+/* Steps by push %rbp; mov %rsp, %rbp, of which the code at the leaf may not have done all yet.
+ * Returns WALK_GOES_ON, or the reason why the walk ends: `failure` if what is there does not look
+ * like it. */
+enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum stackd_leaf leaf,
+						  enum stackd_end_reason failure);
+
+/* Steps out of code of an object that has no file: by the rule that its instructions in memory
+ * tell, else by frame pointer. Results as above. */
+enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object);
+
+#endif

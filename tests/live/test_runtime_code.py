@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Code that programs make at run time: its frames are told from its instructions in memory, or the
+path ends for a reason that says so. (jit_bare is among the workloads of test_chains.py, too.)"""
+
+import collections
+
+import chains
+from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_frames
+
+WRONG = "[incomplete: wrong_caller]"
+MADE = "[incomplete: runtime_code]"
+
+
+def names_of(sample):
+    """The names of a sample's user frames from main or the root mark on."""
+    names = [frame.symbol or "?" for frame in user_frames(sample)]
+    return names[names.index("main"):] if "main" in names else names
+
+
+def is_steady(sample):
+    names = names_of(sample)
+    return names and not is_at_end(sample) and ("steady" in names or names[0].startswith("[inc"))
+
+
+@live
+def test_runtime_code_fp():
+    """Between functions with frame pointers: rbp is that of a caller, and following it would skip
+    frames. The kernel half does so until the daemon has seen the code; these paths are cut."""
+    paths = {tuple(words[:n]) for words in (
+        ("main", "steady", "bare_outer", "bare_inner", "bare_leaf"),
+        ("main", "steady", "bare_outer", "back")) for n in range(2, len(words) + 1)}
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare_fp", 3)
+        samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
+        found = collections.Counter(
+            "right" if tuple(names) in paths else
+            "cut" if names[0] == WRONG and names[1].startswith("bare_") else ";".join(names)
+            for names in samples)
+        stats = recording.stats()
+        print(result.err, found, stats["end_reasons"], stats["steps"], stats["provenances"])
+        check(set(found) <= {"right", "cut"}, "paths are wrong", found)
+        check(found["right"] > 3000 and found["cut"] < found["right"] / 4,
+              "the kernel half goes on by frame pointers", found)
+        check(stats["provenances"]["analysed"] >= 5 and stats["steps"]["confirmed"] >= 5,
+              "steps", stats["steps"], stats["provenances"])
+
+
+@live
+def test_runtime_code_untold():
+    """Of a function that never returns nothing tells its frame."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/jit_bare", 2,
+                                   "stuck")
+        samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
+        found = collections.Counter(";".join(map(str, map(chains.base_name, names)))
+                                    for names in samples)
+        print(result.err, found, recording.stats()["end_reasons"])
+        check(set(found) == {MADE + ";bare_stuck", "main;steady"} or
+              set(found) == {MADE + ";bare_stuck"}, "paths", found)
+        check(recording.stats()["end_reasons"]["runtime_code"] > 500, "end reasons", found)

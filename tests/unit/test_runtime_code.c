@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of code in a process's memory: found, kept, made anew where the memory has changed, and
+ * bounded in time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/runtime_code.h"
+
+#define PID   77
+#define START UINT64_C(0x7f0000010000) /* of the memory, which is larger than a piece */
+#define BYTES (4 * RUNTIME_CODE_CORE)
+#define HERE  (RUNTIME_CODE_CORE + 0x100) /* of the code, in the memory */
+
+/* sub $40,%rsp; call leaf; add $40,%rsp; ret; int3 ...; leaf: ret */
+static const uint8_t function[] = {0x48, 0x83, 0xec, 0x28, 0xe8, 0x07, 0,    0,	  0,
+				   0x48, 0x83, 0xc4, 0x28, 0xc3, 0xcc, 0xcc, 0xc3};
+#define CALL 8 /* its last byte */
+#define LEAF 16
+
+struct memory {
+	struct runtime_code *code;
+	uint8_t bytes[BYTES];
+	unsigned reads;
+};
+
+static uint64_t now_ns;
+
+static uint64_t fake_clock(void)
+{
+	return now_ns;
+}
+
+static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			  uint8_t *bytes, uint64_t *ret_start)
+{
+	struct memory *m = arg;
+	uint64_t at = address - START, end = at + after < BYTES ? at + after : BYTES;
+
+	m->reads++;
+	if (pid != PID || at >= BYTES)
+		return 0;
+	at = at > before ? at - before : 0;
+	memcpy(bytes, m->bytes + at, end - at);
+	*ret_start = START + at;
+	return end - at;
+}
+
+static int setup(void **state)
+{
+	struct memory *m = calloc(1, sizeof(*m));
+
+	*state = m;
+	assert_non_null(m);
+	now_ns = 0;
+	memset(m->bytes, 0xcc, sizeof(m->bytes));
+	memcpy(m->bytes + HERE, function, sizeof(function));
+	return runtime_code_new(read_memory, m, fake_clock, &m->code);
+}
+
+static int teardown(void **state)
+{
+	struct memory *m = *state;
+
+	runtime_code_free(m->code);
+	free(m);
+	return 0;
+}
+
+/* The distance of the CFA from rsp by the rule at a byte of the memory; 0: there is no rule. */
+static int distance(struct memory *m, uint64_t at, bool is_return)
+{
+	struct stackd_rule rule;
+
+	runtime_code_rule(m->code, PID, START + at, is_return, &rule);
+	if (rule.cfa == STACKD_CFA_NONE)
+		return 0;
+	assert_int_equal(rule.cfa, STACKD_CFA_REG);
+	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	return rule.cfa_offset;
+}
+
+static void rules_of_functions(void **state)
+{
+	struct memory *m = *state;
+
+	assert_int_equal(distance(m, HERE, false), 8);
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	assert_int_equal(distance(m, HERE + 13, false), 8);
+	assert_int_equal(distance(m, HERE + LEAF, false), 8);
+	assert_int_equal(distance(m, HERE + LEAF + 64, false), 0);
+	assert_int_equal(m->reads, 1);
+}
+
+static void other_process(void **state)
+{
+	struct memory *m = *state;
+	struct stackd_rule rule;
+
+	runtime_code_rule(m->code, PID + 1, START + HERE, false, &rule);
+	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
+	runtime_code_rule(m->code, 0, START + HERE, false, &rule);
+	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
+	assert_int_equal(distance(m, BYTES + 4096, false), 0);
+	assert_null(runtime_code_at(m->code, PID, START + BYTES));
+}
+
+static void needs_return(void **state)
+{
+	struct memory *m = *state;
+
+	m->bytes[HERE + 13] = 0xcc; /* instead of its ret */
+	assert_int_equal(distance(m, HERE + 4, false), 0);
+	assert_int_equal(distance(m, HERE + LEAF, false), 8);
+}
+
+static void change(void **state)
+{
+	struct memory *m = *state;
+
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	m->bytes[HERE + 3] = m->bytes[HERE + 12] = 0x48;
+	assert_int_equal(distance(m, HERE + CALL, true), 48); /* not looked at again so soon */
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, HERE + CALL, true), 80);
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, HERE + CALL, true), 80);
+	assert_int_equal(m->reads, 3);
+}
+
+static void bytes(void **state)
+{
+	struct memory *m = *state;
+	const struct object *object = runtime_code_at(m->code, PID, START + HERE);
+	uint8_t byte;
+
+	assert_non_null(object);
+	assert_int_equal(elf_file_read(object->elf, START + HERE, &byte, 1), 1);
+	assert_int_equal(byte, function[0]);
+}
+
+/* Frame pointers lead out of functions that have made their frame by push %rbp, and of others where
+ * they stand at a push %rbp or a ret. */
+static void bare(void **state)
+{
+	static const uint8_t with[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
+	struct memory *m = *state;
+	uint64_t at = START + HERE, other = at + 0x40;
+
+	memcpy(m->bytes + HERE + 0x40, with, sizeof(with));
+	assert_true(runtime_code_is_bare(m->code, PID, at + CALL, true));
+	assert_true(runtime_code_is_bare(m->code, PID, at, false));
+	assert_false(runtime_code_is_bare(m->code, PID, at + 13, false));
+	assert_false(runtime_code_is_bare(m->code, PID, other, false));
+	assert_false(runtime_code_is_bare(m->code, PID, other + 4, false));
+	assert_false(runtime_code_is_bare(m->code, PID, other + 6, false));
+	assert_false(runtime_code_is_bare(m->code, PID, at + 0x80, false));
+}
+
+static size_t read_slowly(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			  uint8_t *bytes, uint64_t *ret_start)
+{
+	now_ns += RUNTIME_CODE_SAVED_NS;
+	return read_memory(arg, pid, address, before, after, bytes, ret_start);
+}
+
+static void time_is_bounded(void **state)
+{
+	struct memory *m = *state;
+
+	runtime_code_free(m->code);
+	assert_int_equal(runtime_code_new(read_slowly, m, fake_clock, &m->code), 0);
+	assert_int_equal(distance(m, HERE, false), 8);
+	memcpy(m->bytes + 2 * RUNTIME_CODE_CORE, function, sizeof(function));
+	assert_int_equal(distance(m, 2 * RUNTIME_CODE_CORE, false), 0);
+	assert_int_equal(m->reads, 1);
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, 2 * RUNTIME_CODE_CORE, false), 8);
+	assert_int_equal(m->reads, 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(rules_of_functions),
+		TEST(other_process),
+		TEST(needs_return),
+		TEST(change),
+		TEST(bytes),
+		TEST(bare),
+		TEST(time_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
