@@ -33,6 +33,7 @@
 #include "cfi/eh_frame_hdr.h"
 #include "go/go_rules.h"
 #include "unwind/analysed_rules.h"
+#include "unwind/jump_frame.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
 #include "unwind/sigreturn.h"
@@ -58,6 +59,7 @@ struct walk_object {
 	bool has_tried_go;
 	uint64_t used;			 /* when; counted in trims */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
+	struct jump_frame jump;		 /* of code without any rule */
 	struct analysed_rules analysed;	 /* for code that no CFI covers */
 };
 
@@ -93,6 +95,7 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 		cfi_index_free(walk->objects.items[i].index);
 		pclntab_free(walk->objects.items[i].go);
 		analysed_rules_drop(&walk->objects.items[i].analysed);
+		jump_frame_drop(&walk->objects.items[i].jump);
 	}
 	free(walk->objects.items);
 	rule_cache_fini(&walk->cache);
@@ -424,6 +427,35 @@ static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_e
 	return STACKD_END_ENTRY;
 }
 
+/* The function in whose frame an object's code runs that nothing states a rule for; NULL: none, or
+ * there is no memory. */
+static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const struct object *object)
+{
+	struct walk_object *wo;
+
+	if (find_object(walk, object, &wo) ||
+	    (!wo->jump.is_known &&
+	     (find_complete(walk, object, &wo) || jump_frame_find(&wo->jump, wo->index))))
+		return NULL;
+	return wo->jump.start ? &wo->jump : NULL;
+}
+
+/* Steps out of code of a file whose rule nothing states. */
+static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_run *run,
+					   const struct object *object,
+					   const struct walk_rule *rule)
+{
+	const struct jump_frame *jump = jump_frame_of(walk, object);
+
+	if (jump) {
+		run->provenance = PROVENANCE_ANALYSED;
+		return jump_frame_step(run, jump, object) ? WALK_GOES_ON : STACKD_END_NO_RECIPE;
+	}
+	if (rule->fast.cfa == STACKD_CFA_NONE)
+		return weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+	return walk_step(rule, &run->memory, &run->state);
+}
+
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
 					const struct object *object, uint64_t offset)
 {
@@ -440,8 +472,8 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
 	run->provenance = rule->provenance;
-	if (rule->fast.cfa == STACKD_CFA_NONE)
-		reason = weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
+		reason = by_weak_rule(walk, run, object, rule);
 	else
 		reason = walk_step(rule, &run->memory, &run->state);
 	return is_entry ? at_entry(run, reason) : reason;

@@ -41,6 +41,7 @@ struct compiler {
 	VEC(struct fde_range) fdes;	/* in the section's order */
 	struct recipe_rows rows;	/* of all FDEs, one after the other */
 	struct cfi_machine machine;
+	bool has_jumps; /* a function jumps to code, which runs in its frame: see jump_frame.h */
 	struct known_rule {	  /* rules of states met before, by their history */
 		uint64_t history; /* 0: none */
 		int number;
@@ -116,6 +117,9 @@ static int row_rule(struct compiler *c)
 	if (refused == RECIPE_ACCEPTED)
 		refused =
 			fixed_rule_make(&c->machine.state, c->machine.cie->is_signal_frame, &rule);
+	c->has_jumps |= refused == RECIPE_REFUSED_RSP_RULE &&
+			c->machine.state.cfa == STACKD_CFA_REG &&
+			c->machine.state.cfa_reg == STACKD_REG_RSP;
 	if (refused == RECIPE_ACCEPTED) {
 		number = recipe_rules_add(c->rules, &rule);
 		if (number >= 0)
@@ -371,7 +375,7 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 {
 	int err = others->file ? recipe_go_lay(others->file, table, rows) : 0;
 
-	if (!err && others->file)
+	if (!err && others->file && !c->has_jumps) /* else functions have no frames of their own */
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }

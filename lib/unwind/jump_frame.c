@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The function that jumps, found among a file's entries, and steps by its rule; see jump_frame.h.
+ */
+#include "unwind/jump_frame.h"
+
+#include <string.h>
+
+#define CALL_BYTES 5
+
+/* Whether the row at the end of an entry is that of a function that jumps to code. */
+static bool is_of_jumps(const struct cfi_index *index, size_t i, uint64_t *ret_start,
+			uint64_t *ret_end)
+{
+	struct cfi_row row;
+
+	cfi_index_range(index, i, ret_start, ret_end);
+	return *ret_end > *ret_start && cfi_index_row(index, *ret_end - 1, &row) &&
+	       row.refused == CFI_ACCEPTED && !row.is_signal_frame &&
+	       row.state.refused == CFI_ACCEPTED && row.state.cfa == STACKD_CFA_REG &&
+	       row.state.cfa_reg == STACKD_REG_RSP &&
+	       row.state.regs[STACKD_REG_RSP].how == CFI_VAL_EXPRESSION;
+}
+
+int jump_frame_find(struct jump_frame *frame, const struct cfi_index *index)
+{
+	size_t count = index ? cfi_index_count(index) : 0;
+	uint64_t start, end;
+
+	frame->is_known = true;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_of_jumps(index, i, &start, &end))
+			continue;
+		frame->start = start;
+		return walk_rule_compile(index, end - 1, &frame->rule);
+	}
+	return 0;
+}
+
+void jump_frame_drop(struct jump_frame *frame)
+{
+	walk_rule_free(&frame->rule);
+	*frame = (struct jump_frame){0};
+}
+
+/* Whether the return address that a step has come to is behind a call of the function. */
+static bool is_called(const struct walk_run *run, const struct jump_frame *frame,
+		      const struct object *own)
+{
+	const struct object *object;
+	uint8_t call[CALL_BYTES];
+	uint64_t offset, vaddr;
+	int32_t distance;
+
+	if (!walk_run_find(run, run->state.r[STACKD_REG_RIP], true, &object, &offset) ||
+	    object != own || offset < CALL_BYTES ||
+	    !elf_file_read_whole(object->elf, offset + 1 - CALL_BYTES, call, CALL_BYTES) ||
+	    call[0] != 0xe8 || !elf_file_offset_to_vaddr(object->elf, offset, &vaddr))
+		return false;
+	memcpy(&distance, call + 1, sizeof(distance));
+	return vaddr + 1 + (uint64_t)(int64_t)distance == frame->start;
+}
+
+/* Around calls of C the stack is aligned by 8 bytes, where there is need to. */
+bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
+		     const struct object *object)
+{
+	const struct walk_state before = run->state;
+
+	if (!frame->start)
+		return false;
+	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
+		run->state.r[STACKD_REG_RSP] += aligned;
+		if (walk_step(&frame->rule, &run->memory, &run->state) == WALK_GOES_ON &&
+		    is_called(run, frame, object))
+			return true;
+		run->state = before;
+	}
+	return false;
+}
