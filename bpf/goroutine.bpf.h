@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Steps from a thread's system stack to the stack of the goroutine that it runs, in Go programs.
+ * Steps from a thread's system stack to the stack of the goroutine that it runs, in Go programs,
+ * and back where C on the system stack has called Go.
  *
- * Rules of the kinds GOROUTINE and DEPTH say where the runtime itself would find that stack when it
- * returns there (lib/go/go_stack.h). What is read that way is not believed before it fits: the
- * goroutine must be this thread's, its stack pointer within its stack, and the frame that the walk
- * is at must not be on that stack already. Everything else ends the path.
+ * Rules of the kinds GOROUTINE, DEPTH and CALLBACK say where the runtime itself would find that
+ * stack when it returns there (lib/go/go_stack.h). What is read that way is not believed before it
+ * fits: the goroutine must be this thread's, its stack pointer within its stack, and the frame that
+ * the walk is at must not be on that stack already. Everything else ends the path.
  *
  * These words are no part of a stack, so that no mark of the verified prefix knows of them: a walk
  * that has gone by them is not remembered. Yet the thread's last remembered walk may match on the
@@ -14,8 +15,11 @@
 #ifndef GOROUTINE_BPF_H
 #define GOROUTINE_BPF_H
 
+#include "code.bpf.h"
 #include "scratch.bpf.h"
 #include "window.bpf.h"
+
+#define NO_CALLBACK 1 /* as the place where the thread left its system stack: on no stack */
 
 static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_word)
 {
@@ -103,6 +107,28 @@ static __always_inline int step_by_depth(struct walk *w, const struct stackd_rul
 	return arrive(w, cfa, pc, false);
 }
 
+/* Steps from a goroutine's stack to the C that called Go: each callback keeps where the one before
+ * it left the system stack, and its own place is in g0. */
+static __always_inline int step_to_c(struct walk *w, const struct stackd_rule *rule)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 g, thread, g0, sp, saved, before = w->system_sp, cfa, pc;
+
+	if (!read_apart(task->thread.fsbase, rule->cfa_offset, &g) ||
+	    !read_apart(g, rule->saved[0], &thread) || !read_apart(thread, rule->saved[1], &g0) ||
+	    (!before && !read_apart(g0, rule->saved[2], &sp)))
+		return STACKD_END_STACK_SWITCH;
+	if (before)
+		sp = before;
+	cfa = sp + (__s64)rule->cfa_add;
+	if (is_on_stack_of(g0, w->r[STACKD_REG_RSP]) || !is_on_stack_of(g0, sp) ||
+	    !read_apart(sp, rule->saved[3], &saved) || !read_apart(cfa, -8, &pc) ||
+	    !follows_call(pc))
+		return STACKD_END_STACK_SWITCH;
+	w->system_sp = saved > sp ? saved : NO_CALLBACK;
+	return arrive(w, cfa, pc, false);
+}
+
 /* By the rule in s->switching. WALK_GO_ON, or an end reason. Global, so that it is verified once.
  */
 __noinline int step_to_other_stack(struct scratch *given)
@@ -114,6 +140,8 @@ __noinline int step_to_other_stack(struct scratch *given)
 	s->walk.is_once = 1;
 	if (s->switching.reg != STACKD_REG_RSP)
 		return step_into(&s->walk, &s->switching);
+	if (s->switching.cfa == STACKD_CFA_CALLBACK)
+		return step_to_c(&s->walk, &s->switching);
 	return s->switching.cfa == STACKD_CFA_DEPTH ? step_by_depth(&s->walk, &s->switching)
 						    : step_to_goroutine(&s->walk, &s->switching);
 }

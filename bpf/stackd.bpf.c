@@ -191,6 +191,7 @@ __noinline int walk_from_leaf(struct scratch *given)
 	s->walk.frame = 0;
 	s->walk.is_scheduler = 0;
 	s->walk.has_left = 0;
+	s->walk.system_sp = 0;
 	s->walk.is_once = 0;
 	s->n_new = 0;
 	s->kept = 0;

@@ -331,6 +331,9 @@ enum stackd_cfa {
 			       * cfa_add */
 	STACKD_CFA_DEPTH,     /* CFA = hi - depth + cfa_add: g = *(rsp + cfa_offset),
 			       * hi = *(g + saved[0]), depth = *(rsp + saved[1]) */
+	STACKD_CFA_CALLBACK,  /* CFA = where the thread left its system stack + cfa_add: cfa_offset
+			       * is of g from the thread pointer, saved of g.m, m.g0, g.sched, and
+			       * from that stack's pointer, of where it left it before */
 };
 
 /* Callee-saved registers that a rule can restore, in the order of stackd_rule.saved. */

@@ -81,7 +81,8 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_SWITCH)
 		return STACKD_END_STACK_SWITCH;
-	if (rule->cfa == STACKD_CFA_GOROUTINE || rule->cfa == STACKD_CFA_DEPTH) {
+	if (rule->cfa == STACKD_CFA_GOROUTINE || rule->cfa == STACKD_CFA_DEPTH ||
+	    rule->cfa == STACKD_CFA_CALLBACK) {
 		s->switching = *rule;
 		return step_to_other_stack(s);
 	}

@@ -44,6 +44,8 @@ struct walk {
 	__u64 slot;	    /* where the pc was read from; 0 for the leaf */
 	__u64 deref;	    /* last step: the slot that gave the CFA; 0: none did */
 	__u64 deref_word;   /* and what it held */
+	__u64 system_sp;    /* where the Go thread had left its system stack at the callback before
+			     * the last that was met; 0: none was */
 	__u32 valid;	    /* a bit for each register */
 	__u32 is_exact;	    /* the pc was interrupted there: not a return address */
 	__u32 frame;	    /* number of the frame, counted from the leaf */

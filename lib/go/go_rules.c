@@ -242,6 +242,34 @@ static int take_systemstack(struct reader *r, const struct pclntab_function *f,
 	return err ? err : take_deltas(r, f, after);
 }
 
+/* On the goroutine's stack in cgocallback: goes on where the thread left its system stack. */
+static int take_cgocallback(struct reader *r, const struct pclntab_function *f,
+			    const struct function_code *code, size_t from)
+{
+	struct layer after = {.end = f->end, .cfa = STACKD_CFA_REG, .is_special = true};
+	struct stackd_rule rule = {
+		.cfa = STACKD_CFA_CALLBACK, .reg = STACKD_REG_RSP, .ra_offset = -8};
+	struct go_switch found;
+	struct go_callback c;
+	int32_t delta;
+	int err;
+
+	if (!go_switch_cgocallback(code->bytes, code->size, &found, &c) || found.call <= from)
+		return 0;
+	delta = delta_at(r, f, f->start + found.back);
+	if (delta < 0)
+		return 0;
+	rule.cfa_add = (int16_t)(delta + 8);
+	rule.cfa_offset = c.g;
+	rule.saved[0] = c.m;
+	rule.saved[1] = c.g0;
+	rule.saved[2] = c.sp;
+	rule.saved[3] = c.saved;
+	err = put(r, f->start + from, &rule, true);
+	after.from = f->start + found.back;
+	return err ? err : take_deltas(r, f, after);
+}
+
 /* On the system stack in morestack: goes on in the function that called it. */
 static int take_morestack(struct reader *r, const struct pclntab_function *f,
 			  const struct function_code *code, size_t from)
@@ -336,6 +364,8 @@ static int take_switch(struct reader *r, const struct pclntab_function *f, enum 
 		err = take_deltas(r, f, before);
 	if (!err && stack == GO_STACK_SYSTEMSTACK)
 		err = take_systemstack(r, f, &code, from);
+	else if (!err && stack == GO_STACK_CGOCALLBACK)
+		err = take_cgocallback(r, f, &code, from);
 	else if (!err && stack == GO_STACK_GOGO)
 		err = take_gogo(r, f, &code, from);
 	else if (!err && stack == GO_STACK_MORESTACK)

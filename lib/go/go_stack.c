@@ -18,7 +18,7 @@ enum go_stack go_stack_of(const char *name)
 		{"systemstack", GO_STACK_SYSTEMSTACK},	 {"mcall", GO_STACK_MCALL},
 		{"morestack", GO_STACK_MORESTACK},	 {"asmcgocall", GO_STACK_ASMCGOCALL},
 		{"systemstack_switch", GO_STACK_SWITCH}, {"gogo", GO_STACK_GOGO},
-		{"asmcgocall_no_g", GO_STACK_SWITCH},	 {"cgocallback", GO_STACK_SWITCH},
+		{"asmcgocall_no_g", GO_STACK_SWITCH},	 {"cgocallback", GO_STACK_CGOCALLBACK},
 		{"nanotime1", GO_STACK_BORROWS},	 {"walltime", GO_STACK_BORROWS},
 		{"walltime1", GO_STACK_BORROWS},	 {"vgetrandom1", GO_STACK_BORROWS},
 		{"callCgoMmap", GO_STACK_BORROWS},	 {"callCgoMunmap", GO_STACK_BORROWS},

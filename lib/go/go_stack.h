@@ -16,14 +16,16 @@
  *                schedule()'s (STACKD_CFA_SCHEDULER) are as mcall's.
  *   gogo         sets rsp, and jumps to the goroutine's code at 8(%rbx): goes on there
  *   asmcgocall   keeps the goroutine and the depth of its stack in its frame (STACKD_CFA_DEPTH)
+ *   cgocallback  is called by C on the system stack, and calls Go on the goroutine's. It comes back
+ *                to where g0 says that it left the system stack, and has there where the callback
+ *                before it did (STACKD_CFA_CALLBACK)
  *   injected     asyncPreempt, sigpanic: a signal's handler has made the code that it interrupted
  *                call them: the caller is where that was, which need not be behind a call
  *                (STACKD_CFA_INJECTED)
- *   switches     cgocallback, and every other function whose flags say that it sets rsp: the
- *                path ends, with a reason of its own (STACKD_END_STACK_SWITCH). So it does where
- *                the code of one of those above is not as expected.
- *   borrows      time.now, nanotime1, walltime, vgetrandom1, racecall, sigfwd, ...: they call C,
- *                mostly on the thread's system stack, with their rsp in r12 or rbx, which C
+ *   switches     every other function whose flags say that it sets rsp: the path ends, with a
+ * reason of its own (STACKD_END_STACK_SWITCH). So it does where the code of one of those above is
+ * not as expected. borrows      time.now, nanotime1, walltime, vgetrandom1, racecall, sigfwd, ...:
+ * they call C, mostly on the thread's system stack, with their rsp in r12 or rbx, which C
  *                preserves: CFA = r12 + delta + 8 from there on (STACKD_CFA_OTHER)
  *   signal       sigreturn, to which the kernel lets signal handlers return: every register stands
  *                in the kernel's signal frame. Return addresses are looked up by the byte before
@@ -40,6 +42,7 @@ enum go_stack {
 	GO_STACK_SYSTEMSTACK,
 	GO_STACK_MORESTACK,
 	GO_STACK_ASMCGOCALL,
+	GO_STACK_CGOCALLBACK,
 	GO_STACK_GOGO,
 	GO_STACK_SCHEDULER, /* the thread has given its goroutine up */
 	GO_STACK_INJECTED,  /* a signal handler has made its caller call it, anywhere */

@@ -161,6 +161,46 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 	return false;
 }
 
+static bool take_callback_back(struct code *c, struct go_callback *ret, const uint8_t **ret_back)
+{
+	int32_t by_rcx = 0, g = 0, again = 0, m, g0_at, sp, saved, put;
+	bool has_rcx = take_rcx(c, &by_rcx);
+	unsigned first, thread, g0, stored, to, before, other;
+
+	if (!take_thread_local(c, 0x8b, has_rcx, &first, &g) || first == RSP ||
+	    !take_load(c, first, &thread, &m) || thread == RSP ||
+	    !take_load(c, thread, &g0, &g0_at) || g0 == RSP ||
+	    !take_thread_local(c, 0x89, has_rcx, &stored, &again) || stored != g0 || again != g ||
+	    !take_load(c, g0, &to, &sp) || to != RSP)
+		return false;
+	*ret_back = c->at;
+	if (!take_load(c, RSP, &before, &saved) || before == RSP ||
+	    !take_memory(c, 0x89, g0, &other, &put) || other != before || put != sp || !fits(m) ||
+	    !fits(g0_at) || !fits(sp) || !fits(saved))
+		return false;
+	*ret = (struct go_callback){.g = has_rcx ? by_rcx : g,
+				    .m = (int16_t)m,
+				    .g0 = (int16_t)g0_at,
+				    .sp = (int16_t)sp,
+				    .saved = (int16_t)saved};
+	return true;
+}
+
+bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *ret_switch,
+			   struct go_callback *ret_callback)
+{
+	for (size_t at = 0; at < size; at++) {
+		struct code c = {code + at, code + size};
+		const uint8_t *back;
+
+		if (!take_callback_back(&c, ret_callback, &back))
+			continue;
+		*ret_switch = (struct go_switch){.call = at, .back = (size_t)(back - code)};
+		return true;
+	}
+	return false;
+}
+
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine)
 {
 	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi):

@@ -24,6 +24,17 @@
  *     mov  0x8(%rdi),%rsi    g.stack.hi        mov  %rsi,%rsp
  *     sub  0x28(%rsp),%rsi   depth
  *
+ * cgocallback goes back to the system stack, on which C has called it, and puts back what that was
+ * left at before:
+ *
+ *     mov  %fs:-8,%rbx       g
+ *     mov  0x30(%rbx),%rbx   its thread      (g.m)
+ *     mov  (%rbx),%rsi       g0              (m.g0)
+ *     mov  %rsi,%fs:-8
+ *     mov  0x38(%rsi),%rsp   its stack       (g.sched.sp)
+ *     mov  (%rsp),%rax       the one before
+ *     mov  %rax,0x38(%rsi)
+ *
  * The bytes are hostile: nothing outside of them is read, and time is linear in their number.
  */
 #ifndef GO_GO_SWITCH_H
@@ -62,6 +73,19 @@ struct go_cgo_frame {
 /* Finds the next of asmcgocall's calls that returns behind `from`. false: there is none. */
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
+
+/* Offsets by which a thread finds where it left its system stack when C called Go. */
+struct go_callback {
+	int32_t g;     /* from the thread pointer: of the g that the thread runs */
+	int16_t m;     /* in a g: of its thread */
+	int16_t g0;    /* in that: of the g of the system stack */
+	int16_t sp;    /* in a g: sched.sp */
+	int16_t saved; /* from that stack pointer: what sched.sp was before */
+};
+
+/* Finds where cgocallback goes back to the system stack; ret_switch->call is where it begins to. */
+bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *ret_switch,
+			   struct go_callback *ret_callback);
 
 /* Whether morestack saves where it was called in this goroutine's sched.pc and sched.sp. */
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);

@@ -324,6 +324,7 @@ enum stackd_end_reason walk_step(const struct walk_rule *rule, const struct walk
 	case STACKD_CFA_SWITCH:
 	case STACKD_CFA_GOROUTINE:
 	case STACKD_CFA_DEPTH:
+	case STACKD_CFA_CALLBACK:
 		return STACKD_END_STACK_SWITCH;
 	}
 	return rule->slow ? step_slow(rule, memory, state) : STACKD_END_BAD_RECIPE;

@@ -22,6 +22,7 @@
 #define G_M	 0x30
 #define G_SCHED	 0x38
 #define M_CURG	 0xc0
+#define M_G0	 0
 #define TLS	 (HEAP + 0x100)
 #define G0	 (HEAP + 0x1000)
 #define CURG	 (HEAP + 0x2000)
@@ -56,6 +57,15 @@ static const struct stackd_rule by_asmcgocall = {
 	.cfa_add = 8,
 	.ra_offset = -8,
 	.saved = {8, 0x28},
+};
+
+static const struct stackd_rule by_cgocallback = {
+	.cfa = STACKD_CFA_CALLBACK,
+	.reg = STACKD_REG_RSP,
+	.cfa_offset = -8,
+	.cfa_add = 0x28,
+	.ra_offset = -8,
+	.saved = {G_M, M_G0, G_SCHED, 0},
 };
 
 static struct task_struct task;
@@ -182,6 +192,61 @@ static void test_depth_that_does_not_fit(void **state)
 	}
 }
 
+#define CALLED	    (HEAP + 0x9100)   /* on the goroutine's stack */
+#define LEFT	    (SYSTEM + 0x9000) /* where the system stack was left; and before */
+#define LEFT_BEFORE (SYSTEM + 0xa000)
+#define IN_C	    (SYSTEM + 0x100) /* behind a call */
+
+static void set_up_callbacks(void)
+{
+	tear_down(NULL);
+	set_up(NULL);
+	shim_write_word(M + M_G0, G0);
+	shim_write_word(G0, SYSTEM + 0x1000);
+	shim_write_word(G0 + 8, SYSTEM + 0xf000);
+	shim_write_word(G0 + G_SCHED, LEFT);
+	shim_write_word(LEFT, LEFT_BEFORE);
+	shim_write_word(LEFT_BEFORE, LEFT_BEFORE);
+	shim_write_word(LEFT + 0x20, IN_C);
+	shim_write_word(LEFT_BEFORE + 0x20, IN_C);
+	shim_write_word(IN_C - 8, UINT64_C(0xe8) << 24);
+	s->walk.r[STACKD_REG_RSP] = CALLED;
+}
+
+/* Each callback keeps where the one before it left the stack; the outermost kept its own place. */
+static void test_callbacks(void **state)
+{
+	(void)state;
+	set_up_callbacks();
+	check_arrived(step(&by_cgocallback), LEFT + 0x28, IN_C);
+	s->walk.r[STACKD_REG_RSP] = CALLED + 0x100;
+	assert_int_equal(step(&by_cgocallback), WALK_GO_ON);
+	assert_int_equal(s->walk.r[STACKD_REG_RSP], LEFT_BEFORE + 0x28);
+	s->walk.r[STACKD_REG_RSP] = CALLED + 0x200;
+	assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
+}
+
+static void test_callback_that_does_not_fit(void **state)
+{
+	static const struct {
+		uint64_t at, word;
+	} wrong[] = {
+		{TLS - 8, 0},		{G0 + G_M, HEAP - 8},	  {M + M_G0, 0},
+		{G0 + G_SCHED, CALLED}, {G0, LEFT + 8},		  {G0 + 8, LEFT},
+		{LEFT + 0x20, 0},	{LEFT + 0x20, IN_C + 16}, {IN_C - 8, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		set_up_callbacks();
+		shim_write_word(wrong[i].at, wrong[i].word);
+		assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
+	}
+	set_up_callbacks();
+	s->walk.r[STACKD_REG_RSP] = LEFT - 0x100;
+	assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
+}
+
 /* The way to the goroutine is one for the thread, not for each frame. */
 static void test_only_once(void **state)
 {
@@ -235,6 +300,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_systemstack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_morestack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asmcgocall, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_callbacks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_callback_that_does_not_fit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_does_not_fit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_depth_that_does_not_fit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_only_once, set_up, tear_down),

@@ -470,7 +470,7 @@ static void knows_the_runtime(void **state)
 	assert_int_equal(go_stack_of("runtime.morestack_noctxt"), GO_STACK_USUAL);
 	assert_int_equal(go_stack_of("gogo"), GO_STACK_GOGO);
 	assert_int_equal(go_stack_of("runtime.gogo.abi0"), GO_STACK_GOGO);
-	assert_int_equal(go_stack_of("runtime.cgocallback"), GO_STACK_SWITCH);
+	assert_int_equal(go_stack_of("runtime.cgocallback"), GO_STACK_CGOCALLBACK);
 	assert_int_equal(go_stack_of("runtime.schedule"), GO_STACK_SCHEDULER);
 	assert_int_equal(go_stack_of("runtime.asyncPreempt"), GO_STACK_INJECTED);
 	assert_int_equal(go_stack_of("runtime.cgocallbackg"), GO_STACK_USUAL);

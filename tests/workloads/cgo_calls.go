@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// A Go program that calls C functions, which call Go functions. Arguments: how many seconds.
+// A Go program that calls C functions, which call Go functions, one of which calls C again. Arguments: how many seconds.
 package main
 
 /*
@@ -14,6 +14,12 @@ static unsigned long burn(unsigned long n)
 }
 
 extern long go_back(long);
+extern long go_inner(long);
+
+static long again(long n)
+{
+	return go_inner(n) + (long)burn(10000);
+}
 
 static long there(long n)
 {
@@ -31,6 +37,12 @@ import (
 
 //export go_back
 func go_back(n C.long) C.long {
+	return go_inner(n) + C.again(n+1)
+}
+
+//export go_inner
+//go:noinline
+func go_inner(n C.long) C.long {
 	sum := n
 	for i := C.long(0); i < 20000; i++ {
 		sum += i ^ n
