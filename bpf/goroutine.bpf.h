@@ -19,6 +19,7 @@
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
+#define POPPED	    2 /* as cfa_add: the register has a return address that was popped */
 #define NO_CALLBACK 1 /* as the place where the thread left its system stack: on no stack */
 
 static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_word)
@@ -51,7 +52,8 @@ static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_e
 }
 
 /* Steps out of gogo after it has loaded a goroutine's stack pointer, and before it jumps to the
- * goroutine's pc: a register points to that pc, or holds it if cfa_add is set. */
+ * goroutine's pc: a register points to that pc, or holds it if cfa_add is set. Also out of
+ * rawVforkSyscall, while it keeps its return address in a register. */
 static __always_inline int step_into(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 pc = w->r[rule->reg & (WALK_REGS - 1)];
@@ -60,7 +62,7 @@ static __always_inline int step_into(struct walk *w, const struct stackd_rule *r
 		return w->is_lean ? WALK_AGAIN : STACKD_END_STACK_SWITCH;
 	if (!rule->cfa_add && !read_apart(pc, rule->cfa_offset, &pc))
 		return STACKD_END_UNREADABLE;
-	return arrive(w, w->r[STACKD_REG_RSP], pc, true);
+	return arrive(w, w->r[STACKD_REG_RSP], pc, rule->cfa_add != POPPED);
 }
 
 /* Steps to the goroutine that g's thread runs, whose saved pc and stack pointer are in its g. Done

@@ -328,7 +328,7 @@ enum stackd_cfa {
 			       * pc stands there, too, if ra_offset is 0. cfa_offset: of g from the
 			       * thread pointer; saved: of g.m, m.curg and g.sched. With another
 			       * reg than rsp: CFA = rsp, pc = *(reg + cfa_offset), or reg if
-			       * cfa_add */
+			       * cfa_add; a return address if that is 2 */
 	STACKD_CFA_DEPTH,     /* CFA = hi - depth + cfa_add: g = *(rsp + cfa_offset),
 			       * hi = *(g + saved[0]), depth = *(rsp + saved[1]) */
 	STACKD_CFA_CALLBACK,  /* CFA = where the thread left its system stack + cfa_add: cfa_offset

@@ -9,7 +9,9 @@
 #include "go/go_stack.h"
 #include "go/go_switch.h"
 
-#define REG_RBX	       3	 /* DWARF's number */
+#define REG_RBX	       3 /* DWARF's numbers */
+#define REG_R12	       12
+#define IS_RETURN      2	 /* as cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
 #define FLAG_SPWRITE   2	 /* of a function since Go 1.17: it sets rsp to anything */
 #define CGO_CALLS      4	 /* in asmcgocall, at most */
 #define FUNCTION_BYTES (4 << 20) /* of which a single rule is made */
@@ -126,6 +128,15 @@ static struct layer usual_layer(const struct pclntab_function *f)
 	return (struct layer){.from = f->start, .end = f->end, .cfa = STACKD_CFA_REG};
 }
 
+/* Whether `pop %r12` ends at a vaddr: rawVforkSyscall keeps its return address there, since the
+ * child that it makes uses the same stack. */
+static bool pops_r12(struct reader *r, uint64_t vaddr)
+{
+	const uint8_t *code = code_around(r, vaddr);
+
+	return code && code[-2] == 0x41 && code[-1] == 0x5c;
+}
+
 /* Puts the rule of a delta that holds from `start` to `end`, in which rbp may come to be saved at
  * `saved`. */
 static int put_delta(struct reader *r, const struct layer *layer, uint64_t start, uint64_t end,
@@ -134,6 +145,12 @@ static int put_delta(struct reader *r, const struct layer *layer, uint64_t start
 	struct stackd_rule rule = {.cfa = STACKD_CFA_NONE};
 	bool is_sane = delta >= 0 && delta <= INT32_MAX - 8;
 	int err;
+
+	if (delta == -8 && pops_r12(r, start)) {
+		rule = (struct stackd_rule){
+			.cfa = STACKD_CFA_GOROUTINE, .reg = REG_R12, .cfa_add = IS_RETURN};
+		return put(r, start, &rule, true);
+	}
 
 	if (is_sane) {
 		rule = rule_of(delta, saved && saved <= start);

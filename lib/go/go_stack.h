@@ -23,10 +23,13 @@
  *                call them: the caller is where that was, which need not be behind a call
  *                (STACKD_CFA_INJECTED)
  *   switches     every other function whose flags say that it sets rsp: the path ends, with a
- * reason of its own (STACKD_END_STACK_SWITCH). So it does where the code of one of those above is
- * not as expected. borrows      time.now, nanotime1, walltime, vgetrandom1, racecall, sigfwd, ...:
- * they call C, mostly on the thread's system stack, with their rsp in r12 or rbx, which C
+ *                reason of its own (STACKD_END_STACK_SWITCH). So it does where the code of one of
+ *                those above is not as expected.
+ *   borrows      time.now, nanotime1, walltime, vgetrandom1, racecall, sigfwd, ...: they call C,
+ *                mostly on the thread's system stack, with their rsp in r12 or rbx, which C
  *                preserves: CFA = r12 + delta + 8 from there on (STACKD_CFA_OTHER)
+ *   vfork        rawVforkSyscall pops its return address into r12, and pushes it again behind the
+ *                system call (STACKD_CFA_GOROUTINE)
  *   signal       sigreturn, to which the kernel lets signal handlers return: every register stands
  *                in the kernel's signal frame. Return addresses are looked up by the byte before
  *                them, so its rule begins one byte before it.

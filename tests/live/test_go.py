@@ -37,7 +37,7 @@ def is_incomplete(sample):
     return str(sample.frames[0].symbol).startswith("[incomplete") if sample.frames else False
 
 
-def check_program(name, roots, is_known_end, *how, each=None):
+def check_program(name, roots, is_known_end, *how, each=None, enough=500):
     """Records a program, stripped in this way, and checks its paths. How many frames of each
     function there were."""
     with scratch() as folder:
@@ -68,7 +68,7 @@ def check_program(name, roots, is_known_end, *how, each=None):
         # table is loaded, has the copy of one stack alone.
         check(len(early) <= counters["kernel_fallbacks"], "%d paths end early" % len(early),
               counters["kernel_fallbacks"])
-        check(len(whole) > 500, "only %d complete paths" % len(whole))
+        check(len(whole) > enough, "only %d complete paths" % len(whole))
         return seen
 
 
@@ -113,3 +113,20 @@ def test_go_with_c():
     print(paths.most_common(12))
     for path in (first + ";main.go_inner", again, again + back + "go_inner"):
         check(paths[path] > 20, "too few samples", path, paths)
+
+
+@live
+def test_go_vfork():
+    """Within the system call that makes a process, the return address is in a register alone."""
+    paths = collections.Counter()
+
+    def keep(sample):
+        names = [plain(str(frame.symbol)) for frame in sample.frames]
+        if "syscall.rawVforkSyscall" in names:
+            paths[";".join(names[:names.index("syscall.rawVforkSyscall") + 1])] += 1
+
+    check_program("spawn", ROOTS, lambda sample: False, each=keep, enough=100)
+    print(paths)
+    check(paths and all(path.startswith("runtime.goexit;runtime.main;main.main;main.spawn;") and
+                        path.endswith("forkAndExecInChild1;syscall.rawVforkSyscall")
+                        for path in paths), "paths", paths)

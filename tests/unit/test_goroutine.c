@@ -247,6 +247,16 @@ static void test_callback_that_does_not_fit(void **state)
 	assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
 }
 
+/* A return address that was popped into a register. */
+static void test_vfork(void **state)
+{
+	const struct stackd_rule rule = {.cfa = STACKD_CFA_GOROUTINE, .reg = 12, .cfa_add = 2};
+
+	(void)state;
+	s->walk.r[12] = PC;
+	check_arrived(step(&rule), RSP, PC);
+}
+
 /* The way to the goroutine is one for the thread, not for each frame. */
 static void test_only_once(void **state)
 {
@@ -300,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_systemstack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_morestack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asmcgocall, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_vfork, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_callbacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_callback_that_does_not_fit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_does_not_fit, set_up, tear_down),
