@@ -55,3 +55,10 @@ size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t bef
 	*ret_start = address - before;
 	return got > before ? got : 0;
 }
+
+uint64_t code_memory_start(void *locator, pid_t pid, uint64_t address)
+{
+	const struct mapping *m = locator_mapping(locator, pid, address);
+
+	return m ? m->start : 0;
+}

@@ -11,4 +11,7 @@
 size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
 			uint8_t *bytes, uint64_t *ret_start);
 
+/* As runtime_code_start_fn. */
+uint64_t code_memory_start(void *locator, pid_t pid, uint64_t address);
+
 #endif

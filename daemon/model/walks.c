@@ -48,7 +48,8 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	if (!err)
 		err = steps_new(options->objects, options->locations, NULL, &w->steps);
 	if (!err)
-		err = runtime_code_new(code_memory_read, options->locator, NULL, &w->code);
+		err = runtime_code_new(code_memory_read, code_memory_start, options->locator, NULL,
+				       &w->code);
 	if (err) {
 		walks_free(w);
 		return err;

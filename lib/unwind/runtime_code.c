@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/entry_frame.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -31,6 +32,7 @@ struct piece {
 
 struct runtime_code {
 	runtime_code_read_fn *read;
+	runtime_code_start_fn *start;
 	void *arg;
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
@@ -44,14 +46,15 @@ static uint64_t thread_clock(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int runtime_code_new(runtime_code_read_fn *read, void *arg, uint64_t (*clock)(void),
-		     struct runtime_code **ret_code)
+int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, void *arg,
+		     uint64_t (*clock)(void), struct runtime_code **ret_code)
 {
 	struct runtime_code *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	c->read = read;
+	c->start = start;
 	c->arg = arg;
 	c->clock = clock ? clock : thread_clock;
 	c->credit_ns = RUNTIME_CODE_SAVED_NS;
@@ -216,4 +219,13 @@ bool runtime_code_is_bare(struct runtime_code *c, pid_t pid, uint64_t address, b
 		return true;
 	return elf_file_read(p->object.elf, address, &code, 1) == 1 && code != PUSH_RBP &&
 	       code != REP && !leaf_rule_is_return(p->object.elf, address);
+}
+
+bool runtime_code_entry(struct runtime_code *c, pid_t pid, uint64_t address,
+			struct stackd_rule *ret_rule)
+{
+	uint64_t start = c->start(c->arg, pid, address);
+	struct piece *p = start ? find(c, pid, start) : NULL;
+
+	return p && entry_frame_find(p->object.elf, start, address, ret_rule);
 }

@@ -46,9 +46,12 @@ struct runtime_code;
 typedef size_t runtime_code_read_fn(void *arg, pid_t pid, uint64_t address, uint64_t before,
 				    uint64_t after, uint8_t *bytes, uint64_t *ret_start);
 
+/* Returns the start of the executable mapping at an address of a process; 0: there is none. */
+typedef uint64_t runtime_code_start_fn(void *arg, pid_t pid, uint64_t address);
+
 /* `clock` gives CPU time in ns; NULL: the thread's. Returns 0 or -ENOMEM. */
-int runtime_code_new(runtime_code_read_fn *read, void *arg, uint64_t (*clock)(void),
-		     struct runtime_code **ret_code);
+int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, void *arg,
+		     uint64_t (*clock)(void), struct runtime_code **ret_code);
 void runtime_code_free(struct runtime_code *code); /* NULL is fine */
 
 /* To be called about once a second: the pieces are compared with memory when they are next used. */
@@ -67,5 +70,11 @@ void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, b
 /* Whether the code at an address, that of a return address minus 1, is known to have a frame
  * without a frame pointer: a step by rbp out of it skips callers. */
 bool runtime_code_is_bare(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return);
+
+/* Gives the frame in which code at an address runs that is entered by jumps: that which the code at
+ * the start of its mapping makes before it jumps (analysis/entry_frame.h). The rule holds if it
+ * leads to the return address of an indirect call. false: there is none. */
+bool runtime_code_entry(struct runtime_code *code, pid_t pid, uint64_t address,
+			struct stackd_rule *ret_rule);
 
 #endif

@@ -129,6 +129,41 @@ static enum stackd_end_reason step_by_code(struct walk_run *run, const struct st
 	return STACKD_END_BAD_RETURN;
 }
 
+/* Whether there is an indirect call before an address, in a file: C has entered the code. */
+static bool follows_entry(const struct walk_run *run, uint64_t pc)
+{
+	const struct object *object;
+	uint8_t bytes[CALL_SITE_BYTES];
+	uint64_t offset;
+
+	return walk_run_find(run, pc, true, &object, &offset) && object->elf &&
+	       offset + 1 >= sizeof(bytes) &&
+	       elf_file_read_whole(object->elf, offset + 1 - sizeof(bytes), bytes, sizeof(bytes)) &&
+	       call_site_kinds(bytes, sizeof(bytes)) & CALL_SITE_INDIRECT;
+}
+
+/* Steps out of code that is entered by jumps. Around calls of C it may have aligned the stack. */
+static bool step_by_entry(struct walk_run *run)
+{
+	const struct walk_state before = run->state;
+	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
+
+	if (!run->code ||
+	    !runtime_code_entry(run->code, run->in->pid,
+				before.r[STACKD_REG_RIP] - before.is_return, &rule.fast))
+		return false;
+	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
+		run->state.r[STACKD_REG_RSP] += aligned;
+		if (walk_step(&rule, &run->memory, &run->state) == WALK_GOES_ON &&
+		    follows_entry(run, run->state.r[STACKD_REG_RIP])) {
+			run->provenance = PROVENANCE_ANALYSED;
+			return true;
+		}
+		run->state = before;
+	}
+	return false;
+}
+
 enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object)
 {
 	const struct walk_state *s = &run->state;
@@ -139,6 +174,8 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 				  s->is_return, &rule);
 	if (rule.cfa != STACKD_CFA_NONE)
 		return step_by_code(run, &rule);
+	if (step_by_entry(run))
+		return WALK_GOES_ON;
 	return weak_step_by_frame_pointer(run, s->slot ? STACKD_LEAF_MADE : run->in->leaf,
 					  without_rule(object));
 }

@@ -125,7 +125,7 @@ def test_go_vfork():
         if "syscall.rawVforkSyscall" in names:
             paths[";".join(names[:names.index("syscall.rawVforkSyscall") + 1])] += 1
 
-    check_program("spawn", ROOTS, lambda sample: False, each=keep, enough=100)
+    check_program("spawn", ROOTS, lambda sample: False, each=keep, enough=40)
     print(paths)
     check(paths and all(path.startswith("runtime.goexit;runtime.main;main.main;main.spawn;") and
                         path.endswith("forkAndExecInChild1;syscall.rawVforkSyscall")

@@ -52,6 +52,12 @@ static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t befor
 	return end - at;
 }
 
+static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
+{
+	(void)arg;
+	return pid == PID && address - START < BYTES ? START : 0;
+}
+
 static int setup(void **state)
 {
 	struct memory *m = calloc(1, sizeof(*m));
@@ -61,7 +67,7 @@ static int setup(void **state)
 	now_ns = 0;
 	memset(m->bytes, 0xcc, sizeof(m->bytes));
 	memcpy(m->bytes + HERE, function, sizeof(function));
-	return runtime_code_new(read_memory, m, fake_clock, &m->code);
+	return runtime_code_new(read_memory, start_of_memory, m, fake_clock, &m->code);
 }
 
 static int teardown(void **state)
@@ -175,7 +181,8 @@ static void time_is_bounded(void **state)
 	struct memory *m = *state;
 
 	runtime_code_free(m->code);
-	assert_int_equal(runtime_code_new(read_slowly, m, fake_clock, &m->code), 0);
+	assert_int_equal(runtime_code_new(read_slowly, start_of_memory, m, fake_clock, &m->code),
+			 0);
 	assert_int_equal(distance(m, HERE, false), 8);
 	memcpy(m->bytes + 2 * RUNTIME_CODE_CORE, function, sizeof(function));
 	assert_int_equal(distance(m, 2 * RUNTIME_CODE_CORE, false), 0);
@@ -183,6 +190,31 @@ static void time_is_bounded(void **state)
 	runtime_code_tick(m->code);
 	assert_int_equal(distance(m, 2 * RUNTIME_CODE_CORE, false), 8);
 	assert_int_equal(m->reads, 2);
+}
+
+/* sub $24,%rsp; mov %rbx,(%rsp); mov %rdi,%rbx; jmp *%rsi */
+static void frame_of_entry(void **state)
+{
+	static const uint8_t entry[] = {0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x1c,
+					0x24, 0x48, 0x89, 0xfb, 0xff, 0xe6};
+	struct memory *m = *state;
+	struct stackd_rule rule;
+
+	assert_false(runtime_code_entry(m->code, PID, START + HERE, &rule));
+	memcpy(m->bytes, entry, sizeof(entry));
+	runtime_code_tick(m->code);
+	assert_true(runtime_code_entry(m->code, PID, START + HERE, &rule));
+	assert_int_equal(rule.cfa_offset, 32);
+	assert_int_equal(rule.saved[1], -32);
+	assert_true(runtime_code_entry(m->code, PID, START + 4, &rule));
+	assert_int_equal(rule.saved[1], 0);
+	assert_true(runtime_code_entry(m->code, PID, START, &rule));
+	assert_int_equal(rule.cfa_offset, 8);
+	assert_false(runtime_code_entry(m->code, PID, START + 5, &rule));
+	assert_false(runtime_code_entry(m->code, PID, START + BYTES, &rule));
+	m->bytes[11] = 0xc3; /* it returns */
+	runtime_code_tick(m->code);
+	assert_false(runtime_code_entry(m->code, PID, START + HERE, &rule));
 }
 
 int main(void)
@@ -196,6 +228,7 @@ int main(void)
 		TEST(bytes),
 		TEST(bare),
 		TEST(time_is_bounded),
+		TEST(frame_of_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
