@@ -2,6 +2,9 @@
 /*
  * By process_vm_readv(), which stops at the first page that cannot be read; see code_memory.h.
  *
+ * Only memory without a file is read: a page of a file may be on a file system of the process's
+ * own, which never answers.
+ *
  * The mappings are those of the moment up to which events have been applied, and the memory is that
  * of now: another process may have the pid by then. It has no such code at the address, or what it
  * has is as hostile as any.
@@ -41,7 +44,7 @@ size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t bef
 	const struct mapping *m = locator_mapping(locator, pid, address);
 	size_t got;
 
-	if (!m)
+	if (!m || m->object->kind != OBJECT_JIT)
 		return 0;
 	if (before > address - m->start)
 		before = address - m->start;
