@@ -176,6 +176,9 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 		return step_by_code(run, &rule);
 	if (step_by_entry(run))
 		return WALK_GOES_ON;
+	/* A signal may have come before the frame was made, which only the code could tell. */
+	if (s->slot && !s->is_return)
+		return without_rule(object);
 	return weak_step_by_frame_pointer(run, s->slot ? STACKD_LEAF_MADE : run->in->leaf,
 					  without_rule(object));
 }
