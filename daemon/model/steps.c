@@ -81,7 +81,7 @@ static struct lbr_location code_at(const struct steps *s, uint32_t number)
 	const struct object *object = object_table_at(s->objects, l->object), *code = NULL;
 
 	if (object->kind == OBJECT_JIT && s->code)
-		code = runtime_code_at(s->code, object->pid, l->offset);
+		code = runtime_code_at(s->code, object->owner.pid, l->offset);
 	return (struct lbr_location){code ? code : object, l->offset};
 }
 
@@ -100,9 +100,9 @@ static bool is_bare(const struct steps *s, uint32_t callee)
 	const struct object *object = object_table_at(s->objects, l->object);
 
 	if (!s->code || object->kind != OBJECT_JIT || l->provenance != PROVENANCE_FRAME_POINTER ||
-	    !runtime_code_is_bare(s->code, object->pid, l->offset, l->is_return))
+	    !runtime_code_is_bare(s->code, object->owner.pid, l->offset, l->is_return))
 		return false;
-	s->bare(s->bare_arg, object->pid);
+	s->bare(s->bare_arg, object->owner.pid);
 	return true;
 }
 

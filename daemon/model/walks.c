@@ -339,7 +339,7 @@ static uint8_t walked_provenance(const struct walks *w, const struct location *l
 	const struct object *object = object_table_at(w->with.objects, l->object);
 
 	if (object->kind != OBJECT_ELF && object->kind != OBJECT_VDSO)
-		return object->pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
+		return object->owner.pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
 	return w->tables ? tables_provenance(w->tables, object, l->offset) : PROVENANCE_CFI;
 }
 

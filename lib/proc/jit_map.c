@@ -68,24 +68,30 @@ uint64_t jit_map_skipped_lines(const struct jit_map *map)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* A descriptor of the map, if it is the process's own. */
-static int open_map(const char *proc_root, pid_t pid)
+/* Whether a map is the process's own. One that is left over from another is older. */
+static bool is_own(const struct stat *st, const struct jit_owner *owner, bool is_alive)
 {
-	struct proc_fs_status status;
+	return (st->st_uid == owner->uid || st->st_uid == owner->euid || !st->st_uid) &&
+	       (is_alive || st->st_mtim.tv_sec >= owner->since_s);
+}
+
+/* A descriptor of the map, if it is the process's own. */
+static int open_map(const char *proc_root, const struct jit_owner *owner)
+{
+	bool is_alive = jit_owner_is_alive(proc_root, owner);
 	struct stat st;
 	char path[64];
 
-	int err = proc_fs_status(proc_root, pid, &status);
-	if (err)
-		return err;
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", status.ns_pid);
-	int path_fd = proc_fs_root_file(proc_root, pid, path, false);
+	if (!is_alive && !owner->is_near)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", owner->ns_pid);
+	int path_fd = proc_fs_root_file(proc_root, is_alive ? owner->pid : getpid(), path, false);
 	if (path_fd < 0)
 		return path_fd;
 	int fd = -EACCES;
 	if (fstat(path_fd, &st) < 0)
 		fd = -errno;
-	else if (st.st_uid == status.uid || st.st_uid == status.euid || !st.st_uid)
+	else if (is_own(&st, owner, is_alive))
 		fd = proc_fs_reopen(path_fd); /* regular files only */
 	close(path_fd);
 	return fd;
@@ -295,9 +301,9 @@ static int flatten(struct jit_map *map)
 	return err;
 }
 
-int jit_map_load(const char *proc_root, pid_t pid, struct jit_map **ret_map)
+int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map)
 {
-	int fd = open_map(proc_root, pid);
+	int fd = open_map(proc_root, owner);
 	if (fd < 0) {
 		if (fd == -ESRCH || fd == -ENOTDIR)
 			return -ENOENT;

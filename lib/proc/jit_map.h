@@ -4,7 +4,8 @@
  * start and size in hexadecimal, then the name. A later line wins over an earlier one that it
  * overlaps. The file belongs to the profiled process: lines that make no sense are skipped and
  * counted, and a file over 256 MiB is read to there. It is looked for in the process's own root
- * under its own pid there (NStgid), and only taken if its owner is the process's or root.
+ * under its own pid there (NStgid), and only taken if its owner is the process's or root; after the
+ * process's end in this process's own root, if that was its root too (proc/jit_owner.h).
  */
 #ifndef PROC_JIT_MAP_H
 #define PROC_JIT_MAP_H
@@ -13,10 +14,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proc/jit_owner.h"
+
 struct jit_map;
 
-/* 0; -ENOENT (there is none), -EACCES (not the process's own), -ENOMEM, -EIO. */
-int jit_map_load(const char *proc_root, pid_t pid, struct jit_map **ret_map);
+/* Reads a process's map. 0; -ENOENT (there is none), -EACCES (not the process's own), -ENOMEM,
+ * -EIO. */
+int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map);
 void jit_map_free(struct jit_map *map);
 
 /* The name of the code at an address, or NULL; borrowed from the map. */

@@ -265,11 +265,11 @@ static bool starts_with(const char *s, const char *prefix)
  * from others, find_same() from itself before it called exec. */
 static int enter_jit(struct object_table *table, pid_t pid, struct entry **ret_entry)
 {
-	struct proc_fs_stat stat = {0};
-	struct object object = {.kind = OBJECT_JIT, .pid = pid};
+	struct object object = {.kind = OBJECT_JIT};
 
-	proc_fs_stat(table->proc_root, pid, &stat); /* gone: the pid must do */
-	object.file_id = object_jit_id(pid, stat.start_ticks);
+	jit_owner_find(table->proc_root, pid, &object.owner);
+	object.owner.is_near &= !table->is_foreign;
+	object.file_id = object_jit_id(pid, object.owner.start_ticks);
 	find_same(table, &object);
 	return enter(table, &object, "[jit]", ret_entry);
 }

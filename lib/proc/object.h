@@ -22,6 +22,7 @@
 #include <sys/types.h>
 
 #include "elf/elf_file.h"
+#include "proc/jit_owner.h"
 
 enum object_kind {
 	OBJECT_ELF,    /* an ELF file; `elf` is NULL if it could not be read */
@@ -40,9 +41,9 @@ struct object {
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_len; /* 0 for none */
 	struct elf_file *elf; /* the table's; NULL: see error */
-	int error;	  /* why there is no elf: negative errno; 0 if there is, or needs none */
-	pid_t pid;	  /* OBJECT_JIT: whose */
-	uint64_t address; /* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
+	int error; /* why there is no elf: negative errno; 0 if there is, or needs none */
+	struct jit_owner owner; /* OBJECT_JIT: whose */
+	uint64_t address;	/* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
 };
 
 /* A mapping as /proc/PID/maps or a PERF_RECORD_MMAP2 describes it. */

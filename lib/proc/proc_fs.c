@@ -333,6 +333,17 @@ int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow
 	return err ? err : (int)fd;
 }
 
+bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *link)
+{
+	char path[2][PATH_MAX];
+	struct stat st[2];
+
+	snprintf(path[0], sizeof(path[0]), "%s/%d/%s", root, one, link);
+	snprintf(path[1], sizeof(path[1]), "%s/%d/%s", root, other, link);
+	return !stat(path[0], &st[0]) && !stat(path[1], &st[1]) && st[0].st_dev == st[1].st_dev &&
+	       st[0].st_ino == st[1].st_ino;
+}
+
 int proc_fs_reopen(int path_fd)
 {
 	struct stat st;

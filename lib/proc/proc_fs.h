@@ -64,6 +64,9 @@ int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
 int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
 int proc_fs_reopen(int path_fd);
 
+/* Whether a link in /proc/PID leads to the same file for two processes; false if one has none. */
+bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *link);
+
 /* The path behind a mapping's link in map_files, as the kernel sees it, malloc()ed. */
 int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t end,
 			  char **ret_path);

@@ -338,7 +338,7 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 	if (!process_table_is_alive(instance))
 		process_table_revive(table, instance);
 	struct mapping *map = mapping_set_find(instance->maps, address, &instance->hint);
-	if (map && map->object->kind == OBJECT_JIT && map->object->pid != pid) {
+	if (map && map->object->kind == OBJECT_JIT && map->object->owner.pid != pid) {
 		if (own_jit_code(table, instance))
 			return NULL;
 		map = mapping_set_find(instance->maps, address, &instance->hint);

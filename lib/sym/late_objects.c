@@ -308,7 +308,7 @@ static int find_jit(struct late_objects *l, const struct store_tables *t,
 	for (size_t i = 0; i < l->processes.count; i++) {
 		if (latest_jit(t, l->processes.items[i].jit_id) != wanted->file_id)
 			continue;
-		object->pid = l->processes.items[i].pid;
+		jit_owner_find(l->proc_root, l->processes.items[i].pid, &object->owner);
 		return 0;
 	}
 	return -ENOENT;

@@ -269,13 +269,13 @@ static const char *find_jit(const struct naming *n, struct source *source,
 	struct jit_map *fresh;
 	struct timespec now;
 
-	if (name || !object->pid)
+	if (name || !object->owner.pid)
 		return name;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (source->jit_read_s == now.tv_sec)
 		return NULL;
 	source->jit_read_s = now.tv_sec;
-	if (jit_map_load(n->proc_root, object->pid, &fresh))
+	if (jit_map_load(n->proc_root, &object->owner, &fresh))
 		return NULL;
 	jit_map_free(source->jit);
 	source->jit = fresh;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Names that stackd has not entered yet: the reader finds them, and never wrong ones."""
 
+import collections
 import contextlib
 import json
 import os
@@ -10,7 +11,7 @@ import time
 
 from chains import Expectation
 from harness import (DONE, SIGINT, SIGKILL, STACKCTL, WORKLOADS, Daemon, Recording, Skip,
-                     background, check, check_chains, live, run, scratch)
+                     background, check, check_chains, live, record, run, scratch)
 from test_top import load_screen
 
 PYTHON = """
@@ -162,6 +163,23 @@ def test_names_in_unreadable_file():
         check(";alpha" in folded(), "no names", folded()[:1000])
         os.chmod(path, 0)
         check(";alpha" not in folded() and "prog+0x" in folded(), "names", folded()[:1000])
+
+
+@live
+def test_names_of_ended():
+    """JIT code of a process that has ended before its names were looked up for the first time."""
+    script = 'timeout -s ALRM 0.4 "%s/jit" 100; true' % WORKLOADS
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 997, "--", "/bin/sh", "-c", script,
+                                   env={"KEEP_PERF_MAP": "1"})
+        samples = [sample for sample in recording.samples() if sample.comm == "jit"]
+        found = collections.Counter(frame.symbol for sample in samples for frame in sample.frames
+                                    if frame.object == "[jit]")
+        for pid in {sample.tid for sample in samples}:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink("/tmp/perf-%d.map" % pid)
+        print(result.err, found)
+        check(found["jit_leaf"] > 10 and set(found) <= {"jit_leaf", "jit_outer"}, "names", found)
 
 
 @live

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf-PID.map files: formats, overlaps, whose they are, and files that are not what they seem. */
+/* perf-PID.map files: formats, overlaps, whose they are, also after their process's end, and files
+ * that are not what they seem. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,13 +13,21 @@
 
 #define MAP "proc/90/root/tmp/perf-90.map"
 
+static int load_of_90(struct fixture *f, struct jit_map **ret_map)
+{
+	struct jit_owner owner;
+
+	jit_owner_find(f->proc, 90, &owner);
+	return jit_map_load(f->proc, &owner, ret_map);
+}
+
 static struct jit_map *load(struct fixture *f, const void *text, size_t len)
 {
 	struct jit_map *map = NULL;
 
 	fixture_process(f, 90, 1, 5, "node", "");
 	fixture_write(f, MAP, text, len);
-	assert_int_equal(jit_map_load(f->proc, 90, &map), 0);
+	assert_int_equal(load_of_90(f, &map), 0);
 	return map;
 }
 
@@ -129,9 +138,10 @@ static void test_namespace(void **state)
 	char *status = fixture_format("Uid:\t%u\t%u\t0\t0\nNStgid:\t90\t1\n", getuid(), geteuid());
 	(void)state;
 
+	fixture_process(f, 90, 1, 5, "node", "");
 	fixture_write(f, "proc/90/root/tmp/perf-1.map", "10 10 x\n", 8);
 	fixture_write_pid(f, 90, "status", status);
-	assert_int_equal(jit_map_load(f->proc, 90, &map), 0);
+	assert_int_equal(load_of_90(f, &map), 0);
 	check(map, 0x10, "x", 0x10);
 	jit_map_free(map);
 	free(status);
@@ -145,22 +155,22 @@ static void test_refused(void **state)
 	char *path = fixture_path(f, MAP), *other = fixture_path(f, "proc/90/root/tmp/other");
 	(void)state;
 
-	assert_int_equal(jit_map_load(f->proc, 90, &map), -ENOENT); /* no process */
+	assert_int_equal(load_of_90(f, &map), -ENOENT); /* no process */
 	fixture_process(f, 90, 1, 5, "node", "");
-	assert_int_equal(jit_map_load(f->proc, 90, &map), -ENOENT); /* no file */
+	assert_int_equal(load_of_90(f, &map), -ENOENT); /* no file */
 
 	fixture_write(f, "proc/90/root/tmp/other", "10 10 x\n", 8);
 	assert_int_equal(symlink(other, path), 0);
-	assert_int_equal(jit_map_load(f->proc, 90, &map), -EACCES);
+	assert_int_equal(load_of_90(f, &map), -EACCES);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("other", path), 0);
-	assert_int_equal(jit_map_load(f->proc, 90, &map), -EACCES);
+	assert_int_equal(load_of_90(f, &map), -EACCES);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0644), 0);
-	assert_int_equal(jit_map_load(f->proc, 90, &map), -EACCES); /* and does not block */
+	assert_int_equal(load_of_90(f, &map), -EACCES); /* and does not block */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(jit_map_load(f->proc, 90, &map), -EACCES);
+	assert_int_equal(load_of_90(f, &map), -EACCES);
 	assert_null(map);
 	free(path);
 	free(other);
@@ -185,11 +195,91 @@ static void test_foreign_owner(void **state)
 	} cases[] = {{0, 0}, {1000, 0}, {1001, 0}, {1002, -EACCES}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(chown(path, cases[i].owner, 0), 0);
-		assert_int_equal(jit_map_load(f->proc, 90, &map), cases[i].result);
+		assert_int_equal(load_of_90(f, &map), cases[i].result);
 		jit_map_free(map);
 		map = NULL;
 	}
 	free(path);
+	fixture_free(f);
+}
+
+/* Gives a process of the fixture the root and the mounts of another one. */
+static void share_files(struct fixture *f, pid_t of, pid_t with)
+{
+	static const char *const links[] = {"root", "ns/mnt"};
+
+	for (size_t i = 0; i < 2; i++) {
+		char *from = fixture_format("proc/%d/%s", of, links[i]);
+		char *to = fixture_format("%s/proc/%d/%s", f->root, with, links[i]);
+		char *link = fixture_path(f, from);
+
+		assert_int_equal(symlink(to, link), 0);
+		free(from);
+		free(to);
+		free(link);
+	}
+}
+
+static void write_map(struct fixture *f, pid_t pid, time_t modified)
+{
+	char *name = fixture_format("proc/%d/root/tmp/perf-90.map", pid);
+	char *path = fixture_path(f, name);
+	const struct timespec times[2] = {{.tv_sec = modified}, {.tv_sec = modified}};
+
+	fixture_write(f, name, "10 10 x\n", 8);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	free(path);
+	free(name);
+}
+
+static int load_ended(struct fixture *f, const struct jit_owner *owner)
+{
+	struct jit_map *map = NULL;
+	int err = jit_map_load(f->proc, owner, &map);
+
+	if (!err)
+		check(map, 0x10, "x", 0x10);
+	jit_map_free(map);
+	return err;
+}
+
+static void test_ended(void **state)
+{
+	struct fixture *f = fixture_new();
+	const pid_t self = getpid();
+	const time_t now = time(NULL);
+	struct jit_owner known, gone, distant;
+	(void)state;
+
+	fixture_write_pid(f, self, "ns/mnt", "");
+	fixture_write_pid(f, self, "root/tmp/other", "");
+	fixture_process(f, 90, 1, 5, "node", "");
+	share_files(f, 90, self);
+	jit_owner_find(f->proc, 90, &known);
+	assert_true(known.is_near && known.start_ticks == 5);
+	fixture_process_gone(f, 90);
+	assert_int_equal(load_ended(f, &known), -ENOENT); /* no file */
+	write_map(f, self, now);
+	assert_int_equal(load_ended(f, &known), 0);
+
+	/* Another process has the pid by now, and other files. */
+	fixture_process(f, 90, 1, 6, "other", "");
+	fixture_write(f, MAP, "10 10 y\n", 8);
+	assert_int_equal(load_ended(f, &known), 0);
+	fixture_write_pid(f, 90, "ns/mnt", "");
+	jit_owner_find(f->proc, 90, &distant);
+	assert_false(distant.is_near);
+	fixture_process_gone(f, 90);
+	assert_int_equal(load_ended(f, &distant), -ENOENT);
+
+	/* A map from before the process is another's. */
+	jit_owner_find(f->proc, 90, &gone);
+	assert_int_equal(load_ended(f, &gone), 0);
+	write_map(f, self, now - 60);
+	assert_int_equal(load_ended(f, &gone), -EACCES);
+	assert_int_equal(load_ended(f, &known), 0);
+	write_map(f, self, known.since_s - 1);
+	assert_int_equal(load_ended(f, &known), -EACCES);
 	fixture_free(f);
 }
 
@@ -211,7 +301,7 @@ int main(void)
 		cmocka_unit_test(test_lines),	      cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_against_model), cmocka_unit_test(test_namespace),
 		cmocka_unit_test(test_refused),	      cmocka_unit_test(test_foreign_owner),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_ended),	      cmocka_unit_test(test_empty),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,8 @@ static int open_objects(void **state)
 	open_object(PROGRAM, (const void *)(uintptr_t)naming_new);
 	open_object(SMALL, dlsym(RTLD_DEFAULT, "elf_begin"));
 	open_object(LARGE, dlsym(RTLD_NEXT, "malloc"));
-	objects[JIT] = (struct object){.number = JIT, .kind = OBJECT_JIT, .pid = getpid()};
+	objects[JIT] = (struct object){.number = JIT, .kind = OBJECT_JIT};
+	jit_owner_find("/proc", getpid(), &objects[JIT].owner);
 	objects[JIT].path = strdup("[jit]");
 	offsets[JIT] = 0x1000;
 	return 0;

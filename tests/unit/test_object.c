@@ -436,7 +436,7 @@ static void test_jit(void **state)
 		assert_ptr_equal(resolve(c, PID, &m), jit);
 	}
 	assert_int_equal(jit->kind, OBJECT_JIT);
-	assert_int_equal(jit->pid, PID);
+	assert_int_equal(jit->owner.pid, PID);
 	assert_int_equal(jit->error, 0);
 	const struct object *other = resolve(c, PID + 1, &m);
 	assert_true(other->file_id != jit->file_id);
@@ -472,7 +472,7 @@ static void test_memfd(void **state)
 	const struct object *jit = resolve(c, PID, &mc);
 	assert_int_equal(jit->kind, OBJECT_JIT);
 	assert_ptr_equal(resolve(c, PID, &mc), jit);
-	assert_int_equal(resolve(c, PID + 1, &mc)->pid, PID + 1);
+	assert_int_equal(resolve(c, PID + 1, &mc)->owner.pid, PID + 1);
 	free(elf);
 	free(code);
 }

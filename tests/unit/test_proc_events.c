@@ -280,9 +280,9 @@ static void test_jit_after_fork_and_exec(void **state)
 	assert_int_equal(at(c, 8, 0x90010, &offset), 'j');
 	assert_int_equal(offset, 0x90010);
 	assert_int_equal(object_table_count(c->objects), objects + 1);
-	assert_int_equal(process_table_mapping(c->table, 8, 0x90010)->object->pid, 8);
+	assert_int_equal(process_table_mapping(c->table, 8, 0x90010)->object->owner.pid, 8);
 	const struct object *before = process_table_mapping(c->table, 7, 0x90010)->object;
-	assert_int_equal(before->pid, 7);
+	assert_int_equal(before->owner.pid, 7);
 
 	/* After exec it is other code, too. */
 	assert_int_equal(process_table_on_comm(c->table, 7, 7, "node", true), 0);

@@ -250,7 +250,7 @@ static void test_jit(void **state)
 	for (int i = 0; i < 3; i++) {
 		const struct mapping *m = at(c, addresses[i]);
 		assert_int_equal(m->object->kind, OBJECT_JIT);
-		assert_int_equal(m->object->pid, getpid());
+		assert_int_equal(m->object->owner.pid, getpid());
 		assert_true(m->offset == m->start);
 	}
 	munmap(code, 8192);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What there is to know of a process to find the map of its JIT code (proc/jit_map.h) after its
+ * end.
+ *
+ * Names are looked up once a second, so a process that lives shorter is gone by then; so is one
+ * whose records waited for a table. Yet its map lies in /tmp still. It is taken if the process
+ * had the files that this process has, its map's owner is the process's or root, and the map was
+ * not written before the process began: another process may have had the pid.
+ */
+#ifndef PROC_JIT_OWNER_H
+#define PROC_JIT_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+struct jit_owner {
+	pid_t pid;	 /* 0: nobody */
+	pid_t ns_pid;	 /* the pid in its own pid namespace, which is in the name of its map */
+	uid_t uid, euid; /* one of which owns its map, or root does */
+	uint64_t start_ticks; /* since boot; 0: not known */
+	time_t since_s;	      /* of the wall clock; none of its maps is older */
+	bool is_near;	      /* /tmp is the same folder as for this process */
+};
+
+/* Fills in a process. One that has ended is taken for one like this process, of this moment: its
+ * mappings are resolved a few seconds later at most. */
+void jit_owner_find(const char *proc_root, pid_t pid, struct jit_owner *ret_owner);
+
+/* Whether the process that runs with the pid now is still that one. */
+bool jit_owner_is_alive(const char *proc_root, const struct jit_owner *owner);
+
+#endif
