@@ -120,7 +120,8 @@ static bool is_same(struct runtime_code *c, const struct piece *p, uint64_t star
 	       !elf_file_read(p->object.elf, start - 1, c->bytes[1], 1);
 }
 
-/* Compares a piece with the memory, and makes it anew where they differ. */
+/* Compares a piece with the memory, and makes it anew where they differ. Where there is no memory
+ * any more, the process has ended: samples of its last moment may be still to come. */
 static void refresh(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t address)
 {
 	uint64_t number = address / RUNTIME_CODE_CORE, in_core = address % RUNTIME_CODE_CORE;
@@ -133,9 +134,9 @@ static void refresh(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t
 	}
 	len = c->read(c->arg, pid, address, RUNTIME_CODE_MARGIN + in_core,
 		      RUNTIME_CODE_CORE - in_core + RUNTIME_CODE_MARGIN, c->bytes[0], &start);
-	if (!len || !p->pid || !is_same(c, p, start, len)) {
+	if (len && (!p->pid || !is_same(c, p, start, len))) {
 		drop(p);
-		if (len && !fill(c, p, start, len))
+		if (!fill(c, p, start, len))
 			p->pid = pid;
 		else
 			drop(p);

@@ -3,6 +3,7 @@
  * bounded in time. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ struct memory {
 	struct runtime_code *code;
 	uint8_t bytes[BYTES];
 	unsigned reads;
+	bool is_gone; /* the process has ended */
 };
 
 static uint64_t now_ns;
@@ -44,7 +46,7 @@ static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t befor
 	uint64_t at = address - START, end = at + after < BYTES ? at + after : BYTES;
 
 	m->reads++;
-	if (pid != PID || at >= BYTES)
+	if (pid != PID || at >= BYTES || m->is_gone)
 		return 0;
 	at = at > before ? at - before : 0;
 	memcpy(bytes, m->bytes + at, end - at);
@@ -140,6 +142,18 @@ static void change(void **state)
 	assert_int_equal(m->reads, 3);
 }
 
+/* Samples of a process's last moment come after its end. */
+static void ended(void **state)
+{
+	struct memory *m = *state;
+
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	m->is_gone = true;
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	assert_int_equal(distance(m, HERE + RUNTIME_CODE_CORE, true), 0);
+}
+
 static void bytes(void **state)
 {
 	struct memory *m = *state;
@@ -225,6 +239,7 @@ int main(void)
 		TEST(other_process),
 		TEST(needs_return),
 		TEST(change),
+		TEST(ended),
 		TEST(bytes),
 		TEST(bare),
 		TEST(time_is_bounded),
