@@ -29,7 +29,7 @@
 
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
 /* Older versions are read, and a writer makes them one of this. 1 had no origins, 2 no provenances,
- * 3 neither the end reason stack_switch nor series of records beside samples. */
+ * 3 neither cgroups, nor the end reason stack_switch, nor series of records beside samples. */
 #define STORE_VERSION 4
 
 /* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
@@ -97,6 +97,8 @@ struct store_thread {
 	uint32_t process; /* number */
 	int32_t tid;
 	const char *comm;
+	const char *cgroup; /* path from the hierarchy's root, or NULL: not known. The writer gets
+			     * it apart, as it can become known later. */
 };
 
 struct store_node {

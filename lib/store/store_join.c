@@ -6,7 +6,7 @@
  *   objects              by kind, file id and path
  *   locations            by file id and offset, as everywhere
  *   nodes                by tag, in a trie that compares what shares one (stack/tag_trie.h)
- *   processes, threads   by number and names
+ *   processes, threads   by number and names, threads also by cgroup
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
  */
@@ -186,7 +186,8 @@ static int join_process(struct store_join *j, const struct store_process *p, uin
 static int join_thread(struct store_join *j, const struct store_thread *t, uint32_t process,
 		       uint32_t *ret_number)
 {
-	uint64_t hash = join_hash(hash_mix64((uint64_t)process << 32 | (uint32_t)t->tid), t->comm);
+	uint64_t key = hash_mix64((uint64_t)process << 32 | (uint32_t)t->tid);
+	uint64_t hash = join_hash(join_hash(key, t->comm), t->cgroup);
 	size_t at = hash & j->threads.index.mask;
 	uint32_t i;
 
@@ -194,7 +195,8 @@ static int join_thread(struct store_join *j, const struct store_thread *t, uint3
 		const struct store_thread *known = &j->r->threads.items[i];
 
 		if (known->process == process && known->tid == t->tid &&
-		    join_equal_texts(known->comm, t->comm)) {
+		    join_equal_texts(known->comm, t->comm) &&
+		    join_equal_texts(known->cgroup, t->cgroup)) {
 			*ret_number = i;
 			return 0;
 		}
@@ -366,23 +368,21 @@ static void join_recording(struct store_join *j, const struct store_recording *r
 		part->base_ns = recording->start_ns;
 	} else {
 		part->base_ns = after > 0 ? whole->start_ns + (uint64_t)after : 0;
-		if (part->base_ns < j->end_ns)
-			part->base_ns = j->end_ns;
+		part->base_ns = part->base_ns < j->end_ns ? j->end_ns : part->base_ns;
 		whole->id = recording->id < whole->id ? recording->id : whole->id;
 		whole->samples += recording->samples;
 		whole->lost += recording->lost;
 		whole->kernel_ns += recording->kernel_ns;
 		whole->kernel_runs += recording->kernel_runs;
-		whole->finished = whole->finished && recording->finished;
+		whole->finished &= recording->finished;
 		if (whole->frequency_hz != recording->frequency_hz ||
 		    whole->period != recording->period)
 			whole->frequency_hz = whole->period = 0;
-		if (!*whole->note)
-			whole->note = recording->note;
+		whole->note = *whole->note ? whole->note : recording->note;
 	}
 	j->end_ns = part->base_ns + (store_range_end(recording) - recording->start_unix_ns);
 	whole->end_ns = j->end_ns;
-	if (recording->id > j->r->tables.last_recording)
+	if (j->r->tables.last_recording < recording->id)
 		j->r->tables.last_recording = recording->id;
 }
 

@@ -33,6 +33,7 @@ struct load {
 	struct function_coder function_coder;
 	struct location_coder location_coder;
 	struct line_coder line_coder;
+	struct cgroup_coder cgroup_coder;
 	struct size_coder *size_coder;
 	size_t n_provenances;
 };
@@ -86,6 +87,21 @@ static int load_provenance(struct load *l, struct buf_reader *columns)
 	if (l->n_provenances >= l->r->locations.count)
 		return -EBADMSG;
 	return provenance_get(columns, &l->r->locations.items[l->n_provenances++].provenance);
+}
+
+/* Threads without one, or of older stores, keep NULL. */
+static int load_cgroup(struct load *l, struct buf_reader *columns)
+{
+	struct table_cgroup cgroup = cgroup_get(&l->cgroup_coder, columns);
+	struct store_thread *thread;
+
+	if (cgroup.thread >= l->r->threads.count || cgroup.path >= l->strings.count)
+		return -EBADMSG;
+	thread = &l->r->threads.items[cgroup.thread];
+	if (thread->cgroup)
+		return -EBADMSG;
+	thread->cgroup = l->strings.items[cgroup.path];
+	return thread->cgroup ? 0 : -EBADMSG;
 }
 
 static int load_line(struct load *l, struct buf_reader *columns)
@@ -172,6 +188,7 @@ static const struct load_kind load_kinds[TABLE_KINDS] = {
 	[TABLE_ORIGINS] = {"table chunks, origins", load_origin},
 	[TABLE_SIZES] = {"table chunks, sizes", load_size},
 	[TABLE_PROVENANCES] = {"table chunks, provenances", load_provenance},
+	[TABLE_CGROUPS] = {"table chunks, cgroups", load_cgroup},
 };
 
 struct load_row {
@@ -415,8 +432,8 @@ static int load_prepare(struct load *l)
 /* Loads all that lines and samples refer to, except for nodes. */
 static int load_rest(struct load *l)
 {
-	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS, TABLE_LINES,
-						TABLE_ORIGINS, TABLE_PROVENANCES};
+	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS,	  TABLE_LINES,
+						TABLE_ORIGINS, TABLE_PROVENANCES, TABLE_CGROUPS};
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -384,6 +384,23 @@ static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_nu
 	return 0;
 }
 
+int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path)
+{
+	struct table_cgroup cgroup = {.thread = thread};
+	int err;
+
+	if (thread >= w->n_threads || !path)
+		return -EINVAL;
+	err = writer_string(w, path, &cgroup.path);
+	if (err == 0)
+		err = writer_table_room(w, TABLE_CGROUPS, WRITER_ENTRY_BYTES);
+	if (err < 0)
+		return err;
+	cgroup_put(&w->cgroup_coder, w->tables[TABLE_CGROUPS].columns, &cgroup);
+	writer_table_added(w, TABLE_CGROUPS);
+	return 0;
+}
+
 /* The number of a line's function, from 0. */
 static int writer_function(struct store_writer *w, const struct store_line *line,
 			   uint32_t *ret_number)

@@ -49,6 +49,8 @@ int store_writer_location(struct store_writer *w, const struct store_location *l
 int store_writer_line(struct store_writer *w, const struct store_line *line);
 int store_writer_process(struct store_writer *w, const struct store_process *process);
 int store_writer_thread(struct store_writer *w, const struct store_thread *thread);
+/* The cgroup of a thread, at most once for each. */
+int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path);
 int store_writer_node(struct store_writer *w, const struct store_node *node);
 /* Of nodes in order from 1, after them; see struct store_tables. */
 int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);

@@ -14,6 +14,7 @@
  *   origins     number of runs, marks of complete paths and heights, height | source and confidence
  *               | frames
  *   provenances of locations, in their order: a byte each
+ *   cgroups     thread: zigzag difference to the previous + 1 | path: zigzag difference
  */
 #include "store/table_codec.h"
 
@@ -31,6 +32,7 @@ size_t table_columns(enum table_kind kind)
 		[TABLE_LOCATIONS] = LOCATION_COLUMNS, [TABLE_LINES] = LINE_COLUMNS,
 		[TABLE_NODES] = NODE_COLUMNS,	      [TABLE_ORIGINS] = ORIGIN_COLUMNS,
 		[TABLE_SIZES] = SIZE_COLUMNS,	      [TABLE_PROVENANCES] = PROVENANCE_COLUMNS,
+		[TABLE_CGROUPS] = CGROUP_COLUMNS,
 	};
 
 	return columns[kind];
@@ -183,6 +185,27 @@ int provenance_get(struct buf_reader *columns, uint8_t *ret_provenance)
 {
 	*ret_provenance = buf_get_u8(&columns[0]);
 	return *ret_provenance < PROVENANCE_COUNT ? 0 : -EBADMSG;
+}
+
+/* --- cgroups -------------------------------------------------------------------------------- */
+
+void cgroup_put(struct cgroup_coder *c, struct buf *columns, const struct table_cgroup *cgroup)
+{
+	buf_put_svarint(&columns[0], (int64_t)cgroup->thread - c->last_thread - 1);
+	buf_put_svarint(&columns[1], (int64_t)cgroup->path - c->last_path);
+	c->last_thread = cgroup->thread;
+	c->last_path = cgroup->path;
+}
+
+struct table_cgroup cgroup_get(struct cgroup_coder *c, struct buf_reader *columns)
+{
+	struct table_cgroup cgroup;
+
+	cgroup.thread = get_delta(&columns[0], c->last_thread + 1);
+	cgroup.path = get_delta(&columns[1], c->last_path);
+	c->last_thread = cgroup.thread;
+	c->last_path = cgroup.path;
+	return cgroup;
 }
 
 /* --- lines ---------------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@ enum table_kind {
 	TABLE_ORIGINS,	   /* since version 2 */
 	TABLE_SIZES,	   /* of nodes; since version 2, and only where they were measured */
 	TABLE_PROVENANCES, /* of locations; since version 3 */
+	TABLE_CGROUPS,	   /* of threads; since version 4 */
 	TABLE_KINDS
 };
 
@@ -50,6 +51,7 @@ static inline uint32_t table_series_kind(uint32_t series)
 #define ORIGIN_COLUMNS	   3u
 #define SIZE_COLUMNS	   1u
 #define PROVENANCE_COLUMNS 1u
+#define CGROUP_COLUMNS	   2u
 
 /* Returns the number of columns of a kind of chunk. */
 size_t table_columns(enum table_kind kind);
@@ -92,6 +94,21 @@ int location_get(struct location_coder *c, struct buf_reader *columns, uint32_t 
 /* The provenance of a location's rule. 0 or -EBADMSG. */
 void provenance_put(struct buf *columns, uint8_t provenance);
 int provenance_get(struct buf_reader *columns, uint8_t *ret_provenance);
+
+/* The cgroup of a thread: its path is a string by number. */
+struct table_cgroup {
+	uint32_t thread, path;
+};
+
+struct cgroup_coder {
+	uint32_t last_thread, last_path;
+};
+
+/* Appends the cgroup of a thread. */
+void cgroup_put(struct cgroup_coder *c, struct buf *columns, const struct table_cgroup *cgroup);
+
+/* Reads what cgroup_put() wrote; a fault marks its column `failed`. */
+struct table_cgroup cgroup_get(struct cgroup_coder *c, struct buf_reader *columns);
 
 struct table_line {
 	uint32_t location, depth, function, line;

@@ -220,7 +220,7 @@ static inline uint32_t fake_thread(struct store_reader *f, uint32_t process, int
 	uint32_t n = f->tables.n_threads++;
 
 	FAKE_GROW(f->threads, n);
-	f->threads[n] = (struct store_thread){n, process, tid, comm};
+	f->threads[n] = (struct store_thread){n, process, tid, comm, NULL};
 	return n;
 }
 

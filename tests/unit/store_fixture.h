@@ -98,7 +98,7 @@ struct fixture {
 	uint32_t n_origins, done_origins, done_sizes;
 	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_samples;
 	uint32_t done_objects, done_locations, done_lines, done_processes, done_threads;
-	uint32_t done_nodes, done_samples;
+	uint32_t done_nodes, done_samples, done_cgroups;
 	char (*names)[32];
 };
 
@@ -124,7 +124,8 @@ static UNUSED void fixture_make_entries(struct fixture *f)
 		f->threads[i] = (struct store_thread){.number = i,
 						      .process = i % f->n_processes,
 						      .tid = (int32_t)(200 + i),
-						      .comm = f->names[i % 50]};
+						      .comm = f->names[i % 50],
+						      .cgroup = i % 3 ? f->names[i % 7] : NULL};
 	for (uint32_t i = 0; i < f->n_locations; i++)
 		f->locations[i] = (struct store_location){
 			.number = i,
@@ -259,6 +260,11 @@ static UNUSED void fixture_put(struct fixture *f, struct store_writer *w, unsign
 	FIXTURE_PUT(f, w, object, objects, 100);
 	FIXTURE_PUT(f, w, process, processes, 100);
 	FIXTURE_PUT(f, w, thread, threads, 100);
+	for (; f->done_cgroups < f->n_threads; f->done_cgroups++)
+		if (f->threads[f->done_cgroups].cgroup)
+			assert_int_equal(store_writer_cgroup(w, f->done_cgroups,
+							     f->threads[f->done_cgroups].cgroup),
+					 0);
 	FIXTURE_PUT(f, w, location, locations, 100);
 	FIXTURE_PUT(f, w, node, nodes, 100);
 	for (; f->done_sizes < f->n_nodes; f->done_sizes++)
@@ -305,6 +311,7 @@ static UNUSED void fixture_assert_tables(const struct fixture *f, const struct s
 		assert_int_equal(t->threads[i].process, f->threads[i].process);
 		assert_int_equal(t->threads[i].tid, f->threads[i].tid);
 		fixture_assert_string(t->threads[i].comm, f->threads[i].comm);
+		fixture_assert_string(t->threads[i].cgroup, f->threads[i].cgroup);
 	}
 }
 

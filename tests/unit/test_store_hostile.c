@@ -299,7 +299,9 @@ static void hostile_older_version(void **state)
 		free((struct origin_run *)old.origins[i].runs);
 	old.n_origins = 1;
 	fixture_record(path, &old);
-	hostile_execute(path, "PRAGMA user_version=1; DELETE FROM chunks WHERE kind=8");
+	hostile_execute(path, "PRAGMA user_version=1; DELETE FROM chunks WHERE kind>=8");
+	for (uint32_t i = 0; i < old.n_threads; i++)
+		old.threads[i].cgroup = NULL;
 	for (uint32_t i = 0; i < old.n_locations; i++)
 		old.locations[i].provenance = PROVENANCE_NONE;
 	assert_int_equal(hostile_version(path), 1);

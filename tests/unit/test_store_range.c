@@ -111,7 +111,8 @@ static int add(void *arg, const struct store_sample *s)
 	sums->samples++;
 	sums->period += s->period;
 	sums->paths += hash_mix64(path + s->end_reason + origin->height);
-	sums->threads += hash_mix64(hash_text(thread->comm) + (uint64_t)thread->tid +
+	sums->threads += hash_mix64(hash_text(thread->comm) + 3 * hash_text(thread->cgroup) +
+				    (uint64_t)thread->tid +
 				    hash_text(sums->t->processes[thread->process].comm) +
 				    (uint64_t)sums->t->processes[thread->process].pid + s->cpu);
 	sums->is_in_order = sums->is_in_order && s->time_ns >= sums->last_ns;
