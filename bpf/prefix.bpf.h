@@ -59,6 +59,7 @@ struct thread_state {
 	__u32 walks;	 /* of the thread, begun */
 	__u32 is_lean;	 /* its walks need no other register than rbp */
 	__u32 credit;	 /* for anchors (segment.bpf.h) */
+	__u64 cgroup;	 /* that the daemon knows it to be in; 0: none */
 	__u64 zero;	 /* slot of the return address of 0 that ended the stack; 0: none did */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
 	/* Root first. */
@@ -110,6 +111,7 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		state->space = s->space;
 		state->count = 0;
 		state->walks = 0;
+		state->cgroup = 0;
 		state->credit = STACKD_ANCHOR_CREDIT;
 		state->is_lean = 1;
 	}

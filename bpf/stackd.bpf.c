@@ -140,6 +140,16 @@ static __always_inline bool put_frame(struct scratch *s, bool first)
 	return true;
 }
 
+/* Does the daemon need to be told the thread's cgroup? At times it is told anew, since a record can
+ * be one that it could not read. */
+static __always_inline bool sends_cgroup(struct scratch *s)
+{
+	const struct thread_state *state = state_at(s);
+
+	return !state || state->cgroup != s->record.cgroup ||
+	       state->walks % STACKD_ANCHOR_EVERY == 0;
+}
+
 /* Writes the fields in front of the frames. */
 static __always_inline void start_bytes(struct scratch *s)
 {
@@ -160,6 +170,11 @@ static __always_inline void start_bytes(struct scratch *s)
 		s->walked_form |= STACKD_HAS_PERIOD;
 		put_bytes(s->walked.bytes + (has_pid ? 4 : 0), record->period, 4);
 		s->bytes += 4;
+	}
+	if (sends_cgroup(s)) {
+		s->walked_form |= STACKD_HAS_CGROUP;
+		put_bytes(s->walked.bytes + (s->bytes & 12), record->cgroup, 8);
+		s->bytes += 8;
 	}
 }
 
@@ -395,7 +410,11 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	if (!send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false) && remember)
+	if (send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false))
+		return;
+	if (state)
+		state->cgroup = s->record.cgroup;
+	if (remember)
 		state_remember(s);
 }
 
@@ -411,6 +430,7 @@ static __always_inline void fill_record(struct stackd_stack_record *record,
 	header->cpu = cpu;
 	record->pid = pid_tgid >> 32;
 	record->period = ctx->sample_period < ~0u ? ctx->sample_period : ~0u;
+	record->cgroup = bpf_get_current_cgroup_id();
 }
 
 /* Sends the program's tag, if it keeps one: in place of a walk, or before it. 0: it is still to be
@@ -429,6 +449,7 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	record->pid = s->record.pid;
 	record->period = s->record.period;
 	record->pc = s->record.regs.r[STACKD_REG_RIP];
+	record->cgroup = s->record.cgroup;
 	record->is_followed = use == TAG_LEARN;
 	if (use == TAG_LEARN)
 		count(STACKD_COUNT_STARTED);

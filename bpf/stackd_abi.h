@@ -6,7 +6,7 @@
  * and the counters by which the two halves check that no sample was dropped silently.
  *
  *   WALKED := struct stackd_walked           the kernel half has walked the stack
- *             u32 pid, period                each only if a bit of `form` says so
+ *             u32 pid, period; u64 cgroup    each only if a bit of `form` says so
  *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
  *                                            each
  *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; they end
@@ -34,7 +34,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 7
+#define STACKD_ABI_VERSION 8
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -118,6 +118,7 @@ enum stackd_record_kind {
 #define STACKD_KIND_MASK  0x0f
 #define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
 #define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
+#define STACKD_HAS_CGROUP 0x40 /* else it is that of the thread's record before */
 
 /* The other bits of stackd_walked.form. */
 #define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
@@ -209,8 +210,9 @@ struct stackd_stack_record {
 	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
 	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
 	__u8 pad;
-	__u64 holes; /* bit i: page i of the stack, the stack pointer's being 0, was not in
-		      * memory: never written, or on its way; its bytes are 0 here */
+	__u64 holes;  /* bit i: page i of the stack, the stack pointer's being 0, was not in
+		       * memory: never written, or on its way; its bytes are 0 here */
+	__u64 cgroup; /* id in the hierarchy of version 2 */
 	struct stackd_mapping unknown;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
@@ -226,6 +228,7 @@ struct stackd_tag_record {
 	__u32 period; /* events that this sample stands for; UINT32_MAX: at least so many */
 	__u64 tag;
 	__u64 pc;      /* of user mode */
+	__u64 cgroup;  /* id in the hierarchy of version 2 */
 	__u32 program; /* stackd_tagged.program; 0: no tag could be read */
 	__u32 is_followed;
 };
@@ -396,8 +399,8 @@ _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_h
 _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd_header layout");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 240, "stackd_stack_record is shared");
-_Static_assert(sizeof(struct stackd_tag_record) == 56, "stackd_tag_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 248, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");

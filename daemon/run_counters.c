@@ -64,6 +64,7 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 {
 	add(b, "received", c->received);
 	add(b, "sideband_lost", c->sideband_lost);
+	add(b, "forgotten.cgroups", c->cgroups_forgotten);
 	add(b, "tag_collisions", c->collisions);
 	add(b, "walked_frames", c->walked_frames);
 	add(b, "rule_cache_hits", c->cache_hits);

@@ -351,7 +351,7 @@ static int queue_record(void *arg, struct stackd_header *record)
 	if (!record)
 		return recorder_sample(s->recorder, NULL);
 	item.time_ns = record->time_ns;
-	err = recorder_prefetch_table(s->recorder, record);
+	err = recorder_prefetch_record(s->recorder, record);
 	if (!err)
 		err = reorder_push(s->queue, &item);
 	if (err)

@@ -19,12 +19,15 @@ void batch_free(struct batch *b)
 	}
 	for (size_t i = 0; i < b->n_threads; i++)
 		free((char *)b->threads[i].comm);
+	for (size_t i = 0; i < b->n_cgroups; i++)
+		free(b->cgroups[i].path);
 	for (size_t i = 0; i < b->n_origins; i++)
 		free((void *)b->origins[i].runs);
 	free(b->objects);
 	free(b->locations);
 	free(b->processes);
 	free(b->threads);
+	free(b->cgroups);
 	free(b->nodes);
 	free(b->sizes);
 	free(b->origins);

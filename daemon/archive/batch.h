@@ -18,6 +18,12 @@ struct batch_counter {
 	uint64_t value;
 };
 
+/* The cgroup of a thread. */
+struct batch_cgroup {
+	uint32_t thread; /* number */
+	char *path;
+};
+
 /* The batch owns all its arrays, and what they point to, except for the objects, which belong to
  * the object table and live as long as that does. */
 struct batch {
@@ -25,11 +31,13 @@ struct batch {
 	struct store_location *locations;
 	struct store_process *processes; /* with strings of their own */
 	struct store_thread *threads;	 /* with strings of their own */
+	struct batch_cgroup *cgroups;
 	struct store_node *nodes;
 	uint32_t *sizes;	/* of the nodes, in bytes of stack; NULL: not measured */
 	struct origin *origins; /* with runs of their own */
 	struct store_sample *samples;
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
+	size_t n_cgroups;
 	struct batch_counter *counters;
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and

@@ -64,7 +64,9 @@ static size_t kernel_bytes(const struct stackd_header *header)
 /* Returns the bytes before the frames of a WALKED record. */
 static size_t front_bytes(const struct stackd_header *header)
 {
-	return (header->kind & STACKD_HAS_PID ? 4 : 0) + (header->kind & STACKD_HAS_PERIOD ? 4 : 0);
+	return (header->kind & STACKD_HAS_PID ? 4 : 0) +
+	       (header->kind & STACKD_HAS_PERIOD ? 4 : 0) +
+	       (header->kind & STACKD_HAS_CGROUP ? 8 : 0);
 }
 
 /* Returns the size that a record other than WALKED states; more than any record has if its fields
@@ -127,7 +129,8 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 	return (struct stackd_header){
 		.version = STACKD_ABI_VERSION,
 		.kind = (uint8_t)(STACKD_RECORD_WALKED |
-				  (w->form & (STACKD_HAS_PID | STACKD_HAS_PERIOD))),
+				  (w->form &
+				   (STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP))),
 		.flags = (uint8_t)(STACKD_HAS_REGS |
 				   (w->form & STACKD_FORM_IN_KERNEL ? STACKD_IN_KERNEL : 0) |
 				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
@@ -241,6 +244,17 @@ uint32_t record_period(const struct stackd_header *record, uint32_t usual)
 	if (!(record->kind & STACKD_HAS_PERIOD))
 		return usual;
 	return (uint32_t)number_at(bytes_of(record) + (record->kind & STACKD_HAS_PID ? 4 : 0), 4);
+}
+
+uint64_t record_cgroup(const struct stackd_header *record)
+{
+	if (record->kind == STACKD_RECORD_STACK)
+		return ((const struct stackd_stack_record *)record)->cgroup;
+	if (record->kind == STACKD_RECORD_TAG)
+		return ((const struct stackd_tag_record *)record)->cgroup;
+	if (!(record->kind & STACKD_HAS_CGROUP))
+		return 0;
+	return number_at(bytes_of(record) + front_bytes(record) - 8, 8);
 }
 
 void record_frames(const struct stackd_header *record, bool has_heights,

@@ -37,6 +37,9 @@ uint32_t record_pid(const struct stackd_header *record);
 /* Returns the events that a record stands for: its own period, or else `usual`. */
 uint32_t record_period(const struct stackd_header *record, uint32_t usual);
 
+/* Returns the id of the cgroup that the thread is in; 0: that of its record before. */
+uint64_t record_cgroup(const struct stackd_header *record);
+
 /* A user frame of a WALKED record (stackd_abi.h). */
 struct record_frame {
 	bool has_slice; /* else `location` is a location as stackd_abi.h defines it */

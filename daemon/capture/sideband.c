@@ -57,6 +57,7 @@ static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_
 		.comm_exec = 1,
 		.task = 1,
 		.build_id = 1,
+		.cgroup = 1,
 		.sample_id_all = 1,
 		.exclude_kernel = 1,
 		.use_clockid = 1,
@@ -161,6 +162,11 @@ struct task_body { /* PERF_RECORD_FORK and PERF_RECORD_EXIT */
 	uint64_t time;
 };
 
+struct cgroup_body { /* PERF_RECORD_CGROUP: one was made */
+	uint64_t id;
+	char path[];
+};
+
 /* Allocates an event with the text that the record has from `text` to its end. */
 static struct sideband_event *new_event(enum sideband_kind kind, const char *text, const char *end)
 {
@@ -231,6 +237,15 @@ static struct sideband_event *from_task(const struct task_body *body, uint32_t t
 	return event;
 }
 
+static struct sideband_event *from_cgroup(const struct cgroup_body *body, const char *end)
+{
+	struct sideband_event *event = new_event(SIDEBAND_CGROUP, body->path, end);
+
+	if (event)
+		event->cgroup = body->id;
+	return event;
+}
+
 static struct sideband_event *from_lost(const uint64_t *body)
 {
 	struct sideband_event *event = new_event(SIDEBAND_LOST, NULL, NULL);
@@ -256,6 +271,8 @@ static int to_event(const struct perf_event_header *header, struct sideband_even
 	else if ((header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_EXIT) &&
 		 len >= sizeof(struct task_body) + 16)
 		event = from_task(body, header->type);
+	else if (header->type == PERF_RECORD_CGROUP && len > sizeof(struct cgroup_body) + 16)
+		event = from_cgroup(body, end);
 	else if (header->type == PERF_RECORD_LOST && len >= 32)
 		event = from_lost(body);
 	else

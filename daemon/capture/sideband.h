@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads perf's side-band: mmap, comm, fork and exit events, from one dummy event a CPU that counts
- * nothing. Times are CLOCK_MONOTONIC, like those of samples.
+ * Reads perf's side-band: mmap, comm, fork, exit and cgroup events, from one dummy event a CPU that
+ * counts nothing. Times are CLOCK_MONOTONIC, like those of samples.
  *
  * It covers the whole machine (or the cgroup); the reader selects the processes that matter.
  */
@@ -14,7 +14,14 @@
 
 #include "proc/object.h"
 
-enum sideband_kind { SIDEBAND_MMAP, SIDEBAND_COMM, SIDEBAND_FORK, SIDEBAND_EXIT, SIDEBAND_LOST };
+enum sideband_kind {
+	SIDEBAND_MMAP,
+	SIDEBAND_COMM,
+	SIDEBAND_FORK,
+	SIDEBAND_EXIT,
+	SIDEBAND_CGROUP, /* one was made */
+	SIDEBAND_LOST
+};
 
 struct sideband_event {
 	enum sideband_kind kind;
@@ -23,9 +30,10 @@ struct sideband_event {
 	pid_t parent_pid, parent_tid;  /* FORK */
 	bool is_exec;		       /* COMM */
 	uint64_t lost;		       /* LOST: events that did not fit */
+	uint64_t cgroup;	       /* CGROUP: its id */
 	struct object_mapping mapping; /* MMAP; path and build_id point into this event */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
-	char text[]; /* MMAP: the path; COMM: the name */
+	char text[]; /* MMAP, CGROUP: the path; COMM: the name */
 };
 
 struct sideband;

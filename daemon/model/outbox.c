@@ -3,6 +3,8 @@
 #include "daemon/model/outbox.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/vec.h"
@@ -11,7 +13,7 @@ struct outbox {
 	struct outbox_tables from;
 	bool has_sizes;
 	struct batch *batch; /* being filled */
-	size_t samples_room;
+	size_t samples_room, cgroups_room;
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
 	} sent;
@@ -68,6 +70,38 @@ int outbox_keep(struct outbox *o, const struct store_sample *sample)
 		return -ENOMEM;
 	b->samples[b->n_samples++] = *sample;
 	return 0;
+}
+
+/* Cgroups have an id for those that went before they could be named. */
+static char *name_of_cgroup(const struct outbox *o, uint64_t id)
+{
+	const char *path = cgroup_table_path(o->from.cgroups, id);
+	char *name = NULL;
+
+	if (path)
+		return strdup(path);
+	return asprintf(&name, "[cgroup %" PRIu64 "]", id) < 0 ? NULL : name;
+}
+
+static int add_cgroup(struct outbox *o, struct batch *b, const struct thread *thread)
+{
+	struct batch_cgroup row = {.thread = thread->number};
+
+	if (!thread->cgroup)
+		return 0;
+	if (VEC_GROW(b->cgroups, o->cgroups_room, b->n_cgroups + 1))
+		return -ENOMEM;
+	row.path = name_of_cgroup(o, thread->cgroup);
+	if (!row.path)
+		return -ENOMEM;
+	b->cgroups[b->n_cgroups++] = row;
+	return 0;
+}
+
+int outbox_keep_cgroup(struct outbox *o, const struct thread *thread)
+{
+	/* A thread that has not been sent takes it along. */
+	return thread->number < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
 }
 
 /* --- new rows of the tables ------------------------------------------------------------------ */
@@ -211,7 +245,7 @@ static int take_threads(struct outbox *o, struct batch *b)
 			.tid = t->tid,
 			.comm = strdup(t->comm),
 		};
-		if (!row->comm)
+		if (!row->comm || add_cgroup(o, b, t))
 			return -ENOMEM;
 	}
 	return 0;
@@ -229,6 +263,6 @@ struct batch *outbox_take(struct outbox *o)
 		return NULL;
 	}
 	o->batch = fresh;
-	o->samples_room = 0;
+	o->samples_room = o->cgroups_room = 0;
 	return b;
 }

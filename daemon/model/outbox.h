@@ -10,6 +10,7 @@
 
 #include "daemon/archive/batch.h"
 #include "daemon/model/thread_paths.h"
+#include "proc/cgroup_table.h"
 #include "proc/process.h"
 #include "stack/origin.h"
 
@@ -22,6 +23,7 @@ struct outbox_tables {
 	const struct tag_trie *trie;
 	const struct origin_table *origins;
 	const struct process_table *processes;
+	const struct cgroup_table *cgroups;
 	const struct thread_paths *paths; /* for the sizes of nodes */
 };
 
@@ -33,6 +35,9 @@ void outbox_use_sizes(struct outbox *outbox);
 
 /* Adds a sample, which is copied. 0 or -ENOMEM. */
 int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
+
+/* Says that a thread, which may have been sent before, has its first cgroup. 0 or -ENOMEM. */
+int outbox_keep_cgroup(struct outbox *outbox, const struct thread *thread);
 
 /* Begins anew, after the tables were cleared: the next batches are of another recording. An object
  * that was known before gets a row again when a location lies in it. */

@@ -18,6 +18,15 @@
 
 /* --- making and freeing ---------------------------------------------------------------------- */
 
+static int make_cgroups(struct recorder *r)
+{
+	char *mount = cgroup_table_mount();
+	int err = cgroup_table_new(mount, "/proc", &r->cgroups);
+
+	free(mount);
+	return err;
+}
+
 static int make_tables(struct recorder *r)
 {
 	int err = object_table_new("/proc", &r->objects);
@@ -28,6 +37,8 @@ static int make_tables(struct recorder *r)
 		err = location_table_new(&r->locations);
 	if (!err)
 		err = tag_trie_new(&r->trie);
+	if (!err)
+		err = make_cgroups(r);
 	return err ? err : origin_table_new(&r->origins);
 }
 
@@ -51,6 +62,7 @@ static int make_parts(struct recorder *r)
 							 .trie = r->trie,
 							 .origins = r->origins,
 							 .processes = r->processes,
+							 .cgroups = r->cgroups,
 							 .paths = r->paths},
 				 &r->outbox);
 	return err;
@@ -92,6 +104,7 @@ void recorder_free(struct recorder *r)
 	tag_trie_free(r->trie);
 	location_table_free(r->locations);
 	process_table_free(r->processes);
+	cgroup_table_free(r->cgroups);
 	object_table_free(r->objects);
 	members_free(r->members);
 	free(r);
@@ -211,6 +224,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_wrong = judged.wrong,
 		.judged_cut = judged.cut,
 		.sideband_lost = r->sideband_lost,
+		.cgroups_forgotten = cgroup_table_forgotten(r->cgroups),
 		.tag_processes = r->tagger ? tagger_processes(r->tagger) : 0,
 		.walked_frames = walk.frames,
 		.cache_hits = walk.cache_hits,

@@ -61,9 +61,10 @@ int recorder_load_all(struct recorder *recorder);
  * event has been read. 0 or -ENOMEM. */
 int recorder_prefetch_event(struct recorder *recorder, const struct sideband_event *event);
 
-/* Asks for the table that a record has missed, so that the kernel half can walk the next samples.
- * To be called as soon as the record has been read. 0 or -ENOMEM. */
-int recorder_prefetch_table(struct recorder *recorder, const struct stackd_header *record);
+/* Names the cgroup of a record while it is there, and asks for the table that the record has
+ * missed, so that the kernel half can walk the next samples. To be called as soon as the record has
+ * been read. 0 or -ENOMEM. */
+int recorder_prefetch_record(struct recorder *recorder, const struct stackd_header *record);
 
 /* Takes an event, in the order of time. 0 or -ENOMEM. */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
@@ -109,6 +110,7 @@ struct recorder_counts {
 	uint64_t tag_processes; /* processes that kept tags */
 	struct tag_paths_counts tags;
 	uint64_t sideband_lost; /* events that the kernel had no room for */
+	uint64_t cgroups_forgotten;
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 	struct steps_counts steps;
 };

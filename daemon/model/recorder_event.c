@@ -32,6 +32,8 @@ int recorder_load_all(struct recorder *r)
 {
 	int loaded = process_table_load_all(r->processes);
 
+	if (loaded >= 0 && cgroup_table_load(r->cgroups))
+		return -ENOMEM;
 	if (loaded < 0 || !r->tagger)
 		return loaded < 0 ? loaded : 0;
 	return proc_fs_each_process("/proc", look_for_tags, r);
@@ -50,6 +52,8 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	const struct object *object;
 	int err;
 
+	if (event->kind == SIDEBAND_CGROUP)
+		return cgroup_table_add(r->cgroups, event->cgroup, event->text);
 	/* Children become members here already, so that their first mappings are seen in time.
 	 * (Rings are read one after the other, so a grandchild's event can come first: then it
 	 * becomes a member in recorder_event().) */
@@ -112,7 +116,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
 	    members_add(r->members, event->pid))
 		return -ENOMEM;
-	if (!members_has(r->members, event->pid))
+	if (event->kind == SIDEBAND_CGROUP || !members_has(r->members, event->pid))
 		return 0;
 	switch (event->kind) {
 	case SIDEBAND_MMAP:

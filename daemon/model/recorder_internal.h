@@ -10,6 +10,7 @@
 #include "daemon/model/recorder.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/walks.h"
+#include "proc/cgroup_table.h"
 #include "proc/process.h"
 #include "stack/location.h"
 #include "stack/origin.h"
@@ -18,6 +19,7 @@
 struct recorder {
 	struct object_table *objects;
 	struct process_table *processes;
+	struct cgroup_table *cgroups;
 	struct location_table *locations;
 	struct tag_trie *trie;
 	struct origin_table *origins;

@@ -66,19 +66,37 @@ bool recorder_awaits_table(struct recorder *r, const struct stackd_header *recor
 	       !tables_want(r->tables, object, key);
 }
 
-int recorder_prefetch_table(struct recorder *r, const struct stackd_header *record)
+int recorder_prefetch_record(struct recorder *r, const struct stackd_header *record)
 {
-	return request_table(r, record, true);
+	uint64_t cgroup = record_cgroup(record);
+	int err = 0;
+
+	if (cgroup)
+		err = cgroup_table_find(r->cgroups, cgroup, (pid_t)record_pid(record),
+					record->time_ns);
+	return err ? err : request_table(r, record, true);
 }
 
 /* --- in the order of time -------------------------------------------------------------------- */
+
+/* Finds the thread of a record, and its cgroup if the record has it. NULL for lack of memory. */
+static const struct thread *thread_of(struct recorder *r, const struct stackd_header *record)
+{
+	pid_t pid = (pid_t)record_pid(record), tid = (pid_t)record->tid;
+	const struct thread *thread = process_table_thread(r->processes, pid, tid);
+	uint64_t cgroup = record_cgroup(record);
+
+	if (!thread || !cgroup || thread->cgroup == cgroup)
+		return thread;
+	thread = process_table_set_cgroup(r->processes, pid, tid, cgroup);
+	return thread && !outbox_keep_cgroup(r->outbox, thread) ? thread : NULL;
+}
 
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
  * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
 {
-	const struct thread *thread =
-		process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid);
+	const struct thread *thread = thread_of(r, record);
 	struct store_sample sample;
 	uint32_t node;
 	int err;

@@ -73,11 +73,14 @@ static void set_comm(char to[16], const char *comm)
 	memcpy(to, comm, strnlen(comm, 15));
 }
 
-/* `comm` may stand in a record itself. */
-static bool add_thread_record(struct process_table *table, struct task *task, const char *comm)
+/* `comm` may stand in a record itself. `cgroup`: its id, or 0. */
+static bool add_thread_record(struct process_table *table, struct task *task, const char *comm,
+			      uint64_t cgroup)
 {
-	struct thread thread = {
-		.number = table->n_threads, .process = task->process, .tid = task->tid};
+	struct thread thread = {.number = table->n_threads,
+				.process = task->process,
+				.tid = task->tid,
+				.cgroup = cgroup};
 
 	set_comm(thread.comm, comm);
 	if (VEC_GROW(table->threads, table->threads_cap, (size_t)table->n_threads + 1) < 0)
@@ -171,7 +174,7 @@ static struct task *add_task(struct process_table *table, const struct instance 
 		free(task);
 		return NULL;
 	}
-	if (!add_thread_record(table, task, comm)) {
+	if (!add_thread_record(table, task, comm, 0)) {
 		HASH_DEL(table->tasks, task);
 		free(task);
 		return NULL;
@@ -194,7 +197,7 @@ struct task *process_table_begin_task(struct process_table *table, struct instan
 	} else {
 		uint32_t before = task->process;
 		task->process = instance->number;
-		if (!add_thread_record(table, task, comm)) {
+		if (!add_thread_record(table, task, comm, 0)) {
 			task->process = before;
 			return NULL;
 		}
@@ -213,7 +216,7 @@ bool process_table_name_task(struct process_table *table, struct instance *insta
 		set_comm(table->processes[instance->number].comm, comm);
 	if (!strncmp(table->threads[task->number].comm, comm, 15))
 		return true;
-	return add_thread_record(table, task, comm);
+	return add_thread_record(table, task, comm, table->threads[task->number].cgroup);
 }
 
 /* Remembers one that has ended and returns the one that is to be forgotten for it. */
@@ -308,6 +311,23 @@ const struct thread *process_table_thread(struct process_table *table, pid_t pid
 		return NULL;
 	if (!is_alive) /* a late sample does not bring the process back */
 		task->is_alive = false, instance->living_tasks = 0;
+	return &table->threads[task->number];
+}
+
+const struct thread *process_table_set_cgroup(struct process_table *table, pid_t pid, pid_t tid,
+					      uint64_t cgroup)
+{
+	const struct thread *known = process_table_thread(table, pid, tid);
+	struct task *task = known ? find_task(table, tid) : NULL;
+	struct thread *thread;
+
+	if (!task || known->cgroup == cgroup)
+		return known;
+	thread = &table->threads[task->number];
+	if (!thread->cgroup)
+		thread->cgroup = cgroup;
+	else if (!add_thread_record(table, task, thread->comm, cgroup))
+		return NULL;
 	return &table->threads[task->number];
 }
 

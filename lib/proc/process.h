@@ -13,8 +13,8 @@
  * runs there; only where they come to be very many are they looked for in /proc and dropped.
  *
  * Processes and threads have dense numbers from 0 for the store. An exec, or a pid used again,
- * starts a new process number; a new thread name starts a new thread number; so what was recorded
- * before keeps its name.
+ * starts a new process number; a new name or cgroup of a thread starts a new thread number; so what
+ * was recorded before keeps its name and cgroup.
  */
 #ifndef PROC_PROCESS_H
 #define PROC_PROCESS_H
@@ -46,6 +46,7 @@ struct thread {
 	uint32_t process; /* number */
 	pid_t tid;
 	char comm[16];
+	uint64_t cgroup; /* id; 0: not known */
 };
 
 struct process_table;
@@ -79,6 +80,10 @@ int process_table_renumber(struct process_table *table);
  * mappings and with a name as perf gives it, ":PID"; NULL only for lack of memory. */
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
+
+/* Sets the cgroup of a thread, and gives the thread, as process_table_thread() does. */
+const struct thread *process_table_set_cgroup(struct process_table *table, pid_t pid, pid_t tid,
+					      uint64_t cgroup);
 
 /* The mapping of process `pid` that holds `address`; NULL for none. */
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,

@@ -59,7 +59,8 @@ static struct stackd_header *read_at(uint64_t now_ns, size_t bytes)
 
 static void every_field_arrives(void **state)
 {
-	const uint8_t bytes[] = {0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55, 1, 2, 3};
+	const uint8_t bytes[] = {0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55, 0x10, 0x0f,
+				 0x0e, 0x0d, 0x0c, 0x0b, 0x0a, 0x09, 1,	   2,	 3};
 	const uint64_t kernel[] = {UINT64_C(0xffffffff81000001), UINT64_C(0xffffffff81000002)};
 	struct stackd_header *read;
 	struct record_frames frames;
@@ -67,7 +68,7 @@ static void every_field_arrives(void **state)
 	(void)state;
 	sent.header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_IN_KERNEL | STACKD_FORM_NOT_REMEMBERED |
-			STACKD_HAS_PID | STACKD_HAS_PERIOD,
+			STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP,
 		.end_reason = STACKD_END_TOO_DEEP,
 		.sequence = 255,
 		.n_kernel = 2,
@@ -81,7 +82,8 @@ static void every_field_arrives(void **state)
 	read = read_at(0, sizeof(bytes) + sizeof(kernel));
 	assert_non_null(read);
 	assert_int_equal(read->version, STACKD_ABI_VERSION);
-	assert_int_equal(read->kind, STACKD_RECORD_WALKED | STACKD_HAS_PID | STACKD_HAS_PERIOD);
+	assert_int_equal(read->kind, STACKD_RECORD_WALKED | STACKD_HAS_PID | STACKD_HAS_PERIOD |
+					     STACKD_HAS_CGROUP);
 	assert_int_equal(read->flags, STACKD_HAS_REGS | STACKD_IN_KERNEL | STACKD_NOT_REMEMBERED);
 	assert_int_equal(read->end_reason, STACKD_END_TOO_DEEP);
 	assert_int_equal(read->sequence, 255);
@@ -91,9 +93,10 @@ static void every_field_arrives(void **state)
 	assert_int_equal(read->cpu, UINT16_MAX);
 	assert_int_equal(record_pid(read), 0x11223344);
 	assert_int_equal(record_period(read, 1), 0x55667788);
+	assert_true(record_cgroup(read) == UINT64_C(0x090a0b0c0d0e0f10));
 	record_frames(read, false, &frames);
 	assert_int_equal(frames.end - frames.at, 3);
-	assert_memory_equal(frames.at, bytes + 8, 3);
+	assert_memory_equal(frames.at, bytes + 16, 3);
 	assert_int_equal(read->n_kernel, 2);
 	assert_memory_equal(record_kernel(read), kernel, sizeof(kernel));
 	record_pool_give_back(read);

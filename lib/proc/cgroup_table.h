@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names cgroups of version 2 by the ids that the kernel gives them, while they are there.
+ *
+ * An event reports each cgroup that is made. Others are found by the process that is in them, or
+ * else among the folders of the hierarchy, whose inode numbers are the ids. A name stays when its
+ * cgroup has gone, until CGROUP_TABLE_KEPT others have come after it.
+ */
+#ifndef PROC_CGROUP_TABLE_H
+#define PROC_CGROUP_TABLE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CGROUP_TABLE_KEPT 8192
+
+struct cgroup_table;
+
+/* `mount`: where the hierarchy is mounted; NULL: nowhere. `proc_root` is "/proc" but for tests.
+ * Both are copied. 0 or -ENOMEM. */
+int cgroup_table_new(const char *mount, const char *proc_root, struct cgroup_table **ret_table);
+void cgroup_table_free(struct cgroup_table *table); /* NULL is fine */
+
+/* Enters a cgroup by its path from the hierarchy's root: "/system.slice/x.service". 0 or -ENOMEM.
+ */
+int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
+
+/* Enters all cgroups that are there. 0 or -ENOMEM. */
+int cgroup_table_load(struct cgroup_table *table);
+
+/* Finds a cgroup's name that is not known yet; `pid` is a process that was in it. All folders are
+ * looked through at most once a second, by `now_ns`. 0, also if it is not found; or -ENOMEM. */
+int cgroup_table_find(struct cgroup_table *table, uint64_t id, pid_t pid, uint64_t now_ns);
+
+/* Returns the path of a cgroup, which lives until the next one is entered; NULL: it is not known.
+ */
+const char *cgroup_table_path(const struct cgroup_table *table, uint64_t id);
+
+/* Returns how many names were forgotten to make room. */
+uint64_t cgroup_table_forgotten(const struct cgroup_table *table);
+
+/* Finds where cgroups of version 2 are mounted: malloc()ed, or NULL. */
+char *cgroup_table_mount(void);
+
+#endif
