@@ -34,7 +34,7 @@ struct cmd_flamegraph {
 static const struct argp_option cmd_flamegraph_options[] = {
 	{"diff", CMD_FLAMEGRAPH_DIFF, "BEFORE", 0,
 	 "Colour what changed since another recording (FILE, FILE@ID, @ID)", 3},
-	{"by", CMD_FLAMEGRAPH_BY, "command|process|thread|cpu|all", 0,
+	{"by", CMD_FLAMEGRAPH_BY, PARTITION_WORDS, 0,
 	 "What stands next to the root (default command)", 3},
 	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", 0,
 	 "Leave out frames below this share of all samples", 3},
@@ -47,17 +47,8 @@ static const struct argp_option cmd_flamegraph_options[] = {
 
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_flamegraph *args)
 {
-	static const char *const names[] = {
-		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
-		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
-		[PARTITION_BY_ALL] = "all",	    NULL};
-	unsigned i = 0;
-
-	while (names[i] && strcmp(names[i], arg) != 0)
-		i++;
-	if (!names[i])
-		argp_error(state, "--by: '%s' is none of command, process, thread, cpu, all", arg);
-	args->options.by = (enum partition_by)i;
+	if (partition_by_word(arg, &args->options.by) < 0)
+		argp_error(state, "--by: '%s' is none of %s", arg, PARTITION_WORDS);
 	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 

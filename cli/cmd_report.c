@@ -41,7 +41,7 @@ static const struct argp_option cmd_report_options[] = {
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
-	{"by", CMD_REPORT_BY, "process|thread|command|cpu|all", 0,
+	{"by", CMD_REPORT_BY, PARTITION_WORDS, 0,
 	 "What is reported one after the other (default: process)", 3},
 	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
 	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
@@ -77,13 +77,8 @@ static void parse_view(struct argp_state *state, const char *arg, struct cmd_rep
 
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
-	static const char *const words[] = {
-		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
-		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
-		[PARTITION_BY_ALL] = "all",	    NULL};
-
-	args->options.by = (enum partition_by)word(state, "by", arg, words,
-						   "process, thread, command, cpu, all");
+	if (partition_by_word(arg, &args->options.by) < 0)
+		argp_error(state, "--by: '%s' is none of %s", arg, PARTITION_WORDS);
 	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 

@@ -26,6 +26,7 @@ enum {
 	INPUT_PID,
 	INPUT_TID,
 	INPUT_COMM,
+	INPUT_UNIT,
 	INPUT_DSO,
 	INPUT_SYMBOL,
 	INPUT_FOCUS,
@@ -60,6 +61,9 @@ static const struct argp_option input_options[] = {
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
 	{"comm", INPUT_COMM, "NAME", 0, "Only threads of this name; may be repeated", 2},
+	{"unit", INPUT_UNIT, "NAME", 0,
+	 "Only threads in this systemd unit or slice (* and ? stand for any letters); may be repeated",
+	 2},
 	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, 0,
 	 "Leave out frames that were not observed: such paths are incomplete then", 2},
 	{"dso", INPUT_DSO, "NAME", 0,
@@ -215,6 +219,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case INPUT_COMM:
 		input->filter.comms = input->comms;
 		parse_name(state, "comm", arg, input->comms, &input->filter.n_comms);
+		return 0;
+	case INPUT_UNIT:
+		parse_pattern(state, "unit", arg, input->units, &input->filter.units);
 		return 0;
 	case INPUT_SINCE:
 		input->since = arg;

@@ -24,7 +24,7 @@ struct input {
 	struct store_range range;
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
-		*ignore[INPUT_MAX];
+		*ignore[INPUT_MAX], *units[INPUT_MAX];
 	bool is_unfolded;	      /* --no-fold-recursion was given */
 	bool is_nameless;	      /* the verb shows no names */
 	struct profile_filter filter; /* made of the above, which it points to: do not copy */

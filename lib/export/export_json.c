@@ -67,6 +67,7 @@ static int json_threads(struct export_json *json)
 		json_string(json, ",\"comm\":", thread->comm);
 		json_string(json, ",\"process\":", process->comm);
 		json_string(json, ",\"exe\":", process->exe);
+		json_string(json, ",\"cgroup\":", thread->cgroup);
 		text_put_raw(&json->b, "}");
 	}
 	text_put_raw(&json->b, "]");

@@ -3,9 +3,9 @@
  * The pprof format (pprof.proto), for `go tool pprof` and everything that grew around it.
  *
  * Every entry of the model (thread, path, end reason) is a sample with two values, the number of
- * samples and the sum of their periods, and with labels: pid, tid, comm, tag, quality. Functions
- * are the model's symbols, so that pprof's flat and cum are the report's self and total; nothing
- * is left for pprof to look up in files. A path that is incomplete has its mark as root.
+ * samples and the sum of their periods, and with labels: pid, tid, comm, cgroup, tag, quality.
+ * Functions are the model's symbols, so that pprof's flat and cum are the report's self and total;
+ * nothing is left for pprof to look up in files. A path that is incomplete has its mark as root.
  *
  * A recording has file offsets, not addresses: object i is mapped, file offset 0 first, at
  * an address of its own.

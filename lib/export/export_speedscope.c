@@ -4,8 +4,8 @@
  * weights are samples, so its numbers are those of the report; a run of equal stacks is one entry.
  * Frames are the model's symbols: the same function is one frame wherever it is called from.
  *
- * The format has no labels: the profile's name has comm, pid and tid; quality is in the exporter's
- * line and, path by path, in the root marks of incomplete ones.
+ * The format has no labels: the profile's name has comm, pid, tid and cgroup; quality is in the
+ * exporter's line and, path by path, in the root marks of incomplete ones.
  */
 #include "export/export.h"
 
@@ -62,6 +62,10 @@ static void speedscope_name(struct speedscope *s, uint32_t thread)
 
 	text_put(&name, t->comm && *t->comm ? t->comm : "[unnamed]", NULL);
 	text_printf(&name, " (pid %d, tid %d)", process->pid, t->tid);
+	if (t->cgroup) {
+		text_put_raw(&name, " ");
+		text_put(&name, t->cgroup, NULL);
+	}
 	buf_put_u8(&name, '\0');
 	if (name.failed)
 		s->b.failed = true;

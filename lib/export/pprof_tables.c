@@ -239,6 +239,8 @@ static int make_labels(struct pprof_tables *p)
 		pprof_label(p, "tid", NULL, thread->tid, b);
 		pprof_label(p, "comm", thread->comm && *thread->comm ? thread->comm : "[unnamed]",
 			    0, b);
+		if (thread->cgroup)
+			pprof_label(p, "cgroup", thread->cgroup, 0, b);
 	}
 	for (uint32_t i = 0; i < PPROF_REASONS; i++) {
 		uint8_t reason = i < STACKD_END_COUNT ? (uint8_t)i : UINT8_MAX;

@@ -11,8 +11,7 @@
 #include "base/argp_table.h"
 #include "base/text.h"
 
-/* Whether the first `len` bytes of a name match. */
-static bool matches(const char *pattern, const char *name, size_t len)
+bool pattern_matches(const char *pattern, const char *name, size_t len)
 {
 	const char *end = name + len, *star = NULL, *resume = name;
 
@@ -53,17 +52,18 @@ bool pattern_is_function(const char *pattern, const char *name)
 {
 	const char *arguments;
 
-	if (matches(pattern, name, strlen(name)))
+	if (pattern_matches(pattern, name, strlen(name)))
 		return true;
 	arguments = pattern_arguments(name);
-	return arguments && matches(pattern, name, (size_t)(arguments - name));
+	return arguments && pattern_matches(pattern, name, (size_t)(arguments - name));
 }
 
 bool pattern_is_object(const char *pattern, const char *path)
 {
 	const char *base = text_basename(path);
 
-	return matches(pattern, path, strlen(path)) || matches(pattern, base, strlen(base));
+	return pattern_matches(pattern, path, strlen(path)) ||
+	       pattern_matches(pattern, base, strlen(base));
 }
 
 /* The name without its arguments, and without what stands before its last "::". */

@@ -9,6 +9,10 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* Whether the first `len` bytes of a name match a pattern. */
+bool pattern_matches(const char *pattern, const char *name, size_t len);
 
 /* Whether a demangled function name matches a pattern. */
 bool pattern_is_function(const char *pattern, const char *name);

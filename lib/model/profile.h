@@ -41,6 +41,7 @@ struct profile_filter {
 	size_t n_tids;
 	const char *const *comms; /* exact thread names */
 	size_t n_comms;
+	struct profile_patterns units; /* folders of the path of the thread's cgroup */
 	uint64_t from_ns,
 		to_ns; /* since the recording's start; to_ns is exclusive, 0: to its end */
 	struct profile_patterns dsos;	 /* objects in which samples hit */

@@ -14,6 +14,7 @@
 
 #include "base/big.h"
 #include "base/vec.h"
+#include "model/cgroup_name.h"
 
 #define PROFILE_EXPECTED (2u << 20) /* entries for which there is room at once */
 
@@ -31,6 +32,14 @@ static bool lists_comm(const struct profile_filter *filter, const char *comm)
 		if (strcmp(filter->comms[i], comm) == 0)
 			return true;
 	return filter->n_comms == 0;
+}
+
+static bool lists_unit(const struct profile_patterns *units, const char *cgroup)
+{
+	for (size_t i = 0; i < units->n; i++)
+		if (cgroup_name_is_in(cgroup, units->items[i]))
+			return true;
+	return units->n == 0;
 }
 
 /* A time since the start as one of the clock; the last there is if it is beyond that. */
@@ -57,7 +66,8 @@ static int choose(struct profile *p)
 
 		p->wanted[i] = lists(filter->pids, filter->n_pids, pid) &&
 			       lists(filter->tids, filter->n_tids, thread->tid) &&
-			       lists_comm(filter, thread->comm);
+			       lists_comm(filter, thread->comm) &&
+			       lists_unit(&filter->units, thread->cgroup);
 	}
 	return path_filter_new(filter, t, p->names, &p->path_filter);
 }

@@ -284,15 +284,10 @@ static void asked(struct report_json *json, const struct histogram *h)
 		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
 		[REPORT_AROUND] = "around", [REPORT_TIME] = "time",
 	};
-	static const char *const bys[] = {
-		[PARTITION_BY_PROCESS] = "process", [PARTITION_BY_THREAD] = "thread",
-		[PARTITION_BY_COMMAND] = "command", [PARTITION_BY_CPU] = "cpu",
-		[PARTITION_BY_ALL] = "all",
-	};
 
 	text_printf(&json->b, ",\"view\":\"%s\",\"percent_limit\":%g,\"by\":\"%s\"",
 		    views[json->options->view], json->options->percent_limit,
-		    bys[json->options->by]);
+		    partition_word(json->options->by));
 	if (json->options->view == REPORT_AROUND) {
 		text_put_raw(&json->b, ",\"around\":");
 		text_put_json(&json->b, json->options->around);

@@ -1,38 +1,87 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile in parts; see partition.h. Parts are numbered as processes, threads or CPUs are;
- * commands in the order of their first thread. */
+ * commands, units and
+ * containers in the order of their first thread. */
 #include "tree/partition.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/strings.h"
 #include "base/text.h"
+#include "model/cgroup_name.h"
 
 static const char *partition_comm(const char *comm)
 {
 	return comm && *comm ? comm : "?";
 }
 
-/* Numbers the commands; how many there are in *ret_parts. */
-static int commands(struct partition *p, uint32_t *ret_parts)
+const char *partition_word(enum partition_by by)
+{
+	static const char *const words[] = {
+		[PARTITION_BY_PROCESS] = "process",	[PARTITION_BY_THREAD] = "thread",
+		[PARTITION_BY_COMMAND] = "command",	[PARTITION_BY_CPU] = "cpu",
+		[PARTITION_BY_UNIT] = "unit",		[PARTITION_BY_ALL] = "all",
+		[PARTITION_BY_CONTAINER] = "container",
+	};
+
+	return words[by];
+}
+
+int partition_by_word(const char *word, enum partition_by *ret_by)
+{
+	for (enum partition_by by = PARTITION_BY_PROCESS; by <= PARTITION_BY_ALL; by++) {
+		if (strcmp(partition_word(by), word) == 0) {
+			*ret_by = by;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* Appends what a thread's part is named by. */
+static void put_part(enum partition_by by, const struct store_thread *thread, struct buf *b)
+{
+	if (by == PARTITION_BY_UNIT)
+		cgroup_name_unit(thread->cgroup, b);
+	else if (by == PARTITION_BY_CONTAINER)
+		cgroup_name_container(thread->cgroup, b);
+	else
+		text_put_raw(b, partition_comm(thread->comm));
+}
+
+/* Numbers the parts that have names; how many there are in *ret_parts. */
+static int named_parts(struct partition *p, uint32_t *ret_parts)
 {
 	const struct store_tables *t = profile_tables(p->profile);
-	struct strings *comms;
-	int err = strings_new(&comms);
+	struct buf name = {0};
+	struct strings *names;
+	int err = strings_new(&names);
 
 	for (uint32_t i = 0; err == 0 && i < t->n_threads; i++) {
-		uint32_t known = strings_count(comms);
+		uint32_t known = strings_count(names);
 
-		err = strings_intern(comms, partition_comm(t->threads[i].comm),
-				     &p->part_of_thread[i]);
+		buf_clear(&name);
+		put_part(p->by, &t->threads[i], &name);
+		buf_put_u8(&name, '\0');
+		err = name.failed ? -ENOMEM
+				  : strings_intern(names, (const char *)name.data,
+						   &p->part_of_thread[i]);
 		if (err == 0 && p->part_of_thread[i] == known)
 			p->first_of_part[known] = i;
 	}
 	if (err == 0)
-		*ret_parts = strings_count(comms);
-	strings_free(comms);
+		*ret_parts = strings_count(names);
+	strings_free(names);
+	buf_free(&name);
 	return err;
+}
+
+static bool has_names(enum partition_by by)
+{
+	return by == PARTITION_BY_COMMAND || by == PARTITION_BY_UNIT ||
+	       by == PARTITION_BY_CONTAINER;
 }
 
 static int partition_number(struct partition *p, uint32_t *ret_parts)
@@ -40,8 +89,8 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 	const struct store_tables *t = profile_tables(p->profile);
 
 	*ret_parts = 1;
-	if (p->by == PARTITION_BY_COMMAND)
-		return commands(p, ret_parts);
+	if (has_names(p->by))
+		return named_parts(p, ret_parts);
 	for (uint32_t i = 0; i < t->n_threads && p->by != PARTITION_BY_ALL; i++)
 		p->part_of_thread[i] = p->by == PARTITION_BY_THREAD ? i : t->threads[i].process;
 	if (p->by != PARTITION_BY_ALL)
@@ -109,6 +158,22 @@ static void put_process(const struct store_process *process, bool utf8, struct b
 	text_put_name(b, process->comm ? process->comm : "?", utf8);
 }
 
+static void put_named_part(const struct partition *p, uint32_t part, bool utf8, struct buf *b)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+	struct buf name = {0};
+
+	put_part(p->by, &t->threads[p->first_of_part[part]], &name);
+	buf_put_u8(&name, '\0');
+	text_put_raw(b, partition_word(p->by));
+	text_put_raw(b, " ");
+	if (name.failed)
+		b->failed = true;
+	else
+		text_put_name(b, (const char *)name.data, utf8);
+	buf_free(&name);
+}
+
 void partition_put_name(const struct partition *p, uint32_t part, bool utf8, struct buf *b)
 {
 	const struct store_tables *t = profile_tables(p->profile);
@@ -129,8 +194,9 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 		put_process(&t->processes[t->threads[part].process], utf8, b);
 		break;
 	case PARTITION_BY_COMMAND:
-		text_put_raw(b, "command ");
-		text_put_name(b, partition_comm(t->threads[p->first_of_part[part]].comm), utf8);
+	case PARTITION_BY_UNIT:
+	case PARTITION_BY_CONTAINER:
+		put_named_part(p, part, utf8, b);
 		break;
 	case PARTITION_BY_CPU:
 		text_printf(b, "CPU %u", part);
@@ -150,6 +216,9 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_COMMAND] = {"this command's samples",
 					  "this command's chosen samples"},
 		[PARTITION_BY_CPU] = {"this CPU's samples", "this CPU's chosen samples"},
+		[PARTITION_BY_UNIT] = {"this unit's samples", "this unit's chosen samples"},
+		[PARTITION_BY_CONTAINER] = {"this container's samples",
+					    "this container's chosen samples"},
 		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
 
@@ -161,6 +230,7 @@ const char *partition_plural(const struct partition *p)
 	static const char *const plurals[] = {
 		[PARTITION_BY_PROCESS] = "processes", [PARTITION_BY_THREAD] = "threads",
 		[PARTITION_BY_COMMAND] = "commands",  [PARTITION_BY_CPU] = "CPUs",
+		[PARTITION_BY_UNIT] = "units",	      [PARTITION_BY_CONTAINER] = "containers",
 		[PARTITION_BY_ALL] = "parts",
 	};
 
@@ -173,6 +243,21 @@ static void put_json_process(const struct store_process *process, struct buf *b)
 	text_put_json(b, process->comm ? process->comm : "");
 	text_put_raw(b, ",\"exe\":");
 	text_put_json(b, process->exe ? process->exe : "");
+}
+
+static void put_json_named_part(const struct partition *p, uint32_t part, struct buf *b)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+	struct buf name = {0};
+
+	put_part(p->by, &t->threads[p->first_of_part[part]], &name);
+	buf_put_u8(&name, '\0');
+	text_printf(b, "\"%s\":", partition_word(p->by));
+	if (name.failed)
+		b->failed = true;
+	else
+		text_put_json(b, (const char *)name.data);
+	buf_free(&name);
 }
 
 void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
@@ -191,6 +276,10 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 	case PARTITION_BY_COMMAND:
 		text_put_raw(b, "\"comm\":");
 		text_put_json(b, partition_comm(t->threads[p->first_of_part[part]].comm));
+		break;
+	case PARTITION_BY_UNIT:
+	case PARTITION_BY_CONTAINER:
+		put_json_named_part(p, part, b);
 		break;
 	case PARTITION_BY_CPU:
 		text_printf(b, "\"cpu\":%u", part);

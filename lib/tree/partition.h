@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Divides a profile into parts that are shown one after the other: by process, thread, command or
- * CPU, or all in one.
+ * Divides a profile into parts that are shown one after the other: by process, thread, command,
+ * CPU, unit or container, or all in one.
  */
 #ifndef TREE_PARTITION_H
 #define TREE_PARTITION_H
@@ -15,7 +15,9 @@ enum partition_by {
 	PARTITION_BY_THREAD,
 	PARTITION_BY_COMMAND, /* threads of one name, of whatever process */
 	PARTITION_BY_CPU,     /* of a profile with by_cpu */
-	PARTITION_BY_ALL,     /* one part that holds everything */
+	PARTITION_BY_UNIT,    /* of systemd; see model/cgroup_name.h */
+	PARTITION_BY_CONTAINER,
+	PARTITION_BY_ALL, /* one part that holds everything */
 };
 
 struct partition {
@@ -23,7 +25,7 @@ struct partition {
 	enum partition_by by;
 	struct groups groups;	  /* of the entries, one for each part */
 	uint32_t *part_of_thread; /* by thread */
-	uint32_t *first_of_part;  /* by command: the first thread of that name */
+	uint32_t *first_of_part;  /* by command, unit, container: the first thread in it */
 };
 
 /* Divides a profile, which is borrowed; for PARTITION_BY_CPU it must have been made with by_cpu.
@@ -36,8 +38,19 @@ void partition_free(struct partition *partition);
 /* Returns the part of a sample, from its thread and CPU as profile_sample() returns them. */
 uint32_t partition_of(const struct partition *partition, uint32_t thread, uint16_t cpu);
 
+/* Returns the word for a kind of parts in options and JSON: "process", "thread"; a static string.
+ */
+const char *partition_word(enum partition_by by);
+
+/* Finds the kind by its word. Returns 0 or -EINVAL. */
+int partition_by_word(const char *word, enum partition_by *ret_by);
+
+/* The words, for help and completion. */
+#define PARTITION_WORDS "process|thread|command|cpu|unit|container|all"
+
 /* Appends the name of a part: "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog",
- * "command prog", "CPU 3" or "all". Without `utf8`, other characters than ASCII are escaped. */
+ * "command prog", "CPU 3", "unit a.service", "container docker ID" or "all". Without `utf8`, other
+ * characters than ASCII are escaped. */
 void partition_put_name(const struct partition *partition, uint32_t part, bool utf8, struct buf *b);
 
 /* Returns what percentages of a part are of: "this process's samples"; a static string. */

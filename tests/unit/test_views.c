@@ -187,7 +187,11 @@ static void check_part(const json_t *part, enum report_view view)
 
 static void test_parts(void **state)
 {
-	static const size_t n_parts[] = {2, 3, 3, 2, 1};
+	static const size_t n_parts[] = {
+		[PARTITION_BY_PROCESS] = 2, [PARTITION_BY_THREAD] = 3, [PARTITION_BY_COMMAND] = 3,
+		[PARTITION_BY_CPU] = 2,	    [PARTITION_BY_UNIT] = 1,   [PARTITION_BY_CONTAINER] = 1,
+		[PARTITION_BY_ALL] = 1,
+	};
 
 	(void)state;
 	for (enum partition_by by = PARTITION_BY_PROCESS; by <= PARTITION_BY_ALL; by++) {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which unit and which container a cgroup belongs to, by its path.
+ *
+ *   /system.slice/nginx.service                               unit nginx.service
+ *   /user.slice/user-1.slice/user@1.service/app.slice/a.scope unit a.scope
+ *   /system.slice/docker-ID.scope, /docker/ID                 container docker ID
+ *   /kubepods.slice/.../kubepods-podUID.slice/cri-containerd-ID.scope
+ *   /kubepods/burstable/podUID/ID                             container pod UID/ID
+ *
+ * Container runtimes name the cgroup of a container by its id, 64 hexadecimal digits, which is cut
+ * to 12 as they show it, behind their own name, and Kubernetes has the pod's id in a folder above.
+ */
+#ifndef MODEL_CGROUP_NAME_H
+#define MODEL_CGROUP_NAME_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* Appends the name of the innermost unit (service or scope; else slice); "[no unit]" for a path
+ * without one, "[unknown]" for NULL. */
+void cgroup_name_unit(const char *path, struct buf *b);
+
+/* Appends the container's name; "[no container]", "[unknown]". */
+void cgroup_name_container(const char *path, struct buf *b);
+
+/* Returns whether one of the path's folders is the unit, by name or pattern (model/pattern.h).
+ * ".service" can be left out. */
+bool cgroup_name_is_in(const char *path, const char *pattern);
+
+#endif

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Where samples were taken: the cgroup of each, by unit and by container, also of cgroups that are made
+while stackd runs, or have gone, or that a thread moves to."""
+
+import contextlib
+import json
+import os
+import time
+
+from chains import Expectation
+from harness import (DONE, NO_SAMPLES, SIGINT, STACKCTL, Daemon, Recording, Skip, check, check_chains,
+                     live, run, scratch, wait_cpu, workload)
+
+CHAIN = Expectation.of_source("chain")
+ID = "5" * 64
+
+
+@contextlib.contextmanager
+def slices():
+    """A folder of cgroups for a test, which is removed with what is in it. Makes of a path below it a
+    cgroup."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        mount = next((line.split()[1] for line in mounts if line.split()[2] == "cgroup2"), None)
+    if not mount:
+        raise Skip("no cgroup2 hierarchy is mounted")
+    top = "%s/stackd-test-%d.slice" % (mount, os.getpid())
+    made = []
+
+    def make(path=""):
+        os.mkdir(top + path)
+        made.append(top + path)
+        return top + path
+
+    try:
+        make()
+    except OSError as error:
+        raise Skip("cannot make a cgroup: %s" % error) from None
+    try:
+        yield make
+    finally:
+        for path in reversed(made):
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(path)
+
+
+def move(pid, group):
+    with open(group + "/cgroup.procs", "w", encoding="utf-8") as file:
+        file.write(str(pid))
+
+
+def by(store, kind, *options):
+    """Samples by part."""
+    result = run(STACKCTL, "report", "-i", store, "--json", "--by", kind, *options)
+    check(result.status == DONE, "report: status %d" % result.status, result.err)
+    return {part[kind]: part["samples"] for part in json.loads(result.out)["parts"]}
+
+
+def remove(group):
+    """Removes a cgroup whose processes have just ended."""
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            return os.rmdir(group)
+        time.sleep(0.02)
+    return os.rmdir(group)
+
+
+def check_exports(store, path):
+    """The path is a label of exports, and a part of the flame graph."""
+    for form in ("--json", "--speedscope"):
+        check(path in run(STACKCTL, "export", form, "-i", store).out, "%s lacks %s" % (form, path))
+    page = run(STACKCTL, "flamegraph", "--by", "unit", "-i", store, "-o", store + ".svg")
+    check(page.status == DONE, "flamegraph", page.err)
+    with open(store + ".svg", encoding="utf-8") as svg:
+        check("unit before.service" in svg.read(), "the flame graph lacks the unit")
+
+
+@live
+def test_cgroups():
+    """Every sample has the unit that its thread was in at that time."""
+    with scratch() as folder, slices() as make, contextlib.ExitStack() as stack:
+        store, before = folder + "/s.db", make("/before.service")
+        process = stack.enter_context(workload("chain"))
+        move(process.pid, before)
+        with Daemon(store, "-F", 997, "--all") as daemon:
+            daemon.wait_recording()
+            wait_cpu(process.pid, 0.5)
+            after = make("/after.scope")
+            move(process.pid, after)
+            wait_cpu(process.pid, 0.5)
+            with workload("chain") as short:
+                gone = make("/docker-%s.scope" % ID)
+                move(short.pid, gone)
+                wait_cpu(short.pid, 0.3)
+            remove(gone)
+            result = daemon.finish(SIGINT)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+        units = by(store, "unit")
+        check("[unknown]" not in units, "some have no cgroup", units)
+        mine = by(store, "unit", "--pid", str(process.pid))
+        check(set(mine) - {"[no unit]"} == {"before.service", "after.scope"}, "units", mine)
+        check(min(mine["before.service"], mine["after.scope"]) > 300, "samples", mine)
+        containers = by(store, "container")
+        check(containers.get("docker " + ID[:12], 0) > 150, "the container that has gone", containers)
+        mine = by(store, "unit", "--unit", "before")
+        check(set(mine) == {"before.service"} and mine["before.service"] == units["before.service"],
+              "--unit", mine)
+        top = by(store, "unit", "--unit", "stackd-test-*.slice")
+        check(set(top) == {"before.service", "after.scope", "docker-%s.scope" % ID}, "--unit", top)
+        none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
+        check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
+        check_exports(store, "/before.service")
+        check_chains([s for s in Recording(store).samples() if s.comm == "chain"], CHAIN)
+
+
+@live
+def test_cgroups_windows():
+    """A window knows the cgroups of threads that it did not see enter them."""
+    with scratch() as folder, slices() as make, workload("chain") as process:
+        store = folder + "/s.db"
+        move(process.pid, make("/w.service"))
+        with Daemon(store, "-F", 997, "--window", "1s", "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            wait_cpu(process.pid, 3.5)
+            result = daemon.finish(SIGINT)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+        whole = by(store, "unit", "--since", "10m")
+        check(set(whole) == {"w.service"}, "of all windows", whole)
+        for window in range(1, 4):
+            one = by(store, "unit", "--recording", str(window))
+            check(set(one) == {"w.service"}, "of window %d" % window, one)
+
+
+@live
+def test_cgroups_many():
+    """A thousand cgroups that come and go have names."""
+    with scratch() as folder, slices() as make:
+        store, spin = folder + "/s.db", "i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done"
+        with Daemon(store, "-F", 997, "--all") as daemon:
+            daemon.wait_recording()
+            for i in range(1000):
+                group = make("/job%d.service" % i)
+                run("sh", "-c", "echo $$ > '%s/cgroup.procs'; %s" % (group, spin))
+                remove(group)
+            result = daemon.finish(SIGINT)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+        units = by(store, "unit")
+        jobs = [unit for unit in units if unit.startswith("job")]
+        check("[unknown]" not in units, "some have no name", units["[unknown]"] if
+              "[unknown]" in units else "")
+        check(len(jobs) > 900, "%d of 1000 have samples" % len(jobs))
