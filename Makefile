@@ -290,6 +290,7 @@ install: all man
 	for pc in stacktag stacktag-decode $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
 		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 	sed 's|@PREFIX@|$(PREFIX)|g' systemd/stackd.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/stackd.service
+	install -D -m 0644 systemd/stackd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/stackd.conf
 	$(if $(DESTDIR),,-ldconfig) # programs with tags find libstacktag
 
 deb: all man

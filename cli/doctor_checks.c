@@ -428,7 +428,8 @@ static void found_store(const char *path, int err, size_t n, const char *error, 
 static void check_store(machine *m, finding *f)
 {
 	struct store_recording *recordings = NULL;
-	char *error = NULL, *path = store_path_default();
+	bool is_service;
+	char *error = NULL, *path = store_path_to_read(&is_service);
 	size_t n = 0;
 	int err;
 

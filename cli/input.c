@@ -249,7 +249,9 @@ const struct argp input_store_argp = {.options = input_store_options, .parser = 
 
 char *input_path(const struct input *input)
 {
-	return input->path ? strdup(input->path) : store_path_default();
+	bool is_service;
+
+	return input->path ? strdup(input->path) : store_path_to_read(&is_service);
 }
 
 static int input_status(int error_number)
@@ -266,11 +268,25 @@ static int input_status(int error_number)
 	}
 }
 
+/* Whether the service's store was taken, since the user has none. */
+static bool input_is_service(const struct input *input)
+{
+	bool is_service = false;
+
+	if (!input->path)
+		free(store_path_to_read(&is_service));
+	return is_service;
+}
+
 int input_explain(const struct input *input, const char *path, int error_number, char *error)
 {
 	int status = input_status(error_number);
 
-	if (error_number == -ENOENT && !input->path)
+	if (error_number == -EACCES && input_is_service(input))
+		message("%s is the service's store, which only root and the group '%s' may read: sudo "
+			"usermod -aG %s \"$USER\", then log in again",
+			path, STORE_PATH_GROUP, STORE_PATH_GROUP);
+	else if (error_number == -ENOENT && !input->path)
 		message("no store at %s: record one first: sudo stackd --pid PID", path);
 	else if (error)
 		message("%s", error);

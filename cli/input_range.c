@@ -78,7 +78,8 @@ int input_part(const char *name, char **ret_path, struct input *input)
 				name, at + 1);
 			return CMD_USAGE;
 		}
-		path = at == name ? store_path_default() : strndup(name, (size_t)(at - name));
+		path = at == name ? input_path(&(struct input){0})
+				  : strndup(name, (size_t)(at - name));
 	} else {
 		path = strdup(name);
 	}

@@ -2,7 +2,13 @@
 /* Calls sd_notify(); see service.h. */
 #include "daemon/service.h"
 
+#include <errno.h>
+#include <grp.h>
+#include <string.h>
 #include <systemd/sd-daemon.h>
+
+#include "daemon/base/log.h"
+#include "store/store_path.h"
 
 void service_ready(void)
 {
@@ -17,4 +23,22 @@ void service_status(const char *text)
 void service_stopping(void)
 {
 	sd_notify(0, "STOPPING=1");
+}
+
+void service_share_store(const char *path, const char *group)
+{
+	const struct group *found = group ? getgrnam(group) : NULL;
+	int err;
+
+	if (!group)
+		return;
+	if (!found) {
+		log_warning("--group '%s': there is no such group, so only root reads %s: groupadd "
+			    "--system %s",
+			    group, path, group);
+		return;
+	}
+	err = store_path_share(path, found->gr_gid);
+	if (err)
+		log_warning("cannot let the group '%s' read %s: %s", group, path, strerror(-err));
 }

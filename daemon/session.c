@@ -136,6 +136,7 @@ static enum exit_status open_store(struct session *s)
 	if (!err) {
 		s->first_recording = archive_recording(s->archive);
 		store_path_hand_over(s->path);
+		service_share_store(s->path, o->group);
 		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
 									       : STATUS_DONE;
 	}

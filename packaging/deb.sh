@@ -89,6 +89,9 @@ END
 cat >"$root/DEBIAN/postinst" <<'END'
 #!/bin/sh
 set -e
+if [ "$1" = configure ] && ! getent group stackd >/dev/null; then
+    groupadd --system stackd
+fi
 if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
     systemctl --system daemon-reload >/dev/null || true
     systemctl try-restart stackd.service >/dev/null || true

@@ -22,6 +22,7 @@ const char *argp_program_version = "stackd " STACKD_VERSION;
 
 enum {
 	OPTION_DURATION = 256,
+	OPTION_GROUP,
 	OPTION_STACK,
 	OPTION_RING,
 	OPTION_LBR,
@@ -92,6 +93,7 @@ static const struct argp_option argp_options[] = {
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
 	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
+	{"group", OPTION_GROUP, "NAME", 0, "let the members of this group read the store", 3},
 	{"window", OPTION_WINDOW, "TIME", 0,
 	 "cut the recording into windows of this length, aligned to the clock (1h: on the hour; units "
 	 "s, m, h, d); each is a recording by itself, and stackctl adds them up (--since 2h)",
@@ -266,6 +268,9 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		break;
 	case 'q':
 		options->quiet = true;
+		break;
+	case OPTION_GROUP:
+		options->group = arg;
 		break;
 	case OPTION_DURATION:
 		set_duration(state, options, arg);

@@ -23,6 +23,7 @@ struct options {
 	uint64_t frequency;   /* Hz; 0: period is given */
 	uint64_t period;      /* events; 0: frequency is given */
 	const char *output;   /* NULL: the default store */
+	const char *group;    /* that may read the store; NULL: none */
 	double duration_s;    /* 0: no limit */
 	uint32_t stack_bytes; /* of user stack a sample, at most */
 	uint64_t ring_bytes;

@@ -54,6 +54,27 @@ char *store_path_default(void)
 	return path;
 }
 
+char *store_path_to_read(bool *ret_is_service)
+{
+	char *own = store_path_default(), *service;
+	const char *set = getenv("STACKD_STORE");
+
+	*ret_is_service = false;
+	if (!own || (set && *set) || faccessat(AT_FDCWD, own, F_OK, AT_EACCESS) == 0)
+		return own;
+	if (asprintf(&service, "%s/0/store.db", STORE_PATH_FOLDER) < 0) {
+		free(own);
+		return NULL;
+	}
+	if (faccessat(AT_FDCWD, service, F_OK, AT_EACCESS) < 0) {
+		free(service);
+		return own;
+	}
+	free(own);
+	*ret_is_service = true;
+	return service;
+}
+
 /* Makes one folder; its mode does not depend on the umask. */
 static int store_path_mkdir(const char *folder)
 {
@@ -93,6 +114,9 @@ int store_path_prepare(const char *path)
 	return err;
 }
 
+/* Of a store's files. */
+static const char *const suffixes[] = {"", "-wal", "-shm"};
+
 /* Gives one file away; one that is missing or not root's is left alone. */
 static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid)
 {
@@ -116,9 +140,41 @@ static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid
 	return err;
 }
 
+/* Lets the group read one file, which may be missing. */
+static int share(const char *path, const char *suffix, uint32_t gid)
+{
+	char *name, link[32];
+	struct stat st;
+	int fd, err = 0;
+
+	if (asprintf(&name, "%s%s", path, suffix) < 0)
+		return -ENOMEM;
+	fd = open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	free(name);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) < 0)
+		err = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+		err = -EINVAL;
+	else if (fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH) < 0 || chmod(link, 0640) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int store_path_share(const char *path, uint32_t gid)
+{
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < 3; i++)
+		err = share(path, suffixes[i], gid);
+	return err;
+}
+
 int store_path_hand_over(const char *path)
 {
-	static const char *const suffixes[] = {"", "-wal", "-shm"};
 	uint32_t uid, gid = UINT32_MAX; /* (gid_t)-1: leave it */
 	int err = 0;
 

@@ -3,18 +3,32 @@
  * The default path of the store, for stackd and stackctl alike: STACKD_STORE if it is set, else
  * /var/lib/stackd/UID/store.db, where UID is that of the invoking user (SUDO_UID under sudo).
  * So `sudo stackd --pid N` and then `stackctl report` as the same user meet at one file. The
- * folder stays root's and the file becomes the user's; a service's is /var/lib/stackd/0.
+ * folder stays root's and the file becomes the user's. A service's is /var/lib/stackd/0/store.db,
+ * which users who have none of their own read, if they are in its group.
  */
 #ifndef STORE_STORE_PATH_H
 #define STORE_STORE_PATH_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STORE_PATH_GROUP "stackd" /* of the service's store, as packages make it */
+
 /* The default path, malloc()ed; NULL for lack of memory. Makes nothing. */
 char *store_path_default(void);
+
+/* The path that readers take by default: store_path_default(), or the service's if that is not
+ * there. *ret_is_service says which. malloc()ed; NULL for lack of memory. */
+char *store_path_to_read(bool *ret_is_service);
 
 /* Makes the folder of the default path (0755, root's). 0 or -errno. */
 int store_path_prepare(const char *path);
 
 /* Gives a store that root made to the user who called sudo; no-op otherwise. 0 or -errno. */
 int store_path_hand_over(const char *path);
+
+/* Lets a group read a store: its file and those of its WAL get the group, and the mode 0640; SQLite
+ * gives new ones of the WAL the same. 0 or -errno. */
+int store_path_share(const char *path, uint32_t gid);
 
 #endif

@@ -11,8 +11,8 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL, STACKD,
-                     WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
+from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL,
+                     STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
                      cpu_seconds, live, record, run, scratch, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
@@ -367,6 +367,53 @@ def test_cgroup():
                          Expectation.of_source("recursion"))
     finally:
         os.rmdir(group)
+
+
+@live
+def test_group():
+    """Members of the service's group read its store with no option, and others are told of the group;
+    who has a store of their own reads that."""
+    uid, gid, store = 64992, 64993, "/var/lib/stackd/0/store.db"
+    if os.path.exists(store):
+        raise Skip("there is a store of root's: %s" % store)
+    group = run("groupadd", "--system", "--gid", gid, "stackd-test")
+    if group.status != DONE:
+        raise Skip("cannot make a group: %s" % group.err)
+    as_user = ["setpriv", "--reuid", uid, "--regid", uid, "--inh-caps=-all"]
+    try:
+        with scratch() as folder:
+            program, env = shutil.copy(STACKCTL, folder), {"STACKD_STORE": None}
+            os.chmod(folder, 0o755)
+            result = run(STACKD, "-F", 997, "--group", "stackd-test", "--", WORKLOADS + "/chain", 1,
+                         env=env)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            check(not re.search("warning|cannot", result.err), "not shared", result.err)
+            for suffix in ("", "-wal", "-shm"):
+                info = os.stat(store + suffix)
+                check((info.st_uid, info.st_gid, info.st_mode & 0o777) == (0, gid, 0o640),
+                      "owner and mode of %s" % (store + suffix), info)
+            member = run(*as_user, "--groups", gid, program, "report", env=env)
+            check(member.status == DONE and "chain" in member.out, "a member's report", member.err)
+            with workload("chain") as process, Daemon(store, "-F", 997, "--group", "stackd-test",
+                                                      "--pid", process.pid) as daemon:
+                daemon.wait_recording()
+                wait_cpu(process.pid, 2)
+                member = run(*as_user, "--groups", gid, program, "report", env=env)
+                check(member.status == DONE and "recording: 2" in member.out,
+                      "a member's report while it is written", member.out[:300], member.err)
+                check_end(daemon.finish(SIGINT))
+            other = run(*as_user, "--clear-groups", program, "report", env=env)
+            check(other.status == NO_SUPPORT and "usermod -aG stackd" in other.err,
+                  "another user's report: status %d" % other.status, other.err)
+            os.mkdir("/var/lib/stackd/%d" % uid)
+            shutil.copy(store, "/var/lib/stackd/%d/store.db" % uid)
+            os.chown("/var/lib/stackd/%d/store.db" % uid, uid, uid)
+            own = run(*as_user, "--clear-groups", program, "list", env=env)
+            check(own.status == DONE, "a user's own store", own.err)
+    finally:
+        run("groupdel", "stackd-test")
+        for owner in (0, uid):
+            shutil.rmtree("/var/lib/stackd/%d" % owner, ignore_errors=True)
 
 
 @live
