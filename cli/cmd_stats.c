@@ -3,16 +3,27 @@
  * the exit status is CMD_NO_SAMPLES. */
 #include <argp.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cmd.h"
 #include "input.h"
 #include "options.h"
 #include "output.h"
 #include "report/report.h"
+#include "store/store_reader.h"
+
+enum { CMD_STATS_PROMETHEUS = 0x200 };
 
 struct cmd_stats {
+	bool is_prometheus;
 	struct input input;
 	struct output_options output;
+};
+
+static const struct argp_option cmd_stats_options[] = {
+	{"prometheus", CMD_STATS_PROMETHEUS, 0, 0,
+	 "As metrics for Prometheus, for node_exporter's textfile collector (-o FILE.prom)", 3},
+	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -20,11 +31,45 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct cmd_stats *args = state->input;
 
 	(void)arg;
-	if (key != ARGP_KEY_INIT)
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		state->child_inputs[1] = &args->output;
+		return 0;
+	case CMD_STATS_PROMETHEUS:
+		args->is_prometheus = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (args->is_prometheus && (args->output.is_json || args->input.is_range))
+			argp_error(state, "--prometheus is of one recording, and not --json");
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	state->child_inputs[0] = &args->input;
-	state->child_inputs[1] = &args->output;
-	return 0;
+	}
+}
+
+/* The metrics of a recording, of which no samples are read. */
+static int cmd_stats_prometheus(const struct cmd_stats *args)
+{
+	char *error = NULL, *path = input_path(&args->input);
+	struct store_reader *reader;
+	struct output output;
+	int status, err;
+
+	err = path ? store_reader_open_figures(path, args->input.recording, &reader, &error)
+		   : -ENOMEM;
+	if (err < 0) {
+		status = input_explain(&args->input, path ? path : "store", err, error);
+		free(path);
+		return status;
+	}
+	free(path);
+	status = output_begin(args->output.path, &output);
+	if (status == CMD_DONE)
+		status = output_end(
+			&output, report_write_prometheus(store_reader_tables(reader), output.file));
+	store_reader_close(reader);
+	return status;
 }
 
 int cmd_stats(int argc, char **argv)
@@ -32,6 +77,7 @@ int cmd_stats(int argc, char **argv)
 	static const struct argp_child children[] = {
 		{&input_argp, 0, NULL, 0}, {&output_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
+		.options = cmd_stats_options,
 		.parser = parse,
 		.doc = "Shows the figures of a recording: samples, losses, quality, cost.",
 		.children = children,
@@ -42,6 +88,8 @@ int cmd_stats(int argc, char **argv)
 	int status, written;
 
 	options_parse(&argp, argc, argv, &args);
+	if (args.is_prometheus)
+		return cmd_stats_prometheus(&args);
 	status = input_open(&args.input, &open);
 	if (!open.profile)
 		return status;

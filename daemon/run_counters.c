@@ -128,6 +128,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.tables, start->tables);
 	SUBTRACT(since.idle, start->idle);
 	since.late -= start->late;
+	since.own_cpu_ns -= start->own_cpu_ns;
 	return since;
 }
 
@@ -143,6 +144,9 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "late_events", c->late);
 	add(b, "idle_ns", c->idle.idle_ns);
 	add(b, "cpus_ns", c->idle.cpus_ns);
+	add(b, "own_cpu_ns", c->own_cpu_ns);
+	add(b, "own_resident_bytes", c->own_resident_bytes);
+	add(b, "rate_hz", c->rate_hz);
 	add_tables(&c->tables, b);
 	return 0;
 }

@@ -18,6 +18,8 @@ struct run_counters {
 	struct recorder_counts recorded;
 	struct tables_counts tables;
 	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
+	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd itself */
+	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 

@@ -15,6 +15,20 @@ void service_ready(void)
 	sd_notify(0, "READY=1");
 }
 
+void service_alive(struct service_watchdog *w, uint64_t now_ns)
+{
+	uint64_t limit_us = 0;
+
+	if (!w->is_asked) {
+		w->is_asked = true;
+		w->every_ns = sd_watchdog_enabled(0, &limit_us) > 0 ? limit_us * 1000 / 2 : 0;
+	}
+	if (!w->every_ns || now_ns - w->last_ns < w->every_ns)
+		return;
+	w->last_ns = now_ns;
+	sd_notify(0, "WATCHDOG=1");
+}
+
 void service_status(const char *text)
 {
 	sd_notifyf(0, "STATUS=%s", text);

@@ -4,8 +4,22 @@
 #ifndef SERVICE_H
 #define SERVICE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Reports that sampling has begun. */
 void service_ready(void);
+
+/* When the manager's watchdog was answered. Zeroed at the start. */
+struct service_watchdog {
+	bool is_asked;
+	uint64_t every_ns; /* 0: there is no watchdog */
+	uint64_t last_ns;
+};
+
+/* Answers the manager's watchdog (WatchdogSec=), twice as often as it wants. To be called by the
+ * loop that would have to be restarted if it hung. `now_ns`: CLOCK_MONOTONIC. */
+void service_alive(struct service_watchdog *watchdog, uint64_t now_ns);
 
 /* Reports a line of status, as `systemctl status` shows it. */
 void service_status(const char *text);

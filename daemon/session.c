@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "daemon/capture/event_choice.h"
 #include "daemon/base/log.h"
+#include "daemon/base/own_cost.h"
 #include "daemon/base/own_limits.h"
 #include "daemon/base/wakeups.h"
 #include "daemon/no_samples.h"
@@ -40,6 +41,7 @@
 #include "daemon/status.h"
 #include "store/store_path.h"
 #include "daemon/capture/target.h"
+#include "daemon/watch.h"
 #include "daemon/window.h"
 
 #define TICK_NS	     100000000u /* between looks at the side-band */
@@ -70,23 +72,13 @@ struct session {
 	struct run_counters before; /* what earlier windows have counted */
 	int64_t first_recording;
 	struct status status;
+	struct service_watchdog watchdog;
+	struct watch watch;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	uint64_t round_ns;	     /* when the last round began */
 	uint64_t commit_ns;
 	bool is_over;
 };
-
-/* Logs an error: its sentence, which is freed, or without one `what` and the errno's text. */
-static void log_failure(char *sentence, const char *what, int err)
-{
-	char *remainder = sentence, *line;
-
-	while ((line = strsep(&remainder, "\n")))
-		log_error("%s", line);
-	if (!sentence)
-		log_error("%s: %s", what, strerror(-err));
-	free(sentence);
-}
 
 /* --- setting up: the parts ------------------------------------------------------------------- */
 
@@ -273,6 +265,9 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->waiting = reorder_waiting(s->queue);
 	ret_counters->late = reorder_late(s->queue);
 	ret_counters->idle = idle_time_since(&s->idle_since);
+	ret_counters->own_cpu_ns = own_cost_cpu_ns();
+	ret_counters->own_resident_bytes = own_cost_resident_bytes();
+	ret_counters->rate_hz = s->options->frequency;
 }
 
 /* Fills in the counters and totals of a batch, as of now. */
@@ -301,6 +296,7 @@ static int submit(struct session *s, bool end)
 		return -ENOMEM;
 	count(s, &counters);
 	n = run_counters_numbers(&counters);
+	watch_look(&s->watch, &counters, n.now_ns);
 	if (fill_in(s, b, &counters)) {
 		batch_free(b);
 		return -ENOMEM;
@@ -465,6 +461,7 @@ static int loop(struct session *s)
 		int n = wakeups_wait(&s->wakeups, fds, 8);
 		bool is_due = false;
 
+		service_alive(&s->watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
 		if (!is_due)
@@ -530,9 +527,7 @@ static enum exit_status record(struct session *s)
 		log_error("recording ended early: %s", strerror(-err));
 	if (stored) {
 		log_status(NULL);
-		log_error("cannot write to %s: %s; earlier recordings are intact, this one is kept "
-			  "up to its last commit",
-			  s->path, sentence ? sentence : strerror(-stored));
+		watch_store_failed(s->path, stored, sentence);
 	}
 	free(sentence);
 	return err || stored ? STATUS_FAILED : sum_up(s);

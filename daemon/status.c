@@ -4,20 +4,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/own_cost.h"
 #include "daemon/service.h"
-
-static uint64_t own_cpu_ns(void)
-{
-	struct rusage u;
-
-	if (getrusage(RUSAGE_SELF, &u))
-		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000u +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
-}
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -26,7 +16,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 void status_start(struct status *status, uint64_t now_ns)
 {
-	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cpu_ns()};
+	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cost_cpu_ns()};
 }
 
 /* Formats ", idle 41.0%", a share of the time of all CPUs. */
@@ -51,7 +41,7 @@ void status_summary(const struct status_numbers *n, char *buf, unsigned long siz
 
 void status_show(struct status *status, const struct status_numbers *now, bool quiet)
 {
-	uint64_t cpu = own_cpu_ns(), span = now->now_ns - status->last.now_ns;
+	uint64_t cpu = own_cost_cpu_ns(), span = now->now_ns - status->last.now_ns;
 	char line[256], idle[32];
 
 	if (!span)

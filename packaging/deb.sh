@@ -101,7 +101,7 @@ cat >"$root/DEBIAN/prerm" <<'END'
 #!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-    systemctl --system disable --now stackd.service >/dev/null 2>&1 || true
+    systemctl --system disable --now stackd.service stackd-metrics.timer >/dev/null 2>&1 || true
 fi
 END
 cat >"$root/DEBIAN/postrm" <<'END'
@@ -109,7 +109,8 @@ cat >"$root/DEBIAN/postrm" <<'END'
 set -e
 if [ "$1" = purge ]; then
     rm -rf /var/lib/stackd
-    rm -f /etc/systemd/system/multi-user.target.wants/stackd.service
+    rm -f /etc/systemd/system/multi-user.target.wants/stackd.service \
+        /etc/systemd/system/timers.target.wants/stackd-metrics.timer
 fi
 if [ -d /run/systemd/system ]; then
     systemctl --system daemon-reload >/dev/null || true

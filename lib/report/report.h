@@ -49,4 +49,8 @@ int report_write_stats_json(struct profile *profile, FILE *out);
 /* Writes the same figures as text. Returns as report_write_stats_json() does. */
 int report_write_stats_text(struct profile *profile, FILE *out);
 
+/* Writes the figures of a recording as metrics for Prometheus. Returns 0, -ENOMEM, or -EIO if the
+ * stream failed. */
+int report_write_prometheus(const struct store_tables *tables, FILE *out);
+
 #endif

@@ -63,6 +63,8 @@ int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 
 /* All tables of tables.recording. 0 or -errno; r->damaged names the table of -EBADMSG. */
 int store_load_tables(struct store_reader *r);
+/* The counters alone. */
+int store_load_figures(struct store_reader *r);
 /* Publishes the reader's arrays in its tables. */
 void store_load_publish(struct store_reader *r);
 void store_load_free(struct store_reader *r);

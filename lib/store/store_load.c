@@ -317,6 +317,15 @@ void store_load_publish(struct store_reader *r)
 	t->n_counters = (uint32_t)r->counters.count;
 }
 
+int store_load_figures(struct store_reader *r)
+{
+	int err = load_counters(r);
+
+	r->tables.counters = r->counters.items;
+	r->tables.n_counters = (uint32_t)r->counters.count;
+	return err;
+}
+
 int store_load_tables(struct store_reader *r)
 {
 	int err = load_all_rows(r);

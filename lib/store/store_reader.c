@@ -124,8 +124,9 @@ static char *reader_sentence(const struct store_reader *r, const char *path, int
 	return store_db_sentence(path, err, version, detail);
 }
 
-int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
-		      char **ret_error)
+/* Opens a recording, and loads of it what `load` does. */
+static int reader_open(const char *path, int64_t recording, int (*load)(struct store_reader *r),
+		       struct store_reader **ret_reader, char **ret_error)
 {
 	struct store_reader *r = calloc(1, sizeof(*r));
 	uint32_t version = 0;
@@ -136,7 +137,7 @@ int store_reader_open(const char *path, int64_t recording, struct store_reader *
 	if (err == 0)
 		err = reader_find(r, recording);
 	if (err == 0)
-		err = store_load_tables(r);
+		err = load(r);
 	if (err == 0) {
 		r->tables.store_bytes = reader_size(path, "") + reader_size(path, "-wal");
 		*ret_reader = r;
@@ -146,6 +147,18 @@ int store_reader_open(const char *path, int64_t recording, struct store_reader *
 		*ret_error = reader_sentence(r, path, err, version);
 	store_reader_close(r);
 	return err;
+}
+
+int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
+		      char **ret_error)
+{
+	return reader_open(path, recording, store_load_tables, ret_reader, ret_error);
+}
+
+int store_reader_open_figures(const char *path, int64_t recording, struct store_reader **ret_reader,
+			      char **ret_error)
+{
+	return reader_open(path, recording, store_load_figures, ret_reader, ret_error);
 }
 
 void store_reader_close(struct store_reader *reader)

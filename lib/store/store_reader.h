@@ -21,6 +21,10 @@ struct store_reader;
  * a malloc()ed sentence that names the file, the fault and the remedy. */
 int store_reader_open(const char *path, int64_t recording, struct store_reader **ret_reader,
 		      char **ret_error);
+/* The same for the recording's row and counters alone, in a time that does not depend on its size:
+ * the other tables are empty, and there are no samples to read. */
+int store_reader_open_figures(const char *path, int64_t recording, struct store_reader **ret_reader,
+			      char **ret_error);
 void store_reader_close(struct store_reader *reader);
 
 /* Opens all recordings of a range as one, which begins and ends with the range: paths are added up

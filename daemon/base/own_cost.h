@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What the daemon's own process takes: processor time and memory. */
+#ifndef DAEMON_OWN_COST_H
+#define DAEMON_OWN_COST_H
+
+#include <stdint.h>
+
+/* Returns the processor time of all its threads. */
+uint64_t own_cost_cpu_ns(void);
+
+/* Returns the bytes that are resident; 0 if /proc does not tell. */
+uint64_t own_cost_resident_bytes(void);
+
+#endif

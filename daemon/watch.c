@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares counters with what was told; see watch.h. */
+#include "daemon/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+#define AGAIN_NS UINT64_C(60000000000)
+
+/* Returns what is to be told of: what was counted since the last time, or 0. */
+static uint64_t news(struct watch_kind *kind, uint64_t counted, uint64_t now_ns)
+{
+	uint64_t since = counted - kind->told;
+
+	if (!since || (kind->told_ns && now_ns - kind->told_ns < AGAIN_NS))
+		return 0;
+	kind->told = counted;
+	kind->told_ns = now_ns;
+	return since;
+}
+
+void watch_look(struct watch *watch, const struct run_counters *counters, uint64_t now_ns)
+{
+	uint64_t lost =
+		news(&watch->ring, counters->sampled.counters[STACKD_COUNT_LOST_RING], now_ns);
+	uint64_t refused = news(&watch->files, counters->tables.refused, now_ns);
+
+	if (lost)
+		log_event(LOG_EVENT_RING_OVERFLOW,
+			  "%" PRIu64
+			  " samples lost: the ring was full; --ring-bytes makes it larger",
+			  lost);
+	if (refused)
+		log_event(LOG_EVENT_FILE_REFUSED,
+			  "unwind information of %" PRIu64 " files refused: stackctl stats has the "
+			  "reasons",
+			  refused);
+}
+
+void watch_store_failed(const char *path, int err, const char *sentence)
+{
+	if (err == -ENOSPC)
+		log_event(LOG_EVENT_DISK_FULL, "the disk with %s is full", path);
+	log_error(
+		"cannot write to %s: %s; earlier recordings are intact, this one is kept up to its "
+		"last commit",
+		path, sentence ? sentence : strerror(-err));
+}

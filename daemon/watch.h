@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells of what an administrator would want to know when it happens: samples that were lost because
+ * the ring was full, and files that were refused. Each kind is told of at once, and then at most
+ * once a minute, with what was counted since.
+ */
+#ifndef WATCH_H
+#define WATCH_H
+
+#include "daemon/run_counters.h"
+
+struct watch_kind {
+	uint64_t told;	  /* of the counter */
+	uint64_t told_ns; /* when; 0: never */
+};
+
+/* Zeroed at the start. */
+struct watch {
+	struct watch_kind ring, files;
+};
+
+/* Looks at the counters of the whole run. `now_ns`: CLOCK_MONOTONIC. */
+void watch_look(struct watch *watch, const struct run_counters *counters, uint64_t now_ns);
+
+/* Tells why the store could not be written to. `sentence`: SQLite's, or NULL. */
+void watch_store_failed(const char *path, int err, const char *sentence);
+
+#endif
