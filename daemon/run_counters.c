@@ -129,6 +129,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.idle, start->idle);
 	since.late -= start->late;
 	since.own_cpu_ns -= start->own_cpu_ns;
+	since.rate_changes -= start->rate_changes;
 	return since;
 }
 
@@ -147,8 +148,24 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "own_cpu_ns", c->own_cpu_ns);
 	add(b, "own_resident_bytes", c->own_resident_bytes);
 	add(b, "rate_hz", c->rate_hz);
+	add(b, "rate_changes", c->rate_changes);
 	add_tables(&c->tables, b);
 	return 0;
+}
+
+struct status_numbers run_counters_status(const struct run_counters *counters)
+{
+	const struct recorder_counts *recorded = &counters->recorded;
+
+	return (struct status_numbers){
+		.now_ns = clock_ns(CLOCK_MONOTONIC),
+		.samples = recorded->complete + recorded->partial,
+		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
+		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
+		.times = counters->idle,
+		.complete = recorded->complete,
+		.partial = recorded->partial,
+	};
 }
 
 void run_counters_warn(const struct run_counters *counters, bool tags_only)
@@ -170,19 +187,4 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 	if (tags_only && !recorded->tag_processes)
 		log_warning("no process kept a tag of its call path: compile with the stacktag "
 			    "plugin, or leave out --tags only");
-}
-
-struct status_numbers run_counters_numbers(const struct run_counters *counters)
-{
-	const struct recorder_counts *recorded = &counters->recorded;
-
-	return (struct status_numbers){
-		.now_ns = clock_ns(CLOCK_MONOTONIC),
-		.samples = recorded->complete + recorded->partial,
-		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
-		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
-		.times = counters->idle,
-		.complete = recorded->complete,
-		.partial = recorded->partial,
-	};
 }

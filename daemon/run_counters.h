@@ -9,6 +9,7 @@
 #include "daemon/archive/batch.h"
 #include "daemon/base/idle_time.h"
 #include "daemon/model/recorder.h"
+#include "daemon/status.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/status.h"
 #include "daemon/tables/tables.h"
@@ -20,6 +21,7 @@ struct run_counters {
 	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
 	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd itself */
 	uint64_t rate_hz;			 /* 0: a fixed period */
+	uint64_t rate_changes;			 /* to keep within --max-cpu */
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 
@@ -28,12 +30,12 @@ struct run_counters {
 struct run_counters run_counters_since(const struct run_counters *now,
 				       const struct run_counters *start);
 
-/* Gives what the status line shows of them, as of now. */
-struct status_numbers run_counters_numbers(const struct run_counters *counters);
-
 /* Allocates the counters of a batch that has none, and fills them in. The batch owns them. 0 or
  * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
+
+/* Returns what the status line shows of them, as of now. */
+struct status_numbers run_counters_status(const struct run_counters *counters);
 
 /* Warns about counters that do not add up, and about tags that disagree with walks. */
 void run_counters_warn(const struct run_counters *counters, bool tags_only);

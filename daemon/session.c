@@ -25,6 +25,7 @@
 #include "daemon/archive/archive.h"
 #include "daemon/attach.h"
 #include "base/clock.h"
+#include "daemon/budget.h"
 #include "daemon/capture/event_choice.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
@@ -74,6 +75,7 @@ struct session {
 	struct status status;
 	struct service_watchdog watchdog;
 	struct watch watch;
+	struct budget budget;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	uint64_t round_ns;	     /* when the last round began */
 	uint64_t commit_ns;
@@ -267,14 +269,15 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->idle = idle_time_since(&s->idle_since);
 	ret_counters->own_cpu_ns = own_cost_cpu_ns();
 	ret_counters->own_resident_bytes = own_cost_resident_bytes();
-	ret_counters->rate_hz = s->options->frequency;
+	ret_counters->rate_hz = s->budget.rate_hz;
+	ret_counters->rate_changes = s->budget.changes;
 }
 
 /* Fills in the counters and totals of a batch, as of now. */
 static int fill_in(struct session *s, struct batch *b, const struct run_counters *all)
 {
 	const struct run_counters counters = run_counters_since(all, &s->before);
-	const struct status_numbers n = run_counters_numbers(&counters);
+	const struct status_numbers n = run_counters_status(&counters);
 
 	b->totals = s->info;
 	b->totals.end_ns = n.now_ns;
@@ -283,6 +286,18 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	b->totals.kernel_ns = counters.sampled.run_ns;
 	b->totals.kernel_runs = counters.sampled.runs;
 	return run_counters_put(&counters, b);
+}
+
+/* Changes the rate where that is needed to keep within the budget. */
+static int keep_budget(struct session *s, const struct run_counters *counters, uint64_t now_ns)
+{
+	uint64_t before = s->budget.rate_hz;
+
+	if (!budget_look(&s->budget, now_ns, counters->own_cpu_ns + counters->sampled.run_ns))
+		return 0;
+	watch_rate(&s->watch, &s->budget, before);
+	return sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
+				   target_cgroup_fd(s->target));
 }
 
 /* Hands what is new to the archive. `end`: it is the last of the window. */
@@ -295,7 +310,7 @@ static int submit(struct session *s, bool end)
 	if (!b)
 		return -ENOMEM;
 	count(s, &counters);
-	n = run_counters_numbers(&counters);
+	n = run_counters_status(&counters);
 	watch_look(&s->watch, &counters, n.now_ns);
 	if (fill_in(s, b, &counters)) {
 		batch_free(b);
@@ -313,7 +328,7 @@ static int submit(struct session *s, bool end)
 	archive_submit(s->archive, b);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
-	return 0;
+	return s->is_over ? 0 : keep_budget(s, &counters, n.now_ns);
 }
 
 /* Ends the window and begins the next. All samples before its end are handed out. */
@@ -492,7 +507,7 @@ static enum exit_status sum_up(struct session *s)
 	char text[256], name[64];
 
 	count(s, &counters);
-	n = run_counters_numbers(&counters);
+	n = run_counters_status(&counters);
 	status_summary(&n, text, sizeof(text));
 	service_status(text);
 	log_status(NULL);
@@ -511,6 +526,7 @@ static enum exit_status record(struct session *s)
 	int err, stored;
 
 	s->round_ns = s->commit_ns = clock_ns(CLOCK_MONOTONIC);
+	s->budget = budget_begin(s->options->max_cpu, s->options->frequency);
 	status_start(&s->status, s->round_ns);
 	if (s->options->target == TARGET_ALL)
 		s->idle_since = idle_time_now();

@@ -40,6 +40,15 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  refused);
 }
 
+void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz)
+{
+	if (budget->rate_hz < before_hz && news(&watch->rate, budget->changes, budget->now_ns))
+		log_event(LOG_EVENT_RATE_LOWERED,
+			  "rate lowered from %" PRIu64 " Hz to %" PRIu64
+			  " Hz, to keep within %g%% of one core",
+			  before_hz, budget->rate_hz, budget->share * 100);
+}
+
 void watch_store_failed(const char *path, int err, const char *sentence)
 {
 	if (err == -ENOSPC)

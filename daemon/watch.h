@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tells of what an administrator would want to know when it happens: samples that were lost because
- * the ring was full, and files that were refused. Each kind is told of at once, and then at most
- * once a minute, with what was counted since.
+ * the ring was full, files that were refused, a rate that was lowered. Each kind is told of at
+ * once, and then at most once a minute, with what was counted since.
  */
 #ifndef WATCH_H
 #define WATCH_H
 
+#include "daemon/budget.h"
 #include "daemon/run_counters.h"
 
 struct watch_kind {
@@ -16,11 +17,14 @@ struct watch_kind {
 
 /* Zeroed at the start. */
 struct watch {
-	struct watch_kind ring, files;
+	struct watch_kind ring, files, rate;
 };
 
 /* Looks at the counters of the whole run. `now_ns`: CLOCK_MONOTONIC. */
 void watch_look(struct watch *watch, const struct run_counters *counters, uint64_t now_ns);
+
+/* Tells that the budget has lowered the rate, which was `before_hz`. */
+void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz);
 
 /* Tells why the store could not be written to. `sentence`: SQLite's, or NULL. */
 void watch_store_failed(const char *path, int err, const char *sentence);

@@ -23,6 +23,7 @@ const char *argp_program_version = "stackd " STACKD_VERSION;
 enum {
 	OPTION_DURATION = 256,
 	OPTION_GROUP,
+	OPTION_CPU,
 	OPTION_STACK,
 	OPTION_RING,
 	OPTION_LBR,
@@ -51,6 +52,10 @@ static const struct argp_option argp_options[] = {
 	 "else cpu-clock)",
 	 2},
 	{"freq", 'F', "HZ", 0, "samples a second and CPU (default 997)", 2},
+	{"max-cpu", OPTION_CPU, "SHARE", 0,
+	 "lower the frequency where stackd and its program would take more of one core than this "
+	 "(1%), and raise it again; with --all and --cgroup",
+	 2},
 	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
 	{"idle", OPTION_IDLE, NULL, 0,
 	 "with samples of idle CPUs (default: they are counted and left out)", 2},
@@ -199,6 +204,17 @@ static void set_duration(struct argp_state *state, struct options *options, cons
 		argp_error(state, "--duration '%s': expected seconds above 0", arg);
 }
 
+/* Takes a share of one core: "1%", or "1". */
+static void set_max_cpu(struct argp_state *state, struct options *options, const char *arg)
+{
+	char *end;
+	double percent = strtod(arg, &end);
+
+	if (end == arg || (*end && strcmp(end, "%") != 0) || !(percent >= 0.01 && percent <= 10000))
+		argp_error(state, "--max-cpu '%s': expected a share of one core, such as 1%%", arg);
+	options->max_cpu = percent / 100;
+}
+
 static void set_window(struct argp_state *state, struct options *options, const char *arg)
 {
 	if (!duration_parse(arg, &options->window_ns) || options->window_ns < LEAST_WINDOW_NS)
@@ -226,6 +242,10 @@ static void settle(struct argp_state *state, struct options *options)
 		argp_error(state, "no target: give --pid N, --all, --cgroup PATH or -- COMMAND");
 	if (options->frequency && options->period)
 		argp_error(state, "--freq and --count exclude each other");
+	if (options->max_cpu && options->period)
+		argp_error(state, "--max-cpu lowers a frequency: it excludes --count");
+	if (options->max_cpu && options->target != TARGET_ALL && options->target != TARGET_CGROUP)
+		argp_error(state, "--max-cpu is for --all and --cgroup");
 	if (options->segment_frames && options->is_prefix_given &&
 	    options->prefix != STACKD_PREFIX_NONE)
 		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
@@ -303,6 +323,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct options *options = state->input;
 
 	switch (key) {
+	case OPTION_CPU:
+		set_max_cpu(state, options, arg);
+		break;
 	case OPTION_STACK:
 		options->stack_bytes =
 			(uint32_t)bytes(state, "--stack-bytes", arg, 256, STACKD_MAX_STACK_BYTES);

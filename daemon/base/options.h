@@ -21,6 +21,7 @@ struct options {
 
 	const char *event;    /* NULL: cycles, else cpu-clock */
 	uint64_t frequency;   /* Hz; 0: period is given */
+	double max_cpu;	      /* of one core, for stackd; 0: no limit */
 	uint64_t period;      /* events; 0: frequency is given */
 	const char *output;   /* NULL: the default store */
 	const char *group;    /* that may read the store; NULL: none */

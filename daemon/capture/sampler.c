@@ -411,6 +411,16 @@ int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cg
 	return 0;
 }
 
+int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64_t frequency,
+			int cgroup_fd)
+{
+	struct event_spec changed = *spec;
+
+	changed.attr.sample_freq = frequency;
+	close_events(s);
+	return sampler_attach_cpus(s, &changed, cgroup_fd);
+}
+
 void sampler_stop(struct sampler *s)
 {
 	/* Disables all events at about the same time. */

@@ -55,6 +55,12 @@ int sampler_attach_process(struct sampler *sampler, const struct event_spec *spe
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
+/* Changes the frequency of events that sampler_attach_cpus() has opened, by opening them anew: an
+ * event whose frequency is changed would go on to report the period of before. 0 or negative errno,
+ * without events. */
+int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
+			int cgroup_fd);
+
 /* Stops the sampling; records in the ring remain to be read. */
 void sampler_stop(struct sampler *sampler);
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What an administrator watches a service by: metrics, the watchdog, events in the journal."""
 
+import json
+import math
 import os
 import re
 import shutil
@@ -8,7 +10,7 @@ import socket
 import time
 
 from harness import (DONE, ROOT, SIGTERM, STACKCTL, USAGE, WORKLOADS, Daemon, Recording, Skip,
-                     check, live, record, run, scratch, workload)
+                     check, cpu_seconds, live, record, run, scratch, workload)
 
 JOURNAL = "/run/systemd/journal/socket"
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[a-z_]+",?)+)\})? (-?[0-9.]+(?:e[+-][0-9]+)?)')
@@ -111,3 +113,41 @@ def test_journal():
         check("MESSAGE_ID=%s" % ids[4] in entry, "the id", entry)
         check(re.search(r"MESSAGE=\d+ samples lost: the ring was full", entry), "the message", entry)
         check("PRIORITY=4" in entry, "its priority", entry)
+
+
+def own_share(store, first, last):
+    """What stackd and its program have spent of a core, in windows."""
+    windows = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"]
+    span = sum(w["duration_ns"] for w in windows if first <= w["recording"] <= last)
+    stats = Recording(store, "%d..%d" % (first, last)).stats()
+    spent = stats["counters"]["own_cpu_ns"] + stats["kernel_ns_per_sample"] * stats["counters"]["started"]
+    return spent / span
+
+
+@live(alone=True)
+def test_max_cpu():
+    """The rate is lowered until the cost is within the budget, and samples keep their weight."""
+    with scratch() as folder, workload("chain") as process:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 4000, "--max-cpu", "2%", "--all", "--window", "5s") as daemon:
+            before = cpu_seconds(process.pid)
+            daemon.wait_recording()
+            time.sleep(30)
+            spent = cpu_seconds(process.pid) - before
+            result = daemon.finish(SIGTERM)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check(re.search(r"rate lowered from 4000 Hz to \d+ Hz, to keep within 2% of one core",
+                        result.err), "not told", result.err)
+        last = Recording(store).stats()
+        check(0 < last["counters"]["rate_hz"] < 4000, "the rate", last["counters"])
+        script = run(STACKCTL, "export", "--perf-script", "-i", store, "--since", "10m", "--pid",
+                     process.pid).out
+        periods = [int(n) / 1e9 for n in re.findall(r"^chain .*: +(\d+) cpu-clock", script, re.MULTILINE)]
+        sigma = math.sqrt(sum(period * period for period in periods))
+        lost = Recording(store, "1..%d" % last["recording"]).stats()["lost"] / 4000
+        check(len(set(periods)) > 1 and abs(sum(periods) - spent) < 4 * sigma + lost + 1,
+              "weights of %.2f s, %.2f s spent" % (sum(periods), spent), set(periods), sigma, lost)
+        number = last["recording"]
+        share = own_share(store, number - 3, number - 1)
+        check(share < 0.022 or last["counters"]["rate_hz"] == 1,
+              "%.2f%% of a core was spent" % (100 * share))

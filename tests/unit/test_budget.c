@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* A budget of processor time, kept by the rate: daemon/budget.c, with costs that are simulated. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/budget.h"
+
+#define SECOND UINT64_C(1000000000)
+
+struct run {
+	struct budget budget;
+	uint64_t now_ns, cost_ns;
+};
+
+/* Runs for some seconds in which a sample costs so much, and everything else `fixed_ns` a second.
+ * Returns the share of a core that was spent. */
+static double spend(struct run *r, unsigned seconds, uint64_t sample_ns, uint64_t fixed_ns)
+{
+	uint64_t before = r->cost_ns;
+
+	for (unsigned i = 0; i < seconds; i++) {
+		r->now_ns += SECOND;
+		r->cost_ns += r->budget.rate_hz * sample_ns + fixed_ns;
+		budget_look(&r->budget, r->now_ns, r->cost_ns);
+		assert_in_range(r->budget.rate_hz, 1, r->budget.full_hz);
+	}
+	return (double)(r->cost_ns - before) / (double)(seconds * SECOND);
+}
+
+static struct run begin(double share, uint64_t rate)
+{
+	struct run r = {.budget = budget_begin(share, rate), .now_ns = 5 * SECOND};
+
+	budget_look(&r.budget, r.now_ns, 0);
+	return r;
+}
+
+static void stays_at_the_rate(void **state)
+{
+	struct run r = begin(0.01, 99);
+
+	(void)state;
+	spend(&r, 100, 20000, SECOND / 1000);
+	assert_int_equal(r.budget.rate_hz, 99);
+	assert_int_equal(r.budget.changes, 0);
+}
+
+static void lowers_and_raises(void **state)
+{
+	struct run r = begin(0.01, 997);
+
+	(void)state;
+	spend(&r, 10, 50000, 0); /* 5 % at the full rate */
+	assert_true(spend(&r, 60, 50000, 0) < 0.01);
+	assert_in_range(r.budget.rate_hz, 100, 199);
+	/* A sample is cheap again: the rate comes back, and stays. */
+	assert_true(spend(&r, 60, 5000, 0) < 0.01);
+	assert_int_equal(r.budget.rate_hz, 997);
+	assert_in_range(r.budget.changes, 3, 12);
+}
+
+static void rarely_changes(void **state)
+{
+	struct run r = begin(0.01, 997);
+
+	(void)state;
+	spend(&r, 20, 50000, 0);
+	r.budget.changes = 0;
+	for (unsigned i = 0; i < 1000; i++)
+		spend(&r, 1, 45000 + 10000 * (i % 2), 0);
+	assert_in_range(r.budget.changes, 0, 5);
+}
+
+static void survives_what_does_not_depend_on_it(void **state)
+{
+	struct run r = begin(0.01, 99);
+
+	(void)state;
+	spend(&r, 20, 20000, SECOND / 2); /* half a core for tables */
+	assert_int_equal(r.budget.rate_hz, 1);
+	spend(&r, 120, 20000, 0);
+	assert_int_equal(r.budget.rate_hz, 99);
+}
+
+static void without_budget(void **state)
+{
+	struct run r = begin(0, 99);
+
+	(void)state;
+	spend(&r, 20, SECOND / 99, 0);
+	assert_int_equal(r.budget.rate_hz, 99);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stays_at_the_rate),
+		cmocka_unit_test(lowers_and_raises),
+		cmocka_unit_test(rarely_changes),
+		cmocka_unit_test(survives_what_does_not_depend_on_it),
+		cmocka_unit_test(without_budget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
