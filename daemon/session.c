@@ -19,243 +19,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "daemon/archive/archive.h"
-#include "daemon/attach.h"
 #include "base/clock.h"
-#include "daemon/budget.h"
-#include "daemon/capture/event_choice.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
-#include "daemon/base/own_limits.h"
-#include "daemon/base/wakeups.h"
 #include "daemon/no_samples.h"
+#include "daemon/session_state.h"
 #include "daemon/capture/record_pool.h"
-#include "daemon/model/hold.h"
-#include "daemon/model/recorder.h"
-#include "daemon/model/reorder.h"
-#include "daemon/run_counters.h"
-#include "daemon/capture/sampler.h"
-#include "daemon/service.h"
-#include "daemon/status.h"
-#include "store/store_path.h"
-#include "daemon/capture/target.h"
-#include "daemon/watch.h"
-#include "daemon/window.h"
 
-#define TICK_NS	     100000000u /* between looks at the side-band */
 #define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
 #define HOLD_POLL_US 5000
 #define LAG_NS	     10000000u	 /* a record is in its ring after this time */
 #define COMMIT_NS    1000000000u /* between batches */
-
-struct session {
-	const struct options *options;
-	struct event_choice event;
-	char *path; /* of the store */
-
-	struct target *target;
-	struct sampler *sampler;
-	struct sideband *sideband;
-	struct reorder *queue;
-	struct hold hold;
-	struct recorder *recorder;
-	struct tables *tables;
-	struct archive *archive;
-
-	struct wakeups wakeups;
-
-	struct store_recording info; /* of the window at hand, as all times below */
-	struct utsname host;
-	struct window window;
-	struct run_counters before; /* what earlier windows have counted */
-	int64_t first_recording;
-	struct status status;
-	struct service_watchdog watchdog;
-	struct watch watch;
-	struct budget budget;
-	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
-	uint64_t round_ns;	     /* when the last round began */
-	uint64_t commit_ns;
-	bool is_over;
-};
-
-/* --- setting up: the parts ------------------------------------------------------------------- */
-
-static void begin_window(struct session *s, struct window window)
-{
-	s->window = window;
-	s->info.start_unix_ns = window.start_unix_ns;
-	s->info.start_ns = s->info.end_ns = window.start_ns;
-}
-
-/* Fills in the recording's row of the store. */
-static void describe(struct session *s, const char *command_line, char *target)
-{
-	struct store_recording *info = &s->info;
-
-	uname(&s->host);
-	info->host = s->host.nodename;
-	info->kernel = s->host.release;
-	info->arch = s->host.machine;
-	info->command = command_line;
-	info->target = target ? target : "";
-	info->event = s->event.spec.name;
-	info->note = s->event.note ? s->event.note : "";
-	info->frequency_hz = s->options->frequency;
-	info->period = s->options->period;
-	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	info->run = s->options->window_ns != 0;
-	begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),
-				     clock_ns(CLOCK_MONOTONIC)));
-}
-
-static enum exit_status open_store(struct session *s)
-{
-	const struct options *o = s->options;
-	struct archive_options archive = {.keep_age_s = o->keep_age_s, .keep_bytes = o->keep_bytes};
-	char *sentence = NULL;
-	int err = 0;
-
-	s->path = o->output ? strdup(o->output) : store_path_default();
-	if (!s->path)
-		err = -ENOMEM;
-	if (!err && !o->output)
-		err = store_path_prepare(s->path);
-	archive.path = s->path;
-	if (!err)
-		err = archive_new(&archive, &s->info, &s->archive, &sentence);
-	if (!err) {
-		s->first_recording = archive_recording(s->archive);
-		store_path_hand_over(s->path);
-		service_share_store(s->path, o->group);
-		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
-									       : STATUS_DONE;
-	}
-	log_failure(sentence, s->path ? s->path : "store", err);
-	return STATUS_FAILED;
-}
-
-static int use_tags(struct session *s)
-{
-	struct sampler_tags tags;
-
-	if (s->options->tags == STACKD_TAGS_OFF)
-		return 0;
-	sampler_tags_maps(s->sampler, &tags);
-	return recorder_use_tags(s->recorder, &tags, s->options->judge_tags);
-}
-
-static enum exit_status open_sampler(struct session *s)
-{
-	const struct sampler_options options = {
-		.stack_bytes = s->options->stack_bytes,
-		.ring_bytes = s->options->ring_bytes,
-		.table_bytes = s->options->table_bytes,
-		/* Verification cost grows with depth, so --depth excludes --prefix. */
-		.prefix = s->options->segment_frames ? STACKD_PREFIX_NONE : s->options->prefix,
-		.heights = s->options->heights,
-		.segment_frames = s->options->segment_frames,
-		.tags = s->options->tags,
-		.branches = s->options->lbr,
-		.walk_in_daemon = s->options->walk_in_daemon,
-		.judge = s->options->judge,
-		.idle = s->options->idle,
-		.usual_period = event_spec_usual_period(&s->event.spec),
-		.enable_on_exec = s->options->target == TARGET_COMMAND,
-	};
-	struct tables_maps maps;
-	char *sentence = NULL;
-	int err = sampler_new(&options, &s->sampler, &sentence);
-
-	if (err) {
-		log_failure(sentence, "BPF", err);
-		return exit_status_of(err);
-	}
-	sampler_tables_maps(s->sampler, &maps);
-	err = tables_new(&maps, &s->tables);
-	if (err) {
-		log_error("cannot set up the recipe tables: %s", strerror(-err));
-		return STATUS_FAILED;
-	}
-	recorder_use_tables(s->recorder, s->tables);
-	err = use_tags(s);
-	if (err) {
-		log_error("cannot set up tags: %s", strerror(-err));
-		return STATUS_FAILED;
-	}
-	err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
-	if (err) {
-		log_error("cannot follow processes and mappings (%s): run as root, or with "
-			  "CAP_PERFMON",
-			  strerror(-err));
-		return exit_status_of(err);
-	}
-	return STATUS_DONE;
-}
-
-static enum exit_status start_target(struct session *s)
-{
-	int err = target_start(s->target);
-
-	if (!err)
-		return STATUS_DONE;
-	log_error("cannot run '%s': %s", s->options->command[0], strerror(-err));
-	archive_discard(s->archive);
-	return STATUS_FAILED;
-}
-
-static enum exit_status open_target(struct session *s)
-{
-	char *sentence = NULL;
-	int err = target_new(s->options, &s->target, &sentence);
-
-	if (err)
-		log_failure(sentence, "target", err);
-	return err ? STATUS_FAILED : STATUS_DONE;
-}
-
-static enum exit_status make_parts(struct session *s)
-{
-	bool everyone = s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP;
-	int err;
-
-	/* The command is forked already: it keeps the inherited limit and priority. */
-	own_limits_raise_files();
-	own_limits_raise_priority();
-	err = wakeups_open(&s->wakeups, TICK_NS);
-	if (!err)
-		err = reorder_new(&s->queue);
-	if (!err)
-		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
-	if (!err && s->options->heights)
-		recorder_use_heights(s->recorder);
-	if (!err && s->options->judge)
-		err = recorder_use_judge(s->recorder);
-	if (!err && s->options->lbr)
-		err = recorder_use_branches(s->recorder,
-					    s->event.branches.kind == BRANCH_CAPS_CALL_STACK,
-					    s->event.branches.entries);
-	if (err)
-		log_error("cannot set up: %s", strerror(-err));
-	return err ? STATUS_FAILED : STATUS_DONE;
-}
-
-static int watch_parts(struct session *s)
-{
-	struct wakeups *w = &s->wakeups;
-	int err = wakeups_watch(w, sampler_poll_fd(s->sampler));
-
-	if (!err)
-		err = wakeups_watch(w, sideband_poll_fd(s->sideband));
-	if (!err)
-		err = wakeups_watch(w, target_poll_fd(s->target));
-	if (!err && s->options->duration_s > 0)
-		err = wakeups_set_deadline(w, (uint64_t)(s->options->duration_s * 1e9));
-	return err;
-}
 
 /* --- batches --------------------------------------------------------------------------------- */
 
@@ -318,8 +94,9 @@ static int submit(struct session *s, bool end)
 	}
 	if (end) {
 		b->totals.end_ns = s->window.end_ns;
-		begin_window(s, window_next(&s->window, clock_ns(CLOCK_REALTIME) -
-								(n.now_ns - s->window.end_ns)));
+		session_begin_window(
+			s, window_next(&s->window,
+				       clock_ns(CLOCK_REALTIME) - (n.now_ns - s->window.end_ns)));
 		b->ends_window = true;
 		b->after = s->info;
 		s->before = counters;
@@ -551,57 +328,16 @@ static enum exit_status record(struct session *s)
 
 /* --- the run --------------------------------------------------------------------------------- */
 
-static enum exit_status set_up(struct session *s, const char *command_line, char *target)
-{
-	enum exit_status status = event_choice_make(s->options, &s->event);
-
-	if (!status)
-		status = open_target(s);
-	if (!status)
-		status = event_choice_probe(&s->event, s->options->quiet);
-	if (!status)
-		status = make_parts(s);
-	if (!status)
-		status = open_sampler(s);
-	if (!status)
-		status = attach(&(struct attach){.options = s->options,
-						 .event = &s->event,
-						 .target = s->target,
-						 .recorder = s->recorder,
-						 .sampler = s->sampler});
-	describe(s, command_line, target);
-	if (!status)
-		status = open_store(s);
-	if (!status && watch_parts(s))
-		status = STATUS_FAILED;
-	if (!status)
-		status = start_target(s);
-	return status;
-}
-
-static void tear_down(struct session *s)
-{
-	target_free(s->target);
-	archive_free(s->archive);
-	tables_free(s->tables);
-	recorder_free(s->recorder);
-	reorder_free(s->queue);
-	sideband_free(s->sideband);
-	sampler_free(s->sampler);
-	wakeups_close(&s->wakeups);
-	free(s->path);
-}
-
 enum exit_status session_run(const struct options *options, const char *command_line)
 {
 	struct session s = {.options = options, .wakeups = WAKEUPS_NONE};
 	char *target = options_target(options);
 	enum exit_status status;
 
-	status = set_up(&s, command_line, target);
+	status = session_open(&s, command_line, target);
 	if (!status)
 		status = record(&s);
-	tear_down(&s);
+	session_close(&s);
 	free(target);
 	return status;
 }

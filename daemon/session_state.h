@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* A session's state: session_open.c sets it up, session.c runs it. No other module includes this.
+ */
+#ifndef SESSION_STATE_H
+#define SESSION_STATE_H
+
+#include <sys/utsname.h>
+
+#include "daemon/archive/archive.h"
+#include "daemon/base/idle_time.h"
+#include "daemon/base/options.h"
+#include "daemon/base/wakeups.h"
+#include "daemon/budget.h"
+#include "daemon/capture/event_choice.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/capture/target.h"
+#include "daemon/model/hold.h"
+#include "daemon/model/recorder.h"
+#include "daemon/model/reorder.h"
+#include "daemon/run_counters.h"
+#include "daemon/service.h"
+#include "daemon/status.h"
+#include "daemon/watch.h"
+#include "daemon/window.h"
+
+struct session {
+	const struct options *options;
+	struct event_choice event;
+	char *path; /* of the store */
+
+	struct target *target;
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct reorder *queue;
+	struct hold hold;
+	struct recorder *recorder;
+	struct tables *tables;
+	struct archive *archive;
+
+	struct wakeups wakeups;
+
+	struct store_recording info; /* of the window at hand, as all times below */
+	struct utsname host;
+	struct window window;
+	struct run_counters before; /* what earlier windows have counted */
+	int64_t first_recording;
+	struct status status;
+	struct service_watchdog watchdog;
+	struct watch watch;
+	struct budget budget;
+	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
+	uint64_t round_ns;	     /* when the last round began */
+	uint64_t commit_ns;
+	bool is_over;
+};
+
+/* Begins a window. */
+void session_begin_window(struct session *s, struct window window);
+
+/* Opens all that a session needs, and starts the target. Both strings are borrowed while the
+ * session runs; `target` may be NULL. Logs its own errors; returns the status to exit with.
+ * session_close() follows in any case. */
+enum exit_status session_open(struct session *s, const char *command_line, char *target);
+
+/* Closes what session_open() has opened. */
+void session_close(struct session *s);
+
+#endif
