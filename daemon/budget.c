@@ -2,12 +2,13 @@
 /* Compares cost and budget; see budget.h. */
 #include "daemon/budget.h"
 
-#define FOLLOW	 0.25		       /* weight of the latest second */
-#define AIM	 0.75		       /* of the budget: where the rate is lowered to */
-#define NEAR	 0.9		       /* of the budget: where it is lowered */
-#define ROOM	 0.5		       /* of the budget: where it is raised */
-#define RAISE_NS UINT64_C(10000000000) /* between a change and a raise */
-#define LOWER_NS UINT64_C(2000000000)  /* between two changes downwards */
+#define FOLLOW	 0.25		      /* weight of the latest second */
+#define AIM	 0.75		      /* of the budget: where the rate is lowered to */
+#define NEAR	 0.9		      /* of the budget: where it is lowered */
+#define ROOM	 0.5		      /* of the budget: where it is raised */
+#define RAISE_NS UINT64_C(5000000000) /* between a change and a raise */
+#define STEP	 4		      /* a change is by this factor at most */
+#define LOWER_NS UINT64_C(2000000000) /* between two changes downwards */
 
 struct budget budget_begin(double share, uint64_t rate_hz)
 {
@@ -19,8 +20,10 @@ static uint64_t aimed(const struct budget *b, double used)
 {
 	double rate = used > 0 ? (double)b->rate_hz * b->share * AIM / used : (double)b->full_hz;
 
-	if (rate > 2 * (double)b->rate_hz)
-		rate = 2 * (double)b->rate_hz;
+	if (rate > STEP * (double)b->rate_hz)
+		rate = STEP * (double)b->rate_hz;
+	if (rate < (double)b->rate_hz / STEP)
+		rate = (double)b->rate_hz / STEP;
 	if (rate >= (double)b->full_hz)
 		return b->full_hz;
 	return rate > (double)BUDGET_LEAST_HZ ? (uint64_t)rate : BUDGET_LEAST_HZ;

@@ -3,11 +3,12 @@
  * Keeps stackd within a share of one core (--max-cpu), by the rate of samples: nearly all that it
  * costs is proportional to that.
  *
- * The cost is that of the last seconds, weighted towards the latest (FOLLOW). The rate is lowered
- * when the cost comes near the budget, so before it is exceeded, and at once when one second alone
- * exceeds it; it is raised again, step by step, when there is room for twice as much. Whatever does
- * not depend on the rate, such as the tables that are compiled at the start, lowers it all the
- * same: the budget is for the sum.
+ * The cost is that of the last seconds, weighted towards the latest. The rate is lowered when the
+ * cost comes near the budget, so before it is exceeded, and at once when one second alone exceeds
+ * it; it is raised again, step by step, when there is room for twice as much. A step is by a
+ * factor of four at most: one expensive second need not be the rate's doing. Tables of new
+ * files and names of functions do not depend on the rate; they lower it all the same, since the
+ * budget is for the sum, but what they cost alone can exceed it.
  */
 #ifndef BUDGET_H
 #define BUDGET_H

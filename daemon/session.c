@@ -64,16 +64,18 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	return run_counters_put(&counters, b);
 }
 
-/* Changes the rate where that is needed to keep within the budget. */
-static int keep_budget(struct session *s, const struct run_counters *counters, uint64_t now_ns)
+/* Changes the rate where that is needed to keep within the budget. Where the events cannot be
+ * opened anew, the rate stays, and the next look tries again. */
+static void keep_budget(struct session *s, const struct run_counters *counters, uint64_t now_ns)
 {
 	uint64_t before = s->budget.rate_hz;
 
 	if (!budget_look(&s->budget, now_ns, counters->own_cpu_ns + counters->sampled.run_ns))
-		return 0;
+		return;
+	if (sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
+				target_cgroup_fd(s->target)))
+		s->budget.rate_hz = before;
 	watch_rate(&s->watch, &s->budget, before);
-	return sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
-				   target_cgroup_fd(s->target));
 }
 
 /* Hands what is new to the archive. `end`: it is the last of the window. */
@@ -105,7 +107,9 @@ static int submit(struct session *s, bool end)
 	archive_submit(s->archive, b);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
-	return s->is_over ? 0 : keep_budget(s, &counters, n.now_ns);
+	if (!s->is_over)
+		keep_budget(s, &counters, n.now_ns);
+	return 0;
 }
 
 /* Ends the window and begins the next. All samples before its end are handed out. */

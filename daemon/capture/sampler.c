@@ -228,11 +228,13 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	return 0;
 }
 
-static void close_events(struct sampler *s)
+static void close_events(struct sampler *s, size_t from, size_t to)
 {
-	for (size_t i = 0; i < s->n_events; i++)
+	for (size_t i = from; i < to; i++)
 		close(s->events[i]);
-	s->n_events = 0;
+	for (size_t i = to; i < s->n_events; i++)
+		s->events[from + i - to] = s->events[i];
+	s->n_events -= to - from;
 }
 
 static void unmap(struct mapped_array *array)
@@ -245,7 +247,7 @@ void sampler_free(struct sampler *s)
 {
 	if (!s)
 		return;
-	close_events(s);
+	close_events(s, 0, s->n_events);
 	free(s->events);
 	free(s->threads);
 	unmap(&s->rules);
@@ -415,10 +417,13 @@ int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64
 			int cgroup_fd)
 {
 	struct event_spec changed = *spec;
+	size_t before = s->n_events;
+	int err;
 
 	changed.attr.sample_freq = frequency;
-	close_events(s);
-	return sampler_attach_cpus(s, &changed, cgroup_fd);
+	err = sampler_attach_cpus(s, &changed, cgroup_fd);
+	close_events(s, err ? before : 0, err ? s->n_events : before);
+	return err;
 }
 
 void sampler_stop(struct sampler *s)
@@ -428,7 +433,7 @@ void sampler_stop(struct sampler *s)
 		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
 	/* A thread that was just being made may have inherited one as it was before: closing takes
 	 * those away, too. */
-	close_events(s);
+	close_events(s, 0, s->n_events);
 }
 
 /* --- records --------------------------------------------------------------------------------- */

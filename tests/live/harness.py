@@ -140,6 +140,12 @@ def cpu_seconds(pid):
     return sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
+def moment(process):
+    """The time, and the CPU time that a process of one thread has had, both exact."""
+    with open("/proc/%d/schedstat" % process.pid, encoding="ascii") as file:
+        return time.monotonic(), int(file.read().split()[0]) / 1e9
+
+
 def wait_cpu(pid, seconds):
     """Waits until a process has had so much more CPU time, and so can have had as many samples,
     however busy the machine is."""

@@ -5,14 +5,16 @@ while stackd runs, or have gone, or that a thread moves to."""
 import contextlib
 import json
 import os
+import subprocess
 import time
 
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, SIGINT, STACKCTL, Daemon, Recording, Skip, check, check_chains,
-                     live, run, scratch, wait_cpu, workload)
+                     live, moment, run, scratch, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
 ID = "5" * 64
+JOBS = 200
 
 
 @contextlib.contextmanager
@@ -64,6 +66,14 @@ def remove(group):
     return os.rmdir(group)
 
 
+def check_number(samples, least, most, what):
+    """Samples at 997 Hz of something that had a CPU time between these, in seconds: as many as that,
+    but for where in a period it begins to run, and ends."""
+    low, high = 997 * least, 997 * most
+    check(low - 4 * low ** 0.5 <= samples <= high + 4 * high ** 0.5,
+          "%d samples of %s, not %.0f to %.0f" % (samples, what, low, high))
+
+
 def check_exports(store, path):
     """The path is a label of exports, and a part of the flame graph."""
     for form in ("--json", "--speedscope"):
@@ -81,26 +91,36 @@ def test_cgroups():
         store, before = folder + "/s.db", make("/before.service")
         process = stack.enter_context(workload("chain"))
         move(process.pid, before)
+        cpu = [moment(process)[1]]
         with Daemon(store, "-F", 997, "--all") as daemon:
             daemon.wait_recording()
+            cpu.append(moment(process)[1])
             wait_cpu(process.pid, 0.5)
             after = make("/after.scope")
+            cpu.append(moment(process)[1])
             move(process.pid, after)
+            cpu.append(moment(process)[1])
             wait_cpu(process.pid, 0.5)
             with workload("chain") as short:
                 gone = make("/docker-%s.scope" % ID)
                 move(short.pid, gone)
+                short_cpu = [moment(short)[1]]
                 wait_cpu(short.pid, 0.3)
+                short_cpu.append(moment(short)[1])
             remove(gone)
+            cpu.append(moment(process)[1])
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
+            cpu.append(moment(process)[1])
         units = by(store, "unit")
         check("[unknown]" not in units, "some have no cgroup", units)
         mine = by(store, "unit", "--pid", str(process.pid))
-        check(set(mine) - {"[no unit]"} == {"before.service", "after.scope"}, "units", mine)
-        check(min(mine["before.service"], mine["after.scope"]) > 300, "samples", mine)
+        check(set(mine) == {"before.service", "after.scope"}, "units", mine)
+        check_number(mine["before.service"], cpu[2] - cpu[1], cpu[3] - cpu[0], "before.service")
+        check_number(mine["after.scope"], cpu[4] - cpu[3], cpu[5] - cpu[2], "after.scope")
         containers = by(store, "container")
-        check(containers.get("docker " + ID[:12], 0) > 150, "the container that has gone", containers)
+        check_number(containers.get("docker " + ID[:12], 0), short_cpu[1] - short_cpu[0],
+                     short_cpu[1] + 0.1, "the container that has gone")
         mine = by(store, "unit", "--unit", "before")
         check(set(mine) == {"before.service"} and mine["before.service"] == units["before.service"],
               "--unit", mine)
@@ -132,19 +152,24 @@ def test_cgroups_windows():
 
 @live
 def test_cgroups_many():
-    """A thousand cgroups that come and go have names."""
+    """Cgroups that come and go have names, all of those in which something ran long enough."""
     with scratch() as folder, slices() as make:
-        store, spin = folder + "/s.db", "i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done"
+        store, spin = folder + "/s.db", "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
+        long = set()
         with Daemon(store, "-F", 997, "--all") as daemon:
             daemon.wait_recording()
-            for i in range(1000):
+            for i in range(JOBS):
                 group = make("/job%d.service" % i)
-                run("sh", "-c", "echo $$ > '%s/cgroup.procs'; %s" % (group, spin))
+                shell = subprocess.Popen(["sh", "-c", "echo $$ > '%s/cgroup.procs'; %s" % (group, spin)])
+                used = os.wait4(shell.pid, 0)[2]
+                if used.ru_utime + used.ru_stime >= 0.005:
+                    long.add("job%d.service" % i)
                 remove(group)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         units = by(store, "unit")
-        jobs = [unit for unit in units if unit.startswith("job")]
-        check("[unknown]" not in units, "some have no name", units["[unknown]"] if
-              "[unknown]" in units else "")
-        check(len(jobs) > 900, "%d of 1000 have samples" % len(jobs))
+        jobs = {unit for unit in units if unit.startswith("job")}
+        check("[unknown]" not in units, "some have no name", units.get("[unknown]"))
+        print("%d jobs took five periods, %d have samples" % (len(long), len(jobs)))
+        check(len(long) > JOBS * 0.9, "only %d jobs took five periods" % len(long))
+        check(long <= jobs, "without samples:", sorted(long - jobs))

@@ -86,6 +86,43 @@ static void survives_what_does_not_depend_on_it(void **state)
 	assert_int_equal(r.budget.rate_hz, 99);
 }
 
+/* A machine that does many things: what a sample costs changes, each second has other work, and
+ * each minute 200 ms go into names. Every minute is within the budget, and most of it is used. */
+static void keeps_it_while_costs_change(void **state)
+{
+	struct run r = begin(0.02, 997);
+	uint64_t chance = 1, rates = 0, sample_ns = 40000;
+
+	(void)state;
+	spend(&r, 30, sample_ns, 0);
+	for (unsigned minute = 0; minute < 60; minute++) {
+		uint64_t before = r.cost_ns;
+
+		for (unsigned second = 0; second < 60; second++) {
+			chance = chance * 6364136223846793005u + 1442695040888963407u;
+			if (chance >> 60 == 0)
+				sample_ns = 20000 + (chance >> 32) % 40000;
+			spend(&r, 1, sample_ns,
+			      (second == 30 ? SECOND / 5 : 0) + (chance >> 20) % (SECOND / 250));
+			rates += r.budget.rate_hz;
+		}
+		assert_true((double)(r.cost_ns - before) < 60 * 0.02 * (double)SECOND);
+	}
+	assert_true((double)r.cost_ns > 3600 * 0.008 * (double)SECOND);
+	assert_true(rates / 3600 > 100);
+}
+
+/* One expensive second lowers it by no more than a step. */
+static void is_not_upset_by_one_second(void **state)
+{
+	struct run r = begin(0.01, 400);
+
+	(void)state;
+	spend(&r, 30, 5000, 0);
+	spend(&r, 1, 5000, SECOND / 2);
+	assert_int_equal(r.budget.rate_hz, 100);
+}
+
 static void without_budget(void **state)
 {
 	struct run r = begin(0, 99);
@@ -102,6 +139,8 @@ int main(void)
 		cmocka_unit_test(lowers_and_raises),
 		cmocka_unit_test(rarely_changes),
 		cmocka_unit_test(survives_what_does_not_depend_on_it),
+		cmocka_unit_test(keeps_it_while_costs_change),
+		cmocka_unit_test(is_not_upset_by_one_second),
 		cmocka_unit_test(without_budget),
 	};
 
