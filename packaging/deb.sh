@@ -107,7 +107,9 @@ END
 cat >"$root/DEBIAN/postrm" <<'END'
 #!/bin/sh
 set -e
-if [ "$1" = purge ]; then
+if [ "$1" = remove ]; then
+    rm -f /var/lib/prometheus/node-exporter/stackd.prom
+elif [ "$1" = purge ]; then
     rm -rf /var/lib/stackd
     rm -f /etc/systemd/system/multi-user.target.wants/stackd.service \
         /etc/systemd/system/timers.target.wants/stackd-metrics.timer

@@ -60,7 +60,11 @@ install_it() {
     expect 'stackctl runs' inside stackctl version || return 1
     expect 'stackd runs' inside stackd --version || return 1
     expect 'dpkg knows every file as it is' inside dpkg --verify stackd || return 1
-    expect 'the library is found' inside sh -c 'ldconfig -p | grep -q libstacktag.so.1'
+    expect 'the library is found' inside sh -c 'ldconfig -p | grep -q libstacktag.so.1' || return 1
+    expect 'the group is there' inside getent group stackd || return 1
+    inside systemd-analyze verify --man=no stackd.service stackd-metrics.service \
+        stackd-metrics.timer >"$logs/deb-verify" 2>&1
+    [ ! -s "$logs/deb-verify" ] || { cat "$logs/deb-verify" && echo 'wrong: the units' && return 1; }
 }
 
 # --- the service, under a systemd of its own
@@ -117,6 +121,15 @@ samples_of_service() {
     in_service stackctl list --json -i /var/lib/stackd/0/store.db | grep -Eq '"samples":[1-9]'
 }
 
+metrics() {
+    local file=/var/lib/prometheus/node-exporter/stackd.prom
+    inside mkdir -p "${file%/*}"
+    expect 'the metrics are written' in_service systemctl start stackd-metrics.service || return 1
+    expect 'anybody reads them' in_service setpriv --reuid 65534 --clear-groups \
+        grep -m 1 '^stackd_samples_total' "$file" || return 1
+    expect 'the timer starts' in_service systemctl enable --now stackd-metrics.timer
+}
+
 service() {
     in_service systemctl is-enabled stackd && echo 'wrong: enabled by itself' && return 1
     expect 'it starts, and says that it is ready' in_service systemctl start stackd ||
@@ -127,11 +140,18 @@ service() {
         sleep 0.1
     done
     expect 'it records' samples_of_service || return 1
+    [ "$(in_service systemctl show -P WatchdogUSec stackd)" = 1min ] || { echo 'wrong: no watchdog' && return 1; }
+    expect 'it has a budget' in_service grep -azq -e '^--max-cpu$' \
+        "/proc/$(in_service systemctl show -P MainPID stackd)/cmdline" || return 1
+    metrics || return 1
     expect 'it stops' in_service systemctl stop stackd || return 1
     [ "$(in_service systemctl show -P Result stackd)" = success ] ||
         { in_service systemctl show stackd | grep -i result; return 1; }
-    expect 'a user reads the recording' in_service stackctl report --stdio \
-        -i /var/lib/stackd/0/store.db --view flat --percent-limit 5 || return 1
+    expect 'a member of the group reads the recording' in_service setpriv --reuid 64992 --regid 64992 \
+        --groups "$(inside getent group stackd | cut -d: -f3)" \
+        stackctl report --stdio --view flat --percent-limit 5 || return 1
+    ! in_service setpriv --reuid 64992 --regid 64992 --clear-groups stackctl report --stdio ||
+        { echo 'wrong: anybody reads it' && return 1; }
     expect 'it can be enabled' in_service systemctl enable --now stackd
 }
 
