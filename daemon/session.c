@@ -42,7 +42,7 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	tables_counts(s->tables, &ret_counters->tables);
 	ret_counters->waiting = reorder_waiting(s->queue);
 	ret_counters->late = reorder_late(s->queue);
-	ret_counters->idle = idle_time_since(&s->idle_since);
+	ret_counters->idle = s->stopped_ns ? s->idle : idle_time_since(&s->idle_since);
 	ret_counters->own_cpu_ns = own_cost_cpu_ns();
 	ret_counters->own_resident_bytes = own_cost_resident_bytes();
 	ret_counters->rate_hz = s->budget.rate_hz;
@@ -56,7 +56,7 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	const struct status_numbers n = run_counters_status(&counters);
 
 	b->totals = s->info;
-	b->totals.end_ns = n.now_ns;
+	b->totals.end_ns = s->stopped_ns ? s->stopped_ns : n.now_ns;
 	b->totals.samples = n.samples;
 	b->totals.lost = n.lost;
 	b->totals.kernel_ns = counters.sampled.run_ns;
@@ -309,12 +309,12 @@ static enum exit_status record(struct session *s)
 	s->round_ns = s->commit_ns = clock_ns(CLOCK_MONOTONIC);
 	s->budget = budget_begin(s->options->max_cpu, s->options->frequency);
 	status_start(&s->status, s->round_ns);
-	if (s->options->target == TARGET_ALL)
-		s->idle_since = idle_time_now();
 	service_ready();
 	err = loop(s);
 	service_stopping();
 	sampler_stop(s->sampler);
+	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
+	s->idle = idle_time_since(&s->idle_since);
 	if (!err)
 		err = do_round(s, true);
 	if (!err)

@@ -43,6 +43,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->run = s->options->window_ns != 0;
 	session_begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),
 					     clock_ns(CLOCK_MONOTONIC)));
+	if (s->options->target == TARGET_ALL)
+		s->idle_since = idle_time_now();
 }
 
 static enum exit_status open_store(struct session *s)
@@ -186,7 +188,8 @@ static int watch_parts(struct session *s)
 	if (!err)
 		err = wakeups_watch(w, target_poll_fd(s->target));
 	if (!err && s->options->duration_s > 0)
-		err = wakeups_set_deadline(w, (uint64_t)(s->options->duration_s * 1e9));
+		err = wakeups_set_deadline(w, s->info.start_ns +
+						      (uint64_t)(s->options->duration_s * 1e9));
 	return err;
 }
 

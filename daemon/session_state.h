@@ -49,6 +49,8 @@ struct session {
 	struct watch watch;
 	struct budget budget;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
+	struct idle_times idle;	     /* when sampling stopped; */
+	uint64_t stopped_ns;	     /* 0: it goes on */
 	uint64_t round_ns;	     /* when the last round began */
 	uint64_t commit_ns;
 	bool is_over;

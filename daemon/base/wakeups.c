@@ -16,7 +16,7 @@ static struct timespec timespec_of(uint64_t ns)
 	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
-static int new_timer(uint64_t first_ns, uint64_t every_ns)
+static int new_timer(uint64_t first_ns, uint64_t every_ns, int flags)
 {
 	const struct itimerspec spec = {
 		.it_value = timespec_of(first_ns),
@@ -25,7 +25,7 @@ static int new_timer(uint64_t first_ns, uint64_t every_ns)
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
 	if (fd >= 0)
-		timerfd_settime(fd, 0, &spec, NULL);
+		timerfd_settime(fd, flags, &spec, NULL);
 	return fd;
 }
 
@@ -41,7 +41,7 @@ int wakeups_open(struct wakeups *w, uint64_t tick_ns)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
-	w->tick = new_timer(tick_ns, tick_ns);
+	w->tick = new_timer(tick_ns, tick_ns, 0);
 	if (w->epoll < 0 || w->signals < 0 || w->tick < 0)
 		return -errno;
 	err = wakeups_watch(w, w->signals);
@@ -57,9 +57,9 @@ int wakeups_watch(struct wakeups *w, int fd)
 	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
 }
 
-int wakeups_set_deadline(struct wakeups *w, uint64_t after_ns)
+int wakeups_set_deadline(struct wakeups *w, uint64_t at_ns)
 {
-	w->deadline = new_timer(after_ns, 0);
+	w->deadline = new_timer(at_ns, 0, TFD_TIMER_ABSTIME);
 	return w->deadline < 0 ? -errno : wakeups_watch(w, w->deadline);
 }
 

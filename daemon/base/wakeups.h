@@ -23,8 +23,8 @@ int wakeups_open(struct wakeups *wakeups, uint64_t tick_ns);
  * errno. */
 int wakeups_watch(struct wakeups *wakeups, int fd);
 
-/* Wakes the loop once, `after_ns` from now. 0 or negative errno. */
-int wakeups_set_deadline(struct wakeups *wakeups, uint64_t after_ns);
+/* Wakes the loop once, at a time of CLOCK_MONOTONIC. 0 or negative errno. */
+int wakeups_set_deadline(struct wakeups *wakeups, uint64_t at_ns);
 
 /* Waits without a limit. Fills `ret_fds` with at most `max` readable descriptors and returns their
  * number: 0 if a signal handler interrupted the wait. */
