@@ -193,7 +193,9 @@ $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a
 
 $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(filter %.o,$^) $(B)/libstackd.a $(LDLIBS)
+	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
+
+$(B)/bench/forget: $(B)/libstackd-daemon.a
 
 # The published alignment algorithm, which tests and bench compare lib/align with.
 $(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o

@@ -130,6 +130,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	since.late -= start->late;
 	since.own_cpu_ns -= start->own_cpu_ns;
 	since.rate_changes -= start->rate_changes;
+	since.full_windows -= start->full_windows;
 	return since;
 }
 
@@ -149,6 +150,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "own_resident_bytes", c->own_resident_bytes);
 	add(b, "rate_hz", c->rate_hz);
 	add(b, "rate_changes", c->rate_changes);
+	add(b, "full_windows", c->full_windows);
 	add_tables(&c->tables, b);
 	return 0;
 }

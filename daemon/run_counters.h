@@ -22,6 +22,7 @@ struct run_counters {
 	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd itself */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
+	uint64_t full_windows;			 /* that ended early, for the sake of memory */
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 

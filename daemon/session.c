@@ -47,6 +47,7 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->own_resident_bytes = own_cost_resident_bytes();
 	ret_counters->rate_hz = s->budget.rate_hz;
 	ret_counters->rate_changes = s->budget.changes;
+	ret_counters->full_windows = s->full_windows;
 }
 
 /* Fills in the counters and totals of a batch, as of now. */
@@ -115,8 +116,10 @@ static int submit(struct session *s, bool end)
 /* Ends the window and begins the next. All samples before its end are handed out. */
 static int cut(struct session *s)
 {
-	int err = submit(s, true);
+	int err;
 
+	s->full_windows += recorder_is_full(s->recorder);
+	err = submit(s, true);
 	return err ? err : recorder_begin_anew(s->recorder);
 }
 
@@ -181,13 +184,20 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 	return err ? err : held;
 }
 
+/* Returns whether the window is to end before its time: its times do not hold any more, or it has
+ * come to take too much memory. A recording that is not cut has no bound. */
+static bool ends_early(const struct session *s)
+{
+	return (s->options->window_ns && recorder_is_full(s->recorder)) ||
+	       window_is_torn(&s->window, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC));
+}
+
 /* Hands out what is older than the horizon; on the way the window is cut where it ends. */
 static int hand_out_windows(struct session *s, uint64_t horizon_ns)
 {
 	int err = 0;
 
-	if (horizon_ns != UINT64_MAX &&
-	    window_is_torn(&s->window, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)))
+	if (horizon_ns != UINT64_MAX && ends_early(s))
 		s->window.end_ns = horizon_ns;
 	while (!err && horizon_ns != UINT64_MAX && s->window.end_ns <= horizon_ns) {
 		err = hand_out(s, s->window.end_ns);

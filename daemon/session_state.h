@@ -44,6 +44,7 @@ struct session {
 	struct window window;
 	struct run_counters before; /* what earlier windows have counted */
 	int64_t first_recording;
+	uint64_t full_windows; /* that ended for the sake of memory */
 	struct status status;
 	struct service_watchdog watchdog;
 	struct watch watch;

@@ -42,6 +42,7 @@ struct archive {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
 	struct batch *first, **last;
+	size_t n_waiting; /* batches in the queue */
 	bool is_ending, is_cancelled;
 	const struct kallsyms *ksyms;
 
@@ -241,6 +242,7 @@ static struct batch *take(struct archive *a)
 	b = a->is_cancelled ? NULL : a->first;
 	if (b) {
 		a->first = b->next;
+		a->n_waiting--;
 		if (!a->first)
 			a->last = &a->first;
 	}
@@ -327,8 +329,19 @@ void archive_submit(struct archive *a, struct batch *batch)
 	batch->next = NULL;
 	*a->last = batch;
 	a->last = &batch->next;
+	a->n_waiting++;
 	pthread_cond_signal(&a->change);
 	pthread_mutex_unlock(&a->lock);
+}
+
+size_t archive_waiting(struct archive *a)
+{
+	size_t n;
+
+	pthread_mutex_lock(&a->lock);
+	n = a->n_waiting;
+	pthread_mutex_unlock(&a->lock);
+	return n;
 }
 
 void archive_set_kallsyms(struct archive *a, const struct kallsyms *ksyms)

@@ -31,6 +31,9 @@ int archive_new(const struct archive_options *options, const struct store_record
  */
 void archive_submit(struct archive *archive, struct batch *batch);
 
+/* Returns the number of batches that are still to be written, without the one at hand. */
+size_t archive_waiting(struct archive *archive);
+
 /* Sets the kernel's symbols, once they are loaded. They are borrowed until the archive is freed. */
 void archive_set_kallsyms(struct archive *archive, const struct kallsyms *ksyms);
 

@@ -16,6 +16,14 @@
 #include "daemon/model/recorder_internal.h"
 #include "stack/end_reason.h"
 
+/* Of a window, by which the memory that grows with it is bounded: some 50 bytes a node, 200 a
+ * location with its name, 100 an origin, 200 a process or thread; in all 64 MiB would be exceeded
+ * only if all of them were reached at once (bench/forget.c). */
+#define MAX_NODES     (1u << 18)
+#define MAX_LOCATIONS (1u << 16)
+#define MAX_ORIGINS   (1u << 16)
+#define MAX_TASKS     (1u << 16)
+
 /* --- making and freeing ---------------------------------------------------------------------- */
 
 static int make_cgroups(struct recorder *r)
@@ -186,6 +194,19 @@ struct batch *recorder_take_batch(struct recorder *r)
 	return outbox_take(r->outbox);
 }
 
+static uint32_t count_tasks(const struct recorder *r)
+{
+	return process_table_process_count(r->processes) + process_table_thread_count(r->processes);
+}
+
+bool recorder_is_full(const struct recorder *r)
+{
+	return tag_trie_count(r->trie) >= MAX_NODES ||
+	       location_count(r->locations) >= MAX_LOCATIONS ||
+	       origin_count(r->origins) >= MAX_ORIGINS ||
+	       count_tasks(r) >= r->n_tasks_before + MAX_TASKS;
+}
+
 int recorder_begin_anew(struct recorder *r)
 {
 	int err = thread_paths_begin_anew(r->paths);
@@ -196,6 +217,7 @@ int recorder_begin_anew(struct recorder *r)
 		err = tag_trie_clear(r->trie);
 	if (err)
 		return err;
+	r->n_tasks_before = count_tasks(r);
 	location_table_clear(r->locations);
 	origin_table_clear(r->origins);
 	outbox_begin_anew(r->outbox);

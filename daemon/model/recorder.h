@@ -95,6 +95,10 @@ struct batch *recorder_take_batch(struct recorder *recorder);
  * 0 or -ENOMEM. */
 int recorder_begin_anew(struct recorder *recorder);
 
+/* Returns whether so much was recorded since the beginning, or since the last
+ * recorder_begin_anew(), that the latter should be called for the sake of memory. */
+bool recorder_is_full(const struct recorder *recorder);
+
 /* Returns the kernel's symbols, which are loaded when the first kernel frame comes; NULL before.
  * They belong to the recorder. */
 const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);

@@ -34,8 +34,9 @@ struct recorder {
 	struct tagger *tagger; /* NULL: tags are not looked at */
 	struct tag_paths *tags;
 
-	uint32_t usual_period; /* of a sample */
-	struct path path;      /* of the sample at hand: too large for the stack */
+	uint32_t n_tasks_before; /* processes and threads when it last began anew */
+	uint32_t usual_period;	 /* of a sample */
+	struct path path;	 /* of the sample at hand: too large for the stack */
 
 	uint64_t received, sideband_lost;
 	uint64_t end_reasons[STACKD_END_COUNT];

@@ -371,6 +371,34 @@ static void window_begins_anew(void **state)
 	assert_int_equal(counts.out_of_sequence, 0);
 }
 
+/* So many processes that a window would take too much memory: it is said, until the next begins. */
+static void many_processes_fill_it(void **state)
+{
+	struct sideband_event fork = {
+		.kind = SIDEBAND_FORK, .parent_pid = getpid(), .parent_tid = getpid()};
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	for (int i = 0; i < 100000 && !recorder_is_full(recorder); i++) {
+		struct sideband_event end = {.kind = SIDEBAND_EXIT};
+
+		fork.pid = fork.tid = end.pid = end.tid = 1000000 + i;
+		assert_int_equal(recorder_event(recorder, &fork), 0);
+		assert_int_equal(recorder_event(recorder, &end), 0);
+		n++;
+	}
+	assert_in_range(n, 10000, 99999);
+	batch_free(recorder_take_batch(recorder));
+	assert_int_equal(recorder_begin_anew(recorder), 0);
+	assert_false(recorder_is_full(recorder));
+	for (int i = 0; i < n / 2; i++) {
+		fork.pid = fork.tid = 2000000 + i;
+		assert_int_equal(recorder_event(recorder, &fork), 0);
+	}
+	assert_false(recorder_is_full(recorder));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -382,6 +410,7 @@ int main(void)
 		T(without_branches_frames_are_walked),
 		T(height_is_kept),
 		T(window_begins_anew),
+		T(many_processes_fill_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
