@@ -29,13 +29,18 @@ def plain(name):
 
 
 class Calls:
-    """The calls and jumps of a program with symbols that is linked to fixed addresses."""
+    """The calls and jumps of a program with symbols that is linked to fixed addresses, and which of
+    its functions have names in the same program without symbols (stripped)."""
 
-    def __init__(self, path):
+    def __init__(self, path, stripped):
         symbols = [line.split(None, 2) for line in output_of("nm", "-n", path).splitlines()]
         self.symbols = [(int(word[0], 16), plain(word[2])) for word in symbols
                         if len(word) == 3 and word[1] in "tTwWi" and word[2] not in BOUNDS]
         self.starts = [start for start, _ in self.symbols]
+        bounds = {word[2]: int(word[0], 16) for word in symbols if word[-1] in BOUNDS}
+        self.go = [bounds[name] for name in BOUNDS]
+        self.exported = {line.split()[-1]
+                         for line in output_of("nm", "-D", "--quiet", stripped).splitlines()}
         self.targets = {}   # by return address; None: an indirect call
         self.jumps = {}     # by function: functions that it jumps to
         self.jumps_anywhere = set()
@@ -75,6 +80,16 @@ class Calls:
         index = bisect.bisect_right(self.starts, address)
         return self.symbols[index - 1][1] if index else None
 
+    def name(self, frame, is_caller):
+        """A frame's name; that of the program with symbols, where the other has none for it: C's,
+        but for those that it exports. (Go 1.19 exports all of them, 1.24 what Go calls back.)"""
+        if frame.symbol:
+            return frame.symbol
+        address = frame.ip + self.base - is_caller
+        found = self.function(address)
+        is_named = self.go[0] <= address < self.go[1] or found in self.exported
+        return None if is_named else found
+
     def reaches(self, start, function):
         """Can code at the start of a function come into another one by jumps alone?"""
         seen, to_do = {start}, [start]
@@ -87,11 +102,16 @@ class Calls:
             to_do += new
         return False
 
-    def fault_of(self, callee, caller):
+    def fault_of(self, callee, caller, ip):
         """What is wrong with a pair of names, and the caller's return address; None: nothing."""
-        if callee in UNCALLED or caller.symbol in UNCALLED or caller.symbol == "runtime.goexit":
+        if callee in UNCALLED or caller in UNCALLED:
             return None
-        address = caller.ip + self.base
+        named = self.function(ip + self.base - 1)
+        if named != caller:
+            return "is " + str(named)
+        if caller == "runtime.goexit":
+            return None
+        address = ip + self.base
         if address not in self.targets:
             return "no return address"
         target = self.targets[address]
@@ -110,15 +130,11 @@ def check_edges(samples, path, calls):
             if caller.object != path or callee.object != path:
                 continue
             pairs += 1
-            seen[caller.symbol] = seen.get(caller.symbol, 0) + 1
-            fault = calls.fault_of(callee.symbol, caller)
-            is_uncalled = callee.symbol in UNCALLED or caller.symbol in UNCALLED
-            named = calls.function(caller.ip + calls.base - 1)
-            if not fault and not is_uncalled and named != caller.symbol:
-                fault = "is " + str(named)
+            names = calls.name(callee, False), calls.name(caller, True)
+            seen[names[1]] = seen.get(names[1], 0) + 1
+            fault = calls.fault_of(*names, caller.ip)
             if fault:
-                key = "%s called by %s at %x: %s" % (callee.symbol, caller.symbol, caller.ip,
-                                                     fault)
+                key = "%s called by %s at %x: %s" % (*names, caller.ip, fault)
                 faults[key] = faults.get(key, 0) + 1
     check(not faults, "%d pairs of frames are wrong" % sum(faults.values()),
           *["%d %s" % (count, key) for key, count in sorted(faults.items())[:10]])

@@ -47,7 +47,7 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
         print(result.err)
         stats, samples = recording.stats(), recording.samples()
         counters = stats["counters"]
-        pairs, seen = check_edges(samples, path, Calls(twin))
+        pairs, seen = check_edges(samples, path, Calls(twin, path))
         ours = [sample for sample in samples if any(f.object == path for f in sample.frames)]
         whole = [sample for sample in ours if not is_incomplete(sample)]
         for sample in whole if each else ():
