@@ -29,6 +29,7 @@ struct sampler {
 	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
+	bool is_changing; /* events are opened that are to be started later */
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -304,7 +305,7 @@ static int open_event(struct sampler *s, const struct event_spec *spec, pid_t pi
 	if (fd < 0)
 		return -errno;
 	err = connect_program(s, fd, late ? pid : 0);
-	if (!err && !s->enable_on_exec && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+	if (!err && !s->enable_on_exec && !s->is_changing && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		err = -errno;
 	if (err) {
 		close(fd);
@@ -413,6 +414,26 @@ int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cg
 	return 0;
 }
 
+struct events {
+	const int *first;
+	size_t count;
+};
+
+/* Stops some events and starts others, both in the order of CPUs, so that on each CPU the one
+ * follows the other at once. 0 or -errno. */
+static int switch_events(struct events stop, struct events start)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < stop.count || i < start.count; i++) {
+		if (i < stop.count)
+			ioctl(stop.first[i], PERF_EVENT_IOC_DISABLE, 0);
+		if (i < start.count && ioctl(start.first[i], PERF_EVENT_IOC_ENABLE, 0) && !err)
+			err = -errno;
+	}
+	return err;
+}
+
 int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd)
 {
@@ -421,7 +442,17 @@ int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64
 	int err;
 
 	changed.attr.sample_freq = frequency;
+	s->is_changing = true;
 	err = sampler_attach_cpus(s, &changed, cgroup_fd);
+	s->is_changing = false;
+	if (!err) {
+		const struct events old = {s->events, before};
+		const struct events new = {s->events + before, s->n_events - before};
+
+		err = switch_events(old, new);
+		if (err)
+			switch_events(new, old);
+	}
 	close_events(s, err ? before : 0, err ? s->n_events : before);
 	return err;
 }

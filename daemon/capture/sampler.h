@@ -56,9 +56,9 @@ int sampler_attach_process(struct sampler *sampler, const struct event_spec *spe
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
 /* Changes the frequency of events that sampler_attach_cpus() has opened, by opening them anew: an
- * event whose frequency is changed would go on to report the period of before. The new ones are
- * there before the old ones go; each CPU loses what its old one had counted of a period. 0, or
- * negative errno: then the old ones stay. */
+ * event whose frequency is changed would go on to report the period of before. On each CPU the new
+ * one starts when the old one stops, which loses what that had counted of a period. 0, or negative
+ * errno: then the old ones stay. */
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 
