@@ -168,8 +168,9 @@ do_live() {
 # The tests of the Debian package, whose root is made while other tests run.
 begin_deb() {
     ./deps.sh package deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    deb_root=$(mktemp -d)
-    trap 'rm -rf "$deb_root" "$deb_root.done"' EXIT
+    deb_folder=$(mktemp -d)
+    trap 'rm -rf "$deb_folder"' EXIT
+    deb_root=$deb_folder/root # for anybody to read, which the folder is not
     nice tests/deb/run.sh root "$deb_root" >"$logs/deb-root.log" 2>&1 </dev/null &
     deb_maker=$!
     disown

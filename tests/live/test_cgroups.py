@@ -124,7 +124,7 @@ def test_cgroups():
         mine = by(store, "unit", "--unit", "before")
         check(set(mine) == {"before.service"} and mine["before.service"] == units["before.service"],
               "--unit", mine)
-        top = by(store, "unit", "--unit", "stackd-test-*.slice")
+        top = by(store, "unit", "--unit", "stackd-test-%d.slice" % os.getpid())
         check(set(top) == {"before.service", "after.scope", "docker-%s.scope" % ID}, "--unit", top)
         none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)

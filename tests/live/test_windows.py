@@ -119,14 +119,17 @@ def test_windows_tags():
         windows = windows_of(folder + "/s.db")
         check_row(windows, SECOND)
         check(len(windows) >= 3, "%d windows" % len(windows), result.err)
+        total = Counter()
         for window in windows[1:]:
             one = Recording(folder + "/s.db", window["recording"])
             count = one.stats()["counters"]
             print(window["samples"], count["kernel_tags"], count["tags_learned"])
             check(not count["tags_unknown"], "unknown tags", count)
-            check(count["kernel_tags"] * 2 > window["samples"] or window["samples"] < 100,
-                  "samples are walked again", count)
+            total.update(samples=window["samples"], tags=count["kernel_tags"])
             check_chains(one.samples(), CHAIN, at_least=0)
+        # The kernel half counts what it sends: a window's first samples are the one's before it if
+        # that is ended a little later.
+        check(total["tags"] * 2 > total["samples"], "samples are walked again", total)
 
 
 def size_of(store, window):
