@@ -84,10 +84,32 @@ struct mm_struct___bitmap {
 	mm_flags_t flags;
 };
 
+struct rq { /* of a CPU */
+	__u64 clock;
+	__u64 clock_task; /* the same without time in interrupts */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED, as the pointer to this */
+};
+
+struct sched_entity {
+	__u64 exec_start;	/* when the running time was last summed up, by rq.clock_task */
+	__u64 sum_exec_runtime; /* until then */
+	struct cfs_rq *cfs_rq;
+};
+
+struct signal_struct {
+	atomic_t live; /* threads that have not ended */
+};
+
 struct task_struct {
 	void *stack; /* of the kernel's own, its lowest address */
 	unsigned int flags;
 	int pid;
+	int tgid;
+	struct sched_entity se;
+	struct signal_struct *signal;
 	__u64 start_time;
 	__u64 self_exec_id; /* one more for each exec */
 	struct task_struct *group_leader;

@@ -3,9 +3,10 @@
  * The work area of a sample, one a CPU, and the counters.
  *
  * Nothing else runs the sampler on the same CPU meanwhile (the kernel guards perf_event programs
- * with bpf_prog_active), so the area needs no lock. It is an array indexed by CPU because per-CPU
- * maps end at 32 KiB a value. What loops change lives here rather than in stack variables: the
- * verifier follows the values of the latter through every turn, and those of maps not.
+ * with bpf_prog_active), so the area needs no lock. Regions have areas of their own, which are
+ * taken and given back (region.bpf.h). It is an array indexed by CPU because per-CPU maps end at 32
+ * KiB a value. What loops change lives here rather than in stack variables: the verifier follows
+ * the values of the latter through every turn, and those of maps not.
  */
 #ifndef SCRATCH_BPF_H
 #define SCRATCH_BPF_H
@@ -136,6 +137,8 @@ struct scratch {
 	__u32 wanted_file;   /* known, but its table is not loaded; 0: none */
 	__u32 is_anchor;     /* walked to the entry although segments are captured */
 	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
+	__u32 busy;	     /* taken, if it is one for regions */
+	__u32 is_region; /* the walk begins at the entry of a region, of which the registers are */
 	struct {
 		__u16 mark, reg;
 	} fixes[MAX_FIXES];
@@ -254,11 +257,39 @@ static __always_inline void count(__u32 counter)
 		counted->n[counter]++;
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stackd_region_counters);
+} region_counters SEC(".maps");
+
+/* Counts by one instruction, since another thread of the CPU can count in between. */
+static __always_inline void count_region(__u32 counter)
+{
+	__u32 here = 0;
+	struct stackd_region_counters *counted =
+		CHECKED(bpf_map_lookup_elem(&region_counters, &here));
+
+	if (counted)
+		__sync_fetch_and_add(&counted->n[counter], 1);
+}
+
 /* Stores four bytes anywhere: this machine can, but the compiler thinks that it cannot. */
 #ifndef PUT_WORD
 #define PUT_WORD(to, word)                                                                         \
 	asm volatile("*(u32 *)(%0 + 0) = %1" : : "r"(to), "r"((__u64)(word)) : "memory")
 #endif
+
+/* Copies an instance to anywhere. A copy by the compiler would load all of its bytes before it
+ * stores them, and take more of the program's stack than the walk leaves. */
+static __always_inline void put_instance(__u8 *to, const struct stackd_instance *instance)
+{
+	const __u32 *words = (const __u32 *)instance;
+
+	for (__u32 i = 0; i < sizeof(*instance) / 4; i++)
+		PUT_WORD(to + 4 * i, words[i]);
+}
 
 /* Stores the low `count` bytes of a number, without alignment. */
 static __always_inline void put_bytes(__u8 *to, __u64 value, int count)

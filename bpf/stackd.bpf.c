@@ -176,6 +176,11 @@ static __always_inline void start_bytes(struct scratch *s)
 		put_bytes(s->walked.bytes + (s->bytes & 12), record->cgroup, 8);
 		s->bytes += 8;
 	}
+	if (s->is_region) {
+		s->walked_form |= STACKD_HAS_INSTANCE;
+		put_instance(s->walked.bytes + (s->bytes & 28), &record->instance);
+		s->bytes += sizeof(record->instance);
+	}
 }
 
 /* The registers, as far as the walk restores them, and the results of a walk that is at its leaf.
@@ -215,6 +220,24 @@ __noinline int walk_from_leaf(struct scratch *given)
 	s->matched_before = 0;
 	start_bytes(s);
 	return 0;
+}
+
+/* The step from a region's function, which has just been entered, to its caller: whatever its rule
+ * is. */
+static __always_inline int step_from_region(struct walk *w)
+{
+	__u64 pc;
+
+	if (walk_read(w, w->r[STACKD_REG_RSP], &pc))
+		return STACKD_END_UNREADABLE;
+	w->slot = w->r[STACKD_REG_RSP];
+	w->r[STACKD_REG_RSP] += 8;
+	w->pc = pc;
+	w->deref = 0;
+	w->is_exact = 0;
+	w->frame++;
+	walk_keep(w);
+	return WALK_GO_ON;
 }
 
 /* The other way: this rule needs a register that a lean walk does not restore. */
@@ -274,7 +297,10 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
-	end = step_by_rule(s, rule);
+	if (!index && s->is_region)
+		end = step_from_region(&s->walk);
+	else
+		end = step_by_rule(s, rule);
 	if (end == WALK_AGAIN) {
 		walk_again(s);
 		return 0;
@@ -336,7 +362,7 @@ static __always_inline bool needs_daemon(__u32 end)
 /* --- the sample --------------------------------------------------------------------------- */
 
 /* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
-static __always_inline long send(const void *record, __u32 size, bool urgent)
+static __always_inline long send(const void *record, __u32 size, bool urgent, bool of_region)
 {
 	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	__u64 flags = urgent || waiting >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
@@ -346,16 +372,19 @@ static __always_inline long send(const void *record, __u32 size, bool urgent)
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
 		err = bpf_ringbuf_output(&ring, (void *)record, size, flags);
-	count(err ? STACKD_COUNT_LOST_RING : STACKD_COUNT_SENT);
+	if (of_region)
+		count_region(err ? STACKD_REGION_LOST_RING : STACKD_REGION_SENT);
+	else
+		count(err ? STACKD_COUNT_LOST_RING : STACKD_COUNT_SENT);
 	return err;
 }
 
-/* The kernel frames into `to`; how many. */
+/* The kernel frames into `to`; how many. ctx is NULL for a region, here and below. */
 static __always_inline __u32 kernel_frames(struct bpf_perf_event_data *ctx, __u32 flags, void *to)
 {
 	long got;
 
-	if (!(flags & STACKD_IN_KERNEL))
+	if (!ctx || !(flags & STACKD_IN_KERNEL))
 		return 0;
 	got = bpf_get_stack(ctx, to, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	return got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8 ? (__u64)got / 8 : 0;
@@ -378,13 +407,13 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	record->stack_bytes = stack;
 	record->shared = 0;
 	record->number = 0;
-	if (!(record->header.flags & STACKD_JUDGE))
+	if (ctx && !(record->header.flags & STACKD_JUDGE))
 		leave_out_shared(s, kernel * 8);
 	sent = stack - record->shared;
 	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
 	if (!send(record, sizeof(*record) + kernel * 8 + sent,
-		  record->wanted || record->unknown.key.inode) &&
+		  record->wanted || record->unknown.key.inode, !ctx) &&
 	    record->number)
 		keep_previous(s, kernel * 8);
 }
@@ -410,7 +439,7 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	if (send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false))
+	if (send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false, !ctx))
 		return;
 	if (state)
 		state->cgroup = s->record.cgroup;
@@ -458,7 +487,7 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	record->header.n_kernel = kernel;
 	count(use == TAG_LEARN ? STACKD_COUNT_TAGS_NEW : STACKD_COUNT_TAGS);
 	if (kernel <= STACKD_MAX_KERNEL_FRAMES)
-		send(record, sizeof(*record) + kernel * 8, false);
+		send(record, sizeof(*record) + kernel * 8, false, false);
 	return use == TAG_ENOUGH;
 }
 
@@ -475,7 +504,7 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 	record->n = n;
 	record->pid = s->record.pid;
 	count(STACKD_COUNT_STARTED);
-	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false);
+	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false, false);
 }
 
 static __always_inline void count_walk(const struct scratch *s)
@@ -500,10 +529,12 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 
 	walk_start(s, task);
 	state_take(s, task, header->tid);
+	if (!ctx)
+		header->time_ns = bpf_ktime_get_ns();
 	walk_from_leaf(s);
 	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
 	count_walk(s);
-	if (s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record, task))
+	if (ctx && s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record, task))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
@@ -514,7 +545,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	} else {
 		put_height(s);
 		send_walk(s, ctx);
-		if (judge) {
+		if (judge && ctx) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
 			send_stack(s, ctx);
@@ -544,6 +575,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	header = &s->record.header;
+	s->is_region = 0;
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	header->flags = take_registers(s, ctx, task);
@@ -559,5 +591,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		send_stack(s, ctx);
 	return 0;
 }
+
+#include "region.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

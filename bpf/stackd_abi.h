@@ -6,7 +6,8 @@
  * and the counters by which the two halves check that no sample was dropped silently.
  *
  *   WALKED := struct stackd_walked           the kernel half has walked the stack
- *             u32 pid, period; u64 cgroup    each only if a bit of `form` says so
+ *             u32 pid, period; u64 cgroup,
+ *             struct stackd_instance         each only if a bit of `form` says so
  *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
  *                                            each
  *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; they end
@@ -24,6 +25,8 @@
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
  *   sent    == received == sum of the reasons that the daemon counts
+ * WALKED and STACK records of an instance of a region are no samples; of these,
+ *   ended   == sent + lost_ring
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
  */
@@ -34,7 +37,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 8
+#define STACKD_ABI_VERSION 9
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -115,10 +118,11 @@ enum stackd_record_kind {
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
-#define STACKD_KIND_MASK  0x0f
-#define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
-#define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
-#define STACKD_HAS_CGROUP 0x40 /* else it is that of the thread's record before */
+#define STACKD_KIND_MASK    0x07
+#define STACKD_HAS_INSTANCE 0x08 /* it is no sample: it is of this instance of a region */
+#define STACKD_HAS_PID	    0x10 /* else the thread is its process's first: pid == tid */
+#define STACKD_HAS_PERIOD   0x20 /* else it is the event's usual one */
+#define STACKD_HAS_CGROUP   0x40 /* else it is that of the thread's record before */
 
 /* The other bits of stackd_walked.form. */
 #define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
@@ -200,6 +204,16 @@ struct stackd_mapping {
  * STACKD_SHARED_BYTES. It builds on the record whose number is one less. */
 #define STACKD_SHARED_BYTES (64 * 1024)
 
+/* One pass through a region, at its end; the stack is that of the region's entry. */
+struct stackd_instance {
+	__u64 wall_ns;
+	__u64 cpu_ns;	      /* of the thread */
+	__u64 nested_wall_ns; /* of these, in instances within this one */
+	__u64 nested_cpu_ns;
+	__u32 region; /* number, from 1; 0: there is none, it is a sample */
+	__u32 pad;
+};
+
 struct stackd_stack_record {
 	struct stackd_header header;
 	__u32 pid;	   /* thread group id, initial pid namespace */
@@ -214,6 +228,7 @@ struct stackd_stack_record {
 		       * memory: never written, or on its way; its bytes are 0 here */
 	__u64 cgroup; /* id in the hierarchy of version 2 */
 	struct stackd_mapping unknown;
+	struct stackd_instance instance;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
 
@@ -292,6 +307,42 @@ enum stackd_counter {
 
 struct stackd_counters {
 	__u64 n[STACKD_COUNT_COUNT]; /* by enum stackd_counter */
+};
+
+/* Walks of regions that can be under way on a CPU, all but one of them preempted. */
+#define STACKD_REGION_SCRATCHES 4
+
+/* Cookies of a region's probes: its number, with these at its entry... */
+#define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
+#define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
+/* ...and one of these, << 32, at an instruction by which it is left. */
+#define STACKD_EXIT_RETURN 0x00
+#define STACKD_EXIT_JUMP   0x10
+#define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
+
+/* Whose regions are measured. */
+enum stackd_scope {
+	STACKD_SCOPE_ALL,
+	STACKD_SCOPE_CGROUP,
+	STACKD_SCOPE_PROCESSES, /* and their later children */
+};
+
+/* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
+enum stackd_region_counter {
+	STACKD_REGION_ENDED, /* instances that ended by a return */
+	STACKD_REGION_SENT,
+	STACKD_REGION_LOST_RING,
+	STACKD_REGION_LEFT,	  /* by longjmp() or an exception: not among those that ended */
+	STACKD_REGION_UNENDED,	  /* their thread ended inside */
+	STACKD_REGION_UNMATCHED,  /* returns of instances that were not seen to begin */
+	STACKD_REGION_TOO_DEEP,	  /* not measured: too many were open in the thread */
+	STACKD_REGION_NO_SCRATCH, /* of which only the function is known, and no path */
+	STACKD_REGION_NO_MEMORY,  /* threads or processes that could not be taken in */
+	STACKD_REGION_COUNT,
+};
+
+struct stackd_region_counters {
+	__u64 n[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127
@@ -399,7 +450,8 @@ _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_h
 _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd_header layout");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 248, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_instance) == 40, "stackd_instance is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 288, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");

@@ -35,9 +35,10 @@ struct cmd_report {
 };
 
 static const struct argp_option cmd_report_options[] = {
-	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time", 0,
+	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time|regions", 0,
 	 "Call paths from the root down (default), functions, functions with their callers, what is "
-	 "around one function, or when samples were taken",
+	 "around one function, when samples were taken, or the passes through each region (stackd "
+	 "--region)",
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
@@ -67,12 +68,18 @@ static int word(struct argp_state *state, const char *option, const char *arg,
 
 static void parse_view(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
-	static const char *const words[] = {
-		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
-		[REPORT_AROUND] = "around", [REPORT_TIME] = "time", NULL};
+	static const char *const words[] = {[REPORT_TREE] = "tree",
+					    [REPORT_FLAT] = "flat",
+					    [REPORT_CALLERS] = "callers",
+					    [REPORT_AROUND] = "around",
+					    [REPORT_TIME] = "time",
+					    [REPORT_REGIONS] = "regions",
+					    NULL};
 
 	args->options.view = (enum report_view)word(state, "view", arg, words,
-						    "tree, flat, callers, around, time");
+						    "tree, flat, callers, around, time, regions");
+	if (args->options.view == REPORT_REGIONS)
+		args->show.input.filter.metric = METRIC_REGION_TIME;
 }
 
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
@@ -228,7 +235,8 @@ int cmd_report(int argc, char **argv)
 		       "  stackctl report\n"
 		       "  stackctl report --view flat --by all --from 10s --to 20s\n"
 		       "  stackctl report --around malloc --ignore '*test*'\n"
-		       "  stackctl report --view time --pid 1234\n\n"
+		       "  stackctl report --view time --pid 1234\n"
+		       "  stackctl report --view regions\n\n"
 		       "Every percentage names its base. A path whose walk did not reach the "
 		       "thread's entry begins with a mark that gives the reason.\n",
 		.children = show_children,

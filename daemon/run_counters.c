@@ -11,7 +11,8 @@
 #include "daemon/base/log.h"
 #include "stack/end_reason.h"
 
-#define MAX_COUNTERS (STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + 48)
+#define MAX_COUNTERS                                                                               \
+	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT + 50)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -58,6 +59,26 @@ static void add_kernel(const struct run_counters *c, struct batch *b)
 	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
 		add(b, names[i], c->sampled.counters[i]);
 	add(b, "ring_bytes", c->sampled.ring_bytes);
+}
+
+static void add_regions(const struct run_counters *c, struct batch *b)
+{
+	static const char *const names[STACKD_REGION_COUNT] = {
+		[STACKD_REGION_ENDED] = "regions_ended",
+		[STACKD_REGION_SENT] = "regions_sent",
+		[STACKD_REGION_LOST_RING] = "regions_lost_ring",
+		[STACKD_REGION_LEFT] = "regions_left",
+		[STACKD_REGION_UNENDED] = "regions_unended",
+		[STACKD_REGION_UNMATCHED] = "regions_unmatched",
+		[STACKD_REGION_TOO_DEEP] = "regions_too_deep",
+		[STACKD_REGION_NO_SCRATCH] = "regions_without_path",
+		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
+	};
+
+	for (int i = 0; i < STACKD_REGION_COUNT; i++)
+		add(b, names[i], c->sampled.regions[i]);
+	add(b, "regions_received", c->recorded.instances);
+	add(b, "regions_partial", c->recorded.partial_instances);
 }
 
 static void add_recorder(const struct recorder_counts *c, struct batch *b)
@@ -141,6 +162,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 		return -ENOMEM;
 	add_end_reasons(c, b);
 	add_kernel(c, b);
+	add_regions(c, b);
 	add_recorder(&c->recorded, b);
 	add(b, "waiting", c->waiting);
 	add(b, "late_events", c->late);

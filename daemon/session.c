@@ -221,6 +221,7 @@ static int do_round(struct session *s, bool is_last)
 	}
 	if (!err && is_last)
 		err = sideband_drain(s->sideband, queue_event, s);
+	regions_look(s->regions);
 	recorder_poll(s->recorder);
 	s->round_ns = start;
 	if (!err)
@@ -322,6 +323,7 @@ static enum exit_status record(struct session *s)
 	service_ready();
 	err = loop(s);
 	service_stopping();
+	regions_stop(s->regions);
 	sampler_stop(s->sampler);
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	s->idle = idle_time_since(&s->idle_since);

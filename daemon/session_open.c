@@ -98,6 +98,8 @@ static enum exit_status open_sampler(struct session *s)
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
 		.idle = s->options->idle,
+		.regions = s->options->n_regions != 0,
+		.region_scope = regions_scope(s->options),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
@@ -129,6 +131,16 @@ static enum exit_status open_sampler(struct session *s)
 		return exit_status_of(err);
 	}
 	return STATUS_DONE;
+}
+
+static enum exit_status start_regions(struct session *s)
+{
+	const struct regions_options with = {.options = s->options,
+					     .sampler = s->sampler,
+					     .objects = recorder_objects(s->recorder),
+					     .target = s->target};
+
+	return regions_start(&with, &s->regions);
 }
 
 static enum exit_status start_target(struct session *s)
@@ -213,6 +225,8 @@ enum exit_status session_open(struct session *s, const char *command_line, char 
 						 .target = s->target,
 						 .recorder = s->recorder,
 						 .sampler = s->sampler});
+	if (!status)
+		status = start_regions(s);
 	describe(s, command_line, target);
 	if (!status)
 		status = open_store(s);
@@ -225,6 +239,7 @@ enum exit_status session_open(struct session *s, const char *command_line, char 
 
 void session_close(struct session *s)
 {
+	regions_free(s->regions);
 	target_free(s->target);
 	archive_free(s->archive);
 	tables_free(s->tables);

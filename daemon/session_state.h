@@ -17,6 +17,7 @@
 #include "daemon/model/hold.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/reorder.h"
+#include "daemon/regions/regions.h"
 #include "daemon/run_counters.h"
 #include "daemon/service.h"
 #include "daemon/status.h"
@@ -35,6 +36,7 @@ struct session {
 	struct hold hold;
 	struct recorder *recorder;
 	struct tables *tables;
+	struct regions *regions; /* NULL: none */
 	struct archive *archive;
 
 	struct wakeups wakeups;

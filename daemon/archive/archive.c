@@ -104,6 +104,8 @@ static int write_batch(struct archive *a, const struct batch *b)
 		err = store_writer_origin(a->writer, ++a->n_origins, &b->origins[i]);
 	for (size_t i = 0; i < b->n_samples && !err; i++)
 		err = store_writer_sample(a->writer, &b->samples[i]);
+	for (size_t i = 0; i < b->n_records && !err; i++)
+		err = store_writer_record(a->writer, b->records[i].series, &b->records[i].row);
 	for (size_t i = 0; i < b->n_counters && !err; i++)
 		err = store_writer_counter(a->writer, b->counters[i].name, b->counters[i].value);
 	return err;

@@ -32,6 +32,7 @@ void batch_free(struct batch *b)
 	free(b->sizes);
 	free(b->origins);
 	free(b->samples);
+	free(b->records);
 	free(b->counters);
 	free(b);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "proc/object.h"
+#include "stack/metric.h"
 #include "store/store.h"
 
 struct batch_counter {
@@ -22,6 +23,11 @@ struct batch_counter {
 struct batch_cgroup {
 	uint32_t thread; /* number */
 	char *path;
+};
+
+struct batch_record {
+	enum metric_series series;
+	struct store_sample row; /* its value is the period */
 };
 
 /* The batch owns all its arrays, and what they point to, except for the objects, which belong to
@@ -36,8 +42,9 @@ struct batch {
 	uint32_t *sizes;	/* of the nodes, in bytes of stack; NULL: not measured */
 	struct origin *origins; /* with runs of their own */
 	struct store_sample *samples;
+	struct batch_record *records; /* of other series than samples */
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
-	size_t n_cgroups;
+	size_t n_cgroups, n_records;
 	struct batch_counter *counters;
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and

@@ -38,7 +38,8 @@ enum {
 	OPTION_JUDGE,
 	OPTION_TAGS,
 	OPTION_JUDGE_TAGS,
-	OPTION_IDLE
+	OPTION_IDLE,
+	OPTION_REGION
 };
 
 static const struct argp_option argp_options[] = {
@@ -94,6 +95,11 @@ static const struct argp_option argp_options[] = {
 	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
 	 "record the processor's branch records, which confirm walks and continue those that "
 	 "stopped; =anyway runs even if the processor is not known to have them",
+	 2},
+	{"region", OPTION_REGION, "FUNC[@OBJECT]", 0,
+	 "measure each pass through a function, from its entry to its return: visits, time and CPU "
+	 "time by call path (stackctl report --metric region.time); '*' and '?' take all functions "
+	 "that match; may be repeated",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -317,6 +323,14 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static void add_region(struct argp_state *state, struct options *options, const char *arg)
+{
+	if (VEC_GROW(options->regions, options->regions_cap, options->n_regions + 1))
+		argp_failure(state, STATUS_FAILED, ENOMEM, "--region");
+	else
+		options->regions[options->n_regions++] = arg;
+}
+
 /* Parses the options of how stacks are captured. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -361,6 +375,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_JUDGE_TAGS:
 		options->judge_tags = true;
+		break;
+	case OPTION_REGION:
+		add_region(state, options, arg);
 		break;
 	case OPTION_LBR:
 		options->lbr = true;
@@ -423,7 +440,9 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 void options_free(struct options *options)
 {
 	free(options->pids);
+	free(options->regions);
 	options->pids = NULL;
+	options->regions = NULL;
 }
 
 static void put_words(FILE *out, const struct options *options)

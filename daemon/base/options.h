@@ -40,7 +40,9 @@ struct options {
 	bool judge_tags;	 /* ...and by the tag that the program keeps */
 	uint64_t keep_age_s;	 /* retention; 0: no limit */
 	uint64_t keep_bytes;
-	uint64_t window_ns; /* the recording is cut each such time; 0: it is not */
+	uint64_t window_ns;   /* the recording is cut each such time; 0: it is not */
+	const char **regions; /* as given; the array is owned */
+	size_t n_regions, regions_cap;
 	bool quiet;
 	bool lbr;
 	bool lbr_anyway; /* even if the processor is not known to have branch records */

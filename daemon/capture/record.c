@@ -66,7 +66,8 @@ static size_t front_bytes(const struct stackd_header *header)
 {
 	return (header->kind & STACKD_HAS_PID ? 4 : 0) +
 	       (header->kind & STACKD_HAS_PERIOD ? 4 : 0) +
-	       (header->kind & STACKD_HAS_CGROUP ? 8 : 0);
+	       (header->kind & STACKD_HAS_CGROUP ? 8 : 0) +
+	       (header->kind & STACKD_HAS_INSTANCE ? sizeof(struct stackd_instance) : 0);
 }
 
 /* Returns the size that a record other than WALKED states; more than any record has if its fields
@@ -129,8 +130,8 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 	return (struct stackd_header){
 		.version = STACKD_ABI_VERSION,
 		.kind = (uint8_t)(STACKD_RECORD_WALKED |
-				  (w->form &
-				   (STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP))),
+				  (w->form & (STACKD_HAS_PID | STACKD_HAS_PERIOD |
+					      STACKD_HAS_CGROUP | STACKD_HAS_INSTANCE))),
 		.flags = (uint8_t)(STACKD_HAS_REGS |
 				   (w->form & STACKD_FORM_IN_KERNEL ? STACKD_IN_KERNEL : 0) |
 				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
@@ -248,13 +249,28 @@ uint32_t record_period(const struct stackd_header *record, uint32_t usual)
 
 uint64_t record_cgroup(const struct stackd_header *record)
 {
+	size_t before = (record->kind & STACKD_HAS_PID ? 4u : 0) +
+			(record->kind & STACKD_HAS_PERIOD ? 4u : 0);
+
 	if (record->kind == STACKD_RECORD_STACK)
 		return ((const struct stackd_stack_record *)record)->cgroup;
 	if (record->kind == STACKD_RECORD_TAG)
 		return ((const struct stackd_tag_record *)record)->cgroup;
 	if (!(record->kind & STACKD_HAS_CGROUP))
 		return 0;
-	return number_at(bytes_of(record) + front_bytes(record) - 8, 8);
+	return number_at(bytes_of(record) + before, 8);
+}
+
+bool record_instance(const struct stackd_header *record, struct stackd_instance *ret_instance)
+{
+	if (record->kind == STACKD_RECORD_STACK)
+		*ret_instance = ((const struct stackd_stack_record *)record)->instance;
+	else if (record->kind & STACKD_HAS_INSTANCE)
+		memcpy(ret_instance, bytes_of(record) + front_bytes(record) - sizeof(*ret_instance),
+		       sizeof(*ret_instance));
+	else
+		return false;
+	return ret_instance->region != 0;
 }
 
 void record_frames(const struct stackd_header *record, bool has_heights,

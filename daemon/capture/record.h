@@ -39,6 +39,9 @@ uint32_t record_period(const struct stackd_header *record, uint32_t usual);
 
 /* Returns the id of the cgroup that the thread is in; 0: that of its record before. */
 uint64_t record_cgroup(const struct stackd_header *record);
+/* Gives the instance of a region that a record is of. false: it is a sample, with *ret_instance
+ * undefined. */
+bool record_instance(const struct stackd_header *record, struct stackd_instance *ret_instance);
 
 /* A user frame of a WALKED record (stackd_abi.h). */
 struct record_frame {

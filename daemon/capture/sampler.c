@@ -30,6 +30,7 @@ struct sampler {
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 	bool is_changing; /* events are opened that are to be started later */
+	bool regions;
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -122,7 +123,8 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 		struct bpf_map *map;
 		uint32_t entries;
 	} sizes[] = {
-		{skel->maps.scratches, cpus},
+		{skel->maps.scratches,
+		 options->regions ? cpus * (1 + STACKD_REGION_SCRATCHES) : cpus},
 		{skel->maps.ring, ring_size(options->ring_bytes)},
 		{skel->maps.rows, rows / 2 + 1},
 		{skel->maps.chunks, CHUNK_ENTRIES / 2},
@@ -134,9 +136,25 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 	int err = 0;
 
 	skel->rodata->state_slots = STATE_ENTRIES;
+	skel->rodata->region_scratches = cpus;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
 		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
 	return err;
+}
+
+/* Leaves out the programs of regions, with their maps. */
+static void leave_out_regions(struct stackd_bpf *skel)
+{
+	struct bpf_program *const programs[] = {
+		skel->progs.stackd_region_enter, skel->progs.stackd_region_leave,
+		skel->progs.stackd_region_fork, skel->progs.stackd_region_exit};
+	struct bpf_map *const maps[] = {skel->maps.region_threads, skel->maps.region_members,
+					skel->maps.region_cgroup, skel->maps.region_counters};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		bpf_program__set_autoload(programs[i], false);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		bpf_map__set_autocreate(maps[i], false);
 }
 
 static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array *ret_array)
@@ -185,6 +203,9 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->with_heights = options->heights;
 	s->skel->rodata->tag_mode = options->tags;
 	s->skel->rodata->with_branches = options->branches;
+	s->skel->rodata->region_scope = options->region_scope;
+	if (!options->regions)
+		leave_out_regions(s->skel);
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
@@ -214,6 +235,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		return -ENOMEM;
 	s->stats_fd = -1;
 	s->enable_on_exec = options->enable_on_exec;
+	s->regions = options->regions;
 	libbpf_set_print(print_libbpf);
 	err = record_reader_new(&s->reader);
 	if (!err)
@@ -500,6 +522,19 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 	};
 }
 
+void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_regions)
+{
+	*ret_regions = (struct sampler_regions){
+		.enter_fd = bpf_program__fd(s->skel->progs.stackd_region_enter),
+		.leave_fd = bpf_program__fd(s->skel->progs.stackd_region_leave),
+		.fork_fd = bpf_program__fd(s->skel->progs.stackd_region_fork),
+		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
+		.members_fd = bpf_map__fd(s->skel->maps.region_members),
+		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
+		.scope = s->skel->rodata->region_scope,
+	};
+}
+
 int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg)
 {
@@ -512,18 +547,16 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	return ring_drain(s->ring, on_record, s);
 }
 
-/* Sums the counters of all CPUs. */
-static void add_counters(const struct sampler *s, uint64_t *totals)
+/* Sums the `n` counters of all CPUs, which are the only entry of a map. */
+static void add_counters(const struct bpf_map *map, size_t n, uint64_t *totals)
 {
 	int cpus = libbpf_num_possible_cpus();
-	struct stackd_counters *counted = calloc((size_t)(cpus > 0 ? cpus : 1), sizeof(*counted));
+	uint64_t *counted = calloc((size_t)(cpus > 0 ? cpus : 1) * n, sizeof(*counted));
 	__u32 only = 0;
 
-	if (counted && !bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &only, counted)) {
-		for (int cpu = 0; cpu < cpus; cpu++) {
-			for (int i = 0; i < STACKD_COUNT_COUNT; i++)
-				totals[i] += counted[cpu].n[i];
-		}
+	if (counted && !bpf_map_lookup_elem(bpf_map__fd(map), &only, counted)) {
+		for (size_t i = 0; i < (size_t)cpus * n; i++)
+			totals[i % n] += counted[i];
 	}
 	free(counted);
 }
@@ -534,7 +567,10 @@ void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 	__u32 len = sizeof(info);
 
 	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
-	add_counters(s, ret_counts->counters);
+	add_counters(s->skel->maps.counters, STACKD_COUNT_COUNT, ret_counts->counters);
+	if (s->regions)
+		add_counters(s->skel->maps.region_counters, STACKD_REGION_COUNT,
+			     ret_counts->regions);
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
 		ret_counts->run_ns = info.run_time_ns;
 		ret_counts->runs = info.run_cnt;

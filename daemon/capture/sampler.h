@@ -35,6 +35,8 @@ struct sampler_options {
 	bool judge;		 /* with each walk, the stack to check it by */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
+	bool regions; /* load the programs of regions, too */
+	enum stackd_scope region_scope;
 };
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -87,10 +89,23 @@ struct sampler_tags {
 /* Gives the maps of tags. They belong to the sampler. */
 void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_tags);
 
+/* The kernel half's programs and maps of regions. */
+struct sampler_regions {
+	int enter_fd, leave_fd; /* programs for entries and exits */
+	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
+	int members_fd, cgroup_fd;
+	enum stackd_scope scope;
+};
+
+/* Gives the parts of regions, which were asked for by sampler_options.regions. They belong to the
+ * sampler. */
+void sampler_regions_parts(const struct sampler *sampler, struct sampler_regions *ret_regions);
+
 struct sampler_counts {
 	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */
 	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
 	uint64_t ring_bytes;   /* bytes of records taken from the ring */
+	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 };
 
 /* Gives the counters so far. */

@@ -13,7 +13,7 @@ struct outbox {
 	struct outbox_tables from;
 	bool has_sizes;
 	struct batch *batch; /* being filled */
-	size_t samples_room, cgroups_room;
+	size_t samples_room, cgroups_room, records_room;
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
 	} sent;
@@ -102,6 +102,16 @@ int outbox_keep_cgroup(struct outbox *o, const struct thread *thread)
 {
 	/* A thread that has not been sent takes it along. */
 	return thread->number < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
+}
+
+int outbox_keep_record(struct outbox *o, enum metric_series series, const struct store_sample *row)
+{
+	struct batch *b = o->batch;
+
+	if (VEC_GROW(b->records, o->records_room, b->n_records + 1))
+		return -ENOMEM;
+	b->records[b->n_records++] = (struct batch_record){.series = series, .row = *row};
+	return 0;
 }
 
 /* --- new rows of the tables ------------------------------------------------------------------ */
@@ -263,6 +273,6 @@ struct batch *outbox_take(struct outbox *o)
 		return NULL;
 	}
 	o->batch = fresh;
-	o->samples_room = o->cgroups_room = 0;
+	o->samples_room = o->cgroups_room = o->records_room = 0;
 	return b;
 }

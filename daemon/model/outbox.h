@@ -38,6 +38,9 @@ int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
 
 /* Says that a thread, which may have been sent before, has its first cgroup. 0 or -ENOMEM. */
 int outbox_keep_cgroup(struct outbox *outbox, const struct thread *thread);
+/* Adds a record of another series, whose value is its period; it is copied. 0 or -ENOMEM. */
+int outbox_keep_record(struct outbox *outbox, enum metric_series series,
+		       const struct store_sample *row);
 
 /* Begins anew, after the tables were cleared: the next batches are of another recording. An object
  * that was known before gets a row again when a location lies in it. */

@@ -232,6 +232,11 @@ const struct kallsyms *recorder_kallsyms(const struct recorder *r)
 	return locator_kallsyms(r->locator);
 }
 
+const struct object_table *recorder_objects(const struct recorder *r)
+{
+	return r->objects;
+}
+
 void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
 {
 	const struct judge_counts judged = judge_counts(r->judge);
@@ -253,6 +258,8 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.cache_misses = walk.cache_misses,
 		.frame_pointer_steps = walk.frame_pointer_steps,
 		.steps = walks_steps(r->walks),
+		.instances = r->instances,
+		.partial_instances = r->partial_instances,
 	};
 	if (r->tags)
 		tag_paths_counts(r->tags, &ret_counts->tags);

@@ -117,7 +117,12 @@ struct recorder_counts {
 	uint64_t cgroups_forgotten;
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 	struct steps_counts steps;
+	uint64_t instances;	    /* records of regions: not among those received */
+	uint64_t partial_instances; /* of which the path is not complete */
 };
+
+/* Returns the files that processes have mapped; they belong to the recorder. */
+const struct object_table *recorder_objects(const struct recorder *recorder);
 
 /* Gives the counters so far. */
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);

@@ -11,6 +11,7 @@
 
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
+#include "stack/end_reason.h"
 
 /* --- requests of tables ---------------------------------------------------------------------- */
 
@@ -92,11 +93,35 @@ static const struct thread *thread_of(struct recorder *r, const struct stackd_he
 	return thread && !outbox_keep_cgroup(r->outbox, thread) ? thread : NULL;
 }
 
+static int keep_record(struct recorder *r, enum metric_series series, uint64_t value,
+		       struct store_sample row)
+{
+	row.period = value;
+	return outbox_keep_record(r->outbox, series, &row);
+}
+
+/* Keeps an instance of a region: its own time and CPU time, and those of the instances within it
+ * apart. */
+static int keep_instance(struct recorder *r, const struct stackd_instance *i,
+			 const struct store_sample *row)
+{
+	int err = keep_record(r, SERIES_REGION_TIME, i->wall_ns - i->nested_wall_ns, *row);
+
+	if (!err)
+		err = keep_record(r, SERIES_REGION_CPU, i->cpu_ns - i->nested_cpu_ns, *row);
+	if (!err && i->nested_wall_ns)
+		err = keep_record(r, SERIES_REGION_NESTED_TIME, i->nested_wall_ns, *row);
+	if (!err && i->nested_wall_ns)
+		err = keep_record(r, SERIES_REGION_NESTED_CPU, i->nested_cpu_ns, *row);
+	return err;
+}
+
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
  * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
 {
 	const struct thread *thread = thread_of(r, record);
+	struct stackd_instance instance;
 	struct store_sample sample;
 	uint32_t node;
 	int err;
@@ -120,14 +145,22 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		.end_reason = (uint8_t)ret_end->reason,
 		.origin = ret_end->origin,
 	};
-	return outbox_keep(r->outbox, &sample);
+	return record_instance(record, &instance) ? keep_instance(r, &instance, &sample)
+						  : outbox_keep(r->outbox, &sample);
 }
 
 int recorder_sample(struct recorder *r, const struct stackd_header *record)
 {
 	struct walks_end end = {.is_sample = true, .reason = STACKD_END_LOST_RECORD};
 	int err = record ? take(r, record, &end) : 0;
+	struct stackd_instance instance;
 
+	if (record && record_instance(record, &instance)) {
+		r->instances++;
+		if (err || end_reason_quality((uint8_t)end.reason) != END_COMPLETE)
+			r->partial_instances++;
+		return err == -EBADMSG ? 0 : err;
+	}
 	r->received++;
 	if (end.is_sample)
 		r->end_reasons[err ? STACKD_END_LOST_RECORD : end.reason]++;

@@ -356,6 +356,11 @@ int elf_file_open(int fd, struct elf_file **ret_file)
 	return finish(file, take_fd(file, fd), ret_file);
 }
 
+int elf_file_descriptor(const struct elf_file *file)
+{
+	return file->fd;
+}
+
 int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file)
 {
 	struct elf_file *file = calloc(1, sizeof(*file));

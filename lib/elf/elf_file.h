@@ -57,6 +57,9 @@ uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
 /* The inode number behind the descriptor, on its own filesystem; 0 for an image. */
 uint64_t elf_file_inode(const struct elf_file *file);
 
+/* Returns the descriptor of the file, which is the file's own; -1 for an image. */
+int elf_file_descriptor(const struct elf_file *file);
+
 /* Convert between offset and vaddr by the PT_LOAD program headers. false: none of them covers it.
  */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr);

@@ -15,7 +15,14 @@
 #include "model/profile.h"
 #include "tree/partition.h"
 
-enum report_view { REPORT_TREE, REPORT_FLAT, REPORT_CALLERS, REPORT_AROUND, REPORT_TIME };
+enum report_view {
+	REPORT_TREE,
+	REPORT_FLAT,
+	REPORT_CALLERS,
+	REPORT_AROUND,
+	REPORT_TIME,
+	REPORT_REGIONS, /* of a profile of METRIC_REGION_TIME */
+};
 
 struct report_options {
 	enum report_view view;

@@ -27,6 +27,7 @@
 #include "tree/flat.h"
 #include "tree/histogram.h"
 #include "report/report.h"
+#include "report/region_view.h"
 #include "report/report_header.h"
 #include "report/report_view.h"
 #include "report/treeview.h"
@@ -206,6 +207,8 @@ static int report_json_view(struct report_json *json, const struct histogram *h,
 		return report_json_callers(json);
 	case REPORT_AROUND:
 		return report_json_around(json);
+	case REPORT_REGIONS: /* has a writer of its own */
+		break;
 	case REPORT_TIME:
 		return report_json_time(json, h, part);
 	case REPORT_TREE:
@@ -318,8 +321,11 @@ int report_write_json(struct profile *profile, const struct report_options *opti
 {
 	struct report_json json = {.options = options, .out = out};
 	struct histogram histogram = {0};
-	int err = report_view_new(profile, options, &json.view);
+	int err;
 
+	if (options->view == REPORT_REGIONS)
+		return region_view_json(profile, out);
+	err = report_view_new(profile, options, &json.view);
 	if (err == 0 && options->view == REPORT_TIME)
 		err = histogram_make(&json.view.partition, options->n_bins, &histogram);
 	if (err == 0)

@@ -17,6 +17,7 @@
 #include "tree/partition.h"
 #include "model/pattern.h"
 #include "report/report.h"
+#include "report/region_view.h"
 #include "report/report_header.h"
 #include "report/report_view.h"
 #include "report/treeview.h"
@@ -308,6 +309,8 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 		return report_callers(report);
 	case REPORT_AROUND:
 		return report_around(report);
+	case REPORT_REGIONS: /* has a writer of its own */
+		break;
 	case REPORT_TIME:
 		return report_time(report, &report->histogram, part);
 	case REPORT_TREE:
@@ -390,7 +393,11 @@ static int parts(struct report *report)
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct report report = {.options = options, .out = out};
-	int err = report_view_new(profile, options, &report.view);
+	int err;
+
+	if (options->view == REPORT_REGIONS)
+		return region_view_text(profile, options, out);
+	err = report_view_new(profile, options, &report.view);
 
 	if (options->view == REPORT_TREE)
 		report.view.percent = options->percent_limit;

@@ -20,10 +20,13 @@
 /* The series of a recording. The numbers stand in stores: new ones go to the end. */
 enum metric_series {
 	SERIES_CPU,	     /* samples of an event; the value is the period */
-	SERIES_REGION_TIME,  /* an instance of a region at its end; ns of wall time */
+	SERIES_REGION_TIME,  /* an instance of a region at its end; ns of wall time, without that
+			      * of instances within it */
 	SERIES_REGION_CPU,   /* the same; ns of CPU time */
 	SERIES_MPI_SENT,     /* bytes that an MPI call sent */
 	SERIES_MPI_RECEIVED, /* bytes that one received */
+	SERIES_REGION_NESTED_TIME, /* of an instance that had some within it: their time */
+	SERIES_REGION_NESTED_CPU,
 	SERIES_COUNT
 };
 

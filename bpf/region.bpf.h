@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Regions: measures each pass through chosen functions (an instance), from its entry to its return.
+ *
+ *   entry          uprobe ──► open instance: slot of the return address, time, CPU time
+ *   returns and    uprobe ──► walk of the stack ──► record, with the instance's fields
+ *   tail calls
+ *
+ * The stack is walked at the end, since only then is it known that there was an instance. There the
+ * registers that callers rely on are as they were at the entry, and the walk begins there, so its
+ * leaf is the function.
+ *
+ * Each thread has a stack of its open instances, keyed by the slot of the return address. One that
+ * was left by longjmp() or an exception never comes to an exit. It is found by its slot: no
+ * function whose slot is below the stack pointer is still running, and one that is entered at the
+ * same slot has been called anew. An instruction is an exit only while the stack pointer is at the
+ * slot: a jump of a function with a frame leads to another part of it.
+ *
+ * These programs run in the thread, and can be interrupted by the sampler and preempted by other
+ * threads' instances. So each walk takes one of a CPU's scratch areas for regions (those of the
+ * sampler are apart), and the thread's remembered stack is taken as ever (prefix.bpf.h). If no
+ * area is free, the record holds the function alone, and is counted. Time is read again once the
+ * remembered stack is taken: the daemon goes by it, and the records that build on each other must
+ * be in its order.
+ */
+#ifndef REGION_BPF_H
+#define REGION_BPF_H
+
+#include "scratch.bpf.h"
+
+#define REGION_DEPTH 64 /* open instances of a thread; more are counted */
+
+SETTING __u32 region_scope = STACKD_SCOPE_ALL;
+SETTING __u32 region_scratches = 0; /* number of the first of them */
+
+struct open_instance {
+	__u64 slot;	/* address of the return address */
+	__u64 function; /* address of its first instruction */
+	__u64 enter_ns;
+	__u64 enter_cpu;	     /* cpu_clock() */
+	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
+	__u32 region;
+	__u32 pad;
+};
+
+/* The record of an instance without its path. */
+struct lone_instance {
+	struct stackd_walked header;
+	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
+	__u8 pad[4];
+};
+
+/* What ends has no space on the program's stack, which the walk needs for itself. */
+struct region_thread {
+	__u32 count;
+	__u32 pad;
+	struct open_instance ended;
+	struct stackd_instance instance; /* of what has ended */
+	struct lone_instance lone;
+	struct open_instance open[REGION_DEPTH]; /* outermost first */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct region_thread);
+} region_threads SEC(".maps");
+
+/* With STACKD_SCOPE_PROCESSES: the process ids that are measured, with the start time of each
+ * process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u64); /* 0: whichever process has this id when it is first met */
+} region_members SEC(".maps");
+
+/* With STACKD_SCOPE_CGROUP: the cgroup. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} region_cgroup SEC(".maps");
+
+/* --- scope ------------------------------------------------------------------------------------ */
+
+static __always_inline bool is_member(struct task_struct *task, __u32 pid)
+{
+	__u64 *start = CHECKED(bpf_map_lookup_elem(&region_members, &pid));
+	__u64 start_time = task->group_leader->start_time;
+
+	if (start && !*start)
+		*start = start_time;
+	return start && *start == start_time;
+}
+
+static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
+{
+	if (region_scope == STACKD_SCOPE_PROCESSES)
+		return is_member(task, pid);
+	if (region_scope == STACKD_SCOPE_CGROUP)
+		return bpf_current_task_under_cgroup(&region_cgroup, 0) == 1;
+	return true;
+}
+
+/* Children of a process are measured from their first instruction on. */
+SEC("raw_tp/sched_process_fork")
+int stackd_region_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx->args[0];
+	struct task_struct *child = (struct task_struct *)ctx->args[1];
+	__u32 pid = BPF_CORE_READ(child, tgid), of = BPF_CORE_READ(parent, tgid);
+	__u64 start_time = BPF_CORE_READ(child, start_time);
+	__u64 *start;
+
+	if (pid == of)
+		return 0; /* a thread */
+	start = CHECKED(bpf_map_lookup_elem(&region_members, &of));
+	if (!start || (*start && *start != BPF_CORE_READ(parent, group_leader, start_time)))
+		return 0;
+	if (bpf_map_update_elem(&region_members, &pid, &start_time, BPF_ANY))
+		count_region(STACKD_REGION_NO_MEMORY);
+	return 0;
+}
+
+/* A thread ends: its open instances have no end, and its process may be its last one. */
+SEC("raw_tp/sched_process_exit")
+int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct region_thread *thread;
+	__u32 pid = task->tgid;
+
+	(void)ctx;
+	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
+	for (__u32 i = 0; i < REGION_DEPTH && thread && i < thread->count; i++)
+		count_region(STACKD_REGION_UNENDED);
+	if (thread)
+		thread->count = 0;
+	if (!task->signal->live.counter)
+		bpf_map_delete_elem(&region_members, &pid);
+	return 0;
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+#define REREAD() asm volatile("" : : : "memory")
+
+/* How far the clock that CPU time is summed up by is behind the scheduler's own: a CPU's time in
+ * interrupts and, in a virtual machine, that given to others. */
+static __always_inline __u64 clock_behind(struct task_struct *task)
+{
+	struct cfs_rq *queue = NULL;
+	struct rq *rq;
+
+	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(queue->rq))
+		return 0;
+	queue = task->se.cfs_rq;
+	rq = queue ? queue->rq : NULL;
+	return rq ? rq->clock - rq->clock_task : 0;
+}
+
+/*
+ * The thread's CPU time, but for a constant: its sum at the scheduler's last look, and what has
+ * passed since. The scheduler's clock cannot be read here, but its distance from CLOCK_MONOTONIC
+ * is the same at both ends of an instance. A CPU's clock_task leaves out the time in interrupts,
+ * so it is behind the CPU's clock by another amount on each CPU. The result is as exact as the
+ * scheduler's own for an instance that keeps the CPU; over a wait the two clocks can drift apart,
+ * by some millionths of it.
+ */
+static __always_inline __u64 cpu_clock(struct task_struct *task)
+{
+	__u64 sum = 0, start = 0, behind = 0, now = 0;
+
+	for (int i = 0; i < 3; i++) {
+		start = task->se.exec_start;
+		REREAD();
+		sum = task->se.sum_exec_runtime;
+		behind = clock_behind(task);
+		now = bpf_ktime_get_ns();
+		REREAD();
+		if (task->se.exec_start == start)
+			break; /* no interrupt has summed up meanwhile */
+	}
+	return sum + now - start - behind;
+}
+
+/* --- instances -------------------------------------------------------------------------------- */
+
+static __always_inline struct open_instance *innermost(struct region_thread *thread)
+{
+	return thread->count ? &thread->open[BOUNDED(thread->count - 1, REGION_DEPTH)] : NULL;
+}
+
+/* Ends the innermost instance: so much of the time of the one around it is not its own. */
+static __always_inline void close_innermost(struct region_thread *thread, __u64 ns, __u64 cpu)
+{
+	struct open_instance *around;
+
+	thread->count--;
+	around = innermost(thread);
+	if (around) {
+		around->nested_ns += ns;
+		around->nested_cpu += cpu;
+	}
+}
+
+/* Drops the instances that were left without a return: those whose slot is below `slot`. */
+static __always_inline void drop_left(struct region_thread *thread, __u64 slot)
+{
+	for (int i = 0; i < REGION_DEPTH; i++) {
+		struct open_instance *open = innermost(thread);
+
+		if (!open || open->slot >= slot)
+			break;
+		close_innermost(thread, open->nested_ns, open->nested_cpu);
+		count_region(STACKD_REGION_LEFT);
+	}
+}
+
+static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
+					 struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 slot = ctx->rsp;
+	struct open_instance *open;
+
+	drop_left(thread, slot);
+	open = innermost(thread);
+	if (open && open->slot == slot) {
+		if ((cookie & STACKD_ENTRY_LOOP) && open->region == STACKD_REGION_NUMBER(cookie))
+			return;
+		drop_left(thread, slot + 1);
+	}
+	if (thread->count >= REGION_DEPTH) {
+		count_region(STACKD_REGION_TOO_DEEP);
+		return;
+	}
+	open = &thread->open[BOUNDED(thread->count, REGION_DEPTH)];
+	thread->count++;
+	open->slot = slot;
+	open->function = ctx->rip;
+	open->region = STACKD_REGION_NUMBER(cookie);
+	open->nested_ns = open->nested_cpu = 0;
+	open->enter_cpu = cpu_clock(task);
+	open->enter_ns = bpf_ktime_get_ns();
+}
+
+SEC("uprobe")
+int stackd_region_enter(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct region_thread *thread;
+
+	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	thread = CHECKED(
+		bpf_task_storage_get(&region_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+	if (thread)
+		enter_region(thread, task, ctx, bpf_get_attach_cookie(ctx));
+	else
+		count_region(STACKD_REGION_NO_MEMORY);
+	return 0;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+/* Takes one of the CPU's scratch areas for regions; NULL: all are in use. */
+static __always_inline struct scratch *take_scratch(__u32 cpu)
+{
+	for (__u32 i = 0; i < STACKD_REGION_SCRATCHES; i++) {
+		__u32 index = region_scratches + cpu * STACKD_REGION_SCRATCHES + i;
+		struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
+
+		if (s && !__sync_val_compare_and_swap(&s->busy, 0, 1)) {
+			s->cpu = cpu;
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static __always_inline void fill_instance(struct stackd_stack_record *record, struct pt_regs *ctx,
+					  const struct open_instance *ended)
+{
+	struct stackd_header *header = &record->header;
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
+	header->version = STACKD_ABI_VERSION;
+	header->time_ns = bpf_ktime_get_ns();
+	header->tid = pid_tgid;
+	header->cpu = bpf_get_smp_processor_id();
+	header->flags = STACKD_HAS_REGS | (ctx->cs == USER32_CS ? STACKD_COMPAT : 0);
+	record->pid = pid_tgid >> 32;
+	record->period = usual_period;
+	record->cgroup = bpf_get_current_cgroup_id();
+	regs_from(&record->regs, ctx);
+	record->regs.r[STACKD_REG_RIP] = ended->function;
+	record->regs.r[STACKD_REG_RSP] = ended->slot;
+}
+
+/* Sends the function alone. */
+static __always_inline void send_alone(struct region_thread *thread)
+{
+	const struct stackd_instance *instance = &thread->instance;
+	struct lone_instance *record = &thread->lone;
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	record->header = (struct stackd_walked){
+		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_HAS_PID |
+			STACKD_HAS_INSTANCE,
+		.end_reason = STACKD_END_STACK_CUT,
+		.tid = (__u32)pid_tgid,
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = bpf_get_smp_processor_id(),
+	};
+	put_bytes(record->bytes, pid_tgid >> 32, 4);
+	put_instance(record->bytes + 4, instance);
+	put_bytes(record->bytes + 4 + sizeof(*instance), STACKD_FRAME_LONG, 4);
+	put_bytes(record->bytes + 8 + sizeof(*instance),
+		  thread->ended.function | STACKD_LOCATION_EXACT, 8);
+	count_region(STACKD_REGION_NO_SCRATCH);
+	count_region(bpf_ringbuf_output(&ring, record, sizeof(*record) - 4, BPF_RB_NO_WAKEUP)
+			     ? STACKD_REGION_LOST_RING
+			     : STACKD_REGION_SENT);
+}
+
+static __always_inline void make_instance(const struct open_instance *ended, __u64 now, __u64 cpu,
+					  struct stackd_instance *ret_instance)
+{
+	__u64 wall = now - ended->enter_ns, used = cpu - ended->enter_cpu;
+
+	if ((__s64)used < 0)
+		used = 0;
+	if (used > wall)
+		used = wall;
+	ret_instance->region = ended->region;
+	ret_instance->wall_ns = wall;
+	ret_instance->cpu_ns = used;
+	ret_instance->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
+	ret_instance->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
+}
+
+/* Does a branch with this condition jump? */
+static __always_inline bool holds_condition(__u64 flags, __u32 condition)
+{
+	bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80;
+	bool overflow = flags & 0x800, is = false;
+
+	switch (condition >> 1 & 7) {
+	case 0:
+		is = overflow;
+		break;
+	case 1:
+		is = carry;
+		break;
+	case 2:
+		is = zero;
+		break;
+	case 3:
+		is = carry || zero;
+		break;
+	case 4:
+		is = sign;
+		break;
+	case 5:
+		is = parity;
+		break;
+	case 6:
+		is = sign != overflow;
+		break;
+	default:
+		is = zero || sign != overflow;
+	}
+	return is != (condition & 1);
+}
+
+/* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
+static __always_inline bool leave_region(struct region_thread *thread, struct pt_regs *ctx,
+					 __u64 cookie, __u64 now, __u64 cpu)
+{
+	__u32 kind = cookie >> 32;
+	struct open_instance *open;
+
+	if ((kind & STACKD_EXIT_BRANCH) && !holds_condition(ctx->eflags, kind))
+		return false;
+	drop_left(thread, ctx->rsp);
+	open = innermost(thread);
+	if (!open || open->slot != ctx->rsp || open->region != STACKD_REGION_NUMBER(cookie)) {
+		if (kind == STACKD_EXIT_RETURN)
+			count_region(STACKD_REGION_UNMATCHED);
+		return false;
+	}
+	thread->ended = *open;
+	make_instance(&thread->ended, now, cpu, &thread->instance);
+	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
+	count_region(STACKD_REGION_ENDED);
+	return true;
+}
+
+SEC("uprobe")
+int stackd_region_leave(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task);
+	struct region_thread *thread;
+	struct scratch *s;
+
+	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
+	if (!thread || !leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu))
+		return 0;
+	s = take_scratch(bpf_get_smp_processor_id());
+	if (!s) {
+		send_alone(thread);
+		return 0;
+	}
+	fill_instance(&s->record, ctx, &thread->ended);
+	s->record.instance = thread->instance;
+	s->at_breakpoint = 0;
+	s->is_region = 1;
+	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
+		walk_and_send(s, NULL, task);
+	else
+		send_stack(s, NULL);
+	__sync_lock_test_and_set(&s->busy, 0);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the files that a command is going to map: its program, the loader and all libraries that
+ * these name. What LD_LIBRARY_PATH adds is found when it is mapped. */
+#ifndef REGIONS_COMMAND_FILES_H
+#define REGIONS_COMMAND_FILES_H
+
+#include <stddef.h>
+
+#include "elf/elf_file.h"
+
+struct command_files;
+
+/* Finds them, by the command as execvp() takes it. A command that cannot be opened (a script has no
+ * program of its own) has no files. 0 or -ENOMEM. */
+int command_files_find(const char *command, struct command_files **ret_files);
+void command_files_free(struct command_files *files); /* NULL is fine */
+
+/* Returns how many there are, and each by its number; both belong to the files. */
+size_t command_files_count(const struct command_files *files);
+const struct elf_file *command_files_elf(const struct command_files *files, size_t number);
+const char *command_files_path(const struct command_files *files, size_t number);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the instructions by which a function is left: returns, and jumps to other functions (tail
+ * calls).
+ *
+ * Regions could end at uretprobes instead. But these replace the return address, and a program that
+ * looks at its own stack meanwhile does not find its way: an exception that passes through the
+ * function ends the program, and so does the second return of setjmp().
+ */
+#ifndef REGIONS_EXITS_H
+#define REGIONS_EXITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "stackd_abi.h"
+
+/* A part of a function: its body, or what the compiler has put elsewhere since it is hardly run. */
+struct code_part {
+	uint64_t vaddr, size;
+};
+
+struct function_exit {
+	uint64_t offset; /* in the file */
+	uint8_t kind;	 /* STACKD_EXIT_... */
+};
+
+struct function_exits {
+	VEC(struct function_exit) all;
+	bool is_loop; /* some jump leads back to its first instruction */
+};
+
+/* Finds the exits of a function, whose body is the first part. 0; -ENOEXEC: its code cannot be
+ * decoded; -ENOMEM. The caller frees in any case. */
+int function_exits_find(const struct elf_file *file, const struct code_part *parts, size_t n_parts,
+			struct function_exits *ret_exits);
+void function_exits_free(struct function_exits *exits);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens uprobe events and links programs to them; see probe.h. */
+#include "daemon/regions/probe.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PMU_TYPE "/sys/bus/event_source/devices/uprobe/type"
+
+/* Returns the type of uprobe events, or -ENODEV. */
+static int read_type(void)
+{
+	FILE *file = fopen(PMU_TYPE, "re");
+	int type, got;
+
+	if (!file)
+		return -ENODEV;
+	got = fscanf(file, "%d", &type);
+	fclose(file);
+	return got == 1 && type >= 0 ? type : -ENODEV;
+}
+
+int probe_attach(int program, const char *path, uint64_t offset, uint64_t cookie,
+		 struct probe *ret_probe)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
+	int type = read_type();
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = (uint32_t)type,
+		.config1 = (uint64_t)(uintptr_t)path,
+		.config2 = offset,
+	};
+	struct probe probe;
+
+	if (type < 0)
+		return type;
+	/* For all processes, despite the CPU. */
+	probe.event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (probe.event < 0)
+		return -errno;
+	probe.link = bpf_link_create(program, probe.event, BPF_PERF_EVENT, &opts);
+	if (probe.link < 0) {
+		close(probe.event);
+		return probe.link;
+	}
+	*ret_probe = probe;
+	return 0;
+}
+
+void probe_detach(struct probe *probe)
+{
+	close(probe->link);
+	close(probe->event);
+	probe->link = probe->event = -1;
+}

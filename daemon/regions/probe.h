@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attaches the kernel half's programs to instructions of files.
+ *
+ * A probe is on the file, once for all processes that map it, now or later; the programs decide
+ * whose instances count. (A set of probes for each process would make every process pay for the
+ * others': the kernel asks each set's filter at each hit.) Probes end with their descriptors, so
+ * the kernel removes them even after kill -9.
+ */
+#ifndef REGIONS_PROBE_H
+#define REGIONS_PROBE_H
+
+#include <stdint.h>
+
+struct probe {
+	int event, link; /* descriptors; -1: none */
+};
+
+/* Attaches a program at an offset of the file at `path`, with a cookie. 0; -ENODEV: the kernel has
+ * no uprobes; or the -errno of perf_event_open() (-EINVAL, -EIO, -EOPNOTSUPP: no probe can be
+ * there) or of the link. */
+int probe_attach(int program, const char *path, uint64_t offset, uint64_t cookie,
+		 struct probe *ret_probe);
+
+/* Detaches. */
+void probe_detach(struct probe *probe);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Matches a file's symbols; see region_find.h. */
+#include "daemon/regions/region_find.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "go/pclntab_find.h"
+#include "sym/debug_file.h"
+#include "sym/demangle.h"
+#include "sym/function_symbols.h"
+
+struct search {
+	const struct region_spec *specs;
+	size_t n_specs;
+	const char *path;
+	const struct elf_file *file;
+	struct found_regions *found;
+	size_t first; /* of those found, in this file */
+};
+
+static bool is_known(const struct search *s, uint64_t offset)
+{
+	for (size_t i = s->first; i < s->found->found.count; i++) {
+		if (s->found->found.items[i].offset == offset)
+			return true;
+	}
+	return false;
+}
+
+static int add_part(struct found_region *region, uint64_t vaddr, uint64_t size)
+{
+	if (VEC_RESERVE(&region->parts, 1))
+		return -ENOMEM;
+	region->parts.items[region->parts.count++] =
+		(struct code_part){.vaddr = vaddr, .size = size};
+	return 0;
+}
+
+static int add(struct search *s, size_t spec, const struct function_symbol *symbol, uint64_t offset)
+{
+	struct found_region *region;
+
+	if (is_known(s, offset))
+		return 0;
+	if (s->found->found.count >= REGION_MOST)
+		return -E2BIG;
+	if (VEC_RESERVE(&s->found->found, 1))
+		return -ENOMEM;
+	region = &s->found->found.items[s->found->found.count++];
+	*region = (struct found_region){.name = demangle(symbol->name),
+					.linked = strdup(symbol->name),
+					.offset = offset,
+					.spec = spec};
+	if (!region->name)
+		region->name = strdup(symbol->name);
+	if (!region->name || !region->linked)
+		return -ENOMEM;
+	return add_part(region, symbol->vaddr, symbol->size);
+}
+
+/* Returns whether a part of a function that is hardly run has this name: "function.cold". */
+static bool is_cold_part(const char *name, const char *function)
+{
+	size_t len = strlen(function);
+
+	return strncmp(name, function, len) == 0 && strncmp(name + len, ".cold", 5) == 0;
+}
+
+/* Adds the parts that the compiler has put elsewhere. */
+static int match_part(void *arg, const struct function_symbol *symbol)
+{
+	struct search *s = arg;
+	int err = 0;
+
+	if (!strstr(symbol->name, ".cold"))
+		return 0;
+	for (size_t i = s->first; i < s->found->found.count && !err; i++) {
+		struct found_region *region = &s->found->found.items[i];
+
+		if (is_cold_part(symbol->name, region->linked))
+			err = add_part(region, symbol->vaddr, symbol->size);
+	}
+	return err;
+}
+
+static int find_exits(struct search *s)
+{
+	for (size_t i = s->first; i < s->found->found.count; i++) {
+		struct found_region *region = &s->found->found.items[i];
+
+		region->error = function_exits_find(s->file, region->parts.items,
+						    region->parts.count, &region->exits);
+		if (region->error == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A resolver is no region: what it returns is called instead of it. Nor is the program's entry,
+ * which is not called. */
+static int match(void *arg, const struct function_symbol *symbol)
+{
+	struct search *s = arg;
+	uint64_t offset;
+
+	s->found->has_symbols = true;
+	if (symbol->is_resolver || strstr(symbol->name, ".cold") ||
+	    symbol->vaddr == elf_file_entry_vaddr(s->file) ||
+	    !elf_file_vaddr_to_offset(s->file, symbol->vaddr, &offset))
+		return 0;
+	for (size_t i = 0; i < s->n_specs; i++) {
+		if (region_spec_is_object(&s->specs[i], s->path) &&
+		    region_spec_is_function(&s->specs[i], symbol->name))
+			return add(s, i, symbol, offset);
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct search *s)
+{
+	for (size_t i = 0; i < s->n_specs; i++) {
+		if (region_spec_is_object(&s->specs[i], s->path))
+			return true;
+	}
+	return false;
+}
+
+/* Lists the symbols of a handle of its own: what libelf reads of them is freed with it. */
+static int search(struct search *s)
+{
+	struct elf_file *debug = NULL;
+	int err;
+
+	if (debug_file_open(s->file, "/usr/lib/debug", s->path, NULL, &debug) == -ENOMEM)
+		return -ENOMEM;
+	err = function_symbols_each(s->file, debug, match, s);
+	if (!err && s->found->found.count > s->first)
+		err = function_symbols_each(s->file, debug, match_part, s);
+	if (!err)
+		err = find_exits(s);
+	elf_file_free(debug);
+	return err;
+}
+
+int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
+		const char *path, struct found_regions *found)
+{
+	struct search s = {.specs = specs,
+			   .n_specs = n_specs,
+			   .path = path,
+			   .found = found,
+			   .first = found->found.count};
+	struct pclntab_extent go;
+	struct elf_file *own;
+	int err;
+
+	found->is_go = found->has_symbols = false;
+	if (!is_wanted(&s))
+		return 0;
+	err = elf_file_clone(file, &own);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	s.file = own;
+	found->is_go = pclntab_find_in(own, &go) == 0;
+	err = search(&s);
+	elf_file_free(own);
+	return err;
+}
+
+void found_regions_free(struct found_regions *found)
+{
+	for (size_t i = 0; i < found->found.count; i++) {
+		struct found_region *region = &found->found.items[i];
+
+		free(region->name);
+		free(region->linked);
+		free(region->parts.items);
+		function_exits_free(&region->exits);
+	}
+	free(found->found.items);
+	*found = (struct found_regions){0};
+}

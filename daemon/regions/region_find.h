@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the functions of a file that are regions by one of the specifications. */
+#ifndef REGIONS_REGION_FIND_H
+#define REGIONS_REGION_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "daemon/regions/exits.h"
+#include "daemon/regions/region_spec.h"
+#include "elf/elf_file.h"
+
+#define REGION_MOST 10000u /* functions in all */
+
+/* A function that matches. */
+struct found_region {
+	char *name;	 /* readable; its own */
+	char *linked;	 /* linkage name; its own */
+	uint64_t offset; /* in the file */
+	struct function_exits exits;
+	VEC(struct code_part) parts;
+	int error;   /* why its exits are not known; 0: they are */
+	size_t spec; /* index */
+	size_t file; /* index; the finder leaves it to the caller */
+};
+
+struct found_regions {
+	VEC(struct found_region) found; /* by offset within a file, each once */
+	bool is_go;			/* of the last file: it is a Go program */
+	bool has_symbols;		/* of the last file */
+};
+
+/* Adds the functions of a file to *found: aliases of one address are one function. `path` is its
+ * name. 0; -E2BIG: more than REGION_MOST; -ENOMEM. The caller frees. */
+int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
+		const char *path, struct found_regions *found);
+void found_regions_free(struct found_regions *found);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds regions in files and attaches to them; see regions.h. */
+#include "daemon/regions/regions.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/regions/command_files.h"
+#include "daemon/regions/probe.h"
+#include "daemon/regions/region_find.h"
+#include "daemon/regions/region_spec.h"
+
+#define NO_PROBES                                                                                  \
+	"the kernel has no uprobes (CONFIG_UPROBE_EVENTS): regions need them; leave out --region"
+
+/* A file that has been looked at. */
+struct known_file {
+	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
+	const char *path;	    /* borrowed */
+	bool is_go, has_symbols;
+};
+
+struct regions {
+	struct regions_options with;
+	struct sampler_regions kernel;
+	struct region_spec *specs;
+	size_t n_specs;
+	struct command_files *command; /* NULL: the target is none */
+	VEC(struct known_file) files;
+	struct found_regions found;
+	size_t n_attached; /* of those found */
+	size_t n_left_out; /* of these, since the last message */
+	VEC(struct probe) probes;
+	int tracepoints[2]; /* -1: none */
+	uint32_t n_objects; /* looked at */
+};
+
+enum stackd_scope regions_scope(const struct options *options)
+{
+	if (options->target == TARGET_ALL)
+		return STACKD_SCOPE_ALL;
+	return options->target == TARGET_CGROUP ? STACKD_SCOPE_CGROUP : STACKD_SCOPE_PROCESSES;
+}
+
+/* --- looking at files ------------------------------------------------------------------------ */
+
+static bool is_known(const struct regions *r, const struct elf_file *elf)
+{
+	for (size_t i = 0; i < r->files.count; i++) {
+		if (elf_file_inode(r->files.items[i].elf) == elf_file_inode(elf) &&
+		    elf_file_id(r->files.items[i].elf) == elf_file_id(elf))
+			return true;
+	}
+	return false;
+}
+
+/* Looks at a file, unless that was done. 0; -E2BIG; -ENOMEM. */
+static int look_at(struct regions *r, const struct elf_file *elf, const char *path)
+{
+	size_t before = r->found.found.count;
+	int err;
+
+	if (elf_file_descriptor(elf) < 0 || is_known(r, elf))
+		return 0;
+	if (VEC_RESERVE(&r->files, 1))
+		return -ENOMEM;
+	err = region_find(r->specs, r->n_specs, elf, path, &r->found);
+	for (size_t i = before; i < r->found.found.count; i++)
+		r->found.found.items[i].file = r->files.count;
+	r->files.items[r->files.count++] = (struct known_file){.elf = elf,
+							       .path = path,
+							       .is_go = r->found.is_go,
+							       .has_symbols = r->found.has_symbols};
+	return err;
+}
+
+static int look_at_objects(struct regions *r)
+{
+	uint32_t count = object_table_count(r->with.objects);
+	int err = 0;
+
+	for (; r->n_objects < count && !err; r->n_objects++) {
+		const struct object *object = object_table_at(r->with.objects, r->n_objects);
+
+		if (object->kind == OBJECT_ELF && object->elf)
+			err = look_at(r, object->elf, object->path);
+	}
+	return err;
+}
+
+static int look_at_command(struct regions *r)
+{
+	int err = 0;
+
+	if (r->with.options->target != TARGET_COMMAND)
+		return 0;
+	err = command_files_find(r->with.options->command[0], &r->command);
+	for (size_t i = 0; !err && i < command_files_count(r->command); i++)
+		err = look_at(r, command_files_elf(r->command, i),
+			      command_files_path(r->command, i));
+	return err;
+}
+
+/* --- what is wrong with a specification ------------------------------------------------------ */
+
+static size_t count_of(const struct regions *r, size_t spec)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->found.found.count; i++)
+		n += r->found.found.items[i].spec == spec;
+	return n;
+}
+
+/* Logs that nothing matches. Returns the status to exit with; a library may be loaded later. */
+static enum exit_status explain_none(const struct regions *r, const struct region_spec *spec)
+{
+	const struct known_file *stripped = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->files.count; i++) {
+		const struct known_file *file = &r->files.items[i];
+
+		if (!region_spec_is_object(spec, file->path))
+			continue;
+		n++;
+		if (!file->has_symbols)
+			stripped = file;
+	}
+	if (!n && spec->object) {
+		log_warning("--region '%s': no file '%s' is mapped; it is measured once one is",
+			    spec->text, spec->object);
+		return STATUS_DONE;
+	}
+	if (stripped && n == 1)
+		log_error("--region '%s': %s is stripped: install its debug symbols, or give a "
+			  "function that it exports",
+			  spec->text, stripped->path);
+	else
+		log_error("--region '%s': no function of that name in %zu file%s of the target%s",
+			  spec->text, n, n == 1 ? "" : "s",
+			  spec->object ? ""
+				       : "; for a library that is loaded later, add its name: "
+					 "FUNC@LIBRARY");
+	return STATUS_FAILED;
+}
+
+#define CANDIDATES 10 /* that are listed */
+
+static enum exit_status explain_many(const struct regions *r, size_t spec)
+{
+	size_t n = 0;
+
+	log_error(
+		"--region '%s' is ambiguous: give FUNC@OBJECT for one of these, or a pattern with "
+		"'*' for all:",
+		r->specs[spec].text);
+	for (size_t i = 0; i < r->found.found.count; i++) {
+		const struct found_region *f = &r->found.found.items[i];
+
+		if (f->spec == spec && n++ < CANDIDATES)
+			log_error("  %s at 0x%" PRIx64 " of %s", f->name, f->offset,
+				  r->files.items[f->file].path);
+	}
+	if (n > CANDIDATES)
+		log_error("  and %zu more", n - CANDIDATES);
+	return STATUS_FAILED;
+}
+
+static enum exit_status check_specs(const struct regions *r)
+{
+	for (size_t i = 0; i < r->n_specs; i++) {
+		size_t n = count_of(r, i);
+		enum exit_status status = STATUS_DONE;
+
+		if (!n)
+			status = explain_none(r, &r->specs[i]);
+		else if (n > 1 && !r->specs[i].is_glob)
+			status = explain_many(r, i);
+		if (status)
+			return status;
+	}
+	return STATUS_DONE;
+}
+
+/* --- attaching ------------------------------------------------------------------------------- */
+
+/* Returns whether the kernel says that a probe cannot be at an instruction. */
+static bool is_no_place(int err)
+{
+	const int not_supported = -524; /* ENOTSUPP, which only the kernel knows */
+
+	return err == -EINVAL || err == -EIO || err == -EOPNOTSUPP || err == not_supported;
+}
+
+static const char *reason_of(int err)
+{
+	switch (err) {
+	case -ENODEV:
+		return NO_PROBES;
+	case -ENOEXEC:
+		return "its code cannot be decoded from its start to its end";
+	case -EMFILE:
+		return "too many open files: give a narrower pattern, or raise the limit";
+	default:
+		return is_no_place(err) ? "no probe can be at one of its instructions"
+					: strerror(-err);
+	}
+}
+
+static int attach_probe(struct regions *r, int program, const char *path, uint64_t offset,
+			uint64_t cookie)
+{
+	struct probe probe;
+	int err = VEC_RESERVE(&r->probes, 1) ? -ENOMEM : 0;
+
+	if (!err)
+		err = probe_attach(program, path, offset, cookie, &probe);
+	if (!err)
+		r->probes.items[r->probes.count++] = probe;
+	return err;
+}
+
+/* Attaches to a function's exits, then to its entry: of an instance that is seen to begin, the end
+ * is seen, too. */
+static int attach_function(struct regions *r, const struct found_region *f, uint64_t number,
+			   const char *path)
+{
+	size_t before = r->probes.count;
+	int err = f->error;
+
+	for (size_t i = 0; i < f->exits.all.count && !err; i++) {
+		const struct function_exit *exit = &f->exits.all.items[i];
+
+		err = attach_probe(r, r->kernel.leave_fd, path, exit->offset,
+				   number | (uint64_t)exit->kind << 32);
+	}
+	if (!err)
+		err = attach_probe(r, r->kernel.enter_fd, path, f->offset,
+				   number | (f->exits.is_loop ? STACKD_ENTRY_LOOP : 0));
+	while (err && r->probes.count > before)
+		probe_detach(&r->probes.items[--r->probes.count]);
+	return err;
+}
+
+/* Attaches to the function that was found under an index. Logs what fails. */
+static int attach_to(struct regions *r, size_t index)
+{
+	const struct found_region *f = &r->found.found.items[index];
+	const struct known_file *file = &r->files.items[f->file];
+	char path[64];
+	int err;
+
+	if (file->is_go) {
+		log_error("--region '%s': %s is a Go program, whose stacks move while its "
+			  "functions run: they cannot be measured",
+			  r->specs[f->spec].text, file->path);
+		return -EOPNOTSUPP;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
+	err = attach_function(r, f, index + 1, path);
+	if (err && r->specs[f->spec].is_glob && (err == -ENOEXEC || is_no_place(err))) {
+		r->n_left_out++;
+		return 0;
+	}
+	if (err)
+		log_error("--region '%s': cannot measure %s of %s: %s", r->specs[f->spec].text,
+			  f->name, file->path, reason_of(err));
+	return err;
+}
+
+/* Attaches to what was found since the last time. Returns the first error, which is logged. */
+static int attach_new(struct regions *r)
+{
+	int first = 0;
+
+	for (; r->n_attached < r->found.found.count; r->n_attached++) {
+		int err = attach_to(r, r->n_attached);
+
+		first = first ? first : err;
+	}
+	if (r->n_left_out)
+		log_warning("--region: %zu functions that match are left out, since their code "
+			    "cannot be decoded, or no probe can be there",
+			    r->n_left_out);
+	r->n_left_out = 0;
+	return first;
+}
+
+/* Tells the kernel half whose regions count. 0 or -errno. */
+static int set_scope(struct regions *r)
+{
+	const uint64_t whichever = 0;
+	const uint32_t only = 0;
+	const int cgroup = target_cgroup_fd(r->with.target);
+	size_t n_pids;
+	const pid_t *pids = target_pids(r->with.target, &n_pids);
+	int err = 0;
+
+	if (r->kernel.scope == STACKD_SCOPE_CGROUP)
+		return bpf_map_update_elem(r->kernel.cgroup_fd, &only, &cgroup, BPF_ANY);
+	for (size_t i = 0; i < n_pids && !err; i++) {
+		uint32_t pid = (uint32_t)pids[i];
+
+		err = bpf_map_update_elem(r->kernel.members_fd, &pid, &whichever, BPF_ANY);
+	}
+	return err;
+}
+
+static int attach_tracepoints(struct regions *r)
+{
+	r->tracepoints[0] = bpf_raw_tracepoint_open("sched_process_exit", r->kernel.exit_fd);
+	if (r->tracepoints[0] < 0)
+		return r->tracepoints[0];
+	if (r->kernel.scope != STACKD_SCOPE_PROCESSES)
+		return 0;
+	r->tracepoints[1] = bpf_raw_tracepoint_open("sched_process_fork", r->kernel.fork_fd);
+	return r->tracepoints[1] < 0 ? r->tracepoints[1] : 0;
+}
+
+/* --- start and end --------------------------------------------------------------------------- */
+
+static enum exit_status parse_specs(struct regions *r)
+{
+	const struct options *o = r->with.options;
+
+	r->specs = calloc(o->n_regions, sizeof(*r->specs));
+	for (size_t i = 0; r->specs && i < o->n_regions; i++) {
+		if (region_spec_parse(o->regions[i], &r->specs[i])) {
+			log_error("--region '%s': expected FUNC or FUNC@OBJECT", o->regions[i]);
+			return STATUS_USAGE;
+		}
+		r->n_specs++;
+	}
+	return r->specs ? STATUS_DONE : STATUS_FAILED;
+}
+
+static enum exit_status look_first(struct regions *r)
+{
+	int err = look_at_objects(r);
+
+	if (!err)
+		err = look_at_command(r);
+	if (err == -E2BIG)
+		log_error("--region: more than %u functions match: give narrower patterns",
+			  REGION_MOST);
+	else if (err)
+		log_error("--region: cannot read the files of the target: %s", strerror(-err));
+	return err ? STATUS_FAILED : check_specs(r);
+}
+
+static enum exit_status attach_first(struct regions *r)
+{
+	int err = set_scope(r);
+
+	if (!err)
+		err = attach_tracepoints(r);
+	if (err) {
+		log_error("--region: cannot follow the target's processes: %s", strerror(-err));
+		return exit_status_of(err);
+	}
+	err = attach_new(r);
+	return err == -ENODEV ? STATUS_UNSUPPORTED : err ? STATUS_FAILED : STATUS_DONE;
+}
+
+enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions)
+{
+	struct regions *r;
+	enum exit_status status;
+
+	*ret_regions = NULL;
+	if (!with->options->n_regions)
+		return STATUS_DONE;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return STATUS_FAILED;
+	r->with = *with;
+	r->tracepoints[0] = r->tracepoints[1] = -1;
+	sampler_regions_parts(with->sampler, &r->kernel);
+	status = parse_specs(r);
+	if (!status)
+		status = look_first(r);
+	if (!status)
+		status = attach_first(r);
+	if (status) {
+		regions_free(r);
+		return status;
+	}
+	*ret_regions = r;
+	return STATUS_DONE;
+}
+
+void regions_look(struct regions *r)
+{
+	int err;
+
+	if (!r || r->n_objects == object_table_count(r->with.objects))
+		return;
+	err = look_at_objects(r);
+	if (err)
+		log_warning("--region: functions of new files are left out: %s",
+			    err == -E2BIG ? "too many match" : strerror(-err));
+	attach_new(r);
+}
+
+void regions_stop(struct regions *r)
+{
+	if (!r)
+		return;
+	/* The last ones are entries. */
+	while (r->probes.count)
+		probe_detach(&r->probes.items[--r->probes.count]);
+	for (int i = 0; i < 2; i++) {
+		if (r->tracepoints[i] >= 0)
+			close(r->tracepoints[i]);
+		r->tracepoints[i] = -1;
+	}
+}
+
+void regions_free(struct regions *r)
+{
+	if (!r)
+		return;
+	regions_stop(r);
+	found_regions_free(&r->found);
+	free(r->files.items);
+	free(r->probes.items);
+	command_files_free(r->command);
+	for (size_t i = 0; i < r->n_specs; i++)
+		region_spec_free(&r->specs[i]);
+	free(r->specs);
+	free(r);
+}

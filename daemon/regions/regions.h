@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures regions: finds the functions that are asked for in the files of the target, and has the
+ * kernel half (bpf/region.bpf.h) run at their entries and returns.
+ *
+ *   files of the target ──► functions that match (region_find.h) ──► probes (probe.h)
+ *
+ * Files are looked at once, when they are first mapped; those of a command and of its libraries
+ * before it starts, so that not one instance is missed. A library that is loaded later is looked
+ * at in the round after, and its first instances may be missed.
+ */
+#ifndef REGIONS_REGIONS_H
+#define REGIONS_REGIONS_H
+
+#include "daemon/base/exit_status.h"
+#include "daemon/base/options.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/capture/target.h"
+#include "proc/object.h"
+
+struct regions;
+
+struct regions_options { /* all borrowed, for as long as the regions live */
+	const struct options *options;
+	const struct sampler *sampler;
+	const struct object_table *objects; /* files of the target that are mapped already */
+	const struct target *target;
+};
+
+/* Returns whose regions the options measure. */
+enum stackd_scope regions_scope(const struct options *options);
+
+/* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the
+ * status to exit with. */
+enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions);
+
+/* Looks at the files that have been mapped since. To be called each round; NULL is fine. What fails
+ * is logged. */
+void regions_look(struct regions *regions);
+
+/* Stops: removes all probes. NULL is fine. */
+void regions_stop(struct regions *regions);
+void regions_free(struct regions *regions); /* stops and frees; NULL is fine */
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Joins the series of regions; see region_rows.h. */
+#include "model/region_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/int_map.h"
+#include "store/store_reader.h"
+
+/* The time of the instances within one. */
+struct nested {
+	uint64_t time_ns, value;
+	uint32_t thread;
+};
+
+struct maker {
+	struct profile *profile;
+	struct region_rows *rows;
+	VEC(struct nested) nested; /* in order of time */
+	size_t at;		   /* of the next one that can still match */
+	struct int_map by_node;	   /* index of the path */
+	struct int_map by_symbol;  /* index of the region */
+	struct int_map threads;	   /* (thread, path) that have been met */
+};
+
+/* Finds or makes the path of a node. NULL without memory. */
+static struct region_path *path_of(struct maker *m, uint32_t node)
+{
+	struct region_rows *rows = m->rows;
+	uint32_t index;
+
+	if (int_map_enter(&m->by_node, node, (uint32_t)rows->paths.count, &index))
+		return NULL;
+	if (index == rows->paths.count) {
+		if (VEC_RESERVE(&rows->paths, 1))
+			return NULL;
+		rows->paths.items[rows->paths.count++] =
+			(struct region_path){.node = node, .figures.least_ns = UINT64_MAX};
+	}
+	return &rows->paths.items[index];
+}
+
+/* Takes the time of the instances within the one of a record: records of both series have the same
+ * order. */
+static uint64_t take_nested(struct maker *m, const struct store_sample *record)
+{
+	while (m->at < m->nested.count && m->nested.items[m->at].time_ns < record->time_ns)
+		m->at++;
+	for (size_t i = m->at; i < m->nested.count && m->nested.items[i].time_ns == record->time_ns;
+	     i++) {
+		if (m->nested.items[i].thread == record->thread)
+			return m->nested.items[i].value;
+	}
+	return 0;
+}
+
+static int add_nested(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+
+	if (VEC_RESERVE(&m->nested, 1))
+		return -ENOMEM;
+	m->nested.items[m->nested.count++] = (struct nested){
+		.time_ns = record->time_ns, .value = record->period, .thread = record->thread};
+	return 0;
+}
+
+static int add_time(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	uint64_t whole = record->period + take_nested(m, record);
+	struct store_sample shown;
+	struct region_path *path;
+	uint32_t thread;
+
+	if (!profile_sample(m->profile, record, &shown))
+		return 0;
+	path = path_of(m, shown.node);
+	if (!path || int_map_enter_wide(&m->threads, shown.node, record->thread, 0, &thread))
+		return -ENOMEM;
+	path->figures.visits++;
+	path->figures.own_ns += record->period;
+	path->figures.total_ns += whole;
+	if (whole < path->figures.least_ns)
+		path->figures.least_ns = whole;
+	if (whole > path->figures.most_ns)
+		path->figures.most_ns = whole;
+	return 0;
+}
+
+/* Of both series of CPU time. */
+static int add_cpu(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	struct store_sample shown;
+	struct region_path *path;
+
+	if (!profile_sample(m->profile, record, &shown))
+		return 0;
+	path = path_of(m, shown.node);
+	if (!path)
+		return -ENOMEM;
+	path->figures.cpu_ns += record->period;
+	return 0;
+}
+
+static int read_series(struct maker *m)
+{
+	struct store_reader *reader = profile_reader(m->profile);
+	int err = store_reader_records(reader, SERIES_REGION_NESTED_TIME, add_nested, m);
+
+	if (!err)
+		err = store_reader_records(reader, SERIES_REGION_TIME, add_time, m);
+	if (!err)
+		err = store_reader_records(reader, SERIES_REGION_CPU, add_cpu, m);
+	return err ? err : store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_cpu, m);
+}
+
+/* --- by region ------------------------------------------------------------------------------- */
+
+/* Returns the function of a node: of the whole of it, not of what is inlined there. */
+static const struct profile_symbol *symbol_of(struct maker *m, uint32_t node)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	size_t n;
+	const struct profile_frame *frames =
+		profile_location_frames(m->profile, tables->nodes[node].location, &n);
+
+	return frames ? frames[0].symbol : NULL;
+}
+
+static struct region_row *region_of(struct maker *m, const struct profile_symbol *symbol,
+				    uint32_t *ret_index)
+{
+	struct region_rows *rows = m->rows;
+
+	if (int_map_enter(&m->by_symbol, symbol->number, (uint32_t)rows->regions.count, ret_index))
+		return NULL;
+	if (*ret_index == rows->regions.count) {
+		if (VEC_RESERVE(&rows->regions, 1))
+			return NULL;
+		rows->regions.items[rows->regions.count++] =
+			(struct region_row){.symbol = symbol, .figures.least_ns = UINT64_MAX};
+	}
+	return &rows->regions.items[*ret_index];
+}
+
+/* Returns whether an instance with this path is within one of the same region: whether its function
+ * is among the callers. */
+static bool is_within(struct maker *m, const struct region_path *path)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	const struct profile_symbol *symbol = m->rows->regions.items[path->region].symbol;
+
+	for (uint32_t node = tables->nodes[path->node].parent; node;
+	     node = tables->nodes[node].parent) {
+		if (symbol_of(m, node) == symbol)
+			return true;
+	}
+	return false;
+}
+
+static void add_figures(struct region_row *row, const struct region_path *path)
+{
+	struct region_figures *sum = &row->figures;
+	const struct region_figures *f = &path->figures;
+
+	sum->visits += f->visits;
+	sum->own_ns += f->own_ns;
+	sum->total_ns += path->is_within ? 0 : f->total_ns;
+	sum->cpu_ns += path->is_within ? 0 : f->cpu_ns;
+	if (f->least_ns < sum->least_ns)
+		sum->least_ns = f->least_ns;
+	if (f->most_ns > sum->most_ns)
+		sum->most_ns = f->most_ns;
+	if (path->n_threads > row->n_threads)
+		row->n_threads = path->n_threads;
+	row->count++;
+}
+
+static void count_threads(struct maker *m)
+{
+	for (size_t i = 0; i < m->threads.slots; i++) {
+		const struct int_map_slot *slot = &m->threads.table[i];
+		uint32_t index = slot->value == INT_MAP_NONE ? INT_MAP_NONE
+							     : int_map_find(&m->by_node, slot->key);
+
+		if (index != INT_MAP_NONE)
+			m->rows->paths.items[index].n_threads++;
+	}
+}
+
+static int make_regions(struct maker *m)
+{
+	struct region_rows *rows = m->rows;
+
+	for (size_t i = 0; i < rows->paths.count; i++) {
+		struct region_path *path = &rows->paths.items[i];
+		const struct profile_symbol *symbol = symbol_of(m, path->node);
+
+		if (!symbol || !region_of(m, symbol, &path->region))
+			return -ENOMEM;
+	}
+	count_threads(m);
+	for (size_t i = 0; i < rows->paths.count; i++) {
+		struct region_path *path = &rows->paths.items[i];
+
+		path->is_within = is_within(m, path);
+		add_figures(&rows->regions.items[path->region], path);
+	}
+	return 0;
+}
+
+/* --- order ----------------------------------------------------------------------------------- */
+
+static int compare_totals(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int compare_paths(const void *a, const void *b, void *arg)
+{
+	const struct region_path *x = a, *y = b;
+	const struct region_rows *rows = arg;
+	int order = compare_totals(rows->regions.items[x->region].figures.total_ns,
+				   rows->regions.items[y->region].figures.total_ns);
+
+	if (!order)
+		order = (x->region > y->region) - (x->region < y->region);
+	if (!order)
+		order = compare_totals(x->figures.total_ns, y->figures.total_ns);
+	return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+static int compare_regions(const void *a, const void *b)
+{
+	const struct region_row *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Sorts paths by their regions, then the regions as their paths are. */
+static void sort(struct region_rows *rows)
+{
+	if (!rows->paths.count)
+		return;
+	qsort_r(rows->paths.items, rows->paths.count, sizeof(*rows->paths.items), compare_paths,
+		rows);
+	for (size_t i = rows->paths.count; i-- > 0;)
+		rows->regions.items[rows->paths.items[i].region].first = (uint32_t)i;
+	qsort(rows->regions.items, rows->regions.count, sizeof(*rows->regions.items),
+	      compare_regions);
+}
+
+int region_rows_make(struct profile *profile, struct region_rows *ret_rows)
+{
+	struct maker m = {.profile = profile, .rows = ret_rows};
+	int err;
+
+	*ret_rows = (struct region_rows){0};
+	err = read_series(&m);
+	if (!err)
+		err = make_regions(&m);
+	if (!err)
+		sort(ret_rows);
+	free(m.nested.items);
+	int_map_fini(&m.by_node);
+	int_map_fini(&m.by_symbol);
+	int_map_fini(&m.threads);
+	return err;
+}
+
+void region_rows_free(struct region_rows *rows)
+{
+	free(rows->regions.items);
+	free(rows->paths.items);
+	*rows = (struct region_rows){0};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sums up instances of regions, by region and by call path.
+ *
+ * The store has each instance's own time, and that of the instances within it apart. A row's total
+ * has both, as do its mean, least and most. Where a region is within itself (recursion), its sum
+ * counts the outermost instances' time alone.
+ */
+#ifndef MODEL_REGION_ROWS_H
+#define MODEL_REGION_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/profile.h"
+
+struct region_figures {
+	uint64_t visits;
+	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
+					    * CPU time, with them */
+	uint64_t least_ns, most_ns;	   /* of one instance */
+};
+
+/* The instances with one call path. */
+struct region_path {
+	struct region_figures figures;
+	uint32_t node;	    /* in profile_tables() */
+	uint32_t region;    /* index of its region */
+	bool is_within;	    /* another instance of its region */
+	uint32_t n_threads; /* that have passed through it */
+};
+
+struct region_row {
+	struct region_figures figures;
+	const struct profile_symbol *symbol;
+	uint32_t first, count; /* its paths */
+	uint32_t n_threads;    /* most that any path has */
+};
+
+struct region_rows {
+	VEC(struct region_row) regions; /* largest total first */
+	VEC(struct region_path) paths;	/* by region, largest total first */
+};
+
+/* Makes the rows of a profile of METRIC_REGION_TIME, as far as its filter selects them. 0, -ENOMEM,
+ * or an error of store_reader_records(). The caller frees in any case. */
+int region_rows_make(struct profile *profile, struct region_rows *ret_rows);
+void region_rows_free(struct region_rows *rows);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the instances of regions; see region_view.h.
+ *
+ * A share is of the time of the threads that passed through: of the recording's duration, once for
+ * each of them. So one of a thread that did not run all the time is too small, never too large.
+ */
+#include "report/region_view.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "model/region_rows.h"
+#include "report/report_header.h"
+#include "stack/metric.h"
+
+/* The time of the threads that have passed through a region. */
+static uint64_t time_of_threads(const struct profile *profile, uint32_t n_threads)
+{
+	const struct store_recording *r = &profile_tables(profile)->recording;
+
+	return r->end_ns > r->start_ns ? (r->end_ns - r->start_ns) * n_threads : 0;
+}
+
+static uint64_t mean(const struct region_figures *f)
+{
+	return f->visits ? f->total_ns / f->visits : 0;
+}
+
+/* --- call paths ------------------------------------------------------------------------------ */
+
+#define MOST_FRAMES 4096
+
+/* Calls `each` for the callers of a path, root first. */
+static void put_callers(struct profile *profile, uint32_t node, struct buf *b,
+			void (*put)(struct buf *b, const char *name, bool is_first))
+{
+	const struct store_tables *tables = profile_tables(profile);
+	uint32_t nodes[MOST_FRAMES];
+	size_t count = 0;
+	bool is_first = true;
+
+	for (node = tables->nodes[node].parent; node && count < MOST_FRAMES;
+	     node = tables->nodes[node].parent)
+		nodes[count++] = node;
+	while (count-- > 0) {
+		size_t n;
+		const struct profile_frame *frames =
+			profile_location_frames(profile, tables->nodes[nodes[count]].location, &n);
+
+		for (size_t i = 0; frames && i < n; i++, is_first = false)
+			put(b, frames[i].symbol->name, is_first);
+	}
+}
+
+static void put_text_name(struct buf *b, const char *name, bool is_first)
+{
+	if (!is_first)
+		text_put_raw(b, ";");
+	text_put(b, name, ";");
+}
+
+static void put_json_name(struct buf *b, const char *name, bool is_first)
+{
+	if (!is_first)
+		text_put_raw(b, ",");
+	text_put_json(b, name);
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static void put_time(struct buf *b, uint64_t ns)
+{
+	char amount[METRIC_AMOUNT_MAX];
+
+	text_printf(b, " %10s", metric_amount(METRIC_REGION_TIME, ns, amount));
+}
+
+static void put_figures(const struct profile *profile, const struct region_figures *f,
+			uint32_t n_threads, struct buf *b)
+{
+	char share[TEXT_SHARE_MAX];
+
+	text_printf(b, "%10" PRIu64, f->visits);
+	put_time(b, f->total_ns);
+	put_time(b, f->own_ns);
+	put_time(b, f->cpu_ns);
+	put_time(b, f->visits ? f->total_ns / f->visits : 0);
+	put_time(b, f->least_ns);
+	put_time(b, f->most_ns);
+	text_printf(b, " %5s%%  ",
+		    text_share(f->total_ns, time_of_threads(profile, n_threads), share));
+}
+
+static int write_row(struct buf *b, const struct report_options *options, FILE *out)
+{
+	text_cut(b, options->width);
+	text_put_raw(b, "\n");
+	return text_flush(b, out);
+}
+
+static int write_region(struct profile *profile, const struct region_rows *rows,
+			const struct region_row *row, const struct report_options *options,
+			struct buf *b, FILE *out)
+{
+	int err;
+
+	put_figures(profile, &row->figures, row->n_threads, b);
+	text_put_name(b, row->symbol->name, options->utf8);
+	text_put_raw(b, "  [");
+	text_put_name(b, text_basename(row->symbol->object), options->utf8);
+	text_put_raw(b, "]");
+	err = write_row(b, options, out);
+	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
+		const struct region_path *path = &rows->paths.items[i];
+
+		put_figures(profile, &path->figures, path->n_threads, b);
+		text_put_raw(b, "  ");
+		put_callers(profile, path->node, b, put_text_name);
+		err = write_row(b, options, out);
+	}
+	return err;
+}
+
+int region_view_text(struct profile *profile, const struct report_options *options, FILE *out)
+{
+	struct region_rows rows;
+	struct buf b = {0};
+	int err = region_rows_make(profile, &rows);
+
+	if (!err)
+		err = report_header_text(profile, options, out);
+	if (!err) {
+		text_put_raw(&b, "\n#   visits      total        own        CPU       mean      "
+				 "least       most  share  region, and below it its callers\n"
+				 "# share: of the time of the threads that passed through\n");
+		err = text_flush(&b, out);
+	}
+	for (size_t i = 0; !err && i < rows.regions.count; i++)
+		err = write_region(profile, &rows, &rows.regions.items[i], options, &b, out);
+	region_rows_free(&rows);
+	return text_end(&b, out, err);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------ */
+
+static void json_figures(const struct profile *profile, const struct region_figures *f,
+			 uint32_t n_threads, struct buf *b)
+{
+	text_printf(b,
+		    "\"visits\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"own_ns\":%" PRIu64
+		    ",\"cpu_ns\":%" PRIu64 ",",
+		    f->visits, f->total_ns, f->own_ns, f->cpu_ns);
+	text_printf(b,
+		    "\"mean_ns\":%" PRIu64 ",\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64
+		    ",\"threads\":%" PRIu32 ",\"threads_ns\":%" PRIu64,
+		    mean(f), f->least_ns, f->most_ns, n_threads,
+		    time_of_threads(profile, n_threads));
+}
+
+static int json_region(struct profile *profile, const struct region_rows *rows,
+		       const struct region_row *row, struct buf *b, FILE *out)
+{
+	int err = 0;
+
+	text_put_raw(b, "{\"name\":");
+	text_put_json(b, row->symbol->name);
+	text_put_raw(b, ",\"object\":");
+	text_put_json(b, row->symbol->object);
+	text_put_raw(b, ",");
+	json_figures(profile, &row->figures, row->n_threads, b);
+	text_put_raw(b, ",\"paths\":[");
+	for (uint32_t i = 0; !err && i < row->count; i++) {
+		const struct region_path *path = &rows->paths.items[row->first + i];
+
+		text_put_raw(b, i ? ",\n{" : "\n{");
+		json_figures(profile, &path->figures, path->n_threads, b);
+		text_put_raw(b, ",\"callers\":[");
+		put_callers(profile, path->node, b, put_json_name);
+		text_put_raw(b, "]}");
+		err = text_flush(b, out);
+	}
+	text_put_raw(b, "]}");
+	return err;
+}
+
+int region_view_json(struct profile *profile, FILE *out)
+{
+	struct region_rows rows;
+	struct buf b = {0};
+	int err = region_rows_make(profile, &rows);
+
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	text_put_raw(&b, ",\"view\":\"regions\",\"regions\":[");
+	for (size_t i = 0; !err && i < rows.regions.count; i++) {
+		text_put_raw(&b, i ? ",\n" : "\n");
+		err = json_region(profile, &rows, &rows.regions.items[i], &b, out);
+	}
+	text_put_raw(&b, "]}\n");
+	region_rows_free(&rows);
+	return text_end(&b, out, err);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the functions of symbol tables; see function_symbols.h. */
+#include "sym/function_symbols.h"
+
+#include <gelf.h>
+#include <libelf.h>
+
+#define MAX_SYMBOLS (4 * 1024 * 1024)
+
+struct listing {
+	int (*each)(void *arg, const struct function_symbol *symbol);
+	void *arg;
+};
+
+static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, size_t strtab)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+	struct function_symbol symbol = {
+		.vaddr = sym->st_value,
+		.size = sym->st_size,
+		.is_resolver = type == STT_GNU_IFUNC,
+	};
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF)
+		return 0;
+	symbol.name = elf_strptr(elf, strtab, sym->st_name);
+	return symbol.name && *symbol.name ? l->each(l->arg, &symbol) : 0;
+}
+
+static int list_table(const struct listing *l, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
+	int err = 0;
+
+	for (size_t i = 1; !err && i < n && i < MAX_SYMBOLS; i++) {
+		GElf_Sym sym;
+
+		if (gelf_getsym(data, (int)i, &sym))
+			err = list_symbol(l, elf, &sym, shdr->sh_link);
+	}
+	return err;
+}
+
+static int list_file(const struct listing *l, const struct elf_file *file)
+{
+	Elf *elf = elf_file_libelf(file);
+	Elf_Scn *scn = NULL;
+	int err = 0;
+
+	while (!err && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (gelf_getshdr(scn, &shdr) &&
+		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
+			err = list_table(l, elf, scn, &shdr);
+	}
+	return err;
+}
+
+int function_symbols_each(const struct elf_file *file, const struct elf_file *debug,
+			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg)
+{
+	const struct listing l = {.each = each, .arg = arg};
+	int err = list_file(&l, file);
+
+	return !err && debug ? list_file(&l, debug) : err;
+}

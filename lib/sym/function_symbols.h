@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists the functions that a file's symbol tables name. */
+#ifndef SYM_FUNCTION_SYMBOLS_H
+#define SYM_FUNCTION_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+struct function_symbol {
+	const char *name; /* as it is linked; lives as long as the files */
+	uint64_t vaddr;
+	uint64_t size;	  /* 0: not known */
+	bool is_resolver; /* of an indirect function (STT_GNU_IFUNC): it returns the function */
+};
+
+/* Calls `each` for every function that is defined in .symtab or .dynsym of `file` or of its debug
+ * file, which may be NULL; one that several tables name comes as often. A nonzero result of `each`
+ * stops the calls and is returned, else 0. Broken tables count as empty. */
+int function_symbols_each(const struct elf_file *file, const struct elf_file *debug,
+			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
+
+#endif

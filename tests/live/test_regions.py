@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+"""Regions: each instance of a function that is measured is there, under its path, with the time
+that the program measures itself."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import (FAILED, STACKD, USAGE, WORKLOADS, Daemon, Recording, check,
+                     check_fault, live, record, record_attached, run,
+                     scratch,
+                     workload)
+
+FUNCTIONS = ("outer", "inner", "nap", "climb", "brief", "around", "leave", "in_thread", "last")
+ROUNDS = 40
+
+# Paths below main or the thread's entry, with their instances in a round.
+PATHS = {
+    "one;outer": 1,
+    "one;outer;inner": 2,
+    "one;outer;nap": 1,
+    "one;climb": 1,
+    "one;climb;climb": 1,
+    "one;climb;climb;climb": 1,
+    "one;climb;climb;climb;climb": 1,
+    "other;brief": 100,
+    "other;inner": 1,
+    "other;around;leave;inner": 1,
+    "run;in_thread": 1,
+}
+NEVER_RETURN = 3  # in a round: around, leave, last
+
+
+def options(program, functions=FUNCTIONS):
+    words = []
+    for function in functions:
+        words += ["--region", "%s@%s" % (function, program)]
+    return words
+
+
+def path_of(stack):
+    """A folded stack from the workload's first own function on, without the process's name."""
+    frames = stack.split(";")
+    for start in ("one", "other", "run"):
+        if start in frames:
+            return ";".join(frames[frames.index(start):])
+    return stack
+
+
+def by_path(recording, metric):
+    sums = {}
+    for line in recording.text("export", "--folded", "--metric", metric).splitlines():
+        stack, value = line.rsplit(" ", 1)
+        sums[path_of(stack)] = sums.get(path_of(stack), 0) + int(value)
+    return sums
+
+
+def check_counts(recording, rounds):
+    expected = {path: count * rounds for path, count in PATHS.items()}
+    visits = by_path(recording, "region.visits")
+    check(visits == expected, "visits", visits, expected)
+    counters = recording.stats()["counters"]
+    total = sum(expected.values())
+    for name in ("regions_ended", "regions_sent", "regions_received"):
+        check(counters[name] == total, name, counters)
+    check(counters["regions_left"] + counters["regions_unended"] == NEVER_RETURN * rounds,
+          "instances without a return", counters)
+    for name in ("lost_ring", "unmatched", "too_deep", "no_memory", "partial", "without_path"):
+        check(counters["regions_" + name] == 0, "regions_" + name, counters)
+
+
+def own_measures(text):
+    """What the workload says: name -> (visits, ns and ns of CPU time within, the same around)."""
+    return {words[0]: tuple(map(int, words[1:]))
+            for words in (line.split() for line in text.splitlines()) if len(words) == 6}
+
+
+def inclusive(sums, function):
+    """The sum over all instances of a function that returned, each with what it contains."""
+    return sum(value for path, value in sums.items()
+               for frame in path.split(";") if frame == function)
+
+
+def check_times(recording, said):
+    """No shorter than what the program measures within each function, and no longer than what it
+    measures around the calls. (CPU time to 0.2 us an instance: stackd's clock of it is another.)"""
+    for metric, column, allowed in (("region.time", 1, 0), ("region.cpu", 2, 200)):
+        sums = by_path(recording, metric)
+        for function in ("outer", "inner", "nap", "climb", "brief", "in_thread"):
+            own, least, most = inclusive(sums, function), said[function][column], \
+                said[function][column + 2]
+            slack = allowed * said[function][0]
+            check(least - slack <= own <= most + slack, "%s of %s: %d, not in %d..%d"
+                  % (metric, function, own, least, most))
+
+
+def run_measured(program, store):
+    recording, result = record(store, *options(program), "--", os.path.join(WORKLOADS, program),
+                               ROUNDS)
+    return recording, own_measures(result.out)
+
+
+@live
+def test_regions_command():
+    with scratch() as folder:
+        recording, said = run_measured("regions", folder + "/s.db")
+        check_counts(recording, ROUNDS)
+        check_times(recording, said)
+
+
+@live
+def test_regions_static():
+    with scratch() as folder:
+        recording, said = run_measured("regions_static", folder + "/s.db")
+        check_counts(recording, ROUNDS)
+        check_times(recording, said)
+
+
+@live
+def test_regions_running():
+    """A process that runs already, beside another of the same program that is not measured."""
+    program = os.path.join(WORKLOADS, "regions")
+    with scratch() as folder, subprocess.Popen(
+            [program, str(ROUNDS), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True) as process:
+        check(process.stdout.readline() == "READY\n", "the workload")
+        with Daemon(folder + "/s.db", *options("regions"), "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            run(program, ROUNDS)
+            said, _ = process.communicate("\n", timeout=60)
+            daemon.finish()
+        recording = Recording(folder + "/s.db")
+        check_counts(recording, ROUNDS)
+        check_times(recording, own_measures(said))
+
+
+@live
+def test_regions_children():
+    """Children count, from their first instruction on."""
+    program = os.path.join(WORKLOADS, "regions")
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", *options("regions"), "--", program, ROUNDS, "fork")
+        check_counts(recording, 2 * ROUNDS)
+
+
+@live
+def test_regions_all_functions():
+    """The program does what it does without probes, with all of its functions measured."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "--region", "*@regions", "--",
+                                   os.path.join(WORKLOADS, "regions"), ROUNDS)
+        said = own_measures(result.out)
+        check(said["outer"][0] == ROUNDS and said["brief"][0] == 100 * ROUNDS, "visits", said)
+        visits = by_path(recording, "region.visits")
+        for path in ("one;outer;inner", "other;brief", "one;climb;climb"):
+            check(visits.get(path) == PATHS[path] * ROUNDS, "visits of " + path, visits)
+
+
+@live
+def test_regions_exceptions():
+    """Exceptions pass through regions: the program goes on, and such passes are counted."""
+    with scratch() as folder, workload("exceptions") as process:
+        recording, _ = record_attached(folder + "/s.db", process, 1, "--region", "*@exceptions",
+                                       "--region", "__cxa_begin_catch@libstdc++.so*")
+        check(process.poll() is None, "the program has ended", process.returncode)
+        counters = recording.stats()["counters"]
+        visits = by_path(recording, "region.visits")
+        caught = sum(count for path, count in visits.items() if "catch_middle" in path)
+        check(caught > 10, "catches", visits)
+        check(counters["regions_left"] > 10, "passes that an exception ended", counters)
+        check(counters["regions_partial"] < counters["regions_received"] / 100, "partial",
+              counters)
+
+
+def regions_view(recording):
+    shown = json.loads(recording.text("report", "--view", "regions", "--json"))
+    return {region["name"]: region for region in shown["regions"]}
+
+
+@live
+def test_regions_view():
+    """The view adds up instances as the series have them."""
+    with scratch() as folder:
+        recording, said = run_measured("regions", folder + "/s.db")
+        regions, sums = regions_view(recording), by_path(recording, "region.time")
+        for name, region in regions.items():
+            paths = [path for path in PATHS if path.split(";")[-1] == name]
+            check(region["visits"] == sum(PATHS[path] for path in paths) * ROUNDS, "visits", region)
+            check(region["own_ns"] == sum(sums[path] for path in paths), "own time", region)
+            check(region["min_ns"] <= region["mean_ns"] <= region["max_ns"] or name == "climb",
+                  "least and most", region)
+            check(region["total_ns"] <= said[name][3], "longer than around the calls", region)
+        check(regions["outer"]["total_ns"] >= said["outer"][1], "shorter than within", regions)
+        check(regions["climb"]["total_ns"] == sum(value for path, value in sums.items()
+                                                    if "climb" in path.split(";")),
+              "recursion is counted once", regions["climb"])
+        text = recording.text("report", "--view", "regions")
+        check("one;outer" in text and "visits" in text, "text", text)
+
+
+def probes_in(pid):
+    """Whether the first byte of a function that was measured is a breakpoint."""
+    address, start = None, None
+    text = run("nm", "/proc/%d/exe" % pid).out
+    for line in text.splitlines():
+        words = line.split()
+        if words[-1] == "brief":
+            address = int(words[0], 16)
+    with open("/proc/%d/maps" % pid, encoding="ascii") as maps:
+        start = int(maps.readline().split("-")[0], 16)
+    with open("/proc/%d/mem" % pid, "rb") as memory:
+        memory.seek(start + address)
+        return memory.read(1) == b"\xcc"
+
+
+@live
+def test_regions_detach():
+    """After SIGINT and after kill -9 no probe is left, and the program goes on."""
+    program = os.path.join(WORKLOADS, "regions")
+    for number in (signal.SIGINT, signal.SIGKILL) * 2:
+        with scratch() as folder, subprocess.Popen([program, "1000000"],
+                                                   stdout=subprocess.DEVNULL) as process:
+            try:
+                with Daemon(folder + "/s.db", *options("regions"), "--pid",
+                            process.pid) as daemon:
+                    daemon.wait_recording()
+                    check(probes_in(process.pid), "there is no probe")
+                    daemon.finish(number)
+                deadline = time.monotonic() + 10
+                while probes_in(process.pid) and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                check(not probes_in(process.pid), "a probe is left")
+                time.sleep(0.05)
+                check(process.poll() is None, "the program has ended", process.returncode)
+            finally:
+                process.kill()
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+def refused(folder, region, status, *words):
+    result = run(STACKD, "-o", folder + "/s.db", "--region", region, "--",
+                 os.path.join(WORKLOADS, "regions"), 1)
+    check_fault(result, status, *words)
+
+
+@live
+def test_regions_bad_input():
+    with scratch() as folder:
+        refused(folder, "no_such_function", FAILED, "no_such_function", "no function")
+        refused(folder, "no_such_function@regions", FAILED, "no_such_function", "no function")
+        refused(folder, "@regions", USAGE, "FUNC")
+        with workload("chain") as one, workload("recursion") as other:
+            result = run(STACKD, "-o", folder + "/s.db", "--region", "main", "--pid",
+                         "%d,%d" % (one.pid, other.pid))
+            check_fault(result, FAILED, "ambiguous", "main at 0x[0-9a-f]+ of .*/chain",
+                        "main at 0x[0-9a-f]+ of .*/recursion")
