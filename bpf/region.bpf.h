@@ -33,6 +33,11 @@
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
 SETTING __u32 region_scratches = 0; /* number of the first of them */
 
+SETTING __u64 region_limit = 20000; /* instances in a second of a thread; 0: any number */
+
+#define REGION_RATES  64 /* regions of a thread that are counted at a time */
+#define REGION_SECOND 1000000000ull
+
 struct open_instance {
 	__u64 slot;	/* address of the return address */
 	__u64 function; /* address of its first instruction */
@@ -41,6 +46,13 @@ struct open_instance {
 	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
 	__u32 region;
 	__u32 pad;
+};
+
+/* How often a thread has entered a region, in the second that began at start_ns. */
+struct region_rate {
+	__u64 start_ns;
+	__u32 region;
+	__u32 count;
 };
 
 /* The record of an instance without its path. */
@@ -57,6 +69,7 @@ struct region_thread {
 	struct open_instance ended;
 	struct stackd_instance instance; /* of what has ended */
 	struct lone_instance lone;
+	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
 	struct open_instance open[REGION_DEPTH]; /* outermost first */
 };
 
@@ -66,6 +79,14 @@ struct {
 	__type(key, int);
 	__type(value, struct region_thread);
 } region_threads SEC(".maps");
+
+/* By number of region: 1 if it has been entered too often, and its probes are to be removed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACKD_MOST_REGIONS + 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} regions_off SEC(".maps");
 
 /* With STACKD_SCOPE_PROCESSES: the process ids that are measured, with the start time of each
  * process. */
@@ -221,6 +242,39 @@ static __always_inline void drop_left(struct region_thread *thread, __u64 slot)
 	}
 }
 
+static __always_inline bool is_off(__u32 region)
+{
+	__u32 *off = CHECKED(bpf_map_lookup_elem(&regions_off, &region));
+
+	return off && *off;
+}
+
+/* Counts an entry. Returns whether the region is not to be measured any more: one that is entered
+ * too often costs the program more than it tells. */
+static __always_inline bool is_too_often(struct region_thread *thread, __u32 region)
+{
+	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
+	__u32 *off = CHECKED(bpf_map_lookup_elem(&regions_off, &region));
+	__u64 now = bpf_ktime_get_ns();
+
+	if (off && *off)
+		return true;
+	/* Of those that share an entry, the most frequent one gets through. */
+	if (rate->region != region && rate->count && now - rate->start_ns <= REGION_SECOND) {
+		rate->count--;
+		return false;
+	}
+	if (rate->region != region || now - rate->start_ns > REGION_SECOND) {
+		rate->region = region;
+		rate->start_ns = now;
+		rate->count = 0;
+	}
+	if (!region_limit || ++rate->count <= region_limit || !off)
+		return false;
+	*off = 1;
+	return true;
+}
+
 static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
 					 struct pt_regs *ctx, __u64 cookie)
 {
@@ -233,6 +287,10 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 		if ((cookie & STACKD_ENTRY_LOOP) && open->region == STACKD_REGION_NUMBER(cookie))
 			return;
 		drop_left(thread, slot + 1);
+	}
+	if (is_too_often(thread, STACKD_REGION_NUMBER(cookie))) {
+		count_region(STACKD_REGION_OFF);
+		return;
 	}
 	if (thread->count >= REGION_DEPTH) {
 		count_region(STACKD_REGION_TOO_DEEP);
@@ -390,7 +448,7 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 	drop_left(thread, ctx->rsp);
 	open = innermost(thread);
 	if (!open || open->slot != ctx->rsp || open->region != STACKD_REGION_NUMBER(cookie)) {
-		if (kind == STACKD_EXIT_RETURN)
+		if (kind == STACKD_EXIT_RETURN && !is_off(STACKD_REGION_NUMBER(cookie)))
 			count_region(STACKD_REGION_UNMATCHED);
 		return false;
 	}

@@ -312,6 +312,8 @@ struct stackd_counters {
 /* Walks of regions that can be under way on a CPU, all but one of them preempted. */
 #define STACKD_REGION_SCRATCHES 4
 
+#define STACKD_MOST_REGIONS 10000
+
 /* Cookies of a region's probes: its number, with these at its entry... */
 #define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
 #define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
@@ -337,6 +339,7 @@ enum stackd_region_counter {
 	STACKD_REGION_UNMATCHED,  /* returns of instances that were not seen to begin */
 	STACKD_REGION_TOO_DEEP,	  /* not measured: too many were open in the thread */
 	STACKD_REGION_NO_SCRATCH, /* of which only the function is known, and no path */
+	STACKD_REGION_OFF,	  /* passes not measured: their region was taken off */
 	STACKD_REGION_NO_MEMORY,  /* threads or processes that could not be taken in */
 	STACKD_REGION_COUNT,
 };

@@ -72,6 +72,7 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_UNMATCHED] = "regions_unmatched",
 		[STACKD_REGION_TOO_DEEP] = "regions_too_deep",
 		[STACKD_REGION_NO_SCRATCH] = "regions_without_path",
+		[STACKD_REGION_OFF] = "regions_off",
 		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
 	};
 

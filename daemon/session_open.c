@@ -100,6 +100,7 @@ static enum exit_status open_sampler(struct session *s)
 		.idle = s->options->idle,
 		.regions = s->options->n_regions != 0,
 		.region_scope = regions_scope(s->options),
+		.region_limit = s->options->region_limit,
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};

@@ -39,7 +39,8 @@ enum {
 	OPTION_TAGS,
 	OPTION_JUDGE_TAGS,
 	OPTION_IDLE,
-	OPTION_REGION
+	OPTION_REGION,
+	OPTION_REGION_LIMIT
 };
 
 static const struct argp_option argp_options[] = {
@@ -100,6 +101,10 @@ static const struct argp_option argp_options[] = {
 	 "measure each pass through a function, from its entry to its return: visits, time and CPU "
 	 "time by call path (stackctl report --metric region.time); '*' and '?' take all functions "
 	 "that match; may be repeated",
+	 2},
+	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
+	 "stop measuring a region that a thread passes through more than N times in a second, since "
+	 "that would slow it down (default 20000; 0: never)",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -379,6 +384,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_REGION:
 		add_region(state, options, arg);
 		break;
+	case OPTION_REGION_LIMIT:
+		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
+		break;
 	case OPTION_LBR:
 		options->lbr = true;
 		options->lbr_anyway = arg != NULL;
@@ -429,8 +437,10 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 		       "permission or kernel support missing.",
 	};
 
-	*ret_options = (struct options){
-		.stack_bytes = 128 << 10, .ring_bytes = usual_ring(), .table_bytes = 24 << 20};
+	*ret_options = (struct options){.stack_bytes = 128 << 10,
+					.ring_bytes = usual_ring(),
+					.table_bytes = 24 << 20,
+					.region_limit = 20000};
 	argp_err_exit_status = STATUS_USAGE;
 	if (argc == 2 && strcmp(argv[1], "--man") == 0)
 		exit((int)manual(&argp));

@@ -149,7 +149,8 @@ static void leave_out_regions(struct stackd_bpf *skel)
 		skel->progs.stackd_region_enter, skel->progs.stackd_region_leave,
 		skel->progs.stackd_region_fork, skel->progs.stackd_region_exit};
 	struct bpf_map *const maps[] = {skel->maps.region_threads, skel->maps.region_members,
-					skel->maps.region_cgroup, skel->maps.region_counters};
+					skel->maps.region_cgroup, skel->maps.region_counters,
+					skel->maps.regions_off};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		bpf_program__set_autoload(programs[i], false);
@@ -204,6 +205,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->tag_mode = options->tags;
 	s->skel->rodata->with_branches = options->branches;
 	s->skel->rodata->region_scope = options->region_scope;
+	s->skel->rodata->region_limit = options->region_limit;
 	if (!options->regions)
 		leave_out_regions(s->skel);
 	err = size_maps(s, options, (uint32_t)cpus);
@@ -531,6 +533,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
 		.members_fd = bpf_map__fd(s->skel->maps.region_members),
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
+		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
 		.scope = s->skel->rodata->region_scope,
 	};
 }

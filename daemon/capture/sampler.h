@@ -37,6 +37,7 @@ struct sampler_options {
 	enum stackd_tags tags;
 	bool regions; /* load the programs of regions, too */
 	enum stackd_scope region_scope;
+	uint64_t region_limit; /* instances in a second and thread; 0: any number */
 };
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -93,7 +94,7 @@ void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_t
 struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
 	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
-	int members_fd, cgroup_fd;
+	int members_fd, cgroup_fd, off_fd;
 	enum stackd_scope scope;
 };
 

@@ -43,7 +43,7 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 
 	if (is_known(s, offset))
 		return 0;
-	if (s->found->found.count >= REGION_MOST)
+	if (s->found->found.count >= STACKD_MOST_REGIONS)
 		return -E2BIG;
 	if (VEC_RESERVE(&s->found->found, 1))
 		return -ENOMEM;

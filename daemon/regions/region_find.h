@@ -12,8 +12,6 @@
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"
 
-#define REGION_MOST 10000u /* functions in all */
-
 /* A function that matches. */
 struct found_region {
 	char *name;	 /* readable; its own */
@@ -33,7 +31,7 @@ struct found_regions {
 };
 
 /* Adds the functions of a file to *found: aliases of one address are one function. `path` is its
- * name. 0; -E2BIG: more than REGION_MOST; -ENOMEM. The caller frees. */
+ * name. 0; -E2BIG: more than STACKD_MOST_REGIONS; -ENOMEM. The caller frees. */
 int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
 		const char *path, struct found_regions *found);
 void found_regions_free(struct found_regions *found);

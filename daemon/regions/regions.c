@@ -26,6 +26,11 @@ struct known_file {
 	bool is_go, has_symbols;
 };
 
+struct region_probe {
+	struct probe probe;
+	uint32_t number; /* of the region; 0: it has been detached */
+};
+
 struct regions {
 	struct regions_options with;
 	struct sampler_regions kernel;
@@ -36,7 +41,7 @@ struct regions {
 	struct found_regions found;
 	size_t n_attached; /* of those found */
 	size_t n_left_out; /* of these, since the last message */
-	VEC(struct probe) probes;
+	VEC(struct region_probe) probes;
 	int tracepoints[2]; /* -1: none */
 	uint32_t n_objects; /* looked at */
 };
@@ -217,14 +222,21 @@ static const char *reason_of(int err)
 static int attach_probe(struct regions *r, int program, const char *path, uint64_t offset,
 			uint64_t cookie)
 {
-	struct probe probe;
+	struct region_probe probe = {.number = STACKD_REGION_NUMBER(cookie)};
 	int err = VEC_RESERVE(&r->probes, 1) ? -ENOMEM : 0;
 
 	if (!err)
-		err = probe_attach(program, path, offset, cookie, &probe);
+		err = probe_attach(program, path, offset, cookie, &probe.probe);
 	if (!err)
 		r->probes.items[r->probes.count++] = probe;
 	return err;
+}
+
+static void detach_probe(struct region_probe *probe)
+{
+	if (probe->number)
+		probe_detach(&probe->probe);
+	probe->number = 0;
 }
 
 /* Attaches to a function's exits, then to its entry: of an instance that is seen to begin, the end
@@ -245,7 +257,7 @@ static int attach_function(struct regions *r, const struct found_region *f, uint
 		err = attach_probe(r, r->kernel.enter_fd, path, f->offset,
 				   number | (f->exits.is_loop ? STACKD_ENTRY_LOOP : 0));
 	while (err && r->probes.count > before)
-		probe_detach(&r->probes.items[--r->probes.count]);
+		detach_probe(&r->probes.items[--r->probes.count]);
 	return err;
 }
 
@@ -324,6 +336,37 @@ static int attach_tracepoints(struct regions *r)
 	return r->tracepoints[1] < 0 ? r->tracepoints[1] : 0;
 }
 
+/* --- regions that are passed through too often
+ * ---------------------------------------------------- */
+
+static void take_off(struct regions *r, uint32_t number)
+{
+	const struct found_region *f = &r->found.found.items[number - 1];
+
+	if (f->error)
+		return;
+	log_warning("--region '%s': %s is passed through more than %" PRIu64
+		    " times a second in a thread: it is not measured any more (--region-limit), "
+		    "but sampled",
+		    r->specs[f->spec].text, f->name, r->with.options->region_limit);
+	r->found.found.items[number - 1].error = -EBUSY;
+	for (size_t i = r->probes.count; i-- > 0;) {
+		if (r->probes.items[i].number == number)
+			detach_probe(&r->probes.items[i]);
+	}
+}
+
+/* Detaches from the regions that the kernel half says are passed through too often. */
+static void look_at_rates(struct regions *r)
+{
+	for (uint32_t number = 1; number <= r->n_attached; number++) {
+		uint32_t is_off = 0;
+
+		if (!bpf_map_lookup_elem(r->kernel.off_fd, &number, &is_off) && is_off)
+			take_off(r, number);
+	}
+}
+
 /* --- start and end --------------------------------------------------------------------------- */
 
 static enum exit_status parse_specs(struct regions *r)
@@ -349,7 +392,7 @@ static enum exit_status look_first(struct regions *r)
 		err = look_at_command(r);
 	if (err == -E2BIG)
 		log_error("--region: more than %u functions match: give narrower patterns",
-			  REGION_MOST);
+			  STACKD_MOST_REGIONS);
 	else if (err)
 		log_error("--region: cannot read the files of the target: %s", strerror(-err));
 	return err ? STATUS_FAILED : check_specs(r);
@@ -400,7 +443,10 @@ void regions_look(struct regions *r)
 {
 	int err;
 
-	if (!r || r->n_objects == object_table_count(r->with.objects))
+	if (!r)
+		return;
+	look_at_rates(r);
+	if (r->n_objects == object_table_count(r->with.objects))
 		return;
 	err = look_at_objects(r);
 	if (err)
@@ -415,7 +461,7 @@ void regions_stop(struct regions *r)
 		return;
 	/* The last ones are entries. */
 	while (r->probes.count)
-		probe_detach(&r->probes.items[--r->probes.count]);
+		detach_probe(&r->probes.items[--r->probes.count]);
 	for (int i = 0; i < 2; i++) {
 		if (r->tracepoints[i] >= 0)
 			close(r->tracepoints[i]);

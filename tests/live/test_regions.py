@@ -174,6 +174,20 @@ def test_regions_exceptions():
               counters)
 
 
+@live
+def test_regions_limit():
+    """A region that is passed through too often is not measured any more; the others are."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", *options("regions"), "--region-limit", 3000,
+                                   "--", os.path.join(WORKLOADS, "regions"), 10 * ROUNDS)
+        check("brief is passed through more than 3000" in result.err, "no warning", result.err)
+        visits = by_path(recording, "region.visits")
+        said = own_measures(result.out)
+        check(said["brief"][0] == 1000 * ROUNDS, "the program", said)
+        check(3000 <= visits["other;brief"] < 1000 * ROUNDS, "visits of the one", visits)
+        check(visits["one;outer;inner"] == 20 * ROUNDS, "visits of another", visits)
+
+
 def regions_view(recording):
     shown = json.loads(recording.text("report", "--view", "regions", "--json"))
     return {region["name"]: region for region in shown["regions"]}
