@@ -336,6 +336,24 @@ static void add_region(struct argp_state *state, struct options *options, const 
 		options->regions[options->n_regions++] = arg;
 }
 
+/* Parses the options of what is measured besides samples. */
+static error_t parse_regions(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case OPTION_REGION:
+		add_region(state, options, arg);
+		break;
+	case OPTION_REGION_LIMIT:
+		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
+		break;
+	default:
+		return parse_run(key, arg, state);
+	}
+	return 0;
+}
+
 /* Parses the options of how stacks are captured. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -381,12 +399,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_JUDGE_TAGS:
 		options->judge_tags = true;
 		break;
-	case OPTION_REGION:
-		add_region(state, options, arg);
-		break;
-	case OPTION_REGION_LIMIT:
-		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
-		break;
 	case OPTION_LBR:
 		options->lbr = true;
 		options->lbr_anyway = arg != NULL;
@@ -394,7 +406,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--lbr '%s': takes nothing, or =anyway", arg);
 		break;
 	default:
-		return parse_run(key, arg, state);
+		return parse_regions(key, arg, state);
 	}
 	return 0;
 }

@@ -80,6 +80,11 @@ echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
 record cgroup -F 997 --duration 2 --cgroup /tmp/cgroup/one
 end
 
+# Regions: the log has what the program measures itself.
+regions=$(cat /workloads/regions.options)
+# shellcheck disable=SC2086 # a list of options
+record regions -F 997 $regions -- /workloads/regions 10
+
 # Programs that keep a tag: walks beside the tags, then tags instead of walks.
 if [ -d /workloads/tagged-plugin ]; then
     cat >/tmp/tagged.sh <<'EOF'
@@ -99,6 +104,8 @@ for daemon in /bin/stackd-clang-*; do
     name=${daemon#/bin/stackd-}
     record "$name" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
     record "$name-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
+    # shellcheck disable=SC2086
+    record "$name-regions" -F 997 $regions -- /workloads/regions 10
 done
 
 note "the kernel's own words:"

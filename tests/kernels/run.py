@@ -39,6 +39,7 @@ import chains  # noqa: E402
 import compilers  # noqa: E402
 import harness  # noqa: E402
 import images  # noqa: E402
+import test_regions  # noqa: E402
 from harness import Failed, Skip, check  # noqa: E402
 
 OWN = "own"  # the machine's kernel, without an emulator
@@ -47,6 +48,8 @@ OWN = "own"  # the machine's kernel, without an emulator
 # depend on the load here; and on the clock, for a machine that hangs idle.
 SILENT_CPU_SECONDS = 240
 SILENT_SECONDS = 900
+
+REGION_ROUNDS = 10  # of the workload, in init.sh
 
 # Run two at a time, in this order; the source that has the promises, if it has another name.
 WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recursion", "deep",
@@ -104,6 +107,8 @@ def initramfs(daemons):
         for pair in zip(WORKLOADS[::2], WORKLOADS[1::2] + ("",)):
             file.write(" ".join(pair) + "\n")
     write_short(root + "/workloads/short.sh")
+    with open(root + "/workloads/regions.options", "w", encoding="ascii") as file:
+        file.write(" ".join(test_regions.options("regions")))
     for name, path in daemons.items():
         shutil.copy(path, root + "/bin/stackd-" + name)
     programs = ["/bin/dash", harness.STACKD, harness.STACKCTL] + glob.glob(
@@ -364,10 +369,20 @@ def check_options(sent, name):
           "hardly any walk came to its end in the kernel", stats)
 
 
+def check_regions(sent, name):
+    """Every instance is there, with the time that the program measures."""
+    recording = sent.recording(name)
+    test_regions.check_counts(recording, REGION_ROUNDS)
+    # An emulated processor's counter is no steady clock: the kernel has others, which differ.
+    test_regions.check_times(recording, test_regions.own_measures(sent.log(name)),
+                             one_clock=sent.folder.endswith(OWN))
+
+
 def compiler_tests(names):
     for name in names:
         yield name, lambda sent, name=name: check_compiler(sent, name)
         yield name + "-options", lambda sent, name=name + "-options": check_options(sent, name)
+        yield name + "-regions", lambda sent, name=name + "-regions": check_regions(sent, name)
 
 
 def check_doctor(sent):
@@ -383,8 +398,9 @@ def tests():
         yield workload, lambda sent, workload=workload: check_workload(sent, "started", workload)
     yield from (("sigaltstack", check_alternate), ("unreadable", check_unreadable),
                 ("lossy", check_lossy), ("attached", check_attached), ("all", check_all),
-                ("cgroup", check_cgroup), ("tags_judged", check_tags_judged),
-                ("tags", check_tags))
+                ("cgroup", check_cgroup),
+                ("regions", lambda sent: check_regions(sent, "regions")),
+                ("tags_judged", check_tags_judged), ("tags", check_tags))
 
 
 # --- running -------------------------------------------------------------------------------------
@@ -442,6 +458,8 @@ def try_kernel(version, logs, daemons):
                         "/bin/dash", short)
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
+            record_here(folder, compiler + "-regions", path, *test_regions.options("regions"),
+                        "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
 
     with open(os.path.join(logs, name + ".log"), "w", encoding="utf-8") as log:
         more = list(compiler_tests(daemons))
@@ -456,7 +474,7 @@ def record_here(folder, name, daemon, *arguments):
     path = os.path.join(folder, name)
     result = harness.run(daemon, "-o", path + ".db", "-F", 997, *arguments, timeout=600,
                          env={"STACKD_DEBUG": "1", "WORKLOADS": harness.WORKLOADS})
-    for suffix, text in ((".log", result.err), (".status", str(result.status))):
+    for suffix, text in ((".log", result.err + result.out), (".status", str(result.status))):
         with open(path + suffix, "w", encoding="utf-8") as file:
             file.write(text)
 
