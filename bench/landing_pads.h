@@ -78,6 +78,17 @@ static inline int landing_read_table(const struct elf_file *elf, uint64_t vaddr,
 	return 0;
 }
 
+/* Whether an FDE's pointer to its table is one: all of a null one is zero, but the first byte of
+ * any can be. */
+static inline bool landing_has_table(struct cfi_reader data)
+{
+	while (cfi_reader_left(&data)) {
+		if (cfi_reader_u8(&data))
+			return true;
+	}
+	return false;
+}
+
 static inline int landing_read_fde(const struct elf_file *elf, const struct cfi_section *section,
 				   const struct cfi_entry *fde, struct landing_pads *pads)
 {
@@ -97,7 +108,7 @@ static inline int landing_read_fde(const struct elf_file *elf, const struct cfi_
 	start = cfi_entry_read_address(section, &r, cie.pointer_encoding);
 	cfi_entry_read_address(section, &r, cie.pointer_encoding & 0x0f);
 	data = cfi_reader_sub(&r, cfi_reader_uleb(&r));
-	if (!cfi_reader_left(&data) || !*data.at)
+	if (!landing_has_table(data))
 		return 0;
 	table = cfi_entry_read_address(section, &data, encoding);
 	return data.failed ? 0 : landing_read_table(elf, table, start, pads);
