@@ -184,6 +184,11 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix record recorder reorder ring \
 	requests segment steps tables hold known_tags tag_paths tagger window budget): $(B)/libstackd-daemon.a
 
+$(B)/tests/linked_code.so: tests/unit/linked_code.S
+	@mkdir -p $(@D)
+	$(call say,AS,$@)$(CC) -shared -o $@ $<
+$(B)/tests/test_solve_linked: | $(B)/tests/linked_code.so
+
 unit-tests: $(TESTS)
 
 $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a

@@ -177,6 +177,16 @@ static int mark_targets(struct sweep *s, const struct insn *i)
 	return 0;
 }
 
+bool code_is_eh_return(const struct code_area *area, uint32_t at)
+{
+	/* mov %rcx,%rsp; pop %rcx; jmp *%rcx */
+	static const uint8_t made[] = {0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1};
+	uint64_t jump = at - area->first;
+
+	return jump >= 4 && area->size - jump >= 2 &&
+	       !memcmp(area->bytes + jump - 4, made, sizeof(made));
+}
+
 /* Whether push %rbp; mov %rsp,%rbp is at a byte, which hardly anything but functions begins with.
  */
 static bool makes_frame(const struct code_area *area, uint32_t at)

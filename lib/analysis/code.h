@@ -94,6 +94,10 @@ uint32_t code_padding_bytes(const struct code *code, const struct code_area *are
  * saves a register, or code and data elsewhere have its address. */
 bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
 
+/* Whether the jump at byte `at` of an area is the one that gcc makes of __builtin_eh_return(): it
+ * goes to an address that the function was given, with a stack pointer that it was given, too. */
+bool code_is_eh_return(const struct code_area *area, uint32_t at);
+
 /* Whether the instructions from byte `at` on to where they go elsewhere, some dozens at most, are
  * such as compilers make. Data seldom looks like that. */
 bool code_is_sane(const struct code *code, uint32_t at);

@@ -67,6 +67,15 @@ static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_sy
 	return elf_getdata(section, NULL);
 }
 
+/* The address of a function that its own file defines; 0: it is another's, or chosen at run time.
+ */
+static uint64_t own_function(const GElf_Sym *symbol)
+{
+	if (symbol->st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol->st_info) != STT_FUNC)
+		return 0;
+	return symbol->st_value;
+}
+
 static int read_relocations(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 			    struct function_starts *starts)
 {
@@ -88,7 +97,7 @@ static int read_relocations(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 			err = noreturn_add_slot(
 				&starts->noreturn,
 				elf_strptr(elf, symbols_header.sh_link, symbol.st_name),
-				rela.r_offset);
+				rela.r_offset, own_function(&symbol));
 	}
 	return err;
 }

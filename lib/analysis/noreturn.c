@@ -83,13 +83,15 @@ int noreturn_add_function(struct noreturn *n, const char *name, uint64_t vaddr)
 	return 0;
 }
 
-int noreturn_add_slot(struct noreturn *n, const char *name, uint64_t vaddr)
+int noreturn_add_slot(struct noreturn *n, const char *name, uint64_t vaddr, uint64_t function)
 {
-	if (!noreturn_is_name(name))
+	if (noreturn_is_name(name))
+		function = 0;
+	else if (!function)
 		return 0;
 	if (VEC_RESERVE(&n->slots, 1))
 		return -ENOMEM;
-	n->slots.items[n->slots.count++] = vaddr;
+	n->slots.items[n->slots.count++] = (struct noreturn_slot){vaddr, function};
 	return 0;
 }
 
@@ -100,12 +102,19 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+static int compare_slots(const void *a, const void *b)
+{
+	const struct noreturn_slot *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
 int noreturn_finish(struct noreturn *n)
 {
 	if (n->functions.count)
 		qsort(n->functions.items, n->functions.count, sizeof(uint64_t), compare);
 	if (n->slots.count)
-		qsort(n->slots.items, n->slots.count, sizeof(uint64_t), compare);
+		qsort(n->slots.items, n->slots.count, sizeof(*n->slots.items), compare_slots);
 	n->cache = calloc(NORETURN_CACHE, sizeof(*n->cache));
 	return n->cache ? 0 : -ENOMEM;
 }
@@ -118,44 +127,72 @@ void noreturn_fini(struct noreturn *n)
 	memset(n, 0, sizeof(*n));
 }
 
-bool noreturn_has_slot(const struct noreturn *n, uint64_t slot)
+static const struct noreturn_slot *find_slot(const struct noreturn *n, uint64_t slot)
 {
-	return n->slots.count &&
-	       bsearch(&slot, n->slots.items, n->slots.count, sizeof(slot), compare);
+	const struct noreturn_slot key = {.vaddr = slot};
+
+	return n->slots.count ? bsearch(&key, n->slots.items, n->slots.count,
+					sizeof(*n->slots.items), compare_slots)
+			      : NULL;
 }
 
-/* [endbr64] [bnd] jmp *slot(%rip) */
-static bool is_stub(const struct noreturn *n, const struct elf_file *elf, uint64_t vaddr)
+bool noreturn_has_slot(const struct noreturn *n, uint64_t slot)
+{
+	const struct noreturn_slot *found = find_slot(n, slot);
+
+	return found && !found->function;
+}
+
+uint64_t noreturn_slot_function(const struct noreturn *n, uint64_t slot)
+{
+	const struct noreturn_slot *found = find_slot(n, slot);
+
+	return found ? found->function : 0;
+}
+
+/* The slot of a stub: [endbr64] [bnd] jmp *slot(%rip). NULL: it is none, or of no known function.
+ */
+static const struct noreturn_slot *slot_of_stub(const struct noreturn *n,
+						const struct elf_file *elf, uint64_t vaddr)
 {
 	uint8_t code[STUB_BYTES];
 	uint64_t offset;
 
-	if (!elf_file_vaddr_to_offset(elf, vaddr, &offset) ||
+	if (!n->slots.count || !elf_file_vaddr_to_offset(elf, vaddr, &offset) ||
 	    elf_file_read(elf, offset, code, sizeof(code)) != sizeof(code))
-		return false;
+		return NULL;
 	for (unsigned i = 0; i <= 5; i++) {
 		int32_t distance;
 
 		if (code[i] != 0xff || code[i + 1] != 0x25)
 			continue;
 		memcpy(&distance, code + i + 2, sizeof(distance));
-		return noreturn_has_slot(n, vaddr + i + 6 + (uint64_t)(int64_t)distance);
+		return find_slot(n, vaddr + i + 6 + (uint64_t)(int64_t)distance);
 	}
-	return false;
+	return NULL;
+}
+
+static const struct noreturn_cached *look_up(struct noreturn *n, const struct elf_file *elf,
+					     uint64_t vaddr)
+{
+	struct noreturn_cached *c = &n->cache[(vaddr >> 4 ^ vaddr >> 14) & (NORETURN_CACHE - 1)];
+	const struct noreturn_slot *slot;
+
+	if (c->is_known && c->vaddr == vaddr)
+		return c;
+	slot = slot_of_stub(n, elf, vaddr);
+	*c = (struct noreturn_cached){
+		.vaddr = vaddr, .is_known = true, .function = slot ? slot->function : 0};
+	c->does_not_return =
+		(slot && !slot->function) ||
+		(n->functions.count &&
+		 bsearch(&vaddr, n->functions.items, n->functions.count, sizeof(vaddr), compare));
+	return c;
 }
 
 bool noreturn_has_function(struct noreturn *n, const struct elf_file *elf, uint64_t vaddr)
 {
-	struct noreturn_cached *c = &n->cache[(vaddr >> 4 ^ vaddr >> 14) & (NORETURN_CACHE - 1)];
-
-	if (c->is_known && c->vaddr == vaddr)
-		return c->does_not_return;
-	*c = (struct noreturn_cached){.vaddr = vaddr, .is_known = true};
-	c->does_not_return =
-		(n->functions.count &&
-		 bsearch(&vaddr, n->functions.items, n->functions.count, sizeof(vaddr), compare)) ||
-		(n->slots.count && is_stub(n, elf, vaddr));
-	return c->does_not_return;
+	return look_up(n, elf, vaddr)->does_not_return;
 }
 
 bool noreturn_is_call(struct noreturn *n, const struct elf_file *elf, const struct insn *i)
@@ -163,4 +200,16 @@ bool noreturn_is_call(struct noreturn *n, const struct elf_file *elf, const stru
 	if (i->flow == INSN_CALL)
 		return noreturn_has_function(n, elf, i->target);
 	return i->idiom == INSN_SLOT && noreturn_has_slot(n, i->target);
+}
+
+uint64_t noreturn_callee(struct noreturn *n, const struct elf_file *elf, const struct insn *i)
+{
+	uint64_t function;
+
+	if (i->idiom == INSN_SLOT)
+		return noreturn_slot_function(n, i->target);
+	if (i->flow != INSN_CALL && i->flow != INSN_JUMP && i->flow != INSN_BRANCH)
+		return 0;
+	function = look_up(n, elf, i->target)->function;
+	return function ? function : i->target;
 }

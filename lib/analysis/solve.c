@@ -13,20 +13,10 @@
 #define MAX_VISITS  8
 #define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
-#define MAX_ZEROES  16	  /* in a row, in a table */
 #define MAX_DOUBT   65536 /* bytes that are withdrawn behind a call that does not return */
 
-/* A path that is followed. */
-struct path {
-	const struct code_area *area;
-	struct work w;
-	struct jump_hints hints;
-	struct insn insn; /* at w.at, which has been applied to w.state */
-};
-
-/* Pushes a path's work at another byte, with its hints. */
-static int push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
-		     uint32_t owner)
+int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
+		    uint32_t owner)
 {
 	struct work w = p->w;
 
@@ -176,12 +166,31 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 
 /* --- jumps --------------------------------------------------------------------------------- */
 
-/* A jump out of the code: a tail call. */
+/* The byte of this code where the function begins that a call or a jump leads to, through a stub or
+ * its slot if need be; that function is begun. CODE_NONE: it is elsewhere. */
+static int find_callee(struct solver *s, const struct insn *i, uint32_t *ret_callee)
+{
+	uint64_t vaddr = noreturn_callee(s->noreturn, s->code->elf, i);
+
+	*ret_callee = vaddr ? code_find(s->code, vaddr) : CODE_NONE;
+	return *ret_callee == CODE_NONE ? 0 : begin_function(s, *ret_callee);
+}
+
+/* A jump out of the code: a tail call. It returns if the function does, of which nothing is known
+ * where that is another file's. */
 static int leave_code(struct solver *s, const struct path *p, bool returns)
 {
+	uint32_t callee;
+	int err = find_callee(s, &p->insn, &callee);
+
 	if (is_at_return(s, &p->w))
 		confirm_unreturned(s, p->w.owner);
-	return returns ? set_returns(s, p->w.owner) : 0;
+	if (err || !returns)
+		return err;
+	if (callee == CODE_NONE)
+		return set_returns(s, p->w.owner);
+	return returns_follow(&s->returns, function_of(s, p->w.owner),
+			      function_of(s, s->owner[callee]));
 }
 
 /* A jump to where nobody knows. That speaks for no guess: the parts of a switch end in such jumps.
@@ -219,54 +228,28 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	if (p->w.state == STATES_ENTRY && !is_guess(s, owner) &&
 	    owners_add(&s->owners, function_of(s, owner), &owner))
 		return -ENOMEM;
-	return push_path(s, &s->strong, p, at, owner);
-}
-
-/* Follows the entries of a jump table, as far as they lead to instructions. To the table's base
- * lead zeroes: those of numbers that are not used, if they are few, and those behind a table. */
-static int follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
-{
-	uint64_t targets[JUMP_TABLE_MAX_ENTRIES], end = code_data_end(s->code, table->address);
-	size_t count = jump_table_read(table, s->code->elf, end, targets);
-	size_t unused = 0, followed = 0, zeroes = 0;
-
-	for (size_t k = 0; k < jump_table_end(table, end, count, unused); k++) {
-		uint32_t at = code_find(s->code, targets[k]);
-		bool leads = at != CODE_NONE && targets[k] != table->base &&
-			     s->code->marks[at] & CODE_SWEPT;
-
-		if (!followed &&
-		    jump_table_is_unused(table, k, targets[k], leads && at > p->w.at)) {
-			unused = k + 1;
-			continue;
-		}
-		if (table->bound >= 0 && targets[k] == table->base && zeroes++ < MAX_ZEROES)
-			continue;
-		if (s->entries++ >= s->code->size || !leads)
-			break;
-		if (push_path(s, &s->strong, p, at, p->w.owner))
-			return -ENOMEM;
-		followed++;
-		zeroes = 0;
-	}
-	return followed ? 0 : lose_path(s, p);
+	return solve_push_path(s, &s->strong, p, at, owner);
 }
 
 static int follow_indirect(struct solver *s, const struct path *p)
 {
 	struct jump_table table;
 	uint64_t target;
+	int found;
 
 	if (p->insn.idiom == INSN_SLOT)
 		return leave_code(s, p, !noreturn_has_slot(s->noreturn, p->insn.target));
-	if (jump_hints_table(&p->hints, &p->insn, &table))
-		return follow_table(s, p, &table);
+	if (jump_hints_table(&p->hints, &p->insn, &table)) {
+		found = solve_follow_table(s, p, &table);
+		return found ? (found < 0 ? found : 0) : lose_path(s, p);
+	}
 	if (p->insn.src < 16 &&
 	    labels_jump(&s->labels, function_of(s, p->w.owner), p->insn.src, &p->w, &s->strong))
 		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))
 		return follow_jump(s, p, target);
-	return lose_path(s, p);
+	/* The unwinder, which goes to another function's handler: no return. */
+	return code_is_eh_return(p->area, p->w.at) ? 0 : lose_path(s, p);
 }
 
 /* --- calls --------------------------------------------------------------------------------- */
@@ -285,10 +268,12 @@ static int follow_return(struct solver *s, const struct code_area *area, struct 
 static int follow_call(struct solver *s, struct path *p)
 {
 	const struct insn *i = &p->insn;
-	uint32_t callee = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
-	uint32_t at = p->w.at + i->length;
-	int err = callee == CODE_NONE ? 0 : begin_function(s, callee);
+	uint32_t stub = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
+	uint32_t at = p->w.at + i->length, callee;
+	int err = stub == CODE_NONE ? 0 : begin_function(s, stub);
 
+	if (!err)
+		err = find_callee(s, i, &callee);
 	if (err || noreturn_is_call(s->noreturn, s->code->elf, i))
 		return err;
 	if (at >= code_end(p->area))

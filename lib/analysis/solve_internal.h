@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The solver's state, which solve.c changes and solve_rule.c reads. */
+/* The solver's state, which solve.c and solve_table.c change and solve_rule.c reads. */
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
@@ -30,5 +30,21 @@ struct solver {
 	uint64_t steps;	  /* instructions that paths have come to */
 	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */
 };
+
+/* A path that is followed. */
+struct path {
+	const struct code_area *area;
+	struct work w;
+	struct jump_hints hints;
+	struct insn insn; /* at w.at, which has been applied to w.state */
+};
+
+/* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
+int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
+		    uint32_t owner);
+
+/* Follows a path to all that the table of its indirect jump leads to. Returns 1, 0: the table has
+ * no entry that could be one, or -ENOMEM. */
+int solve_follow_table(struct solver *s, const struct path *p, const struct jump_table *table);
 
 #endif

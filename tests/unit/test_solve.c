@@ -14,9 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/analysis.h"
+#include "analysed_code.h"
 #include "analysis/function_starts.h"
-#include "base/vec.h"
 #include "unwind/recipe.h"
 
 #define RCX	       2 /* DWARF's number */
@@ -175,73 +174,32 @@ __asm__(".text\n.p2align 4\n"
 LABEL(code_start);
 LABEL(code_end);
 
-struct row {
-	uint64_t offset;
-	struct stackd_rule rule;
-};
-
-struct rules {
-	struct elf_file *elf;
-	VEC(struct row) rows;
-};
-
 static uint64_t vaddr_of(const char *label)
 {
 	return (uint64_t)(label - __executable_start);
 }
 
-static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
-{
-	struct rules *r = arg;
-
-	assert_int_equal(VEC_RESERVE(&r->rows, 1), 0);
-	if (r->rows.count)
-		assert_true(offset >= r->rows.items[r->rows.count - 1].offset);
-	r->rows.items[r->rows.count++] = (struct row){offset, *rule};
-	return 0;
-}
-
 static int setup(void **state)
 {
-	struct rules *r = calloc(1, sizeof(*r));
 	struct analysis_range range = {vaddr_of(code_start), vaddr_of(code_end), true};
-	struct analysis_input in = {.ranges = &range, .range_count = 1, .has_starts = true};
 	struct analysis_stats stats;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	if (!r)
-		abort();
-	assert_int_equal(elf_file_open(fd, &r->elf), 0);
-	close(fd);
-	in.elf = r->elf;
-	assert_int_equal(analysis_run(&in, add_row, r, &stats), 0);
+	*state = rules_of("/proc/self/exe", range, &stats);
 	assert_true(stats.functions >= 15);
 	assert_int_equal(stats.left_out, 0);
-	*state = r;
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct rules *r = *state;
-
-	elf_file_free(r->elf);
-	free(r->rows.items);
-	free(r);
+	rules_free(*state);
 	return 0;
 }
 
 /* The rule at a label. */
 static const struct stackd_rule *at(const struct rules *r, const char *label)
 {
-	static const struct stackd_rule none;
-	const struct stackd_rule *found = &none;
-	uint64_t offset;
-
-	assert_true(elf_file_vaddr_to_offset(r->elf, vaddr_of(label), &offset));
-	for (size_t i = 0; i < r->rows.count && r->rows.items[i].offset <= offset; i++)
-		found = &r->rows.items[i].rule;
-	return found;
+	return rule_at(r, vaddr_of(label));
 }
 
 static void check(const struct rules *r, const char *label, unsigned reg, int cfa_offset)

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the tables of indirect jumps lead; see solve.h. A table whose bound is not known ends where
+ * the next thing begins that code refers to. But code may refer to a table by an address before it
+ * (the numbers that it begins with are not used), and to the next one, too: so some entries behind
+ * that end can be the table's.
+ */
+#include "analysis/solve_internal.h"
+
+#define MAX_ZEROES  16	 /* in a row, in a table */
+#define MAX_PADDING 64	 /* bytes between functions */
+#define MAX_REACH   4096 /* bytes from a jump to where a table's doubtful entry leads; */
+#define REACH_COST  16	 /* so many of them cost as much as an entry */
+
+/* Whether an entry leads behind the function's end: so clang has it for numbers that never come. */
+static bool leads_behind(const struct solver *s, uint32_t at)
+{
+	const struct code_area *area = code_area_of(s->code, at);
+	uint32_t from = at, bytes;
+
+	while (at < code_end(area) && at - from < MAX_PADDING &&
+	       (bytes = code_padding_bytes(s->code, area, at)))
+		at += bytes;
+	return at > from && (at >= code_end(area) || s->code->marks[at] & CODE_PADDED);
+}
+
+static bool saves_register(const struct code *code, const struct code_area *area, uint32_t at)
+{
+	struct insn i;
+
+	return code_decode(code, area, at, &i) && insn_saves_register(&i);
+}
+
+/* Whether no other function seems to begin between a jump and a byte behind it. */
+static bool is_same_function(struct solver *s, const struct path *p, uint32_t at)
+{
+	uint32_t jump = p->w.at;
+
+	if (at <= jump || at - jump > MAX_REACH || at >= code_end(p->area))
+		return false;
+	s->entries += (at - jump) / REACH_COST;
+	for (uint32_t b = jump + 1; b <= at; b++) {
+		uint8_t marks = s->code->marks[b];
+
+		if (marks & (CODE_PINNED | CODE_ENDBR | CODE_CALLED) ||
+		    (marks & CODE_PADDED && saves_register(s->code, p->area, b)))
+			return false;
+	}
+	return true;
+}
+
+/* Follows an entry. Returns 1: the next one is to be followed; 0: the table ends; -ENOMEM. Behind
+ * the end that code refers to, an entry may be the next table's. */
+static int follow_entry(struct solver *s, const struct path *p, uint32_t at, bool is_certain)
+{
+	if (s->entries++ >= s->code->size || at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT))
+		return 0;
+	if (leads_behind(s, at))
+		return 1;
+	if (!is_certain && !is_same_function(s, p, at))
+		return 0;
+	return solve_push_path(s, &s->strong, p, at, p->w.owner) ? -ENOMEM : 1;
+}
+
+/* Follows the entries of a jump table, as far as they lead to instructions. To the table's base
+ * lead zeroes: those of numbers that are not used, if they are few, and those behind a table. */
+int solve_follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
+{
+	uint64_t targets[JUMP_TABLE_MAX_ENTRIES], end = code_data_end(s->code, table->address);
+	size_t count = jump_table_read(table, s->code->elf, end, targets);
+	size_t certain = jump_table_end(table, end, count, 0);
+	size_t unused = 0, followed = 0, zeroes = 0;
+
+	for (size_t k = 0; k < jump_table_end(table, end, count, unused); k++) {
+		uint32_t at = code_find(s->code, targets[k]);
+		bool leads = at != CODE_NONE && targets[k] != table->base &&
+			     s->code->marks[at] & CODE_SWEPT;
+		int go_on;
+
+		if (!followed &&
+		    jump_table_is_unused(table, k, targets[k], leads && at > p->w.at)) {
+			unused = k + 1;
+			continue;
+		}
+		if (table->bound >= 0 && targets[k] == table->base && zeroes++ < MAX_ZEROES)
+			continue;
+		go_on = follow_entry(s, p, leads ? at : CODE_NONE, k < certain);
+		if (go_on < 0)
+			return go_on;
+		if (!go_on)
+			break;
+		followed++;
+		zeroes = 0;
+	}
+	return followed != 0;
+}

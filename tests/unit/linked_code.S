@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A library of code without call frame information, for tests/unit/test_solve_linked.c: what only a
+ * linked file has, and shapes of compilers. Labels are global, so that the test finds them, and have
+ * no type, so that the analysis does not take them for functions.
+ */
+#define FUNCTION(name) .p2align 4; .globl name; .type name, @function; name:
+#define LABEL(name)    .globl name; name:
+
+	.text
+	.fill 4096, 1, 0xcc
+
+/* A function that never returns, called through the linkage table: another file could replace it. */
+FUNCTION(never)
+	sub $8, %rsp
+	ud2
+FUNCTION(calls_never)
+	push %rbx
+	test %edi, %edi
+	je 1f
+	call never@plt
+LABEL(behind_never)
+	call *%rsi
+1:	pop %rbx
+	ret
+/* The same by a jump, through the slot itself. */
+FUNCTION(jumps_to_never)
+	jmp *never@GOTPCREL(%rip)
+FUNCTION(calls_jump)
+	sub $24, %rsp
+	test %edi, %edi
+	je 1f
+	call jumps_to_never@plt
+LABEL(behind_jump)
+	call *%rsi
+1:	add $24, %rsp
+	ret
+
+/* gcc's code of an unwinder: it goes to a handler, with the stack pointer of its function. */
+	.p2align 4
+resumes:
+	push %rbp
+	mov %rsp, %rbp
+	mov 16(%rdi), %rcx
+	mov 0(%rbp), %rbp
+	mov %rcx, %rsp
+	pop %rcx
+	jmp *%rcx
+FUNCTION(calls_resumes)
+	sub $40, %rsp
+	test %edi, %edi
+	je 1f
+	call resumes
+LABEL(behind_resumes)
+	call *%rsi
+1:	add $40, %rsp
+	ret
+
+/* clang's table: a number that never comes leads behind the function, where another one begins. */
+FUNCTION(switched)
+	push %rbx
+	cmp $2, %edi
+	ja 9f
+	lea table(%rip), %rdx
+	mov %edi, %edi
+	movslq (%rdx,%rdi,4), %rax
+	add %rdx, %rax
+	jmp *%rax
+case_0:	call *%rsi
+	jmp 9f
+on_2:
+LABEL(case_2)
+	call *%rcx
+9:	pop %rbx
+	ret
+behind_switch:
+	nop
+	.p2align 4
+LABEL(next)
+	test %edi, %edi
+	jne 1f
+	inc %eax
+1:	ret
+
+/* Tables without bounds, one right behind the other: whose first entry leads back, */
+FUNCTION(loops)
+	sub $40, %rsp
+loop:	test %edi, %edi
+	js 1f
+	lea loop_table(%rip), %rcx
+	movslq (%rcx,%rax,4), %rax
+	add %rcx, %rax
+	jmp *%rax
+on_loop:
+LABEL(loop_case)
+	call *%rsi
+	jmp loop
+1:	add $40, %rsp
+	ret
+FUNCTION(follows_loops)
+	push %rbx
+	sub $96, %rsp
+	test %edi, %edi
+	js follows_case
+LABEL(follows_start)
+	lea 0x100(%rsp), %rdx
+follows_case:
+	lea follows_table(%rip), %rcx
+	movslq (%rcx,%rax,4), %rax
+	add %rcx, %rax
+	test %eax, %eax
+	js 1f
+	jmp *%rax
+1:	add $96, %rsp
+	pop %rbx
+	ret
+/* or whose first number is not used. */
+FUNCTION(skips)
+	sub $56, %rsp
+	lea skips_table(%rip), %rcx
+	movslq (%rcx,%rax,4), %rax
+	add %rcx, %rax
+	jmp *%rax
+on_skips:
+LABEL(skips_case)
+	call *%rsi
+	add $56, %rsp
+	ret
+FUNCTION(follows_skips)
+	push %rbx
+	sub $128, %rsp
+	test %edi, %edi
+	js follows_skips_case
+LABEL(follows_skips_start)
+	lea 0x100(%rsp), %rdx
+follows_skips_case:
+	lea follows_skips_table(%rip), %rcx
+	movslq (%rcx,%rax,4), %rax
+	add %rcx, %rax
+	test %eax, %eax
+	js 1f
+	jmp *%rax
+1:	add $128, %rsp
+	pop %rbx
+	ret
+LABEL(code_end)
+
+	.section .rodata
+	.p2align 2
+table:	.long case_0 - table, behind_switch - table, on_2 - table
+loop_table:
+	.long loop - loop_table, on_loop - loop_table
+follows_table:
+	.long follows_case - follows_table
+skips_table:
+	.long 0x7ffffff0, on_skips - skips_table
+follows_skips_table:
+	.long follows_skips_case - follows_skips_table
+	.long 0x7ffffff0
+	.section .note.GNU-stack, "", @progbits
