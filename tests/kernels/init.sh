@@ -101,11 +101,11 @@ fi
 # The programs of other compilers: the most different paths, and options that compile other code in.
 for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
-    name=${daemon#/bin/stackd-}
-    record "$name" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
-    record "$name-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
+    compiler=${daemon#/bin/stackd-}
+    record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
+    record "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
     # shellcheck disable=SC2086
-    record "$name-regions" -F 997 $regions -- /workloads/regions 10
+    record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
 done
 
 note "the kernel's own words:"
