@@ -39,13 +39,14 @@ SETTING __u64 region_limit = 20000; /* instances in a second of a thread; 0: any
 #define REGION_SECOND 1000000000ull
 
 struct open_instance {
-	__u64 slot;	/* address of the return address */
-	__u64 function; /* address of its first instruction */
+	__u64 slot;	/* address of the return address; of a mark: just below that of the function
+			 * around it */
+	__u64 function; /* address of its first instruction; of a mark that ended: where */
 	__u64 enter_ns;
 	__u64 enter_cpu;	     /* cpu_clock() */
 	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
 	__u32 region;
-	__u32 pad;
+	__u32 around; /* of a mark: the region that it was begun in; 0: none */
 };
 
 /* How often a thread has entered a region, in the second that began at start_ns. */
@@ -83,7 +84,7 @@ struct {
 /* By number of region: 1 if it has been entered too often, and its probes are to be removed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, STACKD_MOST_REGIONS + 1);
+	__uint(max_entries, STACKD_MOST_REGIONS + STACKD_MOST_MARKS + 1);
 	__type(key, __u32);
 	__type(value, __u32);
 } regions_off SEC(".maps");
@@ -229,6 +230,19 @@ static __always_inline void close_innermost(struct region_thread *thread, __u64 
 	}
 }
 
+static __always_inline bool is_mark(__u32 region)
+{
+	return region > STACKD_MOST_REGIONS;
+}
+
+static __always_inline void drop_innermost(struct region_thread *thread, struct open_instance *open)
+{
+	__u32 region = open->region;
+
+	close_innermost(thread, open->nested_ns, open->nested_cpu);
+	count_region(is_mark(region) ? STACKD_REGION_UNENDED : STACKD_REGION_LEFT);
+}
+
 /* Drops the instances that were left without a return: those whose slot is below `slot`. */
 static __always_inline void drop_left(struct region_thread *thread, __u64 slot)
 {
@@ -237,8 +251,7 @@ static __always_inline void drop_left(struct region_thread *thread, __u64 slot)
 
 		if (!open || open->slot >= slot)
 			break;
-		close_innermost(thread, open->nested_ns, open->nested_cpu);
-		count_region(STACKD_REGION_LEFT);
+		drop_innermost(thread, open);
 	}
 }
 
@@ -275,20 +288,13 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	return true;
 }
 
-static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
-					 struct pt_regs *ctx, __u64 cookie)
+/* Opens an instance within the others. */
+static __always_inline void begin_instance(struct region_thread *thread, struct task_struct *task,
+					   __u32 region, __u64 slot, __u64 function)
 {
-	__u64 slot = ctx->rsp;
 	struct open_instance *open;
 
-	drop_left(thread, slot);
-	open = innermost(thread);
-	if (open && open->slot == slot) {
-		if ((cookie & STACKD_ENTRY_LOOP) && open->region == STACKD_REGION_NUMBER(cookie))
-			return;
-		drop_left(thread, slot + 1);
-	}
-	if (is_too_often(thread, STACKD_REGION_NUMBER(cookie))) {
+	if (is_too_often(thread, region)) {
 		count_region(STACKD_REGION_OFF);
 		return;
 	}
@@ -299,11 +305,35 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	open = &thread->open[BOUNDED(thread->count, REGION_DEPTH)];
 	thread->count++;
 	open->slot = slot;
-	open->function = ctx->rip;
-	open->region = STACKD_REGION_NUMBER(cookie);
+	open->function = function;
+	open->region = region;
+	open->around = 0;
 	open->nested_ns = open->nested_cpu = 0;
 	open->enter_cpu = cpu_clock(task);
 	open->enter_ns = bpf_ktime_get_ns();
+}
+
+/* Is the function of a region running around what was opened last, called at this slot? */
+static __always_inline bool is_around(const struct open_instance *open, __u32 region, __u64 slot)
+{
+	if (is_mark(open->region))
+		return open->around == region && open->slot == slot - 1;
+	return open->region == region && open->slot == slot;
+}
+
+static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
+					 struct pt_regs *ctx, __u64 cookie)
+{
+	__u32 region = STACKD_REGION_NUMBER(cookie);
+	__u64 slot = ctx->rsp;
+	struct open_instance *open;
+
+	drop_left(thread, slot - 1);
+	open = innermost(thread);
+	if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
+		return;
+	drop_left(thread, slot + 1);
+	begin_instance(thread, task, region, slot, ctx->rip);
 }
 
 SEC("uprobe")
@@ -459,21 +489,15 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 	return true;
 }
 
-SEC("uprobe")
-int stackd_region_leave(struct pt_regs *ctx)
+/* Walks the stack and sends the instance that has ended. */
+static __always_inline void send_instance(struct region_thread *thread, struct pt_regs *ctx,
+					  struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task);
-	struct region_thread *thread;
-	struct scratch *s;
+	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
 
-	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
-	if (!thread || !leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu))
-		return 0;
-	s = take_scratch(bpf_get_smp_processor_id());
 	if (!s) {
 		send_alone(thread);
-		return 0;
+		return;
 	}
 	fill_instance(&s->record, ctx, &thread->ended);
 	s->record.instance = thread->instance;
@@ -484,6 +508,18 @@ int stackd_region_leave(struct pt_regs *ctx)
 	else
 		send_stack(s, NULL);
 	__sync_lock_test_and_set(&s->busy, 0);
+}
+
+SEC("uprobe")
+int stackd_region_leave(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task);
+	struct region_thread *thread;
+
+	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
+	if (thread && leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu))
+		send_instance(thread, ctx, task);
 	return 0;
 }
 

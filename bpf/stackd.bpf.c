@@ -592,6 +592,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-#include "region.bpf.h"
+#include "mark.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

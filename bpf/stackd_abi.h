@@ -313,6 +313,7 @@ struct stackd_counters {
 #define STACKD_REGION_SCRATCHES 4
 
 #define STACKD_MOST_REGIONS 10000
+#define STACKD_MOST_MARKS   64 /* their numbers follow those of regions */
 
 /* Cookies of a region's probes: its number, with these at its entry... */
 #define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
@@ -321,6 +322,10 @@ struct stackd_counters {
 #define STACKD_EXIT_RETURN 0x00
 #define STACKD_EXIT_JUMP   0x10
 #define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
+/* Cookies of a mark's probes: its number, and what a hit does. */
+#define STACKD_MARK_ENDS   ((__u64)1 << 32)
+#define STACKD_MARK_BEGINS ((__u64)1 << 33)
+#define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
 
 /* Whose regions are measured. */
 enum stackd_scope {
@@ -335,7 +340,7 @@ enum stackd_region_counter {
 	STACKD_REGION_SENT,
 	STACKD_REGION_LOST_RING,
 	STACKD_REGION_LEFT,	  /* by longjmp() or an exception: not among those that ended */
-	STACKD_REGION_UNENDED,	  /* their thread ended inside */
+	STACKD_REGION_UNENDED,	  /* their thread ended inside; of a mark: it was not hit again */
 	STACKD_REGION_UNMATCHED,  /* returns of instances that were not seen to begin */
 	STACKD_REGION_TOO_DEEP,	  /* not measured: too many were open in the thread */
 	STACKD_REGION_NO_SCRATCH, /* of which only the function is known, and no path */

@@ -98,7 +98,7 @@ static enum exit_status open_sampler(struct session *s)
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
 		.idle = s->options->idle,
-		.regions = s->options->n_regions != 0,
+		.regions = s->options->n_regions || s->options->n_marks,
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.usual_period = event_spec_usual_period(&s->event.spec),
@@ -141,7 +141,13 @@ static enum exit_status start_regions(struct session *s)
 					     .objects = recorder_objects(s->recorder),
 					     .target = s->target};
 
-	return regions_start(&with, &s->regions);
+	enum exit_status status = regions_start(&with, &s->regions);
+	const char *name;
+	int err = 0;
+
+	for (size_t i = 0; !status && !err && (name = regions_mark_name(s->regions, i)); i++)
+		err = recorder_name_mark(s->recorder, name);
+	return err ? STATUS_FAILED : status;
 }
 
 static enum exit_status start_target(struct session *s)

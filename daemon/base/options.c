@@ -40,6 +40,7 @@ enum {
 	OPTION_JUDGE_TAGS,
 	OPTION_IDLE,
 	OPTION_REGION,
+	OPTION_MARK,
 	OPTION_REGION_LIMIT
 };
 
@@ -101,6 +102,10 @@ static const struct argp_option argp_options[] = {
 	 "measure each pass through a function, from its entry to its return: visits, time and CPU "
 	 "time by call path (stackctl report --metric region.time); '*' and '?' take all functions "
 	 "that match; may be repeated",
+	 2},
+	{"mark", OPTION_MARK, "FUNC[@OBJECT]|FILE:LINE", 0,
+	 "measure from each hit of a place to the next in the same thread, as a loop's iterations; "
+	 "--region NAME=FILE:LINE..FILE:LINE measures from one line to another",
 	 2},
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
 	 "stop measuring a region that a thread passes through more than N times in a second, since "
@@ -328,6 +333,14 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static void add_mark(struct argp_state *state, struct options *options, const char *arg)
+{
+	if (VEC_GROW(options->marks, options->marks_cap, options->n_marks + 1))
+		argp_failure(state, STATUS_FAILED, ENOMEM, "--mark");
+	else
+		options->marks[options->n_marks++] = arg;
+}
+
 static void add_region(struct argp_state *state, struct options *options, const char *arg)
 {
 	if (VEC_GROW(options->regions, options->regions_cap, options->n_regions + 1))
@@ -344,6 +357,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPTION_REGION:
 		add_region(state, options, arg);
+		break;
+	case OPTION_MARK:
+		add_mark(state, options, arg);
 		break;
 	case OPTION_REGION_LIMIT:
 		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
@@ -463,8 +479,10 @@ void options_free(struct options *options)
 {
 	free(options->pids);
 	free(options->regions);
+	free(options->marks);
 	options->pids = NULL;
 	options->regions = NULL;
+	options->marks = NULL;
 }
 
 static void put_words(FILE *out, const struct options *options)

@@ -43,6 +43,8 @@ struct options {
 	uint64_t window_ns;   /* the recording is cut each such time; 0: it is not */
 	const char **regions; /* as given; the array is owned */
 	size_t n_regions, regions_cap;
+	const char **marks; /* the same */
+	size_t n_marks, marks_cap;
 	uint64_t region_limit; /* instances in a second and thread; 0: any number */
 	bool quiet;
 	bool lbr;

@@ -93,6 +93,7 @@ void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_t
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
+	int mark_fd;		/* for places of marks */
 	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
 	int members_fd, cgroup_fd, off_fd;
 	enum stackd_scope scope;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -115,6 +116,7 @@ void recorder_free(struct recorder *r)
 	cgroup_table_free(r->cgroups);
 	object_table_free(r->objects);
 	members_free(r->members);
+	free(r->marks.items);
 	free(r);
 }
 
@@ -230,6 +232,21 @@ int recorder_begin_anew(struct recorder *r)
 const struct kallsyms *recorder_kallsyms(const struct recorder *r)
 {
 	return locator_kallsyms(r->locator);
+}
+
+int recorder_name_mark(struct recorder *r, const char *name)
+{
+	const struct object *object;
+	char *path = strdup(name);
+	int err = path && !VEC_RESERVE(&r->marks, 1) ? 0 : -ENOMEM;
+
+	if (!err)
+		err = object_table_add(
+			r->objects, &(struct object){.kind = OBJECT_MARK, .path = path}, &object);
+	if (!err)
+		r->marks.items[r->marks.count++] = object;
+	free(path);
+	return err;
 }
 
 const struct object_table *recorder_objects(const struct recorder *r)

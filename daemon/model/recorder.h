@@ -121,6 +121,9 @@ struct recorder_counts {
 	uint64_t partial_instances; /* of which the path is not complete */
 };
 
+/* Names the next mark, in the order of their numbers. 0 or -ENOMEM. */
+int recorder_name_mark(struct recorder *recorder, const char *name);
+
 /* Returns the files that processes have mapped; they belong to the recorder. */
 const struct object_table *recorder_objects(const struct recorder *recorder);
 

@@ -3,6 +3,7 @@
 #ifndef MODEL_RECORDER_INTERNAL_H
 #define MODEL_RECORDER_INTERNAL_H
 
+#include "base/vec.h"
 #include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
 #include "daemon/model/members.h"
@@ -33,6 +34,8 @@ struct recorder {
 	struct tables *tables; /* borrowed; NULL: none */
 	struct tagger *tagger; /* NULL: tags are not looked at */
 	struct tag_paths *tags;
+
+	VEC(const struct object *) marks; /* by their index, what their instances are frames of */
 
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */

@@ -116,6 +116,23 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 	return err;
 }
 
+/* Gives the node of a mark's instance: the mark is a frame below the function where it ended. */
+static int take_mark(struct recorder *r, uint32_t index, uint32_t *ret_node)
+{
+	struct location l = {0};
+	uint32_t number;
+	int err;
+
+	if (index >= r->marks.count)
+		return -EBADMSG;
+	l.object = r->marks.items[index]->number;
+	l.file_id = r->marks.items[index]->file_id;
+	err = location_intern(r->locations, &l, &number);
+	return err ? err
+		   : tag_trie_child(r->trie, *ret_node, number, location_id(l.file_id, l.offset),
+				    ret_node);
+}
+
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
  * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
@@ -134,6 +151,8 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	if (err || !ret_end->is_sample)
 		return err;
 	err = thread_paths_enter(r->paths, record, &r->path, &node);
+	if (!err && record_instance(record, &instance) && instance.region > STACKD_MOST_REGIONS)
+		err = take_mark(r, instance.region - STACKD_MOST_REGIONS - 1, &node);
 	if (err)
 		return err;
 	sample = (struct store_sample){

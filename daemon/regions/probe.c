@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +51,27 @@ int probe_attach(int program, const char *path, uint64_t offset, uint64_t cookie
 	}
 	*ret_probe = probe;
 	return 0;
+}
+
+bool probe_is_no_place(int err)
+{
+	const int not_supported = -524; /* ENOTSUPP, which only the kernel knows */
+
+	return err == -EINVAL || err == -EIO || err == -EOPNOTSUPP || err == not_supported;
+}
+
+const char *probe_reason(int err)
+{
+	switch (err) {
+	case -ENODEV:
+		return "the kernel has no uprobes (CONFIG_UPROBE_EVENTS): regions need them; leave "
+		       "out --region and --mark";
+	case -EMFILE:
+		return "too many open files: give a narrower pattern, or raise the limit";
+	default:
+		return probe_is_no_place(err) ? "no probe can be at one of its instructions"
+					      : strerror(-err);
+	}
 }
 
 void probe_detach(struct probe *probe)

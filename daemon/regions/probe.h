@@ -10,6 +10,7 @@
 #ifndef REGIONS_PROBE_H
 #define REGIONS_PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct probe {
@@ -21,6 +22,12 @@ struct probe {
  * there) or of the link. */
 int probe_attach(int program, const char *path, uint64_t offset, uint64_t cookie,
 		 struct probe *ret_probe);
+
+/* Returns whether an error says that no probe can be at the instruction. */
+bool probe_is_no_place(int err);
+
+/* Returns what to tell the user about an error. */
+const char *probe_reason(int err);
 
 /* Detaches. */
 void probe_detach(struct probe *probe);

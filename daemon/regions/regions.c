@@ -12,12 +12,11 @@
 
 #include "daemon/base/log.h"
 #include "daemon/regions/command_files.h"
+#include "daemon/regions/mark_spec.h"
+#include "daemon/regions/marks.h"
 #include "daemon/regions/probe.h"
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/region_spec.h"
-
-#define NO_PROBES                                                                                  \
-	"the kernel has no uprobes (CONFIG_UPROBE_EVENTS): regions need them; leave out --region"
 
 /* A file that has been looked at. */
 struct known_file {
@@ -36,6 +35,7 @@ struct regions {
 	struct sampler_regions kernel;
 	struct region_spec *specs;
 	size_t n_specs;
+	struct marks *marks;	       /* NULL: none */
 	struct command_files *command; /* NULL: the target is none */
 	VEC(struct known_file) files;
 	struct found_regions found;
@@ -76,6 +76,8 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 	if (VEC_RESERVE(&r->files, 1))
 		return -ENOMEM;
 	err = region_find(r->specs, r->n_specs, elf, path, &r->found);
+	if (!err && r->marks)
+		err = marks_look_at(r->marks, elf, path);
 	for (size_t i = before; i < r->found.found.count; i++)
 		r->found.found.items[i].file = r->files.count;
 	r->files.items[r->files.count++] = (struct known_file){.elf = elf,
@@ -191,33 +193,10 @@ static enum exit_status check_specs(const struct regions *r)
 		if (status)
 			return status;
 	}
-	return STATUS_DONE;
+	return r->marks ? marks_check(r->marks) : STATUS_DONE;
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
-
-/* Returns whether the kernel says that a probe cannot be at an instruction. */
-static bool is_no_place(int err)
-{
-	const int not_supported = -524; /* ENOTSUPP, which only the kernel knows */
-
-	return err == -EINVAL || err == -EIO || err == -EOPNOTSUPP || err == not_supported;
-}
-
-static const char *reason_of(int err)
-{
-	switch (err) {
-	case -ENODEV:
-		return NO_PROBES;
-	case -ENOEXEC:
-		return "its code cannot be decoded from its start to its end";
-	case -EMFILE:
-		return "too many open files: give a narrower pattern, or raise the limit";
-	default:
-		return is_no_place(err) ? "no probe can be at one of its instructions"
-					: strerror(-err);
-	}
-}
 
 static int attach_probe(struct regions *r, int program, const char *path, uint64_t offset,
 			uint64_t cookie)
@@ -277,13 +256,15 @@ static int attach_to(struct regions *r, size_t index)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
 	err = attach_function(r, f, index + 1, path);
-	if (err && r->specs[f->spec].is_glob && (err == -ENOEXEC || is_no_place(err))) {
+	if (err && r->specs[f->spec].is_glob && (err == -ENOEXEC || probe_is_no_place(err))) {
 		r->n_left_out++;
 		return 0;
 	}
 	if (err)
 		log_error("--region '%s': cannot measure %s of %s: %s", r->specs[f->spec].text,
-			  f->name, file->path, reason_of(err));
+			  f->name, file->path,
+			  err == -ENOEXEC ? "its code cannot be decoded from its start to its end"
+					  : probe_reason(err));
 	return err;
 }
 
@@ -302,6 +283,11 @@ static int attach_new(struct regions *r)
 			    "cannot be decoded, or no probe can be there",
 			    r->n_left_out);
 	r->n_left_out = 0;
+	if (r->marks) {
+		int err = marks_attach(r->marks, &r->kernel);
+
+		first = first ? first : err;
+	}
 	return first;
 }
 
@@ -336,8 +322,7 @@ static int attach_tracepoints(struct regions *r)
 	return r->tracepoints[1] < 0 ? r->tracepoints[1] : 0;
 }
 
-/* --- regions that are passed through too often
- * ---------------------------------------------------- */
+/* --- regions that are passed through too often ----------------------------------------------- */
 
 static void take_off(struct regions *r, uint32_t number)
 {
@@ -365,6 +350,8 @@ static void look_at_rates(struct regions *r)
 		if (!bpf_map_lookup_elem(r->kernel.off_fd, &number, &is_off) && is_off)
 			take_off(r, number);
 	}
+	if (r->marks)
+		marks_look_at_rates(r->marks, &r->kernel);
 }
 
 /* --- start and end --------------------------------------------------------------------------- */
@@ -373,9 +360,13 @@ static enum exit_status parse_specs(struct regions *r)
 {
 	const struct options *o = r->with.options;
 
+	if (!o->n_regions)
+		return STATUS_DONE;
 	r->specs = calloc(o->n_regions, sizeof(*r->specs));
 	for (size_t i = 0; r->specs && i < o->n_regions; i++) {
-		if (region_spec_parse(o->regions[i], &r->specs[i])) {
+		if (mark_spec_is_span(o->regions[i]))
+			continue; /* a mark */
+		if (region_spec_parse(o->regions[i], &r->specs[r->n_specs])) {
 			log_error("--region '%s': expected FUNC or FUNC@OBJECT", o->regions[i]);
 			return STATUS_USAGE;
 		}
@@ -418,7 +409,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	enum exit_status status;
 
 	*ret_regions = NULL;
-	if (!with->options->n_regions)
+	if (!with->options->n_regions && !with->options->n_marks)
 		return STATUS_DONE;
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -427,6 +418,8 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	r->tracepoints[0] = r->tracepoints[1] = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	status = parse_specs(r);
+	if (!status)
+		status = marks_new(with->options, &r->marks);
 	if (!status)
 		status = look_first(r);
 	if (!status)
@@ -455,10 +448,17 @@ void regions_look(struct regions *r)
 	attach_new(r);
 }
 
+const char *regions_mark_name(const struct regions *r, size_t index)
+{
+	return r ? marks_name(r->marks, index) : NULL;
+}
+
 void regions_stop(struct regions *r)
 {
 	if (!r)
 		return;
+	if (r->marks)
+		marks_stop(r->marks);
 	/* The last ones are entries. */
 	while (r->probes.count)
 		detach_probe(&r->probes.items[--r->probes.count]);
@@ -474,6 +474,7 @@ void regions_free(struct regions *r)
 	if (!r)
 		return;
 	regions_stop(r);
+	marks_free(r->marks);
 	found_regions_free(&r->found);
 	free(r->files.items);
 	free(r->probes.items);

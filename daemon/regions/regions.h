@@ -38,6 +38,9 @@ enum exit_status regions_start(const struct regions_options *with, struct region
  * is logged. */
 void regions_look(struct regions *regions);
 
+/* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
+const char *regions_mark_name(const struct regions *regions, size_t index);
+
 /* Stops: removes all probes. NULL is fine. */
 void regions_stop(struct regions *regions);
 void regions_free(struct regions *regions); /* stops and frees; NULL is fine */

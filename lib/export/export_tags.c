@@ -143,7 +143,8 @@ static int tags_objects(struct export_tags *x)
 {
 	static const char *const kinds[] = {
 		[OBJECT_ELF] = "elf",	    [OBJECT_VDSO] = "vdso",	[OBJECT_JIT] = "jit",
-		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module", [OBJECT_TAG] = "tag"};
+		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module", [OBJECT_TAG] = "tag",
+		[OBJECT_MARK] = "mark"};
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < x->t->n_objects; i++) {

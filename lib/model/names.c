@@ -138,9 +138,10 @@ static bool is_nowhere(const struct store_object *object)
 static struct profile_symbol of_object(const struct store_object *object)
 {
 	return (struct profile_symbol){
-		.object = is_nowhere(object)	       ? "[unknown]"
-			  : object->kind == OBJECT_JIT ? "[jit]"
-						       : object->path,
+		.object = is_nowhere(object)		? "[unknown]"
+			  : object->kind == OBJECT_JIT	? "[jit]"
+			  : object->kind == OBJECT_MARK ? "[mark]"
+							: object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
 	};
 }

@@ -31,6 +31,7 @@ enum object_kind {
 	OBJECT_KERNEL, /* vmlinux; offset = address - text start */
 	OBJECT_MODULE, /* a kernel module; offset = address - module start */
 	OBJECT_TAG,    /* no code: tags whose path is not known; offset = the tag */
+	OBJECT_MARK,   /* no code: a mark (--mark), whose name is the path; offset = 0 */
 };
 
 struct object {

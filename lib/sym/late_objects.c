@@ -339,6 +339,7 @@ static int find(struct late_objects *l, const struct store_tables *t,
 	case OBJECT_JIT:
 		return find_jit(l, t, wanted, object);
 	case OBJECT_TAG:
+	case OBJECT_MARK:
 		break; /* not code */
 	}
 	return -ENOENT;

@@ -307,6 +307,9 @@ int naming_resolve(struct naming *n, const struct object *object,
 		break;
 	case OBJECT_TAG:
 		break; /* not code */
+	case OBJECT_MARK:
+		name = object->path;
+		break;
 	}
 	return give_name(location, name, start, each, arg);
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A mark (--mark) is a place rather than a function: each hit ends the instance before and begins
+ * the next. Its path is that of the hit. It has no return to be matched, so in a thread it is found
+ * by its number among the marks that were begun since the innermost function was entered; it is
+ * dropped with that function. A span's beginning and end are two places of one mark.
+ */
+#ifndef MARK_BPF_H
+#define MARK_BPF_H
+
+#include "region.bpf.h"
+
+/* Returns how many marks are open within the open instance of a mark; -1: it has none in the
+ * innermost function. */
+static __always_inline int marks_within(struct region_thread *thread, __u32 mark)
+{
+	for (int i = 0; i < REGION_DEPTH && (__u32)i < thread->count; i++) {
+		struct open_instance *open =
+			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
+
+		if (open->region == mark)
+			return i;
+		if (!is_mark(open->region))
+			break;
+	}
+	return -1;
+}
+
+/* Drops the innermost instances. (A loop whose condition stood at its end would fall through into
+ * its first instruction, which Linux 6.1 refuses.) */
+static __always_inline void drop_some(struct region_thread *thread, int count)
+{
+	for (int i = 0; i < REGION_DEPTH; i++) {
+		struct open_instance *open = innermost(thread);
+
+		if (!open || i >= count)
+			break;
+		drop_innermost(thread, open);
+	}
+}
+
+/* Ends a mark's open instance, which is then in thread->ended, and drops the marks within it.
+ * false: there is none. */
+static __always_inline bool end_mark(struct region_thread *thread, struct pt_regs *ctx,
+				     __u64 cookie, __u64 now, __u64 cpu)
+{
+	int within = marks_within(thread, STACKD_REGION_NUMBER(cookie));
+	struct open_instance *open;
+
+	drop_some(thread, within);
+	open = innermost(thread);
+	if (within < 0 || !open)
+		return false;
+	if (!(cookie & STACKD_MARK_ENDS)) {
+		drop_innermost(thread, open);
+		return false;
+	}
+	thread->ended = *open;
+	make_instance(&thread->ended, now, cpu, &thread->instance);
+	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
+	count_region(STACKD_REGION_ENDED);
+	/* The walk begins where the thread is. */
+	thread->ended.function = ctx->rip;
+	thread->ended.slot = ctx->rsp;
+	return true;
+}
+
+/* Begins at the time of the hit, so that iterations add up to their loop's time. */
+static __always_inline void begin_mark(struct region_thread *thread, struct task_struct *task,
+				       __u32 mark, __u64 now, __u64 cpu)
+{
+	struct open_instance *around = innermost(thread), *open;
+	__u32 count = thread->count, region = 0;
+	__u64 slot = ~0ull;
+
+	if (around && is_mark(around->region)) {
+		slot = around->slot;
+		region = around->around;
+	} else if (around) {
+		slot = around->slot - 1;
+		region = around->region;
+	}
+	begin_instance(thread, task, mark, slot, 0);
+	if (thread->count == count)
+		return;
+	open = &thread->open[BOUNDED(count, REGION_DEPTH)];
+	open->around = region;
+	open->enter_ns = now;
+	open->enter_cpu = cpu;
+}
+
+SEC("uprobe")
+int stackd_region_mark(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie = bpf_get_attach_cookie(ctx);
+	struct region_thread *thread;
+
+	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	thread = CHECKED(
+		bpf_task_storage_get(&region_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+	if (!thread) {
+		count_region(STACKD_REGION_NO_MEMORY);
+		return 0;
+	}
+	/* A function at whose slot another is called has been left. */
+	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
+	if (end_mark(thread, ctx, cookie, now, cpu))
+		send_instance(thread, ctx, task);
+	if (cookie & STACKD_MARK_BEGINS)
+		begin_mark(thread, task, STACKD_REGION_NUMBER(cookie), now, cpu);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the places of marks in files and attaches to them; see marks.h. */
+#include "daemon/regions/marks.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "daemon/base/log.h"
+#include "daemon/regions/mark_spec.h"
+#include "daemon/regions/probe.h"
+#include "go/pclntab_find.h"
+#include "stackd_abi.h"
+#include "sym/debug_file.h"
+#include "sym/function_symbols.h"
+#include "sym/line_places.h"
+
+/* Where a mark is in a file. */
+struct place {
+	size_t spec;
+	const struct elf_file *elf; /* borrowed */
+	const char *path;	    /* borrowed */
+	uint64_t offset;
+	uint64_t kind; /* STACKD_MARK_... */
+	bool is_go;
+	struct probe probe;
+	bool is_attached;
+};
+
+/* What was met for one place of a specification. */
+struct outcome {
+	size_t n_files; /* looked at */
+	size_t n_places;
+	bool has_file;
+	uint32_t next_line;
+};
+
+struct mark {
+	struct mark_spec spec;
+	struct outcome outcomes[2];
+	bool is_off; /* it was hit too often */
+};
+
+struct marks {
+	const struct options *options;
+	struct mark *all; /* STACKD_MOST_MARKS */
+	size_t count;
+	VEC(struct place) places;
+	size_t n_tried; /* of these, to be attached */
+};
+
+/* --- looking at files ------------------------------------------------------------------------ */
+
+/* A search for one place of one mark in a file. */
+struct search {
+	struct marks *marks;
+	struct mark *mark;
+	size_t at; /* 0: the mark's first place */
+	const struct elf_file *elf, *own;
+	const char *path;
+	bool is_go;
+};
+
+static const struct mark_place *wanted(const struct search *s)
+{
+	return &s->mark->spec.places[s->at];
+}
+
+static int add(struct search *s, uint64_t vaddr)
+{
+	size_t spec = (size_t)(s->mark - s->marks->all);
+	struct place place = {.spec = spec, .elf = s->elf, .path = s->path, .is_go = s->is_go};
+
+	if (!elf_file_vaddr_to_offset(s->own, vaddr, &place.offset))
+		return 0;
+	place.kind = s->mark->spec.n_places == 1 ? STACKD_MARK_BEGINS | STACKD_MARK_ENDS
+		     : s->at			 ? STACKD_MARK_ENDS
+						 : STACKD_MARK_BEGINS;
+	if (!wanted(s)->file)
+		place.kind |= STACKD_MARK_ENTRY;
+	for (size_t i = 0; i < s->marks->places.count; i++) {
+		const struct place *known = &s->marks->places.items[i];
+
+		if (known->spec == spec && known->elf == s->elf && known->offset == place.offset &&
+		    known->kind == place.kind)
+			return 0;
+	}
+	if (VEC_RESERVE(&s->marks->places, 1))
+		return -ENOMEM;
+	s->marks->places.items[s->marks->places.count++] = place;
+	s->mark->outcomes[s->at].n_places++;
+	return 0;
+}
+
+static int match_function(void *arg, const struct function_symbol *symbol)
+{
+	struct search *s = arg;
+
+	if (symbol->is_resolver || strstr(symbol->name, ".cold") ||
+	    !region_spec_is_function(&wanted(s)->spec, symbol->name))
+		return 0;
+	return add(s, symbol->vaddr);
+}
+
+/* Finds the places of a line, by the file's own line tables or by those of its debug file. */
+static int find_line(struct search *s, const struct elf_file *file)
+{
+	struct outcome *outcome = &s->mark->outcomes[s->at];
+	struct line_places found = {0};
+	int err = line_places_find(file, wanted(s)->file, wanted(s)->line, &found);
+
+	outcome->has_file |= found.has_file;
+	if (found.next_line && (!outcome->next_line || found.next_line < outcome->next_line))
+		outcome->next_line = found.next_line;
+	for (size_t i = 0; i < found.all.count && !err; i++)
+		err = add(s, found.all.items[i].vaddr);
+	line_places_free(&found);
+	return err;
+}
+
+static int search(struct search *s, const struct elf_file *debug)
+{
+	int err;
+
+	if (!region_spec_is_object(&wanted(s)->spec, s->path))
+		return 0;
+	s->mark->outcomes[s->at].n_files++;
+	if (!wanted(s)->file)
+		return function_symbols_each(s->own, debug, match_function, s);
+	err = find_line(s, s->own);
+	return err || !debug ? err : find_line(s, debug);
+}
+
+int marks_look_at(struct marks *marks, const struct elf_file *elf, const char *path)
+{
+	struct search s = {.marks = marks, .elf = elf, .path = path};
+	struct elf_file *own, *debug = NULL;
+	struct pclntab_extent go;
+	int err = elf_file_clone(elf, &own);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	s.own = own;
+	s.is_go = pclntab_find_in(own, &go) == 0;
+	if (debug_file_open(own, "/usr/lib/debug", path, NULL, &debug) == -ENOMEM)
+		err = -ENOMEM;
+	for (size_t i = 0; i < marks->count && !err; i++) {
+		s.mark = &marks->all[i];
+		for (s.at = 0; s.at < s.mark->spec.n_places && !err; s.at++)
+			err = search(&s, debug);
+	}
+	elf_file_free(debug);
+	elf_file_free(own);
+	return err;
+}
+
+/* --- what is wrong with a mark --------------------------------------------------------------- */
+
+/* Returns how the option was written. */
+static const char *option_of(const struct mark *mark)
+{
+	return mark->spec.n_places == 2 ? "--region" : "--mark";
+}
+
+static void explain_line(const struct mark *mark, size_t at)
+{
+	const struct outcome *o = &mark->outcomes[at];
+	const struct mark_place *place = &mark->spec.places[at];
+
+	if (!o->has_file)
+		log_error("%s '%s': no file '%s' in the line tables of %zu file%s of the target: "
+			  "build with -g, or install its debug symbols",
+			  option_of(mark), mark->spec.text, place->file, o->n_files,
+			  o->n_files == 1 ? "" : "s");
+	else if (o->next_line)
+		log_error("%s '%s': line %" PRIu32 " of %s has no code; the next one that has is "
+			  "%" PRIu32,
+			  option_of(mark), mark->spec.text, place->line, place->file, o->next_line);
+	else
+		log_error("%s '%s': line %" PRIu32 " of %s has no code, nor has a later one",
+			  option_of(mark), mark->spec.text, place->line, place->file);
+}
+
+/* Logs that a place is nowhere. A library may be loaded later. */
+static enum exit_status explain_none(const struct mark *mark, size_t at)
+{
+	const struct mark_place *place = &mark->spec.places[at];
+	size_t n = mark->outcomes[at].n_files;
+
+	if (!n && place->spec.object) {
+		log_warning("%s '%s': no file '%s' is mapped; it is measured once one is",
+			    option_of(mark), mark->spec.text, place->spec.object);
+		return STATUS_DONE;
+	}
+	if (place->file)
+		explain_line(mark, at);
+	else
+		log_error("--mark '%s': no function of that name in %zu file%s of the target; give "
+			  "FUNC, FUNC@OBJECT or FILE:LINE",
+			  mark->spec.text, n, n == 1 ? "" : "s");
+	return STATUS_FAILED;
+}
+
+static enum exit_status explain_many(const struct marks *marks, size_t index)
+{
+	const struct mark *mark = &marks->all[index];
+
+	log_error("--mark '%s' is ambiguous: give FUNC@OBJECT for one of these, FILE:LINE, or a "
+		  "pattern with '*' for all:",
+		  mark->spec.text);
+	for (size_t i = 0; i < marks->places.count; i++) {
+		const struct place *place = &marks->places.items[i];
+
+		if (place->spec == index)
+			log_error("  0x%" PRIx64 " of %s", place->offset, place->path);
+	}
+	return STATUS_FAILED;
+}
+
+enum exit_status marks_check(const struct marks *marks)
+{
+	for (size_t i = 0; i < marks->count; i++) {
+		const struct mark *mark = &marks->all[i];
+		const struct mark_place *first = &mark->spec.places[0];
+
+		for (size_t at = 0; at < mark->spec.n_places; at++) {
+			enum exit_status status = STATUS_DONE;
+
+			if (!mark->outcomes[at].n_places)
+				status = explain_none(mark, at);
+			if (status)
+				return status;
+		}
+		if (!first->file && !first->spec.is_glob && mark->outcomes[0].n_places > 1)
+			return explain_many(marks, i);
+	}
+	return STATUS_DONE;
+}
+
+/* --- attaching ------------------------------------------------------------------------------- */
+
+static uint32_t number_of(size_t index)
+{
+	return STACKD_MOST_REGIONS + 1 + (uint32_t)index;
+}
+
+static int attach(struct marks *marks, const struct sampler_regions *kernel, struct place *place)
+{
+	const struct mark *mark = &marks->all[place->spec];
+	char path[64];
+	int err;
+
+	if (place->is_go) {
+		log_error("%s '%s': %s is a Go program, whose goroutines change threads: it cannot "
+			  "be measured",
+			  option_of(mark), mark->spec.text, place->path);
+		return -EOPNOTSUPP;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(place->elf));
+	err = probe_attach(kernel->mark_fd, path, place->offset,
+			   number_of(place->spec) | place->kind, &place->probe);
+	place->is_attached = !err;
+	if (err)
+		log_error("%s '%s': cannot put a probe at 0x%" PRIx64 " of %s: %s", option_of(mark),
+			  mark->spec.text, place->offset, place->path, probe_reason(err));
+	return err;
+}
+
+int marks_attach(struct marks *marks, const struct sampler_regions *kernel)
+{
+	int first = 0;
+
+	for (; marks->n_tried < marks->places.count; marks->n_tried++) {
+		struct place *place = &marks->places.items[marks->n_tried];
+		int err = marks->all[place->spec].is_off ? 0 : attach(marks, kernel, place);
+
+		first = first ? first : err;
+	}
+	return first;
+}
+
+static void detach(struct marks *marks, size_t index)
+{
+	for (size_t i = 0; i < marks->places.count; i++) {
+		struct place *place = &marks->places.items[i];
+
+		if (place->spec == index && place->is_attached)
+			probe_detach(&place->probe);
+		place->is_attached &= place->spec != index;
+	}
+}
+
+void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kernel)
+{
+	for (size_t i = 0; i < marks->count; i++) {
+		struct mark *mark = &marks->all[i];
+		uint32_t number = number_of(i), is_off = 0;
+
+		if (mark->is_off || bpf_map_lookup_elem(kernel->off_fd, &number, &is_off) ||
+		    !is_off)
+			continue;
+		log_warning("%s '%s' is hit more than %" PRIu64
+			    " times a second in a thread: it is "
+			    "not measured any more (--region-limit)",
+			    option_of(mark), mark->spec.text, marks->options->region_limit);
+		mark->is_off = true;
+		detach(marks, i);
+	}
+}
+
+/* --- start and end --------------------------------------------------------------------------- */
+
+static enum exit_status add_mark(struct marks *marks, const char *text)
+{
+	struct mark *mark = &marks->all[marks->count];
+
+	if (marks->count == STACKD_MOST_MARKS) {
+		log_error("--mark: there are more than %u", STACKD_MOST_MARKS);
+		return STATUS_USAGE;
+	}
+	if (!mark_spec_parse(text, &mark->spec)) {
+		marks->count++;
+		return STATUS_DONE;
+	}
+	if (mark_spec_is_span(text))
+		log_error("--region '%s': expected NAME=FILE:LINE..FILE:LINE", text);
+	else
+		log_error("--mark '%s': expected FUNC, FUNC@OBJECT or FILE:LINE", text);
+	mark_spec_free(&mark->spec);
+	return STATUS_USAGE;
+}
+
+enum exit_status marks_new(const struct options *options, struct marks **ret_marks)
+{
+	struct marks *marks = calloc(1, sizeof(*marks));
+	enum exit_status status = STATUS_DONE;
+
+	*ret_marks = marks;
+	if (!marks)
+		return STATUS_FAILED;
+	marks->options = options;
+	marks->all = calloc(STACKD_MOST_MARKS, sizeof(*marks->all));
+	if (!marks->all)
+		return STATUS_FAILED;
+	for (size_t i = 0; i < options->n_regions && !status; i++) {
+		if (mark_spec_is_span(options->regions[i]))
+			status = add_mark(marks, options->regions[i]);
+	}
+	for (size_t i = 0; i < options->n_marks && !status; i++)
+		status = add_mark(marks, options->marks[i]);
+	if (!status && !marks->count) {
+		marks_free(marks);
+		*ret_marks = NULL;
+	}
+	return status;
+}
+
+const char *marks_name(const struct marks *marks, size_t index)
+{
+	return marks && index < marks->count ? marks->all[index].spec.name : NULL;
+}
+
+void marks_stop(struct marks *marks)
+{
+	for (size_t i = 0; i < marks->count; i++)
+		detach(marks, i);
+}
+
+void marks_free(struct marks *marks)
+{
+	if (!marks)
+		return;
+	marks_stop(marks);
+	for (size_t i = 0; i < marks->count; i++)
+		mark_spec_free(&marks->all[i].spec);
+	free(marks->all);
+	free(marks->places.items);
+	free(marks);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Marks: has the kernel half (bpf/region.bpf.h) begin and end instances at entries of functions and
+ * at source lines.
+ *
+ * A mark has one number for all of its places. Its probes must be attached after those of regions:
+ * the kernel runs the last one first, and where both are at one function's entry, the mark's
+ * instance is the one around.
+ */
+#ifndef REGIONS_MARKS_H
+#define REGIONS_MARKS_H
+
+#include "daemon/base/exit_status.h"
+#include "daemon/base/options.h"
+#include "daemon/capture/sampler.h"
+#include "elf/elf_file.h"
+
+struct marks;
+
+/* Parses the options' marks and spans; *ret_marks is NULL if there are none. `options` is borrowed.
+ * Logs what fails; returns the status to exit with. */
+enum exit_status marks_new(const struct options *options, struct marks **ret_marks);
+void marks_free(struct marks *marks); /* detaches and frees; NULL is fine */
+
+/* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
+const char *marks_name(const struct marks *marks, size_t index);
+
+/* Finds the places of the marks in a file, which lives as long as they do. 0 or -ENOMEM. */
+int marks_look_at(struct marks *marks, const struct elf_file *elf, const char *path);
+
+/* Logs which marks have no place, or too many functions. Returns the status to exit with. */
+enum exit_status marks_check(const struct marks *marks);
+
+/* Attaches to the places that were found since the last time. Returns the first error, which is
+ * logged. */
+int marks_attach(struct marks *marks, const struct sampler_regions *kernel);
+
+/* Detaches from the marks that the kernel half says are hit too often. */
+void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kernel);
+
+/* Detaches from all. */
+void marks_stop(struct marks *marks);
+
+#endif

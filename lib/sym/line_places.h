@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds where the code of a source line begins, by DWARF's line tables. */
+#ifndef SYM_LINE_PLACES_H
+#define SYM_LINE_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+struct line_place {
+	uint64_t vaddr;
+	uint64_t function; /* number of the function, or of the copy of it that is inlined; 0: not
+			    * known */
+	int column;	   /* of the statement */
+};
+
+struct line_places {
+	VEC(struct line_place) all;
+	bool has_file;	    /* some line table has a file of that name */
+	uint32_t next_line; /* the least line with code after the one asked for; 0: none */
+};
+
+/* Adds the places of FILE:LINE: for each function that has code of the line, inlined copies too,
+ * the first statement of the line, and all copies of that which the compiler has made of a loop's
+ * body. (So the place of a `for` is its initialisation.) `name` is the file's name with as many of
+ * its folders as are given. 0 (also without DWARF); -ENOMEM. The caller frees. */
+int line_places_find(const struct elf_file *file, const char *name, uint32_t line,
+		     struct line_places *places);
+void line_places_free(struct line_places *places);
+
+#endif
