@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "model/region_rows.h"
 #include "report/report_header.h"
+#include "report/treeview.h"
 #include "stack/metric.h"
 
 /* The time of the threads that have passed through a region. */
@@ -107,9 +108,7 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 
 	put_figures(profile, &row->figures, row->n_threads, b);
 	text_put_name(b, row->symbol->name, options->utf8);
-	text_put_raw(b, "  [");
-	text_put_name(b, text_basename(row->symbol->object), options->utf8);
-	text_put_raw(b, "]");
+	treeview_object(b, text_basename(row->symbol->object), options);
 	err = write_row(b, options, out);
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
 		const struct region_path *path = &rows->paths.items[i];

@@ -87,6 +87,21 @@ def test_marks_lines():
 
 
 @live
+def test_marks_debug_file():
+    """Lines and functions of a stripped program, by its debug file."""
+    with scratch() as folder:
+        copy, debug = folder + "/stripped", folder + "/stripped.debug"
+        for command in (("cp", PROGRAM, copy), ("objcopy", "--only-keep-debug", copy, debug),
+                        ("strip", copy), ("objcopy", "--add-gnu-debuglink=" + debug, copy)):
+            check(run(*command).status == 0, "cannot", command)
+        recording, _ = record(folder + "/s.db", "--mark", "step@stripped", "--mark", line("inner"),
+                              "--", copy, ROUNDS)
+        visits = {name: region["visits"] for name, region in regions_view(recording).items()}
+        check(visits == {"step@stripped": 2 * ROUNDS - 1, line("inner"): 4 * ROUNDS}, "visits",
+              visits)
+
+
+@live
 def test_marks_span():
     """From one line to another, once an iteration."""
     with scratch() as folder:
