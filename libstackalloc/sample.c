@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Distances and weights; see sample.h. */
+#include "sample.h"
+
+#include <math.h>
+#include <time.h>
+#include <unistd.h>
+
+__thread int64_t sample_left;
+
+/* Of the generator; 0: the thread has not drawn yet. */
+static __thread uint64_t sample_state __attribute__((tls_model("initial-exec")));
+
+static double sample_mean = SAMPLE_DISTANCE;
+
+/* SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
+static uint64_t sample_mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static uint64_t sample_random(void)
+{
+	return sample_mix(sample_state += 0x9e3779b97f4a7c15u);
+}
+
+static void sample_seed(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	sample_state = sample_mix((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) ^
+		       sample_mix((uintptr_t)&sample_state) ^ (uint64_t)getpid() << 40;
+	sample_state |= 1;
+}
+
+/* The bytes before the one that is hit. The numbers drawn are in (0, 1]. */
+static int64_t sample_draw(void)
+{
+	double u = (double)((sample_random() >> 11) + 1) * 0x1p-53;
+
+	return (int64_t)(-log(u) * sample_mean);
+}
+
+uint64_t sample_take(size_t size)
+{
+	double bytes = (double)(size + !size);
+
+	if (!sample_state) {
+		sample_seed();
+		sample_left += sample_draw();
+		if (sample_left >= 0)
+			return 0;
+	}
+	sample_left = sample_draw();
+	return (uint64_t)llround(bytes / -expm1(-bytes / sample_mean));
+}
+
+void sample_set_distance(uint64_t bytes)
+{
+	sample_mean = bytes ? (double)bytes : SAMPLE_DISTANCE;
+}
+
+void sample_begin_anew(void)
+{
+	sample_state = 0;
+	sample_left = 0;
+}
