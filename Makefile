@@ -31,12 +31,12 @@ DAEMON_SRC = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
 C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
-	       libstacktag/*.[ch] libstacktag/*/*.c plugin/*.h plugin/*.cc)
+	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
-all: $(B)/stackd $(B)/stackctl stacktag
+all: $(B)/stackd $(B)/stackctl stacktag $(B)/libstackalloc.so
 
 help:
 	@echo 'all man deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz bench bench-quick install deb dist clean'
@@ -161,6 +161,19 @@ $(B)/stacktag.so: $(wildcard plugin/*.cc plugin/*.h)
 
 stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(PLUGIN)
 
+# --- for programs whose allocations are sampled (docs/ALLOC.md) -------------------------------
+
+ALLOC_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackalloc/*.c)) $(B)/pic/libstackalloc/probe.o
+
+$(B)/pic/%.o: %.S
+	@mkdir -p $(@D)
+	$(call say,AS,$@)$(CC) -g -MMD -MP -c $< -o $@
+
+# No access to a thread's variables may ask for memory, and no call of the library's own.
+$(ALLOC_OBJ): TAG_CFLAGS += -ftls-model=initial-exec
+$(B)/libstackalloc.so: $(ALLOC_OBJ)
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs,-z,now -o $@ $^ -lm
+
 # Manual pages: written by the programs themselves, from the tables that --help shows. Their date
 # is that of the changes, so that a build can be repeated.
 MAN_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell date -r CHANGELOG.md +%s))
@@ -201,6 +214,9 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
 
 $(B)/bench/forget: $(B)/libstackd-daemon.a
+
+# Tests the sampling and the set of sampled blocks apart from the library.
+$(B)/tests/test_stackalloc: $(B)/libstackalloc/live.o $(B)/libstackalloc/sample.o
 
 # The published alignment algorithm, which tests and bench compare lib/align with.
 $(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o
@@ -293,7 +309,7 @@ install: all man
 	install -m 0644 $(wildcard libstacktag/*.h) $(DESTDIR)$(PREFIX)/include
 	install -m 0644 $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(DESTDIR)$(PREFIX)/lib
 	for l in libstacktag libstacktag-decode; do ln -sf $$l.so.1 $(DESTDIR)$(PREFIX)/lib/$$l.so || exit 1; done
-	$(if $(PLUGIN),install -m 0644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/stackd)
+	install -m 0644 $(B)/libstackalloc.so $(if $(PLUGIN),$(PLUGIN)) $(DESTDIR)$(PREFIX)/lib/stackd
 	for pc in stacktag stacktag-decode $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
 		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 	for unit in stackd.service stackd-metrics.service stackd-metrics.timer; do sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit \

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py. Without
-# PROGRAM, also runs walk.py, report.py, lbr.py, import.py, tags, analysis.py, no_cfi.py and forget.sh.
+# PROGRAM, also runs walk.py, report.py, lbr.py, import.py, tags, analysis.py, no_cfi.py,
+# forget.sh and alloc_pair.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" = 0 ] || { echo "bench: needs root, for BPF" >&2; exit 4; }
 ./deps.sh build bench
 make -s all walk-bench emulator build/bench/recipe_build build/bench/tags build/bench/tag_trie build/bench/tag_collide \
-	build/bench/align_speed build/bench/bt build/bench/analysis_agree build/bench/forget
+	build/bench/align_speed build/bench/bt build/bench/analysis_agree build/bench/forget build/bench/alloc_pair
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
@@ -22,4 +23,5 @@ python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || python3 bench/analysis.py || status=1
 [ $# -gt 1 ] || python3 bench/no_cfi.py || status=1
 [ $# -gt 1 ] || bench/forget.sh "$1" || status=1
+[ $# -gt 1 ] || build/bench/alloc_pair || status=1
 exit $status

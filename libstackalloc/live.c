@@ -14,6 +14,7 @@
 
 _Atomic uint8_t live_filter[1u << LIVE_FILTER_BITS];
 _Atomic uint32_t live_count;
+static bool live_is_watching;
 
 static struct live_part {
 	atomic_flag lock;
@@ -171,6 +172,13 @@ bool live_remove(const void *pointer)
 	return true;
 }
 
+void live_watch(void)
+{
+	if (!live_is_watching)
+		atomic_fetch_add(&live_count, 1);
+	live_is_watching = true;
+}
+
 void live_forget(void)
 {
 	for (uint32_t i = 0; i < LIVE_PARTS; i++) {
@@ -182,5 +190,5 @@ void live_forget(void)
 		*part = (struct live_part){.lock = ATOMIC_FLAG_INIT};
 	}
 	memset((void *)live_filter, 0, sizeof(live_filter));
-	atomic_store(&live_count, 0);
+	atomic_store(&live_count, live_is_watching);
 }

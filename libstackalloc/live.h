@@ -22,7 +22,17 @@
 #define LIVE_FILTER_BITS 16
 
 extern _Atomic uint8_t live_filter[1u << LIVE_FILTER_BITS] PROBE_HIDDEN;
+
+/* Blocks of the set; one more if free() has other blocks to look at, for good: live_watch(). */
 extern _Atomic uint32_t live_count PROBE_HIDDEN;
+
+/* Whether free() has anything to look at. */
+static inline bool live_has_any(void)
+{
+	return __builtin_expect(atomic_load_explicit(&live_count, memory_order_relaxed) != 0, 0);
+}
+
+void live_watch(void) PROBE_HIDDEN;
 
 /* Blocks are aligned to 16 bytes at least; the upper bits of the product depend on all others. */
 static inline uint64_t live_hash(const void *pointer)
@@ -35,8 +45,7 @@ static inline bool live_may_have(const void *pointer)
 {
 	uint64_t at = live_hash(pointer) >> (64 - LIVE_FILTER_BITS);
 
-	return __builtin_expect(atomic_load_explicit(&live_count, memory_order_relaxed) != 0, 0) &&
-	       __builtin_expect(atomic_load_explicit(&live_filter[at], memory_order_relaxed) != 0,
+	return __builtin_expect(atomic_load_explicit(&live_filter[at], memory_order_relaxed) != 0,
 				0);
 }
 

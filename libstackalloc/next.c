@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The next definitions; see next.h. */
-#define _GNU_SOURCE
 #include "next.h"
 
 #include <dlfcn.h>
@@ -10,13 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wrap.h"
+
 /* --- before they are known -------------------------------------------------------------------- */
 
 _Alignas(4096) unsigned char next_early[NEXT_EARLY_BYTES];
 #define EARLY_PAGE 4096u
 
 static atomic_size_t early_used;
-static __thread bool is_finding __attribute__((tls_model("initial-exec")));
+static __thread bool is_finding;
 
 static void *early_block(size_t alignment, size_t size)
 {
@@ -29,6 +30,7 @@ static void *early_block(size_t alignment, size_t size)
 			return NULL;
 		}
 	} while (!atomic_compare_exchange_weak(&early_used, &from, at + size));
+	live_watch();
 	return next_early + at;
 }
 
@@ -177,6 +179,7 @@ void next_find(void)
 	LOOK_UP(found.pvalloc, "pvalloc", no_pages);
 	next = found;
 	is_finding = false;
+	wrap_begin();
 }
 
 void *next_cxx(const char *symbol)
@@ -195,12 +198,4 @@ void *next_cxx(const char *symbol)
 	if (!function)
 		give_up(symbol);
 	return function;
-}
-
-bool next_is_allocators(const void *function)
-{
-	Dl_info of_function, of_malloc;
-
-	return dladdr(function, &of_function) && dladdr((void *)next.malloc, &of_malloc) &&
-	       of_function.dli_fbase == of_malloc.dli_fbase;
 }

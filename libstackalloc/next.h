@@ -27,8 +27,8 @@ struct next {
 /* Until next_find(), functions that call it first. */
 extern struct next next PROBE_HIDDEN;
 
-/* Looks all of them up, once. Whoever asks for memory meanwhile (dlsym() does) gets a part of
- * next_early, which is never given back. */
+/* Looks all of them up, once, and calls wrap_begin(). Whoever asks for memory meanwhile (dlsym()
+ * does) gets a part of next_early, which is never given back: from then on, live_has_any(). */
 void next_find(void) PROBE_HIDDEN;
 
 #define NEXT_EARLY_BYTES 16384u
@@ -42,9 +42,5 @@ static inline bool next_is_early(const void *pointer)
 /* Finds a form of operator new or delete by its symbol. Ends the process with a message if there is
  * none: a program that calls it would not have started without this library. */
 void *next_cxx(const char *symbol) PROBE_HIDDEN;
-
-/* Whether the next definition is of the library that malloc() is of. If it is not, it calls
- * malloc(), and thus this library. */
-bool next_is_allocators(const void *function) PROBE_HIDDEN;
 
 #endif

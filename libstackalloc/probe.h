@@ -8,8 +8,8 @@
  * They are USDT probes (.note.stapsdt), each on a function of two instructions, of which the first
  * is a nop of one byte: the kernel emulates it when it is probed, so nothing is single-stepped, and
  * what its optimised probes overwrite from Linux 6.18 on, nops of five bytes, is not there.
- *Arguments are where the ABI has them. The kernel counts who listens in the semaphore of each
- *probe.
+ * Arguments are where the ABI has them. The kernel counts who listens in the semaphore of each
+ * probe.
  */
 #ifndef LIBSTACKALLOC_PROBE_H
 #define LIBSTACKALLOC_PROBE_H

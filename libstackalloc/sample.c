@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 __thread int64_t sample_left;
+__thread uint64_t sample_taken;
 
 /* Of the generator; 0: the thread has not drawn yet. */
-static __thread uint64_t sample_state __attribute__((tls_model("initial-exec")));
+static __thread uint64_t sample_state;
 
 static double sample_mean = SAMPLE_DISTANCE;
 
@@ -36,26 +37,35 @@ static void sample_seed(void)
 	sample_state |= 1;
 }
 
-/* The bytes before the one that is hit. The numbers drawn are in (0, 1]. */
-static int64_t sample_draw(void)
+/* In (0, 1]. */
+static double sample_uniform(void)
 {
-	double u = (double)((sample_random() >> 11) + 1) * 0x1p-53;
-
-	return (int64_t)(-log(u) * sample_mean);
+	return (double)((sample_random() >> 11) + 1) * 0x1p-53;
 }
 
-uint64_t sample_take(size_t size)
+/* The bytes before the one that is hit. */
+static int64_t sample_draw(void)
+{
+	return (int64_t)(-log(sample_uniform()) * sample_mean);
+}
+
+uint64_t sample_take(size_t size, bool is_made)
 {
 	double bytes = (double)(size + !size);
 
 	if (!sample_state) {
 		sample_seed();
 		sample_left += sample_draw();
+		sample_taken++;
 		if (sample_left >= 0)
 			return 0;
 	}
 	sample_left = sample_draw();
-	return (uint64_t)llround(bytes / -expm1(-bytes / sample_mean));
+	sample_taken++;
+	if (!is_made)
+		return 0;
+	/* Rounded up as often as it is nearer to that, so that sums have no bias. */
+	return (uint64_t)(bytes / -expm1(-bytes / sample_mean) + 1 - sample_uniform());
 }
 
 void sample_set_distance(uint64_t bytes)

@@ -21,7 +21,11 @@
 #define SAMPLE_DISTANCE (512u << 10) /* mean, in bytes, unless STACKALLOC_BYTES says otherwise */
 
 /* Bytes that the thread may still allocate before the next sample. */
-extern __thread int64_t sample_left __attribute__((tls_model("initial-exec"))) PROBE_HIDDEN;
+extern __thread int64_t sample_left PROBE_HIDDEN;
+
+/* Samples that the thread has taken. With `sample_left` unchanged, nothing was counted meanwhile.
+ */
+extern __thread uint64_t sample_taken PROBE_HIDDEN;
 
 /* Counts an allocation. Whether it may be one to sample: then sample_take() decides. */
 static inline bool sample_is_due(size_t size)
@@ -31,8 +35,9 @@ static inline bool sample_is_due(size_t size)
 }
 
 /* Decides for an allocation that is due, and draws the next distance. Returns what it stands for in
- * bytes; 0: it is not sampled, since the thread's first distance was only drawn now. */
-uint64_t sample_take(size_t size) PROBE_HIDDEN;
+ * bytes; 0: it is not sampled, since the thread's first distance was only drawn now, or it was not
+ * `made` at all: one distance is as good as another, as long as nothing but chance ends it. */
+uint64_t sample_take(size_t size, bool is_made) PROBE_HIDDEN;
 
 /* Sets the mean distance; 0 is the default. Before threads begin. */
 void sample_set_distance(uint64_t bytes) PROBE_HIDDEN;

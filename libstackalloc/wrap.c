@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of C that allocate and free, for LD_PRELOAD; see wrap.h. */
-#define _GNU_SOURCE
 #include "wrap.h"
 
 #include <errno.h>
@@ -16,13 +15,18 @@ __thread bool wrap_is_inside;
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-__attribute__((noinline, cold)) void wrap_sampled(const void *pointer, size_t size)
+/* Of an allocator that calls us back, the outer call is the one that counts. */
+__attribute__((noinline, cold)) void *wrap_sampled(void *pointer, size_t size)
 {
-	uint64_t weight = wrap_is_inside ? 0 : sample_take(size);
+	bool is_taken = pointer && !wrap_is_inside;
+	uint64_t weight = sample_take(size, is_taken);
+	int err = errno;
 
 	/* A block that cannot be remembered would seem to live for ever. */
 	if (weight && live_add(pointer))
 		probe_alloc(pointer, size, weight);
+	errno = err;
+	return pointer;
 }
 
 __attribute__((noinline, cold)) void wrap_freed(const void *pointer)
@@ -52,36 +56,42 @@ __attribute__((noinline, cold)) static void *realloc_sampled(void *pointer, size
 
 EXPORT void *malloc(size_t size)
 {
-	if (!wrap_is_heard())
-		return next.malloc(size);
-	return wrap_allocated(next.malloc(size), size);
+	return wrap_is_due(size) ? wrap_sampled(next.malloc(size), size) : next.malloc(size);
+}
+
+__attribute__((noinline, cold)) static void free_rare(void *pointer)
+{
+	wrap_freed(pointer);
+	if (!next_is_early(pointer))
+		next.free(pointer);
 }
 
 EXPORT void free(void *pointer)
 {
-	wrap_before_free(pointer);
-	if (!next_is_early(pointer))
+	if (live_has_any() && (live_may_have(pointer) || next_is_early(pointer)))
+		free_rare(pointer);
+	else
 		next.free(pointer);
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-	if (!wrap_is_heard())
-		return next.calloc(n, size);
-	return wrap_allocated(next.calloc(n, size), n * size);
+	return wrap_is_due(n * size) ? wrap_sampled(next.calloc(n, size), n * size)
+				     : next.calloc(n, size);
 }
 
 EXPORT void *realloc(void *pointer, size_t size)
 {
+	bool is_due = wrap_is_due(size);
 	void *moved;
 
-	if (next_is_early(pointer))
-		return NULL; /* of the dynamic linker, which takes it for lack of memory */
-	if (live_may_have(pointer) && !wrap_is_inside && live_hold(pointer))
+	if (live_has_any() && next_is_early(pointer))
+		moved = NULL; /* of the dynamic linker, which takes it for lack of memory */
+	else if (live_has_any() && live_may_have(pointer) && !wrap_is_inside && live_hold(pointer))
 		moved = realloc_sampled(pointer, size);
 	else
 		moved = next.realloc(pointer, size);
-	return wrap_allocated(moved, size);
+	return is_due ? wrap_sampled(moved, size) : moved;
 }
 
 EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
@@ -97,32 +107,26 @@ EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
 
 EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
 {
+	bool is_due = wrap_is_due(size);
 	int err = next.posix_memalign(ret_pointer, alignment, size);
 
-	if (err == 0)
-		wrap_allocated(*ret_pointer, size);
+	if (is_due)
+		wrap_sampled(err ? NULL : *ret_pointer, size);
 	return err;
 }
 
-EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-	return wrap_allocated(next.aligned_alloc(alignment, size), size);
-}
+/* One of those that are called rarely. */
+#define ALIGNED(name, parameters, arguments)                                                       \
+	EXPORT void *name parameters                                                               \
+	{                                                                                          \
+		return wrap_is_due(size) ? wrap_sampled(next.name arguments, size)                 \
+					 : next.name arguments;                                    \
+	}
 
-EXPORT void *memalign(size_t alignment, size_t size)
-{
-	return wrap_allocated(next.memalign(alignment, size), size);
-}
-
-EXPORT void *valloc(size_t size)
-{
-	return wrap_allocated(next.valloc(size), size);
-}
-
-EXPORT void *pvalloc(size_t size)
-{
-	return wrap_allocated(next.pvalloc(size), size);
-}
+ALIGNED(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+ALIGNED(memalign, (size_t alignment, size_t size), (alignment, size))
+ALIGNED(valloc, (size_t size), (size))
+ALIGNED(pvalloc, (size_t size), (size))
 
 /* --- the process ------------------------------------------------------------------------------ */
 
@@ -132,11 +136,21 @@ static void begin_anew(void)
 	sample_begin_anew();
 }
 
-__attribute__((constructor)) static void begin(void)
+/* Handlers are called in the order of their registration: this is before that of any other which
+ * has allocated memory, so none of them frees into locks that threads of the parent have held. */
+void wrap_begin(void)
+{
+	pthread_atfork(NULL, NULL, begin_anew);
+}
+
+/* The environment is not there yet when the first block is asked for. What this thread has counted
+ * down until now was of another distance. */
+__attribute__((constructor)) static void wrap_configure(void)
 {
 	const char *bytes = getenv("STACKALLOC_BYTES");
 
-	if (bytes)
-		sample_set_distance(strtoull(bytes, NULL, 10));
-	pthread_atfork(NULL, NULL, begin_anew);
+	if (!bytes)
+		return;
+	sample_set_distance(strtoull(bytes, NULL, 10));
+	sample_begin_anew();
 }

@@ -12,9 +12,16 @@
 #include "sample.h"
 
 /* Set while the allocator may call us back: what it does then is part of another call. */
-extern __thread bool wrap_is_inside __attribute__((tls_model("initial-exec"))) PROBE_HIDDEN;
+extern __thread bool wrap_is_inside PROBE_HIDDEN;
 
-void wrap_sampled(const void *pointer, size_t size) PROBE_HIDDEN;
+/* Called once, when the functions behind are known. */
+void wrap_begin(void) PROBE_HIDDEN;
+
+/* Takes a sample of a block that was due, or of none if the allocation failed: then the distance to
+ * the next sample is drawn anew. Returns the pointer. */
+void *wrap_sampled(void *pointer, size_t size) PROBE_HIDDEN;
+
+/* Before a block that may be a sampled one is given back: nobody else can have its address yet. */
 void wrap_freed(const void *pointer) PROBE_HIDDEN;
 
 static inline bool wrap_is_heard(void)
@@ -22,20 +29,11 @@ static inline bool wrap_is_heard(void)
 	return __builtin_expect(probe_alloc_semaphore != 0, 0);
 }
 
-/* Before a block is given to the caller; it may be NULL. Functions that are called often ask
- * wrap_is_heard() first, so that their last call is a jump. */
-static inline void *wrap_allocated(void *pointer, size_t size)
+/* Counts an allocation before it is made, so that functions end with a jump to the one behind. If
+ * it is one to sample, its result goes through wrap_sampled(). */
+static inline bool wrap_is_due(size_t size)
 {
-	if (wrap_is_heard() && pointer && sample_is_due(size))
-		wrap_sampled(pointer, size);
-	return pointer;
-}
-
-/* Before a block is given back: nobody else can have its address yet. */
-static inline void wrap_before_free(const void *pointer)
-{
-	if (live_may_have(pointer))
-		wrap_freed(pointer);
+	return wrap_is_heard() && sample_is_due(size);
 }
 
 #endif

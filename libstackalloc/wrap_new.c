@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Operator new and delete in all their forms, by their symbols. The C++ library's own call malloc()
- * and free(), where they are counted. Allocators that bring their own (jemalloc, tcmalloc,
- * mimalloc) do not, so these are counted here: next_is_allocators() tells.
+ * and free(), where they are counted; so do some of jemalloc's. Most of the forms that allocators
+ * bring with them (jemalloc, tcmalloc, mimalloc) do not, and are counted here. The first call of
+ * each form that is heard shows which it is: whether something has counted beneath it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,18 +13,19 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+enum counted { NOT_KNOWN, COUNTED_HERE, COUNTED_BENEATH };
+
 /* The function behind one of ours. */
 struct operator
 {
 	void *_Atomic function; /* NULL: not looked up yet */
-	bool is_counted;	/* here */
+	_Atomic enum counted counted;
 };
 
 __attribute__((noinline, cold)) static void *operator_find(struct operator* o, const char *symbol)
 {
 	void *function = next_cxx(symbol);
 
-	o->is_counted = next_is_allocators(function);
 	atomic_store_explicit(&o->function, function, memory_order_release);
 	return function;
 }
@@ -35,6 +37,25 @@ static inline void *operator_next(struct operator* o, const char *symbol)
 	return __builtin_expect(function != NULL, 1) ? function : operator_find(o, symbol);
 }
 
+static inline bool operator_is(struct operator* o, enum counted counted)
+{
+	return atomic_load_explicit(&o->counted, memory_order_relaxed) == counted;
+}
+
+/* After its first call, for a block of `size` bytes: `left` and `taken` were the thread's before.
+ */
+__attribute__((noinline, cold)) static void *
+operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint64_t taken)
+{
+	bool is_counted = sample_left != left || sample_taken != taken;
+
+	if (!block || !wrap_is_heard())
+		return block;
+	atomic_store(&o->counted, is_counted ? COUNTED_BENEATH : COUNTED_HERE);
+	return operator_is(o, COUNTED_HERE) && sample_is_due(size) ? wrap_sampled(block, size)
+								   : block;
+}
+
 /* SYMBOL(size, ...): a form of new. */
 #define NEW(symbol, parameters, arguments)                                                         \
 	void *symbol parameters;                                                                   \
@@ -42,13 +63,18 @@ static inline void *operator_next(struct operator* o, const char *symbol)
 	{                                                                                          \
 		static struct operator behind;                                                     \
 		void *(*next_new)parameters = operator_next(&behind, #symbol);                     \
+		int64_t left = sample_left;                                                        \
+		uint64_t taken = sample_taken;                                                     \
                                                                                                    \
-		if (!wrap_is_heard() || !behind.is_counted)                                        \
+		if (!wrap_is_heard() || operator_is(&behind, COUNTED_BENEATH))                     \
 			return next_new arguments;                                                 \
-		return wrap_allocated(next_new arguments, size);                                   \
+		if (operator_is(&behind, NOT_KNOWN))                                               \
+			return operator_learn(&behind, next_new arguments, size, left, taken);     \
+		return sample_is_due(size) ? wrap_sampled(next_new arguments, size)                \
+					   : next_new arguments;                                   \
 	}
 
-/* SYMBOL(pointer, ...): a form of delete. */
+/* SYMBOL(pointer, ...): a form of delete. If it calls free(), that finds the block gone. */
 #define DELETE(symbol, parameters, arguments)                                                      \
 	void symbol parameters;                                                                    \
 	EXPORT void symbol parameters                                                              \
@@ -56,8 +82,8 @@ static inline void *operator_next(struct operator* o, const char *symbol)
 		static struct operator behind;                                                     \
 		void(*next_delete) parameters = operator_next(&behind, #symbol);                   \
                                                                                                    \
-		if (behind.is_counted)                                                             \
-			wrap_before_free(pointer);                                                 \
+		if (live_has_any() && live_may_have(pointer))                                      \
+			wrap_freed(pointer);                                                       \
 		next_delete arguments;                                                             \
 	}
 

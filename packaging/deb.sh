@@ -30,7 +30,7 @@ rmdir "$root/usr/lib/pkgconfig"
 sed -i "s|^libdir=.*|libdir=${lib#"$root"}|" "$lib"/pkgconfig/*.pc
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
     "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1
-[ ! -e "$root/usr/lib/stackd/stacktag.so" ] || strip --strip-unneeded "$root/usr/lib/stackd/stacktag.so"
+strip --strip-unneeded "$root"/usr/lib/stackd/*.so
 strip --strip-debug --enable-deterministic-archives "$lib"/lib*.a
 gzip -9n "$root"/usr/share/man/man[18]/*
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
@@ -57,7 +57,8 @@ END
 printf 'Source: %s\nMaintainer: %s\n\nPackage: %s\nArchitecture: any\n' \
     "$name" "$maintainer" "$name" >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info -S"$root" \
-    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1 2>/dev/null |
+    "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1 \
+    "$root/usr/lib/stackd/libstackalloc.so" 2>/dev/null |
     sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found no dependencies' >&2; exit 1; }
 for library in "$lib"/lib*.so.1; do
@@ -82,7 +83,7 @@ Description: kernel-assisted call-path profiler
  of pprof, speedscope, KCachegrind and Firefox's profiler.
  .
  With it come a library and a plugin for GCC by which a program keeps the tag of
- its own call path.
+ its own call path, and a library to preload that samples allocations.
 END
 
 # --- the service: registered with systemd on installation, removed completely on purge

@@ -61,6 +61,9 @@ install_it() {
     expect 'stackd runs' inside stackd --version || return 1
     expect 'dpkg knows every file as it is' inside dpkg --verify stackd || return 1
     expect 'the library is found' inside sh -c 'ldconfig -p | grep -q libstacktag.so.1' || return 1
+    # shellcheck disable=SC2016 # expanded inside
+    expect 'the library to preload loads' inside sh -c \
+        'test "$(LD_PRELOAD=/usr/lib/stackd/libstackalloc.so /bin/echo ok 2>&1)" = ok' || return 1
     expect 'the group is there' inside getent group stackd || return 1
     inside systemd-analyze verify --man=no stackd.service stackd-metrics.service \
         stackd-metrics.timer >"$logs/deb-verify" 2>&1

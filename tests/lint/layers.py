@@ -75,7 +75,7 @@ def check(folder, layers):
 
 
 def folders_with_code():
-    for top in ("bpf", "lib", "daemon", "cli", "libstacktag", "plugin"):
+    for top in ("bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "plugin"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             if any(SOURCE.search(name) for name in files):
                 yield os.path.relpath(folder, ROOT)

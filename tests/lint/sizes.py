@@ -11,7 +11,7 @@ import c_source
 
 FUNCTION_LINES = 60
 FILE_LINES = 600
-FOLDERS = ("bpf", "lib", "daemon", "cli", "libstacktag", "plugin", "tests", "bench")
+FOLDERS = ("bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "plugin", "tests", "bench")
 EXCEPTED = {}
 
 
