@@ -107,7 +107,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 	/* A function at whose slot another is called has been left. */
 	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
 	if (end_mark(thread, ctx, cookie, now, cpu))
-		send_instance(thread, ctx, task);
+		report_instance(thread, ctx, task);
 	if (cookie & STACKD_MARK_BEGINS)
 		begin_mark(thread, task, STACKD_REGION_NUMBER(cookie), now, cpu);
 	return 0;

@@ -371,7 +371,7 @@ static __always_inline struct scratch *take_scratch(__u32 cpu)
 }
 
 static __always_inline void fill_instance(struct stackd_stack_record *record, struct pt_regs *ctx,
-					  const struct open_instance *ended)
+					  __u64 function, __u64 slot)
 {
 	struct stackd_header *header = &record->header;
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -386,8 +386,20 @@ static __always_inline void fill_instance(struct stackd_stack_record *record, st
 	record->period = usual_period;
 	record->cgroup = bpf_get_current_cgroup_id();
 	regs_from(&record->regs, ctx);
-	record->regs.r[STACKD_REG_RIP] = ended->function;
-	record->regs.r[STACKD_REG_RSP] = ended->slot;
+	record->regs.r[STACKD_REG_RIP] = function;
+	record->regs.r[STACKD_REG_RSP] = slot;
+}
+
+/* Sends a filled record with its path, and gives the scratch area back. */
+static __always_inline void send_instance(struct scratch *s, struct task_struct *task)
+{
+	s->at_breakpoint = 0;
+	s->is_instance = 1;
+	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
+		walk_and_send(s, NULL, task);
+	else
+		send_stack(s, NULL);
+	__sync_lock_test_and_set(&s->busy, 0);
 }
 
 /* Sends the function alone. */
@@ -490,8 +502,8 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 }
 
 /* Walks the stack and sends the instance that has ended. */
-static __always_inline void send_instance(struct region_thread *thread, struct pt_regs *ctx,
-					  struct task_struct *task)
+static __always_inline void report_instance(struct region_thread *thread, struct pt_regs *ctx,
+					    struct task_struct *task)
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
 
@@ -499,15 +511,10 @@ static __always_inline void send_instance(struct region_thread *thread, struct p
 		send_alone(thread);
 		return;
 	}
-	fill_instance(&s->record, ctx, &thread->ended);
+	fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
 	s->record.instance = thread->instance;
-	s->at_breakpoint = 0;
-	s->is_region = 1;
-	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
-		walk_and_send(s, NULL, task);
-	else
-		send_stack(s, NULL);
-	__sync_lock_test_and_set(&s->busy, 0);
+	s->is_at_entry = 1;
+	send_instance(s, task);
 }
 
 SEC("uprobe")
@@ -519,7 +526,7 @@ int stackd_region_leave(struct pt_regs *ctx)
 
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 	if (thread && leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu))
-		send_instance(thread, ctx, task);
+		report_instance(thread, ctx, task);
 	return 0;
 }
 

@@ -138,7 +138,8 @@ struct scratch {
 	__u32 is_anchor;     /* walked to the entry although segments are captured */
 	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
 	__u32 busy;	     /* taken, if it is one for regions */
-	__u32 is_region; /* the walk begins at the entry of a region, of which the registers are */
+	__u32 is_instance;   /* the record is of a region or an allocation */
+	__u32 is_at_entry;   /* the walk begins at a function's entry, of which the registers are */
 	struct {
 		__u16 mark, reg;
 	} fixes[MAX_FIXES];

@@ -176,7 +176,7 @@ static __always_inline void start_bytes(struct scratch *s)
 		put_bytes(s->walked.bytes + (s->bytes & 12), record->cgroup, 8);
 		s->bytes += 8;
 	}
-	if (s->is_region) {
+	if (s->is_instance) {
 		s->walked_form |= STACKD_HAS_INSTANCE;
 		put_instance(s->walked.bytes + (s->bytes & 28), &record->instance);
 		s->bytes += sizeof(record->instance);
@@ -222,7 +222,7 @@ __noinline int walk_from_leaf(struct scratch *given)
 	return 0;
 }
 
-/* The step from a region's function, which has just been entered, to its caller: whatever its rule
+/* The step from a function that has just been entered to its caller: whatever its rule
  * is. */
 static __always_inline int step_from_region(struct walk *w)
 {
@@ -297,7 +297,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
-	if (!index && s->is_region)
+	if (!index && s->is_at_entry)
 		end = step_from_region(&s->walk);
 	else
 		end = step_by_rule(s, rule);
@@ -575,7 +575,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	header = &s->record.header;
-	s->is_region = 0;
+	s->is_instance = s->is_at_entry = 0;
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	header->flags = take_registers(s, ctx, task);
@@ -593,5 +593,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 }
 
 #include "mark.bpf.h"
+#include "alloc.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

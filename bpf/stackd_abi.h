@@ -37,7 +37,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 9
+#define STACKD_ABI_VERSION 10
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -206,13 +206,25 @@ struct stackd_mapping {
 
 /* One pass through a region, at its end; the stack is that of the region's entry. */
 struct stackd_instance {
-	__u64 wall_ns;
-	__u64 cpu_ns;	      /* of the thread */
-	__u64 nested_wall_ns; /* of these, in instances within this one */
-	__u64 nested_cpu_ns;
+	union {
+		struct {
+			__u64 wall_ns;
+			__u64 cpu_ns;	      /* of the thread */
+			__u64 nested_wall_ns; /* of these, in instances within this one */
+			__u64 nested_cpu_ns;
+		};
+		struct { /* STACKD_ALLOCATION */
+			__u64 address;
+			__u64 size;   /* bytes that were asked for */
+			__u64 weight; /* bytes that it stands for */
+			__u64 none;
+		};
+	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
 	__u32 pad;
 };
+
+#define STACKD_ALLOCATION 0xffffffffu /* as the number of a region: a sampled allocation */
 
 struct stackd_stack_record {
 	struct stackd_header header;
@@ -339,13 +351,15 @@ enum stackd_region_counter {
 	STACKD_REGION_ENDED, /* instances that ended by a return */
 	STACKD_REGION_SENT,
 	STACKD_REGION_LOST_RING,
-	STACKD_REGION_LEFT,	  /* by longjmp() or an exception: not among those that ended */
-	STACKD_REGION_UNENDED,	  /* their thread ended inside; of a mark: it was not hit again */
-	STACKD_REGION_UNMATCHED,  /* returns of instances that were not seen to begin */
-	STACKD_REGION_TOO_DEEP,	  /* not measured: too many were open in the thread */
-	STACKD_REGION_NO_SCRATCH, /* of which only the function is known, and no path */
-	STACKD_REGION_OFF,	  /* passes not measured: their region was taken off */
-	STACKD_REGION_NO_MEMORY,  /* threads or processes that could not be taken in */
+	STACKD_REGION_LEFT,	   /* by longjmp() or an exception: not among those that ended */
+	STACKD_REGION_UNENDED,	   /* their thread ended inside; of a mark: it was not hit again */
+	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
+	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
+	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
+	STACKD_REGION_OFF,	   /* passes not measured: their region was taken off */
+	STACKD_REGION_NO_MEMORY,   /* threads or processes that could not be taken in */
+	STACKD_REGION_ALLOCS,	   /* sampled allocations */
+	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
 	STACKD_REGION_COUNT,
 };
 

@@ -6,6 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/options.h"
+#include "daemon/regions/alloc_library.h"
 #include "daemon/session.h"
 
 /* Joins the command line with spaces. The result is malloc()ed; NULL without memory. */
@@ -32,6 +33,16 @@ static void give_memory_back(void)
 	mallopt(M_ARENA_MAX, 2);
 }
 
+/* Finds the library that --alloc preloads and listens to. */
+static enum exit_status find_library(struct options *options)
+{
+	if (!options->alloc_bytes || !alloc_library_find(&options->alloc_library))
+		return STATUS_DONE;
+	log_error("--alloc: there is no libstackalloc.so, neither beside stackd nor in lib/stackd "
+		  "below its prefix: install stackd again");
+	return STATUS_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
@@ -42,7 +53,9 @@ int main(int argc, char **argv)
 	log_setup();
 	options_parse(argc, argv, &options);
 	command_line = join(argc, argv);
-	status = session_run(&options, command_line ? command_line : "stackd");
+	status = find_library(&options);
+	if (!status)
+		status = session_run(&options, command_line ? command_line : "stackd");
 	free(command_line);
 	options_free(&options);
 	return (int)status;

@@ -74,6 +74,8 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_NO_SCRATCH] = "regions_without_path",
 		[STACKD_REGION_OFF] = "regions_off",
 		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
+		[STACKD_REGION_ALLOCS] = "allocations",
+		[STACKD_REGION_ALLOCS_LOST] = "allocations_lost",
 	};
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)

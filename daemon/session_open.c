@@ -98,7 +98,7 @@ static enum exit_status open_sampler(struct session *s)
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
 		.idle = s->options->idle,
-		.regions = s->options->n_regions || s->options->n_marks,
+		.regions = regions_are_wanted(s->options),
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.usual_period = event_spec_usual_period(&s->event.spec),

@@ -3,7 +3,7 @@
 
 	.text
 
-/* NAME: a function of a nop and a return. */
+/* NAME: a function of a nop that returns its first argument. */
 .macro probe_function name
 	.globl	\name
 	.hidden	\name
@@ -11,6 +11,7 @@
 \name:
 	.cfi_startproc
 	.byte	0x90
+	mov	%rdi, %rax
 	ret
 	.cfi_endproc
 	.size	\name, . - \name

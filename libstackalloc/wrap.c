@@ -21,12 +21,11 @@ __attribute__((noinline, cold)) void *wrap_sampled(void *pointer, size_t size)
 	bool is_taken = pointer && !wrap_is_inside;
 	uint64_t weight = sample_take(size, is_taken);
 	int err = errno;
-
 	/* A block that cannot be remembered would seem to live for ever. */
-	if (weight && live_add(pointer))
-		probe_alloc(pointer, size, weight);
+	bool is_told = weight && live_add(pointer);
+
 	errno = err;
-	return pointer;
+	return is_told ? probe_alloc(pointer, size, weight) : pointer;
 }
 
 __attribute__((noinline, cold)) void wrap_freed(const void *pointer)

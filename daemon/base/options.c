@@ -41,7 +41,8 @@ enum {
 	OPTION_IDLE,
 	OPTION_REGION,
 	OPTION_MARK,
-	OPTION_REGION_LIMIT
+	OPTION_REGION_LIMIT,
+	OPTION_ALLOC
 };
 
 static const struct argp_option argp_options[] = {
@@ -110,6 +111,11 @@ static const struct argp_option argp_options[] = {
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
 	 "stop measuring a region that a thread passes through more than N times in a second, since "
 	 "that would slow it down (default 20000; 0: never)",
+	 2},
+	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
+	 "sample allocations by call path, one in so many bytes on average (default 512K): "
+	 "libstackalloc is preloaded into the command; other processes have to have it (stackctl "
+	 "report --metric alloc.bytes, alloc.objects)",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -364,6 +370,10 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 	case OPTION_REGION_LIMIT:
 		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
 		break;
+	case OPTION_ALLOC:
+		options->alloc_bytes =
+			arg ? bytes(state, "--alloc", arg, 1, (uint64_t)1 << 40) : 512 << 10;
+		break;
 	default:
 		return parse_run(key, arg, state);
 	}
@@ -480,6 +490,7 @@ void options_free(struct options *options)
 	free(options->pids);
 	free(options->regions);
 	free(options->marks);
+	free(options->alloc_library);
 	options->pids = NULL;
 	options->regions = NULL;
 	options->marks = NULL;

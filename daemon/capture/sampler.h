@@ -35,7 +35,7 @@ struct sampler_options {
 	bool judge;		 /* with each walk, the stack to check it by */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
-	bool regions; /* load the programs of regions, too */
+	bool regions; /* load the programs of regions and allocations, too */
 	enum stackd_scope region_scope;
 	uint64_t region_limit; /* instances in a second and thread; 0: any number */
 };
@@ -95,6 +95,7 @@ struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
 	int mark_fd;		/* for places of marks */
 	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
+	int alloc_fd;		/* for the probe of libstackalloc */
 	int members_fd, cgroup_fd, off_fd;
 	enum stackd_scope scope;
 };

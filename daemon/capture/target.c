@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -73,9 +74,22 @@ static int find_processes(struct target *t, char **ret_error)
 
 /* --- a command ------------------------------------------------------------------------------- */
 
-/* Runs in the child: waits for target_start(), then executes the command. */
-static void become_command(char **command, int go, int failed)
+/* Lets the command have a library in front of those that it is preloaded with. 0 or -1. */
+static int preload(const char *library, uint64_t bytes)
 {
+	const char *others = getenv("LD_PRELOAD");
+	char *all, distance[32];
+
+	if (asprintf(&all, "%s%s%s", library, others ? ":" : "", others ? others : "") < 0)
+		return -1;
+	snprintf(distance, sizeof(distance), "%" PRIu64, bytes);
+	return setenv("LD_PRELOAD", all, 1) || setenv("STACKALLOC_BYTES", distance, 1);
+}
+
+/* Runs in the child: waits for target_start(), then executes the command. */
+static void become_command(const struct options *options, int go, int failed)
+{
+	char **command = options->command;
 	char byte;
 	int err;
 	sigset_t none;
@@ -86,7 +100,8 @@ static void become_command(char **command, int go, int failed)
 	if (read(go, &byte, 1) != 1)
 		_exit(1); /* stackd gave up */
 	prctl(PR_SET_PDEATHSIG, 0);
-	execvp(command[0], command);
+	if (!options->alloc_bytes || !preload(options->alloc_library, options->alloc_bytes))
+		execvp(command[0], command);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)
 		_exit(126);
@@ -105,7 +120,7 @@ static int start_command(struct target *t, char **ret_error)
 	t->child = fork();
 	if (t->child == 0) {
 		close(go[1]);
-		become_command(t->options->command, go[0], failed[1]);
+		become_command(t->options, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

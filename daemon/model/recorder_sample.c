@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "base/hash.h"
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
 #include "stack/end_reason.h"
@@ -116,6 +117,11 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 	return err;
 }
 
+static bool is_of_mark(const struct stackd_instance *i)
+{
+	return i->region > STACKD_MOST_REGIONS && i->region != STACKD_ALLOCATION;
+}
+
 /* Gives the node of a mark's instance: the mark is a frame below the function where it ended. */
 static int take_mark(struct recorder *r, uint32_t index, uint32_t *ret_node)
 {
@@ -131,6 +137,18 @@ static int take_mark(struct recorder *r, uint32_t index, uint32_t *ret_node)
 	return err ? err
 		   : tag_trie_child(r->trie, *ret_node, number, location_id(l.file_id, l.offset),
 				    ret_node);
+}
+
+/* Keeps a sampled allocation: the bytes and the blocks that it stands for. The latter are rounded
+ * up as often as is due, by bits that no program chooses, so that sums have no bias. */
+static int keep_allocation(struct recorder *r, const struct stackd_instance *i,
+			   const struct store_sample *row)
+{
+	uint64_t size = i->size + !i->size, blocks = i->weight / size;
+	int err = keep_record(r, SERIES_ALLOC_BYTES, i->weight, *row);
+
+	blocks += hash_mix64(row->time_ns ^ i->address) % size < i->weight % size;
+	return err ? err : keep_record(r, SERIES_ALLOC_OBJECTS, blocks, *row);
 }
 
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
@@ -151,7 +169,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	if (err || !ret_end->is_sample)
 		return err;
 	err = thread_paths_enter(r->paths, record, &r->path, &node);
-	if (!err && record_instance(record, &instance) && instance.region > STACKD_MOST_REGIONS)
+	if (!err && record_instance(record, &instance) && is_of_mark(&instance))
 		err = take_mark(r, instance.region - STACKD_MOST_REGIONS - 1, &node);
 	if (err)
 		return err;
@@ -164,8 +182,10 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		.end_reason = (uint8_t)ret_end->reason,
 		.origin = ret_end->origin,
 	};
-	return record_instance(record, &instance) ? keep_instance(r, &instance, &sample)
-						  : outbox_keep(r->outbox, &sample);
+	if (!record_instance(record, &instance))
+		return outbox_keep(r->outbox, &sample);
+	return instance.region == STACKD_ALLOCATION ? keep_allocation(r, &instance, &sample)
+						    : keep_instance(r, &instance, &sample);
 }
 
 int recorder_sample(struct recorder *r, const struct stackd_header *record)

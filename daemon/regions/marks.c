@@ -261,7 +261,7 @@ static int attach(struct marks *marks, const struct sampler_regions *kernel, str
 		return -EOPNOTSUPP;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(place->elf));
-	err = probe_attach(kernel->mark_fd, path, place->offset,
+	err = probe_attach(kernel->mark_fd, path, place->offset, 0,
 			   number_of(place->spec) | place->kind, &place->probe);
 	place->is_attached = !err;
 	if (err)

@@ -25,14 +25,15 @@ static int read_type(void)
 	return got == 1 && type >= 0 ? type : -ENODEV;
 }
 
-int probe_attach(int program, const char *path, uint64_t offset, uint64_t cookie,
-		 struct probe *ret_probe)
+int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
+		 uint64_t cookie, struct probe *ret_probe)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int type = read_type();
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = (uint32_t)type,
+		.config = semaphore << 32,
 		.config1 = (uint64_t)(uintptr_t)path,
 		.config2 = offset,
 	};

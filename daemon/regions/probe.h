@@ -17,11 +17,12 @@ struct probe {
 	int event, link; /* descriptors; -1: none */
 };
 
-/* Attaches a program at an offset of the file at `path`, with a cookie. 0; -ENODEV: the kernel has
- * no uprobes; or the -errno of perf_event_open() (-EINVAL, -EIO, -EOPNOTSUPP: no probe can be
- * there) or of the link. */
-int probe_attach(int program, const char *path, uint64_t offset, uint64_t cookie,
-		 struct probe *ret_probe);
+/* Attaches a program at an offset of the file at `path`, with a cookie. The kernel counts the probe
+ * in the 16 bits at the offset `semaphore` of each process that maps them; 0: there are none. 0;
+ * -ENODEV: the kernel has no uprobes; or the -errno of perf_event_open() (-EINVAL, -EIO,
+ * -EOPNOTSUPP: no probe can be there) or of the link. */
+int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
+		 uint64_t cookie, struct probe *ret_probe);
 
 /* Returns whether an error says that no probe can be at the instruction. */
 bool probe_is_no_place(int err);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/regions/alloc_library.h"
 #include "daemon/regions/command_files.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/marks.h"
@@ -42,6 +43,7 @@ struct regions {
 	size_t n_attached; /* of those found */
 	size_t n_left_out; /* of these, since the last message */
 	VEC(struct region_probe) probes;
+	struct probe alloc; /* of libstackalloc */
 	int tracepoints[2]; /* -1: none */
 	uint32_t n_objects; /* looked at */
 };
@@ -51,6 +53,11 @@ enum stackd_scope regions_scope(const struct options *options)
 	if (options->target == TARGET_ALL)
 		return STACKD_SCOPE_ALL;
 	return options->target == TARGET_CGROUP ? STACKD_SCOPE_CGROUP : STACKD_SCOPE_PROCESSES;
+}
+
+bool regions_are_wanted(const struct options *options)
+{
+	return options->n_regions || options->n_marks || options->alloc_bytes;
 }
 
 /* --- looking at files ------------------------------------------------------------------------ */
@@ -205,7 +212,7 @@ static int attach_probe(struct regions *r, int program, const char *path, uint64
 	int err = VEC_RESERVE(&r->probes, 1) ? -ENOMEM : 0;
 
 	if (!err)
-		err = probe_attach(program, path, offset, cookie, &probe.probe);
+		err = probe_attach(program, path, offset, 0, cookie, &probe.probe);
 	if (!err)
 		r->probes.items[r->probes.count++] = probe;
 	return err;
@@ -354,6 +361,44 @@ static void look_at_rates(struct regions *r)
 		marks_look_at_rates(r->marks, &r->kernel);
 }
 
+/* --- allocations ------------------------------------------------------------------------------ */
+
+/* Returns whether the library is in a process of the target, or may come into one. */
+static bool may_have_library(const struct regions *r, const char *library)
+{
+	if (r->with.options->target != TARGET_PIDS)
+		return true;
+	for (uint32_t i = 0; i < object_table_count(r->with.objects); i++) {
+		if (!strcmp(object_table_at(r->with.objects, i)->path, library))
+			return true;
+	}
+	log_error("--alloc: the target runs without libstackalloc, and its allocations cannot be "
+		  "sampled; start it with LD_PRELOAD=%s",
+		  library);
+	return false;
+}
+
+/* Attaches to the library that samples them. Logs what fails. */
+static int attach_alloc(struct regions *r)
+{
+	const char *library = r->with.options->alloc_library;
+	uint64_t offset = 0, semaphore = 0;
+	int err;
+
+	if (!r->with.options->alloc_bytes)
+		return 0;
+	if (!may_have_library(r, library))
+		return -ENOENT;
+	err = alloc_library_probe(library, &offset, &semaphore);
+	if (!err)
+		err = probe_attach(r->kernel.alloc_fd, library, offset, semaphore, 0, &r->alloc);
+	if (err)
+		log_error("--alloc: cannot listen to %s: %s", library,
+			  err == -ENODEV ? "the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
+					 : strerror(-err));
+	return err;
+}
+
 /* --- start and end --------------------------------------------------------------------------- */
 
 static enum exit_status parse_specs(struct regions *r)
@@ -400,6 +445,8 @@ static enum exit_status attach_first(struct regions *r)
 		return exit_status_of(err);
 	}
 	err = attach_new(r);
+	if (!err)
+		err = attach_alloc(r);
 	return err == -ENODEV ? STATUS_UNSUPPORTED : err ? STATUS_FAILED : STATUS_DONE;
 }
 
@@ -409,13 +456,13 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	enum exit_status status;
 
 	*ret_regions = NULL;
-	if (!with->options->n_regions && !with->options->n_marks)
+	if (!regions_are_wanted(with->options))
 		return STATUS_DONE;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return STATUS_FAILED;
 	r->with = *with;
-	r->tracepoints[0] = r->tracepoints[1] = -1;
+	r->tracepoints[0] = r->tracepoints[1] = r->alloc.event = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	status = parse_specs(r);
 	if (!status)
@@ -462,6 +509,8 @@ void regions_stop(struct regions *r)
 	/* The last ones are entries. */
 	while (r->probes.count)
 		detach_probe(&r->probes.items[--r->probes.count]);
+	if (r->alloc.event >= 0)
+		probe_detach(&r->alloc);
 	for (int i = 0; i < 2; i++) {
 		if (r->tracepoints[i] >= 0)
 			close(r->tracepoints[i]);

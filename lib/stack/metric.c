@@ -16,6 +16,9 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 	[METRIC_REGION_CPU] = {"region.cpu", SERIES_REGION_CPU, METRIC_NS, false, "instances"},
 	[METRIC_MPI_SENT] = {"mpi.sent", SERIES_MPI_SENT, METRIC_BYTES, false, "calls"},
 	[METRIC_MPI_RECEIVED] = {"mpi.received", SERIES_MPI_RECEIVED, METRIC_BYTES, false, "calls"},
+	[METRIC_ALLOC_BYTES] = {"alloc.bytes", SERIES_ALLOC_BYTES, METRIC_BYTES, false, "samples"},
+	[METRIC_ALLOC_OBJECTS] = {"alloc.objects", SERIES_ALLOC_OBJECTS, METRIC_TIMES, false,
+				  "blocks"},
 };
 
 const struct metric_info *metric_info(enum metric metric)

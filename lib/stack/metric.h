@@ -27,6 +27,8 @@ enum metric_series {
 	SERIES_MPI_RECEIVED, /* bytes that one received */
 	SERIES_REGION_NESTED_TIME, /* of an instance that had some within it: their time */
 	SERIES_REGION_NESTED_CPU,
+	SERIES_ALLOC_BYTES,   /* a sampled allocation; the bytes that it stands for */
+	SERIES_ALLOC_OBJECTS, /* the same; the blocks that it stands for */
 	SERIES_COUNT
 };
 
@@ -37,6 +39,8 @@ enum metric {
 	METRIC_REGION_CPU,
 	METRIC_MPI_SENT,
 	METRIC_MPI_RECEIVED,
+	METRIC_ALLOC_BYTES,
+	METRIC_ALLOC_OBJECTS,
 	METRIC_COUNT
 };
 

@@ -21,6 +21,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
 import one_test  # noqa: E402
 import test_align  # noqa: E402,F401
+import test_alloc  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
 import test_cgroups  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)

@@ -19,7 +19,7 @@
 static struct slot {
 	uintptr_t address; /* 0: free; 1: was used */
 	uint64_t size;
-} slots[SLOTS];
+} slots[SLOTS] __attribute__((aligned(4096)));
 static struct heard heard;
 static volatile char lock;
 
@@ -46,7 +46,7 @@ static struct slot *find(uintptr_t address)
 	return &slots[at];
 }
 
-static void hear_alloc(const void *pointer, size_t size, uint64_t weight)
+static const void *hear_alloc(const void *pointer, size_t size, uint64_t weight)
 {
 	struct slot *slot;
 
@@ -58,6 +58,7 @@ static void hear_alloc(const void *pointer, size_t size, uint64_t weight)
 	heard.allocs++;
 	heard.bytes += weight;
 	give_lock();
+	return pointer;
 }
 
 /* The slot keeps its address: there are enough of them for these tests. */
@@ -162,13 +163,22 @@ static void attach_section(const unsigned char *at, const unsigned char *end)
 	}
 }
 
+/* The child of a fork begins with nothing, as the library does. */
+static void begin_anew(void)
+{
+	if (madvise(slots, sizeof(slots), MADV_DONTNEED) != 0)
+		abort();
+	heard = (struct heard){0};
+	give_lock();
+}
+
 __attribute__((constructor)) static void attach(void)
 {
 	const unsigned char *file;
 	const ElfW(Ehdr) * header;
 	const ElfW(Shdr) * section, *names;
 
-	pthread_atfork(take_lock, give_lock, give_lock);
+	pthread_atfork(take_lock, give_lock, begin_anew);
 	if (!dl_iterate_phdr(find_library, NULL))
 		abort();
 	file = library_file;

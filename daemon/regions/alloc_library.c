@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the library and reads its notes; see alloc_library.h. */
+#include "daemon/regions/alloc_library.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/elf_file.h"
+
+#define NOTE_BYTES 65536u
+
+int alloc_library_find(char **ret_path)
+{
+	static const char *const places[] = {"/libstackalloc.so",
+					     "/../lib/stackd/libstackalloc.so"};
+	char own[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	if (n < 0)
+		return -ENOENT;
+	own[n] = '\0';
+	*strrchr(own, '/') = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		strcpy(stpcpy(path, own), places[i]);
+		*ret_path = realpath(path, NULL);
+		if (*ret_path)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- the note -------------------------------------------------------------------------------- */
+
+/* Takes a note: three addresses (the probe, a base, the semaphore), the provider and the name. */
+static bool take_note(const struct elf_file *elf, const char *description, size_t size,
+		      uint64_t *ret_offset, uint64_t *ret_semaphore)
+{
+	static const char names[] = "otel_memory\0alloc";
+	uint64_t addresses[3];
+
+	if (size < sizeof(addresses) + sizeof(names) ||
+	    memcmp(description + sizeof(addresses), names, sizeof(names)) != 0)
+		return false;
+	memcpy(addresses, description, sizeof(addresses));
+	return elf_file_vaddr_to_offset(elf, addresses[0], ret_offset) &&
+	       elf_file_vaddr_to_offset(elf, addresses[2], ret_semaphore);
+}
+
+static bool take_section(const struct elf_file *elf, Elf_Scn *section, uint64_t *ret_offset,
+			 uint64_t *ret_semaphore)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t at = 0, name, description;
+	GElf_Nhdr note;
+
+	while (data && data->d_size <= NOTE_BYTES &&
+	       (at = gelf_getnote(data, at, &note, &name, &description)) > 0) {
+		if (take_note(elf, (const char *)data->d_buf + description, note.n_descsz,
+			      ret_offset, ret_semaphore))
+			return true;
+	}
+	return false;
+}
+
+int alloc_library_probe(const char *path, uint64_t *ret_offset, uint64_t *ret_semaphore)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
+	struct elf_file *elf = NULL;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	if (!err)
+		err = elf_file_open(fd, &elf);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return err;
+	err = -ENOEXEC;
+	while (err && (section = elf_nextscn(elf_file_libelf(elf), section))) {
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE &&
+		    take_section(elf, section, ret_offset, ret_semaphore))
+			err = 0;
+	}
+	elf_file_free(elf);
+	return err;
+}
