@@ -8,9 +8,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "elf/elf_file.h"
+#include "sym/function_symbols.h"
 
 #define NOTE_BYTES 65536u
 
@@ -88,4 +90,45 @@ int alloc_library_probe(const char *path, uint64_t *ret_offset, uint64_t *ret_se
 	}
 	elf_file_free(elf);
 	return err;
+}
+
+/* --- where it has no part -------------------------------------------------------------------- */
+
+static int is_malloc(void *arg, const struct function_symbol *symbol)
+{
+	(void)arg;
+	return strcmp(symbol->name, "malloc") == 0;
+}
+
+/* Does the kernel run the program with other rights than ours? */
+static bool changes_rights(const struct elf_file *elf)
+{
+	struct stat file;
+
+	return fstat(elf_file_descriptor(elf), &file) == 0 &&
+	       (((file.st_mode & S_ISUID) && file.st_uid != getuid()) ||
+		((file.st_mode & S_ISGID) && file.st_gid != getgid()));
+}
+
+const char *alloc_library_obstacle(const struct command_files *command)
+{
+	const struct elf_file *program;
+	uint64_t vaddr;
+
+	if (!command_files_count(command))
+		return NULL; /* a script */
+	program = command_files_elf(command, 0);
+	if (!elf_file_header_vaddr(program, PT_INTERP, &vaddr))
+		return "is a static program, into which nothing can be preloaded";
+	if (changes_rights(program))
+		return "is a setuid program, into which the loader preloads nothing: run it as its "
+		       "owner";
+	for (size_t i = 0; i < command_files_count(command); i++) {
+		if (strstr(command_files_path(command, i), "/libasan.so"))
+			return "is built with -fsanitize=address, whose library is an allocator "
+			       "of its own and insists on being loaded first: build it without";
+	}
+	if (function_symbols_each(program, NULL, is_malloc, NULL))
+		return "has a malloc() of its own in its file, so its calls do not leave it";
+	return NULL;
 }

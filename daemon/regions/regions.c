@@ -363,11 +363,16 @@ static void look_at_rates(struct regions *r)
 
 /* --- allocations ------------------------------------------------------------------------------ */
 
-/* Returns whether the library is in a process of the target, or may come into one. */
+/* Logs why the library cannot be in the target, and returns false; or true. */
 static bool may_have_library(const struct regions *r, const char *library)
 {
+	const char *obstacle = r->command ? alloc_library_obstacle(r->command) : NULL;
+
+	if (obstacle)
+		log_error("--alloc: cannot sample the allocations of '%s': it %s",
+			  r->with.options->command[0], obstacle);
 	if (r->with.options->target != TARGET_PIDS)
-		return true;
+		return !obstacle;
 	for (uint32_t i = 0; i < object_table_count(r->with.objects); i++) {
 		if (!strcmp(object_table_at(r->with.objects, i)->path, library))
 			return true;

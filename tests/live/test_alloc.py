@@ -99,3 +99,33 @@ def test_alloc_without_library():
         result = run(STACKD, "--alloc", "-o", folder + "/s.db", "--pid", process.pid)
         process.kill()
         check_fault(result, FAILED, "--alloc", "LD_PRELOAD", LIBRARY)
+
+
+OBSTACLES = {"static": (["-static"], "static program"),
+             "asan": (["-fsanitize=address"], "-fsanitize=address"),
+             "own_malloc": (["-Dfirst=malloc"], "has a malloc.. of its own")}
+
+
+@live
+def test_alloc_obstacles():
+    """Programs that the library has no part in are refused, with the reason; a script is none."""
+    with scratch() as folder:
+        with open(folder + "/program.c", "w", encoding="ascii") as source:
+            source.write("#include <stddef.h>\n"
+                         "void *first(size_t n) { static char b[9999]; return b + n % 9; }\n"
+                         "int main(void) { return first(3) == NULL; }\n")
+        for name, (words, reason) in OBSTACLES.items():
+            program = os.path.join(folder, name)
+            built = run("gcc", "-fno-builtin", *words, "-o", program, folder + "/program.c")
+            check(built.status == 0, "the program", built.err)
+            check_fault(run(STACKD, "--alloc", "-o", folder + "/s.db", "--", program), FAILED,
+                        "--alloc", reason)
+        os.chown(program, 12345, 12345)
+        os.chmod(program, 0o4755)
+        check_fault(run(STACKD, "--alloc", "-o", folder + "/s.db", "--", program), FAILED,
+                    "setuid")
+        with open(folder + "/script", "w", encoding="ascii") as script:
+            script.write("#!/bin/sh\nexec %s 200\n" % PROGRAM)
+        os.chmod(folder + "/script", 0o755)
+        recording, _ = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--", folder + "/script")
+        check(recording.stats()["counters"]["allocations"] > 100, "a script's program")
