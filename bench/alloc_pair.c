@@ -3,16 +3,14 @@
  * What libstackalloc costs a pair of malloc() and free(): alloc_pair [LIBRARY]
  *
  * Runs pairs in processes of its own, without the library, with it while nobody listens, while the
- * kernel's probes are attached but no block is sampled, and with samples. Prints for each the best
+ * kernel's probe is attached but no block is sampled, and with samples. Prints for each the best
  * time of a pair, what it takes more than without the library, and the instructions of a pair,
  * which are counted by executing them one by one. The blocks are of 64 bytes, from the allocator's
  * own cache: the cheapest pair, for which the library's part is largest.
  *
- * The probes are perf's (uprobes with a semaphore), which needs root. Ends with 1 if a target is
+ * The probe is perf's (a uprobe with a semaphore), which needs root. Ends with 1 if a target is
  * missed: 1 ns more with nobody attached, 3 ns more attached without samples.
  */
-#include <fcntl.h>
-#include <gelf.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +21,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "daemon/regions/alloc_library.h"
 
 #define PAIRS	  2000000u /* in a run */
 #define RUNS	  25
@@ -86,71 +86,29 @@ static int be_stepped(void)
 	return 0;
 }
 
-/* --- the probes ---------------------------------------------------------------------------------
+/* --- the probe ----------------------------------------------------------------------------------
  */
 
-/* The offset in the file of an address of it. */
-static uint64_t offset_of(Elf *elf, uint64_t address)
+/* Attaches to otel_memory:alloc as perf does, which raises the semaphore. 0, or 1 if that fails.
+ * The event lasts until this process ends. */
+static int attach(const char *library)
 {
-	GElf_Phdr header;
-
-	for (int i = 0; gelf_getphdr(elf, i, &header); i++) {
-		if (header.p_type == PT_LOAD && address - header.p_vaddr < header.p_memsz)
-			return address - header.p_vaddr + header.p_offset;
-	}
-	return 0;
-}
-
-static int attach(const char *library, uint64_t probe, uint64_t semaphore)
-{
-	struct perf_event_attr attr = {.size = sizeof(attr), .config = semaphore << 32};
+	struct perf_event_attr attr = {.size = sizeof(attr), .config1 = (uintptr_t)library};
 	FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	uint64_t offset = 0, semaphore = 0;
 	int fd = -1;
 
-	if (type && fscanf(type, "%u", &attr.type) == 1) {
-		attr.config1 = (uintptr_t)library;
-		attr.config2 = probe;
+	if (type && fscanf(type, "%u", &attr.type) == 1 &&
+	    alloc_library_probe(library, &offset, &semaphore) == 0) {
+		attr.config = semaphore << 32;
+		attr.config2 = offset;
 		fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	}
 	if (type)
 		fclose(type);
 	if (fd < 0)
-		perror("alloc_pair: probes cannot be attached");
-	return fd;
-}
-
-/* Attaches to all probes of the library; 1 if that fails. The events last until the process ends.
- */
-static int attach_all(const char *library)
-{
-	int fd = open(library, O_RDONLY | O_CLOEXEC), attached = 0;
-	Elf *elf = elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	GElf_Nhdr note;
-	size_t name, description, index = 0;
-
-	while (elf && (section = elf_nextscn(elf, section))) {
-		const Elf_Data *data = elf_getdata(section, NULL);
-
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
-			continue;
-		for (size_t at = 0;
-		     (at = gelf_getnote((Elf_Data *)data, at, &note, &name, &description)) > 0;) {
-			uint64_t addresses[3];
-
-			if (strcmp((const char *)data->d_buf + name, "stapsdt") != 0)
-				continue;
-			memcpy(addresses, (const char *)data->d_buf + description,
-			       sizeof(addresses));
-			attached += attach(library, offset_of(elf, addresses[0]),
-					   offset_of(elf, addresses[2])) >= 0;
-			index++;
-		}
-	}
-	elf_end(elf);
-	close(fd);
-	return attached == 2 && index == 2 ? 0 : 1;
+		perror("alloc_pair: the probe cannot be attached");
+	return fd < 0;
 }
 
 /* --- the processes ------------------------------------------------------------------------------
@@ -222,9 +180,10 @@ static bool measure(const char *library)
 	double ns[SETTINGS] = {1e9, 1e9, 1e9, 1e9}, instructions[SETTINGS];
 	bool is_met;
 
-	/* Twice before the probes are attached, and without the library also after. */
+	/* Half of the rounds before the probe is attached, half with it; without the library in
+	 * all. */
 	for (int round = 0; round < 8; round++) {
-		if (round == 4 && attach_all(library) != 0)
+		if (round == 4 && attach(library))
 			return false;
 		for (int i = 0; i < SETTINGS; i++) {
 			double is = -1;
