@@ -5,13 +5,17 @@
  * left out). Prints a line for each file, in millionths of the instructions, and the same for
  * calls, whose rules are those of callers:
  *
- *   equal    the same CFA, and the same slots of saved registers
+ *   equal    the same CFA, and the same slots of saved registers; or they differ in a register that
+ *            instructions have just pushed or popped, so that its value is in both places; or it is
+ *            ret, and ours says rsp + 8, as any that is true there
  *   form     the CFA from another register, or a register that only one of the two says is in a
  *            slot: both can be true, and this does not settle it
  *   wrong    another distance of the CFA from the same register, or another slot
  *   cfi      as wrong, but the instructions say that ours is right: both are equal before a push, a
- *            pop or a sum of rsp, and only ours moves with it. (clang's call frame information says
- *            late what an epilogue does, and some says nothing of what inline assembly pushes.)
+ *            pop or a sum of rsp, and only ours moves with it; or a call leads there, which has
+ *            pushed the return address; or a register was pushed, and has changed since. (clang's
+ *            call frame information says late what an epilogue does, some says nothing of what
+ *            inline assembly pushes, and LuaJIT's has one rule for an interpreter and its entries.)
  *   none     the analyser has no rule
  *
  * Code that only exceptions lead to is left out: without unwind information, there are none. How
@@ -42,6 +46,7 @@ struct agree {
 	uint64_t all[JUDGED_COUNT], calls[JUDGED_COUNT];
 	struct int_map
 		jumped; /* CFA's distance from rsp at jumps to a vaddr, of rules that are right */
+	struct int_map called; /* vaddr that calls lead to */
 	struct int_map landed; /* instructions without a rule that exceptions lead to, by vaddr */
 	unsigned shown;	       /* wrong ones still to be printed */
 };
@@ -173,20 +178,75 @@ struct before {
 	struct insn insn;
 	const struct stackd_rule *ours;
 	bool is_settled;		    /* its rule is known to be right */
+	int32_t depth;			    /* the CFA's distance from rsp; 0: not known */
 	int32_t pushed[STACKD_SAVED_COUNT]; /* slots that pushes of this function wrote; 0: none */
+	int32_t restored[STACKD_SAVED_COUNT]; /* and those that registers were popped from */
+	uint32_t changed;		      /* bit k: saved register k was written */
 };
 
-/* Notes the slot that an instruction pushes a saved register to. */
-static void note_push(struct before *b)
-{
-	static const uint8_t registers[STACKD_SAVED_COUNT] = {5, 3, 12, 13, 14, 15};
+static const uint8_t saved_registers[STACKD_SAVED_COUNT] = {5, 3, 12, 13, 14, 15};
 
-	if (b->insn.op != INSN_PUSH || !b->is_settled || b->ours->reg != STACKD_REG_RSP)
-		return;
+static bool goes_on(const struct insn *i)
+{
+	return i->flow != INSN_JUMP && i->flow != INSN_RETURN && i->flow != INSN_JUMP_INDIRECT &&
+	       i->flow != INSN_STOP;
+}
+
+/* Finds the depth behind an instruction. */
+static void move_depth(struct before *b)
+{
+	int32_t bytes;
+
+	b->depth =
+		b->depth && goes_on(&b->insn) && moves_by(&b->insn, &bytes) ? b->depth - bytes : 0;
+}
+
+/* Notes what an instruction does with saved registers. */
+static void note_saved(struct before *b)
+{
+	bool is_by_rsp = b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_RSP;
+
+	if (b->is_settled && is_by_rsp)
+		b->depth = b->ours->cfa_offset;
 	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
-		if (registers[k] == b->insn.src && !b->pushed[k])
-			b->pushed[k] = -b->ours->cfa_offset - 8;
+		uint8_t reg = saved_registers[k];
+		bool is_pop =
+			(b->insn.op == INSN_POP || b->insn.op == INSN_LOAD) && b->insn.dst == reg;
+
+		if (b->insn.op == INSN_PUSH && b->insn.src == reg && b->depth && !b->pushed[k] &&
+		    !(b->changed >> k & 1))
+			b->pushed[k] = -b->depth - 8;
+		if (is_pop)
+			b->restored[k] = b->ours->saved[k];
+		else if (!goes_on(&b->insn) || b->insn.written >> reg & 1)
+			b->restored[k] = 0;
+		if (b->insn.written >> reg & 1)
+			b->changed |= 1u << k;
 	}
+	move_depth(b);
+}
+
+/* Judges slots that only one of the two says, by instructions. */
+static enum judged settle_saved(const struct before *b, const struct stackd_rule *ours,
+				const struct stackd_rule *cfi)
+{
+	enum judged worst = EQUAL;
+
+	if (ours->cfa != cfi->cfa || ours->reg != cfi->reg || ours->cfa_offset != cfi->cfa_offset ||
+	    ours->saved_via_reg || cfi->saved_via_reg)
+		return FORM;
+	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
+		bool is_popped_now = b->restored[k] && cfi->saved[k] == b->restored[k];
+
+		if (ours->saved[k] == cfi->saved[k] || is_popped(ours, cfi->saved[k]) ||
+		    (!ours->saved[k] && is_popped_now))
+			continue;
+		if (cfi->saved[k] || ours->saved[k] != b->pushed[k])
+			return FORM;
+		if (b->changed >> k & 1)
+			worst = CFI;
+	}
+	return worst;
 }
 
 /* Whether the CFA is the same, and the slots that differ are where registers were pushed. */
@@ -208,27 +268,52 @@ static bool follows(const struct before *b, const struct stackd_rule *ours)
 {
 	int32_t bytes;
 
-	return b->is_settled && b->insn.flow != INSN_JUMP && b->insn.flow != INSN_RETURN &&
-	       b->insn.flow != INSN_JUMP_INDIRECT && b->insn.flow != INSN_STOP &&
-	       b->ours->reg == STACKD_REG_RSP && ours->reg == STACKD_REG_RSP &&
-	       b->ours->cfa == STACKD_CFA_REG && ours->cfa == STACKD_CFA_REG &&
-	       moves_by(&b->insn, &bytes) && ours->cfa_offset == b->ours->cfa_offset - bytes;
+	return b->is_settled && goes_on(&b->insn) && b->ours->reg == STACKD_REG_RSP &&
+	       ours->reg == STACKD_REG_RSP && b->ours->cfa == STACKD_CFA_REG &&
+	       ours->cfa == STACKD_CFA_REG && moves_by(&b->insn, &bytes) &&
+	       ours->cfa_offset == b->ours->cfa_offset - bytes;
 }
 
-/* Notes where an instruction jumps to; the first jump counts. */
-static void note_jump(struct agree *a, const struct before *b)
+/* Notes where an instruction calls or jumps to; the first jump counts. Returns 0 or -ENOMEM. */
+static int note_target(struct agree *a, const struct before *b)
 {
 	uint32_t unused;
 
+	if (b->insn.flow == INSN_CALL)
+		return int_map_enter(&a->called, b->insn.target, 1, &unused);
 	if ((b->insn.flow == INSN_JUMP || b->insn.flow == INSN_BRANCH) && b->is_settled &&
 	    b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_RSP)
-		int_map_enter(&a->jumped, b->insn.target, (uint32_t)b->ours->cfa_offset, &unused);
+		return int_map_enter(&a->jumped, b->insn.target, (uint32_t)b->ours->cfa_offset,
+				     &unused);
+	return 0;
 }
 
-static bool is_jumped_to(const struct agree *a, uint64_t vaddr, const struct stackd_rule *ours)
+static bool is_by_rsp(const struct stackd_rule *rule, int32_t offset)
 {
-	return ours->cfa == STACKD_CFA_REG && ours->reg == STACKD_REG_RSP &&
-	       int_map_find(&a->jumped, vaddr) == (uint32_t)ours->cfa_offset;
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP &&
+	       rule->cfa_offset == offset;
+}
+
+/* Whether a call or a jump says that ours is right. */
+static bool is_led_to(const struct agree *a, uint64_t vaddr, const struct stackd_rule *ours)
+{
+	uint32_t jumped = int_map_find(&a->jumped, vaddr);
+
+	if (int_map_find(&a->called, vaddr) != INT_MAP_NONE && is_by_rsp(ours, 8))
+		return true;
+	return jumped != INT_MAP_NONE && is_by_rsp(ours, (int32_t)jumped);
+}
+
+/* Settles a judgement by the instruction and by those before it. */
+static enum judged settle(const struct before *b, const struct insn *i, enum judged j,
+			  bool is_right, const struct stackd_rule *ours,
+			  const struct stackd_rule *cfi)
+{
+	if (i->flow == INSN_RETURN && is_by_rsp(ours, 8))
+		return j == FORM ? EQUAL : j == WRONG ? CFI : j;
+	if (j == WRONG && (is_right || has_pushed(b, ours, cfi)))
+		return CFI;
+	return j == FORM ? settle_saved(b, ours, cfi) : j;
 }
 
 static void show(uint64_t vaddr, const struct stackd_rule *ours, const struct stackd_rule *cfi)
@@ -260,14 +345,14 @@ static void judge_range(struct agree *a, const struct recipe_file *f, const uint
 			continue;
 		ours = find_row(a, offset + b);
 		j = judge(ours, cfi);
-		is_right = follows(&before, ours) || is_jumped_to(a, start + b, ours);
-		if (j == WRONG && (is_right || has_pushed(&before, ours, cfi)))
-			j = CFI;
+		is_right = follows(&before, ours) || is_led_to(a, start + b, ours);
+		j = settle(&before, &i, j, is_right, ours, cfi);
 		before.insn = i;
 		before.ours = ours;
 		before.is_settled = is_right || j == EQUAL || j == CFI;
-		note_push(&before);
-		note_jump(a, &before);
+		note_saved(&before);
+		if (note_target(a, &before))
+			return;
 		a->all[j]++;
 		if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT)
 			a->calls[j]++;
@@ -386,6 +471,7 @@ static int judge_path(const char *path, unsigned shown)
 	free(a.rows.items);
 	int_map_fini(&a.landed);
 	int_map_fini(&a.jumped);
+	int_map_fini(&a.called);
 	return recipe_file_close(&f, path, err);
 }
 
