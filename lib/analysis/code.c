@@ -210,8 +210,8 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	    (is_aligned || s->is_first || makes_frame(s->area, at)))
 		*mark |= CODE_PADDED;
 	/* A call that does not return, perhaps: jumps do not lead to such an instruction. */
-	if (s->is_behind_call && s->is_padding && is_aligned && insn_saves_register(i))
-		*mark |= CODE_PADDED;
+	if (s->is_behind_call && s->is_padding && is_aligned)
+		*mark |= insn_saves_register(i) ? CODE_PADDED : CODE_BEHIND_CALL;
 }
 
 static void step(struct sweep *s, const struct insn *i)

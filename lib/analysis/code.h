@@ -29,10 +29,10 @@ enum code_mark {
 	CODE_LEADER = 2, /* jumps lead there */
 	CODE_SWEPT = 4,	 /* an instruction begins there, by the first pass */
 	CODE_CALLED = 8,
-	CODE_POINTED = 16, /* an instruction has its address as a number */
-	CODE_PADDED = 32,  /* the first instruction behind padding that nothing falls into */
-	CODE_TAKEN = 128,  /* a path has taken it over from a guess that had failed */
-	CODE_ENDBR = 64,   /* endbr64 that is not behind a call, where setjmp's returns have it */
+	CODE_POINTED = 16,	/* an instruction has its address as a number */
+	CODE_PADDED = 32,	/* the first instruction behind padding that nothing falls into */
+	CODE_BEHIND_CALL = 128, /* the same behind padding and a call, unless jumps lead there */
+	CODE_ENDBR = 64, /* endbr64 that is not behind a call, where setjmp's returns have it */
 };
 
 struct code {

@@ -28,7 +28,7 @@ void frame_state_init(struct frame_state *ret_state)
 void frame_state_forget(struct frame_state *ret_state)
 {
 	memset(ret_state, 0, sizeof(*ret_state));
-	ret_state->changed = ((1u << STACKD_SAVED_COUNT) - 1) | FRAME_RBP_KEPT;
+	ret_state->changed = ((1u << STACKD_SAVED_COUNT) - 1) | FRAME_RBP_KEPT | FRAME_USED_CALLERS;
 }
 
 static struct frame_value moved(struct frame_value v, int64_t by)
@@ -158,10 +158,24 @@ static void align(struct frame_state *s)
 	s->reg[INSN_RSP] = (struct frame_value){0, FRAME_ALIGNED};
 }
 
+/* Whether an instruction uses what the caller has in a register that functions preserve. */
+static bool uses_callers(const struct frame_state *s, const struct insn *i)
+{
+	if (s->changed & FRAME_USED_CALLERS)
+		return false;
+	for (uint32_t left = i->used; left; left &= left - 1) {
+		int k = saved_index((unsigned)__builtin_ctz(left));
+
+		if (k >= 0 && !(s->changed >> k & 1))
+			return true;
+	}
+	return false;
+}
+
 bool frame_state_ignores(const struct frame_state *s, const struct insn *i)
 {
 	if (i->op != INSN_OTHER || i->reads_rbp || i->flow == INSN_CALL ||
-	    i->flow == INSN_CALL_INDIRECT)
+	    i->flow == INSN_CALL_INDIRECT || uses_callers(s, i))
 		return false;
 	for (uint32_t left = i->written; left; left &= left - 1) {
 		unsigned r = (unsigned)__builtin_ctz(left);
@@ -189,6 +203,8 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 {
 	if (i->reads_rbp && !is_tracked(s, i))
 		note_read(s);
+	if (uses_callers(s, i))
+		s->changed |= FRAME_USED_CALLERS;
 	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT) {
 		apply_call(s, i->is_local);
 		return;

@@ -42,6 +42,10 @@ struct frame_state {
 /* The caller's rbp was read, and may be kept where nothing is known of. */
 #define FRAME_RBP_KEPT (1u << 9)
 
+/* A register that functions preserve was used before anything was written to it: functions have no
+ * use for what their callers keep there, but parts of functions do. */
+#define FRAME_USED_CALLERS (1u << 10)
+
 /* The state at a function's first instruction: CFA = rsp + 8. */
 void frame_state_init(struct frame_state *ret_state);
 
@@ -59,6 +63,12 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 
 /* Whether the stack pointer is at its distance of a function's first instruction. */
 bool frame_state_is_at_return(const struct frame_state *s);
+
+/* Whether the code so far can be a function's. */
+static inline bool frame_state_is_function(const struct frame_state *s)
+{
+	return !(s->changed & FRAME_USED_CALLERS);
+}
 
 /* Whether the caller's rbp is lost: changed, and nowhere to be found. */
 bool frame_state_lost_rbp(const struct frame_state *s);

@@ -381,11 +381,27 @@ static uint8_t operand_count(const ZydisDecodedInstruction *is, const struct ins
 	return has_plain_operands(is) ? is->operand_count_visible : is->operand_count;
 }
 
+/* Notes the registers that an operand's value or address is made of. */
+static void note_used(const ZydisDecodedOperand *o, struct insn *i)
+{
+	bool is_read = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+
+	if (is_register(o) && is_read && number_of(o->reg.value) != INSN_NO_REG)
+		i->used |= 1u << number_of(o->reg.value);
+	if (o->type != ZYDIS_OPERAND_TYPE_MEMORY)
+		return;
+	if (number_of(o->mem.base) != INSN_NO_REG)
+		i->used |= 1u << number_of(o->mem.base);
+	if (number_of(o->mem.index) != INSN_NO_REG)
+		i->used |= 1u << number_of(o->mem.index);
+}
+
 static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct insn *i)
 {
 	for (unsigned k = 0; k < count; k++) {
 		unsigned number = is_register(&o[k]) ? number_of(o[k].reg.value) : INSN_NO_REG;
 
+		note_used(&o[k], i);
 		if (number == INSN_NO_REG)
 			continue;
 		if (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
@@ -439,11 +455,16 @@ bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, 
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(decoder, &context, &is, o, count)))
 		return false;
 	if (i->flow != INSN_NEXT) {
+		note_used(&o[0], i);
 		classify_indirect(o, i, vaddr + is.length);
 		return true;
 	}
 	note_registers(o, count, i);
 	classify_data(is.mnemonic, o, i, vaddr + is.length);
+	if (i->op == INSN_PUSH || i->op == INSN_ZERO)
+		i->used = 0;
+	else if (i->op == INSN_STORE)
+		i->used = 1u << i->dst;
 	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO && !only_computes(&is, i);
 	return true;
 }

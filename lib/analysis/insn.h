@@ -66,6 +66,7 @@ struct insn {
 	bool is_number;	  /* INSN_ADDRESS: it is a plain number, and may be none */
 	int32_t disp;
 	uint32_t written; /* a bit for each register */
+	uint32_t used; /* likewise those whose values matter: they are not just pushed or stored */
 	uint32_t number;
 	uint64_t target; /* vaddr */
 };

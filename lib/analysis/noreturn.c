@@ -49,6 +49,19 @@ static const char *const names[] = {
 	"_ZSt10unexpectedv",
 	"rust_begin_unwind",
 	"rust_panic",
+	"__gnat_reraise",
+	"__gnat_reraise_zcx",
+	"system__assertions__raise_assert_failure",
+	"ada__exceptions__raise_exception",
+	"ada__exceptions__raise_exception_always",
+	"ada__exceptions__reraise_occurrence_always",
+	"ada__exceptions__reraise_occurrence_no_defer",
+};
+
+/* Beginnings of names: the checks of Ada's programs. */
+static const char *const beginnings[] = {
+	"__gnat_rcheck_",
+	"__gnat_raise_",
 };
 
 /* Parts of names: std::__throw_...() of libstdc++, and core::panicking::...() of Rust. */
@@ -62,6 +75,10 @@ bool noreturn_is_name(const char *name)
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (!strcmp(name, names[i]))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
+		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
 			return true;
 	}
 	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)

@@ -13,6 +13,8 @@
 #define MAX_VISITS  8
 #define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
+#define MAX_SAVED   8	  /* instructions that a function begins with, */
+#define MANY_OTHERS 3	  /* and pushes among them of registers that it need not preserve */
 #define MAX_DOUBT   65536 /* bytes that are withdrawn behind a call that does not return */
 
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
@@ -113,7 +115,10 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 	if (err)
 		return err;
 	if (is_guess(s, w->owner) && other != w->owner) {
-		/* A guess that leads into a known frame in another way is wrong. */
+		/* A guess that leads into a known frame in another way is wrong; both may end in
+		 * a third function. */
+		if (is_at_return(s, w) && frame_state_is_at_return(states_get(&s->states, before)))
+			return owners_lean_on(&s->owners, w->owner, other);
 		if (!is_weak)
 			fail(s, w->owner, ANALYSIS_ABSTAINED_CFA);
 		return 0;
@@ -134,11 +139,29 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 	return w->state != before;
 }
 
-/* Whether a guess led to a byte that has failed: a path may take the byte over, once. */
+/* Whether a guess led to a byte that has failed: a path may take the byte over, a few times. */
 static bool has_failed(const struct solver *s, uint32_t at)
 {
 	return s->state[at] && is_guess(s, s->owner[at]) &&
-	       owners_get(&s->owners, s->owner[at])->failed && !(s->code->marks[at] & CODE_TAKEN);
+	       owners_get(&s->owners, s->owner[at])->failed &&
+	       (s->visits[at] & VISITS_MASK) < MAX_VISITS;
+}
+
+/* Whether a guess led to a byte of which nothing says that it is a function, while that is known of
+ * the one that a path is in: then the first one is wrong if they contradict. */
+static bool is_less_likely(const struct solver *s, uint32_t at, uint32_t owner)
+{
+	return is_guess(s, s->owner[at]) && !owners_get(&s->owners, s->owner[at])->is_confirmed &&
+	       (!is_guess(s, owner) || owners_get(&s->owners, owner)->is_confirmed);
+}
+
+/* Takes a byte over from a guess that has failed. */
+static void take_over(struct solver *s, const struct work *w)
+{
+	s->visits[w->at]++;
+	s->code->marks[w->at] &= (uint8_t)~CODE_PINNED;
+	s->state[w->at] = w->state;
+	s->owner[w->at] = w->owner;
 }
 
 /* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
@@ -146,10 +169,8 @@ static bool has_failed(const struct solver *s, uint32_t at)
 static int arrive(struct solver *s, struct work *w, bool is_weak)
 {
 	if (has_failed(s, w->at)) {
-		s->visits[w->at] = 0;
-		s->state[w->at] = STATES_NONE;
-		s->code->marks[w->at] &= (uint8_t)~CODE_PINNED;
-		s->code->marks[w->at] |= CODE_TAKEN;
+		take_over(s, w);
+		return 1;
 	}
 	if (is_pinned(s, w->at) && w->state != STATES_ENTRY)
 		return returns_follow(&s->returns, function_of(s, w->owner),
@@ -161,6 +182,13 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 	}
 	if (s->state[w->at] == w->state)
 		return meet(s, w);
+	if (!is_weak && s->owner[w->at] != w->owner && is_less_likely(s, w->at, w->owner)) {
+		fail(s, s->owner[w->at], ANALYSIS_ABSTAINED_CFA);
+		if (has_failed(s, w->at)) {
+			take_over(s, w);
+			return 1;
+		}
+	}
 	return join(s, w, is_weak);
 }
 
@@ -193,12 +221,14 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 			      function_of(s, s->owner[callee]));
 }
 
-/* A jump to where nobody knows. That speaks for no guess: the parts of a switch end in such jumps.
- */
+/* A jump to where nobody knows. Of a guess that is a tail call only if it has used nothing that a
+ * part of a function would: the parts of a switch end in such jumps. */
 static int lose_path(struct solver *s, const struct path *p)
 {
-	if (is_at_return(s, &p->w) && !is_guess(s, p->w.owner))
-		owners_confirm(&s->owners, p->w.owner);
+	const struct frame_state *state = states_get(&s->states, p->w.state);
+
+	if (is_at_return(s, &p->w) && (!is_guess(s, p->w.owner) || frame_state_is_function(state)))
+		confirm_unreturned(s, p->w.owner);
 	return set_returns(s, p->w.owner);
 }
 
@@ -210,9 +240,20 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 		fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
 	else if (!is_guess(s, owner))
 		owners_confirm(&s->owners, owner);
-	else if (owners_lean_on(&s->owners, owner, s->owner[at]))
+	else if (frame_state_is_function(states_get(&s->states, p->w.state)) &&
+		 owners_lean_on(&s->owners, owner, s->owner[at]))
 		return -ENOMEM;
 	return returns_follow(&s->returns, function_of(s, owner), function_of(s, s->owner[at]));
+}
+
+/* Whether a guess's jump is a tail call of what begins like a function. */
+static bool begins_behind_padding(const struct solver *s, const struct path *p, uint32_t at)
+{
+	struct insn i;
+
+	return is_guess(s, p->w.owner) && is_at_return(s, &p->w) && !s->state[at] &&
+	       s->code->marks[at] & CODE_PADDED &&
+	       code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
 }
 
 /* Goes where a jump or a branch leads. */
@@ -222,6 +263,11 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 
 	if (at == CODE_NONE)
 		return leave_code(s, p, !noreturn_has_function(s->noreturn, s->code->elf, target));
+	/* What is jumped to from the middle of a frame is hardly a function. */
+	if (is_pinned(s, at) && !is_at_return(s, &p->w) && is_less_likely(s, at, owner))
+		fail(s, s->owner[at], ANALYSIS_ABSTAINED_CFA);
+	if (begins_behind_padding(s, p, at) && begin_function(s, at))
+		return -ENOMEM;
 	if (is_pinned(s, at) && !has_failed(s, at))
 		return tail_call(s, p, at);
 	/* It is perhaps a tail call: what goes wrong there is not wrong here. */
@@ -376,12 +422,29 @@ static int apply(struct solver *s, struct path *p)
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;
 }
 
+/* Whether the code at a path's instruction saves registers that functions need not preserve: it
+ * goes on with what it has interrupted, and no call leads there. */
+static bool saves_everything(const struct solver *s, const struct path *p)
+{
+	uint32_t at = p->w.at;
+	unsigned others = 0;
+	struct insn i;
+
+	for (unsigned n = 0; n < MAX_SAVED && at < code_end(p->area); n++, at += i.length) {
+		if (!code_decode(s->code, p->area, at, &i) || i.op != INSN_PUSH)
+			break;
+		others += i.src < INSN_NO_REG && !insn_saves_register(&i);
+	}
+	return others >= MANY_OTHERS;
+}
+
 /* Whether a function's first instruction, or that behind its endbr64, saves a register, as code
  * that only parts of functions begin with does not: it may be one that never returns. */
 static bool begins_function(const struct solver *s, const struct path *p)
 {
 	return p->w.state == STATES_ENTRY && insn_saves_register(&p->insn) &&
-	       (is_pinned(s, p->w.at) || (p->w.at >= 4 && is_pinned(s, p->w.at - 4)));
+	       (is_pinned(s, p->w.at) || (p->w.at >= 4 && is_pinned(s, p->w.at - 4))) &&
+	       !saves_everything(s, p);
 }
 
 /* Follows one path until it ends or joins another. */
@@ -518,7 +581,8 @@ static int guess_marked(struct solver *s, uint8_t mark)
 
 int solve_likely(struct solver *s)
 {
-	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED};
+	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED,
+					CODE_BEHIND_CALL};
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(marks) && !err; i++)

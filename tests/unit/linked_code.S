@@ -143,6 +143,111 @@ follows_skips_case:
 1:	add $128, %rsp
 	pop %rbx
 	ret
+/* Guesses: what follows is no function by any symbol. A part of a function, which stands where one
+ * could begin, and before the function that jumps there from the middle of its frame. */
+	.p2align 4
+LABEL(cold_part)
+cold:	mov $40, %edi
+	call *%rsi
+	ud2
+	.p2align 4
+LABEL(has_cold)
+	push %rbx
+	sub $32, %rsp
+	test %edi, %edi
+LABEL(has_cold_in)
+	jne cold
+	add $32, %rsp
+	pop %rbx
+	ret
+
+/* A pointer to a part of a function, which shares code with the function. */
+	.p2align 4
+LABEL(pointed_part)
+pointed: mov 8(%rbx), %rdi
+	jmp shared
+	.p2align 4
+LABEL(has_shared)
+	push %rbx
+	sub $48, %rsp
+	mov %rdi, %rbx
+	test %edi, %edi
+	jne shared
+	add $48, %rsp
+	pop %rbx
+	ret
+LABEL(shared_part)
+shared:	call *%rsi
+	mov 8(%rbx), %rax
+	jmp *%rax
+
+/* Two functions that end in a third one, of which only jumps tell. */
+FUNCTION(ends_in_third)
+	jmp third
+	.p2align 4
+LABEL(ends_in_third_too)
+	lea 8(%rsp), %rax
+	push %rbx
+	sub $16, %rsp
+LABEL(ends_in_third_in)
+	mov %rax, %rbx
+	add $16, %rsp
+	pop %rbx
+	jmp third
+third:	mov %rdi, %rcx
+	ret
+
+/* A function that ends in one that an object knows, and a part of one that does. */
+	.p2align 4
+LABEL(dispatches)
+dispatching: mov (%rdi), %rax
+	jmp *16(%rax)
+	.p2align 4
+LABEL(dispatches_part)
+dispatching_part: mov (%rbx), %rax
+	jmp *16(%rax)
+
+/* A function that is known by the tail call of what nothing is known of. */
+	.p2align 4
+LABEL(unknown)
+	mov (%rbx), %rdi
+	jmp known
+	.p2align 4
+LABEL(known_by_jump)
+known:	push %rbp
+	push %rbx
+	mov %rdi, %rbx
+LABEL(known_by_jump_in)
+	call *%rsi
+	pop %rbx
+	pop %rbp
+	mov (%r12), %rax
+	jmp *%rax
+
+/* What is entered where code is interrupted: it saves all registers, and returns to no caller. */
+	.p2align 4
+LABEL(interrupts)
+interrupting: push %r13
+	push %r12
+	push %r11
+	push %r10
+	push %r9
+	push %r8
+LABEL(interrupts_in)
+	call *%rdi
+	ud2
+
+/* A function behind a call that does not return. */
+FUNCTION(calls_never_last)
+	sub $8, %rsp
+	call never@plt
+	nop
+	.p2align 4
+LABEL(behind_call)
+	test %edi, %edi
+	jne 1f
+	inc %eax
+1:	ret
 LABEL(code_end)
 
 	.section .rodata
@@ -157,4 +262,7 @@ skips_table:
 follows_skips_table:
 	.long follows_skips_case - follows_skips_table
 	.long 0x7ffffff0
+	.section .data.rel.ro, "aw"
+	.p2align 3
+	.quad pointed, dispatching, dispatching_part, interrupting
 	.section .note.GNU-stack, "", @progbits

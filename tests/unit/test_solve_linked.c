@@ -98,6 +98,34 @@ static void test_table_end(void **state)
 	check(state, "follows_skips_start", 144);
 }
 
+/* Of a part that was taken for a function, and the function that jumps there, the function counts. */
+static void test_parts(void **state)
+{
+	check(state, "has_cold_in", 48);
+	check(state, "cold_part", 48);
+	check(state, "shared_part", 64);
+	assert_int_equal(at(state, "pointed_part")->cfa, STACKD_CFA_NONE);
+}
+
+static void test_tail_calls(void **state)
+{
+	check(state, "ends_in_third_in", 32);
+	check(state, "dispatches", 8);
+	assert_int_equal(at(state, "dispatches_part")->cfa, STACKD_CFA_NONE);
+	check(state, "known_by_jump_in", 24);
+	assert_int_equal(at(state, "unknown")->cfa, STACKD_CFA_NONE);
+}
+
+static void test_interrupted(void **state)
+{
+	assert_int_equal(at(state, "interrupts_in")->cfa, STACKD_CFA_NONE);
+}
+
+static void test_behind_call(void **state)
+{
+	check(state, "behind_call", 8);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -105,6 +133,10 @@ int main(void)
 		cmocka_unit_test(test_eh_return),
 		cmocka_unit_test(test_unreachable_case),
 		cmocka_unit_test(test_table_end),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_tail_calls),
+		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_behind_call),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
