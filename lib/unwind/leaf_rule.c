@@ -19,13 +19,16 @@
  *                    that has been done.
  *   jmp *x(%rip)     Where nothing covers it, a linkage stub: those of static programs, by which
  *                    the C library chooses its functions, have no CFI.
- *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI, and neither has
- *                    __do_global_dtors_aux, before it has its frame pointer, and a static
- *                    program's frame_dummy. (de)register_tm_clones beside them use no stack at all.
+ *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI; the dynamic section
+ *                    tells where they are. Neither has __do_global_dtors_aux, before it has its
+ *                    frame pointer, and a static program's frame_dummy. (de)register_tm_clones
+ *                    beside them use no stack at all.
  */
 #include "unwind/leaf_rule.h"
 
 #include <string.h>
+
+#include "elf/elf_init.h"
 
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
@@ -114,25 +117,25 @@ static bool is_linkage_stub(const uint8_t *code)
 	       (code[0] == 0xf2 && code[1] == 0xff && code[2] == 0x25);
 }
 
-/* In the C runtime's _init or _fini: before its sub, or after it. */
-static void in_init(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+/* In the C runtime's _init or _fini: up to its sub, or behind it. */
+static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule *rule)
 {
 	static const uint8_t sub8[] = {0x48, 0x83, 0xec, 0x08};
-	uint8_t code[INIT_BYTES + 8];
-	uint64_t back = offset < INIT_BYTES ? offset : INIT_BYTES;
+	uint64_t start, offset, sub = 0;
+	uint8_t code[INIT_BYTES + sizeof(endbr64)] = {0};
 
-	if (elf_file_read(elf, offset - back, code, back + 8) != (int64_t)back + 8)
+	if (!elf_init_find(elf, vaddr, INIT_BYTES, &start) ||
+	    !elf_file_vaddr_to_offset(elf, start, &offset) ||
+	    elf_file_read(elf, offset, code, sizeof(code)) < (int64_t)sizeof(endbr64) * 2)
 		return;
-	if (!memcmp(code + back, sub8, 4) ||
-	    (!memcmp(code + back, endbr64, 4) && !memcmp(code + back + 4, sub8, 4))) {
+	if (!memcmp(code, endbr64, sizeof(endbr64)))
+		sub = sizeof(endbr64);
+	if (memcmp(code + sub, sub8, sizeof(sub8)) != 0)
+		return;
+	if (vaddr - start <= sub)
 		set_plain(rule, 0);
-		return;
-	}
-	for (uint64_t i = back; i-- > 0 && code[i] != 0xc3;)
-		if (i + 4 <= back && !memcmp(code + i, sub8, 4)) {
-			set_plain(rule, 8);
-			return;
-		}
+	else if (!memchr(code + sub, 0xc3, vaddr - start - sub))
+		set_plain(rule, 8);
 }
 
 /* Does __do_global_dtors_aux start here? `at` bytes into it, rbp is not the frame pointer yet. */
@@ -228,7 +231,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 	    (is_at_entry(elf, offset) || (is_read && is_linkage_stub(code))))
 		set_plain(rule, 0);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
-		in_init(elf, offset, rule);
+		in_init(elf, vaddr, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_dtors_aux(elf, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)

@@ -6,13 +6,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
 #include "unwind/leaf_rule.h"
 #include "walk_self.h"
 
 /* Code like frame_dummy of the compiler's runtime, and an epilogue. Never called. */
 __asm__(".pushsection .text\n"
-	".globl leaf_before, leaf_dummy, leaf_stub, leaf_epilogue\n"
+	".globl leaf_before, leaf_dummy, leaf_stub, leaf_epilogue, leaf_sub\n"
 	"leaf_before: .zero 16, 0x90\n"
 	"leaf_dummy: endbr64\n"
 	"	.byte 0xe9, 0, 0, 0, 0\n" /* jmp */
@@ -24,8 +25,11 @@ __asm__(".pushsection .text\n"
 	"leaf_epilogue: lea -8(%r10), %rsp\n"
 	"	ret\n"
 	"	.zero 64, 0x90\n"
+	"leaf_sub: sub $8, %rsp\n" /* as _init does, and many others */
+	"	.zero 64, 0x90\n"
 	".popsection\n");
-extern const char leaf_before[], leaf_dummy[], leaf_stub[], leaf_epilogue[];
+extern const char leaf_before[], leaf_dummy[], leaf_stub[], leaf_epilogue[], leaf_sub[];
+extern const char _init[], _fini[];
 
 static struct self_map *map;
 
@@ -47,10 +51,11 @@ static struct stackd_rule rule_at(const char *code)
 {
 	const struct object *object = NULL;
 	struct walk_rule rule = {.fast = {.cfa = STACKD_CFA_NONE}};
-	uint64_t offset = 0;
+	uint64_t offset = 0, vaddr;
 
 	assert_true(self_find(map, (uint64_t)code, &object, &offset));
-	assert_int_equal(leaf_rule_improve(object->elf, NULL, (uint64_t)code, offset, &rule), 0);
+	assert_true(elf_file_offset_to_vaddr(object->elf, offset, &vaddr));
+	assert_int_equal(leaf_rule_improve(object->elf, NULL, vaddr, offset, &rule), 0);
 	return rule.fast;
 }
 
@@ -93,12 +98,34 @@ static void epilogue_has_rule(void **state)
 	assert_int_equal(rule_at(leaf_epilogue + 5).cfa, STACKD_CFA_NONE);
 }
 
+/* What the file names has the rule, and no other code that begins like it. */
+static void init_is_named(void **state)
+{
+	static const char endbr64[] = "\xf3\x0f\x1e\xfa";
+	const char *const functions[] = {_init, _fini};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const char *sub = functions[i];
+
+		if (!memcmp(sub, endbr64, 4))
+			sub += 4;
+		assert_plain(functions[i]);
+		assert_plain(sub);
+		assert_int_equal(rule_at(sub + 4).cfa, STACKD_CFA_REG);
+		assert_int_equal(rule_at(sub + 4).cfa_offset, 16);
+	}
+	assert_int_equal(rule_at(leaf_sub).cfa, STACKD_CFA_NONE);
+	assert_int_equal(rule_at(leaf_sub + 4).cfa, STACKD_CFA_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entered_function_has_rule),
 		cmocka_unit_test(stub_has_no_frame),
 		cmocka_unit_test(epilogue_has_rule),
+		cmocka_unit_test(init_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
