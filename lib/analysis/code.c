@@ -3,10 +3,12 @@
 #include "analysis/code.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "analysis/jump_table.h"
 
 #define SANE_INSNS 32
+#define PAGE_BYTES 4096
 
 /* --- bytes --------------------------------------------------------------------------------- */
 
@@ -43,14 +45,38 @@ uint32_t code_find(const struct code *c, uint64_t vaddr)
 	return c->areas[low].first + (uint32_t)(vaddr - c->areas[low].vaddr);
 }
 
+/* Bytes of a large frame that the instruction at byte `from` makes: sub %rax,%rsp, behind the call
+ * of a function that touches its pages, which LLVM gives their number in rax. 0: it is none. */
+static uint32_t probed_frame(const struct code_area *area, uint64_t from)
+{
+	static const uint8_t sub_rax[] = {0x48, 0x29, 0xc4};
+	const uint8_t *at = area->bytes + from;
+	uint32_t bytes;
+
+	if (from < 10 || area->size - from < sizeof(sub_rax) ||
+	    memcmp(at, sub_rax, sizeof(sub_rax)) != 0 || at[-5] != 0xe8 || at[-10] != 0xb8)
+		return 0;
+	memcpy(&bytes, at - 9, sizeof(bytes));
+	return bytes >= PAGE_BYTES && bytes <= INT32_MAX / 2 ? bytes : 0;
+}
+
 bool code_decode(const struct code *c, const struct code_area *area, uint32_t at, struct insn *i)
 {
 	uint64_t from = at - area->first, left = area->size - from;
+	uint32_t frame;
 
 	if (left >= 2 && !area->bytes[from] && !area->bytes[from + 1])
 		return false;
-	return insn_decode(&c->decoder, area->bytes + from,
-			   left < INSN_MAX_BYTES ? left : INSN_MAX_BYTES, area->vaddr + from, i);
+	if (!insn_decode(&c->decoder, area->bytes + from,
+			 left < INSN_MAX_BYTES ? left : INSN_MAX_BYTES, area->vaddr + from, i))
+		return false;
+	frame = probed_frame(area, from);
+	if (frame) {
+		i->op = INSN_COPY;
+		i->dst = i->src = INSN_RSP;
+		i->disp = -(int32_t)frame;
+	}
+	return true;
 }
 
 void code_mark(struct code *c, uint64_t vaddr, enum code_mark mark)
@@ -74,7 +100,7 @@ void code_mark_pointed(struct code *c, uint64_t vaddr)
 {
 	uint32_t at = code_find(c, vaddr);
 
-	if (at != CODE_NONE && c->marks[at] & CODE_SWEPT)
+	if (at != CODE_NONE && c->marks[at] & CODE_SWEPT && !code_is_case(c, at))
 		c->marks[at] |= CODE_POINTED;
 }
 
@@ -216,7 +242,9 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 
 static void step(struct sweep *s, const struct insn *i)
 {
-	s->is_padding = i->is_padding || i->flow == INSN_RETURN || i->flow == INSN_JUMP;
+	s->is_padding = i->is_padding || i->flow == INSN_RETURN || i->flow == INSN_JUMP ||
+			i->flow == INSN_STOP ||
+			(i->flow == INSN_JUMP_INDIRECT && i->idiom == INSN_SLOT);
 	s->is_first &= i->is_padding;
 	if (!i->is_padding)
 		s->is_behind_call = i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT;
@@ -224,7 +252,19 @@ static void step(struct sweep *s, const struct insn *i)
 		s->is_end = i->flow == INSN_RETURN || i->flow == INSN_JUMP ||
 			    i->flow == INSN_JUMP_INDIRECT || i->flow == INSN_STOP;
 	s->is_after_call = i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT;
-	jump_hints_apply(&s->hints, i);
+}
+
+/* Notes the table of an indirect jump, as far as the instructions before tell it. */
+static int note_table(struct sweep *s, const struct insn *i)
+{
+	struct jump_table table;
+
+	if (i->flow != INSN_JUMP_INDIRECT || !jump_hints_table(&s->hints, i, &table))
+		return 0;
+	if (VEC_RESERVE(&s->code->tables, 1))
+		return -ENOMEM;
+	s->code->tables.items[s->code->tables.count++] = table;
+	return 0;
 }
 
 static int sweep(struct code *c, const struct code_area *area)
@@ -251,7 +291,10 @@ static int sweep(struct code *c, const struct code_area *area)
 			return -ECANCELED;
 		mark_itself(&s, &i, at);
 		err = mark_targets(&s, &i);
+		if (!err)
+			err = note_table(&s, &i);
 		step(&s, &i);
+		jump_hints_apply(&s.hints, &i);
 	}
 	return err;
 }
@@ -263,6 +306,35 @@ static int compare(const void *a, const void *b)
 	const uint64_t *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
+}
+
+/* Notes where tables lead. Each byte of code pays for one entry. */
+static int note_cases(struct code *c)
+{
+	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
+	uint32_t left = c->size, unused;
+
+	for (size_t i = 0; i < c->tables.count; i++) {
+		const struct jump_table *table = &c->tables.items[i];
+		uint64_t end = code_data_end(c, table->address);
+		size_t count = jump_table_read(table, c->elf, end, targets);
+
+		count = jump_table_end(table, end, count, 0);
+		for (size_t k = 0; k < count && left; k++, left--) {
+			uint32_t at = code_find(c, targets[k]);
+
+			if (at == CODE_NONE || !(c->marks[at] & CODE_SWEPT))
+				break;
+			if (int_map_enter(&c->cases, at, 1, &unused))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+bool code_is_case(const struct code *c, uint32_t at)
+{
+	return int_map_find(&c->cases, at) != INT_MAP_NONE && !(c->marks[at] & CODE_CALLED);
 }
 
 int code_init(struct code *c, const struct elf_file *elf, const struct code_area *areas,
@@ -282,13 +354,15 @@ int code_init(struct code *c, const struct elf_file *elf, const struct code_area
 		err = sweep(c, &areas[i]);
 	if (c->data.count)
 		qsort(c->data.items, c->data.count, sizeof(*c->data.items), compare);
-	return err;
+	return err ? err : note_cases(c);
 }
 
 void code_fini(struct code *c)
 {
 	free(c->marks);
 	free(c->data.items);
+	free(c->tables.items);
+	int_map_fini(&c->cases);
 	memset(c, 0, sizeof(*c));
 }
 

@@ -10,6 +10,8 @@
 
 #include "analysis/analysis.h"
 #include "analysis/insn.h"
+#include "analysis/jump_table.h"
+#include "base/int_map.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
@@ -45,6 +47,8 @@ struct code {
 	ZydisDecoder decoder;
 	uint8_t *marks;	    /* by byte; enum code_mark */
 	VEC(uint64_t) data; /* vaddr of jump tables, and of what lea refers to, in order */
+	VEC(struct jump_table) tables;
+	struct int_map cases; /* bytes that the tables lead to */
 };
 
 /* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0, -ENOMEM or
@@ -105,7 +109,12 @@ bool code_is_sane(const struct code *code, uint32_t at);
 /* Marks the byte at `vaddr`, if it is in an area. */
 void code_mark(struct code *code, uint64_t vaddr, enum code_mark mark);
 
-/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there. */
+/* Whether a jump's table leads to a byte, and no call does. The table's words are no pointers to
+ * functions. */
+bool code_is_case(const struct code *code, uint32_t at);
+
+/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there, and no
+ * jump's table leads there. */
 void code_mark_pointed(struct code *code, uint64_t vaddr);
 
 /* The vaddr behind `vaddr` where the next thing begins that code refers to; UINT64_MAX: none does.

@@ -242,6 +242,12 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 	}
 }
 
+void frame_state_set_rsp(struct frame_state *s, unsigned reg)
+{
+	if (s->reg[reg].origin)
+		s->reg[INSN_RSP] = s->reg[reg];
+}
+
 bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 {
 	struct frame_state before = *into;

@@ -58,16 +58,20 @@ bool frame_state_ignores(const struct frame_state *s, const struct insn *i);
 /* Changes the state by an instruction. */
 void frame_state_apply(struct frame_state *s, const struct insn *i);
 
+/* The stack pointer is known to be equal to a register; nothing changes where that is not known. */
+void frame_state_set_rsp(struct frame_state *s, unsigned reg);
+
 /* Reduces `into` to what holds in both states. Returns whether it changed. */
 bool frame_state_join(struct frame_state *into, const struct frame_state *other);
 
 /* Whether the stack pointer is at its distance of a function's first instruction. */
 bool frame_state_is_at_return(const struct frame_state *s);
 
-/* Whether the code so far can be a function's. */
+/* Whether code that a function jumps out of can be all of it: it has used no register that its
+ * caller would have to give it, and all that functions preserve are as they were. */
 static inline bool frame_state_is_function(const struct frame_state *s)
 {
-	return !(s->changed & FRAME_USED_CALLERS);
+	return !(s->changed & (FRAME_USED_CALLERS | ((1u << STACKD_SAVED_COUNT) - 1)));
 }
 
 /* Whether the caller's rbp is lost: changed, and nowhere to be found. */

@@ -208,6 +208,16 @@ static void classify_and(const ZydisDecodedOperand *o, struct insn *i)
 		classify_bound(o, i);
 }
 
+static void classify_stack_bound(const ZydisDecodedOperand *o, struct insn *i)
+{
+	unsigned a = wide(&o[0]), b = wide(&o[1]);
+
+	if (a == INSN_NO_REG || b == INSN_NO_REG || (a == INSN_RSP) == (b == INSN_RSP))
+		return;
+	i->idiom = INSN_STACK_BOUND;
+	i->src = (uint8_t)(a == INSN_RSP ? b : a);
+}
+
 static void classify_xor(const ZydisDecodedOperand *o, struct insn *i)
 {
 	if (is_register(&o[0]) && is_register(&o[1]) && o[0].reg.value == o[1].reg.value &&
@@ -257,6 +267,7 @@ static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct 
 		break;
 	case ZYDIS_MNEMONIC_CMP:
 		classify_bound(o, i);
+		classify_stack_bound(o, i);
 		break;
 	case ZYDIS_MNEMONIC_CDQE:
 		set_extended(i, 0, 0);
@@ -290,6 +301,7 @@ static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uin
 	else if (is->mnemonic == ZYDIS_MNEMONIC_UD2 || is->mnemonic == ZYDIS_MNEMONIC_HLT ||
 		 is->mnemonic == ZYDIS_MNEMONIC_INT3)
 		i->flow = INSN_STOP;
+	i->is_unequal = is->mnemonic == ZYDIS_MNEMONIC_JNZ;
 	if (i->flow != INSN_NEXT && is_direct)
 		i->target = next + (uint64_t)is->raw.imm[0].value.s;
 	if (i->flow == INSN_CALL && i->target == next) { /* which is how code finds its address */

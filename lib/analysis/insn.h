@@ -40,14 +40,15 @@ enum insn_op {
 /* What else an instruction can be a part of: the ways to an address in code. */
 enum insn_idiom {
 	INSN_NO_IDIOM,
-	INSN_ADDRESS,	 /* dst = target */
-	INSN_ENTRY,	 /* dst = the entry of the table at src + disp (INSN_NO_REG: at disp) that
-			  * another register chooses; or at addend + disp, if it has one */
-	INSN_EXTENDED,	 /* dst = the lower 32 bits of src, sign-extended */
-	INSN_SUM,	 /* dst = src + addend + disp */
-	INSN_BOUND,	 /* a number is compared with `number`, or reduced to at most that */
-	INSN_BOUND_TEST, /* goes by an unsigned comparison: up to it, or `number` less */
-	INSN_SLOT,	 /* calls or jumps to what the word at `target` holds */
+	INSN_ADDRESS,	  /* dst = target */
+	INSN_ENTRY,	  /* dst = the entry of the table at src + disp (INSN_NO_REG: at disp) that
+			   * another register chooses; or at addend + disp, if it has one */
+	INSN_EXTENDED,	  /* dst = the lower 32 bits of src, sign-extended */
+	INSN_SUM,	  /* dst = src + addend + disp */
+	INSN_BOUND,	  /* a number is compared with `number`, or reduced to at most that */
+	INSN_BOUND_TEST,  /* goes by an unsigned comparison: up to it, or `number` less */
+	INSN_STACK_BOUND, /* rsp is compared with src */
+	INSN_SLOT,	  /* calls or jumps to what the word at `target` holds */
 };
 
 struct insn {
@@ -60,6 +61,7 @@ struct insn {
 	uint8_t entry; /* bytes of a table's entry; its numbers are signed, but those of 8 bytes */
 	bool is_padding; /* nop or int3 */
 	bool is_endbr;
+	bool is_unequal;  /* INSN_BRANCH: if what was compared differs */
 	bool is_local;	  /* a call within the code: set by who knows that, not by decoding */
 	bool reads_rbp;	  /* as a value that it may keep, other than by push */
 	bool is_unsigned; /* the table's entries are */

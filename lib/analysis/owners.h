@@ -13,6 +13,7 @@ struct owner {
 	uint8_t failed;	   /* 0, or the reason plus 1 */
 	bool is_confirmed; /* it came to a return, or to another owner's frame */
 	bool is_entry;	   /* it has no caller */
+	bool is_likely;	   /* it begins where functions do, or is called */
 	uint32_t function; /* of returns.h */
 	uint32_t parent;   /* an owner that stands for it, too, or itself */
 };

@@ -15,7 +15,6 @@
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
 #define MAX_SAVED   8	  /* instructions that a function begins with, */
 #define MANY_OTHERS 3	  /* and pushes among them of registers that it need not preserve */
-#define MAX_DOUBT   65536 /* bytes that are withdrawn behind a call that does not return */
 
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
@@ -68,8 +67,7 @@ static int set_returns(struct solver *s, uint32_t owner)
 	return returns_set(&s->returns, function_of(s, owner));
 }
 
-/* Begins a function at a byte, once. */
-static int begin_function(struct solver *s, uint32_t at)
+int solve_begin_function(struct solver *s, uint32_t at)
 {
 	struct work w = {.at = at, .state = STATES_ENTRY, .hints = HINT_POOL_NONE};
 	uint32_t function;
@@ -78,6 +76,8 @@ static int begin_function(struct solver *s, uint32_t at)
 		return 0;
 	if (returns_add(&s->returns, &function) || owners_add(&s->owners, function, &w.owner))
 		return -ENOMEM;
+	s->owners.items.items[w.owner].is_likely =
+		s->code->marks[at] & (CODE_PADDED | CODE_BEHIND_CALL | CODE_ENDBR | CODE_CALLED);
 	s->code->marks[at] |= CODE_PINNED;
 	s->state[at] = STATES_NONE;
 	s->owner[at] = w.owner;
@@ -201,7 +201,7 @@ static int find_callee(struct solver *s, const struct insn *i, uint32_t *ret_cal
 	uint64_t vaddr = noreturn_callee(s->noreturn, s->code->elf, i);
 
 	*ret_callee = vaddr ? code_find(s->code, vaddr) : CODE_NONE;
-	return *ret_callee == CODE_NONE ? 0 : begin_function(s, *ret_callee);
+	return *ret_callee == CODE_NONE ? 0 : solve_begin_function(s, *ret_callee);
 }
 
 /* A jump out of the code: a tail call. It returns if the function does, of which nothing is known
@@ -227,7 +227,9 @@ static int lose_path(struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
 
-	if (is_at_return(s, &p->w) && (!is_guess(s, p->w.owner) || frame_state_is_function(state)))
+	if (is_at_return(s, &p->w) &&
+	    (!is_guess(s, p->w.owner) ||
+	     (s->owners.items.items[p->w.owner].is_likely && frame_state_is_function(state))))
 		confirm_unreturned(s, p->w.owner);
 	return set_returns(s, p->w.owner);
 }
@@ -266,7 +268,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	/* What is jumped to from the middle of a frame is hardly a function. */
 	if (is_pinned(s, at) && !is_at_return(s, &p->w) && is_less_likely(s, at, owner))
 		fail(s, s->owner[at], ANALYSIS_ABSTAINED_CFA);
-	if (begins_behind_padding(s, p, at) && begin_function(s, at))
+	if (begins_behind_padding(s, p, at) && solve_begin_function(s, at))
 		return -ENOMEM;
 	if (is_pinned(s, at) && !has_failed(s, at))
 		return tail_call(s, p, at);
@@ -316,7 +318,7 @@ static int follow_call(struct solver *s, struct path *p)
 	const struct insn *i = &p->insn;
 	uint32_t stub = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
 	uint32_t at = p->w.at + i->length, callee;
-	int err = stub == CODE_NONE ? 0 : begin_function(s, stub);
+	int err = stub == CODE_NONE ? 0 : solve_begin_function(s, stub);
 
 	if (!err)
 		err = find_callee(s, i, &callee);
@@ -403,6 +405,19 @@ static int note_label(struct solver *s, const struct path *p)
 	return labels_add(&s->labels, function_of(s, p->w.owner), p->insn.dst, at, &s->strong);
 }
 
+/* Leaves a loop that touches the pages of a large frame, one after the other, until rsp is where a
+ * register says: the depth in the loop is not known, and behind it that of the register. */
+static int leave_probe(struct solver *s, struct path *p)
+{
+	struct frame_state after = *states_get(&s->states, p->w.state);
+
+	if (!p->insn.is_unequal || p->bound == INSN_NO_REG)
+		return 0;
+	frame_state_set_rsp(&after, p->bound);
+	p->w.state = states_number(&s->states, &after);
+	return p->w.state == STATES_NONE ? -ENOMEM : 0;
+}
+
 /* Applies the path's instruction to its state. */
 static int apply(struct solver *s, struct path *p)
 {
@@ -438,11 +453,15 @@ static bool saves_everything(const struct solver *s, const struct path *p)
 	return others >= MANY_OTHERS;
 }
 
-/* Whether a function's first instruction, or that behind its endbr64, saves a register, as code
- * that only parts of functions begin with does not: it may be one that never returns. */
+/* Whether a function's first instruction, or that behind its endbr64, makes a frame or saves a
+ * register, as code that only parts of functions begin with does not: it may be one that never
+ * returns. */
 static bool begins_function(const struct solver *s, const struct path *p)
 {
-	return p->w.state == STATES_ENTRY && insn_saves_register(&p->insn) &&
+	bool makes_frame = p->insn.op == INSN_COPY && p->insn.dst == INSN_RSP &&
+			   p->insn.src == INSN_RSP && p->insn.disp < 0;
+
+	return p->w.state == STATES_ENTRY && (makes_frame || insn_saves_register(&p->insn)) &&
 	       (is_pinned(s, p->w.at) || (p->w.at >= 4 && is_pinned(s, p->w.at - 4))) &&
 	       !saves_everything(s, p);
 }
@@ -454,6 +473,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 	int go_on;
 
 	hint_pool_take(&s->hints, w->hints, &p.hints);
+	p.bound = INSN_NO_REG;
 	go_on = arrive(s, &p.w, is_weak);
 	while (go_on > 0) {
 		uint8_t *visits = &s->visits[p.w.at];
@@ -474,6 +494,9 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 		go_on = leave(s, &p);
 		if (go_on <= 0)
 			break;
+		if (leave_probe(s, &p))
+			return -ENOMEM;
+		p.bound = p.insn.idiom == INSN_STACK_BOUND ? p.insn.src : INSN_NO_REG;
 		p.w.at += p.insn.length;
 		if (p.w.at >= code_end(p.area))
 			return set_returns(s, p.w.owner);
@@ -482,8 +505,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 	return go_on;
 }
 
-/* Follows all paths; those behind calls, where jumps lead, too, last. */
-static int drain(struct solver *s)
+int solve_drain(struct solver *s)
 {
 	uint32_t item;
 	int err = 0;
@@ -502,95 +524,6 @@ static int drain(struct solver *s)
 		} else {
 			break;
 		}
-	}
-	return err;
-}
-
-void solve_need_returns(struct solver *s)
-{
-	s->needs_returns = true;
-}
-
-/* --- functions ----------------------------------------------------------------------------- */
-
-int solve_add_function(struct solver *s, uint64_t vaddr)
-{
-	uint32_t at = code_find(s->code, vaddr);
-
-	return at == CODE_NONE ? 0 : begin_function(s, at);
-}
-
-int solve_add_entry(struct solver *s, uint64_t vaddr)
-{
-	uint32_t at = code_find(s->code, vaddr);
-	int err = at == CODE_NONE ? 0 : begin_function(s, at);
-
-	if (!err && at != CODE_NONE)
-		s->owners.items.items[s->owner[at]].is_entry = true;
-	return err;
-}
-
-/* Withdraws what follows a call and failed, and takes it for a function. */
-static void withdraw(struct solver *s, const struct doubt *d)
-{
-	for (uint32_t b = d->at; b < s->code->size && b - d->at < MAX_DOUBT &&
-				 (!s->state[b] || s->owner[b] == d->owner);
-	     b++)
-		s->state[b] = STATES_NONE;
-	s->code->marks[d->at] |= CODE_PADDED;
-}
-
-int solve_certain(struct solver *s)
-{
-	int err = drain(s);
-	size_t count;
-
-	owners_settle(&s->owners, &count);
-	while (count-- > 0)
-		withdraw(s, &s->owners.doubts.items[count]);
-	s->first_guess = (uint32_t)s->owners.items.count;
-	return err;
-}
-
-/* Begins a function where nothing led to. */
-static int guess(struct solver *s, uint32_t at)
-{
-	int err = s->state[at] ? 0 : begin_function(s, at);
-
-	return err ? err : drain(s);
-}
-
-int solve_pointer(struct solver *s, uint64_t vaddr)
-{
-	uint32_t at = code_find(s->code, vaddr);
-
-	return at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT) ? 0 : guess(s, at);
-}
-
-/* Where the first pass found no instruction, a mark is one of bytes that only look like a call. */
-static int guess_marked(struct solver *s, uint8_t mark)
-{
-	int err = 0;
-
-	for (uint32_t at = 0; at < s->code->size && !err; at++) {
-		if (s->code->marks[at] & mark && s->code->marks[at] & CODE_SWEPT)
-			err = guess(s, at);
-	}
-	return err;
-}
-
-int solve_likely(struct solver *s)
-{
-	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED,
-					CODE_BEHIND_CALL};
-	int err = 0;
-
-	for (size_t i = 0; i < sizeof(marks) && !err; i++)
-		err = guess_marked(s, marks[i]);
-	owners_settle_leans(&s->owners);
-	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
-		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)
-			fail(s, (uint32_t)i, ANALYSIS_ABSTAINED_RETURN);
 	}
 	return err;
 }

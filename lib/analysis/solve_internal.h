@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The solver's state, which solve.c and solve_table.c change and solve_rule.c reads. */
+/* The solver's state, which solve.c, solve_order.c and solve_table.c change, and solve_rule.c
+ * reads. */
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
@@ -37,7 +38,15 @@ struct path {
 	struct work w;
 	struct jump_hints hints;
 	struct insn insn; /* at w.at, which has been applied to w.state */
+	unsigned bound;	  /* the register that the instruction before has compared rsp with */
 };
+
+/* Begins a function at a byte, once. Returns 0 or -ENOMEM. */
+int solve_begin_function(struct solver *s, uint32_t at);
+
+/* Follows all paths; those behind calls, where jumps lead, too, last. Returns 0 or as
+ * solve_certain(). */
+int solve_drain(struct solver *s);
 
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,

@@ -12,7 +12,8 @@
 #define MAX_REACH   4096 /* bytes from a jump to where a table's doubtful entry leads; */
 #define REACH_COST  16	 /* so many of them cost as much as an entry */
 
-/* Whether an entry leads behind the function's end: so clang has it for numbers that never come. */
+/* Whether an entry leads behind the function's end: so clang has it for numbers that never come.
+ * What is called is no part of a function. */
 static bool leads_behind(const struct solver *s, uint32_t at)
 {
 	const struct code_area *area = code_area_of(s->code, at);
@@ -21,6 +22,8 @@ static bool leads_behind(const struct solver *s, uint32_t at)
 	while (at < code_end(area) && at - from < MAX_PADDING &&
 	       (bytes = code_padding_bytes(s->code, area, at)))
 		at += bytes;
+	if (s->code->marks[from] & CODE_CALLED)
+		return true;
 	return at > from && (at >= code_end(area) || s->code->marks[at] & CODE_PADDED);
 }
 

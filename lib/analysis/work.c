@@ -12,11 +12,22 @@ int work_push(struct work_list *list, const struct work *work)
 	return 0;
 }
 
+/* Whether a register still has a hint: has_any says that one ever had. Calls take most of them, and
+ * paths that wait for a call to return may wait forever. */
+static bool has_hint(const struct jump_hints *hints)
+{
+	for (unsigned r = 0; r < 16 && hints->has_any; r++) {
+		if (hints->reg[r].kind)
+			return true;
+	}
+	return false;
+}
+
 uint32_t hint_pool_keep(struct hint_pool *p, const struct jump_hints *hints)
 {
 	uint32_t number;
 
-	if (!hints->has_any)
+	if (!has_hint(hints))
 		return HINT_POOL_NONE;
 	if (p->free.count) {
 		number = p->free.items[--p->free.count];

@@ -207,6 +207,15 @@ LABEL(dispatches_part)
 dispatching_part: mov (%rbx), %rax
 	jmp *16(%rax)
 
+/* A part that nobody would align, which writes what functions preserve, and goes on to the next. */
+	ret
+	nop
+	nop
+LABEL(copies)
+copying: movzwl (%rdx), %ebx
+	mov %bl, (%rax)
+	jmp *%r10
+
 /* A function that is known by the tail call of what nothing is known of. */
 	.p2align 4
 LABEL(unknown)
@@ -248,6 +257,101 @@ LABEL(behind_call)
 	jne 1f
 	inc %eax
 1:	ret
+/* A table of addresses: its words are no pointers to functions, even if a case could be one. */
+	.p2align 4
+LABEL(has_cases)
+	push %rbx
+	sub $64, %rsp
+	cmp $1, %edi
+	ja 9f
+	mov %edi, %edi
+	lea cases(%rip), %rdx
+	jmp *(%rdx,%rdi,8)
+	.p2align 4
+LABEL(on_one)
+one:	call *%rsi
+	mov (%rax), %rax
+	jmp *16(%rax)
+	.p2align 4
+LABEL(on_two)
+two:	call *%rsi
+9:	add $64, %rsp
+	pop %rbx
+	ret
+
+/* A number that never comes leads to the function behind, without padding: that one is called. */
+FUNCTION(switched_on)
+	sub $72, %rsp
+	cmp $1, %edi
+	ja 9f
+	lea table_on(%rip), %rdx
+	mov %edi, %edi
+	movslq (%rdx,%rdi,4), %rax
+	add %rdx, %rax
+	jmp *%rax
+case_on: add $72, %rsp
+	ret
+9:	call abort@plt
+LABEL(called_next)
+called:	test %edi, %edi
+	jne 1f
+	inc %eax
+1:	ret
+	.p2align 4
+LABEL(calls_next)
+	sub $8, %rsp
+	call called
+	add $8, %rsp
+	ret
+
+/* Large frames, whose pages are touched: in a loop, or by a function. */
+FUNCTION(probes)
+	lea -0x8000(%rsp), %r11
+1:	sub $0x1000, %rsp
+	orq $0, (%rsp)
+	cmp %r11, %rsp
+	jne 1b
+	sub $0x100, %rsp
+LABEL(probes_in)
+	call *%rdi
+	add $0x8100, %rsp
+	ret
+FUNCTION(is_probed)
+	push %rbx
+	mov $0x2248, %eax
+	call touches
+	sub %rax, %rsp
+LABEL(is_probed_in)
+	call *%rdi
+	add $0x2248, %rsp
+	pop %rbx
+	ret
+FUNCTION(touches)
+	ret
+
+/* Functions right behind an end, which nothing refers to; the last one never returns. */
+	.p2align 4
+	.fill 14, 1, 0xcc
+	ud2
+LABEL(behind_stop)
+	test %edi, %edi
+	jne 1f
+	inc %eax
+1:	ret
+	.p2align 4
+	.fill 10, 1, 0xcc
+	jmp *abort@GOTPCREL(%rip)
+LABEL(behind_slot)
+	test %edi, %edi
+	jne 1f
+	inc %eax
+1:	ret
+	.p2align 4
+LABEL(fails)
+	sub $24, %rsp
+LABEL(fails_in)
+	call *%rdi
+	ud2
 LABEL(code_end)
 
 	.section .rodata
@@ -262,7 +366,10 @@ skips_table:
 follows_skips_table:
 	.long follows_skips_case - follows_skips_table
 	.long 0x7ffffff0
+table_on:
+	.long case_on - table_on, called - table_on
 	.section .data.rel.ro, "aw"
 	.p2align 3
-	.quad pointed, dispatching, dispatching_part, interrupting
+cases:	.quad one, two
+	.quad pointed, dispatching, dispatching_part, interrupting, copying
 	.section .note.GNU-stack, "", @progbits

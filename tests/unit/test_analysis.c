@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/frame_state.h"
+#include "analysis/work.h"
 
 /* Applies the instructions of `code`. */
 static struct frame_state after(const uint8_t *code, size_t size)
@@ -168,6 +169,32 @@ static void test_join(void **state)
 	assert_false(frame_state_rule(&a, &rule, &why));
 }
 
+/* Hints that a call has taken need no room: paths that wait for calls to return may do so forever.
+ */
+static void test_hints_kept(void **state)
+{
+	static const uint8_t lea_rax[] = {0x48, 0x8d, 0x05, 0, 1, 0, 0};
+	static const uint8_t lea_rbx[] = {0x48, 0x8d, 0x1d, 0, 1, 0, 0};
+	struct insn call = {.flow = INSN_CALL}, lea;
+	struct hint_pool pool = {0};
+	struct jump_hints hints;
+	ZydisDecoder decoder;
+
+	(void)state;
+	insn_decoder_init(&decoder);
+	jump_hints_init(&hints);
+	assert_true(insn_decode(&decoder, lea_rax, sizeof(lea_rax), 0x1000, &lea));
+	jump_hints_apply(&hints, &lea);
+	assert_int_equal(hint_pool_keep(&pool, &hints), 0);
+	jump_hints_apply(&hints, &call);
+	assert_int_equal(hint_pool_keep(&pool, &hints), HINT_POOL_NONE);
+	assert_true(insn_decode(&decoder, lea_rbx, sizeof(lea_rbx), 0x1000, &lea));
+	jump_hints_apply(&hints, &lea);
+	jump_hints_apply(&hints, &call);
+	assert_int_equal(hint_pool_keep(&pool, &hints), 1);
+	hint_pool_fini(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_realigned_epilogue),
 		cmocka_unit_test(test_abstains),
 		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_hints_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,7 @@ static void test_unreachable_case(void **state)
 {
 	check(state, "next", 8);
 	check(state, "case_2", 16);
+	check(state, "called_next", 8);
 }
 
 /* A table ends where the next one begins, unless its first entries are not used. */
@@ -98,7 +99,8 @@ static void test_table_end(void **state)
 	check(state, "follows_skips_start", 144);
 }
 
-/* Of a part that was taken for a function, and the function that jumps there, the function counts. */
+/* Of a part that was taken for a function, and the function that jumps there, the function counts.
+ */
 static void test_parts(void **state)
 {
 	check(state, "has_cold_in", 48);
@@ -107,11 +109,31 @@ static void test_parts(void **state)
 	assert_int_equal(at(state, "pointed_part")->cfa, STACKD_CFA_NONE);
 }
 
+static void test_cases(void **state)
+{
+	check(state, "on_one", 80);
+	check(state, "on_two", 80);
+}
+
+static void test_probes(void **state)
+{
+	check(state, "probes_in", 0x8108);
+	check(state, "is_probed_in", 0x2258);
+}
+
+static void test_behind_ends(void **state)
+{
+	check(state, "behind_stop", 8);
+	check(state, "behind_slot", 8);
+	check(state, "fails_in", 32);
+}
+
 static void test_tail_calls(void **state)
 {
 	check(state, "ends_in_third_in", 32);
 	check(state, "dispatches", 8);
 	assert_int_equal(at(state, "dispatches_part")->cfa, STACKD_CFA_NONE);
+	assert_int_equal(at(state, "copies")->cfa, STACKD_CFA_NONE);
 	check(state, "known_by_jump_in", 24);
 	assert_int_equal(at(state, "unknown")->cfa, STACKD_CFA_NONE);
 }
@@ -134,6 +156,9 @@ int main(void)
 		cmocka_unit_test(test_unreachable_case),
 		cmocka_unit_test(test_table_end),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_behind_ends),
 		cmocka_unit_test(test_tail_calls),
 		cmocka_unit_test(test_interrupted),
 		cmocka_unit_test(test_behind_call),

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* In what order flow begins: from the certain functions, then from guesses, by falling trust; see
+ * solve.h. */
+#include "analysis/solve_internal.h"
+
+#define MAX_DOUBT 65536 /* bytes that are withdrawn behind a call that does not return */
+
+void solve_need_returns(struct solver *s)
+{
+	s->needs_returns = true;
+}
+
+int solve_add_function(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+
+	return at == CODE_NONE ? 0 : solve_begin_function(s, at);
+}
+
+int solve_add_entry(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+	int err = at == CODE_NONE ? 0 : solve_begin_function(s, at);
+
+	if (!err && at != CODE_NONE)
+		s->owners.items.items[s->owner[at]].is_entry = true;
+	return err;
+}
+
+/* Withdraws what follows a call and failed, and takes it for a function. */
+static void withdraw(struct solver *s, const struct doubt *d)
+{
+	for (uint32_t b = d->at; b < s->code->size && b - d->at < MAX_DOUBT &&
+				 (!s->state[b] || s->owner[b] == d->owner);
+	     b++)
+		s->state[b] = STATES_NONE;
+	s->code->marks[d->at] |= CODE_PADDED;
+}
+
+int solve_certain(struct solver *s)
+{
+	int err = solve_drain(s);
+	size_t count;
+
+	owners_settle(&s->owners, &count);
+	while (count-- > 0)
+		withdraw(s, &s->owners.doubts.items[count]);
+	s->first_guess = (uint32_t)s->owners.items.count;
+	return err;
+}
+
+/* Begins a function where nothing led to. */
+static int guess(struct solver *s, uint32_t at)
+{
+	int err = s->state[at] ? 0 : solve_begin_function(s, at);
+
+	return err ? err : solve_drain(s);
+}
+
+int solve_pointer(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+
+	if (at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT) || code_is_case(s->code, at))
+		return 0;
+	return guess(s, at);
+}
+
+/* Where the first pass found no instruction, a mark is one of bytes that only look like a call. */
+static int guess_marked(struct solver *s, uint8_t mark)
+{
+	int err = 0;
+
+	for (uint32_t at = 0; at < s->code->size && !err; at++) {
+		if (s->code->marks[at] & mark && s->code->marks[at] & CODE_SWEPT &&
+		    !code_is_case(s->code, at))
+			err = guess(s, at);
+	}
+	return err;
+}
+
+int solve_likely(struct solver *s)
+{
+	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED,
+					CODE_BEHIND_CALL};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(marks) && !err; i++)
+		err = guess_marked(s, marks[i]);
+	owners_settle_leans(&s->owners);
+	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
+		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)
+			owners_fail(&s->owners, (uint32_t)i, ANALYSIS_ABSTAINED_RETURN);
+	}
+	return err;
+}
