@@ -67,6 +67,12 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 /* Whether the stack pointer is at its distance of a function's first instruction. */
 bool frame_state_is_at_return(const struct frame_state *s);
 
+/* Whether the stack pointer is above the return address that a call has pushed. */
+static inline bool frame_state_is_above_return(const struct frame_state *s)
+{
+	return s->reg[INSN_RSP].origin == FRAME_CFA && s->reg[INSN_RSP].offset > -8;
+}
+
 /* Whether code that a function jumps out of can be all of it: it has used no register that its
  * caller would have to give it, and all that functions preserve are as they were. */
 static inline bool frame_state_is_function(const struct frame_state *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that are known by their names not to return: those of the C and C++ run times and of
- * Rust's, which programs call in other files, or whose own code does not tell. And the functions of
+ * Functions that are known by their names not to return: those of run times and of a few libraries,
+ * which programs call in other files, or whose own code does not tell. And the functions of
  * a library that it calls through its linkage table, since another file could replace them: by
  * their own code they return or do not.
  */

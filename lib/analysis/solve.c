@@ -227,6 +227,9 @@ static int lose_path(struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
 
+	/* It has taken more off the stack than a function may: it was not entered by a call. */
+	if (frame_state_is_above_return(state))
+		fail(s, p->w.owner, ANALYSIS_ABSTAINED_RETURN);
 	if (is_at_return(s, &p->w) &&
 	    (!is_guess(s, p->w.owner) ||
 	     (s->owners.items.items[p->w.owner].is_likely && frame_state_is_function(state))))

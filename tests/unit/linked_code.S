@@ -246,6 +246,20 @@ LABEL(interrupts_in)
 	call *%rdi
 	ud2
 
+/* What the linkage table enters by a jump, with two words above the return address. */
+	.p2align 4
+LABEL(resolves)
+	push %rbx
+	mov %rsp, %rbx
+	and $-64, %rsp
+LABEL(resolves_in)
+	call *%rdi
+	mov %rax, %r11
+	mov %rbx, %rsp
+	mov (%rsp), %rbx
+	add $24, %rsp
+	jmp *%r11
+
 /* A function behind a call that does not return. */
 FUNCTION(calls_never_last)
 	sub $8, %rsp

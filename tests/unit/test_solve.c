@@ -396,6 +396,8 @@ static void test_noreturn_names(void **state)
 	assert_true(noreturn_is_name("_ZN4core9panicking5panic17h0123456789abcdefE"));
 	assert_true(noreturn_is_name("__gnat_rcheck_CE_Range_Check"));
 	assert_true(noreturn_is_name("system__assertions__raise_assert_failure"));
+	assert_true(noreturn_is_name("errx"));
+	assert_false(noreturn_is_name("error"));
 	assert_false(noreturn_is_name("__gnat_reraise_library_exception_if_any"));
 	assert_false(noreturn_is_name("abort_later"));
 	assert_false(noreturn_is_name("my__throw_away"));

@@ -138,9 +138,11 @@ static void test_tail_calls(void **state)
 	assert_int_equal(at(state, "unknown")->cfa, STACKD_CFA_NONE);
 }
 
-static void test_interrupted(void **state)
+/* What is entered in other ways than by a call. */
+static void test_not_called(void **state)
 {
 	assert_int_equal(at(state, "interrupts_in")->cfa, STACKD_CFA_NONE);
+	assert_int_equal(at(state, "resolves_in")->cfa, STACKD_CFA_NONE);
 }
 
 static void test_behind_call(void **state)
@@ -160,7 +162,7 @@ int main(void)
 		cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_behind_ends),
 		cmocka_unit_test(test_tail_calls),
-		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_not_called),
 		cmocka_unit_test(test_behind_call),
 	};
 
