@@ -19,9 +19,9 @@
  *                    that has been done.
  *   jmp *x(%rip)     Where nothing covers it, a linkage stub: those of static programs, by which
  *                    the C library chooses its functions, have no CFI.
- *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI; the dynamic section
- *                    tells where they are. Neither has __do_global_dtors_aux, before it has its
- *                    frame pointer, and a static program's frame_dummy. (de)register_tm_clones
+ *   sub $8,%rsp      _init and _fini, in every program and library, have no CFI; the file's dynamic
+ *                    section tells where they are. Neither has __do_global_dtors_aux, before it has
+ *                    its frame pointer, and a static program's frame_dummy. (de)register_tm_clones
  *                    beside them use no stack at all.
  */
 #include "unwind/leaf_rule.h"
