@@ -95,6 +95,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie = bpf_get_attach_cookie(ctx);
 	struct region_thread *thread;
+	bool has_ended;
 
 	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
@@ -106,10 +107,12 @@ int stackd_region_mark(struct pt_regs *ctx)
 	}
 	/* A function at whose slot another is called has been left. */
 	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
-	if (end_mark(thread, ctx, cookie, now, cpu))
-		report_instance(thread, ctx, task);
+	has_ended = end_mark(thread, ctx, cookie, now, cpu);
 	if (cookie & STACKD_MARK_BEGINS)
 		begin_mark(thread, task, STACKD_REGION_NUMBER(cookie), now, cpu);
+	/* Last, so that the walk, which takes most of the stack there is, has nothing to keep. */
+	if (has_ended)
+		report_instance(thread, ctx, task);
 	return 0;
 }
 
