@@ -66,6 +66,18 @@ def _syscall(number, *args):
     return result, os.strerror(ctypes.get_errno())
 
 
+PERF_FLAG_PID_CGROUP = 4
+
+
+def cpu_clock(pid, cpu, flags, period=0):
+    """Opens the perf event cpu-clock, which counts nanoseconds."""
+    event = ctypes.create_string_buffer(struct.pack("<IIQQ", 1, 128, 0, period), 128)
+    fd, error = _syscall(298, event, pid, cpu, -1, flags)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), error)
+    return fd
+
+
 def why_no_bpf():
     """The reason for which BPF programs on perf events cannot run here, or None. Found out by
     system calls of this test's own, so that a fault of stackd is never taken for one of the
@@ -80,11 +92,10 @@ def why_no_bpf():
     if fd < 0:
         return "no rights to load BPF programs (%s)" % error
     os.close(fd)
-    event = ctypes.create_string_buffer(struct.pack("<IIQQ", 1, 128, 0, 1000000), 128)
-    fd, error = _syscall(298, event, -1, 0, -1, 0)
-    if fd < 0:
-        return "no rights to open perf events (%s)" % error
-    os.close(fd)
+    try:
+        os.close(cpu_clock(-1, 0, 0, period=1000000))
+    except OSError as error:
+        return "no rights to open perf events (%s)" % error.strerror
     return None
 
 
