@@ -67,7 +67,9 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
         # The kernel half ends no path; the daemon, which walks what comes before the program's
         # table is loaded, has the copy of one stack alone.
         check(len(early) <= counters["kernel_fallbacks"], "%d paths end early" % len(early),
-              counters["kernel_fallbacks"])
+              counters["kernel_fallbacks"],
+              collections.Counter(";".join(str(frame.symbol or frame) for frame in sample.frames[:5])
+                                  for sample in early).most_common(40))
         check(len(whole) > enough, "only %d complete paths" % len(whole))
         return seen
 
