@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define RSP 4 /* in the numbering of instructions */
+#define RDX 2 /* in the numbering of instructions */
+#define RSP 4
 
 struct code {
 	const uint8_t *at, *end;
@@ -132,8 +133,8 @@ static bool take_cgo_way_back(struct code *c, struct go_cgo_frame *ret)
 {
 	unsigned g, to, other;
 	int32_t first, hi, depth, unused;
+	bool has_rcx = take_rcx(c, &unused);
 
-	take_rcx(c, &unused);
 	if (!take_load(c, RSP, &g, &first) || g == RSP || !fits(first))
 		return false;
 	if (take(c, "\x48\x89", 2)) {
@@ -144,7 +145,8 @@ static bool take_cgo_way_back(struct code *c, struct go_cgo_frame *ret)
 	    !take_memory(c, 0x2b, RSP, &other, &depth) || other != to || !fits(depth))
 		return false;
 	*ret = (struct go_cgo_frame){.g = first, .hi = (int16_t)hi, .depth = (int16_t)depth};
-	return true;
+	return take_thread_local(c, 0x89, has_rcx, &other, &unused) && other == g &&
+	       take(c, "\x48\x89", 2) && c->at < c->end && *c->at++ == (0xc0 | to << 3 | RSP);
 }
 
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
@@ -159,6 +161,67 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 		return true;
 	}
 	return false;
+}
+
+/* The length of what follows a ModRM byte with a memory operand; 0: it is a register. */
+static size_t operand_length(uint8_t modrm)
+{
+	static const size_t displacement[] = {0, 1, 4, 0};
+
+	return modrm >> 6 == 3 ? 0 : displacement[modrm >> 6] + ((modrm & 7) == RSP);
+}
+
+/* The length of an instruction that changes neither rdx nor, but for a distance or a mask, rsp; 0:
+ * it is none that is known. */
+static size_t length_keeping_rdx(const uint8_t *code, size_t size)
+{
+	uint8_t modrm = size < 4 ? 0 : code[2];
+	bool is_register = modrm >> 6 == 3;
+	unsigned reg = modrm >> 3 & 7, rm = modrm & 7;
+
+	if (size < 4)
+		return 0;
+	if (code[0] == 0xff && (code[1] & 0xf8) == 0xd0)
+		return 2; /* call *%reg */
+	if (code[0] == 0xe8)
+		return 5;
+	if (code[0] != 0x48)
+		return 0;
+	switch (code[1]) {
+	case 0x83: /* sub or and of a small number */
+		return is_register && rm == RSP ? 4 : 0;
+	case 0xc7: /* mov of a number to memory */
+		return is_register ? 0 : 3 + operand_length(modrm) + 4;
+	case 0x29: /* sub */
+	case 0x89: /* mov */
+		return is_register && (rm == RDX || rm == RSP) ? 0 : 3 + operand_length(modrm);
+	case 0x8b:
+		return reg == RDX || reg == RSP ? 0 : 3 + operand_length(modrm);
+	}
+	return 0;
+}
+
+bool go_switch_is_in_rdx(const uint8_t *code, size_t size, size_t from, size_t call)
+{
+	static const uint8_t keeps[] = {0x48, 0x89, 0xe2}; /* mov %rsp,%rdx */
+	size_t length = 1;
+
+	if (from > call || call > size || !memmem(code, from, keeps, sizeof(keeps)))
+		return false;
+	for (; from < call && length; from += length)
+		length = length_keeping_rdx(code + from, size - from);
+	return from == call;
+}
+
+size_t go_switch_return_end(const uint8_t *code, size_t size, size_t back)
+{
+	struct code c = {code + (back < size ? back : size), code + size};
+	int32_t unused;
+
+	if (back > size || !take(&c, "\x89\x44\x24", 3) || !take_number(&c, 1, &unused) ||
+	    !take(&c, "\xc3", 1))
+		return 0;
+	return (size_t)(c.at - code);
 }
 
 static bool take_callback_back(struct code *c, struct go_callback *ret, const uint8_t **ret_back)

@@ -22,7 +22,13 @@
  *     call *%rax                               call *%rax
  *     mov  0x30(%rsp),%rdi   goroutine         mov  0x28(%rsp),%rsi
  *     mov  0x8(%rdi),%rsi    g.stack.hi        mov  %rsi,%rsp
- *     sub  0x28(%rsp),%rsi   depth
+ *     sub  0x28(%rsp),%rsi   depth             mov  %eax,0x18(%rsp)
+ *     mov  %rdi,%fs:-8                         ret
+ *     mov  %rsi,%rsp
+ *     mov  %eax,0x18(%rsp)
+ *     ret
+ *
+ * Up to the call the goroutine's stack pointer is in %rdx.
  *
  * cgocallback goes back to the system stack, on which C has called it, and puts back what that was
  * left at before:
@@ -73,6 +79,14 @@ struct go_cgo_frame {
 /* Finds the next of asmcgocall's calls that returns behind `from`. false: there is none. */
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
+
+/* Whether asmcgocall has the stack pointer that it was called with in %rdx from `from` up to where
+ * a call returns. */
+bool go_switch_is_in_rdx(const uint8_t *code, size_t size, size_t from, size_t call);
+
+/* The end of asmcgocall's instructions from `back` on that store its result and return; 0: they are
+ * not there. */
+size_t go_switch_return_end(const uint8_t *code, size_t size, size_t back);
 
 /* Offsets by which a thread finds where it left its system stack when C called Go. */
 struct go_callback {

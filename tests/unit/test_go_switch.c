@@ -182,8 +182,35 @@ static void abstains_from_other_code(void **state)
 	}
 }
 
+/* The parts around one call. Returns where the next one's begin. */
+static size_t check_cgo_parts(const uint8_t *code, size_t size, size_t from,
+			      const struct go_switch *found)
+{
+	static const uint8_t subtract[] = {0x48, 0x29, 0xd7}; /* sub %rdx,%rdi */
+	uint8_t *bytes = copy(code, size), *at;
+	size_t end = go_switch_return_end(code, size, found->back);
+
+	assert_memory_equal(code + found->back - 3, "\x48\x89\xf4", 3); /* mov %rsi,%rsp */
+	assert_true(end > found->back);
+	assert_int_equal(code[end - 1], 0xc3);
+	for (size_t cut = 0; cut < end; cut++)
+		assert_int_equal(go_switch_return_end(code, cut, found->back), 0);
+	assert_true(go_switch_is_in_rdx(code, size, from, found->call));
+	assert_false(go_switch_is_in_rdx(code, size, from, found->call - 1));
+	assert_false(go_switch_is_in_rdx(code, size, 0, found->call));
+	assert_false(go_switch_is_in_rdx(code, found->call - 1, from, found->call));
+	at = memmem(bytes + from, found->call - from, subtract, sizeof(subtract));
+	if (at) {
+		at[2] = 0xfa; /* sub %rdi,%rdx */
+		assert_false(go_switch_is_in_rdx(bytes, size, from, found->call));
+	}
+	free(bytes);
+	return end;
+}
+
 static void check_asmcgocall(const uint8_t *code, size_t size, const size_t *calls)
 {
+	size_t next;
 	struct go_switch found = {0};
 	struct go_cgo_frame frame;
 
@@ -193,10 +220,12 @@ static void check_asmcgocall(const uint8_t *code, size_t size, const size_t *cal
 	assert_int_equal(frame.g, 0x30);
 	assert_int_equal(frame.hi, 8);
 	assert_int_equal(frame.depth, 0x28);
+	next = check_cgo_parts(code, size, go_switch_sets_rsp(code, size), &found);
 	assert_true(go_switch_asmcgocall(code, size, found.call, &found, &frame));
 	assert_int_equal(found.call, calls[1]);
 	assert_true(frame.is_same);
 	assert_int_equal(frame.depth, 0x28);
+	assert_int_equal(check_cgo_parts(code, size, next, &found), size);
 	assert_false(go_switch_asmcgocall(code, size, found.call, &found, &frame));
 	for (size_t cut = 0; cut < size; cut++) {
 		uint8_t *bytes = copy(code, cut);
