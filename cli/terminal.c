@@ -9,6 +9,7 @@
 
 #include <langinfo.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static struct {
 	const char *volatile what;
 	volatile sig_atomic_t seconds;
 	volatile sig_atomic_t is_shown;
+	volatile size_t columns; /* of the row that it must not leave */
 } terminal_line;
 
 /* Only what a handler may call. */
@@ -136,6 +138,8 @@ static void on_alarm(int number)
 	text[n++] = (char)('0' + seconds % 10);
 	text[n++] = ' ';
 	text[n++] = 's';
+	if (n > terminal_line.columns)
+		n = terminal_line.columns;
 	if (write(STDERR_FILENO, text, n) > 0)
 		terminal_line.is_shown = 1;
 }
@@ -167,8 +171,13 @@ void terminal_progress_end(void)
 static void start_clock(void)
 {
 	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct winsize size;
 
 	terminal_progress("reading");
+	terminal_line.columns = SIZE_MAX;
+	/* With the carriage return, one byte fewer than the row has columns is shown. */
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+		terminal_line.columns = size.ws_col;
 	sigaction(SIGALRM, &action, NULL);
 	terminal_clock(1);
 }

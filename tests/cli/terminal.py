@@ -83,6 +83,8 @@ def narrow():
             status, text = shown(*words, env={"PAGER": "cat"}, columns=columns)
             assert status == 0, (status, words)
             for line in ESCAPES.sub(b"", text).decode().split("\r\n"):
+                *progress, line = line.split("\r")  # of a busy machine
+                assert all(len(part) < max(columns, 2) for part in progress), (columns, progress)
                 assert len(line) <= columns or line.startswith("# "), (columns, line)
 
 

@@ -34,6 +34,27 @@ record() { # NAME ARGUMENTS...: one recording
     echo $? >"/out/$name.status"
 }
 
+# How many walks of a recording that is under way came to their end in the kernel.
+walks() { # NAME
+    stackctl stats --json -i "/out/$1.db" 2>/dev/null | tr ',{' '\n\n' |
+        awk -F : '$1 == "\"kernel_walks\"" { n += $2 } $1 == "\"kernel_fallbacks\"" { n -= $2 }
+            END { print n + 0 }'
+}
+
+# One recording of what runs on, until enough stacks have been walked: in seconds, a slow emulator
+# may bring none of a program.
+record_walks() { # NAME ARGUMENTS...
+    name=$1
+    shift
+    note "$name"
+    timeout 600 "$daemon" -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null &
+    recorder=$!
+    while sleep 1 && [ -d "/proc/$recorder" ] && [ "$(walks "$name")" -lt 200 ]; do :; done
+    kill -TERM "$recorder"
+    wait "$recorder"
+    echo $? >"/out/$name.status"
+}
+
 start() { # WORKLOAD...: in the background, until the end
     started=""
     for workload in "$@"; do
@@ -69,15 +90,15 @@ record lossy --judge -F 1997 --ring-bytes 256K -- /workloads/deep 2
 
 # The daemon needs CPU time as well: a load that two processors can bear.
 start threads
-record attached --judge -F 997 --ring-bytes 128M --duration 2 --pid "$started"
+record_walks attached --judge -F 997 --ring-bytes 128M --pid "$started"
 end
 start chain plugin
-record all -F 997 --ring-bytes 128M --duration 2 --all
+record_walks all -F 997 --ring-bytes 128M --all
 end
 start chain threads
 mkdir /tmp/cgroup/one
 echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
-record cgroup -F 997 --duration 2 --cgroup /tmp/cgroup/one
+record_walks cgroup -F 997 --cgroup /tmp/cgroup/one
 end
 
 # Regions: the log has what the program measures itself.

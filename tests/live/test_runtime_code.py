@@ -39,7 +39,8 @@ def test_runtime_code_fp():
         stats = recording.stats()
         print(result.err, found, stats["end_reasons"], stats["steps"], stats["provenances"])
         check(set(found) <= {"right", "cut"}, "paths are wrong", found)
-        check(found["right"] > 3000 and found["cut"] < found["right"] / 4,
+        # Until the code's rules are there: they take two rounds of the daemon's loop, 1.2 s at most.
+        check(found["right"] > 3000 and found["cut"] < 1.2 * 1997,
               "the kernel half goes on by frame pointers", found)
         check(stats["provenances"]["analysed"] >= 5 and stats["steps"]["confirmed"] >= 5,
               "steps", stats["steps"], stats["provenances"])
