@@ -24,6 +24,8 @@ struct steps {
 	void *bare_arg;
 	struct lbr_reach *reach; /* NULL until a step is to be checked */
 	struct int_map pairs;	 /* caller << 32 | callee, locations: enum lbr_step */
+	struct int_map doubted; /* so, wrong ones of code made at run time: the tick of the check */
+	uint32_t ticks;
 	uint64_t counts[LBR_STEP_COUNT], postponed;
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
@@ -57,6 +59,7 @@ void steps_free(struct steps *s)
 		return;
 	lbr_reach_free(s->reach);
 	int_map_fini(&s->pairs);
+	int_map_fini(&s->doubted);
 	free(s);
 }
 
@@ -70,6 +73,12 @@ void steps_use_code(struct steps *s, struct runtime_code *code, steps_bare_fn *b
 void steps_begin_anew(struct steps *s)
 {
 	int_map_fini(&s->pairs);
+	int_map_fini(&s->doubted);
+}
+
+void steps_tick(struct steps *s)
+{
+	s->ticks++;
 }
 
 /* --- pairs ----------------------------------------------------------------------------------- */
@@ -117,14 +126,32 @@ static enum lbr_step check(const struct steps *s, uint32_t caller, uint32_t call
 	return verdict;
 }
 
-/* Checks a pair that is new, if there is time for it. 0 or -ENOMEM. */
-static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
+static bool is_runtime_code(const struct steps *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+
+	return object_table_at(s->objects, l->object)->kind == OBJECT_JIT;
+}
+
+/* Keeps a verdict; one on code that may yet be written, until the next tick. 0 or -ENOMEM. */
+static int keep(struct steps *s, uint32_t caller, uint32_t callee, uint32_t verdict)
+{
+	uint64_t pair = (uint64_t)caller << 32 | callee;
+
+	if (verdict == LBR_STEP_WRONG && (is_runtime_code(s, caller) || is_runtime_code(s, callee)))
+		return int_map_set(&s->doubted, pair, s->ticks);
+	return int_map_set(&s->pairs, pair, verdict);
+}
+
+/* Checks a pair that has no verdict, or that was `was_wrong` in an earlier tick, if there is time
+ * for it. 0 or -ENOMEM. */
+static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry, bool was_wrong,
 		 uint32_t *ret_verdict)
 {
 	int err = s->reach ? 0 : lbr_reach_new(&s->reach);
 	uint64_t start;
 
-	*ret_verdict = LBR_STEP_UNCHECKED;
+	*ret_verdict = was_wrong ? LBR_STEP_WRONG : LBR_STEP_UNCHECKED;
 	if (!err && s->credit_ns <= 0)
 		s->postponed++;
 	if (err || s->credit_ns <= 0)
@@ -132,15 +159,26 @@ static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entr
 	start = s->clock();
 	*ret_verdict = check(s, caller, callee, is_entry);
 	s->credit_ns -= (int64_t)(s->clock() - start);
+	s->counts[LBR_STEP_WRONG] -= was_wrong;
 	s->counts[*ret_verdict]++;
-	return int_map_set(&s->pairs, (uint64_t)caller << 32 | callee, *ret_verdict);
+	return keep(s, caller, callee, *ret_verdict);
 }
 
 static int verdict_on(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
 		      uint32_t *ret_verdict)
 {
-	*ret_verdict = int_map_find(&s->pairs, (uint64_t)caller << 32 | callee);
-	return *ret_verdict == INT_MAP_NONE ? judge(s, caller, callee, is_entry, ret_verdict) : 0;
+	uint64_t pair = (uint64_t)caller << 32 | callee;
+	uint32_t tick;
+
+	*ret_verdict = int_map_find(&s->pairs, pair);
+	if (*ret_verdict != INT_MAP_NONE)
+		return 0;
+	tick = int_map_find(&s->doubted, pair);
+	if (tick != INT_MAP_NONE && tick == s->ticks) {
+		*ret_verdict = LBR_STEP_WRONG;
+		return 0;
+	}
+	return judge(s, caller, callee, is_entry, tick != INT_MAP_NONE, ret_verdict);
 }
 
 /* --- paths ----------------------------------------------------------------------------------- */

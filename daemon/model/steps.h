@@ -6,6 +6,9 @@
  *
  * A path ends before its first wrong step, counted from the leaf.
  *
+ * Code that a process makes at run time may be read before all of it is written, and a call in it
+ * may be patched later: a wrong step there is checked again after each steps_tick().
+ *
  * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
  * budget of CPU time: STEPS_EARNED_NS for each path, saved up to STEPS_SAVED_NS. Without any left,
  * a new pair is checked when it is next met, and counts as postponed.
@@ -33,6 +36,9 @@ void steps_begin_anew(struct steps *steps);
 /* Takes a process whose code without a file keeps no frame pointers, although steps were made by
  * them. */
 typedef void steps_bare_fn(void *arg, pid_t pid);
+
+/* To be called with runtime_code_tick(). */
+void steps_tick(struct steps *steps);
 
 /* Makes it check steps in code that no file has by `code`, which is borrowed. */
 void steps_use_code(struct steps *steps, struct runtime_code *code, steps_bare_fn *bare, void *arg);

@@ -117,6 +117,7 @@ void walks_trim(struct walks *w)
 {
 	dwarf_walk_trim(w->walk);
 	runtime_code_tick(w->code);
+	steps_tick(w->steps);
 }
 
 void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)

@@ -36,7 +36,7 @@ record() { # NAME ARGUMENTS...: one recording
 
 # How many walks of a recording that is under way came to their end in the kernel.
 walks() { # NAME
-    stackctl stats --json -i "/out/$1.db" 2>/dev/null | tr ',{' '\n\n' |
+    stackctl stats --json -i "/out/$1.db" 2>/dev/null | tr , "\n" | tr "{" "\n" |
         awk -F : '$1 == "\"kernel_walks\"" { n += $2 } $1 == "\"kernel_fallbacks\"" { n -= $2 }
             END { print n + 0 }'
 }

@@ -215,13 +215,92 @@ static void budget_is_kept(void **state)
 	assert_int_equal(steps_counts(f.steps).postponed, 2);
 }
 
+/* --- code made at run time ------------------------------------------------------------------- */
+
+#define CODE UINT64_C(0x7f0000010000)
+#define PID  77
+
+/* Two functions of a process: the caller's return address is at 9, the callee begins at 16. */
+static uint8_t memory[32] = {0x48, 0x83, 0xec, 0x28, 0xe8, 0,	 0,
+			     0,	   0,	 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			  uint8_t *bytes, uint64_t *ret_start)
+{
+	(void)arg;
+	(void)before;
+	(void)after;
+	if (pid != PID || address - CODE >= sizeof(memory))
+		return 0;
+	memcpy(bytes, memory, sizeof(memory));
+	*ret_start = CODE;
+	return sizeof(memory);
+}
+
+static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
+{
+	(void)arg;
+	return pid == PID && address - CODE < sizeof(memory) ? CODE : 0;
+}
+
+static void ignore_bare(void *arg, pid_t pid)
+{
+	(void)arg;
+	(void)pid;
+}
+
+static uint32_t made_location(uint64_t offset, bool is_return)
+{
+	struct location location = {.file_id = 2,
+				    .offset = CODE + offset,
+				    .object = 1,
+				    .is_return = is_return,
+				    .provenance = PROVENANCE_ANALYSED};
+	uint32_t number;
+
+	assert_int_equal(location_intern(f.locations, &location, &number), 0);
+	return number;
+}
+
+/* A call that leads elsewhere until its target is written: its step is wrong, is not looked at
+ * again in the same tick, and is right afterwards. */
+static void code_written_later(void **state)
+{
+	struct object object = {
+		.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]", .owner = {.pid = PID}};
+	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
+	const struct object *added;
+	struct runtime_code *code;
+	uint32_t frames[8];
+
+	(void)state;
+	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
+	assert_int_equal(runtime_code_new(read_memory, start_of_memory, NULL, read_clock, &code),
+			 0);
+	steps_use_code(f.steps, code, ignore_bare, NULL);
+	memory[5] = 15; /* a function that returns at once */
+	memory[16] = 0x90;
+	memory[17] = memory[24] = 0xc3;
+	assert_int_equal(take(0, path, 2, frames), 1);
+	assert_counts(0, 1);
+	memory[5] = 7;
+	runtime_code_tick(code);
+	assert_int_equal(take(0, path, 2, frames), 1);
+	assert_counts(0, 1);
+	steps_tick(f.steps);
+	assert_int_equal(take(0, path, 2, frames), 2);
+	assert_counts(1, 0);
+	steps_use_code(f.steps, NULL, NULL, NULL);
+	runtime_code_free(code);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(right_steps),		 T(path_ends_before_wrong_step),
 		T(kept_frames_stay_cut), T(steps_that_are_not_checked),
-		T(budget_is_kept),
+		T(budget_is_kept),	 T(code_written_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
