@@ -17,6 +17,7 @@ struct judge {
 
 	uint32_t tid; /* of the last WALKED record */
 	uint64_t time_ns;
+	enum stackd_end_reason reason; /* of the kernel half's walk */
 	size_t count;
 	uint32_t path[PATH_MAX_FRAMES];
 };
@@ -45,6 +46,7 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
 		return;
 	judge->tid = record->tid;
 	judge->time_ns = record->time_ns;
+	judge->reason = record->end_reason;
 	judge->count = path->count;
 	memcpy(judge->path, path->locations, path->count * sizeof(path->locations[0]));
 }
@@ -75,26 +77,39 @@ static void show_wrong(const struct judge *judge, const struct stackd_header *re
 	show_path(judge, "  daemon: ", path->locations, path->count);
 }
 
+/* Whether a path's leaf end is another, which is no longer. */
+static bool ends_with(const uint32_t *path, size_t count, const uint32_t *end, size_t end_count)
+{
+	return end_count <= count &&
+	       memcmp(path + count - end_count, end, end_count * sizeof(path[0])) == 0;
+}
+
+/* A page of the stack can be missing for the kernel half and be there for the daemon: one that is
+ * just being copied since a child of the thread shares it, or the first one of a thread that has
+ * not run yet, which its creator writes to. */
+static bool is_read_later(const struct judge *judge, const struct path *path)
+{
+	bool is_unread =
+		judge->reason == STACKD_END_UNREADABLE || (!judge->count && path->count == 1);
+
+	return is_unread && ends_with(path->locations, path->count, judge->path, judge->count);
+}
+
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason)
 {
-	size_t count = path->count, missing;
-
 	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
 		return;
-	/* A thread that has not run yet has a stack that cannot be read. Its creator can touch that
-	 * stack between the walk and the copy, whose path then is the leaf alone. */
-	if (!judge->count && count == 1)
-		return;
-	missing = judge->count - count;
-	if (count > judge->count || (missing && reason == STACKD_END_ENTRY) ||
-	    memcmp(judge->path + missing, path->locations, count * sizeof(path->locations[0]))) {
-		judge->counts.wrong++;
-		show_wrong(judge, record, path);
-	} else if (missing) {
+	if (judge->count == path->count &&
+	    ends_with(path->locations, path->count, judge->path, judge->count)) {
+		judge->counts.right++;
+	} else if (is_read_later(judge, path) ||
+		   (reason != STACKD_END_ENTRY &&
+		    ends_with(judge->path, judge->count, path->locations, path->count))) {
 		judge->counts.cut++;
 	} else {
-		judge->counts.right++;
+		judge->counts.wrong++;
+		show_wrong(judge, record, path);
 	}
 }
 

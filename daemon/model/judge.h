@@ -25,7 +25,8 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
 
 /* Compares that path with the one that the daemon has walked from the copy. If its walk could not
  * finish (the copy is of one stack, and a signal handler runs on another), the frames that it found
- * must be the leaf end of the kernel half's. */
+ * must be the leaf end of the kernel half's; and the other way round if that one ended at memory
+ * that could not be read. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason);
 

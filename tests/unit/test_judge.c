@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* What the judge of the kernel half's walks takes for right, for cut, and for wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "daemon/model/judge.h"
+
+static struct location_table *locations;
+static struct object_table *objects;
+static struct judge *judge;
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_int_equal(location_table_new(&locations), 0);
+	assert_int_equal(object_table_new("/proc", &objects), 0);
+	return judge_new(objects, locations, &judge);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	judge_free(judge);
+	object_table_free(objects);
+	location_table_free(locations);
+	return 0;
+}
+
+/* The last `count` of the frames 1, 2, 3, ... 9, whose leaf is 9. */
+static struct path *leaf_end(size_t count)
+{
+	static struct path path;
+
+	path.count = count;
+	for (size_t i = 0; i < count; i++)
+		path.locations[i] = (uint32_t)(10 - count + i);
+	return &path;
+}
+
+static void judge_paths(size_t kernel, enum stackd_end_reason kernel_reason, size_t daemon,
+			enum stackd_end_reason daemon_reason)
+{
+	struct stackd_header record = {
+		.tid = 7, .time_ns = 3, .end_reason = (uint8_t)kernel_reason};
+
+	judge_expect(judge, &record, leaf_end(kernel));
+	judge_hold(judge, &record, leaf_end(daemon), daemon_reason);
+}
+
+static void assert_counts(uint64_t right, uint64_t cut, uint64_t wrong)
+{
+	struct judge_counts counts = judge_counts(judge);
+
+	assert_int_equal(counts.right, right);
+	assert_int_equal(counts.cut, cut);
+	assert_int_equal(counts.wrong, wrong);
+}
+
+static void same_paths(void **state)
+{
+	(void)state;
+	judge_paths(9, STACKD_END_ENTRY, 9, STACKD_END_ENTRY);
+	judge_paths(3, STACKD_END_NO_RECIPE, 3, STACKD_END_NO_RECIPE);
+	assert_counts(2, 0, 0);
+}
+
+static void judge_does_not_finish(void **state)
+{
+	(void)state;
+	judge_paths(9, STACKD_END_ENTRY, 4, STACKD_END_STACK_CUT);
+	assert_counts(0, 1, 0);
+	judge_paths(9, STACKD_END_ENTRY, 4, STACKD_END_ENTRY);
+	assert_counts(0, 1, 1);
+}
+
+static void memory_is_there_for_the_daemon_alone(void **state)
+{
+	(void)state;
+	judge_paths(1, STACKD_END_UNREADABLE, 9, STACKD_END_ENTRY);
+	judge_paths(0, STACKD_END_UNREADABLE, 1, STACKD_END_UNREADABLE);
+	assert_counts(0, 2, 0);
+	judge_paths(1, STACKD_END_ENTRY, 9, STACKD_END_ENTRY);
+	judge_paths(1, STACKD_END_BAD_RETURN, 9, STACKD_END_ENTRY);
+	assert_counts(0, 2, 2);
+}
+
+static void other_frames(void **state)
+{
+	struct stackd_header record = {.tid = 7, .time_ns = 3, .end_reason = STACKD_END_UNREADABLE};
+	struct path *path = leaf_end(4);
+
+	(void)state;
+	path->locations[3] = 77;
+	judge_expect(judge, &record, path);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	assert_counts(0, 0, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(same_paths),
+		T(judge_does_not_finish),
+		T(memory_is_there_for_the_daemon_alone),
+		T(other_frames),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
