@@ -211,7 +211,8 @@ $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a
 
 $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -o $@ $< $(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
+	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
 
 $(B)/bench/forget $(B)/bench/alloc_pair: $(B)/libstackd-daemon.a
 
