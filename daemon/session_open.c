@@ -11,6 +11,7 @@
 #include "daemon/attach.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
+#include "daemon/regions/uprobe_multi.h"
 #include "store/store_path.h"
 
 #define TICK_NS 100000000u /* between looks at the side-band */
@@ -101,6 +102,7 @@ static enum exit_status open_sampler(struct session *s)
 		.regions = regions_are_wanted(s->options),
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
+		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};

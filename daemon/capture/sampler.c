@@ -30,7 +30,7 @@ struct sampler {
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 	bool is_changing; /* events are opened that are to be started later */
-	bool regions;
+	bool regions, has_uprobe_multi;
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -142,6 +142,15 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 	return err;
 }
 
+/* Has the programs of functions loaded for links of many uprobes. */
+static void use_uprobe_multi(struct stackd_bpf *skel)
+{
+	const enum bpf_attach_type type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI;
+
+	bpf_program__set_expected_attach_type(skel->progs.stackd_region_enter, type);
+	bpf_program__set_expected_attach_type(skel->progs.stackd_region_leave, type);
+}
+
 /* Leaves out the programs of regions, with their maps. */
 static void leave_out_regions(struct stackd_bpf *skel)
 {
@@ -209,6 +218,8 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->region_limit = options->region_limit;
 	if (!options->regions)
 		leave_out_regions(s->skel);
+	else if (options->has_uprobe_multi)
+		use_uprobe_multi(s->skel);
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
@@ -239,6 +250,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	s->stats_fd = -1;
 	s->enable_on_exec = options->enable_on_exec;
 	s->regions = options->regions;
+	s->has_uprobe_multi = options->has_uprobe_multi;
 	libbpf_set_print(print_libbpf);
 	err = record_reader_new(&s->reader);
 	if (!err)
@@ -538,6 +550,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
 		.scope = s->skel->rodata->region_scope,
+		.is_multi = s->has_uprobe_multi,
 	};
 }
 

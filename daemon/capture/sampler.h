@@ -37,6 +37,7 @@ struct sampler_options {
 	enum stackd_tags tags;
 	bool regions; /* load the programs of regions and allocations, too */
 	enum stackd_scope region_scope;
+	bool has_uprobe_multi; /* load them for links of many uprobes */
 	uint64_t region_limit; /* instances in a second and thread; 0: any number */
 };
 
@@ -90,6 +91,8 @@ struct sampler_tags {
 /* Gives the maps of tags. They belong to the sampler. */
 void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_tags);
 
+#define SAMPLER_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, which older headers lack */
+
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
@@ -98,6 +101,7 @@ struct sampler_regions {
 	int alloc_fd;		/* for the probe of libstackalloc */
 	int members_fd, cgroup_fd, off_fd;
 	enum stackd_scope scope;
+	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
 };
 
 /* Gives the parts of regions, which were asked for by sampler_options.regions. They belong to the

@@ -17,6 +17,7 @@
 #include "daemon/regions/marks.h"
 #include "daemon/regions/probe.h"
 #include "daemon/regions/region_find.h"
+#include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
 
 /* A file that has been looked at. */
@@ -24,11 +25,6 @@ struct known_file {
 	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
 	const char *path;	    /* borrowed */
 	bool is_go, has_symbols;
-};
-
-struct region_probe {
-	struct probe probe;
-	uint32_t number; /* of the region; 0: it has been detached */
 };
 
 struct regions {
@@ -42,7 +38,7 @@ struct regions {
 	struct found_regions found;
 	size_t n_attached; /* of those found */
 	size_t n_left_out; /* of these, since the last message */
-	VEC(struct region_probe) probes;
+	struct region_probes *probes;
 	struct probe alloc; /* of libstackalloc */
 	int tracepoints[2]; /* -1: none */
 	uint32_t n_objects; /* looked at */
@@ -205,45 +201,24 @@ static enum exit_status check_specs(const struct regions *r)
 
 /* --- attaching ------------------------------------------------------------------------------- */
 
-static int attach_probe(struct regions *r, int program, const char *path, uint64_t offset,
-			uint64_t cookie)
+/* Attaches to so many functions of one file from an index on: to all, or to none. */
+static int attach_functions(struct regions *r, size_t first, size_t count)
 {
-	struct region_probe probe = {.number = STACKD_REGION_NUMBER(cookie)};
-	int err = VEC_RESERVE(&r->probes, 1) ? -ENOMEM : 0;
+	const struct known_file *file = &r->files.items[r->found.found.items[first].file];
+	const struct found_region **functions = calloc(count, sizeof(*functions));
+	uint32_t *numbers = calloc(count, sizeof(*numbers));
+	char path[64];
+	int err = functions && numbers ? 0 : -ENOMEM;
 
-	if (!err)
-		err = probe_attach(program, path, offset, 0, cookie, &probe.probe);
-	if (!err)
-		r->probes.items[r->probes.count++] = probe;
-	return err;
-}
-
-static void detach_probe(struct region_probe *probe)
-{
-	if (probe->number)
-		probe_detach(&probe->probe);
-	probe->number = 0;
-}
-
-/* Attaches to a function's exits, then to its entry: of an instance that is seen to begin, the end
- * is seen, too. */
-static int attach_function(struct regions *r, const struct found_region *f, uint64_t number,
-			   const char *path)
-{
-	size_t before = r->probes.count;
-	int err = f->error;
-
-	for (size_t i = 0; i < f->exits.all.count && !err; i++) {
-		const struct function_exit *exit = &f->exits.all.items[i];
-
-		err = attach_probe(r, r->kernel.leave_fd, path, exit->offset,
-				   number | (uint64_t)exit->kind << 32);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
+	for (size_t i = 0; i < count && !err; i++) {
+		functions[i] = &r->found.found.items[first + i];
+		numbers[i] = (uint32_t)(first + i + 1);
 	}
 	if (!err)
-		err = attach_probe(r, r->kernel.enter_fd, path, f->offset,
-				   number | (f->exits.is_loop ? STACKD_ENTRY_LOOP : 0));
-	while (err && r->probes.count > before)
-		detach_probe(&r->probes.items[--r->probes.count]);
+		err = region_probes_attach(r->probes, functions, numbers, count, path);
+	free(functions);
+	free(numbers);
 	return err;
 }
 
@@ -252,17 +227,8 @@ static int attach_to(struct regions *r, size_t index)
 {
 	const struct found_region *f = &r->found.found.items[index];
 	const struct known_file *file = &r->files.items[f->file];
-	char path[64];
-	int err;
+	int err = attach_functions(r, index, 1);
 
-	if (file->is_go) {
-		log_error("--region '%s': %s is a Go program, whose stacks move while its "
-			  "functions run: they cannot be measured",
-			  r->specs[f->spec].text, file->path);
-		return -EOPNOTSUPP;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
-	err = attach_function(r, f, index + 1, path);
 	if (err && r->specs[f->spec].is_glob && (err == -ENOEXEC || probe_is_no_place(err))) {
 		r->n_left_out++;
 		return 0;
@@ -275,14 +241,45 @@ static int attach_to(struct regions *r, size_t index)
 	return err;
 }
 
+/* Attaches to the functions of one file from an index on: to all at once, or where one of them
+ * cannot be measured, to one after the other. Returns the first error, which is logged. */
+static int attach_file(struct regions *r, size_t first, size_t count)
+{
+	const struct found_region *f = &r->found.found.items[first];
+	const struct known_file *file = &r->files.items[f->file];
+	int err = 0;
+
+	if (file->is_go) {
+		log_error("--region '%s': %s is a Go program, whose stacks move while its "
+			  "functions run: they cannot be measured",
+			  r->specs[f->spec].text, file->path);
+		return -EOPNOTSUPP;
+	}
+	if (count > 1 && !attach_functions(r, first, count))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		int one = attach_to(r, first + i);
+
+		err = err ? err : one;
+	}
+	return err;
+}
+
 /* Attaches to what was found since the last time. Returns the first error, which is logged. */
 static int attach_new(struct regions *r)
 {
+	const struct found_region *found = r->found.found.items;
+	size_t count = r->found.found.count, end;
 	int first = 0;
 
-	for (; r->n_attached < r->found.found.count; r->n_attached++) {
-		int err = attach_to(r, r->n_attached);
+	for (; r->n_attached < count; r->n_attached = end) {
+		int err;
 
+		for (end = r->n_attached + 1; end < count; end++) {
+			if (found[end].file != found[r->n_attached].file)
+				break;
+		}
+		err = attach_file(r, r->n_attached, end - r->n_attached);
 		first = first ? first : err;
 	}
 	if (r->n_left_out)
@@ -342,10 +339,7 @@ static void take_off(struct regions *r, uint32_t number)
 		    "but sampled",
 		    r->specs[f->spec].text, f->name, r->with.options->region_limit);
 	r->found.found.items[number - 1].error = -EBUSY;
-	for (size_t i = r->probes.count; i-- > 0;) {
-		if (r->probes.items[i].number == number)
-			detach_probe(&r->probes.items[i]);
-	}
+	region_probes_detach(r->probes, number);
 }
 
 /* Detaches from the regions that the kernel half says are passed through too often. */
@@ -469,7 +463,8 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	r->with = *with;
 	r->tracepoints[0] = r->tracepoints[1] = r->alloc.event = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
-	status = parse_specs(r);
+	r->probes = region_probes_new(&r->kernel);
+	status = r->probes ? parse_specs(r) : STATUS_FAILED;
 	if (!status)
 		status = marks_new(with->options, &r->marks);
 	if (!status)
@@ -511,9 +506,8 @@ void regions_stop(struct regions *r)
 		return;
 	if (r->marks)
 		marks_stop(r->marks);
-	/* The last ones are entries. */
-	while (r->probes.count)
-		detach_probe(&r->probes.items[--r->probes.count]);
+	region_probes_free(r->probes);
+	r->probes = NULL;
 	if (r->alloc.event >= 0)
 		probe_detach(&r->alloc);
 	for (int i = 0; i < 2; i++) {
@@ -531,7 +525,6 @@ void regions_free(struct regions *r)
 	marks_free(r->marks);
 	found_regions_free(&r->found);
 	free(r->files.items);
-	free(r->probes.items);
 	command_files_free(r->command);
 	for (size_t i = 0; i < r->n_specs; i++)
 		region_spec_free(&r->specs[i]);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes links of many uprobes; see uprobe_multi.h. */
+#include "daemon/regions/uprobe_multi.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/capture/sampler.h"
+
+/* What bpf(BPF_LINK_CREATE) takes for this type. Part of the kernel's interface. */
+struct link_create {
+	uint32_t program, target;
+	uint32_t attach_type, link_flags;
+	uint64_t path, offsets, semaphores, cookies;
+	uint32_t count, flags, pid, pad;
+};
+
+int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
+			const uint64_t *cookies, size_t count)
+{
+	struct link_create attr = {
+		.program = (uint32_t)program,
+		.attach_type = SAMPLER_UPROBE_MULTI,
+		.path = (uint64_t)(uintptr_t)path,
+		.offsets = (uint64_t)(uintptr_t)offsets,
+		.cookies = (uint64_t)(uintptr_t)cookies,
+		.count = (uint32_t)count,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, offsetof(struct link_create, pad));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A kernel without them does not know the type (EINVAL); one that has them says that a folder is no
+ * file to be probed (EBADF). */
+bool uprobe_multi_is_there(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI);
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	const uint64_t offset = 0;
+	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", nothing, 2, &options);
+	int err;
+
+	if (program < 0)
+		return false;
+	err = uprobe_multi_attach(program, "/", &offset, &offset, 1);
+	close(program);
+	return err == -EBADF;
+}
