@@ -66,7 +66,7 @@ struct lone_instance {
 /* What ends has no space on the program's stack, which the walk needs for itself. */
 struct region_thread {
 	__u32 count;
-	__u32 pad;
+	__u32 once; /* how many are open up to the one with STACKD_ENTRY_ONCE; 0: there is none */
 	struct open_instance ended;
 	struct stackd_instance instance; /* of what has ended */
 	struct lone_instance lone;
@@ -161,7 +161,7 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 	for (__u32 i = 0; i < REGION_DEPTH && thread && i < thread->count; i++)
 		count_region(STACKD_REGION_UNENDED);
 	if (thread)
-		thread->count = 0;
+		thread->count = thread->once = 0;
 	if (!task->signal->live.counter)
 		bpf_map_delete_elem(&region_members, &pid);
 	return 0;
@@ -223,6 +223,8 @@ static __always_inline void close_innermost(struct region_thread *thread, __u64 
 	struct open_instance *around;
 
 	thread->count--;
+	if (thread->once > thread->count)
+		thread->once = 0;
 	around = innermost(thread);
 	if (around) {
 		around->nested_ns += ns;
@@ -288,19 +290,19 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	return true;
 }
 
-/* Opens an instance within the others. */
-static __always_inline void begin_instance(struct region_thread *thread, struct task_struct *task,
+/* Opens an instance within the others. Returns whether it was opened. */
+static __always_inline bool begin_instance(struct region_thread *thread, struct task_struct *task,
 					   __u32 region, __u64 slot, __u64 function)
 {
 	struct open_instance *open;
 
 	if (is_too_often(thread, region)) {
 		count_region(STACKD_REGION_OFF);
-		return;
+		return false;
 	}
 	if (thread->count >= REGION_DEPTH) {
 		count_region(STACKD_REGION_TOO_DEEP);
-		return;
+		return false;
 	}
 	open = &thread->open[BOUNDED(thread->count, REGION_DEPTH)];
 	thread->count++;
@@ -311,6 +313,7 @@ static __always_inline void begin_instance(struct region_thread *thread, struct 
 	open->nested_ns = open->nested_cpu = 0;
 	open->enter_cpu = cpu_clock(task);
 	open->enter_ns = bpf_ktime_get_ns();
+	return true;
 }
 
 /* Is the function of a region running around what was opened last, called at this slot? */
@@ -333,7 +336,12 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
 		return;
 	drop_left(thread, slot + 1);
-	begin_instance(thread, task, region, slot, ctx->rip);
+	/* Functions of MPI call each other: those of Fortran call those of C, and those for files
+	 * send messages. */
+	if ((cookie & STACKD_ENTRY_ONCE) && thread->once)
+		return;
+	if (begin_instance(thread, task, region, slot, ctx->rip) && (cookie & STACKD_ENTRY_ONCE))
+		thread->once = thread->count;
 }
 
 SEC("uprobe")

@@ -330,10 +330,12 @@ struct stackd_counters {
 /* Cookies of a region's probes: its number, with these at its entry... */
 #define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
 #define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
+#define STACKD_ENTRY_ONCE	     ((__u64)1 << 33) /* not within another such instance */
 /* ...and one of these, << 32, at an instruction by which it is left. */
 #define STACKD_EXIT_RETURN 0x00
 #define STACKD_EXIT_JUMP   0x10
 #define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
+#define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
 /* Cookies of a mark's probes: its number, and what a hit does. */
 #define STACKD_MARK_ENDS   ((__u64)1 << 32)
 #define STACKD_MARK_BEGINS ((__u64)1 << 33)

@@ -42,6 +42,7 @@ enum {
 	OPTION_REGION,
 	OPTION_MARK,
 	OPTION_REGION_LIMIT,
+	OPTION_MPI,
 	OPTION_ALLOC
 };
 
@@ -107,6 +108,10 @@ static const struct argp_option argp_options[] = {
 	{"mark", OPTION_MARK, "FUNC[@OBJECT]|FILE:LINE", 0,
 	 "measure from each hit of a place to the next in the same thread, as a loop's iterations; "
 	 "--region NAME=FILE:LINE..FILE:LINE measures from one line to another",
+	 2},
+	{"mpi", OPTION_MPI, NULL, 0,
+	 "measure each call of MPI's functions from C, C++ and Fortran, as --region does; what they "
+	 "call of MPI themselves is a part of them",
 	 2},
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
 	 "stop measuring a region that a thread passes through more than N times in a second, since "
@@ -366,6 +371,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_MARK:
 		add_mark(state, options, arg);
+		break;
+	case OPTION_MPI:
+		options->mpi = true;
 		break;
 	case OPTION_REGION_LIMIT:
 		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);

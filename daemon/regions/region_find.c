@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/regions/mpi_names.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
@@ -18,6 +19,16 @@ struct search {
 	struct found_regions *found;
 	size_t first; /* of those found, in this file */
 };
+
+/* Returns whether the functions of MPI are asked for. */
+static bool wants_mpi(const struct search *s)
+{
+	for (size_t i = 0; i < s->n_specs; i++) {
+		if (!s->specs[i].function)
+			return true;
+	}
+	return false;
+}
 
 static bool is_known(const struct search *s, uint64_t offset)
 {
@@ -51,6 +62,8 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 	*region = (struct found_region){.name = demangle(symbol->name),
 					.linked = strdup(symbol->name),
 					.offset = offset,
+					.is_once =
+						wants_mpi(s) && mpi_names_is_function(symbol->name),
 					.spec = spec};
 	if (!region->name)
 		region->name = strdup(symbol->name);

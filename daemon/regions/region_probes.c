@@ -59,17 +59,18 @@ static int add_place(struct places *places, uint64_t offset, uint64_t cookie)
 
 static int add_function(struct group *group, const struct found_region *f, uint64_t number)
 {
+	const uint64_t entry =
+		(f->exits.is_loop ? STACKD_ENTRY_LOOP : 0) | (f->is_once ? STACKD_ENTRY_ONCE : 0);
+	const uint64_t once = f->is_once ? STACKD_EXIT_ONCE : 0;
 	int err = 0;
 
 	for (size_t i = 0; i < f->exits.all.count && !err; i++) {
 		const struct function_exit *exit = &f->exits.all.items[i];
 
 		err = add_place(&group->places[LEAVE], exit->offset,
-				number | (uint64_t)exit->kind << 32);
+				number | (exit->kind | once) << 32);
 	}
-	return err ? err
-		   : add_place(&group->places[ENTER], f->offset,
-			       number | (f->exits.is_loop ? STACKD_ENTRY_LOOP : 0));
+	return err ? err : add_place(&group->places[ENTER], f->offset, number | entry);
 }
 
 /* Takes a region's places out. Returns whether there were any. */

@@ -3,9 +3,11 @@
 #include "daemon/regions/region_spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/regions/mpi_names.h"
 #include "model/pattern.h"
 #include "sym/demangle.h"
 
@@ -13,13 +15,15 @@ int region_spec_parse(const char *text, struct region_spec *ret_spec)
 {
 	const char *at = strrchr(text, '@');
 	size_t len = at ? (size_t)(at - text) : strlen(text);
-	struct region_spec spec = {.text = text};
+	struct region_spec spec = {0};
 
 	if (!len || (at && !at[1]))
 		return -EINVAL;
 	spec.function = strndup(text, len);
 	spec.object = at ? strdup(at + 1) : NULL;
-	if (!spec.function || (at && !spec.object)) {
+	if (asprintf(&spec.title, "--region '%s'", text) < 0)
+		spec.title = NULL;
+	if (!spec.title || !spec.function || (at && !spec.object)) {
 		region_spec_free(&spec);
 		return -ENOMEM;
 	}
@@ -28,15 +32,24 @@ int region_spec_parse(const char *text, struct region_spec *ret_spec)
 	return 0;
 }
 
+int region_spec_mpi(struct region_spec *ret_spec)
+{
+	*ret_spec = (struct region_spec){.title = strdup("--mpi"), .is_glob = true};
+	return ret_spec->title ? 0 : -ENOMEM;
+}
+
 void region_spec_free(struct region_spec *spec)
 {
+	free(spec->title);
 	free(spec->function);
 	free(spec->object);
-	spec->function = spec->object = NULL;
+	spec->title = spec->function = spec->object = NULL;
 }
 
 bool region_spec_is_object(const struct region_spec *spec, const char *path)
 {
+	if (!spec->function)
+		return mpi_names_is_object(path);
 	return !spec->object || pattern_is_object(spec->object, path);
 }
 
@@ -51,6 +64,8 @@ bool region_spec_is_function(const struct region_spec *spec, const char *name)
 	char *readable;
 	bool matches;
 
+	if (!spec->function)
+		return mpi_names_is_function(name);
 	if (pattern_is_function(spec->function, name))
 		return true;
 	if ((strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0) ||

@@ -32,8 +32,9 @@ struct regions {
 	struct sampler_regions kernel;
 	struct region_spec *specs;
 	size_t n_specs;
-	struct marks *marks;	       /* NULL: none */
-	struct command_files *command; /* NULL: the target is none */
+	struct marks *marks;		   /* NULL: none */
+	struct command_files *command;	   /* NULL: the target is none */
+	VEC(struct command_files *) words; /* of a command's other words, which a launcher starts */
 	VEC(struct known_file) files;
 	struct found_regions found;
 	size_t n_attached; /* of those found */
@@ -53,7 +54,7 @@ enum stackd_scope regions_scope(const struct options *options)
 
 bool regions_are_wanted(const struct options *options)
 {
-	return options->n_regions || options->n_marks || options->alloc_bytes;
+	return options->n_regions || options->n_marks || options->alloc_bytes || options->mpi;
 }
 
 /* --- looking at files ------------------------------------------------------------------------ */
@@ -104,17 +105,45 @@ static int look_at_objects(struct regions *r)
 	return err;
 }
 
-static int look_at_command(struct regions *r)
+static int look_at_files(struct regions *r, const struct command_files *files)
 {
 	int err = 0;
+
+	for (size_t i = 0; !err && i < command_files_count(files); i++)
+		err = look_at(r, command_files_elf(files, i), command_files_path(files, i));
+	return err;
+}
+
+/* The programs of MPI are started by another: mpirun -n 4 PROGRAM. */
+static int look_at_words(struct regions *r)
+{
+	char *const *words = r->with.options->command;
+	int err = 0;
+
+	for (size_t i = 1; r->with.options->mpi && words[i] && !err; i++) {
+		struct command_files *files;
+
+		if (VEC_RESERVE(&r->words, 1))
+			return -ENOMEM;
+		err = command_files_find(words[i], &files);
+		if (!err) {
+			r->words.items[r->words.count++] = files;
+			err = look_at_files(r, files);
+		}
+	}
+	return err;
+}
+
+static int look_at_command(struct regions *r)
+{
+	int err;
 
 	if (r->with.options->target != TARGET_COMMAND)
 		return 0;
 	err = command_files_find(r->with.options->command[0], &r->command);
-	for (size_t i = 0; !err && i < command_files_count(r->command); i++)
-		err = look_at(r, command_files_elf(r->command, i),
-			      command_files_path(r->command, i));
-	return err;
+	if (!err)
+		err = look_at_files(r, r->command);
+	return err ? err : look_at_words(r);
 }
 
 /* --- what is wrong with a specification ------------------------------------------------------ */
@@ -134,6 +163,11 @@ static enum exit_status explain_none(const struct regions *r, const struct regio
 	const struct known_file *stripped = NULL;
 	size_t n = 0;
 
+	if (!spec->function) {
+		log_warning("%s: no MPI library is mapped; it is measured once one is",
+			    spec->title);
+		return STATUS_DONE;
+	}
 	for (size_t i = 0; i < r->files.count; i++) {
 		const struct known_file *file = &r->files.items[i];
 
@@ -144,17 +178,17 @@ static enum exit_status explain_none(const struct regions *r, const struct regio
 			stripped = file;
 	}
 	if (!n && spec->object) {
-		log_warning("--region '%s': no file '%s' is mapped; it is measured once one is",
-			    spec->text, spec->object);
+		log_warning("%s: no file '%s' is mapped; it is measured once one is", spec->title,
+			    spec->object);
 		return STATUS_DONE;
 	}
 	if (stripped && n == 1)
-		log_error("--region '%s': %s is stripped: install its debug symbols, or give a "
+		log_error("%s: %s is stripped: install its debug symbols, or give a "
 			  "function that it exports",
-			  spec->text, stripped->path);
+			  spec->title, stripped->path);
 	else
-		log_error("--region '%s': no function of that name in %zu file%s of the target%s",
-			  spec->text, n, n == 1 ? "" : "s",
+		log_error("%s: no function of that name in %zu file%s of the target%s", spec->title,
+			  n, n == 1 ? "" : "s",
 			  spec->object ? ""
 				       : "; for a library that is loaded later, add its name: "
 					 "FUNC@LIBRARY");
@@ -167,10 +201,9 @@ static enum exit_status explain_many(const struct regions *r, size_t spec)
 {
 	size_t n = 0;
 
-	log_error(
-		"--region '%s' is ambiguous: give FUNC@OBJECT for one of these, or a pattern with "
-		"'*' for all:",
-		r->specs[spec].text);
+	log_error("%s is ambiguous: give FUNC@OBJECT for one of these, or a pattern with "
+		  "'*' for all:",
+		  r->specs[spec].title);
 	for (size_t i = 0; i < r->found.found.count; i++) {
 		const struct found_region *f = &r->found.found.items[i];
 
@@ -234,8 +267,8 @@ static int attach_to(struct regions *r, size_t index)
 		return 0;
 	}
 	if (err)
-		log_error("--region '%s': cannot measure %s of %s: %s", r->specs[f->spec].text,
-			  f->name, file->path,
+		log_error("%s: cannot measure %s of %s: %s", r->specs[f->spec].title, f->name,
+			  file->path,
 			  err == -ENOEXEC ? "its code cannot be decoded from its start to its end"
 					  : probe_reason(err));
 	return err;
@@ -250,9 +283,9 @@ static int attach_file(struct regions *r, size_t first, size_t count)
 	int err = 0;
 
 	if (file->is_go) {
-		log_error("--region '%s': %s is a Go program, whose stacks move while its "
+		log_error("%s: %s is a Go program, whose stacks move while its "
 			  "functions run: they cannot be measured",
-			  r->specs[f->spec].text, file->path);
+			  r->specs[f->spec].title, file->path);
 		return -EOPNOTSUPP;
 	}
 	if (count > 1 && !attach_functions(r, first, count))
@@ -334,10 +367,10 @@ static void take_off(struct regions *r, uint32_t number)
 
 	if (f->error)
 		return;
-	log_warning("--region '%s': %s is passed through more than %" PRIu64
+	log_warning("%s: %s is passed through more than %" PRIu64
 		    " times a second in a thread: it is not measured any more (--region-limit), "
 		    "but sampled",
-		    r->specs[f->spec].text, f->name, r->with.options->region_limit);
+		    r->specs[f->spec].title, f->name, r->with.options->region_limit);
 	r->found.found.items[number - 1].error = -EBUSY;
 	region_probes_detach(r->probes, number);
 }
@@ -404,9 +437,7 @@ static enum exit_status parse_specs(struct regions *r)
 {
 	const struct options *o = r->with.options;
 
-	if (!o->n_regions)
-		return STATUS_DONE;
-	r->specs = calloc(o->n_regions, sizeof(*r->specs));
+	r->specs = calloc(o->n_regions + 1, sizeof(*r->specs));
 	for (size_t i = 0; r->specs && i < o->n_regions; i++) {
 		if (mark_spec_is_span(o->regions[i]))
 			continue; /* a mark */
@@ -416,7 +447,10 @@ static enum exit_status parse_specs(struct regions *r)
 		}
 		r->n_specs++;
 	}
-	return r->specs ? STATUS_DONE : STATUS_FAILED;
+	if (!r->specs || (o->mpi && region_spec_mpi(&r->specs[r->n_specs])))
+		return STATUS_FAILED;
+	r->n_specs += o->mpi;
+	return STATUS_DONE;
 }
 
 static enum exit_status look_first(struct regions *r)
@@ -526,6 +560,9 @@ void regions_free(struct regions *r)
 	found_regions_free(&r->found);
 	free(r->files.items);
 	command_files_free(r->command);
+	for (size_t i = 0; i < r->words.count; i++)
+		command_files_free(r->words.items[i]);
+	free(r->words.items);
 	for (size_t i = 0; i < r->n_specs; i++)
 		region_spec_free(&r->specs[i]);
 	free(r->specs);

@@ -75,6 +75,16 @@ static bool is_mark(const char *name)
 }
 
 /*
+ * MPI's functions have second names, by which no program calls them: those for tools (MPI 4.0,
+ * 15.2), and those of Open MPI's own for Fortran.
+ */
+static bool is_second_name(const char *name)
+{
+	return !strncmp(name, "PMPI_", 5) || !strncmp(name, "pmpi_", 5) ||
+	       !strncmp(name, "ompi_", 5);
+}
+
+/*
  * Functions over labels; global over weak over local; then the fewest leading underscores. The C
  * library calls its own functions by aliases with __GI_, which nobody else knows.
  */
@@ -85,7 +95,7 @@ static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 	unsigned rank = GELF_ST_TYPE(sym->st_info) == STT_NOTYPE ? 0 : 4;
 	size_t underscores = strncmp(name, "__GI_", 5) ? strspn(name, "_") : 15;
 
-	rank += bindings[GELF_ST_BIND(sym->st_info)];
+	rank += is_second_name(name) ? 0 : bindings[GELF_ST_BIND(sym->st_info)];
 	return (uint8_t)(rank * 16 + 15 - (underscores < 15 ? underscores : 15));
 }
 

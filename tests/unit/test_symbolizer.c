@@ -151,6 +151,9 @@ static const char assembly[] = ".text\n"
 			       ".type aaa_weak_alias, @function\n"
 			       ".type __nested, @function\n"
 			       ".type __GI___nested, @function\n"
+			       ".globl PMPI_Send, ompi_send\n.weak MPI_Send\n"
+			       ".type PMPI_Send, @function\n.type MPI_Send, @function\n"
+			       ".type ompi_send, @function\n"
 			       ".type table, @object\n"
 			       "_start: .skip 32, 0x90\n"
 			       ".size _start, 32\n"
@@ -173,6 +176,8 @@ static const char assembly[] = ".text\n"
 			       "last: .skip 16, 0x90\n" /* 160: to the end */
 			       ".section .text.other, \"ax\"\n"
 			       ".skip 16, 0x90\n"
+			       "ompi_send: PMPI_Send: MPI_Send: .skip 16, 0x90\n"
+			       ".size PMPI_Send, 16\n.size MPI_Send, 16\n.size ompi_send, 16\n"
 			       ".set lying, _start\n"
 			       ".data\n.globl data\ndata: .quad 1\n";
 
@@ -203,7 +208,8 @@ static void test_kinds_of_symbols(void **state)
 	expect_name(&o, text + 144, NULL, 0);
 	expect_name(&o, text + 160, "last", text + 160);
 	expect_name(&o, text + 175, "last", text + 160);
-	expect_name(&o, text + 176, NULL, 0); /* the next section */
+	expect_name(&o, text + 176, NULL, 0);		     /* the next section */
+	expect_name(&o, text + 192, "MPI_Send", text + 192); /* rather than its second names */
 	close_opened(&o);
 }
 
