@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "input.h"
 #include "tagset/tagset_diff.h"
 #include "message.h"
 #include "options.h"
@@ -15,7 +16,7 @@
 
 #define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything by default */
 
-enum { CMD_DIFF_BY = 0x200, CMD_DIFF_PERCENT, CMD_DIFF_SIGNIFICANT };
+enum { CMD_DIFF_BY = 0x200, CMD_DIFF_METRIC, CMD_DIFF_PERCENT, CMD_DIFF_SIGNIFICANT };
 
 struct cmd_diff {
 	struct terminal terminal;
@@ -23,6 +24,7 @@ struct cmd_diff {
 	unsigned n;
 	struct output_options output;
 	enum tagset_diff_by by;
+	enum metric metric;
 	double percent_limit; /* negative: not given */
 	bool only_significant;
 };
@@ -30,6 +32,8 @@ struct cmd_diff {
 static const struct argp_option cmd_diff_options[] = {
 	{"by", CMD_DIFF_BY, "function|tag", 0,
 	 "Compare functions (default; with what they call) or call paths", 1},
+	{"metric", CMD_DIFF_METRIC, "NAME", 0,
+	 "What is compared by call path (default: cpu, the samples of the event)", 1},
 	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Only what changed beyond noise", 1},
 	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", 0,
 	 "Leave out what is below this share in both (default 0.1; with --json 0)", 1},
@@ -66,6 +70,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_DIFF_BY:
 		parse_by(state, arg, args);
+		return 0;
+	case CMD_DIFF_METRIC:
+		input_metric(state, arg, &args->metric);
 		return 0;
 	case CMD_DIFF_SIGNIFICANT:
 		args->only_significant = true;
@@ -114,10 +121,12 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 static int compare(const struct cmd_diff *args, const struct tagset *set)
 {
 	struct tagset_diff diff;
-	int status, err = tagset_diff_make(set, args->by, &diff);
+	int status, err = tagset_diff_make(set, args->by, args->metric, &diff);
 
 	if (err == -ENODATA) {
-		message("one of the two has no samples: there is nothing to compare");
+		message("%s has no %s: there is nothing to compare",
+			args->inputs[diff.amount[0] ? 1 : 0],
+			args->metric == METRIC_CPU ? "samples" : metric_info(args->metric)->name);
 		return CMD_NO_SAMPLES;
 	}
 	if (err < 0) {
@@ -141,8 +150,8 @@ int cmd_diff(int argc, char **argv)
 		       "than noise.\v"
 		       "A and B are stores (FILE: its latest recording; FILE@ID; @ID: of the "
 		       "default store) or files that 'stackctl export --tags' or 'stackctl merge' "
-		       "wrote. What is compared are shares of all samples, so runs may differ in "
-		       "length and frequency.",
+		       "wrote. What is compared are shares of all samples, or of the whole sum of "
+		       "another metric, so runs may differ in length and frequency.",
 		.children = children,
 	};
 	struct cmd_diff args = {.by = TAGSET_DIFF_BY_FUNCTION, .percent_limit = -1};

@@ -35,7 +35,7 @@ static const struct cmd_export_format cmd_export_formats[] = {
 	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false, false},
 	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, false},
 	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false, true},
-	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false, false},
+	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false, true},
 };
 
 #define CMD_EXPORT_FORMATS (sizeof(cmd_export_formats) / sizeof(*cmd_export_formats))

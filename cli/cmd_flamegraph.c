@@ -157,8 +157,6 @@ int cmd_flamegraph(int argc, char **argv)
 		message("--diff is drawn on a page alone: -o FILE.html");
 		return CMD_USAGE;
 	}
-	if (args.before && input_only_samples(&args.input, "--diff") != CMD_DONE)
-		return CMD_USAGE;
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = args.before ? diff(&args, open.profile)

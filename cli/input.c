@@ -142,7 +142,7 @@ static uint32_t parse_depth(struct argp_state *state, const char *arg)
 	return (uint32_t)value;
 }
 
-static void parse_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
+void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
 {
 	struct buf b = {0};
 
@@ -206,7 +206,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		input_range_numbers(state, arg, input);
 		return 0;
 	case INPUT_METRIC:
-		parse_metric(state, arg, &input->filter.metric);
+		input_metric(state, arg, &input->filter.metric);
 		return 0;
 	case INPUT_PID:
 		input->filter.pids = input->pids;

@@ -51,6 +51,10 @@ int input_open_reader(const struct input *input, const char *path, struct store_
  * sentence (freed here) or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
 
+/* Parses what --metric gives; an unknown name is a usage error, which lists those that are known.
+ */
+void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric);
+
 /* Whether samples are asked for, as `what` shows alone. CMD_DONE; CMD_USAGE, with a message. */
 int input_only_samples(const struct input *input, const char *what);
 

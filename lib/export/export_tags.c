@@ -6,6 +6,10 @@
  * Only what the exported samples need is written, so the export of one process is about that
  * process. Everything is named before it is referred to: a reader needs one pass.
  *
+ * A profile of samples is written with the values of all other metrics that the recording has, a
+ * profile of another metric by itself. Instead of a metric that counts records the one is written
+ * that adds up their values, which has their number as well.
+ *
  * Ids are hashes and two things can have the same one. The first (lowest number) has the plain
  * id, the next one ".1" after it, and so on: a reader that takes the field as a word has
  * different things apart, and one that computes ids itself sees where that is not possible.
@@ -22,8 +26,17 @@
 #include "stack/location.h"
 #include "stack/end_reason.h"
 
+/* The sums of another metric than samples. */
+struct tags_values {
+	struct profile_filter filter;
+	struct profile *profile;
+};
+
 struct export_tags {
 	struct profile *profile;
+	bool has_samples; /* else it is one of another metric */
+	struct tags_values values[METRIC_COUNT];
+	size_t n_values;
 	const struct store_tables *t;
 	const uint64_t *tags; /* by node */
 	FILE *out;
@@ -83,17 +96,53 @@ static int tags_alloc(struct export_tags *x)
 	return profile_tags(x->profile, &x->tags);
 }
 
-/* Marks what the entries need; a node's parent has a smaller number, so one pass down does. */
-static int tags_mark(struct export_tags *x)
+/* Sums a metric up. Its paths are nodes of the profile's tables, too. */
+static int tags_sum_up(struct export_tags *x, enum metric metric)
+{
+	struct tags_values *v = &x->values[x->n_values];
+	int err;
+
+	v->filter = *profile_filter(x->profile);
+	v->filter.metric = metric;
+	err = profile_new(profile_reader(x->profile), &v->filter, &v->profile);
+	x->n_values += v->profile != NULL;
+	return err == -ENODATA ? 0 : err;
+}
+
+static int tags_sum_all_up(struct export_tags *x)
+{
+	uint32_t series;
+	int err = store_reader_series(profile_reader(x->profile), &series);
+
+	if (!x->has_samples)
+		return tags_sum_up(x, metric_summed(profile_filter(x->profile)->metric));
+	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
+		if (metric_summed(i) == i && series >> metric_info(i)->series & 1)
+			err = tags_sum_up(x, i);
+	}
+	return err;
+}
+
+static void tags_mark_entries(struct export_tags *x, const struct profile *profile)
 {
 	size_t n;
-	const struct profile_entry *entries = profile_entries(x->profile, &n);
-	int err;
+	const struct profile_entry *entries = profile_entries(profile, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		x->nodes[entries[i].node] = true;
 		x->processes[x->t->threads[entries[i].thread].process] = true;
 	}
+}
+
+/* Marks what the entries need; a node's parent has a smaller number, so one pass down does. */
+static int tags_mark(struct export_tags *x)
+{
+	int err;
+
+	if (x->has_samples)
+		tags_mark_entries(x, x->profile);
+	for (size_t i = 0; i < x->n_values; i++)
+		tags_mark_entries(x, x->values[i].profile);
 	for (uint32_t i = x->t->n_nodes; i-- > 1;) {
 		if (!x->nodes[i])
 			continue;
@@ -223,28 +272,32 @@ static int tags_processes(struct export_tags *x)
 	return err;
 }
 
-static int tags_samples(struct export_tags *x)
+/* Samples, or values of another metric. */
+static int tags_amounts(struct export_tags *x, const struct profile *profile)
 {
 	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
 						[PROFILE_RECONSTRUCTED] = "reconstructed",
 						[PROFILE_PARTIAL] = "partial",
 						[PROFILE_LOST] = "partial"};
+	const struct metric_info *metric = metric_info(profile_filter(profile)->metric);
 	size_t n;
-	const struct profile_entry *entries = profile_entries(x->profile, &n);
+	const struct profile_entry *entries = profile_entries(profile, &n);
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_entry *e = &entries[i];
 		const struct store_thread *thread = &x->t->threads[e->thread];
 
-		text_put_raw(&x->line, "sample");
+		text_put_raw(&x->line, e->is_valued ? "value" : "sample");
 		tags_id(x, x->tags[e->node], x->node_dup[e->node]);
 		text_printf(&x->line, "\t%u", thread->process);
 		tags_text(x, thread->comm);
+		if (e->is_valued)
+			tags_text(x, metric->name);
 		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,
 			    thread->tid, end_reason_name(e->end_reason));
 		text_printf(&x->line, "\t%s\t%u", qualities[e->quality],
-			    origin_inferred(profile_origin(x->profile, e->origin)));
+			    origin_inferred(profile_origin(profile, e->origin)));
 		err = tags_end(x);
 	}
 	return err;
@@ -263,8 +316,10 @@ static int tags_write(struct export_tags *x)
 		err = tags_nodes(x);
 	if (err == 0)
 		err = tags_processes(x);
-	if (err == 0)
-		err = tags_samples(x);
+	if (err == 0 && x->has_samples)
+		err = tags_amounts(x, x->profile);
+	for (size_t i = 0; err == 0 && i < x->n_values; i++)
+		err = tags_amounts(x, x->values[i].profile);
 	if (err == 0 && fputs("end\n", x->out) < 0)
 		err = -EIO;
 	if (err == 0 && fflush(x->out) != 0)
@@ -274,13 +329,22 @@ static int tags_write(struct export_tags *x)
 
 int export_tags(struct profile *profile, FILE *out)
 {
-	struct export_tags x = {.profile = profile, .t = profile_tables(profile), .out = out};
+	struct export_tags x = {
+		.profile = profile,
+		.t = profile_tables(profile),
+		.has_samples = profile_filter(profile)->metric == METRIC_CPU,
+		.out = out,
+	};
 	int err = tags_alloc(&x);
 
+	if (err == 0)
+		err = tags_sum_all_up(&x);
 	if (err == 0)
 		err = tags_mark(&x);
 	if (err == 0)
 		err = tags_write(&x);
+	for (size_t i = 0; i < x.n_values; i++)
+		profile_free(x.values[i].profile);
 	free(x.objects);
 	free(x.locations);
 	free(x.nodes);

@@ -281,10 +281,12 @@ void report_header_json(const struct profile *profile, struct buf *b)
 		    recording->start_unix_ns, duration(recording),
 		    recording->finished ? "true" : "false");
 	if (profile_filter(profile)->metric != METRIC_CPU)
-		text_printf(b, ",\"metric\":\"%s\",\"unit\":\"%s\",\"amount\":%" PRIu64,
-			    metric_info(profile_filter(profile)->metric)->name,
-			    metric_unit_name(profile_filter(profile)->metric),
-			    profile_total(profile));
+		text_printf(
+			b, ",\"metric\":\"%s\",\"unit\":\"%s\",\"counted\":%s,\"amount\":%" PRIu64,
+			metric_info(profile_filter(profile)->metric)->name,
+			metric_unit_name(profile_filter(profile)->metric),
+			metric_info(profile_filter(profile)->metric)->is_sampled ? "false" : "true",
+			profile_total(profile));
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

@@ -9,21 +9,33 @@
 #include "base/text.h"
 
 static const struct metric_info metrics[METRIC_COUNT] = {
-	[METRIC_CPU] = {"cpu", SERIES_CPU, METRIC_EVENTS, false, "samples"},
-	[METRIC_REGION_VISITS] = {"region.visits", SERIES_REGION_TIME, METRIC_TIMES, true,
-				  "instances"},
-	[METRIC_REGION_TIME] = {"region.time", SERIES_REGION_TIME, METRIC_NS, false, "instances"},
-	[METRIC_REGION_CPU] = {"region.cpu", SERIES_REGION_CPU, METRIC_NS, false, "instances"},
-	[METRIC_MPI_SENT] = {"mpi.sent", SERIES_MPI_SENT, METRIC_BYTES, false, "calls"},
-	[METRIC_MPI_RECEIVED] = {"mpi.received", SERIES_MPI_RECEIVED, METRIC_BYTES, false, "calls"},
-	[METRIC_ALLOC_BYTES] = {"alloc.bytes", SERIES_ALLOC_BYTES, METRIC_BYTES, false, "samples"},
-	[METRIC_ALLOC_OBJECTS] = {"alloc.objects", SERIES_ALLOC_OBJECTS, METRIC_TIMES, false,
-				  "blocks"},
+	[METRIC_CPU] = {"cpu", SERIES_CPU, METRIC_EVENTS, .is_sampled = true, .records = "samples"},
+	[METRIC_REGION_VISITS] = {"region.visits", SERIES_REGION_TIME, METRIC_TIMES,
+				  .is_count = true, .records = "instances"},
+	[METRIC_REGION_TIME] = {"region.time", SERIES_REGION_TIME, METRIC_NS,
+				.records = "instances"},
+	[METRIC_REGION_CPU] = {"region.cpu", SERIES_REGION_CPU, METRIC_NS, .records = "instances"},
+	[METRIC_MPI_SENT] = {"mpi.sent", SERIES_MPI_SENT, METRIC_BYTES, .records = "calls"},
+	[METRIC_MPI_RECEIVED] = {"mpi.received", SERIES_MPI_RECEIVED, METRIC_BYTES,
+				 .records = "calls"},
+	[METRIC_ALLOC_BYTES] = {"alloc.bytes", SERIES_ALLOC_BYTES, METRIC_BYTES, .is_sampled = true,
+				.records = "samples"},
+	[METRIC_ALLOC_OBJECTS] = {"alloc.objects", SERIES_ALLOC_OBJECTS, METRIC_TIMES,
+				  .is_sampled = true, .records = "blocks"},
 };
 
 const struct metric_info *metric_info(enum metric metric)
 {
 	return &metrics[metric];
+}
+
+enum metric metric_summed(enum metric metric)
+{
+	for (unsigned i = 0; i < METRIC_COUNT; i++) {
+		if (metrics[i].series == metrics[metric].series && !metrics[i].is_count)
+			return i;
+	}
+	return metric;
 }
 
 const char *metric_unit_name(enum metric metric)

@@ -55,12 +55,17 @@ struct metric_info {
 	const char *name; /* "region.time" */
 	enum metric_series series;
 	enum metric_unit unit;
-	bool is_count;	     /* each record counts 1, whatever its value */
+	bool is_count;	 /* each record counts 1, whatever its value */
+	bool is_sampled; /* the records are a sample of what there was, else they are all of it */
 	const char *records; /* what a record of the series is, in the plural: "samples" */
 };
 
 /* Returns what is known of a metric, which must be below METRIC_COUNT. */
 const struct metric_info *metric_info(enum metric metric);
+
+/* Returns the metric that adds up the values of the records which a metric counts; the metric
+ * itself if it counts none. */
+enum metric metric_summed(enum metric metric);
 
 /* Returns the name of a metric's unit as JSON and pprof have it: "nanoseconds", "bytes", "count".
  */

@@ -93,11 +93,6 @@ uint64_t tagset_skipped(const struct tagset *set)
 	return set->skipped;
 }
 
-struct tagset_totals tagset_totals(const struct tagset *set, uint32_t side)
-{
-	return set->totals[side];
-}
-
 const struct tagset_sample *tagset_samples(const struct tagset *set, uint32_t *ret_count)
 {
 	*ret_count = (uint32_t)set->samples.count;

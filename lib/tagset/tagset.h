@@ -22,6 +22,7 @@
 
 #define TAGSET_VERSION 1
 #define TAGSET_SIDES   2
+#define TAGSET_CPU     "cpu"
 
 struct tagset;
 
@@ -40,16 +41,14 @@ struct tagset_node {
 	uint32_t depth;
 };
 
+/* Samples, or records of another metric, of one path and thread. */
 struct tagset_sample {
 	uint32_t node, process;
+	uint32_t metric;	/* text: its name, TAGSET_CPU for samples */
 	uint32_t comm;		/* text */
 	uint32_t remainder;	/* text: TID and what follows it, parted by tabs */
 	uint32_t side;		/* of which input, as passed to tagset_read() */
 	uint64_t count, weight; /* never overflow */
-};
-
-struct tagset_totals {
-	uint64_t samples, weight;
 };
 
 int tagset_new(struct tagset **ret_set); /* 0 or -ENOMEM */
@@ -69,7 +68,6 @@ int tagset_write(const struct tagset *set, FILE *out);
 uint32_t tagset_recordings(const struct tagset *set);
 uint32_t tagset_repeated(const struct tagset *set); /* recordings that more than one input had */
 uint64_t tagset_skipped(const struct tagset *set);  /* lines of kinds that are not known here */
-struct tagset_totals tagset_totals(const struct tagset *set, uint32_t side);
 
 /* Arrays that live until the next read. Node 0 is the empty path. */
 const struct tagset_sample *tagset_samples(const struct tagset *set, uint32_t *ret_count);

@@ -98,24 +98,50 @@ static int tagset_diff_judge(struct tagset_diff *diff)
 	return 0;
 }
 
-static void row_finish(const struct tagset_diff *diff, struct tagset_diff_row *row)
+/*
+ * The variance of a row's share. A share by n of N samples is binomial. One of other amounts, by n
+ * records of about equal size, has that of n, which is relative to its square.
+ */
+static double share_variance(const struct tagset_diff *diff, const struct tagset_diff_row *row,
+			     double share, unsigned side)
 {
-	const uint64_t *count = diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
-	double a = (double)diff->samples[0], b = (double)diff->samples[1];
-	double share_a = (double)count[0] / a, share_b = (double)count[1] / b;
+	if (diff->metric == METRIC_CPU)
+		return share * (1 - share) / (double)diff->records[side];
+	return row->records[side] ? share * share * (1 - share) / (double)row->records[side] : 0;
+}
 
-	row->change = share_b - share_a;
-	row->error =
-		TAGSET_DIFF_95 * sqrt(share_a * (1 - share_a) / a + share_b * (1 - share_b) / b);
+/* The likelihood of a row's counts of records if nothing changed. */
+static double likelihood(const struct tagset_diff *diff, const uint64_t records[2])
+{
+	const uint64_t *all = diff->records;
+	const double a = (double)all[0], b = (double)all[1];
+
 	/* A share of one half or more is tested by what is not in it: that makes it a rare thing,
 	 * whose count is nearly Poisson, which the binomial of two such counts takes for granted.
 	 */
-	if (share_a + share_b > 1)
-		row->p = tagset_diff_binomial(
-			diff->samples[0] - count[0],
-			diff->samples[0] - count[0] + diff->samples[1] - count[1], a / (a + b));
-	else
-		row->p = tagset_diff_binomial(count[0], count[0] + count[1], a / (a + b));
+	if ((double)records[0] / a + (double)records[1] / b > 1)
+		return tagset_diff_binomial(all[0] - records[0],
+					    all[0] - records[0] + all[1] - records[1], a / (a + b));
+	return tagset_diff_binomial(records[0], records[0] + records[1], a / (a + b));
+}
+
+static void row_finish(const struct tagset_diff *diff, struct tagset_diff_row *row)
+{
+	const uint64_t *amount = diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
+	double share[2], variance = 0;
+
+	for (unsigned side = 0; side < 2; side++) {
+		share[side] = (double)amount[side] / (double)diff->amount[side];
+		variance += share_variance(diff, row, share[side], side);
+	}
+	row->change = share[1] - share[0];
+	if (metric_info(diff->metric)->is_sampled) {
+		row->error = TAGSET_DIFF_95 * sqrt(variance);
+		row->p = likelihood(diff, row->records);
+	} else {
+		row->error = 0;
+		row->p = share[0] == share[1];
+	}
 }
 
 static int compare_rows(const void *x, const void *y, void *arg)
@@ -228,71 +254,104 @@ static int rows_new(struct tagset_diff *diff, uint32_t n)
 	return 0;
 }
 
-static int by_tag(struct tagset_diff *diff, const struct tagset *set)
+/* Adds up the samples, or the records of the metric. */
+struct tagset_diff_sum {
+	struct tagset_diff *diff;
+	const struct tagset *set;
+	const char *metric; /* as it is in the file */
+	uint32_t *seen;	    /* by function: the sample that counted it last, plus 1 */
+	const struct tagset_sample *sample;
+	uint32_t number; /* of the sample */
+};
+
+/* Returns what a sample adds to the compared amount; 0 for one of another metric. */
+static uint64_t amount_of(const struct tagset_diff_sum *sum, const struct tagset_sample *sample)
+{
+	if (strcmp(tagset_escaped(sum->set, sample->metric), sum->metric) != 0)
+		return 0;
+	return sum->diff->metric == METRIC_CPU || metric_info(sum->diff->metric)->is_count
+		       ? sample->count
+		       : sample->weight;
+}
+
+static void sum_all(struct tagset_diff_sum *sum)
+{
+	uint32_t n;
+	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t amount = amount_of(sum, &samples[i]);
+
+		sum->diff->amount[samples[i].side] += amount;
+		sum->diff->records[samples[i].side] += amount ? samples[i].count : 0;
+	}
+}
+
+static int by_tag(struct tagset_diff_sum *sum)
 {
 	uint32_t n_nodes, n;
-	const struct tagset_sample *samples = tagset_samples(set, &n);
+	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
 	int err;
 
-	tagset_nodes(set, &n_nodes);
-	err = rows_new(diff, n_nodes);
+	tagset_nodes(sum->set, &n_nodes);
+	err = rows_new(sum->diff, n_nodes);
 	for (uint32_t i = 0; err == 0 && i < n; i++) {
-		struct tagset_diff_row *row = &diff->rows[samples[i].node];
+		const uint64_t amount = amount_of(sum, &samples[i]);
+		struct tagset_diff_row *row = &sum->diff->rows[samples[i].node];
 
-		row->self[samples[i].side] += samples[i].count;
-		row->total[samples[i].side] += samples[i].count;
+		row->self[samples[i].side] += amount;
+		row->total[samples[i].side] += amount;
+		row->records[samples[i].side] += amount ? samples[i].count : 0;
 	}
 	return err;
 }
-
-struct tagset_diff_walk {
-	struct tagset_diff *diff;
-	uint32_t *seen; /* by function: the sample that counted it last, plus 1 */
-	const struct tagset_sample *sample;
-	uint32_t number;
-};
 
 static int tagset_diff_count(void *arg, uint32_t function)
 {
-	struct tagset_diff_walk *walk = arg;
+	struct tagset_diff_sum *sum = arg;
+	struct tagset_diff_row *row = &sum->diff->rows[function];
 
-	if (walk->seen[function] != walk->number + 1)
-		walk->diff->rows[function].total[walk->sample->side] += walk->sample->count;
-	walk->seen[function] = walk->number + 1;
+	if (sum->seen[function] != sum->number + 1) {
+		row->total[sum->sample->side] += amount_of(sum, sum->sample);
+		row->records[sum->sample->side] += sum->sample->count;
+	}
+	sum->seen[function] = sum->number + 1;
 	return 0;
 }
 
-static int walk_samples(struct tagset_diff_walk *walk, const struct tagset *set)
+static int sum_functions(struct tagset_diff_sum *sum)
 {
 	uint32_t n, unused;
-	const struct tagset_sample *samples = tagset_samples(set, &n);
-	const struct tagset_node *nodes = tagset_nodes(set, &unused);
+	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
+	const struct tagset_node *nodes = tagset_nodes(sum->set, &unused);
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < n; i++) {
+		const uint64_t amount = amount_of(sum, &samples[i]);
 		uint32_t at = samples[i].node;
 
-		walk->sample = &samples[i];
-		walk->number = i;
+		if (!amount)
+			continue;
+		sum->sample = &samples[i];
+		sum->number = i;
 		if (at)
-			walk->diff->rows[walk->diff->function_of[nodes[at].location]]
-				.self[samples[i].side] += samples[i].count;
+			sum->diff->rows[sum->diff->function_of[nodes[at].location]]
+				.self[samples[i].side] += amount;
 		for (; err == 0 && at; at = nodes[at].parent)
-			err = tagset_diff_functions(walk->diff, set, nodes[at].location,
-						    tagset_diff_count, walk);
+			err = tagset_diff_functions(sum->diff, sum->set, nodes[at].location,
+						    tagset_diff_count, sum);
 	}
 	return err;
 }
 
-static int by_function(struct tagset_diff *diff, const struct tagset *set)
+static int by_function(struct tagset_diff_sum *sum)
 {
-	struct tagset_diff_walk walk = {.diff = diff};
-	int err = rows_new(diff, strings_count(diff->names));
+	int err = rows_new(sum->diff, strings_count(sum->diff->names));
 
-	walk.seen = calloc((size_t)diff->n + 1, sizeof(*walk.seen));
+	sum->seen = calloc((size_t)sum->diff->n + 1, sizeof(*sum->seen));
 	if (err == 0)
-		err = walk.seen ? walk_samples(&walk, set) : -ENOMEM;
-	free(walk.seen);
+		err = sum->seen ? sum_functions(sum) : -ENOMEM;
+	free(sum->seen);
 	return err;
 }
 
@@ -307,19 +366,21 @@ static void drop_empty(struct tagset_diff *diff)
 	diff->n = kept;
 }
 
-int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, struct tagset_diff *ret_diff)
+int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, enum metric metric,
+		     struct tagset_diff *ret_diff)
 {
-	struct tagset_diff diff = {.by = by};
+	struct tagset_diff diff = {.by = by, .metric = metric};
+	struct tagset_diff_sum sum = {
+		.diff = &diff, .set = set, .metric = metric_info(metric_summed(metric))->name};
 	int err;
 
-	for (uint32_t side = 0; side < TAGSET_SIDES; side++) {
-		diff.samples[side] = tagset_totals(set, side).samples;
-		if (!diff.samples[side])
-			return -ENODATA;
-	}
+	sum_all(&sum);
+	*ret_diff = diff;
+	if (!diff.amount[0] || !diff.amount[1])
+		return -ENODATA;
 	err = name_locations(&diff, set);
 	if (err == 0)
-		err = by == TAGSET_DIFF_BY_TAG ? by_tag(&diff, set) : by_function(&diff, set);
+		err = by == TAGSET_DIFF_BY_TAG ? by_tag(&sum) : by_function(&sum);
 	if (err == 0) {
 		drop_empty(&diff);
 		for (uint32_t i = 0; i < diff.n; i++)

@@ -54,14 +54,20 @@ static int tagset_diff_path(struct tagset_diff_writer *w, uint32_t node)
 static void text_header(struct tagset_diff_writer *w)
 {
 	for (unsigned side = 0; side < 2; side++) {
-		text_printf(&w->line, "# %c: %" PRIu64 " samples of ", "AB"[side],
-			    w -> diff -> samples[side]);
+		char amount[METRIC_AMOUNT_MAX];
+
+		text_printf(&w->line, "# %c: %s of ", "AB"[side],
+			    metric_amount(w->diff->metric, w->diff->amount[side], amount));
 		text_put(&w->line, w->options->names[side], NULL);
 		text_put_raw(&w->line, "\n");
 	}
-	text_put_raw(&w->line,
-		     "# shares are of all samples of A and of B; +/- is the sampling error "
-		     "(95 %); ~ marks a change within noise\n");
+	text_printf(&w->line, "# shares are of all %s of A and of B; ",
+		    w->diff->metric == METRIC_CPU ? "samples" : metric_info(w->diff->metric)->name);
+	text_put_raw(&w->line, metric_info(w->diff->metric)->is_sampled
+				       ? "+/- is the sampling error (95 %); ~ marks a change "
+					 "within noise\n"
+				       : "they are counted, without a sampling error; ~ marks "
+					 "what did not change\n");
 	text_put_raw(
 		&w->line,
 		w->diff->by == TAGSET_DIFF_BY_TAG
@@ -96,8 +102,8 @@ static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 	int err = 0;
 
 	for (unsigned side = 0; side < 2; side++) {
-		share[side] = 100.0 * (double)count[side] / (double)w->diff->samples[side];
-		self[side] = 100.0 * (double)row->self[side] / (double)w->diff->samples[side];
+		share[side] = 100.0 * (double)count[side] / (double)w->diff->amount[side];
+		self[side] = 100.0 * (double)row->self[side] / (double)w->diff->amount[side];
 	}
 	if (w->options->color && row->is_significant)
 		text_put_raw(&w->line, row->change > 0 ? "\033[31m" : "\033[32m");
@@ -121,8 +127,8 @@ static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 static bool is_shown(const struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	const uint64_t *count = counts(w, row);
-	double a = (double)count[0] / (double)w->diff->samples[0];
-	double b = (double)count[1] / (double)w->diff->samples[1];
+	double a = (double)count[0] / (double)w->diff->amount[0];
+	double b = (double)count[1] / (double)w->diff->amount[1];
 
 	return (row->is_significant || !w->options->only_significant) &&
 	       100 * fmax(a, b) >= w->options->percent_limit;
@@ -151,7 +157,8 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 		else
 			hidden++;
 	}
-	text_printf(&w.line, "# %u of %u rows changed beyond noise", significant, diff->n);
+	text_printf(&w.line, "# %u of %u rows changed%s", significant, diff->n,
+		    metric_info(diff->metric)->is_sampled ? " beyond noise" : "");
 	if (hidden)
 		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
 			    hidden);
@@ -205,12 +212,15 @@ int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *d
 	bool is_first = true;
 	int err = 0;
 
-	text_printf(&w.line, "{\"schema\":1,\"by\":\"%s\",\"sides\":[",
-		    diff->by == TAGSET_DIFF_BY_TAG ? "tag" : "function");
+	text_printf(&w.line,
+		    "{\"schema\":1,\"by\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"sides\":[",
+		    diff->by == TAGSET_DIFF_BY_TAG ? "tag" : "function",
+		    metric_info(diff->metric)->name, metric_unit_name(diff->metric));
 	for (unsigned side = 0; side < 2; side++) {
 		text_put_raw(&w.line, side ? ",{\"name\":" : "{\"name\":");
 		text_put_json(&w.line, options->names[side]);
-		text_printf(&w.line, ",\"samples\":%" PRIu64 "}", diff->samples[side]);
+		text_printf(&w.line, ",\"%s\":%" PRIu64 "}",
+			    diff->metric == METRIC_CPU ? "samples" : "amount", diff->amount[side]);
 	}
 	text_put_raw(&w.line, "],\"rows\":[");
 	for (uint32_t i = 0; err == 0 && i < diff->n; i++) {

@@ -307,7 +307,8 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 	struct tagset *set = rd->set;
 	struct tagset_chains *chains = &set->by_sample;
 	uint64_t key = tagset_hash((uint64_t)sample->node << 32 | sample->process,
-				   (uint64_t)sample->comm << 32 | sample->remainder, sample->side);
+				   (uint64_t)sample->comm << 32 | sample->remainder,
+				   (uint64_t)sample->metric << 32 | sample->side);
 	int err;
 
 	for (uint32_t at = tagset_chain(chains, key); at != TAGSET_NONE;
@@ -316,7 +317,7 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 
 		if (s->node == sample->node && s->process == sample->process &&
 		    s->comm == sample->comm && s->remainder == sample->remainder &&
-		    s->side == sample->side) {
+		    s->metric == sample->metric && s->side == sample->side) {
 			s->count += sample->count; /* no overflow: the totals have none */
 			s->weight += sample->weight;
 			return 0;
@@ -330,7 +331,8 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 	return err;
 }
 
-static int tagset_sample(struct tagset_reader *rd)
+/* A sample, or a value of a metric, whose amounts are at the field `at`. */
+static int add_amount(struct tagset_reader *rd, const char *metric, unsigned at)
 {
 	struct tagset_totals *totals = &rd->set->totals[rd->side];
 	struct tagset_sample s = {.side = rd->side};
@@ -340,8 +342,8 @@ static int tagset_sample(struct tagset_reader *rd)
 		err = tagset_line_refer(rd, &rd->processes, rd->fields[2], false, &s.process);
 	if (err < 0)
 		return err;
-	if (!tagset_line_number(rd->fields[4], 10, &s.count) ||
-	    !tagset_line_number(rd->fields[5], 10, &s.weight))
+	if (!tagset_line_number(rd->fields[at], 10, &s.count) ||
+	    !tagset_line_number(rd->fields[at + 1], 10, &s.weight))
 		return tagset_line_bad(rd, "no count or no weight");
 	if (__builtin_add_overflow(totals->samples, s.count, &totals->samples) ||
 	    __builtin_add_overflow(totals->weight, s.weight, &totals->weight)) {
@@ -350,8 +352,22 @@ static int tagset_sample(struct tagset_reader *rd)
 	}
 	err = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
 	if (err == 0)
-		err = tagset_line_join(rd, 6, &s.remainder);
+		err = strings_intern(rd->set->strings, metric, &s.metric);
+	if (err == 0)
+		err = tagset_line_join(rd, at + 2, &s.remainder);
 	return err < 0 ? err : enter_sample(rd, &s);
+}
+
+static int tagset_sample(struct tagset_reader *rd)
+{
+	return add_amount(rd, TAGSET_CPU, 4);
+}
+
+static int tagset_value(struct tagset_reader *rd)
+{
+	if (!rd->fields[4][0] || strcmp(rd->fields[4], TAGSET_CPU) == 0)
+		return tagset_line_bad(rd, "'%.40s' is no metric of values", rd->fields[4]);
+	return add_amount(rd, rd->fields[4], 5);
 }
 
 static const struct tagset_kind {
@@ -362,7 +378,7 @@ static const struct tagset_kind {
 	{"sample", tagset_sample, 8},	    {"tag", tagset_tag, 4},
 	{"location", tagset_location, 8},   {"inlined", inlined, 5},
 	{"process", tagset_process, 6},	    {"object", tagset_object, 6},
-	{"recording", tagset_recording, 6},
+	{"recording", tagset_recording, 6}, {"value", tagset_value, 9},
 };
 
 /* --- lines --------------------------------------------------------------------------------- */

@@ -37,6 +37,10 @@ struct tagset_chains {
 
 #define TAGSET_NONE UINT32_MAX
 
+struct tagset_totals {
+	uint64_t samples, weight; /* of all metrics: what adds up has no overflow then */
+};
+
 struct tagset {
 	struct strings *strings;
 	VEC(struct tagset_recording) recordings;

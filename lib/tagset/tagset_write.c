@@ -25,6 +25,7 @@ struct tagset_writer {
 	struct buf line;
 	struct tagset_order recordings, objects, locations, nodes, processes, samples;
 	uint32_t *location_dup, *node_dup; /* by number */
+	uint32_t cpu;			   /* TAGSET_CPU as text */
 };
 
 static int compare_text(const struct tagset_writer *w, uint32_t a, uint32_t b)
@@ -95,12 +96,16 @@ static int compare_samples(const void *x, const void *y, void *arg)
 	const struct tagset_writer *w = arg;
 	const struct tagset_sample *a = &w->set->samples.items[*(const uint32_t *)x];
 	const struct tagset_sample *b = &w->set->samples.items[*(const uint32_t *)y];
-	int order;
+	int order = (a->metric != w->cpu) - (b->metric != w->cpu);
 
+	if (order)
+		return order;
 	TAGSET_COMPARE(w->nodes.position[a->node], w->nodes.position[b->node]);
 	TAGSET_COMPARE(w->processes.position[a->process], w->processes.position[b->process]);
 	order = compare_text(w, a->comm, b->comm);
-	return order ? order : compare_text(w, a->remainder, b->remainder);
+	if (!order)
+		order = compare_text(w, a->remainder, b->remainder);
+	return order ? order : compare_text(w, a->metric, b->metric);
 }
 
 static int order_new(struct tagset_order *order, size_t n)
@@ -299,10 +304,12 @@ static void put_sample(struct tagset_writer *w, uint32_t number)
 {
 	const struct tagset_sample *s = &w->set->samples.items[number];
 
-	text_put_raw(&w->line, "sample");
+	text_put_raw(&w->line, s->metric == w->cpu ? "sample" : "value");
 	put_node(w, s->node);
 	text_printf(&w->line, "\t%u", w->processes.position[s->process]);
 	tagset_put(w, s->comm);
+	if (s->metric != w->cpu)
+		tagset_put(w, s->metric);
 	text_printf(&w->line, "\t%" PRIu64 "\t%" PRIu64, s->count, s->weight);
 	tagset_put(w, s->remainder);
 }
@@ -355,8 +362,10 @@ static void order_release(struct tagset_order *order)
 int tagset_write(const struct tagset *set, FILE *out)
 {
 	struct tagset_writer w = {.set = set, .out = out};
-	int err = sort_all(&w);
+	int err = strings_intern(set->strings, TAGSET_CPU, &w.cpu);
 
+	if (err == 0)
+		err = sort_all(&w);
 	if (err == 0)
 		err = tagset_write_lines(&w);
 	order_release(&w.recordings);

@@ -13,11 +13,13 @@ from collections import Counter
 
 from tag_hash import chain, location_id
 
+COUNTS = {"region.time": "region.visits", "of.later": "how often"}
 NAMES = ["main", "work", "a b", "evil\\x09tab", "std::vector<int>::at(int)", "", "größer", "x\\x5cy"]
 
 
 def make(rng, path, recording):
-    """Writes an export; returns its samples as Counter of (path of locations, process, rest)."""
+    """Writes an export; returns its samples as Counter of (path of locations, process, rest, and of
+    another metric its name)."""
     lines = ["stackd-tags 1", f"recording\t{recording}\t{1700000000 + recording}\thost{recording}"
              "\t6.1.0\tcpu-clock"]
     objects = rng.sample(range(5), 3)
@@ -50,6 +52,13 @@ def make(rng, path, recording):
             samples[key] = rng.randrange(1, 1 << rng.randrange(1, 62))
             lines.append(f"sample\t{paths[p]:016x}\t{n}\tt\t{samples[key]}\t{samples[key] % 1000}\t"
                          f"{key[4]}")
+    for metric in "region.time", "of.later":
+        for p in rng.sample(list(paths), 5):
+            n, visits, ns = rng.randrange(3), rng.randrange(1, 9), rng.randrange(1 << 40)
+            process, rest = f"{100 + n}\t1\tcomm{n}\t/bin/p{n}", f"{100 + n}\tentry\tcomplete\t0"
+            samples[p, process, recording, "t", rest, metric] += ns
+            samples[p, process, recording, "t", rest, COUNTS[metric]] += visits
+            lines.append(f"value\t{paths[p]:016x}\t{n}\tt\t{metric}\t{visits}\t{ns}\t{rest}")
     if rng.random() < 0.5:
         lines.append("novelty\tof a later version")
     lines.append("end")
@@ -78,6 +87,10 @@ def read(path):
         elif kind == "sample":
             p = processes[f[1]]
             samples[paths[f[0]], p[0], p[1], f[2], "\t".join(f[5:])] += int(f[3])
+        elif kind == "value":
+            key = paths[f[0]], *processes[f[1]], f[2], "\t".join(f[6:])
+            samples[*key, f[3]] += int(f[5])
+            samples[*key, COUNTS[f[3]]] += int(f[4])
     return samples
 
 
@@ -111,21 +124,28 @@ def check_merge(stackctl, tmp, files, truth):
 
 def check_diff(stackctl, files, truth):
     """The difference of two exports has the counts of both; that of an export and itself is zero."""
+    for metric in "cpu", "region.time", "region.visits":
+        check_metric(stackctl, files, truth, metric)
+        for by in "tag", "function":
+            rows = diff(stackctl, files[0], files[0], "--by", by, "--metric", metric)
+            assert rows and all(r["change"] == 0 and not r["significant"] for r in rows)
+
+
+def check_metric(stackctl, files, truth, metric):
     sides = [Counter(), Counter()]
-    for row in diff(stackctl, files[0], files[1], "--by", "tag"):
+    for row in diff(stackctl, files[0], files[1], "--by", "tag", "--metric", metric):
         for side in range(2):
             sides[side][row["tag"]] += row["self"][side]
+        assert metric == "cpu" or row["significant"] == (row["change"] != 0), "counted exactly"
     for side in range(2):
         by_tag = Counter()
         for key, count in truth[side].items():
             tag = 0
             for o, offset in key[0]:
                 tag = chain(tag, location_id(0x1111 * (o + 1), offset))
-            by_tag[f"{tag:016x}"] += count
-        assert +sides[side] == by_tag, "diff by tag"
-    for by in "tag", "function":
-        rows = diff(stackctl, files[0], files[0], "--by", by)
-        assert rows and all(r["change"] == 0 and not r["significant"] for r in rows)
+            if key[5:] == (() if metric == "cpu" else (metric,)):
+                by_tag[f"{tag:016x}"] += count
+        assert +sides[side] == +by_tag, "diff by tag"
 
 
 def draw(rng, path, weights, total):

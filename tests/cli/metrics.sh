@@ -68,15 +68,48 @@ grep -q '"unit":"nanoseconds"' "$tmp/f.html" || fail 'no unit in the page'
 expect 0 "$stackctl" export --pprof -i "$store" --metric mpi.sent -o "$tmp/p.pb"
 grep -aq 'mpi.sent' "$tmp/p.pb" || fail 'no metric in the pprof export'
 
+# --- tags: all metrics, or one; the values have the number of records
+values() { # METRIC: the sums of counts and weights by metric in the last output
+    awk -F'\t' '$1 == "value" { n[$5] += $6; sum[$5] += $7 }
+        END { for (m in n) print m, n[m], sum[m] }' "$tmp/tags" | sort
+}
+expect 0 "$stackctl" export --tags -i "$store" -o "$tmp/tags"
+[ "$(values)" = "$(printf '%s\n' 'mpi.sent 1 5120' 'region.cpu 4 4500000' 'region.time 4 10000000')" ] ||
+    fail "values: $(values)"
+grep -q '^sample' "$tmp/tags" || fail 'no samples beside the values'
+expect 0 "$stackctl" merge "$tmp/tags" "$store" -o "$tmp/merged"
+cp "$tmp/merged" "$tmp/tags"
+[ "$(values | grep time)" = 'region.time 8 20000000' ] || fail "merged: $(values)"
+expect 0 "$stackctl" export --tags -i "$store" --metric region.visits -o "$tmp/tags"
+[ "$(values)" = 'region.time 4 10000000' ] || fail "one metric: $(values)"
+grep -q '^sample' "$tmp/tags" && fail 'samples beside one metric'
+sed 's/^value\(.*\)region.time/value\1cpu/' "$tmp/tags" >"$tmp/bad"
+expect 2 "$stackctl" diff "$tmp/bad" "$store"
+says "'cpu' is no metric of values"
+
+# --- differences
+make_store "$tmp/small.db" small
+expect 0 "$stackctl" diff --metric region.visits "$store" "$tmp/merged"
+has '# A: 4 instances of '
+has '# B: 8 instances of '
+has '75.00 .*75.00 .*app::work()'
+has '^# 0 of [0-9]* rows changed$'
+expect 0 "$stackctl" diff --metric region.time --by tag "$store" "$tmp/tags" --json
+shows '"metric":"region.time","unit":"nanoseconds"'
+shows '"amount":10000000}'
+expect 3 "$stackctl" diff --metric region.time "$store" "$tmp/small.db"
+says "$tmp/small.db has no region.time"
+expect 2 "$stackctl" diff --metric tine "$store" "$store"
+says "'tine' is none of cpu, region.visits"
+expect 0 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store" -o "$tmp/d.html"
+grep -q '"counted":true' "$tmp/d.html" || fail 'a counted metric has an error of sampling'
+
 # --- what shows samples alone says so
-for verb in timeline 'export --perf-script' 'export --speedscope' 'export --firefox' 'export --callgrind' \
-    'export --tags'; do
+for verb in timeline 'export --perf-script' 'export --speedscope' 'export --firefox' 'export --callgrind'; do
     # shellcheck disable=SC2086 # a verb and its option
     expect 2 "$stackctl" $verb -i "$store" --metric region.time
     says "shows samples, and no metric like 'region.time'"
 done
-expect 2 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store" -o "$tmp/d.html"
-says "--diff shows samples"
 expect 0 "$stackctl" stats -i "$store"
 has '^metrics: cpu, region.visits, region.time, region.cpu, mpi.sent$'
 expect 0 "$stackctl" stats -i "$store" --json
