@@ -105,11 +105,13 @@ int stackd_region_mark(struct pt_regs *ctx)
 		count_region(STACKD_REGION_NO_MEMORY);
 		return 0;
 	}
+	BUSY(thread, 1);
 	/* A function at whose slot another is called has been left. */
 	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
 	has_ended = end_mark(thread, ctx, cookie, now, cpu);
 	if (cookie & STACKD_MARK_BEGINS)
 		begin_mark(thread, task, STACKD_REGION_NUMBER(cookie), now, cpu);
+	BUSY(thread, 0);
 	/* Last, so that the walk, which takes most of the stack there is, has nothing to keep. */
 	if (has_ended)
 		report_instance(thread, ctx, task);

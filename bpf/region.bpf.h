@@ -26,60 +26,13 @@
 #ifndef REGION_BPF_H
 #define REGION_BPF_H
 
+#include "instance.bpf.h"
 #include "scratch.bpf.h"
-
-#define REGION_DEPTH 64 /* open instances of a thread; more are counted */
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
 SETTING __u32 region_scratches = 0; /* number of the first of them */
 
 SETTING __u64 region_limit = 20000; /* instances in a second of a thread; 0: any number */
-
-#define REGION_RATES  64 /* regions of a thread that are counted at a time */
-#define REGION_SECOND 1000000000ull
-
-struct open_instance {
-	__u64 slot;	/* address of the return address; of a mark: just below that of the function
-			 * around it */
-	__u64 function; /* address of its first instruction; of a mark that ended: where */
-	__u64 enter_ns;
-	__u64 enter_cpu;	     /* cpu_clock() */
-	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
-	__u32 region;
-	__u32 around; /* of a mark: the region that it was begun in; 0: none */
-};
-
-/* How often a thread has entered a region, in the second that began at start_ns. */
-struct region_rate {
-	__u64 start_ns;
-	__u32 region;
-	__u32 count;
-};
-
-/* The record of an instance without its path. */
-struct lone_instance {
-	struct stackd_walked header;
-	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
-	__u8 pad[4];
-};
-
-/* What ends has no space on the program's stack, which the walk needs for itself. */
-struct region_thread {
-	__u32 count;
-	__u32 once; /* how many are open up to the one with STACKD_ENTRY_ONCE; 0: there is none */
-	struct open_instance ended;
-	struct stackd_instance instance; /* of what has ended */
-	struct lone_instance lone;
-	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
-	struct open_instance open[REGION_DEPTH]; /* outermost first */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct region_thread);
-} region_threads SEC(".maps");
 
 /* By number of region: 1 if it has been entered too often, and its probes are to be removed. */
 struct {
@@ -167,55 +120,7 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* --- time ------------------------------------------------------------------------------------- */
-
-#define REREAD() asm volatile("" : : : "memory")
-
-/* How far the clock that CPU time is summed up by is behind the scheduler's own: a CPU's time in
- * interrupts and, in a virtual machine, that given to others. */
-static __always_inline __u64 clock_behind(struct task_struct *task)
-{
-	struct cfs_rq *queue = NULL;
-	struct rq *rq;
-
-	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(queue->rq))
-		return 0;
-	queue = task->se.cfs_rq;
-	rq = queue ? queue->rq : NULL;
-	return rq ? rq->clock - rq->clock_task : 0;
-}
-
-/*
- * The thread's CPU time, but for a constant: its sum at the scheduler's last look, and what has
- * passed since. The scheduler's clock cannot be read here, but its distance from CLOCK_MONOTONIC
- * is the same at both ends of an instance. A CPU's clock_task leaves out the time in interrupts,
- * so it is behind the CPU's clock by another amount on each CPU. The result is as exact as the
- * scheduler's own for an instance that keeps the CPU; over a wait the two clocks can drift apart,
- * by some millionths of it.
- */
-static __always_inline __u64 cpu_clock(struct task_struct *task)
-{
-	__u64 sum = 0, start = 0, behind = 0, now = 0;
-
-	for (int i = 0; i < 3; i++) {
-		start = task->se.exec_start;
-		REREAD();
-		sum = task->se.sum_exec_runtime;
-		behind = clock_behind(task);
-		now = bpf_ktime_get_ns();
-		REREAD();
-		if (task->se.exec_start == start)
-			break; /* no interrupt has summed up meanwhile */
-	}
-	return sum + now - start - behind;
-}
-
 /* --- instances -------------------------------------------------------------------------------- */
-
-static __always_inline struct open_instance *innermost(struct region_thread *thread)
-{
-	return thread->count ? &thread->open[BOUNDED(thread->count - 1, REGION_DEPTH)] : NULL;
-}
 
 /* Ends the innermost instance: so much of the time of the one around it is not its own. */
 static __always_inline void close_innermost(struct region_thread *thread, __u64 ns, __u64 cpu)
@@ -229,6 +134,8 @@ static __always_inline void close_innermost(struct region_thread *thread, __u64 
 	if (around) {
 		around->nested_ns += ns;
 		around->nested_cpu += cpu;
+	} else {
+		thread->measured_cpu += cpu;
 	}
 }
 
@@ -310,6 +217,7 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->function = function;
 	open->region = region;
 	open->around = 0;
+	open->caller = 0;
 	open->nested_ns = open->nested_cpu = 0;
 	open->enter_cpu = cpu_clock(task);
 	open->enter_ns = bpf_ktime_get_ns();
@@ -340,7 +248,12 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	 * send messages. */
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once)
 		return;
-	if (begin_instance(thread, task, region, slot, ctx->rip) && (cookie & STACKD_ENTRY_ONCE))
+	if (!begin_instance(thread, task, region, slot, ctx->rip))
+		return;
+	open = innermost(thread);
+	if (is_joined && open)
+		bpf_probe_read_user(&open->caller, sizeof(open->caller), (const void *)slot);
+	if (cookie & STACKD_ENTRY_ONCE)
 		thread->once = thread->count;
 }
 
@@ -354,10 +267,13 @@ int stackd_region_enter(struct pt_regs *ctx)
 		return 0;
 	thread = CHECKED(
 		bpf_task_storage_get(&region_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
-	if (thread)
-		enter_region(thread, task, ctx, bpf_get_attach_cookie(ctx));
-	else
+	if (!thread) {
 		count_region(STACKD_REGION_NO_MEMORY);
+		return 0;
+	}
+	BUSY(thread, 1);
+	enter_region(thread, task, ctx, bpf_get_attach_cookie(ctx));
+	BUSY(thread, 0);
 	return 0;
 }
 
@@ -531,9 +447,15 @@ int stackd_region_leave(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task);
 	struct region_thread *thread;
+	bool has_ended;
 
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
-	if (thread && leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu))
+	if (!thread)
+		return 0;
+	BUSY(thread, 1);
+	has_ended = leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu);
+	BUSY(thread, 0);
+	if (has_ended)
 		report_instance(thread, ctx, task);
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include "branch.bpf.h"
 #include "code.bpf.h"
 #include "idle.bpf.h"
+#include "instance.bpf.h"
 #include "window.bpf.h"
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
@@ -579,6 +580,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	header->flags = take_registers(s, ctx, task);
+	join_regions(s, task);
 	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
 	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&

@@ -84,6 +84,16 @@ static int use_tags(struct session *s)
 	return recorder_use_tags(s->recorder, &tags, s->options->judge_tags);
 }
 
+/* Whether samples outside of regions have their effective interval. Only a clock's periods are
+ * times on the CPU; and the usual period is then the samples' own, so it must be known. */
+static bool is_joined(const struct session *s)
+{
+	const struct options *o = s->options;
+
+	return (o->n_regions || o->n_marks || o->mpi) && event_spec_is_clock(&s->event.spec) &&
+	       event_spec_usual_period(&s->event.spec) && !o->max_cpu;
+}
+
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = {
@@ -102,6 +112,7 @@ static enum exit_status open_sampler(struct session *s)
 		.regions = regions_are_wanted(s->options),
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
+		.is_joined = is_joined(s),
 		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
@@ -186,6 +197,8 @@ static enum exit_status make_parts(struct session *s)
 		err = reorder_new(&s->queue);
 	if (!err)
 		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
+	if (!err && is_joined(s))
+		recorder_use_intervals(s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
 	if (!err && s->options->judge)

@@ -136,14 +136,21 @@ uint64_t event_spec_max_frequency(void)
 	return limit;
 }
 
+bool event_spec_is_clock(const struct event_spec *spec)
+{
+	const struct perf_event_attr *a = &spec->attr;
+
+	return a->type == PERF_TYPE_SOFTWARE &&
+	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
 uint32_t event_spec_usual_period(const struct event_spec *spec)
 {
 	const struct perf_event_attr *a = &spec->attr;
-	bool is_clock = a->type == PERF_TYPE_SOFTWARE && (a->config == PERF_COUNT_SW_CPU_CLOCK ||
-							  a->config == PERF_COUNT_SW_TASK_CLOCK);
 	uint64_t period = a->sample_period;
 
 	if (a->freq)
-		period = is_clock && a->sample_freq ? 1000000000u / a->sample_freq : 0;
+		period = event_spec_is_clock(spec) && a->sample_freq ? 1000000000u / a->sample_freq
+								     : 0;
 	return period < UINT32_MAX ? (uint32_t)period : 0;
 }

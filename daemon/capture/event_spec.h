@@ -32,6 +32,9 @@ void event_spec_add_branches(struct event_spec *spec, bool is_call_stack);
  * is taken as nanoseconds. */
 void event_spec_fall_back(struct event_spec *spec);
 
+/* Returns whether the event counts nanoseconds on the CPU. */
+bool event_spec_is_clock(const struct event_spec *spec);
+
 /* Returns the events that each sample stands for, if known beforehand: the requested period, or the
  * one that a clock has at the requested frequency. 0: it varies, or exceeds 32 bits. */
 uint32_t event_spec_usual_period(const struct event_spec *spec);

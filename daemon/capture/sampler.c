@@ -159,8 +159,8 @@ static void leave_out_regions(struct stackd_bpf *skel)
 		skel->progs.stackd_region_mark,	 skel->progs.stackd_region_fork,
 		skel->progs.stackd_region_exit,	 skel->progs.stackd_alloc};
 	struct bpf_map *const maps[] = {skel->maps.region_threads, skel->maps.region_members,
-					skel->maps.region_cgroup, skel->maps.region_counters,
-					skel->maps.regions_off};
+					skel->maps.region_cgroup,  skel->maps.region_counters,
+					skel->maps.regions_off,	   skel->maps.outside_clocks};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		bpf_program__set_autoload(programs[i], false);
@@ -216,6 +216,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->with_branches = options->branches;
 	s->skel->rodata->region_scope = options->region_scope;
 	s->skel->rodata->region_limit = options->region_limit;
+	s->skel->rodata->is_joined = options->is_joined;
 	if (!options->regions)
 		leave_out_regions(s->skel);
 	else if (options->has_uprobe_multi)

@@ -39,6 +39,7 @@ struct sampler_options {
 	enum stackd_scope region_scope;
 	bool has_uprobe_multi; /* load them for links of many uprobes */
 	uint64_t region_limit; /* instances in a second and thread; 0: any number */
+	bool is_joined; /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 };
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:

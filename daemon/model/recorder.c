@@ -120,6 +120,11 @@ void recorder_free(struct recorder *r)
 	free(r);
 }
 
+void recorder_use_intervals(struct recorder *r)
+{
+	r->has_intervals = true;
+}
+
 void recorder_use_heights(struct recorder *r)
 {
 	walks_use_heights(r->walks);

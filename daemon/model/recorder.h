@@ -29,6 +29,10 @@ void recorder_free(struct recorder *recorder); /* NULL is fine */
 
 /* --- options: to be called before the first record ------------------------------------------- */
 
+/* Samples have the nanoseconds that they stand for outside of regions as their period, 0 inside of
+ * one; `usual_period` is the one that they were taken at. */
+void recorder_use_intervals(struct recorder *recorder);
+
 /* Records have the heights of frames (bpf/segment.bpf.h). */
 void recorder_use_heights(struct recorder *recorder);
 

@@ -39,6 +39,7 @@ struct recorder {
 
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
+	bool has_intervals;	 /* see recorder_use_intervals() */
 	struct path path;	 /* of the sample at hand: too large for the stack */
 
 	uint64_t received, sideband_lost;

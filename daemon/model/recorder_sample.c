@@ -151,6 +151,19 @@ static int keep_allocation(struct recorder *r, const struct stackd_instance *i,
 	return err ? err : keep_record(r, SERIES_ALLOC_OBJECTS, blocks, *row);
 }
 
+/* Keeps a sample, and what it stands for outside of regions. */
+static int keep_sample(struct recorder *r, struct store_sample *sample)
+{
+	const uint64_t interval = sample->period;
+	int err;
+
+	if (!r->has_intervals)
+		return outbox_keep(r->outbox, sample);
+	sample->period = r->usual_period;
+	err = outbox_keep(r->outbox, sample);
+	return err || !interval ? err : keep_record(r, SERIES_CPU_OUTSIDE, interval, *sample);
+}
+
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
  * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
@@ -183,7 +196,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		.origin = ret_end->origin,
 	};
 	if (!record_instance(record, &instance))
-		return outbox_keep(r->outbox, &sample);
+		return keep_sample(r, &sample);
 	return instance.region == STACKD_ALLOCATION ? keep_allocation(r, &instance, &sample)
 						    : keep_instance(r, &instance, &sample);
 }

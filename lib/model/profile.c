@@ -199,7 +199,11 @@ uint64_t profile_recorded(const struct profile *p)
 int profile_records(const struct profile *p,
 		    int (*each)(void *arg, const struct store_sample *record), void *arg)
 {
-	return store_reader_records(p->reader, p->metric->series, each, arg);
+	int err = store_reader_records(p->reader, p->metric->series, each, arg);
+
+	if (!err && p->metric->also != SERIES_CPU)
+		err = store_reader_records(p->reader, p->metric->also, each, arg);
+	return err;
 }
 
 bool profile_includes(const struct profile *p, const struct store_sample *sample)

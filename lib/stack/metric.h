@@ -29,11 +29,13 @@ enum metric_series {
 	SERIES_REGION_NESTED_CPU,
 	SERIES_ALLOC_BYTES,   /* a sampled allocation; the bytes that it stands for */
 	SERIES_ALLOC_OBJECTS, /* the same; the blocks that it stands for */
+	SERIES_CPU_OUTSIDE, /* a sample outside of regions; the ns of CPU time that it stands for */
 	SERIES_COUNT
 };
 
 enum metric {
-	METRIC_CPU, /* the default */
+	METRIC_CPU,	 /* the default */
+	METRIC_CPU_TIME, /* samples outside of regions, and regions */
 	METRIC_REGION_VISITS,
 	METRIC_REGION_TIME,
 	METRIC_REGION_CPU,
@@ -54,6 +56,7 @@ enum metric_unit {
 struct metric_info {
 	const char *name; /* "region.time" */
 	enum metric_series series;
+	enum metric_series also; /* whose values are added to it; SERIES_CPU: none */
 	enum metric_unit unit;
 	bool is_count;	 /* each record counts 1, whatever its value */
 	bool is_sampled; /* the records are a sample of what there was, else they are all of it */

@@ -100,7 +100,7 @@ shows '"amount":10000000}'
 expect 3 "$stackctl" diff --metric region.time "$store" "$tmp/small.db"
 says "$tmp/small.db has no region.time"
 expect 2 "$stackctl" diff --metric tine "$store" "$store"
-says "'tine' is none of cpu, region.visits"
+says "'tine' is none of cpu, cpu.time, region.visits"
 expect 0 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store" -o "$tmp/d.html"
 grep -q '"counted":true' "$tmp/d.html" || fail 'a counted metric has an error of sampling'
 
@@ -126,5 +126,5 @@ says 'has no region.time; what it has: cpu'
 expect 3 "$stackctl" report -i "$store" --metric mpi.received
 says 'has no mpi.received; what it has: cpu, region.visits, region.time, region.cpu, mpi.sent'
 expect 2 "$stackctl" report -i "$store" --metric tine
-says "'tine' is none of cpu, region.visits"
+says "'tine' is none of cpu, cpu.time, region.visits"
 finish

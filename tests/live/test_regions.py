@@ -193,6 +193,47 @@ def test_regions_limit():
         check(visits["one;outer;inner"] == 20 * ROUNDS, "visits of another", visits)
 
 
+def folded(recording, metric, *options):
+    lines = recording.text("export", "--folded", "--metric", metric, *options).splitlines()
+    return {stack: int(value) for stack, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+PERIOD = 1000000000 // 997
+
+
+def check_joined(recording, tid, cpu, one, another):
+    """Samples outside and regions add up to a thread's CPU time, but for what is before its first
+    sample and after its last, some periods at most; and the samples tell what is outside apart."""
+    sums = folded(recording, "cpu.time", "--tid", tid)
+    regions = sum(folded(recording, "region.cpu", "--tid", tid).values())
+    check(abs(sum(sums.values()) - cpu) <= cpu / 1000 + 3 * PERIOD,
+          "thread %s: %d ns, not %d" % (tid, sum(sums.values()), cpu))
+    outside = cpu - regions
+    rest = outside - one - another  # probes, sleep, and what longjmp() left: it is anyone's
+    for name, truth in (("one_thing", one), ("another", another)):
+        seen = sum(value for stack, value in sums.items() if ";%s;" % name in stack)
+        share = truth / outside
+        error = PERIOD * (outside / PERIOD * share * (1 - share)) ** 0.5
+        print("%s %-10s %9d of %9d, of %9d of none: %+.1f standard errors"
+              % (tid, name, seen, truth, rest, (seen - truth - rest * share) / error))
+        check(-5 * error <= seen - truth <= 5 * error + rest, name, seen, truth, error, rest)
+    # What its probes cost is in the function, but no part of its instances.
+    check(not any(";region;spin" in stack for stack in sums), "samples inside are the region's")
+
+
+@live
+def test_regions_joined():
+    """Samples outside of regions have their effective interval."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "--region", "region", "--region", "left",
+                                   "--", os.path.join(WORKLOADS, "joined"), 500)
+        for line in result.out.splitlines():
+            tid, *times = line.split()
+            check_joined(recording, tid, *map(int, times))
+        samples = folded(recording, "cpu")
+        check(any(";region;spin" in stack for stack in samples), "all samples are there")
+
+
 def regions_view(recording):
     shown = json.loads(recording.text("report", "--view", "regions", "--json"))
     return {region["name"]: region for region in shown["regions"]}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a thread has open of regions (region.bpf.h), and how samples are joined with them.
+ *
+ * Where both are recorded, CPU time within an instance is known exactly, as the instance's. So a
+ * sample outside stands for the thread's CPU time since its last sample outside, less that of the
+ * instances in between: its effective interval (Szebenyi, Gamblin, Schulz, de Supinski, Wolf and
+ * Wylie, "Reconciling Sampling and Direct Instrumentation for Unintrusive Call-Path Profiling of
+ * MPI Programs", IPDPS 2011). Samples and instances of a thread add up to its CPU time, but for
+ * what comes before its first sample outside and after its last one.
+ *
+ * The sampler may interrupt the programs of regions in the middle of a change. It then leaves its
+ * own clock as it is, so what this sample stood for is the next one's.
+ */
+#ifndef INSTANCE_BPF_H
+#define INSTANCE_BPF_H
+
+#include "scratch.bpf.h"
+
+#define REGION_DEPTH  64 /* open instances of a thread; more are counted */
+#define REGION_RATES  64 /* regions of a thread that are counted at a time */
+#define REGION_SECOND 1000000000ull
+
+struct open_instance {
+	__u64 slot;	/* address of the return address; of a mark: just below that of the function
+			 * around it */
+	__u64 caller;	/* what the slot has: the return address; 0: of a mark */
+	__u64 function; /* address of its first instruction; of a mark that ended: where */
+	__u64 enter_ns;
+	__u64 enter_cpu;	     /* cpu_clock() */
+	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
+	__u32 region;
+	__u32 around; /* of a mark: the region that it was begun in; 0: none */
+};
+
+/* How often a thread has entered a region, in the second that began at start_ns. */
+struct region_rate {
+	__u64 start_ns;
+	__u32 region;
+	__u32 count;
+};
+
+/* The record of an instance without its path. */
+struct lone_instance {
+	struct stackd_walked header;
+	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
+	__u8 pad[4];
+};
+
+/* What ends has no space on the program's stack, which the walk needs for itself. */
+struct region_thread {
+	__u32 count;
+	__u32 once; /* how many are open up to the one with STACKD_ENTRY_ONCE; 0: there is none */
+	__u32 busy; /* its programs are changing this; the sampler can interrupt them */
+	__u32 pad;
+	__u64 measured_cpu; /* of all instances that ended and were within no other one */
+	struct open_instance ended;
+	struct stackd_instance instance; /* of what has ended */
+	struct lone_instance lone;
+	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
+	struct open_instance open[REGION_DEPTH]; /* outermost first */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct region_thread);
+} region_threads SEC(".maps");
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+#define REREAD() asm volatile("" : : : "memory")
+
+/* How far the clock that CPU time is summed up by is behind the scheduler's own: a CPU's time in
+ * interrupts and, in a virtual machine, that given to others. */
+static __always_inline __u64 clock_behind(struct task_struct *task)
+{
+	struct cfs_rq *queue = NULL;
+	struct rq *rq;
+
+	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(queue->rq))
+		return 0;
+	queue = task->se.cfs_rq;
+	rq = queue ? queue->rq : NULL;
+	return rq ? rq->clock - rq->clock_task : 0;
+}
+
+/*
+ * The thread's CPU time, but for a constant: its sum at the scheduler's last look, and what has
+ * passed since. The scheduler's clock cannot be read here, but its distance from CLOCK_MONOTONIC
+ * is the same at both ends of an instance. A CPU's clock_task leaves out the time in interrupts,
+ * so it is behind the CPU's clock by another amount on each CPU. The result is as exact as the
+ * scheduler's own for an instance that keeps the CPU; over a wait the two clocks can drift apart,
+ * by some millionths of it.
+ */
+static __always_inline __u64 cpu_clock(struct task_struct *task)
+{
+	__u64 sum = 0, start = 0, behind = 0, now = 0;
+
+	for (int i = 0; i < 3; i++) {
+		start = task->se.exec_start;
+		REREAD();
+		sum = task->se.sum_exec_runtime;
+		behind = clock_behind(task);
+		now = bpf_ktime_get_ns();
+		REREAD();
+		if (task->se.exec_start == start)
+			break; /* no interrupt has summed up meanwhile */
+	}
+	return sum + now - start - behind;
+}
+
+/* --- samples outside ------------------------------------------------------------------------- */
+
+SETTING __u32 is_joined = 0; /* samples have their effective interval as their period */
+
+/* What a thread's clocks were at its last sample outside. */
+struct outside_clock {
+	__u64 cpu; /* 0: there was none */
+	__u64 measured_cpu;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct outside_clock);
+} outside_clocks SEC(".maps");
+
+#define BUSY(thread, is) (*(volatile __u32 *)&(thread)->busy = (is))
+
+static __always_inline struct open_instance *innermost(struct region_thread *thread)
+{
+	return thread->count ? &thread->open[BOUNDED(thread->count - 1, REGION_DEPTH)] : NULL;
+}
+
+/*
+ * Whether a thread is within an instance. One that was left by longjmp() or an exception may still
+ * be open: then its slot is below the stack pointer, or has been written by another call. Beyond
+ * some such ones there is none.
+ */
+static __always_inline bool is_inside(struct region_thread *thread, __u64 stack_pointer)
+{
+	for (__u32 i = 0; i < 4 && i < thread->count; i++) {
+		const struct open_instance *open =
+			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
+		__u64 caller = 0;
+
+		if (!open->caller && open->slot == ~0ull)
+			return true; /* a mark outside of every function */
+		if (!open->caller || open->slot < stack_pointer)
+			continue;
+		if (!bpf_probe_read_user(&caller, sizeof(caller), (const void *)open->slot) &&
+		    caller == open->caller)
+			return true;
+	}
+	return false;
+}
+
+/* Returns the nanoseconds that a sample stands for; 0: it is inside an instance. The first one of a
+ * thread stands for its period. */
+static __always_inline __u32 effective_interval(struct task_struct *task, __u64 stack_pointer,
+						__u32 period)
+{
+	struct region_thread *thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
+	struct outside_clock *last = CHECKED(
+		bpf_task_storage_get(&outside_clocks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+	__u64 cpu, measured = 0, interval = period;
+
+	if (thread && (thread->busy || is_inside(thread, stack_pointer)))
+		return 0;
+	if (!last)
+		return period;
+	cpu = cpu_clock(task);
+	if (thread)
+		measured = thread->measured_cpu;
+	if (last->cpu)
+		interval = cpu - last->cpu - (measured - last->measured_cpu);
+	if ((__s64)interval < 0)
+		return 0;
+	last->cpu = cpu;
+	last->measured_cpu = measured;
+	return interval < ~0u ? interval : ~0u;
+}
+
+/* Where regions are recorded, too, the sample's period is what it stands for outside of them. */
+static __always_inline void join_regions(struct scratch *s, struct task_struct *task)
+{
+	if (is_joined)
+		s->record.period = effective_interval(task, s->record.regs.r[STACKD_REG_RSP],
+						      s->record.period);
+}
+
+#endif
