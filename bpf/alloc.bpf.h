@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Allocations: each sample that libstackalloc tells of (docs/ALLOC.md) becomes a record with its
- * call path, as an instance of a region does. The path ends at the call of the allocator: most of
- * the library's wrappers have left no frames, so the walk begins at the last byte of the call
- * instruction, with the registers as they were before it.
+ * call path, as an instance of a region does, and the end of each one without a path. The path ends
+ * at the call of the allocator: most of the library's wrappers have left no frames, so the walk
+ * begins at the last byte of the call instruction, with the registers as they were before it.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
@@ -38,6 +38,22 @@ int stackd_alloc(struct pt_regs *ctx)
 	s->record.instance.weight = ctx->rdx;
 	s->record.instance.region = STACKD_ALLOCATION;
 	send_instance(s, task);
+	return 0;
+}
+
+/* The end of a sampled block. Its record has one frame, as the form asks for one. */
+SEC("uprobe")
+int stackd_free(struct pt_regs *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct stackd_instance instance = {.address = ctx->rdi, .region = STACKD_FREE};
+	struct lone_instance record = {};
+
+	if (!in_scope(bpf_get_current_task_btf(), pid_tgid >> 32))
+		return 0;
+	count_region(STACKD_REGION_FREES);
+	fill_lone(&record, pid_tgid, &instance, ctx->rip);
+	send_lone(&record);
 	return 0;
 }
 

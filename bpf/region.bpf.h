@@ -326,13 +326,9 @@ static __always_inline void send_instance(struct scratch *s, struct task_struct 
 	__sync_lock_test_and_set(&s->busy, 0);
 }
 
-/* Sends the function alone. */
-static __always_inline void send_alone(struct region_thread *thread)
+static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid,
+				      const struct stackd_instance *instance, __u64 function)
 {
-	const struct stackd_instance *instance = &thread->instance;
-	struct lone_instance *record = &thread->lone;
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
 	record->header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_HAS_PID |
 			STACKD_HAS_INSTANCE,
@@ -344,12 +340,23 @@ static __always_inline void send_alone(struct region_thread *thread)
 	put_bytes(record->bytes, pid_tgid >> 32, 4);
 	put_instance(record->bytes + 4, instance);
 	put_bytes(record->bytes + 4 + sizeof(*instance), STACKD_FRAME_LONG, 4);
-	put_bytes(record->bytes + 8 + sizeof(*instance),
-		  thread->ended.function | STACKD_LOCATION_EXACT, 8);
-	count_region(STACKD_REGION_NO_SCRATCH);
+	put_bytes(record->bytes + 8 + sizeof(*instance), function | STACKD_LOCATION_EXACT, 8);
+}
+
+static __always_inline void send_lone(struct lone_instance *record)
+{
 	count_region(bpf_ringbuf_output(&ring, record, sizeof(*record) - 4, BPF_RB_NO_WAKEUP)
 			     ? STACKD_REGION_LOST_RING
 			     : STACKD_REGION_SENT);
+}
+
+/* Sends the function alone. */
+static __always_inline void send_alone(struct region_thread *thread)
+{
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance,
+		  thread->ended.function);
+	count_region(STACKD_REGION_NO_SCRATCH);
+	send_lone(&thread->lone);
 }
 
 static __always_inline void make_instance(const struct open_instance *ended, __u64 now, __u64 cpu,

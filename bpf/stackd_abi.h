@@ -37,7 +37,7 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 10
+#define STACKD_ABI_VERSION 11
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -213,7 +213,7 @@ struct stackd_instance {
 			__u64 nested_wall_ns; /* of these, in instances within this one */
 			__u64 nested_cpu_ns;
 		};
-		struct { /* STACKD_ALLOCATION */
+		struct { /* STACKD_ALLOCATION; of STACKD_FREE the address alone */
 			__u64 address;
 			__u64 size;   /* bytes that were asked for */
 			__u64 weight; /* bytes that it stands for */
@@ -224,7 +224,9 @@ struct stackd_instance {
 	__u32 pad;
 };
 
-#define STACKD_ALLOCATION 0xffffffffu /* as the number of a region: a sampled allocation */
+/* As the number of a region: a sampled allocation, and its end, which has no path. */
+#define STACKD_ALLOCATION 0xffffffffu
+#define STACKD_FREE	  0xfffffffeu
 
 struct stackd_stack_record {
 	struct stackd_header header;
@@ -362,6 +364,7 @@ enum stackd_region_counter {
 	STACKD_REGION_NO_MEMORY,   /* threads or processes that could not be taken in */
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
 	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
+	STACKD_REGION_FREES,	   /* ends of sampled allocations */
 	STACKD_REGION_COUNT,
 };
 

@@ -133,6 +133,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (args->options.view == REPORT_AROUND && !args->options.around)
 			argp_error(state, "--view around: around what? --around NAME");
+		if (args->options.view == REPORT_TIME &&
+		    metric_info(args->show.input.filter.metric)->less != SERIES_CPU)
+			argp_error(state,
+				   "--view time adds up what happened: 'stackctl heap' shows "
+				   "what was live over time");
 		return 0;
 	case CMD_REPORT_PERCENT:
 		parse_percent(state, arg, args);

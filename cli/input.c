@@ -154,6 +154,10 @@ void input_metric(struct argp_state *state, const char *arg, enum metric *ret_me
 
 static void check(struct argp_state *state, const struct profile_filter *filter)
 {
+	const struct metric_info *metric = metric_info(filter->metric);
+
+	if (metric->less != SERIES_CPU && filter->from_ns)
+		argp_error(state, "--from: %s is what there is at one moment, --to", metric->name);
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
 		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
 }
@@ -398,7 +402,10 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 		return input_explain(input, path, err, NULL);
 	if (!has_metric(input, path, open))
 		return CMD_NO_SAMPLES;
-	if (t->recording.samples)
+	if (metric_info(input->filter.metric)->less != SERIES_CPU)
+		message("nothing is left of %s in recording %lld in %s",
+			metric_info(input->filter.metric)->name, (long long)t->recording.id, path);
+	else if (t->recording.samples)
 		nothing_left(input, path, t->recording.id, open->profile);
 	else
 		message("recording %lld in %s has no samples: did the target use the CPU while it "

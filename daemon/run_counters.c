@@ -76,12 +76,16 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
 		[STACKD_REGION_ALLOCS] = "allocations",
 		[STACKD_REGION_ALLOCS_LOST] = "allocations_lost",
+		[STACKD_REGION_FREES] = "frees",
 	};
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)
 		add(b, names[i], c->sampled.regions[i]);
 	add(b, "regions_received", c->recorded.instances);
 	add(b, "regions_partial", c->recorded.partial_instances);
+	add(b, "frees_unknown", c->recorded.blocks.unknown);
+	add(b, "frees_missed", c->recorded.blocks.missed);
+	add(b, "allocations_untracked", c->recorded.blocks.untracked);
 }
 
 static void add_recorder(const struct recorder_counts *c, struct batch *b)

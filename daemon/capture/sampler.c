@@ -157,7 +157,8 @@ static void leave_out_regions(struct stackd_bpf *skel)
 	struct bpf_program *const programs[] = {
 		skel->progs.stackd_region_enter, skel->progs.stackd_region_leave,
 		skel->progs.stackd_region_mark,	 skel->progs.stackd_region_fork,
-		skel->progs.stackd_region_exit,	 skel->progs.stackd_alloc};
+		skel->progs.stackd_region_exit,	 skel->progs.stackd_alloc,
+		skel->progs.stackd_free};
 	struct bpf_map *const maps[] = {skel->maps.region_threads, skel->maps.region_members,
 					skel->maps.region_cgroup,  skel->maps.region_counters,
 					skel->maps.regions_off,	   skel->maps.outside_clocks};
@@ -547,6 +548,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.fork_fd = bpf_program__fd(s->skel->progs.stackd_region_fork),
 		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
 		.alloc_fd = bpf_program__fd(s->skel->progs.stackd_alloc),
+		.free_fd = bpf_program__fd(s->skel->progs.stackd_free),
 		.members_fd = bpf_map__fd(s->skel->maps.region_members),
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),

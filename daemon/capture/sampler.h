@@ -99,7 +99,7 @@ struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
 	int mark_fd;		/* for places of marks */
 	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
-	int alloc_fd;		/* for the probe of libstackalloc */
+	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
 	int members_fd, cgroup_fd, off_fd;
 	enum stackd_scope scope;
 	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */

@@ -66,6 +66,8 @@ static int make_parts(struct recorder *r)
 							.paths = r->paths},
 				&r->walks);
 	if (!err)
+		err = live_blocks_new(&r->blocks);
+	if (!err)
 		err = outbox_new(&(struct outbox_tables){.objects = r->objects,
 							 .locations = r->locations,
 							 .trie = r->trie,
@@ -105,6 +107,7 @@ void recorder_free(struct recorder *r)
 	tag_paths_free(r->tags);
 	tagger_free(r->tagger);
 	outbox_free(r->outbox);
+	live_blocks_free(r->blocks);
 	judge_free(r->judge);
 	walks_free(r->walks);
 	thread_paths_free(r->paths);
@@ -228,6 +231,7 @@ int recorder_begin_anew(struct recorder *r)
 	location_table_clear(r->locations);
 	origin_table_clear(r->origins);
 	outbox_begin_anew(r->outbox);
+	live_blocks_clear(r->blocks);
 	walks_begin_anew(r->walks);
 	if (r->tags)
 		tag_paths_begin_anew(r->tags);
@@ -282,6 +286,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.steps = walks_steps(r->walks),
 		.instances = r->instances,
 		.partial_instances = r->partial_instances,
+		.blocks = *live_blocks_counts(r->blocks),
 	};
 	if (r->tags)
 		tag_paths_counts(r->tags, &ret_counts->tags);

@@ -13,6 +13,7 @@
 #include "daemon/archive/batch.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/sideband.h"
+#include "daemon/model/live_blocks.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/tables.h"
 #include "daemon/tags/tag_paths.h"
@@ -123,6 +124,7 @@ struct recorder_counts {
 	struct steps_counts steps;
 	uint64_t instances;	    /* records of regions: not among those received */
 	uint64_t partial_instances; /* of which the path is not complete */
+	struct live_blocks_counts blocks;
 };
 
 /* Names the next mark, in the order of their numbers. 0 or -ENOMEM. */

@@ -94,8 +94,10 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 	int err = process_table_on_exit(r->processes, event->pid, event->tid);
 
 	thread_paths_on_exit(r->paths, event->tid);
-	if (!err && !process_table_knows(r->processes, event->pid))
+	if (!err && !process_table_knows(r->processes, event->pid)) {
 		members_remove(r->members, event->pid); /* that was its last thread */
+		live_blocks_forget(r->blocks, event->pid);
+	}
 	return err;
 }
 
@@ -122,6 +124,8 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 	case SIDEBAND_MMAP:
 		return process_table_on_mmap(r->processes, event->pid, &event->mapping);
 	case SIDEBAND_COMM:
+		if (event->is_exec)
+			live_blocks_forget(r->blocks, event->pid);
 		return process_table_on_comm(r->processes, event->pid, event->tid, event->text,
 					     event->is_exec);
 	case SIDEBAND_FORK:

@@ -31,8 +31,9 @@ struct recorder {
 	struct thread_paths *paths;
 	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
-	struct tables *tables; /* borrowed; NULL: none */
-	struct tagger *tagger; /* NULL: tags are not looked at */
+	struct live_blocks *blocks; /* of sampled allocations */
+	struct tables *tables;	    /* borrowed; NULL: none */
+	struct tagger *tagger;	    /* NULL: tags are not looked at */
 	struct tag_paths *tags;
 
 	VEC(const struct object *) marks; /* by their index, what their instances are frames of */

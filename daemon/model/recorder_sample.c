@@ -119,7 +119,7 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 
 static bool is_of_mark(const struct stackd_instance *i)
 {
-	return i->region > STACKD_MOST_REGIONS && i->region != STACKD_ALLOCATION;
+	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_FREE;
 }
 
 /* Gives the node of a mark's instance: the mark is a frame below the function where it ended. */
@@ -139,16 +139,49 @@ static int take_mark(struct recorder *r, uint32_t index, uint32_t *ret_node)
 				    ret_node);
 }
 
+/* Keeps the end of a sampled allocation, under its path and thread. */
+static int keep_end(struct recorder *r, const struct live_block *block, uint64_t time_ns)
+{
+	struct store_sample row = block->row;
+	int err;
+
+	row.time_ns = time_ns;
+	err = keep_record(r, SERIES_FREED_BYTES, block->row.period, row);
+	return err ? err : keep_record(r, SERIES_FREED_OBJECTS, block->objects, row);
+}
+
+static int keep_live(struct recorder *r, pid_t pid, const struct stackd_instance *i,
+		     const struct store_sample *row, uint64_t objects)
+{
+	struct live_block block = {.row = *row, .objects = objects}, before;
+	int is;
+
+	block.row.period = i->weight;
+	is = live_blocks_add(r->blocks, pid, i->address, &block, &before);
+	return is > 0 ? keep_end(r, &before, row->time_ns) : is;
+}
+
+static int take_end(struct recorder *r, const struct stackd_header *record, uint64_t address)
+{
+	struct live_block block;
+
+	if (!live_blocks_take(r->blocks, (pid_t)record_pid(record), address, &block))
+		return 0;
+	return keep_end(r, &block, record->time_ns);
+}
+
 /* Keeps a sampled allocation: the bytes and the blocks that it stands for. The latter are rounded
  * up as often as is due, by bits that no program chooses, so that sums have no bias. */
-static int keep_allocation(struct recorder *r, const struct stackd_instance *i,
+static int keep_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
 			   const struct store_sample *row)
 {
 	uint64_t size = i->size + !i->size, blocks = i->weight / size;
 	int err = keep_record(r, SERIES_ALLOC_BYTES, i->weight, *row);
 
 	blocks += hash_mix64(row->time_ns ^ i->address) % size < i->weight % size;
-	return err ? err : keep_record(r, SERIES_ALLOC_OBJECTS, blocks, *row);
+	if (!err)
+		err = keep_record(r, SERIES_ALLOC_OBJECTS, blocks, *row);
+	return err ? err : keep_live(r, pid, i, row, blocks);
 }
 
 /* Keeps a sample, and what it stands for outside of regions. */
@@ -197,16 +230,22 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	};
 	if (!record_instance(record, &instance))
 		return keep_sample(r, &sample);
-	return instance.region == STACKD_ALLOCATION ? keep_allocation(r, &instance, &sample)
-						    : keep_instance(r, &instance, &sample);
+	return instance.region == STACKD_ALLOCATION
+		       ? keep_allocation(r, (pid_t)record_pid(record), &instance, &sample)
+		       : keep_instance(r, &instance, &sample);
 }
 
 int recorder_sample(struct recorder *r, const struct stackd_header *record)
 {
 	struct walks_end end = {.is_sample = true, .reason = STACKD_END_LOST_RECORD};
-	int err = record ? take(r, record, &end) : 0;
 	struct stackd_instance instance;
+	int err;
 
+	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {
+		r->instances++;
+		return take_end(r, record, instance.address);
+	}
+	err = record ? take(r, record, &end) : 0;
 	if (record && record_instance(record, &instance)) {
 		r->instances++;
 		if (err || end_reason_quality((uint8_t)end.reason) != END_COMPLETE)

@@ -38,38 +38,42 @@ int alloc_library_find(char **ret_path)
 
 /* --- the note -------------------------------------------------------------------------------- */
 
+#define PROVIDER "otel_memory"
+
 /* Takes a note: three addresses (the probe, a base, the semaphore), the provider and the name. */
-static bool take_note(const struct elf_file *elf, const char *description, size_t size,
-		      uint64_t *ret_offset, uint64_t *ret_semaphore)
+static bool take_note(const struct elf_file *elf, const char *name, const char *description,
+		      size_t size, uint64_t *ret_offset, uint64_t *ret_semaphore)
 {
-	static const char names[] = "otel_memory\0alloc";
+	const size_t before = 3 * sizeof(uint64_t) + sizeof(PROVIDER);
 	uint64_t addresses[3];
 
-	if (size < sizeof(addresses) + sizeof(names) ||
-	    memcmp(description + sizeof(addresses), names, sizeof(names)) != 0)
+	if (size < before + strlen(name) + 1 ||
+	    memcmp(description + sizeof(addresses), PROVIDER, sizeof(PROVIDER)) != 0 ||
+	    memcmp(description + before, name, strlen(name) + 1) != 0)
 		return false;
 	memcpy(addresses, description, sizeof(addresses));
 	return elf_file_vaddr_to_offset(elf, addresses[0], ret_offset) &&
 	       elf_file_vaddr_to_offset(elf, addresses[2], ret_semaphore);
 }
 
-static bool take_section(const struct elf_file *elf, Elf_Scn *section, uint64_t *ret_offset,
-			 uint64_t *ret_semaphore)
+static bool take_section(const struct elf_file *elf, Elf_Scn *section, const char *name,
+			 uint64_t *ret_offset, uint64_t *ret_semaphore)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t at = 0, name, description;
+	size_t at = 0, owner, description;
 	GElf_Nhdr note;
 
 	while (data && data->d_size <= NOTE_BYTES &&
-	       (at = gelf_getnote(data, at, &note, &name, &description)) > 0) {
-		if (take_note(elf, (const char *)data->d_buf + description, note.n_descsz,
+	       (at = gelf_getnote(data, at, &note, &owner, &description)) > 0) {
+		if (take_note(elf, name, (const char *)data->d_buf + description, note.n_descsz,
 			      ret_offset, ret_semaphore))
 			return true;
 	}
 	return false;
 }
 
-int alloc_library_probe(const char *path, uint64_t *ret_offset, uint64_t *ret_semaphore)
+int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset,
+			uint64_t *ret_semaphore)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
 	struct elf_file *elf = NULL;
@@ -85,7 +89,7 @@ int alloc_library_probe(const char *path, uint64_t *ret_offset, uint64_t *ret_se
 	err = -ENOEXEC;
 	while (err && (section = elf_nextscn(elf_file_libelf(elf), section))) {
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE &&
-		    take_section(elf, section, ret_offset, ret_semaphore))
+		    take_section(elf, section, name, ret_offset, ret_semaphore))
 			err = 0;
 	}
 	elf_file_free(elf);

@@ -11,9 +11,10 @@
  * The caller frees *ret_path. */
 int alloc_library_find(char **ret_path);
 
-/* Gives where otel_memory:alloc is in the file, and its semaphore. 0; -ENOEXEC: it has none; or
- * -errno of opening or reading it. */
-int alloc_library_probe(const char *path, uint64_t *ret_offset, uint64_t *ret_semaphore);
+/* Gives where the probe otel_memory:NAME is in the file, and its semaphore. 0; -ENOEXEC: it has
+ * none; or -errno of opening or reading it. */
+int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset,
+			uint64_t *ret_semaphore);
 
 /* Why the library has no part in a command, as the end of a sentence that begins with "it"; NULL:
  * it has, as far as its files tell. */

@@ -40,9 +40,9 @@ struct regions {
 	size_t n_attached; /* of those found */
 	size_t n_left_out; /* of these, since the last message */
 	struct region_probes *probes;
-	struct probe alloc; /* of libstackalloc */
-	int tracepoints[2]; /* -1: none */
-	uint32_t n_objects; /* looked at */
+	struct probe alloc, free; /* of libstackalloc */
+	int tracepoints[2];	  /* -1: none */
+	uint32_t n_objects;	  /* looked at */
 };
 
 enum stackd_scope regions_scope(const struct options *options)
@@ -410,20 +410,29 @@ static bool may_have_library(const struct regions *r, const char *library)
 	return false;
 }
 
-/* Attaches to the library that samples them. Logs what fails. */
+static int attach_to_library(const char *library, const char *name, int program_fd,
+			     struct probe *ret_probe)
+{
+	uint64_t offset = 0, semaphore = 0;
+	int err = alloc_library_probe(library, name, &offset, &semaphore);
+
+	return err ? err : probe_attach(program_fd, library, offset, semaphore, 0, ret_probe);
+}
+
+/* Attaches to the library that samples them: first to the ends, so that none is missed. Logs what
+ * fails. */
 static int attach_alloc(struct regions *r)
 {
 	const char *library = r->with.options->alloc_library;
-	uint64_t offset = 0, semaphore = 0;
 	int err;
 
 	if (!r->with.options->alloc_bytes)
 		return 0;
 	if (!may_have_library(r, library))
 		return -ENOENT;
-	err = alloc_library_probe(library, &offset, &semaphore);
+	err = attach_to_library(library, "free", r->kernel.free_fd, &r->free);
 	if (!err)
-		err = probe_attach(r->kernel.alloc_fd, library, offset, semaphore, 0, &r->alloc);
+		err = attach_to_library(library, "alloc", r->kernel.alloc_fd, &r->alloc);
 	if (err)
 		log_error("--alloc: cannot listen to %s: %s", library,
 			  err == -ENODEV ? "the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
@@ -495,7 +504,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	if (!r)
 		return STATUS_FAILED;
 	r->with = *with;
-	r->tracepoints[0] = r->tracepoints[1] = r->alloc.event = -1;
+	r->tracepoints[0] = r->tracepoints[1] = r->alloc.event = r->free.event = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	r->probes = region_probes_new(&r->kernel);
 	status = r->probes ? parse_specs(r) : STATUS_FAILED;
@@ -544,6 +553,8 @@ void regions_stop(struct regions *r)
 	r->probes = NULL;
 	if (r->alloc.event >= 0)
 		probe_detach(&r->alloc);
+	if (r->free.event >= 0)
+		probe_detach(&r->free);
 	for (int i = 0; i < 2; i++) {
 		if (r->tracepoints[i] >= 0)
 			close(r->tracepoints[i]);

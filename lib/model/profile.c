@@ -64,6 +64,7 @@ void profile_free(struct profile *p)
 	profile_free_sums(p);
 	path_filter_free(p->path_filter);
 	free(p->wanted);
+	heap_release(&p->heap);
 	free(p->entries);
 	free(p->path);
 	free(p->tags);
@@ -123,6 +124,11 @@ const struct profile_filter *profile_filter(const struct profile *p)
 	return p->filter;
 }
 
+uint64_t profile_end(const struct profile *p)
+{
+	return p->to_ns;
+}
+
 /* A sample's path with what could be inferred, or without its inferred frames if that is asked
  * for. */
 static void profile_map(const struct profile *p, struct store_sample *s)
@@ -159,13 +165,20 @@ static bool accepts_path(const struct profile *p, const struct store_sample *s)
 	return path_filter_accepts(p->path_filter, s->node, has_mark ? mark : NULL);
 }
 
+/* The last moment that counts for a thread: of a peak, when its process had it. */
+static uint64_t profile_until(const struct profile *p, uint32_t thread)
+{
+	return p->heap.processes ? p->heap.processes[p->tables->threads[thread].process].peak_ns
+				 : p->to_ns;
+}
+
 bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		    struct store_sample *ret_sample)
 {
 	struct store_sample s = *sample;
 
 	if (!profile_is_known(p, &s) || !p->wanted[s.thread] || s.time_ns < p->from_ns ||
-	    s.time_ns > p->to_ns)
+	    s.time_ns > profile_until(p, s.thread))
 		return false;
 	profile_map(p, &s);
 	if (s.node >= p->tables->n_nodes)

@@ -139,6 +139,9 @@ const struct profile_entry *profile_entries(const struct profile *profile, size_
 /* Returns the filter; never NULL. */
 const struct profile_filter *profile_filter(const struct profile *profile);
 
+/* Returns the last moment that the filter selects (CLOCK_MONOTONIC); UINT64_MAX: it has none. */
+uint64_t profile_end(const struct profile *profile);
+
 /* Returns the number of the metric's records before the filter. */
 uint64_t profile_recorded(const struct profile *profile);
 

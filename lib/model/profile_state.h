@@ -6,6 +6,7 @@
 #ifndef MODEL_PROFILE_STATE_H
 #define MODEL_PROFILE_STATE_H
 
+#include "model/heap.h"
 #include "model/path_filter.h"
 #include "base/int_map.h"
 #include "model/names.h"
@@ -43,6 +44,7 @@ struct profile {
 	uint64_t recorded;		 /* the metric's records, before the filter */
 	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
 	bool *wanted;			 /* by thread number: the filter selects it */
+	struct heap heap;		 /* of a metric of peaks; else zeroed */
 	struct path_filter *path_filter; /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries;

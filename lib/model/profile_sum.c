@@ -55,7 +55,10 @@ static int choose(struct profile *p)
 	const struct store_tables *t = p->tables;
 	const struct profile_filter *filter = p->filter;
 
-	p->from_ns = filter->from_ns ? profile_time(p, filter->from_ns) : 0;
+	/* What is live at a moment may have been allocated at any time before. */
+	p->from_ns = filter->from_ns && p->metric->less == SERIES_CPU
+			     ? profile_time(p, filter->from_ns)
+			     : 0;
 	p->to_ns = filter->to_ns ? profile_time(p, filter->to_ns - 1) : UINT64_MAX;
 	p->wanted = calloc((size_t)t->n_threads + 1, sizeof(*p->wanted));
 	if (!p->wanted)
@@ -166,10 +169,11 @@ static uint8_t reason(uint8_t end_reason)
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
 
-/* Adds a record to its entry. */
-static int profile_add(void *arg, const struct store_sample *sample)
+/* Finds the entry of a record, which is made if there was none. 1: the filter leaves the record
+ * out; 0; or an error. */
+static int enter(struct profile *p, const struct store_sample *sample,
+		 struct store_sample *ret_sample, uint32_t *ret_entry)
 {
-	struct profile *p = arg;
 	struct store_sample s;
 	uint32_t group, at;
 	int err;
@@ -177,7 +181,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
 		return -EBADMSG;
 	if (!profile_sample(p, sample, &s))
-		return profile_is_known(p, sample) ? 0 : -EBADMSG;
+		return profile_is_known(p, sample) ? 1 : -EBADMSG;
 	s.end_reason = reason(s.end_reason);
 	err = reserve_entry(p);
 	if (err == 0)
@@ -195,8 +199,39 @@ static int profile_add(void *arg, const struct store_sample *sample)
 			.cpu = p->filter->by_cpu ? s.cpu : 0,
 			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin),
 			.is_valued = p->metric->series != SERIES_CPU};
+	*ret_sample = s;
+	*ret_entry = at;
+	return 0;
+}
+
+/* Adds a record to its entry. */
+static int profile_add(void *arg, const struct store_sample *sample)
+{
+	struct profile *p = arg;
+	struct store_sample s;
+	uint32_t at;
+	int err = enter(p, sample, &s, &at);
+
+	if (err)
+		return err < 0 ? err : 0;
 	p->entries[at].samples++;
 	p->entries[at].weight += s.period;
+	return 0;
+}
+
+/* Takes a record off again, by one that says that it has ended. */
+static int profile_take_off(void *arg, const struct store_sample *record)
+{
+	struct profile *p = arg;
+	struct store_sample s;
+	uint32_t at;
+	int err = enter(p, record, &s, &at);
+
+	if (err)
+		return err < 0 ? err : 0;
+	p->entries[at].samples -= p->entries[at].samples > 0;
+	p->entries[at].weight -=
+		s.period < p->entries[at].weight ? s.period : p->entries[at].weight;
 	return 0;
 }
 
@@ -301,10 +336,21 @@ static int take_out(struct profile *p, const struct store_sample *s)
 	return 0;
 }
 
+/* Drops the entries of which nothing is left. */
+static void drop_empty(struct profile *p)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->n_entries; i++)
+		if (p->entries[i].samples)
+			p->entries[kept++] = p->entries[i];
+	p->n_entries = kept;
+}
+
 /* Moves the samples that were completed to the entries of their new paths. */
 static int move(struct profile *p, uint32_t n_nodes)
 {
-	size_t n, kept = 0;
+	size_t n;
 	const struct reconstruct_done *done = reconstruct_done(p->reconstruct, &n);
 	struct profile_first *first =
 		vec_resize(p->first, (size_t)p->tables->n_nodes + 1, sizeof(*first));
@@ -320,10 +366,7 @@ static int move(struct profile *p, uint32_t n_nodes)
 		if (err == 0)
 			err = profile_add(p, &done[i].sample);
 	}
-	for (uint32_t i = 0; i < p->n_entries; i++)
-		if (p->entries[i].samples)
-			p->entries[kept++] = p->entries[i];
-	p->n_entries = (uint32_t)kept;
+	drop_empty(p);
 	return err;
 }
 
@@ -380,12 +423,28 @@ static int sum_samples(struct profile *p)
 	return err == 0 ? pass(p, p->reconstruct ? first_pass : profile_add) : err;
 }
 
+/* Records of another metric, less what has ended. */
+static int sum_records(struct profile *p)
+{
+	const uint64_t to_ns =
+		p->filter->to_ns ? profile_time(p, p->filter->to_ns - 1) : UINT64_MAX;
+	int err = p->metric->is_peak ? heap_sum_up(p->reader, to_ns, 0, &p->heap) : 0;
+
+	if (err == 0)
+		err = pass(p, metric_pass);
+	if (err == 0 && p->metric->less != SERIES_CPU) {
+		err = store_reader_records(p->reader, p->metric->less, profile_take_off, p);
+		drop_empty(p);
+	}
+	return err;
+}
+
 int profile_sum_up(struct profile *p)
 {
 	int err = names_new(p->tables, &p->names);
 
 	if (err == 0)
-		err = p->metric->series == SERIES_CPU ? sum_samples(p) : pass(p, metric_pass);
+		err = p->metric->series == SERIES_CPU ? sum_samples(p) : sum_records(p);
 	if (err == 0 && p->reconstruct && has_partial(p)) {
 		err = profile_reconstruct(p);
 	} else {

@@ -51,6 +51,25 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 				  .unit = METRIC_TIMES,
 				  .is_sampled = true,
 				  .records = "blocks"},
+	[METRIC_HEAP_LIVE] = {.name = "heap.live",
+			      .series = SERIES_ALLOC_BYTES,
+			      .less = SERIES_FREED_BYTES,
+			      .unit = METRIC_BYTES,
+			      .is_sampled = true,
+			      .records = "samples"},
+	[METRIC_HEAP_OBJECTS] = {.name = "heap.objects",
+				 .series = SERIES_ALLOC_OBJECTS,
+				 .less = SERIES_FREED_OBJECTS,
+				 .unit = METRIC_TIMES,
+				 .is_sampled = true,
+				 .records = "blocks"},
+	[METRIC_HEAP_PEAK] = {.name = "heap.peak",
+			      .series = SERIES_ALLOC_BYTES,
+			      .less = SERIES_FREED_BYTES,
+			      .is_peak = true,
+			      .unit = METRIC_BYTES,
+			      .is_sampled = true,
+			      .records = "samples"},
 };
 
 const struct metric_info *metric_info(enum metric metric)
@@ -60,7 +79,7 @@ const struct metric_info *metric_info(enum metric metric)
 
 enum metric metric_summed(enum metric metric)
 {
-	for (unsigned i = 0; i < METRIC_COUNT; i++) {
+	for (unsigned i = 0; metrics[metric].is_count && i < METRIC_COUNT; i++) {
 		if (metrics[i].series == metrics[metric].series && !metrics[i].is_count)
 			return i;
 	}

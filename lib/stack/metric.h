@@ -30,6 +30,9 @@ enum metric_series {
 	SERIES_ALLOC_BYTES,   /* a sampled allocation; the bytes that it stands for */
 	SERIES_ALLOC_OBJECTS, /* the same; the blocks that it stands for */
 	SERIES_CPU_OUTSIDE, /* a sample outside of regions; the ns of CPU time that it stands for */
+	SERIES_FREED_BYTES, /* the end of a sampled allocation, under the path and thread that it
+			     * came from; the bytes that it stands for */
+	SERIES_FREED_OBJECTS, /* the same; the blocks */
 	SERIES_COUNT
 };
 
@@ -43,6 +46,9 @@ enum metric {
 	METRIC_MPI_RECEIVED,
 	METRIC_ALLOC_BYTES,
 	METRIC_ALLOC_OBJECTS,
+	METRIC_HEAP_LIVE,
+	METRIC_HEAP_OBJECTS,
+	METRIC_HEAP_PEAK,
 	METRIC_COUNT
 };
 
@@ -57,6 +63,8 @@ struct metric_info {
 	const char *name; /* "region.time" */
 	enum metric_series series;
 	enum metric_series also; /* whose values are added to it; SERIES_CPU: none */
+	enum metric_series less; /* whose values are taken off again; SERIES_CPU: none */
+	bool is_peak; /* each process's when the sum of the values was largest, rather than last */
 	enum metric_unit unit;
 	bool is_count;	 /* each record counts 1, whatever its value */
 	bool is_sampled; /* the records are a sample of what there was, else they are all of it */

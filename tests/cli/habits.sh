@@ -8,9 +8,11 @@
 store=$tmp/s.db
 make_store "$store" small hostile small
 "$stackctl" export --tags -i "$store" -o "$tmp/tags"
+make_store "$tmp/heap.db" heap
 
 # Verbs that write data, with what they need for it.
-writers=('align --depth 0 --compare' 'timeline' 'timeline --svg'
+writers=('align --depth 0 --compare' 'timeline' 'timeline --svg' "heap -i $tmp/heap.db"
+    "heap --json -i $tmp/heap.db"
     'report' 'report --view flat' 'report --view callers' 'report --view time' 'report --json'
     'report --around main' 'annotate main' 'annotate --json main' 'stats' 'stats --json' 'list'
     'list --json' 'export --folded' 'export --tags' 'export --perf-script' 'export --json'

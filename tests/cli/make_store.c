@@ -15,8 +15,11 @@
  *   wide      a million samples, each of a path of its own
  *   metrics   the small one with instances of a region: of work() 3 of 2 ms, of which 1.5 ms CPU
  *             time, and 1 of 4 ms under main() alone, which sent 5 KiB
- *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
- *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
+ *   heap      the small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms,
+ *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed
+ * at 3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms windows   the small one and the one
+ * after it, by turns, as six windows of ten minutes of one run, from 2023-11-15 10:10:00 UTC on;
+ * the last is not finished
  */
 #include <errno.h>
 #include <stdio.h>
@@ -247,6 +250,34 @@ static void make_metrics(struct maker *m)
 	keep(m, store_writer_record(m->writer, SERIES_MPI_SENT, &sent));
 }
 
+/* A sampled allocation or its end, so many microseconds after the start. */
+static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, uint64_t blocks,
+		  bool is_end)
+{
+	struct store_sample record = {
+		.time_ns = 1000000000 + us * 1000ull, .period = bytes, .node = node};
+
+	keep(m, store_writer_record(m->writer, is_end ? SERIES_FREED_BYTES : SERIES_ALLOC_BYTES,
+				    &record));
+	record.period = blocks;
+	keep(m, store_writer_record(m->writer, is_end ? SERIES_FREED_OBJECTS : SERIES_ALLOC_OBJECTS,
+				    &record));
+}
+
+static void make_heap(struct maker *m)
+{
+	uint32_t in_main = 2, work = 3; /* the nodes that make_program() makes first */
+
+	make_program(m, 0);
+	block(m, work, 1000, 1000, 2, false);
+	block(m, in_main, 2000, 500, 5, false);
+	block(m, work, 3000, 1000, 2, true);
+	block(m, in_main, 3500, 500, 5, true);
+	block(m, work, 4000, 300, 1, false);
+	block(m, in_main, 5000, 200, 1, false);
+	m->info.end_ns = 1010000000;
+}
+
 static void make_windows(struct maker *m)
 {
 	for (int i = 0; i < 6; i++) {
@@ -310,6 +341,8 @@ static int make(const char *path, const char *kind)
 		make_wide(&m);
 	else if (strcmp(kind, "metrics") == 0)
 		make_metrics(&m);
+	else if (strcmp(kind, "heap") == 0)
+		make_heap(&m);
 	else if (strcmp(kind, "windows") == 0)
 		make_windows(&m);
 	else if (strcmp(kind, "empty") != 0)

@@ -2,6 +2,7 @@
 """Allocations: sums over sampled ones, by call path, within their standard errors of what the program
 itself has counted."""
 
+import json
 import math
 import os
 import subprocess
@@ -64,7 +65,10 @@ def check_estimates(recording, text):
             check(abs(is_ - truth) <= DEVIATIONS * error + 2, "%s of %s: %d, not %d +- %d"
                   % (what, function, is_, truth, error))
     counters = recording.stats()["counters"]
-    check(counters["allocations"] == counters["regions_received"] > 1000, "lost", counters)
+    check(counters["allocations"] + counters["frees"] == counters["regions_received"] > 1000, "lost",
+          counters)
+    for name in ("frees_unknown", "frees_missed", "allocations_untracked"):
+        check(counters[name] == 0, name, counters)
     check(counters["allocations_lost"] == counters["regions_partial"] == 0, "lost", counters)
 
 
@@ -74,6 +78,44 @@ def test_alloc_command():
     with scratch() as folder:
         recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--", PROGRAM, ROUNDS)
         check_estimates(recording, result.out)
+
+
+HEAP = ("kept", "grown", "shrunk", "passing")
+
+
+def check_heap(recording, metric, said):
+    """The sum over each function is that of its blocks, within the error of sampling them."""
+    sums = dict.fromkeys(HEAP, 0)
+    for line in recording.text("export", "--folded", "--metric", metric).splitlines():
+        stack, value = line.rsplit(" ", 1)
+        for frame in stack.split(";"):
+            if frame in sums:
+                sums[frame] += int(value)
+    for function, (blocks, size) in said.items():
+        chance = -math.expm1(-size / DISTANCE) if size else 1
+        error = math.sqrt(blocks * size ** 2 * (1 - chance) / chance)
+        print("%-9s %-8s %9d of %9d: %+5.1f standard errors" % (
+            metric, function, sums[function], blocks * size,
+            (sums[function] - blocks * size) / max(error, 1)))
+        check(abs(sums[function] - blocks * size) <= DEVIATIONS * error + 2, metric, function, sums)
+
+
+@live
+def test_alloc_heap():
+    """What is live at the end and at the peak, by path."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--",
+                                   os.path.join(WORKLOADS, "heap"))
+        said = {words[0]: list(map(int, words[1:]))
+                for words in (line.split() for line in result.out.splitlines())}
+        check(set(said) == set(HEAP), "the workload", said)
+        check_heap(recording, "heap.live", {name: numbers[:2] for name, numbers in said.items()})
+        check_heap(recording, "heap.peak", {name: numbers[2:] for name, numbers in said.items()})
+        counters = recording.stats()["counters"]
+        for name in ("frees_unknown", "frees_missed", "allocations_untracked", "allocations_lost"):
+            check(counters[name] == 0, name, counters)
+        shown = json.loads(recording.text("heap", "--json"))["processes"][0]
+        check(shown["peak"] == max(shown["over_time"]) > shown["live"] > 0, "over time", shown)
 
 
 @live

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* See heap_view.h. */
+#include "report/heap_view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "report/report_header.h"
+
+struct heap_view {
+	const struct heap *heap;
+	const struct profile *profile;
+	uint32_t *shown; /* processes, largest peak first */
+	size_t n_shown;
+	struct buf line;
+};
+
+static int by_peak(const void *x, const void *y, void *arg)
+{
+	const struct heap *heap = arg;
+	const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+	if (heap->processes[a].peak != heap->processes[b].peak)
+		return heap->processes[a].peak < heap->processes[b].peak ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+/* Chooses the processes of the profile that had allocations. */
+static int choose(struct heap_view *v)
+{
+	const struct store_tables *t = profile_tables(v->profile);
+	bool *is = calloc(v->heap->n_processes + 1, sizeof(*is));
+	size_t n;
+	const struct profile_entry *entries = profile_entries(v->profile, &n);
+
+	v->shown = calloc(v->heap->n_processes + 1, sizeof(*v->shown));
+	if (!is || !v->shown) {
+		free(is);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		is[t->threads[entries[i].thread].process] = true;
+	for (uint32_t i = 0; i < v->heap->n_processes; i++) {
+		if (is[i] && v->heap->processes[i].samples)
+			v->shown[v->n_shown++] = i;
+	}
+	free(is);
+	qsort_r(v->shown, v->n_shown, sizeof(*v->shown), by_peak, (void *)v->heap);
+	return 0;
+}
+
+static uint64_t heap_view_live(const struct heap_process *p)
+{
+	return p->allocated > p->freed ? p->allocated - p->freed : 0;
+}
+
+static double seconds(const struct heap_view *v, uint64_t time_ns)
+{
+	const uint64_t start = profile_tables(v->profile)->recording.start_ns;
+
+	return time_ns > start ? (double)(time_ns - start) / 1e9 : 0;
+}
+
+/* --- text ---------------------------------------------------------------------------------- */
+
+/* A bar for each part of the time, as high as its share of the peak; one for what is more than
+ * nothing. */
+static void put_bars(struct heap_view *v, const struct heap_process *p, bool utf8)
+{
+	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const ascii[] = {".", "_", "_", "-", "-", "=", "=", "#", "#"};
+
+	for (size_t i = 0; i < v->heap->n_bins; i++) {
+		const double share = p->peak ? (double)p->bins[i] / (double)p->peak : 0;
+		size_t step = (size_t)(share * 8 + 0.5);
+
+		if (!step && p->bins[i])
+			step = 1;
+		text_put_raw(&v->line, (utf8 ? blocks : ascii)[step < 8 ? step : 8]);
+	}
+}
+
+static void put_process(struct heap_view *v, uint32_t number, bool utf8)
+{
+	const struct store_process *process = &profile_tables(v->profile)->processes[number];
+	const struct heap_process *p = &v->heap->processes[number];
+	char amount[METRIC_AMOUNT_MAX];
+
+	text_printf(&v->line, "# heap of process %d ", process->pid);
+	text_put_name(&v->line, process->comm ? process->comm : "?", utf8);
+	text_printf(&v->line, ": peak %s at %.3f s, ",
+		    metric_amount(METRIC_HEAP_PEAK, p->peak, amount), seconds(v, p->peak_ns));
+	text_printf(&v->line, "live at the end %s, ",
+		    metric_amount(METRIC_HEAP_LIVE, heap_view_live(p), amount));
+	text_printf(&v->line, "allocated %s (%" PRIu64 " samples)\n#   ",
+		    metric_amount(METRIC_ALLOC_BYTES, p->allocated, amount), p->samples);
+	put_bars(v, p, utf8);
+	text_put_raw(&v->line, "\n");
+}
+
+int heap_view_text(const struct heap *heap, const struct profile *profile,
+		   const struct report_options *options, FILE *out)
+{
+	struct heap_view v = {.heap = heap, .profile = profile};
+	int err = choose(&v);
+
+	for (size_t i = 0; !err && i < v.n_shown && i < HEAP_VIEW_PROCESSES; i++) {
+		put_process(&v, v.shown[i], options->utf8);
+		err = text_flush(&v.line, out);
+	}
+	if (v.n_shown > HEAP_VIEW_PROCESSES)
+		text_printf(&v.line, "# heap of %zu more processes: --json has them all\n",
+			    v.n_shown - HEAP_VIEW_PROCESSES);
+	free(v.shown);
+	return text_end(&v.line, out, err);
+}
+
+/* --- JSON ---------------------------------------------------------------------------------- */
+
+static void put_process_json(struct heap_view *v, uint32_t number)
+{
+	const struct store_process *process = &profile_tables(v->profile)->processes[number];
+	const struct heap_process *p = &v->heap->processes[number];
+
+	text_printf(&v->line, "{\"pid\":%d,\"comm\":", process->pid);
+	text_put_json(&v->line, process->comm ? process->comm : "");
+	text_printf(&v->line, ",\"samples\":%" PRIu64 ",\"allocated\":%" PRIu64, p->samples,
+		    p->allocated);
+	text_printf(&v->line, ",\"live\":%" PRIu64 ",\"peak\":%" PRIu64 ",\"peak_s\":%.9f",
+		    heap_view_live(p), p->peak, seconds(v, p->peak_ns));
+	text_put_raw(&v->line, ",\"over_time\":[");
+	for (size_t i = 0; i < v->heap->n_bins; i++)
+		text_printf(&v->line, "%s%" PRIu64, i ? "," : "", p->bins[i]);
+	text_put_raw(&v->line, "]}");
+}
+
+int heap_view_json(const struct heap *heap, const struct profile *profile, FILE *out)
+{
+	struct heap_view v = {.heap = heap, .profile = profile};
+	int err = choose(&v);
+
+	text_put_raw(&v.line, "{\"schema\":1,");
+	report_header_json(profile, &v.line);
+	text_put_raw(&v.line, ",\"processes\":[");
+	for (size_t i = 0; !err && i < v.n_shown; i++) {
+		text_put_raw(&v.line, i ? ",\n" : "\n");
+		put_process_json(&v, v.shown[i]);
+		err = text_flush(&v.line, out);
+	}
+	text_put_raw(&v.line, "\n]}\n");
+	free(v.shown);
+	return text_end(&v.line, out, err);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes had allocated over time, as `stackctl heap` shows it: a summary of each process
+ * with a line of bars. The call paths are those of a report by a metric of the heap. */
+#ifndef REPORT_HEAP_VIEW_H
+#define REPORT_HEAP_VIEW_H
+
+#include "model/heap.h"
+#include "report/report.h"
+
+#define HEAP_VIEW_PROCESSES 10 /* that text shows, those with the largest peaks */
+
+/* Writes lines that begin with "# ": of the processes that the profile's filter selects. 0,
+ * -ENOMEM, -EIO. */
+int heap_view_text(const struct heap *heap, const struct profile *profile,
+		   const struct report_options *options, FILE *out);
+
+/* Writes all of them as one JSON object (docs/JSON.md). 0, -ENOMEM, -EIO. */
+int heap_view_json(const struct heap *heap, const struct profile *profile, FILE *out);
+
+#endif

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# stackctl heap: what was live at the peak and at the end, and over time.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" heap
+
+folded() { # OPTION... -- LINE...: the folded export has these lines
+    local options=()
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    expect 0 "$stackctl" export --folded -i "$store" "${options[@]}"
+    printf '%s\n' "$@" | sort | diff - <(sort "$tmp/out") >"$tmp/diff" ||
+        fail "${options[*]}: $(cat "$tmp/diff")"
+}
+
+main='prog;_start;main'
+work='prog;_start;main;app::work()'
+folded --metric alloc.bytes -- "$work 1300" "$main 700"
+folded --metric heap.live -- "$work 300" "$main 200"
+folded --metric heap.objects -- "$work 1" "$main 1"
+folded --metric heap.peak -- "$work 1000" "$main 500"
+folded --metric heap.live --to 3.2ms -- "$main 500"
+folded --metric heap.peak --to 1.5ms -- "$work 1000"
+
+expect 0 "$stackctl" heap -i "$store"
+shows 'heap of process 12 prog: peak 1.465 KiB at 0.002 s, live at the end 500 bytes, allocated 1.953 KiB (4 samples)'
+shows '# metric: heap.peak, 1.465 KiB'
+grep -q '66.7% .*app::work()' "$tmp/out" || fail "the peak by path: $(cat "$tmp/out")"
+expect 0 "$stackctl" heap -i "$store" --leaks --view flat
+shows '# metric: heap.live, 500 bytes'
+grep -q '60.0% .*300 bytes .*app::work()' "$tmp/out" || fail "leaks: $(cat "$tmp/out")"
+expect 0 "$stackctl" heap -i "$store" --json
+python3 - "$tmp/out" <<'END' || fail 'JSON'
+import json, sys
+process, = json.load(open(sys.argv[1], encoding="utf-8"))["processes"]
+assert (process["pid"], process["samples"], process["allocated"]) == (12, 4, 2000), process
+assert (process["live"], process["peak"], process["peak_s"]) == (500, 1500, 0.002), process
+# A step is a sixth of a millisecond; each has the most that was live in it.
+steps = process["over_time"]
+assert len(steps) == 60 and max(steps) == 1500, steps
+for us, live in (500, 0), (1500, 1000), (2500, 1500), (3300, 500), (3800, 0), (4500, 300), (9900, 500):
+    assert steps[us * 60 // 10000] == live, (us, steps)
+END
+expect 0 "$stackctl" flamegraph -i "$store" --metric heap.peak -o "$tmp/peak.svg"
+grep -q '1000 bytes, 66.7%' "$tmp/peak.svg" || fail 'a flame graph of the peak'
+expect 0 "$stackctl" diff --metric heap.live "$store" "$store"
+shows '# A: 500 bytes'
+expect 0 "$stackctl" export --tags -i "$store" --metric heap.live
+[ "$(grep -c '^value.*heap.live' "$tmp/out")" = 2 ] || fail "tags: $(cat "$tmp/out")"
+
+# --- what does not go together, and nothing to show
+expect 3 "$stackctl" heap -i "$store" --leaks --to 0.5ms
+says 'nothing is left of heap.live'
+expect 2 "$stackctl" heap -i "$store" --from 1ms
+says 'heap.peak is what there is at one moment'
+expect 2 "$stackctl" heap -i "$store" --metric cpu
+says 'heap shows heap.peak'
+expect 2 "$stackctl" report -i "$store" --metric heap.live --view time
+says "'stackctl heap' shows"
+make_store "$tmp/small.db" small
+expect 3 "$stackctl" heap -i "$tmp/small.db"
+says 'has no heap.peak; what it has: cpu'
+finish
