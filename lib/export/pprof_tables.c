@@ -270,7 +270,7 @@ static int fill(struct pprof_tables *p)
 	return err < 0 ? err : make_labels(p);
 }
 
-int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables)
+int pprof_tables_new(struct profile *profile, enum metric metric, struct pprof_tables **ret_tables)
 {
 	struct pprof_tables *p = calloc(1, sizeof(*p));
 	int err;
@@ -278,6 +278,7 @@ int pprof_tables_new(struct profile *profile, struct pprof_tables **ret_tables)
 	if (!p)
 		return -ENOMEM;
 	p->profile = profile;
+	p->metric = metric;
 	p->t = profile_tables(profile);
 	err = fill(p);
 	if (err < 0) {

@@ -54,6 +54,45 @@ shows '# A: 500 bytes'
 expect 0 "$stackctl" export --tags -i "$store" --metric heap.live
 [ "$(grep -c '^value.*heap.live' "$tmp/out")" = 2 ] || fail "tags: $(cat "$tmp/out")"
 
+# --- pprof has the four values of Go's heap profiles, whichever is asked for
+for metric in alloc.objects alloc.bytes heap.objects heap.live; do
+    expect 0 "$stackctl" export --pprof -i "$store" --metric "$metric" -o "$tmp/p.pb"
+    python3 - "$tmp/p.pb" <<'END' || fail "pprof of $metric"
+import sys
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value, at
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+profile = list(fields(open(sys.argv[1], "rb").read()))
+strings = [value.decode() for field, value in profile if field == 6]
+types = [strings[dict(fields(value))[1]] for field, value in profile if field == 1]
+assert types == ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"], types
+sums = [0] * 4
+for field, sample in profile:
+    if field != 2:
+        continue
+    packed, at = dict(fields(sample))[2], 0
+    for i in range(4):
+        value, at = varint(packed, at)
+        sums[i] += value
+assert sums == [9, 2000, 2, 500], sums
+END
+done
+
 # --- what does not go together, and nothing to show
 expect 3 "$stackctl" heap -i "$store" --leaks --to 0.5ms
 says 'nothing is left of heap.live'
