@@ -27,6 +27,7 @@
 #define REGION_BPF_H
 
 #include "instance.bpf.h"
+#include "mpi.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
@@ -218,6 +219,8 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->region = region;
 	open->around = 0;
 	open->caller = 0;
+	open->mpi = STACKD_MPI_OTHER;
+	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
 	open->enter_cpu = cpu_clock(task);
 	open->enter_ns = bpf_ktime_get_ns();
@@ -246,15 +249,22 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	drop_left(thread, slot + 1);
 	/* Functions of MPI call each other: those of Fortran call those of C, and those for files
 	 * send messages. */
-	if ((cookie & STACKD_ENTRY_ONCE) && thread->once)
+	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
+		open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
+		if (open->mpi == STACKD_MPI_FORTRAN)
+			mpi_enter(open, ctx, region);
 		return;
+	}
 	if (!begin_instance(thread, task, region, slot, ctx->rip))
 		return;
 	open = innermost(thread);
 	if (is_joined && open)
 		bpf_probe_read_user(&open->caller, sizeof(open->caller), (const void *)slot);
-	if (cookie & STACKD_ENTRY_ONCE)
-		thread->once = thread->count;
+	if (!(cookie & STACKD_ENTRY_ONCE))
+		return;
+	thread->once = thread->count;
+	if (open)
+		mpi_enter(open, ctx, region);
 }
 
 SEC("uprobe")
@@ -372,6 +382,8 @@ static __always_inline void make_instance(const struct open_instance *ended, __u
 	ret_instance->wall_ns = wall;
 	ret_instance->cpu_ns = used;
 	ret_instance->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
+	ret_instance->sent = ended->sent;
+	ret_instance->received = ended->received;
 	ret_instance->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
 }
 
@@ -429,6 +441,7 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 	make_instance(&thread->ended, now, cpu, &thread->instance);
 	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
 	count_region(STACKD_REGION_ENDED);
+	mpi_leave(&thread->ended);
 	return true;
 }
 

@@ -212,17 +212,20 @@ struct stackd_instance {
 			__u64 cpu_ns;	      /* of the thread */
 			__u64 nested_wall_ns; /* of these, in instances within this one */
 			__u64 nested_cpu_ns;
+			__u64 sent, received; /* bytes of a call of MPI; STACKD_MPI_NOT_KNOWN */
 		};
 		struct { /* STACKD_ALLOCATION; of STACKD_FREE the address alone */
 			__u64 address;
 			__u64 size;   /* bytes that were asked for */
 			__u64 weight; /* bytes that it stands for */
-			__u64 none;
+			__u64 none[3];
 		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
 	__u32 pad;
 };
+
+#define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 
 /* As the number of a region: a sampled allocation, and its end, which has no path. */
 #define STACKD_ALLOCATION 0xffffffffu
@@ -348,6 +351,54 @@ enum stackd_scope {
 	STACKD_SCOPE_ALL,
 	STACKD_SCOPE_CGROUP,
 	STACKD_SCOPE_PROCESSES, /* and their later children */
+};
+
+/* Whose functions of MPI they are, by which datatypes are told. */
+enum stackd_mpi_library {
+	STACKD_MPI_NO_LIBRARY, /* none that is known here */
+	STACKD_MPI_OPEN,       /* Open MPI: a datatype is the address of a structure */
+	STACKD_MPI_MPICH,      /* MPICH and its relatives: it is a number */
+};
+
+/* How often a call passes on what its count and datatype say. */
+enum stackd_mpi_how {
+	STACKD_MPI_NONE,
+	STACKD_MPI_ONCE,
+	STACKD_MPI_ALL,	     /* once for each process of the communicator */
+	STACKD_MPI_ROOT,     /* once, at the root */
+	STACKD_MPI_ROOT_ALL, /* at the root, once for each process */
+	STACKD_MPI_NOT_ROOT, /* once, but not at the root */
+	STACKD_MPI_UNKNOWN,
+};
+
+/* What a call sends, or receives. These are numbers of arguments, from 1; 0: there is none. */
+struct stackd_mpi_part {
+	__u8 count, type;
+	__u8 peer;
+	__u8 how;    /* enum stackd_mpi_how */
+	__u8 buffer; /* if that is MPI_IN_PLACE, these are count and type */
+	__u8 place_count, place_type;
+	__u8 pad;
+};
+
+enum stackd_mpi_kind {
+	STACKD_MPI_OTHER,
+	STACKD_MPI_BYTES,
+	STACKD_MPI_COMM_SIZE, /* MPI_Comm_size: a communicator, and where its size is put */
+	STACKD_MPI_COMM_RANK, /* MPI_Comm_rank */
+	STACKD_MPI_FORTRAN,   /* the function for C that it calls says it */
+};
+
+/* By number of a region: what a function of MPI does. */
+struct stackd_mpi_call {
+	struct stackd_mpi_part sent, received;
+	__u8 comm, root;
+	__u8 kind;	  /* enum stackd_mpi_kind */
+	__u8 library;	  /* enum stackd_mpi_library */
+	__u8 size_offset; /* of STACKD_MPI_OPEN: of a datatype's size in its structure */
+	__s8 no_partner;  /* MPI_PROC_NULL */
+	__s8 in_place;	  /* MPI_IN_PLACE */
+	__u8 pad;
 };
 
 /* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
@@ -477,8 +528,9 @@ _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_h
 _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd_header layout");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_instance) == 40, "stackd_instance is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 288, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 304, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_mpi_call) == 24, "stackd_mpi_call is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");

@@ -154,19 +154,18 @@ static void use_uprobe_multi(struct stackd_bpf *skel)
 /* Leaves out the programs of regions, with their maps. */
 static void leave_out_regions(struct stackd_bpf *skel)
 {
-	struct bpf_program *const programs[] = {
-		skel->progs.stackd_region_enter, skel->progs.stackd_region_leave,
-		skel->progs.stackd_region_mark,	 skel->progs.stackd_region_fork,
-		skel->progs.stackd_region_exit,	 skel->progs.stackd_alloc,
-		skel->progs.stackd_free};
+	struct bpf_program *program;
 	struct bpf_map *const maps[] = {skel->maps.region_threads, skel->maps.region_members,
 					skel->maps.region_cgroup,  skel->maps.region_counters,
-					skel->maps.regions_off,	   skel->maps.outside_clocks};
+					skel->maps.regions_off,	   skel->maps.outside_clocks,
+					skel->maps.mpi_calls,	   skel->maps.mpi_comms};
 
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		bpf_program__set_autoload(programs[i], false);
-	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		bpf_map__set_autocreate(maps[i], false);
+	bpf_object__for_each_program (program, skel->obj) {
+		if (program != skel->progs.stackd_sample)
+			bpf_program__set_autoload(program, false);
+	}
+	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
+		bpf_map__set_autocreate(*map, false);
 }
 
 static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array *ret_array)
@@ -552,6 +551,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.members_fd = bpf_map__fd(s->skel->maps.region_members),
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
+		.mpi_fd = bpf_map__fd(s->skel->maps.mpi_calls),
 		.scope = s->skel->rodata->region_scope,
 		.is_multi = s->has_uprobe_multi,
 	};

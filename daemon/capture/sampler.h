@@ -100,7 +100,7 @@ struct sampler_regions {
 	int mark_fd;		/* for places of marks */
 	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
 	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
-	int members_fd, cgroup_fd, off_fd;
+	int members_fd, cgroup_fd, off_fd, mpi_fd;
 	enum stackd_scope scope;
 	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
 };

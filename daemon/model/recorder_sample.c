@@ -101,6 +101,15 @@ static int keep_record(struct recorder *r, enum metric_series series, uint64_t v
 	return outbox_keep_record(r->outbox, series, &row);
 }
 
+/* Keeps the bytes of a call of MPI, if there are any, or that they are not known. */
+static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t bytes,
+		      const struct store_sample *row)
+{
+	if (bytes == STACKD_MPI_NOT_KNOWN)
+		return keep_record(r, SERIES_MPI_UNKNOWN, 1, *row);
+	return bytes ? keep_record(r, series, bytes, *row) : 0;
+}
+
 /* Keeps an instance of a region: its own time and CPU time, and those of the instances within it
  * apart. */
 static int keep_instance(struct recorder *r, const struct stackd_instance *i,
@@ -114,7 +123,9 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 		err = keep_record(r, SERIES_REGION_NESTED_TIME, i->nested_wall_ns, *row);
 	if (!err && i->nested_wall_ns)
 		err = keep_record(r, SERIES_REGION_NESTED_CPU, i->nested_cpu_ns, *row);
-	return err;
+	if (!err)
+		err = keep_bytes(r, SERIES_MPI_SENT, i->sent, row);
+	return err ? err : keep_bytes(r, SERIES_MPI_RECEIVED, i->received, row);
 }
 
 static bool is_of_mark(const struct stackd_instance *i)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/regions/mpi_calls.h"
 #include "daemon/regions/mpi_names.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
@@ -18,6 +19,7 @@ struct search {
 	const struct elf_file *file;
 	struct found_regions *found;
 	size_t first; /* of those found, in this file */
+	struct mpi_library mpi;
 };
 
 /* Returns whether the functions of MPI are asked for. */
@@ -65,6 +67,8 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 					.is_once =
 						wants_mpi(s) && mpi_names_is_function(symbol->name),
 					.spec = spec};
+	if (region->is_once)
+		region->mpi = mpi_calls_find(&s->mpi, symbol->name);
 	if (!region->name)
 		region->name = strdup(symbol->name);
 	if (!region->name || !region->linked)
@@ -175,6 +179,8 @@ int region_find(const struct region_spec *specs, size_t n_specs, const struct el
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	s.file = own;
+	if (wants_mpi(&s))
+		s.mpi = mpi_calls_library(own);
 	found->is_go = pclntab_find_in(own, &go) == 0;
 	err = search(&s);
 	elf_file_free(own);

@@ -19,10 +19,11 @@ struct found_region {
 	uint64_t offset; /* in the file */
 	struct function_exits exits;
 	VEC(struct code_part) parts;
-	bool is_once; /* an instance within another such one is a part of it */
-	int error;    /* why its exits are not known; 0: they are */
-	size_t spec;  /* index */
-	size_t file;  /* index; the finder leaves it to the caller */
+	struct stackd_mpi_call mpi; /* of a function of MPI */
+	bool is_once;		    /* an instance within another such one is a part of it */
+	int error;		    /* why its exits are not known; 0: they are */
+	size_t spec;		    /* index */
+	size_t file;		    /* index; the finder leaves it to the caller */
 };
 
 struct found_regions {

@@ -7,6 +7,7 @@
  */
 #include "daemon/regions/region_probes.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,12 +162,22 @@ static int attach_group(const struct region_probes *p, struct group *group)
 	return p->kernel->is_multi ? link_all(p, group, group->links) : probe_each(p, group);
 }
 
+/* Tells the kernel half what a function of MPI does. */
+static int tell_mpi(const struct region_probes *p, const struct found_region *f, uint32_t number)
+{
+	if (!f->is_once)
+		return 0;
+	return bpf_map_update_elem(p->kernel->mpi_fd, &number, &f->mpi, BPF_ANY) ? -errno : 0;
+}
+
 int region_probes_attach(struct region_probes *p, const struct found_region *const *functions,
 			 const uint32_t *numbers, size_t count, const char *path)
 {
 	struct group group = {.path = strdup(path), .links = {-1, -1}};
 	int err = !group.path || VEC_RESERVE(&p->groups, 1) ? -ENOMEM : 0;
 
+	for (size_t i = 0; i < count && !err; i++)
+		err = tell_mpi(p, functions[i], numbers[i]);
 	for (size_t i = 0; i < count && !err; i++)
 		err = functions[i]->error ? functions[i]->error
 					  : add_function(&group, functions[i], numbers[i]);

@@ -33,6 +33,7 @@ enum metric_series {
 	SERIES_FREED_BYTES, /* the end of a sampled allocation, under the path and thread that it
 			     * came from; the bytes that it stands for */
 	SERIES_FREED_OBJECTS, /* the same; the blocks */
+	SERIES_MPI_UNKNOWN,   /* an MPI call that sent, or received, bytes that could not be told */
 	SERIES_COUNT
 };
 
@@ -44,6 +45,7 @@ enum metric {
 	METRIC_REGION_CPU,
 	METRIC_MPI_SENT,
 	METRIC_MPI_RECEIVED,
+	METRIC_MPI_UNKNOWN,
 	METRIC_ALLOC_BYTES,
 	METRIC_ALLOC_OBJECTS,
 	METRIC_HEAP_LIVE,

@@ -47,6 +47,43 @@ static __attribute__((noinline)) void collect(int rounds)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static __attribute__((noinline)) void exchange(int rounds, int ranks)
+{
+	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+	MPI_Datatype column;
+
+	MPI_Type_vector(10, 2, 10, MPI_INT, &column);
+	MPI_Type_commit(&column);
+	for (int i = 0; i < rounds; i++) {
+		MPI_Sendrecv(values, 7, MPI_INT, next, 0, others, 7, MPI_INT, before, 0,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Sendrecv_replace(values, 3, MPI_CHAR, next, 0, before, 0, MPI_COMM_WORLD,
+				     MPI_STATUS_IGNORE);
+		if (rank == 0)
+			MPI_Ssend(values, 1, column, 1, 2, MPI_COMM_WORLD);
+		else if (rank == 1)
+			MPI_Recv(others, VALUES, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	MPI_Type_free(&column);
+}
+
+static __attribute__((noinline)) void collect_more(int rounds)
+{
+	int in_place[VALUES];
+
+	for (int i = 0; i < rounds; i++) {
+		MPI_Reduce(values, others, 5, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+		MPI_Scan(values, others, 4, MPI_SHORT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Gather(rank ? values : MPI_IN_PLACE, 3, MPI_INT, others, 3, MPI_INT, 0,
+			   MPI_COMM_WORLD);
+		MPI_Scatter(values, 2, MPI_INT, rank ? others : MPI_IN_PLACE, 2, MPI_INT, 0,
+			    MPI_COMM_WORLD);
+		MPI_Allgather(values, 2, MPI_INT, others, 2, MPI_INT, MPI_COMM_WORLD);
+		MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in_place, 6, MPI_INT,
+			     MPI_COMM_WORLD);
+	}
+}
+
 /* MPI's functions for files call others of MPI. */
 static __attribute__((noinline)) void write_file(const char *path)
 {
@@ -60,13 +97,16 @@ static __attribute__((noinline)) void write_file(const char *path)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 2 ? atoi(argv[1]) : 0;
+	int rounds = argc > 2 ? atoi(argv[1]) : 0, ranks;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	send_messages(rounds);
 	send_later(rounds);
 	collect(rounds);
+	exchange(rounds, ranks);
+	collect_more(rounds);
 	write_file(argv[2]);
 	MPI_Finalize();
 	return 0;
