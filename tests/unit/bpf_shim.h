@@ -280,10 +280,16 @@ static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full 
 /* Nothing of regions (bpf/region.bpf.h) runs here. */
 #define bpf_task_storage_get(map, task, value, flags) ((void)(map), (void)(task), NULL)
 #define bpf_current_task_under_cgroup(map, index)     ((void)(map), 0l)
-#define bpf_map_update_elem(map, key, value, flags)   ((void)(map), (void)(key), (void)(value), 0l)
-#define bpf_map_delete_elem(map, key)		      ((void)(map), (void)(key))
-#define bpf_task_pt_regs(task)			      ((void)(task), 0l)
-#define bpf_get_stack(context, to, size, flags)	      ((void)(context), (void)(to), 0l)
+static inline long shim_map_update(const void *map, const void *key, const void *value)
+{
+	(void)map, (void)key, (void)value;
+	return 0;
+}
+
+#define bpf_map_update_elem(map, key, value, flags) shim_map_update(map, key, value)
+#define bpf_map_delete_elem(map, key)		    ((void)(map), (void)(key))
+#define bpf_task_pt_regs(task)			    ((void)(task), 0l)
+#define bpf_get_stack(context, to, size, flags)	    ((void)(context), (void)(to), 0l)
 #define bpf_read_branch_records(context, to, size, flags)                                          \
 	((void)(context), (void)(flags), shim_branches ? shim_branches(to, size) : -2l)
 #define bpf_ringbuf_query(ring, what) ((void)(ring), 0ull)
