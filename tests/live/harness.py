@@ -369,15 +369,20 @@ def record(store, *arguments, timeout=120, env=None):
     return Recording(store), result
 
 
-def record_attached(store, process, seconds, *arguments):
-    """Records a running process until it has had so many seconds of CPU time, however long that
-    takes on a busy machine; the recording, and stackd's Result."""
-    with Daemon(store, *arguments, "--pid", process.pid) as daemon:
+def record_while(store, pid, seconds, *arguments):
+    """Runs stackd until a process has had so many seconds of CPU time, however long that takes on a
+    busy machine; the recording, and stackd's Result."""
+    with Daemon(store, *arguments) as daemon:
         daemon.wait_recording()
-        wait_cpu(process.pid, seconds)
+        wait_cpu(pid, seconds)
         result = daemon.finish(signal.SIGINT)
     check(result.status == DONE, "stackd: status %d" % result.status, result.err)
     return Recording(store), result
+
+
+def record_attached(store, process, seconds, *arguments):
+    """Records a running process until it has had so many seconds of CPU time: record_while()."""
+    return record_while(store, process.pid, seconds, *arguments, "--pid", process.pid)
 
 
 SIGINT, SIGTERM, SIGSTOP, SIGCONT, SIGKILL = (signal.SIGINT, signal.SIGTERM, signal.SIGSTOP,

@@ -55,8 +55,12 @@ def run_here(test, options):
 def run_apart(test, options):
     """Runs a test in a process of its own; returns its line."""
     command = [sys.executable, os.path.abspath(__file__), "--exact", "--logs", options.logs]
-    done = subprocess.run(command + ["--time"] * options.time + [test.name], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        done = subprocess.run(command + ["--time"] * options.time + [test.name], check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                              timeout=900)
+    except subprocess.TimeoutExpired:
+        return "FAIL %s: did not end in 900 s" % test.name
     return done.stdout.strip() or "FAIL %s: the test's process ended with status %d" % (
         test.name, done.returncode)
 

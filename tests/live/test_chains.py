@@ -9,8 +9,8 @@ import shutil
 import chains
 from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_covered, check_whole, is_at_end, live, record, record_attached, run,
-                     scratch, user_frames, workload)
+                     check_covered, check_whole, is_at_end, live, record, record_attached,
+                     record_while, run, scratch, user_frames, workload)
 
 FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))  # bench/oracle.py's is another
 PREFIX = "--prefix=" + os.environ.get("STACKD_TEST_PREFIX", "verified")
@@ -161,8 +161,8 @@ def test_uprobe_handling():
     with scratch() as folder:
         for kind in ("entry", "return"):
             with workload("uretprobe", 60, kind) as process:
-                recording, _ = record("%s/%s.db" % (folder, kind), "-F", 10 * FREQUENCY, "--judge",
-                                      "--duration", 2, "--pid", process.pid)
+                recording, _ = record_attached("%s/%s.db" % (folder, kind), process, 1.5, "-F",
+                                               10 * FREQUENCY, "--judge")
             stats, samples = recording.stats(), recording.samples()
             cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
             odd = [chains.text_of(s.frames) for s in cut
@@ -296,8 +296,8 @@ def test_container():
             child = run("pgrep", "-P", process.pid).out.split()
             check(len(child) == 1, "one child of unshare", child)
             check(not os.path.exists("/mnt/hidden"), "the mount is private")
-            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--duration", 1.5, "--pid",
-                                  child[0])
+            recording, _ = record_while(folder + "/s.db", int(child[0]), 1, "-F", FREQUENCY, "--pid",
+                                        child[0])
         check_chains(check_whole(recording), Expectation.of_source("chain"))
 
 

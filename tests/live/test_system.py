@@ -13,7 +13,7 @@ import chains
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL,
                      STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
-                     cpu_seconds, live, record, run, scratch, wait_cpu, workload)
+                     cpu_seconds, live, record, record_while, run, scratch, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
 
@@ -161,28 +161,32 @@ def test_kill():
             check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")
 
 
+def record_two(folder, one, two):
+    """Two daemons at the same time, each until its process has had a second of CPU time."""
+    with Daemon(folder + "/1.db", "-F", 997, "--pid", one.pid) as first, \
+            Daemon(folder + "/2.db", "-F", 499, "--pid", two.pid) as second:
+        first.wait_recording()
+        second.wait_recording()
+        for process in (one, two):
+            wait_cpu(process.pid, 1)
+        check_end(first.finish(SIGINT))
+        check_end(second.finish(SIGINT))
+    return [check_whole(Recording(folder + name)) for name in ("/1.db", "/2.db")]
+
+
 @live
 def test_two_daemons():
     with scratch() as folder, workload("chain") as one, workload("recursion") as two:
-        with Daemon(folder + "/1.db", "-F", 997, "--duration", 2, "--pid", one.pid) as first, \
-                Daemon(folder + "/2.db", "-F", 499, "--duration", 2, "--pid", two.pid) as second:
-            check_end(first.finish())
-            check_end(second.finish())
-        check_chains(check_whole(Recording(folder + "/1.db")), CHAIN)
-        check_chains(check_whole(Recording(folder + "/2.db")),
-                     Expectation.of_source("recursion"))
+        first, second = record_two(folder, one, two)
+        check_chains(first, CHAIN)
+        check_chains(second, Expectation.of_source("recursion"))
 
 
 @live
 def test_two_daemons_one_target():
     with scratch() as folder, workload("chain") as process:
-        with Daemon(folder + "/1.db", "-F", 997, "--duration", 2, "--pid", process.pid) as first, \
-                Daemon(folder + "/2.db", "-F", 499, "--duration", 2, "--pid",
-                       process.pid) as second:
-            check_end(first.finish())
-            check_end(second.finish())
-        for name in ("/1.db", "/2.db"):
-            check_chains(check_whole(Recording(folder + name)), CHAIN)
+        for samples in record_two(folder, process, process):
+            check_chains(samples, CHAIN)
 
 
 @live
@@ -223,8 +227,8 @@ def test_recordings_of_a_store():
 @live
 def test_all():
     """System-wide: the workload's stacks are right among everything else."""
-    with scratch() as folder, workload("recursion"):
-        recording, result = record(folder + "/s.db", "-F", 997, "--duration", 2, "--all")
+    with scratch() as folder, workload("recursion") as process:
+        recording, result = record_while(folder + "/s.db", process.pid, 1, "-F", 997, "--all")
         check_end(result)
         samples, stats = recording.samples(), recording.stats()
         check(stats["lost"] == 0, "lost samples", stats)

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from chains import Expectation
 from harness import (DONE, STACKCTL, STACKD, WORKLOADS, Recording, Skip, check, check_chains,
-                     check_whole, hits_page_fault, live, record, run, scratch, user_frames, workload)
+                     check_whole, hits_page_fault, live, record, record_attached, run, scratch,
+                     user_frames, workload)
 
 FREQUENCY = 1997
 PLUGIN = os.path.join(WORKLOADS, "tagged-plugin")
@@ -221,8 +222,8 @@ def test_tags_attached():
         for name in ("chain", "plugin"):
             def once(name=name):
                 with workload(os.path.join(PLUGIN, name)) as process:
-                    recording, _ = record(os.path.join(folder, name + ".db"), "-F", FREQUENCY,
-                                          "--duration", 1, "--pid", process.pid)
+                    recording, _ = record_attached(os.path.join(folder, name + ".db"), process, 0.7,
+                                                   "-F", FREQUENCY)
                 check_chains(check_whole(recording), Expectation.of_source(name))
                 return recording
             until_used(once)
