@@ -99,7 +99,7 @@ static int attach(const char *library)
 	int fd = -1;
 
 	if (type && fscanf(type, "%u", &attr.type) == 1 &&
-	    alloc_library_probe(library, &offset, &semaphore) == 0) {
+	    alloc_library_probe(library, "alloc", &offset, &semaphore) == 0) {
 		attr.config = semaphore << 32;
 		attr.config2 = offset;
 		fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);

@@ -4,56 +4,131 @@
  * call path, as an instance of a region does, and the end of each one without a path. The path ends
  * at the call of the allocator: most of the library's wrappers have left no frames, so the walk
  * begins at the last byte of the call instruction, with the registers as they were before it.
+ *
+ * No sample is left out in silence: without a work area its record has no path but the call, and of
+ * those that the ring has no room for, the thread's next one says how many they were and stands for
+ * them, too.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
 
 #include "region.bpf.h"
 
-SEC("uprobe")
-int stackd_alloc(struct pt_regs *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 code = ctx->rip, slot = ctx->rsp, caller = 0;
-	bool has_caller;
-	struct scratch *s;
+/* What a thread has under way. */
+struct alloc_thread {
+	struct stackd_instance instance; /* to be sent: the walk takes all the space on the stack */
+	struct lone_instance lone;
+	__u64 lost; /* samples since the last one that is in the ring */
 
-	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
-		return 0;
-	count_region(STACKD_REGION_ALLOCS);
-	s = take_scratch(bpf_get_smp_processor_id());
+	/* Of functions that are probed (malloc.bpf.h). */
+	__s64 left;	/* bytes before the next sample */
+	__u64 slot;	/* of the return address of the open call; 0: there is none */
+	__u64 caller;	/* what the slot has */
+	__u64 size;	/* that it asks for */
+	__u64 pointer;	/* that it resizes, or where it puts its result */
+	__u64 held;	/* the number of the block that it resizes; 0: that was not sampled */
+	__u32 kind;	/* enum stackd_alloc_kind */
+	__u32 may_tail; /* it may end as another function that is probed */
+	__u32 is_drawn; /* the first distance */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct alloc_thread);
+} alloc_threads SEC(".maps");
+
+static __always_inline struct alloc_thread *alloc_thread_of(struct task_struct *task)
+{
+	struct alloc_thread *thread = CHECKED(
+		bpf_task_storage_get(&alloc_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+
+	if (!thread)
+		count_region(STACKD_REGION_NO_MEMORY);
+	return thread;
+}
+
+/* Keeps what came of the thread's record. */
+static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
+{
+	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
+
+	if (thread)
+		thread->lost = is_sent ? 0 : thread->lost + 1;
+}
+
+/* Sends thread->instance, with the path from `code` on, where the stack pointer is `slot`. */
+static __always_inline void send_allocation(struct alloc_thread *thread, struct pt_regs *regs,
+					    struct task_struct *task, __u64 code, __u64 slot,
+					    bool is_at_entry)
+{
+	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+
+	thread->instance.lost = thread->lost;
 	if (!s) {
-		count_region(STACKD_REGION_ALLOCS_LOST);
-		return 0;
+		count_region(STACKD_REGION_NO_SCRATCH);
+		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance, code);
+		keep_lost(task, send_lone(&thread->lone));
+		return;
 	}
-	has_caller = !bpf_probe_read_user(&caller, sizeof(caller), (const void *)slot);
+	s->is_at_entry = is_at_entry;
+	fill_instance(&s->record, regs, code, slot);
+	s->record.instance = thread->instance;
+	keep_lost(task, send_instance(s, task));
+}
+
+/* Sends it with the path of the caller of a function that begins or ends here. */
+static __always_inline void send_call(struct alloc_thread *thread, struct pt_regs *ctx,
+				      struct task_struct *task)
+{
+	__u64 code = ctx->rip, slot = ctx->rsp, caller = 0;
+	bool has_caller = !bpf_probe_read_user(&caller, sizeof(caller), (const void *)slot);
+
+	count_region(STACKD_REGION_ALLOCS);
 	if (has_caller) {
 		code = caller - 1;
 		slot += 8;
 	}
-	s->is_at_entry = !has_caller;
-	fill_instance(&s->record, ctx, code, slot);
-	s->record.instance.address = ctx->rdi;
-	s->record.instance.size = ctx->rsi;
-	s->record.instance.weight = ctx->rdx;
-	s->record.instance.region = STACKD_ALLOCATION;
-	send_instance(s, task);
+	send_allocation(thread, ctx, task, code, slot, !has_caller);
+}
+
+SEC("uprobe")
+int stackd_alloc(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct alloc_thread *thread;
+
+	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	thread = alloc_thread_of(task);
+	if (!thread)
+		return 0;
+	thread->instance = (struct stackd_instance){.address = ctx->rdi,
+						    .size = ctx->rsi,
+						    .weight = ctx->rdx,
+						    .region = STACKD_ALLOCATION};
+	send_call(thread, ctx, task);
 	return 0;
 }
 
-/* The end of a sampled block. Its record has one frame, as the form asks for one. */
+/* Sends the end of a sampled block. Its record has one frame, as the form asks for one. */
+static __always_inline void send_end(__u64 number, __u64 code)
+{
+	struct stackd_instance instance = {.address = number, .region = STACKD_FREE};
+	struct lone_instance record = {};
+
+	count_region(STACKD_REGION_FREES);
+	fill_lone(&record, bpf_get_current_pid_tgid(), &instance, code);
+	send_lone(&record);
+}
+
 SEC("uprobe")
 int stackd_free(struct pt_regs *ctx)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct stackd_instance instance = {.address = ctx->rdi, .region = STACKD_FREE};
-	struct lone_instance record = {};
-
-	if (!in_scope(bpf_get_current_task_btf(), pid_tgid >> 32))
-		return 0;
-	count_region(STACKD_REGION_FREES);
-	fill_lone(&record, pid_tgid, &instance, ctx->rip);
-	send_lone(&record);
+	if (in_scope(bpf_get_current_task_btf(), bpf_get_current_pid_tgid() >> 32))
+		send_end(ctx->rdi, ctx->rip);
 	return 0;
 }
 

@@ -324,16 +324,22 @@ static __always_inline void fill_instance(struct stackd_stack_record *record, st
 	record->regs.r[STACKD_REG_RSP] = slot;
 }
 
-/* Sends a filled record with its path, and gives the scratch area back. */
-static __always_inline void send_instance(struct scratch *s, struct task_struct *task)
+/* Sends a filled record with its path, and gives the scratch area back. Returns whether the ring
+ * had room for it. */
+static __always_inline bool send_instance(struct scratch *s, struct task_struct *task)
 {
+	bool is_sent;
+
 	s->at_breakpoint = 0;
 	s->is_instance = 1;
+	s->is_sent = 0;
 	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
 		walk_and_send(s, NULL, task);
 	else
 		send_stack(s, NULL);
+	is_sent = s->is_sent;
 	__sync_lock_test_and_set(&s->busy, 0);
+	return is_sent;
 }
 
 static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid,
@@ -353,11 +359,13 @@ static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tg
 	put_bytes(record->bytes + 8 + sizeof(*instance), function | STACKD_LOCATION_EXACT, 8);
 }
 
-static __always_inline void send_lone(struct lone_instance *record)
+/* Returns whether the ring had room for it. */
+static __always_inline bool send_lone(struct lone_instance *record)
 {
-	count_region(bpf_ringbuf_output(&ring, record, sizeof(*record) - 4, BPF_RB_NO_WAKEUP)
-			     ? STACKD_REGION_LOST_RING
-			     : STACKD_REGION_SENT);
+	bool is_sent = !bpf_ringbuf_output(&ring, record, sizeof(*record) - 4, BPF_RB_NO_WAKEUP);
+
+	count_region(is_sent ? STACKD_REGION_SENT : STACKD_REGION_LOST_RING);
+	return is_sent;
 }
 
 /* Sends the function alone. */

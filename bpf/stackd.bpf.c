@@ -413,9 +413,9 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	sent = stack - record->shared;
 	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
-	if (!send(record, sizeof(*record) + kernel * 8 + sent,
-		  record->wanted || record->unknown.key.inode, !ctx) &&
-	    record->number)
+	s->is_sent = !send(record, sizeof(*record) + kernel * 8 + sent,
+			   record->wanted || record->unknown.key.inode, !ctx);
+	if (s->is_sent && record->number)
 		keep_previous(s, kernel * 8);
 }
 
@@ -440,7 +440,8 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	if (send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false, !ctx))
+	s->is_sent = !send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false, !ctx);
+	if (!s->is_sent)
 		return;
 	if (state)
 		state->cgroup = s->record.cgroup;
@@ -595,6 +596,5 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 }
 
 #include "mark.bpf.h"
-#include "alloc.bpf.h"
-
+#include "memory.bpf.h"
 char LICENSE[] SEC("license") = "GPL";

@@ -214,11 +214,13 @@ struct stackd_instance {
 			__u64 nested_cpu_ns;
 			__u64 sent, received; /* bytes of a call of MPI; STACKD_MPI_NOT_KNOWN */
 		};
-		struct { /* STACKD_ALLOCATION; of STACKD_FREE the address alone */
-			__u64 address;
-			__u64 size;   /* bytes that were asked for */
-			__u64 weight; /* bytes that it stands for */
-			__u64 none[3];
+		struct { /* STACKD_ALLOCATION and the like; of STACKD_FREE the address alone */
+			__u64 address; /* or another number that no live block of the process has */
+			__u64 size;    /* bytes that were asked for */
+			__u64 weight;  /* bytes that it stands for; 0: the daemon is to tell */
+			__u64 lost;    /* samples of its thread right before it, which the ring had
+					* no room for: it stands for as many more */
+			__u64 none[2];
 		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
@@ -230,6 +232,8 @@ struct stackd_instance {
 /* As the number of a region: a sampled allocation, and its end, which has no path. */
 #define STACKD_ALLOCATION 0xffffffffu
 #define STACKD_FREE	  0xfffffffeu
+#define STACKD_TOUCHED	  0xfffffffdu /* a sampled page fault */
+#define STACKD_MAPPED	  0xfffffffcu /* a call of mmap() or brk() */
 
 struct stackd_stack_record {
 	struct stackd_header header;
@@ -346,6 +350,24 @@ struct stackd_counters {
 #define STACKD_MARK_BEGINS ((__u64)1 << 33)
 #define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
 
+/* Cookies at the entries of an allocator's functions: what the arguments are. */
+enum stackd_alloc_kind {
+	STACKD_ALLOC_FREE,	     /* (pointer) */
+	STACKD_ALLOC_SIZE,	     /* (size) */
+	STACKD_ALLOC_SECOND,	     /* (alignment, size) */
+	STACKD_ALLOC_PRODUCT,	     /* (count, size) */
+	STACKD_ALLOC_RESIZE,	     /* (pointer, size) */
+	STACKD_ALLOC_RESIZE_PRODUCT, /* (pointer, count, size) */
+	STACKD_ALLOC_INTO,	     /* (where to put the pointer, alignment, size); returns 0 */
+};
+#define STACKD_ALLOC_KIND(cookie) ((__u32)(cookie))
+#define STACKD_ALLOC_TAIL	  ((__u64)1 << 32) /* it may end as another one of them */
+
+/* Cookie where they are left by a jump to memset(), which has the block as its first argument. */
+#define STACKD_ALLOC_CLEARED 1
+
+#define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at a time */
+
 /* Whose regions are measured. */
 enum stackd_scope {
 	STACKD_SCOPE_ALL,
@@ -416,6 +438,8 @@ enum stackd_region_counter {
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
 	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
 	STACKD_REGION_FREES,	   /* ends of sampled allocations */
+	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
+	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
 	STACKD_REGION_COUNT,
 };
 

@@ -77,6 +77,8 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_ALLOCS] = "allocations",
 		[STACKD_REGION_ALLOCS_LOST] = "allocations_lost",
 		[STACKD_REGION_FREES] = "frees",
+		[STACKD_REGION_ALLOC_CALLS] = "allocator_calls",
+		[STACKD_REGION_UNTRACKED] = "allocations_no_room",
 	};
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)

@@ -306,9 +306,10 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)), s->path);
 	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
-	if (!n.samples)
-		no_samples_warn(s->options, s->target, &n);
-	return n.samples ? STATUS_DONE : STATUS_NO_SAMPLES;
+	if (n.samples || counters.recorded.instances)
+		return STATUS_DONE;
+	no_samples_warn(s->options, s->target, &n);
+	return STATUS_NO_SAMPLES;
 }
 
 /* Records until the run is over, then writes every sample that was taken before it ended. */

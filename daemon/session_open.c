@@ -112,6 +112,8 @@ static enum exit_status open_sampler(struct session *s)
 		.regions = regions_are_wanted(s->options),
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
+		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
+		.alloc_distance = s->options->alloc_bytes,
 		.is_joined = is_joined(s),
 		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
@@ -199,6 +201,8 @@ static enum exit_status make_parts(struct session *s)
 		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
 	if (!err && is_joined(s))
 		recorder_use_intervals(s->recorder);
+	if (!err)
+		recorder_use_distance(s->recorder, s->options->alloc_bytes);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
 	if (!err && s->options->judge)

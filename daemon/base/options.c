@@ -43,7 +43,8 @@ enum {
 	OPTION_MARK,
 	OPTION_REGION_LIMIT,
 	OPTION_MPI,
-	OPTION_ALLOC
+	OPTION_ALLOC,
+	OPTION_ALLOC_LIMIT
 };
 
 static const struct argp_option argp_options[] = {
@@ -119,8 +120,13 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
 	 "sample allocations by call path, one in so many bytes on average (default 512K): "
-	 "libstackalloc is preloaded into the command; other processes have to have it (stackctl "
-	 "report --metric alloc.bytes, alloc.objects)",
+	 "libstackalloc is preloaded into the command; in processes that run without it the "
+	 "allocator's functions are probed (stackctl heap; stackctl report --metric alloc.bytes)",
+	 2},
+	{"alloc-limit", OPTION_ALLOC_LIMIT, "N", 0,
+	 "do not probe an allocator that is called more than N times in a second, since that would "
+	 "slow the program down: sample where it touches and maps memory instead (default 50000; 0: "
+	 "any number)",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -382,6 +388,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		options->alloc_bytes =
 			arg ? bytes(state, "--alloc", arg, 1, (uint64_t)1 << 40) : 512 << 10;
 		break;
+	case OPTION_ALLOC_LIMIT:
+		options->alloc_limit = number(state, "--alloc-limit", arg, 0, UINT32_MAX);
+		break;
 	default:
 		return parse_run(key, arg, state);
 	}
@@ -486,6 +495,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 	*ret_options = (struct options){.stack_bytes = 128 << 10,
 					.ring_bytes = usual_ring(),
 					.table_bytes = 24 << 20,
+					.alloc_limit = 50000,
 					.region_limit = 20000};
 	argp_err_exit_status = STATUS_USAGE;
 	if (argc == 2 && strcmp(argv[1], "--man") == 0)

@@ -45,9 +45,11 @@ struct options {
 	size_t n_regions, regions_cap;
 	const char **marks; /* the same */
 	size_t n_marks, marks_cap;
-	bool mpi;	       /* measure the functions of MPI */
-	uint64_t alloc_bytes;  /* mean distance between sampled allocations; 0: none are */
-	char *alloc_library;   /* that is preloaded; not parsed, but owned */
+	bool mpi;	      /* measure the functions of MPI */
+	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
+	char *alloc_library;  /* that is preloaded; not parsed, but owned */
+	uint64_t alloc_limit; /* calls of an allocator in a second that may be probed; 0: any number
+			       */
 	uint64_t region_limit; /* instances in a second and thread; 0: any number */
 	bool quiet;
 	bool lbr;

@@ -21,6 +21,7 @@
 #include "daemon/capture/load_error.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
+#include "daemon/capture/sampler_programs.h"
 #include "stackd.skel.h"
 #include "base/vec.h"
 
@@ -30,7 +31,7 @@ struct sampler {
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 	bool is_changing; /* events are opened that are to be started later */
-	bool regions, has_uprobe_multi;
+	bool regions, has_uprobe_multi, has_process_multi;
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -142,32 +143,6 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 	return err;
 }
 
-/* Has the programs of functions loaded for links of many uprobes. */
-static void use_uprobe_multi(struct stackd_bpf *skel)
-{
-	const enum bpf_attach_type type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI;
-
-	bpf_program__set_expected_attach_type(skel->progs.stackd_region_enter, type);
-	bpf_program__set_expected_attach_type(skel->progs.stackd_region_leave, type);
-}
-
-/* Leaves out the programs of regions, with their maps. */
-static void leave_out_regions(struct stackd_bpf *skel)
-{
-	struct bpf_program *program;
-	struct bpf_map *const maps[] = {skel->maps.region_threads, skel->maps.region_members,
-					skel->maps.region_cgroup,  skel->maps.region_counters,
-					skel->maps.regions_off,	   skel->maps.outside_clocks,
-					skel->maps.mpi_calls,	   skel->maps.mpi_comms};
-
-	bpf_object__for_each_program (program, skel->obj) {
-		if (program != skel->progs.stackd_sample)
-			bpf_program__set_autoload(program, false);
-	}
-	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
-		bpf_map__set_autocreate(*map, false);
-}
-
 static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array *ret_array)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -217,10 +192,8 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->region_scope = options->region_scope;
 	s->skel->rodata->region_limit = options->region_limit;
 	s->skel->rodata->is_joined = options->is_joined;
-	if (!options->regions)
-		leave_out_regions(s->skel);
-	else if (options->has_uprobe_multi)
-		use_uprobe_multi(s->skel);
+	s->skel->rodata->alloc_distance = options->alloc_distance;
+	sampler_programs_choose(s->skel, options);
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
@@ -252,6 +225,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	s->enable_on_exec = options->enable_on_exec;
 	s->regions = options->regions;
 	s->has_uprobe_multi = options->has_uprobe_multi;
+	s->has_process_multi = options->has_process_multi;
 	libbpf_set_print(print_libbpf);
 	err = record_reader_new(&s->reader);
 	if (!err)
@@ -548,12 +522,18 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
 		.alloc_fd = bpf_program__fd(s->skel->progs.stackd_alloc),
 		.free_fd = bpf_program__fd(s->skel->progs.stackd_free),
+		.malloc_enter_fd = bpf_program__fd(s->skel->progs.stackd_malloc_enter),
+		.malloc_leave_fd = bpf_program__fd(s->skel->progs.stackd_malloc_leave),
+		.malloc_exit_fd = bpf_program__fd(s->skel->progs.stackd_malloc_exit),
+		.fault_fd = bpf_program__fd(s->skel->progs.stackd_fault),
+		.system_call_fd = bpf_program__fd(s->skel->progs.stackd_system_call),
 		.members_fd = bpf_map__fd(s->skel->maps.region_members),
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
 		.mpi_fd = bpf_map__fd(s->skel->maps.mpi_calls),
 		.scope = s->skel->rodata->region_scope,
 		.is_multi = s->has_uprobe_multi,
+		.is_malloc_multi = s->has_process_multi,
 	};
 }
 

@@ -37,8 +37,10 @@ struct sampler_options {
 	enum stackd_tags tags;
 	bool regions; /* load the programs of regions and allocations, too */
 	enum stackd_scope region_scope;
-	bool has_uprobe_multi; /* load them for links of many uprobes */
-	uint64_t region_limit; /* instances in a second and thread; 0: any number */
+	bool has_uprobe_multi;	 /* load them for links of many uprobes */
+	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */
+	bool has_process_multi;	 /* those of allocators, too: links can be for one process */
+	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
 	bool is_joined; /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 };
 
@@ -100,9 +102,13 @@ struct sampler_regions {
 	int mark_fd;		/* for places of marks */
 	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
 	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
+	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
+	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */
+	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
 	int members_fd, cgroup_fd, off_fd, mpi_fd;
 	enum stackd_scope scope;
 	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
+	bool is_malloc_multi; /* so are those of an allocator's functions */
 };
 
 /* Gives the parts of regions, which were asked for by sampler_options.regions. They belong to the

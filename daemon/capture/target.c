@@ -19,10 +19,13 @@
 
 #include "daemon/capture/cgroup.h"
 
+#define WITHOUT_LIBRARY 'w'
+
 struct target {
 	const struct options *options;
 	pid_t child;	 /* the command; 0: none */
-	int go;		 /* write end: lets the command go */
+	int go;		 /* write end: a byte lets the command go */
+	char how;	 /* that byte: 0, or WITHOUT_LIBRARY */
 	int exec_failed; /* read end: the errno of a failed exec, or closed by a good one */
 	int cgroup;
 	int epoll;
@@ -100,7 +103,8 @@ static void become_command(const struct options *options, int go, int failed)
 	if (read(go, &byte, 1) != 1)
 		_exit(1); /* stackd gave up */
 	prctl(PR_SET_PDEATHSIG, 0);
-	if (!options->alloc_bytes || !preload(options->alloc_library, options->alloc_bytes))
+	if (!options->alloc_bytes || byte == WITHOUT_LIBRARY ||
+	    !preload(options->alloc_library, options->alloc_bytes))
 		execvp(command[0], command);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)
@@ -137,13 +141,18 @@ static int start_command(struct target *t, char **ret_error)
 	return err;
 }
 
+void target_leave_out_library(struct target *t)
+{
+	t->how = WITHOUT_LIBRARY;
+}
+
 int target_start(struct target *t)
 {
 	int err = 0;
 
 	if (!t->child)
 		return 0;
-	if (write(t->go, "", 1) != 1)
+	if (write(t->go, &t->how, 1) != 1)
 		return -errno;
 	if (read(t->exec_failed, &err, sizeof(err)) == sizeof(err))
 		return -err;

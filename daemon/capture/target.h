@@ -24,6 +24,10 @@ const pid_t *target_pids(const struct target *target, size_t *ret_count);
 /* Returns the descriptor of the cgroup's folder, which is the target's; -1: it is no cgroup. */
 int target_cgroup_fd(const struct target *target);
 
+/* Has the command executed without the library that options->alloc_library names. Before
+ * target_start(). */
+void target_leave_out_library(struct target *target);
+
 /* Lets the command go on to its exec. 0, or the negative errno of the exec. */
 int target_start(struct target *target);
 

@@ -3,9 +3,9 @@
  * The sampled allocations that have not ended, by process and address (docs/ALLOC.md).
  *
  * The end of a block is a record without a path: what ended, and where it was allocated, is found
- * here. libstackalloc tells of the end of sampled blocks alone, so this is as small as the sample
- * is, and the kernel half needs no table of its own. What a process has at its end stays live in
- * the recording; here it is forgotten.
+ * here. Only ends of sampled blocks are told of, by libstackalloc or by the kernel half
+ * (bpf/malloc.bpf.h), so this is as small as the sample is. What a process has at its end stays
+ * live in the recording; here it is forgotten.
  */
 #ifndef MODEL_LIVE_BLOCKS_H
 #define MODEL_LIVE_BLOCKS_H
@@ -15,14 +15,16 @@
 #include <sys/types.h>
 
 #include "daemon/archive/batch.h"
+#include "stackd_abi.h"
 
-#define LIVE_BLOCKS_MOST 262144u
+#define LIVE_BLOCKS_MOST STACKD_MOST_LIVE
 
 struct live_blocks;
 
 struct live_block {
 	struct store_sample row; /* of the allocation; its value is the bytes that it stands for */
 	uint64_t objects;	 /* that it stands for */
+	uint64_t error;		 /* standard error of its value */
 };
 
 struct live_blocks_counts {

@@ -128,6 +128,11 @@ void recorder_use_intervals(struct recorder *r)
 	r->has_intervals = true;
 }
 
+void recorder_use_distance(struct recorder *r, uint64_t bytes)
+{
+	r->distance = (double)bytes;
+}
+
 void recorder_use_heights(struct recorder *r)
 {
 	walks_use_heights(r->walks);

@@ -34,6 +34,9 @@ void recorder_free(struct recorder *recorder); /* NULL is fine */
  * one; `usual_period` is the one that they were taken at. */
 void recorder_use_intervals(struct recorder *recorder);
 
+/* Gives the mean distance of samples by bytes, for those whose record does not have its weight. */
+void recorder_use_distance(struct recorder *recorder, uint64_t bytes);
+
 /* Records have the heights of frames (bpf/segment.bpf.h). */
 void recorder_use_heights(struct recorder *recorder);
 

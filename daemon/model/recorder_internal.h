@@ -40,6 +40,7 @@ struct recorder {
 
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
+	double distance;	 /* see recorder_use_distance() */
 	bool has_intervals;	 /* see recorder_use_intervals() */
 	struct path path;	 /* of the sample at hand: too large for the stack */
 
@@ -47,5 +48,17 @@ struct recorder {
 	uint64_t instances, partial_instances;
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
+
+/* Keeps a record of a series: a row, with this as its value. 0 or -ENOMEM. */
+int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
+		  struct store_sample row);
+
+/* Keeps a sampled allocation, or another record of memory. 0 or -ENOMEM. */
+int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
+			const struct store_sample *row);
+
+/* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
+int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
+			    uint64_t address);
 
 #endif

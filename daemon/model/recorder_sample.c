@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 
-#include "base/hash.h"
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
 #include "stack/end_reason.h"
@@ -94,20 +93,13 @@ static const struct thread *thread_of(struct recorder *r, const struct stackd_he
 	return thread && !outbox_keep_cgroup(r->outbox, thread) ? thread : NULL;
 }
 
-static int keep_record(struct recorder *r, enum metric_series series, uint64_t value,
-		       struct store_sample row)
-{
-	row.period = value;
-	return outbox_keep_record(r->outbox, series, &row);
-}
-
 /* Keeps the bytes of a call of MPI, if there are any, or that they are not known. */
 static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t bytes,
 		      const struct store_sample *row)
 {
 	if (bytes == STACKD_MPI_NOT_KNOWN)
-		return keep_record(r, SERIES_MPI_UNKNOWN, 1, *row);
-	return bytes ? keep_record(r, series, bytes, *row) : 0;
+		return recorder_keep(r, SERIES_MPI_UNKNOWN, 1, *row);
+	return bytes ? recorder_keep(r, series, bytes, *row) : 0;
 }
 
 /* Keeps an instance of a region: its own time and CPU time, and those of the instances within it
@@ -115,14 +107,14 @@ static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t by
 static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 			 const struct store_sample *row)
 {
-	int err = keep_record(r, SERIES_REGION_TIME, i->wall_ns - i->nested_wall_ns, *row);
+	int err = recorder_keep(r, SERIES_REGION_TIME, i->wall_ns - i->nested_wall_ns, *row);
 
 	if (!err)
-		err = keep_record(r, SERIES_REGION_CPU, i->cpu_ns - i->nested_cpu_ns, *row);
+		err = recorder_keep(r, SERIES_REGION_CPU, i->cpu_ns - i->nested_cpu_ns, *row);
 	if (!err && i->nested_wall_ns)
-		err = keep_record(r, SERIES_REGION_NESTED_TIME, i->nested_wall_ns, *row);
+		err = recorder_keep(r, SERIES_REGION_NESTED_TIME, i->nested_wall_ns, *row);
 	if (!err && i->nested_wall_ns)
-		err = keep_record(r, SERIES_REGION_NESTED_CPU, i->nested_cpu_ns, *row);
+		err = recorder_keep(r, SERIES_REGION_NESTED_CPU, i->nested_cpu_ns, *row);
 	if (!err)
 		err = keep_bytes(r, SERIES_MPI_SENT, i->sent, row);
 	return err ? err : keep_bytes(r, SERIES_MPI_RECEIVED, i->received, row);
@@ -130,7 +122,7 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 
 static bool is_of_mark(const struct stackd_instance *i)
 {
-	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_FREE;
+	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_MAPPED;
 }
 
 /* Gives the node of a mark's instance: the mark is a frame below the function where it ended. */
@@ -150,51 +142,6 @@ static int take_mark(struct recorder *r, uint32_t index, uint32_t *ret_node)
 				    ret_node);
 }
 
-/* Keeps the end of a sampled allocation, under its path and thread. */
-static int keep_end(struct recorder *r, const struct live_block *block, uint64_t time_ns)
-{
-	struct store_sample row = block->row;
-	int err;
-
-	row.time_ns = time_ns;
-	err = keep_record(r, SERIES_FREED_BYTES, block->row.period, row);
-	return err ? err : keep_record(r, SERIES_FREED_OBJECTS, block->objects, row);
-}
-
-static int keep_live(struct recorder *r, pid_t pid, const struct stackd_instance *i,
-		     const struct store_sample *row, uint64_t objects)
-{
-	struct live_block block = {.row = *row, .objects = objects}, before;
-	int is;
-
-	block.row.period = i->weight;
-	is = live_blocks_add(r->blocks, pid, i->address, &block, &before);
-	return is > 0 ? keep_end(r, &before, row->time_ns) : is;
-}
-
-static int take_end(struct recorder *r, const struct stackd_header *record, uint64_t address)
-{
-	struct live_block block;
-
-	if (!live_blocks_take(r->blocks, (pid_t)record_pid(record), address, &block))
-		return 0;
-	return keep_end(r, &block, record->time_ns);
-}
-
-/* Keeps a sampled allocation: the bytes and the blocks that it stands for. The latter are rounded
- * up as often as is due, by bits that no program chooses, so that sums have no bias. */
-static int keep_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
-			   const struct store_sample *row)
-{
-	uint64_t size = i->size + !i->size, blocks = i->weight / size;
-	int err = keep_record(r, SERIES_ALLOC_BYTES, i->weight, *row);
-
-	blocks += hash_mix64(row->time_ns ^ i->address) % size < i->weight % size;
-	if (!err)
-		err = keep_record(r, SERIES_ALLOC_OBJECTS, blocks, *row);
-	return err ? err : keep_live(r, pid, i, row, blocks);
-}
-
 /* Keeps a sample, and what it stands for outside of regions. */
 static int keep_sample(struct recorder *r, struct store_sample *sample)
 {
@@ -205,7 +152,7 @@ static int keep_sample(struct recorder *r, struct store_sample *sample)
 		return outbox_keep(r->outbox, sample);
 	sample->period = r->usual_period;
 	err = outbox_keep(r->outbox, sample);
-	return err || !interval ? err : keep_record(r, SERIES_CPU_OUTSIDE, interval, *sample);
+	return err || !interval ? err : recorder_keep(r, SERIES_CPU_OUTSIDE, interval, *sample);
 }
 
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
@@ -241,8 +188,8 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	};
 	if (!record_instance(record, &instance))
 		return keep_sample(r, &sample);
-	return instance.region == STACKD_ALLOCATION
-		       ? keep_allocation(r, (pid_t)record_pid(record), &instance, &sample)
+	return instance.region >= STACKD_MAPPED
+		       ? recorder_allocation(r, (pid_t)record_pid(record), &instance, &sample)
 		       : keep_instance(r, &instance, &sample);
 }
 
@@ -254,7 +201,7 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 
 	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {
 		r->instances++;
-		return take_end(r, record, instance.address);
+		return recorder_end_allocation(r, record, instance.address);
 	}
 	err = record ? take(r, record, &end) : 0;
 	if (record && record_instance(record, &instance)) {

@@ -125,12 +125,11 @@ const char *alloc_library_obstacle(const struct command_files *command)
 	if (!elf_file_header_vaddr(program, PT_INTERP, &vaddr))
 		return "is a static program, into which nothing can be preloaded";
 	if (changes_rights(program))
-		return "is a setuid program, into which the loader preloads nothing: run it as its "
-		       "owner";
+		return "is a setuid program, into which the loader preloads nothing";
 	for (size_t i = 0; i < command_files_count(command); i++) {
 		if (strstr(command_files_path(command, i), "/libasan.so"))
 			return "is built with -fsanitize=address, whose library is an allocator "
-			       "of its own and insists on being loaded first: build it without";
+			       "of its own and insists on being loaded first";
 	}
 	if (function_symbols_each(program, NULL, is_malloc, NULL))
 		return "has a malloc() of its own in its file, so its calls do not leave it";

@@ -27,9 +27,9 @@ static bool is_inside(const struct finder *f, uint64_t target)
 	return false;
 }
 
-static int add(struct finder *f, uint64_t vaddr, unsigned kind)
+static int add(struct finder *f, uint64_t vaddr, unsigned kind, uint64_t target)
 {
-	struct function_exit exit = {.kind = (uint8_t)kind};
+	struct function_exit exit = {.kind = (uint8_t)kind, .target = target};
 
 	if (!elf_file_vaddr_to_offset(f->file, vaddr, &exit.offset))
 		return -ENOEXEC;
@@ -61,9 +61,10 @@ static int take_jump(struct finder *f, uint64_t vaddr, const uint8_t *code, cons
 	if (is_inside(f, i->target))
 		return 0;
 	if (i->flow == INSN_JUMP)
-		return add(f, vaddr, STACKD_EXIT_JUMP);
+		return add(f, vaddr, STACKD_EXIT_JUMP, i->target);
 	condition = condition_of(code, i);
-	return condition < 0 ? -ENOEXEC : add(f, vaddr, STACKD_EXIT_BRANCH | (unsigned)condition);
+	return condition < 0 ? -ENOEXEC
+			     : add(f, vaddr, STACKD_EXIT_BRANCH | (unsigned)condition, i->target);
 }
 
 /* Takes an instruction. An indirect jump by a table stays in the function. */
@@ -73,12 +74,13 @@ static int take(struct finder *f, uint64_t vaddr, const uint8_t *code, const str
 
 	switch (i->flow) {
 	case INSN_RETURN:
-		return add(f, vaddr, STACKD_EXIT_RETURN);
+		return add(f, vaddr, STACKD_EXIT_RETURN, 0);
 	case INSN_JUMP:
 	case INSN_BRANCH:
 		return take_jump(f, vaddr, code, i);
 	case INSN_JUMP_INDIRECT:
-		return jump_hints_table(&f->hints, i, &table) ? 0 : add(f, vaddr, STACKD_EXIT_JUMP);
+		return jump_hints_table(&f->hints, i, &table) ? 0
+							      : add(f, vaddr, STACKD_EXIT_JUMP, 0);
 	default:
 		return 0;
 	}

@@ -25,6 +25,7 @@ struct code_part {
 
 struct function_exit {
 	uint64_t offset; /* in the file */
+	uint64_t target; /* vaddr that a jump leads to; 0: not known, or it is a return */
 	uint8_t kind;	 /* STACKD_EXIT_... */
 };
 

@@ -25,8 +25,9 @@ static int read_type(void)
 	return got == 1 && type >= 0 ? type : -ENODEV;
 }
 
-int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
-		 uint64_t cookie, struct probe *ret_probe)
+/* `pid`: the process; -1: all. */
+static int attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
+		  uint64_t cookie, pid_t pid, struct probe *ret_probe)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int type = read_type();
@@ -41,8 +42,10 @@ int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaph
 
 	if (type < 0)
 		return type;
-	/* For all processes, despite the CPU. */
-	probe.event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	/* The program runs on every CPU, and in every thread of the process, whatever the event's
+	 * own scope. */
+	probe.event = (int)syscall(SYS_perf_event_open, &attr, pid, pid < 0 ? 0 : -1, -1,
+				   PERF_FLAG_FD_CLOEXEC);
 	if (probe.event < 0)
 		return -errno;
 	probe.link = bpf_link_create(program, probe.event, BPF_PERF_EVENT, &opts);
@@ -52,6 +55,18 @@ int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaph
 	}
 	*ret_probe = probe;
 	return 0;
+}
+
+int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
+		 uint64_t cookie, struct probe *ret_probe)
+{
+	return attach(program, path, offset, semaphore, cookie, -1, ret_probe);
+}
+
+int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
+		    struct probe *ret_probe)
+{
+	return attach(program, path, offset, 0, cookie, pid, ret_probe);
 }
 
 bool probe_is_no_place(int err)

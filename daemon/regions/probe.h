@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct probe {
 	int event, link; /* descriptors; -1: none */
@@ -23,6 +24,10 @@ struct probe {
  * -EOPNOTSUPP: no probe can be there) or of the link. */
 int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
 		 uint64_t cookie, struct probe *ret_probe);
+
+/* The same for one process alone, its later children not among them. */
+int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
+		    struct probe *ret_probe);
 
 /* Returns whether an error says that no probe can be at the instruction. */
 bool probe_is_no_place(int err);

@@ -117,7 +117,7 @@ static int link_all(const struct region_probes *p, const struct group *group, in
 		if (!places->offsets.count)
 			continue;
 		err = uprobe_multi_attach(program_of(p, side), group->path, places->offsets.items,
-					  places->cookies.items, places->offsets.count);
+					  places->cookies.items, places->offsets.count, 0);
 		ret_links[side] = err < 0 ? -1 : err;
 	}
 	if (err < 0)

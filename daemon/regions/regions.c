@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/regions/alloc_library.h"
+#include "daemon/regions/alloc_source.h"
 #include "daemon/regions/command_files.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/marks.h"
@@ -40,9 +40,9 @@ struct regions {
 	size_t n_attached; /* of those found */
 	size_t n_left_out; /* of these, since the last message */
 	struct region_probes *probes;
-	struct probe alloc, free; /* of libstackalloc */
-	int tracepoints[2];	  /* -1: none */
-	uint32_t n_objects;	  /* looked at */
+	struct alloc_source *alloc; /* NULL: none */
+	int tracepoints[2];	    /* -1: none */
+	uint32_t n_objects;	    /* looked at */
 };
 
 enum stackd_scope regions_scope(const struct options *options)
@@ -388,58 +388,6 @@ static void look_at_rates(struct regions *r)
 		marks_look_at_rates(r->marks, &r->kernel);
 }
 
-/* --- allocations ------------------------------------------------------------------------------ */
-
-/* Logs why the library cannot be in the target, and returns false; or true. */
-static bool may_have_library(const struct regions *r, const char *library)
-{
-	const char *obstacle = r->command ? alloc_library_obstacle(r->command) : NULL;
-
-	if (obstacle)
-		log_error("--alloc: cannot sample the allocations of '%s': it %s",
-			  r->with.options->command[0], obstacle);
-	if (r->with.options->target != TARGET_PIDS)
-		return !obstacle;
-	for (uint32_t i = 0; i < object_table_count(r->with.objects); i++) {
-		if (!strcmp(object_table_at(r->with.objects, i)->path, library))
-			return true;
-	}
-	log_error("--alloc: the target runs without libstackalloc, and its allocations cannot be "
-		  "sampled; start it with LD_PRELOAD=%s",
-		  library);
-	return false;
-}
-
-static int attach_to_library(const char *library, const char *name, int program_fd,
-			     struct probe *ret_probe)
-{
-	uint64_t offset = 0, semaphore = 0;
-	int err = alloc_library_probe(library, name, &offset, &semaphore);
-
-	return err ? err : probe_attach(program_fd, library, offset, semaphore, 0, ret_probe);
-}
-
-/* Attaches to the library that samples them: first to the ends, so that none is missed. Logs what
- * fails. */
-static int attach_alloc(struct regions *r)
-{
-	const char *library = r->with.options->alloc_library;
-	int err;
-
-	if (!r->with.options->alloc_bytes)
-		return 0;
-	if (!may_have_library(r, library))
-		return -ENOENT;
-	err = attach_to_library(library, "free", r->kernel.free_fd, &r->free);
-	if (!err)
-		err = attach_to_library(library, "alloc", r->kernel.alloc_fd, &r->alloc);
-	if (err)
-		log_error("--alloc: cannot listen to %s: %s", library,
-			  err == -ENODEV ? "the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
-					 : strerror(-err));
-	return err;
-}
-
 /* --- start and end --------------------------------------------------------------------------- */
 
 static enum exit_status parse_specs(struct regions *r)
@@ -487,9 +435,9 @@ static enum exit_status attach_first(struct regions *r)
 		return exit_status_of(err);
 	}
 	err = attach_new(r);
-	if (!err)
-		err = attach_alloc(r);
-	return err == -ENODEV ? STATUS_UNSUPPORTED : err ? STATUS_FAILED : STATUS_DONE;
+	if (err)
+		return err == -ENODEV ? STATUS_UNSUPPORTED : STATUS_FAILED;
+	return alloc_source_start(&r->with, &r->kernel, r->command, &r->alloc);
 }
 
 enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions)
@@ -504,7 +452,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	if (!r)
 		return STATUS_FAILED;
 	r->with = *with;
-	r->tracepoints[0] = r->tracepoints[1] = r->alloc.event = r->free.event = -1;
+	r->tracepoints[0] = r->tracepoints[1] = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	r->probes = region_probes_new(&r->kernel);
 	status = r->probes ? parse_specs(r) : STATUS_FAILED;
@@ -529,6 +477,7 @@ void regions_look(struct regions *r)
 	if (!r)
 		return;
 	look_at_rates(r);
+	alloc_source_look(r->alloc);
 	if (r->n_objects == object_table_count(r->with.objects))
 		return;
 	err = look_at_objects(r);
@@ -551,10 +500,8 @@ void regions_stop(struct regions *r)
 		marks_stop(r->marks);
 	region_probes_free(r->probes);
 	r->probes = NULL;
-	if (r->alloc.event >= 0)
-		probe_detach(&r->alloc);
-	if (r->free.event >= 0)
-		probe_detach(&r->free);
+	alloc_source_free(r->alloc);
+	r->alloc = NULL;
 	for (int i = 0; i < 2; i++) {
 		if (r->tracepoints[i] >= 0)
 			close(r->tracepoints[i]);

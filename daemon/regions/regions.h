@@ -24,7 +24,7 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	const struct options *options;
 	const struct sampler *sampler;
 	const struct object_table *objects; /* files of the target that are mapped already */
-	const struct target *target;
+	struct target *target;
 };
 
 /* Returns whose regions the options measure. */

@@ -5,7 +5,9 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "daemon/capture/sampler.h"
@@ -19,7 +21,7 @@ struct link_create {
 };
 
 int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
-			const uint64_t *cookies, size_t count)
+			const uint64_t *cookies, size_t count, pid_t pid)
 {
 	struct link_create attr = {
 		.program = (uint32_t)program,
@@ -28,6 +30,7 @@ int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
 		.offsets = (uint64_t)(uintptr_t)offsets,
 		.cookies = (uint64_t)(uintptr_t)cookies,
 		.count = (uint32_t)count,
+		.pid = (uint32_t)pid,
 	};
 	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, offsetof(struct link_create, pad));
 
@@ -50,7 +53,18 @@ bool uprobe_multi_is_there(void)
 
 	if (program < 0)
 		return false;
-	err = uprobe_multi_attach(program, "/", &offset, &offset, 1);
+	err = uprobe_multi_attach(program, "/", &offset, &offset, 1, 0);
 	close(program);
 	return err == -EBADF;
+}
+
+bool uprobe_multi_is_by_process(void)
+{
+	struct utsname name;
+	unsigned major = 0, minor = 0;
+
+	if (!uprobe_multi_is_there() || uname(&name) ||
+	    sscanf(name.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 6 || (major == 6 && minor >= 11);
 }

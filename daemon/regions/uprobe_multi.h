@@ -12,14 +12,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Returns whether the kernel has such links. */
 bool uprobe_multi_is_there(void);
 
+/* Returns whether such links can be for one process. Those of kernels before 6.11 may be for its
+ * first thread alone. */
+bool uprobe_multi_is_by_process(void);
+
 /* Attaches `program`, which was loaded for it (SAMPLER_UPROBE_MULTI), at all offsets of the file at
- * `path`, each with its cookie. Returns the link's descriptor, whose close detaches; or -errno, and
- * then nothing is attached. */
+ * `path`, each with its cookie; for one process, or 0 for all. Returns the link's descriptor, whose
+ * close detaches; or -errno, and then nothing is attached. */
 int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
-			const uint64_t *cookies, size_t count);
+			const uint64_t *cookies, size_t count, pid_t pid);
 
 #endif

@@ -74,6 +74,15 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 			      .unit = METRIC_BYTES,
 			      .is_sampled = true,
 			      .records = "samples"},
+	[METRIC_MEMORY_TOUCHED] = {.name = "memory.touched",
+				   .series = SERIES_MEMORY_TOUCHED,
+				   .unit = METRIC_BYTES,
+				   .is_sampled = true,
+				   .records = "samples"},
+	[METRIC_MEMORY_MAPPED] = {.name = "memory.mapped",
+				  .series = SERIES_MEMORY_MAPPED,
+				  .unit = METRIC_BYTES,
+				  .records = "calls"},
 };
 
 const struct metric_info *metric_info(enum metric metric)

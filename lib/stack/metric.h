@@ -34,6 +34,12 @@ enum metric_series {
 			     * came from; the bytes that it stands for */
 	SERIES_FREED_OBJECTS, /* the same; the blocks */
 	SERIES_MPI_UNKNOWN,   /* an MPI call that sent, or received, bytes that could not be told */
+	SERIES_ALLOC_ERROR,   /* beside each one of SERIES_ALLOC_BYTES: its standard error */
+	SERIES_FREED_ERROR,   /* beside each one of SERIES_FREED_BYTES: that of the allocation */
+	SERIES_FREED_AGE,     /* the same; ns since the allocation */
+	SERIES_MEMORY_TOUCHED, /* a sampled page fault; the bytes that it stands for */
+	SERIES_MEMORY_ERROR,   /* beside each one of these: its standard error */
+	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
 	SERIES_COUNT
 };
 
@@ -51,6 +57,8 @@ enum metric {
 	METRIC_HEAP_LIVE,
 	METRIC_HEAP_OBJECTS,
 	METRIC_HEAP_PEAK,
+	METRIC_MEMORY_TOUCHED,
+	METRIC_MEMORY_MAPPED,
 	METRIC_COUNT
 };
 

@@ -11,6 +11,7 @@ from harness import (FAILED, STACKD, WORKLOADS, Daemon, Recording, check, check_
                      run, scratch)
 
 PROGRAM = os.path.join(WORKLOADS, "allocs")
+SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "workloads")
 LIBRARY = os.path.join(os.path.dirname(os.path.realpath(STACKD)), "libstackalloc.so")
 ROUNDS, DISTANCE = 2000, 65536
 PARENTS = {"small": "one", "medium": "one", "large": "one", "huge": "other", "aligned": "other",
@@ -135,39 +136,121 @@ def test_alloc_running():
 
 
 @live
-def test_alloc_without_library():
-    """A process that runs without the library is refused, with what to do."""
-    with scratch() as folder, subprocess.Popen(["sleep", "60"]) as process:
-        result = run(STACKD, "--alloc", "-o", folder + "/s.db", "--pid", process.pid)
-        process.kill()
-        check_fault(result, FAILED, "--alloc", "LD_PRELOAD", LIBRARY)
+def test_alloc_attached():
+    """A process without the library: its allocator is probed, for it alone."""
+    with scratch() as folder, subprocess.Popen(
+            [PROGRAM, str(ROUNDS // 4), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True) as process:
+        check(process.stdout.readline() == "READY\n", "the workload")
+        with Daemon(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0", "--pid",
+                    process.pid) as daemon:
+            daemon.wait_recording()
+            run(PROGRAM, ROUNDS)
+            said, _ = process.communicate("\n", timeout=120)
+            daemon.finish()
+        recording = Recording(folder + "/s.db")
+        # Probes on a library are for the process, not for its children.
+        check_estimates(recording, "".join(line for line in said.splitlines(True)
+                                           if not line.startswith("in_child")))
+        counters = recording.stats()["counters"]
+        check(counters["allocations"] == counters["frees"], "all that was sampled ended", counters)
+        check(0 < counters["allocator_calls"] < 2 * 140 * ROUNDS, "its own calls", counters)
 
 
-OBSTACLES = {"static": (["-static"], "static program"),
-             "asan": (["-fsanitize=address"], "-fsanitize=address"),
-             "own_malloc": (["-Dfirst=malloc"], "has a malloc.. of its own")}
+@live
+def test_alloc_static():
+    """Static programs, whose own functions are probed, with their children's: amounts, and what is
+    live."""
+    with scratch() as folder:
+        for name in ("allocs", "heap"):
+            built = run("gcc", "-static", "-O1", "-g", "-w", "-o", "%s/%s" % (folder, name),
+                        os.path.join(SOURCES, name + ".c"))
+            check(built.status == 0, "the program", built.err)
+        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
+                                   "--", folder + "/allocs", ROUNDS // 10)
+        check("static program" in result.err and "probed" in result.err, "what is done",
+              result.err)
+        check_estimates(recording, result.out)
+        recording, result = record(folder + "/h.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
+                                   "--", folder + "/heap")
+        said = {words[0]: list(map(int, words[1:]))
+                for words in (line.split() for line in result.out.splitlines())}
+        check_heap(recording, "heap.live", {name: numbers[:2] for name, numbers in said.items()})
+        check_heap(recording, "heap.peak", {name: numbers[2:] for name, numbers in said.items()})
+
+
+@live
+def test_alloc_too_often():
+    """Where the allocator is called too often to be probed, memory is recorded instead."""
+    with scratch() as folder, subprocess.Popen(
+            [os.path.join(WORKLOADS, "touched")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True) as process:
+        check(process.stdout.readline() == "READY\n", "the workload")
+        with Daemon(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "100", "--pid",
+                    process.pid) as daemon:
+            daemon.wait_recording()
+            said, _ = process.communicate("\n", timeout=120)
+            result = daemon.finish()
+        check("times a second, more than --alloc-limit (100)" in result.err, "what it says",
+              result.err)
+        recording, size = Recording(folder + "/s.db"), int(said)
+        sums = {"mapped": 0, "touched": 0}
+        for metric, function in (("memory.mapped", "mapped"), ("memory.touched", "touched")):
+            text = recording.text("export", "--folded", "--metric", metric)
+            for line in text.splitlines():
+                stack, value = line.rsplit(" ", 1)
+                if ";%s" % function in stack:
+                    check(";main;" in stack, "the path", stack)
+                    sums[function] += int(value)
+        chance = -math.expm1(-4096 / DISTANCE)
+        error = math.sqrt(size / 4096 * 4096 ** 2 * (1 - chance) / chance)
+        print(sums, size, "+-", error)
+        check(sums["mapped"] == size, "mapped", sums)
+        check(abs(sums["touched"] - size) <= DEVIATIONS * error, "touched", sums)
+
+
+OBSTACLES = {"asan": (["-fsanitize=address"], "-fsanitize=address"),
+             "own_malloc": (["-Dother=malloc"], "has a malloc.. of its own")}
 
 
 @live
 def test_alloc_obstacles():
-    """Programs that the library has no part in are refused, with the reason; a script is none."""
+    """Programs that the library has no part in: their allocator is probed, or they are refused, with
+    the reason; a script is none."""
     with scratch() as folder:
         with open(folder + "/program.c", "w", encoding="ascii") as source:
-            source.write("#include <stddef.h>\n"
-                         "void *first(size_t n) { static char b[9999]; return b + n % 9; }\n"
-                         "int main(void) { return first(3) == NULL; }\n")
+            source.write("#include <stdlib.h>\n#include <time.h>\n"
+                         "void *other(size_t n) { static char b[9999]; return b + n % 9; }\n"
+                         "int main(void) { for (int i = 0; i < 1000; i++) free(calloc(70, 1000));\n"
+                         "while (clock() < CLOCKS_PER_SEC / 10) ; return 0; }\n")
         for name, (words, reason) in OBSTACLES.items():
             program = os.path.join(folder, name)
             built = run("gcc", "-fno-builtin", *words, "-o", program, folder + "/program.c")
             check(built.status == 0, "the program", built.err)
-            check_fault(run(STACKD, "--alloc", "-o", folder + "/s.db", "--", program), FAILED,
-                        "--alloc", reason)
+            arguments = ("--alloc=%d" % DISTANCE, "-o", folder + "/s.db", "--", program)
+            if name == "own_malloc":
+                # There is no free() with it.
+                check_fault(run(STACKD, *arguments), FAILED, "--alloc", reason)
+            else:
+                check_probed(*record(folder + "/s.db", *arguments[:1], *arguments[3:]), reason)
+        program = os.path.join(folder, "setuid")
+        built = run("gcc", "-fno-builtin", "-o", program, folder + "/program.c")
+        check(built.status == 0, "the program", built.err)
         os.chown(program, 12345, 12345)
         os.chmod(program, 0o4755)
-        check_fault(run(STACKD, "--alloc", "-o", folder + "/s.db", "--", program), FAILED,
-                    "setuid")
+        check_probed(*record(folder + "/u.db", "--alloc=%d" % DISTANCE, "--", program), "setuid")
         with open(folder + "/script", "w", encoding="ascii") as script:
             script.write("#!/bin/sh\nexec %s 200\n" % PROGRAM)
         os.chmod(folder + "/script", 0o755)
         recording, _ = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--", folder + "/script")
         check(recording.stats()["counters"]["allocations"] > 100, "a script's program")
+
+
+def check_probed(recording, result, reason):
+    """The program's 1,000 blocks of 70,000 bytes are there, within the error."""
+    check(reason in result.err and "is probed instead" in result.err, "what is said", result.err)
+    chance = -math.expm1(-70000 / DISTANCE)
+    error = math.sqrt(1000 * 70000 ** 2 * (1 - chance) / chance)
+    total = sum(int(line.rsplit(" ", 1)[1]) for line in recording.text(
+        "export", "--folded", "--metric", "alloc.bytes").splitlines() if ";main" in line)
+    check(abs(total - 70e6) < DEVIATIONS * error, "its blocks", total, error)

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Allocations of programs that run without libstackalloc: probes on the functions of the allocator
+ * itself, which the daemon finds (daemon/regions/alloc_functions.h).
+ *
+ *   entry   what is asked for is kept in the thread: an open call
+ *   return  it is counted down from the thread's distance; where that ends, it is a sample
+ *   free()  looks every block up among the sampled ones
+ *
+ * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
+ * nothing is counted. A call that never comes to a return that is probed (an exception, a jump to
+ * code that is not known) is known by its slot, which lies below the stack pointer, or has been
+ * written since.
+ *
+ * Sampled blocks are in a table that is bounded; those that it has no room for are counted. They
+ * go by address, process and how many programs the process has executed, so an exec or a fork
+ * leaves none behind that another block could be taken for. To the daemon a block goes by a number
+ * of its own: a thread that gets an address which another one has just freed may tell of it first.
+ *
+ * realloc() has its block taken out at the entry, since its address may be another's before it
+ * returns, and put back if it fails.
+ */
+#ifndef MALLOC_BPF_H
+#define MALLOC_BPF_H
+
+#include "alloc.bpf.h"
+
+SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
+
+struct live_key {
+	__u64 address;
+	__u32 pid;
+	__u32 exec; /* task_struct.self_exec_id */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STACKD_MOST_LIVE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct live_key);
+	__type(value, __u64); /* number */
+} live_table SEC(".maps");
+
+__u64 live_last = 0; /* number that was given */
+
+/* --- distances ------------------------------------------------------------------------------ */
+
+#define LOG_BITS 20
+#define LOG_2	 726817 /* ln(2) * 2^LOG_BITS */
+
+/*
+ * -log2(x / 2^64), times 2^LOG_BITS: its digits one after the other. The square of a number between
+ * 1 and 2 is at least 2 if its logarithm is at least 1/2, and so on.
+ */
+static __always_inline __u64 minus_log2(__u64 x)
+{
+	__u64 zeros = 0, fraction = 0;
+
+	for (int step = 32; step; step /= 2) {
+		if (!(x >> (64 - step))) {
+			x <<= step;
+			zeros += step;
+		}
+	}
+	x >>= 32; /* 2^31 is 1 */
+	for (int i = LOG_BITS - 1; i >= 0; i--) {
+		x = x * x >> 31;
+		if (x >> 32) {
+			x >>= 1;
+			fraction |= 1ull << i;
+		}
+	}
+	return ((zeros + 1) << LOG_BITS) - fraction;
+}
+
+/* Bytes up to the one that is hit, exponentially distributed. */
+static __always_inline __s64 draw_distance(void)
+{
+	__u64 x = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+	__u64 log = minus_log2(x) * LOG_2 >> LOG_BITS;
+
+	return (log >> 4) * alloc_distance >> (LOG_BITS - 4);
+}
+
+/* Counts bytes. Returns whether they are to be sampled, if there are any: `is_made`. */
+static __always_inline bool is_due(struct alloc_thread *thread, __u64 size, bool is_made)
+{
+	if (!thread->is_drawn) {
+		thread->left = draw_distance();
+		thread->is_drawn = 1;
+	}
+	thread->left -= size ? size : 1;
+	if (thread->left >= 0)
+		return false;
+	thread->left = draw_distance();
+	return is_made;
+}
+
+/* --- sampled blocks --------------------------------------------------------------------------- */
+
+static __always_inline struct live_key live_key_of(struct task_struct *task, __u64 address)
+{
+	return (struct live_key){.address = address,
+				 .pid = bpf_get_current_pid_tgid() >> 32,
+				 .exec = task->self_exec_id};
+}
+
+/* Takes a block out. Returns its number; 0: it was not sampled. */
+static __always_inline __u64 take_live(struct task_struct *task, __u64 address)
+{
+	struct live_key key = live_key_of(task, address);
+	__u64 *found = address ? CHECKED(bpf_map_lookup_elem(&live_table, &key)) : NULL;
+	__u64 number = found ? *found : 0;
+
+	if (number)
+		bpf_map_delete_elem(&live_table, &key);
+	return number;
+}
+
+/* Puts a block in. Returns false if there is no room. */
+static __always_inline bool put_live(struct task_struct *task, __u64 address, __u64 number)
+{
+	struct live_key key = live_key_of(task, address);
+
+	return !bpf_map_update_elem(&live_table, &key, &number, BPF_ANY);
+}
+
+static long forget_live(void *map, const struct live_key *key, __u64 *number, __u32 *pid)
+{
+	(void)number;
+	if (key->pid == *pid)
+		bpf_map_delete_elem(map, key);
+	return 0;
+}
+
+/* A process ends, with all of its blocks. */
+SEC("raw_tp/sched_process_exit")
+int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 pid = task->tgid;
+
+	(void)ctx;
+	if (!task->signal->live.counter && is_member(task, pid))
+		bpf_for_each_map_elem(&live_table, forget_live, &pid, 0);
+	return 0;
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+/* Whether a call is open around one that begins. */
+static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx)
+{
+	__u64 caller = 0;
+
+	if (!thread->slot || thread->slot < ctx->rsp)
+		return false;
+	if (thread->slot == ctx->rsp && !thread->may_tail)
+		return false;
+	return !bpf_probe_read_user(&caller, sizeof(caller), (const void *)thread->slot) &&
+	       caller == thread->caller;
+}
+
+/* A number of bytes that is too large to be allocated, where it would not be one. */
+static __always_inline __u64 product(__u64 count, __u64 size)
+{
+	return !size || count <= (__u64)(1ull << 47) / size ? count * size : 1ull << 47;
+}
+
+static __always_inline void open_call(struct alloc_thread *thread, struct pt_regs *ctx,
+				      struct task_struct *task, __u32 kind)
+{
+	thread->slot = ctx->rsp;
+	thread->caller = 0;
+	bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)ctx->rsp);
+	thread->kind = kind;
+	thread->pointer = ctx->rdi;
+	thread->held = 0;
+	switch (kind) {
+	case STACKD_ALLOC_SIZE:
+		thread->size = ctx->rdi;
+		break;
+	case STACKD_ALLOC_SECOND:
+	case STACKD_ALLOC_RESIZE:
+		thread->size = ctx->rsi;
+		break;
+	case STACKD_ALLOC_PRODUCT:
+		thread->size = product(ctx->rdi, ctx->rsi);
+		break;
+	case STACKD_ALLOC_RESIZE_PRODUCT:
+		thread->size = product(ctx->rsi, ctx->rdx);
+		break;
+	default:
+		thread->size = ctx->rdx;
+	}
+	if (kind == STACKD_ALLOC_RESIZE || kind == STACKD_ALLOC_RESIZE_PRODUCT)
+		thread->held = take_live(task, ctx->rdi);
+}
+
+SEC("uprobe")
+int stackd_malloc_enter(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cookie = bpf_get_attach_cookie(ctx), number;
+	struct alloc_thread *thread;
+
+	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	count_region(STACKD_REGION_ALLOC_CALLS);
+	if (STACKD_ALLOC_KIND(cookie) == STACKD_ALLOC_FREE) {
+		number = take_live(task, ctx->rdi);
+		if (number)
+			send_end(number, ctx->rip);
+		return 0;
+	}
+	thread = alloc_thread_of(task);
+	if (!thread || is_within(thread, ctx))
+		return 0;
+	open_call(thread, ctx, task, STACKD_ALLOC_KIND(cookie));
+	thread->may_tail = !!(cookie & STACKD_ALLOC_TAIL);
+	return 0;
+}
+
+/* The block that a call has made; 0: none. */
+static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs *ctx)
+{
+	__u64 pointer = 0;
+
+	if (thread->kind != STACKD_ALLOC_INTO)
+		return ctx->rax;
+	if ((__u32)ctx->rax ||
+	    bpf_probe_read_user(&pointer, sizeof(pointer), (const void *)thread->pointer))
+		return 0;
+	return pointer;
+}
+
+/* Ends the block that a call has resized, unless that failed. */
+static __always_inline void end_held(struct alloc_thread *thread, struct task_struct *task,
+				     __u64 made, __u64 code)
+{
+	if (made || !thread->size)
+		send_end(thread->held, code);
+	else if (!put_live(task, thread->pointer, thread->held))
+		count_region(STACKD_REGION_UNTRACKED);
+	thread->held = 0;
+}
+
+SEC("uprobe")
+int stackd_malloc_leave(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
+	__u64 made, number;
+
+	if (!thread || !thread->slot || thread->slot != ctx->rsp)
+		return 0;
+	thread->slot = 0;
+	made = bpf_get_attach_cookie(ctx) == STACKD_ALLOC_CLEARED ? ctx->rdi : made_by(thread, ctx);
+	if (thread->held)
+		end_held(thread, task, made, ctx->rip);
+	if (!is_due(thread, thread->size, made))
+		return 0;
+	number = __sync_fetch_and_add(&live_last, 1) + 1;
+	if (!put_live(task, made, number)) {
+		count_region(STACKD_REGION_UNTRACKED);
+		number = 0;
+	}
+	thread->instance = (struct stackd_instance){
+		.address = number, .size = thread->size, .region = STACKD_ALLOCATION};
+	send_call(thread, ctx, task);
+	return 0;
+}
+
+#endif

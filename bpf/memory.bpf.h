@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What stands in for allocations where a program calls its allocator too often for probes
+ * (malloc.bpf.h): where it touches pages that it has not got yet, sampled by bytes as allocations
+ * are, and where it asks the kernel for memory, each time. Nothing of it ends.
+ */
+#ifndef MEMORY_BPF_H
+#define MEMORY_BPF_H
+
+#include "malloc.bpf.h"
+
+#define SYS_MMAP      9
+#define SYS_BRK	      12
+#define MAP_ANONYMOUS 0x20
+
+/* Sends thread->instance with the path of user mode, whose registers are at `regs`. */
+static __always_inline void send_memory(struct alloc_thread *thread, struct task_struct *task,
+					const void *regs)
+{
+	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+
+	count_region(STACKD_REGION_ALLOCS);
+	if (!s) {
+		count_region(STACKD_REGION_ALLOCS_LOST);
+		thread->lost++;
+		return;
+	}
+	if (bpf_probe_read_kernel(&s->saved, sizeof(s->saved), regs))
+		__builtin_memset(&s->saved, 0, sizeof(s->saved));
+	s->is_at_entry = 0;
+	fill_instance(&s->record, &s->saved, s->saved.rip, s->saved.rsp);
+	s->record.instance = thread->instance;
+	keep_lost(task, send_instance(s, task));
+}
+
+SEC("raw_tp/page_fault_user")
+int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct alloc_thread *thread;
+
+	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	thread = alloc_thread_of(task);
+	if (!thread || !is_due(thread, PAGE_SIZE, true))
+		return 0;
+	thread->instance = (struct stackd_instance){
+		.size = PAGE_SIZE, .lost = thread->lost, .region = STACKD_TOUCHED};
+	send_memory(thread, task, (const void *)ctx->args[1]);
+	return 0;
+}
+
+/* The bytes of memory that a system call asks for; 0: none. */
+static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
+				       __u64 call)
+{
+	__u64 end = task->mm->brk;
+
+	if (call == SYS_MMAP)
+		return regs->r10 & MAP_ANONYMOUS ? regs->rsi : 0;
+	return regs->rdi > end ? regs->rdi - end : 0;
+}
+
+SEC("raw_tp/sys_enter")
+int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 call = ctx->args[1], size;
+	struct alloc_thread *thread;
+	struct pt_regs regs = {};
+
+	if ((call != SYS_MMAP && call != SYS_BRK) ||
+	    !in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx->args[0]);
+	size = asked_for(task, &regs, call);
+	thread = size ? alloc_thread_of(task) : NULL;
+	if (!thread)
+		return 0;
+	thread->instance = (struct stackd_instance){
+		.size = size, .weight = size, .lost = thread->lost, .region = STACKD_MAPPED};
+	send_memory(thread, task, (const void *)ctx->args[0]);
+	return 0;
+}
+
+#endif

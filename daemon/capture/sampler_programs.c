@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Leaves out programs and sets their kind before they are loaded; see sampler_programs.h. */
+#include "daemon/capture/sampler_programs.h"
+
+#include "stackd.skel.h"
+
+/* Has the programs of functions loaded for links of many uprobes. */
+static void use_uprobe_multi(struct stackd_bpf *skel)
+{
+	const enum bpf_attach_type type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI;
+
+	bpf_program__set_expected_attach_type(skel->progs.stackd_region_enter, type);
+	bpf_program__set_expected_attach_type(skel->progs.stackd_region_leave, type);
+}
+
+/* The same for those of an allocator's functions. */
+static void use_process_multi(struct stackd_bpf *skel)
+{
+	const enum bpf_attach_type type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI;
+
+	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_enter, type);
+	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_leave, type);
+}
+
+/* Leaves out the programs of allocators and memory. */
+static void leave_out_malloc(struct stackd_bpf *skel)
+{
+	bpf_program__set_autoload(skel->progs.stackd_malloc_enter, false);
+	bpf_program__set_autoload(skel->progs.stackd_malloc_leave, false);
+	bpf_program__set_autoload(skel->progs.stackd_malloc_exit, false);
+	bpf_program__set_autoload(skel->progs.stackd_fault, false);
+	bpf_program__set_autoload(skel->progs.stackd_system_call, false);
+	bpf_map__set_autocreate(skel->maps.live_table, false);
+}
+
+/* Leaves out the programs of regions, with their maps. */
+static void leave_out_regions(struct stackd_bpf *skel)
+{
+	struct bpf_program *program;
+	struct bpf_map *const maps[] = {
+		skel->maps.region_threads,  skel->maps.region_members, skel->maps.region_cgroup,
+		skel->maps.region_counters, skel->maps.regions_off,    skel->maps.outside_clocks,
+		skel->maps.mpi_calls,	    skel->maps.mpi_comms,      skel->maps.alloc_threads};
+
+	bpf_object__for_each_program (program, skel->obj) {
+		if (program != skel->progs.stackd_sample)
+			bpf_program__set_autoload(program, false);
+	}
+	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
+		bpf_map__set_autocreate(*map, false);
+}
+
+void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
+{
+	if (!options->alloc_distance)
+		leave_out_malloc(skel);
+	else if (options->has_process_multi)
+		use_process_multi(skel);
+	if (!options->regions)
+		leave_out_regions(skel);
+	else if (options->has_uprobe_multi)
+		use_uprobe_multi(skel);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Chooses which of the kernel half's programs are loaded, and for which kind of link: each one
+ * costs the verifier's time. */
+#ifndef CAPTURE_SAMPLER_PROGRAMS_H
+#define CAPTURE_SAMPLER_PROGRAMS_H
+
+#include "daemon/capture/sampler.h"
+
+struct stackd_bpf;
+
+/* Chooses, before the skeleton is loaded. */
+void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options);
+
+#endif

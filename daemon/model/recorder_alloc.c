@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Takes sampled allocations, their ends, and the records of memory that stand in for them; see
+ * recorder.h and docs/ALLOC.md.
+ *
+ * An allocation of S bytes is sampled with probability p = 1 - exp(-S/R), R being the mean
+ * distance, and stands for w = S/p bytes: its weight. The variance of that is estimated by (1 - p)
+ * w^2, which is w (w - S). The square root is kept beside each weight: squares add up.
+ */
+#include <math.h>
+
+#include "base/hash.h"
+#include "daemon/capture/record.h"
+#include "daemon/model/recorder_internal.h"
+
+int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
+		  struct store_sample row)
+{
+	row.period = value;
+	return outbox_keep_record(r->outbox, series, &row);
+}
+
+/* Rounds up as often as is due, by bits that no program chooses: sums have no bias. */
+static uint64_t round_fairly(double value, uint64_t bits)
+{
+	return (uint64_t)(value + (double)(hash_mix64(bits) >> 11) * 0x1p-53);
+}
+
+/* What a sample stands for. */
+struct stands_for {
+	uint64_t bytes, objects;
+	uint64_t error; /* of the bytes */
+};
+
+static struct stands_for stands_for(const struct recorder *r, const struct stackd_instance *i,
+				    uint64_t time_ns)
+{
+	const double size = (double)(i->size + !i->size), times = 1 + (double)i->lost;
+	const uint64_t bits = time_ns ^ i->address << 20;
+	double weight = (double)i->weight;
+
+	if (!i->weight)
+		weight = size / -expm1(-size / r->distance);
+	return (struct stands_for){
+		.bytes = i->weight && !i->lost ? i->weight : round_fairly(weight * times, bits),
+		.objects = round_fairly(weight / size * times, bits + 1),
+		/* Those that it stands for besides might have been of any size. */
+		.error = (uint64_t)(sqrt(weight * (weight > size ? weight - size : 0) +
+					 weight * weight * (times * times - 1)) +
+				    0.5),
+	};
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+/* Keeps the end of a sampled allocation, under its path and thread. */
+static int keep_end(struct recorder *r, const struct live_block *block, uint64_t time_ns)
+{
+	struct store_sample row = block->row;
+	int err;
+
+	row.time_ns = time_ns;
+	err = recorder_keep(r, SERIES_FREED_BYTES, block->row.period, row);
+	if (!err)
+		err = recorder_keep(r, SERIES_FREED_OBJECTS, block->objects, row);
+	if (!err)
+		err = recorder_keep(r, SERIES_FREED_ERROR, block->error, row);
+	return err ? err : recorder_keep(r, SERIES_FREED_AGE, time_ns - block->row.time_ns, row);
+}
+
+int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
+			    uint64_t address)
+{
+	struct live_block block;
+
+	if (!live_blocks_take(r->blocks, (pid_t)record_pid(record), address, &block))
+		return 0;
+	return keep_end(r, &block, record->time_ns);
+}
+
+/* --- allocations ------------------------------------------------------------------------------ */
+
+static int keep_live(struct recorder *r, pid_t pid, uint64_t address,
+		     const struct store_sample *row, const struct stands_for *for_)
+{
+	struct live_block block = {.row = *row, .objects = for_->objects, .error = for_->error};
+	struct live_block before;
+	int is;
+
+	block.row.period = for_->bytes;
+	is = live_blocks_add(r->blocks, pid, address, &block, &before);
+	return is > 0 ? keep_end(r, &before, row->time_ns) : is;
+}
+
+static int keep_touched(struct recorder *r, const struct store_sample *row,
+			const struct stands_for *for_)
+{
+	int err = recorder_keep(r, SERIES_MEMORY_TOUCHED, for_->bytes, *row);
+
+	return err ? err : recorder_keep(r, SERIES_MEMORY_ERROR, for_->error, *row);
+}
+
+int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
+			const struct store_sample *row)
+{
+	const struct stands_for for_ = stands_for(r, i, row->time_ns);
+	int err;
+
+	if (i->region == STACKD_MAPPED)
+		return recorder_keep(r, SERIES_MEMORY_MAPPED, i->size, *row);
+	if (i->region == STACKD_TOUCHED)
+		return keep_touched(r, row, &for_);
+	err = recorder_keep(r, SERIES_ALLOC_BYTES, for_.bytes, *row);
+	if (!err)
+		err = recorder_keep(r, SERIES_ALLOC_ERROR, for_.error, *row);
+	if (!err)
+		err = recorder_keep(r, SERIES_ALLOC_OBJECTS, for_.objects, *row);
+	/* The kernel half had no room for one without a number: its end will not be heard of. */
+	return err || !i->address ? err : keep_live(r, pid, i->address, row, &for_);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds an allocator's functions by name; see alloc_functions.h. */
+#include "daemon/regions/alloc_functions.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/insn.h"
+#include "daemon/regions/exits.h"
+#include "sym/function_symbols.h"
+#include "sym/unwind_bounds.h"
+
+#define MOST_PARTS 32 /* of a function, with what it jumps to */
+
+struct known_name {
+	const char *name;
+	enum stackd_alloc_kind kind;
+};
+
+/* A trailing '*' stands for any ending. */
+static const struct known_name known_names[] = {
+	{"malloc", STACKD_ALLOC_SIZE},
+	{"free", STACKD_ALLOC_FREE},
+	{"calloc", STACKD_ALLOC_PRODUCT},
+	{"realloc", STACKD_ALLOC_RESIZE},
+	{"reallocarray", STACKD_ALLOC_RESIZE_PRODUCT},
+	{"posix_memalign", STACKD_ALLOC_INTO},
+	{"aligned_alloc", STACKD_ALLOC_SECOND},
+	{"memalign", STACKD_ALLOC_SECOND},
+	{"valloc", STACKD_ALLOC_SIZE},
+	{"pvalloc", STACKD_ALLOC_SIZE},
+	{"cfree", STACKD_ALLOC_FREE},
+	{"_Znwm*", STACKD_ALLOC_SIZE},
+	{"_Znam*", STACKD_ALLOC_SIZE},
+	{"_ZdlPv*", STACKD_ALLOC_FREE},
+	{"_ZdaPv*", STACKD_ALLOC_FREE},
+	{"mallocx", STACKD_ALLOC_SIZE},
+	{"rallocx", STACKD_ALLOC_RESIZE},
+	{"dallocx", STACKD_ALLOC_FREE},
+	{"sdallocx", STACKD_ALLOC_FREE},
+	{"mi_malloc", STACKD_ALLOC_SIZE},
+	{"mi_zalloc", STACKD_ALLOC_SIZE},
+	{"mi_calloc", STACKD_ALLOC_PRODUCT},
+	{"mi_realloc", STACKD_ALLOC_RESIZE},
+	{"mi_malloc_aligned", STACKD_ALLOC_SIZE},
+	{"mi_new", STACKD_ALLOC_SIZE},
+	{"mi_free", STACKD_ALLOC_FREE},
+};
+
+struct found {
+	uint64_t vaddr, size;
+	const struct known_name *name;
+};
+
+struct search {
+	const struct elf_file *file;
+	struct unwind_bounds *bounds;
+	struct alloc_functions *functions;
+	VEC(struct found) found;
+	bool has_malloc, has_free;
+};
+
+static const struct known_name *find_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(known_names) / sizeof(*known_names); i++) {
+		const char *known = known_names[i].name;
+		size_t len = strlen(known);
+
+		if (known[len - 1] == '*' ? !strncmp(name, known, len - 1) : !strcmp(name, known))
+			return &known_names[i];
+	}
+	return NULL;
+}
+
+static const struct found *at_vaddr(const struct search *s, uint64_t vaddr)
+{
+	for (size_t i = 0; i < s->found.count; i++) {
+		if (s->found.items[i].vaddr == vaddr)
+			return &s->found.items[i];
+	}
+	return NULL;
+}
+
+static int match(void *arg, const struct function_symbol *symbol)
+{
+	struct search *s = arg;
+	const struct known_name *name = find_name(symbol->name);
+
+	if (!name || symbol->is_resolver || !symbol->size || at_vaddr(s, symbol->vaddr))
+		return 0;
+	s->has_malloc |= !strcmp(symbol->name, "malloc");
+	s->has_free |= !strcmp(symbol->name, "free");
+	if (VEC_RESERVE(&s->found, 1))
+		return -ENOMEM;
+	s->found.items[s->found.count++] = (struct found){symbol->vaddr, symbol->size, name};
+	return 0;
+}
+
+/* Returns whether there is a jump to another file's function, or to one that is chosen at run time:
+ * an entry of a procedure linkage table. */
+static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
+{
+	uint8_t code[2 * INSN_MAX_BYTES];
+	ZydisDecoder decoder;
+	struct insn i = {0};
+	uint64_t offset;
+
+	if (!elf_file_vaddr_to_offset(file, vaddr, &offset) ||
+	    !elf_file_read_whole(file, offset, code, sizeof(code)))
+		return false;
+	insn_decoder_init(&decoder);
+	/* endbr64 may come before it. */
+	for (size_t at = 0, n = 0; n < 2; n++, at += i.length) {
+		if (!insn_decode(&decoder, code + at, sizeof(code) - at, vaddr + at, &i))
+			return false;
+		if (i.flow == INSN_JUMP_INDIRECT)
+			return true;
+	}
+	return false;
+}
+
+/* --- a function ------------------------------------------------------------------------------- */
+
+/* Adds the code that a part jumps to, which the same call returns from. Returns whether it did. */
+static bool add_target(const struct search *s, uint64_t target, struct code_part *parts, size_t *n)
+{
+	uint64_t start = unwind_bounds_start(s->bounds, target);
+	uint64_t end = unwind_bounds_end(s->bounds, target);
+
+	if (*n >= MOST_PARTS || !start || end == UINT64_MAX || at_vaddr(s, target) ||
+	    is_linkage(s->file, target))
+		return false;
+	for (size_t i = 0; i < *n; i++) {
+		if (start - parts[i].vaddr < parts[i].size)
+			return false;
+	}
+	parts[(*n)++] = (struct code_part){.vaddr = start, .size = end - start};
+	return true;
+}
+
+/* Decodes a function, and what it jumps to. */
+static int find_exits(const struct search *s, const struct found *f, struct function_exits *exits)
+{
+	struct code_part parts[MOST_PARTS] = {{.vaddr = f->vaddr, .size = f->size}};
+	size_t n = 1;
+	bool has_more;
+	int err;
+
+	do {
+		has_more = false;
+		function_exits_free(exits);
+		err = function_exits_find(s->file, parts, n, exits);
+		for (size_t i = 0; !err && i < exits->all.count; i++) {
+			uint64_t target = exits->all.items[i].target;
+
+			has_more |= target && add_target(s, target, parts, &n);
+		}
+	} while (!err && has_more);
+	return err;
+}
+
+static int add_return(struct alloc_functions *functions, uint64_t offset, uint64_t cookie)
+{
+	for (size_t i = 0; i < functions->returns.count; i++) {
+		if (functions->returns.items[i] == offset)
+			return 0;
+	}
+	if (VEC_RESERVE(&functions->returns, 1) || VEC_RESERVE(&functions->return_cookies, 1))
+		return -ENOMEM;
+	functions->returns.items[functions->returns.count++] = offset;
+	functions->return_cookies.items[functions->return_cookies.count++] = cookie;
+	return 0;
+}
+
+static int add_entry(struct search *s, const struct found *f, bool may_tail)
+{
+	struct alloc_functions *to = s->functions;
+	uint64_t offset;
+
+	if (!elf_file_vaddr_to_offset(s->file, f->vaddr, &offset))
+		return -ENOEXEC;
+	if (VEC_RESERVE(&to->entries, 1) || VEC_RESERVE(&to->cookies, 1))
+		return -ENOMEM;
+	to->entries.items[to->entries.count++] = offset;
+	to->cookies.items[to->cookies.count++] =
+		(uint64_t)f->name->kind | (may_tail ? STACKD_ALLOC_TAIL : 0);
+	return 0;
+}
+
+/* Takes a function whose exits are known. */
+static int take_exits(struct search *s, const struct found *f, const struct function_exits *exits)
+{
+	bool may_tail = false;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < exits->all.count; i++) {
+		const struct function_exit *exit = &exits->all.items[i];
+
+		if (exit->kind == STACKD_EXIT_RETURN)
+			err = add_return(s->functions, exit->offset, 0);
+		else if (exit->target && at_vaddr(s, exit->target))
+			may_tail = true;
+		else if (exit->target && exit->kind == STACKD_EXIT_JUMP &&
+			 f->name->kind == STACKD_ALLOC_PRODUCT)
+			err = add_return(s->functions, exit->offset, STACKD_ALLOC_CLEARED);
+	}
+	return err ? err : add_entry(s, f, may_tail);
+}
+
+/* Takes a function. -ENOEXEC: it cannot be decoded. */
+static int take(struct search *s, const struct found *f)
+{
+	struct function_exits exits = {0};
+	int err = 0;
+
+	if (f->name->kind == STACKD_ALLOC_FREE)
+		return add_entry(s, f, false);
+	err = find_exits(s, f, &exits);
+	if (!err)
+		err = take_exits(s, f, &exits);
+	function_exits_free(&exits);
+	return err;
+}
+
+static int take_all(struct search *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->found.count && err != -ENOMEM; i++) {
+		const struct found *f = &s->found.items[i];
+
+		err = take(s, f);
+		if (err != -ENOEXEC)
+			continue;
+		s->functions->n_left_out++;
+		if (strcmp(f->name->name, "malloc") == 0)
+			s->has_malloc = false;
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+int alloc_functions_find(const struct elf_file *file, struct alloc_functions *ret_functions)
+{
+	struct search s = {.functions = ret_functions};
+	struct elf_file *own = NULL;
+	bool has_malloc;
+	int err = elf_file_clone(file, &own);
+
+	*ret_functions = (struct alloc_functions){0};
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	s.file = own;
+	err = unwind_bounds_new(own, &s.bounds);
+	if (!err)
+		err = function_symbols_each(own, NULL, match, &s);
+	has_malloc = s.has_malloc;
+	if (!err && s.has_malloc && s.has_free)
+		err = take_all(&s);
+	if (!err && (!s.has_malloc || !s.has_free))
+		alloc_functions_free(ret_functions);
+	ret_functions->has_malloc = has_malloc;
+	unwind_bounds_free(s.bounds);
+	free(s.found.items);
+	elf_file_free(own);
+	return err;
+}
+
+void alloc_functions_free(struct alloc_functions *functions)
+{
+	free(functions->entries.items);
+	free(functions->cookies.items);
+	free(functions->returns.items);
+	free(functions->return_cookies.items);
+	*functions = (struct alloc_functions){0};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where allocations are heard of (docs/ALLOC.md): from libstackalloc, where the target has it; else
+ * from probes on the functions of its allocator; and where these are called too often for that,
+ * from page faults, mmap() and brk().
+ *
+ * Probes on a library that all processes share are for the target's processes one by one: every
+ * other one would pay for them. Those on a program's own functions are for all who run it, so its
+ * children are heard of, too.
+ */
+#ifndef REGIONS_ALLOC_SOURCE_H
+#define REGIONS_ALLOC_SOURCE_H
+
+#include "daemon/base/exit_status.h"
+#include "daemon/regions/command_files.h"
+#include "daemon/regions/regions.h"
+
+struct alloc_source;
+
+/* Begins to listen; *ret_source is NULL if the options ask for no allocations. `with` and `kernel`
+ * are borrowed; `command` is only looked at: the files of a command; NULL: the target is none. Logs
+ * what fails; returns the status to exit with. */
+enum exit_status alloc_source_start(const struct regions_options *with,
+				    const struct sampler_regions *kernel,
+				    const struct command_files *command,
+				    struct alloc_source **ret_source);
+
+/* Looks whether the allocator is called too often. To be called each round; NULL is fine. */
+void alloc_source_look(struct alloc_source *source);
+
+/* Stops listening, and frees. NULL is fine. */
+void alloc_source_free(struct alloc_source *source);
+
+#endif
