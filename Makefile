@@ -13,7 +13,7 @@ B       ?= build
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
-PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd libprotobuf-c
+PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd libprotobuf-c libseccomp
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
 WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
@@ -120,6 +120,11 @@ $(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(B)/daemon/main.o $(B)/libstackd-da
 
 .PRECIOUS: $(B)/bpf/%/stackd.bpf.o $(B)/bpf/%/stackd.skel.h
 
+# The daemon with faults on purpose in its workers, for tests (daemon/worker/fault.h).
+$(B)/faults/stackd: daemon/worker/fault.c $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) -DSTACKD_FAULTS $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 # --- for programs that keep a tag (docs/TAGS.md) ---------------------------------------------
 
 TAG_SRC     = $(wildcard libstacktag/*.c)
@@ -195,7 +200,8 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 
 # These test parts of the daemon, on their own or all together (recorder).
 $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix record recorder reorder ring \
-	requests segment steps judge tables hold known_tags tag_paths tagger window budget mark_spec): $(B)/libstackd-daemon.a
+	requests segment steps judge tables hold known_tags tag_paths tagger window budget mark_spec \
+	worker_wire): $(B)/libstackd-daemon.a
 
 $(B)/tests/linked_code.so: tests/unit/linked_code.S
 	@mkdir -p $(@D)

@@ -3,11 +3,15 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/base/options.h"
 #include "daemon/regions/alloc_library.h"
 #include "daemon/session.h"
+#include "daemon/worker/sandbox.h"
+#include "daemon/worker/service.h"
 
 /* Joins the command line with spaces. The result is malloc()ed; NULL without memory. */
 static char *join(int argc, char **argv)
@@ -43,8 +47,39 @@ static enum exit_status find_library(struct options *options)
 	return STATUS_FAILED;
 }
 
+/* Says what the processes that read files could not give up, where root could expect them to. */
+static void tell_gaps(unsigned gaps, bool quiet)
+{
+	if (!gaps || geteuid() || quiet)
+		return;
+	log_info("the process that reads files keeps stackd's%s%s%s%s: the right to give it up, or "
+		 "the kernel's support, is missing here",
+		 gaps & SANDBOX_SAME_USER ? " user" : "",
+		 gaps & SANDBOX_SAME_ROOT ? " root folder" : "",
+		 gaps & SANDBOX_CAPABILITIES ? " capabilities" : "",
+		 gaps & SANDBOX_NO_FILTER ? " system calls" : "");
+}
+
+/* Starts the process that makes those which read files. Nothing was read before, and memory is
+ * small still. */
+static enum exit_status start_fork_server(const struct options *options,
+					  struct fork_server **ret_server)
+{
+	int err;
+
+	service_prepare();
+	err = fork_server_new(service_run, ret_server);
+	if (err) {
+		log_error("cannot start the process that reads files: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	tell_gaps(fork_server_gaps(*ret_server), options->quiet);
+	return STATUS_DONE;
+}
+
 int main(int argc, char **argv)
 {
+	struct fork_server *server = NULL;
 	struct options options;
 	enum exit_status status;
 	char *command_line;
@@ -53,9 +88,12 @@ int main(int argc, char **argv)
 	log_setup();
 	options_parse(argc, argv, &options);
 	command_line = join(argc, argv);
-	status = find_library(&options);
+	status = start_fork_server(&options, &server);
 	if (!status)
-		status = session_run(&options, command_line ? command_line : "stackd");
+		status = find_library(&options);
+	if (!status)
+		status = session_run(&options, server, command_line ? command_line : "stackd");
+	fork_server_free(server);
 	free(command_line);
 	options_free(&options);
 	return (int)status;

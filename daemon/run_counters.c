@@ -12,7 +12,7 @@
 #include "stack/end_reason.h"
 
 #define MAX_COUNTERS                                                                               \
-	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT + 50)
+	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT + 60)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -138,6 +138,20 @@ static void add_tables(const struct tables_counts *c, struct batch *b)
 	}
 }
 
+static void add_workers(const struct workers_counts *c, struct batch *b)
+{
+	add(b, "worker_calls", c->calls);
+	add(b, "worker_restarts", c->restarts);
+	for (int i = 0; i < WORKER_REFUSED_COUNT; i++) {
+		char name[40];
+
+		snprintf(name, sizeof(name), "refused.%s",
+			 worker_refusal_name((enum worker_refusal)i));
+		if (c->refused[i])
+			add(b, name, c->refused[i]);
+	}
+}
+
 #define SUBTRACT(from, what)                                                                       \
 	subtract((uint64_t *)&(from), (const uint64_t *)&(what), sizeof(what) / sizeof(uint64_t))
 
@@ -156,6 +170,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.sampled, start->sampled);
 	SUBTRACT(since.recorded, start->recorded);
 	SUBTRACT(since.tables, start->tables);
+	SUBTRACT(since.workers, start->workers);
 	SUBTRACT(since.idle, start->idle);
 	since.late -= start->late;
 	since.own_cpu_ns -= start->own_cpu_ns;
@@ -183,6 +198,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "rate_changes", c->rate_changes);
 	add(b, "full_windows", c->full_windows);
 	add_tables(&c->tables, b);
+	add_workers(&c->workers, b);
 	return 0;
 }
 

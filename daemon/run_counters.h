@@ -13,13 +13,15 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/status.h"
 #include "daemon/tables/tables.h"
+#include "daemon/worker/worker.h"
 
 struct run_counters {
 	struct sampler_counts sampled;
 	struct recorder_counts recorded;
 	struct tables_counts tables;
+	struct workers_counts workers;
 	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
-	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd itself */
+	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd and its workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
 	uint64_t full_windows;			 /* that ended early, for the sake of memory */

@@ -43,8 +43,10 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->waiting = reorder_waiting(s->queue);
 	ret_counters->late = reorder_late(s->queue);
 	ret_counters->idle = s->stopped_ns ? s->idle : idle_time_since(&s->idle_since);
-	ret_counters->own_cpu_ns = own_cost_cpu_ns();
-	ret_counters->own_resident_bytes = own_cost_resident_bytes();
+	workers_counts(s->workers, &ret_counters->workers);
+	ret_counters->own_cpu_ns = own_cost_cpu_ns() + ret_counters->workers.cpu_ns;
+	ret_counters->own_resident_bytes =
+		own_cost_resident_bytes() + ret_counters->workers.resident_bytes;
 	ret_counters->rate_hz = s->budget.rate_hz;
 	ret_counters->rate_changes = s->budget.changes;
 	ret_counters->full_windows = s->full_windows;
@@ -106,6 +108,7 @@ static int submit(struct session *s, bool end)
 	}
 	archive_set_kallsyms(s->archive, recorder_kallsyms(s->recorder));
 	archive_submit(s->archive, b);
+	workers_trim(s->workers);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
 	if (!s->is_over)
@@ -345,13 +348,14 @@ static enum exit_status record(struct session *s)
 
 /* --- the run --------------------------------------------------------------------------------- */
 
-enum exit_status session_run(const struct options *options, const char *command_line)
+enum exit_status session_run(const struct options *options, struct fork_server *server,
+			     const char *command_line)
 {
 	struct session s = {.options = options, .wakeups = WAKEUPS_NONE};
 	char *target = options_target(options);
 	enum exit_status status;
 
-	status = session_open(&s, command_line, target);
+	status = session_open(&s, server, command_line, target);
 	if (!status)
 		status = record(&s);
 	session_close(&s);

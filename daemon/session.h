@@ -5,9 +5,11 @@
 
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
+#include "daemon/worker/fork_server.h"
 
 /* Runs, and logs its own errors. `command_line` is stackd's, for the store. Returns the status to
  * exit with. */
-enum exit_status session_run(const struct options *options, const char *command_line);
+enum exit_status session_run(const struct options *options, struct fork_server *server,
+			     const char *command_line);
 
 #endif

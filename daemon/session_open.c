@@ -61,6 +61,7 @@ static enum exit_status open_store(struct session *s)
 	if (!err && !o->output)
 		err = store_path_prepare(s->path);
 	archive.path = s->path;
+	archive.worker = workers_of(s->workers, WORKER_NAMES);
 	if (!err)
 		err = archive_new(&archive, &s->info, &s->archive, &sentence);
 	if (!err) {
@@ -128,7 +129,7 @@ static enum exit_status open_sampler(struct session *s)
 		return exit_status_of(err);
 	}
 	sampler_tables_maps(s->sampler, &maps);
-	err = tables_new(&maps, &s->tables);
+	err = tables_new(&maps, workers_of(s->workers, WORKER_TABLES), &s->tables);
 	if (err) {
 		log_error("cannot set up the recipe tables: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -199,6 +200,8 @@ static enum exit_status make_parts(struct session *s)
 		err = reorder_new(&s->queue);
 	if (!err)
 		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
+	if (!err && !s->options->lbr)
+		err = recorder_use_workers(s->recorder, s->workers);
 	if (!err && is_joined(s))
 		recorder_use_intervals(s->recorder);
 	if (!err)
@@ -233,10 +236,13 @@ static int watch_parts(struct session *s)
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-enum exit_status session_open(struct session *s, const char *command_line, char *target)
+enum exit_status session_open(struct session *s, struct fork_server *server,
+			      const char *command_line, char *target)
 {
 	enum exit_status status = event_choice_make(s->options, &s->event);
 
+	if (workers_new(server, &s->workers))
+		return STATUS_FAILED;
 	if (!status)
 		status = open_target(s);
 	if (!status)
@@ -273,6 +279,7 @@ void session_close(struct session *s)
 	reorder_free(s->queue);
 	sideband_free(s->sideband);
 	sampler_free(s->sampler);
+	workers_free(s->workers);
 	wakeups_close(&s->wakeups);
 	free(s->path);
 }

@@ -23,12 +23,14 @@
 #include "daemon/status.h"
 #include "daemon/watch.h"
 #include "daemon/window.h"
+#include "daemon/worker/worker.h"
 
 struct session {
 	const struct options *options;
 	struct event_choice event;
 	char *path; /* of the store */
 
+	struct workers *workers;
 	struct target *target;
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -65,7 +67,8 @@ void session_begin_window(struct session *s, struct window window);
 /* Opens all that a session needs, and starts the target. Both strings are borrowed while the
  * session runs; `target` may be NULL. Logs its own errors; returns the status to exit with.
  * session_close() follows in any case. */
-enum exit_status session_open(struct session *s, const char *command_line, char *target);
+enum exit_status session_open(struct session *s, struct fork_server *server,
+			      const char *command_line, char *target);
 
 /* Closes what session_open() has opened. */
 void session_close(struct session *s);

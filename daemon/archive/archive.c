@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/worker/ask_names.h"
 #include "store/store_writer.h"
 #include "sym/naming_schedule.h"
 
@@ -34,6 +35,7 @@
 struct archive {
 	struct archive_options options;
 	struct store_writer *writer;
+	struct ask_names *asker; /* NULL: names are found here */
 	struct naming *names;
 	pthread_t thread;
 	bool has_thread;
@@ -142,8 +144,10 @@ static uint64_t now_ns(void *arg)
 
 static uint64_t cpu_ns(void *arg)
 {
-	(void)arg;
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const struct archive *a = arg;
+
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) +
+	       (a->options.worker ? worker_cpu_ns(a->options.worker) : 0);
 }
 
 static int write_line(void *arg, const struct store_line *line)
@@ -167,8 +171,13 @@ static int open_names(struct archive *a)
 {
 	struct naming_schedule_options options = {
 		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = write_line, .arg = a};
-	int err = naming_new("/proc", &a->names);
+	int err = 0;
 
+	if (a->options.worker && !a->asker)
+		err = ask_names_new(a->options.worker, &a->asker);
+	if (!err)
+		err = a->asker ? ask_names_naming(a->asker, &a->names)
+			       : naming_new("/proc", &a->names);
 	if (err)
 		return err;
 	naming_limit(a->names, NAMES_BYTES);
@@ -415,6 +424,7 @@ void archive_free(struct archive *a)
 	}
 	store_writer_free(a->writer);
 	close_names(a);
+	ask_names_free(a->asker);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	if (a->failed_fd >= 0)

@@ -15,7 +15,10 @@
 
 struct archive;
 
+struct worker;
+
 struct archive_options {
+	struct worker *worker;		 /* finds names; NULL, for tests: the thread does */
 	const char *path;		 /* read by archive_new() alone */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
 };

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/model/recorder_internal.h"
+#include "daemon/worker/ask_worker.h"
 #include "stack/end_reason.h"
 
 /* Of a window, by which the memory that grows with it is bounded: some 50 bytes a node, 200 a
@@ -123,6 +124,15 @@ void recorder_free(struct recorder *r)
 	free(r);
 }
 
+int recorder_use_workers(struct recorder *r, struct workers *workers)
+{
+	const struct elf_opener opener = {ask_worker_identity, workers_of(workers, WORKER_LOOP)};
+
+	r->worker = workers_of(workers, WORKER_LOOP);
+	object_table_open_by(r->objects, &opener);
+	return walks_use_worker(r->walks, r->worker);
+}
+
 void recorder_use_intervals(struct recorder *r)
 {
 	r->has_intervals = true;
@@ -172,7 +182,7 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
 {
 	const struct tagger_maps tagger = {maps->tagged_fd, maps->n_tagged};
-	int err = tagger_new(&tagger, &r->tagger);
+	int err = tagger_new(&tagger, r->worker, &r->tagger);
 	const struct tag_paths_options options = {
 		.objects = r->objects,
 		.locations = r->locations,

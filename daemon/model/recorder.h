@@ -16,6 +16,7 @@
 #include "daemon/model/live_blocks.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/tables.h"
+#include "daemon/worker/worker.h"
 #include "daemon/tags/tag_paths.h"
 #include "stackd_abi.h"
 #include "sym/kallsyms.h"
@@ -61,6 +62,10 @@ int recorder_use_branches(struct recorder *recorder, bool is_call_stack, unsigne
 
 /* Reads a process that is to be profiled from /proc. 0 or -errno. */
 int recorder_load_process(struct recorder *recorder, pid_t pid);
+
+/* Has files of profiled processes read by workers, which are borrowed; without, as in tests, they
+ * are read in this process. To be called before any process is loaded. 0 or -ENOMEM. */
+int recorder_use_workers(struct recorder *recorder, struct workers *workers);
 
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);

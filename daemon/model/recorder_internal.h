@@ -32,6 +32,7 @@ struct recorder {
 	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
+	struct worker *worker;	    /* reads files; NULL: this process does */
 	struct tables *tables;	    /* borrowed; NULL: none */
 	struct tagger *tagger;	    /* NULL: tags are not looked at */
 	struct tag_paths *tags;

@@ -19,6 +19,7 @@
 struct steps {
 	const struct object_table *objects;
 	const struct location_table *locations;
+	struct ask_walks *worker;  /* NULL: code is read here */
 	struct runtime_code *code; /* NULL: code without a file is not checked */
 	steps_bare_fn *bare;
 	void *bare_arg;
@@ -70,6 +71,11 @@ void steps_use_code(struct steps *s, struct runtime_code *code, steps_bare_fn *b
 	s->bare_arg = arg;
 }
 
+void steps_use_worker(struct steps *s, struct ask_walks *walks)
+{
+	s->worker = walks;
+}
+
 void steps_begin_anew(struct steps *s)
 {
 	int_map_fini(&s->pairs);
@@ -94,36 +100,80 @@ static struct lbr_location code_at(const struct steps *s, uint32_t number)
 	return (struct lbr_location){code ? code : object, l->offset};
 }
 
-static void show_wrong(const struct lbr_step_pair *pair)
+static const struct object *object_of(const struct steps *s, const struct location *l)
 {
+	return object_table_at(s->objects, l->object);
+}
+
+static void show_wrong(const struct steps *s, uint32_t caller, uint32_t callee)
+{
+	const struct location *from = location_at(s->locations, caller);
+	const struct location *to = location_at(s->locations, callee);
+
 	if (getenv("STACKD_DEBUG"))
 		fprintf(stderr, "wrong step: %s+0x%llx is no caller of %s+0x%llx\n",
-			pair->caller.object->path, (unsigned long long)pair->caller.offset + 1,
-			pair->callee.object->path, (unsigned long long)pair->callee.offset);
+			object_of(s, from)->path, (unsigned long long)from->offset + 1,
+			object_of(s, to)->path, (unsigned long long)to->offset);
 }
 
-/* Whether a frame pointer was followed out of code of a process that is known to keep none. */
-static bool is_bare(const struct steps *s, uint32_t callee)
+/* Whether a frame pointer was followed out of code of a process. */
+static bool may_be_bare(const struct steps *s, const struct location *callee)
+{
+	return s->code && object_of(s, callee)->kind == OBJECT_JIT &&
+	       callee->provenance == PROVENANCE_FRAME_POINTER;
+}
+
+static enum lbr_step check_here(const struct steps *s, uint32_t caller, uint32_t callee,
+				bool is_entry, bool *ret_is_bare)
 {
 	const struct location *l = location_at(s->locations, callee);
-	const struct object *object = object_table_at(s->objects, l->object);
+	struct lbr_step_pair pair = {.is_entry = is_entry};
 
-	if (!s->code || object->kind != OBJECT_JIT || l->provenance != PROVENANCE_FRAME_POINTER ||
-	    !runtime_code_is_bare(s->code, object->owner.pid, l->offset, l->is_return))
-		return false;
-	s->bare(s->bare_arg, object->owner.pid);
-	return true;
+	*ret_is_bare =
+		may_be_bare(s, l) &&
+		runtime_code_is_bare(s->code, object_of(s, l)->owner.pid, l->offset, l->is_return);
+	if (*ret_is_bare)
+		return LBR_STEP_WRONG;
+	pair.caller = code_at(s, caller);
+	pair.callee = code_at(s, callee);
+	return lbr_step_check(s->reach, &pair);
 }
 
+static enum lbr_step check_there(const struct steps *s, uint32_t caller, uint32_t callee,
+				 bool is_entry, bool *ret_is_bare)
+{
+	const struct location *from = location_at(s->locations, caller);
+	const struct location *to = location_at(s->locations, callee);
+	const struct ask_walks_step step = {
+		.caller = object_of(s, from),
+		.callee = object_of(s, to),
+		.caller_offset = from->offset,
+		.callee_offset = to->offset,
+		.is_entry = is_entry,
+		.may_be_bare = may_be_bare(s, to),
+		.callee_is_return = to->is_return,
+	};
+
+	return ask_walks_check(s->worker, &step, ret_is_bare);
+}
+
+/* A process that is known to keep no frame pointers is left to the daemon. */
 static enum lbr_step check(const struct steps *s, uint32_t caller, uint32_t callee, bool is_entry)
 {
-	bool is_skip = is_bare(s, callee);
-	const struct lbr_step_pair pair = {code_at(s, caller), code_at(s, callee), is_entry};
-	enum lbr_step verdict = is_skip ? LBR_STEP_WRONG : lbr_step_check(s->reach, &pair);
+	bool is_bare;
+	enum lbr_step verdict = s->worker ? check_there(s, caller, callee, is_entry, &is_bare)
+					  : check_here(s, caller, callee, is_entry, &is_bare);
 
+	if (is_bare)
+		s->bare(s->bare_arg, object_of(s, location_at(s->locations, callee))->owner.pid);
 	if (verdict == LBR_STEP_WRONG)
-		show_wrong(&pair);
+		show_wrong(s, caller, callee);
 	return verdict;
+}
+
+static uint64_t spent_ns(const struct steps *s)
+{
+	return s->clock() + (s->worker ? ask_walks_cpu_ns(s->worker) : 0);
 }
 
 static bool is_runtime_code(const struct steps *s, uint32_t number)
@@ -156,9 +206,9 @@ static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entr
 		s->postponed++;
 	if (err || s->credit_ns <= 0)
 		return err;
-	start = s->clock();
+	start = spent_ns(s);
 	*ret_verdict = check(s, caller, callee, is_entry);
-	s->credit_ns -= (int64_t)(s->clock() - start);
+	s->credit_ns -= (int64_t)(spent_ns(s) - start);
 	s->counts[LBR_STEP_WRONG] -= was_wrong;
 	s->counts[*ret_verdict]++;
 	return keep(s, caller, callee, *ret_verdict);

@@ -17,6 +17,7 @@
 #define MODEL_STEPS_H
 
 #include "daemon/model/thread_paths.h"
+#include "daemon/worker/ask_walks.h"
 #include "proc/object.h"
 #include "unwind/runtime_code.h"
 
@@ -42,6 +43,9 @@ void steps_tick(struct steps *steps);
 
 /* Makes it check steps in code that no file has by `code`, which is borrowed. */
 void steps_use_code(struct steps *steps, struct runtime_code *code, steps_bare_fn *bare, void *arg);
+
+/* Has the code read by a worker, which is borrowed, instead of by this process. */
+void steps_use_worker(struct steps *steps, struct ask_walks *walks);
 
 /* Checks the user frames of a path, which are all that it has yet: sets path->cut and
  * path->is_weak. `is_complete`: the first frame begins the thread's stack. 0 or -ENOMEM. */

@@ -10,6 +10,7 @@
 #include "daemon/model/branches.h"
 #include "daemon/model/code_memory.h"
 #include "daemon/model/steps.h"
+#include "daemon/worker/ask_walks.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
 #define MAX_HEIGHT_ORIGINS (1u << 20)
@@ -19,6 +20,7 @@ struct walks {
 	const struct tables *tables; /* NULL: none */
 	struct judge *judge;	     /* NULL: walks are not judged */
 	struct tag_paths *tags;	     /* NULL: tags are not looked at */
+	struct ask_walks *worker;    /* walks, and reads code; NULL: the next two do */
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
 	struct steps *steps;
@@ -65,6 +67,7 @@ void walks_free(struct walks *w)
 	if (!w)
 		return;
 	branches_free(w->branches);
+	ask_walks_free(w->worker);
 	dwarf_walk_free(w->walk);
 	steps_free(w->steps);
 	runtime_code_free(w->code);
@@ -86,6 +89,30 @@ void walks_use_tables(struct walks *w, struct tables *tables)
 {
 	w->tables = tables;
 	dwarf_walk_use_rules(w->walk, find_rule, tables);
+	if (w->worker)
+		ask_walks_use_rules(w->worker, find_rule, tables);
+}
+
+int walks_use_worker(struct walks *w, struct worker *worker)
+{
+	const struct ask_walks_options options = {
+		.worker = worker,
+		.objects = w->with.objects,
+		.read_code = code_memory_read,
+		.code_start = code_memory_start,
+		.find_mapping = locator_find_range,
+		.processes = w->with.locator,
+	};
+	int err = ask_walks_new(&options, &w->worker);
+
+	if (!err)
+		steps_use_worker(w->steps, w->worker);
+	return err;
+}
+
+void walks_forget_mappings(struct walks *w)
+{
+	ask_walks_forget_mappings(w->worker);
 }
 
 void walks_use_judge(struct walks *w, struct judge *judge)
@@ -117,12 +144,16 @@ void walks_trim(struct walks *w)
 {
 	dwarf_walk_trim(w->walk);
 	runtime_code_tick(w->code);
+	ask_walks_tick(w->worker);
 	steps_tick(w->steps);
 }
 
 void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
 {
-	dwarf_walk_get_stats(w->walk, ret_stats);
+	if (w->worker)
+		ask_walks_get_stats(w->worker, ret_stats);
+	else
+		dwarf_walk_get_stats(w->walk, ret_stats);
 }
 
 struct steps_counts walks_steps(const struct walks *w)
@@ -236,8 +267,10 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 	ret_end->reason = STACKD_END_FOREIGN_ABI;
 	if (record->header.flags & STACKD_COMPAT)
 		return 0;
-	ret_end->reason =
-		dwarf_walk_stack(w->walk, &in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	ret_end->reason = w->worker ? ask_walks_stack(w->worker, &in, w->frames,
+						      DWARF_WALK_MAX_FRAMES, ret_count)
+				    : dwarf_walk_stack(w->walk, &in, w->frames,
+						       DWARF_WALK_MAX_FRAMES, ret_count);
 	err = walk_with_branches(w, &record->header, &in, ret_count, ret_end);
 	if (err)
 		return err;

@@ -23,6 +23,7 @@
 #include "daemon/model/thread_paths.h"
 #include "daemon/tables/tables.h"
 #include "daemon/tags/tag_paths.h"
+#include "daemon/worker/worker.h"
 #include "proc/object.h"
 #include "stack/origin.h"
 #include "stackd_abi.h"
@@ -48,6 +49,12 @@ void walks_use_heights(struct walks *walks); /* frames of WALKED records have he
 void walks_use_tables(struct walks *walks, struct tables *tables); /* for slices of files */
 void walks_use_judge(struct walks *walks, struct judge *judge);
 void walks_use_tags(struct walks *walks, struct tag_paths *tags);
+
+/* Has files and code read by a worker instead of by this process. 0 or -ENOMEM. */
+int walks_use_worker(struct walks *walks, struct worker *worker);
+
+/* A mapping of some process has changed. */
+void walks_forget_mappings(struct walks *walks);
 
 /* Records come with branch records: of calls that have not returned (`is_call_stack`) or of every
  * kind. `entries`: how many the processor has. 0 or -ENOMEM. */

@@ -139,14 +139,15 @@ int marks_look_at(struct marks *marks, const struct elf_file *elf, const char *p
 {
 	struct search s = {.marks = marks, .elf = elf, .path = path};
 	struct elf_file *own, *debug = NULL;
+	const struct debug_source source = {.root = "/usr/lib/debug"};
 	struct pclntab_extent go;
-	int err = elf_file_clone(elf, &own);
+	int err = elf_file_open(elf_file_descriptor(elf), &own);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	s.own = own;
 	s.is_go = pclntab_find_in(own, &go) == 0;
-	if (debug_file_open(own, "/usr/lib/debug", path, NULL, &debug) == -ENOMEM)
+	if (debug_file_open(own, &source, path, &debug) == -ENOMEM)
 		err = -ENOMEM;
 	for (size_t i = 0; i < marks->count && !err; i++) {
 		s.mark = &marks->all[i];

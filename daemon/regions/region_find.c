@@ -146,10 +146,11 @@ static bool is_wanted(const struct search *s)
 /* Lists the symbols of a handle of its own: what libelf reads of them is freed with it. */
 static int search(struct search *s)
 {
+	const struct debug_source source = {.root = "/usr/lib/debug"};
 	struct elf_file *debug = NULL;
 	int err;
 
-	if (debug_file_open(s->file, "/usr/lib/debug", s->path, NULL, &debug) == -ENOMEM)
+	if (debug_file_open(s->file, &source, s->path, &debug) == -ENOMEM)
 		return -ENOMEM;
 	err = function_symbols_each(s->file, debug, match, s);
 	if (!err && s->found->found.count > s->first)
@@ -175,7 +176,7 @@ int region_find(const struct region_spec *specs, size_t n_specs, const struct el
 	found->is_go = found->has_symbols = false;
 	if (!is_wanted(&s))
 		return 0;
-	err = elf_file_clone(file, &own);
+	err = elf_file_open(elf_file_descriptor(file), &own);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	s.file = own;

@@ -30,6 +30,7 @@
 #include "daemon/tables/loaded_rule.h"
 #include "daemon/tables/requests.h"
 #include "daemon/tables/slices.h"
+#include "daemon/tables/table_source.h"
 #include "unwind/recipe.h"
 #include "unwind/recipe_rules.h"
 
@@ -40,6 +41,7 @@
 
 struct tables {
 	struct tables_maps maps;
+	struct worker *worker; /* reads files; NULL: the thread itself does */
 	pthread_t thread;
 	bool has_thread;
 
@@ -53,7 +55,6 @@ struct tables {
 	/* The thread's own. */
 	struct tables_counts own;
 	bool may_evict;	   /* for the request at hand */
-	uint64_t since_ns; /* CPU time when it was begun */
 	size_t bytes_made; /* of tables, since memory was last given back */
 	struct extents *rows, *chunks;
 	struct recipe_rules *rules;
@@ -280,8 +281,9 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 /* Counts the reason that an object has no table. Objects without a file are not refused. */
 static void refuse_file(struct tables *t, const struct object *object, int err)
 {
-	enum recipe_refusal why =
-		err == -ENOEXEC ? RECIPE_REFUSED_FILE_HEADERS : RECIPE_REFUSED_FILE_READ;
+	enum recipe_refusal why = err == -ENOEXEC      ? RECIPE_REFUSED_FILE_HEADERS
+				  : err == -EOWNERDEAD ? RECIPE_REFUSED_FILE_WORKER
+						       : RECIPE_REFUSED_FILE_READ;
 
 	if (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO)
 		t->own.refused_entries[why]++;
@@ -299,18 +301,29 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 		__atomic_store_n(&t->provenances[number], map, __ATOMIC_RELEASE);
 }
 
+/* Whether the table that is being made, for so long, is to be given up: a more urgent one waits. */
+static bool is_in_the_way(void *arg, uint64_t spent_ns)
+{
+	struct tables *t = arg;
+	bool is_it;
+
+	pthread_mutex_lock(&t->lock);
+	is_it = requests_give_way(t->serving, spent_ns, t->first);
+	if (is_it)
+		t->serving->spent_ns += spent_ns;
+	is_it |= t->is_ending;
+	pthread_mutex_unlock(&t->lock);
+	return is_it;
+}
+
 /* Compiles and loads an object's recipes. 0, also for an object without a readable file, which has
  * no recipes; else an error of take_room(). */
-static int load_object(struct tables *t, const struct object *object,
-		       const struct analysis_stop *stop)
+static int load_object(struct tables *t, const struct object *object)
 {
 	struct recipe_table *table = NULL;
-	struct elf_file *elf = NULL;
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
-	int err = object->elf ? elf_file_clone(object->elf, &elf) : object->error;
+	int err = table_source_compile(t->worker, object, is_in_the_way, t, &table);
 
-	if (!err && elf)
-		err = recipe_compile_until(elf, stop, &table);
 	if (table) {
 		keep_provenances(t, object->number + 1, table);
 		err = load_table(t, object->number + 1, table);
@@ -323,31 +336,13 @@ static int load_object(struct tables *t, const struct object *object,
 		err = 0;
 	}
 	recipe_table_free(table);
-	elf_file_free(elf);
 	t->own.compile_ns += clock_ns(CLOCK_MONOTONIC) - start;
 	return err;
-}
-
-/* Whether the table that is being made is to be given up: a more urgent one waits. */
-static bool is_in_the_way(void *arg)
-{
-	struct tables *t = arg;
-	uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->since_ns;
-	bool is_it;
-
-	pthread_mutex_lock(&t->lock);
-	is_it = requests_give_way(t->serving, spent_ns, t->first);
-	if (is_it)
-		t->serving->spent_ns += spent_ns;
-	is_it |= t->is_ending;
-	pthread_mutex_unlock(&t->lock);
-	return is_it;
 }
 
 /* Returns 0, or -ECANCELED: the table is to be made again. */
 static int serve(struct tables *t, const struct request *r)
 {
-	const struct analysis_stop stop = {is_in_the_way, t};
 	uint32_t number = r->object->number + 1;
 	uint64_t evicted = t->own.evicted;
 	int err = 0;
@@ -358,7 +353,7 @@ static int serve(struct tables *t, const struct request *r)
 	}
 	t->may_evict = !r->is_early;
 	if (!is_known(t, number))
-		err = load_object(t, r->object, &stop);
+		err = load_object(t, r->object);
 	if (t->own.evicted > evicted)
 		forget_uses(t);
 	if (err == -ECANCELED)
@@ -413,7 +408,6 @@ static void *run(void *arg)
 		}
 		t->first = r->next;
 		t->serving = r;
-		t->since_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		now = *r;
 		pthread_mutex_unlock(&t->lock);
 		err = serve(t, &now);
@@ -430,7 +424,7 @@ static void *run(void *arg)
 
 /* --- from the main loop ---------------------------------------------------------------------- */
 
-int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
+int tables_new(const struct tables_maps *maps, struct worker *worker, struct tables **ret_tables)
 {
 	struct tables *t = calloc(1, sizeof(*t));
 	int err;
@@ -438,6 +432,7 @@ int tables_new(const struct tables_maps *maps, struct tables **ret_tables)
 	if (!t)
 		return -ENOMEM;
 	t->maps = *maps;
+	t->worker = worker;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));

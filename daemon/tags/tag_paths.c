@@ -93,11 +93,10 @@ static const struct object *object_of(const struct tag_paths *t, const struct lo
 static bool find_function(const struct tag_paths *t, const struct object *object, uint64_t offset,
 			  struct tagged_code *ret_function)
 {
-	struct tagged_functions *functions = tagger_functions(t->with.tagger, object);
 	uint64_t vaddr;
 
-	return functions && elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
-	       tagged_functions_find(functions, vaddr, ret_function);
+	return object->elf && elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
+	       tagger_find(t->with.tagger, object, vaddr, ret_function);
 }
 
 static int find_links(struct tag_paths *t, const uint32_t *path, size_t count)
@@ -158,7 +157,7 @@ static bool is_doubtful(const struct tag_paths *t, const struct link *link, cons
 
 	if (!l->is_return)
 		return elf_file_offset_to_vaddr(object->elf, l->offset, &vaddr) &&
-		       tagged_functions_is_window(tagger_functions(t->with.tagger, object), vaddr);
+		       tagger_is_window(t->with.tagger, object, vaddr);
 	return link->frame + 1 < count && is_runtime(t, path[link->frame + 1]);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "daemon/worker/ask_tags.h"
 #include "proc/proc_fs.h"
 
 #define MAX_PROGRAMS 1000000u
@@ -23,7 +24,8 @@ struct part {
 	bool is_known;
 	bool has_note;
 	uint64_t word;			    /* vaddr, if it has the note */
-	struct tagged_functions *functions; /* NULL: nothing in it keeps a tag */
+	bool has_functions;		    /* that keep a tag */
+	struct tagged_functions *functions; /* NULL: none, or the worker has them */
 };
 
 struct program {
@@ -43,19 +45,21 @@ struct keeper {
 
 struct tagger {
 	struct tagger_maps maps;
+	struct worker *worker;	/* reads files; NULL: this process does */
 	VEC(struct part) parts; /* by number of the object */
 	struct keeper *processes;
 	struct program *programs;
 	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
 };
 
-int tagger_new(const struct tagger_maps *maps, struct tagger **ret_tagger)
+int tagger_new(const struct tagger_maps *maps, struct worker *worker, struct tagger **ret_tagger)
 {
 	struct tagger *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->maps = *maps;
+	t->worker = worker;
 	*ret_tagger = t;
 	return 0;
 }
@@ -107,17 +111,44 @@ static struct part *part_of(struct tagger *t, const struct object *object)
 	if (part->is_known || object->kind != OBJECT_ELF || !object->elf)
 		return part;
 	part->is_known = true;
+	if (t->worker) {
+		ask_tags_info(t->worker, object, &part->has_note, &part->word,
+			      &part->has_functions);
+		return part;
+	}
 	part->has_note = tagged_functions_note(object->elf, &part->word);
 	if (tagged_functions_new(object->elf, &part->functions))
 		part->functions = NULL;
+	part->has_functions = part->functions != NULL;
 	return part;
 }
 
-struct tagged_functions *tagger_functions(struct tagger *t, const struct object *object)
+bool tagger_has_functions(struct tagger *t, const struct object *object)
 {
 	const struct part *part = object ? part_of(t, object) : NULL;
 
-	return part ? part->functions : NULL;
+	return part && part->has_functions;
+}
+
+bool tagger_find(struct tagger *t, const struct object *object, uint64_t vaddr,
+		 struct tagged_code *ret_code)
+{
+	const struct part *part = object ? part_of(t, object) : NULL;
+
+	if (!part || !part->has_functions)
+		return false;
+	return t->worker ? ask_tags_find(t->worker, object, vaddr, ret_code)
+			 : tagged_functions_find(part->functions, vaddr, ret_code);
+}
+
+bool tagger_is_window(struct tagger *t, const struct object *object, uint64_t vaddr)
+{
+	const struct part *part = part_of(t, object);
+
+	if (!part || !part->has_functions)
+		return false;
+	return t->worker ? ask_tags_is_window(t->worker, object, vaddr)
+			 : tagged_functions_is_window(part->functions, vaddr);
 }
 
 bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t offset)
@@ -125,10 +156,12 @@ bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t o
 	const struct part *part = object ? part_of(t, object) : NULL;
 	uint64_t vaddr;
 
-	if (!part || !part->has_note || !part->functions)
+	if (!part || !part->has_note || !part->has_functions)
 		return part && part->has_note;
-	return elf_file_offset_to_vaddr(object->elf, offset, &vaddr) &&
-	       tagged_functions_is_runtime(part->functions, vaddr);
+	if (!elf_file_offset_to_vaddr(object->elf, offset, &vaddr))
+		return false;
+	return t->worker ? ask_tags_is_runtime(t->worker, object, vaddr)
+			 : tagged_functions_is_runtime(part->functions, vaddr);
 }
 
 /* --- programs --------------------------------------------------------------------------------- */
@@ -259,7 +292,7 @@ static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint
 
 	if (!part)
 		return -ENOMEM;
-	if (!part->has_note && !part->functions)
+	if (!part->has_note && !part->has_functions)
 		return 0;
 	if (!process)
 		process = add_process(t, pid);

@@ -22,6 +22,7 @@
 #include "proc/object.h"
 #include "proc/process.h"
 #include "daemon/capture/sideband.h"
+#include "daemon/worker/worker.h"
 #include "stackd_abi.h"
 #include "callgraph/tagged_functions.h"
 
@@ -33,8 +34,9 @@ struct tagger_maps {
 	uint32_t *n_tagged; /* entries of that map; borrowed */
 };
 
-int tagger_new(const struct tagger_maps *maps, struct tagger **ret_tagger); /* 0 or -ENOMEM */
-void tagger_free(struct tagger *tagger);				    /* NULL is fine */
+/* Files are read by `worker`, which is borrowed; NULL, for tests: by this process. 0 or -ENOMEM. */
+int tagger_new(const struct tagger_maps *maps, struct worker *worker, struct tagger **ret_tagger);
+void tagger_free(struct tagger *tagger); /* NULL is fine */
 
 /* Examines a process that runs already. 0 or -ENOMEM. */
 int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);
@@ -48,9 +50,15 @@ int tagger_on_event(struct tagger *tagger, const struct sideband_event *event,
 /* Polls the processes whose library was not initialised yet. */
 void tagger_poll(struct tagger *tagger);
 
-/* Returns the functions of an object that keep a tag; they belong to the tagger. NULL: none does.
- */
-struct tagged_functions *tagger_functions(struct tagger *tagger, const struct object *object);
+/* Whether functions of an object keep a tag. */
+bool tagger_has_functions(struct tagger *tagger, const struct object *object);
+
+/* Finds the code that holds a vaddr of an object, as tagged_functions_find() does. */
+bool tagger_find(struct tagger *tagger, const struct object *object, uint64_t vaddr,
+		 struct tagged_code *ret_code);
+
+/* Whether the tag may not be the function's at a vaddr: see tagged_functions_is_window(). */
+bool tagger_is_window(struct tagger *tagger, const struct object *object, uint64_t vaddr);
 
 /* Returns whether the code at an object's offset is libstacktag's. */
 bool tagger_is_runtime(struct tagger *tagger, const struct object *object, uint64_t offset);

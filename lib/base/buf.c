@@ -109,3 +109,28 @@ int64_t buf_get_svarint(struct buf_reader *r)
 
 	return (int64_t)((v >> 1) ^ (v & 1 ? UINT64_MAX : 0));
 }
+
+bool buf_get(struct buf_reader *r, void *ret_bytes, size_t len)
+{
+	r->failed |= buf_left(r) < len;
+	if (r->failed) {
+		memset(ret_bytes, 0, len);
+		return false;
+	}
+	if (len)
+		memcpy(ret_bytes, r->at, len);
+	r->at += len;
+	return true;
+}
+
+bool buf_get_string(struct buf_reader *r, char *ret_text, size_t size)
+{
+	uint64_t len = buf_get_varint(r);
+
+	r->failed |= len >= size || len > buf_left(r);
+	ret_text[0] = '\0';
+	if (r->failed || !buf_get(r, ret_text, len))
+		return false;
+	ret_text[len] = '\0';
+	return true;
+}

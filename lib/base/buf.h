@@ -65,6 +65,23 @@ static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is call
 	return *r->at++;
 }
 
+/* The bytes that are left to read; 0 of a reader that has failed. */
+static inline size_t buf_left(const struct buf_reader *r)
+{
+	return r->failed ? 0 : (size_t)(r->end - r->at);
+}
+
+/* Reads bytes of buf_put(); false, with zeros and `failed`, if they are cut. */
+bool buf_get(struct buf_reader *r, void *ret_bytes, size_t len);
+
+/* Reads a string of buf_put_string() into `size` bytes, with a final NUL. false, "" and `failed`:
+ * it is cut, or longer. */
+bool buf_get_string(struct buf_reader *r, char *ret_text, size_t size);
+
+/* The same for a variable of fixed width. */
+#define BUF_PUT(b, value) buf_put((b), &(value), sizeof(value))
+#define BUF_GET(r, value) buf_get((r), &(value), sizeof(value))
+
 /* Reads a number of buf_put_varint(); 0 and `failed` if it is cut or too long. */
 uint64_t buf_get_varint(struct buf_reader *r);
 

@@ -108,13 +108,8 @@ static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf,
 
 /* --- headers ------------------------------------------------------------------------------- */
 
-static int load_header(struct elf_file *file)
+static int check_header(const Elf64_Ehdr *h)
 {
-	Elf64_Ehdr *h = &file->header;
-	int err = read_exactly(file, 0, h, sizeof(*h));
-
-	if (err)
-		return err;
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_ident[EI_VERSION] != EV_CURRENT)
 		return -ENOEXEC;
@@ -123,6 +118,13 @@ static int load_header(struct elf_file *file)
 	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > MAX_PROGRAM_HEADERS)
 		return -ENOEXEC;
 	return 0;
+}
+
+static int load_header(struct elf_file *file)
+{
+	int err = read_exactly(file, 0, &file->header, sizeof(file->header));
+
+	return err ? err : check_header(&file->header);
 }
 
 static bool load_is_sane(const Elf64_Phdr *p)
@@ -134,20 +136,9 @@ static bool load_is_sane(const Elf64_Phdr *p)
 	       !__builtin_add_overflow(p->p_vaddr, p->p_memsz, &end);
 }
 
-static int read_program_headers(struct elf_file *file)
+static int take_program_headers(struct elf_file *file)
 {
-	size_t n = file->header.e_phnum;
-	int err;
-
-	file->program_headers = calloc(n, sizeof(*file->program_headers));
-	file->loads = calloc(n, sizeof(*file->loads));
-	if (!file->program_headers || !file->loads)
-		return -ENOMEM;
-	err = read_exactly(file, file->header.e_phoff, file->program_headers,
-			   n * sizeof(*file->program_headers));
-	if (err)
-		return err;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < file->header.e_phnum; i++) {
 		const Elf64_Phdr *p = &file->program_headers[i];
 
 		if (p->p_type != PT_LOAD)
@@ -162,6 +153,25 @@ static int read_program_headers(struct elf_file *file)
 		};
 	}
 	return 0;
+}
+
+static int make_room_for_headers(struct elf_file *file)
+{
+	size_t n = file->header.e_phnum;
+
+	file->program_headers = calloc(n, sizeof(*file->program_headers));
+	file->loads = calloc(n, sizeof(*file->loads));
+	return file->program_headers && file->loads ? 0 : -ENOMEM;
+}
+
+static int read_program_headers(struct elf_file *file)
+{
+	int err = make_room_for_headers(file);
+
+	if (!err)
+		err = read_exactly(file, file->header.e_phoff, file->program_headers,
+				   file->header.e_phnum * sizeof(*file->program_headers));
+	return err ? err : take_program_headers(file);
 }
 
 /* --- build-id ------------------------------------------------------------------------------ */
@@ -397,8 +407,78 @@ int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf
 	return 0;
 }
 
+/* --- identity ------------------------------------------------------------------------------ */
+
+void elf_file_put_identity(const struct elf_file *file, struct buf *identity)
+{
+	uint8_t len = (uint8_t)file->build_id_len;
+
+	BUF_PUT(identity, file->header);
+	BUF_PUT(identity, file->id);
+	BUF_PUT(identity, len);
+	buf_put(identity, file->build_id, len);
+	buf_put(identity, file->program_headers,
+		file->header.e_phnum * sizeof(*file->program_headers));
+}
+
+static int take_identity(struct elf_file *file, struct buf_reader *r)
+{
+	uint8_t len;
+	int err;
+
+	BUF_GET(r, file->header);
+	BUF_GET(r, file->id);
+	BUF_GET(r, len);
+	if (r->failed || len > ELF_BUILD_ID_MAX || check_header(&file->header))
+		return -EBADMSG;
+	file->build_id_len = len;
+	buf_get(r, file->build_id, len);
+	err = make_room_for_headers(file);
+	if (err)
+		return err;
+	buf_get(r, file->program_headers, file->header.e_phnum * sizeof(*file->program_headers));
+	if (r->failed || take_program_headers(file))
+		return -EBADMSG;
+	if (len)
+		file->id = elf_file_id_from_build_id(file->build_id, len);
+	return file->id ? 0 : -EBADMSG;
+}
+
+int elf_file_of_identity(int fd, struct buf_reader *identity, struct elf_file **ret_file)
+{
+	struct elf_file *file = calloc(1, sizeof(*file));
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	err = take_fd(file, fd);
+	if (!err)
+		err = take_identity(file, identity);
+	if (err) {
+		elf_file_free(file);
+		return err;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static int clone_identity(const struct elf_file *file, struct elf_file **ret_file)
+{
+	struct buf identity = {0};
+	struct buf_reader reader;
+	int err;
+
+	elf_file_put_identity(file, &identity);
+	reader = buf_reader(identity.data, identity.len);
+	err = identity.failed ? -ENOMEM : elf_file_of_identity(file->fd, &reader, ret_file);
+	buf_free(&identity);
+	return err;
+}
+
 int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file)
 {
+	if (!file->libelf && !file->image)
+		return clone_identity(file, ret_file);
 	if (file->first)
 		return elf_file_of_code(file->image, file->size, file->first, ret_file);
 	if (file->image)

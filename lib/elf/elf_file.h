@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 struct elf_file;
 typedef struct Elf Elf;
 
@@ -29,6 +31,13 @@ typedef struct Elf Elf;
  * -errno of dup() or read(). The caller frees `*ret_file`, which is untouched on failure. */
 int elf_file_open(int fd, struct elf_file **ret_file);
 
+/* Opens files in another way than elf_file_open(): in another process. `path` is for messages.
+ * Errors as elf_file_open(), and others. A zeroed one is elf_file_open(). */
+struct elf_opener {
+	int (*open)(void *arg, int fd, const char *path, struct elf_file **ret_file);
+	void *arg;
+};
+
 /* The same for an image in memory (the vDSO); the bytes are copied. */
 int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file);
 
@@ -36,6 +45,14 @@ int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_f
  * `address`: its offsets and vaddrs are addresses, and it has no headers or sections. Returns 0 or
  * -ENOMEM. */
 int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf_file **ret_file);
+
+/* Writes what is known of a file without reading it further: headers, build-id and file id. */
+void elf_file_put_identity(const struct elf_file *file, struct buf *identity);
+
+/* Makes a file of a descriptor, as elf_file_open() does, and of what elf_file_put_identity() has
+ * written elsewhere: nothing of the file is read, and libelf has no handle of it. What is written
+ * is not trusted. Returns 0, -EBADMSG (it makes no sense), -ENOMEM, or the -errno of dup(). */
+int elf_file_of_identity(int fd, struct buf_reader *identity, struct elf_file **ret_file);
 
 /* Opens the same file once more, for another thread (libelf's handle is for one). Errors as
  * elf_file_open(). */

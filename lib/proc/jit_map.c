@@ -301,17 +301,20 @@ static int flatten(struct jit_map *map)
 	return err;
 }
 
-int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map)
+int jit_map_open(const char *proc_root, const struct jit_owner *owner)
 {
 	int fd = open_map(proc_root, owner);
-	if (fd < 0) {
-		if (fd == -ESRCH || fd == -ENOTDIR)
-			return -ENOENT;
-		return fd == -ENOENT || fd == -EACCES || fd == -ENOMEM ? fd : -EIO;
-	}
+
+	if (fd == -ESRCH || fd == -ENOTDIR)
+		return -ENOENT;
+	return fd >= 0 || fd == -ENOENT || fd == -EACCES || fd == -ENOMEM ? fd : -EIO;
+}
+
+int jit_map_read(int fd, struct jit_map **ret_map)
+{
 	struct jit_map *map = calloc(1, sizeof(*map));
 	int err = map ? read_text(map, fd) : -ENOMEM;
-	close(fd);
+
 	if (!err)
 		err = parse_text(map);
 	if (!err)
@@ -322,6 +325,17 @@ int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct ji
 	}
 	*ret_map = map;
 	return 0;
+}
+
+int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map)
+{
+	int fd = jit_map_open(proc_root, owner), err;
+
+	if (fd < 0)
+		return fd;
+	err = jit_map_read(fd, ret_map);
+	close(fd);
+	return err;
 }
 
 const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start)

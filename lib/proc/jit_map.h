@@ -21,6 +21,12 @@ struct jit_map;
 /* Reads a process's map. 0; -ENOENT (there is none), -EACCES (not the process's own), -ENOMEM,
  * -EIO. */
 int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map);
+
+/* The two steps of it. Opens the map: a descriptor, which the caller owns, or an error as above. */
+int jit_map_open(const char *proc_root, const struct jit_owner *owner);
+
+/* Reads an open map. 0; -ENOMEM, -EIO. */
+int jit_map_read(int fd, struct jit_map **ret_map);
 void jit_map_free(struct jit_map *map);
 
 /* The name of the code at an address, or NULL; borrowed from the map. */

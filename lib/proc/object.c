@@ -76,6 +76,7 @@ struct object_table {
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
 	struct object_elsewhere *elsewhere; /* NULL: nowhere */
+	struct elf_opener opener;
 	bool is_foreign; /* only a build-id can prove that a file here is the mapped one */
 };
 
@@ -134,6 +135,11 @@ void object_table_free(struct object_table *table)
 void object_table_trust_build_ids_alone(struct object_table *table)
 {
 	table->is_foreign = true;
+}
+
+void object_table_open_by(struct object_table *table, const struct elf_opener *opener)
+{
+	table->opener = *opener;
 }
 
 void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere)
@@ -203,16 +209,11 @@ static struct entry *find_same(struct object_table *table, struct object *object
 	}
 }
 
-static int reserve_entry(struct object_table *table)
-{
-	return VEC_GROW(table->entries, table->cap, (size_t)table->count + 1);
-}
-
 /* Enters a copy of `object`, whose file id is free; takes over its elf on success. */
 static int enter(struct object_table *table, const struct object *object, const char *path,
 		 struct entry **ret_entry)
 {
-	int err = reserve_entry(table);
+	int err = VEC_GROW(table->entries, table->cap, (size_t)table->count + 1);
 	if (err)
 		return err;
 	struct entry *entry = calloc(1, sizeof(*entry));
@@ -534,7 +535,7 @@ static int open_file(struct object_table *table, pid_t pid, const struct object_
 {
 	int err = table->is_foreign && !m->build_id_len
 			  ? -ESTALE
-			  : object_open(table->proc_root, pid, m, ret_file);
+			  : object_open(table->proc_root, pid, m, &table->opener, ret_file);
 	int elsewhere;
 
 	if (!err)

@@ -68,6 +68,9 @@ void object_table_free(struct object_table *table);
  * name is only taken if the mapping's build-id is its own, and so is the vDSO. */
 void object_table_trust_build_ids_alone(struct object_table *table);
 
+/* Makes the table open the files of mappings by `opener`, which is copied. */
+void object_table_open_by(struct object_table *table, const struct elf_opener *opener);
+
 struct object_elsewhere;
 
 /* Makes the table look for files in `elsewhere` as well (object_elsewhere.h). The table owns it

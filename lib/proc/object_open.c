@@ -66,6 +66,7 @@ struct search {
 	const char *proc_root;
 	pid_t pid;
 	const struct object_mapping *m;
+	const struct elf_opener *opener;
 };
 
 /* A file that may be the mapped one. */
@@ -164,7 +165,8 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	if (!by_build_id && !is_mapped_inode(s, c, fd, &st))
 		return -ESTALE;
 	struct object_open_file file = {.stamp = stamp_of(&st)};
-	int err = elf_file_open(fd, &file.elf);
+	int err = s->opener->open ? s->opener->open(s->opener->arg, fd, s->m->path, &file.elf)
+				  : elf_file_open(fd, &file.elf);
 	if (err == -ENOEXEC && by_build_id && !has_same_name(s, c))
 		return -ESTALE;
 	if (err)
@@ -234,9 +236,9 @@ static bool has_name(const struct search *s, const char *path)
 }
 
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
-		struct object_open_file *ret_file)
+		const struct elf_opener *opener, struct object_open_file *ret_file)
 {
-	struct search s = {.proc_root = proc_root, .pid = pid, .m = m};
+	struct search s = {.proc_root = proc_root, .pid = pid, .m = m, .opener = opener};
 	struct candidate c = {.fd = proc_fs_map_file(proc_root, pid, m->start, m->end),
 			      .is_map_file = true};
 

@@ -26,11 +26,11 @@ struct object_open_file {
 	bool is_deleted; /* " (deleted)" at the end of the mapping's path is not of the name */
 };
 
-/* Opens the file that process `pid` has mapped there. 0; -ENOENT (found nowhere), -ESTALE (only
- * files that are not the mapped one), -EACCES (not ours to open), -ENOEXEC (it is not an ELF
- * file that can be read), -ENOMEM, -EMFILE, -EIO. */
+/* Opens the file that process `pid` has mapped there, by `opener`. 0; -ENOENT (found nowhere),
+ * -ESTALE (only files that are not the mapped one), -EACCES (not ours to open), -ENOEXEC (it is not
+ * an ELF file that can be read), -ENOMEM, -EMFILE, -EIO. */
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
-		struct object_open_file *ret_file);
+		const struct elf_opener *opener, struct object_open_file *ret_file);
 
 /* Checks whether the mapped file still has the stamp that it had when it was opened, without
  * opening it. Returns 1 (it has), 0 (it has changed, or another file is mapped there), or -ENOENT

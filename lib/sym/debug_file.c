@@ -75,9 +75,22 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 	return link && !file_crc(candidate, &crc) && crc == link->crc;
 }
 
-static int open_path(const char *path, struct elf_file **ret_file)
+int debug_file_open_path(const char *path)
 {
 	int fd = open(path, OPEN_FLAGS);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_fd(const struct debug_source *source, const char *path)
+{
+	return source->open ? source->open(source->arg, path) : debug_file_open_path(path);
+}
+
+static int open_path(const struct debug_source *source, const char *path,
+		     struct elf_file **ret_file)
+{
+	int fd = open_fd(source, path);
 	int err;
 
 	if (fd < 0)
@@ -88,11 +101,11 @@ static int open_path(const char *path, struct elf_file **ret_file)
 }
 
 /* Takes `path` over, and frees it. 0, -ENOENT for a file that is not there or not ours, -ENOMEM. */
-static int try_path(char *path, const uint8_t *build_id, size_t len, const struct link *link,
-		    struct elf_file **ret_file)
+static int try_path(const struct debug_source *source, char *path, const uint8_t *build_id,
+		    size_t len, const struct link *link, struct elf_file **ret_file)
 {
 	struct elf_file *file = NULL;
-	int err = path ? open_path(path, &file) : -ENOMEM;
+	int err = path ? open_path(source, path, &file) : -ENOMEM;
 
 	free(path);
 	if (err)
@@ -126,23 +139,25 @@ static char *build_id_path(const char *root, const uint8_t *build_id, size_t len
 	return path;
 }
 
-static int open_by_build_id(const char *root, const uint8_t *build_id, size_t len,
+static int open_by_build_id(const struct debug_source *source, const uint8_t *build_id, size_t len,
 			    struct elf_file **ret_file)
 {
-	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
+	if (!source->root || len < 2 || len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
-	return try_path(build_id_path(root, build_id, len), build_id, len, NULL, ret_file);
+	return try_path(source, build_id_path(source->root, build_id, len), build_id, len, NULL,
+			ret_file);
 }
 
-static int open_from_debuginfod(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len,
-				struct elf_file **ret_file)
+static int open_from_debuginfod(const struct debug_source *source, const uint8_t *build_id,
+				size_t len, struct elf_file **ret_file)
 {
 	struct elf_file *file = NULL;
 	int fd, err;
 
-	if (!debuginfod || !build_id)
+	if (!build_id || (!source->debuginfod && !source->fetch))
 		return -ENOENT;
-	fd = debuginfod_fetch(debuginfod, build_id, len);
+	fd = source->fetch ? source->fetch(source->arg)
+			   : debuginfod_fetch(source->debuginfod, build_id, len);
 	if (fd < 0)
 		return -ENOENT;
 	err = elf_file_open(fd, &file);
@@ -192,8 +207,8 @@ static int read_link(const struct elf_file *file, struct link *ret_link)
 	return ret_link->name ? 0 : -ENOMEM;
 }
 
-static int open_by_link(const struct elf_file *file, const char *root, const char *path,
-			struct elf_file **ret_debug)
+static int open_by_link(const struct elf_file *file, const struct debug_source *source,
+			const char *path, struct elf_file **ret_debug)
 {
 	size_t len;
 	const uint8_t *build_id = elf_file_build_id(file, &len);
@@ -208,36 +223,39 @@ static int open_by_link(const struct elf_file *file, const char *root, const cha
 	if (err)
 		return err;
 	dir = strndup(path, (size_t)(slash - path));
-	err = dir ? try_path(format(dir, "/", link.name, ""), build_id, len, &link, ret_debug)
+	err = dir ? try_path(source, format(dir, "/", link.name, ""), build_id, len, &link,
+			     ret_debug)
 		  : -ENOMEM;
 	if (err == -ENOENT)
-		err = try_path(format(dir, "/.debug/", link.name, ""), build_id, len, &link,
+		err = try_path(source, format(dir, "/.debug/", link.name, ""), build_id, len, &link,
 			       ret_debug);
-	if (err == -ENOENT && root)
-		err = try_path(format(root, dir, "/", link.name), build_id, len, &link, ret_debug);
+	if (err == -ENOENT && source->root)
+		err = try_path(source, format(source->root, dir, "/", link.name), build_id, len,
+			       &link, ret_debug);
 	free(dir);
 	free(link.name);
 	return err;
 }
 
-int debug_file_open(const struct elf_file *file, const char *root, const char *path,
-		    struct debuginfod *debuginfod, struct elf_file **ret_debug)
+int debug_file_open(const struct elf_file *file, const struct debug_source *source,
+		    const char *path, struct elf_file **ret_debug)
 {
 	size_t len;
 	const uint8_t *build_id = elf_file_build_id(file, &len);
-	int err = open_by_build_id(root, build_id, len, ret_debug);
+	int err = open_by_build_id(source, build_id, len, ret_debug);
 
 	if (err == -ENOENT)
-		err = open_by_link(file, root, path, ret_debug);
+		err = open_by_link(file, source, path, ret_debug);
 	if (err == -ENOENT)
-		err = open_from_debuginfod(debuginfod, build_id, len, ret_debug);
+		err = open_from_debuginfod(source, build_id, len, ret_debug);
 	return err;
 }
 
 /* --- shared by several debug files --------------------------------------------------------- */
 
 /* Takes `path` over. elf_file.c does not open such files: they have no program headers. */
-static int try_shared(char *path, const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
+static int try_shared(const struct debug_source *source, char *path, const uint8_t *build_id,
+		      size_t len, int *ret_fd, Elf **ret_elf)
 {
 	struct stat st;
 	const void *own;
@@ -246,7 +264,7 @@ static int try_shared(char *path, const uint8_t *build_id, size_t len, int *ret_
 
 	if (!path)
 		return -ENOMEM;
-	fd = open(path, OPEN_FLAGS);
+	fd = open_fd(source, path);
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
 		elf = elf_begin(fd, ELF_C_READ, NULL);
 	free(path);
@@ -264,16 +282,18 @@ static int try_shared(char *path, const uint8_t *build_id, size_t len, int *ret_
 
 /* Distributions keep shared files in ROOT/.dwz; the name in the link is relative to the debug
  * file or absolute, so only what follows ".dwz/" counts, and nothing that climbs out of it. */
-int debug_file_open_shared(const char *root, const char *name, const uint8_t *build_id, size_t len,
-			   int *ret_fd, Elf **ret_elf)
+int debug_file_open_shared(const struct debug_source *source, const char *name,
+			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
 {
 	const char *tail = strstr(name, "/.dwz/");
 	int err;
 
-	if (!root || len < 2 || len > ELF_BUILD_ID_MAX)
+	if (!source->root || len < 2 || len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
-	err = try_shared(build_id_path(root, build_id, len), build_id, len, ret_fd, ret_elf);
+	err = try_shared(source, build_id_path(source->root, build_id, len), build_id, len, ret_fd,
+			 ret_elf);
 	if (err != -ENOENT || !tail || strstr(tail, "/../"))
 		return err;
-	return try_shared(format(root, tail, "", ""), build_id, len, ret_fd, ret_elf);
+	return try_shared(source, format(source->root, tail, "", ""), build_id, len, ret_fd,
+			  ret_elf);
 }

@@ -9,16 +9,32 @@
 #include "elf/elf_file.h"
 #include "sym/debuginfod.h"
 
-/* The debug file of `file`: by build-id under `root`, by the name in .gnu_debuglink beside `path`
- * and under `root`, then from debuginfod. It is accepted only if its build-id, or for want of one
- * its checksum, matches. `root`, `path` and `debuginfod` may be NULL. 0, the caller owns it;
- * -ENOENT, -ENOMEM. */
-int debug_file_open(const struct elf_file *file, const char *root, const char *path,
-		    struct debuginfod *debuginfod, struct elf_file **ret_debug);
+/* Where debug files are looked for. A zeroed one: nowhere. */
+struct debug_source {
+	const char *root;	       /* "/usr/lib/debug"; NULL: not by build-id, nor below it */
+	struct debuginfod *debuginfod; /* NULL: not over the network */
+
+	/* For a process that cannot open files: another opens them. Each returns a descriptor,
+	 * which the caller owns, or -errno. NULL: open(2), and `debuginfod`. */
+	int (*open)(void *arg, const char *path);
+	int (*fetch)(void *arg);
+	void *arg;
+};
+
+/* The debug file of `file`: by build-id, by the name in .gnu_debuglink beside `path` and under the
+ * root, then from debuginfod. It is accepted only if its build-id, or for want of one its checksum,
+ * matches. `path` may be NULL. 0, the caller owns it; -ENOENT, -ENOMEM. */
+int debug_file_open(const struct elf_file *file, const struct debug_source *source,
+		    const char *path, struct elf_file **ret_debug);
 
 /* The file that several debug files share: .gnu_debugaltlink holds its name and build-id. 0, the
  * caller owns the handle and the descriptor under it; -ENOENT, -ENOMEM. */
-int debug_file_open_shared(const char *root, const char *name, const uint8_t *build_id, size_t len,
-			   int *ret_fd, Elf **ret_elf);
+int debug_file_open_shared(const struct debug_source *source, const char *name,
+			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf);
+
+/* Opens a debug file by its path so that a pipe or a device cannot block. The descriptor, or
+ * -errno.
+ */
+int debug_file_open_path(const char *path);
 
 #endif

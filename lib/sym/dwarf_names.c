@@ -333,7 +333,7 @@ static int index_object(struct dwarf_names *names)
 /* --- opening ------------------------------------------------------------------------------- */
 
 /* 0 too if there is none to attach. */
-static int attach_shared(struct dwarf_names *names, const char *debug_root)
+static int attach_shared(struct dwarf_names *names, const struct debug_source *source)
 {
 	const void *build_id;
 	const char *name;
@@ -344,7 +344,7 @@ static int attach_shared(struct dwarf_names *names, const char *debug_root)
 		return 0;
 	if (len < 0)
 		return -ENOENT;
-	err = debug_file_open_shared(debug_root, name, build_id, (size_t)len, &names->shared_fd,
+	err = debug_file_open_shared(source, name, build_id, (size_t)len, &names->shared_fd,
 				     &names->shared_elf);
 	if (err)
 		return err;
@@ -407,7 +407,8 @@ static int reload(struct dwarf_names *names)
 	return index_object(names);
 }
 
-static int load(struct dwarf_names *names, const struct elf_file *file, const char *debug_root)
+static int load(struct dwarf_names *names, const struct elf_file *file,
+		const struct debug_source *source)
 {
 	int err;
 
@@ -419,17 +420,17 @@ static int load(struct dwarf_names *names, const struct elf_file *file, const ch
 	names->dwarf = dwarf_begin_elf(names->elf, DWARF_C_READ, NULL);
 	if (!names->dwarf)
 		return -ENOENT;
-	err = attach_shared(names, debug_root);
+	err = attach_shared(names, source);
 	if (!err)
 		err = index_object(names);
 	return !err && !names->n_units ? -ENOENT : err;
 }
 
-int dwarf_names_new(const struct elf_file *file, const char *debug_root,
+int dwarf_names_new(const struct elf_file *file, const struct debug_source *source,
 		    struct dwarf_names **ret_names)
 {
 	struct dwarf_names *names = calloc(1, sizeof(*names));
-	int err = names ? load(names, file, debug_root) : -ENOMEM;
+	int err = names ? load(names, file, source) : -ENOMEM;
 
 	if (err) {
 		dwarf_names_free(names);

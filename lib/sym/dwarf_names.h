@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "elf/elf_file.h"
+#include "sym/debug_file.h"
 
 struct dwarf_names;
 
@@ -19,9 +20,9 @@ struct dwarf_names_frame {
 	bool is_inlined;
 };
 
-/* The DWARF of `file`, which is borrowed. `debug_root` is where a shared debug file is looked for,
- * or NULL. 0; -ENOENT: there is none that can be used; -ENOMEM. */
-int dwarf_names_new(const struct elf_file *file, const char *debug_root,
+/* The DWARF of `file`, which is borrowed. `source` is where a shared debug file is looked for.
+ * 0; -ENOENT: there is none that can be used; -ENOMEM. */
+int dwarf_names_new(const struct elf_file *file, const struct debug_source *source,
 		    struct dwarf_names **ret_names);
 void dwarf_names_free(struct dwarf_names *names);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/vec.h"
 #include "proc/jit_map.h"
@@ -32,7 +33,10 @@ struct naming {
 	struct source *sources;
 	size_t n_sources;
 	uint64_t uses;
-	size_t limit; /* bytes of symbols; 0: none */
+	size_t limit;						     /* bytes of symbols; 0: none */
+	int (*open_jit_map)(void *arg, const struct object *object); /* NULL: this process does */
+	void *files_arg;
+	struct naming_remote remote; /* zeroed: names are found here */
 };
 
 static int make(const char *proc_root, const struct symbolizer_options *options,
@@ -76,6 +80,31 @@ int naming_new_quick(const char *proc_root, struct naming **ret_naming)
 	return make(proc_root, &options, ret_naming);
 }
 
+int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming)
+{
+	const struct symbolizer_options options = {
+		.debug_root = "/usr/lib/debug",
+		.files = &files->debug,
+		.with_lines = true,
+	};
+	int err = make("", &options, ret_naming);
+
+	if (err)
+		return err;
+	(*ret_naming)->open_jit_map = files->open_jit_map;
+	(*ret_naming)->files_arg = files->debug.arg;
+	return 0;
+}
+
+int naming_new_remote(const struct naming_remote *remote, struct naming **ret_naming)
+{
+	int err = make("", &(struct symbolizer_options){0}, ret_naming);
+
+	if (!err)
+		(*ret_naming)->remote = *remote;
+	return err;
+}
+
 void naming_free(struct naming *n)
 {
 	if (!n)
@@ -93,6 +122,8 @@ void naming_free(struct naming *n)
 void naming_limit(struct naming *n, size_t bytes)
 {
 	n->limit = bytes;
+	if (n->remote.ask)
+		n->remote.ask(n->remote.arg, NAMING_LIMIT, NULL, bytes);
 	symbolizer_limit(n->symbolizer, bytes ? bytes / 4 + 1 : 0);
 }
 
@@ -147,7 +178,9 @@ static void close_old_symbols(struct naming *n, const struct source *but, size_t
 
 void naming_trim(struct naming *n)
 {
-	if (n->limit)
+	if (n->remote.ask)
+		n->remote.ask(n->remote.arg, NAMING_TRIM, NULL, 0);
+	else if (n->limit)
 		close_old_symbols(n, NULL, 0);
 }
 
@@ -179,6 +212,8 @@ bool naming_is_expensive(struct naming *n, const struct object *object)
 	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
 	size_t bytes;
 
+	if (source && n->remote.ask)
+		return n->remote.ask(n->remote.arg, NAMING_IS_EXPENSIVE, object, 0) > 0;
 	if (!source || open_symbols(n, source, object) || !source->symbols ||
 	    symbolizer_object_unread(source->symbols, &bytes) || bytes <= n->limit / 4)
 		return false;
@@ -189,6 +224,8 @@ bool naming_wants_order(struct naming *n, const struct object *object)
 {
 	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
 
+	if (source && n->remote.ask)
+		return n->remote.ask(n->remote.arg, NAMING_WANTS_ORDER, object, 0) > 0;
 	return source && !open_symbols(n, source, object) && source->symbols &&
 	       symbolizer_object_wants_order(source->symbols);
 }
@@ -260,6 +297,21 @@ static int give_name(const struct store_location *location, const char *name, ui
 	return name ? each(arg, &line) : 0;
 }
 
+static int read_jit_map(const struct naming *n, const struct object *object,
+			struct jit_map **ret_map)
+{
+	int fd, err;
+
+	if (!n->open_jit_map)
+		return jit_map_load(n->proc_root, &object->owner, ret_map);
+	fd = n->open_jit_map(n->files_arg, object);
+	if (fd < 0)
+		return fd;
+	err = jit_map_read(fd, ret_map);
+	close(fd);
+	return err;
+}
+
 /* The map file grows while the program runs: it is read again when a name is missing in it, but
  * at most once a second, since it can be large. */
 static const char *find_jit(const struct naming *n, struct source *source,
@@ -275,11 +327,18 @@ static const char *find_jit(const struct naming *n, struct source *source,
 	if (source->jit_read_s == now.tv_sec)
 		return NULL;
 	source->jit_read_s = now.tv_sec;
-	if (jit_map_load(n->proc_root, &object->owner, &fresh))
+	if (read_jit_map(n, object, &fresh))
 		return NULL;
 	jit_map_free(source->jit);
 	source->jit = fresh;
 	return jit_map_find(fresh, address, ret_start);
+}
+
+/* Of an object that its own process, or its file, names: their bytes are not to be trusted. */
+static bool is_foreign(const struct object *object)
+{
+	return object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO ||
+	       object->kind == OBJECT_JIT;
 }
 
 int naming_resolve(struct naming *n, const struct object *object,
@@ -292,6 +351,8 @@ int naming_resolve(struct naming *n, const struct object *object,
 
 	if (!source)
 		return -ENOMEM;
+	if (n->remote.resolve && is_foreign(object))
+		return n->remote.resolve(n->remote.arg, object, location, each, arg);
 	switch (object->kind) {
 	case OBJECT_ELF:
 	case OBJECT_VDSO:

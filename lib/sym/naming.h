@@ -9,6 +9,7 @@
 
 #include "proc/object.h"
 #include "store/store.h"
+#include "sym/debug_file.h"
 #include "sym/kallsyms.h"
 
 struct naming;
@@ -20,7 +21,36 @@ int naming_new(const char *proc_root, struct naming **ret_naming);
 /* The same for one who waits for the names: nothing is fetched over the network, and programs with
  * very much debug information have the names of their symbols, without inlined calls and lines. */
 int naming_new_quick(const char *proc_root, struct naming **ret_naming);
-void naming_free(struct naming *naming);
+
+struct naming_files {
+	struct debug_source debug;
+	int (*open_jit_map)(void *arg, const struct object *object);
+};
+
+/* As naming_new(), in a process that cannot open files: `files` are opened by another (see
+ * sym/debug_file.h), and so are maps of JIT code, by open_jit_map() with its argument: a descriptor
+ * that the caller owns, or -errno. */
+int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming);
+
+/* What is asked of an object besides names. */
+enum naming_question { NAMING_IS_EXPENSIVE, NAMING_WANTS_ORDER, NAMING_TRIM, NAMING_LIMIT };
+
+/* Names that another process finds. Functions are as their namesakes below: ask() returns the
+ * answer to a question about an object (`number` with NAMING_LIMIT: bytes). Names of the kernel are
+ * found here. */
+struct naming_remote {
+	int (*ask)(void *arg, enum naming_question question, const struct object *object,
+		   uint64_t number);
+	int (*resolve)(void *arg, const struct object *object,
+		       const struct store_location *location,
+		       int (*each)(void *arg, const struct store_line *line), void *each_arg);
+	void *arg;
+};
+
+/* Makes a naming that asks `remote`, which is copied. 0 or -ENOMEM. */
+int naming_new_remote(const struct naming_remote *remote, struct naming **ret_naming);
+
+void naming_free(struct naming *naming); /* NULL is fine */
 
 /* Holds symbols of ELF objects in about so many bytes: those of the object that was asked for
  * longest ago go first, and are read again when it is asked for. It pays to ask for one object's

@@ -31,10 +31,10 @@
 
 struct symbolizer {
 	char *debug_root; /* owned; NULL: none */
+	struct debug_source source;
 	bool with_lines;
-	size_t most_bytes;	       /* of tables with lines; 0: no limit */
-	size_t line_bytes;	       /* at most, of an object's line tables; 0: no limit */
-	struct debuginfod *debuginfod; /* NULL: not used */
+	size_t most_bytes; /* of tables with lines; 0: no limit */
+	size_t line_bytes; /* at most, of an object's line tables; 0: no limit */
 	struct symbolizer_object *objects;
 };
 
@@ -74,7 +74,10 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	sym->with_lines = options->with_lines;
 	sym->most_bytes = options->most_bytes;
 	sym->debug_root = copy_string(options->debug_root, &err);
-	if (!err && options->use_debuginfod && debuginfod_new(&sym->debuginfod) == -ENOMEM)
+	if (options->files)
+		sym->source = *options->files;
+	sym->source.root = sym->debug_root;
+	if (!err && options->use_debuginfod && debuginfod_new(&sym->source.debuginfod) == -ENOMEM)
 		err = -ENOMEM;
 	if (err) {
 		symbolizer_free(sym);
@@ -118,7 +121,7 @@ void symbolizer_free(struct symbolizer *sym)
 		next = o->next;
 		object_free(o);
 	}
-	debuginfod_free(sym->debuginfod);
+	debuginfod_free(sym->source.debuginfod);
 	free(sym->debug_root);
 	free(sym);
 }
@@ -222,9 +225,9 @@ static int load_debug_file(struct symbolizer_object *o, struct contents c)
 
 	if (c.has_symtab && (c.has_dwarf || !sym->with_lines))
 		return 0;
-	if (!sym->debug_root && !sym->debuginfod)
+	if (!sym->debug_root && !sym->source.debuginfod)
 		return 0;
-	err = debug_file_open(o->file, sym->debug_root, o->path, sym->debuginfod, &o->debug);
+	err = debug_file_open(o->file, &sym->source, o->path, &o->debug);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -263,7 +266,7 @@ static int object_load(struct symbolizer_object *o)
 		err = symtab_new(o->file, o->debug, &o->symtab);
 	with_dwarf = o->has_dwarf ? o->file : o->debug;
 	if (!err && wants_lines(o) && with_dwarf)
-		err = dwarf_names_new(with_dwarf, o->sym->debug_root, &o->dwarf);
+		err = dwarf_names_new(with_dwarf, &o->sym->source, &o->dwarf);
 	if (o->dwarf)
 		dwarf_names_limit(o->dwarf, o->sym->line_bytes);
 	if (err == -ENOMEM) {

@@ -19,15 +19,17 @@
 
 #include "elf/elf_file.h"
 
+struct debug_source;
 struct symbolizer;
 struct symbolizer_object;
 
 struct symbolizer_options {
-	const char *debug_root; /* "/usr/lib/debug"; NULL: no separate debug files */
-	bool use_debuginfod;	/* if DEBUGINFOD_URLS is set */
-	bool with_lines;	/* inline frames and source lines */
-	size_t most_bytes;	/* without these in an object whose tables would take more than so
-				 * many bytes; 0: no limit */
+	const char *debug_root;		  /* "/usr/lib/debug"; NULL: no separate debug files */
+	const struct debug_source *files; /* copied: who opens files; NULL: this process */
+	bool use_debuginfod;		  /* if DEBUGINFOD_URLS is set */
+	bool with_lines;		  /* inline frames and source lines */
+	size_t most_bytes; /* without these in an object whose tables would take more than so
+			    * many bytes; 0: no limit */
 };
 
 /* One function at a location. Strings live as long as the symbolizer_object; with a limit, until

@@ -82,3 +82,10 @@ size_t provenance_map_count(const struct provenance_map *map)
 {
 	return map ? map->count : 0;
 }
+
+void provenance_map_range(const struct provenance_map *map, size_t i, uint32_t *ret_start,
+			  uint8_t *ret_provenance)
+{
+	*ret_start = map->ranges[i].start;
+	*ret_provenance = map->ranges[i].provenance;
+}

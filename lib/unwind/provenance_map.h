@@ -34,4 +34,8 @@ enum provenance provenance_map_at(const struct provenance_map *map, uint64_t off
 /* Returns the number of ranges, those of CFI between others included; 0 of NULL. */
 size_t provenance_map_count(const struct provenance_map *map);
 
+/* Gives the range of a number below the count: its start, and its provenance. */
+void provenance_map_range(const struct provenance_map *map, size_t i, uint32_t *ret_start,
+			  uint8_t *ret_provenance);
+
 #endif

@@ -15,6 +15,7 @@
 #define RECIPE_REFUSALS(X)                                                                         \
 	X(FILE_HEADERS, "file_headers", FILE, "not an ELF file for x86-64, or its headers lie")    \
 	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
+	X(FILE_WORKER, "file_worker", FILE, "the worker failed at it")                             \
 	CFI_REFUSALS(X)                                                                            \
 	X(GO_TABLE, "go_table", SECTION, "Go's table of functions lies about its parts")           \
 	X(PROGRAM_HEADERS, "program_headers", SECTION,                                             \

@@ -370,7 +370,7 @@ static void test_rules_are_read_back(void **state)
 	assert_false(tables_have(t, &object));
 	assert_int_equal(tables_rule(t, &object, 0x1000, &rule), -EAGAIN);
 	assert_non_null(t->first);
-	assert_int_equal(load_object(t, &object, &(struct analysis_stop){0}), 0);
+	assert_int_equal(load_object(t, &object), 0);
 	assert_true(tables_have(t, &object));
 	for (uint64_t offset = 0; offset < 300000; offset += 61)
 		check_rule(t, &object, table, offset);
@@ -395,7 +395,7 @@ static void test_counts_are_read_while_the_thread_counts(void **state)
 	struct tables_counts counts;
 
 	(void)state;
-	assert_int_equal(tables_new(&model->maps, &t), 0);
+	assert_int_equal(tables_new(&model->maps, NULL, &t), 0);
 	for (uint32_t i = 0; i < FILES - 1; i++) {
 		gone[i] = (struct object){.kind = OBJECT_ELF, .number = i, .error = -ENOENT};
 		assert_int_equal(tables_want(t, &gone[i], NULL), 0);

@@ -163,7 +163,7 @@ static int set_up(void **state)
 	n_rows = n_tagged = 0;
 	room = sizeof(rows) / sizeof(rows[0]);
 	word = -64;
-	return tagger_new(&maps, &t);
+	return tagger_new(&maps, NULL, &t);
 }
 
 static int tear_down(void **state)
@@ -237,9 +237,9 @@ static void files_without_tags_are_ignored(void **state)
 	assert_int_equal(n_rows, 0);
 	assert_int_equal(map(getpid(), &noted), 0);
 	assert_int_equal(n_rows, 1);
-	assert_null(tagger_functions(t, &plain));
-	assert_non_null(tagger_functions(t, &second));
-	assert_null(tagger_functions(t, NULL));
+	assert_false(tagger_has_functions(t, &plain));
+	assert_true(tagger_has_functions(t, &second));
+	assert_false(tagger_has_functions(t, NULL));
 	assert_true(tagger_is_runtime(t, &noted, 0));
 	assert_false(tagger_is_runtime(t, &second, 0));
 }

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asks the worker for names, and opens for it what it needs; see ask_names.h.
+ *
+ * A file that was refused has no names, which is no error: its locations are shown by offset.
+ */
+#include "daemon/worker/ask_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/worker/debug_path.h"
+#include "daemon/worker/name_wire.h"
+#include "daemon/worker/wire.h"
+#include "proc/jit_map.h"
+#include "sym/debuginfod.h"
+
+struct ask_names {
+	struct worker *worker;
+	struct debuginfod *debuginfod; /* NULL: no servers are named */
+};
+
+struct question {
+	struct ask_names *names;
+	const struct object *object; /* the only one that is asked about */
+};
+
+/* --- what the worker asks -------------------------------------------------------------------- */
+
+static int fetch(const struct question *q)
+{
+	if (!q->names->debuginfod || !q->object->build_id_len)
+		return -ENOENT;
+	return debuginfod_fetch(q->names->debuginfod, q->object->build_id, q->object->build_id_len);
+}
+
+static int open_debug(const struct question *q, struct buf_reader *text)
+{
+	char path[4200];
+
+	if (!buf_get_string(text, path, sizeof(path)))
+		return -EINVAL;
+	return debug_path_open(path, q->object->path);
+}
+
+static int answer(void *arg, uint32_t kind, struct buf_reader *text, struct buf *ret_answer,
+		  int *ret_fd, bool *ret_is_owned)
+{
+	const struct question *q = arg;
+	uint32_t number = 0;
+	int fd;
+
+	if (!q->object)
+		return -EPERM;
+	if (kind == WIRE_ASK_OBJECT)
+		return BUF_GET(text, number) && number == q->object->number
+			       ? worker_answer_object(q->names->worker, q->object, ret_answer,
+						      ret_fd)
+			       : -EPERM;
+	if (kind == WIRE_ASK_DEBUG)
+		fd = open_debug(q, text);
+	else if (kind == WIRE_ASK_DEBUGINFOD)
+		fd = fetch(q);
+	else if (kind == WIRE_ASK_JIT_MAP && q->object->kind == OBJECT_JIT)
+		fd = jit_map_open("/proc", &q->object->owner);
+	else
+		fd = -EPERM;
+	*ret_fd = fd < 0 ? -1 : fd;
+	*ret_is_owned = true;
+	return fd < 0 ? fd : 0;
+}
+
+/* --- what the worker is asked ---------------------------------------------------------------- */
+
+static struct worker_call call_of(struct question *q, uint32_t kind)
+{
+	return (struct worker_call){
+		.kind = kind, .fd = -1, .object = q->object, .answer = answer, .arg = q};
+}
+
+static int ask(void *arg, enum naming_question question, const struct object *object,
+	       uint64_t number)
+{
+	struct question q = {arg, object};
+	const struct worker_call call = call_of(&q, WIRE_NAME_ASK);
+	const uint32_t words[] = {question, object ? object->number : 0};
+	struct buf request = {0}, reply = {0};
+	int result;
+
+	(void)number;
+	if (question == NAMING_LIMIT) /* the worker has its own */
+		return 0;
+	BUF_PUT(&request, words);
+	result = worker_call(q.names->worker, &call, &request, &reply);
+	buf_free(&request);
+	buf_free(&reply);
+	return result;
+}
+
+static int resolve(void *arg, const struct object *object, const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
+{
+	struct question q = {arg, object};
+	const struct worker_call call = call_of(&q, WIRE_NAME_LINES);
+	struct buf request = {0}, reply = {0};
+	struct buf_reader reader;
+	int err;
+
+	BUF_PUT(&request, object->number);
+	BUF_PUT(&request, location->offset);
+	err = worker_call(q.names->worker, &call, &request, &reply);
+	reader = buf_reader(reply.data, reply.len);
+	if (!err)
+		err = name_wire_get(&reader, location->number, each, each_arg);
+	else if (err != -ENOMEM)
+		err = 0;
+	if (err == -EBADMSG) {
+		worker_refuse_reply(q.names->worker, &call);
+		err = 0;
+	}
+	buf_free(&request);
+	buf_free(&reply);
+	return err;
+}
+
+int ask_names_new(struct worker *worker, struct ask_names **ret_names)
+{
+	struct ask_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return -ENOMEM;
+	names->worker = worker;
+	if (debuginfod_new(&names->debuginfod) == -ENOMEM) {
+		free(names);
+		return -ENOMEM;
+	}
+	*ret_names = names;
+	return 0;
+}
+
+void ask_names_free(struct ask_names *names)
+{
+	if (!names)
+		return;
+	debuginfod_free(names->debuginfod);
+	free(names);
+}
+
+int ask_names_naming(struct ask_names *names, struct naming **ret_naming)
+{
+	const struct naming_remote remote = {ask, resolve, names};
+
+	return naming_new_remote(&remote, ret_naming);
+}

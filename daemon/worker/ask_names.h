@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of locations, found by a worker. */
+#ifndef WORKER_ASK_NAMES_H
+#define WORKER_ASK_NAMES_H
+
+#include "daemon/worker/worker.h"
+#include "sym/naming.h"
+
+struct ask_names;
+
+/* Prepares to ask a worker, which is borrowed. 0 or -ENOMEM. */
+int ask_names_new(struct worker *worker, struct ask_names **ret_names);
+void ask_names_free(struct ask_names *names); /* NULL is fine */
+
+/* Makes a naming (sym/naming.h) that asks the worker. 0 or -ENOMEM. */
+int ask_names_naming(struct ask_names *names, struct naming **ret_naming);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asks the worker, answers its questions, and checks its replies; see ask_walks.h.
+ *
+ * A walk is asked for again when a worker has failed at it, since the next one does without the
+ * file that was refused; TRIES times, so that many such files in one stack do not keep the loop.
+ */
+#include "daemon/worker/ask_walks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "daemon/worker/walk_wire.h"
+#include "daemon/worker/wire.h"
+
+#define TRIES	       3
+#define MAX_CODE_BYTES RUNTIME_CODE_BYTES
+
+struct ask_walks {
+	struct ask_walks_options with;
+	uint64_t mappings;
+	uint32_t ticks;
+	struct dwarf_walk_stats stats;
+	struct buf request, reply;
+	uint8_t code[MAX_CODE_BYTES];
+};
+
+struct call {
+	struct ask_walks *walks;
+	struct walk_wire_head head;
+};
+
+int ask_walks_new(const struct ask_walks_options *options, struct ask_walks **ret_walks)
+{
+	struct ask_walks *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->with = *options;
+	*ret_walks = w;
+	return 0;
+}
+
+void ask_walks_free(struct ask_walks *w)
+{
+	if (!w)
+		return;
+	buf_free(&w->request);
+	buf_free(&w->reply);
+	free(w);
+}
+
+void ask_walks_use_rules(struct ask_walks *w, dwarf_walk_rule_fn *find, void *rules)
+{
+	w->with.find_rule = find;
+	w->with.rules = rules;
+}
+
+void ask_walks_forget_mappings(struct ask_walks *w)
+{
+	if (w)
+		w->mappings++;
+}
+
+void ask_walks_tick(struct ask_walks *w)
+{
+	if (w)
+		w->ticks++;
+}
+
+void ask_walks_get_stats(const struct ask_walks *w, struct dwarf_walk_stats *ret_stats)
+{
+	*ret_stats = w->stats;
+}
+
+uint64_t ask_walks_cpu_ns(const struct ask_walks *w)
+{
+	return worker_cpu_ns(w->with.worker);
+}
+
+/* --- what the worker asks -------------------------------------------------------------------- */
+
+static const struct object *object_of(const struct ask_walks *w, uint32_t number)
+{
+	return number < object_table_count(w->with.objects)
+		       ? object_table_at(w->with.objects, number)
+		       : NULL;
+}
+
+static int answer_object(struct ask_walks *w, struct buf_reader *question, struct buf *answer,
+			 int *ret_fd)
+{
+	const struct object *object;
+	uint32_t number;
+
+	if (!BUF_GET(question, number) || !(object = object_of(w, number)))
+		return -ENOENT;
+	return worker_answer_object(w->with.worker, object, answer, ret_fd);
+}
+
+static int answer_rule(struct ask_walks *w, struct buf_reader *question, struct buf *answer)
+{
+	struct walk_wire_location at;
+	const struct object *object;
+	struct stackd_rule rule;
+	int err;
+
+	if (!BUF_GET(question, at) || !(object = object_of(w, at.object)) || !w->with.find_rule)
+		return -ENOENT;
+	err = w->with.find_rule(w->with.rules, object, at.offset, &rule);
+	if (!err)
+		BUF_PUT(answer, rule);
+	return err == -ENOMEM ? -EAGAIN : err;
+}
+
+static int answer_mapping(struct ask_walks *w, const struct walk_wire_address *at,
+			  struct buf *answer)
+{
+	struct walk_wire_mapping m = {0};
+	const struct object *object;
+
+	if (!w->with.find_mapping(w->with.processes, at->pid, at->address, &m.start, &m.end,
+				  &m.offset, &object))
+		return -ENOENT;
+	m.object = object->number;
+	BUF_PUT(answer, m);
+	return 0;
+}
+
+static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, struct buf *answer)
+{
+	uint64_t start = 0;
+	size_t len;
+
+	if (at->before > MAX_CODE_BYTES || at->after > MAX_CODE_BYTES - at->before)
+		return -EINVAL;
+	len = w->with.read_code(w->with.processes, at->pid, at->address, at->before, at->after,
+				w->code, &start);
+	BUF_PUT(answer, start);
+	buf_put(answer, w->code, len);
+	return len ? 0 : -ENOENT;
+}
+
+static int answer_code_start(struct ask_walks *w, const struct walk_wire_address *at,
+			     struct buf *answer)
+{
+	uint64_t start = w->with.code_start(w->with.processes, at->pid, at->address);
+
+	BUF_PUT(answer, start);
+	return 0;
+}
+
+/* A worker learns of the processes that the request is about, and of no others. */
+static int answer_address(const struct call *call, uint32_t kind, struct buf_reader *question,
+			  struct buf *answer)
+{
+	struct walk_wire_address at;
+
+	if (!BUF_GET(question, at) || at.pid <= 0 ||
+	    (at.pid != call->head.pids[0] && at.pid != call->head.pids[1]))
+		return -EPERM;
+	if (kind == WIRE_ASK_MAPPING)
+		return answer_mapping(call->walks, &at, answer);
+	if (kind == WIRE_ASK_CODE)
+		return answer_code(call->walks, &at, answer);
+	return answer_code_start(call->walks, &at, answer);
+}
+
+static int answer(void *arg, uint32_t kind, struct buf_reader *question, struct buf *ret_answer,
+		  int *ret_fd, bool *ret_is_owned)
+{
+	struct call *call = arg;
+
+	(void)ret_is_owned;
+	switch (kind) {
+	case WIRE_ASK_OBJECT:
+		return answer_object(call->walks, question, ret_answer, ret_fd);
+	case WIRE_ASK_RULE:
+		return answer_rule(call->walks, question, ret_answer);
+	case WIRE_ASK_MAPPING:
+	case WIRE_ASK_CODE:
+	case WIRE_ASK_CODE_START:
+		return answer_address(call, kind, question, ret_answer);
+	default:
+		return -EPERM;
+	}
+}
+
+static struct call begin(struct ask_walks *w, pid_t pid, pid_t other)
+{
+	struct call call = {.walks = w,
+			    .head = {.mappings = w->mappings,
+				     .ticks = w->ticks,
+				     .has_rules = w->with.find_rule != NULL,
+				     .pids = {pid, other}}};
+
+	buf_clear(&w->request);
+	BUF_PUT(&w->request, call.head);
+	return call;
+}
+
+static struct worker_call call_of(struct call *call, uint32_t kind)
+{
+	return (struct worker_call){.kind = kind,
+				    .fd = -1,
+				    .objects = call->walks->with.objects,
+				    .answer = answer,
+				    .arg = call};
+}
+
+/* --- walks ----------------------------------------------------------------------------------- */
+
+static bool take_frame(const struct ask_walks *w, const struct walk_wire_frame *wire,
+		       struct walk_frame *ret_frame)
+{
+	const struct object *object = NULL;
+
+	if (wire->object != WALK_WIRE_NO_OBJECT && !(object = object_of(w, wire->object)))
+		return false;
+	if (wire->is_return > 1 || wire->is_guess > 1 || wire->provenance >= PROVENANCE_COUNT)
+		return false;
+	*ret_frame = (struct walk_frame){
+		.address = wire->address,
+		.object = object,
+		.offset = wire->offset,
+		.slot = wire->slot,
+		.is_return = wire->is_return,
+		.is_guess = wire->is_guess,
+		.provenance = wire->provenance,
+	};
+	return true;
+}
+
+/* Takes the reply of a walk: 0 or -EBADMSG. */
+static int take_walk(struct ask_walks *w, struct walk_frame *frames, size_t max_frames,
+		     size_t *ret_count, enum stackd_end_reason *ret_reason)
+{
+	struct buf_reader r = buf_reader(w->reply.data, w->reply.len);
+	struct walk_wire_result result;
+
+	if (!BUF_GET(&r, result) || !result.count || result.count > max_frames ||
+	    result.reason >= STACKD_END_COUNT)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < result.count; i++) {
+		struct walk_wire_frame wire;
+
+		if (!BUF_GET(&r, wire) || !take_frame(w, &wire, &frames[i]))
+			return -EBADMSG;
+	}
+	w->stats.frames += result.frames;
+	w->stats.cache_hits += result.cache_hits;
+	w->stats.cache_misses += result.cache_misses;
+	w->stats.frame_pointer_steps += result.frame_pointer_steps;
+	*ret_count = result.count;
+	*ret_reason = (enum stackd_end_reason)result.reason;
+	return 0;
+}
+
+/* What is left of a walk that no worker can make: its leaf. */
+static enum stackd_end_reason leaf_alone(const struct ask_walks *w, const struct walk_input *in,
+					 struct walk_frame *frames, size_t *ret_count)
+{
+	uint64_t pc = in->regs.r[STACKD_REG_RIP], start, end, offset;
+	const struct object *object;
+
+	*ret_count = 1;
+	frames[0] = (struct walk_frame){.address = pc, .offset = pc, .is_return = in->is_return};
+	if (!w->with.find_mapping(w->with.processes, in->pid, pc - in->is_return, &start, &end,
+				  &offset, &object))
+		return STACKD_END_NO_MAPPING;
+	frames[0].object = object;
+	frames[0].offset = pc - in->is_return - start + offset;
+	return STACKD_END_NO_OBJECT;
+}
+
+enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_input *in,
+				       struct walk_frame *frames, size_t max_frames,
+				       size_t *ret_count)
+{
+	struct call call = begin(w, in->pid, 0);
+	const struct worker_call request = call_of(&call, WIRE_WALK);
+	const struct walk_wire_input wire = {.regs = in->regs,
+					     .stack_start = in->stack_start,
+					     .stack_holes = in->stack_holes,
+					     .known = in->known,
+					     .leaf = in->leaf,
+					     .max_frames = (uint32_t)max_frames,
+					     .stack_cut = in->stack_cut,
+					     .is_return = in->is_return};
+	enum stackd_end_reason reason = STACKD_END_NO_OBJECT;
+	int err = -EOWNERDEAD;
+
+	BUF_PUT(&w->request, wire);
+	buf_put(&w->request, in->stack, in->stack_bytes);
+	for (int i = 0; i < TRIES && err == -EOWNERDEAD; i++) {
+		err = worker_call(w->with.worker, &request, &w->request, &w->reply);
+		if (!err)
+			err = take_walk(w, frames, max_frames, ret_count, &reason);
+		if (err == -EBADMSG)
+			err = worker_refuse_reply(w->with.worker, &request);
+	}
+	return err ? leaf_alone(w, in, frames, ret_count) : reason;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *step,
+			      bool *ret_is_bare)
+{
+	struct call call = begin(w, step->callee->owner.pid, step->caller->owner.pid);
+	const struct worker_call request = call_of(&call, WIRE_STEP);
+	const struct walk_wire_step wire = {.caller_offset = step->caller_offset,
+					    .callee_offset = step->callee_offset,
+					    .caller = step->caller->number,
+					    .callee = step->callee->number,
+					    .is_entry = step->is_entry,
+					    .may_be_bare = step->may_be_bare,
+					    .is_return = step->callee_is_return};
+	int status;
+
+	BUF_PUT(&w->request, wire);
+	status = worker_call(w->with.worker, &request, &w->request, &w->reply);
+	*ret_is_bare = status >= 0 && status & WALK_WIRE_BARE;
+	status &= status >= 0 ? ~WALK_WIRE_BARE : -1;
+	return status >= 0 && status < LBR_STEP_COUNT ? (enum lbr_step)status : LBR_STEP_UNCHECKED;
+}

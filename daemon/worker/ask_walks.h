@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks and checks of steps, made by a worker. */
+#ifndef WORKER_ASK_WALKS_H
+#define WORKER_ASK_WALKS_H
+
+#include "daemon/worker/worker.h"
+#include "lbr/lbr_step.h"
+#include "unwind/dwarf_walk.h"
+#include "unwind/runtime_code.h"
+
+/* What a worker may ask for while it walks. */
+struct ask_walks_options {
+	struct worker *worker; /* borrowed, as all below */
+	const struct object_table *objects;
+	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables */
+	void *rules;
+	runtime_code_read_fn *read_code;
+	runtime_code_start_fn *code_start;
+	/* Gives the mapping at an address: its range, and the offset in the object of its start.
+	 * false: there is none. */
+	bool (*find_mapping)(void *arg, pid_t pid, uint64_t address, uint64_t *ret_start,
+			     uint64_t *ret_end, uint64_t *ret_offset,
+			     const struct object **ret_object);
+	void *processes; /* the argument of the last three */
+};
+
+struct ask_walks;
+
+/* The options are copied. 0 or -ENOMEM. */
+int ask_walks_new(const struct ask_walks_options *options, struct ask_walks **ret_walks);
+void ask_walks_free(struct ask_walks *walks); /* NULL is fine */
+
+/* Rules are found so from now on. */
+void ask_walks_use_rules(struct ask_walks *walks, dwarf_walk_rule_fn *find, void *rules);
+
+/* Some mapping has changed: those that a worker keeps do not hold any more. NULL is fine. */
+void ask_walks_forget_mappings(struct ask_walks *walks);
+
+/* To be called now and then: see dwarf_walk_trim() and runtime_code_tick(). NULL is fine. */
+void ask_walks_tick(struct ask_walks *walks);
+
+/* As dwarf_walk_stack(), but for in->find, which is not used; mappings are those of in->pid. Where
+ * a worker fails, the file is refused, and another walks as far as it comes without it. */
+enum stackd_end_reason ask_walks_stack(struct ask_walks *walks, const struct walk_input *in,
+				       struct walk_frame *frames, size_t max_frames,
+				       size_t *ret_count);
+
+/* A step, by objects and offsets. `may_be_bare`: a frame pointer was followed out of code of a
+ * process. */
+struct ask_walks_step {
+	const struct object *caller, *callee;
+	uint64_t caller_offset, callee_offset;
+	bool is_entry, may_be_bare, callee_is_return;
+};
+
+/* As lbr_step_check(). *ret_is_bare: the callee's process keeps no frame pointers there. */
+enum lbr_step ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *step,
+			      bool *ret_is_bare);
+
+/* The sums of the walks so far. */
+void ask_walks_get_stats(const struct ask_walks *walks, struct dwarf_walk_stats *ret_stats);
+
+/* CPU time of the worker so far, for budgets. */
+uint64_t ask_walks_cpu_ns(const struct ask_walks *walks);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes calls of requests, and checks what comes back; see ask_worker.h. */
+#include "daemon/worker/ask_worker.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "daemon/worker/wire.h"
+#include "unwind/recipe_wire.h"
+
+/* Without memory in stackd itself the worker is not to blame. */
+static int check(struct worker *worker, const struct worker_call *call, int err)
+{
+	return err == -EBADMSG ? worker_refuse_reply(worker, call) : err;
+}
+
+/* What tells a file and its state from others. */
+static uint64_t key_of(int fd)
+{
+	struct stat st;
+	uint64_t hash;
+
+	if (fstat(fd, &st))
+		return 0;
+	hash = hash_mix64(hash_mix64(st.st_dev) + st.st_ino);
+	hash = hash_mix64(hash + (uint64_t)st.st_ctim.tv_sec);
+	return hash_mix64(hash + (uint64_t)st.st_ctim.tv_nsec) | 1;
+}
+
+int ask_worker_identity(void *worker, int fd, const char *path, struct elf_file **ret_file)
+{
+	const struct worker_call call = {
+		.kind = WIRE_IDENTIFY, .fd = fd, .path = path, .key = key_of(fd)};
+	struct buf request = {0}, reply = {0};
+	struct buf_reader reader;
+	int err = worker_call(worker, &call, &request, &reply);
+
+	reader = buf_reader(reply.data, reply.len);
+	if (!err)
+		err = check(worker, &call, elf_file_of_identity(fd, &reader, ret_file));
+	buf_free(&reply);
+	return err > 0 ? -EIO : err;
+}
+
+struct table_call {
+	struct worker *worker;
+	const struct object *object;
+	bool (*is_cancelled)(void *arg, uint64_t cpu_ns);
+	void *arg;
+};
+
+static int answer_of_table(void *arg, uint32_t kind, struct buf_reader *question,
+			   struct buf *answer, int *ret_fd, bool *ret_is_owned)
+{
+	const struct table_call *t = arg;
+	uint32_t number;
+
+	(void)ret_is_owned;
+	if (kind != WIRE_ASK_OBJECT || !BUF_GET(question, number) || number != t->object->number)
+		return -EPERM;
+	return worker_answer_object(t->worker, t->object, answer, ret_fd);
+}
+
+static bool table_is_cancelled(void *arg, uint64_t cpu_ns)
+{
+	const struct table_call *t = arg;
+
+	return t->is_cancelled(t->arg, cpu_ns);
+}
+
+int ask_worker_table(struct worker *worker, const struct object *object,
+		     bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
+		     struct recipe_table **ret_table)
+{
+	struct table_call table = {worker, object, is_cancelled, arg};
+	const struct worker_call call = {.kind = WIRE_TABLE,
+					 .fd = -1,
+					 .object = object,
+					 .answer = answer_of_table,
+					 .arg = &table,
+					 .is_cancelled = table_is_cancelled};
+	struct buf request = {0}, reply = {0};
+	struct buf_reader reader;
+	int err;
+
+	BUF_PUT(&request, object->number);
+	err = worker_call(worker, &call, &request, &reply);
+	reader = buf_reader(reply.data, reply.len);
+	if (!err)
+		err = check(worker, &call, recipe_wire_get(&reader, ret_table));
+	buf_free(&request);
+	buf_free(&reply);
+	return err > 0 ? -EIO : err;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks paths; see debug_path.h.
+ *
+ * The folder of an object may belong to the user whose file has subverted the worker, and have a
+ * link to anything. So there a file that not everybody may read is not opened; nor is one that is
+ * no ELF file, since a folder above it may keep everybody from it.
+ */
+#include "daemon/worker/debug_path.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sym/debug_file.h"
+
+#define DEBUG_ROOT "/usr/lib/debug/"
+
+static bool climbs(const char *path)
+{
+	return strstr(path, "/../") || strstr(path, "/./");
+}
+
+/* Whether a path is FOLDER/NAME or FOLDER/.debug/NAME for the folder of the object. */
+static bool is_beside(const char *path, const char *object_path)
+{
+	const char *slash = strrchr(object_path, '/');
+	size_t len = slash ? (size_t)(slash - object_path) + 1 : 0;
+
+	if (!len || *object_path != '/' || strncmp(path, object_path, len))
+		return false;
+	path += len;
+	if (!strncmp(path, ".debug/", 7))
+		path += 7;
+	return *path && !strchr(path, '/') && strcmp(path, "..") && strcmp(path, ".");
+}
+
+static int check(int fd)
+{
+	struct stat st;
+	char magic[SELFMAG];
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH))
+		return -EPERM;
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG) ? 0
+											  : -EPERM;
+}
+
+int debug_path_open(const char *path, const char *object_path)
+{
+	bool is_own = !strncmp(path, DEBUG_ROOT, strlen(DEBUG_ROOT));
+	int fd, err;
+
+	if (climbs(path) || (!is_own && !is_beside(path, object_path)))
+		return -EPERM;
+	fd = debug_file_open_path(path);
+	err = fd < 0 || is_own ? 0 : check(fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}

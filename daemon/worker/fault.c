@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Faults of a test's choice; see fault.h. */
+#include "daemon/worker/fault.h"
+
+#ifndef STACKD_FAULTS
+
+void fault_prepare(void)
+{
+}
+
+void fault_at(const struct elf_file *file, enum fault_where where)
+{
+	(void)file;
+	(void)where;
+}
+
+#else
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static char what[16], at[16], build_id[2 * ELF_BUILD_ID_MAX + 1];
+
+void fault_prepare(void)
+{
+	const char *text = getenv("STACKD_FAULT");
+
+	if (text)
+		sscanf(text, "%15[a-z]:%15[a-z]:%40[0-9a-f]", what, at, build_id);
+}
+
+static void take_memory(void)
+{
+	for (size_t size = 1 << 20;; size += 1 << 20) {
+		char *block = malloc(size);
+
+		if (!block)
+			_exit(1); /* as libdw does */
+		memset(block, 1, size);
+	}
+}
+
+static void do_it(void)
+{
+	volatile unsigned turns = 0;
+
+	if (!strcmp(what, "crash"))
+		raise(SIGSEGV);
+	else if (!strcmp(what, "memory"))
+		take_memory();
+	else if (!strcmp(what, "open"))
+		close(open("/etc/passwd", O_RDONLY));
+	else if (!strcmp(what, "socket"))
+		close(socket(AF_INET, SOCK_STREAM, 0));
+	else if (!strcmp(what, "spin"))
+		for (;;)
+			turns++;
+	else if (!strcmp(what, "hang"))
+		for (;;)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 1}, NULL);
+}
+
+void fault_at(const struct elf_file *file, enum fault_where where)
+{
+	static const char *const names[] = {"identity", "object", "table", "names", "walk"};
+	char own[2 * ELF_BUILD_ID_MAX + 1] = "";
+	const uint8_t *id;
+	size_t len;
+
+	if (!*what || strcmp(at, names[where]))
+		return;
+	id = elf_file_build_id(file, &len);
+	for (size_t i = 0; i < len; i++)
+		snprintf(own + 2 * i, 3, "%02x", id[i]);
+	if (!strcmp(own, build_id))
+		do_it();
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Faults on purpose, for tests: a program that is built with STACKD_FAULTS crashes, hangs, takes
+ * memory, or opens a file when its worker comes to the file of a build-id. The program that is
+ * installed has none of this.
+ */
+#ifndef WORKER_FAULT_H
+#define WORKER_FAULT_H
+
+#include "elf/elf_file.h"
+
+enum fault_where { FAULT_IDENTITY, FAULT_OBJECT, FAULT_TABLE, FAULT_NAMES, FAULT_WALK };
+
+/* Reads the environment: STACKD_FAULT is WHAT:WHERE:BUILD-ID. To be called before the sandbox. */
+void fault_prepare(void);
+
+/* Does what was asked for, if it was asked for at this file. */
+void fault_at(const struct elf_file *file, enum fault_where where);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names in a worker: lib/sym's naming, with files that stackd opens.
+ *
+ *   WIRE_NAME_LINES   u32 object, u64 offset      ─► lines (name_wire.h)
+ *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/worker/fault.h"
+#include "daemon/worker/name_wire.h"
+#include "daemon/worker/service.h"
+#include "sym/naming.h"
+
+#define NAMES_BYTES (12u << 20) /* of symbols that are held, until stackd says another number */
+
+static int open_debug(void *arg, const char *path)
+{
+	struct service *s = arg;
+	struct buf_reader answer;
+	int fd, status;
+
+	buf_put_string(&s->question, path);
+	status = service_ask(s, WIRE_ASK_DEBUG, &answer, &fd);
+	return status ? status : fd < 0 ? -ENOENT : fd;
+}
+
+static int fetch_debug(void *arg)
+{
+	struct buf_reader answer;
+	int fd, status = service_ask(arg, WIRE_ASK_DEBUGINFOD, &answer, &fd);
+
+	return status ? status : fd < 0 ? -ENOENT : fd;
+}
+
+static int open_jit_map(void *arg, const struct object *object)
+{
+	struct service *s = arg;
+	struct buf_reader answer;
+	int fd, status;
+
+	BUF_PUT(&s->question, object->number);
+	status = service_ask(s, WIRE_ASK_JIT_MAP, &answer, &fd);
+	return status ? status : fd < 0 ? -ENOENT : fd;
+}
+
+static int prepare(struct service *s)
+{
+	const struct naming_files files = {
+		.debug = {.open = open_debug, .fetch = fetch_debug, .arg = s},
+		.open_jit_map = open_jit_map,
+	};
+	int err = s->names ? 0 : naming_new_elsewhere(&files, &s->names);
+
+	if (!err)
+		naming_limit(s->names, NAMES_BYTES);
+	return err;
+}
+
+static int put_line(void *arg, const struct store_line *line)
+{
+	name_wire_put(line, arg);
+	return 0;
+}
+
+static int resolve(struct service *s, struct buf_reader *request, struct buf *reply)
+{
+	struct store_location location = {0};
+	const struct object *object;
+	uint32_t number;
+
+	BUF_GET(request, number);
+	BUF_GET(request, location.offset);
+	object = service_object(s, number);
+	if (!object)
+		return -ENOMEM;
+	if (object->elf)
+		fault_at(object->elf, FAULT_NAMES);
+	location.object = number;
+	return naming_resolve(s->names, object, &location, put_line, reply);
+}
+
+static int ask(struct service *s, struct buf_reader *request)
+{
+	const struct object *object = NULL;
+	uint32_t question, number;
+
+	BUF_GET(request, question);
+	BUF_GET(request, number);
+	if (question == NAMING_IS_EXPENSIVE || question == NAMING_WANTS_ORDER) {
+		object = service_object(s, number);
+		if (!object)
+			return -ENOMEM;
+	}
+	switch ((enum naming_question)question) {
+	case NAMING_IS_EXPENSIVE:
+		return naming_is_expensive(s->names, object);
+	case NAMING_WANTS_ORDER:
+		return naming_wants_order(s->names, object);
+	case NAMING_TRIM:
+		naming_trim(s->names);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int name_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
+		 struct buf *reply)
+{
+	int err = prepare(s);
+
+	if (err)
+		return err;
+	return kind == WIRE_NAME_LINES ? resolve(s, request, reply) : ask(s, request);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of a location (store/store.h) as bytes, from the worker that finds them. */
+#ifndef WORKER_NAME_WIRE_H
+#define WORKER_NAME_WIRE_H
+
+#include "base/buf.h"
+#include "store/store.h"
+
+#define NAME_WIRE_MAX_LINES 64
+#define NAME_WIRE_MAX_BYTES (64u << 10) /* of a string; what is longer is cut */
+
+/* Appends a line. */
+void name_wire_put(const struct store_line *line, struct buf *bytes);
+
+/* Calls `each` with each line, of `location`; strings are lent for the call. What the bytes say is
+ * not trusted. Returns 0, -EBADMSG, or the nonzero result of `each`. */
+int name_wire_get(struct buf_reader *bytes, uint32_t location,
+		  int (*each)(void *arg, const struct store_line *line), void *arg);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Takes rights from a process, for ever. Each call takes what the machine lets it take, and says
+ * what it could not: a container may lack the right to change the user, a kernel may lack seccomp.
+ */
+#ifndef WORKER_SANDBOX_H
+#define WORKER_SANDBOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a process could not give up; bits. */
+enum sandbox_gap {
+	SANDBOX_SAME_USER = 1,	  /* it has the user of stackd still */
+	SANDBOX_SAME_ROOT = 2,	  /* it sees the machine's file systems (and can open no file) */
+	SANDBOX_CAPABILITIES = 4, /* it has capabilities still */
+	SANDBOX_NO_FILTER = 8,	  /* seccomp does not limit its system calls */
+};
+
+/* Makes the calling process one without rights that can still fork: a user of its own, no groups,
+ * an empty root, no capabilities, and system calls for making and ending children, and for those of
+ * sandbox_worker(). Returns the bits of enum sandbox_gap. */
+unsigned sandbox_fork_server(void);
+
+/* Limits a child of that process further: memory, files, no new processes; what is left is to read
+ * descriptors, to ask for memory, and to use its socket. A system call beyond that kills it.
+ * Returns 0 or -errno. */
+int sandbox_worker(void);
+
+/* Limits stackd itself, once all is set up: to the capabilities that it needs while it runs, and to
+ * the system calls that it makes; others kill it. Returns the bits of enum sandbox_gap. */
+unsigned sandbox_daemon(void);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Takes requests and keeps the objects that they are about; see service.h. */
+#include "daemon/worker/service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/worker/fault.h"
+#include "proc/object_open.h"
+
+#define MAX_OPEN                                                                                   \
+	300 /* files, between requests: a worker may have FILES descriptors (sandbox.c)            \
+	     */
+
+#define MAX_OBJECTS (1u << 24)
+
+/* Of the fork server's process, and so of each worker's. */
+static struct elf_file *vdso;
+
+void service_prepare(void)
+{
+	if (object_open_vdso(&vdso))
+		vdso = NULL;
+	fault_prepare();
+}
+
+/* --- questions ------------------------------------------------------------------------------- */
+
+int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_answer, int *ret_fd)
+{
+	struct wire_header header = {.kind = kind, .len = (uint32_t)s->question.len};
+	int err = s->question.failed ? -ENOMEM : wire_send(&s->wire, &header, s->question.data, -1);
+
+	if (ret_fd)
+		*ret_fd = -1;
+	if (!err)
+		err = wire_receive(&s->wire, WIRE_MAX_BYTES, &header, &s->answer, ret_fd);
+	if (err)
+		_exit(err == -EPIPE ? 0 : 1);
+	*ret_answer = buf_reader(s->answer.data, s->answer.len);
+	buf_clear(&s->question);
+	return header.status;
+}
+
+/* --- objects --------------------------------------------------------------------------------- */
+
+static void free_object(struct object *object)
+{
+	if (!object)
+		return;
+	elf_file_free(object->elf);
+	free(object->path);
+	free(object);
+}
+
+static void forget_objects(struct service *s)
+{
+	for (size_t i = 0; i < s->objects.count; i++) {
+		free_object(s->objects.items[i]);
+		s->objects.items[i] = NULL;
+	}
+	s->n_open = 0;
+}
+
+static void open_file(struct object *object, int fd)
+{
+	int err = -EBADF;
+
+	if (object->kind == OBJECT_VDSO && vdso)
+		err = elf_file_clone(vdso, &object->elf);
+	else if (fd >= 0)
+		err = elf_file_open(fd, &object->elf);
+	if (err)
+		object->error = err;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Asks for an object. NULL: stackd has none of that number. */
+static struct object *ask_for(struct service *s, uint32_t number)
+{
+	struct object *object = calloc(1, sizeof(*object));
+	struct buf_reader answer;
+	char path[4200];
+	uint32_t kind;
+	int32_t error;
+	int fd;
+
+	if (!object)
+		return NULL;
+	BUF_PUT(&s->question, number);
+	if (service_ask(s, WIRE_ASK_OBJECT, &answer, &fd)) {
+		free(object);
+		return NULL;
+	}
+	BUF_GET(&answer, kind);
+	BUF_GET(&answer, error);
+	BUF_GET(&answer, object->file_id);
+	BUF_GET(&answer, object->owner.pid);
+	buf_get_string(&answer, path, sizeof(path));
+	object->number = number;
+	object->kind = (enum object_kind)kind;
+	object->error = error;
+	object->path = strdup(path);
+	if (!error && (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO))
+		open_file(object, fd);
+	if (object->elf)
+		fault_at(object->elf, FAULT_OBJECT);
+	return object;
+}
+
+/* What had no file may have one by now, since processes that came later could be read: it is asked
+ * for once more in each request. */
+static bool is_worth_asking(const struct service *s, uint32_t number)
+{
+	const struct object *object = s->objects.items[number];
+
+	return !object || (object->kind == OBJECT_ELF && !object->elf &&
+			   s->asked.items[number] != s->n_requests);
+}
+
+const struct object *service_object(struct service *s, uint32_t number)
+{
+	if (number >= MAX_OBJECTS ||
+	    VEC_GROW_ZEROED(s->objects.items, s->objects.cap, (size_t)number + 1) ||
+	    VEC_GROW_ZEROED(s->asked.items, s->asked.cap, (size_t)number + 1))
+		return NULL;
+	s->objects.count = s->objects.cap;
+	service_note(s, number);
+	if (is_worth_asking(s, number)) {
+		free_object(s->objects.items[number]);
+		s->objects.items[number] = ask_for(s, number);
+		s->asked.items[number] = s->n_requests;
+		s->n_open += s->objects.items[number] && s->objects.items[number]->elf;
+	}
+	return s->objects.items[number];
+}
+
+void service_note(struct service *s, uint32_t number)
+{
+	__atomic_store_n(&s->page->object_plus_1, number + 1, __ATOMIC_RELAXED);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+static int identify(int fd, struct buf *reply)
+{
+	struct elf_file *elf;
+	int err = elf_file_open(fd, &elf);
+
+	if (err)
+		return err;
+	fault_at(elf, FAULT_IDENTITY);
+	elf_file_put_identity(elf, reply);
+	elf_file_free(elf);
+	return 0;
+}
+
+static int dispatch(struct service *s, enum wire_kind kind, struct buf_reader *request, int fd,
+		    struct buf *reply)
+{
+	switch (kind) {
+	case WIRE_IDENTIFY:
+		return identify(fd, reply);
+	case WIRE_TABLE:
+		return table_service(s, request, reply);
+	case WIRE_NAME_LINES:
+	case WIRE_NAME_ASK:
+		return name_service(s, kind, request, reply);
+	case WIRE_WALK:
+	case WIRE_STEP:
+		return walk_service(s, kind, request, reply);
+	case WIRE_TAGS:
+		return tag_service(s, request, reply);
+	default:
+		return -ENOSYS;
+	}
+}
+
+static void reply_to(struct service *s, int status, struct buf *reply)
+{
+	struct wire_header header = {.kind = WIRE_REPLY, .status = status};
+
+	if (reply->failed || reply->len > WIRE_MAX_BYTES)
+		header.status = reply->failed ? -ENOMEM : -E2BIG;
+	if (header.status >= 0)
+		header.len = (uint32_t)reply->len;
+	if (wire_send(&s->wire, &header, reply->data, -1))
+		_exit(0);
+}
+
+void service_run(int socket, void *page)
+{
+	struct service s = {.wire = {.socket = socket}, .page = page};
+	struct buf request = {0}, reply = {0};
+	struct wire_header header;
+	int fd;
+
+	while (!wire_receive(&s.wire, WIRE_MAX_BYTES, &header, &request, &fd)) {
+		struct buf_reader reader = buf_reader(request.data, request.len);
+		int status;
+
+		if (s.n_open > MAX_OPEN)
+			forget_objects(&s);
+		buf_clear(&reply);
+		s.n_requests++;
+		status = dispatch(&s, (enum wire_kind)header.kind, &reader, fd, &reply);
+		if (fd >= 0)
+			close(fd);
+		reply_to(&s, status, &reply);
+		if (reply.cap > (1u << 20))
+			buf_free(&reply);
+	}
+}

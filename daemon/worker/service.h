@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a worker's process: it takes requests, one at a time, and asks stackd for what it
+ * needs. All that it keeps can be had again, so it can be ended at any moment.
+ */
+#ifndef WORKER_SERVICE_H
+#define WORKER_SERVICE_H
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "daemon/worker/wire.h"
+#include "daemon/worker/worker_page.h"
+#include "proc/object.h"
+
+#define SERVICE_TAGS 64 /* files whose functions with tags are kept */
+
+struct naming;
+struct service_tags;
+struct walk_service;
+
+struct service {
+	struct wire wire;
+	struct worker_page *page;
+	VEC(struct object *) objects; /* by number; NULL: not known. Owned, with their files */
+	size_t n_open;
+	struct buf question, answer; /* of service_ask() */
+	VEC(uint32_t) asked;	     /* by number: the request in which it was asked for */
+	uint32_t n_requests;
+	struct naming *names; /* NULL: not asked for yet, as the next two */
+	struct walk_service *walks;
+	struct service_tags *tags; /* SERVICE_TAGS of them */
+};
+
+/* Serves requests until stackd's end of the socket is closed: a fork_server_run_fn. */
+void service_run(int socket, void *page);
+
+/* Reads the vDSO, which all processes have in common. To be called before the sandbox. */
+void service_prepare(void);
+
+/* Asks stackd what s->question says. Returns the status of the answer, which is in s->answer.
+ * `ret_fd`: its descriptor, or -1; NULL: none is expected. */
+int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_answer, int *ret_fd);
+
+/* The object of a number, whose file was opened if it can be read (else its `error` says why).
+ * NULL: there is none, or no memory. It lives until the next request. */
+const struct object *service_object(struct service *s, uint32_t number);
+
+/* Notes that the object is read from now on. */
+void service_note(struct service *s, uint32_t number);
+
+/* What the kinds of requests do: they read `request`, fill `reply`, and return the status. */
+int table_service(struct service *s, struct buf_reader *request, struct buf *reply);
+int name_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
+		 struct buf *reply);
+int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
+		 struct buf *reply);
+
+/* Tells functions that keep a tag. As the above. */
+int tag_service(struct service *s, struct buf_reader *request, struct buf *reply);
+
+#endif

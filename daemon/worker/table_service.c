@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Compiles recipe tables in a worker, and writes them as plain rows (unwind/recipe_wire.h). */
+#include <errno.h>
+
+#include "daemon/worker/fault.h"
+#include "daemon/worker/service.h"
+#include "unwind/recipe_wire.h"
+
+int table_service(struct service *s, struct buf_reader *request, struct buf *reply)
+{
+	const struct object *object;
+	struct recipe_table *table;
+	uint32_t number;
+	int err;
+
+	BUF_GET(request, number);
+	object = service_object(s, number);
+	if (!object)
+		return -ENOMEM;
+	if (!object->elf)
+		return object->error ? object->error : -ENOENT;
+	fault_at(object->elf, FAULT_TABLE);
+	err = recipe_compile(object->elf, &table);
+	if (err)
+		return err;
+	recipe_wire_put(table, reply);
+	recipe_table_free(table);
+	return 0;
+}

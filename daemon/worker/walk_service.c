@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks and checks of steps in a worker: lib/unwind's walk and lib/lbr's checks, with mappings,
+ * rules and memory that stackd is asked for.
+ *
+ * Mappings are kept for one process at a time, until some mapping of the machine changes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "daemon/worker/fault.h"
+#include "daemon/worker/service.h"
+#include "daemon/worker/walk_wire.h"
+#include "lbr/lbr_step.h"
+#include "unwind/dwarf_walk.h"
+#include "unwind/runtime_code.h"
+
+#define MAX_MAPPINGS 64
+
+struct walk_service {
+	struct service *service;
+	struct dwarf_walk *walk;
+	struct runtime_code *code;
+	struct lbr_reach *reach;
+	uint32_t ticks;
+	uint64_t mappings_as_of;
+	pid_t pid; /* of the mappings */
+	size_t n_mappings;
+	struct walk_wire_mapping mappings[MAX_MAPPINGS];
+	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
+};
+
+/* --- what stackd is asked -------------------------------------------------------------------- */
+
+static int ask_address(struct walk_service *w, enum wire_kind kind,
+		       const struct walk_wire_address *question, struct buf_reader *ret_answer)
+{
+	BUF_PUT(&w->service->question, *question);
+	return service_ask(w->service, kind, ret_answer, NULL);
+}
+
+static const struct walk_wire_mapping *mapping_at(struct walk_service *w, uint64_t address)
+{
+	const struct walk_wire_address question = {.address = address, .pid = w->pid};
+	struct walk_wire_mapping m;
+	struct buf_reader answer;
+
+	for (size_t i = w->n_mappings; i-- > 0;)
+		if (address >= w->mappings[i].start && address < w->mappings[i].end)
+			return &w->mappings[i];
+	if (ask_address(w, WIRE_ASK_MAPPING, &question, &answer) || !BUF_GET(&answer, m))
+		return NULL;
+	if (w->n_mappings == MAX_MAPPINGS)
+		w->n_mappings = 0;
+	w->mappings[w->n_mappings] = m;
+	return &w->mappings[w->n_mappings++];
+}
+
+static bool find(void *arg, uint64_t address, const struct object **ret_object,
+		 uint64_t *ret_offset)
+{
+	struct walk_service *w = arg;
+	const struct walk_wire_mapping *m = mapping_at(w, address);
+
+	if (!m)
+		return false;
+	*ret_object = service_object(w->service, m->object);
+	*ret_offset = address - m->start + m->offset;
+	if (*ret_object && (*ret_object)->elf)
+		fault_at((*ret_object)->elf, FAULT_WALK);
+	return *ret_object;
+}
+
+static int find_rule(void *arg, const struct object *object, uint64_t offset,
+		     struct stackd_rule *ret_rule)
+{
+	struct walk_service *w = arg;
+	const struct walk_wire_location question = {.offset = offset, .object = object->number};
+	struct buf_reader answer;
+	int status;
+
+	BUF_PUT(&w->service->question, question);
+	status = service_ask(w->service, WIRE_ASK_RULE, &answer, NULL);
+	if (!status && !BUF_GET(&answer, *ret_rule))
+		status = -EAGAIN;
+	return status;
+}
+
+static size_t read_code(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			uint8_t *bytes, uint64_t *ret_start)
+{
+	const struct walk_wire_address question = {
+		.address = address, .before = before, .after = after, .pid = pid};
+	struct buf_reader answer;
+	size_t len;
+
+	if (ask_address(arg, WIRE_ASK_CODE, &question, &answer) || !BUF_GET(&answer, *ret_start))
+		return 0;
+	len = buf_left(&answer);
+	if (len > before + after)
+		return 0;
+	buf_get(&answer, bytes, len);
+	return len;
+}
+
+static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
+{
+	const struct walk_wire_address question = {.address = address, .pid = pid};
+	struct buf_reader answer;
+	uint64_t start = 0;
+
+	if (!ask_address(arg, WIRE_ASK_CODE_START, &question, &answer))
+		BUF_GET(&answer, start);
+	return start;
+}
+
+/* --- state ----------------------------------------------------------------------------------- */
+
+/* The state of the worker's walks, made with the first request. */
+static struct walk_service *state_of(struct service *s)
+{
+	struct walk_service *w = s->walks;
+
+	if (w)
+		return w;
+	w = calloc(1, sizeof(*w));
+	if (!w || dwarf_walk_new(&w->walk) || lbr_reach_new(&w->reach) ||
+	    runtime_code_new(read_code, code_start, w, NULL, &w->code))
+		return NULL; /* the worker is ended for it */
+	w->service = s;
+	dwarf_walk_use_code(w->walk, w->code);
+	s->walks = w;
+	return w;
+}
+
+/* Brings what is kept up to the time of a request. */
+static struct walk_service *begin(struct service *s, struct buf_reader *request)
+{
+	struct walk_service *w = state_of(s);
+	struct walk_wire_head head;
+
+	if (!w || !BUF_GET(request, head))
+		return NULL;
+	if (head.mappings != w->mappings_as_of || head.pids[0] != w->pid)
+		w->n_mappings = 0;
+	w->mappings_as_of = head.mappings;
+	w->pid = head.pids[0];
+	if (head.has_rules)
+		dwarf_walk_use_rules(w->walk, find_rule, w);
+	if (head.ticks != w->ticks) {
+		dwarf_walk_trim(w->walk);
+		runtime_code_tick(w->code);
+		w->ticks = head.ticks;
+	}
+	return w;
+}
+
+/* --- walks ----------------------------------------------------------------------------------- */
+
+static void put_frames(const struct walk_frame *frames, size_t count, struct buf *reply)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct walk_frame *f = &frames[i];
+		const struct walk_wire_frame frame = {
+			.address = f->address,
+			.offset = f->offset,
+			.slot = f->slot,
+			.object = f->object ? f->object->number : WALK_WIRE_NO_OBJECT,
+			.is_return = f->is_return,
+			.is_guess = f->is_guess,
+			.provenance = f->provenance,
+		};
+
+		BUF_PUT(reply, frame);
+	}
+}
+
+static int walk(struct walk_service *w, struct buf_reader *request, struct buf *reply)
+{
+	struct dwarf_walk_stats before, after;
+	struct walk_wire_input wire;
+	struct walk_wire_result result = {0};
+	struct walk_input in = {.find = find, .arg = w, .pid = w->pid};
+	size_t count;
+
+	if (!BUF_GET(request, wire))
+		return -EINVAL;
+	in.regs = wire.regs;
+	in.stack = request->at;
+	in.stack_bytes = buf_left(request);
+	in.stack_cut = wire.stack_cut;
+	in.stack_holes = wire.stack_holes;
+	in.leaf = (enum stackd_leaf)wire.leaf;
+	in.known = wire.known;
+	in.is_return = wire.is_return;
+	in.stack_start = wire.stack_start;
+	dwarf_walk_get_stats(w->walk, &before);
+	result.reason = dwarf_walk_stack(
+		w->walk, &in, w->frames,
+		wire.max_frames < DWARF_WALK_MAX_FRAMES ? wire.max_frames : DWARF_WALK_MAX_FRAMES,
+		&count);
+	dwarf_walk_get_stats(w->walk, &after);
+	result.count = (uint32_t)count;
+	result.frames = after.frames - before.frames;
+	result.cache_hits = after.cache_hits - before.cache_hits;
+	result.cache_misses = after.cache_misses - before.cache_misses;
+	result.frame_pointer_steps = after.frame_pointer_steps - before.frame_pointer_steps;
+	BUF_PUT(reply, result);
+	put_frames(w->frames, count, reply);
+	return 0;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+/* The code of a location; that which a process has made is in its memory. */
+static struct lbr_location code_at(struct walk_service *w, uint32_t number, uint64_t offset)
+{
+	const struct object *object = service_object(w->service, number), *code = NULL;
+
+	if (object && object->kind == OBJECT_JIT)
+		code = runtime_code_at(w->code, object->owner.pid, offset);
+	return (struct lbr_location){code ? code : object, offset};
+}
+
+static int check_step(struct walk_service *w, struct buf_reader *request)
+{
+	struct walk_wire_step step;
+	struct lbr_step_pair pair;
+
+	if (!BUF_GET(request, step))
+		return -EINVAL;
+	pair.callee = code_at(w, step.callee, step.callee_offset);
+	pair.caller = code_at(w, step.caller, step.caller_offset);
+	pair.is_entry = step.is_entry;
+	if (!pair.caller.object || !pair.callee.object)
+		return -ENOMEM;
+	if (step.may_be_bare &&
+	    runtime_code_is_bare(w->code, service_object(w->service, step.callee)->owner.pid,
+				 step.callee_offset, step.is_return))
+		return LBR_STEP_WRONG | WALK_WIRE_BARE;
+	return (int)lbr_step_check(w->reach, &pair);
+}
+
+int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
+		 struct buf *reply)
+{
+	struct walk_service *w = begin(s, request);
+
+	if (!w)
+		return -ENOMEM;
+	return kind == WIRE_WALK ? walk(w, request, reply) : check_step(w, request);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages between stackd and its workers, over a stream socket: a header of fixed width, bytes,
+ * and at most one descriptor, which only stackd sends.
+ *
+ * stackd takes what a worker sends for hostile, since the files that it parses may have subverted
+ * it: lengths are bounded, no descriptor is accepted, and whoever reads the bytes checks them.
+ * Both ends are the same program, so there are no versions.
+ */
+#ifndef WORKER_WIRE_H
+#define WORKER_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* What a message is. Requests and answers to questions are stackd's, replies and questions a
+ * worker's. */
+enum wire_kind {
+	WIRE_REPLY = 1,	 /* status, result */
+	WIRE_ANSWER,	 /* status, result, descriptor */
+	WIRE_IDENTIFY,	 /* descriptor; its identity */
+	WIRE_TABLE,	 /* object; its recipe table */
+	WIRE_NAME_LINES, /* see name_service.c */
+	WIRE_NAME_ASK,
+	WIRE_WALK, /* see walk_wire.h, as all below but for the first three questions */
+	WIRE_STEP,
+	WIRE_TAGS,
+	WIRE_ASK_OBJECT,     /* question: an object by its number */
+	WIRE_ASK_DEBUG,	     /* question: a debug file by its path */
+	WIRE_ASK_DEBUGINFOD, /* question: the object's debug file over the network */
+	WIRE_ASK_JIT_MAP,    /* question: a process's map of its JIT code */
+	WIRE_ASK_MAPPING,    /* question: the mapping at an address */
+	WIRE_ASK_RULE,	     /* question: a rule of a table that is loaded */
+	WIRE_ASK_CODE,	     /* question: executable memory of a process */
+	WIRE_ASK_CODE_START,
+};
+
+struct wire_header {
+	uint32_t kind;	/* enum wire_kind */
+	int32_t status; /* 0 or negative errno */
+	uint32_t len;	/* of the bytes that follow */
+	uint32_t has_fd;
+};
+
+#define WIRE_MAX_BYTES (96u << 20) /* of a message */
+
+/* Waits until a socket can be read from, or written to. Nonzero ends the transfer, which returns
+ * it. NULL: the call blocks. */
+typedef int wire_wait_fn(void *arg, short events);
+
+struct wire {
+	int socket;
+	wire_wait_fn *wait;
+	void *arg;
+};
+
+/* Sends a message; `fd` -1: without a descriptor. Returns 0, -EPIPE (the other end has gone), what
+ * wait() returned, or -errno. */
+int wire_send(const struct wire *wire, const struct wire_header *header, const void *bytes, int fd);
+
+/* Receives a message into `ret_bytes`, which is emptied before. `ret_fd` NULL: descriptors are not
+ * accepted; else -1 if there is none. Returns 0; -EPIPE; -EBADMSG: it is longer than `max`;
+ * -ENOMEM; what wait() returned; or -errno. */
+int wire_receive(const struct wire *wire, size_t max, struct wire_header *ret_header,
+		 struct buf *ret_bytes, int *ret_fd);
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls, their limits, and what follows when a worker fails; see worker.h.
+ *
+ * Limits are of CPU time, so that a busy machine does not make a file look hostile. A worker that
+ * neither runs, waits for the processor nor for a disk, while an answer of its is due, sleeps: that
+ * is a hang, after SLEEP_NS.
+ */
+#include "daemon/worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "daemon/base/log.h"
+#include "daemon/worker/wire.h"
+#include "daemon/worker/worker_page.h"
+#include "proc/proc_fs.h"
+
+#define LOOK_MS	     10 /* between looks at a worker that has not answered */
+#define SLEEP_NS     UINT64_C(500000000)
+#define WALL_NS	     UINT64_C(300000000000) /* of a call, whatever the worker does */
+#define IDLE_NS	     UINT64_C(10000000000)  /* after which a worker is ended */
+#define RENEW_NS     UINT64_C(300000000000) /* CPU time after which it is replaced between calls */
+#define MAX_REFUSALS 4096		    /* files; those beyond are tried again */
+
+static const uint64_t cpu_limits[WORKER_COUNT] = {
+	[WORKER_LOOP] = UINT64_C(3000000000),
+	[WORKER_TABLES] = UINT64_C(60000000000),
+	[WORKER_NAMES] = UINT64_C(60000000000),
+};
+
+struct worker {
+	struct workers *workers;
+	enum worker_role role;
+	pthread_mutex_t lock; /* for a call */
+	pid_t pid;	      /* 0: there is none */
+	int socket;
+	clockid_t clock;
+	struct worker_page *page; /* NULL: there is none */
+	bool has_failed;	  /* the next one is a restart */
+	uint64_t used_ns;	  /* when it was called last */
+	uint64_t ended_cpu_ns;	  /* of those that have ended */
+};
+
+struct workers {
+	struct fork_server *server;
+	struct worker all[WORKER_COUNT];
+	pthread_mutex_t lock;  /* guards what follows */
+	VEC(uint64_t) refused; /* file ids, and keys of files that could not be identified */
+	struct workers_counts counts;
+};
+
+const char *worker_refusal_name(enum worker_refusal why)
+{
+#define WORKER_X(e, name, words) name,
+	static const char *const names[] = {WORKER_REFUSALS(WORKER_X)};
+#undef WORKER_X
+	return names[why];
+}
+
+static const char *words_of(enum worker_refusal why)
+{
+#define WORKER_X(e, name, words) words,
+	static const char *const words[] = {WORKER_REFUSALS(WORKER_X)};
+#undef WORKER_X
+	return words[why];
+}
+
+/* --- processes ------------------------------------------------------------------------------- */
+
+/* The page's size is sealed: what maps it cannot be made to read behind its end. */
+static int new_page(int *ret_fd, struct worker_page **ret_page)
+{
+	int fd = memfd_create("stackd-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, sizeof(**ret_page)) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		page = mmap(NULL, sizeof(**ret_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		if (fd >= 0)
+			close(fd);
+		return -ECHILD;
+	}
+	*ret_fd = fd;
+	*ret_page = page;
+	return 0;
+}
+
+static void count_restart(struct worker *w)
+{
+	pthread_mutex_lock(&w->workers->lock);
+	w->workers->counts.restarts++;
+	pthread_mutex_unlock(&w->workers->lock);
+	log_event(LOG_EVENT_WORKER_RESTARTED, "the worker that reads files was started again");
+	w->has_failed = false;
+}
+
+static int start(struct worker *w)
+{
+	int page_fd, err;
+
+	if (w->pid)
+		return 0;
+	err = new_page(&page_fd, &w->page);
+	if (err)
+		return err;
+	err = fork_server_spawn(w->workers->server, w->role != WORKER_NAMES, page_fd, &w->pid,
+				&w->socket);
+	close(page_fd);
+	if (err) {
+		munmap(w->page, sizeof(*w->page));
+		w->page = NULL;
+		w->pid = 0;
+		return -ECHILD;
+	}
+	if (clock_getcpuclockid(w->pid, &w->clock))
+		w->clock = CLOCK_MONOTONIC;
+	if (w->has_failed)
+		count_restart(w);
+	return 0;
+}
+
+/* Ends the process. Returns the status of wait(2). */
+static int end(struct worker *w)
+{
+	uint64_t cpu_ns = 0;
+	int status = 0;
+
+	if (!w->pid)
+		return 0;
+	close(w->socket);
+	fork_server_end(w->workers->server, w->pid, &status, &cpu_ns);
+	w->ended_cpu_ns += cpu_ns;
+	munmap(w->page, sizeof(*w->page));
+	w->page = NULL;
+	w->pid = 0;
+	return status;
+}
+
+static uint64_t live_cpu_ns(const struct worker *w)
+{
+	return w->pid ? clock_ns(w->clock) : 0;
+}
+
+/* --- refusals -------------------------------------------------------------------------------- */
+
+static bool is_refused(struct workers *ws, uint64_t file_id)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&ws->lock);
+	for (size_t i = 0; i < ws->refused.count && !found; i++)
+		found = ws->refused.items[i] == file_id;
+	pthread_mutex_unlock(&ws->lock);
+	return found;
+}
+
+bool workers_refused(struct workers *ws, const struct object *object)
+{
+	return ws && is_refused(ws, object->file_id);
+}
+
+/* The object that was being read: the one that the worker has named, or that of the call. */
+static const struct object *culprit(const struct worker *w, const struct worker_call *call)
+{
+	uint32_t named = w->page ? __atomic_load_n(&w->page->object_plus_1, __ATOMIC_RELAXED) : 0;
+
+	if (call->objects && named && named <= object_table_count(call->objects))
+		return object_table_at(call->objects, named - 1);
+	return call->object;
+}
+
+static int refuse(struct worker *w, const struct worker_call *call, const struct object *object,
+		  enum worker_refusal why)
+{
+	struct workers *ws = w->workers;
+	const char *path = object ? object->path : call->path ? call->path : "a file";
+	uint64_t key = object ? object->file_id : call->key;
+
+	pthread_mutex_lock(&ws->lock);
+	ws->counts.refused[why]++;
+	if (key && ws->refused.count < MAX_REFUSALS && !VEC_RESERVE(&ws->refused, 1))
+		ws->refused.items[ws->refused.count++] = key;
+	pthread_mutex_unlock(&ws->lock);
+	log_event(LOG_EVENT_FILE_REFUSED, "%s was refused: %s", path, words_of(why));
+	return -EOWNERDEAD;
+}
+
+/* --- waiting --------------------------------------------------------------------------------- */
+
+struct waiting {
+	struct worker *worker;
+	const struct worker_call *call;
+	uint64_t begun_ns, cpu_before_ns;
+	uint64_t asleep_ns; /* since when it has been seen asleep; 0: it is not */
+};
+
+static bool is_asleep(const struct worker *w)
+{
+	struct proc_fs_stat stat;
+
+	return !proc_fs_stat("/proc", w->pid, &stat) &&
+	       (stat.state == 'S' || stat.state == 'T' || stat.state == 't');
+}
+
+/* Waits for the worker for a moment, then looks at what it does. */
+static int wait_for(void *arg, short events)
+{
+	struct waiting *wait = arg;
+	struct worker *w = wait->worker;
+	struct pollfd fd = {.fd = w->socket, .events = events};
+	uint64_t now, cpu;
+
+	if (poll(&fd, 1, LOOK_MS))
+		return 0;
+	now = clock_ns(CLOCK_MONOTONIC);
+	cpu = live_cpu_ns(w) - wait->cpu_before_ns;
+	if (wait->call->is_cancelled && wait->call->is_cancelled(wait->call->arg, cpu))
+		return -ECANCELED;
+	if (cpu > cpu_limits[w->role])
+		return -ETIME;
+	if (!is_asleep(w))
+		wait->asleep_ns = 0;
+	else if (!wait->asleep_ns)
+		wait->asleep_ns = now;
+	if ((wait->asleep_ns && now - wait->asleep_ns > SLEEP_NS) || now - wait->begun_ns > WALL_NS)
+		return -ETIMEDOUT;
+	return 0;
+}
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+/* Why a worker has ended, or was ended. */
+static enum worker_refusal reason(int err, int status)
+{
+	if (err == -ETIME || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+		return WORKER_REFUSED_TIME;
+	if (err == -ETIMEDOUT)
+		return WORKER_REFUSED_HANG;
+	if (err == -EBADMSG || err == -EPROTO)
+		return WORKER_REFUSED_REPLY;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		return WORKER_REFUSED_SYSCALL;
+	if (WIFEXITED(status)) /* libraries that find no memory end the process */
+		return WORKER_REFUSED_MEMORY;
+	return WORKER_REFUSED_CRASH;
+}
+
+/* Ends a worker after a call that went wrong. */
+static int fail(struct worker *w, const struct worker_call *call, int err)
+{
+	const struct object *object = culprit(w, call);
+	int status = end(w);
+
+	if (err == -ECANCELED || err == -ENOMEM)
+		return err;
+	w->has_failed = true;
+	return refuse(w, call, object, reason(err, status));
+}
+
+static int answer(struct worker *w, const struct worker_call *call, const struct wire *wire,
+		  uint32_t kind, const struct buf *question, struct buf *text)
+{
+	struct buf_reader reader = buf_reader(question->data, question->len);
+	struct wire_header header = {.kind = WIRE_ANSWER};
+	bool is_owned = false;
+	int fd = -1, err;
+
+	(void)w;
+	buf_clear(text);
+	header.status = call->answer ? call->answer(call->arg, kind, &reader, text, &fd, &is_owned)
+				     : -ENOSYS;
+	header.len = (uint32_t)text->len;
+	err = text->failed ? -ENOMEM : wire_send(wire, &header, text->data, fd);
+	if (fd >= 0 && is_owned)
+		close(fd);
+	return err;
+}
+
+/* Sends the request, and answers questions until the reply has come. */
+static int exchange(struct worker *w, const struct worker_call *call, const struct buf *request,
+		    struct buf *ret_reply, int *ret_status)
+{
+	struct waiting waiting = {.worker = w,
+				  .call = call,
+				  .begun_ns = clock_ns(CLOCK_MONOTONIC),
+				  .cpu_before_ns = live_cpu_ns(w)};
+	const struct wire wire = {.socket = w->socket, .wait = wait_for, .arg = &waiting};
+	struct wire_header header = {.kind = call->kind, .len = (uint32_t)request->len};
+	struct buf text = {0};
+	int err = wire_send(&wire, &header, request->data, call->fd);
+
+	while (!err) {
+		err = wire_receive(&wire, WIRE_MAX_BYTES, &header, ret_reply, NULL);
+		if (err || header.kind == WIRE_REPLY)
+			break;
+		waiting.asleep_ns = 0;
+		err = answer(w, call, &wire, header.kind, ret_reply, &text);
+	}
+	buf_free(&text);
+	*ret_status = header.status;
+	return err;
+}
+
+static int call_locked(struct worker *w, const struct worker_call *call, const struct buf *request,
+		       struct buf *ret_reply)
+{
+	int status = 0, err;
+
+	if (w->pid && live_cpu_ns(w) > RENEW_NS)
+		end(w);
+	err = start(w);
+	if (err)
+		return err;
+	__atomic_store_n(&w->page->object_plus_1, 0, __ATOMIC_RELAXED);
+	err = exchange(w, call, request, ret_reply, &status);
+	w->used_ns = clock_ns(CLOCK_MONOTONIC);
+	if (err)
+		return fail(w, call, err);
+	if (status == -ENOMEM) {
+		/* The heap may be in pieces: another worker has a whole one. */
+		const struct object *object = culprit(w, call);
+
+		end(w);
+		w->has_failed = true;
+		return refuse(w, call, object, WORKER_REFUSED_MEMORY);
+	}
+	return status;
+}
+
+int worker_call(struct worker *w, const struct worker_call *call, const struct buf *request,
+		struct buf *ret_reply)
+{
+	int err;
+
+	if (request->failed)
+		return -ENOMEM;
+	if (is_refused(w->workers, call->object ? call->object->file_id : call->key))
+		return -EOWNERDEAD;
+	pthread_mutex_lock(&w->lock);
+	err = call_locked(w, call, request, ret_reply);
+	pthread_mutex_unlock(&w->lock);
+	pthread_mutex_lock(&w->workers->lock);
+	w->workers->counts.calls++;
+	pthread_mutex_unlock(&w->workers->lock);
+	return err;
+}
+
+int worker_refuse_reply(struct worker *w, const struct worker_call *call)
+{
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = fail(w, call, -EPROTO);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+uint64_t worker_cpu_ns(struct worker *w)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&w->lock);
+	ns = w->ended_cpu_ns + live_cpu_ns(w);
+	pthread_mutex_unlock(&w->lock);
+	return ns;
+}
+
+int worker_answer_object(struct worker *w, const struct object *object, struct buf *answer,
+			 int *ret_fd)
+{
+	bool is_readable = object->elf && !is_refused(w->workers, object->file_id);
+	int32_t error = is_readable ? 0 : object->error ? object->error : -EOWNERDEAD;
+	uint32_t kind = object->kind;
+
+	BUF_PUT(answer, kind);
+	BUF_PUT(answer, error);
+	BUF_PUT(answer, object->file_id);
+	BUF_PUT(answer, object->owner.pid);
+	buf_put_string(answer, object->path ? object->path : "");
+	if (is_readable)
+		*ret_fd = elf_file_descriptor(object->elf);
+	return 0;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+int workers_new(struct fork_server *server, struct workers **ret_workers)
+{
+	struct workers *ws = calloc(1, sizeof(*ws));
+
+	if (!ws)
+		return -ENOMEM;
+	ws->server = server;
+	pthread_mutex_init(&ws->lock, NULL);
+	for (int i = 0; i < WORKER_COUNT; i++) {
+		ws->all[i].workers = ws;
+		ws->all[i].role = (enum worker_role)i;
+		pthread_mutex_init(&ws->all[i].lock, NULL);
+	}
+	*ret_workers = ws;
+	return 0;
+}
+
+void workers_free(struct workers *ws)
+{
+	if (!ws)
+		return;
+	for (int i = 0; i < WORKER_COUNT; i++) {
+		end(&ws->all[i]);
+		pthread_mutex_destroy(&ws->all[i].lock);
+	}
+	pthread_mutex_destroy(&ws->lock);
+	free(ws->refused.items);
+	free(ws);
+}
+
+struct worker *workers_of(struct workers *ws, enum worker_role role)
+{
+	return ws ? &ws->all[role] : NULL;
+}
+
+void workers_trim(struct workers *ws)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	for (int i = 0; i < WORKER_COUNT; i++) {
+		struct worker *w = &ws->all[i];
+
+		if (pthread_mutex_trylock(&w->lock))
+			continue;
+		if (w->pid && now > w->used_ns && now - w->used_ns > IDLE_NS)
+			end(w);
+		pthread_mutex_unlock(&w->lock);
+	}
+}
+
+static uint64_t resident_of(pid_t pid)
+{
+	unsigned long pages = 0, shared = 0;
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %lu %lu", &pages, &shared) != 2)
+		pages = shared = 0;
+	fclose(file);
+	return (uint64_t)(pages > shared ? pages - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A call that is under way holds the lock of its worker: what such a worker takes is seen without,
+ * from numbers that may be a moment old. */
+void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
+{
+	pthread_mutex_lock(&ws->lock);
+	*ret_counts = ws->counts;
+	pthread_mutex_unlock(&ws->lock);
+	for (int i = 0; i < WORKER_COUNT; i++) {
+		struct worker *w = &ws->all[i];
+		pid_t pid = __atomic_load_n(&w->pid, __ATOMIC_RELAXED);
+
+		ret_counts->cpu_ns += __atomic_load_n(&w->ended_cpu_ns, __ATOMIC_RELAXED);
+		if (!pid)
+			continue;
+		ret_counts->cpu_ns += live_cpu_ns(w);
+		ret_counts->resident_bytes += resident_of(pid);
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The workers: processes without rights that read what profiled processes control (ELF files, call
+ * frame information, DWARF, symbols, code, maps of JIT code), each for one thread of stackd.
+ *
+ *   loop    identity of files, walks, checks of steps      its calls are short: the loop waits
+ *   tables  recipe tables
+ *   names   names of locations
+ *
+ * A call is a request and a reply. In between, a worker asks for what it needs: an object's
+ * descriptor, a debug file, a mapping; stackd decides what it gets (worker_answer_fn). It keeps
+ * only what it can find again, so it can be ended at any moment.
+ *
+ * A worker that crashes, makes a forbidden system call, takes too much memory or CPU time, or
+ * sleeps, is ended; the file that it read is refused for the rest of the run, is logged with the
+ * reason, and counted. The next call starts another. One that has nothing to do for a while is
+ * ended as well, for its memory.
+ */
+#ifndef WORKER_WORKER_H
+#define WORKER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "daemon/worker/fork_server.h"
+#include "proc/object.h"
+
+enum worker_role { WORKER_LOOP, WORKER_TABLES, WORKER_NAMES, WORKER_COUNT };
+
+/* Why a file was refused: X(enumerator, name in `stats`, words). */
+#define WORKER_REFUSALS(X)                                                                         \
+	X(CRASH, "worker_crash", "the worker crashed while it read it")                            \
+	X(SYSCALL, "worker_syscall", "the worker tried a system call that it may not make")        \
+	X(MEMORY, "worker_memory", "reading it takes more memory than a worker may have")          \
+	X(TIME, "worker_time", "reading it takes more CPU time than a worker may have")            \
+	X(HANG, "worker_hang", "the worker slept instead of reading it")                           \
+	X(REPLY, "worker_reply", "the worker's reply made no sense")
+
+enum worker_refusal {
+#define WORKER_X(e, name, words) WORKER_REFUSED_##e,
+	WORKER_REFUSALS(WORKER_X)
+#undef WORKER_X
+		WORKER_REFUSED_COUNT
+};
+
+/* The name in `stats`, a constant string. */
+const char *worker_refusal_name(enum worker_refusal why);
+
+struct workers;
+struct worker;
+
+/* Makes the workers of a fork server, which is borrowed; none is started yet. 0 or -ENOMEM. */
+int workers_new(struct fork_server *server, struct workers **ret_workers);
+void workers_free(struct workers *workers); /* ends them; NULL is fine */
+
+/* Returns the worker of a role; NULL of no workers. */
+struct worker *workers_of(struct workers *workers, enum worker_role role);
+
+/* Ends workers that have had nothing to do for a while. To be called about once a second. */
+void workers_trim(struct workers *workers);
+
+struct workers_counts {
+	uint64_t calls;
+	uint64_t restarts;			/* after a worker was ended for a reason */
+	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
+	uint64_t cpu_ns, resident_bytes;	/* of all workers and their server */
+};
+
+/* Gives the counts so far. Any thread. */
+void workers_counts(struct workers *workers, struct workers_counts *ret_counts);
+
+/* Whether an object's file was refused. Any thread. */
+bool workers_refused(struct workers *workers, const struct object *object);
+
+/* Answers a question of a worker: fills `answer`, and gives a descriptor to send along (-1: none),
+ * which is closed afterwards if *ret_is_owned. Returns the status that the worker gets: 0 or
+ * negative errno. */
+typedef int worker_answer_fn(void *arg, uint32_t kind, struct buf_reader *question,
+			     struct buf *answer, int *ret_fd, bool *ret_is_owned);
+
+struct worker_call {
+	uint32_t kind;		     /* enum wire_kind */
+	int fd;			     /* sent along; -1: none */
+	const struct object *object; /* whose file is read; NULL: the page tells */
+	const struct object_table
+		*objects;	  /* for what the page tells; NULL: only `object` is read */
+	const char *path;	  /* without an object: what is read, for the log; */
+	uint64_t key;		  /* and what it is refused by; 0: nothing */
+	worker_answer_fn *answer; /* NULL: no question is answered */
+	void *arg;
+	bool (*is_cancelled)(void *arg, uint64_t cpu_ns); /* asked now and then; NULL: never. The
+							   * CPU time is that of the call */
+};
+
+/* Calls a worker; one call at a time. Returns the status of its reply: 0 or more, or negative
+ * errno; -EOWNERDEAD: its file has been refused, now or before; -ECANCELED; -ECHILD: no worker can
+ * be started; -ENOMEM: stackd itself has no memory. */
+int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
+		struct buf *ret_reply);
+
+/* To be called for a reply that made no sense: the worker is ended, and the file refused. Returns
+ * -EOWNERDEAD. */
+int worker_refuse_reply(struct worker *worker, const struct worker_call *call);
+
+/* CPU time of the worker's calls so far, of those that were ended too. */
+uint64_t worker_cpu_ns(struct worker *worker);
+
+/* Answers WIRE_ASK_OBJECT for an object: what a worker has to know of it, and its descriptor. */
+int worker_answer_object(struct worker *worker, const struct object *object, struct buf *answer,
+			 int *ret_fd);
+
+#endif

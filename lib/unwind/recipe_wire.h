@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A compiled table as bytes, from the process that compiles it to the one that loads it. The reader
+ * trusts nothing: files that the writer has read may have subverted it.
+ */
+#ifndef UNWIND_RECIPE_WIRE_H
+#define UNWIND_RECIPE_WIRE_H
+
+#include "base/buf.h"
+#include "unwind/recipe.h"
+
+/* Writes a table, and takes its provenances from it. */
+void recipe_wire_put(struct recipe_table *table, struct buf *bytes);
+
+/* Reads a table: every number in it is one of the table's own, rows are in order, rules name
+ * registers that are there. Returns 0, -EBADMSG or -ENOMEM; the caller frees *ret_table, untouched
+ * on failure, with recipe_table_free(). */
+int recipe_wire_get(struct buf_reader *bytes, struct recipe_table **ret_table);
+
+#endif

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""The processes that read files: what they may do, and that stackd outlives whatever a file makes of
+them. A stackd that is built for it (daemon/worker/fault.c) has its worker crash, hang, take memory,
+or try forbidden system calls, when it comes to the file of a build-id."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from harness import (BUILD, DONE, ROOT, SIGINT, WORKLOADS, Daemon, Recording, check, live, run,
+                     scratch, wait_cpu, workload)
+
+# What, where: the words of the refusal, its counter, and how many restarts there may be.
+FAULTS = {
+    ("crash", "table"): ("crashed", "worker_crash"),
+    ("crash", "walk"): ("crashed", "worker_crash"),
+    ("crash", "names"): ("crashed", "worker_crash"),
+    ("hang", "walk"): ("slept", "worker_hang"),
+    ("spin", "walk"): ("CPU time", "worker_time"),
+    ("memory", "table"): ("more memory", "worker_memory"),
+    ("open", "table"): ("system call", "worker_syscall"),
+    ("socket", "identity"): ("system call", "worker_syscall"),
+}
+
+
+def build_id(path):
+    out = run("readelf", "-n", path).out
+    found = re.search(r"Build ID: ([0-9a-f]+)", out)
+    check(found, "no build-id", path)
+    return found[1]
+
+
+def faulty_stackd():
+    made = BUILD + "/faults/stackd"
+    result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made, timeout=300)
+    check(result.status == 0, "it cannot be linked", result.err)
+    return made
+
+
+def register(what, where, words, counter):
+    def test():
+        stackd = faulty_stackd()
+        with scratch() as folder:
+            store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
+            fault = "%s:%s:%s" % (what, where, build_id(program))
+            result = run(stackd, "-F", 499, "-o", store, "--", program, 1,
+                         env={"STACKD_FAULT": fault}, timeout=120)
+            print(result.err)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            check(re.search(r"hit was refused: .*%s" % words, result.err), "not said", result.err)
+            check(result.err.count("was refused") == 1, "refused more than once", result.err)
+            stats = Recording(store).stats()
+            counters = {**stats, **stats.get("counters", {})}
+            print(counters)
+            check(stats["lost"] == 0 and stats["samples"] > 20, "samples are missing", stats)
+            check(counters.get("received") == counters["started"] - counters.get("idle", 0),
+                  "samples are not accounted for", stats)
+            check(counters.get("refused." + counter) == 1, "not counted", counters)
+            check(counters["worker_restarts"] <= 2, "many restarts", counters)
+            if where in ("table", "names"):
+                check(stats["quality"]["complete"] >= stats["samples"] * 0.95,
+                      "the walks need that file's table or names", stats)
+    live(test, name="worker-%s-%s" % (what, where))
+
+
+for (_what, _where), (_words, _counter) in FAULTS.items():
+    register(_what, _where, _words, _counter)
+
+
+def workers_of(pid):
+    """The processes below a stackd's process that makes workers, with itself."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as file:
+                text = file.read()
+        except OSError:
+            continue
+        parent = int(text.rsplit(")", 1)[1].split()[1])
+        found.append((int(name), parent))
+    servers = [child for child, parent in found if parent == pid]
+    return servers + [child for child, parent in found if parent in servers]
+
+
+def status_of(pid):
+    with open("/proc/%d/status" % pid, encoding="ascii") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+@live
+def test_worker_rights():
+    """Workers have no capability, no group, a user of their own, and a filter of system calls."""
+    with scratch() as folder, workload("chain", 60) as process:
+        with Daemon(folder + "/s.db", "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            wait_cpu(process.pid, 0.2)
+            workers = workers_of(daemon.process.pid)
+            check(len(workers) >= 2, "there are no workers", workers)
+            for pid in workers:
+                status = status_of(pid)
+                print(pid, status)
+                for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                    check(int(status[name], 16) == 0, "it has capabilities", name, status)
+                check(set(status["Uid"].split()) == set(status["Gid"].split()) and
+                      int(status["Uid"].split()[0]) >= 61184, "its user", status)
+                check(not status["Groups"].strip(), "it has groups", status)
+                check(status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", "limits", status)
+                check(not os.listdir("/proc/%d/root" % pid), "its root is not empty")
+            result = daemon.finish(SIGINT)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            check(not any(os.path.exists("/proc/%d" % pid) for pid in workers), "one is left")
+
+
+@live
+def test_worker_killed():
+    """Workers that somebody kills are started again; nothing is lost."""
+    with scratch() as folder, workload("chain", 60) as process:
+        store = folder + "/s.db"
+        with Daemon(store, "--pid", process.pid, "--walk", "daemon") as daemon:
+            daemon.wait_recording()
+            for _ in range(3):
+                wait_cpu(process.pid, 0.3)
+                for pid in workers_of(daemon.process.pid)[1:]:
+                    subprocess.run(["kill", "-9", str(pid)], check=False)
+            wait_cpu(process.pid, 0.3)
+            result = daemon.finish(SIGINT)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        stats = Recording(store).stats()
+        print(stats, result.err)
+        check(stats["lost"] == 0 and stats["samples"] > 20, "samples are missing", stats)
