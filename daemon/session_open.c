@@ -12,6 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
 #include "daemon/regions/uprobe_multi.h"
+#include "daemon/worker/sandbox.h"
 #include "store/store_path.h"
 
 #define TICK_NS 100000000u /* between looks at the side-band */
@@ -195,6 +196,7 @@ static enum exit_status make_parts(struct session *s)
 	/* The command is forked already: it keeps the inherited limit and priority. */
 	own_limits_raise_files();
 	own_limits_raise_priority();
+	sandbox_daemon_capabilities();
 	err = wakeups_open(&s->wakeups, TICK_NS);
 	if (!err)
 		err = reorder_new(&s->queue);
@@ -266,6 +268,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = STATUS_FAILED;
 	if (!status)
 		status = start_target(s);
+	if (!status)
+		sandbox_daemon_calls(); /* without seccomp in the kernel, it runs without */
 	return status;
 }
 

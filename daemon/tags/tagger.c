@@ -59,7 +59,10 @@ int tagger_new(const struct tagger_maps *maps, struct worker *worker, struct tag
 	if (!t)
 		return -ENOMEM;
 	t->maps = *maps;
-	t->worker = worker;
+	if (worker && ask_tags_new(worker, &t->worker)) {
+		free(t);
+		return -ENOMEM;
+	}
 	*ret_tagger = t;
 	return 0;
 }
@@ -82,6 +85,7 @@ void tagger_free(struct tagger *t)
 	for (size_t i = 0; i < t->parts.count; i++)
 		tagged_functions_free(t->parts.items[i].functions);
 	free(t->parts.items);
+	ask_tags_free(t->worker);
 	free(t);
 }
 

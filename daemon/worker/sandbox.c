@@ -258,3 +258,93 @@ int sandbox_worker(void)
 	limit(RLIMIT_NOFILE, FILES);
 	return load_filter(true);
 }
+
+/* --- stackd itself --------------------------------------------------------------------------- */
+
+#define CAP(name) (UINT64_C(1) << CAP_##name)
+
+/* The program and its events; files of other users' processes; names of the kernel; and, for a
+ * store that belongs to the user who has called sudo, that user's folders. */
+#define DAEMON_CAPABILITIES                                                                        \
+	(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(SYS_ADMIN) | CAP(DAC_READ_SEARCH) |       \
+	 CAP(SYSLOG) | CAP(DAC_OVERRIDE) | CAP(CHOWN) | CAP(FOWNER))
+
+void sandbox_daemon_capabilities(void)
+{
+	drop_bounds(DAEMON_CAPABILITIES);
+	set_capabilities(own_capabilities() & DAEMON_CAPABILITIES);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static const int never_called[] = {
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(setuid),
+	SCMP_SYS(setgid),
+	SCMP_SYS(setreuid),
+	SCMP_SYS(setregid),
+	SCMP_SYS(setresuid),
+	SCMP_SYS(setresgid),
+	SCMP_SYS(setgroups),
+	SCMP_SYS(setfsuid),
+	SCMP_SYS(setfsgid),
+	SCMP_SYS(chroot),
+	SCMP_SYS(pivot_root),
+	SCMP_SYS(mount),
+	SCMP_SYS(umount2),
+	SCMP_SYS(move_mount),
+	SCMP_SYS(open_tree),
+	SCMP_SYS(fsopen),
+	SCMP_SYS(fsmount),
+	SCMP_SYS(fspick),
+	SCMP_SYS(mount_setattr),
+	SCMP_SYS(setns),
+	SCMP_SYS(unshare),
+	SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(delete_module),
+	SCMP_SYS(kexec_load),
+	SCMP_SYS(kexec_file_load),
+	SCMP_SYS(reboot),
+	SCMP_SYS(swapon),
+	SCMP_SYS(swapoff),
+	SCMP_SYS(acct),
+	SCMP_SYS(settimeofday),
+	SCMP_SYS(clock_settime),
+	SCMP_SYS(clock_adjtime),
+	SCMP_SYS(adjtimex),
+	SCMP_SYS(sethostname),
+	SCMP_SYS(setdomainname),
+	SCMP_SYS(iopl),
+	SCMP_SYS(ioperm),
+	SCMP_SYS(modify_ldt),
+	SCMP_SYS(personality),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(add_key),
+	SCMP_SYS(request_key),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(fanotify_init),
+	SCMP_SYS(quotactl),
+	SCMP_SYS(mknod),
+	SCMP_SYS(mknodat),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(syslog),
+	SCMP_SYS(vhangup),
+};
+
+int sandbox_daemon_calls(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int err = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
+
+	for (size_t i = 0; i < sizeof(never_called) / sizeof(*never_called) && !err; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), never_called[i], 0);
+	if (!err)
+		err = seccomp_load(filter);
+	seccomp_release(filter);
+	return err;
+}

@@ -27,8 +27,14 @@ unsigned sandbox_fork_server(void);
  * Returns 0 or -errno. */
 int sandbox_worker(void);
 
-/* Limits stackd itself, once all is set up: to the capabilities that it needs while it runs, and to
- * the system calls that it makes; others kill it. Returns the bits of enum sandbox_gap. */
-unsigned sandbox_daemon(void);
+/* Limits stackd itself to the capabilities that it needs while it runs, for the calling thread and
+ * those that it starts from now on; neither it nor what it might execute gets any more. Without
+ * capabilities it is fine, too. */
+void sandbox_daemon_capabilities(void);
+
+/* Takes from all threads of stackd the system calls that it never makes: to execute a program, to
+ * trace, to become another user, to mount, to load modules, to change the machine. They fail from
+ * now on. Returns 0 or -errno. */
+int sandbox_daemon_calls(void);
 
 #endif
