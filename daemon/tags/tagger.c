@@ -45,8 +45,8 @@ struct keeper {
 
 struct tagger {
 	struct tagger_maps maps;
-	struct worker *worker;	/* reads files; NULL: this process does */
-	VEC(struct part) parts; /* by number of the object */
+	struct ask_tags *worker; /* reads files; NULL: this process does */
+	VEC(struct part) parts;	 /* by number of the object */
 	struct keeper *processes;
 	struct program *programs;
 	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
