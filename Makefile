@@ -70,7 +70,7 @@ endif
 
 # --- the user half ---------------------------------------------------------------------------
 
-$(B)/daemon/capture/sampler.o: $(B)/gen/stackd.skel.h
+$(call OBJ,$(wildcard daemon/capture/sampler*.c)): $(B)/gen/stackd.skel.h
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)

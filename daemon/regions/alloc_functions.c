@@ -246,7 +246,7 @@ int alloc_functions_find(const struct elf_file *file, struct alloc_functions *re
 	struct search s = {.functions = ret_functions};
 	struct elf_file *own = NULL;
 	bool has_malloc;
-	int err = elf_file_clone(file, &own);
+	int err = elf_file_open(elf_file_descriptor(file), &own);
 
 	*ret_functions = (struct alloc_functions){0};
 	if (err)
