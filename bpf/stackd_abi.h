@@ -511,10 +511,12 @@ struct stackd_rule {
 			     * rbp at 0(rbp), which has no fixed distance from their CFA */
 };
 
-/* The DWARF number, plus 1, of a caller-saved register that the rule's function leaves as it is; 0:
- * none is known. A caller may have its CFA in it. For the daemon's walk; the kernel half ends
- * there. */
+/* The DWARF number, plus 1, of a caller-saved register that the rule's function leaves as it is;
+ * STACKD_KEPT_TWO: r10 and r11; 0: none is known. A caller may have its CFA in it. For the daemon's
+ * walk; the kernel half ends there. */
 #define STACKD_KEPT(rule)      ((rule)->saved_reg >> 4)
+#define STACKD_KEPT_TWO	       15
+#define STACKD_KEPT_TWO_BITS   (1u << 10 | 1u << 11)
 #define STACKD_SAVED_REG(rule) ((rule)->saved_reg & 15)
 
 /* A file's table, by file number: chunks[chunk_base + i] is the first row of the chunk

@@ -254,12 +254,27 @@ static void step(struct sweep *s, const struct insn *i)
 	s->is_after_call = i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT;
 }
 
-/* Notes the table of an indirect jump, as far as the instructions before tell it. */
+static int note_call_table(struct code *c, const struct jump_table *table)
+{
+	if (table->entry != 4)
+		return 0;
+	if (VEC_RESERVE(&c->callees, 1))
+		return -ENOMEM;
+	c->callees.items[c->callees.count++] = *table;
+	return 0;
+}
+
+/* Notes the table of an indirect jump or call, as far as the instructions before tell it. */
 static int note_table(struct sweep *s, const struct insn *i)
 {
 	struct jump_table table;
 
-	if (i->flow != INSN_JUMP_INDIRECT || !jump_hints_table(&s->hints, i, &table))
+	if ((i->flow != INSN_JUMP_INDIRECT && i->flow != INSN_CALL_INDIRECT) ||
+	    !jump_hints_table(&s->hints, i, &table))
+		return 0;
+	if (i->flow == INSN_CALL_INDIRECT)
+		return note_call_table(s->code, &table);
+	if (table.is_inside)
 		return 0;
 	if (VEC_RESERVE(&s->code->tables, 1))
 		return -ENOMEM;
@@ -332,6 +347,29 @@ static int note_cases(struct code *c)
 	return 0;
 }
 
+/* Marks what the tables of calls lead to: instructions behind ends of others, in assembly, which
+ * aligns no such functions. */
+static void mark_callees(struct code *c)
+{
+	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
+	uint32_t left = c->size;
+
+	for (size_t i = 0; i < c->callees.count; i++) {
+		const struct jump_table *table = &c->callees.items[i];
+		uint64_t end = code_data_end(c, table->address);
+		size_t count = jump_table_read(table, c->elf, end, targets);
+
+		count = jump_table_end(table, end, count, 0);
+		for (size_t k = 0; k < count && left; k++, left--) {
+			uint32_t at = code_find(c, targets[k]);
+
+			if (at == CODE_NONE || !(c->marks[at] & CODE_SWEPT) || !code_is_sane(c, at))
+				break;
+			c->marks[at] |= CODE_CALLED;
+		}
+	}
+}
+
 bool code_is_case(const struct code *c, uint32_t at)
 {
 	return int_map_find(&c->cases, at) != INT_MAP_NONE && !(c->marks[at] & CODE_CALLED);
@@ -354,6 +392,8 @@ int code_init(struct code *c, const struct elf_file *elf, const struct code_area
 		err = sweep(c, &areas[i]);
 	if (c->data.count)
 		qsort(c->data.items, c->data.count, sizeof(*c->data.items), compare);
+	if (!err)
+		mark_callees(c);
 	return err ? err : note_cases(c);
 }
 
@@ -362,6 +402,7 @@ void code_fini(struct code *c)
 	free(c->marks);
 	free(c->data.items);
 	free(c->tables.items);
+	free(c->callees.items);
 	int_map_fini(&c->cases);
 	memset(c, 0, sizeof(*c));
 }

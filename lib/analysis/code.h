@@ -47,8 +47,8 @@ struct code {
 	ZydisDecoder decoder;
 	uint8_t *marks;	    /* by byte; enum code_mark */
 	VEC(uint64_t) data; /* vaddr of jump tables, and of what lea refers to, in order */
-	VEC(struct jump_table) tables;
-	struct int_map cases; /* bytes that the tables lead to */
+	VEC(struct jump_table) tables, callees; /* of jumps, and of calls */
+	struct int_map cases;			/* bytes that the tables lead to */
 };
 
 /* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0, -ENOMEM or

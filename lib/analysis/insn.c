@@ -187,6 +187,11 @@ static void classify_lea(const ZydisDecodedOperand *o, struct insn *i, uint64_t 
 		classify_addition(i, wide(&o[0]), number_of(o[1].mem.base),
 				  number_of(o[1].mem.index));
 		i->disp = (int32_t)o[1].mem.disp.value;
+	} else if (wide(&o[0]) != INSN_NO_REG && o[1].mem.base >= ZYDIS_REGISTER_RAX &&
+		   o[1].mem.base <= ZYDIS_REGISTER_R15) {
+		i->idiom = INSN_INDEXED;
+		i->dst = (uint8_t)wide(&o[0]);
+		i->src = (uint8_t)number_of(o[1].mem.base);
 	}
 }
 

@@ -45,6 +45,7 @@ enum insn_idiom {
 			   * another register chooses; or at addend + disp, if it has one */
 	INSN_EXTENDED,	  /* dst = the lower 32 bits of src, sign-extended */
 	INSN_SUM,	  /* dst = src + addend + disp */
+	INSN_INDEXED,	  /* dst = src and something that another register chooses */
 	INSN_BOUND,	  /* a number is compared with `number`, or reduced to at most that */
 	INSN_BOUND_TEST,  /* goes by an unsigned comparison: up to it, or `number` less */
 	INSN_STACK_BOUND, /* rsp is compared with src */

@@ -7,7 +7,13 @@
 #define MAX_UNUSED   8	     /* entries of a table before the first that is used */
 #define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 
-enum hint_kind { HINT_NONE, HINT_ADDRESS, HINT_ENTRY, HINT_TARGET };
+enum hint_kind {
+	HINT_NONE,
+	HINT_ADDRESS,
+	HINT_INSIDE, /* of a table at the address */
+	HINT_ENTRY,
+	HINT_TARGET,
+};
 
 void jump_hints_init(struct jump_hints *ret_hints)
 {
@@ -53,6 +59,12 @@ static struct jump_hint after_entry(const struct jump_hints *h, const struct ins
 
 	if (jump_hints_address(h, i, &hint.address))
 		hint.kind = i->entry == 8 ? HINT_TARGET : HINT_ENTRY;
+	else if (i->entry == 4 && i->src < 16 && h->reg[i->src].kind == HINT_INSIDE)
+		hint = (struct jump_hint){.kind = HINT_ENTRY,
+					  .entry = i->entry,
+					  .is_unsigned = i->is_unsigned,
+					  .is_inside = true,
+					  .address = h->reg[i->src].address};
 	return hint;
 }
 
@@ -67,6 +79,15 @@ static struct jump_hint after_sum(const struct jump_hint *a, const struct jump_h
 		hint.kind = HINT_TARGET;
 		hint.base = b->address;
 	}
+	return hint;
+}
+
+static struct jump_hint after_index(const struct jump_hint *from)
+{
+	struct jump_hint hint = {0};
+
+	if (from->kind == HINT_ADDRESS || from->kind == HINT_INSIDE)
+		hint = (struct jump_hint){.kind = HINT_INSIDE, .address = from->address};
 	return hint;
 }
 
@@ -96,6 +117,9 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 	case INSN_SUM:
 		*hint = after_sum(&h->reg[i->addend & 15], &h->reg[i->src & 15]);
 		hint->base += (uint64_t)(int64_t)i->disp;
+		break;
+	case INSN_INDEXED:
+		*hint = after_index(&h->reg[i->src & 15]);
 		break;
 	case INSN_BOUND:
 		h->compared = (int32_t)i->number;
@@ -130,12 +154,17 @@ void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 	h->has_any = true;
 }
 
+bool jump_hints_known(const struct jump_hints *h, unsigned reg, uint64_t *ret_address)
+{
+	if (h->reg[reg].kind != HINT_ADDRESS)
+		return false;
+	*ret_address = h->reg[reg].address;
+	return true;
+}
+
 bool jump_hints_target(const struct jump_hints *h, const struct insn *i, uint64_t *ret_target)
 {
-	if (i->idiom != INSN_NO_IDIOM || i->src >= 16 || h->reg[i->src].kind != HINT_ADDRESS)
-		return false;
-	*ret_target = h->reg[i->src].address;
-	return true;
+	return i->idiom == INSN_NO_IDIOM && i->src < 16 && jump_hints_known(h, i->src, ret_target);
 }
 
 bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
@@ -154,7 +183,8 @@ bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
 		.base = hint.base,
 		.entry = hint.entry,
 		.is_unsigned = hint.is_unsigned,
-		.bound = h->bound,
+		.bound = hint.is_inside ? -1 : h->bound,
+		.is_inside = hint.is_inside,
 	};
 	return true;
 }

@@ -8,8 +8,9 @@
  *   movslq (%rdx,%rax,4),%rax                    rax is an entry of the table
  *   add %rdx,%rax; jmp *%rax                     rax is a target: entry + address
  *
- * Entries of 8 bytes are targets by themselves. Where no bound is known, a table ends where the
- * next thing begins that code refers to.
+ * Entries of 8 bytes are targets by themselves. Assembly has tables of functions of the same form,
+ * and calls instead; there, the table can be one of several that stand together. Where no bound is
+ * known, a table ends where the next thing begins that code refers to.
  */
 #ifndef ANALYSIS_JUMP_TABLE_H
 #define ANALYSIS_JUMP_TABLE_H
@@ -25,14 +26,15 @@ struct jump_table {
 	uint64_t address, base; /* vaddr; a target is base + entry */
 	uint32_t entry;		/* bytes: 2, 4 or 8 */
 	bool is_unsigned;
-	int32_t bound; /* number of the last entry; -1: not known */
+	int32_t bound;	/* number of the last entry; -1: not known */
+	bool is_inside; /* loads are from somewhere in it: it is a table of tables */
 };
 
 /* What is known of a register. */
 struct jump_hint {
 	uint8_t kind; /* enum, in jump_table.c; 0: nothing */
 	uint8_t entry;
-	bool is_unsigned;
+	bool is_unsigned, is_inside;
 	uint64_t address, base;
 };
 
@@ -51,6 +53,9 @@ void jump_hints_apply(struct jump_hints *hints, const struct insn *i);
 /* The table that an instruction loads from; false: it is none such, or from where is not known. */
 bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
 			uint64_t *ret_address);
+
+/* The address that a register holds; false: it is not known. */
+bool jump_hints_known(const struct jump_hints *hints, unsigned reg, uint64_t *ret_address);
 
 /* The address that an indirect jump goes to, where the path has it from an instruction; before the
  * jump is applied. */

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_FUNCTION 4096u    /* instructions */
-#define MAX_FOLLOWED 4000000u /* of all */
-#define NOT_KEPT     255u
+#define MAX_FUNCTION  4096u		  /* instructions */
+#define MAX_FOLLOWED  4000000u		  /* of all */
+#define NOT_KEPT(reg) (1u << 16 << (reg)) /* in a value of keeps.kept; below, those that are */
 
 void keeps_fini(struct keeps *k)
 {
@@ -74,16 +74,16 @@ static int look(struct function *f, uint32_t at)
 	return err;
 }
 
-/* Takes over what a function says of its instructions. One that others share and do not keep the
- * register in says nothing. */
+/* Takes over what a function says of its instructions. A register
+ * that others who share one do not keep is not kept there. */
 static int take(struct keeps *k, const struct function *f)
 {
 	for (size_t n = 0; n < f->visited.count; n++) {
-		uint32_t at = f->visited.items[n], before = int_map_find(&k->kept, at);
-		uint32_t now = f->keeps ? f->reg : NOT_KEPT;
+		uint32_t at = f->visited.items[n], known = int_map_find(&k->kept, at);
+		uint32_t now = f->keeps ? 1u << f->reg : NOT_KEPT(f->reg);
 
-		if (before != INT_MAP_NONE && before != now)
-			now = NOT_KEPT;
+		if (known != INT_MAP_NONE)
+			now |= known;
 		if (int_map_set(&k->kept, at, now))
 			return -ENOMEM;
 	}
@@ -115,12 +115,9 @@ int keeps_settle(struct keeps *k, const struct code *code)
 	return err;
 }
 
-bool keeps_at(const struct keeps *k, uint32_t at, unsigned *ret_reg)
+uint32_t keeps_at(const struct keeps *k, uint32_t at)
 {
-	uint32_t reg = k->is_void || !k->list.count ? NOT_KEPT : int_map_find(&k->kept, at);
+	uint32_t known = k->is_void || !k->list.count ? INT_MAP_NONE : int_map_find(&k->kept, at);
 
-	if (reg >= 16)
-		return false;
-	*ret_reg = reg;
-	return true;
+	return known == INT_MAP_NONE ? 0 : known & ~(known >> 16) & 0xffff;
 }

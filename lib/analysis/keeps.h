@@ -16,7 +16,7 @@
 
 struct keeps {		       /* zeroed is empty */
 	struct int_map wanted; /* function's byte and register */
-	struct int_map kept;   /* register, by byte of an instruction */
+	struct int_map kept;   /* by byte of an instruction: see keeps.c */
 	VEC(uint64_t) list;    /* the keys of `wanted` */
 	uint64_t followed;     /* instructions */
 	bool is_void;	       /* there was too much to follow */
@@ -31,7 +31,7 @@ int keeps_want(struct keeps *keeps, uint32_t at, unsigned reg);
 /* Follows all those functions. Returns 0 or -ENOMEM. */
 int keeps_settle(struct keeps *keeps, const struct code *code);
 
-/* Gives the register that is kept at an instruction; false: none is. */
-bool keeps_at(const struct keeps *keeps, uint32_t at, unsigned *ret_reg);
+/* The registers that are kept at an instruction, a bit for each (processor's numbers). */
+uint32_t keeps_at(const struct keeps *keeps, uint32_t at);
 
 #endif

@@ -32,12 +32,17 @@ static int find_group(struct labels *l, uint32_t function, unsigned reg,
 	return 0;
 }
 
+static uint64_t key_of(uint64_t group, enum kind kind, uint32_t what)
+{
+	return group << 33 | (uint64_t)kind << 32 | what;
+}
+
 /* Enters a label or a jump. Returns 1, 0: it was known, or there are too many; or -ENOMEM. */
 static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint32_t what,
 		 const struct work *work)
 {
 	uint32_t *first = kind == JUMP ? &g->first_jump : &g->first_label;
-	uint64_t key = (uint64_t)(g - l->items.items) << 33 | (uint64_t)kind << 32 | what;
+	uint64_t key = key_of((uint64_t)(g - l->items.items), kind, what);
 
 	if (int_map_find(&l->known, key) != INT_MAP_NONE ||
 	    (g->labels + 1) * (g->jumps + 1) > LABELS_MAX_PAIRS)
@@ -51,19 +56,21 @@ static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint3
 	return 1;
 }
 
-static int push(struct work_list *list, const struct work *jump, uint32_t at)
+/* Goes on from a jump to an address. */
+static int push(struct labels *l, const struct work *jump, const struct work *label)
 {
 	struct work w = *jump;
+	bool is_own = label->owner == LABELS_OWN;
 
-	w.at = at;
+	w.at = label->at;
+	w.owner = is_own ? jump->owner : label->owner;
 	w.hints = HINT_POOL_NONE;
-	return work_push(list, &w);
+	return work_push(is_own ? l->strong : l->late, &w);
 }
 
-int labels_add(struct labels *l, uint32_t function, unsigned reg, uint32_t at,
-	       struct work_list *list)
+int labels_add(struct labels *l, uint32_t function, unsigned reg, uint32_t at, uint32_t owner)
 {
-	const struct work label = {.at = at};
+	const struct work label = {.at = at, .owner = owner};
 	struct labels_group *g;
 	int err = find_group(l, function, reg, &g);
 
@@ -73,12 +80,19 @@ int labels_add(struct labels *l, uint32_t function, unsigned reg, uint32_t at,
 		return err;
 	err = 0;
 	for (uint32_t n = g->first_jump; n && !err; n = l->entries.items[n - 1].next)
-		err = push(list, &l->entries.items[n - 1].work, at);
+		err = push(l, &l->entries.items[n - 1].work, &label);
 	return err;
 }
 
-int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct work *jump,
-		struct work_list *list)
+bool labels_has(const struct labels *l, uint32_t function, unsigned reg, uint32_t at)
+{
+	uint32_t group = int_map_find(&l->groups, (uint64_t)function << 4 | reg);
+
+	return group != INT_MAP_NONE &&
+	       int_map_find(&l->known, key_of(group, LABEL, at)) != INT_MAP_NONE;
+}
+
+int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct work *jump)
 {
 	struct labels_group *g;
 	int err = find_group(l, function, reg, &g);
@@ -89,6 +103,6 @@ int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct 
 		return err;
 	err = 0;
 	for (uint32_t n = g->first_label; n && !err; n = l->entries.items[n - 1].next)
-		err = push(list, jump, l->entries.items[n - 1].work.at);
+		err = push(l, jump, &l->entries.items[n - 1].work);
 	return err;
 }

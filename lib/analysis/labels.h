@@ -2,7 +2,9 @@
 /*
  * Jumps by a register that a function has put one of several addresses of its own code in: the
  * inner loops of libgmp go on like that. A path brings one address to such a jump; any other that
- * the same function puts in the same register leads on from there as well.
+ * the same function puts in the same register leads on from there as well. So do those that other
+ * functions bring along, which go on into its code with the same frame (dav1d); but these have
+ * owners of their own: whether they hold at every jump of the function is not known.
  */
 #ifndef ANALYSIS_LABELS_H
 #define ANALYSIS_LABELS_H
@@ -12,8 +14,10 @@
 
 #define LABELS_MAX_PAIRS 256 /* of addresses and jumps, for each function and register */
 
+#define LABELS_OWN UINT32_MAX /* an owner: that of the jump */
+
 struct labels_entry {
-	struct work work; /* of a jump; of an address: `at` alone */
+	struct work work; /* of a jump; of an address: `at` and `owner` alone */
 	uint32_t next;	  /* number plus 1; 0: none */
 };
 
@@ -22,8 +26,9 @@ struct labels_group {			  /* of a function and a register */
 	uint32_t labels, jumps;
 };
 
-struct labels {		      /* zeroed is empty */
-	struct int_map known; /* what was added */
+struct labels {
+	struct work_list *strong, *late; /* borrowed: where what is found goes; the rest zeroed */
+	struct int_map known;		 /* what was added */
 	struct int_map groups;
 	VEC(struct labels_group) items;
 	VEC(struct labels_entry) entries;
@@ -33,13 +38,15 @@ struct labels {		      /* zeroed is empty */
 void labels_fini(struct labels *labels);
 
 /* A function puts the address of byte `at` in a register. Pushes what the jumps that are known lead
- * on with to `list`. Returns 0 or -ENOMEM, as the next. */
-int labels_add(struct labels *labels, uint32_t function, unsigned reg, uint32_t at,
-	       struct work_list *list);
+ * on with, to labels->strong. Where the address is brought along, `owner` is its owner, and it goes
+ * to labels->late; LABELS_OWN otherwise. Returns 0 or -ENOMEM, as the next. */
+int labels_add(struct labels *labels, uint32_t function, unsigned reg, uint32_t at, uint32_t owner);
+
+/* Whether the function has that address in that register already. */
+bool labels_has(const struct labels *labels, uint32_t function, unsigned reg, uint32_t at);
 
 /* A function jumps by a register, with `jump`'s state, owner and hints. Pushes what leads on from
  * there to the addresses that are known. */
-int labels_jump(struct labels *labels, uint32_t function, unsigned reg, const struct work *jump,
-		struct work_list *list);
+int labels_jump(struct labels *labels, uint32_t function, unsigned reg, const struct work *jump);
 
 #endif

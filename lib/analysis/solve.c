@@ -192,6 +192,48 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 	return join(s, w, is_weak);
 }
 
+/* Gives a function an address that a path brings along in a register. */
+static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32_t label)
+{
+	uint32_t owner;
+
+	if (label == CODE_NONE || (is_pinned(s, label) && !has_failed(s, label)) ||
+	    !(s->code->marks[label] & CODE_SWEPT) || labels_has(&s->labels, function, reg, label))
+		return 0;
+	if (owners_add(&s->owners, function, &owner))
+		return -ENOMEM;
+	return labels_add(&s->labels, function, reg, label, owner);
+}
+
+/* Gives a function whose code a guess goes on into, with the same frame, the addresses that the
+ * path brings along: dav1d has functions that differ in nothing but where the code that they share
+ * jumps to by a register. */
+static int bring_labels(struct solver *s, const struct path *p, uint32_t at)
+{
+	uint32_t function = function_of(s, s->owner[at]);
+	uint64_t target;
+	int err = 0;
+
+	if (!is_guess(s, p->w.owner) || !p->hints.has_any)
+		return 0;
+	if (is_pinned(s, at) ? p->w.state != STATES_ENTRY
+			     : !s->state[at] || s->state[at] != p->w.state)
+		return 0;
+	for (unsigned reg = 0; reg < 16 && !err; reg++) {
+		if (jump_hints_known(&p->hints, reg, &target))
+			err = bring_label(s, function, reg, code_find(s->code, target));
+	}
+	return err;
+}
+
+/* Comes to an instruction; results as arrive()'s. */
+static int come(struct solver *s, struct path *p, bool is_weak)
+{
+	if (s->owner[p->w.at] != p->w.owner && bring_labels(s, p, p->w.at))
+		return -ENOMEM;
+	return arrive(s, &p->w, is_weak);
+}
+
 /* --- jumps --------------------------------------------------------------------------------- */
 
 /* The byte of this code where the function begins that a call or a jump leads to, through a stub or
@@ -241,6 +283,8 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 {
 	uint32_t owner = p->w.owner;
 
+	if (bring_labels(s, p, at))
+		return -ENOMEM;
 	if (!is_at_return(s, &p->w))
 		fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
 	else if (!is_guess(s, owner))
@@ -290,12 +334,12 @@ static int follow_indirect(struct solver *s, const struct path *p)
 
 	if (p->insn.idiom == INSN_SLOT)
 		return leave_code(s, p, !noreturn_has_slot(s->noreturn, p->insn.target));
-	if (jump_hints_table(&p->hints, &p->insn, &table)) {
+	if (jump_hints_table(&p->hints, &p->insn, &table) && !table.is_inside) {
 		found = solve_follow_table(s, p, &table);
 		return found ? (found < 0 ? found : 0) : lose_path(s, p);
 	}
 	if (p->insn.src < 16 &&
-	    labels_jump(&s->labels, function_of(s, p->w.owner), p->insn.src, &p->w, &s->strong))
+	    labels_jump(&s->labels, function_of(s, p->w.owner), p->insn.src, &p->w))
 		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))
 		return follow_jump(s, p, target);
@@ -405,7 +449,7 @@ static int note_label(struct solver *s, const struct path *p)
 
 	if (at == CODE_NONE || is_pinned(s, at) || !(s->code->marks[at] & CODE_SWEPT))
 		return 0;
-	return labels_add(&s->labels, function_of(s, p->w.owner), p->insn.dst, at, &s->strong);
+	return labels_add(&s->labels, function_of(s, p->w.owner), p->insn.dst, at, LABELS_OWN);
 }
 
 /* Leaves a loop that touches the pages of a large frame, one after the other, until rsp is where a
@@ -477,7 +521,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 
 	hint_pool_take(&s->hints, w->hints, &p.hints);
 	p.bound = INSN_NO_REG;
-	go_on = arrive(s, &p.w, is_weak);
+	go_on = come(s, &p, is_weak);
 	while (go_on > 0) {
 		uint8_t *visits = &s->visits[p.w.at];
 
@@ -503,7 +547,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 		p.w.at += p.insn.length;
 		if (p.w.at >= code_end(p.area))
 			return set_returns(s, p.w.owner);
-		go_on = arrive(s, &p.w, false);
+		go_on = come(s, &p, false);
 	}
 	return go_on;
 }

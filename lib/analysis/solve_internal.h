@@ -23,6 +23,7 @@ struct solver {
 	uint32_t first_guess; /* owners from that one on began where code only may begin */
 	struct work_list strong;
 	struct work_list weak;	 /* what follows calls, where jumps lead, too */
+	struct work_list late;	 /* where addresses that were brought along may lead: last of all */
 	struct work_list parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
 	struct labels labels;

@@ -87,6 +87,11 @@ int solve_likely(struct solver *s)
 
 	for (size_t i = 0; i < sizeof(marks) && !err; i++)
 		err = guess_marked(s, marks[i]);
+	while (!err && s->late.count) {
+		err = work_push(&s->weak, &s->late.items[--s->late.count]);
+		if (!err)
+			err = solve_drain(s);
+	}
 	owners_settle_leans(&s->owners);
 	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
 		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)

@@ -2,12 +2,21 @@
 /* Makes and frees the solver, and reads the rules off its states; see solve.h. */
 #include "analysis/solve_internal.h"
 
+/* STACKD_KEPT of registers that are kept: one, or r10 and r11. */
+static unsigned kept_number(uint32_t kept)
+{
+	if (kept == STACKD_KEPT_TWO_BITS)
+		return STACKD_KEPT_TWO;
+	if (!kept || kept & (kept - 1))
+		return 0;
+	return frame_state_dwarf_number((unsigned)__builtin_ctz(kept)) + 1;
+}
+
 int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
 	       enum analysis_abstained *ret_why)
 {
 	const struct frame_state *state;
 	const struct owner *owner;
-	unsigned kept;
 
 	if (!s->state[at])
 		return 0;
@@ -23,8 +32,7 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	state = states_get(&s->states, s->state[at]);
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
-	if (keeps_at(s->keeps, at, &kept))
-		ret_rule->saved_reg |= (uint8_t)((frame_state_dwarf_number(kept) + 1) << 4);
+	ret_rule->saved_reg |= (uint8_t)(kept_number(keeps_at(s->keeps, at)) << 4);
 	/* Only callers that it returns to are known not to need rbp. */
 	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_rbp(state) ||
 	    returns_does(&s->returns, owner->function))
@@ -54,6 +62,8 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
 	s->noreturn = noreturn;
 	s->keeps = keeps;
 	s->first_guess = UINT32_MAX;
+	s->labels.strong = &s->strong;
+	s->labels.late = &s->late;
 	s->state = calloc(code->size + 1, sizeof(*s->state));
 	s->owner = calloc(code->size + 1, sizeof(*s->owner));
 	s->visits = calloc(code->size + 1, 1);
@@ -78,6 +88,7 @@ void solve_free(struct solver *s)
 	free(s->strong.items);
 	free(s->weak.items);
 	free(s->parked.items);
+	free(s->late.items);
 	hint_pool_fini(&s->hints);
 	labels_fini(&s->labels);
 	free(s);

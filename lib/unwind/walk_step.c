@@ -92,11 +92,21 @@ static void restore_saved(const struct stackd_rule *rule, const struct walk_memo
 	}
 }
 
+/* The caller-saved registers that a frame leaves as they are, a bit for each. */
+static uint32_t kept_by(const struct stackd_rule *rule)
+{
+	unsigned number = STACKD_KEPT(rule);
+
+	if (number == STACKD_KEPT_TWO)
+		return STACKD_KEPT_TWO_BITS;
+	return number ? 1u << (number - 1) : 0;
+}
+
 static enum stackd_end_reason step_fast(const struct walk_rule *rule, const struct walk_memory *m,
 					struct walk_state *s)
 {
 	bool is_anywhere = rule->is_signal || rule->fast.cfa == STACKD_CFA_OTHER;
-	uint32_t kept = STACKD_KEPT(&rule->fast) ? 1u << (STACKD_KEPT(&rule->fast) - 1) : 0;
+	uint32_t kept = kept_by(&rule->fast);
 	uint64_t cfa = 0, slot, pc;
 	enum stackd_end_reason reason = fast_cfa(&rule->fast, m, s, &cfa);
 

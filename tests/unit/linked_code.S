@@ -366,6 +366,72 @@ LABEL(fails)
 LABEL(fails_in)
 	call *%rdi
 	ud2
+
+/* Functions that the table of a call leads to, somewhere in it. */
+FUNCTION(calls_by_table)
+	sub $40, %rsp
+	lea callees(%rip), %r10
+	lea (%r10,%rdi,8), %r11
+	movslq 8(%r11,%rsi,4), %rax
+	add %r10, %rax
+	call *%rax
+	add $40, %rsp
+	ret
+LABEL(callee_0)
+callee_of_0:
+	lea 1(%rdi), %rax
+	ret
+LABEL(callee_1)
+callee_of_1:
+	lea 2(%rdi), %rax
+	ret
+
+/* Functions that share all but where they go on to. */
+	.p2align 4
+	lea 2f(%rip), %r8
+	jmp 1f
+	.p2align 4
+	lea 3f(%rip), %r8
+	jmp 1f
+	.p2align 4
+	mov %rdi, %rax
+	ret
+1:	sub $56, %rsp
+	add (%rdi), %rax
+	jmp *%r8
+LABEL(brought_1)
+2:	inc %rax
+	add $56, %rsp
+	ret
+LABEL(brought_2)
+3:	dec %rax
+	add $56, %rsp
+	ret
+
+/* Two registers that a function keeps, one for each caller. */
+FUNCTION(counts_on_r10)
+	mov %rsp, %r10
+	and $-32, %rsp
+	sub $96, %rsp
+	call keeping_1
+	mov %r10, %rsp
+	ret
+FUNCTION(counts_on_r11)
+	mov %rsp, %r11
+	and $-32, %rsp
+	sub $96, %rsp
+	call keeping_1
+	call keeping_2
+	mov %r11, %rsp
+	ret
+FUNCTION(keeping_both)
+keeping_1:
+	lea (%rdi,%rsi), %rax
+	ret
+FUNCTION(keeping_r11)
+keeping_2:
+	xor %r10d, %r10d
+	ret
 LABEL(code_end)
 
 	.section .rodata
@@ -382,6 +448,8 @@ follows_skips_table:
 	.long 0x7ffffff0
 table_on:
 	.long case_on - table_on, called - table_on
+callees:
+	.long callee_of_0 - callees, callee_of_1 - callees, callee_of_1 - callees, callee_of_0 - callees
 	.section .data.rel.ro, "aw"
 	.p2align 3
 cases:	.quad one, two

@@ -150,6 +150,21 @@ static void test_behind_call(void **state)
 	check(state, "behind_call", 8);
 }
 
+/* Code that only the table of a call leads to, or an address that another function brings. */
+static void test_led_to(void **state)
+{
+	check(state, "callee_0", 8);
+	check(state, "callee_1", 8);
+	check(state, "brought_1", 64);
+	check(state, "brought_2", 64);
+}
+
+static void test_kept(void **state)
+{
+	assert_int_equal(STACKD_KEPT(at(state, "keeping_both")), STACKD_KEPT_TWO);
+	assert_int_equal(STACKD_KEPT(at(state, "keeping_r11")), 11 + 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -164,6 +179,8 @@ int main(void)
 		cmocka_unit_test(test_tail_calls),
 		cmocka_unit_test(test_not_called),
 		cmocka_unit_test(test_behind_call),
+		cmocka_unit_test(test_led_to),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
