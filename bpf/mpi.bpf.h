@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The bytes that a call of MPI sends and receives, by its arguments (daemon/regions/mpi_calls.h
- * says which those are). They are taken at the entry, non-blocking ones included. Where a
- * collective passes on a message for each process of its communicator, or something else at its
- * root, the communicator's size and this process's rank in it are needed: the program asks for them
- * itself, by MPI_Comm_size() and MPI_Comm_rank(), whose answers are remembered. What cannot be told
- * is said to be unknown.
+ * says which those are). They are taken at the entry, non-blocking ones included; those of a
+ * persistent request are kept with it, for each of its starts. Where a collective passes on a
+ * message for each process of its communicator, or something else at its root, the communicator's
+ * size and this process's rank in it are needed (mpi_object.bpf.h). What cannot be told is said to
+ * be unknown.
  */
 #ifndef MPI_BPF_H
 #define MPI_BPF_H
 
-#include "instance.bpf.h"
+#include "mpi_object.bpf.h"
 
-#define MPI_UNKNOWN STACKD_MPI_NOT_KNOWN
+#define MPI_MOST_PROCESSES 65536 /* whose counts are added up */
+#define MPI_MOST_REQUESTS  4096	 /* that are started at once */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -21,30 +22,32 @@ struct {
 	__type(value, struct stackd_mpi_call);
 } mpi_calls SEC(".maps");
 
-struct mpi_comm {
+struct mpi_request {
 	__u64 handle;
 	__u32 pid;
 	__u32 pad;
 };
 
-struct mpi_comm_known {
-	__u32 size; /* 0: not known */
-	__u32 rank; /* one more; 0: not known */
+struct mpi_bytes {
+	__u64 sent, received;
 };
 
-/* Those of processes that have ended give way to new ones. */
+/* Persistent requests. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct mpi_comm);
-	__type(value, struct mpi_comm_known);
-} mpi_comms SEC(".maps");
+	__uint(max_entries, 65536);
+	__type(key, struct mpi_request);
+	__type(value, struct mpi_bytes);
+} mpi_requests SEC(".maps");
 
 /* The arguments of a call, by the x86-64 calling convention, at its first instruction. The kernel
  * wants each register of the context read by itself, so they are copied. */
 struct mpi_arguments {
 	__u64 in_registers[8]; /* from 0; the last two are nothing */
 	__u64 stack_pointer;
+	const struct stackd_mpi_call *call;
+	struct mpi_place place;
+	struct mpi_comm_known comm; /* of the call, if it has one */
 };
 
 static __always_inline void mpi_take_arguments(const struct pt_regs *ctx,
@@ -63,90 +66,250 @@ static __always_inline void mpi_take_arguments(const struct pt_regs *ctx,
 /* An argument by its number, from 1. */
 static __always_inline __u64 mpi_argument(const struct mpi_arguments *arguments, __u32 number)
 {
-	__u64 value = 0;
-
 	if (number <= 6)
 		return arguments->in_registers[BOUNDED(number - 1, 8)];
-	bpf_probe_read_user(&value, sizeof(value),
-			    (const void *)(arguments->stack_pointer + 8 * (number - 6)));
-	return value;
+	return mpi_word(arguments->stack_pointer + 8 * (number - 6));
 }
 
-/* The size of a datatype; MPI_UNKNOWN: it cannot be told. */
-static __always_inline __u64 mpi_type_size(const struct stackd_mpi_call *call, __u64 type)
-{
-	__u64 size;
+/* --- sums over processes --------------------------------------------------------------------- */
 
-	if (call->library == STACKD_MPI_OPEN)
-		return bpf_probe_read_user(&size, sizeof(size),
-					   (const void *)(type + call->size_offset))
-			       ? MPI_UNKNOWN
-			       : size;
-	/* A handle of a basic type: two bits that say so, four for datatypes, and its size. */
-	if (call->library == STACKD_MPI_MPICH && ((__u32)type >> 26) == 0x13)
-		return type >> 8 & 0xff;
-	return MPI_UNKNOWN;
+struct mpi_sum {
+	__u64 counts, types; /* addresses; no types: they are all the same */
+	__u64 sum;	     /* of the counts, or of the bytes */
+	struct mpi_place place;
+	__u32 is_wide;
+	__u32 pad;
+};
+
+/* Reads a count of an array; a negative one is none. */
+static __always_inline __u64 mpi_count_at(__u64 counts, __u32 index, bool is_wide)
+{
+	__s64 count = is_wide ? (__s64)mpi_word(counts + 8 * (__u64)index)
+			      : (__s32)mpi_int(counts + 4 * (__u64)index);
+
+	return count > 0 ? count : 0;
 }
 
-static __always_inline struct mpi_comm mpi_comm_of(__u64 handle, __u8 library)
+static long mpi_add_one(__u32 index, void *arg)
 {
-	/* MPICH's handles are 32 bits: what else the register has is nothing. */
-	return (struct mpi_comm){.handle = library == STACKD_MPI_OPEN ? handle : (__u32)handle,
-				 .pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_sum *s = arg;
+	__u64 count = mpi_count_at(s->counts, index, s->is_wide), size = 1, type;
+
+	if (!count)
+		return 0;
+	if (s->types) {
+		type = s->place.library->vendor == STACKD_MPI_OPEN
+			       ? mpi_word(s->types + 8 * (__u64)index)
+			       : mpi_int(s->types + 4 * (__u64)index);
+		size = mpi_type_size(&s->place, type);
+		if (size == MPI_UNKNOWN) {
+			s->sum = MPI_UNKNOWN;
+			return 1;
+		}
+	}
+	s->sum += count * size;
+	return 0;
 }
 
-/* How often the bytes are passed on. */
-static __always_inline __u64 mpi_times(const struct mpi_arguments *from,
-				       const struct stackd_mpi_call *call, __u32 how)
+/* Adds the counts of all processes up; with types, the bytes. */
+static __always_inline __u64 mpi_sum(const struct mpi_arguments *from, __u64 counts, __u64 types)
 {
-	struct mpi_comm_known *known;
-	struct mpi_comm key;
-	bool is_root;
+	struct mpi_sum s = {.counts = counts,
+			    .types = types,
+			    .place = from->place,
+			    .is_wide = from->call->is_wide};
 
-	if (how == STACKD_MPI_ONCE)
-		return 1;
-	key = mpi_comm_of(mpi_argument(from, call->comm), call->library);
-	known = CHECKED(bpf_map_lookup_elem(&mpi_comms, &key));
-	if (!known || (call->root && !known->rank))
+	if (!from->comm.size || from->comm.size > MPI_MOST_PROCESSES)
 		return MPI_UNKNOWN;
-	if (how == STACKD_MPI_ALL)
-		return known->size ? known->size : MPI_UNKNOWN;
-	is_root = (__u32)mpi_argument(from, call->root) + 1 == known->rank;
-	if (how == STACKD_MPI_NOT_ROOT)
-		return !is_root;
-	if (!is_root)
-		return 0;
-	if (how == STACKD_MPI_ROOT)
-		return 1;
-	return known->size ? known->size : MPI_UNKNOWN;
+	bpf_loop(from->comm.size, mpi_add_one, &s, 0);
+	return s.sum;
 }
 
-static __always_inline __u64 mpi_bytes(const struct mpi_arguments *from,
-				       const struct stackd_mpi_call *call,
-				       const struct stackd_mpi_part *part)
-{
-	__u32 count = part->count, type = part->type;
-	__u64 times, size;
-	__s32 n;
+/* --- bytes ----------------------------------------------------------------------------------- */
 
-	if (part->how == STACKD_MPI_NONE)
+/* Is this process the root of a collective? Only if the communicator is known. */
+static __always_inline bool is_at_root(const struct mpi_arguments *from)
+{
+	return (__u32)mpi_argument(from, from->call->root) + 1 == from->comm.rank;
+}
+
+/* Returns how many of a datatype a call passes on. */
+static __always_inline __u64 mpi_count(const struct mpi_arguments *from, __u32 number, __u32 how)
+{
+	__u64 value = mpi_argument(from, number);
+	__s64 count = from->call->is_wide ? (__s64)value : (__s32)value;
+
+	switch (how) {
+	case STACKD_MPI_SINGLE:
+		return 1;
+	case STACKD_MPI_SUM:
+	case STACKD_MPI_ROOT_SUM:
+		return mpi_sum(from, value, 0);
+	case STACKD_MPI_OWN:
+		return from->comm.rank
+			       ? mpi_count_at(value, from->comm.rank - 1, from->call->is_wide)
+			       : MPI_UNKNOWN;
+	default:
+		return count > 0 ? count : 0;
+	}
+}
+
+/* Returns how often they are passed on. */
+static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 how)
+{
+	__u64 all = from->comm.size ? from->comm.size : MPI_UNKNOWN;
+
+	switch (how) {
+	case STACKD_MPI_ALL:
+		return all;
+	case STACKD_MPI_ROOT:
+	case STACKD_MPI_ROOT_SUM:
+		return is_at_root(from);
+	case STACKD_MPI_ROOT_ALL:
+		return is_at_root(from) ? all : 0;
+	case STACKD_MPI_NOT_ROOT:
+		return !is_at_root(from);
+	default:
+		return 1;
+	}
+}
+
+/* Can it be told whether this process is the root? Between the processes of two groups, it is none
+ * of one's own. */
+static __always_inline bool has_known_root(const struct mpi_arguments *from, __u32 how)
+{
+	return !from->call->root || ((from->comm.rank || how == STACKD_MPI_ONCE) &&
+				     (__s32)mpi_argument(from, from->call->root) >= 0);
+}
+
+static __noinline __u64 mpi_bytes_of(struct mpi_arguments *from, const struct stackd_mpi_part *part)
+{
+	__u32 count = part->count, type = part->type, how = part->how;
+	__u64 times, n, size;
+
+	if (how == STACKD_MPI_NONE)
 		return 0;
-	if (part->how >= STACKD_MPI_UNKNOWN)
+	if (how >= STACKD_MPI_UNKNOWN || !has_known_root(from, how))
 		return MPI_UNKNOWN;
-	if (part->peer && (__s32)mpi_argument(from, part->peer) == call->no_partner)
+	if (part->peer && (__s32)mpi_argument(from, part->peer) == from->call->no_partner)
 		return 0;
-	times = mpi_times(from, call, part->how);
+	times = mpi_times(from, how);
 	if (!times || times == MPI_UNKNOWN)
 		return times;
-	if (part->buffer && mpi_argument(from, part->buffer) == (__u64)(__s64)call->in_place) {
+	if (part->buffer &&
+	    mpi_argument(from, part->buffer) == (__u64)(__s64)from->call->in_place) {
 		count = part->place_count;
 		type = part->place_type;
+		how = part->place_how;
 	}
-	n = (__s32)mpi_argument(from, count);
-	if (n <= 0)
-		return 0;
-	size = mpi_type_size(call, mpi_argument(from, type));
-	return size == MPI_UNKNOWN ? size : size * (__u32)n * times;
+	if (how == STACKD_MPI_SUM_TYPED)
+		return mpi_sum(from, mpi_argument(from, count), mpi_argument(from, type));
+	n = mpi_count(from, count, how);
+	if (!n || n == MPI_UNKNOWN)
+		return n;
+	size = mpi_type_size(&from->place, mpi_argument(from, type));
+	return size == MPI_UNKNOWN ? size : size * n * times;
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+/* Returns the handle that is at an address. */
+static __always_inline __u64 mpi_handle_at(const struct mpi_place *place, __u64 address)
+{
+	return place->library->vendor == STACKD_MPI_OPEN ? mpi_word(address) : mpi_int(address);
+}
+
+struct mpi_starts {
+	struct mpi_place place;
+	struct mpi_bytes bytes;
+	__u64 requests;
+	__u32 pid;
+	__u32 pad;
+};
+
+static long mpi_add_start(__u32 index, void *arg)
+{
+	struct mpi_starts *s = arg;
+	__u32 bytes = s->place.library->vendor == STACKD_MPI_OPEN ? 8 : 4;
+	struct mpi_request key = {
+		.handle = mpi_handle_at(&s->place, s->requests + (__u64)bytes * index),
+		.pid = s->pid};
+	struct mpi_bytes *known = CHECKED(bpf_map_lookup_elem(&mpi_requests, &key));
+
+	if (!known || known->sent == MPI_UNKNOWN)
+		s->bytes.sent = MPI_UNKNOWN;
+	else if (s->bytes.sent != MPI_UNKNOWN)
+		s->bytes.sent += known->sent;
+	if (!known || known->received == MPI_UNKNOWN)
+		s->bytes.received = MPI_UNKNOWN;
+	else if (s->bytes.received != MPI_UNKNOWN)
+		s->bytes.received += known->received;
+	return 0;
+}
+
+/* Takes the bytes of requests that are started. */
+static __always_inline void mpi_start(struct open_instance *open, const struct mpi_arguments *from,
+				      __u64 requests, __s32 count)
+{
+	struct mpi_starts s = {.place = from->place,
+			       .requests = requests,
+			       .pid = bpf_get_current_pid_tgid() >> 32};
+
+	if (count > MPI_MOST_REQUESTS)
+		s.bytes = (struct mpi_bytes){MPI_UNKNOWN, MPI_UNKNOWN};
+	else if (count > 0)
+		bpf_loop(count, mpi_add_start, &s, 0);
+	open->sent = s.bytes.sent;
+	open->received = s.bytes.received;
+}
+
+static __always_inline void mpi_keep_request(const struct open_instance *open)
+{
+	struct mpi_request key = {.pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_bytes bytes = {open->sent, open->received};
+	__u32 handle = 0;
+
+	if (open->has_long_handles) {
+		key.handle = mpi_word(open->result);
+	} else {
+		bpf_probe_read_user(&handle, sizeof(handle), (const void *)open->result);
+		key.handle = handle;
+	}
+	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
+}
+
+/* --- entry and return ------------------------------------------------------------------------ */
+
+static __always_inline void mpi_take(struct open_instance *open, struct mpi_arguments *from)
+{
+	const struct stackd_mpi_call *call = from->call;
+
+	open->mpi = call->kind;
+	open->mpi_slot = from->stack_pointer;
+	open->result = call->result ? mpi_argument(from, call->result) : 0;
+	if (call->kind == STACKD_MPI_FORTRAN)
+		open->result = call->result;
+	open->has_long_handles = from->place.library->vendor == STACKD_MPI_OPEN;
+	open->sent = open->received = call->kind == STACKD_MPI_FORTRAN ? MPI_UNKNOWN : 0;
+	switch (call->kind) {
+	case STACKD_MPI_BYTES:
+	case STACKD_MPI_INIT:
+		if (call->comm)
+			mpi_find_comm(&from->place, mpi_argument(from, call->comm), &from->comm);
+		open->sent = mpi_bytes_of(from, &call->sent);
+		open->received = mpi_bytes_of(from, &call->received);
+		break;
+	case STACKD_MPI_COMM_SIZE:
+	case STACKD_MPI_COMM_RANK:
+		open->comm = mpi_handle(&from->place, from->in_registers[0]);
+		break;
+	case STACKD_MPI_START:
+		mpi_start(open, from, from->in_registers[0], 1);
+		break;
+	case STACKD_MPI_STARTALL:
+		mpi_start(open, from, from->in_registers[1], from->in_registers[0]);
+		break;
+	}
 }
 
 /* Takes the arguments of a call, which is in an open instance. */
@@ -154,42 +317,40 @@ static __always_inline void mpi_enter(struct open_instance *open, const struct p
 				      __u32 region)
 {
 	struct stackd_mpi_call *call = CHECKED(bpf_map_lookup_elem(&mpi_calls, &region));
-	struct mpi_arguments from;
+	struct stackd_mpi_library *library;
+	struct mpi_arguments from = {};
+	__u32 index;
 
-	/* Functions of Fortran's interface convert handles first. */
-	if (!call || (open->mpi == STACKD_MPI_FORTRAN && call->kind == STACKD_MPI_OTHER))
+	/* Functions of Fortran's interface convert handles first, and ask for sizes. */
+	if (!call || (open->mpi == STACKD_MPI_FORTRAN && call->kind != open->result))
+		return;
+	index = call->library;
+	library = CHECKED(bpf_map_lookup_elem(&mpi_libraries, &index));
+	if (!library)
 		return;
 	mpi_take_arguments(ctx, &from);
-	open->mpi = call->kind;
-	open->sent = open->received = call->kind == STACKD_MPI_FORTRAN ? MPI_UNKNOWN : 0;
-	if (call->kind == STACKD_MPI_BYTES) {
-		open->sent = mpi_bytes(&from, call, &call->sent);
-		open->received = mpi_bytes(&from, call, &call->received);
-	} else if (call->kind == STACKD_MPI_COMM_SIZE || call->kind == STACKD_MPI_COMM_RANK) {
-		open->comm = mpi_comm_of(from.in_registers[0], call->library).handle;
-		open->result = from.in_registers[1];
-	}
+	from.call = call;
+	from.place.library = library;
+	from.place.bias = ctx->rip - call->vaddr;
+	mpi_take(open, &from);
 }
 
-/* Remembers what a call has told the program of a communicator. */
-static __always_inline void mpi_leave(const struct open_instance *open)
+/*
+ * A call of MPI returns: remembers what it has told the program. Within one of Fortran's interface
+ * it is the function for C whose answer that is. What is to be passed on later has not been yet.
+ */
+static __always_inline void mpi_leave(struct open_instance *open)
 {
-	struct mpi_comm key = {.handle = open->comm, .pid = bpf_get_current_pid_tgid() >> 32};
-	struct mpi_comm_known now = {}, *known;
-	__u32 value = 0;
-
-	if (open->mpi != STACKD_MPI_COMM_SIZE && open->mpi != STACKD_MPI_COMM_RANK)
-		return;
-	if (bpf_probe_read_user(&value, sizeof(value), (const void *)open->result))
-		return;
-	known = CHECKED(bpf_map_lookup_elem(&mpi_comms, &key));
-	if (known)
-		now = *known;
 	if (open->mpi == STACKD_MPI_COMM_SIZE)
-		now.size = value;
+		mpi_keep_comm(open->comm, mpi_int(open->result), true);
+	else if (open->mpi == STACKD_MPI_COMM_RANK)
+		mpi_keep_comm(open->comm, mpi_int(open->result), false);
+	else if (open->mpi == STACKD_MPI_INIT)
+		mpi_keep_request(open);
 	else
-		now.rank = value + 1;
-	bpf_map_update_elem(&mpi_comms, &key, &now, BPF_ANY);
+		return;
+	open->mpi = STACKD_MPI_OTHER;
+	open->sent = open->received = 0;
 }
 
 #endif

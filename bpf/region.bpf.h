@@ -220,6 +220,7 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->around = 0;
 	open->caller = 0;
 	open->mpi = STACKD_MPI_OTHER;
+	open->mpi_slot = 0;
 	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
 	open->enter_cpu = cpu_clock(task);
@@ -429,6 +430,18 @@ static __always_inline bool holds_condition(__u64 flags, __u32 condition)
 	return is != (condition & 1);
 }
 
+/* A function of MPI returns. It may be a part of the open call. */
+static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
+{
+	struct open_instance *open;
+
+	if (!thread->once)
+		return;
+	open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
+	if (open->mpi_slot == slot)
+		mpi_leave(open);
+}
+
 /* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
 static __always_inline bool leave_region(struct region_thread *thread, struct pt_regs *ctx,
 					 __u64 cookie, __u64 now, __u64 cpu)
@@ -439,6 +452,8 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 	if ((kind & STACKD_EXIT_BRANCH) && !holds_condition(ctx->eflags, kind))
 		return false;
 	drop_left(thread, ctx->rsp);
+	if ((kind & STACKD_EXIT_ONCE) && !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH)))
+		leave_mpi(thread, ctx->rsp);
 	open = innermost(thread);
 	if (!open || open->slot != ctx->rsp || open->region != STACKD_REGION_NUMBER(cookie)) {
 		if (kind == STACKD_EXIT_RETURN && !is_off(STACKD_REGION_NUMBER(cookie)))
@@ -449,7 +464,6 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 	make_instance(&thread->ended, now, cpu, &thread->instance);
 	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
 	count_region(STACKD_REGION_ENDED);
-	mpi_leave(&thread->ended);
 	return true;
 }
 

@@ -376,7 +376,7 @@ enum stackd_scope {
 };
 
 /* Whose functions of MPI they are, by which datatypes are told. */
-enum stackd_mpi_library {
+enum stackd_mpi_vendor {
 	STACKD_MPI_NO_LIBRARY, /* none that is known here */
 	STACKD_MPI_OPEN,       /* Open MPI: a datatype is the address of a structure */
 	STACKD_MPI_MPICH,      /* MPICH and its relatives: it is a number */
@@ -390,6 +390,12 @@ enum stackd_mpi_how {
 	STACKD_MPI_ROOT,     /* once, at the root */
 	STACKD_MPI_ROOT_ALL, /* at the root, once for each process */
 	STACKD_MPI_NOT_ROOT, /* once, but not at the root */
+	/* The count is the address of an array that has one for each process: */
+	STACKD_MPI_SUM,	      /* their sum */
+	STACKD_MPI_ROOT_SUM,  /* their sum, at the root */
+	STACKD_MPI_OWN,	      /* that of this process */
+	STACKD_MPI_SUM_TYPED, /* their sum, and the datatype is the address of an array, too */
+	STACKD_MPI_SINGLE,    /* one, and `count` is nothing */
 	STACKD_MPI_UNKNOWN,
 };
 
@@ -398,9 +404,8 @@ struct stackd_mpi_part {
 	__u8 count, type;
 	__u8 peer;
 	__u8 how;    /* enum stackd_mpi_how */
-	__u8 buffer; /* if that is MPI_IN_PLACE, these are count and type */
-	__u8 place_count, place_type;
-	__u8 pad;
+	__u8 buffer; /* if that is MPI_IN_PLACE, these are count, type and how */
+	__u8 place_count, place_type, place_how;
 };
 
 enum stackd_mpi_kind {
@@ -408,19 +413,43 @@ enum stackd_mpi_kind {
 	STACKD_MPI_BYTES,
 	STACKD_MPI_COMM_SIZE, /* MPI_Comm_size: a communicator, and where its size is put */
 	STACKD_MPI_COMM_RANK, /* MPI_Comm_rank */
-	STACKD_MPI_FORTRAN,   /* the function for C that it calls says it */
+	STACKD_MPI_FORTRAN,   /* the function for C that it calls says it; `result` is its kind */
+	STACKD_MPI_INIT,  /* makes a request, which passes on the bytes each time it is started */
+	STACKD_MPI_START, /* starts the request at the first argument */
+	STACKD_MPI_STARTALL, /* as many as the first argument says, from the second one on */
 };
 
 /* By number of a region: what a function of MPI does. */
 struct stackd_mpi_call {
 	struct stackd_mpi_part sent, received;
 	__u8 comm, root;
-	__u8 kind;	  /* enum stackd_mpi_kind */
-	__u8 library;	  /* enum stackd_mpi_library */
-	__u8 size_offset; /* of STACKD_MPI_OPEN: of a datatype's size in its structure */
-	__s8 no_partner;  /* MPI_PROC_NULL */
-	__s8 in_place;	  /* MPI_IN_PLACE */
-	__u8 pad;
+	__u8 result;	 /* argument that is the address of what the call gives; 0: none */
+	__u8 kind;	 /* enum stackd_mpi_kind */
+	__u8 library;	 /* which of `mpi_libraries`, from 1; 0: none */
+	__u8 is_wide;	 /* counts have 8 bytes, not 4 */
+	__s8 no_partner; /* MPI_PROC_NULL */
+	__s8 in_place;	 /* MPI_IN_PLACE */
+	__u64 vaddr;	 /* of its first instruction */
+};
+
+#define STACKD_MPI_LIBRARIES 16
+
+/*
+ * Where a library keeps the sizes of datatypes, and of communicators and the ranks in them. Zero:
+ * not known. In Open MPI a handle is the object's address. In MPICH it is a number: of a kind, of
+ * its objects' table, and of an entry. Each entry begins with its handle.
+ */
+struct stackd_mpi_library {
+	__u8 vendor;	    /* enum stackd_mpi_vendor */
+	__u8 size_offset;   /* of a datatype's size in its structure */
+	__u16 rank_offset;  /* in a communicator */
+	__u16 count_offset; /* of its size in a communicator; or of the address of its group, */
+	__u16 group_offset; /* and then of the size in that */
+	__u16 entry_offset; /* of MPICH: of the size of an entry in a list of tables */
+	__u16 pad;
+	__u32 comm_bytes;    /* of a predefined communicator, */
+	__u64 comm_slots[2]; /* and vaddrs of words of which one has the address of their table */
+	__u64 comms, types;  /* vaddrs of the lists of tables of other communicators, datatypes */
 };
 
 /* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
@@ -556,7 +585,8 @@ _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
 _Static_assert(sizeof(struct stackd_stack_record) == 304, "stackd_stack_record is shared");
-_Static_assert(sizeof(struct stackd_mpi_call) == 24, "stackd_mpi_call is shared");
+_Static_assert(sizeof(struct stackd_mpi_call) == 32, "stackd_mpi_call is shared");
+_Static_assert(sizeof(struct stackd_mpi_library) == 48, "stackd_mpi_library is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");

@@ -208,6 +208,8 @@ static enum exit_status make_parts(struct session *s)
 		recorder_use_intervals(s->recorder);
 	if (!err)
 		recorder_use_distance(s->recorder, s->options->alloc_bytes);
+	if (!err && s->options->mpi)
+		err = recorder_use_ranks(s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
 	if (!err && s->options->judge)

@@ -531,6 +531,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
 		.mpi_fd = bpf_map__fd(s->skel->maps.mpi_calls),
+		.libraries_fd = bpf_map__fd(s->skel->maps.mpi_libraries),
 		.scope = s->skel->rodata->region_scope,
 		.is_multi = s->has_uprobe_multi,
 		.is_malloc_multi = s->has_process_multi,

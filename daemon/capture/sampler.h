@@ -105,7 +105,7 @@ struct sampler_regions {
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
 	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
-	int members_fd, cgroup_fd, off_fd, mpi_fd;
+	int members_fd, cgroup_fd, off_fd, mpi_fd, libraries_fd;
 	enum stackd_scope scope;
 	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
 	bool is_malloc_multi; /* so are those of an allocator's functions */

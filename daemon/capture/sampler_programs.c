@@ -40,7 +40,8 @@ static void leave_out_regions(struct stackd_bpf *skel)
 	struct bpf_map *const maps[] = {
 		skel->maps.region_threads,  skel->maps.region_members, skel->maps.region_cgroup,
 		skel->maps.region_counters, skel->maps.regions_off,    skel->maps.outside_clocks,
-		skel->maps.mpi_calls,	    skel->maps.mpi_comms,      skel->maps.alloc_threads};
+		skel->maps.mpi_calls,	    skel->maps.mpi_comms,      skel->maps.mpi_libraries,
+		skel->maps.mpi_requests,    skel->maps.alloc_threads};
 
 	bpf_object__for_each_program (program, skel->obj) {
 		if (program != skel->progs.stackd_sample)

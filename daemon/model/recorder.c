@@ -109,6 +109,7 @@ void recorder_free(struct recorder *r)
 	tagger_free(r->tagger);
 	outbox_free(r->outbox);
 	live_blocks_free(r->blocks);
+	ranks_free(r->ranks);
 	judge_free(r->judge);
 	walks_free(r->walks);
 	thread_paths_free(r->paths);
@@ -141,6 +142,11 @@ void recorder_use_intervals(struct recorder *r)
 void recorder_use_distance(struct recorder *r, uint64_t bytes)
 {
 	r->distance = (double)bytes;
+}
+
+int recorder_use_ranks(struct recorder *r)
+{
+	return ranks_new(&r->ranks);
 }
 
 void recorder_use_heights(struct recorder *r)
@@ -247,6 +253,8 @@ int recorder_begin_anew(struct recorder *r)
 	origin_table_clear(r->origins);
 	outbox_begin_anew(r->outbox);
 	live_blocks_clear(r->blocks);
+	if (r->ranks)
+		ranks_begin_anew(r->ranks);
 	walks_begin_anew(r->walks);
 	if (r->tags)
 		tag_paths_begin_anew(r->tags);

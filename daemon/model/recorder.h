@@ -38,6 +38,10 @@ void recorder_use_intervals(struct recorder *recorder);
 /* Gives the mean distance of samples by bytes, for those whose record does not have its weight. */
 void recorder_use_distance(struct recorder *recorder, uint64_t bytes);
 
+/* Processes that have instances of regions may be of an MPI job: keeps their ranks. 0 or -ENOMEM.
+ */
+int recorder_use_ranks(struct recorder *recorder);
+
 /* Records have the heights of frames (bpf/segment.bpf.h). */
 void recorder_use_heights(struct recorder *recorder);
 

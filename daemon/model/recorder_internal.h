@@ -8,6 +8,7 @@
 #include "daemon/model/locator.h"
 #include "daemon/model/members.h"
 #include "daemon/model/outbox.h"
+#include "daemon/model/ranks.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/walks.h"
@@ -33,6 +34,7 @@ struct recorder {
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
 	struct worker *worker;	    /* reads files; NULL: this process does */
+	struct ranks *ranks;	    /* NULL: they are not looked up */
 	struct tables *tables;	    /* borrowed; NULL: none */
 	struct tagger *tagger;	    /* NULL: tags are not looked at */
 	struct tag_paths *tags;

@@ -120,6 +120,16 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 	return err ? err : keep_bytes(r, SERIES_MPI_RECEIVED, i->received, row);
 }
 
+/* Keeps the rank of a process, once. */
+static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
+		     const struct store_sample *row)
+{
+	uint64_t value;
+	int is = r->ranks ? ranks_look(r->ranks, process, pid, &value) : 0;
+
+	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
+}
+
 static bool is_of_mark(const struct stackd_instance *i)
 {
 	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_MAPPED;
@@ -188,6 +198,9 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	};
 	if (!record_instance(record, &instance))
 		return keep_sample(r, &sample);
+	err = keep_rank(r, thread->process, (pid_t)record_pid(record), &sample);
+	if (err)
+		return err;
 	return instance.region >= STACKD_MAPPED
 		       ? recorder_allocation(r, (pid_t)record_pid(record), &instance, &sample)
 		       : keep_instance(r, &instance, &sample);

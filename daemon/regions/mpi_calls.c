@@ -3,59 +3,138 @@
 #include "daemon/regions/mpi_calls.h"
 
 #include <ctype.h>
-#include <gelf.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NONE	.how = STACKD_MPI_NONE
 #define UNKNOWN .how = STACKD_MPI_UNKNOWN
 
 /* Count, datatype and partner are numbers of arguments, from 1. */
-#define PART(c, t, h)	    .count = (c), .type = (t), .how = (h)
-#define PEER(c, t, p)	    PART(c, t, STACKD_MPI_ONCE), .peer = (p)
-#define ONCE(c, t)	    PART(c, t, STACKD_MPI_ONCE)
-#define ALL(c, t)	    PART(c, t, STACKD_MPI_ALL)
-#define ROOT(c, t)	    PART(c, t, STACKD_MPI_ROOT)
-#define ROOT_ALL(c, t)	    PART(c, t, STACKD_MPI_ROOT_ALL)
-#define NOT_ROOT(c, t)	    PART(c, t, STACKD_MPI_NOT_ROOT)
-#define IN_PLACE(buf, c, t) .buffer = (buf), .place_count = (c), .place_type = (t)
+#define PART(c, t, h) .count = (c), .type = (t), .how = STACKD_MPI_##h
+#define PEER(c, t, p) PART(c, t, ONCE), .peer = (p)
+#define IN_PLACE(buf, c, t, h)                                                                     \
+	.buffer = (buf), .place_count = (c), .place_type = (t), .place_how = STACKD_MPI_##h
+
+enum ways {
+	HAS_I = 1,    /* a function with an I before its name does the same without blocking */
+	HAS_INIT = 2, /* one with _init behind it makes a request that does so when it is started */
+};
 
 static const struct {
-	const char *name; /* without MPI_; a capital I before it is the same without blocking */
+	const char *name; /* without MPI_ */
 	struct stackd_mpi_part sent, received;
 	uint8_t comm, root; /* numbers of arguments */
-	bool has_nonblocking;
+	uint8_t ways;
+	uint8_t kind; /* 0: STACKD_MPI_BYTES */
 } calls[] = {
-	{"Send", {PEER(2, 3, 4)}, {NONE}, 0, 0, true},
-	{"Bsend", {PEER(2, 3, 4)}, {NONE}, 0, 0, true},
-	{"Ssend", {PEER(2, 3, 4)}, {NONE}, 0, 0, true},
-	{"Rsend", {PEER(2, 3, 4)}, {NONE}, 0, 0, true},
-	{"Recv", {NONE}, {PEER(2, 3, 4)}, 0, 0, true},
-	{"Mrecv", {NONE}, {ONCE(2, 3)}, 0, 0, false},
-	{"Imrecv", {NONE}, {ONCE(2, 3)}, 0, 0, false},
-	{"Sendrecv", {PEER(2, 3, 4)}, {PEER(7, 8, 9)}, 0, 0, true},
-	{"Sendrecv_replace", {PEER(2, 3, 4)}, {PEER(2, 3, 6)}, 0, 0, true},
-	{"Start", {UNKNOWN}, {UNKNOWN}, 0, 0, false},
-	{"Startall", {UNKNOWN}, {UNKNOWN}, 0, 0, false},
-	{"Allreduce", {ONCE(3, 4)}, {ONCE(3, 4)}, 0, 0, true},
-	{"Scan", {ONCE(3, 4)}, {ONCE(3, 4)}, 0, 0, true},
-	{"Exscan", {ONCE(3, 4)}, {ONCE(3, 4)}, 0, 0, true},
-	{"Reduce_scatter_block", {ALL(3, 4)}, {ONCE(3, 4)}, 6, 0, true},
-	{"Reduce_scatter", {UNKNOWN}, {UNKNOWN}, 0, 0, true},
-	{"Reduce", {ONCE(3, 4)}, {ROOT(3, 4)}, 7, 6, true},
-	{"Bcast", {ROOT(2, 3)}, {NOT_ROOT(2, 3)}, 5, 4, true},
-	{"Gather", {ONCE(2, 3), IN_PLACE(1, 5, 6)}, {ROOT_ALL(5, 6)}, 8, 7, true},
-	{"Gatherv", {UNKNOWN}, {UNKNOWN}, 0, 0, true},
-	{"Scatter", {ROOT_ALL(2, 3)}, {ONCE(5, 6), IN_PLACE(4, 2, 3)}, 8, 7, true},
-	{"Scatterv", {UNKNOWN}, {UNKNOWN}, 0, 0, true},
+	{"Send", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Bsend", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Ssend", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Rsend", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Recv", {NONE}, {PEER(2, 3, 4)}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Mrecv", {NONE}, {PART(2, 3, ONCE)}, 0, 0, 0, 0},
+	{"Imrecv", {NONE}, {PART(2, 3, ONCE)}, 0, 0, 0, 0},
+	{"Sendrecv", {PEER(2, 3, 4)}, {PEER(7, 8, 9)}, 0, 0, HAS_I, 0},
+	{"Sendrecv_replace", {PEER(2, 3, 4)}, {PEER(2, 3, 6)}, 0, 0, HAS_I, 0},
+	{"Start", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_START},
+	{"Startall", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_STARTALL},
+	/* Parts of a partitioned request are passed on as they are made ready. */
+	{"Pready", {UNKNOWN}, {NONE}, 0, 0, 0, 0},
+	{"Pready_range", {UNKNOWN}, {NONE}, 0, 0, 0, 0},
+	{"Pready_list", {UNKNOWN}, {NONE}, 0, 0, 0, 0},
+	{"Allreduce", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Scan", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Exscan", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Reduce_scatter_block", {PART(3, 4, ALL)}, {PART(3, 4, ONCE)}, 6, 0, HAS_I | HAS_INIT, 0},
+	{"Reduce_scatter", {PART(3, 4, SUM)}, {PART(3, 4, OWN)}, 6, 0, HAS_I | HAS_INIT, 0},
+	{"Reduce", {PART(3, 4, ONCE)}, {PART(3, 4, ROOT)}, 7, 6, HAS_I | HAS_INIT, 0},
+	{"Bcast", {PART(2, 3, ROOT)}, {PART(2, 3, NOT_ROOT)}, 5, 4, HAS_I | HAS_INIT, 0},
+	{"Gather",
+	 {PART(2, 3, ONCE), IN_PLACE(1, 5, 6, ONCE)},
+	 {PART(5, 6, ROOT_ALL)},
+	 8,
+	 7,
+	 HAS_I | HAS_INIT,
+	 0},
+	{"Gatherv",
+	 {PART(2, 3, ONCE), IN_PLACE(1, 5, 7, OWN)},
+	 {PART(5, 7, ROOT_SUM)},
+	 9,
+	 8,
+	 HAS_I | HAS_INIT,
+	 0},
+	{"Scatter",
+	 {PART(2, 3, ROOT_ALL)},
+	 {PART(5, 6, ONCE), IN_PLACE(4, 2, 3, ONCE)},
+	 8,
+	 7,
+	 HAS_I | HAS_INIT,
+	 0},
+	{"Scatterv",
+	 {PART(2, 4, ROOT_SUM)},
+	 {PART(6, 7, ONCE), IN_PLACE(5, 2, 4, OWN)},
+	 9,
+	 8,
+	 HAS_I | HAS_INIT,
+	 0},
 	/* What a process gives of its own is what it gets of each, also in place. */
-	{"Allgather", {ONCE(5, 6)}, {ALL(5, 6)}, 7, 0, true},
-	{"Allgatherv", {UNKNOWN}, {UNKNOWN}, 0, 0, true},
-	{"Alltoall", {ALL(5, 6)}, {ALL(5, 6)}, 7, 0, true},
-	{"Alltoallv", {UNKNOWN}, {UNKNOWN}, 0, 0, true},
-	{"Alltoallw", {UNKNOWN}, {UNKNOWN}, 0, 0, true},
+	{"Allgather", {PART(5, 6, ONCE)}, {PART(5, 6, ALL)}, 7, 0, HAS_I | HAS_INIT, 0},
+	{"Allgatherv", {PART(5, 7, OWN)}, {PART(5, 7, SUM)}, 8, 0, HAS_I | HAS_INIT, 0},
+	{"Alltoall",
+	 {PART(2, 3, ALL), IN_PLACE(1, 5, 6, ONCE)},
+	 {PART(5, 6, ALL)},
+	 7,
+	 0,
+	 HAS_I | HAS_INIT,
+	 0},
+	{"Alltoallv",
+	 {PART(2, 4, SUM), IN_PLACE(1, 6, 8, SUM)},
+	 {PART(6, 8, SUM)},
+	 9,
+	 0,
+	 HAS_I | HAS_INIT,
+	 0},
+	{"Alltoallw",
+	 {PART(2, 4, SUM_TYPED), IN_PLACE(1, 6, 8, SUM_TYPED)},
+	 {PART(6, 8, SUM_TYPED)},
+	 9,
+	 0,
+	 HAS_I | HAS_INIT,
+	 0},
+	/* How many neighbours there are, the topology says. */
+	{"Neighbor_allgather", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Neighbor_allgatherv", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Neighbor_alltoall", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Neighbor_alltoallv", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
+	{"Neighbor_alltoallw", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
+	/* One-sided: what goes to the target's memory is sent, what comes from it received. */
+	{"Put", {PEER(2, 3, 4)}, {NONE}, 0, 0, 0, 0},
+	{"Rput", {PEER(2, 3, 4)}, {NONE}, 0, 0, 0, 0},
+	{"Get", {NONE}, {PEER(2, 3, 4)}, 0, 0, 0, 0},
+	{"Rget", {NONE}, {PEER(2, 3, 4)}, 0, 0, 0, 0},
+	{"Accumulate", {PEER(2, 3, 4)}, {NONE}, 0, 0, 0, 0},
+	{"Raccumulate", {PEER(2, 3, 4)}, {NONE}, 0, 0, 0, 0},
+	{"Get_accumulate", {PEER(2, 3, 7)}, {PEER(5, 6, 7)}, 0, 0, 0, 0},
+	{"Rget_accumulate", {PEER(2, 3, 7)}, {PEER(5, 6, 7)}, 0, 0, 0, 0},
+	{"Fetch_and_op",
+	 {PART(3, 3, SINGLE), .peer = 4},
+	 {PART(3, 3, SINGLE), .peer = 4},
+	 0,
+	 0,
+	 0,
+	 0},
+	{"Compare_and_swap",
+	 {PART(4, 4, SINGLE), .peer = 5},
+	 {PART(4, 4, SINGLE), .peer = 5},
+	 0,
+	 0,
+	 0,
+	 0},
+	{"Comm_size", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_SIZE},
+	{"Comm_rank", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_RANK},
 };
+
+#define REQUEST_OF_MESSAGE 7 /* number of the argument: where a request's handle is put */
 
 /* --- names ----------------------------------------------------------------------------------- */
 
@@ -71,21 +150,40 @@ static bool is_fortran_end(const char *end)
 	return false;
 }
 
-/* Returns whether `name` is that of a call, with or without an I before it, in any case and with an
- * end of Fortran's. */
-static bool is_name(const char *name, const char *call, bool has_nonblocking)
-{
-	size_t len = strlen(call);
+/* What a name says besides its call's. */
+struct form {
+	bool is_init; /* a request is made */
+	bool is_wide; /* counts have 8 bytes */
+};
 
-	if (strncasecmp(name, "MPI_", 4) != 0)
+/* Takes an end off the start of *text, if it is there in any case. */
+static bool takes(const char **text, const char *part)
+{
+	size_t len = strlen(part);
+
+	if (strncasecmp(*text, part, len) != 0)
 		return false;
-	name += 4;
-	if (has_nonblocking && tolower((unsigned char)*name) == 'i' &&
-	    strncasecmp(name + 1, call, len) == 0)
+	*text += len;
+	return true;
+}
+
+/* Returns whether `name` is that of a call, in one of the ways that it has, in any case and with an
+ * end of Fortran's. */
+static bool is_name(const char *name, const char *call, unsigned ways, struct form *ret_form)
+{
+	struct form form = {0};
+
+	if (!takes(&name, "MPI_"))
+		return false;
+	if ((ways & HAS_I) && tolower((unsigned char)*name) == 'i' &&
+	    strncasecmp(name + 1, call, strlen(call)) == 0)
 		name++;
-	if (strncasecmp(name, call, len) != 0)
+	if (!takes(&name, call))
 		return false;
-	return !name[len] || is_fortran_end(name + len);
+	form.is_init = (ways & HAS_INIT) && takes(&name, "_init");
+	form.is_wide = strcmp(name, "_c") == 0;
+	*ret_form = form;
+	return !*name || form.is_wide || is_fortran_end(name);
 }
 
 static bool is_fortran(const char *name)
@@ -98,114 +196,41 @@ static bool is_fortran(const char *name)
 static struct stackd_mpi_call find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		if (is_name(name, calls[i].name, calls[i].has_nonblocking))
-			return (struct stackd_mpi_call){.kind = STACKD_MPI_BYTES,
-							.sent = calls[i].sent,
-							.received = calls[i].received,
-							.comm = calls[i].comm,
-							.root = calls[i].root};
+		struct stackd_mpi_call call = {.kind = calls[i].kind ? calls[i].kind
+								     : STACKD_MPI_BYTES,
+					       .sent = calls[i].sent,
+					       .received = calls[i].received,
+					       .comm = calls[i].comm,
+					       .root = calls[i].root};
+		struct form form;
+
+		if (!is_name(name, calls[i].name, calls[i].ways, &form))
+			continue;
+		call.is_wide = form.is_wide;
+		if (call.kind == STACKD_MPI_COMM_SIZE || call.kind == STACKD_MPI_COMM_RANK)
+			call.result = 2;
+		if (form.is_init) {
+			call.kind = STACKD_MPI_INIT;
+			/* Behind a collective's communicator there is an info object. */
+			call.result = call.comm ? call.comm + 2 : REQUEST_OF_MESSAGE;
+		}
+		return call;
 	}
-	if (is_name(name, "Comm_size", false))
-		return (struct stackd_mpi_call){.kind = STACKD_MPI_COMM_SIZE};
-	if (is_name(name, "Comm_rank", false))
-		return (struct stackd_mpi_call){.kind = STACKD_MPI_COMM_RANK};
 	return (struct stackd_mpi_call){.kind = STACKD_MPI_OTHER};
 }
 
-struct stackd_mpi_call mpi_calls_find(const struct mpi_library *library, const char *name)
+struct stackd_mpi_call mpi_calls_find(const char *name, uint64_t vaddr, uint8_t library,
+				      enum stackd_mpi_vendor vendor)
 {
 	struct stackd_mpi_call call = find(name);
 
-	call.library = (uint8_t)library->kind;
-	call.size_offset = library->size_offset;
-	call.no_partner = library->kind == STACKD_MPI_OPEN ? -2 : -1;
-	call.in_place = library->kind == STACKD_MPI_OPEN ? 1 : -1;
-	if (call.kind != STACKD_MPI_OTHER && is_fortran(name))
+	call.library = library;
+	call.vaddr = vaddr;
+	call.no_partner = vendor == STACKD_MPI_OPEN ? -2 : -1;
+	call.in_place = vendor == STACKD_MPI_OPEN ? 1 : -1;
+	if (call.kind != STACKD_MPI_OTHER && is_fortran(name)) {
+		call.result = call.kind;
 		call.kind = STACKD_MPI_FORTRAN;
+	}
 	return call;
-}
-
-/* --- datatypes ------------------------------------------------------------------------------- */
-
-#define TYPE_BYTES 128 /* of a structure of Open MPI's, in which the size is searched */
-
-struct known_type {
-	const char *name;
-	uint64_t size;
-	uint8_t bytes[TYPE_BYTES];
-	bool is_found;
-};
-
-static bool read_at(const struct elf_file *file, uint64_t vaddr, void *ret_bytes, size_t size)
-{
-	uint64_t offset;
-
-	return elf_file_vaddr_to_offset(file, vaddr, &offset) &&
-	       pread(elf_file_descriptor(file), ret_bytes, size, (off_t)offset) == (ssize_t)size;
-}
-
-/* Looks at the symbols of one table. */
-static void take_symbols(const struct elf_file *file, Elf_Scn *section, const GElf_Shdr *header,
-			 struct known_type *types, size_t n, bool *ret_is_mpich)
-{
-	Elf *elf = elf_file_libelf(file);
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Sym symbol;
-
-	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-
-		if (!name || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		*ret_is_mpich = *ret_is_mpich || strncmp(name, "MPIR_", 5) == 0;
-		for (size_t t = 0; t < n; t++) {
-			if (strcmp(name, types[t].name) == 0)
-				types[t].is_found =
-					read_at(file, symbol.st_value, types[t].bytes, TYPE_BYTES);
-		}
-	}
-}
-
-/* Finds the first place at which all types have their size: behind it are their bounds, which for
- * basic types are the same. 0: there is none. */
-static uint8_t find_size(const struct known_type *types, size_t n)
-{
-	for (size_t offset = 8; offset + 8 <= TYPE_BYTES; offset += 8) {
-		bool is = true;
-
-		for (size_t t = 0; t < n && is; t++) {
-			uint64_t value;
-
-			memcpy(&value, types[t].bytes + offset, sizeof(value));
-			is = types[t].is_found && value == types[t].size;
-		}
-		if (is)
-			return (uint8_t)offset;
-	}
-	return 0;
-}
-
-struct mpi_library mpi_calls_library(const struct elf_file *file)
-{
-	struct known_type types[] = {{.name = "ompi_mpi_char", .size = 1},
-				     {.name = "ompi_mpi_short", .size = 2},
-				     {.name = "ompi_mpi_int", .size = 4},
-				     {.name = "ompi_mpi_double", .size = 8}};
-	const size_t n = sizeof(types) / sizeof(types[0]);
-	struct mpi_library library = {0};
-	bool is_mpich = false;
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while ((section = elf_nextscn(elf_file_libelf(file), section))) {
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
-			take_symbols(file, section, &header, types, n, &is_mpich);
-	}
-	library.size_offset = find_size(types, n);
-	if (library.size_offset)
-		library.kind = STACKD_MPI_OPEN;
-	else if (is_mpich)
-		library.kind = STACKD_MPI_MPICH;
-	return library;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/regions/mpi_calls.h"
+#include "daemon/regions/mpi_layout.h"
 #include "daemon/regions/mpi_names.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
@@ -19,7 +20,8 @@ struct search {
 	const struct elf_file *file;
 	struct found_regions *found;
 	size_t first; /* of those found, in this file */
-	struct mpi_library mpi;
+	struct stackd_mpi_library library;
+	bool has_library; /* which has a number */
 };
 
 /* Returns whether the functions of MPI are asked for. */
@@ -50,6 +52,24 @@ static int add_part(struct found_region *region, uint64_t vaddr, uint64_t size)
 	return 0;
 }
 
+/* Looks at the file's library with its first function of MPI. */
+static void set_mpi(struct search *s, struct found_region *region,
+		    const struct function_symbol *symbol)
+{
+	struct found_regions *found = s->found;
+
+	if (!s->has_library) {
+		s->library = mpi_layout_find(s->file);
+		found->n_libraries += found->n_libraries <= STACKD_MPI_LIBRARIES;
+		s->has_library = true;
+	}
+	region->library = s->library;
+	region->mpi = mpi_calls_find(
+		symbol->name, symbol->vaddr,
+		found->n_libraries > STACKD_MPI_LIBRARIES ? 0 : (uint8_t)found->n_libraries,
+		s->library.vendor);
+}
+
 static int add(struct search *s, size_t spec, const struct function_symbol *symbol, uint64_t offset)
 {
 	struct found_region *region;
@@ -68,7 +88,7 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 						wants_mpi(s) && mpi_names_is_function(symbol->name),
 					.spec = spec};
 	if (region->is_once)
-		region->mpi = mpi_calls_find(&s->mpi, symbol->name);
+		set_mpi(s, region, symbol);
 	if (!region->name)
 		region->name = strdup(symbol->name);
 	if (!region->name || !region->linked)
@@ -180,8 +200,6 @@ int region_find(const struct region_spec *specs, size_t n_specs, const struct el
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	s.file = own;
-	if (wants_mpi(&s))
-		s.mpi = mpi_calls_library(own);
 	found->is_go = pclntab_find_in(own, &go) == 0;
 	err = search(&s);
 	elf_file_free(own);

@@ -19,17 +19,19 @@ struct found_region {
 	uint64_t offset; /* in the file */
 	struct function_exits exits;
 	VEC(struct code_part) parts;
-	struct stackd_mpi_call mpi; /* of a function of MPI */
-	bool is_once;		    /* an instance within another such one is a part of it */
-	int error;		    /* why its exits are not known; 0: they are */
-	size_t spec;		    /* index */
-	size_t file;		    /* index; the finder leaves it to the caller */
+	struct stackd_mpi_call mpi;	   /* of a function of MPI */
+	struct stackd_mpi_library library; /* likewise: of its file */
+	bool is_once;			   /* an instance within another such one is a part of it */
+	int error;			   /* why its exits are not known; 0: they are */
+	size_t spec;			   /* index */
+	size_t file;			   /* index; the finder leaves it to the caller */
 };
 
 struct found_regions {
 	VEC(struct found_region) found; /* by offset within a file, each once */
 	bool is_go;			/* of the last file: it is a Go program */
 	bool has_symbols;		/* of the last file */
+	unsigned n_libraries;		/* files with functions of MPI */
 };
 
 /* Adds the functions of a file to *found: aliases of one address are one function. `path` is its

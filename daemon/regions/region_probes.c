@@ -165,8 +165,12 @@ static int attach_group(const struct region_probes *p, struct group *group)
 /* Tells the kernel half what a function of MPI does. */
 static int tell_mpi(const struct region_probes *p, const struct found_region *f, uint32_t number)
 {
+	const uint32_t library = f->mpi.library;
+
 	if (!f->is_once)
 		return 0;
+	if (library && bpf_map_update_elem(p->kernel->libraries_fd, &library, &f->library, BPF_ANY))
+		return -errno;
 	return bpf_map_update_elem(p->kernel->mpi_fd, &number, &f->mpi, BPF_ANY) ? -errno : 0;
 }
 

@@ -40,6 +40,8 @@ enum metric_series {
 	SERIES_MEMORY_TOUCHED, /* a sampled page fault; the bytes that it stands for */
 	SERIES_MEMORY_ERROR,   /* beside each one of these: its standard error */
 	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
+	SERIES_MPI_RANK, /* no quantity: of each process of an MPI job, its rank + 1, and the size
+			  * of the job (0: not known) in the upper 32 bits */
 	SERIES_COUNT
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile in parts; see partition.h. Parts are numbered as processes, threads or CPUs are;
- * commands, units and
- * containers in the order of their first thread. */
+ * commands, units,
+ * containers and ranks in the order of their first thread. */
 #include "tree/partition.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "model/cgroup_name.h"
+#include "model/profile_ranks.h"
 
 static const char *partition_comm(const char *comm)
 {
@@ -23,7 +24,7 @@ const char *partition_word(enum partition_by by)
 		[PARTITION_BY_PROCESS] = "process",	[PARTITION_BY_THREAD] = "thread",
 		[PARTITION_BY_COMMAND] = "command",	[PARTITION_BY_CPU] = "cpu",
 		[PARTITION_BY_UNIT] = "unit",		[PARTITION_BY_ALL] = "all",
-		[PARTITION_BY_CONTAINER] = "container",
+		[PARTITION_BY_CONTAINER] = "container", [PARTITION_BY_RANK] = "rank",
 	};
 
 	return words[by];
@@ -41,11 +42,15 @@ int partition_by_word(const char *word, enum partition_by *ret_by)
 }
 
 /* Appends what a thread's part is named by. */
-static void put_part(enum partition_by by, const struct store_thread *thread, struct buf *b)
+static void put_part(const struct partition *p, uint32_t index, struct buf *b)
 {
-	if (by == PARTITION_BY_UNIT)
+	const struct store_thread *thread = &profile_tables(p->profile)->threads[index];
+
+	if (p->by == PARTITION_BY_RANK)
+		profile_ranks_put(p->ranks[thread->process], b);
+	else if (p->by == PARTITION_BY_UNIT)
 		cgroup_name_unit(thread->cgroup, b);
-	else if (by == PARTITION_BY_CONTAINER)
+	else if (p->by == PARTITION_BY_CONTAINER)
 		cgroup_name_container(thread->cgroup, b);
 	else
 		text_put_raw(b, partition_comm(thread->comm));
@@ -63,7 +68,7 @@ static int named_parts(struct partition *p, uint32_t *ret_parts)
 		uint32_t known = strings_count(names);
 
 		buf_clear(&name);
-		put_part(p->by, &t->threads[i], &name);
+		put_part(p, i, &name);
 		buf_put_u8(&name, '\0');
 		err = name.failed ? -ENOMEM
 				  : strings_intern(names, (const char *)name.data,
@@ -81,7 +86,7 @@ static int named_parts(struct partition *p, uint32_t *ret_parts)
 static bool has_names(enum partition_by by)
 {
 	return by == PARTITION_BY_COMMAND || by == PARTITION_BY_UNIT ||
-	       by == PARTITION_BY_CONTAINER;
+	       by == PARTITION_BY_CONTAINER || by == PARTITION_BY_RANK;
 }
 
 static int partition_number(struct partition *p, uint32_t *ret_parts)
@@ -130,7 +135,10 @@ int partition_make(struct profile *profile, enum partition_by by, struct partiti
 
 	p.part_of_thread = calloc(n, sizeof(*p.part_of_thread));
 	p.first_of_part = calloc(n, sizeof(*p.first_of_part));
-	if (p.part_of_thread && p.first_of_part)
+	p.ranks = calloc((size_t)profile_tables(profile)->n_processes + 1, sizeof(*p.ranks));
+	if (p.part_of_thread && p.first_of_part && p.ranks)
+		err = by == PARTITION_BY_RANK ? profile_ranks_read(profile, p.ranks) : 0;
+	if (!err)
 		err = group(&p);
 	if (err < 0)
 		partition_free(&p);
@@ -144,6 +152,7 @@ void partition_free(struct partition *p)
 	groups_free(&p->groups);
 	free(p->part_of_thread);
 	free(p->first_of_part);
+	free(p->ranks);
 	*p = (struct partition){0};
 }
 
@@ -160,10 +169,9 @@ static void put_process(const struct store_process *process, bool utf8, struct b
 
 static void put_named_part(const struct partition *p, uint32_t part, bool utf8, struct buf *b)
 {
-	const struct store_tables *t = profile_tables(p->profile);
 	struct buf name = {0};
 
-	put_part(p->by, &t->threads[p->first_of_part[part]], &name);
+	put_part(p, p->first_of_part[part], &name);
 	buf_put_u8(&name, '\0');
 	text_put_raw(b, partition_word(p->by));
 	text_put_raw(b, " ");
@@ -196,6 +204,7 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 	case PARTITION_BY_COMMAND:
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
+	case PARTITION_BY_RANK:
 		put_named_part(p, part, utf8, b);
 		break;
 	case PARTITION_BY_CPU:
@@ -219,6 +228,7 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_UNIT] = {"this unit's samples", "this unit's chosen samples"},
 		[PARTITION_BY_CONTAINER] = {"this container's samples",
 					    "this container's chosen samples"},
+		[PARTITION_BY_RANK] = {"this rank's samples", "this rank's chosen samples"},
 		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
 
@@ -231,7 +241,7 @@ const char *partition_plural(const struct partition *p)
 		[PARTITION_BY_PROCESS] = "processes", [PARTITION_BY_THREAD] = "threads",
 		[PARTITION_BY_COMMAND] = "commands",  [PARTITION_BY_CPU] = "CPUs",
 		[PARTITION_BY_UNIT] = "units",	      [PARTITION_BY_CONTAINER] = "containers",
-		[PARTITION_BY_ALL] = "parts",
+		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_ALL] = "parts",
 	};
 
 	return plurals[p->by];
@@ -247,10 +257,9 @@ static void put_json_process(const struct store_process *process, struct buf *b)
 
 static void put_json_named_part(const struct partition *p, uint32_t part, struct buf *b)
 {
-	const struct store_tables *t = profile_tables(p->profile);
 	struct buf name = {0};
 
-	put_part(p->by, &t->threads[p->first_of_part[part]], &name);
+	put_part(p, p->first_of_part[part], &name);
 	buf_put_u8(&name, '\0');
 	text_printf(b, "\"%s\":", partition_word(p->by));
 	if (name.failed)
@@ -279,6 +288,7 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 		break;
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
+	case PARTITION_BY_RANK:
 		put_json_named_part(p, part, b);
 		break;
 	case PARTITION_BY_CPU:

@@ -2,6 +2,7 @@
 """--mpi counts the calls of MPI's functions as MPI's own interface for tools does, in Open MPI and
 MPICH, from C and Fortran."""
 
+import json
 import os
 import shutil
 
@@ -9,7 +10,7 @@ from harness import WORKLOADS, Skip, check, live, record, run, scratch
 from mpi_recorder import source
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi")
-ROUNDS = 300
+ROUNDS = 100
 LAUNCH = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"],
           "mpich": ["mpiexec.mpich"]}
 
@@ -26,87 +27,117 @@ def launch(kind, ranks, *command, env=()):
     return [*LAUNCH[kind], "-n", str(ranks), *settings, *command]
 
 
-def build(kind, folder):
-    """The program and the library that counts its calls."""
-    needs("mpicc." + kind, LAUNCH[kind][0])
+def compiled(*command):
+    made = run(*command)
+    check(made.status == 0, "does not compile", command, made.err)
+
+
+def build_recorder(kind, folder, of_fortran=False):
+    """The library that counts the calls of a program."""
     mpicc = "mpicc." + kind
-    program, library = os.path.join(folder, "calls"), os.path.join(folder, "recorder.so")
-    header = os.path.join(folder, "header.c")
+    needs(mpicc, LAUNCH[kind][0])
+    library = os.path.join(folder, "recorder.so")
+    header, code = os.path.join(folder, "header.c"), os.path.join(folder, "recorder.c")
     with open(header, "w", encoding="utf-8") as file:
         file.write("#include <mpi.h>\n")
     declared = run(mpicc, "-E", "-P", header)
     check(declared.status == 0, "mpi.h cannot be read", declared.err)
-    with open(os.path.join(folder, "recorder.c"), "w", encoding="utf-8") as file:
-        file.write(source(declared.out))
-    for command in ((mpicc, "-O2", "-g", "-o", program, os.path.join(HERE, "calls.c")),
-                    (mpicc, "-O1", "-w", "-shared", "-fPIC", "-o", library, file.name)):
-        made = run(*command)
-        check(made.status == 0, "does not compile", command, made.err)
-    return program, library
+    with open(code, "w", encoding="utf-8") as file:
+        file.write(source(declared.out, of_fortran))
+    compiled(mpicc, "-O1", "-w", "-shared", "-fPIC", "-o", library, code)
+    return library
+
+
+def build(kind, folder, name):
+    """A program of the folder mpi: its path."""
+    program = os.path.join(folder, name.replace(".", "_"))
+    compiler = ("mpif90." if name.endswith("90") else "mpicc.") + kind
+    needs(compiler, LAUNCH[kind][0], *(["gfortran"] if name.endswith("90") else []))
+    compiled(compiler, "-O2", "-g", "-o", program, os.path.join(HERE, name))
+    return program
+
+
+def plain(function):
+    """The name of a function without what Fortran has put on it."""
+    return function.lower().rstrip("_")
 
 
 def counted(folder, library, command):
-    """What the recorder counts, of all ranks: function -> calls, bytes sent and received."""
-    counts = os.path.join(folder, "counts")
+    """What the recorder counts: (rank, function) -> calls, bytes sent and received."""
+    counts, sums = os.path.join(folder, "counts"), {}
     shutil.rmtree(counts, ignore_errors=True)
     os.mkdir(counts)
     done = run(*command(("LD_PRELOAD=" + library, "MPI_COUNTS=" + counts)))
     check(done.status == 0, "the program failed", done.err)
-    sums = {}
-    for name in os.listdir(counts):
-        with open(os.path.join(counts, name), encoding="utf-8") as file:
-            for function, *numbers in (line.split() for line in file):
-                sums[function] = [a + int(b) for a, b in zip(sums.get(function, [0] * 3), numbers)]
+    for rank in os.listdir(counts):
+        with open(os.path.join(counts, rank), encoding="utf-8") as file:
+            for line in file:
+                function, *numbers = line.split()
+                sums[int(rank), plain(function)] = [int(number) for number in numbers[:3]]
     return sums
 
 
-def by_function(recording, metric):
-    """The sum of a metric over all ranks by function; nothing if the recording lacks it."""
-    if metric not in recording.stats()["metrics"]:
-        return {}
+def measured(recording):
+    """What stackd counts, in the same form. It knows the bytes of every call."""
     sums = {}
-    for line in recording.text("export", "--folded", "--metric", metric).splitlines():
-        stack, value = line.rsplit(" ", 1)
-        function = stack.rsplit(";", 1)[1]
-        sums[function] = sums.get(function, 0) + int(value)
-    return sums
-
-
-def visits(recording):
-    """What stackd counts: function -> calls of all ranks."""
-    sums = by_function(recording, "region.visits")
+    known = recording.stats()["metrics"]
+    check("mpi.unknown" not in known, "there are calls whose bytes are not known")
+    for index, metric in enumerate(("region.visits", "mpi.sent", "mpi.received")):
+        if metric not in known:
+            continue
+        shown = json.loads(recording.text("report", "--by", "rank", "--view", "flat", "--json",
+                                          "--metric", metric))
+        for part in shown["parts"]:
+            for row in part["functions"]:
+                if row["self"]:
+                    name = plain(shown["symbols"][row["symbol"]]["name"])
+                    rank = int(part["rank"].split()[0])
+                    sums.setdefault((rank, name), [0, 0, 0])[index] += row["self"]
     counters = recording.stats()["counters"]
     for name in ("lost_ring", "unmatched", "too_deep", "partial", "without_path", "left"):
         check(counters["regions_" + name] == 0, "regions_" + name, counters)
     return sums
 
 
-def check_counts(kind):
+def check_same(folder, library, command):
+    """stackd counts what the recorder does. Returns that."""
+    expected = counted(folder, library, command)
+    recording, result = record(os.path.join(folder, "store"), "--mpi", "--", *command())
+    seen = measured(recording)
+    for function in sorted(set(expected) | set(seen)):
+        check(expected.get(function) == seen.get(function), function, expected.get(function),
+              seen.get(function), result.err)
+    return total(expected)
+
+
+def total(sums):
+    """The sums of all ranks by function."""
+    functions = {function for _, function in sums}
+    return {function: [sum(numbers) for numbers in zip(*(
+        sums[key] for key in sums if key[1] == function))] for function in functions}
+
+
+def check_program(kind, name, ranks, *arguments):
     with scratch() as folder:
-        program, library = build(kind, folder)
-
-        def command(env=()):
-            return launch(kind, 2, program, str(ROUNDS), os.path.join(folder, "written"), env=env)
-
-        expected = counted(folder, library, command)
-        check(expected["MPI_Allreduce"] == [2 * ROUNDS, 16 * ROUNDS, 16 * ROUNDS], "the recorder",
-              expected)
-        check(expected["MPI_File_write_at_all"][0] == 2, "the recorder", expected)
-        recording, result = record(os.path.join(folder, "store"), "--mpi", "--", *command())
-        check(visits(recording) == {name: numbers[0] for name, numbers in expected.items()},
-              "calls", visits(recording), expected, result.err)
-        check_bytes(recording, expected, kind)
+        library = build_recorder(kind, folder, name.endswith("90"))
+        program = build(kind, folder, name)
+        words = [word.replace("FOLDER", folder) for word in arguments]
+        return check_same(folder, library,
+                          lambda env=(): launch(kind, ranks, program, *words, env=env))
 
 
-def check_bytes(recording, expected, kind):
-    """MPI_Ssend has a derived type, whose size MPICH's handle does not tell."""
-    unknown = {"MPI_Ssend": ROUNDS} if kind == "mpich" else {}
-    check(by_function(recording, "mpi.unknown") == unknown, "unknown",
-          by_function(recording, "mpi.unknown"))
-    for metric, number in (("mpi.sent", 1), ("mpi.received", 2)):
-        sums = {name: numbers[number] for name, numbers in expected.items()
-                if numbers[number] and name not in unknown}
-        check(by_function(recording, metric) == sums, metric, by_function(recording, metric), sums)
+def check_counts(kind):
+    expected = check_program(kind, "calls.c", 2, str(ROUNDS), "FOLDER/written")
+    check(expected["mpi_allreduce"] == [2 * ROUNDS, 16 * ROUNDS, 16 * ROUNDS], "the recorder",
+          expected)
+    check(expected["mpi_file_write_at_all"][0] == 2, "the recorder", expected)
+
+
+def check_rules(kind):
+    """Each rule, in communicators whose size the program does not ask for."""
+    expected = check_program(kind, "rules.c", 3, "2")
+    check(expected["mpi_startall"] == [18, 720, 1440], "the recorder", expected)
+    check(expected["mpi_alltoallw"][1] > 0, "the recorder", expected)
 
 
 @live
@@ -119,22 +150,20 @@ def mpi_mpich():
     check_counts("mpich")
 
 
+@live
+def mpi_rules_open_mpi():
+    check_rules("openmpi")
+
+
+@live
+def mpi_rules_mpich():
+    check_rules("mpich")
+
+
 def check_fortran(kind):
     """Fortran's functions call those of C, which are a part of them."""
-    needs("mpif90." + kind, "gfortran", LAUNCH[kind][0])
-    with scratch() as folder:
-        program = os.path.join(folder, "calls")
-        made = run("mpif90." + kind, "-O2", "-o", program, os.path.join(HERE, "calls.f90"))
-        check(made.status == 0, "does not compile", made.err)
-        recording, result = record(os.path.join(folder, "store"), "--mpi", "--",
-                                   *launch(kind, 2, program))
-        expected = {"mpi_init": 2, "mpi_comm_rank": 2, "mpi_send": 100, "mpi_recv": 100,
-                    "mpi_allreduce": 200, "mpi_finalize": 2}
-        seen = {name.lower().rstrip("_"): n for name, n in visits(recording).items()}
-        check(seen == expected, "calls", seen, expected, result.err)
-        sent = {name.lower().rstrip("_"): n for name, n in by_function(recording, "mpi.sent").items()}
-        check(sent == {"mpi_send": 40000, "mpi_allreduce": 1600}, "bytes", sent)
-        check(not by_function(recording, "mpi.unknown"), "what is unknown")
+    expected = check_program(kind, "rules.f90", 3)
+    check(expected["mpi_send"] == [80, 8000, 0], "the recorder", expected)
 
 
 @live
@@ -145,6 +174,19 @@ def mpi_fortran_open_mpi():
 @live
 def mpi_fortran_mpich():
     check_fortran("mpich")
+
+
+@live
+def mpi_lammps():
+    """A program of which nothing was made for this."""
+    needs("lmp")
+    with scratch() as folder:
+        library = build_recorder("openmpi", folder)
+        script = os.path.join(HERE, "melt.lmp")
+        for ranks in (2, 4):
+            expected = check_same(folder, library, lambda env=(): launch(
+                "openmpi", ranks, "lmp", "-in", script, "-log", "none", "-screen", "none", env=env))
+            check(expected["mpi_send"][1] > 100000, "the recorder", expected)
 
 
 @live

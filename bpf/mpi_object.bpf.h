@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects of MPI in a program's memory: the size of a datatype, the size of a communicator and the
+ * process's rank in it. Where the library keeps them is known from its code
+ * (daemon/regions/mpi_layout.h). What the program was told of a communicator by MPI_Comm_size() and
+ * MPI_Comm_rank() is remembered, for libraries of which nothing is known.
+ *
+ * What is read proves itself where it can: each object of MPICH begins with its own handle, and the
+ * size of a datatype is taken only while those of pairs, which the library makes at its start, are
+ * what the standard says.
+ */
+#ifndef MPI_OBJECT_BPF_H
+#define MPI_OBJECT_BPF_H
+
+#include "instance.bpf.h"
+
+#define MPI_UNKNOWN STACKD_MPI_NOT_KNOWN
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACKD_MPI_LIBRARIES + 1);
+	__type(key, __u32);
+	__type(value, struct stackd_mpi_library);
+} mpi_libraries SEC(".maps");
+
+struct mpi_comm {
+	__u64 handle;
+	__u32 pid;
+	__u32 pad;
+};
+
+struct mpi_comm_known {
+	__u32 size; /* 0: not known */
+	__u32 rank; /* one more; 0: not known */
+};
+
+/* Those of processes that have ended give way to new ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct mpi_comm);
+	__type(value, struct mpi_comm_known);
+} mpi_comms SEC(".maps");
+
+/* A library in a process. */
+struct mpi_place {
+	const struct stackd_mpi_library *library;
+	__u64 bias; /* of its addresses */
+};
+
+/* Reads a word of the program; 0: it cannot be read. */
+static __always_inline __u64 mpi_word(__u64 address)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (const void *)address);
+	return value;
+}
+
+static __always_inline __u32 mpi_int(__u64 address)
+{
+	__u32 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (const void *)address);
+	return value;
+}
+
+/* The handle that a program passes: MPICH's are 32 bits, and what else a register has is nothing.
+ */
+static __always_inline __u64 mpi_handle(const struct mpi_place *place, __u64 value)
+{
+	return place->library->vendor == STACKD_MPI_OPEN ? value : (__u32)value;
+}
+
+/*
+ * Returns the address of an object of MPICH that is not predefined; 0: it is not known. Its first
+ * ones are in a table of the library, others in tables that were allocated.
+ */
+static __always_inline __u64 mpich_object(const struct mpi_place *place, __u64 vaddr, __u32 handle)
+{
+	__u64 tables = vaddr + place->bias, table;
+	__u64 entry = tables + place->library->entry_offset;
+	__u32 index;
+
+	if (!vaddr)
+		return 0;
+	if (handle >> 30 == 2) {
+		table = mpi_word(entry + 8);
+		index = handle & 0x3ffffff;
+	} else if (handle >> 30 == 3) {
+		table = mpi_word(mpi_word(tables + 16) + 8 * (handle >> 12 & 0x3fff));
+		index = handle & 0xfff;
+	} else {
+		return 0;
+	}
+	table += (__u64)index * mpi_int(entry);
+	return mpi_int(table) == handle ? table : 0;
+}
+
+/* --- datatypes ------------------------------------------------------------------------------- */
+
+/* Does a pair of types have its size? */
+static __always_inline bool is_pair(const struct mpi_place *place, __u32 handle, __u64 size)
+{
+	__u64 type = mpich_object(place, place->library->types, handle);
+
+	return type && mpi_word(type + place->library->size_offset) == size;
+}
+
+/* The size of a datatype; MPI_UNKNOWN: it cannot be told. */
+static __always_inline __u64 mpi_type_size(const struct mpi_place *place, __u64 type)
+{
+	const struct stackd_mpi_library *library = place->library;
+	__u64 size, object;
+
+	if (library->vendor == STACKD_MPI_OPEN)
+		return bpf_probe_read_user(&size, sizeof(size),
+					   (const void *)(type + library->size_offset))
+			       ? MPI_UNKNOWN
+			       : size;
+	if (library->vendor != STACKD_MPI_MPICH)
+		return MPI_UNKNOWN;
+	/* A handle of a basic type: two bits that say so, four for datatypes, and its size. */
+	if ((__u32)type >> 26 == 0x13)
+		return type >> 8 & 0xff;
+	if (((__u32)type >> 26 & 15) != 3)
+		return MPI_UNKNOWN;
+	object = mpich_object(place, library->types, type);
+	/* MPI_DOUBLE_INT and MPI_SHORT_INT */
+	if (!object || !is_pair(place, 0x8c000001, 12) || !is_pair(place, 0x8c000003, 6))
+		return MPI_UNKNOWN;
+	return mpi_word(object + library->size_offset);
+}
+
+/* --- communicators --------------------------------------------------------------------------- */
+
+static __always_inline __u64 mpich_comm(const struct mpi_place *place, __u32 handle)
+{
+	const struct stackd_mpi_library *library = place->library;
+	__u64 table;
+
+	if ((handle >> 26 & 15) != 1)
+		return 0;
+	if (handle >> 30 != 1)
+		return mpich_object(place, library->comms, handle);
+	for (int i = 0; i < 2; i++) {
+		if (!library->comm_slots[i])
+			continue;
+		table = mpi_word(library->comm_slots[i] + place->bias);
+		table += (__u64)(handle & 0x3ffffff) * library->comm_bytes;
+		if (mpi_int(table) == handle)
+			return table;
+	}
+	return 0;
+}
+
+/* Reads what a communicator's object says. Returns whether it says both. */
+static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 handle,
+					  struct mpi_comm_known *ret_known)
+{
+	const struct stackd_mpi_library *library = place->library;
+	__u64 comm = handle;
+
+	if (!library->rank_offset || !library->count_offset)
+		return false;
+	if (library->vendor == STACKD_MPI_MPICH)
+		comm = mpich_comm(place, handle);
+	if (!comm)
+		return false;
+	ret_known->rank = mpi_int(comm + library->rank_offset) + 1;
+	comm += library->count_offset;
+	if (library->group_offset)
+		comm = mpi_word(comm) + library->group_offset;
+	ret_known->size = mpi_int(comm);
+	return ret_known->size > 0 && ret_known->rank > 0 && ret_known->rank <= ret_known->size;
+}
+
+/* Finds what is known of a communicator. */
+static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 handle,
+					  struct mpi_comm_known *ret_known)
+{
+	struct mpi_comm key = {.handle = mpi_handle(place, handle),
+			       .pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_comm_known *known;
+
+	*ret_known = (struct mpi_comm_known){};
+	if (mpi_read_comm(place, key.handle, ret_known))
+		return;
+	*ret_known = (struct mpi_comm_known){};
+	known = CHECKED(bpf_map_lookup_elem(&mpi_comms, &key));
+	if (known)
+		*ret_known = *known;
+}
+
+/* Remembers what a call has told the program of a communicator: its size, or its rank in it. */
+static __always_inline void mpi_keep_comm(__u64 handle, __u32 value, bool is_size)
+{
+	struct mpi_comm key = {.handle = handle, .pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_comm_known now = {}, *known;
+
+	known = CHECKED(bpf_map_lookup_elem(&mpi_comms, &key));
+	if (known)
+		now = *known;
+	if (is_size)
+		now.size = value;
+	else
+		now.rank = value + 1;
+	bpf_map_update_elem(&mpi_comms, &key, &now, BPF_ANY);
+}
+
+#endif

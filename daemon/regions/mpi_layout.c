@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows values through the code of three functions of MPI; see mpi_layout.h. */
+#include "daemon/regions/mpi_layout.h"
+
+#include <Zydis/Zydis.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/insn.h"
+
+#define MOST_BYTES 8192 /* of a function that are looked at */
+#define TYPE_BYTES 128	/* of a structure of Open MPI's, in which the size is searched */
+#define SIZE_IN_MPICH                                                                              \
+	8 /* of a datatype's size in its structure: behind its handle and its uses                 \
+	   */
+
+/* --- following values ------------------------------------------------------------------------ */
+
+enum source {
+	NOTHING,
+	HANDLE,	 /* the first argument */
+	RESULT,	 /* the second one: where the answer goes */
+	ADDRESS, /* `vaddr` */
+	LOADED,	 /* from `offsets` of the handle's object */
+};
+
+struct value {
+	enum source source;
+	uint64_t vaddr;
+	uint16_t offsets[2];
+	unsigned n_offsets;
+};
+
+/* What a function's code says. */
+struct findings {
+	struct value answer; /* that was stored at the second argument */
+	uint32_t entry_bytes;
+	uint64_t slots[2];
+	unsigned n_slots;
+	uint64_t tables;
+	uint16_t entry_offset;
+};
+
+struct follower {
+	struct value values[16];
+	unsigned multiplied; /* the register that was last multiplied by a number; 16: none */
+	struct findings *found;
+	uint64_t next; /* vaddr of the instruction behind */
+};
+
+typedef const ZydisDecodedOperand *operand;
+
+static unsigned number_of(ZydisRegister reg)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+
+	return whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15
+		       ? (unsigned)(whole - ZYDIS_REGISTER_RAX)
+		       : 16;
+}
+
+static unsigned register_of(operand o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(o->reg.value) : 16;
+}
+
+static bool is_by_address(operand o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.base == ZYDIS_REGISTER_RIP;
+}
+
+/* Returns the register of a memory operand that has nothing but it and a displacement; 16: none. */
+static unsigned base_of(operand o)
+{
+	if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.index != ZYDIS_REGISTER_NONE ||
+	    o->mem.disp.value < 0 || o->mem.disp.value > UINT16_MAX)
+		return 16;
+	return number_of(o->mem.base);
+}
+
+static struct value load(const struct follower *f, operand from)
+{
+	unsigned base = base_of(from);
+	struct value value = {.source = LOADED};
+
+	if (base == 16)
+		return (struct value){0};
+	if (f->values[base].source == LOADED && f->values[base].n_offsets == 1)
+		value = f->values[base];
+	value.offsets[value.n_offsets++] = (uint16_t)from->mem.disp.value;
+	return value;
+}
+
+static void take_move(struct follower *f, operand to, operand from)
+{
+	unsigned base = base_of(to), src = register_of(from);
+
+	if (register_of(to) < 16) {
+		f->values[register_of(to)] = src < 16 ? f->values[src] : load(f, from);
+	} else if (base < 16 && src < 16 && f->values[base].source == RESULT &&
+		   !to->mem.disp.value && f->values[src].source == LOADED &&
+		   !f->found->answer.source) {
+		f->found->answer = f->values[src];
+	}
+}
+
+/* Multiplies an index by the size of an entry: a number, or what a list of tables says. */
+static void take_product(struct follower *f, operand operands, unsigned n)
+{
+	unsigned base = base_of(&operands[1]);
+
+	f->multiplied = 16;
+	if (n >= 3 && operands[2].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		f->multiplied = register_of(&operands[0]);
+		f->found->entry_bytes = (uint32_t)operands[2].imm.value.u;
+	} else if (base < 16 && f->values[base].source == ADDRESS && !f->found->tables) {
+		f->found->tables = f->values[base].vaddr;
+		f->found->entry_offset = (uint16_t)operands[1].mem.disp.value;
+	}
+}
+
+static void take_sum(struct follower *f, operand operands)
+{
+	if (f->multiplied == 16 || register_of(&operands[0]) != f->multiplied ||
+	    !is_by_address(&operands[1]) || f->found->n_slots == 2)
+		return;
+	f->found->slots[f->found->n_slots++] = f->next + (uint64_t)operands[1].mem.disp.value;
+	f->multiplied = 16;
+}
+
+/* Forgets the registers that an instruction writes. Those that functions preserve are popped only
+ * where a function is left. */
+static void forget(struct follower *f, const ZydisDecodedInstruction *i, operand operands)
+{
+	static const unsigned scratch[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
+
+	if (i->mnemonic == ZYDIS_MNEMONIC_POP)
+		return;
+	for (unsigned o = 0; o < i->operand_count; o++) {
+		unsigned reg = register_of(&operands[o]);
+
+		if (reg < 16 && (operands[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			f->values[reg] = (struct value){0};
+	}
+	for (unsigned s = 0; i->mnemonic == ZYDIS_MNEMONIC_CALL && s < 9; s++)
+		f->values[scratch[s]] = (struct value){0};
+}
+
+static void follow(struct follower *f, const ZydisDecodedInstruction *i, operand operands)
+{
+	switch (i->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVSXD:
+		take_move(f, &operands[0], &operands[1]);
+		return;
+	case ZYDIS_MNEMONIC_IMUL:
+		take_product(f, operands, i->operand_count_visible);
+		break;
+	case ZYDIS_MNEMONIC_ADD:
+		take_sum(f, operands);
+		break;
+	default:
+		break;
+	}
+	forget(f, i, operands);
+	if (i->mnemonic == ZYDIS_MNEMONIC_LEA && is_by_address(&operands[1]))
+		f->values[register_of(&operands[0]) & 15] = (struct value){
+			.source = ADDRESS, .vaddr = f->next + (uint64_t)operands[1].mem.disp.value};
+}
+
+/* Follows a function's instructions in their order. Where they jump is left out: what is looked for
+ * stands in a straight line. */
+static void follow_all(const uint8_t *code, size_t size, uint64_t vaddr, struct findings *found)
+{
+	struct follower f = {.multiplied = 16, .found = found};
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction i;
+	ZydisDecoder decoder;
+
+	insn_decoder_init(&decoder);
+	f.values[7].source = HANDLE;
+	f.values[6].source = RESULT;
+	for (size_t at = 0; at < size; at += i.length) {
+		if (ZYAN_FAILED(
+			    ZydisDecoderDecodeFull(&decoder, code + at, size - at, &i, operands)))
+			return;
+		f.next = vaddr + at + i.length;
+		follow(&f, &i, operands);
+	}
+}
+
+/* --- symbols --------------------------------------------------------------------------------- */
+
+enum { CHAR, SHORT, INT, DOUBLE, TYPES };
+
+enum { COMM_RANK, COMM_SIZE, TYPE_COMMIT, FUNCTIONS };
+
+struct search {
+	const struct elf_file *file;
+	uint8_t types[TYPES][TYPE_BYTES];
+	bool has_type[TYPES], has_function[FUNCTIONS];
+	struct findings found[FUNCTIONS];
+	bool is_mpich;
+};
+
+static bool read_at(const struct elf_file *file, uint64_t vaddr, void *ret_bytes, size_t size)
+{
+	uint64_t offset;
+
+	return elf_file_vaddr_to_offset(file, vaddr, &offset) &&
+	       elf_file_read_whole(file, offset, ret_bytes, size);
+}
+
+static void take_function(struct search *s, unsigned function, const GElf_Sym *symbol)
+{
+	size_t size = symbol->st_size < MOST_BYTES ? symbol->st_size : MOST_BYTES;
+	uint8_t *code;
+
+	if (s->has_function[function] || !size)
+		return;
+	code = malloc(size);
+	if (code && read_at(s->file, symbol->st_value, code, size)) {
+		follow_all(code, size, symbol->st_value, &s->found[function]);
+		s->has_function[function] = true;
+	}
+	free(code);
+}
+
+static void take_symbol(struct search *s, const char *name, const GElf_Sym *symbol)
+{
+	static const char *const types[] = {"ompi_mpi_char", "ompi_mpi_short", "ompi_mpi_int",
+					    "ompi_mpi_double"};
+	static const char *const functions[] = {"MPI_Comm_rank", "MPI_Comm_size",
+						"MPI_Type_commit"};
+
+	s->is_mpich = s->is_mpich || strncmp(name, "MPIR_", 5) == 0;
+	for (unsigned t = 0; t < TYPES; t++) {
+		if (strcmp(name, types[t]) == 0)
+			s->has_type[t] =
+				read_at(s->file, symbol->st_value, s->types[t], TYPE_BYTES);
+	}
+	for (unsigned f = 0; f < FUNCTIONS; f++) {
+		if (strcmp(name, functions[f]) == 0 ||
+		    (*name == 'P' && strcmp(name + 1, functions[f]) == 0))
+			take_function(s, f, symbol);
+	}
+}
+
+static void take_symbols(struct search *s, Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym symbol;
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *name =
+			elf_strptr(elf_file_libelf(s->file), header->sh_link, symbol.st_name);
+
+		if (name && symbol.st_shndx != SHN_UNDEF)
+			take_symbol(s, name, &symbol);
+	}
+}
+
+/* --- what it means --------------------------------------------------------------------------- */
+
+/* Finds the first place at which all types have their size: behind it are their bounds, which for
+ * basic types are the same. 0: there is none. */
+static uint8_t find_size(const struct search *s)
+{
+	static const uint64_t sizes[] = {1, 2, 4, 8};
+
+	for (size_t offset = 8; offset + 8 <= TYPE_BYTES; offset += 8) {
+		bool is = true;
+
+		for (unsigned t = 0; t < TYPES && is; t++) {
+			uint64_t value;
+
+			memcpy(&value, s->types[t] + offset, sizeof(value));
+			is = s->has_type[t] && value == sizes[t];
+		}
+		if (is)
+			return (uint8_t)offset;
+	}
+	return 0;
+}
+
+static void set_comm(const struct search *s, struct stackd_mpi_library *library)
+{
+	const struct value *rank = &s->found[COMM_RANK].answer;
+	const struct value *size = &s->found[COMM_SIZE].answer;
+
+	if (rank->source != LOADED || size->source != LOADED || rank->n_offsets != 1)
+		return;
+	library->rank_offset = rank->offsets[0];
+	library->count_offset = size->offsets[0];
+	library->group_offset = size->n_offsets == 2 ? size->offsets[1] : 0;
+}
+
+static void set_mpich(const struct search *s, struct stackd_mpi_library *library)
+{
+	const struct findings *comm = &s->found[COMM_SIZE], *type = &s->found[TYPE_COMMIT];
+
+	library->comm_bytes = comm->entry_bytes;
+	memcpy(library->comm_slots, comm->slots, sizeof(comm->slots));
+	library->comms = comm->tables;
+	library->entry_offset = comm->entry_offset;
+	/* The lists are of one form. */
+	if (type->tables && (!comm->tables || type->entry_offset == comm->entry_offset)) {
+		library->types = type->tables;
+		library->entry_offset = type->entry_offset;
+		library->size_offset = SIZE_IN_MPICH;
+	}
+}
+
+struct stackd_mpi_library mpi_layout_find(const struct elf_file *file)
+{
+	struct stackd_mpi_library library = {0};
+	struct search *s = calloc(1, sizeof(*s));
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	if (!s)
+		return library;
+	s->file = file;
+	while ((section = elf_nextscn(elf_file_libelf(file), section))) {
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
+			take_symbols(s, section, &header);
+	}
+	library.size_offset = find_size(s);
+	if (library.size_offset)
+		library.vendor = STACKD_MPI_OPEN;
+	else if (s->is_mpich)
+		library.vendor = STACKD_MPI_MPICH;
+	if (library.vendor)
+		set_comm(s, &library);
+	if (library.vendor == STACKD_MPI_MPICH)
+		set_mpich(s, &library);
+	free(s);
+	return library;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The rank of a process in its MPI job, from what the launcher has put into its environment. */
+#ifndef PROC_MPI_RANK_H
+#define PROC_MPI_RANK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mpi_rank {
+	uint32_t rank;
+	uint32_t size; /* of the job; 0: not known */
+};
+
+/* Reads /proc/PID/environ below `root`: the variables of Open MPI, of PMI and PMIx (MPICH, Intel
+ * MPI, Slurm), and of MVAPICH2. 0; -ENOENT: there is no rank in it; or another -errno. */
+int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank);
+
+#endif
