@@ -105,6 +105,59 @@ static int add_cpu(void *arg, const struct store_sample *record)
 	return 0;
 }
 
+/* Finds the path of a record of bytes that the filter selects; NULL with 0: it selects it not. */
+static int find_path(struct maker *m, const struct store_sample *record,
+		     struct region_path **ret_path)
+{
+	struct store_sample shown;
+
+	*ret_path = NULL;
+	if (!profile_sample(m->profile, record, &shown))
+		return 0;
+	*ret_path = path_of(m, shown.node);
+	return *ret_path ? 0 : -ENOMEM;
+}
+
+static int add_sent(void *arg, const struct store_sample *record)
+{
+	struct region_path *path;
+	int err = find_path(arg, record, &path);
+
+	if (path)
+		path->figures.sent += record->period;
+	return err;
+}
+
+static int add_received(void *arg, const struct store_sample *record)
+{
+	struct region_path *path;
+	int err = find_path(arg, record, &path);
+
+	if (path)
+		path->figures.received += record->period;
+	return err;
+}
+
+static int add_unknown(void *arg, const struct store_sample *record)
+{
+	struct region_path *path;
+	int err = find_path(arg, record, &path);
+
+	if (path)
+		path->figures.unknown += record->period;
+	return err;
+}
+
+static int read_bytes(struct maker *m)
+{
+	struct store_reader *reader = profile_reader(m->profile);
+	int err = store_reader_records(reader, SERIES_MPI_SENT, add_sent, m);
+
+	if (!err)
+		err = store_reader_records(reader, SERIES_MPI_RECEIVED, add_received, m);
+	return err ? err : store_reader_records(reader, SERIES_MPI_UNKNOWN, add_unknown, m);
+}
+
 static int read_series(struct maker *m)
 {
 	struct store_reader *reader = profile_reader(m->profile);
@@ -114,7 +167,9 @@ static int read_series(struct maker *m)
 		err = store_reader_records(reader, SERIES_REGION_TIME, add_time, m);
 	if (!err)
 		err = store_reader_records(reader, SERIES_REGION_CPU, add_cpu, m);
-	return err ? err : store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_cpu, m);
+	if (!err)
+		err = store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_cpu, m);
+	return err ? err : read_bytes(m);
 }
 
 /* --- by region ------------------------------------------------------------------------------- */
@@ -168,6 +223,9 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 
 	sum->visits += f->visits;
 	sum->own_ns += f->own_ns;
+	sum->sent += f->sent;
+	sum->received += f->received;
+	sum->unknown += f->unknown;
 	sum->total_ns += path->is_within ? 0 : f->total_ns;
 	sum->cpu_ns += path->is_within ? 0 : f->cpu_ns;
 	if (f->least_ns < sum->least_ns)

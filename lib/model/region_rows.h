@@ -4,7 +4,7 @@
  *
  * The store has each instance's own time, and that of the instances within it apart. A row's total
  * has both, as do its mean, least and most. Where a region is within itself (recursion), its sum
- * counts the outermost instances' time alone.
+ * counts the outermost instances' time alone. Bytes are those of all of them.
  */
 #ifndef MODEL_REGION_ROWS_H
 #define MODEL_REGION_ROWS_H
@@ -20,6 +20,8 @@ struct region_figures {
 	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
 					    * CPU time, with them */
 	uint64_t least_ns, most_ns;	   /* of one instance */
+	uint64_t sent, received;	   /* bytes, of calls of MPI */
+	uint64_t unknown;		   /* calls of MPI whose bytes cannot be told */
 };
 
 /* The instances with one call path. */

@@ -23,6 +23,24 @@ static uint64_t time_of_threads(const struct profile *profile, uint32_t n_thread
 	return r->end_ns > r->start_ns ? (r->end_ns - r->start_ns) * n_threads : 0;
 }
 
+/* Bytes a second. */
+static uint64_t bandwidth(const struct region_figures *f, uint64_t bytes)
+{
+	return f->total_ns ? (uint64_t)((double)bytes * 1e9 / (double)f->total_ns) : 0;
+}
+
+/* Whether any region has bytes: the others are not shown with columns for them. */
+static bool have_bytes(const struct region_rows *rows)
+{
+	for (size_t i = 0; i < rows->regions.count; i++) {
+		const struct region_figures *f = &rows->regions.items[i].figures;
+
+		if (f->sent || f->received || f->unknown)
+			return true;
+	}
+	return false;
+}
+
 static uint64_t mean(const struct region_figures *f)
 {
 	return f->visits ? f->total_ns / f->visits : 0;
@@ -77,8 +95,22 @@ static void put_time(struct buf *b, uint64_t ns)
 	text_printf(b, " %10s", metric_amount(METRIC_REGION_TIME, ns, amount));
 }
 
+/* The bytes that were sent and received, and how many a second of the time in the region. */
+static void put_bytes(struct buf *b, const struct region_figures *f)
+{
+	char sent[METRIC_AMOUNT_MAX], received[METRIC_AMOUNT_MAX], rate[METRIC_AMOUNT_MAX];
+	uint64_t both = f->sent + f->received;
+
+	text_printf(b, " %11s %11s", metric_number(METRIC_MPI_SENT, f->sent, sent),
+		    metric_number(METRIC_MPI_SENT, f->received, received));
+	if (f->unknown)
+		text_printf(b, " %13s", "not all known");
+	else
+		text_printf(b, " %11s/s", metric_number(METRIC_MPI_SENT, bandwidth(f, both), rate));
+}
+
 static void put_figures(const struct profile *profile, const struct region_figures *f,
-			uint32_t n_threads, struct buf *b)
+			uint32_t n_threads, bool has_bytes, struct buf *b)
 {
 	char share[TEXT_SHARE_MAX];
 
@@ -89,8 +121,11 @@ static void put_figures(const struct profile *profile, const struct region_figur
 	put_time(b, f->visits ? f->total_ns / f->visits : 0);
 	put_time(b, f->least_ns);
 	put_time(b, f->most_ns);
-	text_printf(b, " %5s%%  ",
+	text_printf(b, " %5s%%",
 		    text_share(f->total_ns, time_of_threads(profile, n_threads), share));
+	if (has_bytes)
+		put_bytes(b, f);
+	text_put_raw(b, "  ");
 }
 
 static int write_row(struct buf *b, const struct report_options *options, FILE *out)
@@ -104,16 +139,17 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 			const struct region_row *row, const struct report_options *options,
 			struct buf *b, FILE *out)
 {
+	const bool has_bytes = have_bytes(rows);
 	int err;
 
-	put_figures(profile, &row->figures, row->n_threads, b);
+	put_figures(profile, &row->figures, row->n_threads, has_bytes, b);
 	text_put_name(b, row->symbol->name, options->utf8);
 	treeview_object(b, text_basename(row->symbol->object), options);
 	err = write_row(b, options, out);
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
 		const struct region_path *path = &rows->paths.items[i];
 
-		put_figures(profile, &path->figures, path->n_threads, b);
+		put_figures(profile, &path->figures, path->n_threads, has_bytes, b);
 		text_put_raw(b, "  ");
 		put_callers(profile, path->node, b, put_text_name);
 		err = write_row(b, options, out);
@@ -130,9 +166,11 @@ int region_view_text(struct profile *profile, const struct report_options *optio
 	if (!err)
 		err = report_header_text(profile, options, out);
 	if (!err) {
-		text_put_raw(&b, "\n#   visits      total        own        CPU       mean      "
-				 "least       most  share  region, and below it its callers\n"
-				 "# share: of the time of the threads that passed through\n");
+		text_printf(&b,
+			    "\n#   visits      total        own        CPU       mean      "
+			    "least       most  share%s  region, and below it its callers\n"
+			    "# share: of the time of the threads that passed through\n",
+			    have_bytes(&rows) ? "        sent    received     bandwidth" : "");
 		err = text_flush(&b, out);
 	}
 	for (size_t i = 0; !err && i < rows.regions.count; i++)
@@ -155,6 +193,10 @@ static void json_figures(const struct profile *profile, const struct region_figu
 		    ",\"threads\":%" PRIu32 ",\"threads_ns\":%" PRIu64,
 		    mean(f), f->least_ns, f->most_ns, n_threads,
 		    time_of_threads(profile, n_threads));
+	text_printf(b,
+		    ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
+		    ",\"unknown_calls\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64,
+		    f->sent, f->received, f->unknown, bandwidth(f, f->sent + f->received));
 }
 
 static int json_region(struct profile *profile, const struct region_rows *rows,

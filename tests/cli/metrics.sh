@@ -68,6 +68,13 @@ grep -q '"unit":"nanoseconds"' "$tmp/f.html" || fail 'no unit in the page'
 expect 0 "$stackctl" export --pprof -i "$store" --metric mpi.sent -o "$tmp/p.pb"
 grep -aq 'mpi.sent' "$tmp/p.pb" || fail 'no metric in the pprof export'
 
+# --- regions: bytes, and how many a second of the region's own time and of that within
+expect 0 "$stackctl" report -i "$store" --view regions
+has 'share .*sent .*received .*bandwidth'
+has '5.000 KiB .*0 bytes .*MiB/s  main'
+expect 0 "$stackctl" report -i "$store" --view regions --json
+shows '"sent_bytes":5120,"received_bytes":0,"unknown_calls":0,"bytes_per_second":'
+
 # --- tags: all metrics, or one; the values have the number of records
 values() { # METRIC: the sums of counts and weights by metric in the last output
     awk -F'\t' '$1 == "value" { n[$5] += $6; sum[$5] += $7 }
