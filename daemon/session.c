@@ -81,6 +81,14 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	watch_rate(&s->watch, &s->budget, before);
 }
 
+/* Looks whether the store can be written to; right after a window's end that is not known yet. */
+static void look_at_store(struct session *s, bool end)
+{
+	archive_look(s->archive, &s->store);
+	s->store.wants_window &= !end;
+	watch_store(&s->watch, s->path, &s->store);
+}
+
 /* Hands what is new to the archive. `end`: it is the last of the window. */
 static int submit(struct session *s, bool end)
 {
@@ -109,6 +117,7 @@ static int submit(struct session *s, bool end)
 	archive_set_kallsyms(s->archive, recorder_kallsyms(s->recorder));
 	archive_submit(s->archive, b);
 	workers_trim(s->workers);
+	look_at_store(s, end);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
 	if (!s->is_over)
@@ -187,11 +196,11 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 	return err ? err : held;
 }
 
-/* Returns whether the window is to end before its time: its times do not hold any more, or it has
- * come to take too much memory. A recording that is not cut has no bound. */
+/* Returns whether the window is to end before its time: its times do not hold any more, it has come
+ * to take too much memory, or writing is to begin again. A recording that is not cut has no bound. */
 static bool ends_early(const struct session *s)
 {
-	return (s->options->window_ns && recorder_is_full(s->recorder)) ||
+	return (s->options->window_ns && recorder_is_full(s->recorder)) || s->store.wants_window ||
 	       window_is_torn(&s->window, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -303,6 +312,9 @@ static enum exit_status sum_up(struct session *s)
 
 	count(s, &counters);
 	n = run_counters_status(&counters);
+	archive_look(s->archive, &s->store);
+	n.samples -= s->store.unwritten < n.samples ? s->store.unwritten : n.samples;
+	n.lost += s->store.unwritten;
 	status_summary(&n, text, sizeof(text));
 	service_status(text);
 	log_status(NULL);

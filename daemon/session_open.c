@@ -49,10 +49,23 @@ static void describe(struct session *s, const char *command_line, char *target)
 		s->idle_since = idle_time_now();
 }
 
+/* Gives a store that was just made to those who may read it. */
+static void share_store(void *arg)
+{
+	const struct session *s = arg;
+
+	store_path_hand_over(s->path);
+	service_share_store(s->path, s->options->group);
+}
+
 static enum exit_status open_store(struct session *s)
 {
 	const struct options *o = s->options;
-	struct archive_options archive = {.keep_age_s = o->keep_age_s, .keep_bytes = o->keep_bytes};
+	struct archive_options archive = {.keep_age_s = o->keep_age_s,
+					  .keep_bytes = o->keep_bytes,
+					  .window_ns = o->window_ns,
+					  .made = share_store,
+					  .arg = s};
 	char *sentence = NULL;
 	int err = 0;
 
@@ -67,8 +80,7 @@ static enum exit_status open_store(struct session *s)
 		err = archive_new(&archive, &s->info, &s->archive, &sentence);
 	if (!err) {
 		s->first_recording = archive_recording(s->archive);
-		store_path_hand_over(s->path);
-		service_share_store(s->path, o->group);
+		share_store(s);
 		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
 									       : STATUS_DONE;
 	}

@@ -52,6 +52,7 @@ struct session {
 	struct status status;
 	struct service_watchdog watchdog;
 	struct watch watch;
+	struct archive_state store;
 	struct budget budget;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	struct idle_times idle;	     /* when sampling stopped; */

@@ -49,6 +49,25 @@ void watch_rate(struct watch *watch, const struct budget *budget, uint64_t befor
 			  before_hz, budget->rate_hz, budget->share * 100);
 }
 
+void watch_store(struct watch *watch, const char *path, const struct archive_state *state)
+{
+	bool fails = state->err != 0;
+
+	if (fails == watch->store_fails)
+		return;
+	watch->store_fails = fails;
+	if (state->err == -ENOSPC)
+		log_event(LOG_EVENT_DISK_FULL, "the disk with %s is full; sampling goes on", path);
+	else if (fails)
+		log_warning("cannot write to %s: %s; sampling goes on", path,
+			    strerror(-state->err));
+	else
+		log_info("%s is written to again; %" PRIu64 " samples could not be written", path,
+			 state->unwritten - watch->store.told);
+	if (!fails)
+		watch->store.told = state->unwritten;
+}
+
 void watch_store_failed(const char *path, int err, const char *sentence)
 {
 	if (err == -ENOSPC)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tells of what an administrator would want to know when it happens: samples that were lost because
- * the ring was full, files that were refused, a rate that was lowered. Each kind is told of at
- * once, and then at most once a minute, with what was counted since.
+ * the ring was full, files that were refused, a rate that was lowered, a store that cannot be written
+ * to. Each kind is told of at once, and then at most once a minute, with what was counted since.
  */
 #ifndef WATCH_H
 #define WATCH_H
 
+#include <stdbool.h>
+
+#include "daemon/archive/archive.h"
 #include "daemon/budget.h"
 #include "daemon/run_counters.h"
 
@@ -18,6 +21,8 @@ struct watch_kind {
 /* Zeroed at the start. */
 struct watch {
 	struct watch_kind ring, files, rate;
+	struct watch_kind store; /* samples that could not be written */
+	bool store_fails;
 };
 
 /* Looks at the counters of the whole run. `now_ns`: CLOCK_MONOTONIC. */
@@ -25,6 +30,9 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 
 /* Tells that the budget has lowered the rate, which was `before_hz`. */
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz);
+
+/* Tells that the store cannot be written to, or can be again, if that has changed. */
+void watch_store(struct watch *watch, const char *path, const struct archive_state *state);
 
 /* Tells why the store could not be written to. `sentence`: SQLite's, or NULL. */
 void watch_store_failed(const char *path, int err, const char *sentence);

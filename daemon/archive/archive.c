@@ -10,9 +10,10 @@
  * are found, a reader finds them itself (sym/late_names.h).
  *
  * A store that is busy is tried again with the next batch, since the writer keeps what it has. Any
- * other failure is final: the main loop is woken and ends the recording.
+ * other failure is final: the main loop is woken and ends the recording; but one that is written in
+ * windows goes on (outage.h).
  */
-#include "daemon/archive/archive.h"
+#include "daemon/archive/archive_state.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,35 +27,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "daemon/worker/ask_names.h"
-#include "store/store_writer.h"
-#include "sym/naming_schedule.h"
 
-#define NAMES_BYTES   (12u << 20) /* of symbols that are held, about */
-#define TURN_ATTEMPTS 30	  /* to begin a window in a busy store: 5 minutes in all */
-
-struct archive {
-	struct archive_options options;
-	struct store_writer *writer;
-	struct ask_names *asker; /* NULL: names are found here */
-	struct naming *names;
-	pthread_t thread;
-	bool has_thread;
-	int failed_fd; /* eventfd */
-
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t change;
-	struct batch *first, **last;
-	size_t n_waiting; /* batches in the queue */
-	bool is_ending, is_cancelled;
-	const struct kallsyms *ksyms;
-
-	/* The thread's own. */
-	struct naming_schedule *schedule;
-	uint32_t n_objects, n_sizes, n_origins; /* rows written */
-	struct store_recording totals;		/* of the last batch */
-	int error; /* the first one; archive_finish() reads it after the join */
-	char *error_text;
-};
+#define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
 
 /* --- the thread: writing --------------------------------------------------------------------- */
 
@@ -126,12 +100,16 @@ static void fail(struct archive *a, int err)
 		a->error = err; /* an eventfd that is full is readable all the same */
 }
 
-static void commit(struct archive *a)
+/* Commits what is written. 0; or an error, if writing is to go on in another window. */
+static int commit(struct archive *a)
 {
 	int err = store_writer_commit(a->writer, &a->totals);
 
+	if (a->options.window_ns)
+		return archive_window_committed(a, err) ? err ? err : -ENOENT : 0;
 	if (err && (err != -EBUSY || a->totals.finished))
 		fail(a, err);
+	return 0;
 }
 
 /* --- the thread: names ----------------------------------------------------------------------- */
@@ -193,51 +171,11 @@ static void close_names(struct archive *a)
 	a->names = NULL;
 }
 
-/* --- the thread: windows --------------------------------------------------------------------- */
-
-/* Deletes what is older, or more, than is to be kept. A store that is busy has it done with the
- * next window. */
-static int retain(struct archive *a)
+int archive_begin_rows(struct archive *a)
 {
-	int deleted = 0;
-
-	if (a->options.keep_age_s || a->options.keep_bytes)
-		deleted = store_writer_retain(a->writer, a->options.keep_age_s,
-					      a->options.keep_bytes);
-	return deleted < 0 && deleted != -EBUSY ? deleted : 0;
-}
-
-/* Commits the last of a window, and begins the next. */
-static int turn_window(struct archive *a, const struct store_recording *after)
-{
-	int err;
-
-	if (!a->totals.finished) {
-		a->totals.finished = true;
-		err = store_writer_commit(a->writer, &a->totals);
-		if (err) {
-			a->totals.finished = false;
-			return err;
-		}
-	}
-	return store_writer_next_window(a->writer, after);
-}
-
-/* Closes the recording and begins the next. Another writer that holds the store for long is waited
- * for; batches queue up meanwhile. */
-static int next_window(struct archive *a, const struct store_recording *after)
-{
-	int err = naming_schedule_finish(a->schedule), turned = -EBUSY;
-
-	for (int i = 0; !err && turned == -EBUSY && i < TURN_ATTEMPTS; i++)
-		turned = turn_window(a, after);
-	if (err || turned)
-		return err ? err : turned;
 	a->n_objects = a->n_sizes = a->n_origins = 0;
-	a->totals = *after;
 	close_names(a);
-	err = open_names(a);
-	return err ? err : retain(a);
+	return open_names(a);
 }
 
 /* --- the thread: its loop -------------------------------------------------------------------- */
@@ -254,6 +192,7 @@ static struct batch *take(struct archive *a)
 	if (b) {
 		a->first = b->next;
 		a->n_waiting--;
+		a->queued -= b->n_samples;
 		if (!a->first)
 			a->last = &a->first;
 	}
@@ -266,9 +205,54 @@ static struct batch *take(struct archive *a)
 static int end_batch(struct archive *a, const struct batch *b)
 {
 	if (b->ends_window)
-		return next_window(a, &b->after);
-	commit(a);
+		return archive_window_next(a, &b->after);
+	if (commit(a))
+		return archive_begin_rows(a);
 	return a->error ? 0 : naming_schedule_run(a->schedule);
+}
+
+/* Counts what was lost before this window as lost in it. */
+static int write_totals(struct archive *a, const struct batch *b)
+{
+	a->totals = b->totals;
+	a->totals.lost += a->unwritten_before;
+	pthread_mutex_lock(&a->lock);
+	a->outage.waiting += b->n_samples;
+	pthread_mutex_unlock(&a->lock);
+	return a->unwritten_before
+		       ? store_writer_counter(a->writer, "unwritten", a->unwritten_before)
+		       : 0;
+}
+
+static int keep_batch(struct archive *a, const struct batch *b)
+{
+	int err = write_batch(a, b);
+
+	if (!err)
+		err = write_totals(a, b);
+	if (!err)
+		err = schedule_names(a, b);
+	return err ? err : end_batch(a, b);
+}
+
+/* During an outage: the batch is not written; where it ends a window, writing may begin again. */
+static void drop_batch(struct archive *a, const struct batch *b)
+{
+	pthread_mutex_lock(&a->lock);
+	a->outage.unwritten += b->n_samples;
+	pthread_mutex_unlock(&a->lock);
+	if (b->ends_window)
+		archive_window_retry(a, &b->after);
+}
+
+static bool is_out(struct archive *a)
+{
+	bool is_it;
+
+	pthread_mutex_lock(&a->lock);
+	is_it = a->outage.is_out;
+	pthread_mutex_unlock(&a->lock);
+	return is_it;
 }
 
 static void *run(void *arg)
@@ -281,14 +265,11 @@ static void *run(void *arg)
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	while ((b = take(a))) {
-		err = a->error ? 0 : write_batch(a, b);
-		if (err)
-			fail(a, err);
-		a->totals = b->totals;
-		err = a->error ? 0 : schedule_names(a, b);
-		if (err)
-			fail(a, err);
-		err = a->error ? 0 : end_batch(a, b);
+		err = 0;
+		if (is_out(a))
+			drop_batch(a, b);
+		else if (!a->error)
+			err = keep_batch(a, b);
 		if (err)
 			fail(a, err);
 		batch_free(b);
@@ -306,6 +287,20 @@ static int start_thread(struct archive *a)
 	return err;
 }
 
+/* Reserves the store for this run of windows. */
+static int reserve(struct archive *a, char **ret_error)
+{
+	int err = store_writer_reserve(a->options.path, &a->reserved_fd);
+
+	if (err == -EBUSY && asprintf(ret_error,
+				      "%s: another stackd records into it in windows; end that, or "
+				      "choose another file with -o",
+				      a->options.path) < 0)
+		*ret_error = NULL;
+	/* What else is wrong with the file is told when it is opened as a store. */
+	return err == -EBUSY ? err : 0;
+}
+
 int archive_new(const struct archive_options *options, const struct store_recording *info,
 		struct archive **ret_archive, char **ret_error)
 {
@@ -315,15 +310,19 @@ int archive_new(const struct archive_options *options, const struct store_record
 	if (!a)
 		return -ENOMEM;
 	a->options = *options;
+	a->outage.window_ns = options->window_ns;
 	a->last = &a->first;
+	a->reserved_fd = -1;
 	a->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
 	err = a->failed_fd < 0 ? -errno : open_names(a);
+	if (!err && options->window_ns)
+		err = reserve(a, ret_error);
 	if (!err)
 		err = store_writer_new(options->path, info, &a->writer, ret_error);
 	if (!err)
-		err = retain(a);
+		err = archive_window_retain(a);
 	if (!err)
 		err = start_thread(a);
 	if (err) {
@@ -334,9 +333,25 @@ int archive_new(const struct archive_options *options, const struct store_record
 	return 0;
 }
 
+/* Whether the disk has not answered for so long that what waits takes too much memory. Then it is
+ * an outage. With the lock held. */
+static bool overflows(struct archive *a)
+{
+	if (!a->options.window_ns || a->queued < OUTAGE_MOST_SAMPLES)
+		return false;
+	if (!a->outage.is_out)
+		outage_begin(&a->outage, -ETIMEDOUT, clock_ns(CLOCK_MONOTONIC));
+	return true;
+}
+
 void archive_submit(struct archive *a, struct batch *batch)
 {
 	pthread_mutex_lock(&a->lock);
+	if (overflows(a)) {
+		a->outage.unwritten += batch->n_samples;
+		batch_empty(batch);
+	}
+	a->queued += batch->n_samples;
 	batch->next = NULL;
 	*a->last = batch;
 	a->last = &batch->next;
@@ -353,6 +368,18 @@ size_t archive_waiting(struct archive *a)
 	n = a->n_waiting;
 	pthread_mutex_unlock(&a->lock);
 	return n;
+}
+
+void archive_look(struct archive *a, struct archive_state *ret_state)
+{
+	pthread_mutex_lock(&a->lock);
+	*ret_state = (struct archive_state){
+		.err = a->outage.err,
+		.wants_window = outage_wants_window(&a->outage, clock_ns(CLOCK_MONOTONIC)),
+		.unwritten = a->outage.unwritten,
+		.dropped = a->outage.dropped,
+	};
+	pthread_mutex_unlock(&a->lock);
 }
 
 void archive_set_kallsyms(struct archive *a, const struct kallsyms *ksyms)
@@ -385,14 +412,16 @@ int archive_finish(struct archive *a, char **ret_error)
 	int err;
 
 	end_thread(a, false);
+	if (!a->error && a->outage.is_out)
+		a->error = a->outage.err;
 	if (!a->error) {
 		err = naming_schedule_finish(a->schedule);
+		a->totals.finished = true;
+		if (!err)
+			err = store_writer_commit(a->writer, &a->totals);
 		if (err)
 			fail(a, err);
 	}
-	a->totals.finished = true;
-	if (!a->error)
-		commit(a);
 	if (a->error) {
 		*ret_error = a->error_text;
 		a->error_text = NULL;
@@ -423,6 +452,8 @@ void archive_free(struct archive *a)
 		batch_free(b);
 	}
 	store_writer_free(a->writer);
+	if (a->reserved_fd >= 0)
+		close(a->reserved_fd);
 	close_names(a);
 	ask_names_free(a->asker);
 	pthread_cond_destroy(&a->change);

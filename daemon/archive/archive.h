@@ -7,6 +7,7 @@
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/archive/batch.h"
@@ -19,8 +20,14 @@ struct worker;
 
 struct archive_options {
 	struct worker *worker;		 /* finds names; NULL, for tests: the thread does */
-	const char *path;		 /* read by archive_new() alone */
+	const char *path;		 /* borrowed */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
+	/* Length of the windows of a recording that goes on where the store cannot be written to
+	 * (outage.h), and that has the store to itself among such ones; 0: it ends then. */
+	uint64_t window_ns;
+	/* Called with `arg` when the store was made anew, from the archive's thread. */
+	void (*made)(void *arg);
+	void *arg;
 };
 
 /* Opens the store, begins a recording and starts the thread. `info` is read during the call alone.
@@ -39,6 +46,16 @@ size_t archive_waiting(struct archive *archive);
 
 /* Sets the kernel's symbols, once they are loaded. They are borrowed until the archive is freed. */
 void archive_set_kallsyms(struct archive *archive, const struct kallsyms *ksyms);
+
+struct archive_state {
+	int err;	    /* why the store cannot be written to; 0: it can */
+	bool wants_window;  /* the window is to be ended, for an attempt to write again */
+	uint64_t unwritten; /* samples, so far */
+	uint64_t dropped;   /* windows that were deleted for the sake of room */
+};
+
+/* Tells whether a store that is written in windows can be written to. */
+void archive_look(struct archive *archive, struct archive_state *ret_state);
 
 /* Returns a descriptor that becomes readable when writing has failed for good; the archive's. */
 int archive_poll_fd(const struct archive *archive);

@@ -9,10 +9,10 @@ struct batch *batch_new(void)
 	return calloc(1, sizeof(struct batch));
 }
 
-void batch_free(struct batch *b)
+void batch_empty(struct batch *b)
 {
-	if (!b)
-		return;
+	struct batch left = {.totals = b->totals, .ends_window = b->ends_window, .after = b->after};
+
 	for (size_t i = 0; i < b->n_processes; i++) {
 		free((char *)b->processes[i].comm);
 		free((char *)b->processes[i].exe);
@@ -34,5 +34,12 @@ void batch_free(struct batch *b)
 	free(b->samples);
 	free(b->records);
 	free(b->counters);
+	*b = left;
+}
+
+void batch_free(struct batch *b)
+{
+	if (b)
+		batch_empty(b);
 	free(b);
 }

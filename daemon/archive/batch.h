@@ -57,6 +57,9 @@ struct batch {
 /* An empty batch for batch_free(); NULL if there is no memory. */
 struct batch *batch_new(void);
 
+/* Frees all rows and counters of a batch, which is left to end its window. */
+void batch_empty(struct batch *batch);
+
 /* Frees a batch and all that it owns. NULL is fine. */
 void batch_free(struct batch *batch);
 

@@ -87,6 +87,12 @@ static void put_reasons(struct buf *b, const struct store_tables *t, bool lost)
 				    quality == PROFILE_COMPLETE ? "complete" : "partial");
 		text_printf(b, "} %" PRIu64 "\n", value);
 	}
+	if (lost) {
+		uint64_t value = 0;
+
+		report_header_counter(t, "unwritten", &value);
+		text_printf(b, "%s{reason=\"unwritten\"} %" PRIu64 "\n", name, value);
+	}
 }
 
 /* Counters "forgotten.KIND": of names, objects, tables, ... that had to make room. */

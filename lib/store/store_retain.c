@@ -138,6 +138,14 @@ struct retain_candidate {
 	uint64_t ended_ns; /* wall clock */
 };
 
+static uint64_t retain_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * RETAIN_S_TO_NS + (uint64_t)ts.tv_nsec;
+}
+
 /* The recordings that may be deleted, oldest first. */
 static int retain_candidates(struct store_writer *w, uint64_t now_ns,
 			     struct retain_candidate **ret_items, size_t *ret_count)
@@ -230,12 +238,9 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 	struct retain_limits limits = {.age_s = max_age_s};
 	struct retain_candidate *items = NULL;
 	size_t count = 0;
-	struct timespec ts;
-	uint64_t now_ns, wal_bytes;
+	uint64_t now_ns = retain_now_ns(), wal_bytes;
 	int err = 0, deleted;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now_ns = (uint64_t)ts.tv_sec * RETAIN_S_TO_NS + (uint64_t)ts.tv_nsec;
 	if (max_bytes) {
 		err = retain_limit_wal(w, max_bytes, &wal_bytes);
 		limits.bytes = max_bytes - wal_bytes;
@@ -253,4 +258,23 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 	if (err == 0 && deleted >= 0)
 		err = store_retain_content(w, &w->start_bytes);
 	return err < 0 ? err : deleted;
+}
+
+int store_writer_drop_oldest(struct store_writer *w)
+{
+	struct retain_candidate *items = NULL;
+	size_t count = 0;
+	int err;
+
+	/* The deletion is written into the room that the WAL takes now. */
+	retain_empty_wal(w);
+	err = retain_candidates(w, retain_now_ns(), &items, &count);
+	if (err == 0 && count)
+		err = retain_delete(w, items[0].id);
+	free(items);
+	if (err == 0 && count)
+		err = store_retain_shrink(w, 0);
+	if (err == 0)
+		retain_empty_wal(w);
+	return err < 0 ? err : count > 0;
 }

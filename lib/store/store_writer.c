@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,6 +103,34 @@ static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 	if (err == 0 && kind == STORE_DB_STORE && *ret_version < STORE_VERSION)
 		err = store_db_upgrade(*db);
 	return err;
+}
+
+int store_writer_reserve(const char *path, int *ret_fd)
+{
+	/* A pipe must not block; what is not a store is refused when it is opened as one. */
+	const int flags = O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	int fd, err = writer_touch(path);
+
+	if (err < 0)
+		return err;
+	fd = open(path, flags);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+bool store_writer_has_moved(const struct store_writer *w)
+{
+	int has_moved = 0;
+
+	sqlite3_file_control(w->db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+	return has_moved;
 }
 
 int store_writer_new(const char *path, const struct store_recording *info,

@@ -17,6 +17,8 @@
 #ifndef STORE_STORE_WRITER_H
 #define STORE_STORE_WRITER_H
 
+#include <stdbool.h>
+
 #include "stack/metric.h"
 #include "store/store.h"
 
@@ -84,5 +86,20 @@ int store_writer_discard(struct store_writer *w);
  * window takes at most; the pages of deleted windows are used again. The number deleted, or -errno.
  */
 int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes);
+
+/* Deletes the oldest recording that is not being written, and gives its pages back to the file
+ * system, so that a full disk has room. Returns the number deleted: 1, or 0 if there is none; or
+ * -errno. */
+int store_writer_drop_oldest(struct store_writer *w);
+
+/* Returns whether the store's file has been deleted or replaced since it was opened: what is
+ * committed then is in no file that anybody finds. */
+bool store_writer_has_moved(const struct store_writer *w);
+
+/* Reserves a store for one process that writes windows for long. Makes the file (mode 0600) if it is
+ * not there; to be called before store_writer_new(), and the descriptor *ret_fd is to be closed
+ * after store_writer_free(), since closing it ends the locks that SQLite has on the file. 0,
+ * -EBUSY (another process has reserved it), or the -errno of open(). */
+int store_writer_reserve(const char *path, int *ret_fd);
 
 #endif

@@ -236,6 +236,30 @@ static void retain_windows_by_age(void **state)
 	fixture_remove(folder);
 }
 
+/* The oldest is dropped, never the one at hand, and the file shrinks. */
+static void drops_oldest(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct store_recording info = fixture_info();
+	struct store_writer *w;
+	size_t before;
+
+	(void)state;
+	retain_record(path, 5000, true, 1);
+	retain_record(path, 4000, true, 2);
+	before = retain_size(path);
+	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+	assert_int_equal(store_writer_drop_oldest(w), 1);
+	retain_assert_ids(path, "23");
+	assert_true(retain_size(path) < before * 3 / 4);
+	assert_int_equal(store_writer_drop_oldest(w), 1);
+	assert_int_equal(store_writer_drop_oldest(w), 0);
+	retain_assert_ids(path, "3");
+	store_writer_free(w);
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +268,7 @@ int main(void)
 		cmocka_unit_test(discard),
 		cmocka_unit_test(retain_while_running),
 		cmocka_unit_test(retain_windows_by_age),
+		cmocka_unit_test(drops_oldest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
