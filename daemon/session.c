@@ -197,7 +197,8 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 }
 
 /* Returns whether the window is to end before its time: its times do not hold any more, it has come
- * to take too much memory, or writing is to begin again. A recording that is not cut has no bound. */
+ * to take too much memory, or writing is to begin again. A recording that is not cut has no bound.
+ */
 static bool ends_early(const struct session *s)
 {
 	return (s->options->window_ns && recorder_is_full(s->recorder)) || s->store.wants_window ||

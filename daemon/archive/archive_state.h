@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The archive's state: archive.c has its thread and queue, archive_window.c its windows and outages.
- * No other module includes this. */
+/* The archive's state: archive.c has its thread and queue, archive_window.c its windows and
+ * outages. No other module includes this. */
 #ifndef ARCHIVE_ARCHIVE_STATE_H
 #define ARCHIVE_ARCHIVE_STATE_H
 

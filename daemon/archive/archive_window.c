@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The windows of an archive's run: one is closed as the next begins, old ones are deleted, and after
- * an outage of the store (outage.h) writing begins again with one, in the store that is there then.
+ * The windows of an archive's run: one is closed as the next begins, old ones are deleted, and
+ * after an outage of the store (outage.h) writing begins again with one, in the store that is there
+ * then.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -3,14 +3,14 @@
  * What a service does while its store cannot be written to: the disk is full, the file system is
  * read-only, the store was deleted. Sampling goes on.
  *
- *   fine ──commit fails──► failing ──10 s, or many samples wait──► out ──a store can be opened──► fine
- *             ▲               │                                     │
- *             └──it succeeds──┘                                     └─ every 5 s, with a new window
+ *   fine ──commit fails──► failing ──10 s, or many samples wait──► out ──a store can be opened──►
+ * fine ▲               │                                     │ └──it succeeds──┘ └─ every 5 s, with
+ * a new window
  *
- * While commits fail, what they were to write stays in memory, so a short failure loses nothing. Then
- * that is given up, since memory is bounded, and samples are counted as unwritten. Rows refer to
- * those before them, so writing can only begin again with a new window: the main loop is asked for
- * one now and then (outage_wants_window()). A deleted store is given up at once.
+ * While commits fail, what they were to write stays in memory, so a short failure loses nothing.
+ * Then that is given up, since memory is bounded, and samples are counted as unwritten. Rows refer
+ * to those before them, so writing can only begin again with a new window: the main loop is asked
+ * for one now and then (outage_wants_window()). A deleted store is given up at once.
  *
  * On a full disk the oldest window is dropped, but at most one for each length of a window: more
  * room than that is not needed, and what else fills the disk must not take all that was recorded.

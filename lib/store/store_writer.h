@@ -96,8 +96,8 @@ int store_writer_drop_oldest(struct store_writer *w);
  * committed then is in no file that anybody finds. */
 bool store_writer_has_moved(const struct store_writer *w);
 
-/* Reserves a store for one process that writes windows for long. Makes the file (mode 0600) if it is
- * not there; to be called before store_writer_new(), and the descriptor *ret_fd is to be closed
+/* Reserves a store for one process that writes windows for long. Makes the file (mode 0600) if it
+ * is not there; to be called before store_writer_new(), and the descriptor *ret_fd is to be closed
  * after store_writer_free(), since closing it ends the locks that SQLite has on the file. 0,
  * -EBUSY (another process has reserved it), or the -errno of open(). */
 int store_writer_reserve(const char *path, int *ret_fd);

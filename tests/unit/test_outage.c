@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done while a store cannot be written to: daemon/archive/outage.c, with a clock of ours. */
+/* What is done while a store cannot be written to: daemon/archive/outage.c, with a clock of ours.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
