@@ -220,7 +220,7 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
 		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
 
-$(B)/bench/forget $(B)/bench/alloc_pair: $(B)/libstackd-daemon.a
+$(B)/bench/forget $(B)/bench/alloc_pair $(B)/bench/alloc_seeds: $(B)/libstackd-daemon.a
 
 # Tests the sampling and the set of sampled blocks apart from the library.
 $(B)/tests/test_stackalloc: $(B)/libstackalloc/live.o $(B)/libstackalloc/sample.o

@@ -8,28 +8,45 @@
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
+#include "base/duration.h"
+#include "report/heap_svg.h"
 #include "report/heap_view.h"
 #include "show.h"
 
 #define CMD_HEAP_BINS  60
 #define CMD_HEAP_LIMIT 1.0 /* %: what paths have to be of */
 
-enum { CMD_HEAP_LEAKS = 0x200, CMD_HEAP_VIEW };
+enum { CMD_HEAP_LEAKS = 0x200, CMD_HEAP_VIEW, CMD_HEAP_OLDER, CMD_HEAP_SVG };
 
 struct cmd_heap {
 	struct show show;
 	enum report_view view;
+	uint64_t older_ns;
+	bool is_leaks, is_svg;
 };
 
 static const struct argp_option cmd_heap_options[] = {
 	{"leaks", CMD_HEAP_LEAKS, 0, 0,
 	 "The call paths of what was live at the end (of the process, of the recording, or at --to), "
-	 "rather than at each process's peak",
+	 "and how it has grown, rather than of each process's peak",
 	 3},
+	{"older", CMD_HEAP_OLDER, "TIME", 0,
+	 "With --leaks, list only what had been live for so long (10s, 5m; default: all)", 3},
 	{"view", CMD_HEAP_VIEW, "tree|flat|callers", 0,
 	 "How the call paths are shown (default: tree)", 3},
+	{"svg", CMD_HEAP_SVG, 0, 0,
+	 "Processes' heaps over time as a picture, a self-contained SVG file; also what "
+	 "--output=FILE.svg does",
+	 3},
 	{0},
 };
+
+static bool is_svg(const char *path)
+{
+	size_t n = path ? strlen(path) : 0;
+
+	return n > 4 && strcmp(path + n - 4, ".svg") == 0;
+}
 
 static void parse_view(struct argp_state *state, const char *arg, enum report_view *ret_view)
 {
@@ -50,9 +67,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		show_children_begin(state, &args->show);
+		args->show.input.takes_moments = true;
 		return 0;
 	case CMD_HEAP_LEAKS:
 		args->show.input.filter.metric = METRIC_HEAP_LIVE;
+		args->is_leaks = true;
+		return 0;
+	case CMD_HEAP_OLDER:
+		if (!duration_parse(arg, &args->older_ns))
+			argp_error(state, "--older: '%s' is no time, such as 10s or 5m", arg);
+		return 0;
+	case CMD_HEAP_SVG:
+		args->is_svg = true;
 		return 0;
 	case CMD_HEAP_VIEW:
 		parse_view(state, arg, &args->view);
@@ -61,43 +87,79 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (metric_info(args->show.input.filter.metric)->less == SERIES_CPU)
 			argp_error(state, "--metric: heap shows heap.peak (the default), heap.live "
 					  "(--leaks) or heap.objects");
+		if (args->older_ns && !args->is_leaks)
+			argp_error(state, "--older goes with --leaks");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static int write_all(const struct cmd_heap *args, const struct input_open *open,
-		     const struct heap *heap)
+/* Which table of paths is asked for. */
+static enum heap_paths_kind kind_of(const struct cmd_heap *args)
+{
+	if (args->show.input.filter.from_ns)
+		return HEAP_PATHS_CHANGE;
+	return args->is_leaks ? HEAP_PATHS_LEAKS : HEAP_PATHS_PEAK;
+}
+
+static int write_text(const struct cmd_heap *args, const struct input_open *open,
+		      const struct heap *heap, const struct heap_paths *paths, FILE *out)
 {
 	struct report_options options = show_options(&args->show);
+	int err;
+
+	options.view = args->view;
+	options.percent_limit = CMD_HEAP_LIMIT;
+	err = heap_view_text(heap, open->profile, &options, out);
+	if (!err)
+		err = heap_paths_view_text(paths, kind_of(args), open->profile, &options, out);
+	/* The tree is of one moment. */
+	if (!err && kind_of(args) != HEAP_PATHS_CHANGE)
+		err = report_write_text(open->profile, &options, out);
+	return err;
+}
+
+static int write_all(const struct cmd_heap *args, const struct input_open *open,
+		     const struct heap *heap, const struct heap_paths *paths)
+{
 	struct output output;
-	int err, status = show_output_begin(&args->show, args->show.output.is_json, &output);
+	int err, status = show_output_begin(&args->show, args->show.output.is_json || args->is_svg,
+					    &output);
 
 	if (status != CMD_DONE)
 		return status;
-	options.view = args->view;
-	options.percent_limit = CMD_HEAP_LIMIT;
-	if (args->show.output.is_json)
-		return output_end(&output, heap_view_json(heap, open->profile, output.file));
-	err = heap_view_text(heap, open->profile, &options, output.file);
-	if (!err)
-		err = report_write_text(open->profile, &options, output.file);
+	if (args->is_svg)
+		err = heap_svg_write(heap, open->profile, output.file);
+	else if (args->show.output.is_json)
+		err = heap_view_json(heap, paths, kind_of(args), open->profile, output.file);
+	else
+		err = write_text(args, open, heap, paths, output.file);
 	return output_end(&output, err);
 }
 
 static int run(void *arg, const struct input_open *open)
 {
 	const struct cmd_heap *args = arg;
-	struct heap heap;
-	int status,
-		err = heap_sum_up(open->reader, profile_end(open->profile), CMD_HEAP_BINS, &heap);
+	const struct store_tables *tables = profile_tables(open->profile);
+	const struct heap_paths_options options = {.from_ns = tables->recording.start_ns +
+							      args->show.input.filter.from_ns,
+						   .older_ns = args->older_ns};
+	struct heap heap = {0};
+	struct heap_paths paths = {0};
+	int status, err;
 
+	err = heap_sum_up(open->reader, profile_end(open->profile),
+			  args->is_svg ? HEAP_SVG_BINS : CMD_HEAP_BINS, &heap);
+	if (!err)
+		err = heap_paths_sum_up(open->profile, &heap, &options, &paths);
 	if (err) {
 		message("cannot add up the allocations: %s", strerror(-err));
+		heap_release(&heap);
 		return CMD_FAILED;
 	}
-	status = write_all(args, open, &heap);
+	status = write_all(args, open, &heap, &paths);
+	heap_paths_release(&paths);
 	heap_release(&heap);
 	return status;
 }
@@ -111,9 +173,14 @@ int cmd_heap(int argc, char **argv)
 		       "live at each one's peak."
 		       "\vA recording has allocations if it was made with 'stackd --alloc'. Each "
 		       "sampled one stands for as many bytes as are due to it, so amounts are "
-		       "estimates; what is small or rare has the largest error.\n\nExamples:\n\n"
+		       "estimates, and what is small or rare has the largest error. The rate is of the "
+		       "whole recording; the lifetime is the mean age of the bytes that were freed. "
+		       "With --from and --to, it lists what has changed between two "
+		       "moments.\n\nExamples:\n\n"
 		       "  stackctl heap\n"
-		       "  stackctl heap --leaks --view callers\n"
+		       "  stackctl heap --leaks --older 10s --view callers\n"
+		       "  stackctl heap --from 5s --to 60s\n"
+		       "  stackctl heap -o heap.svg\n"
 		       "  stackctl heap --leaks --to 10s\n"
 		       "  stackctl flamegraph --metric heap.peak -o peak.html\n",
 		.children = show_children,
@@ -121,5 +188,6 @@ int cmd_heap(int argc, char **argv)
 	struct cmd_heap args = {.view = REPORT_TREE, .show.input.filter.metric = METRIC_HEAP_PEAK};
 
 	options_parse(&argp, argc, argv, &args);
+	args.is_svg |= is_svg(args.show.output.path);
 	return show_run(&args.show, run, &args);
 }

@@ -152,11 +152,12 @@ void input_metric(struct argp_state *state, const char *arg, enum metric *ret_me
 	argp_error(state, "--metric: '%s' is none of %.*s", arg, (int)b.len, (const char *)b.data);
 }
 
-static void check(struct argp_state *state, const struct profile_filter *filter)
+static void check(struct argp_state *state, const struct input *input)
 {
+	const struct profile_filter *filter = &input->filter;
 	const struct metric_info *metric = metric_info(filter->metric);
 
-	if (metric->less != SERIES_CPU && filter->from_ns)
+	if (metric->less != SERIES_CPU && filter->from_ns && !input->takes_moments)
 		argp_error(state, "--from: %s is what there is at one moment, --to", metric->name);
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
 		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
@@ -238,7 +239,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		input_range_times(state, input);
-		check(state, &input->filter);
+		check(state, input);
 		return 0;
 	case INPUT_NO_RECONSTRUCTED:
 		input->filter.no_reconstructed = true;

@@ -26,6 +26,7 @@ struct input {
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
 	bool is_unfolded;	      /* --no-fold-recursion was given */
+	bool takes_moments;	      /* of a metric of one moment, --from is another one */
 	bool is_nameless;	      /* the verb shows no names */
 	struct profile_filter filter; /* made of the above, which it points to: do not copy */
 };

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "export/flame.h"
+#include "report/heap_view.h"
 #include "report/report_header.h"
 #include "base/text.h"
 
@@ -34,6 +35,8 @@
 static const uint8_t flamegraph_page[] = {
 #include "flamegraph.html.inc"
 	0};
+
+#define FLAMEGRAPH_HEAP_BINS 300
 
 struct flamegraph {
 	struct profile *const *profiles;
@@ -213,6 +216,20 @@ static void flamegraph_text(struct flamegraph *f, const char *member, struct buf
 	buf_free(text);
 }
 
+/* Each process's heap over time, beside what there was at one moment. */
+static void flamegraph_heap(struct flamegraph *f, const struct profile *profile)
+{
+	struct heap heap = {0};
+	int err = heap_sum_up(profile_reader(profile), profile_end(profile), FLAMEGRAPH_HEAP_BINS,
+			      &heap);
+
+	text_put_raw(&f->b, ",\"heap\":");
+	if (!err)
+		err = heap_view_put_processes(&heap, profile, &f->b);
+	f->b.failed |= err < 0;
+	heap_release(&heap);
+}
+
 static void flamegraph_side(struct flamegraph *f, unsigned side)
 {
 	struct profile *profile = f->profiles[side];
@@ -228,6 +245,8 @@ static void flamegraph_side(struct flamegraph *f, unsigned side)
 	text_put(&name, f->options->names[side] ? f->options->names[side] : recording->target,
 		 NULL);
 	flamegraph_text(f, "name", &name);
+	if (metric_info(profile_filter(profile)->metric)->less != SERIES_CPU)
+		flamegraph_heap(f, profile);
 	text_printf(&f->b, ",\"chosen\":%s}", profile_is_filtered(profile) ? "true" : "false");
 }
 

@@ -172,13 +172,14 @@ static uint64_t profile_until(const struct profile *p, uint32_t thread)
 				 : p->to_ns;
 }
 
-bool profile_sample(const struct profile *p, const struct store_sample *sample,
-		    struct store_sample *ret_sample)
+/* As profile_sample(), up to a moment. */
+static bool sample_until(const struct profile *p, const struct store_sample *sample,
+			 uint64_t until_ns, struct store_sample *ret_sample)
 {
 	struct store_sample s = *sample;
 
 	if (!profile_is_known(p, &s) || !p->wanted[s.thread] || s.time_ns < p->from_ns ||
-	    s.time_ns > profile_until(p, s.thread))
+	    s.time_ns > until_ns)
 		return false;
 	profile_map(p, &s);
 	if (s.node >= p->tables->n_nodes)
@@ -187,6 +188,20 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		s.period = 1;
 	*ret_sample = s;
 	return !p->path_filter || accepts_path(p, &s);
+}
+
+bool profile_sample(const struct profile *p, const struct store_sample *sample,
+		    struct store_sample *ret_sample)
+{
+	return profile_is_known(p, sample) &&
+	       sample_until(p, sample, profile_until(p, sample->thread), ret_sample);
+}
+
+bool profile_includes_to_end(const struct profile *p, const struct store_sample *sample)
+{
+	struct store_sample s;
+
+	return sample_until(p, sample, p->to_ns, &s);
 }
 
 bool profile_is_filtered(const struct profile *p)

@@ -163,6 +163,13 @@ bool profile_is_filtered(const struct profile *profile);
 /* Whether the filter selects a sample of the reader. */
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
+/* The same of a metric of peaks after the peak, too. */
+bool profile_includes_to_end(const struct profile *profile, const struct store_sample *sample);
+
+/* Returns the standard error of profile_total(); negative: the metric is counted, or the recording
+ * has none. Reads the reader's records. */
+double profile_error(const struct profile *profile);
+
 /* Like profile_includes(), and returns the sample as the profile has it: completed paths have other
  * nodes and origins, and where inferred frames are left out, the end reason differs as well; of a
  * metric that counts records, the period is 1.

@@ -136,20 +136,34 @@ static void put_process_json(struct heap_view *v, uint32_t number)
 	text_put_raw(&v->line, "]}");
 }
 
-int heap_view_json(const struct heap *heap, const struct profile *profile, FILE *out)
+int heap_view_put_processes(const struct heap *heap, const struct profile *profile, struct buf *b)
 {
-	struct heap_view v = {.heap = heap, .profile = profile};
+	struct heap_view v = {.heap = heap, .profile = profile, .line = *b};
 	int err = choose(&v);
 
-	text_put_raw(&v.line, "{\"schema\":1,");
-	report_header_json(profile, &v.line);
-	text_put_raw(&v.line, ",\"processes\":[");
+	text_put_raw(&v.line, "[");
 	for (size_t i = 0; !err && i < v.n_shown; i++) {
 		text_put_raw(&v.line, i ? ",\n" : "\n");
 		put_process_json(&v, v.shown[i]);
-		err = text_flush(&v.line, out);
 	}
-	text_put_raw(&v.line, "\n]}\n");
+	text_put_raw(&v.line, "\n]");
 	free(v.shown);
-	return text_end(&v.line, out, err);
+	*b = v.line;
+	return err;
+}
+
+int heap_view_json(const struct heap *heap, const struct heap_paths *paths,
+		   enum heap_paths_kind kind, struct profile *profile, FILE *out)
+{
+	struct buf b = {0};
+	int err;
+
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	text_put_raw(&b, ",\"processes\":");
+	err = heap_view_put_processes(heap, profile, &b);
+	if (!err)
+		err = heap_paths_view_json(paths, kind, profile, &b);
+	text_put_raw(&b, "}\n");
+	return text_end(&b, out, err);
 }

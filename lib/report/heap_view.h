@@ -5,6 +5,7 @@
 #define REPORT_HEAP_VIEW_H
 
 #include "model/heap.h"
+#include "report/heap_paths_view.h"
 #include "report/report.h"
 
 #define HEAP_VIEW_PROCESSES 10 /* that text shows, those with the largest peaks */
@@ -14,7 +15,11 @@
 int heap_view_text(const struct heap *heap, const struct profile *profile,
 		   const struct report_options *options, FILE *out);
 
-/* Writes all of them as one JSON object (docs/JSON.md). 0, -ENOMEM, -EIO. */
-int heap_view_json(const struct heap *heap, const struct profile *profile, FILE *out);
+/* Appends all of them as an array, as the JSON object has it. 0 or -ENOMEM. */
+int heap_view_put_processes(const struct heap *heap, const struct profile *profile, struct buf *b);
+
+/* Writes all of them, and their paths, as one JSON object (docs/JSON.md). 0, -ENOMEM, -EIO. */
+int heap_view_json(const struct heap *heap, const struct heap_paths *paths,
+		   enum heap_paths_kind kind, struct profile *profile, FILE *out);
 
 #endif

@@ -197,10 +197,14 @@ static void idle_line(struct report_header *h, const struct profile *profile)
 static void metric_line(struct report_header *h, const struct profile *profile)
 {
 	enum metric metric = profile_filter(profile)->metric;
+	const double error = profile_error(profile);
 	char amount[METRIC_AMOUNT_MAX];
 
 	text_printf(&h->row, "# metric: %s, %s", metric_info(metric)->name,
 		    metric_amount(metric, profile_total(profile), amount));
+	if (error >= 0)
+		text_printf(&h->row, ", standard error %s",
+			    metric_number(metric, (uint64_t)(error + 0.5), amount));
 	report_header_line(h);
 }
 
@@ -287,6 +291,8 @@ void report_header_json(const struct profile *profile, struct buf *b)
 			metric_unit_name(profile_filter(profile)->metric),
 			metric_info(profile_filter(profile)->metric)->is_sampled ? "false" : "true",
 			profile_total(profile));
+	if (profile_filter(profile)->metric != METRIC_CPU && profile_error(profile) >= 0)
+		text_printf(b, ",\"standard_error\":%.0f", profile_error(profile));
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

@@ -76,6 +76,9 @@ struct metric_info {
 	enum metric_series series;
 	enum metric_series also; /* whose values are added to it; SERIES_CPU: none */
 	enum metric_series less; /* whose values are taken off again; SERIES_CPU: none */
+	/* Series beside those two that have the standard errors of their records; SERIES_CPU: there
+	 * is none. Of objects they are known from the records themselves. */
+	enum metric_series error, error_less;
 	bool is_peak; /* each process's when the sum of the values was largest, rather than last */
 	enum metric_unit unit;
 	bool is_count;	 /* each record counts 1, whatever its value */

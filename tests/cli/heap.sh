@@ -35,6 +35,46 @@ grep -q '66.7% .*app::work()' "$tmp/out" || fail "the peak by path: $(cat "$tmp/
 expect 0 "$stackctl" heap -i "$store" --leaks --view flat
 shows '# metric: heap.live, 500 bytes'
 grep -q '60.0% .*300 bytes .*app::work()' "$tmp/out" || fail "leaks: $(cat "$tmp/out")"
+# --- by path: standard errors (each record's is a tenth of it), rate, lifetime; what is older; change
+row() { # WORDS...: a line of the last output has these columns, whatever is between them
+    tr -s ' ' <"$tmp/out" | grep -qF -- " $*" || fail "no row '$*': $(cat "$tmp/out")"
+}
+expect 0 "$stackctl" heap -i "$store"
+shows '# metric: heap.peak, 1.465 KiB, standard error 112 bytes'
+row '1000 bytes 100 bytes 300 bytes 30 bytes 126.953 KiB/s 0.002 s app::work() < main < _start'
+row '500 bytes 50 bytes 200 bytes 20 bytes 68.359 KiB/s 0.002 s main < _start'
+expect 0 "$stackctl" report -i "$store" --metric alloc.bytes
+shows '# metric: alloc.bytes, 1.953 KiB, standard error 117 bytes'
+expect 0 "$stackctl" report -i "$store" --metric alloc.objects
+shows 'standard error 5' # of 2, 5, 1 and 1: sqrt(2 * 1 + 5 * 4)
+expect 0 "$stackctl" heap -i "$store" --leaks
+row '300 bytes 30 bytes 1 1.270 KiB ········████████████ app::work() < main < _start'
+row '200 bytes 20 bytes 1 700 bytes ··········██████████ main < _start'
+expect 0 "$stackctl" heap -i "$store" --leaks --older 5.5ms
+row '300 bytes 30 bytes 1'
+! grep -q ' 20 bytes' "$tmp/out" || fail "a block that is not old enough: $(cat "$tmp/out")"
+expect 0 "$stackctl" heap -i "$store" --from 1.5ms --to 4.5ms
+row '-700 bytes 104 bytes 1000 bytes 300 bytes app::work() < main < _start'
+[ "$(grep -c ' < _start' "$tmp/out")" = 1 ] || fail "no other change: $(cat "$tmp/out")"
+expect 0 "$stackctl" heap -i "$store" -o "$tmp/heap.svg"
+python3 - "$tmp/heap.svg" <<'END' || fail 'a picture'
+import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+text = "".join(root.itertext())
+assert "process 12 prog: peak 1.465 KiB at 0.002 s" in text, text
+path, = [e.get("d") for e in root.iter() if e.tag.endswith("path") and e.get("fill") == "#e08040"]
+heights = {float(point.split()[1]) for point in path[1:-1].split("L")}
+assert min(heights) == max(heights) - 90, heights
+END
+expect 0 "$stackctl" heap -i "$store" --json --from 1.5ms --to 4.5ms
+python3 - "$tmp/out" <<'END' || fail 'JSON of paths'
+import json, sys
+paths = {p["path"][-1]: p for p in json.load(open(sys.argv[1], encoding="utf-8"))["paths"]}
+work, main = paths["app::work()"], paths["main"]
+assert (work["change"], work["change_error"], work["live_first"], work["live"]) == (-700, 104, 1000, 300)
+assert (main["change"], main["live"], main["ended" if "ended" in main else "peak"]) == (0, 0, 500)
+assert abs(work["lifetime_s"] - 0.002) < 1e-9 and work["live_objects"] == 1, work
+END
 expect 0 "$stackctl" heap -i "$store" --json
 python3 - "$tmp/out" <<'END' || fail 'JSON'
 import json, sys
@@ -96,8 +136,10 @@ done
 # --- what does not go together, and nothing to show
 expect 3 "$stackctl" heap -i "$store" --leaks --to 0.5ms
 says 'nothing is left of heap.live'
-expect 2 "$stackctl" heap -i "$store" --from 1ms
+expect 2 "$stackctl" report -i "$store" --metric heap.peak --from 1ms
 says 'heap.peak is what there is at one moment'
+expect 2 "$stackctl" heap -i "$store" --older 1s
+says '--older goes with --leaks'
 expect 2 "$stackctl" heap -i "$store" --metric cpu
 says 'heap shows heap.peak'
 expect 2 "$stackctl" report -i "$store" --metric heap.live --view time

@@ -250,10 +250,12 @@ static void make_metrics(struct maker *m)
 	keep(m, store_writer_record(m->writer, SERIES_MPI_SENT, &sent));
 }
 
-/* A sampled allocation or its end, so many microseconds after the start. */
+/* A sampled allocation, or its end at an age, so many microseconds after the start. Its standard
+ * error is a tenth of it. */
 static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, uint64_t blocks,
-		  bool is_end)
+		  unsigned age_us)
 {
+	const bool is_end = age_us;
 	struct store_sample record = {
 		.time_ns = 1000000000 + us * 1000ull, .period = bytes, .node = node};
 
@@ -262,6 +264,12 @@ static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, u
 	record.period = blocks;
 	keep(m, store_writer_record(m->writer, is_end ? SERIES_FREED_OBJECTS : SERIES_ALLOC_OBJECTS,
 				    &record));
+	record.period = bytes / 10;
+	keep(m, store_writer_record(m->writer, is_end ? SERIES_FREED_ERROR : SERIES_ALLOC_ERROR,
+				    &record));
+	record.period = age_us * 1000ull;
+	if (age_us)
+		keep(m, store_writer_record(m->writer, SERIES_FREED_AGE, &record));
 }
 
 static void make_heap(struct maker *m)
@@ -269,12 +277,12 @@ static void make_heap(struct maker *m)
 	uint32_t in_main = 2, work = 3; /* the nodes that make_program() makes first */
 
 	make_program(m, 0);
-	block(m, work, 1000, 1000, 2, false);
-	block(m, in_main, 2000, 500, 5, false);
-	block(m, work, 3000, 1000, 2, true);
-	block(m, in_main, 3500, 500, 5, true);
-	block(m, work, 4000, 300, 1, false);
-	block(m, in_main, 5000, 200, 1, false);
+	block(m, work, 1000, 1000, 2, 0);
+	block(m, in_main, 2000, 500, 5, 0);
+	block(m, work, 3000, 1000, 2, 2000);
+	block(m, in_main, 3500, 500, 5, 1500);
+	block(m, work, 4000, 300, 1, 0);
+	block(m, in_main, 5000, 200, 1, 0);
 	m->info.end_ns = 1010000000;
 }
 

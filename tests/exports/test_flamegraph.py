@@ -136,6 +136,18 @@ def test_flamegraph_page():
 
 
 @exports
+def test_flamegraph_heap():
+    """Beside what was live at the peak, the page has the heap over time."""
+    page = Page(STORES.get("heap"), "--metric", "heap.peak")
+    text = page.text("#heap")
+    check("Heap of process 12 prog over time: peak 1.465 KiB at 0.002 s, at the end 500 bytes" in
+          text, text)
+    shape = page.browser.run("return document.querySelector('#heap path').getBBox().height")
+    check(shape == 100, "the curve: %r" % shape)
+    check(not Page(STORES.get("small")).text("#heap"), "a heap of samples")
+
+
+@exports
 def test_flamegraph_search():
     page = Page(STORES.get("small"))
     for text, words in (("FACT", "10.0 %: 10 of 100 samples, 3 frames"),

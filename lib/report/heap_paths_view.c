@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* See heap_paths_view.h. */
+#include "report/heap_paths_view.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+
+#define LEAF_FRAMES 6 /* that text has of a path, from its leaf on */
+
+static double sorted_by(const struct heap_path *path, enum heap_paths_kind kind)
+{
+	switch (kind) {
+	case HEAP_PATHS_LEAKS:
+		return path->old.value;
+	case HEAP_PATHS_CHANGE:
+		return fabs(path->change.value);
+	default:
+		return path->peak.value;
+	}
+}
+
+struct order {
+	const struct heap_paths *paths;
+	enum heap_paths_kind kind;
+};
+
+static int compare(const void *x, const void *y, void *arg)
+{
+	const struct order *order = arg;
+	const size_t a = *(const size_t *)x, b = *(const size_t *)y;
+	const double left = sorted_by(&order->paths->items[a], order->kind);
+	const double right = sorted_by(&order->paths->items[b], order->kind);
+
+	if (left != right)
+		return left < right ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+/* Returns the paths' indices in the order to be shown, the caller's; NULL without memory. */
+static size_t *sort(const struct heap_paths *paths, enum heap_paths_kind kind)
+{
+	struct order order = {paths, kind};
+	size_t *indices = calloc(paths->n + 1, sizeof(*indices));
+
+	for (size_t i = 0; indices && i < paths->n; i++)
+		indices[i] = i;
+	if (indices)
+		qsort_r(indices, paths->n, sizeof(*indices), compare, &order);
+	return indices;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+struct table {
+	const struct heap_paths *paths;
+	enum heap_paths_kind kind;
+	struct profile *profile;
+	bool utf8;
+	struct buf line;
+};
+
+/* A number of bytes, which a change may take off. */
+static void put_bytes(struct table *t, double bytes, int width)
+{
+	char amount[METRIC_AMOUNT_MAX], text[METRIC_AMOUNT_MAX + 1];
+
+	metric_number(METRIC_HEAP_LIVE, (uint64_t)(fabs(bytes) + 0.5), amount);
+	snprintf(text, sizeof(text), "%s%s", bytes <= -0.5 ? "-" : "", amount);
+	text_printf(&t->line, " %*s", width, text);
+}
+
+static void put_estimate(struct table *t, const struct heap_estimate *estimate)
+{
+	put_bytes(t, estimate->value, 11);
+	if (t->paths->has_errors)
+		put_bytes(t, sqrt(estimate->variance > 0 ? estimate->variance : 0), 11);
+}
+
+static void put_heading(struct table *t, const char *what)
+{
+	text_printf(&t->line, " %11s", what);
+	if (t->paths->has_errors)
+		text_printf(&t->line, " %11s", "std. error");
+}
+
+/* How what is live has grown: bars of what of it had been allocated by then. */
+static void put_growth(struct table *t, const struct heap_path *path)
+{
+	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const ascii[] = {".", "_", "_", "-", "-", "=", "=", "#", "#"};
+	double sum = 0;
+
+	text_put_raw(&t->line, " ");
+	for (size_t i = 0; i < HEAP_PATHS_BINS; i++) {
+		int step;
+
+		sum += path->live_since[i];
+		step = path->live.value > 0 ? (int)(sum / path->live.value * 8 + 0.5) : 0;
+		step = step < 0 ? 0 : step > 8 ? 8 : step;
+		text_put_raw(&t->line, (t->utf8 ? blocks : ascii)[step]);
+	}
+}
+
+static double seconds_of(const struct heap_paths *paths)
+{
+	return paths->to_ns > paths->start_ns ? (double)(paths->to_ns - paths->start_ns) / 1e9 : 1;
+}
+
+/* The mean age of the bytes that ended, in seconds; negative: none did. */
+static double lifetime(const struct heap_path *path)
+{
+	return path->ended > 0 ? path->ended_ns / path->ended / 1e9 : -1;
+}
+
+/* The path from its leaf on. */
+static int put_path(struct table *t, const struct heap_path *path)
+{
+	size_t n;
+	const struct profile_frame *frames =
+		profile_frames(t->profile, path->node, path->end_reason, path->origin, &n);
+
+	if (!frames)
+		return -ENOMEM;
+	text_put_raw(&t->line, "  ");
+	for (size_t i = 0; i < n && i < LEAF_FRAMES; i++) {
+		text_put_raw(&t->line, i ? " < " : "");
+		text_put_name(&t->line, frames[n - 1 - i].symbol->name, t->utf8);
+	}
+	text_put_raw(&t->line, n > LEAF_FRAMES ? " < ...\n" : "\n");
+	return 0;
+}
+
+static void put_title(struct table *t)
+{
+	switch (t->kind) {
+	case HEAP_PATHS_LEAKS:
+		put_heading(t, "live");
+		text_printf(&t->line, " %9s %11s  %-*s", "blocks", "allocated", HEAP_PATHS_BINS,
+			    "growth");
+		break;
+	case HEAP_PATHS_CHANGE:
+		put_heading(t, "change");
+		text_printf(&t->line, " %11s %11s", "before", "after");
+		break;
+	default:
+		put_heading(t, "peak");
+		put_heading(t, "live");
+		text_printf(&t->line, " %13s %11s", "rate", "lifetime");
+	}
+	text_put_raw(&t->line, "  path\n");
+}
+
+static int put_row(struct table *t, const struct heap_path *path)
+{
+	switch (t->kind) {
+	case HEAP_PATHS_LEAKS:
+		put_estimate(t, &path->old);
+		text_printf(&t->line, " %9.0f", path->live_objects);
+		put_bytes(t, path->allocated, 11);
+		put_growth(t, path);
+		break;
+	case HEAP_PATHS_CHANGE:
+		put_estimate(t, &path->change);
+		put_bytes(t, path->live_first, 11);
+		put_bytes(t, path->live.value, 11);
+		break;
+	default:
+		put_estimate(t, &path->peak);
+		put_estimate(t, &path->live);
+		put_bytes(t, path->allocated / seconds_of(t->paths), 11);
+		text_put_raw(&t->line, "/s");
+		if (lifetime(path) < 0)
+			text_printf(&t->line, " %11s", "-");
+		else
+			text_printf(&t->line, " %9.3f s", lifetime(path));
+	}
+	return put_path(t, path);
+}
+
+int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,
+			 struct profile *profile, const struct report_options *options, FILE *out)
+{
+	struct table t = {.paths = paths, .kind = kind, .profile = profile, .utf8 = options->utf8};
+	size_t *indices = sort(paths, kind);
+	int err = indices ? 0 : -ENOMEM;
+
+	put_title(&t);
+	for (size_t i = 0; !err && i < paths->n && i < HEAP_PATHS_SHOWN; i++) {
+		const struct heap_path *path = &paths->items[indices[i]];
+
+		if (sorted_by(path, kind) < 1)
+			break;
+		err = put_row(&t, path);
+		text_cut(&t.line, 0);
+		if (!err)
+			err = text_flush(&t.line, out);
+	}
+	free(indices);
+	return text_end(&t.line, out, err);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void put_number(struct buf *line, const char *name, double value)
+{
+	text_printf(line, ",\"%s\":%.0f", name, value);
+}
+
+static void put_json_estimate(struct buf *line, const struct heap_paths *paths, const char *name,
+			      const struct heap_estimate *estimate)
+{
+	put_number(line, name, estimate->value);
+	if (paths->has_errors)
+		text_printf(line, ",\"%s_error\":%.0f", name,
+			    sqrt(estimate->variance > 0 ? estimate->variance : 0));
+}
+
+static int put_json_path(struct buf *line, struct profile *profile, const struct heap_path *path)
+{
+	size_t n;
+	const struct profile_frame *frames =
+		profile_frames(profile, path->node, path->end_reason, path->origin, &n);
+
+	if (!frames)
+		return -ENOMEM;
+	text_put_raw(line, "{\"path\":[");
+	for (size_t i = 0; i < n; i++) {
+		text_put_raw(line, i ? "," : "");
+		text_put_json(line, frames[i].symbol->name);
+	}
+	text_put_raw(line, "]");
+	return 0;
+}
+
+static int put_json(struct buf *line, const struct heap_paths *paths, struct profile *profile,
+		    const struct heap_path *path)
+{
+	int err = put_json_path(line, profile, path);
+
+	put_number(line, "samples", (double)path->samples);
+	put_number(line, "allocated", path->allocated);
+	put_number(line, "objects", path->objects);
+	put_json_estimate(line, paths, "peak", &path->peak);
+	put_json_estimate(line, paths, "live", &path->live);
+	put_json_estimate(line, paths, "old", &path->old);
+	put_json_estimate(line, paths, "change", &path->change);
+	put_number(line, "live_objects", path->live_objects);
+	put_number(line, "live_first", path->live_first);
+	put_number(line, "bytes_per_s", path->allocated / seconds_of(paths));
+	if (lifetime(path) >= 0)
+		text_printf(line, ",\"lifetime_s\":%.9f", lifetime(path));
+	text_put_raw(line, ",\"live_since\":[");
+	for (size_t i = 0; i < HEAP_PATHS_BINS; i++)
+		text_printf(line, "%s%.0f", i ? "," : "", path->live_since[i]);
+	text_put_raw(line, "]}");
+	return err;
+}
+
+int heap_paths_view_json(const struct heap_paths *paths, enum heap_paths_kind kind,
+			 struct profile *profile, struct buf *line)
+{
+	size_t *indices = sort(paths, kind);
+	int err = indices ? 0 : -ENOMEM;
+
+	text_put_raw(line, ",\"paths\":[");
+	for (size_t i = 0; !err && i < paths->n; i++) {
+		text_put_raw(line, i ? ",\n" : "\n");
+		err = put_json(line, paths, profile, &paths->items[indices[i]]);
+	}
+	text_put_raw(line, "\n]");
+	free(indices);
+	return err;
+}

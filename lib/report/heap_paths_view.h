@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What call paths have allocated, as `stackctl heap` lists it: live, at the peak, how fast, for how
+ * long; what looks leaked, and how it has grown; the change between two moments. */
+#ifndef REPORT_HEAP_PATHS_VIEW_H
+#define REPORT_HEAP_PATHS_VIEW_H
+
+#include "model/heap_paths.h"
+#include "report/report.h"
+
+enum heap_paths_kind {
+	HEAP_PATHS_PEAK,   /* by what they had at the peak */
+	HEAP_PATHS_LEAKS,  /* by what is live and old enough */
+	HEAP_PATHS_CHANGE, /* by what is live now and was not at the first moment */
+};
+
+#define HEAP_PATHS_SHOWN 10 /* that text has */
+
+/* Writes a table of the first paths. 0, -ENOMEM, -EIO. */
+int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,
+			 struct profile *profile, const struct report_options *options, FILE *out);
+
+/* Appends all paths as a member "paths" of a JSON object (docs/JSON.md). 0 or -ENOMEM. */
+int heap_paths_view_json(const struct heap_paths *paths, enum heap_paths_kind kind,
+			 struct profile *profile, struct buf *line);
+
+#endif
