@@ -100,6 +100,25 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self; /* first: so its parent is the cgroup's parent, too */
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp; /* in the hierarchy of version 2 */
+};
+
+struct bpf_local_storage;
+
 struct signal_struct {
 	atomic_t live; /* threads that have not ended */
 };
@@ -107,6 +126,10 @@ struct signal_struct {
 struct task_struct {
 	void *stack; /* of the kernel's own, its lowest address */
 	unsigned int flags;
+	unsigned int __state;
+	int on_cpu;
+	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps anything of the task */
+	struct css_set *cgroups;
 	int pid;
 	int tgid;
 	struct sched_entity se;
@@ -156,6 +179,10 @@ struct vm_area_struct {
 	unsigned long vm_flags;
 	struct file *vm_file;
 	struct mm_struct *vm_mm;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task; /* NULL: the end */
 };
 
 #pragma clang attribute pop

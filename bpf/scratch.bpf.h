@@ -137,10 +137,11 @@ struct scratch {
 	__u32 wanted_file;   /* known, but its table is not loaded; 0: none */
 	__u32 is_anchor;     /* walked to the entry although segments are captured */
 	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
-	__u32 busy;	     /* taken, if it is one for regions */
-	__u32 is_instance;   /* the record is of a region or an allocation */
-	__u32 is_sent;	     /* the record of an instance is in the ring */
-	__u32 is_at_entry;   /* the walk begins at a function's entry, of which the registers are */
+	__u32 busy;	     /* taken, if it is one for regions or waits */
+	__u32 is_instance;   /* the record is of a region, an allocation or a wait */
+	__u32 is_wait;
+	__u32 is_sent;	   /* the record of an instance is in the ring */
+	__u32 is_at_entry; /* the walk begins at a function's entry, of which the registers are */
 	struct {
 		__u16 mark, reg;
 	} fixes[MAX_FIXES];

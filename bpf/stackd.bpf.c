@@ -25,11 +25,13 @@
 #include "prefix.bpf.h"
 #include "probed.bpf.h"
 #include "recipe.bpf.h"
+#include "registers.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
 #include "step.bpf.h"
 #include "stride.bpf.h"
 #include "tag.bpf.h"
+#include "wait_thread.bpf.h"
 
 /* Set by the daemon before loading. */
 SETTING __u64 wakeup_bytes = 1 << 20;	 /* wake the daemon when so much waits */
@@ -73,53 +75,6 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 		return false;
 	}
 	return *late == 0 || *late == start_time;
-}
-
-/* --- registers ---------------------------------------------------------------------------- */
-
-static __always_inline void regs_from(struct stackd_regs *to, const struct pt_regs *from)
-{
-	to->r[0] = from->rax;
-	to->r[1] = from->rdx;
-	to->r[2] = from->rcx;
-	to->r[3] = from->rbx;
-	to->r[4] = from->rsi;
-	to->r[5] = from->rdi;
-	to->r[6] = from->rbp;
-	to->r[7] = from->rsp;
-	to->r[8] = from->r8;
-	to->r[9] = from->r9;
-	to->r[10] = from->r10;
-	to->r[11] = from->r11;
-	to->r[12] = from->r12;
-	to->r[13] = from->r13;
-	to->r[14] = from->r14;
-	to->r[15] = from->r15;
-	to->r[16] = from->rip;
-}
-
-/* Fills in the registers of user mode: the sample's own, or those saved at the entry into the
- * kernel. The flags that say which. */
-static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_event_data *ctx,
-					    struct task_struct *task)
-{
-	struct stackd_regs *to = &s->record.regs;
-	struct pt_regs *regs = &s->saved;
-	const struct pt_regs *saved;
-
-	s->at_breakpoint = 0;
-	if ((ctx->regs.cs & 3) == 3) {
-		regs_from(to, &ctx->regs);
-		return STACKD_HAS_REGS | (ctx->regs.cs == USER32_CS ? STACKD_COMPAT : 0);
-	}
-	if ((task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) || !task->mm)
-		return STACKD_IN_KERNEL;
-	saved = (const struct pt_regs *)bpf_task_pt_regs(task);
-	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved) || (regs->cs & 3) != 3)
-		return STACKD_IN_KERNEL;
-	regs_from(to, regs);
-	leave_handling(s);
-	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (regs->cs == USER32_CS ? STACKD_COMPAT : 0);
 }
 
 /* --- the walk ----------------------------------------------------------------------------- */
@@ -362,8 +317,15 @@ static __always_inline bool needs_daemon(__u32 end)
 
 /* --- the sample --------------------------------------------------------------------------- */
 
+enum source { SOURCE_SAMPLE, SOURCE_REGION, SOURCE_WAIT };
+
+static __always_inline enum source source_of(const struct scratch *s, const void *ctx)
+{
+	return ctx ? SOURCE_SAMPLE : s->is_wait ? SOURCE_WAIT : SOURCE_REGION;
+}
+
 /* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
-static __always_inline long send(const void *record, __u32 size, bool urgent, bool of_region)
+static __always_inline long send(const void *record, __u32 size, bool urgent, enum source source)
 {
 	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	__u64 flags = urgent || waiting >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
@@ -373,19 +335,24 @@ static __always_inline long send(const void *record, __u32 size, bool urgent, bo
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
 		err = bpf_ringbuf_output(&ring, (void *)record, size, flags);
-	if (of_region)
+	if (source == SOURCE_REGION)
 		count_region(err ? STACKD_REGION_LOST_RING : STACKD_REGION_SENT);
+	else if (source == SOURCE_WAIT)
+		count_wait(err ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
 	else
 		count(err ? STACKD_COUNT_LOST_RING : STACKD_COUNT_SENT);
 	return err;
 }
 
-/* The kernel frames into `to`; how many. ctx is NULL for a region, here and below. */
-static __always_inline __u32 kernel_frames(struct bpf_perf_event_data *ctx, __u32 flags, void *to)
+/* The kernel frames into `to`; how many. ctx is NULL for a region and a wait, here and below. */
+static __always_inline __u32 kernel_frames(const struct scratch *s, struct bpf_perf_event_data *ctx,
+					   __u32 flags, void *to)
 {
 	long got;
 
-	if (!ctx || !(flags & STACKD_IN_KERNEL))
+	if (!ctx)
+		return s->is_wait ? wait_frames(to) : 0;
+	if (!(flags & STACKD_IN_KERNEL))
 		return 0;
 	got = bpf_get_stack(ctx, to, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	return got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8 ? (__u64)got / 8 : 0;
@@ -395,7 +362,7 @@ static __always_inline __u32 kernel_frames(struct bpf_perf_event_data *ctx, __u3
 static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
 	struct stackd_stack_record *record = &s->record;
-	__u32 kernel = kernel_frames(ctx, record->header.flags, s->payload);
+	__u32 kernel = kernel_frames(s, ctx, record->header.flags, s->payload);
 	__u32 stack = 0, sent;
 
 	record->header.kind = STACKD_RECORD_STACK;
@@ -414,7 +381,7 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
 	s->is_sent = !send(record, sizeof(*record) + kernel * 8 + sent,
-			   record->wanted || record->unknown.key.inode, !ctx);
+			   record->wanted || record->unknown.key.inode, source_of(s, ctx));
 	if (s->is_sent && record->number)
 		keep_previous(s, kernel * 8);
 }
@@ -429,7 +396,7 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 
 	if (bytes > MAX_BYTES)
 		return;
-	kernel = kernel_frames(ctx, header->flags, &s->walked.bytes[bytes]);
+	kernel = kernel_frames(s, ctx, header->flags, &s->walked.bytes[bytes]);
 	s->walked.header = (struct stackd_walked){
 		.form = s->walked_form | (remember ? 0 : STACKD_FORM_NOT_REMEMBERED),
 		.end_reason = s->end,
@@ -440,7 +407,8 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	s->is_sent = !send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false, !ctx);
+	s->is_sent = !send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false,
+			   source_of(s, ctx));
 	if (!s->is_sent)
 		return;
 	if (state)
@@ -485,11 +453,11 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	if (use == TAG_LEARN)
 		count(STACKD_COUNT_STARTED);
 	else
-		kernel = kernel_frames(ctx, record->header.flags, s->tagged.kernel);
+		kernel = kernel_frames(s, ctx, record->header.flags, s->tagged.kernel);
 	record->header.n_kernel = kernel;
 	count(use == TAG_LEARN ? STACKD_COUNT_TAGS_NEW : STACKD_COUNT_TAGS);
 	if (kernel <= STACKD_MAX_KERNEL_FRAMES)
-		send(record, sizeof(*record) + kernel * 8, false, false);
+		send(record, sizeof(*record) + kernel * 8, false, SOURCE_SAMPLE);
 	return use == TAG_ENOUGH;
 }
 
@@ -506,7 +474,7 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 	record->n = n;
 	record->pid = s->record.pid;
 	count(STACKD_COUNT_STARTED);
-	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false, false);
+	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false, SOURCE_SAMPLE);
 }
 
 static __always_inline void count_walk(const struct scratch *s)
@@ -536,7 +504,8 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	walk_from_leaf(s);
 	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
 	count_walk(s);
-	if (ctx && s->end != STACKD_END_ENTRY && s->n_new <= 1 && is_unborn(&s->record, task))
+	if ((ctx || s->is_wait) && s->end != STACKD_END_ENTRY && s->n_new <= 1 &&
+	    is_unborn(&s->record, task))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
@@ -577,7 +546,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	header = &s->record.header;
-	s->is_instance = s->is_at_entry = 0;
+	s->is_instance = s->is_at_entry = s->is_wait = 0;
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	header->flags = take_registers(s, ctx, task);
@@ -597,4 +566,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 
 #include "mark.bpf.h"
 #include "memory.bpf.h"
+#include "wait.bpf.h"
+
 char LICENSE[] SEC("license") = "GPL";

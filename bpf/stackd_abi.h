@@ -27,6 +27,8 @@
  *   sent    == received == sum of the reasons that the daemon counts
  * WALKED and STACK records of an instance of a region are no samples; of these,
  *   ended   == sent + lost_ring
+ * Nor are those of a wait; of these,
+ *   kept    == sent + lost_ring
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
  */
@@ -37,7 +39,9 @@
 #include <linux/types.h>
 #endif
 
-#define STACKD_ABI_VERSION 11
+#include "stackd_counters.h" /* a part of it: the counters of losses and cost */
+
+#define STACKD_ABI_VERSION 12
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -222,6 +226,13 @@ struct stackd_instance {
 					* no room for: it stands for as many more */
 			__u64 none[2];
 		};
+		struct {		   /* STACKD_WAIT, at its end */
+			__u64 blocked_ns;  /* 0: this part is not in the sample */
+			__u64 runnable_ns; /* the same */
+			__u64 mean_ns; /* distance of the sampling points of both; 0: all are kept
+					*/
+			__u64 none_of_wait[3];
+		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
 	__u32 pad;
@@ -229,11 +240,12 @@ struct stackd_instance {
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 
-/* As the number of a region: a sampled allocation, and its end, which has no path. */
+/* As the number of a region: a sampled allocation, its end, which has no path, and a wait. */
 #define STACKD_ALLOCATION 0xffffffffu
 #define STACKD_FREE	  0xfffffffeu
 #define STACKD_TOUCHED	  0xfffffffdu /* a sampled page fault */
 #define STACKD_MAPPED	  0xfffffffcu /* a call of mmap() or brk() */
+#define STACKD_WAIT	  0xfffffffbu /* the time that a thread was off the CPU */
 
 struct stackd_stack_record {
 	struct stackd_header header;
@@ -305,31 +317,6 @@ enum stackd_tags {
 	STACKD_TAGS_OFF,  /* tags are not looked at */
 };
 
-/* Per-CPU counters: those of the map `counters`, which has one entry. */
-enum stackd_counter {
-	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
-	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
-	STACKD_COUNT_LOST_RING, /* it was full */
-	STACKD_COUNT_WALKS,	/* walks in the kernel, with any result */
-	STACKD_COUNT_FALLBACKS, /* of which: given up, left to the daemon */
-	STACKD_COUNT_FRAMES,	/* frames walked */
-	STACKD_COUNT_KEPT,	/* frames that the verified prefix saved */
-	STACKD_COUNT_RULE_HITS, /* rule cache */
-	STACKD_COUNT_RULE_MISSES,
-	STACKD_COUNT_MAPPING_LOOKUPS, /* in the kernel's tree of mappings */
-	STACKD_COUNT_PREFIX_BROKEN,   /* a frame matched and the frames below it did not */
-	STACKD_COUNT_TAGS,	      /* samples of which the tag was taken, and no walk */
-	STACKD_COUNT_TAGS_NEW,	      /* walks along with a tag that was not known */
-	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
-	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
-	STACKD_COUNT_IDLE,	      /* the CPU was idle: no record was made */
-	STACKD_COUNT_COUNT,
-};
-
-struct stackd_counters {
-	__u64 n[STACKD_COUNT_COUNT]; /* by enum stackd_counter */
-};
-
 /* Walks of regions that can be under way on a CPU, all but one of them preempted. */
 #define STACKD_REGION_SCRATCHES 4
 
@@ -368,7 +355,7 @@ enum stackd_alloc_kind {
 
 #define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at a time */
 
-/* Whose regions are measured. */
+/* Whose regions and waits are measured. */
 enum stackd_scope {
 	STACKD_SCOPE_ALL,
 	STACKD_SCOPE_CGROUP,
@@ -450,30 +437,6 @@ struct stackd_mpi_library {
 	__u32 comm_bytes;    /* of a predefined communicator, */
 	__u64 comm_slots[2]; /* and vaddrs of words of which one has the address of their table */
 	__u64 comms, types;  /* vaddrs of the lists of tables of other communicators, datatypes */
-};
-
-/* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
-enum stackd_region_counter {
-	STACKD_REGION_ENDED, /* instances that ended by a return */
-	STACKD_REGION_SENT,
-	STACKD_REGION_LOST_RING,
-	STACKD_REGION_LEFT,	   /* by longjmp() or an exception: not among those that ended */
-	STACKD_REGION_UNENDED,	   /* their thread ended inside; of a mark: it was not hit again */
-	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
-	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
-	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
-	STACKD_REGION_OFF,	   /* passes not measured: their region was taken off */
-	STACKD_REGION_NO_MEMORY,   /* threads or processes that could not be taken in */
-	STACKD_REGION_ALLOCS,	   /* sampled allocations */
-	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
-	STACKD_REGION_FREES,	   /* ends of sampled allocations */
-	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
-	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
-	STACKD_REGION_COUNT,
-};
-
-struct stackd_region_counters {
-	__u64 n[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127

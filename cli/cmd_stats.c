@@ -72,6 +72,14 @@ static int cmd_stats_prometheus(const struct cmd_stats *args)
 	return status;
 }
 
+/* Whether there are records of other metrics than samples, such as waits. */
+static bool has_other_metrics(struct store_reader *reader)
+{
+	uint32_t series;
+
+	return store_reader_series(reader, &series) >= 0 && series;
+}
+
 int cmd_stats(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
@@ -93,6 +101,8 @@ int cmd_stats(int argc, char **argv)
 	status = input_open(&args.input, &open);
 	if (!open.profile)
 		return status;
+	if (status == CMD_NO_SAMPLES && has_other_metrics(open.reader))
+		status = CMD_DONE;
 	written = output_begin(args.output.path, &output);
 	if (written == CMD_DONE)
 		written = output_end(&output,

@@ -381,13 +381,15 @@ static bool has_metric(const struct input *input, const char *path, const struct
 	struct buf b = {0};
 	uint32_t series;
 
-	if (metric->series == SERIES_CPU || store_reader_series(open->reader, &series) < 0 ||
-	    series >> metric->series & 1)
+	if (store_reader_series(open->reader, &series) < 0 || series >> metric->series & 1 ||
+	    (metric->series == SERIES_CPU &&
+	     (!series || store_reader_tables(open->reader)->recording.samples)))
 		return true;
 	metric_put_names(series, &b);
 	message("recording %lld in %s has no %s; what it has: %.*s",
-		(long long)store_reader_tables(open->reader)->recording.id, path, metric->name,
-		(int)b.len, b.len ? (const char *)b.data : "");
+		(long long)store_reader_tables(open->reader)->recording.id, path,
+		metric->series == SERIES_CPU ? "samples" : metric->name, (int)b.len,
+		b.len ? (const char *)b.data : "");
 	buf_free(&b);
 	return false;
 }

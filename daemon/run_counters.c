@@ -12,7 +12,8 @@
 #include "stack/end_reason.h"
 
 #define MAX_COUNTERS                                                                               \
-	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT + 60)
+	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT +      \
+	 STACKD_WAIT_COUNT + 60)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -88,6 +89,30 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 	add(b, "frees_unknown", c->recorded.blocks.unknown);
 	add(b, "frees_missed", c->recorded.blocks.missed);
 	add(b, "allocations_untracked", c->recorded.blocks.untracked);
+}
+
+static void add_waits(const struct run_counters *c, struct batch *b)
+{
+	static const char *const names[STACKD_WAIT_COUNT] = {
+		[STACKD_WAIT_ENDED] = "waits_ended",
+		[STACKD_WAIT_BLOCKED_NS] = "waits_blocked_ns",
+		[STACKD_WAIT_RUNNABLE_NS] = "waits_runnable_ns",
+		[STACKD_WAIT_RUNNING_NS] = "waits_running_ns",
+		[STACKD_WAIT_SHORT] = "waits_short",
+		[STACKD_WAIT_SHORT_NS] = "waits_short_ns",
+		[STACKD_WAIT_KEPT] = "waits_kept",
+		[STACKD_WAIT_SENT] = "waits_sent",
+		[STACKD_WAIT_LOST_RING] = "waits_lost_ring",
+		[STACKD_WAIT_NO_PATH] = "waits_without_path",
+		[STACKD_WAIT_NO_SCRATCH] = "waits_without_scratch",
+		[STACKD_WAIT_OPEN] = "waits_open",
+		[STACKD_WAIT_NO_MEMORY] = "waits_no_memory",
+	};
+
+	for (int i = 0; i < STACKD_WAIT_COUNT; i++)
+		add(b, names[i], c->sampled.waits[i]);
+	add(b, "waits_received", c->recorded.waits);
+	add(b, "waits_partial", c->recorded.partial_waits);
 }
 
 static void add_recorder(const struct recorder_counts *c, struct batch *b)
@@ -187,6 +212,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add_end_reasons(c, b);
 	add_kernel(c, b);
 	add_regions(c, b);
+	add_waits(c, b);
 	add_recorder(&c->recorded, b);
 	add(b, "waiting", c->waiting);
 	add(b, "late_events", c->late);
@@ -212,6 +238,7 @@ struct status_numbers run_counters_status(const struct run_counters *counters)
 		.lost = recorded->lost + counters->sampled.counters[STACKD_COUNT_LOST_RING],
 		.idle = counters->sampled.counters[STACKD_COUNT_IDLE],
 		.times = counters->idle,
+		.waits = recorded->waits,
 		.complete = recorded->complete,
 		.partial = recorded->partial,
 	};

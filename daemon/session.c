@@ -73,11 +73,15 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 {
 	uint64_t before = s->budget.rate_hz;
 
-	if (!budget_look(&s->budget, now_ns, counters->own_cpu_ns + counters->sampled.run_ns))
+	if (!budget_look(&s->budget, now_ns,
+			 counters->own_cpu_ns + counters->sampled.run_ns +
+				 counters->sampled.wait_run_ns))
 		return;
 	if (sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
 				target_cgroup_fd(s->target)))
 		s->budget.rate_hz = before;
+	sampler_set_wait_mean(s->sampler,
+			      waits_mean_ns(s->options, s->budget.full_hz, s->budget.rate_hz));
 	watch_rate(&s->watch, &s->budget, before);
 }
 
@@ -322,7 +326,7 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)), s->path);
 	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
-	if (n.samples || counters.recorded.instances)
+	if (n.samples || n.waits || counters.recorded.instances)
 		return STATUS_DONE;
 	no_samples_warn(s->options, s->target, &n);
 	return STATUS_NO_SAMPLES;
@@ -340,6 +344,7 @@ static enum exit_status record(struct session *s)
 	service_ready();
 	err = loop(s);
 	service_stopping();
+	waits_stop(&s->waits);
 	regions_stop(s->regions);
 	sampler_stop(s->sampler);
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);

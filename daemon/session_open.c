@@ -129,6 +129,11 @@ static enum exit_status open_sampler(struct session *s)
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
 		.alloc_distance = s->options->alloc_bytes,
 		.is_joined = is_joined(s),
+		.waits = s->options->waits,
+		.wait_accounting = s->options->max_cpu != 0,
+		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->target)),
+		.wait_least_ns = s->options->wait_least_ns,
+		.wait_mean_ns = s->options->wait_mean_ns,
 		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
@@ -275,6 +280,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 						 .sampler = s->sampler});
 	if (!status)
 		status = start_regions(s);
+	if (!status)
+		status = waits_start(&s->waits, s->options, s->sampler, s->target);
 	describe(s, command_line, target);
 	if (!status)
 		status = open_store(s);
@@ -289,6 +296,7 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 
 void session_close(struct session *s)
 {
+	waits_stop(&s->waits);
 	regions_free(s->regions);
 	target_free(s->target);
 	archive_free(s->archive);

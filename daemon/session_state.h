@@ -21,6 +21,7 @@
 #include "daemon/run_counters.h"
 #include "daemon/service.h"
 #include "daemon/status.h"
+#include "daemon/waits.h"
 #include "daemon/watch.h"
 #include "daemon/window.h"
 #include "daemon/worker/worker.h"
@@ -39,6 +40,7 @@ struct session {
 	struct recorder *recorder;
 	struct tables *tables;
 	struct regions *regions; /* NULL: none */
+	struct waits waits;
 	struct archive *archive;
 
 	struct wakeups wakeups;

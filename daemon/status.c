@@ -30,13 +30,15 @@ static const char *idle_share(const struct status_numbers *n, char *buf, size_t 
 
 void status_summary(const struct status_numbers *n, char *buf, unsigned long size)
 {
-	char idle[32];
+	char idle[32], waits[40] = "";
 
+	if (n->waits)
+		snprintf(waits, sizeof(waits), ", %" PRIu64 " waits", n->waits);
 	snprintf(buf, size,
 		 "%" PRIu64 " samples, %" PRIu64 " lost, %.1f%% complete, 0.0%% reconstructed, "
-		 "%.1f%% partial%s",
+		 "%.1f%% partial%s%s",
 		 n->samples, n->lost, percent(n->complete, n->samples),
-		 percent(n->partial, n->samples), idle_share(n, idle, sizeof(idle)));
+		 percent(n->partial, n->samples), idle_share(n, idle, sizeof(idle)), waits);
 }
 
 void status_show(struct status *status, const struct status_numbers *now, bool quiet)

@@ -15,6 +15,7 @@
 struct status_numbers {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
 	uint64_t samples, lost, complete, partial;
+	uint64_t waits;		 /* sampled ones */
 	uint64_t idle;		 /* samples that hit idle CPUs */
 	struct idle_times times; /* of the CPUs, if the whole machine is recorded */
 };

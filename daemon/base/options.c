@@ -44,7 +44,9 @@ enum {
 	OPTION_REGION_LIMIT,
 	OPTION_MPI,
 	OPTION_ALLOC,
-	OPTION_ALLOC_LIMIT
+	OPTION_ALLOC_LIMIT,
+	OPTION_WAIT,
+	OPTION_WAIT_MEAN
 };
 
 static const struct argp_option argp_options[] = {
@@ -127,6 +129,14 @@ static const struct argp_option argp_options[] = {
 	 "do not probe an allocator that is called more than N times in a second, since that would "
 	 "slow the program down: sample where it touches and maps memory instead (default 50000; 0: "
 	 "any number)",
+	 2},
+	{"wait", OPTION_WAIT, "MIN", OPTION_ARG_OPTIONAL,
+	 "sample the waits of threads by call path: blocked (metric wait.blocked) and woken or "
+	 "preempted, without a CPU (wait.runnable); those shorter than MIN (10us) are only counted",
+	 2},
+	{"wait-mean", OPTION_WAIT_MEAN, "TIME", 0,
+	 "of --wait, mean waiting time a sample (default 10ms): longer waits are nearly all kept, "
+	 "shorter ones by chance, with their weight; 0 keeps all; --max-cpu makes it longer",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
 	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
@@ -366,6 +376,16 @@ static void add_region(struct argp_state *state, struct options *options, const 
 		options->regions[options->n_regions++] = arg;
 }
 
+static uint64_t wait_time(struct argp_state *state, const char *option, const char *arg)
+{
+	uint64_t ns = 0;
+
+	if (!duration_parse(arg, &ns) || ns > 60 * SECOND_NS)
+		argp_error(state, "%s '%s': expected a time up to 1m, such as 10us or 5ms", option,
+			   arg);
+	return ns;
+}
+
 /* Parses the options of what is measured besides samples. */
 static error_t parse_regions(int key, char *arg, struct argp_state *state)
 {
@@ -390,6 +410,14 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_ALLOC_LIMIT:
 		options->alloc_limit = number(state, "--alloc-limit", arg, 0, UINT32_MAX);
+		break;
+	case OPTION_WAIT:
+		options->waits = true;
+		if (arg)
+			options->wait_least_ns = wait_time(state, "--wait", arg);
+		break;
+	case OPTION_WAIT_MEAN:
+		options->wait_mean_ns = wait_time(state, "--wait-mean", arg);
 		break;
 	default:
 		return parse_run(key, arg, state);
@@ -496,6 +524,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 					.ring_bytes = usual_ring(),
 					.table_bytes = 24 << 20,
 					.alloc_limit = 50000,
+					.wait_mean_ns = 10000000,
 					.region_limit = 20000};
 	argp_err_exit_status = STATUS_USAGE;
 	if (argc == 2 && strcmp(argv[1], "--man") == 0)

@@ -50,7 +50,10 @@ struct options {
 	char *alloc_library;  /* that is preloaded; not parsed, but owned */
 	uint64_t alloc_limit; /* calls of an allocator in a second that may be probed; 0: any number
 			       */
-	uint64_t region_limit; /* instances in a second and thread; 0: any number */
+	bool waits;	      /* measure waits */
+	uint64_t wait_least_ns; /* shorter ones are only counted */
+	uint64_t wait_mean_ns;	/* waiting time a sample; 0: all waits are kept */
+	uint64_t region_limit;	/* instances in a second and thread; 0: any number */
 	bool quiet;
 	bool lbr;
 	bool lbr_anyway; /* even if the processor is not known to have branch records */

@@ -21,6 +21,7 @@
 #include "daemon/capture/load_error.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
+#include "daemon/capture/sampler_parts.h"
 #include "daemon/capture/sampler_programs.h"
 #include "stackd.skel.h"
 #include "base/vec.h"
@@ -31,7 +32,7 @@ struct sampler {
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 	bool is_changing; /* events are opened that are to be started later */
-	bool regions, has_uprobe_multi, has_process_multi;
+	bool regions, waits, has_uprobe_multi, has_process_multi;
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -119,13 +120,14 @@ static uint32_t ring_size(uint64_t bytes)
 static int size_maps(struct sampler *s, const struct sampler_options *options, uint32_t cpus)
 {
 	struct stackd_bpf *skel = s->skel;
+	uint32_t regions = options->regions ? STACKD_REGION_SCRATCHES : 0;
 	uint32_t rows = (uint32_t)(options->table_bytes / sizeof(struct stackd_row));
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
 	} sizes[] = {
-		{skel->maps.scratches,
-		 options->regions ? cpus * (1 + STACKD_REGION_SCRATCHES) : cpus},
+		{skel->maps.scratches, cpus * (1 + regions + options->waits) + options->waits},
+		{skel->maps.wait_rings, cpus},
 		{skel->maps.ring, ring_size(options->ring_bytes)},
 		{skel->maps.rows, rows / 2 + 1},
 		{skel->maps.chunks, CHUNK_ENTRIES / 2},
@@ -138,6 +140,8 @@ static int size_maps(struct sampler *s, const struct sampler_options *options, u
 
 	skel->rodata->state_slots = STATE_ENTRIES;
 	skel->rodata->region_scratches = cpus;
+	skel->rodata->wait_scratches = cpus * (1 + regions);
+	skel->rodata->wait_cpus = cpus;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
 		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
 	return err;
@@ -194,9 +198,16 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->is_joined = options->is_joined;
 	s->skel->rodata->alloc_distance = options->alloc_distance;
 	sampler_programs_choose(s->skel, options);
+	sampler_parts_choose(s->skel->obj, options->regions, options->waits);
+	s->skel->rodata->wait_scope = options->region_scope;
+	s->skel->rodata->wait_cgroup = options->wait_cgroup;
+	s->skel->rodata->wait_least_ns = options->wait_least_ns;
+	s->skel->bss->wait_mean_ns = options->wait_mean_ns;
 	err = size_maps(s, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
+	if (!err && options->waits)
+		err = sampler_parts_make_rings(s->skel->obj);
 	if (!err)
 		err = map_arrays(s);
 	return err;
@@ -224,6 +235,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	s->stats_fd = -1;
 	s->enable_on_exec = options->enable_on_exec;
 	s->regions = options->regions;
+	s->waits = options->waits;
 	s->has_uprobe_multi = options->has_uprobe_multi;
 	s->has_process_multi = options->has_process_multi;
 	libbpf_set_print(print_libbpf);
@@ -236,7 +248,9 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		       &s->ring);
 	if (err)
 		return explain_load(s, err, ret_error);
-	s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	/* Its two clock readings would cost more than the switch of a thread out of scope. */
+	if (!options->waits || options->wait_accounting)
+		s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*ret_sampler = s;
 	return 0;
 }
@@ -538,6 +552,16 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 	};
 }
 
+struct sampler_waits sampler_waits_parts(const struct sampler *s)
+{
+	return sampler_parts_waits(s->skel->obj);
+}
+
+void sampler_set_wait_mean(struct sampler *s, uint64_t mean_ns)
+{
+	s->skel->bss->wait_mean_ns = mean_ns;
+}
+
 int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg)
 {
@@ -550,32 +574,23 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	return ring_drain(s->ring, on_record, s);
 }
 
-/* Sums the `n` counters of all CPUs, which are the only entry of a map. */
-static void add_counters(const struct bpf_map *map, size_t n, uint64_t *totals)
-{
-	int cpus = libbpf_num_possible_cpus();
-	uint64_t *counted = calloc((size_t)(cpus > 0 ? cpus : 1) * n, sizeof(*counted));
-	__u32 only = 0;
-
-	if (counted && !bpf_map_lookup_elem(bpf_map__fd(map), &only, counted)) {
-		for (size_t i = 0; i < (size_t)cpus * n; i++)
-			totals[i % n] += counted[i];
-	}
-	free(counted);
-}
-
 void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 {
 	struct bpf_prog_info info = {0};
 	__u32 len = sizeof(info);
 
 	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
-	add_counters(s->skel->maps.counters, STACKD_COUNT_COUNT, ret_counts->counters);
+	sampler_parts_count(s->skel->maps.counters, STACKD_COUNT_COUNT, ret_counts->counters);
 	if (s->regions)
-		add_counters(s->skel->maps.region_counters, STACKD_REGION_COUNT,
-			     ret_counts->regions);
+		sampler_parts_count(s->skel->maps.region_counters, STACKD_REGION_COUNT,
+				    ret_counts->regions);
+	if (s->waits)
+		sampler_parts_count(s->skel->maps.wait_counters, STACKD_WAIT_COUNT,
+				    ret_counts->waits);
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
 		ret_counts->run_ns = info.run_time_ns;
 		ret_counts->runs = info.run_cnt;
 	}
+	if (s->waits && s->stats_fd >= 0)
+		ret_counts->wait_run_ns = sampler_parts_waits_ns(s->skel->obj);
 }

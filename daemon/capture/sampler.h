@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "daemon/capture/event_spec.h"
+#include "daemon/capture/sampler_parts.h"
 #include "stackd_abi.h"
 #include "daemon/tables/tables.h"
 
@@ -41,7 +42,12 @@ struct sampler_options {
 	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */
 	bool has_process_multi;	 /* those of allocators, too: links can be for one process */
 	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
-	bool is_joined; /* samples have effective intervals as periods (bpf/instance.bpf.h) */
+	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
+	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
+	bool wait_accounting; /* with the kernel's accounting of their run time */
+	uint64_t wait_cgroup; /* id of the cgroup, with STACKD_SCOPE_CGROUP */
+	uint64_t wait_least_ns; /* shorter parts are only counted */
+	uint64_t wait_mean_ns;	/* of waiting time a sample; 0: all */
 };
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -115,11 +121,20 @@ struct sampler_regions {
  * sampler. */
 void sampler_regions_parts(const struct sampler *sampler, struct sampler_regions *ret_regions);
 
+/* Gives the programs and maps of waits, which were asked for by sampler_options.waits. They belong
+ * to the sampler. */
+struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
+
+/* Changes the mean waiting time a sample. */
+void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
+
 struct sampler_counts {
 	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */
 	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
 	uint64_t ring_bytes;   /* bytes of records taken from the ring */
 	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
+	uint64_t waits[STACKD_WAIT_COUNT];     /* by enum stackd_wait_counter */
+	uint64_t wait_run_ns; /* run time of the programs of waits, where it is accounted */
 };
 
 /* Gives the counters so far. */

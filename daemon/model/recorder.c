@@ -309,6 +309,8 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.steps = walks_steps(r->walks),
 		.instances = r->instances,
 		.partial_instances = r->partial_instances,
+		.waits = r->waits,
+		.partial_waits = r->partial_waits,
 		.blocks = *live_blocks_counts(r->blocks),
 	};
 	if (r->tags)

@@ -136,6 +136,8 @@ struct recorder_counts {
 	struct steps_counts steps;
 	uint64_t instances;	    /* records of regions: not among those received */
 	uint64_t partial_instances; /* of which the path is not complete */
+	uint64_t waits;		    /* records of waits */
+	uint64_t partial_waits;	    /* of which the path is not complete */
 	struct live_blocks_counts blocks;
 };
 

@@ -49,6 +49,7 @@ struct recorder {
 
 	uint64_t received, sideband_lost;
 	uint64_t instances, partial_instances;
+	uint64_t waits, partial_waits;
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
 
@@ -59,6 +60,10 @@ int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 /* Keeps a sampled allocation, or another record of memory. 0 or -ENOMEM. */
 int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
 			const struct store_sample *row);
+
+/* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
+int recorder_wait(struct recorder *r, const struct stackd_instance *i,
+		  const struct store_sample *row);
 
 /* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
 int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,

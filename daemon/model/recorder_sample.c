@@ -132,7 +132,7 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 
 static bool is_of_mark(const struct stackd_instance *i)
 {
-	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_MAPPED;
+	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_WAIT;
 }
 
 /* Gives the node of a mark's instance: the mark is a frame below the function where it ended. */
@@ -201,6 +201,8 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	err = keep_rank(r, thread->process, (pid_t)record_pid(record), &sample);
 	if (err)
 		return err;
+	if (instance.region == STACKD_WAIT)
+		return recorder_wait(r, &instance, &sample);
 	return instance.region >= STACKD_MAPPED
 		       ? recorder_allocation(r, (pid_t)record_pid(record), &instance, &sample)
 		       : keep_instance(r, &instance, &sample);
@@ -218,9 +220,11 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	}
 	err = record ? take(r, record, &end) : 0;
 	if (record && record_instance(record, &instance)) {
-		r->instances++;
-		if (err || end_reason_quality((uint8_t)end.reason) != END_COMPLETE)
-			r->partial_instances++;
+		bool is_wait = instance.region == STACKD_WAIT;
+		bool is_partial = err || end_reason_quality((uint8_t)end.reason) != END_COMPLETE;
+
+		*(is_wait ? &r->waits : &r->instances) += 1;
+		*(is_wait ? &r->partial_waits : &r->partial_instances) += is_partial;
 		return err == -EBADMSG ? 0 : err;
 	}
 	r->received++;

@@ -89,6 +89,16 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 				  .series = SERIES_MEMORY_MAPPED,
 				  .unit = METRIC_BYTES,
 				  .records = "calls"},
+	[METRIC_WAIT_BLOCKED] = {.name = "wait.blocked",
+				 .series = SERIES_WAIT_BLOCKED,
+				 .unit = METRIC_NS,
+				 .is_sampled = true,
+				 .records = "waits"},
+	[METRIC_WAIT_RUNNABLE] = {.name = "wait.runnable",
+				  .series = SERIES_WAIT_RUNNABLE,
+				  .unit = METRIC_NS,
+				  .is_sampled = true,
+				  .records = "waits"},
 };
 
 const struct metric_info *metric_info(enum metric metric)

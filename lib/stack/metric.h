@@ -42,6 +42,8 @@ enum metric_series {
 	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
 	SERIES_MPI_RANK, /* no quantity: of each process of an MPI job, its rank + 1, and the size
 			  * of the job (0: not known) in the upper 32 bits */
+	SERIES_WAIT_BLOCKED,  /* a sampled wait at its end; the ns blocked that it stands for */
+	SERIES_WAIT_RUNNABLE, /* the same; the ns that it was runnable, without a CPU */
 	SERIES_COUNT
 };
 
@@ -61,6 +63,8 @@ enum metric {
 	METRIC_HEAP_PEAK,
 	METRIC_MEMORY_TOUCHED,
 	METRIC_MEMORY_MAPPED,
+	METRIC_WAIT_BLOCKED,
+	METRIC_WAIT_RUNNABLE,
 	METRIC_COUNT
 };
 

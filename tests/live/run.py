@@ -40,6 +40,7 @@ import test_tables  # noqa: E402,F401
 import test_top  # noqa: E402,F401
 import test_perf  # noqa: E402,F401
 import test_tags  # noqa: E402,F401
+import test_waits  # noqa: E402,F401
 import test_watched  # noqa: E402,F401
 import test_windows  # noqa: E402,F401
 import test_worker  # noqa: E402,F401

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* The kernel half's counters: a part of stackd_abi.h, which includes it. */
+#ifndef STACKD_COUNTERS_H
+#define STACKD_COUNTERS_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+/* Per-CPU counters: those of the map `counters`, which has one entry. */
+enum stackd_counter {
+	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
+	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
+	STACKD_COUNT_LOST_RING, /* it was full */
+	STACKD_COUNT_WALKS,	/* walks in the kernel, with any result */
+	STACKD_COUNT_FALLBACKS, /* of which: given up, left to the daemon */
+	STACKD_COUNT_FRAMES,	/* frames walked */
+	STACKD_COUNT_KEPT,	/* frames that the verified prefix saved */
+	STACKD_COUNT_RULE_HITS, /* rule cache */
+	STACKD_COUNT_RULE_MISSES,
+	STACKD_COUNT_MAPPING_LOOKUPS, /* in the kernel's tree of mappings */
+	STACKD_COUNT_PREFIX_BROKEN,   /* a frame matched and the frames below it did not */
+	STACKD_COUNT_TAGS,	      /* samples of which the tag was taken, and no walk */
+	STACKD_COUNT_TAGS_NEW,	      /* walks along with a tag that was not known */
+	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
+	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
+	STACKD_COUNT_IDLE,	      /* the CPU was idle: no record was made */
+	STACKD_COUNT_COUNT,
+};
+
+struct stackd_counters {
+	__u64 n[STACKD_COUNT_COUNT]; /* by enum stackd_counter */
+};
+
+/* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
+enum stackd_region_counter {
+	STACKD_REGION_ENDED, /* instances that ended by a return */
+	STACKD_REGION_SENT,
+	STACKD_REGION_LOST_RING,
+	STACKD_REGION_LEFT,	   /* by longjmp() or an exception: not among those that ended */
+	STACKD_REGION_UNENDED,	   /* their thread ended inside; of a mark: it was not hit again */
+	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
+	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
+	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
+	STACKD_REGION_OFF,	   /* passes not measured: their region was taken off */
+	STACKD_REGION_NO_MEMORY,   /* threads or processes that could not be taken in */
+	STACKD_REGION_ALLOCS,	   /* sampled allocations */
+	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
+	STACKD_REGION_FREES,	   /* ends of sampled allocations */
+	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
+	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
+	STACKD_REGION_COUNT,
+};
+
+struct stackd_region_counters {
+	__u64 n[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
+};
+
+/* Per-CPU counters of waits: an array of u64, the only entry of the map `wait_counters`. */
+enum stackd_wait_counter {
+	STACKD_WAIT_ENDED,	/* waits of threads in scope that ended */
+	STACKD_WAIT_BLOCKED_NS, /* their times: exact, of all */
+	STACKD_WAIT_RUNNABLE_NS,
+	STACKD_WAIT_RUNNING_NS, /* and those on the CPU in between */
+	STACKD_WAIT_SHORT,	/* parts of waits below the least time */
+	STACKD_WAIT_SHORT_NS,
+	STACKD_WAIT_KEPT, /* waits that were sampled */
+	STACKD_WAIT_SENT,
+	STACKD_WAIT_LOST_RING,
+	STACKD_WAIT_NO_PATH,	/* sent without the user's path: the interrupt came too late, */
+	STACKD_WAIT_NO_SCRATCH, /* or there was no scratch area */
+	STACKD_WAIT_OPEN,	/* that had not ended when the recording did; kept, too */
+	STACKD_WAIT_NO_MEMORY,	/* threads that could not be taken in */
+	STACKD_WAIT_COUNT,
+};
+
+#endif

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Waits (--wait): how long threads are off the CPU, and by which call path.
+ *
+ *   sched_switch   leaves the CPU: notes when
+ *   sched_wakeup   is woken, and in a CPU's queue: notes when
+ *   sched_switch   has the CPU again: if the wait is sampled, takes the kernel's frames and asks
+ *                  for an interrupt
+ *   irq_work       the interrupt: walks the user's stack, and sends the record
+ *
+ * Only there is it known whether the wait is sampled, and a walk at each switch would cost several
+ * times the switch. But the tracepoint of the switch runs in the thread before, with its memory.
+ * So an interrupt is raised, which comes as soon as the switch is done: the first moment in the
+ * thread, still in the kernel behind the switch. Its user stack is what it was when it left, since
+ * it has not run since. (The user's frames of a vfork()'s parent can have been overwritten
+ * meanwhile, but that is so for any walk of it.) Interrupts are off from the switch to there, so
+ * nothing can come in between. Draining a ring that nobody writes to is the way to raise one: it
+ * wakes whoever waits for the ring, of whom there are none, from an interrupt.
+ *
+ * The programs of the scheduler run with its queue locked. They take no memory, wake nobody, and
+ * do nothing for a thread without storage: threads in scope get it when the recording begins,
+ * and when they are made, by their parent's. A sample may interrupt them (a PMU's NMI), so their
+ * scratch memory is their own; the thread's remembered stack is taken by try-lock, as ever.
+ *
+ * Kernel threads have no user stack, and mostly wait for work; they are left out.
+ */
+#ifndef WAIT_BPF_H
+#define WAIT_BPF_H
+
+#include "region.bpf.h"
+#include "wait_thread.bpf.h"
+
+SETTING __u32 wait_scope = STACKD_SCOPE_ALL;
+SETTING __u32 wait_scratches = 0; /* number of the first of them: one a CPU */
+SETTING __u32 wait_cpus = 0;	  /* and one more, for waits that have not ended */
+SETTING __u64 wait_cgroup = 0;	  /* its id, with STACKD_SCOPE_CGROUP */
+
+#define TASK_DEAD     0x80
+#define CGROUP_LEVELS 32
+
+/* With STACKD_SCOPE_PROCESSES: the process ids that are measured from the start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} wait_members SEC(".maps");
+
+/* A ring, by which a CPU interrupts itself. One alone would not do: until its interrupt has come,
+ * none is raised for another CPU. */
+struct wait_ring {
+	__uint(type, BPF_MAP_TYPE_USER_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* one a CPU: set by the daemon, as are the rings */
+	__type(key, __u32);
+	__array(values, struct wait_ring);
+} wait_rings SEC(".maps");
+
+/* --- who is measured ------------------------------------------------------------------------- */
+
+static __always_inline bool is_in_cgroup(struct task_struct *task)
+{
+	struct cgroup *group = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+
+	for (int i = 0; i < CGROUP_LEVELS && group; i++) {
+		if (BPF_CORE_READ(group, kn, id) == wait_cgroup)
+			return true;
+		group = (struct cgroup *)BPF_CORE_READ(group, self.parent);
+	}
+	return false;
+}
+
+/* Begins to measure a thread. */
+static __always_inline void begin_waits(struct task_struct *task, __u32 state)
+{
+	struct wait_thread *thread = CHECKED(
+		bpf_task_storage_get(&wait_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+
+	if (!thread) {
+		count_wait(STACKD_WAIT_NO_MEMORY, 1);
+		return;
+	}
+	if (thread->state != WAIT_NONE)
+		return;
+	thread->since_ns = bpf_ktime_get_ns();
+	thread->woken_ns = 0;
+	thread->state = state;
+}
+
+static __always_inline bool is_wait_member(const struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+
+	return bpf_map_lookup_elem(&wait_members, &pid) != NULL;
+}
+
+/* Looks at each thread when the recording begins. */
+SEC("iter/task")
+int stackd_wait_begin(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	__u32 state = WAIT_RUNNABLE;
+
+	if (!task || (task->flags & PF_KTHREAD) || !task->mm)
+		return 0;
+	if (wait_scope == STACKD_SCOPE_PROCESSES && !is_wait_member(task))
+		return 0;
+	if (wait_scope == STACKD_SCOPE_CGROUP && !is_in_cgroup(task))
+		return 0;
+	if (task->on_cpu)
+		state = WAIT_RUNNING;
+	else if (task->__state)
+		state = WAIT_BLOCKED;
+	begin_waits(task, state);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int stackd_wait_fork(__u64 *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx[0];
+	struct task_struct *child = (struct task_struct *)ctx[1];
+
+	if (child->flags & PF_KTHREAD)
+		return 0;
+	if (wait_scope == STACKD_SCOPE_PROCESSES) {
+		const struct wait_thread *of =
+			CHECKED(bpf_task_storage_get(&wait_threads, parent, 0, 0));
+
+		if (!of || of->state == WAIT_NONE)
+			return 0;
+	}
+	if (wait_scope == STACKD_SCOPE_CGROUP && !is_in_cgroup(child))
+		return 0;
+	begin_waits(child, WAIT_RUNNABLE);
+	return 0;
+}
+
+/* A command is measured from its first instruction on. */
+SEC("tp_btf/sched_process_exec")
+int stackd_wait_exec(__u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+
+	if (is_wait_member(task))
+		begin_waits(task, WAIT_RUNNING);
+	return 0;
+}
+
+/* A process is moved into the cgroup, or out of it. */
+SEC("tp_btf/cgroup_attach_task")
+int stackd_wait_cgroup(__u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[2];
+	struct wait_thread *thread;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	if (is_in_cgroup(task)) {
+		begin_waits(task, task->on_cpu	  ? WAIT_RUNNING
+				  : task->__state ? WAIT_BLOCKED
+						  : WAIT_RUNNABLE);
+		return 0;
+	}
+	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	if (thread)
+		thread->state = WAIT_NONE;
+	return 0;
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+static long no_message(struct bpf_dynptr *message, void *none)
+{
+	(void)message;
+	(void)none;
+	return 1;
+}
+
+/* Keeps what is known of a wait that is sampled. */
+static __always_inline void fill_ended(struct ended_wait *ended, struct task_struct *task,
+				       __u64 blocked_ns, __u64 runnable_ns, __u64 mean_ns)
+{
+	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
+	long got;
+
+	ended->pid = task->tgid;
+	ended->tid = task->pid;
+	__builtin_memset(&ended->instance, 0, sizeof(ended->instance));
+	ended->instance.region = STACKD_WAIT;
+	ended->instance.blocked_ns = blocked_ns;
+	ended->instance.runnable_ns = runnable_ns;
+	ended->instance.mean_ns = mean_ns;
+	ended->pc = 0;
+	bpf_probe_read_kernel(&ended->pc, sizeof(ended->pc), &saved->rip);
+	got = bpf_get_task_stack(task, ended->kernel, STACKD_MAX_KERNEL_FRAMES * 8, 0);
+	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
+}
+
+/* A wait's record without the user's path: where the program was, and the kernel's frames. */
+struct lone_wait {
+	struct stackd_walked header;
+	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
+	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1]; /* not aligned: the ring's size is 8 more */
+} __attribute__((packed));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lone_wait);
+} lone_waits SEC(".maps");
+
+static __always_inline void send_lone_wait(const struct ended_wait *ended)
+{
+	__u32 here = 0, kernel;
+	struct lone_wait *record = CHECKED(bpf_map_lookup_elem(&lone_waits, &here));
+	const __u32 front = __builtin_offsetof(struct lone_wait, kernel);
+
+	if (!record)
+		return;
+	kernel = wait_frames(record->kernel);
+	record->header = (struct stackd_walked){
+		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_FORM_IN_KERNEL |
+			STACKD_HAS_PID | STACKD_HAS_INSTANCE,
+		.end_reason = STACKD_END_STACK_CUT,
+		.n_kernel = kernel,
+		.tid = ended->tid,
+		.time_ns = bpf_ktime_get_ns(),
+		.cpu = bpf_get_smp_processor_id(),
+	};
+	put_bytes(record->bytes, ended->pid, 4);
+	put_instance(record->bytes + 4, &ended->instance);
+	put_bytes(record->bytes + 4 + sizeof(ended->instance), STACKD_FRAME_LONG, 4);
+	put_bytes(record->bytes + 8 + sizeof(ended->instance), ended->pc | STACKD_LOCATION_EXACT,
+		  8);
+	FORGET(kernel);
+	if (kernel > STACKD_MAX_KERNEL_FRAMES)
+		return;
+	count_wait(bpf_ringbuf_output(&ring, record, front + kernel * 8, BPF_RB_NO_WAKEUP)
+			   ? STACKD_WAIT_LOST_RING
+			   : STACKD_WAIT_SENT,
+		   1);
+}
+
+/* The interrupt did not come before another thread had the CPU. */
+static __always_inline void give_up_path(struct ended_wait *ended)
+{
+	count_wait(STACKD_WAIT_NO_PATH, 1);
+	send_lone_wait(ended);
+	ended->tid = 0;
+}
+
+static __always_inline void fill_wait(struct scratch *s, const struct ended_wait *ended,
+				      struct task_struct *task)
+{
+	struct stackd_stack_record *record = &s->record;
+	struct stackd_header *header = &record->header;
+
+	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
+	header->version = STACKD_ABI_VERSION;
+	header->time_ns = bpf_ktime_get_ns();
+	header->tid = ended->tid;
+	header->cpu = s->cpu;
+	record->pid = ended->pid;
+	record->period = usual_period;
+	record->cgroup = bpf_get_current_cgroup_id();
+	record->instance = ended->instance;
+	header->flags = take_saved_registers(s, task);
+	if (BPF_CORE_READ_BITFIELD(task, in_execve))
+		header->flags |= STACKD_IN_EXEC;
+}
+
+/* The interrupt that a switch has asked for. */
+SEC("raw_tp/irq_work_entry")
+int stackd_wait_walk(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct ended_wait *ended = ended_wait_here();
+	__u32 cpu = bpf_get_smp_processor_id(), index = wait_scratches + cpu;
+	struct scratch *s;
+
+	(void)ctx;
+	if (!ended || !ended->tid)
+		return 0;
+	if (ended->tid != (__u32)task->pid) {
+		give_up_path(ended);
+		return 0;
+	}
+	s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
+	if (!s || __sync_val_compare_and_swap(&s->busy, 0, 1)) {
+		count_wait(STACKD_WAIT_NO_SCRATCH, 1);
+		send_lone_wait(ended);
+		ended->tid = 0;
+		return 0;
+	}
+	s->cpu = cpu;
+	s->at_breakpoint = s->is_at_entry = 0;
+	s->is_instance = s->is_wait = 1;
+	fill_wait(s, ended, task);
+	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS)
+		walk_and_send(s, NULL, task);
+	else
+		send_stack(s, NULL);
+	ended->tid = 0;
+	__sync_lock_test_and_set(&s->busy, 0);
+	return 0;
+}
+
+/* --- the scheduler --------------------------------------------------------------------------- */
+
+static __always_inline void leave_cpu(struct wait_thread *thread, __u64 now, bool is_preempted,
+				      __u32 task_state)
+{
+	if (thread->state == WAIT_RUNNING)
+		count_wait(STACKD_WAIT_RUNNING_NS, now - thread->since_ns);
+	if (thread->state == WAIT_NONE)
+		return;
+	thread->since_ns = now;
+	thread->state = is_preempted || !task_state ? WAIT_RUNNABLE : WAIT_BLOCKED;
+	if (task_state & TASK_DEAD)
+		thread->state = WAIT_NONE;
+}
+
+/* Returns when a thread was blocked no more. `now`: it still is. A thread that was woken before it
+ * had left the CPU was not blocked: it is in no queue until then. */
+static __always_inline __u64 end_of_block(const struct wait_thread *thread, __u32 state, __u64 now)
+{
+	if (state != WAIT_BLOCKED)
+		return thread->since_ns;
+	return thread->woken_ns >= thread->since_ns && thread->woken_ns < now ? thread->woken_ns
+									      : now;
+}
+
+static __always_inline void take_cpu(struct wait_thread *thread, struct task_struct *task,
+				     __u64 now)
+{
+	__u64 woken = end_of_block(thread, thread->state, now), mean = wait_mean_ns;
+	__u64 blocked = woken - thread->since_ns, runnable = now - woken;
+	bool was_waiting = thread->state == WAIT_BLOCKED || thread->state == WAIT_RUNNABLE;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct ended_wait *ended;
+	void *wait_ring;
+
+	if (thread->state == WAIT_NONE)
+		return;
+	thread->since_ns = now;
+	thread->state = WAIT_RUNNING;
+	if (!was_waiting)
+		return;
+	count_wait(STACKD_WAIT_ENDED, 1);
+	count_wait(STACKD_WAIT_BLOCKED_NS, blocked);
+	count_wait(STACKD_WAIT_RUNNABLE_NS, runnable);
+	if (!is_kept(thread, blocked, mean))
+		blocked = 0;
+	if (!is_kept(thread, runnable, mean))
+		runnable = 0;
+	ended = blocked || runnable ? ended_wait_here() : NULL;
+	if (!ended)
+		return;
+	count_wait(STACKD_WAIT_KEPT, 1);
+	fill_ended(ended, task, blocked, runnable, mean);
+	wait_ring = bpf_map_lookup_elem(&wait_rings, &cpu);
+	if (wait_ring)
+		bpf_user_ringbuf_drain(wait_ring, no_message, NULL, BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("tp_btf/sched_switch")
+int stackd_wait_switch(__u64 *ctx)
+{
+	struct task_struct *before = (struct task_struct *)ctx[1];
+	struct task_struct *after = (struct task_struct *)ctx[2];
+	struct wait_thread *thread;
+	struct ended_wait *ended;
+	__u64 now;
+
+	if (!before->bpf_storage && !after->bpf_storage)
+		return 0;
+	now = bpf_ktime_get_ns();
+	thread = CHECKED(bpf_task_storage_get(&wait_threads, before, 0, 0));
+	if (thread) {
+		ended = ended_wait_here();
+		if (ended && ended->tid)
+			give_up_path(ended);
+		leave_cpu(thread, now, ctx[0] & 0xff, ctx[3]);
+	}
+	thread = CHECKED(bpf_task_storage_get(&wait_threads, after, 0, 0));
+	if (thread)
+		take_cpu(thread, after, now);
+	return 0;
+}
+
+/* The thread is in a queue now: from here on the scheduler counts it as runnable, too. */
+SEC("tp_btf/sched_wakeup")
+int stackd_wait_wakeup(__u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+	struct wait_thread *thread;
+
+	if (!task->bpf_storage)
+		return 0;
+	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	if (thread)
+		thread->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* --- waits that have not ended --------------------------------------------------------------- */
+
+struct open_copy {
+	struct scratch *s;
+	struct task_struct *task;
+};
+
+/* Copies the next page of another thread's stack; 1 ends the loop. */
+static long copy_page_of(__u32 index, struct open_copy *of)
+{
+	struct scratch *s = of->s;
+	__u64 from = s->copy.from + s->copy.got;
+	__u32 len = PAGE_SIZE - (from & (PAGE_SIZE - 1)), at = s->copy.at + s->copy.got;
+
+	(void)index;
+	if (s->copy.got >= s->copy.want)
+		return 1;
+	if (len > s->copy.want - s->copy.got)
+		len = s->copy.want - s->copy.got;
+	FORGET(len);
+	if (len > PAGE_SIZE || at > sizeof(s->payload) - PAGE_SIZE)
+		return 1;
+	if (bpf_copy_from_user_task(&s->payload[at], len, (const void *)from, of->task, 0))
+		return 1;
+	s->copy.got += len;
+	return 0;
+}
+
+static __always_inline void fill_open(struct stackd_stack_record *record, struct task_struct *task,
+				      const struct wait_thread *thread, __u32 state, __u64 now)
+{
+	struct stackd_header *header = &record->header;
+	__u64 woken = end_of_block(thread, state, now);
+
+	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
+	header->version = STACKD_ABI_VERSION;
+	header->kind = STACKD_RECORD_STACK;
+	header->time_ns = now;
+	header->tid = task->pid;
+	record->pid = task->tgid;
+	record->period = usual_period;
+	record->cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	record->instance.region = STACKD_WAIT;
+	record->instance.blocked_ns = woken - thread->since_ns;
+	record->instance.runnable_ns = now - woken;
+}
+
+/* Copies the kernel frames and the stack behind the record; the bytes of both. */
+static __always_inline __u32 copy_open(struct scratch *s, struct task_struct *task)
+{
+	struct stackd_stack_record *record = &s->record;
+	struct open_copy of = {.s = s, .task = task};
+	long got = bpf_get_task_stack(task, s->payload, STACKD_MAX_KERNEL_FRAMES * 8, 0);
+	__u32 kernel = got > 0 ? (__u64)got / 8 : 0;
+
+	record->header.flags = take_saved_registers(s, task);
+	if (kernel > STACKD_MAX_KERNEL_FRAMES)
+		return 0;
+	record->header.n_kernel = kernel;
+	s->copy = (struct page_copy){
+		.from = record->regs.r[STACKD_REG_RSP], .at = kernel * 8, .want = stack_limit};
+	if ((record->header.flags & WALKABLE) == STACKD_HAS_REGS)
+		bpf_loop(MAX_PAGES, copy_page_of, &of, 0);
+	record->stack_bytes = s->copy.got;
+	record->header.flags |= s->copy.got < stack_limit ? STACKD_STACK_FAULT : STACKD_STACK_CUT;
+	return kernel * 8 + s->copy.got;
+}
+
+static __always_inline void send_open(struct scratch *s, struct task_struct *task,
+				      const struct wait_thread *thread, __u32 state)
+{
+	__u32 bytes;
+
+	fill_open(&s->record, task, thread, state, bpf_ktime_get_ns());
+	count_wait(STACKD_WAIT_OPEN, 1);
+	count_wait(STACKD_WAIT_BLOCKED_NS, s->record.instance.blocked_ns);
+	count_wait(STACKD_WAIT_RUNNABLE_NS, s->record.instance.runnable_ns);
+	count_wait(STACKD_WAIT_KEPT, 1);
+	bytes = copy_open(s, task);
+	FORGET(bytes);
+	if (bytes > STACKD_MAX_KERNEL_FRAMES * 8 + STACKD_MAX_STACK_BYTES)
+		return;
+	count_wait(bpf_ringbuf_output(&ring, &s->record, sizeof(s->record) + bytes, 0)
+			   ? STACKD_WAIT_LOST_RING
+			   : STACKD_WAIT_SENT,
+		   1);
+}
+
+/* Looks at each thread when the recording ends: the wait that it is in ends there, too. All of
+ * these are kept: nobody knows how long they would have been. Their threads do not run, so the
+ * stacks are copied. Nothing is measured of a thread afterwards. */
+SEC("iter.s/task")
+int stackd_wait_finish(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	__u32 index = wait_scratches + wait_cpus, state;
+	struct wait_thread *thread;
+	struct scratch *s;
+
+	if (!task || !task->bpf_storage)
+		return 0;
+	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
+	if (!thread || !s)
+		return 0;
+	state = __sync_lock_test_and_set(&thread->state, WAIT_NONE);
+	if (state == WAIT_BLOCKED || state == WAIT_RUNNABLE)
+		send_open(s, task, thread, state);
+	return 0;
+}
+
+#endif

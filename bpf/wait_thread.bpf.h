@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is kept of a thread's waits, and which of them are sampled.
+ *
+ * A wait is the time from where a thread leaves the CPU to where it has it again. It is blocked
+ * until it is woken, then runnable; a preempted thread is runnable at once. Sampling is by
+ * duration: points lie on each thread's waiting time, at exponential distances of the mean T, and a
+ * part of a wait is kept if it has a point. So one of length d is kept with p = 1 - exp(-d / T),
+ * whatever else the thread does, and stands for d / p. Beyond the next point nothing is computed:
+ * a part that has none costs a subtraction.
+ *
+ * The points have no memory. After a part that is kept they begin anew at its end, and where T
+ * changes they may begin anew at any time.
+ */
+#ifndef WAIT_THREAD_BPF_H
+#define WAIT_THREAD_BPF_H
+
+#include "exponential.bpf.h"
+#include "scratch.bpf.h"
+
+enum wait_state {
+	WAIT_NONE, /* it is not looked at (any more) */
+	WAIT_RUNNING,
+	WAIT_RUNNABLE,
+	WAIT_BLOCKED,
+};
+
+struct wait_thread {
+	__u64 since_ns; /* in this state */
+	__u64 woken_ns; /* last */
+	__s64 left_ns;	/* of waiting time, up to the next point */
+	__u64 mean_ns;	/* by which that was drawn */
+	__u32 state;	/* enum wait_state */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct wait_thread);
+} wait_threads SEC(".maps");
+
+struct wait_counts {
+	__u64 n[STACKD_WAIT_COUNT]; /* by enum stackd_wait_counter */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wait_counts);
+} wait_counters SEC(".maps");
+
+static __always_inline void count_wait(__u32 counter, __u64 by)
+{
+	__u32 here = 0;
+	struct wait_counts *counted = CHECKED(bpf_map_lookup_elem(&wait_counters, &here));
+
+	if (counted)
+		__sync_fetch_and_add(&counted->n[counter], by);
+}
+
+/* --- the sampled wait of a CPU --------------------------------------------------------------- */
+
+/* A sampled wait that has ended, of which the user's path is to be walked in the thread. */
+struct ended_wait {
+	__u32 tid; /* 0: there is none */
+	__u32 pid;
+	__u64 pc; /* of user mode */
+	struct stackd_instance instance;
+	__u32 n_kernel;
+	__u32 pad;
+	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ended_wait);
+} ended_waits SEC(".maps");
+
+static __always_inline struct ended_wait *ended_wait_here(void)
+{
+	__u32 here = 0;
+
+	return CHECKED(bpf_map_lookup_elem(&ended_waits, &here));
+}
+
+/* Copies the kernel frames of this CPU's wait; returns how many. */
+static __always_inline __u32 wait_frames(void *to)
+{
+	struct ended_wait *ended = ended_wait_here();
+	__u32 n = ended ? ended->n_kernel : 0;
+
+	FORGET(n);
+	if (!n || n > STACKD_MAX_KERNEL_FRAMES || bpf_probe_read_kernel(to, n * 8, ended->kernel))
+		return 0;
+	return n;
+}
+
+/* --- sampling -------------------------------------------------------------------------------- */
+
+__u64 wait_mean_ns = 0;		 /* T; 0: all waits are kept; set by the daemon, at any time */
+SETTING __u64 wait_least_ns = 0; /* shorter parts are counted, and not sampled */
+
+/* Draws the distance to the next point: exponential, of this mean, which is a minute at most. */
+static __always_inline __s64 draw_wait(__u64 mean_ns)
+{
+	__u64 u = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
+
+	return (mean_ns * (minus_log2(u) * LOG_2 >> LOG_BITS) >> LOG_BITS) + 1;
+}
+
+/* Returns whether a part of a wait is kept. */
+static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
+{
+	if (!ns)
+		return false;
+	if (ns < wait_least_ns) {
+		count_wait(STACKD_WAIT_SHORT, 1);
+		count_wait(STACKD_WAIT_SHORT_NS, ns);
+		return false;
+	}
+	if (!mean_ns)
+		return true;
+	if (thread->mean_ns != mean_ns) {
+		thread->mean_ns = mean_ns;
+		thread->left_ns = draw_wait(mean_ns);
+	}
+	thread->left_ns -= ns;
+	if (thread->left_ns > 0)
+		return false;
+	thread->left_ns = draw_wait(mean_ns);
+	return true;
+}
+
+#endif

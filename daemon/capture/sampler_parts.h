@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of the kernel half that measures waits, and is loaded only where that is asked for. Its
+ * programs and maps are found by name, so this does not depend on the program's skeleton.
+ */
+#ifndef CAPTURE_SAMPLER_PARTS_H
+#define CAPTURE_SAMPLER_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bpf_map;
+struct bpf_object;
+
+/* Has the programs and maps of waits loaded, or not, and the maps that they share with regions. To
+ * be called before loading, after sampler_programs_choose(). */
+void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits);
+
+/* Gives each CPU the ring by which it interrupts itself (bpf/wait.bpf.h). To be called after
+ * loading. 0 or -errno. */
+int sampler_parts_make_rings(const struct bpf_object *object);
+
+/* Adds the `n` counters of all CPUs, which are the only entry of a map, to `totals`. */
+void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals);
+
+/* The kernel half's programs and maps of waits. */
+struct sampler_waits {
+	int begin_fd, finish_fd; /* iterators */
+	int fork_fd, exec_fd, cgroup_fd, walk_fd, switch_fd, wakeup_fd;
+	int members_fd;
+};
+
+/* Finds them; they belong to the object. */
+struct sampler_waits sampler_parts_waits(const struct bpf_object *object);
+
+/* Adds the run time of the programs of waits, as far as the kernel accounts it. */
+uint64_t sampler_parts_waits_ns(const struct bpf_object *object);
+
+#endif

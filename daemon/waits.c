@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Attaches to the scheduler; see waits.h. */
+#include "daemon/waits.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+
+#define MOST_MEAN_NS UINT64_C(60000000000) /* that the kernel half can draw by */
+
+/* Attaches a program: by its own type, or to a tracepoint without one. 0 or -errno. */
+static int attach_program(struct waits *w, const char *name, int program)
+{
+	int fd = bpf_raw_tracepoint_open(name, program);
+
+	if (fd >= 0)
+		w->attached[w->n_attached++] = fd;
+	return fd < 0 ? fd : 0;
+}
+
+/* Runs an iterator over all threads. 0 or -errno. */
+static int iterate(int program)
+{
+	int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
+	int iterator = link >= 0 ? bpf_iter_create(link) : link;
+	int err = iterator < 0 ? iterator : 0;
+	char nothing[64];
+	ssize_t n;
+
+	do {
+		n = err ? 0 : read(iterator, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (n < 0)
+		err = -errno;
+	if (iterator >= 0)
+		close(iterator);
+	if (link >= 0)
+		close(link);
+	return err;
+}
+
+static int set_members(const struct waits *w, const struct target *target)
+{
+	size_t n;
+	const pid_t *pids = target_pids(target, &n);
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const uint32_t pid = (uint32_t)pids[i], is = 1;
+
+		err = bpf_map_update_elem(w->kernel.members_fd, &pid, &is, BPF_ANY);
+	}
+	return err;
+}
+
+/* Attaches all programs first, then begins with the threads that are there: so none is missed. */
+static int begin(struct waits *w, const struct options *options, const struct target *target)
+{
+	int err = set_members(w, target);
+
+	if (!err)
+		err = attach_program(w, NULL, w->kernel.fork_fd);
+	if (!err && options->target == TARGET_COMMAND)
+		err = attach_program(w, NULL, w->kernel.exec_fd);
+	if (!err && options->target == TARGET_CGROUP)
+		err = attach_program(w, NULL, w->kernel.cgroup_fd);
+	if (!err)
+		err = attach_program(w, "irq_work_entry", w->kernel.walk_fd);
+	if (!err)
+		err = attach_program(w, NULL, w->kernel.wakeup_fd);
+	if (!err)
+		err = attach_program(w, NULL, w->kernel.switch_fd);
+	if (!err && options->target != TARGET_COMMAND)
+		err = iterate(w->kernel.begin_fd);
+	return err;
+}
+
+enum exit_status waits_start(struct waits *w, const struct options *options,
+			     const struct sampler *sampler, const struct target *target)
+{
+	int err;
+
+	if (!options->waits)
+		return STATUS_DONE;
+	w->kernel = sampler_waits_parts(sampler);
+	err = begin(w, options, target);
+	if (!err)
+		return STATUS_DONE;
+	log_error("--wait: cannot attach to the scheduler: %s", strerror(-err));
+	return exit_status_of(err);
+}
+
+void waits_stop(struct waits *w)
+{
+	int err = w->n_attached ? iterate(w->kernel.finish_fd) : 0;
+
+	if (err)
+		log_warning("--wait: the waits that go on are not known: %s", strerror(-err));
+	while (w->n_attached)
+		close(w->attached[--w->n_attached]);
+}
+
+uint64_t waits_mean_ns(const struct options *options, uint64_t full_hz, uint64_t rate_hz)
+{
+	double mean = (double)options->wait_mean_ns;
+
+	if (rate_hz && rate_hz < full_hz)
+		mean *= (double)full_hz / (double)rate_hz;
+	return mean < (double)MOST_MEAN_NS ? (uint64_t)mean : MOST_MEAN_NS;
+}
+
+uint64_t waits_cgroup_id(int fd)
+{
+	struct stat folder;
+
+	return fd >= 0 && !fstat(fd, &folder) ? folder.st_ino : 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures waits: attaches the kernel half's programs (bpf/wait.bpf.h) to the scheduler, and has
+ * them look at the threads of the target at the start and at the end.
+ *
+ * Scope is inherited: threads that are in it when the recording begins pass it on to those that
+ * they make. A command is in it from its exec on, as its events are.
+ */
+#ifndef WAITS_H
+#define WAITS_H
+
+#include "daemon/base/exit_status.h"
+#include "daemon/base/options.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/capture/target.h"
+
+#define WAITS_PROGRAMS 6
+
+struct waits {
+	struct sampler_waits kernel;
+	int attached[WAITS_PROGRAMS];
+	int n_attached;
+};
+
+/* Begins to measure, if the options ask for it. Logs what fails; returns the status to exit with.
+ * waits_stop() follows in any case. */
+enum exit_status waits_start(struct waits *waits, const struct options *options,
+			     const struct sampler *sampler, const struct target *target);
+
+/* Ends: sends the waits that threads are in, and detaches. Again is fine. */
+void waits_stop(struct waits *waits);
+
+/* Returns the mean waiting time a sample, in ns, where the samples' rate was changed from
+ * `full_hz` to `rate_hz` to keep within a budget. */
+uint64_t waits_mean_ns(const struct options *options, uint64_t full_hz, uint64_t rate_hz);
+
+/* Returns the id of a cgroup by its folder; 0: there is none, as for -1. */
+uint64_t waits_cgroup_id(int fd);
+
+#endif

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Waits: each one is there, under its path, with the time that the program measures itself."""
+
+import os
+import signal
+import subprocess
+
+from harness import (DONE, STACKD, WORKLOADS, Daemon, Recording, check, live, record, run, scratch,
+                     wait_cpu, workload)
+from test_cgroups import move, slices
+
+PROGRAM = os.path.join(WORKLOADS, "waits")
+ROUNDS = 150
+SWITCH_NS = 10000  # a round
+TICK_NS = 10000000  # of /proc/stat
+
+# The C library's and the kernel's functions that each way waits in.
+WAITS_IN = {
+    "sleeper": {"nanosleep"},
+    "locker": {"futex"},
+    "holder": {"nanosleep", "futex"},
+    "waiter": {"futex"},
+    "setter": {"nanosleep", "futex"},
+    "pinger": {"read", "write"},
+    "ponger": {"read", "write"},
+    "poller": {"epoll_wait", "read"},
+    "caller": {"nanosleep", "write"},
+    "parent": {"wait4", "fork"},
+    "hog": set(),
+}
+
+
+def folded(recording, metric, *options):
+    lines = recording.text("export", "--folded", "--metric", metric, *options).splitlines()
+    return {stack: int(value) for stack, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def check_counters(recording, scratches=True):
+    counters = recording.stats()["counters"]
+    check(counters["waits_kept"] == counters["waits_sent"] + counters["waits_lost_ring"],
+          "waits that are kept are neither sent nor lost", counters)
+    check(counters["waits_received"] == counters["waits_sent"], "received", counters)
+    for name in ("lost_ring", "no_memory", "without_path", "partial"):
+        check(counters["waits_" + name] == 0, "waits_" + name, counters)
+    check(counters["waits_without_scratch"] == 0 or not scratches, "scratch", counters)
+    return counters
+
+
+def own_measures(text):
+    """What the workload says: (way, thread, wall time, CPU time, runnable time) of each thread."""
+    return [(words[0], words[1], *map(int, words[2:]))
+            for words in (line.split() for line in text.splitlines()) if len(words) == 5]
+
+
+def below(stacks, way):
+    """The sum of what lies below run and the way, whose paths must be right."""
+    total = 0
+    for stack, value in stacks.items():
+        frames = stack.split(";")
+        if way in frames:
+            check(frames[frames.index(way) - 2:frames.index(way)] == ["start_thread", "run"]
+                  or frames[frames.index(way) - 1] == "run", "path", stack)
+            total += value
+    return total
+
+
+def check_ways(blocked, way):
+    """Each stack of blocked time ends in the kernel, where this way waits."""
+    for stack in blocked:
+        frames = stack.split(";")
+        if way not in frames:
+            continue
+        check("asm_exc_page_fault" in frames  # another thread is changing mappings
+              or any(word in frame for frame in frames for word in WAITS_IN[way]),
+              way + " waits elsewhere", stack)
+
+
+def stolen_ns():
+    """The time that a hypervisor has taken from all CPUs: no thread's CPU time, nor a wait."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) * TICK_NS
+
+
+def check_thread(recording, stolen, way, tid, wall, cpu, runnable):
+    """The waits in the function are what its wall time leaves of its CPU time; and the time runnable
+    is the scheduler's. That reads its clock at the begin of a switch, before it looks for the next
+    thread and, on the way from idle, sets a timer: some microseconds before the tracepoint."""
+    slack = SWITCH_NS * ROUNDS
+    blocked = folded(recording, "wait.blocked", "--tid", tid) if way != "hog" else {}
+    ready = folded(recording, "wait.runnable", "--tid", tid)
+    waited = below(blocked, way) + below(ready, way)
+    print("%-8s %s: waited %d, not %d; runnable %d, by the scheduler %d"
+          % (way, tid, waited, wall - cpu, below(ready, way), runnable))
+    waits = wall - cpu
+    check(waits - stolen <= waited + max(waits // 100, slack)
+          and waited <= waits + max(waits // 100, slack),
+          "%s: %d ns, not %d" % (way, waited, wall - cpu))
+    # The scheduler's time was read outside of the function, so waits around it may be in it.
+    check(below(ready, way) - slack <= runnable + runnable // 100
+          and runnable - runnable // 100 <= sum(ready.values()) + slack,
+          "%s: runnable %d ns, not %d" % (way, below(ready, way), runnable))
+    check_ways(blocked, way)
+
+
+@live
+def test_waits():
+    """All waits of threads that measure theirs: times, and paths."""
+    with scratch() as folder:
+        stolen = stolen_ns()
+        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--", PROGRAM,
+                                   ROUNDS)
+        stolen = stolen_ns() - stolen + 2 * TICK_NS
+        counters = check_counters(recording)
+        said = own_measures(result.out)
+        check(len(said) == 12, "the program's own measures", result.out)
+        for line in said:
+            check_thread(recording, stolen, *line)
+        for metric, name in (("wait.blocked", "waits_blocked_ns"),
+                             ("wait.runnable", "waits_runnable_ns")):
+            total = sum(folded(recording, metric).values())
+            check(total == counters[name], metric, total, counters)
+
+
+@live
+def test_waits_sampled():
+    """Sampled by duration: few of the waits, and sums within five standard errors. That of a sum S
+    is at most the square root of S times the mean: of a wait of length d, d^2 (1 - p) / p, which is
+    at most d times the mean."""
+    mean = 2000000
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "--wait", "--wait-mean", "2ms", "--", PROGRAM,
+                              ROUNDS)
+        counters = check_counters(recording)
+        check(counters["waits_kept"] < counters["waits_ended"], "all are kept", counters)
+        for metric, name in (("wait.blocked", "waits_blocked_ns"),
+                             ("wait.runnable", "waits_runnable_ns")):
+            total, true = sum(folded(recording, metric).values()), counters[name]
+            error = (true * mean) ** 0.5
+            print("%s %d of %d: %+.2f standard errors" % (metric, total, true,
+                                                         (total - true) / error))
+            check(abs(total - true) <= 5 * error, metric, total, true, error)
+
+
+@live
+def test_waits_least():
+    """Waits below the least time are counted, with their time, and not kept."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "--wait=1ms", "--wait-mean", "0", "--", PROGRAM,
+                              ROUNDS)
+        counters = check_counters(recording)
+        kept = sum(sum(folded(recording, metric).values())
+                   for metric in ("wait.blocked", "wait.runnable"))
+        check(counters["waits_short"] > ROUNDS, "short waits", counters)
+        check(kept + counters["waits_short_ns"]
+              == counters["waits_blocked_ns"] + counters["waits_runnable_ns"], "sums", counters)
+
+
+@live
+def test_waits_attached():
+    """Threads that are there before, and wait when it ends: that is a wait as well, with its path;
+    and a recording of waits alone is one."""
+    with scratch() as folder:
+        with subprocess.Popen(["/bin/sleep", "1000"]) as sleeper:
+            try:
+                result = run(STACKD, "--wait", "--duration", 1, "-o", folder + "/s.db", "--pid",
+                             sleeper.pid)
+            finally:
+                sleeper.kill()
+        check(result.status == DONE, "stackd", result.err)
+        recording = Recording(folder + "/s.db")
+        counters = check_counters(recording)
+        check(counters["waits_open"] == counters["waits_kept"] == 1, "open waits", counters)
+        (stack, ns), = folded(recording, "wait.blocked").items()
+        check("nanosleep" in stack and ";__libc_start_main;" in stack, stack)
+        check(0.9e9 < ns < 60e9, "time", ns)
+
+
+@live
+def test_waits_scope():
+    """Waits of the whole machine, and of a process alone beside others."""
+    with scratch() as folder, workload("threads") as one, workload("threads") as other:
+        with Daemon(folder + "/a.db", "--wait", "--wait-mean", "5ms", "--all") as daemon:
+            daemon.wait_recording()
+            result = run(STACKD, "--wait", "--wait-mean", 0, "--duration", 1, "-o",
+                         folder + "/s.db", "--pid", one.pid)
+            check(result.status == DONE, "stackd", result.err)
+            daemon.finish(signal.SIGINT)
+        alone, everyone = Recording(folder + "/s.db"), Recording(folder + "/a.db")
+        check_counters(alone)
+        shown = alone.text("report", "--metric", "wait.runnable")
+        check("process %d " % one.pid in shown and "process %d " % other.pid not in shown, shown)
+        for pid in (one.pid, other.pid):
+            shown = everyone.text("report", "--view", "flat", "--metric", "wait.runnable", "--pid",
+                                  str(pid))
+            check("process %d " % pid in shown, shown)
+
+
+@live
+def test_waits_cgroup():
+    """Threads that are moved into the cgroup are measured from there on, and those outside are not."""
+    with slices() as make, scratch() as folder, workload("threads") as one, \
+            workload("threads") as other:
+        group = make("/waits")
+        with Daemon(folder + "/s.db", "--wait", "--wait-mean", "0", "--cgroup", group) as daemon:
+            daemon.wait_recording()
+            move(one.pid, group)
+            wait_cpu(one.pid, 0.3)
+            daemon.finish(signal.SIGINT)
+        recording = Recording(folder + "/s.db")
+        check_counters(recording)
+        check(folded(recording, "wait.runnable", "--pid", str(one.pid)), "no waits")
+        shown = recording.text("report", "--metric", "wait.runnable")
+        check("process %d " % other.pid not in shown, shown)
