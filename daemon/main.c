@@ -9,6 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/options.h"
 #include "daemon/regions/alloc_library.h"
+#include "daemon/regions/region_service.h"
 #include "daemon/session.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/service.h"
@@ -67,6 +68,7 @@ static enum exit_status start_fork_server(const struct options *options,
 {
 	int err;
 
+	service_use_file(region_service);
 	service_prepare();
 	err = fork_server_new(service_run, ret_server);
 	if (err) {

@@ -173,7 +173,8 @@ static enum exit_status start_regions(struct session *s)
 	const struct regions_options with = {.options = s->options,
 					     .sampler = s->sampler,
 					     .objects = recorder_objects(s->recorder),
-					     .target = s->target};
+					     .target = s->target,
+					     .worker = workers_of(s->workers, WORKER_REGIONS)};
 
 	enum exit_status status = regions_start(&with, &s->regions);
 	const char *name;

@@ -244,17 +244,14 @@ static int take_all(struct search *s)
 int alloc_functions_find(const struct elf_file *file, struct alloc_functions *ret_functions)
 {
 	struct search s = {.functions = ret_functions};
-	struct elf_file *own = NULL;
 	bool has_malloc;
-	int err = elf_file_open(elf_file_descriptor(file), &own);
+	int err;
 
 	*ret_functions = (struct alloc_functions){0};
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	s.file = own;
-	err = unwind_bounds_new(own, &s.bounds);
+	s.file = file;
+	err = unwind_bounds_new(file, &s.bounds);
 	if (!err)
-		err = function_symbols_each(own, NULL, match, &s);
+		err = function_symbols_each(file, NULL, match, &s);
 	has_malloc = s.has_malloc;
 	if (!err && s.has_malloc && s.has_free)
 		err = take_all(&s);
@@ -263,7 +260,6 @@ int alloc_functions_find(const struct elf_file *file, struct alloc_functions *re
 	ret_functions->has_malloc = has_malloc;
 	unwind_bounds_free(s.bounds);
 	free(s.found.items);
-	elf_file_free(own);
 	return err;
 }
 

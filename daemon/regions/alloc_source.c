@@ -16,6 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/regions/alloc_functions.h"
 #include "daemon/regions/alloc_library.h"
+#include "daemon/regions/ask_regions.h"
 #include "daemon/regions/probe.h"
 #include "daemon/regions/uprobe_multi.h"
 
@@ -137,7 +138,7 @@ static int take_file(struct alloc_source *s, const struct elf_file *elf, const c
 
 	if (elf_file_descriptor(elf) < 0)
 		return 0;
-	err = alloc_functions_find(elf, &p.functions);
+	err = ask_regions_alloc(s->with.worker, elf, path, &p.functions);
 	has_malloc = p.functions.has_malloc;
 	if (!err && p.functions.entries.count)
 		err = VEC_RESERVE(&s->probed, 1) ? -ENOMEM : 0;

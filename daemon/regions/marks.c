@@ -11,13 +11,11 @@
 
 #include "base/vec.h"
 #include "daemon/base/log.h"
+#include "daemon/regions/ask_regions.h"
+#include "daemon/regions/mark_find.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/probe.h"
-#include "go/pclntab_find.h"
 #include "stackd_abi.h"
-#include "sym/debug_file.h"
-#include "sym/function_symbols.h"
-#include "sym/line_places.h"
 
 /* Where a mark is in a file. */
 struct place {
@@ -58,9 +56,10 @@ struct marks {
 /* A search for one place of one mark in a file. */
 struct search {
 	struct marks *marks;
+	struct worker *worker;
 	struct mark *mark;
 	size_t at; /* 0: the mark's first place */
-	const struct elf_file *elf, *own;
+	const struct elf_file *elf;
 	const char *path;
 	bool is_go;
 };
@@ -75,7 +74,7 @@ static int add(struct search *s, uint64_t vaddr)
 	size_t spec = (size_t)(s->mark - s->marks->all);
 	struct place place = {.spec = spec, .elf = s->elf, .path = s->path, .is_go = s->is_go};
 
-	if (!elf_file_vaddr_to_offset(s->own, vaddr, &place.offset))
+	if (!elf_file_vaddr_to_offset(s->elf, vaddr, &place.offset))
 		return 0;
 	place.kind = s->mark->spec.n_places == 1 ? STACKD_MARK_BEGINS | STACKD_MARK_ENDS
 		     : s->at			 ? STACKD_MARK_ENDS
@@ -96,66 +95,37 @@ static int add(struct search *s, uint64_t vaddr)
 	return 0;
 }
 
-static int match_function(void *arg, const struct function_symbol *symbol)
-{
-	struct search *s = arg;
-
-	if (symbol->is_resolver || strstr(symbol->name, ".cold") ||
-	    !region_spec_is_function(&wanted(s)->spec, symbol->name))
-		return 0;
-	return add(s, symbol->vaddr);
-}
-
-/* Finds the places of a line, by the file's own line tables or by those of its debug file. */
-static int find_line(struct search *s, const struct elf_file *file)
+static int search(struct search *s)
 {
 	struct outcome *outcome = &s->mark->outcomes[s->at];
-	struct line_places found = {0};
-	int err = line_places_find(file, wanted(s)->file, wanted(s)->line, &found);
-
-	outcome->has_file |= found.has_file;
-	if (found.next_line && (!outcome->next_line || found.next_line < outcome->next_line))
-		outcome->next_line = found.next_line;
-	for (size_t i = 0; i < found.all.count && !err; i++)
-		err = add(s, found.all.items[i].vaddr);
-	line_places_free(&found);
-	return err;
-}
-
-static int search(struct search *s, const struct elf_file *debug)
-{
+	struct mark_code code;
 	int err;
 
 	if (!region_spec_is_object(&wanted(s)->spec, s->path))
 		return 0;
-	s->mark->outcomes[s->at].n_files++;
-	if (!wanted(s)->file)
-		return function_symbols_each(s->own, debug, match_function, s);
-	err = find_line(s, s->own);
-	return err || !debug ? err : find_line(s, debug);
+	outcome->n_files++;
+	err = ask_regions_mark(s->worker, wanted(s), s->elf, s->path, &code);
+	s->is_go = code.is_go;
+	outcome->has_file |= code.has_file;
+	if (code.next_line && (!outcome->next_line || code.next_line < outcome->next_line))
+		outcome->next_line = code.next_line;
+	for (size_t i = 0; i < code.vaddrs.count && !err; i++)
+		err = add(s, code.vaddrs.items[i]);
+	mark_code_free(&code);
+	return err;
 }
 
-int marks_look_at(struct marks *marks, const struct elf_file *elf, const char *path)
+int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
+		  const char *path)
 {
-	struct search s = {.marks = marks, .elf = elf, .path = path};
-	struct elf_file *own, *debug = NULL;
-	const struct debug_source source = {.root = "/usr/lib/debug"};
-	struct pclntab_extent go;
-	int err = elf_file_open(elf_file_descriptor(elf), &own);
+	struct search s = {.marks = marks, .worker = worker, .elf = elf, .path = path};
+	int err = 0;
 
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	s.own = own;
-	s.is_go = pclntab_find_in(own, &go) == 0;
-	if (debug_file_open(own, &source, path, &debug) == -ENOMEM)
-		err = -ENOMEM;
 	for (size_t i = 0; i < marks->count && !err; i++) {
 		s.mark = &marks->all[i];
 		for (s.at = 0; s.at < s.mark->spec.n_places && !err; s.at++)
-			err = search(&s, debug);
+			err = search(&s);
 	}
-	elf_file_free(debug);
-	elf_file_free(own);
 	return err;
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
 #include "daemon/capture/sampler.h"
+#include "daemon/worker/worker.h"
 #include "elf/elf_file.h"
 
 struct marks;
@@ -26,7 +27,8 @@ void marks_free(struct marks *marks); /* detaches and frees; NULL is fine */
 const char *marks_name(const struct marks *marks, size_t index);
 
 /* Finds the places of the marks in a file, which lives as long as they do. 0 or -ENOMEM. */
-int marks_look_at(struct marks *marks, const struct elf_file *elf, const char *path);
+int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
+		  const char *path);
 
 /* Logs which marks have no place, or too many functions. Returns the status to exit with. */
 enum exit_status marks_check(const struct marks *marks);

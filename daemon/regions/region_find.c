@@ -18,6 +18,7 @@ struct search {
 	size_t n_specs;
 	const char *path;
 	const struct elf_file *file;
+	const struct debug_source *source;
 	struct found_regions *found;
 	size_t first; /* of those found, in this file */
 	struct stackd_mpi_library library;
@@ -154,23 +155,21 @@ static int match(void *arg, const struct function_symbol *symbol)
 	return 0;
 }
 
-static bool is_wanted(const struct search *s)
+bool region_find_wants(const struct region_spec *specs, size_t n_specs, const char *path)
 {
-	for (size_t i = 0; i < s->n_specs; i++) {
-		if (region_spec_is_object(&s->specs[i], s->path))
+	for (size_t i = 0; i < n_specs; i++) {
+		if (region_spec_is_object(&specs[i], path))
 			return true;
 	}
 	return false;
 }
 
-/* Lists the symbols of a handle of its own: what libelf reads of them is freed with it. */
 static int search(struct search *s)
 {
-	const struct debug_source source = {.root = "/usr/lib/debug"};
 	struct elf_file *debug = NULL;
 	int err;
 
-	if (debug_file_open(s->file, &source, s->path, &debug) == -ENOMEM)
+	if (debug_file_open(s->file, s->source, s->path, &debug) == -ENOMEM)
 		return -ENOMEM;
 	err = function_symbols_each(s->file, debug, match, s);
 	if (!err && s->found->found.count > s->first)
@@ -182,7 +181,7 @@ static int search(struct search *s)
 }
 
 int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
-		const char *path, struct found_regions *found)
+		const char *path, const struct debug_source *debug, struct found_regions *found)
 {
 	struct search s = {.specs = specs,
 			   .n_specs = n_specs,
@@ -190,20 +189,14 @@ int region_find(const struct region_spec *specs, size_t n_specs, const struct el
 			   .found = found,
 			   .first = found->found.count};
 	struct pclntab_extent go;
-	struct elf_file *own;
-	int err;
 
 	found->is_go = found->has_symbols = false;
-	if (!is_wanted(&s))
+	if (!region_find_wants(specs, n_specs, path))
 		return 0;
-	err = elf_file_open(elf_file_descriptor(file), &own);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	s.file = own;
-	found->is_go = pclntab_find_in(own, &go) == 0;
-	err = search(&s);
-	elf_file_free(own);
-	return err;
+	s.file = file;
+	s.source = debug;
+	found->is_go = pclntab_find_in(file, &go) == 0;
+	return search(&s);
 }
 
 void found_regions_free(struct found_regions *found)

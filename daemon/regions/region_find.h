@@ -11,6 +11,7 @@
 #include "daemon/regions/exits.h"
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"
+#include "sym/debug_file.h"
 
 /* A function that matches. */
 struct found_region {
@@ -35,9 +36,14 @@ struct found_regions {
 };
 
 /* Adds the functions of a file to *found: aliases of one address are one function. `path` is its
- * name. 0; -E2BIG: more than STACKD_MOST_REGIONS; -ENOMEM. The caller frees. */
+ * name, `debug` is where its debug file is looked for. 0; -E2BIG: more than STACKD_MOST_REGIONS;
+ * -ENOMEM. The caller frees. */
 int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
-		const char *path, struct found_regions *found);
-void found_regions_free(struct found_regions *found);
+		const char *path, const struct debug_source *debug, struct found_regions *found);
+
+/* Whether functions of a file of that path are asked for. */
+bool region_find_wants(const struct region_spec *specs, size_t n_specs, const char *path);
+
+void found_regions_free(struct found_regions *found); /* empties it */
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/regions/alloc_source.h"
+#include "daemon/regions/ask_regions.h"
 #include "daemon/regions/command_files.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/marks.h"
@@ -73,15 +74,17 @@ static bool is_known(const struct regions *r, const struct elf_file *elf)
 static int look_at(struct regions *r, const struct elf_file *elf, const char *path)
 {
 	size_t before = r->found.found.count;
-	int err;
+	int err = 0;
 
 	if (elf_file_descriptor(elf) < 0 || is_known(r, elf))
 		return 0;
 	if (VEC_RESERVE(&r->files, 1))
 		return -ENOMEM;
-	err = region_find(r->specs, r->n_specs, elf, path, &r->found);
+	r->found.is_go = r->found.has_symbols = false;
+	if (region_find_wants(r->specs, r->n_specs, path))
+		err = ask_regions_find(r->with.worker, r->specs, r->n_specs, elf, path, &r->found);
 	if (!err && r->marks)
-		err = marks_look_at(r->marks, elf, path);
+		err = marks_look_at(r->marks, r->with.worker, elf, path);
 	for (size_t i = before; i < r->found.found.count; i++)
 		r->found.found.items[i].file = r->files.count;
 	r->files.items[r->files.count++] = (struct known_file){.elf = elf,

@@ -16,6 +16,7 @@
 #include "daemon/base/options.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
+#include "daemon/worker/worker.h"
 #include "proc/object.h"
 
 struct regions;
@@ -25,6 +26,7 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	const struct sampler *sampler;
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
+	struct worker *worker; /* looks into files */
 };
 
 /* Returns whose regions the options measure. */

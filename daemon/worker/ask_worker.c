@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "daemon/worker/debug_path.h"
 #include "daemon/worker/wire.h"
 #include "unwind/recipe_wire.h"
 
@@ -92,4 +93,55 @@ int ask_worker_table(struct worker *worker, const struct object *object,
 	buf_free(&request);
 	buf_free(&reply);
 	return err > 0 ? -EIO : err;
+}
+
+/* --- other questions about a file ------------------------------------------------------------ */
+
+static int answer_of_file(void *path, uint32_t kind, struct buf_reader *question,
+			  struct buf *answer, int *ret_fd, bool *ret_is_owned)
+{
+	char wanted[4200];
+	int fd;
+
+	(void)answer;
+	if (kind != WIRE_ASK_DEBUG || !buf_get_string(question, wanted, sizeof(wanted)))
+		return -EPERM;
+	fd = debug_path_open(wanted, path);
+	*ret_fd = fd < 0 ? -1 : fd;
+	*ret_is_owned = true;
+	return fd < 0 ? fd : 0;
+}
+
+static struct worker_call call_of_file(const struct elf_file *file, const char *path)
+{
+	int fd = elf_file_descriptor(file);
+
+	return (struct worker_call){.kind = WIRE_FILE,
+				    .fd = fd,
+				    .path = path,
+				    .key = key_of(fd),
+				    .answer = answer_of_file,
+				    .arg = (void *)(uintptr_t)path};
+}
+
+int ask_worker_file(struct worker *worker, const struct elf_file *file, const char *path,
+		    const struct buf *request, struct buf *ret_reply)
+{
+	const struct worker_call call = call_of_file(file, path);
+	struct buf whole = {0};
+	int err;
+
+	buf_put_string(&whole, path);
+	buf_put(&whole, request->data, request->len);
+	whole.failed |= request->failed;
+	err = worker_call(worker, &call, &whole, ret_reply);
+	buf_free(&whole);
+	return err > 0 ? -EIO : err;
+}
+
+void ask_worker_refuse(struct worker *worker, const struct elf_file *file, const char *path)
+{
+	const struct worker_call call = call_of_file(file, path);
+
+	worker_refuse_reply(worker, &call);
 }

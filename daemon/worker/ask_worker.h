@@ -16,4 +16,12 @@ int ask_worker_table(struct worker *worker, const struct object *object,
 		     bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
 		     struct recipe_table **ret_table);
 
+/* Asks about a file (service_file.h), whose debug files the worker may have. Returns the status of
+ * the reply, or an error of worker_call(). */
+int ask_worker_file(struct worker *worker, const struct elf_file *file, const char *path,
+		    const struct buf *request, struct buf *ret_reply);
+
+/* The reply to that made no sense: see worker_refuse_reply(). */
+void ask_worker_refuse(struct worker *worker, const struct elf_file *file, const char *path);
+
 #endif

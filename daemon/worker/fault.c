@@ -68,7 +68,7 @@ static void do_it(void)
 
 void fault_at(const struct elf_file *file, enum fault_where where)
 {
-	static const char *const names[] = {"identity", "object", "table", "names", "walk"};
+	static const char *const names[] = {"identity", "object", "table", "names", "walk", "file"};
 	char own[2 * ELF_BUILD_ID_MAX + 1] = "";
 	const uint8_t *id;
 	size_t len;

@@ -9,7 +9,7 @@
 
 #include "elf/elf_file.h"
 
-enum fault_where { FAULT_IDENTITY, FAULT_OBJECT, FAULT_TABLE, FAULT_NAMES, FAULT_WALK };
+enum fault_where { FAULT_IDENTITY, FAULT_OBJECT, FAULT_TABLE, FAULT_NAMES, FAULT_WALK, FAULT_FILE };
 
 /* Reads the environment: STACKD_FAULT is WHAT:WHERE:BUILD-ID. To be called before the sandbox. */
 void fault_prepare(void);

@@ -15,17 +15,6 @@
 
 #define NAMES_BYTES (12u << 20) /* of symbols that are held, until stackd says another number */
 
-static int open_debug(void *arg, const char *path)
-{
-	struct service *s = arg;
-	struct buf_reader answer;
-	int fd, status;
-
-	buf_put_string(&s->question, path);
-	status = service_ask(s, WIRE_ASK_DEBUG, &answer, &fd);
-	return status ? status : fd < 0 ? -ENOENT : fd;
-}
-
 static int fetch_debug(void *arg)
 {
 	struct buf_reader answer;
@@ -48,7 +37,7 @@ static int open_jit_map(void *arg, const struct object *object)
 static int prepare(struct service *s)
 {
 	const struct naming_files files = {
-		.debug = {.open = open_debug, .fetch = fetch_debug, .arg = s},
+		.debug = {.open = service_open_debug, .fetch = fetch_debug, .arg = s},
 		.open_jit_map = open_jit_map,
 	};
 	int err = s->names ? 0 : naming_new_elsewhere(&files, &s->names);

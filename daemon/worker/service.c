@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/worker/fault.h"
+#include "daemon/worker/service_file.h"
 #include "proc/object_open.h"
 
 #define MAX_OPEN                                                                                   \
@@ -17,6 +18,12 @@
 
 /* Of the fork server's process, and so of each worker's. */
 static struct elf_file *vdso;
+static service_file_fn *answer_file;
+
+void service_use_file(service_file_fn *answer)
+{
+	answer_file = answer;
+}
 
 void service_prepare(void)
 {
@@ -41,6 +48,17 @@ int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_a
 	*ret_answer = buf_reader(s->answer.data, s->answer.len);
 	buf_clear(&s->question);
 	return header.status;
+}
+
+int service_open_debug(void *service, const char *path)
+{
+	struct service *s = service;
+	struct buf_reader answer;
+	int fd, status;
+
+	buf_put_string(&s->question, path);
+	status = service_ask(s, WIRE_ASK_DEBUG, &answer, &fd);
+	return status ? status : fd < 0 ? -ENOENT : fd;
 }
 
 /* --- objects --------------------------------------------------------------------------------- */
@@ -157,6 +175,26 @@ static int identify(int fd, struct buf *reply)
 	return 0;
 }
 
+static int answer_about(struct service *s, int fd, struct buf_reader *request, struct buf *reply)
+{
+	const struct debug_source debug = {
+		.root = "/usr/lib/debug", .open = service_open_debug, .arg = s};
+	struct service_file file = {.debug = &debug};
+	char path[4200];
+	int err;
+
+	if (!answer_file || !buf_get_string(request, path, sizeof(path)))
+		return -EINVAL;
+	err = elf_file_open(fd, &file.elf);
+	if (err)
+		return err;
+	file.path = path;
+	fault_at(file.elf, FAULT_FILE);
+	err = answer_file(&file, request, reply);
+	elf_file_free(file.elf);
+	return err;
+}
+
 static int dispatch(struct service *s, enum wire_kind kind, struct buf_reader *request, int fd,
 		    struct buf *reply)
 {
@@ -171,6 +209,8 @@ static int dispatch(struct service *s, enum wire_kind kind, struct buf_reader *r
 	case WIRE_WALK:
 	case WIRE_STEP:
 		return walk_service(s, kind, request, reply);
+	case WIRE_FILE:
+		return answer_about(s, fd, request, reply);
 	case WIRE_TAGS:
 		return tag_service(s, request, reply);
 	default:

@@ -45,6 +45,9 @@ int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_a
  * NULL: there is none, or no memory. It lives until the next request. */
 const struct object *service_object(struct service *s, uint32_t number);
 
+/* Asks for a debug file by its path, for struct debug_source; `service` is the argument. */
+int service_open_debug(void *service, const char *path);
+
 /* Notes that the object is read from now on. */
 void service_note(struct service *s, uint32_t number);
 

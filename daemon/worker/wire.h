@@ -28,6 +28,7 @@ enum wire_kind {
 	WIRE_WALK, /* see walk_wire.h, as all below but for the first three questions */
 	WIRE_STEP,
 	WIRE_TAGS,
+	WIRE_FILE,	     /* descriptor, path; a question of service_file.h */
 	WIRE_ASK_OBJECT,     /* question: an object by its number */
 	WIRE_ASK_DEBUG,	     /* question: a debug file by its path */
 	WIRE_ASK_DEBUGINFOD, /* question: the object's debug file over the network */

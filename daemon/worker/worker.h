@@ -6,6 +6,7 @@
  *   loop    identity of files, walks, checks of steps      its calls are short: the loop waits
  *   tables  recipe tables
  *   names   names of locations
+ *   regions functions, lines and allocators for probes; the loop's, where that may take long
  *
  * A call is a request and a reply. In between, a worker asks for what it needs: an object's
  * descriptor, a debug file, a mapping; stackd decides what it gets (worker_answer_fn). It keeps
@@ -26,7 +27,7 @@
 #include "daemon/worker/fork_server.h"
 #include "proc/object.h"
 
-enum worker_role { WORKER_LOOP, WORKER_TABLES, WORKER_NAMES, WORKER_COUNT };
+enum worker_role { WORKER_LOOP, WORKER_TABLES, WORKER_NAMES, WORKER_REGIONS, WORKER_COUNT };
 
 /* Why a file was refused: X(enumerator, name in `stats`, words). */
 #define WORKER_REFUSALS(X)                                                                         \

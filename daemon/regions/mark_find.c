@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* By symbols, or by line tables; see mark_find.h. */
+#include "daemon/regions/mark_find.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "go/pclntab_find.h"
+#include "sym/function_symbols.h"
+#include "sym/line_places.h"
+
+struct search {
+	const struct mark_place *place;
+	struct mark_code *code;
+};
+
+static int add(struct mark_code *code, uint64_t vaddr)
+{
+	if (VEC_RESERVE(&code->vaddrs, 1))
+		return -ENOMEM;
+	code->vaddrs.items[code->vaddrs.count++] = vaddr;
+	return 0;
+}
+
+static int match_function(void *arg, const struct function_symbol *symbol)
+{
+	const struct search *s = arg;
+
+	if (symbol->is_resolver || strstr(symbol->name, ".cold") ||
+	    !region_spec_is_function(&s->place->spec, symbol->name))
+		return 0;
+	return add(s->code, symbol->vaddr);
+}
+
+/* By the file's own line tables, or by those of its debug file. */
+static int find_line(const struct search *s, const struct elf_file *file)
+{
+	struct line_places found = {0};
+	int err = line_places_find(file, s->place->file, s->place->line, &found);
+
+	s->code->has_file |= found.has_file;
+	if (found.next_line && (!s->code->next_line || found.next_line < s->code->next_line))
+		s->code->next_line = found.next_line;
+	for (size_t i = 0; i < found.all.count && !err; i++)
+		err = add(s->code, found.all.items[i].vaddr);
+	line_places_free(&found);
+	return err;
+}
+
+int mark_find(const struct mark_place *place, const struct elf_file *file, const char *path,
+	      const struct debug_source *source, struct mark_code *ret_code)
+{
+	struct search s = {place, ret_code};
+	struct elf_file *debug = NULL;
+	struct pclntab_extent go;
+	int err = debug_file_open(file, source, path, &debug);
+
+	*ret_code = (struct mark_code){.is_go = pclntab_find_in(file, &go) == 0};
+	err = err == -ENOMEM ? err : 0;
+	if (!err && !place->file)
+		err = function_symbols_each(file, debug, match_function, &s);
+	if (!err && place->file)
+		err = find_line(&s, file);
+	if (!err && place->file && debug)
+		err = find_line(&s, debug);
+	elf_file_free(debug);
+	return err;
+}
+
+void mark_code_free(struct mark_code *code)
+{
+	free(code->vaddrs.items);
+	*code = (struct mark_code){0};
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions about a file that other parts of stackd answer in a worker. */
+#ifndef WORKER_SERVICE_FILE_H
+#define WORKER_SERVICE_FILE_H
+
+#include "base/buf.h"
+#include "elf/elf_file.h"
+#include "sym/debug_file.h"
+
+struct service_file {
+	struct elf_file *elf;
+	const char *path;
+	const struct debug_source *debug;
+};
+
+/* Reads `request`, and fills `reply`. Returns the status: 0 or negative errno. */
+typedef int service_file_fn(const struct service_file *file, struct buf_reader *request,
+			    struct buf *reply);
+
+/* Has workers answer such questions by `answer`. To be called before the fork server is started. */
+void service_use_file(service_file_fn *answer);
+
+#endif
