@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "daemon/model/recorder_internal.h"
-#include "daemon/worker/ask_worker.h"
 #include "stack/end_reason.h"
 
 /* Of a window, by which the memory that grows with it is bounded: some 50 bytes a node, 200 a
@@ -120,6 +119,7 @@ void recorder_free(struct recorder *r)
 	process_table_free(r->processes);
 	cgroup_table_free(r->cgroups);
 	object_table_free(r->objects);
+	ask_files_free(r->files);
 	members_free(r->members);
 	free(r->marks.items);
 	free(r);
@@ -127,11 +127,15 @@ void recorder_free(struct recorder *r)
 
 int recorder_use_workers(struct recorder *r, struct workers *workers)
 {
-	const struct elf_opener opener = {ask_worker_identity, workers_of(workers, WORKER_LOOP)};
+	struct worker *worker = workers_of(workers, WORKER_LOOP);
+	struct elf_opener opener = {.open = ask_files_open};
+	int err = ask_files_new(worker, &r->files);
 
-	r->worker = workers_of(workers, WORKER_LOOP);
+	if (err)
+		return err;
+	opener.arg = r->files;
 	object_table_open_by(r->objects, &opener);
-	return walks_use_worker(r->walks, r->worker);
+	return walks_use_worker(r->walks, worker);
 }
 
 void recorder_use_intervals(struct recorder *r)
@@ -188,7 +192,7 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
 {
 	const struct tagger_maps tagger = {maps->tagged_fd, maps->n_tagged};
-	int err = tagger_new(&tagger, r->worker, &r->tagger);
+	int err = tagger_new(&tagger, r->files, &r->tagger);
 	const struct tag_paths_options options = {
 		.objects = r->objects,
 		.locations = r->locations,
@@ -199,6 +203,8 @@ int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool 
 		.judge = judge,
 	};
 
+	if (r->files)
+		ask_files_want_tags(r->files);
 	if (!err)
 		err = tag_paths_new(&options, &r->tags);
 	if (!err)

@@ -12,6 +12,7 @@
 #include "daemon/model/recorder.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/walks.h"
+#include "daemon/worker/ask_worker.h"
 #include "proc/cgroup_table.h"
 #include "proc/process.h"
 #include "stack/location.h"
@@ -33,7 +34,7 @@ struct recorder {
 	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
-	struct worker *worker;	    /* reads files; NULL: this process does */
+	struct ask_files *files;    /* who reads files; NULL: this process does */
 	struct ranks *ranks;	    /* NULL: they are not looked up */
 	struct tables *tables;	    /* borrowed; NULL: none */
 	struct tagger *tagger;	    /* NULL: tags are not looked at */

@@ -52,14 +52,15 @@ struct tagger {
 	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
 };
 
-int tagger_new(const struct tagger_maps *maps, struct worker *worker, struct tagger **ret_tagger)
+int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
+	       struct tagger **ret_tagger)
 {
 	struct tagger *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->maps = *maps;
-	if (worker && ask_tags_new(worker, &t->worker)) {
+	if (files && ask_tags_new(files, &t->worker)) {
 		free(t);
 		return -ENOMEM;
 	}

@@ -22,7 +22,7 @@
 #include "proc/object.h"
 #include "proc/process.h"
 #include "daemon/capture/sideband.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/ask_worker.h"
 #include "stackd_abi.h"
 #include "callgraph/tagged_functions.h"
 
@@ -34,8 +34,10 @@ struct tagger_maps {
 	uint32_t *n_tagged; /* entries of that map; borrowed */
 };
 
-/* Files are read by `worker`, which is borrowed; NULL, for tests: by this process. 0 or -ENOMEM. */
-int tagger_new(const struct tagger_maps *maps, struct worker *worker, struct tagger **ret_tagger);
+/* `files` says who reads them, and is borrowed; NULL, for tests: this process does. 0 or -ENOMEM.
+ */
+int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
+	       struct tagger **ret_tagger);
 void tagger_free(struct tagger *tagger); /* NULL is fine */
 
 /* Examines a process that runs already. 0 or -ENOMEM. */

@@ -18,6 +18,12 @@
 struct ask_names {
 	struct worker *worker;
 	struct debuginfod *debuginfod; /* NULL: no servers are named */
+
+	/* What was found together: the lines of these locations, each with its length before it. */
+	struct buf lines;
+	struct buf_reader next;
+	uint32_t numbers[NAMING_PREFETCH];
+	size_t at, count;
 };
 
 struct question {
@@ -97,29 +103,68 @@ static int ask(void *arg, enum naming_question question, const struct object *ob
 	return result;
 }
 
-static int resolve(void *arg, const struct object *object, const struct store_location *location,
-		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
+/* Has the lines of locations found. Those of a file at which the worker fails have none. */
+static int prefetch(void *arg, const struct object *object, const struct store_location *locations,
+		    size_t count)
 {
-	struct question q = {arg, object};
+	struct ask_names *names = arg;
+	struct question q = {names, object};
 	const struct worker_call call = call_of(&q, WIRE_NAME_LINES);
-	struct buf request = {0}, reply = {0};
-	struct buf_reader reader;
+	const uint32_t n = (uint32_t)count;
+	struct buf request = {0};
 	int err;
 
 	BUF_PUT(&request, object->number);
-	BUF_PUT(&request, location->offset);
-	err = worker_call(q.names->worker, &call, &request, &reply);
-	reader = buf_reader(reply.data, reply.len);
+	BUF_PUT(&request, n);
+	for (size_t i = 0; i < count && i < NAMING_PREFETCH; i++) {
+		names->numbers[i] = locations[i].number;
+		BUF_PUT(&request, locations[i].offset);
+	}
+	err = worker_call(names->worker, &call, &request, &names->lines);
+	if (err)
+		buf_clear(&names->lines);
+	names->next = buf_reader(names->lines.data, names->lines.len);
+	names->at = 0;
+	names->count = count;
+	buf_free(&request);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Passes the lines of the next location that was prefetched. 0, -EBADMSG, or the result of `each`.
+ */
+static int pass_next(struct ask_names *names, int (*each)(void *arg, const struct store_line *line),
+		     void *each_arg)
+{
+	struct buf_reader lines;
+	uint32_t len;
+
+	if (!buf_left(&names->next)) /* the file was refused */
+		return 0;
+	if (!BUF_GET(&names->next, len) || len > buf_left(&names->next))
+		return -EBADMSG;
+	lines = buf_reader(names->next.at, len);
+	names->next.at += len;
+	return name_wire_get(&lines, names->numbers[names->at], each, each_arg);
+}
+
+static int resolve(void *arg, const struct object *object, const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
+{
+	struct ask_names *names = arg;
+	struct question q = {names, object};
+	const struct worker_call call = call_of(&q, WIRE_NAME_LINES);
+	int err = 0;
+
+	if (names->at >= names->count || names->numbers[names->at] != location->number)
+		err = prefetch(names, object, location, 1);
 	if (!err)
-		err = name_wire_get(&reader, location->number, each, each_arg);
-	else if (err != -ENOMEM)
-		err = 0;
+		err = pass_next(names, each, each_arg);
+	names->at++;
 	if (err == -EBADMSG) {
-		worker_refuse_reply(q.names->worker, &call);
+		worker_refuse_reply(names->worker, &call);
+		names->count = 0;
 		err = 0;
 	}
-	buf_free(&request);
-	buf_free(&reply);
 	return err;
 }
 
@@ -143,12 +188,13 @@ void ask_names_free(struct ask_names *names)
 	if (!names)
 		return;
 	debuginfod_free(names->debuginfod);
+	buf_free(&names->lines);
 	free(names);
 }
 
 int ask_names_naming(struct ask_names *names, struct naming **ret_naming)
 {
-	const struct naming_remote remote = {ask, resolve, names};
+	const struct naming_remote remote = {ask, resolve, prefetch, names};
 
 	return naming_new_remote(&remote, ret_naming);
 }

@@ -20,17 +20,19 @@ struct answer {
 };
 
 struct ask_tags {
+	const struct ask_files *files;
 	struct worker *worker;
 	struct answer answers[ANSWERS];
 };
 
-int ask_tags_new(struct worker *worker, struct ask_tags **ret_tags)
+int ask_tags_new(const struct ask_files *files, struct ask_tags **ret_tags)
 {
 	struct ask_tags *tags = calloc(1, sizeof(*tags));
 
 	if (!tags)
 		return -ENOMEM;
-	tags->worker = worker;
+	tags->files = files;
+	tags->worker = ask_files_worker(files);
 	*ret_tags = tags;
 	return 0;
 }
@@ -80,11 +82,16 @@ void ask_tags_info(struct ask_tags *tags, const struct object *object, bool *ret
 		   uint64_t *ret_word, bool *ret_has_functions)
 {
 	struct buf reply = {0};
-	int has = ask(tags->worker, object, TAGS_INFO, 0, &reply);
-	struct buf_reader r = buf_reader(reply.data, reply.len);
+	struct buf_reader r;
+	uint32_t has;
 
-	BUF_GET(&r, *ret_word);
-	*ret_has_note = has & TAGS_HAS_NOTE && !r.failed;
+	if (!ask_files_tags(tags->files, object->file_id, &has, ret_word)) {
+		has = (uint32_t)ask(tags->worker, object, TAGS_INFO, 0, &reply);
+		r = buf_reader(reply.data, reply.len);
+		if (!BUF_GET(&r, *ret_word))
+			has = 0;
+	}
+	*ret_has_note = has & TAGS_HAS_NOTE;
 	*ret_has_functions = has & TAGS_HAS_FUNCTIONS;
 	buf_free(&reply);
 }

@@ -4,13 +4,13 @@
 #define WORKER_ASK_TAGS_H
 
 #include "callgraph/tagged_functions.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/ask_worker.h"
 
 struct ask_tags;
 
-/* Prepares to ask a worker, which is borrowed. Answers are kept: the same addresses come again with
- * each walk. 0 or -ENOMEM. */
-int ask_tags_new(struct worker *worker, struct ask_tags **ret_tags);
+/* Prepares to ask the worker of `files`, which are borrowed. Answers are kept: the same addresses
+ * come again with each walk. 0 or -ENOMEM. */
+int ask_tags_new(const struct ask_files *files, struct ask_tags **ret_tags);
 void ask_tags_free(struct ask_tags *tags); /* NULL is fine */
 
 /* Looks at a file: whether it has a note, and which word that names; and whether functions of it

@@ -3,9 +3,12 @@
 #include "daemon/worker/ask_worker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "base/int_map.h"
+#include "base/vec.h"
 #include "daemon/worker/debug_path.h"
 #include "daemon/worker/wire.h"
 #include "unwind/recipe_wire.h"
@@ -29,17 +32,92 @@ static uint64_t key_of(int fd)
 	return hash_mix64(hash + (uint64_t)st.st_ctim.tv_nsec) | 1;
 }
 
-int ask_worker_identity(void *worker, int fd, const char *path, struct elf_file **ret_file)
+struct known_tags {
+	uint64_t word;
+	uint32_t has;
+};
+
+struct ask_files {
+	struct worker *worker;
+	bool wants_tags;
+	struct int_map index; /* file id: number in `tags` */
+	VEC(struct known_tags) tags;
+};
+
+int ask_files_new(struct worker *worker, struct ask_files **ret_files)
 {
+	struct ask_files *files = calloc(1, sizeof(*files));
+
+	if (!files)
+		return -ENOMEM;
+	files->worker = worker;
+	*ret_files = files;
+	return 0;
+}
+
+void ask_files_free(struct ask_files *files)
+{
+	if (!files)
+		return;
+	int_map_fini(&files->index);
+	free(files->tags.items);
+	free(files);
+}
+
+struct worker *ask_files_worker(const struct ask_files *files)
+{
+	return files ? files->worker : NULL;
+}
+
+void ask_files_want_tags(struct ask_files *files)
+{
+	files->wants_tags = true;
+}
+
+bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *ret_has,
+		    uint64_t *ret_word)
+{
+	uint32_t number = int_map_find(&files->index, file_id);
+
+	if (number == INT_MAP_NONE)
+		return false;
+	*ret_has = files->tags.items[number].has;
+	*ret_word = files->tags.items[number].word;
+	return true;
+}
+
+/* Remembers what was said; without memory it is asked for again. */
+static void take_tags(struct ask_files *files, uint64_t file_id, struct buf_reader *r)
+{
+	struct known_tags tags;
+
+	BUF_GET(r, tags.has);
+	BUF_GET(r, tags.word);
+	if (r->failed || int_map_find(&files->index, file_id) != INT_MAP_NONE ||
+	    VEC_RESERVE(&files->tags, 1) ||
+	    int_map_set(&files->index, file_id, (uint32_t)files->tags.count))
+		return;
+	files->tags.items[files->tags.count++] = tags;
+}
+
+int ask_files_open(void *arg, int fd, const char *path, struct elf_file **ret_file)
+{
+	struct ask_files *files = arg;
 	const struct worker_call call = {
 		.kind = WIRE_IDENTIFY, .fd = fd, .path = path, .key = key_of(fd)};
+	const uint8_t wants_tags = files->wants_tags;
 	struct buf request = {0}, reply = {0};
 	struct buf_reader reader;
-	int err = worker_call(worker, &call, &request, &reply);
+	int err;
 
+	BUF_PUT(&request, wants_tags);
+	err = worker_call(files->worker, &call, &request, &reply);
 	reader = buf_reader(reply.data, reply.len);
 	if (!err)
-		err = check(worker, &call, elf_file_of_identity(fd, &reader, ret_file));
+		err = check(files->worker, &call, elf_file_of_identity(fd, &reader, ret_file));
+	if (!err && wants_tags)
+		take_tags(files, elf_file_id(*ret_file), &reader);
+	buf_free(&request);
 	buf_free(&reply);
 	return err > 0 ? -EIO : err;
 }

@@ -6,9 +6,25 @@
 #include "daemon/worker/worker.h"
 #include "unwind/recipe.h"
 
-/* Opens a file by its identity, for struct elf_opener; `worker` is the argument. Errors as
- * elf_file_open(), and -EOWNERDEAD: the worker failed. */
-int ask_worker_identity(void *worker, int fd, const char *path, struct elf_file **ret_file);
+/* Opens files by their identity, and remembers what a worker has said of them besides. */
+struct ask_files;
+
+/* `worker` is borrowed. 0 or -ENOMEM. */
+int ask_files_new(struct worker *worker, struct ask_files **ret_files);
+void ask_files_free(struct ask_files *files);			/* NULL is fine */
+struct worker *ask_files_worker(const struct ask_files *files); /* NULL of NULL */
+
+/* From now on it is asked as well whether functions of a file keep a tag. */
+void ask_files_want_tags(struct ask_files *files);
+
+/* What was said of a file's tags: bits of walk_wire.h's TAGS_HAS_..., and the word. false: nothing.
+ */
+bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *ret_has,
+		    uint64_t *ret_word);
+
+/* Opens a file, for struct elf_opener; `files` is the argument. Errors as elf_file_open(), and
+ * -EOWNERDEAD: the worker failed. */
+int ask_files_open(void *files, int fd, const char *path, struct elf_file **ret_file);
 
 /* Has an object's table compiled. `is_cancelled` is asked now and then, with the CPU time that was
  * spent. Returns 0, an error of recipe_compile() or worker_call(); the caller frees *ret_table. */

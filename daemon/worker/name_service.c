@@ -2,7 +2,7 @@
 /*
  * Names in a worker: lib/sym's naming, with files that stackd opens.
  *
- *   WIRE_NAME_LINES   u32 object, u64 offset      ─► lines (name_wire.h)
+ *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets ─► for each: u32 bytes, lines (name_wire.h)
  *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer
  */
 #include <errno.h>
@@ -53,21 +53,43 @@ static int put_line(void *arg, const struct store_line *line)
 	return 0;
 }
 
+/* Puts the lines of a location, with their length before them. */
+static int put_lines(struct service *s, const struct object *object, uint64_t offset,
+		     struct buf *lines, struct buf *reply)
+{
+	const struct store_location location = {.object = object->number, .offset = offset};
+	uint32_t len;
+	int err;
+
+	buf_clear(lines);
+	err = naming_resolve(s->names, object, &location, put_line, lines);
+	if (err || lines->failed)
+		return err ? err : -ENOMEM;
+	len = (uint32_t)lines->len;
+	BUF_PUT(reply, len);
+	buf_put(reply, lines->data, lines->len);
+	return 0;
+}
+
 static int resolve(struct service *s, struct buf_reader *request, struct buf *reply)
 {
-	struct store_location location = {0};
 	const struct object *object;
-	uint32_t number;
+	struct buf lines = {0};
+	uint32_t number, count;
+	uint64_t offset;
+	int err = 0;
 
 	BUF_GET(request, number);
-	BUF_GET(request, location.offset);
+	BUF_GET(request, count);
 	object = service_object(s, number);
 	if (!object)
 		return -ENOMEM;
 	if (object->elf)
 		fault_at(object->elf, FAULT_NAMES);
-	location.object = number;
-	return naming_resolve(s->names, object, &location, put_line, reply);
+	for (uint32_t i = 0; i < count && !err && BUF_GET(request, offset); i++)
+		err = put_lines(s, object, offset, &lines, reply);
+	buf_free(&lines);
+	return err;
 }
 
 static int ask(struct service *s, struct buf_reader *request)

@@ -162,8 +162,9 @@ void service_note(struct service *s, uint32_t number)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-static int identify(int fd, struct buf *reply)
+static int identify(int fd, struct buf_reader *request, struct buf *reply)
 {
+	uint8_t wants_tags;
 	struct elf_file *elf;
 	int err = elf_file_open(fd, &elf);
 
@@ -171,6 +172,8 @@ static int identify(int fd, struct buf *reply)
 		return err;
 	fault_at(elf, FAULT_IDENTITY);
 	elf_file_put_identity(elf, reply);
+	if (BUF_GET(request, wants_tags) && wants_tags)
+		tag_service_put(elf, reply);
 	elf_file_free(elf);
 	return 0;
 }
@@ -200,7 +203,7 @@ static int dispatch(struct service *s, enum wire_kind kind, struct buf_reader *r
 {
 	switch (kind) {
 	case WIRE_IDENTIFY:
-		return identify(fd, reply);
+		return identify(fd, request, reply);
 	case WIRE_TABLE:
 		return table_service(s, request, reply);
 	case WIRE_NAME_LINES:

@@ -58,6 +58,9 @@ int name_service(struct service *s, enum wire_kind kind, struct buf_reader *requ
 int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
 		 struct buf *reply);
 
+/* Writes what a file has of tags: bits, u32, and the word, u64. */
+void tag_service_put(const struct elf_file *elf, struct buf *reply);
+
 /* Tells functions that keep a tag. As the above. */
 int tag_service(struct service *s, struct buf_reader *request, struct buf *reply);
 

@@ -43,6 +43,19 @@ static struct service_tags *tags_of(struct service *s, const struct object *obje
 	return tags;
 }
 
+void tag_service_put(const struct elf_file *elf, struct buf *reply)
+{
+	struct tagged_functions *functions = NULL;
+	uint64_t word = 0;
+	uint32_t has = tagged_functions_note(elf, &word) ? TAGS_HAS_NOTE : 0;
+
+	if (!tagged_functions_new(elf, &functions))
+		has |= TAGS_HAS_FUNCTIONS;
+	tagged_functions_free(functions);
+	BUF_PUT(reply, has);
+	BUF_PUT(reply, word);
+}
+
 static int info(const struct service_tags *tags, struct buf *reply)
 {
 	uint64_t word = 0;

@@ -108,9 +108,15 @@ static size_t read_code(void *arg, pid_t pid, uint64_t address, uint64_t before,
 static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
 {
 	const struct walk_wire_address question = {.address = address, .pid = pid};
+	struct walk_service *w = arg;
+	const struct walk_wire_mapping *m;
 	struct buf_reader answer;
 	uint64_t start = 0;
 
+	if (pid == w->pid) {
+		m = mapping_at(w, address);
+		return m ? m->start : 0;
+	}
 	if (!ask_address(arg, WIRE_ASK_CODE_START, &question, &answer))
 		BUF_GET(&answer, start);
 	return start;

@@ -341,6 +341,14 @@ static bool is_foreign(const struct object *object)
 	       object->kind == OBJECT_JIT;
 }
 
+int naming_prefetch(struct naming *n, const struct object *object,
+		    const struct store_location *locations, size_t count)
+{
+	if (!n->remote.prefetch || !is_foreign(object))
+		return 0;
+	return n->remote.prefetch(n->remote.arg, object, locations, count);
+}
+
 int naming_resolve(struct naming *n, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg)

@@ -44,6 +44,8 @@ struct naming_remote {
 	int (*resolve)(void *arg, const struct object *object,
 		       const struct store_location *location,
 		       int (*each)(void *arg, const struct store_line *line), void *each_arg);
+	int (*prefetch)(void *arg, const struct object *object,
+			const struct store_location *locations, size_t count);
 	void *arg;
 };
 
@@ -76,6 +78,12 @@ void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 int naming_resolve(struct naming *naming, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg);
+
+/* Tells which locations of an object will be asked for next, in this order: another process finds
+ * them together. At most NAMING_PREFETCH. 0 or -ENOMEM. */
+int naming_prefetch(struct naming *naming, const struct object *object,
+		    const struct store_location *locations, size_t count);
+#define NAMING_PREFETCH 256
 
 /* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.
  */

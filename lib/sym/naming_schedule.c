@@ -104,8 +104,14 @@ static int name_object(struct naming_schedule *s, struct store_location *locatio
 
 	if (naming_wants_order(s->with.naming, s->objects.items[locations->object]))
 		qsort(locations, count, sizeof(*locations), compare_offsets);
-	for (size_t i = 0; i < count && !err; i++)
-		err = name_location(s, &locations[i], is_last);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (i % NAMING_PREFETCH == 0)
+			err = naming_prefetch(
+				s->with.naming, s->objects.items[locations->object], &locations[i],
+				count - i < NAMING_PREFETCH ? count - i : NAMING_PREFETCH);
+		if (!err)
+			err = name_location(s, &locations[i], is_last);
+	}
 	return err;
 }
 
