@@ -58,9 +58,6 @@ def register(what, where, words, counter):
                   "samples are not accounted for", stats)
             check(counters.get("refused." + counter) == 1, "not counted", counters)
             check(counters["worker_restarts"] <= 2, "many restarts", counters)
-            if where in ("table", "names"):
-                check(stats["quality"]["complete"] >= stats["samples"] * 0.95,
-                      "the walks need that file's table or names", stats)
     live(test, name="worker-%s-%s" % (what, where))
 
 
