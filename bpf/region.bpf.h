@@ -492,8 +492,13 @@ int stackd_region_leave(struct pt_regs *ctx)
 	bool has_ended;
 
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
-	if (!thread)
+	if (!thread) {
+		/* It was inside before the probes were there. */
+		if (bpf_get_attach_cookie(ctx) >> 32 == STACKD_EXIT_RETURN &&
+		    in_scope(task, bpf_get_current_pid_tgid() >> 32))
+			count_region(STACKD_REGION_UNMATCHED);
 		return 0;
+	}
 	BUSY(thread, 1);
 	has_ended = leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu);
 	BUSY(thread, 0);

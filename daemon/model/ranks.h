@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose rank in an MPI job has been looked up: that of each process, once in a recording. */
+/*
+ * The ranks of processes in their MPI jobs. A process may have ended when its records are taken in
+ * the order of time, so its rank is looked up as soon as a record comes.
+ */
 #ifndef MODEL_RANKS_H
 #define MODEL_RANKS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,11 +15,17 @@ struct ranks;
 int ranks_new(struct ranks **ret_ranks);
 void ranks_free(struct ranks *ranks); /* NULL is fine */
 
-/* Looks a process's rank up, unless that was done. 1: it has one, of which *ret_value is the value
- * in SERIES_MPI_RANK; 0: it has none, or was looked up; -ENOMEM. */
-int ranks_look(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value);
+/* Looks a process's rank up, unless it is known. 0 or -ENOMEM. */
+int ranks_prefetch(struct ranks *ranks, pid_t pid);
 
-/* Forgets all: processes have other numbers now. */
+/* Gives the rank of a process when it is asked for the first time. 1: it has one, of which
+ * *ret_value is the value in SERIES_MPI_RANK; 0: it has none, or it was given; -ENOMEM. */
+int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value);
+
+/* The process with this id has ended: another one may get it. */
+void ranks_forget(struct ranks *ranks, pid_t pid);
+
+/* Processes have other numbers now. */
 void ranks_begin_anew(struct ranks *ranks);
 
 #endif

@@ -97,6 +97,8 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 	if (!err && !process_table_knows(r->processes, event->pid)) {
 		members_remove(r->members, event->pid); /* that was its last thread */
 		live_blocks_forget(r->blocks, event->pid);
+		if (r->ranks)
+			ranks_forget(r->ranks, event->pid);
 	}
 	return err;
 }

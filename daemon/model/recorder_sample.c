@@ -70,11 +70,14 @@ bool recorder_awaits_table(struct recorder *r, const struct stackd_header *recor
 int recorder_prefetch_record(struct recorder *r, const struct stackd_header *record)
 {
 	uint64_t cgroup = record_cgroup(record);
+	struct stackd_instance instance;
 	int err = 0;
 
 	if (cgroup)
 		err = cgroup_table_find(r->cgroups, cgroup, (pid_t)record_pid(record),
 					record->time_ns);
+	if (!err && r->ranks && record_instance(record, &instance))
+		err = ranks_prefetch(r->ranks, (pid_t)record_pid(record));
 	return err ? err : request_table(r, record, true);
 }
 
@@ -125,7 +128,7 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 		     const struct store_sample *row)
 {
 	uint64_t value;
-	int is = r->ranks ? ranks_look(r->ranks, process, pid, &value) : 0;
+	int is = r->ranks ? ranks_take(r->ranks, process, pid, &value) : 0;
 
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }

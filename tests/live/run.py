@@ -29,6 +29,7 @@ import test_faults  # noqa: E402,F401
 import test_go  # noqa: E402,F401
 import test_names  # noqa: E402,F401
 import test_outages  # noqa: E402,F401
+import test_probing  # noqa: E402,F401
 import test_provenance  # noqa: E402,F401
 import test_marks  # noqa: E402,F401
 import test_mpi  # noqa: E402,F401

@@ -183,10 +183,9 @@ def mpi_lammps():
     with scratch() as folder:
         library = build_recorder("openmpi", folder)
         script = os.path.join(HERE, "melt.lmp")
-        for ranks in (2, 4):
-            expected = check_same(folder, library, lambda env=(): launch(
-                "openmpi", ranks, "lmp", "-in", script, "-log", "none", "-screen", "none", env=env))
-            check(expected["mpi_send"][1] > 100000, "the recorder", expected)
+        expected = check_same(folder, library, lambda env=(): launch(
+            "openmpi", 2, "lmp", "-in", script, "-log", "none", "-screen", "none", env=env))
+        check(expected["mpi_send"][1] > 100000, "the recorder", expected)
 
 
 @live

@@ -50,9 +50,9 @@ def path_of(stack):
     return stack
 
 
-def by_path(recording, metric):
+def by_path(recording, metric, *options):
     sums = {}
-    for line in recording.text("export", "--folded", "--metric", metric).splitlines():
+    for line in recording.text("export", "--folded", "--metric", metric, *options).splitlines():
         stack, value = line.rsplit(" ", 1)
         sums[path_of(stack)] = sums.get(path_of(stack), 0) + int(value)
     return sums
