@@ -456,6 +456,21 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	return walk_step(rule, &run->memory, &run->state);
 }
 
+static const struct walk_rule *rule_at(void *arg, const struct object *object, uint64_t offset)
+{
+	return get_rule(arg, object, offset, false);
+}
+
+/* Steps out of code that has no file. */
+static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_run *run,
+					   const struct object *object)
+{
+	if (object->kind != OBJECT_JIT || !jump_frame_leave_interpreter(run, rule_at, walk))
+		return weak_step_without_file(run, object);
+	run->provenance = PROVENANCE_ANALYSED;
+	return WALK_GOES_ON;
+}
+
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
 					const struct object *object, uint64_t offset)
 {
@@ -466,7 +481,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	run->is_guess = false;
 	run->provenance = PROVENANCE_FRAME_POINTER;
 	if (!object->elf)
-		return weak_step_without_file(run, object);
+		return without_file(walk, run, object);
 	rule = get_rule(walk, object, offset, run->state.is_return);
 	if (!rule)
 		return STACKD_END_NO_RECIPE;

@@ -42,22 +42,33 @@ void jump_frame_drop(struct jump_frame *frame)
 	*frame = (struct jump_frame){0};
 }
 
-/* Whether the return address that a step has come to is behind a call of the function. */
-static bool is_called(const struct walk_run *run, const struct jump_frame *frame,
-		      const struct object *own)
+/* Where the direct call leads (vaddr) that is before a return address; 0: there is none. */
+static uint64_t called_before(const struct walk_run *run, uint64_t pc,
+			      const struct object **ret_object)
 {
 	const struct object *object;
 	uint8_t call[CALL_BYTES];
 	uint64_t offset, vaddr;
 	int32_t distance;
 
-	if (!walk_run_find(run, run->state.r[STACKD_REG_RIP], true, &object, &offset) ||
-	    object != own || offset < CALL_BYTES ||
+	if (!walk_run_find(run, pc, true, &object, &offset) || !object->elf ||
+	    offset < CALL_BYTES ||
 	    !elf_file_read_whole(object->elf, offset + 1 - CALL_BYTES, call, CALL_BYTES) ||
 	    call[0] != 0xe8 || !elf_file_offset_to_vaddr(object->elf, offset, &vaddr))
-		return false;
+		return 0;
 	memcpy(&distance, call + 1, sizeof(distance));
-	return vaddr + 1 + (uint64_t)(int64_t)distance == frame->start;
+	*ret_object = object;
+	return vaddr + 1 + (uint64_t)(int64_t)distance;
+}
+
+/* Whether the return address that a step has come to is behind a call of the function. */
+static bool is_called(const struct walk_run *run, const struct jump_frame *frame,
+		      const struct object *own)
+{
+	const struct object *object = NULL;
+
+	return called_before(run, run->state.r[STACKD_REG_RIP], &object) == frame->start &&
+	       object == own;
 }
 
 /* Around calls of C the stack is aligned by 8 bytes, where there is need to. */
@@ -72,6 +83,49 @@ bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 		run->state.r[STACKD_REG_RSP] += aligned;
 		if (walk_step(&frame->rule, &run->memory, &run->state) == WALK_GOES_ON &&
 		    is_called(run, frame, object))
+			return true;
+		run->state = before;
+	}
+	return false;
+}
+
+/* --- interpreters -------------------------------------------------------------------------- */
+
+/* The rule of the interpreter that a call before a return address enters; NULL: it is none. */
+static const struct walk_rule *rule_of_call(const struct walk_run *run, uint64_t pc,
+					    jump_frame_rule_fn *rule_at, void *arg)
+{
+	const struct object *object;
+	const struct walk_rule *rule;
+	uint64_t offset, target = called_before(run, pc, &object);
+
+	if (!target || !elf_file_vaddr_to_offset(object->elf, target, &offset))
+		return NULL;
+	rule = rule_at(arg, object, offset);
+	if (!rule || rule->provenance != PROVENANCE_CFI || rule->is_signal ||
+	    rule->fast.cfa != STACKD_CFA_REG || rule->fast.reg != STACKD_REG_RSP ||
+	    rule->fast.cfa_offset <= 8 || rule->fast.ra_offset != -8)
+		return NULL;
+	return rule;
+}
+
+bool jump_frame_leave_interpreter(struct walk_run *run, jump_frame_rule_fn *rule_at, void *arg)
+{
+	const struct walk_state before = run->state;
+	uint64_t rsp = before.r[STACKD_REG_RSP], pc;
+
+	if (rsp & 7)
+		return false;
+	for (uint64_t above = 8; above <= 8 * JUMP_FRAME_SEARCHED; above += 8) {
+		const struct walk_rule *rule;
+
+		if (!walk_memory_read8(&run->memory, rsp + above, &pc))
+			return false;
+		rule = rule_of_call(run, pc, rule_at, arg);
+		if (!rule || (uint64_t)rule->fast.cfa_offset > above + 8)
+			continue;
+		run->state.r[STACKD_REG_RSP] += above + 8 - (uint64_t)rule->fast.cfa_offset;
+		if (walk_step(rule, &run->memory, &run->state) == WALK_GOES_ON)
 			return true;
 		run->state = before;
 	}

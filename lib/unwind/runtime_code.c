@@ -30,6 +30,14 @@ struct piece {
 	VEC(struct row) rows;
 };
 
+#define ENTRIES 64 /* by process id: the last process of each remainder */
+
+/* Where code of a process is entered that other mappings have more of. */
+struct entry {
+	pid_t pid;
+	uint64_t start;
+};
+
 struct runtime_code {
 	runtime_code_read_fn *read;
 	runtime_code_start_fn *start;
@@ -38,6 +46,7 @@ struct runtime_code {
 	int64_t credit_ns;
 	uint64_t ticks;
 	struct piece pieces[RUNTIME_CODE_PIECES];
+	struct entry entries[ENTRIES];
 	uint8_t bytes[2][RUNTIME_CODE_BYTES]; /* of the memory, and of the piece */
 };
 
@@ -222,11 +231,25 @@ bool runtime_code_is_bare(struct runtime_code *c, pid_t pid, uint64_t address, b
 	       code != REP && !leaf_rule_is_return(p->object.elf, address);
 }
 
+/* The frame that the code at `start` makes, as it is at an address, or behind its jump. */
+static bool entry_at(struct runtime_code *c, pid_t pid, uint64_t start, uint64_t address,
+		     struct stackd_rule *ret_rule)
+{
+	struct piece *p = start ? find(c, pid, start) : NULL;
+
+	return p && entry_frame_find(p->object.elf, start, address, ret_rule);
+}
+
 bool runtime_code_entry(struct runtime_code *c, pid_t pid, uint64_t address,
 			struct stackd_rule *ret_rule)
 {
 	uint64_t start = c->start(c->arg, pid, address);
-	struct piece *p = start ? find(c, pid, start) : NULL;
+	struct entry *entry = &c->entries[(uint32_t)pid % ENTRIES];
 
-	return p && entry_frame_find(p->object.elf, start, address, ret_rule);
+	if (entry_at(c, pid, start, address, ret_rule)) {
+		*entry = (struct entry){pid, start};
+		return true;
+	}
+	return start && start != entry->start && entry->pid == pid &&
+	       entry_at(c, pid, entry->start, UINT64_MAX, ret_rule);
 }

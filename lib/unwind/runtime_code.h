@@ -72,7 +72,8 @@ void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, b
 bool runtime_code_is_bare(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return);
 
 /* Gives the frame in which code at an address runs that is entered by jumps: that which the code at
- * the start of its mapping makes before it jumps (analysis/entry_frame.h). The rule holds if it
+ * the start of its mapping makes before it jumps (analysis/entry_frame.h), or else at the start of
+ * another one of the process for which that was found before. The rule holds if it
  * leads to the return address of an indirect call. false: there is none. */
 bool runtime_code_entry(struct runtime_code *code, pid_t pid, uint64_t address,
 			struct stackd_rule *ret_rule);

@@ -57,7 +57,9 @@ static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t befor
 static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
 {
 	(void)arg;
-	return pid == PID && address - START < BYTES ? START : 0;
+	if (pid != PID || address - START >= BYTES)
+		return 0;
+	return address - START < BYTES / 2 ? START : START + BYTES / 2;
 }
 
 static int setup(void **state)
@@ -226,6 +228,10 @@ static void frame_of_entry(void **state)
 	assert_int_equal(rule.cfa_offset, 8);
 	assert_false(runtime_code_entry(m->code, PID, START + 5, &rule));
 	assert_false(runtime_code_entry(m->code, PID, START + BYTES, &rule));
+	/* Another mapping of the process. */
+	assert_true(runtime_code_entry(m->code, PID, START + BYTES / 2 + HERE, &rule));
+	assert_int_equal(rule.cfa_offset, 32);
+	assert_false(runtime_code_entry(m->code, PID + 1, START + BYTES / 2 + HERE, &rule));
 	m->bytes[11] = 0xc3; /* it returns */
 	runtime_code_tick(m->code);
 	assert_false(runtime_code_entry(m->code, PID, START + HERE, &rule));
