@@ -104,6 +104,17 @@ struct kernfs_node {
 	__u64 id;
 };
 
+struct file;
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct cgroup_subsys_state {
 	struct cgroup_subsys_state *parent;
 };
@@ -130,6 +141,7 @@ struct task_struct {
 	int on_cpu;
 	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps anything of the task */
 	struct css_set *cgroups;
+	struct files_struct *files;
 	int pid;
 	int tgid;
 	struct sched_entity se;
@@ -139,6 +151,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1;
 	struct thread_struct thread;
 	struct uprobe_task *utask; /* NULL: no uprobe has been hit */
 };
@@ -153,6 +166,7 @@ struct timespec64 {
 };
 
 struct inode {
+	unsigned short i_mode;
 	unsigned long i_ino;
 	__u32 i_generation;
 	struct super_block *i_sb;

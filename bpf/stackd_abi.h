@@ -229,9 +229,14 @@ struct stackd_instance {
 		struct {		   /* STACKD_WAIT, at its end */
 			__u64 blocked_ns;  /* 0: this part is not in the sample */
 			__u64 runnable_ns; /* the same */
-			__u64 mean_ns; /* distance of the sampling points of both; 0: all are kept
-					*/
-			__u64 none_of_wait[3];
+			__u64 mean_ns;	/* distance of the sampling points of both; 0: all are kept
+					 */
+			__u64 argument; /* the system call's first: a futex, a descriptor */
+			__s16 call;	/* number of the system call; -1: in none */
+			__u8 state;	/* of the task, as the scheduler's; 0: it was preempted */
+			__u8 file_type; /* of the descriptor, S_IFMT >> 12; 0: it is none */
+			__u8 is_io;	/* it waited for block I/O */
+			__u8 none_of_wait[11];
 		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */

@@ -182,9 +182,38 @@ static long no_message(struct bpf_dynptr *message, void *none)
 	return 1;
 }
 
+/* Returns the type of the file behind a descriptor of a task; 0: there is none. */
+static __always_inline __u8 type_of_file(struct task_struct *task, __u64 descriptor)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+
+	if (!table || descriptor >= BPF_CORE_READ(table, max_fds) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), files + descriptor) || !file)
+		return 0;
+	return BPF_CORE_READ(file, f_inode, i_mode) >> 12;
+}
+
+/* Fills in what a thread waited for, as far as its system call tells. */
+static __always_inline void fill_reason(struct stackd_instance *instance, struct task_struct *task,
+					const struct wait_thread *thread)
+{
+	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 call = -1;
+
+	bpf_probe_read_kernel(&call, sizeof(call), &saved->orig_rax);
+	bpf_probe_read_kernel(&instance->argument, sizeof(instance->argument), &saved->rdi);
+	instance->call = call < 0x7fff ? call : -1;
+	instance->state = thread->task_state;
+	instance->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
+	if (instance->call >= 0 && instance->state)
+		instance->file_type = type_of_file(task, instance->argument);
+}
+
 /* Keeps what is known of a wait that is sampled. */
 static __always_inline void fill_ended(struct ended_wait *ended, struct task_struct *task,
-				       __u64 blocked_ns, __u64 runnable_ns, __u64 mean_ns)
+				       const struct wait_thread *thread, __u64 blocked_ns,
+				       __u64 runnable_ns, __u64 mean_ns)
 {
 	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
 	long got;
@@ -196,6 +225,7 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->instance.blocked_ns = blocked_ns;
 	ended->instance.runnable_ns = runnable_ns;
 	ended->instance.mean_ns = mean_ns;
+	fill_reason(&ended->instance, task, thread);
 	ended->pc = 0;
 	bpf_probe_read_kernel(&ended->pc, sizeof(ended->pc), &saved->rip);
 	got = bpf_get_task_stack(task, ended->kernel, STACKD_MAX_KERNEL_FRAMES * 8, 0);
@@ -323,6 +353,7 @@ static __always_inline void leave_cpu(struct wait_thread *thread, __u64 now, boo
 		return;
 	thread->since_ns = now;
 	thread->state = is_preempted || !task_state ? WAIT_RUNNABLE : WAIT_BLOCKED;
+	thread->task_state = is_preempted ? 0 : task_state;
 	if (task_state & TASK_DEAD)
 		thread->state = WAIT_NONE;
 }
@@ -364,7 +395,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	if (!ended)
 		return;
 	count_wait(STACKD_WAIT_KEPT, 1);
-	fill_ended(ended, task, blocked, runnable, mean);
+	fill_ended(ended, task, thread, blocked, runnable, mean);
 	wait_ring = bpf_map_lookup_elem(&wait_rings, &cpu);
 	if (wait_ring)
 		bpf_user_ringbuf_drain(wait_ring, no_message, NULL, BPF_RB_FORCE_WAKEUP);
@@ -455,6 +486,7 @@ static __always_inline void fill_open(struct stackd_stack_record *record, struct
 	record->instance.region = STACKD_WAIT;
 	record->instance.blocked_ns = woken - thread->since_ns;
 	record->instance.runnable_ns = now - woken;
+	fill_reason(&record->instance, task, thread);
 }
 
 /* Copies the kernel frames and the stack behind the record; the bytes of both. */

@@ -26,12 +26,12 @@ enum wait_state {
 };
 
 struct wait_thread {
-	__u64 since_ns; /* in this state */
-	__u64 woken_ns; /* last */
-	__s64 left_ns;	/* of waiting time, up to the next point */
-	__u64 mean_ns;	/* by which that was drawn */
-	__u32 state;	/* enum wait_state */
-	__u32 pad;
+	__u64 since_ns;	  /* in this state */
+	__u64 woken_ns;	  /* last */
+	__s64 left_ns;	  /* of waiting time, up to the next point */
+	__u64 mean_ns;	  /* by which that was drawn */
+	__u32 state;	  /* enum wait_state */
+	__u32 task_state; /* the scheduler's, of a blocked one */
 };
 
 struct {

@@ -122,6 +122,7 @@ void recorder_free(struct recorder *r)
 	ask_files_free(r->files);
 	members_free(r->members);
 	free(r->marks.items);
+	free(r->reasons.items);
 	free(r);
 }
 

@@ -42,6 +42,8 @@ struct recorder {
 
 	VEC(const struct object *) marks; /* by their index, what their instances are frames of */
 
+	VEC(const struct object *) reasons; /* of waits, in the same way */
+
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
 	double distance;	 /* see recorder_use_distance() */
@@ -61,6 +63,10 @@ int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 /* Keeps a sampled allocation, or another record of memory. 0 or -ENOMEM. */
 int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
 			const struct store_sample *row);
+
+/* Adds a frame to a path that stands for an object which is no code: a mark, or what a wait was
+ * for. 0 or -ENOMEM. */
+int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
 
 /* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
 int recorder_wait(struct recorder *r, const struct stackd_instance *i,

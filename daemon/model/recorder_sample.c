@@ -138,21 +138,21 @@ static bool is_of_mark(const struct stackd_instance *i)
 	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_WAIT;
 }
 
+int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node)
+{
+	struct location l = {.object = object->number, .file_id = object->file_id};
+	uint32_t number;
+	int err = location_intern(r->locations, &l, &number);
+
+	return err ? err
+		   : tag_trie_child(r->trie, *node, number, location_id(l.file_id, l.offset), node);
+}
+
 /* Gives the node of a mark's instance: the mark is a frame below the function where it ended. */
 static int take_mark(struct recorder *r, uint32_t index, uint32_t *ret_node)
 {
-	struct location l = {0};
-	uint32_t number;
-	int err;
-
-	if (index >= r->marks.count)
-		return -EBADMSG;
-	l.object = r->marks.items[index]->number;
-	l.file_id = r->marks.items[index]->file_id;
-	err = location_intern(r->locations, &l, &number);
-	return err ? err
-		   : tag_trie_child(r->trie, *ret_node, number, location_id(l.file_id, l.offset),
-				    ret_node);
+	return index < r->marks.count ? recorder_add_frame(r, r->marks.items[index], ret_node)
+				      : -EBADMSG;
 }
 
 /* Keeps a sample, and what it stands for outside of regions. */

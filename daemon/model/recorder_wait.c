@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Takes records of waits; see recorder.h. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "daemon/model/recorder_internal.h"
+#include "daemon/model/wait_reason.h"
 
 /* Returns the time that a part of a wait stands for: d / p, if a part of the length d is kept with
  * the probability p = 1 - exp(-d / mean). */
@@ -13,16 +17,53 @@ static uint64_t weight_of(uint64_t ns, uint64_t mean_ns)
 	return (uint64_t)((double)ns / -expm1(-(double)ns / (double)mean_ns) + 0.5);
 }
 
+/* Finds the object of a reason, or adds it. 0 or -ENOMEM. */
+static int find_reason(struct recorder *r, const char *name, const struct object **ret_object)
+{
+	char *path;
+	int err;
+
+	for (size_t i = 0; i < r->reasons.count; i++) {
+		if (!strcmp(r->reasons.items[i]->path, name)) {
+			*ret_object = r->reasons.items[i];
+			return 0;
+		}
+	}
+	path = strdup(name);
+	err = path && !VEC_RESERVE(&r->reasons, 1) ? 0 : -ENOMEM;
+	if (!err)
+		err = object_table_add(r->objects,
+				       &(struct object){.kind = OBJECT_MARK, .path = path},
+				       ret_object);
+	if (!err)
+		r->reasons.items[r->reasons.count++] = *ret_object;
+	free(path);
+	return err;
+}
+
+/* Keeps a part of a wait, with its reason as the leaf of the path. */
+static int keep_part(struct recorder *r, enum metric_series series, uint64_t weight,
+		     const char *reason, struct store_sample row)
+{
+	const struct object *object;
+	int err = find_reason(r, reason, &object);
+
+	if (!err)
+		err = recorder_add_frame(r, object, &row.node);
+	return err ? err : recorder_keep(r, series, weight, row);
+}
+
 int recorder_wait(struct recorder *r, const struct stackd_instance *i,
 		  const struct store_sample *row)
 {
+	char reason[WAIT_REASON_MAX];
 	int err = 0;
 
 	if (i->blocked_ns)
-		err = recorder_keep(r, SERIES_WAIT_BLOCKED, weight_of(i->blocked_ns, i->mean_ns),
-				    *row);
+		err = keep_part(r, SERIES_WAIT_BLOCKED, weight_of(i->blocked_ns, i->mean_ns),
+				wait_reason_blocked(i, reason), *row);
 	if (!err && i->runnable_ns)
-		err = recorder_keep(r, SERIES_WAIT_RUNNABLE, weight_of(i->runnable_ns, i->mean_ns),
-				    *row);
+		err = keep_part(r, SERIES_WAIT_RUNNABLE, weight_of(i->runnable_ns, i->mean_ns),
+				wait_reason_runnable(i), *row);
 	return err;
 }

@@ -140,7 +140,7 @@ static struct profile_symbol of_object(const struct store_object *object)
 	return (struct profile_symbol){
 		.object = is_nowhere(object)		? "[unknown]"
 			  : object->kind == OBJECT_JIT	? "[jit]"
-			  : object->kind == OBJECT_MARK ? "[mark]"
+			  : object->kind == OBJECT_MARK ? *object->path == '[' ? "[wait]" : "[mark]"
 							: object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
 	};

@@ -25,6 +25,7 @@ const char *partition_word(enum partition_by by)
 		[PARTITION_BY_COMMAND] = "command",	[PARTITION_BY_CPU] = "cpu",
 		[PARTITION_BY_UNIT] = "unit",		[PARTITION_BY_ALL] = "all",
 		[PARTITION_BY_CONTAINER] = "container", [PARTITION_BY_RANK] = "rank",
+		[PARTITION_BY_REASON] = "reason",
 	};
 
 	return words[by];
@@ -103,6 +104,49 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 	return 0;
 }
 
+/* Returns what an entry's wait was for; a static string where it is no wait. */
+static const char *reason_of(struct profile *profile, const struct profile_entry *entry)
+{
+	size_t n;
+	const struct profile_frame *frames =
+		profile_frames(profile, entry->node, entry->end_reason, entry->origin, &n);
+
+	if (!frames)
+		return NULL;
+	return n && !strcmp(frames[n - 1].symbol->object, "[wait]") ? frames[n - 1].symbol->name
+								    : "on the CPU";
+}
+
+/* Numbers the reasons: *ret_part of each entry. */
+static int number_reasons(struct partition *p, const struct profile_entry *entries, size_t n,
+			  uint32_t *ret_part)
+{
+	int err = strings_new(&p->reasons);
+
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		const char *reason = reason_of(p->profile, &entries[i]);
+
+		err = reason ? strings_intern(p->reasons, reason, &ret_part[i]) : -ENOMEM;
+	}
+	return err;
+}
+
+static int number_entries(struct partition *p, const struct profile_entry *entries, size_t n,
+			  uint32_t *ret_part, uint32_t *ret_parts)
+{
+	int err = 0;
+
+	*ret_parts = 0;
+	if (p->by == PARTITION_BY_REASON)
+		err = number_reasons(p, entries, n, ret_part);
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		if (p->by == PARTITION_BY_CPU)
+			ret_part[i] = entries[i].cpu;
+		*ret_parts = ret_part[i] >= *ret_parts ? ret_part[i] + 1 : *ret_parts;
+	}
+	return err;
+}
+
 static int group(struct partition *p)
 {
 	size_t n;
@@ -110,7 +154,7 @@ static int group(struct partition *p)
 	uint32_t parts = 0, *of_entry;
 	int err;
 
-	if (p->by != PARTITION_BY_CPU) {
+	if (p->by != PARTITION_BY_CPU && p->by != PARTITION_BY_REASON) {
 		err = partition_number(p, &parts);
 		return err < 0 ? err
 			       : groups_make(p->profile, p->part_of_thread, parts, &p->groups);
@@ -118,11 +162,9 @@ static int group(struct partition *p)
 	of_entry = calloc(n + 1, sizeof(*of_entry));
 	if (!of_entry)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		of_entry[i] = entries[i].cpu;
-		parts = of_entry[i] >= parts ? of_entry[i] + 1 : parts;
-	}
-	err = groups_make_by_entry(p->profile, of_entry, parts, &p->groups);
+	err = number_entries(p, entries, n, of_entry, &parts);
+	if (err == 0)
+		err = groups_make_by_entry(p->profile, of_entry, parts, &p->groups);
 	free(of_entry);
 	return err;
 }
@@ -153,6 +195,7 @@ void partition_free(struct partition *p)
 	free(p->part_of_thread);
 	free(p->first_of_part);
 	free(p->ranks);
+	strings_free(p->reasons);
 	*p = (struct partition){0};
 }
 
@@ -210,6 +253,9 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 	case PARTITION_BY_CPU:
 		text_printf(b, "CPU %u", part);
 		break;
+	case PARTITION_BY_REASON:
+		text_put_name(b, strings_at(p->reasons, part), utf8);
+		break;
 	case PARTITION_BY_ALL:
 		text_put_raw(b, "all");
 		break;
@@ -229,6 +275,7 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_CONTAINER] = {"this container's samples",
 					    "this container's chosen samples"},
 		[PARTITION_BY_RANK] = {"this rank's samples", "this rank's chosen samples"},
+		[PARTITION_BY_REASON] = {"this reason's samples", "this reason's chosen samples"},
 		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
 
@@ -241,7 +288,8 @@ const char *partition_plural(const struct partition *p)
 		[PARTITION_BY_PROCESS] = "processes", [PARTITION_BY_THREAD] = "threads",
 		[PARTITION_BY_COMMAND] = "commands",  [PARTITION_BY_CPU] = "CPUs",
 		[PARTITION_BY_UNIT] = "units",	      [PARTITION_BY_CONTAINER] = "containers",
-		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_ALL] = "parts",
+		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_REASON] = "reasons",
+		[PARTITION_BY_ALL] = "parts",
 	};
 
 	return plurals[p->by];
@@ -293,6 +341,10 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 		break;
 	case PARTITION_BY_CPU:
 		text_printf(b, "\"cpu\":%u", part);
+		break;
+	case PARTITION_BY_REASON:
+		text_put_raw(b, "\"reason\":");
+		text_put_json(b, strings_at(p->reasons, part));
 		break;
 	case PARTITION_BY_ALL:
 		text_put_raw(b, "\"all\":true");

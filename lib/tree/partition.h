@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Divides a profile into parts that are shown one after the other: by process, thread, command,
- * CPU, unit, container or MPI rank, or all in one.
+ * CPU, unit, container or MPI rank, by what waits were for, or all in one.
  */
 #ifndef TREE_PARTITION_H
 #define TREE_PARTITION_H
@@ -17,8 +17,9 @@ enum partition_by {
 	PARTITION_BY_CPU,     /* of a profile with by_cpu */
 	PARTITION_BY_UNIT,    /* of systemd; see model/cgroup_name.h */
 	PARTITION_BY_CONTAINER,
-	PARTITION_BY_RANK, /* in an MPI job */
-	PARTITION_BY_ALL,  /* one part that holds everything */
+	PARTITION_BY_RANK,   /* in an MPI job */
+	PARTITION_BY_REASON, /* what waits were for: the leaf of their paths */
+	PARTITION_BY_ALL,    /* one part that holds everything */
 };
 
 struct partition {
@@ -28,6 +29,7 @@ struct partition {
 	uint32_t *part_of_thread; /* by thread */
 	uint32_t *first_of_part;  /* by command, unit, container, rank: the first thread in it */
 	uint64_t *ranks;	  /* by process, for PARTITION_BY_RANK: model/profile_ranks.h */
+	struct strings *reasons;  /* by reason: the names of the parts */
 };
 
 /* Divides a profile, which is borrowed; for PARTITION_BY_CPU it must have been made with by_cpu.
@@ -48,7 +50,7 @@ const char *partition_word(enum partition_by by);
 int partition_by_word(const char *word, enum partition_by *ret_by);
 
 /* The words, for help and completion. */
-#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|all"
+#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|reason|all"
 
 /* Appends the name of a part: "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog",
  * "command prog", "CPU 3", "unit a.service", "container docker ID",

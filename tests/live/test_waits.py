@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Waits: each one is there, under its path, with the time that the program measures itself."""
 
+import json
 import os
 import signal
 import subprocess
@@ -64,21 +65,44 @@ def below(stacks, way):
     return total
 
 
+# What each way waits for, if it is not for memory.
+REASONS = {
+    "sleeper": {"[sleep]"},
+    "locker": {"[futex]"},
+    "holder": {"[sleep]", "[futex]"},
+    "waiter": {"[futex]"},
+    "setter": {"[sleep]", "[futex]"},
+    "pinger": {"[pipe: read]", "[pipe: write]"},
+    "ponger": {"[pipe: read]", "[pipe: write]"},
+    "poller": {"[idle: epoll_wait]", "[pipe: read]"},
+    "caller": {"[sleep]", "[pipe: write]"},
+    "parent": {"[child]"},
+    "hog": set(),
+}
+
+
 def check_ways(blocked, way):
-    """Each stack of blocked time ends in the kernel, where this way waits."""
+    """Each stack of blocked time ends in the kernel, where this way waits, and with the reason."""
     for stack in blocked:
-        frames = stack.split(";")
+        *frames, reason = stack.split(";")
         if way not in frames:
             continue
         check("asm_exc_page_fault" in frames  # another thread is changing mappings
               or any(word in frame for frame in frames for word in WAITS_IN[way]),
               way + " waits elsewhere", stack)
+        check(reason in REASONS[way] | {"[page fault]"}, way + " waits for something else", stack)
 
 
 def stolen_ns():
     """The time that a hypervisor has taken from all CPUs: no thread's CPU time, nor a wait."""
     with open("/proc/stat", encoding="ascii") as file:
         return int(file.readline().split()[8]) * TICK_NS
+
+
+def check_ready(ready):
+    """Runnable time comes after a wake-up, or a preemption."""
+    for stack in ready:
+        check(stack.rsplit(";", 1)[1] in ("[woken]", "[preempted]"), "runnable", stack)
 
 
 def check_thread(recording, stolen, way, tid, wall, cpu, runnable):
@@ -100,6 +124,18 @@ def check_thread(recording, stolen, way, tid, wall, cpu, runnable):
           and runnable - runnable // 100 <= sum(ready.values()) + slack,
           "%s: runnable %d ns, not %d" % (way, below(ready, way), runnable))
     check_ways(blocked, way)
+    check_ready(ready)
+
+
+def check_parts(recording):
+    """By reason: the sums are those of the leaves."""
+    parts = json.loads(recording.text("report", "--json", "--by", "reason", "--metric",
+                                      "wait.blocked"))["parts"]
+    sums = {}
+    for stack, value in folded(recording, "wait.blocked").items():
+        reason = stack.rsplit(";", 1)[1]
+        sums[reason] = sums.get(reason, 0) + value
+    check({part["reason"]: part["samples"] for part in parts} == sums, "parts", parts, sums)
 
 
 @live
@@ -119,6 +155,7 @@ def test_waits():
                              ("wait.runnable", "waits_runnable_ns")):
             total = sum(folded(recording, metric).values())
             check(total == counters[name], metric, total, counters)
+        check_parts(recording)
 
 
 @live

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of system calls and file types; see wait_reason.h. */
+#include "daemon/model/wait_reason.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define STOPPED 0x0c /* by a signal, or a debugger */
+
+struct call {
+	int number;
+	const char *name; /* as in the reason */
+	bool has_file;	  /* its first argument is the descriptor that it waits for */
+};
+
+#define IDLE(call)                                                                                 \
+	{                                                                                          \
+		SYS_##call, "idle: " #call, false                                                  \
+	}
+#define FILE_(call)                                                                                \
+	{                                                                                          \
+		SYS_##call, #call, true                                                            \
+	}
+
+static const struct call calls[] = {
+	{SYS_futex, "futex", false},
+#ifdef SYS_futex_waitv
+	{SYS_futex_waitv, "futex", false},
+#endif
+	{SYS_nanosleep, "sleep", false},
+	{SYS_clock_nanosleep, "sleep", false},
+	{SYS_wait4, "child", false},
+	{SYS_waitid, "child", false},
+	{SYS_io_uring_enter, "io_uring", false},
+	{SYS_sched_yield, "yield", false},
+	{SYS_vfork, "child", false},
+	{SYS_clone, "child", false}, /* posix_spawn() waits for the exec */
+	{SYS_clone3, "child", false},
+	{SYS_accept, "idle: accept", false},
+	{SYS_accept4, "idle: accept", false},
+	IDLE(epoll_wait),
+	IDLE(epoll_pwait),
+#ifdef SYS_epoll_pwait2
+	IDLE(epoll_pwait2),
+#endif
+	IDLE(poll),
+	IDLE(ppoll),
+	IDLE(select),
+	IDLE(pselect6),
+	IDLE(pause),
+	IDLE(rt_sigsuspend),
+	IDLE(rt_sigtimedwait),
+	FILE_(read),
+	FILE_(readv),
+	FILE_(pread64),
+	FILE_(preadv),
+	FILE_(write),
+	FILE_(writev),
+	FILE_(pwrite64),
+	FILE_(pwritev),
+	FILE_(recvfrom),
+	FILE_(recvmsg),
+	FILE_(recvmmsg),
+	FILE_(sendto),
+	FILE_(sendmsg),
+	FILE_(sendmmsg),
+	FILE_(connect),
+	FILE_(fsync),
+	FILE_(fdatasync),
+	FILE_(sync_file_range),
+	FILE_(flock),
+	FILE_(fcntl),
+	FILE_(fallocate),
+	FILE_(ftruncate),
+	FILE_(getdents64),
+	FILE_(ioctl),
+};
+
+static const char *file_name(unsigned type)
+{
+	switch (type << 12) {
+	case S_IFIFO:
+		return "pipe";
+	case S_IFSOCK:
+		return "socket";
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "directory";
+	case S_IFCHR:
+		return "device";
+	case S_IFBLK:
+		return "block device";
+	default:
+		return "anonymous file"; /* an eventfd, timerfd, ... */
+	}
+}
+
+static const struct call *find_call(int number)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (calls[i].number == number)
+			return &calls[i];
+	}
+	return NULL;
+}
+
+const char *wait_reason_blocked(const struct stackd_instance *wait,
+				char ret_name[static WAIT_REASON_MAX])
+{
+	const struct call *call = find_call(wait->call);
+
+	if (wait->state & STOPPED)
+		snprintf(ret_name, WAIT_REASON_MAX, "[stopped]");
+	else if (wait->is_io)
+		snprintf(ret_name, WAIT_REASON_MAX, "[block I/O]");
+	else if (wait->call < 0)
+		snprintf(ret_name, WAIT_REASON_MAX, "[page fault]");
+	else if (call && call->has_file)
+		snprintf(ret_name, WAIT_REASON_MAX, "[%s: %s]", file_name(wait->file_type),
+			 call->name);
+	else if (call)
+		snprintf(ret_name, WAIT_REASON_MAX, "[%s]", call->name);
+	else
+		snprintf(ret_name, WAIT_REASON_MAX, "[system call %d]", wait->call);
+	return ret_name;
+}
+
+const char *wait_reason_runnable(const struct stackd_instance *wait)
+{
+	return wait->state ? "[woken]" : "[preempted]";
+}

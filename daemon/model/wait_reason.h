@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names what a thread waited for: from its state and its system call. The name is the leaf of the
+ * wait's path ("[futex]"), so every view and filter has it, and `--by reason` groups by it.
+ *
+ * Calls that wait for work, whatever that is, are idle: "[idle: epoll_wait]". A wait for a lock and
+ * one for a condition are the same system call, which the C library's frames tell apart.
+ */
+#ifndef MODEL_WAIT_REASON_H
+#define MODEL_WAIT_REASON_H
+
+#include "stackd_abi.h"
+
+#define WAIT_REASON_MAX 40 /* bytes of a name */
+
+/* Writes the name of what a wait was for while it was blocked, and returns ret_name. */
+const char *wait_reason_blocked(const struct stackd_instance *wait,
+				char ret_name[static WAIT_REASON_MAX]);
+
+/* Returns the name of why a wait was runnable: "[preempted]", "[woken]"; a static string. */
+const char *wait_reason_runnable(const struct stackd_instance *wait);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/* What waits were for, by state, system call and file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "daemon/model/wait_reason.h"
+
+#define FILE_TYPE(mode) ((mode) >> 12)
+
+static void assert_blocked(const char *expected, struct stackd_instance wait)
+{
+	char name[WAIT_REASON_MAX];
+
+	assert_string_equal(wait_reason_blocked(&wait, name), expected);
+}
+
+static void calls(void **state)
+{
+	(void)state;
+	assert_blocked("[futex]", (struct stackd_instance){.state = 1, .call = SYS_futex});
+	assert_blocked("[sleep]",
+		       (struct stackd_instance){.state = 1, .call = SYS_clock_nanosleep});
+	assert_blocked("[child]", (struct stackd_instance){.state = 1, .call = SYS_wait4});
+	assert_blocked("[idle: poll]", (struct stackd_instance){.state = 1, .call = SYS_poll});
+	assert_blocked("[system call 9]", (struct stackd_instance){.state = 2, .call = SYS_mmap});
+}
+
+/* The first argument is a descriptor only of calls that wait for it. */
+static void files(void **state)
+{
+	(void)state;
+	assert_blocked("[pipe: read]", (struct stackd_instance){.state = 1,
+								.call = SYS_read,
+								.file_type = FILE_TYPE(S_IFIFO)});
+	assert_blocked("[socket: recvmsg]",
+		       (struct stackd_instance){
+			       .state = 1, .call = SYS_recvmsg, .file_type = FILE_TYPE(S_IFSOCK)});
+	assert_blocked("[anonymous file: read]",
+		       (struct stackd_instance){.state = 1, .call = SYS_read});
+	assert_blocked("[futex]", (struct stackd_instance){.state = 1,
+							   .call = SYS_futex,
+							   .file_type = FILE_TYPE(S_IFREG)});
+}
+
+/* What the kernel says of the task goes before its system call. */
+static void states(void **state)
+{
+	(void)state;
+	assert_blocked("[stopped]", (struct stackd_instance){.state = 4, .call = SYS_futex});
+	assert_blocked("[block I/O]", (struct stackd_instance){.state = 2,
+							       .call = SYS_read,
+							       .is_io = 1,
+							       .file_type = FILE_TYPE(S_IFREG)});
+	assert_blocked("[block I/O]", (struct stackd_instance){.state = 2, .call = -1, .is_io = 1});
+	assert_blocked("[page fault]", (struct stackd_instance){.state = 2, .call = -1});
+}
+
+static void runnable(void **state)
+{
+	(void)state;
+	assert_string_equal(wait_reason_runnable(&(struct stackd_instance){.state = 0}),
+			    "[preempted]");
+	assert_string_equal(wait_reason_runnable(&(struct stackd_instance){.state = 1}), "[woken]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls),
+		cmocka_unit_test(files),
+		cmocka_unit_test(states),
+		cmocka_unit_test(runnable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
