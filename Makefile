@@ -39,7 +39,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl stacktag $(B)/libstackalloc.so
 
 help:
-	@echo 'all man deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz bench bench-quick install deb dist clean'
+	@echo 'all man deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 #
@@ -297,6 +297,8 @@ format:
 
 agree: ; $(Q)tests/agree/run.sh full
 fuzz: ; $(Q)tests/fuzz/run.sh $(or $(SECONDS),120)
+
+soak: all workloads ; $(Q)python3 bench/soak.py $(or $(SECONDS),3600)
 bench: ; $(Q)bench/run.sh full
 bench-quick: ; $(Q)bench/run.sh quick
 

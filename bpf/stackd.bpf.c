@@ -3,7 +3,8 @@
  * The sampler: runs in the interrupt of a perf event, once for each sample of a thread in scope.
  *
  * Scope is perf's own: the daemon opens the events on the threads, the cgroup or the CPUs that it
- * wants (inherited by later threads and children), so this program runs for nothing else.
+ * wants (inherited by later threads and children), so this program runs for nothing else; but see
+ * scope.bpf.h.
  *
  * The user stack is walked here, by recipes: the window of copied stack (window.bpf.h) gives
  * words, the tables give rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the
@@ -26,6 +27,7 @@
 #include "probed.bpf.h"
 #include "recipe.bpf.h"
 #include "registers.bpf.h"
+#include "scope.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
 #include "step.bpf.h"
@@ -46,36 +48,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 24); /* set by the daemon */
 } ring SEC(".maps");
-
-/*
- * Threads that appeared while the daemon was opening events on their process. Such a thread gets
- * an event of its own, with an attach cookie, and may have inherited one too (no cookie), which
- * must not sample it a second time. The value is the task's start time once its own event has
- * fired, so that a later thread with the same number is not mistaken for it; 0 before.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u64);
-} late_threads SEC(".maps");
-
-__u32 has_late_threads = 0; /* set by the daemon before the first of them */
-
-static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __u32 tid,
-					     __u64 start_time)
-{
-	__u64 *late = has_late_threads ? CHECKED(bpf_map_lookup_elem(&late_threads, &tid)) : NULL;
-
-	if (!late)
-		return false;
-	if (bpf_get_attach_cookie(ctx)) {
-		*late = start_time;
-		return false;
-	}
-	return *late == 0 || *late == start_time;
-}
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
@@ -534,7 +506,8 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
 	struct stackd_header *header;
 
-	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
+	if (is_sampled_twice(ctx, pid_tgid, task->start_time) ||
+	    is_outside_crowd(task, pid_tgid >> 32))
 		return 0;
 	count(STACKD_COUNT_STARTED);
 	if (is_idle(task, pid_tgid, ctx->regs.rsp)) {

@@ -36,7 +36,9 @@ static enum exit_status attach_processes(const struct attach *a)
 	for (size_t i = 0; i < count; i++) {
 		int err = recorder_load_process(a->recorder, pids[i]);
 
-		if (!err)
+		if (!err && a->is_crowd)
+			err = sampler_let_through(a->sampler, pids[i]);
+		else if (!err)
 			err = sampler_attach_process(a->sampler, &a->event->spec, pids[i]);
 		if (err == -ESRCH) {
 			log_warning("process %d ended before it could be profiled", pids[i]);
@@ -58,10 +60,16 @@ static enum exit_status attach_processes(const struct attach *a)
 
 enum exit_status attach(const struct attach *a)
 {
-	int err;
+	enum exit_status status;
+	int err = 0;
 
-	if (a->options->target == TARGET_PIDS || a->options->target == TARGET_COMMAND)
-		return attach_processes(a);
+	if (a->options->target == TARGET_PIDS || a->options->target == TARGET_COMMAND) {
+		status = attach_processes(a);
+		if (status || !a->is_crowd)
+			return status;
+		err = sampler_attach_cpus(a->sampler, &a->event->spec, -1);
+		return err ? event_choice_explain(a->event, err) : STATUS_DONE;
+	}
 	err = a->options->target == TARGET_CGROUP ? load_cgroup(a) : recorder_load_all(a->recorder);
 	if (err) {
 		log_error("cannot read the processes of the target: %s", strerror(-err));

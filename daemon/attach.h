@@ -6,6 +6,8 @@
 #ifndef ATTACH_H
 #define ATTACH_H
 
+#include <stdbool.h>
+
 #include "daemon/capture/event_choice.h"
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
@@ -13,7 +15,10 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 
-struct attach { /* all borrowed */
+#define ATTACH_CROWD 1000 /* threads; for more, events are those of CPUs */
+
+struct attach {	       /* all borrowed */
+	bool is_crowd; /* the sampler filters processes */
 	const struct options *options;
 	const struct event_choice *event;
 	const struct target *target;

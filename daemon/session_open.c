@@ -136,6 +136,7 @@ static enum exit_status open_sampler(struct session *s)
 		.wait_mean_ns = s->options->wait_mean_ns,
 		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
+		.is_crowd = s->is_crowd,
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
 	struct tables_maps maps;
@@ -201,9 +202,13 @@ static enum exit_status open_target(struct session *s)
 	char *sentence = NULL;
 	int err = target_new(s->options, &s->target, &sentence);
 
-	if (err)
+	if (err) {
 		log_failure(sentence, "target", err);
-	return err ? STATUS_FAILED : STATUS_DONE;
+		return STATUS_FAILED;
+	}
+	s->is_crowd = s->options->target == TARGET_PIDS && !s->options->lbr &&
+		      !regions_are_wanted(s->options) && target_threads(s->target) > ATTACH_CROWD;
+	return STATUS_DONE;
 }
 
 static enum exit_status make_parts(struct session *s)
@@ -214,6 +219,8 @@ static enum exit_status make_parts(struct session *s)
 	/* The command is forked already: it keeps the inherited limit and priority. */
 	own_limits_raise_files();
 	own_limits_raise_priority();
+	if (s->is_crowd)
+		own_limits_hurry(true);
 	sandbox_daemon_capabilities();
 	err = wakeups_open(&s->wakeups, TICK_NS);
 	if (!err)
@@ -274,7 +281,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	if (!status)
 		status = open_sampler(s);
 	if (!status)
-		status = attach(&(struct attach){.options = s->options,
+		status = attach(&(struct attach){.is_crowd = s->is_crowd,
+						 .options = s->options,
 						 .event = &s->event,
 						 .target = s->target,
 						 .recorder = s->recorder,
@@ -290,6 +298,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = STATUS_FAILED;
 	if (!status)
 		status = start_target(s);
+	if (s->is_crowd)
+		own_limits_hurry(false);
 	if (!status)
 		sandbox_daemon_calls(); /* without seccomp in the kernel, it runs without */
 	return status;

@@ -55,6 +55,7 @@ struct session {
 	struct service_watchdog watchdog;
 	struct watch watch;
 	struct archive_state store;
+	bool is_crowd; /* so many threads are recorded that events are those of CPUs */
 	struct budget budget;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	struct idle_times idle;	     /* when sampling stopped; */

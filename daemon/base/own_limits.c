@@ -3,6 +3,7 @@
 #include "daemon/base/own_limits.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #define PRIORITY (-10) /* of the loop, as nice(1) counts; tables.c has the same for its thread */
@@ -22,4 +23,13 @@ void own_limits_raise_priority(void)
 	errno = 0;
 	if (!getpriority(PRIO_PROCESS, 0) && !errno)
 		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right to, it stays */
+}
+
+void own_limits_hurry(bool hurries)
+{
+	const struct sched_param first = {.sched_priority = hurries};
+	int policy = hurries ? SCHED_RR : SCHED_OTHER;
+
+	/* Taking the flag away would need a capability that is given up meanwhile. */
+	sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &first);
 }

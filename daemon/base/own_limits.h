@@ -3,6 +3,8 @@
 #ifndef DAEMON_OWN_LIMITS_H
 #define DAEMON_OWN_LIMITS_H
 
+#include <stdbool.h>
+
 /* Raises the limit of open files as far as the kernel allows: each object and each event takes a
  * descriptor. */
 void own_limits_raise_files(void);
@@ -11,5 +13,10 @@ void own_limits_raise_files(void);
  * of equal priority waits for its turn while the ring fills, above all in the first moments, when
  * samples carry whole stacks because no table is loaded yet. */
 void own_limits_raise_priority(void);
+
+/* Runs the calling thread before all others of the machine, or as before. For the start alone:
+ * beside thousands of threads that run, a priority gives it a thousandth of a CPU. Threads and
+ * processes that it starts do not run so. Without the right to, nothing changes. */
+void own_limits_hurry(bool hurries);
 
 #endif

@@ -24,6 +24,7 @@
 #include "daemon/capture/sampler_parts.h"
 #include "daemon/capture/sampler_programs.h"
 #include "stackd.skel.h"
+#include "base/clock.h"
 #include "base/vec.h"
 
 struct sampler {
@@ -196,6 +197,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->region_scope = options->region_scope;
 	s->skel->rodata->region_limit = options->region_limit;
 	s->skel->rodata->is_joined = options->is_joined;
+	s->skel->rodata->is_crowd = options->is_crowd;
 	s->skel->rodata->alloc_distance = options->alloc_distance;
 	sampler_programs_choose(s->skel, options);
 	sampler_parts_choose(s->skel->obj, options->regions, options->waits);
@@ -414,16 +416,33 @@ static int scan_threads(struct sampler *s, const struct event_spec *spec, pid_t 
 
 int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid_t pid)
 {
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + SAMPLER_ATTACH_S * UINT64_C(1000000000);
 	int added = scan_threads(s, spec, pid, false), total = added;
 
 	/* A thread that was started by one that had no event yet has none either. */
-	while (added > 0) {
+	while (added > 0 && clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		added = scan_threads(s, spec, pid, true);
 		total += added > 0 ? added : 0;
 	}
 	if (total > 0)
 		return total;
 	return added < 0 ? added : -ESRCH;
+}
+
+int sampler_let_through(struct sampler *s, pid_t pid)
+{
+	struct bpf_link **fork = &s->skel->links.stackd_crowd_fork;
+	struct bpf_link **exit = &s->skel->links.stackd_crowd_exit;
+	const __u32 key = (__u32)pid;
+	const __u64 whichever = 0;
+
+	if (!*fork)
+		*fork = bpf_program__attach(s->skel->progs.stackd_crowd_fork);
+	if (*fork && !*exit)
+		*exit = bpf_program__attach(s->skel->progs.stackd_crowd_exit);
+	if (!*fork || !*exit)
+		return -errno;
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.crowd), &key, &whichever, BPF_ANY);
 }
 
 int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)

@@ -22,6 +22,8 @@
 
 struct sampler;
 
+#define SAMPLER_ATTACH_S 20
+
 struct sampler_options {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
@@ -34,6 +36,7 @@ struct sampler_options {
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, the stack to check it by */
+	bool is_crowd;		 /* events are of CPUs, of which processes are filtered */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
 	bool regions; /* load the programs of regions and allocations, too */
@@ -60,10 +63,16 @@ void sampler_free(struct sampler *sampler);
  * of perf_event_open(). */
 int sampler_probe(struct event_spec *spec);
 
-/* Opens the event on all threads of a process, until a scan of its threads finds no new one.
+/* Opens the event on all threads of a process, until a scan of its threads finds no new one, or for
+ * SAMPLER_ATTACH_S seconds: a process that starts threads faster than that has some without.
  * Returns the number of threads; -ESRCH (the process has ended), or the negative errno of
  * perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
+
+/* The same for a process of very many threads, with sampler_options.is_crowd: its samples, and
+ * those of the children that it starts from now on, are let through. To be called before
+ * sampler_attach_cpus(). 0 or negative errno. */
+int sampler_let_through(struct sampler *sampler, pid_t pid);
 
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);

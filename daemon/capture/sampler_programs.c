@@ -44,11 +44,21 @@ static void leave_out_regions(struct stackd_bpf *skel)
 		skel->maps.mpi_requests,    skel->maps.alloc_threads};
 
 	bpf_object__for_each_program (program, skel->obj) {
-		if (program != skel->progs.stackd_sample)
+		if (program != skel->progs.stackd_sample &&
+		    program != skel->progs.stackd_crowd_fork &&
+		    program != skel->progs.stackd_crowd_exit)
 			bpf_program__set_autoload(program, false);
 	}
 	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
 		bpf_map__set_autocreate(*map, false);
+}
+
+/* Leaves out the filter of processes. */
+static void leave_out_crowd(struct stackd_bpf *skel)
+{
+	bpf_program__set_autoload(skel->progs.stackd_crowd_fork, false);
+	bpf_program__set_autoload(skel->progs.stackd_crowd_exit, false);
+	bpf_map__set_autocreate(skel->maps.crowd, false);
 }
 
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
@@ -61,4 +71,6 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		leave_out_regions(skel);
 	else if (options->has_uprobe_multi)
 		use_uprobe_multi(skel);
+	if (!options->is_crowd)
+		leave_out_crowd(skel);
 }

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -258,4 +259,20 @@ bool target_has_ended(struct target *t)
 		t->pidfds[i] = -1;
 	}
 	return all;
+}
+
+uint64_t target_threads(const struct target *t)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < t->n_pids; i++) {
+		char path[64];
+		struct stat st;
+
+		/* The folder of each thread is a link to it. */
+		snprintf(path, sizeof(path), "/proc/%d/task", t->pids[i]);
+		if (!stat(path, &st) && st.st_nlink > 2)
+			total += st.st_nlink - 2;
+	}
+	return total;
 }

@@ -40,4 +40,7 @@ bool target_command_cpu(struct target *target, uint64_t *ret_ns);
 int target_poll_fd(const struct target *target);
 bool target_has_ended(struct target *target);
 
+/* Returns the number of threads that the processes have. */
+uint64_t target_threads(const struct target *target);
+
 #endif

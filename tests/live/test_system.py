@@ -76,7 +76,7 @@ def test_priority():
                     time.sleep(0.02)
                 check(nice_of(pid) == loop, "the loop has nice %d" % nice_of(pid))
                 check(values == {loop, archive, -10}, "threads have nice values %s" % values)
-                target = int(run("pgrep", "-P", pid).out.split()[0])
+                target = int(run("pgrep", "-P", pid, "chain").out.split()[0])
                 check(nice_of(target) == own, "the target has nice %d" % nice_of(target))
                 check_end(daemon.finish(SIGINT))
 
