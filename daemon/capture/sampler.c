@@ -21,6 +21,7 @@
 #include "daemon/capture/load_error.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
+#include "daemon/capture/sampler_maps.h"
 #include "daemon/capture/sampler_parts.h"
 #include "daemon/capture/sampler_programs.h"
 #include "stackd.skel.h"
@@ -52,13 +53,6 @@ struct sampler {
 		size_t size;
 	} rules, files;
 };
-
-/* Sizes of the kernel half's arrays. With them, the default ring and --table-memory 24M, the
- * kernel half takes about 52 MiB on a machine of few CPUs. */
-#define CHUNK_ENTRIES 262144u
-#define FILE_ENTRIES  16384u
-#define STATE_ENTRIES 256u
-#define KNOWN_TAGS    65536u
 
 /* --- loading --------------------------------------------------------------------------------- */
 
@@ -108,46 +102,6 @@ static int explain_load(struct sampler *s, int err, char **ret_error)
 	return load_error_explain(&failure, ret_error);
 }
 
-static uint32_t ring_size(uint64_t bytes)
-{
-	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	while (size < bytes)
-		size *= 2;
-	return (uint32_t)size;
-}
-
-/* Sizes the arrays that depend on the number of CPUs and on the options. */
-static int size_maps(struct sampler *s, const struct sampler_options *options, uint32_t cpus)
-{
-	struct stackd_bpf *skel = s->skel;
-	uint32_t regions = options->regions ? STACKD_REGION_SCRATCHES : 0;
-	uint32_t rows = (uint32_t)(options->table_bytes / sizeof(struct stackd_row));
-	const struct {
-		struct bpf_map *map;
-		uint32_t entries;
-	} sizes[] = {
-		{skel->maps.scratches, cpus * (1 + regions + options->waits) + options->waits},
-		{skel->maps.wait_rings, cpus},
-		{skel->maps.ring, ring_size(options->ring_bytes)},
-		{skel->maps.rows, rows / 2 + 1},
-		{skel->maps.chunks, CHUNK_ENTRIES / 2},
-		{skel->maps.files, FILE_ENTRIES},
-		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
-		{skel->maps.states, STATE_ENTRIES},
-		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? KNOWN_TAGS : 1},
-	};
-	int err = 0;
-
-	skel->rodata->state_slots = STATE_ENTRIES;
-	skel->rodata->region_scratches = cpus;
-	skel->rodata->wait_scratches = cpus * (1 + regions);
-	skel->rodata->wait_cpus = cpus;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
-		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
-	return err;
-}
-
 static int map_array(struct bpf_map *map, size_t value_size, struct mapped_array *ret_array)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -184,7 +138,6 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	if (!s->skel)
 		return -errno;
 	s->skel->rodata->stack_limit = options->stack_bytes;
-	s->skel->rodata->wakeup_bytes = ring_size(options->ring_bytes) / 4;
 	s->skel->rodata->walk_here = !options->walk_in_daemon;
 	s->skel->rodata->judge = options->judge;
 	s->skel->rodata->with_idle = options->idle;
@@ -205,7 +158,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->wait_cgroup = options->wait_cgroup;
 	s->skel->rodata->wait_least_ns = options->wait_least_ns;
 	s->skel->bss->wait_mean_ns = options->wait_mean_ns;
-	err = size_maps(s, options, (uint32_t)cpus);
+	err = sampler_maps_size(s->skel, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
 	if (!err && options->waits)
@@ -541,7 +494,7 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 		.tagged_fd = bpf_map__fd(s->skel->maps.tagged),
 		.known_fd = bpf_map__fd(s->skel->maps.known_tags),
 		.n_tagged = &s->skel->bss->n_tagged,
-		.max_known = KNOWN_TAGS,
+		.max_known = SAMPLER_KNOWN_TAGS,
 	};
 }
 
