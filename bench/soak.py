@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs a service for long beside programs that come and go: soak.py SECONDS
+
+Two stackds record at the same time:
+
+  the service  the whole machine, with the unit's options, but windows of a minute and a small limit
+               for its store, so that windows end and are deleted all the time. Once in five minutes it
+               is stopped for ten seconds, once in ten minutes killed and started again.
+  the victim   one process, killed (SIGKILL) after a random time, again and again.
+
+Beside them: processes that start and end as fast as they can on one CPU, at a low priority;
+cgroups that come and go; a program whose call paths are nearly all new; this machine's own work.
+
+Prints a line each half minute. The exit status is 1 if memory or the disk exceeded its limit, if a
+sample that was committed is missing after a kill, or if a closed window has changed. Losses and CPU
+are shown: whether they are within limits depends on what else the machine does.
+"""
+
+import contextlib
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STACKD, STACKCTL = ROOT + "/build/stackd", ROOT + "/build/stackctl"
+CHAIN = ROOT + "/build/workloads/chain"
+KEEP = 8 << 20
+RESIDENT = KERNEL = 64 << 20
+SERVICE = ["--all", "--quiet", "-F", "99", "--max-cpu", "1%", "--window", "60s", "--keep-bytes",
+           str(KEEP)]
+TICK = os.sysconf("SC_CLK_TCK")
+CGROUPS = "/sys/fs/cgroup"
+NEW_PATHS = """
+import random
+def go(n, seed):
+    return n and (a if seed & 1 else b)(n - 1, seed >> 1)
+def a(n, seed): return go(n, seed) or sum(range(50))
+def b(n, seed): return go(n, seed) or sum(range(60))
+while True: go(30, random.getrandbits(30))
+"""
+
+faults = []
+
+
+def fail(text):
+    faults.append(text)
+    print("FAULT", text, flush=True)
+
+
+def recordings(store):
+    done = subprocess.run([STACKCTL, "list", "--json", "-i", store], capture_output=True, text=True)
+    return {r["recording"]: r for r in json.loads(done.stdout)["recordings"]} \
+        if done.returncode == 0 else {}
+
+
+def stats(store):
+    done = subprocess.run([STACKCTL, "stats", "--prometheus", "-i", store], capture_output=True,
+                          text=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        if not line.startswith("#"):
+            name, value = line.rsplit(" ", 1)
+            found[name.split("{")[0]] = found.get(name.split("{")[0], 0) + float(value)
+    return found
+
+
+def family(pid):
+    """A process and those that it has started."""
+    found = [pid]
+    for path in glob.glob("/proc/%d/task/*/children" % pid):
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            for child in file.read().split():
+                found += family(int(child))
+    return found
+
+
+def resident(pid):
+    total = 0
+    for one in family(pid):
+        with contextlib.suppress(OSError), open("/proc/%d/smaps_rollup" % one, encoding="ascii") as file:
+            total += int(re.search(r"^Pss:\s+(\d+)", file.read(), re.MULTILINE)[1]) << 10
+    return total
+
+
+def cpu(pid):
+    """Seconds of CPU time of a process, its threads, and children that live or were waited for."""
+    total = 0
+    for one in family(pid):
+        with contextlib.suppress(OSError), open("/proc/%d/stat" % one, encoding="ascii") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+            total += sum(int(word) for word in words[11:15]) / TICK
+    return total
+
+
+def kernel(pid):
+    """Bytes of its BPF maps and perf rings."""
+    maps, rings = {}, 0
+    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            found = dict(re.findall(r"^(\w+):\s+(\d+)$", file.read(), re.MULTILINE))
+            if "map_id" in found:
+                maps[found["map_id"]] = int(found["memlock"])
+    with contextlib.suppress(OSError), open("/proc/%d/maps" % pid, encoding="ascii") as file:
+        for line in file:
+            if "anon_inode:[perf_event]" in line:
+                start, end = line.split()[0].split("-")
+                rings += int(end, 16) - int(start, 16)
+    return sum(maps.values()) + rings
+
+
+def disk(store):
+    return sum(os.path.getsize(path) for path in (store, store + "-wal") if os.path.exists(path))
+
+
+def check_kept(what, before, after):
+    """All that was committed is there, but for windows that retention has deleted."""
+    oldest = min(after, default=0)
+    for number, row in before.items():
+        left = after.get(number)
+        if left is None and number >= oldest:
+            fail("%s: recording %d is gone" % (what, number))
+        elif left and left["samples"] < row["samples"]:
+            fail("%s: recording %d has %d samples, had %d" % (what, number, left["samples"],
+                                                              row["samples"]))
+        elif left and row["state"] == "done" and left != row:
+            fail("%s: closed recording %d has changed" % (what, number))
+
+
+class Beside:
+    """What goes on beside the service, until it is stopped."""
+
+    def __init__(self, folder):
+        self.folder, self.is_over = folder, False
+        self.counts = {"kills": 0, "processes": 0, "cgroups": 0}
+        self.threads = [threading.Thread(target=work) for work in
+                        (self.kill, self.fork, self.cgroup, self.paths)]
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+    def kill(self):
+        dice, store = random.Random(1), self.folder + "/victim.db"
+        with subprocess.Popen([CHAIN, "1000000"], stdout=subprocess.DEVNULL,
+                              preexec_fn=lambda: os.nice(19)) as process:
+            while not self.is_over:
+                with subprocess.Popen([STACKD, "-q", "-F", "997", "-o", store, "--window", "2s",
+                                       "--keep-bytes", "1M", "--pid", str(process.pid)],
+                                      stderr=subprocess.DEVNULL) as victim:
+                    time.sleep(dice.uniform(0.2, 5))
+                    before = recordings(store)
+                    time.sleep(dice.uniform(0, 0.05))
+                    victim.kill()
+                    victim.wait()
+                check_kept("kill %d" % self.counts["kills"], before, recordings(store))
+                self.counts["kills"] += 1
+            process.kill()
+
+    def fork(self):
+        text = "n=0; while :; do /bin/true; n=$((n+1)); [ $((n % 10)) = 0 ] && echo; done"
+        with subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "5", "sh", "-c", text],
+                              stdout=subprocess.PIPE) as shell:
+            while not self.is_over and shell.stdout.readline():
+                self.counts["processes"] += 10
+            shell.kill()
+
+    def cgroup(self):
+        while not self.is_over and os.access(CGROUPS + "/cgroup.procs", os.W_OK):
+            name = "%s/stackd-soak-%d.service" % (CGROUPS, self.counts["cgroups"])
+            os.mkdir(name)
+            subprocess.run(["sh", "-c", "echo $$ > %s/cgroup.procs; exec timeout 0.2 %s 1" %
+                            (name, CHAIN)], stdout=subprocess.DEVNULL)
+            os.rmdir(name)
+            self.counts["cgroups"] += 1
+
+    def paths(self):
+        with subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", NEW_PATHS]) as process:
+            while not self.is_over:
+                time.sleep(0.5)
+            process.kill()
+
+
+class Service:
+    def __init__(self, store):
+        self.store, self.largest, self.spent = store, 0, 0
+        self.peaks = {"resident": 0, "kernel": 0, "disk": 0}
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([STACKD, "-o", self.store, *SERVICE])
+        self.cpu = 0
+
+    def kill(self):
+        before = recordings(self.store)
+        self.process.kill()
+        self.process.wait()
+        check_kept("the service", before, recordings(self.store))
+        self.start()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(10)
+        self.process.send_signal(signal.SIGCONT)
+
+    def look(self):
+        """Looks at what is bounded: once a second."""
+        if self.process.poll() is not None:
+            fail("the service ended: status %d" % self.process.returncode)
+            self.start()
+        now = {"resident": resident(self.process.pid), "kernel": kernel(self.process.pid),
+               "disk": disk(self.store)}
+        for name, value in now.items():
+            self.peaks[name] = max(self.peaks[name], value)
+        return now
+
+
+def line(start, service, beside, now, before):
+    spent, at = cpu(service.process.pid), time.monotonic()
+    figures = stats(service.store)
+    share = (spent - before[0]) / (at - before[1]) if spent >= before[0] else float("nan")
+    print("%6d %9.1f %9.1f %8.2f %7.2f%% %5d %8d %6d %8d %6d %7d %5.1f" %
+          (at - start, now["resident"] / 2**20, now["kernel"] / 2**20, now["disk"] / 2**20,
+           100 * share, figures.get("stackd_rate_hertz", 0), figures.get("stackd_samples_total", 0),
+           figures.get("stackd_lost_total", 0), beside.counts["processes"],
+           beside.counts["cgroups"], beside.counts["kills"], os.getloadavg()[0]), flush=True)
+    return spent, at
+
+
+def soak(folder, seconds):
+    service = Service(folder + "/service.db")
+    beside = Beside(folder)
+    start = time.monotonic()
+    before, printed, paused, killed = (0, start), 0, 0, 0
+    print("%6s %9s %9s %8s %8s %5s %8s %6s %8s %6s %7s %5s" %
+          ("second", "resident", "kernel", "disk MiB", "CPU", "Hz", "samples", "lost", "processes",
+           "groups", "kills", "load"))
+    while time.monotonic() - start < seconds:
+        time.sleep(1)
+        now, passed = service.look(), time.monotonic() - start
+        if passed >= printed + 30:
+            before, printed = line(start, service, beside, now, before), passed
+        if passed >= paused + 300:
+            paused = passed
+            service.pause()
+        if passed >= killed + 600:
+            killed = passed
+            service.kill()
+            before = (0, time.monotonic())
+    beside.stop()
+    service.process.send_signal(signal.SIGTERM)
+    if service.process.wait(60):
+        fail("the service: status %d" % service.process.returncode)
+    return service, beside
+
+
+def judge(service):
+    windows = recordings(service.store)
+    size = disk(service.store)
+    most = max((row["samples"] for row in windows.values()), default=0)
+    total = sum(row["samples"] for row in windows.values()) or 1
+    limits = {"resident": RESIDENT, "kernel": KERNEL, "disk": KEEP + size * most // total}
+    for name, limit in limits.items():
+        print("%s: peak %.1f MiB, limit %.1f" % (name, service.peaks[name] / 2**20, limit / 2**20))
+        if service.peaks[name] > limit:
+            fail(name + " exceeded its limit")
+
+
+def main():
+    seconds = int(sys.argv[1]) if len(sys.argv) == 2 else 3600
+    folder = tempfile.mkdtemp(prefix="stackd-soak-")
+    try:
+        service, beside = soak(folder, seconds)
+        judge(service)
+        print(beside.counts, "faults: %d" % len(faults))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if faults else 0)
+
+
+main()
