@@ -163,18 +163,16 @@ static void add_tables(const struct tables_counts *c, struct batch *b)
 	}
 }
 
+static int add_worker(void *batch, const char *name, uint64_t value)
+{
+	add(batch, name, value);
+	return 0;
+}
+
 static void add_workers(const struct workers_counts *c, struct batch *b)
 {
 	add(b, "worker_calls", c->calls);
-	add(b, "worker_restarts", c->restarts);
-	for (int i = 0; i < WORKER_REFUSED_COUNT; i++) {
-		char name[40];
-
-		snprintf(name, sizeof(name), "refused.%s",
-			 worker_refusal_name((enum worker_refusal)i));
-		if (c->refused[i])
-			add(b, name, c->refused[i]);
-	}
+	workers_counts_each(c, NULL, add_worker, b);
 }
 
 #define SUBTRACT(from, what)                                                                       \

@@ -75,7 +75,7 @@ static enum exit_status open_store(struct session *s)
 	if (!err && !o->output)
 		err = store_path_prepare(s->path);
 	archive.path = s->path;
-	archive.worker = workers_of(s->workers, WORKER_NAMES);
+	archive.workers = s->workers;
 	if (!err)
 		err = archive_new(&archive, &s->info, &s->archive, &sentence);
 	if (!err) {

@@ -125,7 +125,8 @@ static uint64_t cpu_ns(void *arg)
 	const struct archive *a = arg;
 
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) +
-	       (a->options.worker ? worker_cpu_ns(a->options.worker) : 0);
+	       (a->options.workers ? worker_cpu_ns(workers_of(a->options.workers, WORKER_NAMES))
+				   : 0);
 }
 
 static int write_line(void *arg, const struct store_line *line)
@@ -151,8 +152,8 @@ static int open_names(struct archive *a)
 		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = write_line, .arg = a};
 	int err = 0;
 
-	if (a->options.worker && !a->asker)
-		err = ask_names_new(a->options.worker, &a->asker);
+	if (a->options.workers && !a->asker)
+		err = ask_names_new(workers_of(a->options.workers, WORKER_NAMES), &a->asker);
 	if (!err)
 		err = a->asker ? ask_names_naming(a->asker, &a->names)
 			       : naming_new("/proc", &a->names);
@@ -174,6 +175,8 @@ static void close_names(struct archive *a)
 int archive_begin_rows(struct archive *a)
 {
 	a->n_objects = a->n_sizes = a->n_origins = 0;
+	if (a->options.workers)
+		workers_counts(a->options.workers, &a->before);
 	close_names(a);
 	return open_names(a);
 }
@@ -407,6 +410,24 @@ static void end_thread(struct archive *a, bool cancel)
 	a->has_thread = false;
 }
 
+static int write_counter(void *arg, const char *name, uint64_t value)
+{
+	struct archive *a = arg;
+
+	return store_writer_counter(a->writer, name, value);
+}
+
+/* Writes what has become of the workers with the last names, after the last batch was made. */
+static int count_workers(struct archive *a)
+{
+	struct workers_counts now;
+
+	if (!a->options.workers)
+		return 0;
+	workers_counts(a->options.workers, &now);
+	return workers_counts_each(&now, &a->before, write_counter, a);
+}
+
 int archive_finish(struct archive *a, char **ret_error)
 {
 	int err;
@@ -417,6 +438,8 @@ int archive_finish(struct archive *a, char **ret_error)
 	if (!a->error) {
 		err = naming_schedule_finish(a->schedule);
 		a->totals.finished = true;
+		if (!err)
+			err = count_workers(a);
 		if (!err)
 			err = store_writer_commit(a->writer, &a->totals);
 		if (err)

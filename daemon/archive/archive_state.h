@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "daemon/archive/archive.h"
+#include "daemon/worker/worker.h"
 #include "daemon/archive/outage.h"
 #include "store/store_writer.h"
 #include "sym/naming_schedule.h"
@@ -14,7 +15,8 @@
 struct archive {
 	struct archive_options options;
 	struct store_writer *writer;
-	struct ask_names *asker; /* NULL: names are found here */
+	struct ask_names *asker;      /* NULL: names are found here */
+	struct workers_counts before; /* this window */
 	struct naming *names;
 	pthread_t thread;
 	bool has_thread;

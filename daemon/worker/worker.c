@@ -64,13 +64,9 @@ struct workers {
 	struct workers_counts counts;
 };
 
-const char *worker_refusal_name(enum worker_refusal why)
-{
 #define WORKER_X(e, name, words) name,
-	static const char *const names[] = {WORKER_REFUSALS(WORKER_X)};
+static const char *const names_of_refusals[] = {WORKER_REFUSALS(WORKER_X)};
 #undef WORKER_X
-	return names[why];
-}
 
 static const char *words_of(enum worker_refusal why)
 {
@@ -483,4 +479,20 @@ void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 		ret_counts->cpu_ns += live_cpu_ns(w);
 		ret_counts->resident_bytes += resident_of(pid);
 	}
+}
+
+int workers_counts_each(const struct workers_counts *counts, const struct workers_counts *before,
+			int (*each)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	const struct workers_counts none = {0}, *since = before ? before : &none;
+	int err = each(arg, "worker_restarts", counts->restarts - since->restarts);
+
+	for (int i = 0; i < WORKER_REFUSED_COUNT && !err; i++) {
+		uint64_t refused = counts->refused[i] - since->refused[i];
+		char name[40];
+
+		snprintf(name, sizeof(name), "refused.%s", names_of_refusals[i]);
+		err = refused ? each(arg, name, refused) : 0;
+	}
+	return err;
 }

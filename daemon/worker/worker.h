@@ -45,9 +45,6 @@ enum worker_refusal {
 		WORKER_REFUSED_COUNT
 };
 
-/* The name in `stats`, a constant string. */
-const char *worker_refusal_name(enum worker_refusal why);
-
 struct workers;
 struct worker;
 
@@ -70,6 +67,11 @@ struct workers_counts {
 
 /* Gives the counts so far. Any thread. */
 void workers_counts(struct workers *workers, struct workers_counts *ret_counts);
+
+/* Calls `each` with the names in `stats` of restarts and of refusals, and what was counted since
+ * `before`; NULL: since the start. Stops at the first nonzero result, and returns it. */
+int workers_counts_each(const struct workers_counts *counts, const struct workers_counts *before,
+			int (*each)(void *arg, const char *name, uint64_t value), void *arg);
 
 /* Whether an object's file was refused. Any thread. */
 bool workers_refused(struct workers *workers, const struct object *object);

@@ -124,6 +124,19 @@ samples_of_service() {
     in_service stackctl list --json -i /var/lib/stackd/0/store.db | grep -Eq '"samples":[1-9]'
 }
 
+# The processes that read files: another user, no capability, and a filter of system calls.
+workers() {
+    # shellcheck disable=SC2016 # expanded inside
+    in_service sh -c 'for p in /proc/[0-9]*; do
+        grep -qs "^Name:.stackd-worker" "$p/status" || continue
+        cat "$p/status" | grep -E "^(Uid|CapEff|CapPrm|Seccomp|NoNewPrivs):"
+        grep -q "^Uid:.6[0-9]*.6" "$p/status" && grep -q "^CapPrm:.0000000000000000$" "$p/status" &&
+            grep -q "^Seccomp:.2" "$p/status" || exit 1
+        found=yes
+    done
+    test "$found" = yes'
+}
+
 metrics() {
     local file=/var/lib/prometheus/node-exporter/stackd.prom
     inside mkdir -p "${file%/*}"
@@ -146,6 +159,9 @@ service() {
     [ "$(in_service systemctl show -P WatchdogUSec stackd)" = 1min ] || { echo 'wrong: no watchdog' && return 1; }
     expect 'it has a budget' in_service grep -azq -e '^--max-cpu$' \
         "/proc/$(in_service systemctl show -P MainPID stackd)/cmdline" || return 1
+    expect 'its workers have no rights' workers || return 1
+    expect 'its exposure is small' in_service systemd-analyze security --no-pager --threshold=30 stackd ||
+        return 1
     metrics || return 1
     expect 'it stops' in_service systemctl stop stackd || return 1
     [ "$(in_service systemctl show -P Result stackd)" = success ] ||

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 
 clang=${CLANG:-clang}
 out=build/fuzz
-targets='analysis cfi eh_frame_hdr elf_file pclntab perfdata import'
+targets='analysis cfi eh_frame_hdr elf_file pclntab perfdata import worker'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 modules='base elf cfi analysis go unwind proc stack lbr perf'
 
@@ -36,7 +36,7 @@ cc -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
 
-objects="$out/lib/sym/kallsyms.o $out/lib/sym/unwind_bounds.o"
+objects="$out/lib/sym/kallsyms.o $out/lib/sym/unwind_bounds.o $out/daemon/worker/name_wire.o"
 for module in $modules; do
     for source in lib/"$module"/*.c; do
         case $source in
@@ -49,11 +49,18 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 # shellcheck disable=SC2086
 CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" B="$out" $objects
 
+# What a worker sends of a small library.
+mkdir -p "$out/corpus/worker"
+# shellcheck disable=SC2086
+$clang -std=gnu17 -D_GNU_SOURCE -O1 -fsanitize=$sanitize -I. -Ilib -Ibpf -o "$out/make_worker" \
+    tests/fuzz/make_worker.c $objects -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
+"$out/make_worker" "$out/code.so" "$out/corpus/worker"
+
 status=0
 for target in $targets; do
     # shellcheck disable=SC2086
     $clang -std=gnu17 -D_GNU_SOURCE -O1 -g -Wall -Wextra ${WERROR:+-Werror} -fsanitize=fuzzer,$sanitize \
-        -Ilib -Ibpf -Itests/fuzz -o "$out/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
+        -I. -Ilib -Ibpf -Itests/fuzz -o "$out/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
         -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
     limits=(-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$out/failed/$target-")
     if [ "$mode" = replay ]; then
