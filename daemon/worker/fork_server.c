@@ -160,6 +160,18 @@ static void serve(int socket, fork_server_run_fn *run)
 	}
 }
 
+/* Where memory is short, workers go first: their files are refused, and stackd goes on. */
+static void be_first_to_go(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "500", 3) < 0)
+		errno = 0; /* then they go by their size */
+	close(fd);
+}
+
 /* Ends when stackd's end of the socket is closed, and by no signal of a terminal or of systemd, so
  * that the last samples have their names. */
 static void be_server(int socket, fork_server_run_fn *run)
@@ -182,6 +194,7 @@ static void be_server(int socket, fork_server_run_fn *run)
 	close_range(4, ~0u, 0);
 	if (getpriority(PRIO_PROCESS, 0) == 0)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
+	be_first_to_go();
 	gaps = sandbox_fork_server();
 	if (send(socket, &gaps, sizeof(gaps), MSG_NOSIGNAL) == sizeof(gaps))
 		serve(socket, run);

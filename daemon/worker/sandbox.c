@@ -28,7 +28,7 @@
 #define NOBODY	   65534
 #define MEMORY_BYTES                                                                               \
 	(UINT64_C(640) << 20) /* of address space; a process has some 60 MiB at first */
-#define FILES	    1024
+#define FILES	    8192
 #define CPU_SECONDS 600 /* of a worker in all; stackd replaces it long before */
 
 /* Compilers that instrument memory need address space and system calls of their own. */
@@ -243,8 +243,12 @@ unsigned sandbox_fork_server(void)
 
 static void limit(int resource, rlim_t most)
 {
-	const struct rlimit l = {most, most};
+	struct rlimit l;
 
+	if (getrlimit(resource, &l))
+		return;
+	l.rlim_max = l.rlim_max < most ? l.rlim_max : most;
+	l.rlim_cur = l.rlim_max;
 	setrlimit(resource, &l);
 }
 

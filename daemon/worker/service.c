@@ -10,9 +10,8 @@
 #include "daemon/worker/service_file.h"
 #include "proc/object_open.h"
 
-#define MAX_OPEN                                                                                   \
-	300 /* files, between requests: a worker may have FILES descriptors (sandbox.c)            \
-	     */
+/* Files, between requests. A worker may have many more descriptors (sandbox.c). */
+#define MAX_OPEN 300
 
 #define MAX_OBJECTS (1u << 24)
 

@@ -4,7 +4,7 @@
  *
  * Limits are of CPU time, so that a busy machine does not make a file look hostile. A worker that
  * neither runs, waits for the processor nor for a disk, while an answer of its is due, sleeps: that
- * is a hang, after SLEEP_NS.
+ * is a hang, after SLEEP_LOOKS. These are counted, not timed, since all may be stopped for a while.
  */
 #include "daemon/worker/worker.h"
 
@@ -29,15 +29,15 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define LOOK_MS	     10 /* between looks at a worker that has not answered */
-#define SLEEP_NS     UINT64_C(500000000)
+#define LOOK_MS	     10			    /* between looks at a worker that has not answered */
+#define SLEEP_LOOKS  50			    /* in a row, at a worker that sleeps */
 #define WALL_NS	     UINT64_C(300000000000) /* of a call, whatever the worker does */
 #define IDLE_NS	     UINT64_C(10000000000)  /* after which a worker is ended */
 #define RENEW_NS     UINT64_C(300000000000) /* CPU time after which it is replaced between calls */
 #define MAX_REFUSALS 4096		    /* files; those beyond are tried again */
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
-	[WORKER_LOOP] = UINT64_C(3000000000),
+	[WORKER_LOOP] = UINT64_C(2000000000),
 	[WORKER_TABLES] = UINT64_C(60000000000),
 	[WORKER_NAMES] = UINT64_C(60000000000),
 	[WORKER_REGIONS] = UINT64_C(60000000000),
@@ -62,6 +62,7 @@ struct workers {
 	pthread_mutex_t lock;  /* guards what follows */
 	VEC(uint64_t) refused; /* file ids, and keys of files that could not be identified */
 	struct workers_counts counts;
+	bool is_told; /* that no worker can be started */
 };
 
 #define WORKER_X(e, name, words) name,
@@ -106,6 +107,22 @@ static void count_restart(struct worker *w)
 	w->has_failed = false;
 }
 
+/* Without the server no file can be read any more, which is told of once. */
+static void tell_of_server(struct workers *ws, int err)
+{
+	bool is_told;
+
+	pthread_mutex_lock(&ws->lock);
+	is_told = ws->is_told;
+	ws->is_told = true;
+	pthread_mutex_unlock(&ws->lock);
+	if (!is_told)
+		log_error(
+			"no process can be started that reads files (%s): files that are met from "
+			"now on have neither names nor unwind information",
+			strerror(-err));
+}
+
 static int start(struct worker *w)
 {
 	int page_fd, err;
@@ -122,6 +139,7 @@ static int start(struct worker *w)
 		munmap(w->page, sizeof(*w->page));
 		w->page = NULL;
 		w->pid = 0;
+		tell_of_server(w->workers, err);
 		return -ECHILD;
 	}
 	if (clock_getcpuclockid(w->pid, &w->clock))
@@ -203,7 +221,7 @@ struct waiting {
 	struct worker *worker;
 	const struct worker_call *call;
 	uint64_t begun_ns, cpu_before_ns;
-	uint64_t asleep_ns; /* since when it has been seen asleep; 0: it is not */
+	unsigned asleep; /* looks in a row at which it slept */
 };
 
 static bool is_asleep(const struct worker *w)
@@ -230,13 +248,8 @@ static int wait_for(void *arg, short events)
 		return -ECANCELED;
 	if (cpu > cpu_limits[w->role])
 		return -ETIME;
-	if (!is_asleep(w))
-		wait->asleep_ns = 0;
-	else if (!wait->asleep_ns)
-		wait->asleep_ns = now;
-	if ((wait->asleep_ns && now - wait->asleep_ns > SLEEP_NS) || now - wait->begun_ns > WALL_NS)
-		return -ETIMEDOUT;
-	return 0;
+	wait->asleep = is_asleep(w) ? wait->asleep + 1 : 0;
+	return wait->asleep >= SLEEP_LOOKS || now - wait->begun_ns > WALL_NS ? -ETIMEDOUT : 0;
 }
 
 /* --- calls ----------------------------------------------------------------------------------- */
@@ -305,7 +318,7 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 		err = wire_receive(&wire, WIRE_MAX_BYTES, &header, ret_reply, NULL);
 		if (err || header.kind == WIRE_REPLY)
 			break;
-		waiting.asleep_ns = 0;
+		waiting.asleep = 0;
 		err = answer(w, call, &wire, header.kind, ret_reply, &text);
 	}
 	buf_free(&text);
