@@ -115,8 +115,8 @@ $(B)/bpf/%/stackd.skel.h: $(B)/bpf/%/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
 
 $(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
-	$(call say,LD,$@)$(CC) -I$(@D) $(CFLAGS) $(LDFLAGS) -o $@ daemon/capture/sampler.c \
-		daemon/capture/sampler_programs.c $(filter-out %.h,$^) $(LDLIBS)
+	$(call say,LD,$@)$(CC) -I$(@D) $(CFLAGS) $(LDFLAGS) -o $@ $(wildcard daemon/capture/sampler*.c) \
+		$(filter-out %.h,$^) $(LDLIBS)
 
 .PRECIOUS: $(B)/bpf/%/stackd.bpf.o $(B)/bpf/%/stackd.skel.h
 

@@ -42,7 +42,7 @@ struct path {
 	uint64_t n;    /* frames, leaf first */
 	struct amount allocated, live, peak;
 	double blocks;
-	uint64_t epoch; /* of the peak that `peak` is of */
+	uint64_t epoch; /* of the peak that `peak` is of; after a later one it is `live` */
 	struct frame frames[DEPTH];
 };
 
@@ -52,10 +52,13 @@ struct block {
 	double size;
 };
 
+#define FILE_BYTES (PATHS * sizeof(struct path) + sizeof(uint64_t))
+
 static struct path *paths;
 static struct block *blocks;
 static double distance, live, most;
-static uint64_t epoch;
+static uint64_t epoch,
+	*shared_epoch; /* of the highest peak so far; its place is behind the paths */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool is_inside;
 
@@ -151,7 +154,7 @@ static void change(struct path *path, double size, int sign)
 	live += sign * size;
 	if (live > most) {
 		most = live;
-		epoch++;
+		*shared_epoch = ++epoch;
 	}
 }
 
@@ -208,9 +211,9 @@ static void open_file(void)
 	distance = atof(bytes);
 	snprintf(name, sizeof(name), "%s/%d", folder, (int)getpid());
 	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0 || ftruncate(fd, (off_t)(PATHS * sizeof(*paths))))
+	if (fd < 0 || ftruncate(fd, (off_t)FILE_BYTES))
 		abort();
-	at = mmap(NULL, PATHS * sizeof(*paths), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	at = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	blocks = mmap(NULL, BLOCKS * sizeof(*blocks), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -218,6 +221,7 @@ static void open_file(void)
 		abort();
 	live = most = 0;
 	epoch = 1;
+	shared_epoch = (uint64_t *)((struct path *)at + PATHS);
 	paths = at;
 }
 
@@ -226,7 +230,7 @@ static void begin_anew(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	munmap(blocks, BLOCKS * sizeof(*blocks));
-	munmap(paths, PATHS * sizeof(*paths));
+	munmap(paths, FILE_BYTES);
 	is_inside = true;
 	open_file();
 	is_inside = false;
@@ -247,13 +251,50 @@ __attribute__((constructor)) static void begin(void)
 /* --- the functions ------------------------------------------------------------------------------
  */
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-extern void *__libc_memalign(size_t, size_t);
-extern void __libc_free(void *);
+static void *(*next_malloc)(size_t), *(*next_calloc)(size_t, size_t);
+static void *(*next_realloc)(void *, size_t), *(*next_memalign)(size_t, size_t);
+static void (*next_free)(void *);
+static bool is_finding;
+
+/* What dlsym() asks for meanwhile; never given back. */
+static char early[1 << 16] __attribute__((aligned(16)));
+static size_t early_used;
+
+static void *early_block(size_t size)
+{
+	void *block = early + early_used;
+
+	early_used += (size + 15) & ~(size_t)15;
+	return early_used <= sizeof(early) ? block : NULL;
+}
+
+static bool is_early(const void *block)
+{
+	return (const char *)block >= early && (const char *)block < early + sizeof(early);
+}
+
+static void find_next(void)
+{
+	is_finding = true;
+	next_calloc = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
+	next_realloc = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+	next_memalign = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "memalign");
+	next_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+	next_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+	is_finding = false;
+}
+
+/* Returns whether the functions behind are known. */
+static bool is_ready(void)
+{
+	if (!next_malloc && !is_finding)
+		find_next();
+	return !is_finding;
+}
 
 EXPORT void *malloc(size_t size)
 {
-	void *block = __libc_malloc(size);
+	void *block = is_ready() ? next_malloc(size) : early_block(size);
 
 	add(block, size);
 	return block;
@@ -261,7 +302,7 @@ EXPORT void *malloc(size_t size)
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-	void *block = __libc_calloc(n, size);
+	void *block = is_ready() ? next_calloc(n, size) : early_block(n * size);
 
 	add(block, n * size);
 	return block;
@@ -269,24 +310,29 @@ EXPORT void *calloc(size_t n, size_t size)
 
 EXPORT void free(void *block)
 {
+	if (is_early(block))
+		return;
 	end(block);
-	__libc_free(block);
+	if (is_ready())
+		next_free(block);
 }
 
+/* The end comes before another thread can have the address; realloc() hardly ever fails. */
 EXPORT void *realloc(void *block, size_t size)
 {
 	void *moved;
 
-	/* Before another thread can have its address; realloc() hardly ever fails. */
+	if (!is_ready())
+		return block ? NULL : early_block(size);
 	end(block);
-	moved = __libc_realloc(block, size);
+	moved = next_realloc(block, size);
 	add(moved, size);
 	return moved;
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-	void *block = __libc_memalign(alignment, size);
+	void *block = is_ready() ? next_memalign(alignment, size) : NULL;
 
 	add(block, size);
 	return block;

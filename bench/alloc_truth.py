@@ -56,7 +56,7 @@ def commands(folder):
     write(folder + "/t.sql", SQL)
     write(folder + "/t.py", PYTHON)
     write(folder + "/t.cc", SOURCE)
-    write(folder + "/redis.conf", "save ''\nport 0\nunixsocket %s/redis\nappendonly no\n" % folder)
+    write(folder + "/redis.conf", "save ''\nport 0\nunixsocket %s/server.sock\nappendonly no\n" % folder)
     return {
         "sqlite3": ["sqlite3", ":memory:", ".read %s/t.sql" % folder],
         "python3": ["/usr/bin/python3", "-S", folder + "/t.py"],
@@ -67,7 +67,7 @@ def commands(folder):
 
 def run_redis(folder):
     """The benchmark, then the end."""
-    socket = folder + "/redis"
+    socket = folder + "/server.sock"
     for _ in range(600):
         if subprocess.run(["redis-cli", "-s", socket, "ping"], check=False, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0:
@@ -97,13 +97,18 @@ def read_truth(folder):
     truth = collections.defaultdict(dict)
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), "rb") as file:
+            file.seek(-8, os.SEEK_END)
+            last, = struct.unpack("<Q", file.read(8))
+            file.seek(0)
             while True:
                 data = file.read(SIZE)
                 if len(data) < SIZE:
                     break
-                used, n, *numbers, _blocks, _epoch = HEAD.unpack_from(data)
+                used, n, *numbers, _blocks, epoch = HEAD.unpack_from(data)
                 if not used:
                     continue
+                if epoch != last:
+                    numbers[4:6] = numbers[2:4]
                 frames = (FRAME.unpack_from(data, HEAD.size + i * FRAME.size) for i in range(n))
                 path = tuple((plain(text.split(b"\0")[0].decode()), offset) for text, offset in frames)
                 add(truth[int(name)], path, zip(numbers[::2], numbers[1::2]))
@@ -155,14 +160,18 @@ def top(truth, index):
 
 
 def compare(name, metric, rows, estimates):
-    """Prints a line; returns the distances in standard errors."""
-    off = []
+    """Prints a line; returns the distances in standard errors of those with five samples or more on
+    average: with fewer, they are not distributed as errors are."""
+    off, judged = [], []
     for (bytes_, variance), pid, path in rows:
         error = max(math.sqrt(max(variance, 0)), 1e-9 * bytes_, 1)
         off.append((estimates[pid][path] - bytes_) / error)
-    print("%-8s %-11s %2d paths, in standard errors: %s; within 2: %d" % (
-        name, metric, len(rows), " ".join("%+.1f" % z for z in off), sum(abs(z) <= 2 for z in off)))
-    return off
+        if bytes_ > 5 * DISTANCE:
+            judged.append(off[-1])
+    print("%-8s %-11s %2d paths, in standard errors: %s; within 2: %d; judged: %d" % (
+        name, metric, len(rows), " ".join("%+.1f" % z for z in off), sum(abs(z) <= 2 for z in off),
+        len(judged)))
+    return judged
 
 
 def main():

@@ -6,19 +6,21 @@
  * begins at the last byte of the call instruction, with the registers as they were before it.
  *
  * No sample is left out in silence: without a work area its record has no path but the call, and of
- * those that the ring has no room for, the thread's next one says how many they were and stands for
- * them, too.
+ * those that the ring has no room for, the thread's next one says what they stood for, and stands
+ * for that, too.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
 
 #include "region.bpf.h"
 
+SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
+
 /* What a thread has under way. */
 struct alloc_thread {
 	struct stackd_instance instance; /* to be sent: the walk takes all the space on the stack */
 	struct lone_instance lone;
-	__u64 lost; /* samples since the last one that is in the ring */
+	__u64 lost_bytes, lost_objects; /* of samples since the last one that is in the ring */
 
 	/* Of functions that are probed (malloc.bpf.h). */
 	__s64 left;	/* bytes before the next sample */
@@ -50,13 +52,35 @@ static __always_inline struct alloc_thread *alloc_thread_of(struct task_struct *
 	return thread;
 }
 
-/* Keeps what came of the thread's record. */
+/* About what a sample stands for, within some hundredths: S / (1 - exp(-S/R)) is R + S/2 + S^2/12R
+ * and less, and S where S is large. */
+static __always_inline __u64 weight_of(const struct stackd_instance *instance)
+{
+	__u64 size = instance->size, mean = alloc_distance ? alloc_distance : 1;
+
+	if (instance->weight)
+		return instance->weight;
+	if (size >= 3 * mean)
+		return size;
+	return mean + size / 2 + size * (size * 16 / mean) / 192;
+}
+
+/* Keeps what came of the thread's record: what was lost goes with the next one. */
 static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 {
 	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
+	__u64 weight, size;
 
-	if (thread)
-		thread->lost = is_sent ? 0 : thread->lost + 1;
+	if (!thread)
+		return;
+	if (is_sent) {
+		thread->lost_bytes = thread->lost_objects = 0;
+		return;
+	}
+	weight = weight_of(&thread->instance);
+	size = thread->instance.size ? thread->instance.size : 1;
+	thread->lost_bytes += weight;
+	thread->lost_objects += weight / size;
 }
 
 /* Sends thread->instance, with the path from `code` on, where the stack pointer is `slot`. */
@@ -66,7 +90,8 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
 
-	thread->instance.lost = thread->lost;
+	thread->instance.lost_bytes = thread->lost_bytes;
+	thread->instance.lost_objects = thread->lost_objects;
 	if (!s) {
 		count_region(STACKD_REGION_NO_SCRATCH);
 		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance, code);

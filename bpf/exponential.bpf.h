@@ -11,25 +11,27 @@
 
 /*
  * -log2(x / 2^64), times 2^LOG_BITS: its digits one after the other. The square of a number between
- * 1 and 2 is at least 2 if its logarithm is at least 1/2, and so on.
+ * 1 and 2 is at least 2 if its logarithm is at least 1/2, and so on. Without branches, whose ways
+ * the verifier would all follow, and a global function, which it follows by itself.
  */
-static __always_inline __u64 minus_log2(__u64 x)
+__noinline __u64 minus_log2(__u64 x)
 {
-	__u64 zeros = 0, fraction = 0;
+	__u64 zeros = 0, fraction = 0, bit;
 
 	for (int step = 32; step; step /= 2) {
-		if (!(x >> (64 - step))) {
-			x <<= step;
-			zeros += step;
-		}
+		bit = x >> (64 - step);
+		bit = ~(bit | -bit) >> 63; /* there are only zeros */
+		FORGET(bit);
+		x <<= step * bit;
+		zeros += step * bit;
 	}
 	x >>= 32; /* 2^31 is 1 */
-	for (int i = LOG_BITS - 1; i >= 0; i--) {
+	for (int i = 0; i < LOG_BITS; i++) {
 		x = x * x >> 31;
-		if (x >> 32) {
-			x >>= 1;
-			fraction |= 1ull << i;
-		}
+		bit = x >> 32;
+		FORGET(bit);
+		x >>= bit;
+		fraction = fraction * 2 + bit;
 	}
 	return ((zeros + 1) << LOG_BITS) - fraction;
 }

@@ -26,8 +26,6 @@
 #include "exponential.bpf.h"
 #include "alloc.bpf.h"
 
-SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
-
 struct live_key {
 	__u64 address;
 	__u32 pid;

@@ -22,13 +22,14 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 	count_region(STACKD_REGION_ALLOCS);
 	if (!s) {
 		count_region(STACKD_REGION_ALLOCS_LOST);
-		thread->lost++;
+		keep_lost(task, false);
 		return;
 	}
 	if (bpf_probe_read_kernel(&s->saved, sizeof(s->saved), regs))
 		__builtin_memset(&s->saved, 0, sizeof(s->saved));
 	s->is_at_entry = 0;
 	fill_instance(&s->record, &s->saved, s->saved.rip, s->saved.rsp);
+	thread->instance.lost_bytes = thread->lost_bytes;
 	s->record.instance = thread->instance;
 	keep_lost(task, send_instance(s, task));
 }
@@ -44,8 +45,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	thread = alloc_thread_of(task);
 	if (!thread || !is_due(thread, PAGE_SIZE, true))
 		return 0;
-	thread->instance = (struct stackd_instance){
-		.size = PAGE_SIZE, .lost = thread->lost, .region = STACKD_TOUCHED};
+	thread->instance = (struct stackd_instance){.size = PAGE_SIZE, .region = STACKD_TOUCHED};
 	send_memory(thread, task, (const void *)ctx->args[1]);
 	return 0;
 }
@@ -77,8 +77,8 @@ int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
 	thread = size ? alloc_thread_of(task) : NULL;
 	if (!thread)
 		return 0;
-	thread->instance = (struct stackd_instance){
-		.size = size, .weight = size, .lost = thread->lost, .region = STACKD_MAPPED};
+	thread->instance =
+		(struct stackd_instance){.size = size, .weight = size, .region = STACKD_MAPPED};
 	send_memory(thread, task, (const void *)ctx->args[0]);
 	return 0;
 }

@@ -222,9 +222,11 @@ struct stackd_instance {
 			__u64 address; /* or another number that no live block of the process has */
 			__u64 size;    /* bytes that were asked for */
 			__u64 weight;  /* bytes that it stands for; 0: the daemon is to tell */
-			__u64 lost;    /* samples of its thread right before it, which the ring had
-					* no room for: it stands for as many more */
-			__u64 none[2];
+			/* Of samples of its thread right before it, which the ring had no room
+			 * for: what they stood for. */
+			__u64 lost_bytes;
+			__u64 lost_objects;
+			__u64 none;
 		};
 		struct {		   /* STACKD_WAIT, at its end */
 			__u64 blocked_ns;  /* 0: this part is not in the sample */

@@ -35,19 +35,20 @@ struct stands_for {
 static struct stands_for stands_for(const struct recorder *r, const struct stackd_instance *i,
 				    uint64_t time_ns)
 {
-	const double size = (double)(i->size + !i->size), times = 1 + (double)i->lost;
+	const double size = (double)(i->size + !i->size);
 	const uint64_t bits = time_ns ^ i->address << 20;
-	double weight = (double)i->weight;
+	double weight = (double)i->weight, variance;
 
 	if (!i->weight)
 		weight = size / -expm1(-size / r->distance);
+	/* What was lost stood for its bytes within errors that are less than if all of it had been
+	 * small blocks. */
+	variance =
+		weight * (weight > size ? weight - size : 0) + (double)i->lost_bytes * r->distance;
 	return (struct stands_for){
-		.bytes = i->weight && !i->lost ? i->weight : round_fairly(weight * times, bits),
-		.objects = round_fairly(weight / size * times, bits + 1),
-		/* Those that it stands for besides might have been of any size. */
-		.error = (uint64_t)(sqrt(weight * (weight > size ? weight - size : 0) +
-					 weight * weight * (times * times - 1)) +
-				    0.5),
+		.bytes = (i->weight ? i->weight : round_fairly(weight, bits)) + i->lost_bytes,
+		.objects = round_fairly(weight / size, bits + 1) + i->lost_objects,
+		.error = (uint64_t)(sqrt(variance) + 0.5),
 	};
 }
 
@@ -107,7 +108,7 @@ int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_insta
 	int err;
 
 	if (i->region == STACKD_MAPPED)
-		return recorder_keep(r, SERIES_MEMORY_MAPPED, i->size, *row);
+		return recorder_keep(r, SERIES_MEMORY_MAPPED, i->size + i->lost_bytes, *row);
 	if (i->region == STACKD_TOUCHED)
 		return keep_touched(r, row, &for_);
 	err = recorder_keep(r, SERIES_ALLOC_BYTES, for_.bytes, *row);

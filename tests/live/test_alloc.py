@@ -254,3 +254,19 @@ def check_probed(recording, result, reason):
     total = sum(int(line.rsplit(" ", 1)[1]) for line in recording.text(
         "export", "--folded", "--metric", "alloc.bytes").splitlines() if ";main" in line)
     check(abs(total - 70e6) < DEVIATIONS * error, "its blocks", total, error)
+
+
+@live
+def test_alloc_lost():
+    """Where the ring has no room for a sample, the thread's next one stands for it, too."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "--alloc=2048", "--ring-bytes", "65536", "--",
+                                   PROGRAM, ROUNDS // 2)
+        counters = recording.stats()["counters"]
+        check(counters["regions_lost_ring"] > 0, "nothing was lost", counters)
+        shown = json.loads(recording.text("report", "--json", "--metric", "alloc.bytes"))
+        truth = sum(blocks * size for kinds in said_by(result.out).values()
+                    for blocks, size in kinds)
+        error = shown["standard_error"]
+        print(counters["regions_lost_ring"], "lost;", shown["amount"], "of", truth, "+-", error)
+        check(abs(shown["amount"] - truth) <= DEVIATIONS * error, "the sum", shown["amount"], truth)
