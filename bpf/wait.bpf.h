@@ -96,7 +96,7 @@ static __always_inline bool is_wait_member(const struct task_struct *task)
 {
 	__u32 pid = task->tgid;
 
-	return bpf_map_lookup_elem(&wait_members, &pid) != NULL;
+	return CHECKED(bpf_map_lookup_elem(&wait_members, &pid)) != NULL;
 }
 
 /* Looks at each thread when the recording begins. */
@@ -396,7 +396,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 		return;
 	count_wait(STACKD_WAIT_KEPT, 1);
 	fill_ended(ended, task, thread, blocked, runnable, mean);
-	wait_ring = bpf_map_lookup_elem(&wait_rings, &cpu);
+	wait_ring = CHECKED(bpf_map_lookup_elem(&wait_rings, &cpu));
 	if (wait_ring)
 		bpf_user_ringbuf_drain(wait_ring, no_message, NULL, BPF_RB_FORCE_WAKEUP);
 }
