@@ -8,6 +8,8 @@
 #include "analysis/function_starts.h"
 #include "analysis/solve.h"
 
+#define MAX_NOPS	  256 /* bytes of an area */
+#define INT3		  0xcc
 #define SIGCONTEXT_OFFSET 40 /* of r8 in it, from the kernel's ucontext on */
 
 struct analysis {
@@ -161,6 +163,32 @@ static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *r
 	return true;
 }
 
+/* Whether an area has nothing but no-ops: a function that ends without a jump goes on through them
+ * into the next one (the C library's __memset_chk() into memset()). */
+static bool is_all_nops(const struct code *code, const struct code_area *area)
+{
+	uint32_t at = area->first, bytes;
+
+	if (area->is_first || area->size > MAX_NOPS)
+		return false;
+	while (at < code_end(area) && area->bytes[at - area->first] != INT3 &&
+	       area->bytes[at - area->first] && (bytes = code_padding_bytes(code, area, at)))
+		at += bytes;
+	return at >= code_end(area);
+}
+
+static int emit_nops(const struct code_area *area, uint64_t offset, analysis_row_fn *emit,
+		     void *arg)
+{
+	static const struct stackd_rule none, entry = {.cfa = STACKD_CFA_REG,
+						       .reg = STACKD_REG_RSP,
+						       .cfa_offset = 8,
+						       .ra_offset = -8};
+	int err = emit(arg, offset, &entry);
+
+	return err ? err : emit(arg, offset + area->size, &none);
+}
+
 /* Gives the rows of an area. */
 static int emit_area(struct analysis *a, const struct analysis_input *in,
 		     const struct code_area *area, analysis_row_fn *emit, void *arg)
@@ -173,6 +201,8 @@ static int emit_area(struct analysis *a, const struct analysis_input *in,
 
 	if (!elf_file_vaddr_to_offset(in->elf, area->vaddr, &offset))
 		return 0;
+	if (!in->needs_returns && is_all_nops(&a->code, area))
+		return emit_nops(area, offset, emit, arg);
 	for (uint32_t b = 0; b < area->size && !err; b++) {
 		bool is_new = rule_at(&e, b, &rule), is_signal = signal_rule_at(&e, b, &rule);
 

@@ -169,6 +169,7 @@ __asm__(".text\n.p2align 4\n"
 			   ".p2align 4\nends_in: cmpl $2, 8(%rsp)\njne ends_other\njmp ends_other\n"
 			   ".p2align 4\nends_other: mov %rdi, %rax\nret\n"
 			   ".p2align 4\nswitch_not: ret\n"
+			   "nops: .nops 40\nnops_end: ret\n"
 			   "code_end:\n");
 
 LABEL(code_start);
@@ -465,6 +466,26 @@ static int count_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 	return 0;
 }
 
+/* What a function falls through into the next one. */
+static void test_nops(void **state)
+{
+	LABEL(nops);
+	LABEL(nops_end);
+	struct analysis_range range = {vaddr_of(nops), vaddr_of(nops_end), false};
+	struct analysis_stats stats;
+	struct rules *r = rules_of("/proc/self/exe", range, &stats);
+
+	(void)state;
+	assert_int_equal(at(r, nops)->cfa_offset, 8);
+	assert_int_equal(at(r, nops + 39)->cfa_offset, 8);
+	assert_int_equal(at(r, nops_end)->cfa, STACKD_CFA_NONE);
+	rules_free(r);
+	range.end++;
+	r = rules_of("/proc/self/exe", range, &stats);
+	assert_int_equal(at(r, nops)->cfa, STACKD_CFA_NONE);
+	rules_free(r);
+}
+
 static void test_ranges_beyond_the_file(void **state)
 {
 	struct rules *r = *state;
@@ -518,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_noreturn_names),
 		cmocka_unit_test(test_recipes),
 		cmocka_unit_test(test_pointed),
+		cmocka_unit_test(test_nops),
 		cmocka_unit_test(test_ranges_beyond_the_file),
 		cmocka_unit_test(test_emit_fails),
 	};
