@@ -163,6 +163,8 @@ service() {
     expect 'its exposure is small' in_service systemd-analyze security --no-pager --threshold=30 stackd ||
         return 1
     metrics || return 1
+    expect 'it can read the names of the kernel' in_service grep -q -m 1 ' T ' \
+        "/proc/$(in_service systemctl show -P MainPID stackd)/root/proc/kallsyms" || return 1
     expect 'it stops' in_service systemctl stop stackd || return 1
     [ "$(in_service systemctl show -P Result stackd)" = success ] ||
         { in_service systemctl show stackd | grep -i result; return 1; }
