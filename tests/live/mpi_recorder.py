@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Makes a library that counts the calls of MPI's functions by MPI's own interface for tools: it has
-each function of mpi.h, for C and for Fortran, which counts and calls the one with P before its name.
-Preloaded, it writes the counts of a process to $MPI_COUNTS/RANK when the process ends: for each
-function that was called its name, the calls, the bytes sent and received, by what the library says
-of datatypes and communicators, and the nanoseconds that the calls took."""
+each function of mpi.h, for C and for Fortran, which counts and calls the one with P before its
+name. Preloaded, it writes the counts of a process to $MPI_COUNTS/RANK when the process ends: for
+each function that was called its name, the calls, the bytes sent and received, by what the library
+says of datatypes and communicators, and the nanoseconds that the calls took."""
 
 import re
 
@@ -313,7 +313,8 @@ def start_functions(index):
         text += "\nvoid p%s(%s);\n" % (link, ", ".join(["void *"] * len(given))) + FUNCTION.format(
             type="int", name=link, parameters=", ".join("void *" + word for word in given),
             index=index + at, converted="", kept="",
-            sent="started_fortran(%s, 1)" % arguments, received="started_fortran(%s, 0)" % arguments,
+            sent="started_fortran(%s, 1)" % arguments,
+            received="started_fortran(%s, 0)" % arguments,
             call="returned = 0; p%s(%s)" % (link, ", ".join(given)))
     return text
 

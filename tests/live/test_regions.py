@@ -275,6 +275,14 @@ def probes_in(pid):
         return memory.read(1) == b"\xcc"
 
 
+def is_left(pid):
+    """Whether a probe stays. The kernel takes them off in the background."""
+    deadline = time.monotonic() + 10
+    while probes_in(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return probes_in(pid)
+
+
 def own_program(folder):
     """Starts a copy of the workload: a probe is on a file, so in all processes that have it, and
     other tests measure the workload itself."""
@@ -293,11 +301,7 @@ def test_regions_detach():
                     daemon.wait_recording()
                     check(probes_in(process.pid), "there is no probe")
                     daemon.finish(number)
-                # The kernel takes them off in the background.
-                deadline = time.monotonic() + 10
-                while probes_in(process.pid) and time.monotonic() < deadline:
-                    time.sleep(0.01)
-                check(not probes_in(process.pid), "a probe is left after %s" % number.name)
+                check(not is_left(process.pid), "a probe is left after %s" % number.name)
                 time.sleep(0.05)
                 check(process.poll() is None, "the program has ended", process.returncode)
             finally:

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Passes through a function of which regions.py measures the cost: region_pair DEPTH CALLS [empty]
+ *
+ * Calls it CALLS times, at so many frames below main(), and prints the nanoseconds of CPU time that
+ * a call takes. With "empty" it attaches a BPF program that does nothing to the function's entry
+ * and return, by a uprobe and a uretprobe.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEEP asm volatile("" : : : "memory")
+
+void region(void);
+
+__attribute__((noinline)) void region(void)
+{
+	KEEP;
+}
+
+static double call_often(unsigned long calls)
+{
+	struct timespec start, end;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	for (unsigned long i = 0; i < calls; i++)
+		region();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) /
+	       (double)calls;
+}
+
+__attribute__((noinline)) static double descend(unsigned depth, unsigned long calls)
+{
+	double ns = depth ? descend(depth - 1, calls) : call_often(calls);
+
+	KEEP;
+	return ns;
+}
+
+/* Attaches an empty program; 0 or -errno. The events stay open. */
+static int attach(uint64_t offset, int is_return)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	struct perf_event_attr attr = {.size = sizeof(attr), .config = (uint64_t)is_return};
+	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", nothing, 2, NULL), event;
+
+	if (!file || program < 0 || fscanf(file, "%u", &attr.type) != 1)
+		return -ENODEV;
+	fclose(file);
+	attr.config1 = (uint64_t)(uintptr_t) "/proc/self/exe";
+	attr.config2 = offset;
+	event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0);
+	if (event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, program) ||
+	    ioctl(event, PERF_EVENT_IOC_ENABLE, 0))
+		return -errno;
+	return 0;
+}
+
+/* Returns the offset of region() in the program's file; 0: it cannot be told. */
+static uint64_t offset_of_region(void)
+{
+	uint64_t offset = 0, start;
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	while (maps && !offset && fgets(line, sizeof(line), maps)) {
+		unsigned long from, to, at;
+
+		if (sscanf(line, "%lx-%lx %*s %lx", &from, &to, &at) != 3)
+			continue;
+		start = (uint64_t)(uintptr_t)region;
+		if (start >= from && start < to)
+			offset = start - from + at;
+	}
+	if (maps)
+		fclose(maps);
+	return offset;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned depth = argc > 2 ? (unsigned)atoi(argv[1]) : 10;
+	unsigned long calls = argc > 2 ? strtoul(argv[2], NULL, 10) : 100000;
+
+	if (argc > 3 && !strcmp(argv[3], "empty") &&
+	    (attach(offset_of_region(), 0) || attach(offset_of_region(), 1))) {
+		fprintf(stderr, "no uprobes here, or not root\n");
+		return 1;
+	}
+	printf("%.1f\n", descend(depth, calls));
+	return 0;
+}

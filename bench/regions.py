@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What regions cost: regions.py [pair|lmp|detach]... [RUNS]
+
+  pair    an entry and exit of a region with its whole path, at depths of 10 and 100, beside an
+          empty uprobe and uretprobe pair in the same run; target: 1.5 times that
+  lmp     lmp with --mpi beside the same without, at 997 Hz: CPU seconds; target: 2 %. And with the
+          functions counted by a preloaded library (PMPI)
+  detach  SIGINT and kill -9 in turn, RUNS times, while the program runs; target: no probe is left
+
+Best times of RUNS runs in turn (default 5; 1000 for detach). Of lmp it is the program that is
+measured, without stackd, which has a second or so to do at its start."""
+
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..")
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(ROOT, "tests", "live"), os.path.join(ROOT, "tests")]
+
+import harness  # noqa: E402
+import test_mpi  # noqa: E402
+import test_regions  # noqa: E402
+
+STACKD = os.path.join(ROOT, "build", "stackd")
+PAIR = os.path.join(ROOT, "build", "bench", "region_pair")
+CALLS = "200000"
+
+
+def output(*command):
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    return float(done.stdout)
+
+
+# Runs a command, and writes the CPU seconds of it and of what it starts to a file.
+TIMED = """import resource, subprocess, sys
+subprocess.run(sys.argv[2:], check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+open(sys.argv[1], "w").write(str(used.ru_utime + used.ru_stime))
+"""
+
+
+def cpu_of(folder, before, command):
+    """CPU seconds of a command and what it starts, but not of what stands before it."""
+    told = folder + "/cpu"
+    subprocess.run([*before, sys.executable, "-c", TIMED, told, *command], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(told, encoding="ascii") as file:
+        return float(file.read())
+
+
+def pair(runs, folder):
+    subprocess.run(["make", "-s", "-C", ROOT, "build/bench/region_pair"], check=True)
+    missed = False
+    for depth in ("10", "100"):
+        bare, empty, region = [], [], []
+        for number in range(runs):
+            store = "%s/%s-%d.db" % (folder, depth, number)
+            bare.append(output(PAIR, depth, CALLS))
+            empty.append(output(PAIR, depth, CALLS, "empty"))
+            region.append(output(STACKD, "-o", store, "--region", "region@region_pair",
+                                 "--region-limit", "0", "--", PAIR, depth, CALLS))
+        own, other = min(region) - min(bare), min(empty) - min(bare)
+        print("depth %3s: bare %.1f ns, empty pair %.0f ns, region %.0f ns: %.2f times (of medians "
+              "%.2f)" % (depth, min(bare), other, own, own / other,
+                         statistics.median(region) / statistics.median(empty)))
+        missed |= own > 1.5 * other
+    return missed
+
+
+def lmp(runs, folder):
+    script = folder + "/melt.lmp"
+    with open(os.path.join(test_mpi.HERE, "melt.lmp"), encoding="ascii") as file:
+        text = file.read().replace("0 8 0 8 0 8", "0 16 0 16 0 16").replace("run 100", "run 400")
+    with open(script, "w", encoding="ascii") as file:
+        file.write(text)
+    program = ["lmp", "-in", script, "-log", "none", "-screen", "none"]
+    plain = test_mpi.launch("openmpi", 1, *program)
+    library, counts = test_mpi.build_recorder("openmpi", folder), folder + "/counts"
+    os.mkdir(counts)
+    recorded = test_mpi.launch("openmpi", 1, *program,
+                               env=("LD_PRELOAD=" + library, "MPI_COUNTS=" + counts))
+    times = {"alone": [], "sampled": [], "sampled, --mpi": [], "PMPI": []}
+    for number in range(runs):
+        stackd = [STACKD, "-o", "%s/lmp-%d.db" % (folder, number)]
+        times["alone"].append(cpu_of(folder, [], plain))
+        times["sampled"].append(cpu_of(folder, [*stackd, "--"], plain))
+        times["sampled, --mpi"].append(cpu_of(folder, [*stackd, "--mpi", "--"], plain))
+        times["PMPI"].append(cpu_of(folder, [], recorded))
+    for name, seconds in times.items():
+        print("lmp %-15s best %.3f s, median %.3f s of CPU time" % (
+            name, min(seconds), statistics.median(seconds)))
+    best, median = (100 * (f(times["sampled, --mpi"]) / f(times["sampled"]) - 1)
+                    for f in (min, statistics.median))
+    print("--mpi costs %+.1f %% (of medians %+.1f %%)" % (best, median))
+    return best > 2
+
+
+def detach(runs, folder):
+    left = 0
+    with test_regions.own_program(folder) as process:
+        for number in range(runs):
+            store = "%s/detach-%d.db" % (folder, number)
+            with harness.Daemon(store, *test_regions.options("regions"), "--pid",
+                                process.pid) as daemon:
+                daemon.wait_recording()
+                daemon.finish(signal.SIGINT if number % 2 else signal.SIGKILL)
+            left += test_regions.is_left(process.pid)
+            if process.poll() is not None:
+                print("the program has ended after %d times" % (number + 1))
+                return True
+            os.remove(store)
+        process.kill()
+    print("%d times: probes were left %d times, and the program ran on" % (runs, left))
+    return left > 0
+
+
+def main():
+    names = [word for word in sys.argv[1:] if not word.isdigit()] or ["pair", "lmp"]
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    missed = False
+    for name in names:
+        folder = tempfile.mkdtemp()
+        try:
+            runs = numbers[0] if numbers else 1000 if name == "detach" else 5
+            missed |= {"pair": pair, "lmp": lmp, "detach": detach}[name](runs, folder)
+        finally:
+            shutil.rmtree(folder)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
