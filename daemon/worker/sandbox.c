@@ -178,20 +178,20 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t n)
 static int allow_in_part(scmp_filter_ctx f, bool is_worker)
 {
 	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
-				   SCMP_A3(SCMP_CMP_EQ, 0x1000 /* AT_EMPTY_PATH */));
+				   SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
 
 	/* libdw asks for the name of each file; without it does as well. */
 	if (!err)
 		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(readlink), 0);
 	if (!err && is_worker)
 		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-				       SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC));
+				       SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC, 0));
 	if (!err && is_worker)
 		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-				       SCMP_A1(SCMP_CMP_EQ, F_GETFL));
+				       SCMP_A1(SCMP_CMP_EQ, F_GETFL, 0));
 	if (!err && is_worker)
 		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-				       SCMP_A1(SCMP_CMP_EQ, F_GETFD));
+				       SCMP_A1(SCMP_CMP_EQ, F_GETFD, 0));
 	if (!err && is_worker)
 		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
 				       SCMP_A2(SCMP_CMP_MASKED_EQ, 4 /* PROT_EXEC */, 0));
