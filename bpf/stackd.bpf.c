@@ -537,8 +537,10 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
+#ifndef BPF_SHIM_H /* unit tests take the walk of samples alone (tests/unit/bpf_shim.h) */
 #include "mark.bpf.h"
 #include "memory.bpf.h"
 #include "wait.bpf.h"
+#endif
 
 char LICENSE[] SEC("license") = "GPL";
