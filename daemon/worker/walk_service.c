@@ -18,6 +18,7 @@
 #include "unwind/runtime_code.h"
 
 #define MAX_MAPPINGS 64
+#define MAX_HOLES    4096 /* pages that are known to be in no mapping */
 
 struct walk_service {
 	struct service *service;
@@ -29,6 +30,7 @@ struct walk_service {
 	pid_t pid; /* of the mappings */
 	size_t n_mappings;
 	struct walk_wire_mapping mappings[MAX_MAPPINGS];
+	uint64_t holes[MAX_HOLES]; /* numbers of pages plus one, by their low bits */
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
@@ -44,14 +46,19 @@ static int ask_address(struct walk_service *w, enum wire_kind kind,
 static const struct walk_wire_mapping *mapping_at(struct walk_service *w, uint64_t address)
 {
 	const struct walk_wire_address question = {.address = address, .pid = w->pid};
+	uint64_t *hole = &w->holes[(address >> 12) % MAX_HOLES];
 	struct walk_wire_mapping m;
 	struct buf_reader answer;
 
+	if (*hole == (address >> 12) + 1)
+		return NULL;
 	for (size_t i = w->n_mappings; i-- > 0;)
 		if (address >= w->mappings[i].start && address < w->mappings[i].end)
 			return &w->mappings[i];
-	if (ask_address(w, WIRE_ASK_MAPPING, &question, &answer) || !BUF_GET(&answer, m))
+	if (ask_address(w, WIRE_ASK_MAPPING, &question, &answer) || !BUF_GET(&answer, m)) {
+		*hole = (address >> 12) + 1;
 		return NULL;
+	}
 	if (w->n_mappings == MAX_MAPPINGS)
 		w->n_mappings = 0;
 	w->mappings[w->n_mappings] = m;
@@ -149,8 +156,10 @@ static struct walk_service *begin(struct service *s, struct buf_reader *request)
 
 	if (!w || !BUF_GET(request, head))
 		return NULL;
-	if (head.mappings != w->mappings_as_of || head.pids[0] != w->pid)
+	if (head.mappings != w->mappings_as_of || head.pids[0] != w->pid) {
 		w->n_mappings = 0;
+		memset(w->holes, 0, sizeof(w->holes));
+	}
 	w->mappings_as_of = head.mappings;
 	w->pid = head.pids[0];
 	if (head.has_rules)
