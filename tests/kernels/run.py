@@ -226,12 +226,20 @@ def is_moved(sample):
             and any(frame.symbol in ("do_wp_page", "wp_page_copy") for frame in sample.frames))
 
 
+def is_ending(sample):
+    """Code made at run time, of a process that ended before its memory could be read."""
+    return (sample.frames[0].symbol.startswith("[incomplete: runtime_code")
+            and harness.is_at_end(sample))
+
+
 def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent=OUTSIDE_PERCENT):
     expectation = expectation_of(workload, outside_percent)
     samples = sent.samples(recording, commands_of(workload))
     moved = {s for s in samples if is_incomplete(s) and is_moved(s)}
     check(len(moved) <= len(samples) * 0.02, "%d stacks met while copied" % len(moved))
-    samples = [s for s in samples if s not in moved]
+    ending = {s for s in samples if is_incomplete(s) and is_ending(s)}
+    check(len(ending) <= 3, "%d stacks cut where the process ended" % len(ending))
+    samples = [s for s in samples if s not in moved | ending]
     partial = [s for s in samples if is_incomplete(s)]
     check(len(partial) <= len(samples) * expectation.torn_percent / 100,
           "%d of %d stacks are not complete" % (len(partial), len(samples)),
@@ -272,8 +280,6 @@ def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0
 def check_started(sent):
     counters = check_counters(sent, "started")
     check(counters["judged_right"] > 1000, "only %(judged_right)d walks judged" % counters)
-    check(counters["kernel_fallbacks"] < 0.6 * counters["kernel_walks"],
-          "%(kernel_fallbacks)d of %(kernel_walks)d walks fell back" % counters, counters)
 
 
 def check_attached(sent):
@@ -283,7 +289,11 @@ def check_attached(sent):
 
 def check_all(sent):
     # busybox has no unwind information.
-    check_counters(sent, "all", is_judged=False, partial_percent=5)
+    counters = check_counters(sent, "all", is_judged=False, partial_percent=5)
+    # How soon tables are there: not where each walk is judged, which is a question to a worker, and an
+    # emulated machine takes milliseconds for it.
+    check(counters["kernel_fallbacks"] < 0.2 * counters["kernel_walks"],
+          "%(kernel_fallbacks)d of %(kernel_walks)d walks fell back" % counters, counters)
     check_workload(sent, "all", "chain")
     check_workload(sent, "all", "plugin")
 
