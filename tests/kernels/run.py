@@ -278,8 +278,8 @@ def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0
 
 
 def check_started(sent):
-    counters = check_counters(sent, "started")
-    check(counters["judged_right"] > 1000, "only %(judged_right)d walks judged" % counters)
+    # Not judged: a judged walk is a question to a worker, and here that takes milliseconds.
+    check_counters(sent, "started", is_judged=False)
 
 
 def check_attached(sent):
