@@ -274,7 +274,7 @@ static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full 
 #define bpf_get_current_task_btf()     shim_task
 #define bpf_get_current_pid_tgid()     shim_pid_tgid
 #define bpf_get_smp_processor_id()     0u
-#define bpf_get_prandom_u32()	       4u /* as chance has it */
+#define bpf_get_prandom_u32()	       4u /* no test draws */
 #define bpf_ktime_get_ns()	       shim_time_ns
 #define bpf_get_current_cgroup_id()    UINT64_C(1)
 #define bpf_get_attach_cookie(context) ((void)(context), 0ull)
