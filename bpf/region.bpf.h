@@ -27,6 +27,7 @@
 #define REGION_BPF_H
 
 #include "instance.bpf.h"
+#include "members.bpf.h"
 #include "mpi.bpf.h"
 #include "scratch.bpf.h"
 
@@ -43,16 +44,6 @@ struct {
 	__type(value, __u32);
 } regions_off SEC(".maps");
 
-/* With STACKD_SCOPE_PROCESSES: the process ids that are measured, with the start time of each
- * process. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u64); /* 0: whichever process has this id when it is first met */
-} region_members SEC(".maps");
-
 /* With STACKD_SCOPE_CGROUP: the cgroup. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
@@ -63,16 +54,6 @@ struct {
 
 /* --- scope ------------------------------------------------------------------------------------ */
 
-static __always_inline bool is_member(struct task_struct *task, __u32 pid)
-{
-	__u64 *start = CHECKED(bpf_map_lookup_elem(&region_members, &pid));
-	__u64 start_time = task->group_leader->start_time;
-
-	if (start && !*start)
-		*start = start_time;
-	return start && *start == start_time;
-}
-
 static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
 {
 	if (region_scope == STACKD_SCOPE_PROCESSES)
@@ -82,33 +63,12 @@ static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
 	return true;
 }
 
-/* Children of a process are measured from their first instruction on. */
-SEC("raw_tp/sched_process_fork")
-int stackd_region_fork(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *parent = (struct task_struct *)ctx->args[0];
-	struct task_struct *child = (struct task_struct *)ctx->args[1];
-	__u32 pid = BPF_CORE_READ(child, tgid), of = BPF_CORE_READ(parent, tgid);
-	__u64 start_time = BPF_CORE_READ(child, start_time);
-	__u64 *start;
-
-	if (pid == of)
-		return 0; /* a thread */
-	start = CHECKED(bpf_map_lookup_elem(&region_members, &of));
-	if (!start || (*start && *start != BPF_CORE_READ(parent, group_leader, start_time)))
-		return 0;
-	if (bpf_map_update_elem(&region_members, &pid, &start_time, BPF_ANY))
-		count_region(STACKD_REGION_NO_MEMORY);
-	return 0;
-}
-
-/* A thread ends: its open instances have no end, and its process may be its last one. */
+/* A thread ends: its open instances have no end. */
 SEC("raw_tp/sched_process_exit")
 int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct region_thread *thread;
-	__u32 pid = task->tgid;
 
 	(void)ctx;
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
@@ -116,8 +76,6 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 		count_region(STACKD_REGION_UNENDED);
 	if (thread)
 		thread->count = thread->once = 0;
-	if (!task->signal->live.counter)
-		bpf_map_delete_elem(&region_members, &pid);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #ifndef SCOPE_BPF_H
 #define SCOPE_BPF_H
 
+#include "members.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 is_crowd = 0;
@@ -49,57 +50,10 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 
 /* --- processes of very many threads ---------------------------------------------------------- */
 
-/* The process ids that are recorded, with the start time of each process. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u64); /* 0: whichever process has this id when it is first met */
-} crowd SEC(".maps");
-
 /* Is the sample of another process than those that are recorded? */
 static __always_inline bool is_outside_crowd(struct task_struct *task, __u32 pid)
 {
-	__u64 *start;
-
-	if (!is_crowd)
-		return false;
-	start = CHECKED(bpf_map_lookup_elem(&crowd, &pid));
-	if (!start)
-		return true;
-	if (!*start)
-		*start = task->group_leader->start_time;
-	return *start != task->group_leader->start_time;
-}
-
-SEC("raw_tp/sched_process_fork")
-int stackd_crowd_fork(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *parent = (struct task_struct *)ctx->args[0];
-	struct task_struct *child = (struct task_struct *)ctx->args[1];
-	__u32 pid = BPF_CORE_READ(child, tgid), of = BPF_CORE_READ(parent, tgid);
-	__u64 start_time = BPF_CORE_READ(child, start_time);
-	__u64 *start;
-
-	if (pid == of)
-		return 0; /* a thread */
-	start = CHECKED(bpf_map_lookup_elem(&crowd, &of));
-	if (start && (!*start || *start == BPF_CORE_READ(parent, group_leader, start_time)))
-		bpf_map_update_elem(&crowd, &pid, &start_time, BPF_ANY);
-	return 0;
-}
-
-SEC("raw_tp/sched_process_exit")
-int stackd_crowd_exit(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 pid = task->tgid;
-
-	(void)ctx;
-	if (!task->signal->live.counter)
-		bpf_map_delete_elem(&crowd, &pid);
-	return 0;
+	return is_crowd && !is_member(task, pid);
 }
 
 #endif

@@ -25,6 +25,7 @@ enum stackd_counter {
 	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
 	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
 	STACKD_COUNT_IDLE,	      /* the CPU was idle: no record was made */
+	STACKD_COUNT_NOT_FOLLOWED,    /* processes in scope that there was no room for */
 	STACKD_COUNT_COUNT,
 };
 
@@ -43,7 +44,7 @@ enum stackd_region_counter {
 	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
 	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
 	STACKD_REGION_OFF,	   /* passes not measured: their region was taken off */
-	STACKD_REGION_NO_MEMORY,   /* threads or processes that could not be taken in */
+	STACKD_REGION_NO_MEMORY,   /* threads that could not be taken in */
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
 	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
 	STACKD_REGION_FREES,	   /* ends of sampled allocations */

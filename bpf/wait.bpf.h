@@ -27,6 +27,7 @@
 #ifndef WAIT_BPF_H
 #define WAIT_BPF_H
 
+#include "members.bpf.h"
 #include "region.bpf.h"
 #include "wait_thread.bpf.h"
 
@@ -37,15 +38,6 @@ SETTING __u64 wait_cgroup = 0;	  /* its id, with STACKD_SCOPE_CGROUP */
 
 #define TASK_DEAD     0x80
 #define CGROUP_LEVELS 32
-
-/* With STACKD_SCOPE_PROCESSES: the process ids that are measured from the start. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u32);
-} wait_members SEC(".maps");
 
 /* A ring, by which a CPU interrupts itself. One alone would not do: until its interrupt has come,
  * none is raised for another CPU. */
@@ -92,13 +84,6 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 	thread->state = state;
 }
 
-static __always_inline bool is_wait_member(const struct task_struct *task)
-{
-	__u32 pid = task->tgid;
-
-	return CHECKED(bpf_map_lookup_elem(&wait_members, &pid)) != NULL;
-}
-
 /* Looks at each thread when the recording begins. */
 SEC("iter/task")
 int stackd_wait_begin(struct bpf_iter__task *ctx)
@@ -108,7 +93,7 @@ int stackd_wait_begin(struct bpf_iter__task *ctx)
 
 	if (!task || (task->flags & PF_KTHREAD) || !task->mm)
 		return 0;
-	if (wait_scope == STACKD_SCOPE_PROCESSES && !is_wait_member(task))
+	if (wait_scope == STACKD_SCOPE_PROCESSES && !is_member(task, task->tgid))
 		return 0;
 	if (wait_scope == STACKD_SCOPE_CGROUP && !is_in_cgroup(task))
 		return 0;
@@ -147,7 +132,7 @@ int stackd_wait_exec(__u64 *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx[0];
 
-	if (is_wait_member(task))
+	if (is_member(task, task->tgid))
 		begin_waits(task, WAIT_RUNNING);
 	return 0;
 }

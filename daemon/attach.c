@@ -37,7 +37,7 @@ static enum exit_status attach_processes(const struct attach *a)
 		int err = recorder_load_process(a->recorder, pids[i]);
 
 		if (!err && a->is_crowd)
-			err = sampler_let_through(a->sampler, pids[i]);
+			err = sampler_follow(a->sampler, pids[i]);
 		else if (!err)
 			err = sampler_attach_process(a->sampler, &a->event->spec, pids[i]);
 		if (err == -ESRCH) {

@@ -55,6 +55,7 @@ static void add_kernel(const struct run_counters *c, struct batch *b)
 		[STACKD_COUNT_BRANCHES] = "branch_records",
 		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
 		[STACKD_COUNT_IDLE] = "idle",
+		[STACKD_COUNT_NOT_FOLLOWED] = "processes_not_followed",
 	};
 
 	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
@@ -253,6 +254,10 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 		log_warning("%" PRIu64 " samples were started but %" PRIu64
 			    " are accounted for: please report this",
 			    kernel[STACKD_COUNT_STARTED], accounted);
+	if (kernel[STACKD_COUNT_NOT_FOLLOWED])
+		log_warning("%" PRIu64 " processes that the target started were not recorded, nor "
+			    "what they started: too many were followed at a time",
+			    kernel[STACKD_COUNT_NOT_FOLLOWED]);
 	if (recorded->tags.wrong)
 		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
 			    "is there code that is left by exceptions or longjmp() and "

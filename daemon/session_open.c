@@ -12,10 +12,14 @@
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
 #include "daemon/regions/uprobe_multi.h"
+#include "daemon/worker/fault.h"
 #include "daemon/worker/sandbox.h"
 #include "store/store_path.h"
 
 #define TICK_NS 100000000u /* between looks at the side-band */
+
+/* Takes 1 MiB of the kernel's memory, and 64 bytes for each process that is there. */
+#define MOST_MEMBERS 65536u
 
 /* --- the parts ------------------------------------------------------------------------------- */
 
@@ -108,6 +112,17 @@ static bool is_joined(const struct session *s)
 	       event_spec_usual_period(&s->event.spec) && !o->max_cpu;
 }
 
+static enum exit_status open_sideband(struct session *s)
+{
+	int err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
+
+	if (!err)
+		return STATUS_DONE;
+	log_error("cannot follow processes and mappings (%s): run as root, or with CAP_PERFMON",
+		  strerror(-err));
+	return exit_status_of(err);
+}
+
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = {
@@ -137,6 +152,7 @@ static enum exit_status open_sampler(struct session *s)
 		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.is_crowd = s->is_crowd,
+		.most_members = fault_few("members", MOST_MEMBERS),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
 	struct tables_maps maps;
@@ -159,14 +175,7 @@ static enum exit_status open_sampler(struct session *s)
 		log_error("cannot set up tags: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
-	if (err) {
-		log_error("cannot follow processes and mappings (%s): run as root, or with "
-			  "CAP_PERFMON",
-			  strerror(-err));
-		return exit_status_of(err);
-	}
-	return STATUS_DONE;
+	return open_sideband(s);
 }
 
 static enum exit_status start_regions(struct session *s)

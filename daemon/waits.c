@@ -43,27 +43,22 @@ static int iterate(int program)
 	return err;
 }
 
-static int set_members(const struct waits *w, const struct target *target)
+static int add_members(struct sampler *sampler, const struct target *target)
 {
 	size_t n;
 	const pid_t *pids = target_pids(target, &n);
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		const uint32_t pid = (uint32_t)pids[i], is = 1;
-
-		err = bpf_map_update_elem(w->kernel.members_fd, &pid, &is, BPF_ANY);
-	}
+	for (size_t i = 0; i < n && !err; i++)
+		err = sampler_add_member(sampler, pids[i]);
 	return err;
 }
 
 /* Attaches all programs first, then begins with the threads that are there: so none is missed. */
-static int begin(struct waits *w, const struct options *options, const struct target *target)
+static int begin(struct waits *w, const struct options *options)
 {
-	int err = set_members(w, target);
+	int err = attach_program(w, NULL, w->kernel.fork_fd);
 
-	if (!err)
-		err = attach_program(w, NULL, w->kernel.fork_fd);
 	if (!err && options->target == TARGET_COMMAND)
 		err = attach_program(w, NULL, w->kernel.exec_fd);
 	if (!err && options->target == TARGET_CGROUP)
@@ -80,14 +75,16 @@ static int begin(struct waits *w, const struct options *options, const struct ta
 }
 
 enum exit_status waits_start(struct waits *w, const struct options *options,
-			     const struct sampler *sampler, const struct target *target)
+			     struct sampler *sampler, const struct target *target)
 {
 	int err;
 
 	if (!options->waits)
 		return STATUS_DONE;
 	w->kernel = sampler_waits_parts(sampler);
-	err = begin(w, options, target);
+	err = add_members(sampler, target);
+	if (!err)
+		err = begin(w, options);
 	if (!err)
 		return STATUS_DONE;
 	log_error("--wait: cannot attach to the scheduler: %s", strerror(-err));

@@ -25,7 +25,7 @@ struct waits {
 /* Begins to measure, if the options ask for it. Logs what fails; returns the status to exit with.
  * waits_stop() follows in any case. */
 enum exit_status waits_start(struct waits *waits, const struct options *options,
-			     const struct sampler *sampler, const struct target *target);
+			     struct sampler *sampler, const struct target *target);
 
 /* Ends: sends the waits that threads are in, and detaches. Again is fine. */
 void waits_stop(struct waits *waits);

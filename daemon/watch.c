@@ -26,6 +26,8 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 {
 	uint64_t lost =
 		news(&watch->ring, counters->sampled.counters[STACKD_COUNT_LOST_RING], now_ns);
+	uint64_t left_out = news(&watch->processes,
+				 counters->sampled.counters[STACKD_COUNT_NOT_FOLLOWED], now_ns);
 	uint64_t refused = news(&watch->files, counters->tables.refused, now_ns);
 
 	if (lost)
@@ -33,6 +35,10 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  "%" PRIu64
 			  " samples lost: the ring was full; --ring-bytes makes it larger",
 			  lost);
+	if (left_out)
+		log_warning("%" PRIu64 " processes that the target started are not recorded: too "
+			    "many are followed at a time",
+			    left_out);
 	if (refused)
 		log_event(LOG_EVENT_FILE_REFUSED,
 			  "unwind information of %" PRIu64 " files refused: stackctl stats has the "

@@ -21,7 +21,7 @@ struct watch_kind {
 
 /* Zeroed at the start. */
 struct watch {
-	struct watch_kind ring, files, rate;
+	struct watch_kind ring, files, processes, rate;
 	struct watch_kind store; /* samples that could not be written */
 	bool store_fails;
 };

@@ -382,20 +382,28 @@ int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid
 	return added < 0 ? added : -ESRCH;
 }
 
-int sampler_let_through(struct sampler *s, pid_t pid)
+int sampler_add_member(struct sampler *s, pid_t pid)
 {
-	struct bpf_link **fork = &s->skel->links.stackd_crowd_fork;
-	struct bpf_link **exit = &s->skel->links.stackd_crowd_exit;
 	const __u32 key = (__u32)pid;
 	const __u64 whichever = 0;
+	int err = bpf_map_update_elem(bpf_map__fd(s->skel->maps.members), &key, &whichever,
+				      BPF_NOEXIST);
+
+	return err == -EEXIST ? 0 : err;
+}
+
+int sampler_follow(struct sampler *s, pid_t pid)
+{
+	struct bpf_link **fork = &s->skel->links.stackd_member_fork;
+	struct bpf_link **end = &s->skel->links.stackd_member_free;
 
 	if (!*fork)
-		*fork = bpf_program__attach(s->skel->progs.stackd_crowd_fork);
-	if (*fork && !*exit)
-		*exit = bpf_program__attach(s->skel->progs.stackd_crowd_exit);
-	if (!*fork || !*exit)
+		*fork = bpf_program__attach(s->skel->progs.stackd_member_fork);
+	if (*fork && !*end)
+		*end = bpf_program__attach(s->skel->progs.stackd_member_free);
+	if (!*fork || !*end)
 		return -errno;
-	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.crowd), &key, &whichever, BPF_ANY);
+	return sampler_add_member(s, pid);
 }
 
 int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
@@ -504,7 +512,6 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.enter_fd = bpf_program__fd(s->skel->progs.stackd_region_enter),
 		.leave_fd = bpf_program__fd(s->skel->progs.stackd_region_leave),
 		.mark_fd = bpf_program__fd(s->skel->progs.stackd_region_mark),
-		.fork_fd = bpf_program__fd(s->skel->progs.stackd_region_fork),
 		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
 		.alloc_fd = bpf_program__fd(s->skel->progs.stackd_alloc),
 		.free_fd = bpf_program__fd(s->skel->progs.stackd_free),
@@ -513,7 +520,6 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.malloc_exit_fd = bpf_program__fd(s->skel->progs.stackd_malloc_exit),
 		.fault_fd = bpf_program__fd(s->skel->progs.stackd_fault),
 		.system_call_fd = bpf_program__fd(s->skel->progs.stackd_system_call),
-		.members_fd = bpf_map__fd(s->skel->maps.region_members),
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
 		.mpi_fd = bpf_map__fd(s->skel->maps.mpi_calls),

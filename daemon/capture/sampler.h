@@ -37,6 +37,7 @@ struct sampler_options {
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, the stack to check it by */
 	bool is_crowd;		 /* events are of CPUs, of which processes are filtered */
+	uint32_t most_members;	 /* processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
 	bool regions; /* load the programs of regions and allocations, too */
@@ -69,10 +70,13 @@ int sampler_probe(struct event_spec *spec);
  * perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
-/* The same for a process of very many threads, with sampler_options.is_crowd: its samples, and
- * those of the children that it starts from now on, are let through. To be called before
- * sampler_attach_cpus(). 0 or negative errno. */
-int sampler_let_through(struct sampler *sampler, pid_t pid);
+/* Takes a process in as a member (bpf/members.bpf.h): with sampler_options.is_crowd, regions or
+ * waits of processes. 0 or negative errno. */
+int sampler_add_member(struct sampler *sampler, pid_t pid);
+
+/* The same, and so are the children that it starts from now on. With is_crowd, their samples are
+ * let through; to be called before sampler_attach_cpus(). */
+int sampler_follow(struct sampler *sampler, pid_t pid);
 
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
@@ -113,14 +117,14 @@ void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_t
 
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {
-	int enter_fd, leave_fd; /* programs for entries and exits */
-	int mark_fd;		/* for places of marks */
-	int fork_fd, exit_fd;	/* for the tracepoints sched_process_fork and sched_process_exit */
-	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
+	int enter_fd, leave_fd;		      /* programs for entries and exits */
+	int mark_fd;			      /* for places of marks */
+	int exit_fd;			      /* for the tracepoint sched_process_exit */
+	int alloc_fd, free_fd;		      /* for the probes of libstackalloc */
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
 	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
-	int members_fd, cgroup_fd, off_fd, mpi_fd, libraries_fd;
+	int cgroup_fd, off_fd, mpi_fd, libraries_fd;
 	enum stackd_scope scope;
 	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
 	bool is_malloc_multi; /* so are those of an allocator's functions */

@@ -38,6 +38,7 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.files, FILE_ENTRIES},
 		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
 		{skel->maps.states, STATE_ENTRIES},
+		{skel->maps.members, options->most_members},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},
 	};
 	int err = 0;

@@ -30,8 +30,7 @@ static void create_maps(struct bpf_object *object, const char *const *names, boo
 
 void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits)
 {
-	static const char *const of_waits[] = {"wait_threads", "wait_members", "wait_rings",
-					       "lone_waits", NULL};
+	static const char *const of_waits[] = {"wait_threads", "wait_rings", "lone_waits", NULL};
 	static const char *const of_both[] = {"region_counters", "wait_counters", "ended_waits",
 					      NULL};
 	struct bpf_program *program;
@@ -92,7 +91,6 @@ struct sampler_waits sampler_parts_waits(const struct bpf_object *object)
 		.walk_fd = program_fd(object, "stackd_wait_walk"),
 		.switch_fd = program_fd(object, "stackd_wait_switch"),
 		.wakeup_fd = program_fd(object, "stackd_wait_wakeup"),
-		.members_fd = bpf_object__find_map_fd_by_name(object, "wait_members"),
 	};
 }
 

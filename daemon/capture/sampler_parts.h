@@ -28,7 +28,6 @@ void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals);
 struct sampler_waits {
 	int begin_fd, finish_fd; /* iterators */
 	int fork_fd, exec_fd, cgroup_fd, walk_fd, switch_fd, wakeup_fd;
-	int members_fd;
 };
 
 /* Finds them; they belong to the object. */

@@ -37,28 +37,28 @@ static void leave_out_malloc(struct stackd_bpf *skel)
 static void leave_out_regions(struct stackd_bpf *skel)
 {
 	struct bpf_program *program;
-	struct bpf_map *const maps[] = {
-		skel->maps.region_threads,  skel->maps.region_members, skel->maps.region_cgroup,
-		skel->maps.region_counters, skel->maps.regions_off,    skel->maps.outside_clocks,
-		skel->maps.mpi_calls,	    skel->maps.mpi_comms,      skel->maps.mpi_libraries,
-		skel->maps.mpi_requests,    skel->maps.alloc_threads};
+	struct bpf_map *const maps[] = {skel->maps.region_threads,  skel->maps.region_cgroup,
+					skel->maps.region_counters, skel->maps.regions_off,
+					skel->maps.outside_clocks,  skel->maps.mpi_calls,
+					skel->maps.mpi_comms,	    skel->maps.mpi_libraries,
+					skel->maps.mpi_requests,    skel->maps.alloc_threads};
 
 	bpf_object__for_each_program (program, skel->obj) {
 		if (program != skel->progs.stackd_sample &&
-		    program != skel->progs.stackd_crowd_fork &&
-		    program != skel->progs.stackd_crowd_exit)
+		    program != skel->progs.stackd_member_fork &&
+		    program != skel->progs.stackd_member_free)
 			bpf_program__set_autoload(program, false);
 	}
 	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
 		bpf_map__set_autocreate(*map, false);
 }
 
-/* Leaves out the filter of processes. */
-static void leave_out_crowd(struct stackd_bpf *skel)
+/* Leaves out what follows processes. */
+static void leave_out_members(struct stackd_bpf *skel, bool waits)
 {
-	bpf_program__set_autoload(skel->progs.stackd_crowd_fork, false);
-	bpf_program__set_autoload(skel->progs.stackd_crowd_exit, false);
-	bpf_map__set_autocreate(skel->maps.crowd, false);
+	bpf_program__set_autoload(skel->progs.stackd_member_fork, false);
+	bpf_program__set_autoload(skel->progs.stackd_member_free, false);
+	bpf_map__set_autocreate(skel->maps.members, waits);
 }
 
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
@@ -71,6 +71,6 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		leave_out_regions(skel);
 	else if (options->has_uprobe_multi)
 		use_uprobe_multi(skel);
-	if (!options->is_crowd)
-		leave_out_crowd(skel);
+	if (!options->regions && !options->is_crowd)
+		leave_out_members(skel, options->waits);
 }

@@ -42,7 +42,7 @@ struct regions {
 	size_t n_left_out; /* of these, since the last message */
 	struct region_probes *probes;
 	struct alloc_source *alloc; /* NULL: none */
-	int tracepoints[2];	    /* -1: none */
+	int tracepoint;		    /* sched_process_exit; -1: none */
 	uint32_t n_objects;	    /* looked at */
 };
 
@@ -334,7 +334,6 @@ static int attach_new(struct regions *r)
 /* Tells the kernel half whose regions count. 0 or -errno. */
 static int set_scope(struct regions *r)
 {
-	const uint64_t whichever = 0;
 	const uint32_t only = 0;
 	const int cgroup = target_cgroup_fd(r->with.target);
 	size_t n_pids;
@@ -343,23 +342,11 @@ static int set_scope(struct regions *r)
 
 	if (r->kernel.scope == STACKD_SCOPE_CGROUP)
 		return bpf_map_update_elem(r->kernel.cgroup_fd, &only, &cgroup, BPF_ANY);
-	for (size_t i = 0; i < n_pids && !err; i++) {
-		uint32_t pid = (uint32_t)pids[i];
-
-		err = bpf_map_update_elem(r->kernel.members_fd, &pid, &whichever, BPF_ANY);
-	}
-	return err;
-}
-
-static int attach_tracepoints(struct regions *r)
-{
-	r->tracepoints[0] = bpf_raw_tracepoint_open("sched_process_exit", r->kernel.exit_fd);
-	if (r->tracepoints[0] < 0)
-		return r->tracepoints[0];
 	if (r->kernel.scope != STACKD_SCOPE_PROCESSES)
 		return 0;
-	r->tracepoints[1] = bpf_raw_tracepoint_open("sched_process_fork", r->kernel.fork_fd);
-	return r->tracepoints[1] < 0 ? r->tracepoints[1] : 0;
+	for (size_t i = 0; i < n_pids && !err; i++)
+		err = sampler_follow(r->with.sampler, pids[i]);
+	return err;
 }
 
 /* --- regions that are passed through too often ----------------------------------------------- */
@@ -431,8 +418,9 @@ static enum exit_status attach_first(struct regions *r)
 {
 	int err = set_scope(r);
 
-	if (!err)
-		err = attach_tracepoints(r);
+	r->tracepoint = err ? -1 : bpf_raw_tracepoint_open("sched_process_exit", r->kernel.exit_fd);
+	if (!err && r->tracepoint < 0)
+		err = r->tracepoint;
 	if (err) {
 		log_error("--region: cannot follow the target's processes: %s", strerror(-err));
 		return exit_status_of(err);
@@ -455,7 +443,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	if (!r)
 		return STATUS_FAILED;
 	r->with = *with;
-	r->tracepoints[0] = r->tracepoints[1] = -1;
+	r->tracepoint = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	r->probes = region_probes_new(&r->kernel);
 	status = r->probes ? parse_specs(r) : STATUS_FAILED;
@@ -505,11 +493,9 @@ void regions_stop(struct regions *r)
 	r->probes = NULL;
 	alloc_source_free(r->alloc);
 	r->alloc = NULL;
-	for (int i = 0; i < 2; i++) {
-		if (r->tracepoints[i] >= 0)
-			close(r->tracepoints[i]);
-		r->tracepoints[i] = -1;
-	}
+	if (r->tracepoint >= 0)
+		close(r->tracepoint);
+	r->tracepoint = -1;
 }
 
 void regions_free(struct regions *r)

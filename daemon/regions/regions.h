@@ -23,7 +23,7 @@ struct regions;
 
 struct regions_options { /* all borrowed, for as long as the regions live */
 	const struct options *options;
-	const struct sampler *sampler;
+	struct sampler *sampler;
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
 	struct worker *worker; /* looks into files */

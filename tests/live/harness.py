@@ -165,14 +165,22 @@ def wait_cpu(pid, seconds):
         time.sleep(0.02)
 
 
+def faulty_stackd():
+    """The path of a stackd that does what STACKD_FAULT says (daemon/worker/fault.h)."""
+    made = BUILD + "/faults/stackd"
+    result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made, timeout=300)
+    check(result.status == 0, "it cannot be linked", result.err)
+    return made
+
+
 class Daemon:
     """A running stackd."""
 
-    def __init__(self, store, *arguments, env=None, **more):
+    def __init__(self, store, *arguments, env=None, stackd=STACKD, **more):
         environment = dict(os.environ, **(env or {}))
         self.store = store
         self.process = subprocess.Popen(
-            [STACKD, "-o", store] + [str(word) for word in arguments], stdin=subprocess.DEVNULL,
+            [stackd, "-o", store] + [str(word) for word in arguments], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
             errors="replace", **more)
 

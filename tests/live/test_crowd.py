@@ -5,8 +5,8 @@ import os
 import time
 
 from chains import Expectation
-from harness import (DONE, SIGINT, Daemon, Recording, check, check_chains, check_whole, live, scratch,
-                     wait_cpu, workload)
+from harness import (DONE, SIGINT, Daemon, Recording, check, check_chains, check_whole, faulty_stackd,
+                     hits_page_fault, live, scratch, user_frames, wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
 
@@ -17,6 +17,12 @@ def events_of(pid):
     for name in os.listdir(folder):
         count += os.readlink(os.path.join(folder, name)) == "anon_inode:[perf_event]"
     return count
+
+
+def is_exiting(sample):
+    """A child that gives its memory back: it has no user stack any more."""
+    return not user_frames(sample) and any("exit_group" in (frame.symbol or "")
+                                           for frame in sample.frames)
 
 
 @live
@@ -37,9 +43,54 @@ def test_crowd():
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
         samples = check_whole(Recording(store))
-        check_chains(samples, Expectation.of_source("crowd"))
+        check_chains([sample for sample in samples
+                      if not hits_page_fault(sample) and not is_exiting(sample)],
+                     Expectation.of_source("crowd"))
+        check(not threads & {sample.tid for sample in samples if is_exiting(sample)}, "who exits?")
         tids = {sample.tid for sample in samples}
         print(len(samples), "samples of", len(tids), "threads")
         check(other.pid not in tids, "the other process", tids)
         check(len(tids & threads) > RUNNING and process.pid in tids, "its threads", tids)
         check(tids - threads, "no child has samples", tids)
+
+
+def record_members(room, process, *arguments):
+    """Records a process with room for so many processes at a time: its threads, samples, counters,
+    and what stackd said."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 997, *arguments, "--pid", process.pid, stackd=faulty_stackd(),
+                    env={"STACKD_FAULT": "few:members:%x" % room}) as daemon:
+            daemon.wait_recording(seconds=60)
+            wait_cpu(process.pid, 2)
+            threads = {int(name) for name in os.listdir("/proc/%d/task" % process.pid)}
+            result = daemon.finish(SIGINT)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        recording = Recording(store)
+        counters = recording.stats()["counters"]
+        print(result.err, counters["processes_not_followed"])
+        return threads, recording.samples(), counters, result.err
+
+
+@live
+def test_members_full():
+    """Children that there is no room for are left out, which is counted and said; so is it with
+    regions, which follow processes in the same way."""
+    with workload("crowd", 120, 1500, 1) as process:
+        for arguments in ((), ("--region", "one_leaf")):
+            threads, samples, counters, said = record_members(1, process, *arguments)
+            check(counters["processes_not_followed"] > 3, "not counted", counters)
+            check("processes that the target started" in said, "not said", said)
+            if not arguments:
+                check({sample.tid for sample in samples} <= threads, "a child was recorded")
+
+
+@live
+def test_members_come_and_go():
+    """Processes that have ended make room for others."""
+    with workload("crowd", 120, 1500, 1) as process:
+        threads, samples, counters, _ = record_members(24, process)
+        children = {sample.tid for sample in samples} - threads
+        print(len(children), "children")
+        check(len(children) > 30, "few children", children)
+        check(counters["processes_not_followed"] == 0, "some were left out", counters)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from harness import (BUILD, DONE, ROOT, SIGINT, WORKLOADS, Daemon, Recording, check, live, run,
+from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, check, faulty_stackd, live, run,
                      scratch, wait_cpu, workload)
 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
@@ -29,13 +29,6 @@ def build_id(path):
     found = re.search(r"Build ID: ([0-9a-f]+)", out)
     check(found, "no build-id", path)
     return found[1]
-
-
-def faulty_stackd():
-    made = BUILD + "/faults/stackd"
-    result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made, timeout=300)
-    check(result.status == 0, "it cannot be linked", result.err)
-    return made
 
 
 def register(what, where, words, counter):
