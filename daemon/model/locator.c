@@ -65,18 +65,11 @@ bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
 	return true;
 }
 
-bool locator_find_range(void *locator, pid_t pid, uint64_t address, uint64_t *ret_start,
-			uint64_t *ret_end, uint64_t *ret_offset, const struct object **ret_object)
+const struct mapping_set *locator_mappings(void *arg, pid_t pid)
 {
-	const struct mapping *m = locator_mapping(locator, pid, address);
+	const struct locator *p = arg;
 
-	if (!m)
-		return false;
-	*ret_start = m->start;
-	*ret_end = m->end;
-	*ret_offset = m->offset;
-	*ret_object = m->object;
-	return true;
+	return process_table_mappings(p->processes, pid);
 }
 
 bool locator_find_code(void *arg, uint64_t address, const struct object **ret_object,

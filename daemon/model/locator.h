@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proc/mapping_set.h"
 #include "proc/object.h"
 #include "proc/process.h"
 #include "stack/location.h"
@@ -32,9 +33,8 @@ bool locator_find(const struct locator *locator, pid_t pid, uint64_t address,
  * address lies in no executable mapping. */
 const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, uint64_t address);
 
-/* The same in parts: its range, the offset of its start, and its object. false: there is none. */
-bool locator_find_range(void *locator, pid_t pid, uint64_t address, uint64_t *ret_start,
-			uint64_t *ret_end, uint64_t *ret_offset, const struct object **ret_object);
+/* Returns all mappings of a process, as process_table_mappings() does; `locator` is one. */
+const struct mapping_set *locator_mappings(void *locator, pid_t pid);
 
 /* The `arg` of a walk (struct walk_input) whose `find` is locator_find_code(). */
 struct locator_process {

@@ -115,7 +115,6 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 {
 	if (event->kind == SIDEBAND_LOST) {
 		r->sideband_lost += event->lost;
-		walks_forget_mappings(r->walks);
 		return reload_members(r);
 	}
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
@@ -123,7 +122,6 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		return -ENOMEM;
 	if (event->kind == SIDEBAND_CGROUP || !members_has(r->members, event->pid))
 		return 0;
-	walks_forget_mappings(r->walks);
 	switch (event->kind) {
 	case SIDEBAND_MMAP:
 		return process_table_on_mmap(r->processes, event->pid, &event->mapping);

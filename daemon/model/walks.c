@@ -99,8 +99,7 @@ int walks_use_worker(struct walks *w, struct worker *worker)
 		.worker = worker,
 		.objects = w->with.objects,
 		.read_code = code_memory_read,
-		.code_start = code_memory_start,
-		.find_mapping = locator_find_range,
+		.mappings_of = locator_mappings,
 		.processes = w->with.locator,
 	};
 	int err = ask_walks_new(&options, &w->worker);
@@ -108,11 +107,6 @@ int walks_use_worker(struct walks *w, struct worker *worker)
 	if (!err)
 		steps_use_worker(w->steps, w->worker);
 	return err;
-}
-
-void walks_forget_mappings(struct walks *w)
-{
-	ask_walks_forget_mappings(w->worker);
 }
 
 void walks_use_judge(struct walks *w, struct judge *judge)

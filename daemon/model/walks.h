@@ -53,9 +53,6 @@ void walks_use_tags(struct walks *walks, struct tag_paths *tags);
 /* Has files and code read by a worker instead of by this process. 0 or -ENOMEM. */
 int walks_use_worker(struct walks *walks, struct worker *worker);
 
-/* A mapping of some process has changed. */
-void walks_forget_mappings(struct walks *walks);
-
 /* Records come with branch records: of calls that have not returned (`is_call_stack`) or of every
  * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
 int walks_use_branches(struct walks *walks, bool is_call_stack, unsigned entries);

@@ -19,7 +19,6 @@
 
 struct ask_walks {
 	struct ask_walks_options with;
-	uint64_t mappings;
 	uint32_t ticks;
 	struct dwarf_walk_stats stats;
 	struct buf request, reply;
@@ -55,12 +54,6 @@ void ask_walks_use_rules(struct ask_walks *w, dwarf_walk_rule_fn *find, void *ru
 {
 	w->with.find_rule = find;
 	w->with.rules = rules;
-}
-
-void ask_walks_forget_mappings(struct ask_walks *w)
-{
-	if (w)
-		w->mappings++;
 }
 
 void ask_walks_tick(struct ask_walks *w)
@@ -114,18 +107,20 @@ static int answer_rule(struct ask_walks *w, struct buf_reader *question, struct 
 	return err == -ENOMEM ? -EAGAIN : err;
 }
 
-static int answer_mapping(struct ask_walks *w, const struct walk_wire_address *at,
-			  struct buf *answer)
+static int answer_mappings(const struct ask_walks *w, pid_t pid, struct buf *answer)
 {
-	struct walk_wire_mapping m = {0};
-	const struct object *object;
+	const struct mapping_set *set = w->with.mappings_of(w->with.processes, pid);
 
-	if (!w->with.find_mapping(w->with.processes, at->pid, at->address, &m.start, &m.end,
-				  &m.offset, &object))
-		return -ENOENT;
-	m.object = object->number;
-	BUF_PUT(answer, m);
-	return 0;
+	for (uint32_t i = 0; set && i < set->count; i++) {
+		const struct mapping *map = &set->maps[i];
+		const struct walk_wire_mapping m = {.start = map->start,
+						    .end = map->end,
+						    .offset = map->offset,
+						    .object = map->object->number};
+
+		BUF_PUT(answer, m);
+	}
+	return set ? 0 : -ENOENT;
 }
 
 static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, struct buf *answer)
@@ -142,29 +137,25 @@ static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, 
 	return len ? 0 : -ENOENT;
 }
 
-static int answer_code_start(struct ask_walks *w, const struct walk_wire_address *at,
-			     struct buf *answer)
+/* A worker learns of the processes that the request is about, and of no others. */
+static bool is_asked_about(const struct call *call, pid_t pid)
 {
-	uint64_t start = w->with.code_start(w->with.processes, at->pid, at->address);
-
-	BUF_PUT(answer, start);
-	return 0;
+	return pid > 0 && (pid == call->head.pids[0] || pid == call->head.pids[1]);
 }
 
-/* A worker learns of the processes that the request is about, and of no others. */
-static int answer_address(const struct call *call, uint32_t kind, struct buf_reader *question,
-			  struct buf *answer)
+static int answer_of_process(const struct call *call, uint32_t kind, struct buf_reader *question,
+			     struct buf *answer)
 {
 	struct walk_wire_address at;
+	int32_t pid;
 
-	if (!BUF_GET(question, at) || at.pid <= 0 ||
-	    (at.pid != call->head.pids[0] && at.pid != call->head.pids[1]))
-		return -EPERM;
-	if (kind == WIRE_ASK_MAPPING)
-		return answer_mapping(call->walks, &at, answer);
-	if (kind == WIRE_ASK_CODE)
-		return answer_code(call->walks, &at, answer);
-	return answer_code_start(call->walks, &at, answer);
+	if (kind == WIRE_ASK_MAPPINGS)
+		return BUF_GET(question, pid) && is_asked_about(call, pid)
+			       ? answer_mappings(call->walks, pid, answer)
+			       : -EPERM;
+	return BUF_GET(question, at) && is_asked_about(call, at.pid)
+		       ? answer_code(call->walks, &at, answer)
+		       : -EPERM;
 }
 
 static int answer(void *arg, uint32_t kind, struct buf_reader *question, struct buf *ret_answer,
@@ -178,23 +169,32 @@ static int answer(void *arg, uint32_t kind, struct buf_reader *question, struct 
 		return answer_object(call->walks, question, ret_answer, ret_fd);
 	case WIRE_ASK_RULE:
 		return answer_rule(call->walks, question, ret_answer);
-	case WIRE_ASK_MAPPING:
+	case WIRE_ASK_MAPPINGS:
 	case WIRE_ASK_CODE:
-	case WIRE_ASK_CODE_START:
-		return answer_address(call, kind, question, ret_answer);
+		return answer_of_process(call, kind, question, ret_answer);
 	default:
 		return -EPERM;
 	}
 }
 
+static uint64_t version_of(const struct ask_walks *w, pid_t pid)
+{
+	const struct mapping_set *set =
+		pid > 0 ? w->with.mappings_of(w->with.processes, pid) : NULL;
+
+	return set ? set->version : 0;
+}
+
 static struct call begin(struct ask_walks *w, pid_t pid, pid_t other)
 {
 	struct call call = {.walks = w,
-			    .head = {.mappings = w->mappings,
+			    .head = {.pids = {pid, other},
 				     .ticks = w->ticks,
-				     .has_rules = w->with.find_rule != NULL,
-				     .pids = {pid, other}}};
+				     .late_files = object_table_late_files(w->with.objects),
+				     .has_rules = w->with.find_rule != NULL}};
 
+	for (int i = 0; i < 2; i++)
+		call.head.mappings[i] = version_of(w, call.head.pids[i]);
 	buf_clear(&w->request);
 	BUF_PUT(&w->request, call.head);
 	return call;
@@ -261,16 +261,17 @@ static int take_walk(struct ask_walks *w, struct walk_frame *frames, size_t max_
 static enum stackd_end_reason leaf_alone(const struct ask_walks *w, const struct walk_input *in,
 					 struct walk_frame *frames, size_t *ret_count)
 {
-	uint64_t pc = in->regs.r[STACKD_REG_RIP], start, end, offset;
-	const struct object *object;
+	const uint64_t pc = in->regs.r[STACKD_REG_RIP], at = pc - in->is_return;
+	const struct mapping *map;
+	uint32_t hint = 0;
 
 	*ret_count = 1;
 	frames[0] = (struct walk_frame){.address = pc, .offset = pc, .is_return = in->is_return};
-	if (!w->with.find_mapping(w->with.processes, in->pid, pc - in->is_return, &start, &end,
-				  &offset, &object))
+	map = mapping_set_find(w->with.mappings_of(w->with.processes, in->pid), at, &hint);
+	if (!map)
 		return STACKD_END_NO_MAPPING;
-	frames[0].object = object;
-	frames[0].offset = pc - in->is_return - start + offset;
+	frames[0].object = map->object;
+	frames[0].offset = at - map->start + map->offset;
 	return STACKD_END_NO_OBJECT;
 }
 

@@ -5,6 +5,7 @@
 
 #include "daemon/worker/worker.h"
 #include "lbr/lbr_step.h"
+#include "proc/mapping_set.h"
 #include "unwind/dwarf_walk.h"
 #include "unwind/runtime_code.h"
 
@@ -15,13 +16,9 @@ struct ask_walks_options {
 	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables */
 	void *rules;
 	runtime_code_read_fn *read_code;
-	runtime_code_start_fn *code_start;
-	/* Gives the mapping at an address: its range, and the offset in the object of its start.
-	 * false: there is none. */
-	bool (*find_mapping)(void *arg, pid_t pid, uint64_t address, uint64_t *ret_start,
-			     uint64_t *ret_end, uint64_t *ret_offset,
-			     const struct object **ret_object);
-	void *processes; /* the argument of the last three */
+	/* Gives all mappings of a process; NULL: none. They hold until the next event. */
+	const struct mapping_set *(*mappings_of)(void *arg, pid_t pid);
+	void *processes; /* the argument of the last two */
 };
 
 struct ask_walks;
@@ -32,9 +29,6 @@ void ask_walks_free(struct ask_walks *walks); /* NULL is fine */
 
 /* Rules are found so from now on. */
 void ask_walks_use_rules(struct ask_walks *walks, dwarf_walk_rule_fn *find, void *rules);
-
-/* Some mapping has changed: those that a worker keeps do not hold any more. NULL is fine. */
-void ask_walks_forget_mappings(struct ask_walks *walks);
 
 /* To be called now and then: see dwarf_walk_trim() and runtime_code_tick(). NULL is fine. */
 void ask_walks_tick(struct ask_walks *walks);

@@ -128,13 +128,13 @@ static struct object *ask_for(struct service *s, uint32_t number)
 }
 
 /* What had no file may have one by now, since processes that came later could be read: it is asked
- * for once more in each request. */
+ * for once more in each round. */
 static bool is_worth_asking(const struct service *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
 
 	return !object || (object->kind == OBJECT_ELF && !object->elf &&
-			   s->asked.items[number] != s->n_requests);
+			   s->asked.items[number] != s->round);
 }
 
 const struct object *service_object(struct service *s, uint32_t number)
@@ -148,7 +148,7 @@ const struct object *service_object(struct service *s, uint32_t number)
 	if (is_worth_asking(s, number)) {
 		free_object(s->objects.items[number]);
 		s->objects.items[number] = ask_for(s, number);
-		s->asked.items[number] = s->n_requests;
+		s->asked.items[number] = s->round;
 		s->n_open += s->objects.items[number] && s->objects.items[number]->elf;
 	}
 	return s->objects.items[number];
@@ -246,7 +246,8 @@ void service_run(int socket, void *page)
 		if (s.n_open > MAX_OPEN)
 			forget_objects(&s);
 		buf_clear(&reply);
-		s.n_requests++;
+		/* Walks tell themselves when another round has begun. */
+		s.round += header.kind != WIRE_WALK && header.kind != WIRE_STEP;
 		status = dispatch(&s, (enum wire_kind)header.kind, &reader, fd, &reply);
 		if (fd >= 0)
 			close(fd);

@@ -24,8 +24,8 @@ struct service {
 	VEC(struct object *) objects; /* by number; NULL: not known. Owned, with their files */
 	size_t n_open;
 	struct buf question, answer; /* of service_ask() */
-	VEC(uint32_t) asked;	     /* by number: the request in which it was asked for */
-	uint32_t n_requests;
+	VEC(uint32_t) asked;	     /* by number: the round in which it was asked for */
+	uint32_t round;		     /* what has no file is asked for once in each */
 	struct naming *names; /* NULL: not asked for yet, as the next two */
 	struct walk_service *walks;
 	struct service_tags *tags; /* SERVICE_TAGS of them */

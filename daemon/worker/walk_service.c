@@ -3,11 +3,11 @@
  * Walks and checks of steps in a worker: lib/unwind's walk and lib/lbr's checks, with mappings,
  * rules and memory that stackd is asked for.
  *
- * Mappings are kept for one process at a time, until some mapping of the machine changes.
+ * The mappings of some processes are kept by their version, so a process is asked about once for as
+ * long as its mappings stay, and its forks are not asked about at all.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/vec.h"
 #include "daemon/worker/fault.h"
@@ -17,59 +17,98 @@
 #include "unwind/dwarf_walk.h"
 #include "unwind/runtime_code.h"
 
-#define MAX_MAPPINGS 64
-#define MAX_HOLES    4096 /* pages that are known to be in no mapping */
+#define MAX_SETS 32
+
+/* The mappings of one version. */
+struct mappings {
+	uint64_t version; /* 0: there are none */
+	uint64_t used;	  /* the request that has used them last */
+	struct buf bytes; /* struct walk_wire_mapping, by rising address */
+};
 
 struct walk_service {
 	struct service *service;
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
 	struct lbr_reach *reach;
-	uint32_t ticks;
-	uint64_t mappings_as_of;
-	pid_t pid; /* of the mappings */
-	size_t n_mappings;
-	struct walk_wire_mapping mappings[MAX_MAPPINGS];
-	uint64_t holes[MAX_HOLES]; /* numbers of pages plus one, by their low bits */
+	uint64_t n_requests;
+	struct walk_wire_head head; /* of the request */
+	struct mappings sets[MAX_SETS];
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
 /* --- what stackd is asked -------------------------------------------------------------------- */
 
-static int ask_address(struct walk_service *w, enum wire_kind kind,
-		       const struct walk_wire_address *question, struct buf_reader *ret_answer)
+/* The set of a version, or else the one to be replaced: which was not used for the longest time. */
+static struct mappings *set_of(struct walk_service *w, uint64_t version)
 {
-	BUF_PUT(&w->service->question, *question);
-	return service_ask(w->service, kind, ret_answer, NULL);
+	struct mappings *oldest = w->sets;
+
+	for (struct mappings *set = w->sets; set < w->sets + MAX_SETS; set++) {
+		if (set->version == version)
+			return set;
+		if (set->used < oldest->used)
+			oldest = set;
+	}
+	return oldest;
 }
 
-static const struct walk_wire_mapping *mapping_at(struct walk_service *w, uint64_t address)
+static int ask_mappings(struct walk_service *w, int32_t pid, struct mappings *set)
 {
-	const struct walk_wire_address question = {.address = address, .pid = w->pid};
-	uint64_t *hole = &w->holes[(address >> 12) % MAX_HOLES];
-	struct walk_wire_mapping m;
 	struct buf_reader answer;
+	int status;
 
-	if (*hole == (address >> 12) + 1)
+	BUF_PUT(&w->service->question, pid);
+	status = service_ask(w->service, WIRE_ASK_MAPPINGS, &answer, NULL);
+	buf_clear(&set->bytes);
+	if (!status)
+		buf_put(&set->bytes, answer.at, buf_left(&answer));
+	return set->bytes.failed ? -ENOMEM : status;
+}
+
+/* The mappings of one of the request's processes. NULL: there are none. */
+static const struct mappings *mappings_of(struct walk_service *w, int32_t pid)
+{
+	const uint64_t version = w->head.mappings[pid != w->head.pids[0]];
+	struct mappings *set = version ? set_of(w, version) : NULL;
+
+	if (!set)
 		return NULL;
-	for (size_t i = w->n_mappings; i-- > 0;)
-		if (address >= w->mappings[i].start && address < w->mappings[i].end)
-			return &w->mappings[i];
-	if (ask_address(w, WIRE_ASK_MAPPING, &question, &answer) || !BUF_GET(&answer, m)) {
-		*hole = (address >> 12) + 1;
-		return NULL;
+	if (set->version != version) {
+		set->version = 0;
+		if (ask_mappings(w, pid, set))
+			return NULL;
+		set->version = version;
 	}
-	if (w->n_mappings == MAX_MAPPINGS)
-		w->n_mappings = 0;
-	w->mappings[w->n_mappings] = m;
-	return &w->mappings[w->n_mappings++];
+	set->used = w->n_requests;
+	return set;
+}
+
+static const struct walk_wire_mapping *mapping_at(struct walk_service *w, int32_t pid,
+						  uint64_t address)
+{
+	const struct mappings *set = mappings_of(w, pid);
+	const struct walk_wire_mapping *maps = set ? (const void *)set->bytes.data : NULL;
+	size_t low = 0, high = set ? set->bytes.len / sizeof(*maps) : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (address >= maps[mid].end)
+			low = mid + 1;
+		else if (address < maps[mid].start)
+			high = mid;
+		else
+			return &maps[mid];
+	}
+	return NULL;
 }
 
 static bool find(void *arg, uint64_t address, const struct object **ret_object,
 		 uint64_t *ret_offset)
 {
 	struct walk_service *w = arg;
-	const struct walk_wire_mapping *m = mapping_at(w, address);
+	const struct walk_wire_mapping *m = mapping_at(w, w->head.pids[0], address);
 
 	if (!m)
 		return false;
@@ -100,10 +139,12 @@ static size_t read_code(void *arg, pid_t pid, uint64_t address, uint64_t before,
 {
 	const struct walk_wire_address question = {
 		.address = address, .before = before, .after = after, .pid = pid};
+	struct walk_service *w = arg;
 	struct buf_reader answer;
 	size_t len;
 
-	if (ask_address(arg, WIRE_ASK_CODE, &question, &answer) || !BUF_GET(&answer, *ret_start))
+	BUF_PUT(&w->service->question, question);
+	if (service_ask(w->service, WIRE_ASK_CODE, &answer, NULL) || !BUF_GET(&answer, *ret_start))
 		return 0;
 	len = buf_left(&answer);
 	if (len > before + after)
@@ -114,19 +155,12 @@ static size_t read_code(void *arg, pid_t pid, uint64_t address, uint64_t before,
 
 static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
 {
-	const struct walk_wire_address question = {.address = address, .pid = pid};
 	struct walk_service *w = arg;
-	const struct walk_wire_mapping *m;
-	struct buf_reader answer;
-	uint64_t start = 0;
+	const struct walk_wire_mapping *m = pid == w->head.pids[0] || pid == w->head.pids[1]
+						    ? mapping_at(w, pid, address)
+						    : NULL;
 
-	if (pid == w->pid) {
-		m = mapping_at(w, address);
-		return m ? m->start : 0;
-	}
-	if (!ask_address(arg, WIRE_ASK_CODE_START, &question, &answer))
-		BUF_GET(&answer, start);
-	return start;
+	return m ? m->start : 0;
 }
 
 /* --- state ----------------------------------------------------------------------------------- */
@@ -156,19 +190,15 @@ static struct walk_service *begin(struct service *s, struct buf_reader *request)
 
 	if (!w || !BUF_GET(request, head))
 		return NULL;
-	if (head.mappings != w->mappings_as_of || head.pids[0] != w->pid) {
-		w->n_mappings = 0;
-		memset(w->holes, 0, sizeof(w->holes));
-	}
-	w->mappings_as_of = head.mappings;
-	w->pid = head.pids[0];
+	w->n_requests++;
 	if (head.has_rules)
 		dwarf_walk_use_rules(w->walk, find_rule, w);
-	if (head.ticks != w->ticks) {
+	if (head.ticks != w->head.ticks) {
 		dwarf_walk_trim(w->walk);
 		runtime_code_tick(w->code);
-		w->ticks = head.ticks;
 	}
+	s->round += head.late_files != w->head.late_files;
+	w->head = head;
 	return w;
 }
 
@@ -197,7 +227,7 @@ static int walk(struct walk_service *w, struct buf_reader *request, struct buf *
 	struct dwarf_walk_stats before, after;
 	struct walk_wire_input wire;
 	struct walk_wire_result result = {0};
-	struct walk_input in = {.find = find, .arg = w, .pid = w->pid};
+	struct walk_input in = {.find = find, .arg = w, .pid = w->head.pids[0]};
 	size_t count;
 
 	if (!BUF_GET(request, wire))

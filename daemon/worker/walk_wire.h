@@ -10,11 +10,13 @@
 
 /* Begins each of these requests. */
 struct walk_wire_head {
-	uint64_t mappings;  /* the number of changes of mappings so far: what is kept of them is of
-			     * that many */
-	uint32_t ticks;	    /* of runtime_code_tick() and dwarf_walk_trim() so far */
-	uint32_t has_rules; /* WIRE_ASK_RULE has an answer */
-	int32_t pids[2];    /* processes whose mappings and code may be asked for; 0: none */
+	uint64_t mappings[2]; /* versions of the processes' mappings; 0: there are none */
+	int32_t pids[2];      /* processes whose mappings and code may be asked for; 0: none */
+	uint32_t ticks;	      /* of runtime_code_tick() and dwarf_walk_trim() so far */
+	uint32_t late_files;  /* object_table_late_files(): once it differs, what had no file is
+			       * asked for again */
+	uint32_t has_rules;   /* WIRE_ASK_RULE has an answer */
+	uint32_t padding;
 };
 
 /* WIRE_WALK: struct walk_input, followed by the stack. */
@@ -49,13 +51,15 @@ struct walk_wire_step {
 
 #define WALK_WIRE_BARE 256
 
-/* WIRE_ASK_MAPPING, _CODE and _CODE_START: an address of a process; and the answer to the first. */
+/* WIRE_ASK_CODE: executable memory around an address of a process. */
 struct walk_wire_address {
 	uint64_t address, before, after;
 	int32_t pid;
 	uint32_t padding;
 };
 
+/* WIRE_ASK_MAPPINGS: a process, i32. The answer has one of these for each of its mappings, by
+ * rising address; they are those of the version in the head of the request. */
 struct walk_wire_mapping {
 	uint64_t start, end, offset;
 	uint32_t object, padding;

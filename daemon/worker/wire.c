@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Sends and receives in pieces; see wire.h. */
+/*
+ * Sends and receives in pieces; see wire.h. A short message takes one system call at either end.
+ */
 #include "daemon/worker/wire.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define PIECE_BYTES ((size_t)64 << 10)
@@ -16,20 +18,19 @@ union control {
 };
 
 /* After a failed transfer: 0 to try again, or why not. */
-static int retry(const struct wire *w, short events)
+static int retry(const struct wire *w)
 {
 	if (errno == EINTR)
 		return 0;
-	if (errno == EAGAIN && w->wait)
-		return w->wait(w->arg, events);
+	if (errno == EAGAIN)
+		return w->look ? w->look(w->arg) : 0;
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-static int send_some(const struct wire *w, const uint8_t *bytes, size_t len, int fd,
+static int send_some(const struct wire *w, struct iovec *parts, size_t n_parts, int fd,
 		     size_t *ret_sent)
 {
-	struct iovec part = {(void *)(uintptr_t)bytes, len};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = n_parts};
 	union control control = {0};
 	ssize_t n;
 
@@ -42,34 +43,38 @@ static int send_some(const struct wire *w, const uint8_t *bytes, size_t len, int
 		c->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 	}
-	n = sendmsg(w->socket, &message, MSG_NOSIGNAL | (w->wait ? MSG_DONTWAIT : 0));
+	n = sendmsg(w->socket, &message, MSG_NOSIGNAL);
 	*ret_sent = n > 0 ? (size_t)n : 0;
-	return n < 0 ? retry(w, POLLOUT) : 0;
+	return n < 0 ? retry(w) : 0;
 }
 
-static int send_all(const struct wire *w, const uint8_t *bytes, size_t len, int fd)
+/* Takes `len` bytes off the front of the parts. */
+static void advance(struct iovec *parts, size_t n_parts, size_t len)
 {
-	int err = 0;
+	for (size_t i = 0; i < n_parts; i++) {
+		size_t taken = len < parts[i].iov_len ? len : parts[i].iov_len;
 
-	while (len && !err) {
-		size_t sent;
-
-		err = send_some(w, bytes, len, fd, &sent);
-		fd = sent ? -1 : fd;
-		bytes += sent;
-		len -= sent;
+		parts[i].iov_base = (uint8_t *)parts[i].iov_base + taken;
+		parts[i].iov_len -= taken;
+		len -= taken;
 	}
-	return err;
 }
 
 int wire_send(const struct wire *w, const struct wire_header *header, const void *bytes, int fd)
 {
 	struct wire_header h = *header;
-	int err;
+	struct iovec parts[] = {{&h, sizeof(h)}, {(void *)(uintptr_t)bytes, h.len}};
+	int err = 0;
 
 	h.has_fd = fd >= 0;
-	err = send_all(w, (const uint8_t *)&h, sizeof(h), fd);
-	return err ? err : send_all(w, bytes, h.len, -1);
+	while (!err && parts[0].iov_len + parts[1].iov_len) {
+		size_t sent;
+
+		err = send_some(w, parts, 2, fd, &sent);
+		fd = sent ? -1 : fd;
+		advance(parts, 2, sent);
+	}
+	return err;
 }
 
 static int fd_in(struct msghdr *message)
@@ -95,37 +100,38 @@ static int receive_some(const struct wire *w, uint8_t *bytes, size_t len, int *f
 		message.msg_control = control.bytes;
 		message.msg_controllen = sizeof(control.bytes);
 	}
-	n = recvmsg(w->socket, &message, MSG_CMSG_CLOEXEC | (w->wait ? MSG_DONTWAIT : 0));
+	n = recvmsg(w->socket, &message, MSG_CMSG_CLOEXEC);
 	*ret_got = n > 0 ? (size_t)n : 0;
 	if (n < 0)
-		return retry(w, POLLIN);
+		return retry(w);
 	if (fd && *fd < 0)
 		*fd = fd_in(&message);
 	return n ? 0 : -EPIPE;
 }
 
-static int receive_header(const struct wire *w, struct wire_header *header, int *fd)
+/* Receives until the header, and what happens to have come behind it, is in the piece. */
+static int receive_header(const struct wire *w, uint8_t *piece, int *fd, size_t *ret_len)
 {
-	size_t at = 0, got;
+	size_t got;
 	int err = 0;
 
-	while (at < sizeof(*header) && !err) {
-		err = receive_some(w, (uint8_t *)header + at, sizeof(*header) - at, fd, &got);
-		at += got;
+	*ret_len = 0;
+	while (*ret_len < sizeof(struct wire_header) && !err) {
+		err = receive_some(w, piece + *ret_len, PIECE_BYTES - *ret_len, fd, &got);
+		*ret_len += got;
 	}
 	return err;
 }
 
 /* The buffer grows with what has come, not with what was promised. */
-static int receive_bytes(const struct wire *w, size_t len, struct buf *bytes)
+static int receive_rest(const struct wire *w, uint8_t *piece, size_t len, struct buf *bytes)
 {
-	uint8_t piece[PIECE_BYTES];
 	int err = 0;
 
 	while (len && !err) {
 		size_t got;
 
-		err = receive_some(w, piece, len < sizeof(piece) ? len : sizeof(piece), NULL, &got);
+		err = receive_some(w, piece, len < PIECE_BYTES ? len : PIECE_BYTES, NULL, &got);
 		buf_put(bytes, piece, got);
 		len -= got;
 	}
@@ -135,13 +141,21 @@ static int receive_bytes(const struct wire *w, size_t len, struct buf *bytes)
 int wire_receive(const struct wire *w, size_t max, struct wire_header *ret_header,
 		 struct buf *ret_bytes, int *ret_fd)
 {
-	int fd = -1, err = receive_header(w, ret_header, ret_fd ? &fd : NULL);
+	uint8_t piece[PIECE_BYTES];
+	size_t have;
+	int fd = -1, err = receive_header(w, piece, ret_fd ? &fd : NULL, &have);
 
 	buf_clear(ret_bytes);
-	if (!err && ret_header->len > max)
-		err = -EBADMSG;
-	if (!err)
-		err = receive_bytes(w, ret_header->len, ret_bytes);
+	if (!err) {
+		memcpy(ret_header, piece, sizeof(*ret_header));
+		have -= sizeof(*ret_header);
+		if (ret_header->len > max || have > ret_header->len)
+			err = -EBADMSG;
+	}
+	if (!err) {
+		buf_put(ret_bytes, piece + sizeof(*ret_header), have);
+		err = receive_rest(w, piece, ret_header->len - have, ret_bytes);
+	}
 	if (err && fd >= 0)
 		close(fd);
 	if (!err && ret_fd)

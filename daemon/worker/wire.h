@@ -33,10 +33,9 @@ enum wire_kind {
 	WIRE_ASK_DEBUG,	     /* question: a debug file by its path */
 	WIRE_ASK_DEBUGINFOD, /* question: the object's debug file over the network */
 	WIRE_ASK_JIT_MAP,    /* question: a process's map of its JIT code */
-	WIRE_ASK_MAPPING,    /* question: the mapping at an address */
+	WIRE_ASK_MAPPINGS,   /* question: all mappings of a process */
 	WIRE_ASK_RULE,	     /* question: a rule of a table that is loaded */
 	WIRE_ASK_CODE,	     /* question: executable memory of a process */
-	WIRE_ASK_CODE_START,
 };
 
 struct wire_header {
@@ -48,23 +47,24 @@ struct wire_header {
 
 #define WIRE_MAX_BYTES (96u << 20) /* of a message */
 
-/* Waits until a socket can be read from, or written to. Nonzero ends the transfer, which returns
- * it. NULL: the call blocks. */
-typedef int wire_wait_fn(void *arg, short events);
+/* Looks whether to go on with a transfer that has come to nothing for as long as the socket's
+ * timeouts say. Nonzero ends it: the transfer returns that. NULL: it goes on. */
+typedef int wire_look_fn(void *arg);
 
 struct wire {
 	int socket;
-	wire_wait_fn *wait;
+	wire_look_fn *look;
 	void *arg;
 };
 
 /* Sends a message; `fd` -1: without a descriptor. Returns 0, -EPIPE (the other end has gone), what
- * wait() returned, or -errno. */
+ * look() returned, or -errno. */
 int wire_send(const struct wire *wire, const struct wire_header *header, const void *bytes, int fd);
 
 /* Receives a message into `ret_bytes`, which is emptied before. `ret_fd` NULL: descriptors are not
- * accepted; else -1 if there is none. Returns 0; -EPIPE; -EBADMSG: it is longer than `max`;
- * -ENOMEM; what wait() returned; or -errno. */
+ * accepted; else -1 if there is none. Returns 0; -EPIPE; -EBADMSG: it is longer than `max`, or more
+ * follows it, though each end waits for the other's message; -ENOMEM; what look() returned; or
+ * -errno. */
 int wire_receive(const struct wire *wire, size_t max, struct wire_header *ret_header,
 		 struct buf *ret_bytes, int *ret_fd);
 

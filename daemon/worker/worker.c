@@ -11,13 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,12 +30,14 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define LOOK_MS	     10			    /* between looks at a worker that has not answered */
-#define SLEEP_LOOKS  50			    /* in a row, at a worker that sleeps */
-#define WALL_NS	     UINT64_C(300000000000) /* of a call, whatever the worker does */
-#define IDLE_NS	     UINT64_C(10000000000)  /* after which a worker is ended */
-#define RENEW_NS     UINT64_C(300000000000) /* CPU time after which it is replaced between calls */
-#define MAX_REFUSALS 4096		    /* files; those beyond are tried again */
+#define LOOK_MS	       10		      /* between looks at a worker that has not answered */
+#define SLEEP_LOOKS    50		      /* in a row, at a worker that sleeps */
+#define WALL_NS	       UINT64_C(300000000000) /* of a call, whatever the worker does */
+#define IDLE_NS	       UINT64_C(10000000000)  /* after which a worker is ended */
+#define RENEW_NS       UINT64_C(300000000000) /* CPU time after which it is replaced between calls, */
+#define RENEW_CALLS    256		      /* which is looked at in each of so many */
+#define LOOK_QUESTIONS 256		      /* of a call, between looks at a worker that asks */
+#define MAX_REFUSALS   4096		      /* files; those beyond are tried again */
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),
@@ -49,6 +52,7 @@ struct worker {
 	pthread_mutex_t lock; /* for a call */
 	pid_t pid;	      /* 0: there is none */
 	int socket;
+	unsigned n_calls;
 	clockid_t clock;
 	struct worker_page *page; /* NULL: there is none */
 	bool has_failed;	  /* the next one is a restart */
@@ -123,6 +127,15 @@ static void tell_of_server(struct workers *ws, int err)
 			strerror(-err));
 }
 
+/* Transfers wait for LOOK_MS at a time. */
+static void set_timeouts(int socket)
+{
+	const struct timeval timeout = {.tv_usec = LOOK_MS * 1000};
+
+	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+}
+
 static int start(struct worker *w)
 {
 	int page_fd, err;
@@ -142,6 +155,7 @@ static int start(struct worker *w)
 		tell_of_server(w->workers, err);
 		return -ECHILD;
 	}
+	set_timeouts(w->socket);
 	if (clock_getcpuclockid(w->pid, &w->clock))
 		w->clock = CLOCK_MONOTONIC;
 	if (w->has_failed)
@@ -220,8 +234,8 @@ static int refuse(struct worker *w, const struct worker_call *call, const struct
 struct waiting {
 	struct worker *worker;
 	const struct worker_call *call;
-	uint64_t begun_ns, cpu_before_ns;
-	unsigned asleep; /* looks in a row at which it slept */
+	uint64_t begun_ns, cpu_before_ns; /* when it was looked at first; 0: not yet */
+	unsigned asleep;		  /* looks in a row at which it slept */
 };
 
 static bool is_asleep(const struct worker *w)
@@ -232,18 +246,18 @@ static bool is_asleep(const struct worker *w)
 	       (stat.state == 'S' || stat.state == 'T' || stat.state == 't');
 }
 
-/* Waits for the worker for a moment, then looks at what it does. */
-static int wait_for(void *arg, short events)
+/* Looks at what the worker does. Most calls end before the first look. */
+static int look(void *arg)
 {
 	struct waiting *wait = arg;
 	struct worker *w = wait->worker;
-	struct pollfd fd = {.fd = w->socket, .events = events};
-	uint64_t now, cpu;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), cpu = live_cpu_ns(w);
 
-	if (poll(&fd, 1, LOOK_MS))
-		return 0;
-	now = clock_ns(CLOCK_MONOTONIC);
-	cpu = live_cpu_ns(w) - wait->cpu_before_ns;
+	if (!wait->begun_ns) {
+		wait->begun_ns = now;
+		wait->cpu_before_ns = cpu;
+	}
+	cpu -= wait->cpu_before_ns;
 	if (wait->call->is_cancelled && wait->call->is_cancelled(wait->call->arg, cpu))
 		return -ECANCELED;
 	if (cpu > cpu_limits[w->role])
@@ -301,25 +315,25 @@ static int answer(struct worker *w, const struct worker_call *call, const struct
 	return err;
 }
 
-/* Sends the request, and answers questions until the reply has come. */
+/* Sends the request, and answers questions until the reply has come. A worker that asks without end
+ * is looked at as well. */
 static int exchange(struct worker *w, const struct worker_call *call, const struct buf *request,
 		    struct buf *ret_reply, int *ret_status)
 {
-	struct waiting waiting = {.worker = w,
-				  .call = call,
-				  .begun_ns = clock_ns(CLOCK_MONOTONIC),
-				  .cpu_before_ns = live_cpu_ns(w)};
-	const struct wire wire = {.socket = w->socket, .wait = wait_for, .arg = &waiting};
+	struct waiting waiting = {.worker = w, .call = call};
+	const struct wire wire = {.socket = w->socket, .look = look, .arg = &waiting};
 	struct wire_header header = {.kind = call->kind, .len = (uint32_t)request->len};
 	struct buf text = {0};
 	int err = wire_send(&wire, &header, request->data, call->fd);
 
-	while (!err) {
+	for (unsigned n = 1; !err; n++) {
 		err = wire_receive(&wire, WIRE_MAX_BYTES, &header, ret_reply, NULL);
 		if (err || header.kind == WIRE_REPLY)
 			break;
 		waiting.asleep = 0;
 		err = answer(w, call, &wire, header.kind, ret_reply, &text);
+		if (!err && n % LOOK_QUESTIONS == 0)
+			err = look(&waiting);
 	}
 	buf_free(&text);
 	*ret_status = header.status;
@@ -331,14 +345,14 @@ static int call_locked(struct worker *w, const struct worker_call *call, const s
 {
 	int status = 0, err;
 
-	if (w->pid && live_cpu_ns(w) > RENEW_NS)
+	if (w->pid && w->n_calls++ % RENEW_CALLS == 0 && live_cpu_ns(w) > RENEW_NS)
 		end(w);
 	err = start(w);
 	if (err)
 		return err;
 	__atomic_store_n(&w->page->object_plus_1, 0, __ATOMIC_RELAXED);
 	err = exchange(w, call, request, ret_reply, &status);
-	w->used_ns = clock_ns(CLOCK_MONOTONIC);
+	w->used_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
 	if (err)
 		return fail(w, call, err);
 	if (status == -ENOMEM) {

@@ -15,12 +15,21 @@
 #include "base/vec.h"
 #include "proc/mapping_set.h"
 
+static void renew_version(struct mapping_set *set)
+{
+	static uint64_t last;
+
+	set->version = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 struct mapping_set *mapping_set_new(void)
 {
 	struct mapping_set *set = calloc(1, sizeof(*set));
 
-	if (set)
-		set->refs = 1;
+	if (!set)
+		return NULL;
+	set->refs = 1;
+	renew_version(set);
 	return set;
 }
 
@@ -42,8 +51,10 @@ void mapping_set_unref(struct mapping_set *set)
 int mapping_set_own(struct mapping_set **set)
 {
 	struct mapping_set *old = *set;
-	if (old && old->refs == 1)
+	if (old && old->refs == 1) {
+		renew_version(old);
 		return 0;
+	}
 
 	struct mapping_set *own = mapping_set_new();
 	if (!own)
@@ -94,6 +105,7 @@ static int replace(struct mapping_set *set, uint32_t low, uint32_t high, const s
 	if (n)
 		memcpy(set->maps + low, by, n * sizeof(*by));
 	set->count = set->count - (high - low) + n;
+	renew_version(set);
 	return 0;
 }
 
@@ -183,6 +195,8 @@ void mapping_set_keep(struct mapping_set *set, const struct mapping_set *kept)
 		if (at < kept->count && kept->maps[at].start < map->end)
 			set->maps[n++] = *map;
 	}
+	if (n < set->count)
+		renew_version(set);
 	set->count = n;
 }
 

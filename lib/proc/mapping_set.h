@@ -5,6 +5,9 @@
  * A set is counted by reference: fork() shares it, and whoever changes it first makes its own
  * (mapping_set_own). Neighbours that continue each other in the same object are one mapping, so
  * a JIT that enables its code page by page stays one entry.
+ *
+ * Each content has a version of its own, so whoever keeps a copy of a set, such as a worker, can
+ * tell whether the copy is still right. Sets that fork() shares have one version.
  */
 #ifndef PROC_MAPPING_SET_H
 #define PROC_MAPPING_SET_H
@@ -19,6 +22,7 @@ struct mapping_set {
 	uint32_t count;
 	size_t cap;
 	uint32_t refs;
+	uint64_t version; /* of the content: no two contents have the same; never 0 */
 };
 
 struct mapping_set *mapping_set_new(void); /* with one reference; NULL for lack of memory */
@@ -29,7 +33,8 @@ struct mapping_set *mapping_set_ref(struct mapping_set *set);
 /* Drops a reference; the last one frees the set. NULL is fine. */
 void mapping_set_unref(struct mapping_set *set);
 
-/* Makes `*set` the caller's alone (a copy if others hold it; a new set if NULL). 0 or -ENOMEM. */
+/* Makes `*set` the caller's alone (a copy if others hold it; a new set if NULL), to be changed: it
+ * has a new version. 0 or -ENOMEM. */
 int mapping_set_own(struct mapping_set **set);
 
 /* Enters a mapping in place of what it overlaps; what sticks out on either side stays.

@@ -70,6 +70,7 @@ struct object_table {
 	char *proc_root;
 	struct entry **entries; /* by number */
 	uint32_t count;
+	uint32_t late_files;
 	size_t cap;
 	struct entry *by_file_id;
 	struct inode *by_inode;
@@ -146,6 +147,11 @@ void object_table_look_in(struct object_table *table, struct object_elsewhere *e
 {
 	object_elsewhere_free(table->elsewhere);
 	table->elsewhere = elsewhere;
+}
+
+uint32_t object_table_late_files(const struct object_table *table)
+{
+	return table->late_files;
 }
 
 uint32_t object_table_count(const struct object_table *table)
@@ -478,6 +484,7 @@ static int enter_file(struct object_table *table, const struct object_mapping *m
 	} else if (!entry->object.elf) {
 		entry->object.elf = file->elf;
 		entry->object.error = 0;
+		table->late_files++;
 	}
 	bool is_taken = !err && entry->object.elf == file->elf;
 	if (!err && m->inode && !m->build_id_len)

@@ -102,6 +102,9 @@ uint64_t object_next_id(uint64_t file_id);
 /* Returns the number of objects. */
 uint32_t object_table_count(const struct object_table *table);
 
+/* Returns how often an object that could not be read at first got its `elf` later. */
+uint32_t object_table_late_files(const struct object_table *table);
+
 /* Returns an object by its number, which must be below the count; it lives as the table does. */
 const struct object *object_table_at(const struct object_table *table, uint32_t number);
 

@@ -348,17 +348,47 @@ static int own_jit_code(struct process_table *table, struct instance *instance)
 	return err;
 }
 
-const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
-					    uint64_t address)
+static bool is_of_another(const struct mapping *map, pid_t pid)
+{
+	return map->object->kind == OBJECT_JIT && map->object->owner.pid != pid;
+}
+
+/* The instance of a process that may have ended meanwhile. NULL for lack of memory. */
+static struct instance *get_revived(struct process_table *table, pid_t pid)
 {
 	struct instance *instance = process_table_get(table, pid);
 
+	if (instance && !process_table_is_alive(instance))
+		process_table_revive(table, instance);
+	return instance;
+}
+
+const struct mapping_set *process_table_mappings(struct process_table *table, pid_t pid)
+{
+	struct instance *instance = get_revived(table, pid);
+	struct mapping_set *maps = instance ? instance->maps : NULL;
+
+	if (!maps || maps->version == instance->own_version)
+		return maps;
+	for (uint32_t i = 0; i < maps->count; i++)
+		if (is_of_another(&maps->maps[i], pid)) {
+			if (own_jit_code(table, instance))
+				return NULL;
+			break;
+		}
+	instance->own_version = instance->maps->version;
+	return instance->maps;
+}
+
+const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
+					    uint64_t address)
+{
+	struct instance *instance = get_revived(table, pid);
+
 	if (!instance)
 		return NULL;
-	if (!process_table_is_alive(instance))
-		process_table_revive(table, instance);
 	struct mapping *map = mapping_set_find(instance->maps, address, &instance->hint);
-	if (map && map->object->kind == OBJECT_JIT && map->object->owner.pid != pid) {
+	if (map && is_of_another(map, pid)) {
 		if (own_jit_code(table, instance))
 			return NULL;
 		map = mapping_set_find(instance->maps, address, &instance->hint);

@@ -85,6 +85,12 @@ const struct thread *process_table_thread(struct process_table *table, pid_t pid
 const struct thread *process_table_set_cgroup(struct process_table *table, pid_t pid, pid_t tid,
 					      uint64_t cgroup);
 
+struct mapping_set;
+
+/* All mappings of a process (mapping_set.h), for its number; NULL for none. They belong to the
+ * table, and hold until it changes. */
+const struct mapping_set *process_table_mappings(struct process_table *table, pid_t pid);
+
 /* The mapping of process `pid` that holds `address`; NULL for none. */
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);

@@ -32,6 +32,7 @@ struct instance {
 	uint32_t living_tasks;	  /* 0: it has ended */
 	struct mapping_set *maps; /* NULL: none */
 	uint32_t hint;		  /* of mapping_set_find() */
+	uint64_t own_version;	  /* of the mappings when all JIT code was the process's own */
 	uint32_t prune_at;
 	bool is_loaded;	   /* from /proc: an event may report its start again */
 	bool wants_exe;	   /* exec was seen: the next file mapped is the executable */
