@@ -175,6 +175,11 @@ int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entri
 	return walks_use_branches(r->walks, is_call_stack, entries);
 }
 
+int recorder_use_copies(struct recorder *r)
+{
+	return object_table_keep_copies(r->objects);
+}
+
 /* The kernel half identifies the vDSO by an inode number that no file has. */
 void recorder_use_tables(struct recorder *r, struct tables *tables)
 {

@@ -49,6 +49,9 @@ void recorder_use_heights(struct recorder *recorder);
  * -ENOMEM. */
 int recorder_use_judge(struct recorder *recorder);
 
+/* Keeps all files of each object (proc/object_copies.h), for whoever probes them. 0 or -ENOMEM. */
+int recorder_use_copies(struct recorder *recorder);
+
 /* Sets the tables that the kernel half walks by, from which missed ones are requested, and makes
  * the vDSO known there. Borrowed until the recorder is freed. */
 void recorder_use_tables(struct recorder *recorder, struct tables *tables);

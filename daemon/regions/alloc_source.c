@@ -19,6 +19,7 @@
 #include "daemon/regions/ask_regions.h"
 #include "daemon/regions/probe.h"
 #include "daemon/regions/uprobe_multi.h"
+#include "proc/object_copies.h"
 
 #define MEASURE_NS 250000000u  /* how long calls are counted before they are probed for good */
 #define RATE_NS	   1000000000u /* and again, all along */
@@ -273,6 +274,7 @@ static bool has_mapped(pid_t pid, const char *path)
 /* Takes the allocators that a process has mapped. */
 static int take_process(struct alloc_source *s, pid_t pid)
 {
+	const struct object_copies *copies = object_table_copies(s->with.objects);
 	int err = 0;
 
 	for (uint32_t i = 0; i < object_table_count(s->with.objects) && err >= 0; i++) {
@@ -280,6 +282,12 @@ static int take_process(struct alloc_source *s, pid_t pid)
 
 		if (object->kind == OBJECT_ELF && object->elf && has_mapped(pid, object->path))
 			err = take_file(s, object->elf, object->path, pid);
+	}
+	for (size_t i = 0; i < object_copies_count(copies) && err >= 0; i++) {
+		const struct object_copy *copy = object_copies_at(copies, i);
+
+		if (has_mapped(pid, copy->path))
+			err = take_file(s, copy->elf, copy->path, pid);
 	}
 	return err < 0 ? err : 0;
 }

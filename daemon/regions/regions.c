@@ -20,6 +20,7 @@
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
+#include "proc/object_copies.h"
 
 /* A file that has been looked at. */
 struct known_file {
@@ -44,6 +45,7 @@ struct regions {
 	struct alloc_source *alloc; /* NULL: none */
 	int tracepoint;		    /* sched_process_exit; -1: none */
 	uint32_t n_objects;	    /* looked at */
+	size_t n_copies;	    /* as well */
 };
 
 enum stackd_scope regions_scope(const struct options *options)
@@ -106,6 +108,28 @@ static int look_at_objects(struct regions *r)
 			err = look_at(r, object->elf, object->path);
 	}
 	return err;
+}
+
+/* A probe is in one file: each other of the same content needs its own. */
+static int look_at_copies(struct regions *r)
+{
+	const struct object_copies *copies = object_table_copies(r->with.objects);
+	int err = 0;
+
+	for (; r->n_copies < object_copies_count(copies) && !err; r->n_copies++) {
+		const struct object_copy *copy = object_copies_at(copies, r->n_copies);
+
+		err = look_at(r, copy->elf, copy->path);
+	}
+	return err;
+}
+
+/* Looks at what processes have mapped since the last time. */
+static int look_at_mapped(struct regions *r)
+{
+	int err = look_at_objects(r);
+
+	return err ? err : look_at_copies(r);
 }
 
 static int look_at_files(struct regions *r, const struct command_files *files)
@@ -402,16 +426,20 @@ static enum exit_status parse_specs(struct regions *r)
 
 static enum exit_status look_first(struct regions *r)
 {
+	enum exit_status status;
 	int err = look_at_objects(r);
 
 	if (!err)
 		err = look_at_command(r);
+	status = err ? STATUS_FAILED : check_specs(r);
+	if (status == STATUS_DONE) /* copies make no function ambiguous */
+		err = look_at_copies(r);
 	if (err == -E2BIG)
 		log_error("--region: more than %u functions match: give narrower patterns",
 			  STACKD_MOST_REGIONS);
 	else if (err)
 		log_error("--region: cannot read the files of the target: %s", strerror(-err));
-	return err ? STATUS_FAILED : check_specs(r);
+	return err ? STATUS_FAILED : status;
 }
 
 static enum exit_status attach_first(struct regions *r)
@@ -469,9 +497,10 @@ void regions_look(struct regions *r)
 		return;
 	look_at_rates(r);
 	alloc_source_look(r->alloc);
-	if (r->n_objects == object_table_count(r->with.objects))
+	if (r->n_objects == object_table_count(r->with.objects) &&
+	    r->n_copies == object_copies_count(object_table_copies(r->with.objects)))
 		return;
-	err = look_at_objects(r);
+	err = look_at_mapped(r);
 	if (err)
 		log_warning("--region: functions of new files are left out: %s",
 			    err == -E2BIG ? "too many match" : strerror(-err));

@@ -32,6 +32,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "proc/object.h"
+#include "proc/object_copies.h"
 #include "proc/object_elsewhere.h"
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
@@ -77,6 +78,7 @@ struct object_table {
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
 	struct object_elsewhere *elsewhere; /* NULL: nowhere */
+	struct object_copies *copies;	    /* NULL: not kept */
 	struct elf_opener opener;
 	bool is_foreign; /* only a build-id can prove that a file here is the mapped one */
 };
@@ -130,6 +132,7 @@ void object_table_free(struct object_table *table)
 	free(table->entries);
 	free(table->proc_root);
 	object_elsewhere_free(table->elsewhere);
+	object_copies_free(table->copies);
 	free(table);
 }
 
@@ -147,6 +150,16 @@ void object_table_look_in(struct object_table *table, struct object_elsewhere *e
 {
 	object_elsewhere_free(table->elsewhere);
 	table->elsewhere = elsewhere;
+}
+
+int object_table_keep_copies(struct object_table *table)
+{
+	return table->copies ? 0 : object_copies_new(&table->copies);
+}
+
+const struct object_copies *object_table_copies(const struct object_table *table)
+{
+	return table->copies;
 }
 
 uint32_t object_table_late_files(const struct object_table *table)
@@ -316,31 +329,14 @@ void object_table_forget_process(struct object_table *table, pid_t pid)
 
 /* --- the vDSO -------------------------------------------------------------------------------- */
 
-/* Is the mapped vDSO ours? There is one for all processes of a machine, but for 32-bit ones, whose
- * lies below 4 GiB. */
-static bool is_own_vdso(const struct object_table *table, const struct object_mapping *m,
-			const struct elf_file *elf)
-{
-	size_t len;
-	const uint8_t *build_id = elf_file_build_id(elf, &len);
-
-	if (!m->build_id_len)
-		return !table->is_foreign;
-	return len == m->build_id_len && !memcmp(build_id, m->build_id, len);
-}
-
 static void open_vdso(const struct object_table *table, const struct object_mapping *m, bool compat,
 		      struct object *object)
 {
 	const uint8_t *build_id = m->build_id;
 	size_t len = m->build_id_len;
 
-	object->error = compat ? -ENOEXEC : object_open_vdso(&object->elf);
-	if (object->elf && !is_own_vdso(table, m, object->elf)) {
-		elf_file_free(object->elf);
-		object->elf = NULL;
-		object->error = -ESTALE;
-	}
+	object->error =
+		compat ? -ENOEXEC : object_open_mapped_vdso(m, table->is_foreign, &object->elf);
 	if (object->elf) {
 		build_id = elf_file_build_id(object->elf, &len);
 		object->file_id = elf_file_id(object->elf);
@@ -532,11 +528,6 @@ static bool is_due(struct entry *entry)
 	return !(n & (n - 1));
 }
 
-static bool is_memfd(const struct object_mapping *m)
-{
-	return !m->build_id_len && starts_with(m->path, "/memfd:");
-}
-
 static int open_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 		     struct object_open_file *ret_file)
 {
@@ -572,7 +563,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 	int err = open_file(table, pid, m, &file);
 	if (!err)
 		return enter_file(table, m, &file, ret_entry);
-	if (!is_memfd(m))
+	if (m->build_id_len || !starts_with(m->path, "/memfd:"))
 		return enter_unreadable(table, m, err, ret_entry);
 	if (err == -ENOEXEC && m->inode)
 		remember_inode(table, m, NULL, NULL, false);
@@ -597,6 +588,9 @@ int object_table_resolve(struct object_table *table, pid_t pid, const struct obj
 		return -ENOENT;
 	else
 		err = resolve_file(table, pid, m, &entry);
+	if (!err && table->copies && entry->object.kind == OBJECT_ELF && entry->object.elf)
+		err = object_copies_see(table->copies, table->proc_root, pid, m, &table->opener,
+					&entry->object);
 	if (!err)
 		*ret_object = &entry->object;
 	return err;

@@ -77,6 +77,15 @@ struct object_elsewhere;
  * from now on and frees the one that it had. */
 void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere);
 
+struct object_copies;
+
+/* From now on the table keeps the other files of an object's content (object_copies.h), which it
+ * owns. 0 or -ENOMEM. */
+int object_table_keep_copies(struct object_table *table);
+
+/* Returns them; NULL: they are not kept. */
+const struct object_copies *object_table_copies(const struct object_table *table);
+
 /* The object that process `pid` has mapped there. 0 with an object that lives as long as the
  * table; -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM.
  * Opens files: cheap for known ones. */

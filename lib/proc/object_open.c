@@ -316,3 +316,19 @@ int object_open_vdso(struct elf_file **ret_elf)
 		return -ENOENT;
 	return elf_file_open_memory((const void *)range.start, range.end - range.start, ret_elf);
 }
+
+int object_open_mapped_vdso(const struct object_mapping *m, bool is_foreign,
+			    struct elf_file **ret_elf)
+{
+	struct elf_file *elf;
+	int err = object_open_vdso(&elf);
+
+	if (err)
+		return err;
+	if (m->build_id_len ? !has_build_id(elf, m) : is_foreign) {
+		elf_file_free(elf);
+		return -ESTALE;
+	}
+	*ret_elf = elf;
+	return 0;
+}

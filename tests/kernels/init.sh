@@ -83,7 +83,7 @@ EOF
 stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
-record started -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
+record started --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
 record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 5
 record unreadable --judge -F 997 --ring-bytes 64M -- /workloads/unreadable 4
 record lossy --judge -F 1997 --ring-bytes 256K -- /workloads/deep 2

@@ -278,8 +278,10 @@ def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0
 
 
 def check_started(sent):
-    # Not judged: a judged walk is a question to a worker, and here that takes milliseconds.
-    check_counters(sent, "started", is_judged=False)
+    counters = check_counters(sent, "started")
+    check(counters["judged_right"] > 1000, "only %(judged_right)d walks judged" % counters)
+    check(counters["kernel_fallbacks"] < 0.6 * counters["kernel_walks"],
+          "%(kernel_fallbacks)d of %(kernel_walks)d walks fell back" % counters, counters)
 
 
 def check_attached(sent):
@@ -290,8 +292,6 @@ def check_attached(sent):
 def check_all(sent):
     # busybox has no unwind information.
     counters = check_counters(sent, "all", is_judged=False, partial_percent=5)
-    # How soon tables are there: not where each walk is judged, which is a question to a worker, and an
-    # emulated machine takes milliseconds for it.
     check(counters["kernel_fallbacks"] < 0.2 * counters["kernel_walks"],
           "%(kernel_fallbacks)d of %(kernel_walks)d walks fell back" % counters, counters)
     check_workload(sent, "all", "chain")

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps files by device and inode; see object_copies.h. */
+#include "proc/object_copies.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "proc/object_open.h"
+#include "proc/proc_fs.h"
+
+struct object_copies {
+	struct int_map seen; /* by device and inode */
+	VEC(struct object_copy *) all;
+};
+
+int object_copies_new(struct object_copies **ret_copies)
+{
+	*ret_copies = calloc(1, sizeof(**ret_copies));
+	return *ret_copies ? 0 : -ENOMEM;
+}
+
+static void free_copy(struct object_copy *copy)
+{
+	elf_file_free(copy->elf);
+	free(copy->path);
+	free(copy);
+}
+
+void object_copies_free(struct object_copies *copies)
+{
+	if (!copies)
+		return;
+	for (size_t i = 0; i < copies->all.count; i++)
+		free_copy(copies->all.items[i]);
+	free(copies->all.items);
+	int_map_fini(&copies->seen);
+	free(copies);
+}
+
+size_t object_copies_count(const struct object_copies *copies)
+{
+	return copies ? copies->all.count : 0;
+}
+
+const struct object_copy *object_copies_at(const struct object_copies *copies, size_t index)
+{
+	return copies->all.items[index];
+}
+
+static uint64_t key_of(dev_t dev, ino_t inode)
+{
+	return hash_mix64(hash_mix64(dev) + inode);
+}
+
+static bool is_seen(const struct object_copies *copies, uint64_t key)
+{
+	return int_map_find(&copies->seen, key) != INT_MAP_NONE;
+}
+
+static int note(struct object_copies *copies, uint64_t key)
+{
+	return int_map_set(&copies->seen, key, 1);
+}
+
+/* Notes the object's own file. */
+static int note_own(struct object_copies *copies, const struct object *object)
+{
+	int fd = elf_file_descriptor(object->elf);
+	struct stat st;
+
+	return fd < 0 || fstat(fd, &st) ? 0 : note(copies, key_of(st.st_dev, st.st_ino));
+}
+
+/* Gives the key of the mapped file without opening it. false: the mapping is gone. */
+static bool look_at_mapping(const char *proc_root, pid_t pid, const struct object_mapping *m,
+			    uint64_t *ret_key)
+{
+	int fd = proc_fs_map_file(proc_root, pid, m->start, m->end);
+	struct stat st;
+	bool is_there = fd >= 0 && !fstat(fd, &st);
+
+	if (is_there)
+		*ret_key = key_of(st.st_dev, st.st_ino);
+	if (fd >= 0)
+		close(fd);
+	return is_there;
+}
+
+/* Takes over the file. */
+static int add(struct object_copies *copies, const struct object *object, const char *path,
+	       struct elf_file *elf)
+{
+	struct object_copy *copy = calloc(1, sizeof(*copy));
+
+	if (!copy || VEC_RESERVE(&copies->all, 1) || !(copy->path = strdup(path))) {
+		free(copy);
+		elf_file_free(elf);
+		return -ENOMEM;
+	}
+	copy->object = object;
+	copy->elf = elf;
+	copies->all.items[copies->all.count++] = copy;
+	return 0;
+}
+
+int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t pid,
+		      const struct object_mapping *m, const struct elf_opener *opener,
+		      const struct object *object)
+{
+	struct object_open_file file;
+	uint64_t key;
+	bool is_there = look_at_mapping(proc_root, pid, m, &key);
+
+	if (is_there && is_seen(copies, key))
+		return 0;
+	if (note_own(copies, object))
+		return -ENOMEM;
+	if ((is_there && is_seen(copies, key)) || object_open(proc_root, pid, m, opener, &file))
+		return 0;
+	key = key_of(file.stamp.dev, file.stamp.inode);
+	if (is_seen(copies, key) || elf_file_id(file.elf) != elf_file_id(object->elf)) {
+		elf_file_free(file.elf);
+		return 0;
+	}
+	return note(copies, key) || add(copies, object, m->path, file.elf) ? -ENOMEM : 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files of the same content as an object's: a library that was installed anew, or is in another
+ * container's layer. To everything that reads code they are one object (object.h), and one file of
+ * it is enough; but a probe is in one file, so whoever probes has to know them all.
+ *
+ * A file is told from others by device and inode. It is opened when a process maps it; one that is
+ * gone from the process by then is not found.
+ */
+#ifndef PROC_OBJECT_COPIES_H
+#define PROC_OBJECT_COPIES_H
+
+#include "proc/object.h"
+
+struct object_copies;
+
+struct object_copy {
+	const struct object *object; /* that it has the content of */
+	struct elf_file *elf;	     /* the copies' */
+	char *path;		     /* as the process saw it */
+};
+
+/* 0 or -ENOMEM. */
+int object_copies_new(struct object_copies **ret_copies);
+void object_copies_free(struct object_copies *copies); /* NULL is fine */
+
+/* Process `pid` has mapped `object`, which has an elf, at `m`: keeps the file if it is another than
+ * the object's own and not known yet. 0 or -ENOMEM; a file that cannot be opened is left out. */
+int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t pid,
+		      const struct object_mapping *m, const struct elf_opener *opener,
+		      const struct object *object);
+
+/* Returns how many there are, and one of them; it lives as long as the copies. NULL `copies`: there
+ * are none. */
+size_t object_copies_count(const struct object_copies *copies);
+const struct object_copy *object_copies_at(const struct object_copies *copies, size_t index);
+
+#endif
