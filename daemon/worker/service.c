@@ -133,8 +133,8 @@ static bool is_worth_asking(const struct service *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
 
-	return !object || (object->kind == OBJECT_ELF && !object->elf &&
-			   s->asked.items[number] != s->round);
+	return !object ||
+	       (object->kind == OBJECT_ELF && !object->elf && s->asked.items[number] != s->round);
 }
 
 const struct object *service_object(struct service *s, uint32_t number)

@@ -50,9 +50,9 @@ bool object_open_is_anonymous(const char *path);
  * Returns 0, -ENOENT (there is none), or an error of elf_file_open_memory(). */
 int object_open_vdso(struct elf_file **ret_elf);
 
-/* The same, if it is the one that is mapped at `m`: there is one for all processes of a machine, but
- * for 32-bit ones. `is_foreign`: the mapping is of another machine, so only its build-id can prove
- * that. -ESTALE: it is another. */
+/* The same, if it is the one that is mapped at `m`: there is one for all processes of a machine,
+ * but for 32-bit ones. `is_foreign`: the mapping is of another machine, so only its build-id can
+ * prove that. -ESTALE: it is another. */
 int object_open_mapped_vdso(const struct object_mapping *m, bool is_foreign,
 			    struct elf_file **ret_elf);
 
