@@ -70,11 +70,18 @@ void import_processes_free(struct import_processes *p)
 	free(p);
 }
 
-static struct import_process *process_of(struct import_processes *p, uint32_t pid)
+static struct import_process *find_process(const struct import_processes *p, uint32_t pid)
 {
 	struct import_process *process;
 
 	HASH_FIND(hh, p->by_pid, &pid, sizeof(pid), process);
+	return process;
+}
+
+static struct import_process *process_of(struct import_processes *p, uint32_t pid)
+{
+	struct import_process *process = find_process(p, pid);
+
 	if (process)
 		return process;
 	process = calloc(1, sizeof(*process));
@@ -150,13 +157,30 @@ int import_processes_event(struct import_processes *p, const struct perfdata_rec
 	case PERFDATA_MMAP:
 		return on_mmap(p, r, process);
 	case PERFDATA_COMM:
-		if (r->comm.is_exec)
+		if (r->comm.is_exec) {
 			process->n_maps = 0;
+			process->is_in_exec = true;
+		}
 		return process_table_on_comm(p->table, (pid_t)r->pid, (pid_t)r->tid, r->comm.comm,
 					     r->comm.is_exec);
 	default:
 		return on_task(p, r);
 	}
+}
+
+bool import_processes_is_in_exec(const struct import_processes *p, uint32_t pid)
+{
+	const struct import_process *process = find_process(p, pid);
+
+	return process && process->is_in_exec;
+}
+
+void import_processes_runs(struct import_processes *p, uint32_t pid)
+{
+	struct import_process *process = find_process(p, pid);
+
+	if (process)
+		process->is_in_exec = false;
 }
 
 /* --- threads --------------------------------------------------------------------------------- */

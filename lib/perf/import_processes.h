@@ -42,6 +42,7 @@ struct import_process {
 	uint32_t pid;
 	uint32_t n_maps; /* mmap records since its exec */
 	uint64_t state;	 /* changes with every event */
+	bool is_in_exec; /* the new program has not run yet, as far as samples tell */
 	UT_hash_handle hh;
 };
 
@@ -93,6 +94,11 @@ int import_processes_thread(struct import_processes *processes, uint32_t pid, ui
  * address outside all mappings lies in the object `nowhere`. Returns 0 or -ENOMEM. */
 int import_processes_locate(struct import_processes *processes, const struct import_thread *thread,
 			    const struct import_frame *frame, uint32_t *ret_location);
+
+/* Returns whether a process is still within exec(2): a sample then has the registers of the program
+ * that is gone. import_processes_runs() says that the new one has run. */
+bool import_processes_is_in_exec(const struct import_processes *processes, uint32_t pid);
+void import_processes_runs(struct import_processes *processes, uint32_t pid);
 
 /* Finds the object mapped at a user address of a process, and the offset in it. The object belongs
  * to `objects`. false: nothing is mapped there. */

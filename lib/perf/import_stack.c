@@ -260,6 +260,23 @@ static bool has_stack(const struct import_stack *s)
 	return s->in.stack_bytes > 0;
 }
 
+/* Whether the sample was taken in exec(2), after the old program's stack had gone: its registers
+ * are still that program's. */
+static bool is_in_exec(struct import_stack *s)
+{
+	const struct perfdata_record *r = s->record;
+	const struct object *object;
+	uint64_t offset;
+
+	if (!import_processes_is_in_exec(s->processes, r->pid))
+		return false;
+	if (r->sample.mode == PERFDATA_MODE_KERNEL && !has_stack(s) &&
+	    !find_code(s, s->in.regs.r[STACKD_REG_RIP], &object, &offset))
+		return true;
+	import_processes_runs(s->processes, r->pid);
+	return false;
+}
+
 /* Walks the stack of a sample that has registers, into s->walked. */
 static enum stackd_end_reason walk(struct import_stack *s, size_t *ret_count)
 {
@@ -271,6 +288,8 @@ static enum stackd_end_reason walk(struct import_stack *s, size_t *ret_count)
 		return STACKD_END_NO_USER;
 	if (sample->regs_abi == PERFDATA_REGS_32 || s->is_foreign)
 		return STACKD_END_FOREIGN_ABI;
+	if (is_in_exec(s))
+		return STACKD_END_NO_USER;
 	return lbr_code_walk(&view, s->walked, LBR_MAX_FRAMES, ret_count);
 }
 

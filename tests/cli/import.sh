@@ -127,6 +127,9 @@ if len(both[0]) > 20 >= len(both[0]) - len(cut):
     sys.exit(0)
 ours, theirs = (totals([e for i, e in enumerate(entries) if i not in cut]) for entries in both)
 assert ours[0] > 20, ours[0]
+if ours[1] != theirs[1]:
+    print(*[pair for i, pair in enumerate(zip(*both)) if i not in cut and len(pair[0]) != len(pair[1])],
+          sep="\n")
 assert ours[1] == theirs[1], (ours[1], theirs[1])
 for mine, perfs in zip(ours[2:], theirs[2:]):
     for key in ("leaf", "middle", "top", "recurse", "main"):

@@ -214,6 +214,43 @@ static void test_stacks_are_walked(void **state)
 	tear_down(&f);
 }
 
+/* Adds a sample with registers, whose program counter is given, and without a stack. */
+static void add_bare(struct fixture *f, uint16_t mode, uint64_t time, uint64_t pc)
+{
+	struct buf b = {0};
+
+	make_u64(&b, PERFDATA_REGS_64);
+	for (int i = 0; i < 17; i++)
+		make_u64(&b, pc);
+	make_u64(&b, 0);
+	make_sample(&f->make, mode,
+		    mode == PERF_RECORD_MISC_USER ? pc : UINT64_C(0xffffffff81000010), PID, time,
+		    &b);
+}
+
+/* Within exec(2), a sample has the registers of the program that is gone. */
+static void test_within_exec(void **state)
+{
+	const uint64_t gone = 0x7f0000000000;
+	struct perf_event_attr *attr;
+	struct fixture f;
+	(void)state;
+
+	set_up(&f);
+	attr = make_event(&f.make, MAKE_PLAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER, 1);
+	attr->sample_regs_user = 0xff01ff;
+	make_comm(&f.make, PID, PID, "program", true, 1);
+	make_mmap2(&f.make, PID, 0x400000, 0x10000, 0, "/bin/x", "xxxx", 4, 2);
+	add_bare(&f, PERF_RECORD_MISC_KERNEL, 3, gone);
+	add_bare(&f, PERF_RECORD_MISC_USER, 4, 0x400100);
+	add_bare(&f, PERF_RECORD_MISC_KERNEL, 5, gone);
+	import_and_read(&f);
+	assert_int_equal(f.samples[0].end_reason, STACKD_END_NO_USER);
+	assert_int_not_equal(f.samples[1].end_reason, STACKD_END_NO_USER);
+	assert_int_equal(f.samples[2].end_reason, STACKD_END_NO_MAPPING);
+	tear_down(&f);
+}
+
 /* Registers of another architecture have the same form, and must not be used. */
 static void test_another_architecture(void **state)
 {
@@ -427,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_bpf_program_has_its_recorded_name),
 		cmocka_unit_test(test_names_by_build_id),
 		cmocka_unit_test(test_stacks_are_walked),
+		cmocka_unit_test(test_within_exec),
 		cmocka_unit_test(test_another_architecture),
 		cmocka_unit_test(test_the_recording),
 		cmocka_unit_test(test_several_events),
