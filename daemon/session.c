@@ -93,6 +93,17 @@ static void look_at_store(struct session *s, bool end)
 	watch_store(&s->watch, s->path, &s->store);
 }
 
+/* A service that can read no file any more ends, so that it is started again with new processes for
+ * that. Other recordings go on: they have their samples, and names of the files that are known. */
+static void look_at_workers(struct session *s)
+{
+	if (s->is_over || !s->options->window_ns || !workers_are_lost(s->workers))
+		return;
+	log_error("no process is left that can read files, and none can be started: stackd ends, "
+		  "to be started again");
+	s->is_over = s->has_failed = true;
+}
+
 /* Hands what is new to the archive. `end`: it is the last of the window. */
 static int submit(struct session *s, bool end)
 {
@@ -122,6 +133,7 @@ static int submit(struct session *s, bool end)
 	archive_submit(s->archive, b);
 	workers_trim(s->workers);
 	look_at_store(s, end);
+	look_at_workers(s);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
 	if (!s->is_over)
@@ -361,7 +373,7 @@ static enum exit_status record(struct session *s)
 		watch_store_failed(s->path, stored, sentence);
 	}
 	free(sentence);
-	return err || stored ? STATUS_FAILED : sum_up(s);
+	return err || stored || s->has_failed ? STATUS_FAILED : sum_up(s);
 }
 
 /* --- the run --------------------------------------------------------------------------------- */

@@ -63,6 +63,7 @@ struct session {
 	uint64_t round_ns;	     /* when the last round began */
 	uint64_t commit_ns;
 	bool is_over;
+	bool has_failed; /* it is over for that */
 };
 
 /* Begins a window. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that makes workers, and requests to it; see fork_server.h. */
+/* The processes that make workers, and requests to them; see fork_server.h. */
 #include "daemon/worker/fork_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,27 +16,37 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/base/log.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/worker_page.h"
 
 #define PRIORITY (-10) /* as stackd's loop has it (own_limits.c) */
 
 struct fork_server {
-	int socket;
+	int keeper; /* its socket */
+	pid_t keeper_pid;
+	int socket; /* of the server; -1: there is none */
 	pid_t pid;
 	unsigned gaps;
+	unsigned restarts;    /* atomic, as the next one */
+	bool is_lost;	      /* it has died, and the keeper, too */
 	pthread_mutex_t lock; /* one request at a time */
 };
 
-enum what { SPAWN, SPAWN_FIRST, END };
+enum what {
+	SPAWN,
+	SPAWN_FIRST,
+	END,
+	SERVE, /* to the keeper: to end a server, and to start another */
+};
 
 struct request {
 	uint32_t what; /* enum what */
-	pid_t pid;
+	pid_t pid;     /* of END and SERVE; 0: none */
 };
 
 struct answer {
-	int32_t result; /* pid of SPAWN, or -errno */
+	int32_t result; /* pid of SPAWN and SERVE, or -errno */
 	int32_t status;
 	uint64_t cpu_ns;
 };
@@ -140,6 +151,13 @@ static struct answer end(pid_t pid)
 	return answer;
 }
 
+static void close_all(const int *fds)
+{
+	for (int i = 0; i < MAX_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 static void serve(int socket, fork_server_run_fn *run)
 {
 	struct request request;
@@ -152,29 +170,51 @@ static void serve(int socket, fork_server_run_fn *run)
 			answer = end(request.pid);
 		else
 			answer = spawn(socket, run, fds, request.what == SPAWN_FIRST);
-		for (int i = 0; i < MAX_FDS; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		close_all(fds);
 		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			break;
 	}
 }
 
-/* Where memory is short, workers go first: their files are refused, and stackd goes on. */
-static void be_first_to_go(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+/* --- the keeper's process -------------------------------------------------------------------- */
 
-	if (fd < 0)
-		return;
-	if (write(fd, "500", 3) < 0)
-		errno = 0; /* then they go by their size */
-	close(fd);
+/* Ends a server, and forks another, which serves the socket. */
+static struct answer start_serving(int keeper, fork_server_run_fn *run, pid_t old, int socket)
+{
+	struct answer answer = {.result = -EAGAIN};
+	pid_t pid;
+
+	if (old)
+		answer = end(old);
+	pid = socket < 0 ? -1 : fork();
+	if (!pid) {
+		close(keeper);
+		serve(socket, run);
+		_exit(0);
+	}
+	answer.result = pid < 0 ? -EAGAIN : pid;
+	return answer;
+}
+
+static void keep(int socket, fork_server_run_fn *run)
+{
+	struct request request;
+	int fds[MAX_FDS];
+
+	while (receive_request(socket, &request, fds) > 0) {
+		struct answer answer = start_serving(socket, run, request.pid, fds[0]);
+
+		close_all(fds);
+		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR)
+		;
 }
 
 /* Ends when stackd's end of the socket is closed, and by no signal of a terminal or of systemd, so
  * that the last samples have their names. */
-static void be_server(int socket, fork_server_run_fn *run)
+static void be_keeper(int socket, fork_server_run_fn *run)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGTSTP,
 				      SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
@@ -194,37 +234,122 @@ static void be_server(int socket, fork_server_run_fn *run)
 	close_range(4, ~0u, 0);
 	if (getpriority(PRIO_PROCESS, 0) == 0)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
-	be_first_to_go();
 	gaps = sandbox_fork_server();
 	if (send(socket, &gaps, sizeof(gaps), MSG_NOSIGNAL) == sizeof(gaps))
-		serve(socket, run);
+		keep(socket, run);
 	_exit(0);
 }
 
 /* --- in stackd ------------------------------------------------------------------------------- */
 
+/* Asks a process. 0 or -errno: -ECHILD if it has ended. */
+static int ask_process(int socket, const struct request *request, const int *fds, size_t n_fds,
+		       struct answer *ret_answer)
+{
+	ssize_t n = 0;
+	int err = send_request(socket, request, fds, n_fds);
+
+	while (!err && (n = recv(socket, ret_answer, sizeof(*ret_answer), 0)) < 0)
+		err = errno == EINTR ? 0 : -errno;
+	if (err == -EPIPE || err == -ECONNRESET || (!err && n != sizeof(*ret_answer)))
+		err = -ECHILD;
+	return err;
+}
+
+/* Where memory is short, workers go first: their files are refused, and stackd goes on. */
+static void let_go_first(pid_t pid)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, "500", 3) < 0)
+		errno = 0; /* then they go by their size */
+	close(fd);
+}
+
+/* Has the keeper start a server in the place of the one before. Gives the status of that. */
+static int start_server(struct fork_server *s, int *ret_status)
+{
+	const struct request request = {.what = SERVE, .pid = s->pid};
+	struct answer answer = {0};
+	int pair[2], err;
+
+	if (s->socket >= 0)
+		close(s->socket);
+	s->socket = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	err = ask_process(s->keeper, &request, &pair[1], 1, &answer);
+	close(pair[1]);
+	if (!err)
+		s->pid = 0; /* it is reaped */
+	if (!err && answer.result < 0)
+		err = answer.result;
+	if (err) {
+		close(pair[0]);
+		return err;
+	}
+	s->socket = pair[0];
+	s->pid = answer.result;
+	*ret_status = answer.status;
+	let_go_first(s->pid);
+	return 0;
+}
+
+/* The server has died: starts another. 0 or -errno. */
+static int restart(struct fork_server *s)
+{
+	int status = 0, err = start_server(s, &status);
+
+	if (err == -ECHILD)
+		__atomic_store_n(&s->is_lost, true, __ATOMIC_RELAXED);
+	if (err)
+		return err;
+	__atomic_add_fetch(&s->restarts, 1, __ATOMIC_RELAXED);
+	log_event(LOG_EVENT_WORKER_RESTARTED,
+		  "the process that makes workers has ended (%s %d), and was started again",
+		  WIFSIGNALED(status) ? "signal" : "status",
+		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return 0;
+}
+
+static int start_keeper(struct fork_server *s, fork_server_run_fn *run)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	s->keeper = pair[0];
+	s->keeper_pid = fork();
+	if (!s->keeper_pid) {
+		close(pair[0]);
+		be_keeper(pair[1], run);
+	}
+	close(pair[1]);
+	if (s->keeper_pid < 0 || recv(s->keeper, &s->gaps, sizeof(s->gaps), 0) != sizeof(s->gaps))
+		return -ECHILD;
+	return 0;
+}
+
 int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server)
 {
 	struct fork_server *s = calloc(1, sizeof(*s));
-	int pair[2];
+	int status, err;
 
 	if (!s)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		free(s);
-		return -errno;
-	}
+	s->keeper = s->socket = -1;
 	pthread_mutex_init(&s->lock, NULL);
-	s->socket = pair[0];
-	s->pid = fork();
-	if (!s->pid) {
-		close(pair[0]);
-		be_server(pair[1], run);
-	}
-	close(pair[1]);
-	if (s->pid < 0 || recv(s->socket, &s->gaps, sizeof(s->gaps), 0) != sizeof(s->gaps)) {
+	err = start_keeper(s, run);
+	if (!err)
+		err = start_server(s, &status);
+	if (err) {
 		fork_server_free(s);
-		return -ECHILD;
+		return err;
 	}
 	*ret_server = s;
 	return 0;
@@ -234,9 +359,12 @@ void fork_server_free(struct fork_server *s)
 {
 	if (!s)
 		return;
-	close(s->socket);
-	if (s->pid > 0)
-		waitpid(s->pid, NULL, 0);
+	if (s->socket >= 0)
+		close(s->socket);
+	if (s->keeper >= 0)
+		close(s->keeper);
+	if (s->keeper_pid > 0)
+		waitpid(s->keeper_pid, NULL, 0);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -246,29 +374,32 @@ unsigned fork_server_gaps(const struct fork_server *s)
 	return s->gaps;
 }
 
-pid_t fork_server_pid(const struct fork_server *s)
+unsigned fork_server_restarts(const struct fork_server *s)
 {
-	return s->pid;
+	return __atomic_load_n(&s->restarts, __ATOMIC_RELAXED);
 }
 
-static int ask(struct fork_server *s, const struct request *request, const int *fds, size_t n_fds,
-	       struct answer *ret_answer)
+bool fork_server_is_lost(const struct fork_server *s)
 {
-	ssize_t n = 0;
-	int err;
-
-	pthread_mutex_lock(&s->lock);
-	err = send_request(s->socket, request, fds, n_fds);
-	while (!err && (n = recv(s->socket, ret_answer, sizeof(*ret_answer), 0)) < 0)
-		err = errno == EINTR ? 0 : -errno;
-	pthread_mutex_unlock(&s->lock);
-	if (!err && n != sizeof(*ret_answer))
-		err = -ECHILD;
-	return err;
+	return __atomic_load_n(&s->is_lost, __ATOMIC_RELAXED);
 }
 
-int fork_server_spawn(struct fork_server *s, bool keeps_priority, int page_fd, pid_t *ret_pid,
-		      int *ret_socket)
+/* Asks the server. One that has died is started again, and asked again to fork a worker. */
+static int ask_locked(struct fork_server *s, const struct request *request, const int *fds,
+		      size_t n_fds, struct answer *ret_answer)
+{
+	int err = s->socket < 0 ? -ECHILD : ask_process(s->socket, request, fds, n_fds, ret_answer);
+
+	if (err != -ECHILD || s->is_lost)
+		return err;
+	err = restart(s);
+	if (err || request->what == END)
+		return err ? err : -EHOSTDOWN;
+	return ask_process(s->socket, request, fds, n_fds, ret_answer);
+}
+
+int fork_server_spawn(struct fork_server *s, bool keeps_priority, int page_fd,
+		      struct fork_child *ret_child)
 {
 	const struct request request = {.what = keeps_priority ? SPAWN_FIRST : SPAWN};
 	struct answer answer;
@@ -276,7 +407,10 @@ int fork_server_spawn(struct fork_server *s, bool keeps_priority, int page_fd, p
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	err = ask(s, &request, (const int[]){pair[1], page_fd}, 2, &answer);
+	pthread_mutex_lock(&s->lock);
+	err = ask_locked(s, &request, (const int[]){pair[1], page_fd}, 2, &answer);
+	ret_child->server = s->restarts;
+	pthread_mutex_unlock(&s->lock);
 	close(pair[1]);
 	if (!err && answer.result < 0)
 		err = answer.result;
@@ -284,18 +418,23 @@ int fork_server_spawn(struct fork_server *s, bool keeps_priority, int page_fd, p
 		close(pair[0]);
 		return err;
 	}
-	*ret_pid = answer.result;
-	*ret_socket = pair[0];
+	ret_child->pid = answer.result;
+	ret_child->socket = pair[0];
 	return 0;
 }
 
-int fork_server_end(struct fork_server *s, pid_t pid, int *ret_status, uint64_t *ret_cpu_ns)
+int fork_server_end(struct fork_server *s, const struct fork_child *child, int *ret_status,
+		    uint64_t *ret_cpu_ns)
 {
-	const struct request request = {.what = END, .pid = pid};
+	const struct request request = {.what = END, .pid = child->pid};
 	struct answer answer = {0};
-	int err = ask(s, &request, NULL, 0, &answer);
+	int err = -EHOSTDOWN;
 
+	pthread_mutex_lock(&s->lock);
+	if (child->server == s->restarts)
+		err = ask_locked(s, &request, NULL, 0, &answer);
+	pthread_mutex_unlock(&s->lock);
 	*ret_status = answer.status;
 	*ret_cpu_ns = answer.cpu_ns;
-	return err ? err : answer.result;
+	return err == -ECHILD ? -EHOSTDOWN : err ? err : answer.result;
 }

@@ -5,9 +5,12 @@
  * worker has to be started again. A worker begins with that process's small memory in a
  * millisecond.
  *
- *   stackd ──► fork server ──► worker, worker, ...       each with a socket to stackd
+ *   stackd ──► keeper ──► fork server ──► worker, worker, ...     each with a socket to stackd
  *
- * stackd asks it to end workers as well: it has another user, and so no right to kill them itself.
+ * stackd asks the server to end workers as well: it has another user, and so no right to kill them
+ * itself. Where the server is killed, its workers end with it, and the keeper, which gave up the
+ * same rights, forks another one: stackd has no right any more to make such a process. The keeper
+ * does nothing else, so little can happen to it; without it there are no more servers.
  */
 #ifndef WORKER_FORK_SERVER_H
 #define WORKER_FORK_SERVER_H
@@ -22,26 +25,39 @@ struct fork_server;
  * with stackd (worker.h). */
 typedef void fork_server_run_fn(int socket, void *page);
 
-/* Forks the process; there must be one thread. Returns 0 or -errno; the caller frees *ret_server.
+/* Forks the processes; there must be one thread. Returns 0 or -errno; the caller frees *ret_server.
  */
 int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server);
 
-/* Ends it and its workers. NULL is fine. */
+/* Ends them and their workers. NULL is fine. */
 void fork_server_free(struct fork_server *server);
 
-/* Bits of enum sandbox_gap: the rights that it, and so its workers, could not give up. */
+/* Bits of enum sandbox_gap: the rights that they, and so the workers, could not give up. */
 unsigned fork_server_gaps(const struct fork_server *server);
 
-/* Forks a worker. `keeps_priority`: it runs at the priority that stackd's loop has. Any thread.
- * Returns 0 or -errno; the caller closes *ret_socket, which does not block. */
-int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_fd, pid_t *ret_pid,
-		      int *ret_socket);
+/* A worker's process. */
+struct fork_child {
+	pid_t pid;	 /* 0: there is none */
+	int socket;	 /* to it; does not block */
+	unsigned server; /* which one has forked it: the number of its restarts */
+};
+
+/* Forks a worker. `keeps_priority`: it runs at the priority that stackd's loop has. A server that
+ * has died is started again. Any thread. Returns 0 or -errno: -ECHILD if there is no server, and no
+ * other can be started; the caller closes the socket. */
+int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_fd,
+		      struct fork_child *ret_child);
 
 /* Kills a worker, unless it has ended, and reaps it. Gives the status of wait(2), and its CPU time.
- * Any thread. Returns 0 or -errno. */
-int fork_server_end(struct fork_server *server, pid_t pid, int *ret_status, uint64_t *ret_cpu_ns);
+ * Any thread. Returns 0 or -errno: -EHOSTDOWN if it ended with its server, which says nothing about
+ * the worker. */
+int fork_server_end(struct fork_server *server, const struct fork_child *child, int *ret_status,
+		    uint64_t *ret_cpu_ns);
 
-/* The server's own process, for its cost. */
-pid_t fork_server_pid(const struct fork_server *server);
+/* How often a server was started again. Any thread. */
+unsigned fork_server_restarts(const struct fork_server *server);
+
+/* Whether there is none, and no other can be started, for ever. Any thread. */
+bool fork_server_is_lost(const struct fork_server *server);
 
 #endif

@@ -53,6 +53,7 @@ struct worker {
 	pid_t pid;	      /* 0: there is none */
 	int socket;
 	unsigned n_calls;
+	unsigned server; /* which one it is of */
 	clockid_t clock;
 	struct worker_page *page; /* NULL: there is none */
 	bool has_failed;	  /* the next one is a restart */
@@ -138,6 +139,7 @@ static void set_timeouts(int socket)
 
 static int start(struct worker *w)
 {
+	struct fork_child child;
 	int page_fd, err;
 
 	if (w->pid)
@@ -145,16 +147,17 @@ static int start(struct worker *w)
 	err = new_page(&page_fd, &w->page);
 	if (err)
 		return err;
-	err = fork_server_spawn(w->workers->server, w->role != WORKER_NAMES, page_fd, &w->pid,
-				&w->socket);
+	err = fork_server_spawn(w->workers->server, w->role != WORKER_NAMES, page_fd, &child);
 	close(page_fd);
 	if (err) {
 		munmap(w->page, sizeof(*w->page));
 		w->page = NULL;
-		w->pid = 0;
 		tell_of_server(w->workers, err);
 		return -ECHILD;
 	}
+	w->pid = child.pid;
+	w->socket = child.socket;
+	w->server = child.server;
 	set_timeouts(w->socket);
 	if (clock_getcpuclockid(w->pid, &w->clock))
 		w->clock = CLOCK_MONOTONIC;
@@ -163,26 +166,35 @@ static int start(struct worker *w)
 	return 0;
 }
 
-/* Ends the process. Returns the status of wait(2). */
-static int end(struct worker *w)
+static uint64_t live_cpu_ns(const struct worker *w)
 {
-	uint64_t cpu_ns = 0;
-	int status = 0;
+	return w->pid ? clock_ns(w->clock) : 0;
+}
 
+/* Ends the process. Gives the status of wait(2). Returns 0, or the result of fork_server_end(). */
+static int end(struct worker *w, int *ret_status)
+{
+	const struct fork_child child = {.pid = w->pid, .socket = w->socket, .server = w->server};
+	uint64_t cpu_ns = 0;
+	int err;
+
+	*ret_status = 0;
 	if (!w->pid)
 		return 0;
 	close(w->socket);
-	fork_server_end(w->workers->server, w->pid, &status, &cpu_ns);
+	err = fork_server_end(w->workers->server, &child, ret_status, &cpu_ns);
 	w->ended_cpu_ns += cpu_ns;
 	munmap(w->page, sizeof(*w->page));
 	w->page = NULL;
 	w->pid = 0;
-	return status;
+	return err;
 }
 
-static uint64_t live_cpu_ns(const struct worker *w)
+static void end_idle(struct worker *w)
 {
-	return w->pid ? clock_ns(w->clock) : 0;
+	int status;
+
+	end(w, &status);
 }
 
 /* --- refusals -------------------------------------------------------------------------------- */
@@ -284,15 +296,17 @@ static enum worker_refusal reason(int err, int status)
 	return WORKER_REFUSED_CRASH;
 }
 
-/* Ends a worker after a call that went wrong. */
+/* Ends a worker after a call that went wrong. -EHOSTDOWN: the file has no part in that. */
 static int fail(struct worker *w, const struct worker_call *call, int err)
 {
 	const struct object *object = culprit(w, call);
-	int status = end(w);
+	int status, ended = end(w, &status);
 
 	if (err == -ECANCELED || err == -ENOMEM)
 		return err;
 	w->has_failed = true;
+	if (ended == -EHOSTDOWN)
+		return ended;
 	return refuse(w, call, object, reason(err, status));
 }
 
@@ -346,7 +360,7 @@ static int call_locked(struct worker *w, const struct worker_call *call, const s
 	int status = 0, err;
 
 	if (w->pid && w->n_calls++ % RENEW_CALLS == 0 && live_cpu_ns(w) > RENEW_NS)
-		end(w);
+		end_idle(w);
 	err = start(w);
 	if (err)
 		return err;
@@ -359,7 +373,7 @@ static int call_locked(struct worker *w, const struct worker_call *call, const s
 		/* The heap may be in pieces: another worker has a whole one. */
 		const struct object *object = culprit(w, call);
 
-		end(w);
+		end_idle(w);
 		w->has_failed = true;
 		return refuse(w, call, object, WORKER_REFUSED_MEMORY);
 	}
@@ -377,6 +391,8 @@ int worker_call(struct worker *w, const struct worker_call *call, const struct b
 		return -EOWNERDEAD;
 	pthread_mutex_lock(&w->lock);
 	err = call_locked(w, call, request, ret_reply);
+	if (err == -EHOSTDOWN)
+		err = call_locked(w, call, request, ret_reply);
 	pthread_mutex_unlock(&w->lock);
 	pthread_mutex_lock(&w->workers->lock);
 	w->workers->counts.calls++;
@@ -445,7 +461,7 @@ void workers_free(struct workers *ws)
 	if (!ws)
 		return;
 	for (int i = 0; i < WORKER_COUNT; i++) {
-		end(&ws->all[i]);
+		end_idle(&ws->all[i]);
 		pthread_mutex_destroy(&ws->all[i].lock);
 	}
 	pthread_mutex_destroy(&ws->lock);
@@ -468,9 +484,14 @@ void workers_trim(struct workers *ws)
 		if (pthread_mutex_trylock(&w->lock))
 			continue;
 		if (w->pid && now > w->used_ns && now - w->used_ns > IDLE_NS)
-			end(w);
+			end_idle(w);
 		pthread_mutex_unlock(&w->lock);
 	}
+}
+
+bool workers_are_lost(const struct workers *ws)
+{
+	return fork_server_is_lost(ws->server);
 }
 
 static uint64_t resident_of(pid_t pid)
@@ -496,6 +517,7 @@ void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 	pthread_mutex_lock(&ws->lock);
 	*ret_counts = ws->counts;
 	pthread_mutex_unlock(&ws->lock);
+	ret_counts->server_restarts = fork_server_restarts(ws->server);
 	for (int i = 0; i < WORKER_COUNT; i++) {
 		struct worker *w = &ws->all[i];
 		pid_t pid = __atomic_load_n(&w->pid, __ATOMIC_RELAXED);
@@ -514,6 +536,9 @@ int workers_counts_each(const struct workers_counts *counts, const struct worker
 	const struct workers_counts none = {0}, *since = before ? before : &none;
 	int err = each(arg, "worker_restarts", counts->restarts - since->restarts);
 
+	if (!err)
+		err = each(arg, "worker_server_restarts",
+			   counts->server_restarts - since->server_restarts);
 	for (int i = 0; i < WORKER_REFUSED_COUNT && !err; i++) {
 		uint64_t refused = counts->refused[i] - since->refused[i];
 		char name[40];

@@ -58,9 +58,13 @@ struct worker *workers_of(struct workers *workers, enum worker_role role);
 /* Ends workers that have had nothing to do for a while. To be called about once a second. */
 void workers_trim(struct workers *workers);
 
+/* Whether no worker can be started any more, for ever. Any thread. */
+bool workers_are_lost(const struct workers *workers);
+
 struct workers_counts {
 	uint64_t calls;
 	uint64_t restarts;			/* after a worker was ended for a reason */
+	uint64_t server_restarts;		/* of the fork server, after it had died */
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
 	uint64_t cpu_ns, resident_bytes;	/* of all workers and their server */
 };

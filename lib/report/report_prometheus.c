@@ -40,6 +40,10 @@ static const struct report_prometheus_metric metrics[] = {
 	 "Files whose unwind information was refused.", 1},
 	{"worker_restarts", "stackd_worker_restarts_total", "counter",
 	 "Starts of the worker after one that ended.", 1},
+	{"worker_server_restarts", "stackd_worker_server_restarts_total", "counter",
+	 "Starts of the process that makes workers, after one that ended.", 1},
+	{"processes_not_followed", "stackd_processes_not_followed_total", "counter",
+	 "Processes in scope that there was no room for.", 1},
 };
 
 static void head(struct buf *b, const char *name, const char *type, const char *help)

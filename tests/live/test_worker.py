@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 
-from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, check, faulty_stackd, live, run,
-                     scratch, wait_cpu, workload)
+from chains import Expectation
+from harness import (DONE, FAILED, SIGINT, WORKLOADS, Daemon, Recording, check, check_chains,
+                     faulty_stackd, live, run, scratch, wait_cpu, workload)
 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
 FAULTS = {
@@ -58,8 +59,9 @@ for (_what, _where), (_words, _counter) in FAULTS.items():
     register(_what, _where, _words, _counter)
 
 
-def workers_of(pid):
-    """The processes below a stackd's process that makes workers, with itself."""
+def family_of(pid):
+    """The processes below a stackd that read files: the keepers, the servers that they have forked,
+    and the workers of these. Each is one list."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -71,8 +73,21 @@ def workers_of(pid):
             continue
         parent = int(text.rsplit(")", 1)[1].split()[1])
         found.append((int(name), parent))
-    servers = [child for child, parent in found if parent == pid]
-    return servers + [child for child, parent in found if parent in servers]
+
+    def below(parents):
+        return [child for child, parent in found if parent in parents]
+    keepers = below([pid])
+    servers = below(keepers)
+    return keepers, servers, below(servers)
+
+
+def workers_of(pid):
+    return sum(family_of(pid), [])
+
+
+def kill(pids):
+    for pid in pids:
+        subprocess.run(["kill", "-9", str(pid)], check=False)
 
 
 def status_of(pid):
@@ -88,7 +103,7 @@ def test_worker_rights():
             daemon.wait_recording()
             wait_cpu(process.pid, 0.2)
             workers = workers_of(daemon.process.pid)
-            check(len(workers) >= 2, "there are no workers", workers)
+            check(len(workers) >= 3, "there are no workers", workers)
             for pid in workers:
                 status = status_of(pid)
                 print(pid, status)
@@ -105,6 +120,62 @@ def test_worker_rights():
 
 
 @live
+def test_worker_server_killed():
+    """The process that makes workers, killed, is started again by its keeper, with the same limits:
+    nothing is lost, and no file is refused for that. What is met afterwards has names."""
+    with scratch() as folder, workload("chain", 60) as process:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 499, "--pid", process.pid, "--walk", "daemon") as daemon:
+            daemon.wait_recording()
+            killed = set()
+            while len(killed) < 3:
+                wait_cpu(process.pid, 0.3)
+                servers = set(family_of(daemon.process.pid)[1])
+                check(len(servers) <= 1, "more than one", servers)
+                if servers - killed:
+                    kill(servers)
+                    killed |= servers
+            wait_cpu(process.pid, 0.5)
+            keepers, servers, workers = family_of(daemon.process.pid)
+            check(servers and workers and not killed & set(servers), "none is there", servers)
+            for pid in servers + workers:
+                status = status_of(pid)
+                check(int(status["CapPrm"], 16) == 0 and status["Seccomp"] == "2" and
+                      status["Uid"] == status_of(keepers[0])["Uid"], "its rights", status)
+            result = daemon.finish(SIGINT)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check("makes workers has ended (signal 9)" in result.err, "not said", result.err)
+        check("refused" not in result.err, "a file is refused", result.err)
+        stats = Recording(store).stats()
+        print(stats, result.err)
+        check(stats["lost"] == 0 and stats["samples"] > 20, "samples are missing", stats)
+        check(stats["counters"]["worker_server_restarts"] == 3, "not counted", stats)
+        check_chains(Recording(store).samples(), Expectation.of_source("chain"))
+
+
+@live
+def test_worker_keeper_killed():
+    """Without a process that could make them, a service ends, to be started again by systemd, and
+    another recording goes on."""
+    for arguments, expected in ((("--window", "1h"), FAILED), ((), DONE)):
+        with scratch() as folder, workload("chain", 60) as process:
+            with Daemon(folder + "/s.db", "-F", 499, *arguments, "--walk", "daemon", "--pid",
+                        process.pid) as daemon:
+                daemon.wait_recording()
+                wait_cpu(process.pid, 0.3)
+                keepers, servers, _ = family_of(daemon.process.pid)
+                check(len(keepers) == 1 and len(servers) == 1, "not as expected", keepers, servers)
+                kill(keepers + servers)
+                wait_cpu(process.pid, 1)
+                result = daemon.finish(SIGINT if expected == DONE else None)
+            print(result.err)
+            check(result.status == expected, "status %d" % result.status, result.err)
+            check("no process" in result.err, "not said", result.err)
+            stats = Recording(folder + "/s.db").stats()
+            check(stats["lost"] == 0 and stats["samples"] > 20, "samples are missing", stats)
+
+
+@live
 def test_worker_killed():
     """Workers that somebody kills are started again; nothing is lost."""
     with scratch() as folder, workload("chain", 60) as process:
@@ -113,8 +184,7 @@ def test_worker_killed():
             daemon.wait_recording()
             for _ in range(3):
                 wait_cpu(process.pid, 0.3)
-                for pid in workers_of(daemon.process.pid)[1:]:
-                    subprocess.run(["kill", "-9", str(pid)], check=False)
+                kill(family_of(daemon.process.pid)[2])
             wait_cpu(process.pid, 0.3)
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
