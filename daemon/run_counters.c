@@ -13,7 +13,7 @@
 
 #define MAX_COUNTERS                                                                               \
 	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT +      \
-	 STACKD_WAIT_COUNT + 60)
+	 STACKD_WAIT_COUNT + 100)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -120,7 +120,13 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 {
 	add(b, "received", c->received);
 	add(b, "sideband_lost", c->sideband_lost);
-	add(b, "forgotten.cgroups", c->cgroups_forgotten);
+	add(b, "forgotten.cgroups", c->forgotten.cgroups);
+	add(b, "forgotten.processes", c->forgotten.processes);
+	add(b, "forgotten.threads", c->forgotten.threads);
+	add(b, "forgotten.files", c->forgotten.files);
+	add(b, "forgotten.paths", c->forgotten.paths);
+	add(b, "forgotten.locations", c->forgotten.locations);
+	add(b, "forgotten.tags", c->tags.forgotten);
 	add(b, "tag_collisions", c->collisions);
 	add(b, "walked_frames", c->walked_frames);
 	add(b, "rule_cache_hits", c->cache_hits);
@@ -149,6 +155,7 @@ static void add_tables(const struct tables_counts *c, struct batch *b)
 {
 	add(b, "tables_loaded", c->loaded);
 	add(b, "tables_evicted", c->evicted);
+	add(b, "forgotten.tables", c->evicted);
 	add(b, "tables_refused", c->refused);
 	add(b, "table_rows", c->rows);
 	add(b, "table_rules", c->rules);

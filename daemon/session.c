@@ -146,7 +146,7 @@ static int cut(struct session *s)
 {
 	int err;
 
-	s->full_windows += recorder_is_full(s->recorder);
+	s->full_windows += recorder_count_full(s->recorder);
 	err = submit(s, true);
 	return err ? err : recorder_begin_anew(s->recorder);
 }

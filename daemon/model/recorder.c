@@ -250,6 +250,15 @@ bool recorder_is_full(const struct recorder *r)
 	       count_tasks(r) >= r->n_tasks_before + MAX_TASKS;
 }
 
+bool recorder_count_full(struct recorder *r)
+{
+	if (!recorder_is_full(r))
+		return false;
+	r->paths_forgotten += tag_trie_count(r->trie);
+	r->locations_forgotten += location_count(r->locations);
+	return true;
+}
+
 int recorder_begin_anew(struct recorder *r)
 {
 	int err = thread_paths_begin_anew(r->paths);
@@ -298,6 +307,20 @@ const struct object_table *recorder_objects(const struct recorder *r)
 	return r->objects;
 }
 
+static struct recorder_forgotten forgotten(const struct recorder *r)
+{
+	const struct process_table_forgotten ended = process_table_forgotten(r->processes);
+
+	return (struct recorder_forgotten){
+		.cgroups = cgroup_table_forgotten(r->cgroups),
+		.processes = ended.processes,
+		.threads = ended.threads,
+		.files = object_table_forgotten(r->objects),
+		.paths = r->paths_forgotten,
+		.locations = r->locations_forgotten,
+	};
+}
+
 void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
 {
 	const struct judge_counts judged = judge_counts(r->judge);
@@ -312,7 +335,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_wrong = judged.wrong,
 		.judged_cut = judged.cut,
 		.sideband_lost = r->sideband_lost,
-		.cgroups_forgotten = cgroup_table_forgotten(r->cgroups),
+		.forgotten = forgotten(r),
 		.tag_processes = r->tagger ? tagger_processes(r->tagger) : 0,
 		.walked_frames = walk.frames,
 		.cache_hits = walk.cache_hits,

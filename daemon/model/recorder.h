@@ -119,6 +119,10 @@ int recorder_begin_anew(struct recorder *recorder);
  * recorder_begin_anew(), that the latter should be called for the sake of memory. */
 bool recorder_is_full(const struct recorder *recorder);
 
+/* Counts the paths and locations that recorder_begin_anew() will forget, if recorder_is_full().
+ * Returns whether it is. */
+bool recorder_count_full(struct recorder *recorder);
+
 /* Returns the kernel's symbols, which are loaded when the first kernel frame comes; NULL before.
  * They belong to the recorder. */
 const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);
@@ -134,7 +138,10 @@ struct recorder_counts {
 	uint64_t tag_processes; /* processes that kept tags */
 	struct tag_paths_counts tags;
 	uint64_t sideband_lost; /* events that the kernel had no room for */
-	uint64_t cgroups_forgotten;
+	struct recorder_forgotten {
+		uint64_t cgroups, processes, threads, files;
+		uint64_t paths, locations; /* at the ends of windows that were full */
+	} forgotten;			   /* to keep memory within bounds */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 	struct steps_counts steps;
 	uint64_t instances;	    /* records of regions: not among those received */

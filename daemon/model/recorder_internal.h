@@ -51,6 +51,7 @@ struct recorder {
 	struct path path;	 /* of the sample at hand: too large for the stack */
 
 	uint64_t received, sideband_lost;
+	uint64_t paths_forgotten, locations_forgotten;
 	uint64_t instances, partial_instances;
 	uint64_t waits, partial_waits;
 	uint64_t end_reasons[STACKD_END_COUNT];

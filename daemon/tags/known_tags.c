@@ -18,7 +18,7 @@ struct known_tags {
 	int known_fd;
 	uint32_t max;
 	struct entry *now, *before;
-	uint64_t taught;
+	uint64_t taught, forgotten;
 };
 
 int known_tags_new(int known_fd, uint32_t max, struct known_tags **ret_tags)
@@ -65,6 +65,7 @@ static void start_anew(struct known_tags *tags)
 {
 	struct entry *entry, *next;
 
+	tags->forgotten += HASH_COUNT(tags->before);
 	HASH_ITER (hh, tags->now, entry, next)
 		bpf_map_delete_elem(tags->known_fd, &entry->key);
 	free_entries(&tags->before);
@@ -109,4 +110,9 @@ const struct tag_meaning *known_tags_find(const struct known_tags *tags, uint32_
 uint64_t known_tags_count(const struct known_tags *tags)
 {
 	return tags->taught;
+}
+
+uint64_t known_tags_forgotten(const struct known_tags *tags)
+{
+	return tags->forgotten;
 }

@@ -49,4 +49,7 @@ const struct tag_meaning *known_tags_find(const struct known_tags *tags, uint32_
 /* Returns how many tags were ever learned. */
 uint64_t known_tags_count(const struct known_tags *tags);
 
+/* Returns how many were forgotten to make room. */
+uint64_t known_tags_forgotten(const struct known_tags *tags);
+
 #endif

@@ -81,6 +81,7 @@ void tag_paths_counts(const struct tag_paths *t, struct tag_paths_counts *ret_co
 {
 	*ret_counts = t->counts;
 	ret_counts->learned = known_tags_count(t->book);
+	ret_counts->forgotten = known_tags_forgotten(t->book);
 }
 
 /* --- the functions of a walk that keep a tag -------------------------------------------------- */

@@ -64,6 +64,7 @@ struct tag_paths_counts {
 	uint64_t wrong;	    /* walk and tag differ */
 	uint64_t unchecked; /* the walk was not complete */
 	uint64_t learned;   /* tags */
+	uint64_t forgotten; /* of these, to make room */
 	uint64_t unknown;   /* samples whose tag was not known */
 };
 

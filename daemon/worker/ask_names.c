@@ -100,6 +100,8 @@ static int ask(void *arg, enum naming_question question, const struct object *ob
 	result = worker_call(q.names->worker, &call, &request, &reply);
 	buf_free(&request);
 	buf_free(&reply);
+	if (question == NAMING_TRIM && result > 0)
+		worker_count_forgotten(q.names->worker, WORKER_FORGOTTEN_SYMBOLS, (uint64_t)result);
 	return result;
 }
 

@@ -3,9 +3,11 @@
  * Names in a worker: lib/sym's naming, with files that stackd opens.
  *
  *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets ─► for each: u32 bytes, lines (name_wire.h)
- *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer
+ *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer; to NAMING_TRIM
+ * it is of how many objects the symbols were put out since the last time
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "daemon/worker/fault.h"
@@ -92,6 +94,15 @@ static int resolve(struct service *s, struct buf_reader *request, struct buf *re
 	return err;
 }
 
+/* Returns how many objects' symbols were put out since the last time. */
+static int newly_forgotten(struct service *s)
+{
+	uint64_t all = naming_forgotten(s->names), n = all - s->symbols_told;
+
+	s->symbols_told = all;
+	return n < INT_MAX ? (int)n : INT_MAX;
+}
+
 static int ask(struct service *s, struct buf_reader *request)
 {
 	const struct object *object = NULL;
@@ -111,7 +122,7 @@ static int ask(struct service *s, struct buf_reader *request)
 		return naming_wants_order(s->names, object);
 	case NAMING_TRIM:
 		naming_trim(s->names);
-		return 0;
+		return newly_forgotten(s);
 	default:
 		return -EINVAL;
 	}

@@ -74,6 +74,10 @@ struct workers {
 static const char *const names_of_refusals[] = {WORKER_REFUSALS(WORKER_X)};
 #undef WORKER_X
 
+#define WORKER_X(e, name) name,
+static const char *const names_of_forgotten[] = {WORKER_FORGOTTEN(WORKER_X)};
+#undef WORKER_X
+
 static const char *words_of(enum worker_refusal why)
 {
 #define WORKER_X(e, name, words) words,
@@ -197,6 +201,13 @@ static void end_idle(struct worker *w)
 	end(w, &status);
 }
 
+/* Ends one that has done no wrong, for its memory. */
+static void give_up(struct worker *w)
+{
+	end_idle(w);
+	worker_count_forgotten(w, WORKER_FORGOTTEN_WORKERS, 1);
+}
+
 /* --- refusals -------------------------------------------------------------------------------- */
 
 static bool is_refused(struct workers *ws, uint64_t file_id)
@@ -236,6 +247,8 @@ static int refuse(struct worker *w, const struct worker_call *call, const struct
 	ws->counts.refused[why]++;
 	if (key && ws->refused.count < MAX_REFUSALS && !VEC_RESERVE(&ws->refused, 1))
 		ws->refused.items[ws->refused.count++] = key;
+	else if (key)
+		ws->counts.forgotten[WORKER_FORGOTTEN_REFUSALS]++;
 	pthread_mutex_unlock(&ws->lock);
 	log_event(LOG_EVENT_FILE_REFUSED, "%s was refused: %s", path, words_of(why));
 	return -EOWNERDEAD;
@@ -360,7 +373,7 @@ static int call_locked(struct worker *w, const struct worker_call *call, const s
 	int status = 0, err;
 
 	if (w->pid && w->n_calls++ % RENEW_CALLS == 0 && live_cpu_ns(w) > RENEW_NS)
-		end_idle(w);
+		give_up(w);
 	err = start(w);
 	if (err)
 		return err;
@@ -484,9 +497,16 @@ void workers_trim(struct workers *ws)
 		if (pthread_mutex_trylock(&w->lock))
 			continue;
 		if (w->pid && now > w->used_ns && now - w->used_ns > IDLE_NS)
-			end_idle(w);
+			give_up(w);
 		pthread_mutex_unlock(&w->lock);
 	}
+}
+
+void worker_count_forgotten(struct worker *w, enum worker_forgotten what, uint64_t n)
+{
+	pthread_mutex_lock(&w->workers->lock);
+	w->workers->counts.forgotten[what] += n;
+	pthread_mutex_unlock(&w->workers->lock);
 }
 
 bool workers_are_lost(const struct workers *ws)
@@ -539,6 +559,8 @@ int workers_counts_each(const struct workers_counts *counts, const struct worker
 	if (!err)
 		err = each(arg, "worker_server_restarts",
 			   counts->server_restarts - since->server_restarts);
+	for (int i = 0; i < WORKER_FORGOTTEN_COUNT && !err; i++)
+		err = each(arg, names_of_forgotten[i], counts->forgotten[i] - since->forgotten[i]);
 	for (int i = 0; i < WORKER_REFUSED_COUNT && !err; i++) {
 		uint64_t refused = counts->refused[i] - since->refused[i];
 		char name[40];

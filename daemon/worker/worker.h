@@ -45,6 +45,21 @@ enum worker_refusal {
 		WORKER_REFUSED_COUNT
 };
 
+/* What is dropped to keep memory within bounds: X(enumerator, name in `stats`). Workers are ended
+ * when they are idle or old, with what they knew; symbols of a file are read again for its next
+ * names; a file of which the refusal is forgotten is tried again. */
+#define WORKER_FORGOTTEN(X)                                                                        \
+	X(WORKERS, "forgotten.workers")                                                            \
+	X(SYMBOLS, "forgotten.symbols")                                                            \
+	X(REFUSALS, "forgotten.refusals")
+
+enum worker_forgotten {
+#define WORKER_X(e, name) WORKER_FORGOTTEN_##e,
+	WORKER_FORGOTTEN(WORKER_X)
+#undef WORKER_X
+		WORKER_FORGOTTEN_COUNT
+};
+
 struct workers;
 struct worker;
 
@@ -58,6 +73,9 @@ struct worker *workers_of(struct workers *workers, enum worker_role role);
 /* Ends workers that have had nothing to do for a while. To be called about once a second. */
 void workers_trim(struct workers *workers);
 
+/* Adds to what was forgotten. Any thread. */
+void worker_count_forgotten(struct worker *worker, enum worker_forgotten what, uint64_t n);
+
 /* Whether no worker can be started any more, for ever. Any thread. */
 bool workers_are_lost(const struct workers *workers);
 
@@ -66,7 +84,8 @@ struct workers_counts {
 	uint64_t restarts;			/* after a worker was ended for a reason */
 	uint64_t server_restarts;		/* of the fork server, after it had died */
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
-	uint64_t cpu_ns, resident_bytes;	/* of all workers and their server */
+	uint64_t forgotten[WORKER_FORGOTTEN_COUNT];
+	uint64_t cpu_ns, resident_bytes; /* of all workers and their server */
 };
 
 /* Gives the counts so far. Any thread. */

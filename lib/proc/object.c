@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The object table.
- *
+ * The object table:
  *   build-id of the mapping ─────────────► file id ─► entry ◄─ number (dense array)
  *   device, inode ─► by_inode ─► entry        ▲
  *   pid ─► by_pid ─► entry (JIT)              └── the result of opening the file
@@ -37,8 +36,7 @@
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
-/* by_inode is dropped and starts anew beyond this. */
-#define MAX_INODES 65536
+#define MAX_INODES 65536 /* by_inode is dropped and starts anew beyond this */
 
 struct entry {
 	struct object object;
@@ -80,7 +78,8 @@ struct object_table {
 	struct object_elsewhere *elsewhere; /* NULL: nowhere */
 	struct object_copies *copies;	    /* NULL: not kept */
 	struct elf_opener opener;
-	bool is_foreign; /* only a build-id can prove that a file here is the mapped one */
+	uint64_t forgotten; /* of by_inode */
+	bool is_foreign;    /* only a build-id can prove that a file here is the mapped one */
 };
 
 int object_table_new(const char *proc_root, struct object_table **ret_table)
@@ -102,6 +101,7 @@ static void drop_inodes(struct object_table *table)
 {
 	struct inode *inode, *next;
 
+	table->forgotten += HASH_COUNT(table->by_inode);
 	HASH_ITER (hh, table->by_inode, inode, next) {
 		HASH_DEL(table->by_inode, inode);
 		free(inode);
@@ -165,6 +165,11 @@ const struct object_copies *object_table_copies(const struct object_table *table
 uint32_t object_table_late_files(const struct object_table *table)
 {
 	return table->late_files;
+}
+
+uint64_t object_table_forgotten(const struct object_table *table)
+{
+	return table->forgotten;
 }
 
 uint32_t object_table_count(const struct object_table *table)
@@ -569,8 +574,6 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		remember_inode(table, m, NULL, NULL, false);
 	return resolve_jit(table, pid, ret_entry);
 }
-
-/* --- kinds of mappings ----------------------------------------------------------------------- */
 
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object)

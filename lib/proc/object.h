@@ -108,6 +108,10 @@ int object_table_add(struct object_table *table, const struct object *object,
 uint64_t object_jit_id(pid_t pid, uint64_t start_ticks);
 uint64_t object_next_id(uint64_t file_id);
 
+/* Returns how many files' identities were forgotten to make room: they are found again by opening
+ * the file. */
+uint64_t object_table_forgotten(const struct object_table *table);
+
 /* Returns the number of objects. */
 uint32_t object_table_count(const struct object_table *table);
 

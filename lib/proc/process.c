@@ -241,8 +241,11 @@ void process_table_end(struct process_table *table, struct instance *instance)
 	struct ended oldest = push_ended(table->ended_instances, &table->ended_instances_at,
 					 instance->pid, instance->number);
 	struct instance *old = oldest.id ? process_table_find(table, oldest.id) : NULL;
-	if (old && old != instance && old->number == oldest.number && !process_table_is_alive(old))
+	if (old && old != instance && old->number == oldest.number &&
+	    !process_table_is_alive(old)) {
 		free_instance(table, old);
+		table->forgotten.processes++;
+	}
 }
 
 void process_table_end_task(struct process_table *table, struct instance *instance,
@@ -259,6 +262,7 @@ void process_table_end_task(struct process_table *table, struct instance *instan
 	if (old && old != task && old->number == oldest.number && !old->is_alive) {
 		HASH_DEL(table->tasks, old);
 		free(old);
+		table->forgotten.threads++;
 	}
 	if (is_of_instance && instance->living_tasks && !--instance->living_tasks)
 		process_table_end(table, instance);
@@ -401,6 +405,11 @@ bool process_table_knows(struct process_table *table, pid_t pid)
 	const struct instance *instance = process_table_find(table, pid);
 
 	return instance && process_table_is_alive(instance);
+}
+
+struct process_table_forgotten process_table_forgotten(const struct process_table *table)
+{
+	return table->forgotten;
 }
 
 uint32_t process_table_process_count(const struct process_table *table)

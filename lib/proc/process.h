@@ -104,4 +104,12 @@ uint32_t process_table_thread_count(const struct process_table *table);
 const struct process *process_table_process_at(const struct process_table *t, uint32_t number);
 const struct thread *process_table_thread_at(const struct process_table *t, uint32_t number);
 
+struct process_table_forgotten {
+	uint64_t processes, threads;
+};
+
+/* Returns how many that have ended were forgotten to make room for others: what still comes of them
+ * begins a new record. */
+struct process_table_forgotten process_table_forgotten(const struct process_table *table);
+
 #endif

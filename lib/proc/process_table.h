@@ -69,6 +69,7 @@ struct process_table {
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
 	uint32_t ended_instances_at, ended_tasks_at;
+	struct process_table_forgotten forgotten;
 };
 
 /* --- process.c: records. NULL or false for lack of memory. ------------------------------------ */

@@ -33,7 +33,8 @@ struct naming {
 	struct source *sources;
 	size_t n_sources;
 	uint64_t uses;
-	size_t limit;						     /* bytes of symbols; 0: none */
+	size_t limit;	    /* bytes of symbols; 0: none */
+	uint64_t forgotten; /* sources that were closed for it */
 	int (*open_jit_map)(void *arg, const struct object *object); /* NULL: this process does */
 	void *files_arg;
 	struct naming_remote remote; /* zeroed: names are found here */
@@ -170,6 +171,7 @@ static void close_old_symbols(struct naming *n, const struct source *but, size_t
 		if (bytes <= n->limit || !oldest)
 			break;
 		close_symbols(oldest);
+		n->forgotten++;
 		has_closed = true;
 	}
 	if (has_closed)
@@ -182,6 +184,11 @@ void naming_trim(struct naming *n)
 		n->remote.ask(n->remote.arg, NAMING_TRIM, NULL, 0);
 	else if (n->limit)
 		close_old_symbols(n, NULL, 0);
+}
+
+uint64_t naming_forgotten(const struct naming *n)
+{
+	return n->forgotten;
 }
 
 /* Opens the symbols of an ELF object on first use. A file without any is no error. */

@@ -62,6 +62,9 @@ void naming_limit(struct naming *naming, size_t bytes);
 /* Brings the memory back within the limit. To be called when no more questions are pending. */
 void naming_trim(struct naming *naming);
 
+/* Returns how many objects' symbols were put out to keep within the limit. */
+uint64_t naming_forgotten(const struct naming *naming);
+
 /* Will the next question about this object read many symbols, and put others out for them, which
  * are read anew when they are asked for? Then it pays to ask seldom. */
 bool naming_is_expensive(struct naming *naming, const struct object *object);

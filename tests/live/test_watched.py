@@ -45,6 +45,11 @@ def parse(text):
     return metrics
 
 
+# All that stackd drops to keep its memory within bounds.
+FORGOTTEN = ("cgroups", "processes", "threads", "files", "paths", "locations", "tags", "tables",
+             "workers", "symbols", "refusals")
+
+
 @live
 def test_prometheus():
     """stats --prometheus is what the textfile collector reads, and has the recording's figures."""
@@ -67,6 +72,8 @@ def test_prometheus():
         check(1 << 20 < metrics["stackd_resident_memory_bytes", None] < 1 << 28, "memory", metrics)
         check(metrics["stackd_store_bytes", None] == stats["store_bytes"], "store", metrics)
         check(metrics["stackd_recording_finished", None] == 1, "finished", metrics)
+        forgotten = {labels for name, labels in metrics if name == "stackd_forgotten_total"}
+        check(forgotten == {'kind="%s"' % kind for kind in FORGOTTEN}, "forgotten", forgotten)
         both = run(STACKCTL, "stats", "--prometheus", "--json", "-i", folder + "/s.db")
         check(both.status == USAGE, "with --json: status %d" % both.status)
         if shutil.which("promtool"):

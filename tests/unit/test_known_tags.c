@@ -99,6 +99,7 @@ static void full_book_is_emptied(void **state)
 	for (size_t i = 0; i < n_known; i++)
 		assert_non_null(known_tags_find(book, known[i].program, known[i].tag));
 	assert_int_equal(known_tags_count(book), 40);
+	assert_in_range(known_tags_forgotten(book), 40 - 2 * ROOM, 40 - ROOM - 1);
 	teach(book, 1, 1, 77); /* forgotten, learned again */
 	assert_int_equal(known_tags_find(book, 1, 1)->caller, 77);
 	known_tags_free(book);

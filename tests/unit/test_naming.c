@@ -114,6 +114,7 @@ static void check_names(size_t limit)
 		}
 		naming_trim(naming);
 	}
+	assert_int_equal(naming_forgotten(naming) > 0, limit != 0);
 	assert_string_equal(first[0].function, functions[0].name);
 	assert_non_null(strstr(first[1].function, functions[1].name));
 	assert_string_equal(first[2].function, functions[2].name);

@@ -471,6 +471,8 @@ static void test_many_short_processes(void **state)
 	assert_true(process_table_process_at(c->table, 1)->exited);
 	assert_null(process_table_process_at(c->table, 20001));
 	assert_null(process_table_thread_at(c->table, 20001));
+	assert_int_equal(process_table_forgotten(c->table).processes, 20000 - 4096);
+	assert_int_equal(process_table_forgotten(c->table).threads, 20000 - 4096);
 	/* The last is still known, the first is not. */
 	assert_string_equal(process_table_process(c->table, 20099)->comm, "init");
 	assert_string_equal(process_table_process(c->table, 100)->comm, ":100");

@@ -376,6 +376,7 @@ static void many_processes_fill_it(void **state)
 {
 	struct sideband_event fork = {
 		.kind = SIDEBAND_FORK, .parent_pid = getpid(), .parent_tid = getpid()};
+	struct recorder_counts counts;
 	int n = 0;
 
 	(void)state;
@@ -389,6 +390,10 @@ static void many_processes_fill_it(void **state)
 		n++;
 	}
 	assert_in_range(n, 10000, 99999);
+	assert_true(recorder_count_full(recorder));
+	recorder_counts(recorder, &counts);
+	assert_int_equal(counts.forgotten.processes, counts.forgotten.threads);
+	assert_in_range(counts.forgotten.processes, n / 2, n);
 	batch_free(recorder_take_batch(recorder));
 	assert_int_equal(recorder_begin_anew(recorder), 0);
 	assert_false(recorder_is_full(recorder));
