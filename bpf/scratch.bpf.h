@@ -27,6 +27,8 @@
 #define MAX_MARKS    1024 /* frames that are remembered of a thread, from the root on */
 #define WINDOW_BYTES 65536
 #define MAX_FIXES    8
+#define CACHE_LINE   64
+#define ALIGNED	     __attribute__((aligned(CACHE_LINE)))
 
 /*
  * A remembered frame: the conditions under which it, and all below it, are the same in the next
@@ -116,6 +118,7 @@ struct scratch {
 	/* The walk. */
 	__u64 stack_end; /* of the stack that the leaf is on, wherever the window moves; 0 */
 	struct task_struct *task;
+	__u64 css_set;	   /* of the thread */
 	__u64 space;	   /* the process */
 	__u64 stamp;	   /* of its mappings */
 	__u64 zero;	   /* slot of the return address of 0 that ended the stack; 0: none did */
@@ -151,8 +154,8 @@ struct scratch {
 	/* The mapping look-up. */
 	__u32 seen_first; /* of the process */
 	__u32 at;	  /* the last one that was met */
-	struct seen_space seen_spaces[SEEN_SPACES];
-	struct seen_mapping seen[SEEN_ALL];
+	struct seen_space seen_spaces[SEEN_SPACES] ALIGNED;
+	struct seen_mapping seen[SEEN_ALL] ALIGNED;
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many */
 	__u32 touched_last;
 	__u32 touched_hold; /* the remembered ones have been compared with those of now */
@@ -166,7 +169,7 @@ struct scratch {
 
 	struct pt_regs saved; /* at the entry into the kernel: too large for the stack */
 
-	__u8 window[WINDOW_BYTES + 8];
+	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* copies to a line's start are faster */
 
 	/* The kinds of record. */
 	struct {
@@ -188,7 +191,7 @@ struct scratch {
 	} branches;
 
 	/* Of new frames, leaf first. */
-	struct mark marks[MAX_FRAMES];
+	struct mark marks[MAX_FRAMES] ALIGNED;
 	struct guard guards[MAX_FRAMES];
 };
 

@@ -68,20 +68,28 @@ static __always_inline bool put_frame(struct scratch *s, bool first)
 	return true;
 }
 
-/* Does the daemon need to be told the thread's cgroup? At times it is told anew, since a record can
- * be one that it could not read. */
+/* Does the daemon need to be told the thread's cgroup? It does if the thread has another css_set
+ * than when it was told; and at times, since a record can be one that it could not read, and the
+ * address of a css_set be used again. */
 static __always_inline bool sends_cgroup(struct scratch *s)
 {
 	const struct thread_state *state = state_at(s);
 
-	return !state || state->cgroup != s->record.cgroup ||
-	       state->walks % STACKD_ANCHOR_EVERY == 0;
+	return !state || state->css_set != s->css_set || state->walks % STACKD_ANCHOR_EVERY == 0;
+}
+
+/* Fills in the cgroup of the current thread. Its id is behind three pointers, of which each is a
+ * cache miss, so only where it is sent. */
+static __always_inline void take_cgroup(struct stackd_stack_record *record)
+{
+	if (!record->cgroup)
+		record->cgroup = bpf_get_current_cgroup_id();
 }
 
 /* Writes the fields in front of the frames. */
 static __always_inline void start_bytes(struct scratch *s)
 {
-	const struct stackd_stack_record *record = &s->record;
+	struct stackd_stack_record *record = &s->record;
 	bool has_pid = record->pid != record->header.tid;
 
 	s->slice = ~0ull;
@@ -101,6 +109,7 @@ static __always_inline void start_bytes(struct scratch *s)
 	}
 	if (sends_cgroup(s)) {
 		s->walked_form |= STACKD_HAS_CGROUP;
+		take_cgroup(record);
 		put_bytes(s->walked.bytes + (s->bytes & 12), record->cgroup, 8);
 		s->bytes += 8;
 	}
@@ -337,6 +346,7 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	__u32 kernel = kernel_frames(s, ctx, record->header.flags, s->payload);
 	__u32 stack = 0, sent;
 
+	take_cgroup(record);
 	record->header.kind = STACKD_RECORD_STACK;
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS) {
@@ -384,7 +394,7 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 	if (!s->is_sent)
 		return;
 	if (state)
-		state->cgroup = s->record.cgroup;
+		state->css_set = s->css_set;
 	if (remember)
 		state_remember(s);
 }
@@ -401,7 +411,7 @@ static __always_inline void fill_record(struct stackd_stack_record *record,
 	header->cpu = cpu;
 	record->pid = pid_tgid >> 32;
 	record->period = ctx->sample_period < ~0u ? ctx->sample_period : ~0u;
-	record->cgroup = bpf_get_current_cgroup_id();
+	record->cgroup = 0;
 }
 
 /* Sends the program's tag, if it keeps one: in place of a walk, or before it. 0: it is still to be
@@ -420,7 +430,7 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	record->pid = s->record.pid;
 	record->period = s->record.period;
 	record->pc = s->record.regs.r[STACKD_REG_RIP];
-	record->cgroup = s->record.cgroup;
+	record->cgroup = bpf_get_current_cgroup_id();
 	record->is_followed = use == TAG_LEARN;
 	if (use == TAG_LEARN)
 		count(STACKD_COUNT_STARTED);
@@ -469,6 +479,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 {
 	struct stackd_header *header = &s->record.header;
 
+	s->css_set = (__u64)task->cgroups;
 	walk_start(s, task);
 	state_take(s, task, header->tid);
 	if (!ctx)

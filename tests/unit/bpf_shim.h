@@ -93,10 +93,11 @@ static inline void shim_make_map(const void *map, uint32_t entries, size_t key_s
 	m->entries = entries;
 	m->key_size = key_size;
 	m->value_size = value_size;
-	m->values = calloc(entries, value_size);
+	m->values = aligned_alloc(64, (entries * value_size + 63) & ~(size_t)63);
 	m->keys = key_size ? calloc(entries, key_size) : NULL;
 	if (!m->values || (key_size && !m->keys))
 		abort();
+	memset(m->values, 0, entries * value_size);
 }
 
 #define shim_make_array(map, entries)                                                              \
