@@ -92,6 +92,8 @@ static int solve_all(struct analysis *a, const struct analysis_input *in)
 		err = solve_add_entry(a->solver, elf_file_entry_vaddr(in->elf));
 	for (size_t i = 0; i < a->starts.certain.count && !err; i++)
 		err = solve_add_function(a->solver, a->starts.certain.items[i]);
+	for (size_t i = 0; i < in->certain_count && !err; i++)
+		err = solve_add_function(a->solver, in->certain[i]);
 	for (size_t i = 0; i < in->pointed_count && !err; i++) {
 		if (begins_there(&a->code, in->pointed[i]))
 			err = solve_add_function(a->solver, in->pointed[i]);

@@ -48,6 +48,8 @@ struct analysis_input {
 	size_t called_count;
 	const uint64_t *pointed; /* and what it takes the address of */
 	size_t pointed_count;
+	const uint64_t *certain; /* where functions are known to begin (vaddr) */
+	size_t certain_count;
 	bool needs_returns; /* a guess needs a return to be believed: the code may be of any kind */
 	bool has_starts;    /* symbols and pointers are read: they cost more than a few ranges do */
 };

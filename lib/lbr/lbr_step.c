@@ -34,6 +34,8 @@ static enum lbr_step without_call(const struct lbr_step_pair *pair)
 {
 	if (pair->is_entry || sigreturn_is_at(pair->caller.object->elf, pair->caller.offset + 1))
 		return LBR_STEP_PROBABLE;
+	if (pair->caller.object->kind == OBJECT_JIT && pair->callee.object->kind == OBJECT_JIT)
+		return LBR_STEP_UNCHECKED; /* the walk has looked at the frame: java_frame.h */
 	return LBR_STEP_WRONG;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "unwind/java_frame.h"
 #include "unwind/leaf_rule.h"
 
 #define SAVED_RBP 0 /* its index in STACKD_SAVED_REGS */
@@ -111,7 +112,14 @@ static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 static int fill(struct runtime_code *c, struct piece *p, uint64_t start, size_t len)
 {
 	const struct analysis_range range = {start, start + len, false};
-	struct analysis_input in = {.ranges = &range, .range_count = 1, .needs_returns = true};
+	uint64_t starts[JAVA_FRAME_STARTS];
+	struct analysis_input in = {
+		.ranges = &range,
+		.range_count = 1,
+		.certain = starts,
+		.certain_count = java_frame_starts(c->bytes[0], len, start, starts),
+		.needs_returns = true,
+	};
 	struct analysis_stats stats;
 	int err = elf_file_of_code(c->bytes[0], len, start, &p->object.elf);
 

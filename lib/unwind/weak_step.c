@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "unwind/call_site.h"
+#include "unwind/java_frame.h"
 #include "unwind/sigreturn.h"
 #include "unwind/runtime_code.h"
 
@@ -59,7 +60,38 @@ static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_
 	return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
 }
 
+/* Whether a return address that follows no call is one of Java's interpreter, whose frame is at
+ * `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is not. */
+static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint64_t slot,
+				   uint64_t callee, uint64_t caller)
+{
+	const struct walk_state *s = &run->state;
+	const struct object *object;
+	uint64_t offset, last_sp;
+
+	if (!walk_run_find(run, pc, true, &object, &offset) || object->kind != OBJECT_JIT ||
+	    !java_frame_waits(&run->memory, caller, slot, &last_sp))
+		return false;
+	return !callee ||
+	       java_frame_is_called(&run->memory, callee, last_sp,
+				    s->is_return && follows_call(run, s->r[STACKD_REG_RIP]) == NO);
+}
+
 /* --- frame pointers ------------------------------------------------------------------------ */
+
+/* The caller's stack pointer: above the return address, but for Java's interpreter. */
+static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp)
+{
+	const struct object *object;
+	uint64_t offset, sender_sp;
+
+	if (slot != fp &&
+	    walk_run_find(run, run->state.r[STACKD_REG_RIP], run->state.is_return, &object,
+			  &offset) &&
+	    object->kind == OBJECT_JIT && java_frame_sender(&run->memory, fp, &sender_sp))
+		return sender_sp;
+	return slot + 8;
+}
 
 /* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
  * the frame that is left ends. */
@@ -73,10 +105,11 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 		return failure;
 	if (!pc && !fp)
 		return STACKD_END_ENTRY;
-	if (!is_plausible_return(run, pc, below, fp))
+	if (!is_plausible_return(run, pc, below, fp) &&
+	    !returns_to_interpreter(run, pc, slot, slot == below ? 0 : below, fp))
 		return failure;
+	s->r[STACKD_REG_RSP] = caller_sp(run, slot, below);
 	s->r[STACKD_REG_RBP] = fp;
-	s->r[STACKD_REG_RSP] = slot + 8;
 	s->r[STACKD_REG_RIP] = pc;
 	s->known = WALK_KNOWN_AFTER_GUESS;
 	s->slot = slot;
@@ -114,6 +147,17 @@ static enum stackd_end_reason without_rule(const struct object *object)
 								       : STACKD_END_NO_OBJECT;
 }
 
+/* Whether a step by a rule has come to a return address. */
+static bool is_return_of(const struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+
+	return follows_call(run, s->r[STACKD_REG_RIP]) == YES ||
+	       (s->known >> STACKD_REG_RBP & 1 &&
+		returns_to_interpreter(run, s->r[STACKD_REG_RIP], s->slot, 0,
+				       s->r[STACKD_REG_RBP]));
+}
+
 /* By a rule of the code's instructions. The bytes may be newer than the sample: what does not lead
  * to a return address does not hold. */
 static enum stackd_end_reason step_by_code(struct walk_run *run, const struct stackd_rule *rule)
@@ -123,7 +167,7 @@ static enum stackd_end_reason step_by_code(struct walk_run *run, const struct st
 	enum stackd_end_reason reason = walk_step(&whole, &run->memory, &run->state);
 
 	run->provenance = PROVENANCE_ANALYSED;
-	if (reason != WALK_GOES_ON || follows_call(run, run->state.r[STACKD_REG_RIP]) == YES)
+	if (reason != WALK_GOES_ON || is_return_of(run))
 		return reason;
 	run->state = before;
 	return STACKD_END_BAD_RETURN;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of an interpreter's frame, compared; see java_frame.h. */
+#include "unwind/java_frame.h"
+
+#define SENDER_SP 8 /* below the frame pointer */
+#define LAST_SP	  16
+#define LOCALS  56
+#define FIXED	  72 /* bytes that each frame has there */
+#define ABOVE	  16 /* and above: the frame pointer's slot and the return address */
+
+/* Arguments that are moved to the stack for compiled code: 255 words and the alignment. */
+#define MOST_ARGUMENTS (256 * 8)
+
+#define START_BYTES 11
+
+static bool read_word(const struct walk_memory *m, uint64_t fp, uint64_t below, uint64_t *ret_word)
+{
+	return !(fp & 7) && walk_memory_read8(m, fp - below, ret_word);
+}
+
+bool java_frame_waits(const struct walk_memory *m, uint64_t fp, uint64_t slot,
+		      uint64_t *ret_last_sp)
+{
+	uint64_t sender_sp, last_sp;
+
+	if (!read_word(m, fp, SENDER_SP, &sender_sp) || !read_word(m, fp, LAST_SP, &last_sp) ||
+	    sender_sp & 7 || last_sp & 7)
+		return false;
+	*ret_last_sp = last_sp;
+	return sender_sp >= fp + ABOVE && sender_sp - m->start < m->len && last_sp >= slot + 8 &&
+	       last_sp - slot - 8 <= MOST_ARGUMENTS && last_sp <= fp - FIXED;
+}
+
+bool java_frame_is_called(const struct walk_memory *m, uint64_t fp, uint64_t sender_sp, bool waits)
+{
+	uint64_t own, last_sp;
+
+	return read_word(m, fp, SENDER_SP, &own) && read_word(m, fp, LAST_SP, &last_sp) &&
+	       own == sender_sp && (last_sp != 0) == waits;
+}
+
+bool java_frame_sender(const struct walk_memory *m, uint64_t fp, uint64_t *ret_sender_sp)
+{
+	uint64_t sender_sp, last_sp, locals;
+
+	if (!read_word(m, fp, SENDER_SP, &sender_sp) || !read_word(m, fp, LAST_SP, &last_sp) ||
+	    !read_word(m, fp, LOCALS, &locals))
+		return false;
+	*ret_sender_sp = sender_sp;
+	return !((sender_sp | last_sp | locals) & 7) && sender_sp >= fp + ABOVE &&
+	       sender_sp - m->start < m->len && (!last_sp || last_sp <= fp - FIXED) &&
+	       locals >= fp + 8 && locals < sender_sp;
+}
+
+/* mov %eax,-PAGES(%rsp); push %rbp; sub */
+static bool is_start(const uint8_t *code)
+{
+	int32_t distance;
+
+	if (code[0] != 0x89 || code[1] != 0x84 || code[2] != 0x24 || code[7] != 0x55 ||
+	    code[8] != 0x48 || (code[9] != 0x81 && code[9] != 0x83) || code[10] != 0xec)
+		return false;
+	memcpy(&distance, code + 3, sizeof(distance));
+	return distance < 0 && distance % 4096 == 0;
+}
+
+size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at + START_BYTES <= len && n < JAVA_FRAME_STARTS; at++) {
+		if (is_start(code + at))
+			ret_starts[n++] = address + at;
+	}
+	return n;
+}

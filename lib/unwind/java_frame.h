@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames of HotSpot's interpreter (x86-64), which runs Java methods that are not compiled.
+ *
+ * The interpreter calls by a jump: it pushes an address of its own to return to, which follows no
+ * call. The layout of its frames tells instead whether that is a return address:
+ *
+ *   fp + 8   return address
+ *   fp       caller's frame pointer
+ *   fp - 8   sender_sp: the caller's stack pointer when it called
+ *   fp - 16  last_sp: the own stack pointer, while a method that it has called runs; else 0
+ *   fp - 56  address of the first local variable, which is between these and the caller's frame
+ *
+ * So last_sp of the caller is right above the return address and the called method's arguments, and
+ * is sender_sp of a callee that is interpreted, too.
+ *
+ * Compiled methods have frames as the instructions say. They begin with a store far below the stack
+ * pointer, by which the stack's guard pages are found before the frame is made.
+ */
+#ifndef UNWIND_JAVA_FRAME_H
+#define UNWIND_JAVA_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/walk_step.h"
+
+#define JAVA_FRAME_STARTS 256 /* in a piece of code, at most */
+
+/* Whether the frame at `fp` is one of the interpreter that waits for the return address in `slot`.
+ * Then gives its last_sp. */
+bool java_frame_waits(const struct walk_memory *memory, uint64_t fp, uint64_t slot,
+		      uint64_t *ret_last_sp);
+
+/* Whether the frame at `fp` can be one of the interpreter, called by one whose last_sp was
+ * `sender_sp`. `waits`: it has called a method itself. */
+bool java_frame_is_called(const struct walk_memory *memory, uint64_t fp, uint64_t sender_sp,
+			  bool waits);
+
+/* Whether the frame at `fp` is one of the interpreter, by all that is known of it. Then gives its
+ * sender_sp: where its caller is compiled, arguments were moved to the stack above the frame. */
+bool java_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sender_sp);
+
+/* Finds where compiled methods begin in the `len` bytes of code at `address`, at most
+ * JAVA_FRAME_STARTS of them; their number. */
+size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts);
+
+#endif
