@@ -60,6 +60,7 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	forget_stack_end(record->header.tid);
 	find_stack_end(scratch);
 	end = scratch->stack_end;
+	record->stack_end = end;
 	there = end > sp ? end - sp : (__u64)stack_limit + 1;
 	want = there > stack_limit ? stack_limit : there;
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)

@@ -41,7 +41,7 @@
 
 #include "stackd_counters.h" /* a part of it: the counters of losses and cost */
 
-#define STACKD_ABI_VERSION 12
+#define STACKD_ABI_VERSION 13
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -70,7 +70,7 @@
 	X(NO_TAG, "no_tag", PARTIAL, "tags alone were to be taken, and the program keeps none")    \
 	X(WRONG_CALLER, "wrong_caller", PARTIAL, "the caller that was found calls something else") \
 	X(STACK_SWITCH, "stack_switch", PARTIAL,                                                   \
-	  "the caller is on another stack: Go's runtime has switched stacks")                      \
+	  "the caller is on another stack: the program has switched stacks")                       \
 	X(RUNTIME_CODE, "runtime_code", PARTIAL,                                                   \
 	  "code made at run time, of which its instructions do not tell the frame")
 
@@ -264,9 +264,10 @@ struct stackd_stack_record {
 	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
 	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
 	__u8 pad;
-	__u64 holes;  /* bit i: page i of the stack, the stack pointer's being 0, was not in
-		       * memory: never written, or on its way; its bytes are 0 here */
-	__u64 cgroup; /* id in the hierarchy of version 2 */
+	__u64 holes;	 /* bit i: page i of the stack, the stack pointer's being 0, was not in
+			  * memory: never written, or on its way; its bytes are 0 here */
+	__u64 cgroup;	 /* id in the hierarchy of version 2 */
+	__u64 stack_end; /* address; 0: not known */
 	struct stackd_mapping unknown;
 	struct stackd_instance instance;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
@@ -554,7 +555,7 @@ _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 304, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 312, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_mpi_call) == 32, "stackd_mpi_call is shared");
 _Static_assert(sizeof(struct stackd_mpi_library) == 48, "stackd_mpi_library is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");

@@ -491,6 +491,7 @@ static __always_inline __u32 copy_open(struct scratch *s, struct task_struct *ta
 	if ((record->header.flags & WALKABLE) == STACKD_HAS_REGS)
 		bpf_loop(MAX_PAGES, copy_page_of, &of, 0);
 	record->stack_bytes = s->copy.got;
+	record->stack_end = 0;
 	record->header.flags |= s->copy.got < stack_limit ? STACKD_STACK_FAULT : STACKD_STACK_CUT;
 	return kernel * 8 + s->copy.got;
 }

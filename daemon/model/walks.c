@@ -246,6 +246,7 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 			(const uint8_t *)(record_kernel(&record->header) + record->header.n_kernel),
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
+		.stack_end = record->stack_end,
 		.stack_holes = record->holes,
 		.pid = process.pid,
 		.leaf = record->leaf,

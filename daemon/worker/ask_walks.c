@@ -283,6 +283,7 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 	const struct worker_call request = call_of(&call, WIRE_WALK);
 	const struct walk_wire_input wire = {.regs = in->regs,
 					     .stack_start = in->stack_start,
+					     .stack_end = in->stack_end,
 					     .stack_holes = in->stack_holes,
 					     .known = in->known,
 					     .leaf = in->leaf,

@@ -236,6 +236,7 @@ static int walk(struct walk_service *w, struct buf_reader *request, struct buf *
 	in.stack = request->at;
 	in.stack_bytes = buf_left(request);
 	in.stack_cut = wire.stack_cut;
+	in.stack_end = wire.stack_end;
 	in.stack_holes = wire.stack_holes;
 	in.leaf = (enum stackd_leaf)wire.leaf;
 	in.known = wire.known;

@@ -22,7 +22,7 @@ struct walk_wire_head {
 /* WIRE_WALK: struct walk_input, followed by the stack. */
 struct walk_wire_input {
 	struct stackd_regs regs;
-	uint64_t stack_start, stack_holes;
+	uint64_t stack_start, stack_end, stack_holes;
 	uint32_t known, leaf, max_frames;
 	uint8_t stack_cut, is_return, padding[2];
 };

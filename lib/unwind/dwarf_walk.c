@@ -527,7 +527,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		.code = walk->code,
 		.memory = {in->stack,
 			   in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_RSP],
-			   in->stack_bytes, in->stack_cut, in->stack_holes},
+			   in->stack_bytes, in->stack_cut, in->stack_holes, in->stack_end},
 		.state = {.known = in->known ? in->known : WALK_KNOWN_ALL,
 			  .is_return = in->is_return,
 			  .may_be_at_cfa = !in->is_return},

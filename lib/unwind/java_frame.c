@@ -4,7 +4,7 @@
 
 #define SENDER_SP 8 /* below the frame pointer */
 #define LAST_SP	  16
-#define LOCALS  56
+#define LOCALS	  56
 #define FIXED	  72 /* bytes that each frame has there */
 #define ABOVE	  16 /* and above: the frame pointer's slot and the return address */
 

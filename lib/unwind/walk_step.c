@@ -24,6 +24,8 @@ enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t 
 {
 	if (walk_memory_is_hole(m, address))
 		return STACKD_END_UNREADABLE;
+	if (m->end && address >= m->end)
+		return STACKD_END_STACK_SWITCH;
 	return m->is_cut && address >= m->start ? STACKD_END_STACK_CUT : STACKD_END_UNREADABLE;
 }
 

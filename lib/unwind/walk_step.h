@@ -23,6 +23,7 @@ struct walk_memory {
 	size_t len;
 	bool is_cut;	/* there is more above */
 	uint64_t holes; /* see stack_holes of struct walk_input */
+	uint64_t end;	/* address where the stack ends; 0: not known */
 };
 
 struct walk_state {
