@@ -145,7 +145,7 @@ static enum exit_status open_sampler(struct session *s)
 		.alloc_distance = s->options->alloc_bytes,
 		.is_joined = is_joined(s),
 		.waits = s->options->waits,
-		.wait_accounting = s->options->max_cpu != 0,
+		.stats_fd = s->stats_fd,
 		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->target)),
 		.wait_least_ns = s->options->wait_least_ns,
 		.wait_mean_ns = s->options->wait_mean_ns,
@@ -230,7 +230,10 @@ static enum exit_status make_parts(struct session *s)
 	own_limits_raise_priority();
 	if (s->is_crowd)
 		own_limits_hurry(true);
-	sandbox_daemon_capabilities();
+	/* Its two clock readings would cost more than the switch of a thread out of --wait's scope.
+	 */
+	s->stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
+	sandbox_daemon_capabilities(regions_are_wanted(s->options));
 	err = wakeups_open(&s->wakeups, TICK_NS);
 	if (!err)
 		err = reorder_new(&s->queue);

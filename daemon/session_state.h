@@ -34,6 +34,7 @@ struct session {
 	struct workers *workers;
 	struct target *target;
 	struct sampler *sampler;
+	int stats_fd; /* until the sampler has it */
 	struct sideband *sideband;
 	struct reorder *queue;
 	struct hold hold;

@@ -179,6 +179,11 @@ static int on_record(void *arg, void *data, size_t size)
 	return err && err != -EBADMSG ? err : s->each(s->arg, record);
 }
 
+int sampler_measure_time(void)
+{
+	return bpf_enable_stats(BPF_STATS_RUN_TIME);
+}
+
 int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,
 		char **ret_error)
 {
@@ -187,7 +192,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 
 	if (!s)
 		return -ENOMEM;
-	s->stats_fd = -1;
+	s->stats_fd = options->stats_fd;
 	s->enable_on_exec = options->enable_on_exec;
 	s->regions = options->regions;
 	s->waits = options->waits;
@@ -203,9 +208,6 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		       &s->ring);
 	if (err)
 		return explain_load(s, err, ret_error);
-	/* Its two clock readings would cost more than the switch of a thread out of scope. */
-	if (!options->waits || options->wait_accounting)
-		s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*ret_sampler = s;
 	return 0;
 }

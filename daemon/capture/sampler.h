@@ -48,11 +48,15 @@ struct sampler_options {
 	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
 	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
-	bool wait_accounting; /* with the kernel's accounting of their run time */
+	int stats_fd;	      /* of sampler_measure_time(), the sampler's from now on; -1: none */
 	uint64_t wait_cgroup; /* id of the cgroup, with STACKD_SCOPE_CGROUP */
 	uint64_t wait_least_ns; /* shorter parts are only counted */
 	uint64_t wait_mean_ns;	/* of waiting time a sample; 0: all */
 };
+
+/* Has the kernel measure the run time of programs, as long as the descriptor is open. That takes
+ * CAP_SYS_ADMIN, and nothing else does. Returns the descriptor, or a negative number. */
+int sampler_measure_time(void);
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
  * -EPERM (rights), -EOPNOTSUPP (no BTF, no BPF, kernel too old), -ENOMEM. */

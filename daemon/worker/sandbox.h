@@ -6,6 +6,7 @@
 #ifndef WORKER_SANDBOX_H
 #define WORKER_SANDBOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,12 +30,13 @@ int sandbox_worker(void);
 
 /* Limits stackd itself to the capabilities that it needs while it runs, for the calling thread and
  * those that it starts from now on; neither it nor what it might execute gets any more. Without
- * capabilities it is fine, too. */
-void sandbox_daemon_capabilities(void);
+ * capabilities it is fine, too. `puts_probes`: it needs those for uprobes. */
+void sandbox_daemon_capabilities(bool puts_probes);
 
-/* Takes from all threads of stackd the system calls that it never makes: to execute a program, to
- * trace, to become another user, to mount, to load modules, to change the machine. They fail from
- * now on. Returns 0 or -errno. */
+/* Leaves to all threads of stackd the system calls that it makes once it records; all others fail
+ * with EPERM from now on: it can execute no program, start no process, trace nothing, become no
+ * other user, mount nothing, load no module, and open no network socket (unless DEBUGINFOD_URLS
+ * names servers). Returns 0 or -errno. */
 int sandbox_daemon_calls(void);
 
 #endif

@@ -35,6 +35,7 @@ import test_provenance  # noqa: E402,F401
 import test_marks  # noqa: E402,F401
 import test_mpi  # noqa: E402,F401
 import test_regions  # noqa: E402,F401
+import test_rights  # noqa: E402,F401
 import test_runtime_code  # noqa: E402,F401
 import test_steps  # noqa: E402,F401
 import test_system  # noqa: E402,F401

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""The rights that stackd keeps after its start are the fewest: without each of its capabilities,
+something that it promises fails. A stackd that is built for it (daemon/worker/fault.h) drops one more
+than it would. And it makes no system call beyond those that it leaves to itself: one that did would
+be killed here."""
+
+import contextlib
+import os
+import shutil
+import time
+
+from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, WORKLOADS, Daemon, Recording, background, check,
+                     faulty_stackd, live, run, scratch, user_frames, wait_cpu, workload)
+
+CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, SETGID, SETUID, SYS_PTRACE = 0, 1, 2, 3, 6, 7, 19
+SYSLOG, PERFMON, BPF, CHECKPOINT_RESTORE = 34, 38, 39, 40
+NONE = 63
+USER = 64991  # no account has it
+
+# Those of the unit, for what DAC_OVERRIDE would do as well.
+SERVICE = ("setpriv", "--bounding-set", "-all," + ",".join("+cap_%d" % number for number in (
+    BPF, PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE, DAC_READ_SEARCH, SYSLOG, SETUID, SETGID)))
+
+
+def without(capability):
+    return {"STACKD_FAULT": "few:without:%x" % capability}
+
+
+def record(capability, store, *arguments, before=(), env=None):
+    return run(*before, faulty_stackd(), "-F", 997, "-o", store, *arguments,
+               env={**without(capability), **(env or {})}, timeout=120)
+
+
+def record_program(capability, mode=0o755, delete=False, before=()):
+    """Records a user's running program. The share of samples that are complete, with names."""
+    with scratch() as folder:
+        os.chmod(folder, 0o755)
+        program = shutil.copy(WORKLOADS + "/chain", folder + "/mine")
+        os.chmod(program, mode)
+        os.chown(program, USER, USER)
+        with background("setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", program, 60,
+                        ready="READY") as process:
+            if delete:
+                os.unlink(program)
+            result = record(capability, folder + "/s.db", "--duration", 3, "--pid", process.pid,
+                            before=before)
+        print(result.status, result.err)
+        if result.status != DONE:
+            return 0
+        samples = Recording(folder + "/s.db").samples()
+        named = [sample for sample in samples
+                 if any(frame.symbol == "alpha" for frame in sample.frames)
+                 and not str(sample.frames[0].symbol).startswith("[incomplete")]
+        print(len(named), "of", len(samples))
+        return len(named) / max(len(samples), 1)
+
+
+def only_with(capability, **more):
+    check(record_program(NONE, **more) > 0.9, "it fails with it, too")
+    check(record_program(capability, **more) < 0.1, "it does without")
+
+
+@live
+def test_rights_to_sample():
+    """BPF, PERFMON: without, nothing is recorded at all."""
+    for capability in (BPF, PERFMON):
+        with scratch() as folder:
+            result = record(capability, folder + "/s.db", "--", WORKLOADS + "/chain", 1)
+            check(result.status == NO_SUPPORT, "status %d" % result.status, result.err)
+
+
+@live
+def test_rights_to_see_processes():
+    """SYS_PTRACE, CHECKPOINT_RESTORE: files of other users' processes that were deleted;
+    DAC_READ_SEARCH: files that only their owner may read."""
+    only_with(SYS_PTRACE, delete=True)
+    only_with(CHECKPOINT_RESTORE, delete=True)
+    only_with(DAC_READ_SEARCH, mode=0o700, before=SERVICE)
+
+
+@contextlib.contextmanager
+def hidden_addresses():
+    path = "/proc/sys/kernel/kptr_restrict"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+    with open(path, "w", encoding="ascii") as file:
+        file.write("1")
+    try:
+        yield
+    finally:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(before)
+
+
+@live(alone=True)
+def test_rights_to_names_of_kernel():
+    """SYSLOG: names of the kernel's functions, where their addresses are hidden."""
+    def named(capability):
+        with scratch() as folder, hidden_addresses():
+            result = record(capability, folder + "/s.db", "--", "dd", "if=/dev/zero", "of=/dev/null",
+                            "bs=1M", "count=20000")
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            return [frame for sample in Recording(folder + "/s.db").samples()
+                    for frame in sample.frames if frame.symbol == "do_syscall_64"]
+    check(len(named(NONE)) > 20, "no names with it")
+    check(not named(SYSLOG), "names without")
+
+
+@live
+def test_rights_to_stores():
+    """DAC_OVERRIDE: stores in other users' folders; CHOWN: they are given to the user of sudo; FOWNER:
+    and shared with a group."""
+    def try_it(capability):
+        with scratch() as folder:
+            os.chmod(folder, 0o755)
+            mine = folder + "/mine"
+            os.mkdir(mine, 0o700)
+            os.chown(mine, USER, USER)
+            result = record(capability, mine + "/s.db", "--group", "nogroup", "--", WORKLOADS + "/chain",
+                            1, env={"SUDO_UID": str(USER), "SUDO_GID": str(USER)})
+            print(capability, result.status, result.err)
+            state = os.stat(mine + "/s.db") if os.path.exists(mine + "/s.db") else None
+            return (result.status, state and state.st_uid == USER,
+                    state and state.st_mode & 0o777 == 0o640)
+    check(try_it(NONE) == (DONE, True, True), "with all")
+    check(try_it(DAC_OVERRIDE)[0] == FAILED, "it writes without")
+    check(not try_it(CHOWN)[1], "it is given away without")
+    check(not try_it(FOWNER)[2], "it is shared without")
+
+
+@live
+def test_rights_to_calls():
+    """A service and a recording of each kind, killed if they made a call that is not on the list."""
+    for arguments in (("--all", "--window", "1h", "--max-cpu", "50%"), ("--wait",),
+                      ("--region", "alpha")):
+        with scratch() as folder, workload("chain", 60) as process:
+            target = () if "--all" in arguments else ("--pid", process.pid)
+            with Daemon(folder + "/s.db", "-F", 199, *arguments, *target, stackd=faulty_stackd(),
+                        env={"STACKD_FAULT": "few:calls:0"}) as daemon:
+                daemon.wait_recording(60)
+                wait_cpu(process.pid, 1)
+                with workload("threads", 1):
+                    time.sleep(1)
+                result = daemon.finish(SIGINT)
+            check(result.status == DONE, "status %d" % result.status, arguments, result.err)
+            samples = Recording(folder + "/s.db").samples()
+            check(any(user_frames(sample) for sample in samples), "no samples", arguments)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The system calls that are left to stackd: each child process is limited, and tries one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/worker/sandbox.h"
+
+#define NO_SUCH_CALL 999
+
+/* Runs a function in a child that has the limits; gives what it returns: 0 or an errno. */
+static int limited(int (*try)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		_exit(sandbox_daemon_calls() ? 255 : try());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 255)
+		skip(); /* the kernel has no seccomp */
+	return WEXITSTATUS(status);
+}
+
+static int result(long value)
+{
+	return value == -1 ? errno : 0;
+}
+
+static int execute(void)
+{
+	char *const words[] = {(char *)"/bin/true", NULL};
+
+	return result(execve(words[0], words, words + 1));
+}
+
+static int fork_process(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	return result(pid);
+}
+
+static int fork_by_clone3(void)
+{
+	char zero[64] = {0};
+
+	return result(syscall(SYS_clone3, zero, sizeof(zero)));
+}
+
+static int trace(void)
+{
+	return result(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+}
+
+static int become_user(void)
+{
+	return result(setuid(getuid()));
+}
+
+static int open_network(void)
+{
+	return result(socket(AF_INET, SOCK_STREAM, 0));
+}
+
+static int open_netlink(void)
+{
+	return result(socket(AF_NETLINK, SOCK_RAW, 0));
+}
+
+static int make_namespace(void)
+{
+	return result(unshare(CLONE_NEWUSER));
+}
+
+static int make_code(void)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? errno : 0;
+}
+
+static int write_elsewhere(void)
+{
+	return result(syscall(SYS_process_vm_writev, getpid(), NULL, 0, NULL, 0, 0));
+}
+
+/* One that no list of forbidden calls would have. */
+static int call_unknown(void)
+{
+	return result(syscall(NO_SUCH_CALL));
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static int do_as_ever(void)
+{
+	pthread_t thread;
+	int pair[2], file, err;
+	char *memory =
+		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return errno;
+	memset(memory, 1, 1 << 20);
+	if (munmap(memory, 1 << 20))
+		return errno;
+	err = pthread_create(&thread, NULL, nothing, NULL);
+	if (err)
+		return err;
+	pthread_join(thread, NULL);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || socket(AF_UNIX, SOCK_DGRAM, 0) < 0)
+		return errno;
+	file = open("/proc/self/maps", O_RDONLY);
+	if (file < 0 || read(file, pair, sizeof(pair)) < 0 || close(file))
+		return errno;
+	return kill(getpid(), 0) ? errno : 0;
+}
+
+static void stackd_makes_no_other_calls(void **state)
+{
+	static int (*const tries[])(void) = {
+		execute,      fork_process,   trace,	 become_user,	  open_network,
+		open_netlink, make_namespace, make_code, write_elsewhere, call_unknown,
+	};
+
+	(void)state;
+	unsetenv("DEBUGINFOD_URLS");
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++)
+		assert_int_equal(limited(tries[i]), EPERM);
+	assert_int_equal(limited(fork_by_clone3), ENOSYS);
+}
+
+static void stackd_goes_on(void **state)
+{
+	(void)state;
+	assert_int_equal(limited(do_as_ever), 0);
+}
+
+/* Debug files are fetched where the user has named servers. */
+static void network_is_for_servers(void **state)
+{
+	(void)state;
+	setenv("DEBUGINFOD_URLS", "http://localhost:1", 1);
+	assert_int_equal(limited(open_network), 0);
+	assert_int_equal(limited(execute), EPERM);
+	setenv("DEBUGINFOD_URLS", "", 1);
+	assert_int_equal(limited(open_network), EPERM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stackd_makes_no_other_calls),
+		cmocka_unit_test(stackd_goes_on),
+		cmocka_unit_test(network_is_for_servers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
