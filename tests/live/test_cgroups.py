@@ -156,7 +156,7 @@ def test_cgroups_many():
     with scratch() as folder, slices() as make:
         store, spin = folder + "/s.db", "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
         long = set()
-        with Daemon(store, "-F", 997, "--all") as daemon:
+        with Daemon(store, "-F", 997, "--ring-bytes", "64M", "--all") as daemon:
             daemon.wait_recording()
             for i in range(JOBS):
                 group = make("/job%d.service" % i)
@@ -167,6 +167,8 @@ def test_cgroups_many():
                 remove(group)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
+        lost = Recording(store).stats()["lost"]
+        check(lost == 0, "%d samples were lost, which may be a job's" % lost)
         units = by(store, "unit")
         jobs = {unit for unit in units if unit.startswith("job")}
         check("[unknown]" not in units, "some have no name", units.get("[unknown]"))
