@@ -25,7 +25,7 @@ static CALLEE void parent_leaf(void)
 
 static CALLEE void copy_leaf(void)
 {
-	SPIN(20 * LONG);
+	SPIN(40 * LONG);
 }
 
 static CALLEE void steady_copy(void)
@@ -36,7 +36,7 @@ static CALLEE void steady_copy(void)
 
 static CALLEE void other_leaf(void)
 {
-	SPIN(20 * LONG);
+	SPIN(40 * LONG);
 }
 
 static CALLEE void steady_other(void)
