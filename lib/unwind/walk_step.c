@@ -24,9 +24,9 @@ enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t 
 {
 	if (walk_memory_is_hole(m, address))
 		return STACKD_END_UNREADABLE;
-	if (m->end && address >= m->end)
-		return STACKD_END_STACK_SWITCH;
-	return m->is_cut && address >= m->start ? STACKD_END_STACK_CUT : STACKD_END_UNREADABLE;
+	if (!m->is_cut || address < m->start)
+		return STACKD_END_UNREADABLE;
+	return m->end && address >= m->end ? STACKD_END_STACK_SWITCH : STACKD_END_STACK_CUT;
 }
 
 static bool makes_progress(const struct walk_state *s, uint64_t cfa, bool is_anywhere)

@@ -55,7 +55,10 @@ static void test_cut_stack(void **state)
 	in.stack_bytes = 64;
 	in.stack_cut = false;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_UNREADABLE);
-	/* Beyond the stack's end is another stack's memory, cut or not. */
+	/* Beyond the end of a stack that was cut is another stack; else it may be a part of the
+	 * same one that has another mapping. */
+	in.stack_end = in.regs.r[STACKD_REG_RSP] + in.stack_bytes;
+	assert_int_equal(walk_with(walk, &in), STACKD_END_UNREADABLE);
 	in.stack_cut = true;
 	in.stack_end = in.regs.r[STACKD_REG_RSP] + complete;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_STACK_CUT);
