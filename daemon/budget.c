@@ -46,7 +46,8 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	uint64_t span = now_ns - b->now_ns, rate;
 	double latest;
 
-	if (!b->share || now_ns == b->now_ns)
+	/* What a process had used that is just ending may be missing for a moment. */
+	if (!b->share || now_ns == b->now_ns || cost_ns < b->cost_ns)
 		return false;
 	latest = b->now_ns ? (double)(cost_ns - b->cost_ns) / (double)span : 0;
 	b->used = b->used * (1 - FOLLOW) + latest * FOLLOW;

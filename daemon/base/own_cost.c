@@ -28,3 +28,19 @@ uint64_t own_cost_resident_bytes(void)
 	fclose(file);
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+uint64_t own_cost_child_bytes(pid_t pid)
+{
+	unsigned long pages = 0, shared = 0;
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %lu %lu", &pages, &shared) != 2)
+		pages = shared = 0;
+	fclose(file);
+	return (uint64_t)(pages > shared ? pages - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -286,7 +286,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 	err = ask_process(s->keeper, &request, &pair[1], 1, &answer);
 	close(pair[1]);
 	if (!err)
-		s->pid = 0; /* it is reaped */
+		__atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED); /* it is reaped */
 	if (!err && answer.result < 0)
 		err = answer.result;
 	if (err) {
@@ -294,7 +294,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 		return err;
 	}
 	s->socket = pair[0];
-	s->pid = answer.result;
+	__atomic_store_n(&s->pid, answer.result, __ATOMIC_RELAXED);
 	*ret_status = answer.status;
 	let_go_first(s->pid);
 	return 0;
@@ -372,6 +372,12 @@ void fork_server_free(struct fork_server *s)
 unsigned fork_server_gaps(const struct fork_server *s)
 {
 	return s->gaps;
+}
+
+void fork_server_pids(const struct fork_server *s, pid_t ret_pids[2])
+{
+	ret_pids[0] = s->keeper_pid;
+	ret_pids[1] = __atomic_load_n(&s->pid, __ATOMIC_RELAXED);
 }
 
 unsigned fork_server_restarts(const struct fork_server *s)

@@ -54,6 +54,10 @@ int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_
 int fork_server_end(struct fork_server *server, const struct fork_child *child, int *ret_status,
 		    uint64_t *ret_cpu_ns);
 
+/* Gives the processes of the keeper and of the server, for their cost; 0: there is none. Any
+ * thread. */
+void fork_server_pids(const struct fork_server *server, pid_t ret_pids[2]);
+
 /* How often a server was started again. Any thread. */
 unsigned fork_server_restarts(const struct fork_server *server);
 

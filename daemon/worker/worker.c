@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "daemon/base/log.h"
+#include "daemon/base/own_cost.h"
 #include "daemon/worker/wire.h"
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
@@ -34,6 +35,8 @@
 #define SLEEP_LOOKS    50		      /* in a row, at a worker that sleeps */
 #define WALL_NS	       UINT64_C(300000000000) /* of a call, whatever the worker does */
 #define IDLE_NS	       UINT64_C(10000000000)  /* after which a worker is ended */
+#define LARGE_IDLE_NS  UINT64_C(1000000000)   /* the same, of one that is larger than this: */
+#define LARGE_BYTES    (UINT64_C(8) << 20)
 #define RENEW_NS       UINT64_C(300000000000) /* CPU time after which it is replaced between calls, */
 #define RENEW_CALLS    256		      /* which is looked at in each of so many */
 #define LOOK_QUESTIONS 256		      /* of a call, between looks at a worker that asks */
@@ -67,7 +70,8 @@ struct workers {
 	pthread_mutex_t lock;  /* guards what follows */
 	VEC(uint64_t) refused; /* file ids, and keys of files that could not be identified */
 	struct workers_counts counts;
-	bool is_told; /* that no worker can be started */
+	uint64_t server_cpu_ns, ended_server_cpu_ns; /* when last looked at, and of those before */
+	bool is_told;				     /* that no worker can be started */
 };
 
 #define WORKER_X(e, name, words) name,
@@ -487,6 +491,12 @@ struct worker *workers_of(struct workers *ws, enum worker_role role)
 	return ws ? &ws->all[role] : NULL;
 }
 
+/* Returns whether one that had nothing to do for so long is to be ended. */
+static bool is_idle(const struct worker *w, uint64_t ns)
+{
+	return ns > IDLE_NS || (ns > LARGE_IDLE_NS && own_cost_child_bytes(w->pid) > LARGE_BYTES);
+}
+
 void workers_trim(struct workers *ws)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -496,7 +506,7 @@ void workers_trim(struct workers *ws)
 
 		if (pthread_mutex_trylock(&w->lock))
 			continue;
-		if (w->pid && now > w->used_ns && now - w->used_ns > IDLE_NS)
+		if (w->pid && now > w->used_ns && is_idle(w, now - w->used_ns))
 			give_up(w);
 		pthread_mutex_unlock(&w->lock);
 	}
@@ -514,20 +524,26 @@ bool workers_are_lost(const struct workers *ws)
 	return fork_server_is_lost(ws->server);
 }
 
-static uint64_t resident_of(pid_t pid)
+/* Adds what the processes take that make workers, those before them included. */
+static void add_servers(struct workers *ws, struct workers_counts *counts)
 {
-	unsigned long pages = 0, shared = 0;
-	char path[32];
-	FILE *file;
+	uint64_t cpu_ns = 0;
+	pid_t pids[2];
+	clockid_t clock;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*u %lu %lu", &pages, &shared) != 2)
-		pages = shared = 0;
-	fclose(file);
-	return (uint64_t)(pages > shared ? pages - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
+	fork_server_pids(ws->server, pids);
+	for (int i = 0; i < 2; i++) {
+		if (pids[i] <= 0 || clock_getcpuclockid(pids[i], &clock))
+			continue;
+		cpu_ns += clock_ns(clock);
+		counts->resident_bytes += own_cost_child_bytes(pids[i]);
+	}
+	pthread_mutex_lock(&ws->lock);
+	if (cpu_ns < ws->server_cpu_ns)
+		ws->ended_server_cpu_ns += ws->server_cpu_ns;
+	ws->server_cpu_ns = cpu_ns;
+	counts->cpu_ns += ws->ended_server_cpu_ns + cpu_ns;
+	pthread_mutex_unlock(&ws->lock);
 }
 
 /* A call that is under way holds the lock of its worker: what such a worker takes is seen without,
@@ -538,6 +554,7 @@ void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 	*ret_counts = ws->counts;
 	pthread_mutex_unlock(&ws->lock);
 	ret_counts->server_restarts = fork_server_restarts(ws->server);
+	add_servers(ws, ret_counts);
 	for (int i = 0; i < WORKER_COUNT; i++) {
 		struct worker *w = &ws->all[i];
 		pid_t pid = __atomic_load_n(&w->pid, __ATOMIC_RELAXED);
@@ -546,7 +563,7 @@ void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 		if (!pid)
 			continue;
 		ret_counts->cpu_ns += live_cpu_ns(w);
-		ret_counts->resident_bytes += resident_of(pid);
+		ret_counts->resident_bytes += own_cost_child_bytes(pid);
 	}
 }
 

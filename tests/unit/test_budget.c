@@ -123,6 +123,24 @@ static void is_not_upset_by_one_second(void **state)
 	assert_int_equal(r.budget.rate_hz, 100);
 }
 
+/* What was seen of the cost can be less for a moment, when a process ends: nothing follows from it,
+ * and what comes then counts from before. */
+static void is_not_upset_by_less(void **state)
+{
+	struct run r = begin(0.01, 400);
+	uint64_t cost;
+
+	(void)state;
+	spend(&r, 30, 5000, 0);
+	cost = r.cost_ns;
+	r.now_ns += SECOND;
+	assert_false(budget_look(&r.budget, r.now_ns, cost / 2));
+	assert_int_equal(r.budget.rate_hz, 400);
+	spend(&r, 30, 5000, 0);
+	assert_int_equal(r.budget.rate_hz, 400);
+	assert_in_range(r.budget.cost_ns, cost, r.cost_ns);
+}
+
 static void without_budget(void **state)
 {
 	struct run r = begin(0, 99);
@@ -141,6 +159,7 @@ int main(void)
 		cmocka_unit_test(survives_what_does_not_depend_on_it),
 		cmocka_unit_test(keeps_it_while_costs_change),
 		cmocka_unit_test(is_not_upset_by_one_second),
+		cmocka_unit_test(is_not_upset_by_less),
 		cmocka_unit_test(without_budget),
 	};
 
