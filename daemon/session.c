@@ -236,6 +236,29 @@ static int hand_out_windows(struct session *s, uint64_t horizon_ns)
 	return err ? err : hand_out(s, horizon_ns);
 }
 
+/* Opens the events of CPUs that have come on line. Where that fails, those of the others go on. */
+static void follow_cpus(struct session *s)
+{
+	int err = 0;
+
+	if (!online_cpus_look(&s->cpus, "/sys/devices/system/cpu/online"))
+		return;
+	for (int cpu = 0; cpu < ONLINE_CPUS_MAX; cpu++) {
+		int one = s->cpus.is_new[cpu]
+				  ? sideband_reopen(s->sideband, cpu, target_cgroup_fd(s->target))
+				  : 0;
+
+		err = err ? err : one;
+	}
+	if (s->is_crowd || s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP)
+		err = sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
+					  target_cgroup_fd(s->target));
+	if (err)
+		log_warning("a CPU has come on line, and cannot be recorded: %s", strerror(-err));
+	else
+		log_info("a CPU has come on line, and is recorded again");
+}
+
 /* Reads all pending events and records, and hands out those that are old enough; the last round
  * hands out all. */
 static int do_round(struct session *s, bool is_last)
@@ -244,6 +267,8 @@ static int do_round(struct session *s, bool is_last)
 	uint64_t horizon = start - LAG_NS < s->round_ns ? start - LAG_NS : s->round_ns;
 	int err = sideband_drain(s->sideband, queue_event, s);
 
+	if (!is_last)
+		follow_cpus(s);
 	if (!err) {
 		err = sampler_drain(s->sampler, queue_record, s);
 		err = err > 0 ? 0 : err;

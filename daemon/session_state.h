@@ -12,6 +12,7 @@
 #include "daemon/base/wakeups.h"
 #include "daemon/budget.h"
 #include "daemon/capture/event_choice.h"
+#include "daemon/capture/online_cpus.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 #include "daemon/model/hold.h"
@@ -58,6 +59,7 @@ struct session {
 	struct archive_state store;
 	bool is_crowd; /* so many threads are recorded that events are those of CPUs */
 	struct budget budget;
+	struct online_cpus cpus;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	struct idle_times idle;	     /* when sampling stopped; */
 	uint64_t stopped_ns;	     /* 0: it goes on */

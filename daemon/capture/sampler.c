@@ -449,7 +449,8 @@ int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64
 	size_t before = s->n_events;
 	int err;
 
-	changed.attr.sample_freq = frequency;
+	if (frequency)
+		changed.attr.sample_freq = frequency;
 	s->is_changing = true;
 	err = sampler_attach_cpus(s, &changed, cgroup_fd);
 	s->is_changing = false;

@@ -109,16 +109,36 @@ int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
 	return 0;
 }
 
+static void close_ring(struct sideband *s, struct ring *ring)
+{
+	if (ring->control)
+		munmap(ring->control, data_size(s) + s->page_size);
+	if (ring->fd >= 0)
+		close(ring->fd);
+	ring->control = NULL;
+	ring->fd = -1;
+}
+
+int sideband_reopen(struct sideband *s, int cpu, int cgroup_fd)
+{
+	struct ring *ring = &s->rings[cpu];
+	int err;
+
+	if (cpu < 0 || (size_t)cpu >= s->n_rings)
+		return -ENODEV;
+	close_ring(s, ring);
+	err = open_ring(s, ring, cpu, cgroup_fd);
+	if (err)
+		close_ring(s, ring);
+	return err;
+}
+
 void sideband_free(struct sideband *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n_rings; i++) {
-		if (s->rings[i].control)
-			munmap(s->rings[i].control, data_size(s) + s->page_size);
-		if (s->rings[i].fd >= 0)
-			close(s->rings[i].fd);
-	}
+	for (size_t i = 0; i < s->n_rings; i++)
+		close_ring(s, &s->rings[i]);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->record);

@@ -42,6 +42,10 @@ struct sideband;
 int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 
+/* Opens the events of a CPU anew, which has come on line. What was not read of the old ones is
+ * lost; to be called after sideband_drain(). 0 or negative errno. */
+int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
+
 /* A descriptor that becomes readable when a buffer is half full. */
 int sideband_poll_fd(const struct sideband *sideband);
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CPUs that come on line: the kernel takes the events of a CPU away when it goes off line, and does
+ * not bring them back, so they have to be opened again.
+ */
+#ifndef CAPTURE_ONLINE_CPUS_H
+#define CAPTURE_ONLINE_CPUS_H
+
+#include <stdbool.h>
+
+#define ONLINE_CPUS_MAX 8192
+
+struct online_cpus {
+	bool is_known; /* it was looked at */
+	bool online[ONLINE_CPUS_MAX];
+	bool is_new[ONLINE_CPUS_MAX]; /* since the look before */
+};
+
+/* Looks which CPUs are on line, by a list such as "0-3,6". Returns whether some are that were not
+ * at the look before; `is_new` has them. A list that cannot be read changes nothing. */
+bool online_cpus_look(struct online_cpus *cpus, const char *path);
+
+#endif

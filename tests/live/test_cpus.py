@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""CPUs that go off line and come back, while the machine is recorded."""
+
+import contextlib
+import os
+import time
+
+from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, Skip, background, check, cpu_seconds,
+                     live, scratch, wait_cpu)
+
+
+@contextlib.contextmanager
+def offline(cpu):
+    path = "/sys/devices/system/cpu/cpu%d/online" % cpu
+    if not os.access(path, os.W_OK):
+        raise Skip("CPU %d cannot be taken off line here" % cpu)
+
+    def write(text):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+    try:
+        write("0")
+    except OSError as error:
+        raise Skip("CPU %d does not go off line: %s" % (cpu, error)) from None
+    try:
+        yield
+    finally:
+        write("1")
+
+
+@live(alone=True)
+def test_cpu_comes_back():
+    """A CPU that was off line is recorded again: a program that runs there has samples, with paths,
+    and names, although its mappings were made there."""
+    if os.cpu_count() < 2:
+        raise Skip("there is one CPU")
+    with scratch() as folder:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 199, "--all") as daemon:
+            daemon.wait_recording()
+            with offline(1):
+                time.sleep(1)
+            time.sleep(1)
+            with background("taskset", "-c", "1", WORKLOADS + "/chain", 60, ready="READY") as process:
+                wait_cpu(process.pid, 1)
+                expected = cpu_seconds(process.pid) * 199
+                result = daemon.finish(SIGINT)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check("come on line" in result.err, "not said", result.err)
+        samples = [s for s in Recording(store).samples() if s.tid == process.pid]
+        named = [s for s in samples if any(frame.symbol == "alpha" for frame in s.frames)]
+        print(len(named), "of", len(samples), "expected", expected)
+        check(len(samples) > expected * 0.8, "few samples", len(samples), expected)
+        check(len(named) > len(samples) * 0.8, "few with names", len(named), len(samples))
