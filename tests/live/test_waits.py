@@ -90,7 +90,9 @@ def check_ways(blocked, way):
         check("asm_exc_page_fault" in frames  # another thread is changing mappings
               or any(word in frame for frame in frames for word in WAITS_IN[way]),
               way + " waits elsewhere", stack)
-        check(reason in REASONS[way] | {"[page fault]"}, way + " waits for something else", stack)
+        is_locked = any("fork" in frame for frame in frames)  # the allocator, while it is copied
+        check(reason in REASONS[way] | {"[page fault]"} or (is_locked and reason == "[futex]"),
+              way + " waits for something else", stack)
 
 
 def stolen_ns():
