@@ -281,6 +281,21 @@ int sandbox_worker(void)
 	(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) |                     \
 	 CAP(DAC_READ_SEARCH) | CAP(SYSLOG) | CAP(DAC_OVERRIDE) | CAP(CHOWN) | CAP(FOWNER))
 
+/* Debian's and Ubuntu's kernels have a level of this setting that leaves perf events to
+ * CAP_SYS_ADMIN, whoever has CAP_PERFMON; it is Debian's default. */
+static bool leaves_events_to_admin(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level = 0;
+
+	if (!file)
+		return false;
+	if (fscanf(file, "%d", &level) != 1)
+		level = 0;
+	fclose(file);
+	return level > 2;
+}
+
 void sandbox_daemon_capabilities(bool puts_probes)
 {
 	uint64_t kept = own_capabilities() & DAEMON_CAPABILITIES;
@@ -289,7 +304,7 @@ void sandbox_daemon_capabilities(bool puts_probes)
 		kept &= ~CAP(DAC_READ_SEARCH); /* which is a part of it */
 	/* The kernel asks for this right for uprobes that are no multi-uprobes; and for files that
 	 * were deleted where the smaller right is missing. */
-	if (puts_probes || !(kept & CAP(CHECKPOINT_RESTORE)))
+	if (puts_probes || leaves_events_to_admin() || !(kept & CAP(CHECKPOINT_RESTORE)))
 		kept |= own_capabilities() & CAP(SYS_ADMIN);
 	kept &= ~(UINT64_C(1) << fault_few("without", 63));
 	drop_bounds(kept);
