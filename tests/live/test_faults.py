@@ -101,8 +101,8 @@ def test_lbr_anyway():
     if os.path.exists("/sys/bus/event_source/devices/cpu/caps/branches"):
         raise Skip("this CPU has branch records")
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-F", 997, "--lbr=anyway", "--", "python3", "-c",
-                              "print(sum(i * i for i in range(2000000)))")
+        recording, _ = record(folder + "/s.db", "-F", 997, "--lbr=anyway", "--",
+                              "/usr/bin/python3", "-c", "print(sum(i * i for i in range(2000000)))")
         counters = recording.stats()["counters"]
         check(counters["branch_records"] == 0, "branch records", counters)
         check(counters["branch_records_missing"] == counters["started"] > 20, "not asked for",
