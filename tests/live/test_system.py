@@ -228,7 +228,8 @@ def test_recordings_of_a_store():
 def test_all():
     """System-wide: the workload's stacks are right among everything else."""
     with scratch() as folder, workload("recursion") as process:
-        recording, result = record_while(folder + "/s.db", process.pid, 1, "-F", 997, "--all")
+        recording, result = record_while(folder + "/s.db", process.pid, 1, "-F", 997,
+                                         "--ring-bytes", "64M", "--all")
         check_end(result)
         samples, stats = recording.samples(), recording.stats()
         check(stats["lost"] == 0, "lost samples", stats)
