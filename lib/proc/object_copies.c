@@ -77,7 +77,8 @@ static int note_own(struct object_copies *copies, const struct object *object)
 	return fd < 0 || fstat(fd, &st) ? 0 : note(copies, key_of(st.st_dev, st.st_ino));
 }
 
-/* Gives the key of the mapped file without opening it. false: the mapping is gone. */
+/* Gives the key of the mapped file without opening it. false: the mapping is gone, or /proc does
+ * not show its file to us. */
 static bool look_at_mapping(const char *proc_root, pid_t pid, const struct object_mapping *m,
 			    uint64_t *ret_key)
 {
@@ -115,14 +116,14 @@ int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t
 {
 	struct object_open_file file;
 	uint64_t key;
-	bool is_there = look_at_mapping(proc_root, pid, m, &key);
 
-	if (is_there && is_seen(copies, key))
+	if (!look_at_mapping(proc_root, pid, m, &key) || is_seen(copies, key))
 		return 0;
 	if (note_own(copies, object))
 		return -ENOMEM;
-	if ((is_there && is_seen(copies, key)) || object_open(proc_root, pid, m, opener, &file))
+	if (is_seen(copies, key) || object_open(proc_root, pid, m, opener, &file))
 		return 0;
+	/* Another file may have been mapped there meanwhile. */
 	key = key_of(file.stamp.dev, file.stamp.inode);
 	if (is_seen(copies, key) || elf_file_id(file.elf) != elf_file_id(object->elf)) {
 		elf_file_free(file.elf);

@@ -4,8 +4,9 @@
  * container's layer. To everything that reads code they are one object (object.h), and one file of
  * it is enough; but a probe is in one file, so whoever probes has to know them all.
  *
- * A file is told from others by device and inode. It is opened when a process maps it; one that is
- * gone from the process by then is not found.
+ * A file is told from others by device and inode. It is opened when a process maps it, through
+ * /proc/PID/map_files (which takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); one that is gone from
+ * the process by then is not found.
  */
 #ifndef PROC_OBJECT_COPIES_H
 #define PROC_OBJECT_COPIES_H
