@@ -124,6 +124,7 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "forgotten.processes", c->forgotten.processes);
 	add(b, "forgotten.threads", c->forgotten.threads);
 	add(b, "forgotten.files", c->forgotten.files);
+	add(b, "forgotten.objects", c->forgotten.objects);
 	add(b, "forgotten.paths", c->forgotten.paths);
 	add(b, "forgotten.locations", c->forgotten.locations);
 	add(b, "forgotten.tags", c->tags.forgotten);

@@ -247,6 +247,8 @@ static enum exit_status make_parts(struct session *s)
 		recorder_use_distance(s->recorder, s->options->alloc_bytes);
 	if (!err && regions_are_wanted(s->options))
 		err = recorder_use_copies(s->recorder);
+	if (!err && !regions_are_wanted(s->options) && !s->options->lbr)
+		err = recorder_close_files(s->recorder);
 	if (!err && s->options->mpi)
 		err = recorder_use_ranks(s->recorder);
 	if (!err && s->options->heights)

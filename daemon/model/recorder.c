@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/model/recorder_internal.h"
+#include "proc/open_files.h"
 #include "stack/end_reason.h"
 
 /* Of a window, by which the memory that grows with it is bounded: some 50 bytes a node, 200 a
@@ -24,6 +27,11 @@
 #define MAX_LOCATIONS (1u << 16)
 #define MAX_ORIGINS   (1u << 16)
 #define MAX_TASKS     (1u << 16)
+
+/* Of files that no process maps. Locations are named within a minute or two. */
+#define KEPT_FILES    4096u
+#define FILE_GRACE_NS UINT64_C(180000000000)
+#define FILE_PAUSE_NS UINT64_C(10000000000)
 
 /* --- making and freeing ---------------------------------------------------------------------- */
 
@@ -116,6 +124,7 @@ void recorder_free(struct recorder *r)
 	origin_table_free(r->origins);
 	tag_trie_free(r->trie);
 	location_table_free(r->locations);
+	open_files_free(r->open_files);
 	process_table_free(r->processes);
 	cgroup_table_free(r->cgroups);
 	object_table_free(r->objects);
@@ -173,6 +182,24 @@ int recorder_use_judge(struct recorder *r)
 int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entries)
 {
 	return walks_use_branches(r->walks, is_call_stack, entries);
+}
+
+/* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
+ * mapped again; with half of them taken, none of those waits. */
+int recorder_close_files(struct recorder *r)
+{
+	struct rlimit limit;
+	const uint64_t may = getrlimit(RLIMIT_NOFILE, &limit) ? 1024 : limit.rlim_cur;
+	const struct open_files_options options = {
+		.objects = r->objects,
+		.processes = r->processes,
+		.kept = (uint32_t)(may / 4 < KEPT_FILES ? may / 4 : KEPT_FILES),
+		.most = (uint32_t)(may / 2 < UINT32_MAX ? may / 2 : UINT32_MAX),
+		.grace_ns = FILE_GRACE_NS,
+		.pause_ns = FILE_PAUSE_NS,
+	};
+
+	return open_files_new(&options, &r->open_files);
 }
 
 int recorder_use_copies(struct recorder *r)
@@ -234,6 +261,8 @@ bool recorder_may_idle(const struct recorder *r)
 struct batch *recorder_take_batch(struct recorder *r)
 {
 	walks_trim(r->walks);
+	if (r->open_files)
+		open_files_look(r->open_files, clock_ns(CLOCK_MONOTONIC));
 	return outbox_take(r->outbox);
 }
 
@@ -316,6 +345,7 @@ static struct recorder_forgotten forgotten(const struct recorder *r)
 		.processes = ended.processes,
 		.threads = ended.threads,
 		.files = object_table_forgotten(r->objects),
+		.objects = r->open_files ? open_files_closed(r->open_files) : 0,
 		.paths = r->paths_forgotten,
 		.locations = r->locations_forgotten,
 	};

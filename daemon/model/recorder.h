@@ -106,6 +106,10 @@ bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header
  * counts as lost. 0 or -ENOMEM. */
 int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
 
+/* From now on files that no process maps any more are closed where there are many. Not to be used
+ * where probes are put on files. 0 or -ENOMEM. */
+int recorder_close_files(struct recorder *recorder);
+
 /* Takes what is new since the last call, for batch_free(), without totals and counters. NULL if
  * there is no memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);
@@ -140,6 +144,7 @@ struct recorder_counts {
 	uint64_t sideband_lost; /* events that the kernel had no room for */
 	struct recorder_forgotten {
 		uint64_t cgroups, processes, threads, files;
+		uint64_t objects;	   /* whose files were closed: no process maps them */
 		uint64_t paths, locations; /* at the ends of windows that were full */
 	} forgotten;			   /* to keep memory within bounds */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;

@@ -39,9 +39,14 @@ int table_source_compile(struct worker *worker, const struct object *object,
 			 struct recipe_table **ret_table)
 {
 	struct stop stop = {is_cancelled, arg, clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+	int err;
 
 	if (!object->elf)
 		return object->error ? object->error : -ENOENT;
-	return worker ? ask_worker_table(worker, object, is_cancelled, arg, ret_table)
-		      : compile_here(object, &stop, ret_table);
+	if (!elf_file_is_open(object->elf))
+		return -EBADF;
+	err = worker ? ask_worker_table(worker, object, is_cancelled, arg, ret_table)
+		     : compile_here(object, &stop, ret_table);
+	/* It may have been closed in between: then that is why. */
+	return err && err != -ECANCELED && !elf_file_is_open(object->elf) ? -EBADF : err;
 }

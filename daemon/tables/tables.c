@@ -331,7 +331,7 @@ static int load_object(struct tables *t, const struct object *object)
 		t->own.go_rows += err ? 0 : recipe_table_stats(table)->go_rows;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
-	} else if (err != -ENOMEM && err != -ECANCELED) {
+	} else if (err != -ENOMEM && err != -ECANCELED && err != -EBADF) {
 		refuse_file(t, object, err);
 		err = 0;
 	}
@@ -358,6 +358,8 @@ static int serve(struct tables *t, const struct request *r)
 		forget_uses(t);
 	if (err == -ECANCELED)
 		return err;
+	if (err == -EBADF) /* it is loaded when it is mapped again, and missed */
+		return 0;
 	if (err && !r->is_early) {
 		/* It is too large: the daemon walks its frames, as if it had no recipes. */
 		set_empty(t, number);

@@ -58,6 +58,7 @@ static int answer(void *arg, uint32_t kind, struct buf_reader *text, struct buf 
 
 	if (!q->object)
 		return -EPERM;
+	*ret_is_owned = true;
 	if (kind == WIRE_ASK_OBJECT)
 		return BUF_GET(text, number) && number == q->object->number
 			       ? worker_answer_object(q->names->worker, q->object, ret_answer,
@@ -72,7 +73,6 @@ static int answer(void *arg, uint32_t kind, struct buf_reader *text, struct buf 
 	else
 		fd = -EPERM;
 	*ret_fd = fd < 0 ? -1 : fd;
-	*ret_is_owned = true;
 	return fd < 0 ? fd : 0;
 }
 

@@ -53,7 +53,7 @@ static int answer_question(void *arg, uint32_t kind, struct buf_reader *question
 	const struct call *call = arg;
 	uint32_t number;
 
-	(void)ret_is_owned;
+	*ret_is_owned = true;
 	if (kind != WIRE_ASK_OBJECT || !BUF_GET(question, number) || number != call->object->number)
 		return -EPERM;
 	return worker_answer_object(call->worker, call->object, ret_answer, ret_fd);

@@ -163,7 +163,7 @@ static int answer(void *arg, uint32_t kind, struct buf_reader *question, struct 
 {
 	struct call *call = arg;
 
-	(void)ret_is_owned;
+	*ret_is_owned = true;
 	switch (kind) {
 	case WIRE_ASK_OBJECT:
 		return answer_object(call->walks, question, ret_answer, ret_fd);
@@ -308,7 +308,7 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 /* --- steps ----------------------------------------------------------------------------------- */
 
 enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *step,
-			      enum runtime_code_frame *ret_frame)
+			      bool *ret_is_bare)
 {
 	struct call call = begin(w, step->callee->owner.pid, step->caller->owner.pid);
 	const struct worker_call request = call_of(&call, WIRE_STEP);
@@ -323,10 +323,7 @@ enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *
 
 	BUF_PUT(&w->request, wire);
 	status = worker_call(w->with.worker, &request, &w->request, &w->reply);
-	*ret_frame = RUNTIME_CODE_UNREAD;
-	if (status < 0 || status % WALK_WIRE_FRAME >= LBR_STEP_COUNT)
-		return LBR_STEP_UNCHECKED;
-	if (status / WALK_WIRE_FRAME <= RUNTIME_CODE_BARE)
-		*ret_frame = (enum runtime_code_frame)(status / WALK_WIRE_FRAME);
-	return (enum lbr_step)(status % WALK_WIRE_FRAME);
+	*ret_is_bare = status >= 0 && status & WALK_WIRE_BARE;
+	status &= status >= 0 ? ~WALK_WIRE_BARE : -1;
+	return status >= 0 && status < LBR_STEP_COUNT ? (enum lbr_step)status : LBR_STEP_UNCHECKED;
 }

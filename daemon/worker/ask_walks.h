@@ -47,9 +47,9 @@ struct ask_walks_step {
 	bool is_entry, may_be_bare, callee_is_return;
 };
 
-/* As lbr_step_check(), and as runtime_code_frame() if the step may be bare. */
+/* As lbr_step_check(). *ret_is_bare: the callee's process keeps no frame pointers there. */
 enum lbr_step ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *step,
-			      enum runtime_code_frame *ret_frame);
+			      bool *ret_is_bare);
 
 /* The sums of the walks so far. */
 void ask_walks_get_stats(const struct ask_walks *walks, struct dwarf_walk_stats *ret_stats);

@@ -135,7 +135,7 @@ static int answer_of_table(void *arg, uint32_t kind, struct buf_reader *question
 	const struct table_call *t = arg;
 	uint32_t number;
 
-	(void)ret_is_owned;
+	*ret_is_owned = true;
 	if (kind != WIRE_ASK_OBJECT || !BUF_GET(question, number) || number != t->object->number)
 		return -EPERM;
 	return worker_answer_object(t->worker, t->object, answer, ret_fd);

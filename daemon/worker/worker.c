@@ -441,6 +441,7 @@ int worker_answer_object(struct worker *w, const struct object *object, struct b
 			 int *ret_fd)
 {
 	bool is_readable = object->elf && !is_refused(w->workers, object->file_id);
+	int fd = is_readable ? elf_file_duplicate(object->elf) : -1;
 	int32_t error = is_readable ? 0 : object->error ? object->error : -EOWNERDEAD;
 	uint32_t kind = object->kind;
 
@@ -450,7 +451,7 @@ int worker_answer_object(struct worker *w, const struct object *object, struct b
 	BUF_PUT(answer, object->owner.pid);
 	buf_put_string(answer, object->path ? object->path : "");
 	if (is_readable)
-		*ret_fd = elf_file_descriptor(object->elf);
+		*ret_fd = fd < 0 ? -1 : fd;
 	return 0;
 }
 

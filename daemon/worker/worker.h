@@ -132,7 +132,8 @@ int worker_refuse_reply(struct worker *worker, const struct worker_call *call);
 /* CPU time of the worker's calls so far, of those that were ended too. */
 uint64_t worker_cpu_ns(struct worker *worker);
 
-/* Answers WIRE_ASK_OBJECT for an object: what a worker has to know of it, and its descriptor. */
+/* Answers WIRE_ASK_OBJECT for an object: what a worker has to know of it, and a duplicate of its
+ * descriptor, which the caller closes; -1 for none. */
 int worker_answer_object(struct worker *worker, const struct object *object, struct buf *answer,
 			 int *ret_fd);
 

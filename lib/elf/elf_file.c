@@ -16,6 +16,7 @@
  * headers of the file that they belong to, and a file that was cut short still has an identity.
  */
 #include "elf/elf_file.h"
+#include "elf/elf_file_state.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -39,23 +40,6 @@
 struct load_header {
 	uint64_t offset, vaddr, size; /* the part that is in the file */
 	bool is_executable;
-};
-
-struct elf_file {
-	int fd;		/* owned; -1 for an image */
-	uint8_t *image; /* owned; NULL for a file */
-	uint64_t first; /* offset of the image's first byte: 0 but for code of a process */
-	uint64_t size;	/* bytes */
-	uint64_t inode; /* 0 for an image */
-	Elf *libelf;	/* owned */
-	Elf64_Ehdr header;
-	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
-	struct load_header *loads;   /* owned */
-	size_t n_loads;
-	size_t note_bytes_left; /* of MAX_NOTE_BYTES, while the build-id is looked for */
-	uint8_t build_id[ELF_BUILD_ID_MAX];
-	size_t build_id_len;
-	uint64_t id;
 };
 
 /* --- reading ------------------------------------------------------------------------------- */

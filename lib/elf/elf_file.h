@@ -60,6 +60,21 @@ int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file);
 
 void elf_file_free(struct elf_file *file); /* NULL is fine */
 
+/* Closes the descriptor of a file, and keeps what is known of it: identity and program headers;
+ * what reads it fails with -EBADF until elf_file_reopen(). An image stays as it is. Other threads
+ * may use elf_file_duplicate() meanwhile, and what does not read. */
+void elf_file_close(struct elf_file *file);
+
+/* Returns whether it can be read: it is an image, or it was not closed. Any thread. */
+bool elf_file_is_open(const struct elf_file *file);
+
+/* Gives a file that was closed the descriptor of `other`, a file of the same id, and frees that. */
+void elf_file_reopen(struct elf_file *file, struct elf_file *other);
+
+/* Returns a duplicate of the descriptor, which the caller closes; -1 for an image; -EBADF: the file
+ * is closed; or the -errno of dup(). Any thread. */
+int elf_file_duplicate(const struct elf_file *file);
+
 /* The GNU build-id; NULL and 0 when there is none. Lives as long as the file. */
 const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *ret_len);
 

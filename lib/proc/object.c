@@ -33,6 +33,7 @@
 #include "proc/object.h"
 #include "proc/object_copies.h"
 #include "proc/object_elsewhere.h"
+#include "proc/object_id.h"
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
@@ -41,6 +42,7 @@
 struct entry {
 	struct object object;
 	uint32_t failures; /* mappings seen since it could not be read */
+	uint32_t closes;   /* how often object_table_close() has closed it */
 	UT_hash_handle hh; /* by_file_id, key object.file_id */
 };
 
@@ -54,8 +56,9 @@ struct inode {
 	struct entry *entry; /* NULL: a memfd that is not an ELF file */
 	struct object_open_stamp stamp;
 	uint64_t path_hash;
-	bool has_stamp; /* it was opened */
-	bool is_pinned; /* by the object's elf */
+	bool has_stamp;	 /* it was opened */
+	bool is_pinned;	 /* by the object's elf, until it is closed */
+	uint32_t closes; /* of the entry, when it was pinned */
 	UT_hash_handle hh;
 };
 
@@ -182,37 +185,20 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 	return number < table->count ? &table->entries[number]->object : NULL;
 }
 
+bool object_table_close(struct object_table *table, uint32_t number)
+{
+	struct entry *entry = table->entries[number];
+	struct elf_file *elf = entry->object.elf;
+
+	if (entry->object.kind != OBJECT_ELF || !elf || !elf_file_is_open(elf))
+		return false;
+	elf_file_close(elf);
+	entry->closes++;
+	entry->failures = 0;
+	return true;
+}
+
 /* --- entries --------------------------------------------------------------------------------- */
-
-static uint64_t hash_string(const char *s)
-{
-	uint64_t hash = 0;
-
-	for (size_t left = strlen(s); left;) {
-		uint64_t word = 0;
-		size_t n = left < sizeof(word) ? left : sizeof(word);
-		memcpy(&word, s, n);
-		hash = hash_mix64(hash + word + n);
-		s += n;
-		left -= n;
-	}
-	return hash;
-}
-
-static uint64_t nonzero(uint64_t id)
-{
-	return id ? id : 1;
-}
-
-uint64_t object_jit_id(pid_t pid, uint64_t start_ticks)
-{
-	return nonzero(hash_mix64(hash_mix64(start_ticks) + (uint32_t)pid));
-}
-
-uint64_t object_next_id(uint64_t file_id)
-{
-	return nonzero(hash_mix64(file_id + 1));
-}
 
 static bool is_same_content(const struct object *a, const struct object *b)
 {
@@ -266,7 +252,7 @@ int object_table_add(struct object_table *table, const struct object *object,
 	if (!copy.file_id && copy.build_id_len)
 		copy.file_id = elf_file_id_from_build_id(copy.build_id, copy.build_id_len);
 	if (!copy.file_id)
-		copy.file_id = nonzero(hash_string(copy.path));
+		copy.file_id = object_nonzero_id(object_hash_text(copy.path));
 	struct entry *entry = find_same(table, &copy);
 	if (entry) {
 		elf_file_free(copy.elf);
@@ -346,8 +332,9 @@ static void open_vdso(const struct object_table *table, const struct object_mapp
 		build_id = elf_file_build_id(object->elf, &len);
 		object->file_id = elf_file_id(object->elf);
 	} else {
-		object->file_id = len ? elf_file_id_from_build_id(build_id, len)
-				      : nonzero(hash_string(compat ? "[vdso32]" : "[vdso]"));
+		object->file_id =
+			len ? elf_file_id_from_build_id(build_id, len)
+			    : object_nonzero_id(object_hash_text(compat ? "[vdso32]" : "[vdso]"));
 	}
 	if (len)
 		memcpy(object->build_id, build_id, len);
@@ -420,7 +407,8 @@ static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 	if (inode->has_stamp)
 		err = object_open_is_unchanged(table->proc_root, pid, m, &inode->stamp);
 	if (err == -ENOENT)
-		err = inode->is_pinned || inode->path_hash == hash_string(m->path);
+		err = (inode->is_pinned && inode->closes == inode->entry->closes) ||
+		      inode->path_hash == object_hash_text(m->path);
 	return err ? inode : NULL;
 }
 
@@ -446,9 +434,10 @@ static void remember_inode(struct object_table *table, const struct object_mappi
 		}
 	}
 	inode->entry = entry;
-	inode->path_hash = hash_string(m->path);
+	inode->path_hash = object_hash_text(m->path);
 	inode->has_stamp = file;
 	inode->is_pinned = is_pinned;
+	inode->closes = entry ? entry->closes : 0;
 	if (file)
 		inode->stamp = file->stamp;
 }
@@ -487,11 +476,14 @@ static int enter_file(struct object_table *table, const struct object_mapping *m
 		entry->object.error = 0;
 		table->late_files++;
 	}
-	bool is_taken = !err && entry->object.elf == file->elf;
+	bool is_taken =
+		!err && (entry->object.elf == file->elf || !elf_file_is_open(entry->object.elf));
 	if (!err && m->inode && !m->build_id_len)
 		remember_inode(table, m, entry, file, is_taken);
 	if (!is_taken)
 		elf_file_free(file->elf);
+	else if (entry->object.elf != file->elf)
+		elf_file_reopen(entry->object.elf, file->elf);
 	if (!err)
 		*ret_entry = entry;
 	return err;
@@ -509,7 +501,8 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	object.error = error;
 	object.file_id = m->build_id_len
 				 ? elf_file_id_from_build_id(m->build_id, m->build_id_len)
-				 : nonzero(hash_mix64(hash_string(path) + m->inode) ^
+				 : object_nonzero_id(
+					   hash_mix64(object_hash_text(path) + m->inode) ^
 					   hash_mix64((uint64_t)m->dev_major << 32 | m->dev_minor));
 	struct entry *entry = find_same(table, &object);
 	if (!entry)
@@ -524,10 +517,10 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
-/* Is it time to try an unreadable one again? At every power of two. */
+/* Is it time to try an unreadable one, or one that was closed, again? At every power of two. */
 static bool is_due(struct entry *entry)
 {
-	if (entry->object.elf)
+	if (entry->object.elf && elf_file_is_open(entry->object.elf))
 		return false;
 	uint32_t n = ++entry->failures;
 	return !(n & (n - 1));
@@ -568,6 +561,10 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 	int err = open_file(table, pid, m, &file);
 	if (!err)
 		return enter_file(table, m, &file, ret_entry);
+	if (entry && entry->object.elf) {
+		*ret_entry = entry;
+		return 0;
+	}
 	if (m->build_id_len || !starts_with(m->path, "/memfd:"))
 		return enter_unreadable(table, m, err, ret_entry);
 	if (err == -ENOEXEC && m->inode)

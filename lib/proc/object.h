@@ -11,7 +11,8 @@
  * files, memfds and other mount namespaces), then /proc/PID/root/PATH, then PATH, and the latter
  * two only if device and inode, or the build-id, prove that it is the mapped file. An object whose
  * file cannot be opened has no `elf`, and `error` holds the reason; its frames stay unnamed. The
- * next mapping tries again, so `elf` can appear later: once, inside object_table_resolve().
+ * next mapping tries again, so `elf` can appear later: once, inside object_table_resolve(). Files
+ * that are no longer mapped may be closed (open_files.h).
  */
 #ifndef PROC_OBJECT_H
 #define PROC_OBJECT_H
@@ -120,5 +121,10 @@ uint32_t object_table_late_files(const struct object_table *table);
 
 /* Returns an object by its number, which must be below the count; it lives as the table does. */
 const struct object *object_table_at(const struct object_table *table, uint32_t number);
+
+/* Closes the file of an object, which no process may have mapped. Its `elf` can no longer be read,
+ * but stays for what is known of it; the next mapping of the object opens the file again. Returns
+ * whether there was one to close. */
+bool object_table_close(struct object_table *table, uint32_t number);
 
 #endif

@@ -29,8 +29,8 @@ import test_cpus  # noqa: E402,F401
 import test_crowd  # noqa: E402,F401
 import test_faults  # noqa: E402,F401
 import test_go  # noqa: E402,F401
-import test_java  # noqa: E402,F401
 import test_names  # noqa: E402,F401
+import test_open_files  # noqa: E402,F401
 import test_outages  # noqa: E402,F401
 import test_probing  # noqa: E402,F401
 import test_provenance  # noqa: E402,F401

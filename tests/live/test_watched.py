@@ -46,8 +46,8 @@ def parse(text):
 
 
 # All that stackd drops to keep its memory within bounds.
-FORGOTTEN = ("cgroups", "processes", "threads", "files", "paths", "locations", "tags", "tables",
-             "workers", "symbols", "refusals")
+FORGOTTEN = ("cgroups", "processes", "threads", "files", "objects", "paths", "locations", "tags",
+             "tables", "workers", "symbols", "refusals")
 
 
 @live

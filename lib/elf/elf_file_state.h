@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of an ELF file: elf_file.c opens and reads it, elf_descriptor.c closes its descriptor
+ * for a while. No other module includes this. */
+#ifndef ELF_ELF_FILE_STATE_H
+#define ELF_ELF_FILE_STATE_H
+
+#include "elf/elf_file.h"
+
+struct load_header;
+
+struct elf_file {
+	int fd;		/* owned; -1 for an image, and while it is closed */
+	unsigned users; /* threads that duplicate fd just now */
+	uint8_t *image; /* owned; NULL for a file */
+	uint64_t first; /* offset of the image's first byte: 0 but for code of a process */
+	uint64_t size;	/* bytes */
+	uint64_t inode; /* 0 for an image */
+	Elf *libelf;	/* owned */
+	Elf64_Ehdr header;
+	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
+	struct load_header *loads;   /* owned */
+	size_t n_loads;
+	size_t note_bytes_left; /* of MAX_NOTE_BYTES, while the build-id is looked for */
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	size_t build_id_len;
+	uint64_t id;
+};
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes file ids for objects without a build-id; see object_id.h. */
+#include "proc/object_id.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "proc/object.h"
+
+uint64_t object_hash_text(const char *s)
+{
+	uint64_t hash = 0;
+
+	for (size_t left = strlen(s); left;) {
+		uint64_t word = 0;
+		size_t n = left < sizeof(word) ? left : sizeof(word);
+		memcpy(&word, s, n);
+		hash = hash_mix64(hash + word + n);
+		s += n;
+		left -= n;
+	}
+	return hash;
+}
+
+uint64_t object_nonzero_id(uint64_t id)
+{
+	return id ? id : 1;
+}
+
+uint64_t object_jit_id(pid_t pid, uint64_t start_ticks)
+{
+	return object_nonzero_id(hash_mix64(hash_mix64(start_ticks) + (uint32_t)pid));
+}
+
+uint64_t object_next_id(uint64_t file_id)
+{
+	return object_nonzero_id(hash_mix64(file_id + 1));
+}

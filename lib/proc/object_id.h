@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes file ids for objects without a build-id, of what else identifies them. */
+#ifndef PROC_OBJECT_ID_H
+#define PROC_OBJECT_ID_H
+
+#include <stdint.h>
+
+/* Returns a hash of a string. */
+uint64_t object_hash_text(const char *s);
+
+/* Returns a hash as a file id, which is never 0. */
+uint64_t object_nonzero_id(uint64_t id);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Closes the files of objects that no process maps any more, so that the descriptors of a daemon
+ * do not grow with its age.
+ *
+ * Where more files are open than are kept, mappings of all processes are looked through now and
+ * then. A file that none of them holds is closed after a grace, in which its last locations are
+ * named, or at the next look where descriptors would soon run out: what is not named by then stays
+ * without a name. An object keeps its number, its
+ * identity and what was made of it; its next mapping opens it again (object_table_close()).
+ */
+#ifndef PROC_OPEN_FILES_H
+#define PROC_OPEN_FILES_H
+
+#include <stdint.h>
+
+#include "proc/process.h"
+
+struct open_files;
+
+struct open_files_options {
+	struct object_table *objects; /* borrowed, as is the next */
+	struct process_table *processes;
+	uint32_t kept; /* this many may be open, whether they are mapped or not */
+	uint32_t most; /* with more the grace does not hold */
+	uint64_t grace_ns;
+	uint64_t pause_ns; /* between looks; not where there are more than the most */
+};
+
+/* The options are copied. 0 or -ENOMEM. */
+int open_files_new(const struct open_files_options *options, struct open_files **ret_files);
+void open_files_free(struct open_files *files); /* NULL is fine */
+
+/* Closes what is due at this time of a monotonic clock. Without memory it does nothing. */
+void open_files_look(struct open_files *files, uint64_t now_ns);
+
+/* Returns how many were closed in all. */
+uint64_t open_files_closed(const struct open_files *files);
+
+#endif

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Ever new executables: the descriptors of stackd do not grow with them."""
+
+import os
+import resource
+import shutil
+import threading
+
+from harness import Daemon, Recording, check, check_whole, live, run, scratch, user_frames
+
+# A quarter of the descriptors is kept; with half of them taken, files are closed at the second look,
+# within two seconds: in which no more than the rest may be opened.
+FILES, LIMIT = 1000, 800
+
+PROGRAM = """
+#include <stdlib.h>
+#include <time.h>
+static volatile unsigned sum;
+__attribute__((noinline)) static void inner(double seconds)
+{
+	struct timespec t;
+	do {
+		for (int i = 0; i < 10000; i++)
+			sum += i;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_sec + t.tv_nsec / 1e9 < seconds);
+	sum++;
+}
+__attribute__((noinline)) static void outer(double seconds)
+{
+	inner(seconds);
+	sum++;
+}
+int main(int argc, char **argv)
+{
+	outer(argc > 1 ? atof(argv[1]) : 1);
+	return 0;
+}
+"""
+
+
+def build(folder):
+    """Copies of a program, each with a build-id of its own."""
+    path, marker = folder + "/program", b"\xa5" * 16
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    done = run("gcc", "-O1", "-fno-optimize-sibling-calls", "-Wl,--build-id=0x" + marker.hex(),
+               "-o", path, path + ".c")
+    check(done.status == 0, "gcc", done.err)
+    with open(path, "rb") as file:
+        image = file.read()
+    check(image.count(marker) == 1, "the build-id is not in the file once")
+    os.mkdir(folder + "/copies")
+    for i in range(FILES + 1):
+        copy = "%s/copies/%04d" % (folder, i)
+        with open(copy, "wb") as file:
+            file.write(image.replace(marker, (i + 1).to_bytes(8, "big") + b"\x5a" * 8))
+        shutil.copymode(path, copy)
+    return folder + "/copies"
+
+
+def path_of(sample):
+    """The names from main() to inner(), as far as the path has them."""
+    names = [frame.symbol for frame in user_frames(sample)]
+    return tuple(names[names.index("main"):][:3]) if "main" in names else tuple(names)
+
+
+def watch(pid, counts, end):
+    """Counts the descriptors of a process."""
+    while not end.wait(0.1):
+        counts.append(len(os.listdir("/proc/%d/fd" % pid)))
+
+
+@live
+def test_new_executables():
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
+
+    with scratch() as folder:
+        copies, counts, end = build(folder), [], threading.Event()
+        script = ("cd '%s'; for i in 0*; do ./$i 0.012; done; ./0000 1; exec ./%04d 2" % (copies, FILES))
+        with Daemon(folder + "/s.db", "-F", 997, "--judge", "--", "sh", "-c", script,
+                    preexec_fn=lower) as daemon:
+            watcher = threading.Thread(target=watch, args=(daemon.process.pid, counts, end))
+            watcher.start()
+            daemon.process.wait(timeout=150)
+            end.set()
+            watcher.join()
+        recording = Recording(folder + "/s.db")
+        counters = recording.stats()["counters"]
+        print(max(counts), counters)
+        samples = check_whole(recording, torn_percent=0.5)
+        mine = [sample for sample in samples if sample.comm.isdigit()]
+        # Where descriptors run out, files are closed before all of their locations are named.
+        last = [path_of(sample) for sample in mine if sample.comm == "%04d" % FILES]
+        again = [path_of(sample) for sample in mine if sample.comm == "0000"]
+        print("%d samples, %d of the copies, %d of the last" % (len(samples), len(mine), len(last)))
+        check(len({sample.comm for sample in mine}) > FILES * 9 // 10, "copies that have samples")
+        for paths in (last, again):
+            check(paths.count(("main", "outer", "inner")) > 500, "few samples", len(paths))
+            odd = [path for path in paths if "inner" in path and path[:3] != ("main", "outer", "inner")]
+            check(not odd, "%d wrong paths" % len(odd), *odd[:5])
+        check(counters["forgotten.objects"] >= FILES - LIMIT, "files stay open", counters)
+        check(max(counts) < LIMIT - 50, "descriptors ran short: %d" % max(counts))
+        check(not counters.get("refused.file_read"), "files could not be read", counters)
+        check(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
+        check(counters["judged_right"] > 500, "the kernel half walked little", counters)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that no process maps are closed, and opened again when one does. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "proc/open_files.h"
+#include "test_proc_fixture.h"
+
+#define FILES 6
+#define KEPT  2
+#define MOST  4
+#define GRACE 100
+#define PAUSE 10
+
+struct context {
+	struct fixture *f;
+	struct object_table *objects;
+	struct process_table *table;
+	struct open_files *files;
+	char *paths[FILES];
+};
+
+static int set_up(void **state)
+{
+	struct context *c = calloc(1, sizeof(*c));
+
+	c->f = fixture_new();
+	assert_int_equal(object_table_new(c->f->proc, &c->objects), 0);
+	assert_int_equal(process_table_new(c->objects, c->f->proc, &c->table), 0);
+	assert_int_equal(open_files_new(&(struct open_files_options){.objects = c->objects,
+								     .processes = c->table,
+								     .kept = KEPT,
+								     .most = MOST,
+								     .grace_ns = GRACE,
+								     .pause_ns = PAUSE},
+					&c->files),
+			 0);
+	for (int i = 0; i < FILES; i++) {
+		char name[] = "lib/0.so";
+
+		name[4] = (char)('0' + i);
+		c->paths[i] = fixture_elf_file(c->f, name, (uint8_t)(0x10 + i));
+	}
+	*state = c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct context *c = *state;
+
+	open_files_free(c->files);
+	process_table_free(c->table);
+	object_table_free(c->objects);
+	fixture_free(c->f);
+	for (int i = 0; i < FILES; i++)
+		free(c->paths[i]);
+	free(c);
+	return 0;
+}
+
+/* A process of its own maps a file. */
+static const struct object *map(struct context *c, int file)
+{
+	pid_t pid = 100 + file;
+	struct object_mapping m = fixture_mapping(c->paths[file], 0x10000);
+
+	assert_int_equal(process_table_on_comm(c->table, pid, pid, "app", true), 0);
+	assert_int_equal(process_table_on_mmap(c->table, pid, &m), 0);
+	return process_table_mapping(c->table, pid, m.start)->object;
+}
+
+static void end(struct context *c, int file)
+{
+	assert_int_equal(process_table_on_exit(c->table, 100 + file, 100 + file), 0);
+}
+
+static bool is_open(const struct context *c, uint32_t number)
+{
+	return elf_file_is_open(object_table_at(c->objects, number)->elf);
+}
+
+static unsigned look(struct context *c, uint64_t now)
+{
+	open_files_look(c->files, now);
+	return (unsigned)open_files_closed(c->files);
+}
+
+/* Within what is kept nothing is closed; above it what no process maps, after the grace, and no
+ * more than is needed. */
+static void test_grace(void **state)
+{
+	struct context *c = *state;
+
+	map(c, 0);
+	map(c, 1);
+	end(c, 0);
+	end(c, 1);
+	assert_int_equal(look(c, 1000), 0);
+	assert_int_equal(look(c, 2000), 0);
+	map(c, 2);
+	assert_int_equal(look(c, 3000), 0); /* found without a mapping only now */
+	assert_int_equal(look(c, 3000 + GRACE - 1), 0);
+	assert_int_equal(look(c, 3000 + GRACE - 1 + PAUSE - 1), 0);
+	assert_int_equal(look(c, 3000 + GRACE - 1 + PAUSE), 1);
+	assert_false(is_open(c, 0));
+	assert_true(is_open(c, 1));
+	assert_true(is_open(c, 2));
+	assert_int_equal(look(c, 9000), 1);
+}
+
+/* What is mapped stays open, however many there are; without the grace where there are too many,
+ * but not at the first look. */
+static void test_hurry(void **state)
+{
+	struct context *c = *state;
+
+	for (int i = 0; i < FILES; i++)
+		map(c, i);
+	assert_int_equal(look(c, 1000), 0);
+	assert_int_equal(look(c, 2000), 0);
+	for (int i = 0; i < FILES - 1; i++)
+		end(c, i);
+	assert_int_equal(look(c, 2001), 0);
+	assert_int_equal(look(c, 2002), FILES - KEPT);
+	assert_true(is_open(c, FILES - 1));
+}
+
+/* A mapping in between begins the grace anew. */
+static void test_mapped_meanwhile(void **state)
+{
+	struct context *c = *state;
+
+	map(c, 0);
+	map(c, 1);
+	map(c, 2);
+	end(c, 0);
+	assert_int_equal(look(c, 1000), 0);
+	map(c, 0);
+	assert_int_equal(look(c, 1000 + PAUSE), 0);
+	end(c, 0);
+	assert_int_equal(look(c, 1000 + GRACE), 0);
+	assert_int_equal(look(c, 1000 + 2 * GRACE), 1);
+}
+
+/* The closed one keeps number and identity, cannot be read, and is opened by its next mapping: as
+ * the same object if the file is the same, as another if its name has gone to another. */
+static void test_back_again(void **state)
+{
+	struct context *c = *state;
+	const struct object *object = map(c, 0), *again;
+	uint64_t id = object->file_id, vaddr;
+	char byte;
+
+	map(c, 1);
+	map(c, 2);
+	end(c, 0);
+	look(c, 1000);
+	assert_int_equal(look(c, 1000 + GRACE), 1);
+	assert_false(elf_file_is_open(object->elf));
+	assert_int_equal(elf_file_duplicate(object->elf), -EBADF);
+	assert_int_equal(elf_file_descriptor(object->elf), -1);
+	assert_int_equal(elf_file_read(object->elf, 0, &byte, 1), -EBADF);
+	assert_int_equal(elf_file_id(object->elf), id);
+	assert_true(elf_file_offset_to_vaddr(object->elf, 0, &vaddr));
+	again = map(c, 0);
+	assert_ptr_equal(again, object);
+	assert_int_equal(elf_file_read(object->elf, 0, &byte, 1), 1);
+	assert_int_equal(byte, 0x7f);
+	assert_int_equal(object_table_count(c->objects), 3);
+
+	end(c, 0);
+	look(c, 5000);
+	assert_int_equal(look(c, 5000 + GRACE), 2);
+	assert_int_equal(unlink(c->paths[0]), 0);
+	free(fixture_elf_file(c->f, "lib/0.so", 0x77));
+	again = map(c, 0);
+	assert_ptr_not_equal(again, object);
+	assert_int_equal(again->build_id[0], 0x77);
+	assert_false(elf_file_is_open(object->elf));
+}
+
+int main(void)
+{
+#define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_grace),
+		TEST(test_hurry),
+		TEST(test_mapped_meanwhile),
+		TEST(test_back_again),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
