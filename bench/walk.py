@@ -395,7 +395,7 @@ class Memory:
     def report(self, name):
         counters = statistics_of(self.store)["counters"]
         print("%s: %d tables of %d rows, evicted %d" % (
-            name, counters["tables_loaded"], counters["table_rows"], counters["tables_evicted"]))
+            name, counters["tables_loaded"], counters["table_rows"], counters["forgotten.tables"]))
         check(self.kernel <= 64, "  kernel memory of the maps: %.1f MiB (target 64)" % self.kernel)
         check(self.rss <= 64, "  resident memory while recording, last: %.1f MiB, of it its own "
               "%.1f (target 64)" % (self.rss, self.own))

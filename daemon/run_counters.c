@@ -155,7 +155,6 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 static void add_tables(const struct tables_counts *c, struct batch *b)
 {
 	add(b, "tables_loaded", c->loaded);
-	add(b, "tables_evicted", c->evicted);
 	add(b, "forgotten.tables", c->evicted);
 	add(b, "tables_refused", c->refused);
 	add(b, "table_rows", c->rows);

@@ -100,6 +100,6 @@ def test_evicted_tables():
         check(done.status == 0, "stackd: status %d" % done.status, done.err)
         counters = Recording(folder + "/s.db").stats()["counters"]
         print(counters)
-        check(counters["tables_evicted"] > 0, "all tables had room", counters)
+        check(counters["forgotten.tables"] > 0, "all tables had room", counters)
         check(counters["judged_right"] > 0, "the kernel half walked nothing", counters)
         check(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
