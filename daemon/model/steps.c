@@ -24,8 +24,9 @@ struct steps {
 	steps_bare_fn *bare;
 	void *bare_arg;
 	struct lbr_reach *reach; /* NULL until a step is to be checked */
-	struct int_map pairs;	 /* caller << 32 | callee, locations: enum lbr_step */
-	struct int_map doubted; /* so, wrong ones of code made at run time: the tick of the check */
+	struct int_map pairs;	 /* by key_of(): enum lbr_step */
+	struct int_map doubted;	 /* so, those of code made at run time that are wrong, or not known
+				  * yet  (bit 0): the tick of the check << 1 */
 	uint32_t ticks;
 	uint64_t counts[LBR_STEP_COUNT], postponed;
 	uint64_t (*clock)(void);
@@ -116,58 +117,64 @@ static void show_wrong(const struct steps *s, uint32_t caller, uint32_t callee)
 			object_of(s, to)->path, (unsigned long long)to->offset);
 }
 
-/* Whether a frame pointer was followed out of code of a process. */
-static bool may_be_bare(const struct steps *s, const struct location *callee)
-{
-	return s->code && object_of(s, callee)->kind == OBJECT_JIT &&
-	       callee->provenance == PROVENANCE_FRAME_POINTER;
-}
+/* A step of a path. */
+struct step {
+	uint32_t caller, callee; /* locations */
+	bool is_entry;		 /* the caller begins the thread's stack */
+	bool may_be_bare;	 /* a frame pointer was followed out of code of a process */
+};
 
-static enum lbr_step check_here(const struct steps *s, uint32_t caller, uint32_t callee,
-				bool is_entry, bool *ret_is_bare)
-{
-	const struct location *l = location_at(s->locations, callee);
-	struct lbr_step_pair pair = {.is_entry = is_entry};
+/* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
+#define NOT_YET LBR_STEP_COUNT
 
-	*ret_is_bare =
-		may_be_bare(s, l) &&
-		runtime_code_is_bare(s->code, object_of(s, l)->owner.pid, l->offset, l->is_return);
-	if (*ret_is_bare)
-		return LBR_STEP_WRONG;
-	pair.caller = code_at(s, caller);
-	pair.callee = code_at(s, callee);
+static enum lbr_step check_here(const struct steps *s, const struct step *step,
+				enum runtime_code_frame *ret_frame)
+{
+	const struct location *l = location_at(s->locations, step->callee);
+	struct lbr_step_pair pair = {.is_entry = step->is_entry};
+
+	*ret_frame = RUNTIME_CODE_UNREAD;
+	if (step->may_be_bare)
+		*ret_frame = runtime_code_frame(s->code, object_of(s, l)->owner.pid, l->offset,
+						l->is_return);
+	pair.caller = code_at(s, step->caller);
+	pair.callee = code_at(s, step->callee);
 	return lbr_step_check(s->reach, &pair);
 }
 
-static enum lbr_step check_there(const struct steps *s, uint32_t caller, uint32_t callee,
-				 bool is_entry, bool *ret_is_bare)
+static enum lbr_step check_there(const struct steps *s, const struct step *step,
+				 enum runtime_code_frame *ret_frame)
 {
-	const struct location *from = location_at(s->locations, caller);
-	const struct location *to = location_at(s->locations, callee);
-	const struct ask_walks_step step = {
+	const struct location *from = location_at(s->locations, step->caller);
+	const struct location *to = location_at(s->locations, step->callee);
+	const struct ask_walks_step asked = {
 		.caller = object_of(s, from),
 		.callee = object_of(s, to),
 		.caller_offset = from->offset,
 		.callee_offset = to->offset,
-		.is_entry = is_entry,
-		.may_be_bare = may_be_bare(s, to),
+		.is_entry = step->is_entry,
+		.may_be_bare = step->may_be_bare,
 		.callee_is_return = to->is_return,
 	};
 
-	return ask_walks_check(s->worker, &step, ret_is_bare);
+	return ask_walks_check(s->worker, &asked, ret_frame);
 }
 
 /* A process that is known to keep no frame pointers is left to the daemon. */
-static enum lbr_step check(const struct steps *s, uint32_t caller, uint32_t callee, bool is_entry)
+static uint32_t check(const struct steps *s, const struct step *step)
 {
-	bool is_bare;
-	enum lbr_step verdict = s->worker ? check_there(s, caller, callee, is_entry, &is_bare)
-					  : check_here(s, caller, callee, is_entry, &is_bare);
+	enum runtime_code_frame frame;
+	uint32_t verdict = s->worker ? check_there(s, step, &frame) : check_here(s, step, &frame);
 
-	if (is_bare)
-		s->bare(s->bare_arg, object_of(s, location_at(s->locations, callee))->owner.pid);
+	if (step->may_be_bare && frame == RUNTIME_CODE_BARE) {
+		s->bare(s->bare_arg,
+			object_of(s, location_at(s->locations, step->callee))->owner.pid);
+		verdict = LBR_STEP_WRONG;
+	}
 	if (verdict == LBR_STEP_WRONG)
-		show_wrong(s, caller, callee);
+		show_wrong(s, step->caller, step->callee);
+	else if (step->may_be_bare && frame == RUNTIME_CODE_UNREAD)
+		verdict = NOT_YET;
 	return verdict;
 }
 
@@ -183,70 +190,105 @@ static bool is_runtime_code(const struct steps *s, uint32_t number)
 	return object_table_at(s->objects, l->object)->kind == OBJECT_JIT;
 }
 
-/* Keeps a verdict; one on code that may yet be written, until the next tick. 0 or -ENOMEM. */
-static int keep(struct steps *s, uint32_t caller, uint32_t callee, uint32_t verdict)
+/* The same two frames can be found by a rule, and by a frame pointer that skips what is between. */
+static uint64_t key_of(const struct step *step)
 {
-	uint64_t pair = (uint64_t)caller << 32 | callee;
-
-	if (verdict == LBR_STEP_WRONG && (is_runtime_code(s, caller) || is_runtime_code(s, callee)))
-		return int_map_set(&s->doubted, pair, s->ticks);
-	return int_map_set(&s->pairs, pair, verdict);
+	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 | step->callee;
 }
 
-/* Checks a pair that has no verdict, or that was `was_wrong` in an earlier tick, if there is time
- * for it. 0 or -ENOMEM. */
-static int judge(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry, bool was_wrong,
+/* Keeps a verdict; one on code that may yet be written, until the next tick. 0 or -ENOMEM. */
+static int keep(struct steps *s, const struct step *step, uint32_t verdict)
+{
+	bool is_doubted = verdict == NOT_YET ||
+			  (verdict == LBR_STEP_WRONG &&
+			   (is_runtime_code(s, step->caller) || is_runtime_code(s, step->callee)));
+
+	if (is_doubted)
+		return int_map_set(&s->doubted, key_of(step), s->ticks << 1 | (verdict == NOT_YET));
+	return int_map_set(&s->pairs, key_of(step), verdict);
+}
+
+/* Counts a step that is not known yet as unchecked. */
+static uint64_t *count_of(struct steps *s, uint32_t verdict)
+{
+	return &s->counts[verdict == NOT_YET ? LBR_STEP_UNCHECKED : verdict];
+}
+
+/* Checks a pair that has no verdict, or `before` from an earlier tick, if there is time for it. 0
+ * or -ENOMEM. */
+static int judge(struct steps *s, const struct step *step, const uint32_t *before,
 		 uint32_t *ret_verdict)
 {
 	int err = s->reach ? 0 : lbr_reach_new(&s->reach);
 	uint64_t start;
 
-	*ret_verdict = was_wrong ? LBR_STEP_WRONG : LBR_STEP_UNCHECKED;
+	if (before)
+		*ret_verdict = *before;
+	else
+		*ret_verdict = step->may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 	if (!err && s->credit_ns <= 0)
 		s->postponed++;
 	if (err || s->credit_ns <= 0)
 		return err;
 	start = spent_ns(s);
-	*ret_verdict = check(s, caller, callee, is_entry);
+	*ret_verdict = check(s, step);
 	s->credit_ns -= (int64_t)(spent_ns(s) - start);
-	s->counts[LBR_STEP_WRONG] -= was_wrong;
-	s->counts[*ret_verdict]++;
-	return keep(s, caller, callee, *ret_verdict);
+	if (before)
+		--*count_of(s, *before);
+	++*count_of(s, *ret_verdict);
+	return keep(s, step, *ret_verdict);
 }
 
-static int verdict_on(struct steps *s, uint32_t caller, uint32_t callee, bool is_entry,
-		      uint32_t *ret_verdict)
+static int verdict_on(struct steps *s, const struct step *step, uint32_t *ret_verdict)
 {
-	uint64_t pair = (uint64_t)caller << 32 | callee;
-	uint32_t tick;
+	uint32_t doubted, before;
 
-	*ret_verdict = int_map_find(&s->pairs, pair);
+	*ret_verdict = int_map_find(&s->pairs, key_of(step));
 	if (*ret_verdict != INT_MAP_NONE)
 		return 0;
-	tick = int_map_find(&s->doubted, pair);
-	if (tick != INT_MAP_NONE && tick == s->ticks) {
-		*ret_verdict = LBR_STEP_WRONG;
-		return 0;
-	}
-	return judge(s, caller, callee, is_entry, tick != INT_MAP_NONE, ret_verdict);
+	doubted = int_map_find(&s->doubted, key_of(step));
+	before = doubted & 1 ? NOT_YET : LBR_STEP_WRONG;
+	if (doubted == INT_MAP_NONE)
+		return judge(s, step, NULL, ret_verdict);
+	if (doubted >> 1 != (s->ticks & INT32_MAX))
+		return judge(s, step, &before, ret_verdict);
+	*ret_verdict = before;
+	return 0;
 }
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
 /* Whether the caller of a frame was found by a weak rule. A frame that was interrupted made no
  * call. */
-static bool is_to_be_checked(const struct steps *s, uint32_t caller, uint32_t callee)
+static bool is_to_be_checked(const struct steps *s, const struct step *step)
 {
-	uint8_t provenance = location_at(s->locations, callee)->provenance;
+	uint8_t provenance = location_at(s->locations, step->callee)->provenance;
 
-	return (provenance_is_weak(provenance) ||
+	return (step->may_be_bare || provenance_is_weak(provenance) ||
 		(s->checks_all && provenance == PROVENANCE_CFI)) &&
-	       location_at(s->locations, caller)->is_return;
+	       location_at(s->locations, step->caller)->is_return;
+}
+
+/* The kernel half knows no other step out of code of a process, whatever rule the daemon had for
+ * the same location. */
+static bool may_be_bare(const struct steps *s, uint32_t callee, bool is_kernels)
+{
+	return s->code && is_runtime_code(s, callee) &&
+	       (is_kernels ||
+		location_at(s->locations, callee)->provenance == PROVENANCE_FRAME_POINTER);
+}
+
+static void cut(struct path *path, size_t at, uint32_t verdict)
+{
+	if (verdict != LBR_STEP_WRONG && verdict != NOT_YET)
+		return;
+	path->cut = at;
+	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
 }
 
 /* The frames that the thread's last path had were checked with it, but where the wrong step was is
  * not kept: paths with weak rules are looked through again. */
-int steps_check(struct steps *s, struct path *path, bool is_complete)
+int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_kernels)
 {
 	size_t first = path->is_weak || !path->kept ? 1 : path->kept;
 	uint32_t verdict;
@@ -255,16 +297,20 @@ int steps_check(struct steps *s, struct path *path, bool is_complete)
 	path->cut = 0;
 	s->credit_ns += s->credit_ns < STEPS_SAVED_NS ? STEPS_EARNED_NS : 0;
 	for (size_t i = first; i < path->count; i++) {
-		uint32_t caller = path->locations[i - 1], callee = path->locations[i];
+		const struct step step = {
+			.caller = path->locations[i - 1],
+			.callee = path->locations[i],
+			.is_entry = is_complete && i == 1,
+			.may_be_bare = may_be_bare(s, path->locations[i], is_kernels),
+		};
 
-		if (!is_to_be_checked(s, caller, callee))
+		if (!is_to_be_checked(s, &step))
 			continue;
 		path->is_weak = true;
-		err = verdict_on(s, caller, callee, is_complete && i == 1, &verdict);
+		err = verdict_on(s, &step, &verdict);
 		if (err)
 			return err;
-		if (verdict == LBR_STEP_WRONG)
-			path->cut = i;
+		cut(path, i, verdict);
 	}
 	return 0;
 }

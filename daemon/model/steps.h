@@ -4,7 +4,10 @@
  * caller's code calls the frame below (lbr/lbr_step.h). Each pair of locations is checked once, and
  * its verdict kept, so that a path costs one look-up for each such step.
  *
- * A path ends before its first wrong step, counted from the leaf.
+ * A path ends before its first wrong step, counted from the leaf. A step by frame pointer out of
+ * code that a process has made skips callers where that code does not keep one, and what it comes
+ * to looks like any caller. So it is taken only once that code has been read; a path ends before it
+ * until then.
  *
  * Code that a process makes at run time may be read before all of it is written, and a call in it
  * may be patched later: a wrong step there is checked again after each steps_tick().
@@ -48,8 +51,9 @@ void steps_use_code(struct steps *steps, struct runtime_code *code, steps_bare_f
 void steps_use_worker(struct steps *steps, struct ask_walks *walks);
 
 /* Checks the user frames of a path, which are all that it has yet: sets path->cut and
- * path->is_weak. `is_complete`: the first frame begins the thread's stack. 0 or -ENOMEM. */
-int steps_check(struct steps *steps, struct path *path, bool is_complete);
+ * path->is_weak. `is_complete`: the first frame begins the thread's stack. `is_kernels`: the kernel
+ * half has walked it. 0 or -ENOMEM. */
+int steps_check(struct steps *steps, struct path *path, bool is_complete, bool is_kernels);
 
 /* Pairs, by verdict; and steps of paths that were taken without one. */
 struct steps_counts {

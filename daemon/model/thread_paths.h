@@ -27,12 +27,13 @@
  *   added by branch records | kept from the thread's last walk | new user frames | kernel frames
  *   0                  added                         added + kept              user          count
  *
- * Of a path with a wrong step (steps.h), which has no added frames, the first `cut` frames are left
- * out of what is entered for the sample.
+ * Of a path with a step that does not hold (steps.h), which has no added frames, the first `cut`
+ * frames are left out of what is entered for the sample.
  */
 struct path {
 	size_t added, kept, user, count;
 	size_t cut;
+	enum stackd_end_reason cut_reason; /* if it is cut */
 	bool is_weak;	   /* it has steps by rules that are not of unwind information */
 	uint32_t node;	   /* of the kept frames, which are entered already */
 	uint64_t kept_tag; /* of that node */

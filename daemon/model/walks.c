@@ -182,12 +182,12 @@ static int add_height(struct walks *w, const struct path *path, uint32_t *origin
 
 /* Checks the steps of a path that has its user frames only. An origin counts its frames from the
  * root, so it does not hold for a path that is cut there. */
-static int check_steps(struct walks *w, struct path *path, struct walks_end *end)
+static int check_steps(struct walks *w, struct path *path, bool is_kernels, struct walks_end *end)
 {
-	int err = steps_check(w->steps, path, end->reason == STACKD_END_ENTRY);
+	int err = steps_check(w->steps, path, end->reason == STACKD_END_ENTRY, is_kernels);
 
 	if (!err && path->cut) {
-		end->reason = STACKD_END_WRONG_CALLER;
+		end->reason = path->cut_reason;
 		end->origin = ORIGIN_WALKED;
 	}
 	return err;
@@ -316,9 +316,10 @@ static int take_stack(struct walks *w, const struct stackd_stack_record *record,
 		ret_end->is_sample = false;
 		return 0;
 	}
+	err = check_steps(w, path, false, ret_end);
+	if (err)
+		return err;
 	err = learn_tag(w, header, path, ret_end->reason);
-	if (!err)
-		err = check_steps(w, path, ret_end);
 	if (!err)
 		err = add_height(w, path, &ret_end->origin);
 	return err ? err : add_kernel(w, header, path);
@@ -522,9 +523,10 @@ static int take_walked(struct walks *w, const struct stackd_header *header, stru
 	if (err)
 		return err;
 	judge_expect(w->judge, header, path);
+	err = check_steps(w, path, true, end);
+	if (err)
+		return err;
 	err = learn_tag(w, header, path, end->reason);
-	if (!err)
-		err = check_steps(w, path, end);
 	if (!err && !path->cut)
 		err = add_branches(w, header, path, end);
 	if (!err)

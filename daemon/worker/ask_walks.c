@@ -308,7 +308,7 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 /* --- steps ----------------------------------------------------------------------------------- */
 
 enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *step,
-			      bool *ret_is_bare)
+			      enum runtime_code_frame *ret_frame)
 {
 	struct call call = begin(w, step->callee->owner.pid, step->caller->owner.pid);
 	const struct worker_call request = call_of(&call, WIRE_STEP);
@@ -323,7 +323,10 @@ enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *
 
 	BUF_PUT(&w->request, wire);
 	status = worker_call(w->with.worker, &request, &w->request, &w->reply);
-	*ret_is_bare = status >= 0 && status & WALK_WIRE_BARE;
-	status &= status >= 0 ? ~WALK_WIRE_BARE : -1;
-	return status >= 0 && status < LBR_STEP_COUNT ? (enum lbr_step)status : LBR_STEP_UNCHECKED;
+	*ret_frame = RUNTIME_CODE_UNREAD;
+	if (status < 0 || status % WALK_WIRE_FRAME >= LBR_STEP_COUNT)
+		return LBR_STEP_UNCHECKED;
+	if (status / WALK_WIRE_FRAME <= RUNTIME_CODE_BARE)
+		*ret_frame = (enum runtime_code_frame)(status / WALK_WIRE_FRAME);
+	return (enum lbr_step)(status % WALK_WIRE_FRAME);
 }

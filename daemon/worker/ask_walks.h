@@ -47,9 +47,9 @@ struct ask_walks_step {
 	bool is_entry, may_be_bare, callee_is_return;
 };
 
-/* As lbr_step_check(). *ret_is_bare: the callee's process keeps no frame pointers there. */
+/* As lbr_step_check(), and as runtime_code_frame() if the step may be bare. */
 enum lbr_step ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *step,
-			      bool *ret_is_bare);
+			      enum runtime_code_frame *ret_frame);
 
 /* The sums of the walks so far. */
 void ask_walks_get_stats(const struct ask_walks *walks, struct dwarf_walk_stats *ret_stats);

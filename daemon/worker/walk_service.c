@@ -274,19 +274,20 @@ static int check_step(struct walk_service *w, struct buf_reader *request)
 {
 	struct walk_wire_step step;
 	struct lbr_step_pair pair;
+	enum runtime_code_frame frame = RUNTIME_CODE_UNREAD;
 
 	if (!BUF_GET(request, step))
 		return -EINVAL;
+	if (step.may_be_bare && service_object(w->service, step.callee))
+		frame = runtime_code_frame(w->code,
+					   service_object(w->service, step.callee)->owner.pid,
+					   step.callee_offset, step.is_return);
 	pair.callee = code_at(w, step.callee, step.callee_offset);
 	pair.caller = code_at(w, step.caller, step.caller_offset);
 	pair.is_entry = step.is_entry;
 	if (!pair.caller.object || !pair.callee.object)
 		return -ENOMEM;
-	if (step.may_be_bare &&
-	    runtime_code_is_bare(w->code, service_object(w->service, step.callee)->owner.pid,
-				 step.callee_offset, step.is_return))
-		return LBR_STEP_WRONG | WALK_WIRE_BARE;
-	return (int)lbr_step_check(w->reach, &pair);
+	return (int)lbr_step_check(w->reach, &pair) + (int)frame * WALK_WIRE_FRAME;
 }
 
 int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *request,

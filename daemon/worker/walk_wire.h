@@ -41,15 +41,15 @@ struct walk_wire_frame {
 	uint8_t is_return, is_guess, provenance, padding;
 };
 
-/* WIRE_STEP: a pair of locations. Its reply is the verdict (enum lbr_step); WALK_WIRE_BARE is
- * added where the callee's process keeps no frame pointers in such code. */
+/* WIRE_STEP: a pair of locations. Its reply is the verdict (enum lbr_step), and where
+ * `may_be_bare` what is known of that step (enum runtime_code_frame) times WALK_WIRE_FRAME. */
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
 	uint8_t is_entry, may_be_bare, is_return, padding[5];
 };
 
-#define WALK_WIRE_BARE 256
+#define WALK_WIRE_FRAME 256
 
 /* WIRE_ASK_CODE: executable memory around an address of a process. */
 struct walk_wire_address {

@@ -16,6 +16,7 @@
 
 #define SAVED_RBP 0 /* its index in STACKD_SAVED_REGS */
 #define PUSH_RBP  0x55
+#define AROUND	  32   /* bytes on either side of an address that are looked at again */
 #define REP	  0xf3 /* of endbr64 */
 
 struct row {
@@ -163,6 +164,17 @@ static void refresh(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t
 	c->credit_ns -= (int64_t)(c->clock() - begin);
 }
 
+/* Makes a piece anew if the bytes around an address are others by now. */
+static void renew(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t address)
+{
+	uint64_t start = 0;
+	size_t len = c->read(c->arg, pid, address, AROUND, AROUND, c->bytes[0], &start);
+
+	if (len && (elf_file_read(p->object.elf, start, c->bytes[1], len) != (int64_t)len ||
+		    memcmp(c->bytes[0], c->bytes[1], len)))
+		refresh(c, p, pid, address);
+}
+
 /* The piece with the address in its core, or NULL. */
 static struct piece *find(struct runtime_code *c, pid_t pid, uint64_t address)
 {
@@ -220,23 +232,47 @@ void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool
 						 .ra_offset = -8};
 }
 
-/* A function begins to make its frame by pushing rbp, right below its return address; before that,
- * steps at a push or a return take the return address from the top of the stack. */
-bool runtime_code_is_bare(struct runtime_code *c, pid_t pid, uint64_t address, bool is_return)
+/* Whether a step at an address takes the return address from where it is, though rbp is not yet the
+ * frame's: at a push of rbp, at a return, and at mov %rsp, %rbp. */
+static bool begins_frame(const struct piece *p, uint64_t address, const struct stackd_rule *rule)
 {
-	struct stackd_rule rule;
-	struct piece *p;
-	uint8_t code;
+	uint8_t code[3];
 
-	runtime_code_rule(c, pid, address, is_return, &rule);
-	if (rule.cfa != STACKD_CFA_REG || rule.reg != STACKD_REG_RSP ||
-	    rule.saved[SAVED_RBP] == -16)
-		return false;
-	p = find(c, pid, address);
-	if (is_return || rule.cfa_offset != 8 || !p)
+	if (leaf_rule_is_return(p->object.elf, address))
 		return true;
-	return elf_file_read(p->object.elf, address, &code, 1) == 1 && code != PUSH_RBP &&
-	       code != REP && !leaf_rule_is_return(p->object.elf, address);
+	if (rule->cfa_offset == 8)
+		return elf_file_read(p->object.elf, address, code, 1) == 1 &&
+		       (code[0] == PUSH_RBP || code[0] == REP);
+	return rule->cfa_offset == 16 && rule->saved[SAVED_RBP] == -16 &&
+	       elf_file_read(p->object.elf, address, code, sizeof(code)) == sizeof(code) &&
+	       !memcmp(code, "\x48\x89\xe5", sizeof(code));
+}
+
+/* Where rbp is the frame's, the analysis tells the frame by it. A function that saves rbp may still
+ * use it as it likes, or leave it to be that of a caller, as Java's do. */
+static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address, bool is_return,
+					const struct stackd_rule *rule)
+{
+	if (rule->cfa != STACKD_CFA_REG)
+		return RUNTIME_CODE_UNTOLD;
+	if (rule->reg == STACKD_REG_RBP || (!is_return && begins_frame(p, address, rule)))
+		return RUNTIME_CODE_FRAMED;
+	return rule->reg == STACKD_REG_RSP ? RUNTIME_CODE_BARE : RUNTIME_CODE_UNTOLD;
+}
+
+enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, uint64_t address,
+					   bool is_return)
+{
+	struct piece *p = find(c, pid, address);
+	struct stackd_rule rule;
+	uint8_t byte;
+
+	if (p)
+		renew(c, p, pid, address);
+	if (!p || !p->pid || elf_file_read(p->object.elf, address, &byte, 1) != 1)
+		return RUNTIME_CODE_UNREAD;
+	runtime_code_rule(c, pid, address, is_return, &rule);
+	return frame_of(p, address, is_return, &rule);
 }
 
 /* The frame that the code at `start` makes, as it is at an address, or behind its jump. */

@@ -67,9 +67,18 @@ const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint6
 void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
 		       struct stackd_rule *ret_rule);
 
-/* Whether the code at an address, that of a return address minus 1, is known to have a frame
- * without a frame pointer: a step by rbp out of it skips callers. */
-bool runtime_code_is_bare(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return);
+/* What is known of a step by frame pointer out of code. */
+enum runtime_code_frame {
+	RUNTIME_CODE_UNREAD, /* nothing: the code cannot be read, or not yet */
+	RUNTIME_CODE_UNTOLD, /* its instructions do not tell */
+	RUNTIME_CODE_FRAMED, /* it leads to the caller */
+	RUNTIME_CODE_BARE,   /* rbp is not the frame's: it skips callers */
+};
+
+/* Tells that of the code at an address, that of a return address minus 1. The bytes
+ * around it are read again first: the code may be new. */
+enum runtime_code_frame runtime_code_frame(struct runtime_code *code, pid_t pid, uint64_t address,
+					   bool is_return);
 
 /* Gives the frame in which code at an address runs that is entered by jumps: that which the code at
  * the start of its mapping makes before it jumps (analysis/entry_frame.h), or else at the start of

@@ -167,22 +167,71 @@ static void bytes(void **state)
 	assert_int_equal(byte, function[0]);
 }
 
+static enum runtime_code_frame frame(struct memory *m, uint64_t at, bool is_return)
+{
+	return runtime_code_frame(m->code, PID, START + at, is_return);
+}
+
 /* Frame pointers lead out of functions that have made their frame by push %rbp, and of others where
  * they stand at a push %rbp or a ret. */
 static void bare(void **state)
 {
 	static const uint8_t with[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
 	struct memory *m = *state;
-	uint64_t at = START + HERE, other = at + 0x40;
+	uint64_t at = HERE, other = at + 0x40;
 
 	memcpy(m->bytes + HERE + 0x40, with, sizeof(with));
-	assert_true(runtime_code_is_bare(m->code, PID, at + CALL, true));
-	assert_true(runtime_code_is_bare(m->code, PID, at, false));
-	assert_false(runtime_code_is_bare(m->code, PID, at + 13, false));
-	assert_false(runtime_code_is_bare(m->code, PID, other, false));
-	assert_false(runtime_code_is_bare(m->code, PID, other + 4, false));
-	assert_false(runtime_code_is_bare(m->code, PID, other + 6, false));
-	assert_false(runtime_code_is_bare(m->code, PID, at + 0x80, false));
+	assert_int_equal(frame(m, at + CALL, true), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, at, false), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, at + 13, false), RUNTIME_CODE_FRAMED);
+	assert_int_equal(frame(m, other, false), RUNTIME_CODE_FRAMED);
+	assert_int_equal(frame(m, other + 1, false), RUNTIME_CODE_FRAMED);
+	assert_int_equal(frame(m, other + 4, false), RUNTIME_CODE_FRAMED);
+	assert_int_equal(frame(m, other + 4, true), RUNTIME_CODE_FRAMED);
+	assert_int_equal(frame(m, other + 6, false), RUNTIME_CODE_FRAMED);
+	assert_int_equal(frame(m, at + 0x80, false), RUNTIME_CODE_UNTOLD);
+}
+
+/* HotSpot's methods push rbp, and leave it to be that of a caller. */
+static void saved_but_not_set(void **state)
+{
+	static const uint8_t method[] = {0x89, 0x84, 0x24, 0,	 0xc0, 0xfe, 0xff,
+					 0x55, 0x48, 0x83, 0xec, 0x10, 0x90, 0x90,
+					 0x48, 0x83, 0xc4, 0x10, 0x5d, 0x90, 0xc3};
+	struct memory *m = *state;
+
+	memcpy(m->bytes + HERE, method, sizeof(method));
+	assert_int_equal(frame(m, HERE, false), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, HERE + 7, false), RUNTIME_CODE_FRAMED); /* at push %rbp */
+	assert_int_equal(frame(m, HERE + 8, false), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, HERE + 13, false), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, HERE + 13, true), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, HERE + 19, false), RUNTIME_CODE_BARE); /* behind pop %rbp */
+	assert_int_equal(frame(m, HERE + 20, false), RUNTIME_CODE_FRAMED);
+}
+
+/* A method that takes another's place is not told by the old one's bytes, nor one that is new. */
+static void written_since(void **state)
+{
+	static const uint8_t with[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
+	struct memory *m = *state;
+
+	assert_int_equal(frame(m, HERE + 0x84, false), RUNTIME_CODE_UNTOLD);
+	assert_int_equal(frame(m, HERE + CALL, true), RUNTIME_CODE_BARE);
+	memcpy(m->bytes + HERE + 0x80, with, sizeof(with));
+	assert_int_equal(frame(m, HERE + 0x84, false), RUNTIME_CODE_FRAMED);
+	m->bytes[HERE + 0x82] = 0x90;
+	m->bytes[HERE + 0x81] = 0x90;
+	m->bytes[HERE + 0x83] = 0x90;
+	assert_int_equal(frame(m, HERE + 0x84, false), RUNTIME_CODE_BARE);
+}
+
+static void not_read(void **state)
+{
+	struct memory *m = *state;
+
+	m->is_gone = true;
+	assert_int_equal(frame(m, HERE + CALL, true), RUNTIME_CODE_UNREAD);
 }
 
 static size_t read_slowly(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
@@ -248,6 +297,9 @@ int main(void)
 		TEST(ended),
 		TEST(bytes),
 		TEST(bare),
+		TEST(saved_but_not_set),
+		TEST(written_since),
+		TEST(not_read),
 		TEST(time_is_bounded),
 		TEST(frame_of_entry),
 	};

@@ -36,6 +36,7 @@ static struct fixture {
 	struct path path;
 	struct stackd_header record;
 	uint64_t now_ns, check_ns;
+	bool is_kernels;
 	uint32_t outer, middle, other, leaf, leaf_2; /* locations */
 } f;
 
@@ -123,7 +124,7 @@ static size_t take(size_t kept, const uint32_t *locations, size_t n, uint32_t *r
 		f.path.ids[f.path.count++] = location_id(l->file_id, l->offset);
 	}
 	f.path.user = f.path.count;
-	assert_int_equal(steps_check(f.steps, &f.path, true), 0);
+	assert_int_equal(steps_check(f.steps, &f.path, true, f.is_kernels), 0);
 	assert_int_equal(thread_paths_enter(f.paths, &f.record, &f.path, &node), 0);
 	for (; node; node = tag_trie_at(f.trie, node)->parent)
 		ret_frames[depth++] = tag_trie_at(f.trie, node)->location;
@@ -243,10 +244,12 @@ static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
 	return pid == PID && address - CODE < sizeof(memory) ? CODE : 0;
 }
 
-static void ignore_bare(void *arg, pid_t pid)
+static void count_bare(void *arg, pid_t pid)
 {
-	(void)arg;
-	(void)pid;
+	unsigned *count = arg;
+
+	assert_int_equal(pid, PID);
+	++*count;
 }
 
 static uint32_t made_location(uint64_t offset, bool is_return)
@@ -262,22 +265,35 @@ static uint32_t made_location(uint64_t offset, bool is_return)
 	return number;
 }
 
+static void use_code(struct runtime_code **ret_code, unsigned *bare)
+{
+	struct object object = {
+		.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]", .owner = {.pid = PID}};
+	const struct object *added;
+
+	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
+	assert_int_equal(runtime_code_new(read_memory, start_of_memory, NULL, read_clock, ret_code),
+			 0);
+	steps_use_code(f.steps, *ret_code, count_bare, bare);
+}
+
+static void drop_code(struct runtime_code *code)
+{
+	steps_use_code(f.steps, NULL, NULL, NULL);
+	runtime_code_free(code);
+}
+
 /* A call that leads elsewhere until its target is written: its step is wrong, is not looked at
  * again in the same tick, and is right afterwards. */
 static void code_written_later(void **state)
 {
-	struct object object = {
-		.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]", .owner = {.pid = PID}};
 	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
-	const struct object *added;
 	struct runtime_code *code;
+	unsigned bare = 0;
 	uint32_t frames[8];
 
 	(void)state;
-	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
-	assert_int_equal(runtime_code_new(read_memory, start_of_memory, NULL, read_clock, &code),
-			 0);
-	steps_use_code(f.steps, code, ignore_bare, NULL);
+	use_code(&code, &bare);
 	memory[5] = 15; /* a function that returns at once */
 	memory[16] = 0x90;
 	memory[17] = memory[24] = 0xc3;
@@ -290,17 +306,68 @@ static void code_written_later(void **state)
 	steps_tick(f.steps);
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_counts(1, 0);
-	steps_use_code(f.steps, NULL, NULL, NULL);
-	runtime_code_free(code);
+	drop_code(code);
+}
+
+/* The kernel half follows frame pointers whatever rule the daemon has for the code, and what it
+ * comes to looks like a caller: the step is right by the one, and wrong by the other. */
+static void frame_pointer_out_of_bare_code(void **state)
+{
+	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
+	struct runtime_code *code;
+	unsigned bare = 0;
+	uint32_t frames[8];
+
+	(void)state;
+	use_code(&code, &bare);
+	memory[5] = 7;
+	memory[16] = 0x90;
+	memory[17] = 0xc3;
+	assert_int_equal(take(0, path, 2, frames), 2);
+	assert_counts(1, 0);
+	f.is_kernels = true;
+	assert_int_equal(take(0, path, 2, frames), 1);
+	assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
+	assert_counts(1, 1);
+	assert_int_equal(bare, 1);
+	f.is_kernels = false;
+	assert_int_equal(take(0, path, 2, frames), 2);
+	drop_code(code);
+}
+
+/* Until code can be read, nobody knows where its frame pointer leads. */
+static void frame_pointer_out_of_unread_code(void **state)
+{
+	const uint32_t path[] = {made_location(8, true), made_location(4096, false)};
+	struct runtime_code *code;
+	unsigned bare = 0;
+	uint32_t frames[8];
+
+	(void)state;
+	use_code(&code, &bare);
+	f.is_kernels = true;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(take(0, path, 2, frames), 1);
+		assert_int_equal(f.path.cut_reason, STACKD_END_RUNTIME_CODE);
+		assert_int_equal(steps_counts(f.steps).unchecked, 1);
+		steps_tick(f.steps);
+	}
+	assert_int_equal(bare, 0);
+	drop_code(code);
 }
 
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(right_steps),		 T(path_ends_before_wrong_step),
-		T(kept_frames_stay_cut), T(steps_that_are_not_checked),
-		T(budget_is_kept),	 T(code_written_later),
+		T(right_steps),
+		T(path_ends_before_wrong_step),
+		T(kept_frames_stay_cut),
+		T(steps_that_are_not_checked),
+		T(budget_is_kept),
+		T(code_written_later),
+		T(frame_pointer_out_of_bare_code),
+		T(frame_pointer_out_of_unread_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
