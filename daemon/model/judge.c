@@ -17,7 +17,8 @@ struct judge {
 
 	uint32_t tid; /* of the last WALKED record */
 	uint64_t time_ns;
-	enum stackd_end_reason reason; /* of the kernel half's walk */
+	enum stackd_end_reason reason; /* of the kernel half's walk, */
+	bool is_cut;		       /* and whether a step of it did not hold */
 	size_t count;
 	uint32_t path[PATH_MAX_FRAMES];
 };
@@ -40,15 +41,17 @@ void judge_free(struct judge *judge)
 	free(judge);
 }
 
-void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path)
+void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
+		  enum stackd_end_reason reason)
 {
 	if (!judge)
 		return;
 	judge->tid = record->tid;
 	judge->time_ns = record->time_ns;
-	judge->reason = record->end_reason;
-	judge->count = path->count;
-	memcpy(judge->path, path->locations, path->count * sizeof(path->locations[0]));
+	judge->reason = reason;
+	judge->is_cut = path->cut > 0;
+	judge->count = path->count - path->cut;
+	memcpy(judge->path, path->locations + path->cut, judge->count * sizeof(path->locations[0]));
 }
 
 static void show_path(const struct judge *judge, const char *title, const uint32_t *path,
@@ -74,7 +77,7 @@ static void show_wrong(const struct judge *judge, const struct stackd_header *re
 	fprintf(stderr, "judge: pid %u tid %u flags %x\n", record_pid(record), record->tid,
 		record->flags);
 	show_path(judge, "  kernel:", judge->path, judge->count);
-	show_path(judge, "  daemon: ", path->locations, path->count);
+	show_path(judge, "  daemon:", path->locations + path->cut, path->count - path->cut);
 }
 
 /* Whether a path's leaf end is another, which is no longer. */
@@ -87,25 +90,28 @@ static bool ends_with(const uint32_t *path, size_t count, const uint32_t *end, s
 /* A page of the stack can be missing for the kernel half and be there for the daemon: one that is
  * just being copied since a child of the thread shares it, or the first one of a thread that has
  * not run yet, which its creator writes to. */
-static bool is_read_later(const struct judge *judge, const struct path *path)
+static bool is_read_later(const struct judge *judge, size_t count)
 {
-	bool is_unread =
-		judge->reason == STACKD_END_UNREADABLE || (!judge->count && path->count == 1);
-
-	return is_unread && ends_with(path->locations, path->count, judge->path, judge->count);
+	return judge->reason == STACKD_END_UNREADABLE || (!judge->count && count == 1);
 }
 
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason)
 {
+	const uint32_t *own;
+	bool is_end_of_own, has_own_end;
+	size_t count;
+
 	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
 		return;
-	if (judge->count == path->count &&
-	    ends_with(path->locations, path->count, judge->path, judge->count)) {
+	own = path->locations + path->cut;
+	count = path->count - path->cut;
+	is_end_of_own = ends_with(own, count, judge->path, judge->count);
+	has_own_end = ends_with(judge->path, judge->count, own, count);
+	if (is_end_of_own && has_own_end && !judge->is_cut) {
 		judge->counts.right++;
-	} else if (is_read_later(judge, path) ||
-		   (reason != STACKD_END_ENTRY &&
-		    ends_with(judge->path, judge->count, path->locations, path->count))) {
+	} else if ((is_end_of_own && (judge->is_cut || is_read_later(judge, count))) ||
+		   (has_own_end && reason != STACKD_END_ENTRY)) {
 		judge->counts.cut++;
 	} else {
 		judge->counts.wrong++;

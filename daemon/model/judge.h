@@ -19,14 +19,16 @@ int judge_new(const struct object_table *objects, const struct location_table *l
 	      struct judge **ret_judge);
 void judge_free(struct judge *judge); /* NULL is fine */
 
-/* Keeps the user part of a WALKED record's path for judge_hold(). NULL `judge`, here and below:
- * nothing is checked. */
-void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path);
+/* Keeps the user part of a WALKED record's path, whose steps have been checked (steps.h), for
+ * judge_hold(). `reason`: why it ends. NULL `judge`, here and below: nothing is checked. */
+void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
+		  enum stackd_end_reason reason);
 
-/* Compares that path with the one that the daemon has walked from the copy. If its walk could not
- * finish (the copy is of one stack, and a signal handler runs on another), the frames that it found
- * must be the leaf end of the kernel half's; and the other way round if that one ended at memory
- * that could not be read. */
+/* Compares that path with the one that the daemon has walked from the copy, of which the steps have
+ * been checked, too. If its walk could not finish (the copy is of one stack, and a signal handler
+ * runs on another), the frames that it found must be the leaf end of the kernel half's; and the
+ * other way round if that one ended at memory that could not be read, or was cut at a step that
+ * does not hold: what the recording has of it. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason);
 

@@ -311,14 +311,14 @@ static int take_stack(struct walks *w, const struct stackd_stack_record *record,
 
 	if (err)
 		return err;
+	err = check_steps(w, path, false, ret_end);
+	if (err)
+		return err;
 	if (header->flags & STACKD_JUDGE) {
 		judge_hold(w->judge, header, path, ret_end->reason);
 		ret_end->is_sample = false;
 		return 0;
 	}
-	err = check_steps(w, path, false, ret_end);
-	if (err)
-		return err;
 	err = learn_tag(w, header, path, ret_end->reason);
 	if (!err)
 		err = add_height(w, path, &ret_end->origin);
@@ -522,10 +522,10 @@ static int take_walked(struct walks *w, const struct stackd_header *header, stru
 		err = frames_of_walked(w, header, path);
 	if (err)
 		return err;
-	judge_expect(w->judge, header, path);
 	err = check_steps(w, path, true, end);
 	if (err)
 		return err;
+	judge_expect(w->judge, header, path, end->reason);
 	err = learn_tag(w, header, path, end->reason);
 	if (!err && !path->cut)
 		err = add_branches(w, header, path, end);

@@ -29,6 +29,7 @@ import test_cpus  # noqa: E402,F401
 import test_crowd  # noqa: E402,F401
 import test_faults  # noqa: E402,F401
 import test_go  # noqa: E402,F401
+import test_java  # noqa: E402,F401
 import test_names  # noqa: E402,F401
 import test_open_files  # noqa: E402,F401
 import test_outages  # noqa: E402,F401

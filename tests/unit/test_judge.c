@@ -49,7 +49,7 @@ static void judge_paths(size_t kernel, enum stackd_end_reason kernel_reason, siz
 	struct stackd_header record = {
 		.tid = 7, .time_ns = 3, .end_reason = (uint8_t)kernel_reason};
 
-	judge_expect(judge, &record, leaf_end(kernel));
+	judge_expect(judge, &record, leaf_end(kernel), kernel_reason);
 	judge_hold(judge, &record, leaf_end(daemon), daemon_reason);
 }
 
@@ -97,19 +97,50 @@ static void other_frames(void **state)
 
 	(void)state;
 	path->locations[3] = 77;
-	judge_expect(judge, &record, path);
+	judge_expect(judge, &record, path, STACKD_END_UNREADABLE);
 	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
 	assert_counts(0, 0, 1);
+}
+
+/* The frames 1, 2, ... 9, of which the first `cut` are left out for a step that does not hold. */
+static struct path *cut_path(size_t cut)
+{
+	struct path *path = leaf_end(9);
+
+	path->cut = cut;
+	return path;
+}
+
+/* Of a path that is cut, what is left is judged, and that alone. */
+static void steps_do_not_hold(void **state)
+{
+	struct stackd_header record = {.tid = 7, .time_ns = 3, .end_reason = STACKD_END_ENTRY};
+	struct path *path = cut_path(4);
+
+	(void)state;
+	path->locations[2] = 77;
+	judge_expect(judge, &record, path, STACKD_END_WRONG_CALLER);
+	path->cut = 0;
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	assert_counts(0, 1, 0);
+	path = cut_path(4);
+	path->locations[6] = 77;
+	judge_expect(judge, &record, path, STACKD_END_WRONG_CALLER);
+	path->cut = 0;
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	assert_counts(0, 1, 1);
+	judge_expect(judge, &record, leaf_end(9), STACKD_END_ENTRY);
+	judge_hold(judge, &record, cut_path(4), STACKD_END_WRONG_CALLER);
+	assert_counts(0, 2, 1);
+	path->cut = 0;
 }
 
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(same_paths),
-		T(judge_does_not_finish),
-		T(memory_is_there_for_the_daemon_alone),
-		T(other_frames),
+		T(same_paths),	 T(judge_does_not_finish), T(memory_is_there_for_the_daemon_alone),
+		T(other_frames), T(steps_do_not_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Java (HotSpot): compiled methods keep no frame pointer, though they save rbp, and the kernel half
+follows it until the daemon has read that code. Whatever the recording has of a path is right."""
+
+import os
+import shutil
+
+from harness import ROOT, Skip, check, live, record, run, scratch
+
+SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
+
+# Both compilers and the interpreter, as usual; the first compiler alone, of which all is compiled,
+# also before it is first called; and with frame pointers.
+WAYS = ((), ("-XX:TieredStopAtLevel=1",), ("-XX:TieredStopAtLevel=1", "-Xcomp"),
+        ("-XX:+PreserveFramePointer",))
+LEAST = {WAYS[0]: 300, WAYS[3]: 300}  # the others are left to the daemon within moments
+
+
+@live
+def test_java():
+    if not shutil.which("javac") or not shutil.which("java"):
+        raise Skip("there is no Java development kit")
+    with scratch() as folder:
+        result = run("javac", "-d", folder, SOURCE, timeout=120)
+        check(result.status == 0, "javac", result.err)
+        for i, way in enumerate(WAYS):
+            recording, result = record("%s/%d.db" % (folder, i), "--judge", "-F", 1997,
+                                       "--ring-bytes", "64M", "--", "java", *way, "-cp", folder,
+                                       "java_frames", 2)
+            stats = recording.stats()
+            counters = stats["counters"]
+            judged = {name: counters["judged_" + name] for name in ("right", "cut", "wrong")}
+            print(way, judged, stats["steps"], stats["end_reasons"], result.err)
+            check(judged["wrong"] == 0, "paths are wrong", way, judged)
+            check(judged["right"] + judged["cut"] > LEAST.get(way, 0),
+                  "there was little to judge", way, judged)
