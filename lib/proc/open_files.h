@@ -3,11 +3,11 @@
  * Closes the files of objects that no process maps any more, so that the descriptors of a daemon
  * do not grow with its age.
  *
- * Where more files are open than are kept, mappings of all processes are looked through now and
- * then. A file that none of them holds is closed after a grace, in which its last locations are
- * named, or at the next look where descriptors would soon run out: what is not named by then stays
- * without a name. An object keeps its number, its
- * identity and what was made of it; its next mapping opens it again (object_table_close()).
+ * Where more files are open than are kept, the mappings of all processes are looked through now and
+ * then. A file that none of them holds is closed after a grace period, in which its last locations
+ * are named; or at the next look, where descriptors would soon run out: locations that have no name
+ * by then stay without one. An object keeps its number, its identity and what was made of it, and
+ * its next mapping opens the file again (object_table_close()).
  */
 #ifndef PROC_OPEN_FILES_H
 #define PROC_OPEN_FILES_H

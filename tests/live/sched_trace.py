@@ -25,8 +25,8 @@ SWITCH = re.compile(r"prev_pid=(\d+) prev_prio=\d+ prev_state=(\S+) ==> .* next_
 
 
 class Thread:
-    """What a thread's events add up to, in nanoseconds. Not all are whole: after a processor was off
-    line, the kernel does not trace its switches from idle."""
+    """What a thread's events add up to, in nanoseconds. Not all are whole: after a processor was
+    off line, the kernel does not trace its switches from idle."""
 
     def __init__(self):
         self.blocked = self.runnable = self.events = 0

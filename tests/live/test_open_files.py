@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ever new executables: the descriptors of stackd do not grow with them."""
+"""stackd meets one new executable after another, and does not run out of descriptors."""
 
 import os
 import resource
@@ -8,8 +8,8 @@ import threading
 
 from harness import Daemon, Recording, check, check_whole, live, run, scratch, user_frames
 
-# A quarter of the descriptors is kept; with half of them taken, files are closed at the second look,
-# within two seconds: in which no more than the rest may be opened.
+# With half of the descriptors taken, files that nothing maps are closed at the second look, within
+# two seconds; no more files than there are descriptors left may be opened in that time.
 FILES, LIMIT = 1000, 800
 
 PROGRAM = """
@@ -78,7 +78,8 @@ def test_new_executables():
 
     with scratch() as folder:
         copies, counts, end = build(folder), [], threading.Event()
-        script = ("cd '%s'; for i in 0*; do ./$i 0.012; done; ./0000 1; exec ./%04d 2" % (copies, FILES))
+        script = ("cd '%s'; for i in 0*; do ./$i 0.012; done; ./0000 1; exec ./%04d 2"
+                  % (copies, FILES))
         with Daemon(folder + "/s.db", "-F", 997, "--judge", "--", "sh", "-c", script,
                     preexec_fn=lower) as daemon:
             watcher = threading.Thread(target=watch, args=(daemon.process.pid, counts, end))
@@ -98,7 +99,8 @@ def test_new_executables():
         check(len({sample.comm for sample in mine}) > FILES * 9 // 10, "copies that have samples")
         for paths in (last, again):
             check(paths.count(("main", "outer", "inner")) > 500, "few samples", len(paths))
-            odd = [path for path in paths if "inner" in path and path[:3] != ("main", "outer", "inner")]
+            odd = [path for path in paths
+                   if "inner" in path and path[:3] != ("main", "outer", "inner")]
             check(not odd, "%d wrong paths" % len(odd), *odd[:5])
         check(counters["forgotten.objects"] >= FILES - LIMIT, "files stay open", counters)
         check(max(counts) < LIMIT - 50, "descriptors ran short: %d" % max(counts))

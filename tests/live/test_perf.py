@@ -96,8 +96,8 @@ def record_both(folder, command):
     perf's own records of mappings as having them if any profiler of the process asks, and perf 6.1
     aborts over one that has none."""
     data, store = folder + "/perf.data", folder + "/s.db"
-    perf = run("perf", "record", "-q", "--no-bpf-event", "-k", "mono", "--buildid-mmap", "-e", "cpu-clock:u",
-               "-F", 1997, "--call-graph", "dwarf,32768", "-o", data, "--",
+    perf = run("perf", "record", "-q", "--no-bpf-event", "-k", "mono", "--buildid-mmap",
+               "-e", "cpu-clock:u", "-F", 1997, "--call-graph", "dwarf,32768", "-o", data, "--",
                STACKD, "-e", "perf::CPU-CLOCK:u", "-F", 1997, "-o", store, "--", *command,
                timeout=240)
     check(os.path.exists(store), "stackd has no recording", perf.err)

@@ -14,8 +14,8 @@ from test_cgroups import move, slices
 PROGRAM = os.path.join(WORKLOADS, "waits")
 ROUNDS = 150
 NO_DATA = 3  # stackctl's status
-# Under load the program at sched_wakeup misses up to this part of them; why, is not known. Such a
-# thread counts as blocked until it runs.
+# A known defect, whose cause is not: on a loaded machine some wake-ups do not reach the program at
+# sched_wakeup, at most 5 of 1,700 so far. The thread then counts as blocked until it runs.
 MISSED_ONE_IN = 100
 EVENT_NS = 5000  # between two programs that see one event, the trace's in microseconds
 
@@ -55,22 +55,17 @@ def check_counters(recording, scratches=True):
     return counters
 
 
-def own_measures(text):
-    """What the workload says: (way, thread, wall time, CPU time, runnable time) of each thread."""
-    return [(words[0], words[1], *map(int, words[2:]))
-            for words in (line.split() for line in text.splitlines()) if len(words) == 5]
+def threads_of(text):
+    """What the workload says: the way and the number of each thread."""
+    return [words[:2] for words in map(str.split, text.splitlines()) if len(words) == 5]
 
 
-def below(stacks, way):
-    """The sum of what lies below run and the way, whose paths must be right."""
-    total = 0
-    for stack, value in stacks.items():
+def check_paths(stacks, way):
+    """Every wait in the way has run as its caller."""
+    for stack in stacks:
         frames = stack.split(";")
         if way in frames:
-            check(frames[frames.index(way) - 2:frames.index(way)] == ["start_thread", "run"]
-                  or frames[frames.index(way) - 1] == "run", "path", stack)
-            total += value
-    return total
+            check(frames[frames.index(way) - 1] == "run", "path", stack)
 
 
 # What each way waits for, if it is not for memory.
@@ -112,24 +107,11 @@ def check_ready(ready):
         check(stack.rsplit(";", 1)[1] in ("[woken]", "[preempted]"), "runnable", stack)
 
 
-def check_measured(waited, ready, slack, way, wall, cpu, runnable):
-    """The times are those that the thread itself measures, within `slack`."""
-    waits = wall - cpu
-    print("%-8s waited %d of %d; runnable %d, by the scheduler %d"
-          % (way, waited, waits, ready, runnable))
-    check(abs(waited - waits) <= max(waits // 100, slack), "%s: %d ns, not %d"
-          % (way, waited, waits))
-    check(ready - slack <= runnable + runnable // 100,
-          "%s: runnable %d ns, not %d" % (way, ready, runnable))
-
-
-def check_thread(recording, slack, way, tid, *measures):
-    """Its waits are where this way waits. Returns their times."""
+def check_thread(recording, way, tid):
+    """Its waits are where this way waits. Returns their times: (blocked, runnable)."""
     blocked = folded(recording, "wait.blocked", "--tid", tid)
     ready = folded(recording, "wait.runnable", "--tid", tid)
-    in_way = below(blocked, way) + below(ready, way)
-    if slack is not None:
-        check_measured(in_way, below(ready, way), slack, way, *measures)
+    check_paths(list(blocked) + list(ready), way)
     check_ways(blocked, way)
     check_ready(ready)
     return sum(blocked.values()), sum(ready.values())
@@ -146,13 +128,12 @@ def check_parts(recording):
     check({part["reason"]: part["samples"] for part in parts} == sums, "parts", parts, sums)
 
 
-def check_waits(recording, said, slack=None):
-    """All waits of the workload are there, by the kernel half's own sums, and where it waits; with
-    the times that it measures itself, if there is a slack for its clocks. Returns {thread: (blocked,
-    runnable)}."""
+def check_waits(recording, ways):
+    """All waits of the workload are there, by the kernel half's own sums, and where it waits.
+    Returns {thread: (blocked, runnable)}."""
     counters = check_counters(recording)
-    check(len(said) == 12, "the program's own measures", said)
-    sums = {int(line[1]): check_thread(recording, slack, *line) for line in said}
+    check(len(ways) == 12, "threads of the program", ways)
+    sums = {int(tid): check_thread(recording, way, tid) for way, tid in ways}
     for metric, name in (("wait.blocked", "waits_blocked_ns"),
                          ("wait.runnable", "waits_runnable_ns")):
         total = sum(folded(recording, metric).values())
@@ -175,7 +156,7 @@ def check_traced(sums, threads):
         slack = EVENT_NS * theirs.events
         check(abs(sum(ours) - theirs.blocked - theirs.runnable) <= slack, "thread %d" % tid, ours,
               theirs.blocked, theirs.runnable)
-        # What a wake-up that is missed makes of the time after it.
+        # The time after missed wake-ups counts as blocked.
         missed = sum(sorted(theirs.delays)[-(len(theirs.delays) // MISSED_ONE_IN + 1):])
         check(-slack <= ours[0] - theirs.blocked <= slack + missed, "thread %d: blocked" % tid,
               ours, theirs.blocked, theirs.runnable, missed)
@@ -190,7 +171,7 @@ def test_waits():
         with traced("waits") as trace:
             recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--",
                                        PROGRAM, ROUNDS)
-        check_traced(check_waits(recording, own_measures(result.out)), trace.threads)
+        check_traced(check_waits(recording, threads_of(result.out)), trace.threads)
 
 
 @live
