@@ -25,8 +25,10 @@ struct steps {
 	void *bare_arg;
 	struct lbr_reach *reach; /* NULL until a step is to be checked */
 	struct int_map pairs;	 /* by key_of(): enum lbr_step */
-	struct int_map doubted;	 /* so, those of code made at run time that are wrong, or not known
-				  * yet  (bit 0): the tick of the check << 1 */
+	struct int_map doubted;	 /* so, those on code made at run time that may yet change: the tick
+				  * of the check << 2 | enum doubt */
+	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
+				      * pointers */
 	uint32_t ticks;
 	uint64_t counts[LBR_STEP_COUNT], postponed;
 	uint64_t (*clock)(void);
@@ -62,6 +64,7 @@ void steps_free(struct steps *s)
 	lbr_reach_free(s->reach);
 	int_map_fini(&s->pairs);
 	int_map_fini(&s->doubted);
+	int_map_fini(&s->bare_objects);
 	free(s);
 }
 
@@ -127,6 +130,9 @@ struct step {
 /* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
 #define NOT_YET LBR_STEP_COUNT
 
+/* Verdicts that hold until the next tick. */
+enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
+
 static enum lbr_step check_here(const struct steps *s, const struct step *step,
 				enum runtime_code_frame *ret_frame)
 {
@@ -160,22 +166,39 @@ static enum lbr_step check_there(const struct steps *s, const struct step *step,
 	return ask_walks_check(s->worker, &asked, ret_frame);
 }
 
-/* A process that is known to keep no frame pointers is left to the daemon. */
-static uint32_t check(const struct steps *s, const struct step *step)
+/* What a step out of code is that could not be read. All code of a process is made by one compiler
+ * as a rule: if it was seen to keep no frame pointers elsewhere, it is not followed here. */
+static uint32_t verdict_on_unread(const struct steps *s, const struct object *code)
 {
-	enum runtime_code_frame frame;
-	uint32_t verdict = s->worker ? check_there(s, step, &frame) : check_here(s, step, &frame);
+	bool is_bare = int_map_find(&s->bare_objects, code->number) != INT_MAP_NONE;
 
+	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
+}
+
+/* A process that is known to keep no frame pointers is left to the daemon. 0 or -ENOMEM. */
+static int note_bare(struct steps *s, const struct object *code)
+{
+	s->bare(s->bare_arg, code->owner.pid);
+	return int_map_set(&s->bare_objects, code->number, 1);
+}
+
+/* Checks a step. 0 or -ENOMEM. */
+static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict)
+{
+	const struct object *callee = object_of(s, location_at(s->locations, step->callee));
+	enum runtime_code_frame frame;
+	int err = 0;
+
+	*ret_verdict = s->worker ? check_there(s, step, &frame) : check_here(s, step, &frame);
 	if (step->may_be_bare && frame == RUNTIME_CODE_BARE) {
-		s->bare(s->bare_arg,
-			object_of(s, location_at(s->locations, step->callee))->owner.pid);
-		verdict = LBR_STEP_WRONG;
+		*ret_verdict = LBR_STEP_WRONG;
+		err = note_bare(s, callee);
 	}
-	if (verdict == LBR_STEP_WRONG)
+	if (*ret_verdict == LBR_STEP_WRONG)
 		show_wrong(s, step->caller, step->callee);
 	else if (step->may_be_bare && frame == RUNTIME_CODE_UNREAD)
-		verdict = NOT_YET;
-	return verdict;
+		*ret_verdict = verdict_on_unread(s, callee);
+	return err;
 }
 
 static uint64_t spent_ns(const struct steps *s)
@@ -196,16 +219,27 @@ static uint64_t key_of(const struct step *step)
 	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 | step->callee;
 }
 
-/* Keeps a verdict; one on code that may yet be written, until the next tick. 0 or -ENOMEM. */
+/* Keeps a verdict; one on code that may yet be written, or read, until the next tick. 0 or
+ * -ENOMEM. */
 static int keep(struct steps *s, const struct step *step, uint32_t verdict)
 {
-	bool is_doubted = verdict == NOT_YET ||
-			  (verdict == LBR_STEP_WRONG &&
-			   (is_runtime_code(s, step->caller) || is_runtime_code(s, step->callee)));
+	uint32_t at = s->ticks << 2;
+	bool is_made = is_runtime_code(s, step->caller) || is_runtime_code(s, step->callee);
 
-	if (is_doubted)
-		return int_map_set(&s->doubted, key_of(step), s->ticks << 1 | (verdict == NOT_YET));
+	if (verdict == NOT_YET)
+		return int_map_set(&s->doubted, key_of(step), at | DOUBT_NOT_YET);
+	if (verdict == LBR_STEP_UNCHECKED && step->may_be_bare)
+		return int_map_set(&s->doubted, key_of(step), at | DOUBT_UNCHECKED);
+	if (verdict == LBR_STEP_WRONG && is_made)
+		return int_map_set(&s->doubted, key_of(step), at | DOUBT_WRONG);
 	return int_map_set(&s->pairs, key_of(step), verdict);
+}
+
+static uint32_t verdict_of(enum doubt doubt)
+{
+	if (doubt == DOUBT_WRONG)
+		return LBR_STEP_WRONG;
+	return doubt == DOUBT_NOT_YET ? NOT_YET : LBR_STEP_UNCHECKED;
 }
 
 /* Counts a step that is not known yet as unchecked. */
@@ -231,12 +265,12 @@ static int judge(struct steps *s, const struct step *step, const uint32_t *befor
 	if (err || s->credit_ns <= 0)
 		return err;
 	start = spent_ns(s);
-	*ret_verdict = check(s, step);
+	err = check(s, step, ret_verdict);
 	s->credit_ns -= (int64_t)(spent_ns(s) - start);
 	if (before)
 		--*count_of(s, *before);
 	++*count_of(s, *ret_verdict);
-	return keep(s, step, *ret_verdict);
+	return err ? err : keep(s, step, *ret_verdict);
 }
 
 static int verdict_on(struct steps *s, const struct step *step, uint32_t *ret_verdict)
@@ -247,10 +281,10 @@ static int verdict_on(struct steps *s, const struct step *step, uint32_t *ret_ve
 	if (*ret_verdict != INT_MAP_NONE)
 		return 0;
 	doubted = int_map_find(&s->doubted, key_of(step));
-	before = doubted & 1 ? NOT_YET : LBR_STEP_WRONG;
+	before = verdict_of(doubted & 3);
 	if (doubted == INT_MAP_NONE)
 		return judge(s, step, NULL, ret_verdict);
-	if (doubted >> 1 != (s->ticks & INT32_MAX))
+	if (doubted >> 2 != (s->ticks & UINT32_MAX >> 2))
 		return judge(s, step, &before, ret_verdict);
 	*ret_verdict = before;
 	return 0;

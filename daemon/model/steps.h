@@ -6,8 +6,9 @@
  *
  * A path ends before its first wrong step, counted from the leaf. A step by frame pointer out of
  * code that a process has made skips callers where that code does not keep one, and what it comes
- * to looks like any caller. So it is taken only once that code has been read; a path ends before it
- * until then.
+ * to looks like any caller. So that code is read first. If it cannot be read, as when the process
+ * has ended, the step is taken unchecked, unless other code of the process keeps no frame pointers:
+ * then the path ends before it.
  *
  * Code that a process makes at run time may be read before all of it is written, and a call in it
  * may be patched later: a wrong step there is checked again after each steps_tick().
