@@ -127,6 +127,9 @@ static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm,
 	return 0;
 }
 
+/* Since 6.13 the nanoseconds have a flag in their highest bit: somebody has asked for this time. */
+#define CTIME_NSEC_MASK 0x3fffffffu
+
 static __always_inline __u64 change_time(struct inode *inode)
 {
 	struct inode___6_6 *newer = (struct inode___6_6 *)inode;
@@ -134,7 +137,7 @@ static __always_inline __u64 change_time(struct inode *inode)
 
 	if (bpf_core_field_exists(inode->i_ctime_sec))
 		return (__u64)BPF_CORE_READ(inode, i_ctime_sec) * 1000000000ull +
-		       BPF_CORE_READ(inode, i_ctime_nsec);
+		       (BPF_CORE_READ(inode, i_ctime_nsec) & CTIME_NSEC_MASK);
 	if (bpf_core_field_exists(newer->__i_ctime))
 		return (__u64)BPF_CORE_READ(newer, __i_ctime.tv_sec) * 1000000000ull +
 		       BPF_CORE_READ(newer, __i_ctime.tv_nsec);
