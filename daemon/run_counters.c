@@ -220,6 +220,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add_regions(c, b);
 	add_waits(c, b);
 	add_recorder(&c->recorded, b);
+	add(b, "objects", c->objects);
 	add(b, "waiting", c->waiting);
 	add(b, "late_events", c->late);
 	add(b, "idle_ns", c->idle.idle_ns);

@@ -25,6 +25,7 @@ struct run_counters {
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
 	uint64_t full_windows;			 /* that ended early, for the sake of memory */
+	uint64_t objects;			 /* that have numbers now */
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */
 };
 

@@ -26,6 +26,7 @@
 #include "daemon/base/own_cost.h"
 #include "daemon/no_samples.h"
 #include "daemon/session_state.h"
+#include "daemon/tables/numbers.h"
 #include "daemon/capture/record_pool.h"
 
 #define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
@@ -40,6 +41,7 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	sampler_counts(s->sampler, &ret_counters->sampled);
 	recorder_counts(s->recorder, &ret_counters->recorded);
 	tables_counts(s->tables, &ret_counters->tables);
+	ret_counters->objects = recorder_object_count(s->recorder);
 	ret_counters->waiting = reorder_waiting(s->queue);
 	ret_counters->late = reorder_late(s->queue);
 	ret_counters->idle = s->stopped_ns ? s->idle : idle_time_since(&s->idle_since);
@@ -104,6 +106,19 @@ static void look_at_workers(struct session *s)
 	s->is_over = s->has_failed = true;
 }
 
+/* A service that has met so many files that their numbers run out ends, so that it is started again
+ * with none taken. Other recordings go on: files without a number are walked by the daemon. */
+static void look_at_numbers(struct session *s, const struct run_counters *counters)
+{
+	if (s->is_over || !s->options->window_ns ||
+	    !numbers_run_out(&counters->tables, (uint32_t)counters->objects))
+		return;
+	log_event(LOG_EVENT_NUMBERS_USED_UP,
+		  "so many files were met that their numbers run out: stackd ends, to be started "
+		  "again");
+	s->is_over = s->is_used_up = true;
+}
+
 /* Hands what is new to the archive. `end`: it is the last of the window. */
 static int submit(struct session *s, bool end)
 {
@@ -134,6 +149,7 @@ static int submit(struct session *s, bool end)
 	workers_trim(s->workers);
 	look_at_store(s, end);
 	look_at_workers(s);
+	look_at_numbers(s, &counters);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
 	if (!s->is_over)
@@ -372,6 +388,7 @@ static enum exit_status sum_up(struct session *s)
 /* Records until the run is over, then writes every sample that was taken before it ended. */
 static enum exit_status record(struct session *s)
 {
+	enum exit_status status;
 	char *sentence = NULL;
 	int err, stored;
 
@@ -398,7 +415,10 @@ static enum exit_status record(struct session *s)
 		watch_store_failed(s->path, stored, sentence);
 	}
 	free(sentence);
-	return err || stored || s->has_failed ? STATUS_FAILED : sum_up(s);
+	if (err || stored || s->has_failed)
+		return STATUS_FAILED;
+	status = sum_up(s);
+	return s->is_used_up ? STATUS_AGAIN : status;
 }
 
 /* --- the run --------------------------------------------------------------------------------- */

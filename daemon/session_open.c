@@ -21,6 +21,9 @@
 /* Takes 1 MiB of the kernel's memory, and 64 bytes for each process that is there. */
 #define MOST_MEMBERS 65536u
 
+/* Numbers of files are not given to others; a service that has few left ends. */
+#define MOST_FILES 16384u
+
 /* --- the parts ------------------------------------------------------------------------------- */
 
 void session_begin_window(struct session *s, struct window window)
@@ -152,6 +155,7 @@ static enum exit_status open_sampler(struct session *s)
 		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.is_crowd = s->is_crowd,
+		.most_files = fault_few("files", MOST_FILES),
 		.most_members = fault_few("members", MOST_MEMBERS),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};

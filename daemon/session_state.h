@@ -66,7 +66,8 @@ struct session {
 	uint64_t round_ns;	     /* when the last round began */
 	uint64_t commit_ns;
 	bool is_over;
-	bool has_failed; /* it is over for that */
+	bool has_failed; /* it is over for that; */
+	bool is_used_up; /* for numbers of files having run out */
 };
 
 /* Begins a window. */

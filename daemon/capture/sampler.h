@@ -37,6 +37,7 @@ struct sampler_options {
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, the stack to check it by */
 	bool is_crowd;		 /* events are of CPUs, of which processes are filtered */
+	uint32_t most_files;	 /* whose tables the kernel half can have, by number */
 	uint32_t most_members;	 /* processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;

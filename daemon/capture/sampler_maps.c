@@ -10,7 +10,6 @@
 /* Sizes of the kernel half's arrays. With them, the default ring of 8 MiB and --table-memory
  * 24M, the kernel half takes 50 MiB, and 1 MiB for each CPU: 58 MiB on 8 of them. */
 #define CHUNK_ENTRIES 262144u
-#define FILE_ENTRIES  16384u
 #define STATE_ENTRIES 256u
 
 static uint32_t ring_size(uint64_t bytes)
@@ -35,7 +34,8 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.ring, ring_size(options->ring_bytes)},
 		{skel->maps.rows, rows / 2 + 1},
 		{skel->maps.chunks, CHUNK_ENTRIES / 2},
-		{skel->maps.files, FILE_ENTRIES},
+		{skel->maps.files, options->most_files},
+		{skel->maps.inodes, options->most_files},
 		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
 		{skel->maps.states, STATE_ENTRIES},
 		{skel->maps.members, options->most_members},

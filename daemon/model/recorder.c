@@ -336,6 +336,11 @@ const struct object_table *recorder_objects(const struct recorder *r)
 	return r->objects;
 }
 
+uint32_t recorder_object_count(const struct recorder *r)
+{
+	return object_table_count(r->objects);
+}
+
 static struct recorder_forgotten forgotten(const struct recorder *r)
 {
 	const struct process_table_forgotten ended = process_table_forgotten(r->processes);

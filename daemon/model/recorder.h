@@ -162,6 +162,9 @@ int recorder_name_mark(struct recorder *recorder, const char *name);
 /* Returns the files that processes have mapped; they belong to the recorder. */
 const struct object_table *recorder_objects(const struct recorder *recorder);
 
+/* Returns how many objects there are. */
+uint32_t recorder_object_count(const struct recorder *recorder);
+
 /* Gives the counters so far. */
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);
 

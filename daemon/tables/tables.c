@@ -340,6 +340,15 @@ static int load_object(struct tables *t, const struct object *object)
 	return err;
 }
 
+/* Tells the kernel half the number of an inode. */
+static void make_known(struct tables *t, const struct stackd_inode *key, uint32_t number)
+{
+	if (!bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_NOEXIST))
+		t->own.inodes++;
+	else
+		bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_ANY);
+}
+
 /* Returns 0, or -ECANCELED: the table is to be made again. */
 static int serve(struct tables *t, const struct request *r)
 {
@@ -366,7 +375,7 @@ static int serve(struct tables *t, const struct request *r)
 		t->own.refused++;
 	}
 	if (r->has_key)
-		bpf_map_update_elem(t->maps.inodes_fd, &r->key, &number, BPF_ANY);
+		make_known(t, &r->key, number);
 	return 0;
 }
 
@@ -375,6 +384,7 @@ static void publish(struct tables *t)
 {
 	t->own.rows = extents_used(t->rows);
 	t->own.rules = t->rules_loaded;
+	t->own.most_files = t->maps.n_files;
 	t->counts = t->own;
 }
 

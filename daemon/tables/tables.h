@@ -34,7 +34,7 @@ struct tables_maps {
 	struct stackd_rule *rules; /* 65,536 */
 	struct stackd_file *files;
 	uint32_t n_files;
-	int inodes_fd;
+	int inodes_fd;	  /* n_files of them */
 	int left_code_fd; /* processes whose code without a file the kernel half leaves to the
 			     daemon */
 	uint32_t *has_left_code;
@@ -77,6 +77,8 @@ bool tables_have(const struct tables *tables, const struct object *object);
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
 	uint64_t rows, rules;
+	uint64_t inodes;     /* known to the kernel half */
+	uint64_t most_files; /* room for files, and for inodes */
 	uint64_t go_rows; /* of those loaded: that Go's tables of functions came to, before merging
 			   */
 	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files and parts of them, by reason */

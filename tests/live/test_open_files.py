@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""stackd meets one new executable after another, and does not run out of descriptors."""
+"""stackd meets one new executable after another, and does not run out of descriptors, or says that it
+has run out of numbers."""
 
 import os
 import resource
 import shutil
 import threading
 
-from harness import Daemon, Recording, check, check_whole, live, run, scratch, user_frames
+from harness import (Daemon, Recording, check, check_whole, faulty_stackd, live, run, scratch,
+                     user_frames)
 
 # With half of the descriptors taken, files that nothing maps are closed at the second look, within
 # two seconds; no more files than there are descriptors left may be opened in that time.
@@ -39,8 +41,8 @@ int main(int argc, char **argv)
 """
 
 
-def build(folder):
-    """Copies of a program, each with a build-id of its own."""
+def build(folder, copies):
+    """So many copies of a program, each with a build-id of its own."""
     path, marker = folder + "/program", b"\xa5" * 16
     with open(path + ".c", "w", encoding="ascii") as file:
         file.write(PROGRAM)
@@ -51,7 +53,7 @@ def build(folder):
         image = file.read()
     check(image.count(marker) == 1, "the build-id is not in the file once")
     os.mkdir(folder + "/copies")
-    for i in range(FILES + 1):
+    for i in range(copies):
         copy = "%s/copies/%04d" % (folder, i)
         with open(copy, "wb") as file:
             file.write(image.replace(marker, (i + 1).to_bytes(8, "big") + b"\x5a" * 8))
@@ -77,7 +79,7 @@ def test_new_executables():
         resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
 
     with scratch() as folder:
-        copies, counts, end = build(folder), [], threading.Event()
+        copies, counts, end = build(folder, FILES + 1), [], threading.Event()
         script = ("cd '%s'; for i in 0*; do ./$i 0.012; done; ./0000 1; exec ./%04d 2"
                   % (copies, FILES))
         with Daemon(folder + "/s.db", "-F", 997, "--judge", "--", "sh", "-c", script,
@@ -107,3 +109,43 @@ def test_new_executables():
         check(not counters.get("refused.file_read"), "files could not be read", counters)
         check(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
         check(counters["judged_right"] > 500, "the kernel half walked little", counters)
+
+
+AGAIN, ROOM = 75, 512
+
+
+def record_new_files(folder, copies, *options):
+    """The status and messages of a recording that has numbers for ROOM files and meets more."""
+    script = "cd '%s'; for i in *; do ./$i 0.012; done; exec ./0000 1" % copies
+    with Daemon(folder + "/s.db", "-F", 997, *options, "--", "sh", "-c", script,
+                stackd=faulty_stackd(), env={"STACKD_FAULT": "few:files:%x" % ROOM}) as daemon:
+        messages = daemon.process.communicate(timeout=150)[1]
+        status = daemon.process.returncode
+    recording = Recording(folder + "/s.db")
+    counters = recording.stats()["counters"]
+    print(status, messages, counters)
+    return status, messages, counters, check_whole(recording, torn_percent=0.5)
+
+
+@live
+def test_numbers_used_up():
+    """A service ends, to be started again, before it has no numbers left for files."""
+    with scratch() as folder:
+        copies = build(folder, ROOM + 100)
+        status, messages, counters, _ = record_new_files(folder, copies, "--window", "1h")
+        check(status == AGAIN, "status", status)
+        check("numbers run out: stackd ends, to be started again" in messages, "message", messages)
+        check(ROOM * 7 // 8 <= counters["objects"] < ROOM, "objects", counters["objects"])
+
+
+@live
+def test_no_numbers_left():
+    """A recording that is no service goes on: the daemon walks what the kernel half cannot."""
+    with scratch() as folder:
+        copies = build(folder, ROOM + 100)
+        status, messages, counters, samples = record_new_files(folder, copies)
+        check(status == 0, "status", status, messages)
+        check(counters["objects"] > ROOM, "objects", counters["objects"])
+        last = {sample.comm for sample in samples if sample.comm.isdigit()
+                and path_of(sample)[:3] == ("main", "outer", "inner")}
+        check(len(last) > ROOM, "copies with whole paths", len(last))

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares what is taken with the room; see numbers.h. */
+#include "daemon/tables/numbers.h"
+
+static bool is_little_left(uint64_t taken, uint64_t room)
+{
+	return taken >= room - room / 8;
+}
+
+bool numbers_run_out(const struct tables_counts *counts, uint32_t n_objects)
+{
+	return is_little_left(n_objects, counts->most_files) ||
+	       is_little_left(counts->inodes, counts->most_files) ||
+	       is_little_left(counts->rules, RECIPE_MAX_RULES);
+}
