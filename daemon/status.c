@@ -14,6 +14,12 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* The samples that the shares are of, with those that could not be written. */
+static uint64_t walked(const struct status_numbers *n)
+{
+	return n->complete + n->partial;
+}
+
 void status_start(struct status *status, uint64_t now_ns)
 {
 	*status = (struct status){.last.now_ns = now_ns, .last_cpu_ns = own_cost_cpu_ns()};
@@ -37,8 +43,8 @@ void status_summary(const struct status_numbers *n, char *buf, unsigned long siz
 	snprintf(buf, size,
 		 "%" PRIu64 " samples, %" PRIu64 " lost, %.1f%% complete, 0.0%% reconstructed, "
 		 "%.1f%% partial%s%s",
-		 n->samples, n->lost, percent(n->complete, n->samples),
-		 percent(n->partial, n->samples), idle_share(n, idle, sizeof(idle)), waits);
+		 n->samples, n->lost, percent(n->complete, walked(n)),
+		 percent(n->partial, walked(n)), idle_share(n, idle, sizeof(idle)), waits);
 }
 
 void status_show(struct status *status, const struct status_numbers *now, bool quiet)
@@ -51,7 +57,7 @@ void status_show(struct status *status, const struct status_numbers *now, bool q
 	snprintf(line, sizeof(line),
 		 "%.0f samples/s, %" PRIu64 " lost, %.1f%% complete%s, stackd %.1f%% CPU",
 		 (double)(now->samples - status->last.samples) * 1e9 / (double)span, now->lost,
-		 percent(now->complete, now->samples), idle_share(now, idle, sizeof(idle)),
+		 percent(now->complete, walked(now)), idle_share(now, idle, sizeof(idle)),
 		 percent(cpu - status->last_cpu_ns, span));
 	service_status(line);
 	if (!quiet)

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -33,6 +34,22 @@ _Static_assert(WRITER_COLUMN_BYTES / WRITER_ENTRY_BYTES >= TABLE_CODEC_MAX, "a c
 
 /* --- opening -------------------------------------------------------------------------------- */
 
+/* Removes what a store of this name has left that was deleted without its WAL and the WAL's index:
+ * SQLite would take them for the new one's, and a writer of the old one may still use them. */
+static void remove_left(const char *path)
+{
+	static const char *const suffixes[] = {"-wal", "-shm"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		char *name;
+
+		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
+			return;
+		unlink(name);
+		free(name);
+	}
+}
+
 /* Makes an empty file that only its owner can read; one that is there stays. */
 static int writer_touch(const char *path)
 {
@@ -41,6 +58,7 @@ static int writer_touch(const char *path)
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
 	close(fd);
+	remove_left(path);
 	return 0;
 }
 

@@ -4,6 +4,7 @@ and writing begins again. Two services at one store."""
 
 import json
 import os
+import re
 import threading
 import time
 
@@ -108,6 +109,8 @@ def check_all(store, result, least_lost):
     check(lost >= least_lost, "%d counted as unwritten" % lost, result.err)
     check(sum(one["lost"] for one in stats) == lost, "not among the lost ones", stats)
     check("%d lost" % lost in result.err.splitlines()[-1], "the summary", lost, result.err)
+    complete = re.search(r" ([0-9.]+)% complete", result.err.splitlines()[-1])
+    check(complete and 90 < float(complete.group(1)) <= 100, "the summary's share", result.err)
     check(windows[-1]["state"] == "done", "the last window", windows)
 
 
@@ -137,22 +140,37 @@ def test_outage_full_disk():
         check_all(store, result, 100)
 
 
-@live
-def test_outage_deleted():
-    """The store is deleted: another is made, with all that comes from then on."""
+def delete_while_recording(window, is_deleted):
+    """The store's files, or some of them, are deleted: another is made, with all that comes from then on."""
     with scratch() as folder, workload("chain", 300) as process:
         store = folder + "/s.db"
-        with Talker(store, *WINDOWS, "--pid", process.pid) as daemon:
-            wait_for("windows", lambda: len(recordings(store)) >= 2, daemon)
+
+        def samples():
+            return sum(window["samples"] for window in recordings(store))
+
+        with Talker(store, "-F", 499, "--window", window, "--pid", process.pid) as daemon:
+            wait_for("samples", lambda: samples() > 1000, daemon)
             for name in os.listdir(folder):
-                if name.startswith("s.db"):
+                if is_deleted(name):
                     os.unlink(os.path.join(folder, name))
             wait_said("cannot write to " + store, daemon)
             wait_said("is written to again", daemon)
-            wait_for("windows", lambda: len(recordings(store)) >= 2, daemon)
+            wait_for("samples", lambda: samples() > 1500, daemon)
             result = daemon.finish(SIGINT)
         check_all(store, result, 0)
+        check(result.err.count("cannot write") == 1, "failed again", result.err)
         check(os.stat(store).st_mode & 0o777 == 0o600, "its mode")
+
+
+@live
+def test_outage_deleted():
+    delete_while_recording("2s", lambda name: name.startswith("s.db"))
+
+
+@live
+def test_outage_deleted_alone():
+    """Its WAL stays, with the WAL's index: they are not the new store's."""
+    delete_while_recording("1h", lambda name: name == "s.db")
 
 
 @live
