@@ -22,8 +22,8 @@ struct cmd_timeline {
 
 static const struct argp_option cmd_timeline_options[] = {
 	{"threshold", CMD_TIMELINE_THRESHOLD, "MSms|SAMPLES", 0,
-	 "Show routines that a thread was in for at least so many milliseconds (20ms) or samples (10) "
-	 "at a stretch (default: a 200th of the recording)",
+	 "Show routines that a thread was in for at least so many milliseconds (20ms) or samples (10), or "
+	 "records of the metric, at a stretch (default: a 200th of the recording)",
 	 3},
 	{"svg", CMD_TIMELINE_SVG, 0, 0, "As a picture, a self-contained SVG file for any browser",
 	 3},
@@ -124,15 +124,23 @@ int cmd_timeline(int argc, char **argv)
 		       "\vExamples:\n\n"
 		       "  stackctl timeline --threshold 20ms\n"
 		       "  stackctl timeline --comm worker --from 2s --to 3s --threshold 3\n"
+		       "  stackctl timeline --metric region.time\n"
 		       "  stackctl timeline -o timeline.svg\n\n"
 		       "A routine's time goes from its first sample to the first one elsewhere. Of "
-		       "routines that take up the same time only the innermost is shown.\n",
+		       "routines that take up the same time only the innermost is shown.\n\n"
+		       "With --metric the metric's records take the place of samples, and each row has "
+		       "the sum of their values too. An instance of a region, or a wait, counts where "
+		       "it ended.\n",
 		.children = children,
 	};
 	struct cmd_timeline args = {0};
 
 	options_parse(&argp, argc, argv, &args);
-	if (input_only_samples(&args.show.input, "timeline") != CMD_DONE)
+	if (metric_info(args.show.input.filter.metric)->less != SERIES_CPU) {
+		message("timeline: %s is what there is at one moment: 'stackctl heap' shows it over "
+			"time",
+			metric_info(args.show.input.filter.metric)->name);
 		return CMD_USAGE;
+	}
 	return show_run(&args.show, cmd_timeline_run, &args);
 }

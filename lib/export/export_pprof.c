@@ -2,12 +2,11 @@
 /*
  * The pprof format (pprof.proto), for `go tool pprof` and everything that grew around it.
  *
- * Every entry of the model (thread, path, end reason) is a sample with two values, the number of
- * samples and the sum of their periods, and with labels: pid, tid, comm, cgroup, tag, quality.
- * Functions are the model's symbols, so that pprof's flat and cum are the report's self and total;
- * nothing is left for pprof to look up in files. A path that is incomplete has its mark as root.
- * A profile of allocations has four values, as Go's have: each is of samples of its own, which
- * readers add up by path.
+ * Every entry of the model (thread, path, end reason) is a sample with the number of samples and
+ * the sum of their periods, or the value of another metric (pprof_parts.h), and with labels: pid,
+ * tid, comm, cgroup, tag, quality. Functions are the model's symbols, so that pprof's flat and cum
+ * are the report's self and total; nothing is left for pprof to look up in files. A path that is
+ * incomplete has its mark as root.
  *
  * A recording has file offsets, not addresses: object i is mapped, file offset 0 first, at
  * an address of its own.
@@ -34,11 +33,14 @@
 #include "base/big.h"
 #include "base/relay.h"
 #include "base/vec.h"
+#include "export/pprof_parts.h"
 #include "export/pprof_tables.h"
 #include "base/text.h"
 
 #define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded together */
 #define PPROF_VARINT_MAX 10
+/* Of a sample's values one or two are not 0, which takes a byte. */
+#define PPROF_VALUES_BYTES (PPROF_VALUES_MAX + 2 * PPROF_VARINT_MAX)
 
 /* The path of the sample before, encoded. */
 struct pprof_path {
@@ -61,16 +63,12 @@ struct pprof_block {
 
 struct pprof {
 	struct profile *profile;
-	enum metric metric; /* that was asked for */
+	const struct pprof_parts *parts;
 	const struct store_tables *t;
 	struct pprof_tables *tables;
 	FILE *out;
 	const struct profile_entry *entries;
 	size_t n_entries;
-	struct {
-		struct profile_entry *entries; /* of all heap types, one after the other */
-		size_t ends[PPROF_HEAP_TYPES];
-	} heap;					/* NULL: the profile is of something else */
 	const uint32_t *ids;			/* of locations, by number */
 	const struct stack_table_stack *stacks; /* NULL: paths are those of the trie */
 	const uint64_t *tags;			/* by trie node */
@@ -202,18 +200,14 @@ static size_t pprof_tag_label(const struct pprof *p, uint32_t node, uint8_t *ret
 static size_t pprof_values(const struct pprof *p, const struct profile_entry *entry,
 			   uint8_t *ret_bytes)
 {
-	const size_t number = (size_t)(entry - p->entries);
+	const struct pprof_part *part = pprof_parts_of(p->parts, (size_t)(entry - p->entries));
 	uint8_t *at = ret_bytes + 2;
 
-	for (size_t i = 0; i < PPROF_HEAP_TYPES && p->heap.entries; i++) {
-		const size_t begin = i ? p->heap.ends[i - 1] : 0;
-		const bool is = number >= begin && number < p->heap.ends[i];
+	for (uint32_t i = 0; i < p->parts->n_values; i++) {
+		const bool is_records = part->has_records && i == part->first_value;
+		const bool is_amount = i == part->first_value + part->has_records;
 
-		at += pprof_varint(is ? entry->weight : 0, at);
-	}
-	if (!p->heap.entries) {
-		at += pprof_varint(entry->samples, at);
-		at += pprof_varint(entry->weight, at);
+		at += pprof_varint(is_records ? entry->samples : is_amount ? entry->weight : 0, at);
 	}
 	ret_bytes[0] = PPROF_SAMPLE_VALUES;
 	ret_bytes[1] = (uint8_t)(at - ret_bytes - 2);
@@ -227,8 +221,7 @@ static void pprof_put(const struct pprof *p, struct pprof_block *b,
 	const struct buf *shared[] = {pprof_tables_thread(p->tables, entry->thread),
 				      pprof_tables_quality(p->tables, entry->quality),
 				      pprof_tables_end(p->tables, entry->end_reason)};
-	uint8_t own[2 + PPROF_HEAP_TYPES * PPROF_VARINT_MAX + 4 + 2 * PPROF_VARINT_MAX],
-		head[1 + PPROF_VARINT_MAX];
+	uint8_t own[2 + PPROF_VALUES_BYTES + 4 + 2 * PPROF_VARINT_MAX], head[1 + PPROF_VARINT_MAX];
 	size_t list = b->path.depth ? b->path.len[b->path.depth - 1] : 0;
 	size_t n_own = pprof_values(p, entry, own), n_head = 1, len;
 
@@ -334,7 +327,7 @@ static int pprof_run(struct pprof *p)
 {
 	struct relay_work work = {.make = pprof_make, .take = pprof_take, .arg = p};
 	uint32_t n_stacks;
-	int err = pprof_tables_new(p->profile, p->metric, &p->tables);
+	int err = pprof_tables_new(p->parts, &p->tables);
 
 	if (err == 0)
 		err = pprof_tables_write(p->tables, p->out);
@@ -361,7 +354,6 @@ static void pprof_release(struct pprof *p)
 	}
 	free(p->tagged);
 	free(p->tag_string);
-	free(p->heap.entries);
 }
 
 static int pprof_export(struct pprof *p)
@@ -374,64 +366,21 @@ static int pprof_export(struct pprof *p)
 	return err;
 }
 
-/* --- allocations ------------------------------------------------------------------------------ */
-
-/* Appends the entries of one metric of allocations. */
-static int add_heap_type(struct pprof *p, size_t type, size_t *room)
-{
-	struct profile_filter filter = *profile_filter(p->profile);
-	const struct profile_entry *entries;
-	struct profile *profile = NULL;
-	size_t n = 0;
-	int err;
-
-	filter.metric = pprof_heap_types[type].metric;
-	err = profile_new(profile_reader(p->profile), &filter, &profile);
-	if (profile && (err == 0 || err == -ENODATA)) {
-		entries = profile_entries(profile, &n);
-		err = VEC_GROW(p->heap.entries, *room, p->n_entries + n + 1) < 0 ? -ENOMEM : 0;
-		if (err == 0 && n)
-			memcpy(p->heap.entries + p->n_entries, entries, n * sizeof(*entries));
-	}
-	profile_free(profile);
-	p->n_entries += err == 0 ? n : 0;
-	p->heap.ends[type] = p->n_entries;
-	return err;
-}
-
-/* All four values. What was allocated has all paths of what is live. */
-static int pprof_export_heap(struct pprof *p)
-{
-	struct profile_filter filter = *profile_filter(p->profile);
-	struct profile *all = NULL;
-	size_t room = 0;
-	int err;
-
-	filter.metric = METRIC_ALLOC_BYTES;
-	err = profile_new(profile_reader(p->profile), &filter, &all);
-	for (size_t i = 0; err == 0 && i < PPROF_HEAP_TYPES; i++)
-		err = add_heap_type(p, i, &room);
-	if (err == 0) {
-		p->profile = all;
-		p->t = profile_tables(all);
-		p->entries = p->heap.entries;
-		err = pprof_export(p);
-	} else {
-		pprof_release(p);
-	}
-	profile_free(all);
-	return err;
-}
-
 int export_pprof(struct profile *profile, FILE *out)
 {
-	struct pprof p = {.profile = profile,
-			  .metric = profile_filter(profile)->metric,
-			  .t = profile_tables(profile),
-			  .out = out};
+	struct pprof_parts parts;
+	int err = pprof_parts_new(profile, &parts);
 
-	if (pprof_heap_type(p.metric) >= 0)
-		return pprof_export_heap(&p);
-	p.entries = profile_entries(profile, &p.n_entries);
-	return pprof_export(&p);
+	if (err == 0) {
+		struct pprof p = {.parts = &parts,
+				  .profile = parts.profile,
+				  .t = profile_tables(parts.profile),
+				  .entries = parts.entries,
+				  .n_entries = parts.n_entries,
+				  .out = out};
+
+		err = pprof_export(&p);
+	}
+	pprof_parts_free(&parts);
+	return err;
 }

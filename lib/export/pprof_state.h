@@ -20,7 +20,7 @@ struct pprof_function {
 
 struct pprof_tables {
 	struct profile *profile;
-	enum metric metric; /* that was asked for */
+	const struct pprof_parts *parts;
 	const struct store_tables *t;
 	struct strings *strings;
 	struct buf text, scratch;

@@ -38,8 +38,8 @@ uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 /* Counts the paths of entries that have a location, by location; 0: it is not needed. */
 static uint32_t *pprof_count(struct pprof_tables *p)
 {
-	size_t n;
-	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	const struct profile_entry *entries = p->parts->entries;
+	const size_t n = p->parts->n_entries;
 	uint32_t *nodes = calloc((size_t)p->t->n_nodes + 1, sizeof(*nodes));
 	uint32_t *locations = calloc((size_t)p->t->n_locations + 1, sizeof(*locations));
 
@@ -154,12 +154,13 @@ static uint32_t pprof_reason(uint8_t end_reason)
 
 static int collect_marks(struct pprof_tables *p)
 {
-	size_t n;
-	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	const struct profile_entry *entries = p->parts->entries;
+	const size_t n = p->parts->n_entries;
 	int err = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct profile_symbol *mark = profile_entry_mark(p->profile, &entries[i]);
+		const struct profile_symbol *mark =
+			profile_mark(p->profile, entries[i].end_reason, entries[i].origin);
 
 		/* A mark names the end reason, so it is the same for all origins that have one. */
 		if (mark)
@@ -188,7 +189,8 @@ static int collect_frames(struct pprof_tables *p)
 {
 	const struct stack_table_frame *frames;
 	uint32_t n;
-	int err = stack_table_new(p->profile, &p->stack_table);
+	int err = stack_table_new_of(p->profile, p->parts->entries, p->parts->n_entries,
+				     &p->stack_table);
 
 	if (err < 0)
 		return err;
@@ -270,16 +272,16 @@ static int fill(struct pprof_tables *p)
 	return err < 0 ? err : make_labels(p);
 }
 
-int pprof_tables_new(struct profile *profile, enum metric metric, struct pprof_tables **ret_tables)
+int pprof_tables_new(const struct pprof_parts *parts, struct pprof_tables **ret_tables)
 {
 	struct pprof_tables *p = calloc(1, sizeof(*p));
 	int err;
 
 	if (!p)
 		return -ENOMEM;
-	p->profile = profile;
-	p->metric = metric;
-	p->t = profile_tables(profile);
+	p->parts = parts;
+	p->profile = parts->profile;
+	p->t = profile_tables(parts->profile);
 	err = fill(p);
 	if (err < 0) {
 		pprof_tables_free(p);

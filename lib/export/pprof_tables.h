@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "export/pprof_parts.h"
 #include "export/stack_table.h"
 #include "pprof.pb-c.h"
 #include "model/profile.h"
@@ -27,27 +28,11 @@ enum {
 	PPROF_LABEL_STRING = 2 << 3,
 };
 
-/*
- * What a profile of allocations has as the values of a sample, in the order and with the names of
- * Go's heap profiles: metrics of allocations but for the peak. Each is of entries of its own.
- */
-#define PPROF_HEAP_TYPES 4
-
-struct pprof_heap_type {
-	const char *name;
-	enum metric metric;
-};
-
-extern const struct pprof_heap_type pprof_heap_types[PPROF_HEAP_TYPES];
-
-/* Returns the number of a metric among these; -1: it is none of them. */
-int pprof_heap_type(enum metric metric);
-
 struct pprof_tables;
 
-/* Collects what the entries of a profile need. `metric`: the one that was asked for, whose paths
- * are among the profile's. 0, -ENOMEM, -EOVERFLOW. */
-int pprof_tables_new(struct profile *profile, enum metric metric, struct pprof_tables **ret_tables);
+/* Collects what the entries of a file need. The parts must outlive the tables. 0, -ENOMEM,
+ * -EOVERFLOW. */
+int pprof_tables_new(const struct pprof_parts *parts, struct pprof_tables **ret_tables);
 void pprof_tables_free(struct pprof_tables *tables);
 
 /* Writes everything but samples, among it all strings up to now. 0, -ENOMEM, -EIO. */

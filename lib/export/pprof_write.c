@@ -54,66 +54,27 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	return number;
 }
 
-const struct pprof_heap_type pprof_heap_types[PPROF_HEAP_TYPES] = {
-	{"alloc_objects", METRIC_ALLOC_OBJECTS},
-	{"alloc_space", METRIC_ALLOC_BYTES},
-	{"inuse_objects", METRIC_HEAP_OBJECTS},
-	{"inuse_space", METRIC_HEAP_LIVE},
-};
-
-int pprof_heap_type(enum metric metric)
-{
-	for (int i = 0; i < PPROF_HEAP_TYPES; i++) {
-		if (pprof_heap_types[i].metric == metric)
-			return i;
-	}
-	return -1;
-}
-
-/* Fills in the number of records and the metric; returns how many types that is. */
-static size_t types_of_metric(struct pprof_tables *p, Pprof__ValueType *types)
-{
-	const struct store_recording *recording = &p->t->recording;
-	const struct metric_info *metric = metric_info(p->metric);
-	bool is_cpu = p->metric == METRIC_CPU, is_time = strstr(recording->event, "clock") != NULL;
-
-	types[0].type = pprof_tables_string(p, metric->records);
-	types[0].unit = pprof_tables_string(p, "count");
-	types[1].type =
-		pprof_tables_string(p, is_cpu && !is_time ? recording->event : metric->name);
-	types[1].unit = pprof_tables_string(p, is_cpu && is_time ? "nanoseconds"
-								 : metric_unit_name(p->metric));
-	return 2;
-}
-
-static size_t types_of_heap(struct pprof_tables *p, Pprof__ValueType *types)
-{
-	for (size_t i = 0; i < PPROF_HEAP_TYPES; i++) {
-		types[i].type = pprof_tables_string(p, pprof_heap_types[i].name);
-		types[i].unit =
-			pprof_tables_string(p, metric_unit_name(pprof_heap_types[i].metric));
-	}
-	return PPROF_HEAP_TYPES;
-}
-
 static int head(struct pprof_tables *p, FILE *out)
 {
 	const struct store_recording *recording = &p->t->recording;
-	const int heap_type = pprof_heap_type(p->metric);
+	const bool is_cpu = profile_filter(p->profile)->metric == METRIC_CPU;
+	const struct pprof_parts *parts = p->parts;
 	Pprof__Profile message = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[PPROF_HEAP_TYPES], *type_list[PPROF_HEAP_TYPES];
+	Pprof__ValueType types[PPROF_VALUES_MAX], *type_list[PPROF_VALUES_MAX];
 	int64_t comment;
 
-	for (size_t i = 0; i < PPROF_HEAP_TYPES; i++) {
+	for (size_t i = 0; i < parts->n_values; i++) {
 		pprof__value_type__init(&types[i]);
+		types[i].type = pprof_tables_string(p, parts->values[i].name);
+		types[i].unit = pprof_tables_string(p, parts->values[i].unit);
 		type_list[i] = &types[i];
 	}
 	message.sample_type = type_list;
-	message.n_sample_type = heap_type < 0 ? types_of_metric(p, types) : types_of_heap(p, types);
-	message.default_sample_type = types[heap_type < 0 ? 0 : heap_type].type;
+	message.n_sample_type = parts->n_values;
+	message.default_sample_type = types[parts->chosen].type;
 	message.period_type = &types[1];
-	message.period = p->metric == METRIC_CPU ? (int64_t)recording->period : 0;
-	if (p->metric == METRIC_CPU && !message.period && recording->frequency_hz)
+	message.period = is_cpu ? (int64_t)recording->period : 0;
+	if (is_cpu && !message.period && recording->frequency_hz)
 		message.period = (int64_t)(1000000000 / recording->frequency_hz);
 	message.time_nanos = (int64_t)recording->start_unix_ns;
 	message.duration_nanos = (int64_t)(recording->end_ns - recording->start_ns);

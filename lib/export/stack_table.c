@@ -184,10 +184,8 @@ static int enter_varied(struct stack_table *table, const struct profile_entry *e
 				       &at);
 }
 
-static int fill(struct stack_table *table)
+static int fill(struct stack_table *table, const struct profile_entry *entries, size_t n)
 {
-	size_t n;
-	const struct profile_entry *entries = profile_entries(table->profile, &n);
 	int err = 0;
 
 	table->first_frame = malloc(((size_t)table->t->n_locations + 1) * sizeof(uint32_t));
@@ -211,6 +209,15 @@ static int fill(struct stack_table *table)
 
 int stack_table_new(struct profile *profile, struct stack_table **ret_table)
 {
+	size_t n;
+	const struct profile_entry *entries = profile_entries(profile, &n);
+
+	return stack_table_new_of(profile, entries, n, ret_table);
+}
+
+int stack_table_new_of(struct profile *profile, const struct profile_entry *entries, size_t n,
+		       struct stack_table **ret_table)
+{
 	struct stack_table *table = calloc(1, sizeof(*table));
 	int err;
 
@@ -219,7 +226,7 @@ int stack_table_new(struct profile *profile, struct stack_table **ret_table)
 	table->profile = profile;
 	table->t = profile_tables(profile);
 	table->is_shaped = stack_table_is_shaped(profile);
-	err = fill(table);
+	err = fill(table, entries, n);
 	if (err < 0) {
 		stack_table_free(table);
 		return err;

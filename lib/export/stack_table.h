@@ -27,6 +27,10 @@ struct stack_table;
 
 /* Makes the table of all entries of a profile. 0 or -ENOMEM. */
 int stack_table_new(struct profile *profile, struct stack_table **ret_table);
+
+/* The same of other entries whose paths are among the profile's. */
+int stack_table_new_of(struct profile *profile, const struct profile_entry *entries, size_t n,
+		       struct stack_table **ret_table);
 void stack_table_free(struct stack_table *table);
 
 /* The tables; they live as long as `paths`. Frames are numbered as they are first needed. */

@@ -33,7 +33,7 @@ struct timeline_path {
 };
 
 struct timeline_sample {
-	uint64_t time_ns;
+	uint64_t time_ns, amount;
 	uint32_t path;
 };
 
@@ -127,6 +127,7 @@ static int take(void *arg, const struct store_sample *sample)
 		return 0;
 	lane = &m->lanes[s.thread];
 	kept.time_ns = s.time_ns;
+	kept.amount = profile_amount(m->profile, &s);
 	err = path_of(m, &s, &kept.path);
 	if (err < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
 		return err < 0 ? err : -ENOMEM;
@@ -146,7 +147,7 @@ static int compare_lines(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The line at which a run was seen most often, of those that are known. */
+/* The line at which a run was seen most often, of those that are known, and its sums. */
 static int find_line(struct timeline_maker *m, const struct frame_run *run, struct timeline_run *to)
 {
 	size_t best = 0, same = 0;
@@ -158,6 +159,7 @@ static int find_line(struct timeline_maker *m, const struct frame_run *run, stru
 			&m->frames.items[m->paths.items[path].first + run->depth - 1];
 
 		to->inferred += frame->is_inferred;
+		to->amount += m->lane->samples.items[i].amount;
 		if (VEC_RESERVE(&m->lines, 1) < 0)
 			return -ENOMEM;
 		if (frame->file)
@@ -280,6 +282,15 @@ static uint64_t timeline_end(const struct timeline_lane *lane)
 	return n > 1 ? last + (last - first) / (n - 1) : last + 1;
 }
 
+static uint64_t sum(const struct timeline_lane *lane)
+{
+	uint64_t amount = 0;
+
+	for (size_t i = 0; i < lane->samples.count; i++)
+		amount += lane->samples.items[i].amount;
+	return amount;
+}
+
 static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 {
 	const struct timeline_lane *lane = &m->lanes[thread];
@@ -295,7 +306,8 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 	frame_runs_free(runs);
 	if (err < 0)
 		return err;
-	*to = (struct timeline_thread){.thread = thread, .samples = lane->samples.count};
+	*to = (struct timeline_thread){
+		.thread = thread, .samples = lane->samples.count, .amount = sum(lane)};
 	to->start_ns = lane->samples.items[0].time_ns - start;
 	to->end_ns = timeline_end(lane) - start;
 	if (!m->runs.count) {
@@ -320,6 +332,28 @@ static int compare_threads(const void *a, const void *b)
 	if (x->samples != y->samples)
 		return x->samples > y->samples ? -1 : 1;
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+	const struct timeline_sample *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/* Puts each thread's records into the order of time: those of two series come one after the other.
+ */
+static void put_in_order(struct timeline_maker *m)
+{
+	const uint32_t n = profile_tables(m->profile)->n_threads;
+
+	if (metric_info(m->result->metric)->also == SERIES_CPU)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		if (m->lanes[i].samples.count)
+			qsort(m->lanes[i].samples.items, m->lanes[i].samples.count,
+			      sizeof(struct timeline_sample), compare_samples);
+	}
 }
 
 /* When the first sample was, and when the last one ends. */
@@ -348,12 +382,14 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 	struct timeline *timeline = m->result;
 	int err = 0;
 
+	put_in_order(m);
 	bounds(m);
 	m->options.samples = options->samples;
 	m->options.duration = options->duration_ns;
 	if (!options->samples && !options->duration_ns) {
 		m->options.duration = (timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS;
-		m->options.samples = 2;
+		/* One sample may be chance, one record of all that there were is not. */
+		m->options.samples = metric_info(timeline->metric)->is_sampled ? 2 : 1;
 	}
 	timeline->options.samples = m->options.samples;
 	timeline->options.duration_ns = m->options.duration;
@@ -378,7 +414,9 @@ int timeline_new(struct profile *profile, const struct timeline_options *options
 	m.result = calloc(1, sizeof(*m.result));
 	m.lanes = calloc((size_t)profile_tables(profile)->n_threads + 1, sizeof(*m.lanes));
 	if (m.result && m.lanes)
-		err = store_reader_samples(profile_reader(profile), take, &m);
+		err = profile_records(profile, take, &m);
+	if (err == 0)
+		m.result->metric = profile_filter(profile)->metric;
 	if (err == 0)
 		err = timeline_all(&m, options);
 	if (err == 0)
@@ -407,6 +445,23 @@ void timeline_label(struct buf *b, const struct timeline_run *run)
 	text_printf(b, ":%u]", run->line);
 }
 
+bool timeline_has_amounts(const struct timeline *timeline)
+{
+	const struct metric_info *metric = metric_info(timeline->metric);
+
+	return metric->series != SERIES_CPU && !metric->is_count;
+}
+
+void timeline_amount(struct buf *b, const struct timeline *timeline, uint64_t samples,
+		     uint64_t amount)
+{
+	char text[METRIC_AMOUNT_MAX];
+
+	text_printf(b, "%" PRIu64 " %s", samples, metric_info(timeline->metric)->records);
+	if (timeline_has_amounts(timeline))
+		text_printf(b, ", %s", metric_number(timeline->metric, amount, text));
+}
+
 void timeline_threshold(struct buf *b, const struct timeline *timeline)
 {
 	text_put_raw(b, "routines that a thread was in for at least ");
@@ -415,5 +470,6 @@ void timeline_threshold(struct buf *b, const struct timeline *timeline)
 	if (timeline->options.duration_ns && timeline->options.samples)
 		text_put_raw(b, " and ");
 	if (timeline->options.samples)
-		text_printf(b, "%" PRIu64 " samples", timeline->options.samples);
+		text_printf(b, "%" PRIu64 " %s", timeline->options.samples,
+			    metric_info(timeline->metric)->records);
 }

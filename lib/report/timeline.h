@@ -10,6 +10,10 @@
  * A run is a routine that a thread was in, sample after sample, for at least the threshold. Of runs
  * that cover the same time only the innermost is kept, and its label names two of the callers.
  * Paths are the profile's, completed where that was possible.
+ *
+ * Of another metric than samples its records take their place, and a run has the sum of their
+ * values as well. A record stands where it was made: an instance of a region, or a wait, at its
+ * end.
  */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H
@@ -28,8 +32,9 @@ struct timeline_run {
 	uint32_t line;
 	uint32_t row;		   /* the number of kept runs around it */
 	uint64_t start_ns, end_ns; /* since the recording's start */
-	uint64_t samples;
-	uint64_t inferred; /* of the samples: those in which this routine is inferred */
+	uint64_t samples;	   /* or records of another metric */
+	uint64_t amount;	   /* what they add up to */
+	uint64_t inferred;	   /* of the samples: those in which this routine is inferred */
 	/* These are used while the timeline is made. */
 	uint32_t depth;
 	uint64_t first; /* number of the thread's sample */
@@ -38,7 +43,7 @@ struct timeline_run {
 struct timeline_thread {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t rows;
-	uint64_t samples;
+	uint64_t samples, amount;
 	uint64_t start_ns, end_ns;
 	struct timeline_run *runs; /* by start, then row */
 	size_t n_runs;
@@ -46,13 +51,15 @@ struct timeline_thread {
 
 struct timeline {
 	struct timeline_options options; /* with the threshold that was used */
+	enum metric metric;
 	uint64_t start_ns, end_ns;
 	struct timeline_thread *threads; /* most samples first */
 	size_t n_threads;
 };
 
-/* Makes the timeline of the samples that the profile's filter selects. The profile must outlive it.
- * Returns 0, -ENOMEM, or an error of store_reader_samples(). */
+/* Makes the timeline of the samples, or records, that the profile's filter selects. The metric is
+ * none of what there is at one moment (metric_info.less). The profile must outlive it. Returns 0,
+ * -ENOMEM, or an error of profile_records(). */
 int timeline_new(struct profile *profile, const struct timeline_options *options,
 		 struct timeline **ret_timeline);
 void timeline_free(struct timeline *timeline); /* NULL is allowed */
@@ -61,6 +68,14 @@ struct buf;
 
 /* Appends the label of a run, escaped for display: "X > Y > Z [file.c:12]". */
 void timeline_label(struct buf *b, const struct timeline_run *run);
+
+/* Returns whether what the records add up to is another figure than their number. */
+bool timeline_has_amounts(const struct timeline *timeline);
+
+/* Appends how many records there are, and what they add up to if that is another figure: "12
+ * samples", "3 instances, 1.500 ms". */
+void timeline_amount(struct buf *b, const struct timeline *timeline, uint64_t samples,
+		     uint64_t amount);
 
 /* Appends the threshold: "routines that a thread was in for at least 20.0 ms". */
 void timeline_threshold(struct buf *b, const struct timeline *timeline);

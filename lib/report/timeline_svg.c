@@ -137,8 +137,9 @@ static void title(struct timeline_svg *s, const struct timeline_run *run)
 	timeline_label(&label, run);
 	text_put_raw(&s->b, "<title>");
 	svg_put_buf(&s->b, &label);
-	text_printf(&s->b, "\n%.3f s to %.3f s, %" PRIu64 " samples", (double)run->start_ns / 1e9,
-		    (double)run->end_ns / 1e9, run->samples);
+	text_printf(&s->b, "\n%.3f s to %.3f s, ", (double)run->start_ns / 1e9,
+		    (double)run->end_ns / 1e9);
+	timeline_amount(&s->b, s->timeline, run->samples, run->amount);
 	if (run->inferred)
 		text_printf(&s->b, ", reconstructed in %" PRIu64, run->inferred);
 	text_put_raw(&s->b, "</title>");
@@ -176,7 +177,9 @@ static int thread(struct timeline_svg *s, const struct timeline_thread *thread,
 	text_printf(&s->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">thread %d ",
 		    TIMELINE_SVG_MARGIN, top + 20, of->tid);
 	put_name(s, of->comm);
-	text_printf(&s->b, ", %" PRIu64 " samples</text>\n", thread->samples);
+	text_put_raw(&s->b, ", ");
+	timeline_amount(&s->b, s->timeline, thread->samples, thread->amount);
+	text_put_raw(&s->b, "</text>\n");
 	for (size_t i = 0; i < thread->n_runs; i++)
 		bar(s, &thread->runs[i], top + TIMELINE_SVG_HEAD);
 	return text_flush(&s->b, s->out);

@@ -30,10 +30,13 @@ static void timeline_bar(struct buf *b, const struct timeline *timeline,
 static void timeline_row(struct buf *b, const struct timeline *timeline,
 			 const struct timeline_run *run, const struct report_options *options)
 {
+	char amount[METRIC_AMOUNT_MAX];
 	struct buf row = {0};
 
 	text_printf(&row, "%10.3f %10.3f %8" PRIu64 " ", (double)run->start_ns / 1e9,
 		    (double)run->end_ns / 1e9, run->samples);
+	if (timeline_has_amounts(timeline))
+		text_printf(&row, "%12s ", metric_number(timeline->metric, run->amount, amount));
 	timeline_bar(&row, timeline, run, options->utf8);
 	text_put_raw(&row, "  ");
 	for (uint32_t i = 0; i < run->row; i++)
@@ -47,20 +50,26 @@ static void timeline_row(struct buf *b, const struct timeline *timeline,
 	buf_free(&row);
 }
 
-static void head(struct buf *b, const struct timeline_thread *thread, const struct store_tables *t)
+static void head(struct buf *b, const struct timeline *timeline,
+		 const struct timeline_thread *thread, const struct store_tables *t)
 {
 	const struct store_thread *of = &t->threads[thread->thread];
 
 	text_printf(b, "\n# thread %d ", of->tid);
 	text_put(b, of->comm, NULL);
-	text_printf(b, " of process %d: %" PRIu64 " samples, %.3f s to %.3f s\n",
-		    t->processes[of->process].pid, thread->samples, (double)thread->start_ns / 1e9,
+	text_printf(b, " of process %d: ", t->processes[of->process].pid);
+	timeline_amount(b, timeline, thread->samples, thread->amount);
+	text_printf(b, ", %.3f s to %.3f s\n", (double)thread->start_ns / 1e9,
 		    (double)thread->end_ns / 1e9);
 	if (!thread->n_runs)
 		text_put_raw(b, "(no routine for so long)\n");
 	else
-		text_put_raw(b, "#   from s       to s  samples  when, and callers > routine "
-				"[line]; inside one another\n");
+		text_printf(b,
+			    "#   from s       to s  %s  when, and callers > routine [line]; inside "
+			    "one another\n",
+			    timeline_has_amounts(timeline)   ? "records      amount"
+			    : timeline->metric == METRIC_CPU ? "samples"
+							     : "records");
 }
 
 int timeline_write_text(const struct timeline *timeline, struct profile *profile,
@@ -75,7 +84,7 @@ int timeline_write_text(const struct timeline *timeline, struct profile *profile
 	for (size_t i = 0; err == 0 && i < timeline->n_threads; i++) {
 		const struct timeline_thread *thread = &timeline->threads[i];
 
-		head(&b, thread, profile_tables(profile));
+		head(&b, timeline, thread, profile_tables(profile));
 		for (size_t k = 0; k < thread->n_runs; k++)
 			timeline_row(&b, timeline, &thread->runs[k], options);
 		err = text_flush(&b, out);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""terminal.py STACKCTL STORE: the store has the recordings small, hostile and small."""
+"""terminal.py STACKCTL STORE MAKE_STORE: the store has the recordings small, hostile and small."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import tempfile
 
 from screen import Screen
 
-STACKCTL, STORE = sys.argv[1:]
+STACKCTL, STORE, MAKE_STORE = sys.argv[1:]
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
 
 
@@ -144,6 +144,23 @@ def top():
     assert screen.finish() == 0
 
 
+def top_metric():
+    """Top by another metric: its amount, and shares of that."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = folder + "/metrics.db"
+        subprocess.run([MAKE_STORE, store, "metrics"], check=True)
+        for metric, amount, share in (("region.time", "10.000 ms", "60.0%"),
+                                      ("region.visits", "4 instances", "75.0%"),
+                                      ("region.cpu", "4.500 ms", "100.0%")):
+            screen = Screen([STACKCTL, "top", "--window", "0", "--metric", metric, "-i", store])
+            screen.wait_for_match(re.escape(share) + r".*app::work\(\)")
+            assert any(amount in line for line in screen.lines()), screen.lines()
+            screen.send("q")
+            assert screen.finish() == 0
+    status, text = shown("top", "--metric", "tine")
+    assert status == 2 and b"is none of cpu" in text, (status, text)
+
+
 def top_otherwise():
     # Names that try to break out, on a terminal of 20 columns.
     screen = Screen([STACKCTL, "top", "--window", "0", "--recording", "2", "-i", STORE], 20, 10,
@@ -219,4 +236,5 @@ binary()
 narrow()
 progress()
 top()
+top_metric()
 top_otherwise()

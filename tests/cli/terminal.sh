@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common"
 
 make_store "$tmp/s.db" small hostile small
-/usr/bin/python3 -B tests/cli/terminal.py "$stackctl" "$tmp/s.db" >"$tmp/out" 2>&1
+/usr/bin/python3 -B tests/cli/terminal.py "$stackctl" "$tmp/s.db" "$tmp/make_store" >"$tmp/out" 2>&1
 status=$?
 cat "$tmp/out"
 [ $status = 0 ] || exit $status

@@ -41,14 +41,14 @@ def pprof_top(path):
 
 
 def pprof_raw(path):
-    """Samples as (count, {label: value})."""
+    """Samples as (values..., {label: value})."""
     samples = []
     for line in pprof("-raw", path).split("Samples:\n")[1].split("Locations\n")[0].split("\n"):
-        row = re.match(r"\s+(\d+)\s+(\d+): ([\d ]+)$", line)
+        row = re.match(r"((?:\s+\d+)+): ([\d ]+)$", line)
         if row:
-            samples.append((int(row[1]), int(row[2]), {}))
+            samples.append((*map(int, row[1].split()), {}))
         elif samples:
-            samples[-1][2].update(re.findall(r"(\w+):\[(.*?)\](?: |$)", line.strip()))
+            samples[-1][-1].update(re.findall(r"(\w+):\[(.*?)\](?: |$)", line.strip()))
     return samples
 
 
@@ -66,7 +66,7 @@ def check_pprof(kind):
     samples = pprof_raw(path)
     check(sum(sample[0] for sample in samples) == parts["samples"], "pprof -raw: samples")
     quality = collections.Counter()
-    for count, _, labels in samples:
+    for count, *_, labels in samples:
         check({"pid", "tid", "comm", "tag", "quality"} <= set(labels), "labels %r" % labels)
         check(re.fullmatch("[0-9a-f]{16}", labels["tag"]), "tag %r" % labels)
         quality[labels["quality"]] += count
@@ -92,6 +92,20 @@ def check_pprof_metric():
     samples = pprof_raw(export(STORES.get("metrics"), "pprof", "--metric", "region.time"))
     counts, values = sum(sample[0] for sample in samples), sum(sample[1] for sample in samples)
     check((counts, values) == (4, 10000000), "pprof of a metric: %d, %d" % (counts, values))
+    # All of them at once, each with the sum that it has alone; the samples are as ever.
+    for kind, sums in (
+            ("metrics", {"samples/count[dflt]": 100, "cpu/nanoseconds": 100300900,
+                         "region.visits/count": 4, "region.time/nanoseconds": 10000000,
+                         "region.cpu/nanoseconds": 4500000, "mpi.sent/bytes": 5120}),
+            ("heap", {"samples/count[dflt]": 100, "cpu/nanoseconds": 100300900,
+                      "alloc.bytes/bytes": 2000, "alloc.objects/count": 9, "heap.live/bytes": 500,
+                      "heap.objects/count": 2, "heap.peak/bytes": 1500})):
+        for options in ([], ["--max-depth", "5"], ["--no-inline"]):
+            path = export(STORES.get(kind), "pprof", *options)
+            names = pprof("-raw", path).split("Samples:\n")[1].split("\n")[0].split()
+            columns = zip(*(sample[:-1] for sample in pprof_raw(path)))
+            found = dict(zip(names, map(sum, columns)))
+            check(found == sums, "pprof of all metrics of %s, %s: %r" % (kind, options, found))
 
 
 # --- callgrind -----------------------------------------------------------------------------------

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of a pprof file's samples, and the entries that they come from; see pprof_parts.h. */
+#include "export/pprof_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+/* The values of Go's heap profiles, in their order and with their names. */
+static const struct {
+	const char *name;
+	enum metric metric;
+} heap_values[] = {
+	{"alloc_objects", METRIC_ALLOC_OBJECTS},
+	{"alloc_space", METRIC_ALLOC_BYTES},
+	{"inuse_objects", METRIC_HEAP_OBJECTS},
+	{"inuse_space", METRIC_HEAP_LIVE},
+};
+
+#define HEAP_VALUES (sizeof(heap_values) / sizeof(*heap_values))
+
+static bool is_of_heap(enum metric metric)
+{
+	for (size_t i = 0; i < HEAP_VALUES; i++) {
+		if (heap_values[i].metric == metric)
+			return true;
+	}
+	return false;
+}
+
+static void add_value(struct pprof_parts *p, const char *name, const char *unit)
+{
+	p->values[p->n_values++] = (struct pprof_value){name, unit};
+}
+
+static void add_part(struct pprof_parts *p, bool has_records)
+{
+	p->parts[p->n_parts++] = (struct pprof_part){
+		.end = p->n_entries, .first_value = p->n_values, .has_records = has_records};
+}
+
+/* The entries of the profile itself: how many records, and what they add up to. */
+static void add_own(struct pprof_parts *p)
+{
+	const enum metric metric = profile_filter(p->profile)->metric;
+	const char *event = profile_tables(p->profile)->recording.event;
+	const bool is_cpu = metric == METRIC_CPU, is_time = strstr(event, "clock") != NULL;
+
+	p->entries = profile_entries(p->profile, &p->n_entries);
+	add_part(p, true);
+	add_value(p, metric_info(metric)->records, "count");
+	add_value(p, is_cpu && !is_time ? event : metric_info(metric)->name,
+		  is_cpu && is_time ? "nanoseconds" : metric_unit_name(metric));
+}
+
+static int append(struct pprof_parts *p, const struct profile_entry *entries, size_t n)
+{
+	if (VEC_GROW(p->own_entries, p->room, p->n_entries + n + 1) < 0)
+		return -ENOMEM;
+	if (n)
+		memcpy(p->own_entries + p->n_entries, entries, n * sizeof(*entries));
+	p->n_entries += n;
+	p->entries = p->own_entries;
+	return 0;
+}
+
+/* Appends the entries of a metric; of one of which the filter leaves nothing there are none. */
+static int add_metric(struct pprof_parts *p, enum metric metric, const char *name)
+{
+	struct profile_filter filter = *profile_filter(p->profile);
+	struct profile *profile = NULL;
+	int err;
+
+	filter.metric = metric;
+	err = profile_new(profile_reader(p->profile), &filter, &profile);
+	if (profile && (err == 0 || err == -ENODATA)) {
+		size_t n;
+		const struct profile_entry *entries = profile_entries(profile, &n);
+
+		err = append(p, entries, n);
+	}
+	profile_free(profile);
+	if (err < 0)
+		return err;
+	add_part(p, false);
+	add_value(p, name, metric_unit_name(metric));
+	return 0;
+}
+
+/* Samples, and all other metrics of the recording beside them. */
+static int add_others(struct pprof_parts *p)
+{
+	const struct profile_entry *own = p->entries;
+	const size_t n = p->n_entries;
+	uint32_t series;
+	int err = store_reader_series(profile_reader(p->profile), &series);
+
+	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
+		if (!(series >> metric_info(i)->series & 1))
+			continue;
+		if (!p->own_entries) {
+			p->n_entries = 0;
+			err = append(p, own, n);
+		}
+		if (err == 0)
+			err = add_metric(p, i, metric_info(i)->name);
+	}
+	return err;
+}
+
+/* The four values of a heap profile. What was allocated has all paths of what is live. */
+static int add_heap(struct pprof_parts *p)
+{
+	const enum metric metric = profile_filter(p->profile)->metric;
+	int err;
+
+	p->filter = *profile_filter(p->profile);
+	p->filter.metric = METRIC_ALLOC_BYTES;
+	err = profile_new(profile_reader(p->profile), &p->filter, &p->own_profile);
+	if (err < 0)
+		return err;
+	p->profile = p->own_profile;
+	for (size_t i = 0; err == 0 && i < HEAP_VALUES; i++) {
+		if (heap_values[i].metric == metric)
+			p->chosen = (uint32_t)i;
+		err = add_metric(p, heap_values[i].metric, heap_values[i].name);
+	}
+	return err;
+}
+
+int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts)
+{
+	const enum metric metric = profile_filter(profile)->metric;
+
+	*ret_parts = (struct pprof_parts){.profile = profile};
+	if (is_of_heap(metric))
+		return add_heap(ret_parts);
+	add_own(ret_parts);
+	return metric == METRIC_CPU ? add_others(ret_parts) : 0;
+}
+
+void pprof_parts_free(struct pprof_parts *p)
+{
+	free(p->own_entries);
+	profile_free(p->own_profile);
+	*p = (struct pprof_parts){0};
+}
+
+const struct pprof_part *pprof_parts_of(const struct pprof_parts *p, size_t entry)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < p->n_parts && entry >= p->parts[i].end)
+		i++;
+	return &p->parts[i];
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the samples of a pprof file have as their values, and which entries become samples. A part
+ * of export_pprof.c.
+ *
+ * A profile of samples has their number and their periods first, and then a value for each other
+ * metric that the recording has; one of allocations has the four of Go's heap profiles; one of any
+ * other metric has the number of its records and their values. Metrics come from records of their
+ * own, so an entry is of one of them: its sample has zeros for the values of all others, and
+ * readers add samples up by path.
+ */
+#ifndef EXPORT_PPROF_PARTS_H
+#define EXPORT_PPROF_PARTS_H
+
+#include "model/profile.h"
+
+#define PPROF_VALUES_MAX (METRIC_COUNT + 2) /* values of a sample */
+
+struct pprof_value {
+	const char *name, *unit;
+};
+
+/* The entries of one metric: from the end of the part before on. */
+struct pprof_part {
+	size_t end;
+	uint32_t first_value; /* number of its first value */
+	bool has_records;     /* it has two: the number of records comes first */
+};
+
+struct pprof_parts {
+	struct profile *profile; /* whose tables have the paths of all entries */
+	const struct profile_entry *entries;
+	size_t n_entries;
+	struct pprof_part parts[METRIC_COUNT];
+	struct pprof_value values[PPROF_VALUES_MAX];
+	uint32_t n_parts, n_values;
+	uint32_t chosen; /* the value of the metric that was asked for; of samples, their number */
+	/* Owned; NULL: borrowed. */
+	struct profile_entry *own_entries;
+	size_t room;
+	struct profile_filter filter;
+	struct profile *own_profile;
+};
+
+/* Sums up what the file of a profile has, which is borrowed. Returns 0, or an error of
+ * profile_new() or store_reader_series(); `ret_parts` must be freed in any case. */
+int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts);
+void pprof_parts_free(struct pprof_parts *parts);
+
+/* Returns which part an entry belongs to. */
+const struct pprof_part *pprof_parts_of(const struct pprof_parts *parts, size_t entry);
+
+#endif

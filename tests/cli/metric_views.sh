@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Every metric in every view and export: each has the metric's name and its sum.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
+. "$(dirname "$0")/common"
+
+store=$tmp/metrics.db
+heap=$tmp/heap.db
+make_store "$store" metrics
+make_store "$heap" heap
+
+# Store, metric, what its records are, what they add up to as shown, and as a number; of app::work().
+metrics="
+$store region.visits instances 4_instances 4 3
+$store region.time instances 10.000_ms 10000000 6000000
+$store region.cpu instances 4.500_ms 4500000 4500000
+$store mpi.sent calls 5.000_KiB 5120 0
+$heap alloc.bytes samples 1.953_KiB 2000 1300
+$heap alloc.objects blocks 9_blocks 9 3
+$heap heap.live samples 500_bytes 500 300
+$heap heap.objects blocks 2_blocks 2 1
+$heap heap.peak samples 1.465_KiB 1500 1000
+"
+
+has() { # PATTERN: a line of the last command's standard output matches
+    grep -q -- "$1" "$tmp/out" || fail "$metric: $2: no '$1': $(head -n 20 "$tmp/out")"
+}
+
+sum() { # FILE: the sum of what folded stacks have
+    awk '{n += $NF} END {print n + 0}' "$1"
+}
+
+views() {
+    local view
+    for view in tree flat callers time around; do
+        expect 0 "$stackctl" report -i "$in" --metric "$metric" --view $view --around main
+        has "^# metric: $metric, $shown" $view
+    done
+    expect 0 "$stackctl" report -i "$in" --metric "$metric" --json
+    has "\"metric\":\"$metric\"" 'report --json'
+    has "\"amount\":$total," 'report --json'
+    expect 0 "$stackctl" annotate -i "$in" --metric "$metric" main
+    has "$shown have it in their path, 100.0%" annotate
+    expect 0 "$stackctl" flamegraph -i "$in" --metric "$metric" -o "$tmp/f.svg"
+    grep -q "$shown, 100" "$tmp/f.svg" || fail "$metric: no $shown in the flame graph"
+    expect 0 "$stackctl" diff --metric "$metric" "$in" "$in"
+    has "^# A: $shown of " diff
+}
+
+exports() {
+    expect 0 "$stackctl" export --folded -i "$in" --metric "$metric"
+    [ "$(sum "$tmp/out")" = "$total" ] || fail "$metric: folded: $(cat "$tmp/out")"
+    [ "$(grep work "$tmp/out" | sum /dev/stdin)" = "$work" ] || fail "$metric: folded: $(cat "$tmp/out")"
+    expect 0 "$stackctl" export --json -i "$in" --metric "$metric"
+    has "\"metric\":\"$metric\".*\"amount\":$total," 'export --json'
+    expect 0 "$stackctl" export --pprof -i "$in" --metric "$metric" -o "$tmp/p.pb"
+    expect 0 "$stackctl" export --pprof -i "$in" -o "$tmp/all.pb"
+    grep -aqF "$metric" "$tmp/all.pb" || fail "$metric: the pprof export of all metrics lacks it"
+}
+
+# Two of a store, merged, have twice as much.
+merges() {
+    expect 0 "$stackctl" merge "$in" "$in" -o "$tmp/merged"
+    expect 0 "$stackctl" diff --metric "$metric" "$tmp/merged" "$tmp/merged" --json
+    has "\"amount\":$((2 * total))}" merge
+}
+
+timelines() {
+    local status=0
+    case $metric in heap.*) status=2 ;; esac # there is no sum of what is live at moments
+    expect $status "$stackctl" timeline -i "$in" --metric "$metric" --threshold 1
+    [ $status = 0 ] || { says "$metric is what there is at one moment: 'stackctl heap'" && return; }
+    has "^# metric: $metric, $shown" timeline
+    has "thread 12 prog of process 12: [0-9]* $records, .* s to .* s$" timeline
+    [ "$metric" = region.visits ] || [ "$metric" = alloc.objects ] || has " $shown.* > main \[" timeline
+    cp "$tmp/out" "$tmp/t.txt"
+    expect 0 "$stackctl" timeline -i "$in" --metric "$metric" --threshold 1 -o "$tmp/t.svg"
+    grep -q ", [0-9]* $records" "$tmp/t.svg" || fail "$metric: no $records in the picture"
+}
+
+while read -r in metric records shown total work; do
+    [ "$in" ] || continue
+    shown=${shown//_/ }
+    views
+    exports
+    timelines
+    case $metric in heap.*) ;; *) merges ;; esac # what is live in two runs is no sum either
+done <<<"$metrics"
+
+# A row of a timeline has the number of its records and what they add up to.
+expect 0 "$stackctl" timeline -i "$store" --metric region.time
+metric=region.time has ' 3 *6.000 ms .* > app::work() \[prog.cc:13\]' timeline
+expect 0 "$stackctl" timeline -i "$store"
+metric=cpu has 's  samples  when' timeline
+finish
