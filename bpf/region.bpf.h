@@ -36,7 +36,7 @@ SETTING __u32 region_scratches = 0; /* number of the first of them */
 
 SETTING __u64 region_limit = 20000; /* instances in a second of a thread; 0: any number */
 
-/* By number of region: 1 if it has been entered too often, and its probes are to be removed. */
+/* States by number of region (stackd_abi.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, STACKD_MOST_REGIONS + STACKD_MOST_MARKS + 1);
@@ -130,29 +130,32 @@ static __always_inline bool is_off(__u32 region)
 	return off && *off;
 }
 
-/* Counts an entry. Returns whether the region is not to be measured any more: one that is entered
- * too often costs the program more than it tells. */
+/* Counts an entry. Returns whether it is not to be measured: a region that is entered too often
+ * costs the program more than it tells, and of one on trial that is not known yet. */
 static __always_inline bool is_too_often(struct region_thread *thread, __u32 region)
 {
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
 	__u32 *off = CHECKED(bpf_map_lookup_elem(&regions_off, &region));
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), state = off ? *off : STACKD_REGION_IS_MEASURED;
+	bool is_on_trial = state > STACKD_REGION_IS_OFF;
+	__u64 span = is_on_trial ? STACKD_REGION_TRIAL_NS : REGION_SECOND;
+	__u64 limit = is_on_trial ? state : region_limit;
 
-	if (off && *off)
+	if (state == STACKD_REGION_IS_OFF)
 		return true;
 	/* Of those that share an entry, the most frequent one gets through. */
-	if (rate->region != region && rate->count && now - rate->start_ns <= REGION_SECOND) {
+	if (rate->region != region && rate->count && now - rate->start_ns <= span) {
 		rate->count--;
-		return false;
+		return is_on_trial;
 	}
-	if (rate->region != region || now - rate->start_ns > REGION_SECOND) {
+	if (rate->region != region || now - rate->start_ns > span) {
 		rate->region = region;
 		rate->start_ns = now;
 		rate->count = 0;
 	}
-	if (!region_limit || ++rate->count <= region_limit || !off)
-		return false;
-	*off = 1;
+	if (!limit || ++rate->count <= limit || !off)
+		return is_on_trial;
+	*off = STACKD_REGION_IS_OFF;
 	return true;
 }
 

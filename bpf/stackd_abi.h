@@ -331,6 +331,16 @@ enum stackd_tags {
 #define STACKD_MOST_REGIONS 10000
 #define STACKD_MOST_MARKS   64 /* their numbers follow those of regions */
 
+/*
+ * States of a region or mark, in the map `regions_off`: it is measured; it is entered too often,
+ * and its probes are to be removed; or any other number: it is on trial. Its entries are only
+ * counted then, and once a thread has made more than that number within STACKD_REGION_TRIAL_NS it
+ * is off.
+ */
+#define STACKD_REGION_IS_MEASURED 0
+#define STACKD_REGION_IS_OFF	  1
+#define STACKD_REGION_TRIAL_NS	  250000000ull
+
 /* Cookies of a region's probes: its number, with these at its entry... */
 #define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
 #define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */

@@ -43,7 +43,7 @@ enum stackd_region_counter {
 	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
 	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
 	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
-	STACKD_REGION_OFF,	   /* passes not measured: their region was taken off */
+	STACKD_REGION_OFF,	   /* passes not measured: their region is off, or on trial */
 	STACKD_REGION_NO_MEMORY,   /* threads that could not be taken in */
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
 	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */

@@ -85,6 +85,7 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)
 		add(b, names[i], c->sampled.regions[i]);
+	add(b, "regions_taken_off", c->regions_taken_off);
 	add(b, "regions_received", c->recorded.instances);
 	add(b, "regions_partial", c->recorded.partial_instances);
 	add(b, "frees_unknown", c->recorded.blocks.unknown);

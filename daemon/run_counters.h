@@ -24,6 +24,7 @@ struct run_counters {
 	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd and its workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
+	uint64_t regions_taken_off;		 /* that are passed through too often */
 	uint64_t full_windows;			 /* that ended early, for the sake of memory */
 	uint64_t objects;			 /* that have numbers now */
 	uint64_t waiting, late; /* items in the queue; events that came too late for it */

@@ -265,6 +265,15 @@ static void detach(struct marks *marks, size_t index)
 	}
 }
 
+size_t marks_taken_off(const struct marks *marks)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; marks && i < marks->count; i++)
+		n += marks->all[i].is_off;
+	return n;
+}
+
 void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kernel)
 {
 	for (size_t i = 0; i < marks->count; i++) {

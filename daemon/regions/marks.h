@@ -26,6 +26,9 @@ void marks_free(struct marks *marks); /* detaches and frees; NULL is fine */
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
 const char *marks_name(const struct marks *marks, size_t index);
 
+/* Returns how many were hit too often, and are off. NULL is fine. */
+size_t marks_taken_off(const struct marks *marks);
+
 /* Finds the places of the marks in a file, which lives as long as they do. 0 or -ENOMEM. */
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
 		  const char *path);

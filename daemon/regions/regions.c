@@ -20,6 +20,7 @@
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
+#include "daemon/regions/region_trial.h"
 #include "proc/object_copies.h"
 
 /* A file that has been looked at. */
@@ -39,8 +40,9 @@ struct regions {
 	VEC(struct command_files *) words; /* of a command's other words, which a launcher starts */
 	VEC(struct known_file) files;
 	struct found_regions found;
-	size_t n_attached; /* of those found */
-	size_t n_left_out; /* of these, since the last message */
+	size_t n_attached;  /* of those found */
+	size_t n_left_out;  /* of these, since the last message */
+	size_t n_taken_off; /* since they were passed through too often; of regions, not marks */
 	struct region_probes *probes;
 	struct alloc_source *alloc; /* NULL: none */
 	int tracepoint;		    /* sched_process_exit; -1: none */
@@ -375,28 +377,31 @@ static int set_scope(struct regions *r)
 
 /* --- regions that are passed through too often ----------------------------------------------- */
 
-static void take_off(struct regions *r, uint32_t number)
+/* `when`: what is said of the moment when it was found. */
+static void take_off(struct regions *r, uint32_t number, const char *when)
 {
 	const struct found_region *f = &r->found.found.items[number - 1];
 
 	if (f->error)
 		return;
 	log_warning("%s: %s is passed through more than %" PRIu64
-		    " times a second in a thread: it is not measured any more (--region-limit), "
+		    " times a second in a thread: it is not measured%s (--region-limit), "
 		    "but sampled",
-		    r->specs[f->spec].title, f->name, r->with.options->region_limit);
+		    r->specs[f->spec].title, f->name, r->with.options->region_limit, when);
+	r->n_taken_off++;
 	r->found.found.items[number - 1].error = -EBUSY;
 	region_probes_detach(r->probes, number);
 }
 
 /* Detaches from the regions that the kernel half says are passed through too often. */
-static void look_at_rates(struct regions *r)
+static void look_at_rates(struct regions *r, const char *when)
 {
 	for (uint32_t number = 1; number <= r->n_attached; number++) {
-		uint32_t is_off = 0;
+		uint32_t state = STACKD_REGION_IS_MEASURED;
 
-		if (!bpf_map_lookup_elem(r->kernel.off_fd, &number, &is_off) && is_off)
-			take_off(r, number);
+		if (!bpf_map_lookup_elem(r->kernel.off_fd, &number, &state) &&
+		    state == STACKD_REGION_IS_OFF)
+			take_off(r, number, when);
 	}
 	if (r->marks)
 		marks_look_at_rates(r->marks, &r->kernel);
@@ -442,6 +447,32 @@ static enum exit_status look_first(struct regions *r)
 	return err ? STATUS_FAILED : status;
 }
 
+/* Attaches for the first time. Regions of what runs already are on trial before they are measured.
+ * Returns the first error, which is logged. */
+static int attach_after_trial(struct regions *r)
+{
+	const uint64_t limit = r->with.options->region_limit;
+	const uint32_t count = (uint32_t)r->found.found.count;
+	int err = 0;
+
+	if (!limit || !count || r->with.options->target == TARGET_COMMAND)
+		return attach_new(r);
+	err = region_trial_begin(r->kernel.off_fd, count, limit);
+	if (!err) {
+		int attached = attach_new(r);
+
+		if (attached)
+			return attached;
+		err = region_trial_end(r->kernel.off_fd, count);
+	}
+	if (err < 0)
+		log_error("--region: cannot measure how often regions are passed through: %s",
+			  strerror(-err));
+	else
+		look_at_rates(r, " at all");
+	return err < 0 ? err : 0;
+}
+
 static enum exit_status attach_first(struct regions *r)
 {
 	int err = set_scope(r);
@@ -453,7 +484,7 @@ static enum exit_status attach_first(struct regions *r)
 		log_error("--region: cannot follow the target's processes: %s", strerror(-err));
 		return exit_status_of(err);
 	}
-	err = attach_new(r);
+	err = attach_after_trial(r);
 	if (err)
 		return err == -ENODEV ? STATUS_UNSUPPORTED : STATUS_FAILED;
 	return alloc_source_start(&r->with, &r->kernel, r->command, &r->alloc);
@@ -495,7 +526,7 @@ void regions_look(struct regions *r)
 
 	if (!r)
 		return;
-	look_at_rates(r);
+	look_at_rates(r, " any more");
 	alloc_source_look(r->alloc);
 	if (r->n_objects == object_table_count(r->with.objects) &&
 	    r->n_copies == object_copies_count(object_table_copies(r->with.objects)))
@@ -505,6 +536,11 @@ void regions_look(struct regions *r)
 		log_warning("--region: functions of new files are left out: %s",
 			    err == -E2BIG ? "too many match" : strerror(-err));
 	attach_new(r);
+}
+
+uint64_t regions_taken_off(const struct regions *r)
+{
+	return r ? r->n_taken_off + marks_taken_off(r->marks) : 0;
 }
 
 const char *regions_mark_name(const struct regions *r, size_t index)

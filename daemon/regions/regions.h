@@ -44,6 +44,10 @@ enum exit_status regions_start(const struct regions_options *with, struct region
  * is logged. */
 void regions_look(struct regions *regions);
 
+/* Returns how many regions and marks are not measured any more, or never were, because they are
+ * passed through too often. NULL is fine. */
+uint64_t regions_taken_off(const struct regions *regions);
+
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
 const char *regions_mark_name(const struct regions *regions, size_t index);
 
