@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from harness import (FAILED, STACKD, USAGE, WORKLOADS, Daemon, Recording, check,
+from harness import (BUILD, FAILED, ROOT, STACKD, USAGE, WORKLOADS, Daemon, Recording, check,
                      check_fault, live, record, record_attached, run,
                      scratch,
                      workload)
@@ -193,6 +193,29 @@ def test_regions_limit():
         check(visits["one;outer;inner"] == 20 * ROUNDS, "visits of another", visits)
 
 
+@live
+def test_regions_trial():
+    """Of a running process, a region that is passed through too often is never measured: a trial
+    finds it. The others are measured, and one within the limit is among them."""
+    with scratch() as folder, own_program(folder) as process:
+        try:
+            with Daemon(folder + "/s.db", *options("regions"), "--region-limit", 2000, "--pid",
+                        process.pid) as daemon:
+                daemon.wait_recording()
+                time.sleep(1)
+                said = daemon.finish(signal.SIGINT).err
+        finally:
+            process.kill()
+        recording = Recording(folder + "/s.db")
+        visits, counters = by_path(recording, "region.visits"), recording.stats()["counters"]
+        check("brief is passed through more than 2000 times a second in a thread: it is not "
+              "measured at all" in said, "not said", said)
+        check("other;brief" not in visits, "visits of the one", visits)
+        check(visits.get("one;outer;inner", 0) > 0, "visits of another", visits)
+        taken_off = said.count("is passed through more than")
+        check(counters["regions_taken_off"] == taken_off >= 1, "counted", counters, said)
+
+
 def folded(recording, metric, *options):
     lines = recording.text("export", "--folded", "--metric", metric, *options).splitlines()
     return {stack: int(value) for stack, value in (line.rsplit(" ", 1) for line in lines)}
@@ -232,6 +255,60 @@ def test_regions_joined():
             check_joined(recording, tid, *map(int, times))
         samples = folded(recording, "cpu")
         check(any(";region;spin" in stack for stack in samples), "all samples are there")
+
+
+def instances(folder, recording):
+    """(END, WALL, NESTED) in ns of the instances of each thread, by the moments of their records."""
+    program = os.path.join(folder, "instances")
+    libraries = run("pkg-config", "--libs", "sqlite3", "libzstd").out.split()
+    built = run(os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-I" + ROOT + "/lib",
+                "-I" + ROOT + "/bpf", "-o", program, ROOT + "/tests/live/instances.c",
+                os.path.join(BUILD, "libstackd.a"), *libraries, "-lpthread")
+    check(built.status == 0, "instances.c", built.err)
+    threads = {}
+    listed = run(program, recording.store)
+    check(listed.status == 0, "instances", listed.err)
+    for line in listed.out.splitlines():
+        tid, *times = map(int, line.split())
+        threads.setdefault(tid, []).append(times)
+    return threads
+
+
+def check_overlaps(thread):
+    """An instance is apart from those that ended before it, or contains them whole: then their time
+    is what it has as nested, to the nanosecond. A record is made before its thread goes on, so an
+    instance begins after the record of one that it does not contain."""
+    apart = []
+    for end, wall, nested in thread:
+        within = 0
+        while within < nested:
+            check(apart, "%d ns within, of which %d have records" % (nested, within))
+            within += apart.pop()[1]
+        check(within == nested <= wall, "within: %d, not %d of %d" % (within, nested, wall))
+        check(not apart or apart[-1][0] <= end - wall, "one begins at %d, before the end of the last"
+              % (end - wall), apart[-1:])
+        apart.append((end, wall))
+
+
+@live
+def test_regions_overlap():
+    """No instance overlaps another one of its thread that does not contain it."""
+    with scratch() as folder:
+        for program, words, least in (
+                ("joined", ["--region", "region", "--region", "left"], 3 * 5 * ROUNDS),
+                ("regions", options("regions"), sum(PATHS.values()) * ROUNDS)):
+            store = "%s/%s.db" % (folder, program)
+            recording, _ = record(store, *words, "--", os.path.join(WORKLOADS, program), ROUNDS)
+            counters = recording.stats()["counters"]
+            threads = instances(folder, recording)
+            listed = sum(map(len, threads.values()))
+            check(listed == counters["regions_ended"] >= least, "instances", listed, counters)
+            check(counters["regions_lost_ring"] == 0, "lost", counters)
+            for thread in threads.values():
+                check_overlaps(thread)
+            print("%s: %d instances of %d threads, %d with others within, none overlaps"
+                  % (program, listed, len(threads),
+                     sum(bool(nested) for thread in threads.values() for _, _, nested in thread)))
 
 
 def regions_view(recording):
