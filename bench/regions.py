@@ -1,14 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What regions cost: regions.py [pair|lmp|detach]... [RUNS]
+"""What regions cost, and whether they are right: regions.py [pair|lmp|detach|seeds]... [RUNS]
 
   pair    an entry and exit of a region with its whole path, at depths of 10 and 100, beside an
           empty uprobe and uretprobe pair in the same run; target: 1.5 times that
   lmp     lmp with --mpi beside the same without, at 997 Hz: CPU seconds; target: 2 %. And with the
           functions counted by a preloaded library (PMPI)
   detach  SIGINT and kill -9 in turn, RUNS times, while the program runs; target: no probe is left
+  seeds   RUNS programs of 0.4 s with a known CPU time outside of regions, in two functions by
+          chance: how often one's share is within 1.96 of the standard errors that
+          `stackctl diff` states; target: 93 to 97 %. And how far samples and regions are from the
+          CPU time of the thread
 
-Best times of RUNS runs in turn (default 5; 1000 for detach). Of lmp it is the program that is
+Best times of RUNS runs in turn (default 5; 1000 for detach; 200 for seeds). Of lmp it is the program that is
 measured, without stackd, which has a second or so to do at its start."""
 
 import os
@@ -122,6 +126,45 @@ def detach(runs, folder):
     return left > 0
 
 
+SEED_REGIONS = ("outer", "inner", "climb", "brief", "left")
+PERIOD = 1000000000 // 997
+
+
+def seed(number, folder):
+    """(standard errors that the estimate is off by, CPU time that the sum lacks, CPU time)."""
+    store = "%s/seed.db" % folder
+    words = [word for name in SEED_REGIONS for word in ("--region", name + "@region_seeds")]
+    done = subprocess.run([STACKD, "-o", store, *words, "--region-limit", "0", "--",
+                           os.path.join(ROOT, "build", "bench", "region_seeds"), str(number), "400"],
+                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    cpu, one, another = map(int, done.stdout.split())
+    recording = harness.Recording(store)
+    samples = test_regions.folded(recording, "cpu")
+    times = test_regions.folded(recording, "cpu.time")
+    seen, count = ([sum(n for stack, n in sums.items() if ";%s;" % name in stack)
+                    for name in ("one_thing", "another")] for sums in (times, samples))
+    os.remove(store)
+    share, truth = seen[0] / sum(seen), one / (one + another)
+    inside = sum(n for stack, n in times.items() if "work" in stack.split(";"))
+    error = (share * (1 - share) / sum(count)) ** 0.5
+    return (share - truth) / error, cpu - inside, cpu
+
+
+def seeds(runs, folder):
+    subprocess.run(["make", "-s", "-C", ROOT, "build/bench/region_seeds"], check=True)
+    results = [seed(number + 1, folder) for number in range(runs)]
+    off = [result[0] for result in results]
+    covered = 100 * sum(abs(errors) <= 1.96 for errors in off) / runs
+    lacks = [result[1] / PERIOD for result in results]
+    total = sum(result[2] for result in results)
+    print("%d seeds: %.1f %% within 1.96 standard errors; mean %+.2f, deviation %.2f of them"
+          % (runs, covered, statistics.mean(off), statistics.pstdev(off)))
+    print("samples and regions lack %+.3f %% of all CPU time; in a run %+.2f periods on the average, "
+          "%+.2f to %+.2f" % (100 * PERIOD * sum(lacks) / total, statistics.mean(lacks), min(lacks),
+                              max(lacks)))
+    return not 93 <= covered <= 97
+
+
 def main():
     names = [word for word in sys.argv[1:] if not word.isdigit()] or ["pair", "lmp"]
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
@@ -129,8 +172,9 @@ def main():
     for name in names:
         folder = tempfile.mkdtemp()
         try:
-            runs = numbers[0] if numbers else 1000 if name == "detach" else 5
-            missed |= {"pair": pair, "lmp": lmp, "detach": detach}[name](runs, folder)
+            runs = numbers[0] if numbers else {"detach": 1000, "seeds": 200}.get(name, 5)
+            missed |= {"pair": pair, "lmp": lmp, "detach": detach, "seeds": seeds}[name](runs,
+                                                                                         folder)
         finally:
             shutil.rmtree(folder)
     return 1 if missed else 0
