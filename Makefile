@@ -201,12 +201,20 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 # These test parts of the daemon, on their own or all together (recorder).
 $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix record recorder reorder ring \
 	requests segment steps judge tables numbers hold known_tags tag_paths tagger window budget outage mark_spec \
-	worker_wire wait_reason sandbox online_cpus): $(B)/libstackd-daemon.a
+	worker_wire wait_reason sandbox online_cpus mpi_calls mpi_layout ranks): $(B)/libstackd-daemon.a
 
 $(B)/tests/linked_code.so: tests/unit/linked_code.S
 	@mkdir -p $(@D)
 	$(call say,AS,$@)$(CC) -shared -o $@ $<
 $(B)/tests/test_solve_linked: | $(B)/tests/linked_code.so
+$(B)/tests/mpi_open.so: MPI =
+$(B)/tests/mpi_unproven.so: MPI = -DNO_DOUBLE
+$(B)/tests/mpi_mpich.so: MPI = -DMPICH
+$(B)/tests/mpi_open.so $(B)/tests/mpi_unproven.so $(B)/tests/mpi_mpich.so: tests/unit/mpi_layout.S
+	@mkdir -p $(@D)
+	$(call say,AS,$@)$(CC) -shared -Wl,-Bsymbolic $(MPI) -o $@ $<
+$(B)/tests/test_mpi_layout: | $(B)/tests/mpi_open.so $(B)/tests/mpi_unproven.so $(B)/tests/mpi_mpich.so \
+	$(B)/tests/linked_code.so
 
 unit-tests: $(TESTS)
 

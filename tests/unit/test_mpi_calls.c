@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of MPI by their names: which are, what kind each is, and which arguments tell its
+ * bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "daemon/regions/mpi_calls.h"
+#include "daemon/regions/mpi_names.h"
+
+static struct stackd_mpi_call find(const char *name)
+{
+	return mpi_calls_find(name, 0x1000, 1, STACKD_MPI_OPEN);
+}
+
+static void test_names(void **state)
+{
+	static const char *const functions[] = {"MPI_Send", "MPI_File_open", "mpi_send_",
+						"mpi_send__", "mpi_type_create_f90_real_"};
+	static const char *const others[] = {
+		"PMPI_Send",
+		"MPI_COMM_NULL_COPY_FN",
+		"MPI_T_init_thread",
+		"MPIR_Send",
+		"MPI_",
+		"mpi_",
+		"mpi_send",
+		"mpi_Send_",
+		"ompi_mpi_int",
+		"main",
+		"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		assert_true(mpi_names_is_function(functions[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(mpi_names_is_function(others[i]));
+}
+
+static void test_objects(void **state)
+{
+	(void)state;
+	assert_true(mpi_names_is_object("/usr/lib/libmpi.so.40"));
+	assert_true(mpi_names_is_object("/opt/mpich/lib/libmpichfort.so.12"));
+	assert_true(mpi_names_is_object("/home/a/program"));
+	assert_false(mpi_names_is_object("/lib/libc.so.6"));
+	assert_false(mpi_names_is_object("/opt/mpi/lib/libfabric.so.1"));
+}
+
+/* A call's name in each of its ways is that call. */
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned kind;
+	} all[] = {
+		{"MPI_Send", STACKD_MPI_BYTES},
+		{"MPI_Isend", STACKD_MPI_BYTES},
+		{"MPI_Send_c", STACKD_MPI_BYTES},
+		{"MPI_Send_init", STACKD_MPI_INIT},
+		{"MPI_Send_init_c", STACKD_MPI_INIT},
+		{"mpi_send_", STACKD_MPI_FORTRAN},
+		{"mpi_isend__", STACKD_MPI_FORTRAN},
+		{"mpi_allreduce_init_", STACKD_MPI_FORTRAN},
+		{"MPI_Send_f08", STACKD_MPI_FORTRAN},
+		{"MPI_Start", STACKD_MPI_START},
+		{"MPI_Startall", STACKD_MPI_STARTALL},
+		{"MPI_Comm_size", STACKD_MPI_COMM_SIZE},
+		{"MPI_Comm_rank", STACKD_MPI_COMM_RANK},
+		{"MPI_Barrier", STACKD_MPI_OTHER},
+		{"MPI_Wait", STACKD_MPI_OTHER},
+		{"MPI_Sendx", STACKD_MPI_OTHER},
+		{"MPI_Iput", STACKD_MPI_OTHER},
+		{"MPI_Comm_size_init", STACKD_MPI_OTHER},
+		{"MPI_File_write", STACKD_MPI_OTHER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		print_message("%s\n", all[i].name);
+		assert_int_equal(find(all[i].name).kind, all[i].kind);
+	}
+}
+
+/* Where a request's handle is put: the seventh argument of messages, and of collectives behind
+ * the communicator and an info object. */
+static void test_requests(void **state)
+{
+	(void)state;
+	assert_int_equal(find("MPI_Send_init").result, 7);
+	assert_int_equal(find("MPI_Recv_init").result, 7);
+	assert_int_equal(find("MPI_Bcast_init").result, 7);
+	assert_int_equal(find("MPI_Gatherv_init").result, 11);
+	assert_int_equal(find("MPI_Send").result, 0);
+	assert_int_equal(find("MPI_Comm_size").result, 2);
+	assert_int_equal(find("MPI_Comm_rank").result, 2);
+	/* What is counted is the function for C that Fortran's calls: of this kind. */
+	assert_int_equal(find("mpi_send_init_").result, STACKD_MPI_INIT);
+	assert_int_equal(find("mpi_startall_").result, STACKD_MPI_STARTALL);
+}
+
+static void test_arguments(void **state)
+{
+	struct stackd_mpi_call call = find("MPI_Isendrecv");
+
+	(void)state;
+	assert_int_equal(call.sent.count, 2);
+	assert_int_equal(call.sent.type, 3);
+	assert_int_equal(call.sent.peer, 4);
+	assert_int_equal(call.received.count, 7);
+	assert_int_equal(call.received.type, 8);
+	assert_int_equal(call.received.peer, 9);
+	assert_false(call.is_wide);
+	assert_true(find("MPI_Isendrecv_c").is_wide);
+
+	call = find("MPI_Igatherv");
+	assert_int_equal(call.comm, 9);
+	assert_int_equal(call.root, 8);
+	assert_int_equal(call.sent.how, STACKD_MPI_ONCE);
+	assert_int_equal(call.sent.buffer, 1);
+	assert_int_equal(call.sent.place_how, STACKD_MPI_OWN);
+	assert_int_equal(call.received.how, STACKD_MPI_ROOT_SUM);
+
+	/* "Scan" is no beginning of "Scatter", nor "Reduce" the same as "Reduce_scatter". */
+	assert_int_equal(find("MPI_Scatter").root, 7);
+	assert_int_equal(find("MPI_Reduce").root, 6);
+	assert_int_equal(find("MPI_Reduce_scatter").received.how, STACKD_MPI_OWN);
+	assert_int_equal(find("MPI_Reduce_scatter_block").sent.how, STACKD_MPI_ALL);
+	assert_int_equal(find("MPI_Ineighbor_alltoallw").sent.how, STACKD_MPI_UNKNOWN);
+}
+
+/* Constants of the libraries: MPI_PROC_NULL and MPI_IN_PLACE. */
+static void test_vendors(void **state)
+{
+	struct stackd_mpi_call open = mpi_calls_find("MPI_Send", 0x1234, 3, STACKD_MPI_OPEN);
+	struct stackd_mpi_call mpich = mpi_calls_find("MPI_Send", 0x1234, 3, STACKD_MPI_MPICH);
+
+	(void)state;
+	assert_int_equal(open.no_partner, -2);
+	assert_int_equal(open.in_place, 1);
+	assert_int_equal(mpich.no_partner, -1);
+	assert_int_equal(mpich.in_place, -1);
+	assert_int_equal(open.library, 3);
+	assert_int_equal(mpich.vaddr, 0x1234);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	  cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_kinds),	  cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_vendors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

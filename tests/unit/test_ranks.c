@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranks of MPI processes: from the environment of a process, and once for each of its numbers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/model/ranks.h"
+#include "model/profile_ranks.h"
+#include "proc/mpi_rank.h"
+
+#define PID 77
+
+static char root[64];
+
+static int make_root(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/stackd-ranks-XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	snprintf(path, sizeof(path), "%s/%d", root, PID);
+	return mkdir(path, 0700);
+}
+
+static int remove_root(void **state)
+{
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/%d/environ", root, PID);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d", root, PID);
+	rmdir(path);
+	return rmdir(root);
+}
+
+/* Reads the rank from an environment, whose variables end with a zero each. */
+static int read_of(const char *environment, size_t size, struct mpi_rank *ret_rank)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%d/environ", root, PID);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, environment, size), (ssize_t)size);
+	close(fd);
+	return mpi_rank_read(root, PID, ret_rank);
+}
+
+#define READ(environment, rank) read_of(environment, sizeof(environment) - 1, rank)
+
+static void check(int err, const struct mpi_rank *rank, uint32_t number, uint32_t size)
+{
+	assert_int_equal(err, 0);
+	assert_int_equal(rank->rank, number);
+	assert_int_equal(rank->size, size);
+}
+
+static void test_launchers(void **state)
+{
+	struct mpi_rank rank;
+
+	(void)state;
+	check(READ("A=1\0OMPI_COMM_WORLD_RANK=3\0OMPI_COMM_WORLD_SIZE=8\0", &rank), &rank, 3, 8);
+	check(READ("PMI_SIZE=4\0PMI_RANK=0\0", &rank), &rank, 0, 4);
+	check(READ("MV2_COMM_WORLD_RANK=1\0MV2_COMM_WORLD_SIZE=2\0", &rank), &rank, 1, 2);
+	check(READ("PMIX_RANK=5\0", &rank), &rank, 5, 0);
+	check(READ("SLURM_PROCID=2\0SLURM_NTASKS=3\0", &rank), &rank, 2, 3);
+	/* The launcher of the job itself says more than the one that has started that. */
+	check(READ("SLURM_PROCID=0\0SLURM_NTASKS=1\0OMPI_COMM_WORLD_RANK=1\0"
+		   "OMPI_COMM_WORLD_SIZE=2\0",
+		   &rank),
+	      &rank, 1, 2);
+}
+
+static void test_no_rank(void **state)
+{
+	static const char *const none[] = {
+		"",
+		"PATH=/bin",
+		"OMPI_COMM_WORLD_RANK",
+		"OMPI_COMM_WORLD_RANK=",
+		"OMPI_COMM_WORLD_RANK=-1",
+		"OMPI_COMM_WORLD_RANK= 1",
+		"OMPI_COMM_WORLD_RANK=1x",
+		"OMPI_COMM_WORLD_RANK=99999999999999999999999",
+		"OMPI_COMM_WORLD_RANK=2000000000",
+		"XOMPI_COMM_WORLD_RANK=1",
+		"OMPI_COMM_WORLD_RANKS=1",
+	};
+	struct mpi_rank rank = {7, 7};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+		assert_int_equal(read_of(none[i], strlen(none[i]), &rank), -ENOENT);
+	assert_int_equal(mpi_rank_read(root, PID + 1, &rank), -ENOENT);
+	assert_int_equal(rank.rank, 7);
+	/* A size that cannot be is none. */
+	check(READ("PMI_RANK=3\0PMI_SIZE=3\0", &rank), &rank, 3, 0);
+	check(READ("PMI_RANK=3\0PMI_SIZE=many\0", &rank), &rank, 3, 0);
+}
+
+/* A process with a rank, until its input ends. */
+static pid_t start(const char *rank, const char *size)
+{
+	char *const arguments[] = {"sleep", "60", NULL};
+	char first[64], second[64];
+	char *environment[] = {first, second, NULL};
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		snprintf(first, sizeof(first), "PMI_RANK=%s", rank);
+		snprintf(second, sizeof(second), "PMI_SIZE=%s", size);
+		execve("/bin/sleep", arguments, environment);
+		_exit(127);
+	}
+	return pid;
+}
+
+/* Waits until the process has its program, and with it its environment. */
+static void await(pid_t pid)
+{
+	struct mpi_rank rank;
+
+	for (int i = 0; i < 10000 && mpi_rank_read("/proc", pid, &rank); i++)
+		usleep(1000);
+}
+
+static void test_ranks(void **state)
+{
+	const pid_t pid = start("2", "5");
+	uint64_t value = 0;
+	struct ranks *ranks;
+
+	(void)state;
+	await(pid);
+	assert_int_equal(ranks_new(&ranks), 0);
+	/* One of which nothing was looked up, or without a rank, has none. */
+	assert_int_equal(ranks_take(ranks, 1, pid, &value), 0);
+	assert_int_equal(ranks_prefetch(ranks, 1), 0);
+	assert_int_equal(ranks_take(ranks, 9, 1, &value), 0);
+	assert_int_equal(ranks_prefetch(ranks, pid), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* It is given once, though the process has ended, and anew when numbers begin anew. */
+	assert_int_equal(ranks_take(ranks, 1, pid, &value), 1);
+	assert_true(value == ((uint64_t)5 << 32 | 3));
+	assert_int_equal(ranks_take(ranks, 1, pid, &value), 0);
+	ranks_begin_anew(ranks);
+	assert_int_equal(ranks_take(ranks, 4, pid, &value), 1);
+	/* Another process with its id is looked up anew. */
+	ranks_forget(ranks, pid);
+	assert_int_equal(ranks_take(ranks, 5, pid, &value), 0);
+	assert_int_equal(ranks_prefetch(ranks, pid), 0);
+	assert_int_equal(ranks_take(ranks, 5, pid, &value), 0);
+	ranks_free(ranks);
+}
+
+static void check_put(uint64_t value, const char *text)
+{
+	struct buf b = {0};
+
+	profile_ranks_put(value, &b);
+	buf_put_u8(&b, '\0');
+	assert_false(b.failed);
+	assert_string_equal((const char *)b.data, text);
+	buf_free(&b);
+}
+
+static void test_put(void **state)
+{
+	(void)state;
+	check_put(0, "none");
+	check_put(1, "0");
+	check_put((uint64_t)8 << 32 | 4, "3 of 8");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_launchers, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_no_rank, make_root, remove_root),
+		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_put),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
