@@ -150,6 +150,7 @@ struct task_struct {
 	__u64 self_exec_id; /* one more for each exec */
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
+	struct completion *vfork_done; /* of a vfork()'s child while its parent waits for it */
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	struct thread_struct thread;

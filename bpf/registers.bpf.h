@@ -27,6 +27,19 @@ static __always_inline void regs_from(struct stackd_regs *to, const struct pt_re
 	to->r[16] = from->rip;
 }
 
+/*
+ * Whether a task has given the memory of its program back: within exec, for some microseconds
+ * before it has another. The child of a vfork() lets its parent go on then, which overwrites the
+ * stack that they shared, and is no longer marked as waited for. A process that has other threads
+ * has not come so far yet.
+ */
+static __always_inline bool has_left_memory(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD(task, in_execve) && !task->vfork_done &&
+	       BPF_CORE_READ(task, signal, live.counter) <= 1 &&
+	       BPF_CORE_READ(task, mm, mm_users.counter) > 1;
+}
+
 /* Fills in the registers of user mode as they were saved at the entry into the kernel. The flags
  * that say which. */
 static __always_inline __u32 take_saved_registers(struct scratch *s, struct task_struct *task)
@@ -35,6 +48,8 @@ static __always_inline __u32 take_saved_registers(struct scratch *s, struct task
 	const struct pt_regs *saved;
 
 	if ((task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) || !task->mm)
+		return STACKD_IN_KERNEL;
+	if (has_left_memory(task))
 		return STACKD_IN_KERNEL;
 	saved = (const struct pt_regs *)bpf_task_pt_regs(task);
 	if (bpf_probe_read_kernel(regs, sizeof(*regs), saved) || (regs->cs & 3) != 3)

@@ -43,8 +43,8 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
     with scratch() as folder:
         path, twin = build(folder, name, *how)
         recording, result = record(folder + "/s.db", "--judge", "-F", 1997, "--ring-bytes", "64M",
-                                   "--", path, 4)
-        print(result.err)
+                                   "--", path, 4, env={"STACKD_DEBUG": "1"})
+        print("\n".join(line for line in result.err.splitlines() if not line.startswith("libbpf")))
         stats, samples = recording.stats(), recording.samples()
         counters = stats["counters"]
         pairs, seen = check_edges(samples, path, Calls(twin, path))
