@@ -169,6 +169,8 @@ static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 h
 		return is_at_root(from) ? all : 0;
 	case STACKD_MPI_NOT_ROOT:
 		return !is_at_root(from);
+	case STACKD_MPI_PARTITIONED:
+		return (__u32)from->in_registers[1];
 	default:
 		return 1;
 	}

@@ -396,11 +396,12 @@ enum stackd_mpi_how {
 	STACKD_MPI_ROOT_ALL, /* at the root, once for each process */
 	STACKD_MPI_NOT_ROOT, /* once, but not at the root */
 	/* The count is the address of an array that has one for each process: */
-	STACKD_MPI_SUM,	      /* their sum */
-	STACKD_MPI_ROOT_SUM,  /* their sum, at the root */
-	STACKD_MPI_OWN,	      /* that of this process */
-	STACKD_MPI_SUM_TYPED, /* their sum, and the datatype is the address of an array, too */
-	STACKD_MPI_SINGLE,    /* one, and `count` is nothing */
+	STACKD_MPI_SUM,		/* their sum */
+	STACKD_MPI_ROOT_SUM,	/* their sum, at the root */
+	STACKD_MPI_OWN,		/* that of this process */
+	STACKD_MPI_SUM_TYPED,	/* their sum, and the datatype is the address of an array, too */
+	STACKD_MPI_SINGLE,	/* one, and `count` is nothing */
+	STACKD_MPI_PARTITIONED, /* as often as the second argument says: of each partition */
 	STACKD_MPI_UNKNOWN,
 };
 

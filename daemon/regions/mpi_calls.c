@@ -10,8 +10,9 @@
 #define UNKNOWN .how = STACKD_MPI_UNKNOWN
 
 /* Count, datatype and partner are numbers of arguments, from 1. */
-#define PART(c, t, h) .count = (c), .type = (t), .how = STACKD_MPI_##h
-#define PEER(c, t, p) PART(c, t, ONCE), .peer = (p)
+#define PART(c, t, h)  .count = (c), .type = (t), .how = STACKD_MPI_##h
+#define PEER(c, t, p)  PART(c, t, ONCE), .peer = (p)
+#define PARTS(c, t, p) PART(c, t, PARTITIONED), .peer = (p)
 #define IN_PLACE(buf, c, t, h)                                                                     \
 	.buffer = (buf), .place_count = (c), .place_type = (t), .place_how = STACKD_MPI_##h
 
@@ -38,10 +39,10 @@ static const struct {
 	{"Sendrecv_replace", {PEER(2, 3, 4)}, {PEER(2, 3, 6)}, 0, 0, HAS_I, 0},
 	{"Start", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_START},
 	{"Startall", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_STARTALL},
-	/* Parts of a partitioned request are passed on as they are made ready. */
-	{"Pready", {UNKNOWN}, {NONE}, 0, 0, 0, 0},
-	{"Pready_range", {UNKNOWN}, {NONE}, 0, 0, 0, 0},
-	{"Pready_list", {UNKNOWN}, {NONE}, 0, 0, 0, 0},
+	/* Partitions are passed on as they are made ready, all of them between a start and the end:
+	 * they count where the request is started. */
+	{"Psend", {PARTS(3, 4, 5)}, {NONE}, 0, 0, HAS_INIT, 0},
+	{"Precv", {NONE}, {PARTS(3, 4, 5)}, 0, 0, HAS_INIT, 0},
 	{"Allreduce", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Scan", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Exscan", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
@@ -134,7 +135,9 @@ static const struct {
 	{"Comm_rank", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_RANK},
 };
 
-#define REQUEST_OF_MESSAGE 7 /* number of the argument: where a request's handle is put */
+/* Numbers of the argument that says where a request's handle is put. */
+#define REQUEST_OF_MESSAGE 7
+#define REQUEST_OF_PARTS   9
 
 /* --- names ----------------------------------------------------------------------------------- */
 
@@ -193,6 +196,13 @@ static bool is_fortran(const char *name)
 	return islower((unsigned char)*name) || (end && is_fortran_end(end));
 }
 
+/* The counts of partitioned requests have 8 bytes always. */
+static bool is_in_parts(const struct stackd_mpi_call *call)
+{
+	return call->sent.how == STACKD_MPI_PARTITIONED ||
+	       call->received.how == STACKD_MPI_PARTITIONED;
+}
+
 static struct stackd_mpi_call find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -206,13 +216,15 @@ static struct stackd_mpi_call find(const char *name)
 
 		if (!is_name(name, calls[i].name, calls[i].ways, &form))
 			continue;
-		call.is_wide = form.is_wide;
+		call.is_wide = form.is_wide || is_in_parts(&call);
 		if (call.kind == STACKD_MPI_COMM_SIZE || call.kind == STACKD_MPI_COMM_RANK)
 			call.result = 2;
 		if (form.is_init) {
 			call.kind = STACKD_MPI_INIT;
 			/* Behind a collective's communicator there is an info object. */
-			call.result = call.comm ? call.comm + 2 : REQUEST_OF_MESSAGE;
+			call.result = call.comm		   ? call.comm + 2
+				      : is_in_parts(&call) ? REQUEST_OF_PARTS
+							   : REQUEST_OF_MESSAGE;
 		}
 		return call;
 	}

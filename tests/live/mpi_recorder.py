@@ -196,6 +196,8 @@ BYTES = {
                        "({6} == MPI_PROC_NULL ? 0 : BYTES({4}, {5}))"),
     "Fetch_and_op": ("size_of({2})", "size_of({2})"),
     "Compare_and_swap": ("size_of({3})", "size_of({3})"),
+    "Psend": ("({4} == MPI_PROC_NULL ? 0 : {1} * BYTES({2}, {3}))", "0"),
+    "Precv": ("0", "({4} == MPI_PROC_NULL ? 0 : {1} * BYTES({2}, {3}))"),
     "Start": ("started({0}, 1, 1)", "started({0}, 1, 0)"),
     "Startall": ("started({1}, {0}, 1)", "started({1}, {0}, 0)"),
 }

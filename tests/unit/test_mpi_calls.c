@@ -132,6 +132,26 @@ static void test_arguments(void **state)
 	assert_int_equal(find("MPI_Ineighbor_alltoallw").sent.how, STACKD_MPI_UNKNOWN);
 }
 
+/* A partitioned request has its count of 8 bytes for each partition, of which there are as many as
+ * the second argument says; what it passes on counts where it is started. */
+static void test_partitioned(void **state)
+{
+	struct stackd_mpi_call call = find("MPI_Psend_init");
+
+	(void)state;
+	assert_int_equal(call.kind, STACKD_MPI_INIT);
+	assert_int_equal(call.sent.how, STACKD_MPI_PARTITIONED);
+	assert_int_equal(call.sent.count, 3);
+	assert_int_equal(call.sent.type, 4);
+	assert_int_equal(call.sent.peer, 5);
+	assert_int_equal(call.received.how, STACKD_MPI_NONE);
+	assert_int_equal(call.result, 9);
+	assert_true(call.is_wide);
+	assert_int_equal(find("MPI_Precv_init").received.how, STACKD_MPI_PARTITIONED);
+	assert_int_equal(find("MPI_Pready").kind, STACKD_MPI_OTHER);
+	assert_int_equal(find("mpi_psend_init_").result, STACKD_MPI_INIT);
+}
+
 /* Constants of the libraries: MPI_PROC_NULL and MPI_IN_PLACE. */
 static void test_vendors(void **state)
 {
@@ -150,9 +170,10 @@ static void test_vendors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	  cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_kinds),	  cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_arguments), cmocka_unit_test(test_vendors),
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_arguments),   cmocka_unit_test(test_vendors),
+		cmocka_unit_test(test_partitioned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,29 @@ static void send_large(MPI_Comm comm)
 #endif
 }
 
+/* Partitions of one size are sent, and received as those of another. */
+static void send_parts(MPI_Comm comm)
+{
+#if MPI_VERSION >= 4
+	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+	MPI_Request requests[2];
+
+	MPI_Psend_init(out, 4, 5, MPI_INT, next, 9, comm, MPI_INFO_NULL, &requests[0]);
+	MPI_Precv_init(in, 2, 10, MPI_INT, before, 9, comm, MPI_INFO_NULL, &requests[1]);
+	for (int i = 0; i < 2; i++) {
+		MPI_Start(&requests[1]);
+		MPI_Start(&requests[0]);
+		MPI_Pready_range(0, 2, requests[0]);
+		MPI_Pready(3, requests[0]);
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	}
+	for (int i = 0; i < 2; i++)
+		MPI_Request_free(&requests[i]);
+#else
+	(void)comm;
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	const char *given = getenv("OMPI_COMM_WORLD_SIZE");
@@ -179,6 +202,7 @@ int main(int argc, char **argv)
 		start_requests(all);
 		use_window(all);
 		send_large(all);
+		send_parts(all);
 		MPI_Bcast(out, 4, MPI_INT, 0, reversed);
 		MPI_Reduce(out, in, 4, MPI_INT, MPI_SUM, 0, reversed);
 		MPI_Bcast(out, 4, MPI_INT, 0, MPI_COMM_SELF);
