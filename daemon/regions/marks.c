@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/vec.h"
 #include "daemon/base/log.h"
@@ -219,12 +220,35 @@ static uint32_t number_of(size_t index)
 	return STACKD_MOST_REGIONS + 1 + (uint32_t)index;
 }
 
+/*
+ * Whether a nop of five bytes is at the place. From 6.18 on the kernel makes a call of one that has
+ * a probe, which writes below the stack pointer: over what a function without calls keeps there
+ * (its red zone). At a function's first instruction nothing is there yet.
+ */
+static bool is_long_nop(const struct place *place)
+{
+	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	uint8_t code[sizeof(nop)];
+
+	return !(place->kind & STACKD_MARK_ENTRY) &&
+	       pread(elf_file_descriptor(place->elf), code, sizeof(code), (off_t)place->offset) ==
+		       (ssize_t)sizeof(code) &&
+	       memcmp(code, nop, sizeof(nop)) == 0;
+}
+
 static int attach(struct marks *marks, const struct sampler_regions *kernel, struct place *place)
 {
 	const struct mark *mark = &marks->all[place->spec];
 	char path[64];
 	int err;
 
+	if (is_long_nop(place)) {
+		log_error("%s '%s': at 0x%" PRIx64 " of %s is a nop of five bytes, where a probe "
+			  "can overwrite what the function keeps below its stack pointer: give "
+			  "another line",
+			  option_of(mark), mark->spec.text, place->offset, place->path);
+		return -EOPNOTSUPP;
+	}
 	if (place->is_go) {
 		log_error("%s '%s': %s is a Go program, whose goroutines change threads: it cannot "
 			  "be measured",

@@ -142,3 +142,35 @@ def test_marks_bad_input():
                 ("--region", "x=%s..marks.c:1" % line("begins"), FAILED, ("no code",))):
             result = run(STACKD, "-o", folder + "/s.db", option, text, "--", PROGRAM, 1)
             check_fault(result, status, *words)
+
+
+NOP = """static volatile int sink;
+__attribute__((noinline)) static void work(void)
+{
+	sink++;
+	__asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0, 0"); /* line 5 */
+	sink++;
+}
+int main(void)
+{
+	for (int i = 0; i < 10; i++)
+		work();
+	return 0;
+}
+"""
+
+
+@live
+def test_marks_long_nop():
+    """No probe is put at a nop of five bytes, which the kernel would make a call of; one is beside
+    it."""
+    with scratch() as folder:
+        source, program = folder + "/long_nop.c", folder + "/long_nop"
+        with open(source, "w", encoding="ascii") as file:
+            file.write(NOP)
+        built = run(os.environ.get("CC", "cc"), "-g", "-O1", "-o", program, source)
+        check(built.status == 0, "long_nop.c", built.err)
+        result = run(STACKD, "-o", folder + "/s.db", "--mark", "long_nop.c:5", "--", program)
+        check_fault(result, FAILED, "nop of five bytes", "long_nop.c:5")
+        _, result = record(folder + "/s.db", "--mark", "long_nop.c:6", "--", program)
+        check("nop" not in result.err, "the next line is refused", result.err)
