@@ -8,6 +8,7 @@
 #include "daemon/regions/mpi_calls.h"
 #include "daemon/regions/mpi_layout.h"
 #include "daemon/regions/mpi_names.h"
+#include "daemon/regions/tail_calls.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
@@ -176,6 +177,8 @@ static int search(struct search *s)
 		err = function_symbols_each(s->file, debug, match_part, s);
 	if (!err)
 		err = find_exits(s);
+	if (!err)
+		err = tail_calls_follow(s->file, debug, s->found, s->first);
 	elf_file_free(debug);
 	return err;
 }

@@ -4,6 +4,7 @@ MPICH, from C and Fortran."""
 
 import json
 import os
+import re
 import shutil
 
 from harness import WORKLOADS, Skip, check, live, record, run, scratch
@@ -174,6 +175,55 @@ def mpi_fortran_open_mpi():
 @live
 def mpi_fortran_mpich():
     check_fortran("mpich")
+
+
+FINALIZE = """#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+static long now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000l + time.tv_nsec;
+}
+int main(int argc, char **argv)
+{
+	long before;
+	MPI_Init(&argc, &argv);
+	before = now();
+	MPI_Finalize();
+	printf("FINALIZE %ld\\n", now() - before);
+	return 0;
+}
+"""
+
+
+def check_finalize(kind):
+    """A function that is left by a tail call lasts until what that leads to returns: all but some
+    microseconds of what the program measures around the call."""
+    needs("mpicc." + kind, LAUNCH[kind][0])
+    with scratch() as folder:
+        source, program = folder + "/finalize.c", folder + "/finalize"
+        with open(source, "w", encoding="ascii") as file:
+            file.write(FINALIZE)
+        compiled("mpicc." + kind, "-O1", "-o", program, source)
+        recording, result = record(folder + "/store", "--mpi", "--", *launch(kind, 2, program))
+        said = sum(int(text) for text in re.findall(r"FINALIZE (\d+)", result.out))
+        shown = json.loads(recording.text("report", "--view", "regions", "--json"))
+        region = {plain(row["name"]): row for row in shown["regions"]}["mpi_finalize"]
+        print("MPI_Finalize(): %d ns, the program says %d" % (region["total_ns"], said))
+        check(region["visits"] == 2, "visits", region)
+        check(0.9 * said <= region["total_ns"] <= said, "time", region, said)
+
+
+@live
+def mpi_finalize_open_mpi():
+    check_finalize("openmpi")
+
+
+@live
+def mpi_finalize_mpich():
+    check_finalize("mpich")
 
 
 @live

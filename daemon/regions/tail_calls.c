@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows tail calls to the functions that return; see tail_calls.h. */
+#include "daemon/regions/tail_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/function_symbols.h"
+#include "sym/plt.h"
+#include "sym/symtab.h"
+
+#define STUB_END "@plt"
+
+/* A function that a region jumps to. */
+struct tail_call {
+	struct found_region *region;
+	uint64_t vaddr;	  /* where the jump leads */
+	const char *stub; /* the name of the stub there, "function@plt"; NULL: it is none */
+	bool is_found;
+};
+
+struct follower {
+	const struct elf_file *file;
+	const struct plt *plt;
+	VEC(struct tail_call) calls;
+};
+
+/* Whether a function never returns by itself, but jumps elsewhere. */
+static bool is_left_by_jumps(const struct found_region *region)
+{
+	const struct function_exits *exits = &region->exits;
+
+	for (size_t i = 0; i < exits->all.count; i++) {
+		if (exits->all.items[i].kind != STACKD_EXIT_JUMP || !exits->all.items[i].target)
+			return false;
+	}
+	return region->is_once && !region->error && exits->all.count;
+}
+
+static bool is_known(const struct follower *f, const struct found_region *region, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->calls.count; i++) {
+		if (f->calls.items[i].region == region && f->calls.items[i].vaddr == vaddr)
+			return true;
+	}
+	return false;
+}
+
+static int add_calls(struct follower *f, struct found_region *region)
+{
+	for (size_t i = 0; i < region->exits.all.count; i++) {
+		struct tail_call call = {.region = region,
+					 .vaddr = region->exits.all.items[i].target};
+		uint64_t start;
+
+		if (is_known(f, region, call.vaddr))
+			continue;
+		if (!plt_find(f->plt, call.vaddr, &call.stub, &start) || start != call.vaddr)
+			call.stub = NULL;
+		if (VEC_RESERVE(&f->calls, 1))
+			return -ENOMEM;
+		f->calls.items[f->calls.count++] = call;
+	}
+	return 0;
+}
+
+static bool is_target(const struct tail_call *call, const struct function_symbol *symbol)
+{
+	const size_t len = strlen(symbol->name);
+
+	return call->stub ? strncmp(call->stub, symbol->name, len) == 0 &&
+				    strcmp(call->stub + len, STUB_END) == 0
+			  : call->vaddr == symbol->vaddr;
+}
+
+/* Adds the exits of a function to those of a region that jumps to it. They are of the kind of
+ * jumps: for a thread that comes there from elsewhere they are none, which is no error. */
+static int take_exits(struct found_region *region, const struct function_exits *exits)
+{
+	if (VEC_RESERVE(&region->exits.all, exits->all.count))
+		return -ENOMEM;
+	for (size_t i = 0; i < exits->all.count; i++) {
+		struct function_exit exit = exits->all.items[i];
+
+		if (exit.kind == STACKD_EXIT_RETURN)
+			exit.kind = STACKD_EXIT_JUMP;
+		exit.target = 0;
+		region->exits.all.items[region->exits.all.count++] = exit;
+	}
+	return 0;
+}
+
+/* The region is not left where it jumps any more. */
+static void drop_jumps(struct found_region *region, uint64_t target)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < region->exits.all.count; i++) {
+		if (region->exits.all.items[i].target != target)
+			region->exits.all.items[kept++] = region->exits.all.items[i];
+	}
+	region->exits.all.count = kept;
+}
+
+/* Looks whether a function is one that a region jumps to. One whose code cannot be decoded is left
+ * out: the region ends at the jump. */
+static int match(void *arg, const struct function_symbol *symbol)
+{
+	struct follower *f = arg;
+	const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};
+	int err = 0;
+
+	for (size_t i = 0; i < f->calls.count && !err; i++) {
+		struct tail_call *call = &f->calls.items[i];
+		struct function_exits exits;
+
+		if (call->is_found || !is_target(call, symbol))
+			continue;
+		err = function_exits_find(f->file, &part, 1, &exits);
+		if (!err && exits.all.count) {
+			drop_jumps(call->region, call->vaddr);
+			err = take_exits(call->region, &exits);
+			call->is_found = true;
+		}
+		function_exits_free(&exits);
+		err = err == -ENOEXEC ? 0 : err;
+	}
+	return err;
+}
+
+static int follow(struct follower *f, const struct elf_file *debug, struct found_regions *found,
+		  size_t first)
+{
+	int err = 0;
+
+	for (size_t i = first; i < found->found.count && !err; i++) {
+		if (is_left_by_jumps(&found->found.items[i]))
+			err = add_calls(f, &found->found.items[i]);
+	}
+	return err || !f->calls.count ? err : function_symbols_each(f->file, debug, match, f);
+}
+
+int tail_calls_follow(const struct elf_file *file, const struct elf_file *debug,
+		      struct found_regions *found, size_t first)
+{
+	struct follower f = {.file = file};
+	struct symtab *symtab = NULL;
+	struct plt *plt = NULL;
+	bool is_wanted = false;
+	int err;
+
+	for (size_t i = first; i < found->found.count; i++)
+		is_wanted |= is_left_by_jumps(&found->found.items[i]);
+	if (!is_wanted)
+		return 0;
+	err = symtab_new(file, debug, &symtab);
+	if (!err)
+		err = plt_new(file, symtab, &plt);
+	f.plt = plt;
+	if (!err)
+		err = follow(&f, debug, found, first);
+	free(f.calls.items);
+	plt_free(plt);
+	symtab_free(symtab);
+	return err;
+}

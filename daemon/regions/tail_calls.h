@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of MPI that are left by tail calls alone, as Open MPI's MPI_Finalize() is: the work is
+ * done by what they jump to, which returns to the caller in their place. So a pass lasts until one
+ * of the returns of that. These are exits only while the stack pointer is at the slot of the pass,
+ * so what else calls the same function is not touched.
+ *
+ * Others have tail calls, too, but beside returns: to what handles errors, most of them.
+ */
+#ifndef REGIONS_TAIL_CALLS_H
+#define REGIONS_TAIL_CALLS_H
+
+#include "daemon/regions/region_find.h"
+
+/* Gives such regions, among the functions of MPI of a file, the exits of what they jump to, where
+ * that is a function of the same file. The regions are those from number `first` on. `debug` is the
+ * file's debug file, or NULL. 0 or -ENOMEM. */
+int tail_calls_follow(const struct elf_file *file, const struct elf_file *debug,
+		      struct found_regions *found, size_t first);
+
+#endif
