@@ -2,6 +2,7 @@
 """Regions: each instance of a function that is measured is there, under its path, with the time
 that the program measures itself."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -367,22 +368,42 @@ def own_program(folder):
     return subprocess.Popen([program, "1000000"], stdout=subprocess.DEVNULL)
 
 
+DETACH_ROUNDS, DETACH_AT_ONCE = 5, 4
+
+
+def detach_all(folder, numbers):
+    """Measures a program of its own for each signal, and ends stackd with that."""
+    with contextlib.ExitStack() as stack:
+        daemons = []
+        for index, number in enumerate(numbers):
+            own = "%s/%d" % (folder, index)
+            os.mkdir(own)
+            process = stack.enter_context(own_program(own))
+            stack.callback(process.kill)
+            daemon = stack.enter_context(Daemon(own + "/s.db", *options("regions"), "--pid",
+                                                process.pid))
+            daemons.append((number, process, daemon))
+        for _, process, daemon in daemons:
+            daemon.wait_recording(60)
+            check(probes_in(process.pid), "there is no probe")
+        for number, _, daemon in daemons:
+            daemon.finish(number)
+        for number, process, _ in daemons:
+            check(not is_left(process.pid), "a probe is left after %s" % number.name)
+        time.sleep(0.05)
+        for number, process, _ in daemons:
+            check(process.poll() is None, "the program has ended after %s" % number.name,
+                  process.returncode)
+
+
 @live
 def test_regions_detach():
-    """After SIGINT and after kill -9 no probe is left, and the program goes on."""
-    for number in (signal.SIGINT, signal.SIGKILL) * 2:
-        with scratch() as folder, own_program(folder) as process:
-            try:
-                with Daemon(folder + "/s.db", *options("regions"), "--pid",
-                            process.pid) as daemon:
-                    daemon.wait_recording()
-                    check(probes_in(process.pid), "there is no probe")
-                    daemon.finish(number)
-                check(not is_left(process.pid), "a probe is left after %s" % number.name)
-                time.sleep(0.05)
-                check(process.poll() is None, "the program has ended", process.returncode)
-            finally:
-                process.kill()
+    """After SIGINT and after kill -9 no probe is left, and the program goes on: 20 times, four
+    beside each other."""
+    numbers = (signal.SIGINT, signal.SIGKILL) * (DETACH_AT_ONCE // 2)
+    for _ in range(DETACH_ROUNDS):
+        with scratch() as folder:
+            detach_all(folder, numbers)
 
 
 # --- bad input -----------------------------------------------------------------------------------
