@@ -93,8 +93,9 @@ start threads
 record_walks attached --judge -F 997 --ring-bytes 128M --pid "$started"
 end
 start chain plugin
-# At a rate that leaves the processors to the workloads: of the whole machine, stackd is a part.
-record_walks all -F 199 --ring-bytes 128M --all
+# At a rate that leaves the processors to the workloads, and to what counts the walks: of the whole
+# machine, stackd is a part, and where the emulator gets a third of a processor a sample takes 6 ms.
+record_walks all -F 49 --ring-bytes 128M --all
 end
 start chain threads
 mkdir /tmp/cgroup/one

@@ -238,7 +238,9 @@ def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent
     moved = {s for s in samples if is_incomplete(s) and is_moved(s)}
     check(len(moved) <= len(samples) * 0.02, "%d stacks met while copied" % len(moved))
     ending = {s for s in samples if is_incomplete(s) and is_ending(s)}
-    check(len(ending) <= 3, "%d stacks cut where the process ended" % len(ending))
+    # How many samples meet a process's end is a matter of how long that takes.
+    check(len(ending) <= max(3, len(samples) * 0.02),
+          "%d stacks cut where the process ended" % len(ending))
     samples = [s for s in samples if s not in moved | ending]
     partial = [s for s in samples if is_incomplete(s)]
     check(len(partial) <= len(samples) * expectation.torn_percent / 100,
