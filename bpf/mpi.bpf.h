@@ -191,7 +191,8 @@ static __noinline __u64 mpi_bytes_of(struct mpi_arguments *from, const struct st
 
 	if (how == STACKD_MPI_NONE)
 		return 0;
-	if (how >= STACKD_MPI_UNKNOWN || !has_known_root(from, how))
+	/* Between two groups, the other one's size and counts are not known. */
+	if (how >= STACKD_MPI_UNKNOWN || from->comm.is_inter || !has_known_root(from, how))
 		return MPI_UNKNOWN;
 	if (part->peer && (__s32)mpi_argument(from, part->peer) == from->call->no_partner)
 		return 0;

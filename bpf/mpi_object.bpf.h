@@ -30,8 +30,10 @@ struct mpi_comm {
 };
 
 struct mpi_comm_known {
-	__u32 size; /* 0: not known */
-	__u32 rank; /* one more; 0: not known */
+	__u32 size;	/* 0: not known */
+	__u32 rank;	/* one more; 0: not known */
+	__u32 is_inter; /* of two groups: the size is that of one's own */
+	__u32 pad;
 };
 
 /* Those of processes that have ended give way to new ones. */
@@ -167,6 +169,8 @@ static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 h
 		comm = mpich_comm(place, handle);
 	if (!comm)
 		return false;
+	if (library->inter_offset)
+		ret_known->is_inter = mpi_int(comm + library->inter_offset) & 1;
 	ret_known->rank = mpi_int(comm + library->rank_offset) + 1;
 	comm += library->count_offset;
 	if (library->group_offset)

@@ -446,13 +446,13 @@ struct stackd_mpi_call {
  * its objects' table, and of an entry. Each entry begins with its handle.
  */
 struct stackd_mpi_library {
-	__u8 vendor;	    /* enum stackd_mpi_vendor */
-	__u8 size_offset;   /* of a datatype's size in its structure */
-	__u16 rank_offset;  /* in a communicator */
-	__u16 count_offset; /* of its size in a communicator; or of the address of its group, */
-	__u16 group_offset; /* and then of the size in that */
-	__u16 entry_offset; /* of MPICH: of the size of an entry in a list of tables */
-	__u16 pad;
+	__u8 vendor;	     /* enum stackd_mpi_vendor */
+	__u8 size_offset;    /* of a datatype's size in its structure */
+	__u16 rank_offset;   /* in a communicator */
+	__u16 count_offset;  /* of its size in a communicator; or of the address of its group, */
+	__u16 group_offset;  /* and then of the size in that */
+	__u16 entry_offset;  /* of MPICH: of the size of an entry in a list of tables */
+	__u16 inter_offset;  /* in a communicator: of a number that is odd in one of two groups */
 	__u32 comm_bytes;    /* of a predefined communicator, */
 	__u64 comm_slots[2]; /* and vaddrs of words of which one has the address of their table */
 	__u64 comms, types;  /* vaddrs of the lists of tables of other communicators, datatypes */

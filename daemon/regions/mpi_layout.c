@@ -44,7 +44,8 @@ struct findings {
 
 struct follower {
 	struct value values[16];
-	unsigned multiplied; /* the register that was last multiplied by a number; 16: none */
+	struct value compared; /* whether it is 1 was looked at last; source NOTHING: of none */
+	unsigned multiplied;   /* the register that was last multiplied by a number; 16: none */
 	struct findings *found;
 	uint64_t next; /* vaddr of the instruction behind */
 };
@@ -147,8 +148,42 @@ static void forget(struct follower *f, const ZydisDecodedInstruction *i, operand
 		f->values[scratch[s]] = (struct value){0};
 }
 
+static bool is_one(operand o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.value.u == 1;
+}
+
+/* Whether a value that was loaded is 1, or odd, is an answer, too. Returns whether the instruction
+ * looks at that, or gives it. */
+static bool take_test(struct follower *f, ZydisMnemonic mnemonic, operand operands)
+{
+	unsigned reg = register_of(&operands[0]);
+
+	if (mnemonic == ZYDIS_MNEMONIC_AND)
+		return reg < 16 && f->values[reg].source == LOADED && is_one(&operands[1]);
+	if (mnemonic == ZYDIS_MNEMONIC_CMP) {
+		f->compared = is_one(&operands[1]) ? load(f, &operands[0]) : (struct value){0};
+		return true;
+	}
+	if (mnemonic != ZYDIS_MNEMONIC_SETZ || reg >= 16)
+		return false;
+	f->values[reg] = f->compared;
+	return true;
+}
+
+/* What is behind a jump is come to from elsewhere, where other things were loaded. */
+static void forget_loads(struct follower *f)
+{
+	for (unsigned reg = 0; reg < 16; reg++) {
+		if (f->values[reg].source == LOADED)
+			f->values[reg] = (struct value){0};
+	}
+}
+
 static void follow(struct follower *f, const ZydisDecodedInstruction *i, operand operands)
 {
+	if (take_test(f, i->mnemonic, operands))
+		return;
 	switch (i->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVSXD:
@@ -160,6 +195,10 @@ static void follow(struct follower *f, const ZydisDecodedInstruction *i, operand
 	case ZYDIS_MNEMONIC_ADD:
 		take_sum(f, operands);
 		break;
+	case ZYDIS_MNEMONIC_JMP:
+	case ZYDIS_MNEMONIC_RET:
+		forget_loads(f);
+		return;
 	default:
 		break;
 	}
@@ -194,7 +233,7 @@ static void follow_all(const uint8_t *code, size_t size, uint64_t vaddr, struct 
 
 enum { CHAR, SHORT, INT, DOUBLE, TYPES };
 
-enum { COMM_RANK, COMM_SIZE, TYPE_COMMIT, FUNCTIONS };
+enum { COMM_RANK, COMM_SIZE, COMM_TEST_INTER, TYPE_COMMIT, FUNCTIONS };
 
 struct search {
 	const struct elf_file *file;
@@ -232,7 +271,7 @@ static void take_symbol(struct search *s, const char *name, const GElf_Sym *symb
 	static const char *const types[] = {"ompi_mpi_char", "ompi_mpi_short", "ompi_mpi_int",
 					    "ompi_mpi_double"};
 	static const char *const functions[] = {"MPI_Comm_rank", "MPI_Comm_size",
-						"MPI_Type_commit"};
+						"MPI_Comm_test_inter", "MPI_Type_commit"};
 
 	s->is_mpich = s->is_mpich || strncmp(name, "MPIR_", 5) == 0;
 	for (unsigned t = 0; t < TYPES; t++) {
@@ -288,12 +327,15 @@ static void set_comm(const struct search *s, struct stackd_mpi_library *library)
 {
 	const struct value *rank = &s->found[COMM_RANK].answer;
 	const struct value *size = &s->found[COMM_SIZE].answer;
+	const struct value *inter = &s->found[COMM_TEST_INTER].answer;
 
 	if (rank->source != LOADED || size->source != LOADED || rank->n_offsets != 1)
 		return;
 	library->rank_offset = rank->offsets[0];
 	library->count_offset = size->offsets[0];
 	library->group_offset = size->n_offsets == 2 ? size->offsets[1] : 0;
+	if (inter->source == LOADED && inter->n_offsets == 1)
+		library->inter_offset = inter->offsets[0];
 }
 
 static void set_mpich(const struct search *s, struct stackd_mpi_library *library)

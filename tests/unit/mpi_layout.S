@@ -32,6 +32,18 @@ FUNCTION(PMPI_Comm_rank)
 	xor %eax, %eax
 	ret
 END(PMPI_Comm_rank)
+FUNCTION(MPI_Comm_test_inter)
+	mov %rsi, %rbp
+	FIND_COMM
+	cmpl $2, 0x74(%rax)
+	je 1f
+	xor %ecx, %ecx
+	cmpl $1, 0x70(%rax)
+	sete %cl
+	mov %ecx, 0(%rbp)
+1:	xor %eax, %eax
+	ret
+END(MPI_Comm_test_inter)
 FUNCTION(MPI_Type_commit)
 	lea type_tables(%rip), %rdx
 	mov (%rdi), %ecx
@@ -66,6 +78,19 @@ FUNCTION(MPI_Comm_size)
 	xor %eax, %eax
 	ret
 END(MPI_Comm_size)
+FUNCTION(MPI_Comm_test_inter)
+	mov %rsi, %rbp
+	test %rsi, %rsi
+	jne 1f
+	mov 0x140(%rdi), %rsi
+	mov 0x138(%rsi), %rdi
+	jmp MPI_Comm_size
+1:	mov 0xe8(%rdi), %eax
+	and $1, %eax
+	mov %eax, 0(%rbp)
+	xor %eax, %eax
+	ret
+END(MPI_Comm_test_inter)
 
 	.data
 #define TYPE(name, bytes)                                                                          \

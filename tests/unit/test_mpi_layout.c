@@ -71,6 +71,7 @@ static void test_open_mpi(void **state)
 	assert_int_equal(library.rank_offset, 0x30);
 	assert_int_equal(library.count_offset, 0x28);
 	assert_int_equal(library.group_offset, 0x10);
+	assert_int_equal(library.inter_offset, 0xe8);
 	assert_int_equal(library.comms, 0);
 	assert_int_equal(library.types, 0);
 }
@@ -96,6 +97,7 @@ static void test_mpich(void **state)
 	assert_int_equal(library.count_offset, 0x48);
 	assert_int_equal(library.group_offset, 0);
 	assert_int_equal(library.rank_offset, 0x4c);
+	assert_int_equal(library.inter_offset, 0x70);
 	assert_int_equal(library.comm_bytes, 0x140);
 	assert_int_equal(library.comm_slots[0], vaddr_of(name, "comm_table"));
 	assert_int_equal(library.comms, vaddr_of(name, "comm_tables"));
