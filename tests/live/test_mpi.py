@@ -177,6 +177,38 @@ def mpi_fortran_mpich():
     check_fortran("mpich")
 
 
+def sums_of(recording, metric):
+    """A metric's sums by function."""
+    shown = json.loads(recording.text("report", "--view", "flat", "--by", "all", "--json", "--metric",
+                                      metric))
+    return {plain(shown["symbols"][row["symbol"]]["name"]): row["self"]
+            for part in shown["parts"] for row in part["functions"] if row["self"]}
+
+
+def check_two_groups(kind):
+    """Bytes between two groups are said to be unknown; within one of them they are known."""
+    with scratch() as folder:
+        program = build(kind, folder, "two_groups.c")
+        recording, result = record(folder + "/store", "--mpi", "--",
+                                   *launch(kind, 3, program, str(ROUNDS)))
+        unknown, sent = sums_of(recording, "mpi.unknown"), sums_of(recording, "mpi.sent")
+        print(unknown, sent, result.err)
+        # The bytes that each of them sends, and those that it receives.
+        check(unknown == {"mpi_alltoall": 2 * 3 * ROUNDS}, "unknown", unknown)
+        check("mpi_alltoall" not in sent, "bytes between two groups", sent)
+        check(sent["mpi_allreduce"] == 20 * 3 * ROUNDS, "bytes within one", sent)
+
+
+@live
+def mpi_two_groups_open_mpi():
+    check_two_groups("openmpi")
+
+
+@live
+def mpi_two_groups_mpich():
+    check_two_groups("mpich")
+
+
 FINALIZE = """#include <mpi.h>
 #include <stdio.h>
 #include <time.h>
