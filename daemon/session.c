@@ -108,7 +108,8 @@ static void look_at_workers(struct session *s)
 }
 
 /* A service that has met so many files that their numbers run out ends, so that it is started again
- * with none taken. Other recordings go on: files without a number are walked by the daemon. */
+ * with none taken: with a window, so that whoever makes files on purpose cannot have it started
+ * again and again. Other recordings go on: files without a number are walked by the daemon. */
 static void look_at_numbers(struct session *s, const struct run_counters *counters)
 {
 	if (s->is_over || !s->options->window_ns ||
@@ -150,7 +151,8 @@ static int submit(struct session *s, bool end)
 	workers_trim(s->workers);
 	look_at_store(s, end);
 	look_at_workers(s);
-	look_at_numbers(s, &counters);
+	if (end)
+		look_at_numbers(s, &counters);
 	s->commit_ns = n.now_ns;
 	status_show(&s->status, &n, s->options->quiet);
 	if (!s->is_over)
