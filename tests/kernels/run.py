@@ -227,7 +227,9 @@ def is_moved(sample):
 
 
 def is_ending(sample):
-    """Code made at run time, of a process that ended before its memory could be read."""
+    """In the handler that ends the workload, whose memory is gone before it can be read: which frame
+    of code made at run time the signal met is not known. How many samples there are of that is a
+    matter of how fast the machine is."""
     return (sample.frames[0].symbol.startswith("[incomplete: runtime_code")
             and harness.is_at_end(sample))
 
@@ -238,9 +240,6 @@ def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent
     moved = {s for s in samples if is_incomplete(s) and is_moved(s)}
     check(len(moved) <= len(samples) * 0.02, "%d stacks met while copied" % len(moved))
     ending = {s for s in samples if is_incomplete(s) and is_ending(s)}
-    # How many samples meet a process's end is a matter of how long that takes.
-    check(len(ending) <= max(3, len(samples) * 0.02),
-          "%d stacks cut where the process ended" % len(ending))
     samples = [s for s in samples if s not in moved | ending]
     partial = [s for s in samples if is_incomplete(s)]
     check(len(partial) <= len(samples) * expectation.torn_percent / 100,
