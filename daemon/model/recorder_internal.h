@@ -45,6 +45,11 @@ struct recorder {
 
 	VEC(const struct object *) reasons; /* of waits, in the same way */
 
+	struct {
+		bool is_known; /* was it looked for? */
+		uint64_t start, end;
+	} page_fault; /* the kernel's entry for page faults; 0: it is not known */
+
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
 	double distance;	 /* see recorder_use_distance() */
@@ -70,9 +75,9 @@ int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_insta
  * for. 0 or -ENOMEM. */
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
 
-/* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
-int recorder_wait(struct recorder *r, const struct stackd_instance *i,
-		  const struct store_sample *row);
+/* Keeps the parts of a wait that were sampled. `record`: for its kernel frames. 0 or -ENOMEM. */
+int recorder_wait(struct recorder *r, const struct stackd_header *record,
+		  const struct stackd_instance *i, const struct store_sample *row);
 
 /* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
 int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,

@@ -205,7 +205,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	if (err)
 		return err;
 	if (instance.region == STACKD_WAIT)
-		return recorder_wait(r, &instance, &sample);
+		return recorder_wait(r, record, &instance, &sample);
 	return instance.region >= STACKD_MAPPED
 		       ? recorder_allocation(r, (pid_t)record_pid(record), &instance, &sample)
 		       : keep_instance(r, &instance, &sample);

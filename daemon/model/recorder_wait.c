@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
 #include "daemon/model/wait_reason.h"
 
@@ -53,15 +54,41 @@ static int keep_part(struct recorder *r, enum metric_series series, uint64_t wei
 	return err ? err : recorder_keep(r, series, weight, row);
 }
 
-int recorder_wait(struct recorder *r, const struct stackd_instance *i,
-		  const struct store_sample *row)
+/* Looks up where the kernel enters on a page fault, once its symbols are loaded. */
+static void find_page_fault(struct recorder *r)
 {
+	const struct kallsyms *ksyms = recorder_kallsyms(r);
+
+	if (r->page_fault.is_known || !ksyms)
+		return;
+	r->page_fault.is_known = true;
+	kallsyms_function(ksyms, "asm_exc_page_fault", &r->page_fault.start, &r->page_fault.end);
+}
+
+/* Tells by the kernel frames whether a thread waited in a page fault. If the kernel itself touched
+ * the page, its registers are those of the system call around it. */
+static bool is_in_page_fault(struct recorder *r, const struct stackd_header *record)
+{
+	const uint64_t *kernel = record_kernel(record);
+
+	find_page_fault(r);
+	for (size_t i = 0; i < record->n_kernel; i++) {
+		if (kernel[i] > r->page_fault.start && kernel[i] <= r->page_fault.end)
+			return true;
+	}
+	return false;
+}
+
+int recorder_wait(struct recorder *r, const struct stackd_header *record,
+		  const struct stackd_instance *i, const struct store_sample *row)
+{
+	bool is_in_fault = i->blocked_ns && is_in_page_fault(r, record);
 	char reason[WAIT_REASON_MAX];
 	int err = 0;
 
 	if (i->blocked_ns)
 		err = keep_part(r, SERIES_WAIT_BLOCKED, weight_of(i->blocked_ns, i->mean_ns),
-				wait_reason_blocked(i, reason), *row);
+				wait_reason_blocked(i, is_in_fault, reason), *row);
 	if (!err && i->runnable_ns)
 		err = keep_part(r, SERIES_WAIT_RUNNABLE, weight_of(i->runnable_ns, i->mean_ns),
 				wait_reason_runnable(i), *row);

@@ -2,8 +2,9 @@
 /* Tables of system calls and file types; see wait_reason.h. */
 #include "daemon/model/wait_reason.h"
 
-#include <stdbool.h>
+#include <seccomp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -107,7 +108,20 @@ static const struct call *find_call(int number)
 	return NULL;
 }
 
-const char *wait_reason_blocked(const struct stackd_instance *wait,
+/* Names a call that has no kind of its own. libseccomp knows them all; one that is newer than it
+ * has its number. */
+static void name_other(int number, char ret_name[static WAIT_REASON_MAX])
+{
+	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+
+	if (name)
+		snprintf(ret_name, WAIT_REASON_MAX, "[system call: %s]", name);
+	else
+		snprintf(ret_name, WAIT_REASON_MAX, "[system call: %d]", number);
+	free(name);
+}
+
+const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX])
 {
 	const struct call *call = find_call(wait->call);
@@ -116,7 +130,7 @@ const char *wait_reason_blocked(const struct stackd_instance *wait,
 		snprintf(ret_name, WAIT_REASON_MAX, "[stopped]");
 	else if (wait->is_io)
 		snprintf(ret_name, WAIT_REASON_MAX, "[block I/O]");
-	else if (wait->call < 0)
+	else if (is_in_fault || wait->call < 0)
 		snprintf(ret_name, WAIT_REASON_MAX, "[page fault]");
 	else if (call && call->has_file)
 		snprintf(ret_name, WAIT_REASON_MAX, "[%s: %s]", file_name(wait->file_type),
@@ -124,7 +138,7 @@ const char *wait_reason_blocked(const struct stackd_instance *wait,
 	else if (call)
 		snprintf(ret_name, WAIT_REASON_MAX, "[%s]", call->name);
 	else
-		snprintf(ret_name, WAIT_REASON_MAX, "[system call %d]", wait->call);
+		name_other(wait->call, ret_name);
 	return ret_name;
 }
 

@@ -9,12 +9,16 @@
 #ifndef MODEL_WAIT_REASON_H
 #define MODEL_WAIT_REASON_H
 
+#include <stdbool.h>
+
 #include "stackd_abi.h"
 
 #define WAIT_REASON_MAX 40 /* bytes of a name */
 
-/* Writes the name of what a wait was for while it was blocked, and returns ret_name. */
-const char *wait_reason_blocked(const struct stackd_instance *wait,
+/* Writes the name of what a wait was for while it was blocked, and returns ret_name. `is_in_fault`:
+ * it was in a page fault, of the program's or of the kernel within a system call. Calls without a
+ * kind of their own have the kernel's name for them: "[system call: mmap]". */
+const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX]);
 
 /* Returns the name of why a wait was runnable: "[preempted]", "[woken]"; a static string. */

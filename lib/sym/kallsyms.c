@@ -468,6 +468,21 @@ const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64
 	return (const char *)ksyms->names.data + s->name;
 }
 
+bool kallsyms_function(const struct kallsyms *ksyms, const char *name, uint64_t *ret_start,
+		       uint64_t *ret_end)
+{
+	for (size_t i = 0; i + 1 < ksyms->n_symbols; i++) {
+		const struct symbol *s = &ksyms->symbols[i];
+
+		if (s->rank && !strcmp((const char *)ksyms->names.data + s->name, name)) {
+			*ret_start = s->address;
+			*ret_end = s[1].address;
+			return true;
+		}
+	}
+	return false;
+}
+
 const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
 					  size_t *ret_index)
 {

@@ -7,6 +7,7 @@
 #ifndef SYM_KALLSYMS_H
 #define SYM_KALLSYMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,11 @@ void kallsyms_free(struct kallsyms *ksyms);
 
 /* The function at an address: NULL if none. All strings live as long as `ksyms`. */
 const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64_t *ret_start);
+
+/* Finds a function by its name; its addresses are [start, end). false: there is none. This looks
+ * through all of them. */
+bool kallsyms_function(const struct kallsyms *ksyms, const char *name, uint64_t *ret_start,
+		       uint64_t *ret_end);
 
 /* The part that holds an address: NULL below the kernel's half of the address space, never NULL
  * in it (what belongs to no known part is "[kernel.other]", always the last part). Parts have

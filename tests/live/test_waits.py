@@ -17,6 +17,7 @@ NO_DATA = 3  # stackctl's status
 # A known defect, whose cause is not: on a loaded machine some wake-ups do not reach the program at
 # sched_wakeup, at most 5 of 1,700 so far. The thread then counts as blocked until it runs.
 MISSED_ONE_IN = 100
+LEAST_FAULT_NS = 300000  # of the faulter's
 EVENT_NS = 5000  # between two programs that see one event, the trace's in microseconds
 
 # The C library's and the kernel's functions that each way waits in.
@@ -31,6 +32,9 @@ WAITS_IN = {
     "poller": {"epoll_wait", "read"},
     "caller": {"nanosleep", "write"},
     "parent": {"wait4", "fork"},
+    "faulter": {"write", "madvise"},
+    "filler": {"nanosleep", "read", "ioctl"},
+    "timer": {"io_getevents"},
     "hog": set(),
 }
 
@@ -80,6 +84,9 @@ REASONS = {
     "poller": {"[idle: epoll_wait]", "[pipe: read]"},
     "caller": {"[sleep]", "[pipe: write]"},
     "parent": {"[child]"},
+    "faulter": {"[pipe: write]", "[system call: madvise]"},
+    "filler": {"[sleep]", "[anonymous file: read]", "[anonymous file: ioctl]"},
+    "timer": {"[system call: io_getevents]"},
     "hog": set(),
 }
 
@@ -94,11 +101,18 @@ def check_ways(blocked, way):
               or any(word in frame for frame in frames for word in WAITS_IN[way]),
               way + " waits elsewhere", stack)
         is_locked = any("fork" in frame for frame in frames)  # the allocator, while it is copied
-        # A page fault in the kernel belongs to its system call.
-        in_call = "asm_exc_page_fault" in frames and reason.startswith("[system call ")
-        check(reason in REASONS[way] | {"[page fault]"} or in_call
-              or (is_locked and reason == "[futex]"),
+        # A page fault is one in a system call as well.
+        check(reason == "[page fault]" if "asm_exc_page_fault" in frames
+              else reason in REASONS[way] or (is_locked and reason == "[futex]"),
               way + " waits for something else", stack)
+
+
+def check_faults(recording, tid):
+    """Each round of the faulter waits for its page, in read()."""
+    stacks = folded(recording, "wait.blocked", "--tid", tid)
+    ns = sum(value for stack, value in stacks.items()
+             if stack.endswith(";[page fault]") and ";vfs_read;" in stack)
+    check(ns > ROUNDS * LEAST_FAULT_NS, "page faults in read()", ns, stacks)
 
 
 def check_ready(ready):
@@ -132,13 +146,14 @@ def check_waits(recording, ways):
     """All waits of the workload are there, by the kernel half's own sums, and where it waits.
     Returns {thread: (blocked, runnable)}."""
     counters = check_counters(recording)
-    check(len(ways) == 12, "threads of the program", ways)
+    check(len(ways) == 15, "threads of the program", ways)
     sums = {int(tid): check_thread(recording, way, tid) for way, tid in ways}
     for metric, name in (("wait.blocked", "waits_blocked_ns"),
                          ("wait.runnable", "waits_runnable_ns")):
         total = sum(folded(recording, metric).values())
         check(total == counters[name], metric, total, counters)
     check_parts(recording)
+    check_faults(recording, dict(ways)["faulter"])
     return sums
 
 

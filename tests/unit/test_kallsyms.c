@@ -136,6 +136,24 @@ static void test_names(void **state)
 	kallsyms_free(NULL);
 }
 
+static void test_functions(void **state)
+{
+	uint64_t start = 77, end = 77;
+	struct kallsyms *k = NULL;
+
+	(void)state;
+	put_made();
+	assert_int_equal(kallsyms_load(&options, &k), 0);
+	assert_false(kallsyms_function(k, "_stext", &start, &end)); /* a mark */
+	assert_false(kallsyms_function(k, "some_data", &start, &end));
+	assert_true(start == 77 && end == 77);
+	assert_true(kallsyms_function(k, "global_alias", &start, &end));
+	assert_true(start == 0xffffffff81000100 && end == 0xffffffff81000200);
+	assert_true(kallsyms_function(k, "ext4_a", &start, &end));
+	assert_true(start == 0xffffffffc0000010 && end == 0xffffffffc0000080);
+	kallsyms_free(k);
+}
+
 static const struct kallsyms_part *part_at(const struct kallsyms *k, uint64_t a, const char *name)
 {
 	size_t index = 9999;
@@ -234,9 +252,10 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_hidden),	       cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_kallsyms_alone), cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_parts),	     cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_missing),	     cmocka_unit_test(test_kallsyms_alone),
+		cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

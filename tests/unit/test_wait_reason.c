@@ -2,6 +2,7 @@
 /* What waits were for, by state, system call and file. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@ static void assert_blocked(const char *expected, struct stackd_instance wait)
 {
 	char name[WAIT_REASON_MAX];
 
-	assert_string_equal(wait_reason_blocked(&wait, name), expected);
+	assert_string_equal(wait_reason_blocked(&wait, false, name), expected);
 }
 
 static void calls(void **state)
@@ -28,7 +29,9 @@ static void calls(void **state)
 		       (struct stackd_instance){.state = 1, .call = SYS_clock_nanosleep});
 	assert_blocked("[child]", (struct stackd_instance){.state = 1, .call = SYS_wait4});
 	assert_blocked("[idle: poll]", (struct stackd_instance){.state = 1, .call = SYS_poll});
-	assert_blocked("[system call 9]", (struct stackd_instance){.state = 2, .call = SYS_mmap});
+	assert_blocked("[system call: mmap]",
+		       (struct stackd_instance){.state = 2, .call = SYS_mmap});
+	assert_blocked("[system call: 9999]", (struct stackd_instance){.state = 2, .call = 9999});
 }
 
 /* The first argument is a descriptor only of calls that wait for it. */
@@ -61,6 +64,17 @@ static void states(void **state)
 	assert_blocked("[page fault]", (struct stackd_instance){.state = 2, .call = -1});
 }
 
+/* A page fault of the kernel's is within a system call. */
+static void faults(void **state)
+{
+	const struct stackd_instance copy = {.state = 2, .call = SYS_read}, disk = {.is_io = 1};
+	char name[WAIT_REASON_MAX];
+
+	(void)state;
+	assert_string_equal(wait_reason_blocked(&copy, true, name), "[page fault]");
+	assert_string_equal(wait_reason_blocked(&disk, true, name), "[block I/O]");
+}
+
 static void runnable(void **state)
 {
 	(void)state;
@@ -72,10 +86,8 @@ static void runnable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls),
-		cmocka_unit_test(files),
-		cmocka_unit_test(states),
-		cmocka_unit_test(runnable),
+		cmocka_unit_test(calls),  cmocka_unit_test(files),    cmocka_unit_test(states),
+		cmocka_unit_test(faults), cmocka_unit_test(runnable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

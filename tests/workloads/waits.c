@@ -9,11 +9,16 @@
  * waits lie below `run` and WAY, but for the few before and after.
  */
 #include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,6 +37,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_I
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t held, passed;
 static int is_set;
+static int faults;   /* the userfaultfd of the page */
+static char *absent; /* that page */
+static size_t page;  /* its size */
+static aio_context_t aio;
 
 static unsigned long now(clockid_t clock)
 {
@@ -164,6 +173,40 @@ CALLEE void parent(int round)
 	KEEP;
 }
 
+/* The kernel, in read(), touches a page that is not there until `filler` has it made. */
+CALLEE void faulter(int round)
+{
+	(void)round;
+	give(pipes[3][1]);
+	if (read(pipes[3][0], absent, 1) != 1 || madvise(absent, page, MADV_DONTNEED))
+		exit(1);
+	KEEP;
+}
+
+CALLEE void filler(int round)
+{
+	struct uffdio_zeropage made = {.range = {.start = (uintptr_t)absent, .len = page}};
+	struct uffd_msg message;
+
+	if (read(faults, &message, sizeof(message)) != sizeof(message))
+		exit(1);
+	nap(300u + (unsigned)round * 41 % 1000);
+	if (ioctl(faults, UFFDIO_ZEROPAGE, &made))
+		exit(1);
+	KEEP;
+}
+
+/* A call that hardly any program waits in. */
+CALLEE void timer(int round)
+{
+	struct timespec timeout = {.tv_nsec = 300000 + round * 31000 % 1000000};
+	struct io_event event;
+
+	if (syscall(SYS_io_getevents, aio, 1L, 1L, &event, &timeout))
+		exit(1);
+	KEEP;
+}
+
 /* Two of these share a CPU, and are preempted. */
 CALLEE void hog(int round)
 {
@@ -210,12 +253,29 @@ CALLEE void *run(void *arg)
 	return NULL;
 }
 
+/* Makes what `faulter` and `timer` wait for. 0, or -1. */
+static int prepare(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register with = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	absent = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (absent == MAP_FAILED || faults < 0 || ioctl(faults, UFFDIO_API, &api))
+		return -1;
+	with.range.start = (uintptr_t)absent;
+	with.range.len = page;
+	return ioctl(faults, UFFDIO_REGISTER, &with) || syscall(SYS_io_setup, 1, &aio) ? -1 : 0;
+}
+
 int main(int argc, char **argv)
 {
-	static struct way ways[] = {{"sleeper", sleeper}, {"locker", locker}, {"holder", holder},
-				    {"waiter", waiter},	  {"setter", setter}, {"pinger", pinger},
-				    {"ponger", ponger},	  {"poller", poller}, {"caller", caller},
-				    {"parent", parent},	  {"hog", hog},	      {"hog", hog}};
+	static struct way ways[] = {{"sleeper", sleeper}, {"locker", locker},	{"holder", holder},
+				    {"waiter", waiter},	  {"setter", setter},	{"pinger", pinger},
+				    {"ponger", ponger},	  {"poller", poller},	{"caller", caller},
+				    {"parent", parent},	  {"faulter", faulter}, {"filler", filler},
+				    {"timer", timer},	  {"hog", hog},		{"hog", hog}};
 	pthread_t threads[sizeof(ways) / sizeof(ways[0])];
 
 	rounds = argc > 1 ? atoi(argv[1]) : 100;
@@ -225,6 +285,10 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 4; i++) {
 		if (pipe(pipes[i]))
 			return 1;
+	}
+	if (prepare()) {
+		perror("waits: userfaultfd, io_setup");
+		return 1;
 	}
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		pthread_create(&threads[i], NULL, run, &ways[i]);
