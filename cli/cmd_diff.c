@@ -165,7 +165,7 @@ int cmd_diff(int argc, char **argv)
 		return CMD_FAILED;
 	}
 	for (uint32_t i = 0; status == CMD_DONE && i < 2; i++)
-		status = tag_input_add(set, args.inputs[i], i, TAG_INPUT_LATEST);
+		status = tag_input_add(set, args.inputs[i], i, TAG_INPUT_LATEST, args.metric);
 	if (status == CMD_DONE)
 		status = compare(&args, set);
 	tagset_free(set);

@@ -385,6 +385,9 @@ static int top_first_look(struct top *top)
 		free(error);
 	else if (err < 0)
 		status = input_explain(&top->input, path, err, error);
+	else if (!input_has_times(top->input.filter.metric, path,
+				  profile_reader(top_model_profile(top->model))))
+		status = CMD_NO_SAMPLES;
 	free(path);
 	return status;
 }

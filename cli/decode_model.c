@@ -166,7 +166,7 @@ static int decode_model_read(struct decode_load *load, const char *path, bool gi
 		return given ? CMD_FAILED : CMD_USAGE;
 	}
 	load->has_observed = true;
-	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL);
+	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL, METRIC_CPU);
 }
 
 static int read_all(struct decode_load *load)

@@ -148,7 +148,7 @@ void input_metric(struct argp_state *state, const char *arg, enum metric *ret_me
 
 	if (metric_find(arg, ret_metric))
 		return;
-	metric_put_names(UINT32_MAX, &b);
+	metric_put_names(UINT32_MAX, true, &b);
 	argp_error(state, "--metric: '%s' is none of %.*s", arg, (int)b.len, (const char *)b.data);
 }
 
@@ -385,7 +385,7 @@ static bool has_metric(const struct input *input, const char *path, const struct
 	    (metric->series == SERIES_CPU &&
 	     (!series || store_reader_tables(open->reader)->recording.samples)))
 		return true;
-	metric_put_names(series, &b);
+	metric_put_names(series, store_is_timed(&store_reader_tables(open->reader)->recording), &b);
 	message("recording %lld in %s has no %s; what it has: %.*s",
 		(long long)store_reader_tables(open->reader)->recording.id, path,
 		metric->series == SERIES_CPU ? "samples" : metric->name, (int)b.len,
@@ -394,11 +394,34 @@ static bool has_metric(const struct input *input, const char *path, const struct
 	return false;
 }
 
+bool input_has_times(enum metric metric, const char *path, struct store_reader *reader)
+{
+	const struct store_recording *recording = &store_reader_tables(reader)->recording;
+	const char *name = metric_info(metric)->name;
+	uint32_t series;
+
+	if (!metric_info(metric)->has_samples || store_reader_series(reader, &series) < 0 ||
+	    metric_is_of(metric, series, store_is_timed(recording)))
+		return true;
+	if (metric_is_of(metric, series, true))
+		message("%s adds up times, and the samples of recording %lld in %s count %s: "
+			"record with 'stackd --wait -e cpu-clock'",
+			name, (long long)recording->id, path, recording->event);
+	else
+		message("%s is the time of samples and waits, and recording %lld in %s has no "
+			"waits: record with 'stackd --wait'",
+			name, (long long)recording->id, path);
+	return false;
+}
+
 static int sum_up(const struct input *input, const char *path, struct input_open *open)
 {
 	const struct store_tables *t = store_reader_tables(open->reader);
-	int err = profile_new(open->reader, &input->filter, &open->profile);
+	int err;
 
+	if (!input_has_times(input->filter.metric, path, open->reader))
+		return CMD_NO_SAMPLES;
+	err = profile_new(open->reader, &input->filter, &open->profile);
 	if (err == 0)
 		return CMD_DONE;
 	if (err != -ENODATA)

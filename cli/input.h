@@ -56,6 +56,11 @@ int input_explain(const struct input *input, const char *path, int error_number,
  */
 void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric);
 
+/* Whether a recording has what the metric adds up: of one of samples and waits, waits, and samples
+ * that are times. Else says what is missing, and how to record it. */
+struct store_reader;
+bool input_has_times(enum metric metric, const char *path, struct store_reader *reader);
+
 /* Whether samples are asked for, as `what` shows alone. CMD_DONE; CMD_USAGE, with a message. */
 int input_only_samples(const struct input *input, const char *what);
 

@@ -20,6 +20,7 @@ struct tag_input {
 	char *path;
 	struct input part; /* the recordings that are named, if any */
 	uint32_t side;
+	enum metric metric;
 };
 
 /* Does the file begin with a store's magic? */
@@ -74,6 +75,8 @@ static int tag_input_recording(const struct tag_input *input, struct tagset *set
 
 	options.path = input->path;
 	status = input_open(&options, &open);
+	if (status == CMD_DONE && !input_has_times(input->metric, input->path, open.reader))
+		status = CMD_NO_SAMPLES;
 	if (status == CMD_DONE)
 		status = export(input, set, open.profile);
 	input_close(&open);
@@ -119,9 +122,10 @@ static int tag_input_open(const struct tag_input *input, struct tagset *set,
 		       : tag_input_recording(input, set, input->part);
 }
 
-int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which)
+int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which,
+		  enum metric metric)
 {
-	struct tag_input input = {.name = name, .side = side};
+	struct tag_input input = {.name = name, .side = side, .metric = metric};
 	int status = input_part(input.name, &input.path, &input.part);
 
 	if (status == CMD_DONE)

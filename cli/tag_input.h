@@ -6,6 +6,7 @@
 #ifndef CLI_TAG_INPUT_H
 #define CLI_TAG_INPUT_H
 
+#include "model/profile.h"
 #include "tagset/tagset.h"
 
 enum tag_input_which {
@@ -13,8 +14,10 @@ enum tag_input_which {
 	TAG_INPUT_ALL,
 };
 
-/* Adds an input to a set. A cmd_status; a message has been given if it is not CMD_DONE. A store or
+/* Adds an input to a set; a store's recording must have what the metric adds up
+ * (input_has_times()). A cmd_status; a message has been given if it is not CMD_DONE. A store or
  * recording without samples is CMD_NO_SAMPLES, with TAG_INPUT_ALL it adds nothing. */
-int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which);
+int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which,
+		  enum metric metric);
 
 #endif

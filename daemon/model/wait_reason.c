@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "stack/wait_name.h"
+
 #define STOPPED 0x0c /* by a signal, or a debugger */
 
 struct call {
@@ -144,5 +146,5 @@ const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_f
 
 const char *wait_reason_runnable(const struct stackd_instance *wait)
 {
-	return wait->state ? "[woken]" : "[preempted]";
+	return wait->state ? WAIT_WOKEN : WAIT_PREEMPTED;
 }

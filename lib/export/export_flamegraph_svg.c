@@ -2,7 +2,8 @@
 /*
  * A flame graph as an SVG picture: the tree of flame.h, drawn as the page (flamegraph.html) opens:
  * the root on top, most samples left, objects told apart by hue, kernel code blue, what is
- * reconstructed hatched. Pointing at a frame shows its whole name and its share.
+ * reconstructed hatched; what waits were for is violet, and green where they were runnable.
+ * Pointing at a frame shows its whole name and its share.
  */
 #include "export/export_flamegraph_svg.h"
 
@@ -56,6 +57,10 @@ static void flame_svg_color(struct flame_svg *s, const struct flame_symbol *symb
 {
 	double tone = flame_svg_tone(symbol->name), hue = 220, strength = 8, light = 80;
 
+	if (symbol->kind == FLAME_WAIT || symbol->kind == FLAME_READY) {
+		text_put_raw(&s->b, symbol->kind == FLAME_READY ? SVG_RUNNABLE : SVG_BLOCKED);
+		return;
+	}
 	if (symbol->kind == FLAME_MARK) {
 		strength = 6;
 		light = 70;

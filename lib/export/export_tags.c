@@ -117,7 +117,8 @@ static int tags_sum_all_up(struct export_tags *x)
 	if (!x->has_samples)
 		return tags_sum_up(x, metric_summed(profile_filter(x->profile)->metric));
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
-		if (metric_summed(i) == i && series >> metric_info(i)->series & 1)
+		if (metric_summed(i) == i &&
+		    metric_is_of(i, series, store_is_timed(&x->t->recording)))
 			err = tags_sum_up(x, i);
 	}
 	return err;

@@ -119,7 +119,7 @@ static int flame_symbol(struct flame *flame, const char *name, const char *objec
 		err = strings_intern(flame->objects, object, &object_number);
 	if (err == 0)
 		err = int_map_enter(&flame->by_text,
-				    (uint64_t)object_number << 34 | (uint64_t)name_number << 2 |
+				    (uint64_t)object_number << 35 | (uint64_t)name_number << 3 |
 					    kind,
 				    next, ret_symbol);
 	if (err == 0 && *ret_symbol == next)
@@ -127,13 +127,19 @@ static int flame_symbol(struct flame *flame, const char *name, const char *objec
 	return err;
 }
 
+static enum flame_kind kind_of(const struct profile_symbol *symbol)
+{
+	const enum profile_wait wait = profile_symbol_wait(symbol);
+
+	if (wait)
+		return wait == PROFILE_RUNNABLE ? FLAME_READY : FLAME_WAIT;
+	return symbol->is_mark ? FLAME_MARK : symbol->is_kernel ? FLAME_KERNEL : FLAME_USER;
+}
+
 /* Name and object of a function, escaped, one after the other in flame->text. */
 static int flame_function(struct flame *flame, const struct profile_symbol *symbol,
 			  uint32_t *ret_symbol)
 {
-	enum flame_kind kind = symbol->is_mark	   ? FLAME_MARK
-			       : symbol->is_kernel ? FLAME_KERNEL
-						   : FLAME_USER;
 	size_t object_at;
 
 	buf_clear(&flame->text);
@@ -145,7 +151,8 @@ static int flame_function(struct flame *flame, const struct profile_symbol *symb
 	if (flame->text.failed)
 		return -ENOMEM;
 	return flame_symbol(flame, (const char *)flame->text.data,
-			    (const char *)flame->text.data + object_at, kind, ret_symbol);
+			    (const char *)flame->text.data + object_at, kind_of(symbol),
+			    ret_symbol);
 }
 
 /* Ours for a symbol of the profile, more of which are named with every part. */

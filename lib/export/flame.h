@@ -20,7 +20,14 @@ struct flame_node {
 	uint32_t parent, first_child, next; /* FLAME_NONE ends */
 };
 
-enum flame_kind { FLAME_PART, FLAME_USER, FLAME_KERNEL, FLAME_MARK };
+enum flame_kind {
+	FLAME_PART,
+	FLAME_USER,
+	FLAME_KERNEL,
+	FLAME_MARK,
+	FLAME_WAIT,  /* what blocked waits were for */
+	FLAME_READY, /* why waits were runnable */
+};
 
 struct flame_symbol {
 	const char *name, *object; /* escaped for display (base/text.h) */

@@ -45,13 +45,13 @@ static void add_part(struct pprof_parts *p, bool has_records)
 static void add_own(struct pprof_parts *p)
 {
 	const enum metric metric = profile_filter(p->profile)->metric;
-	const char *event = profile_tables(p->profile)->recording.event;
-	const bool is_cpu = metric == METRIC_CPU, is_time = strstr(event, "clock") != NULL;
+	const struct store_recording *recording = &profile_tables(p->profile)->recording;
+	const bool is_cpu = metric == METRIC_CPU, is_time = store_is_timed(recording);
 
 	p->entries = profile_entries(p->profile, &p->n_entries);
 	add_part(p, true);
 	add_value(p, metric_info(metric)->records, "count");
-	add_value(p, is_cpu && !is_time ? event : metric_info(metric)->name,
+	add_value(p, is_cpu && !is_time ? recording->event : metric_info(metric)->name,
 		  is_cpu && is_time ? "nanoseconds" : metric_unit_name(metric));
 }
 
@@ -98,7 +98,8 @@ static int add_others(struct pprof_parts *p)
 	int err = store_reader_series(profile_reader(p->profile), &series);
 
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
-		if (!(series >> metric_info(i)->series & 1))
+		/* Sums of others are left to whoever reads them. */
+		if (!(series >> metric_info(i)->series & 1) || metric_info(i)->has_samples)
 			continue;
 		if (!p->own_entries) {
 			p->n_entries = 0;

@@ -22,6 +22,7 @@
 
 #include "base/vec.h"
 #include "proc/object.h"
+#include "stack/wait_name.h"
 #include "base/int_map.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -138,10 +139,11 @@ static bool is_nowhere(const struct store_object *object)
 static struct profile_symbol of_object(const struct store_object *object)
 {
 	return (struct profile_symbol){
-		.object = is_nowhere(object)		? "[unknown]"
-			  : object->kind == OBJECT_JIT	? "[jit]"
-			  : object->kind == OBJECT_MARK ? *object->path == '[' ? "[wait]" : "[mark]"
-							: object->path,
+		.object = is_nowhere(object)	       ? "[unknown]"
+			  : object->kind == OBJECT_JIT ? "[jit]"
+			  : object->kind == OBJECT_MARK
+				  ? *object->path == '[' ? WAIT_OBJECT : "[mark]"
+				  : object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
 	};
 }

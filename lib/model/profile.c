@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "stack/location.h"
+#include "stack/wait_name.h"
 
 #define PROFILE_MARK_NAME 80 /* bytes that a root mark's name may have, with its end */
 
@@ -224,14 +225,25 @@ uint64_t profile_recorded(const struct profile *p)
 	return p->recorded;
 }
 
+int profile_records_apart(const struct profile *p, profile_each sample, profile_each record,
+			  void *arg)
+{
+	const struct metric_info *metric = p->metric;
+	int err = 0;
+
+	if (metric->series != SERIES_CPU)
+		err = store_reader_records(p->reader, metric->series, record, arg);
+	if (!err && metric->also != SERIES_CPU)
+		err = store_reader_records(p->reader, metric->also, record, arg);
+	if (!err && (metric->series == SERIES_CPU || metric->has_samples))
+		err = store_reader_samples(p->reader, sample, arg);
+	return err;
+}
+
 int profile_records(const struct profile *p,
 		    int (*each)(void *arg, const struct store_sample *record), void *arg)
 {
-	int err = store_reader_records(p->reader, p->metric->series, each, arg);
-
-	if (!err && p->metric->also != SERIES_CPU)
-		err = store_reader_records(p->reader, p->metric->also, each, arg);
-	return err;
+	return profile_records_apart(p, each, each, arg);
 }
 
 bool profile_includes(const struct profile *p, const struct store_sample *sample)
@@ -291,6 +303,15 @@ const struct profile_symbol *profile_entry_mark(const struct profile *p,
 const struct profile_symbol *profile_no_frames(const struct profile *p)
 {
 	return p->no_frames;
+}
+
+enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol)
+{
+	if (strcmp(symbol->object, WAIT_OBJECT) != 0)
+		return PROFILE_NO_WAIT;
+	return strcmp(symbol->name, WAIT_WOKEN) == 0 || strcmp(symbol->name, WAIT_PREEMPTED) == 0
+		       ? PROFILE_RUNNABLE
+		       : PROFILE_BLOCKED;
 }
 
 const struct profile_frame *profile_location_frames(struct profile *p, uint32_t location,

@@ -109,6 +109,9 @@ struct profile_totals {
 	uint64_t complete, reconstructed, partial; /* samples, after the filter */
 };
 
+/* What a frame tells of a wait, whose leaf says what it was for. */
+enum profile_wait { PROFILE_NO_WAIT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
+
 struct profile;
 
 /* Sums the reader's samples up. The reader and the filter (NULL: none) are borrowed and must
@@ -213,6 +216,9 @@ const struct origin *profile_origin(const struct profile *profile, uint32_t orig
 
 /* Returns the symbol that is shown for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
+
+/* Returns whether a symbol is the leaf of waits, and of which. */
+enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol);
 
 /* Returns the number of symbols entered so far; it grows as locations are named. */
 size_t profile_symbol_count(const struct profile *profile);

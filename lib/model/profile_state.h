@@ -70,6 +70,12 @@ int profile_sum_up(struct profile *profile);
 /* Frees what exists only while samples are summed up. */
 void profile_free_sums(struct profile *profile);
 
+typedef int (*profile_each)(void *arg, const struct store_sample *record);
+
+/* The same as profile_records(), with samples and records of other series told apart. */
+int profile_records_apart(const struct profile *profile, profile_each sample, profile_each record,
+			  void *arg);
+
 /* Whether the thread, node and origin of a sample are in the recording's tables. */
 bool profile_is_known(const struct profile *profile, const struct store_sample *sample);
 

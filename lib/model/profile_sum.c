@@ -244,6 +244,15 @@ static int first_pass(void *arg, const struct store_sample *sample)
 	return err == 0 ? profile_add(p, sample) : err;
 }
 
+/* The same of a metric of samples and other records. */
+static int metric_first_pass(void *arg, const struct store_sample *sample)
+{
+	struct profile *p = arg;
+
+	p->recorded++;
+	return first_pass(p, sample);
+}
+
 /* A record of a metric other than samples of the event. */
 static int metric_pass(void *arg, const struct store_sample *record)
 {
@@ -301,8 +310,8 @@ void profile_free_sums(struct profile *p)
 	p->last_groups = NULL;
 }
 
-/* One pass over the samples, to entries. */
-static int pass(struct profile *p, int (*each)(void *arg, const struct store_sample *sample))
+/* One pass over the samples and other records, to entries. */
+static int pass(struct profile *p, profile_each sample, profile_each record)
 {
 	int err = choose(p);
 
@@ -312,7 +321,7 @@ static int pass(struct profile *p, int (*each)(void *arg, const struct store_sam
 		err = p->first && p->last_groups ? 0 : -ENOMEM;
 	}
 	if (err == 0)
-		err = profile_records(p, each, p);
+		err = profile_records_apart(p, sample, record, p);
 	return err;
 }
 
@@ -407,20 +416,22 @@ static int profile_reconstruct(struct profile *p)
 	if (!p->path_filter)
 		return move(p, n_nodes);
 	forget(p);
-	return pass(p, profile_add);
+	return pass(p, profile_add, profile_add);
 }
 
-/* Samples of the event: partial paths among them may be completed. */
+/* Makes ready for samples of the event: partial paths among them may be completed. */
+static int expect_samples(struct profile *p)
+{
+	return p->filter->no_reconstructed ? trim_all(p)
+					   : reconstruct_new(p->reader, p->names, &p->reconstruct);
+}
+
 static int sum_samples(struct profile *p)
 {
-	int err = 0;
+	int err = expect_samples(p);
 
 	p->recorded = p->tables->recording.samples;
-	if (p->filter->no_reconstructed)
-		err = trim_all(p);
-	else
-		err = reconstruct_new(p->reader, p->names, &p->reconstruct);
-	return err == 0 ? pass(p, p->reconstruct ? first_pass : profile_add) : err;
+	return err ? err : pass(p, p->reconstruct ? first_pass : profile_add, profile_add);
 }
 
 /* Records of another metric, less what has ended. */
@@ -430,8 +441,10 @@ static int sum_records(struct profile *p)
 		p->filter->to_ns ? profile_time(p, p->filter->to_ns - 1) : UINT64_MAX;
 	int err = p->metric->is_peak ? heap_sum_up(p->reader, to_ns, 0, &p->heap) : 0;
 
+	if (err == 0 && p->metric->has_samples)
+		err = expect_samples(p);
 	if (err == 0)
-		err = pass(p, metric_pass);
+		err = pass(p, p->reconstruct ? metric_first_pass : metric_pass, metric_pass);
 	if (err == 0 && p->metric->less != SERIES_CPU) {
 		err = store_reader_records(p->reader, p->metric->less, profile_take_off, p);
 		drop_empty(p);

@@ -152,13 +152,13 @@ static void json_reasons(struct buf *b, const struct report_stats *s)
 	text_put_raw(b, "}");
 }
 
-static void json_metrics(struct buf *b, uint32_t series)
+static void json_metrics(struct buf *b, uint32_t series, bool is_timed)
 {
 	const char *before = "";
 
 	text_put_raw(b, ",\"metrics\":[");
 	for (unsigned i = 0; i < METRIC_COUNT; i++) {
-		if (!(series >> metric_info(i)->series & 1))
+		if (!metric_is_of(i, series, is_timed))
 			continue;
 		text_printf(b, "%s\"%s\"", before, metric_info(i)->name);
 		before = ",";
@@ -183,7 +183,7 @@ int report_write_stats_json(struct profile *profile, FILE *out)
 	text_printf(&b, ",\"processes\":%u,\"threads\":%u,\"objects\":%u,\"locations\":%u",
 		    t->n_processes, t->n_threads, t->n_objects, t->n_locations);
 	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64, t->n_nodes, s.collisions);
-	json_metrics(&b, s.series);
+	json_metrics(&b, s.series, store_is_timed(&t->recording));
 	json_rules(&b, t);
 	text_put_raw(&b, ",\"counters\":{");
 	for (uint32_t i = 0; i < t->n_counters; i++) {
@@ -285,7 +285,7 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 			text_printf(&b, "  %-14s %" PRIu64 "\n", end_reason_name((uint8_t)i),
 				    s.reasons[i]);
 	text_put_raw(&b, "metrics: ");
-	metric_put_names(s.series, &b);
+	metric_put_names(s.series, store_is_timed(&t->recording), &b);
 	text_put_raw(&b, "\n");
 	text_costs(&b, t, &s);
 	text_walks(&b, t, &s);

@@ -12,6 +12,9 @@
  * and the pattern "i", which hatches inferred frames. The caller appends "</svg>" at the end. */
 void svg_begin(struct buf *b, double width, double height);
 
+#define SVG_BLOCKED  "hsl(285,38%,76%)" /* colours of waits, in all pictures */
+#define SVG_RUNNABLE "hsl(130,42%,68%)"
+
 /* Appends text, escaped for XML. */
 void svg_put(struct buf *b, const char *text);
 

@@ -30,6 +30,7 @@ struct timeline_frame {
 struct timeline_path {
 	size_t first;
 	uint32_t count;
+	bool is_wait;
 };
 
 struct timeline_sample {
@@ -92,8 +93,11 @@ static int keep_path(struct timeline_maker *m, const struct store_sample *s)
 
 	if (!frames || VEC_RESERVE(&m->frames, n) < 0 || VEC_RESERVE(&m->paths, 1) < 0)
 		return -ENOMEM;
-	m->paths.items[m->paths.count++] =
-		(struct timeline_path){.first = m->frames.count, .count = (uint32_t)n};
+	m->paths.items[m->paths.count++] = (struct timeline_path){
+		.first = m->frames.count,
+		.count = (uint32_t)n,
+		.is_wait = n && profile_symbol_wait(frames[n - 1].symbol),
+	};
 	for (size_t i = 0; i < n; i++)
 		m->frames.items[m->frames.count++] =
 			(struct timeline_frame){.symbol = frames[i].symbol->number,
@@ -115,6 +119,17 @@ static int path_of(struct timeline_maker *m, const struct store_sample *s, uint3
 	return err == 0 && *ret_path == m->paths.count ? keep_path(m, s) : err;
 }
 
+/* When a wait began, of which the record was made at its end. A short one stands for others, and
+ * has the time of all of them. */
+static uint64_t begin_of(const struct timeline_maker *m, const struct timeline_sample *wait)
+{
+	uint64_t start = profile_tables(m->profile)->recording.start_ns;
+
+	return wait->time_ns < start || wait->amount > wait->time_ns - start
+		       ? start
+		       : wait->time_ns - wait->amount;
+}
+
 static int take(void *arg, const struct store_sample *sample)
 {
 	struct timeline_maker *m = arg;
@@ -131,6 +146,8 @@ static int take(void *arg, const struct store_sample *sample)
 	err = path_of(m, &s, &kept.path);
 	if (err < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
 		return err < 0 ? err : -ENOMEM;
+	if (profile_filter(m->profile)->metric == METRIC_WALL && m->paths.items[kept.path].is_wait)
+		kept.time_ns = begin_of(m, &kept);
 	lane->samples.items[lane->samples.count++] = kept;
 	return 0;
 }

@@ -13,7 +13,7 @@
  *
  * Of another metric than samples its records take their place, and a run has the sum of their
  * values as well. A record stands where it was made: an instance of a region, or a wait, at its
- * end.
+ * end. Only of METRIC_WALL, where samples are between them, waits stand where they began.
  */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H

@@ -4,8 +4,8 @@
  *
  * A thread is a band, a run a bar in it, callers above what they call; time runs to the right. A
  * bar's colour comes from the routine's name, so it is the same everywhere; hatched are those whose
- * routine is inferred in most samples. Pointing at a bar shows all of its label. Bars narrower than
- * a third of a pixel are left out, and their number is printed.
+ * routine is inferred in most samples; waits have colours of their own. Pointing at a bar shows all
+ * of its label. Bars narrower than a third of a pixel are left out, and their number is printed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -145,6 +145,20 @@ static void title(struct timeline_svg *s, const struct timeline_run *run)
 	text_put_raw(&s->b, "</title>");
 }
 
+static void put_fill(struct timeline_svg *s, const struct profile_symbol *symbol)
+{
+	switch (profile_symbol_wait(symbol)) {
+	case PROFILE_BLOCKED:
+		text_put_raw(&s->b, "fill=\"" SVG_BLOCKED "\"/>");
+		break;
+	case PROFILE_RUNNABLE:
+		text_put_raw(&s->b, "fill=\"" SVG_RUNNABLE "\"/>");
+		break;
+	default:
+		text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", hue(symbol->name));
+	}
+}
+
 static void bar(struct timeline_svg *s, const struct timeline_run *run, double top)
 {
 	double x = x_of(s, run->start_ns), width = x_of(s, run->end_ns) - x;
@@ -159,7 +173,7 @@ static void bar(struct timeline_svg *s, const struct timeline_run *run, double t
 	text_printf(&s->b,
 		    "<rect class=\"r\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" ", x, y,
 		    width, TIMELINE_SVG_ROW - 1);
-	text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", hue(run->symbol->name));
+	put_fill(s, run->symbol);
 	if (run->inferred * 2 > run->samples)
 		text_printf(&s->b,
 			    "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" "

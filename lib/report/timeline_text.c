@@ -12,6 +12,19 @@
 
 #define TIMELINE_BAR 32u
 
+/* A part of a bar: waits have shades of their own. */
+static const char *cell(const struct timeline_run *run, bool utf8)
+{
+	switch (profile_symbol_wait(run->symbol)) {
+	case PROFILE_BLOCKED:
+		return utf8 ? "▒" : "-";
+	case PROFILE_RUNNABLE:
+		return utf8 ? "░" : "~";
+	default:
+		return utf8 ? "█" : "#";
+	}
+}
+
 static void timeline_bar(struct buf *b, const struct timeline *timeline,
 			 const struct timeline_run *run, bool utf8)
 {
@@ -23,7 +36,7 @@ static void timeline_bar(struct buf *b, const struct timeline *timeline,
 		uint64_t to = timeline->start_ns + whole * (i + 1) / TIMELINE_BAR;
 		bool is_in = run->start_ns < to && run->end_ns > from;
 
-		text_put_raw(b, !is_in ? (utf8 ? "·" : ".") : utf8 ? "█" : "#");
+		text_put_raw(b, !is_in ? (utf8 ? "·" : ".") : cell(run, utf8));
 	}
 }
 

@@ -99,6 +99,13 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 				  .unit = METRIC_NS,
 				  .is_sampled = true,
 				  .records = "waits"},
+	[METRIC_WALL] = {.name = "wall",
+			 .series = SERIES_WAIT_BLOCKED,
+			 .also = SERIES_WAIT_RUNNABLE,
+			 .has_samples = true,
+			 .unit = METRIC_NS,
+			 .is_sampled = true,
+			 .records = "samples and waits"},
 };
 
 const struct metric_info *metric_info(enum metric metric)
@@ -171,12 +178,21 @@ const char *metric_amount(enum metric metric, uint64_t value,
 	return ret_text;
 }
 
-void metric_put_names(uint32_t series, struct buf *b)
+bool metric_is_of(enum metric metric, uint32_t series, bool is_timed)
+{
+	const struct metric_info *info = &metrics[metric];
+
+	if (info->has_samples)
+		return is_timed && (series >> info->series | series >> info->also) & 1;
+	return series >> info->series & 1;
+}
+
+void metric_put_names(uint32_t series, bool is_timed, struct buf *b)
 {
 	const char *before = "";
 
 	for (unsigned i = 0; i < METRIC_COUNT; i++) {
-		if (!(series >> metrics[i].series & 1))
+		if (!metric_is_of(i, series, is_timed))
 			continue;
 		text_printf(b, "%s%s", before, metrics[i].name);
 		before = ", ";

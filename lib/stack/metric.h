@@ -65,6 +65,7 @@ enum metric {
 	METRIC_MEMORY_MAPPED,
 	METRIC_WAIT_BLOCKED,
 	METRIC_WAIT_RUNNABLE,
+	METRIC_WALL, /* samples and waits: the time that threads were there */
 	METRIC_COUNT
 };
 
@@ -79,6 +80,7 @@ struct metric_info {
 	const char *name; /* "region.time" */
 	enum metric_series series;
 	enum metric_series also; /* whose values are added to it; SERIES_CPU: none */
+	bool has_samples;	 /* so are the periods of the samples, if they are times */
 	enum metric_series less; /* whose values are taken off again; SERIES_CPU: none */
 	/* Series beside those two that have the standard errors of their records; SERIES_CPU: there
 	 * is none. Of objects they are known from the records themselves. */
@@ -109,9 +111,12 @@ const char *metric_amount(enum metric metric, uint64_t value,
 const char *metric_number(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
-/* Appends the names of the metrics that come from one of the series (bit 1 << number), with commas
- * between them. */
-void metric_put_names(uint32_t series, struct buf *b);
+/* Returns whether there are records of the metric in a recording that has these series (bit 1 <<
+ * number). `is_timed`: its samples are times, without which there are no sums of both. */
+bool metric_is_of(enum metric metric, uint32_t series, bool is_timed);
+
+/* Appends the names of the metrics that metric_is_of() tells of, with commas between them. */
+void metric_put_names(uint32_t series, bool is_timed, struct buf *b);
 
 /* Finds a metric by its name. Returns false if there is none. */
 bool metric_find(const char *name, enum metric *ret_metric);

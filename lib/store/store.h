@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "stack/origin.h"
 
@@ -54,6 +55,12 @@ struct store_recording {
 	uint64_t kernel_ns;   /* BPF program run time, 0 if not measured */
 	uint64_t kernel_runs; /* program runs in that time */
 };
+
+/* Returns whether the samples' periods are nanoseconds: the event is a clock. */
+static inline bool store_is_timed(const struct store_recording *recording)
+{
+	return recording->event && strstr(recording->event, "clock");
+}
 
 struct store_object {
 	uint32_t number;

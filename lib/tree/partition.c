@@ -113,8 +113,8 @@ static const char *reason_of(struct profile *profile, const struct profile_entry
 
 	if (!frames)
 		return NULL;
-	return n && !strcmp(frames[n - 1].symbol->object, "[wait]") ? frames[n - 1].symbol->name
-								    : "on the CPU";
+	return n && profile_symbol_wait(frames[n - 1].symbol) ? frames[n - 1].symbol->name
+							      : "on the CPU";
 }
 
 /* Numbers the reasons: *ret_part of each entry. */

@@ -15,11 +15,13 @@
  *   wide      a million samples, each of a path of its own
  *   metrics   the small one with instances of a region: of work() 3 of 2 ms, of which 1.5 ms CPU
  *             time, and 1 of 4 ms under main() alone, which sent 5 KiB
+ *   waits     the small one with waits: in work() 3 of 20 ms for a futex, each of them runnable for
+ *             1 ms, and in main() one of 5 ms asleep and one of 2 ms preempted
  *   heap      the small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms,
- *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed
- * at 3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms windows   the small one and the one
- * after it, by turns, as six windows of ten minutes of one run, from 2023-11-15 10:10:00 UTC on;
- * the last is not finished
+ *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at
+ *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
+ *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
+ *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  */
 #include <errno.h>
 #include <stdio.h>
@@ -250,6 +252,38 @@ static void make_metrics(struct maker *m)
 	keep(m, store_writer_record(m->writer, SERIES_MPI_SENT, &sent));
 }
 
+static void wait(struct maker *m, uint32_t leaf, enum metric_series series, uint64_t ns)
+{
+	struct store_sample s = {.time_ns = m->info.end_ns, .period = ns, .node = leaf};
+
+	keep(m, store_writer_record(m->writer, series, &s));
+}
+
+/* What waits under a path were for. */
+static uint32_t reason(struct maker *m, uint32_t below, const char *name)
+{
+	return node(m, below, function(m, object(m, OBJECT_MARK, name), 0, name));
+}
+
+static void make_waits(struct maker *m)
+{
+	uint32_t in_main = 2, work = 3; /* the nodes that make_program() makes first */
+	uint32_t futex, woken;
+
+	make_program(m, 0);
+	futex = reason(m, work, "[futex]");
+	woken = reason(m, work, "[woken]");
+	for (int i = 0; i < 3; i++) {
+		m->info.end_ns += 22000000;
+		wait(m, futex, SERIES_WAIT_BLOCKED, 20000000);
+		wait(m, woken, SERIES_WAIT_RUNNABLE, 1000000);
+	}
+	m->info.end_ns += 5000000;
+	wait(m, reason(m, in_main, "[sleep]"), SERIES_WAIT_BLOCKED, 5000000);
+	m->info.end_ns += 2000000;
+	wait(m, reason(m, in_main, "[preempted]"), SERIES_WAIT_RUNNABLE, 2000000);
+}
+
 /* A sampled allocation, or its end at an age, so many microseconds after the start. Its standard
  * error is a tenth of it. */
 static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, uint64_t blocks,
@@ -349,6 +383,8 @@ static int make(const char *path, const char *kind)
 		make_wide(&m);
 	else if (strcmp(kind, "metrics") == 0)
 		make_metrics(&m);
+	else if (strcmp(kind, "waits") == 0)
+		make_waits(&m);
 	else if (strcmp(kind, "heap") == 0)
 		make_heap(&m);
 	else if (strcmp(kind, "windows") == 0)

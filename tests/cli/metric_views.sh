@@ -8,6 +8,8 @@ store=$tmp/metrics.db
 heap=$tmp/heap.db
 make_store "$store" metrics
 make_store "$heap" heap
+waits=$tmp/waits.db
+make_store "$waits" waits
 
 # Store, metric, what its records are, what they add up to as shown, and as a number; of app::work().
 metrics="
@@ -20,6 +22,9 @@ $heap alloc.objects blocks 9_blocks 9 3
 $heap heap.live samples 500_bytes 500 300
 $heap heap.objects blocks 2_blocks 2 1
 $heap heap.peak samples 1.465_KiB 1500 1000
+$waits wait.blocked waits 65.000_ms 65000000 60000000
+$waits wait.runnable waits 5.000_ms 5000000 3000000
+$waits wall samples_and_waits 170.301_ms 170300900 124183549
 "
 
 has() { # PATTERN: a line of the last command's standard output matches
@@ -40,7 +45,7 @@ views() {
     has "\"metric\":\"$metric\"" 'report --json'
     has "\"amount\":$total," 'report --json'
     expect 0 "$stackctl" annotate -i "$in" --metric "$metric" main
-    has "$shown have it in their path, 100.0%" annotate
+    [ "$metric" = wall ] || has "$shown have it in their path, 100.0%" annotate
     expect 0 "$stackctl" flamegraph -i "$in" --metric "$metric" -o "$tmp/f.svg"
     grep -q "$shown, 100" "$tmp/f.svg" || fail "$metric: no $shown in the flame graph"
     expect 0 "$stackctl" diff --metric "$metric" "$in" "$in"
@@ -55,7 +60,8 @@ exports() {
     has "\"metric\":\"$metric\".*\"amount\":$total," 'export --json'
     expect 0 "$stackctl" export --pprof -i "$in" --metric "$metric" -o "$tmp/p.pb"
     expect 0 "$stackctl" export --pprof -i "$in" -o "$tmp/all.pb"
-    grep -aqF "$metric" "$tmp/all.pb" || fail "$metric: the pprof export of all metrics lacks it"
+    [ "$metric" = wall ] || # that is a sum of the others
+        grep -aqF "$metric" "$tmp/all.pb" || fail "$metric: the pprof export of all metrics lacks it"
 }
 
 # Two of a store, merged, have twice as much.
@@ -72,7 +78,7 @@ timelines() {
     [ $status = 0 ] || { says "$metric is what there is at one moment: 'stackctl heap'" && return; }
     has "^# metric: $metric, $shown" timeline
     has "thread 12 prog of process 12: [0-9]* $records, .* s to .* s$" timeline
-    [ "$metric" = region.visits ] || [ "$metric" = alloc.objects ] || has " $shown.* > main \[" timeline
+    case $metric in region.visits | alloc.objects | wall) ;; *) has " $shown.* > main \[" timeline ;; esac
     cp "$tmp/out" "$tmp/t.txt"
     expect 0 "$stackctl" timeline -i "$in" --metric "$metric" --threshold 1 -o "$tmp/t.svg"
     grep -q ", [0-9]* $records" "$tmp/t.svg" || fail "$metric: no $records in the picture"
@@ -80,12 +86,49 @@ timelines() {
 
 while read -r in metric records shown total work; do
     [ "$in" ] || continue
-    shown=${shown//_/ }
+    shown=${shown//_/ } records=${records//_/ }
     views
     exports
     timelines
     case $metric in heap.*) ;; *) merges ;; esac # what is live in two runs is no sum either
 done <<<"$metrics"
+
+# --- wall: samples and waits in one
+metric=wall
+expect 0 "$stackctl" report -i "$waits" --metric wall --by reason
+has '^# on the CPU: 100.301 ms, 58.9%' reason
+has '^# \[futex\]: 60.000 ms, 35.2%' reason
+has '^# \[preempted\]: 2.000 ms, 1.2%' reason
+expect 0 "$stackctl" timeline -i "$waits" --metric wall --threshold 1
+has ' 0.165 .* 1 *5.000 ms [^▒]*▒.*\[sleep\]' timeline # where it began
+expect 0 "$stackctl" timeline -i "$waits" --metric wall --threshold 1 -o "$tmp/t.svg"
+expect 0 "$stackctl" flamegraph -i "$waits" --metric wall -o "$tmp/f.svg"
+for picture in t f; do
+    for color in 285,38 130,42; do # blocked, runnable
+        grep -q "hsl($color%" "$tmp/$picture.svg" || fail "wall: no $color in $picture.svg"
+    done
+done
+expect 0 "$stackctl" flamegraph -i "$waits" --metric wall -o "$tmp/f.html"
+grep -q '^\["\[futex\]",[0-9]*,4\]' "$tmp/f.html" || fail "wall: the page does not tell blocked waits"
+grep -q '^\["\[woken\]",[0-9]*,5\]' "$tmp/f.html" || fail "wall: the page does not tell runnable waits"
+expect 0 "$stackctl" stats -i "$waits"
+has '^metrics: cpu, wait.blocked, wait.runnable, wall$' stats
+# It is none without waits, and none of events that are no time.
+STORE_EVENT=cycles make_store "$tmp/cycles.db" waits
+lacks() { # STORE WORDS: no verb shows the metric of the store, and each says so
+    local verb
+    for verb in report flamegraph 'export --folded' timeline; do
+        # shellcheck disable=SC2086 # a verb and its option
+        expect 3 "$stackctl" $verb -i "$1" --metric wall
+        says "$2"
+    done
+    expect 3 "$stackctl" diff --metric wall "$waits" "$1"
+    says "$2"
+}
+lacks "$store" "has no waits: record with 'stackd --wait'"
+lacks "$tmp/cycles.db" "count cycles: record with 'stackd --wait -e cpu-clock'"
+expect 0 "$stackctl" stats -i "$tmp/cycles.db" --json
+has '"metrics":\["cpu","wait.blocked","wait.runnable"\]' stats
 
 # A row of a timeline has the number of its records and what they add up to.
 expect 0 "$stackctl" timeline -i "$store" --metric region.time

@@ -149,9 +149,13 @@ def top_metric():
     with tempfile.TemporaryDirectory() as folder:
         store = folder + "/metrics.db"
         subprocess.run([MAKE_STORE, store, "metrics"], check=True)
+        waits = folder + "/waits.db"
+        subprocess.run([MAKE_STORE, waits, "waits"], check=True)
         for metric, amount, share in (("region.time", "10.000 ms", "60.0%"),
                                       ("region.visits", "4 instances", "75.0%"),
-                                      ("region.cpu", "4.500 ms", "100.0%")):
+                                      ("region.cpu", "4.500 ms", "100.0%"),
+                                      ("wall", "170.301 ms", "72.9%")):
+            store = waits if metric == "wall" else folder + "/metrics.db"
             screen = Screen([STACKCTL, "top", "--window", "0", "--metric", metric, "-i", store])
             screen.wait_for_match(re.escape(share) + r".*app::work\(\)")
             assert any(amount in line for line in screen.lines()), screen.lines()
@@ -159,6 +163,8 @@ def top_metric():
             assert screen.finish() == 0
     status, text = shown("top", "--metric", "tine")
     assert status == 2 and b"is none of cpu" in text, (status, text)
+    status, text = shown("top", "--metric", "wall")
+    assert status == 3 and b"has no waits" in text, (status, text)
 
 
 def top_otherwise():

@@ -17,6 +17,7 @@ NO_DATA = 3  # stackctl's status
 # A known defect, whose cause is not: on a loaded machine some wake-ups do not reach the program at
 # sched_wakeup, at most 5 of 1,700 so far. The thread then counts as blocked until it runs.
 MISSED_ONE_IN = 100
+PERIOD_NS = 500000  # of CPU samples
 LEAST_FAULT_NS = 300000  # of the faulter's
 EVENT_NS = 5000  # between two programs that see one event, the trace's in microseconds
 
@@ -207,6 +208,32 @@ def test_waits_sampled():
             print("%s %d of %d: %+.2f standard errors" % (metric, total, true,
                                                          (total - true) / error))
             check(abs(total - true) <= 5 * error, metric, total, true, error)
+
+
+def check_wall(recording, way, tid, wall):
+    """On the CPU, runnable and blocked are all of a thread's time, within five standard errors of
+    what is sampled, and a hundredth for the switches and what the host takes."""
+    parts = {metric: sum(value for stack, value in folded(recording, metric, "--tid", tid).items()
+                         if ";run;%s;" % way in stack or stack.endswith(";run;" + way))
+             for metric in ("cpu", "wait.blocked", "wait.runnable", "wall")}
+    parts["cpu"] *= PERIOD_NS
+    print("%s %s: %d ns, %s: %+.2f %%" % (way, tid, wall, parts,
+                                          100 * (parts["wall"] - wall) / wall))
+    check(parts["wall"] == parts["cpu"] + parts["wait.blocked"] + parts["wait.runnable"],
+          "wall is not the sum", parts)
+    error = (parts["cpu"] * PERIOD_NS) ** 0.5
+    check(abs(parts["wall"] - wall) <= 5 * error + wall / 100, "wall", way, parts, wall, error)
+
+
+@live
+def test_waits_wall():
+    """Samples and waits in one: each thread's add up to its time."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "-e",
+                                   "cpu-clock", "-c", PERIOD_NS, "--", PROGRAM, 3 * ROUNDS)
+        check_counters(recording)
+        for words in map(str.split, result.out.splitlines()):
+            check_wall(recording, words[0], words[1], int(words[2]))
 
 
 @live
